@@ -34,9 +34,9 @@ var open = access{open: true}
 // may is for those who have a role, or a higher one, where the extent says.
 func may(role auth.Role, over extent) access { return access{role: role, over: over} }
 
-// orPassword lets those in as well who can say who they are only by a user name and a password, as programs that show
-// calendars. Such programs keep the token, send it with each look at what may be a shared calendar, and show their
-// settings to whoever asks: so it must be one that can only read.
+// orPassword lets those in as well who can say who they are only by a user name and a password, as
+// programs that show calendars. Such programs keep the token, send it with each look at what may be
+// a shared calendar, and show their settings to whoever asks: so it must be one that can only read.
 func (a access) orPassword() access {
 	a.password = true
 	return a
@@ -53,19 +53,21 @@ const (
 type extent int
 
 const (
-	whole      extent = iota // the cluster, or what belongs to no app: nothing
-	shared                   // what belongs to no app and may be read by all who may read anything
-	filtered                 // a list: its handler leaves out what is of other apps
-	inBody                   // an app that the body or the query names: the handler checks it
-	ofApp                    // {app} is one
-	ofJob                    // {id} is that of a job
-	ofJobsPast               // {id} is that of a job: also what it was in apps before; the handler leaves out what is of other apps
-	ofRun                    // of a run
-	ofBackfill               // of a backfill
+	whole    extent = iota // the cluster, or what belongs to no app: nothing
+	shared                 // what belongs to no app and may be read by all who may read anything
+	filtered               // a list: its handler leaves out what is of other apps
+	inBody                 // an app that the body or the query names: the handler checks it
+	ofApp                  // {app} is one
+	ofJob                  // {id} is that of a job
+	// {id} is that of a job: also what it was in apps before; the handler leaves out what is of
+	// other apps
+	ofJobsPast
+	ofRun      // of a run
+	ofBackfill // of a backfill
 )
 
-// guard lets those through who may. It stands around the handler itself: however a path is written, what it leads to
-// is guarded.
+// guard lets those through who may. It stands around the handler itself: however a path is written,
+// what it leads to is guarded.
 func (s *Server) guard(a access, h handler) handler {
 	if a.open {
 		return h
@@ -127,7 +129,9 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request, a access) (*au
 	}
 	p, err := s.whoAsks(asking, now)
 	if err == nil && asking != r && p.Role() != viewer {
-		err = forbidden.problem("%s has role %s, and a token that is sent as a password must be one of role viewer: make one for this calendar.", cutShort(p.Name), p.Role())
+		err = forbidden.problem(
+			"%s has role %s, and a token that is sent as a password must be one of role viewer: make one for this "+
+				"calendar.", cutShort(p.Name), p.Role())
 	}
 	if err != nil {
 		if errors.As(err, new(*auth.Refused)) && r.Header.Get("Authorization") == "" {
@@ -142,8 +146,8 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request, a access) (*au
 	return p, s.pace(r, p, now)
 }
 
-// passwordAsToken is the request as if the password of HTTP Basic had been sent as a token; the request itself where
-// there is none.
+// passwordAsToken is the request as if the password of HTTP Basic had been sent as a token; the
+// request itself where there is none.
 func passwordAsToken(r *http.Request) *http.Request {
 	_, password, ok := r.BasicAuth()
 	if !ok || len(r.Header.Values("Authorization")) > 1 {
@@ -161,18 +165,22 @@ func (s *Server) whoAsks(r *http.Request, now time.Time) (*auth.Principal, error
 	if given := r.Header.Values("Authorization"); len(given) > 0 {
 		scheme, token, _ := strings.Cut(given[0], " ")
 		if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") {
-			return nil, unauthenticated.problem("The header Authorization is not understood; send it once, as Authorization: Bearer TOKEN.")
+			return nil, unauthenticated.problem(
+				"The header Authorization is not understood; send it once, as Authorization: Bearer TOKEN.")
 		}
 		return s.gate.ByToken(r.Context(), strings.TrimSpace(token), address, changing, now)
 	}
 	if _, login := s.loginOf(r); login.Cookie != "" {
 		return s.gate.ByLogin(r.Context(), login, address, changing, now)
 	}
-	return nil, unauthenticated.problem("Send a token as Authorization: Bearer TOKEN, or sign in with POST /api/v1/login: a browser's cookie counts only with the header " + loginHeader + ". " +
-		"The first token comes from go-crontab migrate --bootstrap, others from go-crontab token create.")
+	return nil, unauthenticated.problem(
+		"Send a token as Authorization: Bearer TOKEN, or sign in with POST /api/v1/login: a browser's cookie counts " +
+			"only with the header " + loginHeader + ". " +
+			"The first token comes from go-crontab migrate --bootstrap, others from go-crontab token create.")
 }
 
-// refused says what an error of those means who could not be identified, and writes down who was not let in.
+// refused says what an error of those means who could not be identified, and writes down who was
+// not let in.
 func (s *Server) refused(r *http.Request, err error, now time.Time) error {
 	var (
 		refused *auth.Refused
@@ -188,7 +196,8 @@ func (s *Server) refused(r *http.Request, err error, now time.Time) error {
 	return err
 }
 
-// pace has a client wait that makes more requests than it may, for a moment; one that makes many at once is sent away.
+// pace has a client wait that makes more requests than it may, for a moment; one that makes many at
+// once is sent away.
 func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 	if s.rate == nil {
 		return nil
@@ -212,8 +221,8 @@ func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 	}
 }
 
-// holder is whom limits count that a sign-in must not lift: the token, also of browsers that signed in with it, or the
-// person who came from the provider.
+// holder is whom limits count that a sign-in must not lift: the token, also of browsers that signed
+// in with it, or the person who came from the provider.
 func holder(p *auth.Principal) string {
 	if p.Token != 0 {
 		return fmt.Sprintf("token %d", p.Token)
@@ -228,11 +237,11 @@ func slowDown(wait time.Duration, format string, args ...any) *Problem {
 	return p
 }
 
-// allow tells why a principal may not use a route, or nil. What belongs to an app of which it may see nothing is not
-// there, as far as it can tell.
+// allow tells why a principal may not use a route, or nil. What belongs to an app of which it may
+// see nothing is not there, as far as it can tell.
 //
-// Between this look and what the handler does, somebody who may everything may move the job into another app: then it
-// is as if the request had come just before.
+// Between this look and what the handler does, somebody who may everything may move the job into
+// another app: then it is as if the request had come just before.
 func (s *Server) allow(r *http.Request, p *auth.Principal, a access) error {
 	switch {
 	case p.May(a.role):
@@ -291,11 +300,13 @@ func mayWrite(ctx context.Context, app string) error {
 }
 
 func forbid(p *auth.Principal, format string, args ...any) error {
-	return forbidden.problem("%s; this is %s. Whoever is admin of the cluster can make another token: go-crontab token create.",
+	return forbidden.problem(
+		"%s; this is %s. Whoever is admin of the cluster can make another token: go-crontab token create.",
 		fmt.Sprintf(format, args...), cut(p.String(), maxMessage))
 }
 
-// appOf returns the app to which the thing belongs that a path names, and what is answered where there is none.
+// appOf returns the app to which the thing belongs that a path names, and what is answered where
+// there is none.
 func (s *Server) appOf(r *http.Request, over extent) (app string, none, err error) {
 	ctx := r.Context()
 	switch over {
@@ -344,8 +355,8 @@ func notFoundAs(none, err error) error {
 // securePrefix has browsers take a cookie only over TLS, from us alone, and for all paths.
 const securePrefix = "__Host-"
 
-// loginHeader carries the key of a login. Only scripts of the page's own origin have the key, and only they may send the
-// header: we allow it to no other origin.
+// loginHeader carries the key of a login. Only scripts of the page's own origin have the key, and
+// only they may send the header: we allow it to no other origin.
 const loginHeader = "X-Gocrontab-Login"
 
 // cookieName is the name of the cookie that belongs to the key of a login.
@@ -357,11 +368,11 @@ func cookieName(secure bool, key string) string {
 	return name
 }
 
-// loginOf returns the login that a request names by its key, and the name of its cookie. Cookie is "" if the request has
-// no key or no cookie for it: a cookie alone is no login, whoever sends it.
+// loginOf returns the login that a request names by its key, and the name of its cookie. Cookie is
+// "" if the request has no key or no cookie for it: a cookie alone is no login, whoever sends it.
 //
-// A cookie with the prefix counts in any case: behind a proxy that does not pass the Host on, a read has neither a Host
-// nor an Origin that would show TLS.
+// A cookie with the prefix counts in any case: behind a proxy that does not pass the Host on, a
+// read has neither a Host nor an Origin that would show TLS.
 func (s *Server) loginOf(r *http.Request) (name string, login auth.Login) {
 	login.Key = r.Header.Get(loginHeader)
 	if login.Key == "" {
@@ -383,13 +394,14 @@ func cookie(r *http.Request, name string) string {
 	return c.Value
 }
 
-// secure tells whether the browser that makes a request has a TLS connection, to us or to a proxy before us. A proxy that
-// does not pass the Host on passes the Origin, which changes have.
+// secure tells whether the browser that makes a request has a TLS connection, to us or to a proxy
+// before us. A proxy that does not pass the Host on passes the Origin, which changes have.
 func (s *Server) secure(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
 	}
-	return s.publicTLS() && (strings.EqualFold(hostOf(r.Host), s.public.Hostname()) || isOrigin(r.Header.Get("Origin"), s.public))
+	return s.publicTLS() && (strings.EqualFold(hostOf(r.Host), s.public.Hostname()) ||
+		isOrigin(r.Header.Get("Origin"), s.public))
 }
 
 // publicTLS tells whether browsers reach the cluster over TLS, wherever that ends.
@@ -398,7 +410,8 @@ func (s *Server) publicTLS() bool { return s.public != nil && s.public.Scheme ==
 // isOrigin tells whether a header is the origin of a URL with https.
 func isOrigin(header string, u *url.URL) bool {
 	o, err := url.Parse(header)
-	return err == nil && o.Scheme == "https" && strings.EqualFold(o.Hostname(), u.Hostname()) && cmp.Or(o.Port(), "443") == cmp.Or(u.Port(), "443")
+	return err == nil && o.Scheme == "https" && strings.EqualFold(o.Hostname(), u.Hostname()) &&
+		cmp.Or(o.Port(), "443") == cmp.Or(u.Port(), "443")
 }
 
 // setCookie gives a browser a cookie that no script can read; "" takes it away.

@@ -12,15 +12,17 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// openRoutes are all that anybody may use. Whoever adds one here says that it tells nothing and changes nothing that is
-// not for all.
+// openRoutes are all that anybody may use. Whoever adds one here says that it tells nothing and
+// changes nothing that is not for all.
 var openRoutes = []string{
 	"GET /", "GET /healthz", "GET /readyz", "GET /assets/{file}",
 	"GET /docs", "GET /docs/{file}", "GET /openapi.json", "GET /openapi.yaml", "GET /schema/manifest.json",
-	"GET /api/v1/login", "POST /api/v1/login", "POST /api/v1/login/oidc", "GET /api/v1/login/oidc/callback", "POST /api/v1/login/oidc/callback",
+	"GET /api/v1/login", "POST /api/v1/login", "POST /api/v1/login/oidc", "GET /api/v1/login/oidc/callback",
+	"POST /api/v1/login/oidc/callback",
 }
 
-// apps is a cluster with the same things in two apps, and somebody for each role, unlimited and limited to the first.
+// apps is a cluster with the same things in two apps, and somebody for each role, unlimited and
+// limited to the first.
 type apps struct {
 	*site
 	job, run, backfill map[string]string // ids, by app
@@ -36,16 +38,25 @@ type person struct {
 func twoApps(t *testing.T) *apps {
 	t.Helper()
 	s := start(t, nil)
-	a := &apps{site: s, job: map[string]string{}, run: map[string]string{}, backfill: map[string]string{}, people: map[string]person{}}
-	for _, app := range []string{"mine", "theirs"} {
-		id := s.create("j", object{"app": app, "schedule": "0 0 1 1 *", "command": "sleep 600", "timeout": "20m", "overlap": "allow"}).text("id")
-		a.job[app], a.run[app] = id, s.running(id)
-		a.backfill[app] = s.call("POST", "/api/v1/jobs/"+id+"/backfill", object{"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:30:00Z"}).want(202).object().text("id")
+	a := &apps{
+		site: s, job: map[string]string{}, run: map[string]string{}, backfill: map[string]string{},
+		people: map[string]person{},
 	}
-	await(t, "the runs of both backfills", 10*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM run WHERE kind = 'backfill'") == 2 })
+	for _, app := range []string{"mine", "theirs"} {
+		id := s.create("j", object{"app": app, "schedule": "0 0 1 1 *", "command": "sleep 600", "timeout": "20m",
+			"overlap": "allow"}).text("id")
+		a.job[app], a.run[app] = id, s.running(id)
+		a.backfill[app] = s.call("POST", "/api/v1/jobs/"+id+"/backfill",
+			object{"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:30:00Z"}).want(202).object().text("id")
+	}
+	await(t, "the runs of both backfills", 10*time.Second, func() bool {
+		return s.count("SELECT COUNT(*) FROM run WHERE kind = 'backfill'") == 2
+	})
 	for _, role := range []auth.Role{auth.Viewer, auth.Operator, auth.Admin} {
 		a.people[role.String()] = person{s.newToken(role.String(), role), role, false}
-		a.people["limited "+role.String()] = person{s.newToken("limited-"+role.String(), role, "mine", "unused"), role, true}
+		a.people["limited "+role.String()] = person{
+			s.newToken("limited-"+role.String(), role, "mine", "unused"), role, true,
+		}
 	}
 	// What gets through changes nothing: the guard is what is tested here.
 	s.cfg.Editor = func() api.Editor { return nil }
@@ -59,15 +70,16 @@ func (a *apps) path(row api.Access, app string) string {
 	if id == "" {
 		id = "4711"
 	}
-	path := strings.NewReplacer("{id}", id, "{app}", app, "{name}", "j", "{key}", "k", "{file}", "reference.css", "{version}", "1", "{other}", "1").Replace(row.Pattern)
+	path := strings.NewReplacer("{id}", id, "{app}", app, "{name}", "j", "{key}", "k", "{file}", "reference.css",
+		"{version}", "1", "{other}", "1").Replace(row.Pattern)
 	if row.Method == "DELETE" && row.Pattern == "/api/v1/secrets/{name}" {
 		path += "?app=mine" // one of all apps takes another role
 	}
 	return path
 }
 
-// TestS2S3WhoMay walks the router: each route with no token, with wrong ones, and with those of each role, without and
-// with a limit to apps, for what is in the app and what is not.
+// TestS2S3WhoMay walks the router: each route with no token, with wrong ones, and with those of
+// each role, without and with a limit to apps, for what is in the app and what is not.
 func TestS2S3WhoMay(t *testing.T) {
 	t.Parallel()
 	a := twoApps(t)
@@ -81,10 +93,13 @@ func TestS2S3WhoMay(t *testing.T) {
 		} else if row.Role == auth.None {
 			t.Errorf("%s %s has no role", row.Method, row.Pattern)
 		}
-		if row.Method != "GET" && !row.Open && row.Over == "shared" && !slices.Contains([]string{"/api/v1/preview", "/api/v1/crontab", "/api/v1/logout"}, row.Pattern) {
+		if row.Method != "GET" && !row.Open && row.Over == "shared" &&
+			!slices.Contains([]string{"/api/v1/preview", "/api/v1/crontab", "/api/v1/logout"}, row.Pattern) {
 			t.Errorf("%s %s changes what belongs to no app, and is for those with limits, too", row.Method, row.Pattern)
 		}
-		if row.Method != "GET" && row.Role == auth.Viewer && !slices.Contains([]string{"/api/v1/preview", "/api/v1/crontab", "/api/v1/logout", "/api/v1/logins", "/api/v1/logins/{id}"}, row.Pattern) {
+		if row.Method != "GET" && row.Role == auth.Viewer &&
+			!slices.Contains([]string{"/api/v1/preview", "/api/v1/crontab", "/api/v1/logout", "/api/v1/logins",
+				"/api/v1/logins/{id}"}, row.Pattern) {
 			t.Errorf("%s %s is for viewers; only what changes nothing may be", row.Method, row.Pattern)
 		}
 	}
@@ -121,16 +136,22 @@ func TestS2S3WhoMay(t *testing.T) {
 			continue
 		}
 		for what, header := range map[string][]string{
-			"nothing": nil, "an empty header": {"Authorization", ""}, "no token": {"Authorization", "Bearer "}, "another scheme": {"Authorization", "Basic YWRtaW46YWRtaW4="},
-			"a token alone": {"Authorization", a.token}, "a made-up token": {"Authorization", "Bearer " + wellFormed}, "a known default": {"Authorization", "Bearer default_token"},
-			"an expired one": {"Authorization", "Bearer " + expired}, "a revoked one": {"Authorization", "Bearer " + revoked}, "a token in lower case": {"Authorization", "Bearer " + strings.ToLower(a.token)},
+			"nothing": nil, "an empty header": {"Authorization", ""}, "no token": {"Authorization", "Bearer "},
+			"another scheme": {"Authorization", "Basic YWRtaW46YWRtaW4="},
+			"a token alone":  {"Authorization", a.token}, "a made-up token": {"Authorization", "Bearer " + wellFormed},
+			"a known default": {"Authorization", "Bearer default_token"},
+			"an expired one":  {"Authorization", "Bearer " + expired},
+			"a revoked one":   {"Authorization", "Bearer " + revoked}, "a token in lower case": {
+				"Authorization", "Bearer " + strings.ToLower(a.token),
+			},
 			"a cookie with a token": {"Cookie", "gocrontab=" + a.token}, "null": {"Authorization", "Bearer null"},
 		} {
 			r := a.as("").call(row.Method, path, nil, header...)
 			if r.status == http.StatusTooManyRequests {
 				continue // so many wrong ones came by then; that is tested by itself
 			}
-			if r.status != 401 || !strings.Contains(r.body, api.TypePrefix+"unauthenticated") || !strings.HasPrefix(r.header.Get("Www-Authenticate"), "Bearer") {
+			if r.status != 401 || !strings.Contains(r.body, api.TypePrefix+"unauthenticated") ||
+				!strings.HasPrefix(r.header.Get("Www-Authenticate"), "Bearer") {
 				t.Errorf("%s with %s: got %d %s, want 401", where, what, r.status, r.body)
 			}
 		}
@@ -153,11 +174,14 @@ func TestS2S3WhoMay(t *testing.T) {
 					got = fmt.Sprint(r.status)
 				case r.status == 404 && want != "in":
 					got = "404"
-				case r.status == 404 && (row.Over == "job" || row.Over == "run" || row.Over == "backfill" || row.Over == "app") && row.Pattern != "/api/v1/secrets/{name}":
+				case r.status == 404 &&
+					(row.Over == "job" || row.Over == "run" || row.Over == "backfill" || row.Over == "app") &&
+					row.Pattern != "/api/v1/secrets/{name}":
 					got = "404, and it is there"
 				}
 				if got != want {
-					t.Errorf("%s of %s by the %s: got %s (%d %s), want %s", where, app, name, got, r.status, r.body, want)
+					t.Errorf("%s of %s by the %s: got %s (%d %s), want %s", where, app, name, got, r.status,
+						r.body, want)
 				}
 			}
 		}
@@ -182,20 +206,25 @@ func TestForeignIsNotThere(t *testing.T) {
 	a := twoApps(t)
 	limited := a.as(a.people["limited admin"].token)
 	for foreign, missing := range map[string]string{
-		"/api/v1/jobs/" + a.job["theirs"]:                                      "/api/v1/jobs/999",
-		"/api/v1/jobs/" + a.job["theirs"] + "/history":                         "/api/v1/jobs/999/history",
-		"/api/v1/jobs/" + a.job["theirs"] + "/next":                            "/api/v1/jobs/999/next",
-		"/api/v1/apps/theirs/jobs/j":                                           "/api/v1/apps/theirs/jobs/nix",
-		"/api/v1/runs/" + a.run["theirs"]:                                      "/api/v1/runs/00000000-0000-4000-8000-000000000000-1",
-		"/api/v1/runs/" + a.run["theirs"] + "/output":                          "/api/v1/runs/00000000-0000-4000-8000-000000000000-1/output",
-		"/api/v1/backfills/" + a.backfill["theirs"]:                            "/api/v1/backfills/999",
-		"/api/v1/jobs/" + a.job["theirs"] + "/explain?at=2027-01-01T00:00:00Z": "/api/v1/jobs/999/explain?at=2027-01-01T00:00:00Z",
+		"/api/v1/jobs/" + a.job["theirs"]:              "/api/v1/jobs/999",
+		"/api/v1/jobs/" + a.job["theirs"] + "/history": "/api/v1/jobs/999/history",
+		"/api/v1/jobs/" + a.job["theirs"] + "/next":    "/api/v1/jobs/999/next",
+		"/api/v1/apps/theirs/jobs/j":                   "/api/v1/apps/theirs/jobs/nix",
+		"/api/v1/runs/" +
+			a.run["theirs"]: "/api/v1/runs/00000000-0000-4000-8000-000000000000-1",
+		"/api/v1/runs/" + a.run["theirs"] +
+			"/output": "/api/v1/runs/00000000-0000-4000-8000-000000000000-1/output",
+		"/api/v1/backfills/" + a.backfill["theirs"]: "/api/v1/backfills/999",
+		"/api/v1/jobs/" + a.job["theirs"] +
+			"/explain?at=2027-01-01T00:00:00Z": "/api/v1/jobs/999/explain?at=2027-01-01T00:00:00Z",
 	} {
-		one, other := limited.call("GET", foreign, nil).want(404).object(), limited.call("GET", missing, nil).want(404).object()
+		one, other := limited.call("GET", foreign, nil).want(404).object(),
+			limited.call("GET", missing, nil).want(404).object()
 		for _, o := range []object{one, other} {
 			delete(o, "request_id")
 			detail := o.text("detail")
-			for _, id := range []string{a.run["theirs"], "00000000-0000-4000-8000-000000000000-1", a.backfill["theirs"], "999"} {
+			for _, id := range []string{a.run["theirs"], "00000000-0000-4000-8000-000000000000-1", a.backfill["theirs"],
+				"999"} {
 				detail = strings.ReplaceAll(detail, `"`+id+`"`, "ID")
 			}
 			o["detail"] = detail
@@ -219,9 +248,12 @@ func TestLimitedLists(t *testing.T) {
 	a.create("handled", object{"app": "mine", "command": nil, "handler": "my/handler"})
 	limited := a.as(a.people["limited viewer"].token)
 	for path, want := range map[string][]string{
-		"/api/v1/jobs": {"mine", "mine"}, "/api/v1/jobs?app=theirs": nil, "/api/v1/jobs?app=mine": {"mine", "mine"}, "/api/v1/jobs?name=j": {"mine"},
-		"/api/v1/runs": {"mine"}, "/api/v1/runs?state=running": {"mine"}, "/api/v1/runs?app=theirs": nil, "/api/v1/runs?job_id=" + a.job["theirs"]: nil,
-		"/api/v1/pauses": {"mine", "unused"}, "/api/v1/audit?kind=app": {"unused", "mine"}, "/api/v1/audit?app=theirs": nil, "/api/v1/audit?kind=token": nil, "/api/v1/audit?kind=login": nil,
+		"/api/v1/jobs": {"mine", "mine"}, "/api/v1/jobs?app=theirs": nil, "/api/v1/jobs?app=mine": {"mine", "mine"},
+		"/api/v1/jobs?name=j": {"mine"},
+		"/api/v1/runs":        {"mine"}, "/api/v1/runs?state=running": {"mine"}, "/api/v1/runs?app=theirs": nil,
+		"/api/v1/runs?job_id=" + a.job["theirs"]: nil,
+		"/api/v1/pauses":                         {"mine", "unused"}, "/api/v1/audit?kind=app": {"unused", "mine"},
+		"/api/v1/audit?app=theirs": nil, "/api/v1/audit?kind=token": nil, "/api/v1/audit?kind=login": nil,
 		"/api/v1/audit?job_id=" + a.job["theirs"]: nil,
 	} {
 		var got []string
@@ -245,13 +277,16 @@ func TestLimitedLists(t *testing.T) {
 	if ids, _ := limited.walk("/api/v1/backfills?job_id=" + a.job["theirs"]); len(ids) != 0 {
 		t.Errorf("backfills of a foreign job: got %v", ids)
 	}
-	if got := limited.call("GET", "/api/v1/handlers", nil).want(200).body; strings.Contains(got, "their") || !strings.Contains(got, "my/handler") {
+	if got := limited.call("GET", "/api/v1/handlers", nil).want(200).body; strings.Contains(got, "their") ||
+		!strings.Contains(got, "my/handler") {
 		t.Errorf("handlers: got %s", got)
 	}
-	if got := limited.call("GET", "/api/v1/export", nil).want(200).body; strings.Contains(got, "theirs") || !strings.Contains(got, "my/handler") {
+	if got := limited.call("GET", "/api/v1/export", nil).want(200).body; strings.Contains(got, "theirs") ||
+		!strings.Contains(got, "my/handler") {
 		t.Errorf("export: got %s", got)
 	}
-	if got := limited.call("GET", "/api/v1/me", nil).want(200).object(); got.text("role") != "viewer" || got.text("apps") != "[mine unused]" {
+	if got := limited.call("GET", "/api/v1/me", nil).want(200).object(); got.text("role") != "viewer" ||
+		got.text("apps") != "[mine unused]" {
 		t.Errorf("me: got %v", got)
 	}
 	// Somebody with a role in two parts sees both.
@@ -273,10 +308,16 @@ func TestLimitedWrites(t *testing.T) {
 		method, path, body string
 		want               int
 	}{
-		"create in another app":             {"POST", "/api/v1/jobs", fmt.Sprintf(whole, "theirs"), 403},
-		"create in the default app":         {"POST", "/api/v1/jobs", `{"name": "x", "schedule": "@daily", "command": "true"}`, 403},
-		"put by name into another app":      {"PUT", "/api/v1/apps/theirs/jobs/new", `{"schedule": "@daily", "command": "true"}`, 403},
-		"replace by name in another app":    {"PUT", "/api/v1/apps/theirs/jobs/j", `{"schedule": "@daily", "command": "true"}`, 403},
+		"create in another app": {"POST", "/api/v1/jobs", fmt.Sprintf(whole, "theirs"), 403},
+		"create in the default app": {
+			"POST", "/api/v1/jobs", `{"name": "x", "schedule": "@daily", "command": "true"}`, 403,
+		},
+		"put by name into another app": {
+			"PUT", "/api/v1/apps/theirs/jobs/new", `{"schedule": "@daily", "command": "true"}`, 403,
+		},
+		"replace by name in another app": {
+			"PUT", "/api/v1/apps/theirs/jobs/j", `{"schedule": "@daily", "command": "true"}`, 403,
+		},
 		"move one's own into another app":   {"PATCH", mine, `{"app": "theirs"}`, 403},
 		"move it by replacing it":           {"PUT", mine, fmt.Sprintf(whole, "theirs"), 403},
 		"take another app's into one's own": {"PATCH", theirs, `{"app": "mine", "name": "taken"}`, 404},
@@ -291,12 +332,14 @@ func TestLimitedWrites(t *testing.T) {
 		"disable a handler":                 {"POST", "/api/v1/handlers/h/disable", `{}`, 403},
 		"make a token":                      {"POST", "/api/v1/tokens", `{"name": "x", "role": "admin"}`, 403},
 		"revoke a token":                    {"DELETE", "/api/v1/tokens/1", "", 403},
-		"apply to another app":              {"POST", "/api/v1/apply", `{"jobs": [` + fmt.Sprintf(whole, "theirs") + `]}`, 403},
-		"apply a group":                     {"POST", "/api/v1/apply", `{"groups": [{"name": "g", "slots": 1}]}`, 403},
-		"pause one's own app":               {"POST", "/api/v1/apps/mine/pause?absent=ok", `{}`, 200},
-		"resume it":                         {"POST", "/api/v1/apps/mine/resume?absent=ok", `{}`, 200},
-		"create in one's own app":           {"POST", "/api/v1/jobs", fmt.Sprintf(whole, "mine"), 201},
-		"move it into the other own app":    {"PATCH", mine, `{"app": "unused"}`, 200},
+		"apply to another app": {
+			"POST", "/api/v1/apply", `{"jobs": [` + fmt.Sprintf(whole, "theirs") + `]}`, 403,
+		},
+		"apply a group":                  {"POST", "/api/v1/apply", `{"groups": [{"name": "g", "slots": 1}]}`, 403},
+		"pause one's own app":            {"POST", "/api/v1/apps/mine/pause?absent=ok", `{}`, 200},
+		"resume it":                      {"POST", "/api/v1/apps/mine/resume?absent=ok", `{}`, 200},
+		"create in one's own app":        {"POST", "/api/v1/jobs", fmt.Sprintf(whole, "mine"), 201},
+		"move it into the other own app": {"PATCH", mine, `{"app": "unused"}`, 200},
 	} {
 		before := a.counts()
 		var body any
@@ -311,7 +354,8 @@ func TestLimitedWrites(t *testing.T) {
 			t.Errorf("%s was refused, and %s became %s", what, before, after)
 		}
 	}
-	if n := a.count("SELECT COUNT(*) FROM job j JOIN app a ON a.id = j.app_id WHERE a.name NOT IN ('mine', 'theirs', 'unused')") + a.count("SELECT COUNT(*) FROM grp") + a.count("SELECT COUNT(*) FROM api_token WHERE name = 'x'"); n != 0 {
+	if n := a.count(
+		"SELECT COUNT(*) FROM job j JOIN app a ON a.id = j.app_id WHERE a.name NOT IN ('mine', 'theirs', 'unused')") + a.count("SELECT COUNT(*) FROM grp") + a.count("SELECT COUNT(*) FROM api_token WHERE name = 'x'"); n != 0 {
 		t.Errorf("%d things were written that are not theirs", n)
 	}
 	if n := a.count("SELECT COUNT(*) FROM audit WHERE who = 'limited-admin' AND app = 'mine'"); n < 2 {
@@ -319,7 +363,8 @@ func TestLimitedWrites(t *testing.T) {
 	}
 }
 
-// TestS6Pace: a token that makes too many requests waits, and is sent away when it makes them all at once; others go on.
+// TestS6Pace: a token that makes too many requests waits, and is sent away when it makes them all
+// at once; others go on.
 func TestS6Pace(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *api.Config) { c.Rate = 2 })

@@ -19,8 +19,8 @@ import (
 
 // Alerter sends messages about alerts. It is the node's.
 type Alerter interface {
-	// Test sends a message to a channel now, and tells what became of it. sql.ErrNotFound says that there is no such
-	// channel.
+	// Test sends a message to a channel now, and tells what became of it. sql.ErrNotFound says that
+	// there is no such channel.
 	Test(ctx context.Context, channel string) (alert.Tested, error)
 }
 
@@ -37,7 +37,8 @@ func metaOf(r *alert.Definition) alertMeta {
 	return alertMeta{Version: r.Version, Created: stamp(r.Created), Updated: stamp(r.Updated), By: r.By}
 }
 
-// alertReadOnly are the fields of a rule or channel that only the server sets, and its name, which stands in the path.
+// alertReadOnly are the fields of a rule or channel that only the server sets, and its name, which
+// stands in the path.
 var alertReadOnly = []string{"name", "version", "created", "updated", "updated_by", "error"}
 
 // channelReadOnly are those of a channel.
@@ -65,7 +66,8 @@ func viewRule(row *alert.Definition) alertRuleView {
 	return v
 }
 
-// viewChannel shows a channel. Who is no admin sees nothing of it that may be a secret, though none should stand there.
+// viewChannel shows a channel. Who is no admin sees nothing of it that may be a secret, though none
+// should stand there.
 func viewChannel(ctx context.Context, row *alert.Definition) alertChannelView {
 	c, err := alert.DecodeChannel(row)
 	v := alertChannelView{c, metaOf(row), row.Held}
@@ -78,7 +80,8 @@ func viewChannel(ctx context.Context, row *alert.Definition) alertChannelView {
 	return v
 }
 
-// hideSecrets takes out of a channel what may be a secret: of the address all but the host, and the headers.
+// hideSecrets takes out of a channel what may be a secret: of the address all but the host, and the
+// headers.
 func hideSecrets(c *job.AlertChannel) {
 	if _, secret := job.WholeSecret(c.URL); !secret && c.URL != "" {
 		u, err := url.Parse(c.URL)
@@ -92,7 +95,8 @@ func hideSecrets(c *job.AlertChannel) {
 }
 
 // listOf answers with a page of rows.
-func listOf[V any](s *Server, w http.ResponseWriter, r *http.Request, t alert.Table, view func(*alert.Definition) V) error {
+func listOf[V any](s *Server, w http.ResponseWriter, r *http.Request, t alert.Table,
+	view func(*alert.Definition) V) error {
 	q := newQuery(r)
 	limit, after := q.limit(), int64(0)
 	if c := q.cursor(string(t)); c != nil {
@@ -191,7 +195,8 @@ func (s *Server) deleteChannel(w http.ResponseWriter, r *http.Request) error {
 	return s.deleteAlert(w, r, alert.ChannelTable, s.alerts.DeleteChannel)
 }
 
-func (s *Server) deleteAlert(w http.ResponseWriter, r *http.Request, t alert.Table, remove func(context.Context, string) error) error {
+func (s *Server) deleteAlert(w http.ResponseWriter, r *http.Request, t alert.Table,
+	remove func(context.Context, string) error) error {
 	name, err := param(r, "name")
 	if err != nil {
 		return err
@@ -213,7 +218,9 @@ func capital(s string) string { return "T" + s[1:] } // "the channel …"
 
 // listChannels: GET /api/v1/alerts/channels
 func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
-	return listOf(s, w, r, alert.ChannelTable, func(row *alert.Definition) alertChannelView { return viewChannel(r.Context(), row) })
+	return listOf(s, w, r, alert.ChannelTable, func(row *alert.Definition) alertChannelView {
+		return viewChannel(r.Context(), row)
+	})
 }
 
 // getChannel: GET /api/v1/alerts/channels/{name}
@@ -309,8 +316,10 @@ type alertView struct {
 }
 
 func viewAlert(f *alert.FiredRow) alertView {
-	v := alertView{ID: idText(f.ID), State: "resolved", Rule: f.Rule, Event: f.Event, Severity: f.Severity, App: f.App, JobID: idText(f.JobID), Job: f.Job, Owner: f.Owner, Node: f.Node,
-		Run: f.Run, Summary: f.Summary, First: stamp(f.First), Last: stamp(f.Last), Seen: f.Seen, Told: stamp(f.Told), Silence: idText(f.Silence), Resolved: stamp(f.Over), Why: f.Why}
+	v := alertView{ID: idText(f.ID), State: "resolved", Rule: f.Rule, Event: f.Event, Severity: f.Severity, App: f.App,
+		JobID: idText(f.JobID), Job: f.Job, Owner: f.Owner, Node: f.Node,
+		Run: f.Run, Summary: f.Summary, First: stamp(f.First), Last: stamp(f.Last), Seen: f.Seen, Told: stamp(f.Told),
+		Silence: idText(f.Silence), Resolved: stamp(f.Over), Why: f.Why}
 	if f.Firing {
 		v.State = "firing"
 	}
@@ -327,7 +336,10 @@ func idText(id int64) string {
 // listAlerts: GET /api/v1/alerts
 func (s *Server) listAlerts(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
-	f := alert.FiredFilter{App: q.text(ofAppParam), Apps: auth.Of(r.Context()).Sees(), JobID: q.number(ofJobParam), Rule: q.text(ofRuleParam)}
+	f := alert.FiredFilter{
+		App: q.text(ofAppParam), Apps: auth.Of(r.Context()).Sees(), JobID: q.number(ofJobParam),
+		Rule: q.text(ofRuleParam),
+	}
 	if state := q.word(alertStateParam); state != "" {
 		firing := state == "firing"
 		f.Firing = &firing
@@ -411,7 +423,8 @@ type deliveryView struct {
 }
 
 func viewDelivery(d *alert.DeliveryRow) deliveryView {
-	v := deliveryView{ID: idText(d.ID), Key: hex.EncodeToString(d.Key[:]), Kind: d.Kind, Channel: d.Channel, Rule: d.Rule, Target: d.Target, State: d.State.String(), Attempts: d.Attempts,
+	v := deliveryView{ID: idText(d.ID), Key: hex.EncodeToString(d.Key[:]), Kind: d.Kind, Channel: d.Channel,
+		Rule: d.Rule, Target: d.Target, State: d.State.String(), Attempts: d.Attempts,
 		Events: d.Events, Items: []job.AlertItem{}, Said: d.Said, Created: stamp(d.Created), Updated: stamp(d.Updated)}
 	if d.State <= alert.DeliverySending {
 		v.Next = stamp(d.NextAt)

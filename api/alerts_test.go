@@ -7,8 +7,8 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// TestAlertsWhoMay: rules and channels are for admins of the whole cluster, silences for operators of what is silenced,
-// and nobody but admins sees where a channel sends to.
+// TestAlertsWhoMay: rules and channels are for admins of the whole cluster, silences for operators
+// of what is silenced, and nobody but admins sees where a channel sends to.
 func TestAlertsWhoMay(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -17,10 +17,14 @@ func TestAlertsWhoMay(t *testing.T) {
 	s.call("PUT", "/api/v1/alerts/channels/hook", hook).want(201)
 	s.call("PUT", "/api/v1/alerts/rules/nights", rule).want(201)
 
-	admin, operator, viewer := s.as(s.newToken("shop-admin", auth.Admin, "shop")), s.as(s.newToken("op", auth.Operator)), s.as(s.newToken("look", auth.Viewer))
+	admin, operator, viewer := s.as(s.newToken("shop-admin", auth.Admin, "shop")),
+		s.as(s.newToken("op", auth.Operator)), s.as(s.newToken("look", auth.Viewer))
 	shop := s.as(s.newToken("shop-op", auth.Operator, "shop"))
-	for who, site := range map[string]*site{"an admin of one app": admin, "an operator": operator, "a viewer": viewer, "an operator of one app": shop} {
-		for _, c := range [][3]string{{"PUT", "/api/v1/alerts/channels/hook", hook}, {"PUT", "/api/v1/alerts/rules/nights", rule}, {"DELETE", "/api/v1/alerts/rules/nights", ""}, {"DELETE", "/api/v1/alerts/channels/hook", ""}} {
+	for who, site := range map[string]*site{"an admin of one app": admin, "an operator": operator, "a viewer": viewer,
+		"an operator of one app": shop} {
+		for _, c := range [][3]string{{"PUT", "/api/v1/alerts/channels/hook", hook},
+			{"PUT", "/api/v1/alerts/rules/nights", rule}, {"DELETE", "/api/v1/alerts/rules/nights", ""},
+			{"DELETE", "/api/v1/alerts/channels/hook", ""}} {
 			var body any
 			if c[2] != "" {
 				body = c[2]
@@ -29,11 +33,13 @@ func TestAlertsWhoMay(t *testing.T) {
 				t.Errorf("%s, %s %s: got %d %s, want 403", who, c[0], c[1], r.status, r.body)
 			}
 		}
-		if r := site.call("GET", "/api/v1/alerts/channels", nil); strings.Contains(string(r.body), "secret-path") || strings.Contains(string(r.body), "hidden-from-all") {
+		if r := site.call("GET", "/api/v1/alerts/channels", nil); strings.Contains(string(r.body), "secret-path") ||
+			strings.Contains(string(r.body), "hidden-from-all") {
 			t.Errorf("%s sees where the channel sends to: %s", who, r.body)
 		}
 	}
-	if r := s.call("GET", "/api/v1/alerts/channels/hook", nil).want(200); !strings.Contains(string(r.body), "secret-path") {
+	if r := s.call("GET", "/api/v1/alerts/channels/hook", nil).want(200); !strings.Contains(string(r.body),
+		"secret-path") {
 		t.Errorf("an admin does not see where the channel sends to: %s", r.body)
 	}
 
@@ -48,7 +54,8 @@ func TestAlertsWhoMay(t *testing.T) {
 	shop.call("GET", "/api/v1/alerts/silences/"+other, nil).want(404)
 	shop.call("DELETE", "/api/v1/alerts/silences/"+other, nil).want(404)
 	viewer.call("DELETE", "/api/v1/alerts/silences/"+id, nil).want(403)
-	if got := shop.call("GET", "/api/v1/alerts/silences", nil).want(200).object().items("items"); len(got) != 1 || got[0].text("id") != id {
+	if got := shop.call("GET", "/api/v1/alerts/silences", nil).want(200).object().items("items"); len(got) != 1 ||
+		got[0].text("id") != id {
 		t.Errorf("an operator of one app sees %v", got)
 	}
 	shop.call("DELETE", "/api/v1/alerts/silences/"+id, nil).want(204)
@@ -67,7 +74,10 @@ func TestAlertsBadInput(t *testing.T) {
 		{"channels/x", `{"type": "pigeon"}`, "type"},
 		{"channels/x", `{"type": "webhook"}`, "url"},
 		{"channels/x", `{"type": "webhook", "url": "gopher://hook.example.com"}`, "url"},
-		{"channels/x", `{"type": "email", "email": {"server": "mail.example.com:587", "from": "nobody", "to": ["ops@example.com"]}}`, "email.from"},
+		{
+			"channels/x",
+			`{"type": "email", "email": {"server": "mail.example.com:587", "from": "nobody", "to": ["ops@example.com"]}}`, "email.from",
+		},
 		{"channels/x", `{"type": "webhook", "url": "https://hook.example.com", "body": "{{.Nothing"}`, "body"},
 		{"channels/x", `{"type": "webhook", "url": "https://hook.example.com", "colour": "red"}`, "colour"},
 		{"rules/x", `{"channels": ["hook"]}`, "on"},
@@ -86,7 +96,8 @@ func TestAlertsBadInput(t *testing.T) {
 		`{"until": "2020-01-01T00:00:00Z", "reason": "x"}`: "until",
 		`{"job": "backup", "until": "2h", "reason": "x"}`:  "app",
 	} {
-		if r := s.call("POST", "/api/v1/alerts/silences", body); r.status != 422 && r.status != 400 || !strings.Contains(string(r.body), `"`+field) {
+		if r := s.call("POST", "/api/v1/alerts/silences", body); r.status != 422 && r.status != 400 ||
+			!strings.Contains(string(r.body), `"`+field) {
 			t.Errorf("%s: got %d %s, want what is wrong at %s", body, r.status, r.body, field)
 		}
 	}
@@ -96,7 +107,8 @@ func TestAlertsBadInput(t *testing.T) {
 
 	// A channel that a rule names stays.
 	s.call("PUT", "/api/v1/alerts/rules/nights", `{"on": ["failed"], "channels": ["hook"]}`).want(201)
-	if r := s.call("DELETE", "/api/v1/alerts/channels/hook", nil).want(409); !strings.Contains(string(r.body), "nights") {
+	if r := s.call("DELETE", "/api/v1/alerts/channels/hook", nil).want(409); !strings.Contains(string(r.body),
+		"nights") {
 		t.Errorf("got %s, want the rule that names it", r.body)
 	}
 	s.call("DELETE", "/api/v1/alerts/rules/nights", nil).want(204)
@@ -104,20 +116,25 @@ func TestAlertsBadInput(t *testing.T) {
 	s.call("DELETE", "/api/v1/alerts/channels/hook", nil).want(404)
 }
 
-// TestChannelsInTheAudit: who is no admin of the cluster reads there no more of an address than its host, whenever the line
-// was written.
+// TestChannelsInTheAudit: who is no admin of the cluster reads there no more of an address than its
+// host, whenever the line was written.
 func TestChannelsInTheAudit(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	const path = "/api/v1/alerts/channels/hook"
-	s.call("PUT", path, `{"type": "webhook", "url": "https://hook.example.com/secret-path", "headers": {"X-Key": "hidden-from-all"}}`).want(201)
-	s.call("PUT", path, `{"type": "webhook", "url": "https://hook.example.com/secret-path-2", "headers": {"X-Key": "hidden-from-all"}}`).want(200)
-	s.call("POST", "/api/v1/apply", `{"jobs": [], "channels": [{"name": "applied", "type": "webhook", "url": "https://hook.example.com/secret-path"}]}`).want(200)
+	s.call("PUT", path,
+		`{"type": "webhook", "url": "https://hook.example.com/secret-path", "headers": {"X-Key": "hidden-from-all"}}`).want(201)
+	s.call("PUT", path,
+		`{"type": "webhook", "url": "https://hook.example.com/secret-path-2", "headers": {"X-Key": "hidden-from-all"}}`).want(200)
+	s.call("POST", "/api/v1/apply",
+		`{"jobs": [], "channels": [{"name": "applied", "type": "webhook", "url": "https://hook.example.com/secret-path"}]}`).want(200)
 	s.call("DELETE", path, nil).want(204)
-	if _, err := s.db.Raw().Exec("INSERT INTO audit (at, who, origin, action, kind, ref, app, name, reason, was, became) VALUES (1, 'x', 'x', 'update', 'alert_channel', 1, '', 'hook', '', 'secret-path', '[\"secret-path\"]')"); err != nil {
+	if _, err := s.db.Raw().Exec(
+		"INSERT INTO audit (at, who, origin, action, kind, ref, app, name, reason, was, became) VALUES (1, 'x', 'x', 'update', 'alert_channel', 1, '', 'hook', '', 'secret-path', '[\"secret-path\"]')"); err != nil {
 		t.Fatal(err)
 	}
-	for who, site := range map[string]*site{"a viewer": s.as(s.newToken("look", auth.Viewer)), "an operator": s.as(s.newToken("op", auth.Operator))} {
+	for who, site := range map[string]*site{"a viewer": s.as(s.newToken("look", auth.Viewer)),
+		"an operator": s.as(s.newToken("op", auth.Operator))} {
 		for _, list := range []string{"/api/v1/audit?kind=alert_channel", "/api/v1/audit"} {
 			r := site.call("GET", list, nil).want(200)
 			if strings.Contains(r.body, "secret-path") || strings.Contains(r.body, "hidden-from-all") {
@@ -128,18 +145,20 @@ func TestChannelsInTheAudit(t *testing.T) {
 			}
 		}
 	}
-	if r := s.call("GET", "/api/v1/audit?kind=alert_channel", nil).want(200); !strings.Contains(r.body, "secret-path-2") || !strings.Contains(r.body, "hidden-from-all") {
+	if r := s.call("GET", "/api/v1/audit?kind=alert_channel", nil).want(200); !strings.Contains(r.body,
+		"secret-path-2") || !strings.Contains(r.body, "hidden-from-all") {
 		t.Errorf("an admin does not see what was changed: %s", r.body)
 	}
 }
 
-// TestAlertsOfSeveralApps: an alert that counts failures of all jobs of a rule names the last of them, so it is not for who
-// is limited to apps; what is about the cluster alone is.
+// TestAlertsOfSeveralApps: an alert that counts failures of all jobs of a rule names the last of
+// them, so it is not for who is limited to apps; what is about the cluster alone is.
 func TestAlertsOfSeveralApps(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	for i, a := range [][2]string{{"", "failures"}, {"", "node_gone"}, {"shop", "failures"}, {"billing", "failed"}} {
-		if _, err := s.db.Raw().Exec("INSERT INTO alert (id, subject, firing, rule_id, rule, event, severity, app, node, summary, first_at, last_at, over_at) VALUES (?, ?, NULL, 1, 'ops', ?, 'error', ?, 'n1', 'billing/payroll failed', 1, 1, ?)",
+		if _, err := s.db.Raw().Exec(
+			"INSERT INTO alert (id, subject, firing, rule_id, rule, event, severity, app, node, summary, first_at, last_at, over_at) VALUES (?, ?, NULL, 1, 'ops', ?, 'error', ?, 'n1', 'billing/payroll failed', 1, 1, ?)",
 			i+1, string(rune('a'+i)), a[1], a[0], s.node.Now().UnixMicro()); err != nil {
 			t.Fatal(err)
 		}
@@ -188,13 +207,16 @@ func TestMessagesInPages(t *testing.T) {
 		if i%4 == 0 {
 			state = 3
 		}
-		if _, err := s.db.Raw().Exec("INSERT INTO delivery (id, idem, kind, channel, rule, state, next_at, items, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, '[]', ?, ?)",
+		if _, err := s.db.Raw().Exec(
+			"INSERT INTO delivery (id, idem, kind, channel, rule, state, next_at, items, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, '[]', ?, ?)",
 			i+1, string(rune('a'+i)), kind, channel, rule, state, now, now, now); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for filter, want := range map[string]string{
-		"": "12 11 10 9 8 7 6 5 4 3 2 1", "channel=hook&": "10 7 4 1", "rule=ops&": "10 7 4 1", "state=failed&": "9 5 1", "state=failed&rule=ops&": "1", "state=sent&channel=hook&": "10 7 4", "channel=none&": "",
+		"": "12 11 10 9 8 7 6 5 4 3 2 1", "channel=hook&": "10 7 4 1", "rule=ops&": "10 7 4 1",
+		"state=failed&": "9 5 1", "state=failed&rule=ops&": "1", "state=sent&channel=hook&": "10 7 4",
+		"channel=none&": "",
 	} {
 		_, items := s.walk("/api/v1/alerts/deliveries?" + filter + "limit=2")
 		var got []string
@@ -205,7 +227,8 @@ func TestMessagesInPages(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", filter, got, want)
 		}
 	}
-	if sum := s.call("GET", "/api/v1/alerts/summary", nil).want(200).object(); sum.text("deliveries", "failed") != "3" || sum.text("deliveries", "sent") != "9" {
+	if sum := s.call("GET", "/api/v1/alerts/summary", nil).want(200).object(); sum.text("deliveries",
+		"failed") != "3" || sum.text("deliveries", "sent") != "9" {
 		t.Errorf("got %v", sum)
 	}
 }

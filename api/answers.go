@@ -7,7 +7,8 @@ import (
 	"go-crontab/sql"
 )
 
-// storedAnswer is what a request that carries an Idempotency-Key was answered, so that the same again gets the same.
+// storedAnswer is what a request that carries an Idempotency-Key was answered, so that the same
+// again gets the same.
 type storedAnswer struct {
 	Kind           string
 	Digest         [32]byte // of the request
@@ -23,17 +24,20 @@ func answerTo(r sql.Reader, key string) (storedAnswer, error) {
 		copy(a.Digest[:], digest)
 		return a, err
 	}
-	return sql.First(sql.Select(r, "read answer", scan, "SELECT kind, digest, job_id, status, header, answer FROM request WHERE idem_key = ?", []byte(key)))
+	return sql.First(sql.Select(r, "read answer", scan,
+		"SELECT kind, digest, job_id, status, header, answer FROM request WHERE idem_key = ?", []byte(key)))
 }
 
-// keepAnswer writes down the answer to a request that carried a key, unless one stands. It writes down the key as well if
-// no change did, because there was nothing to change.
+// keepAnswer writes down the answer to a request that carried a key, unless one stands. It writes
+// down the key as well if no change did, because there was nothing to change.
 func keepAnswer(ctx context.Context, db *sql.DB, o *job.Once, a job.KeptAnswer) error {
 	return db.Tx(ctx, func(tx *sql.Tx) error {
-		_, err := tx.Exec("keep answer", "INSERT INTO request (kind, idem_key, job_id, digest, created, status, header, answer) VALUES (?, ?, ?, ?, "+sql.Clock+", ?, ?, ?)"+
-			" ON DUPLICATE KEY UPDATE header = IF(status = 0 AND digest = VALUES(digest), VALUES(header), header),"+
-			" answer = IF(status = 0 AND digest = VALUES(digest), VALUES(answer), answer),"+
-			" status = IF(status = 0 AND digest = VALUES(digest), VALUES(status), status)", // the others look at what it was
+		_, err := tx.Exec("keep answer",
+			"INSERT INTO request (kind, idem_key, job_id, digest, created, status, header, answer) VALUES (?, ?, ?, ?, "+sql.Clock+", ?, ?, ?)"+
+				" ON DUPLICATE KEY UPDATE header = IF(status = 0 AND digest = VALUES(digest), VALUES(header), header),"+
+				" answer = IF(status = 0 AND digest = VALUES(digest), VALUES(answer), answer),"+
+				// the others look at what it was
+				" status = IF(status = 0 AND digest = VALUES(digest), VALUES(status), status)",
 			o.Kind, []byte(o.Key), o.JobID, o.Digest[:], a.Status, a.Header, a.Body)
 		return err
 	})

@@ -10,18 +10,21 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// TestAppLimits: each change that would take an app over a limit is a 429 that names the limit and what the app has.
+// TestAppLimits: each change that would take an app over a limit is a 429 that names the limit and
+// what the app has.
 func TestAppLimits(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	const limits = "/api/v1/apps/billing/limits"
 	spec := func(name string) string {
-		return fmt.Sprintf(`{"app": "billing", "name": %q, "schedule": "0 3 1 1 *", "command": "true", "overlap": "allow"}`, name)
+		return fmt.Sprintf(
+			`{"app": "billing", "name": %q, "schedule": "0 3 1 1 *", "command": "true", "overlap": "allow"}`, name)
 	}
 	over := func(r *reply, limit string) {
 		t.Helper()
 		r.want(429)
-		for _, part := range []string{"urn:go-crontab:problem:app-limit", "app billing", limit, "admin of the cluster"} {
+		for _, part := range []string{"urn:go-crontab:problem:app-limit", "app billing", limit,
+			"admin of the cluster"} {
 			if !strings.Contains(r.body, part) {
 				t.Errorf("%s: %s\nlacks %q", r.what, r.body, part)
 			}
@@ -51,14 +54,17 @@ func TestAppLimits(t *testing.T) {
 		t.Errorf("got Retry-After %q", r.header.Get("Retry-After"))
 	}
 	s.call("POST", run, "", "Idempotency-Key", "once").want(202)
-	over(s.call("POST", "/api/v1/jobs/"+s.jobID("billing", "b")+"/backfill", `{"from": "2020-01-01T00:00:00Z", "to": "2024-01-01T00:00:00Z"}`), "at most 3 a minute")
-	if r := s.call("POST", "/api/v1/bulk/run?app=billing", "").want(200); !strings.Contains(r.body, "may have at most 3 a minute") || !strings.Contains(r.body, `"changed":0`) {
+	over(s.call("POST", "/api/v1/jobs/"+s.jobID("billing", "b")+"/backfill",
+		`{"from": "2020-01-01T00:00:00Z", "to": "2024-01-01T00:00:00Z"}`), "at most 3 a minute")
+	if r := s.call("POST", "/api/v1/bulk/run?app=billing", "").want(200); !strings.Contains(r.body,
+		"may have at most 3 a minute") || !strings.Contains(r.body, `"changed":0`) {
 		t.Errorf("a bulk run: %s", r.body)
 	}
 	s.call("POST", "/api/v1/jobs/"+s.jobID("default", "other")+"/run", "").want(202)
 
 	got := s.call("GET", limits, nil).want(200)
-	for _, part := range []string{`"jobs":2`, `"runs_per_minute":3`, `"use":{"jobs":2,"runs_per_minute":3,"waiting":0,"output":0}`} {
+	for _, part := range []string{`"jobs":2`, `"runs_per_minute":3`,
+		`"use":{"jobs":2,"runs_per_minute":3,"waiting":0,"output":0}`} {
 		if !strings.Contains(got.body, part) {
 			t.Errorf("%s lacks %s", got.body, part)
 		}
@@ -85,7 +91,8 @@ func TestWhoMayLimit(t *testing.T) {
 	own.call("DELETE", "/api/v1/apps/billing/limits", nil).want(403)
 	own.call("GET", "/api/v1/apps/billing/limits", nil).want(200)
 	own.call("GET", "/api/v1/apps/shop/limits", nil).want(404)
-	if r := own.call("GET", "/api/v1/limits", nil).want(200); strings.Contains(r.body, "shop") || !strings.Contains(r.body, "billing") {
+	if r := own.call("GET", "/api/v1/limits", nil).want(200); strings.Contains(r.body, "shop") ||
+		!strings.Contains(r.body, "billing") {
 		t.Errorf("got %s", r.body)
 	}
 	operator := s.as(s.newToken("operator", auth.Operator))
@@ -94,7 +101,8 @@ func TestWhoMayLimit(t *testing.T) {
 		t.Errorf("got %s", r.body)
 	}
 
-	for _, body := range []string{`{}`, `{"jobs": 0}`, `{"jobs": -1}`, `{"jobs": "many"}`, `{"job": 1}`, `{"jobs": 1.5}`} {
+	for _, body := range []string{`{}`, `{"jobs": 0}`, `{"jobs": -1}`, `{"jobs": "many"}`, `{"job": 1}`,
+		`{"jobs": 1.5}`} {
 		s.call("PUT", "/api/v1/apps/billing/limits", body).want(422)
 	}
 }
@@ -120,7 +128,8 @@ func TestExplainLimit(t *testing.T) {
 	})
 }
 
-// TestKeptOutputLimit: the limit of kept output is a size, and a run whose output was removed says so wherever it is read.
+// TestKeptOutputLimit: the limit of kept output is a size, and a run whose output was removed says
+// so wherever it is read.
 func TestKeptOutputLimit(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -160,7 +169,8 @@ func TestKeptOutputLimit(t *testing.T) {
 
 	const said = "10 bytes were removed, because app default was at its limit of kept output"
 	path := "/api/v1/runs/" + run.text("id")
-	if run := s.call("GET", path, nil).want(200).object(); run.text("output_removed") != "true" || !strings.Contains(run.text("output"), said) {
+	if run := s.call("GET", path, nil).want(200).object(); run.text("output_removed") != "true" ||
+		!strings.Contains(run.text("output"), said) {
 		t.Errorf("the run: %v", run)
 	}
 	for _, query := range []string{"/output", "/output?from=0"} {

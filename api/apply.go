@@ -74,7 +74,8 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, view)
 }
 
-// ReadApply reads what POST /api/v1/apply takes, for a node that follows a folder. What is wrong with it are job.Problems.
+// ReadApply reads what POST /api/v1/apply takes, for a node that follows a folder. What is wrong
+// with it are job.Problems.
 func ReadApply(body []byte) (job.Apply, error) {
 	object, err := parseObject(context.Background(), body)
 	if err != nil {
@@ -204,14 +205,17 @@ func (f *fields) version(name string, to **int64) {
 	*to = &n
 }
 
-// mayApply tells why who asks may not, or nil. One whose role is limited to some apps prunes only there.
+// mayApply tells why who asks may not, or nil. One whose role is limited to some apps prunes only
+// there.
 func mayApply(r *http.Request, want *job.Apply) error {
 	p := auth.Of(r.Context())
 	if p.May(admin) {
 		return nil
 	}
 	if len(want.Groups)+len(want.Calendars)+len(want.Channels)+len(want.Rules) > 0 {
-		return forbid(p, "Groups, calendars, and channels and rules of alerts concern the whole cluster, and take role %s without a limit to apps", admin)
+		return forbid(p,
+			"Groups, calendars, and channels and rules of alerts concern the whole cluster, and take role %s without "+
+				"a limit to apps", admin)
 	}
 	var apps []string
 	for _, s := range want.Retention {
@@ -257,7 +261,8 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 	for _, part := range []struct {
 		to   *[]appliedObject
 		from []job.AppliedObject
-	}{{&v.Groups, done.Groups}, {&v.Calendars, done.Calendars}, {&v.Channels, done.Channels}, {&v.Rules, done.Rules}, {&v.Retention, done.Retention}, {&v.Pauses, done.Pauses}} {
+	}{{&v.Groups, done.Groups}, {&v.Calendars, done.Calendars}, {&v.Channels, done.Channels}, {&v.Rules, done.Rules},
+		{&v.Retention, done.Retention}, {&v.Pauses, done.Pauses}} {
 		*part.to = make([]appliedObject, len(part.from))
 		for i, o := range part.from {
 			(*part.to)[i] = appliedObject{o.Name, count(o.Action), o.Changes}
@@ -267,7 +272,10 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 	places := map[string]string{} // a thousand jobs want few different things of nodes
 	for i := range done.Jobs {
 		d := &done.Jobs[i]
-		j := &appliedJobView{App: d.Job.Spec.App, Name: d.Job.Spec.Name, Action: count(d.Action), Changes: d.Changes, Warnings: d.Warnings}
+		j := &appliedJobView{
+			App: d.Job.Spec.App, Name: d.Job.Spec.Name, Action: count(d.Action), Changes: d.Changes,
+			Warnings: d.Warnings,
+		}
 		if d.Job.ID != 0 {
 			j.ID = strconv.FormatInt(d.Job.ID, 10)
 		}

@@ -36,10 +36,15 @@ func TestApply(t *testing.T) {
 	s.create("there", object{"paused": true})
 	s.create("gone", nil)
 	body := object{
-		"groups": []object{{"name": "g", "slots": 2}}, "calendars": []object{{"name": "c", "exclude": []string{"12-24..12-26"}}},
+		"groups": []object{{"name": "g", "slots": 2}}, "calendars": []object{
+			{"name": "c", "exclude": []string{"12-24..12-26"}},
+		},
 		"jobs": []object{
 			{"name": "there", "command": "false", "schedule": "0 3 1 1 *"},
-			{"app": "shop", "name": "new", "every": "1000h", "command": "true", "group": "g", "calendars": []string{"c"}, "selector": "moon", "env": object{"A": "<&>"}},
+			{
+				"app": "shop", "name": "new", "every": "1000h", "command": "true", "group": "g",
+				"calendars": []string{"c"}, "selector": "moon", "env": object{"A": "<&>"},
+			},
 		},
 		"prune": object{"app": "default"},
 	}
@@ -53,7 +58,8 @@ func TestApply(t *testing.T) {
 	if got := applied(o); got != want || o.text("changed") != "5" || o.text("dry_run") != "true" {
 		t.Errorf("dry run: got %s\nwant %s, all of 5 changed", got, want)
 	}
-	if got := o.items("jobs")[1]; got.text("id") != "" || got.text("version") != "" || !strings.Contains(got.text("warnings"), "no node matches moon") {
+	if got := o.items("jobs")[1]; got.text("id") != "" || got.text("version") != "" ||
+		!strings.Contains(got.text("warnings"), "no node matches moon") {
 		t.Errorf("dry run: got %v, want no id, and a warning", got)
 	}
 	if got := s.counts(); got != before {
@@ -68,10 +74,12 @@ func TestApply(t *testing.T) {
 		t.Errorf("a text is not as it was written: %s", r.body)
 	}
 	there := s.call("GET", "/api/v1/jobs/"+o.items("jobs")[0].text("id"), nil).want(200).object()
-	if there.text("command") != "false" || there.text("paused") != "true" || there.text("version") != o.items("jobs")[0].text("version") {
+	if there.text("command") != "false" || there.text("paused") != "true" ||
+		there.text("version") != o.items("jobs")[0].text("version") {
 		t.Errorf("got %v, want it changed, and still paused", there)
 	}
-	if got := applied(s.call("POST", "/api/v1/apply", body).want(200).object()); got != "unchanged g; unchanged c; unchanged there; unchanged new" {
+	if got := applied(s.call("POST", "/api/v1/apply",
+		body).want(200).object()); got != "unchanged g; unchanged c; unchanged there; unchanged new" {
 		t.Errorf("again: got %s", got)
 	}
 }
@@ -87,19 +95,43 @@ func TestApplyRefuses(t *testing.T) {
 		kind   string
 		fields string
 	}{
-		"an unknown field":         {`{"jobs": [{"name": "a", "command": "true", "schedule": "@daily", "timeuot": "1s"}]}`, 422, "invalid", "jobs[0].timeuot"},
-		"all that is wrong":        {`{"jobs": [{"name": "a", "command": 1, "schedule": "@daily"}, 5, {"misfire": {"polciy": "skip"}}], "groups": {}}`, 422, "invalid", "groups jobs[0].command jobs[1] jobs[2].misfire.polciy"},
-		"values":                   {`{"jobs": [{"name": "a", "command": "true", "schedule": "61 * * * *"}, {"name": "", "command": "", "every": "1ms"}]}`, 422, "invalid", "jobs[0].schedule jobs[1].name jobs[1].command jobs[1].every"},
-		"no such group":            {`{"jobs": [{"name": "a", "command": "true", "schedule": "@daily", "group": "g"}]}`, 422, "invalid", "jobs[0].group"},
-		"what the server sets":     {`{"jobs": [{"id": "1", "name": "a", "command": "true", "schedule": "@daily"}]}`, 422, "invalid", "jobs[0].id"},
-		"another version":          {`{"jobs": [{"name": "there", "command": "x", "schedule": "@daily", "version": 7}]}`, 409, "changed", "jobs[0].version"},
-		"must not be there":        {`{"jobs": [{"name": "there", "command": "x", "schedule": "@daily", "version": 0}]}`, 409, "changed", "jobs[0].version"},
-		"half a version":           {`{"jobs": [{"name": "there", "command": "x", "schedule": "@daily", "version": 1.5}]}`, 422, "invalid", "jobs[0].version"},
-		"prune without jobs":       {`{"prune": {"app": "default"}}`, 422, "invalid", "jobs"},
-		"prune of nothing":         {`{"jobs": [], "prune": {}}`, 422, "invalid", "prune"},
-		"a list":                   {`[]`, 422, "invalid", "body"},
-		"a calendar that is wrong": {`{"calendars": [{"name": "c", "exclude": ["2027-02-30"]}]}`, 422, "invalid", "calendars[0].exclude[0].date"},
-		"too many":                 {`{"jobs": [` + strings.Repeat("{},", job.MaxApplyJobs) + `{}]}`, 422, "invalid", "jobs"},
+		"an unknown field": {
+			`{"jobs": [{"name": "a", "command": "true", "schedule": "@daily", "timeuot": "1s"}]}`, 422, "invalid",
+			"jobs[0].timeuot",
+		},
+		"all that is wrong": {
+			`{"jobs": [{"name": "a", "command": 1, "schedule": "@daily"}, 5, {"misfire": {"polciy": "skip"}}], "groups": {}}`, 422, "invalid", "groups jobs[0].command jobs[1] jobs[2].misfire.polciy",
+		},
+		"values": {
+			`{"jobs": [{"name": "a", "command": "true", "schedule": "61 * * * *"}, {"name": "", "command": "", "every": "1ms"}]}`, 422, "invalid", "jobs[0].schedule jobs[1].name jobs[1].command jobs[1].every",
+		},
+		"no such group": {
+			`{"jobs": [{"name": "a", "command": "true", "schedule": "@daily", "group": "g"}]}`, 422, "invalid",
+			"jobs[0].group",
+		},
+		"what the server sets": {
+			`{"jobs": [{"id": "1", "name": "a", "command": "true", "schedule": "@daily"}]}`, 422, "invalid",
+			"jobs[0].id",
+		},
+		"another version": {
+			`{"jobs": [{"name": "there", "command": "x", "schedule": "@daily", "version": 7}]}`, 409, "changed",
+			"jobs[0].version",
+		},
+		"must not be there": {
+			`{"jobs": [{"name": "there", "command": "x", "schedule": "@daily", "version": 0}]}`, 409, "changed",
+			"jobs[0].version",
+		},
+		"half a version": {
+			`{"jobs": [{"name": "there", "command": "x", "schedule": "@daily", "version": 1.5}]}`, 422, "invalid",
+			"jobs[0].version",
+		},
+		"prune without jobs": {`{"prune": {"app": "default"}}`, 422, "invalid", "jobs"},
+		"prune of nothing":   {`{"jobs": [], "prune": {}}`, 422, "invalid", "prune"},
+		"a list":             {`[]`, 422, "invalid", "body"},
+		"a calendar that is wrong": {
+			`{"calendars": [{"name": "c", "exclude": ["2027-02-30"]}]}`, 422, "invalid", "calendars[0].exclude[0].date",
+		},
+		"too many": {`{"jobs": [` + strings.Repeat("{},", job.MaxApplyJobs) + `{}]}`, 422, "invalid", "jobs"},
 	} {
 		r := s.call("POST", "/api/v1/apply", c.body).want(c.status)
 		var fields []string
@@ -125,7 +157,8 @@ func TestApplyOfOneApp(t *testing.T) {
 	labels := object{"labels": object{"team": "red"}}
 	s.create("theirs", labels)
 	s.create("old", object{"app": "shop", "labels": object{"team": "red"}})
-	made := s.call("POST", "/api/v1/tokens", object{"name": "ci", "role": "admin", "apps": []string{"shop"}}).want(201).object()
+	made := s.call("POST", "/api/v1/tokens",
+		object{"name": "ci", "role": "admin", "apps": []string{"shop"}}).want(201).object()
 	s.token = made.text("token")
 	mine := object{"app": "shop", "name": "mine", "command": "true", "schedule": "0 3 1 1 *"}
 	for name, body := range map[string]object{
@@ -153,7 +186,9 @@ func TestExport(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	for i := range 5 {
-		s.create(fmt.Sprintf("j%d", i), object{"app": []string{"a", "b"}[i%2], "labels": object{"n": fmt.Sprint(i / 2)}, "paused": i == 4})
+		s.create(fmt.Sprintf("j%d", i), object{
+			"app": []string{"a", "b"}[i%2], "labels": object{"n": fmt.Sprint(i / 2)}, "paused": i == 4,
+		})
 	}
 	names := func(query string) (out []string) {
 		t.Helper()
@@ -162,7 +197,8 @@ func TestExport(t *testing.T) {
 		}
 		return out
 	}
-	for query, want := range map[string]string{"": "j0 j1 j2 j3 j4", "?app=b": "j1 j3", "?label=n%3D1": "j2 j3", "?app=a&label=n%3D2": "j4", "?app=x": ""} {
+	for query, want := range map[string]string{"": "j0 j1 j2 j3 j4", "?app=b": "j1 j3", "?label=n%3D1": "j2 j3",
+		"?app=a&label=n%3D2": "j4", "?app=x": ""} {
 		if got := strings.Join(names(query), " "); got != want {
 			t.Errorf("%q: got %s, want %s", query, got, want)
 		}
@@ -172,10 +208,12 @@ func TestExport(t *testing.T) {
 		t.Errorf("got\n%s, want\n%s", r.body, want)
 	}
 	page := s.call("GET", "/api/v1/export?limit=2", nil).want(200).object()
-	if next := s.call("GET", "/api/v1/export?limit=3&cursor="+page.text("next"), nil).want(200).object(); len(next.items("items")) != 3 || next.text("next") != "" {
+	if next := s.call("GET", "/api/v1/export?limit=3&cursor="+page.text("next"),
+		nil).want(200).object(); len(next.items("items")) != 3 || next.text("next") != "" {
 		t.Errorf("second page: got %v", next)
 	}
-	if _, err := s.db.Raw().Exec(`UPDATE job_version v JOIN job j ON j.id = v.job_id SET v.definition = '{"of": "the future"}' WHERE j.name = 'j2'`); err != nil {
+	if _, err := s.db.Raw().Exec(
+		`UPDATE job_version v JOIN job j ON j.id = v.job_id SET v.definition = '{"of": "the future"}' WHERE j.name = 'j2'`); err != nil {
 		t.Fatal(err)
 	}
 	o := s.call("GET", "/api/v1/export?app=a", nil).want(200).object()
@@ -184,17 +222,22 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestExportComesBack applies random definitions, exports them, deletes and applies what was exported: the second export is
-// the first, and a cluster that has them has nothing to change.
+// TestExportComesBack applies random definitions, exports them, deletes and applies what was
+// exported: the second export is the first, and a cluster that has them has nothing to change.
 func TestExportComesBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	common := object{"groups": []object{{"name": "g", "slots": 1}, {"name": "h", "slots": 2}}, "calendars": []object{{"name": "c", "exclude_weekdays": []string{"sun"}}}}
+	common := object{
+		"groups": []object{{"name": "g", "slots": 1}, {"name": "h", "slots": 2}}, "calendars": []object{
+			{"name": "c", "exclude_weekdays": []string{"sun"}},
+		},
+	}
 	s.call("POST", "/api/v1/apply", common).want(200)
 	schema := manifestSchema(t)
 	export := func() []json.RawMessage {
 		var v struct{ Items []json.RawMessage }
-		if err := json.Unmarshal([]byte(s.call("GET", "/api/v1/export?app=gen&limit=200", nil).want(200).body), &v); err != nil {
+		if err := json.Unmarshal([]byte(s.call("GET", "/api/v1/export?app=gen&limit=200", nil).want(200).body),
+			&v); err != nil {
 			t.Fatal(err)
 		}
 		slices.SortFunc(v.Items, func(a, b json.RawMessage) int { return strings.Compare(string(a), string(b)) })

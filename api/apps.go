@@ -12,7 +12,8 @@ type appView struct {
 	Name string `json:"name" doc:"Its name."`
 }
 
-// absentParam allows a change of something that is not there yet: without it, a mistyped name would succeed.
+// absentParam allows a change of something that is not there yet: without it, a mistyped name would
+// succeed.
 var absentParam = wordParam{declared{"absent", "`ok`: it need not exist yet.", "ok"}, []string{"ok"}}
 
 // listApps: GET /api/v1/apps
@@ -59,10 +60,12 @@ func (s *Server) knownApp(r *http.Request, app string) error {
 	if err != nil {
 		return err
 	}
-	return notFound.problem("The app %q has no jobs%s; ?absent=ok does it all the same.", cutShort(app), didYouMean(app, apps))
+	return notFound.problem("The app %q has no jobs%s; ?absent=ok does it all the same.", cutShort(app),
+		didYouMean(app, apps))
 }
 
-// didYouMean suggests the name that is nearest to a word, as the end of a sentence; "" when none is near.
+// didYouMean suggests the name that is nearest to a word, as the end of a sentence; "" when none is
+// near.
 func didYouMean(word string, names []string) string {
 	if near := Nearest(word, names); near != "" {
 		return "; did you mean \"" + near + "\"?"

@@ -13,14 +13,16 @@ import (
 	"go-crontab/api"
 )
 
-// TestS4EveryMethod asks for each path of the table by each method, and by ways in which proxies and frameworks are told
-// another one: what the table does not say is open lets nobody in, and what it does not have does nothing.
+// TestS4EveryMethod asks for each path of the table by each method, and by ways in which proxies
+// and frameworks are told another one: what the table does not say is open lets nobody in, and what
+// it does not have does nothing.
 func TestS4EveryMethod(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	s.create("there", nil)
 	table := api.New(s.cfg).Table()
-	fill := strings.NewReplacer("{id}", "1", "{app}", "default", "{name}", "there", "{key}", "k", "{file}", "reference.css", "{version}", "1", "{other}", "1")
+	fill := strings.NewReplacer("{id}", "1", "{app}", "default", "{name}", "there", "{key}", "k", "{file}",
+		"reference.css", "{version}", "1", "{other}", "1")
 	open, routes := map[string]bool{}, map[string]bool{}
 	for _, row := range table {
 		routes[row.Method+" "+row.Pattern] = true
@@ -34,7 +36,8 @@ func TestS4EveryMethod(t *testing.T) {
 	s.madeUp = true // methods that there are not are no operations, however they are written
 	for pattern := range patterns {
 		path := fill.Replace(pattern)
-		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "LINK", "get", "Post", "PROPFIND", "X"} {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "LINK",
+			"get", "Post", "PROPFIND", "X"} {
 			if method == "POST" && (pattern == "/api/v1/login") || open[method+" "+pattern] {
 				continue
 			}
@@ -57,8 +60,10 @@ func TestS4EveryMethod(t *testing.T) {
 			}
 		}
 		for _, header := range [][2]string{
-			{"X-HTTP-Method-Override", "DELETE"}, {"X-Original-URL", "/healthz"}, {"X-Rewrite-URL", "/healthz"}, {"X-Forwarded-Prefix", "/healthz"}, {"X-Forwarded-User", "admin"},
-			{"X-Remote-User", "admin"}, {"X-Forwarded-For", "127.0.0.1"}, {"Proxy-Authorization", "Bearer " + s.token}, {"X-Auth-Token", s.token}, {"Cookie", "token=" + s.token},
+			{"X-HTTP-Method-Override", "DELETE"}, {"X-Original-URL", "/healthz"}, {"X-Rewrite-URL", "/healthz"},
+			{"X-Forwarded-Prefix", "/healthz"}, {"X-Forwarded-User", "admin"},
+			{"X-Remote-User", "admin"}, {"X-Forwarded-For", "127.0.0.1"}, {"Proxy-Authorization", "Bearer " + s.token},
+			{"X-Auth-Token", s.token}, {"Cookie", "token=" + s.token},
 		} {
 			if open["GET "+pattern] || !routes["GET "+pattern] {
 				continue
@@ -78,7 +83,8 @@ func TestS24NothingElse(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	routes := api.New(s.cfg).Routes()
-	for _, path := range []string{"/metrics", "/debug", "/debug/pprof", "/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/heap", "/debug/vars", "/debug/requests", "/admin", "/.env", "/actuator/env",
+	for _, path := range []string{"/metrics", "/debug", "/debug/pprof", "/debug/pprof/", "/debug/pprof/cmdline",
+		"/debug/pprof/heap", "/debug/vars", "/debug/requests", "/admin", "/.env", "/actuator/env",
 		"/server-status", "/api/v1/config", "/api/v1/debug", "/config", "/favicon.ico", "/robots.txt"} {
 		if slices.Contains(routes, "GET "+path) {
 			s.as("").call("GET", path, nil).want(401)
@@ -89,7 +95,8 @@ func TestS24NothingElse(t *testing.T) {
 	}
 }
 
-// TestS6Bodies: a body without an end is cut off early, whoever sends it; so is one that comes too slowly.
+// TestS6Bodies: a body without an end is cut off early, whoever sends it; so is one that comes too
+// slowly.
 func TestS6Bodies(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -105,7 +112,8 @@ func TestS6Bodies(t *testing.T) {
 		}
 		defer c.Close()
 		c.SetDeadline(time.Now().Add(30 * time.Second))
-		fmt.Fprintf(c, "POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n", token)
+		fmt.Fprintf(c,
+			"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n", token)
 		sent, chunk := 0, fmt.Sprintf("%x\r\n%s\r\n", 64<<10, strings.Repeat(" ", 64<<10))
 		for sent < 1<<30 {
 			n, err := io.WriteString(c, chunk)
@@ -127,7 +135,8 @@ func TestS6Bodies(t *testing.T) {
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(60 * time.Second))
-	fmt.Fprintf(c, "POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", s.token)
+	fmt.Fprintf(c,
+		"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", s.token)
 	if answer, err := io.ReadAll(c); err != nil {
 		t.Errorf("a body that stops coming: got %q, %v; want the connection closed", answer, err)
 	}
@@ -138,12 +147,14 @@ func TestS6Bodies(t *testing.T) {
 
 // injections are texts that mean something else where they are put into a statement as they are.
 var injections = []string{
-	`' OR '1'='1`, `' OR 1=1 -- `, `" OR ""="`, `1 OR 1=1`, `1; DROP TABLE job`, `'; DELETE FROM job; -- `, `\' OR 1=1 -- `, `\`, `%`, `_`, `%'`, `' UNION SELECT hash FROM api_token -- `,
-	`') OR ('1'='1`, "`", `' AND SLEEP(30) -- `, `1 AND SLEEP(30)`, "\u00bf' OR 1=1 -- ", "\u02bc OR 1=1", `/*`, `#`, `x'41'`, `0x41`, `${jndi:x}`, `{{7*7}}`, `$(id)`, "`id`",
+	`' OR '1'='1`, `' OR 1=1 -- `, `" OR ""="`, `1 OR 1=1`, `1; DROP TABLE job`, `'; DELETE FROM job; -- `,
+	`\' OR 1=1 -- `, `\`, `%`, `_`, `%'`, `' UNION SELECT hash FROM api_token -- `,
+	`') OR ('1'='1`, "`", `' AND SLEEP(30) -- `, `1 AND SLEEP(30)`, "\u00bf' OR 1=1 -- ", "\u02bc OR 1=1", `/*`, `#`,
+	`x'41'`, `0x41`, `${jndi:x}`, `{{7*7}}`, `$(id)`, "`id`",
 }
 
-// TestS8Injection puts them into every part of every path and every query parameter that is a text: nothing fails, nothing
-// is found, and nothing is changed.
+// TestS8Injection puts them into every part of every path and every query parameter that is a text:
+// nothing fails, nothing is found, and nothing is changed.
 func TestS8Injection(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -166,10 +177,14 @@ func TestS8Injection(t *testing.T) {
 		}
 	}
 	for _, d := range getContract(t).operations() {
-		if d.method != "get" || !strings.HasPrefix(d.pattern, "/api/v1/") || strings.HasPrefix(d.pattern, "/api/v1/login") || d.pattern == "/api/v1/events" || d.pattern == "/api/v1/upcoming.ics" { // streams, and a calendar: no JSON
+		// streams, and a calendar: no JSON
+		if d.method != "get" || !strings.HasPrefix(d.pattern, "/api/v1/") ||
+			strings.HasPrefix(d.pattern, "/api/v1/login") || d.pattern == "/api/v1/events" ||
+			d.pattern == "/api/v1/upcoming.ics" {
 			continue
 		}
-		fill := strings.NewReplacer("{id}", "1", "{app}", "default", "{name}", "one", "{version}", "1", "{other}", "1", "{key}", "k")
+		fill := strings.NewReplacer("{id}", "1", "{app}", "default", "{name}", "one", "{version}", "1", "{other}", "1",
+			"{key}", "k")
 		for _, in := range injections {
 			for _, p := range d.parameters("path") {
 				place := "{" + fmt.Sprint(p["name"]) + "}"
@@ -189,14 +204,18 @@ func TestS8Injection(t *testing.T) {
 	}
 	for _, in := range injections { // what they are put into, and found by, as they are
 		name := "n " + in + " n"
-		id := s.create(name, object{"owner": in, "description": in, "labels": object{"l": in}, "command": "true"}).text("id")
-		if got := s.call("GET", "/api/v1/apps/default/jobs/"+url.PathEscape(name), nil).want(200).object(); got.text("id") != id || got.text("owner") != in {
+		id := s.create(name, object{"owner": in, "description": in, "labels": object{"l": in},
+			"command": "true"}).text("id")
+		if got := s.call("GET", "/api/v1/apps/default/jobs/"+url.PathEscape(name),
+			nil).want(200).object(); got.text("id") != id || got.text("owner") != in {
 			t.Errorf("%q: got %v", in, got)
 		}
-		if items := s.call("GET", "/api/v1/jobs?owner="+url.QueryEscape(in), nil).want(200).object().items("items"); len(items) != 1 || items[0].text("id") != id {
+		if items := s.call("GET", "/api/v1/jobs?owner="+url.QueryEscape(in),
+			nil).want(200).object().items("items"); len(items) != 1 || items[0].text("id") != id {
 			t.Errorf("the owner %q: got %d jobs", in, len(items))
 		}
-		if items := s.call("GET", "/api/v1/audit?name="+url.QueryEscape(name), nil).want(200).object().items("items"); len(items) != 1 {
+		if items := s.call("GET", "/api/v1/audit?name="+url.QueryEscape(name),
+			nil).want(200).object().items("items"); len(items) != 1 {
 			t.Errorf("the audit of %q: got %d lines", name, len(items))
 		}
 	}
@@ -207,18 +226,22 @@ func TestS18Output(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	const evil = `<!doctype html><script>alert(1)</script><svg onload=alert(1)>` + "\x1b]0;owned\x07"
-	id := s.create("evil", object{"command": "printf '%s' '" + evil + "'", "name": "<script>alert(1)</script>", "schedule": "0 3 1 1 *"}).text("id")
+	id := s.create("evil", object{"command": "printf '%s' '" + evil + "'", "name": "<script>alert(1)</script>",
+		"schedule": "0 3 1 1 *"}).text("id")
 	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
 	run := s.ran(id, 1)[0].text("id")
 	for _, path := range []string{"", "?raw=1", "?raw=true", "?from=0", "?raw=1&from=0"} {
-		for _, accept := range []string{"", "*/*", "text/html", "text/html,application/xhtml+xml", "application/json", "image/svg+xml", "text/javascript"} {
+		for _, accept := range []string{"", "*/*", "text/html", "text/html,application/xhtml+xml", "application/json",
+			"image/svg+xml", "text/javascript"} {
 			r := s.call("GET", "/api/v1/runs/"+run+"/output"+path, nil, "Accept", accept).want(200)
 			media, _, _ := strings.Cut(r.header.Get("Content-Type"), ";")
-			if !slices.Contains([]string{"text/plain", "application/json", "application/octet-stream"}, media) || r.header.Get("X-Content-Type-Options") != "nosniff" ||
+			if !slices.Contains([]string{"text/plain", "application/json", "application/octet-stream"}, media) ||
+				r.header.Get("X-Content-Type-Options") != "nosniff" ||
 				!strings.HasPrefix(r.header.Get("Content-Security-Policy"), "default-src 'none'") {
 				t.Errorf("%q as %q: got headers %v", path, accept, r.header)
 			}
-			if media == "application/octet-stream" && !strings.HasPrefix(r.header.Get("Content-Disposition"), "attachment") {
+			if media == "application/octet-stream" &&
+				!strings.HasPrefix(r.header.Get("Content-Disposition"), "attachment") {
 				t.Errorf("%q as %q: bytes that are no attachment: %v", path, accept, r.header)
 			}
 			if media == "application/json" && strings.Contains(r.body, "\x1b") {
@@ -238,13 +261,16 @@ func TestS19Log(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	const forged = "level=ERROR msg=forged"
-	for _, path := range []string{"/api/v1/jobs/%0A" + url.PathEscape(forged), "/%0D%0A" + url.PathEscape(forged) + "%0A", "/%E2%80%A8" + url.PathEscape(forged)} {
+	for _, path := range []string{"/api/v1/jobs/%0A" + url.PathEscape(forged),
+		"/%0D%0A" + url.PathEscape(forged) + "%0A", "/%E2%80%A8" + url.PathEscape(forged)} {
 		s.call("GET", path, nil)
 	}
-	s.raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: a\tb\r\nUser-Agent: x\r\nConnection: close\r\n\r\n")
+	s.raw(
+		"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: a\tb\r\nUser-Agent: x\r\nConnection: close\r\n\r\n")
 	s.raw("GET /healthz HTTP/1.1\r\nHost: localhost\n" + forged + "\r\nConnection: close\r\n\r\n")
 	s.call("POST", "/api/v1/jobs", `{"name": "a\n`+forged+`", "schedule": "@daily", "command": "true"}`).want(422)
-	id := s.create("echo", object{"command": "printf 'x\\n" + forged + "\\n'; exit 1", "owner": "\u2028" + forged}).text("id")
+	id := s.create("echo", object{"command": "printf 'x\\n" + forged + "\\n'; exit 1",
+		"owner": "\u2028" + forged}).text("id")
 	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
 	s.ran(id, 1)
 	s.logs.mu.Lock()
@@ -254,7 +280,8 @@ func TestS19Log(t *testing.T) {
 		t.Error("nothing of it is logged: this looks for nothing")
 	}
 	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "time=") || strings.Count(line, "\n") != 1 || strings.ContainsAny(line, "\r\x1b\u2028") {
+		if !strings.HasPrefix(line, "time=") || strings.Count(line, "\n") != 1 ||
+			strings.ContainsAny(line, "\r\x1b\u2028") {
 			t.Errorf("a line of the log is not ours: %q", line)
 		}
 	}
@@ -265,8 +292,10 @@ func TestS7Shape(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	for body, status := range map[string]int{
-		`{"name": "a", "schedule": "@daily", "command": "true"} {}`: 400, `{"name": "a", "schedule": "@daily", "command": "true", "x": 1}`: 422,
-		`{"name": "a", "name": "b", "schedule": "@daily", "command": "true"}`: 422, strings.Repeat("[", 50_000): 400, `{"name": "a\u0000b", "schedule": "@daily", "command": "true"}`: 422,
+		`{"name": "a", "schedule": "@daily", "command": "true"} {}`:           400,
+		`{"name": "a", "schedule": "@daily", "command": "true", "x": 1}`:      422,
+		`{"name": "a", "name": "b", "schedule": "@daily", "command": "true"}`: 422, strings.Repeat("[", 50_000): 400,
+		`{"name": "a\u0000b", "schedule": "@daily", "command": "true"}`:                         422,
 		`{"name": "` + strings.Repeat("n", 129) + `", "schedule": "@daily", "command": "true"}`: 422, "\xff": 400,
 	} {
 		s.call("POST", "/api/v1/jobs", body).want(status)

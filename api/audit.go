@@ -62,7 +62,8 @@ func hiddenChannel(text string) string {
 	return string(b)
 }
 
-// ifReadable is the definition of a job for who may read what is of its app. The line of a move has that of the app before.
+// ifReadable is the definition of a job for who may read what is of its app. The line of a move has
+// that of the app before.
 func ifReadable(ctx context.Context, spec string) string {
 	if app := appIn(spec); app != "" && !mayRead(ctx, app) {
 		return ""
@@ -70,7 +71,8 @@ func ifReadable(ctx context.Context, spec string) string {
 	return spec // or what is no definition, such as the end of a pause
 }
 
-// auditKinds and auditActions are all that audit lines may have. Another word is a mistake, and not "nobody did that".
+// auditKinds and auditActions are all that audit lines may have. Another word is a mistake, and not
+// "nobody did that".
 var (
 	auditKinds = []string{
 		"job", "app", "cluster", "group", "calendar", "secret", "node", "handler", "folder", "retention", "limits",

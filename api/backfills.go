@@ -37,8 +37,10 @@ type backfillView struct {
 // viewBackfill returns with an error what it knows without having counted.
 func (s *Server) viewBackfill(ctx context.Context, b trip.BackfillRow) (backfillView, error) {
 	v := backfillView{
-		ID: strconv.FormatInt(b.ID, 10), JobID: strconv.FormatInt(b.JobID, 10), From: stamp(b.First), To: stamp(b.Last), Parallel: b.Parallel, Missing: b.Missing,
-		State: string(b.State), Total: b.Total, Started: b.Planned, LeftOut: b.LeftOut, Outcomes: map[string]int64{}, Who: b.Who,
+		ID: strconv.FormatInt(b.ID, 10), JobID: strconv.FormatInt(b.JobID, 10), From: stamp(b.First), To: stamp(b.Last),
+		Parallel: b.Parallel, Missing: b.Missing,
+		State: string(b.State), Total: b.Total, Started: b.Planned, LeftOut: b.LeftOut, Outcomes: map[string]int64{},
+		Who:     b.Who,
 		Created: stamp(b.Created), Updated: stamp(b.Updated),
 	}
 	outcomes, err := s.cfg.DB.BackfillOutcomes(ctx, &b)
@@ -86,7 +88,8 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b, err := e.Backfill(r.Context(), id, edit.Range{From: *from, To: *to, Parallel: parallel, Missing: missing != nil && *missing}, key)
+	b, err := e.Backfill(r.Context(), id,
+		edit.Range{From: *from, To: *to, Parallel: parallel, Missing: missing != nil && *missing}, key)
 	if err != nil {
 		return lookAt(err, "GET /api/v1/backfills?job_id=%d tells whether it was begun.", id)
 	}
@@ -125,7 +128,8 @@ func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 		if err != nil && !sql.IsAway(err) {
 			return err
 		}
-		p.Items = append(p.Items, v) // perhaps without what has ended: a large one does not keep people from seeing the others
+		// perhaps without what has ended: a large one does not keep people from seeing the others
+		p.Items = append(p.Items, v)
 	}
 	return answer(w, http.StatusOK, p)
 }
@@ -164,7 +168,8 @@ func (s *Server) cancelBackfill(w http.ResponseWriter, r *http.Request) error {
 	return s.showBackfill(w, r, id, true, e.CancelBackfill)
 }
 
-func (s *Server) showBackfill(w http.ResponseWriter, r *http.Request, id int64, changes bool, get func(context.Context, int64) (trip.BackfillRow, error)) error {
+func (s *Server) showBackfill(w http.ResponseWriter, r *http.Request, id int64, changes bool,
+	get func(context.Context, int64) (trip.BackfillRow, error)) error {
 	look := func(err error) error { return lookAt(err, "GET /api/v1/backfills/%d tells how it is.", id) }
 	b, err := get(r.Context(), id)
 	switch {

@@ -34,7 +34,8 @@ type bulkItem struct {
 	Request string         `json:"request,omitempty" doc:"The id of the request for its run, which that carries."`
 }
 
-// The most jobs that one request changes, and that a dry run counts, which looks at no more pages than that.
+// The most jobs that one request changes, and that a dry run counts, which looks at no more pages
+// than that.
 const (
 	maxBulk      = 200
 	maxCounted   = 10_000
@@ -72,11 +73,13 @@ func (s *Server) bulkOf(w http.ResponseWriter, r *http.Request, role auth.Role, 
 	return s.bulk(w, r, role, &job.Bulk{Action: action})
 }
 
-// bulk does the same to a page of the jobs that the query selects, in one transaction. A job that does not match any more
-// by then is at another version, and is refused: what is changed is what was looked at, and who asked may change it.
+// bulk does the same to a page of the jobs that the query selects, in one transaction. A job that
+// does not match any more by then is at another version, and is refused: what is changed is what
+// was looked at, and who asked may change it.
 //
-// If we die behind the commit, who asks again with the same Idempotency-Key gets the answer, which is kept in that
-// transaction. Without a key, pausing, resuming and deleting again does no harm, and running does.
+// If we die behind the commit, who asks again with the same Idempotency-Key gets the answer, which
+// is kept in that transaction. Without a key, pausing, resuming and deleting again does no harm,
+// and running does.
 func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, want *job.Bulk) error {
 	q, err := readBulk(r, role)
 	if err != nil {
@@ -107,7 +110,8 @@ func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, wa
 	}
 	answerKnown(r, http.StatusOK, func() (any, string) { return viewBulk(want, found), "" })
 	if err := e.Bulk(r.Context(), want); err != nil {
-		return lookAt(err, "GET /api/v1/audit shows what stands; with an %s the same request again does no harm.", keyHeader)
+		return lookAt(err, "GET /api/v1/audit shows what stands; with an %s the same request again does no harm.",
+			keyHeader)
 	}
 	return answer(w, http.StatusOK, viewBulk(want, found))
 }
@@ -119,19 +123,22 @@ type bulkQuery struct {
 	dry bool // it is only to be tried
 }
 
-// readBulk reads which jobs are meant. Those of a filter are in the apps where who asks has the role.
+// readBulk reads which jobs are meant. Those of a filter are in the apps where who asks has the
+// role.
 func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 	q := newQuery(r)
 	f := jobFilter(q)
 	f.Limit = int(q.number(bulkLimit))
 	for _, p := range append(slices.Clone(jobFilterParams), bulkIDs) {
-		// As by a variable that is not set: a list shows more than was asked for then, this would change more.
+		// As by a variable that is not set: a list shows more than was asked for then, this would
+		// change more.
 		if name := p.self().name; q.values.Has(name) && q.given(name) == "" {
 			q.wrong(name, "is empty; say what is meant, or leave it out")
 		}
 	}
 	out := &bulkQuery{dry: q.word(dryRunParam) == "true", ids: q.ids(bulkIDs)}
-	some := f.App != "" || f.Name != "" || f.Status != "" || f.Owner != "" || f.Group != "" || f.Calendar != "" || f.Labels != nil
+	some := f.App != "" || f.Name != "" || f.Status != "" || f.Owner != "" || f.Group != "" || f.Calendar != "" ||
+		f.Labels != nil
 	every := q.word(allParam) == "true"
 	if named := q.given(bulkIDs.name) != ""; named {
 		for _, p := range slices.Concat(jobFilterParams, []parameter{allParam, bulkLimit, pageParam}) {
@@ -140,7 +147,8 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 			}
 		}
 	} else if !some && !every && q.problems == nil {
-		q.wrong(allParam.name, "without a filter that would be every job; give one, such as app or label, or ids=17,23, or all=true")
+		q.wrong(allParam.name,
+			"without a filter that would be every job; give one, such as app or label, or ids=17,23, or all=true")
 	}
 	if c := q.cursor("jobs"); c != nil {
 		f.After, f.Part = c.ID, c.part
@@ -163,8 +171,8 @@ type bulkJobs struct {
 	not []bulkItem // what was named and is no job to which it may be done
 }
 
-// bulkJobs reads the jobs of a query. What ids name is taken or refused one by one: one that is gone holds up no other, and of
-// a job that who asks may not see nothing is told.
+// bulkJobs reads the jobs of a query. What ids name is taken or refused one by one: one that is
+// gone holds up no other, and of a job that who asks may not see nothing is told.
 func (s *Server) bulkJobs(ctx context.Context, q *bulkQuery, role auth.Role) (*bulkJobs, error) {
 	out := &bulkJobs{}
 	if q.ids == nil {
@@ -196,7 +204,8 @@ func (s *Server) bulkJobs(ctx context.Context, q *bulkQuery, role auth.Role) (*b
 }
 
 // tryBulk tells what would be done to the first page, and how many there are in all.
-func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f read.JobFilter, want *job.Bulk, found *bulkJobs) error {
+func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f read.JobFilter, want *job.Bulk,
+	found *bulkJobs) error {
 	for i := range found.Rows {
 		j := &found.Rows[i]
 		want.Done = append(want.Done, want.Of(&j.Job, j.SpecErr))
@@ -228,7 +237,10 @@ func viewBulk(want *job.Bulk, found *bulkJobs) *bulkView {
 	v := &bulkView{Items: []bulkItem{}}
 	for i, d := range want.Done {
 		j := &found.Rows[i]
-		item := bulkItem{ID: strconv.FormatInt(j.ID, 10), App: j.Spec.App, Name: j.Spec.Name, Result: d.Result, Why: cut(d.Why, maxMessage), Version: d.Version}
+		item := bulkItem{
+			ID: strconv.FormatInt(j.ID, 10), App: j.Spec.App, Name: j.Spec.Name, Result: d.Result,
+			Why: cut(d.Why, maxMessage), Version: d.Version,
+		}
 		if d.Request != 0 {
 			item.Request = strconv.FormatInt(d.Request, 10)
 		}
@@ -250,35 +262,51 @@ func viewBulk(want *job.Bulk, found *bulkJobs) *bulkView {
 
 // The parameters of all four.
 var (
-	dryRunParam = wordParam{declared{"dry_run", "Only say what would be done to the first jobs, and how many there are.", "true"}, []string{"true", "false"}}
-	allParam    = wordParam{declared{"all", "All jobs are meant: needed where nothing else says which.", "true"}, []string{"true", "false"}}
-	bulkLimit   = numberParam{declared{"limit", "How many jobs the request changes at most.", "50"}, maxBulk, maxBulk}
-	bulkIDs     = idsParam{declared{"ids", "These jobs and no others: up to 200 ids with commas between them. It goes with no filter.", "17,23"}, maxBulk}
-	bulkParams  = slices.Concat(jobFilterParams, []parameter{bulkIDs, allParam, dryRunParam, bulkLimit, pageParam})
+	dryRunParam = wordParam{
+		declared{"dry_run", "Only say what would be done to the first jobs, and how many there are.", "true"},
+		[]string{"true", "false"},
+	}
+	allParam = wordParam{
+		declared{"all", "All jobs are meant: needed where nothing else says which.", "true"}, []string{"true", "false"},
+	}
+	bulkLimit = numberParam{declared{"limit", "How many jobs the request changes at most.", "50"}, maxBulk, maxBulk}
+	bulkIDs   = idsParam{
+		declared{"ids", "These jobs and no others: up to 200 ids with commas between them. It goes with no filter.",
+			"17,23"}, maxBulk,
+	}
+	bulkParams = slices.Concat(jobFilterParams, []parameter{bulkIDs, allParam, dryRunParam, bulkLimit, pageParam})
 )
 
 // The operations.
 var (
-	aboutBulk = " The jobs are those that `GET /api/v1/jobs` lists for the same parameters, in its order, in the apps where you may do it; or those of `ids`, of which each that is none is refused by itself. An empty one of these parameters is refused. " +
-		"One request changes up to `limit` of them, all together in one transaction, and says of each what became of it; while there is a `next`, send it again with that as `cursor`. " +
-		"A job that somebody changes at the same time is refused, and so is one of which it makes no sense; that does not hold up the others. Try it with `dry_run` first."
+	aboutBulk = " The jobs are those that `GET /api/v1/jobs` lists for the same parameters, in its order, in the " +
+		"apps where you may do it; or those of `ids`, of which each that is none is refused by itself. An empty one " +
+		"of these parameters is refused. " +
+		"One request changes up to `limit` of them, all together in one transaction, and says of each what became of " +
+		"it; while there is a `next`, send it again with that as `cursor`. " +
+		"A job that somebody changes at the same time is refused, and so is one of which it makes no sense; that " +
+		"does not hold up the others. Try it with `dry_run` first."
 
 	bulkDone     = []reply{{status: http.StatusOK, about: "What was done.", of: of[*bulkView]()}}
 	bulkPauseDoc = operation{
-		id: "pauseJobs", tag: tagJobs, once: true, summary: "Pause many jobs", about: "As pausing each of them." + aboutBulk,
+		id: "pauseJobs", tag: tagJobs, once: true, summary: "Pause many jobs", about: "As pausing each of them." +
+			aboutBulk,
 		query: bulkParams, body: mayLimitPause, replies: bulkDone, changes: true,
 	}
 	bulkResumeDoc = operation{
-		id: "resumeJobs", tag: tagJobs, once: true, summary: "Resume many jobs", about: "As resuming each of them." + aboutBulk,
+		id: "resumeJobs", tag: tagJobs, once: true, summary: "Resume many jobs", about: "As resuming each of them." +
+			aboutBulk,
 		query: bulkParams, body: emptyBody, replies: bulkDone, changes: true,
 	}
 	bulkRunDoc = operation{
 		id: "runJobs", tag: tagJobs, once: true, summary: "Run many jobs now, once",
-		about: "As running each of them. Send an `Idempotency-Key`, another one with each `cursor`, if you may send a request twice." + aboutBulk,
+		about: "As running each of them. Send an `Idempotency-Key`, another one with each `cursor`, if you may send " +
+			"a request twice." + aboutBulk,
 		query: bulkParams, body: emptyBody, replies: bulkDone, changes: true,
 	}
 	bulkDeleteDoc = operation{
-		id: "deleteJobs", tag: tagJobs, once: true, summary: "Delete many jobs", about: "As deleting each of them." + aboutBulk,
+		id: "deleteJobs", tag: tagJobs, once: true, summary: "Delete many jobs", about: "As deleting each of them." +
+			aboutBulk,
 		query: bulkParams, body: emptyBody, replies: bulkDone, changes: true,
 	}
 )

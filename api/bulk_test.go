@@ -20,7 +20,9 @@ import (
 func (s *site) manyJobs(n int) {
 	s.t.Helper()
 	for i := range n {
-		s.create(fmt.Sprintf("ops-%02d", i), object{"app": "ops", "labels": object{"team": []string{"a", "b"}[i%2]}, "owner": "ann"})
+		s.create(fmt.Sprintf("ops-%02d", i), object{
+			"app": "ops", "labels": object{"team": []string{"a", "b"}[i%2]}, "owner": "ann",
+		})
 	}
 	s.create("one", object{"app": "other"})
 	s.create("two", object{"app": "other", "labels": object{"team": "a"}})
@@ -48,15 +50,18 @@ func TestBulk(t *testing.T) {
 	// A dry run changes nothing.
 	before := s.counts()
 	o := s.call("POST", "/api/v1/bulk/pause?app=ops&label=team%3Da&dry_run=true&limit=2", nil).want(200).object()
-	if o.text("dry_run") != "true" || results(o) != "ops-00 changed, ops-02 changed" || o.text("matched") != "3" || o.text("at_least") != "" || o.text("next") == "" || s.counts() != before {
+	if o.text("dry_run") != "true" || results(o) != "ops-00 changed, ops-02 changed" || o.text("matched") != "3" ||
+		o.text("at_least") != "" || o.text("next") == "" || s.counts() != before {
 		t.Errorf("dry run: got %v", o)
 	}
 	// Each filter of lists, and all of them together.
 	for query, want := range map[string]string{
-		"app=ops&name=ops-05": "ops-05", "owner=ann&label=team%3Db&name=3": "ops-03", "state=paused": "", "group=none": "", "calendar=none": "", "label=team%3Da&app=other": "two",
+		"app=ops&name=ops-05": "ops-05", "owner=ann&label=team%3Db&name=3": "ops-03", "state=paused": "",
+		"group=none": "", "calendar=none": "", "label=team%3Da&app=other": "two",
 	} {
 		o := s.call("POST", "/api/v1/bulk/run?dry_run=true&"+query, nil).want(200).object()
-		if got := strings.ReplaceAll(results(o), " changed", ""); got != want || o.text("matched") != fmt.Sprint(len(o.items("items"))) {
+		if got := strings.ReplaceAll(results(o), " changed", ""); got != want ||
+			o.text("matched") != fmt.Sprint(len(o.items("items"))) {
 			t.Errorf("%s: got %q, want %q", query, got, want)
 		}
 	}
@@ -71,7 +76,8 @@ func TestBulk(t *testing.T) {
 		}
 		cursor = "&cursor=" + o.text("next")
 	}
-	if seen != "ops-00 changed, ops-02 changed; ops-04 changed; " || s.count("SELECT COUNT(*) FROM job_pause WHERE reason = 'disks'") != 3 {
+	if seen != "ops-00 changed, ops-02 changed; ops-04 changed; " ||
+		s.count("SELECT COUNT(*) FROM job_pause WHERE reason = 'disks'") != 3 {
 		t.Errorf("got %s", seen)
 	}
 	o = s.call("POST", "/api/v1/bulk/pause?app=ops", nil).want(200).object()
@@ -84,8 +90,10 @@ func TestBulk(t *testing.T) {
 		}
 	}
 
-	// A job whose definition cannot be read is resumed, and claims say what is wrong; a run of it is refused, and holds up no other.
-	if _, err := s.db.Raw().Exec("UPDATE job_version v JOIN job j ON j.id = v.job_id SET v.definition = '{' WHERE j.name = 'ops-01'"); err != nil {
+	// A job whose definition cannot be read is resumed, and claims say what is wrong; a run of it
+	// is refused, and holds up no other.
+	if _, err := s.db.Raw().Exec(
+		"UPDATE job_version v JOIN job j ON j.id = v.job_id SET v.definition = '{' WHERE j.name = 'ops-01'"); err != nil {
 		t.Fatal(err)
 	}
 	for _, dry := range []string{"&dry_run=true", ""} {
@@ -98,11 +106,13 @@ func TestBulk(t *testing.T) {
 		t.Errorf("%d are paused", s.count(paused))
 	}
 	o = s.call("POST", "/api/v1/bulk/run?app=ops", nil).want(200).object()
-	if tally(o) != "5 changed, 0 unchanged, 1 refused" || !strings.Contains(fmt.Sprint(o), "why:") || s.count("SELECT COUNT(*) FROM run WHERE kind = 'manual'") != 5 {
+	if tally(o) != "5 changed, 0 unchanged, 1 refused" || !strings.Contains(fmt.Sprint(o), "why:") ||
+		s.count("SELECT COUNT(*) FROM run WHERE kind = 'manual'") != 5 {
 		t.Errorf("run: got %v", o)
 	}
 	for _, item := range o.items("items") {
-		if id := item.text("request"); id != "" && s.count("SELECT COUNT(*) FROM run WHERE request = ? AND job_id = ?", id, item.text("id")) != 1 {
+		if id := item.text("request"); id != "" &&
+			s.count("SELECT COUNT(*) FROM run WHERE request = ? AND job_id = ?", id, item.text("id")) != 1 {
 			t.Errorf("got %v", item)
 		}
 	}
@@ -110,18 +120,23 @@ func TestBulk(t *testing.T) {
 		return s.count("SELECT COUNT(*) FROM run WHERE kind = 'manual' AND outcome = 'succeeded'") == 5
 	})
 	o = s.call("POST", "/api/v1/bulk/delete?app=ops", nil).want(200).object()
-	if tally(o) != "6 changed, 0 unchanged, 0 refused" || s.count("SELECT COUNT(*) FROM job WHERE living = 1") != 2 || o.items("items")[0].text("version") != "" {
+	if tally(o) != "6 changed, 0 unchanged, 0 refused" || s.count("SELECT COUNT(*) FROM job WHERE living = 1") != 2 ||
+		o.items("items")[0].text("version") != "" {
 		t.Errorf("delete: got %v", o)
 	}
 	for action, want := range map[string]int{"pause": 6, "resume": 6, "run": 5, "delete": 6} {
-		if n := s.count("SELECT COUNT(*) FROM audit WHERE kind = 'job' AND app = 'ops' AND action = ? AND who = 'bootstrap'", action); n != want {
+		if n := s.count(
+			"SELECT COUNT(*) FROM audit WHERE kind = 'job' AND app = 'ops' AND action = ? AND who = 'bootstrap'",
+			action); n != want {
 			t.Errorf("%d lines of the audit say %s, want %d", n, action, want)
 		}
 	}
-	if n := s.count("SELECT COUNT(*) FROM audit WHERE action = 'delete' AND was LIKE '%command%'"); n != 5 { // and one was unreadable
+	// and one was unreadable
+	if n := s.count("SELECT COUNT(*) FROM audit WHERE action = 'delete' AND was LIKE '%command%'"); n != 5 {
 		t.Errorf("%d lines have what was deleted", n)
 	}
-	if tally(s.call("POST", "/api/v1/bulk/delete?all=true", nil).want(200).object()) != "2 changed, 0 unchanged, 0 refused" {
+	if tally(s.call("POST", "/api/v1/bulk/delete?all=true",
+		nil).want(200).object()) != "2 changed, 0 unchanged, 0 refused" {
 		t.Error("all are not all")
 	}
 }
@@ -132,12 +147,21 @@ func TestBadBulk(t *testing.T) {
 	s.manyJobs(1)
 	before := s.counts()
 	for _, c := range []struct{ query, body, want string }{
-		{"", "", "every job"}, {"dry_run=true", "", "every job"}, {"all=false", "", "every job"}, {"limit=3", "", "every job"}, {"app=", "", "app: is empty"}, {"app=&label=team%3Da", "", "app: is empty"}, {"app=ops&label=", "", "label: is empty"}, {"app=ops&name=&owner=&state=", "", "owner: is empty"}, {"app=ops&ids=", "", "ids: is empty"},
-		{"app=ops&al=true", "", "al: is no query parameter here; did you mean all?"}, {"app=ops&state=broken", "", "state: "}, {"app=ops&limit=201", "", "limit: "},
+		{"", "", "every job"}, {"dry_run=true", "", "every job"}, {"all=false", "", "every job"},
+		{"limit=3", "", "every job"}, {"app=", "", "app: is empty"}, {"app=&label=team%3Da", "", "app: is empty"},
+		{"app=ops&label=", "", "label: is empty"}, {"app=ops&name=&owner=&state=", "", "owner: is empty"},
+		{"app=ops&ids=", "", "ids: is empty"},
+		{"app=ops&al=true", "", "al: is no query parameter here; did you mean all?"},
+		{"app=ops&state=broken", "", "state: "}, {"app=ops&limit=201", "", "limit: "},
 		{"app=ops&dry_run=yes", "", "dry_run: "}, {"app=ops&cursor=x", "", "cursor: "}, {"label=team", "", "label: "},
-		{"ids=", "", "ids: is empty"}, {"ids=x", "", `ids: "x" is no id`}, {"ids=1,", "", `ids: "" is no id`}, {"ids=0", "", "is no id"}, {"ids=1,2,1", "", "ids: 1 is in it more than once"},
-		{"ids=1&app=ops", "", "app: does not go with ids"}, {"ids=1&all=true", "", "all: does not go with ids"}, {"ids=1&limit=3", "", "limit: does not go with ids"},
-		{"ids=1" + strings.Repeat(",1", 200), "", "ids: has 201 ids, at most 200 are taken"}, {"ids=9223372036854775808", "", "is no id"},
+		{"ids=", "", "ids: is empty"}, {"ids=x", "", `ids: "x" is no id`}, {"ids=1,", "", `ids: "" is no id`},
+		{"ids=0", "", "is no id"}, {"ids=1,2,1", "", "ids: 1 is in it more than once"},
+		{"ids=1&app=ops", "", "app: does not go with ids"}, {"ids=1&all=true", "", "all: does not go with ids"}, {
+			"ids=1&limit=3", "", "limit: does not go with ids",
+		},
+		{"ids=1" + strings.Repeat(",1", 200), "", "ids: has 201 ids, at most 200 are taken"}, {
+			"ids=9223372036854775808", "", "is no id",
+		},
 	} {
 		for _, action := range []string{"pause", "resume", "run", "delete"} {
 			r := s.call("POST", "/api/v1/bulk/"+action+"?"+c.query, c.body)
@@ -177,20 +201,28 @@ func TestBulkOfOneApp(t *testing.T) {
 		{s.newToken("o", auth.Operator, "other"), "delete", "all=true", 403, "", "an operator, who may not delete"},
 		{s.newToken("p", auth.Operator, "other"), "pause", "app=ops", 403, "", "an app of others"},
 		{s.newToken("q", auth.Operator, "other"), "pause", "app=nothing", 403, "", "an app that there is not"},
-		{s.newToken("r", auth.Operator, "other"), "pause", "all=true", 200, "one changed, two changed", "all of one's own"},
-		{s.newToken("t", auth.Admin, "other"), "delete", "label=team%3Da", 200, "two changed", "by a label that others have, too"},
+		{
+			s.newToken("r", auth.Operator, "other"), "pause", "all=true", 200, "one changed, two changed",
+			"all of one's own",
+		},
+		{
+			s.newToken("t", auth.Admin, "other"), "delete", "label=team%3Da", 200, "two changed",
+			"by a label that others have, too",
+		},
 	} {
 		for _, dry := range []string{"&dry_run=true", ""} {
 			r := s.as(c.token).call("POST", "/api/v1/bulk/"+c.action+"?"+c.query+dry, nil)
 			if r.status != c.status || c.status == 200 && results(r.object()) != c.want {
 				t.Errorf("%s: got %d %s, want %d %s", c.matter, r.status, r.body, c.status, c.want)
 			}
-			if dry != "" && c.status == 200 && r.object().text("matched") != fmt.Sprint(len(r.object().items("items"))) {
+			if dry != "" && c.status == 200 &&
+				r.object().text("matched") != fmt.Sprint(len(r.object().items("items"))) {
 				t.Errorf("%s: it counts what is not one's own: %s", c.matter, r.body)
 			}
 		}
 	}
-	if n := s.count("SELECT COUNT(*) FROM job WHERE app_id = (SELECT id FROM app WHERE name = 'ops') AND living = 1 AND paused = 0"); n != 2 {
+	if n := s.count(
+		"SELECT COUNT(*) FROM job WHERE app_id = (SELECT id FROM app WHERE name = 'ops') AND living = 1 AND paused = 0"); n != 2 {
 		t.Errorf("%d jobs of another app are as they were", n)
 	}
 }
@@ -207,7 +239,9 @@ func TestBulkOnce(t *testing.T) {
 		wg.Go(func() { replies[i] = s.call("POST", path, `{}`, "Idempotency-Key", "k").want(200) })
 	}
 	wg.Wait()
-	first := replies[slices.IndexFunc(replies, func(r *reply) bool { return r.header.Get("Idempotency-Replayed") == "" })]
+	first := replies[slices.IndexFunc(replies, func(r *reply) bool {
+		return r.header.Get("Idempotency-Replayed") == ""
+	})]
 	for _, r := range replies {
 		if r != first {
 			r.wantSame(first)
@@ -217,7 +251,8 @@ func TestBulkOnce(t *testing.T) {
 	if s.count(asked) != 2 || tally(first.object()) != "2 changed, 0 unchanged, 0 refused" {
 		t.Errorf("%d runs, %s", s.count(asked), first.body)
 	}
-	if s.count("SELECT COUNT(*) FROM request WHERE LENGTH(idem_key) = 64 AND status = 200 AND answer = ?", first.body) != 1 {
+	if s.count("SELECT COUNT(*) FROM request WHERE LENGTH(idem_key) = 64 AND status = 200 AND answer = ?",
+		first.body) != 1 {
 		t.Error("what is kept is not what was answered")
 	}
 	s.call("POST", path+"&cursor="+first.object().text("next"), `{}`, "Idempotency-Key", "k").want(409)
@@ -252,7 +287,8 @@ func TestBulkOnceAndTheNodeDies(t *testing.T) {
 	s.cfg.Editor = editor
 	s.serve()
 	r := s.call("POST", "/api/v1/bulk/run?app=ops", nil, "Idempotency-Key", "k").want(200)
-	if tally(r.object()) != "2 changed, 0 unchanged, 0 refused" || r.header.Get("Idempotency-Replayed") != "true" || r.header.Get("Content-Type") != "application/json" {
+	if tally(r.object()) != "2 changed, 0 unchanged, 0 refused" || r.header.Get("Idempotency-Replayed") != "true" ||
+		r.header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %v %s", r.header, r.body)
 	}
 	if n := s.count("SELECT COUNT(*) FROM run WHERE kind = 'manual'"); n != 2 {
@@ -272,17 +308,22 @@ func TestBulkOfIDs(t *testing.T) {
 
 	before := s.counts()
 	o := s.call("POST", "/api/v1/bulk/pause?dry_run=true&ids="+a+","+b, nil).want(200).object()
-	if results(o) != "ops-02 changed, ops-00 changed" || o.text("matched") != "2" || o.text("dry_run") != "true" || s.counts() != before {
+	if results(o) != "ops-02 changed, ops-00 changed" || o.text("matched") != "2" || o.text("dry_run") != "true" ||
+		s.counts() != before {
 		t.Errorf("dry run: got %v", o)
 	}
 	// What is gone, or was never there, is refused by itself and holds up nothing.
 	gone := id("ops", "ops-03")
 	s.call("DELETE", "/api/v1/jobs/"+gone, nil).want(204)
-	o = s.call("POST", "/api/v1/bulk/pause?ids=987654321,"+a+","+gone+","+other, `{"reason": "disks"}`).want(200).object()
-	if tally(o) != "2 changed, 0 unchanged, 2 refused" || results(o) != "ops-02 changed, one changed,  refused,  refused" || strings.Count(fmt.Sprint(o), "there is no such job") != 2 {
+	o = s.call("POST", "/api/v1/bulk/pause?ids=987654321,"+a+","+gone+","+other,
+		`{"reason": "disks"}`).want(200).object()
+	if tally(o) != "2 changed, 0 unchanged, 2 refused" ||
+		results(o) != "ops-02 changed, one changed,  refused,  refused" ||
+		strings.Count(fmt.Sprint(o), "there is no such job") != 2 {
 		t.Errorf("got %v", o)
 	}
-	if n := s.count("SELECT COUNT(*) FROM audit WHERE action = 'pause' AND reason = 'disks' AND who = 'bootstrap'"); n != 2 {
+	if n := s.count(
+		"SELECT COUNT(*) FROM audit WHERE action = 'pause' AND reason = 'disks' AND who = 'bootstrap'"); n != 2 {
 		t.Errorf("%d lines of the audit", n)
 	}
 	if n := s.count("SELECT COUNT(*) FROM job WHERE paused = 1"); n != 2 {
@@ -290,8 +331,10 @@ func TestBulkOfIDs(t *testing.T) {
 	}
 
 	// A limit to apps holds: of what one sees it is said, of what one does not see nothing.
-	o = s.as(s.newToken("o", auth.Operator, "other")).call("POST", "/api/v1/bulk/resume?ids="+a+","+other, nil).want(200).object()
-	if results(o) != "one changed,  refused" || !strings.Contains(fmt.Sprint(o), "there is no such job") || strings.Contains(fmt.Sprint(o), "ops") {
+	o = s.as(s.newToken("o", auth.Operator, "other")).call("POST", "/api/v1/bulk/resume?ids="+a+","+other,
+		nil).want(200).object()
+	if results(o) != "one changed,  refused" || !strings.Contains(fmt.Sprint(o), "there is no such job") ||
+		strings.Contains(fmt.Sprint(o), "ops") {
 		t.Errorf("an operator of another app: got %v", o)
 	}
 	s.as(s.newToken("v", auth.Viewer)).call("POST", "/api/v1/bulk/resume?ids="+a, nil).want(403)

@@ -23,7 +23,8 @@ func calendarFields(f *fields) job.CalendarSpec {
 	return c
 }
 
-// days takes a list of days, each an object, or text for short: "2027-02-06", or "2027-02-05..2027-02-11".
+// days takes a list of days, each an object, or text for short: "2027-02-06", or
+// "2027-02-05..2027-02-11".
 func (f *fields) days(name string, to *[]job.CalendarDay) {
 	v, ok := f.take(name)
 	if !ok {

@@ -13,7 +13,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// importView answers an import: the calendar as it is now, or with dry_run would be, and what of it came with the file.
+// importView answers an import: the calendar as it is now, or with dry_run would be, and what of it
+// came with the file.
 type importView struct {
 	*calendarView
 	Imported importedView `json:"imported" doc:"What came with the file."`
@@ -34,8 +35,10 @@ const (
 // makeupWord is in the names of make-up workdays, unless an import says what is.
 const makeupWord = "班"
 
-// importCalendar: POST /api/v1/calendars/{name}/import?format=ics|csv&mode=replace|add&workday=班&dry_run=true, the file
-// being the body. It makes the calendar if there is none. Of a file with which something is wrong nothing is taken.
+// importCalendar: POST
+// /api/v1/calendars/{name}/import?format=ics|csv&mode=replace|add&workday=班&dry_run=true, the file
+// being the body. It makes the calendar if there is none. Of a file with which something is wrong
+// nothing is taken.
 func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 	name, err := param(r, "name")
 	if err != nil {
@@ -52,7 +55,9 @@ func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 	}
 	if format == "" {
 		if format = formatOf(r); format == "" {
-			return unsupportedMedia.problem("The Content-Type is %q; send text/calendar or text/csv, or say ?format=ics or ?format=csv.", cutShort(r.Header.Get("Content-Type")))
+			return unsupportedMedia.problem(
+				"The Content-Type is %q; send text/calendar or text/csv, or say ?format=ics or ?format=csv.",
+				cutShort(r.Header.Get("Content-Type")))
 		}
 	}
 	file, err := readBody(r)
@@ -84,7 +89,9 @@ func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 		status = http.StatusCreated
 		w.Header().Set("Location", calendarPath(name))
 	}
-	return answer(w, status, importView{viewCalendar(&c), importedView{len(days.Exclude), len(days.Include), days.Ignored}})
+	return answer(w, status, importView{
+		viewCalendar(&c), importedView{len(days.Exclude), len(days.Include), days.Ignored},
+	})
 }
 
 func formatOf(r *http.Request) string {
@@ -99,7 +106,8 @@ func formatOf(r *http.Request) string {
 }
 
 // imported puts days into a calendar. What others change in it meanwhile stays.
-func (s *Server) imported(ctx context.Context, name string, days job.ImportedDays, mode string, dry bool) (c trip.CalendarRow, isNew bool, err error) {
+func (s *Server) imported(ctx context.Context, name string, days job.ImportedDays, mode string,
+	dry bool) (c trip.CalendarRow, isNew bool, err error) {
 	for range maxTries {
 		version := int64(mustBeNew)
 		spec := job.CalendarSpec{Name: name, Description: days.Title}
@@ -113,7 +121,8 @@ func (s *Server) imported(ctx context.Context, name string, days job.ImportedDay
 			return c, false, err
 		}
 		if mode == importAdd {
-			spec.Exclude, spec.Include = job.AddDays(spec.Exclude, days.Exclude), job.AddDays(spec.Include, days.Include)
+			spec.Exclude, spec.Include = job.AddDays(spec.Exclude, days.Exclude),
+				job.AddDays(spec.Include, days.Include)
 		} else {
 			spec.Exclude, spec.Include = job.AddDays(nil, days.Exclude), job.AddDays(nil, days.Include)
 		}

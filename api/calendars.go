@@ -14,7 +14,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// calendarView is a calendar as the API shows it: its definition, and what the cluster knows about it.
+// calendarView is a calendar as the API shows it: its definition, and what the cluster knows about
+// it.
 type calendarView struct {
 	job.CalendarSpec
 	Jobs    int64  `json:"jobs" doc:"How many jobs name it."`
@@ -67,7 +68,9 @@ func (s *Server) listCalendars(w http.ResponseWriter, r *http.Request) error {
 	p := page[calendarItem]{Items: []calendarItem{}}
 	rows, p.Next = oneMore("calendars", rows, limit, func(r *read.CalendarSummary) int64 { return r.ID })
 	for _, c := range rows {
-		p.Items = append(p.Items, calendarItem{c.Name, c.Timezone, c.Excludes, c.Includes, c.Jobs, c.Version, stamp(c.Created), stamp(c.Updated)})
+		p.Items = append(p.Items, calendarItem{
+			c.Name, c.Timezone, c.Excludes, c.Includes, c.Jobs, c.Version, stamp(c.Created), stamp(c.Updated),
+		})
 	}
 	return answer(w, http.StatusOK, p)
 }
@@ -127,7 +130,8 @@ func (s *Server) putCalendar(w http.ResponseWriter, r *http.Request) error {
 	spec := calendarFields(f)
 	f.ignore(calendarReadOnly...)
 	if spec.Name != "" && spec.Name != name {
-		f.wrong("name", "is %q, but the path says %q; leave it out: calendars are not renamed", cutShort(spec.Name), cutShort(name))
+		f.wrong("name", "is %q, but the path says %q; leave it out: calendars are not renamed", cutShort(spec.Name),
+			cutShort(name))
 	}
 	if err := f.done(); err != nil {
 		return err
@@ -152,7 +156,8 @@ func (s *Server) writeCalendar(w http.ResponseWriter, r *http.Request, spec job.
 	if err != nil {
 		return err
 	}
-	// The change stands. If it cannot be read now, or is gone again, that must not look like a change that failed.
+	// The change stands. If it cannot be read now, or is gone again, that must not look like a
+	// change that failed.
 	c, err := trip.CalendarNamed(s.cfg.DB.Reader(r.Context()), spec.Name)
 	if err != nil {
 		c = trip.CalendarRow{Name: spec.Name, SpecErr: errors.New("it was written, and could not be read")}
@@ -212,8 +217,8 @@ const (
 	maxDays     = 3 * 366
 )
 
-// calendarDays: GET /api/v1/calendars/{name}/days?from=2027-02-01&to=2027-02-28, both included: which of them are open,
-// closed or make-up days, by this calendar alone.
+// calendarDays: GET /api/v1/calendars/{name}/days?from=2027-02-01&to=2027-02-28, both included:
+// which of them are open, closed or make-up days, by this calendar alone.
 func (s *Server) calendarDays(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	from, to := q.date(daysFrom), q.date(daysTo)

@@ -22,7 +22,8 @@ func TestCalendars(t *testing.T) {
 	}
 	c := r.object()
 	for field, want := range map[string]string{
-		"name": "cn 假", "timezone": "Asia/Shanghai", "description": "2027", "exclude_weekdays": "[sat sun]", "jobs": "0", "version": "1",
+		"name": "cn 假", "timezone": "Asia/Shanghai", "description": "2027", "exclude_weekdays": "[sat sun]",
+		"jobs": "0", "version": "1",
 		"exclude": "[map[date:2027-02-05 end:2027-02-11 note:Spring Festival] map[date:05-01] map[date:2027-10-01 end:2027-10-07]]",
 		"include": "[map[date:2027-02-13 note:调休]]", "hours": "", "error": "",
 	} {
@@ -35,25 +36,31 @@ func TestCalendars(t *testing.T) {
 	}
 	// What GET answered can be edited and sent back; the same again changes nothing.
 	c["hours"] = object{"only": []string{"mon-fri 08:00-18:00"}}
-	if got := s.call("PUT", path, c).want(200).object(); got.text("version") != "2" || got.text("hours") != "map[only:[mon-fri 08:00-18:00]]" {
+	if got := s.call("PUT", path, c).want(200).object(); got.text("version") != "2" ||
+		got.text("hours") != "map[only:[mon-fri 08:00-18:00]]" {
 		t.Errorf("edited: got %v", got)
 	}
 	if got := s.call("PUT", path, c).want(200).object(); got.text("version") != "2" {
 		t.Errorf("the same again: got %v", got)
 	}
 	s.call("POST", "/api/v1/calendars", `{"name": "b"}`).want(201)
-	if r := s.call("POST", "/api/v1/calendars", `{"name": "b"}`).want(409); !strings.Contains(r.body, "PUT replaces it") {
+	if r := s.call("POST", "/api/v1/calendars", `{"name": "b"}`).want(409); !strings.Contains(r.body,
+		"PUT replaces it") {
 		t.Errorf("got %s", r.body)
 	}
-	id := s.create("j", object{"schedule": "0 9 * * 1-5", "timezone": "Asia/Shanghai", "calendars": []string{"cn 假"}}).text("id")
-	if items := s.call("GET", "/api/v1/calendars?limit=1", nil).want(200).object().items("items"); len(items) != 1 || items[0].text("name") != "cn 假" ||
-		items[0].text("jobs") != "1" || items[0].text("excludes") != "3" || items[0].text("includes") != "1" || items[0].text("timezone") != "Asia/Shanghai" {
+	id := s.create("j", object{"schedule": "0 9 * * 1-5", "timezone": "Asia/Shanghai",
+		"calendars": []string{"cn 假"}}).text("id")
+	if items := s.call("GET", "/api/v1/calendars?limit=1", nil).want(200).object().items("items"); len(items) != 1 ||
+		items[0].text("name") != "cn 假" ||
+		items[0].text("jobs") != "1" || items[0].text("excludes") != "3" || items[0].text("includes") != "1" ||
+		items[0].text("timezone") != "Asia/Shanghai" {
 		t.Errorf("the list: got %v", items)
 	}
 	if ids, items := s.walk("/api/v1/calendars?limit=1"); len(ids) != 2 || items[1].text("name") != "b" {
 		t.Errorf("the whole list: got %v", items)
 	}
-	if r := s.call("DELETE", path, nil).want(409); !strings.Contains(r.body, "in-use") || !strings.Contains(r.body, "default/j") {
+	if r := s.call("DELETE", path, nil).want(409); !strings.Contains(r.body, "in-use") ||
+		!strings.Contains(r.body, "default/j") {
 		t.Errorf("deleted in use: got %s", r.body)
 	}
 	s.call("PATCH", "/api/v1/jobs/"+id, `{"calendars": null}`).want(200)
@@ -82,7 +89,8 @@ func TestWhatCalendarsDo(t *testing.T) {
 		}
 		return out
 	}
-	if got := shown(s.call("GET", "/api/v1/jobs/"+id+"/next?from=2027-02-04T00:00:00Z&n=4", nil).want(200).object(), "items"); got != want {
+	if got := shown(s.call("GET", "/api/v1/jobs/"+id+"/next?from=2027-02-04T00:00:00Z&n=4", nil).want(200).object(),
+		"items"); got != want {
 		t.Errorf("next: got %s, want %s", got, want)
 	}
 	body["from"], body["n"] = "2027-02-04T00:00:00Z", 4
@@ -98,14 +106,17 @@ func TestWhatCalendarsDo(t *testing.T) {
 		if !strings.Contains(e.text("answer"), says) {
 			t.Errorf("%s: got %v, want %q", at, e, says)
 		}
-		if closed := strings.Contains(says, "excludes"); closed != (e.text("cause") == "calendar" && e.text("calendar", "name") == "cn") {
+		if closed := strings.Contains(says, "excludes"); closed != (e.text("cause") == "calendar" &&
+			e.text("calendar", "name") == "cn") {
 			t.Errorf("%s: got cause %s, calendar %s", at, e.text("cause"), e.text("calendar"))
 		}
 	}
-	days := s.call("GET", "/api/v1/calendars/cn/days?from=2027-02-10&to=2027-02-14", nil).want(200).object().items("items")
+	days := s.call("GET", "/api/v1/calendars/cn/days?from=2027-02-10&to=2027-02-14",
+		nil).want(200).object().items("items")
 	got := ""
 	for _, d := range days {
-		got += fmt.Sprintf("%s %s %s %s %s; ", d.text("date"), d.text("weekday"), d.text("state"), d.text("as"), d.text("why"))
+		got += fmt.Sprintf("%s %s %s %s %s; ", d.text("date"), d.text("weekday"), d.text("state"), d.text("as"),
+			d.text("why"))
 	}
 	const wantDays = "2027-02-10 wed closed  Spring Festival; 2027-02-11 thu closed  Spring Festival; 2027-02-12 fri open  ; 2027-02-13 sat makeup mon-fri 调休; 2027-02-14 sun closed  Sunday is off; "
 	if got != wantDays {
@@ -127,7 +138,8 @@ func TestWhatCalendarsDo(t *testing.T) {
 			t.Errorf("%s: got %s", path, r.body)
 		}
 	}
-	if c := s.call("GET", "/api/v1/calendars/cn", nil).want(200).object(); !strings.Contains(c.text("error"), "unknown field") {
+	if c := s.call("GET", "/api/v1/calendars/cn", nil).want(200).object(); !strings.Contains(c.text("error"),
+		"unknown field") {
 		t.Errorf("got %v", c)
 	}
 	s.call("GET", "/api/v1/jobs/"+id, nil).want(200)
@@ -142,34 +154,49 @@ func TestImportCalendar(t *testing.T) {
 	const csv = "date,end,kind,note\n2027-02-05,2027-02-11,,Spring Festival\n2027-02-13,,workday,\n"
 	imported := func(r *reply) string {
 		o := r.object()
-		return fmt.Sprintf("%s %s %s %s", o.text("exclude"), o.text("include"), o.text("exclude_weekdays"), o.text("imported"))
+		return fmt.Sprintf("%s %s %s %s", o.text("exclude"), o.text("include"), o.text("exclude_weekdays"),
+			o.text("imported"))
 	}
 	for _, c := range []struct {
 		path, body, media string
 		status            int
 		want              string
 	}{
-		{"c/import?mode=add", csv, "text/csv; charset=utf-8", 200, "[map[date:12-25] map[date:2027-02-05 end:2027-02-11 note:Spring Festival]] [map[date:2027-02-13]] [sun] map[excludes:1 includes:1]"},
-		{"c/import?format=csv", "2027-01-01", "text/plain", 200, "[map[date:2027-01-01]]  [sun] map[excludes:1 includes:0]"},
-		{"new/import", "BEGIN:VCALENDAR\nX-WR-CALNAME:ours\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20271225\nRRULE:FREQ=YEARLY;COUNT=2\nSUMMARY:work\nEND:VEVENT\nEND:VCALENDAR", "text/calendar", 201,
+		{
+			"c/import?mode=add", csv, "text/csv; charset=utf-8", 200,
+			"[map[date:12-25] map[date:2027-02-05 end:2027-02-11 note:Spring Festival]] [map[date:2027-02-13]] [sun] map[excludes:1 includes:1]",
+		},
+		{
+			"c/import?format=csv", "2027-01-01", "text/plain", 200,
+			"[map[date:2027-01-01]]  [sun] map[excludes:1 includes:0]",
+		},
+		{"new/import",
+			"BEGIN:VCALENDAR\nX-WR-CALNAME:ours\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20271225\nRRULE:FREQ=YEARLY;COUNT=2\nSUMMARY:work\nEND:VEVENT\nEND:VCALENDAR", "text/calendar", 201,
 			"[map[date:2027-12-25 note:work] map[date:2028-12-25 note:work]]   map[excludes:2 includes:0]"},
-		{"new/import?format=ics&workday=work", "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20271225\nSUMMARY:work\nEND:VEVENT\nEND:VCALENDAR", "application/octet-stream", 200,
+		{"new/import?format=ics&workday=work",
+			"BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20271225\nSUMMARY:work\nEND:VEVENT\nEND:VCALENDAR",
+			"application/octet-stream", 200,
 			" [map[date:2027-12-25 note:work]]  map[excludes:0 includes:1]"},
-		{"c/import?dry_run=true", "2028-01-01", "text/csv", 200, "[map[date:2028-01-01]]  [sun] map[excludes:1 includes:0]"},
+		{
+			"c/import?dry_run=true", "2028-01-01", "text/csv", 200,
+			"[map[date:2028-01-01]]  [sun] map[excludes:1 includes:0]",
+		},
 	} {
 		r := s.call("POST", "/api/v1/calendars/"+c.path, c.body, "Content-Type", c.media)
 		if r.status != c.status || imported(r) != c.want {
 			t.Errorf("%s: got %d %s, want %d %s", c.path, r.status, imported(r), c.status, c.want)
 		}
 	}
-	if c := s.call("GET", "/api/v1/calendars/c", nil).object(); c.text("version") != "3" || c.text("exclude") != "[map[date:2027-01-01]]" {
+	if c := s.call("GET", "/api/v1/calendars/c", nil).object(); c.text("version") != "3" ||
+		c.text("exclude") != "[map[date:2027-01-01]]" {
 		t.Errorf("after all: got %v; a dry run changes nothing", c)
 	}
 	if c := s.call("GET", "/api/v1/calendars/new", nil).object(); c.text("description") != "ours" {
 		t.Errorf("got %v", c)
 	}
 	r := s.call("POST", "/api/v1/calendars/c/import?format=csv", "2027-01-02\n2027-13-01\n,x\n").want(422)
-	if p := r.object().items("errors"); len(p) != 2 || p[0].text("field") != "line 2" || p[1].text("field") != "line 3" {
+	if p := r.object().items("errors"); len(p) != 2 || p[0].text("field") != "line 2" ||
+		p[1].text("field") != "line 3" {
 		t.Errorf("got %s", r.body)
 	}
 	s.call("GET", "/api/v1/calendars/c", nil).want(200)
@@ -202,37 +229,77 @@ func TestBadCalendars(t *testing.T) {
 	}
 	long := strings.Repeat(`"2027-01-01",`, 10_000) + `"2027-01-01"`
 	for name, b := range map[string]bad{
-		"no object":               put(`[]`, 422, "invalid", "body", "is an array"),
-		"an unknown field":        put(`{"excludes_weekdays": []}`, 422, "invalid", "excludes_weekdays", "did you mean exclude_weekdays?"),
-		"another name":            put(`{"name": "d"}`, 422, "invalid", "name", "not renamed"),
-		"days that are no list":   put(`{"exclude": "2027-01-01"}`, 422, "invalid", "exclude", "want a list of days"),
-		"a day that is a number":  put(`{"exclude": [20270101]}`, 422, "invalid", "exclude[0]", "want a day such as"),
-		"a day that there is not": put(`{"exclude": ["2027-01-01", {"date": "2027-02-30"}]}`, 422, "invalid", "exclude[1].date", "is no date"),
-		"a typo in a day":         put(`{"include": [{"dates": "2027-02-03"}]}`, 422, "invalid", "include[0].dates", "did you mean date?"),
-		"a range of text":         put(`{"exclude": ["2027-01-05..2027-01-01"]}`, 422, "invalid", "exclude[0].end", "is before"),
-		"too many days":           put(`{"exclude": [`+long+`]}`, 422, "invalid", "exclude", "at most 10000"),
-		"hours":                   put(`{"hours": {"only": ["late"]}}`, 422, "invalid", "hours.only[0]", "08:00-18:00"),
-		"another zone":            put(`{"timezone": "CST"}`, 422, "invalid", "timezone", "America/Chicago or Asia/Shanghai"),
-		"very large":              put(`{"description": "`+strings.Repeat("x", 2<<20)+`"}`, 413, "too-large", "", "2097152"),
-		"a field of the server":   {"POST", "/api/v1/calendars", `{"name": "x", "version": 3}`, nil, 422, "invalid", "version", "set by the server"},
-		"no name":                 {"POST", "/api/v1/calendars", `{}`, nil, 422, "invalid", "name", "is empty"},
-		"days backwards":          {"GET", "/api/v1/calendars/c/days?from=2027-02-02&to=2027-02-01", nil, nil, 422, "invalid", "to", "before from"},
-		"years of days":           {"GET", "/api/v1/calendars/c/days?from=2027-02-02&to=2037-02-01", nil, nil, 422, "invalid", "to", "at most 1098"},
-		"days of a word":          {"GET", "/api/v1/calendars/c/days?from=today", nil, nil, 422, "invalid", "from", "such as 2027-02-01"},
-		"days of none":            {"GET", "/api/v1/calendars/d/days", nil, nil, 404, "not-found", "", "no calendar"},
-		"a file of no kind":       {"POST", "/api/v1/calendars/c/import", `{}`, nil, 415, "unsupported-media-type", "", "?format=csv"},
-		"a format of none":        {"POST", "/api/v1/calendars/c/import?format=xls", `{}`, nil, 422, "invalid", "format", "ics, csv"},
-		"a large file":            {"POST", "/api/v1/calendars/c/import?format=csv", strings.Repeat("#", 1<<20+1), nil, 413, "too-large", "", "1048576"},
-		"a file into a bad name":  {"POST", "/api/v1/calendars/%07/import?format=csv", "2027-01-01", nil, 422, "invalid", "name", "control character"},
-		"a job's calendar":        {"POST", "/api/v1/jobs", `{"name": "x", "command": "true", "schedule": "@daily", "calendars": ["c", "nix"]}`, nil, 422, "invalid", "calendars[1]", "there is no calendar"},
-		"a job's calendars":       {"POST", "/api/v1/jobs", `{"name": "x", "command": "true", "schedule": "@daily", "calendars": "c"}`, nil, 422, "invalid", "calendars", "a list of texts"},
-		"a previewed calendar":    {"POST", "/api/v1/preview", `{"schedule": "@daily", "calendars": ["nix"]}`, nil, 422, "invalid", "calendars[0]", "there is no calendar"},
-		"nine previewed ones":     {"POST", "/api/v1/preview", `{"schedule": "@daily", "calendars": ["a","b","c","d","e","f","g","h","i"]}`, nil, 422, "invalid", "calendars[0]", "there is no calendar"},
+		"no object": put(`[]`, 422, "invalid", "body", "is an array"),
+		"an unknown field": put(`{"excludes_weekdays": []}`, 422, "invalid", "excludes_weekdays",
+			"did you mean exclude_weekdays?"),
+		"another name":           put(`{"name": "d"}`, 422, "invalid", "name", "not renamed"),
+		"days that are no list":  put(`{"exclude": "2027-01-01"}`, 422, "invalid", "exclude", "want a list of days"),
+		"a day that is a number": put(`{"exclude": [20270101]}`, 422, "invalid", "exclude[0]", "want a day such as"),
+		"a day that there is not": put(`{"exclude": ["2027-01-01", {"date": "2027-02-30"}]}`, 422, "invalid",
+			"exclude[1].date", "is no date"),
+		"a typo in a day": put(`{"include": [{"dates": "2027-02-03"}]}`, 422, "invalid", "include[0].dates",
+			"did you mean date?"),
+		"a range of text": put(`{"exclude": ["2027-01-05..2027-01-01"]}`, 422, "invalid", "exclude[0].end",
+			"is before"),
+		"too many days": put(`{"exclude": [`+long+`]}`, 422, "invalid", "exclude", "at most 10000"),
+		"hours":         put(`{"hours": {"only": ["late"]}}`, 422, "invalid", "hours.only[0]", "08:00-18:00"),
+		"another zone": put(`{"timezone": "CST"}`, 422, "invalid", "timezone",
+			"America/Chicago or Asia/Shanghai"),
+		"very large": put(`{"description": "`+strings.Repeat("x", 2<<20)+`"}`, 413, "too-large", "",
+			"2097152"),
+		"a field of the server": {
+			"POST", "/api/v1/calendars", `{"name": "x", "version": 3}`, nil, 422, "invalid", "version",
+			"set by the server",
+		},
+		"no name": {"POST", "/api/v1/calendars", `{}`, nil, 422, "invalid", "name", "is empty"},
+		"days backwards": {
+			"GET", "/api/v1/calendars/c/days?from=2027-02-02&to=2027-02-01", nil, nil, 422, "invalid", "to",
+			"before from",
+		},
+		"years of days": {
+			"GET", "/api/v1/calendars/c/days?from=2027-02-02&to=2037-02-01", nil, nil, 422, "invalid", "to",
+			"at most 1098",
+		},
+		"days of a word": {
+			"GET", "/api/v1/calendars/c/days?from=today", nil, nil, 422, "invalid", "from", "such as 2027-02-01",
+		},
+		"days of none": {"GET", "/api/v1/calendars/d/days", nil, nil, 404, "not-found", "", "no calendar"},
+		"a file of no kind": {
+			"POST", "/api/v1/calendars/c/import", `{}`, nil, 415, "unsupported-media-type", "", "?format=csv",
+		},
+		"a format of none": {
+			"POST", "/api/v1/calendars/c/import?format=xls", `{}`, nil, 422, "invalid", "format", "ics, csv",
+		},
+		"a large file": {
+			"POST", "/api/v1/calendars/c/import?format=csv", strings.Repeat("#", 1<<20+1), nil, 413, "too-large", "",
+			"1048576",
+		},
+		"a file into a bad name": {
+			"POST", "/api/v1/calendars/%07/import?format=csv", "2027-01-01", nil, 422, "invalid", "name",
+			"control character",
+		},
+		"a job's calendar": {
+			"POST", "/api/v1/jobs", `{"name": "x", "command": "true", "schedule": "@daily", "calendars": ["c", "nix"]}`,
+			nil, 422, "invalid", "calendars[1]", "there is no calendar",
+		},
+		"a job's calendars": {
+			"POST", "/api/v1/jobs", `{"name": "x", "command": "true", "schedule": "@daily", "calendars": "c"}`, nil,
+			422, "invalid", "calendars", "a list of texts",
+		},
+		"a previewed calendar": {
+			"POST", "/api/v1/preview", `{"schedule": "@daily", "calendars": ["nix"]}`, nil, 422, "invalid",
+			"calendars[0]", "there is no calendar",
+		},
+		"nine previewed ones": {
+			"POST", "/api/v1/preview", `{"schedule": "@daily", "calendars": ["a","b","c","d","e","f","g","h","i"]}`,
+			nil, 422, "invalid", "calendars[0]", "there is no calendar",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := s.call(b.method, b.path, b.body, b.header...)
 			p := r.object()
-			if r.status != b.status || !strings.HasSuffix(p.text("type"), ":"+b.problem) || !strings.Contains(r.body, b.says) {
+			if r.status != b.status || !strings.HasSuffix(p.text("type"), ":"+b.problem) ||
+				!strings.Contains(r.body, b.says) {
 				t.Fatalf("got %d %.300s, want %d %s that says %q", r.status, r.body, b.status, b.problem, b.says)
 			}
 			if errs := p.items("errors"); b.field != "" && (len(errs) == 0 || errs[0].text("field") != b.field) {

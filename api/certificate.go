@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// certificate is one in files, which are read again when they have changed: certificates are renewed while nodes run.
+// certificate is one in files, which are read again when they have changed: certificates are
+// renewed while nodes run.
 type certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
@@ -21,14 +22,15 @@ type certificate struct {
 	looked time.Time
 }
 
-// fileState tells versions of a file apart. Links are followed: some replace the folder that they lead to.
+// fileState tells versions of a file apart. Links are followed: some replace the folder that they
+// lead to.
 type fileState struct {
 	changed time.Time
 	size    int64
 }
 
-// strongSuites are the suites of TLS 1.2 with forward secrecy and authenticated encryption: none with CBC. TLS 1.3 has
-// no others.
+// strongSuites are the suites of TLS 1.2 with forward secrecy and authenticated encryption: none
+// with CBC. TLS 1.3 has no others.
 var strongSuites = []uint16{
 	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
 	tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -41,9 +43,9 @@ var strongSuites = []uint16{
 // lookEvery is between looks at the files; a look costs two system calls.
 const lookEvery = time.Second
 
-// LoadTLS makes what Config.TLS wants of a certificate, with its chain, and a key in PEM files. When the files change
-// the new ones are used for new connections, within about a second; if they cannot be used the old ones are used on,
-// and the log says so.
+// LoadTLS makes what Config.TLS wants of a certificate, with its chain, and a key in PEM files.
+// When the files change the new ones are used for new connections, within about a second; if they
+// cannot be used the old ones are used on, and the log says so.
 func LoadTLS(certFile, keyFile string, log *slog.Logger) (*tls.Config, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile, log: log}
 	if err := c.load(); err != nil {

@@ -63,8 +63,9 @@ func (s *Server) cluster(w http.ResponseWriter, r *http.Request) error {
 	at := job.MicrosOf(s.cfg.Now())
 	for _, x := range sessions {
 		v.Sessions = append(v.Sessions, sessionView{
-			ID: x.ID.String(), Node: x.Node, Address: x.Address, PID: x.PID, Version: x.Version, Started: stamp(x.Started),
-			BeatAt: stamp(x.BeatAt), BeatAgeMS: max(0, at.Sub(x.BeatAt).Milliseconds()), Draining: x.Draining,
+			ID: x.ID.String(), Node: x.Node, Address: x.Address, PID: x.PID, Version: x.Version,
+			Started: stamp(x.Started),
+			BeatAt:  stamp(x.BeatAt), BeatAgeMS: max(0, at.Sub(x.BeatAt).Milliseconds()), Draining: x.Draining,
 			Prepared: x.Prepared, Executing: x.Executing, Slots: x.Slots, ClockOffsetMS: float64(x.Offset) / 1000,
 		})
 	}

@@ -14,7 +14,8 @@ func TestCluster(t *testing.T) {
 	s := start(t, nil)
 	await(t, "a beat", 5*time.Second, func() bool { return s.count("SELECT MAX(beat) FROM session") > 0 })
 	c := s.call("GET", "/api/v1/cluster", nil).want(200).object()
-	if c.text("node") != "knoten-1" || c.text("version") != "v0.0.0-test" || c.text("server") == "" || c.text("session_expiry") != "20s" {
+	if c.text("node") != "knoten-1" || c.text("version") != "v0.0.0-test" || c.text("server") == "" ||
+		c.text("session_expiry") != "20s" {
 		t.Errorf("got %v", c)
 	}
 	now, err := time.Parse(time.RFC3339, c.text("now"))
@@ -26,10 +27,12 @@ func TestCluster(t *testing.T) {
 		t.Fatalf("got %v, want one session", sessions)
 	}
 	x := sessions[0]
-	if x.text("id") != s.node.Status().Session || x.text("node") != "knoten-1" || x.text("draining") != "false" || x.text("pid") == "0" || x.text("slots") == "0" {
+	if x.text("id") != s.node.Status().Session || x.text("node") != "knoten-1" || x.text("draining") != "false" ||
+		x.text("pid") == "0" || x.text("slots") == "0" {
 		t.Errorf("got %v", x)
 	}
-	for _, field := range []string{"address", "started", "beat_at", "beat_age_ms", "prepared", "executing", "clock_offset_ms"} {
+	for _, field := range []string{"address", "started", "beat_at", "beat_age_ms", "prepared", "executing",
+		"clock_offset_ms"} {
 		if _, there := x[field]; !there {
 			t.Errorf("%s is missing in %v", field, x)
 		}
@@ -52,7 +55,8 @@ func TestHealth(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	sick.Store(true)
-	if got := s.call("GET", "/readyz", nil).want(503).object(); got.text("ready") != "false" || got.text("reason") != "the lease is not fresh" {
+	if got := s.call("GET", "/readyz", nil).want(503).object(); got.text("ready") != "false" ||
+		got.text("reason") != "the lease is not fresh" {
 		t.Errorf("got %v", got)
 	}
 	s.call("GET", "/healthz", nil).want(200)

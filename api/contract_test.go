@@ -16,8 +16,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// contract is what the API says of itself in its OpenAPI document. Every answer that a test gets is held against it, and
-// so is what a test sent, if that was taken.
+// contract is what the API says of itself in its OpenAPI document. Every answer that a test gets is
+// held against it, and so is what a test sent, if that was taken.
 type contract struct {
 	doc   map[string]any
 	paths map[string]map[string]*documented // by pattern and method
@@ -46,14 +46,17 @@ var theContract = sync.OnceValues(func() (*contract, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &contract{doc: doc.(map[string]any), paths: map[string]map[string]*documented{}, compiler: jsonschema.NewCompiler()}
+	c := &contract{
+		doc: doc.(map[string]any), paths: map[string]map[string]*documented{}, compiler: jsonschema.NewCompiler(),
+	}
 	for pattern, methods := range dig(c.doc, "paths") {
 		c.paths[pattern] = map[string]*documented{}
 		for method, op := range methods.(map[string]any) {
 			c.paths[pattern][method] = &documented{pattern, method, op.(map[string]any)}
 		}
 	}
-	// Readers are told to pass over fields that they do not know. Our own answers have none that are not documented.
+	// Readers are told to pass over fields that they do not know. Our own answers have none that
+	// are not documented.
 	for _, s := range dig(c.doc, "components", "schemas") {
 		if s := s.(map[string]any); s["type"] == "object" && s["additionalProperties"] == nil {
 			s["additionalProperties"] = false
@@ -105,7 +108,8 @@ func (c *contract) find(method, path string) *documented {
 	parts := strings.Split(path, "/")
 	best := ""
 	for pattern := range c.paths {
-		// In a place where one has a name and the other anything, the name counts more: { is behind all letters.
+		// In a place where one has a name and the other anything, the name counts more: { is behind
+		// all letters.
 		if matches(strings.Split(pattern, "/"), parts) && (best == "" || pattern < best) {
 			best = pattern
 		}
@@ -138,7 +142,8 @@ func (c *contract) check(r *reply, method, path, sent, media string) {
 	r.t.Helper()
 	wrong := func(format string, args ...any) {
 		r.t.Helper()
-		r.t.Errorf("%s answers %d with what /openapi.json does not say: %s\n%s", r.what, r.status, fmt.Sprintf(format, args...), r.body)
+		r.t.Errorf("%s answers %d with what /openapi.json does not say: %s\n%s", r.what, r.status,
+			fmt.Sprintf(format, args...), r.body)
 	}
 	op := c.find(method, path)
 	if op == nil {
@@ -184,7 +189,8 @@ func (c *contract) check(r *reply, method, path, sent, media string) {
 }
 
 // ofHTTP are headers that belong to HTTP, or that every answer has.
-var ofHTTP = []string{"Content-Type", "Content-Length", "Date", "X-Content-Type-Options", "Content-Security-Policy", "Cross-Origin-Resource-Policy",
+var ofHTTP = []string{"Content-Type", "Content-Length", "Date", "X-Content-Type-Options", "Content-Security-Policy",
+	"Cross-Origin-Resource-Policy",
 	"Referrer-Policy", "Cache-Control", "Content-Disposition", "Allow", "Connection"}
 
 // checkSent holds a body that was taken against the document.

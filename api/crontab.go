@@ -31,7 +31,8 @@ type crontabNote struct {
 	Message string `json:"message" doc:"What is to be told."`
 }
 
-// readCrontab: POST /api/v1/crontab. It says what the lines of a crontab are as jobs, and changes nothing.
+// readCrontab: POST /api/v1/crontab. It says what the lines of a crontab are as jobs, and changes
+// nothing.
 func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 	body, err := readObject(r)
 	if err != nil {
@@ -70,8 +71,8 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 		return invalidField("text", "has more than %d lines that are jobs, or that cannot be; read it in parts", o.Most)
 	}
 
-	// Each job has all variables above it, so the jobs can be far larger than the text. Adding up the variables costs
-	// nothing; writing the jobs does.
+	// Each job has all variables above it, so the jobs can be far larger than the text. Adding up
+	// the variables costs nothing; writing the jobs does.
 	size := 0
 	for _, e := range read.Entries {
 		if size += sizeOf(e.Job.Env); size > maxCrontabJobs {
@@ -103,7 +104,9 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 }
 
 func largeCrontab() error {
-	return tooLarge.problem("Its jobs come to more than %d bytes, since each of them has all variables that are set above it; read it in parts.", maxCrontabJobs)
+	return tooLarge.problem(
+		"Its jobs come to more than %d bytes, since each of them has all variables that are set above it; read it "+
+			"in parts.", maxCrontabJobs)
 }
 
 // sizeOf is how many bytes variables have at least when they are written.

@@ -8,8 +8,9 @@ import (
 	"go-crontab/sql/read"
 )
 
-// cursor is the place after which the next page of a list begins. Clients get it as text of which they need to know
-// nothing; it holds no secret, and whatever is made up for one selects no more than a filter could.
+// cursor is the place after which the next page of a list begins. Clients get it as text of which
+// they need to know nothing; it holds no secret, and whatever is made up for one selects no more
+// than a filter could.
 type cursor struct {
 	list      string // which list gave it
 	executing bool   // the place is among the runs that execute, which stand before the ended ones
@@ -55,7 +56,8 @@ type page[T any] struct {
 	Next  string `json:"next,omitempty" doc:"What to give as 'cursor' for the next page. Absent: this is the last."`
 }
 
-// oneMore takes off the one row more that was read to see whether there is a next page, and returns that page's cursor.
+// oneMore takes off the one row more that was read to see whether there is a next page, and returns
+// that page's cursor.
 func oneMore[R any](list string, rows []R, limit int, id func(*R) int64) (of []R, next string) {
 	if len(rows) <= limit {
 		return rows, ""

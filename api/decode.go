@@ -16,9 +16,10 @@ import (
 )
 
 const (
-	maxBody      = 256 << 10
-	maxDepth     = 16                        // of objects and arrays in a body; a job needs two
-	maxFieldName = utf8.UTFMax * job.MaxName // bytes of the name of a field, such as a label: no name that is taken is longer
+	maxBody  = 256 << 10
+	maxDepth = 16 // of objects and arrays in a body; a job needs two
+	// bytes of the name of a field, such as a label: no name that is taken is longer
+	maxFieldName = utf8.UTFMax * job.MaxName
 
 	maxCalendarBody = 2 << 20  // white space included
 	maxLoginBody    = 4 << 10  // anybody may send one
@@ -82,14 +83,16 @@ func readNothing(r *http.Request) error {
 func checkMedia(r *http.Request) error {
 	given := r.Header.Get("Content-Type")
 	media, _, err := mime.ParseMediaType(given)
-	if err == nil && (media == "application/json" || media == "application/merge-patch+json" && r.Method == http.MethodPatch) {
+	if err == nil && (media == "application/json" ||
+		media == "application/merge-patch+json" && r.Method == http.MethodPatch) {
 		return nil
 	}
 	return unsupportedMedia.problem("The Content-Type is %q; send application/json.", cutShort(given))
 }
 
-// parseObject reads one JSON object and nothing else. Beyond what encoding/json checks it wants valid UTF-8, names
-// that stand once in an object, and bounded names and depth. Numbers stay as they were written. It stops when ctx ends.
+// parseObject reads one JSON object and nothing else. Beyond what encoding/json checks it wants
+// valid UTF-8, names that stand once in an object, and bounded names and depth. Numbers stay as
+// they were written. It stops when ctx ends.
 func parseObject(ctx context.Context, body []byte) (map[string]any, error) {
 	if !utf8.Valid(body) {
 		return nil, malformed.problem("It is not valid UTF-8.")
@@ -118,8 +121,9 @@ func parseObject(ctx context.Context, body []byte) (map[string]any, error) {
 	return o, nil
 }
 
-// bodyParser makes Go values of a text that is known to be JSON. It keeps the way to the current value as steps, and
-// spells that place only for an error: spelling it for every value costs the square of the body's length.
+// bodyParser makes Go values of a text that is known to be JSON. It keeps the way to the current
+// value as steps, and spells that place only for an error: spelling it for every value costs the
+// square of the body's length.
 type bodyParser struct {
 	ctx    context.Context
 	text   []byte
@@ -192,8 +196,8 @@ func (p *bodyParser) peek() byte {
 	}
 }
 
-// more skips the comma and space before the next element of a list or object. It reports whether there is one; otherwise it
-// reads the end.
+// more skips the comma and space before the next element of a list or object. It reports whether
+// there is one; otherwise it reads the end.
 func (p *bodyParser) more(end byte) bool {
 	c := p.peek()
 	if c == ',' {

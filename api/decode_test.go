@@ -47,8 +47,10 @@ func TestNearest(t *testing.T) {
 	f := newFields(nil)
 	jobFields(f)
 	for word, want := range map[string]string{
-		"comand": "command", "cmd": "command", "tz": "timezone", "time_zone": "timezone", "Schedule": "schedule", "shedule": "schedule", "lables": "labels",
-		"onlost": "on_lost", "cron": "", "xyzzy": "", "": "", strings.Repeat("x", 1000): "", "é": "", "pause": "paused", "stop": "",
+		"comand": "command", "cmd": "command", "tz": "timezone", "time_zone": "timezone", "Schedule": "schedule",
+		"shedule": "schedule", "lables": "labels",
+		"onlost": "on_lost", "cron": "", "xyzzy": "", "": "", strings.Repeat("x", 1000): "", "é": "", "pause": "paused",
+		"stop": "",
 	} {
 		if got := nearest(word, f.known); got != want {
 			t.Errorf("%q: got %q, want %q", word, got, want)
@@ -60,9 +62,12 @@ func TestNearest(t *testing.T) {
 func FuzzBody(f *testing.F) {
 	for _, s := range []string{
 		`{"name": "a", "command": "true", "schedule": "@daily", "labels": {"k": "v"}, "misfire": {"policy": "skip", "max_age": "1h"}, "paused": true}`,
-		`{"every": "1h", "start": "2030-01-01T00:00:00Z", "timeout": "90s", "id": "1", "version": 3}`, `{"at": "2030-01-01T00:00:00.123456789+14:00"}`,
-		`{"a": {"a": {"a": [[[[1e400, -0, "\ud800"]]]]}}, "name": null}`, `{"name": "x", "name": "y"}`, `{"\u006eame": 1, "name": 2}`, `{} {}`, `[`, `{"a":}`, ``, "\xef\xbb\xbf{}",
-		`{"labels": {"": ""}, "misfire": {"x": 1}}`, `{"timeout": "9999999h", "every": "-1ns"}`, "{\"name\": \"\xff\"}", `{"n": 01}`,
+		`{"every": "1h", "start": "2030-01-01T00:00:00Z", "timeout": "90s", "id": "1", "version": 3}`,
+		`{"at": "2030-01-01T00:00:00.123456789+14:00"}`,
+		`{"a": {"a": {"a": [[[[1e400, -0, "\ud800"]]]]}}, "name": null}`, `{"name": "x", "name": "y"}`,
+		`{"\u006eame": 1, "name": 2}`, `{} {}`, `[`, `{"a":}`, ``, "\xef\xbb\xbf{}",
+		`{"labels": {"": ""}, "misfire": {"x": 1}}`, `{"timeout": "9999999h", "every": "-1ns"}`, "{\"name\": \"\xff\"}",
+		`{"n": 01}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -96,7 +101,8 @@ func FuzzBody(f *testing.F) {
 func checkProblem(t *testing.T, err error) {
 	t.Helper()
 	var p *Problem
-	if !errors.As(err, &p) || p.Status != 400 && p.Status != 422 || p.Detail == "" || len(p.Errors) == 0 == (p.Status == 422) {
+	if !errors.As(err, &p) || p.Status != 400 && p.Status != 422 || p.Detail == "" ||
+		len(p.Errors) == 0 == (p.Status == 422) {
 		t.Fatalf("got %#v, want a problem 400, or 422 that names fields", err)
 	}
 	text, err := json.Marshal(p)
@@ -125,8 +131,10 @@ func checkRoundTrip(t *testing.T, b jobBody) {
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	if again.spec.Name != b.spec.Name || again.spec.Command != b.spec.Command || again.spec.Timeout != b.spec.Timeout || again.spec.Every != b.spec.Every ||
-		(b.spec.At == nil) != (again.spec.At == nil) || b.spec.At != nil && !b.spec.At.Equal(*again.spec.At) || len(again.spec.Labels) != len(b.spec.Labels) {
+	if again.spec.Name != b.spec.Name || again.spec.Command != b.spec.Command || again.spec.Timeout != b.spec.Timeout ||
+		again.spec.Every != b.spec.Every ||
+		(b.spec.At == nil) != (again.spec.At == nil) || b.spec.At != nil && !b.spec.At.Equal(*again.spec.At) ||
+		len(again.spec.Labels) != len(b.spec.Labels) {
 		t.Fatalf("%s: got %+v, want %+v", text, again.spec, b.spec)
 	}
 }

@@ -17,8 +17,9 @@ import (
 	"go-crontab/test/docpage"
 )
 
-// The pages of docs/ that show jobs. Each fenced json block there is a whole job, each http block a request; {id} in its
-// path is the job of the last block. Code in a table that gives a field a value is put into the minimal job.
+// The pages of docs/ that show jobs. Each fenced json block there is a whole job, each http block a
+// request; {id} in its path is the job of the last block. Code in a table that gives a field a
+// value is put into the minimal job.
 var pages = []string{"jobs.md", "from-xtimer.md", "from-crontab.md", "from-quartz.md", "changing.md"}
 
 // TestPagesShowWhatWorks creates and asks for everything that the pages show, in their order.
@@ -132,12 +133,14 @@ func decode(t testing.TB, where, text string) object {
 
 const minimalName = "smallest"
 
-// inMinimalJob puts fields into the job that the page gives for that. What they stand for is left out of it.
+// inMinimalJob puts fields into the job that the page gives for that. What they stand for is left
+// out of it.
 func inMinimalJob(t testing.TB, where, fields string) object {
 	t.Helper()
 	given := decode(t, where, "{"+fields+"}")
 	body := object{"name": minimalName, "schedule": "0 3 * * *", "command": "true"}
-	for name, instead := range map[string][]string{"schedule": {"schedules", "every", "at"}, "command": {"http", "handler"}} {
+	for name, instead := range map[string][]string{"schedule": {"schedules", "every", "at"},
+		"command": {"http", "handler"}} {
 		if slices.ContainsFunc(instead, func(field string) bool { return given[field] != nil }) {
 			delete(body, name)
 		}
@@ -146,8 +149,8 @@ func inMinimalJob(t testing.TB, where, fields string) object {
 	return body
 }
 
-// TestJobsPageHasEveryField holds the tables of docs/jobs.md against the fields that a job has, and the defaults that
-// they name against those that it gets.
+// TestJobsPageHasEveryField holds the tables of docs/jobs.md against the fields that a job has, and
+// the defaults that they name against those that it gets.
 func TestJobsPageHasEveryField(t *testing.T) {
 	t.Parallel()
 	want, objects := fieldsOf(reflect.TypeFor[job.Spec](), "")
@@ -176,7 +179,8 @@ func TestJobsPageHasEveryField(t *testing.T) {
 			continue
 		}
 		path := strings.Split(field, ".")
-		if len(it.Examples) == 0 && !slices.ContainsFunc(whole, func(body object) bool { return body.text(path...) != "" }) {
+		if len(it.Examples) == 0 &&
+			!slices.ContainsFunc(whole, func(body object) bool { return body.text(path...) != "" }) {
 			t.Errorf("line %d: %s has no example, here or in a job that the page shows in full", it.Line, field)
 		}
 		for _, example := range it.Examples {
@@ -250,7 +254,8 @@ func fieldsOf(typ reflect.Type, place string) (leaves, objects []string) {
 	return leaves, objects
 }
 
-// checkDefault leaves a field out of a job and looks at what it gets, if its row gives a default as JSON.
+// checkDefault leaves a field out of a job and looks at what it gets, if its row gives a default as
+// JSON.
 func checkDefault(t *testing.T, it docpage.Item, body object) {
 	t.Helper()
 	text, isCode := strings.CutPrefix(it.Default, "`")

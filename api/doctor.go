@@ -55,10 +55,14 @@ func (s *Server) examine(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v := doctorView{At: stamp(found.At), Node: s.cfg.Node, Version: s.cfg.Version, Server: found.Server, Worst: found.Worst, Findings: []*findingView{}}
+	v := doctorView{
+		At: stamp(found.At), Node: s.cfg.Node, Version: s.cfg.Version, Server: found.Server, Worst: found.Worst,
+		Findings: []*findingView{},
+	}
 	for _, f := range found.Findings {
 		view := &findingView{
-			Check: f.Check, Area: f.Area, Severity: f.Severity, Seen: f.Seen, Why: f.Why, Fix: f.Fix, SQL: f.SQL, Commands: f.Commands, Nodes: f.Nodes,
+			Check: f.Check, Area: f.Area, Severity: f.Severity, Seen: f.Seen, Why: f.Why, Fix: f.Fix, SQL: f.SQL,
+			Commands: f.Commands, Nodes: f.Nodes,
 		}
 		for _, j := range f.Jobs {
 			view.Jobs = append(view.Jobs, jobMention{strconv.FormatInt(j.ID, 10), j.App, j.Name})

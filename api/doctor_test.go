@@ -17,7 +17,8 @@ func TestDoctor(t *testing.T) {
 			return &doctor.Machine{Node: "knoten-1", Slots: 64, Unguarded: true, StateDir: t.TempDir(), Zones: true}
 		}
 	})
-	s.call("POST", "/api/v1/jobs", object{"name": "nowhere", "schedule": "0 3 * * *", "command": "true", "selector": "gpu"}).want(201)
+	s.call("POST", "/api/v1/jobs",
+		object{"name": "nowhere", "schedule": "0 3 * * *", "command": "true", "selector": "gpu"}).want(201)
 	v := s.call("GET", "/api/v1/doctor", nil).want(200).object()
 	find := func(check string) object {
 		t.Helper()

@@ -25,8 +25,8 @@ import (
 // foreign are operations that take what others send to them, whatever it is.
 var foreign = []string{"returnOIDC"}
 
-// TestQueryIsWhatIsDocumented sends to each operation parameters that it does not know, and wrong ones for all that it
-// does: one about which nobody complains is one that no handler reads.
+// TestQueryIsWhatIsDocumented sends to each operation parameters that it does not know, and wrong
+// ones for all that it does: one about which nobody complains is one that no handler reads.
 func TestQueryIsWhatIsDocumented(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -46,7 +46,8 @@ func TestQueryIsWhatIsDocumented(t *testing.T) {
 		}
 		said := ask("xyzzy", "1")
 		_, known, _ := strings.Cut(said, "known are ")
-		if got := strings.FieldsFunc(known, func(r rune) bool { return r == ',' || r == ' ' }); !slices.Equal(got, names) || said == "" {
+		if got := strings.FieldsFunc(known, func(r rune) bool { return r == ',' || r == ' ' }); !slices.Equal(got,
+			names) || said == "" {
 			t.Errorf("%s takes the parameters %q (it says %q), and %q are documented", id, got, said, names)
 		}
 		for _, p := range d.parameters("query") {
@@ -119,8 +120,8 @@ func wrongValues(schema map[string]any) (out []string) {
 	return out
 }
 
-// TestBodiesAreWhatIsDocumented sends a field that nobody knows to each place of each body, and holds what is known
-// there, by the answer, against the document.
+// TestBodiesAreWhatIsDocumented sends a field that nobody knows to each place of each body, and
+// holds what is known there, by the answer, against the document.
 func TestBodiesAreWhatIsDocumented(t *testing.T) {
 	t.Parallel()
 	s, c := start(t, nil), getContract(t)
@@ -159,7 +160,8 @@ func TestBodiesAreWhatIsDocumented(t *testing.T) {
 					continue
 				}
 				if said := send(name, "x"); !strings.Contains(said, "set by the server") {
-					t.Errorf("%s takes the field %s, which is not documented: add it to the type of its body, with a doc tag or a row in docs/jobs.md", d, fieldName(place, name))
+					t.Errorf(
+						"%s takes the field %s, which is not documented: add it to the type of its body, with a doc tag or a row in docs/jobs.md", d, fieldName(place, name))
 				}
 			}
 			for name := range props {
@@ -178,7 +180,8 @@ func TestBodiesAreWhatIsDocumented(t *testing.T) {
 	}
 }
 
-// TestExampleBodiesAreTaken sends the examples of bodies to a node that may change nothing: none is malformed or invalid.
+// TestExampleBodiesAreTaken sends the examples of bodies to a node that may change nothing: none is
+// malformed or invalid.
 func TestExampleBodiesAreTaken(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -273,34 +276,38 @@ func fieldName(place []string, name string) string {
 	return out
 }
 
-// TestLimitsOfJobs holds the limits that the document gives the fields of a job against those that are held: what is
-// just outside is refused, and what is just inside is not, or for another reason.
+// TestLimitsOfJobs holds the limits that the document gives the fields of a job against those that
+// are held: what is just outside is refused, and what is just inside is not, or for another reason.
 func TestLimitsOfJobs(t *testing.T) {
 	t.Parallel()
 	s, c := start(t, nil), getContract(t)
 	tried := 0
-	c.eachObject(dig(c.paths["/api/v1/jobs"]["post"].op, "requestBody", "content", "application/json", "schema"), nil, func(place []string, props map[string]any) {
-		for name, p := range props {
-			schema := p.(map[string]any)
-			field := fieldName(place, name)
-			for bound, values := range atBounds(schema) {
-				tried++
-				inside, outside := s.refusal(place, name, values[0]), s.refusal(place, name, values[1])
-				if outside == "" {
-					t.Errorf("%s: the %s of %v is documented, and more is taken", field, bound, schema[bound])
-				}
-				if inside != "" && inside == strings.ReplaceAll(outside, fmt.Sprint(values[1]), fmt.Sprint(values[0])) {
-					t.Errorf("%s: the %s of %v is documented, and that is refused as what lies outside is: %s", field, bound, schema[bound], inside)
+	c.eachObject(dig(c.paths["/api/v1/jobs"]["post"].op, "requestBody", "content", "application/json", "schema"), nil,
+		func(place []string, props map[string]any) {
+			for name, p := range props {
+				schema := p.(map[string]any)
+				field := fieldName(place, name)
+				for bound, values := range atBounds(schema) {
+					tried++
+					inside, outside := s.refusal(place, name, values[0]), s.refusal(place, name, values[1])
+					if outside == "" {
+						t.Errorf("%s: the %s of %v is documented, and more is taken", field, bound, schema[bound])
+					}
+					if inside != "" &&
+						inside == strings.ReplaceAll(outside, fmt.Sprint(values[1]), fmt.Sprint(values[0])) {
+						t.Errorf("%s: the %s of %v is documented, and that is refused as what lies outside is: %s",
+							field, bound, schema[bound], inside)
+					}
 				}
 			}
-		}
-	})
+		})
 	if tried < 30 {
 		t.Errorf("only %d limits were found", tried)
 	}
 }
 
-// atBounds returns, for each bound of a schema, a value that just keeps it and one that just does not.
+// atBounds returns, for each bound of a schema, a value that just keeps it and one that just does
+// not.
 func atBounds(schema map[string]any) map[string][2]any {
 	out := map[string][2]any{}
 	bound := func(name string, value func(n int) any, step int) {
@@ -333,7 +340,8 @@ func (s *site) refusal(place []string, name string, value any) string {
 	body := object{"name": "limits", "schedule": "0 3 1 1 *", "command": "true", "paused": true}
 	inner := object{name: value}
 	first := append(slices.Clone(place), name)[0]
-	for of, instead := range map[string][]string{"schedule": {"schedules", "every", "at"}, "command": {"http", "handler", "payload"}} {
+	for of, instead := range map[string][]string{"schedule": {"schedules", "every", "at"},
+		"command": {"http", "handler", "payload"}} {
 		if slices.Contains(instead, first) {
 			delete(body, of)
 		}
@@ -365,7 +373,8 @@ func (s *site) refusal(place []string, name string, value any) string {
 	return ""
 }
 
-// TestEveryProblemIsExplained looks for types of problems in the code that have no line in the table of the reference.
+// TestEveryProblemIsExplained looks for types of problems in the code that have no line in the
+// table of the reference.
 func TestEveryProblemIsExplained(t *testing.T) {
 	t.Parallel()
 	page, err := document("/docs")
@@ -406,7 +415,8 @@ func TestEveryProblemIsExplained(t *testing.T) {
 	}
 }
 
-// TestEveryWordIsDocumented holds the words that the document lists against the constants of their types.
+// TestEveryWordIsDocumented holds the words that the document lists against the constants of their
+// types.
 func TestEveryWordIsDocumented(t *testing.T) {
 	t.Parallel()
 	c := getContract(t)
@@ -443,7 +453,8 @@ func TestEveryWordIsDocumented(t *testing.T) {
 			slices.Sort(got)
 			slices.Sort(want)
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the words of %s differ from its constants in %s: change api/schemas.go (-constants +document):\n%s", name, folder, diff)
+				t.Errorf(
+					"the words of %s differ from its constants in %s: change api/schemas.go (-constants +document):\n%s", name, folder, diff)
 			}
 		}
 	}
@@ -453,7 +464,8 @@ func TestEveryWordIsDocumented(t *testing.T) {
 	var causes []string
 	for _, file := range parse(t, ".") {
 		ast.Inspect(file, func(n ast.Node) bool {
-			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 && strings.HasPrefix(spec.Names[0].Name, "cause") {
+			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 &&
+				strings.HasPrefix(spec.Names[0].Name, "cause") {
 				if value, ok := spec.Values[0].(*ast.BasicLit); ok {
 					word, _ := strconv.Unquote(value.Value)
 					causes = append(causes, word)

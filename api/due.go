@@ -50,8 +50,8 @@ func (s *Server) now() (time.Time, error) {
 	return now, nil
 }
 
-// nextDue: GET /api/v1/jobs/{id}/next. It says what the definition comes to; whether the job is paused is beside
-// the point.
+// nextDue: GET /api/v1/jobs/{id}/next. It says what the definition comes to; whether the job is
+// paused is beside the point.
 func (s *Server) nextDue(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	n, from := q.number(dueCount), q.instant(dueAfter)

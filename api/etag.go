@@ -12,8 +12,9 @@ import (
 	"go-crontab/sql/read"
 )
 
-// The ETag of a job is the version of its definition and how often people have changed it, pauses included: what it has of due times
-// and runs changes without. The ETag of what else has a version is that.
+// The ETag of a job is the version of its definition and how often people have changed it, pauses
+// included: what it has of due times and runs changes without. The ETag of what else has a version
+// is that.
 
 func tagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
@@ -80,7 +81,8 @@ func preconditionOf(r *http.Request) (precondition, error) {
 
 func (p precondition) given() bool { return p != precondition{} }
 
-// check tells why a job may not be changed, or nil. A tag that is a version alone is about the definition.
+// check tells why a job may not be changed, or nil. A tag that is a version alone is about the
+// definition.
 func (p precondition) check(j *read.Job) error {
 	return p.of("job", true, j.Version, tagOfJob(j), tagOf(j.Version))
 }
@@ -88,8 +90,8 @@ func (p precondition) check(j *read.Job) error {
 // absent tells why a job that is not there may not be made, or nil.
 func (p precondition) absent() error { return p.of("job", false, 0) }
 
-// of tells why a thing that is there, or is not, may not be put, or nil. It is at a version, 0 where such things have none, and has
-// the first of the tags; the others mean it, too.
+// of tells why a thing that is there, or is not, may not be put, or nil. It is at a version, 0
+// where such things have none, and has the first of the tags; the others mean it, too.
 func (p precondition) of(what string, there bool, version int64, tags ...string) (err error) {
 	var q *Problem
 	switch {
@@ -98,7 +100,8 @@ func (p precondition) of(what string, there bool, version int64, tags ...string)
 	case !there:
 		return nil
 	case p.match != "" && !holds(p.match, false, tags...):
-		q = stale.problem("The %s is at version %d, and %s is %s; read it again and decide.", what, version, ifMatch, cutShort(p.match))
+		q = stale.problem("The %s is at version %d, and %s is %s; read it again and decide.", what, version, ifMatch,
+			cutShort(p.match))
 	case p.none != "" && holds(p.none, true, tags...):
 		q = stale.problem("There is a %s of that name already, and %s is %s.", what, ifNoneMatch, cutShort(p.none))
 	default:
@@ -108,7 +111,8 @@ func (p precondition) of(what string, there bool, version int64, tags ...string)
 	return q
 }
 
-// wanted is the context of a change of something by its name, which is made only if that is as the client wants it to be.
+// wanted is the context of a change of something by its name, which is made only if that is as the
+// client wants it to be.
 func wanted(r *http.Request, what string) (context.Context, error) {
 	p, err := preconditionOf(r)
 	if err != nil || !p.given() {
@@ -118,7 +122,8 @@ func wanted(r *http.Request, what string) (context.Context, error) {
 	return job.WithPrecondition(r.Context(), check), nil
 }
 
-// withPreconditions refuses those that a change does not look at: who gives one must not believe that it held.
+// withPreconditions refuses those that a change does not look at: who gives one must not believe
+// that it held.
 func withPreconditions(op *operation, h handler) handler {
 	if op == nil {
 		return h
@@ -134,13 +139,15 @@ func withPreconditions(op *operation, h handler) handler {
 		case none != "" && !op.matched && !op.unless:
 			return invalidField(ifNoneMatch, "is not looked at here; leave it out")
 		case none != "" && none != "*" && !op.matched:
-			return invalidField(ifNoneMatch, "is %s, but there are no versions here; want *, or leave it out", cutShort(none))
+			return invalidField(ifNoneMatch, "is %s, but there are no versions here; want *, or leave it out",
+				cutShort(none))
 		}
 		return h(w, r)
 	}
 }
 
-// asWanted makes a change of a job, at the version that its client wants it to be at, if it says so.
+// asWanted makes a change of a job, at the version that its client wants it to be at, if it says
+// so.
 func (s *Server) asWanted(r *http.Request, id int64, do func(context.Context) error) error {
 	pre, err := preconditionOf(r)
 	if err != nil {

@@ -31,8 +31,10 @@ func TestIfMatch(t *testing.T) {
 	named := "/api/v1/apps/default/jobs/there"
 	definition := `{"name": "there", "command": "false", "schedule": "@daily"}`
 	for _, c := range []struct{ method, path, body string }{
-		{"PUT", one, definition}, {"PUT", named, definition}, {"PATCH", one, `{"command": "false"}`}, {"PATCH", one, `{"paused": true}`},
-		{"POST", one + "/pause", `{}`}, {"POST", one + "/resume", `{}`}, {"POST", one + "/rollback", `{"version": 1}`}, {"DELETE", one, ""},
+		{"PUT", one, definition}, {"PUT", named, definition}, {"PATCH", one, `{"command": "false"}`},
+		{"PATCH", one, `{"paused": true}`},
+		{"POST", one + "/pause", `{}`}, {"POST", one + "/resume", `{}`}, {"POST", one + "/rollback", `{"version": 1}`},
+		{"DELETE", one, ""},
 	} {
 		body := any(c.body)
 		if c.body == "" {
@@ -46,13 +48,16 @@ func TestIfMatch(t *testing.T) {
 			t.Errorf("%s: a tag without quotes: got %s", r.what, r.body)
 		}
 	}
-	if got := s.call("GET", one, nil).want(200); got.header.Get("ETag") != `"1.1"` || got.object().text("command") != "true" {
+	if got := s.call("GET", one, nil).want(200); got.header.Get("ETag") != `"1.1"` ||
+		got.object().text("command") != "true" {
 		t.Errorf("it was changed all the same: %s at %s", got.body, got.header.Get("ETag"))
 	}
 	// Each change answers with the tag for the next one.
 	tag := `"1.1"`
 	for _, c := range []struct{ method, path, body string }{
-		{"PATCH", one, `{"command": "date"}`}, {"POST", one + "/pause", ""}, {"PUT", one, definition}, {"PUT", named, strings.Replace(definition, "daily", "weekly", 1)},
+		{"PATCH", one, `{"command": "date"}`}, {"POST", one + "/pause", ""}, {"PUT", one, definition}, {
+			"PUT", named, strings.Replace(definition, "daily", "weekly", 1),
+		},
 		{"POST", one + "/resume", ""}, {"POST", one + "/rollback", `{"version": 1}`},
 	} {
 		r := s.call(c.method, c.path, c.body, "If-Match", tag).want(200)
@@ -63,9 +68,11 @@ func TestIfMatch(t *testing.T) {
 		tag = r.header.Get("ETag")
 	}
 	s.call("PATCH", one, `{"command": "a"}`, "If-Match", "*").want(200)
-	tag = s.call("PATCH", one, `{"command": "b"}`, "If-Match", `"99", `+strings.Replace(tag, `"`, `"0`, 1)+`, *`).want(200).header.Get("ETag")
+	tag = s.call("PATCH", one, `{"command": "b"}`, "If-Match",
+		`"99", `+strings.Replace(tag, `"`, `"0`, 1)+`, *`).want(200).header.Get("ETag")
 	s.call("DELETE", one, nil, "If-Match", tag).want(204)
-	for _, c := range []struct{ method, path, body string }{{"PUT", one, definition}, {"PATCH", one, `{}`}, {"POST", one + "/pause", `{}`}} {
+	for _, c := range []struct{ method, path, body string }{{"PUT", one, definition}, {"PATCH", one, `{}`},
+		{"POST", one + "/pause", `{}`}} {
 		s.call(c.method, c.path, c.body, "If-Match", "*").want(404)
 	}
 }
@@ -95,7 +102,8 @@ func TestUpsertWhereWanted(t *testing.T) {
 	statuses := make([]int, 8)
 	for i := range statuses {
 		wg.Go(func() {
-			statuses[i] = s.call("PUT", "/api/v1/apps/a/jobs/b", object{"schedule": "0 3 * * *", "command": fmt.Sprint("echo ", i)}, "If-None-Match", "*").status
+			statuses[i] = s.call("PUT", "/api/v1/apps/a/jobs/b",
+				object{"schedule": "0 3 * * *", "command": fmt.Sprint("echo ", i)}, "If-None-Match", "*").status
 		})
 	}
 	wg.Wait()
@@ -105,7 +113,8 @@ func TestUpsertWhereWanted(t *testing.T) {
 	}
 }
 
-// TestPutWhereWanted: what is put by its name is made only, or replaced only at a version, where the client says so.
+// TestPutWhereWanted: what is put by its name is made only, or replaced only at a version, where
+// the client says so.
 func TestPutWhereWanted(t *testing.T) {
 	t.Parallel()
 	s := start(t, keyed(t, secret.NewKey()))
@@ -114,11 +123,27 @@ func TestPutWhereWanted(t *testing.T) {
 		path, body, other, is string
 		versions              bool
 	}{
-		"secret":   {"/api/v1/secrets/pg", `{"value": "first-value"}`, `{"value": "other-value"}`, "SELECT COUNT(*) FROM audit WHERE kind = 'secret'", false},
-		"group":    {"/api/v1/groups/g", `{"slots": 2}`, `{"slots": 3}`, "SELECT COUNT(*) FROM audit WHERE kind = 'group'", false},
-		"calendar": {"/api/v1/calendars/c", `{"exclude": ["2027-01-01"]}`, `{"exclude": ["2027-01-02"]}`, "SELECT COUNT(*) FROM audit WHERE kind = 'calendar'", true},
-		"channel":  {"/api/v1/alerts/channels/x", `{"type": "webhook", "url": "https://example.com/a"}`, `{"type": "webhook", "url": "https://example.com/b"}`, "SELECT COUNT(*) FROM audit WHERE kind = 'alert_channel' AND name = 'x'", true},
-		"rule":     {"/api/v1/alerts/rules/r", `{"on": ["failed"], "channels": ["base"]}`, `{"on": ["lost"], "channels": ["base"]}`, "SELECT COUNT(*) FROM audit WHERE kind = 'alert_rule'", true},
+		"secret": {
+			"/api/v1/secrets/pg", `{"value": "first-value"}`, `{"value": "other-value"}`,
+			"SELECT COUNT(*) FROM audit WHERE kind = 'secret'", false,
+		},
+		"group": {
+			"/api/v1/groups/g", `{"slots": 2}`, `{"slots": 3}`, "SELECT COUNT(*) FROM audit WHERE kind = 'group'",
+			false,
+		},
+		"calendar": {
+			"/api/v1/calendars/c", `{"exclude": ["2027-01-01"]}`, `{"exclude": ["2027-01-02"]}`,
+			"SELECT COUNT(*) FROM audit WHERE kind = 'calendar'", true,
+		},
+		"channel": {
+			"/api/v1/alerts/channels/x", `{"type": "webhook", "url": "https://example.com/a"}`,
+			`{"type": "webhook", "url": "https://example.com/b"}`,
+			"SELECT COUNT(*) FROM audit WHERE kind = 'alert_channel' AND name = 'x'", true,
+		},
+		"rule": {
+			"/api/v1/alerts/rules/r", `{"on": ["failed"], "channels": ["base"]}`,
+			`{"on": ["lost"], "channels": ["base"]}`, "SELECT COUNT(*) FROM audit WHERE kind = 'alert_rule'", true,
+		},
 	} {
 		if c.versions {
 			s.call("PUT", c.path, c.body, "If-Match", "*").wantStale("")
@@ -129,7 +154,8 @@ func TestPutWhereWanted(t *testing.T) {
 		}
 		for _, body := range []string{c.other, c.body} {
 			r := s.call("PUT", c.path, body, "If-None-Match", "*").want(412)
-			if want := "There is a " + what + " of that name already"; !strings.Contains(r.body, want) || !strings.Contains(r.body, "problem:stale") {
+			if want := "There is a " + what + " of that name already"; !strings.Contains(r.body, want) ||
+				!strings.Contains(r.body, "problem:stale") {
 				t.Errorf("%s: got %s, want %q", r.what, r.body, want)
 			}
 		}
@@ -144,14 +170,16 @@ func TestPutWhereWanted(t *testing.T) {
 				}
 			}
 		} else {
-			if got := s.call("GET", c.path, nil).want(200); tag == "" || got.header.Get("ETag") != tag || tag != `"`+got.object().text("version")+`"` {
+			if got := s.call("GET", c.path, nil).want(200); tag == "" || got.header.Get("ETag") != tag ||
+				tag != `"`+got.object().text("version")+`"` {
 				t.Errorf("%s: made as %s, is %s: %s", what, tag, got.header.Get("ETag"), got.body)
 			}
 			s.call("PUT", c.path, c.other, "If-Match", `"99"`).wantStale(strings.Trim(tag, `"`))
 			s.call("PUT", c.path, c.other, "If-Match", tag).want(200)
 			s.call("PUT", c.path, c.body, "If-Match", tag).want(412)
 		}
-		if r := s.call("DELETE", c.path, nil, "If-Match", `"1"`).want(422); !strings.Contains(r.complaint("If-Match"), "not looked at") {
+		if r := s.call("DELETE", c.path, nil, "If-Match", `"1"`).want(422); !strings.Contains(r.complaint("If-Match"),
+			"not looked at") {
 			t.Errorf("%s: got %s", r.what, r.body)
 		}
 		s.call("PUT", c.path, c.body).want(200)
@@ -211,7 +239,8 @@ func TestIfNoneMatch(t *testing.T) {
 	s := start(t, nil)
 	one := "/api/v1/jobs/" + s.create("there", nil).text("id")
 	for _, path := range []string{one, "/api/v1/apps/default/jobs/there"} {
-		for given, want := range map[string]int{`"1.1"`: 304, `W/"1.1"`: 304, `"7", "1.1"`: 304, "*": 304, `"7"`: 200, `"1"`: 200, "": 200} {
+		for given, want := range map[string]int{`"1.1"`: 304, `W/"1.1"`: 304, `"7", "1.1"`: 304, "*": 304, `"7"`: 200,
+			`"1"`: 200, "": 200} {
 			r := s.call("GET", path, nil, "If-None-Match", given).want(want)
 			if r.header.Get("ETag") != `"1.1"` || (want == 304) != (r.body == "") {
 				t.Errorf("%s with %s: got %q at %s", path, given, r.body, r.header.Get("ETag"))
@@ -248,18 +277,21 @@ func TestIfMatchOfMany(t *testing.T) {
 	}
 }
 
-// meddling is an editor before whose changes of a definition and a pause somebody else changes the job.
+// meddling is an editor before whose changes of a definition and a pause somebody else changes the
+// job.
 type meddling struct {
 	api.Editor
 	before func()
 }
 
-func (m meddling) UpdateAnd(ctx context.Context, id int64, changes int32, spec job.Spec, paused bool) (edit.Done, error) {
+func (m meddling) UpdateAnd(ctx context.Context, id int64, changes int32, spec job.Spec, paused bool) (edit.Done,
+	error) {
 	m.before()
 	return m.Editor.UpdateAnd(ctx, id, changes, spec, paused)
 }
 
-// TestNoHalfOfAMatchedChange: definition and pause change together or not at all, also when somebody comes in between.
+// TestNoHalfOfAMatchedChange: definition and pause change together or not at all, also when
+// somebody comes in between.
 func TestNoHalfOfAMatchedChange(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -283,5 +315,6 @@ func TestNoHalfOfAMatchedChange(t *testing.T) {
 	if o := s.call("GET", one, nil).object(); o.text("paused") != "true" || o.text("command") != "true" {
 		t.Errorf("got %v", o)
 	}
-	s.call("PATCH", one, `{"paused": false, "command": "false"}`, "If-Match", `"1"`).want(200) // about the definition alone
+	// about the definition alone
+	s.call("PATCH", one, `{"paused": false, "command": "false"}`, "If-Match", `"1"`).want(200)
 }

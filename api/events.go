@@ -52,7 +52,8 @@ type countView struct {
 
 func (v *countView) add(c *feed.Count) {
 	v.Started += c.Started
-	for to, o := range map[*int64]job.Outcome{&v.Succeeded: job.Succeeded, &v.Failed: job.Failed, &v.TimedOut: job.TimedOut, &v.Killed: job.Killed,
+	for to, o := range map[*int64]job.Outcome{&v.Succeeded: job.Succeeded, &v.Failed: job.Failed,
+		&v.TimedOut: job.TimedOut, &v.Killed: job.Killed,
 		&v.Lost: job.Lost, &v.Skipped: job.Skipped, &v.Missed: job.Missed, &v.Superseded: job.Superseded} {
 		*to += c.Ended[o]
 	}
@@ -71,7 +72,10 @@ type backfillStatus struct {
 const maxCounts = 500
 
 func viewOfEvent(e *feed.Event) *eventView {
-	v := &eventView{ID: e.ID, Kind: string(e.Kind), At: stamp(e.At), Action: e.Action, App: e.App, Job: e.Job, Name: e.Name, What: e.What, Who: e.Who, Reason: e.Reason}
+	v := &eventView{
+		ID: e.ID, Kind: string(e.Kind), At: stamp(e.At), Action: e.Action, App: e.App, Job: e.Job, Name: e.Name,
+		What: e.What, Who: e.Who, Reason: e.Reason,
+	}
 	if e.JobID != 0 {
 		v.JobID = strconv.FormatInt(e.JobID, 10)
 	}
@@ -79,7 +83,10 @@ func viewOfEvent(e *feed.Event) *eventView {
 		v.Run = viewOfRun(e.Run)
 	}
 	if b := e.Backfill; b != nil {
-		v.Backfill = &backfillStatus{ID: strconv.FormatInt(b.ID, 10), State: string(b.State), Total: b.Total, Planned: b.Planned, LeftOut: b.LeftOut}
+		v.Backfill = &backfillStatus{
+			ID: strconv.FormatInt(b.ID, 10), State: string(b.State), Total: b.Total, Planned: b.Planned,
+			LeftOut: b.LeftOut,
+		}
 	}
 	if e.Alert != nil {
 		a := viewAlert(e.Alert)
@@ -144,7 +151,8 @@ func (l *listening) wants(app string, jobID int64) bool {
 	return (l.app == "" || app == "" || app == l.app) && (l.jobID == 0 || jobID == 0 || jobID == l.jobID)
 }
 
-// sees tells whether somebody may hear of an event: as somebody may read the line of the audit that it is, or the run.
+// sees tells whether somebody may hear of an event: as somebody may read the line of the audit that
+// it is, or the run.
 func sees(who *auth.Principal, e *feed.Event) bool {
 	switch {
 	case e.App != "":
@@ -187,7 +195,8 @@ func (q *query) wordList(p wordsParam) []string {
 // eventsAtOnce is how many events are taken from the feed at a time.
 const eventsAtOnce = 256
 
-// events: GET /api/v1/events tells what changes, until whoever listens goes, may not listen any more, or the node stops.
+// events: GET /api/v1/events tells what changes, until whoever listens goes, may not listen any
+// more, or the node stops.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	want := &listening{app: q.text(ofAppParam), jobID: q.number(ofJobParam), kinds: q.wordList(eventKinds)}
@@ -250,7 +259,8 @@ func (st *stream) tell(l *feed.Listener, want *listening, again, resumed bool) e
 			}
 		}
 		if missed > 0 {
-			if err := st.missed(strconv.FormatInt(missed, 10) + " events came faster than they were taken"); err != nil {
+			if err := st.missed(strconv.FormatInt(missed, 10) +
+				" events came faster than they were taken"); err != nil {
 				return err
 			}
 		}
@@ -267,7 +277,9 @@ func (st *stream) tell(l *feed.Listener, want *listening, again, resumed bool) e
 var atOnce = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 func (st *stream) missed(reason string) error {
-	return st.send(string(feed.KindReload), "", eventView{Kind: string(feed.KindReload), Action: feed.Missed, At: st.now(), Reason: reason})
+	return st.send(string(feed.KindReload), "", eventView{
+		Kind: string(feed.KindReload), Action: feed.Missed, At: st.now(), Reason: reason,
+	})
 }
 
 func (st *stream) now() string { return stamp(job.MicrosOf(st.s.cfg.Now())) }

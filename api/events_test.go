@@ -26,11 +26,14 @@ func TestEvents(t *testing.T) {
 		t.Error("nobody listens, and the database is read")
 	}
 	e := o.listen("/api/v1/events")
-	if hello := e.hello(); hello.text("action") != "begin" || hello.text("name") != "knoten-2" || hello.text("at") == "" {
+	if hello := e.hello(); hello.text("action") != "begin" || hello.text("name") != "knoten-2" ||
+		hello.text("at") == "" {
 		t.Errorf("got %v", hello)
 	}
-	id := s.create("talks", object{"command": `until [ -e ` + gate + `/a ]; do sleep .02; done; exit 3`, "app": "shop"}).text("id")
-	if _, got := e.action("job", "create"); got.text("job_id") != id || got.text("app") != "shop" || got.text("job") != "talks" || got.text("who") == "" {
+	id := s.create("talks", object{"command": `until [ -e ` + gate + `/a ]; do sleep .02; done; exit 3`,
+		"app": "shop"}).text("id")
+	if _, got := e.action("job", "create"); got.text("job_id") != id || got.text("app") != "shop" ||
+		got.text("job") != "talks" || got.text("who") == "" {
 		t.Errorf("created: got %v", got)
 	}
 	s.call("PATCH", "/api/v1/jobs/"+id, object{"owner": "ann"}).want(200)
@@ -39,12 +42,15 @@ func TestEvents(t *testing.T) {
 	}
 	run := s.running(id)
 	e.action("job", "run")
-	if _, got := e.action("run", "started"); got.text("run", "id") != run || !strings.HasPrefix(got.text("id"), "s"+run) || got.text("run", "state") != "running" ||
-		got.text("run", "node") != "knoten-1" || got.text("run", "lateness_ms") == "" || got.text("run", "due") == "" || got.text("app") != "shop" || got.text("job_id") != id {
+	if _, got := e.action("run", "started"); got.text("run", "id") != run ||
+		!strings.HasPrefix(got.text("id"), "s"+run) || got.text("run", "state") != "running" ||
+		got.text("run", "node") != "knoten-1" || got.text("run", "lateness_ms") == "" || got.text("run", "due") == "" ||
+		got.text("app") != "shop" || got.text("job_id") != id {
 		t.Errorf("started: got %v", got)
 	}
 	touch(t, gate+"/a")
-	if _, got := e.action("run", "ended"); got.text("run", "id") != run || got.text("run", "outcome") != "failed" || got.text("run", "exit_code") != "3" || got.text("run", "job") != "talks" {
+	if _, got := e.action("run", "ended"); got.text("run", "id") != run || got.text("run", "outcome") != "failed" ||
+		got.text("run", "exit_code") != "3" || got.text("run", "job") != "talks" {
 		t.Errorf("ended: got %v", got)
 	}
 	s.call("POST", "/api/v1/jobs/"+id+"/pause", object{"reason": "disk"}).want(200)
@@ -70,19 +76,25 @@ func TestEvents(t *testing.T) {
 	}
 	s.call("POST", "/api/v1/nodes/knoten-1/uncordon", nil).want(200)
 	s.newToken("ci", auth.Viewer)
-	if _, got := e.until("a token", func(h heard, o object) bool { return h.event == "change" }); got.text("what") != "token" || got.text("name") != "ci" || got.text("action") != "create" {
+	if _, got := e.until("a token",
+		func(h heard, o object) bool { return h.event == "change" }); got.text("what") != "token" ||
+		got.text("name") != "ci" || got.text("action") != "create" {
 		t.Errorf("a token: got %v", got)
 	}
 	daily := s.create("daily", object{"schedule": "0 3 * * *", "app": "shop"}).text("id")
-	s.call("POST", "/api/v1/jobs/"+daily+"/backfill", object{"from": "2026-01-01T00:00:00Z", "to": "2026-01-03T23:00:00Z"}).want(202)
-	if _, got := e.action("backfill", "done"); got.text("job_id") != daily || got.text("backfill", "total") != "3" || got.text("backfill", "planned") != "3" || got.text("app") != "shop" {
+	s.call("POST", "/api/v1/jobs/"+daily+"/backfill",
+		object{"from": "2026-01-01T00:00:00Z", "to": "2026-01-03T23:00:00Z"}).want(202)
+	if _, got := e.action("backfill", "done"); got.text("job_id") != daily || got.text("backfill", "total") != "3" ||
+		got.text("backfill", "planned") != "3" || got.text("app") != "shop" {
 		t.Errorf("a backfill: got %v", got)
 	}
 	gone := uuid.New()
-	if err := s.db.Tx(t.Context(), func(tx *sql.Tx) error { return tx.InsertSession(sql.SessionRow{ID: gone, Node: "knoten-9"}) }); err != nil {
+	if err := s.db.Tx(t.Context(),
+		func(tx *sql.Tx) error { return tx.InsertSession(sql.SessionRow{ID: gone, Node: "knoten-9"}) }); err != nil {
 		t.Fatal(err)
 	}
-	if h, got := e.action("node", "join"); got.text("name") != "knoten-9" || got.text("id") != "j"+gone.String() || !strings.HasPrefix(h.id, got.text("id")+".") {
+	if h, got := e.action("node", "join"); got.text("name") != "knoten-9" || got.text("id") != "j"+gone.String() ||
+		!strings.HasPrefix(h.id, got.text("id")+".") {
 		t.Errorf("joined: got %v", got)
 	}
 	if _, got := e.action("node", "reap"); got.text("name") != "knoten-9" {
@@ -94,7 +106,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestEventsAreForThoseWhoMay: who is limited to some apps hears of nothing else, and who asks for less hears less.
+// TestEventsAreForThoseWhoMay: who is limited to some apps hears of nothing else, and who asks for
+// less hears less.
 func TestEventsAreForThoseWhoMay(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -113,17 +126,34 @@ func TestEventsAreForThoseWhoMay(t *testing.T) {
 	}
 	s.call("POST", "/api/v1/apps/b/pause?absent=ok", nil).want(200)
 	s.newToken("ci", auth.Viewer)
-	time.Sleep(time.Second)                                        // changes are told in the order of their times, and two clocks wrote these
+	// changes are told in the order of their times, and two clocks wrote these
+	time.Sleep(time.Second)
 	s.call("POST", "/api/v1/nodes/knoten-1/cordon", nil).want(200) // the last of all; a node belongs to nobody
 	for _, x := range []struct {
 		e    *ear
 		want map[string]bool // of "kind action app job_id", what must be heard, and of the rest what may
 	}{
-		{limited, map[string]bool{"job create a " + a: true, "job run a " + a: true, "run ended a " + a: true, "run started a " + a: false, "job create a " + c: true,
+		{limited, map[string]bool{"job create a " + a: true, "job run a " + a: true, "run ended a " + a: true,
+			"run started a " + a: false, "job create a " + c: true,
 			"job run a " + c: true, "run ended a " + c: true, "run started a " + c: false}},
-		{byApp, map[string]bool{"job create b " + b: false, "job run b " + b: true, "run ended b " + b: true, "run started b " + b: false, "pause pause b ": true, "change create  ": true}},
-		{byJob, map[string]bool{"job create a " + c: false, "job run a " + c: true, "run ended a " + c: true, "run started a " + c: false, "pause pause b ": true, "change create  ": true}},
-		{byKind, map[string]bool{"run ended a " + a: true, "run started a " + a: false, "run ended b " + b: true, "run started b " + b: false, "run ended a " + c: true, "run started a " + c: false}},
+		{
+			byApp, map[string]bool{
+				"job create b " + b: false, "job run b " + b: true, "run ended b " + b: true, "run started b " +
+					b: false, "pause pause b ": true, "change create  ": true,
+			},
+		},
+		{
+			byJob, map[string]bool{
+				"job create a " + c: false, "job run a " + c: true, "run ended a " + c: true, "run started a " +
+					c: false, "pause pause b ": true, "change create  ": true,
+			},
+		},
+		{
+			byKind, map[string]bool{
+				"run ended a " + a: true, "run started a " + a: false, "run ended b " + b: true, "run started b " +
+					b: false, "run ended a " + c: true, "run started a " + c: false,
+			},
+		},
 	} {
 		x.e.until("the cordon", func(h heard, o object) bool {
 			said := h.event + " " + o.text("action") + " " + o.text("app") + " " + o.text("job_id")
@@ -156,7 +186,10 @@ func (s *site) manyRuns(jobID string, n, outcome int) {
 	runs := make([]trip.Counted, n)
 	for i := range runs {
 		due := now + job.Micros(i)
-		runs[i] = trip.Counted{Run: int64(due), JobID: id, AppID: app, Version: 1, First: due, Last: due, Count: 1, Outcome: job.Outcome(outcome)}
+		runs[i] = trip.Counted{
+			Run: int64(due), JobID: id, AppID: app, Version: 1, First: due, Last: due, Count: 1,
+			Outcome: job.Outcome(outcome),
+		}
 	}
 	if err := s.db.Tx(s.t.Context(), func(tx *sql.Tx) error { return trip.InsertCounted(tx, runs, now) }); err != nil {
 		s.t.Fatal(err)
@@ -168,7 +201,8 @@ func TestEventsAreCounted(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	a, b := s.create("mine", object{"app": "a"}).text("id"), s.create("yours", object{"app": "b"}).text("id")
-	all, limited := s.listen("/api/v1/events?kinds=run"), s.as(s.newToken("of-a", auth.Viewer, "a")).listen("/api/v1/events")
+	all, limited := s.listen("/api/v1/events?kinds=run"),
+		s.as(s.newToken("of-a", auth.Viewer, "a")).listen("/api/v1/events")
 	all.hello()
 	limited.hello()
 	s.manyRuns(b, 500, 1)
@@ -208,8 +242,8 @@ func TestEventsAreCounted(t *testing.T) {
 	}
 }
 
-// TestEventsResume: who comes back hears what came meanwhile, on the same node and on one that has listened too; else
-// that it is to load everything anew.
+// TestEventsResume: who comes back hears what came meanwhile, on the same node and on one that has
+// listened too; else that it is to load everything anew.
 func TestEventsResume(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -246,10 +280,12 @@ func TestEventsResume(t *testing.T) {
 		})
 		return got
 	}
-	if got := fmt.Sprint(names(s.listen("/api/v1/events?kinds=job", "Last-Event-ID", places[1]), "j3")); got != "[j2 j3]" {
+	if got := fmt.Sprint(names(s.listen("/api/v1/events?kinds=job", "Last-Event-ID", places[1]),
+		"j3")); got != "[j2 j3]" {
 		t.Errorf("on the same node: got %s", got)
 	}
-	if got := fmt.Sprint(names(o.listen("/api/v1/events?kinds=job", "Last-Event-ID", places[1]), "j3")); !strings.HasSuffix(got, "j2 j3]") {
+	if got := fmt.Sprint(names(o.listen("/api/v1/events?kinds=job", "Last-Event-ID", places[1]),
+		"j3")); !strings.HasSuffix(got, "j2 j3]") {
 		t.Errorf("on another node: got %s", got)
 	}
 	for _, last := range []string{"a99999.00000000-7", "nonsense"} {
@@ -263,8 +299,8 @@ func TestEventsResume(t *testing.T) {
 	}
 }
 
-// TestSlowListener: one who does not take what is told keeps nobody else from hearing it, and is told that it missed
-// something, or is cut off.
+// TestSlowListener: one who does not take what is told keeps nobody else from hearing it, and is
+// told that it missed something, or is cut off.
 func TestSlowListener(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -292,7 +328,9 @@ func TestSlowListener(t *testing.T) {
 		}
 	}
 	s.create("last", nil)
-	fast.until("what came last, or that some is not told", func(h heard, o object) bool { return h.event == "reload" || o.text("job") == "last" })
+	fast.until("what came last, or that some is not told", func(h heard, o object) bool {
+		return h.event == "reload" || o.text("job") == "last"
+	})
 	slow.SetReadDeadline(time.Now().Add(2 * patience))
 	time.Sleep(time.Second)
 	text, buf := "", make([]byte, 1<<20)

@@ -90,8 +90,10 @@ const (
 // causes lists all of them.
 func causes() []string {
 	return slices.Concat([]string{
-		causeNotDue, causeGap, causeRepeat, causeCalendar, causeShifted, causeTooEarly, causeTooLate, causeUsedUp, causeAhead, causePaused, causeOverlap,
-		causeGroup, causeHandler, causeDeadline, causeDown, causeWaiting, causeNoNode, causeLimit, causeExecuting, causeEarlier, causeDeleted, causeBroken, causeNoRecord,
+		causeNotDue, causeGap, causeRepeat, causeCalendar, causeShifted, causeTooEarly, causeTooLate, causeUsedUp,
+		causeAhead, causePaused, causeOverlap,
+		causeGroup, causeHandler, causeDeadline, causeDown, causeWaiting, causeNoNode, causeLimit, causeExecuting,
+		causeEarlier, causeDeleted, causeBroken, causeNoRecord,
 	}, job.Outcomes())
 }
 
@@ -133,7 +135,9 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	x := inquiry{Server: s, ctx: r.Context(), j: &j, now: job.MicrosOf(now), at: at, e: explanation{At: stamp(job.MicrosOf(at))}}
+	x := inquiry{
+		Server: s, ctx: r.Context(), j: &j, now: job.MicrosOf(now), at: at, e: explanation{At: stamp(job.MicrosOf(at))},
+	}
 	if err := x.explain(); err != nil {
 		return err
 	}
@@ -151,7 +155,8 @@ func (x *inquiry) explain() error {
 	if err := x.findDueTimes(); err != nil {
 		return err
 	}
-	// What was recorded comes first: it stands, whatever the definition has become since. Then what is about to be.
+	// What was recorded comes first: it stands, whatever the definition has become since. Then what
+	// is about to be.
 	for _, look := range []func() error{x.recorded, x.live, x.asked, x.unrecorded} {
 		if err := errors.Join(look(), x.err); err != nil {
 			return err
@@ -173,7 +178,8 @@ func (x *inquiry) add(format string, args ...any) {
 	x.e.Answer += " " + fmt.Sprintf(format, args...)
 }
 
-// meant is what somebody means who gives an instant: commands print them to the second, or to the millisecond.
+// meant is what somebody means who gives an instant: commands print them to the second, or to the
+// millisecond.
 func meant(at time.Time) (from, before job.Micros) {
 	from = job.MicrosOf(at)
 	switch {
@@ -185,7 +191,8 @@ func meant(at time.Time) (from, before job.Micros) {
 	return from, from + 1
 }
 
-// findDueTimes finds the due times around the instant. Who gives a whole second means the due time in it.
+// findDueTimes finds the due times around the instant. Who gives a whole second means the due time
+// in it.
 func (x *inquiry) findDueTimes() error {
 	if x.schedule == nil {
 		return nil
@@ -252,16 +259,19 @@ func (x *inquiry) recorded() error {
 	return err
 }
 
-// readable leaves out runs of apps in which the job was before, for who may not read what is of these.
+// readable leaves out runs of apps in which the job was before, for who may not read what is of
+// these.
 func (x *inquiry) readable(runs []read.Run) []read.Run {
 	return slices.DeleteFunc(runs, func(r read.Run) bool { return !mayRead(x.ctx, r.App) })
 }
 
-// causeOf says in one word why a run ended as it did: its outcome, or what a due time that was not started met.
+// causeOf says in one word why a run ended as it did: its outcome, or what a due time that was not
+// started met.
 func causeOf(r *read.Run) string {
 	if r.Outcome == job.Skipped || r.Outcome == job.Missed || r.Outcome == job.Superseded {
 		for prefix, cause := range map[string]string{
-			"paused": causePaused, "job is paused": causePaused, "overlap": causeOverlap, "group ": causeGroup, "handler ": causeHandler, "job was deleted": causeDeleted,
+			"paused": causePaused, "job is paused": causePaused, "overlap": causeOverlap, "group ": causeGroup,
+			"handler ": causeHandler, "job was deleted": causeDeleted,
 			"a calendar was changed":               causeCalendar,
 			"could not be started by its deadline": causeDeadline, "waited until its start deadline": causeDeadline,
 			"no node": causeNoNode, job.LimitReason: causeLimit,
@@ -283,11 +293,13 @@ func inWords(runs []read.Run) string {
 	}
 	switch {
 	case r.Count > 1:
-		text += fmt.Sprintf("It is one of %d due times from %s to %s that ended %s: %s.", r.Count, r.Due, r.Until, r.Outcome, r.Reason)
+		text += fmt.Sprintf("It is one of %d due times from %s to %s that ended %s: %s.", r.Count, r.Due, r.Until,
+			r.Outcome, r.Reason)
 	case r.Started == 0:
 		text += fmt.Sprintf("It was not started; it ended %s: %s.", r.Outcome, r.Reason)
 	default:
-		text += fmt.Sprintf("It was started %s late on %s and ended %s after %s", time.Duration(r.Lateness)*time.Microsecond, r.Node, r.Outcome,
+		text += fmt.Sprintf("It was started %s late on %s and ended %s after %s",
+			time.Duration(r.Lateness)*time.Microsecond, r.Node, r.Outcome,
 			r.Ended.Sub(r.Started).Round(time.Microsecond))
 		if r.Reason != "" {
 			text += ": " + r.Reason

@@ -31,8 +31,8 @@ func optional(e job.Entry, err error) (*job.Entry, error) {
 
 func viewOfChange(e *job.Entry) *changeView { return &changeView{At: stamp(e.At), By: e.Who} }
 
-// findDefinition finds the definition that was in force: the last that was written before, or the one that the first
-// change since replaced. What the audit does not know was never changed.
+// findDefinition finds the definition that was in force: the last that was written before, or the
+// one that the first change since replaced. What the audit does not know was never changed.
 func (x *inquiry) findDefinition() error {
 	at := job.MicrosOf(x.at)
 	x.spec = x.j.Spec
@@ -108,10 +108,11 @@ func (x *inquiry) wasDeleted() (bool, error) {
 	return true, nil
 }
 
-// pausedThen tells whether the job, its app or the cluster was paused at an instant, and explains by it unless there is
-// an answer.
+// pausedThen tells whether the job, its app or the cluster was paused at an instant, and explains
+// by it unless there is an answer.
 func (x *inquiry) pausedThen(at job.Micros) (bool, error) {
-	for _, of := range []audit.Of{x.ofJob(job.ActionPause, job.ActionResume), {Kind: job.KindApp, App: x.spec.App}, {Kind: job.KindCluster}} {
+	for _, of := range []audit.Of{x.ofJob(job.ActionPause, job.ActionResume), {Kind: job.KindApp, App: x.spec.App},
+		{Kind: job.KindCluster}} {
 		of.Actions = []job.Action{job.ActionPause, job.ActionResume}
 		p, ended, err := x.pauseThen(of, at)
 		if err != nil {
@@ -145,7 +146,10 @@ func (x *inquiry) pauseThen(of audit.Of, at job.Micros) (*job.Pause, job.Micros,
 	if err != nil || began == nil || began.Action != job.ActionPause {
 		return nil, 0, err
 	}
-	p := &job.Pause{Scope: job.Scope(of.Kind), App: of.App, By: began.Who, Reason: began.Reason, Since: began.At, Until: began.PauseUntil()}
+	p := &job.Pause{
+		Scope: job.Scope(of.Kind), App: of.App, By: began.Who, Reason: began.Reason, Since: began.At,
+		Until: began.PauseUntil(),
+	}
 	if p.Over(at) {
 		return nil, 0, nil // whoever saw that later
 	}
@@ -163,8 +167,8 @@ const maxLives = 500
 // silence is for how long after its last beat a session may be thought alive.
 const silence = 3 * time.Second
 
-// wasDown finds out whether no node was alive at the instant, or soon after it: before the due time was late enough to
-// be missed.
+// wasDown finds out whether no node was alive at the instant, or soon after it: before the due time
+// was late enough to be missed.
 func (x *inquiry) wasDown() error {
 	lives, err := livesAround(x.cfg.DB.Reader(x.ctx), job.MicrosOf(x.at), maxLives)
 	if err != nil {
@@ -185,8 +189,8 @@ func (x *inquiry) wasDown() error {
 	return nil
 }
 
-// gapIn returns the time around an instant at which none of the sessions was alive; nil when one was, or when nothing is
-// known of any before and after.
+// gapIn returns the time around an instant at which none of the sessions was alive; nil when one
+// was, or when nothing is known of any before and after.
 func gapIn(lives []job.SessionLife, at time.Time) *downView {
 	var from, to time.Time
 	for _, l := range lives {
@@ -214,7 +218,8 @@ func (d *downView) words() string {
 	return fmt.Sprintf("No node was alive from %s to %s.", d.From, d.To)
 }
 
-// compile makes the schedule of a definition, nil when it cannot be made. Calendars are as they are now.
+// compile makes the schedule of a definition, nil when it cannot be made. Calendars are as they are
+// now.
 func (x *inquiry) compile(spec *job.Spec) job.Schedule {
 	s, err := spec.Compile(x.calendars...)
 	if err != nil {

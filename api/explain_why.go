@@ -23,7 +23,8 @@ func (x *inquiry) live() error {
 	return x.goesOn(&run)
 }
 
-// askedRun is a due time that somebody asked for: its attempts that have ended, or, if none has, the run that has not.
+// askedRun is a due time that somebody asked for: its attempts that have ended, or, if none has,
+// the run that has not.
 type askedRun struct {
 	runs []read.Run
 	live *read.Run
@@ -44,8 +45,8 @@ func (a *askedRun) by() string {
 	return "by hand"
 }
 
-// findAsked finds the runs that somebody asked for at the instant, by hand or with a backfill. The attempts of one due time and
-// request follow each other.
+// findAsked finds the runs that somebody asked for at the instant, by hand or with a backfill. The
+// attempts of one due time and request follow each other.
 func (x *inquiry) findAsked() error {
 	runs, err := x.cfg.DB.AskedAt(x.ctx, x.j.ID, x.from, x.before)
 	if err != nil {
@@ -69,7 +70,8 @@ func (x *inquiry) findAsked() error {
 	return nil
 }
 
-// asked explains an instant at which the schedule has started nothing by a run that somebody asked for then.
+// asked explains an instant at which the schedule has started nothing by a run that somebody asked
+// for then.
 func (x *inquiry) asked() error {
 	if len(x.askedFor) == 0 {
 		return nil
@@ -121,7 +123,8 @@ func (x *inquiry) goesOn(run *read.Run) error {
 	paused := x.j.PauseAt(max(x.now, run.DueNow))
 	switch {
 	case run.State == job.Executing:
-		x.say(causeExecuting, "It was started at %s and is executing; its run is %s.", max(run.Started, run.DueNow), job.RunID(run.ID))
+		x.say(causeExecuting, "It was started at %s and is executing; its run is %s.", max(run.Started, run.DueNow),
+			job.RunID(run.ID))
 	case run.State == job.Waiting:
 		return x.waits(run)
 	case run.Kind == job.FromSchedule && paused != nil:
@@ -131,7 +134,8 @@ func (x *inquiry) goesOn(run *read.Run) error {
 		x.e.Waiting = &waitView{For: "pause", Since: stamp(x.j.PauseAt(x.now).Since)}
 		x.say(causeWaiting, "It waits for the end of the pause: it is due for a backfill.")
 	case run.DueNow > x.now:
-		x.say(causeAhead, "It is planned and will be started at %s, in %s.", run.DueNow, run.DueNow.Sub(x.now).Round(time.Millisecond))
+		x.say(causeAhead, "It is planned and will be started at %s, in %s.", run.DueNow,
+			run.DueNow.Sub(x.now).Round(time.Millisecond))
 	default:
 		return x.untaken(run)
 	}
@@ -183,7 +187,8 @@ func (x *inquiry) untaken(run *read.Run) error {
 		return nil
 	}
 	x.e.Waiting.For, x.e.Waiting.Selector = "node", placeText(&x.j.Spec)
-	x.say(causeNoNode, "It waits since %s for a node that it may run on: %s.", run.DueNow, job.NoNode(x.e.Waiting.Selector))
+	x.say(causeNoNode, "It waits since %s for a node that it may run on: %s.", run.DueNow,
+		job.NoNode(x.e.Waiting.Selector))
 	x.addDeadline(&w)
 	return nil
 }
@@ -230,7 +235,9 @@ func (x *inquiry) unrecorded() error {
 	case x.now.Sub(job.MicrosOf(x.at)) < time.Minute:
 		x.say(causeNoRecord, "There is no record of it yet: it is about to be planned.")
 	default:
-		x.say(causeNoRecord, "It was a due time, but there is no record of it any more: old records are removed, or the job was changed right then.")
+		x.say(causeNoRecord,
+			"It was a due time, but there is no record of it any more: old records are removed, or the job was "+
+				"changed right then.")
 	}
 	return nil
 }
@@ -250,11 +257,14 @@ func (x *inquiry) notDue() {
 		defer func() { x.add("The definition was changed later, at %s by %s.", x.e.Changed.At, x.e.Changed.By) }()
 	}
 	if gap := gapNear(x.at, x.e.Before, x.e.After); gap != "" {
-		x.say(causeGap, "The clock skips a time of day here: daylight saving begins. The job fires at the end of the gap, at %s.", gap)
+		x.say(causeGap,
+			"The clock skips a time of day here: daylight saving begins. The job fires at the end of the gap, at %s.", gap)
 		return
 	}
 	if first := x.firstPass(); first != "" {
-		x.say(causeRepeat, "The clock shows this time of day twice: daylight saving ends. The job fires on the first pass, at %s.", first)
+		x.say(causeRepeat,
+			"The clock shows this time of day twice: daylight saving ends. The job fires on the first pass, at %s.",
+			first)
 		return
 	}
 	if name, why, ok := x.closed(); ok {
@@ -292,7 +302,8 @@ func (x *inquiry) unshifted() {
 	spec := x.spec
 	spec.Jitter = 0
 	if x.spec.Jitter != 0 && x.e.After != nil && x.dueBy(spec) {
-		x.say(causeShifted, "The job has a part of its jitter, %s, for its own, and is due so much later, at %s.", x.spec.Jitter, x.e.After.Due)
+		x.say(causeShifted, "The job has a part of its jitter, %s, for its own, and is due so much later, at %s.",
+			x.spec.Jitter, x.e.After.Due)
 		return
 	}
 	x.say(causeNotDue, "It is no due time of the definition.")
@@ -316,8 +327,9 @@ func (x *inquiry) dueBy(spec job.Spec) bool {
 	return is
 }
 
-// gapNear returns the due time at the end of a gap that lies near an instant, or "". A time of day that the clock skips
-// is no instant: with one offset it reads as one before the gap's end, with the other as one behind it.
+// gapNear returns the due time at the end of a gap that lies near an instant, or "". A time of day
+// that the clock skips is no instant: with one offset it reads as one before the gap's end, with
+// the other as one behind it.
 func gapNear(at time.Time, around ...*dueView) string {
 	for _, v := range around {
 		if v == nil || v.Mark != job.Gap {
@@ -330,7 +342,8 @@ func gapNear(at time.Time, around ...*dueView) string {
 	return ""
 }
 
-// firstPass returns the due time at which the clock showed the same as at the instant for the first time, or "".
+// firstPass returns the due time at which the clock showed the same as at the instant for the first
+// time, or "".
 func (x *inquiry) firstPass() string {
 	v := x.e.Before
 	if v == nil || v.Mark != job.Repeat {
@@ -338,7 +351,8 @@ func (x *inquiry) firstPass() string {
 	}
 	zone, err := job.LoadZone(x.spec.Timezone)
 	first, parseErr := time.Parse(time.RFC3339Nano, v.Due)
-	if err != nil || parseErr != nil || x.at.Sub(first) > 3*time.Hour || first.In(zone).Format(time.DateTime) != x.at.In(zone).Format(time.DateTime) {
+	if err != nil || parseErr != nil || x.at.Sub(first) > 3*time.Hour ||
+		first.In(zone).Format(time.DateTime) != x.at.In(zone).Format(time.DateTime) {
 		return ""
 	}
 	return v.Due

@@ -30,15 +30,17 @@ func (s *site) exec(query string, args ...any) {
 // ended writes a run of the schedule that ended without having begun.
 func (s *site) ended(id string, due time.Time, outcome job.Outcome, reason string, at time.Time) {
 	s.t.Helper()
-	s.exec("INSERT INTO run (id, job_id, app_id, due, due_now, kind, state, owner, claim, hash, outcome, final, reason, ended)"+
-		" SELECT ? + id, id, app_id, ?, ?, 'schedule', 'ended', -2, 0, hash, ?, 1, ?, ? FROM job WHERE id = ?",
+	s.exec(
+		"INSERT INTO run (id, job_id, app_id, due, due_now, kind, state, owner, claim, hash, outcome, final, reason, ended)"+
+			" SELECT ? + id, id, app_id, ?, ?, 'schedule', 'ended', -2, 0, hash, ?, 1, ?, ? FROM job WHERE id = ?",
 		due.Unix()*1000, due.UnixMicro(), due.UnixMicro(), outcome.String(), reason, at.UnixMicro(), id)
 }
 
 // audited writes a line of the audit as of an instant.
 func (s *site) audited(at time.Time, e job.Entry) {
 	s.t.Helper()
-	s.exec("INSERT INTO audit (at, who, action, kind, ref, app, reason, was, became) VALUES (?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), NULLIF(?, ''))",
+	s.exec(
+		"INSERT INTO audit (at, who, action, kind, ref, app, reason, was, became) VALUES (?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), NULLIF(?, ''))",
 		at.UnixMicro(), e.Who, e.Action, e.Kind, e.Ref, e.App, e.Reason, e.Was, e.Became)
 }
 
@@ -52,7 +54,9 @@ func TestExplainTheDefinition(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	long := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	bounded := s.past("bounded", long, object{"schedule": "0 3 * * *", "start": "2030-01-01T00:00:00Z", "end": "2030-06-30T00:00:00Z"})
+	bounded := s.past("bounded", long, object{
+		"schedule": "0 3 * * *", "start": "2030-01-01T00:00:00Z", "end": "2030-06-30T00:00:00Z",
+	})
 	counted := s.past("counted", long, object{"schedule": "0 3 * * *", "start": "2030-01-01T00:00:00Z", "max_fires": 3})
 	regular := s.past("regular", long, object{"schedule": nil, "every": "1h", "start": "2030-01-01T00:00:00Z"})
 	shifted := s.past("shifted", long, object{"schedule": "0 3 * * *", "jitter": "30m"})
@@ -60,35 +64,56 @@ func TestExplainTheDefinition(t *testing.T) {
 	second := s.past("second", long, object{"schedule": nil, "every": "1h", "start": "2030-01-01T00:00:00.25Z"})
 	deleted := s.past("deleted", long, object{"schedule": "0 3 1 1 *"})
 	s.call("DELETE", "/api/v1/jobs/"+deleted, nil).want(204)
-	s.call("PUT", "/api/v1/calendars/closed", object{"exclude": []any{object{"date": "2031-05-01", "note": "Labour Day"}}}).want(201)
+	s.call("PUT", "/api/v1/calendars/closed",
+		object{"exclude": []any{object{"date": "2031-05-01", "note": "Labour Day"}}}).want(201)
 	open := s.past("open", long, object{"schedule": "0 3 * * *", "calendars": []any{"closed"}})
 	for name, c := range map[string]struct {
 		job, at     string
 		due         bool
 		cause, says string
 	}{
-		"before its start":               {bounded, "2029-05-01T03:00:00Z", false, "before_start", "before the start of the definition, 2030-01-01T00:00:00Z"},
-		"after its end":                  {bounded, "2030-07-01T03:00:00Z", false, "after_end", "after the end of the definition, 2030-06-30T00:00:00Z"},
-		"within, and not due":            {bounded, "2030-05-01T04:00:00Z", false, "not_due", "no due time"},
-		"due often enough":               {counted, "2030-01-04T03:00:00Z", false, "max_fires", "max_fires is 3"},
-		"due for the last time":          {counted, "2030-01-03T03:00:00Z", true, "ahead", "lies ahead"},
-		"an interval before its start":   {regular, "2029-12-31T22:00:00Z", false, "before_start", "before the start"},
-		"between two of an interval":     {regular, "2029-12-31T22:30:00Z", false, "not_due", "no due time"},
-		"a shifted one":                  {shifted, "2030-05-01T03:00:00Z", false, "shifted", "part of its jitter, 30m"},
-		"a gap":                          {berlin, "2031-03-30T02:30:00+01:00", false, "gap", "2031-03-30T03:00:00+02:00"},
-		"the first pass":                 {berlin, "2031-10-26T02:30:00+02:00", true, "ahead", "lies ahead"},
-		"the second pass":                {berlin, "2031-10-26T02:30:00+01:00", false, "repeat", "first pass, at 2031-10-26T02:30:00+02:00"},
-		"the second of a due time":       {second, "2031-10-26T05:00:00Z", true, "ahead", "lies ahead"},
-		"an instant in that second":      {second, "2031-10-26T05:00:00.1Z", false, "not_due", "no due time"},
-		"what a calendar excludes":       {open, "2031-05-01T03:00:00Z", false, "calendar", "calendar closed excludes it: Labour Day"},
-		"the day after":                  {open, "2031-05-02T03:00:00Z", true, "ahead", "lies ahead"},
-		"after it was deleted":           {deleted, "2090-01-01T03:00:00Z", true, "deleted", "by bootstrap"},
-		"before it was deleted":          {deleted, "2021-01-01T03:00:00Z", true, "no_record", "no record of it any more"},
-		"before the deleted was created": {deleted, "2019-01-01T03:00:00Z", true, "definition_is_younger", "created later, at 2020-01-01T00:00:00Z by bootstrap"},
+		"before its start": {
+			bounded, "2029-05-01T03:00:00Z", false, "before_start",
+			"before the start of the definition, 2030-01-01T00:00:00Z",
+		},
+		"after its end": {
+			bounded, "2030-07-01T03:00:00Z", false, "after_end",
+			"after the end of the definition, 2030-06-30T00:00:00Z",
+		},
+		"within, and not due":          {bounded, "2030-05-01T04:00:00Z", false, "not_due", "no due time"},
+		"due often enough":             {counted, "2030-01-04T03:00:00Z", false, "max_fires", "max_fires is 3"},
+		"due for the last time":        {counted, "2030-01-03T03:00:00Z", true, "ahead", "lies ahead"},
+		"an interval before its start": {regular, "2029-12-31T22:00:00Z", false, "before_start", "before the start"},
+		"between two of an interval":   {regular, "2029-12-31T22:30:00Z", false, "not_due", "no due time"},
+		"a shifted one": {
+			shifted, "2030-05-01T03:00:00Z", false, "shifted", "part of its jitter, 30m",
+		},
+		"a gap": {
+			berlin, "2031-03-30T02:30:00+01:00", false, "gap", "2031-03-30T03:00:00+02:00",
+		},
+		"the first pass": {berlin, "2031-10-26T02:30:00+02:00", true, "ahead", "lies ahead"},
+		"the second pass": {
+			berlin, "2031-10-26T02:30:00+01:00", false, "repeat", "first pass, at 2031-10-26T02:30:00+02:00",
+		},
+		"the second of a due time":  {second, "2031-10-26T05:00:00Z", true, "ahead", "lies ahead"},
+		"an instant in that second": {second, "2031-10-26T05:00:00.1Z", false, "not_due", "no due time"},
+		"what a calendar excludes": {
+			open, "2031-05-01T03:00:00Z", false, "calendar", "calendar closed excludes it: Labour Day",
+		},
+		"the day after":        {open, "2031-05-02T03:00:00Z", true, "ahead", "lies ahead"},
+		"after it was deleted": {deleted, "2090-01-01T03:00:00Z", true, "deleted", "by bootstrap"},
+		"before it was deleted": {
+			deleted, "2021-01-01T03:00:00Z", true, "no_record", "no record of it any more",
+		},
+		"before the deleted was created": {
+			deleted, "2019-01-01T03:00:00Z", true, "definition_is_younger",
+			"created later, at 2020-01-01T00:00:00Z by bootstrap",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := s.explain(c.job, c.at)
-			if got.text("cause") != c.cause || !strings.Contains(got.text("answer"), c.says) || (got.text("due") == "true") != c.due {
+			if got.text("cause") != c.cause || !strings.Contains(got.text("answer"), c.says) ||
+				(got.text("due") == "true") != c.due {
 				t.Errorf("at %s: got %v; want %v, %s, %q", c.at, got, c.due, c.cause, c.says)
 			}
 		})
@@ -106,7 +131,8 @@ func TestExplainTheDefinitionThen(t *testing.T) {
 	id := s.past("j", created, object{"schedule": "0 3 * * *"})
 	for i, schedule := range []string{"0 4 * * *", "0 5 * * *"} {
 		s.call("PATCH", "/api/v1/jobs/"+id, object{"schedule": schedule}).want(200)
-		s.exec("UPDATE audit SET at = ?, who = ? WHERE kind = 'job' AND action = 'update' ORDER BY id DESC LIMIT 1", created.AddDate(1+i, 0, 0).UnixMicro(), "editor "+schedule[2:3])
+		s.exec("UPDATE audit SET at = ?, who = ? WHERE kind = 'job' AND action = 'update' ORDER BY id DESC LIMIT 1",
+			created.AddDate(1+i, 0, 0).UnixMicro(), "editor "+schedule[2:3])
 	}
 	for at, want := range map[string]struct{ due, changed string }{
 		"2024-06-01T03:00:00Z": {"true", "editor 4"},
@@ -142,12 +168,15 @@ func TestExplainPauses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n, e := range map[int]job.Entry{
-		2:  {Actor: job.Actor{Who: "ann"}, Action: job.ActionPause, Kind: job.KindJob, Ref: ref, Reason: "disk"},
-		4:  {Actor: job.Actor{Who: "bob"}, Action: job.ActionResume, Kind: job.KindJob, Ref: ref},
-		6:  {Actor: job.Actor{Who: "cid"}, Action: job.ActionPause, Kind: job.KindApp, App: "default", Reason: "move"},
-		7:  {Actor: job.Actor{Who: "cid"}, Action: job.ActionPause, Kind: job.KindApp, App: "other"},
-		8:  {Actor: job.Actor{Who: "bob"}, Action: job.ActionResume, Kind: job.KindApp, App: "default"},
-		10: {Actor: job.Actor{Who: "dot"}, Action: job.ActionPause, Kind: job.KindCluster, Became: `{"until":"2025-01-12T00:00:00Z"}`},
+		2: {Actor: job.Actor{Who: "ann"}, Action: job.ActionPause, Kind: job.KindJob, Ref: ref, Reason: "disk"},
+		4: {Actor: job.Actor{Who: "bob"}, Action: job.ActionResume, Kind: job.KindJob, Ref: ref},
+		6: {Actor: job.Actor{Who: "cid"}, Action: job.ActionPause, Kind: job.KindApp, App: "default", Reason: "move"},
+		7: {Actor: job.Actor{Who: "cid"}, Action: job.ActionPause, Kind: job.KindApp, App: "other"},
+		8: {Actor: job.Actor{Who: "bob"}, Action: job.ActionResume, Kind: job.KindApp, App: "default"},
+		10: {
+			Actor: job.Actor{Who: "dot"}, Action: job.ActionPause, Kind: job.KindCluster,
+			Became: `{"until":"2025-01-12T00:00:00Z"}`,
+		},
 		14: {Actor: job.Actor{Who: job.Itself}, Action: job.ActionResume, Kind: job.KindCluster},
 	} {
 		s.audited(day(n), e)
@@ -169,7 +198,8 @@ func TestExplainPauses(t *testing.T) {
 		if strings.TrimSpace(words) != want || (got.text("cause") == "paused") != (want != "") {
 			t.Errorf("at %s: got %v, want it paused: %q", at, got, want)
 		}
-		if by := text("by"); by != "" && !strings.Contains(got.text("answer"), "paused since "+text("since")+" by "+by) {
+		if by := text("by"); by != "" &&
+			!strings.Contains(got.text("answer"), "paused since "+text("since")+" by "+by) {
 			t.Errorf("at %s: got %q", at, got.text("answer"))
 		}
 	}
@@ -190,11 +220,14 @@ func TestExplainAnOutage(t *testing.T) {
 		{at(2, 0), at(3, 0), at(3, 0)},
 		{at(9, 15), at(12, 0), at(12, 0)},
 	} {
-		s.audited(c.seen, job.Entry{Actor: job.Actor{Who: job.Itself}, Action: job.ActionReap, Kind: job.KindSession, Was: life(c.from, c.to)})
+		s.audited(c.seen, job.Entry{
+			Actor: job.Actor{Who: job.Itself}, Action: job.ActionReap, Kind: job.KindSession, Was: life(c.from, c.to),
+		})
 	}
 	run := func(due, until time.Time, count int, reason string) {
 		s.ended(id, due, job.Missed, reason, at(9, 20))
-		s.exec("UPDATE run SET due_last = ?, due_count = NULLIF(?, 1) WHERE job_id = ? AND due = ?", until.UnixMicro(), count, id, due.UnixMicro())
+		s.exec("UPDATE run SET due_last = ?, due_count = NULLIF(?, 1) WHERE job_id = ? AND due = ?", until.UnixMicro(),
+			count, id, due.UnixMicro())
 	}
 	run(at(6, 0), at(9, 0), 4, "nobody could start it within 1m")
 	run(at(10, 0), at(10, 0), 1, "nobody could start it within 1m; misfire policy skip")
@@ -207,7 +240,9 @@ func TestExplainAnOutage(t *testing.T) {
 		}
 		if want == "cluster_down" {
 			down, _ := got["down"].(map[string]any)
-			if down["from"] != "2025-01-02T05:30:00Z" || down["to"] != "2025-01-02T09:15:00Z" || !strings.Contains(got.text("answer"), "No node was alive from 2025-01-02T05:30:00Z to 2025-01-02T09:15:00Z") {
+			if down["from"] != "2025-01-02T05:30:00Z" || down["to"] != "2025-01-02T09:15:00Z" ||
+				!strings.Contains(got.text("answer"),
+					"No node was alive from 2025-01-02T05:30:00Z to 2025-01-02T09:15:00Z") {
 				t.Errorf("at %d: got %v", hour, got)
 			}
 		}
@@ -239,7 +274,8 @@ func TestExplainWhatWaits(t *testing.T) {
 		t.Helper()
 		s.exec("DELETE FROM run")
 		s.exec("INSERT INTO run (id, job_id, app_id, due, due_now, kind, state, owner, claim, hash)"+
-			" SELECT 7, id, app_id, ?, ?, 'schedule', ?, ?, 0, hash FROM job WHERE id = ?", due.UnixMicro(), int64(dueNow), state, owner, id)
+			" SELECT 7, id, app_id, ?, ?, 'schedule', ?, ?, 0, hash FROM job WHERE id = ?", due.UnixMicro(),
+			int64(dueNow), state, owner, id)
 		s.exec("UPDATE job SET running = ? WHERE id = ?", turn, id)
 	}
 	check := func(name, cause, says, waits string) {
@@ -247,7 +283,8 @@ func TestExplainWhatWaits(t *testing.T) {
 		got := s.explain(id, due.Format(time.RFC3339))
 		w, _ := got["waiting"].(map[string]any)
 		kind, _ := w["for"].(string)
-		if got.text("cause") != cause || !strings.Contains(got.text("answer"), says) || kind != waits || got.text("due") != "true" {
+		if got.text("cause") != cause || !strings.Contains(got.text("answer"), says) || kind != waits ||
+			got.text("due") != "true" {
 			t.Errorf("%s: got %v, want %s, %q", name, got, cause, says)
 		}
 	}
@@ -293,7 +330,8 @@ func TestExplainRecorded(t *testing.T) {
 		due := created.Add(time.Duration(i+1) * time.Hour)
 		s.ended(id, due, c.outcome, c.reason, due)
 		got := s.explain(id, due.Format(time.RFC3339))
-		if got.text("cause") != c.cause || !strings.Contains(got.text("answer"), c.reason) || len(got.items("runs")) != 1 {
+		if got.text("cause") != c.cause || !strings.Contains(got.text("answer"), c.reason) ||
+			len(got.items("runs")) != 1 {
 			t.Errorf("%s: got %v, want %s", c.reason, got, c.cause)
 		}
 	}

@@ -47,7 +47,9 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	for i := range rows {
 		j := &rows[i]
 		if j.SpecErr != nil {
-			v.Unreadable = append(v.Unreadable, unreadableView{strconv.FormatInt(j.ID, 10), j.Spec.App, j.Spec.Name, j.SpecErr.Error()})
+			v.Unreadable = append(v.Unreadable, unreadableView{
+				strconv.FormatInt(j.ID, 10), j.Spec.App, j.Spec.Name, j.SpecErr.Error(),
+			})
 			continue
 		}
 		item, err := manifestOf(j)

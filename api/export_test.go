@@ -14,10 +14,11 @@ import (
 
 // Routes lists "METHOD /pattern" of all routes.
 func (s *Server) Routes() (routes []string) {
-	chi.Walk(s.handler.(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		routes = append(routes, strings.ToUpper(method)+" "+route)
-		return nil
-	})
+	chi.Walk(s.handler.(chi.Routes),
+		func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+			routes = append(routes, strings.ToUpper(method)+" "+route)
+			return nil
+		})
 	return routes
 }
 
@@ -31,7 +32,10 @@ type Access struct {
 
 // Table lists who may use which route.
 func (s *Server) Table() (out []Access) {
-	over := map[extent]string{whole: "whole", shared: "shared", filtered: "filtered", inBody: "inBody", ofApp: "app", ofJob: "job", ofJobsPast: "job", ofRun: "run", ofBackfill: "backfill"}
+	over := map[extent]string{
+		whole: "whole", shared: "shared", filtered: "filtered", inBody: "inBody", ofApp: "app", ofJob: "job",
+		ofJobsPast: "job", ofRun: "run", ofBackfill: "backfill",
+	}
 	for _, rt := range s.table() {
 		out = append(out, Access{rt.method, rt.pattern, rt.may.open, rt.may.role, over[rt.may.over]})
 	}
@@ -41,11 +45,13 @@ func (s *Server) Table() (out []Access) {
 // Guarded makes a server that also has a route of which the table does not say who may use it.
 func Guarded(cfg Config, h http.HandlerFunc) http.Handler {
 	s := New(cfg)
-	s.handler.(chi.Router).Get("/forgotten", s.serve(s.guard(access{}, func(w http.ResponseWriter, r *http.Request) error { h(w, r); return nil })))
+	s.handler.(chi.Router).Get("/forgotten",
+		s.serve(s.guard(access{}, func(w http.ResponseWriter, r *http.Request) error { h(w, r); return nil })))
 	return s
 }
 
-// Listeners tells how many streams there are, how many of them listen to the change feed, and whether that is read.
+// Listeners tells how many streams there are, how many of them listen to the change feed, and
+// whether that is read.
 func (s *Server) Listeners() (streams, listeners int, reading bool) {
 	s.streams.mu.Lock()
 	streams = s.streams.all

@@ -141,12 +141,18 @@ func (b *broken) PutRetention(ctx context.Context, _ string, _ job.Retention) er
 
 // changes are a request of each kind that changes job 1, which is there and runs.
 var changes = []struct{ method, path, body, look string }{
-	{"POST", "/api/v1/jobs", `{"name": "ü/1", "command": "true", "schedule": "@daily"}`, "GET /api/v1/apps/default/jobs/%C3%BC%2F1 "},
+	{
+		"POST", "/api/v1/jobs", `{"name": "ü/1", "command": "true", "schedule": "@daily"}`,
+		"GET /api/v1/apps/default/jobs/%C3%BC%2F1 ",
+	},
 	{"PUT", "/api/v1/jobs/1", `{"name": "there", "command": "false", "schedule": "@daily"}`, "GET /api/v1/jobs/1 "},
 	{"PATCH", "/api/v1/jobs/1", `{"command": "false"}`, "GET /api/v1/jobs/1 "},
 	{"PATCH", "/api/v1/jobs/1", `{"paused": true}`, "GET /api/v1/jobs/1 "},
 	{"PUT", "/api/v1/apps/default/jobs/there", `{"command": "false", "schedule": "@daily"}`, "GET /api/v1/jobs/1 "},
-	{"PUT", "/api/v1/apps/default/jobs/new", `{"command": "false", "schedule": "@daily"}`, "GET /api/v1/apps/default/jobs/new "},
+	{
+		"PUT", "/api/v1/apps/default/jobs/new", `{"command": "false", "schedule": "@daily"}`,
+		"GET /api/v1/apps/default/jobs/new ",
+	},
 	{"DELETE", "/api/v1/jobs/1", "", "GET /api/v1/jobs/1 "},
 	{"POST", "/api/v1/jobs/1/pause", "", "GET /api/v1/jobs/1 "},
 	{"POST", "/api/v1/jobs/1/resume", "", "GET /api/v1/jobs/1 "},
@@ -165,7 +171,10 @@ var changes = []struct{ method, path, body, look string }{
 	{"PUT", "/api/v1/apps/a/retention", `{"runs": 7}`, "GET /api/v1/retention "},
 	{"POST", "/api/v1/bulk/pause?app=default", "", "GET /api/v1/audit "},
 	{"POST", "/api/v1/bulk/delete?name=there", "", "GET /api/v1/audit "},
-	{"POST", "/api/v1/apply", `{"jobs": [{"name": "x", "command": "true", "schedule": "@daily"}]}`, "GET /api/v1/export "},
+	{
+		"POST", "/api/v1/apply", `{"jobs": [{"name": "x", "command": "true", "schedule": "@daily"}]}`,
+		"GET /api/v1/export ",
+	},
 }
 
 // TestFailedChanges has each kind of change end in each way in which it can fail.
@@ -183,7 +192,10 @@ func TestFailedChanges(t *testing.T) {
 		problem string
 		logged  bool
 	}{
-		"unknown":          {fmt.Errorf("x: %w", &sql.Unknown{Err: errors.New("SELECT secret: invalid connection")}), 503, "unknown-outcome", true},
+		"unknown": {
+			fmt.Errorf("x: %w", &sql.Unknown{Err: errors.New("SELECT secret: invalid connection")}), 503,
+			"unknown-outcome", true,
+		},
 		"too slow":         {context.DeadlineExceeded, 503, "unavailable", true},
 		"a bug":            {errors.New("SELECT secret FROM job: Error 1054"), 500, "internal", true},
 		"gone meanwhile":   {fmt.Errorf("job 1: %w", sql.ErrNotFound), 404, "not-found", false},
@@ -193,19 +205,22 @@ func TestFailedChanges(t *testing.T) {
 	} {
 		for _, c := range changes {
 			editor.err = tc.err
-			if name == "gone meanwhile" && strings.Contains(c.path, "/apps/") || name == "name taken" && strings.HasSuffix(c.path, "/new") {
+			if name == "gone meanwhile" && strings.Contains(c.path, "/apps/") ||
+				name == "name taken" && strings.HasSuffix(c.path, "/new") {
 				continue // tried again
 			}
 			r := s.call(c.method, c.path, c.body, "Content-Type", "application/json")
 			o := r.object()
 			if r.status != tc.status || o.text("type") != api.TypePrefix+tc.problem {
-				t.Errorf("%s: %s %s: got %d %s, want %d %s", name, c.method, c.path, r.status, r.body, tc.status, tc.problem)
+				t.Errorf("%s: %s %s: got %d %s, want %d %s", name, c.method, c.path, r.status, r.body, tc.status,
+					tc.problem)
 			}
 			if strings.Contains(r.body, "secret") || strings.Contains(r.body, "Error 1054") {
 				t.Errorf("%s: %s %s: the answer tells what is not for clients: %s", name, c.method, c.path, r.body)
 			}
 			if tc.problem == "unknown-outcome" && !strings.Contains(o.text("detail"), c.look) {
-				t.Errorf("%s: %s %s: got %q, want it to say to look at %s", name, c.method, c.path, o.text("detail"), c.look)
+				t.Errorf("%s: %s %s: got %q, want it to say to look at %s", name, c.method, c.path, o.text("detail"),
+					c.look)
 			}
 			if (r.header.Get("Retry-After") != "") != (tc.status == 503) {
 				t.Errorf("%s: got %d with Retry-After %q", name, tc.status, r.header.Get("Retry-After"))
@@ -245,7 +260,8 @@ func TestChangeOfDefinitionAndPause(t *testing.T) {
 	}
 }
 
-// TestUnshownChanges: a change that stands, and cannot be shown, is not answered as one that was not made.
+// TestUnshownChanges: a change that stands, and cannot be shown, is not answered as one that was
+// not made.
 func TestUnshownChanges(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -265,26 +281,31 @@ func TestUnshownChanges(t *testing.T) {
 
 	rule := cut(count)
 	now := s.node.Now()
-	body := object{"from": now.Add(-30 * time.Hour).Format(time.RFC3339), "to": now.Add(-20 * time.Hour).Format(time.RFC3339)}
+	body := object{
+		"from": now.Add(-30 * time.Hour).Format(time.RFC3339), "to": now.Add(-20 * time.Hour).Format(time.RFC3339),
+	}
 	first := s.call("POST", "/api/v1/jobs/1/backfill", body, "Idempotency-Key", "k").want(202).object()
 	if rule.Fired() == 0 || first.text("state") != "running" || first.text("total") != "10" {
 		t.Errorf("got %v; want the backfill, not counted", first)
 	}
-	if list := s.call("GET", "/api/v1/backfills", nil).want(200).object().items("items"); len(list) != 1 || list[0].text("id") != first.text("id") {
+	if list := s.call("GET", "/api/v1/backfills", nil).want(200).object().items("items"); len(list) != 1 ||
+		list[0].text("id") != first.text("id") {
 		t.Errorf("got %v; want the backfill, not counted", list)
 	}
 	s.call("GET", "/api/v1/backfills/"+first.text("id"), nil).want(503)
 	unknown := func(method, path string, body any, look string) {
 		t.Helper()
 		r := s.call(method, path, body).want(503)
-		if !strings.Contains(r.body, "unknown-outcome") || strings.Contains(r.body, "nothing was changed") || !strings.Contains(r.body, look) {
+		if !strings.Contains(r.body, "unknown-outcome") || strings.Contains(r.body, "nothing was changed") ||
+			!strings.Contains(r.body, look) {
 			t.Errorf("%s %s: got %s, want it to say to look at %s", method, path, r.body, look)
 		}
 	}
 	unknown("POST", "/api/v1/backfills/"+first.text("id")+"/cancel", nil, "GET /api/v1/backfills/"+first.text("id"))
 	rule.Remove()
 	again := s.call("POST", "/api/v1/jobs/1/backfill", body, "Idempotency-Key", "k").want(202).object()
-	if list := s.call("GET", "/api/v1/backfills", nil).want(200).object().items("items"); len(list) != 1 || again.text("id") != first.text("id") || again.text("state") != "cancelled" {
+	if list := s.call("GET", "/api/v1/backfills", nil).want(200).object().items("items"); len(list) != 1 ||
+		again.text("id") != first.text("id") || again.text("state") != "cancelled" {
 		t.Errorf("got %v and then %v, want the same backfill, cancelled", first, again)
 	}
 
@@ -323,7 +344,11 @@ func TestClientHangsUp(t *testing.T) {
 	go func() { <-entered; hangUp() }()
 	s.hang(ctx, "POST", "/api/v1/jobs/1/pause")
 	<-left
-	await(t, "the change ends", 5*time.Second, func() bool { editor.mu.Lock(); defer editor.mu.Unlock(); return len(editor.calls) == 1 })
+	await(t, "the change ends", 5*time.Second, func() bool {
+		editor.mu.Lock()
+		defer editor.mu.Unlock()
+		return len(editor.calls) == 1
+	})
 	if editor.ctx != nil {
 		t.Errorf("the change was interrupted: %v", editor.ctx)
 	}
@@ -338,7 +363,8 @@ func TestNoSession(t *testing.T) {
 	before := s.counts()
 	for _, c := range changes {
 		r := s.call(c.method, c.path, c.body, "Content-Type", "application/json")
-		if r.status != 503 || !strings.Contains(r.body, api.TypePrefix+"no-session") || r.header.Get("Retry-After") == "" {
+		if r.status != 503 || !strings.Contains(r.body, api.TypePrefix+"no-session") ||
+			r.header.Get("Retry-After") == "" {
 			t.Errorf("%s %s: got %d %s %v, want 503 no-session", c.method, c.path, r.status, r.body, r.header)
 		}
 	}
@@ -365,17 +391,20 @@ func TestNoDatabase(t *testing.T) {
 	defer db.Close()
 	s := &site{t: t, logs: &logs{t: t}, token: wellFormed}
 	s.cfg = api.Config{
-		DB: &read.DB{DB: db}, Now: time.Now, Editor: func() api.Editor { return &broken{err: errors.New("x")} }, Ready: func() error { return errors.New("no session") },
-		Log: slog.New(slog.NewTextHandler(s.logs, nil)),
+		DB: &read.DB{DB: db}, Now: time.Now, Editor: func() api.Editor { return &broken{err: errors.New("x")} },
+		Ready: func() error { return errors.New("no session") },
+		Log:   slog.New(slog.NewTextHandler(s.logs, nil)),
 	}
 	s.serve()
 	for _, path := range []string{
-		"/api/v1/jobs", "/api/v1/jobs/1", "/api/v1/apps/a/jobs/b", "/api/v1/jobs/1/history", "/api/v1/jobs/1/next", "/api/v1/runs", "/api/v1/cluster",
+		"/api/v1/jobs", "/api/v1/jobs/1", "/api/v1/apps/a/jobs/b", "/api/v1/jobs/1/history", "/api/v1/jobs/1/next",
+		"/api/v1/runs", "/api/v1/cluster",
 		"/api/v1/runs/1", "/api/v1/runs/1/output",
 	} {
 		r := s.call("GET", path, nil).want(503)
 		id := r.object().text("request_id")
-		if !strings.Contains(r.body, api.TypePrefix+"unavailable") || strings.Contains(r.body, "127.0.0.1:1") || r.header.Get("Retry-After") == "" {
+		if !strings.Contains(r.body, api.TypePrefix+"unavailable") || strings.Contains(r.body, "127.0.0.1:1") ||
+			r.header.Get("Retry-After") == "" {
 			t.Errorf("%s: got %s", path, r.body)
 		}
 		if !s.logs.has(id) || !s.logs.has("connection refused") || s.logs.has("secret") {
@@ -389,7 +418,8 @@ func TestNoDatabase(t *testing.T) {
 	s.as("").call("GET", "/api/v1/jobs", nil).want(401)
 }
 
-// TestS22DatabaseDies takes the tables away under a server: what MySQL says about it is not for clients.
+// TestS22DatabaseDies takes the tables away under a server: what MySQL says about it is not for
+// clients.
 func TestS22DatabaseDies(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -401,7 +431,8 @@ func TestS22DatabaseDies(t *testing.T) {
 	}
 	for _, path := range []string{"/api/v1/jobs", "/api/v1/jobs/1", "/api/v1/runs"} {
 		r := s.call("GET", path, nil).want(500)
-		if strings.Contains(r.body, "job_gone") || strings.Contains(r.body, "1146") || strings.Contains(r.body, "doesn't exist") {
+		if strings.Contains(r.body, "job_gone") || strings.Contains(r.body, "1146") ||
+			strings.Contains(r.body, "doesn't exist") {
 			t.Errorf("%s: got %s", path, r.body)
 		}
 		if !s.logs.has(r.object().text("request_id")) {

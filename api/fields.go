@@ -13,8 +13,8 @@ import (
 	"go-crontab/job"
 )
 
-// fields takes the fields of a JSON object one by one, and remembers what was asked for and all that is wrong. An
-// absent field and null leave its variable as it is.
+// fields takes the fields of a JSON object one by one, and remembers what was asked for and all
+// that is wrong. An absent field and null leave its variable as it is.
 type fields struct {
 	object   map[string]any
 	place    string // of the object in the body, "" for the body itself
@@ -187,13 +187,15 @@ func (f *fields) instant(name string, to **time.Time) {
 	s, ok := v.(string)
 	t, err := parseInstant(s)
 	if !ok || err != nil {
-		f.want(name, v, `a time with its offset in quotes, such as "2027-01-31T03:00:00Z" or "2027-01-31T04:00:00+01:00"`)
+		f.want(name, v,
+			`a time with its offset in quotes, such as "2027-01-31T03:00:00Z" or "2027-01-31T04:00:00+01:00"`)
 		return
 	}
 	*to = &t
 }
 
-// parseInstant reads a time of RFC 3339. time.Parse takes an offset of 24 hours as well, which nobody can write down again.
+// parseInstant reads a time of RFC 3339. time.Parse takes an offset of 24 hours as well, which
+// nobody can write down again.
 func parseInstant(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err == nil {

@@ -22,18 +22,25 @@ import (
 
 // FuzzCursor: what is taken is what some list gave, and nothing else is.
 func FuzzCursor(f *testing.F) {
-	given := cursor{list: "runs", executing: true, part: "a \"b\"\n%", RunPlace: read.RunPlace{ID: 7, Due: 1 << 50, DueNow: 1 << 51, Request: 5, Attempt: 3, Hash: 9}}
+	given := cursor{
+		list: "runs", executing: true, part: "a \"b\"\n%", RunPlace: read.RunPlace{
+			ID: 7, Due: 1 << 50, DueNow: 1 << 51, Request: 5, Attempt: 3, Hash: 9,
+		},
+	}
 	f.Add(given.String(), "jobs", true, "", int64(1), int64(2), int64(3), 4, 5)
 	f.Add("", "", false, "é\x00\xff", int64(-1), int64(0), int64(1<<62), -4, -5)
 	f.Add("cnVucyBmYWxzZSAxIDIgMyA0ICIi", "a", false, "%d %q", int64(0), int64(0), int64(0), 0, 0)
-	f.Fuzz(func(t *testing.T, text, list string, executing bool, part string, id, due, request int64, attempt, hash int) {
+	f.Fuzz(func(t *testing.T, text, list string, executing bool, part string, id, due, request int64, attempt,
+		hash int) {
 		if c, ok := parseCursor(text); ok && c.String() != text {
 			t.Fatalf("%q is taken, and is given as %q", text, c.String())
 		}
 		if list == "" || strings.ContainsFunc(list, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return // names of lists are ours
 		}
-		place := read.RunPlace{ID: id, Due: job.Micros(due), DueNow: job.Micros(-due), Request: request, Attempt: attempt, Hash: hash}
+		place := read.RunPlace{
+			ID: id, Due: job.Micros(due), DueNow: job.Micros(-due), Request: request, Attempt: attempt, Hash: hash,
+		}
 		c := cursor{list: list, executing: executing, part: part, RunPlace: place}
 		if !utf8.ValidString(part) {
 			return // parts are checked before
@@ -48,8 +55,10 @@ func FuzzCursor(f *testing.F) {
 // FuzzQuery sends a query through all the ways in which parameters are read.
 func FuzzQuery(f *testing.F) {
 	for _, s := range []string{
-		"app=billing&label=team%3Ddata&limit=20&state=running", "limit=0&limit=1", "from=2027-01-31T00:00:00+01:00&to=x", "label=%3D&job_id=9223372036854775808",
-		"outcome=failed&q=%ff%fe", "%", ";", "a=b;c=d", "limt=3", "cursor=cnVucyBmYWxzZSAxIDIgMyA0ICIi", "from=" + strings.Repeat("9", 300),
+		"app=billing&label=team%3Ddata&limit=20&state=running", "limit=0&limit=1",
+		"from=2027-01-31T00:00:00+01:00&to=x", "label=%3D&job_id=9223372036854775808",
+		"outcome=failed&q=%ff%fe", "%", ";", "a=b;c=d", "limt=3", "cursor=cnVucyBmYWxzZSAxIDIgMyA0ICIi", "from=" +
+			strings.Repeat("9", 300),
 	} {
 		f.Add(s)
 	}
@@ -66,9 +75,12 @@ func FuzzQuery(f *testing.F) {
 				return err
 			}
 			switch {
-			case limit < 1 || limit > maxLimit, id < 0, utf8.RuneCountInString(app) > job.MaxName || !utf8.ValidString(app), len(label) > 1,
-				word != "" && word != running && word != ended, c != nil && c.list != "runs", at.IsZero() && q.given("from") != "" && !strings.HasPrefix(q.given("from"), "0001"):
-				t.Fatalf("%q: took limit %d, id %d, app %q, label %v, state %q, cursor %+v, from %s", raw, limit, id, app, label, word, c, at)
+			case limit < 1 || limit > maxLimit, id < 0, utf8.RuneCountInString(app) > job.MaxName ||
+				!utf8.ValidString(app), len(label) > 1,
+				word != "" && word != running && word != ended, c != nil && c.list != "runs", at.IsZero() &&
+					q.given("from") != "" && !strings.HasPrefix(q.given("from"), "0001"):
+				t.Fatalf("%q: took limit %d, id %d, app %q, label %v, state %q, cursor %+v, from %s", raw, limit, id,
+					app, label, word, c, at)
 			}
 			return nil
 		}
@@ -78,7 +90,8 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// FuzzPrecondition: a job is as it is wanted exactly when its tag, the version of its definition, or * stands in the list.
+// FuzzPrecondition: a job is as it is wanted exactly when its tag, the version of its definition,
+// or * stands in the list.
 func FuzzPrecondition(f *testing.F) {
 	f.Add(`"3.7"`, "", int64(3), int32(7))
 	f.Add(`"3"`, "", int64(3), int32(8))
@@ -110,15 +123,16 @@ func FuzzPrecondition(f *testing.F) {
 		case (err != nil) != want:
 			t.Fatalf("%q and %q at version %d: got %v, want refused %v", match, none, version, err, want)
 		case err != nil:
-			if q := (*Problem)(nil); !errors.As(err, &q) || q.Status != http.StatusPreconditionFailed || q.Version != version {
+			if q := (*Problem)(nil); !errors.As(err, &q) || q.Status != http.StatusPreconditionFailed ||
+				q.Version != version {
 				t.Fatalf("got %#v", err)
 			}
 		}
 	})
 }
 
-// FuzzHeaders sends headers through all that stands before the routes: what gets through comes from a host that is ours,
-// and what an answer or a log repeats is short and plain.
+// FuzzHeaders sends headers through all that stands before the routes: what gets through comes from
+// a host that is ours, and what an answer or a log repeats is short and plain.
 func FuzzHeaders(f *testing.F) {
 	f.Add("localhost:8610", "id-1", "", "", "key")
 	f.Add("evil.example", "a\nb", "http://evil.example", "cross-site", strings.Repeat("k", 300))
@@ -126,23 +140,29 @@ func FuzzHeaders(f *testing.F) {
 	f.Add("127.1", "", "", "", "")
 	f.Add("[::ffff:10.0.0.1]", strings.Repeat("a", 65), "", "", "\x00")
 	f.Add("localhost.", "%0d%0a", "", "", " ")
-	away, err := sql.Open("user:secret@tcp(127.0.0.1:1)/x", sql.DefaultTimeouts, 2) // a refusal that cannot be recorded is one all the same
+	// a refusal that cannot be recorded is one all the same
+	away, err := sql.Open("user:secret@tcp(127.0.0.1:1)/x", sql.DefaultTimeouts, 2)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { away.Close() })
-	s := New(Config{DB: &read.DB{DB: away}, Listen: "127.0.0.1:8610", Hosts: []string{"cron.example"}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Node: "n"})
+	s := New(Config{
+		DB: &read.DB{DB: away}, Listen: "127.0.0.1:8610", Hosts: []string{"cron.example"},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Node: "n",
+	})
 	f.Fuzz(func(t *testing.T, host, id, origin, site, key string) {
 		r := httptest.NewRequest(http.MethodGet, "/readyz/none", nil)
 		r.Host = host
-		for name, value := range map[string]string{requestIDHeader: id, "Origin": origin, "Sec-Fetch-Site": site, keyHeader: key, "Traceparent": id, "X-Forwarded-For": host, "Forwarded": host} {
+		for name, value := range map[string]string{requestIDHeader: id, "Origin": origin, "Sec-Fetch-Site": site,
+			keyHeader: key, "Traceparent": id, "X-Forwarded-For": host, "Forwarded": host} {
 			r.Header.Set(name, value)
 		}
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
 		got := w.Result()
 		const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:="
-		if given := got.Header.Get(requestIDHeader); given == "" || len(given) > 64 || strings.Trim(given, plain) != "" {
+		if given := got.Header.Get(requestIDHeader); given == "" || len(given) > 64 ||
+			strings.Trim(given, plain) != "" {
 			t.Fatalf("the answer to %q is called %q", id, given)
 		}
 		var p Problem

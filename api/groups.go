@@ -20,7 +20,8 @@ type groupView struct {
 	Updated   string `json:"updated" format:"date-time" doc:"When it was changed last."`
 }
 
-// groupReadOnly are the fields of a group that only the server sets, and its name, which stands in the path.
+// groupReadOnly are the fields of a group that only the server sets, and its name, which stands in
+// the path.
 var groupReadOnly = []string{"name", "executing", "waiting", "jobs", "created", "updated"}
 
 func viewGroup(g read.Group) groupView {

@@ -21,7 +21,8 @@ type handlerView struct {
 	Since    string   `json:"since,omitempty" format:"date-time" doc:"Since when it is disabled."`
 }
 
-// handlers shows all handlers that a node has, a job names (one that who asks may see), or somebody has disabled.
+// handlers shows all handlers that a node has, a job names (one that who asks may see), or somebody
+// has disabled.
 func (s *Server) handlers(ctx context.Context) ([]*handlerView, error) {
 	off, err := s.cfg.DB.HandlersOff(ctx)
 	if err != nil {
@@ -80,7 +81,9 @@ func (s *Server) disableHandler(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.onHandler(w, r, func(ctx context.Context, e Editor, key string) error { return e.DisableHandler(ctx, key, reason) })
+	return s.onHandler(w, r, func(ctx context.Context, e Editor, key string) error {
+		return e.DisableHandler(ctx, key, reason)
+	})
 }
 
 // enableHandler: POST /api/v1/handlers/{key}/enable
@@ -91,7 +94,8 @@ func (s *Server) enableHandler(w http.ResponseWriter, r *http.Request) error {
 	return s.onHandler(w, r, func(ctx context.Context, e Editor, key string) error { return e.EnableHandler(ctx, key) })
 }
 
-func (s *Server) onHandler(w http.ResponseWriter, r *http.Request, do func(context.Context, Editor, string) error) error {
+func (s *Server) onHandler(w http.ResponseWriter, r *http.Request,
+	do func(context.Context, Editor, string) error) error {
 	key, err := param(r, "key")
 	if err != nil {
 		return err

@@ -16,7 +16,8 @@ type readyView struct {
 	Reason string `json:"reason,omitempty" doc:"Why it is not ready."`
 }
 
-// readyz: GET /readyz. Anybody may ask, so it names neither the node nor its version: GET /api/v1/nodes does.
+// readyz: GET /readyz. Anybody may ask, so it names neither the node nor its version: GET
+// /api/v1/nodes does.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	v := readyView{Ready: true}
 	if err := s.cfg.Ready(); err != nil {

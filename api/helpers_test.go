@@ -58,8 +58,10 @@ func start(t testing.TB, mod func(*api.Config)) *site {
 	migrator.Close()
 	s := &site{t: t, dsn: dsn, token: token, logs: &logs{t: t}, done: make(chan struct{})}
 	log := slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	s.node, err = node.New(node.Config{DSN: dsn, Name: "knoten-1", Expiry: session.DefaultExpiry, LookAhead: time.Second,
-		Grace: 200 * time.Millisecond, Log: log, SpoolDir: t.TempDir(), AuditKept: -1}) // tests write lines of years ago
+	s.node,
+		err = node.New(node.Config{DSN: dsn, Name: "knoten-1", Expiry: session.DefaultExpiry, LookAhead: time.Second,
+		// tests write lines of years ago
+		Grace: 200 * time.Millisecond, Log: log, SpoolDir: t.TempDir(), AuditKept: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,9 @@ func (s *site) as(token string) *site {
 // newToken makes a token.
 func (s *site) newToken(name string, role auth.Role, apps ...string) string {
 	s.t.Helper()
-	_, token, err := auth.Issuer{DB: s.db.DB}.Create(s.t.Context(), auth.Spec{Name: name, Grant: auth.Grant{Role: role, Apps: apps}})
+	_, token, err := auth.Issuer{DB: s.db.DB}.Create(s.t.Context(), auth.Spec{
+		Name: name, Grant: auth.Grant{Role: role, Apps: apps},
+	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -141,7 +145,8 @@ func (s *site) newToken(name string, role auth.Role, apps ...string) string {
 // wellFormed looks like a token, and is none of any cluster.
 const wellFormed = "gocrontab_ZIVimXnDt6BEEj8u3K9zpzanbh7jTBS4QtI3iJPy0W106oEIh"
 
-// await waits for something to become true; limit is what it may take on a quiet machine, so it is given four times that.
+// await waits for something to become true; limit is what it may take on a quiet machine, so it is
+// given four times that.
 func await(t testing.TB, what string, limit time.Duration, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(4 * limit); !ok(); time.Sleep(10 * time.Millisecond) {
@@ -160,7 +165,8 @@ type reply struct {
 	body   string
 }
 
-// call sends a request, and holds the answer against what the API says of itself. body is nil, text to be sent as it is, or what is to be encoded; header are names and values.
+// call sends a request, and holds the answer against what the API says of itself. body is nil, text
+// to be sent as it is, or what is to be encoded; header are names and values.
 func (s *site) call(method, path string, body any, header ...string) *reply {
 	s.t.Helper()
 	sent := ""

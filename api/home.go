@@ -13,13 +13,14 @@ import (
 	web "go-crontab/page"
 )
 
-// The console is one page for all of its screens; it finds out by itself which one an address means.
+// The console is one page for all of its screens; it finds out by itself which one an address
+// means.
 
 // screens are the first parts of the paths of its screens.
 var screens = []string{"jobs", "runs", "upcoming", "timeline", "cluster", "activity", "settings"}
 
-// pagePolicy lets the page load and ask this node and nobody else. No script and no style stands in the page itself, and
-// no text can become markup, so what a job prints or is called stays text.
+// pagePolicy lets the page load and ask this node and nobody else. No script and no style stands in
+// the page itself, and no text can become markup, so what a job prints or is called stays text.
 const pagePolicy = contentPolicy + "; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'" +
 	"; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -38,7 +39,8 @@ var console = sync.OnceValues(func() (map[string]pageFile, error) {
 			return err
 		}
 		media, ok := map[string]string{
-			".html": mediaHTML + "; charset=utf-8", ".js": mediaScript + "; charset=utf-8", ".css": mediaCSS + "; charset=utf-8", ".svg": mediaSVG,
+			".html": mediaHTML + "; charset=utf-8", ".js": mediaScript + "; charset=utf-8", ".css": mediaCSS +
+				"; charset=utf-8", ".svg": mediaSVG,
 		}[path.Ext(name)]
 		if !ok {
 			return nil // nothing that we know how to serve
@@ -66,7 +68,8 @@ func (f pageFile) serve(w http.ResponseWriter, r *http.Request, keep string) err
 	h.Set("Vary", "Accept-Encoding")
 	answer := f.plain
 	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		if name, q, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";"); strings.EqualFold(name, "gzip") && q != "q=0" {
+		if name, q, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";"); strings.EqualFold(name, "gzip") &&
+			q != "q=0" {
 			h.Set("Content-Encoding", "gzip")
 			answer = f.packed
 		}
@@ -105,7 +108,8 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 	}
 	f, ok := files["assets/"+name]
 	if !ok {
-		return notFound.problem("There is no file %q; GET / is the page, of another version than the one that asks for it.", cutShort(name))
+		return notFound.problem(
+			"There is no file %q; GET / is the page, of another version than the one that asks for it.", cutShort(name))
 	}
 	return f.serve(w, r, "public, max-age=31536000, immutable") // its name says what is in it
 }

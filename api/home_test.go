@@ -10,20 +10,22 @@ import (
 	"go-crontab/page"
 )
 
-// TestHome asks for the page as a browser does, with and without the console in the program: what make build has not
-// made is not there.
+// TestHome asks for the page as a browser does, with and without the console in the program: what
+// make build has not made is not there.
 func TestHome(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	r := s.call("GET", "/", nil).want(200)
-	if !strings.HasPrefix(r.header.Get("Content-Type"), "text/html") || !strings.Contains(r.body, "go-crontab") || r.header.Get("Cache-Control") != "no-cache" {
+	if !strings.HasPrefix(r.header.Get("Content-Type"), "text/html") || !strings.Contains(r.body, "go-crontab") ||
+		r.header.Get("Cache-Control") != "no-cache" {
 		t.Errorf("got %v %s", r.header, r.body)
 	}
 	if !page.Built() && !strings.Contains(r.body, "make build") {
 		t.Errorf("the placeholder does not say how to build the page: %s", r.body)
 	}
 	policy := r.header.Get("Content-Security-Policy")
-	if !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") || !strings.Contains(policy, "require-trusted-types-for 'script'") {
+	if !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") ||
+		strings.Contains(policy, "*") || !strings.Contains(policy, "require-trusted-types-for 'script'") {
 		t.Errorf("the policy is %q", policy)
 	}
 	for what, pattern := range map[string]string{
@@ -37,12 +39,15 @@ func TestHome(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile(`(?:src|href)="(/[^"]*)"`).FindAllStringSubmatch(r.body, -1) {
 		f := s.call("GET", m[1], nil).want(200)
-		if kept := f.header.Get("Cache-Control"); strings.HasPrefix(m[1], "/assets/") && !strings.Contains(kept, "immutable") {
+		if kept := f.header.Get("Cache-Control"); strings.HasPrefix(m[1], "/assets/") &&
+			!strings.Contains(kept, "immutable") {
 			t.Errorf("%s may be kept: %q", m[1], kept)
 		}
 	}
-	for _, path := range []string{"/jobs", "/jobs/17/edit", "/runs/x", "/cluster", "/activity/audit", "/upcoming", "/timeline/week", "/settings"} {
-		if status, header, body := visitScreen(t, "GET", s.url+path+"?q=1", ""); status != 200 || body != r.body || header.Get("Content-Security-Policy") != policy {
+	for _, path := range []string{"/jobs", "/jobs/17/edit", "/runs/x", "/cluster", "/activity/audit", "/upcoming",
+		"/timeline/week", "/settings"} {
+		if status, header, body := visitScreen(t, "GET", s.url+path+"?q=1", ""); status != 200 || body != r.body ||
+			header.Get("Content-Security-Policy") != policy {
 			t.Errorf("%s has another page: %d %v", path, status, header)
 		}
 	}
@@ -80,7 +85,9 @@ func visitScreen(t *testing.T, method, url, tag string) (status int, header http
 func TestHomeShadowsNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	for _, path := range []string{"/api/v1/nothing", "/api/v1/jobs/1/nothing", "/api/jobs", "/job", "/jobsx", "/sign-in.js", "/docs/x", "/assets/", "/assets/nothing.js", "/assets/..%2Findex.html", "/assets/placeholder.html", "/index.html"} {
+	for _, path := range []string{"/api/v1/nothing", "/api/v1/jobs/1/nothing", "/api/jobs", "/job", "/jobsx",
+		"/sign-in.js", "/docs/x", "/assets/", "/assets/nothing.js", "/assets/..%2Findex.html",
+		"/assets/placeholder.html", "/index.html"} {
 		if got := s.call("GET", path, nil).want(404).object().text("type"); got != "urn:go-crontab:problem:not-found" {
 			t.Errorf("%s: got %q", path, got)
 		}
@@ -94,9 +101,11 @@ func TestHomeIsCompressedForThoseWhoTakeIt(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	plain := s.call("GET", "/", nil, "Accept-Encoding", "identity").want(200)
-	for accepts, want := range map[string]string{"gzip": "gzip", "br, gzip;q=0.5": "gzip", "deflate, GZIP": "gzip", "identity": "", "gzip;q=0": "", "gzip; q=0": "", "br": ""} {
+	for accepts, want := range map[string]string{"gzip": "gzip", "br, gzip;q=0.5": "gzip", "deflate, GZIP": "gzip",
+		"identity": "", "gzip;q=0": "", "gzip; q=0": "", "br": ""} {
 		r := s.call("GET", "/", nil, "Accept-Encoding", accepts).want(200)
-		if got := r.header.Get("Content-Encoding"); got != want || r.header.Get("Vary") != "Accept-Encoding" || (r.body == plain.body) != (want == "") {
+		if got := r.header.Get("Content-Encoding"); got != want || r.header.Get("Vary") != "Accept-Encoding" ||
+			(r.body == plain.body) != (want == "") {
 			t.Errorf("%q: got %q, want %q, %d bytes", accepts, got, want, len(r.body))
 		}
 		if want != "" && r.header.Get("ETag") == plain.header.Get("ETag") {

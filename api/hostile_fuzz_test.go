@@ -10,8 +10,9 @@ import (
 	"go-crontab/job"
 )
 
-// FuzzShapes makes bodies of up to 256 KiB of long names, long lists and deep nests, and reads them in every way. What
-// that may cost is measured by what the standard library takes to read the same body.
+// FuzzShapes makes bodies of up to 256 KiB of long names, long lists and deep nests, and reads them
+// in every way. What that may cost is measured by what the standard library takes to read the same
+// body.
 func FuzzShapes(f *testing.F) {
 	f.Add("name", uint32(200), uint32(60_000), uint8(1), "1", uint8(0))
 	f.Add("labels", uint32(1), uint32(20_000), uint8(2), `"a"`, uint8(1))
@@ -32,11 +33,13 @@ func FuzzShapes(f *testing.F) {
 				return
 			}
 		}
-		t.Errorf("%d bytes of %.100q: took %s of a processor, and the standard library reads them in %s", len(body), body, ours, stdlib)
+		t.Errorf("%d bytes of %.100q: took %s of a processor, and the standard library reads them in %s", len(body),
+			body, ours, stdlib)
 	})
 }
 
-// shapeOf makes a body: a name, repeated, of a list or an object of many values, nested some levels deep.
+// shapeOf makes a body: a name, repeated, of a list or an object of many values, nested some levels
+// deep.
 func shapeOf(name string, repeat, count uint32, depth uint8, value string, kind uint8) []byte {
 	long := strings.Repeat(name, min(int(repeat), maxBody/max(1, len(name))))
 	quoted, _ := json.Marshal(long) // a text cannot fail

@@ -19,7 +19,8 @@ type Shape struct {
 // fill repeats a text as often as it goes into a number of bytes.
 func fill(text string, most int) string { return strings.Repeat(text, max(0, most/len(text))) }
 
-// numbered makes as many parts as go into a number of bytes. %d in the format is the number of the part.
+// numbered makes as many parts as go into a number of bytes. %d in the format is the number of the
+// part.
 func numbered(format string, most int) string {
 	var b strings.Builder
 	for i := 0; ; i++ {
@@ -93,7 +94,8 @@ func hostileBodies(most int) []Shape {
 	}
 }
 
-// CPU returns the processor time of a function on its caller's thread. Other load on the machine does not change it.
+// CPU returns the processor time of a function on its caller's thread. Other load on the machine
+// does not change it.
 func CPU(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -110,8 +112,8 @@ func CPU(f func()) time.Duration {
 	return used() - before
 }
 
-// Patience is what 256 KiB of JSON may cost: 100 ms, or more with the race detector, which has the same work done slower.
-// The measure is a body that the standard library reads by itself.
+// Patience is what 256 KiB of JSON may cost: 100 ms, or more with the race detector, which has the
+// same work done slower. The measure is a body that the standard library reads by itself.
 func Patience() time.Duration {
 	body := []byte("[" + strings.TrimSuffix(strings.Repeat(`{"a":1},`, 256<<10/8), ",") + "]")
 	least := time.Hour

@@ -15,7 +15,8 @@ import (
 // hostileSize is how large hostile bodies are, where a route takes so much.
 const hostileSize = 256 << 10
 
-// hopeless is how much more than allowed a request may cost to be tried again: no busy machine explains more.
+// hopeless is how much more than allowed a request may cost to be tried again: no busy machine
+// explains more.
 const hopeless = 10
 
 // mostProblem bounds the answer to a body of any size.
@@ -37,7 +38,8 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
-// TestHostileFields puts such values into every field that a body may have, once for each type of body.
+// TestHostileFields puts such values into every field that a body may have, once for each type of
+// body.
 func TestHostileFields(t *testing.T) {
 	t.Parallel()
 	h := newHostile(t)
@@ -66,16 +68,19 @@ func TestHostileFiles(t *testing.T) {
 	h := newHostile(t)
 	for _, rt := range h.server.Bodies() {
 		for _, media := range rt.Files {
-			for _, text := range []string{"2027-01-01,2099-12-31\n", "2027-01-01\n", ",,,,,\n", "\"", "\n", "BEGIN:VCALENDAR\n", "BEGIN:VEVENT\nDTSTART:20270101\nEND:VEVENT\n", ";=", "A\n "} {
+			for _, text := range []string{"2027-01-01,2099-12-31\n", "2027-01-01\n", ",,,,,\n", "\"", "\n",
+				"BEGIN:VCALENDAR\n", "BEGIN:VEVENT\nDTSTART:20270101\nEND:VEVENT\n", ";=", "A\n "} {
 				file := strings.Repeat(text, hostileSize/len(text))
 				h.sendAs(rt, media, fmt.Sprintf("%.20q", text), file)
-				h.sendAs(rt, media, fmt.Sprintf("a calendar of %.20q", text), "BEGIN:VCALENDAR\n"+file+"\nEND:VCALENDAR\n")
+				h.sendAs(rt, media, fmt.Sprintf("a calendar of %.20q", text),
+					"BEGIN:VCALENDAR\n"+file+"\nEND:VCALENDAR\n")
 			}
 		}
 	}
 }
 
-// placesOf lists bodies of a type with % in place of the value of one field, but for types that it has seen.
+// placesOf lists bodies of a type with % in place of the value of one field, but for types that it
+// has seen.
 func placesOf(t reflect.Type, seen map[reflect.Type]bool) (out []string) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -147,12 +152,14 @@ func (h *hostile) sendAs(rt api.Body, media, what, body string) {
 		}
 	}
 	if least > h.patience {
-		h.t.Fatalf("%s %s with %s, %d bytes: took %s of a processor, want at most %s", rt.Method, rt.Pattern, what, len(body), least, h.patience)
+		h.t.Fatalf("%s %s with %s, %d bytes: took %s of a processor, want at most %s", rt.Method, rt.Pattern, what,
+			len(body), least, h.patience)
 	}
 	if w.Code >= http.StatusInternalServerError && w.Code != http.StatusServiceUnavailable {
 		h.t.Errorf("%s %s with %s: got %d %.300s", rt.Method, rt.Pattern, what, w.Code, w.Body)
 	}
 	if w.Code >= http.StatusBadRequest && w.Body.Len() > mostProblem {
-		h.t.Errorf("%s %s with %s: got a problem of %d bytes, want at most %d", rt.Method, rt.Pattern, what, w.Body.Len(), mostProblem)
+		h.t.Errorf("%s %s with %s: got a problem of %d bytes, want at most %d", rt.Method, rt.Pattern, what,
+			w.Body.Len(), mostProblem)
 	}
 }

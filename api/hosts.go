@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// hosts is which Host headers are served. A web page whose name was pointed at this address (DNS rebinding) is of
-// our origin as far as its browser knows, but it cannot help sending its own name.
+// hosts is which Host headers are served. A web page whose name was pointed at this address (DNS
+// rebinding) is of our origin as far as its browser knows, but it cannot help sending its own name.
 type hosts struct {
 	names   map[string]bool
 	address netip.Addr // where we listen; not valid when that is a name
@@ -27,8 +27,8 @@ func newHosts(listen string, more []string) hosts {
 	return h
 }
 
-// allow tells whether a Host header is served. An address in it is none that a name server made up: where we listen
-// on all addresses any will do.
+// allow tells whether a Host header is served. An address in it is none that a name server made up:
+// where we listen on all addresses any will do.
 func (h hosts) allow(host string) bool {
 	host = strings.ToLower(hostOf(host))
 	if h.names[host] {
@@ -49,7 +49,9 @@ func hostOf(s string) string {
 // checkHost refuses requests to names that are not ours. See anyHost for what anybody may ask.
 func (s *Server) checkHost(next http.Handler) http.Handler {
 	refuse := s.serve(func(w http.ResponseWriter, r *http.Request) error {
-		return forbiddenHost.problem("The Host header is %q; use localhost, the address that the node listens on, or a name that it was started with.",
+		return forbiddenHost.problem(
+			"The Host header is %q; use localhost, the address that the node listens on, or a name that it was "+
+				"started with.",
 			cutShort(r.Host))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

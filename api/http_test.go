@@ -38,7 +38,10 @@ func TestHTTPJob(t *testing.T) {
 		want  string
 	}{
 		{`{"http": {"headers": {"X-Api-Key": null, "X-Other": "o"}}}`, []string{"http", "headers"}, "map[X-Other:o]"},
-		{`{"http": {"sign": null, "tls": null, "redirects": 0}}`, []string{"http", "url"}, "https://example.com/{{job}}?a=1&b=2"},
+		{
+			`{"http": {"sign": null, "tls": null, "redirects": 0}}`, []string{"http", "url"},
+			"https://example.com/{{job}}?a=1&b=2",
+		},
 		{`{"http": {"expect": ["200-299", "404"]}}`, []string{"http", "expect"}, "[200-299 404]"},
 		{`{"http": {"body": null, "method": null}}`, []string{"http", "method"}, "GET"},
 		{`{"timeout": "90s"}`, []string{"timeout"}, "1m30s"},
@@ -53,7 +56,8 @@ func TestHTTPJob(t *testing.T) {
 		}
 	}
 	last := s.call("GET", path, nil).want(200).object()
-	if got := last.text("http"); got != "map[body_limit:65536 expect:[2xx] method:GET url:http://example.com]" || last.text("command") != "" {
+	if got := last.text("http"); got != "map[body_limit:65536 expect:[2xx] method:GET url:http://example.com]" ||
+		last.text("command") != "" {
 		t.Errorf("at last: %v", last)
 	}
 }
@@ -82,7 +86,8 @@ func TestBadHTTPJobs(t *testing.T) {
 		`{"url": "https://a", "tls": {"verify": false}}`:       {"http.tls.verify", "known are ca"},
 		`{"url": "https://a", "tls": {"ca": "x"}}`:             {"http.tls.ca", "is no PEM"},
 	} {
-		r := s.call("POST", "/api/v1/jobs", fmt.Sprintf(`{"name": "bad", "schedule": "@daily", "http": %s}`, http)).want(422)
+		r := s.call("POST", "/api/v1/jobs",
+			fmt.Sprintf(`{"name": "bad", "schedule": "@daily", "http": %s}`, http)).want(422)
 		errs, _ := r.object()["errors"].([]any)
 		if len(errs) == 0 {
 			t.Errorf("%s: got %s", http, r.body)
@@ -93,7 +98,8 @@ func TestBadHTTPJobs(t *testing.T) {
 			t.Errorf("%s: got %v, want %s: %s", http, first, want.field, want.says)
 		}
 	}
-	r := s.call("POST", "/api/v1/jobs", `{"name": "bad", "schedule": "@daily", "command": "true", "http": {"url": "http://a"}}`).want(422)
+	r := s.call("POST", "/api/v1/jobs",
+		`{"name": "bad", "schedule": "@daily", "command": "true", "http": {"url": "http://a"}}`).want(422)
 	if !strings.Contains(r.body, "a job does one thing") {
 		t.Errorf("two things to do: got %s", r.body)
 	}

@@ -15,7 +15,8 @@ import (
 )
 
 // act changes the job that the path names, and shows it. The body was read.
-func (s *Server) act(w http.ResponseWriter, r *http.Request, do func(Editor, context.Context, int64) (edit.Done, error)) error {
+func (s *Server) act(w http.ResponseWriter, r *http.Request,
+	do func(Editor, context.Context, int64) (edit.Done, error)) error {
 	id, err := jobID(r)
 	if err != nil {
 		return err
@@ -61,7 +62,8 @@ func idempotencyKey(r *http.Request) (string, error) {
 	return keyOf(auth.Of(r.Context()), key), nil
 }
 
-// keyOf is a caller's key as it is stored. Callers who choose the same key do not meet, and learn nothing of each other.
+// keyOf is a caller's key as it is stored. Callers who choose the same key do not meet, and learn
+// nothing of each other.
 func keyOf(p *auth.Principal, key string) string {
 	caller := p.Key()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s", len(caller), caller, key))
@@ -87,7 +89,8 @@ func (s *Server) runJob(w http.ResponseWriter, r *http.Request) error {
 	}
 	asked, err := e.RunNow(r.Context(), []int64{id}, 0, key)
 	if err != nil {
-		return lookAt(err, "GET /api/v1/runs?job_id=%d shows its runs; with an %s the same request again does no harm.", id, keyHeader)
+		return lookAt(err, "GET /api/v1/runs?job_id=%d shows its runs; with an %s the same request again does no harm.",
+			id, keyHeader)
 	}
 	return answer(w, http.StatusAccepted, requestedView{
 		JobID: strconv.FormatInt(id, 10), Due: stamp(asked.Due), Request: strconv.FormatInt(asked.Request, 10),

@@ -67,7 +67,8 @@ func (s *Server) putJobNamed(w http.ResponseWriter, r *http.Request) error {
 	}
 	for field, pair := range map[string][2]*string{"app": {&b.spec.App, &app}, "name": {&b.spec.Name, &name}} {
 		if given, path := *pair[0], *pair[1]; given != "" && given != path {
-			return invalidField(field, "is %q, but the path says %q; leave it out, or rename the job by its id", cutShort(given), cutShort(path))
+			return invalidField(field, "is %q, but the path says %q; leave it out, or rename the job by its id",
+				cutShort(given), cutShort(path))
 		}
 		*pair[0] = *pair[1]
 	}
@@ -85,7 +86,8 @@ func (s *Server) putJobNamed(w http.ResponseWriter, r *http.Request) error {
 	return s.answerJob(w, r, http.StatusOK, j)
 }
 
-// upsert changes the job of that name or creates it. Others may create and delete it at the same time.
+// upsert changes the job of that name or creates it. Others may create and delete it at the same
+// time.
 func (s *Server) upsert(ctx context.Context, b jobBody, pre precondition) (j *read.Job, isNew bool, err error) {
 	for range maxTries {
 		old, err := s.cfg.DB.JobNamed(ctx, b.spec.App, b.spec.Name)
@@ -126,7 +128,8 @@ func (s *Server) patchJob(w http.ResponseWriter, r *http.Request) error {
 	}
 	j, err := s.edit(r.Context(), id, pre.before(func(old *read.Job) (jobBody, error) {
 		if old.SpecErr != nil {
-			return jobBody{}, unreadable.problem("There is nothing that a patch could be applied to; replace the whole definition with PUT.")
+			return jobBody{}, unreadable.problem(
+				"There is nothing that a patch could be applied to; replace the whole definition with PUT.")
 		}
 		b, err := patched(&old.Spec, patch)
 		if err != nil {
@@ -140,19 +143,20 @@ func (s *Server) patchJob(w http.ResponseWriter, r *http.Request) error {
 	return s.answerJob(w, r, http.StatusOK, j)
 }
 
-// maxTries bounds how often a change is made anew because somebody else changed the job in between. One of those who
-// meet always gets through.
+// maxTries bounds how often a change is made anew because somebody else changed the job in between.
+// One of those who meet always gets through.
 const maxTries = 20
 
-// edit reads a job, makes of it what the client wants, and writes that if nobody changed the job meanwhile. Definition and pause
-// change together.
+// edit reads a job, makes of it what the client wants, and writes that if nobody changed the job
+// meanwhile. Definition and pause change together.
 func (s *Server) edit(ctx context.Context, id int64, want change) (*read.Job, error) {
 	var j *read.Job
 	err := persist(func() (err error) { j, err = s.tryEdit(ctx, id, want); return err })
 	return j, lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
 }
 
-// persistFor is how long a change is made anew because others change the job, or keep it locked. A request has some more time.
+// persistFor is how long a change is made anew because others change the job, or keep it locked. A
+// request has some more time.
 const persistFor = 10 * time.Second
 
 // persist makes a change anew while others change the job, or keep it locked.
@@ -204,7 +208,8 @@ func (s *Server) tryEdit(ctx context.Context, id int64, want change) (*read.Job,
 
 // writeEdit makes the change that turns a job into what the client wants; nil: it is so already.
 func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.Done, error) {
-	// A definition in error is written again also when it is the same, so that its due times are computed again.
+	// A definition in error is written again also when it is the same, so that its due times are
+	// computed again.
 	rewrite := old.SpecErr != nil || old.Error != "" || !b.spec.Same(&old.Spec)
 	seen := job.WithVersion(ctx, int64(old.Changes))
 
@@ -215,7 +220,8 @@ func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.D
 		done, err = e.UpdateAnd(ctx, old.ID, old.Changes, b.spec, *b.paused)
 	case rewrite:
 		done, err = e.Update(ctx, old.ID, old.Changes, b.spec)
-	case b.paused != nil && *b.paused: // also of a paused job: the answer then waits for what an earlier pause is still waiting for
+	// also of a paused job: the answer then waits for what an earlier pause is still waiting for
+	case b.paused != nil && *b.paused:
 		done, err = e.Pause(seen, old.ID, job.PauseRequest{})
 	case b.paused != nil && old.Paused:
 		done, err = e.Resume(seen, old.ID)
@@ -228,8 +234,9 @@ func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.D
 // showFor is how long a job may take to be read that was changed.
 const showFor = 5 * time.Second
 
-// jobAfter reads a job that was changed. The change stands, so a reading that fails now must not look like a change that failed. A
-// client that has gone may ask again under its key, and gets the answer then.
+// jobAfter reads a job that was changed. The change stands, so a reading that fails now must not
+// look like a change that failed. A client that has gone may ask again under its key, and gets the
+// answer then.
 func (s *Server) jobAfter(ctx context.Context, done edit.Done) (*read.Job, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), showFor)
 	defer stop()

@@ -9,8 +9,8 @@ import (
 	"go-crontab/sql/read"
 )
 
-// jobView is a job as the API shows it: its definition with all defaults, and what the cluster knows about it. What is
-// absent is not set.
+// jobView is a job as the API shows it: its definition with all defaults, and what the cluster
+// knows about it. What is absent is not set.
 type jobView struct {
 	ID string `json:"id" doc:"Its id, a number. Ids are never used again."`
 	job.Spec
@@ -29,13 +29,16 @@ type jobView struct {
 }
 
 // readOnly are the fields of a job that only the server sets.
-var readOnly = []string{"id", "status", "pause", "error", "version", "next_due", "last_due", "created", "updated", "warnings", "waiting"}
+var readOnly = []string{
+	"id", "status", "pause", "error", "version", "next_due", "last_due", "created", "updated", "warnings", "waiting",
+}
 
-// viewOf shows a job. live tells whether it has scheduled tasks, planned is the earliest due of those that nobody
-// has started, now is what pauses are judged by.
+// viewOf shows a job. live tells whether it has scheduled tasks, planned is the earliest due of
+// those that nobody has started, now is what pauses are judged by.
 func viewOf(j *job.Job, live bool, planned, now job.Micros) *jobView {
 	v := &jobView{
-		ID: strconv.FormatInt(j.ID, 10), Spec: j.Spec, Paused: j.Paused, Status: j.Status(live, now), Error: j.Error, Version: j.Version,
+		ID: strconv.FormatInt(j.ID, 10), Spec: j.Spec, Paused: j.Paused, Status: j.Status(live, now), Error: j.Error,
+		Version: j.Version,
 		NextDue: stamp(planned), LastDue: stamp(j.LastDue), Created: stamp(j.Created), Updated: stamp(j.Updated),
 	}
 	if v.Labels == nil {
@@ -86,8 +89,9 @@ func (s *Server) views(ctx context.Context, rows []read.Job) ([]*jobView, error)
 	return out, nil
 }
 
-// viewChanged shows a job that was just changed. The change stands, so a reading that fails now must not look like
-// a change that failed: the job is shown as the change left it, but for tasks that are planned already.
+// viewChanged shows a job that was just changed. The change stands, so a reading that fails now
+// must not look like a change that failed: the job is shown as the change left it, but for tasks
+// that are planned already.
 func (s *Server) viewChanged(ctx context.Context, j job.Job) *jobView {
 	live, err := s.cfg.DB.LiveJobs(ctx, []int64{j.ID})
 	if err != nil {

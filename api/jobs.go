@@ -17,14 +17,17 @@ func (s *Server) editor() (Editor, error) {
 	if e := s.cfg.Editor(); e != nil {
 		return e, nil
 	}
-	return nil, noSession.problem("It has no session: it is starting, draining, or out of touch with the database. Try again in a moment, or ask another node.")
+	return nil, noSession.problem(
+		"It has no session: it is starting, draining, or out of touch with the database. Try again in a moment, or " +
+			"ask another node.")
 }
 
 // jobID returns the id in the path.
 func jobID(r *http.Request) (int64, error) { return pathID(r, noJob) }
 
 func noJob(id string) error {
-	return notFound.problem("There is no job %q; ids of jobs are numbers, and by name it is /api/v1/apps/{app}/jobs/{name}.", cutShort(id))
+	return notFound.problem(
+		"There is no job %q; ids of jobs are numbers, and by name it is /api/v1/apps/{app}/jobs/{name}.", cutShort(id))
 }
 
 // livingJob reads the job that the path names by its id.
@@ -101,7 +104,8 @@ func (s *Server) created(w http.ResponseWriter, r *http.Request, j *read.Job) er
 // jobFilter takes the parameters that say which jobs.
 func jobFilter(q *query) read.JobFilter {
 	return read.JobFilter{
-		App: q.text(ofAppParam), Name: q.text(jobNameParam), Status: job.Status(q.word(jobStateParam)), Owner: q.text(ownerParam),
+		App: q.text(ofAppParam), Name: q.text(jobNameParam), Status: job.Status(q.word(jobStateParam)),
+		Owner: q.text(ownerParam),
 		Group: q.text(inGroupParam), Calendar: q.text(byCalendarParam), Labels: q.label(labelIs),
 	}
 }
@@ -171,7 +175,8 @@ func (s *Server) deleteJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.asWanted(r, id, func(ctx context.Context) error { _, err := e.Delete(ctx, id); return err }); err != nil {
+	if err := s.asWanted(r, id,
+		func(ctx context.Context) error { _, err := e.Delete(ctx, id); return err }); err != nil {
 		return lookAt(err, "GET /api/v1/jobs/%d tells whether the job is still there.", id)
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -25,8 +25,10 @@ func TestJob(t *testing.T) {
 		t.Errorf("Location is %q, want the job %s", got, id)
 	}
 	for field, want := range map[string]string{
-		"app": "default", "name": "backup", "schedule": "0 3 * * *", "timezone": "Europe/Berlin", "command": "a && b <c", "timeout": "1h30m",
-		"overlap": "skip", "on_lost": "fail", "owner": "ops", "description": "nightly", "paused": "false", "status": "active", "version": "1",
+		"app": "default", "name": "backup", "schedule": "0 3 * * *", "timezone": "Europe/Berlin",
+		"command": "a && b <c", "timeout": "1h30m",
+		"overlap": "skip", "on_lost": "fail", "owner": "ops", "description": "nightly", "paused": "false",
+		"status": "active", "version": "1",
 		"labels": "map[team:data]", "misfire": "map[max_age:1h policy:latest]",
 		"every": "", "at": "", "start": "", "last_due": "", "error": "",
 	} {
@@ -35,7 +37,8 @@ func TestJob(t *testing.T) {
 		}
 	}
 	for _, field := range []string{"next_due", "created", "updated"} {
-		if at, err := time.Parse(time.RFC3339, j.text(field)); err != nil || !strings.HasSuffix(j.text(field), "Z") || at.Year() < 2020 {
+		if at, err := time.Parse(time.RFC3339, j.text(field)); err != nil || !strings.HasSuffix(j.text(field), "Z") ||
+			at.Year() < 2020 {
 			t.Errorf("%s: got %q, want a time in UTC", field, j.text(field))
 		}
 	}
@@ -54,7 +57,8 @@ func TestJob(t *testing.T) {
 	// What GET answered can be edited and sent back.
 	j["schedule"], j["owner"] = "30 4 * * *", nil
 	put := s.call("PUT", "/api/v1/jobs/"+id, j).want(200).object()
-	if put.text("schedule") != "30 4 * * *" || put.text("owner") != "" || put.text("version") != "2" || put.text("created") != j.text("created") ||
+	if put.text("schedule") != "30 4 * * *" || put.text("owner") != "" || put.text("version") != "2" ||
+		put.text("created") != j.text("created") ||
 		put.text("next_due") == j.text("next_due") {
 		t.Errorf("after PUT: %v", put)
 	}
@@ -62,8 +66,10 @@ func TestJob(t *testing.T) {
 	if same.text("version") != "2" {
 		t.Errorf("the same definition again made version %s of 2", same.text("version"))
 	}
-	patch := s.call("PATCH", "/api/v1/jobs/"+id, `{"labels": {"team": null, "tier": "1"}, "timeout": null, "misfire": {"max_age": "2h"}}`).want(200).object()
-	if patch.text("labels") != "map[tier:1]" || patch.text("timeout") != "" || patch.text("misfire") != "map[max_age:2h policy:latest]" ||
+	patch := s.call("PATCH", "/api/v1/jobs/"+id,
+		`{"labels": {"team": null, "tier": "1"}, "timeout": null, "misfire": {"max_age": "2h"}}`).want(200).object()
+	if patch.text("labels") != "map[tier:1]" || patch.text("timeout") != "" ||
+		patch.text("misfire") != "map[max_age:2h policy:latest]" ||
 		patch.text("schedule") != "30 4 * * *" {
 		t.Errorf("after PATCH: %v", patch)
 	}
@@ -84,7 +90,8 @@ func TestUpsert(t *testing.T) {
 	body := `{"every": "1h", "command": "true"}`
 	r := s.call("PUT", path, body).want(201)
 	first := r.object()
-	if r.header.Get("Location") != "/api/v1/jobs/"+first.text("id") || first.text("app") != "shop" || first.text("name") != "sync" {
+	if r.header.Get("Location") != "/api/v1/jobs/"+first.text("id") || first.text("app") != "shop" ||
+		first.text("name") != "sync" {
 		t.Errorf("created %v at %q", first, r.header.Get("Location"))
 	}
 	again := s.call("PUT", path, body).want(200).object()
@@ -93,13 +100,15 @@ func TestUpsert(t *testing.T) {
 	}
 	s.call("POST", "/api/v1/jobs/"+first.text("id")+"/pause", nil).want(200)
 	changed := s.call("PUT", path, `{"every": "2h", "command": "false"}`).want(200).object()
-	if changed.text("command") != "false" || changed.text("paused") != "true" || changed.text("id") != first.text("id") {
+	if changed.text("command") != "false" || changed.text("paused") != "true" ||
+		changed.text("id") != first.text("id") {
 		t.Errorf("got %v, want it changed and still paused", changed)
 	}
 	s.call("PUT", path, `{"name": "other", "every": "2h", "command": "false"}`).want(422)
 	body = `{"schedule": "@hourly", "max_fires": 3, "command": "true"}`
 	first = s.call("PUT", "/api/v1/apps/shop/jobs/thrice", body).want(201).object()
-	if again := s.call("PUT", "/api/v1/apps/shop/jobs/thrice", body).want(200).object(); again.text("version") != "1" || again.text("start") != first.text("start") {
+	if again := s.call("PUT", "/api/v1/apps/shop/jobs/thrice", body).want(200).object(); again.text("version") != "1" ||
+		again.text("start") != first.text("start") {
 		t.Errorf("a number of due times is counted anew: got %v, want no change of %v", again, first)
 	}
 }
@@ -115,7 +124,8 @@ func (e meanwhile) Resume(ctx context.Context, id int64) (edit.Done, error) {
 	return e.Editor.Resume(ctx, id)
 }
 
-// TestResumeOfAVersion: who resumes what they have seen does not resume what somebody else has made of it.
+// TestResumeOfAVersion: who resumes what they have seen does not resume what somebody else has made
+// of it.
 func TestResumeOfAVersion(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -142,7 +152,8 @@ func TestUpsertByMany(t *testing.T) {
 	statuses := make([]int, 8)
 	for i := range statuses {
 		wg.Go(func() {
-			statuses[i] = s.call("PUT", "/api/v1/apps/a/jobs/b", object{"schedule": "0 3 * * *", "command": fmt.Sprint("echo ", i)}).status
+			statuses[i] = s.call("PUT", "/api/v1/apps/a/jobs/b",
+				object{"schedule": "0 3 * * *", "command": fmt.Sprint("echo ", i)}).status
 		})
 	}
 	wg.Wait()
@@ -163,11 +174,13 @@ func TestStatuses(t *testing.T) {
 	if _, err := s.db.Raw().Exec("UPDATE job SET error = 'no good', next_due = NULL WHERE name = 'error'"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.db.Raw().Exec(`UPDATE job_version v JOIN job j ON j.id = v.job_id SET v.definition = '{"from":"the future"}' WHERE j.name = 'unreadable'`); err != nil {
+	if _, err := s.db.Raw().Exec(
+		`UPDATE job_version v JOIN job j ON j.id = v.job_id SET v.definition = '{"from":"the future"}' WHERE j.name = 'unreadable'`); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the finished one is", 5*time.Second, func() bool {
-		return s.count("SELECT COUNT(*) FROM run r JOIN job j ON j.id = r.job_id WHERE r.state = 'ended' AND j.name = 'finished'") == 1
+		return s.count(
+			"SELECT COUNT(*) FROM run r JOIN job j ON j.id = r.job_id WHERE r.state = 'ended' AND j.name = 'finished'") == 1
 	})
 	for _, state := range []string{"active", "paused", "finished", "error"} {
 		_, items := s.walk("/api/v1/jobs?state=" + state)
@@ -196,7 +209,8 @@ func TestStatuses(t *testing.T) {
 	s.call("PATCH", path, `{"command": "true"}`).want(409)
 	s.call("GET", path+"/next", nil).want(409)
 	s.call("PUT", path, `{"name": "readable", "command": "true", "schedule": "@daily"}`).want(200)
-	mended := s.call("PUT", "/api/v1/apps/default/jobs/error", `{"command": "true", "schedule": "0 3 1 1 *"}`).want(200).object()
+	mended := s.call("PUT", "/api/v1/apps/default/jobs/error",
+		`{"command": "true", "schedule": "0 3 1 1 *"}`).want(200).object()
 	if mended.text("status") != "active" || mended.text("next_due") == "" {
 		t.Errorf("written again: got %v, want it active", mended)
 	}
@@ -206,7 +220,8 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	for i, name := range []string{
-		"数据备份", "🎉 party", `"double" and 'single'`, "a/b", "a%2Fb", "100%", "a+b c", "..", ".", "?q=1", "#1", `\`, "<script>", "; DROP TABLE job; --",
+		"数据备份", "🎉 party", `"double" and 'single'`, "a/b", "a%2Fb", "100%", "a+b c", "..", ".", "?q=1", "#1", `\`,
+		"<script>", "; DROP TABLE job; --",
 		strings.Repeat("é", 128), "{id}", "*", "%00", "naïve", "nai\u0308ve",
 	} {
 		app := fmt.Sprintf("app %d/%s", i%3, name[:1])
@@ -257,8 +272,10 @@ func TestConcurrentPatches(t *testing.T) {
 	s := start(t, nil)
 	path := "/api/v1/jobs/" + s.create("shared", nil).text("id")
 	patches := []string{
-		`{"description": "d"}`, `{"owner": "o"}`, `{"timeout": "5m"}`, `{"command": "false"}`, `{"overlap": "allow"}`, `{"labels": {"a": "1"}}`,
-		`{"labels": {"b": "2"}}`, `{"misfire": {"policy": "skip"}}`, `{"timezone": "Asia/Shanghai"}`, `{"paused": true}`,
+		`{"description": "d"}`, `{"owner": "o"}`, `{"timeout": "5m"}`, `{"command": "false"}`, `{"overlap": "allow"}`,
+		`{"labels": {"a": "1"}}`,
+		`{"labels": {"b": "2"}}`, `{"misfire": {"policy": "skip"}}`, `{"timezone": "Asia/Shanghai"}`,
+		`{"paused": true}`,
 	}
 	var wg sync.WaitGroup
 	for _, p := range patches {
@@ -271,7 +288,8 @@ func TestConcurrentPatches(t *testing.T) {
 	wg.Wait()
 	j := s.call("GET", path, nil).want(200).object()
 	for field, want := range map[string]string{
-		"description": "d", "owner": "o", "timeout": "5m", "command": "false", "overlap": "allow", "labels": "map[a:1 b:2]", "timezone": "Asia/Shanghai",
+		"description": "d", "owner": "o", "timeout": "5m", "command": "false", "overlap": "allow",
+		"labels": "map[a:1 b:2]", "timezone": "Asia/Shanghai",
 		"paused": "true", "version": "10", // a pause is no definition
 	} {
 		if got := j.text(field); got != want {
@@ -283,7 +301,8 @@ func TestConcurrentPatches(t *testing.T) {
 	}
 }
 
-// TestPatchOfDefaults: what a definition says only because nobody said otherwise does not outlive what it belonged to.
+// TestPatchOfDefaults: what a definition says only because nobody said otherwise does not outlive
+// what it belonged to.
 func TestPatchOfDefaults(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -292,10 +311,16 @@ func TestPatchOfDefaults(t *testing.T) {
 		patch       string
 		field, want string
 	}{
-		"a request becomes a command": {object{"command": nil, "http": object{"url": "https://example.com/"}}, `{"http": null, "command": "sleep 1000"}`, "timeout", ""},
-		"a queue is one no more":      {object{"overlap": "queue"}, `{"overlap": "skip"}`, "overlap", "skip"},
-		"a body of a request":         {object{"command": nil, "http": object{"url": "https://example.com/"}}, `{"http": {"body": "x"}}`, "version", "2"},
-		"one attempt":                 {object{"retry": object{"attempts": 3}}, `{"retry": {"attempts": 1}}`, "version", "2"},
+		"a request becomes a command": {
+			object{"command": nil, "http": object{"url": "https://example.com/"}},
+			`{"http": null, "command": "sleep 1000"}`, "timeout", "",
+		},
+		"a queue is one no more": {object{"overlap": "queue"}, `{"overlap": "skip"}`, "overlap", "skip"},
+		"a body of a request": {
+			object{"command": nil, "http": object{"url": "https://example.com/"}}, `{"http": {"body": "x"}}`,
+			"version", "2",
+		},
+		"one attempt": {object{"retry": object{"attempts": 3}}, `{"retry": {"attempts": 1}}`, "version", "2"},
 	} {
 		path := "/api/v1/jobs/" + s.create(name, c.job).text("id")
 		j := s.call("PATCH", path, c.patch, "Content-Type", "application/merge-patch+json").want(200).object()
@@ -336,17 +361,20 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// TestSameInstants: what GET answered, which has its instants in UTC, is no change of a job that was given them otherwise.
+// TestSameInstants: what GET answered, which has its instants in UTC, is no change of a job that
+// was given them otherwise.
 func TestSameInstants(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	made := s.call("POST", "/api/v1/jobs", `{"name": "x", "command": "true", "every": "1h", "start": "2030-01-01T01:00:00+01:00", "end": "2031-01-01T01:00:00+01:00"}`).want(201)
+	made := s.call("POST", "/api/v1/jobs",
+		`{"name": "x", "command": "true", "every": "1h", "start": "2030-01-01T01:00:00+01:00", "end": "2031-01-01T01:00:00+01:00"}`).want(201)
 	path := "/api/v1/jobs/" + made.object().text("id")
 	before := s.count("SELECT COUNT(*) FROM audit")
 	body := s.call("GET", path, nil).want(200).object()
 	for _, at := range []string{"2030-01-01T00:00:00Z", "2030-01-01T01:00:00+01:00"} {
 		body["start"], body["end"] = at, "2031-01-01T00:00:00Z"
-		if r := s.call("PUT", path, body).want(200); r.object().text("version") != "1" || s.count("SELECT COUNT(*) FROM audit") != before {
+		if r := s.call("PUT", path, body).want(200); r.object().text("version") != "1" ||
+			s.count("SELECT COUNT(*) FROM audit") != before {
 			t.Errorf("start %s: got %s", at, r.body)
 		}
 	}
@@ -383,7 +411,8 @@ func TestPauseHolds(t *testing.T) {
 		}
 		if round == 0 {
 			s.call("POST", path+"/pause", nil).want(200) // once more does no harm
-			if j := s.call("POST", path+"/resume", nil).want(200).object(); j.text("status") != "active" || j.text("next_due") == "" {
+			if j := s.call("POST", path+"/resume", nil).want(200).object(); j.text("status") != "active" ||
+				j.text("next_due") == "" {
 				t.Errorf("resumed: got %v", j)
 			}
 		}

@@ -12,13 +12,14 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// limited holds a bounded number of connections. At the bound a new connection takes the place of a quiet one, so that
-// nobody is shut out by connections that are only held open.
+// limited holds a bounded number of connections. At the bound a new connection takes the place of a
+// quiet one, so that nobody is shut out by connections that are only held open.
 //
-// A connection is quiet unless it carries a request of somebody who is known: an answer to a stranger may be cut off, a
-// stream or a change of a token's holder may not. Of the quiet ones, the address that has most of them loses one. So a
-// flood from one address costs only that address, and a proxy or a browser may have many connections while there is
-// room. With no quiet connection at all, a new one waits: every request has its own bound.
+// A connection is quiet unless it carries a request of somebody who is known: an answer to a
+// stranger may be cut off, a stream or a change of a token's holder may not. Of the quiet ones, the
+// address that has most of them loses one. So a flood from one address costs only that address, and
+// a proxy or a browser may have many connections while there is room. With no quiet connection at
+// all, a new one waits: every request has its own bound.
 type limited struct {
 	net.Listener
 	most   int
@@ -30,7 +31,8 @@ type limited struct {
 	open map[*connection]bool
 }
 
-// connection is one that a limited listener has accepted. The mutex of its listener guards the fields.
+// connection is one that a limited listener has accepted. The mutex of its listener guards the
+// fields.
 type connection struct {
 	net.Conn
 	owner   *limited
@@ -41,7 +43,10 @@ type connection struct {
 }
 
 func limitConnections(l net.Listener, most int) *limited {
-	n := &limited{Listener: l, most: most, closed: make(chan struct{}), freed: make(chan struct{}, 1), open: map[*connection]bool{}}
+	n := &limited{
+		Listener: l, most: most, closed: make(chan struct{}), freed: make(chan struct{}, 1),
+		open: map[*connection]bool{},
+	}
 	n.close = sync.OnceValue(func() error { close(n.closed); return l.Close() })
 	return n
 }
@@ -73,8 +78,8 @@ func (l *limited) Accept() (net.Conn, error) {
 
 func (l *limited) Close() error { return l.close() }
 
-// enter counts a connection. At the bound it takes the place of the loser, which the caller closes; without one it does
-// not enter.
+// enter counts a connection. At the bound it takes the place of the loser, which the caller closes;
+// without one it does not enter.
 func (l *limited) enter(c *connection) (loser *connection, entered bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,8 +93,8 @@ func (l *limited) enter(c *connection) (loser *connection, entered bool) {
 	return loser, true
 }
 
-// loser picks the quiet connection to close: of the address with most quiet ones, one without a request before one with
-// a request, and then the one that has been so for longest.
+// loser picks the quiet connection to close: of the address with most quiet ones, one without a
+// request before one with a request, and then the one that has been so for longest.
 func (l *limited) loser() *connection {
 	quiet := map[string]int{}
 	for c := range l.open {
@@ -177,7 +182,8 @@ func connContext(ctx context.Context, raw net.Conn) context.Context {
 	return ctx
 }
 
-// holdConnection keeps the connection of a request from being closed for another one, until release.
+// holdConnection keeps the connection of a request from being closed for another one, until
+// release.
 func holdConnection(r *http.Request) (release func()) {
 	if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
 		return c.hold()

@@ -58,7 +58,8 @@ func sends(c net.Conn, limit time.Duration, method, path, more string) (int, err
 	return resp.StatusCode, err
 }
 
-// answered wants an answer on a new connection before any connection that is quiet, or a slow request, times out by itself.
+// answered wants an answer on a new connection before any connection that is quiet, or a slow
+// request, times out by itself.
 func answered(t *testing.T, from, addr, path string) {
 	t.Helper()
 	if status, err := sends(dialFrom(t, from, addr), 12*time.Second, "GET", path, ""); err != nil || status != 200 {
@@ -81,7 +82,8 @@ func TestQuietConnectionsMakeRoom(t *testing.T) {
 	}
 
 	for range flood {
-		if status, err := sends(dialFrom(t, "127.0.0.2", addr), patience, "GET", "/healthz", ""); err != nil || status != 200 {
+		if status, err := sends(dialFrom(t, "127.0.0.2", addr), patience, "GET", "/healthz", ""); err != nil ||
+			status != 200 {
 			t.Fatalf("a connection of the flood: got %d, %v", status, err)
 		}
 	}
@@ -98,7 +100,8 @@ func TestQuietConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestSlowStrangersMakeRoom: requests of strangers that never end hold nobody up, and cost nobody who is known anything.
+// TestSlowStrangersMakeRoom: requests of strangers that never end hold nobody up, and cost nobody
+// who is known anything.
 func TestSlowStrangersMakeRoom(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -118,7 +121,8 @@ func TestSlowStrangersMakeRoom(t *testing.T) {
 	stream.action("job", "create")
 }
 
-// TestProbesAnswerInAFlood fills the API with requests that may not be cut off. Probes are answered all the same.
+// TestProbesAnswerInAFlood fills the API with requests that may not be cut off. Probes are answered
+// all the same.
 func TestProbesAnswerInAFlood(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -133,7 +137,8 @@ func TestProbesAnswerInAFlood(t *testing.T) {
 	}
 	addr, probes := listen(server.Serve), listen(server.ServeProbes)
 
-	slow := "Authorization: Bearer " + s.token + "\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n"
+	slow := "Authorization: Bearer " + s.token +
+		"\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n"
 	for range 128 { // 100 Continue says that the handler reads the body: who asks is known
 		c := dialFrom(t, "", addr)
 		c.SetDeadline(time.Now().Add(patience))
@@ -151,14 +156,15 @@ func TestProbesAnswerInAFlood(t *testing.T) {
 	}
 	answered(t, "", probes, "/healthz")
 	for _, path := range []string{"/", "/metrics", "/api/v1/me", "/openapi.json"} {
-		if status, err := sends(dialFrom(t, "", probes), patience, "GET", path, "Authorization: Bearer "+s.token+"\r\n"); err != nil || status != 404 {
+		if status, err := sends(dialFrom(t, "", probes), patience, "GET", path,
+			"Authorization: Bearer "+s.token+"\r\n"); err != nil || status != 404 {
 			t.Errorf("%s at the listener for probes: got %d, %v, want 404", path, status, err)
 		}
 	}
 }
 
-// TestManyViewersLeaveRoomForAnAdmin: whoever has few streams gets one when others have many, and an admin of the
-// cluster also when all have one.
+// TestManyViewersLeaveRoomForAnAdmin: whoever has few streams gets one when others have many, and
+// an admin of the cluster also when all have one.
 func TestManyViewersLeaveRoomForAnAdmin(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -171,7 +177,8 @@ func TestManyViewersLeaveRoomForAnAdmin(t *testing.T) {
 		ears = append(ears, e)
 	}
 	late := s.as(s.newToken("late", auth.Viewer))
-	if r := late.call("GET", "/api/v1/events", nil).want(503); !strings.Contains(r.body, "no-stream") || !strings.Contains(r.body, "late has 0 of them") {
+	if r := late.call("GET", "/api/v1/events", nil).want(503); !strings.Contains(r.body, "no-stream") ||
+		!strings.Contains(r.body, "late has 0 of them") {
 		t.Errorf("got %s", r.body)
 	}
 	s.listen("/api/v1/events").hello()
@@ -201,7 +208,10 @@ func newTLS(t *testing.T) *tls.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost", "cron.example"}, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost", "cron.example"},
+		NotAfter: time.Now().Add(time.Hour),
+	}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +228,8 @@ func newTLS(t *testing.T) *tls.Config {
 		}
 		return path
 	}
-	cfg, err := api.LoadTLS(write("cert", "CERTIFICATE", cert), write("key", "PRIVATE KEY", secret), slog.New(slog.DiscardHandler))
+	cfg, err := api.LoadTLS(write("cert", "CERTIFICATE", cert), write("key", "PRIVATE KEY", secret),
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,33 +260,44 @@ func TestQuietHTTP2MakesRoom(t *testing.T) {
 	get(12 * time.Second)
 }
 
-// TestTLSIsStrong: what an old client offers is not taken, and browsers are told to come back over TLS.
+// TestTLSIsStrong: what an old client offers is not taken, and browsers are told to come back over
+// TLS.
 func TestTLSIsStrong(t *testing.T) {
 	t.Parallel()
-	addr, _ := listening(t, api.Config{Ready: func() error { return nil }, TLS: newTLS(t), Hosts: []string{"cron.example"}})
+	addr, _ := listening(t, api.Config{
+		Ready: func() error { return nil }, TLS: newTLS(t), Hosts: []string{"cron.example"},
+	})
 	for _, suite := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
 		name := suite.Name
 		if strings.HasPrefix(name, "TLS_AES") || strings.HasPrefix(name, "TLS_CHACHA20") { // of TLS 1.3
 			continue
 		}
-		c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite.ID}})
+		c, err := tls.Dial("tcp", addr, &tls.Config{
+			InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite.ID},
+		})
 		if err == nil {
 			c.Close()
 		}
-		want := strings.Contains(name, "_ECDHE_ECDSA_") && (strings.Contains(name, "_GCM_") || strings.Contains(name, "_CHACHA20_"))
+		want := strings.Contains(name, "_ECDHE_ECDSA_") &&
+			(strings.Contains(name, "_GCM_") || strings.Contains(name, "_CHACHA20_"))
 		if want != (err == nil) {
 			t.Errorf("%s: got %v, want it taken: %v", name, err, want)
 		}
 	}
 
 	plain, _ := listening(t, api.Config{Ready: func() error { return nil }, Hosts: []string{"cron.example"}})
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: patience}
+	client := http.Client{
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: patience,
+	}
 	for _, tc := range []struct {
 		url, host string
 		want      bool
 	}{
-		{"https://" + addr, "cron.example", true}, {"https://" + addr, "cron.example:8610", true}, {"https://" + addr, "localhost", false},
-		{"https://" + addr, "127.0.0.1", false}, {"https://" + addr, "[::1]:8610", false}, {"http://" + plain, "cron.example", false},
+		{"https://" + addr, "cron.example", true}, {"https://" + addr, "cron.example:8610", true},
+		{"https://" + addr, "localhost", false},
+		{"https://" + addr, "127.0.0.1", false}, {"https://" + addr, "[::1]:8610", false}, {
+			"http://" + plain, "cron.example", false,
+		},
 	} {
 		req, err := http.NewRequest("GET", tc.url+"/healthz", nil)
 		if err != nil {
@@ -293,7 +315,8 @@ func TestTLSIsStrong(t *testing.T) {
 	}
 }
 
-// TestStrangersLearnLittle: what anybody may ask names neither the machine nor the version that runs.
+// TestStrangersLearnLittle: what anybody may ask names neither the machine nor the version that
+// runs.
 func TestStrangersLearnLittle(t *testing.T) {
 	t.Parallel()
 	machine, err := os.Hostname()
@@ -302,7 +325,8 @@ func TestStrangersLearnLittle(t *testing.T) {
 	}
 	s := start(t, func(c *api.Config) { c.Version = "v9.8.7-secret" })
 	ids := map[string]bool{}
-	for _, path := range []string{"/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/docs", "/", "/api/v1/login", "/api/v1/jobs", "/none"} {
+	for _, path := range []string{"/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/docs", "/",
+		"/api/v1/login", "/api/v1/jobs", "/none"} {
 		r := s.as("").call("GET", path, nil)
 		id := r.header.Get("X-Request-Id")
 		if id == "" || ids[id] || strings.HasPrefix(id, machine) {

@@ -21,9 +21,9 @@ import (
 	"go-crontab/test/listdata"
 )
 
-// BenchmarkLists asks a node for a job, a run, and a page of 100 of each list, by HTTP, among 1,000,000 jobs and 5,000,000
-// runs: how long the answers take, and how many rows the server reads for them. GOCRONTAB_BENCH_RUNS is another number of
-// runs; jobs are a fifth of them.
+// BenchmarkLists asks a node for a job, a run, and a page of 100 of each list, by HTTP, among
+// 1,000,000 jobs and 5,000,000 runs: how long the answers take, and how many rows the server reads
+// for them. GOCRONTAB_BENCH_RUNS is another number of runs; jobs are a fifth of them.
 func BenchmarkLists(b *testing.B) {
 	runs := 5_000_000
 	if n, err := strconv.Atoi(os.Getenv("GOCRONTAB_BENCH_RUNS")); err == nil {
@@ -62,15 +62,23 @@ func (l *lists) measure(b *testing.B, path string, shown int) {
 // listPaths are what is asked for.
 var listPaths = []string{
 	"/api/v1/jobs/500", "/api/v1/apps/app-7/jobs/report-407", "/api/v1/runs/{run}",
-	"/api/v1/jobs?", "/api/v1/jobs?app=app-7", "/api/v1/jobs?app=rare", "/api/v1/jobs?state=active", "/api/v1/jobs?state=paused", "/api/v1/jobs?state=error",
-	"/api/v1/jobs?state=finished", "/api/v1/jobs?state=paused&app=app-7", "/api/v1/jobs?label=env%3Dprod", "/api/v1/jobs?label=team%3Drare",
-	"/api/v1/jobs?label=env%3Dprod&app=rare", "/api/v1/jobs?owner=many", "/api/v1/jobs?owner=few", "/api/v1/jobs?group=narrow", "/api/v1/jobs?calendar=holidays",
+	"/api/v1/jobs?", "/api/v1/jobs?app=app-7", "/api/v1/jobs?app=rare", "/api/v1/jobs?state=active",
+	"/api/v1/jobs?state=paused", "/api/v1/jobs?state=error",
+	"/api/v1/jobs?state=finished", "/api/v1/jobs?state=paused&app=app-7", "/api/v1/jobs?label=env%3Dprod",
+	"/api/v1/jobs?label=team%3Drare",
+	"/api/v1/jobs?label=env%3Dprod&app=rare", "/api/v1/jobs?owner=many", "/api/v1/jobs?owner=few",
+	"/api/v1/jobs?group=narrow", "/api/v1/jobs?calendar=holidays",
 	"/api/v1/jobs?name=backup", "/api/v1/jobs?name=p-7", "/api/v1/jobs?name=777", "/api/v1/jobs?name=nobody",
-	"/api/v1/jobs?label=team%3Drare&owner=many", "/api/v1/jobs?label=env%3Dprod&owner=many", "/api/v1/jobs?name=backup&owner=few",
-	"/api/v1/runs?", "/api/v1/runs?job_id=2", "/api/v1/jobs/2/history?", "/api/v1/runs?job_id=2&from={from}&to={to}", "/api/v1/runs?job_id=2&outcome=failed",
-	"/api/v1/runs?job_id=2&outcome=succeeded", "/api/v1/runs?job_id=2&trigger=manual", "/api/v1/runs?app=app-7", "/api/v1/runs?app=rare",
-	"/api/v1/runs?outcome=failed", "/api/v1/runs?outcome=succeeded", "/api/v1/runs?outcome=lost", "/api/v1/runs?node=node-1", "/api/v1/runs?node=elsewhere",
-	"/api/v1/runs?trigger=manual", "/api/v1/runs?from={from}&to={to}", "/api/v1/runs?outcome=failed&from={from}&to={to}", "/api/v1/runs?app=rare&outcome=failed",
+	"/api/v1/jobs?label=team%3Drare&owner=many", "/api/v1/jobs?label=env%3Dprod&owner=many",
+	"/api/v1/jobs?name=backup&owner=few",
+	"/api/v1/runs?", "/api/v1/runs?job_id=2", "/api/v1/jobs/2/history?", "/api/v1/runs?job_id=2&from={from}&to={to}",
+	"/api/v1/runs?job_id=2&outcome=failed",
+	"/api/v1/runs?job_id=2&outcome=succeeded", "/api/v1/runs?job_id=2&trigger=manual", "/api/v1/runs?app=app-7",
+	"/api/v1/runs?app=rare",
+	"/api/v1/runs?outcome=failed", "/api/v1/runs?outcome=succeeded", "/api/v1/runs?outcome=lost",
+	"/api/v1/runs?node=node-1", "/api/v1/runs?node=elsewhere",
+	"/api/v1/runs?trigger=manual", "/api/v1/runs?from={from}&to={to}",
+	"/api/v1/runs?outcome=failed&from={from}&to={to}", "/api/v1/runs?app=rare&outcome=failed",
 	"/api/v1/runs?node=node-1&outcome=failed", "/api/v1/runs?app=app-7&node=node-1",
 }
 
@@ -119,7 +127,10 @@ func startLists(b *testing.B, jobs, runs int) *lists {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { db.Close() })
-	h := httptest.NewServer(api.New(api.Config{DB: &read.DB{DB: db}, Editor: func() api.Editor { return nil }, Now: time.Now, Ready: func() error { return nil }, Rate: -1}))
+	h := httptest.NewServer(api.New(api.Config{
+		DB: &read.DB{DB: db}, Editor: func() api.Editor { return nil }, Now: time.Now,
+		Ready: func() error { return nil }, Rate: -1,
+	}))
 	b.Cleanup(h.Close)
 	at := func(part int64) string {
 		return time.UnixMicro(listdata.Epoch + int64(runs)*part).UTC().Format(time.RFC3339)
@@ -162,10 +173,12 @@ func (l *lists) get(path string) object {
 	return (&reply{t: l.B, what: path, body: string(body)}).object()
 }
 
-// read counts the rows that the server has read, those that a look for a row did not find included. Nobody else asks it.
+// read counts the rows that the server has read, those that a look for a row did not find included.
+// Nobody else asks it.
 func (l *lists) read() (n int64) {
 	l.Helper()
-	rows, err := l.db.Raw().Query("SHOW GLOBAL STATUS WHERE Variable_name IN ('Handler_read_first', 'Handler_read_key', 'Handler_read_last', 'Handler_read_next', 'Handler_read_prev')")
+	rows, err := l.db.Raw().Query(
+		"SHOW GLOBAL STATUS WHERE Variable_name IN ('Handler_read_first', 'Handler_read_key', 'Handler_read_last', 'Handler_read_next', 'Handler_read_prev')")
 	if err != nil {
 		l.Fatal(err)
 	}

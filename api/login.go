@@ -20,7 +20,9 @@ type meView struct {
 }
 
 func viewOfMe(p *auth.Principal) meView {
-	return meView{Name: p.Name, Kind: p.Kind, Role: p.Role(), Apps: p.Sees(), Grants: p.Grants, Expires: stamp(p.Expires)}
+	return meView{
+		Name: p.Name, Kind: p.Kind, Role: p.Role(), Apps: p.Sees(), Grants: p.Grants, Expires: stamp(p.Expires),
+	}
 }
 
 // me: GET /api/v1/me
@@ -49,7 +51,8 @@ type loginView struct {
 	Key string `json:"login_key" doc:"What the page keeps, and sends as X-Gocrontab-Login with each request: the cookie counts only with it. It is shown this once."`
 }
 
-// login: POST /api/v1/login. A token becomes a cookie that no script can read, and a key that no other origin can read.
+// login: POST /api/v1/login. A token becomes a cookie that no script can read, and a key that no
+// other origin can read.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	body, err := readObject(r)
 	if err != nil {
@@ -121,9 +124,10 @@ func (s *Server) noProvider(r *http.Request) error {
 	return notFound.problem("This cluster has no identity provider; sign in with a token.")
 }
 
-// A sign-in by the provider is begun and ended by the same page. Between the two it keeps its secrets in the storage of
-// its tab, which only its own origin can read and write. So nobody else, not even a server on another port of the host,
-// can end the sign-in that a page began, or have a page end one that it did not begin.
+// A sign-in by the provider is begun and ended by the same page. Between the two it keeps its
+// secrets in the storage of its tab, which only its own origin can read and write. So nobody else,
+// not even a server on another port of the host, can end the sign-in that a page began, or have a
+// page end one that it did not begin.
 
 // beganView is a sign-in that was begun.
 type beganView struct {
@@ -151,13 +155,14 @@ func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, beganView{target, flow})
 }
 
-// returnOIDC: GET /api/v1/login/oidc/callback. The provider sends browsers back to the page, which calls endOIDC. Nothing
-// keeps the answer: a code is in its address.
+// returnOIDC: GET /api/v1/login/oidc/callback. The provider sends browsers back to the page, which
+// calls endOIDC. Nothing keeps the answer: a code is in its address.
 func (s *Server) returnOIDC(w http.ResponseWriter, r *http.Request) error {
 	return servePage(w, r, "no-store")
 }
 
-// endOIDC: POST /api/v1/login/oidc/callback. The page sends what it kept, and what the provider added to its address.
+// endOIDC: POST /api/v1/login/oidc/callback. The page sends what it kept, and what the provider
+// added to its address.
 func (s *Server) endOIDC(w http.ResponseWriter, r *http.Request) error {
 	body, err := readObject(r)
 	if err != nil {
@@ -188,8 +193,8 @@ func (s *Server) endOIDC(w http.ResponseWriter, r *http.Request) error {
 // returned is what a page has when the provider sent its browser back.
 type returned struct{ flow, state, code, wrong string }
 
-// vouched returns the person for whom the provider vouches. Only what comes with the state of the flow counts: another
-// site can send a browser back with anything.
+// vouched returns the person for whom the provider vouches. Only what comes with the state of the
+// flow counts: another site can send a browser back with anything.
 func (s *Server) vouched(r *http.Request, back returned) (*auth.Principal, error) {
 	if err := auth.CheckFlow(back.flow, back.state); err != nil {
 		return nil, err
@@ -213,13 +218,16 @@ func addressOf(r *http.Request) string { return auth.AddressKey(job.ActorOf(r.Co
 
 func problemOfProvider(err error) error {
 	if errors.Is(err, auth.ErrNoClock) {
-		return unavailable.problem("The node has not read the database's clock yet. Begin the sign-in again in a moment.")
+		return unavailable.problem(
+			"The node has not read the database's clock yet. Begin the sign-in again in a moment.")
 	}
 	var away *auth.ProviderError
 	if !errors.As(err, &away) {
 		return err
 	}
-	p := providerAway.problem("It may be down, or set up wrongly; the node's log says more under this request_id. Signing in with a token works all the same.")
+	p := providerAway.problem(
+		"It may be down, or set up wrongly; the node's log says more under this request_id. Signing in with a token " +
+			"works all the same.")
 	p.cause = err
 	return p
 }

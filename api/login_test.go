@@ -21,8 +21,8 @@ import (
 	"go-crontab/test/testidp"
 )
 
-// browser is the site as a page in a browser sees it: without a token, with a jar for cookies, and with a storage in
-// which the page keeps the key of its login.
+// browser is the site as a page in a browser sees it: without a token, with a jar for cookies, and
+// with a storage in which the page keeps the key of its login.
 func (s *site) browser() *site {
 	s.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -73,7 +73,8 @@ func (p *pageOf) RoundTrip(req *http.Request) (*http.Response, error) {
 // loginHeader is how the key of a login is sent.
 const loginHeader = "X-Gocrontab-Login"
 
-// login is what to send by hand after a sign-in: the header with its cookie, and the one with its key.
+// login is what to send by hand after a sign-in: the header with its cookie, and the one with its
+// key.
 func (r *reply) login() []string {
 	r.t.Helper()
 	c := r.cookie()
@@ -97,20 +98,25 @@ func TestSignInByToken(t *testing.T) {
 	s.create("there", nil)
 	b := s.browser()
 	b.call("GET", "/api/v1/jobs", nil).want(401)
-	r := b.call("POST", "/api/v1/login", object{"token": token}, "Origin", s.url, "Sec-Fetch-Site", "same-origin").want(200)
+	r := b.call("POST", "/api/v1/login", object{"token": token}, "Origin", s.url, "Sec-Fetch-Site",
+		"same-origin").want(200)
 	c := r.cookie()
 	key := r.object().text("login_key")
-	if c.Name != "gocrontab-"+auth.Tag(key) || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure || c.Path != "/" || c.Domain != "" || c.MaxAge != 12*3600 || strings.Contains(c.Value, token) {
+	if c.Name != "gocrontab-"+auth.Tag(key) || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure ||
+		c.Path != "/" || c.Domain != "" || c.MaxAge != 12*3600 || strings.Contains(c.Value, token) {
 		t.Errorf("got cookie %v", c)
 	}
-	if me := r.object(); me.text("name") != "alice" || me.text("role") != "operator" || me.text("expires") == "" || strings.Contains(r.body, c.Value) || strings.Contains(r.body, token) || key == "" || strings.Contains(c.String(), key) {
+	if me := r.object(); me.text("name") != "alice" || me.text("role") != "operator" || me.text("expires") == "" ||
+		strings.Contains(r.body, c.Value) || strings.Contains(r.body, token) || key == "" ||
+		strings.Contains(c.String(), key) {
 		t.Errorf("got %s", r.body)
 	}
 	b.call("GET", "/api/v1/jobs/1", nil).want(200)
 	b.call("POST", "/api/v1/jobs/1/pause", nil, "Origin", s.url, "Sec-Fetch-Site", "same-origin").want(200)
 	b.call("DELETE", "/api/v1/jobs/1", nil).want(403)
 	// Another site cannot have it do anything, nor another port of this machine.
-	for _, header := range [][]string{{"Origin", "http://evil.example"}, {"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "http://127.0.0.1:1"}, {"Origin", "null"}} {
+	for _, header := range [][]string{{"Origin", "http://evil.example"}, {"Sec-Fetch-Site", "cross-site"},
+		{"Sec-Fetch-Site", "same-site"}, {"Origin", "http://127.0.0.1:1"}, {"Origin", "null"}} {
 		r := b.call("POST", "/api/v1/jobs/1/resume", nil, header...)
 		if r.status != 403 || !strings.Contains(r.body, api.TypePrefix+"cross-origin") {
 			t.Errorf("%v: got %d %s, want refused", header, r.status, r.body)
@@ -120,7 +126,8 @@ func TestSignInByToken(t *testing.T) {
 		t.Errorf("got %d lines of the audit, want one of the sign-in and one of the pause", n)
 	}
 	for _, secret := range []string{c.Value, key} {
-		if n := s.count("SELECT COUNT(*) FROM login WHERE INSTR(CONCAT_WS(' ', hash, who, grants, origin), ?)", secret); n != 0 {
+		if n := s.count("SELECT COUNT(*) FROM login WHERE INSTR(CONCAT_WS(' ', hash, who, grants, origin), ?)",
+			secret); n != 0 {
 			t.Error("what the browser holds is in the table")
 		}
 	}
@@ -143,7 +150,8 @@ func TestSignInIsRefused(t *testing.T) {
 	s := start(t, nil)
 	b := s.browser()
 	for body, status := range map[string]int{
-		`{}`: 422, `{"token": ""}`: 422, `{"token": 7}`: 422, `{"token": "x"}`: 401, `{"token": "` + wellFormed + `"}`: 401, `{"token": null}`: 422, `[]`: 422, `x`: 400,
+		`{}`: 422, `{"token": ""}`: 422, `{"token": 7}`: 422, `{"token": "x"}`: 401, `{"token": "` + wellFormed +
+			`"}`: 401, `{"token": null}`: 422, `[]`: 422, `x`: 400,
 		`{"token": "' OR ''='"}`: 401, `{"password": "admin"}`: 422,
 	} {
 		r := b.call("POST", "/api/v1/login", body)
@@ -155,10 +163,12 @@ func TestSignInIsRefused(t *testing.T) {
 	b.call("POST", "/api/v1/login", `{"token": "`+s.token+`"}`, "Content-Type", "text/plain").want(415)
 	b.call("POST", "/api/v1/login", "token="+s.token, "Content-Type", "application/x-www-form-urlencoded").want(415)
 	b.call("POST", "/api/v1/login", object{"token": s.token}, "Origin", "http://evil.example").want(403)
-	if n := s.count("SELECT COUNT(*) FROM audit WHERE action = 'refuse' AND kind = 'login' AND origin = '127.0.0.1'"); n != 1 {
+	if n := s.count(
+		"SELECT COUNT(*) FROM audit WHERE action = 'refuse' AND kind = 'login' AND origin = '127.0.0.1'"); n != 1 {
 		t.Errorf("got %d lines of the audit, want one for all from one address within a minute", n)
 	}
-	if n := s.count("SELECT COUNT(*) FROM audit WHERE INSTR(CONCAT_WS(' ', name, reason, was, became), ?)", wellFormed); n != 0 {
+	if n := s.count("SELECT COUNT(*) FROM audit WHERE INSTR(CONCAT_WS(' ', name, reason, was, became), ?)",
+		wellFormed); n != 0 {
 		t.Error("the audit has a token")
 	}
 	if s.logs.has(wellFormed) || s.logs.has(s.token) {
@@ -188,33 +198,43 @@ func TestSecureCookies(t *testing.T) {
 	token := s.newToken("alice", auth.Viewer)
 	secure := func(r *reply) {
 		t.Helper()
-		if c := r.want(200).cookie(); !strings.HasPrefix(c.Name, "__Host-gocrontab-") || !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" {
+		if c := r.want(200).cookie(); !strings.HasPrefix(c.Name, "__Host-gocrontab-") || !c.Secure || !c.HttpOnly ||
+			c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" {
 			t.Errorf("got %v", c)
 		}
 	}
 	with := func(login []string, more ...string) []string { return append(slices.Clone(login), more...) }
 
-	r := s.as("").call("POST", "/api/v1/login", object{"token": token}, "Host", "cron.example.com", "Origin", "https://cron.example.com")
+	r := s.as("").call("POST", "/api/v1/login", object{"token": token}, "Host", "cron.example.com", "Origin",
+		"https://cron.example.com")
 	secure(r)
 	s.as("").call("GET", "/api/v1/me", nil, with(r.login(), "Host", "cron.example.com")...).want(200)
-	// The name without the prefix is not taken there: another site under this domain could have set it.
+	// The name without the prefix is not taken there: another site under this domain could have set
+	// it.
 	plain := r.login()
 	plain[1] = strings.TrimPrefix(plain[1], "__Host-")
 	s.as("").call("GET", "/api/v1/me", nil, with(plain, "Host", "cron.example.com")...).want(401)
-	// A proxy that says nothing of the Host: the Origin that browsers send with changes tells, and reads find the cookie.
-	r = s.as("").call("POST", "/api/v1/login", object{"token": token}, "Origin", "https://CRON.example.com:443", "Sec-Fetch-Site", "same-origin")
+	// A proxy that says nothing of the Host: the Origin that browsers send with changes tells, and
+	// reads find the cookie.
+	r = s.as("").call("POST", "/api/v1/login", object{"token": token}, "Origin", "https://CRON.example.com:443",
+		"Sec-Fetch-Site", "same-origin")
 	secure(r)
 	s.as("").call("GET", "/api/v1/me", nil, r.login()...).want(200)
-	s.as("").call("POST", "/api/v1/logout", nil, with(r.login(), "Origin", "https://cron.example.com", "Sec-Fetch-Site", "same-origin")...).want(204)
-	if c := s.as("").call("GET", "/api/v1/me", nil, r.login()...).want(401).cookie(); c.Name != r.cookie().Name || !c.Secure || c.MaxAge >= 0 {
+	s.as("").call("POST", "/api/v1/logout", nil,
+		with(r.login(), "Origin", "https://cron.example.com", "Sec-Fetch-Site", "same-origin")...).want(204)
+	if c := s.as("").call("GET", "/api/v1/me", nil, r.login()...).want(401).cookie(); c.Name != r.cookie().Name ||
+		!c.Secure || c.MaxAge >= 0 {
 		t.Errorf("a dead cookie: got %v, want it taken away", c)
 	}
-	for _, origin := range []string{"http://cron.example.com", "https://cron.example.com:8443", "https://example.com", "null"} {
-		if c := s.as("").call("POST", "/api/v1/login", object{"token": token}, "Origin", origin, "Sec-Fetch-Site", "same-origin").want(200).cookie(); !strings.HasPrefix(c.Name, "gocrontab-") || c.Secure {
+	for _, origin := range []string{"http://cron.example.com", "https://cron.example.com:8443", "https://example.com",
+		"null"} {
+		if c := s.as("").call("POST", "/api/v1/login", object{"token": token}, "Origin", origin, "Sec-Fetch-Site",
+			"same-origin").want(200).cookie(); !strings.HasPrefix(c.Name, "gocrontab-") || c.Secure {
 			t.Errorf("from %s: got %v", origin, c)
 		}
 	}
-	if c := s.as("").call("POST", "/api/v1/login", object{"token": token}).want(200).cookie(); !strings.HasPrefix(c.Name, "gocrontab-") || c.Secure {
+	if c := s.as("").call("POST", "/api/v1/login",
+		object{"token": token}).want(200).cookie(); !strings.HasPrefix(c.Name, "gocrontab-") || c.Secure {
 		t.Errorf("on the machine itself: got %v", c)
 	}
 	server := httptest.NewTLSServer(api.New(s.cfg))
@@ -226,8 +246,9 @@ func TestSecureCookies(t *testing.T) {
 	b.call("GET", "/api/v1/me", nil).want(200)
 }
 
-// TestCookieAlone: browsers send the cookie to every port of the host. Whoever has it there, without the key that the page
-// keeps for its own origin, has nothing: on no route, not with a made-up key, and not with the key of another sign-in.
+// TestCookieAlone: browsers send the cookie to every port of the host. Whoever has it there,
+// without the key that the page keeps for its own origin, has nothing: on no route, not with a
+// made-up key, and not with the key of another sign-in.
 func TestCookieAlone(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -239,13 +260,16 @@ func TestCookieAlone(t *testing.T) {
 
 	// Under every name that a request may look for it.
 	cookies := ""
-	for _, name := range []string{cookie.Name, other.cookie().Name, "gocrontab", "__Host-gocrontab", "gocrontab-" + auth.Tag("")} {
+	for _, name := range []string{cookie.Name, other.cookie().Name, "gocrontab", "__Host-gocrontab",
+		"gocrontab-" + auth.Tag("")} {
 		cookies += name + "=" + cookie.Value + "; "
 	}
 	bad := map[string][]string{
-		"the cookie alone":                      {"Cookie", cookies},
-		"an empty key":                          {"Cookie", cookies, loginHeader, ""},
-		"a made-up key":                         {"Cookie", cookies, loginHeader, "gckey_" + strings.TrimPrefix(wellFormed, "gocrontab_")},
+		"the cookie alone": {"Cookie", cookies},
+		"an empty key":     {"Cookie", cookies, loginHeader, ""},
+		"a made-up key": {
+			"Cookie", cookies, loginHeader, "gckey_" + strings.TrimPrefix(wellFormed, "gocrontab_"),
+		},
 		"the key of another sign-in":            {"Cookie", cookies, loginHeader, theirs},
 		"the cookie as the key":                 {"Cookie", cookies, loginHeader, cookie.Value},
 		"the key alone":                         {loginHeader, key},
@@ -259,9 +283,11 @@ func TestCookieAlone(t *testing.T) {
 		}
 		guarded++
 		s.serve() // another node: each one looks up only so many unknown pairs at once
-		path := strings.NewReplacer("{id}", "1", "{app}", "default", "{name}", "there", "{key}", "x", "{version}", "1", "{other}", "1").Replace(row.Pattern)
+		path := strings.NewReplacer("{id}", "1", "{app}", "default", "{name}", "there", "{key}", "x", "{version}", "1",
+			"{other}", "1").Replace(row.Pattern)
 		for what, header := range bad {
-			if r := s.as("").call(row.Method, path, nil, append(header, "Sec-Fetch-Site", "same-origin")...); r.status != 401 {
+			if r := s.as("").call(row.Method, path, nil,
+				append(header, "Sec-Fetch-Site", "same-origin")...); r.status != 401 {
 				t.Errorf("%s %s with %s: got %d %s, want 401", row.Method, path, what, r.status, r.body)
 			}
 		}
@@ -280,7 +306,8 @@ func TestCookieAlone(t *testing.T) {
 	// Two sign-ins of one browser, at two ports of one host, live beside each other.
 	both := []string{"Cookie", mine.login()[1] + "; " + other.login()[1]}
 	for want, k := range map[string]string{"bootstrap": key, "thief": theirs} {
-		if me := s.as("").call("GET", "/api/v1/me", nil, append(both, loginHeader, k)...).want(200).object(); me.text("name") != want {
+		if me := s.as("").call("GET", "/api/v1/me", nil,
+			append(both, loginHeader, k)...).want(200).object(); me.text("name") != want {
 			t.Errorf("with the key of %s: got %v", want, me)
 		}
 	}
@@ -302,7 +329,10 @@ func (s *site) withProvider(mod func(*auth.OIDCConfig)) *testidp.Provider {
 	s.t.Helper()
 	idp := testidp.Start(s.t)
 	l := httptest.NewUnstartedServer(nil)
-	cfg := auth.OIDCConfig{Issuer: idp.URL, ClientID: testidp.ClientID, ClientSecret: testidp.ClientSecret, PublicURL: "http://" + l.Listener.Addr().String(), Roles: auth.RoleMap{}, Now: s.cfg.Now}
+	cfg := auth.OIDCConfig{
+		Issuer: idp.URL, ClientID: testidp.ClientID, ClientSecret: testidp.ClientSecret, PublicURL: "http://" +
+			l.Listener.Addr().String(), Roles: auth.RoleMap{}, Now: s.cfg.Now,
+	}
 	if err := cfg.Roles.Add("admins=admin,devs=operator:mine"); err != nil {
 		s.t.Fatal(err)
 	}
@@ -321,8 +351,8 @@ func (s *site) withProvider(mod func(*auth.OIDCConfig)) *testidp.Provider {
 	return idp
 }
 
-// toProvider has a page send its browser to the provider. It returns what the page keeps, and with what its browser is
-// sent back.
+// toProvider has a page send its browser to the provider. It returns what the page keeps, and with
+// what its browser is sent back.
 func (s *site) toProvider() (flow string, back url.Values) {
 	s.t.Helper()
 	began := s.as("").call("POST", "/api/v1/login/oidc", nil).want(200).object()
@@ -353,8 +383,8 @@ func endOf(flow string, back url.Values) object {
 
 const callback = "/api/v1/login/oidc/callback"
 
-// TestOIDCFromOneAddress: who begins sign-ins, or comes back with what is not theirs, keeps nobody out who comes from the
-// same address. What the provider is asked is bounded.
+// TestOIDCFromOneAddress: who begins sign-ins, or comes back with what is not theirs, keeps nobody
+// out who comes from the same address. What the provider is asked is bounded.
 func TestOIDCFromOneAddress(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -386,8 +416,9 @@ func TestOIDCFromOneAddress(t *testing.T) {
 	}
 }
 
-// TestOIDCForeignEnd: another site, or another port of this host, can send a browser back with what it likes. It can
-// neither end the sign-in that a page began nor have a page sign in as somebody else.
+// TestOIDCForeignEnd: another site, or another port of this host, can send a browser back with what
+// it likes. It can neither end the sign-in that a page began nor have a page sign in as somebody
+// else.
 func TestOIDCForeignEnd(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -396,19 +427,24 @@ func TestOIDCForeignEnd(t *testing.T) {
 	flow, back := s.toProvider()
 	_, thiefs := s.toProvider() // the thief's own code and state, which the victim's page is sent back with
 	for what, foreign := range map[string]url.Values{
-		"an error": {"error": {"access_denied"}}, "an error of another sign-in": {"error": {"access_denied"}, "state": {"x"}},
+		"an error": {"error": {"access_denied"}}, "an error of another sign-in": {
+			"error": {"access_denied"}, "state": {"x"},
+		},
 		"a made-up code": {"state": {"x"}, "code": {"y"}}, "a good code of another sign-in": thiefs,
 		"that code with this state's name": {"state": {back.Get("state") + "x"}, "code": thiefs["code"]},
 	} {
 		for _, kept := range []string{flow, ""} {
 			r := s.as("").call("POST", callback, endOf(kept, foreign))
-			if r.status != 401 || !strings.Contains(r.body, "begun by another browser") || r.header.Get("Set-Cookie") != "" {
+			if r.status != 401 || !strings.Contains(r.body, "begun by another browser") ||
+				r.header.Get("Set-Cookie") != "" {
 				t.Errorf("%s: got %d %v %s", what, r.status, r.header, r.body)
 			}
 		}
 	}
 	// The code is of no use to who does not have what the page kept.
-	if r := s.as("").call("POST", callback, object{"flow": back.Get("state") + ".a.b", "state": back.Get("state"), "code": thiefs.Get("code")}); r.status != 401 {
+	if r := s.as("").call("POST", callback,
+		object{"flow": back.Get("state") + ".a.b", "state": back.Get("state"),
+			"code": thiefs.Get("code")}); r.status != 401 {
 		t.Errorf("a code without its verifier: got %d %s", r.status, r.body)
 	}
 	s.as("").call("POST", callback, endOf(flow, back)).want(200)
@@ -417,14 +453,16 @@ func TestOIDCForeignEnd(t *testing.T) {
 	}
 }
 
-// TestOIDCBeforeTheClock: as long as nobody knows the time nobody can tell what a provider's word is worth.
+// TestOIDCBeforeTheClock: as long as nobody knows the time nobody can tell what a provider's word
+// is worth.
 func TestOIDCBeforeTheClock(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	idp := s.withProvider(func(c *auth.OIDCConfig) { c.Now = func() time.Time { return time.Time{} } })
 	idp.Claims["groups"] = "admins"
 	flow, back := s.toProvider()
-	if r := s.as("").call("POST", callback, endOf(flow, back)).want(503); !strings.Contains(r.body, api.TypePrefix+"unavailable") {
+	if r := s.as("").call("POST", callback, endOf(flow, back)).want(503); !strings.Contains(r.body,
+		api.TypePrefix+"unavailable") {
 		t.Errorf("got %s", r.body)
 	}
 }
@@ -436,8 +474,10 @@ func TestSecureOIDC(t *testing.T) {
 	idp := s.withProvider(func(c *auth.OIDCConfig) { c.PublicURL = "https://cron.example.com" })
 	idp.Claims["groups"] = "admins"
 	flow, back := s.toProvider()
-	r := s.as("").call("POST", callback, endOf(flow, back), "Origin", "https://cron.example.com", "Sec-Fetch-Site", "same-origin").want(200)
-	if c := r.cookie(); !strings.HasPrefix(c.Name, "__Host-gocrontab-") || !c.Secure || c.SameSite != http.SameSiteStrictMode {
+	r := s.as("").call("POST", callback, endOf(flow, back), "Origin", "https://cron.example.com", "Sec-Fetch-Site",
+		"same-origin").want(200)
+	if c := r.cookie(); !strings.HasPrefix(c.Name, "__Host-gocrontab-") || !c.Secure ||
+		c.SameSite != http.SameSiteStrictMode {
 		t.Fatalf("got %v", c)
 	}
 	s.as("").call("GET", "/api/v1/me", nil, r.login()...).want(200)
@@ -473,7 +513,8 @@ func TestSignInByOIDC(t *testing.T) {
 	theirs := s.create("theirs", object{"app": "theirs"}).text("id")
 	mine := s.create("mine", object{"app": "mine"}).text("id")
 
-	if ways := s.as("").call("GET", "/api/v1/login", nil).want(200).object(); ways.text("oidc") != public || ways.text("token") != "true" {
+	if ways := s.as("").call("GET", "/api/v1/login", nil).want(200).object(); ways.text("oidc") != public ||
+		ways.text("token") != "true" {
 		t.Errorf("got %v", ways)
 	}
 	be := func(claims map[string]any, wrong testidp.Wrong) {
@@ -481,18 +522,21 @@ func TestSignInByOIDC(t *testing.T) {
 		defer idp.Unlock()
 		idp.Claims, idp.Wrong = claims, wrong
 	}
-	be(map[string]any{"sub": "1", "email": "ann@example.com", "email_verified": true, "groups": []string{"devs"}}, testidp.Wrong{})
+	be(map[string]any{"sub": "1", "email": "ann@example.com", "email_verified": true, "groups": []string{"devs"}},
+		testidp.Wrong{})
 	b := s.browser()
 	flow, back := s.toProvider()
 	// The provider sends the browser to the console, whatever it adds to the address.
-	if r := b.call("GET", callback+"?"+back.Encode(), nil).want(200); !strings.HasPrefix(r.header.Get("Content-Type"), "text/html") || r.header.Get("Set-Cookie") != "" {
+	if r := b.call("GET", callback+"?"+back.Encode(), nil).want(200); !strings.HasPrefix(r.header.Get("Content-Type"),
+		"text/html") || r.header.Get("Set-Cookie") != "" {
 		t.Errorf("back at the console: got %v", r.header)
 	}
 	r := b.call("POST", callback, endOf(flow, back), "Origin", public, "Sec-Fetch-Site", "same-origin").want(200)
 	if me := r.object(); me.text("name") != "ann@example.com" || me.text("login_key") == "" {
 		t.Errorf("got %v", me)
 	}
-	if me := b.call("GET", "/api/v1/me", nil).want(200).object(); me.text("name") != "ann@example.com" || me.text("kind") != "oidc" || me.text("role") != "operator" || me.text("apps") != "[mine]" {
+	if me := b.call("GET", "/api/v1/me", nil).want(200).object(); me.text("name") != "ann@example.com" ||
+		me.text("kind") != "oidc" || me.text("role") != "operator" || me.text("apps") != "[mine]" {
 		t.Errorf("got %v", me)
 	}
 	b.call("POST", "/api/v1/jobs/"+mine+"/pause", nil, "Origin", public).want(200)
@@ -510,20 +554,29 @@ func TestSignInByOIDC(t *testing.T) {
 		wrong  testidp.Wrong
 		says   string
 	}{
-		"no group":             {map[string]any{"sub": "2", "email": "<b>eve</b>@x", "email_verified": true}, testidp.Wrong{}, "<b>eve</b>@x is in no group that has a role here"},
-		"somebody else's key":  {map[string]any{"sub": "2", "groups": "admins"}, testidp.Wrong{Key: true}, "ID token is not right"},
-		"the provider says no": {map[string]any{"sub": "2", "groups": "admins"}, testidp.Wrong{Denied: true}, "access_denied"},
+		"no group": {
+			map[string]any{"sub": "2", "email": "<b>eve</b>@x", "email_verified": true}, testidp.Wrong{},
+			"<b>eve</b>@x is in no group that has a role here",
+		},
+		"somebody else's key": {
+			map[string]any{"sub": "2", "groups": "admins"}, testidp.Wrong{Key: true}, "ID token is not right",
+		},
+		"the provider says no": {
+			map[string]any{"sub": "2", "groups": "admins"}, testidp.Wrong{Denied: true}, "access_denied",
+		},
 	} {
 		be(c.claims, c.wrong)
 		b := s.browser()
 		flow, back := s.toProvider()
-		if r := b.call("POST", callback, endOf(flow, back)); r.status != 401 || !strings.Contains(r.body, c.says) || r.header.Get("Content-Type") != "application/problem+json" {
+		if r := b.call("POST", callback, endOf(flow, back)); r.status != 401 || !strings.Contains(r.body, c.says) ||
+			r.header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%s: got %d %s, want %q", what, r.status, r.body, c.says)
 		}
 		b.call("GET", "/api/v1/me", nil).want(401)
 	}
 	be(nil, testidp.Wrong{Down: true})
-	s.as("").call("POST", callback, object{"state": "x", "code": "y"}).want(401) // the provider is not asked for made-up ones
+	// the provider is not asked for made-up ones
+	s.as("").call("POST", callback, object{"state": "x", "code": "y"}).want(401)
 	if n := s.count("SELECT COUNT(*) FROM login"); n != 1 {
 		t.Errorf("got %d logins, want hers alone", n)
 	}
@@ -578,20 +631,24 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %s", body, r.status, r.body, want)
 		}
 	}
-	r := s.call("POST", "/api/v1/tokens", object{"name": "ci", "role": "operator", "apps": []string{"billing"}, "expires": "720h"}).want(201)
+	r := s.call("POST", "/api/v1/tokens",
+		object{"name": "ci", "role": "operator", "apps": []string{"billing"}, "expires": "720h"}).want(201)
 	made := r.object()
 	token := made.text("token")
-	if !auth.LooksLikeToken(token) || made.text("state") != "active" || made.text("created_by") != "bootstrap" || r.header.Get("Location") != "/api/v1/tokens/"+made.text("id") || made.text("expires") == "" {
+	if !auth.LooksLikeToken(token) || made.text("state") != "active" || made.text("created_by") != "bootstrap" ||
+		r.header.Get("Location") != "/api/v1/tokens/"+made.text("id") || made.text("expires") == "" {
 		t.Errorf("got %s", r.body)
 	}
 	s.call("POST", "/api/v1/tokens", object{"name": "ci", "role": "viewer"}).want(409)
-	forever := s.call("POST", "/api/v1/tokens", object{"name": "forever", "role": "viewer", "expires": "never"}).want(201).object()
+	forever := s.call("POST", "/api/v1/tokens",
+		object{"name": "forever", "role": "viewer", "expires": "never"}).want(201).object()
 	if forever.text("expires") != "" {
 		t.Errorf("never: got %v", forever)
 	}
 	s.as(token).call("GET", "/api/v1/jobs", nil).want(200)
 	one := s.call("GET", "/api/v1/tokens/"+made.text("id"), nil).want(200)
-	if o := one.object(); o.text("last_used") == "" || o.text("last_used_from") != "127.0.0.1" || o.text("apps") != "[billing]" || strings.Contains(one.body, "gocrontab_") {
+	if o := one.object(); o.text("last_used") == "" || o.text("last_used_from") != "127.0.0.1" ||
+		o.text("apps") != "[billing]" || strings.Contains(one.body, "gocrontab_") {
 		t.Errorf("got %s", one.body)
 	}
 	names := func(query string) string {
@@ -611,15 +668,17 @@ func TestTokens(t *testing.T) {
 	s.call("DELETE", "/api/v1/tokens/x", nil).want(404)
 	s.exec("UPDATE api_token SET expires = 1 WHERE name = 'forever'")
 	for query, want := range map[string]string{
-		"": "bootstrap active, forever expired", "?limit=1": "bootstrap active, forever expired", "?revoked=true": "bootstrap active, ci revoked, forever expired",
-		"?name=ci": "", "?name=ci&revoked=true": "ci revoked",
+		"": "bootstrap active, forever expired", "?limit=1": "bootstrap active, forever expired",
+		"?revoked=true": "bootstrap active, ci revoked, forever expired",
+		"?name=ci":      "", "?name=ci&revoked=true": "ci revoked",
 	} {
 		if got := names(query); got != want {
 			t.Errorf("%s: got %s, want %s", query, got, want)
 		}
 	}
 	lines, _ := json.Marshal(s.call("GET", "/api/v1/audit?kind=token", nil).want(200).object()["items"])
-	if text := string(lines); !strings.Contains(text, `"revoke"`) || !strings.Contains(text, `"billing"`) || strings.Contains(text, "gocrontab_") {
+	if text := string(lines); !strings.Contains(text, `"revoke"`) || !strings.Contains(text, `"billing"`) ||
+		strings.Contains(text, "gocrontab_") {
 		t.Errorf("audit: got %s", text)
 	}
 }

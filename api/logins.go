@@ -46,7 +46,8 @@ func ownLogin(p *auth.Principal, l *auth.LoginRow) bool {
 	return l.TokenID == p.Token && l.Who == p.Name
 }
 
-// mayEnd returns which logins somebody may end: an admin of the cluster all of them, everybody else their own.
+// mayEnd returns which logins somebody may end: an admin of the cluster all of them, everybody else
+// their own.
 func mayEnd(p *auth.Principal) func(*auth.LoginRow) bool {
 	return func(l *auth.LoginRow) bool { return p.May(admin) || ownLogin(p, l) }
 }
@@ -108,7 +109,8 @@ type endedView struct {
 	Ended int `json:"ended" doc:"How many were ended."`
 }
 
-// endLogins: DELETE /api/v1/logins?who=NAME. Without a name it ends nobody's: that would be everybody's.
+// endLogins: DELETE /api/v1/logins?who=NAME. Without a name it ends nobody's: that would be
+// everybody's.
 func (s *Server) endLogins(w http.ResponseWriter, r *http.Request) error {
 	p, q := auth.Of(r.Context()), newQuery(r)
 	who := q.text(loginWhose)
@@ -124,7 +126,8 @@ func (s *Server) endLogins(w http.ResponseWriter, r *http.Request) error {
 	n, err := s.issuer.EndLogins(r.Context(), who, mayEnd(p))
 	switch {
 	case errors.Is(err, sql.ErrNotFound):
-		return notFound.problem("Nobody is signed in as %q; GET /api/v1/logins lists who is. The name must be exact.", cutShort(who))
+		return notFound.problem("Nobody is signed in as %q; GET /api/v1/logins lists who is. The name must be exact.",
+			cutShort(who))
 	case err != nil:
 		return lookAt(err, "GET /api/v1/logins tells which of them live; the same request again does no harm.")
 	}
@@ -132,8 +135,8 @@ func (s *Server) endLogins(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, endedView{n})
 }
 
-// checker asks the identity provider again about who is signed in; nil where there is no provider, or no key with which
-// to keep what it wants to see.
+// checker asks the identity provider again about who is signed in; nil where there is no provider,
+// or no key with which to keep what it wants to see.
 func (s *Server) checker() *auth.Checker {
 	if s.cfg.OIDC == nil || s.issuer.Keys == nil {
 		return nil

@@ -60,14 +60,17 @@ func TestLogins(t *testing.T) {
 		t.Fatalf("got %v", got)
 	}
 	one := items[0]
-	if one.text("kind") != "token" || one.text("grants") != "[map[apps:[billing] role:operator]]" || one.text("from") != "127.0.0.1" || one.text("since") == "" || one.text("until") == "" ||
-		one.text("last_used") == "" || one.text("last_used_from") != "127.0.0.1" || one.text("current") != "false" || one.text("check_at") != "" {
+	if one.text("kind") != "token" || one.text("grants") != "[map[apps:[billing] role:operator]]" ||
+		one.text("from") != "127.0.0.1" || one.text("since") == "" || one.text("until") == "" ||
+		one.text("last_used") == "" || one.text("last_used_from") != "127.0.0.1" || one.text("current") != "false" ||
+		one.text("check_at") != "" {
 		t.Errorf("got %v", one)
 	}
 	if ids, _ := s.walk("/api/v1/logins?limit=1"); len(ids) != 3 {
 		t.Errorf("page by page: got %v", ids)
 	}
-	if got := whose(s.call("GET", "/api/v1/logins?who=ann", nil).want(200).object().items("items")); !slices.Equal(got, []string{"ann", "ann"}) {
+	if got := whose(s.call("GET", "/api/v1/logins?who=ann", nil).want(200).object().items("items")); !slices.Equal(got,
+		[]string{"ann", "ann"}) {
 		t.Errorf("of ann: got %v", got)
 	}
 	if got := whose(s.call("GET", "/api/v1/logins?who=an", nil).want(200).object().items("items")); got != nil {
@@ -76,7 +79,8 @@ func TestLogins(t *testing.T) {
 
 	// What somebody types wrong ends nobody.
 	for path, status := range map[string]int{
-		"/api/v1/logins": 422, "/api/v1/logins?who=": 422, "/api/v1/logins?who=an": 404, "/api/v1/logins?who=Ann": 404, "/api/v1/logins?who=%25": 404, "/api/v1/logins?name=ann": 422,
+		"/api/v1/logins": 422, "/api/v1/logins?who=": 422, "/api/v1/logins?who=an": 404, "/api/v1/logins?who=Ann": 404,
+		"/api/v1/logins?who=%25": 404, "/api/v1/logins?name=ann": 422,
 		"/api/v1/logins/99": 404, "/api/v1/logins/x": 404, "/api/v1/logins/": 404,
 	} {
 		if r := s.call("DELETE", path, nil); r.status != status {
@@ -87,7 +91,8 @@ func TestLogins(t *testing.T) {
 		t.Fatalf("got %d logins, want all 3", n)
 	}
 
-	// One is ended: at once here and for changes everywhere, and its streams end within about a second.
+	// One is ended: at once here and for changes everywhere, and its streams end within about a
+	// second.
 	stream := elsewhere.listen("/api/v1/events", other.loginHeaders()...)
 	stream.hello()
 	s.call("DELETE", "/api/v1/logins/"+items[2].text("id"), nil).want(204)
@@ -96,7 +101,9 @@ func TestLogins(t *testing.T) {
 	if why := stream.closes(); !strings.Contains(why, "signed out") {
 		t.Errorf("its stream: got %q", why)
 	}
-	await(t, "it reads nothing any more at another node", 2*time.Second, func() bool { return elsewhere.call("GET", "/api/v1/jobs", nil).status == 401 })
+	await(t, "it reads nothing any more at another node", 2*time.Second, func() bool {
+		return elsewhere.call("GET", "/api/v1/jobs", nil).status == 401
+	})
 	first.call("GET", "/api/v1/me", nil).want(200)
 
 	// All of somebody.
@@ -106,12 +113,14 @@ func TestLogins(t *testing.T) {
 	first.call("GET", "/api/v1/me", nil).want(401)
 	second.call("GET", "/api/v1/me", nil).want(401)
 	s.as(ann).call("GET", "/api/v1/me", nil).want(200) // the token lives
-	if n := s.count("SELECT COUNT(*) FROM audit WHERE kind = 'login' AND action = 'revoke' AND who = 'bootstrap' AND name IN ('ann', 'bob')"); n != 3 {
+	if n := s.count(
+		"SELECT COUNT(*) FROM audit WHERE kind = 'login' AND action = 'revoke' AND who = 'bootstrap' AND name IN ('ann', 'bob')"); n != 3 {
 		t.Errorf("got %d lines of the audit, want one for each sign-in", n)
 	}
 }
 
-// TestOwnLogins: who is no admin of the cluster sees and ends their own sign-ins, and nobody else's.
+// TestOwnLogins: who is no admin of the cluster sees and ends their own sign-ins, and nobody
+// else's.
 func TestOwnLogins(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -124,7 +133,8 @@ func TestOwnLogins(t *testing.T) {
 	}
 
 	items := a.call("GET", "/api/v1/logins", nil).want(200).object().items("items")
-	if got := whose(items); !slices.Equal(got, []string{"mine", "mine"}) || items[0].text("current") != "true" || items[1].text("current") != "false" {
+	if got := whose(items); !slices.Equal(got, []string{"mine", "mine"}) || items[0].text("current") != "true" ||
+		items[1].text("current") != "false" {
 		t.Fatalf("got %v", items)
 	}
 	for who, token := range map[string]string{"a viewer": mine, "an admin of an app": limited} {
@@ -132,7 +142,8 @@ func TestOwnLogins(t *testing.T) {
 		u.call("GET", "/api/v1/logins?who=bootstrap", nil).want(403)
 		u.call("DELETE", "/api/v1/logins?who=bootstrap", nil).want(403)
 		u.call("DELETE", "/api/v1/logins/"+theirs.text("id"), nil).want(404)
-		if got := whose(u.call("GET", "/api/v1/logins", nil).want(200).object().items("items")); slices.Contains(got, "bootstrap") {
+		if got := whose(u.call("GET", "/api/v1/logins", nil).want(200).object().items("items")); slices.Contains(got,
+			"bootstrap") {
 			t.Errorf("%s: got %v", who, got)
 		}
 	}
@@ -166,7 +177,8 @@ func TestLostGroup(t *testing.T) {
 		change(idp)
 	}
 	be(func(p *testidp.Provider) {
-		p.Claims["groups"], p.Claims["email"], p.Claims["email_verified"], p.Refresh.Gives = "admins", "ann@example.com", true, true
+		p.Claims["groups"], p.Claims["email"], p.Claims["email_verified"], p.Refresh.Gives = "admins",
+			"ann@example.com", true, true
 	})
 	signIn := func() *site {
 		t.Helper()
@@ -180,14 +192,17 @@ func TestLostGroup(t *testing.T) {
 
 	b := signIn()
 	one := b.call("GET", "/api/v1/logins?who=ann@example.com", nil).want(200).object().items("items")[0]
-	if one.text("kind") != "oidc" || one.text("check_at") == "" || one.text("grants") != "[map[role:admin]]" || one.text("current") != "true" {
+	if one.text("kind") != "oidc" || one.text("check_at") == "" || one.text("grants") != "[map[role:admin]]" ||
+		one.text("current") != "true" {
 		t.Errorf("got %v", one)
 	}
 	await(t, "the provider confirms it", 10*time.Second, func() bool {
 		return b.call("GET", "/api/v1/logins", nil).want(200).object().items("items")[0].text("checked") != ""
 	})
 	be(func(p *testidp.Provider) { p.Claims["groups"] = "devs" })
-	await(t, "the role is less", 10*time.Second, func() bool { return b.call("GET", "/api/v1/me", nil).want(200).object().text("role") == "operator" })
+	await(t, "the role is less", 10*time.Second, func() bool {
+		return b.call("GET", "/api/v1/me", nil).want(200).object().text("role") == "operator"
+	})
 	b.call("GET", "/api/v1/tokens", nil).want(403)
 	stream := b.listen("/api/v1/events", b.loginHeaders()...)
 	stream.hello()
@@ -200,7 +215,9 @@ func TestLostGroup(t *testing.T) {
 	be(func(p *testidp.Provider) { p.Claims["groups"] = "admins" })
 	b = signIn()
 	be(func(p *testidp.Provider) { p.Refresh.Revoked = true })
-	await(t, "it is revoked at the provider", 10*time.Second, func() bool { return b.call("GET", "/api/v1/me", nil).status == 401 })
+	await(t, "it is revoked at the provider", 10*time.Second, func() bool {
+		return b.call("GET", "/api/v1/me", nil).status == 401
+	})
 
 	// An admin ends what the provider still vouches for.
 	be(func(p *testidp.Provider) { p.Refresh.Revoked = false })
@@ -209,7 +226,8 @@ func TestLostGroup(t *testing.T) {
 		t.Errorf("got %v", r)
 	}
 	b.call("GET", "/api/v1/me", nil).want(401)
-	if n := s.count("SELECT COUNT(*) FROM audit WHERE kind = 'login' AND action = 'revoke' AND name = 'ann@example.com'"); n != 3 {
+	if n := s.count(
+		"SELECT COUNT(*) FROM audit WHERE kind = 'login' AND action = 'revoke' AND name = 'ann@example.com'"); n != 3 {
 		t.Errorf("got %d lines of the audit, want 3", n)
 	}
 }

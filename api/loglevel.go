@@ -11,7 +11,8 @@ import (
 	"go-crontab/sql"
 )
 
-// LogLevel is the least level that a node logs, which can be changed while it runs: it is a slog.Leveler.
+// LogLevel is the least level that a node logs, which can be changed while it runs: it is a
+// slog.Leveler.
 type LogLevel struct {
 	slog.LevelVar
 
@@ -64,7 +65,9 @@ func (l *LogLevel) left() time.Duration {
 }
 
 // levels are those that can be asked for.
-var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+var levels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+}
 
 // longestDebug bounds for how long a level is asked for.
 const longestDebug = 7 * 24 * time.Hour
@@ -90,8 +93,8 @@ func (s *Server) getLogLevel(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, s.viewLogLevel(l))
 }
 
-// putLogLevel: PUT /api/v1/log-level. The line of the audit comes first: if we die behind it, it tells of a level that this
-// process never had, and that the next one would not have either.
+// putLogLevel: PUT /api/v1/log-level. The line of the audit comes first: if we die behind it, it
+// tells of a level that this process never had, and that the next one would not have either.
 func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 	o, err := readObject(r)
 	if err != nil {
@@ -126,7 +129,10 @@ func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx := r.Context()
 	if err := s.cfg.DB.Tx(ctx, func(tx *sql.Tx) error {
-		_, err := tx.InsertAudit(&job.Entry{At: job.MicrosOf(now), Actor: job.ActorOf(ctx), Action: job.ActionUpdate, Kind: job.KindNode, Name: s.cfg.Node, Reason: reason})
+		_, err := tx.InsertAudit(&job.Entry{
+			At: job.MicrosOf(now), Actor: job.ActorOf(ctx), Action: job.ActionUpdate, Kind: job.KindNode,
+			Name: s.cfg.Node, Reason: reason,
+		})
 		return err
 	}); err != nil {
 		return err

@@ -45,16 +45,22 @@ func TestLogLevel(t *testing.T) {
 	l := api.NewLogLevel(slog.LevelInfo)
 	s := start(t, func(c *api.Config) { c.LogLevel = l })
 	const path = "/api/v1/log-level"
-	if got := s.call("GET", path, nil).want(200).object(); got.text("level") != "info" || got.text("node") != "knoten-1" {
+	if got := s.call("GET", path, nil).want(200).object(); got.text("level") != "info" ||
+		got.text("node") != "knoten-1" {
 		t.Errorf("got %v", got)
 	}
-	if got := s.call("PUT", path, `{"level": "debug", "for": "10m"}`).want(200).object(); got.text("level") != "debug" || got.text("until") == "" || l.Level() != slog.LevelDebug {
+	if got := s.call("PUT", path,
+		`{"level": "debug", "for": "10m"}`).want(200).object(); got.text("level") != "debug" ||
+		got.text("until") == "" || l.Level() != slog.LevelDebug {
 		t.Errorf("got %v, %s", got, l.Level())
 	}
-	if got := s.count("SELECT COUNT(*) FROM audit WHERE kind = 'node' AND name = 'knoten-1' AND action = 'update' AND reason = 'log level debug for 10m0s'"); got != 1 {
+	if got := s.count(
+		"SELECT COUNT(*) FROM audit WHERE kind = 'node' AND name = 'knoten-1' AND action = 'update' AND reason = 'log level debug for 10m0s'"); got != 1 {
 		t.Errorf("%d lines of the audit, want 1", got)
 	}
-	for body, field := range map[string]string{`{}`: "level", `{"level": "loud"}`: "level", `{"level": "info", "for": "-1s"}`: "for", `{"level": "info", "for": "8761h"}`: "for", `{"level": "info", "x": 1}`: "x"} {
+	for body, field := range map[string]string{`{}`: "level", `{"level": "loud"}`: "level",
+		`{"level": "info", "for": "-1s"}`: "for", `{"level": "info", "for": "8761h"}`: "for",
+		`{"level": "info", "x": 1}`: "x"} {
 		s.call("PUT", path, body).want(422)
 		if l.Level() != slog.LevelDebug {
 			t.Fatalf("%s changed the level, though %s is wrong", body, field)

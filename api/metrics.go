@@ -9,8 +9,8 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// Observer is told of each request that was answered: by which route of the table ("" for none), how, and how long it
-// took. A stream lasts as long as somebody listens.
+// Observer is told of each request that was answered: by which route of the table ("" for none),
+// how, and how long it took. A stream lasts as long as somebody listens.
 type Observer func(method, route string, status int, took time.Duration, stream bool)
 
 // metrics: GET /metrics
@@ -22,8 +22,8 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// mayScrape is who may read the metrics: a viewer of the whole cluster, since jobs of any app may be in them, or anybody
-// if the node was started so.
+// mayScrape is who may read the metrics: a viewer of the whole cluster, since jobs of any app may
+// be in them, or anybody if the node was started so.
 func (s *Server) mayScrape() access {
 	if s.cfg.OpenMetrics {
 		return open
@@ -44,6 +44,6 @@ func (s *Server) observe(r *http.Request, answer middleware.WrapResponseWriter, 
 	s.cfg.Observe(r.Method, route, answer.Status(), took, stream)
 }
 
-// anyHost are the paths that are served whatever host a request names: who scrapes or looks whether a node lives knows
-// addresses.
+// anyHost are the paths that are served whatever host a request names: who scrapes or looks whether
+// a node lives knows addresses.
 var anyHost = map[string]bool{"/healthz": true, "/metrics": true}

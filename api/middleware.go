@@ -15,8 +15,8 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// requestIDs gives ids to requests: a random prefix, since the answer to a stranger should not name the machine, and a
-// number.
+// requestIDs gives ids to requests: a random prefix, since the answer to a stranger should not name
+// the machine, and a number.
 type requestIDs struct {
 	prefix string
 	last   atomic.Uint64
@@ -26,7 +26,8 @@ func newRequestIDs() *requestIDs { return &requestIDs{prefix: rand.Text()[:10]} 
 
 func (ids *requestIDs) next() string { return fmt.Sprintf("%s-%06d", ids.prefix, ids.last.Add(1)) }
 
-// requestID names a request, for its answer and the log. An id that came with the request counts if it is short and plain.
+// requestID names a request, for its answer and the log. An id that came with the request counts if
+// it is short and plain.
 func (s *Server) requestID(next http.Handler) http.Handler {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +66,8 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 			if p == http.ErrAbortHandler {
 				panic(p)
 			}
-			s.cfg.Log.Error("request panicked", "request", middleware.GetReqID(r.Context()), "method", r.Method, "path", r.URL.Path,
+			s.cfg.Log.Error("request panicked", "request", middleware.GetReqID(r.Context()), "method", r.Method, "path",
+				r.URL.Path,
 				"panic", p, "stack", string(debug.Stack()))
 			if answer, ok := w.(middleware.WrapResponseWriter); ok && answer.Status() == 0 {
 				s.fail(w, r, internal.problem("The node's log says more under this request_id."))
@@ -75,8 +77,8 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 	})
 }
 
-// protect sets what every answer tells browsers: take it for what it says it is, run nothing, frame it nowhere, keep
-// no copy.
+// protect sets what every answer tells browsers: take it for what it says it is, run nothing, frame
+// it nowhere, keep no copy.
 func protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -92,7 +94,8 @@ func protect(next http.Handler) http.Handler {
 	})
 }
 
-// keepToTLS has browsers come back over TLS alone for a while. It holds for all ports of a host name.
+// keepToTLS has browsers come back over TLS alone for a while. It holds for all ports of a host
+// name.
 const keepToTLS = "max-age=2592000"
 
 // isPublicName reports whether a host is a name of DNS: no address, and not this machine's own.
@@ -107,13 +110,14 @@ const contentPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; 
 func (s *Server) checkOrigin(next http.Handler) http.Handler {
 	c := http.NewCrossOriginProtection()
 	c.SetDenyHandler(s.serve(func(w http.ResponseWriter, r *http.Request) error {
-		return crossOrigin.problem("The request comes from a page of another origin, %s.", cutShort(r.Header.Get("Origin")))
+		return crossOrigin.problem("The request comes from a page of another origin, %s.",
+			cutShort(r.Header.Get("Origin")))
 	}))
 	return c.Handler(next)
 }
 
-// deadline bounds each request. A change that has begun is brought to its end also when the client hangs up: half of
-// one helps nobody.
+// deadline bounds each request. A change that has begun is brought to its end also when the client
+// hangs up: half of one helps nobody.
 func deadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
@@ -126,8 +130,9 @@ func deadline(next http.Handler) http.Handler {
 	})
 }
 
-// escapedPath has the path routed as it was sent, so that a name may contain a slash as %2F. Without it the router
-// takes the decoded path, but only where Go thinks that both mean the same, and nobody knows if parts are decoded.
+// escapedPath has the path routed as it was sent, so that a name may contain a slash as %2F.
+// Without it the router takes the decoded path, but only where Go thinks that both mean the same,
+// and nobody knows if parts are decoded.
 func escapedPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		chi.RouteContext(r.Context()).RoutePath = r.URL.EscapedPath()

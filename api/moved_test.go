@@ -13,14 +13,16 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// TestMovedJobLeavesItsPast: what a job was and wrote in one app stays with the readers of that app when the job is moved, and those of
-// the new app see only what comes after. It holds for a run that ended before the move, and for one that executes.
+// TestMovedJobLeavesItsPast: what a job was and wrote in one app stays with the readers of that app
+// when the job is moved, and those of the new app see only what comes after. It holds for a run
+// that ended before the move, and for one that executes.
 func TestMovedJobLeavesItsPast(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	gate := filepath.Join(t.TempDir(), "open")
 	id := s.create("j", object{"app": "beta", "schedule": "0 0 1 1 *", "overlap": "allow",
-		"command": "echo secret-of-beta; [ -e " + gate + "-wait ] || exit 0; until [ -e " + gate + " ]; do sleep .05; done"}).text("id")
+		"command": "echo secret-of-beta; [ -e " + gate + "-wait ] || exit 0; until [ -e " + gate +
+			" ]; do sleep .05; done"}).text("id")
 	job := "/api/v1/jobs/" + id
 	s.call("POST", job+"/run", nil).want(202)
 	ended := s.ran(id, 1)[0].text("id")
@@ -62,11 +64,19 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 	lists := func(which string) {
 		t.Helper()
 		for path, wanted := range map[string]map[*site][]string{
-			"/api/v1/runs":                {beta: sorted(ended, executing), alpha: {later}, whole: sorted(ended, executing, later)},
-			"/api/v1/runs?job_id=" + id:   {beta: sorted(ended, executing), alpha: {later}, whole: sorted(ended, executing, later)},
-			"/api/v1/runs?app=beta":       {beta: sorted(ended, executing), alpha: nil, whole: sorted(ended, executing)},
-			"/api/v1/runs?app=alpha":      {beta: nil, alpha: {later}, whole: {later}},
-			"/api/v1/runs?trigger=manual": {beta: sorted(ended, executing), alpha: {later}, whole: sorted(ended, executing, later)},
+			"/api/v1/runs": {
+				beta: sorted(ended, executing), alpha: {later}, whole: sorted(ended, executing, later),
+			},
+			"/api/v1/runs?job_id=" + id: {
+				beta: sorted(ended, executing), alpha: {later}, whole: sorted(ended, executing, later),
+			},
+			"/api/v1/runs?app=beta": {
+				beta: sorted(ended, executing), alpha: nil, whole: sorted(ended, executing),
+			},
+			"/api/v1/runs?app=alpha": {beta: nil, alpha: {later}, whole: {later}},
+			"/api/v1/runs?trigger=manual": {
+				beta: sorted(ended, executing), alpha: {later}, whole: sorted(ended, executing, later),
+			},
 		} {
 			for who, want := range wanted {
 				if got := ids(who, path); !slices.Equal(got, want) {
@@ -137,7 +147,8 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 
 	// What tells of the past.
 	at := past.UTC().Format(time.RFC3339Nano)
-	if r := reads(alpha, job+"/explain?at="+at, 200); strings.Contains(r.body, ended) || strings.Contains(r.body, "0 0 1 1") || r.object().text("cause") != "definition_is_younger" {
+	if r := reads(alpha, job+"/explain?at="+at, 200); strings.Contains(r.body, ended) ||
+		strings.Contains(r.body, "0 0 1 1") || r.object().text("cause") != "definition_is_younger" {
 		t.Errorf("explain: %s", r.body)
 	}
 	for _, path := range []string{"/api/v1/audit", "/api/v1/audit?job_id=" + id} {
@@ -175,7 +186,8 @@ func (e *ear) toldUntil(what string) string {
 	}
 }
 
-// TestRollbackOfAMovedJob: a job is moved away after it was looked at who asks, and before the rollback. It is not taken back.
+// TestRollbackOfAMovedJob: a job is moved away after it was looked at who asks, and before the
+// rollback. It is not taken back.
 func TestRollbackOfAMovedJob(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -188,7 +200,8 @@ func TestRollbackOfAMovedJob(t *testing.T) {
 		if !moved {
 			moved = true
 			s.exec("INSERT INTO app (id, name) VALUES (77, 'alpha')")
-			s.exec("UPDATE job_version SET definition = REPLACE(definition, '\"beta\"', '\"alpha\"') WHERE job_id = ? AND version = 2", id)
+			s.exec(
+				"UPDATE job_version SET definition = REPLACE(definition, '\"beta\"', '\"alpha\"') WHERE job_id = ? AND version = 2", id)
 			s.exec("UPDATE job SET app_id = 77, changes = changes + 1 WHERE id = ?", id)
 		}
 		return s.node.Editor()

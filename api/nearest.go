@@ -5,8 +5,8 @@ import "strings"
 // Nearest returns the name that somebody probably meant by a word, or "".
 func Nearest(word string, names []string) string { return nearest(word, names) }
 
-// nearest returns the name that somebody probably meant, or "": one with few letters changed ("comand"), or one of
-// which the word is a short form ("cmd", "tz").
+// nearest returns the name that somebody probably meant, or "": one with few letters changed
+// ("comand"), or one of which the word is a short form ("cmd", "tz").
 func nearest(word string, names []string) string {
 	if len(word) > 40 {
 		return ""
@@ -26,9 +26,11 @@ func nearest(word string, names []string) string {
 	return best
 }
 
-// distance is how many letters must be changed, added, left out, or swapped with the next one to get from a to b.
+// distance is how many letters must be changed, added, left out, or swapped with the next one to
+// get from a to b.
 func distance(a, b string) int {
-	before, last := make([]int, len(b)+1), make([]int, len(b)+1) // the rows of the two prefixes of a before the current one
+	// the rows of the two prefixes of a before the current one
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j
 	}

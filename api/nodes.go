@@ -12,7 +12,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// nodeView is a node as clients see it: its sessions (one, but for moments) and what people said about it.
+// nodeView is a node as clients see it: its sessions (one, but for moments) and what people said
+// about it.
 type nodeView struct {
 	Name      string            `json:"name" doc:"Its name."`
 	State     nodeState         `json:"state" doc:"How it is, in one word."`
@@ -99,7 +100,10 @@ func (c *clusterNow) nodes() []*nodeView {
 		v := byName[name]
 		if v == nil {
 			l := c.loads[name]
-			v = &nodeView{Name: name, Prepared: l.Prepared, Executing: l.Executing, Labels: map[string]string{}, Handlers: []string{}, Sessions: []nodeSession{}}
+			v = &nodeView{
+				Name: name, Prepared: l.Prepared, Executing: l.Executing, Labels: map[string]string{},
+				Handlers: []string{}, Sessions: []nodeSession{},
+			}
 			byName[name] = v
 		}
 		return v
@@ -110,8 +114,10 @@ func (c *clusterNow) nodes() []*nodeView {
 	}
 	for _, x := range c.sessions {
 		v := node(x.Node)
-		v.Sessions = append(v.Sessions, nodeSession{ID: x.ID.String(), Address: x.Address, Version: x.Version, ZoneData: zoneData(&x), Started: stamp(x.Started),
-			BeatAgeMS: max(0, c.now.Sub(x.BeatAt).Milliseconds())})
+		v.Sessions = append(v.Sessions,
+			nodeSession{ID: x.ID.String(), Address: x.Address, Version: x.Version, ZoneData: zoneData(&x),
+				Started:   stamp(x.Started),
+				BeatAgeMS: max(0, c.now.Sub(x.BeatAt).Milliseconds())})
 		v.Slots += x.Slots
 		if x.Labels != nil {
 			v.Labels = x.Labels
@@ -195,7 +201,8 @@ func (s *Server) node(ctx context.Context, name string) (*nodeView, error) {
 			return v, nil
 		}
 	}
-	return &nodeView{Name: name, State: nodeAbsent, Labels: map[string]string{}, Handlers: []string{}, Sessions: []nodeSession{}}, nil
+	return &nodeView{Name: name, State: nodeAbsent, Labels: map[string]string{}, Handlers: []string{},
+		Sessions: []nodeSession{}}, nil
 }
 
 // readReason reads the body of a request that may give a reason: none, or an object.
@@ -225,7 +232,9 @@ func (s *Server) changeNode(w http.ResponseWriter, r *http.Request, drain bool) 
 	if err != nil {
 		return err
 	}
-	return s.onNode(w, r, func(ctx context.Context, e Editor, name string) error { return e.Cordon(ctx, name, reason, drain) })
+	return s.onNode(w, r, func(ctx context.Context, e Editor, name string) error {
+		return e.Cordon(ctx, name, reason, drain)
+	})
 }
 
 // uncordonNode: POST /api/v1/nodes/{name}/uncordon
@@ -258,7 +267,8 @@ func (s *Server) onNode(w http.ResponseWriter, r *http.Request, do func(context.
 	return answer(w, http.StatusOK, v)
 }
 
-// knownNode refuses a node that is neither in the cluster nor cordoned, unless the request says that it need not be.
+// knownNode refuses a node that is neither in the cluster nor cordoned, unless the request says
+// that it need not be.
 func (s *Server) knownNode(r *http.Request, name string) error {
 	if ok, err := absentOK(r); err != nil || ok {
 		return err
@@ -274,5 +284,7 @@ func (s *Server) knownNode(r *http.Request, name string) error {
 	if slices.Contains(names, name) {
 		return nil
 	}
-	return notFound.problem("No node %q is in the cluster%s; ?absent=ok does it all the same, for a node that is to join later.", cutShort(name), didYouMean(name, names))
+	return notFound.problem(
+		"No node %q is in the cluster%s; ?absent=ok does it all the same, for a node that is to join later.",
+		cutShort(name), didYouMean(name, names))
 }

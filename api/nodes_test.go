@@ -16,7 +16,8 @@ import (
 // join runs another node of the site's cluster until the end of the test.
 func (s *site) join(cfg node.Config, handlers map[string]node.Handler) *node.Node {
 	s.t.Helper()
-	cfg.DSN, cfg.Expiry, cfg.LookAhead, cfg.Grace, cfg.Log = s.dsn, session.DefaultExpiry, time.Second, 200*time.Millisecond, s.cfg.Log
+	cfg.DSN, cfg.Expiry, cfg.LookAhead, cfg.Grace, cfg.Log = s.dsn, session.DefaultExpiry, time.Second,
+		200*time.Millisecond, s.cfg.Log
 	n, err := node.New(cfg)
 	if err != nil {
 		s.t.Fatal(err)
@@ -63,15 +64,19 @@ func TestNodes(t *testing.T) {
 		t.Fatalf("got %v", items)
 	}
 	n := s.nodeNow(path)
-	if n.text("state") != "ready" || n.text("labels", "zone") != "a" || n.text("labels", "node") != "größer/1" || n.text("labels", "os") == "" ||
+	if n.text("state") != "ready" || n.text("labels", "zone") != "a" || n.text("labels", "node") != "größer/1" ||
+		n.text("labels", "os") == "" ||
 		fmt.Sprint(n["handlers"]) != "[block]" || len(n.items("sessions")) != 1 || n.text("cordoned") != "false" {
 		t.Errorf("got %v", n)
 	}
-	s.create("long", object{"command": nil, "handler": "block", "schedule": nil, "at": time.Now().UTC().Format(time.RFC3339)})
+	s.create("long", object{
+		"command": nil, "handler": "block", "schedule": nil, "at": time.Now().UTC().Format(time.RFC3339),
+	})
 	await(t, "it runs there", 10*time.Second, func() bool { return s.nodeNow(path).text("executing") == "1" })
 
 	n = s.call("POST", "/api/v1/nodes/"+path+"/cordon", object{"reason": "new disk"}).want(200).object()
-	if n.text("state") != "cordoned" || n.text("reason") != "new disk" || n.text("by") == "" || n.text("since") == "" || n.text("executing") != "1" {
+	if n.text("state") != "cordoned" || n.text("reason") != "new disk" || n.text("by") == "" || n.text("since") == "" ||
+		n.text("executing") != "1" {
 		t.Errorf("cordoned: got %v", n)
 	}
 	n = s.call("POST", "/api/v1/nodes/"+path+"/drain", nil).want(200).object()
@@ -94,12 +99,14 @@ func TestNodes(t *testing.T) {
 	// One that is not there.
 	s.call("GET", "/api/v1/nodes/nobody", nil).want(404)
 	for _, verb := range []string{"cordon", "drain", "uncordon"} {
-		if r := s.call("POST", "/api/v1/nodes/knoten-l/"+verb, nil).want(404); !strings.Contains(r.body, `did you mean \"knoten-1\"?`) {
+		if r := s.call("POST", "/api/v1/nodes/knoten-l/"+verb, nil).want(404); !strings.Contains(r.body,
+			`did you mean \"knoten-1\"?`) {
 			t.Errorf("%s of a mistyped name: got %s", verb, r.body)
 		}
 	}
 	s.call("POST", "/api/v1/nodes/nobody/drain?absent=yes", nil).want(422)
-	if n := s.call("POST", "/api/v1/nodes/nobody/drain?absent=ok", nil).want(200).object(); n.text("state") != "absent" || n.text("drained") != "true" {
+	if n := s.call("POST", "/api/v1/nodes/nobody/drain?absent=ok",
+		nil).want(200).object(); n.text("state") != "absent" || n.text("drained") != "true" {
 		t.Errorf("a node that is not there: got %v", n)
 	}
 	s.call("GET", "/api/v1/nodes/nobody", nil).want(200)
@@ -107,7 +114,8 @@ func TestNodes(t *testing.T) {
 	s.call("GET", "/api/v1/nodes/nobody", nil).want(404)
 	s.call("POST", "/api/v1/nodes/nobody/uncordon", nil).want(404)
 
-	for body, field := range map[string]string{`{"reason": 7}`: "reason", `{"reson": "x"}`: "reson", `{"reason": "a\nb"}`: "reason", `{"reason": "` + strings.Repeat("x", 501) + `"}`: "reason"} {
+	for body, field := range map[string]string{`{"reason": 7}`: "reason", `{"reson": "x"}`: "reson",
+		`{"reason": "a\nb"}`: "reason", `{"reason": "` + strings.Repeat("x", 501) + `"}`: "reason"} {
 		if r := s.call("POST", "/api/v1/nodes/knoten-1/cordon", body).want(422); !strings.Contains(r.body, field) {
 			t.Errorf("%s: got %s", body, r.body)
 		}
@@ -126,14 +134,17 @@ func TestHandlersOfTheCluster(t *testing.T) {
 		"mail/send": func(context.Context, node.Attempt) error { return nil },
 		"fails":     func(context.Context, node.Attempt) error { return errors.New("no") },
 	})
-	job := s.create("mail", object{"command": nil, "handler": "mail/send", "payload": `{"to": "ann"}`, "schedule": nil, "every": "1s"})
+	job := s.create("mail", object{
+		"command": nil, "handler": "mail/send", "payload": `{"to": "ann"}`, "schedule": nil, "every": "1s",
+	})
 	if job.text("handler") != "mail/send" || job.text("payload") != `{"to": "ann"}` || job.text("warnings") != "" {
 		t.Errorf("got %v", job)
 	}
 	s.create("two", object{"command": nil, "handler": "nobody.has"})
 	handlers := func() (out []string) {
 		for _, h := range s.call("GET", "/api/v1/handlers", nil).want(200).object().items("items") {
-			out = append(out, fmt.Sprint(h.text("handler"), " ", h["nodes"], " ", h.text("jobs"), " ", h.text("disabled"), " ", h.text("reason")))
+			out = append(out, fmt.Sprint(h.text("handler"), " ", h["nodes"], " ", h.text("jobs"), " ",
+				h.text("disabled"), " ", h.text("reason")))
 		}
 		return out
 	}
@@ -141,24 +152,29 @@ func TestHandlersOfTheCluster(t *testing.T) {
 	if got := handlers(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if h := s.call("POST", "/api/v1/handlers/mail%2Fsend/disable", object{"reason": "spam"}).want(200).object(); h.text("disabled") != "true" || h.text("since") == "" {
+	if h := s.call("POST", "/api/v1/handlers/mail%2Fsend/disable",
+		object{"reason": "spam"}).want(200).object(); h.text("disabled") != "true" || h.text("since") == "" {
 		t.Errorf("got %v", h)
 	}
 	await(t, "a due time says so", 10*time.Second, func() bool {
-		return s.count("SELECT COUNT(*) FROM run WHERE outcome = 'skipped' AND reason LIKE 'handler mail/send is disabled by %: spam'") > 0
+		return s.count(
+			"SELECT COUNT(*) FROM run WHERE outcome = 'skipped' AND reason LIKE 'handler mail/send is disabled by %: spam'") > 0
 	})
 	want[1] = "mail/send [app] 1 true spam"
 	if got := handlers(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for range 2 {
-		if h := s.call("POST", "/api/v1/handlers/mail%2Fsend/enable", nil).want(200).object(); h.text("disabled") != "false" {
+		if h := s.call("POST", "/api/v1/handlers/mail%2Fsend/enable",
+			nil).want(200).object(); h.text("disabled") != "false" {
 			t.Errorf("got %v", h)
 		}
 	}
 	s.call("POST", "/api/v1/handlers/nobody.knows/enable", nil).want(200)
 	s.call("POST", "/api/v1/handlers/a%20b/disable", nil).want(422)
-	await(t, "it runs", 10*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM run WHERE outcome = 'succeeded'") > 0 })
+	await(t, "it runs", 10*time.Second, func() bool {
+		return s.count("SELECT COUNT(*) FROM run WHERE outcome = 'succeeded'") > 0
+	})
 }
 
 // TestPlacementIsVisible: what no node may run is warned of, and shown while it waits.
@@ -167,7 +183,8 @@ func TestPlacementIsVisible(t *testing.T) {
 	s := start(t, nil)
 	due := time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
 	j := s.create("gpu", object{"schedule": nil, "at": due, "selector": "gpu, zone in (b,a)"})
-	if j.text("selector") != "gpu,zone in (a,b)" || !strings.Contains(fmt.Sprint(j["warnings"]), "no node matches gpu,zone in (a,b) now") {
+	if j.text("selector") != "gpu,zone in (a,b)" ||
+		!strings.Contains(fmt.Sprint(j["warnings"]), "no node matches gpu,zone in (a,b) now") {
 		t.Errorf("got %v", j)
 	}
 	var shown object
@@ -175,10 +192,12 @@ func TestPlacementIsVisible(t *testing.T) {
 		shown = s.call("GET", "/api/v1/jobs/"+j.text("id"), nil).want(200).object()
 		return shown["waiting"] != nil
 	})
-	if w := shown.items("waiting")[0]; w.text("why") != "no node matches gpu,zone in (a,b)" || w.text("due") != due || w.text("for") != "node" || w.text("since") == "" {
+	if w := shown.items("waiting")[0]; w.text("why") != "no node matches gpu,zone in (a,b)" || w.text("due") != due ||
+		w.text("for") != "node" || w.text("since") == "" {
 		t.Errorf("got %v", w)
 	}
-	if listed := s.call("GET", "/api/v1/jobs", nil).want(200).object().items("items")[0]; len(listed.items("waiting")) != 1 {
+	if listed := s.call("GET", "/api/v1/jobs",
+		nil).want(200).object().items("items")[0]; len(listed.items("waiting")) != 1 {
 		t.Errorf("in the list: got %v", listed)
 	}
 	e := s.call("GET", "/api/v1/jobs/"+j.text("id")+"/explain?at="+due, nil).want(200).object()
@@ -196,14 +215,17 @@ func TestPlacementIsVisible(t *testing.T) {
 	if p["warnings"] != nil {
 		t.Errorf("got %v", p)
 	}
-	await(t, "it ran", 10*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM run WHERE outcome = 'succeeded'") == 1 })
+	await(t, "it ran", 10*time.Second, func() bool {
+		return s.count("SELECT COUNT(*) FROM run WHERE outcome = 'succeeded'") == 1
+	})
 	s.call("POST", "/api/v1/nodes/knoten-1/cordon", nil).want(200)
 	p = s.call("PATCH", "/api/v1/jobs/"+j.text("id"), object{"description": "x"}).want(200).object()
 	if !strings.Contains(fmt.Sprint(p["warnings"]), "all nodes that match node=knoten-1 are cordoned") {
 		t.Errorf("got %v", p)
 	}
 
-	for selector, want := range map[string]string{"zone in a": "at character 9", "=": "at character 1", strings.Repeat("a", 600): "at most 512"} {
+	for selector, want := range map[string]string{"zone in a": "at character 9", "=": "at character 1",
+		strings.Repeat("a", 600): "at most 512"} {
 		for path, body := range map[string]object{
 			"/api/v1/jobs":    {"name": "x", "command": "true", "schedule": "@daily", "selector": selector},
 			"/api/v1/preview": {"schedule": "@daily", "selector": selector},
@@ -215,10 +237,12 @@ func TestPlacementIsVisible(t *testing.T) {
 		}
 	}
 	for want, body := range map[string]object{
-		`"field":"handler"`:                   {"name": "x", "handler": "a b", "schedule": "@daily"},
-		`"field":"payload"`:                   {"name": "x", "command": "true", "payload": "x", "schedule": "@daily"},
-		`"payload","message":"is 65537 bytes`: {"name": "x", "handler": "a", "payload": strings.Repeat("x", 65537), "schedule": "@daily"},
-		`leave one of command, handler out`:   {"name": "x", "command": "true", "handler": "a", "schedule": "@daily"},
+		`"field":"handler"`: {"name": "x", "handler": "a b", "schedule": "@daily"},
+		`"field":"payload"`: {"name": "x", "command": "true", "payload": "x", "schedule": "@daily"},
+		`"payload","message":"is 65537 bytes`: {
+			"name": "x", "handler": "a", "payload": strings.Repeat("x", 65537), "schedule": "@daily",
+		},
+		`leave one of command, handler out`: {"name": "x", "command": "true", "handler": "a", "schedule": "@daily"},
 	} {
 		if r := s.call("POST", "/api/v1/jobs", body).want(422); !strings.Contains(r.body, want) {
 			t.Errorf("%.60v: got %s, want %s", body, r.body, want)
@@ -237,7 +261,9 @@ func TestJobsOfOwnerAndLabel(t *testing.T) {
 	b := s.create("b", object{"owner": "bob", "labels": object{"team": "data"}}).text("id")
 	s.create("c", nil)
 	for query, want := range map[string]string{
-		"owner=ann": a, "label=team=data": a + " " + b, "label=team%3Ddata&owner=bob": b, "owner=eve": "", "label=team=": "", "label=team=web": "", "owner=&label=": "*",
+		"owner=ann": a, "label=team=data": a + " " +
+			b, "label=team%3Ddata&owner=bob": b, "owner=eve": "", "label=team=": "", "label=team=web": "",
+		"owner=&label=": "*",
 	} {
 		ids, _ := s.walk("/api/v1/jobs?limit=1&" + query)
 		if got := strings.Join(ids, " "); got != want && (want != "*" || len(ids) != 3) {

@@ -17,16 +17,17 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// once has a request that carries an Idempotency-Key carried out once, however often it is sent within a day. The key
-// stands or falls with the first change that the request makes: both are one transaction. Its answer is kept as well, and
-// is what the same request gets again, from any node.
+// once has a request that carries an Idempotency-Key carried out once, however often it is sent
+// within a day. The key stands or falls with the first change that the request makes: both are one
+// transaction. Its answer is kept as well, and is what the same request gets again, from any node.
 //
-// If the node dies between the change and the keeping of the answer, a repetition finds a key without an answer. Then it
-// is carried out once more, without the key: what there is to do is the same however often it is done, but for creations,
-// which are answered with what was created, and for runs of many jobs, whose answer is kept in the transaction that asks
-// for them.
+// If the node dies between the change and the keeping of the answer, a repetition finds a key
+// without an answer. Then it is carried out once more, without the key: what there is to do is the
+// same however often it is done, but for creations, which are answered with what was created, and
+// for runs of many jobs, whose answer is kept in the transaction that asks for them.
 //
-// A request that was refused has changed nothing: neither it nor its key is remembered, and it may be sent again.
+// A request that was refused has changed nothing: neither it nor its key is remembered, and it may
+// be sent again.
 func (s *Server) once(op *operation, h handler) handler {
 	if op == nil || !op.once {
 		return h
@@ -62,7 +63,8 @@ func (s *Server) once(op *operation, h handler) handler {
 		kept := &keptAnswer{ResponseWriter: w}
 		err = h(kept, again().WithContext(job.WithOnce(r.Context(), o)))
 		if err != nil && !o.Done {
-			// What refused it may be that the same request came first and has done what there was to do.
+			// What refused it may be that the same request came first and has done what there was
+			// to do.
 			replayed, there := s.replay(w, again(), o, sealed, true)
 			switch {
 			case replayed:
@@ -84,7 +86,8 @@ func (s *Server) once(op *operation, h handler) handler {
 // digestOf is what a request asks for, and who asks.
 func digestOf(r *http.Request, body []byte) [32]byte {
 	h := sha256.New()
-	for _, part := range []string{auth.Of(r.Context()).Key(), r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get(ifMatch)} {
+	for _, part := range []string{auth.Of(r.Context()).Key(), r.Method, r.URL.EscapedPath(), r.URL.RawQuery,
+		r.Header.Get(ifMatch)} {
 		fmt.Fprintf(h, "%d %s\n", len(part), part)
 	}
 	h.Write(body)
@@ -98,8 +101,9 @@ const (
 	keepFor   = 5 * time.Second
 )
 
-// replay answers as the request was answered before. It tells whether it did: it does not if the request was never made,
-// or if its answer is not known, for which it waits when the request is known to have been made.
+// replay answers as the request was answered before. It tells whether it did: it does not if the
+// request was never made, or if its answer is not known, for which it waits when the request is
+// known to have been made.
 func (s *Server) replay(w http.ResponseWriter, r *http.Request, o *job.Once, sealed *sealer, made bool) (bool, error) {
 	for end := time.Now().Add(replayFor); ; {
 		a, err := answerTo(s.cfg.DB.Reader(r.Context()), o.Key)
@@ -162,9 +166,12 @@ func (s *Server) replayCalendar(w http.ResponseWriter, r *http.Request) (bool, e
 	return true, showCalendar(w, true, &c)
 }
 
-// lostToken is the problem of a request for a token that was made, and whose text nobody has any more.
+// lostToken is the problem of a request for a token that was made, and whose text nobody has any
+// more.
 func lostToken() error {
-	return exists.problem("The request was carried out, and the token is there, but its text is not known any more; revoke it, and make another with a new %s.", keyHeader)
+	return exists.problem(
+		"The request was carried out, and the token is there, but its text is not known any more; revoke it, and "+
+			"make another with a new %s.", keyHeader)
 }
 
 const replayedHeader = "Idempotency-Replayed"
@@ -186,8 +193,8 @@ func writeKept(w http.ResponseWriter, a *storedAnswer) error {
 	return nil
 }
 
-// keep writes an answer down. That it could not is no matter of the client, whose change stands; that the client does not
-// wait for it any more, none of the answer.
+// keep writes an answer down. That it could not is no matter of the client, whose change stands;
+// that the client does not wait for it any more, none of the answer.
 func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer, sealed *sealer) {
 	if kept.status == 0 || kept.body.Len() > maxKept || o.Done && o.Answer != nil {
 		return
@@ -210,8 +217,8 @@ func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer, sealed
 	}
 }
 
-// answerKnown has the answer to a request, which is v as JSON, kept in the transaction of its change. v is asked for there,
-// and so is where the created thing is found; "": nowhere.
+// answerKnown has the answer to a request, which is v as JSON, kept in the transaction of its
+// change. v is asked for there, and so is where the created thing is found; "": nowhere.
 func answerKnown(r *http.Request, status int, v func() (body any, location string)) {
 	o := job.OnceOf(r.Context())
 	if o == nil {

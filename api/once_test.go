@@ -19,7 +19,8 @@ import (
 // wantSame expects what another request was answered, as a repetition of it.
 func (r *reply) wantSame(first *reply) {
 	r.t.Helper()
-	if r.status != first.status || r.body != first.body || r.header.Get("ETag") != first.header.Get("ETag") || r.header.Get("Location") != first.header.Get("Location") {
+	if r.status != first.status || r.body != first.body || r.header.Get("ETag") != first.header.Get("ETag") ||
+		r.header.Get("Location") != first.header.Get("Location") {
 		r.t.Errorf("%s again: got %d %s, want %d %s", r.what, r.status, r.body, first.status, first.body)
 	}
 	if r.header.Get("Idempotency-Replayed") != "true" || first.header.Get("Idempotency-Replayed") != "" {
@@ -27,13 +28,17 @@ func (r *reply) wantSame(first *reply) {
 	}
 }
 
-// TestOnce: each POST that changes something is carried out once for a key, and is answered again as it was.
+// TestOnce: each POST that changes something is carried out once for a key, and is answered again
+// as it was.
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	s.create("there", nil)
 	for i, c := range []struct{ path, body, undo string }{
-		{"/api/v1/jobs", `{"name": "new", "command": "true", "schedule": "@daily"}`, "DELETE /api/v1/apps/default/jobs/new"},
+		{
+			"/api/v1/jobs", `{"name": "new", "command": "true", "schedule": "@daily"}`,
+			"DELETE /api/v1/apps/default/jobs/new",
+		},
 		{"/api/v1/jobs/1/pause", `{"reason": "x"}`, "POST /api/v1/jobs/1/resume"},
 		{"/api/v1/jobs/1/resume", `{}`, "POST /api/v1/jobs/1/pause"}, // of one that is not paused
 		{"/api/v1/jobs/1/rollback", `{"version": 1}`, "PATCH /api/v1/jobs/1"},
@@ -70,23 +75,26 @@ func TestOnce(t *testing.T) {
 		if after := s.counts(); after != before {
 			t.Errorf("%s again: it was %s and is %s", c.path, before, after)
 		}
-		if r := s.call("POST", c.path, c.body+" ", "Idempotency-Key", key); r.status != 409 || !strings.Contains(r.body, "key-reused") {
+		if r := s.call("POST", c.path, c.body+" ", "Idempotency-Key", key); r.status != 409 ||
+			!strings.Contains(r.body, "key-reused") {
 			t.Errorf("%s with another body: got %d %s", c.path, r.status, r.body)
 		}
 	}
 	if r := s.call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "key 2"); r.status != 409 {
 		t.Errorf("a key of another route: got %d %s", r.status, r.body)
 	}
-	if r := s.as(s.newToken("other", auth.Admin)).call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "key 1"); r.status != 200 || r.header.Get("Idempotency-Replayed") != "" {
+	if r := s.as(s.newToken("other", auth.Admin)).call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`,
+		"Idempotency-Key", "key 1"); r.status != 200 || r.header.Get("Idempotency-Replayed") != "" {
 		t.Errorf("somebody else's key: got %d %s, want not what that was answered", r.status, r.body)
 	}
-	if r := s.call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "key 1", "If-Match", `"1"`); r.status != 409 {
+	if r := s.call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "key 1", "If-Match",
+		`"1"`); r.status != 409 {
 		t.Errorf("another version: got %d %s", r.status, r.body)
 	}
 }
 
-// TestKeysBelongToCallers has callers use the keys of others: each has its own, also those of one name. A browser that
-// signed in with a token is the same caller.
+// TestKeysBelongToCallers has callers use the keys of others: each has its own, also those of one
+// name. A browser that signed in with a token is the same caller.
 func TestKeysBelongToCallers(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -105,12 +113,16 @@ func TestKeysBelongToCallers(t *testing.T) {
 		first := twin.call("POST", ask.path, ask.body, "Idempotency-Key", key)
 		firsts[i] = first
 		again := s.as("").call("POST", ask.path, ask.body, append([]string{"Idempotency-Key", key}, login...)...)
-		if first.status >= 300 || again.status != first.status || again.object().text("id") != first.object().text("id") || again.object().text("due") != first.object().text("due") {
-			t.Errorf("%s by its own browser: got %d %s, want %d %s", ask.path, again.status, again.body, first.status, first.body)
+		if first.status >= 300 || again.status != first.status ||
+			again.object().text("id") != first.object().text("id") ||
+			again.object().text("due") != first.object().text("due") {
+			t.Errorf("%s by its own browser: got %d %s, want %d %s", ask.path, again.status, again.body, first.status,
+				first.body)
 		}
 	}
 	s.call("DELETE", "/api/v1/tokens/"+made.text("id"), nil).want(204)
-	for who, token := range map[string]string{"another of its name": s.newToken("twin", auth.Admin), "another": s.token} {
+	for who, token := range map[string]string{"another of its name": s.newToken("twin", auth.Admin),
+		"another": s.token} {
 		for i, ask := range asks {
 			caller, key := s.as(token), fmt.Sprint("k", i)
 			r := caller.call("POST", ask.path, ask.body, "Idempotency-Key", key)
@@ -123,7 +135,8 @@ func TestKeysBelongToCallers(t *testing.T) {
 			if again := caller.call("POST", ask.path, ask.body, "Idempotency-Key", key); i > 0 && !same(again, r) {
 				t.Errorf("%s by %s again: got %s, want %s", ask.path, who, again.body, r.body)
 			}
-			if other := caller.call("POST", ask.path, ask.body+" ", "Idempotency-Key", key); i == 0 && (other.status != 409 || !strings.Contains(other.body, "key-reused")) {
+			if other := caller.call("POST", ask.path, ask.body+" ", "Idempotency-Key", key); i == 0 &&
+				(other.status != 409 || !strings.Contains(other.body, "key-reused")) {
 				t.Errorf("%s by %s with another body: got %d %s", ask.path, who, other.status, other.body)
 			}
 		}
@@ -136,7 +149,8 @@ func same(a, b *reply) bool {
 	return x.text("id") == y.text("id") && x.text("request") == y.text("request")
 }
 
-// TestKeysAreNotTaken has the operator of one app use the key that another app's pipeline is going to use.
+// TestKeysAreNotTaken has the operator of one app use the key that another app's pipeline is going
+// to use.
 func TestKeysAreNotTaken(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -149,13 +163,14 @@ func TestKeysAreNotTaken(t *testing.T) {
 	again := beta.call("POST", "/api/v1/jobs", body, "Idempotency-Key", "nightly-2027-01-31").want(201)
 	again.wantSame(first)
 	body["command"] = "false"
-	if r := beta.call("POST", "/api/v1/jobs", body, "Idempotency-Key", "nightly-2027-01-31"); r.status != 409 || !strings.Contains(r.body, "key-reused") {
+	if r := beta.call("POST", "/api/v1/jobs", body, "Idempotency-Key", "nightly-2027-01-31"); r.status != 409 ||
+		!strings.Contains(r.body, "key-reused") {
 		t.Errorf("another body of the same caller: got %d %s", r.status, r.body)
 	}
 }
 
-// TestBackfillUpToNow: without an end the range ends now, by MySQL's clock, whatever the clock of the client says; the same
-// request again is the same backfill.
+// TestBackfillUpToNow: without an end the range ends now, by MySQL's clock, whatever the clock of
+// the client says; the same request again is the same backfill.
 func TestBackfillUpToNow(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -163,23 +178,28 @@ func TestBackfillUpToNow(t *testing.T) {
 	now := s.node.Now()
 	body := object{"from": now.Add(-3 * time.Hour).Format(time.RFC3339)}
 	first := s.call("POST", "/api/v1/jobs/1/backfill", body, "Idempotency-Key", "k").want(202).object()
-	if to, err := time.Parse(time.RFC3339, first.text("to")); err != nil || to.Before(now) || first.text("total") != "3" {
+	if to, err := time.Parse(time.RFC3339, first.text("to")); err != nil || to.Before(now) ||
+		first.text("total") != "3" {
 		t.Errorf("got %v", first)
 	}
 	time.Sleep(10 * time.Millisecond)
-	if again := s.call("POST", "/api/v1/jobs/1/backfill", body, "Idempotency-Key", "k").want(202).object(); again.text("id") != first.text("id") {
+	if again := s.call("POST", "/api/v1/jobs/1/backfill", body, "Idempotency-Key",
+		"k").want(202).object(); again.text("id") != first.text("id") {
 		t.Errorf("the same request is another backfill: %v", again)
 	}
 	ahead := now.Add(time.Hour).Format(time.RFC3339)
-	if r := s.call("POST", "/api/v1/jobs/1/backfill", object{"from": ahead}).want(422); !strings.Contains(r.complaint("from"), "lies ahead") {
+	if r := s.call("POST", "/api/v1/jobs/1/backfill",
+		object{"from": ahead}).want(422); !strings.Contains(r.complaint("from"), "lies ahead") {
 		t.Errorf("got %s", r.body)
 	}
-	if r := s.call("POST", "/api/v1/jobs/1/backfill", object{"from": first.text("from"), "to": ahead}).want(422); !strings.Contains(r.complaint("to"), "lies ahead") {
+	if r := s.call("POST", "/api/v1/jobs/1/backfill",
+		object{"from": first.text("from"), "to": ahead}).want(422); !strings.Contains(r.complaint("to"), "lies ahead") {
 		t.Errorf("got %s", r.body)
 	}
 }
 
-// TestRefusedIsNotRemembered: what changed nothing can be sent again with its key, once what was wrong is mended.
+// TestRefusedIsNotRemembered: what changed nothing can be sent again with its key, once what was
+// wrong is mended.
 func TestRefusedIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -195,7 +215,8 @@ func TestRefusedIsNotRemembered(t *testing.T) {
 	}
 }
 
-// TestOnceAtOnce: of many of the same that come together one is carried out, and all are answered as it is.
+// TestOnceAtOnce: of many of the same that come together one is carried out, and all are answered
+// as it is.
 func TestOnceAtOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -203,7 +224,8 @@ func TestOnceAtOnce(t *testing.T) {
 	replies := make([]*reply, 8)
 	for i := range replies {
 		wg.Go(func() {
-			replies[i] = s.call("POST", "/api/v1/jobs", `{"name": "new", "command": "true", "schedule": "@daily"}`, "Idempotency-Key", "k")
+			replies[i] = s.call("POST", "/api/v1/jobs", `{"name": "new", "command": "true", "schedule": "@daily"}`,
+				"Idempotency-Key", "k")
 		})
 	}
 	wg.Wait()
@@ -217,14 +239,16 @@ func TestOnceAtOnce(t *testing.T) {
 	}
 }
 
-// TestOnceWithoutAnAnswer: whoever was to answer died behind the change, or the client hung up: the change is not made
-// again.
+// TestOnceWithoutAnAnswer: whoever was to answer died behind the change, or the client hung up: the
+// change is not made again.
 func TestOnceWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	first := s.call("POST", "/api/v1/jobs", `{"name": "new", "command": "true", "schedule": "@daily"}`, "Idempotency-Key", "create").want(201)
+	first := s.call("POST", "/api/v1/jobs", `{"name": "new", "command": "true", "schedule": "@daily"}`,
+		"Idempotency-Key", "create").want(201)
 	token := s.call("POST", "/api/v1/tokens", `{"name": "ci", "role": "viewer"}`, "Idempotency-Key", "token").want(201)
-	calendar := s.call("POST", "/api/v1/calendars", `{"name": "c", "exclude": ["2027-01-01"]}`, "Idempotency-Key", "calendar").want(201)
+	calendar := s.call("POST", "/api/v1/calendars", `{"name": "c", "exclude": ["2027-01-01"]}`, "Idempotency-Key",
+		"calendar").want(201)
 	paused := s.call("POST", "/api/v1/jobs/1/pause", nil, "Idempotency-Key", "pause").want(200)
 	if _, err := s.db.Raw().Exec("UPDATE request SET status = 0, answer = NULL, header = ''"); err != nil {
 		t.Fatal(err)
@@ -232,25 +256,30 @@ func TestOnceWithoutAnAnswer(t *testing.T) {
 	before := s.count("SELECT COUNT(*) FROM audit")
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		r := s.call("POST", "/api/v1/jobs", `{"name": "new", "command": "true", "schedule": "@daily"}`, "Idempotency-Key", "create")
-		if r.status != 201 || r.object().text("id") != first.object().text("id") || r.header.Get("Location") != first.header.Get("Location") {
+		r := s.call("POST", "/api/v1/jobs", `{"name": "new", "command": "true", "schedule": "@daily"}`,
+			"Idempotency-Key", "create")
+		if r.status != 201 || r.object().text("id") != first.object().text("id") ||
+			r.header.Get("Location") != first.header.Get("Location") {
 			t.Errorf("the creation again: got %d %s", r.status, r.body)
 		}
 	})
 	wg.Go(func() {
-		r := s.call("POST", "/api/v1/calendars", `{"name": "c", "exclude": ["2027-01-01"]}`, "Idempotency-Key", "calendar")
+		r := s.call("POST", "/api/v1/calendars", `{"name": "c", "exclude": ["2027-01-01"]}`, "Idempotency-Key",
+			"calendar")
 		if r.status != 201 || r.body != calendar.body || r.header.Get("Location") != calendar.header.Get("Location") {
 			t.Errorf("the calendar again: got %d %s", r.status, r.body)
 		}
 	})
 	wg.Go(func() {
 		r := s.call("POST", "/api/v1/tokens", `{"name": "ci", "role": "viewer"}`, "Idempotency-Key", "token")
-		if r.status != 409 || !strings.Contains(r.body, "revoke it") || strings.Contains(r.body, token.object().text("token")) {
+		if r.status != 409 || !strings.Contains(r.body, "revoke it") ||
+			strings.Contains(r.body, token.object().text("token")) {
 			t.Errorf("the token again: got %d %s", r.status, r.body)
 		}
 	})
 	wg.Go(func() {
-		if r := s.call("POST", "/api/v1/jobs/1/pause", nil, "Idempotency-Key", "pause"); r.status != 200 || r.header.Get("ETag") != paused.header.Get("ETag") {
+		if r := s.call("POST", "/api/v1/jobs/1/pause", nil, "Idempotency-Key", "pause"); r.status != 200 ||
+			r.header.Get("ETag") != paused.header.Get("ETag") {
 			t.Errorf("the pause again: got %d %s", r.status, r.body)
 		}
 	})
@@ -304,10 +333,13 @@ func TestOnceAndTheClientHangsUp(t *testing.T) {
 	}
 	time.Sleep(50 * time.Millisecond) // the server learns of it
 	close(e.answer)
-	await(t, "the answer is kept", 10*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM request WHERE status = 200") == 1 })
+	await(t, "the answer is kept", 10*time.Second, func() bool {
+		return s.count("SELECT COUNT(*) FROM request WHERE status = 200") == 1
+	})
 	s.cfg.Editor = editor
 	s.serve()
-	if r := s.call("POST", "/api/v1/jobs/1/pause", `{}`, "Idempotency-Key", "k").want(200); r.header.Get("Idempotency-Replayed") != "true" || r.object().text("paused") != "true" {
+	if r := s.call("POST", "/api/v1/jobs/1/pause", `{}`, "Idempotency-Key",
+		"k").want(200); r.header.Get("Idempotency-Replayed") != "true" || r.object().text("paused") != "true" {
 		t.Errorf("got %s", r.body)
 	}
 }
@@ -320,7 +352,9 @@ func TestTokenOnce(t *testing.T) {
 	first := s.call("POST", "/api/v1/tokens", body, "Idempotency-Key", "k").want(201)
 	s.call("POST", "/api/v1/tokens", body, "Idempotency-Key", "k").wantSame(first)
 	token := first.object().text("token")
-	if n := s.count("SELECT COUNT(*) FROM request WHERE INSTR(answer, ?) > 0 OR INSTR(answer, 'token') > 0 OR INSTR(header, ?) > 0", token, token); n != 0 {
+	if n := s.count(
+		"SELECT COUNT(*) FROM request WHERE INSTR(answer, ?) > 0 OR INSTR(answer, 'token') > 0 OR INSTR(header, ?) > 0",
+		token, token); n != 0 {
 		t.Error("the text of a token is kept as it is")
 	}
 	s.as(token).call("GET", "/api/v1/me", nil).want(200)
@@ -350,7 +384,8 @@ func TestRunOnceOfAJobThatIsGone(t *testing.T) {
 	}
 }
 
-// TestMatchedOnceAtOnce: who comes second finds the job at another version, and yet is answered as the first.
+// TestMatchedOnceAtOnce: who comes second finds the job at another version, and yet is answered as
+// the first.
 func TestMatchedOnceAtOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -359,7 +394,8 @@ func TestMatchedOnceAtOnce(t *testing.T) {
 	replies := make([]*reply, 6)
 	for i := range replies {
 		wg.Go(func() {
-			replies[i] = s.call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "k", "If-Match", `"1.1"`)
+			replies[i] = s.call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "k", "If-Match",
+				`"1.1"`)
 		})
 	}
 	wg.Wait()

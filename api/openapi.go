@@ -42,7 +42,10 @@ var tags = []openapi.Tag{
 	{Name: tagCluster, Description: "The cluster, pauses of apps and of all of it, and who changed what."},
 	{Name: tagAccess, Description: "Who asks, and tokens: who may do what."},
 	{Name: tagSecrets, Description: "What jobs use and nobody may read."},
-	{Name: tagAlerts, Description: "Who is told what goes wrong, and where: rules, channels, silences, what fired and what was sent."},
+	{
+		Name:        tagAlerts,
+		Description: "Who is told what goes wrong, and where: rules, channels, silences, what fired and what was sent.",
+	},
 	{Name: tagNode, Description: "The node that answers, and this reference."},
 }
 
@@ -65,24 +68,31 @@ const (
 )
 
 const aboutAPI = "The HTTP API of a cron cluster. All nodes answer alike; ask any of them.\n\n" +
-	"**Values.** Ids are text. Instants are RFC 3339 with their offset. Lengths of time have their unit: `90s`, `1h30m`. What is absent is not set. " +
+	"**Values.** Ids are text. Instants are RFC 3339 with their offset. Lengths of time have their unit: `90s`, " +
+	"`1h30m`. What is absent is not set. " +
 	"Later versions may answer with further fields, so readers should pass over those that they do not know.\n\n" +
-	"**Requests.** Fields and query parameters that nobody knows are refused: a typo is not taken for a wish to leave something out. " +
+	"**Requests.** Fields and query parameters that nobody knows are refused: a typo is not taken for a wish to " +
+	"leave something out. " +
 	"A GET may be a HEAD. A change is answered once it is known to stand, or known not to.\n\n" +
 	"**Lists** answer with a page: `items`, and `next` if there are more, which the next request gives as `cursor`. " +
 	"What is there all the while is listed exactly once.\n\n" +
-	"**Repetitions.** PUT, PATCH, DELETE, pause, resume and the like can be sent again as they are. Where an operation takes an `Idempotency-Key`, " +
+	"**Repetitions.** PUT, PATCH, DELETE, pause, resume and the like can be sent again as they are. Where an " +
+	"operation takes an `Idempotency-Key`, " +
 	"the same request with the same key is made once, however often it is sent within a day.\n\n" +
 	"**Fields of a job** are explained in full, with examples, in `docs/jobs.md`.\n\n" +
-	"**Errors** are problems (RFC 9457): `type` never changes, `detail` says what to do, and `errors` names each place that is wrong."
+	"**Errors** are problems (RFC 9457): `type` never changes, `detail` says what to do, and `errors` names each " +
+	"place that is wrong."
 
 // newDocument describes routes.
 func newDocument(routes []route, version string) *openapi.Document {
 	d := &describer{types: newReflector()}
 	doc := &openapi.Document{
 		OpenAPI: openapi.Version,
-		Info:    openapi.Info{Title: "go-crontab", Summary: "Jobs, runs and nodes of a cron cluster", Description: aboutAPI, Version: version},
-		Tags:    tags,
+		Info: openapi.Info{
+			Title: "go-crontab", Summary: "Jobs, runs and nodes of a cron cluster", Description: aboutAPI,
+			Version: version,
+		},
+		Tags: tags,
 	}
 	for i := range routes {
 		rt := &routes[i]
@@ -107,7 +117,9 @@ type describer struct {
 }
 
 // tagged are answers that have an ETag: they are at a version.
-var tagged = []reflect.Type{of[jobView](), of[*jobView](), of[calendarView](), of[alertRuleView](), of[alertChannelView]()}
+var tagged = []reflect.Type{
+	of[jobView](), of[*jobView](), of[calendarView](), of[alertRuleView](), of[alertChannelView](),
+}
 
 func (d *describer) operation(rt *route) *openapi.Operation {
 	op := rt.doc
@@ -119,12 +131,19 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 		out.Parameters = append(out.Parameters, queryParameter(p))
 	}
 	if op.keyed || op.once {
-		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: keyHeader, In: "header", Example: "once-2027-01-31",
-			Description: "Makes a repetition of the request one and the same: it is carried out once, and for 24 hours it is answered as it was then. A key belongs to one request; with another one the answer is 409.", Schema: &openapi.Schema{Type: openapi.Types{openapi.String}, MaxLength: maxKey, Pattern: "^[ -~]*$"}})
+		out.Parameters = append(out.Parameters,
+			&openapi.Parameter{Name: keyHeader, In: "header", Example: "once-2027-01-31",
+				Description: "Makes a repetition of the request one and the same: it is carried out once, and for 24 " +
+					"hours it is answered as it was then. A key belongs to one request; with another one the answer " +
+					"is 409.", Schema: &openapi.Schema{
+					Type: openapi.Types{openapi.String}, MaxLength: maxKey, Pattern: "^[ -~]*$",
+				}})
 	}
 	if op.matched {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: ifMatch, In: "header", Example: `"3"`,
-			Description: "The `ETag` of what is to be changed: if it has another by now, nothing is changed, and the answer is 412. The version of a job alone, such as `\"3\"`, is about its definition.", Schema: textOf("")})
+			Description: "The `ETag` of what is to be changed: if it has another by now, nothing is changed, and the " +
+				"answer is 412. The version of a job alone, such as `\"3\"`, is about its definition.",
+			Schema: textOf("")})
 	}
 	if op.unless {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: ifNoneMatch, In: "header", Example: "*",
@@ -132,7 +151,8 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 	}
 	if op.streams {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: lastEventID, In: "header",
-			Description: "Has a stream go on behind the message that had this `id`. Browsers send it by themselves.", Schema: textOf("")})
+			Description: "Has a stream go on behind the message that had this `id`. Browsers send it by themselves.",
+			Schema:      textOf("")})
 	}
 	if op.spoken {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: "Accept-Language", In: "header",
@@ -140,7 +160,8 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 	}
 	if op.cached {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: "If-None-Match", In: "header",
-			Description: "The `ETag` of what the client has: if it is still the same, the answer is 304.", Schema: textOf("")})
+			Description: "The `ETag` of what the client has: if it is still the same, the answer is 304.",
+			Schema:      textOf("")})
 	}
 	if !rt.may.open {
 		for _, way := range waysIn {
@@ -210,7 +231,8 @@ func (d *describer) reply(r reply) *openapi.Response {
 	return out
 }
 
-// refuse adds the answers of a route that are problems: one for each status, which names the types that it may have.
+// refuse adds the answers of a route that are problems: one for each status, which names the types
+// that it may have.
 func (d *describer) refuse(rt *route, out *openapi.Operation) {
 	kinds := rt.kinds()
 	for len(kinds) > 0 {
@@ -294,10 +316,21 @@ func camel(name string) string {
 
 // waysIn are the ways to say who asks.
 var waysIn = openapi.Map[*openapi.SecurityScheme]{
-	{Key: "token", Value: &openapi.SecurityScheme{Type: "http", Scheme: "bearer", Description: "An API token, as `go-crontab token create` makes them."}},
+	{
+		Key: "token", Value: &openapi.SecurityScheme{
+			Type: "http", Scheme: "bearer", Description: "An API token, as `go-crontab token create` makes them.",
+		},
+	},
 	{Key: "login", Value: &openapi.SecurityScheme{Type: "apiKey", In: "header", Name: loginHeader,
-		Description: "The `login_key` of a browser that has signed in. It counts only with the cookie of the same sign-in, and the cookie only with it."}},
-	{Key: passwordWay, Value: &openapi.SecurityScheme{Type: "http", Scheme: "basic", Description: "An API token of role `viewer` as the password, with any user name: for programs that show calendars."}},
+		Description: "The `login_key` of a browser that has signed in. It counts only with the cookie of the same " +
+			"sign-in, and the cookie only with it."}},
+	{
+		Key: passwordWay, Value: &openapi.SecurityScheme{
+			Type: "http", Scheme: "basic",
+			Description: "An API token of role `viewer` as the password, with any user name: for programs that show " +
+				"calendars.",
+		},
+	},
 }
 
 const passwordWay = "password"
@@ -316,19 +349,31 @@ func setHeaders(to *openapi.Map[*openapi.Header], names []string) {
 
 // replyHeaders are the headers that answers may have.
 var replyHeaders = map[string]openapi.Header{
-	requestIDHeader:    textHeader("By which the node's log tells more. A short and plain one of the request is kept."),
-	"Location":         textHeader("The path of what was made."),
-	"Retry-After":      {Description: "After how many seconds to try again.", Schema: &openapi.Schema{Type: openapi.Types{openapi.Integer}}},
+	requestIDHeader: textHeader("By which the node's log tells more. A short and plain one of the request is kept."),
+	"Location":      textHeader("The path of what was made."),
+	"Retry-After": {
+		Description: "After how many seconds to try again.",
+		Schema:      &openapi.Schema{Type: openapi.Types{openapi.Integer}},
+	},
 	"Set-Cookie":       textHeader("The cookie of the browser."),
 	"Content-Encoding": textHeader("`gzip`, for those that take it."),
 	"Vary":             textHeader("On which header of the request the answer depends."),
 	"WWW-Authenticate": textHeader("How to say who asks."),
 	"ETag":             textHeader("By which `If-None-Match` knows this version again."),
-	replayedHeader:     {Description: "That this is what the request was answered before, under the same `Idempotency-Key`. Absent otherwise.", Schema: openapi.Words("true")},
-	accelHeader:        textHeader("`no`, of streams: proxies are not to keep it back."),
-	"Output-State":     {Description: "Whether the run executes. Not with JSON.", Schema: openapi.Words(running, ended)},
-	"Output-From":      {Description: "Where in the output the body begins. With `raw` and `from`.", Schema: &openapi.Schema{Type: openapi.Types{openapi.Integer}}},
-	"Output-Next":      {Description: "The byte to ask for next. With `raw` and `from`.", Schema: &openapi.Schema{Type: openapi.Types{openapi.Integer}}},
+	replayedHeader: {
+		Description: "That this is what the request was answered before, under the same `Idempotency-Key`. Absent " +
+			"otherwise.", Schema: openapi.Words("true"),
+	},
+	accelHeader:    textHeader("`no`, of streams: proxies are not to keep it back."),
+	"Output-State": {Description: "Whether the run executes. Not with JSON.", Schema: openapi.Words(running, ended)},
+	"Output-From": {
+		Description: "Where in the output the body begins. With `raw` and `from`.",
+		Schema:      &openapi.Schema{Type: openapi.Types{openapi.Integer}},
+	},
+	"Output-Next": {
+		Description: "The byte to ask for next. With `raw` and `from`.",
+		Schema:      &openapi.Schema{Type: openapi.Types{openapi.Integer}},
+	},
 }
 
 func textHeader(about string) openapi.Header {

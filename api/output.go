@@ -21,11 +21,13 @@ type outputView struct {
 	Text    string       `json:"text" doc:"What was written, with a line of its own where bytes were dropped."`
 }
 
-// getOutput: GET /api/v1/runs/{id}/output. While the run executes it is what was written so far, a second or two
-// behind. Whoever follows it asks for what is behind the byte that the last answer gave as next.
+// getOutput: GET /api/v1/runs/{id}/output. While the run executes it is what was written so far, a
+// second or two behind. Whoever follows it asks for what is behind the byte that the last answer
+// gave as next.
 //
-// It is a stream where that is accepted, see streamOutput. Else it is text for people; JSON where from is given or JSON alone is accepted; with raw the bytes as they are, and with
-// raw and from just those of the first piece without a gap, which the headers name.
+// It is a stream where that is accepted, see streamOutput. Else it is text for people; JSON where
+// from is given or JSON alone is accepted; with raw the bytes as they are, and with raw and from
+// just those of the first piece without a gap, which the headers name.
 func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	raw := q.word(rawOutput)
@@ -88,12 +90,14 @@ func outputText(run *read.Run, pieces []job.Piece, from int64) (text string, nex
 
 // removedText stands in place of output that was removed.
 func removedText(run *read.Run) string {
-	return fmt.Sprintf("… %d bytes were removed, because app %s was at its limit of kept output …\n", run.Output.Bytes, run.App)
+	return fmt.Sprintf("… %d bytes were removed, because app %s was at its limit of kept output …\n", run.Output.Bytes,
+		run.App)
 }
 
 // readOutput reads a run and what is there of its output from a byte on.
 func (s *Server) readOutput(r *http.Request, from int64) (read.Run, []job.Piece, error) {
-	// The pieces first, the run second: they go with its end, so those of a run that executes still are all there were.
+	// The pieces first, the run second: they go with its end, so those of a run that executes still
+	// are all there were.
 	written, err := s.writtenSoFar(r, from)
 	if err != nil {
 		return read.Run{}, nil, err
@@ -131,7 +135,8 @@ func (s *Server) writtenSoFar(r *http.Request, from int64) ([]job.Piece, error) 
 // wantsJSON tells whether a client takes JSON and no text.
 func wantsJSON(r *http.Request) bool {
 	accept := r.Header.Get("Accept")
-	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/") && !strings.Contains(accept, "*/*")
+	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/") &&
+		!strings.Contains(accept, "*/*")
 }
 
 // offset returns a number of bytes, and whether it is given.

@@ -32,8 +32,8 @@ type outputEnd struct {
 	Truncated bool        `json:"truncated"`
 }
 
-// streamOutput answers with what a run writes as it comes, and at last with how it ended. The id of each message is the
-// byte behind it: whoever connects again, to whichever node, goes on there.
+// streamOutput answers with what a run writes as it comes, and at last with how it ended. The id of
+// each message is the byte behind it: whoever connects again, to whichever node, goes on there.
 func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, from int64) error {
 	if last := r.Header.Get(lastEventID); last != "" {
 		n, err := strconv.ParseInt(last, 10, 64)
@@ -75,12 +75,15 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 	return st.over(err)
 }
 
-// sendOutput sends what there is behind a byte, and how the run ended if it has. It returns the byte behind that.
+// sendOutput sends what there is behind a byte, and how the run ended if it has. It returns the
+// byte behind that.
 func (st *stream) sendOutput(run *read.Run, pieces []job.Piece, raw bool, from int64) (int64, error) {
 	var parts []outputEvent
 	if raw {
 		for _, p := range job.From(pieces, from) {
-			parts = append(parts, outputEvent{From: p.At, Next: p.End(), Bytes: base64.StdEncoding.EncodeToString(p.Data)})
+			parts = append(parts, outputEvent{
+				From: p.At, Next: p.End(), Bytes: base64.StdEncoding.EncodeToString(p.Data),
+			})
 		}
 	} else if text, next := outputText(run, pieces, from); next > from {
 		parts = append(parts, outputEvent{From: from, Next: next, Text: &text})

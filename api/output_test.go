@@ -26,8 +26,9 @@ func (s *site) running(id string) string {
 	return items[0].text("id")
 }
 
-// TestOutputWhileItRuns reads what a command has written so far, as text, as JSON and as bytes, and follows it to its
-// end without losing or repeating a byte, though pieces end in the middle of characters.
+// TestOutputWhileItRuns reads what a command has written so far, as text, as JSON and as bytes, and
+// follows it to its end without losing or repeating a byte, though pieces end in the middle of
+// characters.
 func TestOutputWhileItRuns(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -53,10 +54,12 @@ func TestOutputWhileItRuns(t *testing.T) {
 	if next != "4" {
 		t.Errorf("next is %s, want the byte where the character begins", next)
 	}
-	if o := at("0"); o.text("state") != "running" || o.text("text") != "one " || o.text("outcome") != "" || o.text("bytes") != "5" || o.text("id") != run {
+	if o := at("0"); o.text("state") != "running" || o.text("text") != "one " || o.text("outcome") != "" ||
+		o.text("bytes") != "5" || o.text("id") != run {
 		t.Errorf("got %v", o)
 	}
-	if r := s.call("GET", path, nil).want(200); r.body != "one " || r.header.Get("Output-State") != "running" || r.header.Get("Content-Type") != "text/plain; charset=utf-8" {
+	if r := s.call("GET", path, nil).want(200); r.body != "one " || r.header.Get("Output-State") != "running" ||
+		r.header.Get("Content-Type") != "text/plain; charset=utf-8" {
 		t.Errorf("as text: got %q, %v", r.body, r.header)
 	}
 	if o := s.call("GET", path, nil, "Accept", "application/json").want(200).object(); o.text("text") != "one " {
@@ -65,7 +68,8 @@ func TestOutputWhileItRuns(t *testing.T) {
 	if r := s.call("GET", path, nil, "Accept", "application/json, text/plain").want(200); r.body != "one " {
 		t.Errorf("as either: got %q", r.body)
 	}
-	if r := s.call("GET", path+"?raw=1", nil).want(200); r.body != "one \xe2" || r.header.Get("Content-Type") != "application/octet-stream" {
+	if r := s.call("GET", path+"?raw=1", nil).want(200); r.body != "one \xe2" ||
+		r.header.Get("Content-Type") != "application/octet-stream" {
 		t.Errorf("as bytes: got %q, %v", r.body, r.header)
 	}
 	touch(t, gate+"/a")
@@ -73,21 +77,25 @@ func TestOutputWhileItRuns(t *testing.T) {
 	if text.String() != "one € two \uFFFD" {
 		t.Errorf("got %q", text.String())
 	}
-	if r := s.call("GET", path+"?raw=1&from=3", nil).want(200); r.body != " € two \xff" || r.header.Get("Output-From") != "3" || r.header.Get("Output-Next") != "13" {
+	if r := s.call("GET", path+"?raw=1&from=3", nil).want(200); r.body != " € two \xff" ||
+		r.header.Get("Output-From") != "3" || r.header.Get("Output-Next") != "13" {
 		t.Errorf("bytes from 3: got %q, %v", r.body, r.header)
 	}
-	if r := s.call("GET", path+"?raw=1&from=99", nil).want(200); r.body != "" || r.header.Get("Output-Next") != "99" || r.header.Get("Output-State") != "running" {
+	if r := s.call("GET", path+"?raw=1&from=99", nil).want(200); r.body != "" || r.header.Get("Output-Next") != "99" ||
+		r.header.Get("Output-State") != "running" {
 		t.Errorf("bytes from 99: got %q, %v", r.body, r.header)
 	}
 	touch(t, gate+"/b")
 	s.ran(id, 1)
-	if o := at("13"); o.text("state") != "ended" || o.text("outcome") != "succeeded" || o.text("text") != " three" || o.text("next") != "19" || o.text("bytes") != "19" {
+	if o := at("13"); o.text("state") != "ended" || o.text("outcome") != "succeeded" || o.text("text") != " three" ||
+		o.text("next") != "19" || o.text("bytes") != "19" {
 		t.Errorf("the rest: got %v", o)
 	}
 	if o := at("19"); o.text("text") != "" || o.text("next") != "19" {
 		t.Errorf("behind the end: got %v", o)
 	}
-	if r := s.call("GET", path, nil).want(200); r.body != "one € two \uFFFD three" || r.header.Get("Output-State") != "ended" {
+	if r := s.call("GET", path, nil).want(200); r.body != "one € two \uFFFD three" ||
+		r.header.Get("Output-State") != "ended" {
 		t.Errorf("all: got %q", r.body)
 	}
 	if n := s.count("SELECT COUNT(*) FROM chunk"); n != 0 {
@@ -107,7 +115,8 @@ func touch(t *testing.T, file string) {
 	}
 }
 
-// TestOutputWithGaps: what was left out is said where it was left out, whether the run goes on or has ended.
+// TestOutputWithGaps: what was left out is said where it was left out, whether the run goes on or
+// has ended.
 func TestOutputWithGaps(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -120,7 +129,9 @@ func TestOutputWithGaps(t *testing.T) {
 	launch := job.Launch{Run: number, Claim: int32(s.count("SELECT claim FROM run WHERE id = ?", number))}
 	err = s.db.Tx(t.Context(), func(tx *sql.Tx) error {
 		return trip.PutChunks(tx, []trip.Chunk{
-			{Launch: launch, Piece: job.Piece{At: 0, Data: []byte("head\n")}}, {Launch: launch, Piece: job.Piece{At: 100, Data: []byte("ta")}},
+			{Launch: launch, Piece: job.Piece{At: 0, Data: []byte("head\n")}}, {
+				Launch: launch, Piece: job.Piece{At: 100, Data: []byte("ta")},
+			},
 			{Launch: launch, Piece: job.Piece{At: 102, Data: []byte("il")}},
 		})
 	})
@@ -133,7 +144,9 @@ func TestOutputWithGaps(t *testing.T) {
 		if r := s.call("GET", path, nil).want(200); r.body != "head\n… 95 bytes dropped …\ntail" {
 			t.Errorf("got %q", r.body)
 		}
-		if o := s.call("GET", path+"?from=50", nil).want(200).object(); o.text("text") != "\n… 50 bytes dropped …\ntail" || o.text("next") != "104" || o.text("bytes") != "104" {
+		if o := s.call("GET", path+"?from=50",
+			nil).want(200).object(); o.text("text") != "\n… 50 bytes dropped …\ntail" || o.text("next") != "104" ||
+			o.text("bytes") != "104" {
 			t.Errorf("from within the gap: got %v", o)
 		}
 		all := ""
@@ -149,33 +162,44 @@ func TestOutputWithGaps(t *testing.T) {
 	}
 	check()
 	// The same, of a run that has ended.
-	s.exec("INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started, ended, outcome, final, output_bytes, output_kept)" +
-		" SELECT 999999, job_id, app_id, 1, kind, 'ended', -2, 1, 1, hash, 1, 2, 'lost', 1, 104, 9 FROM run WHERE id = " + run)
+	s.exec(
+		"INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started, ended, outcome, final, output_bytes, output_kept)" +
+			" SELECT 999999, job_id, app_id, 1, kind, 'ended', -2, 1, 1, hash, 1, 2, 'lost', 1, 104, 9 FROM run WHERE id = " + run)
 	s.exec("INSERT INTO output (run_id, head, tail) VALUES (999999, 'head\n', 'tail')")
 	path = "/api/v1/runs/999999/output"
 	check()
 }
 
-// TestJobOptions go in and come out as they were given, and what is wrong with them is said field by field.
+// TestJobOptions go in and come out as they were given, and what is wrong with them is said field
+// by field.
 func TestJobOptions(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	dir := t.TempDir()
-	limits := object{"memory": "512MiB", "cpu": 1.5, "pids": 50, "open_files": 64, "cpu_seconds": 60, "file_size": 1 << 20, "address_space": "2G", "core": 0}
+	limits := object{
+		"memory": "512MiB", "cpu": 1.5, "pids": 50, "open_files": 64, "cpu_seconds": 60, "file_size": 1 << 20,
+		"address_space": "2G", "core": 0,
+	}
 	j := s.create("options", object{
-		"user": "backup:backup", "dir": dir, "env": object{"A": "b", "C": ""}, "stdin": "text\n", "success_codes": []int{0, 3}, "grace": "1m", "limits": limits,
+		"user": "backup:backup", "dir": dir, "env": object{"A": "b", "C": ""}, "stdin": "text\n",
+		"success_codes": []int{0, 3}, "grace": "1m", "limits": limits,
 	})
 	for want, path := range map[string][]string{
-		"backup:backup": {"user"}, dir: {"dir"}, "b": {"env", "A"}, "text\n": {"stdin"}, "[0 3]": {"success_codes"}, "1m": {"grace"}, "512MiB": {"limits", "memory"},
-		"1.5": {"limits", "cpu"}, "50": {"limits", "pids"}, "64": {"limits", "open_files"}, "60": {"limits", "cpu_seconds"}, "1MiB": {"limits", "file_size"},
+		"backup:backup": {"user"}, dir: {"dir"}, "b": {"env", "A"}, "text\n": {"stdin"}, "[0 3]": {"success_codes"},
+		"1m": {"grace"}, "512MiB": {"limits", "memory"},
+		"1.5": {"limits", "cpu"}, "50": {"limits", "pids"}, "64": {"limits", "open_files"},
+		"60": {"limits", "cpu_seconds"}, "1MiB": {"limits", "file_size"},
 		"2GiB": {"limits", "address_space"}, "0B": {"limits", "core"},
 	} {
 		if got := j.text(path...); got != want {
 			t.Errorf("%v: got %q, want %q", path, got, want)
 		}
 	}
-	patched := s.call("PATCH", "/api/v1/jobs/"+j.text("id"), object{"user": nil, "env": object{"A": nil, "D": "e"}, "limits": object{"memory": nil, "core": nil}}).want(200).object()
-	if patched.text("user") != "" || patched.text("env") != "map[C: D:e]" || patched.text("limits", "memory") != "" || patched.text("limits", "core") != "" || patched.text("limits", "cpu") != "1.5" {
+	patched := s.call("PATCH", "/api/v1/jobs/"+j.text("id"),
+		object{"user": nil, "env": object{"A": nil, "D": "e"}, "limits": object{"memory": nil, "core": nil}}).want(
+		200).object()
+	if patched.text("user") != "" || patched.text("env") != "map[C: D:e]" || patched.text("limits", "memory") != "" ||
+		patched.text("limits", "core") != "" || patched.text("limits", "cpu") != "1.5" {
 		t.Errorf("patched: got %v", patched)
 	}
 	// What was read may be sent back as it is.
@@ -191,11 +215,16 @@ func TestJobOptions(t *testing.T) {
 		}
 	}
 	for field, body := range map[string]object{
-		"user": {"user": 5}, "dir": {"dir": "relative"}, "env": {"env": "A=b"}, "env.A": {"env": object{"A": 1}}, "env.GOCRONTAB_X": {"env": object{"GOCRONTAB_X": ""}},
-		"env.LD_PRELOAD": {"env": object{"LD_PRELOAD": "/x"}}, "stdin": {"stdin": strings.Repeat("x", job.MaxStdin+1)}, "success_codes": {"success_codes": 3},
-		"success_codes[0]": {"success_codes": []any{"3"}}, "success_codes[1]": {"success_codes": []int{0, 256}}, "grace": {"grace": "6m"}, "limits": {"limits": 5},
-		"limits.memory": {"limits": object{"memory": "5MB"}}, "limits.cpu": {"limits": object{"cpu": "two"}}, "limits.pids": {"limits": object{"pids": 1.5}},
-		"limits.core": {"limits": object{"core": -1}}, "limits.file_size": {"limits": object{"file_size": true}}, "limits.nice": {"limits": object{"nice": 5}},
+		"user": {"user": 5}, "dir": {"dir": "relative"}, "env": {"env": "A=b"}, "env.A": {"env": object{"A": 1}},
+		"env.GOCRONTAB_X": {"env": object{"GOCRONTAB_X": ""}},
+		"env.LD_PRELOAD":  {"env": object{"LD_PRELOAD": "/x"}}, "stdin": {"stdin": strings.Repeat("x", job.MaxStdin+1)},
+		"success_codes":    {"success_codes": 3},
+		"success_codes[0]": {"success_codes": []any{"3"}}, "success_codes[1]": {"success_codes": []int{0, 256}},
+		"grace": {"grace": "6m"}, "limits": {"limits": 5},
+		"limits.memory": {"limits": object{"memory": "5MB"}}, "limits.cpu": {"limits": object{"cpu": "two"}},
+		"limits.pids": {"limits": object{"pids": 1.5}},
+		"limits.core": {"limits": object{"core": -1}}, "limits.file_size": {"limits": object{"file_size": true}},
+		"limits.nice": {"limits": object{"nice": 5}},
 	} {
 		body["name"], body["command"], body["schedule"] = "wrong", "true", "@daily"
 		problem := s.call("POST", "/api/v1/jobs", body).want(422).object()
@@ -211,21 +240,25 @@ func TestOptionsTakeEffect(t *testing.T) {
 	s := start(t, nil)
 	dir := t.TempDir()
 	id := s.create("options", object{
-		"dir": dir, "env": object{"A": "b"}, "stdin": "text", "success_codes": []int{3}, "limits": object{"open_files": 64},
+		"dir": dir, "env": object{"A": "b"}, "stdin": "text", "success_codes": []int{3},
+		"limits":  object{"open_files": 64},
 		"command": `pwd; echo "$A"; cat; echo; ulimit -n; exit 3`,
 	}).text("id")
 	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
 	run := s.ran(id, 1)[0]
 	out := s.call("GET", "/api/v1/runs/"+run.text("id")+"/output", nil).want(200).body
-	if want := dir + "\nb\ntext\n64\n"; run.text("outcome") != "succeeded" || run.text("exit_code") != "3" || out != want {
+	if want := dir + "\nb\ntext\n64\n"; run.text("outcome") != "succeeded" || run.text("exit_code") != "3" ||
+		out != want {
 		t.Errorf("got %v, output %q, want %q", run, out, want)
 	}
 	id = s.create("beyond", object{"limits": object{"open_files": 1 << 30}}).text("id")
 	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
-	if run := s.ran(id, 1)[0]; run.text("outcome") != "failed" || !strings.Contains(run.text("reason"), "more than this node may give") {
+	if run := s.ran(id, 1)[0]; run.text("outcome") != "failed" ||
+		!strings.Contains(run.text("reason"), "more than this node may give") {
 		t.Errorf("got %v", run)
 	}
-	id = s.create("patient", object{"command": "trap '' TERM; echo ready; sleep 60; sleep 60", "grace": "1s"}).text("id")
+	id = s.create("patient", object{"command": "trap '' TERM; echo ready; sleep 60; sleep 60",
+		"grace": "1s"}).text("id")
 	path := "/api/v1/runs/" + s.running(id)
 	await(t, "it ignores SIGTERM", 15*time.Second, func() bool { return s.call("GET", path+"/output", nil).body != "" })
 	s.call("POST", path+"/kill", nil).want(202)

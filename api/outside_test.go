@@ -12,8 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// TestDocumentIsOpenAPI has somebody else's library read the document (tools/outside/check), and holds its schemas
-// against that of JSON Schema.
+// TestDocumentIsOpenAPI has somebody else's library read the document (tools/outside/check), and
+// holds its schemas against that of JSON Schema.
 func TestDocumentIsOpenAPI(t *testing.T) {
 	t.Parallel()
 	text, err := document("/openapi.json")
@@ -45,7 +45,9 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 		"no paths":         func(doc, _ map[string]any) { delete(doc, "paths") },
 		"no info":          func(doc, _ map[string]any) { delete(doc, "info") },
 		"an unknown field": func(_, get map[string]any) { get["sumary"] = "x" },
-		"an unknown place": func(_, get map[string]any) { get["parameters"].([]any)[0].(map[string]any)["in"] = "body" },
+		"an unknown place": func(_, get map[string]any) {
+			get["parameters"].([]any)[0].(map[string]any)["in"] = "body"
+		},
 		"a dangling reference": func(_, get map[string]any) {
 			get["parameters"].([]any)[0].(map[string]any)["schema"] = map[string]any{"$ref": "#/components/schemas/None"}
 		},
@@ -76,7 +78,8 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 		if err := of.Validate(schema); err != nil {
 			t.Errorf("%s: %v", place, err)
 		}
-		if ref, ok := schema["$ref"].(string); ok && dig(doc, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...) == nil {
+		if ref, ok := schema["$ref"].(string); ok &&
+			dig(doc, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...) == nil {
 			t.Errorf("%s: there is no %s", place, ref)
 		}
 	})

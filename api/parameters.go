@@ -8,8 +8,8 @@ import (
 	"go-crontab/job"
 )
 
-// A parameter is something that a route takes in its query. It is declared once: its handler reads and checks it by that
-// declaration, and the reference says what the declaration says.
+// A parameter is something that a route takes in its query. It is declared once: its handler reads
+// and checks it by that declaration, and the reference says what the declaration says.
 type parameter interface {
 	self() declared
 	schema() *openapi.Schema // what it may be
@@ -70,13 +70,21 @@ const maxID = 1<<63 - 1
 
 // Parameters that several routes take.
 var (
-	limitParam     = numberParam{declared{"limit", "How many items a page has at most.", "20"}, maxLimit, defaultLimit}
-	pageParam      = cursorParam{declared{"cursor", "Where the page begins: what the answer before gave as `next`. Without it, the first page.", ""}}
-	ofAppParam     = textParam{declared{"app", "Only what belongs to this app.", "billing"}, job.MaxName}
-	ofJobParam     = numberParam{declared{"job_id", "Only what belongs to the job of this id.", "17"}, maxID, 0}
-	endedParam     = outcomeParam{declared{"outcome", "Only runs that ended so.", "failed"}}
-	dueFromParam   = instantParam{declared: declared{"from", "Only runs that were due at this instant or after it.", "2027-01-31T00:00:00Z"}}
-	dueBeforeParam = instantParam{declared: declared{"to", "Only runs that were due before this instant.", "2027-02-01T00:00:00Z"}}
+	limitParam = numberParam{declared{"limit", "How many items a page has at most.", "20"}, maxLimit, defaultLimit}
+	pageParam  = cursorParam{
+		declared{
+			"cursor", "Where the page begins: what the answer before gave as `next`. Without it, the first page.", "",
+		},
+	}
+	ofAppParam   = textParam{declared{"app", "Only what belongs to this app.", "billing"}, job.MaxName}
+	ofJobParam   = numberParam{declared{"job_id", "Only what belongs to the job of this id.", "17"}, maxID, 0}
+	endedParam   = outcomeParam{declared{"outcome", "Only runs that ended so.", "failed"}}
+	dueFromParam = instantParam{
+		declared: declared{"from", "Only runs that were due at this instant or after it.", "2027-01-31T00:00:00Z"},
+	}
+	dueBeforeParam = instantParam{
+		declared: declared{"to", "Only runs that were due before this instant.", "2027-02-01T00:00:00Z"},
+	}
 )
 
 // textOf is the schema of a text of some format.

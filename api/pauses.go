@@ -26,10 +26,13 @@ type pauseView struct {
 }
 
 func viewOfPause(p *job.Pause) *pauseView {
-	return &pauseView{Scope: p.Scope, App: p.App, By: p.By, Reason: p.Reason, Since: stamp(p.Since), Until: stamp(p.Until)}
+	return &pauseView{
+		Scope: p.Scope, App: p.App, By: p.By, Reason: p.Reason, Since: stamp(p.Since), Until: stamp(p.Until),
+	}
 }
 
-// readPause reads the body of a request to pause something: none, or an object with a reason and an end.
+// readPause reads the body of a request to pause something: none, or an object with a reason and an
+// end.
 func (s *Server) readPause(r *http.Request) (job.PauseRequest, error) {
 	var p job.PauseRequest
 	o, err := readOptional(r)
@@ -83,7 +86,8 @@ func (s *Server) resumeJob(w http.ResponseWriter, r *http.Request) error {
 // scope returns the app that the path names, or "" where it names none: the cluster.
 func scope(r *http.Request) (string, error) {
 	app, err := param(r, "app")
-	if err != nil || app == "" && !strings.Contains(r.URL.Path, "/apps/") { // where it has a place and is empty, nobody means the cluster
+	// where it has a place and is empty, nobody means the cluster
+	if err != nil || app == "" && !strings.Contains(r.URL.Path, "/apps/") {
 		return "", err
 	}
 	return app, job.ValidateApp(app)
@@ -163,7 +167,8 @@ func (s *Server) pausedOrKnown(r *http.Request, app string) error {
 	return s.knownApp(r, app)
 }
 
-// listPauses: GET /api/v1/pauses lists the pauses of the cluster and of the apps that who asks may see.
+// listPauses: GET /api/v1/pauses lists the pauses of the cluster and of the apps that who asks may
+// see.
 func (s *Server) listPauses(w http.ResponseWriter, r *http.Request) error {
 	now, err := s.now()
 	if err != nil {

@@ -29,7 +29,8 @@ func TestPauses(t *testing.T) {
 			if want != "" {
 				status = "paused"
 			}
-			if got := pauseOf(j); got != want || j.text("status") != status || (j.text("next_due") == "") != (want != "") {
+			if got := pauseOf(j); got != want || j.text("status") != status ||
+				(j.text("next_due") == "") != (want != "") {
 				t.Errorf("%s: job %s: got %v; want it %s, pause %q", what, id, j, status, want)
 			}
 			if ids, _ := s.walk("/api/v1/jobs?state=" + status); !strings.Contains(fmt.Sprint(ids), id) {
@@ -47,7 +48,8 @@ func TestPauses(t *testing.T) {
 	states("a job", "job bootstrap disk true", "")
 	s.call("POST", "/api/v1/jobs/"+a+"/pause", object{}).want(200)
 	states("again", "job bootstrap disk true", "")
-	p := s.call("POST", "/api/v1/cluster/pause", object{"reason": "move", "until": until.Format(time.RFC3339)}).want(200).object()
+	p := s.call("POST", "/api/v1/cluster/pause",
+		object{"reason": "move", "until": until.Format(time.RFC3339)}).want(200).object()
 	if p.text("scope") != "cluster" || p.text("jobs") != "2" || p.text("by") != "bootstrap" {
 		t.Errorf("got %v", p)
 	}
@@ -63,17 +65,20 @@ func TestPauses(t *testing.T) {
 		t.Errorf("got %v", p)
 	}
 	states("the app, which lasts longer", "app bootstrap <nil> false", "cluster bootstrap move true")
-	if items := s.call("GET", "/api/v1/pauses", nil).want(200).object().items("items"); len(items) != 2 || items[0].text("scope") != "cluster" || items[1].text("app") != "ops" {
+	if items := s.call("GET", "/api/v1/pauses", nil).want(200).object().items("items"); len(items) != 2 ||
+		items[0].text("scope") != "cluster" || items[1].text("app") != "ops" {
 		t.Errorf("got pauses %v", items)
 	}
-	if left := s.call("POST", "/api/v1/cluster/resume", nil).want(200).object().items("items"); len(left) != 1 || left[0].text("app") != "ops" {
+	if left := s.call("POST", "/api/v1/cluster/resume", nil).want(200).object().items("items"); len(left) != 1 ||
+		left[0].text("app") != "ops" {
 		t.Errorf("got pauses %v", left)
 	}
 	states("the cluster resumed", "app bootstrap <nil> false", "")
 	s.call("POST", "/api/v1/apps/never/resume", nil).want(404)
 	s.call("POST", "/api/v1/apps/ops/resume", object{}).want(200)
 	await(t, "the jobs are released", 10*time.Second, func() bool {
-		return s.count("SELECT (SELECT COUNT(*) FROM job WHERE paused = 1) + (SELECT COUNT(*) FROM stop WHERE until = 0 OR who <> '')") == 0
+		return s.count(
+			"SELECT (SELECT COUNT(*) FROM job WHERE paused = 1) + (SELECT COUNT(*) FROM stop WHERE until = 0 OR who <> '')") == 0
 	})
 	states("all resumed", "", "")
 	// Of what it is told it keeps nothing but the definition.
@@ -109,8 +114,10 @@ func TestAudit(t *testing.T) {
 	all := "delete job default/other, create job default/other, run job ops/j, resume app ops/, pause app ops/, pause job ops/j, update job ops/j, create job ops/j, create token /bootstrap"
 	for query, want := range map[string]string{
 		"": all, "?limit=1": all, "?limit=3": all, "?job_id=" + id: job, "?job_id=" + id + "&limit=2": job,
-		"?kind=app": "resume app ops/, pause app ops/", "?who=alice": "resume app ops/, pause app ops/", "?app=default": "delete job default/other, create job default/other",
-		"?kind=session": "", "?to=2020-01-01T00:00:00Z": "", "?from=2020-01-01T00:00:00Z&kind=app": "resume app ops/, pause app ops/",
+		"?kind=app": "resume app ops/, pause app ops/", "?who=alice": "resume app ops/, pause app ops/",
+		"?app=default":  "delete job default/other, create job default/other",
+		"?kind=session": "", "?to=2020-01-01T00:00:00Z": "",
+		"?from=2020-01-01T00:00:00Z&kind=app": "resume app ops/, pause app ops/",
 	} {
 		if got := list(query); got != want {
 			t.Errorf("%q: got %s, want %s", query, got, want)
@@ -118,12 +125,14 @@ func TestAudit(t *testing.T) {
 	}
 	_, items := s.walk("/api/v1/audit?job_id=" + id)
 	for _, o := range items {
-		if o.text("who") != "bootstrap" || o.text("origin") != "127.0.0.1" || o.text("job_id") != id || o.text("at") == "" {
+		if o.text("who") != "bootstrap" || o.text("origin") != "127.0.0.1" || o.text("job_id") != id ||
+			o.text("at") == "" {
 			t.Errorf("got %v", o)
 		}
 	}
 	update, create := items[2], items[3]
-	if was, became := update["was"].(map[string]any), update["became"].(map[string]any); was["command"] != "echo <&>" || became["command"] != "false" {
+	if was, became := update["was"].(map[string]any), update["became"].(map[string]any); was["command"] != "echo <&>" ||
+		became["command"] != "false" {
 		t.Errorf("got %v", update)
 	}
 	if became := create["became"].(map[string]any); create["was"] != nil || became["name"] != "j" {
@@ -135,7 +144,8 @@ func TestAudit(t *testing.T) {
 	s.stopNode()
 	s.reopen()
 	_, left := s.walk("/api/v1/audit?kind=session")
-	if len(left) != 1 || left[0].text("action") != "leave" || left[0].text("name") != "knoten-1" || left[0]["was"].(map[string]any)["started"] == nil {
+	if len(left) != 1 || left[0].text("action") != "leave" || left[0].text("name") != "knoten-1" ||
+		left[0]["was"].(map[string]any)["started"] == nil {
 		t.Errorf("got %v, want that the node has left", left)
 	}
 }

@@ -37,12 +37,14 @@ func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (string, erro
 	case takes:
 		return "", nil
 	case matched:
-		return "all nodes that match " + sel.String() + " are cordoned or draining now: due times wait, and are missed when they are too old", nil
+		return "all nodes that match " + sel.String() +
+			" are cordoned or draining now: due times wait, and are missed when they are too old", nil
 	}
 	return job.NoNode(sel.String()) + " now: due times wait for one, and are missed when they are too old", nil
 }
 
-// waitsOf shows what of jobs waits, by job, up to a few of each, the earliest due first. Of many jobs together it is bounded too.
+// waitsOf shows what of jobs waits, by job, up to a few of each, the earliest due first. Of many
+// jobs together it is bounded too.
 func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]jobWait, error) {
 	specs, ids := make(map[int64]*job.Spec, len(jobs)), make([]int64, len(jobs))
 	for i := range jobs {
@@ -93,7 +95,8 @@ func since(w *read.Wait) string {
 	return stamp(w.Due)
 }
 
-// expires is when a run that waits ends missed; zero: never. What somebody asked for has no deadline.
+// expires is when a run that waits ends missed; zero: never. What somebody asked for has no
+// deadline.
 func expires(w *read.Wait, spec *job.Spec) job.Micros {
 	if w.Kind != job.FromSchedule || spec.StartDeadline == 0 {
 		return 0

@@ -17,9 +17,10 @@ const (
 	maxProbeHeader = 4 << 10
 )
 
-// ServeProbes answers GET /healthz and GET /readyz, and nothing else, on a listener of its own. It shares no bound with
-// the API: whatever floods that, an orchestrator that asks here sees that the node lives, and kills no commands. It
-// speaks plain HTTP also where the API has a certificate. It ends with ctx.
+// ServeProbes answers GET /healthz and GET /readyz, and nothing else, on a listener of its own. It
+// shares no bound with the API: whatever floods that, an orchestrator that asks here sees that the
+// node lives, and kills no commands. It speaks plain HTTP also where the API has a certificate. It
+// ends with ctx.
 func (s *Server) ServeProbes(ctx context.Context, l net.Listener) error {
 	m := chi.NewRouter()
 	m.Use(s.requestID, s.logRequest, s.recoverPanic, protect, middleware.GetHead)

@@ -17,7 +17,8 @@ type query struct {
 	problems job.Problems
 }
 
-// withQuery refuses query parameters that a route does not take, those given twice, and what cannot be decoded.
+// withQuery refuses query parameters that a route does not take, those given twice, and what cannot
+// be decoded.
 func withQuery(takes []parameter, h handler) handler {
 	names := make([]string, len(takes))
 	for i, p := range takes {
@@ -125,7 +126,8 @@ func (q *query) ids(p idsParam) []int64 {
 	}
 	parts := strings.Split(v, ",")
 	if len(parts) > p.most {
-		q.wrong(p.name, "has "+strconv.Itoa(len(parts))+" ids, at most "+strconv.Itoa(p.most)+" are taken; send the others with another request")
+		q.wrong(p.name, "has "+strconv.Itoa(len(parts))+" ids, at most "+strconv.Itoa(p.most)+
+			" are taken; send the others with another request")
 		return nil
 	}
 	ids, seen := make([]int64, 0, len(parts)), make(map[int64]bool, len(parts))
@@ -133,7 +135,8 @@ func (q *query) ids(p idsParam) []int64 {
 		id, ok := idOf(part)
 		switch {
 		case !ok:
-			q.wrong(p.name, strconv.Quote(cutShort(part))+" is no id; want numbers with commas between them, such as 17,23")
+			q.wrong(p.name, strconv.Quote(cutShort(part))+
+				" is no id; want numbers with commas between them, such as 17,23")
 			return nil
 		case seen[id]:
 			q.wrong(p.name, part+" is in it more than once")

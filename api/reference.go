@@ -18,24 +18,32 @@ var referenceFiles embed.FS
 // The routes of the reference itself.
 var (
 	openapiJSONDoc = operation{
-		id: "getOpenAPI", tag: tagNode, summary: "This API as an OpenAPI document", about: "Made from what the node answers with. It changes only with the version of the program.",
-		cached: true, replies: []reply{{status: http.StatusOK, about: "The document, OpenAPI 3.1.", media: []string{mediaJSON}}},
+		id: "getOpenAPI", tag: tagNode, summary: "This API as an OpenAPI document",
+		about:  "Made from what the node answers with. It changes only with the version of the program.",
+		cached: true, replies: []reply{
+			{status: http.StatusOK, about: "The document, OpenAPI 3.1.", media: []string{mediaJSON}},
+		},
 	}
 	openapiYAMLDoc = operation{
 		id: "getOpenAPIAsYAML", tag: tagNode, summary: "The same as YAML", about: "For people who want to read it.",
 		cached: true, replies: []reply{{status: http.StatusOK, about: "The document.", media: []string{mediaYAML}}},
 	}
 	referencePageDoc = operation{
-		id: "getReference", tag: tagNode, summary: "This API as a page", about: "For browsers. It loads nothing from elsewhere.",
+		id: "getReference", tag: tagNode, summary: "This API as a page",
+		about:   "For browsers. It loads nothing from elsewhere.",
 		replies: []reply{{status: http.StatusOK, about: "The page.", media: []string{mediaHTML}}},
 	}
 	referenceFileDoc = operation{
-		id: "getReferenceFile", tag: tagNode, summary: "What that page needs", about: "`reference.css` and `reference.js`.",
-		cached: true, replies: []reply{{status: http.StatusOK, about: "The file.", media: []string{mediaCSS, mediaScript}}}, problems: []kind{notFound},
+		id: "getReferenceFile", tag: tagNode, summary: "What that page needs",
+		about:    "`reference.css` and `reference.js`.",
+		cached:   true,
+		replies:  []reply{{status: http.StatusOK, about: "The file.", media: []string{mediaCSS, mediaScript}}},
+		problems: []kind{notFound},
 	}
 )
 
-// reference is what the API says of itself. It is made once, when somebody asks for it: that takes a moment.
+// reference is what the API says of itself. It is made once, when somebody asks for it: that takes
+// a moment.
 type reference struct {
 	json, yaml static
 	page       string // with baseMark where the address of the node belongs

@@ -15,10 +15,16 @@ var (
 	}
 	putLimitsDoc = operation{
 		id: "putLimits", tag: tagCluster, unless: true, summary: "Limit what an app may take",
-		about: "The limits take the place of those before. Only an admin of the whole cluster may do that, so that no app lifts its own limits. " +
-			"An app keeps what it has beyond a lower limit. All nodes go by new limits within three seconds. What happens at a limit is in `docs/limits.md`.",
-		body:    &requestBody{of: of[appLimitsView](), about: "The limits, at least one.", example: `{"jobs": 200, "runs_per_minute": 600, "waiting": 1000, "output": "2GiB"}`},
-		replies: []reply{{status: http.StatusOK, about: "The limits as they are now.", of: of[appLimitsView]()}}, changes: true,
+		about: "The limits take the place of those before. Only an admin of the whole cluster may do that, so that " +
+			"no app lifts its own limits. " +
+			"An app keeps what it has beyond a lower limit. All nodes go by new limits within three seconds. What " +
+			"happens at a limit is in `docs/limits.md`.",
+		body: &requestBody{
+			of: of[appLimitsView](), about: "The limits, at least one.",
+			example: `{"jobs": 200, "runs_per_minute": 600, "waiting": 1000, "output": "2GiB"}`,
+		},
+		replies: []reply{{status: http.StatusOK, about: "The limits as they are now.", of: of[appLimitsView]()}},
+		changes: true,
 	}
 	deleteLimitsDoc = operation{
 		id: "deleteLimits", tag: tagCluster, summary: "Take all limits from an app",

@@ -13,23 +13,32 @@ type backfillBody struct {
 var (
 	startBackfillDoc = operation{
 		id: "startBackfill", tag: tagBackfills, summary: "Begin a backfill",
-		about: "Starts the due times of a range that lies in the past, whether or not they were started before. Unless the job's overlap policy is `allow`, they take turns with those of its schedule.",
+		about: "Starts the due times of a range that lies in the past, whether or not they were started before. " +
+			"Unless the job's overlap policy is `allow`, they take turns with those of its schedule.",
 		keyed: true, changes: true, problems: []kind{notFound, keyReused, unreadable, appLimit},
 		body: &requestBody{of: of[backfillBody](), about: "The range.",
 			example: `{"from": "2026-01-01T00:00:00Z", "to": "2026-01-31T23:59:59Z", "parallel": 2, "missing": true}`},
-		replies: []reply{{status: http.StatusAccepted, about: "The backfill.", of: of[backfillView](), headers: []string{"Location"}}},
+		replies: []reply{
+			{
+				status: http.StatusAccepted, about: "The backfill.", of: of[backfillView](),
+				headers: []string{"Location"},
+			},
+		},
 	}
 	listBackfillsDoc = operation{
 		id: "listBackfills", tag: tagBackfills, summary: "List backfills", about: "The latest first.",
-		query: []parameter{ofJobParam, limitParam, pageParam}, replies: found[page[backfillView]]("A page of backfills."),
+		query:   []parameter{ofJobParam, limitParam, pageParam},
+		replies: found[page[backfillView]]("A page of backfills."),
 	}
 	getBackfillDoc = operation{
-		id: "getBackfill", tag: tagBackfills, summary: "Show a backfill", about: "How far it is, and how its due times ended.",
+		id: "getBackfill", tag: tagBackfills, summary: "Show a backfill",
+		about:   "How far it is, and how its due times ended.",
 		replies: found[backfillView]("The backfill."), problems: []kind{notFound},
 	}
 	cancelBackfillDoc = operation{
-		id: "cancelBackfill", tag: tagBackfills, once: true, summary: "Cancel a backfill", about: "What was not started is not started any more; what executes runs to its end.",
-		body: emptyBody, changes: true, problems: []kind{notFound},
+		id: "cancelBackfill", tag: tagBackfills, once: true, summary: "Cancel a backfill",
+		about: "What was not started is not started any more; what executes runs to its end.",
+		body:  emptyBody, changes: true, problems: []kind{notFound},
 		replies: []reply{{status: http.StatusOK, about: "The backfill as it is now.", of: of[backfillView]()}},
 	}
 )

@@ -7,12 +7,23 @@ import (
 )
 
 var (
-	importFormat  = wordParam{declared{"format", "What the file is. Without it, the `Content-Type` says so.", "csv"}, []string{"ics", "csv"}}
-	importMode    = wordParam{declared{"mode", "Whether the days of the file come in place of those that there are, or beside them. Without it, in place.", "add"}, []string{importReplace, importAdd}}
-	importWorkday = textParam{declared{"workday", "Of an iCalendar file: a word that is in the names of make-up workdays. Without it, " + makeupWord + ".", "make-up"}, maxWorkday}
-	importDry     = wordParam{declared{"dry_run", "Only show what would come of it.", "true"}, []string{"true", "false"}}
-	daysFrom      = dateParam{declared{"from", "The first day. Without it, today in the calendar's time zone.", "2027-02-01"}}
-	daysTo        = dateParam{declared{"to", "The last day. Without it, 31 days are listed.", "2027-02-28"}}
+	importFormat = wordParam{
+		declared{"format", "What the file is. Without it, the `Content-Type` says so.", "csv"}, []string{"ics", "csv"},
+	}
+	importMode = wordParam{
+		declared{"mode",
+			"Whether the days of the file come in place of those that there are, or beside them. Without it, in place.",
+			"add"}, []string{importReplace, importAdd},
+	}
+	importWorkday = textParam{
+		declared{"workday", "Of an iCalendar file: a word that is in the names of make-up workdays. Without it, " +
+			makeupWord + ".", "make-up"}, maxWorkday,
+	}
+	importDry = wordParam{declared{"dry_run", "Only show what would come of it.", "true"}, []string{"true", "false"}}
+	daysFrom  = dateParam{
+		declared{"from", "The first day. Without it, today in the calendar's time zone.", "2027-02-01"},
+	}
+	daysTo = dateParam{declared{"to", "The last day. Without it, 31 days are listed.", "2027-02-28"}}
 )
 
 const maxWorkday = 60 // characters
@@ -38,14 +49,18 @@ func putReplies[T any]() []reply {
 
 var (
 	listCalendarsDoc = operation{
-		id: "listCalendars", tag: tagCalendars, summary: "List calendars", about: "In the order of their creation, without their days.",
+		id: "listCalendars", tag: tagCalendars, summary: "List calendars",
+		about: "In the order of their creation, without their days.",
 		query: []parameter{limitParam, pageParam}, replies: found[page[calendarItem]]("A page of calendars."),
 	}
 	createCalendarDoc = operation{
-		id: "createCalendar", tag: tagCalendars, once: true, most: maxCalendarBody, summary: "Add a calendar", about: "A calendar says on which days, and at which hours of them, the jobs that name it have due times.",
+		id: "createCalendar", tag: tagCalendars, once: true, most: maxCalendarBody, summary: "Add a calendar",
+		about: "A calendar says on which days, and at which hours of them, the jobs that name it have due times.",
 		body: &requestBody{of: of[job.CalendarSpec](), about: "The calendar.",
 			example: `{"name": "china", ` + calendarExample[1:]},
-		replies: []reply{{status: http.StatusCreated, about: "The calendar.", of: of[calendarView](), headers: []string{"Location"}}},
+		replies: []reply{
+			{status: http.StatusCreated, about: "The calendar.", of: of[calendarView](), headers: []string{"Location"}},
+		},
 		changes: true, problems: []kind{exists, changed, inUse, unreadable},
 	}
 	getCalendarDoc = operation{
@@ -53,9 +68,12 @@ var (
 		replies: found[calendarView]("The calendar."), problems: []kind{notFound},
 	}
 	putCalendarDoc = operation{
-		id: "putCalendar", tag: tagCalendars, matched: true, unless: true, most: maxCalendarBody, summary: "Make or replace a calendar", about: "A change holds for due times that have not begun, of all jobs that name the calendar.",
+		id: "putCalendar", tag: tagCalendars, matched: true, unless: true, most: maxCalendarBody,
+		summary: "Make or replace a calendar",
+		about:   "A change holds for due times that have not begun, of all jobs that name the calendar.",
 		body: &requestBody{of: of[calendarBody](), example: calendarExample,
-			about: "The whole calendar. What GET answered can be edited and sent back: what only the server sets is ignored."},
+			about: "The whole calendar. What GET answered can be edited and sent back: what only the server sets is " +
+				"ignored."},
 		replies: putReplies[calendarView](), changes: true, problems: []kind{changed, unreadable},
 	}
 	deleteCalendarDoc = operation{
@@ -63,15 +81,22 @@ var (
 		replies: gone, changes: true, problems: []kind{notFound, inUse},
 	}
 	importCalendarDoc = operation{
-		id: "importCalendar", tag: tagCalendars, once: true, most: job.MaxCalendarSize, summary: "Import days from a file",
-		about: "Takes the days of a file into a calendar, and makes the calendar if there is none. Of a file with which something is wrong nothing is taken.",
+		id: "importCalendar", tag: tagCalendars, once: true, most: job.MaxCalendarSize,
+		summary: "Import days from a file",
+		about: "Takes the days of a file into a calendar, and makes the calendar if there is none. Of a file with " +
+			"which something is wrong nothing is taken.",
 		query: []parameter{importFormat, importMode, importWorkday, importDry},
-		body: &requestBody{files: []string{mediaCSV, mediaICS, mediaAny}, about: "The file. With `format` it may be of any type.",
-			example: "date,end,kind,note\n2027-06-09,,exclude,Dragon Boat Festival\n2027-09-18,,include,make-up workday\n"},
+		body: &requestBody{files: []string{mediaCSV, mediaICS, mediaAny},
+			about: "The file. With `format` it may be of any type.",
+			example: "date,end,kind,note\n2027-06-09,,exclude,Dragon Boat Festival\n2027-09-18,,include,make-up " +
+				"workday\n"},
 		replies: putReplies[importView](), changes: true, problems: []kind{changed, unreadable},
 	}
 	calendarDaysDoc = operation{
-		id: "listCalendarDays", tag: tagCalendars, summary: "List days of a calendar", about: "Which of them are open, closed or make-up days, by this calendar alone. At most three years are listed at once.",
-		query: []parameter{daysFrom, daysTo}, replies: found[page[job.DayState]]("The days."), problems: []kind{notFound, unreadable},
+		id: "listCalendarDays", tag: tagCalendars, summary: "List days of a calendar",
+		about: "Which of them are open, closed or make-up days, by this calendar alone. At most three years are " +
+			"listed at once.",
+		query: []parameter{daysFrom, daysTo}, replies: found[page[job.DayState]]("The days."),
+		problems: []kind{notFound, unreadable},
 	}
 )

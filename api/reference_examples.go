@@ -72,7 +72,9 @@ var examples = map[reflect.Type]string{
 		"last_minute": {"starts_per_second": 4.05, "ends_per_second": 4.02, "lateness_p50_ms": 0.931, "lateness_p99_ms": 3.552}}`,
 	of[pauseView](): `{"scope": "app", "app": "billing", "by": "alice", "reason": "the warehouse moves", "since": "2027-01-30T18:00:00Z", "until": "2027-01-30T20:00:00Z"}`,
 	of[auditView](): `{"id": "204", "at": "2027-01-30T18:00:00Z", "who": "alice", "origin": "10.0.0.9", "action": "pause", "kind": "job", "job_id": "17", "app": "default", "name": "backup", "reason": "new disks"}`,
-	of[chainView](): `{"from": {"seq": 1, "at": "2027-01-30T18:00:00Z", "head": "1:` + exampleHash + `"}, "to": {"seq": 204, "at": "2027-01-30T18:00:00Z", "head": "204:` + exampleHash + `"}, "links": 204, "faults": []}`,
+	of[chainView](): `{"from": {"seq": 1, "at": "2027-01-30T18:00:00Z", "head": "1:` + exampleHash +
+		`"}, "to": {"seq": 204, "at": "2027-01-30T18:00:00Z", "head": "204:` + exampleHash +
+		`"}, "links": 204, "faults": []}`,
 	of[alertView](): `{"id": "7", "state": "firing", "rule": "ops", "event": "failed", "severity": "error", "app": "billing", "job_id": "17", "job": "nightly", "node": "node-1",
 		"run": "274877906951", "summary": "billing/nightly, due 2027-01-30T02:00:00Z, failed: exit code 2", "first": "2027-01-30T02:04:12Z",
 		"last": "2027-01-30T02:04:12Z", "seen": 1, "told": "2027-01-30T02:04:13Z"}`,
@@ -109,7 +111,8 @@ const (
 	tokenAnswer = `{"id": "5", "name": "ci", "role": "admin", "apps": ["billing"], "state": "active", "created": "2027-01-30T18:00:00Z", "created_by": "alice", "expires": "2027-03-01T00:00:00Z"`
 )
 
-// exampleOf returns what an answer of a type may look like, a page as a page with one item; nil if there is no example.
+// exampleOf returns what an answer of a type may look like, a page as a page with one item; nil if
+// there is no example.
 func exampleOf(t reflect.Type) json.RawMessage {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

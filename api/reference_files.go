@@ -47,26 +47,37 @@ type (
 var (
 	applyDoc = operation{
 		id: "apply", tag: tagFiles, once: true, most: maxApplyBody, summary: "Make everything as files have it",
-		about: "Makes, changes and, with `prune`, deletes what is another in the cluster than in the body, all of it in one transaction, or nothing. What is as wanted is left alone, so the same body again changes nothing. " +
-			"Of a job everything that is left out gets its default, but for `paused`, which stays as it is, and the phase of an unchanged `every`. Answered once nothing starts under an old definition any more. " +
+		about: "Makes, changes and, with `prune`, deletes what is another in the cluster than in the body, all of it " +
+			"in one transaction, or nothing. What is as wanted is left alone, so the same body again changes nothing. " +
+			"Of a job everything that is left out gets its default, but for `paused`, which stays as it is, and the " +
+			"phase of an unchanged `every`. Answered once nothing starts under an old definition any more. " +
 			"In `errors` of a problem, `field` begins with the place in the body: `jobs[3].schedule`.",
 		body: &requestBody{of: of[applyBody](), about: "What files have, and what to do with it.",
 			example: `{"groups": [{"name": "warehouse", "slots": 2}], "jobs": [{"app": "shop", "name": "load orders", "schedule": "*/5 * * * *", "command": "load-orders", "group": "warehouse"}], "prune": {"app": "shop"}, "dry_run": true}`},
-		replies: found[applyView]("What was changed, or would be."), changes: true, problems: []kind{changed, exists, unreadable, appLimit},
+		replies: found[applyView]("What was changed, or would be."), changes: true,
+		problems: []kind{changed, exists, unreadable, appLimit},
 	}
 	exportDoc = operation{
 		id: "export", tag: tagFiles, summary: "List jobs as files have them",
-		about: "Definitions without what is the default, in the order of the jobs' creation. What is listed can be applied, also to another cluster.",
-		query: []parameter{ofAppParam, labelIs, ofJobParam, limitParam, pageParam}, replies: found[exportView]("A page of jobs."), problems: []kind{notFound},
+		about: "Definitions without what is the default, in the order of the jobs' creation. What is listed can be " +
+			"applied, also to another cluster.",
+		query:   []parameter{ofAppParam, labelIs, ofJobParam, limitParam, pageParam},
+		replies: found[exportView]("A page of jobs."), problems: []kind{notFound},
 	}
 	crontabDoc = operation{
-		id: "readCrontab", tag: tagFiles, spoken: true, summary: "Read a crontab", about: "What the lines of a crontab are as jobs, and what is otherwise here than with cron. Nothing is changed: `POST /api/v1/apply` takes the jobs. A crontab may have as many lines that are jobs as one call applies.",
+		id: "readCrontab", tag: tagFiles, spoken: true, summary: "Read a crontab",
+		about: "What the lines of a crontab are as jobs, and what is otherwise here than with cron. Nothing is " +
+			"changed: `POST /api/v1/apply` takes the jobs. A crontab may have as many lines that are jobs as one " +
+			"call applies.",
 		body: &requestBody{of: of[crontabBody](), about: "The crontab, and what it does not say itself.",
 			example: `{"text": "MAILTO=ops@example.com\n0 3 * * * backup.sh\n", "app": "shop", "timezone": "Europe/Berlin"}`},
-		replies: []reply{{status: http.StatusOK, about: "Its lines.", of: of[crontabView](), headers: []string{"Vary"}}},
+		replies: []reply{
+			{status: http.StatusOK, about: "Its lines.", of: of[crontabView](), headers: []string{"Vary"}},
+		},
 	}
 	manifestSchemaDoc = operation{
-		id: "getManifestSchema", tag: tagFiles, summary: "What files may have, as a JSON Schema", about: "For editors, of draft 2020-12.",
+		id: "getManifestSchema", tag: tagFiles, summary: "What files may have, as a JSON Schema",
+		about:  "For editors, of draft 2020-12.",
 		cached: true, replies: []reply{{status: http.StatusOK, about: "The schema.", media: []string{mediaJSON}}},
 	}
 )
@@ -94,7 +105,8 @@ func ManifestSchema() ([]byte, error) {
 
 		Defs openapi.Map[*openapi.Schema] `json:"$defs"`
 	}{
-		"https://json-schema.org/draft/2020-12/schema", "urn:go-crontab:schema:manifest", "Jobs, groups, calendars, alerts, retention and pauses of go-crontab",
+		"https://json-schema.org/draft/2020-12/schema", "urn:go-crontab:schema:manifest",
+		"Jobs, groups, calendars, alerts, retention and pauses of go-crontab",
 		[]*openapi.Schema{manifest, one, {Type: openapi.Types{openapi.Array}, Items: one}}, defs,
 	})
 	return bytes.ReplaceAll(text.Bytes(), []byte(`"`+openapi.Refer("").Ref), []byte(`"#/$defs/`)), err

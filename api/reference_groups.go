@@ -12,7 +12,8 @@ var (
 		replies: found[groupView]("The group."), problems: []kind{notFound},
 	}
 	putGroupDoc = operation{
-		id: "putGroup", tag: tagGroups, unless: true, summary: "Make a group, or change its slots", about: "Fewer slots than before are reached as runs end.",
+		id: "putGroup", tag: tagGroups, unless: true, summary: "Make a group, or change its slots",
+		about:   "Fewer slots than before are reached as runs end.",
 		body:    &requestBody{of: of[groupView](), about: "The group.", example: `{"slots": 2}`},
 		replies: []reply{{status: http.StatusOK, about: "The group as it is now.", of: of[groupView]()}}, changes: true,
 		problems: []kind{notFound},

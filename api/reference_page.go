@@ -27,7 +27,8 @@ func (s *Server) referencePage(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Content-Type", mediaHTML+"; charset=utf-8")
 	h.Set("Content-Security-Policy", contentPolicy+"; style-src 'self'; script-src 'self'; img-src data:")
-	io.WriteString(w, strings.ReplaceAll(ref.page, baseMark, template.HTMLEscapeString(s.base(r)))) // the client is gone if this is an error
+	// the client is gone if this is an error
+	io.WriteString(w, strings.ReplaceAll(ref.page, baseMark, template.HTMLEscapeString(s.base(r))))
 	return nil
 }
 
@@ -103,7 +104,10 @@ type (
 func pageOf(d *openapi.Document, routes []route, base string) *referenceView {
 	v := &referenceView{Version: d.Info.Version, About: d.Info.Description, Base: base, TypePrefix: typePrefix}
 	for _, tag := range d.Tags {
-		v.Groups = append(v.Groups, &groupOfOperations{ID: "group-" + strings.ReplaceAll(strings.ToLower(tag.Name), " ", "-"), Name: tag.Name, About: tag.Description})
+		v.Groups = append(v.Groups, &groupOfOperations{
+			ID: "group-" + strings.ReplaceAll(strings.ToLower(tag.Name), " ", "-"), Name: tag.Name,
+			About: tag.Description,
+		})
 	}
 	for i := range routes {
 		rt := &routes[i]
@@ -137,9 +141,11 @@ func pageOf(d *openapi.Document, routes []route, base string) *referenceView {
 
 func viewOfOperation(d *openapi.Document, rt *route, op *openapi.Operation, base string) operationView {
 	v := operationView{
-		ID: op.OperationID, Method: rt.method, Path: rt.pattern, Summary: op.Summary, About: op.Description, Parameters: op.Parameters,
-		Search: strings.ToLower(strings.Join([]string{op.OperationID, rt.method, rt.pattern, op.Summary, op.Description, op.Tags[0]}, " ")),
-		Curl:   curl(rt, op, base),
+		ID: op.OperationID, Method: rt.method, Path: rt.pattern, Summary: op.Summary, About: op.Description,
+		Parameters: op.Parameters,
+		Search: strings.ToLower(
+			strings.Join([]string{op.OperationID, rt.method, rt.pattern, op.Summary, op.Description, op.Tags[0]}, " ")),
+		Curl: curl(rt, op, base),
 	}
 	if !rt.may.open {
 		v.Roles = rt.may.role.String()
@@ -175,7 +181,8 @@ func viewOfOperation(d *openapi.Document, rt *route, op *openapi.Operation, base
 // nameOf is the name of the component that a schema refers to, "" if it refers to none.
 func nameOf(s *openapi.Schema) string { return s.Ref[strings.LastIndexByte(s.Ref, '/')+1:] }
 
-// fewFields is up to how many fields of a body are shown with its operation; those of others stand with their types.
+// fewFields is up to how many fields of a body are shown with its operation; those of others stand
+// with their types.
 const fewFields = 14
 
 func viewOfBody(d *openapi.Document, b *openapi.RequestBody) *bodyOfOperation {
@@ -196,7 +203,10 @@ func viewOfBody(d *openapi.Document, b *openapi.RequestBody) *bodyOfOperation {
 func propertiesOf(s *openapi.Schema) []fieldView {
 	var out []fieldView
 	for _, p := range s.Properties {
-		f := fieldView{Name: p.Key, Description: p.Value.Description, Schema: p.Value, Required: slices.Contains(s.Required, p.Key)}
+		f := fieldView{
+			Name: p.Key, Description: p.Value.Description, Schema: p.Value,
+			Required: slices.Contains(s.Required, p.Key),
+		}
 		for _, e := range p.Value.Examples {
 			f.Examples = append(f.Examples, string(e))
 		}

@@ -22,14 +22,16 @@ var pathParts = map[place]pathPart{
 	"groups/{name}":      {"The name of the group.", "warehouse", nil, job.MaxName},
 	"calendars/{name}":   {"The name of the calendar.", "china", nil, job.MaxName},
 	"nodes/{name}":       {"The name of the node.", "node-1", nil, job.MaxName},
-	"handlers/{key}":     {"The key of the handler. A slash in it is sent as `%2F`.", "billing%2Fclose-day", nil, job.MaxHandlerKey},
-	"secrets/{name}":     {"The name of the secret.", "shop-hook", nil, job.MaxSecretName},
-	"alerts/{id}":        {"The id of the alert.", "7", idPattern, 0},
-	"rules/{name}":       {"The name of the rule.", "ops", nil, job.MaxName},
-	"channels/{name}":    {"The name of the channel.", "chat", nil, job.MaxName},
-	"silences/{id}":      {"The id of the silence.", "3", idPattern, 0},
-	"docs/{file}":        {"The name of the file.", "reference.css", nil, 0},
-	"assets/{file}":      {"The name of the file, as the page has it.", "index-C5cQpZ0x.js", nil, 0},
+	"handlers/{key}": {
+		"The key of the handler. A slash in it is sent as `%2F`.", "billing%2Fclose-day", nil, job.MaxHandlerKey,
+	},
+	"secrets/{name}":  {"The name of the secret.", "shop-hook", nil, job.MaxSecretName},
+	"alerts/{id}":     {"The id of the alert.", "7", idPattern, 0},
+	"rules/{name}":    {"The name of the rule.", "ops", nil, job.MaxName},
+	"channels/{name}": {"The name of the channel.", "chat", nil, job.MaxName},
+	"silences/{id}":   {"The id of the silence.", "3", idPattern, 0},
+	"docs/{file}":     {"The name of the file.", "reference.css", nil, 0},
+	"assets/{file}":   {"The name of the file, as the page has it.", "index-C5cQpZ0x.js", nil, 0},
 }
 
 // pathPart is what the reference says of a part of a path.
@@ -57,7 +59,9 @@ func pathParameter(p place) *openapi.Parameter {
 	if part.pattern != nil {
 		s.Pattern = part.pattern.String()
 	}
-	return &openapi.Parameter{Name: p.name(), In: "path", Description: part.about, Required: true, Schema: s, Example: part.example}
+	return &openapi.Parameter{
+		Name: p.name(), In: "path", Description: part.about, Required: true, Schema: s, Example: part.example,
+	}
 }
 
 func queryParameter(p parameter) *openapi.Parameter {

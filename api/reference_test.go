@@ -116,7 +116,8 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 	}
 	for _, route := range served {
 		if !slices.Contains(written, route) {
-			t.Errorf("%s is not documented: give it an operation in api/reference_*.go, and name that in its line of the table in api/server.go", route)
+			t.Errorf(
+				"%s is not documented: give it an operation in api/reference_*.go, and name that in its line of the table in api/server.go", route)
 		}
 	}
 	for _, route := range written {
@@ -136,7 +137,8 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 				t.Errorf("%s has no %s: give it one in its operation in api/reference_*.go", d, field)
 			}
 		}
-		if !slices.ContainsFunc(c.doc["tags"].([]any), func(tag any) bool { return tag.(map[string]any)["name"] == d.op["tags"].([]any)[0] }) {
+		if !slices.ContainsFunc(c.doc["tags"].([]any),
+			func(tag any) bool { return tag.(map[string]any)["name"] == d.op["tags"].([]any)[0] }) {
 			t.Errorf("%s has the tag %v, which is none of those in api/openapi.go", d, d.op["tags"])
 		}
 		places := regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(d.pattern, -1)
@@ -145,7 +147,8 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 		}
 		for _, p := range slices.Concat(d.parameters("path"), d.parameters("query"), d.parameters("header")) {
 			if p["description"] == nil || p["in"] == "path" && p["example"] == nil {
-				t.Errorf("%s: the parameter %v has no description, or no example; a part of a path gets them in api/reference_places.go", d, p["name"])
+				t.Errorf(
+					"%s: the parameter %v has no description, or no example; a part of a path gets them in api/reference_places.go", d, p["name"])
 			}
 		}
 		if len(dig(d.op, "responses")) == 0 {
@@ -161,7 +164,8 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	for name, s := range dig(c.doc, "components", "schemas") {
 		for field, inner := range dig(s, "properties") {
 			if inner := inner.(map[string]any); inner["description"] == nil || inner["description"] == "" {
-				t.Errorf("the field %q of %s is not described: give it a doc tag, or, if it is one of a job's definition, a row in docs/jobs.md", field, name)
+				t.Errorf(
+					"the field %q of %s is not described: give it a doc tag, or, if it is one of a job's definition, a row in docs/jobs.md", field, name)
 			}
 		}
 	}
@@ -214,7 +218,8 @@ func TestExamplesFit(t *testing.T) {
 	}
 }
 
-// TestReferencePage looks for what would make a browser load or run something else than the page's own two files.
+// TestReferencePage looks for what would make a browser load or run something else than the page's
+// own two files.
 func TestReferencePage(t *testing.T) {
 	t.Parallel()
 	s := startReference(t)
@@ -243,7 +248,8 @@ func TestReferencePage(t *testing.T) {
 	}
 	c := getContract(t)
 	for _, d := range c.operations() {
-		for _, want := range []string{fmt.Sprintf(`<article id="%s"`, d.op["operationId"]), fmt.Sprintf(`href="#%s"`, d.op["operationId"])} {
+		for _, want := range []string{fmt.Sprintf(`<article id="%s"`, d.op["operationId"]),
+			fmt.Sprintf(`href="#%s"`, d.op["operationId"])} {
 			if !strings.Contains(r.body, want) {
 				t.Errorf("%s is not on the page: there is no %s", d, want)
 			}
@@ -279,7 +285,8 @@ func TestReferenceIsFetchedOnce(t *testing.T) {
 			t.Errorf("%s: got headers %v", path, r.header)
 		}
 		for _, given := range []string{tag, `"other", ` + tag, "W/" + tag, "*"} {
-			if again := s.call("GET", path, nil, "If-None-Match", given).want(304); again.body != "" || again.header.Get("ETag") != tag {
+			if again := s.call("GET", path, nil, "If-None-Match", given).want(304); again.body != "" ||
+				again.header.Get("ETag") != tag {
 				t.Errorf("%s with %s: got %v %q", path, given, again.header, again.body)
 			}
 		}
@@ -328,7 +335,8 @@ func TestContractSaysNo(t *testing.T) {
 			t.Errorf("%s: taken %t, want %t", name, !quiet.failed, x.ok)
 		}
 	}
-	for body, ok := range map[string]bool{`{"slots": 2}`: true, `{"slots": 2, "name": null}`: true, `{"slots": 2, "jobs": 7}`: true, `{"slots": 0}`: false, `{"slotz": 2}`: false, `{}`: false} {
+	for body, ok := range map[string]bool{`{"slots": 2}`: true, `{"slots": 2, "name": null}`: true,
+		`{"slots": 2, "jobs": 7}`: true, `{"slots": 0}`: false, `{"slotz": 2}`: false, `{}`: false} {
 		if err := c.checkSent(c.paths["/api/v1/groups/{name}"]["put"], body, json); (err == nil) != ok {
 			t.Errorf("sent %s: got %v, want taken %t", body, err, ok)
 		}

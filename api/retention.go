@@ -41,7 +41,9 @@ type retentionWork struct {
 }
 
 func viewOfRetention(app string, r job.Retention) retentionView {
-	v := retentionView{Scope: job.ScopeCluster, Age: r.Age, Runs: r.Runs, Bytes: r.Bytes, Failures: r.Failures, Archive: r.Archive}
+	v := retentionView{
+		Scope: job.ScopeCluster, Age: r.Age, Runs: r.Runs, Bytes: r.Bytes, Failures: r.Failures, Archive: r.Archive,
+	}
 	if app != "" {
 		v.Scope, v.App = job.ScopeApp, app
 	}

@@ -35,13 +35,16 @@ func TestRun(t *testing.T) {
 		t.Errorf("got %v, then %v; want the same request of job %s", asked, again, id)
 	}
 	other := s.create("other", nil).text("id")
-	if r := s.call("POST", "/api/v1/jobs/"+other+"/run", nil, "Idempotency-Key", "once").want(409); !strings.Contains(r.body, "key-reused") {
+	if r := s.call("POST", "/api/v1/jobs/"+other+"/run", nil, "Idempotency-Key",
+		"once").want(409); !strings.Contains(r.body, "key-reused") {
 		t.Errorf("another request with the key: got %s", r.body)
 	}
 	run := s.ran(id, 1)[0]
 	for field, want := range map[string]string{
-		"job_id": id, "job": "echo 🎉", "app": "default", "due": asked.text("due"), "attempt": "1", "final": "true", "state": "ended", "outcome": "failed",
-		"exit_code": "3", "signal": "", "node": "knoten-1", "trigger": "manual", "request": asked.text("request"), "count": "", "until": "",
+		"job_id": id, "job": "echo 🎉", "app": "default", "due": asked.text("due"), "attempt": "1", "final": "true",
+		"state": "ended", "outcome": "failed",
+		"exit_code": "3", "signal": "", "node": "knoten-1", "trigger": "manual", "request": asked.text("request"),
+		"count": "", "until": "",
 		"output_bytes": "16", "output_truncated": "false", "output": "",
 	} {
 		if got := run.text(field); got != want {
@@ -53,7 +56,8 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	if _, err := job.ParseRunID(run.text("id")); err != nil || len(run.text("session")) != 36 || run.text("lateness_ms") == "" {
+	if _, err := job.ParseRunID(run.text("id")); err != nil || len(run.text("session")) != 36 ||
+		run.text("lateness_ms") == "" {
 		t.Errorf("got %v", run)
 	}
 	path := "/api/v1/runs/" + run.text("id")
@@ -85,10 +89,12 @@ func TestLongOutputIsCut(t *testing.T) {
 		t.Errorf("got %v", run)
 	}
 	text := s.call("GET", "/api/v1/runs/"+run.text("id")+"/output", nil).want(200).body
-	if !strings.HasPrefix(text, "xxx") || !strings.Contains(text, "bytes dropped") || !strings.HasSuffix(text, "xend\n") || len(text) > 100_000 {
+	if !strings.HasPrefix(text, "xxx") || !strings.Contains(text, "bytes dropped") ||
+		!strings.HasSuffix(text, "xend\n") || len(text) > 100_000 {
 		t.Errorf("got %d bytes ending in %q", len(text), text[max(0, len(text)-20):])
 	}
-	if raw := s.call("GET", "/api/v1/runs/"+run.text("id")+"/output?raw=1", nil).want(200).body; strings.Contains(raw, "dropped") {
+	if raw := s.call("GET", "/api/v1/runs/"+run.text("id")+"/output?raw=1", nil).want(200).body; strings.Contains(raw,
+		"dropped") {
 		t.Error("the raw output has words of ours in it")
 	}
 }
@@ -104,7 +110,8 @@ func TestRunning(t *testing.T) {
 		return len(items) == 1
 	})
 	run := items[0]
-	for field, want := range map[string]string{"state": "running", "outcome": "", "ended": "", "job_id": id, "node": "knoten-1", "trigger": "manual"} {
+	for field, want := range map[string]string{"state": "running", "outcome": "", "ended": "", "job_id": id,
+		"node": "knoten-1", "trigger": "manual"} {
 		if got := run.text(field); got != want {
 			t.Errorf("%s: got %q, want %q", field, got, want)
 		}
@@ -116,7 +123,8 @@ func TestRunning(t *testing.T) {
 	if r := s.call("GET", path+"/output", nil).want(200); r.body != "" || r.header.Get("Output-State") != "running" {
 		t.Errorf("output of a run that has written nothing: got %q, %s", r.body, r.header)
 	}
-	for query, want := range map[string]int{"": 1, "?job_id=" + id: 1, "?node=knoten-1": 1, "?node=other": 0, "?app=other": 0, "?state=ended": 0, "?outcome=killed": 0} {
+	for query, want := range map[string]int{"": 1, "?job_id=" + id: 1, "?node=knoten-1": 1, "?node=other": 0,
+		"?app=other": 0, "?state=ended": 0, "?outcome=killed": 0} {
 		if ids, _ := s.walk("/api/v1/runs" + query); len(ids) != want {
 			t.Errorf("%q: got %d runs, want %d", query, len(ids), want)
 		}
@@ -135,7 +143,8 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestRunPages writes rows of executing and ended runs, as a cluster would have them, and walks them.
+// TestRunPages writes rows of executing and ended runs, as a cluster would have them, and walks
+// them.
 func TestRunPages(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -148,23 +157,29 @@ func TestRunPages(t *testing.T) {
 	s.reopen()
 	session, another := uuid.New(), uuid.New()
 	s.exec("INSERT INTO session (id, node, started, beat_at) VALUES (?, 'n0', 1, 1)", session[:])
-	s.exec("INSERT INTO life (id, session, node, started) VALUES (100, ?, 'n0', 1), (101, ?, 'n1', 1)", session[:], another[:])
+	s.exec("INSERT INTO life (id, session, node, started) VALUES (100, ?, 'n0', 1), (101, ?, 'n1', 1)", session[:],
+		another[:])
 	insert := func(id, i int, state string, owner, attempt int, due, dueNow job.Micros, outcome int, more string) {
 		t.Helper()
 		kind, request := "schedule", i
 		if request != 0 {
 			kind = "manual"
 		}
-		s.exec("INSERT INTO run (id, job_id, app_id, version, due, due_now, kind, request, attempt, state, owner, claim, hash, session, started, ended, outcome, final, due_count, due_last)"+
-			" SELECT ?, id, app_id, 1, ?, ?, ?, ?, ?, ?, ?, 1, hash, ?, ?, ?, ?, 1, "+more+" FROM job WHERE id = ?",
-			id, int64(due), int64(dueNow), kind, request, attempt, state, owner, 100+i%2, int64(base)+int64(rand.N(100)), int64(base)+200, outcome, jobs[i%3])
+		s.exec(
+			"INSERT INTO run (id, job_id, app_id, version, due, due_now, kind, request, attempt, state, owner, claim, hash, session, started, ended, outcome, final, due_count, due_last)"+
+				" SELECT ?, id, app_id, 1, ?, ?, ?, ?, ?, ?, ?, 1, hash, ?, ?, ?, ?, 1, "+more+" FROM job WHERE id = ?",
+			id, int64(due), int64(dueNow), kind, request, attempt, state, owner, 100+i%2,
+			int64(base)+int64(rand.N(100)), int64(base)+200, outcome, jobs[i%3])
 		if state == "ended" && outcome > 1 {
-			s.exec("INSERT INTO notable (outcome, due, run_id, app_id, job_id) SELECT outcome, due, id, app_id, job_id FROM run WHERE id = ?", id)
+			s.exec(
+				"INSERT INTO notable (outcome, due, run_id, app_id, job_id) SELECT outcome, due, id, app_id, job_id FROM run WHERE id = ?", id)
 		}
 	}
 	for i := range 13 {
-		// Two at a time have the same due time, so that it does not decide the order alone. All execute on n0.
-		insert(1000+i, i, "executing", 100, 1, base+job.Micros(i/2*1000), job.Micros(time.Now().UnixMicro()), 9, "NULL, NULL")
+		// Two at a time have the same due time, so that it does not decide the order alone. All
+		// execute on n0.
+		insert(1000+i, i, "executing", 100, 1, base+job.Micros(i/2*1000), job.Micros(time.Now().UnixMicro()), 9,
+			"NULL, NULL")
 		s.exec("UPDATE run SET session = 100 WHERE id = ?", 1000+i)
 	}
 	for i := range 37 {
@@ -182,9 +197,12 @@ func TestRunPages(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]int{
-		"state=running": 13, "state=ended": 37, "job_id=" + jobs[0]: 5 + 13, "job_id=" + jobs[1] + "&state=ended": 12, "app=app2": 4 + 12, "node=n0": 13 + 19,
-		"outcome=succeeded": 5, "outcome=succeeded&state=running": 0, "from=" + url.QueryEscape((base + 1000).String()): 11,
-		"to=" + url.QueryEscape((base + 1000).String()) + "&state=running": 2, "job_id=" + jobs[2] + "&outcome=missed": 1, "app=app1&node=n1&state=ended": 6,
+		"state=running": 13, "state=ended": 37, "job_id=" + jobs[0]: 5 + 13, "job_id=" + jobs[1] +
+			"&state=ended": 12, "app=app2": 4 + 12, "node=n0": 13 + 19,
+		"outcome=succeeded": 5, "outcome=succeeded&state=running": 0, "from=" +
+			url.QueryEscape((base + 1000).String()): 11,
+		"to=" + url.QueryEscape((base + 1000).String()) + "&state=running": 2, "job_id=" + jobs[2] +
+			"&outcome=missed": 1, "app=app1&node=n1&state=ended": 6,
 	} {
 		for _, limit := range []int{1, 5, 200} {
 			s.once(fmt.Sprintf("/api/v1/runs?%s&limit=%d", query, limit), want)
@@ -192,7 +210,9 @@ func TestRunPages(t *testing.T) {
 	}
 	for _, limit := range []int{1, 3, 200} {
 		_, items := s.walk(fmt.Sprintf("/api/v1/jobs/%s/history?limit=%d", jobs[0], limit))
-		if len(items) != 13 || !slices.IsSortedFunc(items, func(a, b object) int { return strings.Compare(b.text("due"), a.text("due")) }) {
+		if len(items) != 13 ||
+			!slices.IsSortedFunc(items,
+				func(a, b object) int { return strings.Compare(b.text("due"), a.text("due")) }) {
 			t.Errorf("limit %d: the history has %d runs, want 13, the newest first", limit, len(items))
 		}
 	}
@@ -224,31 +244,41 @@ func TestNextAndPreview(t *testing.T) {
 	s := start(t, nil)
 	id := s.create("dst", object{"schedule": "30 2 * * *", "timezone": "Europe/Berlin"}).text("id")
 	want := `[{"due":"2026-03-28T02:30:00+01:00"},{"due":"2026-03-29T03:00:00+02:00","mark":"gap"},{"due":"2026-03-30T02:30:00+02:00"}]`
-	got := s.call("GET", "/api/v1/jobs/"+id+"/next?n=3&from="+url.QueryEscape("2026-03-27T02:30:00+01:00"), nil).want(200).body
+	got := s.call("GET", "/api/v1/jobs/"+id+"/next?n=3&from="+url.QueryEscape("2026-03-27T02:30:00+01:00"),
+		nil).want(200).body
 	if got != `{"items":`+want+"}\n" {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	plus := s.call("GET", "/api/v1/jobs/"+id+"/next?n=3&from=2026-03-27T02:30:00+01:00", nil).want(200).body // the plus is not encoded
+	// the plus is not encoded
+	plus := s.call("GET", "/api/v1/jobs/"+id+"/next?n=3&from=2026-03-27T02:30:00+01:00", nil).want(200).body
 	if plus != got {
 		t.Errorf("got %s, want %s", plus, got)
 	}
-	got = s.call("POST", "/api/v1/preview", `{"schedule": "30 2 * * *", "timezone": "Europe/Berlin", "from": "2026-03-27T01:30:00Z", "n": 3}`).want(200).body
+	got = s.call("POST", "/api/v1/preview",
+		`{"schedule": "30 2 * * *", "timezone": "Europe/Berlin", "from": "2026-03-27T01:30:00Z", "n": 3}`).want(
+		200).body
 	if got != `{"words":"at 02:30 every day, Europe/Berlin","next":`+want+"}\n" {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	chinese := s.call("POST", "/api/v1/preview", `{"schedule": "30 2 * * mon-fri", "n": 1}`, "Accept-Language", "zh-CN,zh;q=0.9,en;q=0.8").want(200)
-	if got := chinese.object().text("words"); got != "每个工作日 02:30（UTC）" || chinese.header.Get("Vary") != "Accept-Language" {
+	chinese := s.call("POST", "/api/v1/preview", `{"schedule": "30 2 * * mon-fri", "n": 1}`, "Accept-Language",
+		"zh-CN,zh;q=0.9,en;q=0.8").want(200)
+	if got := chinese.object().text("words"); got != "每个工作日 02:30（UTC）" ||
+		chinese.header.Get("Vary") != "Accept-Language" {
 		t.Errorf("in Chinese: got %q, %v", got, chinese.header)
 	}
-	repeat := s.call("POST", "/api/v1/preview", `{"schedule": "30 2 * * *", "timezone": "Europe/Berlin", "from": "2026-10-25T00:00:00Z", "n": 1}`).want(200).body
+	repeat := s.call("POST", "/api/v1/preview",
+		`{"schedule": "30 2 * * *", "timezone": "Europe/Berlin", "from": "2026-10-25T00:00:00Z", "n": 1}`).want(
+		200).body
 	if !strings.Contains(repeat, `"mark":"repeat"`) {
 		t.Errorf("got %s, want a repeat", repeat)
 	}
-	every := s.call("POST", "/api/v1/preview", `{"every": "90s", "from": "2026-01-01T00:00:00Z", "n": 2}`).want(200).body
+	every := s.call("POST", "/api/v1/preview",
+		`{"every": "90s", "from": "2026-01-01T00:00:00Z", "n": 2}`).want(200).body
 	if every != `{"words":"every 1 minute and 30 seconds; first at 2026-01-01 00:01:30 UTC","next":[{"due":"2026-01-01T00:01:30Z"},{"due":"2026-01-01T00:03:00Z"}]}`+"\n" {
 		t.Errorf("got %s", every)
 	}
-	past := s.call("POST", "/api/v1/preview", `{"at": "2001-01-01T00:00:00.5Z", "from": "2026-01-01T00:00:00Z"}`).want(200).body
+	past := s.call("POST", "/api/v1/preview",
+		`{"at": "2001-01-01T00:00:00.5Z", "from": "2026-01-01T00:00:00Z"}`).want(200).body
 	if past != `{"words":"once, at 2001-01-01 00:00:00.5 UTC","next":[]}`+"\n" {
 		t.Errorf("got %s", past)
 	}
@@ -278,7 +308,8 @@ func TestKillARun(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	ended := s.ran(id, 1)[0]
-	if ended.text("outcome") != "killed" || ended.text("reason") != "killed on request" || ended.text("final") != "true" {
+	if ended.text("outcome") != "killed" || ended.text("reason") != "killed on request" ||
+		ended.text("final") != "true" {
 		t.Errorf("got %v", ended)
 	}
 	if r := s.call("POST", path+"/kill", nil).want(409); !strings.Contains(r.body, "has-ended") {

@@ -33,7 +33,8 @@ func fromTo(least, most float64) limit {
 	return func(s *openapi.Schema) { s.Minimum, s.Maximum = openapi.Bound(least), openapi.Bound(most) }
 }
 
-// upTo bounds the characters of a text. Of one that is bounded in bytes it has no more than that many.
+// upTo bounds the characters of a text. Of one that is bounded in bytes it has no more than that
+// many.
 func upTo(most int) limit    { return func(s *openapi.Schema) { s.MaxLength = most } }
 func items(most int) limit   { return func(s *openapi.Schema) { s.MaxItems = most } }
 func entries(most int) limit { return func(s *openapi.Schema) { s.MaxProperties = most } }
@@ -46,35 +47,55 @@ func oneOf(words ...string) limit {
 
 // orText has a list take texts as well.
 func orText(s *openapi.Schema) {
-	s.Items = &openapi.Schema{AnyOf: []*openapi.Schema{s.Items, {Type: openapi.Types{openapi.String}, Description: "In short: `2027-02-06` or `2027-02-05..2027-02-11`."}}}
+	s.Items = &openapi.Schema{
+		AnyOf: []*openapi.Schema{
+			s.Items, {
+				Type: openapi.Types{openapi.String}, Description: "In short: `2027-02-06` or `2027-02-05..2027-02-11`.",
+			},
+		},
+	}
 	s.MaxItems = job.MaxCalendarDays
 }
 
-// limits are those that a schema can say, of the fields of requests. Others stand in the descriptions.
+// limits are those that a schema can say, of the fields of requests. Others stand in the
+// descriptions.
 var limits = map[reflect.Type]map[string]limit{
 	of[jobView](): {
-		"name": aName, "app": upTo(job.MaxName), "description": upTo(job.MaxText), "owner": upTo(job.MaxText), "labels": entries(job.MaxLabels),
-		"schedules": items(job.MaxSchedules), "max_fires": fromTo(1, maxFires), "calendars": items(job.MaxCalendars), "n": fromTo(1, maxDue),
-		"command": upTo(job.MaxCommand), "stdin": upTo(job.MaxStdin), "env": entries(job.MaxEnv), "payload": upTo(job.MaxPayload), "handler": upTo(job.MaxHandlerKey),
+		"name": aName, "app": upTo(job.MaxName), "description": upTo(job.MaxText), "owner": upTo(job.MaxText),
+		"labels":    entries(job.MaxLabels),
+		"schedules": items(job.MaxSchedules), "max_fires": fromTo(1, maxFires), "calendars": items(job.MaxCalendars),
+		"n":       fromTo(1, maxDue),
+		"command": upTo(job.MaxCommand), "stdin": upTo(job.MaxStdin), "env": entries(job.MaxEnv),
+		"payload": upTo(job.MaxPayload), "handler": upTo(job.MaxHandlerKey),
 		"success_codes": func(s *openapi.Schema) { fromTo(0, 255)(s.Items) },
-		"selector":      upTo(job.MaxSelector), "queue": fromTo(1, job.MaxQueue), "group": upTo(job.MaxName), "priority": fromTo(-job.MaxPriority, job.MaxPriority),
-		"on_lost": oneOf(job.LostFail, job.LostRerun),
+		"selector":      upTo(job.MaxSelector), "queue": fromTo(1, job.MaxQueue), "group": upTo(job.MaxName),
+		"priority": fromTo(-job.MaxPriority, job.MaxPriority),
+		"on_lost":  oneOf(job.LostFail, job.LostRerun),
 	},
 	of[job.HTTP](): {
-		"url": upTo(job.MaxURL), "headers": entries(job.MaxHeaders), "body": upTo(job.MaxHTTPBody), "expect": items(job.MaxExpect),
+		"url": upTo(job.MaxURL), "headers": entries(job.MaxHeaders), "body": upTo(job.MaxHTTPBody),
+		"expect":     items(job.MaxExpect),
 		"body_limit": fromTo(1, job.MaxBodyLimit), "redirects": fromTo(0, job.MaxRedirects),
 	},
-	of[job.HTTPTLS]():   {"ca": upTo(job.MaxPEM), "client_cert": upTo(job.MaxPEM), "client_key": upTo(job.MaxSecretName)},
-	of[job.HTTPSign]():  {"secret": upTo(job.MaxSecretName)},
-	of[secretBody]():    {"value": func(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, job.MaxSecret }, "app": upTo(job.MaxName)},
+	of[job.HTTPTLS](): {
+		"ca": upTo(job.MaxPEM), "client_cert": upTo(job.MaxPEM), "client_key": upTo(job.MaxSecretName),
+	},
+	of[job.HTTPSign](): {"secret": upTo(job.MaxSecretName)},
+	of[secretBody](): {
+		"value": func(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, job.MaxSecret }, "app": upTo(job.MaxName),
+	},
 	of[job.Misfire]():   {"max_count": fromTo(1, job.MaxMaxCount)},
 	of[job.Retry]():     {"attempts": fromTo(1, job.MaxAttempts)},
 	of[job.Keep]():      {"runs": fromTo(1, job.MostKept)},
 	of[retentionView](): {"runs": fromTo(1, job.MostKept)},
 	of[groupView]():     {"slots": fromTo(1, job.MaxSlots)},
-	of[appLimitsView](): {"jobs": fromTo(1, job.MostLimit), "runs_per_minute": fromTo(1, job.MostLimit), "waiting": fromTo(1, job.MostLimit)},
+	of[appLimitsView](): {
+		"jobs": fromTo(1, job.MostLimit), "runs_per_minute": fromTo(1, job.MostLimit),
+		"waiting": fromTo(1, job.MostLimit),
+	},
 	of[job.GroupSpec](): {"name": aName, "slots": fromTo(1, job.MaxSlots)},
-	of[manifestBody](): {"groups": items(job.MaxApplyGroups), "calendars": items(job.MaxApplyCalendars), "channels": items(job.MaxAlertChannels), "rules": items(job.MaxAlertRules),
+	of[manifestBody](): {"groups": items(job.MaxApplyGroups), "calendars": items(job.MaxApplyCalendars),
+		"channels": items(job.MaxAlertChannels), "rules": items(job.MaxAlertRules),
 		"retention": items(job.MaxApplyScopes), "pauses": items(job.MaxApplyScopes), "jobs": items(job.MaxApplyJobs)},
 	of[job.RetentionSpec](): {"app": upTo(job.MaxName), "runs": fromTo(1, job.MostKept)},
 	of[job.PauseSpec]():     {"app": upTo(job.MaxName), "reason": upTo(job.MaxReason)},
@@ -85,11 +106,14 @@ var limits = map[reflect.Type]map[string]limit{
 	of[alertChannelView]():  channelLimits,
 	of[job.AlertChannel]():  channelLimits,
 	of[job.AlertEmail]():    {"user": upTo(256), "to": items(50)},
-	of[silenceBody]():       {"app": upTo(job.MaxName), "job": upTo(job.MaxName), "rule": upTo(job.MaxName), "reason": func(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, 512 }},
-	of[job.Ping]():          {"url": upTo(job.MaxURL), "fail_url": upTo(job.MaxURL)},
-	of[backfillBody]():      {"parallel": fromTo(1, job.MaxParallel)},
-	of[reasonBody]():        {"reason": upTo(job.MaxReason)},
-	of[pauseBody]():         {"reason": upTo(job.MaxReason)},
+	of[silenceBody](): {
+		"app": upTo(job.MaxName), "job": upTo(job.MaxName), "rule": upTo(job.MaxName),
+		"reason": func(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, 512 },
+	},
+	of[job.Ping]():     {"url": upTo(job.MaxURL), "fail_url": upTo(job.MaxURL)},
+	of[backfillBody](): {"parallel": fromTo(1, job.MaxParallel)},
+	of[reasonBody]():   {"reason": upTo(job.MaxReason)},
+	of[pauseBody]():    {"reason": upTo(job.MaxReason)},
 	of[job.CalendarSpec](): {
 		"name": aName, "description": upTo(job.MaxText), "exclude": orText, "include": orText,
 	},
@@ -100,25 +124,30 @@ var limits = map[reflect.Type]map[string]limit{
 // ruleLimits and channelLimits are those of alerts.
 var (
 	ruleLimits = map[string]limit{
-		"name": aName, "description": upTo(job.MaxText), "owner": upTo(job.MaxText), "labels": entries(job.MaxLabels), "apps": items(job.MaxRuleLists), "jobs": items(job.MaxRuleLists),
+		"name": aName, "description": upTo(job.MaxText), "owner": upTo(job.MaxText), "labels": entries(job.MaxLabels),
+		"apps": items(job.MaxRuleLists), "jobs": items(job.MaxRuleLists),
 		"channels": items(20), "title": upTo(job.MaxTemplate), "text": upTo(job.MaxTemplate),
 	}
 	channelLimits = map[string]limit{
-		"name": aName, "description": upTo(job.MaxText), "url": upTo(job.MaxURL), "headers": entries(job.MaxHeaders), "body": upTo(job.MaxTemplate), "rate": fromTo(1, 600),
+		"name": aName, "description": upTo(job.MaxText), "url": upTo(job.MaxURL), "headers": entries(job.MaxHeaders),
+		"body": upTo(job.MaxTemplate), "rate": fromTo(1, 600),
 	}
 )
 
-// answerWords are the words of fields of answers for which no type lists them all. Those of a job are empty if its
-// definition cannot be read.
+// answerWords are the words of fields of answers for which no type lists them all. Those of a job
+// are empty if its definition cannot be read.
 var answerWords = map[reflect.Type]map[string][]string{
 	of[explanation](): {"cause": causes()},
 	of[jobView](): {
-		"overlap": {string(job.OverlapSkip), string(job.OverlapQueue), string(job.OverlapReplace), string(job.OverlapAllow), ""},
+		"overlap": {
+			string(job.OverlapSkip), string(job.OverlapQueue), string(job.OverlapReplace), string(job.OverlapAllow), "",
+		},
 		"on_lost": {job.LostFail, job.LostRerun, ""},
 	},
 }
 
-// needed are the fields that requests must have, of bodies that can be what an answer was, or a whole definition.
+// needed are the fields that requests must have, of bodies that can be what an answer was, or a
+// whole definition.
 var needed = map[reflect.Type][]string{
 	of[newJobBody]():  {"name"},
 	of[manifestJob](): {"name"},

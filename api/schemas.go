@@ -17,23 +17,60 @@ func newReflector() *openapi.Reflector {
 	page := docs.JobFields()
 	return &openapi.Reflector{
 		Named: map[reflect.Type]openapi.Named{
-			of[job.Duration]():      {Name: "Duration", Schema: durationSchema},
-			of[job.Size]():          {Name: "Size", Schema: sizeSchema, Input: sizeInput},
-			of[job.Outcome]():       words("Outcome", "How a run ended. Nobody started one that was `skipped` (a policy said no), `missed` (nobody could in time) or `superseded`; of one that is `lost` nobody knows what it did.", job.Outcomes()),
-			of[job.Status]():        words("Status", "How a job is. `finished` has no due time left; `error` cannot be planned.", []job.Status{job.Active, job.Paused, job.Finished, job.Broken}),
-			of[job.Mark]():          words("Mark", "What is special about a due time: the clock skips a time of day just before it (`gap`) or shows it twice (`repeat`), or a calendar has the day count as another day of the week (`makeup`).", []job.Mark{job.Gap, job.Repeat, job.Makeup}),
-			of[job.Scope]():         words("Scope", "What is paused.", []job.Scope{job.ScopeJob, job.ScopeApp, job.ScopeCluster}),
-			of[job.Overlap]():       words("Overlap", "What happens to a due time that finds a run of its job executing.", []job.Overlap{job.OverlapSkip, job.OverlapQueue, job.OverlapReplace, job.OverlapAllow}),
-			of[job.MisfirePolicy](): words("MisfirePolicy", "What happens to due times that nobody could start in time.", []job.MisfirePolicy{job.MisfireLatest, job.MisfireSkip, job.MisfireAll}),
-			of[job.Applying]():      words("Applying", "What became of an object, or would.", []job.Applying{job.Created, job.Updated, job.Unchanged, job.Deleted}),
-			of[job.FolderWord]():    words("FolderState", "How a node's folder stands to what is applied: `applied` holds that, `behind` what was applied before it, `refused` what cannot be applied.", []job.FolderWord{job.FolderApplied, job.FolderBehind, job.FolderRefused}),
-			of[doctor.Severity]():   words("Severity", "How bad something is. `notice`: worth knowing, nothing is wrong; `warning`: something will go wrong, or goes wrong for some jobs; `error`: the promise does not hold, or the cluster does not work. A check that could not look is `unknown`.", []doctor.Severity{doctor.Unknown, doctor.OK, doctor.Notice, doctor.Warning, doctor.Error}),
-			of[doctor.Area]():       words("DoctorArea", "What a check is about.", []doctor.Area{doctor.MySQL, doctor.Schema, doctor.Cluster, doctor.Host, doctor.Jobs, doctor.History}),
-			of[job.AlertEvent]():    words("AlertEvent", "What an alert is about.", job.AlertEvents()),
-			of[auth.Role]():         words("Role", "What somebody may do. Each role includes those before it: `viewer` reads, `operator` pauses, resumes, runs and kills what there is, `admin` writes definitions, which is to run code on the nodes.", auth.RoleNames()),
-			of[nodeState](): words("NodeState", "How a node is. `cordoning`: it was cordoned a moment ago and may still start something. `stopping`: its process is about to end. "+
-				"`silent`: it has not been heard of, and starts nothing. `absent`: it has no session.",
-				[]nodeState{nodeReady, nodeCordoning, nodeCordoned, nodeDraining, nodeDrained, nodeStopping, nodeSilent, nodeAbsent}),
+			of[job.Duration](): {Name: "Duration", Schema: durationSchema},
+			of[job.Size]():     {Name: "Size", Schema: sizeSchema, Input: sizeInput},
+			of[job.Outcome](): words("Outcome",
+				"How a run ended. Nobody started one that was `skipped` (a policy said no), `missed` (nobody could "+
+					"in time) or `superseded`; of one that is `lost` nobody knows what it did.", job.Outcomes()),
+			of[job.Status](): words("Status",
+				"How a job is. `finished` has no due time left; `error` cannot be planned.", []job.Status{
+					job.Active, job.Paused, job.Finished, job.Broken,
+				}),
+			of[job.Mark](): words("Mark",
+				"What is special about a due time: the clock skips a time of day just before it (`gap`) or shows it "+
+					"twice (`repeat`), or a calendar has the day count as another day of the week (`makeup`).",
+				[]job.Mark{job.Gap, job.Repeat, job.Makeup}),
+			of[job.Scope](): words("Scope", "What is paused.", []job.Scope{
+				job.ScopeJob, job.ScopeApp, job.ScopeCluster,
+			}),
+			of[job.Overlap](): words("Overlap",
+				"What happens to a due time that finds a run of its job executing.", []job.Overlap{
+					job.OverlapSkip, job.OverlapQueue, job.OverlapReplace, job.OverlapAllow,
+				}),
+			of[job.MisfirePolicy](): words("MisfirePolicy",
+				"What happens to due times that nobody could start in time.", []job.MisfirePolicy{
+					job.MisfireLatest, job.MisfireSkip, job.MisfireAll,
+				}),
+			of[job.Applying](): words("Applying", "What became of an object, or would.", []job.Applying{
+				job.Created, job.Updated, job.Unchanged, job.Deleted,
+			}),
+			of[job.FolderWord](): words("FolderState",
+				"How a node's folder stands to what is applied: `applied` holds that, `behind` what was applied "+
+					"before it, `refused` what cannot be applied.", []job.FolderWord{
+					job.FolderApplied, job.FolderBehind, job.FolderRefused,
+				}),
+			of[doctor.Severity](): words("Severity",
+				"How bad something is. `notice`: worth knowing, nothing is wrong; `warning`: something will go "+
+					"wrong, or goes wrong for some jobs; `error`: the promise does not hold, or the cluster does not "+
+					"work. A check that could not look is `unknown`.", []doctor.Severity{
+					doctor.Unknown, doctor.OK, doctor.Notice, doctor.Warning, doctor.Error,
+				}),
+			of[doctor.Area](): words("DoctorArea", "What a check is about.", []doctor.Area{
+				doctor.MySQL, doctor.Schema, doctor.Cluster, doctor.Host, doctor.Jobs, doctor.History,
+			}),
+			of[job.AlertEvent](): words("AlertEvent", "What an alert is about.", job.AlertEvents()),
+			of[auth.Role](): words("Role",
+				"What somebody may do. Each role includes those before it: `viewer` reads, `operator` pauses, "+
+					"resumes, runs and kills what there is, `admin` writes definitions, which is to run code on "+
+					"the nodes.", auth.RoleNames()),
+			of[nodeState](): words("NodeState",
+				"How a node is. `cordoning`: it was cordoned a moment ago and may still start something. `stopping`: "+
+					"its process is about to end. "+
+					"`silent`: it has not been heard of, and starts nothing. `absent`: it has no session.",
+				[]nodeState{
+					nodeReady, nodeCordoning, nodeCordoned, nodeDraining, nodeDrained, nodeStopping, nodeSilent,
+					nodeAbsent,
+				}),
 		},
 		Name:    schemaName,
 		Needs:   needed,
@@ -52,12 +89,14 @@ func words[T ~string](name, about string, values []T) openapi.Named {
 }
 
 var (
-	durationSchema = &openapi.Schema{Type: openapi.Types{openapi.String}, Pattern: `^(|0|([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+)$`,
+	durationSchema = &openapi.Schema{Type: openapi.Types{openapi.String},
+		Pattern:     `^(|0|([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+)$`,
 		Description: "A length of time: numbers and their units, `ns us ms s m h`."}
 	sizeSchema = &openapi.Schema{Type: openapi.Types{openapi.String}, Pattern: `^[0-9]+([KMGT]i)?B$`,
 		Description: "A number of bytes with its unit, a power of 1024."}
 	// Not one schema of two types, which generators of clients do not take.
-	sizeInput = &openapi.Schema{Description: "A number of bytes with its unit, a power of 1024: `512MiB`, `2GiB`; or a number of bytes.", AnyOf: []*openapi.Schema{
+	sizeInput = &openapi.Schema{Description: "A number of bytes with its unit, a power of 1024: `512MiB`, `2GiB`; or " +
+		"a number of bytes.", AnyOf: []*openapi.Schema{
 		{Type: openapi.Types{openapi.String}, Pattern: `^[0-9]+ *([kKmMgGtT]([iI][bB]?)?|[bB])?$`},
 		{Type: openapi.Types{openapi.Integer}, Minimum: openapi.Bound(0)},
 	}}
@@ -133,7 +172,8 @@ func instead(owner reflect.Type, name string, use openapi.Use) *openapi.Schema {
 	return nil
 }
 
-// onPage says where docs/jobs.md has the fields of a type: behind which path. A doc tag counts more.
+// onPage says where docs/jobs.md has the fields of a type: behind which path. A doc tag counts
+// more.
 var onPage = map[reflect.Type]string{
 	of[jobView]():      "",
 	of[job.Spec]():     "",
@@ -150,7 +190,8 @@ var onPage = map[reflect.Type]string{
 	of[job.Keep]():     "keep.",
 }
 
-// objects describes the fields that are objects with fields of their own, which the page has by themselves.
+// objects describes the fields that are objects with fields of their own, which the page has by
+// themselves.
 var objects = map[string]string{
 	"http":      "A request to send, instead of a command.",
 	"http.tls":  "How https is spoken, where the system's certificates are not enough.",
@@ -158,11 +199,13 @@ var objects = map[string]string{
 	"ping":      "What is called when a due time has ended: a monitor elsewhere that raises an alarm when it is not.",
 	"limits":    "What the command may use.",
 	"misfire":   "What happens to due times that nobody could start in time.",
-	"keep":      "Which records of the job's runs are kept, with their output. What is left out is as the rule of its app says, and then that of the cluster.",
-	"retry":     "Whether and when an attempt that did not succeed is followed by another.",
+	"keep": "Which records of the job's runs are kept, with their output. What is left out is as the rule of " +
+		"its app says, and then that of the cluster.",
+	"retry": "Whether and when an attempt that did not succeed is followed by another.",
 }
 
-// describeField says of a field of a job what docs/jobs.md says: to requests its default and limits, too.
+// describeField says of a field of a job what docs/jobs.md says: to requests its default and
+// limits, too.
 func describeField(page map[string]docs.Field, owner reflect.Type, name string, use openapi.Use, s *openapi.Schema) {
 	prefix, ok := onPage[owner]
 	if !ok || s.Description != "" {

@@ -12,9 +12,9 @@ import (
 	"go-crontab/job"
 )
 
-// sealer keeps answers that have a secret, the text of a new token, so that only who was answered can have them again:
-// the key comes from the token or the login of the request, of which the cluster knows but the hash. Whoever reads the
-// database reads nothing of them.
+// sealer keeps answers that have a secret, the text of a new token, so that only who was answered
+// can have them again: the key comes from the token or the login of the request, of which the
+// cluster knows but the hash. Whoever reads the database reads nothing of them.
 type sealer struct {
 	aead   cipher.AEAD
 	digest []byte // of the request

@@ -106,9 +106,11 @@ func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return lookAt(noKey(err), "The same request again does no harm.")
 	}
-	// The change stands. If it cannot be read now, or is gone again, that must not look like a change that failed.
+	// The change stands. If it cannot be read now, or is gone again, that must not look like a
+	// change that failed.
 	row := secret.Row{Name: name, App: n.App}
-	if rows, err := secret.List(s.cfg.DB.Reader(r.Context()), secret.Filter{Only: n.AppSecret, Limit: 1}); err == nil && len(rows) == 1 {
+	if rows, err := secret.List(s.cfg.DB.Reader(r.Context()), secret.Filter{Only: n.AppSecret, Limit: 1}); err == nil &&
+		len(rows) == 1 {
 		row = rows[0]
 	}
 	status := http.StatusOK
@@ -118,7 +120,8 @@ func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, status, s.viewSecret(&row))
 }
 
-// secretFields reads what a secret is to be. What is wrong is told without what was sent: it may be the value.
+// secretFields reads what a secret is to be. What is wrong is told without what was sent: it may be
+// the value.
 func secretFields(f *fields) (n secret.New, err error) {
 	v, given := f.take("value")
 	text, isText := v.(string)
@@ -150,15 +153,17 @@ func secretName(r *http.Request) (job.Secret, error) {
 	return name, nil
 }
 
-// mayKeep tells why who makes a request may not change a secret, or nil. It does not ask whether there is one: who may not
-// see an app learns nothing of its names.
+// mayKeep tells why who makes a request may not change a secret, or nil. It does not ask whether
+// there is one: who may not see an app learns nothing of its names.
 func mayKeep(ctx context.Context, which job.AppSecret) error {
 	p := auth.Of(ctx)
 	switch {
 	case p.May(admin), which.App != "" && p.MayIn(admin, which.App):
 		return nil
 	case which.App == "":
-		return forbid(p, "The secret %s would be or is one of all apps, which takes role %s without a limit to apps; give an app that is yours", which.Name, admin)
+		return forbid(p,
+			"The secret %s would be or is one of all apps, which takes role %s without a limit to apps; give an app "+
+				"that is yours", which.Name, admin)
 	}
 	return forbid(p, "That takes role %s of app %s", admin, cutShort(which.App))
 }
@@ -166,7 +171,9 @@ func mayKeep(ctx context.Context, which job.AppSecret) error {
 // noKey makes a problem of the error of a node without a key.
 func noKey(err error) error {
 	if errors.Is(err, secret.ErrNoKey) {
-		return noSecretKey.problem("Ask another node, or start this one with --secret-key-file: a file with a key that go-crontab secret keygen has printed, the same on all nodes.")
+		return noSecretKey.problem(
+			"Ask another node, or start this one with --secret-key-file: a file with a key that go-crontab secret " +
+				"keygen has printed, the same on all nodes.")
 	}
 	return err
 }
@@ -189,9 +196,12 @@ func (s *Server) deleteSecret(w http.ResponseWriter, r *http.Request) error {
 	err = s.secrets.Delete(r.Context(), which)
 	switch {
 	case errors.Is(err, sql.ErrNotFound) && which.App == "":
-		return notFound.problem("There is no secret %q of all apps; for one of an app add app=APP. GET /api/v1/secrets lists them.", cutShort(string(name)))
+		return notFound.problem(
+			"There is no secret %q of all apps; for one of an app add app=APP. GET /api/v1/secrets lists them.",
+			cutShort(string(name)))
 	case errors.Is(err, sql.ErrNotFound):
-		return notFound.problem("The app %q has no secret %q; GET /api/v1/secrets lists them.", cutShort(which.App), cutShort(string(name)))
+		return notFound.problem("The app %q has no secret %q; GET /api/v1/secrets lists them.", cutShort(which.App),
+			cutShort(string(name)))
 	case err != nil:
 		return lookAt(err, "GET /api/v1/secrets tells whether it is still there.")
 	}

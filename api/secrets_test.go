@@ -36,18 +36,23 @@ func TestSecrets(t *testing.T) {
 		said.WriteString(r.body)
 		return r
 	}
-	if o := call("PUT", "/pg", object{"value": value, "app": "shop"}, 201).object(); o.text("name") != "pg" || o.text("app") != "shop" || o.text("key_state") != "current" || o.text("updated_by") == "" {
+	if o := call("PUT", "/pg", object{"value": value, "app": "shop"}, 201).object(); o.text("name") != "pg" ||
+		o.text("app") != "shop" || o.text("key_state") != "current" || o.text("updated_by") == "" {
 		t.Errorf("got %v", o)
 	}
 	call("PUT", "/pg", object{"value": value + "2", "app": "shop"}, 200)
 	call("PUT", "/all", object{"value": value}, 201)
-	if _, items := s.walk("/api/v1/secrets?limit=1"); len(items) != 2 || items[0].text("app") != "shop" || items[1].text("name") != "all" || items[1]["value"] != nil {
+	if _, items := s.walk("/api/v1/secrets?limit=1"); len(items) != 2 || items[0].text("app") != "shop" ||
+		items[1].text("name") != "all" || items[1]["value"] != nil {
 		t.Errorf("got %v", items)
 	}
 	for body, field := range map[string]string{
-		`{}`: "value", `{"value": null}`: "value", `{"value": 7654321}`: "value", `{"value": ["hunter2-Z"]}`: "value", `{"value": "abc"}`: "value", `{"value": "hunter2-Z\u0000"}`: "value",
-		`{"value": "hunter2-Z", "app": 5}`: "app", `{"value": "hunter2-Z", "app": "a\nb"}`: "app", `{"valeu": "hunter2-Z", "value": "hunter2-Z"}`: "valeu",
-		`{"value": "` + strings.Repeat("x", job.MaxSecret+1) + `"}`: "value", `{"value": "hunter2-Z", "key": "x"}`: "key",
+		`{}`: "value", `{"value": null}`: "value", `{"value": 7654321}`: "value", `{"value": ["hunter2-Z"]}`: "value",
+		`{"value": "abc"}`: "value", `{"value": "hunter2-Z\u0000"}`: "value",
+		`{"value": "hunter2-Z", "app": 5}`: "app", `{"value": "hunter2-Z", "app": "a\nb"}`: "app",
+		`{"valeu": "hunter2-Z", "value": "hunter2-Z"}`: "valeu",
+		`{"value": "` + strings.Repeat("x", job.MaxSecret+1) +
+			`"}`: "value", `{"value": "hunter2-Z", "key": "x"}`: "key",
 	} {
 		if r := call("PUT", "/new", body, 422); r.complaint(field) == "" || strings.Contains(r.body, "7654321") {
 			t.Errorf("%.60s: got %s, want a complaint about %s", body, r.body, field)
@@ -58,21 +63,29 @@ func TestSecrets(t *testing.T) {
 	call("DELETE", "/none", nil, 404)
 
 	made := s.create("use", object{"app": "shop", "env": object{"PW": "{{secret.pg}}"}})
-	r := s.call("POST", "/api/v1/jobs", object{"name": "b", "schedule": "@daily", "command": "true", "env": object{"PGPASSWORD": "{{secret.pg}}"}}).want(422)
+	r := s.call("POST", "/api/v1/jobs",
+		object{"name": "b", "schedule": "@daily", "command": "true",
+			"env": object{"PGPASSWORD": "{{secret.pg}}"}}).want(422)
 	if r.complaint("env.PGPASSWORD") == "" {
 		t.Errorf("a job of another app: got %s", r.body)
 	}
-	if r := s.call("POST", "/api/v1/jobs", object{"name": "b", "schedule": "@daily", "command": "x {{secret.pg}}"}).want(422); r.complaint("command") == "" {
+	if r := s.call("POST", "/api/v1/jobs",
+		object{"name": "b", "schedule": "@daily", "command": "x {{secret.pg}}"}).want(422); r.complaint(
+		"command") == "" {
 		t.Errorf("in the command: got %s", r.body)
 	}
-	r = s.call("POST", "/api/v1/apply", object{"dry_run": true, "jobs": []object{{"name": "b", "schedule": "@daily", "command": "true", "stdin": "{{secret.none}}"}}}).want(422)
+	r = s.call("POST", "/api/v1/apply",
+		object{"dry_run": true,
+			"jobs": []object{{"name": "b", "schedule": "@daily", "command": "true",
+				"stdin": "{{secret.none}}"}}}).want(422)
 	if r.complaint("jobs[0].stdin") == "" {
 		t.Errorf("applied: got %s", r.body)
 	}
 	if r := call("DELETE", "/pg", nil, 404); !strings.Contains(r.body, "add app=APP") {
 		t.Errorf("without the app: got %s", r.body)
 	}
-	if r := call("DELETE", "/pg?app=shop", nil, 409); !strings.Contains(r.body, "shop/use") || !strings.Contains(r.body, ":in-use") {
+	if r := call("DELETE", "/pg?app=shop", nil, 409); !strings.Contains(r.body, "shop/use") ||
+		!strings.Contains(r.body, ":in-use") {
 		t.Errorf("got %s", r.body)
 	}
 	s.call("DELETE", "/api/v1/jobs/"+made.text("id"), nil).want(204)
@@ -84,7 +97,8 @@ func TestSecrets(t *testing.T) {
 	if _, items := s.walk("/api/v1/secrets"); items[0].text("key_state") != "old" {
 		t.Errorf("got %v", items)
 	}
-	if o := call("POST", "/rotate", nil, 200).object(); o.text("rotated") != "1" || len(o.items("failed")) != 0 || o.text("key") != s.cfg.SecretKeys.IDs()[0] {
+	if o := call("POST", "/rotate", nil, 200).object(); o.text("rotated") != "1" || len(o.items("failed")) != 0 ||
+		o.text("key") != s.cfg.SecretKeys.IDs()[0] {
 		t.Errorf("got %v", o)
 	}
 	s.cfg.SecretKeys = nil
@@ -111,7 +125,9 @@ func TestWhoMayKeepSecrets(t *testing.T) {
 	issuer := auth.Issuer{DB: s.db.DB}
 	as := func(role auth.Role, apps ...string) string {
 		t.Helper()
-		_, token, err := issuer.Create(job.WithActor(t.Context(), job.Actor{Who: "test"}), auth.Spec{Name: role.String() + strings.Join(apps, "-"), Grant: auth.Grant{Role: role, Apps: apps}, Life: time.Hour})
+		_, token, err := issuer.Create(job.WithActor(t.Context(), job.Actor{Who: "test"}), auth.Spec{
+			Name: role.String() + strings.Join(apps, "-"), Grant: auth.Grant{Role: role, Apps: apps}, Life: time.Hour,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +159,9 @@ func TestWhoMayKeepSecrets(t *testing.T) {
 		"nobody":                            {"", "GET", "", nil, 401},
 		"nobody, to set":                    {"", "PUT", "/shop", object{"value": "other"}, 401},
 		"an admin of the app, to widen it":  {shop, "PUT", "/shop", object{"value": "other", "app": ""}, 403},
-		"an admin of the cluster":           {admin, "PUT", "/billing", object{"value": "other", "app": "billing"}, 200},
+		"an admin of the cluster": {
+			admin, "PUT", "/billing", object{"value": "other", "app": "billing"}, 200,
+		},
 	} {
 		s.token = c.token
 		if r := s.call(c.method, "/api/v1/secrets"+c.path, c.body); r.status != c.status {
@@ -165,8 +183,8 @@ func TestWhoMayKeepSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotTaken has an app use the name of a secret that another app is going to have. Each has its own, the jobs
-// of each use it, and neither learns of the other's.
+// TestSecretsAreNotTaken has an app use the name of a secret that another app is going to have.
+// Each has its own, the jobs of each use it, and neither learns of the other's.
 func TestSecretsAreNotTaken(t *testing.T) {
 	t.Parallel()
 	s := start(t, keyed(t, secret.NewKey()))
@@ -215,7 +233,8 @@ func TestSecretsAreNotTaken(t *testing.T) {
 	s.call("DELETE", "/api/v1/secrets/pg", nil).want(204)
 	s.call("PUT", "/api/v1/secrets/pg", object{"value": "of all"}).want(201)
 	s.create("needs it", object{"app": "gamma", "env": env})
-	if r := s.call("DELETE", "/api/v1/secrets/pg", nil).want(409); !strings.Contains(r.body, "gamma/needs it") || strings.Contains(r.body, "beta") {
+	if r := s.call("DELETE", "/api/v1/secrets/pg", nil).want(409); !strings.Contains(r.body, "gamma/needs it") ||
+		strings.Contains(r.body, "beta") {
 		t.Errorf("got %s", r.body)
 	}
 }

@@ -99,7 +99,8 @@ func TestS6SlowClients(t *testing.T) {
 	}
 }
 
-// TestS6ConnectionsAreBounded: of more connections than a node holds, those that have said nothing for longest are closed.
+// TestS6ConnectionsAreBounded: of more connections than a node holds, those that have said nothing
+// for longest are closed.
 func TestS6ConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	addr, stop := listening(t, api.Config{Ready: func() error { return nil }})

@@ -43,7 +43,8 @@ type Editor interface {
 	Delete(ctx context.Context, id int64) (edit.Done, error)
 	// Bulk does the same to several jobs, and says in want.Done what became of each.
 	Bulk(ctx context.Context, want *job.Bulk) error
-	// Apply makes all of what is wanted so, or nothing. job.Conflicts says what is not at the version that is wanted.
+	// Apply makes all of what is wanted so, or nothing. job.Conflicts says what is not at the
+	// version that is wanted.
 	Apply(ctx context.Context, want job.Apply) (job.Applied, error)
 	// RunNow adds a run of each job. A due time of zero is now.
 	RunNow(ctx context.Context, jobs []int64, due job.Micros, key string) (edit.Asked, error)
@@ -51,7 +52,8 @@ type Editor interface {
 	Backfill(ctx context.Context, id int64, want edit.Range, key string) (trip.BackfillRow, error)
 	CancelBackfill(ctx context.Context, id int64) (trip.BackfillRow, error)
 
-	// PutCalendar reports whether the calendar is new. version is the one that it must be at: 0 for any, -1 for none.
+	// PutCalendar reports whether the calendar is new. version is the one that it must be at: 0 for
+	// any, -1 for none.
 	PutCalendar(ctx context.Context, spec job.CalendarSpec, version int64) (isNew bool, err error)
 	DeleteCalendar(ctx context.Context, name string) error // *job.InUse while jobs name it
 	PutGroup(ctx context.Context, name string, slots int) (trip.Group, error)
@@ -173,8 +175,8 @@ func New(cfg Config) *Server {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Bounds of a connection and of what it may hold up. A change may wait for a spawn window and for a database that
-// fails over: requestTimeout leaves it the time, writeTimeout leaves the answer some.
+// Bounds of a connection and of what it may hold up. A change may wait for a spawn window and for a
+// database that fails over: requestTimeout leaves it the time, writeTimeout leaves the answer some.
 const (
 	headerTimeout   = 5 * time.Second
 	readTimeout     = 15 * time.Second
@@ -192,8 +194,8 @@ const (
 	longestLine = 300 * time.Millisecond // how long a request that comes too early waits; others are sent away
 )
 
-// Serve answers the connections of a listener until ctx ends, and closes it. Requests that are being answered by then
-// get a few seconds to end.
+// Serve answers the connections of a listener until ctx ends, and closes it. Requests that are
+// being answered by then get a few seconds to end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler:           s,
@@ -248,19 +250,23 @@ func (s *Server) routes() http.Handler {
 	if s.cfg.Traced != nil {
 		m.Use(s.cfg.Traced)
 	}
-	m.Use(s.requestID, s.logRequest, s.recoverPanic, protect, withActor, s.checkHost, s.checkOrigin, deadline, escapedPath, middleware.GetHead)
+	m.Use(s.requestID, s.logRequest, s.recoverPanic, protect, withActor, s.checkHost, s.checkOrigin, deadline,
+		escapedPath, middleware.GetHead)
 	// What there is not is told to those alone who may see what there is.
 	m.NotFound(s.orScreen(s.serve(s.guard(may(viewer, shared), noRoute))))
 	m.MethodNotAllowed(s.serve(s.guard(may(viewer, shared), wrongMethod(m))))
 
 	for _, rt := range s.table() {
-		m.Method(rt.method, rt.pattern, s.serve(s.guard(rt.may, withQuery(rt.query(), withPreconditions(rt.doc, withBoundedBody(rt.doc, s.once(rt.doc, rt.handler)))))))
+		m.Method(rt.method, rt.pattern,
+			s.serve(s.guard(rt.may,
+				withQuery(rt.query(), withPreconditions(rt.doc, withBoundedBody(rt.doc, s.once(rt.doc, rt.handler)))))))
 	}
 	return m
 }
 
-// table is what there is, and who may use it. What a route takes and answers stands in its operation, in reference_*.go: query parameters
-// that are not named there are refused, and a test fails for a route without one.
+// table is what there is, and who may use it. What a route takes and answers stands in its
+// operation, in reference_*.go: query parameters that are not named there are refused, and a test
+// fails for a route without one.
 func (s *Server) table() []route {
 	return []route{
 		{"GET", "/", open, s.home, &homeDoc},
@@ -290,7 +296,10 @@ func (s *Server) table() []route {
 
 		{"GET", "/api/v1/jobs/{id}/versions", may(viewer, ofJobsPast), s.listVersions, &listVersionsDoc},
 		{"GET", "/api/v1/jobs/{id}/versions/{version}", may(viewer, ofJobsPast), s.getVersion, &getVersionDoc},
-		{"GET", "/api/v1/jobs/{id}/versions/{version}/diff/{other}", may(viewer, ofJobsPast), s.diffVersions, &diffVersionsDoc},
+		{
+			"GET", "/api/v1/jobs/{id}/versions/{version}/diff/{other}", may(viewer, ofJobsPast), s.diffVersions,
+			&diffVersionsDoc,
+		},
 		{"POST", "/api/v1/jobs/{id}/rollback", may(admin, ofJob), s.rollback, &rollbackDoc},
 
 		{"POST", "/api/v1/bulk/pause", may(operator, filtered), s.bulkPause, &bulkPauseDoc},
@@ -450,7 +459,8 @@ func param(r *http.Request, name string) (string, error) {
 	return v, nil
 }
 
-// pathID returns the number in the path that names something; missing says that there is no such thing.
+// pathID returns the number in the path that names something; missing says that there is no such
+// thing.
 func pathID(r *http.Request, missing func(text string) error) (int64, error) {
 	text, err := param(r, "id")
 	if err != nil {

@@ -27,7 +27,10 @@ type silenceView struct {
 }
 
 func (s *Server) viewSilence(n *job.Silence) silenceView {
-	return silenceView{idText(n.ID), n.App, n.Job, n.Rule, stamp(n.Until), n.Reason, n.Who, stamp(n.Created), n.Until <= job.MicrosOf(s.cfg.Now())}
+	return silenceView{
+		idText(n.ID), n.App, n.Job, n.Rule, stamp(n.Until), n.Reason, n.Who, stamp(n.Created),
+		n.Until <= job.MicrosOf(s.cfg.Now()),
+	}
 }
 
 // listSilences: GET /api/v1/alerts/silences
@@ -60,14 +63,17 @@ func (s *Server) listSilences(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, p)
 }
 
-// maySilence tells why who makes a request may not silence the alerts of an app, "" being all, or nil.
+// maySilence tells why who makes a request may not silence the alerts of an app, "" being all, or
+// nil.
 func maySilence(ctx context.Context, app string) error {
 	p := auth.Of(ctx)
 	switch {
 	case p.May(operator), app != "" && p.MayIn(operator, app):
 		return nil
 	case app == "":
-		return forbid(p, "That silences alerts of all apps, and takes role %s without a limit to apps; give an app that is yours", operator)
+		return forbid(p,
+			"That silences alerts of all apps, and takes role %s without a limit to apps; give an app that is yours",
+			operator)
 	}
 	return forbid(p, "That takes role %s of app %s", operator, cutShort(app))
 }
@@ -103,7 +109,8 @@ func (s *Server) addSilence(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	place := func() string { return "/api/v1/alerts/silences/" + strconv.FormatInt(n.ID, 10) }
-	answerKnown(r, http.StatusCreated, func() (any, string) { return s.viewSilence(&n), place() }) // or a repetition might begin another
+	// or a repetition might begin another
+	answerKnown(r, http.StatusCreated, func() (any, string) { return s.viewSilence(&n), place() })
 	if err := s.alerts.AddSilence(r.Context(), &n); err != nil {
 		return lookAt(err, "GET /api/v1/alerts/silences tells whether it stands.")
 	}

@@ -82,12 +82,16 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v := statsView{
-		Now: stamp(at), Executing: amounts.Executing, Prepared: amounts.Prepared, Waiting: amounts.Waiting, Backlog: amounts.Backlog, Most: statsMost,
+		Now: stamp(at), Executing: amounts.Executing, Prepared: amounts.Prepared, Waiting: amounts.Waiting,
+		Backlog: amounts.Backlog, Most: statsMost,
 		Nodes: []statsNode{}, StepSeconds: int(statsStep / time.Second),
 	}
 	for _, x := range sessions {
 		v.Slots += x.Slots
-		v.Nodes = append(v.Nodes, statsNode{Node: x.Node, Session: x.ID.String(), Slots: x.Slots, Executing: x.Executing, Prepared: x.Prepared, Draining: x.Draining})
+		v.Nodes = append(v.Nodes, statsNode{
+			Node: x.Node, Session: x.ID.String(), Slots: x.Slots, Executing: x.Executing, Prepared: x.Prepared,
+			Draining: x.Draining,
+		})
 	}
 	late := map[job.Micros]*job.Lates{}
 	parts := map[job.Micros]*statsPart{}
@@ -119,7 +123,10 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 			minute.Add(late[current-job.Micros(i)*step])
 		}
 	}
-	v.LastMinute = statsRates{Starts: float64(starts) / 60, Ends: float64(ends) / 60, P50: quantile(&minute, 0.5), P99: quantile(&minute, 0.99)}
+	v.LastMinute = statsRates{
+		Starts: float64(starts) / 60, Ends: float64(ends) / 60, P50: quantile(&minute, 0.5),
+		P99: quantile(&minute, 0.99),
+	}
 	return answer(w, http.StatusOK, v)
 }
 

@@ -12,10 +12,13 @@ func TestStats(t *testing.T) {
 	s := start(t, nil)
 	o, _ := s.other(nil)
 	empty := o.call("GET", "/api/v1/stats?minutes=1", nil).want(200).object()
-	if got := len(empty.items("series")); got != 7 || empty.text("executing") != "0" || empty.text("last_minute", "lateness_p50_ms") != "" || empty.text("step_seconds") != "10" || empty.text("slots") == "0" {
+	if got := len(empty.items("series")); got != 7 || empty.text("executing") != "0" ||
+		empty.text("last_minute", "lateness_p50_ms") != "" || empty.text("step_seconds") != "10" ||
+		empty.text("slots") == "0" {
 		t.Errorf("of nothing: got %d parts, %v", got, empty)
 	}
-	good, bad := s.create("good", object{"overlap": "allow"}).text("id"), s.create("bad", object{"command": "exit 1"}).text("id")
+	good, bad := s.create("good", object{"overlap": "allow"}).text("id"),
+		s.create("bad", object{"command": "exit 1"}).text("id")
 	for range 3 {
 		s.call("POST", "/api/v1/jobs/"+good+"/run", nil).want(202)
 	}
@@ -43,15 +46,18 @@ func TestStats(t *testing.T) {
 		got = o.call("GET", "/api/v1/stats", nil).want(200).object()
 		return sum("starts") == 6 && got.text("waiting") == "1"
 	})
-	if sum("ends") != 4 || sum("failed") != 1 || got.text("executing") != "2" || got.text("backlog") != "1" || len(got.items("series")) != 31 || got.text("most") != "10000" {
+	if sum("ends") != 4 || sum("failed") != 1 || got.text("executing") != "2" || got.text("backlog") != "1" ||
+		len(got.items("series")) != 31 || got.text("most") != "10000" {
 		t.Errorf("got %v", got)
 	}
-	if nodes := got.items("nodes"); len(nodes) != 1 || nodes[0].text("node") != "knoten-1" || nodes[0].text("slots") != got.text("slots") {
+	if nodes := got.items("nodes"); len(nodes) != 1 || nodes[0].text("node") != "knoten-1" ||
+		nodes[0].text("slots") != got.text("slots") {
 		t.Errorf("got %v", nodes)
 	}
 	with := 0
 	for _, part := range got.items("series") {
-		if (part.text("lateness_p50_ms") != "") != (part.text("starts") != "0") || (part.text("lateness_p99_ms") != "") != (part.text("starts") != "0") {
+		if (part.text("lateness_p50_ms") != "") != (part.text("starts") != "0") ||
+			(part.text("lateness_p99_ms") != "") != (part.text("starts") != "0") {
 			t.Errorf("got %v, want lateness where something began", part)
 		}
 		if part.text("lateness_p50_ms") != "" {

@@ -15,8 +15,8 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// Streams are answers that go on: server-sent events. They hold a connection each, so there are bounds, and they see to
-// it themselves that whoever listens still may.
+// Streams are answers that go on: server-sent events. They hold a connection each, so there are
+// bounds, and they see to it themselves that whoever listens still may.
 const (
 	streamsOfNode   = 64 // below maxConnections: the node must answer others
 	streamsOfAdmins = 4  // of them, kept for admins of the whole cluster
@@ -35,8 +35,8 @@ const (
 	accelHeader = "X-Accel-Buffering"
 )
 
-// streams are those that the node has. When all are taken, a holder of few takes one from the holder of most: so
-// nobody keeps others out by opening many.
+// streams are those that the node has. When all are taken, a holder of few takes one from the
+// holder of most: so nobody keeps others out by opening many.
 type streams struct {
 	mu     sync.Mutex
 	all    int
@@ -70,10 +70,13 @@ func (t *streams) enter(p *auth.Principal) (*seat, error) {
 	defer t.mu.Unlock()
 	mine := len(t.by[key])
 	if mine >= streamsOfToken {
-		return nil, slowDown(heartbeat, "%s has %d streams on this node already; close one, or ask another node.", p.Name, streamsOfToken)
+		return nil, slowDown(heartbeat, "%s has %d streams on this node already; close one, or ask another node.",
+			p.Name, streamsOfToken)
 	}
 	if t.all >= most && !t.makeRoom(mine) {
-		return nil, noStream.problem("The node has %d streams, which is all that it may have, and %s has %d of them; ask another node.", t.all, p.Name, mine)
+		return nil, noStream.problem(
+			"The node has %d streams, which is all that it may have, and %s has %d of them; ask another node.", t.all,
+			p.Name, mine)
 	}
 
 	one := &seat{holder: key, taken: make(chan struct{})}
@@ -81,8 +84,8 @@ func (t *streams) enter(p *auth.Principal) (*seat, error) {
 	return one, nil
 }
 
-// makeRoom ends the oldest stream of the holder of most, for one who has fewer even with one more. It reports whether
-// there was such a stream.
+// makeRoom ends the oldest stream of the holder of most, for one who has fewer even with one more.
+// It reports whether there was such a stream.
 func (t *streams) makeRoom(mine int) bool {
 	var loser []*seat
 	for _, seats := range t.by {
@@ -122,8 +125,9 @@ func (t *streams) leave(one *seat) {
 	t.remove(one)
 }
 
-// Close ends all streams, so that whoever serves the API by an HTTP server of its own can shut that down: its method
-// RegisterOnShutdown takes it. Serve does so by itself. The rest of the API goes on.
+// Close ends all streams, so that whoever serves the API by an HTTP server of its own can shut that
+// down: its method RegisterOnShutdown takes it. Serve does so by itself. The rest of the API goes
+// on.
 func (s *Server) Close() {
 	s.streams.end()
 	s.feed.Close()
@@ -144,7 +148,8 @@ type stream struct {
 	begun  bool
 }
 
-// openStream makes a stream of an answer. Until the first message the answer may still be a problem.
+// openStream makes a stream of an answer. Until the first message the answer may still be a
+// problem.
 func (s *Server) openStream(w http.ResponseWriter, r *http.Request, may access) (*stream, error) {
 	select {
 	case <-s.streams.ending:
@@ -157,7 +162,8 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request, may access) 
 		return nil, err
 	}
 	now := time.Now()
-	return &stream{s: s, w: w, control: http.NewResponseController(w), r: r.WithContext(unbounded(r.Context())), may: may, seat: seat, who: p, looked: now, wrote: now}, nil
+	return &stream{s: s, w: w, control: http.NewResponseController(w), r: r.WithContext(unbounded(r.Context())),
+		may: may, seat: seat, who: p, looked: now, wrote: now}, nil
 }
 
 // leave gives the seat of the stream to others.
@@ -224,7 +230,8 @@ func message(to []byte, event, id string, data []byte) []byte {
 
 // write puts off the server's bound on writing, which is that of short answers.
 func (st *stream) write(b []byte) error {
-	if err := st.control.SetWriteDeadline(time.Now().Add(slowWrite)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := st.control.SetWriteDeadline(time.Now().Add(slowWrite)); err != nil &&
+		!errors.Is(err, http.ErrNotSupported) {
 		return errGone
 	}
 	if _, err := st.w.Write(b); err != nil {
@@ -237,8 +244,8 @@ func (st *stream) write(b []byte) error {
 	return nil
 }
 
-// idle waits for news, but not for longer than most. It keeps the connection alive and looks who listens. An error ends
-// the stream.
+// idle waits for news, but not for longer than most. It keeps the connection alive and looks who
+// listens. An error ends the stream.
 func (st *stream) idle(news <-chan struct{}, most time.Duration) error {
 	end := time.Now().Add(most)
 	for {
@@ -269,8 +276,8 @@ func (st *stream) idle(news <-chan struct{}, most time.Duration) error {
 	}
 }
 
-// look asks again who listens, if that was some time ago. While the database is away nobody can tell, and there is
-// nothing to be told either.
+// look asks again who listens, if that was some time ago. While the database is away nobody can
+// tell, and there is nothing to be told either.
 func (st *stream) look() error {
 	now := time.Now()
 	if now.Sub(st.looked) < lookAgain {

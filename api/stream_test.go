@@ -74,7 +74,8 @@ func (s *site) listen(path string, header ...string) *ear {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if got := resp.Header.Get("Content-Type"); resp.StatusCode != 200 || got != "text/event-stream" || resp.Header.Get("Content-Encoding") != "" {
+	if got := resp.Header.Get("Content-Type"); resp.StatusCode != 200 || got != "text/event-stream" ||
+		resp.Header.Get("Content-Encoding") != "" {
 		text, _ := io.ReadAll(resp.Body)
 		s.t.Fatalf("%s: got %d %s %s", path, resp.StatusCode, got, text)
 	}
@@ -160,7 +161,9 @@ func (e *ear) hello() object {
 // action waits for an event of a kind with an action.
 func (e *ear) action(kind, action string) (heard, object) {
 	e.t.Helper()
-	return e.until(kind+" "+action, func(h heard, o object) bool { return h.event == kind && o.text("action") == action })
+	return e.until(kind+" "+action, func(h heard, o object) bool {
+		return h.event == kind && o.text("action") == action
+	})
 }
 
 // closes waits for the end of the stream, and returns its reason.
@@ -193,7 +196,9 @@ func TestStreamsAreCutOff(t *testing.T) {
 	run := s.running(s.create("long", object{"command": "sleep 600", "app": "a"}).text("id"))
 	output := "/api/v1/runs/" + run + "/output"
 	issuer := auth.Issuer{DB: s.db.DB}
-	made, token, err := issuer.Create(t.Context(), auth.Spec{Name: "reader", Grant: auth.Grant{Role: auth.Viewer, Apps: []string{"a"}}})
+	made, token, err := issuer.Create(t.Context(), auth.Spec{
+		Name: "reader", Grant: auth.Grant{Role: auth.Viewer, Apps: []string{"a"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,17 +211,21 @@ func TestStreamsAreCutOff(t *testing.T) {
 		}
 	}
 	// A run stays in the app in which it was started, also when its job is moved.
-	s.call("PATCH", "/api/v1/jobs/"+s.call("GET", "/api/v1/runs/"+run, nil).object().text("job_id"), object{"app": "b"}).want(200)
+	s.call("PATCH", "/api/v1/jobs/"+s.call("GET", "/api/v1/runs/"+run, nil).object().text("job_id"),
+		object{"app": "b"}).want(200)
 	s.as(s.newToken("of-a", auth.Viewer, "a")).listen(output)
 	s.as(s.newToken("of-b", auth.Viewer, "b")).call("GET", output, nil, "Accept", "text/event-stream").want(404)
-	brief := s.call("POST", "/api/v1/tokens", object{"name": "brief", "role": "viewer", "expires": time.Now().Add(5 * time.Second).Format(time.RFC3339Nano)}).want(201).object().text("token")
+	brief := s.call("POST", "/api/v1/tokens",
+		object{"name": "brief", "role": "viewer",
+			"expires": time.Now().Add(5 * time.Second).Format(time.RFC3339Nano)}).want(201).object().text("token")
 	e := s.as(brief).listen("/api/v1/events")
 	if why := e.closes(); !strings.Contains(why, "token brief expired") {
 		t.Errorf("a token that expired: got %q", why)
 	}
 }
 
-// TestStreamsAreBounded: a token has some streams on a node and no more, and the node has some for all. Who leaves makes room.
+// TestStreamsAreBounded: a token has some streams on a node and no more, and the node has some for
+// all. Who leaves makes room.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -230,7 +239,8 @@ func TestStreamsAreBounded(t *testing.T) {
 			ears = append(ears, e)
 		}
 		if i == 0 {
-			if r := as.call("GET", "/api/v1/events", nil).want(429); !strings.Contains(r.body, "t0 has 16 streams") || r.header.Get("Retry-After") == "" {
+			if r := as.call("GET", "/api/v1/events", nil).want(429); !strings.Contains(r.body, "t0 has 16 streams") ||
+				r.header.Get("Retry-After") == "" {
 				t.Errorf("got %s, %v", r.body, r.header)
 			}
 		}
@@ -275,12 +285,14 @@ func TestStreamsOfOneToken(t *testing.T) {
 		mine.listen("/api/v1/events").hello()
 		browser.listen("/api/v1/events", first...).hello()
 	}
-	if r := browser.call("GET", "/api/v1/events", nil, second...).want(429); !strings.Contains(r.body, "mine has 16 streams") {
+	if r := browser.call("GET", "/api/v1/events", nil, second...).want(429); !strings.Contains(r.body,
+		"mine has 16 streams") {
 		t.Errorf("got %s", r.body)
 	}
 }
 
-// TestStreamsEndWithTheirServer has a server stop while somebody listens: it does not wait for who never goes.
+// TestStreamsEndWithTheirServer has a server stop while somebody listens: it does not wait for who
+// never goes.
 func TestStreamsEndWithTheirServer(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -301,8 +313,8 @@ func TestStreamsEndWithTheirServer(t *testing.T) {
 	}
 }
 
-// TestStreamsOutliveRequests: the bounds of short answers do not hold for streams, over which something comes now and
-// then.
+// TestStreamsOutliveRequests: the bounds of short answers do not hold for streams, over which
+// something comes now and then.
 func TestStreamsOutliveRequests(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -316,7 +328,8 @@ func TestStreamsOutliveRequests(t *testing.T) {
 	began := time.Now()
 	feed, output := o.listen("/api/v1/events"), o.listen("/api/v1/runs/"+run+"/output")
 	feed.hello()
-	// Longer than what is read of a request may take, than a request may take, and than its answer may take.
+	// Longer than what is read of a request may take, than a request may take, and than its answer
+	// may take.
 	for time.Since(began) < 36*time.Second {
 		for _, e := range []*ear{feed, output} {
 			select {
@@ -333,10 +346,13 @@ func TestStreamsOutliveRequests(t *testing.T) {
 		}
 	}
 	touch(t, gate)
-	if h, _ := output.until("output", func(h heard, _ object) bool { return h.event == "output" }); !strings.Contains(h.data, "at last") {
+	if h, _ := output.until("output",
+		func(h heard, _ object) bool { return h.event == "output" }); !strings.Contains(h.data, "at last") {
 		t.Errorf("got %+v", h)
 	}
-	feed.until("the end of the run", func(_ heard, o object) bool { return o.text("run", "id") == run && o.text("action") == "ended" })
+	feed.until("the end of the run", func(_ heard, o object) bool {
+		return o.text("run", "id") == run && o.text("action") == "ended"
+	})
 }
 
 // TestStreamsBeat: who listens to nothing hears that the stream lives.
@@ -353,7 +369,8 @@ func TestStreamsBeat(t *testing.T) {
 			t.Fatal("no comment came")
 		}
 	}
-	if r := s.call("HEAD", "/api/v1/events", nil).want(200); r.body != "" || r.header.Get("Content-Type") != "text/event-stream" {
+	if r := s.call("HEAD", "/api/v1/events", nil).want(200); r.body != "" ||
+		r.header.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("HEAD: got %q, %v", r.body, r.header)
 	}
 }
@@ -364,7 +381,8 @@ func TestOutputStream(t *testing.T) {
 	s := start(t, nil)
 	gate := t.TempDir()
 	id := s.create("talks", object{"command": `printf 'one \xe2'; until [ -e ` + gate + `/a ]; do sleep .02; done
-		printf '\x82\xac two \xff'; until [ -e ` + gate + `/b ]; do sleep .02; done; printf ' three'; exit 4`}).text("id")
+		printf '\x82\xac two \xff'; until [ -e ` + gate +
+		`/b ]; do sleep .02; done; printf ' three'; exit 4`}).text("id")
 	run := s.running(id)
 	path := "/api/v1/runs/" + run + "/output"
 	o, _ := s.other(nil)
@@ -372,7 +390,8 @@ func TestOutputStream(t *testing.T) {
 	part := func(e *ear, from, next, field, want string) {
 		t.Helper()
 		h, ok := e.next()
-		if got := h.object(t); !ok || h.event != "output" || h.id != next || got.text("from") != from || got.text("next") != next || got.text(field) != want {
+		if got := h.object(t); !ok || h.event != "output" || h.id != next || got.text("from") != from ||
+			got.text("next") != next || got.text(field) != want {
 			t.Fatalf("%s: got %+v, want %q from %s to %s", e.what, h, want, from, next)
 		}
 	}
@@ -388,7 +407,8 @@ func TestOutputStream(t *testing.T) {
 	part(again, "13", "19", "text", " three")
 	for _, e := range []*ear{raw, again, s.listen(path, "Last-Event-ID", "19")} {
 		h, _ := e.next()
-		if got := h.object(t); h.event != "end" || h.id != "19" || got.text("outcome") != "failed" || got.text("exit_code") != "4" || got.text("bytes") != "19" || got.text("truncated") != "false" {
+		if got := h.object(t); h.event != "end" || h.id != "19" || got.text("outcome") != "failed" ||
+			got.text("exit_code") != "4" || got.text("bytes") != "19" || got.text("truncated") != "false" {
 			t.Errorf("got %+v", h)
 		}
 		if _, more := e.next(); more {
@@ -396,7 +416,8 @@ func TestOutputStream(t *testing.T) {
 		}
 	}
 	events := []string{"Accept", "text/event-stream"}
-	if r := s.call("GET", path, nil, append(events, "Last-Event-ID", "x")...).want(422); r.complaint("Last-Event-ID") == "" {
+	if r := s.call("GET", path, nil,
+		append(events, "Last-Event-ID", "x")...).want(422); r.complaint("Last-Event-ID") == "" {
 		t.Errorf("got %s", r.body)
 	}
 	s.call("GET", "/api/v1/runs/nonsense/output", nil, events...).want(404)

@@ -41,7 +41,8 @@ const (
 
 func viewOfToken(t *auth.TokenRow, now job.Micros) tokenView {
 	v := tokenView{
-		ID: strconv.FormatInt(t.ID, 10), Name: t.Name, Apps: t.Apps, State: tokenActive, Created: stamp(t.Created), By: t.By,
+		ID: strconv.FormatInt(t.ID, 10), Name: t.Name, Apps: t.Apps, State: tokenActive, Created: stamp(t.Created),
+		By:      t.By,
 		Expires: stamp(t.Expires), Revoked: stamp(t.Revoked), Used: stamp(t.Used), UsedFrom: t.UsedFrom,
 	}
 	v.Role, _ = auth.ParseRole(t.Role) // one that a hand wrote lets nobody do anything, and is shown so
@@ -73,7 +74,8 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, sql.ErrExists):
 		return exists.problem("A token of this name exists already; revoke that one, or choose another name.")
 	case err != nil:
-		return lookAt(err, "GET /api/v1/tokens?name=%s tells whether it was made; if so, revoke it and make another: its text is lost.", spec.Name)
+		return lookAt(err,
+			"GET /api/v1/tokens?name=%s tells whether it was made; if so, revoke it and make another: its text is lost.", spec.Name)
 	}
 	v := newTokenView{viewOfToken(&t, job.MicrosOf(now)), token}
 	w.Header().Set("Location", "/api/v1/tokens/"+v.ID)

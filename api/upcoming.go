@@ -92,15 +92,17 @@ type upcomingCounts struct {
 // aheadFilter takes the parameters that say of which jobs.
 func aheadFilter(q *query, r *http.Request) read.JobFilter {
 	return read.JobFilter{
-		App: q.text(ofAppParam), Name: q.text(jobNameParam), Owner: q.text(ownerParam), Group: q.text(inGroupParam), Calendar: q.text(byCalendarParam),
-		Labels: q.label(labelIs), Status: job.Active, Apps: auth.Of(r.Context()).Sees(),
+		App: q.text(ofAppParam), Name: q.text(jobNameParam), Owner: q.text(ownerParam), Group: q.text(inGroupParam),
+		Calendar: q.text(byCalendarParam),
+		Labels:   q.label(labelIs), Status: job.Active, Apps: auth.Of(r.Context()).Sees(),
 	}
 }
 
-// eachAhead reads the active jobs that a filter leaves, with their calendars, in the order of their ids. It is false where
-// there are more jobs than it looks at.
-// It is within the work's turn when it calls do.
-func (s *Server) eachAhead(ctx context.Context, work *job.Work, f read.JobFilter, do func(*read.Job)) (all bool, err error) {
+// eachAhead reads the active jobs that a filter leaves, with their calendars, in the order of their
+// ids. It is false where there are more jobs than it looks at. It is within the work's turn when it
+// calls do.
+func (s *Server) eachAhead(ctx context.Context, work *job.Work, f read.JobFilter, do func(*read.Job)) (all bool,
+	err error) {
 	f.Limit = upcomingPage
 	for seen := 0; ; {
 		p, err := s.cfg.DB.JobPage(ctx, f)
@@ -138,8 +140,8 @@ func (s *Server) eachAhead(ctx context.Context, work *job.Work, f read.JobFilter
 	}
 }
 
-// inLine waits until nobody else has this node look ahead, which has other work to do, and returns how to let the next one
-// go on.
+// inLine waits until nobody else has this node look ahead, which has other work to do, and returns
+// how to let the next one go on.
 func (s *Server) inLine(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.ahead <- struct{}{}:
@@ -219,7 +221,8 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 				continue
 			}
 			if len(v.Items) == limit {
-				v.Next = (&cursor{list: "upcoming", RunPlace: read.RunPlace{ID: last.ID, Due: job.MicrosOf(last.Due)}}).String()
+				v.Next = (&cursor{list: "upcoming",
+					RunPlace: read.RunPlace{ID: last.ID, Due: job.MicrosOf(last.Due)}}).String()
 				break
 			}
 			j := names[d.ID]
@@ -227,7 +230,10 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				zone = time.UTC
 			}
-			v.Items = append(v.Items, upcomingDue{JobID: strconv.FormatInt(d.ID, 10), Job: j.name, App: j.app, Due: d.Due.In(zone).Format(time.RFC3339Nano), Timezone: j.zone, Mark: d.Mark()})
+			v.Items = append(v.Items, upcomingDue{
+				JobID: strconv.FormatInt(d.ID, 10), Job: j.name, App: j.app,
+				Due: d.Due.In(zone).Format(time.RFC3339Nano), Timezone: j.zone, Mark: d.Mark(),
+			})
 			last = d
 		}
 		return nil
@@ -263,7 +269,8 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 	}
 	steps := int((to.Sub(from) + length - 1) / length)
 	if steps > maxSteps {
-		q.wrong(aheadStep.name, "of "+strconv.Itoa(steps)+" steps there would be, at most "+strconv.Itoa(maxSteps)+" are counted")
+		q.wrong(aheadStep.name,
+			"of "+strconv.Itoa(steps)+" steps there would be, at most "+strconv.Itoa(maxSteps)+" are counted")
 	}
 	if err := q.err(); err != nil {
 		return err
@@ -276,7 +283,10 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 	work := job.NewWork(r.Context(), job.ListingWork)
 	tally := job.NewTally(from, length, steps, upcomingWork)
 	tally.Work = work
-	v := upcomingCounts{From: from.Format(time.RFC3339Nano), To: from.Add(time.Duration(steps) * length).Format(time.RFC3339Nano), Step: step}
+	v := upcomingCounts{
+		From: from.Format(time.RFC3339Nano), To: from.Add(time.Duration(steps) * length).Format(time.RFC3339Nano),
+		Step: step,
+	}
 	all, err := s.eachAhead(r.Context(), work, f, func(j *read.Job) {
 		if context.Cause(r.Context()) != nil {
 			return
@@ -298,33 +308,55 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 
 // Their parameters.
 var (
-	aheadFrom  = instantParam{declared: declared{"from", "Only due times at this instant or after it. Without it, from now on.", "2027-03-27T00:00:00Z"}}
-	aheadTo    = instantParam{declared: declared{"to", "Only due times before this instant, at most 366 days later. Without it, those of 7 days.", "2027-03-28T00:00:00Z"}}
+	aheadFrom = instantParam{
+		declared: declared{
+			"from", "Only due times at this instant or after it. Without it, from now on.", "2027-03-27T00:00:00Z",
+		},
+	}
+	aheadTo = instantParam{
+		declared: declared{
+			"to", "Only due times before this instant, at most 366 days later. Without it, those of 7 days.",
+			"2027-03-28T00:00:00Z",
+		},
+	}
 	aheadLimit = numberParam{declared{"limit", "How many items a page has at most.", "100"}, maxDue, defaultLimit}
-	aheadStep  = wordParam{declared{"step", "How long a step is. The first begins at `from`. There may be 20,160 of them: two weeks of minutes. Without it, an hour.", "minute"}, []string{"minute", "hour", "day"}}
-	aheadMost  = numberParam{declared{"most", "Jobs that have more due times in the range than this are told by themselves, as `frequent`, and not among the others.", "24"}, maxID, 0}
-	aheadOf    = []parameter{ofAppParam, jobNameParam, ownerParam, inGroupParam, byCalendarParam, labelIs} // see aheadFilter
-	feedDays   = numberParam{declared{"days", "How many days from now on.", "30"}, maxFeedDays, 14}
+	aheadStep  = wordParam{
+		declared{"step",
+			"How long a step is. The first begins at `from`. There may be 20,160 of them: two weeks of minutes. " +
+				"Without it, an hour.", "minute"}, []string{"minute", "hour", "day"},
+	}
+	aheadMost = numberParam{
+		declared{"most",
+			"Jobs that have more due times in the range than this are told by themselves, as `frequent`, and not " +
+				"among the others.", "24"}, maxID, 0,
+	}
+	// see aheadFilter
+	aheadOf  = []parameter{ofAppParam, jobNameParam, ownerParam, inGroupParam, byCalendarParam, labelIs}
+	feedDays = numberParam{declared{"days", "How many days from now on.", "30"}, maxFeedDays, 14}
 )
 
 // The operations.
 var (
 	upcomingDoc = operation{
 		id: "listUpcoming", tag: tagJobs, summary: "List the next due times of many jobs",
-		about:   "Those of the active jobs that the parameters leave, as their definitions have them; what is paused or broken is not due. For a `cursor` give the same `from` and `to` again.",
+		about: "Those of the active jobs that the parameters leave, as their definitions have them; what is paused " +
+			"or broken is not due. For a `cursor` give the same `from` and `to` again.",
 		query:   append([]parameter{aheadFrom, aheadTo, aheadMost, aheadLimit, pageParam}, aheadOf...),
 		replies: found[upcomingView]("A page of due times."),
 	}
 	countUpcomingDoc = operation{
 		id: "countUpcoming", tag: tagJobs, summary: "Count the due times of many jobs, step by step",
-		about:   "For a picture of when much is due, and when little. A node does only so much work for it, and says when it left something out.",
+		about: "For a picture of when much is due, and when little. A node does only so much work for it, and says " +
+			"when it left something out.",
 		query:   append([]parameter{aheadFrom, aheadTo, aheadMost, aheadStep}, aheadOf...),
 		replies: found[upcomingCounts]("The counts."),
 	}
 	feedDoc = operation{
 		id: "getUpcomingFeed", tag: tagJobs, spoken: true, summary: "Subscribe to what is upcoming",
-		about: "An iCalendar (RFC 5545) of the next days, for programs that show calendars. These cannot send a bearer token: they may send one as the password of HTTP Basic, with any user name, here and nowhere else. " +
-			"It must be one whose role is `viewer`, since such programs keep it and show it to others. On days on which a job is due more often than six times it is one event of the whole day.",
+		about: "An iCalendar (RFC 5545) of the next days, for programs that show calendars. These cannot send a " +
+			"bearer token: they may send one as the password of HTTP Basic, with any user name, here and nowhere else. " +
+			"It must be one whose role is `viewer`, since such programs keep it and show it to others. On days on " +
+			"which a job is due more often than six times it is one event of the whole day.",
 		query:   append([]parameter{feedDays}, aheadOf...),
 		replies: []reply{{status: http.StatusOK, about: "The calendar.", media: []string{mediaICS}}},
 	}

@@ -108,7 +108,9 @@ func eventsOf(work *job.Work, j *read.Job, now time.Time, days int, language job
 		before := from.Add(-time.Microsecond)
 		switch n := schedule.Count(before, end.Add(-time.Microsecond)); {
 		case n > often:
-			out = append(out, feedEvent{time.Date(y, m, d+i, 0, 0, 0, 0, zone), n, j.ID, fmt.Sprintf("%s ×%d", title, n), about})
+			out = append(out, feedEvent{
+				time.Date(y, m, d+i, 0, 0, 0, 0, zone), n, j.ID, fmt.Sprintf("%s ×%d", title, n), about,
+			})
 		case n > 0:
 			for at := before; ; {
 				due, ok := schedule.Next(at)

@@ -17,7 +17,10 @@ import (
 func ahead(t *testing.T) *site {
 	t.Helper()
 	s := start(t, nil)
-	s.create("daily", object{"schedule": "30 2 * * *", "timezone": "Europe/Berlin", "app": "shop", "labels": object{"team": "data"}, "description": "a; b, c\\d"})
+	s.create("daily", object{
+		"schedule": "30 2 * * *", "timezone": "Europe/Berlin", "app": "shop", "labels": object{"team": "data"},
+		"description": "a; b, c\\d",
+	})
 	s.create("hourly", object{"schedule": "0 * * * *"})
 	s.create("minutely", object{"schedule": "* * * * *", "app": "shop"})
 	s.create("resting", object{"schedule": "* * * * *", "paused": true})
@@ -46,7 +49,8 @@ func TestUpcoming(t *testing.T) {
 			daily = o
 		}
 	}
-	if daily.text("due") != "2027-03-28T03:00:00+02:00" || daily.text("mark") != "gap" || daily.text("app") != "shop" || daily.text("timezone") != "Europe/Berlin" {
+	if daily.text("due") != "2027-03-28T03:00:00+02:00" || daily.text("mark") != "gap" || daily.text("app") != "shop" ||
+		daily.text("timezone") != "Europe/Berlin" {
 		t.Errorf("got %v", daily)
 	}
 	// Page by page each comes once, also where several are due at one instant.
@@ -64,17 +68,20 @@ func TestUpcoming(t *testing.T) {
 		}
 	}
 	few := s.call("GET", "/api/v1/upcoming?most=3&"+span, nil).want(200).object()
-	if len(few.items("items")) != 4 || few.text("frequent_count") != "1" || few.items("frequent")[0].text("job") != "minutely" || few.items("frequent")[0].text("count") != "180" {
+	if len(few.items("items")) != 4 || few.text("frequent_count") != "1" ||
+		few.items("frequent")[0].text("job") != "minutely" || few.items("frequent")[0].text("count") != "180" {
 		t.Errorf("with at most three of each: got %v", few)
 	}
 	limited := s.as(s.newToken("reader", auth.Viewer, "shop"))
 	if _, got := limited.walk("/api/v1/upcoming?limit=200&" + span); len(got) != 181 {
 		t.Errorf("who sees one app: got %d", len(got))
 	}
-	if n := limited.call("GET", "/api/v1/upcoming/counts?step=hour&"+span, nil).want(200).object(); n.text("total") != "181" || n.text("jobs") != "2" {
+	if n := limited.call("GET", "/api/v1/upcoming/counts?step=hour&"+span,
+		nil).want(200).object(); n.text("total") != "181" || n.text("jobs") != "2" {
 		t.Errorf("who sees one app: got %v", n)
 	}
-	if _, got := s.walk("/api/v1/upcoming?to=" + url.QueryEscape(time.Now().Add(time.Hour).Format(time.RFC3339)) + "&name=hourly"); len(got) > 1 {
+	if _, got := s.walk("/api/v1/upcoming?to=" + url.QueryEscape(time.Now().Add(time.Hour).Format(time.RFC3339)) +
+		"&name=hourly"); len(got) > 1 {
 		t.Errorf("from now on: got %v", got)
 	}
 }
@@ -91,15 +98,18 @@ func TestUpcomingCounts(t *testing.T) {
 			}
 			continue
 		}
-		if got.text("counts") != want || got.text("total") != "184" || got.text("jobs") != "3" || got.text("step") != "hour" {
+		if got.text("counts") != want || got.text("total") != "184" || got.text("jobs") != "3" ||
+			got.text("step") != "hour" {
 			t.Errorf("by %q: got %v, want %s", step, got, want)
 		}
 	}
-	if few := s.call("GET", "/api/v1/upcoming/counts?most=3&"+span, nil).want(200).object(); few.text("counts") != "[1 2 1]" || few.text("frequent_count") != "1" {
+	if few := s.call("GET", "/api/v1/upcoming/counts?most=3&"+span,
+		nil).want(200).object(); few.text("counts") != "[1 2 1]" || few.text("frequent_count") != "1" {
 		t.Errorf("without the frequent ones: got %v", few)
 	}
 	minutes := s.call("GET", "/api/v1/upcoming/counts?step=minute&"+span, nil).want(200).object()
-	if list := minutes["counts"].([]any); len(list) != 180 || fmt.Sprint(list[0]) != "2" || fmt.Sprint(list[1]) != "1" || fmt.Sprint(list[60]) != "3" {
+	if list := minutes["counts"].([]any); len(list) != 180 || fmt.Sprint(list[0]) != "2" ||
+		fmt.Sprint(list[1]) != "1" || fmt.Sprint(list[60]) != "3" {
 		t.Errorf("by minute: got %v", list)
 	}
 	for query, field := range map[string]string{
@@ -148,10 +158,13 @@ func TestUpcomingFeed(t *testing.T) {
 	}
 	events := strings.Count(text, "BEGIN:VEVENT\r\n")
 	whole := strings.Count(text, "DTSTART;VALUE=DATE:")
-	if whole != 3 || events < 5 || events > 6 || strings.Count(text, "END:VEVENT\r\n") != events || !strings.HasPrefix(text, "BEGIN:VCALENDAR\r\n") || !strings.HasSuffix(text, "END:VCALENDAR\r\n") {
+	if whole != 3 || events < 5 || events > 6 || strings.Count(text, "END:VEVENT\r\n") != events ||
+		!strings.HasPrefix(text, "BEGIN:VCALENDAR\r\n") || !strings.HasSuffix(text, "END:VCALENDAR\r\n") {
 		t.Errorf("got %d events, %d of whole days: %s", events, whole, text)
 	}
-	if unfolded := strings.ReplaceAll(text, "\r\n ", ""); !strings.Contains(unfolded, `DESCRIPTION:a\; b\, c\\d\nat 02:30 every day\, Europe/Berlin`) || !strings.Contains(unfolded, "SUMMARY:shop/daily\r\n") {
+	if unfolded := strings.ReplaceAll(text, "\r\n ", ""); !strings.Contains(unfolded,
+		`DESCRIPTION:a\; b\, c\\d\nat 02:30 every day\, Europe/Berlin`) ||
+		!strings.Contains(unfolded, "SUMMARY:shop/daily\r\n") {
 		t.Errorf("got %s", unfolded)
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\r\n"), "\r\n") {
@@ -165,17 +178,20 @@ func TestUpcomingFeed(t *testing.T) {
 
 	// Who may not, and where else a password does not count.
 	status, _, challenges := s.feed("/api/v1/upcoming.ics", "")
-	if status != 401 || !slices.ContainsFunc(challenges, func(c string) bool { return strings.HasPrefix(c, "Basic ") }) {
+	if status != 401 ||
+		!slices.ContainsFunc(challenges, func(c string) bool { return strings.HasPrefix(c, "Basic ") }) {
 		t.Errorf("nobody: got %d, %q", status, challenges)
 	}
 	if status, _, _ = s.feed("/api/v1/upcoming.ics", "gocrontab_made-up"); status != 401 {
 		t.Errorf("a wrong one: got %d", status)
 	}
-	if status, text, _ = s.feed("/api/v1/upcoming.ics", s.token); status != 403 || !strings.Contains(text, "role viewer") {
+	if status, text, _ = s.feed("/api/v1/upcoming.ics", s.token); status != 403 ||
+		!strings.Contains(text, "role viewer") {
 		t.Errorf("the token of an admin: got %d %s", status, text)
 	}
 	for _, path := range []string{"/api/v1/upcoming", "/api/v1/jobs", "/api/v1/me"} {
-		if status, _, challenges := s.feed(path, viewer); status != 401 || slices.ContainsFunc(challenges, func(c string) bool { return strings.HasPrefix(c, "Basic ") }) {
+		if status, _, challenges := s.feed(path, viewer); status != 401 ||
+			slices.ContainsFunc(challenges, func(c string) bool { return strings.HasPrefix(c, "Basic ") }) {
 			t.Errorf("%s: a password counts: %d, %q", path, status, challenges)
 		}
 	}

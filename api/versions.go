@@ -40,8 +40,9 @@ type diffView struct {
 	Changes []job.Change `json:"changes" doc:"The fields that are not the same."`
 }
 
-// definitions reads the definitions that a job had at a version and before, the latest first; 0 is the current version. Those of a
-// deleted job stay. There is always one, unless the job never was at that version.
+// definitions reads the definitions that a job had at a version and before, the latest first; 0 is
+// the current version. Those of a deleted job stay. There is always one, unless the job never was
+// at that version.
 func (s *Server) definitions(ctx context.Context, id, upTo int64, limit int) (read.Job, []read.Version, error) {
 	j, err := s.cfg.DB.Job(ctx, id)
 	if err != nil {
@@ -88,7 +89,10 @@ func (s *Server) listVersions(w http.ResponseWriter, r *http.Request) error {
 		if !mayReadVersion(r.Context(), v) {
 			continue
 		}
-		item := versionItem{Version: v.Version, At: stamp(v.At), Who: v.Who, Current: i == 0 && upTo == 0 && !j.Deleted, Changed: []string{}}
+		item := versionItem{
+			Version: v.Version, At: stamp(v.At), Who: v.Who, Current: i == 0 && upTo == 0 &&
+				!j.Deleted, Changed: []string{},
+		}
 		if v.SpecErr != nil {
 			item.Error = v.SpecErr.Error()
 		}
@@ -108,7 +112,8 @@ func changedFields(changes []job.Change) []string {
 	return out
 }
 
-// definitionAt reads the definition that a job had at a version that the path names, and tells whether it has it still.
+// definitionAt reads the definition that a job had at a version that the path names, and tells
+// whether it has it still.
 func (s *Server) definitionAt(r *http.Request, place string) (v read.Version, current bool, err error) {
 	id, err := jobID(r)
 	if err != nil {
@@ -136,8 +141,8 @@ func (s *Server) definitionOf(ctx context.Context, id, version int64) (v read.Ve
 	return rows[0], !j.Deleted && rows[0].SpecText == j.SpecText, nil
 }
 
-// mayReadVersion reports whether who makes a request may read a definition: it belongs to the app that it names, also when the job
-// has been moved since.
+// mayReadVersion reports whether who makes a request may read a definition: it belongs to the app
+// that it names, also when the job has been moved since.
 func mayReadVersion(ctx context.Context, v *read.Version) bool {
 	return mayRead(ctx, appIn(v.SpecText))
 }
@@ -213,7 +218,10 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var j *read.Job
-	err = s.asWanted(r, id, func(ctx context.Context) (err error) { j, err = s.rollBack(ctx, id, int64(version)); return err })
+	err = s.asWanted(r, id, func(ctx context.Context) (err error) {
+		j, err = s.rollBack(ctx, id, int64(version))
+		return err
+	})
 	if err != nil {
 		return lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
 	}

@@ -15,8 +15,9 @@ import (
 	"go-crontab/job"
 )
 
-// expensiveJob makes a job whose schedule costs as much as one that made healthy starts 10 s late: each second since 1971,
-// in what eight calendars leave of it. No request can make such a job any more.
+// expensiveJob makes a job whose schedule costs as much as one that made healthy starts 10 s late:
+// each second since 1971, in what eight calendars leave of it. No request can make such a job any
+// more.
 func expensiveJob(s *site) (id string) {
 	s.t.Helper()
 	var names []any
@@ -27,7 +28,8 @@ func expensiveJob(s *site) (id string) {
 			closed = append(closed, fmt.Sprintf("%02d:%02d-%02d:%02d", minute/60, minute%60, minute/60, minute%60+1))
 		}
 		name := fmt.Sprint("windows-", c)
-		s.call("PUT", "/api/v1/calendars/"+name, object{"timezone": "UTC", "hours": object{"except": []any{strings.Join(closed, ",")}}}).want(201)
+		s.call("PUT", "/api/v1/calendars/"+name,
+			object{"timezone": "UTC", "hours": object{"except": []any{strings.Join(closed, ",")}}}).want(201)
 		names = append(names, name)
 	}
 
@@ -38,21 +40,25 @@ func expensiveJob(s *site) (id string) {
 		refused[k] = v
 	}
 	r := s.call("POST", "/api/v1/jobs", refused).want(422)
-	if !strings.Contains(r.body, "is too expensive to compute") || !strings.Contains(r.body, "all counted since start, 1971-01-01") {
+	if !strings.Contains(r.body, "is too expensive to compute") ||
+		!strings.Contains(r.body, "all counted since start, 1971-01-01") {
 		s.t.Errorf("creating it: got %s", r.body)
 	}
 	id = s.call("POST", "/api/v1/jobs", body).want(201).object().text("id")
 	whole["schedule"] = "* * * * * *"
-	if r := s.call("PATCH", "/api/v1/jobs/"+id, whole).want(422); !strings.Contains(r.body, "is too expensive to compute") {
+	if r := s.call("PATCH", "/api/v1/jobs/"+id, whole).want(422); !strings.Contains(r.body,
+		"is too expensive to compute") {
 		s.t.Errorf("editing it: got %s", r.body)
 	}
 	s.exec("UPDATE job SET next_due = 4000000000000000 WHERE id = ?", id)
-	s.exec("UPDATE job_version SET definition = JSON_SET(definition, '$.schedule', '* * * * * *', '$.start', '1971-01-01T00:00:00Z',"+
-		" '$.max_fires', 1000000000) WHERE job_id = ?", id)
+	s.exec(
+		"UPDATE job_version SET definition = JSON_SET(definition, '$.schedule', '* * * * * *', '$.start', '1971-01-01T00:00:00Z',"+
+			" '$.max_fires', 1000000000) WHERE job_id = ?", id)
 	return id
 }
 
-// TestExpensiveSchedule asks everything about a schedule that is too expensive: it is said, or the job is left out with a mark.
+// TestExpensiveSchedule asks everything about a schedule that is too expensive: it is said, or the
+// job is left out with a mark.
 func TestExpensiveSchedule(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -83,8 +89,9 @@ func TestExpensiveSchedule(t *testing.T) {
 	}
 }
 
-// TestReadsLeaveRoomForStarts has 40 clients ask for the due times of an expensive schedule, while a job is started each
-// 200 ms: it is started as ever, and nothing is computed any more once the clients have hung up.
+// TestReadsLeaveRoomForStarts has 40 clients ask for the due times of an expensive schedule, while
+// a job is started each 200 ms: it is started as ever, and nothing is computed any more once the
+// clients have hung up.
 func TestReadsLeaveRoomForStarts(t *testing.T) {
 	s := start(t, nil)
 	id := expensiveJob(s)

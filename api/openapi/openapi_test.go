@@ -37,7 +37,9 @@ type (
 
 func reflector() *openapi.Reflector {
 	return &openapi.Reflector{
-		Named: map[reflect.Type]openapi.Named{reflect.TypeFor[color](): {Name: "Color", Schema: openapi.Words[color]("red", "green")}},
+		Named: map[reflect.Type]openapi.Named{
+			reflect.TypeFor[color](): {Name: "Color", Schema: openapi.Words[color]("red", "green")},
+		},
 		Name:  func(t reflect.Type) string { return t.Name() },
 		Needs: map[reflect.Type][]string{reflect.TypeFor[thing](): {"id"}},
 	}

@@ -25,16 +25,19 @@ func (u Use) suffix() string { return [...]string{"", "Input", "Patch"}[u] }
 
 // Reflector makes schemas of Go types, by what encoding/json makes of them.
 //
-// A struct becomes a component. Its fields are described by their tags: doc, in which 'quotes' stand for backticks;
-// format; and enum, words with commas between them.
+// A struct becomes a component. Its fields are described by their tags: doc, in which 'quotes'
+// stand for backticks; format; and enum, words with commas between them.
 type Reflector struct {
-	// Named are schemas of types that write themselves, or that have few values. They become components of this name.
+	// Named are schemas of types that write themselves, or that have few values. They become
+	// components of this name.
 	Named map[reflect.Type]Named
 	// Name names the component of a struct.
 	Name func(reflect.Type) string
-	// Needs are the fields that requests must have, of types for which these are not all that are always written.
+	// Needs are the fields that requests must have, of types for which these are not all that are
+	// always written.
 	Needs map[reflect.Type][]string
-	// Instead may give the schema of a struct's field, in place of that of its type. name is that in JSON.
+	// Instead may give the schema of a struct's field, in place of that of its type. name is that
+	// in JSON.
 	Instead func(owner reflect.Type, name string, use Use) *Schema
 	// Field completes the schema of a field.
 	Field func(owner reflect.Type, name string, use Use, s *Schema)
@@ -78,7 +81,8 @@ func (r *Reflector) Of(t reflect.Type, use Use) *Schema {
 		return &Schema{Type: Types{String}}
 	case reflect.Bool:
 		return &Schema{Type: Types{Boolean}}
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32:
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16,
+		reflect.Uint32:
 		return &Schema{Type: Types{Integer}}
 	case reflect.Float64:
 		return &Schema{Type: Types{Number}, Format: "double"} // without it some generators make it half as wide
@@ -103,7 +107,8 @@ var quoted = regexp.MustCompile(`(^|[ (])'([^']+)'`)
 func (r *Reflector) component(t reflect.Type, name string, fill func(*Schema)) *Schema {
 	if other, ok := r.types[name]; ok {
 		if other != t {
-			panic(fmt.Sprintf("openapi: %s and %s both want to be called %s; name one of them otherwise", other, t, name))
+			panic(fmt.Sprintf("openapi: %s and %s both want to be called %s; name one of them otherwise", other, t,
+				name))
 		}
 		return Refer(name)
 	}
@@ -131,7 +136,9 @@ func (r *Reflector) object(t reflect.Type, use Use, made *Schema) {
 		if name == "" {
 			name = f.Name
 		}
-		always := !slices.ContainsFunc(strings.Split(options, ","), func(o string) bool { return o == "omitempty" || o == "omitzero" })
+		always := !slices.ContainsFunc(strings.Split(options, ","), func(o string) bool {
+			return o == "omitempty" || o == "omitzero"
+		})
 		if r.Instead != nil {
 			if s := r.Instead(t, name, use); s != nil {
 				made.Properties.Set(name, s)
