@@ -107,6 +107,7 @@ func (s *Server) noteForbidden(r *http.Request, err error) {
 	if problem.Status != http.StatusForbidden {
 		return
 	}
+
 	var (
 		a  *asked
 		by *auth.Principal
@@ -114,10 +115,12 @@ func (s *Server) noteForbidden(r *http.Request, err error) {
 	if errors.As(err, &a) {
 		by = a.by
 	}
+
 	path := cutShort(r.URL.Path)
 	if route := chi.RouteContext(r.Context()); route != nil && route.RoutePattern() != "" {
 		path = route.RoutePattern()
 	}
+
 	s.gate.Forbid(r.Context(), by, r.Method+" "+path, problem.Detail, time.Now())
 }
 
@@ -127,12 +130,14 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request, a access) (*au
 	if a.password {
 		asking = passwordAsToken(r)
 	}
+
 	p, err := s.whoAsks(asking, now)
 	if err == nil && asking != r && p.Role() != viewer {
 		err = forbidden.problem(
 			"%s has role %s, and a token that is sent as a password must be one of role viewer: make one for this "+
 				"calendar.", cutShort(p.Name), p.Role())
 	}
+
 	if err != nil {
 		if errors.As(err, new(*auth.Refused)) && r.Header.Get("Authorization") == "" {
 			s.dropCookie(w, r) // one that lets nobody in would be sent for ever
@@ -143,6 +148,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request, a access) (*au
 		}
 		return p, err // known where the token is good and the route takes another
 	}
+
 	return p, s.pace(r, p, now)
 }
 
@@ -170,6 +176,7 @@ func (s *Server) whoAsks(r *http.Request, now time.Time) (*auth.Principal, error
 		}
 		return s.gate.ByToken(r.Context(), strings.TrimSpace(token), address, changing, now)
 	}
+
 	if _, login := s.loginOf(r); login.Cookie != "" {
 		return s.gate.ByLogin(r.Context(), login, address, changing, now)
 	}
@@ -193,6 +200,7 @@ func (s *Server) refused(r *http.Request, err error, now time.Time) error {
 	case errors.As(err, &busy):
 		return slowDown(busy.Wait, "Too many tokens that there are not came from your address.")
 	}
+
 	return err
 }
 
@@ -202,10 +210,12 @@ func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 	if s.rate == nil {
 		return nil
 	}
+
 	key := holder(p)
 	if p.Login != 0 { // each browser that is signed in counts by itself
 		key = fmt.Sprintf("login %d", p.Login)
 	}
+
 	wait, ok := s.rate.Take(key, now, longestLine)
 	if !ok {
 		return slowDown(wait, "%s makes more than %d requests a second.", p.Name, s.cfg.Rate)
@@ -213,6 +223,7 @@ func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 	if wait == 0 {
 		return nil
 	}
+
 	select {
 	case <-r.Context().Done():
 		return context.Cause(r.Context())
@@ -249,15 +260,18 @@ func (s *Server) allow(r *http.Request, p *auth.Principal, a access) error {
 	case a.role == auth.None || p.Role() < a.role:
 		return forbid(p, "That takes role %s", a.role)
 	}
+
 	switch a.over {
 	case shared, filtered, inBody:
 		return nil
 	case whole:
 		return forbid(p, "That concerns the whole cluster, and takes role %s without a limit to apps", a.role)
 	}
+
 	if a.over == ofJobsPast {
 		return s.allowPast(r, p, a)
 	}
+
 	app, none, err := s.appOf(r, a.over)
 	switch {
 	case err != nil:
@@ -267,6 +281,7 @@ func (s *Server) allow(r *http.Request, p *auth.Principal, a access) error {
 	case a.over == ofApp && a.role > viewer, p.MayIn(viewer, app):
 		return forbid(p, "That takes role %s of app %s", a.role, cutShort(app))
 	}
+
 	return none
 }
 
@@ -276,15 +291,18 @@ func (s *Server) allowPast(r *http.Request, p *auth.Principal, a access) error {
 	if err != nil {
 		return err
 	}
+
 	apps, err := s.cfg.DB.AppsOfJob(r.Context(), id)
 	if err != nil {
 		return err
 	}
+
 	for _, app := range apps {
 		if p.MayIn(a.role, app) {
 			return nil
 		}
 	}
+
 	return sql.ErrNotFound
 }
 
@@ -333,14 +351,17 @@ func (s *Server) appOf(r *http.Request, over extent) (app string, none, err erro
 		if err != nil {
 			return "", nil, err
 		}
+
 		none = noRun(text)
 		id, err := job.ParseRunID(text)
 		if err != nil {
 			return "", nil, none
 		}
+
 		app, err = s.cfg.DB.AppOfRun(ctx, id)
 		return app, none, notFoundAs(none, err)
 	}
+
 	return "", nil, fmt.Errorf("extent %d has no rule", over)
 }
 
@@ -378,11 +399,13 @@ func (s *Server) loginOf(r *http.Request) (name string, login auth.Login) {
 	if login.Key == "" {
 		return "", login
 	}
+
 	name = cookieName(true, login.Key)
 	if login.Cookie = cookie(r, name); login.Cookie == "" && !s.secure(r) {
 		name = cookieName(false, login.Key)
 		login.Cookie = cookie(r, name)
 	}
+
 	return name, login
 }
 

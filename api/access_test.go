@@ -42,6 +42,7 @@ func twoApps(t *testing.T) *apps {
 		site: s, job: map[string]string{}, run: map[string]string{}, backfill: map[string]string{},
 		people: map[string]person{},
 	}
+
 	for _, app := range []string{"mine", "theirs"} {
 		id := s.create("j", object{"app": app, "schedule": "0 0 1 1 *", "command": "sleep 600", "timeout": "20m",
 			"overlap": "allow"}).text("id")
@@ -49,6 +50,7 @@ func twoApps(t *testing.T) *apps {
 		a.backfill[app] = s.call("POST", "/api/v1/jobs/"+id+"/backfill",
 			object{"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:30:00Z"}).want(202).object().text("id")
 	}
+
 	await(t, "the runs of both backfills", 10*time.Second, func() bool {
 		return s.count("SELECT COUNT(*) FROM run WHERE kind = 'backfill'") == 2
 	})
@@ -58,6 +60,7 @@ func twoApps(t *testing.T) *apps {
 			s.newToken("limited-"+role.String(), role, "mine", "unused"), role, true,
 		}
 	}
+
 	// What gets through changes nothing: the guard is what is tested here.
 	s.cfg.Editor = func() api.Editor { return nil }
 	s.serve()
@@ -70,6 +73,7 @@ func (a *apps) path(row api.Access, app string) string {
 	if id == "" {
 		id = "4711"
 	}
+
 	path := strings.NewReplacer("{id}", id, "{app}", app, "{name}", "j", "{key}", "k", "{file}", "reference.css",
 		"{version}", "1", "{other}", "1").Replace(row.Pattern)
 	if row.Method == "DELETE" && row.Pattern == "/api/v1/secrets/{name}" {
@@ -93,16 +97,19 @@ func TestS2S3WhoMay(t *testing.T) {
 		} else if row.Role == auth.None {
 			t.Errorf("%s %s has no role", row.Method, row.Pattern)
 		}
+
 		if row.Method != "GET" && !row.Open && row.Over == "shared" &&
 			!slices.Contains([]string{"/api/v1/preview", "/api/v1/crontab", "/api/v1/logout"}, row.Pattern) {
 			t.Errorf("%s %s changes what belongs to no app, and is for those with limits, too", row.Method, row.Pattern)
 		}
+
 		if row.Method != "GET" && row.Role == auth.Viewer &&
 			!slices.Contains([]string{"/api/v1/preview", "/api/v1/crontab", "/api/v1/logout", "/api/v1/logins",
 				"/api/v1/logins/{id}"}, row.Pattern) {
 			t.Errorf("%s %s is for viewers; only what changes nothing may be", row.Method, row.Pattern)
 		}
 	}
+
 	routes := server.Routes()
 	slices.Sort(routes)
 	slices.Sort(rows)
@@ -114,6 +121,7 @@ func TestS2S3WhoMay(t *testing.T) {
 	if !slices.Equal(open, openRoutes) {
 		t.Errorf("open to all are %v, want %v", open, openRoutes)
 	}
+
 	issuer := auth.Issuer{DB: a.db.DB}
 	expired := a.newToken("expired", auth.Admin)
 	a.exec("UPDATE api_token SET expires = 1 WHERE name = 'expired'")
@@ -124,6 +132,7 @@ func TestS2S3WhoMay(t *testing.T) {
 	if err := issuer.Revoke(t.Context(), row.ID); err != nil {
 		t.Fatal(err)
 	}
+
 	before := a.counts()
 	for _, row := range table {
 		where := row.Method + " " + row.Pattern
@@ -135,6 +144,7 @@ func TestS2S3WhoMay(t *testing.T) {
 			}
 			continue
 		}
+
 		for what, header := range map[string][]string{
 			"nothing": nil, "an empty header": {"Authorization", ""}, "no token": {"Authorization", "Bearer "},
 			"another scheme": {"Authorization", "Basic YWRtaW46YWRtaW4="},
@@ -155,6 +165,7 @@ func TestS2S3WhoMay(t *testing.T) {
 				t.Errorf("%s with %s: got %d %s, want 401", where, what, r.status, r.body)
 			}
 		}
+
 		for name, p := range a.people {
 			for _, app := range []string{"mine", "theirs"} {
 				want := "in"
@@ -167,6 +178,7 @@ func TestS2S3WhoMay(t *testing.T) {
 				case app == "theirs":
 					want = "404"
 				}
+
 				r := a.as(p.token).call(row.Method, a.path(row, app), nil)
 				got := "in"
 				switch {
@@ -179,6 +191,7 @@ func TestS2S3WhoMay(t *testing.T) {
 					row.Pattern != "/api/v1/secrets/{name}":
 					got = "404, and it is there"
 				}
+
 				if got != want {
 					t.Errorf("%s of %s by the %s: got %s (%d %s), want %s", where, app, name, got, r.status,
 						r.body, want)
@@ -186,6 +199,7 @@ func TestS2S3WhoMay(t *testing.T) {
 			}
 		}
 	}
+
 	if after := a.counts(); after != before {
 		t.Errorf("something got through: %s became %s", before, after)
 	}
@@ -229,6 +243,7 @@ func TestForeignIsNotThere(t *testing.T) {
 			}
 			o["detail"] = detail
 		}
+
 		if fmt.Sprint(one) != fmt.Sprint(other) {
 			t.Errorf("%s: got %v, and %s: got %v", foreign, one, missing, other)
 		}
@@ -244,6 +259,7 @@ func TestLimitedLists(t *testing.T) {
 	for _, app := range []string{"mine", "theirs", "unused"} {
 		a.call("POST", "/api/v1/apps/"+app+"/pause?absent=ok", nil).want(200)
 	}
+
 	a.create("handled", object{"app": "theirs", "command": nil, "handler": "their/handler"})
 	a.create("handled", object{"app": "mine", "command": nil, "handler": "my/handler"})
 	limited := a.as(a.people["limited viewer"].token)
@@ -261,6 +277,7 @@ func TestLimitedLists(t *testing.T) {
 		for _, o := range items {
 			got = append(got, o.text("app"))
 		}
+
 		if path == "/api/v1/runs" { // those of the backfill come and go
 			got = slices.Compact(got)
 		}
@@ -271,24 +288,29 @@ func TestLimitedLists(t *testing.T) {
 			t.Errorf("%s: got those of %q, want of %q", path, got, want)
 		}
 	}
+
 	if ids, _ := limited.walk("/api/v1/backfills"); len(ids) != 1 || ids[0] != a.backfill["mine"] {
 		t.Errorf("backfills: got %v", ids)
 	}
 	if ids, _ := limited.walk("/api/v1/backfills?job_id=" + a.job["theirs"]); len(ids) != 0 {
 		t.Errorf("backfills of a foreign job: got %v", ids)
 	}
+
 	if got := limited.call("GET", "/api/v1/handlers", nil).want(200).body; strings.Contains(got, "their") ||
 		!strings.Contains(got, "my/handler") {
 		t.Errorf("handlers: got %s", got)
 	}
+
 	if got := limited.call("GET", "/api/v1/export", nil).want(200).body; strings.Contains(got, "theirs") ||
 		!strings.Contains(got, "my/handler") {
 		t.Errorf("export: got %s", got)
 	}
+
 	if got := limited.call("GET", "/api/v1/me", nil).want(200).object(); got.text("role") != "viewer" ||
 		got.text("apps") != "[mine unused]" {
 		t.Errorf("me: got %v", got)
 	}
+
 	// Somebody with a role in two parts sees both.
 	if n := len(a.call("GET", "/api/v1/jobs", nil).want(200).object().items("items")); n != 4 {
 		t.Errorf("an admin of all: got %d jobs", n)
@@ -346,6 +368,7 @@ func TestLimitedWrites(t *testing.T) {
 		if c.body != "" {
 			body = c.body
 		}
+
 		r := limited.call(c.method, c.path, body)
 		if r.status != c.want {
 			t.Errorf("%s: got %d %s, want %d", what, r.status, r.body, c.want)
@@ -354,10 +377,12 @@ func TestLimitedWrites(t *testing.T) {
 			t.Errorf("%s was refused, and %s became %s", what, before, after)
 		}
 	}
+
 	if n := a.count(
 		"SELECT COUNT(*) FROM job j JOIN app a ON a.id = j.app_id WHERE a.name NOT IN ('mine', 'theirs', 'unused')") + a.count("SELECT COUNT(*) FROM grp") + a.count("SELECT COUNT(*) FROM api_token WHERE name = 'x'"); n != 0 {
 		t.Errorf("%d things were written that are not theirs", n)
 	}
+
 	if n := a.count("SELECT COUNT(*) FROM audit WHERE who = 'limited-admin' AND app = 'mine'"); n < 2 {
 		t.Errorf("got %d lines of the audit in the name of the token", n)
 	}
@@ -374,18 +399,22 @@ func TestS6Pace(t *testing.T) {
 			t.Fatalf("within its burst: got %d %s", r.status, r.body)
 		}
 	}
+
 	began := time.Now()
 	for range 3 {
 		time.Sleep(400 * time.Millisecond) // so it is some, and not for long, that each waits
 		hasty.call("GET", "/api/v1/me", nil).want(200)
 	}
+
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("one after the other, 3 requests took %s", took)
 	}
+
 	statuses := make(chan *reply, 40)
 	for range 40 {
 		go func() { statuses <- hasty.call("GET", "/api/v1/me", nil) }()
 	}
+
 	away := 0
 	for range 40 {
 		r := <-statuses
@@ -396,9 +425,11 @@ func TestS6Pace(t *testing.T) {
 			}
 		}
 	}
+
 	if away < 10 {
 		t.Errorf("40 at once at 2 a second: %d were sent away, want most of them", away)
 	}
+
 	calm.call("GET", "/api/v1/me", nil).want(200)
 	s.call("GET", "/api/v1/me", nil).want(200)
 }

@@ -13,6 +13,7 @@ func ruleFields(f *fields) (r job.AlertRule) {
 	for _, e := range on {
 		r.On = append(r.On, job.AlertEvent(e))
 	}
+
 	f.texts("apps", &r.Apps)
 	f.texts("jobs", &r.Jobs)
 	f.text("owner", &r.Owner)
@@ -29,12 +30,14 @@ func ruleFields(f *fields) (r job.AlertRule) {
 		f.duration("within", &r.Failures.Within)
 		f.text("per", &r.Failures.Per)
 	})
+
 	f.duration("node_gone", &r.NodeGone)
 	f.inner("backlog", func(f *fields) {
 		r.Backlog = &job.AlertOverdue{}
 		f.count("tasks", &r.Backlog.Tasks, 10_000)
 		f.duration("older_than", &r.Backlog.OlderThan)
 	})
+
 	f.duration("clock_skew", &r.ClockSkew)
 	f.text("title", &r.Title)
 	f.text("text", &r.Text)
@@ -61,6 +64,7 @@ func channelFields(f *fields) (c job.AlertChannel) {
 		f.texts("to", &c.Email.To)
 		f.flag("to_owner", &c.Email.ToOwner)
 	})
+
 	f.duration("every", &c.Every)
 	f.duration("wait", &c.Wait)
 	f.count("rate", &c.Rate, 600)

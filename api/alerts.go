@@ -105,15 +105,18 @@ func listOf[V any](s *Server, w http.ResponseWriter, r *http.Request, t alert.Ta
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	rows, err := alert.Definitions(s.cfg.DB.Reader(r.Context()), t, after, limit+1)
 	if err != nil {
 		return err
 	}
+
 	p := page[V]{Items: []V{}}
 	rows, p.Next = oneMore(string(t), rows, limit, func(r *alert.Definition) int64 { return r.ID })
 	for i := range rows {
 		p.Items = append(p.Items, view(&rows[i]))
 	}
+
 	return answer(w, http.StatusOK, p)
 }
 
@@ -156,21 +159,25 @@ func (s *Server) putRule(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
+
 	f := newFields(body)
 	rule := ruleFields(f)
 	f.ignore(alertReadOnly...)
 	if err := f.done(); err != nil {
 		return err
 	}
+
 	rule.Name = name
 	ctx, err := wanted(r, "rule")
 	if err != nil {
 		return err
 	}
+
 	row, isNew, err := s.alerts.PutRule(ctx, rule)
 	if err != nil {
 		return lookAt(err, "The same request again does no harm.")
@@ -201,6 +208,7 @@ func (s *Server) deleteAlert(w http.ResponseWriter, r *http.Request, t alert.Tab
 	if err != nil {
 		return err
 	}
+
 	var used *alert.InUse
 	switch err := remove(r.Context(), name); {
 	case errors.As(err, &used):
@@ -210,6 +218,7 @@ func (s *Server) deleteAlert(w http.ResponseWriter, r *http.Request, t alert.Tab
 	case err != nil:
 		return lookAt(err, "GET tells whether it is still there.")
 	}
+
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -238,21 +247,25 @@ func (s *Server) putChannel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
+
 	f := newFields(body)
 	c := channelFields(f)
 	f.ignore(channelReadOnly...)
 	if err := f.done(); err != nil {
 		return err
 	}
+
 	c.Name = name
 	ctx, err := wanted(r, "channel")
 	if err != nil {
 		return err
 	}
+
 	row, isNew, err := s.alerts.PutChannel(ctx, c)
 	if err != nil {
 		return lookAt(err, "The same request again does no harm.")
@@ -279,6 +292,7 @@ func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
 	if s.cfg.Alerts == nil {
 		return noSession.problem("This node sends no messages; ask another one.")
 	}
+
 	t, err := s.cfg.Alerts.Test(r.Context(), name)
 	switch {
 	case errors.Is(err, sql.ErrNotFound):
@@ -286,6 +300,7 @@ func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	}
+
 	if err := s.alerts.RecordTest(r.Context(), &t); err != nil {
 		s.cfg.Log.Warn("the test of a channel cannot be written down", "channel", name, "error", err) // it was sent
 	}
@@ -340,10 +355,12 @@ func (s *Server) listAlerts(w http.ResponseWriter, r *http.Request) error {
 		App: q.text(ofAppParam), Apps: auth.Of(r.Context()).Sees(), JobID: q.number(ofJobParam),
 		Rule: q.text(ofRuleParam),
 	}
+
 	if state := q.word(alertStateParam); state != "" {
 		firing := state == "firing"
 		f.Firing = &firing
 	}
+
 	f.Limit = q.limit()
 	if c := q.cursor("alerts"); c != nil {
 		f.Before = c.ID
@@ -351,17 +368,21 @@ func (s *Server) listAlerts(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	rows, next, err := alert.Fired(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
 	}
+
 	p := page[alertView]{Items: []alertView{}}
 	if next != 0 {
 		p.Next = (&cursor{list: "alerts", RunPlace: read.RunPlace{ID: next}}).String()
 	}
+
 	for i := range rows {
 		p.Items = append(p.Items, viewAlert(&rows[i]))
 	}
+
 	return answer(w, http.StatusOK, p)
 }
 
@@ -377,6 +398,7 @@ func (s *Server) getAlert(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	row, err := alert.FiredByID(s.cfg.DB.Reader(r.Context()), id)
 	if errors.Is(err, sql.ErrNotFound) || err == nil && !seesAlert(auth.Of(r.Context()), &row) {
 		return none(strconv.FormatInt(id, 10))
@@ -384,6 +406,7 @@ func (s *Server) getAlert(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	return answer(w, http.StatusOK, viewAlert(&row))
 }
 
@@ -443,6 +466,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 			f.State = &state
 		}
 	}
+
 	f.Limit = q.limit()
 	if c := q.cursor("deliveries"); c != nil {
 		f.After = c.place()
@@ -450,16 +474,20 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	rows, next, err := alert.Deliveries(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
 	}
+
 	p := page[deliveryView]{Items: []deliveryView{}}
 	if next != nil {
 		p.Next = (&cursor{list: "deliveries", RunPlace: runPlace(next)}).String()
 	}
+
 	for i := range rows {
 		p.Items = append(p.Items, viewDelivery(&rows[i]))
 	}
+
 	return answer(w, http.StatusOK, p)
 }

@@ -33,11 +33,13 @@ func TestAlertsWhoMay(t *testing.T) {
 				t.Errorf("%s, %s %s: got %d %s, want 403", who, c[0], c[1], r.status, r.body)
 			}
 		}
+
 		if r := site.call("GET", "/api/v1/alerts/channels", nil); strings.Contains(string(r.body), "secret-path") ||
 			strings.Contains(string(r.body), "hidden-from-all") {
 			t.Errorf("%s sees where the channel sends to: %s", who, r.body)
 		}
 	}
+
 	if r := s.call("GET", "/api/v1/alerts/channels/hook", nil).want(200); !strings.Contains(string(r.body),
 		"secret-path") {
 		t.Errorf("an admin does not see where the channel sends to: %s", r.body)
@@ -58,6 +60,7 @@ func TestAlertsWhoMay(t *testing.T) {
 		got[0].text("id") != id {
 		t.Errorf("an operator of one app sees %v", got)
 	}
+
 	shop.call("DELETE", "/api/v1/alerts/silences/"+id, nil).want(204)
 	if got := shop.call("GET", "/api/v1/alerts/silences", nil).want(200).object().items("items"); len(got) != 0 {
 		t.Errorf("after its end: %v", got)
@@ -91,6 +94,7 @@ func TestAlertsBadInput(t *testing.T) {
 			t.Errorf("%s: got %d %s, want what is wrong at %s", c.body, r.status, r.body, c.field)
 		}
 	}
+
 	for body, field := range map[string]string{
 		`{"until": "yesterday", "reason": "x"}`:            "until",
 		`{"until": "2020-01-01T00:00:00Z", "reason": "x"}`: "until",
@@ -101,6 +105,7 @@ func TestAlertsBadInput(t *testing.T) {
 			t.Errorf("%s: got %d %s, want what is wrong at %s", body, r.status, r.body, field)
 		}
 	}
+
 	if after := s.counts(); after != before {
 		t.Errorf("what was refused left something: %s, before %s", after, before)
 	}
@@ -111,6 +116,7 @@ func TestAlertsBadInput(t *testing.T) {
 		"nights") {
 		t.Errorf("got %s, want the rule that names it", r.body)
 	}
+
 	s.call("DELETE", "/api/v1/alerts/rules/nights", nil).want(204)
 	s.call("DELETE", "/api/v1/alerts/channels/hook", nil).want(204)
 	s.call("DELETE", "/api/v1/alerts/channels/hook", nil).want(404)
@@ -133,6 +139,7 @@ func TestChannelsInTheAudit(t *testing.T) {
 		"INSERT INTO audit (at, who, origin, action, kind, ref, app, name, reason, was, became) VALUES (1, 'x', 'x', 'update', 'alert_channel', 1, '', 'hook', '', 'secret-path', '[\"secret-path\"]')"); err != nil {
 		t.Fatal(err)
 	}
+
 	for who, site := range map[string]*site{"a viewer": s.as(s.newToken("look", auth.Viewer)),
 		"an operator": s.as(s.newToken("op", auth.Operator))} {
 		for _, list := range []string{"/api/v1/audit?kind=alert_channel", "/api/v1/audit"} {
@@ -145,6 +152,7 @@ func TestChannelsInTheAudit(t *testing.T) {
 			}
 		}
 	}
+
 	if r := s.call("GET", "/api/v1/audit?kind=alert_channel", nil).want(200); !strings.Contains(r.body,
 		"secret-path-2") || !strings.Contains(r.body, "hidden-from-all") {
 		t.Errorf("an admin does not see what was changed: %s", r.body)
@@ -163,6 +171,7 @@ func TestAlertsOfSeveralApps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	shop, all := s.as(s.newToken("shop-look", auth.Viewer, "shop")), s.as(s.newToken("look", auth.Viewer))
 	for _, c := range []struct {
 		who  string
@@ -179,6 +188,7 @@ func TestAlertsOfSeveralApps(t *testing.T) {
 				t.Errorf("%s, %s: got %v, want %s", c.who, list, got, c.ids)
 			}
 		}
+
 		for _, id := range []string{"1", "2", "3", "4"} {
 			status := 404
 			if strings.Contains(c.ids, id) {
@@ -189,6 +199,7 @@ func TestAlertsOfSeveralApps(t *testing.T) {
 			}
 		}
 	}
+
 	if items := shop.call("GET", "/api/v1/alerts?app=billing", nil).want(200).object().items("items"); len(items) != 0 {
 		t.Errorf("got %v", items)
 	}
@@ -207,12 +218,14 @@ func TestMessagesInPages(t *testing.T) {
 		if i%4 == 0 {
 			state = 3
 		}
+
 		if _, err := s.db.Raw().Exec(
 			"INSERT INTO delivery (id, idem, kind, channel, rule, state, next_at, items, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, '[]', ?, ?)",
 			i+1, string(rune('a'+i)), kind, channel, rule, state, now, now, now); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	for filter, want := range map[string]string{
 		"": "12 11 10 9 8 7 6 5 4 3 2 1", "channel=hook&": "10 7 4 1", "rule=ops&": "10 7 4 1",
 		"state=failed&": "9 5 1", "state=failed&rule=ops&": "1", "state=sent&channel=hook&": "10 7 4",
@@ -227,6 +240,7 @@ func TestMessagesInPages(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", filter, got, want)
 		}
 	}
+
 	if sum := s.call("GET", "/api/v1/alerts/summary", nil).want(200).object(); sum.text("deliveries",
 		"failed") != "3" || sum.text("deliveries", "sent") != "9" {
 		t.Errorf("got %v", sum)

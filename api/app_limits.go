@@ -48,10 +48,12 @@ func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (a
 	if use.Jobs, err = s.cfg.DB.CountJobs(ctx, app); err != nil {
 		return v, err
 	}
+
 	starts, err := trip.AppStarts(s.cfg.DB.Reader(ctx), app, job.FirstOfMinute(job.MicrosOf(now)))
 	if err != nil {
 		return v, err
 	}
+
 	use.RunsPerMinute = starts.LastMinute(job.MicrosOf(now))
 	if use.Waiting, err = trip.CountWaiting(s.cfg.DB.Reader(ctx), app, max(waitingCounted, l.Waiting)); err != nil {
 		return v, err
@@ -59,6 +61,7 @@ func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (a
 	if l.Output != 0 { // without a limit nobody counts, and an old sum means nothing
 		use.Output, err = s.keptOutput(ctx, app)
 	}
+
 	v.Use = &use
 	return v, err
 }
@@ -80,6 +83,7 @@ func (s *Server) listLimits(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	p := page[appLimitsView]{Items: []appLimitsView{}}
 	for app, l := range limits {
 		if !auth.Of(r.Context()).MayIn(viewer, app) {
@@ -91,6 +95,7 @@ func (s *Server) listLimits(w http.ResponseWriter, r *http.Request) error {
 		}
 		p.Items = append(p.Items, v)
 	}
+
 	slices.SortFunc(p.Items, func(a, b appLimitsView) int { return strings.Compare(a.App, b.App) })
 	return answer(w, http.StatusOK, p)
 }
@@ -101,10 +106,12 @@ func (s *Server) getLimits(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	limits, err := trip.Limits(s.cfg.DB.Reader(r.Context()))
 	if err != nil {
 		return err
 	}
+
 	v, err := s.viewLimits(r.Context(), app, limits[app])
 	if err != nil {
 		return err
@@ -120,18 +127,22 @@ func (s *Server) putLimits(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
+
 	limits, err := readLimits(body)
 	if err != nil {
 		return err
 	}
+
 	ctx, err := wanted(r, "limits")
 	if err != nil {
 		return err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
@@ -173,6 +184,7 @@ func (s *Server) deleteLimits(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
@@ -180,6 +192,7 @@ func (s *Server) deleteLimits(w http.ResponseWriter, r *http.Request) error {
 	if err := e.DeleteLimits(r.Context(), app); err != nil {
 		return lookAt(err, lookAtLimits)
 	}
+
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -20,6 +20,7 @@ func TestAppLimits(t *testing.T) {
 		return fmt.Sprintf(
 			`{"app": "billing", "name": %q, "schedule": "0 3 1 1 *", "command": "true", "overlap": "allow"}`, name)
 	}
+
 	over := func(r *reply, limit string) {
 		t.Helper()
 		r.want(429)
@@ -46,6 +47,7 @@ func TestAppLimits(t *testing.T) {
 	for range 3 {
 		s.call("POST", run, "", "Idempotency-Key", "once").want(202) // one and the same
 	}
+
 	s.call("POST", run, "").want(202)
 	s.call("POST", run, "").want(202)
 	r := s.call("POST", run, "")
@@ -53,6 +55,7 @@ func TestAppLimits(t *testing.T) {
 	if wait, err := strconv.Atoi(r.header.Get("Retry-After")); err != nil || wait < 1 || wait > 60 {
 		t.Errorf("got Retry-After %q", r.header.Get("Retry-After"))
 	}
+
 	s.call("POST", run, "", "Idempotency-Key", "once").want(202)
 	over(s.call("POST", "/api/v1/jobs/"+s.jobID("billing", "b")+"/backfill",
 		`{"from": "2020-01-01T00:00:00Z", "to": "2024-01-01T00:00:00Z"}`), "at most 3 a minute")
@@ -60,6 +63,7 @@ func TestAppLimits(t *testing.T) {
 		"may have at most 3 a minute") || !strings.Contains(r.body, `"changed":0`) {
 		t.Errorf("a bulk run: %s", r.body)
 	}
+
 	s.call("POST", "/api/v1/jobs/"+s.jobID("default", "other")+"/run", "").want(202)
 
 	got := s.call("GET", limits, nil).want(200)
@@ -69,6 +73,7 @@ func TestAppLimits(t *testing.T) {
 			t.Errorf("%s lacks %s", got.body, part)
 		}
 	}
+
 	s.call("DELETE", limits, nil).want(204)
 	s.call("POST", "/api/v1/jobs", spec("c")).want(201)
 	s.call("POST", run, "").want(202)
@@ -95,6 +100,7 @@ func TestWhoMayLimit(t *testing.T) {
 		!strings.Contains(r.body, "billing") {
 		t.Errorf("got %s", r.body)
 	}
+
 	operator := s.as(s.newToken("operator", auth.Operator))
 	operator.call("PUT", "/api/v1/apps/billing/limits", `{"jobs": 3}`).want(403)
 	if r := s.call("GET", "/api/v1/apps/billing/limits", nil).want(200); !strings.Contains(r.body, `"jobs":2`) {
@@ -122,6 +128,7 @@ func TestExplainLimit(t *testing.T) {
 		due, _, _ = strings.Cut(text, `"`)
 		return found && strings.Contains(r.body, reason)
 	})
+
 	await(t, "explain names the limit", 20*time.Second, func() bool {
 		r := s.call("GET", "/api/v1/jobs/"+id+"/explain?at="+due, nil).want(200)
 		return strings.Contains(r.body, `"app_limit"`) && strings.Contains(r.body, reason)
@@ -146,6 +153,7 @@ func TestKeptOutputLimit(t *testing.T) {
 			t.Errorf("%s: %s\nlacks %q", body, r.body, want)
 		}
 	}
+
 	s.call("PUT", limits, `{"output": "2GiB"}`).want(200)
 	id := s.create("loud", object{"command": "echo some text"}).text("id")
 	s.exec("REPLACE INTO app_output (app_id, bytes) SELECT id, 4711 FROM app WHERE name = 'default'")
@@ -155,6 +163,7 @@ func TestKeptOutputLimit(t *testing.T) {
 			t.Errorf("%s: %s", path, r.body)
 		}
 	}
+
 	if r := s.call("GET", "/api/v1/audit?kind=limits", nil).want(200); !strings.Contains(r.body, `"output":"2GiB"`) {
 		t.Errorf("the audit says %s", r.body)
 	}
@@ -164,6 +173,7 @@ func TestKeptOutputLimit(t *testing.T) {
 	if run.text("output_removed") != "" {
 		t.Errorf("before: %v", run)
 	}
+
 	s.exec("UPDATE run SET output_kept = 0")
 	s.exec("DELETE FROM output")
 
@@ -173,11 +183,13 @@ func TestKeptOutputLimit(t *testing.T) {
 		!strings.Contains(run.text("output"), said) {
 		t.Errorf("the run: %v", run)
 	}
+
 	for _, query := range []string{"/output", "/output?from=0"} {
 		if r := s.call("GET", path+query, nil).want(200); !strings.Contains(r.body, said) {
 			t.Errorf("%s: %s", query, r.body)
 		}
 	}
+
 	if r := s.call("GET", path+"/output?from=10", nil).want(200); strings.Contains(r.body, said) {
 		t.Errorf("it is said again to whoever follows: %s", r.body)
 	}

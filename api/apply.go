@@ -52,6 +52,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	want, err := applyFields(body)
 	if err != nil {
 		return err
@@ -59,14 +60,17 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) error {
 	if err := mayApply(r, &want); err != nil {
 		return err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
 	}
+
 	done, err := e.Apply(r.Context(), want)
 	if err != nil {
 		return lookAt(err, "GET /api/v1/export shows what stands; the same request again does no harm.")
 	}
+
 	view, err := s.viewApplied(r, &want, &done)
 	if err != nil {
 		s.cfg.Log.Warn("what was applied cannot be warned of", "error", err) // the change stands
@@ -98,6 +102,7 @@ func applyFields(body map[string]any) (job.Apply, error) {
 		f.count("slots", &g.Slots, job.MaxSlots)
 		want.Groups = append(want.Groups, g)
 	})
+
 	f.objects("calendars", job.MaxApplyCalendars, func(f *fields) {
 		want.Calendars = append(want.Calendars, calendarFields(f))
 	})
@@ -106,11 +111,13 @@ func applyFields(body map[string]any) (job.Apply, error) {
 		f.text("name", &c.Name)
 		want.Channels = append(want.Channels, c)
 	})
+
 	f.objects("rules", job.MaxAlertRules, func(f *fields) {
 		r := ruleFields(f)
 		f.text("name", &r.Name)
 		want.Rules = append(want.Rules, r)
 	})
+
 	f.objects("retention", job.MaxApplyScopes, func(f *fields) {
 		var r job.RetentionSpec
 		var k job.Keep
@@ -121,6 +128,7 @@ func applyFields(body map[string]any) (job.Apply, error) {
 		r.Age, r.Runs, r.Bytes, r.Failures = k.Age, k.Runs, k.Bytes, k.Failures
 		want.Retention = append(want.Retention, r)
 	})
+
 	f.objects("pauses", job.MaxApplyScopes, func(f *fields) {
 		var p job.PauseSpec
 		f.text("scope", &p.Scope)
@@ -129,6 +137,7 @@ func applyFields(body map[string]any) (job.Apply, error) {
 		f.instant("until", &p.Until)
 		want.Pauses = append(want.Pauses, p)
 	})
+
 	f.objects("jobs", job.MaxApplyJobs, func(f *fields) {
 		b := jobFields(f)
 		w := job.Wanted{Spec: b.spec, Paused: b.paused}
@@ -136,11 +145,13 @@ func applyFields(body map[string]any) (job.Apply, error) {
 		f.refuse("is set by the server; leave it out", except(readOnly, "version")...)
 		want.Jobs = append(want.Jobs, w)
 	})
+
 	f.inner("prune", func(f *fields) {
 		want.Prune = &job.Prune{}
 		f.text("app", &want.Prune.App)
 		f.textMap("labels", &want.Prune.Labels)
 	})
+
 	dry := new(bool)
 	f.boolean("dry_run", &dry)
 	want.DryRun = *dry
@@ -165,25 +176,30 @@ func (f *fields) objects(name string, most int, fn func(*fields)) {
 	if !ok {
 		return
 	}
+
 	list, ok := v.([]any)
 	if !ok {
 		f.want(name, v, "a list of objects")
 		return
 	}
+
 	if len(list) > most {
 		f.wrong(name, "%d of them, at most %d are taken at once; apply them in parts", len(list), most)
 		return
 	}
+
 	for i, item := range list {
 		if len(*f.problems) > maxProblems {
 			return // enough to say
 		}
+
 		place := fmt.Sprintf("%s[%d]", name, i)
 		o, ok := item.(map[string]any)
 		if !ok {
 			f.want(place, item, "an object")
 			continue
 		}
+
 		in := &fields{object: o, place: join(f.place, place), problems: f.problems}
 		fn(in)
 		in.unknown()
@@ -196,12 +212,14 @@ func (f *fields) version(name string, to **int64) {
 	if !ok {
 		return
 	}
+
 	number, _ := v.(json.Number)
 	n, err := strconv.ParseInt(number.String(), 10, 64)
 	if err != nil || n < 0 {
 		f.want(name, v, "a version such as 7, or 0 for what must not be there yet")
 		return
 	}
+
 	*to = &n
 }
 
@@ -212,38 +230,47 @@ func mayApply(r *http.Request, want *job.Apply) error {
 	if p.May(admin) {
 		return nil
 	}
+
 	if len(want.Groups)+len(want.Calendars)+len(want.Channels)+len(want.Rules) > 0 {
 		return forbid(p,
 			"Groups, calendars, and channels and rules of alerts concern the whole cluster, and take role %s without "+
 				"a limit to apps", admin)
 	}
+
 	var apps []string
 	for _, s := range want.Retention {
 		apps = append(apps, s.App)
 	}
+
 	for _, s := range want.Pauses {
 		apps = append(apps, s.App)
 	}
+
 	if slices.Contains(apps, "") {
 		return forbid(p, "Retention and pauses of the cluster take role %s without a limit to apps", admin)
 	}
+
 	for _, w := range want.Jobs {
 		apps = append(apps, cmp.Or(w.App, job.DefaultApp))
 	}
+
 	for _, app := range apps {
 		if err := mayWrite(r.Context(), app); err != nil {
 			return err
 		}
 	}
+
 	if want.Prune == nil {
 		return nil
 	}
+
 	want.Prune.Apps = []string{}
 	for _, g := range p.Grants {
 		if g.Role >= admin {
 			want.Prune.Apps = append(want.Prune.Apps, g.Apps...)
 		}
 	}
+
 	if app := want.Prune.App; app != "" {
 		return mayWrite(r.Context(), app)
 	}
@@ -258,6 +285,7 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 		}
 		return a
 	}
+
 	for _, part := range []struct {
 		to   *[]appliedObject
 		from []job.AppliedObject
@@ -268,6 +296,7 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 			(*part.to)[i] = appliedObject{o.Name, count(o.Action), o.Changes}
 		}
 	}
+
 	var errs error
 	places := map[string]string{} // a thousand jobs want few different things of nodes
 	for i := range done.Jobs {
@@ -276,12 +305,14 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 			App: d.Job.Spec.App, Name: d.Job.Spec.Name, Action: count(d.Action), Changes: d.Changes,
 			Warnings: d.Warnings,
 		}
+
 		if d.Job.ID != 0 {
 			j.ID = strconv.FormatInt(d.Job.ID, 10)
 		}
 		if d.Action != job.Deleted {
 			j.Version = d.Job.Version
 		}
+
 		if text := placeText(&d.Job.Spec); text != "" && (d.Action == job.Created || d.Action == job.Updated) {
 			warning, known := places[text]
 			if !known {
@@ -293,7 +324,9 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 				j.Warnings = append(j.Warnings, warning)
 			}
 		}
+
 		v.Jobs = append(v.Jobs, j)
 	}
+
 	return v, errs
 }

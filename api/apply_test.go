@@ -27,6 +27,7 @@ func applied(o object) string {
 			out = append(out, line)
 		}
 	}
+
 	return strings.Join(out, "; ")
 }
 
@@ -48,23 +49,28 @@ func TestApply(t *testing.T) {
 		},
 		"prune": object{"app": "default"},
 	}
+
 	dry := object{"dry_run": true}
 	for k, v := range body {
 		dry[k] = v
 	}
+
 	before := s.counts()
 	o := s.call("POST", "/api/v1/apply", dry).want(200).object()
 	const want = `created g slots; created c exclude name; updated there command; created new app calendars command env.A every group misfire.max_age misfire.policy name on_lost overlap selector start; deleted gone`
 	if got := applied(o); got != want || o.text("changed") != "5" || o.text("dry_run") != "true" {
 		t.Errorf("dry run: got %s\nwant %s, all of 5 changed", got, want)
 	}
+
 	if got := o.items("jobs")[1]; got.text("id") != "" || got.text("version") != "" ||
 		!strings.Contains(got.text("warnings"), "no node matches moon") {
 		t.Errorf("dry run: got %v, want no id, and a warning", got)
 	}
+
 	if got := s.counts(); got != before {
 		t.Errorf("a dry run has written: got %s, want %s", got, before)
 	}
+
 	r := s.call("POST", "/api/v1/apply", body).want(200)
 	o = r.object()
 	if got := applied(o); got != want {
@@ -73,11 +79,13 @@ func TestApply(t *testing.T) {
 	if !strings.Contains(r.body, `"<&>"`) {
 		t.Errorf("a text is not as it was written: %s", r.body)
 	}
+
 	there := s.call("GET", "/api/v1/jobs/"+o.items("jobs")[0].text("id"), nil).want(200).object()
 	if there.text("command") != "false" || there.text("paused") != "true" ||
 		there.text("version") != o.items("jobs")[0].text("version") {
 		t.Errorf("got %v, want it changed, and still paused", there)
 	}
+
 	if got := applied(s.call("POST", "/api/v1/apply",
 		body).want(200).object()); got != "unchanged g; unchanged c; unchanged there; unchanged new" {
 		t.Errorf("again: got %s", got)
@@ -138,6 +146,7 @@ func TestApplyRefuses(t *testing.T) {
 		for _, e := range r.object().items("errors") {
 			fields = append(fields, e.text("field"))
 		}
+
 		slices.Sort(fields)
 		want := strings.Fields(c.fields)
 		slices.Sort(want)
@@ -145,6 +154,7 @@ func TestApplyRefuses(t *testing.T) {
 			t.Errorf("%s: got %s, want %s of %v", name, r.body, c.kind, want)
 		}
 	}
+
 	if got := s.counts(); got != before {
 		t.Errorf("got %s, want %s", got, before)
 	}
@@ -173,6 +183,7 @@ func TestApplyOfOneApp(t *testing.T) {
 			t.Errorf("%s, dry: got %d %s", name, r.status, r.body)
 		}
 	}
+
 	o := s.call("POST", "/api/v1/apply", object{"jobs": []object{mine}, "prune": labels}).want(200).object()
 	if got := applied(o); !strings.HasPrefix(got, "created mine") || !strings.HasSuffix(got, "; deleted old") {
 		t.Errorf("got %s", got)
@@ -190,6 +201,7 @@ func TestExport(t *testing.T) {
 			"app": []string{"a", "b"}[i%2], "labels": object{"n": fmt.Sprint(i / 2)}, "paused": i == 4,
 		})
 	}
+
 	names := func(query string) (out []string) {
 		t.Helper()
 		for _, item := range s.call("GET", "/api/v1/export"+query, nil).want(200).object().items("items") {
@@ -197,25 +209,30 @@ func TestExport(t *testing.T) {
 		}
 		return out
 	}
+
 	for query, want := range map[string]string{"": "j0 j1 j2 j3 j4", "?app=b": "j1 j3", "?label=n%3D1": "j2 j3",
 		"?app=a&label=n%3D2": "j4", "?app=x": ""} {
 		if got := strings.Join(names(query), " "); got != want {
 			t.Errorf("%q: got %s, want %s", query, got, want)
 		}
 	}
+
 	r := s.call("GET", "/api/v1/export?app=a&label=n%3D2", nil).want(200)
 	if want := `{"items":[{"app":"a","name":"j4","labels":{"n":"2"},"schedule":"0 3 1 1 *","command":"true","paused":true}]}`; strings.TrimSpace(r.body) != want {
 		t.Errorf("got\n%s, want\n%s", r.body, want)
 	}
+
 	page := s.call("GET", "/api/v1/export?limit=2", nil).want(200).object()
 	if next := s.call("GET", "/api/v1/export?limit=3&cursor="+page.text("next"),
 		nil).want(200).object(); len(next.items("items")) != 3 || next.text("next") != "" {
 		t.Errorf("second page: got %v", next)
 	}
+
 	if _, err := s.db.Raw().Exec(
 		`UPDATE job_version v JOIN job j ON j.id = v.job_id SET v.definition = '{"of": "the future"}' WHERE j.name = 'j2'`); err != nil {
 		t.Fatal(err)
 	}
+
 	o := s.call("GET", "/api/v1/export?app=a", nil).want(200).object()
 	if len(o.items("items")) != 2 || len(o.items("unreadable")) != 1 || o.items("unreadable")[0].text("name") != "j2" {
 		t.Errorf("got %v, want one unreadable job named", o)
@@ -232,6 +249,7 @@ func TestExportComesBack(t *testing.T) {
 			{"name": "c", "exclude_weekdays": []string{"sun"}},
 		},
 	}
+
 	s.call("POST", "/api/v1/apply", common).want(200)
 	schema := manifestSchema(t)
 	export := func() []json.RawMessage {
@@ -243,6 +261,7 @@ func TestExportComesBack(t *testing.T) {
 		slices.SortFunc(v.Items, func(a, b json.RawMessage) int { return strings.Compare(string(a), string(b)) })
 		return v.Items
 	}
+
 	apply := func(jobs any) string {
 		o := s.call("POST", "/api/v1/apply", object{"jobs": jobs, "prune": object{"app": "gen"}}).want(200).object()
 		actions := map[string]int{}
@@ -251,6 +270,7 @@ func TestExportComesBack(t *testing.T) {
 		}
 		return fmt.Sprint(actions)
 	}
+
 	gen := specgen.Spec("gen", []string{"g", "h"}, []string{"c"})
 	for round := range 8 {
 		specs := []job.Spec{}
@@ -261,6 +281,7 @@ func TestExportComesBack(t *testing.T) {
 				names[spec.Name], specs = true, append(specs, spec)
 			}
 		}
+
 		made := make([]map[string]any, len(specs))
 		for i, spec := range specs {
 			text, err := spec.Encode()
@@ -270,15 +291,18 @@ func TestExportComesBack(t *testing.T) {
 			if err := json.Unmarshal([]byte(text), &made[i]); err != nil {
 				t.Fatal(err)
 			}
+
 			maps.DeleteFunc(made[i], func(_ string, v any) bool { return v == nil || v == "" })
 			if i%3 == 0 {
 				made[i]["paused"] = true
 			}
 		}
+
 		apply([]any{})
 		if got, want := apply(made), fmt.Sprintf("map[created:%d]", len(made)); got != want {
 			t.Fatalf("round %d: got %s, want %s", round, got, want)
 		}
+
 		first := export()
 		if got, want := apply(made), fmt.Sprintf("map[unchanged:%d]", len(made)); got != want {
 			t.Errorf("round %d: applied again: got %s, want %s", round, got, want)
@@ -286,12 +310,14 @@ func TestExportComesBack(t *testing.T) {
 		if got, want := apply(first), fmt.Sprintf("map[unchanged:%d]", len(made)); got != want {
 			t.Errorf("round %d: the export applied where it comes from: got %s, want %s", round, got, want)
 		}
+
 		apply([]any{})
 		apply(first)
 		second := export()
 		if a, b := fmt.Sprintf("%s", first), fmt.Sprintf("%s", second); a != b {
 			t.Fatalf("round %d: the second export is\n%s\nnot\n%s", round, b, a)
 		}
+
 		for _, item := range first {
 			if err := schema.Validate(unmarshal(t, string(item))); err != nil {
 				t.Errorf("round %d: %s is not as the schema says: %v", round, item, err)
@@ -315,10 +341,12 @@ func manifestSchema(t testing.TB) *jsonschema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	c := jsonschema.NewCompiler()
 	if err := c.AddResource("manifest.json", unmarshal(t, string(text))); err != nil {
 		t.Fatal(err)
 	}
+
 	schema, err := c.Compile("manifest.json")
 	if err != nil {
 		t.Fatal(err)
@@ -355,15 +383,18 @@ func TestManifestSchema(t *testing.T) {
 			t.Errorf("%s: by the schema %v, by the API %d; want it taken: %v", text, err, status, want)
 		}
 	}
+
 	for _, text := range []string{`{` + minimal + `}`, `[{` + minimal + `}]`, `{"$schema": "x", ` + minimal + `}`} {
 		if err := schema.Validate(unmarshal(t, text)); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
+
 	r := s.call("GET", "/schema/manifest.json", nil).want(200)
 	if want, _ := api.ManifestSchema(); r.body != string(want) {
 		t.Error("the server has another schema")
 	}
+
 	s.call("GET", "/schema/manifest.json", nil, "If-None-Match", r.header.Get("ETag")).want(304)
 	for _, about := range []string{`"description": "A cron expression`, `"default": "skip"`, `"minimum": 1`} {
 		if !strings.Contains(r.body, about) {

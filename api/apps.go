@@ -52,14 +52,17 @@ func (s *Server) knownApp(r *http.Request, app string) error {
 	if ok, err := absentOK(r); err != nil || ok {
 		return err
 	}
+
 	known, err := s.cfg.DB.HasJobs(r.Context(), app)
 	if err != nil || known {
 		return err
 	}
+
 	apps, err := s.visibleApps(r.Context())
 	if err != nil {
 		return err
 	}
+
 	return notFound.problem("The app %q has no jobs%s; ?absent=ok does it all the same.", cutShort(app),
 		didYouMean(app, apps))
 }

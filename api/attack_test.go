@@ -28,10 +28,12 @@ func TestS4EveryMethod(t *testing.T) {
 		routes[row.Method+" "+row.Pattern] = true
 		open[row.Method+" "+row.Pattern] = row.Open
 	}
+
 	patterns := map[string]bool{}
 	for _, row := range table {
 		patterns[row.Pattern] = true
 	}
+
 	before, asked := s.counts(), 0
 	s.madeUp = true // methods that there are not are no operations, however they are written
 	for pattern := range patterns {
@@ -41,6 +43,7 @@ func TestS4EveryMethod(t *testing.T) {
 			if method == "POST" && (pattern == "/api/v1/login") || open[method+" "+pattern] {
 				continue
 			}
+
 			as := method
 			if method == "HEAD" {
 				as = "GET"
@@ -48,17 +51,20 @@ func TestS4EveryMethod(t *testing.T) {
 			if open[as+" "+pattern] {
 				continue
 			}
+
 			asked++
 			r := s.as("").call(method, path, nil)
 			if r.status != 401 {
 				t.Errorf("%s %s without a token: got %d %s, want 401", method, pattern, r.status, r.body)
 			}
+
 			if !routes[as+" "+pattern] {
 				if r := s.call(method, path, nil); r.status < 400 { // 405, where no other pattern fits
 					t.Errorf("%s %s: got %d %s, want it refused", method, pattern, r.status, r.body)
 				}
 			}
 		}
+
 		for _, header := range [][2]string{
 			{"X-HTTP-Method-Override", "DELETE"}, {"X-Original-URL", "/healthz"}, {"X-Rewrite-URL", "/healthz"},
 			{"X-Forwarded-Prefix", "/healthz"}, {"X-Forwarded-User", "admin"},
@@ -73,6 +79,7 @@ func TestS4EveryMethod(t *testing.T) {
 			}
 		}
 	}
+
 	if after := s.counts(); after != before || asked < 400 {
 		t.Errorf("%d requests were made, and %s became %s", asked, before, after)
 	}
@@ -104,12 +111,14 @@ func TestS6Bodies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	go api.New(s.cfg).Serve(t.Context(), l)
 	for what, token := range map[string]string{"an admin": s.token, "nobody": wellFormed} {
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		defer c.Close()
 		c.SetDeadline(time.Now().Add(30 * time.Second))
 		fmt.Fprintf(c,
@@ -122,17 +131,21 @@ func TestS6Bodies(t *testing.T) {
 				break
 			}
 		}
+
 		if sent > 32<<20 {
 			t.Errorf("%s sent %d MiB of one body", what, sent>>20)
 		}
 	}
+
 	if testing.Short() {
 		return
 	}
+
 	c, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(60 * time.Second))
 	fmt.Fprintf(c,
@@ -161,6 +174,7 @@ func TestS8Injection(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		s.create(name, object{"owner": "ann", "labels": object{"a": "b"}})
 	}
+
 	before, asked := s.counts(), 0
 	check := func(where, path, injected string, mayMatch bool) {
 		t.Helper()
@@ -176,6 +190,7 @@ func TestS8Injection(t *testing.T) {
 			t.Errorf("%s with %q: got %d %s", where, injected, r.status, r.body)
 		}
 	}
+
 	for _, d := range getContract(t).operations() {
 		// streams, and a calendar: no JSON
 		if d.method != "get" || !strings.HasPrefix(d.pattern, "/api/v1/") ||
@@ -183,6 +198,7 @@ func TestS8Injection(t *testing.T) {
 			d.pattern == "/api/v1/upcoming.ics" {
 			continue
 		}
+
 		fill := strings.NewReplacer("{id}", "1", "{app}", "default", "{name}", "one", "{version}", "1", "{other}", "1",
 			"{key}", "k")
 		for _, in := range injections {
@@ -190,6 +206,7 @@ func TestS8Injection(t *testing.T) {
 				place := "{" + fmt.Sprint(p["name"]) + "}"
 				check(d.String(), fill.Replace(strings.ReplaceAll(d.pattern, place, url.PathEscape(in))), in, false)
 			}
+
 			for _, p := range d.parameters("query") {
 				if dig(p, "schema")["type"] == "boolean" {
 					continue
@@ -199,6 +216,7 @@ func TestS8Injection(t *testing.T) {
 			}
 		}
 	}
+
 	if after := s.counts(); after != before || asked < 1000 {
 		t.Errorf("%d requests were made, and %s became %s", asked, before, after)
 	}
@@ -210,10 +228,12 @@ func TestS8Injection(t *testing.T) {
 			nil).want(200).object(); got.text("id") != id || got.text("owner") != in {
 			t.Errorf("%q: got %v", in, got)
 		}
+
 		if items := s.call("GET", "/api/v1/jobs?owner="+url.QueryEscape(in),
 			nil).want(200).object().items("items"); len(items) != 1 || items[0].text("id") != id {
 			t.Errorf("the owner %q: got %d jobs", in, len(items))
 		}
+
 		if items := s.call("GET", "/api/v1/audit?name="+url.QueryEscape(name),
 			nil).want(200).object().items("items"); len(items) != 1 {
 			t.Errorf("the audit of %q: got %d lines", name, len(items))
@@ -240,15 +260,18 @@ func TestS18Output(t *testing.T) {
 				!strings.HasPrefix(r.header.Get("Content-Security-Policy"), "default-src 'none'") {
 				t.Errorf("%q as %q: got headers %v", path, accept, r.header)
 			}
+
 			if media == "application/octet-stream" &&
 				!strings.HasPrefix(r.header.Get("Content-Disposition"), "attachment") {
 				t.Errorf("%q as %q: bytes that are no attachment: %v", path, accept, r.header)
 			}
+
 			if media == "application/json" && strings.Contains(r.body, "\x1b") {
 				t.Errorf("%q: JSON with control characters: %q", path, r.body)
 			}
 		}
 	}
+
 	for _, path := range []string{"/?callback=x", "/", "/docs"} {
 		if r := s.call("GET", path, nil); strings.Contains(r.body, "alert(1)") {
 			t.Errorf("%s shows what a job is called as it is", path)
@@ -265,6 +288,7 @@ func TestS19Log(t *testing.T) {
 		"/%0D%0A" + url.PathEscape(forged) + "%0A", "/%E2%80%A8" + url.PathEscape(forged)} {
 		s.call("GET", path, nil)
 	}
+
 	s.raw(
 		"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: a\tb\r\nUser-Agent: x\r\nConnection: close\r\n\r\n")
 	s.raw("GET /healthz HTTP/1.1\r\nHost: localhost\n" + forged + "\r\nConnection: close\r\n\r\n")
@@ -279,6 +303,7 @@ func TestS19Log(t *testing.T) {
 	if !strings.Contains(text, "forged") {
 		t.Error("nothing of it is logged: this looks for nothing")
 	}
+
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "time=") || strings.Count(line, "\n") != 1 ||
 			strings.ContainsAny(line, "\r\x1b\u2028") {
@@ -300,6 +325,7 @@ func TestS7Shape(t *testing.T) {
 	} {
 		s.call("POST", "/api/v1/jobs", body).want(status)
 	}
+
 	if n := s.count("SELECT COUNT(*) FROM job"); n != 0 {
 		t.Errorf("%d jobs were made", n)
 	}

@@ -57,6 +57,7 @@ func hiddenChannel(text string) string {
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return "***" // nobody knows what is in it
 	}
+
 	hideSecrets(&c)
 	b, _ := json.Marshal(&c) // plain values cannot fail
 	return string(b)
@@ -93,6 +94,7 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 		Action: job.Action(q.word(auditAction)), Kind: job.Kind(q.word(auditKind)),
 		From: job.MicrosOf(q.instant(auditFrom)), To: job.MicrosOf(q.instant(auditBefore)),
 	}
+
 	f.Apps = auth.Of(r.Context()).Sees()
 	f.Limit = q.limit()
 	if c := q.cursor("audit"); c != nil {
@@ -101,14 +103,17 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	found, err := audit.List(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
 	}
+
 	p := page[*auditView]{Items: []*auditView{}}
 	if found.Next != nil {
 		p.Next = (&cursor{list: "audit", RunPlace: runPlace(found.Next)}).String()
 	}
+
 	all := auth.Of(r.Context()).May(admin)
 	for i := range found.Lines {
 		e := &found.Lines[i]
@@ -120,6 +125,7 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 		}
 		p.Items = append(p.Items, viewOfEntry(e))
 	}
+
 	return answer(w, http.StatusOK, p)
 }
 
@@ -161,6 +167,7 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 			q.wrong(chainHead.name, err.Error())
 		}
 	}
+
 	if err := q.err(); err != nil {
 		return err
 	}
@@ -169,6 +176,7 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	out := chainView{Links: v.Links, Faults: []faultView{}}
 	if v.Links > 0 {
 		out.From, out.To = viewOfLink(v.From), viewOfLink(v.To)
@@ -176,9 +184,11 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 	if v.Next != 0 {
 		out.Next = &v.Next
 	}
+
 	for _, f := range v.Faults {
 		out.Faults = append(out.Faults, faultView{f.Seq, strconv.FormatInt(f.Line, 10), f.What})
 	}
+
 	if head != "" {
 		what, err := audit.CheckHead(r.Context(), s.cfg.DB.DB, kept, audit.Kept)
 		if err != nil {
@@ -188,6 +198,7 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 			out.Faults = append(out.Faults, faultView{Seq: kept.Seq, What: what})
 		}
 	}
+
 	return answer(w, http.StatusOK, out)
 }
 

@@ -36,6 +36,7 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s := start(t, func(c *api.Config) {
 		c.SecretKeys, c.LogLevel, c.Alerts = key, api.NewLogLevel(slog.LevelInfo), taken{}
 	})
@@ -211,6 +212,7 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 			false,
 		},
 	}
+
 	// These change nothing, but for a browser that is signed in (TestSignInByToken,
 	// TestSignInByOIDC), and with another key (TestRotate).
 	left := []string{"POST /api/v1/preview", "POST /api/v1/crontab", "POST /api/v1/logout",
@@ -226,6 +228,7 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 			t.Errorf("%s changes something, and nobody looks for its line of the audit: add it here", route)
 		}
 	}
+
 	for _, c := range steps {
 		path := c.path
 		switch path {
@@ -245,6 +248,7 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 		case "TOKEN":
 			path = "/api/v1/tokens/" + token
 		}
+
 		before := s.count("SELECT COALESCE(MAX(id), 0) FROM audit")
 		var body any
 		header := []string{}
@@ -254,17 +258,20 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 		if strings.HasSuffix(c.pattern, "/import") {
 			header = append(header, "Content-Type", "text/csv")
 		}
+
 		r := s.call(c.method, path, body, header...)
 		if r.status != c.status {
 			t.Errorf("%s %s: got %d %s, want %d", c.method, path, r.status, r.body, c.status)
 			continue
 		}
+
 		switch c.pattern {
 		case "/api/v1/jobs/{id}/backfill":
 			fill = r.object().text("id")
 		case "/api/v1/tokens":
 			token = r.object().text("id")
 		}
+
 		n := s.count(
 			"SELECT COUNT(*) FROM audit WHERE id > ? AND who = 'bootstrap' AND origin = '127.0.0.1' AND action = ? AND kind = ? AND name = ?"+
 				" AND (NOT ? OR was IS NOT NULL) AND (NOT ? OR became IS NOT NULL)", before, c.action, c.kind, c.name,
@@ -278,10 +285,12 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 				c.name, got)
 		}
 	}
+
 	if n := s.count(
 		"SELECT COUNT(*) FROM audit WHERE INSTR(CONCAT_WS(' ', was, became, reason, name), 'hidden-from-all')"); n != 0 {
 		t.Error("the audit has the secret")
 	}
+
 	// What is refused changes nothing, and what is not valid leaves no line.
 	reader := s.as(s.newToken("reader", 1))
 	before := s.count("SELECT COUNT(*) FROM audit")
@@ -290,6 +299,7 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 	if after := s.count("SELECT COUNT(*) FROM audit"); after != before {
 		t.Errorf("requests that are not valid left %d lines", after-before)
 	}
+
 	reader.call("DELETE", "/api/v1/groups/applied", nil).want(403)
 	if n := s.count(
 		"SELECT COUNT(*) FROM audit WHERE who = 'reader' AND origin = '127.0.0.1' AND action = 'refuse' AND kind = 'request'" +
@@ -312,24 +322,29 @@ func TestVerifyAudit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	verify := func(query string) object { return s.call("GET", "/api/v1/audit/chain"+query, nil).want(200).object() }
 	if v := verify("?head=" + head.Head()); len(v.items("faults")) != 0 || v.text("links") != fmt.Sprint(head.Seq) ||
 		v.text("to", "head") != head.Head() {
 		t.Errorf("got %v", v)
 	}
+
 	if v := verify("?after=1"); v.text("links") != fmt.Sprint(head.Seq-1) || len(v.items("faults")) != 0 {
 		t.Errorf("behind the first: got %v", v)
 	}
+
 	s.exec("UPDATE audit SET who = 'eve' WHERE who = 'ann'")
 	if v := verify(""); len(v.items("faults")) != 1 ||
 		!strings.Contains(v.items("faults")[0].text("what"), "was changed") {
 		t.Errorf("after a change: got %v", v)
 	}
+
 	s.exec("DELETE FROM audit_chain WHERE seq = ?", head.Seq)
 	if v := verify("?head=" + head.Head()); len(v.items("faults")) != 2 ||
 		!strings.Contains(v.items("faults")[1].text("what"), fmt.Sprint("ends at link ", head.Seq-1)) {
 		t.Errorf("without its end: got %v", v)
 	}
+
 	s.call("GET", "/api/v1/audit/chain?head=2:none", nil).want(422)
 	s.as(s.newToken("of-an-app", 1, "mine")).call("GET", "/api/v1/audit/chain", nil).want(403)
 }
@@ -349,11 +364,13 @@ func TestAuditWords(t *testing.T) {
 		}
 		files = append(files, some...)
 	}
+
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, found := range constant.FindAllStringSubmatch(string(text), -1) {
 			if found[1] == "" && filepath.Dir(file) != "../job" {
 				continue // another Kind, that of an event
@@ -363,6 +380,7 @@ func TestAuditWords(t *testing.T) {
 			s.call("GET", "/api/v1/audit?"+param+"="+word, nil).want(200)
 		}
 	}
+
 	if words["kind"] < 18 || words["action"] < 28 {
 		t.Errorf("found %v constants: this looks at too few", words)
 	}

@@ -43,14 +43,17 @@ func (s *Server) viewBackfill(ctx context.Context, b trip.BackfillRow) (backfill
 		Who:     b.Who,
 		Created: stamp(b.Created), Updated: stamp(b.Updated),
 	}
+
 	outcomes, err := s.cfg.DB.BackfillOutcomes(ctx, &b)
 	if err != nil {
 		return v, err
 	}
+
 	for o, n := range outcomes {
 		v.Outcomes[o.String()] = n
 		v.Ended += n
 	}
+
 	return v, nil
 }
 
@@ -60,14 +63,17 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
+
 	key, err := idempotencyKey(r)
 	if err != nil {
 		return err
 	}
+
 	f := newFields(body)
 	var from, to *time.Time
 	parallel, missing := 1, (*bool)(nil)
@@ -78,25 +84,30 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	if from == nil && body["from"] == nil {
 		f.wrong("from", "is missing; give a time such as 2027-01-31T03:00:00Z")
 	}
+
 	if to == nil {
 		to = new(time.Time) // now, by MySQL's clock: the client's may be ahead
 	}
 	if err := f.done(); err != nil {
 		return err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
 	}
+
 	b, err := e.Backfill(r.Context(), id,
 		edit.Range{From: *from, To: *to, Parallel: parallel, Missing: missing != nil && *missing}, key)
 	if err != nil {
 		return lookAt(err, "GET /api/v1/backfills?job_id=%d tells whether it was begun.", id)
 	}
+
 	v, err := s.viewBackfill(r.Context(), b)
 	if err != nil && b.State != trip.Backfilling { // it was begun, and has ended: the request is a repetition
 		return lookAt(&sql.Unknown{Err: err}, "The backfill was begun: GET /api/v1/backfills/%s tells how it is.", v.ID)
 	}
+
 	w.Header().Set("Location", "/api/v1/backfills/"+v.ID)
 	return answer(w, http.StatusAccepted, v)
 }
@@ -115,10 +126,12 @@ func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	rows, err := s.cfg.DB.Backfills(r.Context(), ofJob, before, auth.Of(r.Context()).Sees(), limit+1)
 	if err != nil {
 		return err
 	}
+
 	p := page[backfillView]{Items: []backfillView{}}
 	rows, p.Next = oneMore("backfills", rows, limit, func(r *trip.BackfillRow) int64 { return r.ID })
 	ctx, stop := context.WithTimeout(r.Context(), countFor)
@@ -131,6 +144,7 @@ func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 		// perhaps without what has ended: a large one does not keep people from seeing the others
 		p.Items = append(p.Items, v)
 	}
+
 	return answer(w, http.StatusOK, p)
 }
 
@@ -161,6 +175,7 @@ func (s *Server) cancelBackfill(w http.ResponseWriter, r *http.Request) error {
 	if err := readNothing(r); err != nil {
 		return err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
@@ -178,6 +193,7 @@ func (s *Server) showBackfill(w http.ResponseWriter, r *http.Request, id int64, 
 	case err != nil:
 		return look(err)
 	}
+
 	v, err := s.viewBackfill(r.Context(), b)
 	switch {
 	case err != nil && changes: // the change stands
@@ -185,5 +201,6 @@ func (s *Server) showBackfill(w http.ResponseWriter, r *http.Request, id int64, 
 	case err != nil:
 		return err
 	}
+
 	return answer(w, http.StatusOK, v)
 }

@@ -364,14 +364,17 @@ func TestBadInput(t *testing.T) {
 			if got := r.header.Get("Content-Type"); got != "application/problem+json" {
 				t.Errorf("the content type is %q", got)
 			}
+
 			o := r.object()
 			if got, want := o.text("type"), api.TypePrefix+b.problem; got != want {
 				t.Errorf("got type %q, want %q", got, want)
 			}
+
 			if o.text("status") != fmt.Sprint(b.status) || o.text("title") == "" || o.text("detail") == "" ||
 				o.text("request_id") == "" {
 				t.Errorf("the problem is not whole: %s", r.body)
 			}
+
 			if b.field != "" && (len(o.items("errors")) == 0 || o.items("errors")[0].text("field") != b.field) {
 				t.Errorf("got %s, want the field %s named first", r.body, b.field)
 			}
@@ -381,6 +384,7 @@ func TestBadInput(t *testing.T) {
 			if len(r.body) > 12_000 {
 				t.Errorf("the answer has %d bytes: it repeats too much of what was sent", len(r.body))
 			}
+
 			if after := s.counts(); after != before {
 				t.Errorf("a refused request changed something: %s became %s", before, after)
 			}

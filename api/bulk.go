@@ -85,6 +85,7 @@ func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, wa
 	if err != nil {
 		return err
 	}
+
 	if want.Action == job.ActionPause {
 		now, err := s.now()
 		if err != nil {
@@ -94,6 +95,7 @@ func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, wa
 			return err
 		}
 	}
+
 	found, err := s.bulkJobs(r.Context(), q, role)
 	if err != nil {
 		return err
@@ -101,18 +103,22 @@ func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, wa
 	if q.dry {
 		return s.tryBulk(w, r, q.JobFilter, want, found)
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
 	}
+
 	for i := range found.Rows {
 		want.Jobs = append(want.Jobs, job.Seen{ID: found.Rows[i].ID, Changes: found.Rows[i].Changes})
 	}
+
 	answerKnown(r, http.StatusOK, func() (any, string) { return viewBulk(want, found), "" })
 	if err := e.Bulk(r.Context(), want); err != nil {
 		return lookAt(err, "GET /api/v1/audit shows what stands; with an %s the same request again does no harm.",
 			keyHeader)
 	}
+
 	return answer(w, http.StatusOK, viewBulk(want, found))
 }
 
@@ -136,6 +142,7 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 			q.wrong(name, "is empty; say what is meant, or leave it out")
 		}
 	}
+
 	out := &bulkQuery{dry: q.word(dryRunParam) == "true", ids: q.ids(bulkIDs)}
 	some := f.App != "" || f.Name != "" || f.Status != "" || f.Owner != "" || f.Group != "" || f.Calendar != "" ||
 		f.Labels != nil
@@ -150,16 +157,19 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 		q.wrong(allParam.name,
 			"without a filter that would be every job; give one, such as app or label, or ids=17,23, or all=true")
 	}
+
 	if c := q.cursor("jobs"); c != nil {
 		f.After, f.Part = c.ID, c.part
 	}
 	if err := q.err(); err != nil {
 		return nil, err
 	}
+
 	p := auth.Of(r.Context())
 	if f.App != "" && !p.MayIn(role, f.App) {
 		return nil, forbid(p, "That takes role %s of app %s", role, cutShort(f.App))
 	}
+
 	f.Apps = p.In(role)
 	out.JobFilter = f
 	return out, nil
@@ -180,10 +190,12 @@ func (s *Server) bulkJobs(ctx context.Context, q *bulkQuery, role auth.Role) (*b
 		out.JobPage, err = s.cfg.DB.JobPage(ctx, q.JobFilter)
 		return out, err
 	}
+
 	rows, err := s.cfg.DB.LivingJobs(ctx, q.ids)
 	if err != nil {
 		return nil, err
 	}
+
 	p := auth.Of(ctx)
 	for _, id := range q.ids {
 		j, ok := rows[id]
@@ -198,8 +210,10 @@ func (s *Server) bulkJobs(ctx context.Context, q *bulkQuery, role auth.Role) (*b
 			out.Rows = append(out.Rows, j)
 			continue
 		}
+
 		out.not = append(out.not, item)
 	}
+
 	return out, nil
 }
 
@@ -210,12 +224,14 @@ func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f read.JobFilte
 		j := &found.Rows[i]
 		want.Done = append(want.Done, want.Of(&j.Job, j.SpecErr))
 	}
+
 	v := viewBulk(want, found)
 	v.DryRun = true
 	n, more, err := s.countJobs(r.Context(), f, found.JobPage)
 	if err != nil {
 		return err
 	}
+
 	v.Matched, v.AtLeast = &n, more
 	return answer(w, http.StatusOK, v)
 }
@@ -241,6 +257,7 @@ func viewBulk(want *job.Bulk, found *bulkJobs) *bulkView {
 			ID: strconv.FormatInt(j.ID, 10), App: j.Spec.App, Name: j.Spec.Name, Result: d.Result,
 			Why: cut(d.Why, maxMessage), Version: d.Version,
 		}
+
 		if d.Request != 0 {
 			item.Request = strconv.FormatInt(d.Request, 10)
 		}
@@ -253,6 +270,7 @@ func viewBulk(want *job.Bulk, found *bulkJobs) *bulkView {
 			v.Refused++
 		}
 	}
+
 	v.Items, v.Refused = append(v.Items, found.not...), v.Refused+len(found.not)
 	if n := found.Next; n != nil {
 		v.Next = (&cursor{list: "jobs", part: n.Part, RunPlace: read.RunPlace{ID: n.ID}}).String()

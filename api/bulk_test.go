@@ -54,6 +54,7 @@ func TestBulk(t *testing.T) {
 		o.text("at_least") != "" || o.text("next") == "" || s.counts() != before {
 		t.Errorf("dry run: got %v", o)
 	}
+
 	// Each filter of lists, and all of them together.
 	for query, want := range map[string]string{
 		"app=ops&name=ops-05": "ops-05", "owner=ann&label=team%3Db&name=3": "ops-03", "state=paused": "",
@@ -76,14 +77,17 @@ func TestBulk(t *testing.T) {
 		}
 		cursor = "&cursor=" + o.text("next")
 	}
+
 	if seen != "ops-00 changed, ops-02 changed; ops-04 changed; " ||
 		s.count("SELECT COUNT(*) FROM job_pause WHERE reason = 'disks'") != 3 {
 		t.Errorf("got %s", seen)
 	}
+
 	o = s.call("POST", "/api/v1/bulk/pause?app=ops", nil).want(200).object()
 	if tally(o) != "3 changed, 3 unchanged, 0 refused" || s.count(paused) != 6 {
 		t.Errorf("got %v", o)
 	}
+
 	for _, item := range o.items("items") {
 		if item.text("version") != s.call("GET", "/api/v1/jobs/"+item.text("id"), nil).object().text("version") {
 			t.Errorf("got %v", item)
@@ -96,26 +100,31 @@ func TestBulk(t *testing.T) {
 		"UPDATE job_version v JOIN job j ON j.id = v.job_id SET v.definition = '{' WHERE j.name = 'ops-01'"); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, dry := range []string{"&dry_run=true", ""} {
 		o = s.call("POST", "/api/v1/bulk/resume?app=ops"+dry, `{}`).want(200).object()
 		if tally(o) != "6 changed, 0 unchanged, 0 refused" {
 			t.Errorf("resume%s: got %v", dry, o)
 		}
 	}
+
 	if s.count(paused) != 0 {
 		t.Errorf("%d are paused", s.count(paused))
 	}
+
 	o = s.call("POST", "/api/v1/bulk/run?app=ops", nil).want(200).object()
 	if tally(o) != "5 changed, 0 unchanged, 1 refused" || !strings.Contains(fmt.Sprint(o), "why:") ||
 		s.count("SELECT COUNT(*) FROM run WHERE kind = 'manual'") != 5 {
 		t.Errorf("run: got %v", o)
 	}
+
 	for _, item := range o.items("items") {
 		if id := item.text("request"); id != "" &&
 			s.count("SELECT COUNT(*) FROM run WHERE request = ? AND job_id = ?", id, item.text("id")) != 1 {
 			t.Errorf("got %v", item)
 		}
 	}
+
 	await(t, "they have run", 20*time.Second, func() bool {
 		return s.count("SELECT COUNT(*) FROM run WHERE kind = 'manual' AND outcome = 'succeeded'") == 5
 	})
@@ -124,6 +133,7 @@ func TestBulk(t *testing.T) {
 		o.items("items")[0].text("version") != "" {
 		t.Errorf("delete: got %v", o)
 	}
+
 	for action, want := range map[string]int{"pause": 6, "resume": 6, "run": 5, "delete": 6} {
 		if n := s.count(
 			"SELECT COUNT(*) FROM audit WHERE kind = 'job' AND app = 'ops' AND action = ? AND who = 'bootstrap'",
@@ -131,6 +141,7 @@ func TestBulk(t *testing.T) {
 			t.Errorf("%d lines of the audit say %s, want %d", n, action, want)
 		}
 	}
+
 	// and one was unreadable
 	if n := s.count("SELECT COUNT(*) FROM audit WHERE action = 'delete' AND was LIKE '%command%'"); n != 5 {
 		t.Errorf("%d lines have what was deleted", n)
@@ -174,10 +185,12 @@ func TestBadBulk(t *testing.T) {
 			}
 		}
 	}
+
 	for _, dry := range []string{"", "&dry_run=true"} {
 		s.call("POST", "/api/v1/bulk/pause?app=ops"+dry, `{"until": "2001-01-01T00:00:00Z"}`).want(422)
 		s.call("POST", "/api/v1/bulk/run?app=ops"+dry, `{"reason": "x"}`).want(422)
 	}
+
 	s.call("GET", "/api/v1/bulk/pause?app=ops", nil).want(405)
 	s.call("POST", "/api/v1/bulk/restart?app=ops", nil).want(404)
 	if after := s.counts(); after != before {
@@ -221,6 +234,7 @@ func TestBulkOfOneApp(t *testing.T) {
 			}
 		}
 	}
+
 	if n := s.count(
 		"SELECT COUNT(*) FROM job WHERE app_id = (SELECT id FROM app WHERE name = 'ops') AND living = 1 AND paused = 0"); n != 2 {
 		t.Errorf("%d jobs of another app are as they were", n)
@@ -238,6 +252,7 @@ func TestBulkOnce(t *testing.T) {
 	for i := range replies {
 		wg.Go(func() { replies[i] = s.call("POST", path, `{}`, "Idempotency-Key", "k").want(200) })
 	}
+
 	wg.Wait()
 	first := replies[slices.IndexFunc(replies, func(r *reply) bool {
 		return r.header.Get("Idempotency-Replayed") == ""
@@ -247,14 +262,17 @@ func TestBulkOnce(t *testing.T) {
 			r.wantSame(first)
 		}
 	}
+
 	const asked = "SELECT COUNT(*) FROM run WHERE kind = 'manual'"
 	if s.count(asked) != 2 || tally(first.object()) != "2 changed, 0 unchanged, 0 refused" {
 		t.Errorf("%d runs, %s", s.count(asked), first.body)
 	}
+
 	if s.count("SELECT COUNT(*) FROM request WHERE LENGTH(idem_key) = 64 AND status = 200 AND answer = ?",
 		first.body) != 1 {
 		t.Error("what is kept is not what was answered")
 	}
+
 	s.call("POST", path+"&cursor="+first.object().text("next"), `{}`, "Idempotency-Key", "k").want(409)
 	s.call("POST", path+"&cursor="+first.object().text("next"), `{}`, "Idempotency-Key", "k2").want(200)
 	if s.count(asked) != 3 {
@@ -291,6 +309,7 @@ func TestBulkOnceAndTheNodeDies(t *testing.T) {
 		r.header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %v %s", r.header, r.body)
 	}
+
 	if n := s.count("SELECT COUNT(*) FROM run WHERE kind = 'manual'"); n != 2 {
 		t.Errorf("%d runs were asked for, want 2", n)
 	}
@@ -312,6 +331,7 @@ func TestBulkOfIDs(t *testing.T) {
 		s.counts() != before {
 		t.Errorf("dry run: got %v", o)
 	}
+
 	// What is gone, or was never there, is refused by itself and holds up nothing.
 	gone := id("ops", "ops-03")
 	s.call("DELETE", "/api/v1/jobs/"+gone, nil).want(204)
@@ -322,10 +342,12 @@ func TestBulkOfIDs(t *testing.T) {
 		strings.Count(fmt.Sprint(o), "there is no such job") != 2 {
 		t.Errorf("got %v", o)
 	}
+
 	if n := s.count(
 		"SELECT COUNT(*) FROM audit WHERE action = 'pause' AND reason = 'disks' AND who = 'bootstrap'"); n != 2 {
 		t.Errorf("%d lines of the audit", n)
 	}
+
 	if n := s.count("SELECT COUNT(*) FROM job WHERE paused = 1"); n != 2 {
 		t.Errorf("%d jobs are paused", n)
 	}
@@ -337,6 +359,7 @@ func TestBulkOfIDs(t *testing.T) {
 		strings.Contains(fmt.Sprint(o), "ops") {
 		t.Errorf("an operator of another app: got %v", o)
 	}
+
 	s.as(s.newToken("v", auth.Viewer)).call("POST", "/api/v1/bulk/resume?ids="+a, nil).want(403)
 
 	// Once, whoever asks again.
@@ -345,6 +368,7 @@ func TestBulkOfIDs(t *testing.T) {
 	if n := s.count("SELECT COUNT(*) FROM run WHERE kind = 'manual'"); n != 2 {
 		t.Errorf("%d runs were asked for", n)
 	}
+
 	o = s.call("POST", "/api/v1/bulk/delete?ids="+a, nil).want(200).object()
 	if tally(o) != "1 changed, 0 unchanged, 0 refused" || s.count("SELECT COUNT(*) FROM job WHERE living = 1") != 4 {
 		t.Errorf("delete: got %v", o)

@@ -19,6 +19,7 @@ func calendarFields(f *fields) job.CalendarSpec {
 		f.texts("only", &c.Hours.Only)
 		f.texts("except", &c.Hours.Except)
 	})
+
 	f.days("include", &c.Include)
 	return c
 }
@@ -30,20 +31,24 @@ func (f *fields) days(name string, to *[]job.CalendarDay) {
 	if !ok {
 		return
 	}
+
 	list, ok := v.([]any)
 	if !ok {
 		f.want(name, v, "a list of days")
 		return
 	}
+
 	if len(list) > job.MaxCalendarDays {
 		f.wrong(name, "has %d entries, at most %d are taken", len(list), job.MaxCalendarDays)
 		return
 	}
+
 	out := make([]job.CalendarDay, 0, len(list))
 	for i, item := range list {
 		if len(*f.problems) > maxProblems {
 			return // enough to say
 		}
+
 		place := fmt.Sprintf("%s[%d]", name, i)
 		var d job.CalendarDay
 		switch item := item.(type) {
@@ -60,7 +65,9 @@ func (f *fields) days(name string, to *[]job.CalendarDay) {
 			f.want(place, item, `a day such as {"date": "2027-02-06", "note": "…"} or "2027-02-06"`)
 			continue
 		}
+
 		out = append(out, d)
 	}
+
 	*to = out
 }

@@ -44,6 +44,7 @@ func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	q := newQuery(r)
 	format, mode, dry := q.word(importFormat), q.word(importMode), q.word(importDry)
 	workday := q.text(importWorkday)
@@ -53,6 +54,7 @@ func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	if format == "" {
 		if format = formatOf(r); format == "" {
 			return unsupportedMedia.problem(
@@ -60,14 +62,17 @@ func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 				cutShort(r.Header.Get("Content-Type")))
 		}
 	}
+
 	file, err := readBody(r)
 	if err != nil {
 		return err
 	}
+
 	now, err := s.now()
 	if err != nil {
 		return err
 	}
+
 	var days job.ImportedDays
 	if format == "csv" {
 		days, err = job.ParseCSV(file)
@@ -77,18 +82,22 @@ func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 			return err
 		})
 	}
+
 	if err != nil {
 		return err
 	}
+
 	c, isNew, err := s.imported(r.Context(), name, days, mode, dry == "true")
 	if err != nil {
 		return err
 	}
+
 	status := http.StatusOK
 	if isNew {
 		status = http.StatusCreated
 		w.Header().Set("Location", calendarPath(name))
 	}
+
 	return answer(w, status, importView{
 		viewCalendar(&c), importedView{len(days.Exclude), len(days.Include), days.Ignored},
 	})
@@ -120,12 +129,14 @@ func (s *Server) imported(ctx context.Context, name string, days job.ImportedDay
 		case !errors.Is(err, sql.ErrNotFound):
 			return c, false, err
 		}
+
 		if mode == importAdd {
 			spec.Exclude, spec.Include = job.AddDays(spec.Exclude, days.Exclude),
 				job.AddDays(spec.Include, days.Include)
 		} else {
 			spec.Exclude, spec.Include = job.AddDays(nil, days.Exclude), job.AddDays(nil, days.Include)
 		}
+
 		if dry {
 			spec.Defaults()
 			if c.Calendar, err = spec.Compile(); err != nil {
@@ -134,18 +145,22 @@ func (s *Server) imported(ctx context.Context, name string, days job.ImportedDay
 			c.Name = name
 			return c, false, nil
 		}
+
 		isNew, err = s.putSpec(ctx, spec, version)
 		var taken *Problem
 		if errors.Is(err, job.ErrChanged) || errors.As(err, &taken) && taken.Type == typePrefix+exists.name {
 			time.Sleep(rand.N(20 * time.Millisecond))
 			continue
 		}
+
 		if err == nil {
 			if c, err = trip.CalendarNamed(s.cfg.DB.Reader(ctx), name); err != nil { // it stands all the same
 				c, err = trip.CalendarRow{Name: name, SpecErr: errors.New("it was written, and could not be read")}, nil
 			}
 		}
+
 		return c, isNew, err
 	}
+
 	return c, false, job.ErrChanged
 }

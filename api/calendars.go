@@ -61,10 +61,12 @@ func (s *Server) listCalendars(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	rows, err := read.Calendars(s.cfg.DB.Reader(r.Context()), after, limit+1)
 	if err != nil {
 		return err
 	}
+
 	p := page[calendarItem]{Items: []calendarItem{}}
 	rows, p.Next = oneMore("calendars", rows, limit, func(r *read.CalendarSummary) int64 { return r.ID })
 	for _, c := range rows {
@@ -72,6 +74,7 @@ func (s *Server) listCalendars(w http.ResponseWriter, r *http.Request) error {
 			c.Name, c.Timezone, c.Excludes, c.Includes, c.Jobs, c.Version, stamp(c.Created), stamp(c.Updated),
 		})
 	}
+
 	return answer(w, http.StatusOK, p)
 }
 
@@ -107,6 +110,7 @@ func (s *Server) createCalendar(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	f := newFields(body)
 	spec := calendarFields(f)
 	f.refuse("is set by the server; leave it out", calendarReadOnly...)
@@ -122,10 +126,12 @@ func (s *Server) putCalendar(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
+
 	f := newFields(body)
 	spec := calendarFields(f)
 	f.ignore(calendarReadOnly...)
@@ -133,9 +139,11 @@ func (s *Server) putCalendar(w http.ResponseWriter, r *http.Request) error {
 		f.wrong("name", "is %q, but the path says %q; leave it out: calendars are not renamed", cutShort(spec.Name),
 			cutShort(name))
 	}
+
 	if err := f.done(); err != nil {
 		return err
 	}
+
 	spec.Name = name
 	ctx, err := wanted(r, "calendar")
 	if err != nil {
@@ -156,6 +164,7 @@ func (s *Server) writeCalendar(w http.ResponseWriter, r *http.Request, spec job.
 	if err != nil {
 		return err
 	}
+
 	// The change stands. If it cannot be read now, or is gone again, that must not look like a
 	// change that failed.
 	c, err := trip.CalendarNamed(s.cfg.DB.Reader(r.Context()), spec.Name)
@@ -180,10 +189,12 @@ func (s *Server) putSpec(ctx context.Context, spec job.CalendarSpec, version int
 	if err != nil {
 		return false, err
 	}
+
 	isNew, err = e.PutCalendar(ctx, spec, version)
 	for try := 1; errors.Is(err, sql.ErrExists) && version == anyVersion && try < maxTries; try++ {
 		isNew, err = e.PutCalendar(ctx, spec, version) // somebody else has made it meanwhile
 	}
+
 	if errors.Is(err, sql.ErrExists) {
 		return false, exists.problem("A calendar of this name exists already; PUT replaces it.")
 	}
@@ -198,16 +209,19 @@ func (s *Server) deleteCalendar(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
 	}
+
 	switch err := e.DeleteCalendar(r.Context(), name); {
 	case errors.Is(err, sql.ErrNotFound):
 		return noCalendar(name)
 	case err != nil:
 		return lookAt(err, "GET %s tells whether it is still there.", calendarPath(name))
 	}
+
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -225,6 +239,7 @@ func (s *Server) calendarDays(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	c, err := s.calendar(r)
 	if err != nil {
 		return err
@@ -232,6 +247,7 @@ func (s *Server) calendarDays(w http.ResponseWriter, r *http.Request) error {
 	if c.SpecErr != nil {
 		return unreadable.problem("Replace the whole calendar with PUT.")
 	}
+
 	if from.IsZero() {
 		now, err := s.now()
 		if err != nil {
@@ -242,16 +258,19 @@ func (s *Server) calendarDays(w http.ResponseWriter, r *http.Request) error {
 		}
 		from = time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
 	}
+
 	n := defaultDays
 	if !to.IsZero() {
 		n = int(to.Sub(from)/(24*time.Hour)) + 1
 	}
+
 	switch {
 	case n < 1:
 		return invalidField("to", "is before from, %s", from.Format(time.DateOnly))
 	case n > maxDays:
 		return invalidField("to", "is %d days from from, at most %d are listed", n, maxDays)
 	}
+
 	days, err := c.Calendar.Days(from.Format(time.DateOnly), n)
 	if err != nil {
 		return invalidField("from", "%v", err)
@@ -265,11 +284,13 @@ func (q *query) date(p dateParam) time.Time {
 	if v == "" {
 		return time.Time{}
 	}
+
 	t, err := time.Parse(time.DateOnly, v)
 	if err != nil || t.Year() < 1970 || t.Year() > 2099 {
 		q.wrong(p.name, fmt.Sprintf("%q is not a date such as 2027-02-01, from 1970 to 2099", cutShort(v)))
 		return time.Time{}
 	}
+
 	return t
 }
 

@@ -20,6 +20,7 @@ func TestCalendars(t *testing.T) {
 	if got := r.header.Get("Location"); got != path {
 		t.Errorf("Location is %q", got)
 	}
+
 	c := r.object()
 	for field, want := range map[string]string{
 		"name": "cn 假", "timezone": "Asia/Shanghai", "description": "2027", "exclude_weekdays": "[sat sun]",
@@ -31,23 +32,28 @@ func TestCalendars(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", field, got, want)
 		}
 	}
+
 	if got := s.call("GET", path, nil).want(200).body; got != r.body {
 		t.Errorf("GET: got %s, want what PUT answered", got)
 	}
+
 	// What GET answered can be edited and sent back; the same again changes nothing.
 	c["hours"] = object{"only": []string{"mon-fri 08:00-18:00"}}
 	if got := s.call("PUT", path, c).want(200).object(); got.text("version") != "2" ||
 		got.text("hours") != "map[only:[mon-fri 08:00-18:00]]" {
 		t.Errorf("edited: got %v", got)
 	}
+
 	if got := s.call("PUT", path, c).want(200).object(); got.text("version") != "2" {
 		t.Errorf("the same again: got %v", got)
 	}
+
 	s.call("POST", "/api/v1/calendars", `{"name": "b"}`).want(201)
 	if r := s.call("POST", "/api/v1/calendars", `{"name": "b"}`).want(409); !strings.Contains(r.body,
 		"PUT replaces it") {
 		t.Errorf("got %s", r.body)
 	}
+
 	id := s.create("j", object{"schedule": "0 9 * * 1-5", "timezone": "Asia/Shanghai",
 		"calendars": []string{"cn 假"}}).text("id")
 	if items := s.call("GET", "/api/v1/calendars?limit=1", nil).want(200).object().items("items"); len(items) != 1 ||
@@ -56,13 +62,16 @@ func TestCalendars(t *testing.T) {
 		items[0].text("timezone") != "Asia/Shanghai" {
 		t.Errorf("the list: got %v", items)
 	}
+
 	if ids, items := s.walk("/api/v1/calendars?limit=1"); len(ids) != 2 || items[1].text("name") != "b" {
 		t.Errorf("the whole list: got %v", items)
 	}
+
 	if r := s.call("DELETE", path, nil).want(409); !strings.Contains(r.body, "in-use") ||
 		!strings.Contains(r.body, "default/j") {
 		t.Errorf("deleted in use: got %s", r.body)
 	}
+
 	s.call("PATCH", "/api/v1/jobs/"+id, `{"calendars": null}`).want(200)
 	s.call("DELETE", path, nil).want(204)
 	s.call("DELETE", path, nil).want(404)
@@ -89,14 +98,17 @@ func TestWhatCalendarsDo(t *testing.T) {
 		}
 		return out
 	}
+
 	if got := shown(s.call("GET", "/api/v1/jobs/"+id+"/next?from=2027-02-04T00:00:00Z&n=4", nil).want(200).object(),
 		"items"); got != want {
 		t.Errorf("next: got %s, want %s", got, want)
 	}
+
 	body["from"], body["n"] = "2027-02-04T00:00:00Z", 4
 	if got := shown(s.call("POST", "/api/v1/preview", body).want(200).object(), "next"); got != want {
 		t.Errorf("preview: got %s, want %s", got, want)
 	}
+
 	for at, says := range map[string]string{
 		"2027-02-08T09:00:00+08:00": "calendar cn excludes it: Spring Festival",
 		"2028-05-01T09:00:00+08:00": "calendar cn excludes it: 05-01",
@@ -111,6 +123,7 @@ func TestWhatCalendarsDo(t *testing.T) {
 			t.Errorf("%s: got cause %s, calendar %s", at, e.text("cause"), e.text("calendar"))
 		}
 	}
+
 	days := s.call("GET", "/api/v1/calendars/cn/days?from=2027-02-10&to=2027-02-14",
 		nil).want(200).object().items("items")
 	got := ""
@@ -118,14 +131,17 @@ func TestWhatCalendarsDo(t *testing.T) {
 		got += fmt.Sprintf("%s %s %s %s %s; ", d.text("date"), d.text("weekday"), d.text("state"), d.text("as"),
 			d.text("why"))
 	}
+
 	const wantDays = "2027-02-10 wed closed  Spring Festival; 2027-02-11 thu closed  Spring Festival; 2027-02-12 fri open  ; 2027-02-13 sat makeup mon-fri 调休; 2027-02-14 sun closed  Sunday is off; "
 	if got != wantDays {
 		t.Errorf("days: got %s, want %s", got, wantDays)
 	}
+
 	if days := s.call("GET", "/api/v1/calendars/cn/days", nil).want(200).object().items("items"); len(days) != 31 ||
 		days[0].text("date") < s.node.Now().Add(-24*time.Hour).Format(time.DateOnly) {
 		t.Errorf("days from today on: got %d from %v", len(days), days[0])
 	}
+
 	// A calendar that breaks breaks what asks for its jobs' due times, and nothing else.
 	if _, err := s.db.Raw().Exec(`UPDATE calendar SET spec = '{"name":"cn","new":1}'`); err != nil {
 		t.Fatal(err)
@@ -133,15 +149,18 @@ func TestWhatCalendarsDo(t *testing.T) {
 	if _, err := s.db.Raw().Exec(`UPDATE calendar SET digest = UNHEX(SHA2(spec, 256))`); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, path := range []string{"/api/v1/jobs/" + id + "/next", "/api/v1/calendars/cn/days"} {
 		if r := s.call("GET", path, nil).want(409); !strings.Contains(r.body, "unreadable") {
 			t.Errorf("%s: got %s", path, r.body)
 		}
 	}
+
 	if c := s.call("GET", "/api/v1/calendars/cn", nil).want(200).object(); !strings.Contains(c.text("error"),
 		"unknown field") {
 		t.Errorf("got %v", c)
 	}
+
 	s.call("GET", "/api/v1/jobs/"+id, nil).want(200)
 	s.call("PUT", "/api/v1/calendars/cn", cnHolidays).want(200)
 	s.call("GET", "/api/v1/jobs/"+id+"/next", nil).want(200)
@@ -157,6 +176,7 @@ func TestImportCalendar(t *testing.T) {
 		return fmt.Sprintf("%s %s %s %s", o.text("exclude"), o.text("include"), o.text("exclude_weekdays"),
 			o.text("imported"))
 	}
+
 	for _, c := range []struct {
 		path, body, media string
 		status            int
@@ -187,18 +207,22 @@ func TestImportCalendar(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d %s", c.path, r.status, imported(r), c.status, c.want)
 		}
 	}
+
 	if c := s.call("GET", "/api/v1/calendars/c", nil).object(); c.text("version") != "3" ||
 		c.text("exclude") != "[map[date:2027-01-01]]" {
 		t.Errorf("after all: got %v; a dry run changes nothing", c)
 	}
+
 	if c := s.call("GET", "/api/v1/calendars/new", nil).object(); c.text("description") != "ours" {
 		t.Errorf("got %v", c)
 	}
+
 	r := s.call("POST", "/api/v1/calendars/c/import?format=csv", "2027-01-02\n2027-13-01\n,x\n").want(422)
 	if p := r.object().items("errors"); len(p) != 2 || p[0].text("field") != "line 2" ||
 		p[1].text("field") != "line 3" {
 		t.Errorf("got %s", r.body)
 	}
+
 	s.call("GET", "/api/v1/calendars/c", nil).want(200)
 	if c := s.call("GET", "/api/v1/calendars/c", nil).object(); c.text("version") != "3" {
 		t.Errorf("of a bad file something was taken: %v", c)
@@ -214,6 +238,7 @@ func TestImportCalendar(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 	if c := s.call("GET", "/api/v1/calendars/c", nil).object(); len(c.items("exclude")) != 9 {
 		t.Errorf("got %v, want 9 days", c.text("exclude"))
@@ -307,6 +332,7 @@ func TestBadCalendars(t *testing.T) {
 			}
 		})
 	}
+
 	if c := s.call("GET", "/api/v1/calendars/c", nil).want(200).object(); c.text("version") != "1" {
 		t.Errorf("something was taken: %v", c)
 	}
@@ -323,6 +349,7 @@ func TestPreviewOfJitter(t *testing.T) {
 	if got := due(s.call("POST", "/api/v1/preview", body).want(200).object(), "next"); got == want {
 		t.Errorf("without its names: got %s too", got)
 	}
+
 	body["app"], body["name"] = "ops", "shifted"
 	if got := due(s.call("POST", "/api/v1/preview", body).want(200).object(), "next"); got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -65,17 +65,20 @@ func (c *certificate) current(now time.Time) *tls.Certificate {
 	if now.Sub(c.looked) < lookEvery {
 		return c.loaded
 	}
+
 	c.looked = now
 	state, err := c.state()
 	if err != nil || state == c.read || state == c.failed {
 		return c.loaded // a file that is gone for a moment is being replaced
 	}
+
 	if err := c.load(); err != nil {
 		// The two may be written one after the other: the next change is looked at again.
 		c.failed = state
 		c.log.Error("the new certificate cannot be used; the old one is used on", "error", err)
 		return c.loaded
 	}
+
 	c.log.Info("the certificate was read again", "file", c.certFile)
 	return c.loaded
 }
@@ -85,10 +88,12 @@ func (c *certificate) load() error {
 	if err != nil {
 		return err
 	}
+
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {
 		return fmt.Errorf("certificate %s and key %s: %w", c.certFile, c.keyFile, err)
 	}
+
 	c.loaded, c.read = &pair, state
 	return nil
 }

@@ -41,6 +41,7 @@ func (s *Server) cluster(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	ctx, db := r.Context(), s.cfg.DB
 	v := clusterView{Now: stamp(job.MicrosOf(now)), Node: s.cfg.Node, Version: s.cfg.Version, Sessions: []sessionView{}}
 	if v.Server, err = db.ServerVersion(ctx); err != nil {
@@ -49,6 +50,7 @@ func (s *Server) cluster(w http.ResponseWriter, r *http.Request) error {
 	if v.Schema, err = db.SchemaVersion(ctx); err != nil {
 		return err
 	}
+
 	expiry, err := db.SessionExpiry(ctx)
 	if err != nil {
 		return err
@@ -56,10 +58,12 @@ func (s *Server) cluster(w http.ResponseWriter, r *http.Request) error {
 	if expiry != 0 {
 		v.SessionExpiry = job.Duration(expiry).String()
 	}
+
 	sessions, err := db.Sessions(ctx)
 	if err != nil {
 		return err
 	}
+
 	at := job.MicrosOf(s.cfg.Now())
 	for _, x := range sessions {
 		v.Sessions = append(v.Sessions, sessionView{
@@ -69,10 +73,12 @@ func (s *Server) cluster(w http.ResponseWriter, r *http.Request) error {
 			Prepared: x.Prepared, Executing: x.Executing, Slots: x.Slots, ClockOffsetMS: float64(x.Offset) / 1000,
 		})
 	}
+
 	if auth.Of(ctx).Sees() == nil { // errors name jobs of any app
 		if v.Folders, err = s.folders(ctx); err != nil {
 			return err
 		}
 	}
+
 	return answer(w, http.StatusOK, v)
 }

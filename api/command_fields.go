@@ -38,6 +38,7 @@ func (f *fields) size(name string, to *job.Size) {
 	if !ok {
 		return
 	}
+
 	const want = `a size such as "512MiB", or a whole number of bytes`
 	text, isText := v.(string)
 	number, isNumber := v.(json.Number)
@@ -45,6 +46,7 @@ func (f *fields) size(name string, to *job.Size) {
 		f.want(name, v, want)
 		return
 	}
+
 	size, err := job.ParseSize(text + number.String())
 	switch {
 	case err != nil && isText:
@@ -62,11 +64,13 @@ func (f *fields) codes(name string, to *[]int) {
 	if !ok {
 		return
 	}
+
 	list, ok := v.([]any)
 	if !ok {
 		f.want(name, v, "a list of exit codes, such as [0, 3]")
 		return
 	}
+
 	codes := []int{}
 	for i, item := range list {
 		number, _ := item.(json.Number)
@@ -77,5 +81,6 @@ func (f *fields) codes(name string, to *[]int) {
 		}
 		codes = append(codes, code)
 	}
+
 	*to = codes
 }

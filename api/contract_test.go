@@ -42,10 +42,12 @@ var theContract = sync.OnceValues(func() (*contract, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
+
 	c := &contract{
 		doc: doc.(map[string]any), paths: map[string]map[string]*documented{}, compiler: jsonschema.NewCompiler(),
 	}
@@ -55,6 +57,7 @@ var theContract = sync.OnceValues(func() (*contract, error) {
 			c.paths[pattern][method] = &documented{pattern, method, op.(map[string]any)}
 		}
 	}
+
 	// Readers are told to pass over fields that they do not know. Our own answers have none that
 	// are not documented.
 	for _, s := range dig(c.doc, "components", "schemas") {
@@ -62,6 +65,7 @@ var theContract = sync.OnceValues(func() (*contract, error) {
 			s["additionalProperties"] = false
 		}
 	}
+
 	c.compiler.AssertFormat()
 	return c, c.compiler.AddResource(contractURL, c.doc)
 })
@@ -114,6 +118,7 @@ func (c *contract) find(method, path string) *documented {
 			best = pattern
 		}
 	}
+
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
@@ -145,6 +150,7 @@ func (c *contract) check(r *reply, method, path, sent, media string) {
 		r.t.Errorf("%s answers %d with what /openapi.json does not say: %s\n%s", r.what, r.status,
 			fmt.Sprintf(format, args...), r.body)
 	}
+
 	op := c.find(method, path)
 	if op == nil {
 		if r.status < 400 {
@@ -153,24 +159,29 @@ func (c *contract) check(r *reply, method, path, sent, media string) {
 		c.checkProblem(r)
 		return
 	}
+
 	place := "#/paths/" + escape(op.pattern) + "/" + op.method + "/responses/" + fmt.Sprint(r.status)
 	answer := dig(op.op, "responses", fmt.Sprint(r.status))
 	if ref, _ := answer["$ref"].(string); ref != "" {
 		place, answer = ref, dig(c.doc, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
 	}
+
 	if answer == nil {
 		wrong("it has no such status; name it, or its type of problem, in the operation %s", op.op["operationId"])
 		return
 	}
+
 	documentedHeaders := slices.Clone(ofHTTP)
 	for name := range dig(answer, "headers") {
 		documentedHeaders = append(documentedHeaders, http.CanonicalHeaderKey(name))
 	}
+
 	for name := range r.header {
 		if !slices.Contains(documentedHeaders, name) {
 			wrong("it has no header %s", name)
 		}
 	}
+
 	if r.body != "" {
 		given, _, err := mime.ParseMediaType(r.header.Get("Content-Type"))
 		if _, ok := dig(answer, "content")[given]; !ok {
@@ -181,6 +192,7 @@ func (c *contract) check(r *reply, method, path, sent, media string) {
 			}
 		}
 	}
+
 	if r.status >= 200 && r.status < 300 && sent != "" {
 		if err := c.checkSent(op, sent, media); err != nil {
 			wrong("it took a body that it does not document: %s\n%v", sent, err)
@@ -205,9 +217,11 @@ func (c *contract) checkSent(op *documented, sent, media string) error {
 	if dig(op.op, "requestBody", "content", media) == nil {
 		return fmt.Errorf("no body of type %s is documented", media)
 	}
+
 	if !strings.HasSuffix(media, "json") {
 		return nil
 	}
+
 	if op.method != "patch" { // null is as if it were absent, wherever it stands
 		var v any
 		if err := json.Unmarshal([]byte(sent), &v); err != nil {
@@ -219,6 +233,7 @@ func (c *contract) checkSent(op *documented, sent, media string) error {
 		}
 		sent = string(text)
 	}
+
 	return c.validate("#/paths/"+escape(op.pattern)+"/"+op.method+"/requestBody/content/"+escape(media)+"/schema", sent)
 }
 
@@ -237,6 +252,7 @@ func withoutNull(v any) any {
 			v[i] = withoutNull(v[i])
 		}
 	}
+
 	return v
 }
 
@@ -246,6 +262,7 @@ func (c *contract) validate(place, text string) error {
 	if err != nil {
 		return err
 	}
+
 	c.mu.Lock()
 	s, err := c.compiler.Compile(contractURL + place)
 	c.mu.Unlock()

@@ -38,6 +38,7 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	var (
 		text, user string
 		o          crontab.Options
@@ -51,6 +52,7 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 	if f.text("user", &user); body["user"] != nil {
 		o.User = &user
 	}
+
 	if body["text"] == nil {
 		f.wrong("text", "is missing; give the crontab as one text")
 	}
@@ -60,10 +62,12 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 	if err := f.done(); err != nil {
 		return err
 	}
+
 	now, err := s.now()
 	if err != nil {
 		return err
 	}
+
 	o.System, o.Most = system != nil && *system, job.MaxApplyJobs
 	v := crontabView{Jobs: []crontabJob{}}
 	read := crontab.Read([]byte(text), o, &crontab.Names{})
@@ -85,6 +89,7 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 		if err := r.Context().Err(); err != nil {
 			return err
 		}
+
 		e.Job.Defaults(now)
 		object, err := e.Job.Minimal()
 		if err != nil {
@@ -93,11 +98,14 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 		if size += len(object); size > maxCrontabJobs {
 			return largeCrontab()
 		}
+
 		for i := range e.Notes {
 			e.Notes[i] = cut(e.Notes[i], maxMessage)
 		}
+
 		v.Jobs = append(v.Jobs, crontabJob{e.Line, e.Text, e.Job.Words(languageOf(r)), e.Notes, object})
 	}
+
 	v.Notes, v.Refused = viewCrontabNotes(read.Notes), viewCrontabNotes(read.Refused)
 	w.Header().Add("Vary", "Accept-Language")
 	return answer(w, http.StatusOK, v)

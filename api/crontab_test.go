@@ -19,24 +19,29 @@ func TestCrontab(t *testing.T) {
 	if len(jobs) != 2 || len(refused) != 1 {
 		t.Fatalf("got %v, want two jobs and a line that is none", got)
 	}
+
 	if first := jobs[0]; first.text("line") != "3" || first.text("text") != "0 3 * * * backup.sh" ||
 		first.text("words") != "at 03:00 every day, Europe/Berlin" {
 		t.Errorf("the first job: got %v", first)
 	}
+
 	if is := jobs[0].text(
 		"job"); is != "map[app:shop command:backup.sh description:the shop name:backup owner:ops@example.com schedule:0 3 * * * timezone:Europe/Berlin user:www-data]" {
 		t.Errorf("the first job is %s", is)
 	}
+
 	if refused[0].text("line") != "4" || !strings.Contains(refused[0].text("message"), "@reboot") {
 		t.Errorf("refused is %v, want line 4", refused[0])
 	}
 	if n := s.call("GET", "/api/v1/jobs", nil).want(200).object().items("items"); len(n) != 0 {
 		t.Errorf("there are %v: reading a crontab makes no jobs", n)
 	}
+
 	all := []any{jobs[0]["job"], jobs[1]["job"]}
 	if n := s.call("POST", "/api/v1/apply", object{"jobs": all}).want(200).object().text("changed"); n != "2" {
 		t.Errorf("%s were applied, want 2", n)
 	}
+
 	// What would come to far more than was sent is refused.
 	for _, text := range []string{"A=" + strings.Repeat("x", 32000) + "\n" + strings.Repeat("@daily a\n", 22900),
 		strings.Repeat("x\n", 1001)} {
@@ -45,21 +50,25 @@ func TestCrontab(t *testing.T) {
 			t.Errorf("%.10q: got %s", text, why)
 		}
 	}
+
 	if n := len(s.call("POST", "/api/v1/crontab",
 		object{"text": strings.Repeat("@daily a\n", 1000)}).want(200).object().items("jobs")); n != 1000 {
 		t.Errorf("%d jobs, want as many as can be applied", n)
 	}
+
 	large := s.call("POST", "/api/v1/crontab",
 		object{"text": "A=" + strings.Repeat("x", 32000) + "\n" + strings.Repeat("@daily a\n", 900)}).want(413)
 	if !strings.Contains(large.body, "Its jobs come to more than") {
 		t.Errorf("got %s", large.body)
 	}
+
 	long := s.call("POST", "/api/v1/crontab",
 		object{"text": "SHELL=/bin/" + strings.Repeat("x", 30000) + "\n@daily a\n"}).want(200)
 	if note := long.object().items("jobs")[0].text("notes"); !strings.Contains(note, "SHELL is /bin/x") ||
 		len(note) > 2000 {
 		t.Errorf("a note has %d bytes: %.100s", len(note), note)
 	}
+
 	// With a column for the user, and in Chinese, for who may change nothing.
 	r := s.as(s.newToken("looks", auth.Viewer)).call("POST", "/api/v1/crontab",
 		object{"text": "0 3 * * * root backup.sh\n", "system": true}, "Accept-Language", "zh")

@@ -31,6 +31,7 @@ func parseCursor(s string) (*cursor, bool) {
 	if err != nil {
 		return nil, false
 	}
+
 	var (
 		c           cursor
 		due, dueNow int64
@@ -40,6 +41,7 @@ func parseCursor(s string) (*cursor, bool) {
 	if err != nil {
 		return nil, false
 	}
+
 	c.Due, c.DueNow = job.Micros(due), job.Micros(dueNow)
 	return &c, c.String() == s // whatever else Sscanf lets pass
 }

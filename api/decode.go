@@ -114,6 +114,7 @@ func parseObject(ctx context.Context, body []byte) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	o, ok := v.(map[string]any)
 	if !ok {
 		return nil, invalidField("body", "is %s; want an object", describe(v))
@@ -204,10 +205,12 @@ func (p *bodyParser) more(end byte) bool {
 		p.at++
 		c = p.peek()
 	}
+
 	if c == end {
 		p.at++
 		return false
 	}
+
 	return true
 }
 
@@ -229,11 +232,13 @@ func (p *bodyParser) string() (s string, err error) {
 			p.at++
 		}
 	}
+
 	p.at++
 
 	if !escaped {
 		return string(p.text[begin+1 : p.at-1]), nil
 	}
+
 	err = json.Unmarshal(p.text[begin:p.at], &s)
 	return s, err
 }
@@ -251,6 +256,7 @@ func (p *bodyParser) list() (any, error) {
 		list = append(list, v)
 		p.steps = p.steps[:len(p.steps)-1]
 	}
+
 	return list, nil
 }
 
@@ -263,6 +269,7 @@ func (p *bodyParser) object() (any, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		p.steps = append(p.steps, step{name: name})
 		if len(name) > maxFieldName {
 			return nil, invalidField(p.place(), "is a name of %d bytes, at most %d are taken", len(name), maxFieldName)
@@ -276,8 +283,10 @@ func (p *bodyParser) object() (any, error) {
 		if o[name], err = p.value(); err != nil {
 			return nil, err
 		}
+
 		p.steps = p.steps[:len(p.steps)-1]
 	}
+
 	return o, nil
 }
 
@@ -295,10 +304,12 @@ func mergePatch(target, patch any) any {
 	if !ok {
 		return patch
 	}
+
 	t, ok := target.(map[string]any)
 	if !ok {
 		t = map[string]any{}
 	}
+
 	for name, v := range p {
 		if v == nil {
 			delete(t, name)
@@ -306,5 +317,6 @@ func mergePatch(target, patch any) any {
 		}
 		t[name] = mergePatch(t[name], v)
 	}
+
 	return t
 }

@@ -71,18 +71,21 @@ func FuzzBody(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
+
 	f.Fuzz(func(t *testing.T, body []byte) {
 		o, err := parseObject(context.Background(), body)
 		if err != nil {
 			checkProblem(t, err)
 			return
 		}
+
 		var want map[string]any
 		d := json.NewDecoder(bytes.NewReader(body))
 		d.UseNumber()
 		if err := d.Decode(&want); err != nil || !reflect.DeepEqual(o, want) {
 			t.Fatalf("%q: got %v, want %v, %v", body, o, want, err)
 		}
+
 		for _, read := range []func(map[string]any) (jobBody, error){newJob, wholeJob} {
 			if b, err := read(o); err != nil {
 				checkProblem(t, err)
@@ -90,6 +93,7 @@ func FuzzBody(f *testing.F) {
 				checkRoundTrip(t, b)
 			}
 		}
+
 		stored := job.Spec{App: "a", Name: "n", Command: "c", Schedule: "@daily", Labels: map[string]string{"k": "v"}}
 		if _, err := patched(&stored, o); err != nil {
 			checkProblem(t, err)
@@ -105,10 +109,12 @@ func checkProblem(t *testing.T, err error) {
 		len(p.Errors) == 0 == (p.Status == 422) {
 		t.Fatalf("got %#v, want a problem 400, or 422 that names fields", err)
 	}
+
 	text, err := json.Marshal(p)
 	if err != nil || !utf8.Valid(text) {
 		t.Fatalf("%q, %v", text, err)
 	}
+
 	for _, e := range p.Errors {
 		if e.Message == "" || !utf8.ValidString(e.Field) {
 			t.Fatalf("got %+v", p.Errors)
@@ -123,14 +129,17 @@ func checkRoundTrip(t *testing.T, b jobBody) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	o, err := parseObject(context.Background(), text)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	again, err := wholeJob(o)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
+
 	if again.spec.Name != b.spec.Name || again.spec.Command != b.spec.Command || again.spec.Timeout != b.spec.Timeout ||
 		again.spec.Every != b.spec.Every ||
 		(b.spec.At == nil) != (again.spec.At == nil) || b.spec.At != nil && !b.spec.At.Equal(*again.spec.At) ||

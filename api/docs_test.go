@@ -40,6 +40,7 @@ func TestPagesShowWhatWorks(t *testing.T) {
 					s.createShown(where, body)
 					shown++
 				}
+
 				switch it.Block {
 				case "json":
 					id = s.createShown(where, decode(t, where, it.Text))
@@ -51,6 +52,7 @@ func TestPagesShowWhatWorks(t *testing.T) {
 					shown++
 				}
 			}
+
 			if shown == 0 {
 				t.Error("the page shows nothing that was found")
 			}
@@ -64,18 +66,22 @@ func (s *site) createShown(where string, body object) string {
 	if name := body.text("group"); name != "" {
 		s.makeShown("groups", name, object{"slots": 1})
 	}
+
 	names, _ := body["calendars"].([]any)
 	for _, name := range names {
 		s.makeShown("calendars", fmt.Sprint(name), object{"exclude_weekdays": []string{"sun"}})
 	}
+
 	if body["paused"] == nil {
 		body["paused"] = true // whatever a page shows is not to run on this machine
 	}
+
 	r := s.call("POST", "/api/v1/jobs", body)
 	if r.status != 201 {
 		s.t.Errorf("%s: got %d %s, want 201", where, r.status, r.body)
 		return ""
 	}
+
 	made := r.object()
 	warnings, _ := made["warnings"].([]any)
 	for _, w := range warnings {
@@ -83,6 +89,7 @@ func (s *site) createShown(where string, body object) string {
 			s.t.Errorf("%s: the page shows what is warned of: %s", where, text)
 		}
 	}
+
 	return made.text("id")
 }
 
@@ -103,19 +110,23 @@ func (s *site) askShown(where, block, id string) string {
 	if strings.HasSuffix(path, "/cordon") {
 		path += "?absent=ok" // the nodes of the page are not in this cluster
 	}
+
 	var payload any
 	if body = strings.TrimSpace(body); body != "" {
 		payload = body
 	}
+
 	if strings.Contains(path, "{id}") && id == "" {
 		s.t.Errorf("%s: there is no job above", where)
 		return ""
 	}
+
 	r := s.call(method, strings.ReplaceAll(path, "{id}", id), payload)
 	if r.status < 200 || r.status > 299 {
 		s.t.Errorf("%s: %s: got %d %s, want 2xx", where, line, r.status, r.body)
 		return ""
 	}
+
 	if method == "POST" && path == "/api/v1/jobs" {
 		return r.object().text("id")
 	}
@@ -145,6 +156,7 @@ func inMinimalJob(t testing.TB, where, fields string) object {
 			delete(body, name)
 		}
 	}
+
 	maps.Copy(body, given)
 	return body
 }
@@ -167,22 +179,26 @@ func TestJobsPageHasEveryField(t *testing.T) {
 		if _, twice := rows[it.Field]; twice {
 			t.Errorf("line %d: %s has a second row", it.Line, it.Field)
 		}
+
 		rows[it.Field] = it
 		if !slices.Contains(want, it.Field) && !slices.Contains(objects, it.Field) {
 			t.Errorf("line %d: a job has no field %q", it.Line, it.Field)
 		}
 	}
+
 	for _, field := range want {
 		it, there := rows[field]
 		if !there {
 			t.Errorf("%s has no row", field)
 			continue
 		}
+
 		path := strings.Split(field, ".")
 		if len(it.Examples) == 0 &&
 			!slices.ContainsFunc(whole, func(body object) bool { return body.text(path...) != "" }) {
 			t.Errorf("line %d: %s has no example, here or in a job that the page shows in full", it.Line, field)
 		}
+
 		for _, example := range it.Examples {
 			body := inMinimalJob(t, fmt.Sprint("line ", it.Line), example)
 			if body.text(path...) == "" {
@@ -204,21 +220,26 @@ func TestJobsPageHasEveryWord(t *testing.T) {
 		}
 		return string(text)
 	}
+
 	var words []string
 	for o := job.Succeeded; o <= job.Superseded; o++ {
 		words = append(words, o.String())
 	}
+
 	causes := regexp.MustCompile(`(?m)^\tcause\w+\s+= "(\w+)"$`).FindAllStringSubmatch(read("explain.go"), -1)
 	if len(causes) == 0 {
 		t.Error("explain.go has no causes that were found")
 	}
+
 	for _, match := range causes {
 		words = append(words, match[1])
 	}
+
 	for _, typ := range []reflect.Type{reflect.TypeFor[job.CalendarSpec](), reflect.TypeFor[job.CalendarDay]()} {
 		fields, _ := fieldsOf(typ, "")
 		words = append(words, fields...)
 	}
+
 	page := read("../docs/jobs.md")
 	for _, word := range words {
 		if !strings.Contains(page, "`"+word+"`") {
@@ -235,11 +256,13 @@ func fieldsOf(typ reflect.Type, place string) (leaves, objects []string) {
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
 		}
+
 		nested := inner.Kind() == reflect.Struct && inner != reflect.TypeFor[time.Time]()
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" && !f.Anonymous || name == "-" {
 			continue
 		}
+
 		switch {
 		case f.Anonymous && name == "":
 			more, moreObjects := fieldsOf(inner, place)
@@ -251,6 +274,7 @@ func fieldsOf(typ reflect.Type, place string) (leaves, objects []string) {
 			leaves = append(leaves, place+name)
 		}
 	}
+
 	return leaves, objects
 }
 
@@ -262,27 +286,32 @@ func checkDefault(t *testing.T, it docpage.Item, body object) {
 	if !isCode {
 		return
 	}
+
 	text, _, _ = strings.Cut(text, "`")
 	var want any
 	if err := json.Unmarshal([]byte(text), &want); err != nil {
 		t.Errorf("line %d: the default of %s, %s, is no JSON: %v", it.Line, it.Field, text, err)
 		return
 	}
+
 	path := strings.Split(it.Field, ".")
 	inner := map[string]any(body)
 	for _, name := range path[:len(path)-1] {
 		inner, _ = inner[name].(map[string]any)
 	}
+
 	delete(inner, path[len(path)-1])
 	given, err := json.Marshal(body)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var spec job.Spec
 	if err := json.Unmarshal(given, &spec); err != nil {
 		t.Errorf("line %d: %s without %s: %v", it.Line, given, it.Field, err)
 		return
 	}
+
 	spec.Defaults(time.Now())
 	full, err := spec.Encode()
 	if err != nil {

@@ -51,14 +51,17 @@ func (s *Server) examine(w http.ResponseWriter, r *http.Request) error {
 	if s.cfg.Machine != nil {
 		p.Machine = s.cfg.Machine()
 	}
+
 	found, err := doctor.Examine(r.Context(), p)
 	if err != nil {
 		return err
 	}
+
 	v := doctorView{
 		At: stamp(found.At), Node: s.cfg.Node, Version: s.cfg.Version, Server: found.Server, Worst: found.Worst,
 		Findings: []*findingView{},
 	}
+
 	for _, f := range found.Findings {
 		view := &findingView{
 			Check: f.Check, Area: f.Area, Severity: f.Severity, Seen: f.Seen, Why: f.Why, Fix: f.Fix, SQL: f.SQL,
@@ -69,8 +72,10 @@ func (s *Server) examine(w http.ResponseWriter, r *http.Request) error {
 		}
 		v.Findings = append(v.Findings, view)
 	}
+
 	for _, c := range found.Checks {
 		v.Checks = append(v.Checks, checkedView{c.ID, c.Area, c.About, c.Severity, c.Skipped})
 	}
+
 	return answer(w, http.StatusOK, v)
 }

@@ -17,6 +17,7 @@ func TestDoctor(t *testing.T) {
 			return &doctor.Machine{Node: "knoten-1", Slots: 64, Unguarded: true, StateDir: t.TempDir(), Zones: true}
 		}
 	})
+
 	s.call("POST", "/api/v1/jobs",
 		object{"name": "nowhere", "schedule": "0 3 * * *", "command": "true", "selector": "gpu"}).want(201)
 	v := s.call("GET", "/api/v1/doctor", nil).want(200).object()
@@ -29,6 +30,7 @@ func TestDoctor(t *testing.T) {
 		}
 		return items[i]
 	}
+
 	if f := find("unplaced-jobs"); f.text("severity") != "warning" || f.items("jobs")[0].text("name") != "nowhere" {
 		t.Errorf("got %v", f)
 	}
@@ -38,6 +40,7 @@ func TestDoctor(t *testing.T) {
 	if len(v.items("checks")) < 20 || v.text("node") != "knoten-1" {
 		t.Errorf("got %v", v)
 	}
+
 	limited := s.as(s.newToken("shopper", auth.Viewer, "shop"))
 	limited.call("GET", "/api/v1/doctor", nil).want(403)
 }

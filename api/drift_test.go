@@ -35,21 +35,25 @@ func TestQueryIsWhatIsDocumented(t *testing.T) {
 		if slices.Contains(foreign, id) {
 			continue
 		}
+
 		var names []string
 		for _, p := range d.parameters("query") {
 			names = append(names, fmt.Sprint(p["name"]))
 		}
+
 		ask := func(name, value string) (message string) {
 			t.Helper()
 			r := s.call(strings.ToUpper(d.method), s.pathOf(d)+"?"+name+"="+url.QueryEscape(value), nil)
 			return r.complaint(name)
 		}
+
 		said := ask("xyzzy", "1")
 		_, known, _ := strings.Cut(said, "known are ")
 		if got := strings.FieldsFunc(known, func(r rune) bool { return r == ',' || r == ' ' }); !slices.Equal(got,
 			names) || said == "" {
 			t.Errorf("%s takes the parameters %q (it says %q), and %q are documented", id, got, said, names)
 		}
+
 		for _, p := range d.parameters("query") {
 			name, schema := fmt.Sprint(p["name"]), p["schema"].(map[string]any)
 			bad := wrongValues(schema)
@@ -59,11 +63,13 @@ func TestQueryIsWhatIsDocumented(t *testing.T) {
 			if len(bad) == 0 {
 				t.Errorf("%s: the schema of the parameter %s has no limits: %v", id, name, schema)
 			}
+
 			for _, value := range bad {
 				if ask(name, value) == "" {
 					t.Errorf("%s takes %s=%.40s, which is not what is documented, or does not read it", id, name, value)
 				}
 			}
+
 			if good := p["example"]; good != nil {
 				if said := ask(name, fmt.Sprint(good)); said != "" {
 					t.Errorf("%s: the example %s=%v is refused: %s", id, name, good, said)
@@ -102,6 +108,7 @@ func wrongValues(schema map[string]any) (out []string) {
 		f, err := n.Float64()
 		return f, ok && err == nil
 	}
+
 	if schema["enum"] != nil || schema["format"] != nil || schema["type"] == "integer" {
 		out = append(out, "x")
 	}
@@ -111,6 +118,7 @@ func wrongValues(schema map[string]any) (out []string) {
 	if n, ok := number("maximum"); ok {
 		out = append(out, fmt.Sprintf("%.0f", n+1))
 	}
+
 	if n, ok := number("maxLength"); ok {
 		out = append(out, strings.Repeat("x", int(n)+1))
 	}
@@ -131,17 +139,20 @@ func TestBodiesAreWhatIsDocumented(t *testing.T) {
 		if schema == nil {
 			continue
 		}
+
 		tried++
 		path := s.pathOf(d)
 		if d.method == "patch" {
 			path = "/api/v1/jobs/" + s.create("there", nil).text("id")
 		}
+
 		c.eachObject(schema, nil, func(place []string, props map[string]any) {
 			send := func(field string, value any) string {
 				t.Helper()
 				r := s.call(strings.ToUpper(d.method), path, wrap(place, object{field: value}))
 				return r.complaint(fieldName(place, field))
 			}
+
 			said := send("xyzzy", 1)
 			_, list, _ := strings.Cut(said, "known are ")
 			list, isCut := strings.CutSuffix(list, "…")
@@ -152,9 +163,11 @@ func TestBodiesAreWhatIsDocumented(t *testing.T) {
 					known = slices.DeleteFunc(known, func(name string) bool { return props[name] == nil })
 				}
 			}
+
 			if said == "" {
 				t.Errorf("%s takes a field that nobody knows at %v", d, place)
 			}
+
 			for _, name := range known {
 				if props[name] != nil {
 					continue
@@ -164,6 +177,7 @@ func TestBodiesAreWhatIsDocumented(t *testing.T) {
 						"%s takes the field %s, which is not documented: add it to the type of its body, with a doc tag or a row in docs/jobs.md", d, fieldName(place, name))
 				}
 			}
+
 			for name := range props {
 				if !isCut && !slices.Contains(known, name) {
 					t.Errorf("%s does not take the field %s, which is documented", d, fieldName(place, name))
@@ -171,9 +185,11 @@ func TestBodiesAreWhatIsDocumented(t *testing.T) {
 			}
 		})
 	}
+
 	if tried < 20 {
 		t.Errorf("only %d operations have a body", tried)
 	}
+
 	props := slices.Sorted(maps.Keys(dig(c.doc, "components", "schemas", "JobInput", "properties")))
 	if diff := cmp.Diff(api.JobFields(), props); diff != "" {
 		t.Errorf("fields of a job in a PUT differ (-known +documented):\n%s", diff)
@@ -194,6 +210,7 @@ func TestExampleBodiesAreTaken(t *testing.T) {
 			if example == nil {
 				continue
 			}
+
 			text, isText := example.(string)
 			if !isText {
 				b, err := json.Marshal(example)
@@ -202,17 +219,20 @@ func TestExampleBodiesAreTaken(t *testing.T) {
 				}
 				text = string(b)
 			}
+
 			tried++
 			path := s.pathOf(d)
 			if strings.HasPrefix(path, "/api/v1/bulk/") {
 				path += "?app=default" // they are of no use without
 			}
+
 			r := s.call(strings.ToUpper(d.method), path, text, "Content-Type", media)
 			if slices.Contains([]int{400, 413, 415, 422}, r.status) {
 				t.Errorf("%s: the example of the body is refused: %s", d, r.body)
 			}
 		}
 	}
+
 	if tried < 15 {
 		t.Errorf("only %d examples were found", tried)
 	}
@@ -226,9 +246,11 @@ func (c *contract) eachObject(schema map[string]any, place []string, f func(plac
 		c.eachObject(dig(schema, "items"), append(slices.Clone(place), "0"), f)
 		return
 	}
+
 	if props == nil && schema["additionalProperties"] != false {
 		return
 	}
+
 	f(place, props)
 	for name := range props {
 		c.eachObject(dig(props, name), append(slices.Clone(place), name), f)
@@ -273,6 +295,7 @@ func fieldName(place []string, name string) string {
 			out += "." + part
 		}
 	}
+
 	return out
 }
 
@@ -293,6 +316,7 @@ func TestLimitsOfJobs(t *testing.T) {
 					if outside == "" {
 						t.Errorf("%s: the %s of %v is documented, and more is taken", field, bound, schema[bound])
 					}
+
 					if inside != "" &&
 						inside == strings.ReplaceAll(outside, fmt.Sprint(values[1]), fmt.Sprint(values[0])) {
 						t.Errorf("%s: the %s of %v is documented, and that is refused as what lies outside is: %s",
@@ -301,6 +325,7 @@ func TestLimitsOfJobs(t *testing.T) {
 				}
 			}
 		})
+
 	if tried < 30 {
 		t.Errorf("only %d limits were found", tried)
 	}
@@ -315,6 +340,7 @@ func atBounds(schema map[string]any) map[string][2]any {
 			out[name] = [2]any{value(n), value(n + step)}
 		}
 	}
+
 	bound("minimum", func(n int) any { return n }, -1)
 	bound("maximum", func(n int) any { return n }, 1)
 	bound("maxLength", func(n int) any { return strings.Repeat("x", n) }, 1)
@@ -326,11 +352,13 @@ func atBounds(schema map[string]any) map[string][2]any {
 		}
 		return m
 	}, 1)
+
 	if items := dig(schema, "items"); items != nil {
 		for name, values := range atBounds(items) {
 			out["items."+name] = [2]any{[]any{values[0]}, []any{values[1]}}
 		}
 	}
+
 	return out
 }
 
@@ -346,6 +374,7 @@ func (s *site) refusal(place []string, name string, value any) string {
 			delete(body, of)
 		}
 	}
+
 	switch {
 	case name == "client_key":
 		inner["client_cert"] = "goes with it"
@@ -357,19 +386,23 @@ func (s *site) refusal(place []string, name string, value any) string {
 	case len(place) == 1 && place[0] == "http" && name != "url":
 		inner["url"] = "https://example.com/"
 	}
+
 	if body["http"] == nil {
 		maps.Copy(body, wrap(place, inner).(object))
 	}
+
 	r := s.call("POST", "/api/v1/jobs", body)
 	if r.status == 201 {
 		s.call("DELETE", "/api/v1/jobs/"+r.object().text("id"), nil).want(204)
 		return ""
 	}
+
 	for _, e := range r.object().items("errors") {
 		if at := e.text("field"); at == fieldName(place, name) || strings.HasPrefix(at, fieldName(place, name)+"[") {
 			return e.text("message")
 		}
 	}
+
 	return ""
 }
 
@@ -381,6 +414,7 @@ func TestEveryProblemIsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	explained := api.Explained()
 	found := 0
 	for _, file := range parse(t, ".") {
@@ -392,6 +426,7 @@ func TestEveryProblemIsExplained(t *testing.T) {
 			if of, ok := lit.Type.(*ast.Ident); !ok || of.Name != "kind" {
 				return true
 			}
+
 			found++
 			name, err := strconv.Unquote(lit.Elts[0].(*ast.BasicLit).Value)
 			if err != nil {
@@ -403,10 +438,12 @@ func TestEveryProblemIsExplained(t *testing.T) {
 			if !strings.Contains(page, `id="problem-`+name+`"`) {
 				t.Errorf("the problem %s is not on the page", name)
 			}
+
 			delete(explained, name)
 			return true
 		})
 	}
+
 	if found < 15 {
 		t.Errorf("only %d types of problems were found", found)
 	}
@@ -429,6 +466,7 @@ func TestEveryWordIsDocumented(t *testing.T) {
 				if !ok || spec.Type == nil || len(spec.Values) != 1 {
 					return true
 				}
+
 				of, isName := spec.Type.(*ast.Ident)
 				value, isText := spec.Values[0].(*ast.BasicLit)
 				if isName && isText && value.Kind == token.STRING {
@@ -436,20 +474,24 @@ func TestEveryWordIsDocumented(t *testing.T) {
 						words[of.Name] = append(words[of.Name], word)
 					}
 				}
+
 				return true
 			})
 		}
+
 		for of, want := range words {
 			name := strings.ToUpper(of[:1]) + of[1:]
 			listed, _ := dig(c.doc, "components", "schemas", name)["enum"].([]any)
 			if listed == nil {
 				continue
 			}
+
 			found++
 			var got []string
 			for _, word := range listed {
 				got = append(got, fmt.Sprint(word))
 			}
+
 			slices.Sort(got)
 			slices.Sort(want)
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -458,9 +500,11 @@ func TestEveryWordIsDocumented(t *testing.T) {
 			}
 		}
 	}
+
 	if found < 6 {
 		t.Errorf("only %d types with words were found", found)
 	}
+
 	var causes []string
 	for _, file := range parse(t, ".") {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -474,12 +518,14 @@ func TestEveryWordIsDocumented(t *testing.T) {
 			return true
 		})
 	}
+
 	listed := fmt.Sprint(dig(c.doc, "components", "schemas", "Explanation", "properties", "cause")["enum"])
 	for _, word := range causes {
 		if !strings.Contains(" "+strings.Trim(listed, "[]")+" ", " "+word+" ") {
 			t.Errorf("the cause %s is not among %s: add it to causes() in api/explain.go", word, listed)
 		}
 	}
+
 	if len(causes) < 15 {
 		t.Errorf("only %d causes were found", len(causes))
 	}
@@ -492,19 +538,24 @@ func parse(t testing.TB, folder string) (files []*ast.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
+
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		file, err := parser.ParseFile(token.NewFileSet(), path, text, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		files = append(files, file)
 	}
+
 	return files
 }

@@ -24,10 +24,12 @@ func dueTimes(w *job.Work, spec *job.Spec, from time.Time, n int, calendars []*j
 	if err != nil {
 		return nil, err
 	}
+
 	zone, err := job.LoadZone(spec.Timezone)
 	if err != nil {
 		return nil, err
 	}
+
 	schedule = w.On(schedule)
 	marker, _ := schedule.(job.Marker)
 	out := []dueView{}
@@ -38,6 +40,7 @@ func dueTimes(w *job.Work, spec *job.Spec, from time.Time, n int, calendars []*j
 		}
 		out = append(out, v)
 	}
+
 	return out, nil
 }
 
@@ -58,6 +61,7 @@ func (s *Server) nextDue(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	j, err := s.livingJob(r)
 	if err != nil {
 		return err
@@ -65,15 +69,18 @@ func (s *Server) nextDue(w http.ResponseWriter, r *http.Request) error {
 	if j.SpecErr != nil {
 		return unreadable.problem("Replace the whole definition with PUT.")
 	}
+
 	if from.IsZero() {
 		if from, err = s.now(); err != nil {
 			return err
 		}
 	}
+
 	calendars, err := s.calendarsOf(r.Context(), &j.Spec)
 	if err != nil {
 		return err
 	}
+
 	var items []dueView
 	err = job.Compute(r.Context(), job.DefiningWork, func(w *job.Work) (err error) {
 		items, err = dueTimes(w, &j.Spec, from, int(n), calendars)
@@ -82,6 +89,7 @@ func (s *Server) nextDue(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return j.Spec.Explain(err, calendars)
 	}
+
 	return answer(w, http.StatusOK, page[dueView]{Items: items})
 }
 
@@ -91,6 +99,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	var (
 		spec job.Spec
 		from *time.Time
@@ -105,11 +114,13 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if _, err := spec.Place(); err != nil {
 		f.wrong("selector", "%v", err)
 	}
+
 	f.instant("from", &from)
 	f.count("n", &n, maxDue)
 	if err := f.done(); err != nil {
 		return err
 	}
+
 	if from == nil {
 		now, err := s.now()
 		if err != nil {
@@ -117,11 +128,13 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 		}
 		from = &now
 	}
+
 	spec.Defaults(*from) // an interval begins as if the job were created at that instant
 	calendars, err := s.calendarsOf(r.Context(), &spec)
 	if err != nil {
 		return err
 	}
+
 	var (
 		next     []dueView
 		warnings []string
@@ -135,11 +148,13 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return spec.Explain(err, calendars)
 	}
+
 	if place, err := s.placeWarning(r.Context(), &spec); err != nil {
 		return err
 	} else if place != "" {
 		warnings = append(warnings, place)
 	}
+
 	w.Header().Add("Vary", "Accept-Language")
 	return answer(w, http.StatusOK, previewView{spec.Words(languageOf(r)), next, warnings})
 }

@@ -60,6 +60,7 @@ func holds(list string, weak bool, tags ...string) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -76,6 +77,7 @@ func preconditionOf(r *http.Request) (precondition, error) {
 			}
 		}
 	}
+
 	return p, nil
 }
 
@@ -107,6 +109,7 @@ func (p precondition) of(what string, there bool, version int64, tags ...string)
 	default:
 		return nil
 	}
+
 	q.Version, q.tag = version, tags[0]
 	return q
 }
@@ -132,6 +135,7 @@ func withPreconditions(op *operation, h handler) handler {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
 			return h(w, r)
 		}
+
 		none := r.Header.Get(ifNoneMatch)
 		switch {
 		case r.Header.Get(ifMatch) != "" && !op.matched:
@@ -142,6 +146,7 @@ func withPreconditions(op *operation, h handler) handler {
 			return invalidField(ifNoneMatch, "is %s, but there are no versions here; want *, or leave it out",
 				cutShort(none))
 		}
+
 		return h(w, r)
 	}
 }
@@ -156,6 +161,7 @@ func (s *Server) asWanted(r *http.Request, id int64, do func(context.Context) er
 	if !pre.given() {
 		return persist(func() error { return do(r.Context()) })
 	}
+
 	return persist(func() error {
 		j, err := s.jobByID(r.Context(), id)
 		if err != nil {

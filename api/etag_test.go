@@ -40,18 +40,22 @@ func TestIfMatch(t *testing.T) {
 		if c.body == "" {
 			body = nil
 		}
+
 		for _, given := range []string{`"2"`, `W/"1"`, `"x", "7"`} { // a weak tag is not enough to change something
 			s.call(c.method, c.path, body, "If-Match", given).wantStale("1")
 		}
+
 		r := s.call(c.method, c.path, body, "If-Match", "1").want(422)
 		if !strings.Contains(r.body, `"If-Match"`) || !strings.Contains(r.body, "in quotes") {
 			t.Errorf("%s: a tag without quotes: got %s", r.what, r.body)
 		}
 	}
+
 	if got := s.call("GET", one, nil).want(200); got.header.Get("ETag") != `"1.1"` ||
 		got.object().text("command") != "true" {
 		t.Errorf("it was changed all the same: %s at %s", got.body, got.header.Get("ETag"))
 	}
+
 	// Each change answers with the tag for the next one.
 	tag := `"1.1"`
 	for _, c := range []struct{ method, path, body string }{
@@ -67,6 +71,7 @@ func TestIfMatch(t *testing.T) {
 		s.call(c.method, c.path, c.body, "If-Match", tag).want(412) // it is another version's now
 		tag = r.header.Get("ETag")
 	}
+
 	s.call("PATCH", one, `{"command": "a"}`, "If-Match", "*").want(200)
 	tag = s.call("PATCH", one, `{"command": "b"}`, "If-Match",
 		`"99", `+strings.Replace(tag, `"`, `"0`, 1)+`, *`).want(200).header.Get("ETag")
@@ -87,10 +92,12 @@ func TestUpsertWhereWanted(t *testing.T) {
 	if n := s.count("SELECT COUNT(*) FROM job"); n != 0 {
 		t.Fatalf("%d jobs were made that were to be replaced", n)
 	}
+
 	made := s.call("PUT", path, body, "If-None-Match", "*").want(201)
 	if made.header.Get("ETag") != `"1.1"` || made.header.Get("Location") == "" {
 		t.Errorf("got %v", made.header)
 	}
+
 	s.call("PUT", path, `{"every": "2h", "command": "true"}`, "If-None-Match", "*").wantStale("1")
 	s.call("PUT", path, `{"every": "2h", "command": "true"}`, "If-None-Match", `"1"`).wantStale("1")
 	s.call("PUT", path, `{"every": "2h", "command": "true"}`, "If-Match", `"1"`).want(200)
@@ -98,6 +105,7 @@ func TestUpsertWhereWanted(t *testing.T) {
 	if r := s.call("PUT", path, body, "If-None-Match", "no").want(422); !strings.Contains(r.body, "If-None-Match") {
 		t.Errorf("got %s", r.body)
 	}
+
 	var wg sync.WaitGroup
 	statuses := make([]int, 8)
 	for i := range statuses {
@@ -106,6 +114,7 @@ func TestUpsertWhereWanted(t *testing.T) {
 				object{"schedule": "0 3 * * *", "command": fmt.Sprint("echo ", i)}, "If-None-Match", "*").status
 		})
 	}
+
 	wg.Wait()
 	slices.Sort(statuses)
 	if want := []int{201, 412, 412, 412, 412, 412, 412, 412}; !slices.Equal(statuses, want) {
@@ -148,10 +157,12 @@ func TestPutWhereWanted(t *testing.T) {
 		if c.versions {
 			s.call("PUT", c.path, c.body, "If-Match", "*").wantStale("")
 		}
+
 		made := s.call("PUT", c.path, c.body, "If-None-Match", "*")
 		if made.status/100 != 2 {
 			t.Fatalf("%s: got %d %s", made.what, made.status, made.body)
 		}
+
 		for _, body := range []string{c.other, c.body} {
 			r := s.call("PUT", c.path, body, "If-None-Match", "*").want(412)
 			if want := "There is a " + what + " of that name already"; !strings.Contains(r.body, want) ||
@@ -159,9 +170,11 @@ func TestPutWhereWanted(t *testing.T) {
 				t.Errorf("%s: got %s, want %q", r.what, r.body, want)
 			}
 		}
+
 		if n := s.count(c.is); n != 1 {
 			t.Errorf("%s: %d changes, want that it was made", what, n)
 		}
+
 		tag := made.header.Get("ETag")
 		if !c.versions {
 			for name, given := range map[string]string{"If-Match": `"1"`, "If-None-Match": `"1"`} {
@@ -178,10 +191,12 @@ func TestPutWhereWanted(t *testing.T) {
 			s.call("PUT", c.path, c.other, "If-Match", tag).want(200)
 			s.call("PUT", c.path, c.body, "If-Match", tag).want(412)
 		}
+
 		if r := s.call("DELETE", c.path, nil, "If-Match", `"1"`).want(422); !strings.Contains(r.complaint("If-Match"),
 			"not looked at") {
 			t.Errorf("%s: got %s", r.what, r.body)
 		}
+
 		s.call("PUT", c.path, c.body).want(200)
 		s.call("DELETE", c.path, nil).want(204)
 
@@ -197,6 +212,7 @@ func TestPutWhereWanted(t *testing.T) {
 				}
 			})
 		}
+
 		wg.Wait()
 		if made8.Load() != 1 || refused.Load() != 7 {
 			t.Errorf("%s: of eight who make it at once %d did, %d were refused", what, made8.Load(), refused.Load())
@@ -221,14 +237,17 @@ func TestRetentionWhereWanted(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if made.Load() != 1 || refused.Load() != 7 {
 		t.Errorf("of eight %d made it, %d were refused", made.Load(), refused.Load())
 	}
+
 	r := s.call("PUT", "/api/v1/cluster/retention", `{}`, "If-None-Match", "*").want(412)
 	if want := "There is a rule of that name already"; !strings.Contains(r.body, want) {
 		t.Errorf("of the cluster: got %s, want %q", r.body, want)
 	}
+
 	s.call("PUT", path, `{}`).want(200) // it goes
 	s.call("PUT", path, `{"runs": 7}`, "If-None-Match", "*").want(200)
 }
@@ -247,6 +266,7 @@ func TestIfNoneMatch(t *testing.T) {
 			}
 		}
 	}
+
 	s.call("POST", one+"/pause", nil).want(200)
 	s.call("GET", one, nil, "If-None-Match", `"1.1"`).want(200)
 }
@@ -269,6 +289,7 @@ func TestIfMatchOfMany(t *testing.T) {
 				statuses[i] = s.call(method, path, body, "If-Match", tag).status
 			})
 		}
+
 		wg.Wait()
 		slices.Sort(statuses)
 		if want := []int{200, 412, 412, 412, 412, 412, 412, 412}; !slices.Equal(statuses, want) {
@@ -310,11 +331,13 @@ func TestNoHalfOfAMatchedChange(t *testing.T) {
 			})
 		}}
 	}
+
 	s.serve()
 	s.call("PATCH", one, `{"paused": false, "command": "false"}`, "If-Match", `"1.1"`).want(412)
 	if o := s.call("GET", one, nil).object(); o.text("paused") != "true" || o.text("command") != "true" {
 		t.Errorf("got %v", o)
 	}
+
 	// about the definition alone
 	s.call("PATCH", one, `{"paused": false, "command": "false"}`, "If-Match", `"1"`).want(200)
 }

@@ -76,22 +76,26 @@ func viewOfEvent(e *feed.Event) *eventView {
 		ID: e.ID, Kind: string(e.Kind), At: stamp(e.At), Action: e.Action, App: e.App, Job: e.Job, Name: e.Name,
 		What: e.What, Who: e.Who, Reason: e.Reason,
 	}
+
 	if e.JobID != 0 {
 		v.JobID = strconv.FormatInt(e.JobID, 10)
 	}
 	if e.Run != nil {
 		v.Run = viewOfRun(e.Run)
 	}
+
 	if b := e.Backfill; b != nil {
 		v.Backfill = &backfillStatus{
 			ID: strconv.FormatInt(b.ID, 10), State: string(b.State), Total: b.Total, Planned: b.Planned,
 			LeftOut: b.LeftOut,
 		}
 	}
+
 	if e.Alert != nil {
 		a := viewAlert(e.Alert)
 		v.Alert = &a
 	}
+
 	return v
 }
 
@@ -117,18 +121,21 @@ func (l *listening) encode(e *feed.Event, who *auth.Principal) []byte {
 	if l.kinds != nil && e.Kind != feed.KindReload && !slices.Contains(l.kinds, kind) {
 		return nil
 	}
+
 	if e.Kind != feed.KindRuns {
 		if !sees(who, e) || !l.wants(e.App, e.JobID) {
 			return nil
 		}
 		return e.Data
 	}
+
 	v := viewOfEvent(e)
 	for i := range e.Counts {
 		c := &e.Counts[i]
 		if !who.MayIn(viewer, c.App) || !l.wants(c.App, c.JobID) {
 			continue
 		}
+
 		to := v.Other
 		switch {
 		case len(v.Counts) < maxCounts:
@@ -138,11 +145,14 @@ func (l *listening) encode(e *feed.Event, who *auth.Principal) []byte {
 			to = &countView{}
 			v.Other = to
 		}
+
 		to.add(c)
 	}
+
 	if v.Counts == nil {
 		return nil
 	}
+
 	b, _ := json.Marshal(v)
 	return b
 }
@@ -182,6 +192,7 @@ func (q *query) wordList(p wordsParam) []string {
 	if v == "" {
 		return nil
 	}
+
 	words := strings.Split(v, ",")
 	for _, word := range words {
 		if !slices.Contains(p.words, word) {
@@ -189,6 +200,7 @@ func (q *query) wordList(p wordsParam) []string {
 			return nil
 		}
 	}
+
 	return words
 }
 
@@ -206,15 +218,18 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.now(); err != nil {
 		return err
 	}
+
 	st, err := s.openStream(w, r, may(viewer, filtered))
 	if err != nil {
 		return err
 	}
+
 	defer st.leave()
 	if r.Method == http.MethodHead {
 		_, err = st.begin()
 		return err
 	}
+
 	bounded, cancel := st.bounded()
 	last := r.Header.Get(lastEventID)
 	l, resumed, err := s.feed.Listen(bounded.Context(), last)
@@ -224,6 +239,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 		p.cause = err
 		return p
 	}
+
 	defer l.Close()
 	if _, err := st.begin(); err != nil {
 		return st.over(err)
@@ -240,11 +256,13 @@ func (st *stream) tell(l *feed.Listener, want *listening, again, resumed bool) e
 	if err := st.send(hello.Kind, "", hello); err != nil {
 		return err
 	}
+
 	if again && !resumed {
 		if err := st.missed("this node does not remember the event after which to go on"); err != nil {
 			return err
 		}
 	}
+
 	for {
 		events, missed, news := l.Next(eventsAtOnce)
 		var text []byte
@@ -253,17 +271,20 @@ func (st *stream) tell(l *feed.Listener, want *listening, again, resumed bool) e
 				text = message(text, string(events[i].Kind), events[i].Place, data)
 			}
 		}
+
 		if text != nil {
 			if err := st.write(text); err != nil {
 				return err
 			}
 		}
+
 		if missed > 0 {
 			if err := st.missed(strconv.FormatInt(missed, 10) +
 				" events came faster than they were taken"); err != nil {
 				return err
 			}
 		}
+
 		if len(events) == eventsAtOnce {
 			news = atOnce
 		}

@@ -25,21 +25,25 @@ func TestEvents(t *testing.T) {
 	if _, _, reading := server.Listeners(); reading {
 		t.Error("nobody listens, and the database is read")
 	}
+
 	e := o.listen("/api/v1/events")
 	if hello := e.hello(); hello.text("action") != "begin" || hello.text("name") != "knoten-2" ||
 		hello.text("at") == "" {
 		t.Errorf("got %v", hello)
 	}
+
 	id := s.create("talks", object{"command": `until [ -e ` + gate + `/a ]; do sleep .02; done; exit 3`,
 		"app": "shop"}).text("id")
 	if _, got := e.action("job", "create"); got.text("job_id") != id || got.text("app") != "shop" ||
 		got.text("job") != "talks" || got.text("who") == "" {
 		t.Errorf("created: got %v", got)
 	}
+
 	s.call("PATCH", "/api/v1/jobs/"+id, object{"owner": "ann"}).want(200)
 	if _, got := e.action("job", "update"); got.text("job_id") != id || got["was"] != nil {
 		t.Errorf("changed: got %v", got)
 	}
+
 	run := s.running(id)
 	e.action("job", "run")
 	if _, got := e.action("run", "started"); got.text("run", "id") != run ||
@@ -48,32 +52,38 @@ func TestEvents(t *testing.T) {
 		got.text("app") != "shop" || got.text("job_id") != id {
 		t.Errorf("started: got %v", got)
 	}
+
 	touch(t, gate+"/a")
 	if _, got := e.action("run", "ended"); got.text("run", "id") != run || got.text("run", "outcome") != "failed" ||
 		got.text("run", "exit_code") != "3" || got.text("run", "job") != "talks" {
 		t.Errorf("ended: got %v", got)
 	}
+
 	s.call("POST", "/api/v1/jobs/"+id+"/pause", object{"reason": "disk"}).want(200)
 	if _, got := e.action("job", "pause"); got.text("reason") != "disk" {
 		t.Errorf("paused: got %v", got)
 	}
+
 	s.call("POST", "/api/v1/jobs/"+id+"/resume", nil).want(200)
 	e.action("job", "resume")
 	s.call("POST", "/api/v1/apps/shop/pause?absent=ok", object{"reason": "stock"}).want(200)
 	if _, got := e.action("pause", "pause"); got.text("app") != "shop" || got.text("reason") != "stock" {
 		t.Errorf("an app: got %v", got)
 	}
+
 	s.call("POST", "/api/v1/apps/shop/resume", nil).want(200)
 	e.action("pause", "resume")
 	s.call("POST", "/api/v1/cluster/pause", nil).want(200)
 	if _, got := e.action("pause", "pause"); got.text("app") != "" {
 		t.Errorf("the cluster: got %v", got)
 	}
+
 	s.call("POST", "/api/v1/cluster/resume", nil).want(200)
 	s.call("POST", "/api/v1/nodes/knoten-1/cordon", nil).want(200)
 	if _, got := e.action("node", "cordon"); got.text("name") != "knoten-1" {
 		t.Errorf("cordoned: got %v", got)
 	}
+
 	s.call("POST", "/api/v1/nodes/knoten-1/uncordon", nil).want(200)
 	s.newToken("ci", auth.Viewer)
 	if _, got := e.until("a token",
@@ -81,6 +91,7 @@ func TestEvents(t *testing.T) {
 		got.text("name") != "ci" || got.text("action") != "create" {
 		t.Errorf("a token: got %v", got)
 	}
+
 	daily := s.create("daily", object{"schedule": "0 3 * * *", "app": "shop"}).text("id")
 	s.call("POST", "/api/v1/jobs/"+daily+"/backfill",
 		object{"from": "2026-01-01T00:00:00Z", "to": "2026-01-03T23:00:00Z"}).want(202)
@@ -88,18 +99,22 @@ func TestEvents(t *testing.T) {
 		got.text("backfill", "planned") != "3" || got.text("app") != "shop" {
 		t.Errorf("a backfill: got %v", got)
 	}
+
 	gone := uuid.New()
 	if err := s.db.Tx(t.Context(),
 		func(tx *sql.Tx) error { return tx.InsertSession(sql.SessionRow{ID: gone, Node: "knoten-9"}) }); err != nil {
 		t.Fatal(err)
 	}
+
 	if h, got := e.action("node", "join"); got.text("name") != "knoten-9" || got.text("id") != "j"+gone.String() ||
 		!strings.HasPrefix(h.id, got.text("id")+".") {
 		t.Errorf("joined: got %v", got)
 	}
+
 	if _, got := e.action("node", "reap"); got.text("name") != "knoten-9" {
 		t.Errorf("vanished: got %v", got)
 	}
+
 	s.call("DELETE", "/api/v1/jobs/"+id, nil).want(204)
 	if _, got := e.action("job", "delete"); got.text("job_id") != id {
 		t.Errorf("deleted: got %v", got)
@@ -120,12 +135,15 @@ func TestEventsAreForThoseWhoMay(t *testing.T) {
 	for _, e := range []*ear{byApp, byJob, byKind} {
 		e.hello()
 	}
+
 	for _, id := range []string{b, a, c} {
 		s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
 		s.ran(id, 1)
 	}
+
 	s.call("POST", "/api/v1/apps/b/pause?absent=ok", nil).want(200)
 	s.newToken("ci", auth.Viewer)
+
 	// changes are told in the order of their times, and two clocks wrote these
 	time.Sleep(time.Second)
 	s.call("POST", "/api/v1/nodes/knoten-1/cordon", nil).want(200) // the last of all; a node belongs to nobody
@@ -166,6 +184,7 @@ func TestEventsAreForThoseWhoMay(t *testing.T) {
 			delete(x.want, said)
 			return false
 		})
+
 		for said, must := range x.want {
 			if must {
 				t.Errorf("%s: never heard %q", x.e.what, said)
@@ -181,6 +200,7 @@ func (s *site) manyRuns(jobID string, n, outcome int) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	now := job.MicrosOf(time.Now())
 	app := int32(s.count("SELECT app_id FROM job WHERE id = ?", id))
 	runs := make([]trip.Counted, n)
@@ -191,6 +211,7 @@ func (s *site) manyRuns(jobID string, n, outcome int) {
 			Outcome: job.Outcome(outcome),
 		}
 	}
+
 	if err := s.db.Tx(s.t.Context(), func(tx *sql.Tx) error { return trip.InsertCounted(tx, runs, now) }); err != nil {
 		s.t.Fatal(err)
 	}
@@ -216,6 +237,7 @@ func TestEventsAreCounted(t *testing.T) {
 				got[key] += n
 			}
 		}
+
 		e.until(fmt.Sprint("all of ", want), func(h heard, o object) bool {
 			for _, c := range o.items("counts") {
 				for _, outcome := range []string{"succeeded", "failed", "timed_out"} {
@@ -224,12 +246,14 @@ func TestEventsAreCounted(t *testing.T) {
 					add(c.text("app")+" "+c.text("job")+" "+outcome, n)
 				}
 			}
+
 			if h.event == "run" { // what is not that many is told one by one
 				add(o.text("app")+" "+o.text("job")+" "+o.text("run", "outcome"), 1)
 			}
 			return fmt.Sprint(got) == fmt.Sprint(want)
 		})
 	}
+
 	count(all, map[string]int{"a mine failed": 300, "a mine timed_out": 1, "b yours succeeded": 500})
 	count(limited, map[string]int{"a mine failed": 300, "a mine timed_out": 1})
 	for _, said := range append(all.seen, limited.seen...) {
@@ -237,6 +261,7 @@ func TestEventsAreCounted(t *testing.T) {
 			t.Errorf("heard %s", said)
 		}
 	}
+
 	if n := len(all.seen); n > 50 {
 		t.Errorf("801 runs were told with %d messages", n)
 	}
@@ -255,14 +280,17 @@ func TestEventsResume(t *testing.T) {
 	for i := range 3 {
 		s.create(fmt.Sprint("j", i), nil)
 	}
+
 	var places []string
 	for len(places) < 3 {
 		h, _ := here.action("job", "create")
 		places = append(places, h.id)
 	}
+
 	for range 3 {
 		there.action("job", "create")
 	}
+
 	here.hang()
 	there.hang()
 	s.create("j3", nil)
@@ -271,6 +299,7 @@ func TestEventsResume(t *testing.T) {
 		if e.hello().text("action") != "resume" {
 			t.Errorf("%s: it is not resumed: %v", e.what, e.seen)
 		}
+
 		e.until(until, func(h heard, o object) bool {
 			if h.event == "reload" {
 				t.Errorf("heard %s", h.data)
@@ -278,16 +307,20 @@ func TestEventsResume(t *testing.T) {
 			got = append(got, o.text("job"))
 			return o.text("job") == until
 		})
+
 		return got
 	}
+
 	if got := fmt.Sprint(names(s.listen("/api/v1/events?kinds=job", "Last-Event-ID", places[1]),
 		"j3")); got != "[j2 j3]" {
 		t.Errorf("on the same node: got %s", got)
 	}
+
 	if got := fmt.Sprint(names(o.listen("/api/v1/events?kinds=job", "Last-Event-ID", places[1]),
 		"j3")); !strings.HasSuffix(got, "j2 j3]") {
 		t.Errorf("on another node: got %s", got)
 	}
+
 	for _, last := range []string{"a99999.00000000-7", "nonsense"} {
 		e := s.listen("/api/v1/events", "Last-Event-ID", last)
 		if e.hello().text("action") != "begin" {
@@ -312,6 +345,7 @@ func TestSlowListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer slow.Close()
 	slow.(*net.TCPConn).SetReadBuffer(4096)
 	fmt.Fprintf(slow, "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", s.token)
@@ -319,6 +353,7 @@ func TestSlowListener(t *testing.T) {
 	if _, err := slow.Read(begun); err != nil {
 		t.Fatal(err)
 	}
+
 	fast := o.listen("/api/v1/events")
 	fast.hello()
 	for range 40 { // a megabyte every two
@@ -327,6 +362,7 @@ func TestSlowListener(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	s.create("last", nil)
 	fast.until("what came last, or that some is not told", func(h heard, o object) bool {
 		return h.event == "reload" || o.text("job") == "last"

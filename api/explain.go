@@ -123,18 +123,22 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	now, err := s.now()
 	if err != nil {
 		return err
 	}
+
 	id, err := jobID(r)
 	if err != nil {
 		return err
 	}
+
 	j, err := s.cfg.DB.Job(r.Context(), id)
 	if err != nil {
 		return err
 	}
+
 	x := inquiry{
 		Server: s, ctx: r.Context(), j: &j, now: job.MicrosOf(now), at: at, e: explanation{At: stamp(job.MicrosOf(at))},
 	}
@@ -148,6 +152,7 @@ func (x *inquiry) explain() error {
 	if err := x.findDefinition(); err != nil || x.e.Cause != "" {
 		return err
 	}
+
 	x.from, x.before = meant(x.at)
 	if err := x.findAsked(); err != nil {
 		return err
@@ -155,6 +160,7 @@ func (x *inquiry) explain() error {
 	if err := x.findDueTimes(); err != nil {
 		return err
 	}
+
 	// What was recorded comes first: it stands, whatever the definition has become since. Then what
 	// is about to be.
 	for _, look := range []func() error{x.recorded, x.live, x.asked, x.unrecorded} {
@@ -165,6 +171,7 @@ func (x *inquiry) explain() error {
 			break
 		}
 	}
+
 	x.beside()
 	return nil
 }
@@ -208,10 +215,12 @@ func (x *inquiry) dueTimesAround(schedule job.Schedule) error {
 			x.at, x.e.Due, x.e.DueTime = due, true, stamp(job.MicrosOf(due))
 		}
 	}
+
 	zone, err := job.LoadZone(x.spec.Timezone)
 	if err != nil {
 		return err
 	}
+
 	marker, _ := schedule.(job.Marker)
 	view := func(t time.Time) *dueView {
 		v := &dueView{Due: t.In(zone).Format(time.RFC3339Nano)}
@@ -220,6 +229,7 @@ func (x *inquiry) dueTimesAround(schedule job.Schedule) error {
 		}
 		return v
 	}
+
 	if t, ok := schedule.Last(time.Unix(0, 0), x.at.Add(-time.Microsecond)); ok {
 		x.e.Before = view(t)
 	}
@@ -238,12 +248,14 @@ func (x *inquiry) recorded() error {
 	if runs = x.readable(runs); len(runs) == 0 || runs[0].Count > 1 && !x.e.Due {
 		return nil
 	}
+
 	last := &runs[len(runs)-1]
 	x.e.Due = true
 	x.say(causeOf(last), "%s", inWords(runs))
 	for i := range runs {
 		x.e.Runs = append(x.e.Runs, viewOfRun(&runs[i]))
 	}
+
 	switch x.e.Cause {
 	case causePaused:
 		var found bool
@@ -256,6 +268,7 @@ func (x *inquiry) recorded() error {
 			x.add("%s", x.e.Down.words())
 		}
 	}
+
 	return err
 }
 
@@ -281,6 +294,7 @@ func causeOf(r *read.Run) string {
 			}
 		}
 	}
+
 	return r.Outcome.String()
 }
 
@@ -291,6 +305,7 @@ func inWords(runs []read.Run) string {
 	if n := len(runs); n > 1 {
 		text = fmt.Sprintf("It was attempted %d times. The last attempt: ", n)
 	}
+
 	switch {
 	case r.Count > 1:
 		text += fmt.Sprintf("It is one of %d due times from %s to %s that ended %s: %s.", r.Count, r.Due, r.Until,
@@ -306,6 +321,7 @@ func inWords(runs []read.Run) string {
 		}
 		text += "."
 	}
+
 	if !r.Final {
 		text += " Another attempt is to come."
 	}

@@ -52,6 +52,7 @@ func TestExplain(t *testing.T) {
 			}
 		})
 	}
+
 	s.call("GET", "/api/v1/jobs/"+yearly+"/explain", nil).want(422)
 	s.call("GET", "/api/v1/jobs/999/explain?at=2026-01-01T00:00:00Z", nil).want(404)
 }

@@ -46,6 +46,7 @@ func (x *inquiry) findDefinition() error {
 			x.e.Changed, text = viewOfChange(next), next.Was
 		}
 	}
+
 	if text != "" {
 		if !mayRead(x.ctx, appIn(text)) {
 			x.e.Changed = nil
@@ -57,6 +58,7 @@ func (x *inquiry) findDefinition() error {
 			return x.makeSchedule()
 		}
 	}
+
 	if x.j.SpecErr == nil {
 		return x.makeSchedule()
 	}
@@ -77,11 +79,13 @@ func (x *inquiry) wasYounger() error {
 	if err != nil {
 		return err
 	}
+
 	by := ""
 	x.e.Created = &changeView{At: stamp(x.j.Created)}
 	if e != nil {
 		x.e.Created, by = viewOfChange(e), " by "+e.Who
 	}
+
 	x.say(causeEarlier, "The job was created later, at %s%s.", x.e.Created.At, by)
 	return nil
 }
@@ -91,19 +95,23 @@ func (x *inquiry) wasDeleted() (bool, error) {
 	if !x.j.Deleted {
 		return false, nil
 	}
+
 	e, err := optional(audit.After(x.cfg.DB.Reader(x.ctx), x.ofJob(job.ActionDelete), x.j.Created-1))
 	if err != nil {
 		return false, err
 	}
+
 	at, by := x.j.Updated, ""
 	x.e.Deleted = &changeView{At: stamp(at)}
 	if e != nil {
 		at, by = e.At, " by "+e.Who
 		x.e.Deleted = viewOfChange(e)
 	}
+
 	if job.MicrosOf(x.at) < at {
 		return false, nil
 	}
+
 	x.say(causeDeleted, "The job was deleted before, at %s%s.", at, by)
 	return true, nil
 }
@@ -121,6 +129,7 @@ func (x *inquiry) pausedThen(at job.Micros) (bool, error) {
 		if p == nil {
 			continue
 		}
+
 		x.e.Pause = viewOfPause(p)
 		x.e.Pause.Ended = stamp(ended)
 		if x.e.Cause == "" {
@@ -130,13 +139,16 @@ func (x *inquiry) pausedThen(at job.Micros) (bool, error) {
 			}
 			x.say(causePaused, "%s%s", pauseWords(p, "was"), end)
 		}
+
 		return true, nil
 	}
+
 	// The audit may be younger than the pause.
 	if p := x.j.PauseAt(x.now); x.e.Cause == "" && p != nil && at >= p.Since {
 		x.isPaused(p)
 		return true, nil
 	}
+
 	return false, nil
 }
 
@@ -146,6 +158,7 @@ func (x *inquiry) pauseThen(of audit.Of, at job.Micros) (*job.Pause, job.Micros,
 	if err != nil || began == nil || began.Action != job.ActionPause {
 		return nil, 0, err
 	}
+
 	p := &job.Pause{
 		Scope: job.Scope(of.Kind), App: of.App, By: began.Who, Reason: began.Reason, Since: began.At,
 		Until: began.PauseUntil(),
@@ -153,6 +166,7 @@ func (x *inquiry) pauseThen(of audit.Of, at job.Micros) (*job.Pause, job.Micros,
 	if p.Over(at) {
 		return nil, 0, nil // whoever saw that later
 	}
+
 	of.Actions = []job.Action{job.ActionResume}
 	ended, err := optional(audit.After(x.cfg.DB.Reader(x.ctx), of, at))
 	if err != nil || ended == nil {
@@ -174,18 +188,22 @@ func (x *inquiry) wasDown() error {
 	if err != nil {
 		return err
 	}
+
 	rows, err := x.cfg.DB.Sessions(x.ctx)
 	if err != nil {
 		return err
 	}
+
 	for _, r := range rows {
 		lives = append(lives, job.SessionLife{Started: r.Started.Time(), LastBeat: max(r.BeatAt, x.now).Time()})
 	}
+
 	for _, at := range []time.Time{x.at, x.at.Add(x.spec.MissedAfter())} {
 		if x.e.Down = gapIn(lives, at); x.e.Down != nil {
 			return nil
 		}
 	}
+
 	return nil
 }
 
@@ -208,6 +226,7 @@ func gapIn(lives []job.SessionLife, at time.Time) *downView {
 			return nil
 		}
 	}
+
 	if from.IsZero() || to.IsZero() {
 		return nil
 	}

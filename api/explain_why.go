@@ -59,6 +59,7 @@ func (x *inquiry) findAsked() error {
 		if i == 0 || r.Due != runs[i-1].Due || r.Request != runs[i-1].Request {
 			x.askedFor = append(x.askedFor, askedRun{})
 		}
+
 		last := &x.askedFor[len(x.askedFor)-1]
 		switch {
 		case r.State == job.Ended:
@@ -67,6 +68,7 @@ func (x *inquiry) findAsked() error {
 			last.live = r
 		}
 	}
+
 	return nil
 }
 
@@ -76,10 +78,12 @@ func (x *inquiry) asked() error {
 	if len(x.askedFor) == 0 {
 		return nil
 	}
+
 	first := &x.askedFor[0]
 	if first.any().Due != x.from {
 		x.e.DueTime = stamp(first.any().Due)
 	}
+
 	if first.live != nil {
 		x.at = first.any().Due.Time()
 		if err := x.goesOn(first.live); err != nil {
@@ -94,6 +98,7 @@ func (x *inquiry) asked() error {
 	if x.e.Due {
 		why = "The schedule has not started its due time"
 	}
+
 	x.e.Answer = why + "; the run was asked for " + first.by() + ". " + x.e.Answer
 	x.askedFor = x.askedFor[1:]
 	return nil
@@ -139,6 +144,7 @@ func (x *inquiry) goesOn(run *read.Run) error {
 	default:
 		return x.untaken(run)
 	}
+
 	return nil
 }
 
@@ -149,6 +155,7 @@ func (x *inquiry) waits(run *read.Run) error {
 	if err != nil {
 		return err
 	}
+
 	w := read.Wait{JobID: x.j.ID, Run: run.ID, Due: run.Due, Kind: run.Kind, Group: x.j.Spec.Group}
 	for i := range rows {
 		if rows[i].Run == run.ID {
@@ -163,6 +170,7 @@ func (x *inquiry) waits(run *read.Run) error {
 	} else {
 		x.say(causeWaiting, "It waits until the runs of the job before it have ended.")
 	}
+
 	x.addDeadline(&w)
 	return nil
 }
@@ -180,12 +188,14 @@ func (x *inquiry) untaken(run *read.Run) error {
 	if err != nil {
 		return err
 	}
+
 	w := read.Wait{Due: run.Due, Kind: run.Kind}
 	x.e.Waiting = &waitView{For: "slot", Since: stamp(run.DueNow), Until: stamp(expires(&w, &x.j.Spec))}
 	if len(homeless) == 0 {
 		x.say(causeWaiting, "It is due and waits for a node with a free slot.")
 		return nil
 	}
+
 	x.e.Waiting.For, x.e.Waiting.Selector = "node", placeText(&x.j.Spec)
 	x.say(causeNoNode, "It waits since %s for a node that it may run on: %s.", run.DueNow,
 		job.NoNode(x.e.Waiting.Selector))
@@ -199,16 +209,20 @@ func (x *inquiry) unrecorded() error {
 		x.say(causeBroken, "The stored definition cannot be read: %v.", x.j.SpecErr)
 		return nil
 	}
+
 	if deleted, err := x.wasDeleted(); err != nil || deleted {
 		return err
 	}
+
 	if !x.e.Due {
 		x.notDue()
 		return nil
 	}
+
 	if job.MicrosOf(x.at) < x.j.Created {
 		return x.wasYounger()
 	}
+
 	ahead := job.MicrosOf(x.at) > x.now
 	if ahead {
 		if p := x.j.PauseAt(job.MicrosOf(x.at)); p != nil && (p.Until == 0 || p.Until > job.MicrosOf(x.at)) {
@@ -218,17 +232,21 @@ func (x *inquiry) unrecorded() error {
 	} else if paused, err := x.pausedThen(job.MicrosOf(x.at)); err != nil || paused {
 		return err
 	}
+
 	if x.j.Error != "" {
 		x.say(causeBroken, "The job cannot be planned: %s.", x.j.Error)
 		return nil
 	}
+
 	if ahead {
 		x.say(causeAhead, "It lies ahead: it is due in %s.", lengthOf(job.MicrosOf(x.at).Sub(x.now)))
 		return nil
 	}
+
 	if err := x.wasDown(); err != nil {
 		return err
 	}
+
 	switch {
 	case x.e.Down != nil:
 		x.say(causeDown, "There is no record of it. %s", x.e.Down.words())
@@ -239,6 +257,7 @@ func (x *inquiry) unrecorded() error {
 			"It was a due time, but there is no record of it any more: old records are removed, or the job was "+
 				"changed right then.")
 	}
+
 	return nil
 }
 
@@ -256,22 +275,26 @@ func (x *inquiry) notDue() {
 	if x.e.Changed != nil {
 		defer func() { x.add("The definition was changed later, at %s by %s.", x.e.Changed.At, x.e.Changed.By) }()
 	}
+
 	if gap := gapNear(x.at, x.e.Before, x.e.After); gap != "" {
 		x.say(causeGap,
 			"The clock skips a time of day here: daylight saving begins. The job fires at the end of the gap, at %s.", gap)
 		return
 	}
+
 	if first := x.firstPass(); first != "" {
 		x.say(causeRepeat,
 			"The clock shows this time of day twice: daylight saving ends. The job fires on the first pass, at %s.",
 			first)
 		return
 	}
+
 	if name, why, ok := x.closed(); ok {
 		x.e.Calendar = &closedView{name, why}
 		x.say(causeCalendar, "It would be a due time, but calendar %s excludes it: %s.", name, why)
 		return
 	}
+
 	switch unbounded := x.dueUnbounded(); {
 	case unbounded && x.spec.Start != nil && x.at.Before(*x.spec.Start):
 		x.say(causeTooEarly, "It lies before the start of the definition, %s.", x.spec.Start.Format(time.RFC3339Nano))
@@ -315,6 +338,7 @@ func (x *inquiry) dueBy(spec job.Spec) bool {
 	if schedule == nil {
 		return false
 	}
+
 	is := false
 	err := job.Compute(x.ctx, job.DefiningWork, func(w *job.Work) error {
 		due, ok := w.On(schedule).Next(x.at.Add(-time.Microsecond))
@@ -324,6 +348,7 @@ func (x *inquiry) dueBy(spec job.Spec) bool {
 	if err != nil {
 		x.err = x.spec.Explain(err, x.calendars)
 	}
+
 	return is
 }
 
@@ -349,12 +374,14 @@ func (x *inquiry) firstPass() string {
 	if v == nil || v.Mark != job.Repeat {
 		return ""
 	}
+
 	zone, err := job.LoadZone(x.spec.Timezone)
 	first, parseErr := time.Parse(time.RFC3339Nano, v.Due)
 	if err != nil || parseErr != nil || x.at.Sub(first) > 3*time.Hour ||
 		first.In(zone).Format(time.DateTime) != x.at.In(zone).Format(time.DateTime) {
 		return ""
 	}
+
 	return v.Due
 }
 
@@ -373,6 +400,7 @@ func pauseWords(p *job.Pause, verb string) string {
 	case job.ScopeCluster:
 		what = "The cluster"
 	}
+
 	text := fmt.Sprintf("%s %s paused since %s", what, verb, p.Since)
 	if p.By != "" {
 		text += " by " + p.By
@@ -380,6 +408,7 @@ func pauseWords(p *job.Pause, verb string) string {
 	if p.Reason != "" {
 		text += " (" + p.Reason + ")"
 	}
+
 	return text
 }
 

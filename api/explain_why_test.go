@@ -118,6 +118,7 @@ func TestExplainTheDefinition(t *testing.T) {
 			}
 		})
 	}
+
 	if got := s.explain(second, "2031-10-26T05:00:00Z"); got.text("due_time") != "2031-10-26T05:00:00.25Z" {
 		t.Errorf("got %v, want the due time that is meant", got)
 	}
@@ -134,6 +135,7 @@ func TestExplainTheDefinitionThen(t *testing.T) {
 		s.exec("UPDATE audit SET at = ?, who = ? WHERE kind = 'job' AND action = 'update' ORDER BY id DESC LIMIT 1",
 			created.AddDate(1+i, 0, 0).UnixMicro(), "editor "+schedule[2:3])
 	}
+
 	for at, want := range map[string]struct{ due, changed string }{
 		"2024-06-01T03:00:00Z": {"true", "editor 4"},
 		"2024-06-01T04:00:00Z": {"false", "editor 4"},
@@ -167,6 +169,7 @@ func TestExplainPauses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for n, e := range map[int]job.Entry{
 		2: {Actor: job.Actor{Who: "ann"}, Action: job.ActionPause, Kind: job.KindJob, Ref: ref, Reason: "disk"},
 		4: {Actor: job.Actor{Who: "bob"}, Action: job.ActionResume, Kind: job.KindJob, Ref: ref},
@@ -181,6 +184,7 @@ func TestExplainPauses(t *testing.T) {
 	} {
 		s.audited(day(n), e)
 	}
+
 	for at, want := range map[string]string{
 		"2025-01-01T03:00:00Z": "",
 		"2025-01-02T03:00:00Z": "job ann disk 2025-01-02T00:00:00Z 2025-01-04T00:00:00Z",
@@ -198,6 +202,7 @@ func TestExplainPauses(t *testing.T) {
 		if strings.TrimSpace(words) != want || (got.text("cause") == "paused") != (want != "") {
 			t.Errorf("at %s: got %v, want it paused: %q", at, got, want)
 		}
+
 		if by := text("by"); by != "" &&
 			!strings.Contains(got.text("answer"), "paused since "+text("since")+" by "+by) {
 			t.Errorf("at %s: got %q", at, got.text("answer"))
@@ -215,6 +220,7 @@ func TestExplainAnOutage(t *testing.T) {
 		b, _ := json.Marshal(job.SessionLife{Session: "x", Started: from, LastBeat: to})
 		return string(b)
 	}
+
 	for _, c := range []struct{ from, to, seen time.Time }{
 		{at(1, 0), at(5, 30), at(9, 20)}, // buried when somebody came back
 		{at(2, 0), at(3, 0), at(3, 0)},
@@ -224,11 +230,13 @@ func TestExplainAnOutage(t *testing.T) {
 			Actor: job.Actor{Who: job.Itself}, Action: job.ActionReap, Kind: job.KindSession, Was: life(c.from, c.to),
 		})
 	}
+
 	run := func(due, until time.Time, count int, reason string) {
 		s.ended(id, due, job.Missed, reason, at(9, 20))
 		s.exec("UPDATE run SET due_last = ?, due_count = NULLIF(?, 1) WHERE job_id = ? AND due = ?", until.UnixMicro(),
 			count, id, due.UnixMicro())
 	}
+
 	run(at(6, 0), at(9, 0), 4, "nobody could start it within 1m")
 	run(at(10, 0), at(10, 0), 1, "nobody could start it within 1m; misfire policy skip")
 	for hour, want := range map[int]string{
@@ -238,6 +246,7 @@ func TestExplainAnOutage(t *testing.T) {
 		if got.text("cause") != want {
 			t.Errorf("at %d: got %v, want %s", hour, got, want)
 		}
+
 		if want == "cluster_down" {
 			down, _ := got["down"].(map[string]any)
 			if down["from"] != "2025-01-02T05:30:00Z" || down["to"] != "2025-01-02T09:15:00Z" ||
@@ -262,10 +271,12 @@ func TestExplainWhatWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	define := func(field string, value any) {
 		t.Helper()
 		s.exec("UPDATE job_version SET definition = JSON_SET(definition, ?, ?) WHERE job_id = ?", "$."+field, value, id)
 	}
+
 	define("start", due.Format(time.RFC3339))
 	s.exec("INSERT INTO grp (id, name, slots) VALUES (3, 'db', 1)")
 	s.exec("INSERT INTO job_ref (kind, name, job_id) VALUES (1, 'db', ?)", id)
@@ -278,6 +289,7 @@ func TestExplainWhatWaits(t *testing.T) {
 			int64(dueNow), state, owner, id)
 		s.exec("UPDATE job SET running = ? WHERE id = ?", turn, id)
 	}
+
 	check := func(name, cause, says, waits string) {
 		t.Helper()
 		got := s.explain(id, due.Format(time.RFC3339))
@@ -288,6 +300,7 @@ func TestExplainWhatWaits(t *testing.T) {
 			t.Errorf("%s: got %v, want %s, %q", name, got, cause, says)
 		}
 	}
+
 	put(trip.Idle, trip.NoOwner, run.Due, 0)
 	check("for a slot", "waiting", "waits for a node with a free slot", "slot")
 	put(trip.Waiting, trip.WaitingOwner, trip.JobPlace(&run), 0)

@@ -37,11 +37,13 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	f.Limit = limit + 1 // one more tells whether there is a next page
 	rows, err := s.exported(r.Context(), f, id)
 	if err != nil {
 		return err
 	}
+
 	v := exportView{Items: []json.RawMessage{}}
 	rows, v.Next = oneMore("export", rows, limit, func(r *read.Job) int64 { return r.ID })
 	for i := range rows {
@@ -52,12 +54,15 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 			})
 			continue
 		}
+
 		item, err := manifestOf(j)
 		if err != nil {
 			return err
 		}
+
 		v.Items = append(v.Items, item)
 	}
+
 	return answer(w, http.StatusOK, v)
 }
 
@@ -66,6 +71,7 @@ func (s *Server) exported(ctx context.Context, f read.JobFilter, id int64) ([]re
 	if id == 0 {
 		return s.cfg.DB.Jobs(ctx, f)
 	}
+
 	j, err := s.jobByID(ctx, id)
 	if err != nil {
 		return nil, err
@@ -73,6 +79,7 @@ func (s *Server) exported(ctx context.Context, f read.JobFilter, id int64) ([]re
 	if f.Apps != nil && !slices.Contains(f.Apps, j.Spec.App) {
 		return nil, sql.ErrNotFound
 	}
+
 	return []read.Job{j}, nil
 }
 

@@ -35,6 +35,7 @@ func (b *broken) call(ctx context.Context, name string) error {
 	if b.during != nil {
 		b.during(ctx)
 	}
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.calls, b.ctx = append(b.calls, name), ctx.Err()
@@ -209,19 +210,23 @@ func TestFailedChanges(t *testing.T) {
 				name == "name taken" && strings.HasSuffix(c.path, "/new") {
 				continue // tried again
 			}
+
 			r := s.call(c.method, c.path, c.body, "Content-Type", "application/json")
 			o := r.object()
 			if r.status != tc.status || o.text("type") != api.TypePrefix+tc.problem {
 				t.Errorf("%s: %s %s: got %d %s, want %d %s", name, c.method, c.path, r.status, r.body, tc.status,
 					tc.problem)
 			}
+
 			if strings.Contains(r.body, "secret") || strings.Contains(r.body, "Error 1054") {
 				t.Errorf("%s: %s %s: the answer tells what is not for clients: %s", name, c.method, c.path, r.body)
 			}
+
 			if tc.problem == "unknown-outcome" && !strings.Contains(o.text("detail"), c.look) {
 				t.Errorf("%s: %s %s: got %q, want it to say to look at %s", name, c.method, c.path, o.text("detail"),
 					c.look)
 			}
+
 			if (r.header.Get("Retry-After") != "") != (tc.status == 503) {
 				t.Errorf("%s: got %d with Retry-After %q", name, tc.status, r.header.Get("Retry-After"))
 			}
@@ -271,6 +276,7 @@ func TestUnshownChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { reads.Close() })
 	s.cfg.DB = &read.DB{DB: reads}
 	s.serve()
@@ -288,10 +294,12 @@ func TestUnshownChanges(t *testing.T) {
 	if rule.Fired() == 0 || first.text("state") != "running" || first.text("total") != "10" {
 		t.Errorf("got %v; want the backfill, not counted", first)
 	}
+
 	if list := s.call("GET", "/api/v1/backfills", nil).want(200).object().items("items"); len(list) != 1 ||
 		list[0].text("id") != first.text("id") {
 		t.Errorf("got %v; want the backfill, not counted", list)
 	}
+
 	s.call("GET", "/api/v1/backfills/"+first.text("id"), nil).want(503)
 	unknown := func(method, path string, body any, look string) {
 		t.Helper()
@@ -301,6 +309,7 @@ func TestUnshownChanges(t *testing.T) {
 			t.Errorf("%s %s: got %s, want it to say to look at %s", method, path, r.body, look)
 		}
 	}
+
 	unknown("POST", "/api/v1/backfills/"+first.text("id")+"/cancel", nil, "GET /api/v1/backfills/"+first.text("id"))
 	rule.Remove()
 	again := s.call("POST", "/api/v1/jobs/1/backfill", body, "Idempotency-Key", "k").want(202).object()
@@ -315,6 +324,7 @@ func TestUnshownChanges(t *testing.T) {
 	if g := s.call("GET", "/api/v1/groups/g", nil).want(200).object(); g.text("slots") != "3" {
 		t.Errorf("got %v", g)
 	}
+
 	s.call("POST", "/api/v1/apps/a/pause?absent=ok", nil).want(200)
 	rule = cut("FROM stop")
 	unknown("POST", "/api/v1/apps/a/resume?absent=ok", nil, "GET /api/v1/pauses")
@@ -338,6 +348,7 @@ func TestClientHangsUp(t *testing.T) {
 		}
 		close(left)
 	}}
+
 	s.cfg.Editor = func() api.Editor { return editor }
 	s.serve()
 	ctx, hangUp := context.WithCancel(context.Background())
@@ -349,6 +360,7 @@ func TestClientHangsUp(t *testing.T) {
 		defer editor.mu.Unlock()
 		return len(editor.calls) == 1
 	})
+
 	if editor.ctx != nil {
 		t.Errorf("the change was interrupted: %v", editor.ctx)
 	}
@@ -368,15 +380,18 @@ func TestNoSession(t *testing.T) {
 			t.Errorf("%s %s: got %d %s %v, want 503 no-session", c.method, c.path, r.status, r.body, r.header)
 		}
 	}
+
 	if after := s.counts(); after != before {
 		t.Errorf("%s became %s", before, after)
 	}
+
 	s.call("GET", "/api/v1/jobs/1", nil).want(200)
 	s.cfg.Now = func() time.Time { return time.Time{} }
 	s.serve()
 	for _, path := range []string{"/api/v1/jobs/1/next", "/api/v1/cluster"} {
 		s.call("GET", path, nil).want(503)
 	}
+
 	s.call("GET", "/api/v1/jobs/1/next?from=2030-01-01T00:00:00Z", nil).want(200)
 	s.call("POST", "/api/v1/jobs", `{"name": "x", "command": "true", "every": "1h"}`).want(503)
 }
@@ -388,6 +403,7 @@ func TestNoDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer db.Close()
 	s := &site{t: t, logs: &logs{t: t}, token: wellFormed}
 	s.cfg = api.Config{
@@ -395,6 +411,7 @@ func TestNoDatabase(t *testing.T) {
 		Ready: func() error { return errors.New("no session") },
 		Log:   slog.New(slog.NewTextHandler(s.logs, nil)),
 	}
+
 	s.serve()
 	for _, path := range []string{
 		"/api/v1/jobs", "/api/v1/jobs/1", "/api/v1/apps/a/jobs/b", "/api/v1/jobs/1/history", "/api/v1/jobs/1/next",
@@ -411,6 +428,7 @@ func TestNoDatabase(t *testing.T) {
 			t.Errorf("%s: the log does not say why, or more than it may", path)
 		}
 	}
+
 	s.call("GET", "/healthz", nil).want(200)
 	s.call("GET", "/readyz", nil).want(503)
 	s.call("GET", "/", nil).want(200)
@@ -429,6 +447,7 @@ func TestS22DatabaseDies(t *testing.T) {
 	if _, err := s.db.Raw().Exec("RENAME TABLE job TO job_gone, run TO run_gone"); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, path := range []string{"/api/v1/jobs", "/api/v1/jobs/1", "/api/v1/runs"} {
 		r := s.call("GET", path, nil).want(500)
 		if strings.Contains(r.body, "job_gone") || strings.Contains(r.body, "1146") ||

@@ -49,11 +49,13 @@ func (f *fields) text(name string, to *string) {
 	if !ok {
 		return
 	}
+
 	s, ok := v.(string)
 	if !ok {
 		f.want(name, v, "text in quotes")
 		return
 	}
+
 	*to = s
 }
 
@@ -63,11 +65,13 @@ func (f *fields) texts(name string, to *[]string) {
 	if !ok {
 		return
 	}
+
 	list, ok := v.([]any)
 	if !ok {
 		f.want(name, v, "a list of texts")
 		return
 	}
+
 	var out []string
 	for i, item := range list {
 		s, ok := item.(string)
@@ -77,6 +81,7 @@ func (f *fields) texts(name string, to *[]string) {
 		}
 		out = append(out, s)
 	}
+
 	*to = out
 }
 
@@ -93,6 +98,7 @@ func (f *fields) outcomes(name string, to *[]job.Outcome) {
 		}
 		out = append(out, o)
 	}
+
 	if out != nil {
 		*to = out
 	}
@@ -104,12 +110,14 @@ func (f *fields) number(name string, to *float64) {
 	if !ok {
 		return
 	}
+
 	text, _ := v.(json.Number)
 	n, err := text.Float64()
 	if err != nil {
 		f.want(name, v, "a number")
 		return
 	}
+
 	*to = n
 }
 
@@ -118,11 +126,13 @@ func (f *fields) boolean(name string, to **bool) {
 	if !ok {
 		return
 	}
+
 	b, ok := v.(bool)
 	if !ok {
 		f.want(name, v, "true or false")
 		return
 	}
+
 	*to = &b
 }
 
@@ -132,12 +142,14 @@ func (f *fields) count(name string, to *int, most int) {
 	if !ok {
 		return
 	}
+
 	number, _ := v.(json.Number)
 	n, err := strconv.Atoi(number.String())
 	if err != nil || n < 1 || n > most {
 		f.want(name, v, fmt.Sprintf("a whole number from 1 to %d", most))
 		return
 	}
+
 	*to = n
 }
 
@@ -147,12 +159,14 @@ func (f *fields) integer(name string, to *int) {
 	if !ok {
 		return
 	}
+
 	number, _ := v.(json.Number)
 	n, err := strconv.Atoi(number.String())
 	if err != nil {
 		f.want(name, v, "a whole number")
 		return
 	}
+
 	*to = n
 }
 
@@ -161,12 +175,14 @@ func (f *fields) duration(name string, to *job.Duration) {
 	if !ok {
 		return
 	}
+
 	s, ok := v.(string)
 	d, err := time.ParseDuration(s)
 	if !ok || err != nil && s != "" {
 		f.want(name, v, `a duration with its unit in quotes, such as "90s" or "1h30m"`)
 		return
 	}
+
 	*to = job.Duration(d)
 }
 
@@ -184,6 +200,7 @@ func (f *fields) instant(name string, to **time.Time) {
 	if !ok {
 		return
 	}
+
 	s, ok := v.(string)
 	t, err := parseInstant(s)
 	if !ok || err != nil {
@@ -191,6 +208,7 @@ func (f *fields) instant(name string, to **time.Time) {
 			`a time with its offset in quotes, such as "2027-01-31T03:00:00Z" or "2027-01-31T04:00:00+01:00"`)
 		return
 	}
+
 	*to = &t
 }
 
@@ -209,11 +227,13 @@ func (f *fields) textMap(name string, to *map[string]string) {
 	if !ok {
 		return
 	}
+
 	o, ok := v.(map[string]any)
 	if !ok {
 		f.want(name, v, `an object of texts, such as {"team": "data"}`)
 		return
 	}
+
 	m := make(map[string]string, len(o))
 	for _, k := range slices.Sorted(maps.Keys(o)) {
 		s, ok := o[k].(string)
@@ -223,6 +243,7 @@ func (f *fields) textMap(name string, to *map[string]string) {
 		}
 		m[k] = s
 	}
+
 	if len(m) == 0 {
 		m = nil // as when it is left out: the same definition is stored in one way
 	}
@@ -235,11 +256,13 @@ func (f *fields) inner(name string, fn func(*fields)) {
 	if !ok {
 		return
 	}
+
 	o, ok := v.(map[string]any)
 	if !ok {
 		f.want(name, v, "an object")
 		return
 	}
+
 	in := &fields{object: o, place: join(f.place, name), problems: f.problems}
 	fn(in)
 	in.unknown()
@@ -267,6 +290,7 @@ func (f *fields) unknown() {
 		if len(*f.problems) > maxProblems {
 			return // enough to say
 		}
+
 		if near := nearest(name, f.known); near != "" {
 			f.wrong(name, "is not known; did you mean %s?", near)
 		} else if listed {
@@ -301,6 +325,7 @@ func describe(v any) string {
 	case []any:
 		return "an array"
 	}
+
 	return "an object"
 }
 

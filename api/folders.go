@@ -33,12 +33,15 @@ func (s *Server) folders(ctx context.Context) ([]*folderView, error) {
 		if f.Applied != 0 {
 			v.Applied = stamp(f.Applied)
 		}
+
 		for _, n := range f.Nodes {
 			v.Nodes = append(v.Nodes, &folderNodeView{
 				Node: n.Node, State: n.State, Digest: n.Digest, Error: n.Error, Since: stamp(n.Since),
 			})
 		}
+
 		views = append(views, v)
 	}
+
 	return views, err
 }

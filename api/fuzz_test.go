@@ -27,6 +27,7 @@ func FuzzCursor(f *testing.F) {
 			ID: 7, Due: 1 << 50, DueNow: 1 << 51, Request: 5, Attempt: 3, Hash: 9,
 		},
 	}
+
 	f.Add(given.String(), "jobs", true, "", int64(1), int64(2), int64(3), 4, 5)
 	f.Add("", "", false, "é\x00\xff", int64(-1), int64(0), int64(1<<62), -4, -5)
 	f.Add("cnVucyBmYWxzZSAxIDIgMyA0ICIi", "a", false, "%d %q", int64(0), int64(0), int64(0), 0, 0)
@@ -38,6 +39,7 @@ func FuzzCursor(f *testing.F) {
 		if list == "" || strings.ContainsFunc(list, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return // names of lists are ours
 		}
+
 		place := read.RunPlace{
 			ID: id, Due: job.Micros(due), DueNow: job.Micros(-due), Request: request, Attempt: attempt, Hash: hash,
 		}
@@ -45,6 +47,7 @@ func FuzzCursor(f *testing.F) {
 		if !utf8.ValidString(part) {
 			return // parts are checked before
 		}
+
 		back, ok := parseCursor(c.String())
 		if !ok || !reflect.DeepEqual(*back, c) {
 			t.Fatalf("%+v is given as %q, which reads as %+v, %v", c, c.String(), back, ok)
@@ -62,6 +65,7 @@ func FuzzQuery(f *testing.F) {
 	} {
 		f.Add(s)
 	}
+
 	takes := []parameter{limitParam, pageParam, ofAppParam, ofJobParam, endedParam, dueFromParam, auditKind, labelIs}
 	state := wordParam{declared{name: "state"}, []string{running, ended}}
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -74,6 +78,7 @@ func FuzzQuery(f *testing.F) {
 			if err := q.err(); err != nil {
 				return err
 			}
+
 			switch {
 			case limit < 1 || limit > maxLimit, id < 0, utf8.RuneCountInString(app) > job.MaxName ||
 				!utf8.ValidString(app), len(label) > 1,
@@ -82,8 +87,10 @@ func FuzzQuery(f *testing.F) {
 				t.Fatalf("%q: took limit %d, id %d, app %q, label %v, state %q, cursor %+v, from %s", raw, limit, id,
 					app, label, word, c, at)
 			}
+
 			return nil
 		}
+
 		if err := withQuery(append(takes, state), read)(httptest.NewRecorder(), r); err != nil {
 			checkProblem(t, err)
 		}
@@ -106,6 +113,7 @@ func FuzzPrecondition(f *testing.F) {
 			checkProblem(t, err)
 			return
 		}
+
 		has := func(list string, weak bool) bool {
 			for t := range strings.SplitSeq(list, ",") {
 				t = strings.TrimSpace(t)
@@ -116,8 +124,10 @@ func FuzzPrecondition(f *testing.F) {
 					return true
 				}
 			}
+
 			return false
 		}
+
 		want := match != "" && !has(match, false) || none != "" && has(none, true)
 		switch err := p.check(j); {
 		case (err != nil) != want:
@@ -140,16 +150,19 @@ func FuzzHeaders(f *testing.F) {
 	f.Add("127.1", "", "", "", "")
 	f.Add("[::ffff:10.0.0.1]", strings.Repeat("a", 65), "", "", "\x00")
 	f.Add("localhost.", "%0d%0a", "", "", " ")
+
 	// a refusal that cannot be recorded is one all the same
 	away, err := sql.Open("user:secret@tcp(127.0.0.1:1)/x", sql.DefaultTimeouts, 2)
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	f.Cleanup(func() { away.Close() })
 	s := New(Config{
 		DB: &read.DB{DB: away}, Listen: "127.0.0.1:8610", Hosts: []string{"cron.example"},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Node: "n",
 	})
+
 	f.Fuzz(func(t *testing.T, host, id, origin, site, key string) {
 		r := httptest.NewRequest(http.MethodGet, "/readyz/none", nil)
 		r.Host = host
@@ -157,6 +170,7 @@ func FuzzHeaders(f *testing.F) {
 			keyHeader: key, "Traceparent": id, "X-Forwarded-For": host, "Forwarded": host} {
 			r.Header.Set(name, value)
 		}
+
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
 		got := w.Result()
@@ -165,6 +179,7 @@ func FuzzHeaders(f *testing.F) {
 			strings.Trim(given, plain) != "" {
 			t.Fatalf("the answer to %q is called %q", id, given)
 		}
+
 		var p Problem
 		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Status != got.StatusCode {
 			t.Fatalf("got %s, %q", got.Status, w.Body)
@@ -172,15 +187,18 @@ func FuzzHeaders(f *testing.F) {
 		if got.StatusCode == http.StatusForbidden {
 			return
 		}
+
 		name, _, _ := strings.Cut(strings.TrimSuffix(strings.ToLower(host), "]"), "]:")
 		name = strings.TrimPrefix(name, "[")
 		if h, port, one := strings.Cut(name, ":"); one && strings.Trim(port, "0123456789") == "" {
 			name = h
 		}
+
 		a, err := netip.ParseAddr(name)
 		if name != "localhost" && name != "cron.example" && (err != nil || !a.Unmap().IsLoopback()) {
 			t.Fatalf("%q is served: %s", host, got.Status)
 		}
+
 		if q, err := idempotencyKey(r); err != nil {
 			checkProblem(t, err)
 		} else if len(q) > maxKey || !utf8.ValidString(q) {
@@ -198,6 +216,7 @@ func FuzzApply(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
+
 	f.Fuzz(func(t *testing.T, body []byte) {
 		want, err := ReadApply(body)
 		var p job.Problems

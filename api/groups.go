@@ -38,15 +38,18 @@ func (s *Server) listGroups(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	rows, err := s.cfg.DB.Groups(r.Context(), "", int32(after), limit+1)
 	if err != nil {
 		return err
 	}
+
 	p := page[groupView]{Items: []groupView{}}
 	rows, p.Next = oneMore("groups", rows, limit, func(r *read.Group) int64 { return int64(r.ID) })
 	for _, g := range rows {
 		p.Items = append(p.Items, viewGroup(g))
 	}
+
 	return answer(w, http.StatusOK, p)
 }
 
@@ -56,6 +59,7 @@ func (s *Server) getGroup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	rows, err := s.cfg.DB.Groups(r.Context(), name, 0, 1)
 	if err != nil {
 		return err
@@ -63,6 +67,7 @@ func (s *Server) getGroup(w http.ResponseWriter, r *http.Request) error {
 	if len(rows) == 0 {
 		return noGroup(name)
 	}
+
 	return answer(w, http.StatusOK, viewGroup(rows[0]))
 }
 
@@ -78,10 +83,12 @@ func (s *Server) putGroup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
+
 	f := newFields(body)
 	slots := 0
 	f.count("slots", &slots, job.MaxSlots)
@@ -92,10 +99,12 @@ func (s *Server) putGroup(w http.ResponseWriter, r *http.Request) error {
 	if err := f.done(); err != nil {
 		return err
 	}
+
 	ctx, err := wanted(r, "group")
 	if err != nil {
 		return err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
@@ -106,6 +115,7 @@ func (s *Server) putGroup(w http.ResponseWriter, r *http.Request) error {
 	if err := s.getGroup(w, r); err != nil { // the change stands
 		return lookAt(&sql.Unknown{Err: err}, lookAtSlots)
 	}
+
 	return nil
 }
 
@@ -115,16 +125,19 @@ func (s *Server) deleteGroup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
 	}
+
 	switch err := e.DeleteGroup(r.Context(), name); {
 	case errors.Is(err, sql.ErrNotFound):
 		return noGroup(name)
 	case err != nil:
 		return lookAt(err, "GET the group to see whether it is still there.")
 	}
+
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -28,14 +28,17 @@ func (s *Server) handlers(ctx context.Context) ([]*handlerView, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	sessions, err := s.cfg.DB.Sessions(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	jobs, err := s.cfg.DB.HandlerJobs(ctx, auth.Of(ctx).Sees())
 	if err != nil {
 		return nil, err
 	}
+
 	byKey := map[string]*handlerView{}
 	handler := func(key string) *handlerView {
 		if byKey[key] == nil {
@@ -43,9 +46,11 @@ func (s *Server) handlers(ctx context.Context) ([]*handlerView, error) {
 		}
 		return byKey[key]
 	}
+
 	for key := range jobs {
 		handler(key)
 	}
+
 	for _, x := range sessions {
 		for _, key := range x.Handlers {
 			if v := handler(key); !slices.Contains(v.Nodes, x.Node) {
@@ -53,15 +58,18 @@ func (s *Server) handlers(ctx context.Context) ([]*handlerView, error) {
 			}
 		}
 	}
+
 	for _, h := range off {
 		v := handler(h.Name)
 		v.Disabled, v.Reason, v.By, v.Since = true, h.Reason, h.Who, stamp(h.Since)
 	}
+
 	out := make([]*handlerView, 0, len(byKey))
 	for _, v := range byKey {
 		slices.Sort(v.Nodes)
 		out = append(out, v)
 	}
+
 	slices.SortFunc(out, func(a, b *handlerView) int { return cmp.Compare(a.Handler, b.Handler) })
 	return out, nil
 }
@@ -100,6 +108,7 @@ func (s *Server) onHandler(w http.ResponseWriter, r *http.Request,
 	if err != nil {
 		return err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
@@ -107,14 +116,17 @@ func (s *Server) onHandler(w http.ResponseWriter, r *http.Request,
 	if err := do(r.Context(), e, key); err != nil {
 		return lookAt(err, "GET /api/v1/handlers shows what stands; the same request again does no harm.")
 	}
+
 	all, err := s.handlers(r.Context())
 	if err != nil { // the change stands
 		return &sql.Unknown{Err: err}
 	}
+
 	for _, v := range all {
 		if v.Handler == key {
 			return answer(w, http.StatusOK, v)
 		}
 	}
+
 	return answer(w, http.StatusOK, &handlerView{Handler: key, Nodes: []string{}})
 }

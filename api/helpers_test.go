@@ -51,10 +51,12 @@ func start(t testing.TB, mod func(*api.Config)) *site {
 	if _, _, err := migrator.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	token, err := auth.Issuer{DB: migrator}.Bootstrap(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	migrator.Close()
 	s := &site{t: t, dsn: dsn, token: token, logs: &logs{t: t}, done: make(chan struct{})}
 	log := slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -65,6 +67,7 @@ func start(t testing.TB, mod func(*api.Config)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	go func() {
@@ -73,6 +76,7 @@ func start(t testing.TB, mod func(*api.Config)) *site {
 			t.Errorf("node: %v", err)
 		}
 	}()
+
 	t.Cleanup(s.stopNode)
 	s.db = s.node.Reads()
 	s.cfg = api.Config{
@@ -85,9 +89,11 @@ func start(t testing.TB, mod func(*api.Config)) *site {
 			return errors.New("no session yet")
 		},
 	}
+
 	if mod != nil {
 		mod(&s.cfg)
 	}
+
 	s.serve()
 	await(t, "the node is ready", 15*time.Second, func() bool { return s.node.Status().Ready })
 	return s
@@ -181,10 +187,12 @@ func (s *site) call(method, path string, body any, header ...string) *reply {
 		}
 		sent = string(text)
 	}
+
 	var payload io.Reader
 	if body != nil {
 		payload = strings.NewReader(sent)
 	}
+
 	req, err := http.NewRequest(method, s.url+path, payload)
 	if err != nil {
 		s.t.Fatal(err)
@@ -195,6 +203,7 @@ func (s *site) call(method, path string, body any, header ...string) *reply {
 	if s.token != "" {
 		req.Header.Set("Authorization", "Bearer "+s.token)
 	}
+
 	for i := 0; i < len(header); i += 2 {
 		if header[i] == "Host" {
 			req.Host = header[i+1]
@@ -202,21 +211,25 @@ func (s *site) call(method, path string, body any, header ...string) *reply {
 			req.Header.Set(header[i], header[i+1])
 		}
 	}
+
 	resp, err := s.http.Do(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	defer resp.Body.Close()
 	text, err := readAnswer(resp)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	r := &reply{s.t, method + " " + path, resp.StatusCode, resp.Header, string(text)}
 	if c := getContract(s.t); s.madeUp {
 		c.checkProblem(r)
 	} else {
 		c.check(r, method, path, sent, req.Header.Get("Content-Type"))
 	}
+
 	return r
 }
 
@@ -284,11 +297,13 @@ func (s *site) walk(path string) (ids []string, items []object) {
 	if strings.Contains(path, "?") {
 		sep = "&"
 	}
+
 	for cursor := ""; ; {
 		o := s.call("GET", path+cursor, nil).want(200).object()
 		for _, item := range o.items("items") {
 			ids, items = append(ids, item.text("id")), append(items, item)
 		}
+
 		next := o.text("next")
 		if next == "" {
 			return ids, items
@@ -296,6 +311,7 @@ func (s *site) walk(path string) (ids []string, items []object) {
 		if len(o.items("items")) == 0 {
 			s.t.Fatalf("%s: an empty page that is not the last", path)
 		}
+
 		cursor = sep + "cursor=" + next
 	}
 }

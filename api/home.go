@@ -34,10 +34,12 @@ var console = sync.OnceValues(func() (map[string]pageFile, error) {
 		if err != nil || d.IsDir() {
 			return err
 		}
+
 		body, err := fs.ReadFile(web.Files(), name)
 		if err != nil {
 			return err
 		}
+
 		media, ok := map[string]string{
 			".html": mediaHTML + "; charset=utf-8", ".js": mediaScript + "; charset=utf-8", ".css": mediaCSS +
 				"; charset=utf-8", ".svg": mediaSVG,
@@ -45,6 +47,7 @@ var console = sync.OnceValues(func() (map[string]pageFile, error) {
 		if !ok {
 			return nil // nothing that we know how to serve
 		}
+
 		var packed bytes.Buffer
 		z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 		if err != nil {
@@ -56,9 +59,11 @@ var console = sync.OnceValues(func() (map[string]pageFile, error) {
 		if err := z.Close(); err != nil {
 			return err
 		}
+
 		files[name] = pageFile{newStatic(media, body), newStatic(media, packed.Bytes())}
 		return nil
 	})
+
 	return files, err
 })
 
@@ -74,6 +79,7 @@ func (f pageFile) serve(w http.ResponseWriter, r *http.Request, keep string) err
 			answer = f.packed
 		}
 	}
+
 	return answer.serveKept(w, r, keep)
 }
 
@@ -88,10 +94,12 @@ func servePage(w http.ResponseWriter, r *http.Request, keep string) error {
 	if err != nil {
 		return err
 	}
+
 	f, ok := files["index.html"]
 	if !ok {
 		f = files["placeholder.html"]
 	}
+
 	w.Header().Set("Content-Security-Policy", pagePolicy)
 	return f.serve(w, r, keep)
 }
@@ -102,15 +110,18 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	files, err := console()
 	if err != nil {
 		return err
 	}
+
 	f, ok := files["assets/"+name]
 	if !ok {
 		return notFound.problem(
 			"There is no file %q; GET / is the page, of another version than the one that asks for it.", cutShort(name))
 	}
+
 	return f.serve(w, r, "public, max-age=31536000, immutable") // its name says what is in it
 }
 

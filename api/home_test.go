@@ -20,14 +20,17 @@ func TestHome(t *testing.T) {
 		r.header.Get("Cache-Control") != "no-cache" {
 		t.Errorf("got %v %s", r.header, r.body)
 	}
+
 	if !page.Built() && !strings.Contains(r.body, "make build") {
 		t.Errorf("the placeholder does not say how to build the page: %s", r.body)
 	}
+
 	policy := r.header.Get("Content-Security-Policy")
 	if !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") ||
 		strings.Contains(policy, "*") || !strings.Contains(policy, "require-trusted-types-for 'script'") {
 		t.Errorf("the policy is %q", policy)
 	}
+
 	for what, pattern := range map[string]string{
 		"something from elsewhere": `(?i)(src|href|srcset|action)="(https?:)?//`,
 		"a script of its own":      `(?i)<script[^>]*>[^<]|\son[a-z]+="|javascript:`,
@@ -37,6 +40,7 @@ func TestHome(t *testing.T) {
 			t.Errorf("the page has %s: %s", what, found)
 		}
 	}
+
 	for _, m := range regexp.MustCompile(`(?:src|href)="(/[^"]*)"`).FindAllStringSubmatch(r.body, -1) {
 		f := s.call("GET", m[1], nil).want(200)
 		if kept := f.header.Get("Cache-Control"); strings.HasPrefix(m[1], "/assets/") &&
@@ -44,6 +48,7 @@ func TestHome(t *testing.T) {
 			t.Errorf("%s may be kept: %q", m[1], kept)
 		}
 	}
+
 	for _, path := range []string{"/jobs", "/jobs/17/edit", "/runs/x", "/cluster", "/activity/audit", "/upcoming",
 		"/timeline/week", "/settings"} {
 		if status, header, body := visitScreen(t, "GET", s.url+path+"?q=1", ""); status != 200 || body != r.body ||
@@ -51,6 +56,7 @@ func TestHome(t *testing.T) {
 			t.Errorf("%s has another page: %d %v", path, status, header)
 		}
 	}
+
 	if status, _, body := visitScreen(t, "HEAD", s.url+"/jobs", ""); status != 200 || body != "" {
 		t.Errorf("HEAD /jobs: got %d %q", status, body)
 	}
@@ -69,10 +75,12 @@ func visitScreen(t *testing.T, method, url, tag string) (status int, header http
 	if tag != "" {
 		req.Header.Set("If-None-Match", tag)
 	}
+
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
@@ -92,6 +100,7 @@ func TestHomeShadowsNothing(t *testing.T) {
 			t.Errorf("%s: got %q", path, got)
 		}
 	}
+
 	s.call("POST", "/jobs", nil).want(404)
 	s.call("DELETE", "/cluster", nil).want(404)
 	s.call("POST", "/", nil).want(405)

@@ -25,6 +25,7 @@ func FuzzShapes(f *testing.F) {
 		if len(body) > maxBody {
 			return
 		}
+
 		stdlib, ours := time.Hour, time.Hour
 		for range 3 {
 			stdlib = min(stdlib, CPU(func() { _ = json.Unmarshal(body, new(any)) }))
@@ -33,6 +34,7 @@ func FuzzShapes(f *testing.F) {
 				return
 			}
 		}
+
 		t.Errorf("%d bytes of %.100q: took %s of a processor, and the standard library reads them in %s", len(body),
 			body, ours, stdlib)
 	})
@@ -56,6 +58,7 @@ func shapeOf(name string, repeat, count uint32, depth uint8, value string, kind 
 	default:
 		text = inner
 	}
+
 	return []byte("{" + string(quoted) + ":" + text + "}")
 }
 
@@ -71,6 +74,7 @@ func readEveryWay(t *testing.T, body []byte) {
 	if err != nil {
 		checkProblem(t, err)
 	}
+
 	now := time.Unix(1_800_000_000, 0)
 	whole.spec.Defaults(now)
 	if err := whole.spec.Validate(); err != nil {

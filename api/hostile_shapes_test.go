@@ -107,6 +107,7 @@ func CPU(f func()) time.Duration {
 		}
 		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
+
 	before := used()
 	f()
 	return used() - before
@@ -124,5 +125,6 @@ func Patience() time.Duration {
 			}
 		}))
 	}
+
 	return max(100*time.Millisecond, 8*least)
 }

@@ -30,6 +30,7 @@ func TestHostileBodies(t *testing.T) {
 	if len(routes) < 30 {
 		t.Fatalf("%d routes take a body: this looks at too few", len(routes))
 	}
+
 	for _, rt := range routes {
 		most := min(hostileSize, int(rt.Most))
 		for _, shape := range api.HostileBodies(most) {
@@ -57,6 +58,7 @@ func TestHostileFields(t *testing.T) {
 			}
 		}
 	}
+
 	if places < 100 {
 		t.Errorf("%d fields were found: this looks at too few", places)
 	}
@@ -85,9 +87,11 @@ func placesOf(t reflect.Type, seen map[reflect.Type]bool) (out []string) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+
 	if t.Kind() != reflect.Struct || seen[t] {
 		return nil
 	}
+
 	seen[t] = true
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -99,6 +103,7 @@ func placesOf(t reflect.Type, seen map[reflect.Type]bool) (out []string) {
 		case name == "" || name == "-":
 			continue
 		}
+
 		out = append(out, fmt.Sprintf("{%q:%%}", name))
 		in, open, end := f.Type, "", ""
 		for in.Kind() == reflect.Pointer || in.Kind() == reflect.Slice {
@@ -107,10 +112,12 @@ func placesOf(t reflect.Type, seen map[reflect.Type]bool) (out []string) {
 			}
 			in = in.Elem()
 		}
+
 		for _, inner := range placesOf(in, seen) {
 			out = append(out, fmt.Sprintf("{%q:", name)+open+inner+end+"}")
 		}
 	}
+
 	return out
 }
 
@@ -151,10 +158,12 @@ func (h *hostile) sendAs(rt api.Body, media, what, body string) {
 			break
 		}
 	}
+
 	if least > h.patience {
 		h.t.Fatalf("%s %s with %s, %d bytes: took %s of a processor, want at most %s", rt.Method, rt.Pattern, what,
 			len(body), least, h.patience)
 	}
+
 	if w.Code >= http.StatusInternalServerError && w.Code != http.StatusServiceUnavailable {
 		h.t.Errorf("%s %s with %s: got %d %.300s", rt.Method, rt.Pattern, what, w.Code, w.Body)
 	}

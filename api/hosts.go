@@ -19,6 +19,7 @@ func newHosts(listen string, more []string) hosts {
 	for _, name := range append([]string{hostOf(listen)}, more...) {
 		h.names[strings.ToLower(hostOf(name))] = true
 	}
+
 	delete(h.names, "")
 	h.address, _ = netip.ParseAddr(hostOf(listen))
 	if hostOf(listen) == "" && listen != "" {
@@ -54,6 +55,7 @@ func (s *Server) checkHost(next http.Handler) http.Handler {
 				"started with.",
 			cutShort(r.Host))
 	})
+
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !anyHost[r.URL.Path] && !s.hosts.allow(r.Host) {
 			refuse(w, r)

@@ -24,6 +24,7 @@ func httpFields(f *fields, to **job.HTTP) {
 			f.text("client_cert", &h.TLS.ClientCert)
 			f.text("client_key", (*string)(&h.TLS.ClientKey))
 		})
+
 		f.inner("sign", func(f *fields) {
 			h.Sign = &job.HTTPSign{}
 			f.text("secret", (*string)(&h.Sign.Secret))

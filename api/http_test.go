@@ -22,9 +22,11 @@ func TestHTTPJob(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", field, got, want)
 		}
 	}
+
 	if strings.Contains(r.body, `"command"`) || !strings.Contains(r.body, "a=1&b=2") {
 		t.Errorf("got %s, want no command, and the URL as it was given", r.body)
 	}
+
 	path := "/api/v1/jobs/" + j.text("id")
 	if got := s.call("GET", path, nil).want(200).body; got != r.body {
 		t.Errorf("GET answers %s, POST did %s", got, r.body)
@@ -32,6 +34,7 @@ func TestHTTPJob(t *testing.T) {
 	if again := s.call("PUT", path, j).want(200).object(); again.text("version") != "1" {
 		t.Errorf("what GET answered, sent back, made version %s", again.text("version"))
 	}
+
 	steps := []struct {
 		patch string
 		field []string
@@ -49,12 +52,14 @@ func TestHTTPJob(t *testing.T) {
 		{`{"http": null, "command": "true"}`, []string{"command"}, "true"},
 		{`{"http": {"url": "http://example.com"}, "command": null}`, []string{"http", "method"}, "GET"},
 	}
+
 	for _, step := range steps {
 		j := s.call("PATCH", path, step.patch).want(200).object()
 		if got := j.text(step.field...); got != step.want {
 			t.Errorf("after %s: %v is %q, want %q", step.patch, step.field, got, step.want)
 		}
 	}
+
 	last := s.call("GET", path, nil).want(200).object()
 	if got := last.text("http"); got != "map[body_limit:65536 expect:[2xx] method:GET url:http://example.com]" ||
 		last.text("command") != "" {
@@ -93,11 +98,13 @@ func TestBadHTTPJobs(t *testing.T) {
 			t.Errorf("%s: got %s", http, r.body)
 			continue
 		}
+
 		first, _ := errs[0].(map[string]any)
 		if first["field"] != want.field || !strings.Contains(fmt.Sprint(first["message"]), want.says) {
 			t.Errorf("%s: got %v, want %s: %s", http, first, want.field, want.says)
 		}
 	}
+
 	r := s.call("POST", "/api/v1/jobs",
 		`{"name": "bad", "schedule": "@daily", "command": "true", "http": {"url": "http://a"}}`).want(422)
 	if !strings.Contains(r.body, "a job does one thing") {

@@ -21,10 +21,12 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request,
 	if err != nil {
 		return err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
 	}
+
 	var done edit.Done
 	err = s.asWanted(r, id, func(ctx context.Context) (err error) { done, err = do(e, ctx, id); return err })
 	var j *read.Job
@@ -34,6 +36,7 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request,
 	if err != nil {
 		return lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
 	}
+
 	return s.answerJob(w, r, http.StatusOK, j)
 }
 
@@ -76,6 +79,7 @@ func (s *Server) runJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	key, err := idempotencyKey(r)
 	if err != nil {
 		return err
@@ -83,15 +87,18 @@ func (s *Server) runJob(w http.ResponseWriter, r *http.Request) error {
 	if err := readNothing(r); err != nil {
 		return err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
 	}
+
 	asked, err := e.RunNow(r.Context(), []int64{id}, 0, key)
 	if err != nil {
 		return lookAt(err, "GET /api/v1/runs?job_id=%d shows its runs; with an %s the same request again does no harm.",
 			id, keyHeader)
 	}
+
 	return answer(w, http.StatusAccepted, requestedView{
 		JobID: strconv.FormatInt(id, 10), Due: stamp(asked.Due), Request: strconv.FormatInt(asked.Request, 10),
 	})

@@ -41,6 +41,7 @@ func jobFields(f *fields) jobBody {
 		f.count("max_count", &s.Misfire.MaxCount, job.MaxMaxCount)
 		f.duration("max_age", &s.Misfire.MaxAge)
 	})
+
 	f.text("on_lost", &s.OnLost)
 	f.inner("retry", func(f *fields) {
 		f.count("attempts", &s.Retry.Attempts, job.MaxAttempts)
@@ -50,11 +51,13 @@ func jobFields(f *fields) jobBody {
 		f.duration("jitter", &s.Retry.Jitter)
 		f.outcomes("on", &s.Retry.On)
 	})
+
 	f.inner("ping", func(f *fields) {
 		s.Ping = &job.Ping{}
 		f.text("url", &s.Ping.URL)
 		f.text("fail_url", &s.Ping.FailURL)
 	})
+
 	f.inner("keep", func(f *fields) { keepFields(f, &s.Keep) })
 	f.boolean("paused", &b.paused)
 	return b
@@ -100,10 +103,12 @@ func patched(old *job.Spec, patch map[string]any) (jobBody, error) {
 	if err != nil {
 		return jobBody{}, err
 	}
+
 	target, err := parseObject(context.Background(), text)
 	if err != nil {
 		return jobBody{}, fmt.Errorf("stored definition: %w", err)
 	}
+
 	b, err := wholeJob(mergePatch(target, patch).(map[string]any))
 	// Nobody who takes the interval away means to keep when it began.
 	if _, given := patch["start"]; !given && old.Every != 0 && b.spec.Every == 0 {

@@ -24,18 +24,22 @@ func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
+
 	b, err := wholeJob(body)
 	if err != nil {
 		return err
 	}
+
 	pre, err := preconditionOf(r)
 	if err != nil {
 		return err
 	}
+
 	j, err := s.edit(r.Context(), id, pre.before(s.replaceBy(b)))
 	if err != nil {
 		return err
@@ -57,14 +61,17 @@ func (s *Server) putJobNamed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
+
 	b, err := wholeJob(body)
 	if err != nil {
 		return err
 	}
+
 	for field, pair := range map[string][2]*string{"app": {&b.spec.App, &app}, "name": {&b.spec.Name, &name}} {
 		if given, path := *pair[0], *pair[1]; given != "" && given != path {
 			return invalidField(field, "is %q, but the path says %q; leave it out, or rename the job by its id",
@@ -72,10 +79,12 @@ func (s *Server) putJobNamed(w http.ResponseWriter, r *http.Request) error {
 		}
 		*pair[0] = *pair[1]
 	}
+
 	pre, err := preconditionOf(r)
 	if err != nil {
 		return err
 	}
+
 	j, isNew, err := s.upsert(r.Context(), b, pre)
 	switch {
 	case err != nil:
@@ -83,6 +92,7 @@ func (s *Server) putJobNamed(w http.ResponseWriter, r *http.Request) error {
 	case isNew:
 		return s.created(w, r, j)
 	}
+
 	return s.answerJob(w, r, http.StatusOK, j)
 }
 
@@ -101,14 +111,17 @@ func (s *Server) upsert(ctx context.Context, b jobBody, pre precondition) (j *re
 			}
 			continue
 		}
+
 		if err != nil {
 			return nil, false, err
 		}
+
 		j, err = s.edit(ctx, old.ID, pre.before(s.replaceBy(b)))
 		if err == nil || !errors.Is(err, sql.ErrNotFound) {
 			return j, false, err
 		}
 	}
+
 	return nil, false, job.ErrChanged
 }
 
@@ -118,14 +131,17 @@ func (s *Server) patchJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	patch, err := readObject(r)
 	if err != nil {
 		return err
 	}
+
 	pre, err := preconditionOf(r)
 	if err != nil {
 		return err
 	}
+
 	j, err := s.edit(r.Context(), id, pre.before(func(old *read.Job) (jobBody, error) {
 		if old.SpecErr != nil {
 			return jobBody{}, unreadable.problem(
@@ -140,6 +156,7 @@ func (s *Server) patchJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	return s.answerJob(w, r, http.StatusOK, j)
 }
 
@@ -184,6 +201,7 @@ func (s *Server) tryEdit(ctx context.Context, id int64, want change) (*read.Job,
 	if !auth.Of(ctx).MayIn(admin, old.Spec.App) {
 		return nil, sql.ErrNotFound // it was moved into another app since the request was let in
 	}
+
 	b, err := want(&old)
 	if err != nil {
 		return nil, err
@@ -194,6 +212,7 @@ func (s *Server) tryEdit(ctx context.Context, id int64, want change) (*read.Job,
 	if err := s.checkFree(ctx, id, &b.spec); err != nil {
 		return nil, err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return nil, err
@@ -220,6 +239,7 @@ func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.D
 		done, err = e.UpdateAnd(ctx, old.ID, old.Changes, b.spec, *b.paused)
 	case rewrite:
 		done, err = e.Update(ctx, old.ID, old.Changes, b.spec)
+
 	// also of a paused job: the answer then waits for what an earlier pause is still waiting for
 	case b.paused != nil && *b.paused:
 		done, err = e.Pause(seen, old.ID, job.PauseRequest{})
@@ -228,6 +248,7 @@ func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.D
 	default:
 		return nil, nil
 	}
+
 	return &done, err
 }
 

@@ -44,12 +44,14 @@ func viewOf(j *job.Job, live bool, planned, now job.Micros) *jobView {
 	if v.Labels == nil {
 		v.Labels = map[string]string{}
 	}
+
 	for _, t := range []**time.Time{&v.At, &v.Start, &v.End} {
 		if *t != nil {
 			utc := (*t).UTC()
 			*t = &utc
 		}
 	}
+
 	if planned == 0 {
 		v.NextDue = stamp(j.NextDue)
 	}
@@ -59,6 +61,7 @@ func viewOf(j *job.Job, live bool, planned, now job.Micros) *jobView {
 	if v.Status == job.Paused {
 		v.NextDue = ""
 	}
+
 	return v
 }
 
@@ -68,14 +71,17 @@ func (s *Server) views(ctx context.Context, rows []read.Job) ([]*jobView, error)
 	for i := range rows {
 		ids[i] = rows[i].ID
 	}
+
 	live, err := s.cfg.DB.LiveJobs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
+
 	waits, err := s.waitsOf(ctx, rows)
 	if err != nil {
 		return nil, err
 	}
+
 	out := make([]*jobView, len(rows))
 	for i := range rows {
 		j := rows[i].Job
@@ -86,6 +92,7 @@ func (s *Server) views(ctx context.Context, rows []read.Job) ([]*jobView, error)
 		out[i] = viewOf(&j, isLive, planned, job.MicrosOf(s.cfg.Now()))
 		out[i].Waiting = waits[j.ID]
 	}
+
 	return out, nil
 }
 
@@ -98,6 +105,7 @@ func (s *Server) viewChanged(ctx context.Context, j job.Job) *jobView {
 		s.cfg.Log.Warn("the changed job cannot be shown in full", "job_id", j.ID, "error", err)
 		return viewOf(&j, true, 0, job.MicrosOf(s.cfg.Now()))
 	}
+
 	planned, isLive := live[j.ID]
 	v := viewOf(&j, isLive, planned, job.MicrosOf(s.cfg.Now()))
 	if calendars, err := s.calendarsOf(ctx, &j.Spec); err == nil {
@@ -110,6 +118,7 @@ func (s *Server) viewChanged(ctx context.Context, j job.Job) *jobView {
 			v.Warnings = warnings
 		}
 	}
+
 	if place, err := s.placeWarning(ctx, &j.Spec); err == nil && place != "" {
 		v.Warnings = append(v.Warnings, place)
 	}

@@ -62,10 +62,12 @@ func (s *Server) createJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	b, err := newJob(body)
 	if err != nil {
 		return err
 	}
+
 	j, err := s.create(r.Context(), b)
 	if err != nil {
 		return err
@@ -80,10 +82,12 @@ func (s *Server) create(ctx context.Context, b jobBody) (*read.Job, error) {
 	if err := mayWrite(ctx, b.spec.App); err != nil {
 		return nil, err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return nil, err
 	}
+
 	done, err := e.Create(ctx, b.spec, b.paused != nil && *b.paused)
 	var j *read.Job
 	if err == nil {
@@ -121,10 +125,12 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	found, err := s.cfg.DB.JobPage(r.Context(), f)
 	if err != nil {
 		return err
 	}
+
 	var p page[*jobView]
 	if n := found.Next; n != nil {
 		p.Next = (&cursor{list: "jobs", part: n.Part, RunPlace: read.RunPlace{ID: n.ID}}).String()
@@ -132,6 +138,7 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 	if p.Items, err = s.views(r.Context(), found.Rows); err != nil {
 		return err
 	}
+
 	return answer(w, http.StatusOK, p)
 }
 
@@ -171,14 +178,17 @@ func (s *Server) deleteJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
 	}
+
 	if err := s.asWanted(r, id,
 		func(ctx context.Context) error { _, err := e.Delete(ctx, id); return err }); err != nil {
 		return lookAt(err, "GET /api/v1/jobs/%d tells whether the job is still there.", id)
 	}
+
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

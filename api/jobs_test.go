@@ -24,6 +24,7 @@ func TestJob(t *testing.T) {
 	if got := r.header.Get("Location"); got != "/api/v1/jobs/"+id {
 		t.Errorf("Location is %q, want the job %s", got, id)
 	}
+
 	for field, want := range map[string]string{
 		"app": "default", "name": "backup", "schedule": "0 3 * * *", "timezone": "Europe/Berlin",
 		"command": "a && b <c", "timeout": "1h30m",
@@ -36,20 +37,24 @@ func TestJob(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", field, got, want)
 		}
 	}
+
 	for _, field := range []string{"next_due", "created", "updated"} {
 		if at, err := time.Parse(time.RFC3339, j.text(field)); err != nil || !strings.HasSuffix(j.text(field), "Z") ||
 			at.Year() < 2020 {
 			t.Errorf("%s: got %q, want a time in UTC", field, j.text(field))
 		}
 	}
+
 	if !strings.Contains(r.body, `"a && b <c"`) {
 		t.Errorf("the command is not readable in %s", r.body)
 	}
+
 	for _, path := range []string{r.header.Get("Location"), "/api/v1/apps/default/jobs/backup"} {
 		if got := s.call("GET", path, nil).want(200).body; got != r.body {
 			t.Errorf("%s: got %s, want what POST answered: %s", path, got, r.body)
 		}
 	}
+
 	if r := s.call("HEAD", "/api/v1/jobs/"+id, nil).want(200); r.body != "" {
 		t.Errorf("HEAD answers a body: %s", r.body)
 	}
@@ -62,10 +67,12 @@ func TestJob(t *testing.T) {
 		put.text("next_due") == j.text("next_due") {
 		t.Errorf("after PUT: %v", put)
 	}
+
 	same := s.call("PUT", "/api/v1/jobs/"+id, put).want(200).object()
 	if same.text("version") != "2" {
 		t.Errorf("the same definition again made version %s of 2", same.text("version"))
 	}
+
 	patch := s.call("PATCH", "/api/v1/jobs/"+id,
 		`{"labels": {"team": null, "tier": "1"}, "timeout": null, "misfire": {"max_age": "2h"}}`).want(200).object()
 	if patch.text("labels") != "map[tier:1]" || patch.text("timeout") != "" ||
@@ -73,12 +80,15 @@ func TestJob(t *testing.T) {
 		patch.text("schedule") != "30 4 * * *" {
 		t.Errorf("after PATCH: %v", patch)
 	}
+
 	if r := s.call("DELETE", "/api/v1/jobs/"+id, nil).want(204); r.body != "" {
 		t.Errorf("DELETE answers %q", r.body)
 	}
+
 	for _, method := range []string{"GET", "DELETE"} {
 		s.call(method, "/api/v1/jobs/"+id, nil).want(404)
 	}
+
 	s.call("GET", "/api/v1/jobs/"+id+"/history", nil).want(200)
 	s.create("backup", nil) // the name is free again
 }
@@ -94,16 +104,19 @@ func TestUpsert(t *testing.T) {
 		first.text("name") != "sync" {
 		t.Errorf("created %v at %q", first, r.header.Get("Location"))
 	}
+
 	again := s.call("PUT", path, body).want(200).object()
 	if again.text("version") != "1" || again.text("start") != first.text("start") || again.text("start") == "" {
 		t.Errorf("the same again: got %v, want no change of %v", again, first)
 	}
+
 	s.call("POST", "/api/v1/jobs/"+first.text("id")+"/pause", nil).want(200)
 	changed := s.call("PUT", path, `{"every": "2h", "command": "false"}`).want(200).object()
 	if changed.text("command") != "false" || changed.text("paused") != "true" ||
 		changed.text("id") != first.text("id") {
 		t.Errorf("got %v, want it changed and still paused", changed)
 	}
+
 	s.call("PUT", path, `{"name": "other", "every": "2h", "command": "false"}`).want(422)
 	body = `{"schedule": "@hourly", "max_fires": 3, "command": "true"}`
 	first = s.call("PUT", "/api/v1/apps/shop/jobs/thrice", body).want(201).object()
@@ -137,6 +150,7 @@ func TestResumeOfAVersion(t *testing.T) {
 			t.Error(err)
 		}
 	})
+
 	s.cfg.Editor = func() api.Editor { return meanwhile{editor(), change} }
 	s.serve()
 	s.call("PATCH", "/api/v1/jobs/1", `{"paused": false}`, "If-Match", seen).want(412)
@@ -156,6 +170,7 @@ func TestUpsertByMany(t *testing.T) {
 				object{"schedule": "0 3 * * *", "command": fmt.Sprint("echo ", i)}).status
 		})
 	}
+
 	wg.Wait()
 	slices.Sort(statuses)
 	if want := []int{200, 200, 200, 200, 200, 200, 200, 201}; !slices.Equal(statuses, want) {
@@ -174,14 +189,17 @@ func TestStatuses(t *testing.T) {
 	if _, err := s.db.Raw().Exec("UPDATE job SET error = 'no good', next_due = NULL WHERE name = 'error'"); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := s.db.Raw().Exec(
 		`UPDATE job_version v JOIN job j ON j.id = v.job_id SET v.definition = '{"from":"the future"}' WHERE j.name = 'unreadable'`); err != nil {
 		t.Fatal(err)
 	}
+
 	await(t, "the finished one is", 5*time.Second, func() bool {
 		return s.count(
 			"SELECT COUNT(*) FROM run r JOIN job j ON j.id = r.job_id WHERE r.state = 'ended' AND j.name = 'finished'") == 1
 	})
+
 	for _, state := range []string{"active", "paused", "finished", "error"} {
 		_, items := s.walk("/api/v1/jobs?state=" + state)
 		var names []string
@@ -193,18 +211,22 @@ func TestStatuses(t *testing.T) {
 				}
 			}
 		}
+
 		if !slices.Equal(names, []string{state}) {
 			t.Errorf("state=%s: got %v", state, names)
 		}
 	}
+
 	paused := s.call("GET", "/api/v1/apps/default/jobs/paused", nil).want(200).object()
 	if paused.text("next_due") != "" {
 		t.Errorf("a paused job is due: %v", paused)
 	}
+
 	bad := s.call("GET", "/api/v1/apps/default/jobs/unreadable", nil).want(200).object()
 	if bad.text("status") != "error" || bad.text("error") == "" || bad.text("app") != "default" {
 		t.Errorf("unreadable definition: got %v", bad)
 	}
+
 	path := "/api/v1/jobs/" + bad.text("id")
 	s.call("PATCH", path, `{"command": "true"}`).want(409)
 	s.call("GET", path+"/next", nil).want(409)
@@ -228,17 +250,20 @@ func TestNames(t *testing.T) {
 		if name[0] > 127 {
 			app = "应用/" + fmt.Sprint(i)
 		}
+
 		path := "/api/v1/apps/" + url.PathEscape(app) + "/jobs/" + url.PathEscape(name)
 		j := s.call("PUT", path, `{"schedule": "0 3 1 1 *", "command": "true"}`).want(201).object()
 		got := s.call("GET", path, nil).want(200).object()
 		if got.text("name") != name || got.text("app") != app || got.text("id") != j.text("id") {
 			t.Errorf("%q of %q came back as %q of %q", name, app, got.text("name"), got.text("app"))
 		}
+
 		_, found := s.walk("/api/v1/jobs?app=" + url.QueryEscape(app) + "&name=" + url.QueryEscape(name))
 		if len(found) != 1 || found[0].text("id") != j.text("id") {
 			t.Errorf("%q of %q: found %v", name, app, found)
 		}
 	}
+
 	if ids, _ := s.walk("/api/v1/jobs?limit=7&name=" + url.QueryEscape("%")); len(ids) != 3 {
 		t.Errorf("%d names contain a percent sign, want 3: it is no wildcard", len(ids))
 	}
@@ -251,11 +276,13 @@ func TestJobPages(t *testing.T) {
 	for i := range 23 {
 		want = append(want, s.create(fmt.Sprint("job ", i), object{"app": fmt.Sprint("app", i%2)}).text("id"))
 	}
+
 	for _, limit := range []int{1, 5, 22, 23, 24, 200} {
 		if got, _ := s.walk(fmt.Sprint("/api/v1/jobs?limit=", limit)); !slices.Equal(got, want) {
 			t.Errorf("limit %d: got %v, want %v", limit, got, want)
 		}
 	}
+
 	if got, _ := s.walk("/api/v1/jobs"); len(got) != 23 {
 		t.Errorf("no limit: got %d", len(got))
 	}
@@ -277,6 +304,7 @@ func TestConcurrentPatches(t *testing.T) {
 		`{"labels": {"b": "2"}}`, `{"misfire": {"policy": "skip"}}`, `{"timezone": "Asia/Shanghai"}`,
 		`{"paused": true}`,
 	}
+
 	var wg sync.WaitGroup
 	for _, p := range patches {
 		wg.Go(func() {
@@ -285,6 +313,7 @@ func TestConcurrentPatches(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	j := s.call("GET", path, nil).want(200).object()
 	for field, want := range map[string]string{
@@ -296,6 +325,7 @@ func TestConcurrentPatches(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", field, got, want)
 		}
 	}
+
 	if j.text("misfire", "policy") != "skip" {
 		t.Errorf("misfire: got %v", j["misfire"])
 	}
@@ -344,12 +374,14 @@ func TestPatch(t *testing.T) {
 		{`{"paused": false, "command": "echo new"}`, "status", "active"},
 		{`{"app": null}`, "app", "default"},
 	}
+
 	for _, step := range steps {
 		j := s.call("PATCH", path, step.patch, "Content-Type", "application/merge-patch+json").want(200).object()
 		if got := j.text(step.field); got != step.want {
 			t.Errorf("after %s: %s is %q, want %q", step.patch, step.field, got, step.want)
 		}
 	}
+
 	s.create("taken", nil)
 	before := s.counts()
 	r := s.call("PATCH", path, `{"name": "taken", "paused": true}`).want(409)
@@ -378,6 +410,7 @@ func TestSameInstants(t *testing.T) {
 			t.Errorf("start %s: got %s", at, r.body)
 		}
 	}
+
 	body["start"] = "2030-01-01T00:00:00+01:00"
 	if r := s.call("PUT", path, body).want(200); r.object().text("version") != "2" {
 		t.Errorf("another start: got %s", r.body)
@@ -401,14 +434,17 @@ func TestPauseHolds(t *testing.T) {
 		} else {
 			answer = s.call("PATCH", path, `{"paused": true}`).want(200).object()
 		}
+
 		paused := started()
 		if answer.text("status") != "paused" || answer.text("next_due") != "" {
 			t.Errorf("paused: got %v", answer)
 		}
+
 		time.Sleep(500 * time.Millisecond)
 		if now := started(); now != paused {
 			t.Errorf("%d runs were started after the job was paused by %s", now-paused, how)
 		}
+
 		if round == 0 {
 			s.call("POST", path+"/pause", nil).want(200) // once more does no harm
 			if j := s.call("POST", path+"/resume", nil).want(200).object(); j.text("status") != "active" ||

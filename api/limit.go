@@ -67,6 +67,7 @@ func (l *limited) Accept() (net.Conn, error) {
 		if entered {
 			return c, nil
 		}
+
 		select {
 		case <-l.freed:
 		case <-l.closed:
@@ -89,6 +90,7 @@ func (l *limited) enter(c *connection) (loser *connection, entered bool) {
 		}
 		delete(l.open, loser)
 	}
+
 	l.open[c] = true
 	return loser, true
 }
@@ -109,6 +111,7 @@ func (l *limited) loser() *connection {
 			first = c
 		}
 	}
+
 	return first
 }
 

@@ -35,10 +35,12 @@ func dialFrom(t *testing.T, from, addr string) net.Conn {
 	if from != "" {
 		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
 	}
+
 	c, err := d.DialContext(t.Context(), "tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -49,10 +51,12 @@ func sends(c net.Conn, limit time.Duration, method, path, more string) (int, err
 	if _, err := fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", method, path, more); err != nil {
 		return 0, err
 	}
+
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		return 0, err
 	}
+
 	defer resp.Body.Close()
 	_, err = io.Copy(io.Discard, resp.Body)
 	return resp.StatusCode, err
@@ -87,12 +91,14 @@ func TestQuietConnectionsMakeRoom(t *testing.T) {
 			t.Fatalf("a connection of the flood: got %d, %v", status, err)
 		}
 	}
+
 	answered(t, "127.0.0.4", addr, "/healthz")
 	answered(t, "127.0.0.2", addr, "/healthz")
 
 	if status, err := sends(other, patience, "GET", "/healthz", ""); err != nil || status != 200 {
 		t.Errorf("the quiet connection of another address: got %d, %v, want it left alone", status, err)
 	}
+
 	s.create("heard", nil)
 	stream.action("job", "create")
 	if err := stop(); err != nil {
@@ -115,6 +121,7 @@ func TestSlowStrangersMakeRoom(t *testing.T) {
 	for range flood {
 		io.WriteString(dialFrom(t, "127.0.0.2", addr), "POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\n"+body)
 	}
+
 	answered(t, "127.0.0.4", addr, "/healthz")
 
 	s.create("heard", nil)
@@ -135,6 +142,7 @@ func TestProbesAnswerInAFlood(t *testing.T) {
 		go serve(t.Context(), l)
 		return l.Addr().String()
 	}
+
 	addr, probes := listen(server.Serve), listen(server.ServeProbes)
 
 	slow := "Authorization: Bearer " + s.token +
@@ -147,6 +155,7 @@ func TestProbesAnswerInAFlood(t *testing.T) {
 			t.Fatalf("got %q, %v", line, err)
 		}
 	}
+
 	for _, path := range []string{"/healthz", "/readyz"} {
 		answered(t, "", probes, path)
 	}
@@ -154,6 +163,7 @@ func TestProbesAnswerInAFlood(t *testing.T) {
 	for range flood {
 		dialFrom(t, "", probes)
 	}
+
 	answered(t, "", probes, "/healthz")
 	for _, path := range []string{"/", "/metrics", "/api/v1/me", "/openapi.json"} {
 		if status, err := sends(dialFrom(t, "", probes), patience, "GET", path,
@@ -176,15 +186,18 @@ func TestManyViewersLeaveRoomForAnAdmin(t *testing.T) {
 		e.hello()
 		ears = append(ears, e)
 	}
+
 	late := s.as(s.newToken("late", auth.Viewer))
 	if r := late.call("GET", "/api/v1/events", nil).want(503); !strings.Contains(r.body, "no-stream") ||
 		!strings.Contains(r.body, "late has 0 of them") {
 		t.Errorf("got %s", r.body)
 	}
+
 	s.listen("/api/v1/events").hello()
 	for _, e := range ears[:10] {
 		e.hang()
 	}
+
 	await(t, "room for others", patience, func() bool { n, _, _ := server.Listeners(); return n == 51 })
 
 	greedy := s.as(s.newToken("greedy", auth.Viewer))
@@ -194,10 +207,12 @@ func TestManyViewersLeaveRoomForAnAdmin(t *testing.T) {
 		e.hello()
 		taken = append(taken, e)
 	}
+
 	late.listen("/api/v1/events").hello()
 	if why := taken[0].closes(); !strings.Contains(why, "one went to somebody else") {
 		t.Errorf("the oldest stream of who has most: got %q", why)
 	}
+
 	greedy.call("GET", "/api/v1/jobs", nil).want(200)
 }
 
@@ -208,18 +223,22 @@ func newTLS(t *testing.T) *tls.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost", "cron.example"},
 		NotAfter: time.Now().Add(time.Hour),
 	}
+
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	dir := t.TempDir()
 	write := func(name, kind string, data []byte) string {
 		path := filepath.Join(dir, name)
@@ -228,6 +247,7 @@ func newTLS(t *testing.T) *tls.Config {
 		}
 		return path
 	}
+
 	cfg, err := api.LoadTLS(write("cert", "CERTIFICATE", cert), write("key", "PRIVATE KEY", secret),
 		slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -249,14 +269,17 @@ func TestQuietHTTP2MakesRoom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		resp.Body.Close()
 		if resp.ProtoMajor != 2 {
 			t.Fatalf("got %s", resp.Proto)
 		}
 	}
+
 	for range flood {
 		get(patience)
 	}
+
 	get(12 * time.Second)
 }
 
@@ -272,12 +295,14 @@ func TestTLSIsStrong(t *testing.T) {
 		if strings.HasPrefix(name, "TLS_AES") || strings.HasPrefix(name, "TLS_CHACHA20") { // of TLS 1.3
 			continue
 		}
+
 		c, err := tls.Dial("tcp", addr, &tls.Config{
 			InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite.ID},
 		})
 		if err == nil {
 			c.Close()
 		}
+
 		want := strings.Contains(name, "_ECDHE_ECDSA_") &&
 			(strings.Contains(name, "_GCM_") || strings.Contains(name, "_CHACHA20_"))
 		if want != (err == nil) {
@@ -303,11 +328,13 @@ func TestTLSIsStrong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		req.Host = tc.host
 		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		resp.Body.Close()
 		if got := resp.Header.Get("Strict-Transport-Security"); (got != "") != tc.want {
 			t.Errorf("%s as %s: got %q, want one: %v", tc.url, tc.host, got, tc.want)
@@ -323,6 +350,7 @@ func TestStrangersLearnLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s := start(t, func(c *api.Config) { c.Version = "v9.8.7-secret" })
 	ids := map[string]bool{}
 	for _, path := range []string{"/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/docs", "/",
@@ -332,6 +360,7 @@ func TestStrangersLearnLittle(t *testing.T) {
 		if id == "" || ids[id] || strings.HasPrefix(id, machine) {
 			t.Errorf("%s: the request is called %q", path, id)
 		}
+
 		ids[id] = true
 		for _, secret := range []string{"v9.8.7", "knoten-1"} {
 			if strings.Contains(r.body, secret) || strings.Contains(fmt.Sprint(r.header), secret) {

@@ -29,6 +29,7 @@ func BenchmarkLists(b *testing.B) {
 	if n, err := strconv.Atoi(os.Getenv("GOCRONTAB_BENCH_RUNS")); err == nil {
 		runs = n
 	}
+
 	s := startLists(b, runs/5, runs)
 	for _, path := range listPaths {
 		shown, next := s.ask(path)
@@ -50,6 +51,7 @@ func (l *lists) measure(b *testing.B, path string, shown int) {
 		l.ask(path)
 		took = append(took, time.Since(began))
 	}
+
 	slices.Sort(took)
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	b.ReportMetric(ms(took[len(took)/2]), "p50-ms")
@@ -97,24 +99,29 @@ func startLists(b *testing.B, jobs, runs int) *lists {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	b.Cleanup(func() { server.Stop() })
 	if err := server.CreateSchema(b.Context(), "lists"); err != nil {
 		b.Fatal(err)
 	}
+
 	m, err := sql.Open(server.DSN("lists"), sql.MigrateTimeouts, 2)
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	defer m.Close()
 	if _, _, err := m.Migrate(b.Context()); err != nil {
 		b.Fatal(err)
 	}
+
 	began := time.Now()
 	fill := listdata.Filler{Spec: `{"every":"1h","command":"true"}`, Exec: func(query string, args ...any) {
 		if _, err := m.Raw().ExecContext(b.Context(), query, args...); err != nil {
 			b.Fatalf("%.100s: %v", query, err)
 		}
 	}}
+
 	fill.Jobs(jobs)
 	fill.Runs(jobs, runs)
 	b.Logf("%d jobs and %d runs, made in %s", jobs, runs, time.Since(began).Round(time.Second))
@@ -122,15 +129,18 @@ func startLists(b *testing.B, jobs, runs int) *lists {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	db, err := sql.Open(server.DSN("lists"), sql.DefaultTimeouts, 4)
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	b.Cleanup(func() { db.Close() })
 	h := httptest.NewServer(api.New(api.Config{
 		DB: &read.DB{DB: db}, Editor: func() api.Editor { return nil }, Now: time.Now,
 		Ready: func() error { return nil }, Rate: -1,
 	}))
+
 	b.Cleanup(h.Close)
 	at := func(part int64) string {
 		return time.UnixMicro(listdata.Epoch + int64(runs)*part).UTC().Format(time.RFC3339)
@@ -160,11 +170,13 @@ func (l *lists) get(path string) object {
 	if err != nil {
 		l.Fatal(err)
 	}
+
 	req.Header.Set("Authorization", "Bearer "+l.token)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		l.Fatal(err)
 	}
+
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != 200 {
@@ -182,6 +194,7 @@ func (l *lists) read() (n int64) {
 	if err != nil {
 		l.Fatal(err)
 	}
+
 	defer rows.Close()
 	for rows.Next() {
 		var name string
@@ -191,5 +204,6 @@ func (l *lists) read() (n int64) {
 		}
 		n += v
 	}
+
 	return n
 }

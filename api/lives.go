@@ -25,6 +25,7 @@ func livesAround(r sql.Reader, at job.Micros, limit int) ([]job.SessionLife, err
 			if err := json.Unmarshal([]byte(text), &life); err != nil {
 				return fmt.Errorf("%q: %w", text, err)
 			}
+
 			out = append(out, life)
 			return nil
 		}, "SELECT was FROM audit FORCE INDEX (ref) WHERE kind = ? AND ref = 0 AND was IS NOT NULL AND "+side+
@@ -33,5 +34,6 @@ func livesAround(r sql.Reader, at job.Micros, limit int) ([]job.SessionLife, err
 			return nil, err
 		}
 	}
+
 	return out, nil
 }

@@ -58,6 +58,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	f, token := newFields(body), ""
 	f.text("token", &token)
 	if token == "" {
@@ -66,6 +67,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	if err := f.done(); err != nil {
 		return err
 	}
+
 	now := time.Now()
 	p, err := s.gate.ByToken(r.Context(), token, job.ActorOf(r.Context()).Origin, true, now)
 	if err != nil {
@@ -74,6 +76,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	if err := s.pace(r, p, now); err != nil {
 		return err
 	}
+
 	return s.signIn(w, r, p)
 }
 
@@ -82,10 +85,12 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request, p *auth.Principa
 	if wait, ok := s.signIns.Take(holder(p), time.Now(), 0); !ok {
 		return slowDown(wait, "%s signs in too often.", p.Name)
 	}
+
 	login, expires, err := s.issuer.SignIn(r.Context(), p, s.cfg.LoginLife)
 	if err != nil {
 		return lookAt(err, "Sign in again; a sign-in of which nobody knows ends by itself.")
 	}
+
 	s.gate.Expect(login)
 	setCookie(w, cookieName(s.secure(r), login.Key), login.Cookie, s.cfg.LoginLife)
 	signed := *p
@@ -101,6 +106,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 	if err := s.issuer.SignOut(r.Context(), auth.Of(r.Context())); err != nil {
 		return lookAt(err, "The same request again does no harm.")
 	}
+
 	s.gate.Forget()
 	s.dropCookie(w, r)
 	w.WriteHeader(http.StatusNoContent)
@@ -143,11 +149,13 @@ func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) error {
 	if s.cfg.OIDC == nil {
 		return s.noProvider(r)
 	}
+
 	if !s.cfg.OIDC.Discovered() {
 		if _, err := s.paceStrangers(r); err != nil {
 			return err
 		}
 	}
+
 	target, flow, err := s.cfg.OIDC.Begin(r.Context())
 	if err != nil {
 		return problemOfProvider(err)
@@ -168,6 +176,7 @@ func (s *Server) endOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	var back returned
 	f := newFields(body)
 	f.text("flow", &back.flow)
@@ -177,9 +186,11 @@ func (s *Server) endOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err := f.done(); err != nil {
 		return err
 	}
+
 	if s.cfg.OIDC == nil {
 		return s.noProvider(r)
 	}
+
 	p, err := s.vouched(r, back)
 	if errors.As(err, new(*auth.Refused)) {
 		return s.refused(r, err, time.Now())
@@ -187,6 +198,7 @@ func (s *Server) endOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return problemOfProvider(err)
 	}
+
 	return s.signIn(w, r, p)
 }
 
@@ -202,10 +214,12 @@ func (s *Server) vouched(r *http.Request, back returned) (*auth.Principal, error
 	if back.wrong != "" {
 		return nil, &auth.Refused{Why: "the identity provider says " + cutShort(back.wrong)}
 	}
+
 	giveBack, err := s.paceStrangers(r)
 	if err != nil {
 		return nil, err
 	}
+
 	p, err := s.cfg.OIDC.Finish(r.Context(), back.flow, back.state, back.code)
 	if err == nil {
 		giveBack() // that was no stranger
@@ -221,10 +235,12 @@ func problemOfProvider(err error) error {
 		return unavailable.problem(
 			"The node has not read the database's clock yet. Begin the sign-in again in a moment.")
 	}
+
 	var away *auth.ProviderError
 	if !errors.As(err, &away) {
 		return err
 	}
+
 	p := providerAway.problem(
 		"It may be down, or set up wrongly; the node's log says more under this request_id. Signing in with a token " +
 			"works all the same.")

@@ -29,6 +29,7 @@ func (s *site) browser() *site {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	b := s.as("")
 	client := *s.http
 	client.Jar, client.Transport = jar, &pageOf{next: client.Transport}
@@ -52,10 +53,12 @@ func (p *pageOf) RoundTrip(req *http.Request) (*http.Response, error) {
 		req = req.Clone(req.Context())
 		req.Header.Set(loginHeader, key)
 	}
+
 	resp, err := p.next.RoundTrip(req)
 	if err != nil || resp.StatusCode != http.StatusOK || !strings.HasPrefix(req.URL.Path, "/api/v1/login") {
 		return resp, err
 	}
+
 	text, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
 	resp.Body = io.NopCloser(bytes.NewReader(text))
@@ -67,6 +70,7 @@ func (p *pageOf) RoundTrip(req *http.Request) (*http.Response, error) {
 		p.key = answer.Key
 		p.mu.Unlock()
 	}
+
 	return resp, err
 }
 
@@ -106,14 +110,17 @@ func TestSignInByToken(t *testing.T) {
 		c.Path != "/" || c.Domain != "" || c.MaxAge != 12*3600 || strings.Contains(c.Value, token) {
 		t.Errorf("got cookie %v", c)
 	}
+
 	if me := r.object(); me.text("name") != "alice" || me.text("role") != "operator" || me.text("expires") == "" ||
 		strings.Contains(r.body, c.Value) || strings.Contains(r.body, token) || key == "" ||
 		strings.Contains(c.String(), key) {
 		t.Errorf("got %s", r.body)
 	}
+
 	b.call("GET", "/api/v1/jobs/1", nil).want(200)
 	b.call("POST", "/api/v1/jobs/1/pause", nil, "Origin", s.url, "Sec-Fetch-Site", "same-origin").want(200)
 	b.call("DELETE", "/api/v1/jobs/1", nil).want(403)
+
 	// Another site cannot have it do anything, nor another port of this machine.
 	for _, header := range [][]string{{"Origin", "http://evil.example"}, {"Sec-Fetch-Site", "cross-site"},
 		{"Sec-Fetch-Site", "same-site"}, {"Origin", "http://127.0.0.1:1"}, {"Origin", "null"}} {
@@ -122,15 +129,18 @@ func TestSignInByToken(t *testing.T) {
 			t.Errorf("%v: got %d %s, want refused", header, r.status, r.body)
 		}
 	}
+
 	if n := s.count("SELECT COUNT(*) FROM audit WHERE who = 'alice' AND action IN ('sign_in', 'pause')"); n != 2 {
 		t.Errorf("got %d lines of the audit, want one of the sign-in and one of the pause", n)
 	}
+
 	for _, secret := range []string{c.Value, key} {
 		if n := s.count("SELECT COUNT(*) FROM login WHERE INSTR(CONCAT_WS(' ', hash, who, grants, origin), ?)",
 			secret); n != 0 {
 			t.Error("what the browser holds is in the table")
 		}
 	}
+
 	// A header says more than a cookie.
 	b.call("GET", "/api/v1/jobs", nil, "Authorization", "Bearer "+wellFormed).want(401)
 	b.call("GET", "/api/v1/jobs", nil).want(200)
@@ -140,6 +150,7 @@ func TestSignInByToken(t *testing.T) {
 	if c := stolen.cookie(); c.MaxAge >= 0 || c.Value != "" {
 		t.Errorf("a dead cookie: got %v, want it taken away", c)
 	}
+
 	b.call("GET", "/api/v1/me", nil).want(401)
 	s.call("POST", "/api/v1/logout", nil).want(204) // a token is no login: nothing ends
 	s.call("GET", "/api/v1/me", nil).want(200)
@@ -159,6 +170,7 @@ func TestSignInIsRefused(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d", body, r.status, r.body, status)
 		}
 	}
+
 	// Not by a form of another site, which cannot send JSON, nor by its script.
 	b.call("POST", "/api/v1/login", `{"token": "`+s.token+`"}`, "Content-Type", "text/plain").want(415)
 	b.call("POST", "/api/v1/login", "token="+s.token, "Content-Type", "application/x-www-form-urlencoded").want(415)
@@ -167,10 +179,12 @@ func TestSignInIsRefused(t *testing.T) {
 		"SELECT COUNT(*) FROM audit WHERE action = 'refuse' AND kind = 'login' AND origin = '127.0.0.1'"); n != 1 {
 		t.Errorf("got %d lines of the audit, want one for all from one address within a minute", n)
 	}
+
 	if n := s.count("SELECT COUNT(*) FROM audit WHERE INSTR(CONCAT_WS(' ', name, reason, was, became), ?)",
 		wellFormed); n != 0 {
 		t.Error("the audit has a token")
 	}
+
 	if s.logs.has(wellFormed) || s.logs.has(s.token) {
 		t.Error("the log has a token")
 	}
@@ -203,17 +217,20 @@ func TestSecureCookies(t *testing.T) {
 			t.Errorf("got %v", c)
 		}
 	}
+
 	with := func(login []string, more ...string) []string { return append(slices.Clone(login), more...) }
 
 	r := s.as("").call("POST", "/api/v1/login", object{"token": token}, "Host", "cron.example.com", "Origin",
 		"https://cron.example.com")
 	secure(r)
 	s.as("").call("GET", "/api/v1/me", nil, with(r.login(), "Host", "cron.example.com")...).want(200)
+
 	// The name without the prefix is not taken there: another site under this domain could have set
 	// it.
 	plain := r.login()
 	plain[1] = strings.TrimPrefix(plain[1], "__Host-")
 	s.as("").call("GET", "/api/v1/me", nil, with(plain, "Host", "cron.example.com")...).want(401)
+
 	// A proxy that says nothing of the Host: the Origin that browsers send with changes tells, and
 	// reads find the cookie.
 	r = s.as("").call("POST", "/api/v1/login", object{"token": token}, "Origin", "https://CRON.example.com:443",
@@ -226,6 +243,7 @@ func TestSecureCookies(t *testing.T) {
 		!c.Secure || c.MaxAge >= 0 {
 		t.Errorf("a dead cookie: got %v, want it taken away", c)
 	}
+
 	for _, origin := range []string{"http://cron.example.com", "https://cron.example.com:8443", "https://example.com",
 		"null"} {
 		if c := s.as("").call("POST", "/api/v1/login", object{"token": token}, "Origin", origin, "Sec-Fetch-Site",
@@ -233,10 +251,12 @@ func TestSecureCookies(t *testing.T) {
 			t.Errorf("from %s: got %v", origin, c)
 		}
 	}
+
 	if c := s.as("").call("POST", "/api/v1/login",
 		object{"token": token}).want(200).cookie(); !strings.HasPrefix(c.Name, "gocrontab-") || c.Secure {
 		t.Errorf("on the machine itself: got %v", c)
 	}
+
 	server := httptest.NewTLSServer(api.New(s.cfg))
 	t.Cleanup(server.Close)
 	s.url, s.http = server.URL, server.Client()
@@ -264,6 +284,7 @@ func TestCookieAlone(t *testing.T) {
 		"gocrontab-" + auth.Tag("")} {
 		cookies += name + "=" + cookie.Value + "; "
 	}
+
 	bad := map[string][]string{
 		"the cookie alone": {"Cookie", cookies},
 		"an empty key":     {"Cookie", cookies, loginHeader, ""},
@@ -276,11 +297,13 @@ func TestCookieAlone(t *testing.T) {
 		"the key with another sign-in's cookie": {"Cookie", cookie.Name + "=" + other.cookie().Value, loginHeader, key},
 		"the key in the query of a cookie":      {"Cookie", cookies + "login_key=" + key},
 	}
+
 	guarded := 0
 	for _, row := range api.New(s.cfg).Table() {
 		if row.Open {
 			continue
 		}
+
 		guarded++
 		s.serve() // another node: each one looks up only so many unknown pairs at once
 		path := strings.NewReplacer("{id}", "1", "{app}", "default", "{name}", "there", "{key}", "x", "{version}", "1",
@@ -292,17 +315,21 @@ func TestCookieAlone(t *testing.T) {
 			}
 		}
 	}
+
 	if guarded < 50 {
 		t.Errorf("only %d routes were tried", guarded)
 	}
+
 	// A page of another port can have the browser send the cookie. That must not sign anybody out.
 	if r := s.as("").call("GET", "/api/v1/me", nil, "Cookie", cookies).want(401); r.header.Get("Set-Cookie") != "" {
 		t.Errorf("the cookie alone: got Set-Cookie %v", r.header.Get("Set-Cookie"))
 	}
+
 	s.as("").call("GET", "/api/v1/me", nil, mine.login()...).want(200)
 	if me := s.as("").call("GET", "/api/v1/me", nil, other.login()...).want(200).object(); me.text("name") != "thief" {
 		t.Errorf("got %v", me)
 	}
+
 	// Two sign-ins of one browser, at two ports of one host, live beside each other.
 	both := []string{"Cookie", mine.login()[1] + "; " + other.login()[1]}
 	for want, k := range map[string]string{"bootstrap": key, "thief": theirs} {
@@ -333,16 +360,19 @@ func (s *site) withProvider(mod func(*auth.OIDCConfig)) *testidp.Provider {
 		Issuer: idp.URL, ClientID: testidp.ClientID, ClientSecret: testidp.ClientSecret, PublicURL: "http://" +
 			l.Listener.Addr().String(), Roles: auth.RoleMap{}, Now: s.cfg.Now,
 	}
+
 	if err := cfg.Roles.Add("admins=admin,devs=operator:mine"); err != nil {
 		s.t.Fatal(err)
 	}
 	if mod != nil {
 		mod(&cfg)
 	}
+
 	var err error
 	if s.cfg.OIDC, err = auth.NewOIDC(cfg); err != nil {
 		s.t.Fatal(err)
 	}
+
 	s.cfg.PublicURL = cfg.PublicURL
 	l.Config.Handler = api.New(s.cfg)
 	l.Start()
@@ -361,6 +391,7 @@ func (s *site) toProvider() (flow string, back url.Values) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	defer resp.Body.Close()
 	to, err := resp.Location()
 	if err != nil {
@@ -369,6 +400,7 @@ func (s *site) toProvider() (flow string, back url.Values) {
 	if !strings.HasPrefix(to.String(), s.cfg.PublicURL+callback+"?") {
 		s.t.Fatalf("the provider sends the browser to %s", to)
 	}
+
 	return began.text("flow"), to.Query()
 }
 
@@ -395,6 +427,7 @@ func TestOIDCFromOneAddress(t *testing.T) {
 		s.as("").call("POST", "/api/v1/login/oidc", nil).want(200)
 		s.as("").call("POST", callback, object{"state": "x", "code": "y"}).want(401)
 	}
+
 	s.as("").call("POST", callback, endOf(flow, back)).want(200) // a sign-in among others
 	flow, back = s.toProvider()
 	back.Set("code", "x")
@@ -406,6 +439,7 @@ func TestOIDCFromOneAddress(t *testing.T) {
 		}
 		return busy
 	}
+
 	guess(25)
 	another, itsBack := s.toProvider()
 	if r := s.as("").call("POST", callback, endOf(another, itsBack)); r.status != http.StatusOK {
@@ -441,12 +475,14 @@ func TestOIDCForeignEnd(t *testing.T) {
 			}
 		}
 	}
+
 	// The code is of no use to who does not have what the page kept.
 	if r := s.as("").call("POST", callback,
 		object{"flow": back.Get("state") + ".a.b", "state": back.Get("state"),
 			"code": thiefs.Get("code")}); r.status != 401 {
 		t.Errorf("a code without its verifier: got %d %s", r.status, r.body)
 	}
+
 	s.as("").call("POST", callback, endOf(flow, back)).want(200)
 	if n := s.count("SELECT COUNT(*) FROM login"); n != 1 {
 		t.Errorf("got %d logins, want one", n)
@@ -480,6 +516,7 @@ func TestSecureOIDC(t *testing.T) {
 		c.SameSite != http.SameSiteStrictMode {
 		t.Fatalf("got %v", c)
 	}
+
 	s.as("").call("GET", "/api/v1/me", nil, r.login()...).want(200)
 }
 
@@ -497,9 +534,11 @@ func TestSignInsAreBounded(t *testing.T) {
 			}
 		}
 	}
+
 	if busy < 10 {
 		t.Errorf("60 sign-ins: %d were sent away", busy)
 	}
+
 	s.as("").call("POST", "/api/v1/login", object{"token": calm}).want(200)
 	s.as(hasty).call("GET", "/api/v1/me", nil).want(200)
 }
@@ -517,28 +556,34 @@ func TestSignInByOIDC(t *testing.T) {
 		ways.text("token") != "true" {
 		t.Errorf("got %v", ways)
 	}
+
 	be := func(claims map[string]any, wrong testidp.Wrong) {
 		idp.Lock()
 		defer idp.Unlock()
 		idp.Claims, idp.Wrong = claims, wrong
 	}
+
 	be(map[string]any{"sub": "1", "email": "ann@example.com", "email_verified": true, "groups": []string{"devs"}},
 		testidp.Wrong{})
 	b := s.browser()
 	flow, back := s.toProvider()
+
 	// The provider sends the browser to the console, whatever it adds to the address.
 	if r := b.call("GET", callback+"?"+back.Encode(), nil).want(200); !strings.HasPrefix(r.header.Get("Content-Type"),
 		"text/html") || r.header.Get("Set-Cookie") != "" {
 		t.Errorf("back at the console: got %v", r.header)
 	}
+
 	r := b.call("POST", callback, endOf(flow, back), "Origin", public, "Sec-Fetch-Site", "same-origin").want(200)
 	if me := r.object(); me.text("name") != "ann@example.com" || me.text("login_key") == "" {
 		t.Errorf("got %v", me)
 	}
+
 	if me := b.call("GET", "/api/v1/me", nil).want(200).object(); me.text("name") != "ann@example.com" ||
 		me.text("kind") != "oidc" || me.text("role") != "operator" || me.text("apps") != "[mine]" {
 		t.Errorf("got %v", me)
 	}
+
 	b.call("POST", "/api/v1/jobs/"+mine+"/pause", nil, "Origin", public).want(200)
 	b.call("POST", "/api/v1/jobs/"+theirs+"/pause", nil, "Origin", public).want(404)
 	if n := s.count("SELECT COUNT(*) FROM audit WHERE who = 'ann@example.com' AND action = 'pause'"); n != 1 {
@@ -547,6 +592,7 @@ func TestSignInByOIDC(t *testing.T) {
 	if cookies := b.http.Jar.Cookies(at(t, public)); len(cookies) != 1 || cookies[0].Name != r.cookie().Name {
 		t.Errorf("the browser has %v, want the login alone", cookies)
 	}
+
 	b.call("POST", callback, endOf(flow, back)).want(401) // a code is good once
 
 	for what, c := range map[string]struct {
@@ -574,6 +620,7 @@ func TestSignInByOIDC(t *testing.T) {
 		}
 		b.call("GET", "/api/v1/me", nil).want(401)
 	}
+
 	be(nil, testidp.Wrong{Down: true})
 	// the provider is not asked for made-up ones
 	s.as("").call("POST", callback, object{"state": "x", "code": "y"}).want(401)
@@ -599,12 +646,14 @@ func TestNoProvider(t *testing.T) {
 	if ways := s.as("").call("GET", "/api/v1/login", nil).want(200).object(); ways.text("oidc") != "" {
 		t.Errorf("got %v", ways)
 	}
+
 	busy := 0
 	for range 60 {
 		if r := s.as("").call("POST", "/api/v1/login/oidc", nil); r.status == http.StatusTooManyRequests {
 			busy++
 		}
 	}
+
 	if busy < 20 {
 		t.Errorf("60 sign-ins begun by one address: %d were sent away", busy)
 	}
@@ -631,6 +680,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %s", body, r.status, r.body, want)
 		}
 	}
+
 	r := s.call("POST", "/api/v1/tokens",
 		object{"name": "ci", "role": "operator", "apps": []string{"billing"}, "expires": "720h"}).want(201)
 	made := r.object()
@@ -639,18 +689,21 @@ func TestTokens(t *testing.T) {
 		r.header.Get("Location") != "/api/v1/tokens/"+made.text("id") || made.text("expires") == "" {
 		t.Errorf("got %s", r.body)
 	}
+
 	s.call("POST", "/api/v1/tokens", object{"name": "ci", "role": "viewer"}).want(409)
 	forever := s.call("POST", "/api/v1/tokens",
 		object{"name": "forever", "role": "viewer", "expires": "never"}).want(201).object()
 	if forever.text("expires") != "" {
 		t.Errorf("never: got %v", forever)
 	}
+
 	s.as(token).call("GET", "/api/v1/jobs", nil).want(200)
 	one := s.call("GET", "/api/v1/tokens/"+made.text("id"), nil).want(200)
 	if o := one.object(); o.text("last_used") == "" || o.text("last_used_from") != "127.0.0.1" ||
 		o.text("apps") != "[billing]" || strings.Contains(one.body, "gocrontab_") {
 		t.Errorf("got %s", one.body)
 	}
+
 	names := func(query string) string {
 		_, items := s.walk("/api/v1/tokens" + query)
 		var out []string
@@ -662,6 +715,7 @@ func TestTokens(t *testing.T) {
 		}
 		return strings.Join(out, ", ")
 	}
+
 	s.call("DELETE", "/api/v1/tokens/"+made.text("id"), nil).want(204)
 	s.call("DELETE", "/api/v1/tokens/"+made.text("id"), nil).want(204)
 	s.call("DELETE", "/api/v1/tokens/4711", nil).want(404)
@@ -676,6 +730,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", query, got, want)
 		}
 	}
+
 	lines, _ := json.Marshal(s.call("GET", "/api/v1/audit?kind=token", nil).want(200).object()["items"])
 	if text := string(lines); !strings.Contains(text, `"revoke"`) || !strings.Contains(text, `"billing"`) ||
 		strings.Contains(text, "gocrontab_") {
@@ -695,6 +750,7 @@ func TestHTTP2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer resp.Body.Close()
 	if resp.ProtoMajor != 2 || resp.TLS.Version < tls.VersionTLS12 {
 		t.Errorf("got %s", fmt.Sprint(resp.Proto, resp.TLS.Version))

@@ -32,6 +32,7 @@ func viewOfLogin(l *auth.SignedIn, p *auth.Principal) loginRowView {
 		Since: stamp(l.Created), From: l.Origin, Until: stamp(l.Expires), Used: stamp(l.Used), UsedFrom: l.UsedFrom,
 		Checked: stamp(l.Checked), Next: stamp(l.CheckAt), Current: p.Login == l.ID,
 	}
+
 	if l.TokenID != 0 {
 		v.Kind = auth.KindToken
 	}
@@ -63,6 +64,7 @@ func (s *Server) listLogins(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	if !p.May(admin) {
 		if f.Who != "" && f.Who != p.Name {
 			return forbid(p, "The sign-ins of others take role %s without a limit to apps", admin)
@@ -75,11 +77,13 @@ func (s *Server) listLogins(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	out := page[loginRowView]{Items: []loginRowView{}}
 	rows, out.Next = oneMore("logins", rows, limit, func(l *auth.SignedIn) int64 { return l.ID })
 	for i := range rows {
 		out.Items = append(out.Items, viewOfLogin(&rows[i], p))
 	}
+
 	return answer(w, http.StatusOK, out)
 }
 
@@ -93,12 +97,14 @@ func (s *Server) endLogin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	switch err := s.issuer.EndLogin(r.Context(), id, mayEnd(auth.Of(r.Context()))); {
 	case errors.Is(err, sql.ErrNotFound):
 		return noLogin(strconv.FormatInt(id, 10))
 	case err != nil:
 		return lookAt(err, "GET /api/v1/logins tells whether it lives; the same request again does no harm.")
 	}
+
 	s.gate.Forget()
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -123,6 +129,7 @@ func (s *Server) endLogins(w http.ResponseWriter, r *http.Request) error {
 	if !p.May(admin) && who != p.Name {
 		return forbid(p, "The sign-ins of others take role %s without a limit to apps", admin)
 	}
+
 	n, err := s.issuer.EndLogins(r.Context(), who, mayEnd(p))
 	switch {
 	case errors.Is(err, sql.ErrNotFound):
@@ -131,6 +138,7 @@ func (s *Server) endLogins(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return lookAt(err, "GET /api/v1/logins tells which of them live; the same request again does no harm.")
 	}
+
 	s.gate.Forget()
 	return answer(w, http.StatusOK, endedView{n})
 }
@@ -150,12 +158,14 @@ func (s *Server) startChecks(ctx context.Context) (stop func()) {
 	if c == nil {
 		return func() {}
 	}
+
 	checking, cancel := context.WithCancel(ctx)
 	checked := make(chan struct{})
 	go func() {
 		defer close(checked)
 		c.Run(checking)
 	}()
+
 	return func() {
 		cancel()
 		<-checked

@@ -31,6 +31,7 @@ func (s *site) loginHeaders() []string {
 			return []string{"Cookie", c.Name + "=" + c.Value, loginHeader, page.key}
 		}
 	}
+
 	s.t.Fatal("the browser is not signed in")
 	return nil
 }
@@ -59,6 +60,7 @@ func TestLogins(t *testing.T) {
 	if got := whose(items); !slices.Equal(got, []string{"ann", "ann", "bob"}) {
 		t.Fatalf("got %v", got)
 	}
+
 	one := items[0]
 	if one.text("kind") != "token" || one.text("grants") != "[map[apps:[billing] role:operator]]" ||
 		one.text("from") != "127.0.0.1" || one.text("since") == "" || one.text("until") == "" ||
@@ -66,13 +68,16 @@ func TestLogins(t *testing.T) {
 		one.text("check_at") != "" {
 		t.Errorf("got %v", one)
 	}
+
 	if ids, _ := s.walk("/api/v1/logins?limit=1"); len(ids) != 3 {
 		t.Errorf("page by page: got %v", ids)
 	}
+
 	if got := whose(s.call("GET", "/api/v1/logins?who=ann", nil).want(200).object().items("items")); !slices.Equal(got,
 		[]string{"ann", "ann"}) {
 		t.Errorf("of ann: got %v", got)
 	}
+
 	if got := whose(s.call("GET", "/api/v1/logins?who=an", nil).want(200).object().items("items")); got != nil {
 		t.Errorf("of a part of a name: got %v", got)
 	}
@@ -87,6 +92,7 @@ func TestLogins(t *testing.T) {
 			t.Errorf("DELETE %s: got %d %s, want %d", path, r.status, r.body, status)
 		}
 	}
+
 	if n := s.count("SELECT COUNT(*) FROM login"); n != 3 {
 		t.Fatalf("got %d logins, want all 3", n)
 	}
@@ -101,6 +107,7 @@ func TestLogins(t *testing.T) {
 	if why := stream.closes(); !strings.Contains(why, "signed out") {
 		t.Errorf("its stream: got %q", why)
 	}
+
 	await(t, "it reads nothing any more at another node", 2*time.Second, func() bool {
 		return elsewhere.call("GET", "/api/v1/jobs", nil).status == 401
 	})
@@ -110,6 +117,7 @@ func TestLogins(t *testing.T) {
 	if r := s.call("DELETE", "/api/v1/logins?who=ann", nil).want(200).object(); r.text("ended") != "2" {
 		t.Errorf("got %v", r)
 	}
+
 	first.call("GET", "/api/v1/me", nil).want(401)
 	second.call("GET", "/api/v1/me", nil).want(401)
 	s.as(ann).call("GET", "/api/v1/me", nil).want(200) // the token lives
@@ -137,6 +145,7 @@ func TestOwnLogins(t *testing.T) {
 		items[1].text("current") != "false" {
 		t.Fatalf("got %v", items)
 	}
+
 	for who, token := range map[string]string{"a viewer": mine, "an admin of an app": limited} {
 		u := s.as(token)
 		u.call("GET", "/api/v1/logins?who=bootstrap", nil).want(403)
@@ -147,11 +156,13 @@ func TestOwnLogins(t *testing.T) {
 			t.Errorf("%s: got %v", who, got)
 		}
 	}
+
 	// A token of the same name is not the same one.
 	s.exec("UPDATE login SET who = 'limited', token_id = 77 WHERE id = ?", theirs.text("id"))
 	if got := s.as(limited).call("GET", "/api/v1/logins", nil).want(200).object().items("items"); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
+
 	s.as(limited).call("DELETE", "/api/v1/logins?who=limited", nil).want(404)
 
 	a.call("DELETE", "/api/v1/logins/"+items[1].text("id"), nil).want(204)
@@ -159,6 +170,7 @@ func TestOwnLogins(t *testing.T) {
 	if r := a.call("DELETE", "/api/v1/logins?who=mine", nil).want(200).object(); r.text("ended") != "1" {
 		t.Errorf("got %v", r)
 	}
+
 	a.call("GET", "/api/v1/me", nil).want(401)
 }
 
@@ -169,6 +181,7 @@ func TestLostGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s := start(t, func(c *api.Config) { c.SecretKeys = ring })
 	idp := s.withProvider(func(c *auth.OIDCConfig) { c.Recheck = time.Second })
 	be := func(change func(*testidp.Provider)) {
@@ -176,10 +189,12 @@ func TestLostGroup(t *testing.T) {
 		defer idp.Unlock()
 		change(idp)
 	}
+
 	be(func(p *testidp.Provider) {
 		p.Claims["groups"], p.Claims["email"], p.Claims["email_verified"], p.Refresh.Gives = "admins",
 			"ann@example.com", true, true
 	})
+
 	signIn := func() *site {
 		t.Helper()
 		b := s.browser()
@@ -187,6 +202,7 @@ func TestLostGroup(t *testing.T) {
 		b.call("POST", callback, endOf(flow, back)).want(200)
 		return b
 	}
+
 	_, stop := listening(t, s.cfg) // a node that serves: it checks
 	t.Cleanup(func() { _ = stop() })
 
@@ -196,6 +212,7 @@ func TestLostGroup(t *testing.T) {
 		one.text("current") != "true" {
 		t.Errorf("got %v", one)
 	}
+
 	await(t, "the provider confirms it", 10*time.Second, func() bool {
 		return b.call("GET", "/api/v1/logins", nil).want(200).object().items("items")[0].text("checked") != ""
 	})
@@ -210,6 +227,7 @@ func TestLostGroup(t *testing.T) {
 	if why := stream.closes(); !strings.Contains(why, "signed out") {
 		t.Errorf("its stream: got %q", why)
 	}
+
 	b.call("GET", "/api/v1/me", nil).want(401)
 
 	be(func(p *testidp.Provider) { p.Claims["groups"] = "admins" })
@@ -225,6 +243,7 @@ func TestLostGroup(t *testing.T) {
 	if r := s.call("DELETE", "/api/v1/logins?who=ann@example.com", nil).want(200).object(); r.text("ended") != "1" {
 		t.Errorf("got %v", r)
 	}
+
 	b.call("GET", "/api/v1/me", nil).want(401)
 	if n := s.count(
 		"SELECT COUNT(*) FROM audit WHERE kind = 'login' AND action = 'revoke' AND name = 'ann@example.com'"); n != 3 {

@@ -36,6 +36,7 @@ func (l *LogLevel) Change(level slog.Level, d time.Duration) {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
+
 	l.Set(level)
 	l.until, l.timer = time.Time{}, nil
 	if d > 0 && level != l.usual {
@@ -112,21 +113,26 @@ func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 	if d := time.Duration(b.For); d < 0 || d > longestDebug {
 		f.wrong("for", "%s: want more than 0, and at most %s", d, longestDebug)
 	}
+
 	if err := f.done(); err != nil {
 		return err
 	}
+
 	l, err := s.logLevel()
 	if err != nil {
 		return err
 	}
+
 	now, err := s.now()
 	if err != nil {
 		return err
 	}
+
 	reason := "log level " + b.Level
 	if b.For > 0 {
 		reason += " for " + time.Duration(b.For).String()
 	}
+
 	ctx := r.Context()
 	if err := s.cfg.DB.Tx(ctx, func(tx *sql.Tx) error {
 		_, err := tx.InsertAudit(&job.Entry{
@@ -137,6 +143,7 @@ func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 	}); err != nil {
 		return err
 	}
+
 	l.Change(level, time.Duration(b.For))
 	return answer(w, http.StatusOK, s.viewLogLevel(l))
 }

@@ -21,6 +21,7 @@ func TestLogLevelGoesBack(t *testing.T) {
 				t.Errorf("%s: got %s, want %s", at, l.Level(), level)
 			}
 		}
+
 		want("at first", slog.LevelInfo)
 		l.Change(slog.LevelDebug, 10*time.Minute)
 		time.Sleep(9 * time.Minute)
@@ -49,15 +50,18 @@ func TestLogLevel(t *testing.T) {
 		got.text("node") != "knoten-1" {
 		t.Errorf("got %v", got)
 	}
+
 	if got := s.call("PUT", path,
 		`{"level": "debug", "for": "10m"}`).want(200).object(); got.text("level") != "debug" ||
 		got.text("until") == "" || l.Level() != slog.LevelDebug {
 		t.Errorf("got %v, %s", got, l.Level())
 	}
+
 	if got := s.count(
 		"SELECT COUNT(*) FROM audit WHERE kind = 'node' AND name = 'knoten-1' AND action = 'update' AND reason = 'log level debug for 10m0s'"); got != 1 {
 		t.Errorf("%d lines of the audit, want 1", got)
 	}
+
 	for body, field := range map[string]string{`{}`: "level", `{"level": "loud"}`: "level",
 		`{"level": "info", "for": "-1s"}`: "for", `{"level": "info", "for": "8761h"}`: "for",
 		`{"level": "info", "x": 1}`: "x"} {
@@ -66,6 +70,7 @@ func TestLogLevel(t *testing.T) {
 			t.Fatalf("%s changed the level, though %s is wrong", body, field)
 		}
 	}
+
 	plain := start(t, nil)
 	plain.call("GET", path, nil).want(404)
 	plain.call("PUT", path, `{"level": "debug"}`).want(404)

@@ -25,15 +25,18 @@ func TestMetricsAccess(t *testing.T) {
 			}
 		})
 	}
+
 	s := serve(false)
 	s.call("GET", "/metrics", nil, "Host", "10.1.2.3:8610").want(200)
 	if got := <-seen; got != "GET /metrics OK" {
 		t.Errorf("observed %q", got)
 	}
+
 	s.as("").call("GET", "/metrics", nil).want(401)
 	if got := <-seen; got != "GET /metrics Unauthorized" {
 		t.Errorf("observed %q", got)
 	}
+
 	s.call("GET", "/nothing/of/the/kind", nil).want(404)
 	if got := <-seen; got != "GET  Not Found" {
 		t.Errorf("observed %q, want no route", got)
@@ -41,5 +44,6 @@ func TestMetricsAccess(t *testing.T) {
 	if r := serve(true).as("").call("GET", "/metrics", nil).want(200); r.body != "go_goroutines 7\n" {
 		t.Errorf("got %q", r.body)
 	}
+
 	start(t, nil).call("GET", "/metrics", nil).want(404)
 }

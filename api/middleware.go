@@ -66,6 +66,7 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 			if p == http.ErrAbortHandler {
 				panic(p)
 			}
+
 			s.cfg.Log.Error("request panicked", "request", middleware.GetReqID(r.Context()), "method", r.Method, "path",
 				r.URL.Path,
 				"panic", p, "stack", string(debug.Stack()))
@@ -73,6 +74,7 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 				s.fail(w, r, internal.problem("The node's log says more under this request_id."))
 			}
 		}()
+
 		next.ServeHTTP(w, r)
 	})
 }
@@ -90,6 +92,7 @@ func protect(next http.Handler) http.Handler {
 		if r.TLS != nil && isPublicName(hostOf(r.Host)) {
 			h.Set("Strict-Transport-Security", keepToTLS)
 		}
+
 		next.ServeHTTP(w, r)
 	})
 }

@@ -31,6 +31,7 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	touch(gate + "-wait")
 	executing := s.running(id)
 	beta, alpha := s.as(s.newToken("of-beta", auth.Admin, "beta")), s.as(s.newToken("of-alpha", auth.Admin, "alpha"))
@@ -46,12 +47,14 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 		of = alpha.call("GET", "/api/v1/runs?state=ended", nil).want(200).object().items("items")
 		return len(of) > 0
 	})
+
 	later := of[0].text("id")
 
 	reads := func(who *site, path string, want int) *reply {
 		t.Helper()
 		return who.call("GET", path, nil).want(want)
 	}
+
 	ids := func(who *site, path string) (out []string) {
 		t.Helper()
 		for _, o := range reads(who, path, 200).object().items("items") {
@@ -60,6 +63,7 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 		slices.Sort(out)
 		return out
 	}
+
 	sorted := func(ids ...string) []string { slices.Sort(ids); return ids }
 	lists := func(which string) {
 		t.Helper()
@@ -84,6 +88,7 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 				}
 			}
 		}
+
 		for who, want := range map[*site][]string{beta: {"beta"}, alpha: {"alpha"}} {
 			for _, o := range reads(who, "/api/v1/runs", 200).object().items("items") {
 				if o.text("app") != want[0] {
@@ -91,6 +96,7 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 				}
 			}
 		}
+
 		for _, run := range []string{ended, executing} {
 			for _, path := range []string{"/api/v1/runs/" + run, "/api/v1/runs/" + run + "/output"} {
 				reads(alpha, path, 404)
@@ -98,9 +104,11 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 			}
 			alpha.call("POST", "/api/v1/runs/"+run+"/kill", nil).want(404)
 		}
+
 		reads(beta, "/api/v1/runs/"+later+"/output", 404)
 		reads(alpha, "/api/v1/runs/"+later+"/output", 200)
 	}
+
 	lists("while it executes")
 	touch(gate)
 	await(t, "the end of the run", 20*time.Second, func() bool {
@@ -121,6 +129,7 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 		}
 		return strings.Join(out, ", ")
 	}
+
 	if got := versions(alpha); got != "2[]" {
 		t.Errorf("versions of alpha: %s", got)
 	}
@@ -130,6 +139,7 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 	if got := versions(whole); !strings.Contains(got, "app") || !strings.HasSuffix(got, "1[]") {
 		t.Errorf("versions of who sees both: %s", got)
 	}
+
 	reads(alpha, job+"/versions/1", 404)
 	reads(alpha, job+"/versions/2", 200)
 	reads(alpha, job+"/versions/1/diff/2", 404)
@@ -151,6 +161,7 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 		strings.Contains(r.body, "0 0 1 1") || r.object().text("cause") != "definition_is_younger" {
 		t.Errorf("explain: %s", r.body)
 	}
+
 	for _, path := range []string{"/api/v1/audit", "/api/v1/audit?job_id=" + id} {
 		if r := reads(alpha, path, 200); strings.Contains(r.body, "secret-of-beta") {
 			t.Errorf("%s: %s", path, r.body)
@@ -159,6 +170,7 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 			t.Errorf("%s of who sees both: %s", path, r.body)
 		}
 	}
+
 	if told := events.toldUntil(later); strings.Contains(told, executing) || strings.Contains(told, "secret-of-beta") {
 		t.Errorf("events: %s", told)
 	}
@@ -206,6 +218,7 @@ func TestRollbackOfAMovedJob(t *testing.T) {
 		}
 		return s.node.Editor()
 	}
+
 	s.serve()
 	s.as(beta).call("POST", "/api/v1/jobs/"+id+"/rollback", object{"version": 1}).want(404)
 	if n := s.count("SELECT COUNT(*) FROM job WHERE id = ? AND app_id = 77", id); n != 1 || !moved {

@@ -11,6 +11,7 @@ func nearest(word string, names []string) string {
 	if len(word) > 40 {
 		return ""
 	}
+
 	word = strings.ToLower(word)
 	best, least := "", max(1, len(word)/3)+1
 	for _, name := range names {
@@ -18,11 +19,13 @@ func nearest(word string, names []string) string {
 			best, least = name, d
 		}
 	}
+
 	for _, name := range names {
 		if best == "" && len(word) > 1 && word[0] == name[0] && shortens(word, name) {
 			best = name
 		}
 	}
+
 	return best
 }
 
@@ -34,6 +37,7 @@ func distance(a, b string) int {
 	for j := range last {
 		last[j] = j
 	}
+
 	for i := range len(a) {
 		row := make([]int, len(b)+1)
 		row[0] = i + 1
@@ -47,8 +51,10 @@ func distance(a, b string) int {
 			}
 			row[j+1] = min(cost, row[j]+1, last[j+1]+1)
 		}
+
 		before, last = last, row
 	}
+
 	return last[len(b)]
 }
 

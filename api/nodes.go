@@ -76,19 +76,23 @@ func (s *Server) clusterNow(ctx context.Context) (*clusterNow, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	c := &clusterNow{now: job.MicrosOf(now)}
 	expiry, err := s.cfg.DB.SessionExpiry(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	c.stale = job.Micros(expiry.Microseconds() * 4 / 10)
 	if c.cordoned, err = trip.CordonedNodes(s.cfg.DB.Reader(ctx)); err != nil {
 		return nil, err
 	}
+
 	// Sessions first: one that has obeyed by then owns no more in the counts.
 	if c.sessions, err = s.cfg.DB.Sessions(ctx); err != nil {
 		return nil, err
 	}
+
 	c.loads, err = s.cfg.DB.Loads(ctx)
 	return c, err
 }
@@ -106,18 +110,22 @@ func (c *clusterNow) nodes() []*nodeView {
 			}
 			byName[name] = v
 		}
+
 		return v
 	}
+
 	for _, n := range c.cordoned {
 		v := node(n.Name)
 		v.Cordoned, v.Draining, v.Reason, v.By, v.Since = true, n.Draining, n.Reason, n.Who, stamp(n.Since)
 	}
+
 	for _, x := range c.sessions {
 		v := node(x.Node)
 		v.Sessions = append(v.Sessions,
 			nodeSession{ID: x.ID.String(), Address: x.Address, Version: x.Version, ZoneData: zoneData(&x),
 				Started:   stamp(x.Started),
 				BeatAgeMS: max(0, c.now.Sub(x.BeatAt).Milliseconds())})
+
 		v.Slots += x.Slots
 		if x.Labels != nil {
 			v.Labels = x.Labels
@@ -126,12 +134,14 @@ func (c *clusterNow) nodes() []*nodeView {
 			v.Handlers = x.Handlers
 		}
 	}
+
 	out := make([]*nodeView, 0, len(byName))
 	for _, v := range byName {
 		v.State = c.state(v)
 		v.Drained = v.State == nodeDrained || v.Draining && v.State == nodeAbsent
 		out = append(out, v)
 	}
+
 	slices.SortFunc(out, func(a, b *nodeView) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
@@ -146,6 +156,7 @@ func (c *clusterNow) state(v *nodeView) nodeState {
 		stopping = stopping && x.Draining
 		obeyed = obeyed && x.CordonSeen == x.Cordoned
 	}
+
 	switch {
 	case len(v.Sessions) == 0:
 		return nodeAbsent
@@ -162,6 +173,7 @@ func (c *clusterNow) state(v *nodeView) nodeState {
 	case stopping:
 		return nodeStopping
 	}
+
 	return nodeReady
 }
 
@@ -180,6 +192,7 @@ func (s *Server) getNode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	v, err := s.node(r.Context(), name)
 	if err != nil {
 		return err
@@ -187,6 +200,7 @@ func (s *Server) getNode(w http.ResponseWriter, r *http.Request) error {
 	if v.State == nodeAbsent && !v.Cordoned {
 		return notFound.problem("There is no node %q; GET /api/v1/nodes lists those that there are.", cutShort(name))
 	}
+
 	return answer(w, http.StatusOK, v)
 }
 
@@ -196,11 +210,13 @@ func (s *Server) node(ctx context.Context, name string) (*nodeView, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for _, v := range c.nodes() {
 		if v.Name == name {
 			return v, nil
 		}
 	}
+
 	return &nodeView{Name: name, State: nodeAbsent, Labels: map[string]string{}, Handlers: []string{},
 		Sessions: []nodeSession{}}, nil
 }
@@ -253,6 +269,7 @@ func (s *Server) onNode(w http.ResponseWriter, r *http.Request, do func(context.
 	if err := s.knownNode(r, name); err != nil {
 		return err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
@@ -260,6 +277,7 @@ func (s *Server) onNode(w http.ResponseWriter, r *http.Request, do func(context.
 	if err := do(r.Context(), e, name); err != nil {
 		return lookAt(err, "GET /api/v1/nodes shows what stands; the same request again does no harm.")
 	}
+
 	v, err := s.node(r.Context(), name)
 	if err != nil { // the change stands
 		return &sql.Unknown{Err: err}
@@ -273,14 +291,17 @@ func (s *Server) knownNode(r *http.Request, name string) error {
 	if ok, err := absentOK(r); err != nil || ok {
 		return err
 	}
+
 	c, err := s.clusterNow(r.Context())
 	if err != nil {
 		return err
 	}
+
 	var names []string
 	for _, v := range c.nodes() {
 		names = append(names, v.Name)
 	}
+
 	if slices.Contains(names, name) {
 		return nil
 	}

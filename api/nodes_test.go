@@ -22,9 +22,11 @@ func (s *site) join(cfg node.Config, handlers map[string]node.Handler) *node.Nod
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	for key, f := range handlers {
 		n.Handle(key, f)
 	}
+
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -33,6 +35,7 @@ func (s *site) join(cfg node.Config, handlers map[string]node.Handler) *node.Nod
 			s.t.Errorf("node: %v", err)
 		}
 	}()
+
 	s.t.Cleanup(func() { stop(); <-done })
 	if err := n.AwaitReady(s.t.Context()); err != nil {
 		s.t.Fatal(err)
@@ -58,17 +61,20 @@ func TestNodes(t *testing.T) {
 			return nil
 		},
 	})
+
 	const path = "gr%C3%B6%C3%9Fer%2F1"
 	items := s.call("GET", "/api/v1/nodes", nil).want(200).object().items("items")
 	if len(items) != 2 || items[0].text("name") != "größer/1" || items[1].text("name") != "knoten-1" {
 		t.Fatalf("got %v", items)
 	}
+
 	n := s.nodeNow(path)
 	if n.text("state") != "ready" || n.text("labels", "zone") != "a" || n.text("labels", "node") != "größer/1" ||
 		n.text("labels", "os") == "" ||
 		fmt.Sprint(n["handlers"]) != "[block]" || len(n.items("sessions")) != 1 || n.text("cordoned") != "false" {
 		t.Errorf("got %v", n)
 	}
+
 	s.create("long", object{
 		"command": nil, "handler": "block", "schedule": nil, "at": time.Now().UTC().Format(time.RFC3339),
 	})
@@ -79,21 +85,25 @@ func TestNodes(t *testing.T) {
 		n.text("executing") != "1" {
 		t.Errorf("cordoned: got %v", n)
 	}
+
 	n = s.call("POST", "/api/v1/nodes/"+path+"/drain", nil).want(200).object()
 	if n.text("state") != "draining" || n.text("drained") != "false" || n.text("draining") != "true" {
 		t.Errorf("draining: got %v", n)
 	}
+
 	close(block)
 	await(t, "it is drained", 10*time.Second, func() bool { return s.nodeNow(path).text("drained") == "true" })
 	if state := s.nodeNow(path).text("state"); state != "drained" {
 		t.Errorf("state %q, want drained", state)
 	}
+
 	for range 2 {
 		n = s.call("POST", "/api/v1/nodes/"+path+"/uncordon", object{}).want(200).object()
 		if n.text("cordoned") != "false" || n.text("reason") != "" {
 			t.Errorf("uncordoned: got %v", n)
 		}
 	}
+
 	await(t, "it is ready", 5*time.Second, func() bool { return s.nodeNow(path).text("state") == "ready" })
 
 	// One that is not there.
@@ -104,11 +114,13 @@ func TestNodes(t *testing.T) {
 			t.Errorf("%s of a mistyped name: got %s", verb, r.body)
 		}
 	}
+
 	s.call("POST", "/api/v1/nodes/nobody/drain?absent=yes", nil).want(422)
 	if n := s.call("POST", "/api/v1/nodes/nobody/drain?absent=ok",
 		nil).want(200).object(); n.text("state") != "absent" || n.text("drained") != "true" {
 		t.Errorf("a node that is not there: got %v", n)
 	}
+
 	s.call("GET", "/api/v1/nodes/nobody", nil).want(200)
 	s.call("POST", "/api/v1/nodes/nobody/uncordon", nil).want(200)
 	s.call("GET", "/api/v1/nodes/nobody", nil).want(404)
@@ -120,6 +132,7 @@ func TestNodes(t *testing.T) {
 			t.Errorf("%s: got %s", body, r.body)
 		}
 	}
+
 	s.call("POST", "/api/v1/nodes/"+strings.Repeat("n", 129)+"/cordon?absent=ok", nil).want(422)
 	s.call("POST", "/api/v1/nodes/nobody/uncordon", object{"reason": "x"}).want(422)
 	if n := s.count("SELECT COUNT(*) FROM audit WHERE kind = 'node'"); n != 5 {
@@ -134,12 +147,14 @@ func TestHandlersOfTheCluster(t *testing.T) {
 		"mail/send": func(context.Context, node.Attempt) error { return nil },
 		"fails":     func(context.Context, node.Attempt) error { return errors.New("no") },
 	})
+
 	job := s.create("mail", object{
 		"command": nil, "handler": "mail/send", "payload": `{"to": "ann"}`, "schedule": nil, "every": "1s",
 	})
 	if job.text("handler") != "mail/send" || job.text("payload") != `{"to": "ann"}` || job.text("warnings") != "" {
 		t.Errorf("got %v", job)
 	}
+
 	s.create("two", object{"command": nil, "handler": "nobody.has"})
 	handlers := func() (out []string) {
 		for _, h := range s.call("GET", "/api/v1/handlers", nil).want(200).object().items("items") {
@@ -148,28 +163,34 @@ func TestHandlersOfTheCluster(t *testing.T) {
 		}
 		return out
 	}
+
 	want := []string{"fails [app] 0 false ", "mail/send [app] 1 false ", "nobody.has [] 1 false "}
 	if got := handlers(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+
 	if h := s.call("POST", "/api/v1/handlers/mail%2Fsend/disable",
 		object{"reason": "spam"}).want(200).object(); h.text("disabled") != "true" || h.text("since") == "" {
 		t.Errorf("got %v", h)
 	}
+
 	await(t, "a due time says so", 10*time.Second, func() bool {
 		return s.count(
 			"SELECT COUNT(*) FROM run WHERE outcome = 'skipped' AND reason LIKE 'handler mail/send is disabled by %: spam'") > 0
 	})
+
 	want[1] = "mail/send [app] 1 true spam"
 	if got := handlers(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+
 	for range 2 {
 		if h := s.call("POST", "/api/v1/handlers/mail%2Fsend/enable",
 			nil).want(200).object(); h.text("disabled") != "false" {
 			t.Errorf("got %v", h)
 		}
 	}
+
 	s.call("POST", "/api/v1/handlers/nobody.knows/enable", nil).want(200)
 	s.call("POST", "/api/v1/handlers/a%20b/disable", nil).want(422)
 	await(t, "it runs", 10*time.Second, func() bool {
@@ -187,34 +208,41 @@ func TestPlacementIsVisible(t *testing.T) {
 		!strings.Contains(fmt.Sprint(j["warnings"]), "no node matches gpu,zone in (a,b) now") {
 		t.Errorf("got %v", j)
 	}
+
 	var shown object
 	await(t, "it waits", 10*time.Second, func() bool {
 		shown = s.call("GET", "/api/v1/jobs/"+j.text("id"), nil).want(200).object()
 		return shown["waiting"] != nil
 	})
+
 	if w := shown.items("waiting")[0]; w.text("why") != "no node matches gpu,zone in (a,b)" || w.text("due") != due ||
 		w.text("for") != "node" || w.text("since") == "" {
 		t.Errorf("got %v", w)
 	}
+
 	if listed := s.call("GET", "/api/v1/jobs",
 		nil).want(200).object().items("items")[0]; len(listed.items("waiting")) != 1 {
 		t.Errorf("in the list: got %v", listed)
 	}
+
 	e := s.call("GET", "/api/v1/jobs/"+j.text("id")+"/explain?at="+due, nil).want(200).object()
 	if !strings.Contains(e.text("answer"), "no node matches gpu,zone in (a,b)") {
 		t.Errorf("got %v", e)
 	}
+
 	// What was read may be sent back, and PATCH moves it where it may run.
 	for _, field := range []string{"waiting", "warnings"} {
 		if shown[field] == nil {
 			shown[field] = []string{}
 		}
 	}
+
 	s.call("PUT", "/api/v1/jobs/"+j.text("id"), shown).want(200)
 	p := s.call("PATCH", "/api/v1/jobs/"+j.text("id"), object{"selector": "node=knoten-1"}).want(200).object()
 	if p["warnings"] != nil {
 		t.Errorf("got %v", p)
 	}
+
 	await(t, "it ran", 10*time.Second, func() bool {
 		return s.count("SELECT COUNT(*) FROM run WHERE outcome = 'succeeded'") == 1
 	})
@@ -236,6 +264,7 @@ func TestPlacementIsVisible(t *testing.T) {
 			}
 		}
 	}
+
 	for want, body := range map[string]object{
 		`"field":"handler"`: {"name": "x", "handler": "a b", "schedule": "@daily"},
 		`"field":"payload"`: {"name": "x", "command": "true", "payload": "x", "schedule": "@daily"},
@@ -248,6 +277,7 @@ func TestPlacementIsVisible(t *testing.T) {
 			t.Errorf("%.60v: got %s, want %s", body, r.body, want)
 		}
 	}
+
 	pre := s.call("POST", "/api/v1/preview", object{"schedule": "@daily", "handler": "nobody.has"}).want(200).object()
 	if !strings.Contains(fmt.Sprint(pre["warnings"]), "no node matches handler/nobody.has now") {
 		t.Errorf("got %v", pre["warnings"])
@@ -270,6 +300,7 @@ func TestJobsOfOwnerAndLabel(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", query, got, want)
 		}
 	}
+
 	for _, query := range []string{"label=team", "label==x"} {
 		if r := s.call("GET", "/api/v1/jobs?"+query, nil).want(422); !strings.Contains(r.body, "such as team=data") {
 			t.Errorf("%s: got %s", query, r.body)

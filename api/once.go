@@ -40,10 +40,12 @@ func (s *Server) once(op *operation, h handler) handler {
 		case key == "":
 			return h(w, r)
 		}
+
 		body, err := readBody(r)
 		if err != nil {
 			return err
 		}
+
 		o := &job.Once{Key: key, Digest: digestOf(r, body), Kind: op.id}
 		var sealed *sealer
 		if op.sealed {
@@ -51,15 +53,18 @@ func (s *Server) once(op *operation, h handler) handler {
 				return err
 			}
 		}
+
 		again := func() *http.Request {
 			r := r.Clone(r.Context())
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			return r
 		}
+
 		replayed, err := s.replay(w, r, o, sealed, false)
 		if replayed || err != nil {
 			return err
 		}
+
 		kept := &keptAnswer{ResponseWriter: w}
 		err = h(kept, again().WithContext(job.WithOnce(r.Context(), o)))
 		if err != nil && !o.Done {
@@ -74,8 +79,10 @@ func (s *Server) once(op *operation, h handler) handler {
 			case errors.Is(err, job.ErrRepeated):
 				return h(w, again())
 			}
+
 			return err
 		}
+
 		if err == nil {
 			s.keep(r.Context(), o, kept, sealed)
 		}
@@ -132,6 +139,7 @@ func (s *Server) replay(w http.ResponseWriter, r *http.Request, o *job.Once, sea
 		case time.Now().After(end):
 			return false, nil
 		}
+
 		select {
 		case <-r.Context().Done():
 			return false, context.Cause(r.Context())
@@ -155,6 +163,7 @@ func (s *Server) replayCalendar(w http.ResponseWriter, r *http.Request) (bool, e
 	if err != nil {
 		return false, err
 	}
+
 	name := calendarFields(newFields(body)).Name
 	c, err := trip.CalendarNamed(s.cfg.DB.Reader(r.Context()), name)
 	if errors.Is(err, sql.ErrNotFound) {
@@ -163,6 +172,7 @@ func (s *Server) replayCalendar(w http.ResponseWriter, r *http.Request) (bool, e
 	if err != nil {
 		return false, err
 	}
+
 	return true, showCalendar(w, true, &c)
 }
 
@@ -184,9 +194,11 @@ func writeKept(w http.ResponseWriter, a *storedAnswer) error {
 	if err := json.Unmarshal([]byte(a.Header), &header); err != nil {
 		return fmt.Errorf("kept answer: %w", err)
 	}
+
 	for name, value := range header {
 		w.Header().Set(name, value)
 	}
+
 	w.Header().Set(replayedHeader, "true")
 	w.WriteHeader(a.Status)
 	w.Write(a.Body) // the client is gone if this is an error
@@ -199,17 +211,20 @@ func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer, sealed
 	if kept.status == 0 || kept.body.Len() > maxKept || o.Done && o.Answer != nil {
 		return
 	}
+
 	header := map[string]string{}
 	for _, name := range keptHeaders {
 		if v := kept.Header().Get(name); v != "" {
 			header[name] = v
 		}
 	}
+
 	text, _ := json.Marshal(header) // texts cannot fail
 	a := job.KeptAnswer{Status: kept.status, Header: string(text), Body: kept.body.Bytes()}
 	if sealed != nil {
 		a.Body = sealed.seal(a.Body)
 	}
+
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepFor)
 	defer cancel()
 	if err := keepAnswer(bounded, s.cfg.DB.DB, o, a); err != nil {
@@ -224,6 +239,7 @@ func answerKnown(r *http.Request, status int, v func() (body any, location strin
 	if o == nil {
 		return
 	}
+
 	o.Answer = func() job.KeptAnswer {
 		var body bytes.Buffer
 		what, location := v()

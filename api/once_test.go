@@ -62,6 +62,7 @@ func TestOnce(t *testing.T) {
 		if first.status >= 300 {
 			t.Fatalf("%s: got %d %s", c.path, first.status, first.body)
 		}
+
 		if method, path, ok := strings.Cut(c.undo, " "); ok {
 			if path == "/api/v1/apps/default/jobs/new" {
 				path = "/api/v1/jobs/" + first.object().text("id")
@@ -70,23 +71,28 @@ func TestOnce(t *testing.T) {
 				t.Fatalf("%s: got %d %s", c.undo, r.status, r.body)
 			}
 		}
+
 		before := s.counts()
 		s.call("POST", c.path, c.body, "Idempotency-Key", key).wantSame(first)
 		if after := s.counts(); after != before {
 			t.Errorf("%s again: it was %s and is %s", c.path, before, after)
 		}
+
 		if r := s.call("POST", c.path, c.body+" ", "Idempotency-Key", key); r.status != 409 ||
 			!strings.Contains(r.body, "key-reused") {
 			t.Errorf("%s with another body: got %d %s", c.path, r.status, r.body)
 		}
 	}
+
 	if r := s.call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "key 2"); r.status != 409 {
 		t.Errorf("a key of another route: got %d %s", r.status, r.body)
 	}
+
 	if r := s.as(s.newToken("other", auth.Admin)).call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`,
 		"Idempotency-Key", "key 1"); r.status != 200 || r.header.Get("Idempotency-Replayed") != "" {
 		t.Errorf("somebody else's key: got %d %s, want not what that was answered", r.status, r.body)
 	}
+
 	if r := s.call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "key 1", "If-Match",
 		`"1"`); r.status != 409 {
 		t.Errorf("another version: got %d %s", r.status, r.body)
@@ -107,6 +113,7 @@ func TestKeysBelongToCallers(t *testing.T) {
 		{"/api/v1/jobs/1/run", `{}`},
 		{"/api/v1/jobs/1/backfill", `{"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T03:00:00Z"}`},
 	}
+
 	firsts := make([]*reply, len(asks))
 	for i, ask := range asks {
 		key := fmt.Sprint("k", i)
@@ -120,6 +127,7 @@ func TestKeysBelongToCallers(t *testing.T) {
 				first.body)
 		}
 	}
+
 	s.call("DELETE", "/api/v1/tokens/"+made.text("id"), nil).want(204)
 	for who, token := range map[string]string{"another of its name": s.newToken("twin", auth.Admin),
 		"another": s.token} {
@@ -135,6 +143,7 @@ func TestKeysBelongToCallers(t *testing.T) {
 			if again := caller.call("POST", ask.path, ask.body, "Idempotency-Key", key); i > 0 && !same(again, r) {
 				t.Errorf("%s by %s again: got %s, want %s", ask.path, who, again.body, r.body)
 			}
+
 			if other := caller.call("POST", ask.path, ask.body+" ", "Idempotency-Key", key); i == 0 &&
 				(other.status != 409 || !strings.Contains(other.body, "key-reused")) {
 				t.Errorf("%s by %s with another body: got %d %s", ask.path, who, other.status, other.body)
@@ -182,16 +191,19 @@ func TestBackfillUpToNow(t *testing.T) {
 		first.text("total") != "3" {
 		t.Errorf("got %v", first)
 	}
+
 	time.Sleep(10 * time.Millisecond)
 	if again := s.call("POST", "/api/v1/jobs/1/backfill", body, "Idempotency-Key",
 		"k").want(202).object(); again.text("id") != first.text("id") {
 		t.Errorf("the same request is another backfill: %v", again)
 	}
+
 	ahead := now.Add(time.Hour).Format(time.RFC3339)
 	if r := s.call("POST", "/api/v1/jobs/1/backfill",
 		object{"from": ahead}).want(422); !strings.Contains(r.complaint("from"), "lies ahead") {
 		t.Errorf("got %s", r.body)
 	}
+
 	if r := s.call("POST", "/api/v1/jobs/1/backfill",
 		object{"from": first.text("from"), "to": ahead}).want(422); !strings.Contains(r.complaint("to"), "lies ahead") {
 		t.Errorf("got %s", r.body)
@@ -228,12 +240,14 @@ func TestOnceAtOnce(t *testing.T) {
 				"Idempotency-Key", "k")
 		})
 	}
+
 	wg.Wait()
 	for _, r := range replies {
 		if r.status != 201 || r.body != replies[0].body {
 			t.Errorf("got %d %s, and %d %s", r.status, r.body, replies[0].status, replies[0].body)
 		}
 	}
+
 	if n := s.count("SELECT COUNT(*) FROM job"); n != 1 {
 		t.Errorf("%d jobs", n)
 	}
@@ -253,6 +267,7 @@ func TestOnceWithoutAnAnswer(t *testing.T) {
 	if _, err := s.db.Raw().Exec("UPDATE request SET status = 0, answer = NULL, header = ''"); err != nil {
 		t.Fatal(err)
 	}
+
 	before := s.count("SELECT COUNT(*) FROM audit")
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -263,6 +278,7 @@ func TestOnceWithoutAnAnswer(t *testing.T) {
 			t.Errorf("the creation again: got %d %s", r.status, r.body)
 		}
 	})
+
 	wg.Go(func() {
 		r := s.call("POST", "/api/v1/calendars", `{"name": "c", "exclude": ["2027-01-01"]}`, "Idempotency-Key",
 			"calendar")
@@ -270,6 +286,7 @@ func TestOnceWithoutAnAnswer(t *testing.T) {
 			t.Errorf("the calendar again: got %d %s", r.status, r.body)
 		}
 	})
+
 	wg.Go(func() {
 		r := s.call("POST", "/api/v1/tokens", `{"name": "ci", "role": "viewer"}`, "Idempotency-Key", "token")
 		if r.status != 409 || !strings.Contains(r.body, "revoke it") ||
@@ -277,12 +294,14 @@ func TestOnceWithoutAnAnswer(t *testing.T) {
 			t.Errorf("the token again: got %d %s", r.status, r.body)
 		}
 	})
+
 	wg.Go(func() {
 		if r := s.call("POST", "/api/v1/jobs/1/pause", nil, "Idempotency-Key", "pause"); r.status != 200 ||
 			r.header.Get("ETag") != paused.header.Get("ETag") {
 			t.Errorf("the pause again: got %d %s", r.status, r.body)
 		}
 	})
+
 	wg.Wait()
 	if after := s.count("SELECT COUNT(*) FROM audit"); after != before || s.count("SELECT COUNT(*) FROM job") != 1 {
 		t.Errorf("it was made again: %d lines of the audit, and then %d", before, after)
@@ -315,6 +334,7 @@ func TestOnceAndTheClientHangsUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+s.token)
 	req.Header.Set("Idempotency-Key", "k")
@@ -326,11 +346,13 @@ func TestOnceAndTheClientHangsUp(t *testing.T) {
 		}
 		gone <- err
 	}()
+
 	<-e.done
 	hangUp()
 	if err := <-gone; !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
+
 	time.Sleep(50 * time.Millisecond) // the server learns of it
 	close(e.answer)
 	await(t, "the answer is kept", 10*time.Second, func() bool {
@@ -357,12 +379,14 @@ func TestTokenOnce(t *testing.T) {
 		token, token); n != 0 {
 		t.Error("the text of a token is kept as it is")
 	}
+
 	s.as(token).call("GET", "/api/v1/me", nil).want(200)
 	// Another admin of the same name (the first one's token was replaced) is not who was answered.
 	again, err := auth.Issuer{DB: s.db.DB}.Bootstrap(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r := s.as(again).call("POST", "/api/v1/tokens", body, "Idempotency-Key", "k")
 	if r.status != 409 || strings.Contains(r.body, token) {
 		t.Errorf("got %d %s", r.status, r.body)
@@ -398,6 +422,7 @@ func TestMatchedOnceAtOnce(t *testing.T) {
 				`"1.1"`)
 		})
 	}
+
 	wg.Wait()
 	for _, r := range replies {
 		if r.status != 200 || r.header.Get("ETag") != `"1.2"` {

@@ -94,6 +94,7 @@ func newDocument(routes []route, version string) *openapi.Document {
 		},
 		Tags: tags,
 	}
+
 	for i := range routes {
 		rt := &routes[i]
 		if rt.doc == nil {
@@ -103,6 +104,7 @@ func newDocument(routes []route, version string) *openapi.Document {
 		methods.Set(strings.ToLower(rt.method), d.operation(rt))
 		doc.Paths.Set(rt.pattern, methods)
 	}
+
 	doc.Components.SecuritySchemes = waysIn
 	doc.Components.Schemas = d.types.Schemas()
 	d.refusals.Sort()
@@ -127,9 +129,11 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 	for _, place := range placesIn(rt.pattern) {
 		out.Parameters = append(out.Parameters, pathParameter(place))
 	}
+
 	for _, p := range op.query {
 		out.Parameters = append(out.Parameters, queryParameter(p))
 	}
+
 	if op.keyed || op.once {
 		out.Parameters = append(out.Parameters,
 			&openapi.Parameter{Name: keyHeader, In: "header", Example: "once-2027-01-31",
@@ -139,30 +143,36 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 					Type: openapi.Types{openapi.String}, MaxLength: maxKey, Pattern: "^[ -~]*$",
 				}})
 	}
+
 	if op.matched {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: ifMatch, In: "header", Example: `"3"`,
 			Description: "The `ETag` of what is to be changed: if it has another by now, nothing is changed, and the " +
 				"answer is 412. The version of a job alone, such as `\"3\"`, is about its definition.",
 			Schema: textOf("")})
 	}
+
 	if op.unless {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: ifNoneMatch, In: "header", Example: "*",
 			Description: "With `*` only what is not there is made; if it is, nothing is changed, and the answer is 412.", Schema: textOf("")})
 	}
+
 	if op.streams {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: lastEventID, In: "header",
 			Description: "Has a stream go on behind the message that had this `id`. Browsers send it by themselves.",
 			Schema:      textOf("")})
 	}
+
 	if op.spoken {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: "Accept-Language", In: "header",
 			Description: "The language of words: `zh` for Chinese, everything else for English.", Schema: textOf("")})
 	}
+
 	if op.cached {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: "If-None-Match", In: "header",
 			Description: "The `ETag` of what the client has: if it is still the same, the answer is 304.",
 			Schema:      textOf("")})
 	}
+
 	if !rt.may.open {
 		for _, way := range waysIn {
 			if way.Key == passwordWay && !rt.may.password {
@@ -171,13 +181,16 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 			out.Security = append(out.Security, map[string][]string{way.Key: {rt.may.role.String()}})
 		}
 	}
+
 	if op.body != nil {
 		out.RequestBody = d.body(rt.method, op.body)
 	}
+
 	replies := op.replies
 	if op.cached {
 		replies = []reply{replies[0], {status: http.StatusNotModified, about: "The client has it."}}
 	}
+
 	for _, r := range replies {
 		if op.cached || slices.Contains(tagged, r.of) {
 			r.headers = append(slices.Clip(r.headers), "ETag")
@@ -187,6 +200,7 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 		}
 		out.Responses.Set(strconv.Itoa(r.status), d.reply(r))
 	}
+
 	d.refuse(rt, out)
 	return out
 }
@@ -204,6 +218,7 @@ func (d *describer) body(method string, b *requestBody) *openapi.RequestBody {
 		}
 		return out
 	}
+
 	m := &openapi.Media{Schema: d.types.Of(b.of, b.use()), Example: json.RawMessage(b.example)}
 	out.Content.Set(mediaJSON, m)
 	if method == http.MethodPatch {
@@ -221,6 +236,7 @@ func (d *describer) reply(r reply) *openapi.Response {
 	if r.stream != nil {
 		out.Content.Set(mediaEvents, &openapi.Media{Schema: d.types.Of(r.stream, openapi.Answer)})
 	}
+
 	for _, media := range r.media {
 		s := textOf("")
 		if media == mediaJSON || media == mediaYAML { // of no type of ours
@@ -228,6 +244,7 @@ func (d *describer) reply(r reply) *openapi.Response {
 		}
 		out.Content.Set(media, &openapi.Media{Schema: s})
 	}
+
 	return out
 }
 
@@ -244,11 +261,13 @@ func (d *describer) refuse(rt *route, out *openapi.Operation) {
 				same = append(same, k)
 			}
 		}
+
 		kinds = slices.DeleteFunc(kinds, with)
 		if r, ok := out.Responses.Get(strconv.Itoa(status)); ok { // it has another answer of that status
 			r.Content.Set(mediaProblem, d.problems(same))
 			continue
 		}
+
 		name := ""
 		for i, k := range same {
 			if i > 0 {
@@ -256,11 +275,13 @@ func (d *describer) refuse(rt *route, out *openapi.Operation) {
 			}
 			name += camel(k.name)
 		}
+
 		if _, ok := d.refusals.Get(name); !ok {
 			d.refusals.Set(name, d.refusal(same))
 		}
 		out.Responses.Set(strconv.Itoa(status), &openapi.Response{Ref: "#/components/responses/" + name})
 	}
+
 	out.Responses.Sort()
 }
 
@@ -273,6 +294,7 @@ func (d *describer) refusal(kinds []kind) *openapi.Response {
 		}
 		out.Description += "`" + k.name + "`: " + docOf(k).means
 	}
+
 	headers := []string{requestIDHeader}
 	switch kinds[0].status {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
@@ -282,6 +304,7 @@ func (d *describer) refusal(kinds []kind) *openapi.Response {
 	case http.StatusUnauthorized:
 		headers = append(headers, "WWW-Authenticate", "Set-Cookie") // a cookie that lets nobody in is taken away
 	}
+
 	setHeaders(&out.Headers, headers)
 	out.Content.Set(mediaProblem, d.problems(kinds))
 	return out

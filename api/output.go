@@ -35,18 +35,22 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	isRaw := raw == "1" || raw == "true"
 	if wantsEvents(r) {
 		return s.streamOutput(w, r, isRaw, from)
 	}
+
 	run, pieces, err := s.readOutput(r, from)
 	if err != nil {
 		return err
 	}
+
 	state := ended
 	if run.Executing {
 		state = running
 	}
+
 	switch {
 	case isRaw:
 		w.Header().Set("Content-Type", "application/octet-stream")
@@ -61,9 +65,11 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 			w.Header().Set("Output-From", strconv.FormatInt(first.At, 10))
 			w.Header().Set("Output-Next", strconv.FormatInt(first.End(), 10))
 		}
+
 		for _, p := range pieces {
 			w.Write(p.Data)
 		}
+
 		return nil
 	case following || wantsJSON(r):
 		v := outputView{ID: job.RunID(run.ID), State: state, From: from, Bytes: max(from, run.Output.Bytes)}
@@ -73,6 +79,7 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 		}
 		return answer(w, http.StatusOK, v)
 	}
+
 	text, _ := outputText(&run, pieces, 0)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Output-State", state)
@@ -102,6 +109,7 @@ func (s *Server) readOutput(r *http.Request, from int64) (read.Run, []job.Piece,
 	if err != nil {
 		return read.Run{}, nil, err
 	}
+
 	run, err := s.oneRun(r)
 	if err != nil {
 		return run, nil, err
@@ -112,6 +120,7 @@ func (s *Server) readOutput(r *http.Request, from int64) (read.Run, []job.Piece,
 	if len(written) > 0 {
 		run.Output.Bytes = written[len(written)-1].End()
 	}
+
 	return run, job.From(job.Join(written), from), nil
 }
 
@@ -121,10 +130,12 @@ func (s *Server) writtenSoFar(r *http.Request, from int64) ([]job.Piece, error) 
 	if err != nil {
 		return nil, err
 	}
+
 	id, err := job.ParseRunID(text)
 	if err != nil {
 		return nil, nil // oneRun says so
 	}
+
 	executing, err := s.cfg.DB.ExecutingByID(r.Context(), []int64{id})
 	if err != nil || len(executing) == 0 {
 		return nil, err

@@ -42,14 +42,17 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 		}
 		from = n
 	}
+
 	run, pieces, err := s.readOutput(r, from)
 	if err != nil {
 		return err
 	}
+
 	st, err := s.openStream(w, r, may(viewer, ofRun))
 	if err != nil {
 		return err
 	}
+
 	defer st.leave()
 	follows, err := st.begin()
 	for follows && err == nil {
@@ -59,6 +62,7 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 		if err = st.idle(nil, outputLook); err != nil {
 			break
 		}
+
 		bounded, cancel := st.bounded()
 		next, written, readErr := s.readOutput(bounded, from)
 		cancel()
@@ -72,6 +76,7 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 			pieces = nil // the database is away: it may be back at the next look
 		}
 	}
+
 	return st.over(err)
 }
 
@@ -88,12 +93,14 @@ func (st *stream) sendOutput(run *read.Run, pieces []job.Piece, raw bool, from i
 	} else if text, next := outputText(run, pieces, from); next > from {
 		parts = append(parts, outputEvent{From: from, Next: next, Text: &text})
 	}
+
 	for _, p := range parts {
 		if err := st.send("output", strconv.FormatInt(p.Next, 10), p); err != nil {
 			return from, err
 		}
 		from = p.Next
 	}
+
 	if run.Executing {
 		return from, nil
 	}

@@ -33,6 +33,7 @@ func TestOutputWhileItRuns(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	gate := t.TempDir()
+
 	// Each step waits for the test: nothing here depends on how fast anything is.
 	id := s.create("talks", object{"command": `printf 'one \xe2'; until [ -e ` + gate + `/a ]; do sleep .02; done
 		printf '\x82\xac two \xff'; until [ -e ` + gate + `/b ]; do sleep .02; done; printf ' three'`}).text("id")
@@ -50,60 +51,74 @@ func TestOutputWhileItRuns(t *testing.T) {
 			return strings.HasSuffix(text.String(), want)
 		})
 	}
+
 	follow("one ")
 	if next != "4" {
 		t.Errorf("next is %s, want the byte where the character begins", next)
 	}
+
 	if o := at("0"); o.text("state") != "running" || o.text("text") != "one " || o.text("outcome") != "" ||
 		o.text("bytes") != "5" || o.text("id") != run {
 		t.Errorf("got %v", o)
 	}
+
 	if r := s.call("GET", path, nil).want(200); r.body != "one " || r.header.Get("Output-State") != "running" ||
 		r.header.Get("Content-Type") != "text/plain; charset=utf-8" {
 		t.Errorf("as text: got %q, %v", r.body, r.header)
 	}
+
 	if o := s.call("GET", path, nil, "Accept", "application/json").want(200).object(); o.text("text") != "one " {
 		t.Errorf("as JSON: got %v", o)
 	}
 	if r := s.call("GET", path, nil, "Accept", "application/json, text/plain").want(200); r.body != "one " {
 		t.Errorf("as either: got %q", r.body)
 	}
+
 	if r := s.call("GET", path+"?raw=1", nil).want(200); r.body != "one \xe2" ||
 		r.header.Get("Content-Type") != "application/octet-stream" {
 		t.Errorf("as bytes: got %q, %v", r.body, r.header)
 	}
+
 	touch(t, gate+"/a")
 	follow("€ two \uFFFD")
 	if text.String() != "one € two \uFFFD" {
 		t.Errorf("got %q", text.String())
 	}
+
 	if r := s.call("GET", path+"?raw=1&from=3", nil).want(200); r.body != " € two \xff" ||
 		r.header.Get("Output-From") != "3" || r.header.Get("Output-Next") != "13" {
 		t.Errorf("bytes from 3: got %q, %v", r.body, r.header)
 	}
+
 	if r := s.call("GET", path+"?raw=1&from=99", nil).want(200); r.body != "" || r.header.Get("Output-Next") != "99" ||
 		r.header.Get("Output-State") != "running" {
 		t.Errorf("bytes from 99: got %q, %v", r.body, r.header)
 	}
+
 	touch(t, gate+"/b")
 	s.ran(id, 1)
 	if o := at("13"); o.text("state") != "ended" || o.text("outcome") != "succeeded" || o.text("text") != " three" ||
 		o.text("next") != "19" || o.text("bytes") != "19" {
 		t.Errorf("the rest: got %v", o)
 	}
+
 	if o := at("19"); o.text("text") != "" || o.text("next") != "19" {
 		t.Errorf("behind the end: got %v", o)
 	}
+
 	if r := s.call("GET", path, nil).want(200); r.body != "one € two \uFFFD three" ||
 		r.header.Get("Output-State") != "ended" {
 		t.Errorf("all: got %q", r.body)
 	}
+
 	if n := s.count("SELECT COUNT(*) FROM chunk"); n != 0 {
 		t.Errorf("%d pieces are left", n)
 	}
+
 	for _, query := range []string{"?from=-1", "?from=x", "?from=1e3", "?form=1", "?raw=2"} {
 		s.call("GET", path+query, nil).want(422)
 	}
+
 	s.call("GET", "/api/v1/runs/"+uuid.NewString()+"-1/output?from=0", nil).want(404)
 	s.call("GET", "/api/v1/runs/nonsense/output", nil).want(404)
 }
@@ -126,6 +141,7 @@ func TestOutputWithGaps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	launch := job.Launch{Run: number, Claim: int32(s.count("SELECT claim FROM run WHERE id = ?", number))}
 	err = s.db.Tx(t.Context(), func(tx *sql.Tx) error {
 		return trip.PutChunks(tx, []trip.Chunk{
@@ -138,17 +154,20 @@ func TestOutputWithGaps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	path := "/api/v1/runs/" + run + "/output"
 	check := func() {
 		t.Helper()
 		if r := s.call("GET", path, nil).want(200); r.body != "head\n… 95 bytes dropped …\ntail" {
 			t.Errorf("got %q", r.body)
 		}
+
 		if o := s.call("GET", path+"?from=50",
 			nil).want(200).object(); o.text("text") != "\n… 50 bytes dropped …\ntail" || o.text("next") != "104" ||
 			o.text("bytes") != "104" {
 			t.Errorf("from within the gap: got %v", o)
 		}
+
 		all := ""
 		from := "0"
 		for range 3 {
@@ -156,10 +175,12 @@ func TestOutputWithGaps(t *testing.T) {
 			all += fmt.Sprintf("[%s]%s", r.header.Get("Output-From"), r.body)
 			from = r.header.Get("Output-Next")
 		}
+
 		if all != "[0]head\n[100]tail[104]" {
 			t.Errorf("piece by piece: got %q", all)
 		}
 	}
+
 	check()
 	// The same, of a run that has ended.
 	s.exec(
@@ -180,10 +201,12 @@ func TestJobOptions(t *testing.T) {
 		"memory": "512MiB", "cpu": 1.5, "pids": 50, "open_files": 64, "cpu_seconds": 60, "file_size": 1 << 20,
 		"address_space": "2G", "core": 0,
 	}
+
 	j := s.create("options", object{
 		"user": "backup:backup", "dir": dir, "env": object{"A": "b", "C": ""}, "stdin": "text\n",
 		"success_codes": []int{0, 3}, "grace": "1m", "limits": limits,
 	})
+
 	for want, path := range map[string][]string{
 		"backup:backup": {"user"}, dir: {"dir"}, "b": {"env", "A"}, "text\n": {"stdin"}, "[0 3]": {"success_codes"},
 		"1m": {"grace"}, "512MiB": {"limits", "memory"},
@@ -195,6 +218,7 @@ func TestJobOptions(t *testing.T) {
 			t.Errorf("%v: got %q, want %q", path, got, want)
 		}
 	}
+
 	patched := s.call("PATCH", "/api/v1/jobs/"+j.text("id"),
 		object{"user": nil, "env": object{"A": nil, "D": "e"}, "limits": object{"memory": nil, "core": nil}}).want(
 		200).object()
@@ -202,18 +226,21 @@ func TestJobOptions(t *testing.T) {
 		patched.text("limits", "core") != "" || patched.text("limits", "cpu") != "1.5" {
 		t.Errorf("patched: got %v", patched)
 	}
+
 	// What was read may be sent back as it is.
 	delete(patched, "labels")
 	again := s.call("PUT", "/api/v1/apps/default/jobs/options", patched).want(200).object()
 	if again.text("version") != patched.text("version") {
 		t.Errorf("sent back unchanged: got\n%v, was\n%v", again, patched)
 	}
+
 	plain := s.create("plain", nil)
 	for _, field := range []string{"user", "dir", "env", "stdin", "success_codes", "grace", "limits"} {
 		if plain.text(field) != "" {
 			t.Errorf("a job without options has %s %q", field, plain.text(field))
 		}
 	}
+
 	for field, body := range map[string]object{
 		"user": {"user": 5}, "dir": {"dir": "relative"}, "env": {"env": "A=b"}, "env.A": {"env": object{"A": 1}},
 		"env.GOCRONTAB_X": {"env": object{"GOCRONTAB_X": ""}},
@@ -244,6 +271,7 @@ func TestOptionsTakeEffect(t *testing.T) {
 		"limits":  object{"open_files": 64},
 		"command": `pwd; echo "$A"; cat; echo; ulimit -n; exit 3`,
 	}).text("id")
+
 	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
 	run := s.ran(id, 1)[0]
 	out := s.call("GET", "/api/v1/runs/"+run.text("id")+"/output", nil).want(200).body
@@ -251,12 +279,14 @@ func TestOptionsTakeEffect(t *testing.T) {
 		out != want {
 		t.Errorf("got %v, output %q, want %q", run, out, want)
 	}
+
 	id = s.create("beyond", object{"limits": object{"open_files": 1 << 30}}).text("id")
 	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
 	if run := s.ran(id, 1)[0]; run.text("outcome") != "failed" ||
 		!strings.Contains(run.text("reason"), "more than this node may give") {
 		t.Errorf("got %v", run)
 	}
+
 	id = s.create("patient", object{"command": "trap '' TERM; echo ready; sleep 60; sleep 60",
 		"grace": "1s"}).text("id")
 	path := "/api/v1/runs/" + s.running(id)

@@ -20,12 +20,14 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	check := filepath.Join(t.TempDir(), "check")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", check, "./check")
 	build.Dir = "../tools/outside"
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+
 	isOpenAPI := func(text string) error {
 		file := filepath.Join(t.TempDir(), "openapi.json")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -37,9 +39,11 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 		}
 		return err
 	}
+
 	if err := isOpenAPI(text); err != nil {
 		t.Error(err)
 	}
+
 	// And it can say no.
 	for what, change := range map[string]func(doc, get map[string]any){
 		"no paths":         func(doc, _ map[string]any) { delete(doc, "paths") },
@@ -57,6 +61,7 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &doc); err != nil {
 			t.Fatal(err)
 		}
+
 		change(doc, dig(doc, "paths", "/api/v1/jobs", "get"))
 		broken, err := json.Marshal(doc)
 		if err != nil {
@@ -71,6 +76,7 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	doc := maps.Clone(getContract(t).doc)
 	seen := 0
 	everySchema(doc, "#", func(place string, schema map[string]any) {
@@ -83,6 +89,7 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 			t.Errorf("%s: there is no %s", place, ref)
 		}
 	})
+
 	if seen < 500 {
 		t.Errorf("only %d schemas were seen", seen)
 	}

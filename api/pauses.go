@@ -47,13 +47,16 @@ func (s *Server) readPause(r *http.Request) (job.PauseRequest, error) {
 		if err != nil {
 			return p, err
 		}
+
 		text, _ := v.(string)
 		until, ok := endOf(text, now)
 		if !ok {
 			f.want("until", v, `a time such as "2027-01-31T09:00:00Z", or a duration such as "2h"`)
 		}
+
 		p.Until = job.MicrosOf(until)
 	}
+
 	return p, f.done()
 }
 
@@ -101,23 +104,28 @@ func (s *Server) pauseAll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	p, err := s.readPause(r)
 	if err != nil {
 		return err
 	}
+
 	if app != "" {
 		if err := s.knownApp(r, app); err != nil {
 			return err
 		}
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
 	}
+
 	made, err := e.PauseApp(r.Context(), app, p)
 	if err != nil {
 		return lookAt(err, lookAtPauses)
 	}
+
 	v := viewOfPause(&made)
 	if n, err := s.cfg.DB.CountJobs(r.Context(), app); err == nil { // the pause stands without it
 		v.Jobs = &n
@@ -134,11 +142,13 @@ func (s *Server) resumeAll(w http.ResponseWriter, r *http.Request) error {
 	if err := readNothing(r); err != nil {
 		return err
 	}
+
 	if app != "" {
 		if err := s.pausedOrKnown(r, app); err != nil {
 			return err
 		}
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
@@ -149,6 +159,7 @@ func (s *Server) resumeAll(w http.ResponseWriter, r *http.Request) error {
 	if err := s.listPauses(w, r); err != nil { // the change stands
 		return lookAt(&sql.Unknown{Err: err}, lookAtPauses)
 	}
+
 	return nil
 }
 
@@ -157,6 +168,7 @@ func (s *Server) pausedOrKnown(r *http.Request, app string) error {
 	if ok, err := absentOK(r); err != nil || ok {
 		return err
 	}
+
 	pauses, err := s.cfg.DB.Pauses(r.Context())
 	if err != nil {
 		return err
@@ -164,6 +176,7 @@ func (s *Server) pausedOrKnown(r *http.Request, app string) error {
 	if slices.ContainsFunc(pauses, func(p job.Pause) bool { return p.App == app }) {
 		return nil
 	}
+
 	return s.knownApp(r, app)
 }
 
@@ -174,10 +187,12 @@ func (s *Server) listPauses(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	rows, err := s.cfg.DB.Pauses(r.Context())
 	if err != nil {
 		return err
 	}
+
 	p := page[*pauseView]{Items: []*pauseView{}}
 	for i := range rows {
 		if app := rows[i].App; app != "" && !auth.Of(r.Context()).MayIn(viewer, app) {
@@ -187,5 +202,6 @@ func (s *Server) listPauses(w http.ResponseWriter, r *http.Request) error {
 			p.Items = append(p.Items, viewOfPause(&rows[i]))
 		}
 	}
+
 	return answer(w, http.StatusOK, p)
 }

@@ -29,15 +29,18 @@ func TestPauses(t *testing.T) {
 			if want != "" {
 				status = "paused"
 			}
+
 			if got := pauseOf(j); got != want || j.text("status") != status ||
 				(j.text("next_due") == "") != (want != "") {
 				t.Errorf("%s: job %s: got %v; want it %s, pause %q", what, id, j, status, want)
 			}
+
 			if ids, _ := s.walk("/api/v1/jobs?state=" + status); !strings.Contains(fmt.Sprint(ids), id) {
 				t.Errorf("%s: job %s is not among those that are %s: %v", what, id, status, ids)
 			}
 		}
 	}
+
 	states("at first", "", "")
 
 	j := s.call("POST", "/api/v1/jobs/"+a+"/pause", object{"reason": "disk", "until": "2h"}).want(200).object()
@@ -45,6 +48,7 @@ func TestPauses(t *testing.T) {
 	if d := time.Until(until); err != nil || d < 110*time.Minute || d > 2*time.Hour+time.Minute {
 		t.Errorf("got %v, %v, want two hours ahead", until, err)
 	}
+
 	states("a job", "job bootstrap disk true", "")
 	s.call("POST", "/api/v1/jobs/"+a+"/pause", object{}).want(200)
 	states("again", "job bootstrap disk true", "")
@@ -53,6 +57,7 @@ func TestPauses(t *testing.T) {
 	if p.text("scope") != "cluster" || p.text("jobs") != "2" || p.text("by") != "bootstrap" {
 		t.Errorf("got %v", p)
 	}
+
 	states("the cluster", "job bootstrap disk true", "cluster bootstrap move true")
 	s.call("POST", "/api/v1/jobs/"+a+"/resume", nil).want(200)
 	states("the job resumed", "cluster bootstrap move true", "cluster bootstrap move true")
@@ -60,19 +65,23 @@ func TestPauses(t *testing.T) {
 	if pauseOf(created) != "cluster bootstrap move true" || created.text("status") != "paused" {
 		t.Errorf("created while the cluster is paused: got %v", created)
 	}
+
 	p = s.call("POST", "/api/v1/apps/ops/pause", nil).want(200).object()
 	if p.text("scope") != "app" || p.text("app") != "ops" || p.text("jobs") != "2" || p.text("until") != "" {
 		t.Errorf("got %v", p)
 	}
+
 	states("the app, which lasts longer", "app bootstrap <nil> false", "cluster bootstrap move true")
 	if items := s.call("GET", "/api/v1/pauses", nil).want(200).object().items("items"); len(items) != 2 ||
 		items[0].text("scope") != "cluster" || items[1].text("app") != "ops" {
 		t.Errorf("got pauses %v", items)
 	}
+
 	if left := s.call("POST", "/api/v1/cluster/resume", nil).want(200).object().items("items"); len(left) != 1 ||
 		left[0].text("app") != "ops" {
 		t.Errorf("got pauses %v", left)
 	}
+
 	states("the cluster resumed", "app bootstrap <nil> false", "")
 	s.call("POST", "/api/v1/apps/never/resume", nil).want(404)
 	s.call("POST", "/api/v1/apps/ops/resume", object{}).want(200)
@@ -80,6 +89,7 @@ func TestPauses(t *testing.T) {
 		return s.count(
 			"SELECT (SELECT COUNT(*) FROM job WHERE paused = 1) + (SELECT COUNT(*) FROM stop WHERE until = 0 OR who <> '')") == 0
 	})
+
 	states("all resumed", "", "")
 	// Of what it is told it keeps nothing but the definition.
 	s.call("POST", "/api/v1/jobs/"+a+"/pause", nil).want(200)
@@ -110,6 +120,7 @@ func TestAudit(t *testing.T) {
 		}
 		return strings.Join(out, ", ")
 	}
+
 	job := "run job ops/j, pause job ops/j, update job ops/j, create job ops/j"
 	all := "delete job default/other, create job default/other, run job ops/j, resume app ops/, pause app ops/, pause job ops/j, update job ops/j, create job ops/j, create token /bootstrap"
 	for query, want := range map[string]string{
@@ -123,6 +134,7 @@ func TestAudit(t *testing.T) {
 			t.Errorf("%q: got %s, want %s", query, got, want)
 		}
 	}
+
 	_, items := s.walk("/api/v1/audit?job_id=" + id)
 	for _, o := range items {
 		if o.text("who") != "bootstrap" || o.text("origin") != "127.0.0.1" || o.text("job_id") != id ||
@@ -130,17 +142,20 @@ func TestAudit(t *testing.T) {
 			t.Errorf("got %v", o)
 		}
 	}
+
 	update, create := items[2], items[3]
 	if was, became := update["was"].(map[string]any), update["became"].(map[string]any); was["command"] != "echo <&>" ||
 		became["command"] != "false" {
 		t.Errorf("got %v", update)
 	}
+
 	if became := create["became"].(map[string]any); create["was"] != nil || became["name"] != "j" {
 		t.Errorf("got %v", create)
 	}
 	if items[1].text("reason") != "disk" {
 		t.Errorf("got %v", items[1])
 	}
+
 	s.stopNode()
 	s.reopen()
 	_, left := s.walk("/api/v1/audit?kind=session")

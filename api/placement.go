@@ -25,10 +25,12 @@ func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (string, erro
 	if err != nil || sel.Empty() {
 		return "", nil // a wrong selector is no warning
 	}
+
 	sessions, err := s.cfg.DB.Sessions(ctx)
 	if err != nil {
 		return "", err
 	}
+
 	matched := slices.ContainsFunc(sessions, func(x sql.SessionRow) bool { return sel.Takes(x.AllLabels()) })
 	takes := slices.ContainsFunc(sessions, func(x sql.SessionRow) bool {
 		return x.Cordoned == 0 && !x.Draining && sel.Takes(x.AllLabels())
@@ -40,6 +42,7 @@ func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (string, erro
 		return "all nodes that match " + sel.String() +
 			" are cordoned or draining now: due times wait, and are missed when they are too old", nil
 	}
+
 	return job.NoNode(sel.String()) + " now: due times wait for one, and are missed when they are too old", nil
 }
 
@@ -51,11 +54,13 @@ func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]jobW
 		ids[i] = jobs[i].ID
 		specs[ids[i]] = &jobs[i].Spec
 	}
+
 	most := maxWaits * min(len(jobs), 50)
 	rows, err := s.cfg.DB.Waiting(ctx, ids, most)
 	if err != nil {
 		return nil, err
 	}
+
 	homeless, err := s.homeless(ctx, jobs, most)
 	if err != nil {
 		return nil, err
@@ -67,11 +72,13 @@ func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]jobW
 			out[w.JobID] = append(out[w.JobID], viewOfWait(&w, specs[w.JobID]))
 		}
 	}
+
 	for _, w := range homeless {
 		if len(out[w.JobID]) < maxWaits {
 			out[w.JobID] = append(out[w.JobID], viewOfHomeless(&w, specs[w.JobID]))
 		}
 	}
+
 	return out, nil
 }
 
@@ -120,10 +127,12 @@ func (s *Server) homeless(ctx context.Context, jobs []read.Job, most int) ([]rea
 	if !choosy {
 		return nil, nil
 	}
+
 	sessions, err := s.cfg.DB.Sessions(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	var ids []int64
 	for i := range jobs {
 		sel, err := jobs[i].Spec.Place()
@@ -132,6 +141,7 @@ func (s *Server) homeless(ctx context.Context, jobs []read.Job, most int) ([]rea
 			ids = append(ids, jobs[i].ID)
 		}
 	}
+
 	if len(ids) == 0 {
 		return nil, nil
 	}

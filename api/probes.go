@@ -39,5 +39,6 @@ func (s *Server) ServeProbes(ctx context.Context, l net.Listener) error {
 		IdleTimeout:       probeTimeout,
 		MaxHeaderBytes:    maxProbeHeader,
 	}
+
 	return s.serveBounded(ctx, server, l, maxProbes)
 }

@@ -97,10 +97,12 @@ func invalidFields(problems job.Problems) *Problem {
 	for _, q := range problems[:min(len(problems), maxProblems)] {
 		said = append(said, job.Problem{Field: cut(q.Field, maxPlace), Message: cut(q.Message, maxMessage)})
 	}
+
 	p := invalid.problem("%v", said)
 	if more := len(problems) - len(said); more > 0 {
 		p.Detail += "; and more"
 	}
+
 	p.Errors = said
 	return p
 }
@@ -170,6 +172,7 @@ func problemOf(err error) *Problem {
 	default:
 		p = internal.problem("The node's log says more under this request_id.")
 	}
+
 	p.cause = err
 	return p
 }
@@ -187,6 +190,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p.retryAfter != "" {
 		w.Header().Set("Retry-After", p.retryAfter)
 	}
+
 	if p.Version != 0 {
 		w.Header().Set("ETag", p.tag)
 	}

@@ -24,6 +24,7 @@ func withQuery(takes []parameter, h handler) handler {
 	for i, p := range takes {
 		names[i] = p.self().name
 	}
+
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if err := checkQuery(r, names); err != nil {
 			return err
@@ -37,6 +38,7 @@ func checkQuery(r *http.Request, takes []string) error {
 	if err != nil {
 		return invalidField("query", "%q cannot be decoded: %v", cutShort(r.URL.RawQuery), err)
 	}
+
 	var p job.Problems
 	for name, given := range values {
 		switch {
@@ -52,10 +54,12 @@ func checkQuery(r *http.Request, takes []string) error {
 			p = append(p, job.Problem{Field: name, Message: "is given more than once"})
 		}
 	}
+
 	if p != nil {
 		slices.SortFunc(p, func(a, b job.Problem) int { return strings.Compare(a.Field, b.Field) })
 		return invalidFields(p)
 	}
+
 	return nil
 }
 
@@ -84,11 +88,13 @@ func (q *query) number(p numberParam) int64 {
 	if v == "" {
 		return p.otherwise
 	}
+
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < 1 || n > p.most {
 		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not a whole number from 1 to "+strconv.FormatInt(p.most, 10))
 		return p.otherwise
 	}
+
 	return n
 }
 
@@ -101,6 +107,7 @@ func (q *query) instant(p instantParam) time.Time {
 		}
 		return time.Time{}
 	}
+
 	// A plus sign that was not encoded arrives as a space, which no such time has.
 	t, err := parseInstant(strings.ReplaceAll(v, " ", "+"))
 	if err != nil {
@@ -124,12 +131,14 @@ func (q *query) ids(p idsParam) []int64 {
 	if v == "" {
 		return nil
 	}
+
 	parts := strings.Split(v, ",")
 	if len(parts) > p.most {
 		q.wrong(p.name, "has "+strconv.Itoa(len(parts))+" ids, at most "+strconv.Itoa(p.most)+
 			" are taken; send the others with another request")
 		return nil
 	}
+
 	ids, seen := make([]int64, 0, len(parts)), make(map[int64]bool, len(parts))
 	for _, part := range parts {
 		id, ok := idOf(part)
@@ -142,8 +151,10 @@ func (q *query) ids(p idsParam) []int64 {
 			q.wrong(p.name, part+" is in it more than once")
 			return nil
 		}
+
 		ids, seen[id] = append(ids, id), true
 	}
+
 	return ids
 }
 
@@ -153,11 +164,13 @@ func (q *query) label(p labelParam) map[string]string {
 	if v == "" {
 		return nil
 	}
+
 	key, value, ok := strings.Cut(v, "=")
 	if !ok || key == "" {
 		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not a label and its value, such as team=data")
 		return nil
 	}
+
 	return map[string]string{key: value}
 }
 
@@ -180,11 +193,13 @@ func (q *query) cursor(list string) *cursor {
 	if v == "" {
 		return nil
 	}
+
 	c, ok := parseCursor(v)
 	if !ok || c.list != list {
 		q.wrong(pageParam.name, "is not one that this list gave as next")
 		return nil
 	}
+
 	return c
 }
 

@@ -58,10 +58,12 @@ func newReference(routes []route, version string) (*reference, error) {
 	if err := e.Encode(document); err != nil {
 		return nil, err
 	}
+
 	yaml, err := openapi.YAML(text.Bytes())
 	if err != nil {
 		return nil, err
 	}
+
 	r := &reference{json: newStatic(mediaJSON, text.Bytes()), yaml: newStatic(mediaYAML, yaml)}
 	var page strings.Builder
 	err = referenceTemplate.Execute(&page, pageOf(document, routes, baseMark))
@@ -96,6 +98,7 @@ func (s static) serveKept(w http.ResponseWriter, r *http.Request, keep string) e
 			return nil
 		}
 	}
+
 	h.Set("Content-Type", s.media)
 	w.Write(s.body) // the client is gone if this is an error
 	return nil
@@ -125,10 +128,12 @@ func (s *Server) referenceFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	media, ok := map[string]string{"reference.css": mediaCSS, "reference.js": mediaScript}[name]
 	if !ok {
 		return notFound.problem("There is no file %q; GET /docs is the page.", cutShort(name))
 	}
+
 	body, err := referenceFiles.ReadFile("reference/" + name)
 	if err != nil {
 		return err

@@ -117,6 +117,7 @@ func exampleOf(t reflect.Type) json.RawMessage {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+
 	if strings.HasPrefix(t.Name(), "page[") {
 		items, _ := t.FieldByName("Items")
 		if item := exampleOf(items.Type.Elem()); item != nil {
@@ -124,6 +125,7 @@ func exampleOf(t reflect.Type) json.RawMessage {
 		}
 		return nil
 	}
+
 	text, ok := examples[t]
 	if !ok {
 		return nil

@@ -93,6 +93,7 @@ func ManifestSchema() ([]byte, error) {
 			s.Properties.Set("$schema", editors)
 		}
 	}
+
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
@@ -109,6 +110,7 @@ func ManifestSchema() ([]byte, error) {
 		"Jobs, groups, calendars, alerts, retention and pauses of go-crontab",
 		[]*openapi.Schema{manifest, one, {Type: openapi.Types{openapi.Array}, Items: one}}, defs,
 	})
+
 	return bytes.ReplaceAll(text.Bytes(), []byte(`"`+openapi.Refer("").Ref), []byte(`"#/$defs/`)), err
 }
 

@@ -24,9 +24,11 @@ func (s *Server) referencePage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	h := w.Header()
 	h.Set("Content-Type", mediaHTML+"; charset=utf-8")
 	h.Set("Content-Security-Policy", contentPolicy+"; style-src 'self'; script-src 'self'; img-src data:")
+
 	// the client is gone if this is an error
 	io.WriteString(w, strings.ReplaceAll(ref.page, baseMark, template.HTMLEscapeString(s.base(r))))
 	return nil
@@ -109,6 +111,7 @@ func pageOf(d *openapi.Document, routes []route, base string) *referenceView {
 			About: tag.Description,
 		})
 	}
+
 	for i := range routes {
 		rt := &routes[i]
 		methods, _ := d.Paths.Get(rt.pattern)
@@ -116,15 +119,18 @@ func pageOf(d *openapi.Document, routes []route, base string) *referenceView {
 		if !ok {
 			continue
 		}
+
 		for _, g := range v.Groups {
 			if g.Name == op.Tags[0] {
 				g.Operations = append(g.Operations, viewOfOperation(d, rt, op, base))
 			}
 		}
 	}
+
 	for _, p := range problemTable {
 		v.Problems = append(v.Problems, problemView{p.name, p.status, p.means, p.advice})
 	}
+
 	example := invalidField("retry.attempts", `is the text "three"; want a whole number from 1 to 100`)
 	example.RequestID = "node-1/000042"
 	v.Problem = indented(example)
@@ -136,6 +142,7 @@ func pageOf(d *openapi.Document, routes []route, base string) *referenceView {
 		}
 		v.Types = append(v.Types, t)
 	}
+
 	return v
 }
 
@@ -147,20 +154,24 @@ func viewOfOperation(d *openapi.Document, rt *route, op *openapi.Operation, base
 			strings.Join([]string{op.OperationID, rt.method, rt.pattern, op.Summary, op.Description, op.Tags[0]}, " ")),
 		Curl: curl(rt, op, base),
 	}
+
 	if !rt.may.open {
 		v.Roles = rt.may.role.String()
 	}
 	if b := op.RequestBody; b != nil {
 		v.Body = viewOfBody(d, b)
 	}
+
 	for _, e := range op.Responses {
 		if e.Value.Ref != "" {
 			continue // problems are listed by their types
 		}
+
 		r := replyView{Status: e.Key, Description: e.Value.Description}
 		for _, h := range e.Value.Headers {
 			r.Headers = append(r.Headers, h.Key)
 		}
+
 		for _, m := range e.Value.Content {
 			if m.Key == mediaProblem {
 				continue
@@ -170,11 +181,14 @@ func viewOfOperation(d *openapi.Document, rt *route, op *openapi.Operation, base
 				v.Example = indented(m.Value.Example)
 			}
 		}
+
 		v.Replies = append(v.Replies, r)
 	}
+
 	for _, k := range rt.kinds() {
 		v.Problems = append(v.Problems, k.name)
 	}
+
 	return v
 }
 
@@ -191,6 +205,7 @@ func viewOfBody(d *openapi.Document, b *openapi.RequestBody) *bodyOfOperation {
 		v.Media = append(v.Media, m.Key)
 		v.Type = nameOf(m.Value.Schema)
 	}
+
 	if first := b.Content[0].Value; v.Type == "" && first.Example != nil {
 		json.Unmarshal(first.Example, &v.File) // it is a text
 	}
@@ -212,6 +227,7 @@ func propertiesOf(s *openapi.Schema) []fieldView {
 		}
 		out = append(out, f)
 	}
+
 	return out
 }
 
@@ -230,6 +246,7 @@ func curl(rt *route, op *openapi.Operation, base string) string {
 			options = append(options, "-H "+quoted(p.Name+": "+fmt.Sprint(p.Example)))
 		}
 	}
+
 	body := ""
 	if op.RequestBody != nil {
 		m := op.RequestBody.Content[0]
@@ -242,18 +259,22 @@ func curl(rt *route, op *openapi.Operation, base string) string {
 			options = append(options, "-H "+quoted("Content-Type: "+m.Key))
 		}
 	}
+
 	method := ""
 	if implied := map[bool]string{true: http.MethodPost, false: http.MethodGet}[body != ""]; rt.method != implied {
 		method = " -X " + rt.method
 	}
+
 	address := base + path
 	if strings.ContainsAny(address, "?&") {
 		address = quoted(address)
 	}
+
 	lines := []string{"curl" + method + " " + address}
 	if !rt.may.open {
 		lines = append(lines, `-H "Authorization: Bearer $GOCRONTAB_TOKEN"`)
 	}
+
 	lines = append(lines, options...)
 	if body != "" {
 		lines = append(lines, body)
@@ -331,10 +352,12 @@ func schemaHTML(s *openapi.Schema) template.HTML {
 	case len(s.Type) == 0:
 		return "any value"
 	}
+
 	var words []string
 	for _, t := range s.Type {
 		words = append(words, typeHTML(s, t))
 	}
+
 	return template.HTML(strings.Join(words, " or "))
 }
 
@@ -366,6 +389,7 @@ func typeHTML(s *openapi.Schema, t string) string {
 		}
 		return text
 	}
+
 	return t
 }
 

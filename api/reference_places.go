@@ -73,6 +73,7 @@ func queryParameter(p parameter) *openapi.Parameter {
 			out.Example, _ = strconv.ParseInt(d.example, 10, 64) // a test looks whether it fits the schema
 		}
 	}
+
 	if p, ok := p.(instantParam); ok {
 		out.Required = p.needed
 	}

@@ -59,10 +59,12 @@ func TestYAMLSaysWhatJSONSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var fromYAML, fromJSON any
 	if err := yaml.Unmarshal([]byte(text), &fromYAML); err != nil {
 		t.Fatal(err)
 	}
+
 	again, err := json.Marshal(fromYAML)
 	if err != nil {
 		t.Fatal(err)
@@ -70,11 +72,13 @@ func TestYAMLSaysWhatJSONSays(t *testing.T) {
 	if text, err = document("/openapi.json"); err != nil {
 		t.Fatal(err)
 	}
+
 	for text, to := range map[string]*any{text: &fromJSON, string(again): &fromYAML} {
 		if err := json.Unmarshal([]byte(text), to); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if diff := cmp.Diff(fromJSON, fromYAML); diff != "" {
 		t.Errorf("they differ (-JSON +YAML):\n%s", diff)
 	}
@@ -95,6 +99,7 @@ func everySchema(v any, place string, f func(place string, schema map[string]any
 					f(here+"/"+of, s.(map[string]any))
 				}
 			}
+
 			if name != "example" && name != "examples" && name != "default" {
 				everySchema(inner, here, f)
 			}
@@ -114,43 +119,51 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 	for _, d := range c.operations() {
 		written = append(written, d.String())
 	}
+
 	for _, route := range served {
 		if !slices.Contains(written, route) {
 			t.Errorf(
 				"%s is not documented: give it an operation in api/reference_*.go, and name that in its line of the table in api/server.go", route)
 		}
 	}
+
 	for _, route := range written {
 		if !slices.Contains(served, route) {
 			t.Errorf("%s is documented, and not served", route)
 		}
 	}
+
 	ids := map[string]string{}
 	for _, d := range c.operations() {
 		id := fmt.Sprint(d.op["operationId"])
 		if other, taken := ids[id]; taken || d.op["operationId"] == nil {
 			t.Errorf("%s has the operationId %q, as %s has", d, id, other)
 		}
+
 		ids[id] = d.String()
 		for _, field := range []string{"summary", "description", "tags"} {
 			if d.op[field] == nil || d.op[field] == "" {
 				t.Errorf("%s has no %s: give it one in its operation in api/reference_*.go", d, field)
 			}
 		}
+
 		if !slices.ContainsFunc(c.doc["tags"].([]any),
 			func(tag any) bool { return tag.(map[string]any)["name"] == d.op["tags"].([]any)[0] }) {
 			t.Errorf("%s has the tag %v, which is none of those in api/openapi.go", d, d.op["tags"])
 		}
+
 		places := regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(d.pattern, -1)
 		if len(places) != len(d.parameters("path")) {
 			t.Errorf("%s: its path has %d parameters, %d are documented", d, len(places), len(d.parameters("path")))
 		}
+
 		for _, p := range slices.Concat(d.parameters("path"), d.parameters("query"), d.parameters("header")) {
 			if p["description"] == nil || p["in"] == "path" && p["example"] == nil {
 				t.Errorf(
 					"%s: the parameter %v has no description, or no example; a part of a path gets them in api/reference_places.go", d, p["name"])
 			}
 		}
+
 		if len(dig(d.op, "responses")) == 0 {
 			t.Errorf("%s has no answers", d)
 		}
@@ -185,6 +198,7 @@ func TestExamplesFit(t *testing.T) {
 			t.Errorf("%s: the example %s does not fit: %v", where, text, err)
 		}
 	}
+
 	for _, d := range c.operations() {
 		place := "#/paths/" + escape(d.pattern) + "/" + d.method
 		parameters, _ := d.op["parameters"].([]any)
@@ -193,10 +207,12 @@ func TestExamplesFit(t *testing.T) {
 				fits(fmt.Sprint(d, " ", p["name"]), fmt.Sprintf("%s/parameters/%d/schema", place, i), p["example"])
 			}
 		}
+
 		bodies := map[string]map[string]any{"/requestBody": dig(d.op, "requestBody", "content")}
 		for status := range dig(d.op, "responses") {
 			bodies["/responses/"+status] = dig(d.op, "responses", status, "content")
 		}
+
 		for part, content := range bodies {
 			for media, m := range content {
 				m := m.(map[string]any)
@@ -208,6 +224,7 @@ func TestExamplesFit(t *testing.T) {
 			}
 		}
 	}
+
 	for name, s := range dig(c.doc, "components", "schemas") {
 		for field, inner := range dig(s, "properties") {
 			list, _ := inner.(map[string]any)["examples"].([]any)
@@ -233,6 +250,7 @@ func TestReferencePage(t *testing.T) {
 			t.Errorf("the page has %s: %s", what, found)
 		}
 	}
+
 	for _, file := range []string{"/docs/reference.css", "/docs/reference.js"} {
 		body := s.call("GET", file, nil).want(200).body
 		if !strings.Contains(r.body, `"`+file+`"`) {
@@ -242,10 +260,12 @@ func TestReferencePage(t *testing.T) {
 			t.Errorf("%s loads something: %s", file, found)
 		}
 	}
+
 	policy := r.header.Get("Content-Security-Policy")
 	if !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
 		t.Errorf("the policy is %q", policy)
 	}
+
 	c := getContract(t)
 	for _, d := range c.operations() {
 		for _, want := range []string{fmt.Sprintf(`<article id="%s"`, d.op["operationId"]),
@@ -255,6 +275,7 @@ func TestReferencePage(t *testing.T) {
 			}
 		}
 	}
+
 	anchors := map[string]bool{}
 	for _, m := range regexp.MustCompile(`\sid="([^"]+)"`).FindAllStringSubmatch(r.body, -1) {
 		if anchors[m[1]] {
@@ -262,11 +283,13 @@ func TestReferencePage(t *testing.T) {
 		}
 		anchors[m[1]] = true
 	}
+
 	for _, m := range regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(r.body, -1) {
 		if !anchors[m[1]] {
 			t.Errorf("a link leads to #%s, which there is not", m[1])
 		}
 	}
+
 	for name := range dig(c.doc, "components", "schemas") {
 		if !anchors["type-"+name] {
 			t.Errorf("the type %s is not on the page", name)
@@ -284,17 +307,20 @@ func TestReferenceIsFetchedOnce(t *testing.T) {
 		if tag == "" || r.header.Get("Cache-Control") != "no-cache" {
 			t.Errorf("%s: got headers %v", path, r.header)
 		}
+
 		for _, given := range []string{tag, `"other", ` + tag, "W/" + tag, "*"} {
 			if again := s.call("GET", path, nil, "If-None-Match", given).want(304); again.body != "" ||
 				again.header.Get("ETag") != tag {
 				t.Errorf("%s with %s: got %v %q", path, given, again.header, again.body)
 			}
 		}
+
 		s.call("GET", path, nil, "If-None-Match", `"other"`).want(200)
 		if head := s.call("HEAD", path, nil).want(200); head.body != "" || head.header.Get("ETag") != tag {
 			t.Errorf("HEAD %s: got %v %q", path, head.header, head.body)
 		}
 	}
+
 	for _, name := range []string{"reference.html", "x", "..%2Fhome.html", "%2e%2e", "%FF"} {
 		s.call("GET", "/docs/"+name, nil).want(404)
 	}
@@ -335,6 +361,7 @@ func TestContractSaysNo(t *testing.T) {
 			t.Errorf("%s: taken %t, want %t", name, !quiet.failed, x.ok)
 		}
 	}
+
 	for body, ok := range map[string]bool{`{"slots": 2}`: true, `{"slots": 2, "name": null}`: true,
 		`{"slots": 2, "jobs": 7}`: true, `{"slots": 0}`: false, `{"slotz": 2}`: false, `{}`: false} {
 		if err := c.checkSent(c.paths["/api/v1/groups/{name}"]["put"], body, json); (err == nil) != ok {

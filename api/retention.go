@@ -66,12 +66,14 @@ func (s *Server) listRetention(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	v := retentionsView{Items: []retentionView{}}
 	for app, rule := range rules {
 		if app == "" || auth.Of(r.Context()).MayIn(viewer, app) {
 			v.Items = append(v.Items, viewOfRetention(app, rule))
 		}
 	}
+
 	slices.SortFunc(v.Items, func(a, b retentionView) int { return strings.Compare(a.App, b.App) })
 	if auth.Of(r.Context()).Sees() == nil { // what the archive command says may name jobs of any app
 		c, err := read.Retaining(s.cfg.DB.Reader(r.Context()))
@@ -83,6 +85,7 @@ func (s *Server) listRetention(w http.ResponseWriter, r *http.Request) error {
 			v.Work.Error, v.Work.ErrorAt = c.Error, stamp(c.ErrorAt)
 		}
 	}
+
 	return answer(w, http.StatusOK, v)
 }
 
@@ -92,10 +95,12 @@ func (s *Server) putRetention(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
+
 	var rule job.Retention
 	f := newFields(body)
 	keepFields(f, &rule.Keep)
@@ -104,10 +109,12 @@ func (s *Server) putRetention(w http.ResponseWriter, r *http.Request) error {
 	if err := f.done(); err != nil {
 		return err
 	}
+
 	ctx, err := wanted(r, "rule")
 	if err != nil {
 		return err
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
@@ -115,5 +122,6 @@ func (s *Server) putRetention(w http.ResponseWriter, r *http.Request) error {
 	if err := e.PutRetention(ctx, app, rule); err != nil {
 		return lookAt(err, "GET /api/v1/retention shows what stands; the same request again does no harm.")
 	}
+
 	return answer(w, http.StatusOK, viewOfRetention(app, rule))
 }

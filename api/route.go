@@ -90,6 +90,7 @@ func (rt *route) kinds() []kind {
 	if rt.method != http.MethodGet {
 		out = append(out, crossOrigin)
 	}
+
 	if strings.HasPrefix(rt.pattern, apiPrefix) {
 		out = append(out, unavailable)
 	}
@@ -99,6 +100,7 @@ func (rt *route) kinds() []kind {
 	if op.changes {
 		out = append(out, noSession, unknownOutcome)
 	}
+
 	if op.once || op.keyed {
 		out = append(out, keyReused)
 	}
@@ -108,12 +110,14 @@ func (rt *route) kinds() []kind {
 	if op.streams {
 		out = append(out, noStream)
 	}
+
 	var ordered []kind
 	for _, p := range problemTable {
 		if slices.Contains(out, p.kind) {
 			ordered = append(ordered, p.kind)
 		}
 	}
+
 	return ordered
 }
 

@@ -55,10 +55,12 @@ func viewOfRun(r *read.Run) *runView {
 		Reason: r.Reason, ExitCode: r.ExitCode, Signal: r.Signal, Node: r.Node, Session: r.Session.String(), Trigger: string(r.Kind),
 		OutputBytes: r.Output.Bytes, OutputTruncated: r.Output.Bytes > r.Kept, OutputRemoved: outputRemoved(r),
 	}
+
 	if r.Started != 0 {
 		ms := float64(r.Lateness) / 1000
 		v.LatenessMS = &ms
 	}
+
 	if r.Count > 1 {
 		v.Count, v.Until = r.Count, stamp(r.Until)
 	}
@@ -68,6 +70,7 @@ func viewOfRun(r *read.Run) *runView {
 	if r.Request != 0 {
 		v.Request = strconv.FormatInt(r.Request, 10)
 	}
+
 	return v
 }
 
@@ -92,10 +95,12 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	if f.JobID != 0 {
 		list = "runs-of-job" // it has another order
 	}
+
 	state, limit, after := q.word(runStateParam), q.limit(), q.cursor(list)
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	// What is running has no outcome yet.
 	p, err := s.runs(r.Context(), list, f, state != ended && f.Outcome == 0, state != running, limit, after)
 	if err != nil {
@@ -112,6 +117,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	id, err := jobID(r)
 	if err != nil {
 		return err
@@ -119,6 +125,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.cfg.DB.Job(r.Context(), id); err != nil {
 		return err
 	}
+
 	f.JobID = id
 	p, err := s.runs(r.Context(), "history", f, false, true, limit, after)
 	if err != nil {
@@ -142,6 +149,7 @@ func (s *Server) runs(ctx context.Context, list string, f read.RunFilter, withRu
 			return page[*runView]{}, err
 		}
 	}
+
 	p := page[*runView]{Items: []*runView{}}
 	if len(rows) > limit {
 		rows = rows[:limit]
@@ -151,6 +159,7 @@ func (s *Server) runs(ctx context.Context, list string, f read.RunFilter, withRu
 		if after != nil && !after.executing {
 			f.After = &after.RunPlace
 		}
+
 		past, err := s.cfg.DB.RunPage(ctx, f)
 		if err != nil {
 			return page[*runView]{}, err
@@ -158,15 +167,18 @@ func (s *Server) runs(ctx context.Context, list string, f read.RunFilter, withRu
 		if rows = appendEnded(rows, past.Rows); past.Next != nil {
 			p.Next = runCursor(list, false, past.Next)
 		}
+
 		if len(rows) > limit { // of those that execute there were some
 			rows = rows[:limit]
 			last := &rows[limit-1]
 			p.Next = runCursor(list, last.Executing, last.Place())
 		}
 	}
+
 	for i := range rows {
 		p.Items = append(p.Items, viewOfRun(&rows[i]))
 	}
+
 	return p, nil
 }
 
@@ -180,11 +192,13 @@ func appendEnded(rows, past []read.Run) []read.Run {
 	for i := range rows {
 		seen[rows[i].ID] = true
 	}
+
 	for _, r := range past {
 		if !seen[r.ID] {
 			rows = append(rows, r)
 		}
 	}
+
 	return rows
 }
 
@@ -196,11 +210,13 @@ func (s *Server) oneRun(r *http.Request) (read.Run, error) {
 	if err != nil {
 		return read.Run{}, err
 	}
+
 	none := noRun(text)
 	id, err := job.ParseRunID(text)
 	if err != nil {
 		return read.Run{}, none
 	}
+
 	run, err := s.cfg.DB.Run(r.Context(), id)
 	if err == sql.ErrNotFound {
 		return read.Run{}, none
@@ -214,6 +230,7 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	v := viewOfRun(&run)
 	if !run.Executing {
 		text := run.Output.Text()
@@ -222,6 +239,7 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 		}
 		v.Output = &text
 	}
+
 	return answer(w, http.StatusOK, v)
 }
 
@@ -230,22 +248,27 @@ func (s *Server) killRun(w http.ResponseWriter, r *http.Request) error {
 	if err := readNothing(r); err != nil {
 		return err
 	}
+
 	run, err := s.oneRun(r)
 	if err != nil {
 		return err
 	}
+
 	gone := hasEnded.problem("GET /api/v1/runs/%s shows how it ended.", job.RunID(run.ID))
 	if !run.Executing {
 		return gone
 	}
+
 	e, err := s.editor()
 	if err != nil {
 		return err
 	}
+
 	if err := e.Kill(r.Context(), run.Launch); errors.Is(err, sql.ErrNotFound) {
 		return gone
 	} else if err != nil {
 		return lookAt(err, "GET /api/v1/runs/%s shows what became of it; the same request again does no harm.", job.RunID(run.ID))
 	}
+
 	return answer(w, http.StatusAccepted, viewOfRun(&run))
 }

@@ -15,6 +15,7 @@ func limitField(owner reflect.Type, name string, use openapi.Use, s *openapi.Sch
 		}
 		return
 	}
+
 	if owner == of[calendarBody]() {
 		owner = of[job.CalendarSpec]()
 	}

@@ -135,12 +135,14 @@ func schemaName(t reflect.Type) string {
 	if name, ok := schemaNames[t]; ok {
 		return name
 	}
+
 	name, inner, generic := strings.Cut(t.Name(), "[")
 	if generic { // page[*go-crontab/api.jobView]
 		inner = strings.TrimSuffix(inner, "]")
 		inner = inner[strings.LastIndexByte(inner, '.')+1:]
 		return trimKind(inner) + camel(name)
 	}
+
 	return trimKind(name)
 }
 
@@ -211,11 +213,13 @@ func describeField(page map[string]docs.Field, owner reflect.Type, name string, 
 	if !ok || s.Description != "" {
 		return
 	}
+
 	f, ok := page[prefix+name]
 	if !ok {
 		s.Description = objects[prefix+name]
 		return
 	}
+
 	s.Description = sentence(f.Meaning)
 	if use == openapi.Answer {
 		return
@@ -226,6 +230,7 @@ func describeField(page map[string]docs.Field, owner reflect.Type, name string, 
 	if f.Limits != "" {
 		s.Description += " Limits: " + f.Limits + "."
 	}
+
 	s.Default, s.Examples = f.Preset, f.Values
 }
 

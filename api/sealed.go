@@ -27,17 +27,21 @@ func (s *Server) newSealer(r *http.Request, o *job.Once) (*sealer, error) {
 			credential = login.String()
 		}
 	}
+
 	if credential == "" {
 		return nil, fmt.Errorf("an answer cannot be sealed: it is not known with what %s came", r.URL.Path)
 	}
+
 	key, err := hkdf.Key(sha256.New, []byte(credential), []byte(o.Key), "go-crontab kept answer", 32)
 	if err != nil {
 		return nil, err
 	}
+
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err
 	}
+
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	return &sealer{aead, o.Digest[:]}, err
 }

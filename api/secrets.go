@@ -64,16 +64,19 @@ func (s *Server) listSecrets(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	f.Limit = limit + 1 // one more tells whether there is a next page
 	rows, err := secret.List(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
 	}
+
 	p := page[secretView]{Items: []secretView{}}
 	rows, p.Next = oneMore("secrets", rows, limit, func(r *secret.Row) int64 { return r.ID })
 	for i := range rows {
 		p.Items = append(p.Items, s.viewSecret(&rows[i]))
 	}
+
 	return answer(w, http.StatusOK, p)
 }
 
@@ -86,26 +89,32 @@ func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
+
 	n, err := secretFields(newFields(body))
 	if err != nil {
 		return err
 	}
+
 	n.Name = name
 	if err := mayKeep(r.Context(), n.AppSecret); err != nil {
 		return err
 	}
+
 	ctx, err := wanted(r, "secret")
 	if err != nil {
 		return err
 	}
+
 	isNew, err := s.secrets.Put(ctx, n)
 	if err != nil {
 		return lookAt(noKey(err), "The same request again does no harm.")
 	}
+
 	// The change stands. If it cannot be read now, or is gone again, that must not look like a
 	// change that failed.
 	row := secret.Row{Name: name, App: n.App}
@@ -113,6 +122,7 @@ func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
 		len(rows) == 1 {
 		row = rows[0]
 	}
+
 	status := http.StatusOK
 	if isNew {
 		status = http.StatusCreated
@@ -131,10 +141,12 @@ func secretFields(f *fields) (n secret.New, err error) {
 	case !isText:
 		f.wrong("value", "is no text; put it into quotes")
 	}
+
 	n.Value = text
 	if v, there := f.object["app"]; there && v != nil {
 		f.text("app", &n.App)
 	}
+
 	f.ignore("app")
 	f.refuse("is set by the server; leave it out", "name", "key", "key_state", "created", "updated", "updated_by")
 	return n, f.done()
@@ -165,6 +177,7 @@ func mayKeep(ctx context.Context, which job.AppSecret) error {
 			"The secret %s would be or is one of all apps, which takes role %s without a limit to apps; give an app "+
 				"that is yours", which.Name, admin)
 	}
+
 	return forbid(p, "That takes role %s of app %s", admin, cutShort(which.App))
 }
 
@@ -184,6 +197,7 @@ func (s *Server) deleteSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	q := newQuery(r)
 	which := job.AppSecret{App: q.text(secretAppParam), Name: name}
 	if err := q.err(); err != nil {
@@ -205,6 +219,7 @@ func (s *Server) deleteSecret(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return lookAt(err, "GET /api/v1/secrets tells whether it is still there.")
 	}
+
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -214,13 +229,16 @@ func (s *Server) rotateSecrets(w http.ResponseWriter, r *http.Request) error {
 	if err := readNothing(r); err != nil {
 		return err
 	}
+
 	done, err := s.secrets.Rotate(r.Context())
 	if err != nil {
 		return lookAt(noKey(err), "The same request again does what is left.")
 	}
+
 	v := rotatedView{Key: done.Key, Rotated: done.Rotated, Failed: []failedSecret{}}
 	for _, f := range done.Failed {
 		v.Failed = append(v.Failed, failedSecret{f.Name, f.App, f.Why})
 	}
+
 	return answer(w, http.StatusOK, v)
 }

@@ -36,16 +36,19 @@ func TestSecrets(t *testing.T) {
 		said.WriteString(r.body)
 		return r
 	}
+
 	if o := call("PUT", "/pg", object{"value": value, "app": "shop"}, 201).object(); o.text("name") != "pg" ||
 		o.text("app") != "shop" || o.text("key_state") != "current" || o.text("updated_by") == "" {
 		t.Errorf("got %v", o)
 	}
+
 	call("PUT", "/pg", object{"value": value + "2", "app": "shop"}, 200)
 	call("PUT", "/all", object{"value": value}, 201)
 	if _, items := s.walk("/api/v1/secrets?limit=1"); len(items) != 2 || items[0].text("app") != "shop" ||
 		items[1].text("name") != "all" || items[1]["value"] != nil {
 		t.Errorf("got %v", items)
 	}
+
 	for body, field := range map[string]string{
 		`{}`: "value", `{"value": null}`: "value", `{"value": 7654321}`: "value", `{"value": ["hunter2-Z"]}`: "value",
 		`{"value": "abc"}`: "value", `{"value": "hunter2-Z\u0000"}`: "value",
@@ -58,6 +61,7 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("%.60s: got %s, want a complaint about %s", body, r.body, field)
 		}
 	}
+
 	call("PUT", "/new", `{"value": "hunter2-Zq`, 400)
 	call("PUT", "/a%2Fb", object{"value": value}, 422)
 	call("DELETE", "/none", nil, 404)
@@ -69,11 +73,13 @@ func TestSecrets(t *testing.T) {
 	if r.complaint("env.PGPASSWORD") == "" {
 		t.Errorf("a job of another app: got %s", r.body)
 	}
+
 	if r := s.call("POST", "/api/v1/jobs",
 		object{"name": "b", "schedule": "@daily", "command": "x {{secret.pg}}"}).want(422); r.complaint(
 		"command") == "" {
 		t.Errorf("in the command: got %s", r.body)
 	}
+
 	r = s.call("POST", "/api/v1/apply",
 		object{"dry_run": true,
 			"jobs": []object{{"name": "b", "schedule": "@daily", "command": "true",
@@ -84,10 +90,12 @@ func TestSecrets(t *testing.T) {
 	if r := call("DELETE", "/pg", nil, 404); !strings.Contains(r.body, "add app=APP") {
 		t.Errorf("without the app: got %s", r.body)
 	}
+
 	if r := call("DELETE", "/pg?app=shop", nil, 409); !strings.Contains(r.body, "shop/use") ||
 		!strings.Contains(r.body, ":in-use") {
 		t.Errorf("got %s", r.body)
 	}
+
 	s.call("DELETE", "/api/v1/jobs/"+made.text("id"), nil).want(204)
 	call("DELETE", "/pg?app=shop", nil, 204)
 
@@ -97,19 +105,23 @@ func TestSecrets(t *testing.T) {
 	if _, items := s.walk("/api/v1/secrets"); items[0].text("key_state") != "old" {
 		t.Errorf("got %v", items)
 	}
+
 	if o := call("POST", "/rotate", nil, 200).object(); o.text("rotated") != "1" || len(o.items("failed")) != 0 ||
 		o.text("key") != s.cfg.SecretKeys.IDs()[0] {
 		t.Errorf("got %v", o)
 	}
+
 	s.cfg.SecretKeys = nil
 	s.serve()
 	if r := call("PUT", "/pg", object{"value": value}, 409); !strings.Contains(r.body, ":no-secret-key") {
 		t.Errorf("got %s", r.body)
 	}
+
 	call("POST", "/rotate", object{}, 409)
 	if _, items := s.walk("/api/v1/secrets"); items[0].text("key_state") != "unknown" {
 		t.Errorf("got %v", items)
 	}
+
 	call("DELETE", "/all", nil, 204)
 	said.WriteString(s.call("GET", "/api/v1/audit?kind=secret", nil).want(200).body)
 	if strings.Contains(said.String(), "hunter2") || s.logs.has("hunter2") {
@@ -133,10 +145,12 @@ func TestWhoMayKeepSecrets(t *testing.T) {
 		}
 		return token
 	}
+
 	shop, operator, viewer := as(auth.Admin, "shop"), as(auth.Operator), as(auth.Viewer, "shop")
 	for name, app := range map[string]string{"all": "", "billing": "billing", "shop": "shop"} {
 		s.call("PUT", "/api/v1/secrets/"+name, object{"value": "value", "app": app}).want(201)
 	}
+
 	for name, c := range map[string]struct {
 		token, method, path string
 		body                any
@@ -168,12 +182,14 @@ func TestWhoMayKeepSecrets(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d", name, r.status, r.body, c.status)
 		}
 	}
+
 	s.token = viewer
 	var seen []string
 	_, items := s.walk("/api/v1/secrets?limit=2")
 	for _, item := range items {
 		seen = append(seen, item.text("app")+"/"+item.text("name"))
 	}
+
 	slices.Sort(seen)
 	if got := strings.Join(seen, " "); got != "/all shop/all shop/billing shop/new shop/shop" {
 		t.Errorf("a viewer of the shop sees %s", got)
@@ -204,6 +220,7 @@ func TestSecretsAreNotTaken(t *testing.T) {
 			t.Errorf("jobs of %s use %q, %v", app, got["pg"], err)
 		}
 	}
+
 	alpha.call("DELETE", "/api/v1/secrets/pg?app=alpha", nil).want(204)
 	if r := beta.call("DELETE", "/api/v1/secrets/pg?app=beta", nil).want(409); !strings.Contains(r.body, "beta/use") {
 		t.Errorf("one in use: got %s", r.body)
@@ -220,10 +237,12 @@ func TestSecretsAreNotTaken(t *testing.T) {
 			o := alpha.call(method, path, body).want(403).object()
 			told = append(told, strings.ReplaceAll(fmt.Sprint(o["title"], o["detail"]), name, "NAME"))
 		}
+
 		if told[0] != told[1] {
 			t.Errorf("%s: alpha can tell them apart: %q", method, told)
 		}
 	}
+
 	if _, items := alpha.walk("/api/v1/secrets"); len(items) != 0 {
 		t.Errorf("alpha sees %v", items)
 	}

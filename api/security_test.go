@@ -43,6 +43,7 @@ func TestS5HostHeader(t *testing.T) {
 				t.Errorf("listening on %q: Host %q is refused", tc.listen, host)
 			}
 		}
+
 		for _, host := range tc.refused {
 			if h(host) {
 				t.Errorf("listening on %q: Host %q is served", tc.listen, host)
@@ -60,6 +61,7 @@ func TestS5EveryRoute(t *testing.T) {
 	if len(routes) < 20 {
 		t.Fatalf("only %d routes: %v", len(routes), routes)
 	}
+
 	before := s.counts()
 	for _, route := range routes {
 		method, path, _ := strings.Cut(route, " ")
@@ -69,30 +71,36 @@ func TestS5EveryRoute(t *testing.T) {
 			if r.status != status || problem != "" && !strings.Contains(r.body, api.TypePrefix+problem) {
 				t.Errorf("%s, %s: got %d %s, want %d %s", route, what, r.status, r.body, status, problem)
 			}
+
 			cache := "no-store"
 			if r.header.Get("ETag") != "" && !strings.HasPrefix(path, "/api/") {
 				cache = "no-cache" // it says nothing about the cluster
 			}
+
 			for header, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Cache-Control": cache,
 				"Access-Control-Allow-Origin": ""} {
 				if got := r.header.Get(header); got != want {
 					t.Errorf("%s, %s: %s is %q, want %q", route, what, header, got, want)
 				}
 			}
+
 			if !strings.HasPrefix(r.header.Get("Content-Security-Policy"), "default-src 'none'") ||
 				r.header.Get("X-Request-Id") == "" {
 				t.Errorf("%s, %s: got headers %v", route, what, r.header)
 			}
 		}
+
 		if path != "/healthz" && path != "/metrics" {
 			check("forged Host", 403, "forbidden-host", s.call(method, path, nil, "Host", "evil.example"))
 		}
+
 		check("unknown parameter", 422, "invalid", s.call(method, path+"?xyzzy=1", nil))
 		if method == "GET" {
 			check("cross-origin reading", s.call(method, path, nil).status, "",
 				s.call(method, path, nil, "Origin", "http://evil.example"))
 			continue
 		}
+
 		for _, header := range [][]string{
 			{"Origin", "http://evil.example"}, {"Origin", "null"}, {"Sec-Fetch-Site", "cross-site"},
 			{"Sec-Fetch-Site", "same-site"},
@@ -100,13 +108,16 @@ func TestS5EveryRoute(t *testing.T) {
 		} {
 			check(strings.Join(header, " "), 403, "", s.call(method, path, `{}`, header...))
 		}
+
 		if method != "DELETE" {
 			check("text", 415, "unsupported-media-type", s.call(method, path, `{}`, "Content-Type", "text/plain"))
 		}
 	}
+
 	if after := s.counts(); after != before {
 		t.Errorf("something got through: %s became %s", before, after)
 	}
+
 	// A page of our own may change things.
 	s.call("POST", "/api/v1/jobs/1/pause", nil, "Origin", s.url, "Sec-Fetch-Site", "same-origin").want(200)
 }
@@ -128,6 +139,7 @@ func TestS4TwistedPaths(t *testing.T) {
 			!strings.HasPrefix(r, "HTTP/1.1 400") {
 			t.Errorf("%s without a token: got %s, want 401", path, r)
 		}
+
 		r := s.raw("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + s.token +
 			"\r\nConnection: close\r\n\r\n")
 		if path == "/api/v1/jobs/%31" { // decoded once, an id is an id
@@ -136,10 +148,12 @@ func TestS4TwistedPaths(t *testing.T) {
 			}
 			continue
 		}
+
 		if !strings.HasPrefix(r, "HTTP/1.1 404") && !strings.HasPrefix(r, "HTTP/1.1 400") {
 			t.Errorf("%s: got %s, want 404", path, r)
 		}
 	}
+
 	for _, request := range []string{
 		// the target counts, not the header
 		"GET http://evil.example/api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
@@ -158,11 +172,13 @@ func (s *site) raw(request string) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := c.Write([]byte(request)); err != nil {
 		s.t.Fatal(err)
 	}
+
 	var out strings.Builder
 	for b := make([]byte, 4096); ; {
 		n, err := c.Read(b)
@@ -179,6 +195,7 @@ func TestRequestID(t *testing.T) {
 	if got := s.call("GET", "/healthz", nil, "X-Request-Id", "mine-1").header.Get("X-Request-Id"); got != "mine-1" {
 		t.Errorf("got %q, want the client's own", got)
 	}
+
 	for _, id := range []string{strings.Repeat("x", 65), "a b", "<script>", `"`} {
 		if got := s.call("GET", "/healthz", nil, "X-Request-Id", id).header.Get("X-Request-Id"); got == id ||
 			got == "" {
@@ -196,6 +213,7 @@ func TestS22PanicIsAProblem(t *testing.T) {
 		strings.Contains(r.body, "goroutine") {
 		t.Errorf("got %s", r.body)
 	}
+
 	if id == "" || !s.logs.has("secret word") || !s.logs.has(id) {
 		t.Errorf("the log says nothing of request %q", id)
 	}

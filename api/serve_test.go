@@ -23,6 +23,7 @@ func listening(t *testing.T, cfg api.Config) (addr string, stop func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	cfg.Listen, cfg.Log = l.Addr().String(), slog.New(slog.DiscardHandler)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
@@ -46,6 +47,7 @@ func TestServeEndsGracefully(t *testing.T) {
 		resp.Body.Close()
 		answer <- resp.StatusCode
 	}()
+
 	<-entered
 	time.AfterFunc(100*time.Millisecond, func() { close(leave) })
 	if err := stop(); err != nil {
@@ -80,6 +82,7 @@ func TestS6SlowClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer slow.Close()
 	began := time.Now()
 	io.WriteString(slow, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
@@ -87,12 +90,14 @@ func TestS6SlowClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer endless.Close()
 	endless.SetDeadline(time.Now().Add(30 * time.Second))
 	go io.WriteString(endless, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 64<<10))
 	if line, err := bufio.NewReader(endless).ReadString('\n'); !strings.Contains(line, "431") {
 		t.Errorf("an endless header: got %q, %v, want 431", line, err)
 	}
+
 	slow.SetDeadline(began.Add(30 * time.Second))
 	if n, err := io.Copy(io.Discard, slow); err != nil {
 		t.Errorf("half a header: got %d bytes, %v after %s; want the connection closed", n, err, time.Since(began))
@@ -108,6 +113,7 @@ func TestS6ConnectionsAreBounded(t *testing.T) {
 	for range 129 {
 		open = append(open, dialFrom(t, "", addr))
 	}
+
 	open[0].SetDeadline(time.Now().Add(60 * time.Second))
 	if n, err := open[0].Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the first connection of 129: got %d bytes, %v, want it closed", n, err)
@@ -115,9 +121,11 @@ func TestS6ConnectionsAreBounded(t *testing.T) {
 	if status, err := sends(open[128], 60*time.Second, "GET", "/healthz", ""); err != nil || status != 200 {
 		t.Errorf("the last of 129: got %d, %v, want 200", status, err)
 	}
+
 	for _, c := range open {
 		c.Close() // a server that stops waits some seconds for those that have said nothing
 	}
+
 	if err := stop(); err != nil {
 		t.Errorf("Serve: %v", err)
 	}

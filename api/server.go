@@ -144,9 +144,11 @@ func New(cfg Config) *Server {
 	if cfg.LoginLife == 0 {
 		cfg.LoginLife = DefaultLoginLife
 	}
+
 	if cfg.Rate == 0 {
 		cfg.Rate = DefaultRate
 	}
+
 	s := &Server{
 		cfg: cfg, gate: auth.NewGate(cfg.DB.DB, cfg.Log), issuer: issuerOf(&cfg),
 		secrets: &secret.Store{DB: cfg.DB.DB, Keys: cfg.SecretKeys}, alerts: &alert.Store{DB: cfg.DB.DB},
@@ -156,13 +158,16 @@ func New(cfg Config) *Server {
 		},
 		signIns: auth.Limiter{Every: time.Second, Burst: 20},
 	}
+
 	if u, err := url.Parse(cfg.PublicURL); err == nil && u.Host != "" {
 		s.public = u
 		cfg.Hosts = append(slices.Clone(cfg.Hosts), u.Host)
 	}
+
 	if cfg.Rate > 0 {
 		s.rate = &auth.Limiter{Every: time.Second / time.Duration(cfg.Rate), Burst: burst * cfg.Rate}
 	}
+
 	s.hosts = newHosts(cfg.Listen, cfg.Hosts)
 	s.reference = sync.OnceValues(func() (*reference, error) { return newReference(s.table(), apiVersion) })
 	s.requestIDs = newRequestIDs()
@@ -207,6 +212,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		TLSConfig:         s.cfg.TLS,
 	}
+
 	server.RegisterOnShutdown(s.Close) // streams do not end by themselves
 	defer s.feed.Close()
 	defer s.startChecks(ctx)()
@@ -234,6 +240,7 @@ func (s *Server) serveBounded(ctx context.Context, server *http.Server, l net.Li
 	if server.TLSConfig != nil {
 		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 	}
+
 	err := serve(l)
 	if stop() { // it ended by itself
 		return err
@@ -250,8 +257,10 @@ func (s *Server) routes() http.Handler {
 	if s.cfg.Traced != nil {
 		m.Use(s.cfg.Traced)
 	}
+
 	m.Use(s.requestID, s.logRequest, s.recoverPanic, protect, withActor, s.checkHost, s.checkOrigin, deadline,
 		escapedPath, middleware.GetHead)
+
 	// What there is not is told to those alone who may see what there is.
 	m.NotFound(s.orScreen(s.serve(s.guard(may(viewer, shared), noRoute))))
 	m.MethodNotAllowed(s.serve(s.guard(may(viewer, shared), wrongMethod(m))))
@@ -261,6 +270,7 @@ func (s *Server) routes() http.Handler {
 			s.serve(s.guard(rt.may,
 				withQuery(rt.query(), withPreconditions(rt.doc, withBoundedBody(rt.doc, s.once(rt.doc, rt.handler)))))))
 	}
+
 	return m
 }
 
@@ -438,12 +448,14 @@ func wrongMethod(routes chi.Routes) handler {
 				allowed = append(allowed, method)
 			}
 		}
+
 		if allowed == nil {
 			return noRoute(w, r) // the router looks at unusual methods before it looks at the path
 		}
 		if allowed[0] == "GET" {
 			allowed = append(allowed, "HEAD")
 		}
+
 		list := strings.Join(allowed, ", ")
 		w.Header().Set("Allow", list)
 		return methodNotAllowed.problem("%s takes %s, not %s.", cutShort(r.URL.Path), list, cutShort(r.Method))

@@ -40,26 +40,31 @@ func (s *Server) listSilences(w http.ResponseWriter, r *http.Request) error {
 	if c := q.cursor("silences"); c != nil {
 		after = c.ID
 	}
+
 	over := q.word(silencesOverParam) == "true"
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	until := job.MicrosOf(s.cfg.Now())
 	if over {
 		until = 0
 	}
+
 	p := page[silenceView]{Items: []silenceView{}}
 	apps := auth.Of(r.Context()).Sees()
 	rows, err := alert.Silences(s.cfg.DB.Reader(r.Context()), until, after, limit+1)
 	if err != nil {
 		return err
 	}
+
 	rows, p.Next = oneMore("silences", rows, limit, func(r *job.Silence) int64 { return r.ID })
 	for i := range rows {
 		if n := &rows[i]; apps == nil || n.App == "" || slices.Contains(apps, n.App) {
 			p.Items = append(p.Items, s.viewSilence(n))
 		}
 	}
+
 	return answer(w, http.StatusOK, p)
 }
 
@@ -75,6 +80,7 @@ func maySilence(ctx context.Context, app string) error {
 			"That silences alerts of all apps, and takes role %s without a limit to apps; give an app that is yours",
 			operator)
 	}
+
 	return forbid(p, "That takes role %s of app %s", operator, cutShort(app))
 }
 
@@ -84,6 +90,7 @@ func (s *Server) addSilence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	var n job.Silence
 	f := newFields(body)
 	f.text("app", &n.App)
@@ -95,25 +102,30 @@ func (s *Server) addSilence(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
+
 		text, _ := v.(string)
 		until, ok := endOf(text, now)
 		if !ok {
 			f.want("until", v, `a time such as "2027-01-31T09:00:00Z", or a duration such as "2h"`)
 		}
+
 		n.Until = job.MicrosOf(until)
 	}
+
 	if err := f.done(); err != nil {
 		return err
 	}
 	if err := maySilence(r.Context(), n.App); err != nil {
 		return err
 	}
+
 	place := func() string { return "/api/v1/alerts/silences/" + strconv.FormatInt(n.ID, 10) }
 	// or a repetition might begin another
 	answerKnown(r, http.StatusCreated, func() (any, string) { return s.viewSilence(&n), place() })
 	if err := s.alerts.AddSilence(r.Context(), &n); err != nil {
 		return lookAt(err, "GET /api/v1/alerts/silences tells whether it stands.")
 	}
+
 	w.Header().Set("Location", place())
 	return answer(w, http.StatusCreated, s.viewSilence(&n))
 }
@@ -132,6 +144,7 @@ func (s *Server) getSilence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	n, err := alert.SilenceByID(s.cfg.DB.Reader(r.Context()), id)
 	if errors.Is(err, sql.ErrNotFound) || err == nil && n.App != "" && !auth.Of(r.Context()).MayIn(viewer, n.App) {
 		return noSilence(strconv.FormatInt(id, 10))
@@ -139,6 +152,7 @@ func (s *Server) getSilence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	return answer(w, http.StatusOK, s.viewSilence(&n))
 }
 
@@ -148,18 +162,21 @@ func (s *Server) endSilence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	_, err = s.alerts.EndSilence(r.Context(), id, func(n job.Silence) error {
 		if n.App != "" && !auth.Of(r.Context()).MayIn(viewer, n.App) {
 			return sql.ErrNotFound
 		}
 		return maySilence(r.Context(), n.App)
 	})
+
 	switch {
 	case errors.Is(err, sql.ErrNotFound):
 		return noSilence(strconv.FormatInt(id, 10))
 	case err != nil:
 		return lookAt(err, "The same request again does no harm.")
 	}
+
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

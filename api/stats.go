@@ -61,19 +61,23 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	now, err := s.now()
 	if err != nil {
 		return err
 	}
+
 	ctx, db, at := r.Context(), s.cfg.DB, job.MicrosOf(now)
 	amounts, err := db.Amounts(ctx, at, statsMost)
 	if err != nil {
 		return err
 	}
+
 	sessions, err := db.Sessions(ctx)
 	if err != nil {
 		return err
 	}
+
 	const step = job.Micros(statsStep / time.Microsecond)
 	current := at - at%step
 	first := current.Add(-time.Duration(minutes) * time.Minute)
@@ -81,11 +85,13 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	v := statsView{
 		Now: stamp(at), Executing: amounts.Executing, Prepared: amounts.Prepared, Waiting: amounts.Waiting,
 		Backlog: amounts.Backlog, Most: statsMost,
 		Nodes: []statsNode{}, StepSeconds: int(statsStep / time.Second),
 	}
+
 	for _, x := range sessions {
 		v.Slots += x.Slots
 		v.Nodes = append(v.Nodes, statsNode{
@@ -93,6 +99,7 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 			Draining: x.Draining,
 		})
 	}
+
 	late := map[job.Micros]*job.Lates{}
 	parts := map[job.Micros]*statsPart{}
 	for i := range figures {
@@ -102,11 +109,13 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 			p = &statsPart{}
 			parts[f.At], late[f.At] = p, &job.Lates{}
 		}
+
 		p.Starts += f.Starts
 		p.Ends += f.Ends
 		p.Failed += f.Failed
 		late[f.At].Add(&f.Late)
 	}
+
 	for at := first; at <= current; at += step {
 		p := statsPart{At: stamp(at)}
 		if counted := parts[at]; counted != nil {
@@ -115,6 +124,7 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 		}
 		v.Series = append(v.Series, p)
 	}
+
 	var minute job.Lates
 	starts, ends := int64(0), int64(0)
 	for i := 1; i <= statsRate; i++ {
@@ -123,10 +133,12 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 			minute.Add(late[current-job.Micros(i)*step])
 		}
 	}
+
 	v.LastMinute = statsRates{
 		Starts: float64(starts) / 60, Ends: float64(ends) / 60, P50: quantile(&minute, 0.5),
 		P99: quantile(&minute, 0.99),
 	}
+
 	return answer(w, http.StatusOK, v)
 }
 

@@ -17,11 +17,13 @@ func TestStats(t *testing.T) {
 		empty.text("slots") == "0" {
 		t.Errorf("of nothing: got %d parts, %v", got, empty)
 	}
+
 	good, bad := s.create("good", object{"overlap": "allow"}).text("id"),
 		s.create("bad", object{"command": "exit 1"}).text("id")
 	for range 3 {
 		s.call("POST", "/api/v1/jobs/"+good+"/run", nil).want(202)
 	}
+
 	s.call("POST", "/api/v1/jobs/"+bad+"/run", nil).want(202)
 	s.ran(bad, 1)
 	s.ran(good, 3)
@@ -29,6 +31,7 @@ func TestStats(t *testing.T) {
 	queued := s.create("queued", object{"command": "sleep 600", "overlap": "queue"}).text("id")
 	s.running(queued)
 	s.call("POST", "/api/v1/jobs/"+queued+"/run", nil).want(202)
+
 	// As if nodes were behind: none may run it.
 	nobodys := s.create("nobodys", object{"selector": "zone=nowhere"}).text("id")
 	s.call("POST", "/api/v1/jobs/"+nobodys+"/run", nil).want(202)
@@ -41,19 +44,23 @@ func TestStats(t *testing.T) {
 		}
 		return n
 	}
+
 	await(t, "all is counted and written", time.Minute, func() bool {
 		time.Sleep(200 * time.Millisecond)
 		got = o.call("GET", "/api/v1/stats", nil).want(200).object()
 		return sum("starts") == 6 && got.text("waiting") == "1"
 	})
+
 	if sum("ends") != 4 || sum("failed") != 1 || got.text("executing") != "2" || got.text("backlog") != "1" ||
 		len(got.items("series")) != 31 || got.text("most") != "10000" {
 		t.Errorf("got %v", got)
 	}
+
 	if nodes := got.items("nodes"); len(nodes) != 1 || nodes[0].text("node") != "knoten-1" ||
 		nodes[0].text("slots") != got.text("slots") {
 		t.Errorf("got %v", nodes)
 	}
+
 	with := 0
 	for _, part := range got.items("series") {
 		if (part.text("lateness_p50_ms") != "") != (part.text("starts") != "0") ||
@@ -64,13 +71,16 @@ func TestStats(t *testing.T) {
 			with++
 		}
 	}
+
 	if with == 0 {
 		t.Error("no part has a lateness")
 	}
+
 	await(t, "the last minute has them", time.Minute, func() bool {
 		time.Sleep(200 * time.Millisecond)
 		rate := o.call("GET", "/api/v1/stats", nil).want(200).object().text("last_minute", "starts_per_second")
 		return rate != "" && rate != "0"
 	})
+
 	s.call("GET", "/api/v1/stats?minutes=16", nil).want(422)
 }

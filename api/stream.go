@@ -73,6 +73,7 @@ func (t *streams) enter(p *auth.Principal) (*seat, error) {
 		return nil, slowDown(heartbeat, "%s has %d streams on this node already; close one, or ask another node.",
 			p.Name, streamsOfToken)
 	}
+
 	if t.all >= most && !t.makeRoom(mine) {
 		return nil, noStream.problem(
 			"The node has %d streams, which is all that it may have, and %s has %d of them; ask another node.", t.all,
@@ -93,9 +94,11 @@ func (t *streams) makeRoom(mine int) bool {
 			loser = seats
 		}
 	}
+
 	if loser == nil {
 		return false
 	}
+
 	close(loser[0].taken)
 	t.remove(loser[0])
 	return true
@@ -156,11 +159,13 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request, may access) 
 		return nil, noStream.problem("The node stops; ask another one.")
 	default:
 	}
+
 	p := auth.Of(r.Context())
 	seat, err := s.streams.enter(p)
 	if err != nil {
 		return nil, err
 	}
+
 	now := time.Now()
 	return &stream{s: s, w: w, control: http.NewResponseController(w), r: r.WithContext(unbounded(r.Context())),
 		may: may, seat: seat, who: p, looked: now, wrote: now}, nil
@@ -177,6 +182,7 @@ func (st *stream) begin() (bool, error) {
 	if st.r.ProtoMajor == 1 {
 		h.Set("Connection", "close") // the deadlines set here would be those of the next request
 	}
+
 	st.begun = true
 	if st.r.Method == http.MethodHead {
 		return false, nil
@@ -234,12 +240,14 @@ func (st *stream) write(b []byte) error {
 		!errors.Is(err, http.ErrNotSupported) {
 		return errGone
 	}
+
 	if _, err := st.w.Write(b); err != nil {
 		return errGone
 	}
 	if err := st.control.Flush(); err != nil {
 		return errGone
 	}
+
 	st.wrote = time.Now()
 	return nil
 }
@@ -252,12 +260,14 @@ func (st *stream) idle(news <-chan struct{}, most time.Duration) error {
 		if err := st.look(); err != nil {
 			return err
 		}
+
 		now := time.Now()
 		if now.Sub(st.wrote) >= st.s.streams.beat {
 			if err := st.write([]byte(": \n\n")); err != nil {
 				return err
 			}
 		}
+
 		wait := max(0, min(end.Sub(now), lookAgain, st.s.streams.beat))
 		select {
 		case <-st.r.Context().Done():
@@ -270,6 +280,7 @@ func (st *stream) idle(news <-chan struct{}, most time.Duration) error {
 			return nil
 		case <-time.After(wait):
 		}
+
 		if !time.Now().Before(end) {
 			return nil
 		}
@@ -283,6 +294,7 @@ func (st *stream) look() error {
 	if now.Sub(st.looked) < lookAgain {
 		return nil
 	}
+
 	st.looked = now
 	r, cancel := st.bounded()
 	defer cancel()
@@ -290,6 +302,7 @@ func (st *stream) look() error {
 	if err == nil {
 		err = st.s.allow(r, p, st.may)
 	}
+
 	var (
 		refused *auth.Refused
 		problem *Problem
@@ -302,6 +315,7 @@ func (st *stream) look() error {
 	case errors.As(err, &problem) && problem.Status < 500:
 		return &farewell{problem.Title + ": " + problem.Detail}
 	}
+
 	return nil
 }
 

@@ -20,6 +20,7 @@ func readAnswer(resp *http.Response) ([]byte, error) {
 	if resp.Header.Get("Content-Type") != "text/event-stream" || resp.Request.Method == http.MethodHead {
 		return io.ReadAll(resp.Body)
 	}
+
 	var out []byte
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 		out = append(append(out, lines.Bytes()...), '\n')
@@ -27,6 +28,7 @@ func readAnswer(resp *http.Response) ([]byte, error) {
 			break
 		}
 	}
+
 	return out, nil
 }
 
@@ -63,28 +65,34 @@ func (s *site) listen(path string, header ...string) *ear {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	req.Header.Set("Accept", "text/event-stream")
 	if s.token != "" {
 		req.Header.Set("Authorization", "Bearer "+s.token)
 	}
+
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
+
 	resp, err := http.DefaultTransport.(*http.Transport).Clone().RoundTrip(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	if got := resp.Header.Get("Content-Type"); resp.StatusCode != 200 || got != "text/event-stream" ||
 		resp.Header.Get("Content-Encoding") != "" {
 		text, _ := io.ReadAll(resp.Body)
 		s.t.Fatalf("%s: got %d %s %s", path, resp.StatusCode, got, text)
 	}
+
 	e := &ear{t: s.t, what: path, said: make(chan heard, 1<<16), hang: cancel, comments: make(chan bool, 1000)}
 	s.t.Cleanup(cancel)
 	schema := "#/components/schemas/Event"
 	if strings.Contains(path, "/output") {
 		schema = "#/components/schemas/OutputEvent"
 	}
+
 	go func() {
 		defer close(e.said)
 		defer resp.Body.Close()
@@ -114,6 +122,7 @@ func (s *site) listen(path string, header ...string) *ear {
 			}
 		}
 	}()
+
 	return e
 }
 
@@ -144,6 +153,7 @@ func (e *ear) until(what string, wanted func(h heard, o object) bool) (heard, ob
 			return h, o
 		}
 	}
+
 	e.t.Fatalf("%s: never heard %s; heard was\n%s", e.what, what, strings.Join(e.seen, "\n"))
 	return heard{}, nil
 }
@@ -202,6 +212,7 @@ func TestStreamsAreCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	one, two := s.as(token).listen("/api/v1/events"), s.as(token).listen(output)
 	one.hello()
 	s.call("DELETE", "/api/v1/tokens/"+fmt.Sprint(made.ID), nil).want(204)
@@ -210,6 +221,7 @@ func TestStreamsAreCutOff(t *testing.T) {
 			t.Errorf("%s: a revoked token: got %q", e.what, why)
 		}
 	}
+
 	// A run stays in the app in which it was started, also when its job is moved.
 	s.call("PATCH", "/api/v1/jobs/"+s.call("GET", "/api/v1/runs/"+run, nil).object().text("job_id"),
 		object{"app": "b"}).want(200)
@@ -238,6 +250,7 @@ func TestStreamsAreBounded(t *testing.T) {
 			e.hello()
 			ears = append(ears, e)
 		}
+
 		if i == 0 {
 			if r := as.call("GET", "/api/v1/events", nil).want(429); !strings.Contains(r.body, "t0 has 16 streams") ||
 				r.header.Get("Retry-After") == "" {
@@ -245,14 +258,17 @@ func TestStreamsAreBounded(t *testing.T) {
 			}
 		}
 	}
+
 	for range 4 {
 		e := s.listen("/api/v1/events")
 		e.hello()
 		ears = append(ears, e)
 	}
+
 	if streams, listeners, reading := server.Listeners(); streams != 64 || listeners != 64 || !reading {
 		t.Errorf("got %d streams, %d listeners, reading %v", streams, listeners, reading)
 	}
+
 	ears[0].hang()
 	await(t, "room for another", 10*time.Second, func() bool { n, _, _ := server.Listeners(); return n == 63 })
 	s.listen("/api/v1/events").hello()
@@ -262,10 +278,12 @@ func TestStreamsAreBounded(t *testing.T) {
 			t.Errorf("got %q", why)
 		}
 	}
+
 	await(t, "nobody listens", 10*time.Second, func() bool {
 		streams, listeners, reading := server.Listeners()
 		return streams == 0 && listeners == 0 && !reading
 	})
+
 	if r := s.call("GET", "/api/v1/events", nil).want(503); !strings.Contains(r.body, "no-stream") {
 		t.Errorf("a node that stops: got %s", r.body)
 	}
@@ -285,6 +303,7 @@ func TestStreamsOfOneToken(t *testing.T) {
 		mine.listen("/api/v1/events").hello()
 		browser.listen("/api/v1/events", first...).hello()
 	}
+
 	if r := browser.call("GET", "/api/v1/events", nil, second...).want(429); !strings.Contains(r.body,
 		"mine has 16 streams") {
 		t.Errorf("got %s", r.body)
@@ -306,6 +325,7 @@ func TestStreamsEndWithTheirServer(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Errorf("Serve: %v, want it to end its streams at once", err)
 	}
+
 	for _, e := range ears {
 		if why := e.closes(); why != "the node stops" {
 			t.Errorf("%s: got %q", e.what, why)
@@ -328,6 +348,7 @@ func TestStreamsOutliveRequests(t *testing.T) {
 	began := time.Now()
 	feed, output := o.listen("/api/v1/events"), o.listen("/api/v1/runs/"+run+"/output")
 	feed.hello()
+
 	// Longer than what is read of a request may take, than a request may take, and than its answer
 	// may take.
 	for time.Since(began) < 36*time.Second {
@@ -345,11 +366,13 @@ func TestStreamsOutliveRequests(t *testing.T) {
 			}
 		}
 	}
+
 	touch(t, gate)
 	if h, _ := output.until("output",
 		func(h heard, _ object) bool { return h.event == "output" }); !strings.Contains(h.data, "at last") {
 		t.Errorf("got %+v", h)
 	}
+
 	feed.until("the end of the run", func(_ heard, o object) bool {
 		return o.text("run", "id") == run && o.text("action") == "ended"
 	})
@@ -369,6 +392,7 @@ func TestStreamsBeat(t *testing.T) {
 			t.Fatal("no comment came")
 		}
 	}
+
 	if r := s.call("HEAD", "/api/v1/events", nil).want(200); r.body != "" ||
 		r.header.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("HEAD: got %q, %v", r.body, r.header)
@@ -395,6 +419,7 @@ func TestOutputStream(t *testing.T) {
 			t.Fatalf("%s: got %+v, want %q from %s to %s", e.what, h, want, from, next)
 		}
 	}
+
 	part(text, "0", "4", "text", "one ")
 	part(raw, "0", "5", "bytes", "b25lIOI=") // one and a byte
 	touch(t, gate+"/a")
@@ -415,11 +440,13 @@ func TestOutputStream(t *testing.T) {
 			t.Errorf("more is said behind the end")
 		}
 	}
+
 	events := []string{"Accept", "text/event-stream"}
 	if r := s.call("GET", path, nil,
 		append(events, "Last-Event-ID", "x")...).want(422); r.complaint("Last-Event-ID") == "" {
 		t.Errorf("got %s", r.body)
 	}
+
 	s.call("GET", "/api/v1/runs/nonsense/output", nil, events...).want(404)
 	s.as("").call("GET", path, nil, events...).want(401)
 	s.as(s.newToken("of-b", auth.Viewer, "b")).call("GET", path, nil, events...).want(404)

@@ -45,6 +45,7 @@ func viewOfToken(t *auth.TokenRow, now job.Micros) tokenView {
 		By:      t.By,
 		Expires: stamp(t.Expires), Revoked: stamp(t.Revoked), Used: stamp(t.Used), UsedFrom: t.UsedFrom,
 	}
+
 	v.Role, _ = auth.ParseRole(t.Role) // one that a hand wrote lets nobody do anything, and is shown so
 	switch {
 	case t.Revoked != 0:
@@ -52,6 +53,7 @@ func viewOfToken(t *auth.TokenRow, now job.Micros) tokenView {
 	case t.Expires != 0 && t.Expires <= now:
 		v.State = tokenExpired
 	}
+
 	return v
 }
 
@@ -61,14 +63,17 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	now, err := s.now()
 	if err != nil {
 		return err
 	}
+
 	spec, err := tokenFields(body, now)
 	if err != nil {
 		return err
 	}
+
 	t, token, err := s.issuer.Create(r.Context(), spec)
 	switch {
 	case errors.Is(err, sql.ErrExists):
@@ -77,6 +82,7 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 		return lookAt(err,
 			"GET /api/v1/tokens?name=%s tells whether it was made; if so, revoke it and make another: its text is lost.", spec.Name)
 	}
+
 	v := newTokenView{viewOfToken(&t, job.MicrosOf(now)), token}
 	w.Header().Set("Location", "/api/v1/tokens/"+v.ID)
 	return answer(w, http.StatusCreated, v)
@@ -93,6 +99,7 @@ func tokenFields(body map[string]any, now time.Time) (auth.Spec, error) {
 	if list, ok := body["apps"].([]any); ok && len(list) == 0 {
 		f.wrong("apps", "are none; leave them out for all") // and never the other way round
 	}
+
 	if role != "" {
 		var err error
 		if spec.Role, err = auth.ParseRole(role); err != nil {
@@ -100,6 +107,7 @@ func tokenFields(body map[string]any, now time.Time) (auth.Spec, error) {
 			spec.Role = viewer // said already
 		}
 	}
+
 	if v, given := f.take("expires"); given && v != nil {
 		text, _ := v.(string)
 		until, ok := endOf(text, now)
@@ -112,6 +120,7 @@ func tokenFields(body map[string]any, now time.Time) (auth.Spec, error) {
 			f.want("expires", v, `a time such as "2027-01-31T09:00:00Z", a duration such as "720h", or "never"`)
 		}
 	}
+
 	return spec, f.done()
 }
 
@@ -126,20 +135,24 @@ func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	now, err := s.now()
 	if err != nil {
 		return err
 	}
+
 	f.Limit = limit + 1 // one more tells whether there is a next page
 	rows, err := auth.Tokens(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
 	}
+
 	p := page[tokenView]{Items: []tokenView{}}
 	rows, p.Next = oneMore("tokens", rows, limit, func(r *auth.TokenRow) int64 { return r.ID })
 	for i := range rows {
 		p.Items = append(p.Items, viewOfToken(&rows[i], job.MicrosOf(now)))
 	}
+
 	return answer(w, http.StatusOK, p)
 }
 
@@ -156,10 +169,12 @@ func (s *Server) getToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	now, err := s.now()
 	if err != nil {
 		return err
 	}
+
 	rows, err := auth.Tokens(s.cfg.DB.Reader(r.Context()), auth.TokenFilter{ID: id, Limit: 1})
 	if err != nil {
 		return err
@@ -167,6 +182,7 @@ func (s *Server) getToken(w http.ResponseWriter, r *http.Request) error {
 	if len(rows) == 0 {
 		return noToken(strconv.FormatInt(id, 10))
 	}
+
 	return answer(w, http.StatusOK, viewOfToken(&rows[0], job.MicrosOf(now)))
 }
 
@@ -176,12 +192,14 @@ func (s *Server) revokeToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	switch err := s.issuer.Revoke(r.Context(), id); {
 	case errors.Is(err, sql.ErrNotFound):
 		return noToken(strconv.FormatInt(id, 10))
 	case err != nil:
 		return lookAt(err, "GET /api/v1/tokens/%d tells whether it lives; the same request again does no harm.", id)
 	}
+
 	s.gate.Forget()
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -62,10 +62,12 @@ func (f *frequentJobs) takes(j *read.Job, schedule job.Schedule, from, to time.T
 	if most == 0 {
 		return false
 	}
+
 	n := schedule.Count(from.Add(-time.Microsecond), to.Add(-time.Microsecond))
 	if n <= most {
 		return false
 	}
+
 	f.FrequentCount++
 	f.Frequent = append(f.Frequent, frequentJob{strconv.FormatInt(j.ID, 10), j.Spec.Name, j.Spec.App, n})
 	return true
@@ -109,15 +111,18 @@ func (s *Server) eachAhead(ctx context.Context, work *job.Work, f read.JobFilter
 		if err != nil {
 			return false, err
 		}
+
 		rows := make([]*read.Job, 0, len(p.Rows))
 		for i := range p.Rows {
 			if p.Rows[i].SpecErr == nil {
 				rows = append(rows, &p.Rows[i])
 			}
 		}
+
 		if err := s.cfg.DB.LearnCalendars(ctx, rows...); err != nil {
 			return false, err
 		}
+
 		err = work.Turn(func() error {
 			for _, j := range rows {
 				if err := context.Cause(ctx); err != nil {
@@ -132,10 +137,12 @@ func (s *Server) eachAhead(ctx context.Context, work *job.Work, f read.JobFilter
 		if err != nil && !errors.Is(err, job.ErrTooExpensive) {
 			return false, err
 		}
+
 		seen += len(p.Rows)
 		if p.Next == nil || seen >= maxUpcomingJobs {
 			return p.Next == nil, nil
 		}
+
 		f.After, f.Part = p.Next.ID, p.Next.Part
 	}
 }
@@ -158,16 +165,19 @@ func (s *Server) rangeAhead(q *query) (from, to time.Time, err error) {
 			return
 		}
 	}
+
 	from = from.UTC().Truncate(time.Microsecond)
 	if to.IsZero() {
 		to = from.Add(defaultAhead)
 	}
+
 	switch d := to.Sub(from); {
 	case d <= 0:
 		q.wrong(aheadTo.name, to.Format(time.RFC3339)+" is not after from, "+from.Format(time.RFC3339))
 	case d > maxUpcomingRange:
 		q.wrong(aheadTo.name, "is more than 366 days after from")
 	}
+
 	return from, to.UTC(), nil
 }
 
@@ -178,19 +188,23 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	f, limit, most := aheadFilter(q, r), int(q.number(aheadLimit)), q.number(aheadMost)
 	behind := q.cursor("upcoming")
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	begin := from
 	if behind != nil {
 		begin = behind.Due.Time()
 	}
+
 	leave, err := s.inLine(r.Context())
 	if err != nil {
 		return err
 	}
+
 	defer leave()
 	type named struct{ app, name, zone string }
 	var v upcomingView
@@ -201,17 +215,20 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 		if err != nil { // a job that cannot be planned, which its state is about to say
 			return
 		}
+
 		part := work.Part(job.JobWork)
 		parts, schedule = append(parts, part), part.On(schedule)
 		if v.takes(j, schedule, from, to, most) {
 			return
 		}
+
 		coming.Add(j.ID, schedule, begin)
 		names[j.ID] = named{j.Spec.App, j.Spec.Name, j.Spec.Timezone}
 	})
 	if err != nil {
 		return err
 	}
+
 	v.Items, v.Truncated = []upcomingDue{}, !all
 	v.sort()
 	var last job.ComingDue
@@ -220,32 +237,40 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 			if behind != nil && d.Due.Equal(begin) && d.ID <= behind.ID {
 				continue
 			}
+
 			if len(v.Items) == limit {
 				v.Next = (&cursor{list: "upcoming",
 					RunPlace: read.RunPlace{ID: last.ID, Due: job.MicrosOf(last.Due)}}).String()
 				break
 			}
+
 			j := names[d.ID]
 			zone, err := job.LoadZone(j.zone)
 			if err != nil {
 				zone = time.UTC
 			}
+
 			v.Items = append(v.Items, upcomingDue{
 				JobID: strconv.FormatInt(d.ID, 10), Job: j.name, App: j.app,
 				Due: d.Due.In(zone).Format(time.RFC3339Nano), Timezone: j.zone, Mark: d.Mark(),
 			})
+
 			last = d
 		}
+
 		return nil
 	}
+
 	if err := work.Turn(list); err != nil && !errors.Is(err, job.ErrTooExpensive) {
 		return err
 	}
+
 	for _, part := range parts {
 		if part.Err() != nil {
 			v.Uncounted++
 		}
 	}
+
 	v.Truncated = v.Truncated || v.Uncounted > 0
 	return answer(w, http.StatusOK, v)
 }
@@ -259,26 +284,32 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	f, step, most := aheadFilter(q, r), q.word(aheadStep), q.number(aheadMost)
 	if step == "" {
 		step = "hour"
 	}
+
 	length := stepLengths[step]
 	if length == 0 {
 		return q.err()
 	}
+
 	steps := int((to.Sub(from) + length - 1) / length)
 	if steps > maxSteps {
 		q.wrong(aheadStep.name,
 			"of "+strconv.Itoa(steps)+" steps there would be, at most "+strconv.Itoa(maxSteps)+" are counted")
 	}
+
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	leave, err := s.inLine(r.Context())
 	if err != nil {
 		return err
 	}
+
 	defer leave()
 	work := job.NewWork(r.Context(), job.ListingWork)
 	tally := job.NewTally(from, length, steps, upcomingWork)
@@ -287,6 +318,7 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 		From: from.Format(time.RFC3339Nano), To: from.Add(time.Duration(steps) * length).Format(time.RFC3339Nano),
 		Step: step,
 	}
+
 	all, err := s.eachAhead(r.Context(), work, f, func(j *read.Job) {
 		if context.Cause(r.Context()) != nil {
 			return
@@ -301,6 +333,7 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	v.sort()
 	v.Jobs, v.Total, v.Counts, v.Truncated = tally.Jobs, tally.Total, tally.Counts, !all || v.Uncounted > 0
 	return answer(w, http.StatusOK, v)

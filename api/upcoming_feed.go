@@ -35,14 +35,17 @@ func (s *Server) upcomingFeed(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	now, err := s.now()
 	if err != nil {
 		return err
 	}
+
 	leave, err := s.inLine(r.Context())
 	if err != nil {
 		return err
 	}
+
 	defer leave()
 	var events []feedEvent
 	work, cut := job.NewWork(r.Context(), job.ListingWork), false
@@ -54,11 +57,13 @@ func (s *Server) upcomingFeed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	all = all && !cut
 	slices.SortStableFunc(events, func(a, b feedEvent) int { return a.at.Compare(b.at) })
 	if len(events) > maxFeedEvents {
 		events, all = events[:maxFeedEvents], false
 	}
+
 	w.Header().Set("Content-Type", mediaICS+"; charset=utf-8")
 	w.Header().Set("Content-Disposition", `inline; filename="go-crontab.ics"`)
 	c := calendarText{}
@@ -71,11 +76,13 @@ func (s *Server) upcomingFeed(w http.ResponseWriter, r *http.Request) error {
 	if !all {
 		c.text("X-WR-CALDESC", "There is more than this; filter by app or label to see it.")
 	}
+
 	c.line("REFRESH-INTERVAL;VALUE=DURATION", "PT1H")
 	c.line("X-PUBLISHED-TTL", "PT1H")
 	for _, e := range events {
 		s.writeEvent(&c, &e, now)
 	}
+
 	c.line("END", "VCALENDAR")
 	_, err = w.Write([]byte(c.String()))
 	return err
@@ -87,19 +94,23 @@ func eventsOf(work *job.Work, j *read.Job, now time.Time, days int, language job
 	if err != nil {
 		return nil
 	}
+
 	schedule = work.On(schedule)
 	zone, err := job.LoadZone(j.Spec.Timezone)
 	if err != nil {
 		zone = time.UTC
 	}
+
 	title := j.Spec.Name
 	if j.Spec.App != job.DefaultApp {
 		title = j.Spec.App + "/" + j.Spec.Name
 	}
+
 	about := j.Spec.Words(language)
 	if j.Spec.Description != "" {
 		about = j.Spec.Description + "\n" + about
 	}
+
 	var out []feedEvent
 	from := now.In(zone)
 	y, m, d := from.Date()
@@ -121,8 +132,10 @@ func eventsOf(work *job.Work, j *read.Job, now time.Time, days int, language job
 				at = due
 			}
 		}
+
 		from = end
 	}
+
 	return out
 }
 
@@ -137,12 +150,14 @@ func (s *Server) writeEvent(c *calendarText, e *feedEvent, now time.Time) {
 		c.line("UID", id+"-"+strconv.FormatInt(e.at.UnixMicro(), 10)+"@go-crontab")
 		c.line("DTSTART", icalTime(e.at))
 	}
+
 	c.line("DTSTAMP", icalTime(now))
 	c.text("SUMMARY", e.title)
 	c.text("DESCRIPTION", e.about)
 	if s.public != nil {
 		c.line("URL", s.public.JoinPath("jobs", id).String())
 	}
+
 	c.line("TRANSP", "TRANSPARENT") // nobody is busy because a job runs
 	c.line("END", "VEVENT")
 }
@@ -174,5 +189,6 @@ func (c *calendarText) line(name, value string) {
 		c.WriteString(line[:end] + "\r\n ")
 		line = line[end:]
 	}
+
 	c.WriteString(line + "\r\n")
 }

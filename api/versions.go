@@ -54,6 +54,7 @@ func (s *Server) definitions(ctx context.Context, id, upTo int64, limit int) (re
 	if upTo > j.Version && mayRead(ctx, j.Spec.App) {
 		return j, nil, notFound.problem("The job is at version %d, and was never at %d.", j.Version, upTo)
 	}
+
 	rows, err := s.cfg.DB.Versions(ctx, id, upTo, limit)
 	if err == nil && len(rows) == 0 {
 		err = notFound.problem("There is no version %d of the job.", upTo)
@@ -71,36 +72,44 @@ func (s *Server) listVersions(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+
 	id, err := jobID(r)
 	if err != nil {
 		return err
 	}
+
 	j, rows, err := s.definitions(r.Context(), id, upTo, limit+1)
 	if err != nil {
 		return err
 	}
+
 	p := page[versionItem]{Items: []versionItem{}}
 	for i := range rows {
 		if i == limit {
 			p.Next = (&cursor{list: "versions", RunPlace: read.RunPlace{ID: rows[i].Version}}).String()
 			break
 		}
+
 		v := &rows[i]
 		if !mayReadVersion(r.Context(), v) {
 			continue
 		}
+
 		item := versionItem{
 			Version: v.Version, At: stamp(v.At), Who: v.Who, Current: i == 0 && upTo == 0 &&
 				!j.Deleted, Changed: []string{},
 		}
+
 		if v.SpecErr != nil {
 			item.Error = v.SpecErr.Error()
 		}
 		if i+1 < len(rows) && mayReadVersion(r.Context(), &rows[i+1]) {
 			item.Changed = changedFields(rows[i+1].Spec.Diff(&v.Spec))
 		}
+
 		p.Items = append(p.Items, item)
 	}
+
 	return answer(w, http.StatusOK, p)
 }
 
@@ -119,10 +128,12 @@ func (s *Server) definitionAt(r *http.Request, place string) (v read.Version, cu
 	if err != nil {
 		return v, false, err
 	}
+
 	text, err := param(r, place)
 	if err != nil {
 		return v, false, err
 	}
+
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {
 		return v, false, notFound.problem("There is no version %q; versions are numbers from 1.", cutShort(text))
@@ -167,6 +178,7 @@ func (s *Server) getVersion(w http.ResponseWriter, r *http.Request) error {
 	if v.Spec.Labels == nil {
 		v.Spec.Labels = map[string]string{}
 	}
+
 	out := versionView{Version: v.Version, At: stamp(v.At), Who: v.Who, Current: current, Definition: &v.Spec}
 	if v.SpecErr != nil {
 		out.Definition, out.Error = nil, v.SpecErr.Error()
@@ -180,6 +192,7 @@ func (s *Server) diffVersions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	b, _, err := s.definitionAt(r, "other")
 	if err != nil {
 		return err
@@ -187,6 +200,7 @@ func (s *Server) diffVersions(w http.ResponseWriter, r *http.Request) error {
 	if err := errors.Join(a.SpecErr, b.SpecErr); err != nil {
 		return unreadable.problem("%v.", err)
 	}
+
 	out := diffView{From: a.Version, To: b.Version, Changes: a.Spec.Diff(&b.Spec)}
 	if out.Changes == nil {
 		out.Changes = []job.Change{}
@@ -205,18 +219,22 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
+
 	f, version := newFields(body), 0
 	if _, given := body["version"]; !given {
 		f.wrong("version", "is missing; want one at which the job was")
 	}
+
 	f.count("version", &version, maxVersion)
 	if err := f.done(); err != nil {
 		return err
 	}
+
 	var j *read.Job
 	err = s.asWanted(r, id, func(ctx context.Context) (err error) {
 		j, err = s.rollBack(ctx, id, int64(version))
@@ -225,6 +243,7 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
 	}
+
 	return s.answerJob(w, r, http.StatusOK, j)
 }
 
@@ -240,6 +259,7 @@ func (s *Server) rollBack(ctx context.Context, id, version int64) (*read.Job, er
 	if !auth.Of(ctx).MayIn(admin, old.Spec.App) {
 		return nil, sql.ErrNotFound // it was moved into another app since the request was let in
 	}
+
 	v, _, err := s.definitionOf(ctx, id, version)
 	if err != nil {
 		return nil, err
@@ -251,6 +271,7 @@ func (s *Server) rollBack(ctx context.Context, id, version int64) (*read.Job, er
 	if err := mayWrite(ctx, v.Spec.App); err != nil {
 		return nil, err
 	}
+
 	if err := s.checkFree(ctx, id, &v.Spec); err != nil {
 		return nil, err
 	}
@@ -262,6 +283,7 @@ func (s *Server) rollBack(ctx context.Context, id, version int64) (*read.Job, er
 	if err != nil {
 		return nil, err
 	}
+
 	done, err := e.Rollback(ctx, id, old.Changes, v.Spec, int32(v.Version))
 	if err != nil {
 		return nil, err

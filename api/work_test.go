@@ -39,17 +39,20 @@ func expensiveJob(s *site) (id string) {
 	for k, v := range whole {
 		refused[k] = v
 	}
+
 	r := s.call("POST", "/api/v1/jobs", refused).want(422)
 	if !strings.Contains(r.body, "is too expensive to compute") ||
 		!strings.Contains(r.body, "all counted since start, 1971-01-01") {
 		s.t.Errorf("creating it: got %s", r.body)
 	}
+
 	id = s.call("POST", "/api/v1/jobs", body).want(201).object().text("id")
 	whole["schedule"] = "* * * * * *"
 	if r := s.call("PATCH", "/api/v1/jobs/"+id, whole).want(422); !strings.Contains(r.body,
 		"is too expensive to compute") {
 		s.t.Errorf("editing it: got %s", r.body)
 	}
+
 	s.exec("UPDATE job SET next_due = 4000000000000000 WHERE id = ?", id)
 	s.exec(
 		"UPDATE job_version SET definition = JSON_SET(definition, '$.schedule', '* * * * * *', '$.start', '1971-01-01T00:00:00Z',"+
@@ -68,6 +71,7 @@ func TestExpensiveSchedule(t *testing.T) {
 			t.Errorf("%s: got %s", path, r.body)
 		}
 	}
+
 	body := object{"from": "1971-01-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}
 	if r := s.call("POST", "/api/v1/jobs/"+id+"/backfill", body); r.status != 422 {
 		t.Errorf("a backfill: got %d %s", r.status, r.body)
@@ -80,6 +84,7 @@ func TestExpensiveSchedule(t *testing.T) {
 			t.Errorf("%s: got %v, want one job left out", path, o)
 		}
 	}
+
 	o := s.call("GET", "/api/v1/upcoming", nil).want(200).object()
 	if items := o.items("items"); len(items) == 0 || items[0].text("job_id") != cheap {
 		t.Errorf("the cheap job is not listed: %v", o)
@@ -116,6 +121,7 @@ func TestReadsLeaveRoomForStarts(t *testing.T) {
 			}
 		})
 	}
+
 	await(t, "starts beside it", 15*time.Second, func() bool { return started() > 30 })
 	hangUp()
 	clients.Wait()
@@ -126,9 +132,11 @@ func TestReadsLeaveRoomForStarts(t *testing.T) {
 			t.Errorf("%d answers were %s", n, what)
 		}
 	}
+
 	if answers["422 invalid"] == 0 {
 		t.Errorf("nobody was told that it is too expensive: %v", answers)
 	}
+
 	const most = 5_000_000 // microseconds: it was 10 s on two idle processors
 	if late := s.count("SELECT COALESCE(MAX(started - due_now), 0) FROM run WHERE started > 0"); late > most {
 		t.Errorf("a healthy start was %d µs late, want at most %d", late, most)
@@ -141,6 +149,7 @@ func (s *site) asked(ctx context.Context, path string) string {
 	if err != nil {
 		return err.Error()
 	}
+
 	r.Header.Set("Authorization", "Bearer "+s.token)
 	resp, err := s.http.Do(r)
 	if err != nil {
@@ -149,6 +158,7 @@ func (s *site) asked(ctx context.Context, path string) string {
 		}
 		return err.Error()
 	}
+
 	defer resp.Body.Close()
 	var p struct{ Type string }
 	body, _ := io.ReadAll(resp.Body)

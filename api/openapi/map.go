@@ -55,11 +55,13 @@ func (m Map[V]) MarshalJSON() ([]byte, error) {
 		if err := e.Encode(field.Key); err != nil {
 			return nil, err
 		}
+
 		b.WriteByte(':')
 		if err := e.Encode(field.Value); err != nil {
 			return nil, err
 		}
 	}
+
 	b.WriteByte('}')
 	return b.Bytes(), nil
 }

@@ -80,6 +80,7 @@ func TestSchemas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var got, wanted any
 		if err := json.Unmarshal(text, &got); err != nil {
 			t.Fatal(err)
@@ -102,6 +103,7 @@ func TestTwoTypesOfOneName(t *testing.T) {
 			t.Error("two types have one schema")
 		}
 	}()
+
 	r.Of(reflect.TypeFor[thing](), openapi.Answer)
 	r.Of(reflect.TypeFor[openapi.Tag](), openapi.Answer)
 }
@@ -112,12 +114,14 @@ func TestMapKeepsItsOrder(t *testing.T) {
 	for i, key := range []string{"z", "a", "<&>", "z"} {
 		m.Set(key, i)
 	}
+
 	text, err := json.Marshal(struct {
 		M openapi.Map[int] `json:"m"`
 	}{m})
 	if want := `{"m":{"z":3,"a":1,"\u003c\u0026\u003e":2}}`; err != nil || string(text) != want {
 		t.Errorf("got %s %v, want %s", text, err, want)
 	}
+
 	m.Sort()
 	if v, ok := m.Get("z"); !ok || v != 3 || m[0].Key != "<&>" {
 		t.Errorf("got %v", m)
@@ -134,14 +138,17 @@ func TestYAML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var fromYAML, fromJSON any
 	if err := yaml.Unmarshal(out, &fromYAML); err != nil {
 		t.Fatalf("%v in\n%s", err, out)
 	}
+
 	again, err := json.Marshal(fromYAML)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	json.Unmarshal(again, &fromYAML)
 	if err := json.Unmarshal([]byte(text), &fromJSON); err != nil {
 		t.Fatal(err)
@@ -149,11 +156,13 @@ func TestYAML(t *testing.T) {
 	if diff := cmp.Diff(fromJSON, fromYAML); diff != "" {
 		t.Errorf("it says something else (-JSON +YAML):\n%s\n%s", diff, out)
 	}
+
 	for _, want := range []string{"z: 1\n\"on\":\n", `- "yes"`, `- "Off"`, "- 1.50\n"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("there is no %q in\n%s", want, out)
 		}
 	}
+
 	for _, bad := range []string{"", "{", `{"a"`, "[1,"} {
 		if _, err := openapi.YAML([]byte(bad)); err == nil {
 			t.Errorf("%q is taken", bad)

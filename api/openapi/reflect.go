@@ -68,12 +68,14 @@ func (r *Reflector) Of(t reflect.Type, use Use) *Schema {
 		}
 		return r.component(t, name, func(made *Schema) { *made = *s })
 	}
+
 	switch t {
 	case reflect.TypeFor[json.RawMessage]():
 		return &Schema{}
 	case reflect.TypeFor[time.Time]():
 		return &Schema{Type: Types{String}, Format: "date-time"}
 	}
+
 	switch t.Kind() {
 	case reflect.Pointer:
 		return r.Of(t.Elem(), use)
@@ -97,6 +99,7 @@ func (r *Reflector) Of(t reflect.Type, use Use) *Schema {
 	case reflect.Struct:
 		return r.component(t, r.Name(t)+use.suffix(), func(made *Schema) { r.object(t, use, made) })
 	}
+
 	panic(fmt.Sprintf("openapi: no schema for %s", t))
 }
 
@@ -112,9 +115,11 @@ func (r *Reflector) component(t reflect.Type, name string, fill func(*Schema)) *
 		}
 		return Refer(name)
 	}
+
 	if r.types == nil {
 		r.types = map[string]reflect.Type{}
 	}
+
 	made := new(Schema)
 	r.types[name] = t
 	r.made = append(r.made, Entry[*Schema]{name, made}) // before it is filled: a type may contain itself
@@ -128,6 +133,7 @@ func (r *Reflector) object(t reflect.Type, use Use, made *Schema) {
 	if use != Answer {
 		made.AdditionalProperties = Closed
 	}
+
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "-" || name == "" && f.Anonymous || !f.IsExported() {
@@ -136,6 +142,7 @@ func (r *Reflector) object(t reflect.Type, use Use, made *Schema) {
 		if name == "" {
 			name = f.Name
 		}
+
 		always := !slices.ContainsFunc(strings.Split(options, ","), func(o string) bool {
 			return o == "omitempty" || o == "omitzero"
 		})
@@ -145,6 +152,7 @@ func (r *Reflector) object(t reflect.Type, use Use, made *Schema) {
 				continue
 			}
 		}
+
 		s := r.Of(f.Type, use)
 		s.Description = quoted.ReplaceAllString(f.Tag.Get("doc"), "$1`$2`")
 		if format := f.Tag.Get("format"); format != "" {
@@ -156,14 +164,17 @@ func (r *Reflector) object(t reflect.Type, use Use, made *Schema) {
 		if r.Field != nil {
 			r.Field(t, name, use, s)
 		}
+
 		if always && use != Patch {
 			made.Required = append(made.Required, name)
 		}
 		if use == Patch || use == Answer && always && f.Type.Kind() == reflect.Pointer {
 			s = s.Nullable()
 		}
+
 		made.Properties.Set(name, s)
 	}
+
 	if needs, ok := r.Needs[t]; ok && use == Request {
 		made.Required = needs
 	}

@@ -88,6 +88,7 @@ func (s *Schema) Nullable() *Schema {
 	case len(s.Type) == 0:
 		return s
 	}
+
 	out := *s
 	out.Type = append(slices.Clone(s.Type), Null)
 	if s.Enum != nil {

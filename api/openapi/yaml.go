@@ -17,6 +17,7 @@ func YAML(text []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var out bytes.Buffer
 	e := yaml.NewEncoder(&out)
 	e.SetIndent(2)
@@ -34,6 +35,7 @@ func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	n := &yaml.Node{Kind: yaml.ScalarNode}
 	switch token := token.(type) {
 	case string:
@@ -53,6 +55,7 @@ func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 	default: // true, false, null
 		return n, n.Encode(token)
 	}
+
 	for d.More() { // names and values of an object alternate
 		inner, err := yamlNode(d)
 		if err != nil {
@@ -60,6 +63,7 @@ func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 		}
 		n.Content = append(n.Content, inner)
 	}
+
 	_, err = d.Token()
 	return n, err
 }
