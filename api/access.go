@@ -19,55 +19,56 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// access is who may use a route. Its zero value is for nobody.
+// access says who may use a route. Its zero value admits no caller.
 type access struct {
-	open bool // for all
+	open bool // to everybody
 	role auth.Role
 	over extent
 
-	password bool // a token is also taken as the password of HTTP Basic, see asPassword
+	password bool // a token is also taken as the password of HTTP Basic, see orPassword
 }
 
-// open is for all, also for those of whom nobody knows who they are.
+// open admits everybody, also callers without a token or login.
 var open = access{open: true}
 
-// may is for those who have a role, or a higher one, where the extent says.
+// may admits callers with this role or a higher one, within the extent.
 func may(role auth.Role, over extent) access { return access{role: role, over: over} }
 
-// orPassword lets those in as well who can say who they are only by a user name and a password, as
-// programs that show calendars. Such programs keep the token, send it with each look at what may be
-// a shared calendar, and show their settings to whoever asks: so it must be one that can only read.
+// orPassword also admits clients that can only send a user name and a password, such as calendar
+// programs. They store the token, send it to a possibly shared calendar with each poll, and show
+// their settings freely. So the token must be read-only.
 func (a access) orPassword() access {
 	a.password = true
 	return a
 }
 
-// The roles, as the table says them.
+// The roles, as the table names them.
 const (
 	viewer   = auth.Viewer
 	operator = auth.Operator
 	admin    = auth.Admin
 )
 
-// extent is what a route is about: what of it those get whose role is limited to some apps.
+// extent says what a route is about, and so what it shows a caller whose role is limited to some
+// apps.
 type extent int
 
 const (
-	whole    extent = iota // the cluster, or what belongs to no app: nothing
-	shared                 // what belongs to no app and may be read by all who may read anything
-	filtered               // a list: its handler leaves out what is of other apps
+	whole    extent = iota // the cluster, or objects of no app: hidden from such a caller
+	shared                 // objects of no app that every viewer may read
+	filtered               // a list: its handler omits other apps
 	inBody                 // an app that the body or the query names: the handler checks it
-	ofApp                  // {app} is one
-	ofJob                  // {id} is that of a job
-	// {id} is that of a job: also what it was in apps before; the handler leaves out what is of
-	// other apps
+	ofApp                  // {app} is the app
+	ofJob                  // {id} is a job
+	// {id} is a job, and the route also shows its past in earlier apps; the handler omits other
+	// apps
 	ofJobsPast
-	ofRun      // of a run
-	ofBackfill // of a backfill
+	ofRun      // {id} is a run
+	ofBackfill // {id} is a backfill
 )
 
-// guard lets those through who may. It stands around the handler itself: however a path is written,
-// what it leads to is guarded.
+// guard checks access before it calls a handler. It wraps the handler itself, so every spelling of
+// a path is guarded.
 func (s *Server) guard(a access, h handler) handler {
 	if a.open {
 		return h
@@ -85,7 +86,7 @@ func (s *Server) guard(a access, h handler) handler {
 	}
 }
 
-// askedBy adds to an error who made the request, if that is known.
+// askedBy adds the caller to an error, if the caller is known.
 func askedBy(p *auth.Principal, err error) error {
 	if err == nil || p == nil {
 		return err
@@ -93,7 +94,7 @@ func askedBy(p *auth.Principal, err error) error {
 	return &asked{err, p}
 }
 
-// asked is the error of a request with who made it.
+// asked is the error of a request, with its caller.
 type asked struct {
 	error
 	by *auth.Principal
@@ -101,7 +102,7 @@ type asked struct {
 
 func (a *asked) Unwrap() error { return a.error }
 
-// noteForbidden has the audit say what was refused with 403, to whom, and why.
+// noteForbidden records in the audit which request got 403, from which caller, and why.
 func (s *Server) noteForbidden(r *http.Request, err error) {
 	problem := problemOf(err)
 	if problem.Status != http.StatusForbidden {
@@ -124,7 +125,7 @@ func (s *Server) noteForbidden(r *http.Request, err error) {
 	s.gate.Forbid(r.Context(), by, r.Method+" "+path, problem.Detail, time.Now())
 }
 
-// identify tells who makes a request, and has those wait who make too many.
+// identify authenticates the caller of a request and throttles callers that send too many.
 func (s *Server) identify(w http.ResponseWriter, r *http.Request, a access) (*auth.Principal, error) {
 	now, asking := time.Now(), r
 	if a.password {
@@ -140,25 +141,26 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request, a access) (*au
 
 	if err != nil {
 		if errors.As(err, new(*auth.Refused)) && r.Header.Get("Authorization") == "" {
-			s.dropCookie(w, r) // one that lets nobody in would be sent for ever
+			s.dropCookie(w, r) // or the browser would send the useless cookie forever
 		}
 		err = s.refused(r, err, now)
 		if a.password && problemOf(err).Status == http.StatusUnauthorized {
 			w.Header().Add("WWW-Authenticate", `Basic realm="go-crontab", charset="UTF-8"`)
 		}
-		return p, err // known where the token is good and the route takes another
+		return p, err // p is known if the token is good but the route needs another
 	}
 
 	return p, s.pace(r, p, now)
 }
 
-// passwordAsToken is the request as if the password of HTTP Basic had been sent as a token; the
-// request itself where there is none.
+// passwordAsToken returns the request as if the password of HTTP Basic had been sent as a token.
+// Without a password it returns the request itself.
 func passwordAsToken(r *http.Request) *http.Request {
 	_, password, ok := r.BasicAuth()
 	if !ok || len(r.Header.Values("Authorization")) > 1 {
 		return r
 	}
+
 	asking := r.WithContext(r.Context())
 	asking.Header = r.Header.Clone()
 	asking.Header.Set("Authorization", "Bearer "+password)
@@ -168,6 +170,7 @@ func passwordAsToken(r *http.Request) *http.Request {
 func (s *Server) whoAsks(r *http.Request, now time.Time) (*auth.Principal, error) {
 	changing := r.Method != http.MethodGet && r.Method != http.MethodHead
 	address := job.ActorOf(r.Context()).Origin
+
 	if given := r.Header.Values("Authorization"); len(given) > 0 {
 		scheme, token, _ := strings.Cut(given[0], " ")
 		if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") {
@@ -186,8 +189,7 @@ func (s *Server) whoAsks(r *http.Request, now time.Time) (*auth.Principal, error
 			"The first token comes from go-crontab migrate --bootstrap, others from go-crontab token create.")
 }
 
-// refused says what an error of those means who could not be identified, and writes down who was
-// not let in.
+// refused turns an authentication error into a problem, and records the refused attempt.
 func (s *Server) refused(r *http.Request, err error, now time.Time) error {
 	var (
 		refused *auth.Refused
@@ -204,15 +206,15 @@ func (s *Server) refused(r *http.Request, err error, now time.Time) error {
 	return err
 }
 
-// pace has a client wait that makes more requests than it may, for a moment; one that makes many at
-// once is sent away.
+// pace delays a client that exceeds its rate, by at most longestLine. Clients that are further
+// ahead are refused.
 func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 	if s.rate == nil {
 		return nil
 	}
 
 	key := holder(p)
-	if p.Login != 0 { // each browser that is signed in counts by itself
+	if p.Login != 0 { // each signed-in browser counts separately
 		key = fmt.Sprintf("login %d", p.Login)
 	}
 
@@ -232,8 +234,8 @@ func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 	}
 }
 
-// holder is whom limits count that a sign-in must not lift: the token, also of browsers that signed
-// in with it, or the person who came from the provider.
+// holder is the key for limits that signing in must not lift. It is the token, which browsers
+// signed in with it share, or the person who came from the provider.
 func holder(p *auth.Principal) string {
 	if p.Token != 0 {
 		return fmt.Sprintf("token %d", p.Token)
@@ -241,18 +243,18 @@ func holder(p *auth.Principal) string {
 	return p.Kind + " " + p.Name
 }
 
-// slowDown is the problem of one who asks too often.
+// slowDown is the problem of a client that sends too many requests.
 func slowDown(wait time.Duration, format string, args ...any) *Problem {
 	p := tooMany.problem(format, args...)
 	p.retryAfter = strconv.Itoa(max(1, int(math.Ceil(wait.Seconds()))))
 	return p
 }
 
-// allow tells why a principal may not use a route, or nil. What belongs to an app of which it may
-// see nothing is not there, as far as it can tell.
+// allow returns why a principal may not use a route, or nil. An object of an app that the principal
+// cannot see is reported as missing.
 //
-// Between this look and what the handler does, somebody who may everything may move the job into
-// another app: then it is as if the request had come just before.
+// Between this check and the handler, a cluster admin may move the job into another app. Then the
+// request behaves as if it had come just before the move.
 func (s *Server) allow(r *http.Request, p *auth.Principal, a access) error {
 	switch {
 	case p.May(a.role):
@@ -285,7 +287,7 @@ func (s *Server) allow(r *http.Request, p *auth.Principal, a access) error {
 	return none
 }
 
-// allowPast lets those read the past of a job who may read what it has had in any of its apps.
+// allowPast admits callers who may read any app that the job has been in.
 func (s *Server) allowPast(r *http.Request, p *auth.Principal, a access) error {
 	id, err := jobID(r)
 	if err != nil {
@@ -306,10 +308,10 @@ func (s *Server) allowPast(r *http.Request, p *auth.Principal, a access) error {
 	return sql.ErrNotFound
 }
 
-// mayRead reports whether who makes a request may read what is of an app.
+// mayRead reports whether the caller may read objects of an app.
 func mayRead(ctx context.Context, app string) bool { return auth.Of(ctx).MayIn(viewer, app) }
 
-// mayWrite tells why who makes a request may not write the definition of a job of an app, or nil.
+// mayWrite returns why the caller may not write job definitions in an app, or nil.
 func mayWrite(ctx context.Context, app string) error {
 	if p := auth.Of(ctx); !p.MayIn(admin, app) {
 		return forbid(p, "That takes role %s of app %s", admin, cutShort(app))
@@ -323,8 +325,8 @@ func forbid(p *auth.Principal, format string, args ...any) error {
 		fmt.Sprintf(format, args...), cut(p.String(), maxMessage))
 }
 
-// appOf returns the app to which the thing belongs that a path names, and what is answered where
-// there is none.
+// appOf returns the app of the object that a path names, and the error to answer if the object does
+// not exist.
 func (s *Server) appOf(r *http.Request, over extent) (app string, none, err error) {
 	ctx := r.Context()
 	switch over {
@@ -365,7 +367,7 @@ func (s *Server) appOf(r *http.Request, over extent) (app string, none, err erro
 	return "", nil, fmt.Errorf("extent %d has no rule", over)
 }
 
-// notFoundAs has an error say what is answered where there is nothing.
+// notFoundAs replaces sql.ErrNotFound by the error none.
 func notFoundAs(none, err error) error {
 	if errors.Is(err, sql.ErrNotFound) {
 		return none
@@ -373,14 +375,15 @@ func notFoundAs(none, err error) error {
 	return err
 }
 
-// securePrefix has browsers take a cookie only over TLS, from us alone, and for all paths.
+// securePrefix makes browsers accept a cookie only over TLS, only from this host, and for all
+// paths.
 const securePrefix = "__Host-"
 
 // loginHeader carries the key of a login. Only scripts of the page's own origin have the key, and
-// only they may send the header: we allow it to no other origin.
+// only they may send the header: no other origin is allowed to.
 const loginHeader = "X-Gocrontab-Login"
 
-// cookieName is the name of the cookie that belongs to the key of a login.
+// cookieName is the name of the cookie that belongs to a login key.
 func cookieName(secure bool, key string) string {
 	name := "gocrontab-" + auth.Tag(key)
 	if secure {
@@ -390,10 +393,11 @@ func cookieName(secure bool, key string) string {
 }
 
 // loginOf returns the login that a request names by its key, and the name of its cookie. Cookie is
-// "" if the request has no key or no cookie for it: a cookie alone is no login, whoever sends it.
+// "" without a key or without a cookie for it. A cookie without a key is no login, whichever site
+// sends it.
 //
-// A cookie with the prefix counts in any case: behind a proxy that does not pass the Host on, a
-// read has neither a Host nor an Origin that would show TLS.
+// A cookie with the prefix always counts. A proxy may hide the Host, and a read then has neither a
+// Host nor an Origin that would show TLS.
 func (s *Server) loginOf(r *http.Request) (name string, login auth.Login) {
 	login.Key = r.Header.Get(loginHeader)
 	if login.Key == "" {
@@ -417,8 +421,8 @@ func cookie(r *http.Request, name string) string {
 	return c.Value
 }
 
-// secure tells whether the browser that makes a request has a TLS connection, to us or to a proxy
-// before us. A proxy that does not pass the Host on passes the Origin, which changes have.
+// secure reports whether the browser uses TLS, to this node or to a proxy in front of it. A proxy
+// that does not pass on the Host does pass on the Origin, which changes carry.
 func (s *Server) secure(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
@@ -427,17 +431,17 @@ func (s *Server) secure(r *http.Request) bool {
 		isOrigin(r.Header.Get("Origin"), s.public))
 }
 
-// publicTLS tells whether browsers reach the cluster over TLS, wherever that ends.
+// publicTLS reports whether browsers reach the cluster over TLS, wherever it terminates.
 func (s *Server) publicTLS() bool { return s.public != nil && s.public.Scheme == "https" }
 
-// isOrigin tells whether a header is the origin of a URL with https.
+// isOrigin reports whether a header is the origin of an https URL.
 func isOrigin(header string, u *url.URL) bool {
 	o, err := url.Parse(header)
 	return err == nil && o.Scheme == "https" && strings.EqualFold(o.Hostname(), u.Hostname()) &&
 		cmp.Or(o.Port(), "443") == cmp.Or(u.Port(), "443")
 }
 
-// setCookie gives a browser a cookie that no script can read; "" takes it away.
+// setCookie sets a cookie that no script can read; the value "" removes it.
 func setCookie(w http.ResponseWriter, name, value string, life time.Duration) {
 	c := &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()),

@@ -4,10 +4,11 @@ import (
 	"go-crontab/job"
 )
 
-// ruleFields takes the fields of a rule of alerts, without its name.
+// ruleFields reads the fields of an alert rule, except its name.
 func ruleFields(f *fields) (r job.AlertRule) {
 	f.text("description", &r.Description)
 	f.flag("disabled", &r.Disabled)
+
 	var on []string
 	f.texts("on", &on)
 	for _, e := range on {
@@ -24,6 +25,7 @@ func ruleFields(f *fields) (r job.AlertRule) {
 	f.duration("late_start", &r.LateStart)
 	f.duration("late_finish", &r.LateFinish)
 	f.duration("never_ran", &r.NeverRan)
+
 	f.inner("failures", func(f *fields) {
 		r.Failures = &job.AlertFailing{}
 		f.integer("count", &r.Failures.Count)
@@ -44,7 +46,7 @@ func ruleFields(f *fields) (r job.AlertRule) {
 	return r
 }
 
-// channelFields takes the fields of a channel of alerts, without its name.
+// channelFields reads the fields of an alert channel, except its name.
 func channelFields(f *fields) (c job.AlertChannel) {
 	f.text("description", &c.Description)
 	f.text("type", (*string)(&c.Type))
@@ -54,6 +56,7 @@ func channelFields(f *fields) (c job.AlertChannel) {
 	f.text("sign", &c.Sign)
 	f.text("body", &c.Body)
 	f.text("routing_key", &c.RoutingKey)
+
 	f.inner("email", func(f *fields) {
 		c.Email = &job.AlertEmail{}
 		f.text("server", &c.Email.Server)
@@ -72,7 +75,7 @@ func channelFields(f *fields) (c job.AlertChannel) {
 	return c
 }
 
-// flag takes true or false, which is false when it is absent.
+// flag reads a boolean; absent means false.
 func (f *fields) flag(name string, to *bool) {
 	b := new(bool)
 	f.boolean(name, &b)

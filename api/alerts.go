@@ -17,14 +17,14 @@ import (
 	"go-crontab/sql/read"
 )
 
-// Alerter sends messages about alerts. It is the node's.
+// Alerter sends messages about alerts. The node implements it.
 type Alerter interface {
-	// Test sends a message to a channel now, and tells what became of it. sql.ErrNotFound says that
-	// there is no such channel.
+	// Test sends a message to a channel at once and returns the result. It returns sql.ErrNotFound
+	// if the channel does not exist.
 	Test(ctx context.Context, channel string) (alert.Tested, error)
 }
 
-// alertMeta is what the server knows of a rule or a channel.
+// alertMeta holds the server's metadata of a rule or a channel.
 type alertMeta struct {
 	Version int64  `json:"version" doc:"Grows with each change."`
 	Created string `json:"created" format:"date-time" doc:"When it was created."`
@@ -37,11 +37,11 @@ func metaOf(r *alert.Definition) alertMeta {
 	return alertMeta{Version: r.Version, Created: stamp(r.Created), Updated: stamp(r.Updated), By: r.By}
 }
 
-// alertReadOnly are the fields of a rule or channel that only the server sets, and its name, which
-// stands in the path.
+// alertReadOnly are the fields of a rule or channel that only the server sets, and the name, which
+// the path gives.
 var alertReadOnly = []string{"name", "version", "created", "updated", "updated_by", "error"}
 
-// channelReadOnly are those of a channel.
+// channelReadOnly is alertReadOnly for channels.
 var channelReadOnly = append([]string{"held"}, alertReadOnly...)
 
 // alertRuleView is a rule as clients see it.
@@ -66,8 +66,8 @@ func viewRule(row *alert.Definition) alertRuleView {
 	return v
 }
 
-// viewChannel shows a channel. Who is no admin sees nothing of it that may be a secret, though none
-// should stand there.
+// viewChannel shows a channel. Only admins see the parts that may hold secrets, although no secret
+// should be written there.
 func viewChannel(ctx context.Context, row *alert.Definition) alertChannelView {
 	c, err := alert.DecodeChannel(row)
 	v := alertChannelView{c, metaOf(row), row.Held}
@@ -80,8 +80,8 @@ func viewChannel(ctx context.Context, row *alert.Definition) alertChannelView {
 	return v
 }
 
-// hideSecrets takes out of a channel what may be a secret: of the address all but the host, and the
-// headers.
+// hideSecrets hides the possibly secret parts of a channel: everything in the URL but scheme and
+// host, and all headers.
 func hideSecrets(c *job.AlertChannel) {
 	if _, secret := job.WholeSecret(c.URL); !secret && c.URL != "" {
 		u, err := url.Parse(c.URL)
@@ -94,7 +94,7 @@ func hideSecrets(c *job.AlertChannel) {
 	}
 }
 
-// listOf answers with a page of rows.
+// listOf answers with a page of definitions.
 func listOf[V any](s *Server, w http.ResponseWriter, r *http.Request, t alert.Table,
 	view func(*alert.Definition) V) error {
 	q := newQuery(r)
@@ -223,7 +223,7 @@ func (s *Server) deleteAlert(w http.ResponseWriter, r *http.Request, t alert.Tab
 	return nil
 }
 
-func capital(s string) string { return "T" + s[1:] } // "the channel …"
+func capital(s string) string { return "T" + s[1:] } // the text begins with "the channel …"
 
 // listChannels: GET /api/v1/alerts/channels
 func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
@@ -273,7 +273,7 @@ func (s *Server) putChannel(w http.ResponseWriter, r *http.Request) error {
 	return answerTagged(w, createdIf(isNew), row.Version, viewChannel(r.Context(), &row))
 }
 
-// testedView is what became of a test.
+// testedView is the result of a channel test.
 type testedView struct {
 	Sent   bool   `json:"sent" doc:"Whether the channel took the message."`
 	Said   string `json:"said" doc:"What it answered, or why the message could not be sent."`
@@ -302,7 +302,8 @@ func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	if err := s.alerts.RecordTest(r.Context(), &t); err != nil {
-		s.cfg.Log.Warn("the test of a channel cannot be written down", "channel", name, "error", err) // it was sent
+		// The message was sent, so this is not an error for the client.
+		s.cfg.Log.Warn("the test of a channel cannot be written down", "channel", name, "error", err)
 	}
 	return answer(w, http.StatusOK, testedView{t.Sent, t.Said, t.Took.Milliseconds()})
 }
@@ -331,10 +332,12 @@ type alertView struct {
 }
 
 func viewAlert(f *alert.FiredRow) alertView {
-	v := alertView{ID: idText(f.ID), State: "resolved", Rule: f.Rule, Event: f.Event, Severity: f.Severity, App: f.App,
-		JobID: idText(f.JobID), Job: f.Job, Owner: f.Owner, Node: f.Node,
-		Run: f.Run, Summary: f.Summary, First: stamp(f.First), Last: stamp(f.Last), Seen: f.Seen, Told: stamp(f.Told),
-		Silence: idText(f.Silence), Resolved: stamp(f.Over), Why: f.Why}
+	v := alertView{
+		ID: idText(f.ID), State: "resolved", Rule: f.Rule, Event: f.Event, Severity: f.Severity,
+		App: f.App, JobID: idText(f.JobID), Job: f.Job, Owner: f.Owner, Node: f.Node,
+		Run: f.Run, Summary: f.Summary, First: stamp(f.First), Last: stamp(f.Last), Seen: f.Seen,
+		Told: stamp(f.Told), Silence: idText(f.Silence), Resolved: stamp(f.Over), Why: f.Why,
+	}
 	if f.Firing {
 		v.State = "firing"
 	}
@@ -386,7 +389,7 @@ func (s *Server) listAlerts(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, p)
 }
 
-// seesAlert tells whether somebody may see an alert: as somebody may hear of it.
+// seesAlert reports whether a principal may see an alert: the same rule as for its events.
 func seesAlert(who *auth.Principal, row *alert.FiredRow) bool {
 	return sees(who, &feed.Event{App: row.App, Open: row.Open()})
 }
@@ -410,7 +413,7 @@ func (s *Server) getAlert(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, viewAlert(&row))
 }
 
-// alertSummaryView is how alerts are as a whole.
+// alertSummaryView summarises all alerts and messages.
 type alertSummaryView struct {
 	Firing    int64            `json:"firing" doc:"How many alerts fire."`
 	States    map[string]int64 `json:"deliveries" doc:"How many messages there are of the last 30 days, by their states. Of one state no more than 10000 are counted."`
@@ -446,13 +449,16 @@ type deliveryView struct {
 }
 
 func viewDelivery(d *alert.DeliveryRow) deliveryView {
-	v := deliveryView{ID: idText(d.ID), Key: hex.EncodeToString(d.Key[:]), Kind: d.Kind, Channel: d.Channel,
+	v := deliveryView{
+		ID: idText(d.ID), Key: hex.EncodeToString(d.Key[:]), Kind: d.Kind, Channel: d.Channel,
 		Rule: d.Rule, Target: d.Target, State: d.State.String(), Attempts: d.Attempts,
-		Events: d.Events, Items: []job.AlertItem{}, Said: d.Said, Created: stamp(d.Created), Updated: stamp(d.Updated)}
+		Events: d.Events, Items: []job.AlertItem{}, Said: d.Said, Created: stamp(d.Created), Updated: stamp(d.Updated),
+	}
 	if d.State <= alert.DeliverySending {
 		v.Next = stamp(d.NextAt)
 	}
-	_ = json.Unmarshal([]byte(d.Items), &v.Items) // what a hand wrote there and cannot be read counts as none
+	// Items that were edited by hand and cannot be read are shown as none.
+	_ = json.Unmarshal([]byte(d.Items), &v.Items)
 	return v
 }
 

@@ -7,13 +7,13 @@ import (
 	"go-crontab/sql"
 )
 
-// storedAnswer is what a request that carries an Idempotency-Key was answered, so that the same
-// again gets the same.
+// storedAnswer is the answer to a request with an Idempotency-Key, kept so that a repetition gets
+// the same answer.
 type storedAnswer struct {
 	Kind           string
 	Digest         [32]byte // of the request
-	JobID          int64    // the job that it made or changed, if it was one
-	job.KeptAnswer          // its status is zero if it was not answered yet, or if whoever was to answer it died
+	JobID          int64    // the job that it made or changed; 0: none
+	job.KeptAnswer          // status 0: not answered yet, or the node died before answering
 }
 
 // answerTo returns the answer to the request that carried a key, or sql.ErrNotFound.
@@ -24,20 +24,26 @@ func answerTo(r sql.Reader, key string) (storedAnswer, error) {
 		copy(a.Digest[:], digest)
 		return a, err
 	}
-	return sql.First(sql.Select(r, "read answer", scan,
-		"SELECT kind, digest, job_id, status, header, answer FROM request WHERE idem_key = ?", []byte(key)))
+	return sql.First(sql.Select(r, "read answer", scan, `
+		SELECT kind, digest, job_id, status, header, answer
+		FROM request
+		WHERE idem_key = ?`, []byte(key)))
 }
 
-// keepAnswer writes down the answer to a request that carried a key, unless one stands. It writes
-// down the key as well if no change did, because there was nothing to change.
+// keepAnswer stores the answer to a request with a key, unless one is stored already. It also
+// stores the key if no change did so because there was nothing to change.
 func keepAnswer(ctx context.Context, db *sql.DB, o *job.Once, a job.KeptAnswer) error {
+	// status comes last in the update, because the other columns test its old value.
+	const query = `
+		INSERT INTO request (kind, idem_key, job_id, digest, created, status, header, answer)
+		VALUES (?, ?, ?, ?, ` + sql.Clock + `, ?, ?, ?)
+		ON DUPLICATE KEY UPDATE
+			header = IF(status = 0 AND digest = VALUES(digest), VALUES(header), header),
+			answer = IF(status = 0 AND digest = VALUES(digest), VALUES(answer), answer),
+			status = IF(status = 0 AND digest = VALUES(digest), VALUES(status), status)`
+
 	return db.Tx(ctx, func(tx *sql.Tx) error {
-		_, err := tx.Exec("keep answer",
-			"INSERT INTO request (kind, idem_key, job_id, digest, created, status, header, answer) VALUES (?, ?, ?, ?, "+sql.Clock+", ?, ?, ?)"+
-				" ON DUPLICATE KEY UPDATE header = IF(status = 0 AND digest = VALUES(digest), VALUES(header), header),"+
-				" answer = IF(status = 0 AND digest = VALUES(digest), VALUES(answer), answer),"+
-				// the others look at what it was
-				" status = IF(status = 0 AND digest = VALUES(digest), VALUES(status), status)",
+		_, err := tx.Exec("keep answer", query,
 			o.Kind, []byte(o.Key), o.JobID, o.Digest[:], a.Status, a.Header, a.Body)
 		return err
 	})

@@ -14,7 +14,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// appLimitsView is the limits of an app, and what it uses of them, as clients see them.
+// appLimitsView holds the limits of an app and its current use, as clients see them.
 type appLimitsView struct {
 	App           string      `json:"app" doc:"The app."`
 	Jobs          int64       `json:"jobs,omitempty" doc:"How many jobs it may have. Absent, here and below: any number."`
@@ -24,7 +24,7 @@ type appLimitsView struct {
 	Use           *appUseView `json:"use,omitempty" doc:"What it uses now."`
 }
 
-// appUseView is what an app uses now.
+// appUseView is what an app uses of its limits now.
 type appUseView struct {
 	Jobs          int64 `json:"jobs" doc:"How many jobs it has."`
 	RunsPerMinute int64 `json:"runs_per_minute" doc:"How many of its runs have begun in the last minute, give or take a second. Counted only while that has a limit."`
@@ -34,7 +34,7 @@ type appUseView struct {
 
 var limitsReadOnly = []string{"app", "use"}
 
-// waitingCounted is how far waiting due times are counted for people.
+// waitingCounted is the number up to which waiting due times are counted for people.
 const waitingCounted = 10_000
 
 func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (appLimitsView, error) {
@@ -58,7 +58,7 @@ func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (a
 	if use.Waiting, err = trip.CountWaiting(s.cfg.DB.Reader(ctx), app, max(waitingCounted, l.Waiting)); err != nil {
 		return v, err
 	}
-	if l.Output != 0 { // without a limit nobody counts, and an old sum means nothing
+	if l.Output != 0 { // without a limit nothing counts output, and an old sum means nothing
 		use.Output, err = s.keptOutput(ctx, app)
 	}
 
@@ -66,7 +66,7 @@ func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (a
 	return v, err
 }
 
-// keptOutput is how many bytes of output are kept of an app, as far as they are counted.
+// keptOutput returns the counted bytes of an app's kept output.
 func (s *Server) keptOutput(ctx context.Context, app string) (int64, error) {
 	r := s.cfg.DB.Reader(ctx)
 	numbers, err := trip.Apps(r, []string{app})
@@ -152,13 +152,13 @@ func (s *Server) putLimits(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	v, err := s.viewLimits(r.Context(), app, limits)
-	if err != nil { // the change stands
+	if err != nil { // the change is committed all the same
 		return lookAt(&sql.Unknown{Err: err}, lookAtLimits)
 	}
 	return answer(w, http.StatusOK, v)
 }
 
-// readLimits takes limits from a body.
+// readLimits reads limits from a body.
 func readLimits(body map[string]any) (l job.AppLimits, err error) {
 	f := newFields(body)
 	var jobs, runs, waiting int
@@ -197,7 +197,7 @@ func (s *Server) deleteLimits(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// overLimit is the problem of a change that would take an app over a limit.
+// overLimit is the problem of a change that would exceed a limit of an app.
 func overLimit(over *job.OverLimit) *Problem {
 	p := appLimit.problem("%s.", over.Error())
 	if over.After > 0 {

@@ -14,10 +14,10 @@ import (
 	"go-crontab/job"
 )
 
-// maxApplyBody bounds what can be applied at once, in bytes.
+// maxApplyBody is the largest body to apply, in bytes.
 const maxApplyBody = 16 << 20
 
-// applyView says what was changed, or with dry_run what would be.
+// applyView reports the changes, or with dry_run the changes that would be made.
 type applyView struct {
 	DryRun    bool              `json:"dry_run" doc:"Nothing was changed: this is what would be."`
 	Changed   int               `json:"changed" doc:"How many objects are not unchanged."`
@@ -73,13 +73,14 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) error {
 
 	view, err := s.viewApplied(r, &want, &done)
 	if err != nil {
-		s.cfg.Log.Warn("what was applied cannot be warned of", "error", err) // the change stands
+		// The change is committed, so missing warnings are no error for the client.
+		s.cfg.Log.Warn("what was applied cannot be warned of", "error", err)
 	}
 	return answer(w, http.StatusOK, view)
 }
 
-// ReadApply reads what POST /api/v1/apply takes, for a node that follows a folder. What is wrong
-// with it are job.Problems.
+// ReadApply reads a body of POST /api/v1/apply, for a node that follows a folder. Mistakes in the
+// body are returned as job.Problems.
 func ReadApply(body []byte) (job.Apply, error) {
 	object, err := parseObject(context.Background(), body)
 	if err != nil {
@@ -92,10 +93,11 @@ func ReadApply(body []byte) (job.Apply, error) {
 	return want, err
 }
 
-// applyFields reads the body: what a manifest has, and what to do with it.
+// applyFields reads the body: the objects of a manifest, and how to apply them.
 func applyFields(body map[string]any) (job.Apply, error) {
 	var want job.Apply
 	f := newFields(body)
+
 	f.objects("groups", job.MaxApplyGroups, func(f *fields) {
 		var g job.GroupSpec
 		f.text("name", &g.Name)
@@ -106,6 +108,7 @@ func applyFields(body map[string]any) (job.Apply, error) {
 	f.objects("calendars", job.MaxApplyCalendars, func(f *fields) {
 		want.Calendars = append(want.Calendars, calendarFields(f))
 	})
+
 	f.objects("channels", job.MaxAlertChannels, func(f *fields) {
 		c := channelFields(f)
 		f.text("name", &c.Name)
@@ -170,7 +173,7 @@ func except(names []string, but string) (out []string) {
 	return out
 }
 
-// objects hands the fields of each object of a list to fn.
+// objects calls fn with the fields of each object of a list.
 func (f *fields) objects(name string, most int, fn func(*fields)) {
 	v, ok := f.take(name)
 	if !ok {
@@ -190,7 +193,7 @@ func (f *fields) objects(name string, most int, fn func(*fields)) {
 
 	for i, item := range list {
 		if len(*f.problems) > maxProblems {
-			return // enough to say
+			return // enough problems to report
 		}
 
 		place := fmt.Sprintf("%s[%d]", name, i)
@@ -206,7 +209,7 @@ func (f *fields) objects(name string, most int, fn func(*fields)) {
 	}
 }
 
-// version takes the version at which something must be.
+// version reads the version that an object must be at.
 func (f *fields) version(name string, to **int64) {
 	v, ok := f.take(name)
 	if !ok {
@@ -223,8 +226,8 @@ func (f *fields) version(name string, to **int64) {
 	*to = &n
 }
 
-// mayApply tells why who asks may not, or nil. One whose role is limited to some apps prunes only
-// there.
+// mayApply returns why the caller may not apply this, or nil. If the caller's role is limited to
+// some apps, it limits pruning to these apps.
 func mayApply(r *http.Request, want *job.Apply) error {
 	p := auth.Of(r.Context())
 	if p.May(admin) {
@@ -241,7 +244,6 @@ func mayApply(r *http.Request, want *job.Apply) error {
 	for _, s := range want.Retention {
 		apps = append(apps, s.App)
 	}
-
 	for _, s := range want.Pauses {
 		apps = append(apps, s.App)
 	}
@@ -298,7 +300,7 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 	}
 
 	var errs error
-	places := map[string]string{} // a thousand jobs want few different things of nodes
+	places := map[string]string{} // warnings by placement: a thousand jobs have few different ones
 	for i := range done.Jobs {
 		d := &done.Jobs[i]
 		j := &appliedJobView{

@@ -7,12 +7,12 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// appView is an app as clients see it. An app exists by its jobs, and has no row of its own.
+// appView is an app as clients see it. An app exists through its jobs and has no row of its own.
 type appView struct {
 	Name string `json:"name" doc:"Its name."`
 }
 
-// absentParam allows a change of something that is not there yet: without it, a mistyped name would
+// absentParam allows changing an object that does not exist yet. Without it, a mistyped name would
 // succeed.
 var absentParam = wordParam{declared{"absent", "`ok`: it need not exist yet.", "ok"}, []string{"ok"}}
 
@@ -40,14 +40,14 @@ func (s *Server) visibleApps(ctx context.Context) (visible []string, err error) 
 	return visible, err
 }
 
-// absentOK reports whether what a request changes need not exist yet.
+// absentOK reports whether the request may change an object that does not exist yet.
 func absentOK(r *http.Request) (bool, error) {
 	q := newQuery(r)
 	absent := q.word(absentParam)
 	return absent == "ok", q.err()
 }
 
-// knownApp refuses an app without jobs, unless the request says that it need not exist yet.
+// knownApp refuses an app without jobs, unless the request allows that.
 func (s *Server) knownApp(r *http.Request, app string) error {
 	if ok, err := absentOK(r); err != nil || ok {
 		return err
@@ -67,8 +67,7 @@ func (s *Server) knownApp(r *http.Request, app string) error {
 		didYouMean(app, apps))
 }
 
-// didYouMean suggests the name that is nearest to a word, as the end of a sentence; "" when none is
-// near.
+// didYouMean suggests the name nearest to a word, as the end of a sentence; "" if no name is near.
 func didYouMean(word string, names []string) string {
 	if near := Nearest(word, names); near != "" {
 		return "; did you mean \"" + near + "\"?"

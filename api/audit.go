@@ -39,41 +39,43 @@ func viewOfEntry(e *job.Entry) *auditView {
 	return v
 }
 
-// raw is a stored JSON text as it is, or as a text if it is none: a hand may have written it.
+// raw returns stored JSON as it is. A value that is not JSON, perhaps edited by hand, becomes a
+// JSON string.
 func raw(s string) json.RawMessage {
 	if s == "" || json.Valid([]byte(s)) {
 		return json.RawMessage(s)
 	}
 	b, _ := json.Marshal(s) // a text cannot fail
-	return b
+	return b                // marshalling a string cannot fail
 }
 
-// hiddenChannel is the definition of a channel as who is no admin is shown it: see viewChannel.
+// hiddenChannel is the definition of a channel as shown to callers that are not admins: see
+// viewChannel.
 func hiddenChannel(text string) string {
 	var c job.AlertChannel
 	if text == "" {
 		return ""
 	}
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
-		return "***" // nobody knows what is in it
+		return "***" // its contents are unknown
 	}
 
 	hideSecrets(&c)
-	b, _ := json.Marshal(&c) // plain values cannot fail
+	b, _ := json.Marshal(&c) // marshalling plain values cannot fail
 	return string(b)
 }
 
-// ifReadable is the definition of a job for who may read what is of its app. The line of a move has
-// that of the app before.
+// ifReadable returns the definition of a job if the caller may read its app, else "". The audit
+// line of a move holds the definition in the earlier app, too.
 func ifReadable(ctx context.Context, spec string) string {
 	if app := appIn(spec); app != "" && !mayRead(ctx, app) {
 		return ""
 	}
-	return spec // or what is no definition, such as the end of a pause
+	return spec // or another text, such as the end of a pause
 }
 
-// auditKinds and auditActions are all that audit lines may have. Another word is a mistake, and not
-// "nobody did that".
+// auditKinds and auditActions are all words that audit lines can have. Any other word in a filter
+// is a mistake, not a filter without matches.
 var (
 	auditKinds = []string{
 		"job", "app", "cluster", "group", "calendar", "secret", "node", "handler", "folder", "retention", "limits",
@@ -86,7 +88,7 @@ var (
 	}
 )
 
-// listAudit: GET /api/v1/audit, the latest first.
+// listAudit: GET /api/v1/audit, latest first.
 func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	f := audit.Filter{
@@ -129,7 +131,7 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, p)
 }
 
-// chainView is what a look at a part of the chain of hashes came to.
+// chainView is the result of checking a part of the hash chain.
 type chainView struct {
 	From   *linkView   `json:"from,omitempty" doc:"The first link that was looked at. Absent: there is none."`
 	To     *linkView   `json:"to,omitempty" doc:"The last one."`
@@ -151,7 +153,8 @@ type faultView struct {
 }
 
 const (
-	// verifyAtOnce bounds the links that one request looks at, and verifyFor for how long.
+	// verifyAtOnce and verifyFor limit the links that one request checks, and the time that it
+	// takes.
 	verifyAtOnce = 5000
 	verifyFor    = 5 * time.Second
 )
@@ -159,6 +162,7 @@ const (
 // verifyAudit: GET /api/v1/audit/chain
 func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
+
 	after, head := q.number(chainAfter), q.text(chainHead)
 	var kept job.Link
 	if head != "" {

@@ -34,7 +34,7 @@ type backfillView struct {
 	Updated  string           `json:"updated" format:"date-time" doc:"When it went on last."`
 }
 
-// viewBackfill returns with an error what it knows without having counted.
+// viewBackfill returns the view without counts if counting fails.
 func (s *Server) viewBackfill(ctx context.Context, b trip.BackfillRow) (backfillView, error) {
 	v := backfillView{
 		ID: strconv.FormatInt(b.ID, 10), JobID: strconv.FormatInt(b.JobID, 10), From: stamp(b.First), To: stamp(b.Last),
@@ -104,7 +104,8 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	v, err := s.viewBackfill(r.Context(), b)
-	if err != nil && b.State != trip.Backfilling { // it was begun, and has ended: the request is a repetition
+	// The backfill was started and has ended: this request is a repetition.
+	if err != nil && b.State != trip.Backfilling {
 		return lookAt(&sql.Unknown{Err: err}, "The backfill was begun: GET /api/v1/backfills/%s tells how it is.", v.ID)
 	}
 
@@ -112,7 +113,7 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusAccepted, v)
 }
 
-// countFor is how long a list counts what has ended.
+// countFor limits the time that a list spends on counting ended runs.
 const countFor = 3 * time.Second
 
 // listBackfills: GET /api/v1/backfills
@@ -134,6 +135,7 @@ func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 
 	p := page[backfillView]{Items: []backfillView{}}
 	rows, p.Next = oneMore("backfills", rows, limit, func(r *trip.BackfillRow) int64 { return r.ID })
+
 	ctx, stop := context.WithTimeout(r.Context(), countFor)
 	defer stop()
 	for _, b := range rows {
@@ -141,14 +143,14 @@ func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 		if err != nil && !sql.IsAway(err) {
 			return err
 		}
-		// perhaps without what has ended: a large one does not keep people from seeing the others
+		// The counts may be missing: one large backfill must not hide the others.
 		p.Items = append(p.Items, v)
 	}
 
 	return answer(w, http.StatusOK, p)
 }
 
-// backfillID returns the id in the path.
+// backfillID returns the backfill id in the path.
 func backfillID(r *http.Request) (int64, error) { return pathID(r, noBackfill) }
 
 func noBackfill(id string) error {
@@ -186,6 +188,7 @@ func (s *Server) cancelBackfill(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) showBackfill(w http.ResponseWriter, r *http.Request, id int64, changes bool,
 	get func(context.Context, int64) (trip.BackfillRow, error)) error {
 	look := func(err error) error { return lookAt(err, "GET /api/v1/backfills/%d tells how it is.", id) }
+
 	b, err := get(r.Context(), id)
 	switch {
 	case errors.Is(err, sql.ErrNotFound):
@@ -196,7 +199,7 @@ func (s *Server) showBackfill(w http.ResponseWriter, r *http.Request, id int64, 
 
 	v, err := s.viewBackfill(r.Context(), b)
 	switch {
-	case err != nil && changes: // the change stands
+	case err != nil && changes: // the change is committed
 		return look(&sql.Unknown{Err: err})
 	case err != nil:
 		return err

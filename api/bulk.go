@@ -12,7 +12,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// bulkView says what was done to the jobs that a filter matches, or with dry_run what would be.
+// bulkView reports what was done to the selected jobs, or with dry_run what would be done.
 type bulkView struct {
 	DryRun    bool       `json:"dry_run" doc:"Nothing was changed: this is what would be."`
 	Changed   int        `json:"changed" doc:"How many of the jobs were changed; of 'run' how many of them run."`
@@ -34,8 +34,7 @@ type bulkItem struct {
 	Request string         `json:"request,omitempty" doc:"The id of the request for its run, which that carries."`
 }
 
-// The most jobs that one request changes, and that a dry run counts, which looks at no more pages
-// than that.
+// Limits: jobs that one request changes, and jobs and pages that a dry run counts.
 const (
 	maxBulk      = 200
 	maxCounted   = 10_000
@@ -73,13 +72,12 @@ func (s *Server) bulkOf(w http.ResponseWriter, r *http.Request, role auth.Role, 
 	return s.bulk(w, r, role, &job.Bulk{Action: action})
 }
 
-// bulk does the same to a page of the jobs that the query selects, in one transaction. A job that
-// does not match any more by then is at another version, and is refused: what is changed is what
-// was looked at, and who asked may change it.
+// bulk changes a page of the selected jobs in one transaction. It refuses a job that was changed
+// since it was read: only jobs that still match, and that the caller may change, are changed.
 //
-// If we die behind the commit, who asks again with the same Idempotency-Key gets the answer, which
-// is kept in that transaction. Without a key, pausing, resuming and deleting again does no harm,
-// and running does.
+// The answer is kept in the same transaction. If we die after the commit, a repetition with the
+// same Idempotency-Key gets this answer. Without a key, repeating a pause, resume or deletion is
+// harmless, but repeating a run is not.
 func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, want *job.Bulk) error {
 	q, err := readBulk(r, role)
 	if err != nil {
@@ -122,28 +120,29 @@ func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, wa
 	return answer(w, http.StatusOK, viewBulk(want, found))
 }
 
-// bulkQuery says which jobs are meant: those of ids, or if that is nil those of the filter.
+// bulkQuery selects jobs: by ids, or if ids is nil by the filter.
 type bulkQuery struct {
 	read.JobFilter
 	ids []int64
-	dry bool // it is only to be tried
+	dry bool // only report what would be done
 }
 
-// readBulk reads which jobs are meant. Those of a filter are in the apps where who asks has the
+// readBulk reads which jobs to change. A filter is limited to the apps where the caller has the
 // role.
 func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 	q := newQuery(r)
 	f := jobFilter(q)
 	f.Limit = int(q.number(bulkLimit))
 	for _, p := range append(slices.Clone(jobFilterParams), bulkIDs) {
-		// As by a variable that is not set: a list shows more than was asked for then, this would
-		// change more.
+		// An empty value may come from an unset shell variable. A list would only show too much,
+		// but this would change too much.
 		if name := p.self().name; q.values.Has(name) && q.given(name) == "" {
 			q.wrong(name, "is empty; say what is meant, or leave it out")
 		}
 	}
 
 	out := &bulkQuery{dry: q.word(dryRunParam) == "true", ids: q.ids(bulkIDs)}
+
 	some := f.App != "" || f.Name != "" || f.Status != "" || f.Owner != "" || f.Group != "" || f.Calendar != "" ||
 		f.Labels != nil
 	every := q.word(allParam) == "true"
@@ -175,14 +174,14 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 	return out, nil
 }
 
-// bulkJobs are jobs to which something is to be done.
+// bulkJobs are the jobs to change.
 type bulkJobs struct {
 	read.JobPage
-	not []bulkItem // what was named and is no job to which it may be done
+	not []bulkItem // named ids that are no job, or a job that the caller may not change
 }
 
-// bulkJobs reads the jobs of a query. What ids name is taken or refused one by one: one that is
-// gone holds up no other, and of a job that who asks may not see nothing is told.
+// bulkJobs reads the selected jobs. Each id is accepted or refused on its own: a deleted job does
+// not hold up the others, and a job that the caller cannot see looks like a missing one.
 func (s *Server) bulkJobs(ctx context.Context, q *bulkQuery, role auth.Role) (*bulkJobs, error) {
 	out := &bulkJobs{}
 	if q.ids == nil {
@@ -217,7 +216,7 @@ func (s *Server) bulkJobs(ctx context.Context, q *bulkQuery, role auth.Role) (*b
 	return out, nil
 }
 
-// tryBulk tells what would be done to the first page, and how many there are in all.
+// tryBulk answers with what would be done to the first page, and with the number of matching jobs.
 func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f read.JobFilter, want *job.Bulk,
 	found *bulkJobs) error {
 	for i := range found.Rows {
@@ -227,6 +226,7 @@ func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f read.JobFilte
 
 	v := viewBulk(want, found)
 	v.DryRun = true
+
 	n, more, err := s.countJobs(r.Context(), f, found.JobPage)
 	if err != nil {
 		return err
@@ -236,7 +236,7 @@ func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f read.JobFilte
 	return answer(w, http.StatusOK, v)
 }
 
-// countJobs counts what a list has from a page on, up to a bound.
+// countJobs counts a list from a page on, up to maxCounted jobs or countedPages pages.
 func (s *Server) countJobs(ctx context.Context, f read.JobFilter, p read.JobPage) (n int, more bool, err error) {
 	n, f.Limit = len(p.Rows), maxLimit
 	for pages := 1; p.Next != nil && n < maxCounted && pages < countedPages; pages++ {
@@ -261,6 +261,7 @@ func viewBulk(want *job.Bulk, found *bulkJobs) *bulkView {
 		if d.Request != 0 {
 			item.Request = strconv.FormatInt(d.Request, 10)
 		}
+
 		switch v.Items = append(v.Items, item); d.Result {
 		case job.BulkChanged:
 			v.Changed++
@@ -278,7 +279,7 @@ func viewBulk(want *job.Bulk, found *bulkJobs) *bulkView {
 	return v
 }
 
-// The parameters of all four.
+// The parameters of all four operations.
 var (
 	dryRunParam = wordParam{
 		declared{"dry_run", "Only say what would be done to the first jobs, and how many there are.", "true"},

@@ -7,7 +7,7 @@ import (
 	"go-crontab/job"
 )
 
-// calendarFields takes the fields of a calendar.
+// calendarFields reads the fields of a calendar.
 func calendarFields(f *fields) job.CalendarSpec {
 	var c job.CalendarSpec
 	f.text("name", &c.Name)
@@ -15,6 +15,7 @@ func calendarFields(f *fields) job.CalendarSpec {
 	f.text("timezone", &c.Timezone)
 	f.days("exclude", &c.Exclude)
 	f.texts("exclude_weekdays", &c.ExcludeWeekdays)
+
 	f.inner("hours", func(f *fields) {
 		f.texts("only", &c.Hours.Only)
 		f.texts("except", &c.Hours.Except)
@@ -24,7 +25,7 @@ func calendarFields(f *fields) job.CalendarSpec {
 	return c
 }
 
-// days takes a list of days, each an object, or text for short: "2027-02-06", or
+// days reads a list of days. Each is an object or a short text: "2027-02-06" or
 // "2027-02-05..2027-02-11".
 func (f *fields) days(name string, to *[]job.CalendarDay) {
 	v, ok := f.take(name)
@@ -46,7 +47,7 @@ func (f *fields) days(name string, to *[]job.CalendarDay) {
 	out := make([]job.CalendarDay, 0, len(list))
 	for i, item := range list {
 		if len(*f.problems) > maxProblems {
-			return // enough to say
+			return // enough problems to report
 		}
 
 		place := fmt.Sprintf("%s[%d]", name, i)

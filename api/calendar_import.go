@@ -13,8 +13,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// importView answers an import: the calendar as it is now, or with dry_run would be, and what of it
-// came with the file.
+// importView answers an import: the calendar as it is now, or with dry_run as it would be, and the
+// counts from the file.
 type importView struct {
 	*calendarView
 	Imported importedView `json:"imported" doc:"What came with the file."`
@@ -28,17 +28,16 @@ type importedView struct {
 
 // The modes of an import.
 const (
-	importReplace = "replace" // the days of the file in place of those that there are; weekdays and hours stay
-	importAdd     = "add"     // beside them
+	importReplace = "replace" // the days of the file replace the existing days; weekdays and hours stay
+	importAdd     = "add"     // the days of the file are added
 )
 
-// makeupWord is in the names of make-up workdays, unless an import says what is.
+// makeupWord marks make-up workdays by their names, unless the import gives another word.
 const makeupWord = "班"
 
 // importCalendar: POST
-// /api/v1/calendars/{name}/import?format=ics|csv&mode=replace|add&workday=班&dry_run=true, the file
-// being the body. It makes the calendar if there is none. Of a file with which something is wrong
-// nothing is taken.
+// /api/v1/calendars/{name}/import?format=ics|csv&mode=replace|add&workday=班&dry_run=true. The body
+// is the file. It creates the calendar if needed. A file with any error is refused as a whole.
 func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 	name, err := param(r, "name")
 	if err != nil {
@@ -114,11 +113,13 @@ func formatOf(r *http.Request) string {
 	return ""
 }
 
-// imported puts days into a calendar. What others change in it meanwhile stays.
+// imported puts days into a calendar. If others change the calendar at the same time, it reads
+// their change and tries again.
 func (s *Server) imported(ctx context.Context, name string, days job.ImportedDays, mode string,
 	dry bool) (c trip.CalendarRow, isNew bool, err error) {
 	for range maxTries {
 		version := int64(mustBeNew)
+
 		spec := job.CalendarSpec{Name: name, Description: days.Title}
 		c, err = trip.CalendarNamed(s.cfg.DB.Reader(ctx), name)
 		switch {
@@ -153,8 +154,9 @@ func (s *Server) imported(ctx context.Context, name string, days job.ImportedDay
 			continue
 		}
 
+		// The change is committed, even if it cannot be read back.
 		if err == nil {
-			if c, err = trip.CalendarNamed(s.cfg.DB.Reader(ctx), name); err != nil { // it stands all the same
+			if c, err = trip.CalendarNamed(s.cfg.DB.Reader(ctx), name); err != nil {
 				c, err = trip.CalendarRow{Name: name, SpecErr: errors.New("it was written, and could not be read")}, nil
 			}
 		}

@@ -14,8 +14,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// calendarView is a calendar as the API shows it: its definition, and what the cluster knows about
-// it.
+// calendarView is a calendar as the API shows it: its definition and the server's metadata.
 type calendarView struct {
 	job.CalendarSpec
 	Jobs    int64  `json:"jobs" doc:"How many jobs name it."`
@@ -152,7 +151,7 @@ func (s *Server) putCalendar(w http.ResponseWriter, r *http.Request) error {
 	return s.writeCalendar(w, r.WithContext(ctx), spec, anyVersion)
 }
 
-// What a change of a calendar wants it to be, beside versions that it has had.
+// Expectations of a change besides a version: no expectation, or a new calendar.
 const (
 	anyVersion = 0
 	mustBeNew  = -1
@@ -165,8 +164,8 @@ func (s *Server) writeCalendar(w http.ResponseWriter, r *http.Request, spec job.
 		return err
 	}
 
-	// The change stands. If it cannot be read now, or is gone again, that must not look like a
-	// change that failed.
+	// The change is committed. If it cannot be read back, or was deleted already, that must not
+	// look like a failed change.
 	c, err := trip.CalendarNamed(s.cfg.DB.Reader(r.Context()), spec.Name)
 	if err != nil {
 		c = trip.CalendarRow{Name: spec.Name, SpecErr: errors.New("it was written, and could not be read")}
@@ -174,7 +173,7 @@ func (s *Server) writeCalendar(w http.ResponseWriter, r *http.Request, spec job.
 	return showCalendar(w, isNew, &c)
 }
 
-// showCalendar answers with a calendar that was made or changed.
+// showCalendar answers with a calendar that was created or changed.
 func showCalendar(w http.ResponseWriter, isNew bool, c *trip.CalendarRow) error {
 	status := http.StatusOK
 	if isNew {
@@ -192,7 +191,7 @@ func (s *Server) putSpec(ctx context.Context, spec job.CalendarSpec, version int
 
 	isNew, err = e.PutCalendar(ctx, spec, version)
 	for try := 1; errors.Is(err, sql.ErrExists) && version == anyVersion && try < maxTries; try++ {
-		isNew, err = e.PutCalendar(ctx, spec, version) // somebody else has made it meanwhile
+		isNew, err = e.PutCalendar(ctx, spec, version) // another request has just created it
 	}
 
 	if errors.Is(err, sql.ErrExists) {
@@ -231,8 +230,8 @@ const (
 	maxDays     = 3 * 366
 )
 
-// calendarDays: GET /api/v1/calendars/{name}/days?from=2027-02-01&to=2027-02-28, both included:
-// which of them are open, closed or make-up days, by this calendar alone.
+// calendarDays: GET /api/v1/calendars/{name}/days?from=2027-02-01&to=2027-02-28, both included. It
+// says which of these days are open, closed or make-up days by this calendar alone.
 func (s *Server) calendarDays(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	from, to := q.date(daysFrom), q.date(daysTo)
@@ -278,7 +277,7 @@ func (s *Server) calendarDays(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, page[job.DayState]{Items: days})
 }
 
-// date returns a day, in UTC; the zero time when it is absent.
+// date returns a day as midnight UTC; the zero time if absent.
 func (q *query) date(p dateParam) time.Time {
 	v := q.given(p.name)
 	if v == "" {
@@ -297,7 +296,7 @@ func (q *query) date(p dateParam) time.Time {
 // calendarsOf reads the calendars that a definition names.
 func (s *Server) calendarsOf(ctx context.Context, spec *job.Spec) ([]*job.Calendar, error) {
 	if len(spec.Calendars) == 0 || len(spec.Calendars) > job.MaxCalendars {
-		return nil, nil // too many are refused when they are compiled
+		return nil, nil // too many are refused when the definition is compiled
 	}
 	return trip.CalendarsNamed(s.cfg.DB.Reader(ctx), spec.Calendars)
 }

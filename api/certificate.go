@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// certificate is one in files, which are read again when they have changed: certificates are
+// certificate is a certificate in files, which are read again when they change: certificates are
 // renewed while nodes run.
 type certificate struct {
 	certFile, keyFile string
@@ -17,20 +17,20 @@ type certificate struct {
 
 	mu     sync.Mutex
 	loaded *tls.Certificate
-	read   [2]fileState // of what was loaded
-	failed [2]fileState // of what could not be
-	looked time.Time
+	read   [2]fileState // the files of loaded
+	failed [2]fileState // the files that could not be loaded last
+	looked time.Time    // when the files were last checked
 }
 
-// fileState tells versions of a file apart. Links are followed: some replace the folder that they
-// lead to.
+// fileState identifies a version of a file. Links are followed, because some tools replace the
+// folder that a link points to.
 type fileState struct {
 	changed time.Time
 	size    int64
 }
 
-// strongSuites are the suites of TLS 1.2 with forward secrecy and authenticated encryption: none
-// with CBC. TLS 1.3 has no others.
+// strongSuites are the TLS 1.2 suites with forward secrecy and authenticated encryption, so none
+// with CBC. All suites of TLS 1.3 have both.
 var strongSuites = []uint16{
 	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
 	tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -40,12 +40,12 @@ var strongSuites = []uint16{
 	tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 }
 
-// lookEvery is between looks at the files; a look costs two system calls.
+// lookEvery is the interval between checks of the files. A check costs two system calls.
 const lookEvery = time.Second
 
-// LoadTLS makes what Config.TLS wants of a certificate, with its chain, and a key in PEM files.
-// When the files change the new ones are used for new connections, within about a second; if they
-// cannot be used the old ones are used on, and the log says so.
+// LoadTLS makes a Config.TLS from PEM files: a certificate with its chain, and its key. When the
+// files change, new connections use the new certificate within about a second. If it cannot be
+// used, the old one stays in use and an error is logged.
 func LoadTLS(certFile, keyFile string, log *slog.Logger) (*tls.Config, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile, log: log}
 	if err := c.load(); err != nil {
@@ -58,10 +58,11 @@ func LoadTLS(certFile, keyFile string, log *slog.Logger) (*tls.Config, error) {
 	}, nil
 }
 
-// current returns the certificate to use now.
+// current returns the certificate to use at the given time.
 func (c *certificate) current(now time.Time) *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if now.Sub(c.looked) < lookEvery {
 		return c.loaded
 	}
@@ -69,11 +70,11 @@ func (c *certificate) current(now time.Time) *tls.Certificate {
 	c.looked = now
 	state, err := c.state()
 	if err != nil || state == c.read || state == c.failed {
-		return c.loaded // a file that is gone for a moment is being replaced
+		return c.loaded // a missing file is probably being replaced
 	}
 
 	if err := c.load(); err != nil {
-		// The two may be written one after the other: the next change is looked at again.
+		// The two files may be written one after the other: the next change is checked again.
 		c.failed = state
 		c.log.Error("the new certificate cannot be used; the old one is used on", "error", err)
 		return c.loaded
@@ -84,7 +85,7 @@ func (c *certificate) current(now time.Time) *tls.Certificate {
 }
 
 func (c *certificate) load() error {
-	state, err := c.state() // before the files are read: a change in between is seen by the next look
+	state, err := c.state() // before reading, so that the next check sees a change in between
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"go-crontab/job"
 )
 
-// clusterView is what the nodes told about themselves with their last beats.
+// clusterView is the cluster as its nodes described it with their last heartbeats.
 type clusterView struct {
 	Now           string        `json:"now" format:"date-time" doc:"What MySQL's clock says."`
 	Node          string        `json:"node" doc:"The node that answers."`
@@ -74,7 +74,8 @@ func (s *Server) cluster(w http.ResponseWriter, r *http.Request) error {
 		})
 	}
 
-	if auth.Of(ctx).Sees() == nil { // errors name jobs of any app
+	// Errors of folders name jobs of any app, so callers limited to apps do not see folders.
+	if auth.Of(ctx).Sees() == nil {
 		if v.Folders, err = s.folders(ctx); err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 	"go-crontab/job"
 )
 
-// commandFields takes the fields that say how a command is run.
+// commandFields reads the options of a command.
 func commandFields(f *fields, o *job.CommandOptions) {
 	f.text("user", &o.User)
 	f.text("dir", &o.Dir)
@@ -16,6 +16,7 @@ func commandFields(f *fields, o *job.CommandOptions) {
 	f.text("stdin", &o.Stdin)
 	f.codes("success_codes", &o.SuccessCodes)
 	f.some("grace", &o.Grace)
+
 	f.inner("limits", func(f *fields) {
 		l := &o.Limits
 		f.size("memory", &l.Memory)
@@ -25,6 +26,7 @@ func commandFields(f *fields, o *job.CommandOptions) {
 		f.integer("cpu_seconds", &l.CPUSeconds)
 		f.size("file_size", &l.FileSize)
 		f.size("address_space", &l.AddressSpace)
+
 		core := job.Size(-1)
 		if f.size("core", &core); core >= 0 {
 			l.Core = &core
@@ -32,7 +34,7 @@ func commandFields(f *fields, o *job.CommandOptions) {
 	})
 }
 
-// size takes a number of bytes, as text with a unit or as a number.
+// size reads a number of bytes, as a text with a unit or as a number.
 func (f *fields) size(name string, to *job.Size) {
 	v, ok := f.take(name)
 	if !ok {
@@ -58,7 +60,7 @@ func (f *fields) size(name string, to *job.Size) {
 	}
 }
 
-// codes takes a list of exit codes.
+// codes reads a list of exit codes.
 func (f *fields) codes(name string, to *[]int) {
 	v, ok := f.take(name)
 	if !ok {

@@ -8,10 +8,10 @@ import (
 	"go-crontab/job"
 )
 
-// maxCrontabJobs bounds what the jobs of one crontab come to, in bytes.
+// maxCrontabJobs is the largest size of the jobs of one crontab, in bytes of JSON.
 const maxCrontabJobs = 4 << 20
 
-// crontabView is what a crontab comes to.
+// crontabView is a crontab translated into jobs.
 type crontabView struct {
 	Jobs    []crontabJob  `json:"jobs" doc:"The lines that can be jobs, in their order."`
 	Notes   []crontabNote `json:"notes,omitempty" doc:"What is otherwise here than with cron, of the whole crontab and of lines that set a variable."`
@@ -31,7 +31,7 @@ type crontabNote struct {
 	Message string `json:"message" doc:"What is to be told."`
 }
 
-// readCrontab: POST /api/v1/crontab. It says what the lines of a crontab are as jobs, and changes
+// readCrontab: POST /api/v1/crontab. It translates the lines of a crontab into jobs and changes
 // nothing.
 func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 	body, err := readObject(r)
@@ -44,6 +44,7 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 		o          crontab.Options
 		system     *bool
 	)
+
 	f := newFields(body)
 	f.text("text", &text)
 	f.text("app", &o.App)
@@ -69,14 +70,15 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	o.System, o.Most = system != nil && *system, job.MaxApplyJobs
+
 	v := crontabView{Jobs: []crontabJob{}}
 	read := crontab.Read([]byte(text), o, &crontab.Names{})
 	if read.Cut {
 		return invalidField("text", "has more than %d lines that are jobs, or that cannot be; read it in parts", o.Most)
 	}
 
-	// Each job has all variables above it, so the jobs can be far larger than the text. Adding up
-	// the variables costs nothing; writing the jobs does.
+	// Each job has all variables above its line, so the jobs can be far larger than the text.
+	// Adding up the sizes of variables is cheap; encoding the jobs is not.
 	size := 0
 	for _, e := range read.Entries {
 		if size += sizeOf(e.Job.Env); size > maxCrontabJobs {
@@ -117,7 +119,7 @@ func largeCrontab() error {
 			"in parts.", maxCrontabJobs)
 }
 
-// sizeOf is how many bytes variables have at least when they are written.
+// sizeOf is the least number of bytes that the variables take when encoded.
 func sizeOf(variables map[string]string) int {
 	n := 0
 	for name, value := range variables {

@@ -8,13 +8,12 @@ import (
 	"go-crontab/sql/read"
 )
 
-// cursor is the place after which the next page of a list begins. Clients get it as text of which
-// they need to know nothing; it holds no secret, and whatever is made up for one selects no more
-// than a filter could.
+// cursor is the position after which the next page of a list begins. To clients it is an opaque
+// text. It holds no secret, and a forged cursor selects no more than a filter could.
 type cursor struct {
-	list      string // which list gave it
-	executing bool   // the place is among the runs that execute, which stand before the ended ones
-	part      string // of a list of jobs whose names contain something, see read.JobPlace
+	list      string // the list that it belongs to
+	executing bool   // the position is among executing runs, which precede ended ones
+	part      string // for job lists filtered by a part of the name, see read.JobPlace
 	read.RunPlace
 }
 
@@ -43,13 +42,13 @@ func parseCursor(s string) (*cursor, bool) {
 	}
 
 	c.Due, c.DueNow = job.Micros(due), job.Micros(dueNow)
-	return &c, c.String() == s // whatever else Sscanf lets pass
+	return &c, c.String() == s // refuse other texts that Sscanf accepts
 }
 
-// place is the place in a list that is no list of runs.
+// place is the position in a list of other things than runs.
 func (c *cursor) place() *read.ListPlace { return &read.ListPlace{ID: c.ID, Due: c.Due} }
 
-// runPlace is a place as a cursor holds it.
+// runPlace converts a position to the form that a cursor holds.
 func runPlace(p *read.ListPlace) read.RunPlace { return read.RunPlace{ID: p.ID, Due: p.Due} }
 
 // page is the answer of a list.
@@ -58,8 +57,8 @@ type page[T any] struct {
 	Next  string `json:"next,omitempty" doc:"What to give as 'cursor' for the next page. Absent: this is the last."`
 }
 
-// oneMore takes off the one row more that was read to see whether there is a next page, and returns
-// that page's cursor.
+// oneMore cuts off the extra row that was read to find out whether there is a next page, and
+// returns the cursor of that page.
 func oneMore[R any](list string, rows []R, limit int, id func(*R) int64) (of []R, next string) {
 	if len(rows) <= limit {
 		return rows, ""

@@ -17,16 +17,16 @@ import (
 
 const (
 	maxBody  = 256 << 10
-	maxDepth = 16 // of objects and arrays in a body; a job needs two
-	// bytes of the name of a field, such as a label: no name that is taken is longer
+	maxDepth = 16 // nested objects and arrays in a body; a job needs two
+	// The longest name of a field, such as a label, in bytes: no accepted name is longer.
 	maxFieldName = utf8.UTFMax * job.MaxName
 
-	maxCalendarBody = 2 << 20  // white space included
-	maxLoginBody    = 4 << 10  // anybody may send one
-	maxReturnBody   = 16 << 10 // anybody may send one, too, and codes of providers are long
+	maxCalendarBody = 2 << 20  // including white space
+	maxLoginBody    = 4 << 10  // anyone may send one
+	maxReturnBody   = 16 << 10 // anyone may send one, and the codes of some providers are long
 )
 
-// withBoundedBody has nobody read more of a body than a route takes.
+// withBoundedBody limits the body that a handler can read to the size that its route takes.
 func withBoundedBody(op *operation, h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		r.Body = http.MaxBytesReader(w, r.Body, op.mostBytes())
@@ -34,10 +34,11 @@ func withBoundedBody(op *operation, h handler) handler {
 	}
 }
 
-// readBody reads what a request carries, up to what its route takes.
+// readBody reads the body of a request, up to the size that its route takes.
 func readBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(r.Body)
 	var large *http.MaxBytesError
+
 	switch {
 	case errors.As(err, &large):
 		return nil, tooLarge.problem("At most %d bytes are taken.", large.Limit)
@@ -47,7 +48,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// readObject reads the JSON object that a request carries.
+// readObject reads a body that must be a JSON object.
 func readObject(r *http.Request) (map[string]any, error) {
 	body, err := readBody(r)
 	if err != nil {
@@ -59,7 +60,7 @@ func readObject(r *http.Request) (map[string]any, error) {
 	return parseObject(unbounded(r.Context()), body)
 }
 
-// readOptional reads the JSON object that a request may carry; nil without a body.
+// readOptional reads a body that may be a JSON object; nil without a body.
 func readOptional(r *http.Request) (map[string]any, error) {
 	body, err := readBody(r)
 	if err != nil || len(body) == 0 {
@@ -71,7 +72,7 @@ func readOptional(r *http.Request) (map[string]any, error) {
 	return parseObject(unbounded(r.Context()), body)
 }
 
-// readNothing reads the body of a request that has nothing to say: none, or an empty object.
+// readNothing reads a body without content: none, or an empty object.
 func readNothing(r *http.Request) error {
 	o, err := readOptional(r)
 	if err != nil {
@@ -88,11 +89,12 @@ func checkMedia(r *http.Request) error {
 		return nil
 	}
 	return unsupportedMedia.problem("The Content-Type is %q; send application/json.", cutShort(given))
+
 }
 
-// parseObject reads one JSON object and nothing else. Beyond what encoding/json checks it wants
-// valid UTF-8, names that stand once in an object, and bounded names and depth. Numbers stay as
-// they were written. It stops when ctx ends.
+// parseObject reads one JSON object and nothing else. Beyond the checks of encoding/json it
+// requires valid UTF-8, unique names in each object, and bounded names and depth. Numbers stay as
+// written. It stops when ctx ends.
 func parseObject(ctx context.Context, body []byte) (map[string]any, error) {
 	if !utf8.Valid(body) {
 		return nil, malformed.problem("It is not valid UTF-8.")
@@ -122,9 +124,9 @@ func parseObject(ctx context.Context, body []byte) (map[string]any, error) {
 	return o, nil
 }
 
-// bodyParser makes Go values of a text that is known to be JSON. It keeps the way to the current
-// value as steps, and spells that place only for an error: spelling it for every value costs the
-// square of the body's length.
+// bodyParser decodes a text that is known to be JSON. It keeps the path to the current value as
+// steps and spells it only for an error: spelling it for every value would cost the square of the
+// body's length.
 type bodyParser struct {
 	ctx    context.Context
 	text   []byte
@@ -133,14 +135,14 @@ type bodyParser struct {
 	values int
 }
 
-// step leads from a value to one inside it: a field of an object, or an element of a list.
+// step leads from a value to a value inside it: a field of an object, or an element of a list.
 type step struct {
 	name   string
 	index  int
 	inList bool
 }
 
-// place spells the way to the current value, such as jobs[3].labels.
+// place spells the path to the current value, such as jobs[3].labels.
 func (p *bodyParser) place() string {
 	var place string
 	for _, s := range p.steps {
@@ -153,10 +155,10 @@ func (p *bodyParser) place() string {
 	return place
 }
 
-// checkEvery is how many values are read between two looks at whether the client is still there.
+// checkEvery is the number of values between checks that the client is still connected.
 const checkEvery = 1024
 
-// value reads the value that comes next.
+// value reads the next value.
 func (p *bodyParser) value() (any, error) {
 	if p.values++; p.values%checkEvery == 0 && p.ctx.Err() != nil {
 		return nil, context.Cause(p.ctx)
@@ -185,7 +187,7 @@ func (p *bodyParser) value() (any, error) {
 	}
 }
 
-// peek skips white space, and returns the byte behind it.
+// peek skips white space and returns the next byte without reading it.
 func (p *bodyParser) peek() byte {
 	for {
 		switch c := p.text[p.at]; c {
@@ -197,8 +199,8 @@ func (p *bodyParser) peek() byte {
 	}
 }
 
-// more skips the comma and space before the next element of a list or object. It reports whether
-// there is one; otherwise it reads the end.
+// more skips the comma and space before the next element of a list or object, and reports whether
+// there is an element. At the end it reads the closing bracket.
 func (p *bodyParser) more(end byte) bool {
 	c := p.peek()
 	if c == ',' {
@@ -223,7 +225,7 @@ func (p *bodyParser) word() string {
 	return string(p.text[begin:p.at])
 }
 
-// string reads a text in quotes.
+// string reads a quoted text.
 func (p *bodyParser) string() (s string, err error) {
 	begin, escaped := p.at, false
 	for p.at++; p.text[p.at] != '"'; p.at++ {
@@ -232,7 +234,6 @@ func (p *bodyParser) string() (s string, err error) {
 			p.at++
 		}
 	}
-
 	p.at++
 
 	if !escaped {
@@ -245,7 +246,8 @@ func (p *bodyParser) string() (s string, err error) {
 
 // list reads a list.
 func (p *bodyParser) list() (any, error) {
-	p.at++ // its bracket
+	p.at++ // the bracket
+
 	list := []any{}
 	for p.more(']') {
 		p.steps = append(p.steps, step{index: len(list), inList: true})
@@ -262,7 +264,8 @@ func (p *bodyParser) list() (any, error) {
 
 // object reads an object.
 func (p *bodyParser) object() (any, error) {
-	p.at++ // its brace
+	p.at++ // the brace
+
 	o := map[string]any{}
 	for p.more('}') {
 		name, err := p.string()
@@ -290,7 +293,7 @@ func (p *bodyParser) object() (any, error) {
 	return o, nil
 }
 
-// join names a field of the object at a place.
+// join returns the place of a field inside the object at a place.
 func join(place, name string) string {
 	if place == "" {
 		return name
@@ -298,7 +301,7 @@ func join(place, name string) string {
 	return place + "." + name
 }
 
-// mergePatch applies a JSON merge patch (RFC 7396). The target may be changed.
+// mergePatch applies a JSON merge patch (RFC 7396). It may change the target.
 func mergePatch(target, patch any) any {
 	p, ok := patch.(map[string]any)
 	if !ok {

@@ -1,35 +1,41 @@
-// Package api is the HTTP API: JSON over the tables that package sql reads and the [Editor] that changes jobs.
+// Package api is the HTTP API: JSON over the tables that package sql reads and the [Editor] that
+// changes jobs.
 //
 // # Requests
 //
-// A request passes, in this order: an id, the debug log line, a net under panics, the headers that every answer has,
-// the allow-list of Host headers, the cross-origin check, a deadline, the router. Each route names the query
-// parameters that it takes; any other is refused, as are body fields that nobody knows: a typo must not be taken for
-// a wish to leave something out.
+// A request passes these layers in order: request id, debug log line, panic recovery, common
+// headers, the allow-list of Host headers, the cross-origin check, a deadline, the router.
+//
+// Each route names its query parameters. Any other parameter is refused, and so is an unknown field
+// in a body: otherwise a misspelt name would silently mean "leave it out".
 //
 // # Answers
 //
-// Objects and lists are JSON; every error is a problem (RFC 9457) whose type is stable, whose detail says what to
-// do, and which never carries SQL, a stack or what the database said. Ids are text. Lists go by keyset cursors: an
-// object that is there all the while is listed exactly once.
+// Objects and lists are JSON. Every error is a problem (RFC 9457): its type is stable, its detail
+// says what to do, and it never carries SQL, a stack or a message of the database. Ids are text.
+// Lists use keyset cursors: an object that exists throughout is listed exactly once.
 //
-// A change is answered once it is known to stand or known not to. Where the database's answer was lost, the problem
-// says so and where to look.
+// A change is answered once it is known to be committed or rolled back. If the database's reply was
+// lost, the problem says so and where to look.
 //
 // # The reference
 //
-// A route is a line of the table in server.go and an operation in reference_*.go: what it takes, what it answers, and
-// what it is for. The OpenAPI document and the page at /docs are made of that and of the Go types that are really
-// encoded; their fields are described by doc tags, those of a job's definition by the tables of docs/jobs.md. A query
-// parameter is declared once, and its handler reads it by that declaration. Tests hold the rest together: each answer
-// that any test here gets is held against the document, and each body that was taken; see contract_test.go and
-// drift_test.go.
+// A route is a line of the table in server.go and an operation in reference_*.go: its input, its
+// answers and its purpose. The OpenAPI document and the page at /docs are generated from these
+// operations and from the Go types that are really encoded. Fields are described by doc tags; the
+// fields of a job's definition are described by the tables of docs/jobs.md. A query parameter is
+// declared once, and its handler reads it through that declaration.
+//
+// Tests keep code and document together: they check every answer that a test here receives, and
+// every body that was accepted, against the document. See contract_test.go and drift_test.go.
 //
 // # Jobs
 //
-// POST describes a new job; what the server sets (id, status, version …) is refused there, because a status that is
-// silently ignored is a trap. PUT and PATCH ignore those fields, so that what GET answered can be edited and sent
-// back. PUT replaces the definition, except that an absent "paused" leaves the job paused or not, and an absent
-// "start" keeps the phase of an unchanged "every": sending the same definition twice changes nothing. PATCH is a JSON
-// merge patch: null removes a field.
+// POST describes a new job. It refuses the fields that the server sets (id, status, version …),
+// because silently ignoring a status is a trap. PUT and PATCH ignore these fields, so that the
+// answer of GET can be edited and sent back.
+//
+// PUT replaces the definition, with two exceptions: without "paused" the job stays paused or not,
+// and without "start" an unchanged "every" keeps its phase. So sending the same definition twice
+// changes nothing. PATCH is a JSON merge patch: null removes a field.
 package api

@@ -7,7 +7,7 @@ import (
 	"go-crontab/internal/doctor"
 )
 
-// doctorView is what is not as it should be.
+// doctorView is the report of the doctor.
 type doctorView struct {
 	At       string          `json:"at" format:"date-time" doc:"When it was looked, by MySQL's clock."`
 	Node     string          `json:"node" doc:"The node that looked. What is said of a machine is said of its own."`

@@ -18,7 +18,7 @@ type dueView struct {
 	Mark job.Mark `json:"mark,omitempty" doc:"What the clock or a calendar does to it."`
 }
 
-// dueTimes lists the first due times of a definition after an instant.
+// dueTimes returns the first n due times of a definition after an instant.
 func dueTimes(w *job.Work, spec *job.Spec, from time.Time, n int, calendars []*job.Calendar) ([]dueView, error) {
 	schedule, err := spec.Compile(calendars...)
 	if err != nil {
@@ -31,6 +31,7 @@ func dueTimes(w *job.Work, spec *job.Spec, from time.Time, n int, calendars []*j
 	}
 
 	schedule = w.On(schedule)
+
 	marker, _ := schedule.(job.Marker)
 	out := []dueView{}
 	for _, due := range job.Preview(schedule, from, n) {
@@ -44,7 +45,7 @@ func dueTimes(w *job.Work, spec *job.Spec, from time.Time, n int, calendars []*j
 	return out, nil
 }
 
-// now reads MySQL's clock, which a node that has just started may not know yet.
+// now reads MySQL's clock. A node that has just started may not know it yet.
 func (s *Server) now() (time.Time, error) {
 	now := s.cfg.Now()
 	if now.IsZero() {
@@ -53,8 +54,8 @@ func (s *Server) now() (time.Time, error) {
 	return now, nil
 }
 
-// nextDue: GET /api/v1/jobs/{id}/next. It says what the definition comes to; whether the job is
-// paused is beside the point.
+// nextDue: GET /api/v1/jobs/{id}/next. It lists due times by the definition, even if the job is
+// paused.
 func (s *Server) nextDue(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	n, from := q.number(dueCount), q.instant(dueAfter)
@@ -105,11 +106,13 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 		from *time.Time
 		n    = defaultDue
 	)
+
 	f := newFields(body)
 	scheduleFields(f, &spec)
-	f.text("app", &spec.App) // a job's part of its jitter comes from its names
+	// The names decide the job's share of its jitter; handler and selector only matter for a warning.
+	f.text("app", &spec.App)
 	f.text("name", &spec.Name)
-	f.text("handler", &spec.Handler) // these two are for a warning alone
+	f.text("handler", &spec.Handler)
 	f.text("selector", &spec.Selector)
 	if _, err := spec.Place(); err != nil {
 		f.wrong("selector", "%v", err)
@@ -129,7 +132,8 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 		from = &now
 	}
 
-	spec.Defaults(*from) // an interval begins as if the job were created at that instant
+	spec.Defaults(*from) // an interval starts as if the job were created at this instant
+
 	calendars, err := s.calendarsOf(r.Context(), &spec)
 	if err != nil {
 		return err
@@ -159,19 +163,19 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, previewView{spec.Words(languageOf(r)), next, warnings})
 }
 
-// languageOf is the language that a request asks for.
+// languageOf returns the language that a request prefers.
 func languageOf(r *http.Request) job.Language {
 	return job.LanguageOf(r.Header.Get("Accept-Language"))
 }
 
-// previewView is what a schedule comes to.
+// previewView is the preview of a schedule.
 type previewView struct {
 	Words    string    `json:"words" doc:"The schedule in words, of the language that 'Accept-Language' asks for: English or Chinese."`
 	Next     []dueView `json:"next" doc:"The due times, the earliest first."`
 	Warnings []string  `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant."`
 }
 
-// warningsOf says what is hardly meant in a definition that is valid.
+// warningsOf lists probable mistakes in a valid definition.
 func warningsOf(w *job.Work, spec *job.Spec, now time.Time, calendars []*job.Calendar) []string {
 	s, err := spec.Compile(calendars...)
 	if err != nil {

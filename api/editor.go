@@ -1,8 +1,8 @@
 package api
 
-// EditorOf makes what [Config] wants of a function that returns a pointer, which is nil while
-// nothing may be changed: an interface around such a pointer would not be nil. With a node it is
-// EditorOf(n.Editor).
+// EditorOf adapts a function that returns a pointer, nil while the node may not change anything, to
+// [Config]. Without it the Editor interface around a nil pointer would not be nil. With a node it
+// is EditorOf(n.Editor).
 func EditorOf[T any, P interface {
 	*T
 	Editor

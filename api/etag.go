@@ -12,15 +12,15 @@ import (
 	"go-crontab/sql/read"
 )
 
-// The ETag of a job is the version of its definition and how often people have changed it, pauses
-// included: what it has of due times and runs changes without. The ETag of what else has a version
-// is that.
+// The ETag of a job combines the version of its definition with the number of changes by people,
+// pauses included. Its due times and runs change without it. The ETag of other objects is their
+// version.
 
 func tagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
 func tagOfJob(j *read.Job) string { return fmt.Sprintf(`"%d.%d"`, j.Version, j.Changes) }
 
-// showTagged answers a GET of a job with its view, or says that the client has it already.
+// showTagged answers a GET of a job, with 304 if the client's copy is current.
 func showTagged(w http.ResponseWriter, r *http.Request, tag string, v *jobView) error {
 	w.Header().Set("ETag", tag)
 	if given := r.Header.Get(ifNoneMatch); given != "" && holds(given, true, tag) {
@@ -30,7 +30,7 @@ func showTagged(w http.ResponseWriter, r *http.Request, tag string, v *jobView) 
 	return answer(w, http.StatusOK, v)
 }
 
-// answerTagged answers with something at a version.
+// answerTagged answers with an object and its version as ETag; version 0 means none.
 func answerTagged(w http.ResponseWriter, status int, version int64, v any) error {
 	if version != 0 {
 		w.Header().Set("ETag", tagOf(version))
@@ -38,7 +38,7 @@ func answerTagged(w http.ResponseWriter, status int, version int64, v any) error
 	return answer(w, status, v)
 }
 
-// answerJob answers with a job that was made or changed.
+// answerJob answers with a job that was created or changed.
 func (s *Server) answerJob(w http.ResponseWriter, r *http.Request, status int, j *read.Job) error {
 	w.Header().Set("ETag", tagOfJob(j))
 	return answer(w, status, s.viewChanged(r.Context(), j.Job))
@@ -49,7 +49,8 @@ const (
 	ifNoneMatch = "If-None-Match"
 )
 
-// holds reports whether a list of tags has one of some. Weak ones count only where weak says so.
+// holds reports whether a list of tags contains one of the given tags. Weak tags only count if weak
+// is set.
 func holds(list string, weak bool, tags ...string) bool {
 	for t := range strings.SplitSeq(list, ",") {
 		t = strings.TrimSpace(t)
@@ -64,7 +65,7 @@ func holds(list string, weak bool, tags ...string) bool {
 	return false
 }
 
-// precondition is what a client wants something to be before it changes it.
+// precondition is the state that a client requires of an object before changing it.
 type precondition struct{ match, none string }
 
 func preconditionOf(r *http.Request) (precondition, error) {
@@ -83,17 +84,17 @@ func preconditionOf(r *http.Request) (precondition, error) {
 
 func (p precondition) given() bool { return p != precondition{} }
 
-// check tells why a job may not be changed, or nil. A tag that is a version alone is about the
+// check returns why a job may not be changed, or nil. A tag that is only a version refers to the
 // definition.
 func (p precondition) check(j *read.Job) error {
 	return p.of("job", true, j.Version, tagOfJob(j), tagOf(j.Version))
 }
 
-// absent tells why a job that is not there may not be made, or nil.
+// absent returns why a job that does not exist may not be created, or nil.
 func (p precondition) absent() error { return p.of("job", false, 0) }
 
-// of tells why a thing that is there, or is not, may not be put, or nil. It is at a version, 0
-// where such things have none, and has the first of the tags; the others mean it, too.
+// of returns why an object may not be put, or nil. there says whether it exists. version is 0 for
+// objects without versions. The first tag is the object's own; the others match it, too.
 func (p precondition) of(what string, there bool, version int64, tags ...string) (err error) {
 	var q *Problem
 	switch {
@@ -114,8 +115,8 @@ func (p precondition) of(what string, there bool, version int64, tags ...string)
 	return q
 }
 
-// wanted is the context of a change of something by its name, which is made only if that is as the
-// client wants it to be.
+// wanted returns the context for a change of a named object. The change is made only if the
+// client's precondition holds.
 func wanted(r *http.Request, what string) (context.Context, error) {
 	p, err := preconditionOf(r)
 	if err != nil || !p.given() {
@@ -125,8 +126,8 @@ func wanted(r *http.Request, what string) (context.Context, error) {
 	return job.WithPrecondition(r.Context(), check), nil
 }
 
-// withPreconditions refuses those that a change does not look at: who gives one must not believe
-// that it held.
+// withPreconditions refuses preconditions that a route does not check: a client must not believe
+// that they were met.
 func withPreconditions(op *operation, h handler) handler {
 	if op == nil {
 		return h
@@ -151,8 +152,7 @@ func withPreconditions(op *operation, h handler) handler {
 	}
 }
 
-// asWanted makes a change of a job, at the version that its client wants it to be at, if it says
-// so.
+// asWanted changes a job, at the version that the client requires, if any.
 func (s *Server) asWanted(r *http.Request, id int64, do func(context.Context) error) error {
 	pre, err := preconditionOf(r)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *Server) asWanted(r *http.Request, id int64, do func(context.Context) er
 	})
 }
 
-// before has a change look at the precondition first.
+// before makes a change check the precondition first.
 func (p precondition) before(want change) change {
 	return func(old *read.Job) (jobBody, error) {
 		if err := p.check(old); err != nil {

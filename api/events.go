@@ -14,7 +14,7 @@ import (
 	"go-crontab/job"
 )
 
-// eventView is what a message of the change feed carries.
+// eventView is the content of a message of the change feed.
 type eventView struct {
 	ID       string          `json:"id,omitempty" doc:"Names the event: told twice, it has the same one."`
 	Kind     string          `json:"kind" enum:"hello,run,runs,job,pause,node,backfill,alert,change,reload" doc:"What it is about."`
@@ -34,7 +34,7 @@ type eventView struct {
 	Alert    *alertView      `json:"alert,omitempty" doc:"The alert, in an event of kind 'alert'."`
 }
 
-// countView is how many runs of a job began and ended.
+// countView counts the started and ended runs of a job.
 type countView struct {
 	App        string `json:"app,omitempty" doc:"The app of the job."`
 	JobID      string `json:"job_id,omitempty" doc:"The id of the job."`
@@ -52,14 +52,15 @@ type countView struct {
 
 func (v *countView) add(c *feed.Count) {
 	v.Started += c.Started
-	for to, o := range map[*int64]job.Outcome{&v.Succeeded: job.Succeeded, &v.Failed: job.Failed,
-		&v.TimedOut: job.TimedOut, &v.Killed: job.Killed,
-		&v.Lost: job.Lost, &v.Skipped: job.Skipped, &v.Missed: job.Missed, &v.Superseded: job.Superseded} {
+	for to, o := range map[*int64]job.Outcome{
+		&v.Succeeded: job.Succeeded, &v.Failed: job.Failed, &v.TimedOut: job.TimedOut, &v.Killed: job.Killed,
+		&v.Lost: job.Lost, &v.Skipped: job.Skipped, &v.Missed: job.Missed, &v.Superseded: job.Superseded,
+	} {
 		*to += c.Ended[o]
 	}
 }
 
-// backfillStatus is how far a backfill is.
+// backfillStatus is the progress of a backfill.
 type backfillStatus struct {
 	ID      string `json:"id" doc:"Its id."`
 	State   string `json:"state" enum:"running,done,cancelled" doc:"How it is."`
@@ -68,7 +69,7 @@ type backfillStatus struct {
 	LeftOut int64  `json:"left_out" doc:"How many of them had succeeded before."`
 }
 
-// maxCounts is how many jobs one event counts, the busiest.
+// maxCounts is the number of jobs, the busiest, that one event counts one by one.
 const maxCounts = 500
 
 func viewOfEvent(e *feed.Event) *eventView {
@@ -99,20 +100,21 @@ func viewOfEvent(e *feed.Event) *eventView {
 	return v
 }
 
-// encodeEvent is what all listeners get of an event.
+// encodeEvent encodes an event as all subscribers get it.
 func encodeEvent(e *feed.Event) []byte {
-	b, _ := json.Marshal(viewOfEvent(e)) // plain values cannot fail
+	b, _ := json.Marshal(viewOfEvent(e)) // marshalling plain values cannot fail
 	return b
 }
 
-// listening is what somebody wants to hear.
+// listening is the filter of a subscriber.
 type listening struct {
 	app   string
 	jobID int64
 	kinds []string // nil: all
 }
 
-// encode makes the text of an event for one who listens, nil if it is not to be heard.
+// encode returns the text of an event for a subscriber, or nil if it is filtered out or not
+// visible.
 func (l *listening) encode(e *feed.Event, who *auth.Principal) []byte {
 	kind := string(e.Kind)
 	if e.Kind == feed.KindRuns {
@@ -129,6 +131,7 @@ func (l *listening) encode(e *feed.Event, who *auth.Principal) []byte {
 		return e.Data
 	}
 
+	// Runs of many jobs come in one event: count those jobs that the subscriber may see.
 	v := viewOfEvent(e)
 	for i := range e.Counts {
 		c := &e.Counts[i]
@@ -161,8 +164,8 @@ func (l *listening) wants(app string, jobID int64) bool {
 	return (l.app == "" || app == "" || app == l.app) && (l.jobID == 0 || jobID == 0 || jobID == l.jobID)
 }
 
-// sees tells whether somebody may hear of an event: as somebody may read the line of the audit that
-// it is, or the run.
+// sees reports whether a principal may see an event: the same rule as for its audit line or its
+// run.
 func sees(who *auth.Principal, e *feed.Event) bool {
 	switch {
 	case e.App != "":
@@ -173,7 +176,7 @@ func sees(who *auth.Principal, e *feed.Event) bool {
 	return who.Sees() == nil
 }
 
-// wordsParam is one or more of some words, with commas between them.
+// wordsParam is a list of fixed words with commas between them.
 type wordsParam struct {
 	declared
 	words []string
@@ -186,7 +189,7 @@ func (p wordsParam) schema() *openapi.Schema {
 	return s
 }
 
-// wordList returns what a parameter names; nil when it is absent.
+// wordList returns the words of a parameter; nil if absent.
 func (q *query) wordList(p wordsParam) []string {
 	v := q.given(p.name)
 	if v == "" {
@@ -204,11 +207,11 @@ func (q *query) wordList(p wordsParam) []string {
 	return words
 }
 
-// eventsAtOnce is how many events are taken from the feed at a time.
+// eventsAtOnce is the number of events taken from the feed at a time.
 const eventsAtOnce = 256
 
-// events: GET /api/v1/events tells what changes, until whoever listens goes, may not listen any
-// more, or the node stops.
+// events: GET /api/v1/events. It sends changes until the subscriber disconnects or loses access, or
+// the node stops.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	want := &listening{app: q.text(ofAppParam), jobID: q.number(ofJobParam), kinds: q.wordList(eventKinds)}
@@ -231,6 +234,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	bounded, cancel := st.bounded()
+
 	last := r.Header.Get(lastEventID)
 	l, resumed, err := s.feed.Listen(bounded.Context(), last)
 	cancel()
@@ -239,7 +243,6 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 		p.cause = err
 		return p
 	}
-
 	defer l.Close()
 	if _, err := st.begin(); err != nil {
 		return st.over(err)
@@ -247,7 +250,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	return st.over(st.tell(l, want, last != "", resumed))
 }
 
-// tell sends what a listener wants to hear. It always returns an error.
+// tell sends events to a subscriber. It always returns an error.
 func (st *stream) tell(l *feed.Listener, want *listening, again, resumed bool) error {
 	hello := eventView{Kind: "hello", Action: "begin", Name: st.s.cfg.Node, At: st.now()}
 	if resumed {
@@ -263,6 +266,7 @@ func (st *stream) tell(l *feed.Listener, want *listening, again, resumed bool) e
 		}
 	}
 
+	// Send a batch, then wait for news unless the batch was full.
 	for {
 		events, missed, news := l.Next(eventsAtOnce)
 		var text []byte
@@ -294,7 +298,7 @@ func (st *stream) tell(l *feed.Listener, want *listening, again, resumed bool) e
 	}
 }
 
-// atOnce is closed.
+// atOnce is a closed channel.
 var atOnce = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 func (st *stream) missed(reason string) error {

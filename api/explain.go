@@ -13,7 +13,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// explanation answers why a job did, or did not, run at an instant, in words and in data.
+// explanation says why a job did, or did not, run at an instant, in words and as data.
 type explanation struct {
 	At      string     `json:"at" format:"date-time" doc:"The instant that was asked for."`
 	DueTime string     `json:"due_time,omitempty" format:"date-time" doc:"The due time that is meant, when only its second was given."`
@@ -33,7 +33,7 @@ type explanation struct {
 	Deleted  *changeView `json:"deleted,omitempty" doc:"When the job was deleted."`
 }
 
-// waitView is for what a due time waits.
+// waitView says what a due time is waiting for.
 type waitView struct {
 	For      string `json:"for" enum:"job,group,node,pause,slot" doc:"For what it waits: the runs of its job before it, a slot of its group, a node that it may run on, the end of a pause (due times of backfills), or a free slot of a node."`
 	Group    string `json:"group,omitempty" doc:"The group without a free slot."`
@@ -42,25 +42,25 @@ type waitView struct {
 	Until    string `json:"until,omitempty" format:"date-time" doc:"When it ends missed."`
 }
 
-// closedView is the calendar that excludes an instant.
+// closedView names the calendar that excludes an instant.
 type closedView struct {
 	Name string `json:"name" doc:"Its name."`
 	Why  string `json:"why,omitempty" doc:"The note of the day, or the rule that says so."`
 }
 
-// downView is for how long no node was there, as far as that is known.
+// downView is the time without any node, as far as it is known.
 type downView struct {
 	From string `json:"from,omitempty" format:"date-time" doc:"The last sign of a node before. Absent: nobody knows."`
 	To   string `json:"to,omitempty" format:"date-time" doc:"The first session since. Absent: there is none yet."`
 }
 
-// changeView is a change of the job, and who made it.
+// changeView is a change of the job with its author.
 type changeView struct {
 	At string `json:"at" format:"date-time" doc:"When."`
 	By string `json:"by,omitempty" doc:"Who made it."`
 }
 
-// The causes, beside the outcomes of runs. They never change.
+// The causes, besides the outcomes of runs. They are part of the API and never change.
 const (
 	causeNotDue    = "not_due"
 	causeGap       = "gap"
@@ -87,7 +87,7 @@ const (
 	causeNoRecord  = "no_record"
 )
 
-// causes lists all of them.
+// causes lists all causes, including the outcomes.
 func causes() []string {
 	return slices.Concat([]string{
 		causeNotDue, causeGap, causeRepeat, causeCalendar, causeShifted, causeTooEarly, causeTooLate, causeUsedUp,
@@ -97,26 +97,26 @@ func causes() []string {
 	}, job.Outcomes())
 }
 
-// inquiry is what one explanation is found by.
+// inquiry holds the data and the result of one explanation.
 type inquiry struct {
 	*Server
 	ctx context.Context
 	j   *read.Job
 	now job.Micros
-	at  time.Time // the due time that is meant
+	at  time.Time // the due time in question
 
-	spec      job.Spec // the definition that was in force then, or is, for what lies ahead
+	spec      job.Spec // the definition in force at that time; for the future, the present one
 	calendars []*job.Calendar
-	schedule  job.Schedule // nil when it cannot be made
+	schedule  job.Schedule // nil if it cannot be made
 	e         explanation
 
-	from, before job.Micros // what the instant stands for: one without a fraction for its second, and so on
-	askedFor     []askedRun // that are not told yet
+	from, before job.Micros // the range that the instant may mean: its whole second if it has no fraction, and so on
+	askedFor     []askedRun // requested runs that the answer does not mention yet
 
-	err error // what kept a schedule from being computed
+	err error // why a schedule could not be computed
 }
 
-// explain: GET /api/v1/jobs/{id}/explain?at=. A deleted job is explained as well.
+// explain: GET /api/v1/jobs/{id}/explain?at=. Deleted jobs are explained as well.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	at := q.instant(explainAt)
@@ -161,8 +161,8 @@ func (x *inquiry) explain() error {
 		return err
 	}
 
-	// What was recorded comes first: it stands, whatever the definition has become since. Then what
-	// is about to be.
+	// Records come first: they are true whatever the definition has become since. Runs in progress
+	// and requested runs come next.
 	for _, look := range []func() error{x.recorded, x.live, x.asked, x.unrecorded} {
 		if err := errors.Join(look(), x.err); err != nil {
 			return err
@@ -180,13 +180,13 @@ func (x *inquiry) say(cause, format string, args ...any) {
 	x.e.Cause, x.e.Answer = cause, fmt.Sprintf(format, args...)
 }
 
-// add puts another sentence behind the answer.
+// add appends a sentence to the answer.
 func (x *inquiry) add(format string, args ...any) {
 	x.e.Answer += " " + fmt.Sprintf(format, args...)
 }
 
-// meant is what somebody means who gives an instant: commands print them to the second, or to the
-// millisecond.
+// meant returns the range that a given instant may mean, because commands print instants to the
+// second or to the millisecond.
 func meant(at time.Time) (from, before job.Micros) {
 	from = job.MicrosOf(at)
 	switch {
@@ -198,8 +198,7 @@ func meant(at time.Time) (from, before job.Micros) {
 	return from, from + 1
 }
 
-// findDueTimes finds the due times around the instant. Who gives a whole second means the due time
-// in it.
+// findDueTimes finds the due times around the instant. A whole second means the due time within it.
 func (x *inquiry) findDueTimes() error {
 	if x.schedule == nil {
 		return nil
@@ -239,7 +238,7 @@ func (x *inquiry) dueTimesAround(schedule job.Schedule) error {
 	return nil
 }
 
-// recorded explains by the runs of the due time.
+// recorded explains by the recorded runs of the due time.
 func (x *inquiry) recorded() error {
 	runs, err := x.cfg.DB.RunsAt(x.ctx, x.j.ID, job.MicrosOf(x.at))
 	if err != nil {
@@ -260,7 +259,8 @@ func (x *inquiry) recorded() error {
 	case causePaused:
 		var found bool
 		if found, err = x.pausedThen(job.MicrosOf(x.at)); err == nil && !found {
-			_, err = x.pausedThen(last.Ended) // it was due before the pause, and nobody had begun it
+			// it was due before the pause, and had not started when the pause began
+			_, err = x.pausedThen(last.Ended)
 		}
 	case job.Missed.String():
 		if err = x.wasDown(); err == nil && x.e.Down != nil {
@@ -272,14 +272,13 @@ func (x *inquiry) recorded() error {
 	return err
 }
 
-// readable leaves out runs of apps in which the job was before, for who may not read what is of
-// these.
+// readable removes runs from the job's earlier apps that the caller may not read.
 func (x *inquiry) readable(runs []read.Run) []read.Run {
 	return slices.DeleteFunc(runs, func(r read.Run) bool { return !mayRead(x.ctx, r.App) })
 }
 
-// causeOf says in one word why a run ended as it did: its outcome, or what a due time that was not
-// started met.
+// causeOf names the cause in one word: the outcome of a run, or the reason why a due time was not
+// started.
 func causeOf(r *read.Run) string {
 	if r.Outcome == job.Skipped || r.Outcome == job.Missed || r.Outcome == job.Superseded {
 		for prefix, cause := range map[string]string{
@@ -298,7 +297,7 @@ func causeOf(r *read.Run) string {
 	return r.Outcome.String()
 }
 
-// inWords says what became of a due time that has its runs.
+// inWords describes the recorded runs of a due time.
 func inWords(runs []read.Run) string {
 	r := &runs[len(runs)-1]
 	text := ""

@@ -11,14 +11,14 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// What was so at an instant that has passed is read off the audit.
+// The past is read from the audit.
 
-// ofJob names lines of the job's audit.
+// ofJob selects lines of the job's audit.
 func (x *inquiry) ofJob(actions ...job.Action) audit.Of {
 	return audit.Of{Kind: job.KindJob, Ref: x.j.ID, Actions: actions}
 }
 
-// optional returns the line that a reading found, or nil if there is none.
+// optional turns a missing audit line into nil.
 func optional(e job.Entry, err error) (*job.Entry, error) {
 	if errors.Is(err, sql.ErrNotFound) {
 		return nil, nil
@@ -31,8 +31,8 @@ func optional(e job.Entry, err error) (*job.Entry, error) {
 
 func viewOfChange(e *job.Entry) *changeView { return &changeView{At: stamp(e.At), By: e.Who} }
 
-// findDefinition finds the definition that was in force: the last that was written before, or the
-// one that the first change since replaced. What the audit does not know was never changed.
+// findDefinition finds the definition in force at the instant: the one that the first later change
+// replaced, or the present one. Without a line in the audit there was no change.
 func (x *inquiry) findDefinition() error {
 	at := job.MicrosOf(x.at)
 	x.spec = x.j.Spec
@@ -73,7 +73,7 @@ func (x *inquiry) makeSchedule() (err error) {
 	return err
 }
 
-// wasYounger says when the job was created.
+// wasYounger answers that the job was created later, and when.
 func (x *inquiry) wasYounger() error {
 	e, err := optional(audit.After(x.cfg.DB.Reader(x.ctx), x.ofJob(job.ActionCreate), job.MicrosOf(x.at)))
 	if err != nil {
@@ -90,7 +90,7 @@ func (x *inquiry) wasYounger() error {
 	return nil
 }
 
-// wasDeleted explains an instant at which there was no such job any more.
+// wasDeleted explains an instant after the deletion of the job.
 func (x *inquiry) wasDeleted() (bool, error) {
 	if !x.j.Deleted {
 		return false, nil
@@ -116,11 +116,14 @@ func (x *inquiry) wasDeleted() (bool, error) {
 	return true, nil
 }
 
-// pausedThen tells whether the job, its app or the cluster was paused at an instant, and explains
-// by it unless there is an answer.
+// pausedThen reports whether the job, its app or the cluster was paused at an instant. It makes
+// that the answer if there is none yet.
 func (x *inquiry) pausedThen(at job.Micros) (bool, error) {
-	for _, of := range []audit.Of{x.ofJob(job.ActionPause, job.ActionResume), {Kind: job.KindApp, App: x.spec.App},
-		{Kind: job.KindCluster}} {
+	for _, of := range []audit.Of{
+		x.ofJob(job.ActionPause, job.ActionResume),
+		{Kind: job.KindApp, App: x.spec.App},
+		{Kind: job.KindCluster},
+	} {
 		of.Actions = []job.Action{job.ActionPause, job.ActionResume}
 		p, ended, err := x.pauseThen(of, at)
 		if err != nil {
@@ -152,7 +155,7 @@ func (x *inquiry) pausedThen(at job.Micros) (bool, error) {
 	return false, nil
 }
 
-// pauseThen returns the pause that was in force, and when it ended, if it did.
+// pauseThen returns the pause in force at an instant, and when it ended; 0: not yet.
 func (x *inquiry) pauseThen(of audit.Of, at job.Micros) (*job.Pause, job.Micros, error) {
 	began, err := optional(audit.Before(x.cfg.DB.Reader(x.ctx), of, at))
 	if err != nil || began == nil || began.Action != job.ActionPause {
@@ -164,7 +167,7 @@ func (x *inquiry) pauseThen(of audit.Of, at job.Micros) (*job.Pause, job.Micros,
 		Until: began.PauseUntil(),
 	}
 	if p.Over(at) {
-		return nil, 0, nil // whoever saw that later
+		return nil, 0, nil // it had expired by itself
 	}
 
 	of.Actions = []job.Action{job.ActionResume}
@@ -175,14 +178,14 @@ func (x *inquiry) pauseThen(of audit.Of, at job.Micros) (*job.Pause, job.Micros,
 	return p, ended.At, nil
 }
 
-// maxLives bounds how many sessions are looked at on each side of an instant.
+// maxLives limits the sessions that are read on each side of an instant.
 const maxLives = 500
 
-// silence is for how long after its last beat a session may be thought alive.
+// silence is how long a session may still be alive after its last beat.
 const silence = 3 * time.Second
 
-// wasDown finds out whether no node was alive at the instant, or soon after it: before the due time
-// was late enough to be missed.
+// wasDown finds out whether no node was alive at the instant, or when the due time became late
+// enough to be missed.
 func (x *inquiry) wasDown() error {
 	lives, err := livesAround(x.cfg.DB.Reader(x.ctx), job.MicrosOf(x.at), maxLives)
 	if err != nil {
@@ -207,8 +210,8 @@ func (x *inquiry) wasDown() error {
 	return nil
 }
 
-// gapIn returns the time around an instant at which none of the sessions was alive; nil when one
-// was, or when nothing is known of any before and after.
+// gapIn returns the time around an instant in which no session was alive. It returns nil if one was
+// alive, or if no session is known before or after.
 func gapIn(lives []job.SessionLife, at time.Time) *downView {
 	var from, to time.Time
 	for _, l := range lives {
@@ -237,8 +240,7 @@ func (d *downView) words() string {
 	return fmt.Sprintf("No node was alive from %s to %s.", d.From, d.To)
 }
 
-// compile makes the schedule of a definition, nil when it cannot be made. Calendars are as they are
-// now.
+// compile makes the schedule of a definition with the present calendars; nil if that fails.
 func (x *inquiry) compile(spec *job.Spec) job.Schedule {
 	s, err := spec.Compile(x.calendars...)
 	if err != nil {
@@ -247,7 +249,7 @@ func (x *inquiry) compile(spec *job.Spec) job.Schedule {
 	return s
 }
 
-// closed tells which calendar excludes the instant, and why.
+// closed returns the calendar that excludes the instant, and the reason.
 func (x *inquiry) closed() (name, why string, ok bool) {
 	return x.spec.ExcludedBy(x.at, x.calendars...)
 }

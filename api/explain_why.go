@@ -10,7 +10,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// live explains by the due time's run, which has not ended yet.
+// live explains by the run of the due time that has not ended yet.
 func (x *inquiry) live() error {
 	run, err := x.cfg.DB.LiveAt(x.ctx, x.j.ID, job.MicrosOf(x.at))
 	if errors.Is(err, sql.ErrNotFound) {
@@ -23,8 +23,7 @@ func (x *inquiry) live() error {
 	return x.goesOn(&run)
 }
 
-// askedRun is a due time that somebody asked for: its attempts that have ended, or, if none has,
-// the run that has not.
+// askedRun is a requested due time: its ended attempts, or if there are none the run in progress.
 type askedRun struct {
 	runs []read.Run
 	live *read.Run
@@ -37,7 +36,7 @@ func (a *askedRun) any() *read.Run {
 	return &a.runs[0]
 }
 
-// by says how it was asked for.
+// by says how the run was requested.
 func (a *askedRun) by() string {
 	if a.any().Kind == job.FromBackfill {
 		return "with a backfill"
@@ -45,8 +44,8 @@ func (a *askedRun) by() string {
 	return "by hand"
 }
 
-// findAsked finds the runs that somebody asked for at the instant, by hand or with a backfill. The
-// attempts of one due time and request follow each other.
+// findAsked finds the runs requested for the instant, by hand or with a backfill. Attempts of the
+// same due time and request are adjacent.
 func (x *inquiry) findAsked() error {
 	runs, err := x.cfg.DB.AskedAt(x.ctx, x.j.ID, x.from, x.before)
 	if err != nil {
@@ -64,7 +63,7 @@ func (x *inquiry) findAsked() error {
 		switch {
 		case r.State == job.Ended:
 			last.runs = append(last.runs, *r)
-		case len(last.runs) == 0: // a run that is about to be tried again is told by its attempts
+		case len(last.runs) == 0: // a run that will be retried is described by its attempts
 			last.live = r
 		}
 	}
@@ -72,8 +71,7 @@ func (x *inquiry) findAsked() error {
 	return nil
 }
 
-// asked explains an instant at which the schedule has started nothing by a run that somebody asked
-// for then.
+// asked explains an instant at which the schedule started nothing by a run requested for it.
 func (x *inquiry) asked() error {
 	if len(x.askedFor) == 0 {
 		return nil
@@ -104,7 +102,7 @@ func (x *inquiry) asked() error {
 	return nil
 }
 
-// beside adds the runs that somebody asked for to the answer about another.
+// beside adds the other requested runs to the answer.
 func (x *inquiry) beside() {
 	for i := range x.askedFor {
 		a := &x.askedFor[i]
@@ -123,7 +121,7 @@ func (x *inquiry) listRuns(runs []read.Run) {
 	}
 }
 
-// goesOn says what a run does that has not ended.
+// goesOn describes a run that has not ended.
 func (x *inquiry) goesOn(run *read.Run) error {
 	paused := x.j.PauseAt(max(x.now, run.DueNow))
 	switch {
@@ -148,9 +146,9 @@ func (x *inquiry) goesOn(run *read.Run) error {
 	return nil
 }
 
-// waits says for what a run waits.
+// waits says what a run is waiting for.
 func (x *inquiry) waits(run *read.Run) error {
-	const most = 2000 // that one job may have waiting, and more
+	const most = 2000 // more than one job may have waiting
 	rows, err := x.cfg.DB.Waiting(x.ctx, []int64{x.j.ID}, most)
 	if err != nil {
 		return err
@@ -175,14 +173,14 @@ func (x *inquiry) waits(run *read.Run) error {
 	return nil
 }
 
-// addDeadline says when a run that waits ends missed.
+// addDeadline adds when a waiting run ends missed.
 func (x *inquiry) addDeadline(w *read.Wait) {
 	if at := expires(w, &x.j.Spec); at != 0 {
 		x.add("If it cannot be started by %s, it ends missed.", at)
 	}
 }
 
-// untaken says why a run is not started that is due and waits for no other one.
+// untaken says why a due run that waits for no other run is not started.
 func (x *inquiry) untaken(run *read.Run) error {
 	homeless, err := x.homeless(x.ctx, []read.Job{*x.j}, 1)
 	if err != nil {
@@ -203,7 +201,7 @@ func (x *inquiry) untaken(run *read.Run) error {
 	return nil
 }
 
-// unrecorded explains why there is no trace.
+// unrecorded explains why there is no record of a run.
 func (x *inquiry) unrecorded() error {
 	if x.j.SpecErr != nil && x.schedule == nil {
 		x.say(causeBroken, "The stored definition cannot be read: %v.", x.j.SpecErr)
@@ -261,7 +259,7 @@ func (x *inquiry) unrecorded() error {
 	return nil
 }
 
-// lengthOf is a length of time to read: whole days where hours would have to be divided.
+// lengthOf formats a duration for people: in whole days from two days on.
 func lengthOf(d time.Duration) string {
 	const day = 24 * time.Hour
 	if d < 2*day {
@@ -307,20 +305,22 @@ func (x *inquiry) notDue() {
 	}
 }
 
-// dueUnbounded tells whether the instant would be a due time of the definition without its bounds.
+// dueUnbounded reports whether the instant would be due without the bounds of the definition.
 func (x *inquiry) dueUnbounded() bool {
 	spec := x.spec
-	if start := spec.Start; spec.Every != 0 && start != nil && x.at.Before(*start) { // from which it is counted
+	// Intervals are counted from the start, so move it back by whole intervals.
+	if start := spec.Start; spec.Every != 0 && start != nil && x.at.Before(*start) {
 		earlier := start.Add(-(start.Sub(x.at)/time.Duration(spec.Every) + 1) * time.Duration(spec.Every))
 		spec.Start = &earlier
 	} else if spec.Every == 0 {
 		spec.Start = nil
 	}
+
 	spec.End, spec.MaxFires = nil, 0
 	return x.dueBy(spec)
 }
 
-// unshifted says that the instant is no due time, or that it would be one without jitter.
+// unshifted answers that the instant is no due time, or that only jitter moved it.
 func (x *inquiry) unshifted() {
 	spec := x.spec
 	spec.Jitter = 0
@@ -332,7 +332,7 @@ func (x *inquiry) unshifted() {
 	x.say(causeNotDue, "It is no due time of the definition.")
 }
 
-// dueBy tells whether the instant would be a due time of another definition.
+// dueBy reports whether the instant would be due by another definition.
 func (x *inquiry) dueBy(spec job.Spec) bool {
 	schedule := x.compile(&spec)
 	if schedule == nil {
@@ -352,9 +352,9 @@ func (x *inquiry) dueBy(spec job.Spec) bool {
 	return is
 }
 
-// gapNear returns the due time at the end of a gap that lies near an instant, or "". A time of day
-// that the clock skips is no instant: with one offset it reads as one before the gap's end, with
-// the other as one behind it.
+// gapNear returns the due time at the end of a daylight-saving gap near an instant, or "". A
+// skipped time of day is no instant: read with one offset it lies before the end of the gap, with
+// the other after it.
 func gapNear(at time.Time, around ...*dueView) string {
 	for _, v := range around {
 		if v == nil || v.Mark != job.Gap {
@@ -367,8 +367,8 @@ func gapNear(at time.Time, around ...*dueView) string {
 	return ""
 }
 
-// firstPass returns the due time at which the clock showed the same as at the instant for the first
-// time, or "".
+// firstPass returns the due time at which the clock first showed the same time of day as at the
+// instant, or "".
 func (x *inquiry) firstPass() string {
 	v := x.e.Before
 	if v == nil || v.Mark != job.Repeat {
@@ -385,13 +385,13 @@ func (x *inquiry) firstPass() string {
 	return v.Due
 }
 
-// isPaused says by whom, and until when.
+// isPaused answers that the job is paused, by whom and until when.
 func (x *inquiry) isPaused(p *job.Pause) {
 	x.e.Pause = viewOfPause(p)
 	x.say(causePaused, "%s, and has no due times until %s.", pauseWords(p, "is"), endWords(p))
 }
 
-// pauseWords is "The job is paused by alice since …: why", without an end.
+// pauseWords returns "The job is paused since … by alice (why)", without an end.
 func pauseWords(p *job.Pause, verb string) string {
 	what := "The job"
 	switch p.Scope {

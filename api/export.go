@@ -12,7 +12,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// exportView is a page of jobs as files have them.
+// exportView is a page of jobs as written in files.
 type exportView struct {
 	Items      []json.RawMessage `json:"items" doc:"The jobs as files have them: without what is the default."`
 	Unreadable []unreadableView  `json:"unreadable,omitempty" doc:"Jobs of this page that cannot be exported, because their stored definition cannot be read."`
@@ -38,7 +38,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	f.Limit = limit + 1 // one more tells whether there is a next page
+	f.Limit = limit + 1 // one more shows whether there is a next page
 	rows, err := s.exported(r.Context(), f, id)
 	if err != nil {
 		return err
@@ -59,14 +59,13 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-
 		v.Items = append(v.Items, item)
 	}
 
 	return answer(w, http.StatusOK, v)
 }
 
-// exported reads the jobs to export, or with an id that one, if the filter takes it.
+// exported reads the jobs to export, or only the job with the id if the filter admits it.
 func (s *Server) exported(ctx context.Context, f read.JobFilter, id int64) ([]read.Job, error) {
 	if id == 0 {
 		return s.cfg.DB.Jobs(ctx, f)
@@ -83,7 +82,7 @@ func (s *Server) exported(ctx context.Context, f read.JobFilter, id int64) ([]re
 	return []read.Job{j}, nil
 }
 
-// manifestOf writes a job as a file has it.
+// manifestOf writes a job as in a file.
 func manifestOf(j *read.Job) (json.RawMessage, error) {
 	text, err := j.Spec.Minimal()
 	if err == nil && j.Paused {

@@ -29,37 +29,37 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// Editor changes jobs. It is *edit.Editor; tests put others in its place.
+// Editor changes jobs. It is an *edit.Editor; tests replace it.
 type Editor interface {
 	Create(ctx context.Context, spec job.Spec, paused bool) (edit.Done, error)
-	// Update returns job.ErrChanged when people have changed the job more often than changes says.
+	// Update returns job.ErrChanged if people have changed the job since revision changes.
 	Update(ctx context.Context, id int64, changes int32, spec job.Spec) (edit.Done, error)
-	// UpdateAnd is Update, and pauses or resumes the job in the same step.
+	// UpdateAnd is Update that also pauses or resumes the job in the same transaction.
 	UpdateAnd(ctx context.Context, id int64, changes int32, spec job.Spec, paused bool) (edit.Done, error)
-	// Rollback is Update with a definition that the job had at an earlier version.
+	// Rollback is Update with the definition of an earlier version of the job.
 	Rollback(ctx context.Context, id int64, changes int32, spec job.Spec, earlier int32) (edit.Done, error)
 	Pause(ctx context.Context, id int64, p job.PauseRequest) (edit.Done, error)
 	Resume(ctx context.Context, id int64) (edit.Done, error)
 	Delete(ctx context.Context, id int64) (edit.Done, error)
-	// Bulk does the same to several jobs, and says in want.Done what became of each.
+	// Bulk does the same to several jobs, and reports the result of each in want.Done.
 	Bulk(ctx context.Context, want *job.Bulk) error
-	// Apply makes all of what is wanted so, or nothing. job.Conflicts says what is not at the
-	// version that is wanted.
+	// Apply makes all wanted changes or none. job.Conflicts lists the objects that are not at their
+	// wanted version.
 	Apply(ctx context.Context, want job.Apply) (job.Applied, error)
-	// RunNow adds a run of each job. A due time of zero is now.
+	// RunNow adds a run of each job. A due time of zero means now.
 	RunNow(ctx context.Context, jobs []int64, due job.Micros, key string) (edit.Asked, error)
 	Kill(ctx context.Context, l job.Launch) error
 	Backfill(ctx context.Context, id int64, want edit.Range, key string) (trip.BackfillRow, error)
 	CancelBackfill(ctx context.Context, id int64) (trip.BackfillRow, error)
 
-	// PutCalendar reports whether the calendar is new. version is the one that it must be at: 0 for
-	// any, -1 for none.
+	// PutCalendar reports whether the calendar is new. version is the expected one: 0 for any, -1
+	// if there must be none.
 	PutCalendar(ctx context.Context, spec job.CalendarSpec, version int64) (isNew bool, err error)
 	DeleteCalendar(ctx context.Context, name string) error // *job.InUse while jobs name it
 	PutGroup(ctx context.Context, name string, slots int) (trip.Group, error)
 	DeleteGroup(ctx context.Context, name string) error // *job.InUse while jobs refer to it
 
-	// PauseApp, ResumeApp and PutRetention are of the whole cluster when app is "".
+	// PauseApp, ResumeApp and PutRetention concern the whole cluster when app is "".
 	PauseApp(ctx context.Context, app string, p job.PauseRequest) (job.Pause, error)
 	ResumeApp(ctx context.Context, app string) error
 	PutRetention(ctx context.Context, app string, r job.Retention) error
@@ -72,37 +72,37 @@ type Editor interface {
 	EnableHandler(ctx context.Context, key string) error
 }
 
-// Config says what a server serves. DB, Editor, Now and Ready are needed.
+// Config configures a Server. DB, Editor, Now and Ready are required.
 type Config struct {
 	DB     *read.DB         // for reading
 	Editor func() Editor    // returns nil while the node may not change anything
 	Now    func() time.Time // MySQL's clock; zero before its first reading
 	Ready  func() error     // why the node is not ready, or nil
 
-	Machine func() *doctor.Machine // what the node's machine is like; nil: nothing is said of it
+	Machine func() *doctor.Machine // facts about the node's machine; nil: they are omitted
 
-	Alerts Alerter // sends tests of channels; nil: this node sends none
+	Alerts Alerter // sends test messages to channels; nil: this node sends none
 
-	SecretKeys *secret.Ring // which seal secrets; nil: they can only be listed and deleted
+	SecretKeys *secret.Ring // seal secrets; nil: secrets can only be listed and deleted
 
 	Node    string
 	Version string
 	Listen  string   // host:port at which it listens: a Host header may name it
-	Hosts   []string // further host names, without ports, that a Host header may name
+	Hosts   []string // more host names, without ports, that a Host header may name
 	Log     *slog.Logger
 
-	TLS       *tls.Config   // with a certificate; nil: it speaks plain HTTP
-	PublicURL string        // where browsers reach the cluster, "" if that is where it listens
-	OIDC      *auth.OIDC    // the identity provider by which people sign in, nil if there is none
-	LoginLife time.Duration // of a browser that signed in; zero: DefaultLoginLife
-	Rate      int           // requests a second of each token; zero: DefaultRate, negative: any number
+	TLS       *tls.Config   // with a certificate; nil: plain HTTP
+	PublicURL string        // where browsers reach the cluster; "": at Listen
+	OIDC      *auth.OIDC    // the identity provider for signing in; nil: there is none
+	LoginLife time.Duration // how old a browser's login may get; zero: DefaultLoginLife
+	Rate      int           // requests a second per token; zero: DefaultRate, negative: unlimited
 
 	LogLevel *LogLevel // of Log; nil: it cannot be changed
 
 	Metrics     http.Handler                    // serves GET /metrics; nil: there are none
-	OpenMetrics bool                            // to all, without a token
-	Observe     Observer                        // nil: nobody counts requests
-	Traced      func(http.Handler) http.Handler // stands around the handlers, see package trace; nil: nothing does
+	OpenMetrics bool                            // serve metrics without a token
+	Observe     Observer                        // counts requests; may be nil
+	Traced      func(http.Handler) http.Handler // wraps the handlers, see package trace; may be nil
 }
 
 // Defaults.
@@ -115,22 +115,22 @@ const (
 type Server struct {
 	cfg     Config
 	hosts   hosts
-	public  *url.URL // nil when there is none
+	public  *url.URL // nil if there is none
 	gate    *auth.Gate
 	issuer  auth.Issuer
 	secrets *secret.Store
 	alerts  *alert.Store
-	rate    *auth.Limiter // of requests, nil when there is no bound
+	rate    *auth.Limiter // of requests; nil: unlimited
 	streams *streams
 	feed    *feed.Feed
-	flows   auth.Strangers // of sign-ins for which strangers have us ask the provider
-	signIns auth.Limiter   // of each token, and of each person who comes from the provider
-	ahead   chan struct{}  // held by the request that looks at the due times of many jobs
+	flows   auth.Strangers // sign-ins that strangers start at the provider
+	signIns auth.Limiter   // by token, and by person who comes from the provider
+	ahead   chan struct{}  // held by the request that computes due times of many jobs
 	handler http.Handler
 
 	requestIDs *requestIDs
 
-	reference func() (*reference, error) // made when somebody asks for it
+	reference func() (*reference, error) // built on first use
 }
 
 // New makes a server.
@@ -139,12 +139,11 @@ func New(cfg Config) *Server {
 		cfg.Log = slog.Default()
 	}
 	if cfg.DB == nil {
-		cfg.DB = &read.DB{} // whoever wants the reference alone needs none
+		cfg.DB = &read.DB{} // enough to build the reference
 	}
 	if cfg.LoginLife == 0 {
 		cfg.LoginLife = DefaultLoginLife
 	}
-
 	if cfg.Rate == 0 {
 		cfg.Rate = DefaultRate
 	}
@@ -168,6 +167,7 @@ func New(cfg Config) *Server {
 		s.rate = &auth.Limiter{Every: time.Second / time.Duration(cfg.Rate), Burst: burst * cfg.Rate}
 	}
 
+	// The handlers refer to s, so the routes come last.
 	s.hosts = newHosts(cfg.Listen, cfg.Hosts)
 	s.reference = sync.OnceValues(func() (*reference, error) { return newReference(s.table(), apiVersion) })
 	s.requestIDs = newRequestIDs()
@@ -180,8 +180,8 @@ func New(cfg Config) *Server {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Bounds of a connection and of what it may hold up. A change may wait for a spawn window and for a
-// database that fails over: requestTimeout leaves it the time, writeTimeout leaves the answer some.
+// Limits of a connection. A change may wait for a spawn window and for a database failover:
+// requestTimeout leaves time for both, and writeTimeout leaves time for the answer after that.
 const (
 	headerTimeout   = 5 * time.Second
 	readTimeout     = 15 * time.Second
@@ -191,16 +191,17 @@ const (
 	shutdownTimeout = 5 * time.Second
 	maxHeader       = 16 << 10
 	maxConnections  = 128
-	maxStreams      = 32 // requests at once on a connection of HTTP/2
+	maxStreams      = 32 // concurrent requests on an HTTP/2 connection
 )
 
 const (
-	burst       = 5                      // how many seconds of its rate a token may use at once
-	longestLine = 300 * time.Millisecond // how long a request that comes too early waits; others are sent away
+	burst = 5 // seconds of its rate that a token may use at once
+	// the longest delay of an early request; beyond it requests are refused
+	longestLine = 300 * time.Millisecond
 )
 
-// Serve answers the connections of a listener until ctx ends, and closes it. Requests that are
-// being answered by then get a few seconds to end.
+// Serve answers the connections of a listener until ctx ends, and closes the listener. Open
+// requests then get shutdownTimeout (5 s) to end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler:           s,
@@ -216,10 +217,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server.RegisterOnShutdown(s.Close) // streams do not end by themselves
 	defer s.feed.Close()
 	defer s.startChecks(ctx)()
+
 	return s.serveBounded(ctx, server, l, maxConnections)
 }
 
-// serveBounded has a server answer a bounded number of connections of a listener until ctx ends.
+// serveBounded lets a server answer at most most connections of a listener until ctx ends.
 func (s *Server) serveBounded(ctx context.Context, server *http.Server, l net.Listener, most int) error {
 	server.ErrorLog = slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug)
 	server.ConnState, server.ConnContext = connState, connContext
@@ -228,6 +230,7 @@ func (s *Server) serveBounded(ctx context.Context, server *http.Server, l net.Li
 	stop := context.AfterFunc(ctx, func() {
 		bounded, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 		defer cancel()
+
 		err := server.Shutdown(bounded)
 		if err != nil {
 			err = errors.Join(err, server.Close())
@@ -248,10 +251,10 @@ func (s *Server) serveBounded(ctx context.Context, server *http.Server, l net.Li
 	return <-stopped
 }
 
-// handler answers one request, or returns why it does not.
+// handler answers one request, or returns the error to answer with.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// routes has the router that serves the table.
+// routes returns the router for the table.
 func (s *Server) routes() http.Handler {
 	m := chi.NewRouter()
 	if s.cfg.Traced != nil {
@@ -261,22 +264,22 @@ func (s *Server) routes() http.Handler {
 	m.Use(s.requestID, s.logRequest, s.recoverPanic, protect, withActor, s.checkHost, s.checkOrigin, deadline,
 		escapedPath, middleware.GetHead)
 
-	// What there is not is told to those alone who may see what there is.
+	// Only callers who may see what exists learn what does not exist.
 	m.NotFound(s.orScreen(s.serve(s.guard(may(viewer, shared), noRoute))))
 	m.MethodNotAllowed(s.serve(s.guard(may(viewer, shared), wrongMethod(m))))
 
 	for _, rt := range s.table() {
-		m.Method(rt.method, rt.pattern,
-			s.serve(s.guard(rt.may,
-				withQuery(rt.query(), withPreconditions(rt.doc, withBoundedBody(rt.doc, s.once(rt.doc, rt.handler)))))))
+		once := s.once(rt.doc, rt.handler)
+		h := withQuery(rt.query(), withPreconditions(rt.doc, withBoundedBody(rt.doc, once)))
+		m.Method(rt.method, rt.pattern, s.serve(s.guard(rt.may, h)))
 	}
 
 	return m
 }
 
-// table is what there is, and who may use it. What a route takes and answers stands in its
-// operation, in reference_*.go: query parameters that are not named there are refused, and a test
-// fails for a route without one.
+// table lists the routes and who may use them. The operation of a route, in reference_*.go,
+// describes its input and answers: query parameters that it does not name are refused. A test fails
+// for a route without an operation.
 func (s *Server) table() []route {
 	return []route{
 		{"GET", "/", open, s.home, &homeDoc},
@@ -306,10 +309,8 @@ func (s *Server) table() []route {
 
 		{"GET", "/api/v1/jobs/{id}/versions", may(viewer, ofJobsPast), s.listVersions, &listVersionsDoc},
 		{"GET", "/api/v1/jobs/{id}/versions/{version}", may(viewer, ofJobsPast), s.getVersion, &getVersionDoc},
-		{
-			"GET", "/api/v1/jobs/{id}/versions/{version}/diff/{other}", may(viewer, ofJobsPast), s.diffVersions,
-			&diffVersionsDoc,
-		},
+		{"GET", "/api/v1/jobs/{id}/versions/{version}/diff/{other}", may(viewer, ofJobsPast),
+			s.diffVersions, &diffVersionsDoc},
 		{"POST", "/api/v1/jobs/{id}/rollback", may(admin, ofJob), s.rollback, &rollbackDoc},
 
 		{"POST", "/api/v1/bulk/pause", may(operator, filtered), s.bulkPause, &bulkPauseDoc},
@@ -425,7 +426,7 @@ func (s *Server) table() []route {
 	}
 }
 
-// serve answers with the problem of a handler's error.
+// serve answers the error of a handler as a problem.
 func (s *Server) serve(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
@@ -439,7 +440,7 @@ func noRoute(w http.ResponseWriter, r *http.Request) error {
 	return notFound.problem("There is nothing at %s; GET / lists what there is.", cutShort(r.URL.Path))
 }
 
-// wrongMethod tells which methods there are, as an answer 405 must.
+// wrongMethod lists the allowed methods, as a 405 must.
 func wrongMethod(routes chi.Routes) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var allowed []string
@@ -450,7 +451,7 @@ func wrongMethod(routes chi.Routes) handler {
 		}
 
 		if allowed == nil {
-			return noRoute(w, r) // the router looks at unusual methods before it looks at the path
+			return noRoute(w, r) // the router checks unusual methods before the path
 		}
 		if allowed[0] == "GET" {
 			allowed = append(allowed, "HEAD")
@@ -462,7 +463,7 @@ func wrongMethod(routes chi.Routes) handler {
 	}
 }
 
-// param returns a part of the path, decoded: escapedPath had it routed as it was sent.
+// param returns a decoded part of the path; escapedPath had the path routed as it was sent.
 func param(r *http.Request, name string) (string, error) {
 	v, err := url.PathUnescape(chi.URLParam(r, name))
 	if err != nil {
@@ -471,8 +472,7 @@ func param(r *http.Request, name string) (string, error) {
 	return v, nil
 }
 
-// pathID returns the number in the path that names something; missing says that there is no such
-// thing.
+// pathID returns the numeric id in the path. missing makes the error for an id that does not exist.
 func pathID(r *http.Request, missing func(text string) error) (int64, error) {
 	text, err := param(r, "id")
 	if err != nil {
@@ -493,8 +493,8 @@ func writeJSON(w http.ResponseWriter, status int, media string, v any) {
 
 func encode(w io.Writer, v any) {
 	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false) // it is no HTML, and commands are full of && and <
-	e.Encode(v)            // the client is gone if this is an error
+	e.SetEscapeHTML(false) // this is not HTML, and commands are full of && and <
+	e.Encode(v)            // an error means that the client is gone
 }
 
 func answer(w http.ResponseWriter, status int, v any) error {
@@ -502,7 +502,7 @@ func answer(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// stamp writes an instant, "" for none.
+// stamp writes an instant; "" for zero.
 func stamp(at job.Micros) string {
 	if at == 0 {
 		return ""
