@@ -13,25 +13,25 @@ import (
 	"go-crontab/job"
 )
 
-// fields takes the fields of a JSON object one by one, and remembers what was asked for and all
-// that is wrong. An absent field and null leave its variable as it is.
+// fields reads the fields of a JSON object one by one. It collects the known names and all
+// mistakes. An absent field and null leave the variable as it is.
 type fields struct {
 	object   map[string]any
-	place    string // of the object in the body, "" for the body itself
+	place    string // of the object in the body; "" for the body itself
 	known    []string
 	problems *job.Problems
 }
 
 func newFields(o map[string]any) *fields { return &fields{object: o, problems: &job.Problems{}} }
 
-// take returns the value of a field; false if there is none.
+// take returns the value of a field; false if it is absent or null.
 func (f *fields) take(name string) (any, bool) {
 	f.known = append(f.known, name)
 	v := f.object[name]
 	return v, v != nil
 }
 
-// wrong notes what is wrong with a field, until there is more of it than an answer says.
+// wrong adds a mistake in a field, up to one more than an answer reports.
 func (f *fields) wrong(name, format string, args ...any) {
 	if len(*f.problems) > maxProblems {
 		return
@@ -39,7 +39,7 @@ func (f *fields) wrong(name, format string, args ...any) {
 	*f.problems = append(*f.problems, job.Problem{Field: join(f.place, name), Message: fmt.Sprintf(format, args...)})
 }
 
-// want notes that a field has the wrong type, or a value that is none of its type.
+// want adds a mistake: the value has the wrong type or is out of range.
 func (f *fields) want(name string, v any, what string) {
 	f.wrong(name, "is %s; want %s", describe(v), what)
 }
@@ -59,7 +59,7 @@ func (f *fields) text(name string, to *string) {
 	*to = s
 }
 
-// texts takes a list of texts.
+// texts reads a list of texts.
 func (f *fields) texts(name string, to *[]string) {
 	v, ok := f.take(name)
 	if !ok {
@@ -85,10 +85,11 @@ func (f *fields) texts(name string, to *[]string) {
 	*to = out
 }
 
-// outcomes takes a list of outcomes.
+// outcomes reads a list of outcomes.
 func (f *fields) outcomes(name string, to *[]job.Outcome) {
 	var words []string
 	f.texts(name, &words)
+
 	var out []job.Outcome
 	for i, word := range words {
 		o, err := job.ParseOutcome(word)
@@ -104,7 +105,7 @@ func (f *fields) outcomes(name string, to *[]job.Outcome) {
 	}
 }
 
-// number takes a number.
+// number reads a number.
 func (f *fields) number(name string, to *float64) {
 	v, ok := f.take(name)
 	if !ok {
@@ -136,7 +137,7 @@ func (f *fields) boolean(name string, to **bool) {
 	*to = &b
 }
 
-// count takes a whole number from 1 to most.
+// count reads a whole number from 1 to most.
 func (f *fields) count(name string, to *int, most int) {
 	v, ok := f.take(name)
 	if !ok {
@@ -153,7 +154,7 @@ func (f *fields) count(name string, to *int, most int) {
 	*to = n
 }
 
-// integer takes a whole number.
+// integer reads a whole number.
 func (f *fields) integer(name string, to *int) {
 	v, ok := f.take(name)
 	if !ok {
@@ -186,7 +187,7 @@ func (f *fields) duration(name string, to *job.Duration) {
 	*to = job.Duration(d)
 }
 
-// some is duration where none at all is not to be had: it would be taken for the default.
+// some is duration for fields where 0 is refused, because it would be taken for the default.
 func (f *fields) some(name string, to *job.Duration) {
 	f.duration(name, to)
 	given, _ := f.object[name].(string)
@@ -212,8 +213,8 @@ func (f *fields) instant(name string, to **time.Time) {
 	*to = &t
 }
 
-// parseInstant reads a time of RFC 3339. time.Parse takes an offset of 24 hours as well, which
-// nobody can write down again.
+// parseInstant reads an RFC 3339 time. time.Parse accepts an offset of 24 hours, which cannot be
+// written again, so such times are refused.
 func parseInstant(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err == nil {
@@ -245,12 +246,12 @@ func (f *fields) textMap(name string, to *map[string]string) {
 	}
 
 	if len(m) == 0 {
-		m = nil // as when it is left out: the same definition is stored in one way
+		m = nil // as if left out, so that equal definitions are stored in one form
 	}
 	*to = m
 }
 
-// inner hands the fields of an object inside this one to fn.
+// inner calls fn with the fields of an inner object.
 func (f *fields) inner(name string, fn func(*fields)) {
 	v, ok := f.take(name)
 	if !ok {
@@ -268,10 +269,10 @@ func (f *fields) inner(name string, fn func(*fields)) {
 	in.unknown()
 }
 
-// ignore takes fields that a client may send back, but not set.
+// ignore accepts fields that a client may send back but not set.
 func (f *fields) ignore(names ...string) { f.known = append(f.known, names...) }
 
-// refuse takes fields that a client may not send, and says why.
+// refuse rejects fields that a client may not send, and says why.
 func (f *fields) refuse(why string, names ...string) {
 	for _, name := range names {
 		if v, ok := f.take(name); ok && v != nil {
@@ -280,7 +281,7 @@ func (f *fields) refuse(why string, names ...string) {
 	}
 }
 
-// unknown notes the fields that nobody asked for.
+// unknown adds a mistake for each field that is not known.
 func (f *fields) unknown() {
 	listed := false
 	for _, name := range slices.Sorted(maps.Keys(f.object)) {
@@ -288,7 +289,7 @@ func (f *fields) unknown() {
 			continue
 		}
 		if len(*f.problems) > maxProblems {
-			return // enough to say
+			return // enough problems to report
 		}
 
 		if near := nearest(name, f.known); near != "" {
@@ -302,7 +303,7 @@ func (f *fields) unknown() {
 	}
 }
 
-// done returns what was wrong.
+// done returns all mistakes as a problem, or nil.
 func (f *fields) done() error {
 	f.unknown()
 	if len(*f.problems) > 0 {
@@ -311,7 +312,7 @@ func (f *fields) done() error {
 	return nil
 }
 
-// describe says what a JSON value is, and shows a short one.
+// describe names a JSON value and shows it if it is short.
 func describe(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -329,10 +330,11 @@ func describe(v any) string {
 	return "an object"
 }
 
-// cutShort keeps messages short, whatever was sent.
+// cutShort shortens input for messages, to 60 bytes.
 func cutShort(s string) string { return cut(s, 60) }
 
-// cut keeps the first bytes of a text, and all of its last character. What is no text becomes one.
+// cut shortens a text to at most most bytes, at a character boundary, and adds "…". Invalid UTF-8
+// is replaced.
 func cut(s string, most int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= most {

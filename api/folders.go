@@ -7,7 +7,7 @@ import (
 	"go-crontab/schedule/edit"
 )
 
-// folderView is a folder with files of jobs that nodes follow.
+// folderView is a folder of job files that nodes follow.
 type folderView struct {
 	Folder  string            `json:"folder" doc:"Its path, the same on all nodes that follow it."`
 	Digest  string            `json:"digest,omitempty" doc:"Of what was applied last; absent before anything was."`
@@ -27,6 +27,7 @@ type folderNodeView struct {
 // folders lists the folders that nodes follow.
 func (s *Server) folders(ctx context.Context) ([]*folderView, error) {
 	found, err := edit.Folders(s.cfg.DB.Reader(ctx), "")
+
 	views := []*folderView{}
 	for _, f := range found {
 		v := &folderView{Folder: f.Name, Digest: f.Digest, Node: f.Node, Nodes: []*folderNodeView{}}

@@ -20,8 +20,8 @@ type groupView struct {
 	Updated   string `json:"updated" format:"date-time" doc:"When it was changed last."`
 }
 
-// groupReadOnly are the fields of a group that only the server sets, and its name, which stands in
-// the path.
+// groupReadOnly are the fields of a group that only the server sets, and the name, which the path
+// gives.
 var groupReadOnly = []string{"name", "executing", "waiting", "jobs", "created", "updated"}
 
 func viewGroup(g read.Group) groupView {
@@ -112,7 +112,8 @@ func (s *Server) putGroup(w http.ResponseWriter, r *http.Request) error {
 	if _, err := e.PutGroup(ctx, name, slots); err != nil {
 		return lookAt(err, lookAtSlots)
 	}
-	if err := s.getGroup(w, r); err != nil { // the change stands
+
+	if err := s.getGroup(w, r); err != nil { // the change is committed
 		return lookAt(&sql.Unknown{Err: err}, lookAtSlots)
 	}
 

@@ -21,8 +21,8 @@ type handlerView struct {
 	Since    string   `json:"since,omitempty" format:"date-time" doc:"Since when it is disabled."`
 }
 
-// handlers shows all handlers that a node has, a job names (one that who asks may see), or somebody
-// has disabled.
+// handlers lists every handler that a node has, that a job visible to the caller names, or that is
+// disabled.
 func (s *Server) handlers(ctx context.Context) ([]*handlerView, error) {
 	off, err := s.cfg.DB.HandlersOff(ctx)
 	if err != nil {
@@ -40,6 +40,7 @@ func (s *Server) handlers(ctx context.Context) ([]*handlerView, error) {
 	}
 
 	byKey := map[string]*handlerView{}
+
 	handler := func(key string) *handlerView {
 		if byKey[key] == nil {
 			byKey[key] = &handlerView{Handler: key, Nodes: []string{}, Jobs: jobs[key]}
@@ -83,7 +84,8 @@ func (s *Server) listHandlers(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, page[*handlerView]{Items: out})
 }
 
-// disableHandler: POST /api/v1/handlers/{key}/disable. Nobody needs to have it, or to name it.
+// disableHandler: POST /api/v1/handlers/{key}/disable. The handler need not exist on any node or in
+// any job.
 func (s *Server) disableHandler(w http.ResponseWriter, r *http.Request) error {
 	reason, err := readReason(r)
 	if err != nil {
@@ -118,7 +120,7 @@ func (s *Server) onHandler(w http.ResponseWriter, r *http.Request,
 	}
 
 	all, err := s.handlers(r.Context())
-	if err != nil { // the change stands
+	if err != nil { // the change is committed
 		return &sql.Unknown{Err: err}
 	}
 

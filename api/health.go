@@ -6,7 +6,7 @@ type aliveView struct {
 	Status string `json:"status" enum:"ok" doc:"That it is."`
 }
 
-// healthz: GET /healthz. That it answers is all there is to say: no database, no lock.
+// healthz: GET /healthz. It only shows that the process answers: it uses no database and no lock.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, aliveView{"ok"})
 }
@@ -16,7 +16,7 @@ type readyView struct {
 	Reason string `json:"reason,omitempty" doc:"Why it is not ready."`
 }
 
-// readyz: GET /readyz. Anybody may ask, so it names neither the node nor its version: GET
+// readyz: GET /readyz. Anyone may call it, so it gives neither the node's name nor its version: GET
 // /api/v1/nodes does.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	v := readyView{Ready: true}

@@ -13,21 +13,20 @@ import (
 	web "go-crontab/page"
 )
 
-// The console is one page for all of its screens; it finds out by itself which one an address
-// means.
+// The console is one page with all screens; it picks the screen from the address.
 
-// screens are the first parts of the paths of its screens.
+// screens are the first path elements of its screens.
 var screens = []string{"jobs", "runs", "upcoming", "timeline", "cluster", "activity", "settings"}
 
-// pagePolicy lets the page load and ask this node and nobody else. No script and no style stands in
-// the page itself, and no text can become markup, so what a job prints or is called stays text.
+// pagePolicy lets the page load from and call this node only. The page holds no inline script or
+// style, and no text can become markup, so a job's output or name stays text.
 const pagePolicy = contentPolicy + "; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'" +
 	"; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// pageFile is one file of the console, as it is and compressed.
+// pageFile is one file of the console, plain and compressed.
 type pageFile struct{ plain, packed static }
 
-// console is what the program holds of it. It is compressed once, when somebody asks for it.
+// console holds the embedded files. They are compressed once, on the first request.
 var console = sync.OnceValues(func() (map[string]pageFile, error) {
 	files := map[string]pageFile{}
 	err := fs.WalkDir(web.Files(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -41,11 +40,13 @@ var console = sync.OnceValues(func() (map[string]pageFile, error) {
 		}
 
 		media, ok := map[string]string{
-			".html": mediaHTML + "; charset=utf-8", ".js": mediaScript + "; charset=utf-8", ".css": mediaCSS +
-				"; charset=utf-8", ".svg": mediaSVG,
+			".html": mediaHTML + "; charset=utf-8",
+			".js":   mediaScript + "; charset=utf-8",
+			".css":  mediaCSS + "; charset=utf-8",
+			".svg":  mediaSVG,
 		}[path.Ext(name)]
 		if !ok {
-			return nil // nothing that we know how to serve
+			return nil // of a type that is not served
 		}
 
 		var packed bytes.Buffer
@@ -67,10 +68,11 @@ var console = sync.OnceValues(func() (map[string]pageFile, error) {
 	return files, err
 })
 
-// serve answers with the file, compressed for those that take that.
+// serve answers with the file, compressed if the client accepts gzip.
 func (f pageFile) serve(w http.ResponseWriter, r *http.Request, keep string) error {
 	h := w.Header()
 	h.Set("Vary", "Accept-Encoding")
+
 	answer := f.plain
 	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		if name, q, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";"); strings.EqualFold(name, "gzip") &&
@@ -88,7 +90,7 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request) error {
 	return servePage(w, r, "no-cache")
 }
 
-// servePage answers with the page. keep says how browsers may keep it.
+// servePage answers with the page. keep is its Cache-Control.
 func servePage(w http.ResponseWriter, r *http.Request, keep string) error {
 	files, err := console()
 	if err != nil {
@@ -122,10 +124,10 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 			"There is no file %q; GET / is the page, of another version than the one that asks for it.", cutShort(name))
 	}
 
-	return f.serve(w, r, "public, max-age=31536000, immutable") // its name says what is in it
+	return f.serve(w, r, "public, max-age=31536000, immutable") // the name holds a hash of the content
 }
 
-// orScreen answers with the page where a path is that of a screen, and leaves all others to next.
+// orScreen answers with the page if the path is a screen's, and else calls next.
 func (s *Server) orScreen(next http.HandlerFunc) http.HandlerFunc {
 	screen := s.serve(s.home)
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// hosts is which Host headers are served. A web page whose name was pointed at this address (DNS
-// rebinding) is of our origin as far as its browser knows, but it cannot help sending its own name.
+// hosts says which Host headers are served. It stops DNS rebinding: a web page whose name points at
+// this address has our origin for its browser, but it must send its own name as Host.
 type hosts struct {
 	names   map[string]bool
-	address netip.Addr // where we listen; not valid when that is a name
+	address netip.Addr // the listen address; invalid if that is a name
 }
 
 func newHosts(listen string, more []string) hosts {
@@ -23,13 +23,13 @@ func newHosts(listen string, more []string) hosts {
 	delete(h.names, "")
 	h.address, _ = netip.ParseAddr(hostOf(listen))
 	if hostOf(listen) == "" && listen != "" {
-		h.address = netip.IPv6Unspecified() // ":8610"
+		h.address = netip.IPv6Unspecified() // such as ":8610"
 	}
 	return h
 }
 
-// allow tells whether a Host header is served. An address in it is none that a name server made up:
-// where we listen on all addresses any will do.
+// allow reports whether a Host header is served. An address cannot come from a forged name, so a
+// node that listens on all addresses accepts any address.
 func (h hosts) allow(host string) bool {
 	host = strings.ToLower(hostOf(host))
 	if h.names[host] {
@@ -47,7 +47,7 @@ func hostOf(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
 }
 
-// checkHost refuses requests to names that are not ours. See anyHost for what anybody may ask.
+// checkHost refuses requests to other names. Paths in anyHost are exempt.
 func (s *Server) checkHost(next http.Handler) http.Handler {
 	refuse := s.serve(func(w http.ResponseWriter, r *http.Request) error {
 		return forbiddenHost.problem(

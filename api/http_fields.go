@@ -2,11 +2,12 @@ package api
 
 import "go-crontab/job"
 
-// httpFields takes the request of an HTTP job.
+// httpFields reads the request of an HTTP job.
 func httpFields(f *fields, to **job.HTTP) {
 	f.inner("http", func(f *fields) {
 		h := &job.HTTP{}
 		*to = h
+
 		f.text("method", &h.Method)
 		f.text("url", &h.URL)
 		f.textMap("headers", &h.Headers)
@@ -14,6 +15,7 @@ func httpFields(f *fields, to **job.HTTP) {
 		f.texts("expect", &h.Expect)
 		f.count("body_limit", &h.BodyLimit, job.MaxBodyLimit)
 		f.integer("redirects", &h.Redirects)
+
 		f.inner("tls", func(f *fields) {
 			h.TLS = &job.HTTPTLS{}
 			var skip *bool

@@ -14,7 +14,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// act changes the job that the path names, and shows it. The body was read.
+// act changes the job that the path names, and answers with it. The caller has read the body.
 func (s *Server) act(w http.ResponseWriter, r *http.Request,
 	do func(Editor, context.Context, int64) (edit.Done, error)) error {
 	id, err := jobID(r)
@@ -29,6 +29,7 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request,
 
 	var done edit.Done
 	err = s.asWanted(r, id, func(ctx context.Context) (err error) { done, err = do(e, ctx, id); return err })
+
 	var j *read.Job
 	if err == nil {
 		j, err = s.jobAfter(r.Context(), done)
@@ -40,7 +41,7 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request,
 	return s.answerJob(w, r, http.StatusOK, j)
 }
 
-// requestedView is a run that was asked for.
+// requestedView is a requested run.
 type requestedView struct {
 	JobID   string `json:"job_id" doc:"The id of the job."`
 	Due     string `json:"due" format:"date-time" doc:"The due time of the run."`
@@ -52,10 +53,11 @@ const (
 	maxKey    = 255
 )
 
-// idempotencyKey returns the key by which a request is known again, "" if there is none.
+// idempotencyKey returns the key that identifies a repeated request, or "".
 func idempotencyKey(r *http.Request) (string, error) {
 	key := r.Header.Get(keyHeader)
 	unprintable := func(c rune) bool { return c < ' ' || c > '~' }
+
 	if len(key) > maxKey || strings.ContainsFunc(key, unprintable) {
 		return "", invalidField(keyHeader, "want at most %d printable ASCII characters", maxKey)
 	}
@@ -65,8 +67,8 @@ func idempotencyKey(r *http.Request) (string, error) {
 	return keyOf(auth.Of(r.Context()), key), nil
 }
 
-// keyOf is a caller's key as it is stored. Callers who choose the same key do not meet, and learn
-// nothing of each other.
+// keyOf is a caller's key as it is stored. Equal keys of different callers do not collide, and
+// reveal nothing about each other.
 func keyOf(p *auth.Principal, key string) string {
 	caller := p.Key()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s", len(caller), caller, key))

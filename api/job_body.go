@@ -7,22 +7,26 @@ import (
 	"go-crontab/job"
 )
 
-// jobBody is what a client says of a job.
+// jobBody is a job as a client describes it.
 type jobBody struct {
 	spec   job.Spec
 	paused *bool // nil: not mentioned
 }
 
-// jobFields takes the fields of a job.
+// jobFields reads the fields of a job.
 func jobFields(f *fields) jobBody {
 	var b jobBody
 	s := &b.spec
+
+	// Identity and schedule.
 	f.text("app", &s.App)
 	f.text("name", &s.Name)
 	f.text("description", &s.Description)
 	f.text("owner", &s.Owner)
 	f.textMap("labels", &s.Labels)
 	scheduleFields(f, s)
+
+	// What it runs.
 	f.text("command", &s.Command)
 	httpFields(f, &s.HTTP)
 	f.text("handler", &s.Handler)
@@ -30,11 +34,14 @@ func jobFields(f *fields) jobBody {
 	f.text("selector", &s.Selector)
 	f.duration("timeout", &s.Timeout)
 	commandFields(f, &s.CommandOptions)
+
+	// How its runs are handled.
 	f.text("overlap", (*string)(&s.Overlap))
 	f.count("queue", &s.Queue, job.MaxQueue)
 	f.text("group", &s.Group)
 	f.integer("priority", &s.Priority)
 	f.duration("start_deadline", &s.StartDeadline)
+
 	f.inner("misfire", func(f *fields) {
 		f.text("policy", (*string)(&s.Misfire.Policy))
 		f.duration("after", &s.Misfire.After)
@@ -65,7 +72,7 @@ func jobFields(f *fields) jobBody {
 
 const maxFires = 1_000_000_000
 
-// scheduleFields takes the fields that say when a job is due.
+// scheduleFields reads the fields that say when a job is due.
 func scheduleFields(f *fields, s *job.Spec) {
 	f.text("schedule", &s.Schedule)
 	f.texts("schedules", &s.Schedules)
@@ -74,9 +81,11 @@ func scheduleFields(f *fields, s *job.Spec) {
 	f.text("timezone", &s.Timezone)
 	f.instant("start", &s.Start)
 	f.instant("end", &s.End)
+
 	fires := int(s.MaxFires)
 	f.count("max_fires", &fires, maxFires)
 	s.MaxFires = int64(fires)
+
 	f.duration("jitter", &s.Jitter)
 	f.texts("calendars", &s.Calendars)
 }
@@ -99,7 +108,8 @@ func wholeJob(o map[string]any) (jobBody, error) {
 
 // patched applies the body of a PATCH to a definition.
 func patched(old *job.Spec, patch map[string]any) (jobBody, error) {
-	text, err := old.Minimal() // what nobody said is not to stay, where the patch makes it another kind of job
+	// Defaults are left out: they must not stay if the patch makes it another kind of job.
+	text, err := old.Minimal()
 	if err != nil {
 		return jobBody{}, err
 	}
@@ -110,14 +120,15 @@ func patched(old *job.Spec, patch map[string]any) (jobBody, error) {
 	}
 
 	b, err := wholeJob(mergePatch(target, patch).(map[string]any))
-	// Nobody who takes the interval away means to keep when it began.
+
+	// A client that removes the interval does not want to keep its start.
 	if _, given := patch["start"]; !given && old.Every != 0 && b.spec.Every == 0 {
 		b.spec.Start = nil
 	}
 	return b, err
 }
 
-// complete fills what was left out of a definition and checks it.
+// complete fills in the defaults of a definition and validates it.
 func (s *Server) complete(spec *job.Spec) error {
 	now, err := s.now()
 	if err != nil {

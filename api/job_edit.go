@@ -15,7 +15,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// change makes, of a job as it stands, what the client wants it to be.
+// change turns the present state of a job into the one that the client wants.
 type change func(old *read.Job) (jobBody, error)
 
 // putJob: PUT /api/v1/jobs/{id}
@@ -96,8 +96,8 @@ func (s *Server) putJobNamed(w http.ResponseWriter, r *http.Request) error {
 	return s.answerJob(w, r, http.StatusOK, j)
 }
 
-// upsert changes the job of that name or creates it. Others may create and delete it at the same
-// time.
+// upsert changes the named job, or creates it. It tries again when others create or delete the job
+// at the same time.
 func (s *Server) upsert(ctx context.Context, b jobBody, pre precondition) (j *read.Job, isNew bool, err error) {
 	for range maxTries {
 		old, err := s.cfg.DB.JobNamed(ctx, b.spec.App, b.spec.Name)
@@ -160,23 +160,23 @@ func (s *Server) patchJob(w http.ResponseWriter, r *http.Request) error {
 	return s.answerJob(w, r, http.StatusOK, j)
 }
 
-// maxTries bounds how often a change is made anew because somebody else changed the job in between.
-// One of those who meet always gets through.
+// maxTries limits the attempts at a change that collides with changes by others. Of colliding
+// changes, one always succeeds.
 const maxTries = 20
 
-// edit reads a job, makes of it what the client wants, and writes that if nobody changed the job
-// meanwhile. Definition and pause change together.
+// edit reads a job, applies a change, and writes the result if the job was not changed in between.
+// Definition and pause change together.
 func (s *Server) edit(ctx context.Context, id int64, want change) (*read.Job, error) {
 	var j *read.Job
 	err := persist(func() (err error) { j, err = s.tryEdit(ctx, id, want); return err })
 	return j, lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
 }
 
-// persistFor is how long a change is made anew because others change the job, or keep it locked. A
-// request has some more time.
+// persistFor is how long a change is tried again while others change or lock the job. A request's
+// deadline is longer.
 const persistFor = 10 * time.Second
 
-// persist makes a change anew while others change the job, or keep it locked.
+// persist repeats a change while others change or lock the job.
 func persist(do func() error) error {
 	began := time.Now()
 	for try := 1; ; try++ {
@@ -188,7 +188,8 @@ func persist(do func() error) error {
 	}
 }
 
-// othersWere reports whether others were there first: the same change may be made in a moment.
+// othersWere reports whether others changed or locked the job first, so that the change may be
+// repeated.
 func othersWere(err error) bool {
 	return errors.Is(err, job.ErrChanged) || errors.Is(err, edit.ErrLocked)
 }
@@ -199,7 +200,7 @@ func (s *Server) tryEdit(ctx context.Context, id int64, want change) (*read.Job,
 		return nil, err
 	}
 	if !auth.Of(ctx).MayIn(admin, old.Spec.App) {
-		return nil, sql.ErrNotFound // it was moved into another app since the request was let in
+		return nil, sql.ErrNotFound // it has been moved to another app since the request was admitted
 	}
 
 	b, err := want(&old)
@@ -225,10 +226,10 @@ func (s *Server) tryEdit(ctx context.Context, id int64, want change) (*read.Job,
 	return s.jobAfter(ctx, *done)
 }
 
-// writeEdit makes the change that turns a job into what the client wants; nil: it is so already.
+// writeEdit makes the change to a job; nil means that there is nothing to change.
 func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.Done, error) {
-	// A definition in error is written again also when it is the same, so that its due times are
-	// computed again.
+	// A definition in error is written again even if it is unchanged, to compute its due times
+	// again.
 	rewrite := old.SpecErr != nil || old.Error != "" || !b.spec.Same(&old.Spec)
 	seen := job.WithVersion(ctx, int64(old.Changes))
 
@@ -239,8 +240,7 @@ func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.D
 		done, err = e.UpdateAnd(ctx, old.ID, old.Changes, b.spec, *b.paused)
 	case rewrite:
 		done, err = e.Update(ctx, old.ID, old.Changes, b.spec)
-
-	// also of a paused job: the answer then waits for what an earlier pause is still waiting for
+	// Also if the job is paused: the answer then waits until the earlier pause is complete.
 	case b.paused != nil && *b.paused:
 		done, err = e.Pause(seen, old.ID, job.PauseRequest{})
 	case b.paused != nil && old.Paused:
@@ -252,15 +252,15 @@ func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.D
 	return &done, err
 }
 
-// showFor is how long a job may take to be read that was changed.
+// showFor limits the time to read a changed job.
 const showFor = 5 * time.Second
 
-// jobAfter reads a job that was changed. The change stands, so a reading that fails now must not
-// look like a change that failed. A client that has gone may ask again under its key, and gets the
-// answer then.
+// jobAfter reads a changed job. The change is committed, so a failed read must not look like a
+// failed change. A client that has gone gets the answer when it repeats the request with its key.
 func (s *Server) jobAfter(ctx context.Context, done edit.Done) (*read.Job, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), showFor)
 	defer stop()
+
 	j, err := s.cfg.DB.Job(ctx, done.ID)
 	if err != nil {
 		return nil, &sql.Unknown{Err: fmt.Errorf("the change stands; the job cannot be shown: %w", err)}
@@ -268,7 +268,7 @@ func (s *Server) jobAfter(ctx context.Context, done edit.Done) (*read.Job, error
 	return &j, nil
 }
 
-// checkFree looks whether the name that a job is to have belongs to another one.
+// checkFree returns sql.ErrExists if another job has the name.
 func (s *Server) checkFree(ctx context.Context, id int64, spec *job.Spec) error {
 	other, err := s.cfg.DB.JobNamed(ctx, spec.App, spec.Name)
 	switch {

@@ -10,7 +10,7 @@ import (
 )
 
 // jobView is a job as the API shows it: its definition with all defaults, and what the cluster
-// knows about it. What is absent is not set.
+// knows about it. Fields that are not set are absent.
 type jobView struct {
 	ID string `json:"id" doc:"Its id, a number. Ids are never used again."`
 	job.Spec
@@ -33,8 +33,8 @@ var readOnly = []string{
 	"id", "status", "pause", "error", "version", "next_due", "last_due", "created", "updated", "warnings", "waiting",
 }
 
-// viewOf shows a job. live tells whether it has scheduled tasks, planned is the earliest due of
-// those that nobody has started, now is what pauses are judged by.
+// viewOf shows a job. live says whether it has scheduled runs, planned is the earliest due time
+// that is not started, and now decides which pauses apply.
 func viewOf(j *job.Job, live bool, planned, now job.Micros) *jobView {
 	v := &jobView{
 		ID: strconv.FormatInt(j.ID, 10), Spec: j.Spec, Paused: j.Paused, Status: j.Status(live, now), Error: j.Error,
@@ -52,6 +52,7 @@ func viewOf(j *job.Job, live bool, planned, now job.Micros) *jobView {
 		}
 	}
 
+	// A planned run is due before the job's next due time. A paused job has none.
 	if planned == 0 {
 		v.NextDue = stamp(j.NextDue)
 	}
@@ -65,7 +66,7 @@ func viewOf(j *job.Job, live bool, planned, now job.Micros) *jobView {
 	return v
 }
 
-// views shows jobs as their rows say.
+// views shows jobs as read from the database.
 func (s *Server) views(ctx context.Context, rows []read.Job) ([]*jobView, error) {
 	ids := make([]int64, len(rows))
 	for i := range rows {
@@ -84,6 +85,7 @@ func (s *Server) views(ctx context.Context, rows []read.Job) ([]*jobView, error)
 
 	out := make([]*jobView, len(rows))
 	for i := range rows {
+
 		j := rows[i].Job
 		if rows[i].SpecErr != nil && j.Error == "" {
 			j.Error = rows[i].SpecErr.Error()
@@ -96,9 +98,8 @@ func (s *Server) views(ctx context.Context, rows []read.Job) ([]*jobView, error)
 	return out, nil
 }
 
-// viewChanged shows a job that was just changed. The change stands, so a reading that fails now
-// must not look like a change that failed: the job is shown as the change left it, but for tasks
-// that are planned already.
+// viewChanged shows a job that was just changed. The change is committed, so a failed read must not
+// look like a failed change: the job is then shown without its planned runs.
 func (s *Server) viewChanged(ctx context.Context, j job.Job) *jobView {
 	live, err := s.cfg.DB.LiveJobs(ctx, []int64{j.ID})
 	if err != nil {

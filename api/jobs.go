@@ -12,7 +12,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// editor returns who changes jobs, or why nobody does now.
+// editor returns the Editor, or why the node may not change anything now.
 func (s *Server) editor() (Editor, error) {
 	if e := s.cfg.Editor(); e != nil {
 		return e, nil
@@ -22,7 +22,7 @@ func (s *Server) editor() (Editor, error) {
 			"ask another node.")
 }
 
-// jobID returns the id in the path.
+// jobID returns the job id in the path.
 func jobID(r *http.Request) (int64, error) { return pathID(r, noJob) }
 
 func noJob(id string) error {
@@ -30,7 +30,7 @@ func noJob(id string) error {
 		"There is no job %q; ids of jobs are numbers, and by name it is /api/v1/apps/{app}/jobs/{name}.", cutShort(id))
 }
 
-// livingJob reads the job that the path names by its id.
+// livingJob reads the job whose id is in the path, unless it is deleted.
 func (s *Server) livingJob(r *http.Request) (read.Job, error) {
 	id, err := jobID(r)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Server) jobByID(ctx context.Context, id int64) (read.Job, error) {
 	return j, err
 }
 
-// appAndName returns the names in the path.
+// appAndName returns the app and the name in the path.
 func appAndName(r *http.Request) (app, name string, err error) {
 	if app, err = param(r, "app"); err != nil {
 		return "", "", err
@@ -89,6 +89,7 @@ func (s *Server) create(ctx context.Context, b jobBody) (*read.Job, error) {
 	}
 
 	done, err := e.Create(ctx, b.spec, b.paused != nil && *b.paused)
+
 	var j *read.Job
 	if err == nil {
 		j, err = s.jobAfter(ctx, done)
@@ -105,7 +106,7 @@ func (s *Server) created(w http.ResponseWriter, r *http.Request, j *read.Job) er
 	return s.answerJob(w, r, http.StatusCreated, j)
 }
 
-// jobFilter takes the parameters that say which jobs.
+// jobFilter reads the query parameters that select jobs.
 func jobFilter(q *query) read.JobFilter {
 	return read.JobFilter{
 		App: q.text(ofAppParam), Name: q.text(jobNameParam), Status: job.Status(q.word(jobStateParam)),
@@ -184,8 +185,8 @@ func (s *Server) deleteJob(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	if err := s.asWanted(r, id,
-		func(ctx context.Context) error { _, err := e.Delete(ctx, id); return err }); err != nil {
+	err = s.asWanted(r, id, func(ctx context.Context) error { _, err := e.Delete(ctx, id); return err })
+	if err != nil {
 		return lookAt(err, "GET /api/v1/jobs/%d tells whether the job is still there.", id)
 	}
 

@@ -12,34 +12,33 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// limited holds a bounded number of connections. At the bound a new connection takes the place of a
-// quiet one, so that nobody is shut out by connections that are only held open.
+// limited bounds the number of open connections. At the bound a new connection replaces a quiet
+// one, so idle connections shut out no other client.
 //
-// A connection is quiet unless it carries a request of somebody who is known: an answer to a
-// stranger may be cut off, a stream or a change of a token's holder may not. Of the quiet ones, the
-// address that has most of them loses one. So a flood from one address costs only that address, and
-// a proxy or a browser may have many connections while there is room. With no quiet connection at
-// all, a new one waits: every request has its own bound.
+// A connection is quiet unless it carries a request of an authenticated caller: an answer to a
+// stranger may be cut off, a stream or change of a token holder may not. The address with the most
+// quiet connections loses one. So a flood from one address hurts only that address, and a proxy or
+// a browser may hold many connections while there is room. If no connection is quiet, a new one
+// waits; every request has its own deadline.
 type limited struct {
 	net.Listener
 	most   int
 	closed chan struct{}
 	close  func() error
-	freed  chan struct{} // has one slot: a connection was closed or became quiet
+	freed  chan struct{} // has one slot; signals that a connection was closed or became quiet
 
 	mu   sync.Mutex
 	open map[*connection]bool
 }
 
-// connection is one that a limited listener has accepted. The mutex of its listener guards the
-// fields.
+// connection is an accepted connection of a limited listener, whose mutex guards the fields.
 type connection struct {
 	net.Conn
 	owner   *limited
 	address string
-	active  bool      // in a request, whoever sends it
+	active  bool      // in a request, from any caller
 	known   int       // requests with a valid token or login
-	since   time.Time // when active changed last
+	since   time.Time // when active last changed
 }
 
 func limitConnections(l net.Listener, most int) *limited {
@@ -79,11 +78,12 @@ func (l *limited) Accept() (net.Conn, error) {
 
 func (l *limited) Close() error { return l.close() }
 
-// enter counts a connection. At the bound it takes the place of the loser, which the caller closes;
-// without one it does not enter.
+// enter counts a connection. At the bound it replaces the loser, which the caller closes. Without a
+// loser it does not enter.
 func (l *limited) enter(c *connection) (loser *connection, entered bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	if len(l.open) >= l.most {
 		if loser = l.loser(); loser == nil {
 			return nil, false
@@ -95,8 +95,8 @@ func (l *limited) enter(c *connection) (loser *connection, entered bool) {
 	return loser, true
 }
 
-// loser picks the quiet connection to close: of the address with most quiet ones, one without a
-// request before one with a request, and then the one that has been so for longest.
+// loser picks the quiet connection to close. It belongs to the address with the most quiet ones.
+// Connections without a request come first, then those in their state the longest.
 func (l *limited) loser() *connection {
 	quiet := map[string]int{}
 	for c := range l.open {
@@ -125,7 +125,7 @@ func before(a, b *connection, quiet map[string]int) bool {
 	return a.since.Before(b.since)
 }
 
-// wake has a waiting Accept look again.
+// wake makes a waiting Accept check again.
 func (l *limited) wake() {
 	select {
 	case l.freed <- struct{}{}:
@@ -133,7 +133,7 @@ func (l *limited) wake() {
 	}
 }
 
-// Close gives the place back.
+// Close frees the connection's place.
 func (c *connection) Close() error {
 	l := c.owner
 	l.mu.Lock()
@@ -143,18 +143,19 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// hold marks a request of somebody who is known. release ends that.
+// hold marks a request of an authenticated caller until release is called.
 func (c *connection) hold() (release func()) {
 	add := func(n int) {
 		c.owner.mu.Lock()
 		defer c.owner.mu.Unlock()
 		c.known += n
 	}
+
 	add(1)
 	return func() { add(-1); c.owner.wake() }
 }
 
-// connectionOf returns the connection below a server's, or nil.
+// connectionOf returns the limited connection below a server's connection, or nil.
 func connectionOf(c net.Conn) *connection {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -163,7 +164,7 @@ func connectionOf(c net.Conn) *connection {
 	return own
 }
 
-// connState is for http.Server: it notes which connections have a request.
+// connState is a hook of http.Server. It records which connections have a request.
 func connState(raw net.Conn, state http.ConnState) {
 	c := connectionOf(raw)
 	if c == nil || state != http.StateActive && state != http.StateIdle {
@@ -174,10 +175,10 @@ func connState(raw net.Conn, state http.ConnState) {
 	c.active, c.since = state == http.StateActive, time.Now()
 }
 
-// connectionKey is that of the connection in the context of its requests.
+// connectionKey is the context key of a request's connection.
 type connectionKey struct{}
 
-// connContext is for http.Server: requests find their connection by it.
+// connContext is a hook of http.Server. It makes the connection available to its requests.
 func connContext(ctx context.Context, raw net.Conn) context.Context {
 	if c := connectionOf(raw); c != nil {
 		return context.WithValue(ctx, connectionKey{}, c)
@@ -185,8 +186,8 @@ func connContext(ctx context.Context, raw net.Conn) context.Context {
 	return ctx
 }
 
-// holdConnection keeps the connection of a request from being closed for another one, until
-// release.
+// holdConnection protects the connection of a request from being closed for another one, until
+// release is called.
 func holdConnection(r *http.Request) (release func()) {
 	if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
 		return c.hold()

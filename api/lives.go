@@ -8,9 +8,9 @@ import (
 	"go-crontab/sql"
 )
 
-// livesAround returns from when to when sessions lived that are gone, as far as they may tell
-// whether any lived at an instant: those that ended last before it and first after it, by the
-// audit, at most so many of each.
+// livesAround returns past sessions near an instant, by the audit: up to limit sessions that ended
+// last before it, and up to limit that ended first after it. These decide whether any session was
+// alive at the instant.
 func livesAround(r sql.Reader, at job.Micros, limit int) ([]job.SessionLife, error) {
 	var out []job.SessionLife
 	for _, side := range []string{"at <= ? ORDER BY at DESC", "at > ? ORDER BY at ASC"} {
@@ -28,8 +28,11 @@ func livesAround(r sql.Reader, at job.Micros, limit int) ([]job.SessionLife, err
 
 			out = append(out, life)
 			return nil
-		}, "SELECT was FROM audit FORCE INDEX (ref) WHERE kind = ? AND ref = 0 AND was IS NOT NULL AND "+side+
-			" LIMIT ?", job.KindSession, int64(at), limit)
+		}, `
+			SELECT was
+			FROM audit FORCE INDEX (ref)
+			WHERE kind = ? AND ref = 0 AND was IS NOT NULL AND `+side+`
+			LIMIT ?`, job.KindSession, int64(at), limit)
 		if err != nil {
 			return nil, err
 		}

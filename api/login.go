@@ -9,7 +9,7 @@ import (
 	"go-crontab/job"
 )
 
-// meView is who asks.
+// meView describes the caller.
 type meView struct {
 	Name    string       `json:"name" doc:"Who asks, as the audit says it."`
 	Kind    string       `json:"kind" doc:"How that is known: by a token, or by the word of an identity provider."`
@@ -30,7 +30,7 @@ func (s *Server) me(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, viewOfMe(auth.Of(r.Context())))
 }
 
-// waysView is how one may sign in.
+// waysView lists the ways to sign in.
 type waysView struct {
 	Token bool   `json:"token" doc:"By POST /api/v1/login with a token."`
 	OIDC  string `json:"oidc,omitempty" doc:"The origin whose page signs people in by an identity provider, with POST /api/v1/login/oidc: the provider sends browsers back there. Absent: there is none."`
@@ -45,14 +45,14 @@ func (s *Server) waysIn(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, v)
 }
 
-// loginView is a browser that was just signed in.
+// loginView is a login that was just made.
 type loginView struct {
 	meView
 	Key string `json:"login_key" doc:"What the page keeps, and sends as X-Gocrontab-Login with each request: the cookie counts only with it. It is shown this once."`
 }
 
-// login: POST /api/v1/login. A token becomes a cookie that no script can read, and a key that no
-// other origin can read.
+// login: POST /api/v1/login. It turns a token into a cookie that no script can read, and a key that
+// no other origin can read.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	body, err := readObject(r)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	return s.signIn(w, r, p)
 }
 
-// signIn makes a login, gives the browser its cookie, and answers with the key.
+// signIn makes a login, sets its cookie, and answers with its key.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request, p *auth.Principal) error {
 	if wait, ok := s.signIns.Take(holder(p), time.Now(), 0); !ok {
 		return slowDown(wait, "%s signs in too often.", p.Name)
@@ -113,7 +113,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// paceStrangers bounds what somebody of whom nothing is known may have us ask a provider.
+// paceStrangers limits the provider requests that unauthenticated callers cause, by address.
 func (s *Server) paceStrangers(r *http.Request) (giveBack func(), err error) {
 	giveBack, wait, ok := s.flows.Take(addressOf(r), time.Now())
 	if !ok {
@@ -122,7 +122,7 @@ func (s *Server) paceStrangers(r *http.Request) (giveBack func(), err error) {
 	return giveBack, nil
 }
 
-// noProvider is answered where there is no identity provider.
+// noProvider is the answer without an identity provider.
 func (s *Server) noProvider(r *http.Request) error {
 	if _, err := s.paceStrangers(r); err != nil {
 		return err
@@ -130,12 +130,12 @@ func (s *Server) noProvider(r *http.Request) error {
 	return notFound.problem("This cluster has no identity provider; sign in with a token.")
 }
 
-// A sign-in by the provider is begun and ended by the same page. Between the two it keeps its
-// secrets in the storage of its tab, which only its own origin can read and write. So nobody else,
-// not even a server on another port of the host, can end the sign-in that a page began, or have a
-// page end one that it did not begin.
+// The same page begins and ends a sign-in by the provider. In between it keeps its secrets in the
+// storage of its tab, which only its own origin can read and write. So no other site, not even a
+// server on another port of the host, can end a sign-in that the page began, or make the page end
+// one that it did not begin.
 
-// beganView is a sign-in that was begun.
+// beganView is a started sign-in.
 type beganView struct {
 	Target string `json:"target" doc:"Where to send the browser: to the provider, which sends it back."`
 	Flow   string `json:"flow" doc:"What the page keeps until then. It is shown this once."`
@@ -164,13 +164,13 @@ func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) error {
 }
 
 // returnOIDC: GET /api/v1/login/oidc/callback. The provider sends browsers back to the page, which
-// calls endOIDC. Nothing keeps the answer: a code is in its address.
+// calls endOIDC. The answer must not be stored, because its address holds a code.
 func (s *Server) returnOIDC(w http.ResponseWriter, r *http.Request) error {
 	return servePage(w, r, "no-store")
 }
 
-// endOIDC: POST /api/v1/login/oidc/callback. The page sends what it kept, and what the provider
-// added to its address.
+// endOIDC: POST /api/v1/login/oidc/callback. The page sends the values that it kept, and those that
+// the provider added to its address.
 func (s *Server) endOIDC(w http.ResponseWriter, r *http.Request) error {
 	body, err := readObject(r)
 	if err != nil {
@@ -202,11 +202,11 @@ func (s *Server) endOIDC(w http.ResponseWriter, r *http.Request) error {
 	return s.signIn(w, r, p)
 }
 
-// returned is what a page has when the provider sent its browser back.
+// returned holds the values that a page has when the provider sends its browser back.
 type returned struct{ flow, state, code, wrong string }
 
-// vouched returns the person for whom the provider vouches. Only what comes with the state of the
-// flow counts: another site can send a browser back with anything.
+// vouched returns the person for whom the provider vouches. The state of the flow must match,
+// because another site can send a browser back with any values.
 func (s *Server) vouched(r *http.Request, back returned) (*auth.Principal, error) {
 	if err := auth.CheckFlow(back.flow, back.state); err != nil {
 		return nil, err
@@ -222,12 +222,12 @@ func (s *Server) vouched(r *http.Request, back returned) (*auth.Principal, error
 
 	p, err := s.cfg.OIDC.Finish(r.Context(), back.flow, back.state, back.code)
 	if err == nil {
-		giveBack() // that was no stranger
+		giveBack() // this caller is no stranger
 	}
 	return p, err
 }
 
-// addressOf is what the address of a request counts as.
+// addressOf is the address of a request as limits count it.
 func addressOf(r *http.Request) string { return auth.AddressKey(job.ActorOf(r.Context()).Origin) }
 
 func problemOfProvider(err error) error {

@@ -10,7 +10,7 @@ import (
 	"go-crontab/sql"
 )
 
-// loginRowView is a browser that is signed in, as clients see it.
+// loginRowView is a signed-in browser as clients see it.
 type loginRowView struct {
 	ID       string       `json:"id" doc:"Its id."`
 	Who      string       `json:"who" doc:"Who is signed in, as the audit says it."`
@@ -36,19 +36,18 @@ func viewOfLogin(l *auth.SignedIn, p *auth.Principal) loginRowView {
 	if l.TokenID != 0 {
 		v.Kind = auth.KindToken
 	}
-	if v.Grants == nil { // one that a hand wrote lets nobody do anything, and is shown so
+	if v.Grants == nil { // a row edited by hand may have no grants; it admits its browser to nothing
 		v.Grants = []auth.Grant{}
 	}
 	return v
 }
 
-// ownLogin reports whether a login is of the token, or the person, that makes a request.
+// ownLogin reports whether a login belongs to the token or person of the caller.
 func ownLogin(p *auth.Principal, l *auth.LoginRow) bool {
 	return l.TokenID == p.Token && l.Who == p.Name
 }
 
-// mayEnd returns which logins somebody may end: an admin of the cluster all of them, everybody else
-// their own.
+// mayEnd returns which logins a caller may end: cluster admins all logins, other callers their own.
 func mayEnd(p *auth.Principal) func(*auth.LoginRow) bool {
 	return func(l *auth.LoginRow) bool { return p.May(admin) || ownLogin(p, l) }
 }
@@ -58,6 +57,7 @@ func (s *Server) listLogins(w http.ResponseWriter, r *http.Request) error {
 	p, q := auth.Of(r.Context()), newQuery(r)
 	f := auth.LoginFilter{Who: q.text(loginWho)}
 	limit := q.limit()
+
 	if c := q.cursor("logins"); c != nil {
 		f.After = c.ID
 	}
@@ -72,7 +72,7 @@ func (s *Server) listLogins(w http.ResponseWriter, r *http.Request) error {
 		f.Who, f.TokenID = p.Name, &p.Token
 	}
 
-	f.Limit = limit + 1 // one more tells whether there is a next page
+	f.Limit = limit + 1 // one more shows whether there is a next page
 	rows, err := auth.Logins(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func noLogin(id string) error {
 	return notFound.problem("There is no sign-in %q; GET /api/v1/logins lists them.", cutShort(id))
 }
 
-// endLogin: DELETE /api/v1/logins/{id}. For who may not end it, it is not there.
+// endLogin: DELETE /api/v1/logins/{id}. A login that the caller may not end looks missing.
 func (s *Server) endLogin(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r, noLogin)
 	if err != nil {
@@ -110,13 +110,13 @@ func (s *Server) endLogin(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// endedView is how many sign-ins were ended.
+// endedView counts the ended sign-ins.
 type endedView struct {
 	Ended int `json:"ended" doc:"How many were ended."`
 }
 
-// endLogins: DELETE /api/v1/logins?who=NAME. Without a name it ends nobody's: that would be
-// everybody's.
+// endLogins: DELETE /api/v1/logins?who=NAME. The name is required: without it, every login would
+// end.
 func (s *Server) endLogins(w http.ResponseWriter, r *http.Request) error {
 	p, q := auth.Of(r.Context()), newQuery(r)
 	who := q.text(loginWhose)
@@ -143,8 +143,8 @@ func (s *Server) endLogins(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, endedView{n})
 }
 
-// checker asks the identity provider again about who is signed in; nil where there is no provider,
-// or no key with which to keep what it wants to see.
+// checker asks the identity provider again about signed-in people. It is nil without a provider, or
+// without a key to seal the provider's tokens.
 func (s *Server) checker() *auth.Checker {
 	if s.cfg.OIDC == nil || s.issuer.Keys == nil {
 		return nil
@@ -152,7 +152,7 @@ func (s *Server) checker() *auth.Checker {
 	return &auth.Checker{DB: s.cfg.DB.DB, OIDC: s.cfg.OIDC, Keys: s.issuer.Keys, Now: s.cfg.Now, Log: s.cfg.Log}
 }
 
-// startChecks checks sign-ins until ctx ends, or stop is called, which waits for the end.
+// startChecks checks sign-ins until ctx ends or stop is called; stop waits for the end.
 func (s *Server) startChecks(ctx context.Context) (stop func()) {
 	c := s.checker()
 	if c == nil {
@@ -172,7 +172,7 @@ func (s *Server) startChecks(ctx context.Context) (stop func()) {
 	}
 }
 
-// issuerOf makes the issuer of a server. A ring that is nil is no sealer.
+// issuerOf makes the issuer of a server. A nil ring must not become a non-nil interface.
 func issuerOf(cfg *Config) auth.Issuer {
 	i := auth.Issuer{DB: cfg.DB.DB}
 	if cfg.SecretKeys != nil {

@@ -11,28 +11,28 @@ import (
 	"go-crontab/sql"
 )
 
-// LogLevel is the least level that a node logs, which can be changed while it runs: it is a
-// slog.Leveler.
+// LogLevel is a node's log level, a slog.Leveler that can be changed while the node runs.
 type LogLevel struct {
 	slog.LevelVar
 
 	mu    sync.Mutex
 	usual slog.Level
-	until time.Time // by the node's clock, when the usual one holds again; zero: it does, or the change stays
+	until time.Time // by the node's clock: when the usual level returns; zero: no change expires
 	timer *time.Timer
 }
 
-// NewLogLevel returns one that begins with a level.
+// NewLogLevel returns a LogLevel that starts at the usual level.
 func NewLogLevel(usual slog.Level) *LogLevel {
 	l := &LogLevel{usual: usual}
 	l.Set(usual)
 	return l
 }
 
-// Change sets the level, for a length of time or, if that is zero, until the node's process ends.
+// Change sets the level for the duration d, or if d is zero until the process ends.
 func (l *LogLevel) Change(level slog.Level, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	if l.timer != nil {
 		l.timer.Stop()
 	}
@@ -45,7 +45,7 @@ func (l *LogLevel) Change(level slog.Level, d time.Duration) {
 	}
 }
 
-// back sets the usual level, unless somebody has changed it since.
+// back restores the usual level, unless the level was changed again since.
 func (l *LogLevel) back(from slog.Level) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +55,7 @@ func (l *LogLevel) back(from slog.Level) {
 	}
 }
 
-// left is how long the level holds, zero if it stays.
+// left returns how much time is left until the usual level returns; zero: it does not.
 func (l *LogLevel) left() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,12 +65,12 @@ func (l *LogLevel) left() time.Duration {
 	return max(time.Until(l.until), time.Millisecond)
 }
 
-// levels are those that can be asked for.
+// levels are the accepted levels.
 var levels = map[string]slog.Level{
 	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 }
 
-// longestDebug bounds for how long a level is asked for.
+// longestDebug limits the time for which a level can be set.
 const longestDebug = 7 * 24 * time.Hour
 
 // logLevelBody is the body of PUT /api/v1/log-level.
@@ -94,8 +94,8 @@ func (s *Server) getLogLevel(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, s.viewLogLevel(l))
 }
 
-// putLogLevel: PUT /api/v1/log-level. The line of the audit comes first: if we die behind it, it
-// tells of a level that this process never had, and that the next one would not have either.
+// putLogLevel: PUT /api/v1/log-level. The audit line is written first. If we die after it, it names
+// a level that this process never had, and the next process does not have it either.
 func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 	o, err := readObject(r)
 	if err != nil {
@@ -106,6 +106,7 @@ func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 	f := newFields(o)
 	f.text("level", &b.Level)
 	f.duration("for", &b.For)
+
 	level, known := levels[b.Level]
 	if !known {
 		f.wrong("level", "want one of debug, info, warn, error")

@@ -9,8 +9,8 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// Observer is told of each request that was answered: by which route of the table ("" for none),
-// how, and how long it took. A stream lasts as long as somebody listens.
+// Observer is called for each answered request with its route in the table ("" for none), status
+// and duration. For a stream, that is the time until the client disconnected.
 type Observer func(method, route string, status int, took time.Duration, stream bool)
 
 // metrics: GET /metrics
@@ -22,8 +22,8 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// mayScrape is who may read the metrics: a viewer of the whole cluster, since jobs of any app may
-// be in them, or anybody if the node was started so.
+// mayScrape says who may read the metrics: viewers of the whole cluster, since metrics may name
+// jobs of any app, or everybody if the node was started so.
 func (s *Server) mayScrape() access {
 	if s.cfg.OpenMetrics {
 		return open
@@ -31,19 +31,21 @@ func (s *Server) mayScrape() access {
 	return may(viewer, whole)
 }
 
-// observe tells the observer of a request.
+// observe reports a request to the observer.
 func (s *Server) observe(r *http.Request, answer middleware.WrapResponseWriter, took time.Duration) {
 	if s.cfg.Observe == nil {
 		return
 	}
+
 	route := ""
 	if c := chi.RouteContext(r.Context()); c != nil {
 		route = c.RoutePattern()
 	}
+
 	stream := strings.HasPrefix(answer.Header().Get("Content-Type"), mediaEvents)
 	s.cfg.Observe(r.Method, route, answer.Status(), took, stream)
 }
 
-// anyHost are the paths that are served whatever host a request names: who scrapes or looks whether
-// a node lives knows addresses.
+// anyHost are the paths served for any Host header: scrapers and health checks often only know an
+// address.
 var anyHost = map[string]bool{"/healthz": true, "/metrics": true}

@@ -15,8 +15,8 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// requestIDs gives ids to requests: a random prefix, since the answer to a stranger should not name
-// the machine, and a number.
+// requestIDs makes ids of requests: a random prefix and a number. The prefix is not the machine's
+// name, which answers to strangers should not reveal.
 type requestIDs struct {
 	prefix string
 	last   atomic.Uint64
@@ -26,8 +26,8 @@ func newRequestIDs() *requestIDs { return &requestIDs{prefix: rand.Text()[:10]} 
 
 func (ids *requestIDs) next() string { return fmt.Sprintf("%s-%06d", ids.prefix, ids.last.Add(1)) }
 
-// requestID names a request, for its answer and the log. An id that came with the request counts if
-// it is short and plain.
+// requestID gives a request its id, for its answer and the log. It keeps an id from the client if
+// that is short and plain.
 func (s *Server) requestID(next http.Handler) http.Handler {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,22 +40,23 @@ func (s *Server) requestID(next http.Handler) http.Handler {
 	})
 }
 
-// logRequest writes one line for each request, once it is answered.
+// logRequest writes one line for each answered request.
 func (s *Server) logRequest(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := middleware.GetReqID(r.Context())
 		answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+
 		began := time.Now()
 		defer func() {
 			s.observe(r, answer, time.Since(began))
-			s.cfg.Log.Debug("request", "request", id, "method", r.Method, "path", r.URL.Path, "status", answer.Status(),
-				"bytes", answer.BytesWritten(), "took", time.Since(began), "from", r.RemoteAddr)
+			s.cfg.Log.Debug("request", "request", id, "method", r.Method, "path", r.URL.Path,
+				"status", answer.Status(), "bytes", answer.BytesWritten(), "took", time.Since(began), "from", r.RemoteAddr)
 		}()
 		next.ServeHTTP(answer, r)
 	})
 }
 
-// recoverPanic keeps one bad request from taking the node with it.
+// recoverPanic keeps a panic in one request from ending the node.
 func (s *Server) recoverPanic(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -67,8 +68,8 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 				panic(p)
 			}
 
-			s.cfg.Log.Error("request panicked", "request", middleware.GetReqID(r.Context()), "method", r.Method, "path",
-				r.URL.Path,
+			s.cfg.Log.Error("request panicked",
+				"request", middleware.GetReqID(r.Context()), "method", r.Method, "path", r.URL.Path,
 				"panic", p, "stack", string(debug.Stack()))
 			if answer, ok := w.(middleware.WrapResponseWriter); ok && answer.Status() == 0 {
 				s.fail(w, r, internal.problem("The node's log says more under this request_id."))
@@ -79,8 +80,8 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 	})
 }
 
-// protect sets what every answer tells browsers: take it for what it says it is, run nothing, frame
-// it nowhere, keep no copy.
+// protect sets the headers of every answer. They tell browsers to trust the stated type, run no
+// script, allow no frame and keep no copy.
 func protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -97,11 +98,11 @@ func protect(next http.Handler) http.Handler {
 	})
 }
 
-// keepToTLS has browsers come back over TLS alone for a while. It holds for all ports of a host
-// name.
+// keepToTLS makes browsers use only TLS for this host for 30 days, on all its ports.
 const keepToTLS = "max-age=2592000"
 
-// isPublicName reports whether a host is a name of DNS: no address, and not this machine's own.
+// isPublicName reports whether a host is a DNS name, so not an address and not this machine's own
+// name.
 func isPublicName(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err != nil && host != "" && host != "localhost" && !strings.HasSuffix(host, ".localhost")
@@ -109,7 +110,7 @@ func isPublicName(host string) bool {
 
 const contentPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// checkOrigin refuses changes that another web site makes a browser ask for.
+// checkOrigin refuses changes that another web site makes a browser send.
 func (s *Server) checkOrigin(next http.Handler) http.Handler {
 	c := http.NewCrossOriginProtection()
 	c.SetDenyHandler(s.serve(func(w http.ResponseWriter, r *http.Request) error {
@@ -119,8 +120,8 @@ func (s *Server) checkOrigin(next http.Handler) http.Handler {
 	return c.Handler(next)
 }
 
-// deadline bounds each request. A change that has begun is brought to its end also when the client
-// hangs up: half of one helps nobody.
+// deadline limits the time of each request. A change continues when the client disconnects, because
+// half a change helps no one.
 func deadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
@@ -129,13 +130,13 @@ func deadline(next http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithTimeout(context.WithValue(ctx, endlessKey{}, r.Context()), requestTimeout)
 		defer cancel()
-		next.ServeHTTP(w, r.WithContext(ctx)) // streams take the bound off: see unbounded
+		next.ServeHTTP(w, r.WithContext(ctx)) // streams remove the limit: see unbounded
 	})
 }
 
-// escapedPath has the path routed as it was sent, so that a name may contain a slash as %2F.
-// Without it the router takes the decoded path, but only where Go thinks that both mean the same,
-// and nobody knows if parts are decoded.
+// escapedPath routes the path as it was sent, so that a name may contain a slash as %2F. Otherwise
+// the router uses the decoded path, but only where Go thinks that both mean the same, and a handler
+// could not know whether its parts are decoded.
 func escapedPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		chi.RouteContext(r.Context()).RoutePath = r.URL.EscapedPath()

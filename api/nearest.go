@@ -2,11 +2,11 @@ package api
 
 import "strings"
 
-// Nearest returns the name that somebody probably meant by a word, or "".
+// Nearest returns the name that a mistyped word probably means, or "".
 func Nearest(word string, names []string) string { return nearest(word, names) }
 
-// nearest returns the name that somebody probably meant, or "": one with few letters changed
-// ("comand"), or one of which the word is a short form ("cmd", "tz").
+// nearest returns the name with few changed letters ("comand"), or else the name that the word
+// abbreviates ("cmd", "tz"), or "".
 func nearest(word string, names []string) string {
 	if len(word) > 40 {
 		return ""
@@ -29,10 +29,10 @@ func nearest(word string, names []string) string {
 	return best
 }
 
-// distance is how many letters must be changed, added, left out, or swapped with the next one to
-// get from a to b.
+// distance is the number of letters to change, add, remove or swap with the next one to get from a
+// to b.
 func distance(a, b string) int {
-	// the rows of the two prefixes of a before the current one
+	// The rows for the two prefixes of a before the current one.
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j
@@ -58,7 +58,7 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// shortens tells whether short has letters of long in their order.
+// shortens reports whether long contains the letters of short in order.
 func shortens(short, long string) bool {
 	for _, r := range short {
 		i := strings.IndexRune(long, r)

@@ -12,8 +12,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// nodeView is a node as clients see it: its sessions (one, but for moments) and what people said
-// about it.
+// nodeView is a node as clients see it: its sessions (one, except for moments) and its cordon.
 type nodeView struct {
 	Name      string            `json:"name" doc:"Its name."`
 	State     nodeState         `json:"state" doc:"How it is, in one word."`
@@ -42,33 +41,33 @@ type nodeSession struct {
 
 func zoneData(s *sql.SessionRow) string {
 	if s.Zones == "" {
-		return "" // of a version before
+		return "" // of an earlier version
 	}
 	return s.ZonesFrom + " (" + s.Zones + ")"
 }
 
-// nodeState says in one word how a node is.
+// nodeState is the state of a node in one word.
 type nodeState string
 
 // The states of nodes.
 const (
 	nodeReady     nodeState = "ready"
-	nodeCordoning nodeState = "cordoning" // it was cordoned a moment ago and may still start something
+	nodeCordoning nodeState = "cordoning" // cordoned a moment ago; it may still start something
 	nodeCordoned  nodeState = "cordoned"
 	nodeDraining  nodeState = "draining"
 	nodeDrained   nodeState = "drained"
-	nodeStopping  nodeState = "stopping" // its process is about to end
-	nodeSilent    nodeState = "silent"   // it has not been heard of, and starts nothing
-	nodeAbsent    nodeState = "absent"   // it has no session
+	nodeStopping  nodeState = "stopping" // the process is about to end
+	nodeSilent    nodeState = "silent"   // without fresh heartbeats: it starts nothing
+	nodeAbsent    nodeState = "absent"   // without a session
 )
 
-// clusterNow is what nodes are shown by.
+// clusterNow holds the data from which nodes are shown.
 type clusterNow struct {
 	sessions []sql.SessionRow
 	cordoned []trip.NodeRow
-	loads    map[string]read.Load // of each node
+	loads    map[string]read.Load // by node
 	now      job.Micros
-	stale    job.Micros // how old a beat is before nothing is started under it
+	stale    job.Micros // the age of a beat from which on the session starts nothing
 }
 
 func (s *Server) clusterNow(ctx context.Context) (*clusterNow, error) {
@@ -83,12 +82,14 @@ func (s *Server) clusterNow(ctx context.Context) (*clusterNow, error) {
 		return nil, err
 	}
 
+	// Sessions become stale after two fifths of their expiry.
 	c.stale = job.Micros(expiry.Microseconds() * 4 / 10)
 	if c.cordoned, err = trip.CordonedNodes(s.cfg.DB.Reader(ctx)); err != nil {
 		return nil, err
 	}
 
-	// Sessions first: one that has obeyed by then owns no more in the counts.
+	// Read sessions before loads: a session that obeys a cordon by then owns no more runs in the
+	// counts.
 	if c.sessions, err = s.cfg.DB.Sessions(ctx); err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func (s *Server) clusterNow(ctx context.Context) (*clusterNow, error) {
 	return c, err
 }
 
-// nodes shows all nodes that live or of which something is said.
+// nodes shows all nodes with a session or a cordon.
 func (c *clusterNow) nodes() []*nodeView {
 	byName := map[string]*nodeView{}
 	node := func(name string) *nodeView {
@@ -121,10 +122,10 @@ func (c *clusterNow) nodes() []*nodeView {
 
 	for _, x := range c.sessions {
 		v := node(x.Node)
-		v.Sessions = append(v.Sessions,
-			nodeSession{ID: x.ID.String(), Address: x.Address, Version: x.Version, ZoneData: zoneData(&x),
-				Started:   stamp(x.Started),
-				BeatAgeMS: max(0, c.now.Sub(x.BeatAt).Milliseconds())})
+		v.Sessions = append(v.Sessions, nodeSession{
+			ID: x.ID.String(), Address: x.Address, Version: x.Version, ZoneData: zoneData(&x),
+			Started: stamp(x.Started), BeatAgeMS: max(0, c.now.Sub(x.BeatAt).Milliseconds()),
+		})
 
 		v.Slots += x.Slots
 		if x.Labels != nil {
@@ -204,7 +205,7 @@ func (s *Server) getNode(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, v)
 }
 
-// node shows one node, which need not be there.
+// node shows one node, which may be absent.
 func (s *Server) node(ctx context.Context, name string) (*nodeView, error) {
 	c, err := s.clusterNow(ctx)
 	if err != nil {
@@ -217,11 +218,13 @@ func (s *Server) node(ctx context.Context, name string) (*nodeView, error) {
 		}
 	}
 
-	return &nodeView{Name: name, State: nodeAbsent, Labels: map[string]string{}, Handlers: []string{},
-		Sessions: []nodeSession{}}, nil
+	return &nodeView{
+		Name: name, State: nodeAbsent,
+		Labels: map[string]string{}, Handlers: []string{}, Sessions: []nodeSession{},
+	}, nil
 }
 
-// readReason reads the body of a request that may give a reason: none, or an object.
+// readReason reads an optional body with a reason.
 func readReason(r *http.Request) (reason string, err error) {
 	o, err := readOptional(r)
 	if err != nil {
@@ -279,14 +282,14 @@ func (s *Server) onNode(w http.ResponseWriter, r *http.Request, do func(context.
 	}
 
 	v, err := s.node(r.Context(), name)
-	if err != nil { // the change stands
+	if err != nil { // the change is committed
 		return &sql.Unknown{Err: err}
 	}
 	return answer(w, http.StatusOK, v)
 }
 
-// knownNode refuses a node that is neither in the cluster nor cordoned, unless the request says
-// that it need not be.
+// knownNode refuses a node that is neither in the cluster nor cordoned, unless the request allows
+// that.
 func (s *Server) knownNode(r *http.Request, name string) error {
 	if ok, err := absentOK(r); err != nil || ok {
 		return err

@@ -17,17 +17,17 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// once has a request that carries an Idempotency-Key carried out once, however often it is sent
-// within a day. The key stands or falls with the first change that the request makes: both are one
-// transaction. Its answer is kept as well, and is what the same request gets again, from any node.
+// once carries out a request with an Idempotency-Key once, even if it is sent repeatedly within a
+// day. The key is written in the same transaction as the first change of the request, so both are
+// committed or neither. The answer is kept too, and a repetition gets it from any node.
 //
-// If the node dies between the change and the keeping of the answer, a repetition finds a key
-// without an answer. Then it is carried out once more, without the key: what there is to do is the
-// same however often it is done, but for creations, which are answered with what was created, and
-// for runs of many jobs, whose answer is kept in the transaction that asks for them.
+// If the node dies after the change and before keeping the answer, a repetition finds a key without
+// an answer. Then the request is carried out again without the key. That is safe because most
+// changes are idempotent, with two exceptions. Creations are answered with the object that was
+// created. For runs of many jobs, the answer is kept in the transaction of the request itself.
 //
-// A request that was refused has changed nothing: neither it nor its key is remembered, and it may
-// be sent again.
+// A refused request has changed nothing. Neither it nor its key is stored, and it may be sent
+// again.
 func (s *Server) once(op *operation, h handler) handler {
 	if op == nil || !op.once {
 		return h
@@ -65,11 +65,12 @@ func (s *Server) once(op *operation, h handler) handler {
 			return err
 		}
 
+		// Not answered before: carry it out, and keep the answer.
 		kept := &keptAnswer{ResponseWriter: w}
 		err = h(kept, again().WithContext(job.WithOnce(r.Context(), o)))
 		if err != nil && !o.Done {
-			// What refused it may be that the same request came first and has done what there was
-			// to do.
+			// The same request may have come first and made the change, which would explain the
+			// refusal.
 			replayed, there := s.replay(w, again(), o, sealed, true)
 			switch {
 			case replayed:
@@ -90,11 +91,13 @@ func (s *Server) once(op *operation, h handler) handler {
 	}
 }
 
-// digestOf is what a request asks for, and who asks.
+// digestOf identifies a request: its caller, method, path, query, precondition and body.
 func digestOf(r *http.Request, body []byte) [32]byte {
 	h := sha256.New()
-	for _, part := range []string{auth.Of(r.Context()).Key(), r.Method, r.URL.EscapedPath(), r.URL.RawQuery,
-		r.Header.Get(ifMatch)} {
+	parts := []string{
+		auth.Of(r.Context()).Key(), r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get(ifMatch),
+	}
+	for _, part := range parts {
 		fmt.Fprintf(h, "%d %s\n", len(part), part)
 	}
 	h.Write(body)
@@ -102,15 +105,15 @@ func digestOf(r *http.Request, body []byte) [32]byte {
 }
 
 const (
-	maxKept   = 1 << 20         // bytes of an answer that are kept
-	replayFor = 3 * time.Second // how long a repetition waits for the answer of the first
-	replayGap = 100 * time.Millisecond
-	keepFor   = 5 * time.Second
+	maxKept   = 1 << 20                // bytes of an answer that are kept; larger answers are not
+	replayFor = 3 * time.Second        // how long a repetition waits for the answer to the original
+	replayGap = 100 * time.Millisecond // between looks for that answer
+	keepFor   = 5 * time.Second        // for writing down an answer
 )
 
-// replay answers as the request was answered before. It tells whether it did: it does not if the
-// request was never made, or if its answer is not known, for which it waits when the request is
-// known to have been made.
+// replay gives the kept answer to a request, and reports whether there was one. It reports false if
+// the request was never made, or if its answer is unknown. If made says that the request was made,
+// replay waits for the answer.
 func (s *Server) replay(w http.ResponseWriter, r *http.Request, o *job.Once, sealed *sealer, made bool) (bool, error) {
 	for end := time.Now().Add(replayFor); ; {
 		a, err := answerTo(s.cfg.DB.Reader(r.Context()), o.Key)
@@ -129,7 +132,7 @@ func (s *Server) replay(w http.ResponseWriter, r *http.Request, o *job.Once, sea
 		case a.Status != 0:
 			return true, writeKept(w, &a)
 		case !made:
-			return false, nil // the change looks for the key itself, and says that it is there
+			return false, nil // the change itself checks the key and reports it
 		case time.Now().After(end) && a.Kind == createJobDoc.id:
 			return s.replayCreation(w, r, a.JobID)
 		case time.Now().After(end) && a.Kind == createCalendarDoc.id:
@@ -148,7 +151,7 @@ func (s *Server) replay(w http.ResponseWriter, r *http.Request, o *job.Once, sea
 	}
 }
 
-// replayCreation answers with a job that the request has created.
+// replayCreation answers with the job that the request created.
 func (s *Server) replayCreation(w http.ResponseWriter, r *http.Request, id int64) (bool, error) {
 	j, err := s.jobByID(r.Context(), id)
 	if err != nil {
@@ -157,7 +160,7 @@ func (s *Server) replayCreation(w http.ResponseWriter, r *http.Request, id int64
 	return true, s.created(w, r, &j)
 }
 
-// replayCalendar answers with the calendar that the request has created.
+// replayCalendar answers with the calendar that the request created.
 func (s *Server) replayCalendar(w http.ResponseWriter, r *http.Request) (bool, error) {
 	body, err := readObject(r)
 	if err != nil {
@@ -176,8 +179,7 @@ func (s *Server) replayCalendar(w http.ResponseWriter, r *http.Request) (bool, e
 	return true, showCalendar(w, true, &c)
 }
 
-// lostToken is the problem of a request for a token that was made, and whose text nobody has any
-// more.
+// lostToken is the problem of a request for a token that was created, but whose text is lost.
 func lostToken() error {
 	return exists.problem(
 		"The request was carried out, and the token is there, but its text is not known any more; revoke it, and "+
@@ -186,7 +188,7 @@ func lostToken() error {
 
 const replayedHeader = "Idempotency-Replayed"
 
-// keptHeaders are those of an answer that are kept with it.
+// keptHeaders are the headers that are kept with an answer.
 var keptHeaders = []string{"Content-Type", "Location", "ETag"}
 
 func writeKept(w http.ResponseWriter, a *storedAnswer) error {
@@ -201,12 +203,12 @@ func writeKept(w http.ResponseWriter, a *storedAnswer) error {
 
 	w.Header().Set(replayedHeader, "true")
 	w.WriteHeader(a.Status)
-	w.Write(a.Body) // the client is gone if this is an error
+	w.Write(a.Body) // an error means that the client is gone
 	return nil
 }
 
-// keep writes an answer down. That it could not is no matter of the client, whose change stands;
-// that the client does not wait for it any more, none of the answer.
+// keep stores an answer. A failure does not concern the client, whose change is committed. A client
+// that disconnects does not stop it.
 func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer, sealed *sealer) {
 	if kept.status == 0 || kept.body.Len() > maxKept || o.Done && o.Answer != nil {
 		return
@@ -219,7 +221,7 @@ func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer, sealed
 		}
 	}
 
-	text, _ := json.Marshal(header) // texts cannot fail
+	text, _ := json.Marshal(header) // marshalling texts cannot fail
 	a := job.KeptAnswer{Status: kept.status, Header: string(text), Body: kept.body.Bytes()}
 	if sealed != nil {
 		a.Body = sealed.seal(a.Body)
@@ -232,8 +234,8 @@ func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer, sealed
 	}
 }
 
-// answerKnown has the answer to a request, which is v as JSON, kept in the transaction of its
-// change. v is asked for there, and so is where the created thing is found; "": nowhere.
+// answerKnown makes the change of a request keep its answer in the same transaction. v is called
+// there. It returns the body, to be encoded as JSON, and the path of the created object ("": none).
 func answerKnown(r *http.Request, status int, v func() (body any, location string)) {
 	o := job.OnceOf(r.Context())
 	if o == nil {
@@ -241,19 +243,22 @@ func answerKnown(r *http.Request, status int, v func() (body any, location strin
 	}
 
 	o.Answer = func() job.KeptAnswer {
+
 		var body bytes.Buffer
 		what, location := v()
 		encode(&body, what)
+
 		header := map[string]string{"Content-Type": "application/json"}
 		if location != "" {
 			header["Location"] = location
 		}
-		text, _ := json.Marshal(header) // texts cannot fail
+
+		text, _ := json.Marshal(header) // marshalling texts cannot fail
 		return job.KeptAnswer{Status: status, Header: string(text), Body: body.Bytes()}
 	}
 }
 
-// keptAnswer remembers what is answered, up to a bound.
+// keptAnswer records an answer, up to maxKept bytes.
 type keptAnswer struct {
 	http.ResponseWriter
 	status int
@@ -275,5 +280,5 @@ func (k *keptAnswer) Write(b []byte) (int, error) {
 	return k.ResponseWriter.Write(b)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap is used by http.ResponseController.
 func (k *keptAnswer) Unwrap() http.ResponseWriter { return k.ResponseWriter }

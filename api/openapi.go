@@ -83,7 +83,7 @@ const aboutAPI = "The HTTP API of a cron cluster. All nodes answer alike; ask an
 	"**Errors** are problems (RFC 9457): `type` never changes, `detail` says what to do, and `errors` names each " +
 	"place that is wrong."
 
-// newDocument describes routes.
+// newDocument describes routes as an OpenAPI document.
 func newDocument(routes []route, version string) *openapi.Document {
 	d := &describer{types: newReflector()}
 	doc := &openapi.Document{
@@ -98,7 +98,7 @@ func newDocument(routes []route, version string) *openapi.Document {
 	for i := range routes {
 		rt := &routes[i]
 		if rt.doc == nil {
-			continue // a test finds it
+			continue // a test reports it
 		}
 		methods, _ := doc.Paths.Get(rt.pattern)
 		methods.Set(strings.ToLower(rt.method), d.operation(rt))
@@ -112,13 +112,13 @@ func newDocument(routes []route, version string) *openapi.Document {
 	return doc
 }
 
-// describer gathers what operations refer to.
+// describer collects the components that operations refer to.
 type describer struct {
 	types    *openapi.Reflector
-	refusals openapi.Map[*openapi.Response] // answers that are problems, by the names of their types
+	refusals openapi.Map[*openapi.Response] // problem answers, by the names of their types
 }
 
-// tagged are answers that have an ETag: they are at a version.
+// tagged are the answers with a version as ETag.
 var tagged = []reflect.Type{
 	of[jobView](), of[*jobView](), of[calendarView](), of[alertRuleView](), of[alertChannelView](),
 }
@@ -135,42 +135,53 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 	}
 
 	if op.keyed || op.once {
-		out.Parameters = append(out.Parameters,
-			&openapi.Parameter{Name: keyHeader, In: "header", Example: "once-2027-01-31",
-				Description: "Makes a repetition of the request one and the same: it is carried out once, and for 24 " +
-					"hours it is answered as it was then. A key belongs to one request; with another one the answer " +
-					"is 409.", Schema: &openapi.Schema{
-					Type: openapi.Types{openapi.String}, MaxLength: maxKey, Pattern: "^[ -~]*$",
-				}})
+		out.Parameters = append(out.Parameters, &openapi.Parameter{
+			Name: keyHeader, In: "header", Example: "once-2027-01-31",
+			Description: "Makes a repetition of the request one and the same: it is carried out once, and for 24 " +
+				"hours it is answered as it was then. A key belongs to one request; with another one the answer " +
+				"is 409.",
+			Schema: &openapi.Schema{Type: openapi.Types{openapi.String}, MaxLength: maxKey, Pattern: "^[ -~]*$"},
+		})
 	}
 
 	if op.matched {
-		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: ifMatch, In: "header", Example: `"3"`,
+		out.Parameters = append(out.Parameters, &openapi.Parameter{
+			Name: ifMatch, In: "header", Example: `"3"`,
 			Description: "The `ETag` of what is to be changed: if it has another by now, nothing is changed, and the " +
 				"answer is 412. The version of a job alone, such as `\"3\"`, is about its definition.",
-			Schema: textOf("")})
+			Schema: textOf(""),
+		})
 	}
 
 	if op.unless {
-		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: ifNoneMatch, In: "header", Example: "*",
-			Description: "With `*` only what is not there is made; if it is, nothing is changed, and the answer is 412.", Schema: textOf("")})
+		out.Parameters = append(out.Parameters, &openapi.Parameter{
+			Name: ifNoneMatch, In: "header", Example: "*",
+			Description: "With `*` only what is not there is made; if it is, nothing is changed, and the answer is 412.",
+			Schema:      textOf(""),
+		})
 	}
 
 	if op.streams {
-		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: lastEventID, In: "header",
+		out.Parameters = append(out.Parameters, &openapi.Parameter{
+			Name: lastEventID, In: "header",
 			Description: "Has a stream go on behind the message that had this `id`. Browsers send it by themselves.",
-			Schema:      textOf("")})
+			Schema:      textOf(""),
+		})
 	}
 
 	if op.spoken {
-		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: "Accept-Language", In: "header",
-			Description: "The language of words: `zh` for Chinese, everything else for English.", Schema: textOf("")})
+		out.Parameters = append(out.Parameters, &openapi.Parameter{
+			Name: "Accept-Language", In: "header",
+			Description: "The language of words: `zh` for Chinese, everything else for English.", Schema: textOf(""),
+		})
 	}
 
 	if op.cached {
-		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: "If-None-Match", In: "header",
+		out.Parameters = append(out.Parameters, &openapi.Parameter{
+			Name: "If-None-Match", In: "header",
 			Description: "The `ETag` of what the client has: if it is still the same, the answer is 304.",
-			Schema:      textOf("")})
+			Schema:      textOf(""),
+		})
 	}
 
 	if !rt.may.open {
@@ -208,7 +219,7 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 func (d *describer) body(method string, b *requestBody) *openapi.RequestBody {
 	out := &openapi.RequestBody{Description: b.about, Required: !b.optional}
 	if b.files != nil {
-		example, _ := json.Marshal(b.example) // a text cannot fail
+		example, _ := json.Marshal(b.example) // marshalling a text cannot fail
 		for i, media := range b.files {
 			m := &openapi.Media{Schema: &openapi.Schema{Type: openapi.Types{openapi.String}}}
 			if i == 0 {
@@ -239,7 +250,7 @@ func (d *describer) reply(r reply) *openapi.Response {
 
 	for _, media := range r.media {
 		s := textOf("")
-		if media == mediaJSON || media == mediaYAML { // of no type of ours
+		if media == mediaJSON || media == mediaYAML { // it has no Go type
 			s = &openapi.Schema{Type: openapi.Types{openapi.Object}}
 		}
 		out.Content.Set(media, &openapi.Media{Schema: s})
@@ -248,11 +259,12 @@ func (d *describer) reply(r reply) *openapi.Response {
 	return out
 }
 
-// refuse adds the answers of a route that are problems: one for each status, which names the types
-// that it may have.
+// refuse adds the problem answers of a route, one per status. Each names the problem types that it
+// may have.
 func (d *describer) refuse(rt *route, out *openapi.Operation) {
 	kinds := rt.kinds()
 	for len(kinds) > 0 {
+		// Take all kinds of the first kind's status.
 		status := kinds[0].status
 		with := func(k kind) bool { return k.status == status }
 		var same []kind
@@ -263,7 +275,7 @@ func (d *describer) refuse(rt *route, out *openapi.Operation) {
 		}
 
 		kinds = slices.DeleteFunc(kinds, with)
-		if r, ok := out.Responses.Get(strconv.Itoa(status)); ok { // it has another answer of that status
+		if r, ok := out.Responses.Get(strconv.Itoa(status)); ok { // the status has a normal answer, too
 			r.Content.Set(mediaProblem, d.problems(same))
 			continue
 		}
@@ -285,7 +297,7 @@ func (d *describer) refuse(rt *route, out *openapi.Operation) {
 	out.Responses.Sort()
 }
 
-// refusal is the answer with a problem of one of some types.
+// refusal is the answer with a problem of some types.
 func (d *describer) refusal(kinds []kind) *openapi.Response {
 	out := &openapi.Response{}
 	for i, k := range kinds {
@@ -302,7 +314,8 @@ func (d *describer) refusal(kinds []kind) *openapi.Response {
 	case http.StatusPreconditionFailed:
 		headers = append(headers, "ETag")
 	case http.StatusUnauthorized:
-		headers = append(headers, "WWW-Authenticate", "Set-Cookie") // a cookie that lets nobody in is taken away
+		// Set-Cookie removes a cookie that admits no login.
+		headers = append(headers, "WWW-Authenticate", "Set-Cookie")
 	}
 
 	setHeaders(&out.Headers, headers)
@@ -328,7 +341,7 @@ func docOf(k kind) problemDoc {
 	return problemTable[i]
 }
 
-// camel writes not-found as NotFound.
+// camel turns not-found into NotFound.
 func camel(name string) string {
 	out := ""
 	for word := range strings.SplitSeq(name, "-") {
@@ -337,16 +350,20 @@ func camel(name string) string {
 	return out
 }
 
-// waysIn are the ways to say who asks.
+// waysIn are the ways to authenticate.
 var waysIn = openapi.Map[*openapi.SecurityScheme]{
 	{
 		Key: "token", Value: &openapi.SecurityScheme{
 			Type: "http", Scheme: "bearer", Description: "An API token, as `go-crontab token create` makes them.",
 		},
 	},
-	{Key: "login", Value: &openapi.SecurityScheme{Type: "apiKey", In: "header", Name: loginHeader,
-		Description: "The `login_key` of a browser that has signed in. It counts only with the cookie of the same " +
-			"sign-in, and the cookie only with it."}},
+	{
+		Key: "login", Value: &openapi.SecurityScheme{
+			Type: "apiKey", In: "header", Name: loginHeader,
+			Description: "The `login_key` of a browser that has signed in. It counts only with the cookie of the same " +
+				"sign-in, and the cookie only with it.",
+		},
+	},
 	{
 		Key: passwordWay, Value: &openapi.SecurityScheme{
 			Type: "http", Scheme: "basic",
@@ -385,7 +402,8 @@ var replyHeaders = map[string]openapi.Header{
 	"ETag":             textHeader("By which `If-None-Match` knows this version again."),
 	replayedHeader: {
 		Description: "That this is what the request was answered before, under the same `Idempotency-Key`. Absent " +
-			"otherwise.", Schema: openapi.Words("true"),
+			"otherwise.",
+		Schema: openapi.Words("true"),
 	},
 	accelHeader:    textHeader("`no`, of streams: proxies are not to keep it back."),
 	"Output-State": {Description: "Whether the run executes. Not with JSON.", Schema: openapi.Words(running, ended)},
@@ -403,7 +421,7 @@ func textHeader(about string) openapi.Header {
 	return openapi.Header{Description: about, Schema: &openapi.Schema{Type: openapi.Types{openapi.String}}}
 }
 
-// place is a part of a path that is not always the same, and what stands before it: jobs/{id}.
+// place is a variable part of a path with the word before it: jobs/{id}.
 type place string
 
 func (p place) name() string {

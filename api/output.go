@@ -10,7 +10,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// outputView is the output of a run as JSON: what it has written so far, or what was kept of it.
+// outputView is the output of a run as JSON: the output so far, or the kept part of it.
 type outputView struct {
 	ID      string       `json:"id" doc:"The id of the run."`
 	State   string       `json:"state" enum:"running,ended" doc:"Whether the run executes."`
@@ -21,13 +21,13 @@ type outputView struct {
 	Text    string       `json:"text" doc:"What was written, with a line of its own where bytes were dropped."`
 }
 
-// getOutput: GET /api/v1/runs/{id}/output. While the run executes it is what was written so far, a
-// second or two behind. Whoever follows it asks for what is behind the byte that the last answer
-// gave as next.
+// getOutput: GET /api/v1/runs/{id}/output. While the run executes, this is the output so far, a
+// second or two late. A client that follows it asks for the bytes from next of the last answer on.
 //
-// It is a stream where that is accepted, see streamOutput. Else it is text for people; JSON where
-// from is given or JSON alone is accepted; with raw the bytes as they are, and with raw and from
-// just those of the first piece without a gap, which the headers name.
+// The form of the answer depends on the request. A stream if the client accepts one, see
+// streamOutput. JSON if from is given, or if only JSON is accepted. With raw, the bytes as they
+// are; with raw and from, only the first piece without a gap, whose place the headers give. Text
+// for people otherwise.
 func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	raw := q.word(rawOutput)
@@ -87,7 +87,7 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// outputText is what people read of a run's output from a byte on, and the byte to ask for next.
+// outputText is a run's output from a byte on for people, and the byte to ask for next.
 func outputText(run *read.Run, pieces []job.Piece, from int64) (text string, next int64) {
 	if outputRemoved(run) && from < run.Output.Bytes {
 		return removedText(run), run.Output.Bytes
@@ -95,16 +95,16 @@ func outputText(run *read.Run, pieces []job.Piece, from int64) (text string, nex
 	return job.PiecesText(pieces, from, !run.Executing)
 }
 
-// removedText stands in place of output that was removed.
+// removedText replaces output that was removed.
 func removedText(run *read.Run) string {
 	return fmt.Sprintf("… %d bytes were removed, because app %s was at its limit of kept output …\n", run.Output.Bytes,
 		run.App)
 }
 
-// readOutput reads a run and what is there of its output from a byte on.
+// readOutput reads a run and its output from a byte on.
 func (s *Server) readOutput(r *http.Request, from int64) (read.Run, []job.Piece, error) {
-	// The pieces first, the run second: they go with its end, so those of a run that executes still
-	// are all there were.
+	// Read the pieces before the run: the pieces are deleted when it ends, so if it still executes
+	// afterwards, they are complete.
 	written, err := s.writtenSoFar(r, from)
 	if err != nil {
 		return read.Run{}, nil, err
@@ -124,7 +124,7 @@ func (s *Server) readOutput(r *http.Request, from int64) (read.Run, []job.Piece,
 	return run, job.From(job.Join(written), from), nil
 }
 
-// writtenSoFar reads the pieces of a run that executes; none of a run that does not.
+// writtenSoFar reads the pieces of an executing run; none if it does not execute.
 func (s *Server) writtenSoFar(r *http.Request, from int64) ([]job.Piece, error) {
 	text, err := param(r, "id")
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Server) writtenSoFar(r *http.Request, from int64) ([]job.Piece, error) 
 
 	id, err := job.ParseRunID(text)
 	if err != nil {
-		return nil, nil // oneRun says so
+		return nil, nil // oneRun reports this
 	}
 
 	executing, err := s.cfg.DB.ExecutingByID(r.Context(), []int64{id})
@@ -143,14 +143,14 @@ func (s *Server) writtenSoFar(r *http.Request, from int64) ([]job.Piece, error) 
 	return s.cfg.DB.Chunks(r.Context(), executing[0].Launch, from)
 }
 
-// wantsJSON tells whether a client takes JSON and no text.
+// wantsJSON reports whether a client accepts JSON but no text.
 func wantsJSON(r *http.Request) bool {
 	accept := r.Header.Get("Accept")
 	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/") &&
 		!strings.Contains(accept, "*/*")
 }
 
-// offset returns a number of bytes, and whether it is given.
+// offset returns a byte offset, and whether it is given.
 func (q *query) offset(p offsetParam) (n int64, given bool) {
 	v := q.given(p.name)
 	if v == "" {

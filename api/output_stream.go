@@ -11,10 +11,11 @@ import (
 	"go-crontab/sql/read"
 )
 
-// outputLook is between looks at what a run has written, which its node writes down as often.
+// outputLook is the interval between reads of a run's output. Its node writes output at the same
+// interval.
 const outputLook = 500 * time.Millisecond
 
-// outputEvent is a part of the output of a run.
+// outputEvent is a piece of the output of a run.
 type outputEvent struct {
 	From  int64   `json:"from" doc:"The byte at which it begins."`
 	Next  int64   `json:"next" doc:"The byte behind it."`
@@ -22,7 +23,7 @@ type outputEvent struct {
 	Bytes string  `json:"bytes,omitempty" doc:"The bytes in base64, with 'raw'."`
 }
 
-// outputEnd is how a run ended.
+// outputEnd says how a run ended.
 type outputEnd struct {
 	Outcome   job.Outcome `json:"outcome"`
 	Reason    string      `json:"reason,omitempty"`
@@ -32,8 +33,9 @@ type outputEnd struct {
 	Truncated bool        `json:"truncated"`
 }
 
-// streamOutput answers with what a run writes as it comes, and at last with how it ended. The id of
-// each message is the byte behind it: whoever connects again, to whichever node, goes on there.
+// streamOutput sends the output of a run while it is written, and finally how the run ended. The id
+// of each message is the offset of the next byte. So a client can reconnect to any node and
+// continue there.
 func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, from int64) error {
 	if last := r.Header.Get(lastEventID); last != "" {
 		n, err := strconv.ParseInt(last, 10, 64)
@@ -66,6 +68,7 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 		bounded, cancel := st.bounded()
 		next, written, readErr := s.readOutput(bounded, from)
 		cancel()
+
 		var p *Problem
 		switch {
 		case readErr == nil:
@@ -73,15 +76,15 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 		case errors.As(readErr, &p):
 			err = &farewell{p.Title + ": " + p.Detail} // the run was removed
 		default:
-			pieces = nil // the database is away: it may be back at the next look
+			pieces = nil // the database does not answer; it may at the next read
 		}
 	}
 
 	return st.over(err)
 }
 
-// sendOutput sends what there is behind a byte, and how the run ended if it has. It returns the
-// byte behind that.
+// sendOutput sends the output from a byte on, and how the run ended if it has. It returns the
+// offset of the next byte.
 func (st *stream) sendOutput(run *read.Run, pieces []job.Piece, raw bool, from int64) (int64, error) {
 	var parts []outputEvent
 	if raw {

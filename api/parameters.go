@@ -8,14 +8,14 @@ import (
 	"go-crontab/job"
 )
 
-// A parameter is something that a route takes in its query. It is declared once: its handler reads
-// and checks it by that declaration, and the reference says what the declaration says.
+// A parameter is a query parameter of a route. It is declared once: the handler reads and checks it
+// by the declaration, and the reference is made from it.
 type parameter interface {
 	self() declared
-	schema() *openapi.Schema // what it may be
+	schema() *openapi.Schema // the values that it takes
 }
 
-// declared is what all kinds of parameters have.
+// declared holds the common parts of all parameters.
 type declared struct {
 	name    string
 	about   string
@@ -33,12 +33,12 @@ type (
 	numberParam struct { // a whole number from 1
 		declared
 		most      int64
-		otherwise int64 // when it is absent
+		otherwise int64 // the value if it is absent
 	}
 	offsetParam  struct{ declared } // a number of bytes from 0
 	instantParam struct {
 		declared
-		needed bool // it must be given
+		needed bool // it is required
 	}
 	dateParam struct{ declared }
 	wordParam struct {
@@ -54,7 +54,7 @@ type (
 	cursorParam  struct{ declared }
 )
 
-// wrong says what is wrong with a text, "" if nothing is.
+// wrong returns the mistake in a text; "" if there is none.
 func (p textParam) wrong(v string) string {
 	switch n := utf8.RuneCountInString(v); {
 	case !utf8.ValidString(v):
@@ -65,10 +65,10 @@ func (p textParam) wrong(v string) string {
 	return ""
 }
 
-// maxID bounds ids. Texts are no longer than what they are compared with.
+// maxID is the largest id. Text parameters need no more characters than the stored values.
 const maxID = 1<<63 - 1
 
-// Parameters that several routes take.
+// Parameters of several routes.
 var (
 	limitParam = numberParam{declared{"limit", "How many items a page has at most.", "20"}, maxLimit, defaultLimit}
 	pageParam  = cursorParam{
@@ -87,7 +87,7 @@ var (
 	}
 )
 
-// textOf is the schema of a text of some format.
+// textOf is the schema of a text in the given format, "" for any.
 func textOf(format string) *openapi.Schema {
 	return &openapi.Schema{Type: openapi.Types{openapi.String}, Format: format}
 }
@@ -104,7 +104,7 @@ func (p textParam) schema() *openapi.Schema {
 
 func (p numberParam) schema() *openapi.Schema {
 	s := wholeFrom(1)
-	if p.most != maxID { // which as a number of JSON would be another one
+	if p.most != maxID { // it cannot be written exactly as a JSON number
 		s.Maximum = openapi.Bound(float64(p.most))
 	}
 	if p.otherwise != 0 {

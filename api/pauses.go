@@ -31,8 +31,7 @@ func viewOfPause(p *job.Pause) *pauseView {
 	}
 }
 
-// readPause reads the body of a request to pause something: none, or an object with a reason and an
-// end.
+// readPause reads the body of a request for a pause: none, or an object with a reason and an end.
 func (s *Server) readPause(r *http.Request) (job.PauseRequest, error) {
 	var p job.PauseRequest
 	o, err := readOptional(r)
@@ -60,11 +59,12 @@ func (s *Server) readPause(r *http.Request) (job.PauseRequest, error) {
 	return p, f.done()
 }
 
-// endOf reads an instant, or how far it is away.
+// endOf reads the end of a pause: an instant, or the time until then.
 func endOf(text string, now time.Time) (time.Time, bool) {
 	if t, err := parseInstant(text); err == nil {
 		return t, t.Unix() > 0
 	}
+
 	d, err := time.ParseDuration(text)
 	return now.Add(d), err == nil && d > 0
 }
@@ -86,10 +86,10 @@ func (s *Server) resumeJob(w http.ResponseWriter, r *http.Request) error {
 	return s.act(w, r, Editor.Resume)
 }
 
-// scope returns the app that the path names, or "" where it names none: the cluster.
+// scope returns the app that the path names, or "" for the cluster if it names none.
 func scope(r *http.Request) (string, error) {
 	app, err := param(r, "app")
-	// where it has a place and is empty, nobody means the cluster
+	// An empty app in the path is a mistake, not the cluster.
 	if err != nil || app == "" && !strings.Contains(r.URL.Path, "/apps/") {
 		return "", err
 	}
@@ -126,8 +126,9 @@ func (s *Server) pauseAll(w http.ResponseWriter, r *http.Request) error {
 		return lookAt(err, lookAtPauses)
 	}
 
+	// The pause is committed; the number of jobs is optional.
 	v := viewOfPause(&made)
-	if n, err := s.cfg.DB.CountJobs(r.Context(), app); err == nil { // the pause stands without it
+	if n, err := s.cfg.DB.CountJobs(r.Context(), app); err == nil {
 		v.Jobs = &n
 	}
 	return answer(w, http.StatusOK, v)
@@ -156,14 +157,14 @@ func (s *Server) resumeAll(w http.ResponseWriter, r *http.Request) error {
 	if err := e.ResumeApp(r.Context(), app); err != nil {
 		return lookAt(err, lookAtPauses)
 	}
-	if err := s.listPauses(w, r); err != nil { // the change stands
+	if err := s.listPauses(w, r); err != nil { // the change is committed
 		return lookAt(&sql.Unknown{Err: err}, lookAtPauses)
 	}
 
 	return nil
 }
 
-// pausedOrKnown refuses an app that is neither paused nor has jobs.
+// pausedOrKnown refuses an app that is not paused and has no jobs.
 func (s *Server) pausedOrKnown(r *http.Request, app string) error {
 	if ok, err := absentOK(r); err != nil || ok {
 		return err
@@ -180,8 +181,8 @@ func (s *Server) pausedOrKnown(r *http.Request, app string) error {
 	return s.knownApp(r, app)
 }
 
-// listPauses: GET /api/v1/pauses lists the pauses of the cluster and of the apps that who asks may
-// see.
+// listPauses: GET /api/v1/pauses. It lists the pauses of the cluster and of the apps that the
+// caller may see.
 func (s *Server) listPauses(w http.ResponseWriter, r *http.Request) error {
 	now, err := s.now()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// placeText is what a definition wants of nodes, in one line; "" when any will do.
+// placeText is the node selector of a definition in one line; "" if any node will do.
 func placeText(spec *job.Spec) string {
 	sel, err := spec.Place()
 	if err != nil {
@@ -19,11 +19,11 @@ func placeText(spec *job.Spec) string {
 	return sel.String()
 }
 
-// placeWarning tells that no node that lives would take a definition now, "" if one would.
+// placeWarning warns if no live node would run a definition now; "" if one would.
 func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (string, error) {
 	sel, err := spec.Place()
 	if err != nil || sel.Empty() {
-		return "", nil // a wrong selector is no warning
+		return "", nil // an invalid selector is an error elsewhere, not a warning
 	}
 
 	sessions, err := s.cfg.DB.Sessions(ctx)
@@ -46,8 +46,8 @@ func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (string, erro
 	return job.NoNode(sel.String()) + " now: due times wait for one, and are missed when they are too old", nil
 }
 
-// waitsOf shows what of jobs waits, by job, up to a few of each, the earliest due first. Of many
-// jobs together it is bounded too.
+// waitsOf lists the waiting due times of jobs by job, earliest first. It returns up to maxWaits per
+// job, and a limited number in all.
 func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]jobWait, error) {
 	specs, ids := make(map[int64]*job.Spec, len(jobs)), make([]int64, len(jobs))
 	for i := range jobs {
@@ -82,7 +82,7 @@ func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]jobW
 	return out, nil
 }
 
-// viewOfWait shows a run that waits for another one, or for a slot.
+// viewOfWait shows a run that waits for another run, or for a group slot.
 func viewOfWait(w *read.Wait, spec *job.Spec) jobWait {
 	v := jobWait{
 		Due: stamp(w.Due), waitView: waitView{For: "job", Since: since(w), Until: stamp(expires(w, spec))},
@@ -94,7 +94,7 @@ func viewOfWait(w *read.Wait, spec *job.Spec) jobWait {
 	return v
 }
 
-// since is when a run began to wait. Nobody knows of a run that somebody asked for.
+// since is when a run began to wait. It is unknown for requested runs.
 func since(w *read.Wait) string {
 	if w.Kind != job.FromSchedule {
 		return ""
@@ -102,8 +102,7 @@ func since(w *read.Wait) string {
 	return stamp(w.Due)
 }
 
-// expires is when a run that waits ends missed; zero: never. What somebody asked for has no
-// deadline.
+// expires is when a waiting run ends missed; zero: never. Requested runs have no deadline.
 func expires(w *read.Wait, spec *job.Spec) job.Micros {
 	if w.Kind != job.FromSchedule || spec.StartDeadline == 0 {
 		return 0
@@ -111,7 +110,7 @@ func expires(w *read.Wait, spec *job.Spec) job.Micros {
 	return w.Due.Add(time.Duration(spec.StartDeadline))
 }
 
-// viewOfHomeless shows a run that no living node may run.
+// viewOfHomeless shows a run that no live node may start.
 func viewOfHomeless(w *read.Wait, spec *job.Spec) jobWait {
 	selector := placeText(spec)
 	return jobWait{
@@ -121,7 +120,7 @@ func viewOfHomeless(w *read.Wait, spec *job.Spec) jobWait {
 	}
 }
 
-// homeless lists runs of jobs that are due and that no living node may run.
+// homeless lists due runs of jobs that no live node may start.
 func (s *Server) homeless(ctx context.Context, jobs []read.Job, most int) ([]read.Wait, error) {
 	choosy := slices.ContainsFunc(jobs, func(j read.Job) bool { return placeText(&j.Spec) != "" })
 	if !choosy {
@@ -148,10 +147,10 @@ func (s *Server) homeless(ctx context.Context, jobs []read.Job, most int) ([]rea
 	return s.cfg.DB.Untaken(ctx, ids, job.MicrosOf(s.cfg.Now()), most)
 }
 
-// maxWaits is how many due times that wait are shown of a job.
+// maxWaits is the number of waiting due times shown per job.
 const maxWaits = 20
 
-// jobWait is a due time that waits.
+// jobWait is a waiting due time.
 type jobWait struct {
 	Due string `json:"due" format:"date-time" doc:"The due time that waits."`
 	waitView

@@ -14,7 +14,8 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// Problem is the body of every answer that is an error (RFC 9457), and the error that handlers return for it.
+// Problem is the body of every answer that is an error (RFC 9457), and the error that handlers
+// return for it.
 type Problem struct {
 	Type      string        `json:"type" format:"uri" doc:"What went wrong, as a name that never changes. See the table of problems."`
 	Title     string        `json:"title" doc:"The same for people."`
@@ -24,21 +25,21 @@ type Problem struct {
 	Version   int64         `json:"version,omitempty" doc:"Of a precondition that did not hold: the version at which it is."`
 	RequestID string        `json:"request_id,omitempty" doc:"By which the node's log tells more; it is in the header 'X-Request-Id' too."`
 
-	tag        string // of a precondition that did not hold: the ETag of what is there
+	tag        string // for a failed precondition: the ETag of the object
 	retryAfter string // seconds
-	cause      error  // for the log alone
+	cause      error  // only for the log
 }
 
 func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
 
-// kind is what is the same for all problems of a type.
+// kind is what all problems of one type have in common.
 type kind struct {
 	name   string
 	status int
 	title  string
 }
 
-// The types of problems. Clients branch on them: they never change.
+// The types of problems. Clients branch on them, so they never change.
 var (
 	unauthenticated  = kind{"unauthenticated", http.StatusUnauthorized, "It is not known who asks"}
 	forbidden        = kind{"forbidden", http.StatusForbidden, "Your role does not allow that"}
@@ -79,16 +80,16 @@ func (k kind) problem(format string, args ...any) *Problem {
 	return p
 }
 
-// invalidField is the problem of a request with one thing wrong.
+// invalidField is the problem of a request with one mistake.
 func invalidField(field, format string, args ...any) *Problem {
 	return invalidFields(job.Problems{{Field: field, Message: fmt.Sprintf(format, args...)}})
 }
 
-// Bounds of what is said about one request. Messages repeat parts of it: without bounds a body of 256 KiB could be
-// answered by many times as much.
+// Limits of the text about one request. Messages repeat parts of it: without limits a body of 256
+// KiB could cause a far larger answer.
 const (
 	maxProblems = 20
-	maxPlace    = 200 // bytes of a field
+	maxPlace    = 200 // bytes of a field name
 	maxMessage  = 400
 )
 
@@ -107,7 +108,7 @@ func invalidFields(problems job.Problems) *Problem {
 	return p
 }
 
-// checking adds to an error of a change where its outcome can be looked up, should it be unknown.
+// checking is the error of a change, with advice where to look if its outcome is unknown.
 type checking struct {
 	error
 	look string
@@ -115,7 +116,7 @@ type checking struct {
 
 func (c *checking) Unwrap() error { return c.error }
 
-// lookAt wraps the error of a change.
+// lookAt adds to the error of a change where to look if its outcome is unknown.
 func lookAt(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -123,7 +124,7 @@ func lookAt(err error, format string, args ...any) error {
 	return &checking{err, fmt.Sprintf(format, args...)}
 }
 
-// problemOf says what an error means to the client.
+// problemOf translates an error into a problem for the client.
 func problemOf(err error) *Problem {
 	var (
 		p         *Problem
@@ -182,15 +183,17 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := *problemOf(err)
 	p.RequestID = middleware.GetReqID(r.Context())
 	if p.cause != nil && p.Status >= http.StatusInternalServerError {
-		s.cfg.Log.Warn("request not served", "request", p.RequestID, "method", r.Method, "path", r.URL.Path, "status", p.Status, "error", p.cause)
+		s.cfg.Log.Warn("request not served", "request", p.RequestID, "method", r.Method, "path", r.URL.Path,
+			"status", p.Status, "error", p.cause)
 	}
+
 	if p.Status == http.StatusUnauthorized {
-		w.Header()["Www-Authenticate"] = append([]string{`Bearer realm="go-crontab"`}, w.Header().Values("WWW-Authenticate")...)
+		w.Header()["Www-Authenticate"] = append([]string{`Bearer realm="go-crontab"`},
+			w.Header().Values("WWW-Authenticate")...)
 	}
 	if p.retryAfter != "" {
 		w.Header().Set("Retry-After", p.retryAfter)
 	}
-
 	if p.Version != 0 {
 		w.Header().Set("ETag", p.tag)
 	}

@@ -11,14 +11,14 @@ import (
 	"go-crontab/job"
 )
 
-// query takes the query parameters of a request, and remembers what is wrong with them.
+// query reads the query parameters of a request and collects the mistakes in them.
 type query struct {
 	values   url.Values
 	problems job.Problems
 }
 
-// withQuery refuses query parameters that a route does not take, those given twice, and what cannot
-// be decoded.
+// withQuery refuses parameters that a route does not take, repeated parameters, and queries that
+// cannot be decoded.
 func withQuery(takes []parameter, h handler) handler {
 	names := make([]string, len(takes))
 	for i, p := range takes {
@@ -69,10 +69,10 @@ func (q *query) wrong(name, message string) {
 	q.problems = append(q.problems, job.Problem{Field: name, Message: message})
 }
 
-// given returns a parameter as it was sent; an empty one counts as absent.
+// given returns a parameter as sent; an empty one counts as absent.
 func (q *query) given(name string) string { return q.values.Get(name) }
 
-// text returns a text, "" when it is absent.
+// text returns a text; "" if absent.
 func (q *query) text(p textParam) string {
 	v := q.given(p.name)
 	if wrong := p.wrong(v); wrong != "" {
@@ -82,7 +82,7 @@ func (q *query) text(p textParam) string {
 	return v
 }
 
-// number returns a whole number from 1 to the most that the parameter takes.
+// number returns a whole number from 1 to the limit of the parameter.
 func (q *query) number(p numberParam) int64 {
 	v := q.given(p.name)
 	if v == "" {
@@ -98,7 +98,7 @@ func (q *query) number(p numberParam) int64 {
 	return n
 }
 
-// instant returns a time; the zero time when it is absent.
+// instant returns a time; the zero time if absent.
 func (q *query) instant(p instantParam) time.Time {
 	v := q.given(p.name)
 	if v == "" {
@@ -108,7 +108,7 @@ func (q *query) instant(p instantParam) time.Time {
 		return time.Time{}
 	}
 
-	// A plus sign that was not encoded arrives as a space, which no such time has.
+	// A plus sign that was not encoded arrives as a space, and no valid time contains a space.
 	t, err := parseInstant(strings.ReplaceAll(v, " ", "+"))
 	if err != nil {
 		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not a time such as 2027-01-31T03:00:00Z")
@@ -116,7 +116,7 @@ func (q *query) instant(p instantParam) time.Time {
 	return t
 }
 
-// word returns one of the words that the parameter takes, or "" when it is absent.
+// word returns one of the words of the parameter; "" if absent.
 func (q *query) word(p wordParam) string {
 	v := q.given(p.name)
 	if v != "" && !slices.Contains(p.words, v) {
@@ -125,7 +125,7 @@ func (q *query) word(p wordParam) string {
 	return v
 }
 
-// ids returns ids in the order in which they are given; nil when they are absent.
+// ids returns ids in the given order; nil if absent.
 func (q *query) ids(p idsParam) []int64 {
 	v := q.given(p.name)
 	if v == "" {
@@ -158,7 +158,7 @@ func (q *query) ids(p idsParam) []int64 {
 	return ids
 }
 
-// label returns a label such as team=data; nil when it is absent.
+// label returns a label such as team=data; nil if absent.
 func (q *query) label(p labelParam) map[string]string {
 	v := q.given(p.name)
 	if v == "" {
@@ -174,7 +174,7 @@ func (q *query) label(p labelParam) map[string]string {
 	return map[string]string{key: value}
 }
 
-// outcome returns how runs have ended, or 0 when it is absent.
+// outcome returns an outcome of runs; 0 if absent.
 func (q *query) outcome(p outcomeParam) job.Outcome {
 	v := q.given(p.name)
 	if v == "" {
@@ -187,7 +187,7 @@ func (q *query) outcome(p outcomeParam) job.Outcome {
 	return o
 }
 
-// cursor returns where a page begins; nil when it is the first.
+// cursor returns where a page begins; nil for the first page.
 func (q *query) cursor(list string) *cursor {
 	v := q.given(pageParam.name)
 	if v == "" {
@@ -210,7 +210,7 @@ const (
 
 func (q *query) limit() int { return int(q.number(limitParam)) }
 
-// err returns what was wrong.
+// err returns all mistakes as a problem, or nil.
 func (q *query) err() error {
 	if q.problems != nil {
 		return invalidFields(q.problems)

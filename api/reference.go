@@ -42,14 +42,14 @@ var (
 	}
 )
 
-// reference is what the API says of itself. It is made once, when somebody asks for it: that takes
-// a moment.
+// reference is the generated description of the API. It is built on first use, because that takes a
+// moment.
 type reference struct {
 	json, yaml static
-	page       string // with baseMark where the address of the node belongs
+	page       string // with baseMark in place of the node's address
 }
 
-// newReference makes the reference of routes.
+// newReference builds the reference of routes.
 func newReference(routes []route, version string) (*reference, error) {
 	document := newDocument(routes, version)
 	var text bytes.Buffer
@@ -71,7 +71,7 @@ func newReference(routes []route, version string) (*reference, error) {
 	return r, err
 }
 
-// static is a body that stays the same while the process lives.
+// static is a body that does not change while the process runs.
 type static struct {
 	media string
 	tag   string // its ETag
@@ -83,9 +83,9 @@ func newStatic(media string, body []byte) static {
 	return static{media, `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, body}
 }
 
-// serve answers with the body, or says that the client has it already.
+// serve answers with the body, or with 304 if the client's copy is current.
 func (s static) serve(w http.ResponseWriter, r *http.Request) error {
-	return s.serveKept(w, r, "no-cache") // it may be kept, and is asked for again with its tag
+	return s.serveKept(w, r, "no-cache") // clients may store it, but must revalidate it
 }
 
 func (s static) serveKept(w http.ResponseWriter, r *http.Request, keep string) error {
@@ -100,7 +100,7 @@ func (s static) serveKept(w http.ResponseWriter, r *http.Request, keep string) e
 	}
 
 	h.Set("Content-Type", s.media)
-	w.Write(s.body) // the client is gone if this is an error
+	w.Write(s.body) // an error means that the client is gone
 	return nil
 }
 

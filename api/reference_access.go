@@ -21,7 +21,7 @@ var (
 	tokenRevokedToo = wordParam{
 		declared{"revoked", "Whether revoked tokens are listed as well.", "true"}, []string{"true", "false"},
 	}
-	// What providers add to the address of the page, which reads the first three.
+	// The values that providers add to the address of the page, which reads the first three.
 	oidcReturn = []parameter{
 		textParam{declared{"state", "What the sign-in began with.", ""}, 4096}, textParam{
 			declared{"code", "What the provider gives for it.", ""}, 4096,
@@ -42,7 +42,7 @@ var (
 	}
 )
 
-// loginBody and tokenBody say what to send: see Server.login and Server.createToken.
+// loginBody and tokenBody describe bodies: see Server.login and Server.createToken.
 type (
 	loginBody struct {
 		Token string `json:"token" doc:"The token to sign in with."`

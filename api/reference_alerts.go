@@ -19,7 +19,7 @@ var (
 	}
 )
 
-// silenceBody says what to send: see Server.addSilence.
+// silenceBody describes the body for Server.addSilence.
 type silenceBody struct {
 	App    string `json:"app,omitempty" doc:"Only alerts of this app's jobs. Absent: all, those of the cluster included."`
 	Job    string `json:"job,omitempty" doc:"Only those of this job of the app."`

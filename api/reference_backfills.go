@@ -2,7 +2,7 @@ package api
 
 import "net/http"
 
-// backfillBody says what to backfill: see Server.startBackfill.
+// backfillBody describes the body for Server.startBackfill.
 type backfillBody struct {
 	From     string `json:"from" format:"date-time" doc:"The beginning of the range, which belongs to it."`
 	To       string `json:"to,omitempty" format:"date-time" doc:"The end of the range, which belongs to it and lies in the past. Without it, now."`

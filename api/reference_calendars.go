@@ -28,7 +28,7 @@ var (
 
 const maxWorkday = 60 // characters
 
-// calendarBody is what may stand in place of a calendar: what GET answered, of a list too.
+// calendarBody is a calendar in a request. It also takes the answers of GET, from a list too.
 type calendarBody struct {
 	calendarView
 	Excludes int `json:"excludes"`
@@ -39,7 +39,7 @@ const calendarExample = `{"timezone": "Asia/Shanghai", "exclude_weekdays": ["sat
  "exclude": [{"date": "2027-02-05", "end": "2027-02-11", "note": "Spring Festival"}, "05-01"],
  "include": [{"date": "2027-02-13", "note": "make-up workday"}]}`
 
-// putReplies are those to what makes a calendar or replaces it.
+// putReplies are the replies of operations that create or replace a calendar.
 func putReplies[T any]() []reply {
 	return []reply{
 		{status: http.StatusOK, about: "The calendar as it is now.", of: of[T]()},

@@ -8,7 +8,7 @@ import (
 	"go-crontab/job"
 )
 
-// examples are what answers may look like. A test holds them against their schemas.
+// examples are sample answers. A test checks them against their schemas.
 var examples = map[reflect.Type]string{
 	of[jobView](): `{"id": "17", "app": "default", "name": "backup", "description": "", "owner": "", "labels": {"team": "data"}, "schedule": "0 3 * * *",
 		"timezone": "Europe/Berlin", "command": "pg_dump shop > /backup/shop.sql", "timeout": "30m", "overlap": "skip", "misfire": {"policy": "latest", "max_age": "1h"},
@@ -111,8 +111,8 @@ const (
 	tokenAnswer = `{"id": "5", "name": "ci", "role": "admin", "apps": ["billing"], "state": "active", "created": "2027-01-30T18:00:00Z", "created_by": "alice", "expires": "2027-03-01T00:00:00Z"`
 )
 
-// exampleOf returns what an answer of a type may look like, a page as a page with one item; nil if
-// there is no example.
+// exampleOf returns the sample answer of a type, for a page with one item; nil if there is no
+// sample.
 func exampleOf(t reflect.Type) json.RawMessage {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -10,7 +10,7 @@ import (
 	"go-crontab/job"
 )
 
-// What files have, for the reference and the schema: see applyFields, which reads it.
+// The contents of files, for the reference and the schema; applyFields reads them.
 type (
 	manifestJob struct {
 		job.Spec
@@ -82,7 +82,7 @@ var (
 	}
 )
 
-// ManifestSchema is a JSON Schema of files with jobs.
+// ManifestSchema returns the JSON Schema of files with jobs.
 func ManifestSchema() ([]byte, error) {
 	types := newReflector()
 	manifest, one := types.Of(of[manifestBody](), openapi.Request), types.Of(of[manifestJob](), openapi.Request)

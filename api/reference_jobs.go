@@ -26,14 +26,13 @@ var (
 	explainAt = instantParam{declared{"at", "The instant in question.", "2027-01-31T03:00:00Z"}, true}
 )
 
-// newJobBody is what can be said of a job that is new, for the reference: see newJob, which reads
-// it.
+// newJobBody describes a new job for the reference; newJob reads it.
 type newJobBody struct {
 	job.Spec
 	Paused bool `json:"paused,omitempty"`
 }
 
-// previewBody is what can be previewed: see Server.preview.
+// previewBody describes the body for Server.preview.
 type previewBody struct {
 	Schedule  string       `json:"schedule,omitempty"`
 	Schedules []string     `json:"schedules,omitempty"`
@@ -53,15 +52,15 @@ type previewBody struct {
 	N         int          `json:"n,omitempty" doc:"How many due times. Without it, 10."`
 }
 
-// nothingBody is that of a request which has nothing to say.
+// nothingBody is the empty body.
 type nothingBody struct{}
 
-// reasonBody may say why something is done.
+// reasonBody may give the reason of a change.
 type reasonBody struct {
 	Reason string `json:"reason,omitempty" doc:"Why, in one line. It is shown with what was done, and in the audit."`
 }
 
-// pauseBody may say why something is paused, and until when.
+// pauseBody may give the reason of a pause, and its end.
 type pauseBody struct {
 	Reason string `json:"reason,omitempty" doc:"Why, in one line. It is shown with the pause, and in the audit."`
 	Until  string `json:"until,omitempty" doc:"When the pause ends by itself: an instant, or how far away it is, such as '2h'. Without it, somebody must resume."`

@@ -2,7 +2,7 @@ package api
 
 import "net/http"
 
-// pageReplies are those of what the console is served at.
+// pageReplies are the replies of the console's routes.
 var pageReplies = []reply{
 	{
 		status: http.StatusOK, about: "The page.", media: []string{mediaHTML},

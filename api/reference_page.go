@@ -29,15 +29,15 @@ func (s *Server) referencePage(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Type", mediaHTML+"; charset=utf-8")
 	h.Set("Content-Security-Policy", contentPolicy+"; style-src 'self'; script-src 'self'; img-src data:")
 
-	// the client is gone if this is an error
+	// An error means that the client is gone.
 	io.WriteString(w, strings.ReplaceAll(ref.page, baseMark, template.HTMLEscapeString(s.base(r))))
 	return nil
 }
 
-// baseMark stands in the page for what base returns. It needs no quotes in a shell.
+// baseMark marks the places in the page that base replaces. It needs no quotes in a shell.
 const baseMark = "http://the-node.invalid"
 
-// base is where the client reached us.
+// base is the address at which the client reached this node.
 func (s *Server) base(r *http.Request) string {
 	scheme := "http"
 	if s.secure(r) {
@@ -46,13 +46,13 @@ func (s *Server) base(r *http.Request) string {
 	return scheme + "://" + r.Host
 }
 
-// What the page shows.
+// The data of the page's template.
 type (
 	referenceView struct {
 		Version, About, Base, TypePrefix string
 		Groups                           []*groupOfOperations
 		Problems                         []problemView
-		Problem                          string // one for instance
+		Problem                          string // an example
 		Types                            []typeView
 	}
 	groupOfOperations struct {
@@ -61,8 +61,8 @@ type (
 	}
 	operationView struct {
 		ID, Method, Path, Summary, About string
-		Search                           string // in which words are looked for
-		Roles                            string // who may, "" for all
+		Search                           string // the text that a search looks in
+		Roles                            string // the roles that may use it; "": everybody
 		Parameters                       []*openapi.Parameter
 		Body                             *bodyOfOperation
 		Curl                             string
@@ -76,7 +76,7 @@ type (
 		Media       []string
 		Type        string // "" for files
 		Fields      []fieldView
-		File        string // one for instance
+		File        string // an example
 	}
 	replyView struct {
 		Status      string
@@ -92,7 +92,7 @@ type (
 	}
 	typeView struct {
 		Name, Description string
-		Plain             *openapi.Schema // what it is, if it has no fields
+		Plain             *openapi.Schema // the schema, if it has no fields
 		Fields            []fieldView
 	}
 	fieldView struct {
@@ -164,7 +164,7 @@ func viewOfOperation(d *openapi.Document, rt *route, op *openapi.Operation, base
 
 	for _, e := range op.Responses {
 		if e.Value.Ref != "" {
-			continue // problems are listed by their types
+			continue // problems are listed by type
 		}
 
 		r := replyView{Status: e.Key, Description: e.Value.Description}
@@ -192,11 +192,11 @@ func viewOfOperation(d *openapi.Document, rt *route, op *openapi.Operation, base
 	return v
 }
 
-// nameOf is the name of the component that a schema refers to, "" if it refers to none.
+// nameOf is the name of the component that a schema refers to; "" if it is no reference.
 func nameOf(s *openapi.Schema) string { return s.Ref[strings.LastIndexByte(s.Ref, '/')+1:] }
 
-// fewFields is up to how many fields of a body are shown with its operation; those of others stand
-// with their types.
+// fewFields is the largest number of body fields that are shown with an operation. Larger bodies
+// are shown with the types.
 const fewFields = 14
 
 func viewOfBody(d *openapi.Document, b *openapi.RequestBody) *bodyOfOperation {
@@ -207,7 +207,7 @@ func viewOfBody(d *openapi.Document, b *openapi.RequestBody) *bodyOfOperation {
 	}
 
 	if first := b.Content[0].Value; v.Type == "" && first.Example != nil {
-		json.Unmarshal(first.Example, &v.File) // it is a text
+		json.Unmarshal(first.Example, &v.File) // the example of a file is a JSON text
 	}
 	if s, ok := d.Components.Schemas.Get(v.Type); ok && len(s.Properties) <= fewFields {
 		v.Fields = propertiesOf(s)
@@ -231,7 +231,7 @@ func propertiesOf(s *openapi.Schema) []fieldView {
 	return out
 }
 
-// curl shows how to ask. It can be pasted into a shell.
+// curl returns a request as a command for the shell.
 func curl(rt *route, op *openapi.Operation, base string) string {
 	path, sep := rt.pattern, "?"
 	var options []string
@@ -282,7 +282,7 @@ func curl(rt *route, op *openapi.Operation, base string) string {
 	return strings.Join(lines, " \\\n  ")
 }
 
-// fold breaks an example into lines if it is long.
+// fold indents an example over several lines if it is long.
 func fold(example json.RawMessage) string {
 	if len(example) < 72 {
 		return string(example)
@@ -290,7 +290,7 @@ func fold(example json.RawMessage) string {
 	return indented(example)
 }
 
-// quoted is a text as a shell takes it.
+// quoted quotes a text for the shell.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 func indented(v any) string {
@@ -299,7 +299,7 @@ func indented(v any) string {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {
-		return err.Error() // our own examples: a test looks at them
+		return err.Error() // a test checks our examples
 	}
 	return strings.TrimSpace(out.String())
 }
@@ -309,14 +309,14 @@ var (
 	boldMark = regexp.MustCompile(`\*\*([^*]+)\*\*`)
 )
 
-// lineHTML writes as much of CommonMark as our texts have: code, and bold words.
+// lineHTML converts the CommonMark that our texts use, code and bold words, to HTML.
 func lineHTML(s string) template.HTML {
 	s = template.HTMLEscapeString(s)
 	s = codeMark.ReplaceAllString(s, "<code>$1</code>")
 	return template.HTML(boldMark.ReplaceAllString(s, "<b>$1</b>"))
 }
 
-// textHTML writes paragraphs.
+// textHTML converts paragraphs to HTML.
 func textHTML(s string) template.HTML {
 	var out template.HTML
 	for p := range strings.SplitSeq(s, "\n\n") {
@@ -327,12 +327,12 @@ func textHTML(s string) template.HTML {
 	return out
 }
 
-// breakable lets long paths wrap behind their slashes.
+// breakable lets long paths wrap after their slashes.
 func breakable(path string) template.HTML {
 	return template.HTML(strings.ReplaceAll(template.HTMLEscapeString(path), "/", "/<wbr>"))
 }
 
-// schemaHTML says in a few words what a value is.
+// schemaHTML describes a value in a few words.
 func schemaHTML(s *openapi.Schema) template.HTML {
 	switch {
 	case s.Ref != "":

@@ -8,7 +8,7 @@ import (
 	"go-crontab/job"
 )
 
-// pathParts are the parts of paths that name something, by what stands before them.
+// pathParts are the variable parts of paths, by the word before them.
 var pathParts = map[place]pathPart{
 	"jobs/{id}":          {"The id of the job.", "17", idPattern, 0},
 	"versions/{version}": {"A version at which the job was.", "3", idPattern, 0},
@@ -34,17 +34,17 @@ var pathParts = map[place]pathPart{
 	"assets/{file}":   {"The name of the file, as the page has it.", "index-C5cQpZ0x.js", nil, 0},
 }
 
-// pathPart is what the reference says of a part of a path.
+// pathPart describes a variable part of a path.
 type pathPart struct {
 	about   string
 	example string
-	pattern *regexp.Regexp // of what there may be; nil: any text
+	pattern *regexp.Regexp // nil: any text
 	most    int            // characters
 }
 
 var idPattern = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
 
-// idOf reads an id as it stands in a path: there is but one way to write it.
+// idOf reads an id in a path. Only the canonical form of a number is accepted.
 func idOf(text string) (id int64, ok bool) {
 	if !idPattern.MatchString(text) {
 		return 0, false
@@ -70,7 +70,7 @@ func queryParameter(p parameter) *openapi.Parameter {
 	if d.example != "" {
 		out.Example = d.example
 		if len(out.Schema.Type) == 1 && out.Schema.Type[0] == openapi.Integer {
-			out.Example, _ = strconv.ParseInt(d.example, 10, 64) // a test looks whether it fits the schema
+			out.Example, _ = strconv.ParseInt(d.example, 10, 64) // a test checks that it fits the schema
 		}
 	}
 

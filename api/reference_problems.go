@@ -1,13 +1,13 @@
 package api
 
-// problemDoc is what the reference says of a type of problems.
+// problemDoc describes a type of problems for the reference.
 type problemDoc struct {
 	kind
 	means  string
 	advice string
 }
 
-// problemTable has all types of problems.
+// problemTable lists all types of problems.
 var problemTable = []problemDoc{
 	{unauthenticated,
 		"No token came with the request, or one that lets nobody in: unknown, expired or revoked; or the browser is signed out.",

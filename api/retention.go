@@ -11,7 +11,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// retentionView is the rule of an app, or of the cluster, as clients see it.
+// retentionView is the retention rule of an app, or of the cluster, as clients see it.
 type retentionView struct {
 	Scope job.Scope `json:"scope" doc:"Whose rule it is: that of an app, or of the cluster."`
 	App   string    `json:"app,omitempty" doc:"The app, if it is that of one."`
@@ -25,7 +25,7 @@ type retentionView struct {
 
 var retentionReadOnly = []string{"scope", "app"}
 
-// retentionsView is all rules, and how their work stands.
+// retentionsView lists all rules and the progress of the removal.
 type retentionsView struct {
 	Items []retentionView `json:"items" doc:"The rules: that of the cluster first, then those of apps by their names."`
 	Work  *retentionWork  `json:"work,omitempty" doc:"How the removal stands. Absent for who is limited to apps."`
@@ -50,7 +50,7 @@ func viewOfRetention(app string, r job.Retention) retentionView {
 	return v
 }
 
-// keepFields takes what a rule says.
+// keepFields reads the limits of a retention rule.
 func keepFields(f *fields, k *job.Keep) {
 	f.duration("age", &k.Age)
 	runs := int(k.Runs)
@@ -75,7 +75,8 @@ func (s *Server) listRetention(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	slices.SortFunc(v.Items, func(a, b retentionView) int { return strings.Compare(a.App, b.App) })
-	if auth.Of(r.Context()).Sees() == nil { // what the archive command says may name jobs of any app
+	// An error of the archive command may name jobs of any app.
+	if auth.Of(r.Context()).Sees() == nil {
 		c, err := read.Retaining(s.cfg.DB.Reader(r.Context()))
 		if err != nil {
 			return err

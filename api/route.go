@@ -10,7 +10,7 @@ import (
 	"go-crontab/api/openapi"
 )
 
-// route is a line of the table of what there is.
+// route is a line of the table of routes.
 type route struct {
 	method  string
 	pattern string
@@ -26,9 +26,9 @@ func (rt *route) query() []parameter {
 	return rt.doc.query
 }
 
-// operation is what the reference says of a route. Only query parameters that it names are taken.
+// operation describes a route for the reference. Other query parameters than these are refused.
 type operation struct {
-	id      string // clients make names of it: it never changes
+	id      string // clients generate names from it, so it never changes
 	tag     string
 	summary string
 	about   string
@@ -36,40 +36,40 @@ type operation struct {
 	query    []parameter
 	keyed    bool // takes an Idempotency-Key, which its handler reads
 	once     bool // takes an Idempotency-Key, see once.go
-	sealed   bool // has a secret in its answer, which is kept so that nobody else can read it
-	matched  bool // takes If-Match: the version that it must be at
-	unless   bool // takes If-None-Match: * where it must not be there
-	cached   bool // its answer has an ETag, by which clients need not fetch it again
-	spoken   bool // has words in the language that Accept-Language asks for
-	streams  bool // its answer may be a stream of events, which can be resumed
+	sealed   bool // the answer holds a secret, so it is kept encrypted
+	matched  bool // takes If-Match: the version that the object must be at
+	unless   bool // takes If-None-Match: * if the object must not exist
+	cached   bool // the answer has an ETag, and may be 304
+	spoken   bool // the answer has words in the language of Accept-Language
+	streams  bool // the answer may be a stream of events, which can be resumed
 	body     *requestBody
-	most     int64 // bytes that its body may have, where that is not maxBody
+	most     int64 // bytes in the body; zero: maxBody
 	replies  []reply
-	changes  bool   // something, by the Editor
-	problems []kind // that it answers with, beside those that follow from the rest: see kinds
+	changes  bool   // changes something, through the Editor
+	problems []kind // besides the problems that follow from the other fields, see kinds
 }
 
-// requestBody is what a request may carry.
+// requestBody describes the body of a request.
 type requestBody struct {
 	about    string
 	of       reflect.Type
 	patch    bool
-	optional bool     // there need not be any
-	files    []string // media types of files that are taken, instead of JSON
+	optional bool     // the body may be absent
+	files    []string // media types of files that it takes instead of JSON
 	example  string
 }
 
-// reply is an answer that is no problem.
+// reply is an answer that is not a problem.
 type reply struct {
 	status  int
 	about   string
-	of      reflect.Type // of its JSON, nil: it has none
-	media   []string     // what else it may be
-	stream  reflect.Type // of what the messages of a stream carry, nil: it is none
+	of      reflect.Type // of its JSON; nil: none
+	media   []string     // other media types
+	stream  reflect.Type // of the messages of a stream; nil: it is no stream
 	headers []string     // see replyHeaders
 }
 
-// of names a type.
+// of returns the reflect.Type of T.
 func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // found is the reply of most routes that only read.
@@ -77,7 +77,7 @@ func found[T any](about string) []reply {
 	return []reply{{status: http.StatusOK, about: about, of: of[T]()}}
 }
 
-// kinds are the types of the problems that a route may answer with, in the order of their table.
+// kinds are the problem types that a route may answer with, in the order of their table.
 func (rt *route) kinds() []kind {
 	op := rt.doc
 	out := append([]kind{invalid, internal}, op.problems...)
@@ -122,11 +122,12 @@ func (rt *route) kinds() []kind {
 }
 
 const (
-	apiPrefix  = "/api/v1/"
-	apiVersion = "v1" // what the reference says: anybody may read it, and learns nothing of the program's own version
+	apiPrefix = "/api/v1/"
+	// the version in the reference, which anyone may read; the program's own version stays hidden
+	apiVersion = "v1"
 )
 
-// mostBytes is how many bytes the body of a request may have.
+// mostBytes is the size limit of a request body.
 func (op *operation) mostBytes() int64 {
 	if op == nil {
 		return maxBody
@@ -134,7 +135,7 @@ func (op *operation) mostBytes() int64 {
 	return cmp.Or(op.most, maxBody)
 }
 
-// use tells what a schema of the body is for.
+// use says what a schema of the body is for.
 func (b *requestBody) use() openapi.Use {
 	if b.patch {
 		return openapi.Patch

@@ -12,7 +12,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// runView is a run as the API shows it. What is absent did not happen, or not yet.
+// runView is a run as the API shows it. Absent fields did not happen, or not yet.
 type runView struct {
 	ID         string       `json:"id" doc:"Its id, a number. Each attempt has its own; ids are never used again."`
 	JobID      string       `json:"job_id" doc:"The id of its job."`
@@ -52,15 +52,14 @@ func viewOfRun(r *read.Run) *runView {
 	v := &runView{
 		ID: job.RunID(r.ID), JobID: strconv.FormatInt(r.JobID, 10), Job: r.Job, App: r.App, Due: stamp(r.Due),
 		Started: stamp(r.Started), Ended: stamp(r.Ended), Attempt: r.Attempt, Final: r.Final, State: running,
-		Reason: r.Reason, ExitCode: r.ExitCode, Signal: r.Signal, Node: r.Node, Session: r.Session.String(), Trigger: string(r.Kind),
-		OutputBytes: r.Output.Bytes, OutputTruncated: r.Output.Bytes > r.Kept, OutputRemoved: outputRemoved(r),
+		Reason: r.Reason, ExitCode: r.ExitCode, Signal: r.Signal, Node: r.Node, Session: r.Session.String(),
+		Trigger: string(r.Kind), OutputBytes: r.Output.Bytes, OutputTruncated: r.Output.Bytes > r.Kept, OutputRemoved: outputRemoved(r),
 	}
 
 	if r.Started != 0 {
 		ms := float64(r.Lateness) / 1000
 		v.LatenessMS = &ms
 	}
-
 	if r.Count > 1 {
 		v.Count, v.Until = r.Count, stamp(r.Until)
 	}
@@ -74,11 +73,11 @@ func viewOfRun(r *read.Run) *runView {
 	return v
 }
 
-// outputRemoved reports whether the output of a run was removed since, because its app was at its limit. Of what a run writes
-// something is kept otherwise.
+// outputRemoved reports whether the output of a run was removed later because its app was at its
+// limit. Without that, a part of the output is always kept.
 func outputRemoved(r *read.Run) bool { return !r.Executing && r.Output.Bytes > 0 && r.Kept == 0 }
 
-// runFilter takes the parameters that all lists of runs share.
+// runFilter reads the parameters that all lists of runs share.
 func runFilter(q *query) read.RunFilter {
 	return read.RunFilter{
 		Outcome: q.outcome(endedParam), Kind: job.RunKind(q.word(triggerParam)),
@@ -101,7 +100,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	// What is running has no outcome yet.
+	// Executing runs have no outcome yet.
 	p, err := s.runs(r.Context(), list, f, state != ended && f.Outcome == 0, state != running, limit, after)
 	if err != nil {
 		return err
@@ -109,7 +108,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, p)
 }
 
-// history: GET /api/v1/jobs/{id}/history. That of a deleted job stays.
+// history: GET /api/v1/jobs/{id}/history. The history of a deleted job stays.
 func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	f := runFilter(q)
@@ -134,13 +133,14 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, p)
 }
 
-// runs lists a page of runs: those that execute, then those that have ended, the newest first among each. A run that
-// ends between two pages may be listed twice, once as what it was on the first; none is left out.
-func (s *Server) runs(ctx context.Context, list string, f read.RunFilter, withRunning, withEnded bool, limit int, after *cursor) (page[*runView], error) {
+// runs lists a page of runs: executing runs, then ended ones, each newest first. A run that ends
+// between two pages may be listed twice, executing on the first; no run is left out.
+func (s *Server) runs(ctx context.Context, list string, f read.RunFilter, withRunning, withEnded bool, limit int,
+	after *cursor) (page[*runView], error) {
 	f.Apps = auth.Of(ctx).Sees()
 	var rows []read.Run
 	if withRunning && (after == nil || after.executing) {
-		f.Limit = limit + 1 // one more tells whether there is a next page
+		f.Limit = limit + 1 // one more shows whether there is a next page
 		if after != nil {
 			f.After = &after.RunPlace
 		}
@@ -168,7 +168,7 @@ func (s *Server) runs(ctx context.Context, list string, f read.RunFilter, withRu
 			p.Next = runCursor(list, false, past.Next)
 		}
 
-		if len(rows) > limit { // of those that execute there were some
+		if len(rows) > limit { // the page also has executing runs
 			rows = rows[:limit]
 			last := &rows[limit-1]
 			p.Next = runCursor(list, last.Executing, last.Place())
@@ -186,7 +186,7 @@ func runCursor(list string, executing bool, at *read.RunPlace) string {
 	return (&cursor{list: list, executing: executing, RunPlace: *at}).String()
 }
 
-// appendEnded adds runs that have ended, without those that still executed when that was read a moment before.
+// appendEnded adds ended runs, except runs that were read as executing a moment before.
 func appendEnded(rows, past []read.Run) []read.Run {
 	seen := make(map[int64]bool, len(rows))
 	for i := range rows {
@@ -243,7 +243,8 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, v)
 }
 
-// killRun: POST /api/v1/runs/{id}/kill. The answer comes when the wish is written down, for the run's node to see.
+// killRun: POST /api/v1/runs/{id}/kill. It answers once the request is stored; the run's node then
+// reads it.
 func (s *Server) killRun(w http.ResponseWriter, r *http.Request) error {
 	if err := readNothing(r); err != nil {
 		return err
@@ -267,7 +268,8 @@ func (s *Server) killRun(w http.ResponseWriter, r *http.Request) error {
 	if err := e.Kill(r.Context(), run.Launch); errors.Is(err, sql.ErrNotFound) {
 		return gone
 	} else if err != nil {
-		return lookAt(err, "GET /api/v1/runs/%s shows what became of it; the same request again does no harm.", job.RunID(run.ID))
+		return lookAt(err, "GET /api/v1/runs/%s shows what became of it; the same request again does no harm.",
+			job.RunID(run.ID))
 	}
 
 	return answer(w, http.StatusAccepted, viewOfRun(&run))

@@ -7,7 +7,7 @@ import (
 	"go-crontab/job"
 )
 
-// limitField adds the limits of a field of a request, and what it may be beyond what its type says.
+// limitField adds the limits of a request field, and values that its Go type does not show.
 func limitField(owner reflect.Type, name string, use openapi.Use, s *openapi.Schema) {
 	if use == openapi.Answer {
 		if words := answerWords[owner][name]; words != nil {
@@ -27,15 +27,15 @@ func limitField(owner reflect.Type, name string, use openapi.Use, s *openapi.Sch
 	}
 }
 
-// A limit is what a schema says of it.
+// A limit adds a constraint to a schema.
 type limit func(*openapi.Schema)
 
 func fromTo(least, most float64) limit {
 	return func(s *openapi.Schema) { s.Minimum, s.Maximum = openapi.Bound(least), openapi.Bound(most) }
 }
 
-// upTo bounds the characters of a text. Of one that is bounded in bytes it has no more than that
-// many.
+// upTo limits the characters of a text. A text that is limited in bytes never has more characters
+// than that.
 func upTo(most int) limit    { return func(s *openapi.Schema) { s.MaxLength = most } }
 func items(most int) limit   { return func(s *openapi.Schema) { s.MaxItems = most } }
 func entries(most int) limit { return func(s *openapi.Schema) { s.MaxProperties = most } }
@@ -46,7 +46,7 @@ func oneOf(words ...string) limit {
 	return func(s *openapi.Schema) { s.Enum = openapi.Words(words...).Enum }
 }
 
-// orText has a list take texts as well.
+// orText lets a list also take texts.
 func orText(s *openapi.Schema) {
 	s.Items = &openapi.Schema{
 		AnyOf: []*openapi.Schema{
@@ -58,8 +58,8 @@ func orText(s *openapi.Schema) {
 	s.MaxItems = job.MaxCalendarDays
 }
 
-// limits are those that a schema can say, of the fields of requests. Others stand in the
-// descriptions.
+// limits are the limits of request fields that a schema can express. The descriptions give the
+// others.
 var limits = map[reflect.Type]map[string]limit{
 	of[jobView](): {
 		"name": aName, "app": upTo(job.MaxName), "description": upTo(job.MaxText), "owner": upTo(job.MaxText),
@@ -95,9 +95,11 @@ var limits = map[reflect.Type]map[string]limit{
 		"waiting": fromTo(1, job.MostLimit),
 	},
 	of[job.GroupSpec](): {"name": aName, "slots": fromTo(1, job.MaxSlots)},
-	of[manifestBody](): {"groups": items(job.MaxApplyGroups), "calendars": items(job.MaxApplyCalendars),
+	of[manifestBody](): {
+		"groups": items(job.MaxApplyGroups), "calendars": items(job.MaxApplyCalendars),
 		"channels": items(job.MaxAlertChannels), "rules": items(job.MaxAlertRules),
-		"retention": items(job.MaxApplyScopes), "pauses": items(job.MaxApplyScopes), "jobs": items(job.MaxApplyJobs)},
+		"retention": items(job.MaxApplyScopes), "pauses": items(job.MaxApplyScopes), "jobs": items(job.MaxApplyJobs),
+	},
 	of[job.RetentionSpec](): {"app": upTo(job.MaxName), "runs": fromTo(1, job.MostKept)},
 	of[job.PauseSpec]():     {"app": upTo(job.MaxName), "reason": upTo(job.MaxReason)},
 	of[alertRuleView]():     ruleLimits,
@@ -122,7 +124,7 @@ var limits = map[reflect.Type]map[string]limit{
 	of[job.CalendarDay]():   {"note": upTo(job.MaxCalendarNote)},
 }
 
-// ruleLimits and channelLimits are those of alerts.
+// ruleLimits and channelLimits are the limits of alert rules and channels.
 var (
 	ruleLimits = map[string]limit{
 		"name": aName, "description": upTo(job.MaxText), "owner": upTo(job.MaxText), "labels": entries(job.MaxLabels),
@@ -135,8 +137,8 @@ var (
 	}
 )
 
-// answerWords are the words of fields of answers for which no type lists them all. Those of a job
-// are empty if its definition cannot be read.
+// answerWords are the words of answer fields whose type does not list them all. In a job they are
+// empty if its definition cannot be read.
 var answerWords = map[reflect.Type]map[string][]string{
 	of[explanation](): {"cause": causes()},
 	of[jobView](): {
@@ -147,12 +149,12 @@ var answerWords = map[reflect.Type]map[string][]string{
 	},
 }
 
-// needed are the fields that requests must have, of bodies that can be what an answer was, or a
-// whole definition.
+// needed are the required fields of request bodies whose type also describes answers or whole
+// definitions.
 var needed = map[reflect.Type][]string{
 	of[newJobBody]():  {"name"},
 	of[manifestJob](): {"name"},
-	of[jobView]():     nil, // some routes have the name in their path
+	of[jobView]():     nil, // some routes have the name in the path
 	of[groupView]():   {"slots"},
 
 	of[alertRuleView]():    {"on", "channels"},

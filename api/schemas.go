@@ -12,7 +12,7 @@ import (
 	"go-crontab/job"
 )
 
-// newReflector knows what is to be known of our types.
+// newReflector returns a reflector with the special schemas of our types.
 func newReflector() *openapi.Reflector {
 	page := docs.JobFields()
 	return &openapi.Reflector{
@@ -72,6 +72,7 @@ func newReflector() *openapi.Reflector {
 					nodeAbsent,
 				}),
 		},
+
 		Name:    schemaName,
 		Needs:   needed,
 		Instead: instead,
@@ -89,20 +90,26 @@ func words[T ~string](name, about string, values []T) openapi.Named {
 }
 
 var (
-	durationSchema = &openapi.Schema{Type: openapi.Types{openapi.String},
+	durationSchema = &openapi.Schema{
+		Type:        openapi.Types{openapi.String},
 		Pattern:     `^(|0|([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+)$`,
-		Description: "A length of time: numbers and their units, `ns us ms s m h`."}
-	sizeSchema = &openapi.Schema{Type: openapi.Types{openapi.String}, Pattern: `^[0-9]+([KMGT]i)?B$`,
-		Description: "A number of bytes with its unit, a power of 1024."}
-	// Not one schema of two types, which generators of clients do not take.
-	sizeInput = &openapi.Schema{Description: "A number of bytes with its unit, a power of 1024: `512MiB`, `2GiB`; or " +
-		"a number of bytes.", AnyOf: []*openapi.Schema{
-		{Type: openapi.Types{openapi.String}, Pattern: `^[0-9]+ *([kKmMgGtT]([iI][bB]?)?|[bB])?$`},
-		{Type: openapi.Types{openapi.Integer}, Minimum: openapi.Bound(0)},
-	}}
+		Description: "A length of time: numbers and their units, `ns us ms s m h`.",
+	}
+	sizeSchema = &openapi.Schema{
+		Type: openapi.Types{openapi.String}, Pattern: `^[0-9]+([KMGT]i)?B$`,
+		Description: "A number of bytes with its unit, a power of 1024.",
+	}
+	// A single schema with two types would be shorter, but client generators do not support it.
+	sizeInput = &openapi.Schema{
+		Description: "A number of bytes with its unit, a power of 1024: `512MiB`, `2GiB`; or a number of bytes.",
+		AnyOf: []*openapi.Schema{
+			{Type: openapi.Types{openapi.String}, Pattern: `^[0-9]+ *([kKmMgGtT]([iI][bB]?)?|[bB])?$`},
+			{Type: openapi.Types{openapi.Integer}, Minimum: openapi.Bound(0)},
+		},
+	}
 )
 
-// schemaNames are the names of types that are not called after their Go type.
+// schemaNames are the schema names that are not derived from the Go type.
 var schemaNames = map[reflect.Type]string{
 	of[explanation]():      "Explanation",
 	of[auditView]():        "AuditEntry",
@@ -118,7 +125,7 @@ var schemaNames = map[reflect.Type]string{
 	of[newJobBody]():       "NewJob",
 	of[job.GroupSpec]():    "ManifestGroup",
 	of[appliedJobView]():   "AppliedJob",
-	of[unreadableView]():   "UnreadableJob", // Unreadable is the answer with that problem
+	of[unreadableView]():   "UnreadableJob", // Unreadable is the name of the problem answer
 	of[job.CalendarSpec](): "NewCalendar",
 	of[job.Spec]():         "Definition",
 	of[job.Problem]():      "FieldProblem",
@@ -137,7 +144,7 @@ func schemaName(t reflect.Type) string {
 	}
 
 	name, inner, generic := strings.Cut(t.Name(), "[")
-	if generic { // page[*go-crontab/api.jobView]
+	if generic { // such as page[*go-crontab/api.jobView]
 		inner = strings.TrimSuffix(inner, "]")
 		inner = inner[strings.LastIndexByte(inner, '.')+1:]
 		return trimKind(inner) + camel(name)
@@ -146,7 +153,7 @@ func schemaName(t reflect.Type) string {
 	return trimKind(name)
 }
 
-// trimKind makes Job of jobView.
+// trimKind turns jobView into Job.
 func trimKind(name string) string {
 	for _, end := range []string{"View", "Body"} {
 		name = strings.TrimSuffix(name, end)
@@ -154,7 +161,7 @@ func trimKind(name string) string {
 	return camel(name)
 }
 
-// ignored are the fields that a request may have because answers have them.
+// ignored are fields that requests may contain because answers do.
 var ignored = map[reflect.Type][]string{
 	of[jobView]():       readOnly,
 	of[calendarBody]():  calendarReadOnly,
@@ -166,7 +173,7 @@ var ignored = map[reflect.Type][]string{
 	of[alertChannelView](): channelReadOnly,
 }
 
-// instead gives fields of requests another schema than their Go type says.
+// instead replaces the schemas of ignored request fields.
 func instead(owner reflect.Type, name string, use openapi.Use) *openapi.Schema {
 	if use != openapi.Answer && slices.Contains(ignored[owner], name) {
 		return &openapi.Schema{ReadOnly: true, Description: "Set by the server. What a request says of it is ignored."}
@@ -174,8 +181,7 @@ func instead(owner reflect.Type, name string, use openapi.Use) *openapi.Schema {
 	return nil
 }
 
-// onPage says where docs/jobs.md has the fields of a type: behind which path. A doc tag counts
-// more.
+// onPage is the prefix of a type's fields in docs/jobs.md. A doc tag takes precedence.
 var onPage = map[reflect.Type]string{
 	of[jobView]():      "",
 	of[job.Spec]():     "",
@@ -192,8 +198,7 @@ var onPage = map[reflect.Type]string{
 	of[job.Keep]():     "keep.",
 }
 
-// objects describes the fields that are objects with fields of their own, which the page has by
-// themselves.
+// objects describes object fields, whose own fields the page lists separately.
 var objects = map[string]string{
 	"http":      "A request to send, instead of a command.",
 	"http.tls":  "How https is spoken, where the system's certificates are not enough.",
@@ -206,8 +211,8 @@ var objects = map[string]string{
 	"retry": "Whether and when an attempt that did not succeed is followed by another.",
 }
 
-// describeField says of a field of a job what docs/jobs.md says: to requests its default and
-// limits, too.
+// describeField describes a field of a job with the text of docs/jobs.md. Requests also get its
+// default and limits.
 func describeField(page map[string]docs.Field, owner reflect.Type, name string, use openapi.Use, s *openapi.Schema) {
 	prefix, ok := onPage[owner]
 	if !ok || s.Description != "" {
@@ -234,7 +239,7 @@ func describeField(page map[string]docs.Field, owner reflect.Type, name string, 
 	s.Default, s.Examples = f.Preset, f.Values
 }
 
-// sentence begins with a capital letter and ends with a full stop.
+// sentence adds a capital letter and a full stop.
 func sentence(s string) string {
 	if s == "" {
 		return s

@@ -12,9 +12,9 @@ import (
 	"go-crontab/job"
 )
 
-// sealer keeps answers that have a secret, the text of a new token, so that only who was answered
-// can have them again: the key comes from the token or the login of the request, of which the
-// cluster knows but the hash. Whoever reads the database reads nothing of them.
+// sealer encrypts kept answers that hold a secret, the text of a new token. The key is derived from
+// the token or login of the request, and the cluster only stores their hashes. So only the original
+// caller can get the answer again; the database does not reveal it.
 type sealer struct {
 	aead   cipher.AEAD
 	digest []byte // of the request

@@ -11,7 +11,7 @@ import (
 	"go-crontab/sql"
 )
 
-// secretView is a secret as clients see it. Nothing ever answers with a value.
+// secretView is a secret as clients see it. No answer ever holds a value.
 type secretView struct {
 	Name     job.Secret `json:"name" doc:"Its name, by which jobs use it: {{secret.NAME}}. Each app may have one of the name."`
 	App      string     `json:"app,omitempty" doc:"The app that it belongs to, whose jobs alone may use it. Absent: it is for jobs of all apps that have none of this name."`
@@ -40,7 +40,7 @@ func (s *Server) viewSecret(row *secret.Row) secretView {
 	return secretView{row.Name, row.App, row.Key, state, stamp(row.Created), stamp(row.Updated), row.By}
 }
 
-// rotatedView is what a rotation has done.
+// rotatedView is the result of a rotation.
 type rotatedView struct {
 	Key     string         `json:"key" doc:"The id of the key that secrets are sealed with now."`
 	Rotated int            `json:"rotated" doc:"How many were sealed with another one."`
@@ -65,7 +65,7 @@ func (s *Server) listSecrets(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	f.Limit = limit + 1 // one more tells whether there is a next page
+	f.Limit = limit + 1 // one more shows whether there is a next page
 	rows, err := secret.List(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s *Server) listSecrets(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, p)
 }
 
-// maxSecretBody has room for a value each byte of which is written as \u0000.
+// maxSecretBody has room for a value with each byte written as \u0000.
 const maxSecretBody = 6*job.MaxSecret + 4<<10
 
 // putSecret: PUT /api/v1/secrets/{name}
@@ -115,8 +115,8 @@ func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
 		return lookAt(noKey(err), "The same request again does no harm.")
 	}
 
-	// The change stands. If it cannot be read now, or is gone again, that must not look like a
-	// change that failed.
+	// The change is committed. If it cannot be read back, or was deleted already, that must not
+	// look like a failed change.
 	row := secret.Row{Name: name, App: n.App}
 	if rows, err := secret.List(s.cfg.DB.Reader(r.Context()), secret.Filter{Only: n.AppSecret, Limit: 1}); err == nil &&
 		len(rows) == 1 {
@@ -130,8 +130,7 @@ func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, status, s.viewSecret(&row))
 }
 
-// secretFields reads what a secret is to be. What is wrong is told without what was sent: it may be
-// the value.
+// secretFields reads a secret. Mistakes are reported without the input, which may be the value.
 func secretFields(f *fields) (n secret.New, err error) {
 	v, given := f.take("value")
 	text, isText := v.(string)
@@ -165,8 +164,8 @@ func secretName(r *http.Request) (job.Secret, error) {
 	return name, nil
 }
 
-// mayKeep tells why who makes a request may not change a secret, or nil. It does not ask whether
-// there is one: who may not see an app learns nothing of its names.
+// mayKeep returns why the caller may not change a secret, or nil. It does not check whether the
+// secret exists, so callers learn nothing of the names in apps that they cannot see.
 func mayKeep(ctx context.Context, which job.AppSecret) error {
 	p := auth.Of(ctx)
 	switch {
@@ -181,7 +180,7 @@ func mayKeep(ctx context.Context, which job.AppSecret) error {
 	return forbid(p, "That takes role %s of app %s", admin, cutShort(which.App))
 }
 
-// noKey makes a problem of the error of a node without a key.
+// noKey turns the error of a node without a key into a problem.
 func noKey(err error) error {
 	if errors.Is(err, secret.ErrNoKey) {
 		return noSecretKey.problem(

@@ -52,6 +52,7 @@ func (s *Server) listSilences(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	p := page[silenceView]{Items: []silenceView{}}
+
 	apps := auth.Of(r.Context()).Sees()
 	rows, err := alert.Silences(s.cfg.DB.Reader(r.Context()), until, after, limit+1)
 	if err != nil {
@@ -68,8 +69,7 @@ func (s *Server) listSilences(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, p)
 }
 
-// maySilence tells why who makes a request may not silence the alerts of an app, "" being all, or
-// nil.
+// maySilence returns why the caller may not silence the alerts of an app ("" for all apps), or nil.
 func maySilence(ctx context.Context, app string) error {
 	p := auth.Of(ctx)
 	switch {
@@ -97,6 +97,7 @@ func (s *Server) addSilence(w http.ResponseWriter, r *http.Request) error {
 	f.text("job", &n.Job)
 	f.text("rule", &n.Rule)
 	f.text("reason", &n.Reason)
+
 	if v, given := f.take("until"); given {
 		now, err := s.now()
 		if err != nil {
@@ -120,7 +121,7 @@ func (s *Server) addSilence(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	place := func() string { return "/api/v1/alerts/silences/" + strconv.FormatInt(n.ID, 10) }
-	// or a repetition might begin another
+	// Keep the answer, or a repetition might add another silence.
 	answerKnown(r, http.StatusCreated, func() (any, string) { return s.viewSilence(&n), place() })
 	if err := s.alerts.AddSilence(r.Context(), &n); err != nil {
 		return lookAt(err, "GET /api/v1/alerts/silences tells whether it stands.")

@@ -8,7 +8,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// statsView is how the cluster is, and how it was in the last minutes.
+// statsView is the state of the cluster, and its load in the last minutes.
 type statsView struct {
 	Now         string      `json:"now" format:"date-time" doc:"What MySQL's clock says."`
 	Executing   int64       `json:"executing" doc:"Attempts that execute, as their rows say."`
@@ -81,6 +81,7 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 	const step = job.Micros(statsStep / time.Microsecond)
 	current := at - at%step
 	first := current.Add(-time.Duration(minutes) * time.Minute)
+
 	figures, err := read.Figures(db.Reader(ctx), min(first, current.Add(-time.Minute)))
 	if err != nil {
 		return err
@@ -91,7 +92,6 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 		Backlog: amounts.Backlog, Most: statsMost,
 		Nodes: []statsNode{}, StepSeconds: int(statsStep / time.Second),
 	}
-
 	for _, x := range sessions {
 		v.Slots += x.Slots
 		v.Nodes = append(v.Nodes, statsNode{
@@ -100,6 +100,7 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 		})
 	}
 
+	// Add up the figures of all nodes, by step.
 	late := map[job.Micros]*job.Lates{}
 	parts := map[job.Micros]*statsPart{}
 	for i := range figures {
@@ -125,6 +126,7 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 		v.Series = append(v.Series, p)
 	}
 
+	// The last complete minute.
 	var minute job.Lates
 	starts, ends := int64(0), int64(0)
 	for i := 1; i <= statsRate; i++ {
@@ -142,7 +144,7 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, v)
 }
 
-// quantile is in milliseconds; nil of nothing.
+// quantile is in milliseconds; nil without values.
 func quantile(l *job.Lates, share float64) *float64 {
 	d, ok := l.Quantile(share)
 	if !ok {

@@ -15,18 +15,18 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// Streams are answers that go on: server-sent events. They hold a connection each, so there are
-// bounds, and they see to it themselves that whoever listens still may.
+// Streams are long answers of server-sent events. Each holds a connection, so their number is
+// limited, and each checks by itself that its subscriber still has access.
 const (
-	streamsOfNode   = 64 // below maxConnections: the node must answer others
-	streamsOfAdmins = 4  // of them, kept for admins of the whole cluster
+	streamsOfNode   = 64 // below maxConnections: the node must answer other requests
+	streamsOfAdmins = 4  // of streamsOfNode, reserved for cluster admins
 	streamsOfToken  = 16
 
-	heartbeat  = 15 * time.Second // after so long without a message comes a comment
-	lookAgain  = 3 * time.Second  // how often it is asked again who listens
-	slowWrite  = 10 * time.Second // a listener that takes a message slower than this has gone, or might as well have
-	streamRead = 5 * time.Second  // bounds what is read of the database for a stream
-	retryAfter = 2 * time.Second  // browsers connect again after this
+	heartbeat  = 15 * time.Second // the longest time without a message; then a comment is sent
+	lookAgain  = 3 * time.Second  // the interval between checks of the subscriber's access
+	slowWrite  = 10 * time.Second // a subscriber that takes longer for a message is treated as gone
+	streamRead = 5 * time.Second  // the time limit of database reads for a stream
+	retryAfter = 2 * time.Second  // browsers reconnect after this
 )
 
 // Headers of streams.
@@ -35,13 +35,13 @@ const (
 	accelHeader = "X-Accel-Buffering"
 )
 
-// streams are those that the node has. When all are taken, a holder of few takes one from the
-// holder of most: so nobody keeps others out by opening many.
+// streams holds the open streams of the node. When all places are taken, a caller with few streams
+// takes one from the caller with the most. So opening many streams shuts out no other caller.
 type streams struct {
 	mu     sync.Mutex
 	all    int
-	by     map[string][]*seat // by holder, the oldest first
-	ending chan struct{}      // closed when no stream may go on
+	by     map[string][]*seat // by limit key of the caller, the oldest first
+	ending chan struct{}      // closed when all streams must end
 	end    func()
 	beat   time.Duration // see heartbeat
 }
@@ -52,10 +52,10 @@ func newStreams() *streams {
 	return t
 }
 
-// seat is what a stream takes of a node.
+// seat is a stream's place on the node.
 type seat struct {
 	holder string
-	taken  chan struct{} // closed when another holder has got it
+	taken  chan struct{} // closed when another caller takes the place
 }
 
 // enter takes a seat for a new stream of a caller.
@@ -68,6 +68,7 @@ func (t *streams) enter(p *auth.Principal) (*seat, error) {
 
 	t.mu.Lock()
 	defer t.mu.Unlock()
+
 	mine := len(t.by[key])
 	if mine >= streamsOfToken {
 		return nil, slowDown(heartbeat, "%s has %d streams on this node already; close one, or ask another node.",
@@ -85,8 +86,8 @@ func (t *streams) enter(p *auth.Principal) (*seat, error) {
 	return one, nil
 }
 
-// makeRoom ends the oldest stream of the holder of most, for one who has fewer even with one more.
-// It reports whether there was such a stream.
+// makeRoom ends the oldest stream of the caller with the most streams. A caller with mine streams
+// may take it only if it would still have fewer. It reports whether a stream was ended.
 func (t *streams) makeRoom(mine int) bool {
 	var loser []*seat
 	for _, seats := range t.by {
@@ -109,7 +110,7 @@ func (t *streams) add(one *seat) {
 	t.by[one.holder] = append(t.by[one.holder], one)
 }
 
-// remove gives up a seat, unless it was given up before.
+// remove gives up a seat, unless that has been done.
 func (t *streams) remove(one *seat) {
 	seats := t.by[one.holder]
 	i := slices.Index(seats, one)
@@ -128,30 +129,29 @@ func (t *streams) leave(one *seat) {
 	t.remove(one)
 }
 
-// Close ends all streams, so that whoever serves the API by an HTTP server of its own can shut that
-// down: its method RegisterOnShutdown takes it. Serve does so by itself. The rest of the API goes
-// on.
+// Close ends all streams; the rest of the API goes on. A program that serves the API with its own
+// HTTP server needs it for shutting down: pass it to RegisterOnShutdown. Serve does so itself.
 func (s *Server) Close() {
 	s.streams.end()
 	s.feed.Close()
 }
 
-// stream is one of them.
+// stream is an open stream.
 type stream struct {
 	s       *Server
 	w       http.ResponseWriter
 	control *http.ResponseController
-	r       *http.Request // with a context that ends with the connection, and not with the time that a request has
+	r       *http.Request // its context ends with the connection, not with the request's deadline
 	may     access
 	seat    *seat
 
 	who    *auth.Principal
-	looked time.Time // when it was asked last who listens
+	looked time.Time // when access was last checked
 	wrote  time.Time
 	begun  bool
 }
 
-// openStream makes a stream of an answer. Until the first message the answer may still be a
+// openStream turns an answer into a stream. Until the first message the answer may still be a
 // problem.
 func (s *Server) openStream(w http.ResponseWriter, r *http.Request, may access) (*stream, error) {
 	select {
@@ -167,20 +167,22 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request, may access) 
 	}
 
 	now := time.Now()
-	return &stream{s: s, w: w, control: http.NewResponseController(w), r: r.WithContext(unbounded(r.Context())),
-		may: may, seat: seat, who: p, looked: now, wrote: now}, nil
+	return &stream{
+		s: s, w: w, control: http.NewResponseController(w), r: r.WithContext(unbounded(r.Context())),
+		may: may, seat: seat, who: p, looked: now, wrote: now,
+	}, nil
 }
 
-// leave gives the seat of the stream to others.
+// leave frees the stream's seat.
 func (st *stream) leave() { st.s.streams.leave(st.seat) }
 
-// begin says that what follows is a stream. It tells whether anything follows: not for a HEAD.
+// begin writes the headers of a stream. It reports whether messages follow; for a HEAD none do.
 func (st *stream) begin() (bool, error) {
 	h := st.w.Header()
 	h.Set("Content-Type", mediaEvents)
 	h.Set(accelHeader, "no")
 	if st.r.ProtoMajor == 1 {
-		h.Set("Connection", "close") // the deadlines set here would be those of the next request
+		h.Set("Connection", "close") // the deadlines set here would also apply to the next request
 	}
 
 	st.begun = true
@@ -190,15 +192,16 @@ func (st *stream) begin() (bool, error) {
 	return true, st.write([]byte(fmt.Sprintf("retry: %d\n\n", retryAfter.Milliseconds())))
 }
 
-// errGone ends a stream of which nobody reads any more.
+// errGone ends a stream whose subscriber has disconnected.
 var errGone = errors.New("the listener has gone")
 
-// farewell ends a stream with its reason.
+// farewell ends a stream and gives the subscriber the reason.
 type farewell struct{ reason string }
 
 func (f *farewell) Error() string { return f.reason }
 
-// over is what the handler of a stream returns when it was ended by an error.
+// over returns the result of a stream's handler. Once the stream has begun, it sends the reason
+// instead of an error.
 func (st *stream) over(err error) error {
 	if !st.begun {
 		return err
@@ -210,12 +213,12 @@ func (st *stream) over(err error) error {
 	return nil
 }
 
-// closeView is the last message of a stream that the server ended.
+// closeView is the last message of a stream that the server ends.
 type closeView struct {
 	Reason string `json:"reason" doc:"Why, for people."`
 }
 
-// send writes one message. "" is no id.
+// send writes one message. The id "" means none.
 func (st *stream) send(event, id string, data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -224,7 +227,7 @@ func (st *stream) send(event, id string, data any) error {
 	return st.write(message(nil, event, id, text))
 }
 
-// message appends one message, data being one line.
+// message appends one message to a buffer. data must be one line.
 func message(to []byte, event, id string, data []byte) []byte {
 	b := bytes.NewBuffer(to)
 	if id != "" {
@@ -234,7 +237,7 @@ func message(to []byte, event, id string, data []byte) []byte {
 	return b.Bytes()
 }
 
-// write puts off the server's bound on writing, which is that of short answers.
+// write extends the server's write deadline, which is meant for short answers.
 func (st *stream) write(b []byte) error {
 	if err := st.control.SetWriteDeadline(time.Now().Add(slowWrite)); err != nil &&
 		!errors.Is(err, http.ErrNotSupported) {
@@ -252,8 +255,8 @@ func (st *stream) write(b []byte) error {
 	return nil
 }
 
-// idle waits for news, but not for longer than most. It keeps the connection alive and looks who
-// listens. An error ends the stream.
+// idle waits for news, at most for the given time. Meanwhile it keeps the connection alive and
+// checks access. An error ends the stream.
 func (st *stream) idle(news <-chan struct{}, most time.Duration) error {
 	end := time.Now().Add(most)
 	for {
@@ -287,8 +290,8 @@ func (st *stream) idle(news <-chan struct{}, most time.Duration) error {
 	}
 }
 
-// look asks again who listens, if that was some time ago. While the database is away nobody can
-// tell, and there is nothing to be told either.
+// look checks access again if the last check is old. Without the database it cannot check, but then
+// there is nothing to send either.
 func (st *stream) look() error {
 	now := time.Now()
 	if now.Sub(st.looked) < lookAgain {
@@ -298,6 +301,7 @@ func (st *stream) look() error {
 	st.looked = now
 	r, cancel := st.bounded()
 	defer cancel()
+
 	p, err := st.s.whoAsks(r, now)
 	if err == nil {
 		err = st.s.allow(r, p, st.may)
@@ -319,21 +323,21 @@ func (st *stream) look() error {
 	return nil
 }
 
-// bounded is the request with a bound on what is read for it.
+// bounded returns the request with a time limit for database reads.
 func (st *stream) bounded() (*http.Request, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(st.r.Context(), streamRead)
 	return st.r.WithContext(ctx), cancel
 }
 
-// wantsEvents tells whether a client asks for a stream.
+// wantsEvents reports whether a client asks for a stream.
 func wantsEvents(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), mediaEvents)
 }
 
-// endlessKey is that of the context of a request before it was bounded.
+// endlessKey is the context key of a request's context without its deadline.
 type endlessKey struct{}
 
-// endless is a context with the values of one and the end of another.
+// endless is a context with the values of one context and the end of another.
 type endless struct {
 	context.Context // the values
 	until           context.Context
@@ -343,7 +347,7 @@ func (e endless) Deadline() (time.Time, bool) { return e.until.Deadline() }
 func (e endless) Done() <-chan struct{}       { return e.until.Done() }
 func (e endless) Err() error                  { return e.until.Err() }
 
-// unbounded is the context of a request without the bound that deadline gave it.
+// unbounded removes the limit that deadline set.
 func unbounded(ctx context.Context) context.Context {
 	if until, ok := ctx.Value(endlessKey{}).(context.Context); ok {
 		return endless{ctx, until}

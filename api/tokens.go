@@ -11,7 +11,7 @@ import (
 	"go-crontab/sql"
 )
 
-// tokenView is a token as clients see it: without its text, which nobody keeps.
+// tokenView is a token as clients see it: without its text, which is not stored.
 type tokenView struct {
 	ID       string    `json:"id" doc:"Its id."`
 	Name     string    `json:"name" doc:"Who holds it, as the audit says it."`
@@ -26,7 +26,7 @@ type tokenView struct {
 	UsedFrom string    `json:"last_used_from,omitempty" doc:"The address from which."`
 }
 
-// newTokenView is a token that was just made.
+// newTokenView is a token that was just created.
 type newTokenView struct {
 	tokenView
 	Token string `json:"token" doc:"The token itself, to be sent as Authorization: Bearer TOKEN. It is shown this once."`
@@ -46,7 +46,8 @@ func viewOfToken(t *auth.TokenRow, now job.Micros) tokenView {
 		Expires: stamp(t.Expires), Revoked: stamp(t.Revoked), Used: stamp(t.Used), UsedFrom: t.UsedFrom,
 	}
 
-	v.Role, _ = auth.ParseRole(t.Role) // one that a hand wrote lets nobody do anything, and is shown so
+	// A row edited by hand may have an unknown role. It permits nothing, and is shown so.
+	v.Role, _ = auth.ParseRole(t.Role)
 	switch {
 	case t.Revoked != 0:
 		v.State = tokenRevoked
@@ -88,7 +89,7 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusCreated, v)
 }
 
-// never is what to give for the end of a token that lives until it is revoked.
+// never is the expiry of a token that is valid until it is revoked.
 const never = "never"
 
 func tokenFields(body map[string]any, now time.Time) (auth.Spec, error) {
@@ -97,14 +98,14 @@ func tokenFields(body map[string]any, now time.Time) (auth.Spec, error) {
 	f.text("role", &role)
 	f.texts("apps", &spec.Apps)
 	if list, ok := body["apps"].([]any); ok && len(list) == 0 {
-		f.wrong("apps", "are none; leave them out for all") // and never the other way round
+		f.wrong("apps", "are none; leave them out for all") // an empty list must never mean all apps
 	}
 
 	if role != "" {
 		var err error
 		if spec.Role, err = auth.ParseRole(role); err != nil {
 			f.wrong("role", "%v", err)
-			spec.Role = viewer // said already
+			spec.Role = viewer // so that the missing role is not reported too
 		}
 	}
 
@@ -128,6 +129,7 @@ func tokenFields(body map[string]any, now time.Time) (auth.Spec, error) {
 func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	f := auth.TokenFilter{Name: q.text(tokenName), Living: q.word(tokenRevokedToo) != "true"}
+
 	limit := q.limit()
 	if c := q.cursor("tokens"); c != nil {
 		f.After = c.ID
@@ -141,7 +143,7 @@ func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	f.Limit = limit + 1 // one more tells whether there is a next page
+	f.Limit = limit + 1 // one more shows whether there is a next page
 	rows, err := auth.Tokens(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
@@ -156,7 +158,7 @@ func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, p)
 }
 
-// tokenID returns the id in the path.
+// tokenID returns the token id in the path.
 func tokenID(r *http.Request) (int64, error) { return pathID(r, noToken) }
 
 func noToken(id string) error {
@@ -186,7 +188,7 @@ func (s *Server) getToken(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, viewOfToken(&rows[0], job.MicrosOf(now)))
 }
 
-// revokeToken: DELETE /api/v1/tokens/{id}. Its row stays, to be asked for.
+// revokeToken: DELETE /api/v1/tokens/{id}. The row stays and can still be read.
 func (s *Server) revokeToken(w http.ResponseWriter, r *http.Request) error {
 	id, err := tokenID(r)
 	if err != nil {

@@ -14,17 +14,17 @@ import (
 	"go-crontab/sql/read"
 )
 
-// Bounds of what one request about due times of many jobs takes.
+// Limits of one request about the due times of many jobs.
 const (
 	maxUpcomingJobs  = 20_000
-	upcomingPage     = 500 // jobs that are read at once: a definition may be large
+	upcomingPage     = 500 // jobs read at once: a definition may be large
 	maxSteps         = 20_160
 	maxUpcomingRange = 366 * 24 * time.Hour
-	upcomingWork     = 1_000_000 // see job.NewTally: one or two seconds of a processor
+	upcomingWork     = 1_000_000 // see job.NewTally: one or two seconds of a CPU
 	defaultAhead     = 7 * 24 * time.Hour
 )
 
-// upcomingView is a page of due times that lie ahead.
+// upcomingView is a page of future due times.
 type upcomingView struct {
 	Items []upcomingDue `json:"items" doc:"The due times, the earliest first."`
 	Next  string        `json:"next,omitempty" doc:"What to give as 'cursor' for the next page. Absent: this is the last."`
@@ -42,7 +42,7 @@ type upcomingDue struct {
 	Mark     job.Mark `json:"mark,omitempty" doc:"What the clock or a calendar does to it."`
 }
 
-// frequentJobs are those that have more due times in the range than was asked for.
+// frequentJobs are the jobs with more due times in the range than the request's limit.
 type frequentJobs struct {
 	Frequent      []frequentJob `json:"frequent,omitempty" doc:"With 'most': those of the jobs that have more due times in the range than that, the most frequent first; at most 200."`
 	FrequentCount int           `json:"frequent_count,omitempty" doc:"With 'most': how many such jobs there are."`
@@ -57,7 +57,7 @@ type frequentJob struct {
 
 const maxFrequent = 200
 
-// takes counts a job among the frequent ones if it is one.
+// takes adds a job to the frequent jobs if it is frequent, and reports whether it is.
 func (f *frequentJobs) takes(j *read.Job, schedule job.Schedule, from, to time.Time, most int64) bool {
 	if most == 0 {
 		return false
@@ -78,7 +78,7 @@ func (f *frequentJobs) sort() {
 	f.Frequent = f.Frequent[:min(len(f.Frequent), maxFrequent)]
 }
 
-// upcomingCounts is how many due times lie ahead, step by step.
+// upcomingCounts counts future due times, step by step.
 type upcomingCounts struct {
 	From   string  `json:"from" format:"date-time" doc:"When the first step begins."`
 	To     string  `json:"to" format:"date-time" doc:"When the last step ends; it does not belong to it."`
@@ -91,7 +91,7 @@ type upcomingCounts struct {
 	Uncounted int  `json:"uncounted,omitempty" doc:"How many of the jobs that were looked at were left out. Those beyond 20,000 were not looked at."`
 }
 
-// aheadFilter takes the parameters that say of which jobs.
+// aheadFilter reads the parameters that select jobs.
 func aheadFilter(q *query, r *http.Request) read.JobFilter {
 	return read.JobFilter{
 		App: q.text(ofAppParam), Name: q.text(jobNameParam), Owner: q.text(ownerParam), Group: q.text(inGroupParam),
@@ -100,11 +100,10 @@ func aheadFilter(q *query, r *http.Request) read.JobFilter {
 	}
 }
 
-// eachAhead reads the active jobs that a filter leaves, with their calendars, in the order of their
-// ids. It is false where there are more jobs than it looks at. It is within the work's turn when it
-// calls do.
-func (s *Server) eachAhead(ctx context.Context, work *job.Work, f read.JobFilter, do func(*read.Job)) (all bool,
-	err error) {
+// eachAhead calls do, within the work's turn, for the active jobs that a filter selects, with their
+// calendars, ordered by id. all is false if there were more jobs than it reads.
+func (s *Server) eachAhead(ctx context.Context, work *job.Work, f read.JobFilter,
+	do func(*read.Job)) (all bool, err error) {
 	f.Limit = upcomingPage
 	for seen := 0; ; {
 		p, err := s.cfg.DB.JobPage(ctx, f)
@@ -147,8 +146,8 @@ func (s *Server) eachAhead(ctx context.Context, work *job.Work, f read.JobFilter
 	}
 }
 
-// inLine waits until nobody else has this node look ahead, which has other work to do, and returns
-// how to let the next one go on.
+// inLine waits until no other request computes due times on this node, which has other work to do.
+// leave lets the next request go on.
 func (s *Server) inLine(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.ahead <- struct{}{}:
@@ -158,7 +157,7 @@ func (s *Server) inLine(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// rangeAhead takes the range.
+// rangeAhead reads the range.
 func (s *Server) rangeAhead(q *query) (from, to time.Time, err error) {
 	if from, to = q.instant(aheadFrom), q.instant(aheadTo); from.IsZero() {
 		if from, err = s.now(); err != nil {
@@ -204,15 +203,16 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-
 	defer leave()
+
 	type named struct{ app, name, zone string }
 	var v upcomingView
 	coming, names := job.NewComing(to), map[int64]named{}
+
 	work, parts := job.NewWork(r.Context(), job.ListingWork), []*job.Work{}
 	all, err := s.eachAhead(r.Context(), work, f, func(j *read.Job) {
 		schedule, err := j.Spec.Compile(j.Calendars...)
-		if err != nil { // a job that cannot be planned, which its state is about to say
+		if err != nil { // a job that cannot be planned yet; its state will show the error
 			return
 		}
 
@@ -231,6 +231,7 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 
 	v.Items, v.Truncated = []upcomingDue{}, !all
 	v.sort()
+
 	var last job.ComingDue
 	list := func() error {
 		for d, ok := coming.Next(); ok; d, ok = coming.Next() {
@@ -261,6 +262,7 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 
+	// Count the jobs whose work was too expensive.
 	if err := work.Turn(list); err != nil && !errors.Is(err, job.ErrTooExpensive) {
 		return err
 	}
@@ -309,8 +311,8 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-
 	defer leave()
+
 	work := job.NewWork(r.Context(), job.ListingWork)
 	tally := job.NewTally(from, length, steps, upcomingWork)
 	tally.Work = work
@@ -339,7 +341,7 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, v)
 }
 
-// Their parameters.
+// The parameters of these operations.
 var (
 	aheadFrom = instantParam{
 		declared: declared{

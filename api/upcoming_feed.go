@@ -16,13 +16,13 @@ import (
 const (
 	maxFeedDays   = 60
 	maxFeedEvents = 5000
-	often         = 6 // due times of a day from which on they are one event
+	often         = 6 // a day with more due times becomes one event
 )
 
-// feedEvent is a due time, or all of a day.
+// feedEvent is a due time, or all due times of a day.
 type feedEvent struct {
 	at    time.Time
-	times int64 // of the whole day; 0: it is one due time
+	times int64 // due times of the whole day; 0: a single due time
 	id    int64
 	title string
 	about string
@@ -45,8 +45,8 @@ func (s *Server) upcomingFeed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-
 	defer leave()
+
 	var events []feedEvent
 	work, cut := job.NewWork(r.Context(), job.ListingWork), false
 	all, err := s.eachAhead(r.Context(), work, f, func(j *read.Job) {
@@ -66,6 +66,7 @@ func (s *Server) upcomingFeed(w http.ResponseWriter, r *http.Request) error {
 
 	w.Header().Set("Content-Type", mediaICS+"; charset=utf-8")
 	w.Header().Set("Content-Disposition", `inline; filename="go-crontab.ics"`)
+
 	c := calendarText{}
 	c.line("BEGIN", "VCALENDAR")
 	c.line("VERSION", "2.0")
@@ -88,7 +89,7 @@ func (s *Server) upcomingFeed(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// eventsOf are those of one job on each day of its time zone.
+// eventsOf returns the events of one job, day by day in its time zone.
 func eventsOf(work *job.Work, j *read.Job, now time.Time, days int, language job.Language) []feedEvent {
 	schedule, err := j.Spec.Compile(j.Calendars...)
 	if err != nil {
@@ -158,16 +159,16 @@ func (s *Server) writeEvent(c *calendarText, e *feedEvent, now time.Time) {
 		c.line("URL", s.public.JoinPath("jobs", id).String())
 	}
 
-	c.line("TRANSP", "TRANSPARENT") // nobody is busy because a job runs
+	c.line("TRANSP", "TRANSPARENT") // a running job makes no person busy
 	c.line("END", "VEVENT")
 }
 
 func icalTime(t time.Time) string { return t.UTC().Format("20060102T150405Z") }
 
-// calendarText is iCalendar text.
+// calendarText builds iCalendar text.
 type calendarText struct{ strings.Builder }
 
-// text writes a line whose value is text.
+// text writes a line whose value is text, escaped.
 func (c *calendarText) text(name, value string) {
 	value = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' || r == 0x7f {
@@ -178,10 +179,10 @@ func (c *calendarText) text(name, value string) {
 	c.line(name, strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\n", `\n`).Replace(value))
 }
 
-// line writes a line, folded where it is longer than the 75 bytes that a line may have.
+// line writes a line, folded at 75 bytes, the longest line that iCalendar permits.
 func (c *calendarText) line(name, value string) {
 	line := strings.ToValidUTF8(name+":"+value, "\uFFFD")
-	for most := 75; len(line) > most; most = 74 { // the space counts
+	for most := 75; len(line) > most; most = 74 { // the leading space counts
 		end := most
 		for !utf8.RuneStart(line[end]) {
 			end--

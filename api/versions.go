@@ -13,7 +13,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// versionItem is a definition of a job in the list of those that it has had.
+// versionItem is a version of a job's definition in a list.
 type versionItem struct {
 	Version int64    `json:"version" doc:"Its number, from 1."`
 	At      string   `json:"at" format:"date-time" doc:"When it began."`
@@ -23,7 +23,7 @@ type versionItem struct {
 	Error   string   `json:"error,omitempty" doc:"Why it cannot be read."`
 }
 
-// versionView is a definition that a job has, or has had.
+// versionView is the present or an earlier definition of a job.
 type versionView struct {
 	Version    int64     `json:"version" doc:"Its number, from 1."`
 	At         string    `json:"at" format:"date-time" doc:"When it began."`
@@ -33,16 +33,15 @@ type versionView struct {
 	Error      string    `json:"error,omitempty" doc:"Why it cannot be read."`
 }
 
-// diffView says what is different between two definitions of a job.
+// diffView is the difference between two definitions of a job.
 type diffView struct {
 	From    int64        `json:"from" doc:"The number of the one."`
 	To      int64        `json:"to" doc:"The number of the other."`
 	Changes []job.Change `json:"changes" doc:"The fields that are not the same."`
 }
 
-// definitions reads the definitions that a job had at a version and before, the latest first; 0 is
-// the current version. Those of a deleted job stay. There is always one, unless the job never was
-// at that version.
+// definitions reads the definitions of a job from version upTo (0: the current one) downwards. The
+// definitions of deleted jobs stay. It never returns an empty list: a missing version is an error.
 func (s *Server) definitions(ctx context.Context, id, upTo int64, limit int) (read.Job, []read.Version, error) {
 	j, err := s.cfg.DB.Job(ctx, id)
 	if err != nil {
@@ -79,6 +78,7 @@ func (s *Server) listVersions(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	j, rows, err := s.definitions(r.Context(), id, upTo, limit+1)
+
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func (s *Server) listVersions(w http.ResponseWriter, r *http.Request) error {
 		}
 
 		item := versionItem{
-			Version: v.Version, At: stamp(v.At), Who: v.Who, Current: i == 0 && upTo == 0 &&
-				!j.Deleted, Changed: []string{},
+			Version: v.Version, At: stamp(v.At), Who: v.Who, Current: i == 0 && upTo == 0 && !j.Deleted,
+			Changed: []string{},
 		}
 
 		if v.SpecErr != nil {
@@ -121,8 +121,8 @@ func changedFields(changes []job.Change) []string {
 	return out
 }
 
-// definitionAt reads the definition that a job had at a version that the path names, and tells
-// whether it has it still.
+// definitionAt reads the definition at the version in the path, and reports whether it is still the
+// current one.
 func (s *Server) definitionAt(r *http.Request, place string) (v read.Version, current bool, err error) {
 	id, err := jobID(r)
 	if err != nil {
@@ -152,13 +152,13 @@ func (s *Server) definitionOf(ctx context.Context, id, version int64) (v read.Ve
 	return rows[0], !j.Deleted && rows[0].SpecText == j.SpecText, nil
 }
 
-// mayReadVersion reports whether who makes a request may read a definition: it belongs to the app
-// that it names, also when the job has been moved since.
+// mayReadVersion reports whether the caller may read a definition. It belongs to the app that it
+// names, even if the job has moved since.
 func mayReadVersion(ctx context.Context, v *read.Version) bool {
 	return mayRead(ctx, appIn(v.SpecText))
 }
 
-// appIn is the app that a stored definition names, "" where nobody can tell.
+// appIn returns the app that a stored definition names; "" if it cannot be read.
 func appIn(spec string) string {
 	var s struct {
 		App string `json:"app"`
@@ -208,7 +208,7 @@ func (s *Server) diffVersions(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, out)
 }
 
-// rollbackBody says to what.
+// rollbackBody names the version to go back to.
 type rollbackBody struct {
 	Version int64 `json:"version" doc:"The number of a definition that the job had. It is taken again."`
 }
@@ -247,17 +247,17 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 	return s.answerJob(w, r, http.StatusOK, j)
 }
 
-// maxVersion bounds versions in bodies.
+// maxVersion is the largest version in a body.
 const maxVersion = 1<<53 - 1
 
-// rollBack has a job take a definition again that it had.
+// rollBack gives a job an earlier definition again.
 func (s *Server) rollBack(ctx context.Context, id, version int64) (*read.Job, error) {
 	old, err := s.jobByID(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if !auth.Of(ctx).MayIn(admin, old.Spec.App) {
-		return nil, sql.ErrNotFound // it was moved into another app since the request was let in
+		return nil, sql.ErrNotFound // it has been moved to another app since the request was admitted
 	}
 
 	v, _, err := s.definitionOf(ctx, id, version)
@@ -271,7 +271,6 @@ func (s *Server) rollBack(ctx context.Context, id, version int64) (*read.Job, er
 	if err := mayWrite(ctx, v.Spec.App); err != nil {
 		return nil, err
 	}
-
 	if err := s.checkFree(ctx, id, &v.Spec); err != nil {
 		return nil, err
 	}

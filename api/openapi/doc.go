@@ -1,4 +1,3 @@
-// Package openapi has as much of OpenAPI 3.1 as the API needs to say of itself: the parts of a
-// document, and schemas of Go types. What it writes is the same text every time: nothing in it
-// depends on the order of a Go map.
+// Package openapi models the part of OpenAPI 3.1 that the API needs to describe itself: documents,
+// and schemas of Go types. Its output is deterministic: it does not depend on the order of Go maps.
 package openapi

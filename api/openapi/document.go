@@ -2,7 +2,7 @@ package openapi
 
 import "encoding/json"
 
-// Version is that of the specification that documents follow.
+// Version is the version of the OpenAPI specification that documents follow.
 const Version = "3.1.0"
 
 // Document is an OpenAPI document. Texts are CommonMark.
@@ -14,7 +14,7 @@ type Document struct {
 	Components Components           `json:"components"`
 }
 
-// Info says what the document is about.
+// Info describes the document.
 type Info struct {
 	Title       string `json:"title"`
 	Summary     string `json:"summary,omitempty"`
@@ -22,20 +22,20 @@ type Info struct {
 	Version     string `json:"version"`
 }
 
-// Tag is a name under which operations stand together.
+// Tag is a name that groups operations.
 type Tag struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 }
 
-// Components are what operations refer to.
+// Components are the shared parts that operations refer to.
 type Components struct {
 	Schemas         Map[*Schema]         `json:"schemas,omitempty"`
 	Responses       Map[*Response]       `json:"responses,omitempty"`
 	SecuritySchemes Map[*SecurityScheme] `json:"securitySchemes,omitempty"`
 }
 
-// SecurityScheme is a way to say who asks.
+// SecurityScheme is a way to authenticate.
 type SecurityScheme struct {
 	Type        string `json:"type"`
 	Scheme      string `json:"scheme,omitempty"`
@@ -53,10 +53,10 @@ type Operation struct {
 	Parameters  []*Parameter          `json:"parameters,omitempty"`
 	RequestBody *RequestBody          `json:"requestBody,omitempty"`
 	Responses   Map[*Response]        `json:"responses"`          // by status
-	Security    []map[string][]string `json:"security,omitempty"` // none: anybody may ask
+	Security    []map[string][]string `json:"security,omitempty"` // none: open to everybody
 }
 
-// Parameter stands in the path, the query or a header.
+// Parameter is a parameter in the path, the query or a header.
 type Parameter struct {
 	Name        string  `json:"name"`
 	In          string  `json:"in"`
@@ -66,20 +66,20 @@ type Parameter struct {
 	Example     any     `json:"example,omitempty"`
 }
 
-// RequestBody is what a request carries, by media type.
+// RequestBody describes the body of a request, by media type.
 type RequestBody struct {
 	Description string      `json:"description,omitempty"`
 	Content     Map[*Media] `json:"content"`
 	Required    bool        `json:"required,omitempty"`
 }
 
-// Media is a body of one media type.
+// Media describes a body of one media type.
 type Media struct {
 	Schema  *Schema         `json:"schema,omitempty"`
 	Example json.RawMessage `json:"example,omitempty"`
 }
 
-// Response is an answer, or a reference to one.
+// Response describes an answer, or refers to a shared Response by Ref.
 type Response struct {
 	Ref         string       `json:"$ref,omitempty"`
 	Description string       `json:"description,omitempty"`
@@ -87,7 +87,7 @@ type Response struct {
 	Content     Map[*Media]  `json:"content,omitempty"`
 }
 
-// Header is one that an answer has.
+// Header describes a header of an answer.
 type Header struct {
 	Description string  `json:"description,omitempty"`
 	Schema      *Schema `json:"schema"`

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Map is a JSON object whose fields have an order.
+// Map is a JSON object with ordered fields.
 type Map[V any] []Entry[V]
 
 // Entry is a field of a Map.
@@ -24,7 +24,7 @@ func (m Map[V]) Get(key string) (v V, ok bool) {
 	return v, false
 }
 
-// Set adds a field, or gives it another value.
+// Set adds a field or replaces its value.
 func (m *Map[V]) Set(key string, v V) {
 	if i := m.index(key); i >= 0 {
 		(*m)[i].Value = v
@@ -33,7 +33,7 @@ func (m *Map[V]) Set(key string, v V) {
 	*m = append(*m, Entry[V]{key, v})
 }
 
-// Sort orders the fields by their names.
+// Sort orders the fields by name.
 func (m Map[V]) Sort() {
 	slices.SortFunc(m, func(a, b Entry[V]) int { return strings.Compare(a.Key, b.Key) })
 }
@@ -47,6 +47,7 @@ func (m Map[V]) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
+
 	b.WriteByte('{')
 	for i, field := range m {
 		if i > 0 {

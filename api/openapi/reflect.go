@@ -10,56 +10,56 @@ import (
 	"time"
 )
 
-// Use says what schemas of a type are for. One type has a schema for each use that is made of it.
+// Use says what a schema is for. A Go type has one schema for each of its uses.
 type Use int
 
 // The uses.
 const (
-	Answer  Use = iota // what is written always is required; further fields may come with later versions
-	Request            // what is written always is required, unless Needs says otherwise; other fields are refused
-	Patch              // a JSON merge patch: nothing is required, and null removes
+	Answer  Use = iota // fields without omitempty are required; later versions may add fields
+	Request            // fields without omitempty are required, unless Needs lists others; unknown fields are refused
+	Patch              // a JSON merge patch: no field is required, and null removes a field
 )
 
-// suffix is what the names of schemas for a use end with.
+// suffix is the end of the schema names of a use.
 func (u Use) suffix() string { return [...]string{"", "Input", "Patch"}[u] }
 
-// Reflector makes schemas of Go types, by what encoding/json makes of them.
+// Reflector makes schemas of Go types, as encoding/json encodes them.
 //
-// A struct becomes a component. Its fields are described by their tags: doc, in which 'quotes'
-// stand for backticks; format; and enum, words with commas between them.
+// A struct becomes a component. These tags of its fields describe them: doc, in which 'quotes'
+// become backticks; format; and enum, words separated by commas.
 type Reflector struct {
-	// Named are schemas of types that write themselves, or that have few values. They become
-	// components of this name.
+	// Named are the schemas of types that encode themselves or have few values. They become
+	// components with the given names.
 	Named map[reflect.Type]Named
 	// Name names the component of a struct.
 	Name func(reflect.Type) string
-	// Needs are the fields that requests must have, of types for which these are not all that are
-	// always written.
+	// Needs lists the required fields of requests, for types whose required fields are not those
+	// without omitempty.
 	Needs map[reflect.Type][]string
-	// Instead may give the schema of a struct's field, in place of that of its type. name is that
-	// in JSON.
+	// Instead may return a schema that replaces that of a field's type, or nil. name is the field's
+	// JSON name.
 	Instead func(owner reflect.Type, name string, use Use) *Schema
 	// Field completes the schema of a field.
 	Field func(owner reflect.Type, name string, use Use, s *Schema)
 
 	made  Map[*Schema]
-	types map[string]reflect.Type // that the names in made stand for
+	types map[string]reflect.Type // the types of the components in made, by name
 }
 
 // Named is a schema with a name.
 type Named struct {
 	Name   string
 	Schema *Schema
-	Input  *Schema // what is taken, if that is more
+	Input  *Schema // for requests, if they take more; nil: as Schema
 }
 
-// Schemas are the components that were made so far, by name.
+// Schemas returns the components made so far, sorted by name.
 func (r *Reflector) Schemas() Map[*Schema] {
 	r.made.Sort()
 	return r.made
 }
 
-// Of returns the schema of a type: a reference, if it became a component.
+// Of returns the schema of a type. For a component it is a reference.
 func (r *Reflector) Of(t reflect.Type, use Use) *Schema {
 	if n, ok := r.Named[t]; ok {
 		name, s := n.Name, n.Schema
@@ -87,7 +87,7 @@ func (r *Reflector) Of(t reflect.Type, use Use) *Schema {
 		reflect.Uint32:
 		return &Schema{Type: Types{Integer}}
 	case reflect.Float64:
-		return &Schema{Type: Types{Number}, Format: "double"} // without it some generators make it half as wide
+		return &Schema{Type: Types{Number}, Format: "double"} // otherwise some generators use 32 bits
 	case reflect.Slice:
 		return &Schema{Type: Types{Array}, Items: r.Of(t.Elem(), use)}
 	case reflect.Map:
@@ -103,10 +103,11 @@ func (r *Reflector) Of(t reflect.Type, use Use) *Schema {
 	panic(fmt.Sprintf("openapi: no schema for %s", t))
 }
 
-// quoted is what is code in a doc tag; an apostrophe follows a letter.
+// quoted matches code in a doc tag. An apostrophe within a word does not match, because it follows
+// a letter.
 var quoted = regexp.MustCompile(`(^|[ (])'([^']+)'`)
 
-// component refers to a component, and makes it if there is none yet.
+// component refers to a component, and makes it on first use.
 func (r *Reflector) component(t reflect.Type, name string, fill func(*Schema)) *Schema {
 	if other, ok := r.types[name]; ok {
 		if other != t {
@@ -122,7 +123,8 @@ func (r *Reflector) component(t reflect.Type, name string, fill func(*Schema)) *
 
 	made := new(Schema)
 	r.types[name] = t
-	r.made = append(r.made, Entry[*Schema]{name, made}) // before it is filled: a type may contain itself
+	// before it is filled, because a type may contain itself
+	r.made = append(r.made, Entry[*Schema]{name, made})
 	fill(made)
 	return Refer(name)
 }

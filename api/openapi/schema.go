@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Schema is a JSON Schema of draft 2020-12. Besides a Ref only what describes may be given.
+// Schema is a JSON Schema, draft 2020-12. With a Ref, only descriptive fields may be set.
 type Schema struct {
 	Ref         string `json:"$ref,omitempty"`
-	Type        Types  `json:"type,omitempty"` // none: anything
+	Type        Types  `json:"type,omitempty"` // empty: any type
 	Format      string `json:"format,omitempty"`
 	Description string `json:"description,omitempty"`
 	ReadOnly    bool   `json:"readOnly,omitempty"`
@@ -45,7 +45,7 @@ const (
 	Null    = "null"
 )
 
-// Closed as AdditionalProperties means that there are none.
+// Closed as AdditionalProperties forbids further properties.
 const Closed = closed(false)
 
 type closed bool
@@ -61,10 +61,10 @@ func (t Types) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string(t))
 }
 
-// Refer is a reference to a schema among the components.
+// Refer returns a reference to a schema component.
 func Refer(name string) *Schema { return &Schema{Ref: "#/components/schemas/" + name} }
 
-// Words is the schema of a text that is one of some words.
+// Words returns the schema of a text with fixed values.
 func Words[T ~string](words ...T) *Schema {
 	s := &Schema{Type: Types{String}}
 	for _, w := range words {
@@ -73,13 +73,15 @@ func Words[T ~string](words ...T) *Schema {
 	return s
 }
 
-// Bound is a Minimum or Maximum.
+// Bound returns a pointer for Minimum or Maximum.
 func Bound(n float64) *float64 { return &n }
 
-// Nullable returns the schema with null among its values. What describes moves to the outside.
+// Nullable returns a schema that also permits null. The descriptive fields move to the outside of a
+// reference.
 func (s *Schema) Nullable() *Schema {
 	switch {
 	case s.Ref != "":
+
 		out := &Schema{Description: s.Description, Default: s.Default, Examples: s.Examples}
 		inner := *s
 		inner.Description, inner.Default, inner.Examples = "", nil, nil

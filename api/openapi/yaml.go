@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// YAML writes a JSON text as YAML, with the fields in their order.
+// YAML converts JSON to YAML and keeps the order of fields.
 func YAML(text []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -27,7 +27,7 @@ func YAML(text []byte) ([]byte, error) {
 	return out.Bytes(), e.Close()
 }
 
-// oldWords are texts that readers of YAML 1.1 take for true and false.
+// oldWords are texts that YAML 1.1 readers take for booleans.
 var oldWords = []string{"y", "n", "yes", "no", "on", "off"}
 
 func yamlNode(d *json.Decoder) (*yaml.Node, error) {
@@ -39,7 +39,8 @@ func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 	n := &yaml.Node{Kind: yaml.ScalarNode}
 	switch token := token.(type) {
 	case string:
-		n.Tag, n.Value = "!!str", token // quoted where a reader of YAML 1.2 would take it for something else
+		// The encoder quotes what YAML 1.2 would not read as a text; YAML 1.1 needs more quotes.
+		n.Tag, n.Value = "!!str", token
 		if slices.Contains(oldWords, strings.ToLower(token)) {
 			n.Style = yaml.DoubleQuotedStyle
 		}
