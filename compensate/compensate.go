@@ -1,8 +1,9 @@
-// Package compensate makes rows and memory agree again. A run that executes for this session by its row, and in no set of this
-// process, was never spawned here: a spawned run leaves its set only when its end is known to be written. It is made idle, and
-// starts again.
+// Package compensate makes rows and memory agree again. A run that executes for this session by its
+// row, and in no set of this process, was never spawned here: a spawned run leaves its set only
+// when its end is known to be written. It is made idle, and starts again.
 //
-// Prepared runs need no compensation. One that is in no set becomes overdue, and any node starts it.
+// Prepared runs need no compensation. One that is in no set becomes overdue, and any node starts
+// it.
 package compensate
 
 import (
@@ -21,7 +22,8 @@ type Compensator struct {
 	DB        *sql.DB
 	Exclusion *lock.Exclusion
 	Session   interface{ Number() trip.Owner }
-	// Known reports whether a set holds the launch, or a transaction with an unknown end is being settled for it.
+	// Known reports whether a set holds the launch, or a transaction with an unknown end is being
+	// settled for it.
 	Known func(trip.Launch) bool
 	Freed func() // called when runs became idle
 	Log   *slog.Logger
@@ -35,7 +37,8 @@ func New(c Compensator) *Compensator {
 	return &c
 }
 
-// Look makes the next look come at once: the executing set has forgotten a run that it did not spawn.
+// Look makes the next look come at once: the executing set has forgotten a run that it did not
+// spawn.
 func (c *Compensator) Look() {
 	select {
 	case c.signal <- struct{}{}:
@@ -58,6 +61,7 @@ func (c *Compensator) Run(ctx context.Context) error {
 		case <-time.After(wait):
 		case <-c.signal:
 		}
+
 		wait = period
 		if _, err := c.Compensate(ctx); err != nil && ctx.Err() == nil {
 			c.Log.Warn("cannot compare rows and sets, trying again", "error", err)
@@ -72,6 +76,7 @@ func (c *Compensator) Compensate(ctx context.Context) (released int, err error) 
 		if err != nil {
 			return released, err
 		}
+
 		if strange := c.unknown(runs); len(strange) > 0 {
 			n, err := c.release(ctx, strange)
 			released += n
@@ -79,6 +84,7 @@ func (c *Compensator) Compensate(ctx context.Context) (released int, err error) 
 				return released, err
 			}
 		}
+
 		if len(runs) < page {
 			return released, nil
 		}
@@ -95,7 +101,8 @@ func (c *Compensator) unknown(runs []trip.Held) (out []trip.Launch) {
 	return out
 }
 
-// release looks again while nothing else of the node changes rows or sets: a run may have started or ended since it was read.
+// release looks again while nothing else of the node changes rows or sets: a run may have started
+// or ended since it was read.
 func (c *Compensator) release(ctx context.Context, strange []trip.Launch) (released int, err error) {
 	err = c.Exclusion.Alone(ctx, lock.Change{
 		Name: "compensate",
@@ -117,5 +124,6 @@ func (c *Compensator) release(ctx context.Context, strange []trip.Launch) (relea
 		c.Log.Warn("released runs that were started and never spawned", "runs", released)
 		c.Freed()
 	}
+
 	return released, err
 }

@@ -17,38 +17,51 @@ type seven struct{}
 
 func (seven) Number() trip.Owner { return 7 }
 
-// TestCompensate: of the executing rows of this session, those that no set knows become idle; all others stay.
+// TestCompensate: of the executing rows of this session, those that no set knows become idle; all
+// others stay.
 func TestCompensate(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open(testdb.DSN(t), sql.DefaultTimeouts, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { db.Close() })
 	if _, _, err := db.Migrate(context.Background()); err != nil {
 		t.Fatal(err)
 	}
+
 	const all = 1200 // more than two pages
 	for i := range all {
 		owner := 7
 		if i%3 == 2 {
 			owner = 8
 		}
-		statement := fmt.Sprintf("INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash) VALUES (%d, %d, 1, 5, 'schedule', 'executing', %d, 1, %d, %d)",
+
+		statement := fmt.Sprintf(`
+			INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash)
+			VALUES (%d, %d, 1, 5, 'schedule', 'executing', %d, 1, %d, %d)`,
 			i+1, i+1, owner, i/100, i%7)
+
 		if _, err := db.Raw().Exec(statement); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	legal.Watch(t, db)
 
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	c := &Compensator{DB: db, Exclusion: lock.New(db, log), Session: seven{}, Log: log, Freed: func() {}, Known: func(l trip.Launch) bool { return l.Run%3 == 1 }}
+	c := &Compensator{
+		DB: db, Exclusion: lock.New(db, log), Session: seven{}, Log: log, Freed: func() {},
+		Known: func(l trip.Launch) bool { return l.Run%3 == 1 },
+	}
+
 	for _, want := range []int{all / 3, 0} {
 		if n, err := c.Compensate(t.Context()); err != nil || n != want {
 			t.Errorf("released %d, %v, want %d", n, err, want)
 		}
 	}
+
 	for query, want := range map[string]int{
 		"state = 'idle' AND owner = 0 AND id % 3 = 2":      all / 3,
 		"state = 'executing' AND owner = 7 AND id % 3 = 1": all / 3,

@@ -38,6 +38,7 @@ func setUp(t *testing.T) *fixture {
 		t.Cleanup(func() { db.Close() })
 		return db
 	}
+
 	migrator := open(dsn, sql.MigrateTimeouts)
 	if _, _, err := migrator.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
@@ -45,6 +46,7 @@ func setUp(t *testing.T) *fixture {
 	if _, err := migrator.Raw().Exec("INSERT INTO locks (id, name) VALUES (2, 'two'), (3, 'three')"); err != nil {
 		t.Fatal(err)
 	}
+
 	migrator.Close()
 	p := faultproxy.Before(t, dsn)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -65,7 +67,9 @@ const session trip.Owner = 7
 // run writes one prepared run and returns its launch.
 func (f *fixture) run() trip.Launch {
 	f.Helper()
-	run := trip.Run{Launch: trip.Launch{Run: 1, Claim: 1}, JobID: 1, AppID: 1, Kind: trip.Schedule, Attempt: 1, Due: 1, DueNow: 1}
+	run := trip.Run{
+		Launch: trip.Launch{Run: 1, Claim: 1}, JobID: 1, AppID: 1, Kind: trip.Schedule, Attempt: 1, Due: 1, DueNow: 1,
+	}
 	err := f.beside.Tx(f.Context(), func(tx *sql.Tx) error { return trip.Insert(tx, session, []trip.Run{run}) })
 	if err != nil {
 		f.Fatal(err)
@@ -73,7 +77,8 @@ func (f *fixture) run() trip.Launch {
 	return run.Launch
 }
 
-// begin is a change as the stages make them: it moves the row of one run, and puts the run into a set.
+// begin is a change as the stages make them: it moves the row of one run, and puts the run into a
+// set.
 type begin struct {
 	f       *fixture
 	launch  trip.Launch
@@ -123,8 +128,8 @@ func (b *begin) inStep() {
 	}
 }
 
-// TestFates sends a change through every fate: Sets runs once if the rows are known and never otherwise, and set and
-// row say the same afterwards.
+// TestFates sends a change through every fate: Sets runs once if the rows are known and never
+// otherwise, and set and row say the same afterwards.
 func TestFates(t *testing.T) {
 	t.Parallel()
 	const some = -1 // once, or again after it waited too long for a lock
@@ -140,9 +145,11 @@ func TestFates(t *testing.T) {
 	}{
 		"nothing goes wrong": {nil, 1, 0, 1, false, 1},
 		"the rows are refused": {
-			[]faultproxy.Rule{{Match: faultproxy.SQL(statement), Action: faultproxy.Error(1406, "22001", "Data too long")}}, 1, 0, 0, true, 0},
+			[]faultproxy.Rule{{Match: faultproxy.SQL(statement),
+				Action: faultproxy.Error(1406, "22001", "Data too long")}}, 1, 0, 0, true, 0},
 		"the locks are refused": {
-			[]faultproxy.Rule{{Match: faultproxy.SQL("UPDATE locks"), Action: faultproxy.Error(1142, "42000", "command denied")}}, 0, 0, 0, true, 0},
+			[]faultproxy.Rule{{Match: faultproxy.SQL("UPDATE locks"),
+				Action: faultproxy.Error(1142, "42000", "command denied")}}, 0, 0, 0, true, 0},
 		"the link is cut amid the rows": {
 			[]faultproxy.Rule{{Match: faultproxy.SQL(statement), Action: faultproxy.CutAfter()}}, 1, 0, 0, true, 0},
 		"the rows deadlock twice": {
@@ -154,19 +161,26 @@ func TestFates(t *testing.T) {
 		"the commit never arrives": {
 			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutBefore()}}, 1, some, 1, false, 0},
 		"the commit arrives after its sender gave up": {
-			[]faultproxy.Rule{{Match: commit, Action: faultproxy.HoldBefore(3500 * time.Millisecond)}}, 1, some, 1, false, 1},
+			[]faultproxy.Rule{{Match: commit, Action: faultproxy.HoldBefore(3500 * time.Millisecond)}}, 1, some, 1,
+			false, 1},
 		"the reply is lost, and settling fails at first": {
-			[]faultproxy.Rule{{Match: settling, Times: 2, Action: faultproxy.CutBefore()}, {Match: commit, Action: faultproxy.CutAfter()}}, 1, 3, 1, false, 1},
+			[]faultproxy.Rule{{Match: settling, Times: 2, Action: faultproxy.CutBefore()},
+				{Match: commit, Action: faultproxy.CutAfter()}}, 1, 3, 1, false, 1},
 		"the reply is lost, and that of the settling commit too": {
-			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()}, {Match: faultproxy.CommitOf("(?s)FROM run .*FOR UPDATE"), Action: faultproxy.CutAfter()}}, 1, 2, 1, false, 1},
+			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()},
+				{Match: faultproxy.CommitOf("(?s)FROM run .*FOR UPDATE"), Action: faultproxy.CutAfter()}}, 1, 2, 1,
+			false, 1},
 		"the commit never arrives, and the reply of the settling commit is lost": {
-			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutBefore()}, {Match: faultproxy.CommitOf("(?s)FROM run .*FOR UPDATE"), Action: faultproxy.CutAfter()}}, 1, some, 1, false, 0},
+			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutBefore()},
+				{Match: faultproxy.CommitOf("(?s)FROM run .*FOR UPDATE"), Action: faultproxy.CutAfter()}}, 1, some, 1,
+			false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := setUp(t)
 			for _, r := range c.rules {
 				f.proxy.Add(r)
 			}
+
 			k := f.begin()
 			err := f.x.Do(t.Context(), k.change())
 			if (err != nil) != c.fails {
@@ -178,12 +192,14 @@ func TestFates(t *testing.T) {
 			if k.rows != c.rows || k.sets != c.sets {
 				t.Errorf("Rows ran %d times and Sets %d times, want %d and %d", k.rows, k.sets, c.rows, c.sets)
 			}
+
 			if k.settled != c.settled && !(c.settled == some && k.settled > 0) {
 				t.Errorf("Settle ran %d times, want %d", k.settled, c.settled)
 			}
 			if len(k.set) != c.started {
 				t.Errorf("got %d runs in the set, want %d", len(k.set), c.started)
 			}
+
 			k.inStep()
 			locks := f.number("SELECT SUM(n) FROM locks")
 			if want := 2 * f.number("SELECT COUNT(*) FROM run WHERE state = 'executing'"); locks != want {
@@ -195,28 +211,33 @@ func TestFates(t *testing.T) {
 
 var errOver = errors.New("the session is over")
 
-// TestSessionEndsUnsettled: a commit is unknown and MySQL stays away. Only the end of the session ends the wait, and
-// the sets are left alone.
+// TestSessionEndsUnsettled: a commit is unknown and MySQL stays away. Only the end of the session
+// ends the wait, and the sets are left alone.
 func TestSessionEndsUnsettled(t *testing.T) {
 	f := setUp(t)
 	k := f.begin()
-	lost := f.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 'executing'"), Action: faultproxy.CutAfter()})
+	lost := f.proxy.Add(faultproxy.Rule{
+		Match: faultproxy.CommitOf("SET state = 'executing'"), Action: faultproxy.CutAfter(),
+	})
 	f.proxy.OnCommand(func(c faultproxy.Command) {
 		if c.IsCommit() {
 			f.proxy.Refuse()
 		}
 	})
+
 	ctx, end := context.WithCancelCause(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- f.x.Do(ctx, k.change()) }()
 	if err := lost.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	select {
 	case err := <-done:
 		t.Fatalf("it ended with %v before the session did", err)
 	case <-time.After(300 * time.Millisecond): // three tries to settle
 	}
+
 	end(errOver)
 	err := <-done
 	if !errors.Is(err, errOver) || !strings.HasPrefix(err.Error(), "settle start: ") {
@@ -228,9 +249,11 @@ func TestSessionEndsUnsettled(t *testing.T) {
 	if n := f.number("SELECT COUNT(*) FROM run WHERE state = 'executing'"); n != 1 {
 		t.Errorf("got %d rows that execute, want 1: the commit had arrived", n)
 	}
+
 	// The exclusion is free again.
 	f.proxy.Heal()
-	if err := f.x.Alone(t.Context(), lock.Change{Name: "next", Rows: func(*sql.Tx) error { return nil }, Sets: func() {}}); err != nil {
+	if err := f.x.Alone(t.Context(),
+		lock.Change{Name: "next", Rows: func(*sql.Tx) error { return nil }, Sets: func() {}}); err != nil {
 		t.Errorf("the next change: %v", err)
 	}
 }
@@ -246,6 +269,7 @@ func TestEndedContext(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, err, errOver)
 		}
 	}
+
 	if k.rows+k.sets != 0 {
 		t.Errorf("Rows ran %d times and Sets %d times, want neither", k.rows, k.sets)
 	}
@@ -258,14 +282,18 @@ func TestMissingLockRow(t *testing.T) {
 	if _, err := f.beside.Raw().Exec("DELETE FROM locks WHERE id = ?", 3); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, do := range map[string]func(context.Context, lock.Change) error{"Do": f.x.Do, "Alone": f.x.Alone} {
-		if err := do(t.Context(), k.change()); err == nil || !strings.Contains(err.Error(), "1 of the 2 rows exist in table locks") {
+		if err := do(t.Context(), k.change()); err == nil ||
+			!strings.Contains(err.Error(), "1 of the 2 rows exist in table locks") {
 			t.Errorf("%s: got %v, want an error that says so", name, err)
 		}
 	}
+
 	if k.rows+k.sets != 0 {
 		t.Errorf("Rows ran %d times and Sets %d times, want neither", k.rows, k.sets)
 	}
+
 	k.inStep()
 	if n := f.number("SELECT SUM(n) FROM locks"); n != 0 {
 		t.Errorf("got %d writes of the other lock row, want none", n)
@@ -279,17 +307,20 @@ func TestChangesRunTogether(t *testing.T) {
 	met.Add(3)
 	for range 3 {
 		all.Go(func() {
-			err := f.x.Do(t.Context(), lock.Change{Name: "meet", Rows: func(*sql.Tx) error { met.Done(); met.Wait(); return nil }, Sets: func() {}})
+			err := f.x.Do(t.Context(), lock.Change{
+				Name: "meet", Rows: func(*sql.Tx) error { met.Done(); met.Wait(); return nil }, Sets: func() {},
+			})
 			if err != nil {
 				t.Error(err)
 			}
 		})
 	}
+
 	all.Wait()
 }
 
-// TestAlone: who is alone runs after the sets of the changes before it and before the rows of those behind it. It gets
-// its turn although changes keep coming.
+// TestAlone: who is alone runs after the sets of the changes before it and before the rows of those
+// behind it. It gets its turn although changes keep coming.
 func TestAlone(t *testing.T) {
 	f := setUp(t)
 	var mu sync.Mutex
@@ -299,6 +330,7 @@ func TestAlone(t *testing.T) {
 		defer mu.Unlock()
 		order = append(order, what)
 	}
+
 	change := func(name string, rows func()) lock.Change {
 		return lock.Change{
 			Name: name,
@@ -310,6 +342,7 @@ func TestAlone(t *testing.T) {
 			Sets: func() { note(name + " sets") },
 		}
 	}
+
 	began, finish := make(chan bool), make(chan bool)
 	var all sync.WaitGroup
 	do := func(with func(context.Context, lock.Change) error, c lock.Change) {
@@ -319,17 +352,22 @@ func TestAlone(t *testing.T) {
 			}
 		})
 	}
+
 	do(f.x.Do, change("before", func() { began <- true; <-finish }))
 	<-began
 	do(f.x.Alone, change("alone", func() {}))
+
 	// Once somebody waits to be alone, no further change gets in.
 	for entered := true; entered; {
 		entered = false
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		err := f.x.Do(ctx, lock.Change{Name: "try", Rows: func(*sql.Tx) error { entered = true; return nil }, Sets: func() {}})
+		err := f.x.Do(ctx, lock.Change{
+			Name: "try", Rows: func(*sql.Tx) error { entered = true; return nil }, Sets: func() {},
+		})
 		cancel()
 		entered = entered || !errors.Is(err, context.DeadlineExceeded)
 	}
+
 	do(f.x.Do, change("behind", func() {}))
 	close(finish)
 	all.Wait()
@@ -339,7 +377,8 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestAloneExcludes runs changes of both kinds at once and watches that no other is under way beside one that is alone.
+// TestAloneExcludes runs changes of both kinds at once and watches that no other is under way
+// beside one that is alone.
 func TestAloneExcludes(t *testing.T) {
 	f := setUp(t)
 	var inside, alone atomic.Int64
@@ -349,12 +388,14 @@ func TestAloneExcludes(t *testing.T) {
 				t.Errorf("%s: %d changes and %d alone are under way", where, inside.Load(), alone.Load())
 			}
 		}
+
 		return lock.Change{
 			Name: "x",
 			Rows: func(*sql.Tx) error { c.Add(1); check("rows"); return nil },
 			Sets: func() { check("sets"); c.Add(-1) },
 		}
 	}
+
 	var all sync.WaitGroup
 	for i := range 6 {
 		all.Go(func() {
@@ -363,46 +404,60 @@ func TestAloneExcludes(t *testing.T) {
 				if i < 4 {
 					err = f.x.Do(t.Context(), body(&inside, func() bool { return alone.Load() == 0 }))
 				} else {
-					err = f.x.Alone(t.Context(), body(&alone, func() bool { return alone.Load() == 1 && inside.Load() == 0 }))
+					err = f.x.Alone(t.Context(), body(&alone, func() bool {
+						return alone.Load() == 1 && inside.Load() == 0
+					}))
 				}
+
 				if err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
+
 	all.Wait()
 }
 
-// TestQuiet: it waits for the sets of changes under way, holds up none behind it, and gives up with its context.
+// TestQuiet: it waits for the sets of changes under way, holds up none behind it, and gives up with
+// its context.
 func TestQuiet(t *testing.T) {
 	f := setUp(t)
 	if err := f.x.Quiet(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	began, finish := make(chan bool), make(chan bool)
 	var set atomic.Bool
 	var all sync.WaitGroup
 	all.Go(func() {
-		err := f.x.Do(f.Context(), lock.Change{Name: "under way", Rows: func(*sql.Tx) error { began <- true; <-finish; return nil }, Sets: func() { set.Store(true) }})
+		err := f.x.Do(f.Context(), lock.Change{
+			Name: "under way", Rows: func(*sql.Tx) error { began <- true; <-finish; return nil }, Sets: func() {
+				set.Store(true)
+			},
+		})
 		if err != nil {
 			t.Error(err)
 		}
 	})
+
 	<-began
 	impatient, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := f.x.Quiet(impatient); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("beside a change that is under way: got %v", err)
 	}
+
 	all.Go(func() {
 		if err := f.x.Quiet(f.Context()); err != nil || !set.Load() {
 			t.Errorf("got %v, the sets were changed: %t", err, set.Load())
 		}
 	})
+
 	close(finish)
 	all.Wait()
-	if err := f.x.Do(t.Context(), lock.Change{Name: "behind", Rows: func(*sql.Tx) error { return nil }, Sets: func() {}}); err != nil {
+	if err := f.x.Do(t.Context(),
+		lock.Change{Name: "behind", Rows: func(*sql.Tx) error { return nil }, Sets: func() {}}); err != nil {
 		t.Error(err)
 	}
 }

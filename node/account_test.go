@@ -11,8 +11,9 @@ import (
 	"go-crontab/sql/read"
 )
 
-// account holds the due times of every-interval jobs, from their first one until an instant, against history and
-// ledger: each has exactly one final run, none was executed twice, and what succeeded was executed.
+// account holds the due times of every-interval jobs, from their first one until an instant,
+// against history and ledger: each has exactly one final run, none was executed twice, and what
+// succeeded was executed.
 func account(t testing.TB, c *cluster, l *ledger, jobs []job.Job, until time.Time) (outcomes map[job.Outcome]int) {
 	t.Helper()
 	outcomes = map[job.Outcome]int{}
@@ -30,26 +31,32 @@ func account(t testing.TB, c *cluster, l *ledger, jobs []job.Job, until time.Tim
 				ends[due] = r
 				n++
 			}
+
 			if n != r.Count {
 				t.Errorf("job %d: run due %s until %s counts %d, want %d", j.ID, r.Due, r.Until, r.Count, n)
 			}
 		}
+
 		for due := job.MicrosOf(*j.Spec.Start); due < job.MicrosOf(until); due = due.Add(time.Duration(j.Spec.Every)) {
 			r := ends[due]
 			if r == nil {
 				t.Errorf("job %d due %s has no run", j.ID, due)
 				continue
 			}
+
 			outcomes[r.Outcome]++
 			n := l.count(j.ID, due)
 			if n > 1 {
 				t.Errorf("job %d due %s was executed %d times", j.ID, due, n)
 			}
-			if r.Outcome == job.Succeeded && n != 1 || r.Outcome == job.Skipped && n != 0 || r.Outcome == job.Missed && n != 0 {
+
+			if r.Outcome == job.Succeeded && n != 1 || r.Outcome == job.Skipped && n != 0 ||
+				r.Outcome == job.Missed && n != 0 {
 				t.Errorf("job %d due %s: %s (%s), executed %d times", j.ID, due, r.Outcome, r.Reason, n)
 			}
 		}
 	}
+
 	return outcomes
 }
 
@@ -70,6 +77,7 @@ func (m *member) every(n int, interval time.Duration, mod func(*job.Spec)) []job
 		}
 		jobs[i] = m.create(spec)
 	}
+
 	return jobs
 }
 
@@ -103,13 +111,16 @@ func (c *cluster) insert(specs ...job.Spec) []job.Job {
 		spec.Defaults(*spec.Start)
 		jobs[i] = job.Job{Spec: spec, Version: 1, Changes: 1, Hash: job.HashOf(spec.App, spec.Name)}
 	}
+
 	for part := range slices.Chunk(jobs, 1000) {
 		c.insertPart(part)
 	}
+
 	return jobs
 }
 
-// insertPart writes the rows of some jobs in one transaction: a claim that found a job without its definition would break it.
+// insertPart writes the rows of some jobs in one transaction: a claim that found a job without its
+// definition would break it.
 func (c *cluster) insertPart(jobs []job.Job) {
 	c.t.Helper()
 	var rows, versions []string
@@ -119,12 +130,16 @@ func (c *cluster) insertPart(jobs []job.Job) {
 		rows = append(rows, "((SELECT id FROM app WHERE name = ?), ?, ?, ?)")
 		values = append(values, j.Spec.App, j.Spec.Name, j.Hash, j.Spec.Start.UnixMicro())
 	}
+
 	tx, err := c.db.Raw().Begin()
 	if err != nil {
 		c.t.Fatal(err)
 	}
+
 	defer tx.Rollback()
-	if _, err := tx.Exec("INSERT INTO job (app_id, name, hash, next_due) VALUES "+strings.Join(rows, ","), values...); err != nil {
+	if _, err := tx.Exec(`
+		INSERT INTO job (app_id, name, hash, next_due)
+		VALUES `+strings.Join(rows, ","), values...); err != nil {
 		c.t.Fatal(err)
 	}
 
@@ -134,16 +149,22 @@ func (c *cluster) insertPart(jobs []job.Job) {
 		if err := tx.QueryRow(q, spec.App, spec.Name).Scan(&jobs[i].ID); err != nil {
 			c.t.Fatal(err)
 		}
+
 		text, err := spec.Encode()
 		if err != nil {
 			c.t.Fatal(err)
 		}
+
 		versions = append(versions, "(?, 1, ?, ?)")
 		definitions = append(definitions, jobs[i].ID, text, spec.Start.UnixMicro())
 	}
-	if _, err := tx.Exec("INSERT INTO job_version (job_id, version, definition, created) VALUES "+strings.Join(versions, ","), definitions...); err != nil {
+
+	if _, err := tx.Exec(`
+		INSERT INTO job_version (job_id, version, definition, created)
+		VALUES `+strings.Join(versions, ","), definitions...); err != nil {
 		c.t.Fatal(err)
 	}
+
 	if err := tx.Commit(); err != nil {
 		c.t.Fatal(err)
 	}

@@ -8,14 +8,21 @@ import (
 	"go-crontab/internal/secret"
 )
 
-// newOutside makes what sends messages of alerts. It calls what HTTP jobs may call, signs as they do, and has the secrets
-// of the cluster.
+// newOutside makes what sends messages of alerts. It calls what HTTP jobs may call, signs as they
+// do, and has the secrets of the cluster.
 func newOutside(cfg *Config, secrets *secret.Reader) (*alert.Outside, error) {
 	dial, err := execute.NewDial(execute.HTTPConfig{Allow: cfg.HTTPAllow})
 	if err != nil {
 		return nil, err
 	}
-	return alert.NewOutside(alert.OutsideConfig{Dial: dial, Sign: execute.Sign, Mask: execute.Mask, Secrets: secrets, Version: cfg.Version, Node: cfg.Name}), nil
+	return alert.NewOutside(alert.OutsideConfig{
+		Dial:    dial,
+		Sign:    execute.Sign,
+		Mask:    execute.Mask,
+		Secrets: secrets,
+		Version: cfg.Version,
+		Node:    cfg.Name,
+	}), nil
 }
 
 // Alerts sends messages about what goes wrong.
@@ -24,7 +31,8 @@ type Alerts struct{ n *Node }
 // Alerts returns access to them.
 func (n *Node) Alerts() Alerts { return Alerts{n} }
 
-// Test sends a message to a channel now, and tells what became of it. ErrNotFound says that there is no such channel.
+// Test sends a message to a channel now, and tells what became of it. ErrNotFound says that there
+// is no such channel.
 func (a Alerts) Test(ctx context.Context, channel string) (alert.Tested, error) {
 	return a.n.outside.Test(ctx, a.n.api, channel, a.n.clock.Now())
 }

@@ -16,8 +16,8 @@ import (
 	"go-crontab/node"
 )
 
-// TestAlerts: of three nodes one tells of each trouble, also when the one that does it is killed meanwhile, and a job's
-// monitor is called.
+// TestAlerts: of three nodes one tells of each trouble, also when the one that does it is killed
+// meanwhile, and a job's monitor is called.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -31,6 +31,7 @@ func TestAlerts(t *testing.T) {
 			pings++
 			return
 		}
+
 		var m struct {
 			Key   string
 			Items []struct{ What, Job string }
@@ -41,33 +42,48 @@ func TestAlerts(t *testing.T) {
 		if keys[m.Key]++; keys[m.Key] > 1 {
 			return // once more: who gets it drops it
 		}
+
 		for _, it := range m.Items {
 			told[it.What+" "+it.Job]++
 		}
 	}))
+
 	t.Cleanup(hook.Close)
 	open := func(cfg *node.Config) { cfg.HTTPAllow = []string{"127.0.0.0/8"} }
 	nodes := []*member{c.start("a", open), c.start("b", open), c.start("c", open)}
 	store := &alert.Store{DB: c.db.DB}
-	if _, _, err := store.PutChannel(t.Context(), job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: hook.URL, Wait: job.Duration(time.Second), Rate: 600}); err != nil {
+	if _, _, err := store.PutChannel(t.Context(),
+		job.AlertChannel{
+			Name: "hook", Type: job.ChannelWebhook, URL: hook.URL, Wait: job.Duration(time.Second), Rate: 600,
+		}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := store.PutRule(t.Context(), job.AlertRule{Name: "ops", On: []job.AlertEvent{job.AlertFailed, job.AlertRecovered}, Channels: []string{"hook"}}); err != nil {
+
+	if _, _, err := store.PutRule(t.Context(),
+		job.AlertRule{
+			Name: "ops", On: []job.AlertEvent{job.AlertFailed, job.AlertRecovered}, Channels: []string{"hook"},
+		}); err != nil {
 		t.Fatal(err)
 	}
+
 	got, err := nodes[1].Alerts().Test(t.Context(), "hook")
 	if err != nil || !got.Sent {
 		t.Fatalf("test: got %+v, %v", got, err)
 	}
+
 	const jobs = 18 // fewer than one message lists
 	spec := func(i int, command string) job.Spec {
 		at := time.Now().Add(time.Duration(500+100*i) * time.Millisecond)
-		return job.Spec{App: "shop", Name: fmt.Sprint("j", i), At: &at, Command: command, Ping: &job.Ping{URL: hook.URL + "/ping"}}
+		return job.Spec{
+			App: "shop", Name: fmt.Sprint("j", i), At: &at, Command: command, Ping: &job.Ping{URL: hook.URL + "/ping"},
+		}
 	}
+
 	var made []job.Job
 	for i := range jobs {
 		made = append(made, nodes[0].create(spec(i, "false")))
 	}
+
 	seen := func(what string) int {
 		mu.Lock()
 		defer mu.Unlock()
@@ -79,6 +95,7 @@ func TestAlerts(t *testing.T) {
 		}
 		return n
 	}
+
 	await(t, "some are told", time.Minute, func() bool { return seen("fired") > 0 })
 	// Whoever evaluates: one of them goes.
 	nodes[2].drain()
@@ -91,6 +108,7 @@ func TestAlerts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	await(t, "all are over", 90*time.Second, func() bool { return seen("resolved") == jobs })
 	await(t, "monitors are called", 30*time.Second, func() bool { mu.Lock(); defer mu.Unlock(); return pings >= jobs })
 	mu.Lock()
@@ -100,11 +118,14 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s was told %d times", what, n)
 		}
 	}
+
 	if n := c.count("SELECT COUNT(*) FROM alert WHERE firing = 1 OR seen <> 1"); n != 0 {
 		t.Errorf("%d alerts are not as they should be", n)
 	}
+
 	// The last node has sent all that was over, each message claimed and settled.
-	if got := figure(t, nodes[1:2], "gocrontab_mysql_transactions_total", "pool", "alerts", "outcome", "applied"); got < 2 {
+	if got := figure(t, nodes[1:2], "gocrontab_mysql_transactions_total", "pool", "alerts", "outcome",
+		"applied"); got < 2 {
 		t.Errorf("the metrics tell of %v transactions of alerts", got)
 	}
 }

@@ -22,6 +22,7 @@ func benchServer(b *testing.B) (*privatedb.DB, string) {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	b.Cleanup(func() { server.Stop() })
 	if err := server.CreateSchema(b.Context(), "bench"); err != nil {
 		b.Fatal(err)
@@ -39,8 +40,9 @@ func (c *cluster) status(name string) float64 {
 	return f
 }
 
-// BenchmarkSustained runs every-second jobs with an executor that does nothing, each fire with its row on
-// durable commits, and reports what that costs. It is not a loop of b.N: one run is a fixed time.
+// BenchmarkSustained runs every-second jobs with an executor that does nothing, each fire with its
+// row on durable commits, and reports what that costs. It is not a loop of b.N: one run is a fixed
+// time.
 func BenchmarkSustained(b *testing.B) {
 	for _, rate := range []int{1000, 5000, 10_000} {
 		b.Run(fmt.Sprint(rate, "_per_s"), func(b *testing.B) { sustained(b, rate, time.Second, 10*time.Second) })
@@ -66,6 +68,7 @@ func sustained(b *testing.B, rate int, spread, length time.Duration) {
 	for n.Now().Before(warm) {
 		time.Sleep(10 * time.Millisecond)
 	}
+
 	b.ResetTimer()
 	cpu, questions := cpuTime(), c.status("Questions")
 	from := n.Now()
@@ -74,10 +77,14 @@ func sustained(b *testing.B, rate int, spread, length time.Duration) {
 	b.StopTimer()
 	questions, cpu = c.status("Questions")-questions, cpuTime()-cpu
 	time.Sleep(500 * time.Millisecond)
-	rows, err := c.db.Raw().Query("SELECT GREATEST(0, started - due) FROM run WHERE state = 'ended' AND started > 0 AND due >= ? AND due < ?", from.UnixMicro(), to.UnixMicro())
+	rows, err := c.db.Raw().Query(`
+		SELECT GREATEST(0, started - due)
+		FROM run
+		WHERE state = 'ended' AND started > 0 AND due >= ? AND due < ?`, from.UnixMicro(), to.UnixMicro())
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	defer rows.Close()
 	var late []float64
 	for rows.Next() {
@@ -87,9 +94,11 @@ func sustained(b *testing.B, rate int, spread, length time.Duration) {
 		}
 		late = append(late, us/1000)
 	}
+
 	if len(late) == 0 {
 		b.Fatal("nothing ran")
 	}
+
 	slices.Sort(late)
 	fires := float64(len(late))
 	b.ReportMetric(0, "ns/op")

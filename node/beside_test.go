@@ -29,8 +29,9 @@ const (
 	besideFor    = 12 * time.Second
 )
 
-// TestHealthyJobsBesideTrouble: whatever goes wrong with one node, one job or one row, jobs that have nothing to do with it start in time,
-// each due time once. It looks while the trouble lasts, too: no run stays prepared or idle for long after it was due.
+// TestHealthyJobsBesideTrouble: whatever goes wrong with one node, one job or one row, jobs that
+// have nothing to do with it start in time, each due time once. It looks while the trouble lasts,
+// too: no run stays prepared or idle for long after it was due.
 func TestHealthyJobsBesideTrouble(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(b *beside){
@@ -57,10 +58,13 @@ func TestHealthyJobsBesideTrouble(t *testing.T) {
 				}
 				return 0
 			}
+
 			b.one, b.proxy = c.behind(server, "one", b.run, 200)
 			b.two = c.start("two", func(cfg *node.Config) { cfg.Executor, cfg.Slots = b.run, 200 })
 			jobs := c.everySecond(healthyJobs, b.two.Now().Add(2*time.Second), time.Second)
-			b.two.await("healthy jobs start", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state = 'ended'") > healthyJobs })
+			b.two.await("healthy jobs start", 10*time.Second, func() bool {
+				return c.count("SELECT COUNT(*) FROM run WHERE state = 'ended'") > healthyJobs
+			})
 
 			stop := b.watch()
 			began := b.two.Now()
@@ -73,12 +77,22 @@ func TestHealthyJobsBesideTrouble(t *testing.T) {
 
 			b.proxy.Heal()
 			await(t, "healthy due times ended", 20*time.Second, func() bool {
-				return c.count("SELECT COUNT(*) FROM run r JOIN job j ON j.id = r.job_id WHERE r.state <> 'ended' AND r.due < ? AND j.name LIKE 'job-%'",
+				return c.count(`
+					SELECT COUNT(*)
+					FROM run r
+					JOIN job j ON j.id = r.job_id
+					WHERE r.state <> 'ended' AND r.due < ? AND j.name LIKE 'job-%'`,
 					until.UnixMicro()) == 0
 			})
+
 			got := account(t, c, b.run, jobs, until)
-			late := c.count("SELECT COALESCE(MAX(CAST(started AS SIGNED) - due), 0) FROM run r JOIN job j ON j.id = r.job_id"+
-				" WHERE j.name LIKE 'job-%' AND r.due BETWEEN ? AND ? AND started > 0", began.UnixMicro(), until.UnixMicro())
+			late := c.count(`
+				SELECT COALESCE(MAX(CAST(started AS SIGNED) - due), 0)
+				FROM run r
+				JOIN job j ON j.id = r.job_id
+				WHERE j.name LIKE 'job-%' AND r.due BETWEEN ? AND ? AND started > 0`, began.UnixMicro(),
+				until.UnixMicro())
+
 			t.Logf("outcomes %v, latest start %s", got, time.Duration(late)*time.Microsecond)
 			if time.Duration(late)*time.Microsecond > 4*startsWithin {
 				t.Errorf("a healthy job started %s late", time.Duration(late)*time.Microsecond)
@@ -96,11 +110,14 @@ var (
 	isClock = faultproxy.SQL("^SELECT CAST\\(UNIX_TIMESTAMP")
 )
 
-// watch looks four times a second for healthy runs that were due and have not begun. The function that it returns ends that, and says how
-// long ago the one that was latest was due.
+// watch looks four times a second for healthy runs that were due and have not begun. The function
+// that it returns ends that, and says how long ago the one that was latest was due.
 func (b *beside) watch() (stop func() time.Duration) {
-	const query = "SELECT COALESCE(MAX(CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) - r.due_now), 0)" +
-		" FROM run r FORCE INDEX (live) JOIN job j ON j.id = r.job_id WHERE r.owner >= 0 AND r.state IN ('idle', 'prepared') AND j.name LIKE 'job-%'"
+	const query = `
+		SELECT COALESCE(MAX(CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) - r.due_now), 0)
+		FROM run r FORCE INDEX (live)
+		JOIN job j ON j.id = r.job_id
+		WHERE r.owner >= 0 AND r.state IN ('idle', 'prepared') AND j.name LIKE 'job-%'`
 	looking, cancel := context.WithCancel(context.Background())
 	b.t.Cleanup(cancel)
 	found := make(chan time.Duration, 1)
@@ -116,8 +133,10 @@ func (b *beside) watch() (stop func() time.Duration) {
 			case <-time.After(250 * time.Millisecond):
 			}
 		}
+
 		found <- latest
 	}()
+
 	return func() time.Duration { cancel(); return <-found }
 }
 
@@ -127,15 +146,19 @@ func (b *beside) largeDefinitions() {
 	text := strings.Repeat("0123456789abcdef", 60<<10/16)
 	specs := make([]job.Spec, 300)
 	for i := range specs {
-		specs[i] = job.Spec{Name: fmt.Sprint("large-", i), Every: job.Duration(time.Hour), Start: &at, Command: "true # " + text}
+		specs[i] = job.Spec{
+			Name: fmt.Sprint("large-", i), Every: job.Duration(time.Hour), Start: &at, Command: "true # " + text,
+		}
 		specs[i].Stdin = text
 	}
+
 	for part := range slices.Chunk(specs, 50) {
 		b.insert(part...)
 	}
 }
 
-// expensiveSchedules makes jobs whose due times cost seconds of a processor: each second since 1971, in what eight calendars leave of it.
+// expensiveSchedules makes jobs whose due times cost seconds of a processor: each second since
+// 1971, in what eight calendars leave of it.
 func (b *beside) expensiveSchedules() {
 	var names []string
 	for c := range 8 {
@@ -144,22 +167,33 @@ func (b *beside) expensiveSchedules() {
 			minute := at*16 + 2*c
 			closed = append(closed, fmt.Sprintf("%02d:%02d-%02d:%02d", minute/60, minute%60, minute/60, minute%60+1))
 		}
+
 		name := fmt.Sprint("windows-", c)
-		spec := job.CalendarSpec{Name: name, Timezone: "UTC", Hours: job.CalendarHours{Except: []string{strings.Join(closed, ",")}}}
+		spec := job.CalendarSpec{
+			Name: name, Timezone: "UTC", Hours: job.CalendarHours{Except: []string{strings.Join(closed, ",")}},
+		}
 		if _, err := b.two.Editor().PutCalendar(b.t.Context(), spec, 0); err != nil {
 			b.t.Fatal(err)
 		}
+
 		names = append(names, name)
 	}
+
 	for i := range 20 { // nobody can make such a job: its definition is changed by hand
 		b.two.create(job.Spec{Name: fmt.Sprint("costly-", i), Schedule: "0 0 0 1 1 *", Calendars: names})
 	}
-	b.exec("UPDATE job_version v JOIN job j ON j.id = v.job_id SET v.definition = JSON_SET(v.definition, '$.schedule', '* * * * * *'," +
-		" '$.start', '1971-01-01T00:00:00Z', '$.max_fires', 1000000000) WHERE j.name LIKE 'costly-%'")
+
+	b.exec(`
+		UPDATE job_version v
+		JOIN job j ON j.id = v.job_id
+		SET v.definition = JSON_SET(v.definition, '$.schedule', '* * * * * *', '$.start', '1971-01-01T00:00:00Z', '$.max_fires', 1000000000)
+		WHERE j.name LIKE 'costly-%'`)
+
 	b.exec("UPDATE job SET next_due = ? WHERE name LIKE 'costly-%'", b.two.Now().UnixMicro())
 }
 
-// keepRows has somebody keep rows of a job of its own locked, and a node die whose runs are of that job and of others.
+// keepRows has somebody keep rows of a job of its own locked, and a node die whose runs are of that
+// job and of others.
 func (b *beside) keepRows() {
 	b.two.create(job.Spec{Name: "kept", Every: job.Duration(time.Second)}) // each of its runs takes a while
 	b.two.await("the kept job runs", 10*time.Second, func() bool {
@@ -169,16 +203,19 @@ func (b *beside) keepRows() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+
 	b.t.Cleanup(func() { tx.Rollback() })
 	job := b.count("SELECT id FROM job WHERE name = 'kept'")
 	run := b.count("SELECT MAX(id) FROM run WHERE job_id = ? AND state <> 'ended'", job)
 	for statement, id := range map[string]int{
-		"SELECT id FROM job FORCE INDEX (PRIMARY) WHERE id = ? FOR UPDATE": job, "SELECT id FROM run FORCE INDEX (PRIMARY) WHERE id = ? FOR UPDATE": run,
+		"SELECT id FROM job FORCE INDEX (PRIMARY) WHERE id = ? FOR UPDATE": job,
+		"SELECT id FROM run FORCE INDEX (PRIMARY) WHERE id = ? FOR UPDATE": run,
 	} {
 		if _, err := tx.Exec(statement, id); err != nil {
 			b.t.Fatal(err)
 		}
 	}
+
 	b.proxy.Refuse()
 	b.proxy.CutAll()
 }
@@ -196,7 +233,10 @@ func (b *beside) shortLives() {
 // fullQueues has 20 jobs whose lines grow by nearly ten runs a second each.
 func (b *beside) fullQueues() {
 	for i := range 20 {
-		spec := job.Spec{Name: fmt.Sprint("queue-", i), Every: job.Duration(100 * time.Millisecond), Overlap: job.OverlapQueue, Queue: 1000}
+		spec := job.Spec{
+			Name: fmt.Sprint("queue-", i), Every: job.Duration(100 * time.Millisecond),
+			Overlap: job.OverlapQueue, Queue: 1000,
+		}
 		b.two.create(spec)
 	}
 }

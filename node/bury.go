@@ -10,7 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// A guard whose node is dead needs what this package can reach, and nothing of the program around it.
+// A guard whose node is dead needs what this package can reach, and nothing of the program around
+// it.
 func init() { guard.OnBury(bury) }
 
 // bury ends the session of a dead node.
@@ -19,14 +20,17 @@ func bury(d guard.Dead) error {
 	if err != nil {
 		return err
 	}
+
 	t, err := session.NewTimings(d.Expiry)
 	if err != nil {
 		return err
 	}
+
 	db, err := sql.Open(d.DSN, t.SQL, 1)
 	if err != nil {
 		return err
 	}
+
 	defer db.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), d.Patience)
 	defer cancel()

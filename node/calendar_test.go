@@ -11,8 +11,8 @@ import (
 	"go-crontab/schedule/edit"
 )
 
-// TestCalendarChangesHoldEverywhere closes and opens the calendar of frequent jobs on one node while another starts them,
-// and the one that changed it leaves at once.
+// TestCalendarChangesHoldEverywhere closes and opens the calendar of frequent jobs on one node
+// while another starts them, and the one that changed it leaves at once.
 func TestCalendarChangesHoldEverywhere(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -21,15 +21,21 @@ func TestCalendarChangesHoldEverywhere(t *testing.T) {
 	stays := c.start("stays", with)
 	put := func(m *member, days ...job.CalendarDay) time.Time {
 		t.Helper()
-		if _, err := m.Editor().PutCalendar(t.Context(), job.CalendarSpec{Name: "c", Exclude: days}, edit.AnyVersion); err != nil {
+		if _, err := m.Editor().PutCalendar(t.Context(), job.CalendarSpec{Name: "c", Exclude: days},
+			edit.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
 		return m.Now()
 	}
+
 	put(stays)
 	for _, name := range []string{"a", "b", "c"} {
-		stays.create(job.Spec{Name: name, Every: job.Duration(100 * time.Millisecond), Overlap: job.OverlapAllow, Calendars: []string{"c"}})
+		stays.create(job.Spec{
+			Name: name, Every: job.Duration(100 * time.Millisecond), Overlap: job.OverlapAllow,
+			Calendars: []string{"c"},
+		})
 	}
+
 	// after lists how many due times later than an instant were started.
 	after := func(at time.Time) (n int) {
 		ledger.mu.Lock()
@@ -41,6 +47,7 @@ func TestCalendarChangesHoldEverywhere(t *testing.T) {
 		}
 		return n
 	}
+
 	began := stays.Now()
 	stays.await("runs", 15*time.Second, func() bool { return after(began) > 20 })
 
@@ -50,10 +57,13 @@ func TestCalendarChangesHoldEverywhere(t *testing.T) {
 	if n := after(closed); n != 0 {
 		t.Errorf("%d due times were started before they were due", n)
 	}
+
 	leaves.drain()
-	if n := c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended' AND due > ?", closed.Add(2*time.Second).UnixMicro()); n != 0 {
+	if n := c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended' AND due > ?",
+		closed.Add(2*time.Second).UnixMicro()); n != 0 {
 		t.Errorf("%d due times are still planned that are closed", n)
 	}
+
 	time.Sleep(time.Second)
 	if n := after(closed); n != 0 {
 		t.Errorf("%d due times were started that are closed", n)

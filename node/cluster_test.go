@@ -18,6 +18,7 @@ func TestTenThousandDueTimes(t *testing.T) {
 	for _, name := range []string{"one", "two", "three"} {
 		nodes = append(nodes, c.start(name, func(cfg *node.Config) { cfg.Executor, cfg.Slots = l, 2000 }))
 	}
+
 	first := nodes[0].Now().Add(4 * time.Second)
 	jobs := c.everySecond(500, first, time.Second)
 	until := first.Add(20 * time.Second)
@@ -29,22 +30,30 @@ func TestTenThousandDueTimes(t *testing.T) {
 	for _, k := range got {
 		n += k
 	}
+
 	if n != 10_000 {
 		t.Errorf("%d due times, want 10,000", n)
 	}
-	if shares := c.count("SELECT COUNT(DISTINCT l.node) FROM run r JOIN life l ON l.id = r.session WHERE r.state = 'ended'"); shares != 3 {
+	if shares := c.count(`
+		SELECT COUNT(DISTINCT l.node)
+		FROM run r
+		JOIN life l ON l.id = r.session
+		WHERE r.state = 'ended'`); shares != 3 {
 		t.Errorf("%d nodes took part, want 3", shares)
 	}
 }
 
-// TestKill9 kills a node that executes a long command: another takes its work over, the long run ends lost, and what
-// was only prepared is started elsewhere.
+// TestKill9 kills a node that executes a long command: another takes its work over, the long run
+// ends lost, and what was only prepared is started elsewhere.
 func TestKill9(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	l := newLedgerFile(t)
 	doomed := c.process("doomed")
-	long := c.insert(job.Spec{Name: "long", Every: job.Duration(time.Hour), Start: ptr(time.Now().Add(time.Second).Truncate(time.Microsecond)), Command: l.command("60")})[0]
+	long := c.insert(job.Spec{
+		Name: "long", Every: job.Duration(time.Hour),
+		Start: ptr(time.Now().Add(time.Second).Truncate(time.Microsecond)), Command: l.command("60"),
+	})[0]
 	await(t, "the long command", 10*time.Second, func() bool { return len(l.read()) == 1 })
 	well := c.start("well", nil)
 	short := well.every(6, time.Second, func(s *job.Spec) { s.Command = l.command("0") })
@@ -55,6 +64,7 @@ func TestKill9(t *testing.T) {
 		runs := c.history(long.ID)
 		return len(runs) == 1 && runs[0].Outcome == job.Lost
 	})
+
 	t.Logf("taken over after %s", time.Since(killed).Round(time.Millisecond))
 	time.Sleep(2 * time.Second)
 	until := well.Now()
@@ -65,6 +75,7 @@ func TestKill9(t *testing.T) {
 			outcomes[r.Outcome]++
 		}
 	}
+
 	t.Logf("short runs: %v", outcomes)
 	if outcomes[job.Succeeded] == 0 {
 		t.Error("no short run succeeded")
@@ -72,15 +83,17 @@ func TestKill9(t *testing.T) {
 	if outcomes[job.Missed] > 0 {
 		t.Errorf("%d due times were missed", outcomes[job.Missed])
 	}
-	// Of each job one was executing or being started, and one more may have ended unwritten. Ten seconds of them were prepared.
+
+	// Of each job one was executing or being started, and one more may have ended unwritten. Ten
+	// seconds of them were prepared.
 	if got, want := outcomes[job.Lost], 2*len(short); got > want {
 		t.Errorf("%d short runs are lost, want %d at most: what was only prepared is not", got, want)
 	}
 	l.check()
 }
 
-// TestStop stops a node process for longer than its lease and lets it go on: it starts nothing stale, and its
-// commands are dead soon.
+// TestStop stops a node process for longer than its lease and lets it go on: it starts nothing
+// stale, and its commands are dead soon.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -91,8 +104,13 @@ func TestStop(t *testing.T) {
 	well.every(12, time.Second, func(s *job.Spec) { s.Command = l.command("0.1") })
 	time.Sleep(4 * time.Second)
 	await(t, "it executes its share", 10*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE l.node = 'stopped' AND r.outcome = 'succeeded'") > 0
+		return c.count(`
+			SELECT COUNT(*)
+			FROM run r
+			JOIN life l ON l.id = r.session
+			WHERE l.node = 'stopped' AND r.outcome = 'succeeded'`) > 0
 	})
+
 	old := c.sessionOf("stopped").ID
 	stopped.signal(syscall.SIGSTOP)
 	at := well.Now().Add(time.Second) // what was committed before may count from its due instant
@@ -101,23 +119,32 @@ func TestStop(t *testing.T) {
 	await(t, "a new session", 15*time.Second, func() bool {
 		return stopped.hasEnded() || c.count("SELECT COUNT(*) FROM session WHERE node = 'stopped'") == 1
 	})
-	if stopped.hasEnded() { // its guard has killed it: it was stopped as it was about to start something, and must not go on with that
+
+	// its guard has killed it: it was stopped as it was about to start something, and must not go
+	// on with that
+	if stopped.hasEnded() {
 		stopped = c.process("stopped")
 	}
+
 	time.Sleep(3 * time.Second)
 	c.settled(20*time.Second, well.Now())
 	l.check()
-	if n := c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE r.state = 'ended' AND l.session = ? AND r.started > ?", old[:], at.UnixMicro()); n > 0 {
+	if n := c.count(`
+		SELECT COUNT(*)
+		FROM run r
+		JOIN life l ON l.id = r.session
+		WHERE r.state = 'ended' AND l.session = ? AND r.started > ?`, old[:], at.UnixMicro()); n > 0 {
 		t.Errorf("%d runs were started by the node that was stopped, as if it had not been", n)
 	}
+
 	stopped.signal(syscall.SIGTERM)
 	if code := stopped.exit(); code != 0 {
 		t.Errorf("exit code %d after SIGTERM, want 0", code)
 	}
 }
 
-// TestDrain stops a node as a deploy would: what it prepared is started elsewhere on time, what it runs ends, its
-// session goes.
+// TestDrain stops a node as a deploy would: what it prepared is started elsewhere on time, what it
+// runs ends, its session goes.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -131,9 +158,11 @@ func TestDrain(t *testing.T) {
 	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("the drain took %s", took)
 	}
+
 	if n := c.count("SELECT COUNT(*) FROM session"); n != 1 {
 		t.Errorf("%d sessions after the drain, want 1", n)
 	}
+
 	time.Sleep(4 * time.Second)
 	until := staying.Now()
 	c.settled(10*time.Second, until)
@@ -159,18 +188,24 @@ func TestDrainKills(t *testing.T) {
 	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("the drain took %s", took)
 	}
+
 	if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Killed {
 		t.Errorf("runs: %+v, want one that was killed", runs)
 	}
 }
 
-// TestLostIsRunAgain kills a node whose command may run twice: the run ends lost and the next attempt begins elsewhere.
+// TestLostIsRunAgain kills a node whose command may run twice: the run ends lost and the next
+// attempt begins elsewhere.
 func TestLostIsRunAgain(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	l := newLedgerFile(t)
 	doomed := c.process("doomed")
-	spec := job.Spec{Name: "again", Every: job.Duration(time.Hour), Start: ptr(time.Now().Add(time.Second).Truncate(time.Microsecond)), OnLost: job.LostRerun}
+	spec := job.Spec{
+		Name: "again", Every: job.Duration(time.Hour),
+		Start: ptr(time.Now().Add(time.Second).Truncate(time.Microsecond)), OnLost: job.LostRerun,
+	}
+
 	spec.Command = "[ $GOCRONTAB_ATTEMPT = 1 ] || exit 0; " + l.command("30")
 	j := c.insert(spec)[0]
 	await(t, "the first attempt", 10*time.Second, func() bool { return len(l.read()) == 1 })
@@ -181,7 +216,9 @@ func TestLostIsRunAgain(t *testing.T) {
 	if first.Attempt > second.Attempt {
 		first, second = second, first
 	}
-	if first.Outcome != job.Lost || first.Final || second.Outcome != job.Succeeded || !second.Final || second.Attempt != 2 || second.Due != first.Due {
+
+	if first.Outcome != job.Lost || first.Final || second.Outcome != job.Succeeded || !second.Final ||
+		second.Attempt != 2 || second.Due != first.Due {
 		t.Errorf("got %+v, then %+v", first.Run, second.Run)
 	}
 }

@@ -19,58 +19,73 @@ import (
 
 // Config says how a node runs. Zero fields get their defaults.
 type Config struct {
-	DSN     string // of github.com/go-sql-driver/mysql, naming a schema that was migrated
-	Name    string // unique in the cluster: a node does not join while another with its name lives; default: the host name
+	DSN string // of github.com/go-sql-driver/mysql, naming a schema that was migrated
+	// unique in the cluster: a node does not join while another with its name lives; default: the
+	// host name
+	Name    string
 	Address string // where its API can be reached, for people
 	Version string
 
-	Expiry       time.Duration     // see session.NewTimings; the same on all nodes
-	Slots        int               // attempts at once, and 16 HTTP requests for one of them; default 64 for each processor
+	Expiry time.Duration // see session.NewTimings; the same on all nodes
+	// attempts at once, and 16 HTTP requests for one of them; default 64 for each processor
+	Slots        int
 	LookAhead    time.Duration     // how long before it is due a run is claimed; default 10 s
 	Cap          int               // runs prepared at once; default 100,000
 	Grace        time.Duration     // how long a drain waits for commands before it kills them; default 8 s
 	Labels       map[string]string // what selectors of jobs see of it, beside node, os and arch
 	HandlersOnly bool              // it takes only jobs that name one of its handlers: no commands, no HTTP jobs
 
-	// NoGuard has no helper process watch over this one (there is none but on Linux). Then, if this process is killed,
-	// crashes, or is stopped for longer than its lease, its commands live on, though their runs end lost and the next ones
-	// may start elsewhere; and its peers wait until the session expires instead of taking over within two seconds. A program
-	// that is stopped in a debugger while a handler executes wants it, or its guard kills it when the lease is over.
+	// NoGuard has no helper process watch over this one (there is none but on Linux). Then, if this
+	// process is killed, crashes, or is stopped for longer than its lease, its commands live on,
+	// though their runs end lost and the next ones may start elsewhere; and its peers wait until
+	// the session expires instead of taking over within two seconds. A program that is stopped in a
+	// debugger while a handler executes wants it, or its guard kills it when the lease is over.
 	NoGuard bool
 
 	AuditKept time.Duration // lines of the audit that are older are removed; default 400 days, negative: none is
 
 	Traced func(execute.Executor) execute.Executor // stands around the executor, see package trace; nil: nothing does
 
-	// AuditLog has all audit lines of the cluster copied: to the syslog of the machine ("syslog"), or to a file, by its path, one
-	// line of JSON each. "": nowhere. The position is kept in SpoolDir.
+	// AuditLog has all audit lines of the cluster copied: to the syslog of the machine ("syslog"),
+	// or to a file, by its path, one line of JSON each. "": nowhere. The position is kept in
+	// SpoolDir.
 	AuditLog string
 
-	MetricsJobs int // how many jobs may have metrics of their own, those with the label metrics; default 100, negative: none
+	// how many jobs may have metrics of their own, those with the label metrics; default 100,
+	// negative: none
+	MetricsJobs int
 
-	Archive        string        // a command, which bash runs, that gets records as lines of JSON before they go; "": none
+	// a command, which bash runs, that gets records as lines of JSON before they go; "": none
+	Archive        string
 	ArchiveTimeout time.Duration // how long it may take for a batch; default DefaultArchiveTimeout, at most 4 minutes
 
-	SpoolDir string // where outcomes wait when MySQL is out of reach at a stop, a folder of this node's alone; "": they are lost then
+	// where outcomes wait when MySQL is out of reach at a stop, a folder of this node's alone; "":
+	// they are lost then
+	SpoolDir string
 
-	RunAs      string   // user that commands run as when their job names none, see execute.Config; "": the node's own
-	RunAsAllow []string // users that commands may run as; none: RunAs, without that anybody whom this process may become
-	NewPrivs   bool     // commands may gain rights by setuid programs and by capabilities of files
+	RunAs string // user that commands run as when their job names none, see execute.Config; "": the node's own
+	// users that commands may run as; none: RunAs, without that anybody whom this process may
+	// become
+	RunAsAllow []string
+	NewPrivs   bool // commands may gain rights by setuid programs and by capabilities of files
 
 	Cgroup string // folder of a cgroup v2 for commands with limits; "": the one of this process, if it was delegated
 
 	HTTPAllow  []string     // what HTTP jobs may call beside public addresses, see execute.HTTPConfig
 	SecretsDir string       // where the node's own secrets are, in a folder for each app; "": in the environment only
 	SecretKeys *secret.Ring // opens the secrets that the cluster keeps; nil: jobs that name one fail here
-	// SecretGrants say which apps may use the node's own secrets in the environment, as NAME=APP|APP.
+	// SecretGrants say which apps may use the node's own secrets in the environment, as
+	// NAME=APP|APP.
 	SecretGrants []string
 	Handlers     *execute.Handlers // what jobs call that name a handler; Handle adds to them
 	Executor     execute.Executor  // default: one that executes commands, HTTP jobs and handlers
-	Log          *slog.Logger      // its handler must never block: a node that waits for its log starts nothing; see NewLogWriter
+	// its handler must never block: a node that waits for its log starts nothing; see NewLogWriter
+	Log *slog.Logger
 }
 
-// LogWriter is a writer for the handler of a log. Write never blocks: while nobody reads, lines wait in up to 1 MiB of
-// memory, and further ones are dropped and counted as gocrontab_log_lines_dropped_total. Call Flush at the program's end.
+// LogWriter is a writer for the handler of a log. Write never blocks: while nobody reads, lines
+// wait in up to 1 MiB of memory, and further ones are dropped and counted as
+// gocrontab_log_lines_dropped_total. Call Flush at the program's end.
 type LogWriter = logqueue.Writer
 
 // NewLogWriter makes one, such as for Config.Log:
@@ -109,6 +124,7 @@ func (c *Config) defaults() error {
 		}
 		c.Name = host
 	}
+
 	if err := job.ValidateNode(c.Name, ""); err != nil {
 		return fmt.Errorf("node %w", err)
 	}
@@ -118,6 +134,7 @@ func (c *Config) defaults() error {
 	if c.Handlers == nil {
 		c.Handlers = new(execute.Handlers)
 	}
+
 	if c.Expiry == 0 {
 		c.Expiry = session.DefaultExpiry
 	}
@@ -127,6 +144,7 @@ func (c *Config) defaults() error {
 	if c.LookAhead == 0 {
 		c.LookAhead = DefaultLookAhead
 	}
+
 	if c.Cap == 0 {
 		c.Cap = DefaultCap
 	}
@@ -136,6 +154,7 @@ func (c *Config) defaults() error {
 	if c.MetricsJobs == 0 {
 		c.MetricsJobs = DefaultMetricsJobs
 	}
+
 	if c.ArchiveTimeout == 0 {
 		c.ArchiveTimeout = DefaultArchiveTimeout
 	}
@@ -145,6 +164,7 @@ func (c *Config) defaults() error {
 	if c.AuditKept == 0 {
 		c.AuditKept = DefaultAuditKept
 	}
+
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
@@ -165,5 +185,6 @@ func (c *Config) check() error {
 	case c.LookAhead < time.Second || c.LookAhead > 15*time.Second:
 		return fmt.Errorf("look-ahead: %s, want 1s to 15s: due times are written down 20s ahead", c.LookAhead)
 	}
+
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"go-crontab/session"
 )
 
-// taker is a session as those see it who take work: while its node is cordoned, or has no guard, nothing may be claimed or
-// started.
+// taker is a session as those see it who take work: while its node is cordoned, or has no guard,
+// nothing may be claimed or started.
 type taker struct {
 	*session.Session
 	guarded func() bool
@@ -23,18 +23,21 @@ func (t taker) Fresh() bool { return t.Session.Fresh() && !t.Cordoned() && t.gua
 // quietLimit is how long giving back may take before it is tried again at the next look.
 const quietLimit = time.Second
 
-// obeyCordon gives back what is prepared, and says so once nothing is any more. It is called again and again while the node is
-// cordoned. Nothing is claimed or started that begins now, and GiveBack waits for what is under way.
+// obeyCordon gives back what is prepared, and says so once nothing is any more. It is called again
+// and again while the node is cordoned. Nothing is claimed or started that begins now, and GiveBack
+// waits for what is under way.
 func (l *life) obeyCordon() {
 	if l.session.ObeysCordon() && l.prepared.Len() == 0 {
 		return
 	}
+
 	bounded, cancel := context.WithTimeout(l.session.Context(), quietLimit)
 	defer cancel()
 	if err := l.starter.GiveBack(bounded); err != nil {
 		l.n.log.Warn("cannot give back what is prepared, trying again", "error", err)
 		return
 	}
+
 	l.session.ObeyCordon()
 }
 

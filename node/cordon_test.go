@@ -18,17 +18,19 @@ func (c *cluster) sessionOf(name string) sql.SessionRow {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+
 	for _, r := range rows {
 		if r.Node == name {
 			return r
 		}
 	}
+
 	c.t.Fatalf("%s has no session", name)
 	return sql.SessionRow{}
 }
 
-// TestCordonUnderLoad cordons a busy node again and again: after each answer it starts nothing, and no due time is lost
-// or doubled.
+// TestCordonUnderLoad cordons a busy node again and again: after each answer it starts nothing, and
+// no due time is lost or doubled.
 func TestCordonUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -45,32 +47,48 @@ func TestCordonUnderLoad(t *testing.T) {
 		if err := one.Editor().Cordon(t.Context(), "two", "", i%2 == 1); err != nil {
 			t.Fatal(err)
 		}
+
 		row := c.sessionOf("two")
 		if row.Cordoned == 0 || row.CordonSeen != row.Cordoned {
 			t.Fatalf("answered before it has obeyed: %+v", row)
 		}
-		now := one.Now().Add(2 * time.Second) // what was committed before the answer may still begin, for a spawn window
+
+		// what was committed before the answer may still begin, for a spawn window
+		now := one.Now().Add(2 * time.Second)
 		time.Sleep(3 * time.Second)
-		if n := c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE r.state = 'ended' AND l.node = 'two' AND r.started > ?", now.UnixMicro()); n > 0 {
+		if n := c.count(`
+			SELECT COUNT(*)
+			FROM run r
+			JOIN life l ON l.id = r.session
+			WHERE r.state = 'ended' AND l.node = 'two' AND r.started > ?`, now.UnixMicro()); n > 0 {
 			t.Errorf("cordon %d: %d runs were started after it was answered", i, n)
 		}
+
 		if st := two.Status(); st.Prepared != 0 || !st.Ready {
 			t.Errorf("cordon %d: %+v, want nothing prepared, and a node that answers", i, st)
 		}
 		if err := one.Editor().Uncordon(t.Context(), "two"); err != nil {
 			t.Fatal(err)
 		}
+
 		taken := one.Now().UnixMicro()
 		one.await("it takes work again", 20*time.Second, func() bool {
-			return c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE r.state = 'ended' AND l.node = 'two' AND r.started > ?", taken) > 0
+			return c.count(`
+				SELECT COUNT(*)
+				FROM run r
+				JOIN life l ON l.id = r.session
+				WHERE r.state = 'ended' AND l.node = 'two' AND r.started > ?`, taken) > 0
 		})
 	}
+
 	if d := time.Until(until); d > 0 {
 		time.Sleep(d + time.Second)
 	}
+
 	c.settled(20*time.Second, until)
 	got := account(t, c, l, jobs, until)
 	t.Logf("outcomes: %v", got)
+
 	// On a machine that is very busy a due time may find the one before it executing.
 	if got[job.Succeeded]+got[job.Skipped] != 80*10 {
 		t.Errorf("outcomes %v, want %d times succeeded", got, 80*10)
@@ -80,7 +98,8 @@ func TestCordonUnderLoad(t *testing.T) {
 	}
 }
 
-// TestDrainByRequest drains a node that runs something long: what is prepared goes elsewhere, what runs ends there.
+// TestDrainByRequest drains a node that runs something long: what is prepared goes elsewhere, what
+// runs ends there.
 func TestDrainByRequest(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -92,6 +111,7 @@ func TestDrainByRequest(t *testing.T) {
 		}
 		return 0
 	}
+
 	one := c.start("one", func(cfg *node.Config) { cfg.Executor = l })
 	long := one.create(job.Spec{Name: "long", At: ptr(one.Now()), Command: "long"})
 	one.await("it runs", 5*time.Second, func() bool { return one.Status().Executing == 1 })
@@ -103,25 +123,30 @@ func TestDrainByRequest(t *testing.T) {
 	if st := one.Status(); st.Prepared != 0 || st.Executing != 1 {
 		t.Errorf("drained: %+v, want nothing prepared and one executing", st)
 	}
+
 	// The only node takes nothing: what is due waits, and says so, until another one is there.
 	one.await("it waits for a node", 12*time.Second, func() bool {
 		waits, err := c.db.Untaken(t.Context(), []int64{soon.ID}, job.MicrosOf(one.Now()), 9)
 		return err == nil && len(waits) == 1
 	})
+
 	c.start("two", func(cfg *node.Config) { cfg.Executor = l })
 	one.await("it runs on the other node", 10*time.Second, func() bool { return len(c.history(soon.ID)) == 1 })
 	if r := c.history(soon.ID)[0]; r.Node != "two" || r.Outcome != job.Succeeded {
 		t.Errorf("got %+v", r.Run)
 	}
+
 	loads, err := c.db.Loads(t.Context())
 	if err != nil || loads["one"] != (read.Load{Executing: 1}) {
 		t.Errorf("got %+v, %v", loads, err)
 	}
+
 	close(release)
 	one.await("it is drained", 5*time.Second, func() bool {
 		loads, err := c.db.Loads(t.Context())
 		return err == nil && loads["one"] == read.Load{}
 	})
+
 	if r := c.history(long.ID)[0]; r.Outcome != job.Succeeded || r.Node != "one" {
 		t.Errorf("got %+v", r.Run)
 	}
@@ -136,6 +161,7 @@ func TestACordonedNodeComesBackCordoned(t *testing.T) {
 	if err := one.Editor().Cordon(t.Context(), "two", "", false); err != nil { // it is not even there
 		t.Fatal(err)
 	}
+
 	c.start("two", func(cfg *node.Config) { cfg.Executor = l })
 	jobs := one.every(10, 500*time.Millisecond, func(s *job.Spec) { s.Overlap = job.OverlapAllow })
 	time.Sleep(5 * time.Second)
@@ -144,9 +170,15 @@ func TestACordonedNodeComesBackCordoned(t *testing.T) {
 	if got := account(t, c, l, jobs, until); got[job.Succeeded] < 50 || len(got) != 1 {
 		t.Errorf("outcomes: %v", got)
 	}
-	if n := c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE r.state = 'ended' AND l.node = 'two'"); n > 0 {
+
+	if n := c.count(`
+		SELECT COUNT(*)
+		FROM run r
+		JOIN life l ON l.id = r.session
+		WHERE r.state = 'ended' AND l.node = 'two'`); n > 0 {
 		t.Errorf("%d runs on the cordoned node", n)
 	}
+
 	if row := c.sessionOf("two"); row.CordonSeen == 0 || row.CordonSeen != row.Cordoned {
 		t.Errorf("it does not tell that it obeys: %+v", row)
 	}

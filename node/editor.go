@@ -7,10 +7,15 @@ import (
 	"time"
 )
 
-// newEditor makes what changes jobs for people. It has the pool of people, so that a flood of changes starves no start.
+// newEditor makes what changes jobs for people. It has the pool of people, so that a flood of
+// changes starves no start.
 func (n *Node) newEditor(l *life) *edit.Editor {
 	return &edit.Editor{
-		DB: n.api, Session: l.session, StopsSeen: schedule.StopsSeen(job.SpawnWindow * time.Microsecond), Limited: n.metrics.Limited, Unsettled: l.session.Unsettled,
-		Soon: func() { l.claimer.Look(); l.starter.Woken(); l.wishes.Look() },
+		DB:        n.api,
+		Session:   l.session,
+		StopsSeen: schedule.StopsSeen(job.SpawnWindow * time.Microsecond),
+		Limited:   n.metrics.Limited,
+		Unsettled: l.session.Unsettled,
+		Soon:      func() { l.claimer.Look(); l.starter.Woken(); l.wishes.Look() },
 	}
 }

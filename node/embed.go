@@ -16,19 +16,21 @@ import (
 // Attempt is what a handler gets to know about the attempt that it makes.
 type Attempt = execute.Attempt
 
-// Handler is a Go function that does the work of a job. An error means that the run failed, and so does a panic, whose
-// stack is then the run's output. It must return soon after ctx ended (a timeout, a kill, a lost lease): it cannot be
-// killed, and until it returns its due time is executing.
+// Handler is a Go function that does the work of a job. An error means that the run failed, and so
+// does a panic, whose stack is then the run's output. It must return soon after ctx ended (a
+// timeout, a kill, a lost lease): it cannot be killed, and until it returns its due time is
+// executing.
 type Handler = execute.Handler
 
-// Errors of changes on which callers branch, beside job.Problems, job.ErrChanged and job.ErrKeyReused.
+// Errors of changes on which callers branch, beside job.Problems, job.ErrChanged and
+// job.ErrKeyReused.
 var (
 	ErrNotFound = sql.ErrNotFound
 	ErrExists   = sql.ErrExists
 )
 
-// Migrate creates or upgrades the tables of a cluster. Several programs may do it at once. A node never does it by
-// itself.
+// Migrate creates or upgrades the tables of a cluster. Several programs may do it at once. A node
+// never does it by itself.
 func Migrate(ctx context.Context, dsn string) error {
 	db, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
 	if err != nil {
@@ -39,9 +41,9 @@ func Migrate(ctx context.Context, dsn string) error {
 	return err
 }
 
-// Handle makes f the handler of jobs that name key. It is called before Run, since a session tells its peers once which
-// handlers it has. It panics when the key is taken or is none (letters, digits, and _ . - / between them), or when the
-// node runs: all are slips in the program.
+// Handle makes f the handler of jobs that name key. It is called before Run, since a session tells
+// its peers once which handlers it has. It panics when the key is taken or is none (letters,
+// digits, and _ . - / between them), or when the node runs: all are slips in the program.
 func (n *Node) Handle(key string, f Handler) {
 	if err := job.CheckHandlerKey(key); err != nil {
 		panic(fmt.Sprintf("handler key %v", err))
@@ -52,8 +54,8 @@ func (n *Node) Handle(key string, f Handler) {
 	n.cfg.Handlers.Register(key, f)
 }
 
-// JSON makes a handler of a function that wants its payload decoded. A payload that is not JSON, or not of that type,
-// makes the run fail.
+// JSON makes a handler of a function that wants its payload decoded. A payload that is not JSON, or
+// not of that type, makes the run fail.
 func JSON[T any](f func(ctx context.Context, payload T, a Attempt) error) Handler {
 	return func(ctx context.Context, a Attempt) error {
 		var v T
@@ -83,7 +85,8 @@ func (n *Node) Ready() error {
 // readyLook is between looks at whether the node has a session.
 const readyLook = 20 * time.Millisecond
 
-// AwaitReady returns once the node has a session, or says why it never will: ctx has ended, or the node has.
+// AwaitReady returns once the node has a session, or says why it never will: ctx has ended, or the
+// node has.
 func (n *Node) AwaitReady(ctx context.Context) error {
 	_, err := n.awaitEditor(ctx)
 	return err

@@ -10,7 +10,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// keep has the ends of a recorder counted, and spooled if they cannot be written before the node stops.
+// keep has the ends of a recorder counted, and spooled if they cannot be written before the node
+// stops.
 func (n *Node) keep(r *result.Recorder) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -48,7 +49,8 @@ func (n *Node) unwrittenFor() (longest time.Duration) {
 	return longest
 }
 
-// earlier is a session that is over, some of whose ends are still to be written: it is this session that does so.
+// earlier is a session that is over, some of whose ends are still to be written: it is this session
+// that does so.
 type earlier struct {
 	*session.Session
 	number trip.Owner
@@ -56,17 +58,19 @@ type earlier struct {
 
 func (e earlier) Number() trip.Owner { return e.number }
 
-// replay writes the ends that an earlier life has spooled. The file goes once all of them are written: if we die before, the next
-// life finds that the rows have ended.
+// replay writes the ends that an earlier life has spooled. The file goes once all of them are
+// written: if we die before, the next life finds that the rows have ended.
 func (n *Node) replay(ctx context.Context, s *session.Session) {
 	if n.spool == nil {
 		return
 	}
+
 	spooled, torn, err := n.spool.Load()
 	if err != nil {
 		n.log.Error("cannot read the ends of runs of an earlier life", "error", err)
 		return
 	}
+
 	if torn {
 		n.log.Warn("left out lines of the spool that a crash has torn or another version has written")
 	}
@@ -85,12 +89,14 @@ func (n *Node) replay(ctx context.Context, s *session.Session) {
 		}
 		r.Put(e.End, true)
 	}
+
 	left := 0
 	for _, r := range recorders {
 		r.Flush(ctx)
 		left += r.Waiting()
 		n.forget(r)
 	}
+
 	if left > 0 {
 		return // the node stops, and spools them again
 	}
@@ -105,14 +111,17 @@ func (n *Node) save() {
 	if waiting == 0 {
 		return
 	}
+
 	if n.spool == nil {
 		n.log.Error("the ends of runs are lost: MySQL is out of reach, and the node has no spool", "runs", waiting)
 		return
 	}
+
 	saved, err := n.spool.Save(n.kept()...)
 	if err != nil {
 		n.log.Error("the ends of runs are lost", "runs", waiting, "error", err)
 		return
 	}
+
 	n.log.Warn("spooled the ends of runs: the next life of this node writes them", "runs", saved)
 }

@@ -21,14 +21,17 @@ func Example() {
 	if err := node.Migrate(ctx, dsn); err != nil {
 		log.Fatal(err)
 	}
+
 	n, err := node.New(node.Config{DSN: dsn, Labels: map[string]string{"zone": "a"}, HandlersOnly: true})
 	if err != nil {
 		log.Fatal(err)
 	}
+
 	n.Handle("invoice", func(ctx context.Context, a node.Attempt) error {
 		fmt.Fprintf(a.Out, "invoices due %s\n", a.Due) // is kept as the run's output
 		return ctx.Err()
 	})
+
 	n.Handle("mail/send", node.JSON(func(ctx context.Context, to struct{ Address string }, a node.Attempt) error {
 		return send(ctx, to.Address, a.Launch.String()) // the launch is an idempotency key
 	}))
@@ -43,9 +46,10 @@ func send(context.Context, string, string) error { return nil }
 func ExampleJobs_Ensure() {
 	var n *node.Node // that runs
 	_, err := n.Jobs().Ensure(context.Background(), job.Spec{
-		App: "shop", Name: "invoices", Schedule: "0 6 1 * *", Timezone: "Europe/Berlin", Handler: "invoice", Owner: "billing",
-		Retry: job.Retry{Attempts: 3, Backoff: job.Duration(time.Minute)},
+		App: "shop", Name: "invoices", Schedule: "0 6 1 * *", Timezone: "Europe/Berlin", Handler: "invoice",
+		Owner: "billing", Retry: job.Retry{Attempts: 3, Backoff: job.Duration(time.Minute)},
 	})
+
 	var wrong job.Problems
 	if errors.As(err, &wrong) {
 		for _, p := range wrong {
@@ -54,12 +58,14 @@ func ExampleJobs_Ensure() {
 	}
 }
 
-// A reminder in three hours, which survives restarts. If all processes are down then, it fires when one is back.
+// A reminder in three hours, which survives restarts. If all processes are down then, it fires when
+// one is back.
 func ExampleJobs_Create() {
 	var n *node.Node // that runs
 	at := n.Now().Add(3 * time.Hour)
 	_, err := n.Jobs().Create(context.Background(), job.Spec{
-		App: "shop", Name: "remind order 77", At: &at, Handler: "mail/send", Payload: `{"Address": "ann@example.com"}`, Owner: "ann",
+		App: "shop", Name: "remind order 77", At: &at, Handler: "mail/send",
+		Payload: `{"Address": "ann@example.com"}`, Owner: "ann",
 	})
 	if errors.Is(err, node.ErrExists) {
 		fmt.Println("ann is reminded of it already")

@@ -6,23 +6,34 @@ import (
 	"go-crontab/execute"
 )
 
-// newExecutor makes what executes jobs, with an executor for each kind. stored are the secrets that the cluster keeps.
+// newExecutor makes what executes jobs, with an executor for each kind. stored are the secrets that
+// the cluster keeps.
 func newExecutor(cfg *Config, stored execute.Stored) (execute.Executor, error) {
 	if cfg.HandlersOnly {
 		// Also where a command's selector is one that only handlers have.
 		return &execute.Kinds{Handler: cfg.Handlers}, nil
 	}
-	shell, err := execute.NewShell(execute.Config{RunAs: cfg.RunAs, Allow: cfg.RunAsAllow, NewPrivs: cfg.NewPrivs, Cgroup: cfg.Cgroup})
+
+	shell, err := execute.NewShell(execute.Config{
+		RunAs:    cfg.RunAs,
+		Allow:    cfg.RunAsAllow,
+		NewPrivs: cfg.NewPrivs,
+		Cgroup:   cfg.Cgroup,
+	})
 	if err != nil {
 		return nil, err
 	}
+
 	grants, err := execute.ParseGrants(cfg.SecretGrants)
 	if err != nil {
 		return nil, fmt.Errorf("--grant-secret %w", err)
 	}
+
 	for _, name := range grants.Unused() {
-		cfg.Log.Warn("no job may use this secret of the node, since no --grant-secret names it; is it misspelt?", "variable", name)
+		cfg.Log.Warn("no job may use this secret of the node, since no --grant-secret names it; is it misspelt?",
+			"variable", name)
 	}
+
 	secrets := execute.NodeSecrets{Dir: cfg.SecretsDir, Grants: grants}
 	requests, err := execute.NewHTTP(execute.HTTPConfig{Allow: cfg.HTTPAllow, Secrets: secrets})
 	if err != nil {

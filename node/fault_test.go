@@ -14,7 +14,8 @@ import (
 )
 
 // behind starts a node whose connections lead through a fault proxy.
-func (c *cluster) behind(server *privatedb.DB, name string, l execute.Executor, slots int) (*member, *faultproxy.Proxy) {
+func (c *cluster) behind(server *privatedb.DB, name string, l execute.Executor, slots int) (*member,
+	*faultproxy.Proxy) {
 	p := faultproxy.New(c.t, "unix", server.Socket())
 	return c.start(name, func(cfg *node.Config) { cfg.DSN, cfg.Executor, cfg.Slots = p.DSN(c.dsn), l, slots }), p
 }
@@ -28,16 +29,18 @@ func newServer(t testing.TB) (*privatedb.DB, *cluster) {
 	return server, newClusterOn(t, server.DSN("crontab"))
 }
 
-// TestCommitFates loses, in one way each, COMMITs of every transition, and holds what becomes of the due times
-// against the schedule.
+// TestCommitFates loses, in one way each, COMMITs of every transition, and holds what becomes of
+// the due times against the schedule.
 func TestCommitFates(t *testing.T) {
 	t.Parallel()
 	fates := map[string]faultproxy.Action{
 		"the commit never arrives":                    faultproxy.CutBefore(),
 		"the reply is lost":                           faultproxy.CutAfter(),
 		"the commit arrives after its sender is gone": faultproxy.HoldBefore(2500 * time.Millisecond),
-		"the server found a deadlock":                 faultproxy.Error(1213, "40001", "Deadlock found when trying to get lock"),
+		"the server found a deadlock": faultproxy.Error(1213, "40001",
+			"Deadlock found when trying to get lock"),
 	}
+
 	transitions := map[string]string{
 		"claim": "INSERT INTO run ", "start": "SET state = 'executing'", "finish": "SET r.state = 'ended'",
 	}
@@ -51,10 +54,15 @@ func TestCommitFates(t *testing.T) {
 			sick, proxy := c.behind(server, "sick", l, 1) // too few slots: the other node takes its runs over
 			rules := map[string]*faultproxy.Injected{}
 			for transition, statement := range transitions {
-				rules[transition] = proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(statement), Times: 3, Action: fate})
+				rules[transition] = proxy.Add(faultproxy.Rule{
+					Match: faultproxy.CommitOf(statement), Times: 3, Action: fate,
+				})
 			}
+
 			jobs := c.everySecond(24, sick.Now().Add(3*time.Second), time.Second)
-			sick.await("the sick node claims", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") > 0 })
+			sick.await("the sick node claims", 20*time.Second, func() bool {
+				return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") > 0
+			})
 			c.start("well", func(cfg *node.Config) { cfg.Executor = l })
 			time.Sleep(15 * time.Second)
 			until := sick.Now()
@@ -66,6 +74,7 @@ func TestCommitFates(t *testing.T) {
 					t.Errorf("%s: nothing was injected", transition)
 				}
 			}
+
 			t.Logf("outcomes: %v", got)
 			if got[job.Lost] > 0 {
 				t.Errorf("%d runs lost, though no node died", got[job.Lost])
@@ -77,7 +86,8 @@ func TestCommitFates(t *testing.T) {
 // TestEditorFates loses COMMITs of changes that people make.
 func TestEditorFates(t *testing.T) {
 	t.Parallel()
-	for name, fate := range map[string]faultproxy.Action{"never arrives": faultproxy.CutBefore(), "reply lost": faultproxy.CutAfter()} {
+	for name, fate := range map[string]faultproxy.Action{"never arrives": faultproxy.CutBefore(),
+		"reply lost": faultproxy.CutAfter()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, c := newServer(t)
@@ -91,27 +101,32 @@ func TestEditorFates(t *testing.T) {
 					}
 				})
 			}
+
 			ctx := t.Context()
 			lose("INSERT INTO job ")
 			j := n.create(job.Spec{Name: "once", Schedule: "0 0 1 1 *"})
 			if k := c.count("SELECT COUNT(*) FROM job"); k != 1 {
 				t.Fatalf("%d jobs after one create", k)
 			}
+
 			lose(`SET j\.app_id`)
 			_, err := n.Editor().Pause(ctx, j.ID, job.PauseRequest{})
 			if j = n.job(j.ID); err != nil || !j.Paused || j.Changes != 2 {
 				t.Fatalf("pause: %+v, %v", j, err)
 			}
+
 			lose(`SET j\.app_id`)
 			_, err = n.Editor().Resume(ctx, j.ID)
 			if j = n.job(j.ID); err != nil || j.Paused || j.Changes != 3 {
 				t.Fatalf("resume: %+v, %v", j, err)
 			}
+
 			lose("INSERT INTO request")
 			r, err := n.Editor().RunNow(ctx, []int64{j.ID}, 0, "")
 			if err != nil || r.Request == 0 {
 				t.Fatalf("run now: %+v, %v", r, err)
 			}
+
 			n.await("its run", 5*time.Second, func() bool { return len(c.history(j.ID)) > 0 })
 			lose(`SET j\.app_id`)
 			if _, err := n.Editor().Delete(ctx, j.ID); err != nil {
@@ -142,14 +157,15 @@ func TestServerRestarts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	time.Sleep(4 * time.Second)
 	until := n.Now()
 	c.settled(30*time.Second, until)
 	t.Logf("outcomes: %v", account(t, c, l, jobs, until))
 }
 
-// TestPartition cuts one node off, silently and for longer than its lease: its commands are killed before the
-// others start their work, it comes back by itself, and nothing is lost.
+// TestPartition cuts one node off, silently and for longer than its lease: its commands are killed
+// before the others start their work, it comes back by itself, and nothing is lost.
 func TestPartition(t *testing.T) {
 	t.Parallel()
 	server, c := newServer(t)
@@ -165,7 +181,12 @@ func TestPartition(t *testing.T) {
 		}
 		return r
 	}), 0)
-	long := sick.create(job.Spec{Name: "long", Every: job.Duration(time.Hour), Command: "long", Start: ptr(sick.Now().Add(500 * time.Millisecond))})
+
+	long := sick.create(job.Spec{
+		Name: "long", Every: job.Duration(time.Hour), Command: "long",
+		Start: ptr(sick.Now().Add(500 * time.Millisecond)),
+	})
+
 	jobs := sick.every(8, time.Second, nil)
 	sick.await("the long run", 5*time.Second, func() bool {
 		return c.count("SELECT COUNT(*) FROM run WHERE job_id = ? AND state = 'executing'", long.ID) == 1
@@ -178,6 +199,7 @@ func TestPartition(t *testing.T) {
 	if d := dead.Sub(cut); d > c.expiry*8/10 {
 		t.Errorf("the command lived %s without a lease, longer than %s", d, c.expiry*8/10)
 	}
+
 	well.await("the session buried", 2*c.expiry+5*time.Second, func() bool {
 		return c.count("SELECT COUNT(*) FROM session") == 1
 	})
@@ -187,6 +209,7 @@ func TestPartition(t *testing.T) {
 		st := sick.Status()
 		return st.Ready && st.Session != old
 	})
+
 	time.Sleep(3 * time.Second)
 	until := well.Now()
 	c.settled(20*time.Second, until)

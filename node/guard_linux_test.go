@@ -15,8 +15,8 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// clinging are commands that try to outlive their node. TOKEN stands in the command line of each process. One that begins itself
-// anew for ever stops after a minute, should it escape.
+// clinging are commands that try to outlive their node. TOKEN stands in the command line of each
+// process. One that begins itself anew for ever stops after a minute, should it escape.
 var clinging = map[string]string{
 	"plain":                       "sleep TOKEN",
 	"background":                  "sleep TOKEN & sleep TOKEN & sleep TOKEN",
@@ -47,6 +47,7 @@ func withToken(t testing.TB, token string) (pids []int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, e := range entries {
 		var pid int
 		if _, err := fmt.Sscan(e.Name(), &pid); err != nil {
@@ -57,6 +58,7 @@ func withToken(t testing.TB, token string) (pids []int) {
 			pids = append(pids, pid)
 		}
 	}
+
 	return pids
 }
 
@@ -70,6 +72,7 @@ func guardOf(t testing.TB, parent int) (pid int) {
 			more, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", parent, task.Name()))
 			children = append(append(children, ' '), more...)
 		}
+
 		for _, child := range strings.Fields(string(children)) {
 			name, _ := os.ReadFile("/proc/" + child + "/comm")
 			if strings.TrimSpace(string(name)) == "crontab-guard" {
@@ -77,8 +80,10 @@ func guardOf(t testing.TB, parent int) (pid int) {
 				return err == nil
 			}
 		}
+
 		return false
 	})
+
 	return pid
 }
 
@@ -87,20 +92,27 @@ func (c *cluster) cling(token string, mod func(*job.Spec)) (jobs []job.Job) {
 	c.t.Helper()
 	soon := time.Now().Add(time.Second).Truncate(time.Microsecond)
 	for name, command := range clinging {
-		spec := job.Spec{Name: name, Every: job.Duration(time.Hour), Start: &soon, Command: strings.ReplaceAll(command, "TOKEN", token)}
+		spec := job.Spec{
+			Name: name, Every: job.Duration(time.Hour), Start: &soon,
+			Command: strings.ReplaceAll(command, "TOKEN", token),
+		}
 		if mod != nil {
 			mod(&spec)
 		}
 		jobs = append(jobs, c.insert(spec)...)
 	}
+
 	await(c.t, "all commands run", 20*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM run WHERE state = 'executing'") == len(jobs) && len(withToken(c.t, token)) >= 50
+		return c.count("SELECT COUNT(*) FROM run WHERE state = 'executing'") == len(jobs) &&
+			len(withToken(c.t, token)) >= 50
 	})
+
 	time.Sleep(100 * time.Millisecond)
 	return jobs
 }
 
-// sessionGone waits for the end of a session's row, and returns when it was seen and which of the processes lived then.
+// sessionGone waits for the end of a session's row, and returns when it was seen and which of the
+// processes lived then.
 func (c *cluster) sessionGone(name string, limit time.Duration, token string) (time.Time, []int) {
 	c.t.Helper()
 	await(c.t, "the session of "+name+" gone", limit, func() bool {
@@ -119,8 +131,8 @@ func (c *cluster) onlyLost(jobs []job.Job) {
 	}
 }
 
-// TestKill9OfCommands kills a node that executes commands of all kinds: all of them are dead when its session is, and
-// others take over at once.
+// TestKill9OfCommands kills a node that executes commands of all kinds: all of them are dead when
+// its session is, and others take over at once.
 func TestKill9OfCommands(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -128,9 +140,11 @@ func TestKill9OfCommands(t *testing.T) {
 	jobs := c.cling(token, nil)
 	flag := t.TempDir() + "/again"
 	again := c.insert(job.Spec{
-		Name: "again", Every: job.Duration(time.Hour), Start: ptr(time.Now().Truncate(time.Microsecond)), OnLost: job.LostRerun,
+		Name: "again", Every: job.Duration(time.Hour), Start: ptr(time.Now().Truncate(time.Microsecond)),
+		OnLost:  job.LostRerun,
 		Command: fmt.Sprintf("[ $GOCRONTAB_ATTEMPT = 1 ] && exec sleep %s; touch %s", token, flag),
 	})[0]
+
 	await(t, "the last command", 20*time.Second, func() bool {
 		return c.count("SELECT COUNT(*) FROM run WHERE job_id = ? AND state = 'executing'", again.ID) == 1
 	})
@@ -141,20 +155,25 @@ func TestKill9OfCommands(t *testing.T) {
 	if len(alive) > 0 {
 		t.Errorf("processes %v live though the session is buried", alive)
 	}
+
 	await(t, "the next attempt", 20*time.Second, func() bool { _, err := os.Stat(flag); return err == nil })
 	started := time.Now()
 	await(t, "all runs lost", 20*time.Second, func() bool {
 		return c.count("SELECT COUNT(*) FROM run WHERE outcome = ?", job.Lost) == len(jobs)+1
 	})
 	t.Logf("buried after %s, the next attempt begun after %s, all runs lost after %s",
-		gone.Sub(killed).Round(time.Millisecond), started.Sub(killed).Round(time.Millisecond), time.Since(killed).Round(time.Millisecond))
-	if n := c.count("SELECT COUNT(*) FROM audit WHERE action = 'reap' AND name = 'doomed' AND reason LIKE '%guard%'"); n != 1 {
+		gone.Sub(killed).Round(time.Millisecond), started.Sub(killed).Round(time.Millisecond),
+		time.Since(killed).Round(time.Millisecond))
+	if n := c.count(`
+		SELECT COUNT(*)
+		FROM audit
+		WHERE action = 'reap' AND name = 'doomed' AND reason LIKE '%guard%'`); n != 1 {
 		t.Errorf("%d lines in the audit say so, want 1", n)
 	}
 }
 
-// TestStopOfCommands stops a node process for three expiries: its commands are dead before its session can expire, and
-// that is not buried before.
+// TestStopOfCommands stops a node process for three expiries: its commands are dead before its
+// session can expire, and that is not buried before.
 func TestStopOfCommands(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -169,25 +188,31 @@ func TestStopOfCommands(t *testing.T) {
 	if n := c.count("SELECT COUNT(*) FROM session WHERE node = 'stopped'"); n != 1 {
 		t.Errorf("%d sessions of the stopped node when its commands are dead, want 1: it has not expired", n)
 	}
+
 	gone, _ := c.sessionGone("stopped", 2*c.expiry, token)
-	t.Logf("commands dead after %s, session buried after %s", dead.Sub(began).Round(time.Millisecond), gone.Sub(began).Round(time.Millisecond))
+	t.Logf("commands dead after %s, session buried after %s", dead.Sub(began).Round(time.Millisecond),
+		gone.Sub(began).Round(time.Millisecond))
 	well.await("all runs lost", 20*time.Second, func() bool {
 		return c.count("SELECT COUNT(*) FROM run WHERE outcome = ?", job.Lost) == len(jobs)
 	})
 	time.Sleep(time.Until(began.Add(3 * c.expiry)))
 	stopped.signal(syscall.SIGCONT)
-	await(t, "a new session", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM session WHERE node = 'stopped'") == 1 })
+	await(t, "a new session", 20*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM session WHERE node = 'stopped'") == 1
+	})
 	next := guardOf(t, stopped.cmd.Process.Pid)
 	stopped.signal(syscall.SIGTERM)
 	if code := stopped.exit(); code != 0 {
 		t.Errorf("exit code %d after SIGTERM, want 0", code)
 	}
+
 	await(t, "the end of its guard", 10*time.Second, func() bool { return syscall.Kill(next, 0) != nil })
 	c.onlyLost(jobs)
 }
 
-// TestStopShorterThanTheExpiry stops a node until its guard has ended its commands, and no longer, so that the node itself
-// writes down what became of them: they are lost, also those that end well when they are asked to stop.
+// TestStopShorterThanTheExpiry stops a node until its guard has ended its commands, and no longer,
+// so that the node itself writes down what became of them: they are lost, also those that end well
+// when they are asked to stop.
 func TestStopShorterThanTheExpiry(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -196,21 +221,30 @@ func TestStopShorterThanTheExpiry(t *testing.T) {
 	soon := time.Now().Add(time.Second).Truncate(time.Microsecond)
 	var jobs []job.Job
 	for _, end := range []string{"exit 0", "exit 143", "trap - TERM; kill $$"} {
-		jobs = append(jobs, c.insert(job.Spec{Name: strings.ReplaceAll(end, " ", "-"), Every: job.Duration(time.Hour), Start: &soon,
-			Command: fmt.Sprintf("trap '%s' TERM; : %s; while :; do sleep .1; done", end, token)})...)
+		jobs = append(jobs,
+			c.insert(job.Spec{
+				Name: strings.ReplaceAll(end, " ", "-"), Every: job.Duration(time.Hour), Start: &soon,
+				Command: fmt.Sprintf("trap '%s' TERM; : %s; while :; do sleep .1; done", end, token),
+			})...)
 	}
+
 	await(t, "all commands run", 20*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM run WHERE state = 'executing'") == len(jobs) && len(withToken(t, token)) >= len(jobs)
+		return c.count("SELECT COUNT(*) FROM run WHERE state = 'executing'") == len(jobs) &&
+			len(withToken(t, token)) >= len(jobs)
 	})
+
 	time.Sleep(100 * time.Millisecond)
 	stopped.signal(syscall.SIGSTOP)
 	await(t, "the commands' death", c.expiry, func() bool { return len(withToken(t, token)) == 0 })
 	stopped.signal(syscall.SIGCONT)
-	await(t, "their records", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state = 'ended'") == len(jobs) })
+	await(t, "their records", 20*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE state = 'ended'") == len(jobs)
+	})
 	c.onlyLost(jobs)
 }
 
-// TestRelativeSocket kills a node that finds MySQL by a path relative to where it stands: its guard does so too.
+// TestRelativeSocket kills a node that finds MySQL by a path relative to where it stands: its guard
+// does so too.
 func TestRelativeSocket(t *testing.T) {
 	t.Parallel()
 	server, c := newServer(t)
@@ -219,14 +253,15 @@ func TestRelativeSocket(t *testing.T) {
 	if near.dsn == c.dsn {
 		t.Fatalf("the socket %s is not in the DSN", server.Socket())
 	}
+
 	doomed := near.processIn(dir, "doomed")
 	doomed.says("msg=guarded") // before that the guard does not have the DSN
 	doomed.signal(syscall.SIGKILL)
 	c.sessionGone("doomed", 2*c.expiry, "") // there is no peer that would bury it
 }
 
-// TestPartitionOfCommands cuts a node process off: its commands, and what has left their groups, are dead before its
-// session expires, and it comes back with a new one and a new guard.
+// TestPartitionOfCommands cuts a node process off: its commands, and what has left their groups,
+// are dead before its session expires, and it comes back with a new one and a new guard.
 func TestPartitionOfCommands(t *testing.T) {
 	t.Parallel()
 	server, c := newServer(t)
@@ -244,23 +279,31 @@ func TestPartitionOfCommands(t *testing.T) {
 	c.sessionGone("sick", 2*expiry, token)
 	proxy.CutAll()
 	proxy.Heal()
-	await(t, "a new session", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM session WHERE node = 'sick'") == 1 })
+	await(t, "a new session", 20*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM session WHERE node = 'sick'") == 1
+	})
 	if next := guardOf(t, sick.cmd.Process.Pid); next == old {
 		t.Error("the guard of the lost session guards the new one")
 	}
-	well.await("all runs ended", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state = 'ended'") == len(jobs) })
+
+	well.await("all runs ended", 20*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE state = 'ended'") == len(jobs)
+	})
 	c.onlyLost(jobs)
 }
 
-// TestAHandlerThatStays: a node whose handler does not return when its lease is over is killed before another may start
-// the job's next run.
+// TestAHandlerThatStays: a node whose handler does not return when its lease is over is killed
+// before another may start the job's next run.
 func TestAHandlerThatStays(t *testing.T) {
 	t.Parallel()
 	server, c := newServer(t)
 	proxy := faultproxy.New(t, "unix", server.Socket())
 	c.expiry = 3 * expiry // between the node's death and its session's there is to be time
 	sick := (&cluster{t: t, dsn: proxy.DSN(c.dsn), db: c.db, expiry: c.expiry}).process("sick")
-	j := c.insert(job.Spec{Name: "stays", Every: job.Duration(time.Hour), Start: ptr(time.Now().Truncate(time.Microsecond)), Handler: "stays"})[0]
+	j := c.insert(job.Spec{
+		Name: "stays", Every: job.Duration(time.Hour), Start: ptr(time.Now().Truncate(time.Microsecond)),
+		Handler: "stays",
+	})[0]
 	await(t, "the handler", 20*time.Second, func() bool {
 		return c.count("SELECT COUNT(*) FROM run WHERE job_id = ? AND state = 'executing'", j.ID) == 1
 	})
@@ -271,16 +314,21 @@ func TestAHandlerThatStays(t *testing.T) {
 	if took := time.Since(cut); took > c.expiry {
 		t.Errorf("the node was killed after %s, and its session expired before", took)
 	}
+
 	if s := sick.cmd.ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGKILL {
 		t.Errorf("the node ended with %v, want SIGKILL", s)
 	}
 	if n := c.count("SELECT COUNT(*) FROM session WHERE node = 'sick'"); n != 1 {
 		t.Error("its session was buried before")
 	}
-	well.await("the run lost", 3*c.expiry, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE outcome = ?", job.Lost) == 1 })
+
+	well.await("the run lost", 3*c.expiry, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE outcome = ?", job.Lost) == 1
+	})
 }
 
-// TestGuardDies kills the guard of a node, then stops it: nothing begins until there is a new one, and what runs goes on.
+// TestGuardDies kills the guard of a node, then stops it: nothing begins until there is a new one,
+// and what runs goes on.
 func TestGuardDies(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -292,11 +340,13 @@ func TestGuardDies(t *testing.T) {
 	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+
 	n.await("a new guard", 10*time.Second, func() bool { return n.Status().Guard != first && n.Status().Ready })
 	second := n.Status().Guard
 	if err := syscall.Kill(second, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+
 	n.await("not ready without a guard", 10*time.Second, func() bool { return !n.Status().Ready })
 	from := n.Now()
 	n.await("another guard", 20*time.Second, func() bool { return n.Status().Guard != second && n.Status().Guard != 0 })
@@ -304,19 +354,29 @@ func TestGuardDies(t *testing.T) {
 	n.await("ready again", 20*time.Second, func() bool { return n.Status().Ready })
 	again := n.Now()
 	n.await("short commands again", 20*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM run WHERE state = 'ended' AND job_id = ? AND started > ?", short.ID, again.UnixMicro()) > 10
+		return c.count(`
+			SELECT COUNT(*)
+			FROM run
+			WHERE state = 'ended' AND job_id = ? AND started > ?`, short.ID, again.UnixMicro()) > 10
 	})
+
 	// Whoever had asked before the guard was missed may still have been starting.
 	const margin = 100 * time.Millisecond
-	if k := c.count("SELECT COUNT(*) FROM run WHERE state = 'ended' AND job_id = ? AND started BETWEEN ? AND ?", short.ID, from.Add(margin).UnixMicro(), to.UnixMicro()); k > 0 {
+	if k := c.count(`
+		SELECT COUNT(*)
+		FROM run
+		WHERE state = 'ended' AND job_id = ? AND started BETWEEN ? AND ?`, short.ID, from.Add(margin).UnixMicro(),
+		to.UnixMicro()); k > 0 {
 		t.Errorf("%d commands were started without a guard", k)
 	}
+
 	if len(withToken(t, token)) == 0 || len(c.history(long.ID)) > 0 {
 		t.Error("the running command has ended with a guard")
 	}
 }
 
-// TestNoGuardComes kills each guard that a node gets: what the node has prepared by then is run by others.
+// TestNoGuardComes kills each guard that a node gets: what the node has prepared by then is run by
+// others.
 func TestNoGuardComes(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -326,6 +386,7 @@ func TestNoGuardComes(t *testing.T) {
 	for i := range jobs {
 		one.create(job.Spec{Name: fmt.Sprint("job ", i), At: &at})
 	}
+
 	one.await("all prepared", 20*time.Second, func() bool { return one.Status().Prepared == jobs })
 	c.start("two", nil)
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -342,16 +403,22 @@ func TestNoGuardComes(t *testing.T) {
 			}
 		}
 	}()
+
 	defer func() { close(stop); <-stopped }()
 	one.await("what the node without a guard had prepared", 30*time.Second, func() bool {
 		return c.count("SELECT COUNT(*) FROM run WHERE outcome = ?", job.Succeeded) == jobs
 	})
-	if here := c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE r.state = 'ended' AND l.node = 'one'"); here == jobs {
+	if here := c.count(`
+		SELECT COUNT(*)
+		FROM run r
+		JOIN life l ON l.id = r.session
+		WHERE r.state = 'ended' AND l.node = 'one'`); here == jobs {
 		t.Error("all of it was run by the node without a guard")
 	}
 }
 
-// TestKill9OfBoth: with its guard dead as well, nobody kills a node's commands, and its peers wait until it expires.
+// TestKill9OfBoth: with its guard dead as well, nobody kills a node's commands, and its peers wait
+// until it expires.
 func TestKill9OfBoth(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -365,6 +432,7 @@ func TestKill9OfBoth(t *testing.T) {
 	if err := syscall.Kill(helper, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+
 	doomed.signal(syscall.SIGKILL)
 	gone, alive := c.sessionGone("doomed", 3*expiry, token)
 	if took := gone.Sub(silent); took < expiry*6/10 { // it counts from the last beat

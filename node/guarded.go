@@ -27,14 +27,17 @@ func (g guarded) Enter(l job.Launch, inside bool) execute.Seat {
 	return nil
 }
 
-// newGuard makes the guard of the next session, nil if there is to be none. of returns that session's life.
+// newGuard makes the guard of the next session, nil if there is to be none. of returns that
+// session's life.
 func (n *Node) newGuard(of func() *life) (*guard.Guard, error) {
 	if n.cfg.NoGuard || !guard.Supported {
 		return nil, nil
 	}
+
 	_, json := plain(n.log.Handler()).(*slog.JSONHandler)
 	return guard.New(guard.Config{
-		Node: n.cfg.Name, DSN: n.cfg.DSN, Expiry: n.timings.Expiry, Kill: n.timings.Kill, Grace: n.timings.Grace, End: n.timings.End,
+		Node: n.cfg.Name, DSN: n.cfg.DSN, Expiry: n.timings.Expiry, Kill: n.timings.Kill, Grace: n.timings.Grace,
+		End: n.timings.End,
 		// An attempt sits until nothing of it lives, which may be a moment after its slot is free.
 		Seats: max(2*n.cfg.Slots, min((1+job.CallsPerSlot)*n.cfg.Slots, 2*n.cfg.Cap)) + 64, JSON: json, Log: n.log,
 		Ready:  func() { of().guardReady() },
@@ -46,9 +49,13 @@ func (n *Node) newGuard(of func() *life) (*guard.Guard, error) {
 func (n *Node) warnUnguarded() {
 	switch {
 	case n.cfg.NoGuard:
-		n.log.Warn("no guard: if this process is killed, its commands live on, and its peers take over when its session expires")
+		n.log.Warn(
+			"no guard: if this process is killed, its commands live on, and its peers take over when its session " +
+				"expires")
 	case !guard.Supported:
-		n.log.Info("no guard on this system: if this process is killed, its commands live on, and its peers take over when its session expires")
+		n.log.Info(
+			"no guard on this system: if this process is killed, its commands live on, and its peers take over when " +
+				"its session expires")
 	}
 }
 
@@ -57,11 +64,13 @@ func (l *life) protect() error {
 	if l.guard == nil {
 		return nil
 	}
+
 	id := l.session.ID()
 	folders := ""
 	if e, ok := l.n.executor.(interface{ Cgroups(uuid.UUID) string }); ok {
 		folders = e.Cgroups(id)
 	}
+
 	l.executing.Guard = guarded{l.guard}
 	l.heartbeat.Renewed = l.guard.Renewed
 	return l.guard.Protect(id.String(), execute.Marker(id), folders, l.session.Age())
@@ -83,7 +92,8 @@ func (l *life) guardLost() {
 	}
 }
 
-// guardStopping has the guard know, before the first signal, that a node that stops kills its commands.
+// guardStopping has the guard know, before the first signal, that a node that stops kills its
+// commands.
 func (l *life) guardStopping() {
 	if l.guard != nil {
 		l.guard.Stopping()

@@ -20,10 +20,12 @@ func (c *cluster) embedded(name string, register func(*node.Node), mod func(*nod
 	if mod != nil {
 		mod(&cfg)
 	}
+
 	n, err := node.New(cfg)
 	if err != nil {
 		c.t.Fatal(err)
 	}
+
 	register(n)
 	ctx, stop := context.WithCancel(context.Background())
 	m := &member{n, c.t, stop, stop, make(chan error, 1)}
@@ -41,15 +43,18 @@ func TestHandlers(t *testing.T) {
 	var seen atomic.Pointer[string]
 	c.embedded("one", func(n *node.Node) {
 		n.Handle("invoice", node.JSON(func(_ context.Context, in invoice, a node.Attempt) error {
-			if said := fmt.Sprint(in.Customer, " ", a.Job, " ", a.App, " ", a.Attempt, " ", a.Due.UnixMicro()); a.Job == "good" {
+			if said := fmt.Sprint(in.Customer, " ", a.Job, " ", a.App, " ", a.Attempt, " ",
+				a.Due.UnixMicro()); a.Job == "good" {
 				seen.Store(&said)
 			}
 			return nil
 		}))
+
 		n.Handle("mail/panics", func(context.Context, node.Attempt) error { panic("the mail is full") })
 		n.Handle("fails", func(context.Context, node.Attempt) error { return errors.New("no luck") })
 		n.Handle("slow", func(ctx context.Context, _ node.Attempt) error { <-ctx.Done(); return context.Cause(ctx) })
 	}, nil)
+
 	two := c.start("two", nil) // has no handler
 	jobs := two.Jobs()
 	past := two.Now().Add(-30 * time.Minute)
@@ -64,6 +69,7 @@ func TestHandlers(t *testing.T) {
 		}
 		return j
 	}
+
 	asked := time.Now()
 	good := add("good", "invoice", `{"Customer":"ann"}`, nil)
 	for what, c := range map[string]struct {
@@ -72,26 +78,39 @@ func TestHandlers(t *testing.T) {
 		reason  string
 		output  string
 	}{
-		"a payload":           {good, job.Succeeded, "", ""},
-		"no payload":          {add("empty", "invoice", "", nil), job.Succeeded, "", ""},
-		"a payload of no use": {add("bad", "invoice", "{", nil), job.Failed, "payload: unexpected end of JSON input", ""},
-		"a panic":             {add("panics", "mail/panics", "", nil), job.Failed, "panic: the mail is full", "handler_test.go"},
-		"an error":            {add("fails", "fails", "", nil), job.Failed, "no luck", ""},
-		"a timeout":           {add("slow", "slow", "", func(s *job.Spec) { s.Timeout = job.Duration(100 * time.Millisecond) }), job.TimedOut, "ran longer than 100ms", ""},
+		"a payload":  {good, job.Succeeded, "", ""},
+		"no payload": {add("empty", "invoice", "", nil), job.Succeeded, "", ""},
+		"a payload of no use": {
+			add("bad", "invoice", "{", nil), job.Failed, "payload: unexpected end of JSON input", "",
+		},
+		"a panic":  {add("panics", "mail/panics", "", nil), job.Failed, "panic: the mail is full", "handler_test.go"},
+		"an error": {add("fails", "fails", "", nil), job.Failed, "no luck", ""},
+		"a timeout": {
+			add("slow", "slow", "", func(s *job.Spec) { s.Timeout = job.Duration(100 * time.Millisecond) }),
+			job.TimedOut, "ran longer than 100ms", "",
+		},
 	} {
 		run := lastRun(t, two.Node, c.job.ID)
-		if run.Outcome != c.outcome || !strings.Contains(run.Reason, c.reason) || run.Node != "one" || !strings.Contains(string(run.Output.Head), c.output) {
+		if run.Outcome != c.outcome || !strings.Contains(run.Reason, c.reason) || run.Node != "one" ||
+			!strings.Contains(string(run.Output.Head), c.output) {
 			t.Errorf("%s: got %+v with output %q", what, run, run.Output.Head)
 		}
 	}
+
 	t.Logf("all ended after %s", time.Since(asked).Round(time.Millisecond))
-	if r := lastRun(t, two.Node, good.ID); r.Lateness > int64(5*time.Second/time.Microsecond)+30*60*1e6 || r.Due != job.MicrosOf(past) {
+	if r := lastRun(t, two.Node, good.ID); r.Lateness > int64(5*time.Second/time.Microsecond)+30*60*1e6 ||
+		r.Due != job.MicrosOf(past) {
 		t.Errorf("the overdue instant: got %+v", r)
 	}
+
 	if said, want := *seen.Load(), fmt.Sprint("ann good default 1 ", past.UnixMicro()); said != want {
 		t.Errorf("the handler was told %q, want %q", said, want)
 	}
-	if n := c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE r.state = 'ended' AND l.node <> 'one'"); n != 0 {
+	if n := c.count(`
+		SELECT COUNT(*)
+		FROM run r
+		JOIN life l ON l.id = r.session
+		WHERE r.state = 'ended' AND l.node <> 'one'`); n != 0 {
 		t.Errorf("%d runs on the node that has no handler", n)
 	}
 }
@@ -109,37 +128,50 @@ func lastRun(t *testing.T, n *node.Node, id int64) job.Run {
 		out = full.Run
 		return err == nil
 	})
+
 	return out
 }
 
-// TestAnUnknownHandler: a key that nobody has is waited for, visibly, and so is one whose node is gone for a while.
+// TestAnUnknownHandler: a key that nobody has is waited for, visibly, and so is one whose node is
+// gone for a while.
 func TestAnUnknownHandler(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	one := c.start("one", nil)
-	j, err := one.Jobs().Create(t.Context(), job.Spec{Name: "lonely", Handler: "nobody.has-it", Every: job.Duration(time.Second),
-		Misfire: job.Misfire{Policy: job.MisfireSkip, After: job.Duration(3 * time.Second)}})
+	j, err := one.Jobs().Create(t.Context(),
+		job.Spec{
+			Name: "lonely", Handler: "nobody.has-it", Every: job.Duration(time.Second),
+			Misfire: job.Misfire{Policy: job.MisfireSkip, After: job.Duration(3 * time.Second)},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	one.await("it waits, and is missed", 15*time.Second, func() bool {
 		waits, err := c.db.Untaken(t.Context(), []int64{j.ID}, job.MicrosOf(one.Now()), 9)
 		return err == nil && len(waits) > 0 && len(c.history(j.ID)) > 1
 	})
+
 	for _, r := range c.history(j.ID) {
 		if r.Outcome != job.Missed || r.Reason != "no node matches handler/nobody.has-it" {
 			t.Errorf("got %+v", r.Run)
 		}
 	}
+
 	c.embedded("late", func(n *node.Node) {
 		n.Handle("nobody.has-it", func(context.Context, node.Attempt) error { return nil })
 	}, nil)
 	one.await("it runs", 10*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE r.job_id = ? AND r.outcome = 'succeeded' AND l.node = 'late'", j.ID) > 0
+		return c.count(`
+			SELECT COUNT(*)
+			FROM run r
+			JOIN life l ON l.id = r.session
+			WHERE r.job_id = ? AND r.outcome = 'succeeded' AND l.node = 'late'`, j.ID) > 0
 	})
 }
 
-// TestDisabledHandler: while a key is disabled nothing of it starts anywhere, and its due times say why.
+// TestDisabledHandler: while a key is disabled nothing of it starts anywhere, and its due times say
+// why.
 func TestDisabledHandler(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -148,34 +180,48 @@ func TestDisabledHandler(t *testing.T) {
 		n.Handle("busy", func(context.Context, node.Attempt) error { calls.Add(1); return nil })
 		n.Handle("other", func(context.Context, node.Attempt) error { others.Add(1); return nil })
 	}
+
 	one, two := c.embedded("one", register, nil), c.embedded("two", register, nil)
 	var busy []job.Job
 	for i := range 5 {
-		j, err := one.Jobs().Create(t.Context(), job.Spec{Name: fmt.Sprint("busy ", i, "."), Handler: "busy", Every: job.Duration(100 * time.Millisecond)})
+		j, err := one.Jobs().Create(t.Context(), job.Spec{
+			Name: fmt.Sprint("busy ", i, "."), Handler: "busy", Every: job.Duration(100 * time.Millisecond),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		busy = append(busy, j)
 	}
-	if _, err := one.Jobs().Create(t.Context(), job.Spec{Name: "other", Handler: "other", Every: job.Duration(200 * time.Millisecond)}); err != nil {
+
+	if _, err := one.Jobs().Create(t.Context(),
+		job.Spec{Name: "other", Handler: "other", Every: job.Duration(200 * time.Millisecond)}); err != nil {
 		t.Fatal(err)
 	}
+
 	for i := range 3 {
-		one.await("it is called", 10*time.Second, func() bool { before := calls.Load(); time.Sleep(300 * time.Millisecond); return calls.Load() > before })
+		one.await("it is called", 10*time.Second, func() bool {
+			before := calls.Load()
+			time.Sleep(300 * time.Millisecond)
+			return calls.Load() > before
+		})
+
 		ctx := job.WithActor(t.Context(), job.Actor{Who: "ann"})
 		if err := two.Jobs().DisableHandler(ctx, "busy", fmt.Sprint("bug ", i)); err != nil {
 			t.Fatal(err)
 		}
+
 		before, beforeOthers := calls.Load(), others.Load()
 		time.Sleep(time.Second)
 		if after := calls.Load(); after != before {
 			t.Errorf("%d calls after the disabling was answered", after-before)
 		}
+
 		one.await("another handler is called", 15*time.Second, func() bool { return others.Load() > beforeOthers })
 		if err := one.Jobs().EnableHandler(t.Context(), "busy"); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	until := one.Now()
 	c.settled(10*time.Second, until)
 	reasons := map[string]int{}
@@ -188,17 +234,23 @@ func TestDisabledHandler(t *testing.T) {
 			}
 		}
 	}
+
 	for i := range 3 {
 		if why := fmt.Sprint("handler busy is disabled by ann: bug ", i); reasons[why] < 10 {
 			t.Errorf("%d runs say %q; all: %v", reasons[why], why, reasons)
 		}
 	}
-	if n := c.count("SELECT COUNT(*) FROM audit WHERE kind = 'handler' AND name = 'busy' AND who IN ('ann', 'one')"); n != 6 {
+
+	if n := c.count(`
+		SELECT COUNT(*)
+		FROM audit
+		WHERE kind = 'handler' AND name = 'busy' AND who IN ('ann', 'one')`); n != 6 {
 		t.Errorf("%d lines in the audit, want 6", n)
 	}
 }
 
-// TestHandlersOnly: a node that is there for its handlers takes nothing else, and what is for all is not late for it.
+// TestHandlersOnly: a node that is there for its handlers takes nothing else, and what is for all
+// is not late for it.
 func TestHandlersOnly(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -208,12 +260,18 @@ func TestHandlersOnly(t *testing.T) {
 	worker := c.start("worker", nil)
 	var commands []job.Job
 	for i := range 8 {
-		commands = append(commands, worker.create(job.Spec{Name: fmt.Sprint("command ", i, "."), Every: job.Duration(time.Second), Overlap: job.OverlapAllow}))
+		commands = append(commands, worker.create(job.Spec{
+			Name: fmt.Sprint("command ", i, "."), Every: job.Duration(time.Second), Overlap: job.OverlapAllow,
+		}))
 	}
-	page, err := worker.Jobs().Create(t.Context(), job.Spec{Name: "page", Handler: "page", Every: job.Duration(time.Second)})
+
+	page, err := worker.Jobs().Create(t.Context(), job.Spec{
+		Name: "page", Handler: "page", Every: job.Duration(time.Second),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	sly := worker.create(job.Spec{Name: "sly", At: ptr(worker.Now()), Selector: "handler/page"})
 	time.Sleep(6 * time.Second)
 	late := 0
@@ -222,21 +280,27 @@ func TestHandlersOnly(t *testing.T) {
 		if len(runs) < 3 {
 			t.Errorf("%s ran %d times", j.Spec.Name, len(runs))
 		}
+
 		for _, r := range runs {
 			if r.Node != "worker" || r.Outcome != job.Succeeded {
 				t.Errorf("got %+v", r.Run)
 			}
 		}
+
 		if median(runs) > 700*time.Millisecond {
 			late++
 		}
 	}
+
 	if late > 1 {
 		t.Errorf("%d commands were late", late)
 	}
-	if runs := c.history(sly.ID); len(runs) != 1 || runs[0].Outcome != job.Failed || runs[0].Reason != "this node executes no commands" {
+
+	if runs := c.history(sly.ID); len(runs) != 1 || runs[0].Outcome != job.Failed ||
+		runs[0].Reason != "this node executes no commands" {
 		t.Errorf("a command with the selector of a handler: got %+v", runs)
 	}
+
 	if runs := c.history(page.ID); len(runs) < 3 || runs[0].Node != "web" {
 		t.Errorf("the handler ran %d times", len(runs))
 	}
@@ -250,16 +314,22 @@ func TestJobsFromCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := idle.Jobs().Create(soon, job.Spec{}); err == nil || !strings.Contains(err.Error(), "call Run") {
 		t.Errorf("a node that does not run: got %v", err)
 	}
+
 	n := c.embedded("one", func(n *node.Node) {
 		n.Handle("greet", func(_ context.Context, a node.Attempt) error { return nil })
 	}, nil)
 	jobs, ctx := n.Jobs(), t.Context()
-	spec := job.Spec{Name: "greet", Handler: "greet", Every: job.Duration(time.Hour), Owner: "ann", Labels: map[string]string{"team": "data"}}
+	spec := job.Spec{
+		Name: "greet", Handler: "greet", Every: job.Duration(time.Hour), Owner: "ann",
+		Labels: map[string]string{"team": "data"},
+	}
+
 	first, err := jobs.Ensure(ctx, spec)
 	if err != nil {
 		t.Fatal(err)
@@ -267,28 +337,41 @@ func TestJobsFromCode(t *testing.T) {
 	if again, err := jobs.Ensure(ctx, spec); err != nil || again.ID != first.ID || again.Version != first.Version {
 		t.Errorf("the same definition again: got %+v, %v, want no change of version %d", again, err, first.Version)
 	}
+
 	spec.Payload = "world"
 	second, err := jobs.Ensure(ctx, spec)
-	if err != nil || second.ID != first.ID || second.Version != first.Version+1 || !second.Spec.Start.Equal(*first.Spec.Start) {
+	if err != nil || second.ID != first.ID || second.Version != first.Version+1 ||
+		!second.Spec.Start.Equal(*first.Spec.Start) {
 		t.Errorf("another payload: got %+v, %v, want the next version and the same phase", second, err)
 	}
+
 	if _, err := jobs.Create(ctx, spec); !errors.Is(err, node.ErrExists) {
 		t.Errorf("create it again: got %v, want %v", err, node.ErrExists)
 	}
+
 	var invalid job.Problems
-	if _, err := jobs.Create(ctx, job.Spec{Name: "x", Handler: "a b", Every: 1, Selector: "("}); !errors.As(err, &invalid) || len(invalid) < 3 {
+	if _, err := jobs.Create(ctx, job.Spec{Name: "x", Handler: "a b", Every: 1, Selector: "("}); !errors.As(err,
+		&invalid) || len(invalid) < 3 {
 		t.Errorf("a bad definition: got %v", err)
 	}
+
 	for i := range 3 {
-		if _, err := jobs.Create(ctx, job.Spec{Name: fmt.Sprint("other ", i, "."), Command: "true", Every: job.Duration(time.Hour), Labels: map[string]string{"team": "web"}}); err != nil {
+		if _, err := jobs.Create(ctx,
+			job.Spec{
+				Name: fmt.Sprint("other ", i, "."), Command: "true", Every: job.Duration(time.Hour),
+				Labels: map[string]string{"team": "web"},
+			}); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	for what, c := range map[string]struct {
 		query node.JobQuery
 		want  int
 	}{
-		"all": {node.JobQuery{}, 4}, "of an owner": {node.JobQuery{Owner: "ann"}, 1}, "with a label": {node.JobQuery{Labels: map[string]string{"team": "web"}}, 3},
+		"all": {node.JobQuery{}, 4}, "of an owner": {node.JobQuery{Owner: "ann"}, 1}, "with a label": {
+			node.JobQuery{Labels: map[string]string{"team": "web"}}, 3,
+		},
 	} {
 		got := 0
 		for _, err := range jobs.List(ctx, c.query) {
@@ -297,10 +380,12 @@ func TestJobsFromCode(t *testing.T) {
 			}
 			got++
 		}
+
 		if got != c.want {
 			t.Errorf("%s: got %d jobs, want %d", what, got, c.want)
 		}
 	}
+
 	asked, err := jobs.Run(ctx, first.ID, "key")
 	if err != nil {
 		t.Fatal(err)
@@ -308,9 +393,12 @@ func TestJobsFromCode(t *testing.T) {
 	if run, err := jobs.Wait(ctx, asked); err != nil || run.Outcome != job.Succeeded || run.Request != asked.Request {
 		t.Errorf("got %+v, %v", run, err)
 	}
-	if j, err := jobs.Pause(ctx, first.ID, job.PauseRequest{Reason: "holiday"}); err != nil || !j.Paused || j.PausedBy != "one" {
+
+	if j, err := jobs.Pause(ctx, first.ID, job.PauseRequest{Reason: "holiday"}); err != nil || !j.Paused ||
+		j.PausedBy != "one" {
 		t.Errorf("pause: got %+v, %v", j, err)
 	}
+
 	if j, err := jobs.Resume(ctx, first.ID); err != nil || j.Paused {
 		t.Errorf("resume: got %+v, %v", j, err)
 	}
@@ -320,6 +408,7 @@ func TestJobsFromCode(t *testing.T) {
 	if _, err := jobs.Get(ctx, first.ID); !errors.Is(err, node.ErrNotFound) {
 		t.Errorf("a deleted job: got %v, want %v", err, node.ErrNotFound)
 	}
+
 	n.drain()
 	if _, err := jobs.Create(ctx, spec); !errors.Is(err, node.ErrStopped) {
 		t.Errorf("after the node has stopped: got %v, want %v", err, node.ErrStopped)
@@ -343,6 +432,7 @@ func TestHandleSlips(t *testing.T) {
 		m.Handle("a", f)
 		return m
 	}
+
 	for what, slip := range map[string]func(){
 		"runs already": func() { n.Handle("b", f) },
 		"is empty":     func() { fresh().Handle("", f) },
@@ -359,7 +449,9 @@ func TestHandleSlips(t *testing.T) {
 			slip()
 		}()
 	}
-	if _, err := node.New(node.Config{DSN: c.dsn, Name: "x", Labels: map[string]string{"node": "y"}}); err == nil || !strings.Contains(err.Error(), "set by the node itself") {
+
+	if _, err := node.New(node.Config{DSN: c.dsn, Name: "x", Labels: map[string]string{"node": "y"}}); err == nil ||
+		!strings.Contains(err.Error(), "set by the node itself") {
 		t.Errorf("a label of the node's own: got %v", err)
 	}
 }

@@ -20,8 +20,9 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// expiry is the shortest that is allowed: a quarter of the default. It is for tests that await a death, or the end of a
-// lease: on a machine that stalls, others would lose sessions that nobody wanted them to lose.
+// expiry is the shortest that is allowed: a quarter of the default. It is for tests that await a
+// death, or the end of a lease: on a machine that stalls, others would lose sessions that nobody
+// wanted them to lose.
 const expiry = 5 * time.Second
 
 // cluster is some nodes of one process on one schema.
@@ -56,11 +57,13 @@ func newLawlessClusterOn(t testing.TB, dsn string) *cluster {
 	if _, _, err := migrator.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	migrator.Close()
 	db, err := sql.Open(dsn, sql.MigrateTimeouts, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { db.Close() })
 	return &cluster{t: t, dsn: dsn, db: &read.DB{DB: db}, expiry: session.DefaultExpiry}
 }
@@ -80,10 +83,12 @@ func (c *cluster) start(name string, mod func(*node.Config)) *member {
 	if mod != nil {
 		mod(&cfg)
 	}
+
 	n, err := node.New(cfg)
 	if err != nil {
 		c.t.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(context.Background())
 	hardCtx, hard := context.WithCancel(context.Background())
 	m := &member{n, c.t, stop, hard, make(chan error, 1)}
@@ -99,32 +104,50 @@ func (c *cluster) explain() {
 	if !c.t.Failed() || c.explained {
 		return
 	}
+
 	c.explained = true
 	now, text := time.Now().UnixMicro(), ""
 	for what, q := range map[string]string{
-		"sessions": "SELECT CONCAT_WS(' ', node, HEX(id), 'draining', draining, 'beat', beat, 'at', beat_at, 'slots', slots) FROM session",
-		"lives":    "SELECT CONCAT_WS(' ', id, node, HEX(session)) FROM life",
-		"jobs":     "SELECT CONCAT_WS(' ', id, name, 'version', version, 'paused', paused, 'next', next_due, 'begun', begun_to, 'running', running, error) FROM job LIMIT 20",
-		"stops":    "SELECT CONCAT_WS(' ', kind, name, app_id, since, until, who, reason) FROM stop",
-		"groups":   "SELECT CONCAT_WS(' ', id, name, 'slots', slots, 'taken', taken) FROM grp",
-		"live": "SELECT CONCAT_WS(' ', id, 'of', job_id, kind, request, 'attempt', attempt, 'due', due, 'now', due_now, state, 'owner', owner, 'claim', claim, 'group', grp, 'awaited', awaited)" +
-			" FROM run WHERE state <> 'ended' ORDER BY due_now LIMIT 20",
-		"ended": "SELECT CONCAT_WS(' ', id, 'of', job_id, kind, 'attempt', attempt, 'due', due, 'session', session, outcome, reason) FROM run WHERE state = 'ended' ORDER BY ended DESC LIMIT 20",
+		"sessions": `
+			SELECT CONCAT_WS(' ', node, HEX(id), 'draining', draining, 'beat', beat, 'at', beat_at, 'slots', slots)
+			FROM session`,
+		"lives": "SELECT CONCAT_WS(' ', id, node, HEX(session)) FROM life",
+		"jobs": `
+			SELECT CONCAT_WS(' ', id, name, 'version', version, 'paused', paused, 'next', next_due, 'begun', begun_to, 'running', running, error)
+			FROM job
+			LIMIT 20`,
+		"stops":  "SELECT CONCAT_WS(' ', kind, name, app_id, since, until, who, reason) FROM stop",
+		"groups": "SELECT CONCAT_WS(' ', id, name, 'slots', slots, 'taken', taken) FROM grp",
+		"live": `
+			SELECT CONCAT_WS(' ', id, 'of', job_id, kind, request, 'attempt', attempt, 'due', due, 'now', due_now, state, 'owner', owner, 'claim', claim, 'group', grp, 'awaited', awaited)
+			FROM run
+			WHERE state <> 'ended'
+			ORDER BY due_now
+			LIMIT 20`,
+		"ended": `
+			SELECT CONCAT_WS(' ', id, 'of', job_id, kind, 'attempt', attempt, 'due', due, 'session', session, outcome, reason)
+			FROM run
+			WHERE state = 'ended'
+			ORDER BY ended DESC
+			LIMIT 20`,
 	} {
 		rows, err := c.db.Raw().Query(q)
 		if err != nil {
 			c.t.Log(what, err)
 			continue
 		}
+
 		for rows.Next() {
 			var row string
 			err = errors.Join(err, rows.Scan(&row))
 			text += "\n" + what + ": " + row
 		}
+
 		if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
 			c.t.Log(what, err)
 		}
 	}
+
 	c.t.Logf("at %d:%s", now, text)
 }
 
@@ -144,7 +167,8 @@ func (m *member) await(what string, limit time.Duration, ok func() bool) {
 	await(m.t, what, limit, ok)
 }
 
-// await waits for something to become true; limit is what it may take on a quiet machine, so it is given four times that.
+// await waits for something to become true; limit is what it may take on a quiet machine, so it is
+// given four times that.
 func await(t testing.TB, what string, limit time.Duration, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(4 * limit); ; time.Sleep(10 * time.Millisecond) {
@@ -223,6 +247,7 @@ func (l *ledger) Execute(ctx context.Context, a execute.Attempt) job.Result {
 		case <-time.After(took(a)):
 		}
 	}
+
 	return job.Result{Outcome: job.Succeeded}
 }
 

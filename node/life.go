@@ -84,34 +84,78 @@ func (l *life) newTrip(commands context.Context) {
 
 	l.prepared = schedule.NewPrepared()
 	l.stops = &schedule.Stops{
-		DB: n.db, Changed: func() { l.claimer.Look() }, Now: s.Now, Log: n.log,
-		Busy: func() bool { return l.prepared.Len() > 0 },
-		Over: func(ctx context.Context) error { return l.editor.EndPauses(ctx, n.cfg.Name) },
+		DB:      n.db,
+		Changed: func() { l.claimer.Look() },
+		Now:     s.Now,
+		Log:     n.log,
+		Busy:    func() bool { return l.prepared.Len() > 0 },
+		Over:    func(ctx context.Context) error { return l.editor.EndPauses(ctx, n.cfg.Name) },
 	}
-	l.limiter = &schedule.Limiter{DB: n.db, Session: s, None: l.lookout.NoLimits, Refused: n.metrics.Limited, Log: n.log}
+
+	l.limiter = &schedule.Limiter{
+		DB:      n.db,
+		Session: s,
+		None:    l.lookout.NoLimits,
+		Refused: n.metrics.Limited,
+		Log:     n.log,
+	}
 	l.claimer = schedule.NewClaimer(schedule.Claimer{
-		DB: n.db, Exclusion: n.exclusion, Session: takes, Definitions: definitions, Prepared: l.prepared, Stops: l.stops, Limits: l.limiter,
-		LookAhead: n.cfg.LookAhead, Labels: labels, Most: n.cfg.Cap, Node: n.cfg.Name, Nothing: l.lookout.NothingToClaim, Log: n.log,
+		DB:          n.db,
+		Exclusion:   n.exclusion,
+		Session:     takes,
+		Definitions: definitions,
+		Prepared:    l.prepared,
+		Stops:       l.stops,
+		Limits:      l.limiter,
+		LookAhead:   n.cfg.LookAhead,
+		Labels:      labels,
+		Most:        n.cfg.Cap,
+		Node:        n.cfg.Name,
+		Nothing:     l.lookout.NothingToClaim,
+		Log:         n.log,
 	})
+
 	l.executing = execute.NewExecuting(&execute.Executing{
-		Ctx: commands, Session: s, Executor: n.traced(), Slots: n.cfg.Slots,
-		Began: func(at job.Micros, late time.Duration) { n.figures.Began(at, late); n.metrics.Began(late) },
-		Ended: l.ended,
-		Sink:  n.live.Sink,
-		Freed: func() { n.metrics.NotSpawned(); l.compensator.Look() },
-		Room:  func() { l.starter.Freed() },
-		Log:   n.log,
+		Ctx:      commands,
+		Session:  s,
+		Executor: n.traced(),
+		Slots:    n.cfg.Slots,
+		Began:    func(at job.Micros, late time.Duration) { n.figures.Began(at, late); n.metrics.Began(late) },
+		Ended:    l.ended,
+		Sink:     n.live.Sink,
+		Freed:    func() { n.metrics.NotSpawned(); l.compensator.Look() },
+		Room:     func() { l.starter.Freed() },
+		Log:      n.log,
 	})
+
 	l.recorder = result.New(n.exclusion, s, n.log, func(ends []trip.End) { l.executing.Written(launchesOf(ends)) })
 	l.recorder.Woken = func() { l.starter.Woken() }
 	n.keep(l.recorder)
 	l.wishes = result.NewWishes(result.Wishes{
-		DB: n.db, Session: s, Busy: func() bool { return l.executing.Len() > 0 }, Kill: l.executing.Kill, Log: n.log,
+		DB:      n.db,
+		Session: s,
+		Busy:    func() bool { return l.executing.Len() > 0 },
+		Kill:    l.executing.Kill,
+		Log:     n.log,
 	})
 	l.starter = schedule.NewStarter(schedule.Starter{
-		DB: n.db, Exclusion: n.exclusion, Session: takes, Definitions: definitions, Prepared: l.prepared, Executing: l.executing,
-		Ends: l.recorder, Stops: l.stops, Limits: l.limiter, Replaced: l.wishes.Look, Labels: labels, Peers: s.Peers, Nothing: l.lookout.NothingToStart, Window: job.SpawnWindow * time.Microsecond, Log: n.log,
+		DB:          n.db,
+		Exclusion:   n.exclusion,
+		Session:     takes,
+		Definitions: definitions,
+		Prepared:    l.prepared,
+		Executing:   l.executing,
+		Ends:        l.recorder,
+		Stops:       l.stops,
+		Limits:      l.limiter,
+		Replaced:    l.wishes.Look,
+		Labels:      labels,
+		Peers:       s.Peers,
+		Nothing:     l.lookout.NothingToStart,
+		Window:      job.SpawnWindow * time.Microsecond,
+		Log:         n.log,
 	})
+
 	l.claimer.Starter = l.starter
 }
 
@@ -122,13 +166,31 @@ func (l *life) newWatch() {
 	l.heartbeat = &session.Heartbeat{Session: s, Pulse: n.pulse, Load: l.load, Works: works, Log: n.log}
 	l.watchdog = &session.Watchdog{Session: s, Log: n.log}
 	l.buriers = session.NewReaper(session.Reaper{
-		DB: n.db, Session: s, Changed: func() { l.claimer.Look() }, Buried: func() { l.reaper.Look() }, Cordoned: l.obeyCordon, Alone: l.lookout.Alone, Log: n.log,
+		DB:       n.db,
+		Session:  s,
+		Changed:  func() { l.claimer.Look() },
+		Buried:   func() { l.reaper.Look() },
+		Cordoned: l.obeyCordon,
+		Alone:    l.lookout.Alone,
+		Log:      n.log,
 	})
+
 	l.reaper = result.NewReaper(result.Reaper{
-		DB: n.db, Exclusion: n.exclusion, Session: s, Woken: func() { l.starter.Woken() }, Nothing: l.lookout.NothingHeld, Log: n.log,
+		DB:        n.db,
+		Exclusion: n.exclusion,
+		Session:   s,
+		Woken:     func() { l.starter.Woken() },
+		Nothing:   l.lookout.NothingHeld,
+		Log:       n.log,
 	})
+
 	l.compensator = compensate.New(compensate.Compensator{
-		DB: n.db, Exclusion: n.exclusion, Session: s, Known: l.executing.Has, Freed: func() { l.starter.Woken() }, Log: n.log,
+		DB:        n.db,
+		Exclusion: n.exclusion,
+		Session:   s,
+		Known:     l.executing.Has,
+		Freed:     func() { l.starter.Woken() },
+		Log:       n.log,
 	})
 }
 
@@ -139,8 +201,20 @@ func (l *life) newChores() {
 	l.tidier = n.newTidier(s, behind)
 	l.retainer = n.newRetainer(s, behind)
 	l.trimmer = n.newTrimmer(s, l.lookout.NoLimits, behind)
-	l.sender = &alert.Sender{DB: n.alertReads(), Session: s, Outside: n.outside, Nothing: l.lookout.NothingToSend, Log: n.log}
-	l.evaluator = &alert.Evaluator{DB: n.alertReads(), Session: s, Due: l.sender.Wake, Nothing: l.lookout.NothingToWatch, Log: n.log}
+	l.sender = &alert.Sender{
+		DB:      n.alertReads(),
+		Session: s,
+		Outside: n.outside,
+		Nothing: l.lookout.NothingToSend,
+		Log:     n.log,
+	}
+	l.evaluator = &alert.Evaluator{
+		DB:      n.alertReads(),
+		Session: s,
+		Due:     l.sender.Wake,
+		Nothing: l.lookout.NothingToWatch,
+		Log:     n.log,
+	}
 	l.chainer = &audit.Chainer{DB: n.api, Session: s, Newest: l.lookout.LastLine, Log: n.log}
 	l.watcher = &watcher{n: n, session: s, lookout: l.lookout}
 	l.rezoner = &edit.Rezoner{Editor: l.editor, Session: s, Zones: job.ZoneData(), Log: n.log}
@@ -152,8 +226,18 @@ func (l *life) ended(s job.Started, r job.Run, again job.Micros) {
 	n.figures.Ended(r.Ended, r.Outcome)
 	n.metrics.Ended(s.Spec, &r)
 	l.recorder.Put(trip.End{
-		Launch: r.Launch, JobID: r.JobID, Outcome: r.Outcome, Final: again == 0, Again: again, Started: r.Started, Ended: r.Ended,
-		Exit: r.ExitCode, Signal: r.Signal, Reason: r.Reason, Output: r.Output, Live: n.live.End(r.Launch),
+		Launch:  r.Launch,
+		JobID:   r.JobID,
+		Outcome: r.Outcome,
+		Final:   again == 0,
+		Again:   again,
+		Started: r.Started,
+		Ended:   r.Ended,
+		Exit:    r.ExitCode,
+		Signal:  r.Signal,
+		Reason:  r.Reason,
+		Output:  r.Output,
+		Live:    n.live.End(r.Launch),
 	}, s.Spec.Awaited(s.Kind))
 }
 
@@ -165,7 +249,8 @@ func launchesOf(ends []trip.End) []job.Launch {
 	return out
 }
 
-// stuckAfter is how late the earliest prepared run may be, beside a free slot, before the node does not count as ready.
+// stuckAfter is how late the earliest prepared run may be, beside a free slot, before the node does
+// not count as ready.
 const stuckAfter = 5 * time.Second
 
 // advances reports whether runs are started: a lease that is fresh does not show that.
@@ -175,23 +260,26 @@ func (l *life) advances() bool {
 
 func (l *life) load() (prepared, executing int) { return l.prepared.Len(), l.executing.Len() }
 
-// run lives until the session is lost or ctx asks for a drain. When it returns, no command of the session lives and
-// none of its loops runs.
+// run lives until the session is lost or ctx asks for a drain. When it returns, no command of the
+// session lives and none of its loops runs.
 func (l *life) run(ctx, hard context.Context) {
 	guarding, unguard := context.WithCancel(context.Background())
 	var guards sync.WaitGroup
 	if l.guard != nil {
 		guards.Go(func() { l.guard.Run(guarding) })
 	}
+
 	defer func() { unguard(); guards.Wait() }() // the next session has its own
 
-	// Whatever else hangs, a lost session kills its commands at once: first they are asked, then they are not.
+	// Whatever else hangs, a lost session kills its commands at once: first they are asked, then
+	// they are not.
 	lost, killed := l.session.Context(), make(chan struct{})
 	disarm := context.AfterFunc(lost, func() {
 		defer close(killed)
 		failpoint.Here("before", "lose session")
 		l.guardLost()
-		// If we die from here on, the guard, which is told by now, ends the commands, and buries the session if nobody has yet.
+		// If we die from here on, the guard, which is told by now, ends the commands, and buries
+		// the session if nobody has yet.
 		failpoint.Here("behind", "lose session")
 		l.kill(l.session.Timings.Grace, context.Cause(lost))
 	})
@@ -206,11 +294,13 @@ func (l *life) run(ctx, hard context.Context) {
 		l.session.Drain()
 		l.n.log.Info("draining", "prepared", l.prepared.Len(), "executing", l.executing.Len(), "grace", l.n.cfg.Grace)
 	}
+
 	rest()
 	working.Wait()
 	if !l.session.Lost() {
 		l.drain(hard, chores)
 	}
+
 	l.prepared.Forget()
 	end()
 	chores.Wait()
@@ -220,6 +310,7 @@ func (l *life) run(ctx, hard context.Context) {
 		l.endLost(killed)
 		return
 	}
+
 	l.guardOver()
 	close(l.over)
 	disarm()
@@ -235,19 +326,25 @@ func (l *life) begin(alive, work context.Context) (living, working, chores *sync
 		}
 		return group
 	}
-	living = begin(alive, l.heartbeat.Run, l.watchdog.Run, l.recorder.Run, l.wishes.Run, l.buriers.Run, l.reaper.Run, l.compensator.Run,
+
+	living = begin(alive, l.heartbeat.Run, l.watchdog.Run, l.recorder.Run, l.wishes.Run, l.buriers.Run, l.reaper.Run,
+		l.compensator.Run,
 		l.stops.Run, l.limiter.Run, l.lookout.Run, l.watcher.Run)
 	working = begin(work, l.claimer.Run, l.starter.Run)
-	chores = begin(work, l.tidier.Run, l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.evaluator.Run, l.sender.Run, l.rezoner.Run)
+	chores = begin(work, l.tidier.Run, l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.evaluator.Run, l.sender.Run,
+		l.rezoner.Run)
 	return living, working, chores
 }
 
-// drain ends a session whose node stops. Nothing is claimed or started any more: what is only prepared goes back at once.
+// drain ends a session whose node stops. Nothing is claimed or started any more: what is only
+// prepared goes back at once.
 func (l *life) drain(hard context.Context, chores *sync.WaitGroup) {
 	bounded, cancel := context.WithTimeout(l.session.Context(), l.session.Timings.SQL.Read)
 	if err := l.starter.GiveBack(bounded); err != nil {
-		l.n.log.Warn("prepared runs are left to other nodes, which start them late", "runs", l.prepared.Len(), "error", err)
+		l.n.log.Warn("prepared runs are left to other nodes, which start them late", "runs", l.prepared.Len(),
+			"error", err)
 	}
+
 	cancel()
 	l.drainCommands(hard)
 	chores.Wait()
@@ -258,7 +355,8 @@ func (l *life) drain(hard context.Context, chores *sync.WaitGroup) {
 	cancel()
 }
 
-// endLost ends a session that was lost, once its commands are dead. Its ends are written, and its rows given back, beside the next one.
+// endLost ends a session that was lost, once its commands are dead. Its ends are written, and its
+// rows given back, beside the next one.
 func (l *life) endLost(killed chan struct{}) {
 	l.awaitCommands()
 	close(l.over)
@@ -284,8 +382,8 @@ func (l *life) kill(grace time.Duration, cause error) {
 	}
 }
 
-// awaitCommands waits until the killed commands are dead. While one survives even SIGKILL, in the hands of the kernel,
-// the node does not come back: it could start nothing safely beside it.
+// awaitCommands waits until the killed commands are dead. While one survives even SIGKILL, in the
+// hands of the kernel, the node does not come back: it could start nothing safely beside it.
 func (l *life) awaitCommands() {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -306,6 +404,7 @@ func (l *life) drainCommands(hard context.Context) {
 	if l.executing.Wait(grace) == nil || l.session.Lost() {
 		return
 	}
+
 	l.n.log.Warn("killing the commands that are still running", "executing", l.executing.Len())
 	l.guardStopping()
 	go l.kill(killGrace, ErrStopped)
@@ -315,14 +414,16 @@ func (l *life) drainCommands(hard context.Context) {
 		l.n.log.Error("commands survive", "executing", l.executing.Len(), "error", err)
 		return
 	}
+
 	l.guardSweep(killGrace)
 }
 
 // killGrace is what commands get between SIGTERM and SIGKILL when the node stops.
 const killGrace = time.Second
 
-// retire ends the session's affairs once its commands are dead: their outcomes are written, its rows are given back,
-// and at last its own row goes. It tries until it has done so, ctx ends, or a peer did it.
+// retire ends the session's affairs once its commands are dead: their outcomes are written, its
+// rows are given back, and at last its own row goes. It tries until it has done so, ctx ends, or a
+// peer did it.
 func (l *life) retire(ctx context.Context) {
 	defer l.n.forget(l.recorder)
 	for {
@@ -335,9 +436,11 @@ func (l *life) retire(ctx context.Context) {
 				return
 			}
 		}
+
 		select {
 		case <-ctx.Done():
-			l.n.log.Warn("session left to its peers", "session", l.session.ID(), "ends", l.recorder.Waiting(), "error", errors.Join(err, context.Cause(ctx)))
+			l.n.log.Warn("session left to its peers", "session", l.session.ID(), "ends", l.recorder.Waiting(), "error",
+				errors.Join(err, context.Cause(ctx)))
 			return
 		case <-time.After(l.session.Timings.Scan / 2):
 		}

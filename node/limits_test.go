@@ -12,9 +12,10 @@ import (
 	"go-crontab/node"
 )
 
-// TestLimitedAppBesideAHealthyOne: an app floods three nodes with long runs, by its schedules and by hand. At its limit it
-// gets no more slots than that, its due times end skipped and say why, and the runs of another app begin on time. Without
-// the limit its runs would take all slots within a second, and the other app would wait for them.
+// TestLimitedAppBesideAHealthyOne: an app floods three nodes with long runs, by its schedules and
+// by hand. At its limit it gets no more slots than that, its due times end skipped and say why, and
+// the runs of another app begin on time. Without the limit its runs would take all slots within a
+// second, and the other app would wait for them.
 func TestLimitedAppBesideAHealthyOne(t *testing.T) {
 	t.Parallel()
 	const (
@@ -31,13 +32,18 @@ func TestLimitedAppBesideAHealthyOne(t *testing.T) {
 		}
 		return 0
 	}
+
 	var nodes []*member
 	for n := range 3 {
-		nodes = append(nodes, c.start(fmt.Sprintf("node-%d", n), func(cfg *node.Config) { cfg.Slots, cfg.Executor, cfg.Grace = slots, l, time.Second }))
+		nodes = append(nodes, c.start(fmt.Sprintf("node-%d", n), func(cfg *node.Config) {
+			cfg.Slots, cfg.Executor, cfg.Grace = slots, l, time.Second
+		}))
 	}
+
 	if err := nodes[0].Editor().PutLimits(t.Context(), "greedy", job.AppLimits{RunsPerMinute: most}); err != nil {
 		t.Fatal(err)
 	}
+
 	time.Sleep(3 * time.Second) // after so long all nodes go by it, as docs/limits.md says
 
 	spec := job.Spec{Every: job.Duration(time.Second), Overlap: job.OverlapAllow}
@@ -46,6 +52,7 @@ func TestLimitedAppBesideAHealthyOne(t *testing.T) {
 		spec.App, spec.Name = "healthy", fmt.Sprint(n)
 		good = append(good, nodes[n%3].create(spec).ID)
 	}
+
 	var flood []int64
 	for n := range greedy {
 		spec.App, spec.Name = "greedy", fmt.Sprint(n)
@@ -71,6 +78,7 @@ func TestLimitedAppBesideAHealthyOne(t *testing.T) {
 		if len(runs) < 5 {
 			t.Errorf("job %d of the healthy app has %d runs", id, len(runs))
 		}
+
 		for _, r := range runs {
 			if r.Outcome != job.Succeeded {
 				t.Errorf("a run of the healthy app ended %s: %s", r.Outcome, r.Reason)
@@ -78,6 +86,7 @@ func TestLimitedAppBesideAHealthyOne(t *testing.T) {
 			lateness = append(lateness, time.Duration(r.Lateness)*time.Microsecond)
 		}
 	}
+
 	slices.Sort(lateness)
 	if worst := lateness[len(lateness)-1]; worst > late {
 		t.Errorf("a run of the healthy app began %s late", worst)
@@ -85,21 +94,33 @@ func TestLimitedAppBesideAHealthyOne(t *testing.T) {
 
 	const ofGreedy = " JOIN app a ON a.id = x.app_id WHERE a.name = 'greedy'"
 	begun := c.count("SELECT COUNT(*) FROM run x" + ofGreedy + " AND x.state = 'executing'")
-	allowed := (len(nodes) + 1) * most // what each node may start between two looks, and what people may ask for meanwhile
+
+	// what each node may start between two looks, and what people may ask for meanwhile
+	allowed := (len(nodes) + 1) * most
 	if begun < most || begun > allowed {
 		t.Errorf("%d runs of the greedy app began, want %d and at most %d", begun, most, allowed)
 	}
-	skipped := c.count("SELECT COUNT(*) FROM run x" + ofGreedy + " AND x.outcome = 'skipped' AND x.reason = 'app limit: at most 10 runs a minute (app greedy)'")
+
+	skipped := c.count(`
+		SELECT COUNT(*)
+		FROM run x` + ofGreedy + `
+			AND x.outcome = 'skipped'
+			AND x.reason = 'app limit: at most 10 runs a minute (app greedy)'`)
 	if skipped < greedy {
 		t.Errorf("%d due times of the greedy app were skipped", skipped)
 	}
-	if others := c.count("SELECT COUNT(*) FROM run x" + ofGreedy + " AND x.state = 'ended' AND x.reason NOT LIKE 'app limit: %'"); others != 0 {
+
+	if others := c.count(`
+		SELECT COUNT(*)
+		FROM run x` + ofGreedy + ` AND x.state = 'ended' AND x.reason NOT LIKE 'app limit: %'`); others != 0 {
 		t.Errorf("%d runs of the greedy app ended for something else", others)
 	}
+
 	if refused < asked/2 {
 		t.Errorf("%d of %d runs by hand were refused", refused, asked)
 	}
-	t.Logf("healthy: %d runs, %s late at the median, %s at most; greedy: %d began, %d skipped, %d of %d by hand refused",
+	t.Logf(
+		"healthy: %d runs, %s late at the median, %s at most; greedy: %d began, %d skipped, %d of %d by hand refused",
 		len(lateness), lateness[len(lateness)/2], lateness[len(lateness)-1], begun, skipped, refused, asked)
 }
 
@@ -110,11 +131,13 @@ func TestNodesTrimOutput(t *testing.T) {
 	for n := range 2 {
 		c.start(fmt.Sprintf("node-%d", n), func(cfg *node.Config) { cfg.Executor = l })
 	}
+
 	const holders = "SELECT COUNT(*) FROM chore WHERE name = 'output' AND session_id IS NOT NULL"
 	time.Sleep(2 * time.Second)
 	if n := c.count(holders); n != 0 {
 		t.Errorf("%d nodes look at output though no app has limits", n)
 	}
+
 	c.exec("INSERT INTO app (name) VALUES ('loud')")
 	c.exec("INSERT INTO app_limit (app, output) VALUES ('loud', 1000)")
 	await(t, "a node looks at output", 90*time.Second, func() bool { return c.count(holders) == 1 })

@@ -11,8 +11,8 @@ import (
 	"go-crontab/sql/read"
 )
 
-// lookout reads in one statement, once a second, whether the chores of the node have anything to do. So a node with nothing to do
-// asks MySQL little.
+// lookout reads in one statement, once a second, whether the chores of the node have anything to
+// do. So a node with nothing to do asks MySQL little.
 type lookout struct {
 	db    *read.DB
 	peers func() // called when sessions have come, gone or changed
@@ -49,6 +49,7 @@ func (l *lookout) Run(ctx context.Context) error {
 		} else if ctx.Err() == nil {
 			l.log.Warn("cannot look for work that waits, trying again", "error", err)
 		}
+
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -72,9 +73,9 @@ func (l *lookout) FirstIdle() job.Micros {
 	return g.FirstIdle
 }
 
-// Behind reports whether due times wait that should have been started, or claimed, a while ago: then chores can wait. It is false
-// if nobody knows.
-// The cursors of paused jobs stand still: while something is paused, they say nothing.
+// Behind reports whether due times wait that should have been started, or claimed, a while ago:
+// then chores can wait. It is false if nobody knows. The cursors of paused jobs stand still: while
+// something is paused, they say nothing.
 func (l *lookout) Behind(now job.Micros, paused bool) bool {
 	g, ok := l.seen()
 	late := now.Add(-behindBy)
@@ -85,10 +86,12 @@ func (l *lookout) Behind(now job.Micros, paused bool) bool {
 func (l *lookout) NothingToClaim(before job.Micros) bool {
 	g, ok := l.seen()
 	before = before.Add(blind) // the glance is as old as that
-	return ok && !g.Backfills && (g.FirstCursor == 0 || g.FirstCursor > before) && (g.FirstIdle == 0 || g.FirstIdle > before)
+	return ok && !g.Backfills && (g.FirstCursor == 0 || g.FirstCursor > before) &&
+		(g.FirstIdle == 0 || g.FirstIdle > before)
 }
 
-// NothingToStart reports that a moment ago no run was due, or held by anybody who may not start it in time.
+// NothingToStart reports that a moment ago no run was due, or held by anybody who may not start it
+// in time.
 func (l *lookout) NothingToStart(now job.Micros) bool {
 	g, ok := l.seen()
 	return ok && !g.Held && (g.FirstIdle == 0 || g.FirstIdle > now)

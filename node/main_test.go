@@ -18,7 +18,8 @@ import (
 	"go-crontab/node"
 )
 
-// The test binary is a node process when it is asked to be one, so that tests can kill and stop real processes.
+// The test binary is a node process when it is asked to be one, so that tests can kill and stop
+// real processes.
 const asNode = "GOCRONTAB_TEST_AS_NODE"
 
 func TestMain(m *testing.M) {
@@ -35,19 +36,26 @@ func beNode(name string) int {
 		log.Error("cannot run", "error", err)
 		return 1
 	}
-	n, err := node.New(node.Config{DSN: os.Getenv("DSN"), Name: name, Expiry: expiry, Log: log, SpoolDir: os.Getenv("SPOOL"),
-		HTTPAllow: []string{"127.0.0.1"}})
+
+	n,
+		err := node.New(node.Config{
+		DSN: os.Getenv("DSN"), Name: name, Expiry: expiry, Log: log, SpoolDir: os.Getenv("SPOOL"),
+		HTTPAllow: []string{"127.0.0.1"},
+	})
 	if err != nil {
 		log.Error("cannot run", "error", err)
 		return 1
 	}
-	n.Handle("stays", func(context.Context, node.Attempt) error { time.Sleep(time.Hour); return nil }) // when it should not
+
+	// when it should not
+	n.Handle("stays", func(context.Context, node.Attempt) error { time.Sleep(time.Hour); return nil })
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	if err := n.Run(ctx); err != nil {
 		log.Error("ended", "error", err)
 		return 4
 	}
+
 	return 0
 }
 
@@ -72,15 +80,18 @@ func (c *cluster) processIn(dir, name string) *process {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+
 	cmd.Stderr = out
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
+
 	p := &process{c.t, cmd, out.Name(), make(chan struct{})}
 	go func() {
 		defer close(p.ended)
 		_ = cmd.Wait() // ProcessState tells
 	}()
+
 	c.t.Cleanup(func() {
 		p.signal(syscall.SIGCONT)
 		p.signal(syscall.SIGKILL)
@@ -91,6 +102,7 @@ func (c *cluster) processIn(dir, name string) *process {
 			c.t.Logf("log of %s:\n%s", name, text)
 		}
 	})
+
 	await(c.t, name+" joined", 10*time.Second, func() bool {
 		return c.count("SELECT COUNT(*) FROM session WHERE node = ?", name) == 1
 	})
@@ -142,7 +154,8 @@ func newLedgerFile(t testing.TB) ledgerFile {
 // command writes a line when it starts, sleeps, and writes one when it ends.
 func (l ledgerFile) command(sleep string) string {
 	line := func(what string) string {
-		return fmt.Sprintf(`echo "%s $GOCRONTAB_JOB $GOCRONTAB_DUE $GOCRONTAB_LAUNCH $(date +%%s%%N) $$" >> %s`, what, l.path)
+		return fmt.Sprintf(`echo "%s $GOCRONTAB_JOB $GOCRONTAB_DUE $GOCRONTAB_LAUNCH $(date +%%s%%N) $$" >> %s`, what,
+			l.path)
 	}
 	return line("start") + "; sleep " + sleep + "; " + line("end")
 }
@@ -162,6 +175,7 @@ func (l ledgerFile) read() map[string]*entry {
 	if err != nil {
 		l.t.Fatal(err)
 	}
+
 	defer f.Close()
 	out := map[string]*entry{}
 	for s := bufio.NewScanner(f); s.Scan(); {
@@ -169,6 +183,7 @@ func (l ledgerFile) read() map[string]*entry {
 		if len(w) != 6 {
 			l.t.Fatalf("torn line in the ledger: %q", s.Text())
 		}
+
 		var at int64
 		fmt.Sscan(w[4], &at)
 		switch w[0] {
@@ -181,6 +196,7 @@ func (l ledgerFile) read() map[string]*entry {
 			out[w[3]].end = at
 		}
 	}
+
 	return out
 }
 
@@ -193,6 +209,7 @@ func (l ledgerFile) check() {
 	if len(entries) == 0 {
 		l.t.Error("nothing was executed")
 	}
+
 	for _, e := range entries {
 		if other := dues[e.job+e.due]; other != "" {
 			l.t.Errorf("%s due %s was executed by %s and by %s", e.job, e.due, other, e.launch)
@@ -200,6 +217,7 @@ func (l ledgerFile) check() {
 		dues[e.job+e.due] = e.launch
 		byJob[e.job] = append(byJob[e.job], e)
 	}
+
 	for job, es := range byJob {
 		for i, a := range es {
 			for _, b := range es[i+1:] {

@@ -21,6 +21,7 @@ func (n *Node) newMetrics() {
 		metric.Pool{Name: "alerts", Meter: n.alerts.Meter(), Stats: n.alerts.Pool},
 		metric.Pool{Name: "pulse", Meter: n.pulse.Meter()},
 	)
+
 	n.metrics.Cluster(func(ctx context.Context) (read.Amounts, error) {
 		now := n.clock.Now()
 		if now == 0 {
@@ -28,24 +29,37 @@ func (n *Node) newMetrics() {
 		}
 		return n.reads().Amounts(ctx, now, amountsMost)
 	})
+
 	n.exclusion.Took = n.metrics.Changed
 }
 
-// Metrics are what Prometheus gets to know of the node, see docs/metrics.md: its Handler serves them, its Collector adds
-// them to a registry of the program.
+// Metrics are what Prometheus gets to know of the node, see docs/metrics.md: its Handler serves
+// them, its Collector adds them to a registry of the program.
 func (n *Node) Metrics() *metric.Metrics { return n.metrics }
 
 // state reads what is not counted.
 func (n *Node) state() metric.State {
 	st := n.Status()
 	out := metric.State{
-		Ready: st.Ready, Guarded: st.Guard != 0, Slots: st.Slots, Taken: st.Taken, Executing: st.Executing, Prepared: st.Prepared, Unwritten: st.Waiting,
-		UnwrittenAge: n.unwrittenFor(), Lead: st.Lead, LeaseAge: st.LeaseAge, Stale: n.timings.Stale, Expiry: n.timings.Expiry,
+		Ready:        st.Ready,
+		Guarded:      st.Guard != 0,
+		Slots:        st.Slots,
+		Taken:        st.Taken,
+		Executing:    st.Executing,
+		Prepared:     st.Prepared,
+		Unwritten:    st.Waiting,
+		UnwrittenAge: n.unwrittenFor(),
+		Lead:         st.Lead,
+		LeaseAge:     st.LeaseAge,
+		Stale:        n.timings.Stale,
+		Expiry:       n.timings.Expiry,
 	}
+
 	now := n.clock.Now()
 	if now != 0 {
 		out.ClockOffset = n.clock.Offset()
 	}
+
 	if l := n.life.Load(); l != nil {
 		_, out.Nodes = l.session.Share()
 		out.Draining = l.session.Draining()
@@ -53,6 +67,7 @@ func (n *Node) state() metric.State {
 			out.BacklogAge = max(0, now.Sub(first))
 		}
 	}
+
 	return out
 }
 

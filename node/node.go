@@ -57,8 +57,9 @@ type Node struct {
 	over    chan struct{} // closed when Run has returned
 }
 
-// Sizes of the pools. That of the trip is for up to four starts, a dozen loops beside them, and the reader of secrets: more
-// than it has connections. They seldom ask at the same time, and who finds none free waits until one is.
+// Sizes of the pools. That of the trip is for up to four starts, a dozen loops beside them, and the
+// reader of secrets: more than it has connections. They seldom ask at the same time, and who finds
+// none free waits until one is.
 const (
 	tripPool = 8
 	apiPool  = 8
@@ -71,11 +72,21 @@ func New(cfg Config) (*Node, error) {
 	if err := cfg.defaults(); err != nil {
 		return nil, err
 	}
+
 	t, err := session.NewTimings(cfg.Expiry)
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, timings: t, log: slog.New(newSteady(cfg.Log.Handler())), clock: &session.Clock{}, executor: cfg.Executor, over: make(chan struct{})}
+
+	n := &Node{
+		cfg:      cfg,
+		timings:  t,
+		log:      slog.New(newSteady(cfg.Log.Handler())),
+		clock:    &session.Clock{},
+		executor: cfg.Executor,
+		over:     make(chan struct{}),
+	}
+
 	n.watermark = loadWatermark(cfg.SpoolDir)
 	if n.db, err = sql.Open(cfg.DSN, t.SQL, tripPool); err != nil {
 		return nil, err
@@ -83,11 +94,13 @@ func New(cfg Config) (*Node, error) {
 	if n.api, err = sql.Open(cfg.DSN, t.SQL, apiPool); err != nil {
 		return nil, err
 	}
+
 	if n.executor == nil {
 		if n.executor, err = newExecutor(&cfg, &secret.Reader{DB: n.db, Keys: cfg.SecretKeys}); err != nil {
 			return nil, err
 		}
 	}
+
 	if n.alerts, err = sql.Open(cfg.DSN, t.SQL, alertPool); err != nil {
 		return nil, err
 	}
@@ -97,6 +110,7 @@ func New(cfg Config) (*Node, error) {
 	if n.pulse, err = sql.OpenPulse(cfg.DSN, t.SQL); err != nil {
 		return nil, err
 	}
+
 	n.exclusion = lock.New(n.db, n.log)
 	n.live = result.NewLive(n.db, n.log)
 	n.figures = result.NewFigures(n.api, n.clock.Now, n.log)
@@ -106,20 +120,23 @@ func New(cfg Config) (*Node, error) {
 			return nil, err
 		}
 	}
+
 	if cfg.SpoolDir != "" { // last: it is taken until the node has run
 		if n.spool, err = result.OpenSpool(cfg.SpoolDir); err != nil {
 			return nil, err
 		}
 	}
+
 	return n, nil
 }
 
 // ErrStopped is why commands are killed when a drain has waited long enough.
 var ErrStopped = errors.New("the node was stopped")
 
-// Run is the node's life. It waits for a MySQL that is not up yet, and returns with an error only when a person must
-// act (sql.ErrRefuseJoin). When ctx ends it drains: it claims nothing more, gives back what it has only prepared, waits for
-// its commands up to the grace, writes every outcome, and returns nil. A node runs once.
+// Run is the node's life. It waits for a MySQL that is not up yet, and returns with an error only
+// when a person must act (sql.ErrRefuseJoin). When ctx ends it drains: it claims nothing more,
+// gives back what it has only prepared, waits for its commands up to the grace, writes every
+// outcome, and returns nil. A node runs once.
 func (n *Node) Run(ctx context.Context) error { return n.RunUntil(ctx, context.Background()) }
 
 // RunUntil is Run for who may lose patience: when hard ends, the drain does not wait.
@@ -127,21 +144,31 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 	if n.started.Swap(true) {
 		return errors.New("the node has been run already: make a new one")
 	}
+
 	defer close(n.over)
 	defer n.close()
 	go job.ZoneData() // it takes a while, and is asked for when there is a session
 	if err := n.firstReading(ctx); err != nil {
 		return unlessDone(ctx, err)
 	}
+
 	recording, stop := context.WithCancel(context.Background())
 	var retiring sync.WaitGroup
 	retiring.Go(func() { n.live.Run(recording) })
 	retiring.Go(func() { n.figures.Run(recording) })
 	if n.auditLog != nil {
-		// Nobody waits for it: the file system may hang. The next life goes on where its position stands.
-		copier := &audit.Copier{DB: n.api, Sink: n.auditLog, Dir: n.cfg.SpoolDir, Failed: n.metrics.AuditLogFailed, Log: n.log}
+		// Nobody waits for it: the file system may hang. The next life goes on where its position
+		// stands.
+		copier := &audit.Copier{
+			DB:     n.api,
+			Sink:   n.auditLog,
+			Dir:    n.cfg.SpoolDir,
+			Failed: n.metrics.AuditLogFailed,
+			Log:    n.log,
+		}
 		go copier.Run(recording)
 	}
+
 	defer func() { stop(); retiring.Wait(); n.save() }()
 	n.warnUnguarded()
 	replayed := false
@@ -150,37 +177,52 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		if err := n.watermark.failed(); err != nil {
 			return err
 		}
+
 		var l *life
 		g, err := n.newGuard(func() *life { return l })
 		if err != nil {
 			return fmt.Errorf("%w; Config.NoGuard (serve --no-guard) does without", err)
 		}
+
 		s, err := session.Register(ctx, n.db, n.clock, n.timings, session.Identity{
-			Node: n.cfg.Name, Address: n.cfg.Address, PID: syscall.Getpid(), Version: n.cfg.Version, Slots: n.cfg.Slots,
-			Earlier: earlier, Labels: n.labels(), Handlers: n.cfg.Handlers.Keys(), Zones: job.ZoneData(), ZonesFrom: session.ZonesFrom(),
+			Node:      n.cfg.Name,
+			Address:   n.cfg.Address,
+			PID:       syscall.Getpid(),
+			Version:   n.cfg.Version,
+			Slots:     n.cfg.Slots,
+			Earlier:   earlier,
+			Labels:    n.labels(),
+			Handlers:  n.cfg.Handlers.Keys(),
+			Zones:     job.ZoneData(),
+			ZonesFrom: session.ZonesFrom(),
 		}, n.log)
 		if err != nil {
 			return unlessDone(ctx, err)
 		}
+
 		earlier = append(earlier, s.ID())
 		l = n.newLife(s, g)
 		if err := l.protect(); err != nil {
 			return err
 		}
+
 		n.life.Store(l)
 		if !replayed {
 			replayed = true
 			retiring.Go(func() { n.replay(recording, s) })
 		}
+
 		n.log.Info("joined the cluster", "session", s.ID(), "node", n.cfg.Name)
 		l.run(ctx, hard)
 		n.life.Store(nil)
 		if s.Lost() {
 			n.metrics.SessionLost()
-			// Its affairs are settled beside the next session, for as long as MySQL takes to answer.
+			// Its affairs are settled beside the next session, for as long as MySQL takes to
+			// answer.
 			retiring.Go(func() { l.retire(recording) })
 		}
 	}
+
 	return nil
 }
 
@@ -204,6 +246,7 @@ func (n *Node) firstReading(ctx context.Context) error {
 		if err == nil || errors.Is(err, sql.ErrRefuseJoin) {
 			return err
 		}
+
 		n.log.Warn("MySQL does not answer yet, or does not let this node in; trying again", "error", err, "in", pause)
 		select {
 		case <-ctx.Done():
@@ -253,6 +296,7 @@ func (n *Node) Status() Status {
 		}
 		st.Prepared, st.Executing, st.Taken = l.prepared.Len(), l.executing.Len(), l.executing.Taken()
 	}
+
 	return st
 }
 

@@ -15,10 +15,12 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// stubborn is a command that ignores SIGTERM and may take five minutes over it; it writes its pid to a file.
+// stubborn is a command that ignores SIGTERM and may take five minutes over it; it writes its pid
+// to a file.
 func stubborn(pid string) job.Spec {
 	return job.Spec{
-		Name: "stubborn", Command: "trap '' TERM; echo $$ > " + pid + ".new; mv " + pid + ".new " + pid + "; sleep 60; sleep 60",
+		Name: "stubborn", Command: "trap '' TERM; echo $$ > " + pid + ".new; mv " + pid + ".new " + pid +
+			"; sleep 60; sleep 60",
 		CommandOptions: job.CommandOptions{Grace: job.Duration(job.MaxGrace)},
 	}
 }
@@ -35,7 +37,8 @@ func pidOf(t testing.TB, file string) (pid int) {
 
 func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-// TestALongGraceEndsWithTheLease: how long a job may take to stop is nothing to a node that must not go on.
+// TestALongGraceEndsWithTheLease: how long a job may take to stop is nothing to a node that must
+// not go on.
 func TestALongGraceEndsWithTheLease(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -53,6 +56,7 @@ func TestALongGraceEndsWithTheLease(t *testing.T) {
 	if d := time.Since(cut); d > c.expiry {
 		t.Errorf("the command lived %s without a lease, longer than %s", d, c.expiry)
 	}
+
 	proxy.CutAll()
 	proxy.Heal()
 	n.await("a new session", 15*time.Second, func() bool { return n.Status().Ready })
@@ -72,6 +76,7 @@ func TestALongGraceEndsWithTheNode(t *testing.T) {
 	if !gone(pid) {
 		t.Error("the command outlived its node")
 	}
+
 	if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Killed || runs[0].Signal != "SIGKILL" {
 		t.Errorf("got %+v, want one that was killed", runs)
 	}
@@ -80,7 +85,8 @@ func TestALongGraceEndsWithTheNode(t *testing.T) {
 // TestSettingsOfCommandsAreChecked before a node connects to anything.
 func TestSettingsOfCommandsAreChecked(t *testing.T) {
 	t.Parallel()
-	if _, err := node.New(node.Config{DSN: "u@tcp(localhost)/d", Cgroup: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "is no cgroup v2") {
+	if _, err := node.New(node.Config{DSN: "u@tcp(localhost)/d", Cgroup: t.TempDir()}); err == nil ||
+		!strings.Contains(err.Error(), "is no cgroup v2") {
 		t.Errorf("a folder that is no cgroup: got %v", err)
 	}
 }

@@ -28,8 +28,8 @@ type gauge struct {
 
 func newGauge(took time.Duration) *gauge {
 	return &gauge{
-		now: map[string]int{}, most: map[string]int{}, began: map[string]time.Time{}, over: map[string]time.Time{},
-		took: func(execute.Attempt) time.Duration { return took },
+		now: map[string]int{}, most: map[string]int{}, began: map[string]time.Time{},
+		over: map[string]time.Time{}, took: func(execute.Attempt) time.Duration { return took },
 	}
 }
 
@@ -39,22 +39,26 @@ func (g *gauge) Execute(ctx context.Context, a execute.Attempt) job.Result {
 		g.now[k]++
 		g.most[k] = max(g.most[k], g.now[k])
 	}
+
 	g.order = append(g.order, fmt.Sprintf("%s %d", a.Job, a.Attempt))
 	g.mu.Unlock()
 	r := job.Result{Outcome: job.Succeeded}
 	if g.outcome != nil {
 		r.Outcome = g.outcome(a)
 	}
+
 	select {
 	case <-ctx.Done():
 		r = job.Result{Outcome: job.Killed, Reason: context.Cause(ctx).Error()}
 	case <-time.After(g.took(a)):
 	}
+
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, k := range []string{a.Job, ""} {
 		g.now[k]--
 	}
+
 	return r
 }
 
@@ -93,8 +97,8 @@ func (m *member) burst(name string, n int, apart time.Duration, change func(*job
 	return m.create(spec)
 }
 
-// TestQueue: due times that come faster than they are worked off wait, run one after the other in their order, and those
-// for which there is no place are skipped.
+// TestQueue: due times that come faster than they are worked off wait, run one after the other in
+// their order, and those for which there is no place are skipped.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -106,10 +110,13 @@ func TestQueue(t *testing.T) {
 	if got := g.peak("queue"); got != 1 {
 		t.Errorf("%d runs at once", got)
 	}
+
 	got := c.outcomes(j.ID)
-	if got[job.Succeeded] < 6 || got[job.Succeeded]+got[job.Skipped] != 10 { // more, the longer the due times take to come
+	// more, the longer the due times take to come
+	if got[job.Succeeded] < 6 || got[job.Succeeded]+got[job.Skipped] != 10 {
 		t.Errorf("got %v; want the one that executes and five in the queue succeeded, the others skipped", got)
 	}
+
 	var end job.Micros
 	for _, r := range c.history(j.ID) {
 		if r.Outcome == job.Skipped && !strings.Contains(r.Reason, "the queue is full; 5 due times wait already") {
@@ -122,6 +129,7 @@ func TestQueue(t *testing.T) {
 			end = r.Ended
 		}
 	}
+
 	c.nothingWaits()
 }
 
@@ -131,7 +139,11 @@ func (c *cluster) nothingWaits() {
 	if n := c.count("SELECT COUNT(*) FROM run WHERE state = 'waiting'"); n != 0 {
 		c.t.Errorf("%d runs wait for nothing", n)
 	}
-	if n := c.count("SELECT COUNT(*) FROM grp g WHERE taken <> (SELECT COUNT(*) FROM run r WHERE r.grp = g.id AND r.state = 'executing')"); n != 0 {
+
+	if n := c.count(`
+		SELECT COUNT(*)
+		FROM grp g
+		WHERE taken <> (SELECT COUNT(*) FROM run r WHERE r.grp = g.id AND r.state = 'executing')`); n != 0 {
 		c.t.Errorf("%d groups count other slots than are taken", n)
 	}
 }
@@ -143,17 +155,24 @@ func TestQueueOfDeadNode(t *testing.T) {
 	c.expiry = 2 * expiry
 	g := newGauge(100 * time.Millisecond)
 	n := c.start("survivor", func(cfg *node.Config) { cfg.Executor, cfg.LookAhead = g, time.Second })
-	j := n.burst("queue", 3, 200*time.Millisecond, func(s *job.Spec) { s.Overlap, s.Start = job.OverlapQueue, ptr(s.Start.Add(4*time.Second)) })
+	j := n.burst("queue", 3, 200*time.Millisecond, func(s *job.Spec) {
+		s.Overlap, s.Start = job.OverlapQueue, ptr(s.Start.Add(4*time.Second))
+	})
+
 	// A session that never beats executes the first due time.
 	dead := c.deadSession(1)
 	first := trip.Run{
-		Launch: trip.Launch{Run: int64(dead)<<32 + 1, Claim: 1}, JobID: j.ID, AppID: 1, Version: 1, Kind: trip.Schedule, Attempt: 1,
-		Due: job.MicrosOf(*j.Spec.Start), DueNow: job.MicrosOf(*j.Spec.Start), Hash: j.Hash,
+		Launch: trip.Launch{Run: int64(dead)<<32 + 1, Claim: 1}, JobID: j.ID, AppID: 1, Version: 1,
+		Kind: trip.Schedule, Attempt: 1, Due: job.MicrosOf(*j.Spec.Start), DueNow: job.MicrosOf(*j.Spec.Start),
+		Hash: j.Hash,
 	}
+
 	if err := c.db.Tx(t.Context(), func(tx *sql.Tx) error {
-		if err := trip.MoveCursors(tx, []trip.Cursor{{JobID: j.ID, Next: first.Due.Add(200 * time.Millisecond)}}); err != nil {
+		if err := trip.MoveCursors(tx,
+			[]trip.Cursor{{JobID: j.ID, Next: first.Due.Add(200 * time.Millisecond)}}); err != nil {
 			return err
 		}
+
 		if err := trip.Insert(tx, dead, []trip.Run{first}); err != nil {
 			return err
 		}
@@ -164,10 +183,12 @@ func TestQueueOfDeadNode(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+
 	await(t, "the queue goes on", 30*time.Second, func() bool { return c.outcomes(j.ID)[job.Succeeded] == 2 })
 	if got := c.outcomes(j.ID); got[job.Lost] != 1 {
 		t.Errorf("got %v; want one lost", got)
 	}
+
 	c.nothingWaits()
 }
 
@@ -178,7 +199,8 @@ func (c *cluster) exec(query string, args ...any) {
 	}
 }
 
-// TestReplace: each due time takes the place of the one that executes, on whichever node, and nothing runs beside it.
+// TestReplace: each due time takes the place of the one that executes, on whichever node, and
+// nothing runs beside it.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -187,20 +209,25 @@ func TestReplace(t *testing.T) {
 	c.start("two", func(cfg *node.Config) { cfg.Executor = g })
 	j := n.burst("replace", 4, 1500*time.Millisecond, func(s *job.Spec) { s.Overlap = job.OverlapReplace })
 	await(t, "three have lost their place", 40*time.Second, func() bool { return len(c.history(j.ID)) == 3 })
-	await(t, "the last one executes", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state = 'executing'") == 1 })
+	await(t, "the last one executes", 20*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE state = 'executing'") == 1
+	})
 	if got := g.peak("replace"); got != 1 {
 		t.Errorf("%d runs at once", got)
 	}
+
 	for _, r := range c.history(j.ID) {
-		if r.Outcome != job.Superseded && (r.Outcome != job.Killed || !strings.Contains(r.Reason, "a later due time took its place")) {
+		if r.Outcome != job.Superseded &&
+			(r.Outcome != job.Killed || !strings.Contains(r.Reason, "a later due time took its place")) {
 			t.Errorf("due %s: %s, %q", r.Due, r.Outcome, r.Reason)
 		}
 	}
+
 	c.nothingWaits()
 }
 
-// TestGroup: jobs of a group share its slots in the whole cluster; the higher priority goes first; slots that are
-// added are used at once.
+// TestGroup: jobs of a group share its slots in the whole cluster; the higher priority goes first;
+// slots that are added are used at once.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -209,9 +236,11 @@ func TestGroup(t *testing.T) {
 	for i := range 3 {
 		nodes = append(nodes, c.start(fmt.Sprint("node", i), func(cfg *node.Config) { cfg.Executor = g }))
 	}
+
 	if _, err := nodes[0].Editor().PutGroup(t.Context(), "db", 2); err != nil {
 		t.Fatal(err)
 	}
+
 	at := nodes[0].Now().Add(10 * time.Second).UTC()
 	var jobs []job.Job
 	for i := range 12 {
@@ -221,12 +250,16 @@ func TestGroup(t *testing.T) {
 		}
 		jobs = append(jobs, nodes[i%3].create(spec))
 	}
-	await(t, "all have run", 40*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE outcome = 'succeeded'") == 12 })
+
+	await(t, "all have run", 40*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE outcome = 'succeeded'") == 12
+	})
 	if got := g.peak(""); got != 2 {
 		t.Errorf("%d runs at once, the group has 2 slots", got)
 	}
-	// Which two come first is chance, or four if two nodes begin in the same moment; among those that wait, the high
-	// ones go first.
+
+	// Which two come first is chance, or four if two nodes begin in the same moment; among those
+	// that wait, the high ones go first.
 	order := g.begun()
 	last := 0
 	for i, name := range order {
@@ -234,9 +267,11 @@ func TestGroup(t *testing.T) {
 			last = i
 		}
 	}
+
 	if last > 8 {
 		t.Errorf("got the order %v; want what has a high priority first", order)
 	}
+
 	c.nothingWaits()
 
 	release := make(chan struct{})
@@ -247,30 +282,39 @@ func TestGroup(t *testing.T) {
 	for i := range 6 {
 		jobs = append(jobs, nodes[0].create(job.Spec{Name: fmt.Sprint("more ", i), At: &at, Group: "db"}))
 	}
-	await(t, "four wait", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state = 'waiting'") == 4 })
+
+	await(t, "four wait", 10*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE state = 'waiting'") == 4
+	})
 	if _, err := nodes[1].Editor().PutGroup(t.Context(), "db", 6); err != nil {
 		t.Fatal(err)
 	}
+
 	await(t, "all execute", 10*time.Second, func() bool { return g.peak("") == 6 })
 	free()
-	await(t, "all have run", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE outcome = 'succeeded'") == 18 })
+	await(t, "all have run", 10*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE outcome = 'succeeded'") == 18
+	})
 	if got := g.peak(""); got != 6 {
 		t.Errorf("%d runs at once, the group has 6 slots", got)
 	}
 	if err := nodes[0].Editor().DeleteGroup(t.Context(), "db"); err == nil {
 		t.Error("a group was deleted that jobs refer to")
 	}
+
 	for _, j := range jobs {
 		if _, err := nodes[0].Editor().Delete(t.Context(), j.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if err := nodes[0].Editor().DeleteGroup(t.Context(), "db"); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestGroupOfRetries: between its attempts a task gives its slot to others, and a run that fails for good as well.
+// TestGroupOfRetries: between its attempts a task gives its slot to others, and a run that fails
+// for good as well.
 func TestGroupOfRetries(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -281,22 +325,30 @@ func TestGroupOfRetries(t *testing.T) {
 		}
 		return job.Succeeded
 	}
+
 	n := c.start("one", func(cfg *node.Config) { cfg.Executor = g })
 	if _, err := n.Editor().PutGroup(t.Context(), "one", 1); err != nil {
 		t.Fatal(err)
 	}
+
 	at := n.Now().Add(time.Second).UTC()
-	fails := n.create(job.Spec{Name: "fails", At: &at, Group: "one", Retry: job.Retry{Attempts: 3, Backoff: job.Duration(time.Second)}})
+	fails := n.create(job.Spec{
+		Name: "fails", At: &at, Group: "one", Retry: job.Retry{Attempts: 3, Backoff: job.Duration(time.Second)},
+	})
 	for i := range 5 {
 		n.create(job.Spec{Name: fmt.Sprint("other ", i), At: &at, Group: "one"})
 	}
-	await(t, "all have run", 30*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE final = 1") == 6 })
+
+	await(t, "all have run", 30*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE final = 1") == 6
+	})
 	if got := g.peak(""); got != 1 {
 		t.Errorf("%d runs at once, the group has one slot", got)
 	}
 	if n := len(c.history(fails.ID)); n != 3 {
 		t.Errorf("%d attempts, want 3", n)
 	}
+
 	c.nothingWaits()
 }
 
@@ -313,32 +365,43 @@ func TestStartDeadline(t *testing.T) {
 	if got := c.outcomes(j.ID); got[job.Succeeded] != 1 || got[job.Missed] != 2 {
 		t.Errorf("got %v; want one succeeded, two missed", got)
 	}
+
 	for _, r := range c.history(j.ID) {
-		if r.Outcome == job.Missed && (r.Reason != "waited until its start deadline" || r.Ended.Sub(r.Due) > 20*time.Second) {
+		if r.Outcome == job.Missed &&
+			(r.Reason != "waited until its start deadline" || r.Ended.Sub(r.Due) > 20*time.Second) {
 			t.Errorf("due %s ended %s: %q", r.Due, r.Ended, r.Reason)
 		}
 	}
+
 	c.nothingWaits()
 }
 
-// TestMisfireAll: after an outage the latest due times are caught up one after the other, in order; the others are
-// counted in one run.
+// TestMisfireAll: after an outage the latest due times are caught up one after the other, in order;
+// the others are counted in one run.
 func TestMisfireAll(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	g := newGauge(20 * time.Millisecond)
 	n := c.start("one", func(cfg *node.Config) { cfg.Executor = g })
-	j := n.create(job.Spec{Name: "all", Every: job.Duration(10 * time.Second), Misfire: job.Misfire{Policy: job.MisfireAll, MaxCount: 5}})
+	j := n.create(job.Spec{
+		Name: "all", Every: job.Duration(10 * time.Second), Misfire: job.Misfire{Policy: job.MisfireAll, MaxCount: 5},
+	})
 	n.drain()
+
 	// Nothing planned it for twenty minutes.
 	c.exec("DELETE FROM run WHERE state <> 'ended'")
-	c.exec("UPDATE job_version SET definition = JSON_SET(definition, '$.start', '2026-01-01T00:00:00Z') WHERE job_id = ?", j.ID)
+	c.exec(`
+		UPDATE job_version
+		SET definition = JSON_SET(definition, '$.start', '2026-01-01T00:00:00Z')
+		WHERE job_id = ?`, j.ID)
+
 	c.exec("UPDATE job SET next_due = next_due - 1200000000 WHERE id = ?", j.ID)
 	c.start("two", func(cfg *node.Config) { cfg.Executor = g })
 	await(t, "five are caught up", 20*time.Second, func() bool { return c.outcomes(j.ID)[job.Succeeded] >= 5 })
 	if got := g.peak("all"); got != 1 {
 		t.Errorf("%d runs at once", got)
 	}
+
 	var counted int64
 	var last job.Micros
 	for _, r := range c.history(j.ID) {
@@ -352,6 +415,7 @@ func TestMisfireAll(t *testing.T) {
 			last = r.Started
 		}
 	}
+
 	if counted < 100 || counted > 120 {
 		t.Errorf("%d due times were counted as missed; want about 110", counted)
 	}

@@ -20,8 +20,8 @@ func (x byApp) Execute(ctx context.Context, a execute.Attempt) job.Result {
 	return x[a.App].Execute(ctx, a)
 }
 
-// TestAppPauseHolds pauses a busy app, and the whole cluster, again and again: after each answer none of its jobs starts,
-// and the others go on.
+// TestAppPauseHolds pauses a busy app, and the whole cluster, again and again: after each answer
+// none of its jobs starts, and the others go on.
 func TestAppPauseHolds(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -29,8 +29,12 @@ func TestAppPauseHolds(t *testing.T) {
 	both := func(cfg *node.Config) { cfg.Executor = byApp{"busy": l, "other": others} }
 	n, other := c.start("one", both), c.start("two", both)
 	for range 15 {
-		n.create(job.Spec{App: "busy", Name: "busy " + string(rune('a'+c.count("SELECT COUNT(*) FROM job"))), Every: job.Duration(100 * time.Millisecond)})
+		n.create(job.Spec{
+			App: "busy", Name: "busy " +
+				string(rune('a'+c.count("SELECT COUNT(*) FROM job"))), Every: job.Duration(100 * time.Millisecond),
+		})
 	}
+
 	n.create(job.Spec{App: "other", Name: "other", Every: job.Duration(100 * time.Millisecond)})
 	for i, app := range []string{"busy", "", "busy"} {
 		begun, _ := l.counts()
@@ -39,6 +43,7 @@ func TestAppPauseHolds(t *testing.T) {
 		if _, err := other.Editor().PauseApp(t.Context(), app, job.PauseRequest{Reason: "load"}); err != nil {
 			t.Fatal(err)
 		}
+
 		before, _ := l.counts()
 		went, _ := others.counts()
 		time.Sleep(700 * time.Millisecond)
@@ -48,20 +53,36 @@ func TestAppPauseHolds(t *testing.T) {
 		if goes, _ := others.counts(); app == "" && goes > went {
 			t.Errorf("pause of the cluster: %d runs of another app", goes-went)
 		}
+
 		if app != "" {
-			n.await("another app goes on", 15*time.Second, func() bool { goes, _ := others.counts(); return goes > went })
+			n.await("another app goes on", 15*time.Second, func() bool {
+				goes, _ := others.counts()
+				return goes > went
+			})
 		}
+
 		if err := n.Editor().ResumeApp(t.Context(), app); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	begun, _ := l.counts()
 	n.await("it is busy again", 15*time.Second, func() bool { now, _ := l.counts(); return now > begun+30 })
 	if _, doubles := l.counts(); doubles != 0 {
 		t.Errorf("%d due times were executed twice", doubles)
 	}
-	n.await("the pauses are over", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM stop WHERE until = 0") == 0 })
-	if k := c.count("SELECT COUNT(*) FROM run WHERE outcome = 'skipped' AND reason NOT LIKE 'paused with%: load' AND reason NOT LIKE 'paused from%: load' AND reason NOT LIKE 'the job was paused until %' AND reason NOT LIKE 'overlap%'"); k != 0 {
+
+	n.await("the pauses are over", 10*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM stop WHERE until = 0") == 0
+	})
+	if k := c.count(`
+		SELECT COUNT(*)
+		FROM run
+		WHERE outcome = 'skipped'
+			AND reason NOT LIKE 'paused with%: load'
+			AND reason NOT LIKE 'paused from%: load'
+			AND reason NOT LIKE 'the job was paused until %'
+			AND reason NOT LIKE 'overlap%'`); k != 0 {
 		t.Errorf("%d runs were skipped for another reason", k)
 	}
 }
@@ -78,9 +99,11 @@ func TestPauseEndsThoughItsNodeDied(t *testing.T) {
 	if _, err := well.Editor().Pause(t.Context(), j.ID, job.PauseRequest{Until: until}); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := well.Editor().PauseApp(t.Context(), "a", job.PauseRequest{Until: until}); err != nil {
 		t.Fatal(err)
 	}
+
 	from := job.MicrosOf(well.Now())
 	doomed.signal(syscall.SIGKILL)
 	for _, j := range []job.Job{j, held} {
@@ -88,6 +111,7 @@ func TestPauseEndsThoughItsNodeDied(t *testing.T) {
 			runs := c.history(j.ID)
 			return len(runs) > 0 && runs[len(runs)-1].Outcome == job.Succeeded && runs[len(runs)-1].Due >= until
 		})
+
 		counted := 0
 		for _, r := range c.history(j.ID) {
 			if r.Outcome == job.Succeeded && r.Started > from && r.Started < until {
@@ -97,22 +121,31 @@ func TestPauseEndsThoughItsNodeDied(t *testing.T) {
 				counted++
 			}
 		}
+
 		if counted > 1 {
 			t.Errorf("%s: %d counted runs for one pause", j.Spec.Name, counted)
 		}
 	}
+
 	for _, kind := range []string{"job", "app"} {
-		if n := c.count("SELECT COUNT(*) FROM audit WHERE kind = ? AND action = 'resume' AND who = 'go-crontab' AND origin = 'well'", kind); n != 1 {
+		if n := c.count(`
+			SELECT COUNT(*)
+			FROM audit
+			WHERE kind = ? AND action = 'resume' AND who = 'go-crontab' AND origin = 'well'`, kind); n != 1 {
 			t.Errorf("%d lines of the audit say that the pause of the %s ended, want 1", n, kind)
 		}
 	}
+
 	well.await("the dead node's line", 20*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM audit WHERE kind = 'session' AND action = 'reap' AND name = 'doomed'") == 1
+		return c.count(`
+			SELECT COUNT(*)
+			FROM audit
+			WHERE kind = 'session' AND action = 'reap' AND name = 'doomed'`) == 1
 	})
 }
 
-// TestAnswersKnowOfSlowClocks: the answers of a node that has just read that MySQL's clock was put forward wait for those that have
-// not, see edit.Editor.
+// TestAnswersKnowOfSlowClocks: the answers of a node that has just read that MySQL's clock was put
+// forward wait for those that have not, see edit.Editor.
 func TestAnswersKnowOfSlowClocks(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -123,6 +156,7 @@ func TestAnswersKnowOfSlowClocks(t *testing.T) {
 	if got := n.Editor().Unsettled(); got != 0 {
 		t.Errorf("before anything was set: got %s, want none", got)
 	}
+
 	boot, now := boottime.Now(), time.Now()
 	n.Clock().Set(boot, now, now, n.Clock().Now().Add(time.Hour)) // the next beat has it back again
 	if got, want := n.Editor().Unsettled(), c.expiry*4/10; got <= want/2 || got > want {

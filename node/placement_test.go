@@ -19,8 +19,8 @@ func (c *cluster) labelled(name string, l execute.Executor, labels map[string]st
 	return c.start(name, func(cfg *node.Config) { cfg.Executor, cfg.Labels = l, labels })
 }
 
-// TestPlacement runs jobs with selectors on three nodes with different labels: each where it may, on time although its
-// bucket prefers another node, and none twice.
+// TestPlacement runs jobs with selectors on three nodes with different labels: each where it may,
+// on time although its bucket prefers another node, and none twice.
 func TestPlacement(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -37,22 +37,28 @@ func TestPlacement(t *testing.T) {
 		"os!=none":          "one two three",
 		"":                  "one two three",
 	}
+
 	nodes := map[int64]string{}
 	var jobs []job.Job
 	for selector, names := range where {
 		for i := range 6 {
 			first := one.Now().Add(1500 * time.Millisecond).Truncate(time.Microsecond)
-			j := one.create(job.Spec{Name: fmt.Sprint(i, ": ", selector, "."), Every: job.Duration(time.Second), Start: &first, Selector: selector})
+			j := one.create(job.Spec{
+				Name: fmt.Sprint(i, ": ", selector, "."), Every: job.Duration(time.Second), Start: &first,
+				Selector: selector,
+			})
 			jobs = append(jobs, j)
 			nodes[j.ID] = names
 		}
 	}
+
 	time.Sleep(8 * time.Second)
 	until := one.Now().Add(-1500 * time.Millisecond)
 	c.settled(10*time.Second, until)
 	if got := account(t, c, l, jobs, until); got[job.Succeeded] < 5*len(jobs) || got[job.Missed]+got[job.Lost] > 0 {
 		t.Errorf("outcomes: %v", got)
 	}
+
 	late := 0
 	for _, j := range jobs {
 		runs := c.history(j.ID)
@@ -65,13 +71,15 @@ func TestPlacement(t *testing.T) {
 			late++
 		}
 	}
+
 	// What a bucket's preferred node may not run would be a second late, each time.
 	if late > len(jobs)/6 {
 		t.Errorf("%d jobs were late", late)
 	}
 }
 
-// median is how late the run in the middle began: a machine that was late itself once changes nothing about it.
+// median is how late the run in the middle began: a machine that was late itself once changes
+// nothing about it.
 func median(runs []read.Run) time.Duration {
 	if len(runs) == 0 {
 		return 0
@@ -91,31 +99,45 @@ func TestNoNodeMatches(t *testing.T) {
 	l := newLedger()
 	one := c.labelled("one", l, nil)
 	once := one.create(job.Spec{Name: "once", At: ptr(one.Now()), Selector: "zone=a, !gpu"})
-	often := one.create(job.Spec{Name: "often", Every: job.Duration(time.Second), Selector: "zone=a", Overlap: job.OverlapAllow})
-	quick := one.create(job.Spec{Name: "quick", Every: job.Duration(500 * time.Millisecond), Selector: "zone=a",
-		Misfire: job.Misfire{Policy: job.MisfireSkip, After: job.Duration(3 * time.Second)}})
+	often := one.create(job.Spec{
+		Name: "often", Every: job.Duration(time.Second), Selector: "zone=a", Overlap: job.OverlapAllow,
+	})
+	quick := one.create(job.Spec{
+		Name: "quick", Every: job.Duration(500 * time.Millisecond), Selector: "zone=a",
+		Misfire: job.Misfire{Policy: job.MisfireSkip, After: job.Duration(3 * time.Second)},
+	})
 	good := one.create(job.Spec{Name: "good", Every: job.Duration(time.Second)})
 	one.await("the single due time waits", 10*time.Second, func() bool {
 		waits, err := c.db.Untaken(t.Context(), []int64{once.ID}, job.MicrosOf(one.Now()), 10)
 		return err == nil && len(waits) == 1
 	})
+
 	one.await("what is too late ends missed", 15*time.Second, func() bool { return len(c.history(quick.ID)) >= 4 })
 	for _, r := range c.history(quick.ID) {
 		if r.Outcome != job.Missed || r.Reason != "no node matches zone=a" || r.Started != 0 {
 			t.Errorf("got %+v", r.Run)
 		}
 	}
+
 	if n := len(c.history(once.ID)) + len(c.history(often.ID)); n != 0 {
 		t.Errorf("%d runs of jobs that no node may run", n)
 	}
+
 	c.labelled("two", l, map[string]string{"zone": "a"})
 	one.await("they run once there is a node", 10*time.Second, func() bool {
-		return len(c.history(once.ID)) == 1 && c.count("SELECT COUNT(*) FROM run WHERE state = 'idle' AND due_now < ?", one.Now().Add(-3*time.Second).UnixMicro()) == 0
+		return len(c.history(once.ID)) == 1 && c.count(`
+			SELECT COUNT(*)
+			FROM run
+			WHERE state = 'idle' AND due_now < ?`, one.Now().Add(-3*time.Second).UnixMicro()) == 0
 	})
+
 	if r := c.history(once.ID)[0]; r.Outcome != job.Succeeded || r.Node != "two" || r.Lateness < 3_000_000 {
 		t.Errorf("got %+v, want it late on two", r.Run)
 	}
-	one.await("some of each have run", 20*time.Second, func() bool { return len(c.history(often.ID)) > 6 && len(c.history(good.ID)) > 6 })
+
+	one.await("some of each have run", 20*time.Second, func() bool {
+		return len(c.history(often.ID)) > 6 && len(c.history(good.ID)) > 6
+	})
 	until := one.Now().Add(-time.Second)
 	c.settled(10*time.Second, until)
 	for name, j := range map[string]job.Job{"often": often, "good": good} {
@@ -125,24 +147,30 @@ func TestNoNodeMatches(t *testing.T) {
 	}
 }
 
-// TestTheOnlyNodeDies kills the only node that a job may run on: its due times wait, visibly, until it is back.
+// TestTheOnlyNodeDies kills the only node that a job may run on: its due times wait, visibly, until
+// it is back.
 func TestTheOnlyNodeDies(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	l := newLedgerFile(t)
 	well := c.start("well", nil)
 	doomed := c.process("doomed")
-	j := well.create(job.Spec{Name: "there", Every: job.Duration(time.Second), Selector: "node=doomed", Command: l.command("0")})
+	j := well.create(job.Spec{
+		Name: "there", Every: job.Duration(time.Second), Selector: "node=doomed", Command: l.command("0"),
+	})
 	well.await("it runs there", 10*time.Second, func() bool { return len(c.history(j.ID)) >= 2 })
 	doomed.signal(syscall.SIGKILL)
 	well.await("due times wait for it", c.expiry+15*time.Second, func() bool {
 		waits, err := c.db.Untaken(t.Context(), []int64{j.ID}, job.MicrosOf(well.Now()), 10)
 		return err == nil && len(waits) > 0
 	})
+
 	again := c.process("doomed")
 	well.await("it has caught up", 20*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended' AND due < ?", well.Now().Add(-3*time.Second).UnixMicro()) == 0
+		return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended' AND due < ?",
+			well.Now().Add(-3*time.Second).UnixMicro()) == 0
 	})
+
 	again.signal(syscall.SIGTERM)
 	again.exit()
 	for _, r := range c.history(j.ID) {
@@ -156,11 +184,12 @@ func TestTheOnlyNodeDies(t *testing.T) {
 			t.Errorf("ran on %s", r.Node)
 		}
 	}
+
 	l.check()
 }
 
-// TestAnEditMovesWhatIsOverdue changes the selector of a job whose due times wait, and of one that a busy node has
-// prepared.
+// TestAnEditMovesWhatIsOverdue changes the selector of a job whose due times wait, and of one that
+// a busy node has prepared.
 func TestAnEditMovesWhatIsOverdue(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -172,6 +201,7 @@ func TestAnEditMovesWhatIsOverdue(t *testing.T) {
 		}
 		return 0
 	}
+
 	one := c.start("one", func(cfg *node.Config) { cfg.Executor, cfg.Slots = l, 1 })
 	c.labelled("two", l, nil)
 	lost := one.create(job.Spec{Name: "lost", At: ptr(one.Now()), Selector: "zone=nowhere"})
@@ -182,6 +212,7 @@ func TestAnEditMovesWhatIsOverdue(t *testing.T) {
 		return c.count("SELECT COUNT(*) FROM run WHERE state = 'idle' AND job_id = ?", lost.ID) == 1 &&
 			c.count("SELECT COUNT(*) FROM run WHERE job_id = ?", stuck.ID) == 1
 	})
+
 	for _, j := range []job.Job{lost, stuck} {
 		spec := j.Spec
 		spec.Selector = "node=two"
@@ -189,7 +220,10 @@ func TestAnEditMovesWhatIsOverdue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	one.await("both ran", 10*time.Second, func() bool { return len(c.history(lost.ID)) == 1 && len(c.history(stuck.ID)) == 1 })
+
+	one.await("both ran", 10*time.Second, func() bool {
+		return len(c.history(lost.ID)) == 1 && len(c.history(stuck.ID)) == 1
+	})
 	close(release)
 	for _, j := range []job.Job{lost, stuck} {
 		if r := c.history(j.ID)[0]; r.Outcome != job.Succeeded || r.Node != "two" {

@@ -42,13 +42,15 @@ const (
 	poisonRounds = "GOCRONTAB_POISON_ROUNDS" // how many there are
 )
 
-// TestPoison writes what no API would take into random columns of random rows of two running nodes: any bytes, NULL,
-// extreme numbers, definitions that are nearly right. The nodes live and all other jobs go on; a job whose definition
-// cannot be read any more says so; and no list is broken by one row. A failure names its seed and what was written.
+// TestPoison writes what no API would take into random columns of random rows of two running nodes:
+// any bytes, NULL, extreme numbers, definitions that are nearly right. The nodes live and all other
+// jobs go on; a job whose definition cannot be read any more says so; and no list is broken by one
+// row. A failure names its seed and what was written.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	rounds, first := 6, uint64(1) // the same each time; make poison goes on with others
-	for name, to := range map[string]func(uint64){poisonSeed: func(n uint64) { first = n }, poisonRounds: func(n uint64) { rounds = int(n) }} {
+	for name, to := range map[string]func(uint64){poisonSeed: func(n uint64) { first = n },
+		poisonRounds: func(n uint64) { rounds = int(n) }} {
 		if text := os.Getenv(name); text != "" {
 			n, err := strconv.ParseUint(text, 10, 64)
 			if err != nil {
@@ -57,6 +59,7 @@ func TestPoison(t *testing.T) {
 			to(n)
 		}
 	}
+
 	c := newLawlessCluster(t)
 	said := &heard{}
 	var told atomic.Int64 // messages of alerts that arrived
@@ -65,6 +68,7 @@ func TestPoison(t *testing.T) {
 			told.Add(1)
 		}
 	}))
+
 	t.Cleanup(hook.Close)
 	keys := keyRing(t, secret.NewKey())
 	quiet := func(cfg *node.Config) {
@@ -73,35 +77,52 @@ func TestPoison(t *testing.T) {
 		cfg.LookAhead = time.Second // what was claimed before goes on for that long, whatever is written
 		cfg.SecretKeys, cfg.HTTPAllow = keys, []string{"127.0.0.0/8"}
 	}
+
 	one := c.start("one", quiet)
 	two := c.start("two", quiet)
-	p := &poisoner{t: t, c: c, one: one, two: two, said: said, keys: keys, hook: hook.URL, told: &told, columns: c.columns()}
+	p := &poisoner{
+		t: t, c: c, one: one, two: two, said: said, keys: keys, hook: hook.URL, told: &told, columns: c.columns(),
+	}
 	p.join = func(name string) { c.start(name, quiet).drain() }
-	p.tells("good", job.AlertRule{On: []job.AlertEvent{job.AlertFailed}, Apps: []string{job.DefaultApp}, Repeat: job.Duration(time.Second)})
+	p.tells("good", job.AlertRule{
+		On: []job.AlertEvent{job.AlertFailed}, Apps: []string{job.DefaultApp}, Repeat: job.Duration(time.Second),
+	})
 	p.good = []job.Job{
 		one.create(job.Spec{Name: "good", Every: job.Duration(200 * time.Millisecond), Command: "true"}),
-		one.create(job.Spec{Name: "queues", Every: job.Duration(500 * time.Millisecond), Command: "sleep 0.6", Overlap: job.OverlapQueue, Queue: 2}),
+		one.create(job.Spec{
+			Name: "queues", Every: job.Duration(500 * time.Millisecond), Command: "sleep 0.6",
+			Overlap: job.OverlapQueue, Queue: 2,
+		}),
 		one.create(job.Spec{Name: "fails", Every: job.Duration(500 * time.Millisecond), Command: "false"}),
-		one.create(job.Spec{Name: "retries", Every: job.Duration(time.Second), Command: "[ $GOCRONTAB_ATTEMPT = 2 ]", Retry: job.Retry{Attempts: 2, Backoff: job.Duration(100 * time.Millisecond)}}),
+		one.create(job.Spec{
+			Name: "retries", Every: job.Duration(time.Second), Command: "[ $GOCRONTAB_ATTEMPT = 2 ]",
+			Retry: job.Retry{Attempts: 2, Backoff: job.Duration(100 * time.Millisecond)},
+		}),
 	}
+
 	sessions := one.Status().Session + two.Status().Session
 	for n := range rounds {
 		p.round(first + uint64(n))
 		if t.Failed() {
-			t.Fatalf("%s=%d %s=1 repeats it; what the nodes said last:\n%s", poisonSeed, first+uint64(n), poisonRounds, said.last())
+			t.Fatalf("%s=%d %s=1 repeats it; what the nodes said last:\n%s", poisonSeed, first+uint64(n), poisonRounds,
+				said.last())
 		}
 	}
+
 	time.Sleep(session.DefaultExpiry) // as long as a lease without beats would last
 	if now := one.Status().Session + two.Status().Session; now != sessions {
 		t.Errorf("a node lost its session: got %s, want %s", now, sessions)
 	}
-	t.Logf("%d rounds from seed %d, %d values of %d of %d columns of %d tables", rounds, first, p.written, len(p.touched), len(p.columns), len(poisonedRows))
+
+	t.Logf("%d rounds from seed %d, %d values of %d of %d columns of %d tables", rounds, first, p.written,
+		len(p.touched), len(p.columns), len(poisonedRows))
 	var left []string
 	for _, col := range p.columns {
 		if name := col.table + "." + col.name; !p.touched[name] {
 			left = append(left, name)
 		}
 	}
+
 	if rounds*poisonColumns >= len(p.columns) && 10*len(left) > len(p.columns) {
 		t.Errorf("%d of %d columns took no value: %s", len(left), len(p.columns), strings.Join(left, ", "))
 	}
@@ -132,17 +153,24 @@ type column struct {
 	null, unsigned    bool
 }
 
-// columns lists all but those that MySQL counts itself: the highest number there leaves none for the next row, of whatever
-// job, and no program can do anything about that. A table of which nobody has said yet which rows are poisoned is an error.
+// columns lists all but those that MySQL counts itself: the highest number there leaves none for
+// the next row, of whatever job, and no program can do anything about that. A table of which nobody
+// has said yet which rows are poisoned is an error.
 func (c *cluster) columns() (columns []column) {
 	c.t.Helper()
-	rows, err := c.db.Raw().Query("SELECT c.table_name, c.column_name, c.data_type, COALESCE(c.character_maximum_length, 0), c.is_nullable = 'YES', c.column_type LIKE '%unsigned%'," +
-		" c.extra LIKE '%GENERATED%' OR c.extra LIKE '%auto_increment%'" +
-		" FROM information_schema.columns c JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name" +
-		" WHERE c.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' ORDER BY 1, c.ordinal_position")
+	rows, err := c.db.Raw().Query(`
+		SELECT c.table_name, c.column_name, c.data_type, COALESCE(c.character_maximum_length, 0), c.is_nullable = 'YES', c.column_type LIKE '%unsigned%', c.extra LIKE '%GENERATED%'
+			OR c.extra LIKE '%auto_increment%'
+		FROM information_schema.columns c
+		JOIN information_schema.tables t ON t.table_schema = c.table_schema
+			AND t.table_name = c.table_name
+		WHERE c.table_schema = DATABASE()
+			AND t.table_type = 'BASE TABLE'
+		ORDER BY 1, c.ordinal_position`)
 	if err != nil {
 		c.t.Fatal(err)
 	}
+
 	defer rows.Close()
 	for rows.Next() {
 		var col column
@@ -156,21 +184,24 @@ func (c *cluster) columns() (columns []column) {
 		if poisonedRows[col.table] == "" {
 			c.t.Fatalf("table %s is neither poisoned nor among those that are not", col.table)
 		}
+
 		if !own && !meansElse[col.table+"."+col.name] {
 			columns = append(columns, col)
 		}
 	}
+
 	return columns
 }
 
-// notPoisoned are the tables of migrations: programs read them before they join, and refuse to go on with others.
+// notPoisoned are the tables of migrations: programs read them before they join, and refuse to go
+// on with others.
 var notPoisoned = map[string]bool{"schema_version": true, "schema_lock": true, "schema_step": true}
 
 const ofBadJobs = "job_id IN (SELECT id FROM job WHERE " + ofBadApps + ")"
 const ofBadApps = "app_id IN (SELECT id FROM app WHERE name IN ('bad', 'bad-held'))"
 
-// poisonedRows says which rows of a table are poisoned: those that belong to the poisoned jobs, or to nobody; all, where
-// rows of all jobs and nodes have to take it.
+// poisonedRows says which rows of a table are poisoned: those that belong to the poisoned jobs, or
+// to nobody; all, where rows of all jobs and nodes have to take it.
 var poisonedRows = map[string]string{
 	"app":         "name = 'bad'",
 	"job":         ofBadApps,
@@ -195,7 +226,8 @@ var poisonedRows = map[string]string{
 	"audit":       "1 = 1",
 	"audit_chain": "1 = 1",
 	"secret":      "name = 'bad'",
-	// The other ones say that the database is an older one, since when something is due, and what nodes have to agree on.
+	// The other ones say that the database is an older one, since when something is due, and what
+	// nodes have to agree on.
 	"setting":       "name IN ('bad', 'buckets', 'zones')",
 	"api_token":     "1 = 1",
 	"login":         "1 = 1",
@@ -219,10 +251,12 @@ var poisonedRows = map[string]string{
 
 // poisonedRowsOf is the same of single columns.
 var poisonedRowsOf = map[string]string{
-	"session.node": "node NOT IN ('one', 'two')", // with the name of one that is cordoned a node takes nothing, and rightly so
+	// with the name of one that is cordoned a node takes nothing, and rightly so
+	"session.node": "node NOT IN ('one', 'two')",
 }
 
-// meansElse are the columns that stay: with another value there they would mean something else, and rightly so.
+// meansElse are the columns that stay: with another value there they would mean something else, and
+// rightly so.
 var meansElse = map[string]bool{
 	"locks.id": true, "locks.name": true, // whose rows must be there; see TestMissingLockRow
 	"setting.name": true, "alert_work.id": true, "chore.name": true, // the same
@@ -240,6 +274,7 @@ func (p *poisoner) round(seed uint64) {
 	if p.touched == nil {
 		p.touched = map[string]bool{}
 	}
+
 	p.victims(seed)
 	time.Sleep(time.Duration(500+p.rng.IntN(700)) * time.Millisecond)
 	before := p.progress()
@@ -249,6 +284,7 @@ func (p *poisoner) round(seed uint64) {
 			t.Logf("seed %d wrote\n%s", seed, strings.Join(did, "\n"))
 		}
 	}()
+
 	for _, col := range p.draw(seed) {
 		for range 8 { // the schema may say no
 			if what := p.poison(col); what != "" {
@@ -258,32 +294,38 @@ func (p *poisoner) round(seed uint64) {
 		}
 		time.Sleep(time.Duration(p.rng.IntN(40)) * time.Millisecond)
 	}
+
 	told := p.told.Load()
 	begun, lines := time.Now(), p.said.count()
 	fail := func(format string, args ...any) {
 		t.Helper()
 		t.Errorf("seed %d: %s", seed, fmt.Sprintf(format, args...))
 	}
+
 	for end := time.Now().Add(40 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		now := p.progress()
 		on := true
 		for i := range now {
 			on = on && now[i] >= before[i]+8
 		}
+
 		if on {
 			break
 		}
 		if time.Now().After(end) {
-			fail("of the good jobs so many runs ended: %v, before %v, after 40s %v", []string{"good", "queues", "fails", "retries"}, before, now)
+			fail("of the good jobs so many runs ended: %v, before %v, after 40s %v",
+				[]string{"good", "queues", "fails", "retries"}, before, now)
 			break
 		}
 	}
+
 	for end := time.Now().Add(60 * time.Second); p.told.Load() <= told; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			fail("nobody is told any more of what fails")
 			break
 		}
 	}
+
 	time.Sleep(time.Second)
 	if n := p.said.count() - lines; n > 400*int(time.Since(begun)/time.Second+1) {
 		fail("the nodes wrote %d lines in %s", n, time.Since(begun).Round(time.Second))
@@ -291,21 +333,28 @@ func (p *poisoner) round(seed uint64) {
 	if bad := p.said.find("panic", "runtime error"); bad != "" {
 		fail("a node said: %s", bad)
 	}
+
 	for _, bad := range p.unsaid() {
 		fail("%s", bad)
 	}
+
 	for what, err := range p.lists() {
 		if err != nil {
 			fail("%s cannot be listed: %v", what, err)
 		}
 	}
+
 	if seed%8 == 0 { // one that joins has to get along with all that
 		p.join(fmt.Sprint("late ", seed))
 	}
+
 	// What was written goes; what it has done to the nodes would show in the next rounds.
-	for _, table := range []string{"run", "job_pause", "job_ref", "job_term", "job_part", "job_version", "notable", "backfill", "request", "job", "grp", "calendar", "node", "life", "stop", "secret", "api_token", "login", "folder", "folder_node", "figure", "alert_channel", "alert_rule", "alert_silence", "delivery", "alert_streak"} {
+	for _, table := range []string{"run", "job_pause", "job_ref", "job_term", "job_part", "job_version", "notable",
+		"backfill", "request", "job", "grp", "calendar", "node", "life", "stop", "secret", "api_token", "login",
+		"folder", "folder_node", "figure", "alert_channel", "alert_rule", "alert_silence", "delivery", "alert_streak"} {
 		p.must("DELETE FROM " + table + " WHERE " + poisonedRows[table])
 	}
+
 	p.must("DELETE FROM retention WHERE app <> ''")
 	p.must("UPDATE retention SET spec = '{}'")
 	p.living()
@@ -318,8 +367,12 @@ func (p *poisoner) living() {
 	for _, m := range []*member{p.one, p.two} {
 		id := uuid.MustParse(m.Status().Session)
 		ids = append(ids, id[:])
-		p.must("UPDATE session SET node = ?, address = '', pid = 0, version = '', labels = '{}', handlers = '[]', slots = 100, zones = ?, zones_from = '' WHERE id = ?", m.Status().Node, job.ZoneData(), id[:])
+		p.must(`
+			UPDATE session
+			SET node = ?, address = '', pid = 0, version = '', labels = '{}', handlers = '[]', slots = 100, zones = ?, zones_from = ''
+			WHERE id = ?`, m.Status().Node, job.ZoneData(), id[:])
 	}
+
 	p.must("DELETE FROM session WHERE id NOT IN (?, ?)", ids...)
 }
 
@@ -343,17 +396,21 @@ func (p *poisoner) tells(name string, rule job.AlertRule) {
 	p.t.Helper()
 	store := &alert.Store{DB: p.c.db.DB}
 	for try := 1; ; try++ {
-		_, _, err := store.PutChannel(p.t.Context(), job.AlertChannel{Name: name, Type: job.ChannelWebhook, URL: p.hook + "/" + name, Wait: job.Duration(time.Second), Rate: 600})
+		_, _, err := store.PutChannel(p.t.Context(), job.AlertChannel{
+			Name: name, Type: job.ChannelWebhook, URL: p.hook + "/" + name, Wait: job.Duration(time.Second), Rate: 600,
+		})
 		if err == nil {
 			rule.Name, rule.Channels = name, []string{name}
 			_, _, err = store.PutRule(p.t.Context(), rule)
 		}
+
 		if err == nil {
 			return
 		}
 		if try == 20 {
 			p.t.Fatalf("rule %s: %v", name, err)
 		}
+
 		time.Sleep(100 * time.Millisecond)
 	}
 }
@@ -363,6 +420,7 @@ func (p *poisoner) victims(seed uint64) {
 	t := p.t
 	t.Helper()
 	ctx := t.Context()
+
 	// A machine that has no time for MySQL is no news here.
 	ask := func(what string, f func(e *edit.Editor) error) {
 		t.Helper()
@@ -375,42 +433,59 @@ func (p *poisoner) victims(seed uint64) {
 			}
 			time.Sleep(250 * time.Millisecond)
 		}
+
 		t.Fatalf("seed %d: %s: %v", seed, what, err)
 	}
+
 	ask("group", func(e *edit.Editor) error { _, err := e.PutGroup(ctx, "bad", 1); return err })
 	ask("calendar", func(e *edit.Editor) error {
 		_, err := e.PutCalendar(ctx, job.CalendarSpec{Name: "bad", Exclude: []job.CalendarDay{{Date: "2099-01-01"}}}, 0)
 		return err
 	})
+
 	ask("secret", func(*edit.Editor) error {
-		_, err := (&secret.Store{DB: p.c.db.DB, Keys: p.keys}).Put(ctx, secret.New{AppSecret: job.AppSecret{Name: "bad"}, Value: "not to be known"})
+		_, err := (&secret.Store{DB: p.c.db.DB, Keys: p.keys}).Put(ctx, secret.New{
+			AppSecret: job.AppSecret{Name: "bad"}, Value: "not to be known",
+		})
 		return err
 	})
+
 	p.tells("bad", job.AlertRule{
-		On:   []job.AlertEvent{job.AlertFailed, job.AlertLost, job.AlertFailures, job.AlertLateStart, job.AlertLateFinish, job.AlertNeverRan, job.AlertBacklog, job.AlertNodeGone, job.AlertClockSkew, job.AlertRecovered},
-		Apps: []string{"bad", "bad-held"}, Repeat: job.Duration(time.Second), LateStart: job.Duration(time.Second), LateFinish: job.Duration(time.Second), NeverRan: job.Duration(time.Minute),
+		On: []job.AlertEvent{
+			job.AlertFailed, job.AlertLost, job.AlertFailures, job.AlertLateStart, job.AlertLateFinish,
+			job.AlertNeverRan, job.AlertBacklog, job.AlertNodeGone, job.AlertClockSkew, job.AlertRecovered,
+		},
+		Apps: []string{"bad", "bad-held"}, Repeat: job.Duration(time.Second), LateStart: job.Duration(time.Second),
+		LateFinish: job.Duration(time.Second), NeverRan: job.Duration(time.Minute),
 		Failures: &job.AlertFailing{Count: 2, Within: job.Duration(time.Minute)},
 	})
+
 	every := func(name string, d time.Duration, mod func(*job.Spec)) job.Job {
 		spec := job.Spec{App: "bad", Name: fmt.Sprint(name, " ", seed), Every: job.Duration(d), Command: "sleep 0.1"}
 		if mod != nil {
 			mod(&spec)
 		}
+
 		var j job.Job
 		ask(name, func(e *edit.Editor) (err error) {
-			if _, err = e.Create(ctx, spec, false); err != nil && !errors.Is(err, sql.ErrExists) { // MySQL did not say so the first time
+			// MySQL did not say so the first time
+			if _, err = e.Create(ctx, spec, false); err != nil && !errors.Is(err, sql.ErrExists) {
 				return err
 			}
 			row, err := p.c.db.JobNamed(ctx, spec.App, spec.Name)
 			j = row.Job
 			return err
 		})
+
 		return j
 	}
+
 	now := p.one.Now()
 	plain := every("plain", 200*time.Millisecond, func(s *job.Spec) { s.Start = ptr(now.Add(-5 * time.Second)) })
 	every("queue", 300*time.Millisecond, func(s *job.Spec) { s.Overlap, s.Command = job.OverlapQueue, "sleep 0.5" })
-	every("replace", 300*time.Millisecond, func(s *job.Spec) { s.Overlap, s.Command = job.OverlapReplace, "echo a; sleep 0.5" })
+	every("replace", 300*time.Millisecond, func(s *job.Spec) {
+		s.Overlap, s.Command = job.OverlapReplace, "echo a; sleep 0.5"
+	})
 	every("group", 300*time.Millisecond, func(s *job.Spec) { s.Group = "bad" })
 	every("group too", 300*time.Millisecond, func(s *job.Spec) { s.Group = "bad" })
 	every("retry", 300*time.Millisecond, func(s *job.Spec) {
@@ -428,6 +503,7 @@ func (p *poisoner) victims(seed uint64) {
 		_, err := e.PauseApp(ctx, "bad-held", job.PauseRequest{Until: job.MicrosOf(p.one.Now().Add(3 * time.Second))})
 		return err
 	})
+
 	every("cron", 0, func(s *job.Spec) { s.Schedule, s.Timezone = "* * * * * *", "Europe/Berlin" })
 	paused := every("paused", 300*time.Millisecond, nil)
 	ask("pause", func(e *edit.Editor) error { _, err := e.Pause(ctx, paused.ID, job.PauseRequest{}); return err })
@@ -435,12 +511,16 @@ func (p *poisoner) victims(seed uint64) {
 		_, err := e.RunNow(ctx, []int64{plain.ID}, 0, fmt.Sprint("key ", seed))
 		return err
 	})
+
 	ask("backfill", func(e *edit.Editor) error {
-		_, err := e.Backfill(ctx, plain.ID, edit.Range{From: now.Add(-4 * time.Second), To: now.Add(-time.Second), Parallel: 1}, "")
+		_, err := e.Backfill(ctx, plain.ID,
+			edit.Range{From: now.Add(-4 * time.Second), To: now.Add(-time.Second), Parallel: 1}, "")
 		return err
 	})
+
 	for _, q := range []string{
-		"INSERT INTO session (id, node, started, beat_at, labels, handlers) VALUES (?, 'bad', 1, CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED), '{}', '[]')",
+		"INSERT INTO session (id, node, started, beat_at, labels, handlers) VALUES (?, 'bad', 1, " +
+			"CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED), '{}', '[]')",
 		"INSERT INTO life (session, node, started) VALUES (?, 'bad', 1)",
 	} {
 		id := make([]byte, 16)
@@ -449,43 +529,52 @@ func (p *poisoner) victims(seed uint64) {
 		}
 		p.must(q, id)
 	}
+
 	for _, q := range []string{
 		"INSERT INTO node (name, cordoned, since) VALUES ('bad', 1, 1)",
 		"REPLACE INTO stop (kind, name, since) VALUES ('handler', 'bad', 1)",
 		"INSERT IGNORE INTO chunk (run_id, claim, at_byte, data) VALUES (1, 1, 0, 'x')",
 		"INSERT INTO setting (name, value) VALUES ('bad', 'x') ON DUPLICATE KEY UPDATE value = 'x'",
 		"UPDATE setting SET value = '16' WHERE name = 'buckets'",
-		"INSERT INTO api_token (name, hash, role, apps, created, created_by, expires) VALUES ('bad', UNHEX(SHA2(UUID(), 256)), 'viewer', '[\"bad\"]', 1, 'bad', 1)",
+		"INSERT INTO api_token (name, hash, role, apps, created, created_by, expires) VALUES ('bad', " +
+			"UNHEX(SHA2(UUID(), 256)), 'viewer', '[\"bad\"]', 1, 'bad', 1)",
 		"INSERT INTO login (hash, who, grants, created, expires) VALUES (UNHEX(SHA2(UUID(), 256)), 'bad', '[]', 1, 1)",
 		"INSERT INTO folder (name, past) VALUES ('bad', '')",
-		"INSERT INTO folder_node (folder_id, node, state, error, since) SELECT id, 'bad', 'applied', '', 1 FROM folder WHERE name = 'bad'",
-		"INSERT INTO figure (at, source, starts, ends, failed, late) VALUES (CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED), UNHEX(REPLACE(UUID(), '-', '')), 1, 1, 1, '[[1,1]]')",
+		"INSERT INTO folder_node (folder_id, node, state, error, since) SELECT id, 'bad', 'applied', '', 1 FROM " +
+			"folder WHERE name = 'bad'",
+		"INSERT INTO figure (at, source, starts, ends, failed, late) VALUES (CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 " +
+			"AS SIGNED), UNHEX(REPLACE(UUID(), '-', '')), 1, 1, 1, '[[1,1]]')",
 		"INSERT INTO retention (app, spec) VALUES ('bad', '{\"age\":\"24h0m0s\"}')",
-		"INSERT INTO alert_silence (app, rule, until, reason, created) VALUES ('bad-held', 'bad', CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) + 3000000, 'x', 1)",
+		"INSERT INTO alert_silence (app, rule, until, reason, created) VALUES ('bad-held', 'bad', " +
+			"CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) + 3000000, 'x', 1)",
 	} {
 		p.must(q)
 	}
 }
 
-// poisonColumns is how many columns each round poisons that the rounds before it did not: together they reach all.
+// poisonColumns is how many columns each round poisons that the rounds before it did not: together
+// they reach all.
 const poisonColumns = 16
 
-// draw picks the columns of a round. What they are hangs on its seed alone; of rounds one after the other each has the
-// next ones of the same shuffled pack.
+// draw picks the columns of a round. What they are hangs on its seed alone; of rounds one after the
+// other each has the next ones of the same shuffled pack.
 func (p *poisoner) draw(seed uint64) (out []column) {
 	n := uint64(len(p.columns))
 	for at := seed * poisonColumns; at < (seed+1)*poisonColumns; at++ {
 		out = append(out, p.columns[rand.New(rand.NewPCG(at/n, 5)).Perm(len(p.columns))[at%n]])
 	}
+
 	var most []column // most comes from these
 	for _, col := range p.columns {
 		if col.table == "job" || col.table == "run" {
 			most = append(most, col)
 		}
 	}
+
 	for range 4 {
 		out = append(out, most[p.rng.IntN(len(most))])
 	}
+
 	for _, col := range p.columns {
 		switch col.table + "." + col.name {
 		case "job_version.definition":
@@ -496,6 +585,7 @@ func (p *poisoner) draw(seed uint64) (out []column) {
 			}
 		}
 	}
+
 	p.rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out
 }
@@ -506,9 +596,12 @@ func (p *poisoner) poison(col column) string {
 	if of := poisonedRowsOf[col.table+"."+col.name]; of != "" {
 		where = of
 	}
-	if fields := fieldsOf[col.table]; fields != nil && (col.name == "spec" || col.name == "definition") && p.rng.IntN(4) > 0 {
+
+	if fields := fieldsOf[col.table]; fields != nil && (col.name == "spec" || col.name == "definition") &&
+		p.rng.IntN(4) > 0 {
 		return p.poisonSpec(col, where, fields)
 	}
+
 	v := p.value(col)
 	limit := []string{" LIMIT 1", " LIMIT 3", ""}[p.rng.IntN(3)]
 	n := p.write(col, v, where+" ORDER BY RAND("+strconv.Itoa(p.rng.IntN(1000))+")"+limit)
@@ -518,15 +611,22 @@ func (p *poisoner) poison(col column) string {
 	if b, ok := v.([]byte); ok {
 		v = fmt.Sprintf("%.100x", b)
 	}
+
 	return fmt.Sprintf("%s.%s = %.200q, %d rows", col.table, col.name, fmt.Sprint(v), n)
 }
 
 // poisonSpec writes a definition that is nearly right.
 func (p *poisoner) poisonSpec(col column, where string, fields []string) string {
 	var spec []byte
-	if p.c.db.Raw().QueryRow("SELECT "+col.name+" FROM "+col.table+" WHERE "+where+" ORDER BY RAND(?) LIMIT 1", p.rng.Int32()).Scan(&spec) != nil {
+	if p.c.db.Raw().QueryRow(`
+		SELECT `+col.name+`
+		FROM `+col.table+`
+		WHERE `+where+`
+		ORDER BY RAND(?)
+		LIMIT 1`, p.rng.Int32()).Scan(&spec) != nil {
 		return ""
 	}
+
 	v := p.mutated(spec, fields)
 	n := p.write(col, v, col.name+" = CONVERT("+quoted(spec)+" USING utf8mb4) AND "+where)
 	if n > 0 && col.table == "calendar" && p.rng.IntN(2) == 0 {
@@ -535,6 +635,7 @@ func (p *poisoner) poisonSpec(col column, where string, fields []string) string 
 	if n == 0 {
 		return ""
 	}
+
 	return fmt.Sprintf("%s.%s = %q, %d rows", col.table, col.name, v, n)
 }
 
@@ -548,11 +649,13 @@ func (p *poisoner) write(col column, v any, where string) int64 {
 	if err != nil {
 		return 0 // the schema says no
 	}
+
 	n, _ := r.RowsAffected()
 	if n > 0 {
 		p.written++
 		p.touched[col.table+"."+col.name] = true
 	}
+
 	return n
 }
 
@@ -562,18 +665,22 @@ func (p *poisoner) value(col column) any {
 	if col.null && r.IntN(5) == 0 {
 		return nil
 	}
+
 	switch col.kind {
 	case "tinyint", "smallint", "int", "bigint":
 		bits := map[string]uint{"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}[col.kind]
 		if col.unsigned {
 			return []uint64{0, 1, math.MaxUint64 >> (64 - bits), r.Uint64() >> (64 - bits)}[r.IntN(4)]
 		}
+
 		least := int64(math.MinInt64) >> (64 - bits)
 		now := int64(p.one.Now().UnixMicro())
 		values := []int64{0, -1, 1, 2, 3, 7, least, least + 1, ^least, ^least - 1, int64(r.Uint64()) >> (64 - bits)}
 		if bits == 64 {
-			values = append(values, now, now+int64(r.Int32()), now-int64(r.Int32()), now+1000*int64(r.Int32()), now*1000)
+			values = append(values, now, now+int64(r.Int32()), now-int64(r.Int32()), now+1000*int64(r.Int32()),
+				now*1000)
 		}
+
 		return values[r.IntN(len(values))]
 	case "enum":
 		return r.IntN(12) // one of its values, or none
@@ -588,12 +695,14 @@ func (p *poisoner) bytes(n int, exact bool, size int) []byte {
 	if exact {
 		n = size
 	}
+
 	b := make([]byte, n)
 	if p.rng.IntN(4) > 0 {
 		for i := range b {
 			b[i] = byte(p.rng.Uint32())
 		}
 	}
+
 	return b
 }
 
@@ -601,13 +710,16 @@ func (p *poisoner) bytes(n int, exact bool, size int) []byte {
 func (p *poisoner) text(n int) string {
 	r := p.rng
 	if r.IntN(2) == 0 {
-		s := []string{"", "null", "{}", "[]", "{\"", "0", "-1", "NaN", "\x00", "'; DROP TABLE job; --", "…", "\u202e", "\U0001F4A9", "0000-00-00", "[1,\"a\",null]",
-			"{\"a\":{\"b\":[[[[[[]]]]]]}}", strings.Repeat("[", 5000), strings.Repeat("a", n), "zone in (", "!", "9999999999999999999999", "bad"}[r.IntN(22)]
+		s := []string{"", "null", "{}", "[]", "{\"", "0", "-1", "NaN", "\x00", "'; DROP TABLE job; --", "…", "\u202e",
+			"\U0001F4A9", "0000-00-00", "[1,\"a\",null]",
+			"{\"a\":{\"b\":[[[[[[]]]]]]}}", strings.Repeat("[", 5000), strings.Repeat("a", n), "zone in (", "!",
+			"9999999999999999999999", "bad"}[r.IntN(22)]
 		for utf8.RuneCountInString(s) > n {
 			s = string([]rune(s)[:n])
 		}
 		return s
 	}
+
 	out := make([]rune, r.IntN(n+1))
 	for i := range out {
 		switch r.IntN(3) {
@@ -619,17 +731,24 @@ func (p *poisoner) text(n int) string {
 			out[i] = 0x10000 + rune(r.IntN(0x100000))
 		}
 	}
+
 	return string(out)
 }
 
 // fieldsOf are those of definitions, by their tables.
 var fieldsOf = map[string][]string{
-	"job_version": {"every", "schedule", "schedules", "timezone", "start", "end", "max_fires", "jitter", "calendars", "command", "http", "handler", "payload", "timeout", "selector", "overlap", "queue", "group",
-		"priority", "start_deadline", "misfire", "retry", "on_lost", "labels", "app", "name", "env", "limits", "success_codes", "at", "grace", "ping", "keep", "owner"},
-	"calendar":      {"name", "timezone", "exclude", "exclude_weekdays", "include", "hours"},
-	"retention":     {"age", "failures", "runs", "bytes", "archive"},
-	"alert_channel": {"name", "type", "disabled", "url", "headers", "sign", "body", "routing_key", "email", "every", "wait", "rate", "timeout"},
-	"alert_rule": {"name", "on", "apps", "jobs", "owner", "labels", "channels", "severity", "repeat", "late_start", "late_finish", "never_ran", "failures", "node_gone", "backlog", "clock_skew", "title", "text",
+	"job_version": {"every", "schedule", "schedules", "timezone", "start", "end", "max_fires", "jitter", "calendars",
+		"command", "http", "handler", "payload", "timeout", "selector", "overlap", "queue", "group",
+		"priority", "start_deadline", "misfire", "retry", "on_lost", "labels", "app", "name", "env", "limits",
+		"success_codes", "at", "grace", "ping", "keep", "owner"},
+	"calendar":  {"name", "timezone", "exclude", "exclude_weekdays", "include", "hours"},
+	"retention": {"age", "failures", "runs", "bytes", "archive"},
+	"alert_channel": {
+		"name", "type", "disabled", "url", "headers", "sign", "body", "routing_key", "email", "every", "wait", "rate",
+		"timeout",
+	},
+	"alert_rule": {"name", "on", "apps", "jobs", "owner", "labels", "channels", "severity", "repeat", "late_start",
+		"late_finish", "never_ran", "failures", "node_gone", "backlog", "clock_skew", "title", "text",
 		"disabled"},
 }
 
@@ -650,13 +769,18 @@ func (p *poisoner) mutated(spec []byte, names []string) any {
 	case 2:
 		return string(spec[:r.IntN(len(spec)+1)])
 	}
+
 	var fields map[string]any
 	if json.Unmarshal(spec, &fields) != nil {
 		return "{"
 	}
-	values := []any{nil, 0, -1, 1e308, math.MaxInt64, "", "x", "0s", "-1s", "2540400h", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "* * * * *", "1-0 * * * *", "@never",
-		"Nowhere/Land", []any{}, []any{nil}, []any{"bad", "bad"}, map[string]any{}, map[string]any{"policy": "all", "max_count": -1}, map[string]any{"attempts": 1 << 40},
+
+	values := []any{nil, 0, -1, 1e308, math.MaxInt64, "", "x", "0s", "-1s", "2540400h", "0001-01-01T00:00:00Z",
+		"9999-12-31T23:59:59Z", "* * * * *", "1-0 * * * *", "@never",
+		"Nowhere/Land", []any{}, []any{nil}, []any{"bad", "bad"}, map[string]any{},
+		map[string]any{"policy": "all", "max_count": -1}, map[string]any{"attempts": 1 << 40},
 		map[string]any{"url": "http://"}, true, strings.Repeat("x", 70000)}
+
 	for range 1 + r.IntN(3) {
 		if name := names[r.IntN(len(names))]; r.IntN(4) == 0 {
 			delete(fields, name)
@@ -664,6 +788,7 @@ func (p *poisoner) mutated(spec []byte, names []string) any {
 			fields[name] = values[r.IntN(len(values))]
 		}
 	}
+
 	text, err := json.Marshal(fields)
 	if err != nil {
 		return "{"
@@ -680,7 +805,8 @@ func (p *poisoner) progress() []int {
 	return counts
 }
 
-// unsaid lists the jobs whose definitions or calendars cannot be read, that should be due, and that do not say so.
+// unsaid lists the jobs whose definitions or calendars cannot be read, that should be due, and that
+// do not say so.
 func (p *poisoner) unsaid() (bad []string) {
 	look := func() []string {
 		bad = nil
@@ -689,6 +815,7 @@ func (p *poisoner) unsaid() (bad []string) {
 			if len(ids) == 0 {
 				return bad
 			}
+
 			for _, id := range ids {
 				after = id
 				j, err := p.c.db.Job(context.Background(), id)
@@ -696,30 +823,43 @@ func (p *poisoner) unsaid() (bad []string) {
 					bad = append(bad, fmt.Sprintf("job %d cannot be read: %v", id, err))
 					continue
 				}
+
 				why := j.SpecErr
 				if err := p.c.db.LearnCalendars(context.Background(), &j); err != nil {
 					bad = append(bad, fmt.Sprintf("the calendars of job %d cannot be read: %v", id, err))
 				} else if why == nil {
 					why = j.CalendarsErr
 				}
+
 				now := job.MicrosOf(p.one.Now())
 				if why != nil && j.Error == "" && !j.Deleted && !j.Paused && j.NextDue != 0 && j.NextDue < now {
-					bad = append(bad, fmt.Sprintf("job %d is due since %s, what says when cannot be read (%v), and it does not say so", id, j.NextDue, why))
+					bad = append(bad,
+						fmt.Sprintf(
+							"job %d is due since %s, what says when cannot be read (%v), and it does not say so", id,
+							j.NextDue, why))
 				}
 			}
 		}
 	}
+
 	for end := time.Now().Add(15 * time.Second); len(look()) > 0 && time.Now().Before(end); {
 		time.Sleep(100 * time.Millisecond)
 	}
+
 	return bad
 }
 
 func (p *poisoner) ids(after int64) (ids []int64) {
-	rows, err := p.c.db.Raw().Query("SELECT id FROM job WHERE "+ofBadApps+" AND id > ? ORDER BY id LIMIT 100", after)
+	rows, err := p.c.db.Raw().Query(`
+		SELECT id
+		FROM job
+		WHERE `+ofBadApps+` AND id > ?
+		ORDER BY id
+		LIMIT 100`, after)
 	if err != nil {
 		p.t.Fatal(err)
 	}
+
 	defer rows.Close()
 	for rows.Next() {
 		var id int64
@@ -728,6 +868,7 @@ func (p *poisoner) ids(after int64) (ids []int64) {
 		}
 		ids = append(ids, id)
 	}
+
 	return ids
 }
 
@@ -754,15 +895,24 @@ func (p *poisoner) lists() map[string]error {
 		"backfills":        func() error { _, err := db.Backfills(ctx, 0, 0, nil, 100); return err },
 		"pauses":           func() error { _, err := db.Pauses(ctx); return err },
 		"audit":            func() error { _, err := audit.List(db.Reader(ctx), audit.Filter{Limit: 500}); return err },
-		"secrets":          func() error { _, err := secret.List(db.Reader(ctx), secret.Filter{Limit: 100}); return err },
-		"tokens":           func() error { _, err := auth.Tokens(db.Reader(ctx), auth.TokenFilter{Limit: 100}); return err },
-		"folders":          func() error { _, err := edit.Folders(db.Reader(ctx), ""); return err },
-		"figures":          func() error { _, err := read.Figures(db.Reader(ctx), math.MinInt64); return err },
-		"removal":          func() error { _, err := read.Retaining(db.Reader(ctx)); return err },
-		"channels":         func() error { _, err := alert.Definitions(db.Reader(ctx), alert.ChannelTable, 0, 100); return err },
-		"rules":            func() error { _, err := alert.Definitions(db.Reader(ctx), alert.RuleTable, 0, 100); return err },
-		"silences":         func() error { _, err := alert.Silences(db.Reader(ctx), 0, 0, 100); return err },
-		"alerts":           func() error { _, _, err := alert.Fired(db.Reader(ctx), alert.FiredFilter{Limit: 500}); return err },
+		"secrets": func() error {
+			_, err := secret.List(db.Reader(ctx), secret.Filter{Limit: 100})
+			return err
+		},
+		"tokens":  func() error { _, err := auth.Tokens(db.Reader(ctx), auth.TokenFilter{Limit: 100}); return err },
+		"folders": func() error { _, err := edit.Folders(db.Reader(ctx), ""); return err },
+		"figures": func() error { _, err := read.Figures(db.Reader(ctx), math.MinInt64); return err },
+		"removal": func() error { _, err := read.Retaining(db.Reader(ctx)); return err },
+		"channels": func() error {
+			_, err := alert.Definitions(db.Reader(ctx), alert.ChannelTable, 0, 100)
+			return err
+		},
+		"rules":    func() error { _, err := alert.Definitions(db.Reader(ctx), alert.RuleTable, 0, 100); return err },
+		"silences": func() error { _, err := alert.Silences(db.Reader(ctx), 0, 0, 100); return err },
+		"alerts": func() error {
+			_, _, err := alert.Fired(db.Reader(ctx), alert.FiredFilter{Limit: 500})
+			return err
+		},
 		"messages": func() error {
 			_, _, err := alert.Deliveries(db.Reader(ctx), alert.DeliveryFilter{Limit: 500})
 			return err
@@ -772,6 +922,7 @@ func (p *poisoner) lists() map[string]error {
 	} {
 		out[what] = list()
 	}
+
 	return out
 }
 
@@ -824,6 +975,7 @@ func (h *heard) find(words ...string) string {
 			}
 		}
 	}
+
 	return ""
 }
 
@@ -840,6 +992,7 @@ func (h *heard) last() string {
 			break
 		}
 	}
+
 	slices.Reverse(out)
 	return strings.Join(out, "\n")
 }

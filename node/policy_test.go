@@ -31,6 +31,7 @@ func TestOverlap(t *testing.T) {
 	if got[job.Succeeded] < 2 || got[job.Skipped] < 3 {
 		t.Errorf("skip: %v", got)
 	}
+
 	var end job.Micros
 	for _, r := range c.history(skip.ID) {
 		switch r.Outcome {
@@ -45,6 +46,7 @@ func TestOverlap(t *testing.T) {
 			}
 		}
 	}
+
 	if got := account(t, c, l, []job.Job{allow}, until); got[job.Skipped] != 0 {
 		t.Errorf("allow: %v", got)
 	}
@@ -63,21 +65,34 @@ func TestPauseHolds(t *testing.T) {
 		if _, err := other.Editor().Pause(t.Context(), j.ID, job.PauseRequest{}); err != nil || !n.job(j.ID).Paused {
 			t.Fatalf("pause: %+v, %v", n.job(j.ID), err)
 		}
+
 		answered := n.Now()
 		before, _ := l.counts()
 		time.Sleep(300 * time.Millisecond)
 		if after, _ := l.counts(); after != before {
 			t.Errorf("%d runs started after the pause was answered", after-before)
 		}
-		if n := c.count("SELECT COUNT(*) FROM run WHERE state IN ('idle', 'prepared') AND due > ?", answered.UnixMicro()); n != 0 {
+
+		if n := c.count(`
+			SELECT COUNT(*)
+			FROM run
+			WHERE state IN ('idle', 'prepared') AND due > ?`, answered.UnixMicro()); n != 0 {
 			t.Errorf("a paused job has %d due times", n)
 		}
+
 		// What was overdue when it was paused ends skipped.
-		n.await("nothing is left to start", 5*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state IN ('idle', 'prepared')") == 0 })
+		n.await("nothing is left to start", 5*time.Second, func() bool {
+			return c.count(`
+				SELECT COUNT(*)
+				FROM run
+				WHERE state IN ('idle', 'prepared')`) == 0
+		})
+
 		if _, err := n.Editor().Resume(t.Context(), j.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	_, doubles := l.counts()
 	if doubles != 0 {
 		t.Errorf("%d due times were executed twice", doubles)
@@ -87,8 +102,8 @@ func TestPauseHolds(t *testing.T) {
 	}
 }
 
-// TestEdit changes what is run and when while the job is busy: no due time runs twice, and after the answer nothing
-// runs as it was.
+// TestEdit changes what is run and when while the job is busy: no due time runs twice, and after
+// the answer nothing runs as it was.
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -104,9 +119,11 @@ func TestEdit(t *testing.T) {
 	if err != nil || int64(edited.Version) != j.Version+1 {
 		t.Fatalf("update: %+v, %v", edited, err)
 	}
+
 	for len(seen) > 0 {
 		<-seen
 	}
+
 	for i := range 10 {
 		select {
 		case got := <-seen:
@@ -117,17 +134,20 @@ func TestEdit(t *testing.T) {
 			t.Fatalf("only %d runs after the edit", i)
 		}
 	}
+
 	if _, err := n.Editor().Update(t.Context(), j.ID, j.Changes, spec); err != job.ErrChanged {
 		t.Errorf("update of an old version: %v, want %v", err, job.ErrChanged)
 	}
 	if _, err := n.Editor().Delete(t.Context(), j.ID); err != nil {
 		t.Fatal(err)
 	}
+
 	before, doubles := l.counts()
 	time.Sleep(500 * time.Millisecond)
 	if after, _ := l.counts(); after != before || doubles != 0 {
 		t.Errorf("%d runs after the delete was answered, %d doubles", after-before, doubles)
 	}
+
 	again := n.create(job.Spec{Name: "busy", Every: job.Duration(time.Hour)})
 	if again.ID == j.ID {
 		t.Error("the name of a deleted job is not free")
@@ -148,20 +168,25 @@ func TestRunNow(t *testing.T) {
 		}
 		n.await("its run", 5*time.Second, func() bool { return len(c.history(j.ID)) > runs })
 	}
+
 	for _, r := range c.history(j.ID) {
 		if r.Outcome != job.Succeeded || r.Request == 0 {
 			t.Errorf("got %+v", r.Run)
 		}
 		worst = max(worst, time.Duration(r.Lateness)*time.Microsecond)
 	}
+
 	t.Logf("started after %s at most", worst)
 	a, err := n.Editor().RunNow(t.Context(), []int64{j.ID}, 0, "key")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, err := n.Editor().RunNow(t.Context(), []int64{j.ID}, 0, "key"); err != nil || a.Request != b.Request || a.Due != b.Due {
+
+	if b, err := n.Editor().RunNow(t.Context(), []int64{j.ID}, 0, "key"); err != nil || a.Request != b.Request ||
+		a.Due != b.Due {
 		t.Errorf("the same key: %+v, then %+v, %v", a, b, err)
 	}
+
 	other := n.create(job.Spec{Name: "other", Schedule: "0 0 1 1 *"})
 	if _, err := n.Editor().RunNow(t.Context(), []int64{other.ID}, 0, "key"); err != job.ErrKeyReused {
 		t.Errorf("the key for another job: %v, want %v", err, job.ErrKeyReused)
@@ -180,11 +205,15 @@ func TestMisfire(t *testing.T) {
 		start := n.Now().Add(-ago).Truncate(time.Microsecond)
 		j.Spec.Start = &start
 		text, _ := j.Spec.Encode()
+
 		// The next version, written at once with the cursor.
-		c.exec("INSERT INTO job_version (job_id, version, definition, created) VALUES (?, 2, ?, ?)", j.ID, text, start.UnixMicro())
+		c.exec(`
+			INSERT INTO job_version (job_id, version, definition, created)
+			VALUES (?, 2, ?, ?)`, j.ID, text, start.UnixMicro())
 		c.exec("UPDATE job SET version = 2, next_due = ? WHERE id = ?", start.UnixMicro(), j.ID)
 		return j
 	}
+
 	latest := gap("latest", 10*time.Minute, 2*time.Hour-time.Minute, job.Misfire{})
 	old := gap("too old", 3*time.Hour, 8*time.Hour, job.Misfire{})
 	skip := gap("skip", 10*time.Minute, 2*time.Hour-time.Minute, job.Misfire{Policy: job.MisfireSkip})
@@ -196,14 +225,19 @@ func TestMisfire(t *testing.T) {
 	if got[job.Missed] != 11 || got[job.Succeeded] != 1 || len(c.history(latest.ID)) != 2 {
 		t.Errorf("latest: %v in %d runs, want 11 missed and 1 succeeded in 2", got, len(c.history(latest.ID)))
 	}
+
 	if got := account(t, c, l, []job.Job{old}, until); got[job.Missed] != 3 || len(got) != 1 {
 		t.Errorf("too old: %v, want 3 missed", got)
 	}
 	if got := account(t, c, l, []job.Job{skip}, until); got[job.Missed] != 12 || len(got) != 1 {
 		t.Errorf("skip: %v, want 12 missed", got)
 	}
+
 	got = account(t, c, l, []job.Job{seconds}, until)
-	if got[job.Missed] < 3530 || c.count("SELECT COUNT(*) FROM run WHERE state = 'ended' AND job_id = ?", seconds.ID) > 80 {
+	if got[job.Missed] < 3530 || c.count(`
+		SELECT COUNT(*)
+		FROM run
+		WHERE state = 'ended' AND job_id = ?`, seconds.ID) > 80 {
 		t.Errorf("every second: %v in %d rows", got, len(c.history(seconds.ID)))
 	}
 }
@@ -226,15 +260,23 @@ func TestBadRowsHarmNobody(t *testing.T) {
 	c := newCluster(t)
 	n := c.start("one", nil)
 	good := n.create(job.Spec{Name: "good", Every: job.Duration(time.Second)})
-	for i, spec := range []string{"", "{", `{"name":"x","schedule":"61 * * * *"}`, `{"schedule":"1-0 * * * *","command":"x"}`,
-		`{"every":"1s","timezone":"Nowhere/Land"}`, `{"future":true}`, `{"every":"-1s"}`, `{"every":"1s","start":"0001-01-01T00:00:00Z"}`} {
+	for i, spec := range []string{"", "{", `{"name":"x","schedule":"61 * * * *"}`,
+		`{"schedule":"1-0 * * * *","command":"x"}`,
+		`{"every":"1s","timezone":"Nowhere/Land"}`, `{"future":true}`, `{"every":"-1s"}`,
+		`{"every":"1s","start":"0001-01-01T00:00:00Z"}`} {
 		c.exec("INSERT IGNORE INTO app (name) VALUES ('bad')")
 		c.exec("INSERT INTO job (app_id, name, hash) SELECT id, ?, 7 FROM app WHERE name = 'bad'", i)
-		c.exec("INSERT INTO job_version (job_id, version, definition, created) SELECT id, 1, ?, 1 FROM job WHERE name = ?", spec, fmt.Sprint(i))
+		c.exec(`
+			INSERT INTO job_version (job_id, version, definition, created)
+			SELECT id, 1, ?, 1
+			FROM job
+			WHERE name = ?`, spec, fmt.Sprint(i))
 		c.exec("UPDATE job SET next_due = 1 WHERE name = ?", fmt.Sprint(i))
 	}
+
 	before := len(c.history(good.ID))
 	n.await("the good one goes on", 8*time.Second, func() bool { return len(c.history(good.ID)) >= before+4 })
+
 	// Their cursors are older than all that a look goes by, but for one a minute.
 	n.await("the broken ones have no due time", 20*time.Second, func() bool {
 		return c.count("SELECT COUNT(*) FROM v_job WHERE app = 'bad' AND next_due IS NOT NULL AND name < 7") == 0
@@ -248,11 +290,22 @@ func TestRetry(t *testing.T) {
 	n := c.start("one", nil)
 	c.start("two", nil)
 	retry := job.Retry{Attempts: 3, Backoff: job.Duration(300 * time.Millisecond), Factor: 2}
-	lucky := n.create(job.Spec{Name: "lucky", At: ptr(n.Now()), Retry: retry, Command: `echo "attempt $GOCRONTAB_ATTEMPT"; [ $GOCRONTAB_ATTEMPT = 2 ]`})
+	lucky := n.create(job.Spec{
+		Name: "lucky", At: ptr(n.Now()), Retry: retry,
+		Command: `echo "attempt $GOCRONTAB_ATTEMPT"; [ $GOCRONTAB_ATTEMPT = 2 ]`,
+	})
+
 	hopeless := n.create(job.Spec{Name: "hopeless", At: ptr(n.Now()), Retry: retry, Command: "exit 7"})
-	slow := n.create(job.Spec{Name: "slow", At: ptr(n.Now()), Retry: job.Retry{Attempts: 2, Backoff: job.Duration(10 * time.Millisecond), On: []job.Outcome{job.TimedOut}},
+	slow := n.create(job.Spec{Name: "slow", At: ptr(n.Now()), Retry: job.Retry{
+		Attempts: 2, Backoff: job.Duration(10 * time.Millisecond), On: []job.Outcome{job.TimedOut},
+	},
 		Timeout: job.Duration(200 * time.Millisecond), Command: "sleep 60"})
-	other := n.create(job.Spec{Name: "other", At: ptr(n.Now()), Retry: job.Retry{Attempts: 2, On: []job.Outcome{job.TimedOut}}, Command: "exit 1"})
+
+	other := n.create(job.Spec{
+		Name: "other", At: ptr(n.Now()), Retry: job.Retry{Attempts: 2, On: []job.Outcome{job.TimedOut}},
+		Command: "exit 1",
+	})
+
 	for _, want := range []struct {
 		job      job.Job
 		outcomes []job.Outcome
@@ -266,20 +319,25 @@ func TestRetry(t *testing.T) {
 			runs := c.history(want.job.ID)
 			return len(runs) > 0 && slices.ContainsFunc(runs, func(r read.Run) bool { return r.Final })
 		})
+
 		runs := c.history(want.job.ID)
 		slices.SortFunc(runs, func(a, b read.Run) int { return a.Attempt - b.Attempt })
 		if len(runs) != len(want.outcomes) {
 			t.Errorf("%s: %d runs, want %v", want.job.Spec.Name, len(runs), want.outcomes)
 			continue
 		}
+
 		for i, r := range runs {
-			if r.Outcome != want.outcomes[i] || r.Attempt != i+1 || r.Final != (i == len(runs)-1) || r.Due != runs[0].Due {
+			if r.Outcome != want.outcomes[i] || r.Attempt != i+1 || r.Final != (i == len(runs)-1) ||
+				r.Due != runs[0].Due {
 				t.Errorf("%s: run %d is %+v", want.job.Spec.Name, i, r.Run)
 			}
+
 			if i > 0 {
 				backoff := time.Duration(want.job.Spec.Retry.Backoff) << (i - 1) // a factor of 2, or one retry only
 				if wait := r.Started.Sub(runs[i-1].Ended); wait < backoff || wait > backoff+10*time.Second {
-					t.Errorf("%s: attempt %d began %s after the one before, want %s", want.job.Spec.Name, i+1, wait, backoff)
+					t.Errorf("%s: attempt %d began %s after the one before, want %s", want.job.Spec.Name, i+1, wait,
+						backoff)
 				}
 			}
 		}
@@ -292,22 +350,30 @@ func TestKillFromAnyNode(t *testing.T) {
 	c := newCluster(t)
 	one := c.start("one", nil)
 	two := c.start("two", nil)
-	j := one.create(job.Spec{Name: "long", At: ptr(one.Now()), Command: "sleep 60", Retry: job.Retry{Attempts: 3, On: []job.Outcome{job.Killed}}})
+	j := one.create(job.Spec{
+		Name: "long", At: ptr(one.Now()), Command: "sleep 60", Retry: job.Retry{
+			Attempts: 3, On: []job.Outcome{job.Killed},
+		},
+	})
+
 	var running []read.Run
 	one.await("it runs", 5*time.Second, func() bool {
 		running, _ = c.db.ExecutingRuns(t.Context(), read.RunFilter{JobID: j.ID, Limit: 10})
 		return len(running) == 1
 	})
+
 	other := one
 	if running[0].Node == "one" {
 		other = two
 	}
+
 	asked := time.Now()
 	for range 2 { // twice does no harm
 		if err := other.Editor().Kill(t.Context(), running[0].Launch); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	one.await("its end", 5*time.Second, func() bool { return len(c.history(j.ID)) == 1 })
 	t.Logf("killed after %s", time.Since(asked).Round(time.Millisecond))
 	if r := c.history(j.ID)[0]; r.Outcome != job.Killed || r.Reason != "killed on request" || !r.Final {

@@ -15,16 +15,21 @@ import (
 	"go-crontab/sql/read"
 )
 
-// backup makes room for a copy of all tables, and returns what copies them as they are at one instant, and returns what
-// puts them back.
+// backup makes room for a copy of all tables, and returns what copies them as they are at one
+// instant, and returns what puts them back.
 func (c *cluster) backup() (take func() (restore func())) {
 	c.t.Helper()
 	db, ctx := c.db.Raw(), context.Background()
-	rows, err := db.Query("SELECT t.table_name, GROUP_CONCAT(k.column_name) FROM information_schema.tables t JOIN information_schema.columns k ON k.table_schema = t.table_schema AND k.table_name = t.table_name" +
-		" WHERE t.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' AND k.extra NOT LIKE '%GENERATED%' GROUP BY t.table_name")
+	rows, err := db.Query(`
+		SELECT t.table_name, GROUP_CONCAT(k.column_name)
+		FROM information_schema.tables t
+		JOIN information_schema.columns k ON k.table_schema = t.table_schema AND k.table_name = t.table_name
+		WHERE t.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' AND k.extra NOT LIKE '%GENERATED%'
+		GROUP BY t.table_name`)
 	if err != nil {
 		c.t.Fatal(err)
 	}
+
 	columns := map[string]string{}
 	for rows.Next() {
 		var table, list string
@@ -33,12 +38,14 @@ func (c *cluster) backup() (take func() (restore func())) {
 		}
 		columns[table] = list
 	}
+
 	rows.Close()
 	for table := range columns {
 		if _, err := db.Exec("CREATE TABLE backup_" + table + " LIKE " + table); err != nil {
 			c.t.Fatal(err)
 		}
 	}
+
 	restore := func() {
 		c.t.Helper()
 		again := func() error { // nodes that live are in the way, as long as they do
@@ -46,24 +53,30 @@ func (c *cluster) backup() (take func() (restore func())) {
 			if err != nil {
 				return err
 			}
+
 			defer tx.Rollback()
 			for table, list := range columns {
-				for _, s := range []string{"DELETE FROM " + table, "INSERT INTO " + table + " (" + list + ") SELECT " + list + " FROM backup_" + table} {
+				for _, s := range []string{"DELETE FROM " + table,
+					"INSERT INTO " + table + " (" + list + ") SELECT " + list + " FROM backup_" + table} {
 					if _, err := tx.Exec(s); err != nil {
 						return err
 					}
 				}
 			}
+
 			return tx.Commit()
 		}
+
 		await(c.t, "it is restored", 60*time.Second, func() bool { return again() == nil })
 	}
+
 	return func() func() {
 		c.t.Helper()
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			c.t.Fatal(err)
 		}
+
 		defer conn.Close()
 		run := func(statements ...string) {
 			c.t.Helper()
@@ -73,10 +86,13 @@ func (c *cluster) backup() (take func() (restore func())) {
 				}
 			}
 		}
-		run("SET SESSION innodb_lock_wait_timeout = 30", "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+
+		run("SET SESSION innodb_lock_wait_timeout = 30", "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+			"START TRANSACTION WITH CONSISTENT SNAPSHOT")
 		for table, list := range columns {
 			run("INSERT INTO backup_" + table + " (" + list + ") SELECT " + list + " FROM " + table)
 		}
+
 		run("COMMIT")
 		return restore
 	}
@@ -103,7 +119,9 @@ func (c *restoring) join(name string) *member {
 func setUpRestoring(t *testing.T) *restoring {
 	t.Helper()
 	t.Parallel()
-	c := &restoring{cluster: newLawlessCluster(t), l: newLedger(), dirs: map[string]string{"one": t.TempDir(), "two": t.TempDir()}}
+	c := &restoring{
+		cluster: newLawlessCluster(t), l: newLedger(), dirs: map[string]string{"one": t.TempDir(), "two": t.TempDir()},
+	}
 	c.members = []*member{c.join("one"), c.join("two")}
 	one := c.members[0]
 	rerun := one.Now().Add(time.Second).UTC().Truncate(time.Second)
@@ -115,6 +133,7 @@ func setUpRestoring(t *testing.T) *restoring {
 		}
 		return 0
 	}
+
 	c.l.mu.Unlock()
 	one.await("the long one executes", 15*time.Second, func() bool {
 		return c.count("SELECT COUNT(*) FROM run WHERE state = 'executing' AND job_id = ?", c.long) == 1
@@ -127,11 +146,14 @@ func setUpRestoring(t *testing.T) *restoring {
 		}
 		return m.N
 	}
+
 	one.await("it runs", 15*time.Second, func() bool { n, _ := c.l.counts(); return n > 3 && mark() > 2 })
 	take := c.backup()
 	c.soon = one.Now().Add(9 * time.Second).UTC().Truncate(time.Second)
 	c.once = one.create(job.Spec{Name: "once", At: &c.soon}).ID
-	one.await("it is claimed", 8*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE job_id = ?", c.once) == 1 })
+	one.await("it is claimed", 8*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE job_id = ?", c.once) == 1
+	})
 	c.restore = take()
 	backed := mark()
 	one.await("the single one has run, and the watermark has gone on", 30*time.Second, func() bool {
@@ -142,7 +164,8 @@ func setUpRestoring(t *testing.T) *restoring {
 
 // refused tells whether an error says that the database was restored, and what to do.
 func refused(err error) bool {
-	return errors.Is(err, sql.ErrRefuseJoin) && strings.Contains(err.Error(), "It was restored") && strings.Contains(err.Error(), "--after-restore")
+	return errors.Is(err, sql.ErrRefuseJoin) && strings.Contains(err.Error(), "It was restored") &&
+		strings.Contains(err.Error(), "--after-restore")
 }
 
 // TestRestoreBelowLivingNodes has them notice, and end.
@@ -160,24 +183,29 @@ func TestRestoreBelowLivingNodes(t *testing.T) {
 			t.Fatal("a node works with the restored database")
 		}
 	}
-	// The run of which the restored database knows is lost with its session: it was not killed by anybody who wanted that.
+
+	// The run of which the restored database knows is lost with its session: it was not killed by
+	// anybody who wanted that.
 	if n := c.count("SELECT COUNT(*) FROM run WHERE outcome = ?", job.Killed); n != 0 {
 		t.Errorf("%d runs are killed in the restored database", n)
 	}
 }
 
-// TestRestore puts an older database in the place of that of nodes that were stopped. They do not come back before
-// somebody has said that it is to be used. The cluster is paused then, and nothing starts that was due between the backup
-// and that moment, also when it is resumed.
+// TestRestore puts an older database in the place of that of nodes that were stopped. They do not
+// come back before somebody has said that it is to be used. The cluster is paused then, and nothing
+// starts that was due between the backup and that moment, also when it is resumed.
 func TestRestore(t *testing.T) {
 	c := setUpRestoring(t)
 	for _, m := range c.members {
 		m.drain()
 	}
+
 	c.restore()
 	ran, _ := c.l.counts()
 	for name, dir := range c.dirs {
-		n, err := node.New(node.Config{DSN: c.dsn, Name: name, Expiry: c.expiry, Log: logger(t, name), SpoolDir: dir, Executor: c.l})
+		n, err := node.New(node.Config{
+			DSN: c.dsn, Name: name, Expiry: c.expiry, Log: logger(t, name), SpoolDir: dir, Executor: c.l,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,6 +213,7 @@ func TestRestore(t *testing.T) {
 			t.Errorf("the next life of %s: got %v, want that the database was restored", name, err)
 		}
 	}
+
 	may, err := c.db.Forgotten(t.Context())
 	if err != nil || may.Jobs == 0 || may.Since == 0 || len(may.Once) != 2 || may.Once[1].Name != "once" {
 		t.Errorf("got %+v, %v; want both single due times among what was due since", may, err)
@@ -192,29 +221,41 @@ func TestRestore(t *testing.T) {
 	if err := c.db.AcceptRestore(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	c.join("one")
 	two := c.join("two")
-	two.await("the cluster is paused", 30*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM stop WHERE kind = 'cluster'") > 0 })
-	two.await("what was prepared has ended", 30*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") == 0 })
+	two.await("the cluster is paused", 30*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM stop WHERE kind = 'cluster'") > 0
+	})
+	two.await("what was prepared has ended", 30*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") == 0
+	})
 	if now, doubles := c.l.counts(); now != ran || doubles != 0 {
 		t.Errorf("%d runs started in the pause, %d of them twice", now-ran, doubles)
 	}
-	if runs := c.history(c.once); len(runs) != 1 || runs[0].Outcome != job.Skipped || !strings.Contains(runs[0].Reason, "the database was restored") {
+
+	if runs := c.history(c.once); len(runs) != 1 || runs[0].Outcome != job.Skipped ||
+		!strings.Contains(runs[0].Reason, "the database was restored") {
 		t.Errorf("the single due time: got %+v, want it skipped since the database was restored", runs)
 	}
-	if runs := c.history(c.long); len(runs) == 0 || !slices.ContainsFunc(runs, func(r read.Run) bool { return r.Outcome == job.Lost }) {
+
+	if runs := c.history(c.long); len(runs) == 0 ||
+		!slices.ContainsFunc(runs, func(r read.Run) bool { return r.Outcome == job.Lost }) {
 		t.Errorf("the one that executed at the backup: got %+v, want it lost", runs)
 	}
+
 	if err := two.Editor().ResumeApp(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
+
 	two.await("it goes on", 30*time.Second, func() bool { n, _ := c.l.counts(); return n > ran+5 })
 	if _, doubles := c.l.counts(); doubles != 0 {
 		t.Errorf("%d due times were started twice", doubles)
 	}
 }
 
-// TestRestoreOfBeforeARestore: a backup of before a restore that was accepted is an older database, too.
+// TestRestoreOfBeforeARestore: a backup of before a restore that was accepted is an older database,
+// too.
 func TestRestoreOfBeforeARestore(t *testing.T) {
 	t.Parallel()
 	c, dir := newCluster(t), t.TempDir()
@@ -225,31 +266,39 @@ func TestRestoreOfBeforeARestore(t *testing.T) {
 		}
 		return text
 	}
+
 	comes := func() {
 		t.Helper()
 		c.start("one", with).drain()
 	}
+
 	stops := func(epoch string) {
 		t.Helper()
 		if _, err := c.db.Raw().Exec("UPDATE setting SET value = ? WHERE name = 'epoch'", epoch); err != nil {
 			t.Fatal(err)
 		}
-		n, err := node.New(node.Config{DSN: c.dsn, Name: "one", Expiry: c.expiry, Log: logger(t, "one"), SpoolDir: dir, Executor: newLedger()})
+
+		n, err := node.New(node.Config{
+			DSN: c.dsn, Name: "one", Expiry: c.expiry, Log: logger(t, "one"), SpoolDir: dir, Executor: newLedger(),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		if err := n.Run(ctx); !refused(err) {
 			t.Errorf("got %v, want that the database was restored", err)
 		}
 	}
+
 	accept := func() {
 		t.Helper()
 		if err := c.db.AcceptRestore(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	first := epoch()
 	comes()
 	accept()
@@ -263,10 +312,12 @@ func TestRestoreOfBeforeARestore(t *testing.T) {
 	for range 10 {
 		accept()
 	}
+
 	comes()
 }
 
-// TestWatermarkOfAnotherCluster: a state folder that has seen another database, or an accepted restore, does not matter.
+// TestWatermarkOfAnotherCluster: a state folder that has seen another database, or an accepted
+// restore, does not matter.
 func TestWatermarkOfAnotherCluster(t *testing.T) {
 	t.Parallel()
 	a, b := newCluster(t), newCluster(t)
@@ -277,15 +328,18 @@ func TestWatermarkOfAnotherCluster(t *testing.T) {
 		w, err := a.db.ReadWatermark(t.Context())
 		return err == nil && w.N > 6
 	})
+
 	m.drain()
 	b.start("one", with).drain()
 	if err := b.db.AcceptRestore(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	b.start("one", with).drain()
 	a.start("one", with).drain()
 	if _, err := a.db.Raw().Exec("DELETE FROM setting WHERE name IN ('epoch', 'mark')"); err != nil { // by a hand
 		t.Fatal(err)
 	}
+
 	a.start("one", with)
 }

@@ -40,7 +40,8 @@ func keyRing(t testing.TB, keys ...string) *secret.Ring {
 func (c *cluster) keep(keys *secret.Ring, name job.Secret, app, value string) {
 	c.t.Helper()
 	s := secret.Store{DB: c.db.DB, Keys: keys}
-	if _, err := s.Put(c.t.Context(), secret.New{AppSecret: job.AppSecret{App: app, Name: name}, Value: value}); err != nil {
+	if _, err := s.Put(c.t.Context(),
+		secret.New{AppSecret: job.AppSecret{App: app, Name: name}, Value: value}); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -61,16 +62,21 @@ func (c *cluster) last(j job.Job, n int) read.Run {
 func (c *cluster) dump() []byte {
 	c.t.Helper()
 	var out bytes.Buffer
-	for _, table := range c.column("SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'") {
+	for _, table := range c.column(`
+		SELECT table_name
+		FROM information_schema.tables
+		WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'`) {
 		rows, err := c.db.Raw().Query("SELECT * FROM `" + table + "`")
 		if err != nil {
 			c.t.Fatal(err)
 		}
+
 		columns, _ := rows.Columns()
 		values, to := make([]stdsql.RawBytes, len(columns)), make([]any, len(columns))
 		for i := range values {
 			to[i] = &values[i]
 		}
+
 		for rows.Next() {
 			if err := rows.Scan(to...); err != nil {
 				c.t.Fatal(err)
@@ -80,8 +86,10 @@ func (c *cluster) dump() []byte {
 				out.WriteByte('\n')
 			}
 		}
+
 		rows.Close()
 	}
+
 	return out.Bytes()
 }
 
@@ -91,6 +99,7 @@ func (c *cluster) column(query string) (out []string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+
 	defer rows.Close()
 	for rows.Next() {
 		var s string
@@ -99,6 +108,7 @@ func (c *cluster) column(query string) (out []string) {
 		}
 		out = append(out, s)
 	}
+
 	return out
 }
 
@@ -114,7 +124,8 @@ func (l *logbook) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// TestSecrets has jobs of two nodes use secrets in all places, and looks for the values everywhere afterwards.
+// TestSecrets has jobs of two nodes use secrets in all places, and looks for the values everywhere
+// afterwards.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -122,14 +133,17 @@ func TestSecrets(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
-		asked = append(asked, r.Header.Get("Authorization")+" | "+string(body)+" | "+r.Header.Get("X-Gocrontab-Signature"))
+		asked = append(asked, r.Header.Get("Authorization")+" | "+string(body)+" | "+
+			r.Header.Get("X-Gocrontab-Signature"))
 		mu.Unlock()
 		w.Header().Set("Location", "http://elsewhere.invalid/?"+r.Header.Get("Authorization"))
 		if r.URL.Path == "/away" {
 			w.WriteHeader(http.StatusTemporaryRedirect)
 		}
+
 		_, _ = w.Write(body)
 	}))
+
 	t.Cleanup(s.Close)
 	c := newCluster(t)
 	keys, logs := keyRing(t, secret.NewKey()), new(logbook)
@@ -140,6 +154,7 @@ func TestSecrets(t *testing.T) {
 			cfg.Log = slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		})
 	}
+
 	n := nodes["one"]
 	c.keep(keys, "pg", "shop", pgSecret)
 	c.keep(keys, "hook", "", hookSecret)
@@ -147,12 +162,19 @@ func TestSecrets(t *testing.T) {
 	// The secret comes in pieces, with a flush of live output in between, and in base64.
 	gate := t.TempDir()
 	wait := func(name string) string { return "until [ -e " + gate + "/" + name + " ]; do sleep .05; done; " }
-	slow := `echo "pid $$"; printf %s "${PW:0:5}"; ` + wait("a") + `printf '%s\n' "${PW:5}"; printf %s "$PW" | base64; cat; for c in x y; do printf '%s' "$PW$c"; done; ` + wait("b") + `exit 3`
+	slow := `echo "pid $$"; printf %s "${PW:0:5}"; ` + wait("a") +
+		`printf '%s\n' "${PW:5}"; printf %s "$PW" | base64; cat; for c in x y; do printf '%s' "$PW$c"; done; ` +
+		wait("b") + `exit 3`
 	var jobs []job.Job
 	for name := range nodes {
-		jobs = append(jobs, n.create(job.Spec{App: "shop", Name: "print on " + name, At: ptr(n.Now()), Selector: "node=" + name, Command: slow,
-			CommandOptions: job.CommandOptions{Env: map[string]string{"PW": "{{secret.pg}}"}, Stdin: "in: {{secret.hook}} {{due}}\n"}}))
+		jobs = append(jobs,
+			n.create(job.Spec{App: "shop", Name: "print on " + name, At: ptr(n.Now()), Selector: "node=" + name,
+				Command: slow,
+				CommandOptions: job.CommandOptions{
+					Env: map[string]string{"PW": "{{secret.pg}}"}, Stdin: "in: {{secret.hook}} {{due}}\n",
+				}}))
 	}
+
 	live := ""
 	saying := func(what string) func() bool {
 		return func() bool {
@@ -161,6 +183,7 @@ func TestSecrets(t *testing.T) {
 			return strings.Count(all, what) == len(jobs)
 		}
 	}
+
 	await(t, "both say something", 20*time.Second, saying("pid "))
 	touch(t, gate+"/a")
 	await(t, "both say the rest", 20*time.Second, saying("in: ***"))
@@ -169,9 +192,12 @@ func TestSecrets(t *testing.T) {
 		live += strings.Join(c.column("SELECT data FROM chunk"), "")
 		return len(c.history(jobs[0].ID)) > 0 && len(c.history(jobs[1].ID)) > 0
 	})
-	if !strings.Contains(live, "pid ") || !strings.Contains(live, "in: ***") || strings.Contains(live, pgSecret[:5]) || strings.Contains(live, pgSecret[5:]) {
+
+	if !strings.Contains(live, "pid ") || !strings.Contains(live, "in: ***") || strings.Contains(live, pgSecret[:5]) ||
+		strings.Contains(live, pgSecret[5:]) {
 		t.Errorf("the live output: got %q", live)
 	}
+
 	for _, j := range jobs {
 		r := c.last(j, 1)
 		_, got, _ := strings.Cut(r.Output.Text(), "\n")
@@ -179,24 +205,35 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("%s: got %+v with %q, want it with %q", j.Spec.Name, r.Result, got, want)
 		}
 	}
+
 	call := n.create(job.Spec{App: "shop", Name: "call", At: ptr(n.Now()), HTTP: &job.HTTP{
-		URL: s.URL, Headers: map[string]string{"Authorization": "Bearer {{secret.hook}}"}, Body: `{"pw": "{{secret.pg}}"}`, Sign: &job.HTTPSign{Secret: "hook"},
+		URL: s.URL, Headers: map[string]string{"Authorization": "Bearer {{secret.hook}}"},
+		Body: `{"pw": "{{secret.pg}}"}`, Sign: &job.HTTPSign{Secret: "hook"},
 	}})
+
 	if r := c.last(call, 1); r.Outcome != job.Succeeded || r.Output.Text() != `{"pw": "***"}` {
 		t.Errorf("the call: got %+v with %q", r.Result, r.Output.Text())
 	}
-	if want := "Bearer " + hookSecret + ` | {"pw": "` + pgSecret + `"} | t=`; len(asked) != 1 || !strings.HasPrefix(asked[0], want) {
+
+	if want := "Bearer " + hookSecret + ` | {"pw": "` + pgSecret + `"} | t=`; len(asked) != 1 ||
+		!strings.HasPrefix(asked[0], want) {
 		t.Errorf("the server was asked %q, want %q", asked, want)
 	}
+
 	away := n.create(job.Spec{App: "shop", Name: "away", At: ptr(n.Now()), HTTP: &job.HTTP{
-		URL: s.URL + "/away", Headers: map[string]string{"Authorization": "{{secret.hook}}"}, Body: "{{secret.pg}}", Redirects: 3,
+		URL: s.URL + "/away", Headers: map[string]string{"Authorization": "{{secret.hook}}"},
+		Body: "{{secret.pg}}", Redirects: 3,
 	}})
-	if r := c.last(away, 1); r.Outcome != job.Failed || !strings.Contains(r.Reason, `to "http://elsewhere.invalid/?***", which is another server and is not given the secrets of the body`) {
+
+	if r := c.last(away, 1); r.Outcome != job.Failed ||
+		!strings.Contains(r.Reason,
+			`to "http://elsewhere.invalid/?***", which is another server and is not given the secrets of the body`) {
 		t.Errorf("the call that is sent elsewhere: got %+v", r.Result)
 	}
 
 	_, err := n.Editor().Create(t.Context(), job.Spec{App: "billing", Name: "x", At: ptr(n.Now()), Command: "true",
-		CommandOptions: job.CommandOptions{Env: map[string]string{"A": "{{secret.hook}}", "B": "{{secret.pg}}", "C": "{{secret.none}}"}}}, false)
+		CommandOptions: job.CommandOptions{Env: map[string]string{"A": "{{secret.hook}}", "B": "{{secret.pg}}",
+			"C": "{{secret.none}}"}}}, false)
 	var p job.Problems
 	if !errors.As(err, &p) || len(p) != 2 || p[0].Field != "env.B" || p[1].Field != "env.C" {
 		t.Errorf("a job of another app: got %v", err)
@@ -209,7 +246,8 @@ func TestSecrets(t *testing.T) {
 	logs.mu.Lock()
 	defer logs.mu.Unlock()
 	for _, value := range []string{pgSecret, hookSecret} {
-		for _, form := range []string{value, value[:8], value[7:], base64.StdEncoding.EncodeToString([]byte(value))[:16]} {
+		for _, form := range []string{value, value[:8], value[7:],
+			base64.StdEncoding.EncodeToString([]byte(value))[:16]} {
 			if bytes.Contains(dump, []byte(form)) {
 				t.Errorf("the database has %q", form)
 			}
@@ -218,13 +256,14 @@ func TestSecrets(t *testing.T) {
 			}
 		}
 	}
+
 	if !bytes.Contains(dump, []byte("{{secret.pg}}")) || logs.text.Len() == 0 {
 		t.Error("nothing was searched")
 	}
 }
 
-// TestSecretsThatCannotBeUsed has runs fail, in clear words: on a node without the key, and when a secret has gone or
-// its row was changed by hand.
+// TestSecretsThatCannotBeUsed has runs fail, in clear words: on a node without the key, and when a
+// secret has gone or its row was changed by hand.
 func TestSecretsThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -236,21 +275,29 @@ func TestSecretsThatCannotBeUsed(t *testing.T) {
 	for _, name := range []job.Secret{"pg", "other"} {
 		c.keep(keys, name, "", pgSecret+string(name))
 	}
+
 	use := func(name, on string) job.Job {
 		t.Helper()
-		return n.create(job.Spec{Name: name, At: ptr(n.Now()), Selector: "node=" + on, Command: `echo "$PW"`, Retry: job.Retry{Attempts: 1},
-			CommandOptions: job.CommandOptions{Env: map[string]string{"PW": "{{secret.pg}}"}}})
+		return n.create(job.Spec{
+			Name: name, At: ptr(n.Now()), Selector: "node=" + on, Command: `echo "$PW"`,
+			Retry:          job.Retry{Attempts: 1},
+			CommandOptions: job.CommandOptions{Env: map[string]string{"PW": "{{secret.pg}}"}},
+		})
 	}
+
 	want := func(j job.Job, outcome job.Outcome, reason string) {
 		t.Helper()
-		if r := c.last(j, 1); r.Outcome != outcome || !strings.Contains(r.Reason, reason) || strings.Contains(r.Output.Text(), pgSecret) {
+		if r := c.last(j, 1); r.Outcome != outcome || !strings.Contains(r.Reason, reason) ||
+			strings.Contains(r.Output.Text(), pgSecret) {
 			t.Errorf("%s: got %+v with %q, want %s, %s", j.Spec.Name, r.Result, r.Output.Text(), outcome, reason)
 		}
 	}
+
 	good, none, wrong := use("good", "good"), use("none", "none"), use("wrong", "wrong")
 	want(good, job.Succeeded, "")
 	want(none, job.Failed, "secret pg: this node has no key for secrets")
-	want(wrong, job.Failed, "secret pg: it is sealed with the key "+keys.IDs()[0]+", and this node has keys "+others.IDs()[0])
+	want(wrong, job.Failed, "secret pg: it is sealed with the key "+keys.IDs()[0]+", and this node has keys "+
+		others.IDs()[0])
 
 	exec := func(query string) {
 		t.Helper()
@@ -259,13 +306,19 @@ func TestSecretsThatCannotBeUsed(t *testing.T) {
 		}
 		time.Sleep(secret.MaxAge + 200*time.Millisecond) // for so long the node goes by what it has read
 	}
+
 	exec("UPDATE secret a JOIN secret b ON b.name = 'other' SET a.sealed = b.sealed WHERE a.name = 'pg'")
 	want(use("swapped", "good"), job.Failed, "secret pg: its row in the database is damaged")
-	later := n.create(job.Spec{Name: "later", At: ptr(n.Now().Add(time.Hour)), Command: "true", CommandOptions: job.CommandOptions{Stdin: "{{secret.pg}}"}})
+	later := n.create(job.Spec{
+		Name: "later", At: ptr(n.Now().Add(time.Hour)), Command: "true",
+		CommandOptions: job.CommandOptions{Stdin: "{{secret.pg}}"},
+	})
+
 	exec("DELETE FROM secret WHERE name = 'pg'")
 	if _, err := n.Editor().RunNow(t.Context(), []int64{later.ID}, 0, ""); err != nil {
 		t.Fatal(err)
 	}
+
 	want(later, job.Failed, "stdin: there is no secret pg that the job may use")
 }
 
@@ -279,17 +332,24 @@ func TestDeleteSecretInUse(t *testing.T) {
 	pg := job.AppSecret{Name: "pg"}
 	c.keep(keys, "pg", "", pgSecret)
 	spec := func(name string) job.Spec {
-		return job.Spec{Name: name, At: ptr(n.Now().Add(time.Hour)), Command: "true", CommandOptions: job.CommandOptions{Stdin: "{{secret.pg}}"}}
+		return job.Spec{
+			Name: name, At: ptr(n.Now().Add(time.Hour)), Command: "true",
+			CommandOptions: job.CommandOptions{Stdin: "{{secret.pg}}"},
+		}
 	}
+
 	j := n.create(spec("a"))
 	var used *job.InUse
-	if err := store.Delete(t.Context(), pg); !errors.As(err, &used) || used.Error() != `the secret "pg" is in use by default/a` {
+	if err := store.Delete(t.Context(), pg); !errors.As(err, &used) ||
+		used.Error() != `the secret "pg" is in use by default/a` {
 		t.Errorf("got %v", err)
 	}
+
 	c.keep(keys, "pg", "shop", pgSecret)
 	if err := store.Delete(t.Context(), pg); !errors.As(err, &used) {
 		t.Errorf("when another app has its own: got %v", err)
 	}
+
 	without := j.Spec
 	without.Stdin = ""
 	if _, err := n.Editor().Update(t.Context(), j.ID, j.Changes, without); err != nil {
@@ -298,7 +358,9 @@ func TestDeleteSecretInUse(t *testing.T) {
 	if err := store.Delete(t.Context(), pg); err != nil {
 		t.Errorf("got %v", err)
 	}
-	// At once: either the job is there and the secret stays, or it is gone and there is no such job.
+
+	// At once: either the job is there and the secret stays, or it is gone and there is no such
+	// job.
 	for i := range 20 {
 		c.keep(keys, "pg", "", pgSecret)
 		var deleted, created error
@@ -309,6 +371,7 @@ func TestDeleteSecretInUse(t *testing.T) {
 		if (deleted == nil) == (created == nil) {
 			t.Fatalf("try %d: deleted %v, created %v", i, deleted, created)
 		}
+
 		if created == nil {
 			if _, err := n.Editor().Delete(t.Context(), c.idOf(fmt.Sprint("b", i))); err != nil {
 				t.Fatal(err)
@@ -326,8 +389,8 @@ func (c *cluster) idOf(name string) int64 {
 	return row.ID
 }
 
-// TestRotationUnderLoad rotates keys while jobs run each second on nodes that have the new key second, and first: none
-// of them fails.
+// TestRotationUnderLoad rotates keys while jobs run each second on nodes that have the new key
+// second, and first: none of them fails.
 func TestRotationUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -336,8 +399,11 @@ func TestRotationUnderLoad(t *testing.T) {
 	n := c.start("before", func(cfg *node.Config) { cfg.SecretKeys = before })
 	c.start("after", func(cfg *node.Config) { cfg.SecretKeys = after })
 	c.keep(before, "pg", "", pgSecret)
-	j := n.create(job.Spec{Name: "use", Every: job.Duration(time.Second), Overlap: job.OverlapAllow, Command: `test "$PW" = '` + pgSecret + `'`,
-		CommandOptions: job.CommandOptions{Env: map[string]string{"PW": "{{secret.pg}}"}}})
+	j := n.create(job.Spec{
+		Name: "use", Every: job.Duration(time.Second), Overlap: job.OverlapAllow,
+		Command:        `test "$PW" = '` + pgSecret + `'`,
+		CommandOptions: job.CommandOptions{Env: map[string]string{"PW": "{{secret.pg}}"}},
+	})
 	for i := 0; len(c.history(j.ID)) < 6; i++ {
 		keys := before
 		if i%2 == 0 {
@@ -346,11 +412,13 @@ func TestRotationUnderLoad(t *testing.T) {
 		if got, err := (&secret.Store{DB: c.db.DB, Keys: keys}).Rotate(t.Context()); err != nil || len(got.Failed) > 0 {
 			t.Fatalf("got %+v, %v", got, err)
 		}
+
 		time.Sleep(50 * time.Millisecond)
 		if i > 400 {
 			t.Fatal("the job does not run")
 		}
 	}
+
 	for _, r := range c.history(j.ID) {
 		if r.Outcome != job.Succeeded {
 			t.Errorf("got %+v", r.Run)

@@ -12,16 +12,18 @@ import (
 	"go-crontab/node"
 )
 
-// TestSecretsDoNotWaitForPeople has questions of people take all connections of their pool: a job that names a secret
-// starts all the same.
+// TestSecretsDoNotWaitForPeople has questions of people take all connections of their pool: a job
+// that names a secret starts all the same.
 func TestSecretsDoNotWaitForPeople(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	keys := keyRing(t, secret.NewKey())
 	n := c.start("one", func(cfg *node.Config) { cfg.SecretKeys = keys })
 	c.keep(keys, "pg", "", pgSecret)
-	j := n.create(job.Spec{Name: "use", At: ptr(n.Now().Add(2 * time.Second)), Command: `test "$PW" = '` + pgSecret + `'`,
-		CommandOptions: job.CommandOptions{Env: map[string]string{"PW": "{{secret.pg}}"}}})
+	j := n.create(job.Spec{
+		Name: "use", At: ptr(n.Now().Add(2 * time.Second)), Command: `test "$PW" = '` + pgSecret + `'`,
+		CommandOptions: job.CommandOptions{Env: map[string]string{"PW": "{{secret.pg}}"}},
+	})
 	people := n.Reads().Raw()
 	for range people.Stats().MaxOpenConnections {
 		asks, err := people.Conn(t.Context())
@@ -30,6 +32,7 @@ func TestSecretsDoNotWaitForPeople(t *testing.T) {
 		}
 		defer asks.Close()
 	}
+
 	n.await("the run", 5*time.Second, func() bool { return len(c.history(j.ID)) == 1 })
 	if r := c.history(j.ID)[0]; r.Outcome != job.Succeeded {
 		t.Errorf("got %+v", r.Run)
@@ -44,7 +47,8 @@ func (*closing) Execute(context.Context, execute.Attempt) job.Result {
 }
 func (x *closing) Close() { x.closed.Store(true) }
 
-// TestConnectionsEndWithTheNode: what executors keep for the next attempt does not outlive the node.
+// TestConnectionsEndWithTheNode: what executors keep for the next attempt does not outlive the
+// node.
 func TestConnectionsEndWithTheNode(t *testing.T) {
 	t.Parallel()
 	x := new(closing)

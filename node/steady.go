@@ -9,19 +9,21 @@ import (
 )
 
 const (
-	// sameAgain is how long a warning of a loop that tries again is not said once more in the same words. While MySQL is
-	// away every loop fails several times a second, and what one has to know drowns in that.
+	// sameAgain is how long a warning of a loop that tries again is not said once more in the same
+	// words. While MySQL is away every loop fails several times a second, and what one has to know
+	// drowns in that.
 	sameAgain = 30 * time.Second
 	// manySaid bounds the warnings that are remembered.
 	manySaid = 200
 )
 
-// counters are what such a warning has beside its error. One with anything else, as the id of a run, is about that one
-// thing, and is always said.
+// counters are what such a warning has beside its error. One with anything else, as the id of a
+// run, is about that one thing, and is always said.
 var counters = []string{"error", "in", "again_in", "lease_age", "runs", "waiting"}
 
-// steady is a handler of a log that holds back warnings that repeat each other: the same message with the same error. It
-// says how many it held back with the next one. Nothing but warnings with an error is ever held back.
+// steady is a handler of a log that holds back warnings that repeat each other: the same message
+// with the same error. It says how many it held back with the next one. Nothing but warnings with
+// an error is ever held back.
 type steady struct {
 	slog.Handler
 	said *saidBefore
@@ -60,21 +62,26 @@ func (s steady) Handle(ctx context.Context, r slog.Record) error {
 		repeats = repeats && slices.Contains(counters, a.Key)
 		return repeats
 	})
+
 	if !repeats || cause == "" {
 		return s.Handler.Handle(ctx, r)
 	}
+
 	held, now := s.said.again(r.Message, cause, r.Time)
 	if !now {
 		return nil
 	}
+
 	if held > 0 {
 		r = r.Clone()
 		r.AddAttrs(slog.Int("repeated", held))
 	}
+
 	return s.Handler.Handle(ctx, r)
 }
 
-// again tells whether a line is to be said at an instant, and how often it was not since it was said last.
+// again tells whether a line is to be said at an instant, and how often it was not since it was
+// said last.
 func (b *saidBefore) again(message, cause string, at time.Time) (held int, now bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,9 +92,11 @@ func (b *saidBefore) again(message, cause string, at time.Time) (held int, now b
 		b.lines[key] = line
 		return 0, false
 	}
+
 	if len(b.lines) >= manySaid {
 		clear(b.lines)
 	}
+
 	b.lines[key] = saidLine{at: at}
 	return line.held, true
 }

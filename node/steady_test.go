@@ -25,17 +25,20 @@ func TestSteadyLog(t *testing.T) {
 			if len(got) != len(want) {
 				t.Fatalf("got %d lines %q, want %d", len(got), got, len(want))
 			}
+
 			for i := range want {
 				if !strings.HasSuffix(got[i], want[i]) {
 					t.Errorf("line %d: got %q, want an end of %q", i, got[i], want[i])
 				}
 			}
 		}
+
 		away, refused := errors.New("away"), errors.New("refused")
 		for i := range 290 { // 29 s of tries
 			log.Warn("beat failed", "error", away, "lease_age", time.Duration(i)*time.Millisecond)
 			time.Sleep(100 * time.Millisecond)
 		}
+
 		said("error=away lease_age=0s")
 		log.Warn("beat failed", "error", refused)
 		log.Warn("claim", "error", away)
@@ -54,12 +57,18 @@ func TestSteadyLog(t *testing.T) {
 			log.Info("plan", "error", away)
 			log.With("session", "a").Warn("beat failed", "error", away)
 		}
-		once := []string{"job_id=7 error=away", `msg="run lost" error=away`, "lease_age=1s", "msg=plan error=away", "session=a error=away"}
+
+		once := []string{
+			"job_id=7 error=away", `msg="run lost" error=away`, "lease_age=1s", "msg=plan error=away",
+			"session=a error=away",
+		}
+
 		said(append(once, once...)...)
 
 		for i := range 3 * manySaid { // errors that never repeat are not remembered for ever
 			log.Warn("claim", "error", fmt.Errorf("task %d", i))
 		}
+
 		if n := len(log.Handler().(steady).said.lines); n > manySaid {
 			t.Errorf("%d lines are remembered, want at most %d", n, manySaid)
 		}

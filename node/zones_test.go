@@ -7,7 +7,8 @@ import (
 	"go-crontab/job"
 )
 
-// TestZoneData: a node says what time zone data it computes with, and in time that all jobs are planned by that.
+// TestZoneData: a node says what time zone data it computes with, and in time that all jobs are
+// planned by that.
 func TestZoneData(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -16,6 +17,7 @@ func TestZoneData(t *testing.T) {
 	if row.Zones != job.ZoneData() || row.ZonesFrom == "" {
 		t.Errorf("got time zone data %q from %q", row.Zones, row.ZonesFrom)
 	}
+
 	await(t, "the jobs are planned by it", 45*time.Second, func() bool {
 		var is string
 		err := c.db.Raw().QueryRow("SELECT value FROM setting WHERE name = 'zones'").Scan(&is)

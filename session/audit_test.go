@@ -20,6 +20,7 @@ func TestAuditOfTheDead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	f.want("lines", 1, "SELECT COUNT(*) FROM audit")
 	f.want("its line", 1, `SELECT COUNT(*) FROM audit
 		WHERE action = 'reap' AND kind = 'session' AND name = 'peer' AND who = 'go-crontab' AND origin = 'one' AND at > 1000000 AND reason LIKE 'its last beat was at %'`)
@@ -28,8 +29,8 @@ func TestAuditOfTheDead(t *testing.T) {
 	}
 }
 
-// TestAuditOfALostSession: a node that lost its session says so when it has settled its affairs, also if a peer buried it
-// meanwhile; one that just leaves says that.
+// TestAuditOfALostSession: a node that lost its session says so when it has settled its affairs,
+// also if a peer buried it meanwhile; one that just leaves says that.
 func TestAuditOfALostSession(t *testing.T) {
 	f := setUp(t)
 	for i, c := range []struct {
@@ -54,9 +55,13 @@ func TestAuditOfALostSession(t *testing.T) {
 		if err := s.End(t.Context(), f.db); err != nil {
 			t.Fatal(err)
 		}
+
 		f.want("sessions", 0, "SELECT COUNT(*) FROM session")
 		f.want(fmt.Sprint(i, " lines"), 1, "SELECT COUNT(*) FROM audit")
-		f.want(fmt.Sprint(i, " ", c.action), 1, "SELECT COUNT(*) FROM audit WHERE action = ? AND reason = ? AND kind = 'session' AND name = ? AND origin = ? AND (was IS NULL) = ?",
+		f.want(fmt.Sprint(i, " ", c.action), 1, `
+			SELECT COUNT(*)
+			FROM audit
+			WHERE action = ? AND reason = ? AND kind = 'session' AND name = ? AND origin = ? AND (was IS NULL) = ?`,
 			c.action, c.reason, s.Node(), s.Node(), c.buried)
 	}
 }

@@ -17,9 +17,9 @@ import (
 // buryPause is between two tries to bury a session.
 const buryPause = 100 * time.Millisecond
 
-// Bury deletes the row of a session whose process is dead and of which nothing lives, so that its peers need not wait
-// until it expires. It tries until that is known to stand, also if a peer did it, or until ctx ends. If we die before
-// that, peers bury it.
+// Bury deletes the row of a session whose process is dead and of which nothing lives, so that its
+// peers need not wait until it expires. It tries until that is known to stand, also if a peer did
+// it, or until ctx ends. If we die before that, peers bury it.
 func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.Logger) error {
 	by := job.Actor{Who: job.Itself, Origin: node}
 	for {
@@ -28,14 +28,18 @@ func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.
 			if err := tx.TakeLocks([]sql.LockID{sql.LockSessions}); err != nil {
 				return err
 			}
-			// A beat, or a commit of the dead process, may still be on its way: whatever it writes has an owner without
-			// a row then.
+
+			// A beat, or a commit of the dead process, may still be on its way: whatever it writes
+			// has an owner without a row then.
 			if there, err = tx.LockSession(id); err != nil || !there {
 				return err
 			}
-			if _, err := auditSession(tx, id, by, job.ActionReap, "its process died and its guard killed its commands"); err != nil {
+
+			if _, err := auditSession(tx, id, by, job.ActionReap,
+				"its process died and its guard killed its commands"); err != nil {
 				return err
 			}
+
 			if err := trip.EndLife(tx, id); err != nil {
 				return err
 			}
@@ -49,6 +53,7 @@ func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.
 			}
 			return nil
 		}
+
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("bury session %s: %w", id, errors.Join(err, context.Cause(ctx)))
@@ -57,11 +62,14 @@ func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.
 	}
 }
 
-// auditSession writes that a session is gone, with what its row says, which is about to be deleted. It tells whether there
-// is such a row.
+// auditSession writes that a session is gone, with what its row says, which is about to be deleted.
+// It tells whether there is such a row.
 func auditSession(tx *sql.Tx, id uuid.UUID, by job.Actor, action job.Action, reason string) (bool, error) {
-	n, err := tx.Exec("audit session", "INSERT INTO audit (at, who, origin, action, kind, name, reason, was)"+
-		" SELECT "+sql.Clock+", ?, ?, ?, ?, node, ?, JSON_OBJECT('session', ?, 'started', "+rfc3339("started")+", 'last_beat', "+rfc3339("beat_at")+") FROM session WHERE id = ?",
+	n, err := tx.Exec("audit session", `
+		INSERT INTO audit (at, who, origin, action, kind, name, reason, was)
+		SELECT `+sql.Clock+`, ?, ?, ?, ?, node, ?, JSON_OBJECT('session', ?, 'started', `+rfc3339("started")+`, 'last_beat', `+rfc3339("beat_at")+`)
+		FROM session
+		WHERE id = ?`,
 		sql.Cut(by.Who, 128), sql.Cut(by.Origin, 64), action, job.KindSession, sql.Cut(reason, 512), id.String(), id[:])
 	return n > 0, err
 }

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestWokenWhenAnotherJoins: a session that is calm looks at once when it is woken, whatever it still believes.
+// TestWokenWhenAnotherJoins: a session that is calm looks at once when it is woken, whatever it
+// still believes.
 func TestWokenWhenAnotherJoins(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -32,14 +33,17 @@ func TestWokenWhenAnotherJoins(t *testing.T) {
 	}
 }
 
-// TestSeenWithoutAWake: a session that is calm, and that nobody wakes, sees another one within four scans.
+// TestSeenWithoutAWake: a session that is calm, and that nobody wakes, sees another one within four
+// scans.
 func TestSeenWithoutAWake(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
 	f.peer(200)
 	s.Timings.Scan, s.Timings.Beat = 2*time.Second, time.Hour // all of them beat as they should
 	changed := make(chan struct{}, 10)
-	r := NewReaper(Reaper{DB: f.db, Session: s, Changed: func() { changed <- struct{}{} }, Buried: func() {}, Log: f.log})
+	r := NewReaper(Reaper{
+		DB: f.db, Session: s, Changed: func() { changed <- struct{}{} }, Buried: func() {}, Log: f.log,
+	})
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
@@ -51,7 +55,8 @@ func TestSeenWithoutAWake(t *testing.T) {
 	select {
 	case <-changed:
 		t.Logf("seen after %s", time.Since(began).Round(time.Millisecond))
-	case <-time.After(8 * s.Timings.Scan): // twice as long, for a slow machine; without a look at each scan it takes longer still
+	// twice as long, for a slow machine; without a look at each scan it takes longer still
+	case <-time.After(8 * s.Timings.Scan):
 		t.Error("not within four scans: a new session was seen")
 	}
 }
@@ -68,6 +73,7 @@ func TestNobodyToWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	f.peer(200)
 	look := func() int {
 		t.Helper()
@@ -77,6 +83,7 @@ func TestNobodyToWatch(t *testing.T) {
 		_, of := s.Share()
 		return of
 	}
+
 	if of := look(); of != 1 {
 		t.Errorf("%d sessions share the work, want 1: it has looked", of)
 	}

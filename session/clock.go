@@ -9,8 +9,8 @@ import (
 	"go-crontab/job"
 )
 
-// Clock is MySQL's clock as this node knows it: a reading, carried on by the node's monotonic clock. Safe for
-// concurrent use once it was set.
+// Clock is MySQL's clock as this node knows it: a reading, carried on by the node's monotonic
+// clock. Safe for concurrent use once it was set.
 type Clock struct {
 	at   atomic.Pointer[reading]
 	trip atomic.Int64              // how long the last reading took
@@ -30,17 +30,25 @@ type reading struct {
 // drift bounds how much two clocks may diverge in a second.
 const drift = 0.0005
 
-// Set takes a reading that was asked for at sent and answered at received. boot is sent by the other clock, read before it: who is held
-// up in between finds a suspension too many, and reads again. One on the way counts as one behind the reading, since nobody knows whether
-// MySQL looked at its clock before it.
+// Set takes a reading that was asked for at sent and answered at received. boot is sent by the
+// other clock, read before it: who is held up in between finds a suspension too many, and reads
+// again. One on the way counts as one behind the reading, since nobody knows whether MySQL looked
+// at its clock before it.
 //
-// The reading that is off by the least is believed: one that took long does not replace one that was quick, until that is so old that it
-// may be off by more. Else a link that is slow for a while, and then one way sooner than the other, would move the clock by half of its
-// round trip, and starts with it.
+// The reading that is off by the least is believed: one that took long does not replace one that
+// was quick, until that is so old that it may be off by more. Else a link that is slow for a while,
+// and then one way sooner than the other, would move the clock by half of its round trip, and
+// starts with it.
 func (c *Clock) Set(boot time.Duration, sent, received time.Time, db job.Micros) {
 	rtt := received.Sub(sent)
 	c.trip.Store(int64(rtt))
-	r := reading{mono: sent.Add(rtt / 2), boot: boot + rtt/2, db: db, err: time.Duration(float64(rtt/2)*(1+drift)) + time.Millisecond/10}
+	r := reading{
+		mono: sent.Add(rtt / 2),
+		boot: boot + rtt/2,
+		db:   db,
+		err:  time.Duration(float64(rtt/2)*(1+drift)) + time.Millisecond/10,
+	}
+
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old, slept := c.at.Load(), false
@@ -50,6 +58,7 @@ func (c *Clock) Set(boot time.Duration, sent, received time.Time, db job.Micros)
 			old = &reading{mono: old.mono.Add(-d), db: old.db, err: old.err + leastSleep} // see sleep
 		}
 	}
+
 	if old != nil && c.stepped(old, &r) {
 		// MySQL's clock was set: what it showed before says nothing.
 		if r.db > old.now(r.mono) {
@@ -58,6 +67,7 @@ func (c *Clock) Set(boot time.Duration, sent, received time.Time, db job.Micros)
 	} else if old != nil && !slept && old.errAt(r.mono) < r.err {
 		return
 	}
+
 	c.at.Store(&r)
 }
 
@@ -67,17 +77,19 @@ func (c *Clock) stepped(old, r *reading) bool {
 	return diff.Abs() > old.errAt(r.mono)+r.err
 }
 
-// Slept tells whether the machine was suspended since the last reading was asked for. What Now says may be late by that until the next one.
+// Slept tells whether the machine was suspended since the last reading was asked for. What Now says
+// may be late by that until the next one.
 func (c *Clock) Slept() bool {
 	r := c.at.Load()
 	return r != nil && c.sleep(r) > leastSleep
 }
 
-// leastSleep is what counts as a suspension. On Linux its two clocks go alike otherwise; elsewhere only one of them may follow NTP.
+// leastSleep is what counts as a suspension. On Linux its two clocks go alike otherwise; elsewhere
+// only one of them may follow NTP.
 const leastSleep = 100 * time.Millisecond
 
-// sleep is for how long the machine was suspended since a reading. The two clocks cannot be looked at at once: who is held
-// up in between finds too little, not too much.
+// sleep is for how long the machine was suspended since a reading. The two clocks cannot be looked
+// at at once: who is held up in between finds too little, not too much.
 func (c *Clock) sleep(r *reading) time.Duration {
 	boot := c.bootNow()
 	return boot - r.boot - time.Since(r.mono)
@@ -109,7 +121,8 @@ func (c *Clock) Now() job.Micros {
 // RoundTrip is how long the last reading took, from the question to the answer.
 func (c *Clock) RoundTrip() time.Duration { return time.Duration(c.trip.Load()) }
 
-// Distance is how long the quickest of the last readings took: what of a round trip is the way, and not MySQL being busy.
+// Distance is how long the quickest of the last readings took: what of a round trip is the way, and
+// not MySQL being busy.
 func (c *Clock) Distance() time.Duration {
 	if r := c.at.Load(); r != nil {
 		return 2 * r.err
@@ -129,7 +142,8 @@ func (c *Clock) PutForward() (ago time.Duration, ever bool) {
 // Until is how long to wait for an instant of MySQL's clock; negative once it has passed.
 func (c *Clock) Until(at job.Micros) time.Duration { return at.Sub(c.Now()) }
 
-// Offset is MySQL's clock minus this node's wall clock. Nothing is decided by it; people look at it.
+// Offset is MySQL's clock minus this node's wall clock. Nothing is decided by it; people look at
+// it.
 func (c *Clock) Offset() time.Duration {
 	wall := time.Now().Round(0)
 	return c.Now().Time().Sub(wall)

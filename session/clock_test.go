@@ -17,7 +17,8 @@ import (
 // epoch is an instant of MySQL's clock.
 const epoch = job.Micros(1_800_000_000_000_000)
 
-// took has a clock take a reading that was asked for at sent and answered at received, with no suspension on the way.
+// took has a clock take a reading that was asked for at sent and answered at received, with no
+// suspension on the way.
 func took(c *Clock, sent, received time.Time, db job.Micros) {
 	boot := c.bootNow() // first, as who asks does
 	c.Set(boot-time.Since(sent), sent, received, db)
@@ -31,6 +32,7 @@ func TestClockIsCarriedOn(t *testing.T) {
 		if got := c.Now(); got != 0 {
 			t.Errorf("before the first reading: got %s, want none", got)
 		}
+
 		took(&c, time.Now(), time.Now(), epoch)
 		for _, after := range []time.Duration{0, time.Microsecond, time.Second, time.Hour, 1000 * time.Hour} {
 			time.Sleep(after)
@@ -38,12 +40,14 @@ func TestClockIsCarriedOn(t *testing.T) {
 				t.Errorf("%s later: got %s, want %s", after, got, want)
 			}
 		}
+
 		if got := c.Until(c.Now().Add(time.Minute)); got != time.Minute {
 			t.Errorf("a minute ahead: got %s to wait", got)
 		}
 		if got := c.Until(c.Now().Add(-time.Minute)); got != -time.Minute {
 			t.Errorf("a minute ago: got %s to wait", got)
 		}
+
 		wall := time.Now().Add(-7 * time.Hour)
 		took(&c, time.Now(), time.Now(), job.MicrosOf(wall))
 		if got := c.Offset(); got != -7*time.Hour {
@@ -52,8 +56,9 @@ func TestClockIsCarriedOn(t *testing.T) {
 	})
 }
 
-// TestASuspensionIsNoticed: a machine that was suspended for less than its lease lasts starts nothing until MySQL's clock was
-// read, and the reading is believed without a word of a clock that was set.
+// TestASuspensionIsNoticed: a machine that was suspended for less than its lease lasts starts
+// nothing until MySQL's clock was read, and the reading is believed without a word of a clock that
+// was set.
 func TestASuspensionIsNoticed(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -63,15 +68,18 @@ func TestASuspensionIsNoticed(t *testing.T) {
 	if err := h.beat(t.Context()); err != nil || !s.Fresh() {
 		t.Fatalf("before: %v, fresh: %v", err, s.Fresh())
 	}
+
 	slept = 5 * time.Second
 	if s.Fresh() {
 		t.Error("it is fresh by a reading from before the suspension")
 	}
+
 	select {
 	case <-s.tell:
 	default:
 		t.Error("it does not ask for a beat at once")
 	}
+
 	at := s.Now()
 	took(s.Clock, time.Now(), time.Now().Add(time.Millisecond), at.Add(slept)) // it is off by more than the one before
 	if _, ever := s.Clock.PutForward(); ever {
@@ -80,6 +88,7 @@ func TestASuspensionIsNoticed(t *testing.T) {
 	if gone := s.Now().Sub(at); !s.Fresh() || gone < slept-time.Second {
 		t.Errorf("behind the reading: fresh %v, its clock has gone on by %s", s.Fresh(), gone)
 	}
+
 	slept *= 2
 	took(s.Clock, time.Now(), time.Now(), s.Now().Add(time.Hour))
 	if _, ever := s.Clock.PutForward(); !ever {
@@ -87,8 +96,8 @@ func TestASuspensionIsNoticed(t *testing.T) {
 	}
 }
 
-// TestASuspensionWhileMySQLIsAsked: a reading that a suspension fell into is not gone by, wherever on its way that was, and what the next
-// one says of it is no clock that was put forward.
+// TestASuspensionWhileMySQLIsAsked: a reading that a suspension fell into is not gone by, wherever
+// on its way that was, and what the next one says of it is no clock that was put forward.
 func TestASuspensionWhileMySQLIsAsked(t *testing.T) {
 	t.Parallel()
 	const gone = 5 * time.Second
@@ -105,6 +114,7 @@ func TestASuspensionWhileMySQLIsAsked(t *testing.T) {
 		if !c.Slept() {
 			t.Errorf("%s: it goes by the reading", name)
 		}
+
 		next := time.Now()
 		took(c, next, next, mysql(next))
 		if at := c.at.Load(); at.db != mysql(next) || c.Slept() {
@@ -116,7 +126,8 @@ func TestASuspensionWhileMySQLIsAsked(t *testing.T) {
 	}
 }
 
-// TestABeatIsSuspended: a beat during which the machine was suspended asks for the next one at once.
+// TestABeatIsSuspended: a beat during which the machine was suspended asks for the next one at
+// once.
 func TestABeatIsSuspended(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -126,6 +137,7 @@ func TestABeatIsSuspended(t *testing.T) {
 	if err := h.beat(t.Context()); err != nil || !s.Fresh() {
 		t.Fatalf("before: %v, fresh: %v", err, s.Fresh())
 	}
+
 	asked := f.proxy.Statements() + 2 // the beat, and the clock
 	f.proxy.Delay(faultproxy.ToClient, 300*time.Millisecond)
 	beaten := make(chan error, 1)
@@ -133,22 +145,25 @@ func TestABeatIsSuspended(t *testing.T) {
 	for f.proxy.Statements() < asked {
 		time.Sleep(time.Millisecond)
 	}
+
 	slept.Store(int64(5 * time.Second))
 	if err := <-beaten; err != nil {
 		t.Fatal(err)
 	}
+
 	select {
 	case <-s.tell:
 	default:
 		t.Error("it does not ask for another at once")
 	}
+
 	if s.Fresh() {
 		t.Error("it is fresh by a reading that the suspension fell into")
 	}
 }
 
-// TestClockBelieves holds which of several readings the clock goes by. The instants are those of a node's clock that
-// agrees with MySQL's but for what each reading was off.
+// TestClockBelieves holds which of several readings the clock goes by. The instants are those of a
+// node's clock that agrees with MySQL's but for what each reading was off.
 func TestClockBelieves(t *testing.T) {
 	t.Parallel()
 	type asked struct {
@@ -164,23 +179,47 @@ func TestClockBelieves(t *testing.T) {
 		}
 		return out
 	}
+
 	for name, c := range map[string]struct {
 		readings []asked
 		want     time.Duration // how far the clock is off in the end
 	}{
-		"the only reading":                                  {[]asked{{0, ms(10), ms(4)}}, ms(4)},
-		"a faster one replaces a slow one":                  {[]asked{{0, ms(100), ms(40)}, {ms(1000), ms(2), ms(0.5)}}, ms(0.5)},
-		"a slow one does not replace a fast one":            {[]asked{{0, ms(2), ms(0.5)}, {ms(1000), ms(100), ms(40)}}, ms(0.5)},
-		"as fast a one, later":                              {[]asked{{0, ms(2), ms(0.5)}, {ms(1000), ms(2), ms(-0.5)}}, ms(-0.5)},
-		"a slow one, once the fast one has drifted":         {[]asked{{0, ms(2), ms(0.5)}, {99 * time.Second, ms(100), ms(40)}}, ms(40)},
-		"a slow one, before the fast one has drifted":       {[]asked{{0, ms(2), ms(0.5)}, {90 * time.Second, ms(100), ms(40)}}, ms(0.5)},
-		"the fast one, however many slow ones come":         {append([]asked{{0, ms(2), ms(0.5)}}, again(60, asked{time.Second, ms(100), ms(40)})...), ms(0.5)},
-		"MySQL's clock was put forward":                     {[]asked{{0, ms(2), 0}, {ms(1000), ms(100), time.Hour}}, time.Hour},
-		"MySQL's clock was put back":                        {[]asked{{0, ms(2), 0}, {ms(1000), ms(100), -time.Hour}}, -time.Hour},
-		"put forward, and slow and fast ones behind":        {[]asked{{0, ms(2), 0}, {ms(1000), ms(100), time.Hour}, {ms(2000), ms(4), time.Hour + ms(1)}}, time.Hour + ms(1)},
-		"put forward and back again":                        {[]asked{{0, ms(2), 0}, {ms(1000), ms(2), time.Hour}, {ms(2000), ms(100), ms(7)}}, ms(7)},
-		"both cannot be right":                              {[]asked{{0, ms(10), ms(-6)}, {ms(1000), ms(20), ms(10)}}, ms(10)},
-		"both can be right":                                 {[]asked{{0, ms(10), ms(-5)}, {ms(1000), ms(20), ms(10)}}, ms(-5)},
+		"the only reading": {[]asked{{0, ms(10), ms(4)}}, ms(4)},
+		"a faster one replaces a slow one": {
+			[]asked{{0, ms(100), ms(40)}, {ms(1000), ms(2), ms(0.5)}}, ms(0.5),
+		},
+		"a slow one does not replace a fast one": {
+			[]asked{{0, ms(2), ms(0.5)}, {ms(1000), ms(100), ms(40)}}, ms(0.5),
+		},
+		"as fast a one, later": {
+			[]asked{{0, ms(2), ms(0.5)}, {ms(1000), ms(2), ms(-0.5)}}, ms(-0.5),
+		},
+		"a slow one, once the fast one has drifted": {
+			[]asked{{0, ms(2), ms(0.5)}, {99 * time.Second, ms(100), ms(40)}}, ms(40),
+		},
+		"a slow one, before the fast one has drifted": {
+			[]asked{{0, ms(2), ms(0.5)}, {90 * time.Second, ms(100), ms(40)}}, ms(0.5),
+		},
+		"the fast one, however many slow ones come": {
+			append([]asked{{0, ms(2), ms(0.5)}}, again(60, asked{time.Second, ms(100), ms(40)})...), ms(0.5),
+		},
+		"MySQL's clock was put forward": {
+			[]asked{{0, ms(2), 0}, {ms(1000), ms(100), time.Hour}}, time.Hour,
+		},
+		"MySQL's clock was put back": {
+			[]asked{{0, ms(2), 0}, {ms(1000), ms(100), -time.Hour}}, -time.Hour,
+		},
+		"put forward, and slow and fast ones behind": {
+			[]asked{{0, ms(2), 0}, {ms(1000), ms(100), time.Hour}, {ms(2000), ms(4), time.Hour + ms(1)}},
+			time.Hour + ms(1),
+		},
+		"put forward and back again": {
+			[]asked{{0, ms(2), 0}, {ms(1000), ms(2), time.Hour}, {ms(2000), ms(100), ms(7)}}, ms(7),
+		},
+		"both cannot be right": {
+			[]asked{{0, ms(10), ms(-6)}, {ms(1000), ms(20), ms(10)}}, ms(10),
+		},
+		"both can be right": {[]asked{{0, ms(10), ms(-5)}, {ms(1000), ms(20), ms(10)}}, ms(-5)},
 		"put forward by less than can be seen over a delay": {[]asked{{0, ms(2), 0}, {ms(1000), ms(100), ms(50)}}, 0},
 	} {
 		start := time.Now()
@@ -189,6 +228,7 @@ func TestClockBelieves(t *testing.T) {
 			sent := start.Add(r.at)
 			took(&clock, sent, sent.Add(r.rtt), epoch.Add(r.at+r.rtt/2+r.off))
 		}
+
 		at := start.Add(time.Hour)
 		if got := clock.at.Load().now(at).Sub(epoch.Add(time.Hour)); got != c.want {
 			t.Errorf("%s: got a clock that is %s off, want %s", name, got, c.want)
@@ -196,8 +236,9 @@ func TestClockBelieves(t *testing.T) {
 	}
 }
 
-// TestClockErrorIsBounded: however long and lopsided the round trips, and however the two clocks diverge within
-// bounds, the clock is never further off than it claims, and no step is seen where there was none.
+// TestClockErrorIsBounded: however long and lopsided the round trips, and however the two clocks
+// diverge within bounds, the clock is never further off than it claims, and no step is seen where
+// there was none.
 func TestClockErrorIsBounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -211,20 +252,26 @@ func TestClockErrorIsBounded(t *testing.T) {
 		now := start
 		for range rapid.IntRange(1, 30).Draw(t, "readings") {
 			sent := now
-			there := duration("there", rapid.SampledFrom([]time.Duration{time.Millisecond, 50 * time.Millisecond, 3 * time.Second}).Draw(t, "most"))
-			back := duration("back", rapid.SampledFrom([]time.Duration{time.Millisecond, 50 * time.Millisecond, 3 * time.Second}).Draw(t, "most"))
+			there := duration("there",
+				rapid.SampledFrom([]time.Duration{time.Millisecond, 50 * time.Millisecond, 3 * time.Second}).Draw(t,
+					"most"))
+			back := duration("back",
+				rapid.SampledFrom([]time.Duration{time.Millisecond, 50 * time.Millisecond, 3 * time.Second}).Draw(t,
+					"most"))
 			received := sent.Add(there + back)
 			before := c.at.Load()
 			took(&c, sent, received, mysql(sent.Add(there)))
 			if r := c.at.Load(); before != nil && before.errAt(r.mono) < r.err {
 				t.Fatalf("a step was seen where there was none, after readings %+v and %+v", *before, *r)
 			}
+
 			now = received
 			for range 2 {
 				r := c.at.Load()
 				off, bound := time.Duration(r.now(now)-mysql(now))*time.Microsecond, r.errAt(now)
 				if off.Abs() > bound {
-					t.Fatalf("%s after the start: got %s off, want at most %s (reading %+v)", now.Sub(start), off, bound, *r)
+					t.Fatalf("%s after the start: got %s off, want at most %s (reading %+v)", now.Sub(start), off,
+						bound, *r)
 				}
 				now = now.Add(duration("pause", 10*time.Minute))
 			}
@@ -232,7 +279,8 @@ func TestClockErrorIsBounded(t *testing.T) {
 	})
 }
 
-// TestClockStepIsSeenAtOnce: whatever readings came before, the first one behind a large step is believed.
+// TestClockStepIsSeenAtOnce: whatever readings came before, the first one behind a large step is
+// believed.
 func TestClockStepIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -242,8 +290,10 @@ func TestClockStepIsSeenAtOnce(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "readings") {
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(10*time.Second)).Draw(t, "pause")))
 			if rapid.IntRange(0, 4).Draw(t, "steps") == 0 {
-				shift += rapid.SampledFrom([]time.Duration{-24 * time.Hour, -time.Minute, time.Minute, 24 * time.Hour}).Draw(t, "step")
+				shift += rapid.SampledFrom(
+					[]time.Duration{-24 * time.Hour, -time.Minute, time.Minute, 24 * time.Hour}).Draw(t, "step")
 			}
+
 			rtt := time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "rtt"))
 			took(&c, now, now.Add(rtt), epoch.Add(now.Sub(start)+rtt/2+shift))
 			now = now.Add(rtt)
@@ -267,6 +317,7 @@ func TestClockIsShared(t *testing.T) {
 				took(&c, time.Now(), time.Now(), c.Now())
 			}
 		})
+
 		all.Go(func() {
 			for last := c.Now(); last < epoch; last = c.Now() {
 				t.Errorf("got %s, before the first reading", last)
@@ -274,6 +325,7 @@ func TestClockIsShared(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 }
 
@@ -284,18 +336,21 @@ func TestDistance(t *testing.T) {
 	if got := c.Distance(); got != 0 {
 		t.Errorf("got %s before the first reading", got)
 	}
+
 	start := time.Now()
 	for i, rtt := range []time.Duration{3 * time.Millisecond, 300 * time.Millisecond, 40 * time.Millisecond} {
 		sent := start.Add(time.Duration(i) * time.Second)
 		took(&c, sent, sent.Add(rtt), epoch.Add(time.Duration(i)*time.Second+rtt/2))
 	}
+
 	if got := c.Distance(); got < 3*time.Millisecond || got > 4*time.Millisecond {
 		t.Errorf("got %s, want what the quickest took", got)
 	}
 }
 
-// TestUnsettled: when a reading says that MySQL's clock was put forward, nodes that have not read it yet may go by the old one
-// for as long as their leases are fresh. The first reading of a process says nothing.
+// TestUnsettled: when a reading says that MySQL's clock was put forward, nodes that have not read
+// it yet may go by the old one for as long as their leases are fresh. The first reading of a
+// process says nothing.
 func TestUnsettled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -303,6 +358,7 @@ func TestUnsettled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		began := time.Now()
 		s := &Session{Timings: timings, Clock: &Clock{boot: func() time.Duration { return time.Since(began) }}}
 		shift := time.Duration(0)
@@ -311,12 +367,14 @@ func TestUnsettled(t *testing.T) {
 			took(s.Clock, now, now.Add(2*time.Millisecond), job.MicrosOf(now.Add(time.Millisecond+shift)))
 			time.Sleep(2 * time.Millisecond)
 		}
+
 		want := func(when string, want time.Duration) {
 			t.Helper()
 			if got := s.Unsettled(); got != want {
 				t.Errorf("%s: got %s, want %s", when, got, want)
 			}
 		}
+
 		want("before the first reading", 0)
 		read()
 		want("the first reading", 0)

@@ -10,8 +10,8 @@ func (f *fixture) cordon(node string, since int64) {
 	}
 }
 
-// TestCordon: a session whose node is cordoned is no member, gives back again and again, and says so with a beat once
-// it has obeyed; then it is a member again.
+// TestCordon: a session whose node is cordoned is no member, gives back again and again, and says
+// so with a beat once it has obeyed; then it is a member again.
 func TestCordon(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -26,6 +26,7 @@ func TestCordon(t *testing.T) {
 		index, of = s.Share()
 		return index, of
 	}
+
 	beats := func() bool {
 		select {
 		case <-s.tell:
@@ -34,9 +35,11 @@ func TestCordon(t *testing.T) {
 			return false
 		}
 	}
+
 	if index, of := look(); index < 0 || of != 2 || s.Cordoned() {
 		t.Fatalf("before: index %d of %d, cordoned %t", index, of, s.Cordoned())
 	}
+
 	told.changed = 0
 	if look(); beats() || gaveBack != 0 {
 		t.Error("a look at nothing new gave back")
@@ -55,6 +58,7 @@ func TestCordon(t *testing.T) {
 	if look(); gaveBack != 2 || beats() {
 		t.Errorf("gave back %d times, want at each look; it told that it has obeyed", gaveBack)
 	}
+
 	for i, want := range []bool{true, false} {
 		if s.ObeysCordon() == want {
 			t.Errorf("obeyed, time %d: it says that it obeys: %t, want %t", i+1, want, !want)
@@ -63,15 +67,18 @@ func TestCordon(t *testing.T) {
 			t.Errorf("obeyed, time %d: told %t, want %t", i+1, !want, want)
 		}
 	}
+
 	h := f.heartbeat(s)
 	if err := h.beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	f.want("the cordon that was seen", 77, "SELECT cordon_seen FROM session WHERE id = ?", s.id[:])
 	sessions, err := f.db.Sessions(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, row := range sessions {
 		if cordoned := row.ID == s.id; (row.Cordoned == 77 && row.CordonSeen == 77) != cordoned {
 			t.Errorf("%s: %+v", row.Node, row)
@@ -85,6 +92,7 @@ func TestCordon(t *testing.T) {
 	if s.ObeyCordon(); !beats() {
 		t.Error("another cordon was obeyed, and it did not tell")
 	}
+
 	f.cordon("one", 0)
 	told.changed = 0
 	if index, of := look(); index < 0 || of != 2 || s.Cordoned() || !beats() || told.changed != 1 {
@@ -96,10 +104,12 @@ func TestCordon(t *testing.T) {
 	if err := h.beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	f.want("the cordon that was seen", 0, "SELECT cordon_seen FROM session WHERE id = ?", s.id[:])
 }
 
-// TestACordonOutlivesSessions: a session that registers for a node that is cordoned knows it from the first instant on.
+// TestACordonOutlivesSessions: a session that registers for a node that is cordoned knows it from
+// the first instant on.
 func TestACordonOutlivesSessions(t *testing.T) {
 	f := setUp(t)
 	f.cordon("one", 77)
@@ -115,16 +125,22 @@ func TestACordonOutlivesSessions(t *testing.T) {
 // TestLabelsAreStored: what a node says of itself is what its peers read.
 func TestLabelsAreStored(t *testing.T) {
 	f := setUp(t)
-	me := Identity{Node: "one", Slots: 3, Labels: map[string]string{"zone": `a"b\`, "höhe": "東"}, Handlers: []string{"mail", "a/b"}, Zones: "abc", ZonesFrom: "2025b"}
+	me := Identity{
+		Node: "one", Slots: 3, Labels: map[string]string{"zone": `a"b\`, "höhe": "東"},
+		Handlers: []string{"mail", "a/b"}, Zones: "abc", ZonesFrom: "2025b",
+	}
+
 	s, err := Register(t.Context(), f.db, f.join("clock").Clock, f.timings, me, f.log)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	f.exec("UPDATE session SET labels = 'no JSON', handlers = '{}' WHERE node = 'clock'")
 	sessions, err := f.db.Sessions(t.Context())
 	if err != nil || len(sessions) != 2 {
 		t.Fatalf("got %d sessions, %v", len(sessions), err)
 	}
+
 	for _, row := range sessions {
 		all := row.AllLabels()
 		want := 4
@@ -133,6 +149,7 @@ func TestLabelsAreStored(t *testing.T) {
 		} else if row.Zones != "abc" || row.ZonesFrom != "2025b" {
 			t.Errorf("got time zone data %q from %q", row.Zones, row.ZonesFrom)
 		}
+
 		if len(all) != want {
 			t.Errorf("%s: got labels %v", row.Node, all)
 		}

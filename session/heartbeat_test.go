@@ -26,16 +26,23 @@ func TestBeat(t *testing.T) {
 	if err := h.beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	if sent := time.Duration(s.lease.sent.Load()); sent < before || sent > boottime.Now() {
 		t.Errorf("got a lease that counts from %s, want from the beat, after %s", sent, before)
 	}
-	f.want("its row", 1, "SELECT COUNT(*) FROM session WHERE beat = 1 AND beat_at > 1 AND prepared = 3 AND executing = 4 AND draining = 1")
+
+	f.want("its row", 1, `
+		SELECT COUNT(*)
+		FROM session
+		WHERE beat = 1 AND beat_at > 1 AND prepared = 3 AND executing = 4 AND draining = 1`)
+
 	if off := s.Now().Sub(s.Now()); off > 0 || s.Now() == 0 {
 		t.Errorf("got clock %s", s.Now())
 	}
 }
 
-// TestLeaseCountsFromTheSending: an answer that took long proves only that the session lived when it was asked for.
+// TestLeaseCountsFromTheSending: an answer that took long proves only that the session lived when
+// it was asked for.
 func TestLeaseCountsFromTheSending(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -44,6 +51,7 @@ func TestLeaseCountsFromTheSending(t *testing.T) {
 	if err := h.beat(t.Context()); err != nil { // makes the connection
 		t.Fatal(err)
 	}
+
 	const slow = 400 * time.Millisecond
 	f.proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"), Action: faultproxy.Hold(slow)})
 	if err := h.beat(t.Context()); err != nil {
@@ -65,22 +73,33 @@ func TestBeatBehindTheEnd(t *testing.T) {
 	if err := s.End(t.Context(), f.db); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := h.beat(t.Context()); err != nil || s.Lost() {
 		t.Errorf("got %v, lost: %v; want that it is nothing new", err, s.Lost())
 	}
 }
 
-// TestFailedBeats: a beat that is not known to have arrived renews nothing, whatever stands in the row.
+// TestFailedBeats: a beat that is not known to have arrived renews nothing, whatever stands in the
+// row.
 func TestFailedBeats(t *testing.T) {
 	f := setUp(t)
 	for name, c := range map[string]struct {
 		rule    faultproxy.Rule
 		arrived int64
 	}{
-		"it never arrives":         {faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"), Action: faultproxy.CutBefore()}, 0},
-		"its answer is lost":       {faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"), Action: faultproxy.CutAfter()}, 1},
-		"it is refused":            {faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"), Action: faultproxy.Error(1205, "HY000", "Lock wait timeout")}, 0},
-		"the clock cannot be read": {faultproxy.Rule{Match: faultproxy.SQL("^SELECT .*UNIX_TIMESTAMP"), Action: faultproxy.CutAfter()}, 1},
+		"it never arrives": {
+			faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"), Action: faultproxy.CutBefore()}, 0,
+		},
+		"its answer is lost": {
+			faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"), Action: faultproxy.CutAfter()}, 1,
+		},
+		"it is refused": {
+			faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"),
+				Action: faultproxy.Error(1205, "HY000", "Lock wait timeout")}, 0,
+		},
+		"the clock cannot be read": {
+			faultproxy.Rule{Match: faultproxy.SQL("^SELECT .*UNIX_TIMESTAMP"), Action: faultproxy.CutAfter()}, 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := f.anew(t)
@@ -94,9 +113,11 @@ func TestFailedBeats(t *testing.T) {
 			if after := s.lease.sent.Load(); after != before {
 				t.Errorf("the lease was renewed by %s", time.Duration(after-before))
 			}
+
 			if s.Lost() {
 				t.Error("the session is lost")
 			}
+
 			f.want("beats in the row", c.arrived, "SELECT beat FROM session")
 			if err := h.beat(t.Context()); err != nil || s.lease.sent.Load() == before {
 				t.Errorf("the next beat: got %v, want it to renew the lease", err)
@@ -113,21 +134,25 @@ func TestBuried(t *testing.T) {
 	if err := h.beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	before := s.lease.sent.Load()
 	f.exec("DELETE FROM session")
 	if err := h.beat(t.Context()); err != ErrBuried {
 		t.Errorf("got %v, want %v", err, ErrBuried)
 	}
+
 	if cause := context.Cause(s.Context()); cause != ErrBuried || !s.Lost() || s.Fresh() {
-		t.Errorf("got a session that ended with %v, lost %v, fresh %v; want %v, true, false", cause, s.Lost(), s.Fresh(), ErrBuried)
+		t.Errorf("got a session that ended with %v, lost %v, fresh %v; want %v, true, false", cause, s.Lost(),
+			s.Fresh(), ErrBuried)
 	}
+
 	if s.lease.sent.Load() != before {
 		t.Error("the beat of a buried session renewed its lease")
 	}
 }
 
-// TestFirstBeatBeforeItsRow: the first beat may go to a server of several that has not the session's row yet. That is no burial,
-// unless it lasts.
+// TestFirstBeatBeforeItsRow: the first beat may go to a server of several that has not the
+// session's row yet. That is no burial, unless it lasts.
 func TestFirstBeatBeforeItsRow(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -138,14 +163,17 @@ func TestFirstBeatBeforeItsRow(t *testing.T) {
 	if err := h.beat(t.Context()); !errors.Is(err, errNotYet) || s.Lost() {
 		t.Errorf("got %v, lost: %v", err, s.Lost())
 	}
+
 	f.exec("INSERT INTO session SELECT * FROM elsewhere")
 	if err := h.beat(t.Context()); err != nil {
 		t.Error(err)
 	}
+
 	f.exec("DELETE FROM session")
 	if err := h.beat(t.Context()); err != ErrBuried {
 		t.Errorf("behind a beat that met it: got %v", err)
 	}
+
 	s = f.join("two")
 	h = f.heartbeat(s)
 	f.exec("DELETE FROM session")
@@ -155,8 +183,8 @@ func TestFirstBeatBeforeItsRow(t *testing.T) {
 	}
 }
 
-// TestHeartbeatRuns: it begins at once, tries a failed beat again soon, beats at once when the node drains, and ends
-// with its context.
+// TestHeartbeatRuns: it begins at once, tries a failed beat again soon, beats at once when the node
+// drains, and ends with its context.
 func TestHeartbeatRuns(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -167,12 +195,14 @@ func TestHeartbeatRuns(t *testing.T) {
 	done := make(chan error, 1)
 	beats := func(n int64) {
 		t.Helper()
-		for until := time.Now().Add(10 * time.Second); f.number("SELECT beat FROM session") < n; time.Sleep(5 * time.Millisecond) {
+		for until := time.Now().Add(10 * time.Second); f.number("SELECT beat FROM session") < n; time.Sleep(
+			5 * time.Millisecond) {
 			if time.Now().After(until) {
 				t.Fatalf("not within 10 s: beat %d", n)
 			}
 		}
 	}
+
 	go func() { done <- h.Run(ctx) }()
 	beats(1)
 	s.Drain()
@@ -182,8 +212,11 @@ func TestHeartbeatRuns(t *testing.T) {
 	if err := <-done; err != stop {
 		t.Errorf("got %v, want %v", err, stop)
 	}
+
 	s.Timings.Beat = 6 * time.Second // and an eighth of it after a beat that failed
-	failing := f.proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"), Times: 2, Action: faultproxy.Error(1205, "HY000", "busy")})
+	failing := f.proxy.Add(faultproxy.Rule{
+		Match: faultproxy.SQL("UPDATE session"), Times: 2, Action: faultproxy.Error(1205, "HY000", "busy"),
+	})
 	ctx, stopAgain := context.WithCancel(t.Context())
 	defer stopAgain()
 	var said strings.Builder
@@ -194,6 +227,7 @@ func TestHeartbeatRuns(t *testing.T) {
 		}
 		return len(line), nil
 	}), nil))
+
 	go func() { done <- h.Run(ctx) }()
 	beats(3)
 	select {
@@ -201,9 +235,11 @@ func TestHeartbeatRuns(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("the log does not say that it beats again")
 	}
+
 	if n := failing.Fired(); n != 2 {
 		t.Errorf("got %d failed beats, want 2", n)
 	}
+
 	stopAgain()
 	<-done
 	if got := said.String(); strings.Count(got, "beat failed") != 2 || strings.Count(got, "\n") != 3 {

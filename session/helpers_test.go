@@ -52,16 +52,21 @@ func connect(t *testing.T, dsn string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	timings, err := NewTimings(MinExpiry)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p := faultproxy.New(t, cfg.Net, cfg.Addr)
-	return &fixture{t, dsn, open(t, dsn, sql.MigrateTimeouts), open(t, p.DSN(dsn), timings.SQL), p, timings, slog.New(slog.NewTextHandler(t.Output(), nil))}
+	return &fixture{
+		t, dsn, open(t, dsn, sql.MigrateTimeouts), open(t, p.DSN(dsn), timings.SQL), p, timings,
+		slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
 }
 
-// anew is the fixture of a subtest: the same schema, as it was, and connections of its own. Such subtests run one after
-// another.
+// anew is the fixture of a subtest: the same schema, as it was, and connections of its own. Such
+// subtests run one after another.
 func (f *fixture) anew(t *testing.T) *fixture {
 	t.Helper()
 	for _, table := range []string{"session", "life", "setting", "audit"} {
@@ -110,10 +115,12 @@ func (f *fixture) join(node string) *Session {
 	if err := ReadClock(f.Context(), f.pulse(), clock); err != nil {
 		f.Fatal(err)
 	}
+
 	s, err := Register(f.Context(), f.db, clock, f.timings, Identity{Node: node, Slots: 3}, f.log)
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	// Its lease is that of a node that beats, however slow the test is.
 	s.lease.clock = func() time.Duration { return time.Duration(s.lease.sent.Load()) }
 	return s
@@ -133,7 +140,9 @@ func (f *fixture) peer(n byte) uuid.UUID {
 	f.Helper()
 	id := uuid.UUID{0: n, 15: n}
 	f.exec("INSERT INTO life (session, node, started) VALUES (?, 'peer', 1)", id[:])
-	f.exec("INSERT INTO session (id, node, started, beat_at) VALUES (?, 'peer', 1, CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED))", id[:])
+	f.exec(`
+		INSERT INTO session (id, node, started, beat_at)
+		VALUES (?, 'peer', 1, CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED))`, id[:])
 	return id
 }
 

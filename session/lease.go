@@ -7,8 +7,8 @@ import (
 	"go-crontab/internal/boottime"
 )
 
-// lease remembers when the last good beat was sent. Its clock (see boottime.Now) also runs while the machine is
-// suspended; Go's monotonic clock does not.
+// lease remembers when the last good beat was sent. Its clock (see boottime.Now) also runs while
+// the machine is suspended; Go's monotonic clock does not.
 type lease struct {
 	sent  atomic.Int64
 	clock func() time.Duration // boottime.Now where it is nil; tests that have a time of their own set it

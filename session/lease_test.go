@@ -16,7 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLeaseIsNeverMovedBack: whatever order beats are answered in, the lease counts from the latest one sent.
+// TestLeaseIsNeverMovedBack: whatever order beats are answered in, the lease counts from the latest
+// one sent.
 func TestLeaseIsNeverMovedBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -31,6 +32,7 @@ func TestLeaseIsNeverMovedBack(t *testing.T) {
 			}
 		}
 	})
+
 	var l lease // on the machine's own clock, by many at once
 	var all sync.WaitGroup
 	base := boottime.Now()
@@ -41,6 +43,7 @@ func TestLeaseIsNeverMovedBack(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 	if got := l.sent.Load(); got != int64(base) {
 		t.Errorf("got a lease that counts from %d, want the latest, %d", got, base)
@@ -109,9 +112,12 @@ func TestWatchdog(t *testing.T) {
 				t.Errorf("%s: said %d times stale and %d times fresh, want %d and %d", d, a, b, stale, freshAgain)
 			}
 		}
+
 		at(0, true, false, 0, 0)
-		at(8*time.Second, true, false, 0, 0)          // as old as it may be
-		at(8*time.Second+1, false, false, 0, 0)       // older: nothing is started, whether the watchdog has looked or not
+		at(8*time.Second, true, false, 0, 0) // as old as it may be
+
+		// older: nothing is started, whether the watchdog has looked or not
+		at(8*time.Second+1, false, false, 0, 0)
 		at(8100*time.Millisecond, false, false, 1, 0) // it has looked
 		at(11*time.Second, false, false, 1, 0)        // and says it once
 		s.lease.renew(10 * time.Second)               // a beat that was sent a second ago is answered
@@ -125,12 +131,14 @@ func TestWatchdog(t *testing.T) {
 		if err := <-done; err != ErrLapsed {
 			t.Errorf("got %v, want %v", err, ErrLapsed)
 		}
+
 		if cause := context.Cause(s.Context()); cause != ErrLapsed {
 			t.Errorf("got a session that ended with %v, want %v", cause, ErrLapsed)
 		}
 		if n := log.said("lease lapsed: killing all commands"); n != 1 {
 			t.Errorf("said %d times that commands are killed, want once", n)
 		}
+
 		s.lease.renew(22 * time.Second) // too late
 		if s.Fresh() || !s.Lost() {
 			t.Error("a session came back to life")
@@ -152,10 +160,12 @@ func TestWatchdogStops(t *testing.T) {
 		if s.Lost() || !s.Fresh() {
 			t.Error("the session is lost")
 		}
+
 		s.Lose(errors.New("the node has left"))
 		if s.Lost() || s.Fresh() {
 			t.Errorf("after it left: got lost %v, fresh %v; want neither", s.Lost(), s.Fresh())
 		}
+
 		s.Lose(ErrBuried)
 		if s.Lost() {
 			t.Error("the first cause does not count")
@@ -163,8 +173,8 @@ func TestWatchdogStops(t *testing.T) {
 	})
 }
 
-// TestWatchdogAlwaysInTime: for any series of beats the session is lost if and only if the lease once was older than
-// Kill, and then within one look.
+// TestWatchdogAlwaysInTime: for any series of beats the session is lost if and only if the lease
+// once was older than Kill, and then within one look.
 func TestWatchdogAlwaysInTime(t *testing.T) {
 	t.Parallel()
 	type beat struct{ pause, took time.Duration }
@@ -172,8 +182,12 @@ func TestWatchdogAlwaysInTime(t *testing.T) {
 		expiry := time.Duration(rapid.IntRange(5000, 60_000).Draw(rt, "expiry")) * time.Millisecond
 		beats := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) beat {
 			most := rapid.SampledFrom([]time.Duration{expiry / 10, expiry / 2, expiry}).Draw(t, "most")
-			return beat{time.Duration(rapid.Int64Range(0, int64(most)).Draw(t, "pause")), time.Duration(rapid.Int64Range(0, int64(most)).Draw(t, "took"))}
+			return beat{
+				time.Duration(rapid.Int64Range(0, int64(most)).Draw(t, "pause")),
+				time.Duration(rapid.Int64Range(0, int64(most)).Draw(t, "took")),
+			}
 		}), 0, 12).Draw(rt, "beats")
+
 		var lostAt, due time.Duration
 		synctest.Test(t, func(*testing.T) {
 			s, log := bubble(expiry)
@@ -193,13 +207,17 @@ func TestWatchdogAlwaysInTime(t *testing.T) {
 				s.lease.renew(sent)
 				due = max(due, sent+s.Timings.Kill)
 			}
+
 			time.Sleep(2 * expiry)
 			synctest.Wait()
 			end()
 			synctest.Wait()
 		})
+
 		if late := lostAt - due; late <= 0 || late > expiry/200 {
-			rt.Fatalf("the lease was too old %s after the start and the session was lost after %s: %s late, want more than 0 and at most %s", due, lostAt, late, expiry/200)
+			rt.Fatalf(
+				"the lease was too old %s after the start and the session was lost after %s: %s late, want more than "+
+					"0 and at most %s", due, lostAt, late, expiry/200)
 		}
 	})
 }

@@ -23,9 +23,10 @@ const (
 
 // names watches the other sessions with a node's name while that node waits to join.
 //
-// A namesake that beats is a second live node, and the join is refused. One that is silent is dead, or its process was
-// killed: its name is free after a few beats, long before the session expires, so a node restarts quickly after a crash.
-// Normally the guard of a killed node has already deleted the session by then.
+// A namesake that beats is a second live node, and the join is refused. One that is silent is dead,
+// or its process was killed: its name is free after a few beats, long before the session expires,
+// so a node restarts quickly after a crash. Normally the guard of a killed node has already deleted
+// the session by then.
 type names struct {
 	own  []uuid.UUID // sessions of this process, which lost them or does not know whether they were inserted
 	seen map[uuid.UUID]namesake
@@ -37,12 +38,14 @@ type namesake struct {
 	beats int // new beats since the first look
 }
 
-// check reports whether this node may join: nil, errNameHeld or sql.ErrRefuseJoin. The caller's transaction holds the
-// lock that every join takes, so when two nodes join at once the second one sees the session of the first.
+// check reports whether this node may join: nil, errNameHeld or sql.ErrRefuseJoin. The caller's
+// transaction holds the lock that every join takes, so when two nodes join at once the second one
+// sees the session of the first.
 func (w *names) check(tx *sql.Tx, node string, t Timings) error {
 	if node == "" {
 		return nil
 	}
+
 	rows, err := tx.SessionsOf(node)
 	if err != nil {
 		return err
@@ -57,6 +60,7 @@ func (w *names) check(tx *sql.Tx, node string, t Timings) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -66,10 +70,12 @@ func (w *names) look(row *sql.Namesake, now time.Duration) namesake {
 	if !known {
 		n.sighting = sighting{row.Beat, now}
 	}
+
 	if n.beat != row.Beat {
 		n.sighting = sighting{row.Beat, now}
 		n.beats++
 	}
+
 	w.seen[row.ID] = n
 	return n
 }
@@ -85,6 +91,7 @@ func (n namesake) judge(row *sql.Namesake, now time.Duration, t Timings) error {
 	case silent > beatsToDie*t.Beat, row.Age > t.Stale:
 		return nil
 	}
+
 	return fmt.Errorf("%w: %s", errNameHeld, whereabouts(row))
 }
 

@@ -16,7 +16,8 @@ import (
 	"go-crontab/sql"
 )
 
-// TestNameVerdicts: what a node that waits to join concludes from its looks at a session with its name.
+// TestNameVerdicts: what a node that waits to join concludes from its looks at a session with its
+// name.
 func TestNameVerdicts(t *testing.T) {
 	t.Parallel()
 	timings, err := NewTimings(DefaultExpiry) // beats every 2 s, stale after 8 s
@@ -36,17 +37,31 @@ func TestNameVerdicts(t *testing.T) {
 		looks []look
 		want  error // of the last look; every earlier one says errNameHeld
 	}{
-		"the first look decides nothing":              {[]look{{0, 7, s, false}}, held},
-		"one new beat may be a dead process's last":   {[]look{{0, 7, s, false}, {2 * s, 8, 0, false}}, held},
-		"two new beats are a live node's":             {[]look{{0, 7, s, false}, {2 * s, 8, 0, false}, {4 * s, 9, 0, false}}, refused},
-		"also of a session that was just inserted":    {[]look{{0, 0, 0, false}, {s / 5, 1, 0, false}, {2 * s, 2, 0, false}}, refused},
-		"three beats are missed":                      {[]look{{0, 7, s, false}, {6 * s, 7, 7 * s, false}, {6*s + 1, 7, 7*s + 1, false}}, nil},
-		"three beats are missed after a new one":      {[]look{{0, 7, s, false}, {s, 8, 0, false}, {7 * s, 8, 6 * s, false}, {7*s + 1, 8, 6 * s, false}}, nil},
-		"two beats are missed":                        {[]look{{0, 7, s, false}, {4 * s, 7, 5 * s, false}}, held},
-		"the last beat is older than a lease can be":  {[]look{{0, 7, 8*s + 1, false}}, nil},
-		"a draining node beats":                       {[]look{{0, 7, s, true}, {2 * s, 8, 0, true}, {4 * s, 9, 0, true}, {6 * s, 10, 0, true}}, held},
-		"a draining node dies":                        {[]look{{0, 7, s, true}, {2 * s, 8, 0, true}, {4 * s, 9, 0, true}, {10*s + 1, 9, 6 * s, true}}, nil},
-		"a node that beats begins to drain meanwhile": {[]look{{0, 7, s, false}, {2 * s, 8, 0, false}, {4 * s, 9, 0, true}}, held},
+		"the first look decides nothing":            {[]look{{0, 7, s, false}}, held},
+		"one new beat may be a dead process's last": {[]look{{0, 7, s, false}, {2 * s, 8, 0, false}}, held},
+		"two new beats are a live node's": {
+			[]look{{0, 7, s, false}, {2 * s, 8, 0, false}, {4 * s, 9, 0, false}}, refused,
+		},
+		"also of a session that was just inserted": {
+			[]look{{0, 0, 0, false}, {s / 5, 1, 0, false}, {2 * s, 2, 0, false}}, refused,
+		},
+		"three beats are missed": {
+			[]look{{0, 7, s, false}, {6 * s, 7, 7 * s, false}, {6*s + 1, 7, 7*s + 1, false}}, nil,
+		},
+		"three beats are missed after a new one": {
+			[]look{{0, 7, s, false}, {s, 8, 0, false}, {7 * s, 8, 6 * s, false}, {7*s + 1, 8, 6 * s, false}}, nil,
+		},
+		"two beats are missed":                       {[]look{{0, 7, s, false}, {4 * s, 7, 5 * s, false}}, held},
+		"the last beat is older than a lease can be": {[]look{{0, 7, 8*s + 1, false}}, nil},
+		"a draining node beats": {
+			[]look{{0, 7, s, true}, {2 * s, 8, 0, true}, {4 * s, 9, 0, true}, {6 * s, 10, 0, true}}, held,
+		},
+		"a draining node dies": {
+			[]look{{0, 7, s, true}, {2 * s, 8, 0, true}, {4 * s, 9, 0, true}, {10*s + 1, 9, 6 * s, true}}, nil,
+		},
+		"a node that beats begins to drain meanwhile": {
+			[]look{{0, 7, s, false}, {2 * s, 8, 0, false}, {4 * s, 9, 0, true}}, held,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,6 +95,7 @@ func (f *fixture) alive(id uuid.UUID, every time.Duration) (stop func()) {
 			time.Sleep(every)
 		}
 	})
+
 	stop = func() { cancel(); beating.Wait() }
 	f.Cleanup(stop)
 	return stop
@@ -96,16 +112,20 @@ func TestNameTaken(t *testing.T) {
 	if !errors.Is(err, sql.ErrRefuseJoin) {
 		t.Fatalf("got %v, want a refusal", err)
 	}
-	for _, want := range []string{`named "peer"`, "http://10.0.0.7:8610", "pid 4711", id.String(), "--node", "GOCRONTAB_NODE"} {
+
+	for _, want := range []string{`named "peer"`, "http://10.0.0.7:8610", "pid 4711", id.String(), "--node",
+		"GOCRONTAB_NODE"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the refusal %q does not say %s", err, want)
 		}
 	}
+
 	f.want("sessions", 1, "SELECT COUNT(*) FROM session")
 	f.join("other") // a name of its own
 }
 
-// TestNameOfTheDead: a name is free while the row of its dead session is still there, after a few missed beats.
+// TestNameOfTheDead: a name is free while the row of its dead session is still there, after a few
+// missed beats.
 func TestNameOfTheDead(t *testing.T) {
 	f := setUp(t)
 	f.peer(1)
@@ -129,6 +149,7 @@ func TestNameOfADrainingNode(t *testing.T) {
 		_, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{Node: "peer"}, f.log)
 		joined <- err
 	}()
+
 	select {
 	case err := <-joined:
 		t.Fatalf("it joined (%v) beside a draining node of its name", err)
@@ -142,7 +163,8 @@ func TestNameOfADrainingNode(t *testing.T) {
 	}
 }
 
-// TestNameOfAnEarlierSession: a process that lost a session joins again at once, whatever is left of that session.
+// TestNameOfAnEarlierSession: a process that lost a session joins again at once, whatever is left
+// of that session.
 func TestNameOfAnEarlierSession(t *testing.T) {
 	f := setUp(t)
 	id := f.peer(1)
@@ -180,6 +202,7 @@ func TestOneOfTwoAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
+
 	if joined != 1 || refused != 1 {
 		t.Errorf("%d joined and %d were refused, want one each", joined, refused)
 	}

@@ -25,16 +25,18 @@ type Members struct {
 	Seen   int64               // changes whenever they do; zero before the first look
 }
 
-// Reaper buries sessions that are dead. What they executed is ended by result.Reaper: a dead session is one that has no row.
+// Reaper buries sessions that are dead. What they executed is ended by result.Reaper: a dead
+// session is one that has no row.
 type Reaper struct {
 	DB      *sql.DB
 	Session *Session
 	Changed func() // called when others share the work now
 	Buried  func() // called when a session was buried: what it executed is to be ended
-	// Cordoned is called at each look while the node is cordoned: what is prepared is to be given back.
+	// Cordoned is called at each look while the node is cordoned: what is prepared is to be given
+	// back.
 	Cordoned func()
-	// Alone reports that there was a single session a moment ago, so that there is nobody to watch; nil: nobody knows. Whoever knows
-	// wakes the reaper when that has changed.
+	// Alone reports that there was a single session a moment ago, so that there is nobody to watch;
+	// nil: nobody knows. Whoever knows wakes the reaper when that has changed.
 	Alone func() bool
 	Log   *slog.Logger
 
@@ -74,6 +76,7 @@ func (r *Reaper) Run(ctx context.Context) error {
 		case <-r.wake:
 			r.quiet = false // whatever it still believes
 		}
+
 		wait = r.Session.Timings.Scan
 		if err := r.reap(ctx, boottime.Now); err != nil && ctx.Err() == nil {
 			r.Log.Warn("cannot look for dead nodes, trying again", "error", err)
@@ -84,8 +87,8 @@ func (r *Reaper) Run(ctx context.Context) error {
 	}
 }
 
-// reap takes one look by this node's own clock. How long a beat stands still is counted from behind the look that
-// showed it first until before the one that shows it still: looks may take long.
+// reap takes one look by this node's own clock. How long a beat stands still is counted from behind
+// the look that showed it first until before the one that shows it still: looks may take long.
 func (r *Reaper) reap(ctx context.Context, clock func() time.Duration) error {
 	if !r.Session.Fresh() {
 		return nil // who cannot be sure of its own life buries nobody
@@ -93,11 +96,13 @@ func (r *Reaper) reap(ctx context.Context, clock func() time.Duration) error {
 	if r.quiet && len(r.seen) == 1 && r.Alone != nil && r.Alone() && !r.Session.Cordoned() {
 		return nil
 	}
+
 	before := clock()
 	rows, err := r.DB.Sessions(ctx)
 	if err != nil {
 		return err
 	}
+
 	after := clock()
 
 	alive := make([]sql.SessionRow, 0, len(rows))
@@ -109,6 +114,7 @@ func (r *Reaper) reap(ctx context.Context, clock func() time.Duration) error {
 			alive = append(alive, row)
 		}
 	}
+
 	r.remember(rows, after)
 	r.publish(alive)
 	r.quiet = len(alive) == len(rows) && r.allBeat(before)
@@ -125,8 +131,8 @@ func (r *Reaper) allBeat(mono time.Duration) bool {
 	return true
 }
 
-// expired needs both: the same beat on this node's own clock for the whole expiry, and a last beat that is as far from
-// MySQL's clock: as old, or in a future from which that clock was put back.
+// expired needs both: the same beat on this node's own clock for the whole expiry, and a last beat
+// that is as far from MySQL's clock: as old, or in a future from which that clock was put back.
 func (r *Reaper) expired(row sql.SessionRow, mono time.Duration) bool {
 	if row.ID == r.Session.id {
 		return false
@@ -162,29 +168,34 @@ func (r *Reaper) publish(alive []sql.SessionRow) {
 		if mine {
 			m.Index = len(m.IDs)
 		}
+
 		m.IDs, m.Labels = append(m.IDs, row.ID), append(m.Labels, row.AllLabels())
 	}
+
 	if r.Session.Cordoned() {
 		r.Cordoned()
 	}
+
 	old := r.Session.members.Load()
 	if old.Seen > 0 && old.Index == m.Index && slices.Equal(old.IDs, m.IDs) {
 		return // a session's labels never change
 	}
+
 	m.Seen = old.Seen + 1
 	r.Session.members.Store(&m)
 	r.Log.Info("cluster changed", "sessions", len(m.IDs))
 	r.Changed()
 }
 
-// bury deletes the row of a dead session. If we die behind it, its runs have an owner without a row, and the next look of anybody
-// ends them.
+// bury deletes the row of a dead session. If we die behind it, its runs have an owner without a
+// row, and the next look of anybody ends them.
 func (r *Reaper) bury(ctx context.Context, row sql.SessionRow) error {
 	var buried bool
 	err := r.DB.Tx(ctx, func(tx *sql.Tx) error {
 		if err := tx.TakeLocks([]sql.LockID{sql.LockSessions}); err != nil {
 			return err
 		}
+
 		var err error
 		if buried, err = tx.DeleteSession(row.ID, row.Beat); err != nil || !buried {
 			return err
@@ -192,24 +203,37 @@ func (r *Reaper) bury(ctx context.Context, row sql.SessionRow) error {
 		if err := trip.EndLife(tx, row.ID); err != nil {
 			return err
 		}
+
 		_, err = tx.InsertAudit(r.obituary(row))
 		return err
 	})
 	if err != nil {
 		return err // unknown too: the next look sees what stands
 	}
+
 	if buried {
 		r.Log.Warn("buried a dead session", "session", row.ID, "node", row.Node, "last_beat", row.BeatAt)
 		r.Buried()
 	}
+
 	return nil
 }
 
 // obituary is the audit's line of a session that vanished.
 func (r *Reaper) obituary(row sql.SessionRow) *job.Entry {
-	life, _ := json.Marshal(job.SessionLife{Session: row.ID.String(), Started: row.Started.Time(), LastBeat: row.BeatAt.Time()}) // cannot fail
+	// cannot fail
+	life, _ := json.Marshal(job.SessionLife{
+		Session:  row.ID.String(),
+		Started:  row.Started.Time(),
+		LastBeat: row.BeatAt.Time(),
+	})
 	return &job.Entry{
-		At: r.Session.Clock.Now(), Actor: r.Session.itself(), Action: job.ActionReap, Kind: job.KindSession, Name: row.Node,
-		Reason: "its last beat was at " + row.BeatAt.String(), Was: string(life),
+		At:     r.Session.Clock.Now(),
+		Actor:  r.Session.itself(),
+		Action: job.ActionReap,
+		Kind:   job.KindSession,
+		Name:   row.Node,
+		Reason: "its last beat was at " + row.BeatAt.String(),
+		Was:    string(life),
 	}
 }

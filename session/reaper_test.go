@@ -11,8 +11,8 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// TestWhoIsBuried holds when a peer is taken for dead: its beat must have stood still for longer than the expiry on
-// this node's own clock, and be farther than that from MySQL's.
+// TestWhoIsBuried holds when a peer is taken for dead: its beat must have stood still for longer
+// than the expiry on this node's own clock, and be farther than that from MySQL's.
 func TestWhoIsBuried(t *testing.T) {
 	f := setUp(t)
 	const expiry = MinExpiry
@@ -23,19 +23,35 @@ func TestWhoIsBuried(t *testing.T) {
 		stale  bool          // this node's own lease
 		buried bool
 	}{
-		"silent by both clocks":                               {expiry + 1, "beat_at = beat_at - 6e6", 0, false, true},
-		"silent for just the expiry on our clock":             {expiry, "beat_at = beat_at - 6e6", 0, false, false},
-		"not long on our clock, whatever MySQL's says":        {expiry - time.Second, "beat_at = 1", 0, false, false},
-		"long on our clock, not by MySQL's":                   {time.Hour, "beat_at = beat_at", 0, false, false},
-		"MySQL's clock was put forward by a day":              {time.Second, "beat_at = beat_at", 24 * time.Hour, false, false},
-		"we slept while it beat":                              {time.Hour, "beat = beat + 1, beat_at = 1", 24 * time.Hour, false, false},
-		"one beat came, and MySQL's clock was put forward":    {expiry + 1, "beat = beat + 1", 24 * time.Hour, false, false},
-		"silent by both, and MySQL's clock was put back":      {expiry + 1, "beat_at = beat_at - 6e6", -24 * time.Hour, false, true},
-		"not long, and MySQL's clock was put back":            {expiry - time.Second, "beat_at = beat_at", -24 * time.Hour, false, false},
-		"a beat that no clock ever showed":                    {expiry + 1, "beat_at = 9223372036854775807", 0, false, true},
-		"one from long before any clock":                      {expiry + 1, "beat_at = -9223372036854775807", 0, false, true},
-		"silent by both, but our own lease is stale":          {time.Hour, "beat_at = 1", 0, true, false},
-		"a row that was there before, of another life's beat": {expiry + 1, "beat = beat - 1, beat_at = 1", 0, false, false},
+		"silent by both clocks":                        {expiry + 1, "beat_at = beat_at - 6e6", 0, false, true},
+		"silent for just the expiry on our clock":      {expiry, "beat_at = beat_at - 6e6", 0, false, false},
+		"not long on our clock, whatever MySQL's says": {expiry - time.Second, "beat_at = 1", 0, false, false},
+		"long on our clock, not by MySQL's":            {time.Hour, "beat_at = beat_at", 0, false, false},
+		"MySQL's clock was put forward by a day": {
+			time.Second, "beat_at = beat_at", 24 * time.Hour, false, false,
+		},
+		"we slept while it beat": {
+			time.Hour, "beat = beat + 1, beat_at = 1", 24 * time.Hour, false, false,
+		},
+		"one beat came, and MySQL's clock was put forward": {
+			expiry + 1, "beat = beat + 1", 24 * time.Hour, false, false,
+		},
+		"silent by both, and MySQL's clock was put back": {
+			expiry + 1, "beat_at = beat_at - 6e6", -24 * time.Hour, false, true,
+		},
+		"not long, and MySQL's clock was put back": {
+			expiry - time.Second, "beat_at = beat_at", -24 * time.Hour, false, false,
+		},
+		"a beat that no clock ever showed": {
+			expiry + 1, "beat_at = 9223372036854775807", 0, false, true,
+		},
+		"one from long before any clock": {
+			expiry + 1, "beat_at = -9223372036854775807", 0, false, true,
+		},
+		"silent by both, but our own lease is stale": {time.Hour, "beat_at = 1", 0, true, false},
+		"a row that was there before, of another life's beat": {
+			expiry + 1, "beat = beat - 1, beat_at = 1", 0, false, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := f.anew(t)
@@ -48,6 +64,7 @@ func TestWhoIsBuried(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+
 			start := 1000 * time.Hour
 			look(start)
 			f.exec("UPDATE session SET "+c.beats+" WHERE id = ?", peer[:])
@@ -56,6 +73,7 @@ func TestWhoIsBuried(t *testing.T) {
 			if c.stale {
 				s.lease.clock = func() time.Duration { return time.Duration(s.lease.sent.Load()) + s.Timings.Stale + 1 }
 			}
+
 			look(start + c.waited)
 			if buried := !f.lives(peer); buried != c.buried {
 				t.Errorf("got buried %v, want %v", buried, c.buried)
@@ -83,13 +101,15 @@ func TestFirstLookBuriesNobody(t *testing.T) {
 			t.Errorf("look %d buried somebody", mono+1)
 		}
 	}
+
 	if err := r.reap(t.Context(), at(MinExpiry+1)); err != nil || f.lives(peer) || !f.lives(s.id) {
-		t.Errorf("after the expiry: peer lives %v, own session lives %v, %v; want false, true", f.lives(peer), f.lives(s.id), err)
+		t.Errorf("after the expiry: peer lives %v, own session lives %v, %v; want false, true", f.lives(peer),
+			f.lives(s.id), err)
 	}
 }
 
-// TestSilenceCountsFromTheLastBeat: each beat that is seen starts the waiting anew, and the last one is followed by a
-// burial.
+// TestSilenceCountsFromTheLastBeat: each beat that is seen starts the waiting anew, and the last
+// one is followed by a burial.
 func TestSilenceCountsFromTheLastBeat(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -105,6 +125,7 @@ func TestSilenceCountsFromTheLastBeat(t *testing.T) {
 			}
 		}
 	}
+
 	if err := r.reap(t.Context(), at(mono+1)); err != nil || f.lives(peer) {
 		t.Errorf("silent for longer than the expiry: peer lives %v, %v", f.lives(peer), err)
 	}
@@ -113,7 +134,8 @@ func TestSilenceCountsFromTheLastBeat(t *testing.T) {
 // at is a clock that stands still.
 func at(mono time.Duration) func() time.Duration { return func() time.Duration { return mono } }
 
-// TestALookThatTakesLong: silence counts from when a beat was seen, and not from when somebody began to look for it.
+// TestALookThatTakesLong: silence counts from when a beat was seen, and not from when somebody
+// began to look for it.
 func TestALookThatTakesLong(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -125,6 +147,7 @@ func TestALookThatTakesLong(t *testing.T) {
 	if err := r.reap(t.Context(), slow); err != nil {
 		t.Fatal(err)
 	}
+
 	seen := mono - 3*time.Second
 	if err := r.reap(t.Context(), at(seen+MinExpiry)); err != nil || !f.lives(peer) {
 		t.Errorf("silent for just the expiry: peer lives %v, %v", f.lives(peer), err)
@@ -144,11 +167,13 @@ func TestBeatBeforeTheBurial(t *testing.T) {
 	if err := r.reap(t.Context(), at(0)); err != nil {
 		t.Fatal(err)
 	}
+
 	f.proxy.OnCommand(func(c faultproxy.Command) {
 		if faultproxy.SQL("DELETE FROM session")(c) {
 			f.exec("UPDATE session SET beat = beat + 1 WHERE id = ?", peer[:])
 		}
 	})
+
 	if err := r.reap(t.Context(), at(2*MinExpiry)); err != nil || !f.lives(peer) {
 		t.Errorf("got peer lives %v, %v; want true", f.lives(peer), err)
 	}
@@ -157,7 +182,8 @@ func TestBeatBeforeTheBurial(t *testing.T) {
 // TestUnknownBurial: whatever stands of a burial whose answer was lost, the next looks end it.
 func TestUnknownBurial(t *testing.T) {
 	f := setUp(t)
-	for name, fate := range map[string]faultproxy.Action{"never arrives": faultproxy.CutBefore(), "reply lost": faultproxy.CutAfter()} {
+	for name, fate := range map[string]faultproxy.Action{"never arrives": faultproxy.CutBefore(),
+		"reply lost": faultproxy.CutAfter()} {
 		t.Run(name, func(t *testing.T) {
 			f := f.anew(t)
 			s := f.join("one")
@@ -171,18 +197,23 @@ func TestUnknownBurial(t *testing.T) {
 					failed++
 				}
 			}
+
 			if failed != 1 {
 				t.Errorf("got %d looks that failed, want 1", failed)
 			}
+
 			if f.lives(dead) || !f.gone(dead) {
-				t.Errorf("the dead session has its row still: %v, its life is over: %v; want false, true", f.lives(dead), f.gone(dead))
+				t.Errorf("the dead session has its row still: %v, its life is over: %v; want false, true",
+					f.lives(dead), f.gone(dead))
 			}
+
 			f.want("lines of the audit", 1, "SELECT COUNT(*) FROM audit WHERE action = 'reap'")
 		})
 	}
 }
 
-// TestALockedSessionKeepsNoOther: while somebody holds the row of one dead session, the others are buried all the same.
+// TestALockedSessionKeepsNoOther: while somebody holds the row of one dead session, the others are
+// buried all the same.
 func TestALockedSessionKeepsNoOther(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -192,6 +223,7 @@ func TestALockedSessionKeepsNoOther(t *testing.T) {
 	if err := r.reap(t.Context(), at(0)); err != nil {
 		t.Fatal(err)
 	}
+
 	holder, err := f.beside.Raw().BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -202,18 +234,23 @@ func TestALockedSessionKeepsNoOther(t *testing.T) {
 	if err := r.reap(t.Context(), at(MinExpiry+1)); err == nil {
 		t.Error("who could not be buried is not told")
 	}
+
 	if !f.lives(locked) || f.lives(free) || told.buried != 1 {
-		t.Errorf("the locked one lives: %v, the other: %v, told %d times; want true, false, once", f.lives(locked), f.lives(free), told.buried)
+		t.Errorf("the locked one lives: %v, the other: %v, told %d times; want true, false, once", f.lives(locked),
+			f.lives(free), told.buried)
 	}
+
 	if err := holder.Rollback(); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.reap(t.Context(), at(MinExpiry+2)); err != nil || f.lives(locked) || told.buried != 2 {
-		t.Errorf("the one that is free again lives: %v, told %d times, %v; want false, twice", f.lives(locked), told.buried, err)
+		t.Errorf("the one that is free again lives: %v, told %d times, %v; want false, twice", f.lives(locked),
+			told.buried, err)
 	}
 }
 
-// TestMembers: the work is shared by those that are alive and do not drain, and whoever claims is told of changes.
+// TestMembers: the work is shared by those that are alive and do not drain, and whoever claims is
+// told of changes.
 func TestMembers(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -225,18 +262,25 @@ func TestMembers(t *testing.T) {
 		if err := r.reap(t.Context(), at(mono)); err != nil {
 			t.Fatal(err)
 		}
+
 		i, n := s.Share()
 		if i != index || n != of || (told.changed > 0) != tells {
-			t.Errorf("%s: got share %d of %d, told %d times; want %d of %d, told: %v", what, i, n, told.changed, index, of, tells)
+			t.Errorf("%s: got share %d of %d, told %d times; want %d of %d, told: %v", what, i, n, told.changed, index,
+				of, tells)
 		}
-		if m := s.members.Load(); !slices.IsSortedFunc(m.IDs, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }) {
+
+		if m := s.members.Load(); !slices.IsSortedFunc(m.IDs,
+			func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }) {
 			t.Errorf("%s: got members %v, want them in one order on all nodes", what, m.IDs)
 		}
 	}
+
 	check("alone", 0, 1, true)
 	check("still alone", 0, 1, false)
 	low, high := uuid.UUID{15: 1}, uuid.UUID{0: 255, 1: 255}
-	f.exec("INSERT INTO session (id, node, started, beat_at) VALUES (?, 'low', 1, 1), (?, 'high', 1, 1)", low[:], high[:])
+	f.exec(`
+		INSERT INTO session (id, node, started, beat_at)
+		VALUES (?, 'low', 1, 1), (?, 'high', 1, 1)`, low[:], high[:])
 	check("with two others", 1, 3, true)
 	f.exec("UPDATE session SET draining = 1 WHERE id = ?", low[:])
 	check("one of them drains", 0, 2, true)
@@ -255,7 +299,9 @@ func TestReaperRuns(t *testing.T) {
 	dead := f.peer(201)
 	f.exec("UPDATE session SET beat_at = 1 WHERE id = ?", dead[:])
 	buried := make(chan struct{}, 1)
-	r := NewReaper(Reaper{DB: f.db, Session: s, Changed: func() {}, Buried: func() { buried <- struct{}{} }, Log: f.log})
+	r := NewReaper(Reaper{
+		DB: f.db, Session: s, Changed: func() {}, Buried: func() { buried <- struct{}{} }, Log: f.log,
+	})
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
@@ -264,9 +310,11 @@ func TestReaperRuns(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("not within 10 s: a dead session is buried")
 	}
+
 	if f.lives(dead) || !f.gone(dead) {
 		t.Errorf("it has its row still: %v, its life is over: %v; want false, true", f.lives(dead), f.gone(dead))
 	}
+
 	end()
 	if err := <-done; err != context.Canceled {
 		t.Errorf("got %v, want %v", err, context.Canceled)

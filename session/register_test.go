@@ -15,8 +15,8 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// TestRegister loses the COMMIT that inserts the session in every way: the session that comes of it has its row, and
-// is the only one that will ever beat.
+// TestRegister loses the COMMIT that inserts the session in every way: the session that comes of it
+// has its row, and is the only one that will ever beat.
 func TestRegister(t *testing.T) {
 	f := setUp(t)
 	commit := faultproxy.CommitOf("INSERT INTO session")
@@ -24,16 +24,32 @@ func TestRegister(t *testing.T) {
 		rules []faultproxy.Rule
 		rows  int64 // sessions in the table; one that nobody holds is buried later
 	}{
-		"nothing goes wrong":              {nil, 1},
-		"the reply is lost":               {[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()}}, 1},
-		"the commit never arrives":        {[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutBefore()}}, 1},
-		"it never arrives, twice":         {[]faultproxy.Rule{{Match: commit, Times: 2, Action: faultproxy.CutBefore()}}, 1},
-		"the commit is refused":           {[]faultproxy.Rule{{Match: commit, Action: faultproxy.Error(1213, "40001", "Deadlock found")}}, 1},
-		"the statement is cut":            {[]faultproxy.Rule{{Match: faultproxy.SQL("INSERT INTO session"), Action: faultproxy.CutAfter()}}, 1},
-		"the commit is held for long":     {[]faultproxy.Rule{{Match: commit, Action: faultproxy.HoldBefore(1800 * time.Millisecond)}}, 1},
-		"lost, and not to be settled":     {[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()}, {Match: faultproxy.SQL("FROM session WHERE id .* FOR UPDATE"), Action: faultproxy.CutBefore()}}, 2},
-		"MySQL is not there at first":     {[]faultproxy.Rule{{Match: faultproxy.SQL("SELECT VERSION"), Times: 3, Action: faultproxy.CutBefore()}}, 1},
-		"the server is starting at first": {[]faultproxy.Rule{{Match: faultproxy.SQL("FROM setting"), Action: faultproxy.Error(1053, "08S01", "Server shutdown in progress")}}, 1},
+		"nothing goes wrong":       {nil, 1},
+		"the reply is lost":        {[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()}}, 1},
+		"the commit never arrives": {[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutBefore()}}, 1},
+		"it never arrives, twice": {
+			[]faultproxy.Rule{{Match: commit, Times: 2, Action: faultproxy.CutBefore()}}, 1,
+		},
+		"the commit is refused": {
+			[]faultproxy.Rule{{Match: commit, Action: faultproxy.Error(1213, "40001", "Deadlock found")}}, 1,
+		},
+		"the statement is cut": {
+			[]faultproxy.Rule{{Match: faultproxy.SQL("INSERT INTO session"), Action: faultproxy.CutAfter()}}, 1,
+		},
+		"the commit is held for long": {
+			[]faultproxy.Rule{{Match: commit, Action: faultproxy.HoldBefore(1800 * time.Millisecond)}}, 1,
+		},
+		"lost, and not to be settled": {
+			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()},
+				{Match: faultproxy.SQL("FROM session WHERE id .* FOR UPDATE"), Action: faultproxy.CutBefore()}}, 2,
+		},
+		"MySQL is not there at first": {
+			[]faultproxy.Rule{{Match: faultproxy.SQL("SELECT VERSION"), Times: 3, Action: faultproxy.CutBefore()}}, 1,
+		},
+		"the server is starting at first": {
+			[]faultproxy.Rule{{Match: faultproxy.SQL("FROM setting"),
+				Action: faultproxy.Error(1053, "08S01", "Server shutdown in progress")}}, 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := f.anew(t)
@@ -41,24 +57,38 @@ func TestRegister(t *testing.T) {
 			for _, r := range c.rules {
 				injected = append(injected, f.proxy.Add(r))
 			}
+
 			before := boottime.Now()
 			var said bytes.Buffer
-			s, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{Node: "n", Address: "a:1", PID: 7, Version: "v", Slots: 3},
+			s, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{
+				Node: "n", Address: "a:1", PID: 7, Version: "v", Slots: 3,
+			},
 				slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), &said), nil)))
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if strings.Contains(said.String(), "waiting to join") {
 				t.Error("it waited for a session that it had inserted itself")
 			}
+
 			for _, i := range injected {
 				if i.Fired() == 0 {
 					t.Error("a fault was not in effect")
 				}
 			}
-			f.want("its row", 1, "SELECT COUNT(*) FROM session WHERE id = ? AND node = 'n' AND address = 'a:1' AND pid = 7 AND version = 'v' AND slots = 3", s.id[:])
+
+			f.want("its row", 1, `
+				SELECT COUNT(*)
+				FROM session
+				WHERE id = ? AND node = 'n' AND address = 'a:1' AND pid = 7 AND version = 'v' AND slots = 3`, s.id[:])
+
 			f.want("sessions", c.rows, "SELECT COUNT(*) FROM session")
-			f.want("its number", int64(s.Number()), "SELECT id FROM life WHERE session = ? AND node = 'n' AND started > 1 AND gone IS NULL", s.id[:])
+			f.want("its number", int64(s.Number()), `
+				SELECT id
+				FROM life
+				WHERE session = ? AND node = 'n' AND started > 1 AND gone IS NULL`, s.id[:])
+
 			if sent := time.Duration(s.lease.sent.Load()); sent < before || sent > boottime.Now() {
 				t.Errorf("got a lease that counts from %s, want from its insert, after %s", sent, before)
 			}
@@ -117,6 +147,7 @@ func TestSessionOutlivesItsRegistration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	end()
 	if s.Context().Err() != nil || !s.Fresh() {
 		t.Error("the session ended with the context that registered it")
@@ -124,6 +155,7 @@ func TestSessionOutlivesItsRegistration(t *testing.T) {
 	if err := s.End(t.Context(), f.db); err != nil {
 		t.Fatal(err)
 	}
+
 	f.want("sessions after its end", 0, "SELECT COUNT(*) FROM session")
 	if !f.gone(s.id) {
 		t.Error("its life is not over")
@@ -143,6 +175,7 @@ func TestMint(t *testing.T) {
 			t.Errorf("%d ids begin with %d, want %d", c.n, got, base+c.want)
 		}
 	}
+
 	if got, want := two.Mint(1), int64(two.Number())<<counterBits+1; got != want || two.Number() <= one.Number() {
 		t.Errorf("another session gives %d, its number is %d behind %d; want %d", got, two.Number(), one.Number(), want)
 	}
@@ -157,8 +190,8 @@ func TestMint(t *testing.T) {
 	}
 }
 
-// TestRegisterBesideTheDead: who has another expiry than a cluster that lost all nodes waits until it has seen them silent for that long,
-// and is refused when one of them beats meanwhile.
+// TestRegisterBesideTheDead: who has another expiry than a cluster that lost all nodes waits until
+// it has seen them silent for that long, and is refused when one of them beats meanwhile.
 func TestRegisterBesideTheDead(t *testing.T) {
 	f := setUp(t)
 	const theirs = 5500 * time.Millisecond
@@ -167,18 +200,24 @@ func TestRegisterBesideTheDead(t *testing.T) {
 		_, err = Register(t.Context(), f.db, new(Clock), f.timings, Identity{Node: "n"}, f.log)
 		return time.Since(began), err
 	}
+
 	f.exec("INSERT INTO setting VALUES ('session_expiry_ms', '5500')")
 	f.peer(1)
 	f.exec("UPDATE session SET beat_at = 1")
 	time.AfterFunc(time.Second, func() {
-		_, _ = f.beside.Raw().Exec("UPDATE session SET beat = beat + 1, beat_at = CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)")
+		_, _ = f.beside.Raw().Exec(`
+			UPDATE session
+			SET beat = beat + 1, beat_at = CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)`)
 	})
+
 	if took, err := register(); !errors.Is(err, sql.ErrRefuseJoin) {
 		t.Errorf("one beats after a second: got %v after %s, want a refusal", err, took)
 	}
+
 	f.exec("UPDATE session SET beat_at = 1")
 	if took, err := register(); err != nil || took < theirs {
 		t.Errorf("none beats: got %v after %s, want it to join after %s", err, took, theirs)
 	}
+
 	f.want("the expiry", 5000, "SELECT CAST(value AS SIGNED) FROM setting WHERE name = 'session_expiry_ms'")
 }

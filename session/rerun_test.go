@@ -7,7 +7,8 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// TestSessionsRunAgain refuses each statement once, as a deadlock does, of the transactions by which sessions come and go.
+// TestSessionsRunAgain refuses each statement once, as a deadlock does, of the transactions by
+// which sessions come and go.
 func TestSessionsRunAgain(t *testing.T) {
 	f := setUp(t)
 	schema := faultproxy.NewSchema(t, f.beside.Raw())
@@ -17,8 +18,10 @@ func TestSessionsRunAgain(t *testing.T) {
 			if err := ReadClock(f.Context(), f.pulse(), clock); err != nil {
 				f.Fatal(err)
 			}
+
 			return func() (any, error) {
-				_, err := Register(f.Context(), f.db, clock, f.timings, Identity{Node: "n", Slots: 3, Zones: "z"}, f.log)
+				_, err := Register(f.Context(), f.db, clock, f.timings, Identity{Node: "n", Slots: 3, Zones: "z"},
+					f.log)
 				f.exec("UPDATE session SET id = 'random'")
 				f.exec("UPDATE life SET session = 'random'")
 				f.exec("UPDATE setting SET value = 'random' WHERE name = 'zones'")
@@ -41,6 +44,7 @@ func TestSessionsRunAgain(t *testing.T) {
 			if err := r.reap(f.Context(), at(0)); err != nil {
 				f.Fatal(err)
 			}
+
 			return func() (any, error) {
 				err := r.reap(f.Context(), at(time.Hour))
 				f.exec("UPDATE session SET id = 'random', beat = 0, beat_at = 0")

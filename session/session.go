@@ -37,7 +37,9 @@ type Identity struct {
 
 	Earlier []uuid.UUID // sessions that this process lost; they do not hold its name
 
-	Zones     string // fingerprint of the time zone data that it computes with, see job.ZoneData; empty: none that any other has
+	// fingerprint of the time zone data that it computes with, see job.ZoneData; empty: none that
+	// any other has
+	Zones     string
 	ZonesFrom string // where that is from
 }
 
@@ -61,10 +63,12 @@ type Session struct {
 	ctx      context.Context
 }
 
-// Register writes a new session and returns it once its row is known to be committed: nothing may be claimed
-// before. The session outlives ctx; it ends when it is lost. Register tries until it succeeds, ctx ends, or the server
-// refuses for a reason that waiting does not mend (sql.ErrRefuseJoin).
-func Register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, log *slog.Logger) (*Session, error) {
+// Register writes a new session and returns it once its row is known to be committed: nothing may
+// be claimed before. The session outlives ctx; it ends when it is lost. Register tries until it
+// succeeds, ctx ends, or the server refuses for a reason that waiting does not mend
+// (sql.ErrRefuseJoin).
+func Register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, log *slog.Logger) (*Session,
+	error) {
 	others := vigil{}
 	namesakes := names{own: slices.Clone(me.Earlier), seen: map[uuid.UUID]namesake{}}
 	waits := false
@@ -73,6 +77,7 @@ func Register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 		if err == nil {
 			return s, nil
 		}
+
 		switch {
 		case errors.Is(err, sql.ErrRefuseJoin):
 			return nil, err
@@ -85,6 +90,7 @@ func Register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 		default:
 			log.Warn("cannot register yet, trying again", "error", err, "in", pause)
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -96,7 +102,8 @@ func Register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 // vigil is what who wants to join has seen of the sessions that are there, see sql.Tx.JoinExpiry.
 type vigil map[uuid.UUID]sighting
 
-// silent is for how long a session showed the same beat before the look that began at mono; none at the first.
+// silent is for how long a session showed the same beat before the look that began at mono; none at
+// the first.
 func (v vigil) silent(id uuid.UUID, beat int64, mono time.Duration) time.Duration {
 	s, ok := v[id]
 	if !ok || s.beat != beat {
@@ -106,10 +113,12 @@ func (v vigil) silent(id uuid.UUID, beat int64, mono time.Duration) time.Duratio
 	return mono - s.since
 }
 
-func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, others vigil, namesakes *names) (*Session, error) {
+func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, others vigil,
+	namesakes *names) (*Session, error) {
 	if err := db.Check(ctx); err != nil {
 		return nil, err
 	}
+
 	s := &Session{Timings: t, Clock: clock, id: uuid.New(), node: me.Node, tell: make(chan struct{}, 1)}
 	s.members.Store(&Members{Index: -1})
 	sent := boottime.Now()
@@ -121,35 +130,52 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 		if err := namesakes.check(tx, me.Node, t); err != nil {
 			return err
 		}
+
 		switch node, err := trip.LockNode(tx, me.Node); {
 		case err == nil:
 			s.cordoned.Store(int64(node.Since)) // or it would take work until its first look
 		case !errors.Is(err, sql.ErrNotFound):
 			return err
 		}
+
 		if err := joinZones(tx, s.id, me.Zones); err != nil {
 			return err
 		}
+
 		s.number, err = trip.NewLife(tx, s.id, me.Node)
 		if err != nil {
 			return err
 		}
-		return tx.InsertSession(sql.SessionRow{ID: s.id, Node: me.Node, Address: me.Address, PID: me.PID, Version: me.Version, Slots: me.Slots,
-			Labels: me.Labels, Handlers: me.Handlers, Zones: me.Zones, ZonesFrom: me.ZonesFrom})
+
+		return tx.InsertSession(
+			sql.SessionRow{
+				ID:        s.id,
+				Node:      me.Node,
+				Address:   me.Address,
+				PID:       me.PID,
+				Version:   me.Version,
+				Slots:     me.Slots,
+				Labels:    me.Labels,
+				Handlers:  me.Handlers,
+				Zones:     me.Zones,
+				ZonesFrom: me.ZonesFrom,
+			})
 	})
 	if sql.IsUnknown(err) {
 		namesakes.own = append(namesakes.own, s.id)
-		// Settle it; if that fails too, the row, if there is one, never beats and is buried, and the next try has
-		// another id.
+		// Settle it; if that fails too, the row, if there is one, never beats and is buried, and
+		// the next try has another id.
 		var there bool
 		err = db.Tx(ctx, func(tx *sql.Tx) (err error) { there, err = tx.LockSession(s.id); return err })
 		if err == nil && !there {
 			err = fmt.Errorf("register: the commit did not arrive")
 		}
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	s.lease.renew(sent)
 	s.ctx, s.lost = context.WithCancelCause(context.WithoutCancel(ctx))
 	return s, nil
@@ -161,21 +187,24 @@ func (s *Session) ID() uuid.UUID { return s.id }
 // Now is MySQL's clock.
 func (s *Session) Now() job.Micros { return s.Clock.Now() }
 
-// Context ends when the session is lost (its cause is then ErrLapsed, ErrBuried, or sql.ErrRefuseJoin where the database
-// was restored) or its node has left.
+// Context ends when the session is lost (its cause is then ErrLapsed, ErrBuried, or
+// sql.ErrRefuseJoin where the database was restored) or its node has left.
 func (s *Session) Context() context.Context { return s.ctx }
 
 // Lose ends the session. The first cause counts.
 func (s *Session) Lose(cause error) { s.lost(cause) }
 
-// Lost tells whether the session ended by losing its lease or its row, as opposed to a stop of the node.
+// Lost tells whether the session ended by losing its lease or its row, as opposed to a stop of the
+// node.
 func (s *Session) Lost() bool {
 	cause := context.Cause(s.ctx)
-	return errors.Is(cause, ErrLapsed) || errors.Is(cause, ErrBuried) || errors.Is(cause, errIDs) || errors.Is(cause, sql.ErrRefuseJoin)
+	return errors.Is(cause, ErrLapsed) || errors.Is(cause, ErrBuried) || errors.Is(cause, errIDs) ||
+		errors.Is(cause, sql.ErrRefuseJoin)
 }
 
-// Fresh tells whether something may be started now. It is asked right before each start. After a suspension, however short,
-// that is not before MySQL's clock was read: by the old reading a window would be open that is over.
+// Fresh tells whether something may be started now. It is asked right before each start. After a
+// suspension, however short, that is not before MySQL's clock was read: by the old reading a window
+// would be open that is over.
 func (s *Session) Fresh() bool {
 	if s.ctx.Err() != nil || s.lease.age() > s.Timings.Stale {
 		return false
@@ -187,8 +216,8 @@ func (s *Session) Fresh() bool {
 	return true
 }
 
-// Unsettled is for how long some node may still go by what MySQL's clock was before it was put forward; 0: none does. Who
-// has not read it since has no fresh lease by then, and starts nothing.
+// Unsettled is for how long some node may still go by what MySQL's clock was before it was put
+// forward; 0: none does. Who has not read it since has no fresh lease by then, and starts nothing.
 func (s *Session) Unsettled() time.Duration {
 	ago, ever := s.Clock.PutForward()
 	if !ever {
@@ -203,7 +232,8 @@ func (s *Session) Age() time.Duration { return s.lease.age() }
 // Node is the name of the node.
 func (s *Session) Node() string { return s.node }
 
-// Drain marks the session so that its peers take over its share of the work, and tells them with a beat at once.
+// Drain marks the session so that its peers take over its share of the work, and tells them with a
+// beat at once.
 func (s *Session) Drain() {
 	s.draining.Store(true)
 	s.beat()
@@ -230,7 +260,8 @@ func (s *Session) cordon(since job.Micros) bool {
 	return changed
 }
 
-// ObeyCordon says, with a beat at once, that nothing is prepared or being started any more since the node is cordoned.
+// ObeyCordon says, with a beat at once, that nothing is prepared or being started any more since
+// the node is cordoned.
 func (s *Session) ObeyCordon() {
 	if since := s.cordoned.Load(); since != 0 && s.seen.Swap(since) != since {
 		s.beat()
@@ -246,7 +277,8 @@ func (s *Session) ObeysCordon() bool {
 // Draining tells whether the node is about to stop.
 func (s *Session) Draining() bool { return s.draining.Load() }
 
-// Share says which part of the jobs is this session's: the index-th of so many; index is -1 while it is none.
+// Share says which part of the jobs is this session's: the index-th of so many; index is -1 while
+// it is none.
 func (s *Session) Share() (index, of int) {
 	m := s.members.Load()
 	return m.Index, len(m.IDs)
@@ -258,14 +290,15 @@ func (s *Session) Peers() []map[string]string { return s.members.Load().Labels }
 // Number names the session in rows of runs.
 func (s *Session) Number() trip.Owner { return s.number }
 
-// counterBits are the low bits of a run's id: a counter of the session that made it. The other bits are the session's number.
+// counterBits are the low bits of a run's id: a counter of the session that made it. The other bits
+// are the session's number.
 const counterBits = 38
 
 // lastIDs are left for whoever mints while the session ends for want of ids.
 const lastIDs = 1 << 20
 
-// Mint returns the first of n run ids that nobody else uses. A session that has nearly used up its ids is lost, and the next one
-// begins anew: after 270 billion runs.
+// Mint returns the first of n run ids that nobody else uses. A session that has nearly used up its
+// ids is lost, and the next one begins anew: after 270 billion runs.
 func (s *Session) Mint(n int) (run int64) {
 	last := s.minted.Add(int64(n))
 	if last >= 1<<counterBits-lastIDs {
@@ -282,18 +315,28 @@ func (s *Session) End(ctx context.Context, db *sql.DB) error {
 		if s.Lost() {
 			action, reason = job.ActionFence, context.Cause(s.ctx).Error()+": what it executed was killed"
 		}
+
 		told, err := auditSession(tx, s.id, s.itself(), action, reason)
 		if err != nil {
 			return err
 		}
-		// A peer buried it, whose line says when it lived; that its commands were killed nobody else knows. After an
-		// unknown commit the line is written a second time.
+
+		// A peer buried it, whose line says when it lived; that its commands were killed nobody
+		// else knows. After an unknown commit the line is written a second time.
 		if !told && s.Lost() {
-			line := job.Entry{At: s.Now(), Actor: s.itself(), Action: action, Kind: job.KindSession, Name: s.node, Reason: reason}
+			line := job.Entry{
+				At:     s.Now(),
+				Actor:  s.itself(),
+				Action: action,
+				Kind:   job.KindSession,
+				Name:   s.node,
+				Reason: reason,
+			}
 			if _, err := tx.InsertAudit(&line); err != nil {
 				return err
 			}
 		}
+
 		if err := trip.EndLife(tx, s.id); err != nil {
 			return err
 		}

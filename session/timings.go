@@ -16,8 +16,8 @@ const MinExpiry = 5 * time.Second
 // killLatency is what delivering a SIGKILL and the end of the processes may take.
 const killLatency = time.Second
 
-// Timings are all derived from the expiry, so that there is one number on which the nodes of a cluster must
-// agree.
+// Timings are all derived from the expiry, so that there is one number on which the nodes of a
+// cluster must agree.
 type Timings struct {
 	Expiry time.Duration // peers bury a session that is silent for so long
 	Beat   time.Duration // between beats
@@ -34,6 +34,7 @@ func NewTimings(expiry time.Duration) (Timings, error) {
 	if expiry < MinExpiry || expiry > 10*time.Minute {
 		return Timings{}, fmt.Errorf("session expiry %s is not between %s and 10m0s", expiry, MinExpiry)
 	}
+
 	t := Timings{
 		Expiry: expiry,
 		Beat:   expiry / 10,
@@ -49,6 +50,7 @@ func NewTimings(expiry time.Duration) (Timings, error) {
 			Idle:     (expiry * 4 / 10).Truncate(time.Second),
 		},
 	}
+
 	return t, t.check()
 }
 
@@ -58,7 +60,8 @@ func (t Timings) check() error {
 	case dead >= t.Expiry:
 		return fmt.Errorf("commands would be dead after %s, not before the session expires after %s", dead, t.Expiry)
 	case !(t.SQL.LockWait < t.SQL.Read && t.SQL.Read < t.Stale):
-		return fmt.Errorf("lock wait %s < read timeout %s < stale lease %s does not hold", t.SQL.LockWait, t.SQL.Read, t.Stale)
+		return fmt.Errorf("lock wait %s < read timeout %s < stale lease %s does not hold", t.SQL.LockWait, t.SQL.Read,
+			t.Stale)
 	}
 	return nil
 }

@@ -15,12 +15,14 @@ func TestTimings(t *testing.T) {
 		expiry time.Duration
 		want   string // the error, "" when it works
 	}{
-		"the default":                {DefaultExpiry, ""},
-		"the shortest":               {5 * time.Second, ""},
-		"the longest":                {10 * time.Minute, ""},
-		"not whole seconds":          {7123 * time.Millisecond, ""},
-		"a moment too short":         {5*time.Second - 1, "session expiry 4.999999999s is not between 5s and 10m0s"},
-		"a moment too long":          {10*time.Minute + 1, "session expiry 10m0.000000001s is not between 5s and 10m0s"},
+		"the default":        {DefaultExpiry, ""},
+		"the shortest":       {5 * time.Second, ""},
+		"the longest":        {10 * time.Minute, ""},
+		"not whole seconds":  {7123 * time.Millisecond, ""},
+		"a moment too short": {5*time.Second - 1, "session expiry 4.999999999s is not between 5s and 10m0s"},
+		"a moment too long": {
+			10*time.Minute + 1, "session expiry 10m0.000000001s is not between 5s and 10m0s",
+		},
 		"none":                       {0, "session expiry 0s is not between 5s and 10m0s"},
 		"less than none":             {-20 * time.Second, "session expiry -20s is not between 5s and 10m0s"},
 		"seconds meant, minutes got": {20 * time.Minute, "session expiry 20m0s is not between 5s and 10m0s"},
@@ -42,12 +44,23 @@ func TestTimingsThatCannotWork(t *testing.T) {
 		change func(*Timings)
 		want   string
 	}{
-		"as derived":                              {func(*Timings) {}, ""},
-		"commands die just in time":               {func(t *Timings) { t.Kill = 16801980198 - time.Nanosecond }, ""},
-		"commands die when peers may start":       {func(t *Timings) { t.Kill = 16801980199 }, "commands would be dead after 20s, not before the session expires after 20s"},
-		"a long grace":                            {func(t *Timings) { t.Grace = 10 * time.Second }, "commands would be dead after 23.23s, not before the session expires after 20s"},
-		"the client gives up before the server":   {func(t *Timings) { t.SQL.LockWait = t.SQL.Read }, "lock wait 3s < read timeout 3s < stale lease 8s does not hold"},
-		"a start may be under way on a stale one": {func(t *Timings) { t.SQL.Read = t.Stale }, "lock wait 2s < read timeout 8s < stale lease 8s does not hold"},
+		"as derived":                {func(*Timings) {}, ""},
+		"commands die just in time": {func(t *Timings) { t.Kill = 16801980198 - time.Nanosecond }, ""},
+		"commands die when peers may start": {
+			func(t *Timings) { t.Kill = 16801980199 },
+			"commands would be dead after 20s, not before the session expires after 20s",
+		},
+		"a long grace": {
+			func(t *Timings) { t.Grace = 10 * time.Second },
+			"commands would be dead after 23.23s, not before the session expires after 20s",
+		},
+		"the client gives up before the server": {
+			func(t *Timings) { t.SQL.LockWait = t.SQL.Read },
+			"lock wait 3s < read timeout 3s < stale lease 8s does not hold",
+		},
+		"a start may be under way on a stale one": {
+			func(t *Timings) { t.SQL.Read = t.Stale }, "lock wait 2s < read timeout 8s < stale lease 8s does not hold",
+		},
 	} {
 		timings, err := NewTimings(20 * time.Second)
 		if err != nil {
@@ -60,7 +73,8 @@ func TestTimingsThatCannotWork(t *testing.T) {
 	}
 }
 
-// TestTimingsOfAllExpiries holds the inequalities on which the lease rests for every expiry that is taken.
+// TestTimingsOfAllExpiries holds the inequalities on which the lease rests for every expiry that is
+// taken.
 func TestTimingsOfAllExpiries(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -69,15 +83,17 @@ func TestTimingsOfAllExpiries(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", expiry, err)
 		}
+
 		watch := expiry / 200 // how late the watchdog may notice
 		for what, holds := range map[string]bool{
-			"commands are dead before peers may start":           (got.Kill+watch+got.Grace+killLatency).Seconds()*1.01 < expiry.Seconds(),
-			"stale before killed":                                got.Stale < got.Kill,
-			"a beat a quarter of the lease":                      4*got.Beat <= got.Stale,
-			"a lost beat and its repetition fit":                 got.Beat+got.Beat/8 < got.Stale,
-			"lock wait < read":                                   got.SQL.LockWait < got.SQL.Read,
-			"read < stale":                                       got.SQL.Read < got.Stale,
-			"lock wait of whole seconds":                         got.SQL.LockWait >= time.Second && got.SQL.LockWait%time.Second == 0,
+			"commands are dead before peers may start": (got.Kill+watch+got.Grace+killLatency).Seconds()*1.01 < expiry.Seconds(),
+			"stale before killed":                      got.Stale < got.Kill,
+			"a beat a quarter of the lease":            4*got.Beat <= got.Stale,
+			"a lost beat and its repetition fit":       got.Beat+got.Beat/8 < got.Stale,
+			"lock wait < read":                         got.SQL.LockWait < got.SQL.Read,
+			"read < stale":                             got.SQL.Read < got.Stale,
+			"lock wait of whole seconds": got.SQL.LockWait >= time.Second &&
+				got.SQL.LockWait%time.Second == 0,
 			"idle of whole seconds":                              got.SQL.Idle%time.Second == 0,
 			"a silent node's locks go before it may be replaced": got.SQL.Idle < expiry,
 			"the dead are looked for often":                      got.Scan <= 500*time.Millisecond && got.Scan > 0,
@@ -86,10 +102,12 @@ func TestTimingsOfAllExpiries(t *testing.T) {
 				t.Errorf("expiry %s: not so: %s (%+v)", expiry, what, got)
 			}
 		}
+
 		db, err := sql.Open("u@tcp(127.0.0.1:1)/s", got.SQL, 1)
 		if err != nil {
 			t.Fatalf("expiry %s: its timeouts are refused: %v", expiry, err)
 		}
+
 		db.Close()
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Watchdog watches the age of the lease and nothing else: it touches no connection and takes no lock that
-// somebody who waits for MySQL could hold.
+// Watchdog watches the age of the lease and nothing else: it touches no connection and takes no
+// lock that somebody who waits for MySQL could hold.
 type Watchdog struct {
 	Session *Session
 	Log     *slog.Logger
@@ -25,6 +25,7 @@ func (w *Watchdog) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-tick.C:
 		}
+
 		age := w.Session.Age()
 		switch {
 		case age > t.Kill:
@@ -41,7 +42,8 @@ func (w *Watchdog) Run(ctx context.Context) error {
 	}
 }
 
-// say logs something and does not wait for it: whoever reads the log may have stopped, and what comes next is a kill.
+// say logs something and does not wait for it: whoever reads the log may have stopped, and what
+// comes next is a kill.
 func (w *Watchdog) say(level slog.Level, what string, args ...any) {
 	go w.Log.Log(context.Background(), level, what, args...)
 }

@@ -13,10 +13,12 @@ import (
 )
 
 // zoneFolders are where package time looks for the time zone data of the machine.
-var zoneFolders = []string{os.Getenv("ZONEINFO"), "/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"}
+var zoneFolders = []string{
+	os.Getenv("ZONEINFO"), "/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo",
+}
 
-// ZonesFrom says where the time zone data of this process is from, in a few words: the release of the machine's, such as 2025b, if that
-// says which it is.
+// ZonesFrom says where the time zone data of this process is from, in a few words: the release of
+// the machine's, such as 2025b, if that says which it is.
 func ZonesFrom() string { return zonesFrom(zoneFolders) }
 
 func zonesFrom(folders []string) string {
@@ -31,6 +33,7 @@ func zonesFrom(folders []string) string {
 		}
 		return "the machine's"
 	}
+
 	return "that of " + runtime.Version()
 }
 
@@ -45,16 +48,21 @@ func firstLine(path string) string {
 	return strings.TrimSpace(lines.Text())
 }
 
-// The setting zones says what time zone data all jobs are planned by: its fingerprint, see job.ZoneData, or, from when a node joined
-// with other data until all nodes have the same and all jobs were looked at, "?" and the session of the last such node.
+// The setting zones says what time zone data all jobs are planned by: its fingerprint, see
+// job.ZoneData, or, from when a node joined with other data until all nodes have the same and all
+// jobs were looked at, "?" and the session of the last such node.
 
-// joinZones notes that a session begins whose node computes with some data, if that is not what all jobs are planned by: from now on
-// they may be planned by this one. It belongs into the transaction that inserts the session.
+// joinZones notes that a session begins whose node computes with some data, if that is not what all
+// jobs are planned by: from now on they may be planned by this one. It belongs into the transaction
+// that inserts the session.
 func joinZones(tx *sql.Tx, session uuid.UUID, zones string) error {
 	if zones == "" {
 		return nil
 	}
-	_, err := tx.Exec("note time zone data", "INSERT INTO setting (name, value) VALUES ('zones', ?) ON DUPLICATE KEY UPDATE value = IF(value = ?, value, VALUES(value))",
+	_, err := tx.Exec("note time zone data", `
+		INSERT INTO setting (name, value)
+		VALUES ('zones', ?)
+		ON DUPLICATE KEY UPDATE value = IF(value = ?, value, VALUES(value))`,
 		"?"+session.String(), zones)
 	return err
 }

@@ -19,9 +19,15 @@ func TestZonesFrom(t *testing.T) {
 		}
 		return dir
 	}
+
 	for want, folders := range map[string][]string{
-		"2025b":          {"", "/nowhere", folder(map[string]string{"tzdata.zi": "# version 2025b\n# This zic input file\n"})},
-		"2025c":          {folder(map[string]string{"+VERSION": "2025c\n"}), folder(map[string]string{"tzdata.zi": "# version 2025b\n"})},
+		"2025b": {
+			"", "/nowhere", folder(map[string]string{"tzdata.zi": "# version 2025b\n# This zic input file\n"}),
+		},
+		"2025c": {
+			folder(map[string]string{"+VERSION": "2025c\n"}),
+			folder(map[string]string{"tzdata.zi": "# version 2025b\n"}),
+		},
 		"the machine's":  {folder(map[string]string{"tzdata.zi": "R a 1 2\n"})},
 		"that of go1.":   {"", "/nowhere"},
 		"the machine's ": {folder(nil)},

@@ -2,10 +2,12 @@ package sql
 
 import "time"
 
-// Batch says how many items the next transaction takes. After a failure it takes half as many, until the item that MySQL
-// refuses is alone; after a success, twice as many. It is not for several goroutines.
+// Batch says how many items the next transaction takes. After a failure it takes half as many,
+// until the item that MySQL refuses is alone; after a success, twice as many. It is not for several
+// goroutines.
 //
-// A lost link halves it as well: a row may be to blame for that, for example one that is larger than a packet.
+// A lost link halves it as well: a row may be to blame for that, for example one that is larger
+// than a packet.
 type Batch struct {
 	most, size int
 	culprit    bool
@@ -31,8 +33,8 @@ func (b *Batch) Took(n int, err error) {
 	}
 }
 
-// Culprit reports whether the last transaction held one item and MySQL refused it for what it says. The item is to be set
-// aside: it will be refused again.
+// Culprit reports whether the last transaction held one item and MySQL refused it for what it says.
+// The item is to be set aside: it will be refused again.
 func (b *Batch) Culprit() bool { return b.culprit }
 
 // Pause is how long to wait after a failure: longer with each in a row, at most two seconds.

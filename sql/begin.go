@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// LongestTransaction is how long after its first statement a transaction of this pool may commit: a few statements of
-// at most Timeouts.Read each, and MySQL ends the transaction of a link that is silent for longer than Timeouts.Idle,
-// whatever became of its node.
+// LongestTransaction is how long after its first statement a transaction of this pool may commit: a
+// few statements of at most Timeouts.Read each, and MySQL ends the transaction of a link that is
+// silent for longer than Timeouts.Idle, whatever became of its node.
 func (db *DB) LongestTransaction() time.Duration { return db.timeouts.Idle + 4*db.timeouts.Read }
 
 // driverConn is what a connection of the driver's can do, and what database/sql makes use of.
@@ -24,10 +24,11 @@ type driverConn interface {
 	driver.NamedValueChecker
 }
 
-// conn is a connection on which a transaction of DB.Tx begins without a round trip. With autocommit off its first
-// statement begins it, and COMMIT or ROLLBACK ends it, as always; one that has sent nothing has nothing to end. For what
-// is no such transaction autocommit is on, as everybody expects who reads or writes by a single statement. So each
-// change from the one to the other costs a statement, and a row of transactions costs none.
+// conn is a connection on which a transaction of DB.Tx begins without a round trip. With autocommit
+// off its first statement begins it, and COMMIT or ROLLBACK ends it, as always; one that has sent
+// nothing has nothing to end. For what is no such transaction autocommit is on, as everybody
+// expects who reads or writes by a single statement. So each change from the one to the other costs
+// a statement, and a row of transactions costs none.
 type conn struct {
 	driverConn
 	manual bool // autocommit is off
@@ -52,9 +53,11 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 		}
 		return c.driverConn.BeginTx(ctx, opts)
 	}
+
 	if err := c.set(ctx, autocommitOff, true); err != nil {
 		return nil, err
 	}
+
 	c.open, c.sent = true, false
 	return (*transaction)(c), nil
 }
@@ -96,7 +99,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	return c.driverConn.QueryContext(ctx, query, args)
 }
 
-// PrepareContext prepares a statement, which is run before anything else is: for arguments that do not fit into its text.
+// PrepareContext prepares a statement, which is run before anything else is: for arguments that do
+// not fit into its text.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	if err := c.automatic(ctx); err != nil {
 		return nil, err
@@ -120,6 +124,6 @@ func (t *transaction) end(statement string) error {
 	return err
 }
 
-// IsValid tells whether the connection may be used again. One that could not end its transaction may not: the next one
-// would go on with that.
+// IsValid tells whether the connection may be used again. One that could not end its transaction
+// may not: the next one would go on with that.
 func (c *conn) IsValid() bool { return !c.dirty && c.driverConn.IsValid() }

@@ -9,7 +9,8 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// TestBeginCostsNothing: a row of transactions begins without a word, and autocommit is on for everything else.
+// TestBeginCostsNothing: a row of transactions begins without a word, and autocommit is on for
+// everything else.
 func TestBeginCostsNothing(t *testing.T) {
 	f := setUp(t)
 	db, proxy := f.behind(1)
@@ -24,9 +25,11 @@ func TestBeginCostsNothing(t *testing.T) {
 			said = append(said, word)
 		}
 	})
+
 	if err := db.Ping(t.Context()); err != nil { // it is connected, and on some servers has asked for variables
 		t.Fatal(err)
 	}
+
 	mu.Lock()
 	said = nil
 	mu.Unlock()
@@ -39,6 +42,7 @@ func TestBeginCostsNothing(t *testing.T) {
 		}
 		said = nil
 	}
+
 	write := func(tx *Tx) error { return put(tx, "x", "y") }
 	tx := func(fn func(*Tx) error) {
 		t.Helper()
@@ -46,6 +50,7 @@ func TestBeginCostsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	tx(write)
 	heard("the first transaction", autocommitOff, "INSERT", "COMMIT")
 	tx(write)
@@ -55,15 +60,18 @@ func TestBeginCostsNothing(t *testing.T) {
 	if _, err := db.SessionExpiry(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	heard("a read behind them", autocommitOn, "SELECT")
 	if _, err := db.SessionExpiry(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	heard("another read", "SELECT")
 	other, err := db.Raw().BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_ = other.Rollback()
 	heard("a transaction of somebody else's", "START TRANSACTION"[:5], "ROLLBACK")
 	tx(func(tx *Tx) error {
@@ -72,29 +80,34 @@ func TestBeginCostsNothing(t *testing.T) {
 		}
 		return put(tx, "z", "y")
 	})
+
 	heard("and one of ours", autocommitOff, "INSERT", "INSERT", "COMMIT")
 	if got := proxy.Counts(); got.Commits != 3 || got.Transactions != 4 {
 		t.Errorf("got %d transactions and %d commits, want 4 and 3", got.Transactions, got.Commits)
 	}
 }
 
-// TestCommitThatFails: a connection on which nobody knows whether its transaction is over is not used again: the next one
-// would go on with it, and might commit it.
+// TestCommitThatFails: a connection on which nobody knows whether its transaction is over is not
+// used again: the next one would go on with it, and might commit it.
 func TestCommitThatFails(t *testing.T) {
 	f := setUp(t)
 	db, proxy := f.behind(1)
-	proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("INSERT INTO setting"), Action: faultproxy.Error(1105, "HY000", "Unknown error")})
+	proxy.Add(faultproxy.Rule{
+		Match: faultproxy.CommitOf("INSERT INTO setting"), Action: faultproxy.Error(1105, "HY000", "Unknown error"),
+	})
 	if err := db.Tx(t.Context(), func(tx *Tx) error { return put(tx, "first", "y") }); !IsUnknown(err) {
 		t.Fatalf("got %v, want unknown", err)
 	}
 	if err := db.Tx(t.Context(), func(tx *Tx) error { return put(tx, "second", "y") }); err != nil {
 		t.Fatal(err)
 	}
+
 	f.want("the second", 1, count, "second")
 	f.want("the first, whose connection was closed", 0, count+" FOR UPDATE", "first")
 }
 
-// TestPanicInATransaction: what a panic leaves is rolled back, and the next transaction has nothing of it.
+// TestPanicInATransaction: what a panic leaves is rolled back, and the next transaction has nothing
+// of it.
 func TestPanicInATransaction(t *testing.T) {
 	f := setUp(t)
 	db, _ := f.behind(1)
@@ -107,9 +120,11 @@ func TestPanicInATransaction(t *testing.T) {
 			panic("a bug")
 		})
 	}()
+
 	if err := db.Tx(t.Context(), func(tx *Tx) error { return put(tx, "second", "y") }); err != nil {
 		t.Fatal(err)
 	}
+
 	f.want("the second", 1, count, "second")
 	f.want("the first", 0, count, "first")
 	var mode int

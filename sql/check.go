@@ -21,15 +21,17 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrRefuseJoin, fmt.Sprintf(format, args...))
 }
 
-// MinPacket is the least max_allowed_packet: it holds a batch of output, each byte of which may take two when it is quoted.
+// MinPacket is the least max_allowed_packet: it holds a batch of output, each byte of which may
+// take two when it is quoted.
 const MinPacket = 8 << 20
 
-// IsOff tells whether a switch of the server is off. MariaDB 12 has made a word of read_only, with more values than two.
+// IsOff tells whether a switch of the server is off. MariaDB 12 has made a word of read_only, with
+// more values than two.
 func IsOff(value string) bool { return value == "0" || strings.EqualFold(value, "OFF") }
 
-// Check looks at everything on which the protocol rests before a node joins. An error that is ErrRefuseJoin
-// says what is wrong and what to do; any other is worth waiting for: MySQL is out of reach or read-only, or the tables are
-// not created yet.
+// Check looks at everything on which the protocol rests before a node joins. An error that is
+// ErrRefuseJoin says what is wrong and what to do; any other is worth waiting for: MySQL is out of
+// reach or read-only, or the tables are not created yet.
 func (db *DB) Check(ctx context.Context) error {
 	var (
 		version  string
@@ -38,25 +40,35 @@ func (db *DB) Check(ctx context.Context) error {
 		idle     int64
 		packet   int64
 	)
-	row := db.db.QueryRowContext(ctx, "SELECT VERSION(), @@GLOBAL.read_only, @@SESSION.innodb_lock_wait_timeout, @@SESSION.wait_timeout, @@max_allowed_packet")
+	row := db.db.QueryRowContext(ctx, `
+		SELECT VERSION(), @@GLOBAL.read_only, @@SESSION.innodb_lock_wait_timeout, @@SESSION.wait_timeout, @@max_allowed_packet`)
 	if err := row.Scan(&version, &readOnly, &lockWait, &idle, &packet); err != nil {
 		return fmt.Errorf("check server: %w", err)
 	}
+
 	if err := CheckVersion(version); err != nil {
 		return err
 	}
+
 	if !IsOff(readOnly) { // for a moment of each failover
-		return fmt.Errorf("the server is read-only (@@read_only=%s); waiting for the primary, which GOCRONTAB_DSN must name", readOnly)
+		return fmt.Errorf(
+			"the server is read-only (@@read_only=%s); waiting for the primary, which GOCRONTAB_DSN must name",
+			readOnly)
 	}
+
 	if d := time.Duration(lockWait) * time.Second; d >= db.timeouts.Read {
 		return refuse("innodb_lock_wait_timeout is %s and must be below the read timeout %s", d, db.timeouts.Read)
 	}
 	if d := time.Duration(idle) * time.Second; d > db.timeouts.Idle {
 		return refuse("wait_timeout is %s and must be at most %s", d, db.timeouts.Idle)
 	}
+
 	if packet < MinPacket {
-		return refuse("max_allowed_packet is %d bytes and must be at least %d: output of commands is written in batches", packet, int64(MinPacket))
+		return refuse(
+			"max_allowed_packet is %d bytes and must be at least %d: output of commands is written in batches", packet,
+			int64(MinPacket))
 	}
+
 	if err := db.checkSchema(ctx); err != nil {
 		return err
 	}
@@ -68,18 +80,23 @@ func (db *DB) Check(ctx context.Context) error {
 
 // tables are those of the newest migration.
 var tables = []string{
-	"alert", "alert_channel", "alert_rule", "alert_silence", "alert_streak", "alert_work", "api_token", "app", "app_limit", "app_output",
-	"app_start", "audit", "audit_chain", "backfill", "calendar", "chore", "chunk", "delivery", "ending", "figure", "folder", "folder_node",
-	"grp", "job", "job_part", "job_pause", "job_ref", "job_term", "job_version", "life", "locks", "login", "node", "notable", "output",
+	"alert", "alert_channel", "alert_rule", "alert_silence", "alert_streak", "alert_work", "api_token", "app",
+	"app_limit", "app_output",
+	"app_start", "audit", "audit_chain", "backfill", "calendar", "chore", "chunk", "delivery", "ending", "figure",
+	"folder", "folder_node",
+	"grp", "job", "job_part", "job_pause", "job_ref", "job_term", "job_version", "life", "locks", "login", "node",
+	"notable", "output",
 	"request", "retention", "run", "secret", "session", "setting", "stop",
 }
 
-// checkTables looks for a table that somebody has dropped, or that a restore has yet to make: no migration makes it again.
+// checkTables looks for a table that somebody has dropped, or that a restore has yet to make: no
+// migration makes it again.
 func (db *DB) checkTables(ctx context.Context) error {
 	missing := map[string]bool{}
 	for _, t := range tables {
 		missing[t] = true
 	}
+
 	err := db.query(ctx, "check tables", func(rows *stdsql.Rows) error {
 		var name string
 		err := rows.Scan(&name)
@@ -87,12 +104,15 @@ func (db *DB) checkTables(ctx context.Context) error {
 		return err
 	}, "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()")
 	if err == nil && len(missing) > 0 {
-		err = fmt.Errorf("the schema lacks %s; waiting until a backup is restored", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
+		err = fmt.Errorf("the schema lacks %s; waiting until a backup is restored",
+			strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
 	}
+
 	return err
 }
 
-// CheckVersion takes MySQL 8.0 and MariaDB 10.6 and what came later: JSON_TABLE is there from them on.
+// CheckVersion takes MySQL 8.0 and MariaDB 10.6 and what came later: JSON_TABLE is there from them
+// on.
 func CheckVersion(version string) error {
 	least, product := [2]int{8, 0}, "MySQL"
 	v := version
@@ -100,10 +120,12 @@ func CheckVersion(version string) error {
 		least, product = [2]int{10, 6}, "MariaDB"
 		v = strings.TrimPrefix(v, "5.5.5-") // older replication clients needed this prefix
 	}
+
 	parts := strings.SplitN(v, ".", 3)
 	if len(parts) < 2 {
 		return refuse("the server's version %q is not understood", version)
 	}
+
 	major, err1 := strconv.Atoi(parts[0])
 	minor, err2 := strconv.Atoi(parts[1])
 	if err1 != nil || err2 != nil {
@@ -112,6 +134,7 @@ func CheckVersion(version string) error {
 	if major < least[0] || major == least[0] && minor < least[1] {
 		return refuse("the server is %s %s; %d.%d or newer is needed", product, version, least[0], least[1])
 	}
+
 	return nil
 }
 
@@ -120,23 +143,30 @@ func (db *DB) checkLocks(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("check lock rows: %w", err)
 	}
+
 	if len(missing) > 0 {
-		return refuse("table locks lacks the row %s, and a missing lock row excludes nobody; restore it: go-crontab migrate", strings.Join(missing, ", "))
+		return refuse(
+			"table locks lacks the row %s, and a missing lock row excludes nobody; restore it: go-crontab migrate",
+			strings.Join(missing, ", "))
 	}
+
 	return nil
 }
 
-// JoinExpiry agrees on the session expiry with the cluster: nodes that disagree would bury each other. The first
-// node of an empty cluster decides, so it belongs into the transaction that inserts the session.
+// JoinExpiry agrees on the session expiry with the cluster: nodes that disagree would bury each
+// other. The first node of an empty cluster decides, so it belongs into the transaction that
+// inserts the session.
 //
-// A cluster that lost all nodes at once is left with their rows, which nobody buries. As when one is buried, MySQL's clock alone does
-// not tell that they are dead: it may have been set, or nobody could reach MySQL for a while. silent says for how long, by the
-// caller's own clock, a session has shown the same beat.
+// A cluster that lost all nodes at once is left with their rows, which nobody buries. As when one
+// is buried, MySQL's clock alone does not tell that they are dead: it may have been set, or nobody
+// could reach MySQL for a while. silent says for how long, by the caller's own clock, a session has
+// shown the same beat.
 func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat int64) time.Duration) error {
 	// The lock keeps two first nodes from deciding differently.
 	if err := tx.TakeLocks([]LockID{LockSessions}); err != nil {
 		return err
 	}
+
 	theirs := time.Duration(0)
 	err := tx.query("read session expiry", func(rows *stdsql.Rows) error {
 		err := rows.Scan(&theirs)
@@ -146,6 +176,7 @@ func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat in
 	if err != nil || theirs == expiry {
 		return err
 	}
+
 	living, waiting := 0, 0
 	err = tx.query("look for nodes", func(rows *stdsql.Rows) error {
 		var (
@@ -156,33 +187,51 @@ func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat in
 		if err := rows.Scan(&id, &beat, &far); err != nil {
 			return err
 		}
+
 		switch quiet := silent(id, beat); {
 		case far*time.Microsecond <= theirs:
 			living++
 		case quiet <= theirs:
 			waiting++
 		}
+
 		return nil
-	}, "SELECT id, beat, LEAST(ABS("+Clock+" - GREATEST(beat_at, 0)), 1000000000000000) FROM session") // a hand may have written any number
+	}, `
+		SELECT id, beat, LEAST(ABS(`+Clock+` - GREATEST(beat_at, 0)), 1000000000000000)
+		FROM session`) // a hand may have written any number
+
 	switch {
 	case err != nil:
 		return err
 	case theirs == 0: // nobody has set it, or somebody has deleted it
 	case living > 0:
-		return refuse("its session expiry is %s, that of the cluster's %d nodes is %s; start it with --session-expiry=%s, or stop all nodes to change it",
+		return refuse(
+			"its session expiry is %s, that of the cluster's %d nodes is %s; start it with --session-expiry=%s, or "+
+				"stop all nodes to change it",
 			expiry, living, theirs, theirs)
 	case waiting > 0:
-		return fmt.Errorf("its session expiry is %s, that of the cluster is %s; waiting for %s, to see whether any of the %d nodes of its last sessions lives", expiry, theirs, theirs, waiting)
+		return fmt.Errorf(
+			"its session expiry is %s, that of the cluster is %s; waiting for %s, to see whether any of the %d nodes "+
+				"of its last sessions lives", expiry, theirs, theirs, waiting)
 	}
-	_, err = tx.Exec("write session expiry", "INSERT INTO setting (name, value) VALUES ('session_expiry_ms', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)",
+
+	_, err = tx.Exec("write session expiry", `
+		INSERT INTO setting (name, value)
+		VALUES ('session_expiry_ms', ?)
+		ON DUPLICATE KEY UPDATE value = VALUES(value)`,
 		strconv.FormatInt(expiry.Milliseconds(), 10))
+
 	return err
 }
 
-// SessionExpiry returns the session expiry on which the nodes agree; zero before the first one joined.
+// SessionExpiry returns the session expiry on which the nodes agree; zero before the first one
+// joined.
 func (db *DB) SessionExpiry(ctx context.Context) (time.Duration, error) {
 	var ms int64
-	err := db.db.QueryRowContext(ctx, "SELECT CAST(value AS SIGNED) FROM setting WHERE name = 'session_expiry_ms'").Scan(&ms)
+	err := db.db.QueryRowContext(ctx, `
+		SELECT CAST(value AS SIGNED)
+		FROM setting
+		WHERE name = 'session_expiry_ms'`).Scan(&ms)
 	if noRows(err) {
 		return 0, nil
 	}

@@ -26,7 +26,8 @@ func wantRefusal(t *testing.T, what string, err error, text string) {
 func TestServerVersions(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{
-		"8.0.0": "", "8.0.42": "", "8.4.5": "", "9.0.1": "", "9.5.0-commercial": "", "8.0.35-0ubuntu0.22.04.1": "", "10.0.0": "",
+		"8.0.0": "", "8.0.42": "", "8.4.5": "", "9.0.1": "", "9.5.0-commercial": "", "8.0.35-0ubuntu0.22.04.1": "",
+		"10.0.0":         "",
 		"10.6.0-MariaDB": "", "10.11.14-MariaDB-0+deb12u2": "", "11.4.2-MariaDB-ubu2404": "", "12.0.1-MariaDB": "",
 		"5.5.5-10.6.16-MariaDB-1:10.6.16+maria~ubu2004": "", "11.8.0-mariadb": "",
 		"8.0":                      "",
@@ -71,6 +72,7 @@ func TestCheckRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	for name, c := range map[string]struct {
 		damage func(f *fixture)
 		want   string
@@ -101,6 +103,7 @@ func TestCheckRefuses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			want := strings.ReplaceAll(c.want, "NEWEST", fmt.Sprint(newestMigration(p)))
 			switch err := f.db.Check(t.Context()); {
 			case want != "":
@@ -112,7 +115,8 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-// TestCheckWaitsForTables: a node may be started before the first migrate, and waits for the tables.
+// TestCheckWaitsForTables: a node may be started before the first migrate, and waits for the
+// tables.
 func TestCheckWaitsForTables(t *testing.T) {
 	f := setUp(t)
 	const empty = "the schema is empty; waiting until somebody creates the tables: go-crontab migrate"
@@ -126,10 +130,13 @@ func TestCheckWaitsForTables(t *testing.T) {
 // TestCheckMissesTables drops each table that the migrations make.
 func TestCheckMissesTables(t *testing.T) {
 	f := setUp(t)
-	rows, err := f.db.Raw().Query("SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE' AND table_name NOT LIKE 'schema\\_%'")
+	rows, err := f.db.Raw().Query(
+		"SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE " +
+			"TABLE' AND table_name NOT LIKE 'schema\\_%'")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer rows.Close()
 	var made []string
 	for rows.Next() {
@@ -139,14 +146,17 @@ func TestCheckMissesTables(t *testing.T) {
 		}
 		made = append(made, name)
 	}
+
 	if len(made) < 40 {
 		t.Errorf("%d tables, want 40 at least", len(made))
 	}
+
 	for _, name := range made {
 		f.exec("RENAME TABLE " + name + " TO away")
 		wantWait(t, name, f.db.Check(t.Context()), "the schema lacks "+name+"; waiting until a backup is restored")
 		f.exec("RENAME TABLE away TO " + name)
 	}
+
 	if err := f.db.Check(t.Context()); err != nil {
 		t.Errorf("all there again: %v", err)
 	}
@@ -159,22 +169,28 @@ func TestCheckOfServers(t *testing.T) {
 	if err := server.CreateSchema(t.Context(), "crontab"); err != nil {
 		t.Fatal(err)
 	}
+
 	migrate(t, server.DSN("crontab"))
 	set := func(statement string) {
 		t.Helper()
-		if _, err := open(t, server.DSN("crontab"), DefaultTimeouts, 1).Raw().Exec("SET GLOBAL " + statement); err != nil {
+		if _, err := open(t, server.DSN("crontab"), DefaultTimeouts,
+			1).Raw().Exec("SET GLOBAL " + statement); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	check := func() error { return open(t, server.DSN("crontab"), DefaultTimeouts, 1).Check(t.Context()) }
 	if err := check(); err != nil {
 		t.Errorf("as it comes: %v", err)
 	}
+
 	set("read_only = 1")
-	wantWait(t, "a replica, or a primary that is being replaced", check(), "the server is read-only (@@read_only=1); waiting for the primary, which GOCRONTAB_DSN must name")
+	wantWait(t, "a replica, or a primary that is being replaced", check(),
+		"the server is read-only (@@read_only=1); waiting for the primary, which GOCRONTAB_DSN must name")
 	set("read_only = 0")
 	set("max_allowed_packet = 4194304")
-	wantRefusal(t, "small packets", check(), "max_allowed_packet is 4194304 bytes and must be at least 8388608: output of commands is written in batches")
+	wantRefusal(t, "small packets", check(),
+		"max_allowed_packet is 4194304 bytes and must be at least 8388608: output of commands is written in batches")
 }
 
 // TestCheckOutOfReach: a server that is not there now is no reason to refuse for good.
@@ -192,10 +208,12 @@ func TestCheckOutOfReach(t *testing.T) {
 			}
 			break
 		}
+
 		if err == nil || errors.Is(err, ErrRefuseJoin) || !IsAway(err) {
 			t.Errorf("cut at statement %d: got %v, want an error that is away", i, err)
 		}
 	}
+
 	proxy.Refuse()
 	proxy.CutAll()
 	if err := db.Check(t.Context()); err == nil || errors.Is(err, ErrRefuseJoin) || !IsAway(err) {
@@ -206,26 +224,40 @@ func TestCheckOutOfReach(t *testing.T) {
 // nobodyWatched is for how long a session was silent to who looks at it for the first time.
 func nobodyWatched(uuid.UUID, int64) time.Duration { return 0 }
 
-// TestJoinExpiryBesideTheDead: rows of sessions that nobody has buried, as after a power cut of all machines, keep nobody out who has
-// another expiry, once they were seen to be silent for as long as their own expiry, by MySQL's clock and by another one.
+// TestJoinExpiryBesideTheDead: rows of sessions that nobody has buried, as after a power cut of all
+// machines, keep nobody out who has another expiry, once they were seen to be silent for as long as
+// their own expiry, by MySQL's clock and by another one.
 func TestJoinExpiryBesideTheDead(t *testing.T) {
 	f := setUp(t)
 	const day = 24 * time.Hour
-	wait := "its session expiry is 5s, that of the cluster is 20s; waiting for 20s, to see whether any of the %d nodes of its last sessions lives"
-	refused := sentinel + "its session expiry is 5s, that of the cluster's %d nodes is 20s; start it with --session-expiry=20s, or stop all nodes to change it"
+	wait := "its session expiry is 5s, that of the cluster is 20s; waiting for 20s, to see whether any of the %d " +
+		"nodes of its last sessions lives"
+	refused := sentinel +
+		"its session expiry is 5s, that of the cluster's %d nodes is 20s; start it with --session-expiry=20s, or " +
+		"stop all nodes to change it"
 	for name, c := range map[string]struct {
 		ago, silent []time.Duration
 		want        string
 	}{
-		"nobody is there":                            {nil, nil, ""},
-		"dead for a day, and watched":                {[]time.Duration{day, day}, []time.Duration{21 * time.Second, time.Minute}, ""},
-		"dead for a day, and nobody has watched":     {[]time.Duration{day}, []time.Duration{0}, fmt.Sprintf(wait, 1)},
-		"one of two was not watched for long enough": {[]time.Duration{day, day}, []time.Duration{20 * time.Second, time.Minute}, fmt.Sprintf(wait, 1)},
-		"its beat is in a future of MySQL's clock":   {[]time.Duration{-day}, []time.Duration{time.Minute}, ""},
+		"nobody is there": {nil, nil, ""},
+		"dead for a day, and watched": {
+			[]time.Duration{day, day}, []time.Duration{21 * time.Second, time.Minute}, "",
+		},
+		"dead for a day, and nobody has watched": {[]time.Duration{day}, []time.Duration{0}, fmt.Sprintf(wait, 1)},
+		"one of two was not watched for long enough": {
+			[]time.Duration{day, day}, []time.Duration{20 * time.Second, time.Minute}, fmt.Sprintf(wait, 1),
+		},
+		"its beat is in a future of MySQL's clock": {[]time.Duration{-day}, []time.Duration{time.Minute}, ""},
 		"it beats": {[]time.Duration{time.Second}, []time.Duration{0}, fmt.Sprintf(refused, 1)},
-		"MySQL's clock was put back, and it beats":     {[]time.Duration{-time.Second}, []time.Duration{0}, fmt.Sprintf(refused, 1)},
-		"one of three beats":                           {[]time.Duration{day, 10 * time.Second, day}, []time.Duration{day, 0, 0}, fmt.Sprintf(refused, 1)},
-		"MySQL's clock stands still, and nobody beats": {[]time.Duration{10 * time.Second}, []time.Duration{time.Hour}, fmt.Sprintf(refused, 1)},
+		"MySQL's clock was put back, and it beats": {
+			[]time.Duration{-time.Second}, []time.Duration{0}, fmt.Sprintf(refused, 1),
+		},
+		"one of three beats": {
+			[]time.Duration{day, 10 * time.Second, day}, []time.Duration{day, 0, 0}, fmt.Sprintf(refused, 1),
+		},
+		"MySQL's clock stands still, and nobody beats": {
+			[]time.Duration{10 * time.Second}, []time.Duration{time.Hour}, fmt.Sprintf(refused, 1),
+		},
 	} {
 		f.exec("DELETE FROM session")
 		f.exec("REPLACE INTO setting (name, value) VALUES ('session_expiry_ms', '20000')")
@@ -236,6 +268,7 @@ func TestJoinExpiryBesideTheDead(t *testing.T) {
 			f.tx(func(tx *Tx) error { return tx.InsertSession(SessionRow{ID: id, Node: "n"}) })
 			f.exec("UPDATE session SET beat_at = beat_at - ? WHERE id = ?", ago.Microseconds(), id[:])
 		}
+
 		err := f.db.Tx(t.Context(), func(tx *Tx) error {
 			return tx.JoinExpiry(5*time.Second, func(id uuid.UUID, _ int64) time.Duration { return silent[id] })
 		})
@@ -245,6 +278,7 @@ func TestJoinExpiryBesideTheDead(t *testing.T) {
 		if refuses := errors.Is(err, ErrRefuseJoin); refuses != strings.HasPrefix(c.want, sentinel) {
 			t.Errorf("%s: refused for good: %t", name, refuses)
 		}
+
 		want := 20 * time.Second
 		if c.want == "" {
 			want = 5 * time.Second
@@ -266,29 +300,36 @@ func TestJoinExpiry(t *testing.T) {
 			t.Errorf("got agreed expiry %v, %v; want %v", got, err, want)
 		}
 	}
+
 	agreed(0)
 	if err := join(20 * time.Second); err != nil {
 		t.Errorf("the first node of all: %v", err)
 	}
+
 	agreed(20 * time.Second)
 	if err := join(30 * time.Second); err != nil {
 		t.Errorf("another expiry while nobody is there: %v", err)
 	}
+
 	agreed(30 * time.Second)
 	f.tx(func(tx *Tx) error { return tx.InsertSession(SessionRow{ID: session(1), Node: "one"}) })
 	if err := join(30 * time.Second); err != nil {
 		t.Errorf("the cluster's expiry: %v", err)
 	}
+
 	wantRefusal(t, "another expiry beside a node", join(5*time.Second),
-		"its session expiry is 5s, that of the cluster's 1 nodes is 30s; start it with --session-expiry=30s, or stop all nodes to change it")
+		"its session expiry is 5s, that of the cluster's 1 nodes is 30s; start it with --session-expiry=30s, or stop "+
+			"all nodes to change it")
 	f.tx(func(tx *Tx) error { return tx.InsertSession(SessionRow{ID: session(2), Node: "two"}) })
 	wantRefusal(t, "another expiry beside two nodes", join(31*time.Second),
-		"its session expiry is 31s, that of the cluster's 2 nodes is 30s; start it with --session-expiry=30s, or stop all nodes to change it")
+		"its session expiry is 31s, that of the cluster's 2 nodes is 30s; start it with --session-expiry=30s, or "+
+			"stop all nodes to change it")
 	agreed(30 * time.Second)
 	f.exec("DELETE FROM setting WHERE name = 'session_expiry_ms'")
 	if err := join(31 * time.Second); err != nil {
 		t.Errorf("a setting that somebody deleted: %v", err)
 	}
+
 	agreed(31 * time.Second)
 	f.exec("DELETE FROM locks WHERE id = 0")
 	if err := join(31 * time.Second); err == nil || errors.Is(err, ErrRefuseJoin) {
@@ -296,8 +337,8 @@ func TestJoinExpiry(t *testing.T) {
 	}
 }
 
-// TestFirstNodesAgree lets nodes with different expiries come at once, first of all and to a cluster that was left:
-// one decides, and those that differ are refused.
+// TestFirstNodesAgree lets nodes with different expiries come at once, first of all and to a
+// cluster that was left: one decides, and those that differ are refused.
 func TestFirstNodesAgree(t *testing.T) {
 	f := setUp(t)
 	for round := range 5 {
@@ -305,6 +346,7 @@ func TestFirstNodesAgree(t *testing.T) {
 		if round%2 == 0 {
 			f.exec("DELETE FROM setting WHERE name = 'session_expiry_ms'")
 		}
+
 		errs := make([]error, 6)
 		expiry := func(i int) time.Duration { return time.Duration(10+i%3) * time.Second }
 		var all sync.WaitGroup
@@ -318,23 +360,27 @@ func TestFirstNodesAgree(t *testing.T) {
 				})
 			})
 		}
+
 		all.Wait()
 		agreed, err := f.db.SessionExpiry(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for i, err := range errs {
 			switch joins := agreed == expiry(i); {
 			case joins && err != nil:
 				t.Errorf("round %d: node with the agreed expiry %s: got %v, want it to join", round, agreed, err)
 			case !joins && !errors.Is(err, ErrRefuseJoin):
-				t.Errorf("round %d: node with expiry %s in a cluster with %s: got %v, want it refused", round, expiry(i), agreed, err)
+				t.Errorf("round %d: node with expiry %s in a cluster with %s: got %v, want it refused", round,
+					expiry(i), agreed, err)
 			}
 		}
 	}
 }
 
-// TestMigrate: it may run at once in many processes and again and again, restores lock rows, and refuses to go back.
+// TestMigrate: it may run at once in many processes and again and again, restores lock rows, and
+// refuses to go back.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.DSN(t)
@@ -348,6 +394,7 @@ func TestMigrate(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 	f := &fixture{t, dsn, open(t, dsn, MigrateTimeouts, 2)}
 	f.want("lock rows", 1, "SELECT COUNT(*) FROM locks WHERE id = 0 AND name = 'session'")
@@ -356,6 +403,7 @@ func TestMigrate(t *testing.T) {
 	if err != nil || from != to {
 		t.Errorf("the second time: got %d to %d, %v; want no change", from, to, err)
 	}
+
 	f.want("lock rows, restored", 1, "SELECT COUNT(*) FROM locks")
 	f.exec("INSERT INTO schema_version (version_id, is_applied) VALUES (9999, 1)")
 	if from, to, err := f.db.Migrate(t.Context()); !errors.Is(err, ErrRefuseJoin) || from != 9999 || to != 9999 {

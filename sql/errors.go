@@ -12,7 +12,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Unknown is the error of a transaction whose COMMIT was sent and whose reply was lost. It may stand or not.
+// Unknown is the error of a transaction whose COMMIT was sent and whose reply was lost. It may
+// stand or not.
 type Unknown struct{ Err error }
 
 func (u *Unknown) Error() string { return "commit unknown: " + u.Err.Error() }
@@ -54,7 +55,8 @@ func retryable(err error) bool {
 	return false
 }
 
-// notReady is what a Galera server answers to all but SET and SHOW while it does not belong to the majority.
+// notReady is what a Galera server answers to all but SET and SHOW while it does not belong to the
+// majority.
 const notReady = 1047
 
 // commitError says what an error of COMMIT means. Only the server's own word that it rolled back means
@@ -73,27 +75,31 @@ func commitError(err error) error {
 	return &Unknown{err}
 }
 
-// notBegun is the error of a transaction that could not begin. Whatever MySQL's reason, no row is to blame.
+// notBegun is the error of a transaction that could not begin. Whatever MySQL's reason, no row is
+// to blame.
 type notBegun struct{ err error }
 
 func (n *notBegun) Error() string { return "begin: " + n.err.Error() }
 func (n *notBegun) Unwrap() error { return n.err }
 
-// IsRefused tells whether MySQL itself refused a statement, as opposed to being out of reach: trying the same
-// again, with fewer rows, may tell which row is to blame.
+// IsRefused tells whether MySQL itself refused a statement, as opposed to being out of reach:
+// trying the same again, with fewer rows, may tell which row is to blame.
 func IsRefused(err error) bool { return number(err) != 0 && !IsAway(err) && !IsUnknown(err) }
 
-// BlamesRows tells whether MySQL refused a statement for what its rows say, and not for what the server can or may
-// do at the moment: the same rows will be refused again.
+// BlamesRows tells whether MySQL refused a statement for what its rows say, and not for what the
+// server can or may do at the moment: the same rows will be refused again.
 func BlamesRows(err error) bool {
 	var e *mysql.MySQLError
 	if !errors.As(err, &e) || !IsRefused(err) {
 		return false
 	}
+
 	switch e.Number {
-	case 1153, 1264, 1265, 1292, 1364, 1366, 1406, 3819: // packet too big, out of range, truncated, no default, charset, too long, a check
+	// packet too big, out of range, truncated, no default, charset, too long, a check
+	case 1153, 1264, 1265, 1292, 1364, 1366, 1406, 3819:
 		return true
 	}
+
 	class := string(e.SQLState[:2])
 	return class == "22" || class == "23" // data exception, integrity constraint
 }
@@ -115,6 +121,7 @@ func IsAway(err error) bool {
 	if begin := (*notBegun)(nil); errors.As(err, &begin) {
 		return true
 	}
+
 	switch number(err) {
 	case 0:
 	case 1040, 1203, 1226, 1053, 1290, 1792, 1836, 1021, 1114, 1037, 1041, 1317, 1969, 3024, notReady, 3797, 3798, 3799:
@@ -122,6 +129,7 @@ func IsAway(err error) bool {
 	default:
 		return retryable(err)
 	}
+
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)

@@ -17,12 +17,13 @@ import (
 
 func server(number uint16) error {
 	e := &mysql.MySQLError{Number: number, SQLState: [5]byte([]byte("HY000")), Message: "as the server says"}
-	copy(e.SQLState[:], map[uint16]string{1062: "23000", 1264: "22003", 1406: "22001", 1045: "28000", 4025: "23000", 1213: "40001"}[number])
+	copy(e.SQLState[:], map[uint16]string{1062: "23000", 1264: "22003", 1406: "22001", 1045: "28000", 4025: "23000",
+		1213: "40001"}[number])
 	return e
 }
 
-// TestErrorsMean holds what each error of the driver or the server is taken for. commit is what it means as the answer
-// to COMMIT; the other columns hold for any statement.
+// TestErrorsMean holds what each error of the driver or the server is taken for. commit is what it
+// means as the answer to COMMIT; the other columns hold for any statement.
 func TestErrorsMean(t *testing.T) {
 	t.Parallel()
 	const unknown, refused = true, false
@@ -30,6 +31,7 @@ func TestErrorsMean(t *testing.T) {
 	for _, n := range []uint16{1062, 1406, 1264, 1366, 4025} {
 		blamesRows[server(n).Error()] = true
 	}
+
 	for name, c := range map[string]struct {
 		err                        error
 		commit                     bool
@@ -61,14 +63,18 @@ func TestErrorsMean(t *testing.T) {
 		"1045: access denied to a statement":           {server(1045), unknown, false, true, false},
 		"the connection was closed":                    {mysql.ErrInvalidConn, unknown, false, false, true},
 		"the driver's connection is bad":               {driver.ErrBadConn, unknown, false, false, true},
-		"the read timed out":                           {&net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}, unknown, false, false, true},
-		"the connection was refused":                   {&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, unknown, false, false, true},
-		"the stream ended":                             {io.EOF, unknown, false, false, true},
-		"the stream ended in a packet":                 {io.ErrUnexpectedEOF, unknown, false, false, true},
-		"the caller's time is up":                      {context.DeadlineExceeded, unknown, false, false, true},
-		"the caller went away":                         {context.Canceled, unknown, false, false, false},
-		"an error of our own":                          {errors.New("a due time without a job"), unknown, false, false, false},
-		"rows had moved":                               {ErrMoved, unknown, false, false, false},
+		"the read timed out": {
+			&net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}, unknown, false, false, true,
+		},
+		"the connection was refused": {
+			&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, unknown, false, false, true,
+		},
+		"the stream ended":             {io.EOF, unknown, false, false, true},
+		"the stream ended in a packet": {io.ErrUnexpectedEOF, unknown, false, false, true},
+		"the caller's time is up":      {context.DeadlineExceeded, unknown, false, false, true},
+		"the caller went away":         {context.Canceled, unknown, false, false, false},
+		"an error of our own":          {errors.New("a due time without a job"), unknown, false, false, false},
+		"rows had moved":               {ErrMoved, unknown, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, want := BlamesRows(c.err), blamesRows[c.err.Error()]; got != want {
@@ -84,25 +90,31 @@ func TestErrorsMean(t *testing.T) {
 				if got := IsAway(err); got != c.away {
 					t.Errorf("%s: got away %v, want %v", how, got, c.away)
 				}
+
 				if IsUnknown(err) {
 					t.Errorf("%s: got unknown for what was no answer to COMMIT", how)
 				}
+
 				got := commitError(err)
 				if IsUnknown(got) != c.commit || !errors.Is(got, c.err) {
-					t.Errorf("%s, to COMMIT: got %v (unknown: %v), want unknown: %v", how, got, IsUnknown(got), c.commit)
+					t.Errorf("%s, to COMMIT: got %v (unknown: %v), want unknown: %v", how, got, IsUnknown(got),
+						c.commit)
 				}
+
 				if IsUnknown(got) && IsRefused(got) {
 					t.Errorf("%s, to COMMIT: got both unknown and refused", how)
 				}
 			}
 		})
 	}
+
 	if err := commitError(nil); err != nil {
 		t.Errorf("a good COMMIT: got %v, want nil", err)
 	}
 }
 
-// TestUnlistedCommitErrorsAreUnknown: a number that nobody has thought about must never be taken for a refusal.
+// TestUnlistedCommitErrorsAreUnknown: a number that nobody has thought about must never be taken
+// for a refusal.
 func TestUnlistedCommitErrorsAreUnknown(t *testing.T) {
 	t.Parallel()
 	refusals := map[uint16]bool{1213: true, 3101: true, 1290: true, 1792: true, 1836: true, 1020: true, 1205: true}

@@ -11,7 +11,8 @@ func TestFlag(t *testing.T) {
 		err  bool
 	}{
 		{int64(0), false, false}, {int64(1), true, false}, {int64(-128), true, false}, {int64(7), true, false},
-		{[]byte("0"), false, false}, {[]byte("1"), true, false}, {[]byte("-128"), true, false}, {nil, false, false}, {[]byte("x"), false, true},
+		{[]byte("0"), false, false}, {[]byte("1"), true, false}, {[]byte("-128"), true, false}, {nil, false, false},
+		{[]byte("x"), false, true},
 	} {
 		f := Flag(!c.want)
 		err := f.Scan(c.v)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// appendOnly are the tables that nodes only read and insert into, so that nobody who has a node's DSN can change what the
-// audit says.
+// appendOnly are the tables that nodes only read and insert into, so that nobody who has a node's
+// DSN can change what the audit says.
 var appendOnly = []string{"audit", "audit_chain"}
 
 // rightsOn returns the rights that nodes need on a table.
@@ -23,27 +23,31 @@ func rightsOn(table string) []string {
 	return []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
 }
 
-// Grants returns the statements that give a user of MySQL the rights that nodes need, table by table: a grant for the whole
-// schema would be one for the audit too, as MySQL adds grants up.
+// Grants returns the statements that give a user of MySQL the rights that nodes need, table by
+// table: a grant for the whole schema would be one for the audit too, as MySQL adds grants up.
 func (db *DB) Grants(ctx context.Context, user, host string) ([]string, error) {
 	tables, err := expectedTables()
 	if err != nil {
 		return nil, err
 	}
+
 	_, schema, err := db.User(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	var out []string
 	for _, table := range append(slices.Sorted(maps.Keys(tables)), versionTable) {
 		out = append(out, GrantOf(rightsOn(table), schema, table, user, host))
 	}
+
 	return out, nil
 }
 
 // GrantOf is the statement that gives a user rights on a table.
 func GrantOf(rights []string, schema, table, user, host string) string {
-	return fmt.Sprintf("GRANT %s ON %s.%s TO %s@%s", strings.Join(rights, ", "), quoteName(schema), quoteName(table), quoteText(user), quoteText(host))
+	return fmt.Sprintf("GRANT %s ON %s.%s TO %s@%s", strings.Join(rights, ", "), quoteName(schema), quoteName(table),
+		quoteText(user), quoteText(host))
 }
 
 func quoteName(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }

@@ -106,13 +106,16 @@ func (f *fixture) tx(fn func(tx *Tx) error) {
 func (f *fixture) newJob(name string) (id int64) {
 	f.Helper()
 	f.exec("INSERT IGNORE INTO app (id, name) VALUES (1, 'a')")
-	res, err := f.db.Raw().ExecContext(f.Context(), "INSERT INTO job (app_id, name, hash, next_due) VALUES (1, ?, 7, 1000)", name)
+	res, err := f.db.Raw().ExecContext(f.Context(), `
+		INSERT INTO job (app_id, name, hash, next_due)
+		VALUES (1, ?, 7, 1000)`, name)
 	if err != nil {
 		f.Fatal(err)
 	}
 	if id, err = res.LastInsertId(); err != nil {
 		f.Fatal(err)
 	}
+
 	f.exec("INSERT INTO job_version (job_id, version, definition, created) VALUES (?, 1, '{}', 1)", id)
 	return id
 }
@@ -130,6 +133,7 @@ func (f *fixture) awaitLockWait() {
 		case waiting > 0:
 			return
 		}
+
 		if time.Now().After(end) {
 			f.Fatal("not within 10 s: a transaction that waits for a lock")
 		}

@@ -13,36 +13,42 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// hostStagger is after how long without success the next server of a DSN is tried beside the ones before it. A server that
-// is dead refuses at once; one that is cut off says nothing, and waiting for it would cost the lease.
+// hostStagger is after how long without success the next server of a DSN is tried beside the ones
+// before it. A server that is dead refuses at once; one that is cut off says nothing, and waiting
+// for it would cost the lease.
 const hostStagger = 500 * time.Millisecond
 
-// splitHosts takes a DSN whose address lists several servers, as in user:password@tcp(a:3306,b:3306)/schema, apart into
-// one DSN for each.
+// splitHosts takes a DSN whose address lists several servers, as in
+// user:password@tcp(a:3306,b:3306)/schema, apart into one DSN for each.
 func splitHosts(dsn string) ([]string, error) {
 	slash := strings.LastIndexByte(dsn, '/')
 	if slash < 0 {
 		return []string{dsn}, nil
 	}
+
 	begin := strings.LastIndexByte(dsn[:slash], '@') + 1
 	end := slash - 1
 	network, list, ok := strings.Cut(dsn[begin:slash], "(")
 	if !ok || end < begin || dsn[end] != ')' || !strings.HasPrefix(network, "tcp") || !strings.Contains(list, ",") {
 		return []string{dsn}, nil
 	}
+
 	var each []string
 	for host := range strings.SplitSeq(strings.TrimSuffix(list, ")"), ",") {
 		host = strings.TrimSpace(host)
 		if host == "" {
-			return nil, errors.New("an address in the list is empty; write it as user:password@tcp(host1:3306,host2:3306)/schema")
+			return nil, errors.New(
+				"an address in the list is empty; write it as user:password@tcp(host1:3306,host2:3306)/schema")
 		}
 		each = append(each, dsn[:begin]+network+"("+host+dsn[end:])
 	}
+
 	return each, nil
 }
 
-// hosts connects to one of several servers that hold the same data: to the one that took the last connection, else to
-// the next that is there and takes writes. It does not go back by itself to one that was away.
+// hosts connects to one of several servers that hold the same data: to the one that took the last
+// connection, else to the next that is there and takes writes. It does not go back by itself to one
+// that was away.
 type hosts struct {
 	each  []driver.Connector
 	last  atomic.Int32 // index of the one that took the last connection
@@ -72,6 +78,7 @@ func (h *hosts) Connect(ctx context.Context) (driver.Conn, error) {
 		}
 		return h.ready(ctx, link)
 	}
+
 	type answer struct {
 		host int
 		link driver.Conn
@@ -89,7 +96,9 @@ func (h *hosts) Connect(ctx context.Context) (driver.Conn, error) {
 			answers <- answer{host, link, err}
 		}()
 	}
-	// Whoever answers behind the first is closed when it does: its attempt is bounded by the timeouts of a connection.
+
+	// Whoever answers behind the first is closed when it does: its attempt is bounded by the
+	// timeouts of a connection.
 	abandon := func(n int) {
 		go func() {
 			for range n {
@@ -99,6 +108,7 @@ func (h *hosts) Connect(ctx context.Context) (driver.Conn, error) {
 			}
 		}()
 	}
+
 	var errs []error
 	stagger := time.NewTicker(hostStagger)
 	defer stagger.Stop()
@@ -110,6 +120,7 @@ func (h *hosts) Connect(ctx context.Context) (driver.Conn, error) {
 				abandon(tried - failed - 1)
 				return h.ready(ctx, a.link)
 			}
+
 			errs = append(errs, a.err)
 			if failed++; failed == len(h.each) {
 				return nil, errors.Join(errs...)
@@ -130,26 +141,31 @@ func (h *hosts) Connect(ctx context.Context) (driver.Conn, error) {
 
 var errNoWriter = errors.New("it is read-only")
 
-// connectToWriter connects to a server, if it takes writes: it is no replica, and of a Galera cluster it is one that
-// belongs to the part with the majority.
+// connectToWriter connects to a server, if it takes writes: it is no replica, and of a Galera
+// cluster it is one that belongs to the part with the majority.
 func connectToWriter(ctx context.Context, c driver.Connector) (driver.Conn, error) {
 	link, err := c.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	now, err := shown(ctx, link, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'wsrep_on')")
 	if err == nil && !IsOff(now["read_only"]) {
 		err = errNoWriter
 	}
+
 	if err == nil && now["wsrep_on"] == "ON" {
-		if now, err = shown(ctx, link, "SHOW GLOBAL STATUS LIKE 'wsrep_ready'"); err == nil && now["wsrep_ready"] != "ON" {
+		if now, err = shown(ctx, link, "SHOW GLOBAL STATUS LIKE 'wsrep_ready'"); err == nil &&
+			now["wsrep_ready"] != "ON" {
 			err = errNotReady
 		}
 	}
+
 	if err != nil {
 		link.Close()
 		return nil, err
 	}
+
 	return link, nil
 }
 
@@ -161,6 +177,7 @@ func shown(ctx context.Context, link driver.Conn, show string) (map[string]strin
 	if err != nil {
 		return nil, err
 	}
+
 	defer rows.Close()
 	out := map[string]string{}
 	for row := make([]driver.Value, 2); ; {
@@ -174,12 +191,13 @@ func shown(ctx context.Context, link driver.Conn, show string) (map[string]strin
 	}
 }
 
-// freshness is what to ask of a server that replicates with others as equals, so that a read shows what was written
-// before, through whichever of them: a user who asks one node after a change by another, a node that joins. Claims and
-// starts do not rest on it, they write what they rest on.
+// freshness is what to ask of a server that replicates with others as equals, so that a read shows
+// what was written before, through whichever of them: a user who asks one node after a change by
+// another, a node that joins. Claims and starts do not rest on it, they write what they rest on.
 var freshness = []struct{ variable, value, set, to string }{
 	{"wsrep_on", "ON", "wsrep_sync_wait", "1"},
-	// The default of old versions: a new primary would answer before it has applied what the old one had committed.
+	// The default of old versions: a new primary would answer before it has applied what the old
+	// one had committed.
 	{"group_replication_consistency", "EVENTUAL", "group_replication_consistency", "'BEFORE_ON_PRIMARY_FAILOVER'"},
 	{"group_replication_single_primary_mode", "OFF", "group_replication_consistency", "'BEFORE'"},
 }
@@ -192,6 +210,7 @@ func (h *hosts) ready(ctx context.Context, link driver.Conn) (driver.Conn, error
 			return nil, fmt.Errorf("ask for fresh reads: %w", err)
 		}
 	}
+
 	if able, ok := link.(driverConn); ok {
 		return &watched{driverConn: able}, nil
 	}
@@ -209,8 +228,8 @@ func (h *hosts) askForFresh(ctx context.Context, link driver.Conn) error {
 	return err
 }
 
-// watched is a connection that is not used again once its server has said that it is cut off from its cluster: another
-// one may lead to a server that is not.
+// watched is a connection that is not used again once its server has said that it is cut off from
+// its cluster: another one may lead to a server that is not.
 type watched struct {
 	driverConn
 	cut bool

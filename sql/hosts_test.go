@@ -17,27 +17,32 @@ import (
 func TestSplitHosts(t *testing.T) {
 	t.Parallel()
 	for dsn, want := range map[string][]string{
-		"u:p@tcp(a:3306)/s":                    {"u:p@tcp(a:3306)/s"},
-		"u:p@tcp(a:3306,b:3307)/s":             {"u:p@tcp(a:3306)/s", "u:p@tcp(b:3307)/s"},
-		"u:p@tcp(a, b ,[::1]:3306)/s?tls=true": {"u:p@tcp(a)/s?tls=true", "u:p@tcp(b)/s?tls=true", "u:p@tcp([::1]:3306)/s?tls=true"},
-		"u:a,b@c(d/e)@tcp(a,b)/s":              {"u:a,b@c(d/e)@tcp(a)/s", "u:a,b@c(d/e)@tcp(b)/s"},
-		"u:p@unix(/run/a,b.sock)/s":            {"u:p@unix(/run/a,b.sock)/s"},
-		"u:p,q@/s":                             {"u:p,q@/s"},
-		"tcp(a,b)/s":                           {"tcp(a)/s", "tcp(b)/s"},
-		"no dsn":                               {"no dsn"},
+		"u:p@tcp(a:3306)/s":        {"u:p@tcp(a:3306)/s"},
+		"u:p@tcp(a:3306,b:3307)/s": {"u:p@tcp(a:3306)/s", "u:p@tcp(b:3307)/s"},
+		"u:p@tcp(a, b ,[::1]:3306)/s?tls=true": {
+			"u:p@tcp(a)/s?tls=true", "u:p@tcp(b)/s?tls=true", "u:p@tcp([::1]:3306)/s?tls=true",
+		},
+		"u:a,b@c(d/e)@tcp(a,b)/s":   {"u:a,b@c(d/e)@tcp(a)/s", "u:a,b@c(d/e)@tcp(b)/s"},
+		"u:p@unix(/run/a,b.sock)/s": {"u:p@unix(/run/a,b.sock)/s"},
+		"u:p,q@/s":                  {"u:p,q@/s"},
+		"tcp(a,b)/s":                {"tcp(a)/s", "tcp(b)/s"},
+		"no dsn":                    {"no dsn"},
 	} {
 		if got, err := splitHosts(dsn); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %q, %v; want %q", dsn, got, err, want)
 		}
 	}
+
 	for _, dsn := range []string{"u:p@tcp(a,)/s", "u:p@tcp(,a)/s", "u:p@tcp(a,,b)/s"} {
-		if _, err := Open(dsn, DefaultTimeouts, 1); err == nil || !strings.Contains(err.Error(), "an address in the list is empty") {
+		if _, err := Open(dsn, DefaultTimeouts, 1); err == nil ||
+			!strings.Contains(err.Error(), "an address in the list is empty") {
 			t.Errorf("%s: got %v, want an error about the empty address", dsn, err)
 		}
 	}
 }
 
-// FuzzSplitHosts: what is taken apart is what the driver understands as addresses of one list, whatever else the DSN has.
+// FuzzSplitHosts: what is taken apart is what the driver understands as addresses of one list,
+// whatever else the DSN has.
 func FuzzSplitHosts(f *testing.F) {
 	f.Add("u", "p@(,)/", "a:1", "b:2", "s")
 	f.Fuzz(func(t *testing.T, user, password, one, two, schema string) {
@@ -46,17 +51,21 @@ func FuzzSplitHosts(f *testing.F) {
 				return
 			}
 		}
+
 		if strings.ContainsAny(user, ":/@") {
 			return
 		}
+
 		each, err := splitHosts(user + ":" + password + "@tcp(" + one + "," + two + ")/" + schema)
 		if err != nil || len(each) != 2 {
 			t.Fatalf("got %q, %v; want two", each, err)
 		}
+
 		for i, addr := range []string{one, two} {
 			want, errWant := mysql.ParseDSN(user + ":" + password + "@tcp(" + addr + ")/" + schema)
 			got, errGot := mysql.ParseDSN(each[i])
-			if (errWant == nil) != (errGot == nil) || errWant == nil && (got.Addr != want.Addr || got.Passwd != want.Passwd || got.DBName != want.DBName) {
+			if (errWant == nil) != (errGot == nil) ||
+				errWant == nil && (got.Addr != want.Addr || got.Passwd != want.Passwd || got.DBName != want.DBName) {
 				t.Errorf("got %+v, %v; want %+v, %v", got, errGot, want, errWant)
 			}
 		}
@@ -85,12 +94,14 @@ func severalHosts(t *testing.T, n int) *several {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s := &several{T: t}
 	var addrs []string
 	for range n {
 		p := faultproxy.New(t, cfg.Net, cfg.Addr)
 		s.proxies, addrs = append(s.proxies, p), append(addrs, p.Addr())
 	}
+
 	cfg.Net, cfg.Addr = "tcp", addrs[0]
 	s.db = open(t, strings.Replace(cfg.FormatDSN(), addrs[0], strings.Join(addrs, ","), 1), DefaultTimeouts, 1)
 	return s
@@ -104,6 +115,7 @@ func (s *several) leads(want int) {
 		for i, p := range s.proxies {
 			before[i] = p.Statements()
 		}
+
 		var n int
 		err := s.db.Raw().QueryRowContext(s.Context(), "SELECT 42").Scan(&n)
 		if err != nil && time.Now().Before(end) {
@@ -115,6 +127,7 @@ func (s *several) leads(want int) {
 		if s.proxies[want].Statements() == before[want] {
 			s.Errorf("server %d was not asked", want)
 		}
+
 		return
 	}
 }
@@ -137,9 +150,11 @@ func TestHostsInTurn(t *testing.T) {
 		p.Refuse()
 		p.CutAll()
 	}
+
 	if err := s.db.Ping(t.Context()); !IsAway(err) {
 		t.Errorf("got %v, want an error that says that all are away", err)
 	}
+
 	s.proxies[2].Heal()
 	s.leads(2)
 }
@@ -153,18 +168,23 @@ func TestSilentHost(t *testing.T) {
 	s.leads(1)
 }
 
-// TestCutOffMember: a connection whose server says that it is cut off from its cluster is not used again, and no other one
-// to that server is while it says so.
+// TestCutOffMember: a connection whose server says that it is cut off from its cluster is not used
+// again, and no other one to that server is while it says so.
 func TestCutOffMember(t *testing.T) {
 	s := severalHosts(t, 2)
 	s.leads(0)
 	for _, statement := range []string{"SELECT 42", "SHOW GLOBAL VARIABLES"} {
-		s.proxies[0].Add(faultproxy.Rule{Match: faultproxy.SQL(statement), Times: 1000, Action: faultproxy.Error(notReady, "08S01", "WSREP has not yet prepared node for application use")})
+		s.proxies[0].Add(faultproxy.Rule{
+			Match: faultproxy.SQL(statement), Times: 1000,
+			Action: faultproxy.Error(notReady, "08S01", "WSREP has not yet prepared node for application use"),
+		})
 	}
+
 	var n int
 	if err := s.db.Raw().QueryRowContext(t.Context(), "SELECT 42").Scan(&n); !IsAway(err) {
 		t.Errorf("got %v, want error %d", err, notReady)
 	}
+
 	s.leads(1)
 }
 
@@ -179,12 +199,14 @@ func TestReadOnlyHosts(t *testing.T) {
 		}
 		readOnly[s.Addr()] = open(t, s.DSN("crontab"), DefaultTimeouts, 1)
 	}
+
 	set := func(s *privatedb.DB, value string) {
 		t.Helper()
 		if _, err := readOnly[s.Addr()].Raw().ExecContext(t.Context(), "SET GLOBAL read_only="+value); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	set(one, "ON")
 	db := open(t, dsn, DefaultTimeouts, 2)
 	asked := func() (port int) {
@@ -194,17 +216,21 @@ func TestReadOnlyHosts(t *testing.T) {
 		}
 		return port
 	}
+
 	if got := asked(); !strings.HasSuffix(two.Addr(), fmt.Sprint(":", got)) {
 		t.Errorf("port %d is asked, want the server that takes writes, %s", got, two.Addr())
 	}
+
 	set(two, "ON")
 	if err := db.Ping(t.Context()); err != nil {
 		t.Errorf("a connection that stands: %v", err)
 	}
+
 	fresh := open(t, dsn, DefaultTimeouts, 1)
 	if err := fresh.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), errNoWriter.Error()) {
 		t.Errorf("got %v, want it said that no server takes writes", err)
 	}
+
 	set(one, "OFF")
 	if err := fresh.Ping(t.Context()); err != nil {
 		t.Error(err)

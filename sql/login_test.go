@@ -8,14 +8,16 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// TestLoginAfterRestart: a server that has just begun, as after a failover, lets a user with a password in over TCP.
-// MySQL keeps in memory who has shown the password, and asks the first time for more than later.
+// TestLoginAfterRestart: a server that has just begun, as after a failover, lets a user with a
+// password in over TCP. MySQL keeps in memory who has shown the password, and asks the first time
+// for more than later.
 func TestLoginAfterRestart(t *testing.T) {
 	t.Parallel()
 	server := testdb.Server(t)
 	if err := server.CreateSchema(t.Context(), "s"); err != nil {
 		t.Fatal(err)
 	}
+
 	root := open(t, server.DSN("s"), DefaultTimeouts, 1)
 	for _, host := range []string{"localhost", "127.0.0.1"} {
 		if _, err := root.Raw().Exec("CREATE USER 'someone'@'" + host + "' IDENTIFIED BY 'a password'"); err != nil {
@@ -25,10 +27,12 @@ func TestLoginAfterRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	cfg, err := mysql.ParseDSN(server.DSNAt(server.Addr(), "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	cfg.User, cfg.Passwd = "someone", "a password"
 	db := open(t, cfg.FormatDSN(), DefaultTimeouts, 1)
 	for range 2 {
@@ -42,6 +46,7 @@ func TestLoginAfterRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if err := db.Ping(t.Context()); err != nil {
 		t.Error(err)
 	}

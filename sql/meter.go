@@ -7,10 +7,13 @@ import (
 	"go-crontab/job"
 )
 
-// Meter counts what one pool asks of MySQL and what became of it. What a transaction did is counted once its commit is
-// known: what a commit did whose reply was lost is in no count, but that it was lost is.
+// Meter counts what one pool asks of MySQL and what became of it. What a transaction did is counted
+// once its commit is known: what a commit did whose reply was lost is in no count, but that it was
+// lost is.
 type Meter struct {
-	Statements atomic.Int64 // all that were sent in transactions and for lists; a beat and its reading of the clock are one each
+	// all that were sent in transactions and for lists; a beat and its reading of the clock are one
+	// each
+	Statements atomic.Int64
 	Errors     atomic.Int64 // those of them that failed
 
 	Applied atomic.Int64 // transactions whose commit is known
@@ -56,7 +59,8 @@ type tally struct {
 	any                     bool
 }
 
-// Claimed, Started, Freed and Ended say what the transaction did to runs. It counts once the transaction is applied.
+// Claimed, Started, Freed and Ended say what the transaction did to runs. It counts once the
+// transaction is applied.
 
 // Claimed says that runs became prepared.
 func (tx *Tx) Claimed(n int64) { tx.did.claimed, tx.did.any = tx.did.claimed+n, true }
@@ -78,6 +82,7 @@ func (m *Meter) take(t *tally) {
 	if !t.any {
 		return
 	}
+
 	m.Claimed.Add(t.claimed)
 	m.Started.Add(t.started)
 	m.Freed.Add(t.freed)

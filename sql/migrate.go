@@ -21,6 +21,7 @@ func (db *DB) provider(stop context.Context) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var run []*goose.Migration
 	for _, m := range all {
 		up := func(ctx context.Context, db *stdsql.DB) error {
@@ -31,32 +32,40 @@ func (db *DB) provider(stop context.Context) (*goose.Provider, error) {
 		}
 		run = append(run, goose.NewGoMigration(m.version, &goose.GoFunc{RunDB: up}, nil))
 	}
+
 	locker, err := lock.NewMySQLTableLocker(lock.WithTableName(lockTable))
 	if err != nil {
 		return nil, err
 	}
-	return goose.NewProvider(goose.DialectMySQL, db.db, nil, goose.WithGoMigrations(run...), goose.WithTableName(versionTable), goose.WithLocker(locker))
+
+	return goose.NewProvider(goose.DialectMySQL, db.db, nil, goose.WithGoMigrations(run...),
+		goose.WithTableName(versionTable), goose.WithLocker(locker))
 }
 
-// Migrate creates or upgrades the schema and returns the versions before and after. Several may run it at once.
-// It refuses a schema that is newer than this program. When ctx ends it stops behind the migration that is under way; one that
-// died in the middle of it is gone on with by the next.
+// Migrate creates or upgrades the schema and returns the versions before and after. Several may run
+// it at once. It refuses a schema that is newer than this program. When ctx ends it stops behind
+// the migration that is under way; one that died in the middle of it is gone on with by the next.
 func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 	if n := db.db.Stats().MaxOpenConnections; n == 1 || n == 2 {
 		db.db.SetMaxOpenConns(3) // goose's, that of the statements, and that by which the lock is kept meanwhile
 	}
+
 	p, err := db.provider(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
+
 	newest := newestMigration(p)
 	from, err = db.SchemaVersion(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
+
 	if from > newest {
-		return from, from, refuse("the schema has version %d, this program knows up to %d; use a newer go-crontab", from, newest)
+		return from, from, refuse("the schema has version %d, this program knows up to %d; use a newer go-crontab",
+			from, newest)
 	}
+
 	if from > 0 {
 		if err := db.mayMigrate(ctx, from, compatibleSince); err != nil {
 			return from, from, err
@@ -65,6 +74,7 @@ func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 			return from, from, err
 		}
 	}
+
 	ctx = context.WithoutCancel(ctx) // MySQL commits each change of a table by itself: half a migration has no version
 	if _, err := p.Up(ctx); err != nil {
 		var one *goose.PartialError
@@ -73,6 +83,7 @@ func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 		}
 		return from, from, fmt.Errorf("migrate: %w", err)
 	}
+
 	to, err = db.SchemaVersion(ctx)
 	if err != nil {
 		return from, from, err
@@ -80,6 +91,7 @@ func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 	if err := db.setCompatible(ctx, compatibleSince); err != nil {
 		return from, to, err
 	}
+
 	return from, to, db.restoreLocks(ctx)
 }
 
@@ -101,15 +113,23 @@ func newestMigration(p *goose.Provider) int64 {
 	return sources[len(sources)-1].Version
 }
 
-// SchemaVersion is that of the latest migration, 0 where none ever ran. Reading must not create goose's table: serve may
-// lack the right.
+// SchemaVersion is that of the latest migration, 0 where none ever ran. Reading must not create
+// goose's table: serve may lack the right.
 func (db *DB) SchemaVersion(ctx context.Context) (int64, error) {
 	var n int64
-	err := db.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?", versionTable).Scan(&n)
+	err := db.db.QueryRowContext(ctx, `
+		SELECT COUNT(*)
+		FROM information_schema.tables
+		WHERE table_schema = DATABASE() AND table_name = ?`, versionTable).Scan(&n)
 	if err != nil || n == 0 {
 		return 0, err
 	}
-	err = db.db.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+versionTable+" WHERE is_applied").Scan(&n)
+
+	err = db.db.QueryRowContext(ctx, `
+		SELECT COALESCE(MAX(version_id), 0)
+		FROM `+versionTable+`
+		WHERE is_applied`).Scan(&n)
+
 	return n, err
 }
 
@@ -118,10 +138,12 @@ func (db *DB) checkSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	have, err := db.SchemaVersion(ctx)
 	if err != nil {
 		return fmt.Errorf("check schema: %w", err)
 	}
+
 	switch newest := newestMigration(p); {
 	case have == 0: // nodes may be started before the first migrate
 		return errors.New("the schema is empty; waiting until somebody creates the tables: go-crontab migrate")
@@ -130,9 +152,15 @@ func (db *DB) checkSchema(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if since == 0 { // which Migrate writes behind the last step of a new schema: who waits for that may see any step before
-			return fmt.Errorf("the schema has version %d of %d and is not complete; waiting until it is: go-crontab migrate", have, newest)
+
+		// which Migrate writes behind the last step of a new schema: who waits for that may see any
+		// step before
+		if since == 0 {
+			return fmt.Errorf(
+				"the schema has version %d of %d and is not complete; waiting until it is: go-crontab migrate", have,
+				newest)
 		}
+
 		return refuse("the schema has version %d and must have %d; upgrade it: go-crontab migrate", have, newest)
 	case have > newest:
 		if may, err := db.LetsIn(ctx, newest); may || err != nil {
@@ -140,5 +168,6 @@ func (db *DB) checkSchema(ctx context.Context) error {
 		}
 		return refuse("the schema has version %d, this program knows up to %d; use a newer go-crontab", have, newest)
 	}
+
 	return nil
 }

@@ -7,16 +7,18 @@ import (
 	"testing"
 )
 
-// ruleSince is the first migration that must say of each change of a hot table that it locks nothing.
+// ruleSince is the first migration that must say of each change of a hot table that it locks
+// nothing.
 const ruleSince = 2
 
-// TestMigrationsLockNothing: see docs/upgrades.md. A server that cannot do as it is told refuses, in the tests of whoever
-// writes the migration and not at night in a cluster.
+// TestMigrationsLockNothing: see docs/upgrades.md. A server that cannot do as it is told refuses,
+// in the tests of whoever writes the migration and not at night in a cluster.
 func TestMigrationsLockNothing(t *testing.T) {
 	files, err := migrationFiles.ReadDir("migrations")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, file := range files {
 		number, _, _ := strings.Cut(file.Name(), "_")
 		version, err := strconv.Atoi(number)
@@ -26,10 +28,12 @@ func TestMigrationsLockNothing(t *testing.T) {
 		if version < ruleSince {
 			continue
 		}
+
 		text, err := migrationFiles.ReadFile("migrations/" + file.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, fault := range lockingStatements(string(text)) {
 			t.Errorf("%s: %s", file.Name(), fault)
 		}
@@ -87,16 +91,19 @@ var (
 	// quoted and remarks are what says nothing about locks: whichever begins first ends the other.
 	quoted  = regexp.MustCompile(`'(?:[^']|'')*'|--[^\n]*`)
 	hot     = "`?\\b(?:job|run|output)\\b`?"
-	changes = regexp.MustCompile(`(?i)^(?:ALTER\s+(?:ONLINE\s+)?(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?` + hot + `(?:\s|$)|(?:CREATE|DROP)\b[^(]*\bINDEX\b[^(]*\bON\s+` + hot + `)`)
+	changes = regexp.MustCompile(`(?i)^(?:ALTER\s+(?:ONLINE\s+)?(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?` + hot +
+		`(?:\s|$)|(?:CREATE|DROP)\b[^(]*\bINDEX\b[^(]*\bON\s+` + hot + `)`)
 	// writes lock rows until they are through with all of them, ofTable the table itself.
-	writes  = regexp.MustCompile(`(?i)^(?:UPDATE\s+` + hot + `|(?:UPDATE|DELETE|REPLACE|INSERT)\b.*?\b(?:FROM|JOIN|INTO)\s+` + hot + `)(?:[\s,;(]|$)`)
+	writes = regexp.MustCompile(`(?i)^(?:UPDATE\s+` + hot +
+		`|(?:UPDATE|DELETE|REPLACE|INSERT)\b.*?\b(?:FROM|JOIN|INTO)\s+` + hot + `)(?:[\s,;(]|$)`)
 	ofTable = regexp.MustCompile(`(?i)^(?:OPTIMIZE|TRUNCATE|RENAME|LOCK|DROP)\b.*?[\s,]` + hot + `(?:[\s,;]|$)`)
 	instant = regexp.MustCompile(`(?i)\bALGORITHM\s*=\s*INSTANT\b`)
 	inplace = regexp.MustCompile(`(?i)\bALGORITHM\s*=\s*INPLACE\b`)
 	noLock  = regexp.MustCompile(`(?i)\bLOCK\s*=\s*NONE\b`)
 )
 
-// lockingStatements are those of a migration's way up that may lock a hot table for long, with what would be right.
+// lockingStatements are those of a migration's way up that may lock a hot table for long, with what
+// would be right.
 func lockingStatements(text string) (faults []string) {
 	up, _, _ := strings.Cut(text, "-- +goose Down")
 	plain := quoted.ReplaceAllStringFunc(up, func(s string) string {
@@ -105,18 +112,26 @@ func lockingStatements(text string) (faults []string) {
 		}
 		return ""
 	})
+
 	for _, s := range splitOutside(plain, ';') {
 		s = strings.Join(strings.Fields(s), " ")
 		switch {
 		case changes.MatchString(s):
 			if !instant.MatchString(s) && !(inplace.MatchString(s) && noLock.MatchString(s)) {
-				faults = append(faults, s+"\n\tmust say ALGORITHM=INSTANT, or ALGORITHM=INPLACE, LOCK=NONE, so that the server refuses instead of locking")
+				faults = append(faults,
+					s+
+						"\n\tmust say ALGORITHM=INSTANT, or ALGORITHM=INPLACE, LOCK=NONE, so that the server refuses "+
+						"instead of locking")
 			}
 		case writes.MatchString(s):
-			faults = append(faults, s+"\n\tlocks rows of a hot table until it is through with all of them; let nodes do it in small batches, as result.Tidier does")
+			faults = append(faults,
+				s+
+					"\n\tlocks rows of a hot table until it is through with all of them; let nodes do it in small "+
+					"batches, as result.Tidier does")
 		case ofTable.MatchString(s):
 			faults = append(faults, s+"\n\tlocks a hot table as a whole")
 		}
 	}
+
 	return faults
 }

@@ -13,8 +13,9 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// stepTable says how far each migration is, in statements. MySQL commits each change of a table by itself, so whoever is killed in
-// the middle of a migration leaves half of it, and its version is not written down before its end.
+// stepTable says how far each migration is, in statements. MySQL commits each change of a table by
+// itself, so whoever is killed in the middle of a migration leaves half of it, and its version is
+// not written down before its end.
 const stepTable = "schema_step"
 
 // migrations are those of the files, in their order.
@@ -23,22 +24,28 @@ func migrations() (all []*migration, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for _, file := range files {
 		text, err := migrationFiles.ReadFile("migrations/" + file.Name())
 		if err != nil {
 			return nil, err
 		}
+
 		version, err := goose.NumericComponent(file.Name())
 		if err != nil {
 			return nil, err
 		}
-		up, _, _ := strings.Cut(string(text), "-- +goose Down") // tables are never taken back: the way down is for whoever reads it
+
+		// tables are never taken back: the way down is for whoever reads it
+		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		all = append(all, &migration{version, file.Name(), statements(up)})
 	}
+
 	return all, nil
 }
 
-// statements splits a file at the semicolons that stand neither in a text nor in a remark, and leaves out the remarks.
+// statements splits a file at the semicolons that stand neither in a text nor in a remark, and
+// leaves out the remarks.
 func statements(text string) (all []string) {
 	var s strings.Builder
 	for i := 0; i < len(text); {
@@ -55,9 +62,11 @@ func statements(text string) (all []string) {
 			i++
 			continue
 		}
+
 		s.WriteString(text[i : i+n])
 		i += n
 	}
+
 	if last := strings.TrimSpace(s.String()); last != "" {
 		all = append(all, last)
 	}
@@ -71,34 +80,44 @@ type migration struct {
 	statements []string
 }
 
-// run applies what of the statements does not stand yet. A statement stands as a whole or not at all, and before each it is noted that
-// nobody knows whether it does. If we die or lose MySQL behind that, the next one tries it again, and takes MySQL's word that what it
-// makes is there. Only then: else that belongs to somebody else.
+// run applies what of the statements does not stand yet. A statement stands as a whole or not at
+// all, and before each it is noted that nobody knows whether it does. If we die or lose MySQL
+// behind that, the next one tries it again, and takes MySQL's word that what it makes is there.
+// Only then: else that belongs to somebody else.
 func (m *migration) run(ctx context.Context, db *stdsql.DB) error {
 	c, err := db.Conn(ctx)
 	if err != nil {
 		return err
 	}
+
 	defer c.Close()
 	_, err = c.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS "+stepTable+" ("+
-		"version_id BIGINT NOT NULL PRIMARY KEY, done INT NOT NULL COMMENT 'statements that stand', unsure TINYINT NOT NULL COMMENT '1: the next one may stand, too'"+
+		"version_id BIGINT NOT NULL PRIMARY KEY, done INT NOT NULL COMMENT 'statements that stand', unsure TINYINT "+
+		"NOT NULL COMMENT '1: the next one may stand, too'"+
 		") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin")
 	if err != nil {
 		return err
 	}
+
 	note := func(done int, unsure bool) error {
-		_, err := c.ExecContext(ctx, "REPLACE INTO "+stepTable+" (version_id, done, unsure) VALUES (?, ?, ?)", m.version, done, unsure)
+		_, err := c.ExecContext(ctx, `
+			REPLACE INTO `+stepTable+` (version_id, done, unsure)
+			VALUES (?, ?, ?)`, m.version, done, unsure)
 		return err
 	}
+
 	from, unsure := 0, false
-	err = c.QueryRowContext(ctx, "SELECT done, unsure FROM "+stepTable+" WHERE version_id = ?", m.version).Scan(&from, (*Flag)(&unsure))
+	err = c.QueryRowContext(ctx, "SELECT done, unsure FROM "+stepTable+" WHERE version_id = ?", m.version).Scan(&from,
+		(*Flag)(&unsure))
 	if err != nil && !noRows(err) {
 		return err
 	}
+
 	for i := from; i < len(m.statements); i++ {
 		if err := note(i, true); err != nil {
 			return err
 		}
+
 		again := unsure && i == from
 		_, err := c.ExecContext(ctx, m.statements[i])
 		if err != nil && !(again && standsAlready(err)) {
@@ -108,14 +127,17 @@ func (m *migration) run(ctx context.Context, db *stdsql.DB) error {
 			return m.failed(i, err)
 		}
 	}
+
 	return nil
 }
 
 func (m *migration) failed(i int, err error) error {
 	err = fmt.Errorf("%s, statement %d of %d: %w", m.file, i+1, len(m.statements), err)
 	if standsAlready(err) {
-		err = fmt.Errorf("%w; no migrate that is known of has made it: the schema must hold nothing of other programs; if one of an older go-crontab was killed half way,"+
-			" restore the backup from before it, or drop a schema that was new, and run migrate again", err)
+		err = fmt.Errorf(
+			"%w; no migrate that is known of has made it: the schema must hold nothing of other programs; if one of "+
+				"an older go-crontab was killed half way,"+
+				" restore the backup from before it, or drop a schema that was new, and run migrate again", err)
 	}
 	return err
 }

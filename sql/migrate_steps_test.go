@@ -47,23 +47,30 @@ func ofMigrations(t *testing.T) func(faultproxy.Command) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	all := map[string]bool{}
 	for _, m := range files {
 		for _, s := range m.statements {
 			all[s] = true
 		}
 	}
+
 	return func(c faultproxy.Command) bool { return c.IsStatement() && all[c.SQL] }
 }
 
-// schema is what a schema has: how its tables and views are made, and their rows but for what differs each time.
+// schema is what a schema has: how its tables and views are made, and their rows but for what
+// differs each time.
 func (f *fixture) schema() (all map[string]string) {
 	f.Helper()
 	all = map[string]string{}
-	rows, err := f.db.Raw().Query("SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name NOT IN (?, ?)", versionTable, lockTable)
+	rows, err := f.db.Raw().Query(`
+		SELECT table_name
+		FROM information_schema.tables
+		WHERE table_schema = DATABASE() AND table_name NOT IN (?, ?)`, versionTable, lockTable)
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	defer rows.Close()
 	var names []string
 	for rows.Next() {
@@ -73,19 +80,23 @@ func (f *fixture) schema() (all map[string]string) {
 		}
 		names = append(names, name)
 	}
+
 	for _, name := range names {
 		made, err := f.db.Raw().Query("SHOW CREATE TABLE " + name)
 		if err != nil {
 			f.Fatal(err)
 		}
+
 		columns, _ := made.Columns()
 		values := make([]any, len(columns))
 		for i := range values {
 			values[i] = new(string)
 		}
+
 		if !made.Next() || made.Scan(values...) != nil {
 			f.Fatalf("%s: cannot be shown", name)
 		}
+
 		made.Close()
 		text := *values[1].(*string)
 		text = strings.ReplaceAll(text, "`"+f.text1("SELECT DATABASE()")+"`.", "")
@@ -93,8 +104,10 @@ func (f *fixture) schema() (all map[string]string) {
 		if strings.HasPrefix(name, "v_") {
 			count = "SELECT 0"
 		}
+
 		all[name] = fmt.Sprintf("%s\n%d rows", text, f.number(count))
 	}
+
 	return all
 }
 
@@ -107,8 +120,9 @@ func (f *fixture) text1(query string) (text string) {
 	return text
 }
 
-// TestMigrateGoesOn: migrate loses MySQL at each statement of each migration, once before it is carried out and once behind it; each
-// next one goes on from there, and what comes out is what one that nobody disturbed makes.
+// TestMigrateGoesOn: migrate loses MySQL at each statement of each migration, once before it is
+// carried out and once behind it; each next one goes on from there, and what comes out is what one
+// that nobody disturbed makes.
 func TestMigrateGoesOn(t *testing.T) {
 	t.Parallel()
 	whole := testdb.DSN(t)
@@ -122,11 +136,13 @@ func TestMigrateGoesOn(t *testing.T) {
 		if cuts > 1000 {
 			t.Fatal("1000 cuts, and no end")
 		}
+
 		rule := faultproxy.Rule{Match: match, Action: faultproxy.CutAfter()}
 		if cuts%2 == 0 {
 			// The first is the one whose reply was lost before: it is tried again.
 			rule = faultproxy.Rule{Match: match, Skip: min(cuts, 1), Action: faultproxy.CutBefore()}
 		}
+
 		cut := proxy.Add(rule)
 		_, _, err := db.Migrate(t.Context())
 		if cut.Fired() == 0 {
@@ -136,6 +152,7 @@ func TestMigrateGoesOn(t *testing.T) {
 			}
 			break
 		}
+
 		if err == nil {
 			t.Fatalf("cut %d: no error", cuts)
 		}
@@ -143,16 +160,19 @@ func TestMigrateGoesOn(t *testing.T) {
 			t.Fatalf("cut %d: %v", cuts, err)
 		}
 	}
+
 	t.Logf("%d cuts", cuts)
 	if cuts < 100 {
 		t.Errorf("got %d cuts, want two for each statement", cuts)
 	}
+
 	got := f.schema()
 	for name, text := range want {
 		if got[name] != text {
 			t.Errorf("%s:\n\tgot  %s\n\twant %s", name, got[name], text)
 		}
 	}
+
 	if len(got) != len(want) {
 		t.Errorf("got %d tables and views, want %d", len(got), len(want))
 	}
@@ -161,25 +181,28 @@ func TestMigrateGoesOn(t *testing.T) {
 	}
 }
 
-// TestMigrateTakesNothingOfOthers: a table that stands in the way and that no migrate has made stays in the way, however often
-// it is tried.
+// TestMigrateTakesNothingOfOthers: a table that stands in the way and that no migrate has made
+// stays in the way, however often it is tried.
 func TestMigrateTakesNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	f, db, _ := emptySchema(t)
 	f.exec("CREATE TABLE run (whose INT PRIMARY KEY)")
 	for range 3 {
 		_, _, err := db.Migrate(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "0001_initial.sql, statement ") || !strings.Contains(err.Error(), "nothing of other programs") {
+		if err == nil || !strings.Contains(err.Error(), "0001_initial.sql, statement ") ||
+			!strings.Contains(err.Error(), "nothing of other programs") {
 			t.Fatalf("got %v, want it refused, and what to do", err)
 		}
 	}
+
 	f.exec("DROP TABLE run")
 	if _, _, err := db.Migrate(t.Context()); err != nil {
 		t.Errorf("when it is gone: %v", err)
 	}
 }
 
-// TestMigrateStopsBetween: who is asked to stop ends the migration that is under way, and begins no other.
+// TestMigrateStopsBetween: who is asked to stop ends the migration that is under way, and begins no
+// other.
 func TestMigrateStopsBetween(t *testing.T) {
 	t.Parallel()
 	f, db, proxy := emptySchema(t)
@@ -189,7 +212,11 @@ func TestMigrateStopsBetween(t *testing.T) {
 	if _, _, err := db.Migrate(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("before the first: got %v, want it stopped", err)
 	}
-	f.want("tables of the first", 0, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'job'")
+
+	f.want("tables of the first", 0, `
+		SELECT COUNT(*)
+		FROM information_schema.tables
+		WHERE table_schema = DATABASE() AND table_name = 'job'`)
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var asked atomic.Bool
@@ -199,6 +226,7 @@ func TestMigrateStopsBetween(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 	})
+
 	if _, to, err := db.Migrate(ctx); err != nil || to != 1 || !asked.Load() {
 		t.Errorf("within the first: got version %d, %v, asked: %v; want it carried out", to, err, asked.Load())
 	}

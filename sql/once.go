@@ -12,14 +12,16 @@ import (
 // errKeyTaken means that somebody has written down the same key meanwhile.
 var errKeyTaken = errors.New("the key was written down meanwhile")
 
-// TxOnce is TxSettled for what a request changes. In a context with a request that is to be carried out once, the
-// transaction writes down its key as well. If it stands already, nothing is changed: job.ErrRepeated, or job.ErrKeyReused
-// when it is that of another request. Whether the key stands tells then whether the change does.
+// TxOnce is TxSettled for what a request changes. In a context with a request that is to be carried
+// out once, the transaction writes down its key as well. If it stands already, nothing is changed:
+// job.ErrRepeated, or job.ErrKeyReused when it is that of another request. Whether the key stands
+// tells then whether the change does.
 func (db *DB) TxOnce(ctx context.Context, fn func(*Tx) error, settled func(*Tx) (bool, error)) error {
 	once := job.OnceOf(ctx)
 	if once == nil {
 		return db.TxSettled(ctx, fn, settled)
 	}
+
 	for {
 		err := db.TxSettled(ctx, func(tx *Tx) error {
 			switch there, err := tx.keyStands(once); {
@@ -28,6 +30,7 @@ func (db *DB) TxOnce(ctx context.Context, fn func(*Tx) error, settled func(*Tx) 
 			case there:
 				return job.ErrRepeated
 			}
+
 			once.JobID = 0
 			if err := fn(tx); err != nil {
 				return err
@@ -37,6 +40,7 @@ func (db *DB) TxOnce(ctx context.Context, fn func(*Tx) error, settled func(*Tx) 
 		if errors.Is(err, errKeyTaken) {
 			continue // of two with one key who came second is told so
 		}
+
 		once.Done = err == nil
 		return err
 	}
@@ -59,6 +63,7 @@ func (tx *Tx) writeKey(once *job.Once) error {
 	if err != nil {
 		return err
 	}
+
 	id, err := tx.InsertRequest(once.Kind, once.Key, once.Digest, once.JobID, at)
 	switch {
 	case errors.Is(err, ErrExists):
@@ -66,19 +71,27 @@ func (tx *Tx) writeKey(once *job.Once) error {
 	case err != nil || once.Answer == nil:
 		return err
 	}
+
 	a := once.Answer()
-	_, err = tx.Exec("keep answer", "UPDATE request SET status = ?, header = ?, answer = ? WHERE id = ?", a.Status, a.Header, a.Body, id)
+	_, err = tx.Exec("keep answer", `
+		UPDATE request
+		SET status = ?, header = ?, answer = ?
+		WHERE id = ?`, a.Status, a.Header, a.Body, id)
+
 	return err
 }
 
-// InsertRequest records that somebody asked for runs of a job. Its id is the origin of their tasks. key is the
-// client's Idempotency-Key, or "". A key that was used before is ErrExists.
+// InsertRequest records that somebody asked for runs of a job. Its id is the origin of their tasks.
+// key is the client's Idempotency-Key, or "". A key that was used before is ErrExists.
 func (tx *Tx) InsertRequest(kind, key string, digest [32]byte, jobID int64, now job.Micros) (int64, error) {
 	var k any
 	if key != "" {
 		k = []byte(key)
 	}
-	id, err := tx.Insert("insert request", "INSERT INTO request (kind, idem_key, job_id, digest, created) VALUES (?, ?, ?, ?, ?)", kind, k, jobID, digest[:], int64(now))
+
+	id, err := tx.Insert("insert request", `
+		INSERT INTO request (kind, idem_key, job_id, digest, created)
+		VALUES (?, ?, ?, ?, ?)`, kind, k, jobID, digest[:], int64(now))
 	if IsDuplicate(err) {
 		return 0, fmt.Errorf("idempotency key %q: %w", key, ErrExists)
 	}
@@ -105,5 +118,6 @@ func (tx *Tx) LockRequest(key string) (Request, error) {
 		out = append(out, r)
 		return err
 	}, "SELECT id, job_id, digest, created FROM request WHERE idem_key = ? FOR UPDATE", []byte(key))
+
 	return First(out, err)
 }

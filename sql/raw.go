@@ -17,7 +17,8 @@ func (tx *Tx) read(what string, scan func(*Rows) error, query string, args []any
 	return tx.query(what, scan, query, args...)
 }
 
-// Reader returns a reader whose statements each see what is committed when they begin. They end with ctx.
+// Reader returns a reader whose statements each see what is committed when they begin. They end
+// with ctx.
 func (db *DB) Reader(ctx context.Context) Reader { return plainReader{db, ctx} }
 
 type plainReader struct {
@@ -37,6 +38,7 @@ func Select[T any](r Reader, what string, scan func(*Rows) (T, error), query str
 		out = append(out, row)
 		return err
 	}
+
 	if err := r.read(what, collect, query, args); err != nil {
 		return nil, err
 	}

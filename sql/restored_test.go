@@ -14,6 +14,7 @@ func TestEpochs(t *testing.T) {
 		}
 		return seen
 	}
+
 	for name, c := range map[string]struct {
 		seen Watermark
 		is   string
@@ -35,10 +36,12 @@ func TestEpochs(t *testing.T) {
 			t.Errorf("%s: got %v of %+v", name, got, c.seen)
 		}
 	}
+
 	many := Watermark{}
 	for i := range 100 {
 		many = Watermark{Epoch: strings.Repeat("x", i+1), Before: many.Epoch}.After(many)
 	}
+
 	if n := len(strings.Fields(many.Before)); n != 2*epochsKept {
 		t.Errorf("%d epochs are kept", n)
 	}
@@ -52,8 +55,10 @@ func TestEpochFits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	m, err := f.db.ReadWatermark(t.Context())
-	if epochs := strings.Fields(m.Before); err != nil || len(m.Epoch) != 36 || len(epochs) != epochsKept-1 || len(epochs[epochsKept-2]) != 36 {
+	if epochs := strings.Fields(m.Before); err != nil || len(m.Epoch) != 36 || len(epochs) != epochsKept-1 ||
+		len(epochs[epochsKept-2]) != 36 {
 		t.Errorf("got %+v, %v", m, err)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"go-crontab/job"
 )
 
-// What the server, the schema and its rights are like. All of it is read without locks and bounded; nothing on the trip of a run uses it.
+// What the server, the schema and its rights are like. All of it is read without locks and bounded;
+// nothing on the trip of a run uses it.
 
 // Now is MySQL's clock at this instant.
 func (db *DB) Now(ctx context.Context) (job.Micros, error) {
@@ -22,7 +23,8 @@ func (db *DB) Now(ctx context.Context) (job.Micros, error) {
 	return at, nil
 }
 
-// SchemaVersions are that of the schema, 0 where no migration ever ran, and the one that this program is made for.
+// SchemaVersions are that of the schema, 0 where no migration ever ran, and the one that this
+// program is made for.
 func (db *DB) SchemaVersions(ctx context.Context) (have, want int64, err error) {
 	p, err := db.provider(ctx)
 	if err != nil {
@@ -51,11 +53,15 @@ func (db *DB) Tables(ctx context.Context) (map[string]*TableState, error) {
 		err := rows.Scan(&name, &t.Engine, &t.Rows, &t.Bytes, &t.Free)
 		out[name] = t
 		return err
-	}, "SELECT table_name, COALESCE(engine, ''), COALESCE(table_rows, 0), COALESCE(data_length, 0) + COALESCE(index_length, 0), COALESCE(data_free, 0)"+
-		" FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'")
+	}, `
+		SELECT table_name, COALESCE(engine, ''), COALESCE(table_rows, 0), COALESCE(data_length, 0) + COALESCE(index_length, 0), COALESCE(data_free, 0)
+		FROM information_schema.tables
+		WHERE table_schema = DATABASE()
+			AND table_type = 'BASE TABLE'`)
 	if err != nil {
 		return nil, err
 	}
+
 	add := func(what string, list func(*TableState) *[]string, query string) error {
 		return db.query(ctx, what, func(rows *stdsql.Rows) error {
 			var table, name string
@@ -66,12 +72,18 @@ func (db *DB) Tables(ctx context.Context) (map[string]*TableState, error) {
 			return err
 		}, query)
 	}
-	if err := add("list columns", func(t *TableState) *[]string { return &t.Columns },
-		"SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE()"); err != nil {
+
+	if err := add("list columns", func(t *TableState) *[]string { return &t.Columns }, `
+		SELECT table_name, column_name
+		FROM information_schema.columns
+		WHERE table_schema = DATABASE()`); err != nil {
 		return nil, err
 	}
-	return out, add("list indexes", func(t *TableState) *[]string { return &t.Indexes },
-		"SELECT DISTINCT table_name, index_name FROM information_schema.statistics WHERE table_schema = DATABASE()")
+
+	return out, add("list indexes", func(t *TableState) *[]string { return &t.Indexes }, `
+		SELECT DISTINCT table_name, index_name
+		FROM information_schema.statistics
+		WHERE table_schema = DATABASE()`)
 }
 
 // MissingLocks names the lock rows that are not there.
@@ -81,15 +93,18 @@ func (db *DB) MissingLocks(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for _, id := range ids {
 		have[id] = true
 	}
+
 	var out []string
 	for id, name := range locksThere {
 		if !have[int64(id)] {
 			out = append(out, name)
 		}
 	}
+
 	return out, nil
 }
 
@@ -102,14 +117,15 @@ func (db *DB) User(ctx context.Context) (user, schema string, err error) {
 // Denied is a right that the user lacks on a table.
 type Denied struct{ Right, Table string }
 
-// DeniedRights tells which of the rights that a node needs the user lacks on tables. It asks the server to explain a
-// statement of each kind: that needs the rights of the statement, whichever way they were granted, and changes and locks
-// nothing.
+// DeniedRights tells which of the rights that a node needs the user lacks on tables. It asks the
+// server to explain a statement of each kind: that needs the rights of the statement, whichever way
+// they were granted, and changes and locks nothing.
 func (db *DB) DeniedRights(ctx context.Context) ([]Denied, error) {
 	tables, err := expectedTables() // those of which the user may know nothing included
 	if err != nil {
 		return nil, err
 	}
+
 	var out []Denied
 	for _, t := range slices.Sorted(maps.Keys(tables)) {
 		column := tables[t].Columns[0]
@@ -122,6 +138,7 @@ func (db *DB) DeniedRights(ctx context.Context) ([]Denied, error) {
 			if !slices.Contains(rightsOn(t), try.right) {
 				continue
 			}
+
 			err := db.query(ctx, "explain", func(*stdsql.Rows) error { return nil }, try.query)
 			switch {
 			case IsDenied(err):
@@ -132,6 +149,7 @@ func (db *DB) DeniedRights(ctx context.Context) ([]Denied, error) {
 			}
 		}
 	}
+
 	return out, nil
 }
 
@@ -150,20 +168,24 @@ func expectedTables() (map[string]*TableState, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	out := map[string]*TableState{}
 	for _, m := range all {
 		for _, statement := range m.statements {
 			readDefinition(out, statement)
 		}
 	}
+
 	for _, t := range out {
 		slices.Sort(t.Columns)
 		slices.Sort(t.Indexes)
 	}
+
 	return out, nil
 }
 
-// readDefinition does to the tables what a statement of a migration does. It knows how ours are written.
+// readDefinition does to the tables what a statement of a migration does. It knows how ours are
+// written.
 func readDefinition(tables map[string]*TableState, statement string) {
 	words := strings.Fields(strings.ReplaceAll(statement, "(", " ( "))
 	is := func(want ...string) bool {
@@ -177,6 +199,7 @@ func readDefinition(tables map[string]*TableState, statement string) {
 		}
 		return true
 	}
+
 	switch {
 	case is("CREATE", "TABLE"):
 		name := words[2]
@@ -196,7 +219,8 @@ func readDefinition(tables map[string]*TableState, statement string) {
 			t.define(strings.Fields(strings.ReplaceAll(part, "(", " (")), false)
 		}
 	case is("CREATE", "INDEX"), is("CREATE", "UNIQUE", "INDEX"):
-		if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, "ON") }); i > 0 && tables[words[i+1]] != nil {
+		if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, "ON") }); i > 0 &&
+			tables[words[i+1]] != nil {
 			tables[words[i+1]].Indexes = append(tables[words[i+1]].Indexes, words[i-1])
 		}
 	case is("DROP", "TABLE"):
@@ -209,12 +233,14 @@ func readDefinition(tables map[string]*TableState, statement string) {
 // define takes one part of a definition of a table.
 func (t *TableState) define(words []string, create bool) {
 	next := func(options ...string) bool {
-		if len(words) > 0 && slices.ContainsFunc(options, func(o string) bool { return strings.EqualFold(o, words[0]) }) {
+		if len(words) > 0 && slices.ContainsFunc(options,
+			func(o string) bool { return strings.EqualFold(o, words[0]) }) {
 			words = words[1:]
 			return true
 		}
 		return false
 	}
+
 	drop := func(list *[]string) {
 		*list = slices.DeleteFunc(*list, func(s string) bool { return len(words) > 0 && s == words[0] })
 	}
@@ -234,6 +260,7 @@ func (t *TableState) define(words []string, create bool) {
 			return
 		}
 	}
+
 	switch {
 	case next("PRIMARY"):
 		t.Indexes = append(t.Indexes, "PRIMARY")
@@ -270,21 +297,25 @@ func splitOutside(text string, at byte) []string {
 			from = i + 1
 		}
 	}
+
 	return append(out, text[from:])
 }
 
-// SchemaFaults tells what the schema lacks of what migrations make: tables, columns, indexes. Statements name indexes,
-// and fail without them. A table that the server hides from the user is not missing: see DeniedRights.
+// SchemaFaults tells what the schema lacks of what migrations make: tables, columns, indexes.
+// Statements name indexes, and fail without them. A table that the server hides from the user is
+// not missing: see DeniedRights.
 func (db *DB) SchemaFaults(ctx context.Context, have map[string]*TableState) ([]string, error) {
 	want, err := expectedTables()
 	if err != nil {
 		return nil, err
 	}
+
 	var out []string
 	for name, w := range want {
 		h := have[name]
 		if h == nil || len(h.Columns) == 0 {
-			err := db.query(ctx, "explain", func(*stdsql.Rows) error { return nil }, "EXPLAIN SELECT 1 FROM "+name+" LIMIT 1")
+			err := db.query(ctx, "explain", func(*stdsql.Rows) error { return nil },
+				"EXPLAIN SELECT 1 FROM "+name+" LIMIT 1")
 			switch {
 			case number(err) == 0 && err != nil:
 				return nil, err
@@ -293,20 +324,24 @@ func (db *DB) SchemaFaults(ctx context.Context, have map[string]*TableState) ([]
 			}
 			continue
 		}
+
 		if !strings.EqualFold(h.Engine, "InnoDB") {
 			out = append(out, "table "+name+" has the engine "+h.Engine)
 		}
+
 		for _, c := range w.Columns {
 			if !slices.Contains(h.Columns, c) {
 				out = append(out, "column "+name+"."+c+" is missing")
 			}
 		}
+
 		for _, i := range w.Indexes {
 			if !slices.Contains(h.Indexes, i) {
 				out = append(out, "index "+i+" of "+name+" is missing")
 			}
 		}
 	}
+
 	slices.Sort(out)
 	return out, nil
 }

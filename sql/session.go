@@ -13,8 +13,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Clock is SQL for MySQL's clock in microseconds. It is the instant at which its statement began, also when the statement
-// then waited for a lock: beats look older than they are, which is the safe side.
+// Clock is SQL for MySQL's clock in microseconds. It is the instant at which its statement began,
+// also when the statement then waited for a lock: beats look older than they are, which is the safe
+// side.
 const Clock = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)"
 
 // Now is MySQL's clock.
@@ -51,7 +52,8 @@ type SessionRow struct {
 // AllLabels are those of the node and of its handlers.
 func (s *SessionRow) AllLabels() map[string]string { return job.WithHandlers(s.Labels, s.Handlers) }
 
-const sessionColumns = "s.id, s.node, s.address, s.pid, s.version, s.started, s.beat, s.beat_at, s.draining, s.prepared, s.executing, s.slots, s.clock_offset," +
+const sessionColumns = "s.id, s.node, s.address, s.pid, s.version, s.started, s.beat, s.beat_at, s.draining, " +
+	"s.prepared, s.executing, s.slots, s.clock_offset," +
 	" s.labels, s.handlers, s.cordon_seen, IF(n.cordoned, n.since, 0), s.zones, s.zones_from"
 
 func scanSession(rows *stdsql.Rows) (SessionRow, error) {
@@ -60,10 +62,13 @@ func scanSession(rows *stdsql.Rows) (SessionRow, error) {
 		labels, handlers []byte
 		cordoned         stdsql.NullInt64
 	)
-	err := rows.Scan(&s.ID, &s.Node, &s.Address, &s.PID, &s.Version, &s.Started, &s.Beat, &s.BeatAt, (*Flag)(&s.Draining), &s.Prepared, &s.Executing, &s.Slots, &s.Offset,
+	err := rows.Scan(&s.ID, &s.Node, &s.Address, &s.PID, &s.Version, &s.Started, &s.Beat, &s.BeatAt,
+		(*Flag)(&s.Draining), &s.Prepared, &s.Executing, &s.Slots, &s.Offset,
 		&labels, &handlers, &s.CordonSeen, &cordoned, &s.Zones, &s.ZonesFrom)
 	s.Cordoned = job.Micros(cordoned.Int64)
-	// What a hand wrote there and cannot be read counts as none: the session is to be seen all the same.
+
+	// What a hand wrote there and cannot be read counts as none: the session is to be seen all the
+	// same.
 	_ = json.Unmarshal(labels, &s.Labels)
 	_ = json.Unmarshal(handlers, &s.Handlers)
 	return s, err
@@ -75,13 +80,18 @@ func (tx *Tx) InsertSession(s SessionRow) error {
 	if err != nil {
 		return fmt.Errorf("insert session: %w", err)
 	}
+
 	handlers, err := json.Marshal(s.Handlers)
 	if err != nil {
 		return fmt.Errorf("insert session: %w", err)
 	}
-	_, err = tx.Exec("insert session", "INSERT INTO session (id, node, address, pid, version, slots, labels, handlers, zones, zones_from, started, beat_at)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "+Clock+", "+Clock+")", s.ID[:], s.Node, s.Address, s.PID, s.Version, s.Slots, string(labels), string(handlers),
+
+	_, err = tx.Exec("insert session", `
+		INSERT INTO session (id, node, address, pid, version, slots, labels, handlers, zones, zones_from, started, beat_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, `+Clock+`, `+Clock+
+		`)`, s.ID[:], s.Node, s.Address, s.PID, s.Version, s.Slots, string(labels), string(handlers),
 		s.Zones, Cut(s.ZonesFrom, 64))
+
 	return err
 }
 
@@ -104,7 +114,8 @@ type Namesake struct {
 	Age      time.Duration // since its last beat, by MySQL's clock
 }
 
-// SessionsOf lists the sessions with a node name. After JoinExpiry in the same transaction none can be added.
+// SessionsOf lists the sessions with a node name. After JoinExpiry in the same transaction none can
+// be added.
 func (tx *Tx) SessionsOf(node string) ([]Namesake, error) {
 	// Somebody may have written any number into beat_at by hand.
 	const statement = `
@@ -120,10 +131,12 @@ func (tx *Tx) SessionsOf(node string) ([]Namesake, error) {
 		out = append(out, n)
 		return err
 	}, statement, node)
+
 	return out, err
 }
 
-// DeleteSession buries a session whose beat is still the one that was seen. It tells whether it did.
+// DeleteSession buries a session whose beat is still the one that was seen. It tells whether it
+// did.
 func (tx *Tx) DeleteSession(id uuid.UUID, beat int64) (bool, error) {
 	n, err := tx.Exec("delete session", "DELETE FROM session WHERE id = ? AND beat = ?", id[:], beat)
 	return n == 1, err
@@ -137,7 +150,12 @@ func (tx *Tx) EndSession(id uuid.UUID) error {
 
 // Sessions lists all sessions by id, and MySQL's clock at that reading.
 func (db *DB) Sessions(ctx context.Context) ([]SessionRow, error) {
-	return Select(db.Reader(ctx), "list sessions", scanSession, "SELECT "+sessionColumns+" FROM session s LEFT JOIN node n ON n.name = s.node ORDER BY s.id")
+	return Select(db.Reader(ctx), "list sessions", scanSession, `
+		SELECT `+sessionColumns+`
+		FROM session s
+		LEFT
+		JOIN node n ON n.name = s.node
+		ORDER BY s.id`)
 }
 
 // Vitals is what a beat tells about its node.
@@ -148,8 +166,8 @@ type Vitals struct {
 	Offset              time.Duration
 }
 
-// Pulse is a connection of its own for beats, so that no crowded pool, no lock and no long statement of others
-// can hold them up. It is used by one goroutine.
+// Pulse is a connection of its own for beats, so that no crowded pool, no lock and no long
+// statement of others can hold them up. It is used by one goroutine.
 type Pulse struct{ db *DB }
 
 // OpenPulse prepares the connection; it is made at the first beat.
@@ -161,21 +179,26 @@ func OpenPulse(dsn string, t Timeouts) (*Pulse, error) {
 	return &Pulse{db}, nil
 }
 
-// Beat raises the session's counter in one statement. false means that the row is gone: somebody buried the
-// session. An error means nothing: the beat may have arrived.
+// Beat raises the session's counter in one statement. false means that the row is gone: somebody
+// buried the session. An error means nothing: the beat may have arrived.
 func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) {
 	failpoint.Here("before", "beat")
-	r, err := p.db.db.ExecContext(ctx, "UPDATE session SET "+Next("beat")+", beat_at = "+Clock+", prepared = ?, executing = ?, draining = ?, cordon_seen = ?, clock_offset = ? WHERE id = ?",
+	r, err := p.db.db.ExecContext(ctx, `
+		UPDATE session
+		SET `+Next("beat")+`, beat_at = `+Clock+`, prepared = ?, executing = ?, draining = ?, cordon_seen = ?, clock_offset = ?
+		WHERE id = ?`,
 		v.Prepared, v.Executing, v.Draining, int64(v.CordonSeen), v.Offset.Microseconds(), id[:])
 	if p.db.meter.sent(err) != nil {
 		return false, fmt.Errorf("beat: %w", err)
 	}
+
 	failpoint.Here("behind", "beat")
 	n, err := r.RowsAffected()
 	return n == 1, err
 }
 
-// Clock reads MySQL's clock. Sent and received instants around the call bound how far the reading may be off.
+// Clock reads MySQL's clock. Sent and received instants around the call bound how far the reading
+// may be off.
 func (p *Pulse) Clock(ctx context.Context) (at job.Micros, err error) {
 	err = p.db.db.QueryRowContext(ctx, "SELECT "+Clock).Scan(&at)
 	if p.db.meter.sent(err) != nil {

@@ -7,11 +7,14 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// TestAudited: a line is there, is not, or is another one with its id. Asking for one that is not there takes its id, once, with a
-// line that says so, and removes nothing: nodes may only insert into the audit.
+// TestAudited: a line is there, is not, or is another one with its id. Asking for one that is not
+// there takes its id, once, with a line that says so, and removes nothing: nodes may only insert
+// into the audit.
 func TestAudited(t *testing.T) {
 	f := setUp(t)
-	line := job.Entry{At: 1_800_000_000_000_000, Actor: job.Actor{Who: "anna"}, Action: job.ActionPause, Kind: job.KindJob, Ref: 7}
+	line := job.Entry{
+		At: 1_800_000_000_000_000, Actor: job.Actor{Who: "anna"}, Action: job.ActionPause, Kind: job.KindJob, Ref: 7,
+	}
 	err := f.db.Tx(t.Context(), func(tx *Tx) (err error) {
 		line.ID, err = tx.InsertAudit(&line)
 		return err
@@ -19,6 +22,7 @@ func TestAudited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	absent, other := line, line
 	absent.ID += 1000
 	other.At++
@@ -28,7 +32,8 @@ func TestAudited(t *testing.T) {
 		want bool
 		void int64 // lines of changes that were not made
 	}{
-		{"there", &line, true, 0}, {"another one with its id", &other, false, 0}, {"never written", &job.Entry{}, false, 0},
+		{"there", &line, true, 0}, {"another one with its id", &other, false, 0},
+		{"never written", &job.Entry{}, false, 0},
 		{"not there", &absent, false, 1}, {"not there, asked again", &absent, false, 1},
 	} {
 		name := c.name
@@ -40,30 +45,40 @@ func TestAudited(t *testing.T) {
 		if err != nil || got != c.want {
 			t.Errorf("%s: got %t, %v; want %t", name, got, err, c.want)
 		}
+
 		if n := f.number("SELECT COUNT(*) FROM audit"); n != 1+c.void {
 			t.Fatalf("%s: %d lines of the audit, want the one that was written and %d", name, n, c.void)
 		}
-		if n := f.number("SELECT COUNT(*) FROM audit WHERE id = ? AND who = 'anna' AND action = 'void' AND reason LIKE '%(pause)%not made'", absent.ID); n != c.void {
+		if n := f.number(`
+			SELECT COUNT(*)
+			FROM audit
+			WHERE id = ? AND who = 'anna' AND action = 'void' AND reason LIKE '%(pause)%not made'`,
+			absent.ID); n != c.void {
 			t.Fatalf("%s: %d lines say that the change was not made, want %d", name, n, c.void)
 		}
 	}
+
 	if n := f.number("SELECT COUNT(*) FROM audit WHERE id = ? AND who = 'anna' AND ref = 7", line.ID); n != 1 {
 		t.Error("the line that was written is another one now")
 	}
 }
 
-// TestSettledTwice: what a settling transaction has read counts only once its own commit is known, for what it writes
-// refuses a commit that still arrives.
+// TestSettledTwice: what a settling transaction has read counts only once its own commit is known,
+// for what it writes refuses a commit that still arrives.
 func TestSettledTwice(t *testing.T) {
 	f := setUp(t)
 	db, proxy := f.behind(2)
 	for _, statement := range []string{`INSERT INTO setting`, `UPDATE locks`} { // each once
 		proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(statement), Action: faultproxy.CutAfter()})
 	}
+
 	ran, settled := 0, 0
 	err := db.TxSettled(t.Context(), func(tx *Tx) error {
 		ran++
-		_, err := tx.Exec("write", "INSERT INTO setting (name, value) VALUES ('tried', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)", ran)
+		_, err := tx.Exec("write", `
+			INSERT INTO setting (name, value)
+			VALUES ('tried', ?)
+			ON DUPLICATE KEY UPDATE value = VALUES(value)`, ran)
 		return err
 	}, func(tx *Tx) (bool, error) {
 		settled++

@@ -30,24 +30,32 @@ func newCA(t *testing.T, dir, name string) (certFile, keyFile string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true,
+		BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
+
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	secret, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	certFile, keyFile = filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key")
-	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "EC PRIVATE KEY", Bytes: secret}} {
+	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der},
+		keyFile: {Type: "EC PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	return certFile, keyFile
 }
 
@@ -57,14 +65,18 @@ func TestS9TLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := newCA(t, dir, "server")
 	other, _ := newCA(t, dir, "other")
-	server, err := privatedb.Start(context.Background(), privatedb.Options{Pool: 64, Redo: 16, TCP: true, Extra: []string{"--ssl-cert=" + cert, "--ssl-key=" + key}})
+	server, err := privatedb.Start(context.Background(), privatedb.Options{
+		Pool: 64, Redo: 16, TCP: true, Extra: []string{"--ssl-cert=" + cert, "--ssl-key=" + key},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { server.Stop() })
 	if err := server.CreateSchema(t.Context(), "x"); err != nil {
 		t.Fatal(err)
 	}
+
 	dsn := server.DSNAt(server.Addr(), "x")
 	for params, want := range map[string]string{
 		"?tls-ca=" + cert:                    "TLS",
@@ -92,6 +104,7 @@ func TestS9TLS(t *testing.T) {
 			if err != nil {
 				return err.Error()
 			}
+
 			defer db.Close()
 			var name, cipher string
 			if err := db.Raw().QueryRow("SHOW STATUS LIKE 'Ssl_cipher'").Scan(&name, &cipher); err != nil {
@@ -100,6 +113,7 @@ func TestS9TLS(t *testing.T) {
 			if cipher == "" {
 				return "plain"
 			}
+
 			return "TLS"
 		}()
 		if !strings.Contains(got, want) || want == "plain" && got != want || want == "TLS" && got != want {
@@ -111,8 +125,10 @@ func TestS9TLS(t *testing.T) {
 func TestExposed(t *testing.T) {
 	t.Parallel()
 	for dsn, want := range map[string]bool{
-		"u:p@tcp(db:3306)/x": true, "u:p@tcp(10.0.0.1:3306)/x": true, "u:p@tcp(db:3306)/x?tls=true": false, "u:p@tcp(127.0.0.1:3306)/x": false, "u:p@tcp([::1]:3306)/x": false,
-		"u:p@tcp(localhost:3306)/x": false, "u:p@unix(/run/mysqld.sock)/x": false, "u:p@tcp(db:3306)/x?tls=false": true, "nonsense": false,
+		"u:p@tcp(db:3306)/x": true, "u:p@tcp(10.0.0.1:3306)/x": true, "u:p@tcp(db:3306)/x?tls=true": false,
+		"u:p@tcp(127.0.0.1:3306)/x": false, "u:p@tcp([::1]:3306)/x": false,
+		"u:p@tcp(localhost:3306)/x": false, "u:p@unix(/run/mysqld.sock)/x": false, "u:p@tcp(db:3306)/x?tls=false": true,
+		"nonsense": false,
 	} {
 		if got := Exposed(dsn); got != want {
 			t.Errorf("%s: got %v, want %v", dsn, got, want)
@@ -136,6 +152,7 @@ func startRogue(t *testing.T, auth, answer []byte) *rogue {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { l.Close() })
 	r := &rogue{addr: l.Addr().String(), auth: auth, answer: answer}
 	go func() {
@@ -147,6 +164,7 @@ func startRogue(t *testing.T, auth, answer []byte) *rogue {
 			go r.serve(c)
 		}
 	}()
+
 	return r
 }
 
@@ -168,6 +186,7 @@ func (r *rogue) serve(c net.Conn) {
 		_, err = io.ReadFull(c, payload)
 		return head[3], payload, err
 	}
+
 	// Protocol 10, with LOCAL INFILE and authentication by plugin among what it can; no TLS.
 	hello := append([]byte{10}, "8.0.36\x00"...)
 	hello = append(hello, 1, 0, 0, 0)
@@ -180,16 +199,19 @@ func (r *rogue) serve(c net.Conn) {
 	if err != nil {
 		return
 	}
+
 	write(seq+1, r.auth)
 	for {
 		seq, payload, err := read()
 		if err != nil {
 			return
 		}
+
 		if len(payload) > 0 && payload[0] == 3 && seq == 0 { // a query
 			write(1, r.answer)
 			continue
 		}
+
 		r.mu.Lock()
 		r.got.Write(payload)
 		r.mu.Unlock()
@@ -203,14 +225,16 @@ func (r *rogue) received() string {
 	return r.got.String()
 }
 
-// TestS9RogueServer: a server cannot have our files, nor have us do without TLS, nor our password by asking for it in clear.
-// Without TLS it can have that all the same, encrypted to a key of its own: see docs/security.md.
+// TestS9RogueServer: a server cannot have our files, nor have us do without TLS, nor our password
+// by asking for it in clear. Without TLS it can have that all the same, encrypted to a key of its
+// own: see docs/security.md.
 func TestS9RogueServer(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(file, []byte("top-secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	try := func(r *rogue, params string) error {
 		db, err := Open(fmt.Sprintf("user:hunter2@tcp(%s)/x%s", r.addr, params), DefaultTimeouts, 1)
 		if err != nil {
@@ -219,18 +243,22 @@ func TestS9RogueServer(t *testing.T) {
 		defer db.Close()
 		return db.Ping(t.Context())
 	}
+
 	files := startRogue(t, okPacket, append([]byte{0xfb}, file...))
 	for _, params := range []string{"", "?allowAllFiles=true"} {
 		if err := try(files, params); err == nil || strings.Contains(files.received(), "top-secret") {
 			t.Errorf("a server that wants a file, with %q: got %v, and it has %q", params, err, files.received())
 		}
 	}
+
 	clear := startRogue(t, append([]byte{0xfe}, "mysql_clear_password\x00"...), okPacket)
 	for _, params := range []string{"", "?allowCleartextPasswords=true"} {
 		if err := try(clear, params); err == nil || strings.Contains(clear.received(), "hunter2") {
-			t.Errorf("a server that wants the password in clear, with %q: got %v, and it has %q", params, err, clear.received())
+			t.Errorf("a server that wants the password in clear, with %q: got %v, and it has %q", params, err,
+				clear.received())
 		}
 	}
+
 	plain := startRogue(t, okPacket, okPacket)
 	if err := try(plain, ""); err != nil {
 		t.Errorf("a server that is none of these: %v; then the others prove nothing", err)

@@ -11,28 +11,33 @@ import (
 	"testing"
 )
 
-// TestEveryWriteHasAPoint: whatever is written goes through Exec or Insert, or has points of its own in front of it and behind.
-// Only a migration has none: TestMigrateGoesOn and TestMigrateStopsBetween end it between its steps.
+// TestEveryWriteHasAPoint: whatever is written goes through Exec or Insert, or has points of its
+// own in front of it and behind. Only a migration has none: TestMigrateGoesOn and
+// TestMigrateStopsBetween end it between its steps.
 func TestEveryWriteHasAPoint(t *testing.T) {
 	files, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var writes int
 	for _, f := range files {
 		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
 			continue
 		}
+
 		source, err := os.ReadFile(f.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		n, faults := writesWithoutPoints(t, f.Name(), string(source))
 		writes += n
 		for _, fault := range faults {
 			t.Error(fault)
 		}
 	}
+
 	if writes < 4 { // Exec, Insert, the beat, and the mark
 		t.Errorf("found %d places that write: the test does not see them any more", writes)
 	}
@@ -45,12 +50,16 @@ func TestWritesWithoutPoints(t *testing.T) {
 		body string
 		want int
 	}{
-		"a statement of a transaction":         {`tx.tx.ExecContext(tx.ctx, "x")`, 1},
-		"with a point":                         {`tx.trail.Before("x"); tx.tx.ExecContext(tx.ctx, "x")`, 0},
-		"the point is behind":                  {`tx.tx.ExecContext(tx.ctx, "x"); tx.trail.Before("x")`, 1},
-		"two with one point":                   {`tx.trail.Before("x"); tx.tx.ExecContext(tx.ctx, "x"); tx.tx.ExecContext(tx.ctx, "y")`, 1},
-		"one without a transaction":            {`db.db.ExecContext(ctx, "x")`, 1},
-		"and with points":                      {`failpoint.Here("before", "x"); db.db.ExecContext(ctx, "x"); failpoint.Here("behind", "x")`, 0},
+		"a statement of a transaction": {`tx.tx.ExecContext(tx.ctx, "x")`, 1},
+		"with a point":                 {`tx.trail.Before("x"); tx.tx.ExecContext(tx.ctx, "x")`, 0},
+		"the point is behind":          {`tx.tx.ExecContext(tx.ctx, "x"); tx.trail.Before("x")`, 1},
+		"two with one point": {
+			`tx.trail.Before("x"); tx.tx.ExecContext(tx.ctx, "x"); tx.tx.ExecContext(tx.ctx, "y")`, 1,
+		},
+		"one without a transaction": {`db.db.ExecContext(ctx, "x")`, 1},
+		"and with points": {
+			`failpoint.Here("before", "x"); db.db.ExecContext(ctx, "x"); failpoint.Here("behind", "x")`, 0,
+		},
 		"and with the first of them alone":     {`failpoint.Here("before", "x"); db.db.ExecContext(ctx, "x")`, 1},
 		"another transaction":                  {`db.db.BeginTx(ctx, nil)`, 1},
 		"what the driver of a link is handed":  {`c.driverConn.ExecContext(ctx, "x", nil)`, 0},
@@ -64,7 +73,8 @@ func TestWritesWithoutPoints(t *testing.T) {
 	}
 }
 
-// writesWithoutPoints looks through one file. Statements go to a transaction (….tx) or to a pool (….db).
+// writesWithoutPoints looks through one file. Statements go to a transaction (….tx) or to a pool
+// (….db).
 func writesWithoutPoints(t *testing.T, file, source string) (writes int, faults []string) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -72,11 +82,13 @@ func writesWithoutPoints(t *testing.T, file, source string) (writes int, faults 
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, d := range parsed.Decls {
 		f, is := d.(*ast.FuncDecl)
 		if !is || f.Body == nil {
 			continue
 		}
+
 		fault := func(at token.Pos, text string) {
 			faults = append(faults, set.Position(at).String()+": "+f.Name.Name+" "+text)
 		}
@@ -86,15 +98,18 @@ func writesWithoutPoints(t *testing.T, file, source string) (writes int, faults 
 			if !is {
 				return true
 			}
+
 			var name bytes.Buffer
 			_ = printer.Fprint(&name, set, call.Fun)
 			to, method := "", name.String()
 			if i := strings.LastIndexByte(method, '.'); i >= 0 {
 				to, method = method[:i], method[i+1:]
 			}
+
 			ours := to == "tx" || to == "db" || strings.HasSuffix(to, ".tx") || strings.HasSuffix(to, ".db")
 			switch {
-			case method == "Before" && strings.HasSuffix(to, "trail"), method == "Here" && to == "failpoint" && owed == token.NoPos:
+			case method == "Before" && strings.HasSuffix(to, "trail"), method == "Here" && to == "failpoint" &&
+				owed == token.NoPos:
 				open++
 			case method == "Here" && to == "failpoint":
 				owed = token.NoPos
@@ -105,14 +120,18 @@ func writesWithoutPoints(t *testing.T, file, source string) (writes int, faults 
 				} else if open--; !strings.HasSuffix(to, "tx") {
 					owed = call.Pos()
 				}
-			case ours && strings.HasPrefix(method, "Prepare"), ours && strings.HasPrefix(method, "Begin") && !(file == "tx.go" && f.Name.Name == "once"):
+			case ours && strings.HasPrefix(method, "Prepare"), ours && strings.HasPrefix(method, "Begin") &&
+				!(file == "tx.go" && f.Name.Name == "once"):
 				fault(call.Pos(), "goes around Exec and Insert")
 			}
+
 			return true
 		})
+
 		if owed != token.NoPos {
 			fault(owed, "writes without a point behind")
 		}
 	}
+
 	return writes, faults
 }

@@ -11,8 +11,8 @@ import (
 	"go-crontab/internal/failpoint"
 )
 
-// Tx is one transaction. Its methods are the statements of the trip; after any error of any of them the whole
-// transaction is rolled back.
+// Tx is one transaction. Its methods are the statements of the trip; after any error of any of them
+// the whole transaction is rolled back.
 type Tx struct {
 	tx    *stdsql.Tx
 	ctx   context.Context
@@ -24,22 +24,25 @@ type Tx struct {
 // maxTries bounds how often a transaction is run again after a deadlock or a lock wait timeout.
 const maxTries = 5
 
-// Tx runs fn in one READ COMMITTED transaction and says how it ended: nil, applied; *Unknown, the reply to
-// COMMIT was lost; anything else, nothing of it stands. After a deadlock or a lock wait timeout fn is run again
-// from its beginning, so it must set what it returns to its caller anew each time.
+// Tx runs fn in one READ COMMITTED transaction and says how it ended: nil, applied; *Unknown, the
+// reply to COMMIT was lost; anything else, nothing of it stands. After a deadlock or a lock wait
+// timeout fn is run again from its beginning, so it must set what it returns to its caller anew
+// each time.
 //
-// ctx is looked at before the transaction begins. Once begun it is not interrupted: each statement is bounded
-// by Timeouts.Read, and a cancelled context must not leave a commit in doubt.
+// ctx is looked at before the transaction begins. Once begun it is not interrupted: each statement
+// is bounded by Timeouts.Read, and a cancelled context must not leave a commit in doubt.
 func (db *DB) Tx(ctx context.Context, fn func(tx *Tx) error) error {
 	for try := 1; ; try++ {
 		if err := canceled(ctx); err != nil {
 			return err
 		}
+
 		err := db.once(context.WithoutCancel(ctx), fn)
 		if err == nil || !retryable(err) || IsUnknown(err) || try == maxTries {
 			db.meter.outcome(err)
 			return err
 		}
+
 		db.meter.Retries.Add(1)
 		pause := time.Duration(1+rand.Int64N(int64(10<<try))) * time.Millisecond
 		select {
@@ -54,17 +57,20 @@ func (db *DB) once(ctx context.Context, fn func(tx *Tx) error) error {
 	if err != nil {
 		return &notBegun{err}
 	}
-	// 1205 leaves the transaction open with half its work, and so does a panic of fn. If the rollback is lost too, so
-	// is the connection. After COMMIT this does nothing.
+
+	// 1205 leaves the transaction open with half its work, and so does a panic of fn. If the
+	// rollback is lost too, so is the connection. After COMMIT this does nothing.
 	defer tx.Rollback()
 	t := &Tx{tx: tx, ctx: ctx, meter: &db.meter}
 	if err := fn(t); err != nil {
 		return err
 	}
+
 	t.trail.Commit()
 	if err := commitError(tx.Commit()); err != nil {
 		return err
 	}
+
 	t.trail.Committed()
 	db.meter.take(&t.did)
 	return nil
@@ -90,7 +96,8 @@ func (tx *Tx) Insert(what, query string, args ...any) (id int64, err error) {
 	return r.LastInsertId()
 }
 
-// query reads all rows before it returns: the driver cannot run a second statement while rows are open.
+// query reads all rows before it returns: the driver cannot run a second statement while rows are
+// open.
 func (tx *Tx) query(what string, scan func(*stdsql.Rows) error, query string, args ...any) error {
 	rows, err := tx.tx.QueryContext(tx.ctx, query, args...)
 	return readAll(what, rows, tx.meter.sent(err), scan)
@@ -105,12 +112,14 @@ func readAll(what string, rows *stdsql.Rows, err error, scan func(*stdsql.Rows) 
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
+
 	defer rows.Close()
 	for rows.Next() {
 		if err := scan(rows); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 	}
+
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}

@@ -13,14 +13,17 @@ import (
 
 // put writes a setting, the smallest change there is.
 func put(tx *Tx, name, value string) error {
-	_, err := tx.Exec("put", "INSERT INTO setting (name, value) VALUES (?, ?) ON DUPLICATE KEY UPDATE value = VALUES(value)", name, value)
+	_, err := tx.Exec("put", `
+		INSERT INTO setting (name, value)
+		VALUES (?, ?)
+		ON DUPLICATE KEY UPDATE value = VALUES(value)`, name, value)
 	return err
 }
 
 const count = "SELECT COUNT(*) FROM setting WHERE name = ?"
 
-// TestFates sends one transaction through every fate and holds what the caller was told against what stands, and how
-// often its function ran.
+// TestFates sends one transaction through every fate and holds what the caller was told against
+// what stands, and how often its function ran.
 func TestFates(t *testing.T) {
 	f := setUp(t)
 	const open = -1 // the proxy gave the answer, so the server knows of no end
@@ -32,17 +35,42 @@ func TestFates(t *testing.T) {
 		stands        int64
 		unknown, fine bool
 	}{
-		"nothing goes wrong":                        {faultproxy.Rule{Match: faultproxy.SQL("no such statement"), Action: deadlock}, 1, 1, false, true},
-		"a statement deadlocks twice":               {faultproxy.Rule{Match: insert, Times: 2, Action: deadlock}, 3, 1, false, true},
-		"a statement deadlocks for ever":            {faultproxy.Rule{Match: insert, Times: -1, Action: deadlock}, maxTries, 0, false, false},
-		"a statement waits too long for a lock":     {faultproxy.Rule{Match: insert, Action: faultproxy.Error(1205, "HY000", "Lock wait timeout exceeded")}, 2, 1, false, true},
-		"a statement is refused":                    {faultproxy.Rule{Match: insert, Action: faultproxy.Error(1406, "22001", "Data too long")}, 1, 0, false, false},
-		"the link is cut before a statement":        {faultproxy.Rule{Match: insert, Action: faultproxy.CutBefore()}, 1, 0, false, false},
-		"the link is cut after a statement":         {faultproxy.Rule{Match: insert, Action: faultproxy.CutAfter()}, 1, 0, false, false},
-		"COMMIT deadlocks, as on a cluster":         {faultproxy.Rule{Match: commit, Action: deadlock}, 2, 1, false, true},
-		"COMMIT never arrives":                      {faultproxy.Rule{Match: commit, Action: faultproxy.CutBefore()}, 1, 0, true, false},
-		"the reply to COMMIT is lost":               {faultproxy.Rule{Match: commit, Action: faultproxy.CutAfter()}, 1, 1, true, false},
-		"COMMIT is answered by a number of no kind": {faultproxy.Rule{Match: commit, Action: faultproxy.Error(1105, "HY000", "Unknown error")}, 1, open, true, false},
+		"nothing goes wrong": {
+			faultproxy.Rule{Match: faultproxy.SQL("no such statement"), Action: deadlock}, 1, 1, false, true,
+		},
+		"a statement deadlocks twice": {
+			faultproxy.Rule{Match: insert, Times: 2, Action: deadlock}, 3, 1, false, true,
+		},
+		"a statement deadlocks for ever": {
+			faultproxy.Rule{Match: insert, Times: -1, Action: deadlock}, maxTries, 0, false, false,
+		},
+		"a statement waits too long for a lock": {
+			faultproxy.Rule{Match: insert, Action: faultproxy.Error(1205, "HY000", "Lock wait timeout exceeded")}, 2, 1,
+			false, true,
+		},
+		"a statement is refused": {
+			faultproxy.Rule{Match: insert, Action: faultproxy.Error(1406, "22001", "Data too long")}, 1, 0, false,
+			false,
+		},
+		"the link is cut before a statement": {
+			faultproxy.Rule{Match: insert, Action: faultproxy.CutBefore()}, 1, 0, false, false,
+		},
+		"the link is cut after a statement": {
+			faultproxy.Rule{Match: insert, Action: faultproxy.CutAfter()}, 1, 0, false, false,
+		},
+		"COMMIT deadlocks, as on a cluster": {
+			faultproxy.Rule{Match: commit, Action: deadlock}, 2, 1, false, true,
+		},
+		"COMMIT never arrives": {
+			faultproxy.Rule{Match: commit, Action: faultproxy.CutBefore()}, 1, 0, true, false,
+		},
+		"the reply to COMMIT is lost": {
+			faultproxy.Rule{Match: commit, Action: faultproxy.CutAfter()}, 1, 1, true, false,
+		},
+		"COMMIT is answered by a number of no kind": {
+			faultproxy.Rule{Match: commit, Action: faultproxy.Error(1105, "HY000", "Unknown error")}, 1, open, true,
+			false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := f.in(t)
@@ -53,12 +81,16 @@ func TestFates(t *testing.T) {
 				ran++
 				return put(tx, name, "x")
 			})
+
 			if ran != c.ran {
 				t.Errorf("got %d runs of the function, want %d", ran, c.ran)
 			}
+
 			if IsUnknown(err) != c.unknown || (err == nil) != c.fine {
-				t.Errorf("got error %v (unknown: %v), want unknown: %v, fine: %v", err, IsUnknown(err), c.unknown, c.fine)
+				t.Errorf("got error %v (unknown: %v), want unknown: %v, fine: %v", err, IsUnknown(err), c.unknown,
+					c.fine)
 			}
+
 			// The locking read waits until the server has noticed that a connection is gone.
 			if c.stands != open {
 				f.want("rows that stand", c.stands, count+" FOR UPDATE", name)
@@ -67,7 +99,8 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// TestDeadlock makes two transactions take two locks crosswise: MySQL ends one, which is run again from its beginning.
+// TestDeadlock makes two transactions take two locks crosswise: MySQL ends one, which is run again
+// from its beginning.
 func TestDeadlock(t *testing.T) {
 	f := setUp(t)
 	f.exec("INSERT INTO locks (id, name) VALUES (1, 'one'), (2, 'two')")
@@ -86,6 +119,7 @@ func TestDeadlock(t *testing.T) {
 			return tx.TakeLocks([]LockID{second})
 		})
 	}
+
 	var a, b int
 	done := make(chan error, 1)
 	go func() { done <- crosswise(1, 2, &a) }()
@@ -96,25 +130,30 @@ func TestDeadlock(t *testing.T) {
 	if a+b != 3 {
 		t.Errorf("got %d and %d runs, want 3 in all", a, b)
 	}
+
 	f.want("writes of lock 1", 2, "SELECT n FROM locks WHERE id = 1")
 	f.want("writes of lock 2", 2, "SELECT n FROM locks WHERE id = 2")
 }
 
-// TestReadCommitted: a transaction sees what others committed meanwhile, and nothing that they did not.
+// TestReadCommitted: a transaction sees what others committed meanwhile, and nothing that they did
+// not.
 func TestReadCommitted(t *testing.T) {
 	f := setUp(t)
 	jobID := f.newJob("j")
 	seen := func(tx *Tx) (n int) {
-		err := tx.query("count", func(rows *stdsql.Rows) error { return rows.Scan(&n) }, "SELECT COUNT(*) FROM run WHERE job_id = ?", jobID)
+		err := tx.query("count", func(rows *stdsql.Rows) error { return rows.Scan(&n) },
+			"SELECT COUNT(*) FROM run WHERE job_id = ?", jobID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
+
 	f.tx(func(tx *Tx) error {
 		if n := seen(tx); n != 0 {
 			t.Errorf("at first: got %d runs, want none", n)
 		}
+
 		err := f.db.Tx(f.Context(), func(other *Tx) error {
 			if _, err := other.Exec("insert", `
 				INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash)
@@ -126,6 +165,7 @@ func TestReadCommitted(t *testing.T) {
 			}
 			return nil
 		})
+
 		if n := seen(tx); n != 1 {
 			t.Errorf("after its COMMIT: got %d runs, want 1", n)
 		}
@@ -133,7 +173,8 @@ func TestReadCommitted(t *testing.T) {
 	})
 }
 
-// TestContext: a transaction looks at its context before it begins, and is not interrupted once begun.
+// TestContext: a transaction looks at its context before it begins, and is not interrupted once
+// begun.
 func TestContext(t *testing.T) {
 	f := setUp(t)
 	away := errors.New("the client went away")
@@ -145,6 +186,7 @@ func TestContext(t *testing.T) {
 	if err != nil {
 		t.Errorf("cancelled once begun: got %v, want it applied", err)
 	}
+
 	f.want("rows of the one that had begun", 1, count, "begun")
 	err = f.db.Tx(ctx, func(tx *Tx) error {
 		t.Error("a transaction began on a context that had ended")
@@ -155,7 +197,8 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// TestPanicGivesTheConnectionBack: web servers recover from panics, so one must not keep a connection and its locks.
+// TestPanicGivesTheConnectionBack: web servers recover from panics, so one must not keep a
+// connection and its locks.
 func TestPanicGivesTheConnectionBack(t *testing.T) {
 	f := setUp(t)
 	db := open(t, f.dsn, DefaultTimeouts, 1)
@@ -170,14 +213,17 @@ func TestPanicGivesTheConnectionBack(t *testing.T) {
 			panic("bad luck")
 		})
 	}()
+
 	ctx := background(t)
 	if err := db.Raw().PingContext(ctx); err != nil {
 		t.Fatalf("the only connection: %v", err)
 	}
+
 	f.want("rows of the panicked one", 0, count, "panicked")
 }
 
-// TestTakeLocks: who takes a lock excludes others, and a row that is not there is an error that says what to do.
+// TestTakeLocks: who takes a lock excludes others, and a row that is not there is an error that
+// says what to do.
 func TestTakeLocks(t *testing.T) {
 	f := setUp(t)
 	f.exec("INSERT INTO locks (id, name) VALUES (3, 'three'), (9, 'nine'), (254, 'last but one'), (255, 'last')")
@@ -193,6 +239,7 @@ func TestTakeLocks(t *testing.T) {
 			return err
 		})
 	}()
+
 	<-holding
 	done := make(chan error, 1)
 	go func() {
@@ -204,6 +251,7 @@ func TestTakeLocks(t *testing.T) {
 			return err
 		})
 	}()
+
 	f.awaitLockWait()
 	close(finish)
 	if a, b := <-first, <-done; a != nil || b != nil {
@@ -212,10 +260,12 @@ func TestTakeLocks(t *testing.T) {
 	if got := <-order; got != "first" {
 		t.Errorf("got %s past the lock first, want the one who held it", got)
 	}
+
 	f.exec("DELETE FROM locks WHERE id = ?", LockID(255))
 	err := f.db.Tx(f.Context(), func(tx *Tx) error { return tx.TakeLocks([]LockID{254, 255}) })
 	if err == nil || !strings.Contains(err.Error(), "1 of the 2 rows exist in table locks; run: go-crontab migrate") {
 		t.Errorf("a lock without a row: got %v, want an error that says so", err)
 	}
+
 	f.want("writes of the other lock of that transaction", 0, "SELECT n FROM locks WHERE id = 254")
 }

@@ -27,8 +27,8 @@ func (db *DB) Holders(ctx context.Context) ([]trip.Owner, error) {
 	return append([]trip.Owner{trip.NoOwner}, owners...), err
 }
 
-// UnendedRuns lists runs of one owner that execute and were due before an instant, those behind a place. There are never more than
-// the cluster has slots.
+// UnendedRuns lists runs of one owner that execute and were due before an instant, those behind a
+// place. There are never more than the cluster has slots.
 func (db *DB) UnendedRuns(ctx context.Context, after LatePlace, before job.Micros, limit int) ([]LateRun, error) {
 	const query = `
 		SELECT ` + lateColumns + `
@@ -39,22 +39,26 @@ func (db *DB) UnendedRuns(ctx context.Context, after LatePlace, before job.Micro
 		LIMIT ?`
 
 	return sql.Select(db.Reader(ctx), "look for runs that end late", scanLate, query,
-		int32(after.Owner), int64(after.DueNow), int64(after.DueNow), after.Hash, after.Hash, after.ID, int64(before), limit)
+		int32(after.Owner), int64(after.DueNow), int64(after.DueNow), after.Hash, after.Hash, after.ID, int64(before),
+		limit)
 }
 
 // liveMost is how many runs LiveRunsOf looks at.
 const liveMost = 20_000
 
-// LiveRunsOf lists runs of jobs that were due before an instant and have not ended, but for those of backfills. It looks at a bounded
-// number of runs: all reports that it has seen all that there are.
+// LiveRunsOf lists runs of jobs that were due before an instant and have not ended, but for those
+// of backfills. It looks at a bounded number of runs: all reports that it has seen all that there
+// are.
 func (db *DB) LiveRunsOf(ctx context.Context, jobs []int64, before job.Micros) (runs []LateRun, all bool, err error) {
 	if len(jobs) == 0 {
 		return nil, true, nil
 	}
+
 	owners, err := db.Holders(ctx)
 	if err != nil {
 		return nil, false, err
 	}
+
 	wanted := make(map[int64]bool, len(jobs))
 	for _, id := range jobs {
 		wanted[id] = true
@@ -68,35 +72,42 @@ func (db *DB) LiveRunsOf(ctx context.Context, jobs []int64, before job.Micros) (
 			FROM run FORCE INDEX (live)
 			WHERE owner = ? AND due_now < ?
 			LIMIT ?`
+
 		bound := int64(before)
 		if owner == trip.WaitingOwner {
 			bound = 1<<63 - 1
 		}
+
 		found, err := sql.Select(db.Reader(ctx), "look for runs of jobs", scanLate, query, int32(owner), bound, left)
 		if err != nil {
 			return nil, false, err
 		}
+
 		for _, r := range found {
 			if wanted[r.JobID] && r.Due < before && r.Kind != trip.Backfill {
 				runs = append(runs, r)
 			}
 		}
+
 		if left -= len(found); left == 0 {
 			return runs, false, nil
 		}
 	}
+
 	return runs, true, nil
 }
 
 // cursorsMost is how many cursors FirstCursor looks at.
 const cursorsMost = 10_000
 
-// FirstCursor is the earliest due time that has no run yet, those of some apps left out; zero if there is none.
+// FirstCursor is the earliest due time that has no run yet, those of some apps left out; zero if
+// there is none.
 func (db *DB) FirstCursor(ctx context.Context, leftOut []int32) (job.Micros, error) {
 	others := ""
 	if len(leftOut) > 0 {
 		others = "WHERE app_id NOT IN " + list(leftOut)
 	}
+
 	query := fmt.Sprintf(`
 		SELECT COALESCE(MIN(next_due), 0)
 		FROM (
@@ -106,6 +117,7 @@ func (db *DB) FirstCursor(ctx context.Context, leftOut []int32) (job.Micros, err
 			ORDER BY next_due
 			LIMIT %d) next
 		%s`, cursorsMost, others)
+
 	found, err := sql.Select(db.Reader(ctx), "look for the first cursor", scanID, query)
 	if err != nil {
 		return 0, err
@@ -115,7 +127,9 @@ func (db *DB) FirstCursor(ctx context.Context, leftOut []int32) (job.Micros, err
 
 // RunLook is how far the runs of a job were looked through, by due times, for a run that has begun.
 type RunLook struct {
-	Began   job.Micros // the last due time whose run is known to have; whoever keeps the look notes here what ends later
+	// the last due time whose run is known to have; whoever keeps the look notes here what ends
+	// later
+	Began   job.Micros
 	jobID   int64
 	from    job.Micros // of the runs due from here up to the place below none has begun, but for those up to Began
 	due     job.Micros
@@ -135,21 +149,26 @@ func (l *RunLook) begin(since job.Micros) {
 	l.from, l.due, l.request, l.attempt = since, since-1, 1<<62, 1<<62
 }
 
-// NotRun picks the jobs of which no run has begun that was due at an instant or later. Left out are those of which all runs
-// since then may have been removed, for nobody knows; those at their end; those that never had a due time before that
-// instant, or begin only later; and those that were resumed since.
+// NotRun picks the jobs of which no run has begun that was due at an instant or later. Left out are
+// those of which all runs since then may have been removed, for nobody knows; those at their end;
+// those that never had a due time before that instant, or begin only later; and those that were
+// resumed since.
 //
-// A job may have very many runs that never began. They are read in parts, each once: looks has, by job, how far that is, and a
-// call reads some parts. Of jobs in open it is not known yet; a further call goes on with them.
-func (db *DB) NotRun(ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros) (found, open []int64, err error) {
+// A job may have very many runs that never began. They are read in parts, each once: looks has, by
+// job, how far that is, and a call reads some parts. Of jobs in open it is not known yet; a further
+// call goes on with them.
+func (db *DB) NotRun(ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros) (found, open []int64,
+	err error) {
 	rest, err := db.notYetBegun(ctx, looks, ids, since)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	jobs, err := db.shouldRun(ctx, rest, since)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	of := make([]*RunLook, len(jobs))
 	for i, b := range jobs {
 		l := looks[b.id]
@@ -162,6 +181,7 @@ func (db *DB) NotRun(ctx context.Context, looks map[int64]*RunLook, ids []int64,
 		}
 		of[i] = l
 	}
+
 	if err := db.lookThrough(ctx, of, since); err != nil {
 		return nil, nil, err
 	}
@@ -175,11 +195,14 @@ func (db *DB) NotRun(ctx context.Context, looks map[int64]*RunLook, ids []int64,
 			found = append(found, b.id)
 		}
 	}
+
 	return found, open, nil
 }
 
-// notYetBegun picks the jobs whose first run since an instant has not begun. As a rule it has, and nothing more is to be read.
-func (db *DB) notYetBegun(ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros) (rest []int64, err error) {
+// notYetBegun picks the jobs whose first run since an instant has not begun. As a rule it has, and
+// nothing more is to be read.
+func (db *DB) notYetBegun(ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros) (rest []int64,
+	err error) {
 	var first []*RunLook
 	for _, id := range ids {
 		if l := looks[id]; l == nil || l.Began < since {
@@ -188,9 +211,11 @@ func (db *DB) notYetBegun(ctx context.Context, looks map[int64]*RunLook, ids []i
 			first = append(first, l)
 		}
 	}
+
 	if err := db.lookOn(ctx, first, 1); err != nil {
 		return nil, err
 	}
+
 	for _, l := range first {
 		if l.Began >= since {
 			delete(looks, l.jobID)
@@ -198,10 +223,12 @@ func (db *DB) notYetBegun(ctx context.Context, looks map[int64]*RunLook, ids []i
 			rest = append(rest, l.jobID)
 		}
 	}
+
 	return rest, nil
 }
 
-// lookThrough reads some parts of the runs of jobs, until one has begun of each or nothing is left to be read.
+// lookThrough reads some parts of the runs of jobs, until one has begun of each or nothing is left
+// to be read.
 func (db *DB) lookThrough(ctx context.Context, looks []*RunLook, since job.Micros) error {
 	for range lookParts {
 		var on []*RunLook
@@ -210,6 +237,7 @@ func (db *DB) lookThrough(ctx context.Context, looks []*RunLook, since job.Micro
 				on = append(on, l)
 			}
 		}
+
 		if len(on) == 0 {
 			return nil
 		}
@@ -217,6 +245,7 @@ func (db *DB) lookThrough(ctx context.Context, looks []*RunLook, since job.Micro
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -244,6 +273,7 @@ func (db *DB) lookOnSome(ctx context.Context, looks []*RunLook, most int) error 
 		parts = append(parts, one)
 		args = append(args, i, l.jobID, int64(l.due), int64(l.due), l.request, l.request, l.attempt, most)
 	}
+
 	type row struct {
 		i     int
 		at    RunLook
@@ -253,7 +283,9 @@ func (db *DB) lookOnSome(ctx context.Context, looks []*RunLook, most int) error 
 		err = rows.Scan(&r.i, &r.at.due, &r.at.request, &r.at.attempt, &r.begun)
 		return r, err
 	}
-	found, err := sql.Select(db.Reader(ctx), "look for runs that have begun", scan, strings.Join(parts, " UNION ALL "), args...)
+
+	found, err := sql.Select(db.Reader(ctx), "look for runs that have begun", scan, strings.Join(parts, " UNION ALL "),
+		args...)
 	if err != nil {
 		return err
 	}
@@ -262,7 +294,8 @@ func (db *DB) lookOnSome(ctx context.Context, looks []*RunLook, most int) error 
 	for _, r := range found {
 		l, at := looks[r.i], r.at
 		count[r.i]++
-		behind := cmp.Or(cmp.Compare(at.due, l.due), cmp.Compare(at.request, l.request), cmp.Compare(at.attempt, l.attempt)) > 0
+		behind := cmp.Or(cmp.Compare(at.due, l.due), cmp.Compare(at.request, l.request),
+			cmp.Compare(at.attempt, l.attempt)) > 0
 		if behind {
 			l.due, l.request, l.attempt = at.due, at.request, at.attempt
 		}
@@ -270,9 +303,11 @@ func (db *DB) lookOnSome(ctx context.Context, looks []*RunLook, most int) error 
 			l.Began = max(l.Began, at.due)
 		}
 	}
+
 	for i, l := range looks {
 		l.end = count[i] < most
 	}
+
 	return nil
 }
 
@@ -291,17 +326,20 @@ func (db *DB) shouldRun(ctx context.Context, ids []int64, since job.Micros) ([]b
 	if len(ids) == 0 {
 		return nil, nil
 	}
+
 	r := db.Reader(ctx)
 	executing, err := db.executingOf(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
+
 	scan := func(rows *sql.Rows) (b begun, err error) {
 		var text []byte
 		err = rows.Scan(&b.id, &b.app, &b.lastDue, &text)
 		_ = json.Unmarshal(text, &b.spec) // a definition that cannot be read says nothing
 		return b, err
 	}
+
 	var out []begun
 	for part := range slices.Chunk(ids, idsAtOnce) {
 		query := `
@@ -313,12 +351,16 @@ func (db *DB) shouldRun(ctx context.Context, ids []int64, since job.Micros) ([]b
 				AND (j.error <> '' OR j.next_due < ? OR ` + firstAhead + ` < ?
 					OR j.begun_to > 0 AND (j.next_due IS NOT NULL OR ` + firstAhead + ` IS NOT NULL))
 			ORDER BY j.id`
-		found, err := sql.Select(r, "look for jobs that do not run", scan, query, int64(since), int64(since), int64(since))
+
+		found, err := sql.Select(r, "look for jobs that do not run", scan, query, int64(since), int64(since),
+			int64(since))
 		if err != nil {
 			return nil, err
 		}
+
 		out = append(out, found...)
 	}
+
 	out = slices.DeleteFunc(out, func(b begun) bool { return executing[b.id] })
 	return db.begunBefore(ctx, out, since)
 }
@@ -331,22 +373,27 @@ func (db *DB) executingOf(ctx context.Context, jobs []int64) (map[int64]bool, er
 	if err != nil || len(owners) == 0 || len(jobs) == 0 {
 		return out, err
 	}
+
 	query := `
 		SELECT job_id
 		FROM run FORCE INDEX (live)
 		WHERE owner IN ` + list(owners) + ` AND due_now <= ` + begunBy + ` AND state = 'executing'`
+
 	found, err := sql.Select(r, "look which jobs execute", scanID, query)
 	for _, id := range found {
 		out[id] = true
 	}
+
 	return out, err
 }
 
-// begunBefore picks the jobs that had begun before an instant, and whose apps were not resumed since, nor the cluster.
+// begunBefore picks the jobs that had begun before an instant, and whose apps were not resumed
+// since, nor the cluster.
 func (db *DB) begunBefore(ctx context.Context, jobs []begun, since job.Micros) ([]begun, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
+
 	const query = `
 		SELECT DISTINCT app
 		FROM audit FORCE INDEX (ref)

@@ -9,7 +9,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// skipped fills a job with runs that ended and never began: one is due each microsecond from an instant on.
+// skipped fills a job with runs that ended and never began: one is due each microsecond from an
+// instant on.
 func (f *fixture) skipped(jobID int64, from job.Micros, n int) {
 	f.Helper()
 	f.numbers(n)
@@ -18,7 +19,8 @@ func (f *fixture) skipped(jobID int64, from job.Micros, n int) {
 		FROM num`, jobID, jobID, int64(from))
 }
 
-// TestNotRunInParts: of jobs with very many runs that never began, each call reads some, and none twice.
+// TestNotRunInParts: of jobs with very many runs that never began, each call reads some, and none
+// twice.
 func TestNotRunInParts(t *testing.T) {
 	const since, records = job.Micros(1_000_000), 30_000
 	f := setUp(t)
@@ -36,14 +38,17 @@ func TestNotRunInParts(t *testing.T) {
 		var gotFound, gotOpen []int64
 		f.readsAtMost(most, what, func() {
 			var err error
-			if gotFound, gotOpen, err = f.db.NotRun(t.Context(), looks, []int64{never, once, few, gone}, since); err != nil {
+			if gotFound, gotOpen,
+				err = f.db.NotRun(t.Context(), looks, []int64{never, once, few, gone}, since); err != nil {
 				t.Fatal(err)
 			}
 		})
+
 		if !slices.Equal(gotFound, found) || !slices.Equal(gotOpen, open) {
 			t.Errorf("%s: got %v, and %v that are not known, want %v and %v", what, gotFound, gotOpen, found, open)
 		}
 	}
+
 	const part, little = lookParts*lookRows + 1500, 1500 // to open tables reads as well
 	call("the first parts", since, part, []int64{few}, []int64{never, once})
 	call("the next parts", since, part, []int64{few}, []int64{never})
@@ -79,8 +84,8 @@ func TestNotRun(t *testing.T) {
 	}
 }
 
-// TestHeldRuns: each run that nobody starts, or that does not end, is listed once, the earliest first, however many there are at one
-// instant, and no more are read than are listed.
+// TestHeldRuns: each run that nobody starts, or that does not end, is listed once, the earliest
+// first, however many there are at one instant, and no more are read than are listed.
 func TestHeldRuns(t *testing.T) {
 	const n, limit = 3000, 64
 	f := setUp(t)
@@ -95,8 +100,12 @@ func TestHeldRuns(t *testing.T) {
 		list  func(after LatePlace) ([]LateRun, error)
 	}{
 		{"idle", 0, func(after LatePlace) ([]LateRun, error) { return f.db.LateRuns(t.Context(), after, 4, limit) }},
-		{"prepared", 7, func(after LatePlace) ([]LateRun, error) { return f.db.LateRuns(t.Context(), after, 4, limit) }},
-		{"executing", 8, func(after LatePlace) ([]LateRun, error) { return f.db.UnendedRuns(t.Context(), after, 4, limit) }},
+		{"prepared", 7, func(after LatePlace) ([]LateRun, error) {
+			return f.db.LateRuns(t.Context(), after, 4, limit)
+		}},
+		{"executing", 8, func(after LatePlace) ([]LateRun, error) {
+			return f.db.UnendedRuns(t.Context(), after, 4, limit)
+		}},
 	} {
 		var got []string
 		at := LatePlace{Owner: c.owner}
@@ -110,11 +119,17 @@ func TestHeldRuns(t *testing.T) {
 				break
 			}
 		}
-		want := f.texts("SELECT id FROM run WHERE state = ? AND due_now < IF(state = 'executing', 99, 4) ORDER BY due_now, hash, id", c.what)
+
+		want := f.texts(`
+			SELECT id
+			FROM run
+			WHERE state = ? AND due_now < IF(state = 'executing', 99, 4)
+			ORDER BY due_now, hash, id`, c.what)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %d runs, want %d", c.what, len(got), len(want))
 		}
 	}
+
 	if got := must(f.db.Holders(t.Context())); !slices.Equal(got, []trip.Owner{0, 7, 8}) {
 		t.Errorf("holders: got %v", got)
 	}
@@ -128,11 +143,14 @@ func TestLiveRunsOf(t *testing.T) {
 		SELECT n, n MOD 100, 1, n, IF(n = 7, 'backfill', 'schedule'), ELT(1 + n DIV 300, 'idle', 'waiting', 'executing', 'ended'),
 			ELT(1 + n DIV 300, 0, -1, 7, -2), 1, IF(n DIV 300 = 1, 1 << 60, n), 1
 		FROM num`)
+
 	id := func(r *LateRun) int64 { return r.ID }
 	runs, all, err := f.db.LiveRunsOf(t.Context(), []int64{7, 8}, 808)
-	if got := ids(runs, id); err != nil || !all || got != "8 107 108 207 208 607 608 707 708 807 307 308 407 408 507 508" {
+	if got := ids(runs, id); err != nil || !all ||
+		got != "8 107 108 207 208 607 608 707 708 807 307 308 407 408 507 508" {
 		t.Errorf("got %s, all: %v, %v", got, all, err)
 	}
+
 	f.numbers(liveMost)
 	f.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash)
 		SELECT 10000 + n, 99, 1, 10000 + n, 'schedule', 'idle', 0, 1, 1, 1 FROM num`)
@@ -147,6 +165,7 @@ func TestFirstCursor(t *testing.T) {
 	if at := must(f.db.FirstCursor(t.Context(), nil)); at != 0 {
 		t.Errorf("without jobs: got %d", at)
 	}
+
 	f.jobs(100)
 	f.exec("UPDATE job SET next_due = IF(id = 3, NULL, id)")
 	first := must(f.db.FirstCursor(t.Context(), nil))

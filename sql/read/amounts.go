@@ -21,30 +21,39 @@ func (db *DB) Amounts(ctx context.Context, at job.Micros, most int) (Amounts, er
 	if err != nil {
 		return Amounts{}, err
 	}
+
 	held := "FALSE"
 	if len(owners) > 0 {
 		held = "owner IN " + list(owners)
 	}
+
 	count := func(where string) string {
 		return `(
 			SELECT COUNT(*)
 			FROM (SELECT 1 FROM run FORCE INDEX (live) WHERE ` + where + ` LIMIT ?) some)`
 	}
-	query := "SELECT " + count(held) + ", " + count(held+" AND due_now <= "+begunBy+" AND state = 'executing'") + ", " +
-		count("owner = -1") + ", " + count("owner = 0 AND due_now <= ?") + ", " + count(held+" AND due_now <= ? AND state = 'prepared'")
+
+	query := `
+		SELECT ` + count(held) + `, ` + count(held+" AND due_now <= "+begunBy+" AND state = 'executing'") + `, ` +
+		count("owner = -1") + `, ` + count("owner = 0 AND due_now <= ?") + `, ` +
+		count(held+" AND due_now <= ? AND state = 'prepared'")
 
 	scan := func(rows *sql.Rows) (n [5]int64, err error) {
 		err = rows.Scan(&n[0], &n[1], &n[2], &n[3], &n[4])
 		return n, err
 	}
+
 	found, err := sql.Select(r, "count runs", scan, query, most, most, most, int64(at), most, int64(at), most)
 	if err != nil {
 		return Amounts{}, err
 	}
+
 	n := found[0]
 	return Amounts{
-		Executing: n[1], Prepared: max(0, n[0]-n[1]), Waiting: n[2],
-		Backlog: min(n[3]+n[4], int64(most)),
+		Executing: n[1],
+		Prepared:  max(0, n[0]-n[1]),
+		Waiting:   n[2],
+		Backlog:   min(n[3]+n[4], int64(most)),
 	}, nil
 }
 
@@ -62,15 +71,18 @@ func (db *DB) Attempting(ctx context.Context, limit int) ([]Attempt, error) {
 	if err != nil || len(owners) == 0 {
 		return nil, err
 	}
+
 	query := `
 		SELECT id, job_id, due_now
 		FROM run FORCE INDEX (live)
 		WHERE owner IN ` + list(owners) + ` AND due_now <= ` + begunBy + ` AND state = 'executing'
 		LIMIT ?`
+
 	scan := func(rows *sql.Rows) (a Attempt, err error) {
 		err = rows.Scan(&a.Run, &a.JobID, &a.DueNow)
 		return a, err
 	}
+
 	return sql.Select(r, "list what executes", scan, query, limit)
 }
 
@@ -104,19 +116,23 @@ type LateRun struct {
 	State   trip.State
 }
 
-// LateRuns lists runs of one owner that have not begun and were due before an instant, those behind a place. Of waiting runs it
-// reads all: they stand in lines, whatever they were due.
+// LateRuns lists runs of one owner that have not begun and were due before an instant, those behind
+// a place. Of waiting runs it reads all: they stand in lines, whatever they were due.
 func (db *DB) LateRuns(ctx context.Context, after LatePlace, before job.Micros, limit int) ([]LateRun, error) {
 	query := `
 		SELECT owner, due_now, hash, id, job_id, due, kind, attempt, state
 		FROM run FORCE INDEX (live)
 		WHERE owner = ? AND due_now >= ? AND (due_now > ? OR hash > ? OR hash = ? AND id > ?) AND due < ? AND state <> 'executing'`
-	args := []any{int32(after.Owner), int64(after.DueNow), int64(after.DueNow), after.Hash, after.Hash, after.ID, int64(before)}
+
+	args := []any{
+		int32(after.Owner), int64(after.DueNow), int64(after.DueNow), after.Hash, after.Hash, after.ID, int64(before),
+	}
 	if after.Owner != trip.WaitingOwner {
 		query += `
 			AND due_now < ?`
 		args = append(args, int64(before))
 	}
+
 	query += `
 		ORDER BY due_now, hash, id
 		LIMIT ?`
@@ -125,6 +141,7 @@ func (db *DB) LateRuns(ctx context.Context, after LatePlace, before job.Micros, 
 		err = rows.Scan(&l.Owner, &l.DueNow, &l.Hash, &l.ID, &l.JobID, &l.Due, &l.Kind, &l.Attempt, &l.State)
 		return l, err
 	}
+
 	return sql.Select(db.Reader(ctx), "look for late runs", scan, query, append(args, limit)...)
 }
 
@@ -145,17 +162,26 @@ func (db *DB) AlertJobsAfter(ctx context.Context, after int64, limit int) ([]job
 		WHERE j.id > ? AND j.living = 1 AND j.paused = 0
 		ORDER BY j.id
 		LIMIT ?`
+
 	rows, err := sql.Select(db.Reader(ctx), "list jobs for alerts", scanJob, query, after, limit)
 	out := make([]job.AlertJob, len(rows))
 	for i, j := range rows {
 		out[i] = j.forAlerts()
 	}
+
 	return out, err
 }
 
 func (j *Job) forAlerts() job.AlertJob {
 	return job.AlertJob{
-		ID: j.ID, App: j.Spec.App, Name: j.Spec.Name, Owner: j.Spec.Owner, Labels: j.Spec.Labels, Ping: j.Spec.Ping,
-		Paused: j.Paused, Gone: j.Deleted, Created: j.Created,
+		ID:      j.ID,
+		App:     j.Spec.App,
+		Name:    j.Spec.Name,
+		Owner:   j.Spec.Owner,
+		Labels:  j.Spec.Labels,
+		Ping:    j.Spec.Ping,
+		Paused:  j.Paused,
+		Gone:    j.Deleted,
+		Created: j.Created,
 	}
 }

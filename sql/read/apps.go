@@ -7,7 +7,8 @@ import (
 	"go-crontab/sql"
 )
 
-// appsOf turns the apps that a filter wants into their numbers, nil for all apps. None is true if nothing can be found.
+// appsOf turns the apps that a filter wants into their numbers, nil for all apps. None is true if
+// nothing can be found.
 func appsOf(r sql.Reader, app string, apps []string) (ids []int32, none bool, err error) {
 	switch {
 	case app == "" && apps == nil:
@@ -17,19 +18,23 @@ func appsOf(r sql.Reader, app string, apps []string) (ids []int32, none bool, er
 	case app != "":
 		apps = []string{app}
 	}
+
 	for part := range slices.Chunk(apps, idsAtOnce) {
 		query := `
 			SELECT id
 			FROM app FORCE INDEX (name)
 			WHERE name IN ` + places(len(part))
+
 		found, err := sql.Select(r, "read apps", scanID, query, texts(part)...)
 		if err != nil {
 			return nil, false, err
 		}
+
 		for _, id := range found {
 			ids = append(ids, int32(id))
 		}
 	}
+
 	slices.Sort(ids)
 	return ids, len(ids) == 0, nil
 }
@@ -59,7 +64,8 @@ func (db *DB) HasJobs(ctx context.Context, app string) (bool, error) {
 	return err == nil, err
 }
 
-// Apps lists the apps that have jobs, by name. It reads one entry of an index for each, however many jobs there are.
+// Apps lists the apps that have jobs, by name. It reads one entry of an index for each, however
+// many jobs there are.
 func (db *DB) Apps(ctx context.Context) ([]string, error) {
 	const query = `
 		SELECT a.name
@@ -84,6 +90,7 @@ func (db *DB) CountJobs(ctx context.Context, app string) (int64, error) {
 	if app != "" {
 		query, args = ofApp, []any{app}
 	}
+
 	n, err := sql.Select(db.Reader(ctx), "count jobs", scanID, query, args...)
 	if err != nil {
 		return 0, err
@@ -121,6 +128,7 @@ func (db *DB) AppsOfJob(ctx context.Context, id int64) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	apps, err := sql.Select(db.Reader(ctx), "list apps of a job", scanText, query, id)
 	if !slices.Contains(apps, app) {
 		apps = append(apps, app)
@@ -141,6 +149,7 @@ func (db *DB) JobNames(ctx context.Context, ids []int64) (map[int64]JobName, err
 		err = rows.Scan(&r.id, &r.App, &r.Name)
 		return r, err
 	}
+
 	out := make(map[int64]JobName, len(ids))
 	for part := range slices.Chunk(ids, idsAtOnce) {
 		query := `
@@ -148,14 +157,17 @@ func (db *DB) JobNames(ctx context.Context, ids []int64) (map[int64]JobName, err
 			FROM job j FORCE INDEX (PRIMARY)
 			STRAIGHT_JOIN app a FORCE INDEX (PRIMARY) ON a.id = j.app_id
 			WHERE j.id IN ` + list(part)
+
 		found, err := sql.Select(db.Reader(ctx), "read names of jobs", scan, query)
 		if err != nil {
 			return nil, err
 		}
+
 		for _, r := range found {
 			out[r.id] = r.JobName
 		}
 	}
+
 	return out, nil
 }
 

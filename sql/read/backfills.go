@@ -20,14 +20,16 @@ func scanBackfill(rows *sql.Rows) (b trip.BackfillRow, err error) {
 	return b, err
 }
 
-// Backfills lists backfills, of one job if it is not zero, of some apps or, with nil, of all, the latest first: those with an id
-// before the given one if that is not zero. People make few of them.
-func (db *DB) Backfills(ctx context.Context, jobID, before int64, apps []string, limit int) ([]trip.BackfillRow, error) {
+// Backfills lists backfills, of one job if it is not zero, of some apps or, with nil, of all, the
+// latest first: those with an id before the given one if that is not zero. People make few of them.
+func (db *DB) Backfills(ctx context.Context, jobID, before int64, apps []string, limit int) ([]trip.BackfillRow,
+	error) {
 	r := db.Reader(ctx)
 	in, none, err := appsOf(r, "", apps)
 	if err != nil || none {
 		return nil, err
 	}
+
 	where := "TRUE"
 	if in != nil {
 		where += " AND (SELECT j.app_id FROM job j WHERE j.id = b.job_id) IN " + list(in)
@@ -38,10 +40,12 @@ func (db *DB) Backfills(ctx context.Context, jobID, before int64, apps []string,
 	if before != 0 {
 		where += fmt.Sprintf(" AND b.id < %d", before)
 	}
+
 	query := selectBackfills + `
 		WHERE ` + where + `
 		ORDER BY b.id DESC
 		LIMIT ?`
+
 	return sql.Select(r, "list backfills", scanBackfill, query, limit)
 }
 
@@ -73,8 +77,8 @@ func (db *DB) AppOfBackfill(ctx context.Context, id int64) (string, error) {
 	return name(db.Reader(ctx), "read app of a backfill", query, id)
 }
 
-// BackfillOutcomes counts the due times of a backfill that are over, by outcome. It reads the runs that did not succeed; the others,
-// of which there may be a million, are what is left.
+// BackfillOutcomes counts the due times of a backfill that are over, by outcome. It reads the runs
+// that did not succeed; the others, of which there may be a million, are what is left.
 func (db *DB) BackfillOutcomes(ctx context.Context, b *trip.BackfillRow) (map[job.Outcome]int64, error) {
 	const query = `
 		SELECT n.outcome, COUNT(*)
@@ -88,6 +92,7 @@ func (db *DB) BackfillOutcomes(ctx context.Context, b *trip.BackfillRow) (map[jo
 	if err != nil {
 		return nil, err
 	}
+
 	out := map[job.Outcome]int64{}
 	over := b.Planned - int64(alive)
 	scan := func(rows *sql.Rows) (n int64, err error) {
@@ -99,10 +104,12 @@ func (db *DB) BackfillOutcomes(ctx context.Context, b *trip.BackfillRow) (map[jo
 		out[o] = n
 		return n, err
 	}
+
 	failed, err := sql.Select(r, "count runs of a backfill", scan, query, b.JobID, int64(b.First), int64(b.Last), b.ID)
 	for _, n := range failed {
 		over -= n
 	}
+
 	if over > 0 {
 		out[job.Succeeded] = over
 	}

@@ -9,12 +9,14 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// LearnCalendars reads the calendars that jobs name into the jobs. Where none names one it reads nothing.
+// LearnCalendars reads the calendars that jobs name into the jobs. Where none names one it reads
+// nothing.
 func (db *DB) LearnCalendars(ctx context.Context, jobs ...*Job) error {
 	var names []string
 	for _, j := range jobs {
 		names = append(names, j.Spec.Calendars...)
 	}
+
 	slices.Sort(names)
 	rows, err := trip.CalendarRows(db.Reader(ctx), slices.Compact(names))
 	if err != nil {
@@ -33,6 +35,7 @@ func (db *DB) LearnCalendars(ctx context.Context, jobs ...*Job) error {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -48,9 +51,17 @@ type CalendarSummary struct {
 // Calendars lists calendars by id, those after the given one.
 func Calendars(r sql.Reader, after int64, limit int) ([]CalendarSummary, error) {
 	scan := func(rows *sql.Rows) (c CalendarSummary, err error) {
-		err = rows.Scan(&c.ID, &c.Name, &c.Version, &c.Timezone, &c.Excludes, &c.Includes, &c.Created, &c.Updated, &c.Jobs)
+		err = rows.Scan(&c.ID, &c.Name, &c.Version, &c.Timezone, &c.Excludes, &c.Includes, &c.Created, &c.Updated,
+			&c.Jobs)
 		return c, err
 	}
-	return sql.Select(r, "list calendars", scan, "SELECT id, name, version, timezone, excludes, includes, created, updated, (SELECT COUNT(*) FROM job_ref r WHERE r.kind = 2 AND r.name = c.name)"+
-		" FROM calendar c WHERE id > ? ORDER BY id LIMIT ?", after, limit)
+
+	return sql.Select(r, "list calendars", scan, `
+		SELECT id, name, version, timezone, excludes, includes, created, updated, (SELECT COUNT(*)
+			FROM job_ref r
+			WHERE r.kind = 2 AND r.name = c.name)
+		FROM calendar c
+		WHERE id > ?
+		ORDER BY id
+		LIMIT ?`, after, limit)
 }

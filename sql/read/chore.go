@@ -24,9 +24,14 @@ type Chore struct {
 func Retaining(r sql.Reader) (c Chore, err error) {
 	err = sql.Each(r, "read chore", func(rows *sql.Rows) error {
 		var session []byte
-		err := rows.Scan(&session, &c.Until, &c.At, &c.Ended, &c.Removed, &c.Archived, &c.Failures, &c.Error, &c.ErrorAt)
+		err := rows.Scan(&session, &c.Until, &c.At, &c.Ended, &c.Removed, &c.Archived, &c.Failures, &c.Error,
+			&c.ErrorAt)
 		c.Session, _ = uuid.FromBytes(session)
 		return err
-	}, "SELECT session_id, until, at_id, ended, removed, archived, failures, error, error_at FROM chore WHERE name = 'retention'")
+	}, `
+		SELECT session_id, until, at_id, ended, removed, archived, failures, error, error_at
+		FROM chore
+		WHERE name = 'retention'`)
+
 	return c, err
 }

@@ -16,8 +16,9 @@ import (
 // definitionsAtOnce is how many definitions one statement reads.
 const definitionsAtOnce = 2000
 
-// definitions calls read with ranges of the ids of jobs, both ends included, each of atOnce jobs and of at most so many
-// together, until it has enough. All reports whether there are no more of them.
+// definitions calls read with ranges of the ids of jobs, both ends included, each of atOnce jobs
+// and of at most so many together, until it has enough. All reports whether there are no more of
+// them.
 func (db *DB) definitions(
 	ctx context.Context, most, atOnce int, read func(from, to int64) (enough bool, err error),
 ) (all bool, err error) {
@@ -33,11 +34,13 @@ func (db *DB) definitions(
 		err = rows.Scan(&r[0], &r[1])
 		return r, err
 	}
+
 	for after := int64(0); ; {
 		next, err := sql.Select(db.Reader(ctx), "list jobs", scan, query, after, max(1, min(most, atOnce)))
 		if err != nil {
 			return false, err
 		}
+
 		last, n := next[0][0], int(next[0][1])
 		if n == 0 || most == 0 {
 			return n == 0, nil
@@ -45,6 +48,7 @@ func (db *DB) definitions(
 		if enough, err := read(after+1, last); err != nil || enough {
 			return enough, err
 		}
+
 		after, most = last, most-n
 	}
 }
@@ -62,8 +66,9 @@ type PlacedJob struct {
 	Selector, Handler string
 }
 
-// PlacedJobs calls read with the jobs that have due times ahead, and a selector or a handler, among the first so many definitions, until
-// it has enough. All reports whether there are no more of them.
+// PlacedJobs calls read with the jobs that have due times ahead, and a selector or a handler, among
+// the first so many definitions, until it has enough. All reports whether there are no more of
+// them.
 func (db *DB) PlacedJobs(ctx context.Context, most int, read func(PlacedJob) (enough bool)) (all bool, err error) {
 	const query = `
 		SELECT j.id, a.name, j.name,
@@ -77,6 +82,7 @@ func (db *DB) PlacedJobs(ctx context.Context, most int, read func(PlacedJob) (en
 		err = rows.Scan(&j.ID, &j.App, &j.Name, &j.Selector, &j.Handler)
 		return j, err
 	}
+
 	return db.definitions(ctx, most, definitionsAtOnce, func(from, to int64) (bool, error) {
 		found, err := sql.Select(db.Reader(ctx), "list jobs with selectors", scan, query, from, to)
 		for _, j := range found {
@@ -88,8 +94,8 @@ func (db *DB) PlacedJobs(ctx context.Context, most int, read func(PlacedJob) (en
 	})
 }
 
-// ZonesInUse lists the time zones that living jobs name, with one job of each, among the first so many definitions. All
-// reports whether there are no more of them.
+// ZonesInUse lists the time zones that living jobs name, with one job of each, among the first so
+// many definitions. All reports whether there are no more of them.
 func (db *DB) ZonesInUse(ctx context.Context, most int) (list []NamedJob, all bool, err error) {
 	const query = `
 		SELECT MIN(id), MIN(app), MIN(name), COUNT(*), zone
@@ -111,14 +117,17 @@ func (db *DB) ZonesInUse(ctx context.Context, most int) (list []NamedJob, all bo
 		}
 		return false, err
 	})
+
 	for _, zone := range slices.Sorted(maps.Keys(zones)) {
 		list = append(list, *zones[zone])
 	}
+
 	return list, all, err
 }
 
-// LimitedJobs lists jobs whose commands have a limit that needs a cgroup, among the first so many definitions. All reports
-// whether there are no more of them, or as many jobs were found as were wanted.
+// LimitedJobs lists jobs whose commands have a limit that needs a cgroup, among the first so many
+// definitions. All reports whether there are no more of them, or as many jobs were found as were
+// wanted.
 func (db *DB) LimitedJobs(ctx context.Context, most, limit int) (list []NamedJob, all bool, err error) {
 	const query = `
 		SELECT j.id, a.name, j.name, 0, ''` + definedJobs + `
@@ -133,6 +142,7 @@ func (db *DB) LimitedJobs(ctx context.Context, most, limit int) (list []NamedJob
 		list = append(list, found...)
 		return len(list) >= limit, err
 	})
+
 	return list, all, err
 }
 
@@ -145,15 +155,18 @@ type JobSpell struct {
 const (
 	// spellLeast is how long a spell is read.
 	spellLeast = 5
-	// spellJobs and spellsAtOnce are of how many jobs one statement reads the last outcome, and all of the latest.
+	// spellJobs and spellsAtOnce are of how many jobs one statement reads the last outcome, and all
+	// of the latest.
 	spellJobs    = 500
 	spellsAtOnce = 20
 )
 
-// Spells calls read with the jobs whose last due times, spellLeast or more, all were not begun, or all failed, among the
-// first so many definitions, until it has enough. All reports whether there are no more of them. Each job is looked at by
-// itself: among the runs of all jobs those of one that is due each night are far behind.
-func (db *DB) Spells(ctx context.Context, most int, read func(JobSpell) (enough bool, err error)) (all bool, err error) {
+// Spells calls read with the jobs whose last due times, spellLeast or more, all were not begun, or
+// all failed, among the first so many definitions, until it has enough. All reports whether there
+// are no more of them. Each job is looked at by itself: among the runs of all jobs those of one
+// that is due each night are far behind.
+func (db *DB) Spells(ctx context.Context, most int, read func(JobSpell) (enough bool, err error)) (all bool,
+	err error) {
 	const last = `COALESCE((
 			SELECT r.outcome
 			FROM run r FORCE INDEX (attempt)
@@ -172,6 +185,7 @@ func (db *DB) Spells(ctx context.Context, most int, read func(JobSpell) (enough 
 		if err != nil {
 			return false, err
 		}
+
 		for some := range slices.Chunk(jobs, spellsAtOnce) {
 			found, err := db.spells(ctx, some)
 			if err != nil {
@@ -183,6 +197,7 @@ func (db *DB) Spells(ctx context.Context, most int, read func(JobSpell) (enough 
 				}
 			}
 		}
+
 		return false, nil
 	})
 }
@@ -195,14 +210,18 @@ func (db *DB) spells(ctx context.Context, jobs []NamedJob) (out []JobSpell, err 
 		parts = append(parts, "("+latestEnds+")")
 		args = append(args, jobs[i].ID, latestMost)
 	}
-	found, err := sql.Select(db.Reader(ctx), "read the latest outcomes", scanEnd, strings.Join(parts, " UNION ALL "), args...)
+
+	found, err := sql.Select(db.Reader(ctx), "read the latest outcomes", scanEnd, strings.Join(parts, " UNION ALL "),
+		args...)
 	if err != nil {
 		return nil, err
 	}
+
 	ends := map[int64][]end{}
 	for _, e := range found {
 		ends[e.job] = append(ends[e.job], e)
 	}
+
 	for _, j := range jobs {
 		s := spellOf(ends[j.ID])
 		if s.N >= spellLeast {
@@ -210,16 +229,18 @@ func (db *DB) spells(ctx context.Context, jobs []NamedJob) (out []JobSpell, err 
 			out = append(out, JobSpell{j, s.Unbegun})
 		}
 	}
+
 	return out, nil
 }
 
-// AnyBegun reports whether a run of a job executes, or one of its latest runs began in the week before its last due time: while
-// one lasts, all that ends may be due times that found it.
+// AnyBegun reports whether a run of a job executes, or one of its latest runs began in the week
+// before its last due time: while one lasts, all that ends may be due times that found it.
 func (db *DB) AnyBegun(ctx context.Context, jobID int64) (bool, error) {
 	executing, err := db.executingOf(ctx, []int64{jobID})
 	if err != nil || executing[jobID] {
 		return executing[jobID], err
 	}
+
 	const query = `
 		SELECT COUNT(*)
 		FROM (
@@ -240,8 +261,8 @@ func (db *DB) AnyBegun(ctx context.Context, jobID int64) (bool, error) {
 // stalledMost is how many waiting runs StalledWaits looks at.
 const stalledMost = 10_000
 
-// StalledWaits lists runs that wait for others of their job, while the run whose turn it was ended before an instant: whoever ends a
-// run wakes the next one in the same transaction.
+// StalledWaits lists runs that wait for others of their job, while the run whose turn it was ended
+// before an instant: whoever ends a run wakes the next one in the same transaction.
 func (db *DB) StalledWaits(ctx context.Context, before job.Micros) ([]StuckRun, error) {
 	const query = `
 		SELECT w.id, w.due, t.ended, w.job_id, a.name, j.name, ''
@@ -273,6 +294,7 @@ func (db *DB) Forgotten(ctx context.Context) (f Forgotten, err error) {
 	if err != nil {
 		return f, err
 	}
+
 	f.Since = m.At
 	now, err := db.Now(ctx)
 	if err != nil {
@@ -295,10 +317,12 @@ func (db *DB) Forgotten(ctx context.Context) (f Forgotten, err error) {
 		err = rows.Scan(&n[0], &n[1])
 		return n, err
 	}
+
 	found, err := sql.Select(db.Reader(ctx), "count what was due since", scan, counts, int64(now), int64(now))
 	if err != nil {
 		return f, err
 	}
+
 	f.Jobs, f.Running = found[0][0], found[0][1]
 
 	const once = `

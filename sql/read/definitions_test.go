@@ -18,8 +18,11 @@ func TestDefinitions(t *testing.T) {
 		}
 		zone := []string{"UTC", "Asia/Tokyo"}[i%2]
 		f.exec("INSERT INTO job (id, app_id, name, hash, next_due) VALUES (?, 1, ?, 1, 9)", 100*i+1, i)
-		f.exec("INSERT INTO job_version (job_id, version, definition, created) VALUES (?, 1, ?, 1)", 100*i+1, `{"timezone": "`+zone+`"`+more+`}`)
+		f.exec(`
+			INSERT INTO job_version (job_id, version, definition, created)
+			VALUES (?, 1, ?, 1)`, 100*i+1, `{"timezone": "`+zone+`"`+more+`}`)
 	}
+
 	for most, want := range map[int]struct {
 		zones string
 		all   bool
@@ -33,6 +36,7 @@ func TestDefinitions(t *testing.T) {
 			t.Errorf("zones of %d: got %s, %v, %v; want %+v", most, got, all, err, want)
 		}
 	}
+
 	for _, c := range []struct {
 		most, limit, jobs int
 		all               bool
@@ -51,7 +55,10 @@ func TestDefinitions(t *testing.T) {
 	f.numbers(2 * definitionsAtOnce)
 	f.exec("INSERT INTO job (app_id, name, hash) SELECT 1, CONCAT('b ', n), 1 FROM num")
 	parts := 0
-	all, err := f.db.definitions(t.Context(), 1_000_000, definitionsAtOnce, func(from, to int64) (bool, error) { parts++; return false, nil })
+	all, err := f.db.definitions(t.Context(), 1_000_000, definitionsAtOnce, func(from, to int64) (bool, error) {
+		parts++
+		return false, nil
+	})
 	if err != nil || !all || parts != 3 {
 		t.Errorf("read in %d parts, %v, %v", parts, all, err)
 	}
@@ -70,12 +77,17 @@ func TestForgotten(t *testing.T) {
 		state job.State
 		owner int
 		due   int64
-	}{{3, job.Idle, 0, 7}, {4, job.Executing, 7, 7}, {5, job.Prepared, 7, future}, {6, job.Ended, -2, 7}, {7, job.Waiting, -1, 7}} {
-		f.exec("INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash) VALUES (?, ?, 1, ?, 'schedule', ?, ?, 1, ?, 1)",
+	}{{3, job.Idle, 0, 7}, {4, job.Executing, 7, 7}, {5, job.Prepared, 7, future}, {6, job.Ended, -2, 7},
+		{7, job.Waiting, -1, 7}} {
+		f.exec(`
+			INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash)
+			VALUES (?, ?, 1, ?, 'schedule', ?, ?, 1, ?, 1)`,
 			i+1, r.job, r.due, r.state, r.owner, r.due)
 	}
+
 	got, err := f.db.Forgotten(t.Context())
-	if once := ids(got.Once, func(j *NamedJob) int64 { return j.ID }); err != nil || got.Jobs != 4 || got.Running != 1 || once != "3 4" {
+	if once := ids(got.Once, func(j *NamedJob) int64 { return j.ID }); err != nil || got.Jobs != 4 ||
+		got.Running != 1 || once != "3 4" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

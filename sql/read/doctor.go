@@ -67,7 +67,8 @@ type Herd struct {
 	Some []NamedJob
 }
 
-// Herds lists the seconds before an instant for which at least so many jobs have their next due time, the largest first.
+// Herds lists the seconds before an instant for which at least so many jobs have their next due
+// time, the largest first.
 func (db *DB) Herds(ctx context.Context, before job.Micros, least, limit int) ([]Herd, error) {
 	const query = `
 		SELECT second * 1000000, jobs
@@ -91,12 +92,15 @@ func (db *DB) Herds(ctx context.Context, before job.Micros, least, limit int) ([
 		err = rows.Scan(&h.At, &h.Jobs)
 		return h, err
 	}
+
 	out, err := sql.Select(db.Reader(ctx), "find herds", scan, query, int64(before), least, limit)
 	for i := range out {
 		if err == nil {
-			out[i].Some, err = db.namedJobs(ctx, "name jobs of a herd", some, int64(out[i].At), int64(out[i].At)+1_000_000)
+			out[i].Some, err = db.namedJobs(ctx, "name jobs of a herd", some, int64(out[i].At),
+				int64(out[i].At)+1_000_000)
 		}
 	}
+
 	return out, err
 }
 
@@ -125,6 +129,7 @@ func (db *DB) stuck(ctx context.Context, what, where, order string, args ...any)
 		WHERE ` + where + `
 		ORDER BY ` + order + `
 		LIMIT ?`
+
 	return sql.Select(db.Reader(ctx), what, scanStuck, query, append(args, stuckMost)...)
 }
 
@@ -143,19 +148,25 @@ func (db *DB) OrphanRuns(ctx context.Context, before job.Micros) ([]StuckRun, er
 	if err != nil {
 		return nil, err
 	}
-	return db.stuck(ctx, "list orphans", owned+" AND r.started < ? AND (l.id IS NULL OR l.gone IS NOT NULL)", "r.due_now", int64(before), int64(before))
+	return db.stuck(ctx, "list orphans", owned+" AND r.started < ? AND (l.id IS NULL OR l.gone IS NOT NULL)",
+		"r.due_now", int64(before), int64(before))
 }
 
-// UnbegunRuns lists runs that were to begin before an instant and that nobody has claimed, or that their node does not start.
+// UnbegunRuns lists runs that were to begin before an instant and that nobody has claimed, or that
+// their node does not start.
 func (db *DB) UnbegunRuns(ctx context.Context, before job.Micros) (idle, prepared []StuckRun, err error) {
-	if idle, err = db.stuck(ctx, "list late runs", "r.owner = 0 AND r.due_now < ?", "r.due_now", int64(before)); err != nil {
+	if idle, err = db.stuck(ctx, "list late runs", "r.owner = 0 AND r.due_now < ?", "r.due_now",
+		int64(before)); err != nil {
 		return nil, nil, err
 	}
+
 	owned, err := db.ownedBefore(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	prepared, err = db.stuck(ctx, "list runs that are not started", owned+" AND r.state = 'prepared' AND l.gone IS NULL", "r.due_now", int64(before))
+
+	prepared, err = db.stuck(ctx, "list runs that are not started",
+		owned+" AND r.state = 'prepared' AND l.gone IS NULL", "r.due_now", int64(before))
 	return idle, prepared, err
 }
 
@@ -165,7 +176,8 @@ func (db *DB) LongRuns(ctx context.Context, before job.Micros) ([]StuckRun, erro
 	if err != nil {
 		return nil, err
 	}
-	return db.stuck(ctx, "list long runs", owned+" AND r.state = 'executing' AND r.started < ? AND l.gone IS NULL", "r.started", int64(before), int64(before))
+	return db.stuck(ctx, "list long runs", owned+" AND r.state = 'executing' AND r.started < ? AND l.gone IS NULL",
+		"r.started", int64(before), int64(before))
 }
 
 // Spell is how the latest due times of a job ended, one after another.
@@ -197,7 +209,8 @@ func scanEnd(rows *sql.Rows) (e end, err error) {
 	return e, err
 }
 
-// SpellOf says how the latest due times of a job ended. A job that succeeded last has a spell of zero.
+// SpellOf says how the latest due times of a job ended. A job that succeeded last has a spell of
+// zero.
 func (db *DB) SpellOf(ctx context.Context, jobID int64) (Spell, error) {
 	ends, err := sql.Select(db.Reader(ctx), "read the latest outcomes", scanEnd, latestEnds, jobID, latestMost)
 	return spellOf(ends), err
@@ -216,5 +229,6 @@ func spellOf(ends []end) (s Spell) {
 		}
 		s.N++
 	}
+
 	return s
 }

@@ -21,15 +21,18 @@ func TestDoctor(t *testing.T) {
 			f.Errorf("broken: got jobs %s", got)
 		}
 	})
+
 	f.readsAtMost(40, "jobs paused for long", func() {
 		if got := ids(must(f.db.JobsPausedBefore(f.Context(), 5, 2)), named); got != "5 406" {
 			f.Errorf("paused: got jobs %s", got)
 		}
 	})
+
 	f.exec("UPDATE job SET next_due = 9000000000 + id WHERE id BETWEEN 10 AND 19")
 	if got := must(f.db.JobsDueBehind(f.Context(), 1000, 20)); len(got) != 10 || got[0].ID != 19 {
 		f.Errorf("due far ahead: got %v", got)
 	}
+
 	f.exec("UPDATE job SET next_due = id * 10000000 WHERE id > 20")
 	herds := must(f.db.Herds(f.Context(), 1<<60, 3, 5))
 	if len(herds) != 2 || herds[0].Jobs != 11 || len(herds[0].Some) != 10 {
@@ -43,10 +46,12 @@ func TestDoctor(t *testing.T) {
 	if got := must(f.db.OrphanRuns(f.Context(), late)); len(got) != 19 || got[0].Text != "node-2" {
 		f.Errorf("orphans: got %v", got)
 	}
+
 	idle, prepared, err := f.db.UnbegunRuns(f.Context(), late)
 	if got := ids(idle, stuck) + ", " + ids(prepared, stuck); err != nil || got != "10006, 10001" {
 		f.Errorf("unbegun: got %s, %v", got, err)
 	}
+
 	f.readsAtMost(400, "long runs", func() {
 		if got := must(f.db.LongRuns(f.Context(), epoch+10_010_000)); len(got) == 0 || got[0].Run != 10_002 {
 			f.Errorf("long runs: got %v", got)
@@ -71,16 +76,25 @@ func TestBackfills(t *testing.T) {
 	f.exec(`INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, request, state, owner, claim, outcome, final)
 		SELECT n, 3, 4, 99 + n, 99 + n, 1, 'backfill', 2, IF(n > 48, 'executing', 'ended'), IF(n > 48, 1, -2), 1, IF(n > 48, 'none', IF(n = 7, 'failed', 'succeeded')), n <= 48
 		FROM num WHERE n <= 50`)
-	f.exec("INSERT INTO notable (outcome, due, run_id, app_id, job_id) SELECT outcome, due, id, app_id, job_id FROM run WHERE outcome = 'failed'")
+	f.exec(`
+		INSERT INTO notable (outcome, due, run_id, app_id, job_id)
+		SELECT outcome, due, id, app_id, job_id
+		FROM run
+		WHERE outcome = 'failed'`)
 
 	backfill := func(b *trip.BackfillRow) int64 { return b.ID }
 	got := fmt.Sprint(
-		ids(must(f.db.Backfills(f.Context(), 0, 0, nil, 2)), backfill), "; ", ids(must(f.db.Backfills(f.Context(), 0, 2, nil, 2)), backfill), "; ",
-		ids(must(f.db.Backfills(f.Context(), 0, 0, []string{"rare"}, 2)), backfill), "; ", ids(must(f.db.Backfills(f.Context(), 3, 0, nil, 2)), backfill), "; ",
-		ids(must(f.db.BackfillsAfter(f.Context(), 1, 5)), backfill), "; ", ids(must(f.db.RunningBackfills(f.Context(), 5)), backfill))
+		ids(must(f.db.Backfills(f.Context(), 0, 0, nil, 2)), backfill), "; ",
+		ids(must(f.db.Backfills(f.Context(), 0, 2, nil, 2)), backfill), "; ",
+		ids(must(f.db.Backfills(f.Context(), 0, 0, []string{"rare"}, 2)), backfill), "; ",
+		ids(must(f.db.Backfills(f.Context(), 3, 0, nil, 2)), backfill), "; ",
+		ids(must(f.db.BackfillsAfter(f.Context(), 1, 5)), backfill), "; ",
+		ids(must(f.db.RunningBackfills(f.Context(), 5)), backfill))
+
 	if want := "3 2; 1; 3; 2; 2 3; 2"; got != want {
 		f.Errorf("got %s, want %s", got, want)
 	}
+
 	row := must(f.db.Backfills(f.Context(), 3, 0, nil, 1))[0]
 	outcomes := must(f.db.BackfillOutcomes(f.Context(), &row))
 	if len(outcomes) != 2 || outcomes[job.Failed] != 1 || outcomes[job.Succeeded] != 47 {

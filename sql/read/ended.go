@@ -8,8 +8,9 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Ending is what one transaction has ended. Its ids grow in time, but one that takes longer commits behind higher ids: who follows
-// them asks for the gaps again for as long as a transaction may take.
+// Ending is what one transaction has ended. Its ids grow in time, but one that takes longer commits
+// behind higher ids: who follows them asks for the gaps again for as long as a transaction may
+// take.
 type Ending struct {
 	ID   int64
 	At   job.Micros
@@ -28,7 +29,8 @@ func scanEnding(rows *sql.Rows) (e Ending, err error) {
 // endingsAtOnce is how many rows one statement reads.
 const endingsAtOnce = 50
 
-// EndedAfter lists what ended behind an id, until that are at least so many runs, or all. A transaction's runs come together.
+// EndedAfter lists what ended behind an id, until that are at least so many runs, or all. A
+// transaction's runs come together.
 func (db *DB) EndedAfter(ctx context.Context, after int64, runs int) ([]Ending, error) {
 	const query = `
 		SELECT id, at, runs
@@ -43,14 +45,17 @@ func (db *DB) EndedAfter(ctx context.Context, after int64, runs int) ([]Ending, 
 		if err != nil {
 			return nil, err
 		}
+
 		for _, e := range found {
 			n, after = n+len(e.Runs), e.ID
 		}
+
 		out = append(out, found...)
 		if len(found) < endingsAtOnce {
 			break
 		}
 	}
+
 	return out, nil
 }
 
@@ -67,12 +72,15 @@ func (db *DB) EndedIn(ctx context.Context, spans []sql.Span) ([]Ending, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		out = append(out, found...)
 	}
+
 	return out, nil
 }
 
-// LastIDs are the greatest ids of endings and of the audit that can be seen, zero where there is none.
+// LastIDs are the greatest ids of endings and of the audit that can be seen, zero where there is
+// none.
 func (db *DB) LastIDs(ctx context.Context) (ending, line int64, err error) {
 	const query = `
 		SELECT COALESCE((SELECT MAX(id) FROM ending), 0), COALESCE((SELECT MAX(id) FROM audit), 0)`
@@ -80,6 +88,7 @@ func (db *DB) LastIDs(ctx context.Context) (ending, line int64, err error) {
 		err = rows.Scan(&ids[0], &ids[1])
 		return ids, err
 	}
+
 	found, err := sql.Select(db.Reader(ctx), "read last ids", scan, query)
 	if err != nil {
 		return 0, 0, err
@@ -95,6 +104,7 @@ func (db *DB) RunsOf(ctx context.Context, endings []Ending) ([]Run, error) {
 			ids = append(ids, n.Run)
 		}
 	}
+
 	rows, err := runsByID(db.Reader(ctx), ids)
 	out := make([]Run, 0, len(rows))
 	for _, id := range ids {
@@ -102,5 +112,6 @@ func (db *DB) RunsOf(ctx context.Context, endings []Ending) ([]Run, error) {
 			out = append(out, *r)
 		}
 	}
+
 	return out, err
 }

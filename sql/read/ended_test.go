@@ -22,9 +22,12 @@ func (f *fixture) insertRuns(n int) (out []trip.Launch) {
 	runs := make([]trip.Run, n)
 	for i := range runs {
 		l := trip.Launch{Run: int64(1)<<32 + int64(i), Claim: 1}
-		runs[i] = trip.Run{Launch: l, JobID: int64(i + 1), AppID: 1, Kind: trip.Schedule, Attempt: 1, Due: epoch, DueNow: epoch}
+		runs[i] = trip.Run{
+			Launch: l, JobID: int64(i + 1), AppID: 1, Kind: trip.Schedule, Attempt: 1, Due: epoch, DueNow: epoch,
+		}
 		out = append(out, l)
 	}
+
 	f.tx(func(tx *sql.Tx) error { return trip.Insert(tx, 1, runs) })
 	return out
 }
@@ -51,26 +54,36 @@ func TestEndsAreNoted(t *testing.T) {
 	for i := range ends {
 		ends[i] = trip.End{Launch: l[i], JobID: int64(i + 1), Outcome: job.Succeeded, Final: true, Ended: epoch}
 	}
+
 	ends[1].Outcome, ends[1].Reason = job.Failed, "exit status 1"
 	finish := func(tx *sql.Tx) error { _, err := trip.FinishAlone(tx, 1, ends[:2]); return err }
 	f.tx(finish)
 	f.tx(finish) // as after an unknown commit
 
-	f.exec("UPDATE run SET state = 'ended', owner = -2, outcome = 'lost' WHERE id = ?", l[2].Run) // somebody else was quicker
+	f.exec(`
+		UPDATE run
+		SET state = 'ended', owner = -2, outcome = 'lost'
+		WHERE id = ?`, l[2].Run) // somebody else was quicker
+
 	f.tx(func(tx *sql.Tx) error { _, err := trip.FinishAlone(tx, 1, ends[2:]); return err })
 	f.tx(func(tx *sql.Tx) error {
 		_, err := trip.Refuse(tx, 1, []trip.Refusal{{Launch: l[4], Outcome: job.Skipped, Reason: "overlap"}}, epoch)
 		return err
 	})
+
 	f.exec("UPDATE run SET state = 'waiting', owner = -1 WHERE id = ?", l[5].Run)
 	f.tx(func(tx *sql.Tx) error { return trip.Supersede(tx, 1, []trip.Refusal{{Launch: l[5]}}, epoch) })
 	f.tx(func(tx *sql.Tx) error {
-		return trip.InsertCounted(tx, []trip.Counted{{Run: 1<<32 + 20, JobID: 9, AppID: 1, First: epoch, Last: epoch + 5, Count: 3, Outcome: job.Missed}}, epoch)
+		return trip.InsertCounted(tx,
+			[]trip.Counted{{Run: 1<<32 + 20, JobID: 9, AppID: 1, First: epoch, Last: epoch + 5, Count: 3,
+				Outcome: job.Missed}}, epoch)
 	})
 
-	if got, want := f.endings(0), "0:1:succeeded 1:2:failed | 3:4:succeeded | 4:5:skipped | 5:6:superseded | 20:9:missed | "; got != want {
+	if got, want := f.endings(0),
+		"0:1:succeeded 1:2:failed | 3:4:succeeded | 4:5:skipped | 5:6:superseded | 20:9:missed | "; got != want {
 		f.Errorf("got  %s\nwant %s", got, want)
 	}
+
 	notable := f.listed(RunFilter{Outcome: job.Failed})
 	if len(notable) != 1 || notable[0].ID != l[1].Run {
 		f.Errorf("failed runs: got %v", notable)
@@ -88,22 +101,28 @@ func TestFollowEnds(t *testing.T) {
 	f.tx(func(tx *sql.Tx) error { _, err := trip.Start(tx, 1, 0, l, epoch, 1); return err })
 	for i := range l {
 		f.tx(func(tx *sql.Tx) error {
-			_, err := trip.FinishAlone(tx, 1, []trip.End{{Launch: l[i], JobID: int64(i + 1), Outcome: job.Succeeded, Ended: epoch}})
+			_, err := trip.FinishAlone(tx, 1, []trip.End{
+				{Launch: l[i], JobID: int64(i + 1), Outcome: job.Succeeded, Ended: epoch},
+			})
 			return err
 		})
 	}
+
 	last, _, err := f.db.LastIDs(f.Context())
 	if err != nil || last != 120 {
 		f.Errorf("last id: got %d, %v", last, err)
 	}
+
 	f.readsAtMost(60, "what ended, the last few", func() {
 		if got := must(f.db.EndedAfter(f.Context(), 110, 1000)); len(got) != 10 {
 			f.Errorf("got %d endings, want 10", len(got))
 		}
 	})
+
 	if got := must(f.db.EndedAfter(f.Context(), 0, 60)); len(got) != 100 {
 		f.Errorf("got %d endings, want two statements of 50", len(got))
 	}
+
 	spans := must(f.db.EndedIn(f.Context(), []sql.Span{{From: 3, To: 4}, {From: 118, To: 200}}))
 	if got := fmt.Sprint(len(spans), spans[0].ID, spans[4].ID); got != "5 3 120" {
 		f.Errorf("spans: got %s", got)
@@ -120,6 +139,7 @@ func TestFollowEnds(t *testing.T) {
 		}
 		return err
 	})
+
 	f.tx(func(tx *sql.Tx) error {
 		n, err := trip.DropNotes(tx, 50, 1000, 30)
 		if n != 19 {

@@ -25,10 +25,11 @@ func (db *DB) runsWhere(ctx context.Context, what, where string, args ...any) ([
 	return out, err
 }
 
-// RunsAt returns the ended runs that stand for a due time of a job's schedule, its attempts in order. One row may count it
-// among others.
+// RunsAt returns the ended runs that stand for a due time of a job's schedule, its attempts in
+// order. One row may count it among others.
 func (db *DB) RunsAt(ctx context.Context, jobID int64, due job.Micros) ([]Run, error) {
-	// Runs of one schedule do not overlap, so only those of the latest due time up to this one can be meant.
+	// Runs of one schedule do not overlap, so only those of the latest due time up to this one can
+	// be meant.
 	const where = `r.job_id = ? AND r.request = 0 AND r.due <= ? AND r.state = 'ended'
 		ORDER BY r.due DESC, r.request DESC, r.attempt DESC
 		LIMIT ?`
@@ -36,6 +37,7 @@ func (db *DB) RunsAt(ctx context.Context, jobID int64, due job.Micros) ([]Run, e
 	if err != nil {
 		return nil, err
 	}
+
 	slices.Reverse(near)
 	return slices.DeleteFunc(near, func(r Run) bool { return r.Until < due || r.Due != near[len(near)-1].Due }), nil
 }
@@ -52,11 +54,13 @@ func (db *DB) LiveAt(ctx context.Context, jobID int64, due job.Micros) (Run, err
 	if err != nil {
 		return Run{}, err
 	}
+
 	return rows[0], nil
 }
 
-// AskedAt returns the runs, ended or not, due from one instant until before another that people asked for, by hand or with a
-// backfill. Those of one due time and request follow each other, its attempts in order.
+// AskedAt returns the runs, ended or not, due from one instant until before another that people
+// asked for, by hand or with a backfill. Those of one due time and request follow each other, its
+// attempts in order.
 func (db *DB) AskedAt(ctx context.Context, jobID int64, from, before job.Micros) ([]Run, error) {
 	const where = `r.job_id = ? AND r.due >= ? AND r.due < ? AND r.request <> 0
 		ORDER BY r.due, r.request, r.attempt
@@ -73,17 +77,20 @@ type Wait struct {
 	Group string // for whose slot it waits; empty: for runs of its job
 }
 
-// Waiting lists runs of jobs that wait, the earliest due first: those in the lines of the jobs, and the run of each job whose
-// turn it is, if that waits for a slot. Of jobs whose runs may overlap it knows only that one of those that wait for slots.
+// Waiting lists runs of jobs that wait, the earliest due first: those in the lines of the jobs, and
+// the run of each job whose turn it is, if that waits for a slot. Of jobs whose runs may overlap it
+// knows only that one of those that wait for slots.
 func (db *DB) Waiting(ctx context.Context, jobs []int64, limit int) ([]Wait, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
+
 	r := db.Reader(ctx)
 	scan := func(rows *sql.Rows) (w Wait, err error) {
 		err = rows.Scan(&w.JobID, &w.Run, &w.Due, &w.Kind, &w.Group)
 		return w, err
 	}
+
 	var out []Wait
 	for part := range slices.Chunk(jobs, idsAtOnce) {
 		inLines := `
@@ -92,10 +99,12 @@ func (db *DB) Waiting(ctx context.Context, jobs []int64, limit int) ([]Wait, err
 			WHERE ` + trip.InJobLines(part) + `
 			ORDER BY due_now
 			LIMIT ?`
+
 		found, err := sql.Select(r, "list waiting runs", scan, inLines, limit)
 		if err != nil {
 			return nil, err
 		}
+
 		out = append(out, found...)
 
 		forSlots := `
@@ -104,11 +113,13 @@ func (db *DB) Waiting(ctx context.Context, jobs []int64, limit int) ([]Wait, err
 			STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = j.running AND r.state = 'waiting' AND r.due_now < 0
 			LEFT JOIN job_ref f FORCE INDEX (job) ON f.job_id = j.id AND f.kind = ?
 			WHERE j.id IN ` + list(part)
+
 		if found, err = sql.Select(r, "list runs that wait for slots", scan, forSlots, trip.RefGroup); err != nil {
 			return nil, err
 		}
 		out = append(out, found...)
 	}
+
 	slices.SortFunc(out, func(a, b Wait) int { return int(a.Due - b.Due) })
 	return out[:min(len(out), limit)], nil
 }

@@ -18,14 +18,16 @@ func TestExplain(t *testing.T) {
 	f.jobs(1000)
 	f.runs(1000, 10_000)
 	due := epoch + 500_000 // run 500 of job 2
-	f.exec("INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, request, attempt, state, owner, claim) VALUES"+
-		" (900001, 2, 1, ?, ?, 1, 'schedule', 0, 2, 'idle', 0, 1), (900002, 2, 1, ?, ?, 1, 'manual', 7, 1, 'executing', 1, 1)", due, due, due, due)
+	f.exec(`
+		INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, request, attempt, state, owner, claim)
+		VALUES (900001, 2, 1, ?, ?, 1, 'schedule', 0, 2, 'idle', 0, 1), (900002, 2, 1, ?, ?, 1, 'manual', 7, 1, 'executing', 1, 1)`, due, due, due, due)
 
 	f.readsAtMost(700, "runs of a due time", func() {
 		if got := ids(must(f.db.RunsAt(f.Context(), 2, due)), runID); got != "500" {
 			f.Errorf("ended: got runs %s", got)
 		}
 	})
+
 	f.exec("UPDATE run SET due_last = due + 3000, due_count = 4 WHERE id = 500")
 	if got := ids(must(f.db.RunsAt(f.Context(), 2, due+2000)), runID); got != "500" {
 		f.Errorf("counted: got runs %s", got)
@@ -36,6 +38,7 @@ func TestExplain(t *testing.T) {
 	if r := must(f.db.LiveAt(f.Context(), 2, due)); r.ID != 900001 || r.Attempt != 2 {
 		f.Errorf("live: got run %d", r.ID)
 	}
+
 	if _, err := f.db.LiveAt(f.Context(), 2, due+5000); !errors.Is(err, sql.ErrNotFound) {
 		f.Errorf("no live run: got %v", err)
 	}
@@ -49,12 +52,16 @@ func TestWaiting(t *testing.T) {
 	f := setUp(t)
 	f.jobs(10)
 	insert := func(id, jobID int64, due, place job.Micros) {
-		f.exec("INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, state, owner, claim) VALUES (?, ?, 1, ?, ?, 1, 'schedule', 'waiting', -1, 1)", id, jobID, due, place)
+		f.exec(`
+			INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, state, owner, claim)
+			VALUES (?, ?, 1, ?, ?, 1, 'schedule', 'waiting', -1, 1)`, id, jobID, due, place)
 	}
+
 	for id, jobID := range map[int64]int64{1: 1, 2: 2, 3: 2, 4: 3} {
 		r := trip.Run{JobID: jobID, Due: epoch + job.Micros(id)*1_000_000}
 		insert(id, jobID, r.Due, trip.JobPlace(&r))
 	}
+
 	r := trip.Run{JobID: 4, Due: epoch}
 	insert(5, 4, epoch, trip.GroupPlace(&r, 1, 0))
 	f.exec("UPDATE job SET running = 5 WHERE id = 4")
@@ -64,6 +71,7 @@ func TestWaiting(t *testing.T) {
 	for _, w := range must(f.db.Waiting(f.Context(), []int64{2, 3, 4, 5}, 10)) {
 		got += fmt.Sprint(w.Run, ":", w.JobID, ":", w.Group, " ")
 	}
+
 	if want := "5:4:db 2:2: 3:2: 4:3: "; got != want {
 		f.Errorf("got %q, want %q", got, want)
 	}
@@ -83,14 +91,17 @@ func TestAmounts(t *testing.T) {
 			f.Errorf("got %+v, want %+v", got, want)
 		}
 	})
+
 	if got := must(f.db.Attempting(f.Context(), 100)); len(got) != 38 {
 		f.Errorf("got %d attempts, want 38", len(got))
 	}
+
 	idle := must(f.db.LateRuns(f.Context(), LatePlace{Owner: trip.NoOwner}, epoch+1<<40, 4))
 	more := must(f.db.LateRuns(f.Context(), idle[3].LatePlace, epoch+1<<40, 10))
 	if len(idle) != 4 || len(more) != 3 || idle[3].ID == more[0].ID {
 		f.Errorf("late runs: got %d and %d", len(idle), len(more))
 	}
+
 	jobs := must(f.db.AlertJobs(f.Context(), []int64{1, 49}))
 	if len(jobs) != 2 || jobs[1].Gone || !jobs[49].Gone || jobs[1].Labels["env"] != "prod" {
 		f.Errorf("jobs for alerts: got %+v", jobs)
@@ -106,9 +117,19 @@ func TestRetention(t *testing.T) {
 	f.jobs(1000)
 	f.runs(1000, 30_000) // 6,000 of job 2, one in 5 ms
 	f.exec("UPDATE run SET output_kept = 10, output_bytes = 10 WHERE job_id = 2 AND id <= 30000")
-	f.exec("INSERT INTO output (run_id, head, tail) SELECT id, '0123456789', '' FROM run WHERE job_id = 2 AND id <= 100")
+	f.exec(`
+		INSERT INTO output (run_id, head, tail)
+		SELECT id, '0123456789', ''
+		FROM run
+		WHERE job_id = 2 AND id <= 100`)
+
 	f.exec("UPDATE run SET outcome = 'failed' WHERE id = 25")
-	f.exec("INSERT INTO notable (outcome, due, run_id, app_id, job_id) SELECT outcome, due, id, app_id, job_id FROM run WHERE id = 25")
+	f.exec(`
+		INSERT INTO notable (outcome, due, run_id, app_id, job_id)
+		SELECT outcome, due, id, app_id, job_id
+		FROM run
+		WHERE id = 25`)
+
 	at := func(n int64) job.Micros { return epoch + job.Micros(n*1000) }
 
 	f.readsAtMost(300, "the latest 100 runs", func() {
@@ -116,6 +137,7 @@ func TestRetention(t *testing.T) {
 			f.Errorf("latest 100 runs: got %v", got)
 		}
 	})
+
 	if got := must(f.db.LastDues(f.Context(), 2, 7000)); got != 0 {
 		f.Errorf("more runs than there are: got %v", got)
 	}
@@ -130,10 +152,12 @@ func TestRetention(t *testing.T) {
 	if got := must(f.db.LookAhead(f.Context(), cut)); got != cut.Due {
 		f.Errorf("look ahead: got %v", got)
 	}
+
 	old := must(f.db.OldRuns(f.Context(), cut, 100))
 	if len(old) != 16 || old[0].ID != 5 || old[15].ID != 85 { // ended 2 ms after they were due; 25 has failed
 		f.Errorf("old runs: got %v", old)
 	}
+
 	cut.Failed = at(90)
 	old = must(f.db.OldRuns(f.Context(), cut, 100))
 	with := must(f.db.RunsWithOutput(f.Context(), []int64{25, 5}))
@@ -148,11 +172,15 @@ func TestRetention(t *testing.T) {
 		}
 		return trip.HoldVersion(tx, 2, 1)
 	})
-	got := fmt.Sprint(before-f.number("SELECT COUNT(*) FROM run"), f.number("SELECT COUNT(*) FROM output"), f.number("SELECT COUNT(*) FROM notable WHERE run_id = 25"))
+
+	got := fmt.Sprint(before-f.number("SELECT COUNT(*) FROM run"), f.number("SELECT COUNT(*) FROM output"),
+		f.number("SELECT COUNT(*) FROM notable WHERE run_id = 25"))
 	if got != "17 3 0" {
 		f.Errorf("got runs dropped, outputs left, notes left: %s", got)
 	}
-	if err := f.db.Tx(f.Context(), func(tx *sql.Tx) error { return trip.HoldVersion(tx, 2, 2) }); !errors.Is(err, sql.ErrMoved) {
+
+	if err := f.db.Tx(f.Context(), func(tx *sql.Tx) error { return trip.HoldVersion(tx, 2, 2) }); !errors.Is(err,
+		sql.ErrMoved) {
 		f.Errorf("another version: got %v", err)
 	}
 

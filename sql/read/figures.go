@@ -28,14 +28,18 @@ func Figures(r sql.Reader, from job.Micros) ([]Figure, error) {
 		if err := rows.Scan(&f.At, &f.Starts, &f.Ends, &f.Failed, &text); err != nil {
 			return err
 		}
-		_ = json.Unmarshal(text, &late) // what a hand wrote there and cannot be read counts as none: the others are to be seen
+
+		// what a hand wrote there and cannot be read counts as none: the others are to be seen
+		_ = json.Unmarshal(text, &late)
 		for _, p := range late {
 			if p[0] >= 0 && p[0] < job.LateClasses {
 				f.Late[p[0]] += p[1]
 			}
 		}
+
 		out = append(out, f)
 		return nil
 	}, "SELECT at, starts, ends, failed, late FROM figure WHERE at >= ? ORDER BY at", int64(from))
+
 	return out, err
 }

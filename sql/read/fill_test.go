@@ -29,6 +29,7 @@ func setUp(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { db.Close() })
 	f := &fixture{T: t, db: &DB{db}}
 	if _, _, err := f.db.Migrate(context.Background()); err != nil {
@@ -62,7 +63,8 @@ func (f *fixture) numbers(most int) {
 	}
 }
 
-// jobs makes so many jobs: one in 97 of app rare, the others of 40 apps. What is rare is spread evenly.
+// jobs makes so many jobs: one in 97 of app rare, the others of 40 apps. What is rare is spread
+// evenly.
 func (f *fixture) jobs(n int) {
 	f.numbers(max(n, 41))
 	f.exec("INSERT INTO app (id, name) SELECT n, IF(n = 41, 'rare', CONCAT('app-', n)) FROM num WHERE n <= 41")
@@ -71,6 +73,7 @@ func (f *fixture) jobs(n int) {
 			n MOD 1024, IF(n MOD 401 = 5 OR n MOD 503 = 6 OR n MOD 601 = 7, NULL, 9), n MOD 401 = 5, IF(n MOD 503 = 6, 'no such zone', ''),
 			IF(n MOD 50 = 49, NULL, 1), 0
 		FROM num WHERE n <= ?`, n)
+
 	f.exec("INSERT INTO job_pause (job_id, since, who) SELECT id, 1, 'ann' FROM job WHERE paused")
 
 	spec := job.Spec{App: "a", Name: "j", Command: "true", Labels: map[string]string{"env": "prod"}}
@@ -78,7 +81,12 @@ func (f *fixture) jobs(n int) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.exec("INSERT INTO job_version (job_id, version, definition, created) SELECT id, 1, ?, 1 FROM job", string(text))
+
+	f.exec(`
+		INSERT INTO job_version (job_id, version, definition, created)
+		SELECT id, 1, ?, 1
+		FROM job`, string(text))
+
 	for _, x := range []struct {
 		where string
 		in    func(app string) job.Term
@@ -94,23 +102,40 @@ func (f *fixture) jobs(n int) {
 				" WHERE j.living = 1 AND j."+x.where+" AND (? = '' OR a.name = ?)", term[:], app, app)
 		}
 	}
-	f.exec("INSERT INTO job_part (part, job_id, pos) SELECT SUBSTRING(name, n), id, n - 1 FROM job JOIN num ON n <= CHAR_LENGTH(name)" +
-		" WHERE n <= 32 AND living = 1")
+
+	f.exec(`
+		INSERT INTO job_part (part, job_id, pos)
+		SELECT SUBSTRING(name, n), id, n - 1
+		FROM job
+		JOIN num ON n <= CHAR_LENGTH(name)
+		WHERE n <= 32 AND living = 1`)
 }
 
-// runs makes so many ended runs, a fifth of them of job 2, the others of all. One in 50 was skipped, one in 4,999 has failed, one in
-// 503 was asked for, one in 5,009 was on another node. The next 60 runs execute.
+// runs makes so many ended runs, a fifth of them of job 2, the others of all. One in 50 was
+// skipped, one in 4,999 has failed, one in 503 was asked for, one in 5,009 was on another node. The
+// next 60 runs execute.
 func (f *fixture) runs(jobs, n int) {
 	f.numbers(n + 60)
-	f.exec("INSERT INTO life (id, session, node, started) SELECT n, UNHEX(LPAD(HEX(n), 32, '0')), IF(n = 4, 'elsewhere', CONCAT('node-', n)), 1 FROM num WHERE n <= 4")
+	f.exec(`
+		INSERT INTO life (id, session, node, started)
+		SELECT n, UNHEX(LPAD(HEX(n), 32, '0')), IF(n = 4, 'elsewhere', CONCAT('node-', n)), 1
+		FROM num
+		WHERE n <= 4`)
+
 	f.exec(`INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, request, state, owner, claim, session, started, ended, outcome, final, exit_code)
 		SELECT n, IF(n MOD 5 = 0, 2, 1 + n * 7 MOD ?), 1, ? + n * 1000, ? + n * 1000, n MOD 7, IF(n MOD 503 = 1, 'manual', 'schedule'),
 			IF(n MOD 503 = 1, n, 0), IF(n > ?, 'executing', 'ended'), IF(n > ?, 1 + n MOD 3, -2), 1, IF(n MOD 5009 = 1, 4, 1 + n MOD 3),
 			? + n * 1000 + 10, IF(n > ?, 0, ? + n * 1000 + 2000),
 			IF(n > ?, 'none', IF(n MOD 4999 = 1, 'failed', IF(n MOD 50 = 7, 'skipped', 'succeeded'))), n <= ?, IF(n MOD 4999 = 1, 1, 0)
 		FROM num`, jobs, int64(epoch), int64(epoch), n, n, int64(epoch), n, int64(epoch), n, n)
+
 	f.exec("UPDATE run r JOIN job j ON j.id = r.job_id SET r.app_id = j.app_id")
-	f.exec("INSERT INTO notable (outcome, due, run_id, app_id, job_id) SELECT outcome, due, id, app_id, job_id FROM run WHERE outcome NOT IN ('succeeded', 'none')")
+	f.exec(`
+		INSERT INTO notable (outcome, due, run_id, app_id, job_id)
+		SELECT outcome, due, id, app_id, job_id
+		FROM run
+		WHERE outcome NOT IN ('succeeded', 'none')`)
+
 	f.exec("ANALYZE TABLE run") // else the server reads all entries to list the owners of runs
 }
 
@@ -159,6 +184,7 @@ func (f *fixture) texts(query string, args ...any) (out []string) {
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	defer rows.Close()
 	for rows.Next() {
 		var text string
@@ -167,5 +193,6 @@ func (f *fixture) texts(query string, args ...any) (out []string) {
 		}
 		out = append(out, text)
 	}
+
 	return out
 }

@@ -14,15 +14,18 @@ type Glance struct {
 	FirstCursor job.Micros // the earliest cursor of a job; zero: there is none
 	Held        bool       // some session holds runs
 	Backfills   bool       // some backfill is not done
-	Sessions    int64      // changes when sessions come, go or drain, and when nodes are cordoned; its upper half is how many there are
-	Messages    bool       // some message of alerts is neither sent nor given up
-	Alerts      bool       // there is a rule, a channel or a ping, something fires, or evaluation is to be ended
-	LastLine    int64      // the greatest id of an audit line
-	Limits      bool       // some app has limits
-	Watermark   sql.Watermark
+	// changes when sessions come, go or drain, and when nodes are cordoned; its upper half is how
+	// many there are
+	Sessions  int64
+	Messages  bool  // some message of alerts is neither sent nor given up
+	Alerts    bool  // there is a rule, a channel or a ping, something fires, or evaluation is to be ended
+	LastLine  int64 // the greatest id of an audit line
+	Limits    bool  // some app has limits
+	Watermark sql.Watermark
 }
 
-// sentDelivery is the state of a message that was sent: package alert, which imports this one, has the states.
+// sentDelivery is the state of a message that was sent: package alert, which imports this one, has
+// the states.
 const sentDelivery = 2
 
 // Glance reads one end of an index for each fact, and takes no lock.
@@ -47,10 +50,12 @@ func (db *DB) Glance(ctx context.Context) (Glance, error) {
 
 	scan := func(rows *sql.Rows) (g Glance, err error) {
 		var epoch, mark string
-		err = rows.Scan(&g.FirstIdle, &g.FirstCursor, &g.Held, &g.Backfills, &g.Sessions, &g.Messages, &g.Alerts, &g.LastLine, &g.Limits, &epoch, &mark)
+		err = rows.Scan(&g.FirstIdle, &g.FirstCursor, &g.Held, &g.Backfills, &g.Sessions, &g.Messages, &g.Alerts,
+			&g.LastLine, &g.Limits, &epoch, &mark)
 		g.Watermark = sql.WatermarkOf(epoch, mark)
 		return g, err
 	}
+
 	found, err := sql.Select(db.Reader(ctx), "glance", scan, query, sentDelivery, trip.RefPing)
 	if err != nil {
 		return Glance{}, err

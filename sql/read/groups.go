@@ -32,6 +32,7 @@ func (db *DB) Groups(ctx context.Context, name string, after int32, limit int) (
 		err = rows.Scan(&g.ID, &g.Name, &g.Slots, &g.Taken, &g.Created, &g.Updated, &g.Jobs)
 		return g, err
 	}
+
 	groups, err := sql.Select(r, "list groups", scan, query, trip.RefGroup, after, name, limit)
 	for i := range groups {
 		if err != nil {
@@ -39,5 +40,6 @@ func (db *DB) Groups(ctx context.Context, name string, after int32, limit int) (
 		}
 		groups[i].Waiting, err = trip.CountLine(r, groups[i].ID)
 	}
+
 	return groups, err
 }

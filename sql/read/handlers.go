@@ -15,11 +15,13 @@ func (db *DB) HandlerJobs(ctx context.Context, apps []string) (map[string]int, e
 	if err != nil || none {
 		return out, err
 	}
+
 	query := `
 		SELECT f.name, COUNT(*)
 		FROM job_ref f FORCE INDEX (PRIMARY)
 		WHERE f.kind = ?
 		GROUP BY f.name`
+
 	if in != nil {
 		query = `
 			SELECT f.name, COUNT(*)
@@ -35,6 +37,7 @@ func (db *DB) HandlerJobs(ctx context.Context, apps []string) (map[string]int, e
 		out[name] = n
 		return n, err
 	}
+
 	_, err = sql.Select(r, "count jobs of handlers", scan, query, trip.RefHandler)
 	return out, err
 }

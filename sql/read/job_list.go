@@ -39,7 +39,8 @@ type JobPage struct {
 }
 
 const (
-	// manyJobApps is from how many apps on a list reads the jobs of all apps and picks those of the wanted ones.
+	// manyJobApps is from how many apps on a list reads the jobs of all apps and picks those of the
+	// wanted ones.
 	manyJobApps = 17
 	// probed is how many entries are counted to find out which condition holds of the fewest jobs.
 	probed = 100
@@ -61,22 +62,26 @@ func (db *DB) Jobs(ctx context.Context, f JobFilter) ([]Job, error) {
 	}
 }
 
-// JobPage reads a part of a list of living jobs, by id, or by name if the name is asked for and Apps is nil: at most as many as the
-// limit, and fewer, even none, when it has looked at so many entries that the answer would take too long.
+// JobPage reads a part of a list of living jobs, by id, or by name if the name is asked for and
+// Apps is nil: at most as many as the limit, and fewer, even none, when it has looked at so many
+// entries that the answer would take too long.
 func (db *DB) JobPage(ctx context.Context, f JobFilter) (JobPage, error) {
 	r := db.Reader(ctx)
 	apps, none, err := appsOf(r, f.App, f.Apps)
 	if err != nil || none {
 		return JobPage{}, err
 	}
+
 	l := jobList{reader: r, JobFilter: f, apps: apps}
 	if err := l.readAppNames(); err != nil {
 		return JobPage{}, err
 	}
+
 	source, err := l.choose()
 	if err != nil {
 		return JobPage{}, err
 	}
+
 	found, next, err := l.legs(source).page(f.Limit)
 	if err != nil {
 		return JobPage{}, err
@@ -86,16 +91,19 @@ func (db *DB) JobPage(ctx context.Context, f JobFilter) (JobPage, error) {
 	if next != nil {
 		p.Next = &next.JobPlace
 	}
+
 	ids := make([]int64, len(found))
 	for i := range found {
 		ids[i] = found[i].ID
 	}
+
 	rows, err := jobsByID(r, ids)
 	for _, id := range ids {
 		if j := rows[id]; j != nil && !j.Deleted {
 			p.Rows = append(p.Rows, *j)
 		}
 	}
+
 	return p, err
 }
 
@@ -132,17 +140,20 @@ func (l *jobList) readAppNames() error {
 	if len(l.apps) == 0 || len(l.apps) >= manyJobApps {
 		return nil
 	}
+
 	l.names = map[int32]string{}
 	query := `
 		SELECT id, name
 		FROM app FORCE INDEX (PRIMARY)
 		WHERE id IN ` + list(l.apps)
+
 	scan := func(rows *sql.Rows) (id int32, err error) {
 		var name string
 		err = rows.Scan(&id, &name)
 		l.names[id] = name
 		return id, err
 	}
+
 	_, err := sql.Select(l.reader, "read names of apps", scan, query)
 	return err
 }
@@ -164,12 +175,19 @@ func (l *jobList) terms() []wantedTerm {
 	if l.Owner != "" {
 		out = append(out, wantedTerm{"owner", func(app string) job.Term { return job.OwnerTerm(app, l.Owner) }})
 	}
+
 	if l.Calendar != "" {
-		out = append(out, wantedTerm{"calendar", func(app string) job.Term { return job.CalendarTerm(app, l.Calendar) }})
+		out = append(out, wantedTerm{"calendar", func(app string) job.Term {
+			return job.CalendarTerm(app, l.Calendar)
+		}})
 	}
+
 	for _, k := range slices.Sorted(maps.Keys(l.Labels)) {
-		out = append(out, wantedTerm{"label " + k, func(app string) job.Term { return job.LabelTerm(app, k, l.Labels[k]) }})
+		out = append(out, wantedTerm{"label " + k, func(app string) job.Term {
+			return job.LabelTerm(app, k, l.Labels[k])
+		}})
 	}
+
 	return out
 }
 
@@ -187,18 +205,24 @@ func (l *jobList) left(s jobSource) []Condition {
 	if l.apps != nil {
 		out = append(out, Condition{"j.app_id IN " + list(l.apps), nil})
 	}
+
 	if l.Name != "" && s.byName {
-		// Of several places in one name at which it contains the text, the first counts. A part may be too short to hold all of the text.
+		// Of several places in one name at which it contains the text, the first counts. A part may
+		// be too short to hold all of the text.
 		out = append(out, Condition{"LOCATE(?, j.name) = p.pos + 1", []any{l.Name}})
 	} else if l.Name != "" {
 		out = append(out, Condition{"INSTR(j.name, ?) > 0", []any{l.Name}})
 	}
+
 	for _, t := range l.terms() {
 		if t.name != s.condition {
 			term := t.in("")
-			out = append(out, Condition{"EXISTS (SELECT 1 FROM job_term x WHERE x.term = ? AND x.job_id = j.id)", []any{term[:]}})
+			out = append(out, Condition{
+				"EXISTS (SELECT 1 FROM job_term x WHERE x.term = ? AND x.job_id = j.id)", []any{term[:]},
+			})
 		}
 	}
+
 	if status := statusConditions[l.Status]; status != "" {
 		out = append(out, Condition{"(" + status + ")", nil})
 	}
@@ -208,17 +232,22 @@ func (l *jobList) left(s jobSource) []Condition {
 // choose picks the source of which the least must be looked at.
 func (l *jobList) choose() (jobSource, error) {
 	if l.Name != "" && l.Apps == nil {
-		// Where a page of that list ends may be the name of anybody's job, so nobody reads it who sees only some apps.
+		// Where a page of that list ends may be the name of anybody's job, so nobody reads it who
+		// sees only some apps.
 		return l.byName(), nil
 	}
+
 	var sources []jobSource
 	for _, t := range l.terms() {
 		sources = append(sources, l.byTerm(t))
 	}
+
 	switch l.Status {
 	case job.Broken: // the index holds the first characters of errors, and none begins below that one
 		sources = append(sources, jobSource{
-			from: "job j FORCE INDEX (broken)", id: "j.id", ranges: []Condition{{"j.error >= '!'", nil}},
+			from:   "job j FORCE INDEX (broken)",
+			id:     "j.id",
+			ranges: []Condition{{"j.error >= '!'", nil}},
 		})
 	case job.Paused:
 		some, err := l.appsPaused()
@@ -228,23 +257,29 @@ func (l *jobList) choose() (jobSource, error) {
 		if some {
 			break // any of their jobs is paused
 		}
+
 		sources = append(sources, jobSource{
-			from: "job_pause p FORCE INDEX (PRIMARY)", join: "STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = p.job_id", id: "p.job_id",
+			from:   "job_pause p FORCE INDEX (PRIMARY)",
+			join:   "STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = p.job_id",
+			id:     "p.job_id",
 			ranges: []Condition{{"TRUE", nil}},
 		})
 	}
+
 	if len(sources) == 0 || l.fewApps() {
 		sources = append(sources, l.byApp())
 	}
 	return l.fewest(sources)
 }
 
-// fewest returns the source with the fewest entries behind the place where the list goes on, as far as a short look tells.
+// fewest returns the source with the fewest entries behind the place where the list goes on, as far
+// as a short look tells.
 func (l *jobList) fewest(sources []jobSource) (jobSource, error) {
 	best, least := sources[0], probed+1
 	if len(sources) == 1 {
 		return best, nil
 	}
+
 	for _, s := range sources {
 		count := 0
 		for _, c := range s.ranges {
@@ -255,16 +290,21 @@ func (l *jobList) fewest(sources []jobSource) (jobSource, error) {
 					FROM ` + s.from + `
 					WHERE ` + c.SQL + ` AND ` + s.id + ` > ?
 					LIMIT ?) some`
-			n, err := sql.Select(l.reader, "count entries", scanID, query, append(slices.Clone(c.Args), l.After, probed)...)
+
+			n, err := sql.Select(l.reader, "count entries", scanID, query,
+				append(slices.Clone(c.Args), l.After, probed)...)
 			if err != nil {
 				return best, err
 			}
+
 			count += int(n[0])
 		}
+
 		if count < least {
 			best, least = s, count
 		}
 	}
+
 	return best, nil
 }
 
@@ -283,18 +323,22 @@ func (l *jobList) byApp() jobSource {
 // byTerm reads jobs by something that their definitions say.
 func (l *jobList) byTerm(t wantedTerm) jobSource {
 	s := jobSource{
-		condition: t.name, id: "t.job_id",
-		from: "job_term t FORCE INDEX (PRIMARY)",
-		join: "STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = t.job_id",
+		condition: t.name,
+		id:        "t.job_id",
+		from:      "job_term t FORCE INDEX (PRIMARY)",
+		join:      "STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = t.job_id",
 	}
+
 	apps := []string{""}
 	if l.fewApps() {
 		apps = slices.Sorted(maps.Values(l.names))
 	}
+
 	for _, app := range apps {
 		term := t.in(app)
 		s.ranges = append(s.ranges, Condition{"t.term = ?", []any{term[:]}})
 	}
+
 	return s
 }
 
@@ -304,7 +348,8 @@ func (l *jobList) byName() jobSource {
 	head = head[:min(len(head), job.MaxPart)]
 	pattern := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(string(head)) + "%"
 	return jobSource{
-		byName: true, id: "p.job_id",
+		byName: true,
+		id:     "p.job_id",
 		from:   "job_part p FORCE INDEX (PRIMARY)",
 		join:   "STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = p.job_id",
 		ranges: []Condition{{"p.part LIKE ?", []any{pattern}}},
@@ -313,13 +358,21 @@ func (l *jobList) byName() jobSource {
 
 func (l *jobList) legs(s jobSource) *legs[jobEntry] {
 	fits, fitArgs := all(l.left(s))
-	out := &legs[jobEntry]{reader: l.reader, what: "list jobs", scan: scanJobEntry, fits: func(e *jobEntry) bool { return e.fits }}
+	out := &legs[jobEntry]{
+		reader: l.reader,
+		what:   "list jobs",
+		scan:   scanJobEntry,
+		fits: func(e *jobEntry) bool {
+			return e.fits
+		},
+	}
 	out.less = func(a, b *jobEntry) bool { return a.Part < b.Part || a.Part == b.Part && a.ID < b.ID }
 
 	part, order := "''", s.id
 	if s.byName {
 		part, order = "p.part", "p.part, p.job_id"
 	}
+
 	for _, c := range s.ranges {
 		g := &leg[jobEntry]{query: func(after *jobEntry, limit int) (string, []any) {
 			behind, args := "TRUE", slices.Concat(fitArgs, c.Args)
@@ -332,6 +385,7 @@ func (l *jobList) legs(s jobSource) *legs[jobEntry] {
 				behind = s.id + " > ?"
 				args = append(args, after.ID)
 			}
+
 			return `
 				SELECT ` + s.id + `, ` + part + `, COALESCE(` + fits + `, FALSE)
 				FROM ` + s.from + ` ` + s.join + `
@@ -339,10 +393,12 @@ func (l *jobList) legs(s jobSource) *legs[jobEntry] {
 				ORDER BY ` + order + `
 				LIMIT ?`, append(args, limit)
 		}}
+
 		if l.After != 0 {
 			g.last = &jobEntry{JobPlace: JobPlace{l.After, l.Part}}
 		}
 		out.all = append(out.all, g)
 	}
+
 	return out
 }

@@ -8,8 +8,8 @@ import (
 	"go-crontab/sql"
 )
 
-// Job is a job as its rows say. A definition that cannot be read (a newer version wrote it, or a hand did) sets SpecErr, and harms no
-// other job.
+// Job is a job as its rows say. A definition that cannot be read (a newer version wrote it, or a
+// hand did) sets SpecErr, and harms no other job.
 type Job struct {
 	job.Job
 	AppID    int32
@@ -47,6 +47,7 @@ func scanJob(rows *sql.Rows) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if j.Spec, j.SpecErr = job.DecodeSpec(j.SpecText); j.SpecErr != nil {
 		j.Spec.App, j.Spec.Name = app, name // so that people can tell which one it is
 	}
@@ -63,10 +64,12 @@ func jobsByID(r sql.Reader, ids []int64) (map[int64]*Job, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		for _, j := range rows {
 			out[j.ID] = j
 		}
 	}
+
 	return out, cover(r, out)
 }
 
@@ -89,6 +92,7 @@ func (db *DB) JobNamed(ctx context.Context, app, name string) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
+
 	j, ok := found[n]
 	if !ok {
 		return Job{}, sql.ErrNotFound
@@ -102,22 +106,27 @@ func (db *DB) JobsNamed(ctx context.Context, names []job.Name) (map[job.Name]Job
 	for _, n := range names {
 		byApp[n.App] = append(byApp[n.App], n.Name)
 	}
+
 	reader := db.Reader(ctx)
 	found := make(map[int64]*Job, len(names))
 	for app, names := range byApp {
 		for part := range slices.Chunk(names, idsAtOnce) {
 			query := selectJobs + `
 				FROM job j FORCE INDEX (name)` + joinDefinitions + `
-				WHERE j.app_id = (SELECT id FROM app WHERE name = ?) AND j.living = 1 AND j.name IN ` + places(len(part))
+				WHERE j.app_id = (SELECT id FROM app WHERE name = ?) AND j.living = 1 AND j.name IN ` + places(
+				len(part))
+
 			rows, err := sql.Select(reader, "read jobs by name", scanJob, query, append([]any{app}, texts(part)...)...)
 			if err != nil {
 				return nil, err
 			}
+
 			for _, j := range rows {
 				found[j.ID] = j
 			}
 		}
 	}
+
 	if err := cover(reader, found); err != nil {
 		return nil, err
 	}
@@ -126,6 +135,7 @@ func (db *DB) JobsNamed(ctx context.Context, names []job.Name) (map[job.Name]Job
 	for _, j := range found {
 		out[job.Name{App: j.Spec.App, Name: j.Spec.Name}] = *j
 	}
+
 	return out, nil
 }
 
@@ -142,7 +152,8 @@ func (db *DB) LivingJobs(ctx context.Context, ids []int64) (map[int64]Job, error
 }
 
 const (
-	// latestRun is the state of the run of a job's schedule that is due last. Runs that people asked for may stand before it.
+	// latestRun is the state of the run of a job's schedule that is due last. Runs that people
+	// asked for may stand before it.
 	latestRun = `(
 		SELECT r.state
 		FROM run r FORCE INDEX (attempt)
@@ -156,10 +167,12 @@ const (
 		FROM run r FORCE INDEX (PRIMARY)
 		WHERE r.id = j.running)`
 
-	// isLive is the condition that a run of a job's schedule has not ended. Of runs that overlap it sees the one that is due last.
+	// isLive is the condition that a run of a job's schedule has not ended. Of runs that overlap it
+	// sees the one that is due last.
 	isLive = "(COALESCE(" + latestRun + ", 'ended') <> 'ended' OR COALESCE(" + turnRun + ", 'ended') <> 'ended')"
 
-	// firstAhead is the earliest due time of a job's schedule whose run has not begun. Only those are due after begun_to.
+	// firstAhead is the earliest due time of a job's schedule whose run has not begun. Only those
+	// are due after begun_to.
 	firstAhead = `(
 		SELECT r.due
 		FROM run r FORCE INDEX (attempt)
@@ -168,8 +181,8 @@ const (
 		LIMIT 1)`
 )
 
-// LiveJobs tells which jobs have a run of the schedule that has not ended, and the earliest due time of those that have not
-// begun; zero when all have.
+// LiveJobs tells which jobs have a run of the schedule that has not ended, and the earliest due
+// time of those that have not begun; zero when all have.
 func (db *DB) LiveJobs(ctx context.Context, ids []int64) (map[int64]job.Micros, error) {
 	type row struct {
 		id    int64
@@ -180,22 +193,26 @@ func (db *DB) LiveJobs(ctx context.Context, ids []int64) (map[int64]job.Micros, 
 		err = rows.Scan(&r.id, &r.ahead, &r.live)
 		return r, err
 	}
+
 	out := map[int64]job.Micros{}
 	for part := range slices.Chunk(ids, idsAtOnce) {
 		query := `
 			SELECT j.id, COALESCE(` + firstAhead + `, 0), ` + isLive + `
 			FROM job j FORCE INDEX (PRIMARY)
 			WHERE j.id IN ` + list(part)
+
 		found, err := sql.Select(db.Reader(ctx), "read runs of jobs", scan, query)
 		if err != nil {
 			return nil, err
 		}
+
 		for _, r := range found {
 			if r.live || r.ahead != 0 {
 				out[r.id] = r.ahead
 			}
 		}
 	}
+
 	return out, nil
 }
 
@@ -209,7 +226,8 @@ type Version struct {
 	SpecErr  error
 }
 
-// Versions lists the definitions that a job has had, the latest first: those from versions up to one, or, with zero, all.
+// Versions lists the definitions that a job has had, the latest first: those from versions up to
+// one, or, with zero, all.
 func (db *DB) Versions(ctx context.Context, id, upTo int64, limit int) ([]Version, error) {
 	const query = `
 		SELECT version, created, who, definition
@@ -222,5 +240,6 @@ func (db *DB) Versions(ctx context.Context, id, upTo int64, limit int) ([]Versio
 		v.Spec, v.SpecErr = job.DecodeSpec(v.SpecText)
 		return v, err
 	}
+
 	return sql.Select(db.Reader(ctx), "list versions", scan, query, id, upTo, upTo, limit)
 }

@@ -9,8 +9,9 @@ import (
 
 const live = "living = 1 AND "
 
-// jobFilters are lists of jobs, with the condition that says the same, and how many rows a page of 50 may read. Each shown job is
-// read as an entry, as a row with its app, its definition and its pause, and for its status with two runs.
+// jobFilters are lists of jobs, with the condition that says the same, and how many rows a page of
+// 50 may read. Each shown job is read as an entry, as a row with its app, its definition and its
+// pause, and for its status with two runs.
 var jobFilters = []struct {
 	name  string
 	f     JobFilter
@@ -23,18 +24,31 @@ var jobFilters = []struct {
 	{"a group", JobFilter{Group: "narrow"}, "id MOD 91 = 2", 600},
 	{"a group of an app", JobFilter{Group: "narrow", App: "app-7"}, "id MOD 91 = 2 AND app_id = 7", 600},
 	{"an owner", JobFilter{Owner: "many"}, "id MOD 3 = 0", 800},
-	{"an owner of two apps", JobFilter{Owner: "many", Apps: []string{"app-7", "rare"}}, "id MOD 3 = 0 AND app_id IN (7, 41)", 1300},
-	{"a common and a rare label", JobFilter{Labels: map[string]string{"env": "prod", "team": "rare"}}, "id MOD 2 = 0 AND id MOD 397 = 3", 800},
+	{
+		"an owner of two apps", JobFilter{Owner: "many", Apps: []string{"app-7", "rare"}},
+		"id MOD 3 = 0 AND app_id IN (7, 41)", 1300,
+	},
+	{
+		"a common and a rare label", JobFilter{Labels: map[string]string{"env": "prod", "team": "rare"}},
+		"id MOD 2 = 0 AND id MOD 397 = 3", 800,
+	},
 	{"a part of a name", JobFilter{Name: "port-1"}, "LOCATE('port-1', name) > 0", 700},
-	{"a part of a name in an app", JobFilter{Name: "port-1", App: "app-8"}, "LOCATE('port-1', name) > 0 AND app_id = 8", 2200},
+	{
+		"a part of a name in an app", JobFilter{Name: "port-1", App: "app-8"},
+		"LOCATE('port-1', name) > 0 AND app_id = 8", 2200,
+	},
 	{"broken", JobFilter{Status: job.Broken}, "error <> ''", 500},
 	{"paused", JobFilter{Status: job.Paused}, "paused = 1 AND error = ''", 600},
 	{"finished", JobFilter{Status: job.Finished}, "paused = 0 AND error = '' AND next_due IS NULL", 3000},
 	{"active", JobFilter{Status: job.Active}, "paused = 0 AND error = '' AND next_due = 9", 800},
-	{"active of an owner", JobFilter{Status: job.Active, Owner: "many"}, "paused = 0 AND error = '' AND next_due = 9 AND id MOD 3 = 0", 1000},
+	{
+		"active of an owner", JobFilter{Status: job.Active, Owner: "many"},
+		"paused = 0 AND error = '' AND next_due = 9 AND id MOD 3 = 0", 1000,
+	},
 }
 
-// TestJobLists: each list has the jobs that its filter means, each once, and a page reads no more rows than it needs.
+// TestJobLists: each list has the jobs that its filter means, each once, and a page reads no more
+// rows than it needs.
 func TestJobLists(t *testing.T) {
 	f := setUp(t)
 	f.jobs(20_000)
@@ -52,11 +66,13 @@ func TestJobLists(t *testing.T) {
 				}
 				seen[j.ID] = true
 			}
+
 			if p.Next == nil {
 				break
 			}
 			at.After, at.Part = p.Next.ID, p.Next.Part
 		}
+
 		if want := f.number("SELECT COUNT(*) FROM job WHERE " + live + c.where); int64(len(seen)) != want {
 			f.Errorf("%s: got %d jobs, want %d", c.name, len(seen), want)
 		}
@@ -68,8 +84,11 @@ func TestLiveJobs(t *testing.T) {
 	f := setUp(t)
 	f.jobs(10)
 	insert := func(id, jobID, due int64, state string, owner int) {
-		f.exec("INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, state, owner, claim) VALUES (?, ?, 1, ?, ?, 1, 'schedule', ?, ?, 1)", id, jobID, due, due, state, owner)
+		f.exec(`
+			INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, state, owner, claim)
+			VALUES (?, ?, 1, ?, ?, 1, 'schedule', ?, ?, 1)`, id, jobID, due, due, state, owner)
 	}
+
 	f.exec("UPDATE job SET next_due = NULL, begun_to = 100, paused = 0, error = '', living = 1")
 	insert(1, 1, 90, "ended", -2)
 	insert(2, 2, 100, "executing", 1)
@@ -84,6 +103,7 @@ func TestLiveJobs(t *testing.T) {
 	if want := fmt.Sprint(map[int64]job.Micros{2: 0, 3: 110, 4: 0}); got != want {
 		f.Errorf("got %s, want %s", got, want)
 	}
+
 	finished := must(f.db.Jobs(f.Context(), JobFilter{Status: job.Finished, Limit: 10}))
 	if got := ids(finished, func(j *Job) int64 { return j.ID }); got != "1 5 6 7 8 9 10" {
 		f.Errorf("finished: got jobs %s", got)
@@ -94,8 +114,14 @@ func TestLiveJobs(t *testing.T) {
 func TestJobRow(t *testing.T) {
 	f := setUp(t)
 	f.jobs(20)
-	f.exec("INSERT INTO job_version (job_id, version, definition, created, who) VALUES (3, 2, ?, 50, 'bob')", `{"app":"app-4","name":"x","command":"false"}`)
-	f.exec("UPDATE job SET version = 2, paused = 1, parked = 77, next_due = 88, begun_to = 66, changes = 4 WHERE id = 3")
+	f.exec(`
+		INSERT INTO job_version (job_id, version, definition, created, who)
+		VALUES (3, 2, ?, 50, 'bob')`, `{"app":"app-4","name":"x","command":"false"}`)
+	f.exec(`
+		UPDATE job
+		SET version = 2, paused = 1, parked = 77, next_due = 88, begun_to = 66, changes = 4
+		WHERE id = 3`)
+
 	f.exec("INSERT INTO job_pause (job_id, since, until, who, reason) VALUES (3, 60, 88, 'ann', 'why')")
 
 	j := must(f.db.Job(f.Context(), 3))
@@ -104,6 +130,7 @@ func TestJobRow(t *testing.T) {
 	if want := fmt.Sprint(2, 4, "false", true, []job.Micros{77, 88, 66, 1, 60, 60, 88}, "ann", "why"); got != want {
 		f.Errorf("got %s, want %s", got, want)
 	}
+
 	versions := must(f.db.Versions(f.Context(), 3, 0, 10))
 	if len(versions) != 2 || versions[0].Who != "bob" || versions[1].Version != 1 {
 		f.Errorf("versions: got %+v", versions)
@@ -119,6 +146,7 @@ func TestJobRow(t *testing.T) {
 	if _, err := f.db.JobNamed(f.Context(), "app-4", "ping-4"); err == nil {
 		f.Error("a job of another app was found")
 	}
+
 	named := must(f.db.JobNamed(f.Context(), "app-5", "ping-4"))
 	if named.ID != 4 {
 		f.Errorf("got job %d by name, want 4", named.ID)
@@ -133,15 +161,22 @@ func TestApps(t *testing.T) {
 	if len(apps) != 41 {
 		f.Errorf("got %d apps, want 41: %v", len(apps), apps)
 	}
-	if must(f.db.HasJobs(f.Context(), "empty")) || !must(f.db.HasJobs(f.Context(), "rare")) || must(f.db.HasJobs(f.Context(), "x")) {
+
+	if must(f.db.HasJobs(f.Context(), "empty")) || !must(f.db.HasJobs(f.Context(), "rare")) ||
+		must(f.db.HasJobs(f.Context(), "x")) {
 		f.Error("wrong answer to whether an app has jobs")
 	}
-	if got, want := must(f.db.CountJobs(f.Context(), "rare")), f.number("SELECT COUNT(*) FROM job WHERE living = 1 AND app_id = 41"); got != want {
+
+	if got, want := must(f.db.CountJobs(f.Context(), "rare")),
+		f.number("SELECT COUNT(*) FROM job WHERE living = 1 AND app_id = 41"); got != want {
 		f.Errorf("got %d jobs of an app, want %d", got, want)
 	}
-	if got, want := must(f.db.CountJobs(f.Context(), "")), f.number("SELECT COUNT(*) FROM job WHERE living = 1"); got != want {
+
+	if got, want := must(f.db.CountJobs(f.Context(), "")),
+		f.number("SELECT COUNT(*) FROM job WHERE living = 1"); got != want {
 		f.Errorf("got %d jobs, want %d", got, want)
 	}
+
 	if app := must(f.db.AppOfJob(f.Context(), 1)); app != "rare" {
 		f.Errorf("got app %q", app)
 	}

@@ -7,16 +7,19 @@ import (
 	"go-crontab/sql"
 )
 
-// A list is read from an index in which the wanted rows stand together and in the order of the list. Where several ranges of an
-// index hold them (each app of a person who sees three, say), the ranges are merged.
+// A list is read from an index in which the wanted rows stand together and in the order of the
+// list. Where several ranges of an index hold them (each app of a person who sees three, say), the
+// ranges are merged.
 
 const (
-	// examinedMost bounds how many entries one page looks at without showing them: if conditions hold of many rows each, and of few
-	// together, a page is shorter than it may be, and the next one goes on.
+	// examinedMost bounds how many entries one page looks at without showing them: if conditions
+	// hold of many rows each, and of few together, a page is shorter than it may be, and the next
+	// one goes on.
 	examinedMost = 2000
 	// readMost bounds how many entries of a range one statement reads.
 	readMost = 500
-	// idsAtOnce bounds the numbers in one list of a statement. MariaDB makes a subquery of a list with 1,000 numbers.
+	// idsAtOnce bounds the numbers in one list of a statement. MariaDB makes a subquery of a list
+	// with 1,000 numbers.
 	idsAtOnce = 800
 )
 
@@ -42,7 +45,8 @@ type legs[E any] struct {
 	examined int
 }
 
-// page looks for entries that fit, at most limit of them. It returns where the list goes on, nil at its end.
+// page looks for entries that fit, at most limit of them. It returns where the list goes on, nil at
+// its end.
 func (l *legs[E]) page(limit int) (found []E, next *E, err error) {
 	for _, g := range l.all {
 		g.ask = limit/len(l.all) + 2
@@ -53,6 +57,7 @@ func (l *legs[E]) page(limit int) (found []E, next *E, err error) {
 		if err != nil || e == nil {
 			return found, nil, err
 		}
+
 		next = e
 		if !l.fits(e) {
 			continue
@@ -60,8 +65,10 @@ func (l *legs[E]) page(limit int) (found []E, next *E, err error) {
 		if len(found) == limit {
 			return found, &found[limit-1], nil
 		}
+
 		found = append(found, *e)
 	}
+
 	return found, next, nil
 }
 
@@ -76,6 +83,7 @@ func (l *legs[E]) next() (*E, error) {
 			first = g
 		}
 	}
+
 	if first == nil {
 		return nil, nil
 	}
@@ -86,11 +94,13 @@ func (l *legs[E]) next() (*E, error) {
 	return e, nil
 }
 
-// fill reads the next entries of a range once the last ones are used up. Each statement reads more than the previous one.
+// fill reads the next entries of a range once the last ones are used up. Each statement reads more
+// than the previous one.
 func (l *legs[E]) fill(g *leg[E]) error {
 	if len(g.ahead) > 0 || g.over {
 		return nil
 	}
+
 	query, args := g.query(g.last, g.ask)
 	entries, err := sql.Select(l.reader, l.what, l.scan, query, args...)
 	if err != nil {
@@ -103,6 +113,7 @@ func (l *legs[E]) fill(g *leg[E]) error {
 		last := entries[n-1]
 		g.last = &last
 	}
+
 	return nil
 }
 

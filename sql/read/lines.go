@@ -20,5 +20,8 @@ func LinesIn(r sql.Reader, spans []sql.Span) ([]job.Entry, error) {
 }
 
 func lines(r sql.Reader, cond string, args ...any) ([]job.Entry, error) {
-	return sql.Select(r, "read audit", sql.ScanEntry, "SELECT "+lineColumns+" FROM audit FORCE INDEX (PRIMARY) WHERE "+cond, args...)
+	return sql.Select(r, "read audit", sql.ScanEntry, `
+		SELECT `+lineColumns+`
+		FROM audit FORCE INDEX (PRIMARY)
+		WHERE `+cond, args...)
 }

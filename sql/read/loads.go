@@ -12,7 +12,8 @@ import (
 // Load is how many runs a node has.
 type Load struct{ Prepared, Executing int }
 
-// Loads counts the runs of each node as their rows say, which is newer than what its last beat told.
+// Loads counts the runs of each node as their rows say, which is newer than what its last beat
+// told.
 func (db *DB) Loads(ctx context.Context) (map[string]Load, error) {
 	r := db.Reader(ctx)
 	out := map[string]Load{}
@@ -20,29 +21,33 @@ func (db *DB) Loads(ctx context.Context) (map[string]Load, error) {
 	if err != nil || len(owners) == 0 {
 		return out, err
 	}
+
 	query := `
 		SELECT l.node, SUM(r.state = 'prepared'), SUM(r.state = 'executing')
 		FROM run r FORCE INDEX (live)
 		STRAIGHT_JOIN life l FORCE INDEX (PRIMARY) ON l.id = r.owner
 		WHERE r.owner IN ` + list(owners) + `
 		GROUP BY l.node`
+
 	scan := func(rows *sql.Rows) (l Load, err error) {
 		var node string
 		err = rows.Scan(&node, &l.Prepared, &l.Executing)
 		out[node] = l
 		return l, err
 	}
+
 	_, err = sql.Select(r, "count runs of nodes", scan, query)
 	return out, err
 }
 
-// Untaken lists runs of jobs that are due and that no node has taken, the earliest first. It reads all runs that nobody has and that
-// are due.
+// Untaken lists runs of jobs that are due and that no node has taken, the earliest first. It reads
+// all runs that nobody has and that are due.
 func (db *DB) Untaken(ctx context.Context, jobs []int64, now job.Micros, limit int) (out []Wait, err error) {
 	scan := func(rows *sql.Rows) (w Wait, err error) {
 		err = rows.Scan(&w.JobID, &w.Run, &w.Due, &w.Kind)
 		return w, err
 	}
+
 	for part := range slices.Chunk(jobs, idsAtOnce) {
 		query := `
 			SELECT job_id, id, due, kind
@@ -50,11 +55,14 @@ func (db *DB) Untaken(ctx context.Context, jobs []int64, now job.Micros, limit i
 			WHERE owner = 0 AND due_now <= ? AND job_id IN ` + list(part) + `
 			ORDER BY due_now
 			LIMIT ?`
+
 		found, err := sql.Select(db.Reader(ctx), "list runs that nobody takes", scan, query, int64(now), limit)
 		if err != nil {
 			return nil, err
 		}
+
 		out = append(out, found...)
 	}
+
 	return out[:min(len(out), limit)], nil
 }

@@ -9,10 +9,11 @@ import (
 	"go-crontab/sql"
 )
 
-// A list that is filtered is read from an index in which what it wants stands together and in the list's order. Where several ranges
-// of an index hold it (all outcomes of an app's runs, each a range of its own), one statement reads a few entries of each at a time,
-// and more of those that turn out to have more to say, so that little is read which is not shown. Those of legs.go are read one by
-// one.
+// A list that is filtered is read from an index in which what it wants stands together and in the
+// list's order. Where several ranges of an index hold it (all outcomes of an app's runs, each a
+// range of its own), one statement reads a few entries of each at a time, and more of those that
+// turn out to have more to say, so that little is read which is not shown. Those of legs.go are
+// read one by one.
 
 // ManyApps is from how many apps on the list does not read each of them by itself.
 const ManyApps = 16
@@ -44,7 +45,8 @@ type Ranges[R any] struct {
 	taken int
 }
 
-// atFirst is how many entries are read of each of several ranges before it is known which of them has most.
+// atFirst is how many entries are read of each of several ranges before it is known which of them
+// has most.
 const atFirst = 3
 
 // take returns the next entries of all ranges, at most n; fewer mean that there are no more.
@@ -54,24 +56,29 @@ func (l *Ranges[R]) take(n int) ([]R, error) {
 		if err := l.fill(n - len(out)); err != nil {
 			return nil, err
 		}
+
 		var first *Range[R]
 		for _, g := range l.All {
 			if len(g.ahead) > 0 && (first == nil || l.Less(g.ahead[0], first.ahead[0])) {
 				first = g
 			}
 		}
+
 		if first == nil {
 			break
 		}
+
 		out = append(out, first.ahead[0])
 		first.ahead = first.ahead[1:]
 		first.taken++
 		l.taken++
 	}
+
 	return out, nil
 }
 
-// fill sees to it that the next entry of each range that has one is known. n more are wanted of all.
+// fill sees to it that the next entry of each range that has one is known. n more are wanted of
+// all.
 func (l *Ranges[R]) fill(n int) error {
 	var empty []int
 	for i, g := range l.All {
@@ -79,9 +86,11 @@ func (l *Ranges[R]) fill(n int) error {
 			empty = append(empty, i)
 		}
 	}
+
 	if len(empty) == 0 {
 		return nil
 	}
+
 	var parts []string
 	var args []any
 	for _, i := range empty {
@@ -90,10 +99,12 @@ func (l *Ranges[R]) fill(n int) error {
 		part, more := g.statement(i, l.Columns.SQL)
 		parts, args = append(parts, part), append(append(args, l.Columns.Args...), more...)
 	}
+
 	query := parts[0]
 	if len(parts) > 1 {
 		query = "(" + strings.Join(parts, ") UNION ALL (") + ")"
 	}
+
 	got := make([]int, len(l.All))
 	err := sql.Each(l.Reader, l.What, func(rows *sql.Rows) error {
 		var r R
@@ -109,6 +120,7 @@ func (l *Ranges[R]) fill(n int) error {
 	if err != nil {
 		return err
 	}
+
 	for _, i := range empty {
 		g := l.All[i]
 		g.over = got[i] < g.asked
@@ -117,11 +129,12 @@ func (l *Ranges[R]) fill(n int) error {
 			g.Last = &last
 		}
 	}
+
 	return nil
 }
 
-// share is how many entries of a range are to be read when n more are wanted of all: as many as it would give if it went on
-// as it began.
+// share is how many entries of a range are to be read when n more are wanted of all: as many as it
+// would give if it went on as it began.
 func (l *Ranges[R]) share(g *Range[R], n int) int {
 	switch {
 	case len(l.All) == 1:
@@ -138,17 +151,24 @@ func (g *Range[R]) statement(i int, columns string) (string, []any) {
 		behind := g.After(*g.Last)
 		where, args = where+" AND ("+behind.SQL+")", append(args, behind.Args...)
 	}
-	return "SELECT " + strconv.Itoa(i) + ", " + columns + " FROM " + g.From + " WHERE " + where + " ORDER BY " + g.By + " LIMIT ?", append(args, g.asked)
+
+	return `
+		SELECT ` + strconv.Itoa(i) + `, ` + columns + `
+		FROM ` + g.From + `
+		WHERE ` + where + `
+		ORDER BY ` + g.By + `
+		LIMIT ?`, append(args, g.asked)
 }
 
-// Search looks at entries in their order until it has found so many that fit, or has looked at too many. It returns where
-// to go on, nil at the end.
+// Search looks at entries in their order until it has found so many that fit, or has looked at too
+// many. It returns where to go on, nil at the end.
 func Search[R any](all *Ranges[R], limit int, fits func(R) bool) (found []R, next *R, err error) {
 	for chunk := limit + 1; ; {
 		entries, err := all.take(chunk)
 		if err != nil {
 			return nil, nil, err
 		}
+
 		for i, e := range entries {
 			if !fits(e) {
 				continue
@@ -158,6 +178,7 @@ func Search[R any](all *Ranges[R], limit int, fits func(R) bool) (found []R, nex
 			}
 			found = append(found, entries[i])
 		}
+
 		switch {
 		case len(entries) < chunk:
 			return found, nil, nil
@@ -168,6 +189,7 @@ func Search[R any](all *Ranges[R], limit int, fits func(R) bool) (found []R, nex
 		default: // as many as it takes if they go on as they began, and some more
 			chunk = max(8, (limit+1-len(found))*all.taken/len(found)*5/4)
 		}
+
 		chunk = min(chunk, max(8, examinedMost-all.taken))
 	}
 }

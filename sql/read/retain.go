@@ -9,8 +9,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Retention removes ended runs of one job at a time, the earliest due first. The trip does not miss them: job.begun_to says what has
-// run.
+// Retention removes ended runs of one job at a time, the earliest due first. The trip does not miss
+// them: job.begun_to says what has run.
 
 // KeptJob is a job, which may be deleted, with what its definition says of its runs.
 type KeptJob struct {
@@ -21,7 +21,8 @@ type KeptJob struct {
 	Oldest  job.Micros // its first due time that has a run; zero: there is none
 }
 
-// Rule is by what the runs of the job go: what its definition leaves out the rule of its app says, and then that of the cluster.
+// Rule is by what the runs of the job go: what its definition leaves out the rule of its app says,
+// and then that of the cluster.
 func (j *KeptJob) Rule(rules map[string]job.Retention) job.Retention {
 	cluster := rules[""]
 	return job.Retention{Keep: j.Keep.Over(rules[j.App].Keep).Over(cluster.Keep), Archive: cluster.Archive}
@@ -50,20 +51,25 @@ func (db *DB) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, 
 		if err := rows.Scan(&j.ID, &j.App, &j.Version, &keep, &j.Oldest); err != nil || keep == "" {
 			return j, err
 		}
+
 		r, err := job.DecodeRetention(keep)
 		if err != nil {
 			j.Oldest = 0 // what it wants to keep cannot be read: everything stays
 		}
+
 		j.Keep = r.Keep
 		return j, nil
 	}
+
 	return sql.Select(db.Reader(ctx), "list jobs with what they keep", scan, query, after, limit)
 }
 
-// LookMost is how many runs of a job one statement of retention reads: with millions of runs, each statement stays short.
+// LookMost is how many runs of a job one statement of retention reads: with millions of runs, each
+// statement stays short.
 const LookMost = 10_000
 
-// LastDues returns the due time before which a job has no more than so many ended runs; zero when it has fewer.
+// LastDues returns the due time before which a job has no more than so many ended runs; zero when
+// it has fewer.
 func (db *DB) LastDues(ctx context.Context, jobID int64, runs int64) (job.Micros, error) {
 	const query = `
 		SELECT due, request, attempt
@@ -77,6 +83,7 @@ func (db *DB) LastDues(ctx context.Context, jobID int64, runs int64) (job.Micros
 		err = rows.Scan(&p.due, &p.request, &p.attempt)
 		return p, err
 	}
+
 	at := place{due: 1 << 62}
 	for runs > 0 {
 		step := min(runs, LookMost)
@@ -87,11 +94,12 @@ func (db *DB) LastDues(ctx context.Context, jobID int64, runs int64) (job.Micros
 		}
 		at, runs = found[0], runs-step
 	}
+
 	return job.Micros(at.due), nil
 }
 
-// LastBytes returns the due time before which the latest runs of a job keep no more output than so much; zero when all of them
-// do.
+// LastBytes returns the due time before which the latest runs of a job keep no more output than so
+// much; zero when all of them do.
 func (db *DB) LastBytes(ctx context.Context, jobID int64, most job.Size) (job.Micros, error) {
 	const query = `
 		SELECT due, SUM(output_kept)
@@ -108,12 +116,14 @@ func (db *DB) LastBytes(ctx context.Context, jobID int64, most job.Size) (job.Mi
 		err = rows.Scan(&p[0], &p[1])
 		return p, err
 	}
+
 	before, sum := int64(1)<<62, int64(0)
 	for {
 		found, err := sql.Select(db.Reader(ctx), "add up output", scan, query, jobID, before)
 		if err != nil || len(found) == 0 {
 			return 0, err
 		}
+
 		for _, p := range found {
 			if sum += p[1]; sum > int64(most) {
 				return job.Micros(p[0] + 1), nil // this one is too much
@@ -123,8 +133,8 @@ func (db *DB) LastBytes(ctx context.Context, jobID int64, most job.Size) (job.Mi
 	}
 }
 
-// Cut says which runs of a job go: those due before Due that ended before Ended, or are due before Surely; of those that failed only
-// the ones that ended before Failed.
+// Cut says which runs of a job go: those due before Due that ended before Ended, or are due before
+// Surely; of those that failed only the ones that ended before Failed.
 type Cut struct {
 	JobID  int64
 	From   job.Micros // what is due earlier was looked at already
@@ -135,8 +145,8 @@ type Cut struct {
 	Failed job.Micros
 }
 
-// LookAhead says up to where the next LookMost runs of a cut are due. The runs that stay, such as failures that are kept for longer, may
-// be many.
+// LookAhead says up to where the next LookMost runs of a cut are due. The runs that stay, such as
+// failures that are kept for longer, may be many.
 func (db *DB) LookAhead(ctx context.Context, c Cut) (job.Micros, error) {
 	const query = `
 		SELECT due
@@ -144,10 +154,12 @@ func (db *DB) LookAhead(ctx context.Context, c Cut) (job.Micros, error) {
 		WHERE job_id = ? AND due > ? AND due < ?
 		ORDER BY due, request, attempt
 		LIMIT 1 OFFSET ?`
-	found, err := sql.Select(db.Reader(ctx), "look ahead of old runs", scanID, query, c.JobID, int64(c.From), int64(c.Due), LookMost)
+	found, err := sql.Select(db.Reader(ctx), "look ahead of old runs", scanID, query, c.JobID, int64(c.From),
+		int64(c.Due), LookMost)
 	if err != nil || len(found) == 0 {
 		return c.Due, err
 	}
+
 	return job.Micros(found[0]), nil
 }
 
@@ -166,6 +178,7 @@ func (db *DB) OldRuns(ctx context.Context, c Cut, limit int) ([]trip.OldRun, err
 		r.Outcome, _ = job.ParseOutcome(outcome)
 		return r, err
 	}
+
 	return sql.Select(db.Reader(ctx), "list old runs", scan, query,
 		c.JobID, int64(c.From), int64(c.To), int64(c.Ended), int64(c.Surely), int64(c.Failed), limit)
 }
@@ -180,11 +193,13 @@ func (db *DB) RunsWithOutput(ctx context.Context, ids []int64) ([]Run, error) {
 	if _, err := readOutputs(r, rows); err != nil {
 		return nil, err
 	}
+
 	out := make([]Run, 0, len(rows))
 	for _, id := range slices.Sorted(slices.Values(ids)) {
 		if run := rows[id]; run != nil {
 			out = append(out, *run)
 		}
 	}
+
 	return out, nil
 }

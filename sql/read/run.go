@@ -50,7 +50,8 @@ func scanRun(rows *sql.Rows) (*Run, error) {
 		exit    int
 		session []byte
 	)
-	err := rows.Scan(&r.ID, &r.Launch.Claim, &r.JobID, &r.Version, &r.Due, &r.DueNow, &r.Hash, &r.Kind, &r.Request, &r.Attempt, &r.State,
+	err := rows.Scan(&r.ID, &r.Launch.Claim, &r.JobID, &r.Version, &r.Due, &r.DueNow, &r.Hash, &r.Kind, &r.Request,
+		&r.Attempt, &r.State,
 		&r.Final, &outcome, &r.Reason, &exit, &r.Signal, &r.Until, &r.Count, &r.Started, &r.Ended,
 		&r.Output.Bytes, &r.Kept, &r.App, &r.Job, &session, &r.Node)
 	if err != nil {
@@ -61,6 +62,7 @@ func scanRun(rows *sql.Rows) (*Run, error) {
 	if len(session) > 0 {
 		r.Session, err = uuid.FromBytes(session)
 	}
+
 	r.Executing = r.State == trip.Executing
 	if r.State == trip.Ended {
 		r.Outcome, _ = job.ParseOutcome(outcome)
@@ -68,11 +70,13 @@ func scanRun(rows *sql.Rows) (*Run, error) {
 	if exit >= 0 {
 		r.ExitCode = &exit
 	}
+
 	if r.Started != 0 {
 		// A start is committed a little before the due time, at which the run is spawned.
 		r.Started = max(r.Started, r.DueNow)
 		r.Lateness = int64(r.Started - r.DueNow)
 	}
+
 	return &r, err
 }
 
@@ -87,10 +91,12 @@ func runsByID(r sql.Reader, ids []int64) (map[int64]*Run, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		for _, run := range rows {
 			out[run.ID] = run
 		}
 	}
+
 	return out, nil
 }
 
@@ -106,13 +112,15 @@ func (db *DB) RunsByID(ctx context.Context, ids []int64) (map[int64]Run, error) 
 	return out, err
 }
 
-// Run returns one run that executes or has ended, with the output that was kept of an ended one, or sql.ErrNotFound.
+// Run returns one run that executes or has ended, with the output that was kept of an ended one, or
+// sql.ErrNotFound.
 func (db *DB) Run(ctx context.Context, id int64) (Run, error) {
 	reader := db.Reader(ctx)
 	rows, err := runsByID(reader, []int64{id})
 	if err != nil {
 		return Run{}, err
 	}
+
 	r := rows[id]
 	switch {
 	case r == nil || r.State != trip.Ended && r.State != trip.Executing:
@@ -120,6 +128,7 @@ func (db *DB) Run(ctx context.Context, id int64) (Run, error) {
 	case r.State == trip.Executing || r.Kept == 0:
 		return *r, nil
 	}
+
 	_, err = readOutputs(reader, map[int64]*Run{id: r})
 	return *r, err
 }
@@ -132,6 +141,7 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 			ids = append(ids, id)
 		}
 	}
+
 	slices.Sort(ids)
 
 	scan := func(rows *sql.Rows) (id int64, err error) {
@@ -146,8 +156,10 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 		if run := runs[id]; run != nil {
 			run.Output.Head, run.Output.Tail = o.Head, o.Tail
 		}
+
 		return id, nil
 	}
+
 	for part := range slices.Chunk(ids, idsAtOnce) {
 		query := `
 			SELECT run_id, head, tail, encoding
@@ -159,6 +171,7 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 		}
 		n += len(found)
 	}
+
 	return n, nil
 }
 
@@ -177,22 +190,24 @@ func (db *DB) Chunks(ctx context.Context, l trip.Launch, from int64) ([]job.Piec
 		err = rows.Scan(&p.At, &p.Data)
 		return p, err
 	}
+
 	pieces, err := sql.Select(db.Reader(ctx), "read live output", scan, query, l.Run, l.Claim, l.Run, l.Claim, from)
 	return slices.DeleteFunc(pieces, func(p job.Piece) bool { return p.End() <= from }), err
 }
 
-// begunBy is an instant before which an executing run was to begin. It keeps a list of executing runs from reading what is
-// only prepared: starts are committed a little ahead.
+// begunBy is an instant before which an executing run was to begin. It keeps a list of executing
+// runs from reading what is only prepared: starts are committed a little ahead.
 const begunBy = "(CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) + 1000000)"
 
-// ExecutingRuns lists the runs that execute now, the latest due first. It looks at everything that executes: there are never more
-// than the cluster has slots.
+// ExecutingRuns lists the runs that execute now, the latest due first. It looks at everything that
+// executes: there are never more than the cluster has slots.
 func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]Run, error) {
 	r := db.Reader(ctx)
 	apps, none, err := appsOf(r, f.App, f.Apps)
 	if err != nil || none {
 		return nil, err
 	}
+
 	owners, err := trip.Owners(r)
 	if err != nil || len(owners) == 0 {
 		return nil, err
@@ -209,6 +224,7 @@ func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]Run, error) {
 	if f.Node != "" {
 		add("l.node = ?", f.Node)
 	}
+
 	if f.Kind != "" {
 		add("r.kind = ?", string(f.Kind))
 	}
@@ -218,9 +234,11 @@ func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]Run, error) {
 	if f.To != 0 {
 		add("r.due < ?", int64(f.To))
 	}
+
 	if a := f.After; a != nil {
 		add("(r.due < ? OR r.due = ? AND r.id < ?)", int64(a.Due), int64(a.Due), a.ID)
 	}
+
 	where, args := all(conditions)
 
 	query := selectRuns + `
@@ -228,16 +246,20 @@ func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]Run, error) {
 		WHERE r.owner IN ` + list(owners) + ` AND r.due_now <= ` + begunBy + ` AND ` + where + `
 		ORDER BY r.due DESC, r.id DESC
 		LIMIT ?`
+
 	rows, err := sql.Select(r, "list executing runs", scanRun, query, append(args, f.Limit)...)
 	out := make([]Run, len(rows))
 	for i := range rows {
 		out[i] = *rows[i]
 	}
+
 	return out, err
 }
 
-// OutputRemoved reports whether the output of the run was removed, because its app reached its limit.
+// OutputRemoved reports whether the output of the run was removed, because its app reached its
+// limit.
 func (r *Run) OutputRemoved() bool { return r.Output.Bytes > 0 && r.Kept == 0 && r.State == trip.Ended }
 
-// ErrUnreadable is that the stored output of a run is not what this version writes: a newer one did, or it is damaged.
+// ErrUnreadable is that the stored output of a run is not what this version writes: a newer one
+// did, or it is damaged.
 var ErrUnreadable = errors.New("stored output cannot be read")

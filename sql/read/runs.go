@@ -43,20 +43,23 @@ type RunPage struct {
 	Next *RunPlace // where it goes on; nil: it ends
 }
 
-// manyRunApps is from how many apps on a list reads the runs of all apps and picks those of the wanted ones.
+// manyRunApps is from how many apps on a list reads the runs of all apps and picks those of the
+// wanted ones.
 const manyRunApps = 5
 
-// RunPage reads a part of a list of ended runs, the latest first: at most as many as the limit, and fewer, even none, when it has
-// looked at so many entries that the answer would take too long.
+// RunPage reads a part of a list of ended runs, the latest first: at most as many as the limit, and
+// fewer, even none, when it has looked at so many entries that the answer would take too long.
 //
-// A list of one job, of apps, or of one outcome is in the order of due times. The list of everything is in the order in which
-// runs were to begin: a retry stands at its own time, and From and To mean that time, too.
+// A list of one job, of apps, or of one outcome is in the order of due times. The list of
+// everything is in the order in which runs were to begin: a retry stands at its own time, and From
+// and To mean that time, too.
 func (db *DB) RunPage(ctx context.Context, f RunFilter) (RunPage, error) {
 	r := db.Reader(ctx)
 	apps, none, err := appsOf(r, f.App, f.Apps)
 	if err != nil || none {
 		return RunPage{}, err
 	}
+
 	l := runList(r, f, apps)
 	found, next, err := l.page(f.Limit)
 	if err != nil {
@@ -67,16 +70,19 @@ func (db *DB) RunPage(ctx context.Context, f RunFilter) (RunPage, error) {
 	if next != nil {
 		p.Next = &next.RunPlace
 	}
+
 	ids := make([]int64, len(found))
 	for i := range found {
 		ids[i] = found[i].ID
 	}
+
 	rows, err := runsByID(r, ids)
 	for _, id := range ids {
 		if run, ok := rows[id]; ok { // else retention has removed it meanwhile
 			p.Rows = append(p.Rows, *run)
 		}
 	}
+
 	return p, err
 }
 
@@ -122,7 +128,9 @@ var (
 		time:  "r.due_now",
 		order: "r.due_now DESC, r.hash DESC, r.id DESC",
 		after: func(p *RunPlace) string {
-			return fmt.Sprintf("r.due_now <= %[1]d AND (r.due_now < %[1]d OR r.hash < %[2]d OR r.hash = %[2]d AND r.id < %[3]d)", p.DueNow, p.Hash, p.ID)
+			return fmt.Sprintf(
+				"r.due_now <= %[1]d AND (r.due_now < %[1]d OR r.hash < %[2]d OR r.hash = %[2]d AND r.id < %[3]d)",
+				p.DueNow, p.Hash, p.ID)
 		},
 	}
 
@@ -142,13 +150,15 @@ var (
 		time:  "r.due",
 		order: "r.due DESC, r.request DESC, r.attempt DESC",
 		after: func(p *RunPlace) string {
-			return fmt.Sprintf("r.due <= %[1]d AND (r.due < %[1]d OR r.request < %[2]d OR r.request = %[2]d AND r.attempt < %[3]d)", p.Due, p.Request, p.Attempt)
+			return fmt.Sprintf(
+				"r.due <= %[1]d AND (r.due < %[1]d OR r.request < %[2]d OR r.request = %[2]d AND r.attempt < %[3]d)",
+				p.Due, p.Request, p.Attempt)
 		},
 	}
 )
 
-// notableRuns lists the runs of one outcome other than succeeded, which a table of its own holds: among those that succeeded
-// they would be too far apart.
+// notableRuns lists the runs of one outcome other than succeeded, which a table of its own holds:
+// among those that succeeded they would be too far apart.
 func notableRuns(index string) runSource {
 	return runSource{
 		from: `notable n FORCE INDEX (` + index + `)
@@ -161,9 +171,17 @@ func notableRuns(index string) runSource {
 	}
 }
 
-// runList picks the index by which a list is read. What the index does not hold is looked at entry by entry.
+// runList picks the index by which a list is read. What the index does not hold is looked at entry
+// by entry.
 func runList(r sql.Reader, f RunFilter, apps []int32) *legs[runEntry] {
-	l := &legs[runEntry]{reader: r, what: "list runs", scan: scanRunEntry, fits: func(e *runEntry) bool { return e.fits }}
+	l := &legs[runEntry]{
+		reader: r,
+		what:   "list runs",
+		scan:   scanRunEntry,
+		fits: func(e *runEntry) bool {
+			return e.fits
+		},
+	}
 	l.less = func(a, b *runEntry) bool { return a.Due > b.Due || a.Due == b.Due && a.ID > b.ID }
 
 	left := []Condition{{"r.state = 'ended'", nil}}
@@ -173,10 +191,12 @@ func runList(r sql.Reader, f RunFilter, apps []int32) *legs[runEntry] {
 	if f.Kind != "" {
 		left = append(left, Condition{"r.kind = ?", []any{string(f.Kind)}})
 	}
+
 	byOutcome := f.Outcome != 0 && f.Outcome != job.Succeeded
 	if f.Outcome == job.Succeeded {
 		left = append(left, Condition{"r.outcome = 'succeeded'", nil})
 	}
+
 	byApp := f.JobID == 0 && apps != nil && len(apps) < manyRunApps
 	if apps != nil && !byApp {
 		left = append(left, Condition{"r.app_id IN " + list(apps), nil})
@@ -202,6 +222,7 @@ func runList(r sql.Reader, f RunFilter, apps []int32) *legs[runEntry] {
 	default:
 		add(allRuns, fmt.Sprintf("r.owner = %d", trip.EndedOwner))
 	}
+
 	return l
 }
 
@@ -213,6 +234,7 @@ func (s runSource) leg(f RunFilter, where string, left []Condition) *leg[runEntr
 	if f.To != 0 {
 		where += fmt.Sprintf(" AND %s < %d", s.time, f.To)
 	}
+
 	fits, args := all(left)
 
 	g := &leg[runEntry]{query: func(after *runEntry, limit int) (string, []any) {
@@ -220,6 +242,7 @@ func (s runSource) leg(f RunFilter, where string, left []Condition) *leg[runEntr
 		if after != nil {
 			behind = s.after(&after.RunPlace)
 		}
+
 		return `
 			SELECT r.id, r.due, r.due_now, r.request, r.attempt, r.hash, COALESCE(` + fits + `, FALSE)
 			FROM ` + s.from + `
@@ -227,6 +250,7 @@ func (s runSource) leg(f RunFilter, where string, left []Condition) *leg[runEntr
 			ORDER BY ` + s.order + `
 			LIMIT ?`, append(slices.Clone(args), limit)
 	}}
+
 	if f.After != nil {
 		g.last = &runEntry{RunPlace: *f.After}
 	}

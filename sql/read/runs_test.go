@@ -9,8 +9,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// runFilters are lists of runs, with the condition that says the same, and how many rows a page of 50 may read. Each shown run is
-// read as an entry and as a row with its names.
+// runFilters are lists of runs, with the condition that says the same, and how many rows a page of
+// 50 may read. Each shown run is read as an entry and as a row with its names.
 var runFilters = []struct {
 	name  string
 	f     RunFilter
@@ -18,18 +18,39 @@ var runFilters = []struct {
 	most  int64
 }{
 	{"everything", RunFilter{}, "TRUE", 320},
-	{"a time of everything", RunFilter{From: epoch + 2_000_000, To: epoch + 4_000_000}, "due_now >= @e + 2000000 AND due_now < @e + 4000000", 320},
+	{
+		"a time of everything", RunFilter{From: epoch + 2_000_000, To: epoch + 4_000_000},
+		"due_now >= @e + 2000000 AND due_now < @e + 4000000", 320,
+	},
 	{"an app", RunFilter{App: "app-11"}, "app_id = 11", 320},
-	{"a time of an app", RunFilter{App: "app-11", From: epoch + 2_000_000, To: epoch + 9_000_000}, "app_id = 11 AND due >= @e + 2000000 AND due < @e + 9000000", 320},
+	{
+		"a time of an app", RunFilter{App: "app-11", From: epoch + 2_000_000, To: epoch + 9_000_000},
+		"app_id = 11 AND due >= @e + 2000000 AND due < @e + 9000000", 320,
+	},
 	{"three apps", RunFilter{Apps: []string{"app-11", "rare", "app-9"}}, "app_id IN (11, 41, 9)", 430},
-	{"many apps", RunFilter{Apps: []string{"app-1", "app-2", "app-3", "app-4", "app-5", "app-6"}}, "app_id BETWEEN 1 AND 6", 430},
+	{
+		"many apps", RunFilter{Apps: []string{"app-1", "app-2", "app-3", "app-4", "app-5", "app-6"}},
+		"app_id BETWEEN 1 AND 6", 430,
+	},
 	{"a job", RunFilter{JobID: 2}, "job_id = 2", 320},
-	{"a time of a job", RunFilter{JobID: 2, From: epoch + 2_000_000, To: epoch + 9_000_000}, "job_id = 2 AND due >= @e + 2000000 AND due < @e + 9000000", 320},
+	{
+		"a time of a job", RunFilter{JobID: 2, From: epoch + 2_000_000, To: epoch + 9_000_000},
+		"job_id = 2 AND due >= @e + 2000000 AND due < @e + 9000000", 320,
+	},
 	{"what failed", RunFilter{Outcome: job.Failed}, "outcome = 'failed'", 320},
 	{"what was skipped", RunFilter{Outcome: job.Skipped}, "outcome = 'skipped'", 380},
-	{"what was skipped of an app", RunFilter{App: "app-11", Outcome: job.Skipped}, "app_id = 11 AND outcome = 'skipped'", 380},
-	{"what was skipped of a job", RunFilter{JobID: 50, Outcome: job.Skipped}, "job_id = 50 AND outcome = 'skipped'", 380},
-	{"what succeeded of a job", RunFilter{JobID: 2, Outcome: job.Succeeded}, "job_id = 2 AND outcome = 'succeeded'", 440},
+	{
+		"what was skipped of an app", RunFilter{App: "app-11", Outcome: job.Skipped},
+		"app_id = 11 AND outcome = 'skipped'", 380,
+	},
+	{
+		"what was skipped of a job", RunFilter{JobID: 50, Outcome: job.Skipped},
+		"job_id = 50 AND outcome = 'skipped'", 380,
+	},
+	{
+		"what succeeded of a job", RunFilter{JobID: 2, Outcome: job.Succeeded},
+		"job_id = 2 AND outcome = 'succeeded'", 440,
+	},
 	{"a node", RunFilter{Node: "node-2"}, "session = 2", 600},
 	{"a rare node", RunFilter{Node: "elsewhere"}, "session = 4", 5000},
 	{"what was asked for", RunFilter{Kind: trip.Manual}, "kind = 'manual'", 5000},
@@ -38,7 +59,8 @@ var runFilters = []struct {
 	{"no apps", RunFilter{Apps: []string{}}, "FALSE", 3},
 }
 
-// TestRunLists: each list has the rows that its filter means, each once, and a page reads no more rows than it needs.
+// TestRunLists: each list has the rows that its filter means, each once, and a page reads no more
+// rows than it needs.
 func TestRunLists(t *testing.T) {
 	for _, n := range []int{10_000, 100_000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -63,11 +85,14 @@ func TestRunLists(t *testing.T) {
 						}
 						seen[r.ID] = true
 					}
+
 					if at.After = p.Next; p.Next == nil {
 						break
 					}
 				}
-				if want := f.number("SELECT COUNT(*) FROM run WHERE state = 'ended' AND " + c.where); int64(len(seen)) != want {
+
+				if want := f.number("SELECT COUNT(*) FROM run WHERE state = 'ended' AND " +
+					c.where); int64(len(seen)) != want {
 					f.Errorf("%s: got %d runs, want %d", c.name, len(seen), want)
 				}
 			}
@@ -81,18 +106,28 @@ func TestRunListOrder(t *testing.T) {
 	f.jobs(100)
 	f.runs(100, 1000)
 	f.exec("UPDATE run SET due_now = due DIV 20000 * 20000") // many stand at one instant
-	for i, filter := range []RunFilter{{}, {App: "app-3"}, {Apps: []string{"app-3", "app-4", "app-5"}}, {JobID: 2}, {Outcome: job.Skipped}} {
+	for i, filter := range []RunFilter{{}, {App: "app-3"}, {Apps: []string{"app-3", "app-4", "app-5"}}, {JobID: 2},
+		{Outcome: job.Skipped}} {
 		want := f.listed(filter)
 		at := func(r *Run) job.Micros { return r.Due }
 		if i == 0 {
 			at = func(r *Run) job.Micros { return r.DueNow }
 		}
-		if !slices.IsSortedFunc(want, func(a, b Run) int { return int(at(&b) - at(&a)) }) || slices.ContainsFunc(want, func(r Run) bool { return r.Executing }) {
+
+		if !slices.IsSortedFunc(want, func(a, b Run) int { return int(at(&b) - at(&a)) }) ||
+			slices.ContainsFunc(want, func(r Run) bool { return r.Executing }) {
 			f.Errorf("%+v: the list is not in order", filter)
 		}
+
 		filter.Limit = 7
 		got := must(f.db.RunPage(f.Context(), filter))
-		f.exec("UPDATE run SET state = 'ended', owner = -2, outcome = 'succeeded' WHERE state = 'executing' ORDER BY id LIMIT 5")
+		f.exec(`
+			UPDATE run
+			SET state = 'ended', owner = -2, outcome = 'succeeded'
+			WHERE state = 'executing'
+			ORDER BY id
+			LIMIT 5`)
+
 		filter.After = got.Next
 		rest := f.listed(filter)
 		all := append(got.Rows, rest...)
@@ -114,18 +149,25 @@ func TestRunRow(t *testing.T) {
 	f := setUp(t)
 	f.jobs(100)
 	f.runs(100, 100)
-	f.exec("UPDATE run SET outcome = 'failed', exit_code = 3, reason = 'exit status 3', kind = 'backfill', request = 9, attempt = 2," +
-		" due_now = due + 5000, started = due + 4000, output_bytes = 10, output_kept = 6 WHERE id = 50")
+	f.exec(`
+		UPDATE run
+		SET outcome = 'failed', exit_code = 3, reason = 'exit status 3', kind = 'backfill', request = 9, attempt = 2, due_now = due + 5000, started = due + 4000, output_bytes = 10, output_kept = 6
+		WHERE id = 50`)
+
 	f.exec("INSERT INTO output (run_id, head, tail) VALUES (50, 'abc', 'xyz')")
 
 	r := must(f.db.Run(f.Context(), 50))
 	due := epoch + 50_000
-	got := fmt.Sprint(r.ID, r.Job, r.App, r.Due == due, r.DueNow == due+5000, r.Started == due+5000, r.Lateness, r.Request, r.Attempt, r.Final,
-		r.Outcome.String(), *r.ExitCode, r.Reason, r.Node, r.Launch, string(r.State), r.Executing, r.Output.Bytes, r.Kept, string(r.Output.Head), string(r.Output.Tail), r.Count)
+	got := fmt.Sprint(r.ID, r.Job, r.App, r.Due == due, r.DueNow == due+5000, r.Started == due+5000, r.Lateness,
+		r.Request, r.Attempt, r.Final,
+		r.Outcome.String(), *r.ExitCode, r.Reason, r.Node, r.Launch, string(r.State), r.Executing, r.Output.Bytes,
+		r.Kept, string(r.Output.Head), string(r.Output.Tail), r.Count)
+
 	job2 := must(f.db.Job(f.Context(), r.JobID))
 	if r.Job == "" || r.App == "" || job2.ID != r.JobID {
 		f.Errorf("names: got job %q app %q", r.Job, r.App)
 	}
+
 	want := fmt.Sprint(50, r.Job, r.App, true, true, true, 0, 9, 2, true, "failed", 3, "exit status 3", "node-3",
 		"50-1", "ended", false, 10, 6, "abc", "xyz", 1)
 	if got != want {
@@ -136,6 +178,7 @@ func TestRunRow(t *testing.T) {
 	if !executing.Executing || executing.Outcome != 0 || executing.Node != "node-2" {
 		f.Errorf("executing run: got %+v", executing)
 	}
+
 	f.exec("UPDATE run SET state = 'waiting', owner = -1 WHERE id = 130")
 	if _, err := f.db.Run(f.Context(), 130); err == nil {
 		f.Error("a run that has not begun was returned")
@@ -147,24 +190,33 @@ func TestExecutingRuns(t *testing.T) {
 	f := setUp(t)
 	f.jobs(1000)
 	f.runs(1000, 10_000)
-	f.exec("INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, state, owner, claim) SELECT 1000000 + n, n, 1, ? + n, ? + n, 1, 'schedule', 'prepared', 1, 1 FROM num",
+	f.exec(`
+		INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, state, owner, claim)
+		SELECT 1000000 + n, n, 1, ? + n, ? + n, 1, 'schedule', 'prepared', 1, 1
+		FROM num`,
 		int64(1)<<52, int64(1)<<52)
+
 	f.readsAtMost(400, "what executes", func() {
 		if rows := must(f.db.ExecutingRuns(f.Context(), RunFilter{Limit: 200})); len(rows) != 60 {
 			f.Errorf("got %d runs, want 60", len(rows))
 		}
 	})
+
 	for _, c := range []struct {
 		f     RunFilter
 		where string
 	}{
-		{RunFilter{JobID: 2}, "job_id = 2"}, {RunFilter{App: "app-11"}, "app_id = 11"}, {RunFilter{Node: "node-2"}, "owner = 2"},
+		{RunFilter{JobID: 2}, "job_id = 2"}, {RunFilter{App: "app-11"}, "app_id = 11"},
+		{RunFilter{Node: "node-2"}, "owner = 2"},
 		{RunFilter{From: epoch + 10_020_000}, "id >= 10020"}, {RunFilter{To: epoch + 10_020_000}, "id < 10020"},
 		{RunFilter{After: &RunPlace{ID: 10_020, Due: epoch + 10_020_000}}, "id < 10020"},
 	} {
 		c.f.Limit = 200
 		got := must(f.db.ExecutingRuns(f.Context(), c.f))
-		if want := f.number("SELECT COUNT(*) FROM run WHERE state = 'executing' AND " + c.where); int64(len(got)) != want {
+		if want := f.number(`
+			SELECT COUNT(*)
+			FROM run
+			WHERE state = 'executing' AND ` + c.where); int64(len(got)) != want {
 			f.Errorf("%+v: got %d runs, want %d", c.f, len(got), want)
 		}
 	}
@@ -172,11 +224,14 @@ func TestExecutingRuns(t *testing.T) {
 
 func TestChunks(t *testing.T) {
 	f := setUp(t)
-	f.exec("INSERT INTO chunk (run_id, claim, at_byte, data) VALUES (7, 1, 0, 'zzzz'), (7, 2, 0, 'abc'), (7, 2, 3, 'def'), (7, 2, 6, 'gh'), (8, 2, 0, 'x')")
+	f.exec(`
+		INSERT INTO chunk (run_id, claim, at_byte, data)
+		VALUES (7, 1, 0, 'zzzz'), (7, 2, 0, 'abc'), (7, 2, 3, 'def'), (7, 2, 6, 'gh'), (8, 2, 0, 'x')`)
 	got := ""
 	for _, p := range must(f.db.Chunks(f.Context(), trip.Launch{Run: 7, Claim: 2}, 4)) {
 		got += fmt.Sprintf("%d:%s ", p.At, p.Data)
 	}
+
 	if want := "3:def 6:gh "; got != want {
 		f.Errorf("got %q, want %q", got, want)
 	}

@@ -26,10 +26,12 @@ func pauses(r sql.Reader) (out []job.Pause, err error) {
 		default:
 			continue
 		}
+
 		if p.Until == 0 || !s.Told() {
 			out = append(out, p)
 		}
 	}
+
 	return out, err
 }
 
@@ -49,10 +51,12 @@ func cover(r sql.Reader, jobs map[int64]*Job) error {
 	if len(jobs) == 0 {
 		return nil
 	}
+
 	covers, err := pauses(r)
 	if err != nil || len(covers) == 0 {
 		return err
 	}
+
 	for _, j := range jobs {
 		for _, p := range covers {
 			if p.Scope == job.ScopeCluster || p.App == j.Spec.App {
@@ -60,6 +64,7 @@ func cover(r sql.Reader, jobs map[int64]*Job) error {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -70,7 +75,8 @@ const pausedApps = `EXISTS (
 		WHERE (s.kind = 'cluster' OR s.kind = 'app' AND s.app_id = j.app_id)
 			AND (s.until = 0 OR s.until > CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)))`
 
-// appsPaused reports whether there are pauses of apps or of the cluster: then jobs are paused that have no pause of their own.
+// appsPaused reports whether there are pauses of apps or of the cluster: then jobs are paused that
+// have no pause of their own.
 func (l *jobList) appsPaused() (bool, error) {
 	found, err := pauses(l.reader)
 	return len(found) > 0, err
