@@ -76,18 +76,18 @@ func (s *Server) guard(a access, h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		p, err := s.identify(w, r, a)
 		if err != nil {
-			return askedBy(p, err)
+			return withCaller(p, err)
 		}
 		defer holdConnection(r)()
 		if err = s.allow(r, p, a); err == nil {
 			err = h(w, r.WithContext(auth.With(r.Context(), p)))
 		}
-		return askedBy(p, err)
+		return withCaller(p, err)
 	}
 }
 
-// askedBy adds the caller to an error, if the caller is known.
-func askedBy(p *auth.Principal, err error) error {
+// withCaller adds the caller to an error, if the caller is known.
+func withCaller(p *auth.Principal, err error) error {
 	if err == nil || p == nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request, a access) (*au
 		asking = passwordAsToken(r)
 	}
 
-	p, err := s.whoAsks(asking, now)
+	p, err := s.authenticate(asking, now)
 	if err == nil && asking != r && p.Role() != viewer {
 		err = forbidden.problem(
 			"%s has role %s, and a token that is sent as a password must be one of role viewer: make one for this "+
@@ -167,7 +167,7 @@ func passwordAsToken(r *http.Request) *http.Request {
 	return asking
 }
 
-func (s *Server) whoAsks(r *http.Request, now time.Time) (*auth.Principal, error) {
+func (s *Server) authenticate(r *http.Request, now time.Time) (*auth.Principal, error) {
 	changing := r.Method != http.MethodGet && r.Method != http.MethodHead
 	address := job.ActorOf(r.Context()).Origin
 
@@ -206,19 +206,19 @@ func (s *Server) refused(r *http.Request, err error, now time.Time) error {
 	return err
 }
 
-// pace delays a client that exceeds its rate, by at most longestLine. Clients that are further
+// pace delays a client that exceeds its rate, by at most longestDelay. Clients that are further
 // ahead are refused.
 func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 	if s.rate == nil {
 		return nil
 	}
 
-	key := holder(p)
+	key := limitKey(p)
 	if p.Login != 0 { // each signed-in browser counts separately
 		key = fmt.Sprintf("login %d", p.Login)
 	}
 
-	wait, ok := s.rate.Take(key, now, longestLine)
+	wait, ok := s.rate.Take(key, now, longestDelay)
 	if !ok {
 		return slowDown(wait, "%s makes more than %d requests a second.", p.Name, s.cfg.Rate)
 	}
@@ -234,9 +234,9 @@ func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 	}
 }
 
-// holder is the key for limits that signing in must not lift. It is the token, which browsers
+// limitKey is the key for limits that signing in must not lift. It is the token, which browsers
 // signed in with it share, or the person who came from the provider.
-func holder(p *auth.Principal) string {
+func limitKey(p *auth.Principal) string {
 	if p.Token != 0 {
 		return fmt.Sprintf("token %d", p.Token)
 	}

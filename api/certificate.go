@@ -15,11 +15,11 @@ type certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
 
-	mu     sync.Mutex
-	loaded *tls.Certificate
-	read   [2]fileState // the files of loaded
-	failed [2]fileState // the files that could not be loaded last
-	looked time.Time    // when the files were last checked
+	mu      sync.Mutex
+	loaded  *tls.Certificate
+	read    [2]fileState // the files of loaded
+	failed  [2]fileState // the files that could not be loaded last
+	checked time.Time    // when the files were last checked
 }
 
 // fileState identifies a version of a file. Links are followed, because some tools replace the
@@ -40,8 +40,8 @@ var strongSuites = []uint16{
 	tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 }
 
-// lookEvery is the interval between checks of the files. A check costs two system calls.
-const lookEvery = time.Second
+// fileCheckEvery is the interval between checks of the files. A check costs two system calls.
+const fileCheckEvery = time.Second
 
 // LoadTLS makes a Config.TLS from PEM files: a certificate with its chain, and its key. When the
 // files change, new connections use the new certificate within about a second. If it cannot be
@@ -63,11 +63,11 @@ func (c *certificate) current(now time.Time) *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	if now.Sub(c.looked) < lookEvery {
+	if now.Sub(c.checked) < fileCheckEvery {
 		return c.loaded
 	}
 
-	c.looked = now
+	c.checked = now
 	state, err := c.state()
 	if err != nil || state == c.read || state == c.failed {
 		return c.loaded // a missing file is probably being replaced

@@ -153,7 +153,7 @@ func (x *inquiry) explain() error {
 		return err
 	}
 
-	x.from, x.before = meant(x.at)
+	x.from, x.before = instantRange(x.at)
 	if err := x.findAsked(); err != nil {
 		return err
 	}
@@ -185,9 +185,9 @@ func (x *inquiry) add(format string, args ...any) {
 	x.e.Answer += " " + fmt.Sprintf(format, args...)
 }
 
-// meant returns the range that a given instant may mean, because commands print instants to the
+// instantRange returns the range that a given instant may mean, because commands print instants to the
 // second or to the millisecond.
-func meant(at time.Time) (from, before job.Micros) {
+func instantRange(at time.Time) (from, before job.Micros) {
 	from = job.MicrosOf(at)
 	switch {
 	case at.Nanosecond() == 0:
@@ -258,9 +258,9 @@ func (x *inquiry) recorded() error {
 	switch x.e.Cause {
 	case causePaused:
 		var found bool
-		if found, err = x.pausedThen(job.MicrosOf(x.at)); err == nil && !found {
+		if found, err = x.wasPausedAt(job.MicrosOf(x.at)); err == nil && !found {
 			// it was due before the pause, and had not started when the pause began
-			_, err = x.pausedThen(last.Ended)
+			_, err = x.wasPausedAt(last.Ended)
 		}
 	case job.Missed.String():
 		if err = x.wasDown(); err == nil && x.e.Down != nil {

@@ -116,16 +116,16 @@ func (x *inquiry) wasDeleted() (bool, error) {
 	return true, nil
 }
 
-// pausedThen reports whether the job, its app or the cluster was paused at an instant. It makes
+// wasPausedAt reports whether the job, its app or the cluster was paused at an instant. It makes
 // that the answer if there is none yet.
-func (x *inquiry) pausedThen(at job.Micros) (bool, error) {
+func (x *inquiry) wasPausedAt(at job.Micros) (bool, error) {
 	for _, of := range []audit.Of{
 		x.ofJob(job.ActionPause, job.ActionResume),
 		{Kind: job.KindApp, App: x.spec.App},
 		{Kind: job.KindCluster},
 	} {
 		of.Actions = []job.Action{job.ActionPause, job.ActionResume}
-		p, ended, err := x.pauseThen(of, at)
+		p, ended, err := x.pauseInForce(of, at)
 		if err != nil {
 			return false, err
 		}
@@ -155,8 +155,8 @@ func (x *inquiry) pausedThen(at job.Micros) (bool, error) {
 	return false, nil
 }
 
-// pauseThen returns the pause in force at an instant, and when it ended; 0: not yet.
-func (x *inquiry) pauseThen(of audit.Of, at job.Micros) (*job.Pause, job.Micros, error) {
+// pauseInForce returns the pause in force at an instant, and when it ended; 0: not yet.
+func (x *inquiry) pauseInForce(of audit.Of, at job.Micros) (*job.Pause, job.Micros, error) {
 	began, err := optional(audit.Before(x.cfg.DB.Reader(x.ctx), of, at))
 	if err != nil || began == nil || began.Action != job.ActionPause {
 		return nil, 0, err
@@ -181,13 +181,13 @@ func (x *inquiry) pauseThen(of audit.Of, at job.Micros) (*job.Pause, job.Micros,
 // maxLives limits the sessions that are read on each side of an instant.
 const maxLives = 500
 
-// silence is how long a session may still be alive after its last beat.
-const silence = 3 * time.Second
+// maxSilence is how long a session may still be alive after its last beat.
+const maxSilence = 3 * time.Second
 
 // wasDown finds out whether no node was alive at the instant, or when the due time became late
 // enough to be missed.
 func (x *inquiry) wasDown() error {
-	lives, err := livesAround(x.cfg.DB.Reader(x.ctx), job.MicrosOf(x.at), maxLives)
+	lives, err := livesNear(x.cfg.DB.Reader(x.ctx), job.MicrosOf(x.at), maxLives)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (x *inquiry) wasDown() error {
 func gapIn(lives []job.SessionLife, at time.Time) *downView {
 	var from, to time.Time
 	for _, l := range lives {
-		end := l.LastBeat.Add(silence)
+		end := l.LastBeat.Add(maxSilence)
 		switch {
 		case l.Started.After(at):
 			if to.IsZero() || l.Started.Before(to) {

@@ -20,7 +20,7 @@ func (x *inquiry) live() error {
 		return err
 	}
 	x.e.Due = true
-	return x.goesOn(&run)
+	return x.inProgress(&run)
 }
 
 // askedRun is a requested due time: its ended attempts, or if there are none the run in progress.
@@ -84,7 +84,7 @@ func (x *inquiry) asked() error {
 
 	if first.live != nil {
 		x.at = first.any().Due.Time()
-		if err := x.goesOn(first.live); err != nil {
+		if err := x.inProgress(first.live); err != nil {
 			return err
 		}
 	} else {
@@ -121,8 +121,8 @@ func (x *inquiry) listRuns(runs []read.Run) {
 	}
 }
 
-// goesOn describes a run that has not ended.
-func (x *inquiry) goesOn(run *read.Run) error {
+// inProgress describes a run that has not ended.
+func (x *inquiry) inProgress(run *read.Run) error {
 	paused := x.j.PauseAt(max(x.now, run.DueNow))
 	switch {
 	case run.State == job.Executing:
@@ -140,7 +140,7 @@ func (x *inquiry) goesOn(run *read.Run) error {
 		x.say(causeAhead, "It is planned and will be started at %s, in %s.", run.DueNow,
 			run.DueNow.Sub(x.now).Round(time.Millisecond))
 	default:
-		return x.untaken(run)
+		return x.notStarted(run)
 	}
 
 	return nil
@@ -180,16 +180,16 @@ func (x *inquiry) addDeadline(w *read.Wait) {
 	}
 }
 
-// untaken says why a due run that waits for no other run is not started.
-func (x *inquiry) untaken(run *read.Run) error {
-	homeless, err := x.homeless(x.ctx, []read.Job{*x.j}, 1)
+// notStarted says why a due run that waits for no other run is not started.
+func (x *inquiry) notStarted(run *read.Run) error {
+	unplaceable, err := x.unplaceable(x.ctx, []read.Job{*x.j}, 1)
 	if err != nil {
 		return err
 	}
 
 	w := read.Wait{Due: run.Due, Kind: run.Kind}
 	x.e.Waiting = &waitView{For: "slot", Since: stamp(run.DueNow), Until: stamp(expires(&w, &x.j.Spec))}
-	if len(homeless) == 0 {
+	if len(unplaceable) == 0 {
 		x.say(causeWaiting, "It is due and waits for a node with a free slot.")
 		return nil
 	}
@@ -227,7 +227,7 @@ func (x *inquiry) unrecorded() error {
 			x.isPaused(p)
 			return nil
 		}
-	} else if paused, err := x.pausedThen(job.MicrosOf(x.at)); err != nil || paused {
+	} else if paused, err := x.wasPausedAt(job.MicrosOf(x.at)); err != nil || paused {
 		return err
 	}
 
@@ -355,8 +355,8 @@ func (x *inquiry) dueBy(spec job.Spec) bool {
 // gapNear returns the due time at the end of a daylight-saving gap near an instant, or "". A
 // skipped time of day is no instant: read with one offset it lies before the end of the gap, with
 // the other after it.
-func gapNear(at time.Time, around ...*dueView) string {
-	for _, v := range around {
+func gapNear(at time.Time, neighbours ...*dueView) string {
+	for _, v := range neighbours {
 		if v == nil || v.Mark != job.Gap {
 			continue
 		}

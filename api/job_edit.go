@@ -181,16 +181,16 @@ func persist(do func() error) error {
 	began := time.Now()
 	for try := 1; ; try++ {
 		err := do()
-		if !othersWere(err) || try == maxTries || time.Since(began) > persistFor {
+		if !collided(err) || try == maxTries || time.Since(began) > persistFor {
 			return err
 		}
 		time.Sleep(rand.N(20 * time.Millisecond))
 	}
 }
 
-// othersWere reports whether others changed or locked the job first, so that the change may be
+// collided reports whether others changed or locked the job first, so that the change may be
 // repeated.
-func othersWere(err error) bool {
+func collided(err error) bool {
 	return errors.Is(err, job.ErrChanged) || errors.Is(err, edit.ErrLocked)
 }
 

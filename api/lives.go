@@ -8,10 +8,10 @@ import (
 	"go-crontab/sql"
 )
 
-// livesAround returns past sessions near an instant, by the audit: up to limit sessions that ended
+// livesNear returns past sessions near an instant, by the audit: up to limit sessions that ended
 // last before it, and up to limit that ended first after it. These decide whether any session was
 // alive at the instant.
-func livesAround(r sql.Reader, at job.Micros, limit int) ([]job.SessionLife, error) {
+func livesNear(r sql.Reader, at job.Micros, limit int) ([]job.SessionLife, error) {
 	var out []job.SessionLife
 	for _, side := range []string{"at <= ? ORDER BY at DESC", "at > ? ORDER BY at ASC"} {
 		err := sql.Each(r, "read lives of sessions", func(rows *sql.Rows) error {

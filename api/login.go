@@ -82,7 +82,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 
 // signIn makes a login, sets its cookie, and answers with its key.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request, p *auth.Principal) error {
-	if wait, ok := s.signIns.Take(holder(p), time.Now(), 0); !ok {
+	if wait, ok := s.signIns.Take(limitKey(p), time.Now(), 0); !ok {
 		return slowDown(wait, "%s signs in too often.", p.Name)
 	}
 

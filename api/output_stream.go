@@ -11,9 +11,9 @@ import (
 	"go-crontab/sql/read"
 )
 
-// outputLook is the interval between reads of a run's output. Its node writes output at the same
+// outputEvery is the interval between reads of a run's output. Its node writes output at the same
 // interval.
-const outputLook = 500 * time.Millisecond
+const outputEvery = 500 * time.Millisecond
 
 // outputEvent is a piece of the output of a run.
 type outputEvent struct {
@@ -61,7 +61,7 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 		if from, err = st.sendOutput(&run, pieces, raw, from); err != nil || !run.Executing {
 			break
 		}
-		if err = st.idle(nil, outputLook); err != nil {
+		if err = st.idle(nil, outputEvery); err != nil {
 			break
 		}
 

@@ -61,7 +61,7 @@ func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]jobW
 		return nil, err
 	}
 
-	homeless, err := s.homeless(ctx, jobs, most)
+	unplaceable, err := s.unplaceable(ctx, jobs, most)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +73,9 @@ func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]jobW
 		}
 	}
 
-	for _, w := range homeless {
+	for _, w := range unplaceable {
 		if len(out[w.JobID]) < maxWaits {
-			out[w.JobID] = append(out[w.JobID], viewOfHomeless(&w, specs[w.JobID]))
+			out[w.JobID] = append(out[w.JobID], viewOfUnplaceable(&w, specs[w.JobID]))
 		}
 	}
 
@@ -110,8 +110,8 @@ func expires(w *read.Wait, spec *job.Spec) job.Micros {
 	return w.Due.Add(time.Duration(spec.StartDeadline))
 }
 
-// viewOfHomeless shows a run that no live node may start.
-func viewOfHomeless(w *read.Wait, spec *job.Spec) jobWait {
+// viewOfUnplaceable shows a run that no live node may start.
+func viewOfUnplaceable(w *read.Wait, spec *job.Spec) jobWait {
 	selector := placeText(spec)
 	return jobWait{
 		Due:      stamp(w.Due),
@@ -120,8 +120,8 @@ func viewOfHomeless(w *read.Wait, spec *job.Spec) jobWait {
 	}
 }
 
-// homeless lists due runs of jobs that no live node may start.
-func (s *Server) homeless(ctx context.Context, jobs []read.Job, most int) ([]read.Wait, error) {
+// unplaceable lists due runs of jobs that no live node may start.
+func (s *Server) unplaceable(ctx context.Context, jobs []read.Job, most int) ([]read.Wait, error) {
 	choosy := slices.ContainsFunc(jobs, func(j read.Job) bool { return placeText(&j.Spec) != "" })
 	if !choosy {
 		return nil, nil

@@ -197,7 +197,7 @@ const (
 const (
 	burst = 5 // seconds of its rate that a token may use at once
 	// the longest delay of an early request; beyond it requests are refused
-	longestLine = 300 * time.Millisecond
+	longestDelay = 300 * time.Millisecond
 )
 
 // Serve answers the connections of a listener until ctx ends, and closes the listener. Open

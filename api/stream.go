@@ -22,11 +22,11 @@ const (
 	streamsOfAdmins = 4  // of streamsOfNode, reserved for cluster admins
 	streamsOfToken  = 16
 
-	heartbeat  = 15 * time.Second // the longest time without a message; then a comment is sent
-	lookAgain  = 3 * time.Second  // the interval between checks of the subscriber's access
-	slowWrite  = 10 * time.Second // a subscriber that takes longer for a message is treated as gone
-	streamRead = 5 * time.Second  // the time limit of database reads for a stream
-	retryAfter = 2 * time.Second  // browsers reconnect after this
+	heartbeat        = 15 * time.Second // the longest time without a message; then a comment is sent
+	accessCheckEvery = 3 * time.Second  // the interval between checks of the subscriber's access
+	slowWrite        = 10 * time.Second // a subscriber that takes longer for a message is treated as gone
+	streamRead       = 5 * time.Second  // the time limit of database reads for a stream
+	retryAfter       = 2 * time.Second  // browsers reconnect after this
 )
 
 // Headers of streams.
@@ -54,13 +54,13 @@ func newStreams() *streams {
 
 // seat is a stream's place on the node.
 type seat struct {
-	holder string
-	taken  chan struct{} // closed when another caller takes the place
+	limitKey string
+	taken    chan struct{} // closed when another caller takes the place
 }
 
 // enter takes a seat for a new stream of a caller.
 func (t *streams) enter(p *auth.Principal) (*seat, error) {
-	key := holder(p)
+	key := limitKey(p)
 	most := streamsOfNode
 	if !p.May(admin) {
 		most -= streamsOfAdmins
@@ -81,7 +81,7 @@ func (t *streams) enter(p *auth.Principal) (*seat, error) {
 			p.Name, mine)
 	}
 
-	one := &seat{holder: key, taken: make(chan struct{})}
+	one := &seat{limitKey: key, taken: make(chan struct{})}
 	t.add(one)
 	return one, nil
 }
@@ -107,19 +107,19 @@ func (t *streams) makeRoom(mine int) bool {
 
 func (t *streams) add(one *seat) {
 	t.all++
-	t.by[one.holder] = append(t.by[one.holder], one)
+	t.by[one.limitKey] = append(t.by[one.limitKey], one)
 }
 
 // remove gives up a seat, unless that has been done.
 func (t *streams) remove(one *seat) {
-	seats := t.by[one.holder]
+	seats := t.by[one.limitKey]
 	i := slices.Index(seats, one)
 	if i < 0 {
 		return
 	}
 	t.all--
-	if t.by[one.holder] = slices.Delete(seats, i, i+1); len(seats) == 1 {
-		delete(t.by, one.holder)
+	if t.by[one.limitKey] = slices.Delete(seats, i, i+1); len(seats) == 1 {
+		delete(t.by, one.limitKey)
 	}
 }
 
@@ -145,10 +145,10 @@ type stream struct {
 	may     access
 	seat    *seat
 
-	who    *auth.Principal
-	looked time.Time // when access was last checked
-	wrote  time.Time
-	begun  bool
+	who     *auth.Principal
+	checked time.Time // when access was last checked
+	wrote   time.Time
+	begun   bool
 }
 
 // openStream turns an answer into a stream. Until the first message the answer may still be a
@@ -169,7 +169,7 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request, may access) 
 	now := time.Now()
 	return &stream{
 		s: s, w: w, control: http.NewResponseController(w), r: r.WithContext(unbounded(r.Context())),
-		may: may, seat: seat, who: p, looked: now, wrote: now,
+		may: may, seat: seat, who: p, checked: now, wrote: now,
 	}, nil
 }
 
@@ -271,7 +271,7 @@ func (st *stream) idle(news <-chan struct{}, most time.Duration) error {
 			}
 		}
 
-		wait := max(0, min(end.Sub(now), lookAgain, st.s.streams.beat))
+		wait := max(0, min(end.Sub(now), accessCheckEvery, st.s.streams.beat))
 		select {
 		case <-st.r.Context().Done():
 			return errGone
@@ -294,15 +294,15 @@ func (st *stream) idle(news <-chan struct{}, most time.Duration) error {
 // there is nothing to send either.
 func (st *stream) look() error {
 	now := time.Now()
-	if now.Sub(st.looked) < lookAgain {
+	if now.Sub(st.checked) < accessCheckEvery {
 		return nil
 	}
 
-	st.looked = now
+	st.checked = now
 	r, cancel := st.bounded()
 	defer cancel()
 
-	p, err := st.s.whoAsks(r, now)
+	p, err := st.s.authenticate(r, now)
 	if err == nil {
 		err = st.s.allow(r, p, st.may)
 	}

@@ -146,9 +146,9 @@ func (s *Server) eachAhead(ctx context.Context, work *job.Work, f read.JobFilter
 	}
 }
 
-// inLine waits until no other request computes due times on this node, which has other work to do.
+// waitTurn waits until no other request computes due times on this node, which has other work to do.
 // leave lets the next request go on.
-func (s *Server) inLine(ctx context.Context) (leave func(), err error) {
+func (s *Server) waitTurn(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.ahead <- struct{}{}:
 		return func() { <-s.ahead }, nil
@@ -189,17 +189,17 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	f, limit, most := aheadFilter(q, r), int(q.number(aheadLimit)), q.number(aheadMost)
-	behind := q.cursor("upcoming")
+	after := q.cursor("upcoming")
 	if err := q.err(); err != nil {
 		return err
 	}
 
 	begin := from
-	if behind != nil {
-		begin = behind.Due.Time()
+	if after != nil {
+		begin = after.Due.Time()
 	}
 
-	leave, err := s.inLine(r.Context())
+	leave, err := s.waitTurn(r.Context())
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 	var last job.ComingDue
 	list := func() error {
 		for d, ok := coming.Next(); ok; d, ok = coming.Next() {
-			if behind != nil && d.Due.Equal(begin) && d.ID <= behind.ID {
+			if after != nil && d.Due.Equal(begin) && d.ID <= after.ID {
 				continue
 			}
 
@@ -307,7 +307,7 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	leave, err := s.inLine(r.Context())
+	leave, err := s.waitTurn(r.Context())
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (s *Server) upcomingFeed(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	leave, err := s.inLine(r.Context())
+	leave, err := s.waitTurn(r.Context())
 	if err != nil {
 		return err
 	}
