@@ -23,27 +23,28 @@ const (
 	ResetConnection Op = 0x1f
 )
 
-// A Command is one request of a client.
+// A Command is a request of a client.
 type Command struct {
-	Conn int // counts the connections of this proxy from 1
+	Conn int // number of the connection at this proxy, from 1
 	Op   Op
-	SQL  string   // of Query, Prepare and Execute; a prepared statement keeps its question marks
-	Tx   []string // the statements of the open transaction before this one, its BEGIN too if there was one; nil outside of one
+	SQL  string // of Query, Prepare and Execute; a prepared statement keeps its question marks
+	// Tx holds the earlier statements of the open transaction, its BEGIN included, or is nil.
+	Tx []string
 
 	first bool // it begins a transaction because autocommit is off
 }
 
-// IsStatement tells whether the server is asked to run SQL. Preparing it does not count.
+// IsStatement reports whether the command runs SQL. Preparing does not count.
 func (c Command) IsStatement() bool { return c.Op == Query || c.Op == Execute }
 
-// IsCommit tells whether the command commits a transaction.
+// IsCommit reports whether the command commits a transaction.
 func (c Command) IsCommit() bool { return c.IsStatement() && commits.MatchString(c.SQL) }
 
 func (c Command) begins() bool { return c.IsStatement() && (c.first || begins.MatchString(c.SQL)) }
 
 func (c Command) rollsBack() bool { return c.IsStatement() && rollsBack.MatchString(c.SQL) }
 
-// isAnswered tells whether the server will say anything in reply.
+// isAnswered reports whether the server will reply.
 func (c Command) isAnswered() bool {
 	return c.Op != Quit && c.Op != SendLongData && c.Op != CloseStatement
 }
@@ -60,8 +61,8 @@ var (
 	sets      = regexp.MustCompile(comments + `SET\s+(?:SESSION\s+)?autocommit\s*=\s*([01])`)
 )
 
-// A dialogue is what must be remembered of a connection to understand its next command. Only the client's reader
-// uses it, but for prepared, which the server's reader adds to.
+// A dialogue is the state of a connection that is needed to understand its next command. Only the
+// client's reader uses it, except for prepared, which the server's reader adds to.
 type dialogue struct {
 	conn int
 	last byte // sequence number of the client's last packet
@@ -73,15 +74,16 @@ type dialogue struct {
 	prepared map[uint32]string
 }
 
-// hears tells whether m is a command, and which. Packet numbers wrap: a 0 behind a 255 goes on with something
-// long, a file for LOAD DATA LOCAL.
-func (d *dialogue) hears(m message) (Command, bool) {
+// parse returns the command in m, if m begins one. Packet numbers wrap: a 0 after a 255 continues
+// something long, a file for LOAD DATA LOCAL.
+func (d *dialogue) parse(m message) (Command, bool) {
 	isCommand := m.first == 0 && d.last != 0xff
 	d.last = m.last
 	payload := m.payload()
 	if !isCommand || len(payload) == 0 {
 		return Command{}, false
 	}
+
 	c := Command{Conn: d.conn, Op: Op(payload[0]), Tx: slices.Clip(d.tx)}
 	switch c.Op {
 	case Query, Prepare:
@@ -89,6 +91,7 @@ func (d *dialogue) hears(m message) (Command, bool) {
 	case Execute, CloseStatement:
 		c.SQL = d.statement(payload[1:], c.Op == CloseStatement)
 	}
+
 	c.first = d.manual && d.tx == nil && c.IsStatement() && !c.IsCommit() && !c.rollsBack() && !sets.MatchString(c.SQL)
 	return c, true
 }
@@ -119,23 +122,27 @@ func (d *dialogue) learn(sql string, packet []byte) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+
 	if d.prepared == nil {
 		d.prepared = map[uint32]string{}
 	}
+
 	d.prepared[binary.LittleEndian.Uint32(payload[1:])] = sql
 }
 
-// statement finds the text of a prepared statement by its id, and forgets it if asked to.
+// statement returns the text of a prepared statement by its id, and forgets it if asked to.
 func (d *dialogue) statement(id []byte, forget bool) string {
 	if len(id) < 4 {
 		return ""
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+
 	n := binary.LittleEndian.Uint32(id)
 	sql := d.prepared[n]
 	if forget {
 		delete(d.prepared, n)
 	}
+
 	return sql
 }

@@ -15,20 +15,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A fixture is a schema with one task in state 0, seen through a proxy and directly.
+// A fixture is a schema with one task in state 0, with a pool through a proxy and a direct one.
 type fixture struct {
 	*testing.T
 	proxy   *Proxy
-	through *sql.DB // arguments put in by the client
+	through *sql.DB // the client interpolates arguments
 	direct  *sql.DB
 	dsn     string
 }
 
-// How long a pool through the proxy waits for an answer: a while, so that a busy machine is not taken for a fault,
-// but where waiting in vain is the point.
+// Timeouts of a pool through the proxy. They are long, so that a busy machine does not look like a
+// fault, except in tests that are about a wait in vain.
 const (
 	patience    = 10 * time.Second
-	readTimeout = 3 * time.Second // also for what comes before that, hence not less
+	readTimeout = 3 * time.Second // also covers the steps before the read, so it cannot be shorter
 )
 
 func setUp(t *testing.T) fixture {
@@ -46,11 +46,11 @@ func around(t *testing.T, dsn string) fixture {
 	f.through = f.open(func(*mysql.Config) {})
 	f.exec(f.direct, "CREATE TABLE task (id INT PRIMARY KEY, state INT NOT NULL) ENGINE = InnoDB")
 	f.exec(f.direct, "INSERT INTO task VALUES (1, 0)")
-	f.exec(f.through, "DO 1") // one connection stands
+	f.exec(f.through, "DO 1") // opens one connection
 	return f
 }
 
-// open makes a pool that does not print the errors we cause.
+// open makes a pool that does not print the errors that the tests cause.
 func open(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
 	config, err := mysql.ParseDSN(dsn)
@@ -62,6 +62,7 @@ func open(t *testing.T, dsn string) *sql.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	db := sql.OpenDB(connector)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
@@ -106,7 +107,7 @@ func (f fixture) conn() *sql.Conn {
 	return conn
 }
 
-// id is the server's for a connection.
+// id returns the server's id of a connection.
 func (f fixture) id(conn *sql.Conn) (id int) {
 	f.Helper()
 	if err := conn.QueryRowContext(f.Context(), "SELECT CONNECTION_ID()").Scan(&id); err != nil {
@@ -128,7 +129,7 @@ func (f fixture) begin(state int) *sql.Tx {
 	return tx
 }
 
-// state is what others see of the task.
+// state returns the task's state as other connections see it.
 func (f fixture) state() (state int) {
 	f.Helper()
 	if err := f.direct.QueryRowContext(f.Context(), "SELECT state FROM task WHERE id = 1").Scan(&state); err != nil {
@@ -144,7 +145,7 @@ func (f fixture) wantState(want int) {
 	}
 }
 
-// locked tells whether somebody keeps the task locked.
+// locked reports whether a transaction keeps the task locked.
 func (f fixture) locked() bool {
 	f.Helper()
 	_, err := f.direct.ExecContext(f.Context(), "SELECT * FROM task WHERE id = 1 FOR UPDATE NOWAIT")
@@ -154,11 +155,12 @@ func (f fixture) locked() bool {
 	case 1205, 3572: // MariaDB's and MySQL's refusal to wait
 		return true
 	}
+
 	f.Fatal(err)
 	return false
 }
 
-// eventually waits for what the server does in its own time.
+// eventually waits for a thing that the server does in its own time.
 func (f fixture) eventually(what string, happened func() bool) {
 	f.Helper()
 	for end := time.Now().Add(30 * time.Second); !happened(); time.Sleep(5 * time.Millisecond) {
@@ -177,7 +179,8 @@ func (f fixture) wait(wait func(context.Context) error) {
 	}
 }
 
-// number is the error number the server gave: 0 if there is no error, -1 if it has none.
+// number returns the server's error number: 0 without an error, -1 for an error that came from
+// elsewhere.
 func number(err error) int {
 	refusal := (*mysql.MySQLError)(nil)
 	switch {

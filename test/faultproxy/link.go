@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A link is one client's connection and the server's that answers it.
+// A link is a client's connection to the proxy together with the proxy's connection to the server.
 type link struct {
 	proxy    *Proxy
 	client   net.Conn
@@ -14,8 +14,8 @@ type link struct {
 	cancel   context.CancelFunc
 	up, down *pipe
 	left     chan struct{} // closed when the client has hung up
-	dialogue dialogue      // readClient's
-	firings  []*firing     // readClient's, until it has ended
+	dialogue dialogue      // used by readClient only
+	firings  []*firing     // used by readClient only, until it has ended
 
 	mu      sync.Mutex
 	server  net.Conn // nil until dialled
@@ -24,6 +24,7 @@ type link struct {
 
 func newLink(p *Proxy, id int, client net.Conn) *link {
 	ctx, cancel := context.WithCancel(p.ctx)
+
 	return &link{
 		proxy:    p,
 		client:   client,
@@ -40,6 +41,7 @@ func newLink(p *Proxy, id int, client net.Conn) *link {
 func (l *link) run() {
 	var wg sync.WaitGroup
 	wg.Go(l.readClient)
+
 	if server := l.dial(); server != nil {
 		wg.Go(func() { l.readServer(server) })
 		wg.Go(func() { l.pumpUp(server) })
@@ -47,21 +49,25 @@ func (l *link) run() {
 	} else {
 		l.reset()
 	}
+
 	wg.Wait()
 	l.reset()
+
 	for _, f := range l.firings {
 		f.settle()
 	}
 }
 
-// dial connects to the server, or returns nil if there is no more need or no way. In a partition it waits for the
-// heal, but not for a client that has given up: else all their attempts would fall upon the server at once.
+// dial connects to the server. It returns nil if it fails or if the link has ended. In a partition
+// it waits for the heal, but not for a client that has given up: otherwise all past attempts would
+// reach the server at once.
 func (l *link) dial() net.Conn {
 	for {
 		n, changed := l.proxy.network.get()
 		if n.reachable() {
 			break
 		}
+
 		select {
 		case <-changed:
 		case <-l.left:
@@ -70,6 +76,7 @@ func (l *link) dial() net.Conn {
 			return nil
 		}
 	}
+
 	var d net.Dialer
 	server, err := d.DialContext(l.ctx, l.proxy.serverNetwork, l.proxy.serverAddress)
 	if err != nil {
@@ -77,15 +84,17 @@ func (l *link) dial() net.Conn {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ctx.Err() != nil { // reset has not seen this connection
+
+	if l.ctx.Err() != nil { // reset ran before l.server was set
 		abort(server)
 		return nil
 	}
+
 	l.server = server
 	return server
 }
 
-// reset ends both connections at once. What is in the queues is lost.
+// reset ends both connections at once. Bytes in the queues are lost.
 func (l *link) reset() {
 	l.cancel()
 	abort(l.client)
@@ -104,21 +113,21 @@ func abort(c net.Conn) {
 	_ = c.Close()
 }
 
-// pumpUp brings the client's bytes to the server. When the client has hung up, only the writing half is closed: the
-// server still runs what it was sent, and its reply is still worth seeing.
+// pumpUp writes the client's bytes to the server. When the client has hung up, only the writing
+// half is closed: the server still runs the commands it got, and its reply is still worth seeing.
 func (l *link) pumpUp(server net.Conn) {
 	if err := l.up.pump(server); err != nil {
-		l.proxy.spent(err)
+		l.proxy.countReset(err)
 		l.reset()
 		return
 	}
 	_ = server.(interface{ CloseWrite() error }).CloseWrite()
 }
 
-// pumpDown brings the server's bytes to the client.
+// pumpDown writes the server's bytes to the client.
 func (l *link) pumpDown() {
 	if err := l.down.pump(l.client); err != nil {
-		l.proxy.spent(err)
+		l.proxy.countReset(err)
 		l.reset()
 		return
 	}

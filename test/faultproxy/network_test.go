@@ -41,6 +41,7 @@ func TestPartitionForGood(t *testing.T) {
 	if err := tx.Commit(); number(err) != lost {
 		t.Errorf("Commit: got %v, want no answer", err)
 	}
+
 	f.proxy.CutAll()
 	f.proxy.Heal()
 	f.eventually("the lock is free", func() bool { return !f.locked() })
@@ -59,7 +60,7 @@ func TestOneWayPartition(t *testing.T) {
 
 func TestNobodyGetsInDuringAPartition(t *testing.T) {
 	f := setUp(t)
-	nobody := func() bool { return len(f.proxy.standing()) == 0 }
+	nobody := func() bool { return len(f.proxy.openLinks()) == 0 }
 	f.through.Close()
 	f.eventually("the first connection has ended", nobody)
 	f.proxy.Blackhole(ToClient)
@@ -67,6 +68,7 @@ func TestNobodyGetsInDuringAPartition(t *testing.T) {
 	if err := db.Ping(); number(err) != lost {
 		t.Errorf("got %v, want no greeting", err)
 	}
+
 	db.Close()
 	f.eventually("the proxy forgets a client that has given up", nobody)
 
@@ -89,10 +91,12 @@ func TestDelay(t *testing.T) {
 
 	began := time.Now()
 	readRows(t, conn, 900)
+
 	// Thousands of packets, but one wait: a line is long, not narrow.
 	if took := time.Since(began); took < there+back || took > 9*time.Second {
 		t.Errorf("took %v, want a little more than %v", took, there+back)
 	}
+
 	f.proxy.Heal()
 	quick(t, "healed", there+back, func() { readRows(t, conn, 1) })
 }
@@ -106,7 +110,8 @@ func TestSlow(t *testing.T) {
 		t.Errorf("60 kB at 100 kB/s took %v, want 600 ms", took)
 	}
 	f.proxy.Slow(ToServer, 0)
-	quick(t, "no longer slow", 500*time.Millisecond, func() { f.exec(f.through, "DO '"+strings.Repeat("x", 60_000)+"'") })
+	quick(t, "no longer slow", 500*time.Millisecond,
+		func() { f.exec(f.through, "DO '"+strings.Repeat("x", 60_000)+"'") })
 }
 
 // quick fails unless one of ten tries takes less than a limit: a busy machine may be late itself.
@@ -120,6 +125,7 @@ func quick(t *testing.T, what string, limit time.Duration, try func()) {
 			return
 		}
 	}
+
 	t.Errorf("%s: took %v", what, took)
 }
 
@@ -134,12 +140,14 @@ func TestResetAfter(t *testing.T) {
 	for range 3 {
 		f.exec(one, "DO 1")
 	}
+
 	if _, err := one.Exec("DO 1"); number(err) != lost {
 		t.Errorf("the command in which the last byte falls: got %v", err)
 	}
 	if err := one.Ping(); number(err) != lost {
 		t.Errorf("a new connection has the same bytes, too few for a handshake: got %v", err)
 	}
+
 	f.proxy.Heal()
 	f.exec(one, "DO 1")
 
@@ -147,10 +155,12 @@ func TestResetAfter(t *testing.T) {
 	if _, err := one.Exec("UPDATE task SET state = 7"); number(err) != lost {
 		t.Errorf("the first byte of a reply: got %v", err)
 	}
+
 	f.wantState(7)
 	if n := f.proxy.Counts().Resets; n < 3 {
 		t.Errorf("%d resets are counted, want 3 at least", n)
 	}
+
 	f.proxy.Heal()
 	f.exec(one, "DO 1")
 	before := f.proxy.Counts().Resets
@@ -164,10 +174,11 @@ func TestResetAfter(t *testing.T) {
 func TestRefuseAndCutAll(t *testing.T) {
 	f := setUp(t)
 	f.proxy.Refuse()
-	f.exec(f.through, "DO 1") // what stands stays
+	f.exec(f.through, "DO 1") // existing connections continue
 	if err := f.open(func(*mysql.Config) {}).Ping(); number(err) != lost {
 		t.Errorf("a new connection: got %v", err)
 	}
+
 	tx := f.begin(2)
 	f.proxy.CutAll()
 	if err := tx.Commit(); number(err) != lost {
@@ -176,6 +187,7 @@ func TestRefuseAndCutAll(t *testing.T) {
 	if err := f.through.Ping(); number(err) != lost {
 		t.Errorf("the connection in its place: got %v", err)
 	}
+
 	f.proxy.Heal()
 	f.exec(f.through, "DO 1")
 	f.wantState(0)
@@ -185,7 +197,7 @@ func TestServerEndsAConnection(t *testing.T) {
 	f := setUp(t)
 	conn := f.conn()
 	f.exec(f.direct, fmt.Sprint("KILL ", f.id(conn)))
-	f.eventually("the proxy lets go of it", func() bool { return len(f.proxy.standing()) == 0 })
+	f.eventually("the proxy lets go of it", func() bool { return len(f.proxy.openLinks()) == 0 })
 	if err := conn.PingContext(t.Context()); err == nil {
 		t.Error("the connection still works")
 	}
@@ -202,6 +214,7 @@ func TestServerEndsAConnectionInAPartition(t *testing.T) {
 	if _, err := conn.ExecContext(t.Context(), "DO 1"); number(err) != lost {
 		t.Errorf("got %v, want no answer", err)
 	}
+
 	if took := time.Since(began); took < readTimeout {
 		t.Errorf("the client knew after %v that the server had hung up", took)
 	}
@@ -215,10 +228,11 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// Close must come back whatever its connections wait for; TestMain sees to the goroutines.
+// Close must return, whatever its connections wait for. TestMain checks for left goroutines.
 func TestCloseInTheMiddle(t *testing.T) {
 	f := setUp(t)
 	results := make(chan error)
+
 	commit := func(a Action) *Injected {
 		fault := f.proxy.Add(claim(a))
 		tx := f.begin(2)
@@ -226,23 +240,27 @@ func TestCloseInTheMiddle(t *testing.T) {
 		f.wait(fault.Wait)
 		return fault
 	}
+
 	before := commit(HoldBefore(0))
 	f.exec(f.direct, "INSERT INTO task VALUES (2, 0)")
 	f.proxy.Blackhole(BothWays)
 	go func() { results <- f.open(func(*mysql.Config) {}).Ping() }()
 	time.Sleep(20 * time.Millisecond)
 	f.proxy.Close()
+
 	for range 2 {
 		if err := <-results; number(err) != lost {
 			t.Errorf("got %v, want no answer", err)
 		}
 	}
+
 	f.wait(before.Settle)
 	f.proxy.Close() // twice does no harm
 }
 
 func TestServerOverTCP(t *testing.T) {
 	t.Parallel()
+
 	server := testdb.Server(t)
 	if err := server.CreateSchema(t.Context(), "tasks"); err != nil {
 		t.Fatal(err)
@@ -254,13 +272,16 @@ func TestServerOverTCP(t *testing.T) {
 	f.wait(ghost.Wait)
 	f.wantState(0)
 	ghost.Release()
+
 	if err := <-result; err != nil {
 		t.Errorf("Commit: %v", err)
 	}
+
 	acknowledgement := f.proxy.Add(claim(CutAfter()))
 	if err := f.begin(2).Commit(); number(err) != lost {
 		t.Errorf("Commit: got %v, want no answer", err)
 	}
+
 	f.wait(acknowledgement.Wait)
 	f.wantState(2)
 
@@ -274,9 +295,11 @@ func TestServerOverTCP(t *testing.T) {
 	if err := f.through.Ping(); number(err) != lost {
 		t.Errorf("Ping of a dead server: got %v", err)
 	}
+
 	if err := server.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	f.exec(f.through, "DO 1")
 	f.wantState(2)
 }

@@ -12,7 +12,7 @@ const (
 	maxPayload = 0xffffff // a packet of this length is continued in the next one
 )
 
-// The capabilities that would hide commands from us, or put something in front of their text.
+// These capabilities would hide commands from the proxy, or put something before their text.
 const hidingCapabilities = 1<<5 | 1<<11 | 1<<27 // compression, TLS, query attributes
 
 // readPacket reads one packet and returns it with its header.
@@ -34,7 +34,7 @@ func makePacket(sequence byte, payload []byte) []byte {
 	return append([]byte{byte(n), byte(n >> 8), byte(n >> 16), sequence}, payload...)
 }
 
-// A message is what a client says in one go: a packet and, if that was full, its continuations.
+// A message is a packet from a client, with its continuations if that packet is full.
 type message struct {
 	raw         []byte // the packets, headers included
 	first, last byte   // sequence numbers
@@ -48,11 +48,13 @@ func readMessage(r *bufio.Reader) (message, error) {
 		if err != nil {
 			return m, err
 		}
+
 		if m.raw == nil {
 			m.raw, m.first = packet, packet[3]
 		} else {
 			m.raw = append(m.raw, packet...)
 		}
+
 		m.last = packet[3]
 		if len(packet) < headerSize+maxPayload {
 			return m, nil
@@ -60,8 +62,8 @@ func readMessage(r *bufio.Reader) (message, error) {
 	}
 }
 
-// payload is the message without headers, cut off where the second packet begins: nobody matches on the text
-// behind the first 16 MiB.
+// payload returns the message without headers, up to the start of the second packet. No rule needs
+// text after the first 16 MiB.
 func (m message) payload() []byte {
 	return m.raw[headerSize:min(len(m.raw), headerSize+maxPayload)]
 }
@@ -74,8 +76,8 @@ func makeError(sequence byte, code uint16, sqlState, text string) []byte {
 	return makePacket(sequence, append(payload, text...))
 }
 
-// plainGreeting strikes from a server's greeting, in place, the capabilities that hide commands. The server may
-// send an ERR instead (too many connections), which stays as it is.
+// plainGreeting removes the capabilities that hide commands from a server's greeting, in place. The
+// server may send an ERR instead (too many connections), which is left as it is.
 func plainGreeting(packet []byte) {
 	const versionTen = 10
 	payload := packet[headerSize:]
@@ -83,11 +85,12 @@ func plainGreeting(packet []byte) {
 		return
 	}
 	end := bytes.IndexByte(payload, 0) // of the server's version
-	low := end + 1 + 4 + 8 + 1         // behind connection id, first part of the salt and a filler
-	high := low + 2 + 1 + 2            // behind the lower capabilities, character set and status
+	low := end + 1 + 4 + 8 + 1         // after the connection id, the first part of the salt and a filler
+	high := low + 2 + 1 + 2            // after the lower capabilities, the character set and the status
 	if end < 0 || len(payload) < high+2 {
 		return
 	}
+
 	clear := func(at int, bits uint16) {
 		flags := binary.LittleEndian.Uint16(payload[at:])
 		binary.LittleEndian.PutUint16(payload[at:], flags&^bits)

@@ -15,8 +15,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// A scripted server that answers every query with an OK packet which carries the query's text, so that replies can
-// be told apart. The handshake before has an authentication switch.
+// serveEcho starts a scripted server. It answers every query with an OK packet that carries the
+// query's text, so that replies can be told apart. Its handshake has an authentication switch.
 func serveEcho(t *testing.T) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -28,19 +28,23 @@ func serveEcho(t *testing.T) (address string) {
 		listener.Close()
 		<-done
 	})
+
 	go func() {
 		defer close(done)
+
 		conn, err := listener.Accept()
 		if err != nil {
 			return
 		}
 		defer conn.Close()
+
 		r := bufio.NewReader(conn)
 		conn.Write(makePacket(0, greeting(0xffffffff)))
 		readPacket(r)
 		conn.Write(makePacket(2, []byte("\xfeswitch")))
 		readPacket(r)
 		conn.Write(makePacket(4, []byte{0}))
+
 		for {
 			m, err := readMessage(r)
 			if err != nil {
@@ -49,10 +53,11 @@ func serveEcho(t *testing.T) (address string) {
 			conn.Write(makePacket(m.last+1, append([]byte{0}, m.payload()[1:]...)))
 		}
 	}()
+
 	return listener.Addr().String()
 }
 
-// greeting is one of MySQL 8 with these capabilities.
+// greeting returns a greeting of MySQL 8 with these capabilities.
 func greeting(capabilities uint32) []byte {
 	b := []byte("\x0a8.4.0\x00idnosaltsalt\x00")
 	b = binary.LittleEndian.AppendUint16(b, uint16(capabilities))
@@ -121,6 +126,7 @@ func TestPacketsInAnyPieces(t *testing.T) {
 
 func TestPipelinedCommandsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
+
 	p := New(t, "tcp", serveEcho(t))
 	refused := p.Add(Rule{Match: SQL("two"), Action: Error(1213, "40001", "x")})
 	held := p.Add(Rule{Match: SQL("three"), Action: Hold(20 * time.Millisecond)})
@@ -137,6 +143,7 @@ func TestPipelinedCommandsKeepTheirOrder(t *testing.T) {
 	if _, err := c.r.ReadByte(); err == nil || err == io.EOF {
 		t.Errorf("got %v, want a reset", err)
 	}
+
 	p.Close() // so that "six" has had its chance
 	if refused.Fired() != 1 || held.Fired() != 1 || cut.Fired() != 1 || never.Fired() != 0 {
 		t.Errorf("fired %d, %d, %d, %d times, want 1, 1, 1, 0",
@@ -150,15 +157,17 @@ func TestCommandLongerThanAPacket(t *testing.T) {
 	db := f.open(func(c *mysql.Config) { c.MaxAllowedPacket, c.ReadTimeout = 64<<20, 0 })
 	long := strings.Repeat("x", maxPayload)
 	fault := f.proxy.Add(Rule{Match: SQL(`^SELECT LENGTH`), Times: 2, Action: Hold(1)})
+
 	for _, want := range []int{
 		maxPayload,
-		maxPayload - len("\x03SELECT LENGTH('')"), // fills its packet to the brim, so an empty one follows
+		maxPayload - len("\x03SELECT LENGTH('')"), // fills its packet completely, so an empty one follows
 	} {
 		var got int
 		if err := db.QueryRow("SELECT LENGTH('" + long[:want] + "')").Scan(&got); err != nil || got != want {
 			t.Errorf("got %d, %v, want %d", got, err, want)
 		}
 	}
+
 	f.wait(fault.Wait)
 	f.proxy.Add(Rule{Match: SQL(`^SELECT LENGTH`), Action: Error(1105, "HY000", "no")})
 	if _, err := db.Exec("SELECT LENGTH('" + long + "')"); number(err) != 1105 {
@@ -212,6 +221,7 @@ func TestWhatBeginsAndEndsATransaction(t *testing.T) {
 		case c.rollsBack():
 			got = "rolls back"
 		}
+
 		if got != want {
 			t.Errorf("%q: got %q, want %q", sql, got, want)
 		}
@@ -225,6 +235,7 @@ func TestWhereRepliesBegin(t *testing.T) {
 		}
 		return numbers
 	}
+
 	for name, c := range map[string]struct {
 		pipelined int // commands sent at once, after which one is sent per reply read
 		packets   [][]byte
@@ -246,9 +257,11 @@ func TestWhereRepliesBegin(t *testing.T) {
 			sent++
 			s.expect(&reply{sequence: c.sequence})
 		}
+
 		for range c.pipelined {
 			send()
 		}
+
 		for i, packets := range c.packets {
 			for j, sequence := range packets {
 				if got := s.begins(sequence) != nil; got != (j == 0) {
@@ -264,10 +277,10 @@ func TestWhereRepliesBegin(t *testing.T) {
 
 func TestFileIsNoCommand(t *testing.T) {
 	var d dialogue
-	d.hears(message{raw: query("LOAD DATA LOCAL INFILE 'x' INTO TABLE y")})
+	d.parse(message{raw: query("LOAD DATA LOCAL INFILE 'x' INTO TABLE y")})
 	for i := 2; i < 900; i++ {
 		m := message{raw: query("COMMIT"), first: byte(i), last: byte(i)}
-		if c, ok := d.hears(m); ok {
+		if c, ok := d.parse(m); ok {
 			t.Fatalf("packet %d taken for %+v", i, c)
 		}
 	}

@@ -8,31 +8,31 @@ import (
 	"time"
 )
 
-// errCut tells that a fault wants both connections reset.
+// errCut means that a fault requires both connections to be reset.
 var errCut = errors.New("connection cut by a fault")
 
-// errSpent is errCut of ResetAfter.
+// errSpent is the errCut of ResetAfter.
 var errSpent = fmt.Errorf("%w: its bytes are spent", errCut)
 
-// queueLength bounds what a pipe takes in while nothing comes out, like a socket buffer that has filled up.
+// queueLength bounds a pipe that takes in bytes and lets none out, like a full socket buffer.
 const queueLength = 4096
 
-// A chunk is what one read brought.
+// A chunk is the result of a single read.
 type chunk struct {
 	data []byte
 	at   time.Time // when it came in
-	held *firing   // must be waited for first; usually nil
+	held *firing   // wait for this first; usually nil
 	last bool      // the sender has hung up
 }
 
-// A pipe is one direction of one connection.
+// A pipe carries the bytes of a connection in one direction.
 type pipe struct {
 	ctx     context.Context // ends with the connection
 	dir     Direction
 	network *watched[network]
 	queue   chan chunk
 
-	quota *quota // the one that left was counted from
+	quota *quota // the quota that left is counted from
 	left  int64
 }
 
@@ -49,9 +49,9 @@ func (p *pipe) send(c chunk) {
 	}
 }
 
-// pump delivers to dst until the sender's end has come through. A dst that cannot be written to swallows the rest:
-// whoever sends is told by its own connection, not by a full queue. An error means that both connections are to be
-// reset, or have been.
+// pump writes to dst until the end of the stream has come through. After a write to dst has failed,
+// it discards the rest: the sender learns this from its own connection, not from a full queue. An
+// error means that both connections must be reset, or have been.
 func (p *pipe) pump(dst io.Writer) error {
 	dead := false
 	for {
@@ -61,34 +61,39 @@ func (p *pipe) pump(dst io.Writer) error {
 		case <-p.ctx.Done():
 			return context.Cause(p.ctx)
 		}
+
 		if c.held != nil {
 			if err := c.held.wait(p.ctx); err != nil {
 				return err
 			}
 		}
+
 		if c.last {
 			_, err := p.passable(c.at)
 			return err
 		}
+
 		for len(c.data) > 0 && !dead {
-			n, err := p.some(dst, c)
+			n, err := p.writeSome(dst, c)
 			if errors.Is(err, errCut) {
 				return err
 			}
 			if p.ctx.Err() != nil {
 				return errCut
 			}
+
 			dead = err != nil
 			c.data = c.data[n:]
 		}
+
 		if c.held != nil && c.held.kind == hold {
 			c.held.settle()
 		}
 	}
 }
 
-// some writes as much of c as the wire takes at once.
-func (p *pipe) some(dst io.Writer, c chunk) (int, error) {
+// writeSome writes as much of c as the wire takes at once.
+func (p *pipe) writeSome(dst io.Writer, c chunk) (int, error) {
 	w, err := p.passable(c.at)
 	if err != nil {
 		return 0, err
@@ -97,12 +102,14 @@ func (p *pipe) some(dst io.Writer, c chunk) (int, error) {
 	if w.rate > 0 {
 		n = min(n, 1+w.rate/50) // in steps of about 20 ms
 	}
+
 	if w.quota != p.quota {
 		p.quota = w.quota
 		if w.quota != nil {
 			p.left = w.quota.bytes
 		}
 	}
+
 	if p.quota != nil {
 		n = int(min(int64(n), p.left))
 	}
@@ -112,13 +119,16 @@ func (p *pipe) some(dst io.Writer, c chunk) (int, error) {
 	if p.left -= int64(n); p.quota != nil && p.left <= 0 {
 		return n, errSpent
 	}
+
 	if w.rate > 0 {
 		err = p.sleep(time.Duration(n) * time.Second / time.Duration(w.rate))
 	}
+
 	return n, err
 }
 
-// passable blocks until the wire takes what came in at that instant, and returns the wire's state.
+// passable blocks until the wire lets through bytes that came in at the given instant, and returns
+// the state of the wire.
 func (p *pipe) passable(at time.Time) (wire, error) {
 	for {
 		n, changed := p.network.get()
@@ -131,6 +141,7 @@ func (p *pipe) passable(at time.Time) (wire, error) {
 		if !w.blackhole {
 			arrives = time.After(early)
 		}
+
 		select {
 		case <-arrives:
 		case <-changed:

@@ -14,7 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Proxy forwards connections to one server. Its methods may be called from anywhere at any time.
+// Proxy forwards connections to one server. Its methods are safe for concurrent use.
 type Proxy struct {
 	serverNetwork string
 	serverAddress string
@@ -31,18 +31,18 @@ type Proxy struct {
 	counts Counts
 }
 
-// Counts says what has passed through a proxy since it began.
+// Counts are totals since the proxy was started.
 type Counts struct {
 	Connections  int
-	Commands     int // of every kind
-	Statements   int // queries and executions of prepared statements; BEGIN and COMMIT count
+	Commands     int // of any kind
+	Statements   int // queries and executions of prepared statements, BEGIN and COMMIT included
 	Transactions int // begun
-	Commits      int // asked for
-	Resets       int // connections that ResetAfter has cut; one may count for both directions
+	Commits      int // requested
+	Resets       int // connections cut by ResetAfter; one may count in both directions
 }
 
-// New starts a proxy on a free port of the loopback interface for the server at address, network being "unix" or
-// "tcp". It is closed when the test ends.
+// New starts a proxy on a free port of the loopback interface for the server at address. The
+// network is "unix" or "tcp". The proxy is closed when the test ends.
 func New(t testing.TB, network, address string) *Proxy {
 	t.Helper()
 	p, err := Start(network, address)
@@ -53,7 +53,7 @@ func New(t testing.TB, network, address string) *Proxy {
 	return p
 }
 
-// Before is New for the server that a DSN of go-sql-driver/mysql names.
+// Before starts a proxy, as New does, for the server in a DSN of go-sql-driver/mysql.
 func Before(t testing.TB, dsn string) *Proxy {
 	t.Helper()
 	config, err := mysql.ParseDSN(dsn)
@@ -63,13 +63,14 @@ func Before(t testing.TB, dsn string) *Proxy {
 	return New(t, config.Net, config.Addr)
 }
 
-// Start is New for callers who close the proxy themselves.
+// Start is New for callers that close the proxy themselves.
 func Start(network, address string) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("start a fault proxy: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+
 	p := &Proxy{
 		serverNetwork: network,
 		serverAddress: address,
@@ -78,11 +79,13 @@ func Start(network, address string) (*Proxy, error) {
 		cancel:        cancel,
 		links:         map[*link]struct{}{},
 	}
+
 	p.running.Go(p.accept)
 	return p, nil
 }
 
-// Close stops listening, resets every connection and returns when nothing of the proxy runs any more.
+// Close stops listening, resets every connection and returns when all goroutines of the proxy have
+// ended.
 func (p *Proxy) Close() {
 	p.cancel()
 	_ = p.listener.Close()
@@ -90,10 +93,11 @@ func (p *Proxy) Close() {
 	p.running.Wait()
 }
 
-// Addr is where clients connect, as host:port.
+// Addr returns the address for clients, as host:port.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// DSN rewrites a DSN of go-sql-driver/mysql to lead through the proxy. It panics if the DSN cannot be parsed.
+// DSN returns a DSN of go-sql-driver/mysql changed to lead through the proxy. It panics if the DSN
+// cannot be parsed.
 func (p *Proxy) DSN(dsn string) string {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -103,16 +107,18 @@ func (p *Proxy) DSN(dsn string) string {
 	return config.FormatDSN()
 }
 
-// Add puts a rule to work. The first rule that matches a command and is not used up takes it. Add panics on a rule
-// without an action.
+// Add puts a rule to work. A command goes to the first rule that matches it and is not used up. Add
+// panics on a rule without an action.
 func (p *Proxy) Add(r Rule) *Injected {
 	if r.Action.kind == noAction {
 		panic("fault proxy: a rule needs an action")
 	}
+
 	i := inject(r)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// A copy, because readers hold on to the old one.
+
+	// Clone: readers still use the old slice.
 	p.rules = slices.DeleteFunc(slices.Clone(p.rules), func(i *Injected) bool {
 		n, _ := i.count.get()
 		return n.usedUp()
@@ -121,47 +127,51 @@ func (p *Proxy) Add(r Rule) *Injected {
 	return i
 }
 
-// OnCommand has f called with every command before it is matched and forwarded; it may block, which holds up that
-// one connection. A new hook replaces the old one; nil removes it.
+// OnCommand calls f with every command before it is matched and forwarded. f may block, which
+// delays only that connection. A new hook replaces the old one; nil removes it.
 func (p *Proxy) OnCommand(f func(Command)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hook = f
 }
 
-// Counts returns what has passed so far.
+// Counts returns the totals up to now.
 func (p *Proxy) Counts() Counts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.counts
 }
 
-// Statements is Counts().Statements.
+// Statements returns Counts().Statements.
 func (p *Proxy) Statements() int { return p.Counts().Statements }
 
-// accept is the proxy's loop: a link for every client.
+// accept is the proxy's loop: it makes a link for every client.
 func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
+
 		if p.ctx.Err() != nil {
 			if err == nil {
 				abort(client)
 			}
 			return
 		}
+
 		if err != nil {
-			time.Sleep(time.Millisecond) // descriptors are short, or that client has left already
+			time.Sleep(time.Millisecond) // out of descriptors, or that client has already left
 			continue
 		}
 		if n, _ := p.network.get(); n.refuse {
 			abort(client)
 			continue
 		}
+
 		p.mu.Lock()
 		p.counts.Connections++
 		l := newLink(p, p.counts.Connections, client)
 		p.links[l] = struct{}{}
 		p.mu.Unlock()
+
 		p.running.Go(func() {
 			l.run()
 			p.mu.Lock()
@@ -171,14 +181,14 @@ func (p *Proxy) accept() {
 	}
 }
 
-// standing lists the links there are.
-func (p *Proxy) standing() []*link {
+// openLinks returns the links that exist now.
+func (p *Proxy) openLinks() []*link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.links))
 }
 
-// observe counts a command and tells the hook.
+// observe counts a command and calls the hook.
 func (p *Proxy) observe(c Command) {
 	p.mu.Lock()
 	hook := p.hook
@@ -189,17 +199,19 @@ func (p *Proxy) observe(c Command) {
 	if c.begins() {
 		p.counts.Transactions++
 	}
+
 	if c.IsCommit() {
 		p.counts.Commits++
 	}
+
 	p.mu.Unlock()
 	if hook != nil {
 		hook(c)
 	}
 }
 
-// spent counts a connection that ends because ResetAfter wants it.
-func (p *Proxy) spent(err error) {
+// countReset counts a connection that ResetAfter has ended.
+func (p *Proxy) countReset(err error) {
 	if errors.Is(err, errSpent) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -207,8 +219,8 @@ func (p *Proxy) spent(err error) {
 	}
 }
 
-// strike finds the rule that takes the command, if any.
-func (p *Proxy) strike(c Command) *firing {
+// findRule returns a firing of the first rule that takes the command, or nil.
+func (p *Proxy) findRule(c Command) *firing {
 	p.mu.Lock()
 	rules := p.rules
 	p.mu.Unlock()

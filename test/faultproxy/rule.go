@@ -9,30 +9,30 @@ import (
 	"time"
 )
 
-// A Rule says what shall go wrong with which commands.
+// A Rule says what goes wrong with which commands.
 type Rule struct {
-	// Match picks the commands; nil picks every statement. Several connections may call it at once. Commands the
-	// server does not answer are never asked about.
+	// Match picks the commands; nil picks every statement. Several connections may call it at once.
+	// It is not called for commands without a reply.
 	Match func(Command) bool
-	// Skip lets so many matching commands pass first.
+	// Skip is the number of matching commands that pass first.
 	Skip int
-	// Times is how often the rule fires: 0 means once, a negative number always.
+	// Times is the number of times the rule fires: 0 means once, a negative number always.
 	Times int
-	// Gap lets so many pass after each time.
+	// Gap is the number of matching commands that pass between two firings.
 	Gap int
-	// Action is what happens.
+	// Action is done to the command when the rule fires.
 	Action Action
 }
 
-// SQL matches statements, as queries or when executed after being prepared, by a regular expression. It panics if
-// the expression does not compile.
+// SQL matches statements by a regular expression, both queries and executions of prepared
+// statements. It panics if the expression does not compile.
 func SQL(pattern string) func(Command) bool {
 	re := regexp.MustCompile(pattern)
 	return func(c Command) bool { return c.IsStatement() && re.MatchString(c.SQL) }
 }
 
-// CommitOf matches the COMMIT of a transaction one of whose statements matches a regular expression. It panics if
-// the expression does not compile.
+// CommitOf matches the COMMIT of a transaction in which some statement matches a regular
+// expression. It panics if the expression does not compile.
 func CommitOf(pattern string) func(Command) bool {
 	re := regexp.MustCompile(pattern)
 	return func(c Command) bool { return c.IsCommit() && slices.ContainsFunc(c.Tx, re.MatchString) }
@@ -49,7 +49,7 @@ const (
 	answer
 )
 
-// An Action is what a Rule does to a command. It is made by the functions below.
+// An Action is the effect of a Rule on a command. The functions below make one.
 type Action struct {
 	kind     kind
 	d        time.Duration
@@ -59,29 +59,31 @@ type Action struct {
 	text     string
 }
 
-// CutBefore keeps the command from the server and resets both connections: the request got lost.
+// CutBefore withholds the command from the server and resets both connections: the request got
+// lost.
 func CutBefore() Action { return Action{kind: cutBefore} }
 
-// CutAfter lets the server run the command, waits for its reply, drops it and resets both connections: the
-// acknowledgement got lost.
+// CutAfter lets the server run the command, waits for its reply, drops it and resets both
+// connections: the acknowledgement got lost.
 func CutAfter() Action { return Action{kind: cutAfter} }
 
-// Hold lets the server run the command and keeps its reply back for d, or until Release. With d = 0 only Release
-// ends it.
+// Hold lets the server run the command and withholds its reply for d, or until Release. With d = 0
+// only Release ends it.
 func Hold(d time.Duration) Action { return Action{kind: hold, d: d} }
 
-// HoldBefore keeps the command back for d, or until Release, and then forwards it even if the client has long gone:
-// a ghost. With d = 0 only Release ends it.
+// HoldBefore withholds the command for d, or until Release, and then forwards it even if the client
+// has long gone: a ghost. With d = 0 only Release ends it.
 func HoldBefore(d time.Duration) Action { return Action{kind: holdBefore, d: d} }
 
-// ThenCut makes Hold and HoldBefore end by dropping what they held and resetting both connections.
+// ThenCut makes Hold and HoldBefore end by dropping the held packet and resetting both connections.
 func (a Action) ThenCut() Action {
 	a.thenCut = true
 	return a
 }
 
-// Error answers in the server's place. For the errors with which a server ends the whole transaction (a deadlock,
-// 1213, and MariaDB's changed record, 1020) it is really rolled back first.
+// Error answers in place of the server. Some errors mean that the server has ended the whole
+// transaction (a deadlock, 1213, and MariaDB's changed record, 1020). For these the transaction is
+// really rolled back first.
 func Error(code uint16, sqlState, text string) Action {
 	return Action{kind: answer, code: code, sqlState: sqlState, text: text}
 }
@@ -101,6 +103,7 @@ func (a Action) String() string {
 	case answer:
 		return fmt.Sprintf("error %d", a.code)
 	}
+
 	return "no action"
 }
 
@@ -113,7 +116,7 @@ type Injected struct {
 
 type count struct {
 	skip  int
-	left  int // may still be begun; negative: any number
+	left  int // firings not yet begun; negative: unlimited
 	fired int
 	open  int // begun and not over
 }
@@ -132,14 +135,15 @@ func inject(r Rule) *Injected {
 	return i
 }
 
-// Fired counts how often the fault was in effect: a connection cut, a command or a reply held, an error given. What
-// a client has noticed is counted. A CutAfter or Hold whose server died without a reply has used up one of its Times and not fired.
+// Fired returns the number of times that the fault took effect: a connection cut, a command or a
+// reply held, an error returned. It counts effects that a client has noticed. A CutAfter or Hold
+// whose server died without a reply has used up one of its Times without firing.
 func (i *Injected) Fired() int {
 	c, _ := i.count.get()
 	return c.fired
 }
 
-// Wait blocks until the rule has fired Times times, or once if it may fire always.
+// Wait blocks until the rule has fired Times times, or once if Times is negative.
 func (i *Injected) Wait(ctx context.Context) error {
 	want := max(1, i.rule.Times)
 	if err := i.count.await(ctx, func(c count) bool { return c.fired >= want }); err != nil {
@@ -148,8 +152,9 @@ func (i *Injected) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Settle blocks until nothing begun by the rule is under way: replies held were delivered or dropped, commands held
-// were dropped or have had their reply from the server, whether or not there was anyone to take it.
+// Settle blocks until every firing of the rule is over. Held replies have then been delivered or
+// dropped. Held commands have been dropped, or the server has replied to them, even if the client
+// has left.
 func (i *Injected) Settle(ctx context.Context) error {
 	if err := i.count.await(ctx, func(c count) bool { return c.open == 0 }); err != nil {
 		return fmt.Errorf("wait for %v to be over: %w", i.rule.Action, err)
@@ -157,10 +162,10 @@ func (i *Injected) Settle(ctx context.Context) error {
 	return nil
 }
 
-// Release ends the holding of all that is held now.
+// Release lets everything go that the rule holds now.
 func (i *Injected) Release() { i.released.update(func(n *int) { *n++ }) }
 
-// Remove keeps the rule from beginning anything more. What is held stays held.
+// Remove keeps the rule from firing again. Anything that it holds stays held.
 func (i *Injected) Remove() { i.count.update(func(c *count) { c.left = 0 }) }
 
 // begin claims one firing for c, or returns nil if the rule lets it pass.
@@ -168,7 +173,9 @@ func (i *Injected) begin(c Command) *firing {
 	if n, _ := i.count.get(); n.usedUp() || !i.rule.Match(c) {
 		return nil
 	}
+
 	var f *firing
+
 	i.count.update(func(n *count) {
 		switch {
 		case n.usedUp(): // another connection was faster
@@ -181,10 +188,11 @@ func (i *Injected) begin(c Command) *firing {
 			f = &firing{Action: i.rule.Action, of: i, released: released}
 		}
 	})
+
 	return f
 }
 
-// A firing is one application of a rule to one command.
+// A firing is a single application of a rule, to one command.
 type firing struct {
 	Action
 	of       *Injected
@@ -192,30 +200,34 @@ type firing struct {
 	over     sync.Once
 }
 
-// hit notes that the fault is in effect.
+// hit notes that the fault has taken effect.
 func (f *firing) hit() { f.of.count.update(func(c *count) { c.fired++ }) }
 
-// settle notes that it is over. It may be said more than once.
+// settle notes that the firing is over. Further calls do nothing.
 func (f *firing) settle() {
 	f.over.Do(func() { f.of.count.update(func(c *count) { c.open-- }) })
 }
 
-// wait blocks for as long as the firing holds something back.
+// wait blocks while the firing holds something back.
 func (f *firing) wait(ctx context.Context) error {
 	var late <-chan time.Time
+
 	if f.d > 0 {
 		t := time.NewTimer(f.d)
 		defer t.Stop()
 		late = t.C
 	}
+
 	select {
 	case <-late:
 	case <-f.released:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+
 	if f.thenCut {
 		return errCut
 	}
+
 	return nil
 }

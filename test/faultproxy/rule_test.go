@@ -10,7 +10,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// claim is the rule most tests use: the COMMIT of the transaction that sets the state to 2.
+// claim is the rule in most tests: it matches the COMMIT of the transaction that sets the state to
+// 2.
 func claim(a Action) Rule { return Rule{Match: CommitOf(`UPDATE task SET state = 2\b`), Action: a} }
 
 func TestFateOfACommit(t *testing.T) {
@@ -41,6 +42,7 @@ func TestFateOfACommit(t *testing.T) {
 			if n := fault.Fired(); n != 0 {
 				t.Errorf("fired %d times, want 0", n)
 			}
+
 			tx, began := f.begin(2), time.Now()
 			if err := tx.Commit(); number(err) != c.err {
 				t.Errorf("Commit: got %v, want error %d", err, c.err)
@@ -48,6 +50,7 @@ func TestFateOfACommit(t *testing.T) {
 			if took := time.Since(began); took < c.after {
 				t.Errorf("Commit took %v, want %v at least", took, c.after)
 			}
+
 			f.wait(fault.Wait)
 			f.wait(fault.Settle)
 			f.wantState(c.state)
@@ -69,15 +72,18 @@ func TestReplyIsHeldAfterTheFact(t *testing.T) {
 
 	f.wait(fault.Wait)
 	f.wantState(2)
+
 	select {
 	case err := <-result:
 		t.Errorf("Commit came back before its reply was released: %v", err)
 	default:
 	}
+
 	fault.Release()
 	if err := <-result; err != nil {
 		t.Error(err)
 	}
+
 	f.wait(fault.Settle)
 }
 
@@ -99,11 +105,13 @@ func TestGhostCommit(t *testing.T) {
 	if err := f.begin(2).Commit(); number(err) != lost {
 		t.Fatalf("Commit: got %v, want no answer", err)
 	}
-	f.through.Close() // the client is as gone as can be
+
+	f.through.Close() // the client is completely gone
 	f.wantState(0)
 	if !f.locked() {
 		t.Error("the server has given up a transaction whose client seems to be there")
 	}
+
 	fault.Release()
 	f.wait(fault.Settle)
 	f.wantState(2)
@@ -132,6 +140,7 @@ func TestDeadlockReallyRollsBack(t *testing.T) {
 			if !f.locked() {
 				t.Error("the transaction has no lock to begin with")
 			}
+
 			_, err := tx.Exec("UPDATE task SET state = 5 WHERE id = 1")
 			if number(err) != int(code) {
 				t.Errorf("got %v, want error %d", err, code)
@@ -142,6 +151,7 @@ func TestDeadlockReallyRollsBack(t *testing.T) {
 			if err := tx.Rollback(); err != nil {
 				t.Errorf("Rollback: %v", err)
 			}
+
 			f.wantState(0)
 		})
 	}
@@ -159,6 +169,7 @@ func TestOtherErrorsLeaveTheTransaction(t *testing.T) {
 	if err := tx.Commit(); err != nil {
 		t.Error(err)
 	}
+
 	f.wantState(2)
 	if fault.Fired() != 1 {
 		t.Error("the refused statement stands in the transaction")
@@ -168,24 +179,30 @@ func TestOtherErrorsLeaveTheTransaction(t *testing.T) {
 // TestAutocommitOff: without autocommit the first statement begins a transaction.
 func TestAutocommitOff(t *testing.T) {
 	f := setUp(t)
+
 	conn := f.conn()
-	for _, s := range []string{"SET autocommit=0", "UPDATE task SET state = 1 WHERE id = 1", "COMMIT", "UPDATE task SET state = 2 WHERE id = 1", "ROLLBACK", "SET autocommit=1"} {
+	for _, s := range []string{"SET autocommit=0", "UPDATE task SET state = 1 WHERE id = 1", "COMMIT",
+		"UPDATE task SET state = 2 WHERE id = 1", "ROLLBACK", "SET autocommit=1"} {
 		if _, err := conn.ExecContext(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if f.wantState(1); f.proxy.Counts().Transactions != 2 {
 		t.Errorf("got %d transactions, want 2", f.proxy.Counts().Transactions)
 	}
+
 	for _, s := range []string{"SET autocommit=0", "UPDATE task SET state = 3 WHERE id = 1"} {
 		if _, err := conn.ExecContext(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	fault := f.proxy.Add(Rule{Match: CommitOf("state = 3"), Action: CutBefore()})
 	if _, err := conn.ExecContext(t.Context(), "COMMIT"); number(err) != lost {
 		t.Errorf("got %v, want no answer", err)
 	}
+
 	f.wait(fault.Wait)
 	f.eventually("it is rolled back", func() bool { return !f.locked() })
 	f.wantState(1)
@@ -201,13 +218,16 @@ func TestPreparedStatements(t *testing.T) {
 	if n := after.Statements - before.Statements; n != 1 {
 		t.Errorf("a prepared statement counts as %d, want 1", n)
 	}
+
 	if n := after.Commands - before.Commands; n < 2 {
 		t.Errorf("a prepared statement takes %d commands, want 2 or 3", n)
 	}
+
 	fault := f.proxy.Add(Rule{Match: SQL(`^UPDATE task SET state = \?`), Action: CutAfter()})
 	if _, err := db.Exec(update, 2, 1); number(err) != lost {
 		t.Errorf("got %v, want no answer", err)
 	}
+
 	f.wait(fault.Wait)
 	f.wantState(2)
 
@@ -219,9 +239,11 @@ func TestPreparedStatements(t *testing.T) {
 	if _, err := tx.Exec(update, 3, 1); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := tx.Commit(); number(err) != lost {
 		t.Errorf("Commit: got %v, want no answer", err)
 	}
+
 	f.wait(inTx.Wait)
 	f.wantState(2)
 }
@@ -234,11 +256,13 @@ func TestRulesCount(t *testing.T) {
 	}
 	first := f.proxy.Add(Rule{Match: SQL(`^DO 42$`), Skip: 1, Times: 2, Action: Error(1290, "HY000", "first")})
 	second := f.proxy.Add(Rule{Match: SQL(`^DO 42$`), Skip: 1, Times: -1, Action: Error(1205, "HY000", "second")})
+
 	for i, want := range []int{0, 1290, 1290, 1205, 1205} {
 		if got := do(); got != want {
 			t.Errorf("statement %d: got error %d, want %d", i+1, got, want)
 		}
 	}
+
 	f.wait(first.Wait)
 	f.wait(second.Wait)
 	second.Remove()
@@ -248,6 +272,7 @@ func TestRulesCount(t *testing.T) {
 	if first.Fired() != 2 || second.Fired() != 2 {
 		t.Errorf("fired %d and %d times, want 2 and 2", first.Fired(), second.Fired())
 	}
+
 	if f.proxy.Add(Rule{Action: CutBefore()}); len(f.proxy.rules) != 1 {
 		t.Errorf("%d rules are kept, want only the one that may still fire", len(f.proxy.rules))
 	}
@@ -258,12 +283,15 @@ func TestRulesCount(t *testing.T) {
 
 func TestGap(t *testing.T) {
 	f := setUp(t)
-	fault := f.proxy.Add(Rule{Match: SQL(`^DO 42$`), Skip: 1, Times: 2, Gap: 2, Action: Error(1205, "HY000", "injected")})
+	fault := f.proxy.Add(Rule{Match: SQL(`^DO 42$`), Skip: 1, Times: 2, Gap: 2,
+		Action: Error(1205, "HY000", "injected")})
+
 	for i, want := range []int{0, 1205, 0, 0, 1205, 0, 0, 0} {
 		if _, err := f.through.Exec("DO 42"); number(err) != want {
 			t.Errorf("statement %d: got error %d, want %d", i+1, number(err), want)
 		}
 	}
+
 	if fault.Fired() != 2 {
 		t.Errorf("fired %d times, want 2", fault.Fired())
 	}
@@ -272,6 +300,7 @@ func TestGap(t *testing.T) {
 func TestRulesUnderConcurrency(t *testing.T) {
 	f := setUp(t)
 	fault := f.proxy.Add(Rule{Match: SQL(`^DO 42$`), Times: 5, Action: Error(1205, "HY000", "injected")})
+
 	results := make(chan int)
 	for range 20 {
 		go func() {
@@ -279,12 +308,14 @@ func TestRulesUnderConcurrency(t *testing.T) {
 			results <- number(err)
 		}()
 	}
+
 	refused := 0
 	for range 20 {
 		if <-results == 1205 {
 			refused++
 		}
 	}
+
 	if refused != 5 || fault.Fired() != 5 {
 		t.Errorf("%d statements were refused and %d firings counted, want 5", refused, fault.Fired())
 	}
@@ -310,18 +341,22 @@ func TestObservation(t *testing.T) {
 	if err := f.begin(2).Rollback(); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := f.through.Ping(); err != nil {
 		t.Fatal(err)
 	}
+
 	f.proxy.OnCommand(nil)
 	f.exec(f.through, "DO 1")
 
 	after := f.proxy.Counts()
 	got := Counts{after.Connections - before.Connections, after.Commands - before.Commands,
-		after.Statements - before.Statements, after.Transactions - before.Transactions, after.Commits - before.Commits, 0}
+		after.Statements - before.Statements, after.Transactions - before.Transactions,
+		after.Commits - before.Commits, 0}
 	if want := (Counts{0, 8, 7, 2, 1, 0}); got != want {
 		t.Errorf("counts: got %+v, want %+v", got, want)
 	}
+
 	if n := f.proxy.Statements(); n != after.Statements {
 		t.Errorf("Statements: got %d, want %d", n, after.Statements)
 	}
@@ -330,10 +365,11 @@ func TestObservation(t *testing.T) {
 	}
 }
 
-// The proxy must count a long result's packets as the server does, around 256 above all, or it takes a row for the
-// beginning of the next reply, or the reverse.
+// The proxy must count a long result's packets as the server does, above all around 256. Otherwise
+// it takes a row for the beginning of the next reply, or the reverse.
 func TestReplyAfterResultsOfAnyLength(t *testing.T) {
 	f := setUp(t)
+
 	conn := f.conn()
 	for rows := 245; rows < 260; rows++ {
 		got := readRows(t, conn, rows)
@@ -344,13 +380,14 @@ func TestReplyAfterResultsOfAnyLength(t *testing.T) {
 		if _, err := conn.ExecContext(t.Context(), "DO 42"); err != nil {
 			t.Fatal(err)
 		}
+
 		if fault.Fired() != 1 {
 			t.Errorf("behind %d rows the reply was not seen", rows)
 		}
 	}
 }
 
-// readRows reads a result of so many rows.
+// readRows reads a result of this many rows.
 func readRows(t *testing.T, conn *sql.Conn, rows int) (n int) {
 	t.Helper()
 	result, err := conn.QueryContext(t.Context(),
@@ -359,11 +396,14 @@ func readRows(t *testing.T, conn *sql.Conn, rows int) (n int) {
 		t.Fatal(err)
 	}
 	defer result.Close()
+
 	for result.Next() {
 		n++
 	}
+
 	if err := result.Err(); err != nil {
 		t.Fatal(err)
 	}
+
 	return n
 }

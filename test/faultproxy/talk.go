@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// readClient takes in what the client says, command by command.
+// readClient reads from the client, command by command.
 func (l *link) readClient() {
 	defer close(l.left)
 	r := bufio.NewReader(l.client)
@@ -15,7 +15,8 @@ func (l *link) readClient() {
 			l.up.send(chunk{last: true})
 			return
 		}
-		if c, ok := l.dialogue.hears(m); ok {
+
+		if c, ok := l.dialogue.parse(m); ok {
 			l.command(c, m)
 		} else {
 			l.up.send(chunk{data: m.raw})
@@ -23,24 +24,28 @@ func (l *link) readClient() {
 	}
 }
 
-// command decides what becomes of a command.
+// command applies the rules to a command and forwards it.
 func (l *link) command(c Command, m message) {
 	l.proxy.observe(c)
 	if !c.isAnswered() {
 		l.up.send(chunk{data: m.raw})
 		return
 	}
+
 	r := &reply{sequence: m.last + 1}
 	if c.Op == Prepare {
 		r.prepares = c.SQL
 	}
+
 	out := chunk{data: m.raw}
-	if f := l.proxy.strike(c); f != nil {
+
+	if f := l.proxy.findRule(c); f != nil {
 		l.firings = append(l.firings, f)
 		r.firing = f
+
 		switch f.kind {
 		case cutBefore:
-			f.hit() // first, so that a client which has its error finds it counted
+			f.hit() // before the reset, so that a client with its error already finds it counted
 			l.reset()
 			return
 		case holdBefore:
@@ -52,17 +57,19 @@ func (l *link) command(c Command, m message) {
 			out.data = l.substitute(f)
 		}
 	}
+
 	if r.instead == nil {
 		l.dialogue.forwarded(c)
 	}
+
 	l.mu.Lock()
 	l.replies.expect(r)
 	l.mu.Unlock()
 	l.up.send(out)
 }
 
-// substitute is what the server gets in place of a command that is answered with an error. Its reply tells when
-// the error's turn has come, behind the replies to all that was sent before.
+// substitute returns the packet that the server gets in place of a command that is answered with an
+// error. Its reply marks the turn of the error, after the replies to all earlier commands.
 func (l *link) substitute(f *firing) []byte {
 	if !f.rollsBack() {
 		return makePacket(0, []byte{byte(Ping)})
@@ -71,17 +78,19 @@ func (l *link) substitute(f *firing) []byte {
 	return makePacket(0, append([]byte{byte(Query)}, "ROLLBACK"...))
 }
 
-// readServer takes in what the server says, packet by packet.
+// readServer reads from the server, packet by packet.
 func (l *link) readServer(server net.Conn) {
 	const enough = 64 << 10
 	r := bufio.NewReaderSize(server, enough)
-	var batch []byte // packets which arrived together travel on together
+	var batch []byte // packets that arrived together travel on together
+
 	flush := func() {
 		if len(batch) > 0 {
 			l.down.send(chunk{data: batch})
 			batch = nil
 		}
 	}
+
 	for first := true; l.ctx.Err() == nil; first = false {
 		packet, err := readPacket(r)
 		if err != nil {
@@ -89,12 +98,15 @@ func (l *link) readServer(server net.Conn) {
 			l.down.send(chunk{last: true})
 			return
 		}
+
 		if first {
 			plainGreeting(packet)
 		}
+
 		l.mu.Lock()
 		answered := l.replies.begins(packet[3])
 		l.mu.Unlock()
+
 		if answered != nil {
 			var held *firing
 			if packet, held = l.answered(answered, packet); held != nil {
@@ -103,6 +115,7 @@ func (l *link) readServer(server net.Conn) {
 				continue
 			}
 		}
+
 		batch = append(batch, packet...)
 		if r.Buffered() == 0 || len(batch) >= enough {
 			flush()
@@ -110,16 +123,18 @@ func (l *link) readServer(server net.Conn) {
 	}
 }
 
-// answered decides what becomes of the first packet of a reply: it returns the packet to deliver, and the firing
-// that holds it back.
+// answered applies the rule to the first packet of a reply. It returns the packet to deliver, and
+// the firing that holds it back.
 func (l *link) answered(r *reply, packet []byte) ([]byte, *firing) {
 	if r.prepares != "" {
 		l.dialogue.learn(r.prepares, packet)
 	}
+
 	f := r.firing
 	if f == nil {
 		return packet, nil
 	}
+
 	switch f.kind {
 	case cutAfter:
 		f.hit()
@@ -131,6 +146,7 @@ func (l *link) answered(r *reply, packet []byte) ([]byte, *firing) {
 		packet = r.instead
 		f.hit()
 	}
+
 	f.settle()
 	return packet, nil
 }

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// watched is a value whose changes can be waited for.
+// watched is a value with notification of changes.
 type watched[T any] struct {
 	mu      sync.Mutex
 	value   T
-	changed chan struct{} // closed at the next change; nil while nobody waits
+	changed chan struct{} // closed at the next change; nil without waiters
 }
 
 // get returns the value and a channel that is closed when it changes.
@@ -22,7 +22,7 @@ func (w *watched[T]) get() (T, <-chan struct{}) {
 	return w.value, w.changed
 }
 
-// update changes the value and wakes those who wait.
+// update changes the value and wakes the waiters.
 func (w *watched[T]) update(change func(*T)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -33,13 +33,14 @@ func (w *watched[T]) update(change func(*T)) {
 	}
 }
 
-// await blocks until the value pleases, or ctx ends.
-func (w *watched[T]) await(ctx context.Context, pleases func(T) bool) error {
+// await blocks until done(value) holds, or ctx ends.
+func (w *watched[T]) await(ctx context.Context, done func(T) bool) error {
 	for {
 		value, changed := w.get()
-		if pleases(value) {
+		if done(value) {
 			return nil
 		}
+
 		select {
 		case <-changed:
 		case <-ctx.Done():

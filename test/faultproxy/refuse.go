@@ -15,29 +15,31 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// A Schema holds what a schema contains after its migrations, so that it can be put back to that.
+// A Schema remembers the contents of a schema after its migrations, and can restore them.
 type Schema struct {
 	db     *sql.DB
 	tables []string
-	seeded map[string]bool // tables that a migration has put rows into
+	seeded map[string]bool // tables with rows from a migration
 }
 
 const (
-	// firstID and idsEach place the generated ids of each table into a range of its own, so that an id is recognised
-	// wherever it stands: in another table's column, negated, or in a text.
+	// firstID and idsEach give every table a range of its own for generated ids. So an id is
+	// recognised anywhere: in another table's column, negated, or in a text.
 	firstID = 1_100_000_000
 	idsEach = 10_000_000
 
-	// FirstLaunch is where a test's counter of launches should begin, so that they are recognised, too.
+	// FirstLaunch is where a test's counter of launches should begin, so that launches are
+	// recognised as well.
 	FirstLaunch = 2_100_000_000
 )
 
 const seedPrefix = "seed_"
 
-// unreset are the tables that no change of a test's touches.
+// unreset lists the tables that no change in a test touches.
 var unreset = []string{"locks", "goose_db_version"}
 
-// NewSchema takes a schema as its migrations have left it. The pool must not lead through a proxy that has rules.
+// NewSchema takes a schema just after its migrations. The pool must not lead through a proxy with
+// rules.
 func NewSchema(t testing.TB, db *sql.DB) *Schema {
 	t.Helper()
 	s := &Schema{db: db, seeded: map[string]bool{}}
@@ -50,6 +52,7 @@ func NewSchema(t testing.TB, db *sql.DB) *Schema {
 
 	generated := column(t, db, "SELECT TABLE_NAME FROM information_schema.COLUMNS"+
 		" WHERE TABLE_SCHEMA = DATABASE() AND EXTRA LIKE '%auto_increment%'")
+
 	for i, table := range s.tables {
 		if slices.Contains(generated, table) {
 			run(t, db, fmt.Sprintf("ALTER TABLE %s AUTO_INCREMENT = %d", table, firstID+i*idsEach))
@@ -59,10 +62,11 @@ func NewSchema(t testing.TB, db *sql.DB) *Schema {
 			run(t, db, "CREATE TABLE "+seedPrefix+table+" AS SELECT * FROM "+table)
 		}
 	}
+
 	return s
 }
 
-// Reset removes all rows that did not come with the migrations.
+// Reset removes all rows except those from the migrations.
 func (s *Schema) Reset(t testing.TB) {
 	t.Helper()
 	tx, err := s.db.BeginTx(t.Context(), nil)
@@ -70,24 +74,28 @@ func (s *Schema) Reset(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback()
+
 	do := func(statement string) {
 		t.Helper()
 		if _, err := tx.Exec(statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
+
 	for _, table := range s.filled(t) {
 		do("DELETE FROM " + table)
 	}
+
 	for table := range s.seeded {
 		do("INSERT INTO " + table + " SELECT * FROM " + seedPrefix + table)
 	}
+
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// filled lists the tables that have rows.
+// filled returns the tables that have rows.
 func (s *Schema) filled(t testing.TB) []string {
 	t.Helper()
 	var each []string
@@ -97,14 +105,16 @@ func (s *Schema) filled(t testing.TB) []string {
 	return column(t, s.db, strings.Join(each, " UNION ALL "))
 }
 
-// Dump is every row of every table, with answer as one more. An id becomes the name of its table and its rank there, and
-// a random UUID "uuid": both are others each time, also in an undisturbed life.
+// Dump returns every row of every table as a sorted list of lines, and the answer as one more line.
+// An id becomes its table's name and its rank there, and a random UUID becomes "uuid", because both
+// differ between two otherwise equal histories.
 func (s *Schema) Dump(t testing.TB, answer any) []string {
 	t.Helper()
 	said, err := json.Marshal(answer)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	lines := []string{"answer " + string(said)}
 	for _, table := range s.filled(t) {
 		lines = append(lines, s.rows(t, table)...)
@@ -136,7 +146,8 @@ func (s *Schema) nameIDs(text string) string {
 	return ids.ReplaceAllStringFunc(text, func(id string) string { return cmp.Or(names[id], id) })
 }
 
-// kind names what a number of ten digits is the id of; "" where it is none.
+// kind returns the name of the table, or "launch", for a number of ten digits that is an id;
+// otherwise "".
 func (s *Schema) kind(id string) string {
 	var n int
 	_, _ = fmt.Sscan(id, &n)
@@ -156,6 +167,7 @@ func (s *Schema) rows(t testing.TB, table string) (lines []string) {
 		t.Fatal(err)
 	}
 	defer rows.Close()
+
 	columns, err := rows.Columns()
 	if err != nil {
 		t.Fatal(err)
@@ -166,21 +178,26 @@ func (s *Schema) rows(t testing.TB, table string) (lines []string) {
 		for i := range values {
 			into[i] = &values[i]
 		}
+
 		if err := rows.Scan(into...); err != nil {
 			t.Fatal(err)
 		}
+
 		line := table
 		for i, v := range values {
 			if table == "request" && columns[i] == "digest" || table == "ending" && columns[i] != "id" {
-				continue // of a text with ids; ids in bytes, and the server's clock
+				continue // a digest of a text with ids; ids in bytes and the server's clock
 			}
 			line += " " + columns[i] + "=" + printable(v)
 		}
+
 		lines = append(lines, line)
 	}
+
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
+
 	return lines
 }
 
@@ -208,6 +225,7 @@ func column(t testing.TB, db *sql.DB, query string) (out []string) {
 		t.Fatalf("%s: %v", query, err)
 	}
 	defer rows.Close()
+
 	for rows.Next() {
 		var s string
 		if err := rows.Scan(&s); err != nil {
@@ -215,23 +233,25 @@ func column(t testing.TB, db *sql.DB, query string) (out []string) {
 		}
 		out = append(out, s)
 	}
+
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
+
 	return out
 }
 
-// InTransaction matches the statements of transactions, their COMMIT among them.
+// InTransaction matches the statements of transactions, including COMMIT.
 func InTransaction(c Command) bool {
 	return c.IsStatement() && !c.rollsBack() && (c.begins() || c.Tx != nil)
 }
 
-// nth matches the n-th statement of transactions, counted from 1; n = 0 matches none.
+// nth matches the n-th statement of transactions, counted from 1; n = 0 matches no statement.
 type nth struct {
 	mu   sync.Mutex
 	n    int
 	seen int
-	sql  string // of the statement that it matched
+	sql  string // the matched statement
 }
 
 func (m *nth) match(c Command) bool {
@@ -240,20 +260,25 @@ func (m *nth) match(c Command) bool {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if m.seen++; m.seen != m.n {
 		return false
 	}
+
 	m.sql = c.SQL
 	return true
 }
 
-// mostStatements bounds how many statements a change may have, for a change that never ends.
+// mostStatements limits the statements of a change, in case the change never ends.
 const mostStatements = 200
 
-// RefuseEach makes a change once undisturbed, and then once for each statement of its transactions, with that statement
-// refused as a deadlock (error 1213): the server rolls the transaction back, and the closure runs again. The rows and the
-// answer must then be those of the undisturbed change. prepare makes the rows that the change needs, on a schema that
-// was just reset, through connections of p; the change answers with what it tells its caller.
+// RefuseEach makes a change once undisturbed, and then once for each statement of its transactions.
+// Each time it refuses that statement with a deadlock (error 1213): the server rolls the
+// transaction back, and the closure runs again. The rows and the answer must then equal those of
+// the undisturbed change.
+//
+// RefuseEach calls prepare on a schema that was just reset. prepare inserts the rows that the
+// change needs, through connections of p. The change returns its answer to the caller.
 func RefuseEach(t *testing.T, s *Schema, prepare func() (p *Proxy, change func() (any, error))) {
 	t.Helper()
 	var undisturbed []string
@@ -262,9 +287,11 @@ func RefuseEach(t *testing.T, s *Schema, prepare func() (p *Proxy, change func()
 		p, change := prepare()
 
 		refused := &nth{n: k}
-		injected := p.Add(Rule{Match: refused.match, Action: Error(1213, "40001", "Deadlock found when trying to get lock")})
+		injected := p.Add(Rule{Match: refused.match,
+			Action: Error(1213, "40001", "Deadlock found when trying to get lock")})
 		answer, err := change()
 		injected.Remove()
+
 		if err != nil {
 			t.Errorf("statement %d refused (%.80s): %v", k, refused.sql, err)
 			if k == 0 {
@@ -272,14 +299,17 @@ func RefuseEach(t *testing.T, s *Schema, prepare func() (p *Proxy, change func()
 			}
 			continue
 		}
+
 		got := s.Dump(t, answer)
 		switch {
 		case k == 0:
 			undisturbed = got
 		case !slices.Equal(got, undisturbed):
-			t.Errorf("statement %d refused (%.80s): rows that are not those of an undisturbed change (-), and instead of them (+):\n%s",
+			t.Errorf("statement %d refused (%.80s): rows that are not those of an undisturbed change (-),"+
+				" and instead of them (+):\n%s",
 				k, refused.sql, difference(undisturbed, got))
 		}
+
 		if k > 0 && injected.Fired() == 0 {
 			if k == 1 {
 				t.Error("it has no statement in a transaction")
@@ -287,6 +317,7 @@ func RefuseEach(t *testing.T, s *Schema, prepare func() (p *Proxy, change func()
 			return
 		}
 	}
+
 	t.Errorf("it has more than %d statements", mostStatements)
 }
 
@@ -297,15 +328,18 @@ func difference(before, after []string) string {
 			fmt.Fprintln(&out, "-", line)
 		}
 	}
+
 	for _, line := range after {
 		if !slices.Contains(before, line) {
 			fmt.Fprintln(&out, "+", line)
 		}
 	}
+
 	return out.String()
 }
 
-// StandStill makes a DSN on whose connections MySQL's clock always says the same, so many seconds of Unix time.
+// StandStill returns a DSN on whose connections MySQL's clock always shows the same time, in
+// seconds of Unix time.
 func StandStill(dsn string, seconds int64) string {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
