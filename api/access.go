@@ -49,8 +49,8 @@ const (
 	admin    = auth.Admin
 )
 
-// extent says what a route is about, and so what it shows a caller whose role is limited to some
-// apps.
+// extent is the range of objects of a route. It decides what callers with a role limited to some
+// apps can see.
 type extent int
 
 const (
@@ -235,7 +235,7 @@ func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 }
 
 // limitKey is the key for limits that signing in must not lift. It is the token, which browsers
-// signed in with it share, or the person who came from the provider.
+// signed in with it share, or the person that the provider vouched for.
 func limitKey(p *auth.Principal) string {
 	if p.Token != 0 {
 		return fmt.Sprintf("token %d", p.Token)
@@ -287,7 +287,7 @@ func (s *Server) allow(r *http.Request, p *auth.Principal, a access) error {
 	return none
 }
 
-// allowPast admits callers who may read any app that the job has been in.
+// allowPast admits a caller if it may read any app that the job has been in.
 func (s *Server) allowPast(r *http.Request, p *auth.Principal, a access) error {
 	id, err := jobID(r)
 	if err != nil {
@@ -421,8 +421,8 @@ func cookie(r *http.Request, name string) string {
 	return c.Value
 }
 
-// secure reports whether the browser uses TLS, to this node or to a proxy in front of it. A proxy
-// that does not pass on the Host does pass on the Origin, which changes carry.
+// secure reports whether the browser uses TLS, to this node or to a proxy before it. A proxy that
+// does not pass on the Host does pass on the Origin, which changes carry.
 func (s *Server) secure(r *http.Request) bool {
 	if r.TLS != nil {
 		return true

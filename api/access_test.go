@@ -12,8 +12,8 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// openRoutes are all that anybody may use. Whoever adds one here says that it tells nothing and
-// changes nothing that is not for all.
+// openRoutes are all routes without authentication. A new one must reveal and change only public
+// things.
 var openRoutes = []string{
 	"GET /", "GET /healthz", "GET /readyz", "GET /assets/{file}",
 	"GET /docs", "GET /docs/{file}", "GET /openapi.json", "GET /openapi.yaml", "GET /schema/manifest.json",
@@ -21,8 +21,8 @@ var openRoutes = []string{
 	"POST /api/v1/login/oidc/callback",
 }
 
-// apps is a cluster with the same things in two apps, and somebody for each role, unlimited and
-// limited to the first.
+// apps is a cluster with the same objects in two apps, and a caller for each role, unlimited and
+// limited to the first app.
 type apps struct {
 	*site
 	job, run, backfill map[string]string // ids, by app
@@ -61,13 +61,13 @@ func twoApps(t *testing.T) *apps {
 		}
 	}
 
-	// What gets through changes nothing: the guard is what is tested here.
+	// Requests that pass the guard change nothing: only the guard is tested here.
 	s.cfg.Editor = func() api.Editor { return nil }
 	s.serve()
 	return a
 }
 
-// path makes a path that leads to something of an app.
+// path makes a path to an object of an app.
 func (a *apps) path(row api.Access, app string) string {
 	id := map[string]string{"job": a.job[app], "run": a.run[app], "backfill": a.backfill[app]}[row.Over]
 	if id == "" {
@@ -77,13 +77,13 @@ func (a *apps) path(row api.Access, app string) string {
 	path := strings.NewReplacer("{id}", id, "{app}", app, "{name}", "j", "{key}", "k", "{file}", "reference.css",
 		"{version}", "1", "{other}", "1").Replace(row.Pattern)
 	if row.Method == "DELETE" && row.Pattern == "/api/v1/secrets/{name}" {
-		path += "?app=mine" // one of all apps takes another role
+		path += "?app=mine" // a secret of all apps takes another role
 	}
 	return path
 }
 
-// TestS2S3WhoMay walks the router: each route with no token, with wrong ones, and with those of
-// each role, without and with a limit to apps, for what is in the app and what is not.
+// TestS2S3WhoMay tries each route without a token, with invalid ones, and with tokens of each role,
+// with and without a limit to apps, for objects inside and outside these apps.
 func TestS2S3WhoMay(t *testing.T) {
 	t.Parallel()
 	a := twoApps(t)
@@ -158,7 +158,7 @@ func TestS2S3WhoMay(t *testing.T) {
 		} {
 			r := a.as("").call(row.Method, path, nil, header...)
 			if r.status == http.StatusTooManyRequests {
-				continue // so many wrong ones came by then; that is tested by itself
+				continue // too many invalid tokens by then; another test covers that
 			}
 			if r.status != 401 || !strings.Contains(r.body, api.TypePrefix+"unauthenticated") ||
 				!strings.HasPrefix(r.header.Get("Www-Authenticate"), "Bearer") {
@@ -205,7 +205,7 @@ func TestS2S3WhoMay(t *testing.T) {
 	}
 }
 
-// TestForgottenRoute: what the table does not say is allowed to nobody.
+// TestForgottenRoute: a route without access in the table is closed to everybody.
 func TestForgottenRoute(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -214,7 +214,7 @@ func TestForgottenRoute(t *testing.T) {
 	s.as("").call("GET", "/forgotten", nil).want(401)
 }
 
-// TestForeignIsNotThere: nobody can tell what is in another app from what is not there.
+// TestForeignIsNotThere: an object in another app looks like a missing one.
 func TestForeignIsNotThere(t *testing.T) {
 	t.Parallel()
 	a := twoApps(t)
@@ -250,7 +250,7 @@ func TestForeignIsNotThere(t *testing.T) {
 	}
 }
 
-// TestLimitedLists: lists have what is in the apps, and nothing of what is not.
+// TestLimitedLists: lists show objects of the caller's apps only.
 func TestLimitedLists(t *testing.T) {
 	t.Parallel()
 	a := twoApps(t)
@@ -278,7 +278,7 @@ func TestLimitedLists(t *testing.T) {
 			got = append(got, o.text("app"))
 		}
 
-		if path == "/api/v1/runs" { // those of the backfill come and go
+		if path == "/api/v1/runs" { // the backfill's runs come and go
 			got = slices.Compact(got)
 		}
 		if path == "/api/v1/runs?state=running" {
@@ -311,13 +311,13 @@ func TestLimitedLists(t *testing.T) {
 		t.Errorf("me: got %v", got)
 	}
 
-	// Somebody with a role in two parts sees both.
+	// A caller with grants in two parts sees both.
 	if n := len(a.call("GET", "/api/v1/jobs", nil).want(200).object().items("items")); n != 4 {
 		t.Errorf("an admin of all: got %d jobs", n)
 	}
 }
 
-// TestLimitedWrites: nobody writes a definition into an app that is not theirs, in whatever way.
+// TestLimitedWrites: no route lets a caller write a definition into a foreign app.
 func TestLimitedWrites(t *testing.T) {
 	t.Parallel()
 	a := twoApps(t)
@@ -388,13 +388,13 @@ func TestLimitedWrites(t *testing.T) {
 	}
 }
 
-// TestS6Pace: a token that makes too many requests waits, and is sent away when it makes them all
-// at once; others go on.
+// TestS6Pace: a token with too many requests is delayed, and refused when it sends them all at
+// once; other tokens are not affected.
 func TestS6Pace(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *api.Config) { c.Rate = 2 })
 	hasty, calm := s.as(s.newToken("hasty", auth.Viewer)), s.as(s.newToken("calm", auth.Viewer))
-	for range 10 { // what may come at once
+	for range 10 { // the permitted burst
 		if r := hasty.call("GET", "/api/v1/me", nil); r.status != 200 {
 			t.Fatalf("within its burst: got %d %s", r.status, r.body)
 		}
@@ -402,7 +402,7 @@ func TestS6Pace(t *testing.T) {
 
 	began := time.Now()
 	for range 3 {
-		time.Sleep(400 * time.Millisecond) // so it is some, and not for long, that each waits
+		time.Sleep(400 * time.Millisecond) // so that some are delayed, and each only briefly
 		hasty.call("GET", "/api/v1/me", nil).want(200)
 	}
 

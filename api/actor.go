@@ -7,7 +7,7 @@ import (
 	"go-crontab/job"
 )
 
-// withActor stores the caller's address in the context, for the audit of what the request changes.
+// withActor stores the caller's address in the context, for the audit of changes.
 func withActor(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address, _, err := net.SplitHostPort(r.RemoteAddr)

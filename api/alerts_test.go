@@ -7,8 +7,8 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// TestAlertsWhoMay: rules and channels are for admins of the whole cluster, silences for operators
-// of what is silenced, and nobody but admins sees where a channel sends to.
+// TestAlertsWhoMay: rules and channels are for cluster admins, silences for operators of the
+// silenced apps, and only admins see a channel's full address.
 func TestAlertsWhoMay(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -67,7 +67,7 @@ func TestAlertsWhoMay(t *testing.T) {
 	}
 }
 
-// TestAlertsBadInput: what is wrong is told at its field, and nothing of it is kept.
+// TestAlertsBadInput: mistakes are reported at their fields, and nothing is stored.
 func TestAlertsBadInput(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -110,7 +110,7 @@ func TestAlertsBadInput(t *testing.T) {
 		t.Errorf("what was refused left something: %s, before %s", after, before)
 	}
 
-	// A channel that a rule names stays.
+	// A channel that a rule names cannot be deleted.
 	s.call("PUT", "/api/v1/alerts/rules/nights", `{"on": ["failed"], "channels": ["hook"]}`).want(201)
 	if r := s.call("DELETE", "/api/v1/alerts/channels/hook", nil).want(409); !strings.Contains(string(r.body),
 		"nights") {
@@ -122,8 +122,8 @@ func TestAlertsBadInput(t *testing.T) {
 	s.call("DELETE", "/api/v1/alerts/channels/hook", nil).want(404)
 }
 
-// TestChannelsInTheAudit: who is no admin of the cluster reads there no more of an address than its
-// host, whenever the line was written.
+// TestChannelsInTheAudit: callers that are not cluster admins see only the host of an address in
+// the audit, in old lines too.
 func TestChannelsInTheAudit(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -159,8 +159,8 @@ func TestChannelsInTheAudit(t *testing.T) {
 	}
 }
 
-// TestAlertsOfSeveralApps: an alert that counts failures of all jobs of a rule names the last of
-// them, so it is not for who is limited to apps; what is about the cluster alone is.
+// TestAlertsOfSeveralApps: an alert about all jobs of a rule names the last failed one, so callers
+// limited to apps cannot see it. Alerts about the cluster only are visible.
 func TestAlertsOfSeveralApps(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -205,7 +205,7 @@ func TestAlertsOfSeveralApps(t *testing.T) {
 	}
 }
 
-// TestMessagesInPages: each way to filter messages walks all that fit, and nothing else.
+// TestMessagesInPages: paging through each filter of messages lists every match and nothing more.
 func TestMessagesInPages(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

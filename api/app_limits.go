@@ -24,7 +24,7 @@ type appLimitsView struct {
 	Use           *appUseView `json:"use,omitempty" doc:"What it uses now."`
 }
 
-// appUseView is what an app uses of its limits now.
+// appUseView is the current use of an app's limits.
 type appUseView struct {
 	Jobs          int64 `json:"jobs" doc:"How many jobs it has."`
 	RunsPerMinute int64 `json:"runs_per_minute" doc:"How many of its runs have begun in the last minute, give or take a second. Counted only while that has a limit."`

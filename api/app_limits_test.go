@@ -10,8 +10,8 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// TestAppLimits: each change that would take an app over a limit is a 429 that names the limit and
-// what the app has.
+// TestAppLimits: a change that would exceed a limit of an app gets 429 with the limit and the
+// present use.
 func TestAppLimits(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -45,7 +45,7 @@ func TestAppLimits(t *testing.T) {
 
 	run := "/api/v1/jobs/" + s.jobID("billing", "a") + "/run"
 	for range 3 {
-		s.call("POST", run, "", "Idempotency-Key", "once").want(202) // one and the same
+		s.call("POST", run, "", "Idempotency-Key", "once").want(202) // the same request each time
 	}
 
 	s.call("POST", run, "").want(202)
@@ -79,13 +79,13 @@ func TestAppLimits(t *testing.T) {
 	s.call("POST", run, "").want(202)
 }
 
-// jobID is the id of a job by its name.
+// jobID returns the id of a job by its name.
 func (s *site) jobID(app, name string) string {
 	s.t.Helper()
 	return fmt.Sprint(s.call("GET", "/api/v1/apps/"+app+"/jobs/"+name, nil).want(200).object()["id"])
 }
 
-// TestWhoMayLimit: who is limited to apps sees the limits of these, and changes none.
+// TestWhoMayLimit: a caller limited to apps sees their limits and cannot change any.
 func TestWhoMayLimit(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -113,7 +113,7 @@ func TestWhoMayLimit(t *testing.T) {
 	}
 }
 
-// TestExplainLimit: a due time that was skipped for a limit says so in its history and in explain.
+// TestExplainLimit: history and explain name the limit that a due time was skipped for.
 func TestExplainLimit(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -135,8 +135,8 @@ func TestExplainLimit(t *testing.T) {
 	})
 }
 
-// TestKeptOutputLimit: the limit of kept output is a size, and a run whose output was removed says
-// so wherever it is read.
+// TestKeptOutputLimit: the limit of kept output is a size, and every view of a run says if its
+// output was removed.
 func TestKeptOutputLimit(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

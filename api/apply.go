@@ -173,7 +173,7 @@ func except(names []string, but string) (out []string) {
 	return out
 }
 
-// objects calls fn with the fields of each object of a list.
+// objects calls fn for each object of a list, with its fields.
 func (f *fields) objects(name string, most int, fn func(*fields)) {
 	v, ok := f.take(name)
 	if !ok {

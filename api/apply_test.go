@@ -15,7 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// applied is what an answer of apply says, in short.
+// applied is the short form of an answer of apply.
 func applied(o object) string {
 	var out []string
 	for _, list := range []string{"groups", "calendars", "jobs"} {
@@ -160,7 +160,7 @@ func TestApplyRefuses(t *testing.T) {
 	}
 }
 
-// TestApplyOfOneApp has somebody apply who may do so in one app.
+// TestApplyOfOneApp applies as an admin of one app.
 func TestApplyOfOneApp(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -239,8 +239,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestExportComesBack applies random definitions, exports them, deletes and applies what was
-// exported: the second export is the first, and a cluster that has them has nothing to change.
+// TestExportComesBack applies random definitions, exports and deletes them, and applies the export.
+// A second export is equal, and applying it again changes nothing.
 func TestExportComesBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -354,7 +354,7 @@ func manifestSchema(t testing.TB) *jsonschema.Schema {
 	return schema
 }
 
-// TestManifestSchema holds the schema against what the API takes and refuses.
+// TestManifestSchema checks the schema against bodies that the API accepts and refuses.
 func TestManifestSchema(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

@@ -13,9 +13,8 @@ import (
 	"go-crontab/api"
 )
 
-// TestS4EveryMethod asks for each path of the table by each method, and by ways in which proxies
-// and frameworks are told another one: what the table does not say is open lets nobody in, and what
-// it does not have does nothing.
+// TestS4EveryMethod tries every path of the table with every method, and with headers that override
+// methods. Only open routes admit strangers, and other methods do nothing.
 func TestS4EveryMethod(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -35,7 +34,7 @@ func TestS4EveryMethod(t *testing.T) {
 	}
 
 	before, asked := s.counts(), 0
-	s.madeUp = true // methods that there are not are no operations, however they are written
+	s.madeUp = true // unknown methods are not in the document
 	for pattern := range patterns {
 		path := fill.Replace(pattern)
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "LINK",
@@ -59,7 +58,7 @@ func TestS4EveryMethod(t *testing.T) {
 			}
 
 			if !routes[as+" "+pattern] {
-				if r := s.call(method, path, nil); r.status < 400 { // 405, where no other pattern fits
+				if r := s.call(method, path, nil); r.status < 400 { // 405, unless another pattern fits
 					t.Errorf("%s %s: got %d %s, want it refused", method, pattern, r.status, r.body)
 				}
 			}
@@ -85,7 +84,7 @@ func TestS4EveryMethod(t *testing.T) {
 	}
 }
 
-// TestS24NothingElse: there is no debugger, nor anything else that nobody put into the table.
+// TestS24NothingElse: no debugger and no other route exists beyond the table.
 func TestS24NothingElse(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -102,8 +101,7 @@ func TestS24NothingElse(t *testing.T) {
 	}
 }
 
-// TestS6Bodies: a body without an end is cut off early, whoever sends it; so is one that comes too
-// slowly.
+// TestS6Bodies: an endless or slow body is cut off early, from every caller.
 func TestS6Bodies(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -158,7 +156,7 @@ func TestS6Bodies(t *testing.T) {
 	}
 }
 
-// injections are texts that mean something else where they are put into a statement as they are.
+// injections are texts that would change a statement if they were inserted unescaped.
 var injections = []string{
 	`' OR '1'='1`, `' OR 1=1 -- `, `" OR ""="`, `1 OR 1=1`, `1; DROP TABLE job`, `'; DELETE FROM job; -- `,
 	`\' OR 1=1 -- `, `\`, `%`, `_`, `%'`, `' UNION SELECT hash FROM api_token -- `,
@@ -166,8 +164,8 @@ var injections = []string{
 	`x'41'`, `0x41`, `${jndi:x}`, `{{7*7}}`, `$(id)`, "`id`",
 }
 
-// TestS8Injection puts them into every part of every path and every query parameter that is a text:
-// nothing fails, nothing is found, and nothing is changed.
+// TestS8Injection puts them into every part of every path and every text parameter: nothing fails,
+// is found, or changes.
 func TestS8Injection(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -192,7 +190,7 @@ func TestS8Injection(t *testing.T) {
 	}
 
 	for _, d := range getContract(t).operations() {
-		// streams, and a calendar: no JSON
+		// streams and a calendar are not JSON
 		if d.method != "get" || !strings.HasPrefix(d.pattern, "/api/v1/") ||
 			strings.HasPrefix(d.pattern, "/api/v1/login") || d.pattern == "/api/v1/events" ||
 			d.pattern == "/api/v1/upcoming.ics" {
@@ -220,7 +218,7 @@ func TestS8Injection(t *testing.T) {
 	if after := s.counts(); after != before || asked < 1000 {
 		t.Errorf("%d requests were made, and %s became %s", asked, before, after)
 	}
-	for _, in := range injections { // what they are put into, and found by, as they are
+	for _, in := range injections { // stored and found unchanged
 		name := "n " + in + " n"
 		id := s.create(name, object{"owner": in, "description": in, "labels": object{"l": in},
 			"command": "true"}).text("id")
@@ -241,7 +239,7 @@ func TestS8Injection(t *testing.T) {
 	}
 }
 
-// TestS18Output: what a job writes is never a page, whatever somebody's browser asks for.
+// TestS18Output: the output of a job is never served as a page, whatever a browser accepts.
 func TestS18Output(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -279,7 +277,7 @@ func TestS18Output(t *testing.T) {
 	}
 }
 
-// TestS19Log: what clients send makes no line of the log of its own.
+// TestS19Log: input of clients cannot forge a line of the log.
 func TestS19Log(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -312,7 +310,8 @@ func TestS19Log(t *testing.T) {
 	}
 }
 
-// TestS7Shape: a body is one object, of known fields, not too deep: see TestBadInput for each.
+// TestS7Shape: a body is one object with known fields and limited depth. TestBadInput has the
+// details.
 func TestS7Shape(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

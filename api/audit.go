@@ -65,8 +65,8 @@ func hiddenChannel(text string) string {
 	return string(b)
 }
 
-// ifReadable returns the definition of a job if the caller may read its app, else "". The audit
-// line of a move holds the definition in the earlier app, too.
+// ifReadable returns the definition of a job if the caller may read its app; otherwise "". The
+// audit line of a move holds the definition in the earlier app, too.
 func ifReadable(ctx context.Context, spec string) string {
 	if app := appIn(spec); app != "" && !mayRead(ctx, app) {
 		return ""
@@ -74,7 +74,7 @@ func ifReadable(ctx context.Context, spec string) string {
 	return spec // or another text, such as the end of a pause
 }
 
-// auditKinds and auditActions are all words that audit lines can have. Any other word in a filter
+// auditKinds and auditActions list the words that audit lines can have. Any other word in a filter
 // is a mistake, not a filter without matches.
 var (
 	auditKinds = []string{

@@ -19,7 +19,7 @@ import (
 	"go-crontab/internal/secret"
 )
 
-// taken is a channel that takes every test.
+// taken is a channel that accepts every test.
 type taken struct{}
 
 func (taken) Test(_ context.Context, channel string) (alert.Tested, error) {
@@ -27,9 +27,9 @@ func (taken) Test(_ context.Context, channel string) (alert.Tested, error) {
 		At: 1}, nil
 }
 
-// TestS21EveryChangeIsAudited makes a change by each route that is no GET, in the order in which
-// one needs what another made, and wants its line of the audit: who, from where, what, and before
-// and after where there is something.
+// TestS21EveryChangeIsAudited makes a change by each route that is no GET, in the order of their
+// dependencies. Each must leave an audit line: the caller, the address, the object, and its state
+// before and after.
 func TestS21EveryChangeIsAudited(t *testing.T) {
 	t.Parallel()
 	key, err := secret.Parse(secret.NewKey())
@@ -213,8 +213,8 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 		},
 	}
 
-	// These change nothing, but for a browser that is signed in (TestSignInByToken,
-	// TestSignInByOIDC), and with another key (TestRotate).
+	// Other tests cover these: logins (TestSignInByToken, TestSignInByOIDC) and a second key
+	// (TestRotate).
 	left := []string{"POST /api/v1/preview", "POST /api/v1/crontab", "POST /api/v1/logout",
 		"POST /api/v1/secrets/rotate",
 		"POST /api/v1/login/oidc", "POST /api/v1/login/oidc/callback"}
@@ -291,7 +291,7 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 		t.Error("the audit has the secret")
 	}
 
-	// What is refused changes nothing, and what is not valid leaves no line.
+	// Refused changes change nothing, and invalid ones leave no line.
 	reader := s.as(s.newToken("reader", 1))
 	before := s.count("SELECT COUNT(*) FROM audit")
 	s.call("POST", "/api/v1/jobs", `{"name": ""}`).want(422)
@@ -308,14 +308,14 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 	}
 }
 
-// TestVerifyAudit: the chain is verified in parts, with a head that was kept, and by nobody who
-// sees only some apps.
+// TestVerifyAudit: the chain is verified in parts and against a saved head, and not by callers
+// limited to apps.
 func TestVerifyAudit(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	s.exec(
 		"INSERT INTO audit (at, who, action, kind) VALUES (UNIX_TIMESTAMP() * 1000000, 'ann', 'update', 'job'), (UNIX_TIMESTAMP() * 1000000, 'bob', 'update', 'job')")
-	await(t, "the chain", 20*time.Second, func() bool { // the node does it
+	await(t, "the chain", 20*time.Second, func() bool { // the node chains the lines
 		return s.count("SELECT COUNT(*) FROM audit_chain") == s.count("SELECT COUNT(*) FROM audit")
 	})
 	head, err := audit.Head(s.db.Reader(t.Context()))
@@ -349,8 +349,8 @@ func TestVerifyAudit(t *testing.T) {
 	s.as(s.newToken("of-an-app", 1, "mine")).call("GET", "/api/v1/audit/chain", nil).want(403)
 }
 
-// TestAuditWords: the audit can be asked for each kind and action that the program has, and for no
-// other.
+// TestAuditWords: the filters of the audit accept exactly the kinds and actions that the program
+// writes.
 func TestAuditWords(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -373,7 +373,7 @@ func TestAuditWords(t *testing.T) {
 
 		for _, found := range constant.FindAllStringSubmatch(string(text), -1) {
 			if found[1] == "" && filepath.Dir(file) != "../job" {
-				continue // another Kind, that of an event
+				continue // another Kind, of events
 			}
 			param, word := strings.ToLower(found[2]), found[3]
 			words[param]++

@@ -15,7 +15,7 @@ type bad struct {
 	header       []string
 	status       int
 	problem      string // its type
-	field        string // of the first thing that is wrong, if the problem names fields
+	field        string // of the first mistake, if the problem names fields
 	says         string // part of the answer
 }
 

@@ -12,7 +12,8 @@ import (
 	"go-crontab/sql/read"
 )
 
-// bulkView reports what was done to the selected jobs, or with dry_run what would be done.
+// bulkView reports the changes to the selected jobs, or with dry_run the changes that would be
+// made.
 type bulkView struct {
 	DryRun    bool       `json:"dry_run" doc:"Nothing was changed: this is what would be."`
 	Changed   int        `json:"changed" doc:"How many of the jobs were changed; of 'run' how many of them run."`

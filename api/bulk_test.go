@@ -16,7 +16,7 @@ import (
 	"go-crontab/sql"
 )
 
-// manyJobs makes jobs of two apps: of ops, with team=a and team=b by turns, and two of other.
+// manyJobs makes jobs in two apps: in ops with team=a and team=b alternately, and two in other.
 func (s *site) manyJobs(n int) {
 	s.t.Helper()
 	for i := range n {
@@ -28,7 +28,7 @@ func (s *site) manyJobs(n int) {
 	s.create("two", object{"app": "other", "labels": object{"team": "a"}})
 }
 
-// results are what became of jobs, by name.
+// results are the results by job name.
 func results(o object) string {
 	var out []string
 	for _, item := range o.items("items") {
@@ -94,8 +94,8 @@ func TestBulk(t *testing.T) {
 		}
 	}
 
-	// A job whose definition cannot be read is resumed, and claims say what is wrong; a run of it
-	// is refused, and holds up no other.
+	// A job with an unreadable definition is resumed, and claims report its error. Running it is
+	// refused without holding up the others.
 	if _, err := s.db.Raw().Exec(
 		"UPDATE job_version v JOIN job j ON j.id = v.job_id SET v.definition = '{' WHERE j.name = 'ops-01'"); err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestBadBulk(t *testing.T) {
 	}
 }
 
-// TestBulkOfOneApp: a limit to apps holds for what is changed.
+// TestBulkOfOneApp: callers limited to apps change only jobs of these apps.
 func TestBulkOfOneApp(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -241,7 +241,7 @@ func TestBulkOfOneApp(t *testing.T) {
 	}
 }
 
-// TestBulkOnce: the same request is carried out once, also when whoever was to answer died.
+// TestBulkOnce: a repeated request is carried out once, even if the node died before answering.
 func TestBulkOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -283,7 +283,7 @@ func TestBulkOnce(t *testing.T) {
 	}
 }
 
-// dying is an editor whose node dies behind the commit, as far as the client can tell.
+// dying is an editor whose node seems to die after the commit.
 type dying struct{ api.Editor }
 
 func (e dying) Bulk(ctx context.Context, want *job.Bulk) error {
@@ -293,7 +293,7 @@ func (e dying) Bulk(ctx context.Context, want *job.Bulk) error {
 	return &sql.Unknown{Err: errors.New("the node has gone")}
 }
 
-// TestBulkOnceAndTheNodeDies: the answer stands with the runs.
+// TestBulkOnceAndTheNodeDies: the answer is committed with the runs.
 func TestBulkOnceAndTheNodeDies(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -315,7 +315,7 @@ func TestBulkOnceAndTheNodeDies(t *testing.T) {
 	}
 }
 
-// TestBulkOfIDs: jobs that are named one by one, in one request.
+// TestBulkOfIDs: jobs named by id in one request.
 func TestBulkOfIDs(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -332,7 +332,7 @@ func TestBulkOfIDs(t *testing.T) {
 		t.Errorf("dry run: got %v", o)
 	}
 
-	// What is gone, or was never there, is refused by itself and holds up nothing.
+	// A deleted or unknown job is refused on its own and holds up no other.
 	gone := id("ops", "ops-03")
 	s.call("DELETE", "/api/v1/jobs/"+gone, nil).want(204)
 	o = s.call("POST", "/api/v1/bulk/pause?ids=987654321,"+a+","+gone+","+other,
@@ -352,7 +352,8 @@ func TestBulkOfIDs(t *testing.T) {
 		t.Errorf("%d jobs are paused", n)
 	}
 
-	// A limit to apps holds: of what one sees it is said, of what one does not see nothing.
+	// For a caller limited to apps, visible jobs are refused with their names and hidden ones look
+	// missing.
 	o = s.as(s.newToken("o", auth.Operator, "other")).call("POST", "/api/v1/bulk/resume?ids="+a+","+other,
 		nil).want(200).object()
 	if results(o) != "one changed,  refused" || !strings.Contains(fmt.Sprint(o), "there is no such job") ||
@@ -362,7 +363,7 @@ func TestBulkOfIDs(t *testing.T) {
 
 	s.as(s.newToken("v", auth.Viewer)).call("POST", "/api/v1/bulk/resume?ids="+a, nil).want(403)
 
-	// Once, whoever asks again.
+	// Carried out once, even when repeated.
 	first := s.call("POST", "/api/v1/bulk/run?ids="+b+","+other, nil, "Idempotency-Key", "k").want(200)
 	s.call("POST", "/api/v1/bulk/run?ids="+b+","+other, nil, "Idempotency-Key", "k").want(200).wantSame(first)
 	if n := s.count("SELECT COUNT(*) FROM run WHERE kind = 'manual'"); n != 2 {

@@ -231,7 +231,7 @@ const (
 )
 
 // calendarDays: GET /api/v1/calendars/{name}/days?from=2027-02-01&to=2027-02-28, both included. It
-// says which of these days are open, closed or make-up days by this calendar alone.
+// lists the days as open, closed or make-up days by this calendar alone.
 func (s *Server) calendarDays(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	from, to := q.date(daysFrom), q.date(daysTo)

@@ -37,7 +37,7 @@ func TestCalendars(t *testing.T) {
 		t.Errorf("GET: got %s, want what PUT answered", got)
 	}
 
-	// What GET answered can be edited and sent back; the same again changes nothing.
+	// The answer of GET can be edited and sent back; the same again changes nothing.
 	c["hours"] = object{"only": []string{"mon-fri 08:00-18:00"}}
 	if got := s.call("PUT", path, c).want(200).object(); got.text("version") != "2" ||
 		got.text("hours") != "map[only:[mon-fri 08:00-18:00]]" {
@@ -80,7 +80,7 @@ func TestCalendars(t *testing.T) {
 	}
 }
 
-// TestWhatCalendarsDo shows the same in every place: next, preview, explain and days.
+// TestWhatCalendarsDo checks that next, preview, explain and days agree.
 func TestWhatCalendarsDo(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -142,7 +142,7 @@ func TestWhatCalendarsDo(t *testing.T) {
 		t.Errorf("days from today on: got %d from %v", len(days), days[0])
 	}
 
-	// A calendar that breaks breaks what asks for its jobs' due times, and nothing else.
+	// A broken calendar only breaks requests for due times of its jobs.
 	if _, err := s.db.Raw().Exec(`UPDATE calendar SET spec = '{"name":"cn","new":1}'`); err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestImportCalendar(t *testing.T) {
 		t.Errorf("of a bad file something was taken: %v", c)
 	}
 
-	// Imports beside each other lose nothing.
+	// Concurrent imports lose nothing.
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -338,7 +338,7 @@ func TestBadCalendars(t *testing.T) {
 	}
 }
 
-// TestPreviewOfJitter: a preview that is told the names of a job shows what that job will do.
+// TestPreviewOfJitter: a preview with the names of a job shows the job's real due times.
 func TestPreviewOfJitter(t *testing.T) {
 	s := start(t, nil)
 	id := s.create("shifted", object{"app": "ops", "schedule": "0 3 * * *", "jitter": "1h"}).text("id")

@@ -16,8 +16,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// contract is what the API says of itself in its OpenAPI document. Every answer that a test gets is
-// held against it, and so is what a test sent, if that was taken.
+// contract is the OpenAPI document. Every answer that a test receives, and every accepted request,
+// is checked against it.
 type contract struct {
 	doc   map[string]any
 	paths map[string]map[string]*documented // by pattern and method
@@ -36,7 +36,7 @@ func (d *documented) String() string { return strings.ToUpper(d.method) + " " + 
 
 const contractURL = "https://contract.invalid/openapi.json"
 
-// theContract is read once: it is the same for all servers.
+// theContract is read once, since all servers share it.
 var theContract = sync.OnceValues(func() (*contract, error) {
 	text, err := document("/openapi.json")
 	if err != nil {
@@ -58,8 +58,7 @@ var theContract = sync.OnceValues(func() (*contract, error) {
 		}
 	}
 
-	// Readers are told to pass over fields that they do not know. Our own answers have none that
-	// are not documented.
+	// Clients must ignore unknown fields, but our own answers may only have documented ones.
 	for _, s := range dig(c.doc, "components", "schemas") {
 		if s := s.(map[string]any); s["type"] == "object" && s["additionalProperties"] == nil {
 			s["additionalProperties"] = false
@@ -70,7 +69,7 @@ var theContract = sync.OnceValues(func() (*contract, error) {
 	return c, c.compiler.AddResource(contractURL, c.doc)
 })
 
-// startReference serves what needs no database.
+// startReference serves the routes that need no database.
 func startReference(t testing.TB) *site {
 	server := httptest.NewServer(api.New(api.Config{Version: "v0.0.0-test"}))
 	t.Cleanup(server.Close)
@@ -86,7 +85,7 @@ func getContract(t testing.TB) *contract {
 	return c
 }
 
-// document asks a server that has nothing behind it.
+// document fetches the document from a server without a database.
 func document(path string) (string, error) {
 	w := httptest.NewRecorder()
 	api.New(api.Config{Version: "v0.0.0-test"}).ServeHTTP(w, httptest.NewRequest("GET", "http://localhost"+path, nil))
@@ -96,7 +95,7 @@ func document(path string) (string, error) {
 	return w.Body.String(), nil
 }
 
-// dig returns the object at a path; nil if there is none.
+// dig returns the object at a path; nil if it does not exist.
 func dig(o any, path ...string) map[string]any {
 	for _, name := range path {
 		m, _ := o.(map[string]any)
@@ -106,14 +105,13 @@ func dig(o any, path ...string) map[string]any {
 	return m
 }
 
-// find returns the operation that a request means, or nil.
+// find returns the operation of a request, or nil.
 func (c *contract) find(method, path string) *documented {
 	path, _, _ = strings.Cut(path, "?")
 	parts := strings.Split(path, "/")
 	best := ""
 	for pattern := range c.paths {
-		// In a place where one has a name and the other anything, the name counts more: { is behind
-		// all letters.
+		// A name in the pattern takes precedence over a variable: { sorts after all letters.
 		if matches(strings.Split(pattern, "/"), parts) && (best == "" || pattern < best) {
 			best = pattern
 		}
@@ -131,7 +129,7 @@ func matches(pattern, parts []string) bool {
 	})
 }
 
-// checkProblem holds an answer that is an error against what all those are.
+// checkProblem checks the common properties of all problems.
 func (c *contract) checkProblem(r *reply) {
 	r.t.Helper()
 	if r.status < 400 || r.body == "" {
@@ -142,7 +140,7 @@ func (c *contract) checkProblem(r *reply) {
 	}
 }
 
-// check holds an answer, and the body of the request if that was taken, against the document.
+// check checks an answer, and the body of an accepted request, against the document.
 func (c *contract) check(r *reply, method, path, sent, media string) {
 	r.t.Helper()
 	wrong := func(format string, args ...any) {
@@ -200,12 +198,12 @@ func (c *contract) check(r *reply, method, path, sent, media string) {
 	}
 }
 
-// ofHTTP are headers that belong to HTTP, or that every answer has.
+// ofHTTP are headers of HTTP itself, or of every answer.
 var ofHTTP = []string{"Content-Type", "Content-Length", "Date", "X-Content-Type-Options", "Content-Security-Policy",
 	"Cross-Origin-Resource-Policy",
 	"Referrer-Policy", "Cache-Control", "Content-Disposition", "Allow", "Connection"}
 
-// checkSent holds a body that was taken against the document.
+// checkSent checks an accepted body against the document.
 func (c *contract) checkSent(op *documented, sent, media string) error {
 	media, _, err := mime.ParseMediaType(media)
 	if err != nil {
@@ -222,7 +220,7 @@ func (c *contract) checkSent(op *documented, sent, media string) error {
 		return nil
 	}
 
-	if op.method != "patch" { // null is as if it were absent, wherever it stands
+	if op.method != "patch" { // null means absent, at any depth
 		var v any
 		if err := json.Unmarshal([]byte(sent), &v); err != nil {
 			return err
@@ -256,7 +254,7 @@ func withoutNull(v any) any {
 	return v
 }
 
-// validate holds a JSON text against a schema of the document.
+// validate checks a JSON text against a schema of the document.
 func (c *contract) validate(place, text string) error {
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
@@ -272,7 +270,7 @@ func (c *contract) validate(place, text string) error {
 	return s.Validate(v)
 }
 
-// escape writes a name for a JSON pointer in a URL.
+// escape escapes a name for a JSON pointer in a URL.
 func escape(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D", "+", "%2B").Replace(name)
 }

@@ -8,7 +8,7 @@ import (
 	"go-crontab/job"
 )
 
-// maxCrontabJobs is the largest size of the jobs of one crontab, in bytes of JSON.
+// maxCrontabJobs is the largest size of the jobs from a crontab, in bytes of JSON.
 const maxCrontabJobs = 4 << 20
 
 // crontabView is a crontab translated into jobs.

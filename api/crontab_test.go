@@ -7,8 +7,7 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// TestCrontab has a crontab read as somebody does who pastes one: what it says is what can be
-// applied.
+// TestCrontab reads a pasted crontab; its result can be applied.
 func TestCrontab(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -42,7 +41,7 @@ func TestCrontab(t *testing.T) {
 		t.Errorf("%s were applied, want 2", n)
 	}
 
-	// What would come to far more than was sent is refused.
+	// A crontab whose jobs would be far larger than its text is refused.
 	for _, text := range []string{"A=" + strings.Repeat("x", 32000) + "\n" + strings.Repeat("@daily a\n", 22900),
 		strings.Repeat("x\n", 1001)} {
 		if why := s.call("POST", "/api/v1/crontab",
@@ -69,7 +68,7 @@ func TestCrontab(t *testing.T) {
 		t.Errorf("a note has %d bytes: %.100s", len(note), note)
 	}
 
-	// With a column for the user, and in Chinese, for who may change nothing.
+	// With a user column, in Chinese, by a viewer.
 	r := s.as(s.newToken("looks", auth.Viewer)).call("POST", "/api/v1/crontab",
 		object{"text": "0 3 * * * root backup.sh\n", "system": true}, "Accept-Language", "zh")
 	first := r.want(200).object().items("jobs")[0]

@@ -23,7 +23,7 @@ const (
 
 	maxCalendarBody = 2 << 20  // including white space
 	maxLoginBody    = 4 << 10  // anyone may send one
-	maxReturnBody   = 16 << 10 // anyone may send one, and the codes of some providers are long
+	maxReturnBody   = 16 << 10 // anyone may send one, and codes of providers can be long
 )
 
 // withBoundedBody limits the body that a handler can read to the size that its route takes.
@@ -92,9 +92,9 @@ func checkMedia(r *http.Request) error {
 
 }
 
-// parseObject reads one JSON object and nothing else. Beyond the checks of encoding/json it
-// requires valid UTF-8, unique names in each object, and bounded names and depth. Numbers stay as
-// written. It stops when ctx ends.
+// parseObject reads a single JSON object. Beyond the checks of encoding/json it requires valid
+// UTF-8, unique names in each object, and bounded names and depth. Numbers stay as written. It
+// stops when ctx ends.
 func parseObject(ctx context.Context, body []byte) (map[string]any, error) {
 	if !utf8.Valid(body) {
 		return nil, malformed.problem("It is not valid UTF-8.")

@@ -58,7 +58,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// FuzzBody sends bytes through all that a body passes. encoding/json is the judge of what is JSON.
+// FuzzBody sends bytes through the whole reading of bodies. encoding/json decides which texts are
+// JSON.
 func FuzzBody(f *testing.F) {
 	for _, s := range []string{
 		`{"name": "a", "command": "true", "schedule": "@daily", "labels": {"k": "v"}, "misfire": {"policy": "skip", "max_age": "1h"}, "paused": true}`,
@@ -101,7 +102,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// checkProblem knows what every refusal of a body must be.
+// checkProblem checks the common properties of refusals of a body.
 func checkProblem(t *testing.T, err error) {
 	t.Helper()
 	var p *Problem
@@ -122,7 +123,7 @@ func checkProblem(t *testing.T, err error) {
 	}
 }
 
-// checkRoundTrip sends what was understood back, as PUT gets what GET answered.
+// checkRoundTrip sends a parsed body back, as a client PUTs the answer of GET.
 func checkRoundTrip(t *testing.T, b jobBody) {
 	t.Helper()
 	text, err := json.Marshal(viewOf(&job.Job{Spec: b.spec, ID: 1, Created: 1, Updated: 1}, true, 0, 0))

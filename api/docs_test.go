@@ -17,12 +17,12 @@ import (
 	"go-crontab/test/docpage"
 )
 
-// The pages of docs/ that show jobs. Each fenced json block there is a whole job, each http block a
-// request; {id} in its path is the job of the last block. Code in a table that gives a field a
+// The pages of docs/ that show jobs. Each fenced json block is a whole job, each http block a
+// request; {id} in its path is the job of the block before. Code in a table that gives a field a
 // value is put into the minimal job.
 var pages = []string{"jobs.md", "from-xtimer.md", "from-crontab.md", "from-quartz.md", "changing.md"}
 
-// TestPagesShowWhatWorks creates and asks for everything that the pages show, in their order.
+// TestPagesShowWhatWorks creates and requests everything that the pages show, in order.
 func TestPagesShowWhatWorks(t *testing.T) {
 	t.Parallel()
 	for _, page := range pages {
@@ -73,7 +73,7 @@ func (s *site) createShown(where string, body object) string {
 	}
 
 	if body["paused"] == nil {
-		body["paused"] = true // whatever a page shows is not to run on this machine
+		body["paused"] = true // examples must not run on this machine
 	}
 
 	r := s.call("POST", "/api/v1/jobs", body)
@@ -85,7 +85,7 @@ func (s *site) createShown(where string, body object) string {
 	made := r.object()
 	warnings, _ := made["warnings"].([]any)
 	for _, w := range warnings {
-		if text := fmt.Sprint(w); !strings.HasPrefix(text, "no node ") { // there is but one, without labels
+		if text := fmt.Sprint(w); !strings.HasPrefix(text, "no node ") { // the only node has no labels
 			s.t.Errorf("%s: the page shows what is warned of: %s", where, text)
 		}
 	}
@@ -93,7 +93,7 @@ func (s *site) createShown(where string, body object) string {
 	return made.text("id")
 }
 
-// makeShown makes something that a job names, unless it is there: the page may show how.
+// makeShown makes an object that a job names, unless it exists: the page may show how to make it.
 func (s *site) makeShown(kind, name string, body object) {
 	s.t.Helper()
 	path := "/api/v1/" + kind + "/" + url.PathEscape(name)
@@ -102,7 +102,7 @@ func (s *site) makeShown(kind, name string, body object) {
 	}
 }
 
-// askShown sends a request, and returns the id of the job that it made, if it did.
+// askShown sends a request, and returns the id of the job that it created, if any.
 func (s *site) askShown(where, block, id string) string {
 	s.t.Helper()
 	line, body, _ := strings.Cut(strings.TrimSpace(block), "\n")
@@ -144,8 +144,7 @@ func decode(t testing.TB, where, text string) object {
 
 const minimalName = "smallest"
 
-// inMinimalJob puts fields into the job that the page gives for that. What they stand for is left
-// out of it.
+// inMinimalJob puts fields into the page's minimal job, and removes the field that they replace.
 func inMinimalJob(t testing.TB, where, fields string) object {
 	t.Helper()
 	given := decode(t, where, "{"+fields+"}")
@@ -161,14 +160,14 @@ func inMinimalJob(t testing.TB, where, fields string) object {
 	return body
 }
 
-// TestJobsPageHasEveryField holds the tables of docs/jobs.md against the fields that a job has, and
-// the defaults that they name against those that it gets.
+// TestJobsPageHasEveryField compares the tables of docs/jobs.md with the fields of a job, and their
+// defaults with the real ones.
 func TestJobsPageHasEveryField(t *testing.T) {
 	t.Parallel()
 	want, objects := fieldsOf(reflect.TypeFor[job.Spec](), "")
-	want = append(want, "paused") // is no part of the definition, but can be given with it
+	want = append(want, "paused") // not in the definition, but accepted with it
 	rows := map[string]docpage.Item{}
-	var whole []object // jobs that the page shows in full
+	var whole []object // the whole jobs on the page
 	for _, it := range docpage.Read(t, "../docs/jobs.md") {
 		if it.Block == "json" {
 			whole = append(whole, decode(t, fmt.Sprint("line ", it.Line), it.Text))
@@ -209,7 +208,7 @@ func TestJobsPageHasEveryField(t *testing.T) {
 	}
 }
 
-// TestJobsPageHasEveryWord looks for the words that programs may get to see.
+// TestJobsPageHasEveryWord checks that the page has every word that programs may receive.
 func TestJobsPageHasEveryWord(t *testing.T) {
 	t.Parallel()
 	read := func(path string) string {
@@ -248,7 +247,7 @@ func TestJobsPageHasEveryWord(t *testing.T) {
 	}
 }
 
-// fieldsOf lists the JSON names of a type's fields, and those that are objects of others.
+// fieldsOf lists the JSON names of a type's fields, and those with inner fields.
 func fieldsOf(typ reflect.Type, place string) (leaves, objects []string) {
 	for i := range typ.NumField() {
 		f := typ.Field(i)
@@ -278,8 +277,8 @@ func fieldsOf(typ reflect.Type, place string) (leaves, objects []string) {
 	return leaves, objects
 }
 
-// checkDefault leaves a field out of a job and looks at what it gets, if its row gives a default as
-// JSON.
+// checkDefault omits a field from a job and compares the result with the default in its row, if the
+// row gives one as JSON.
 func checkDefault(t *testing.T, it docpage.Item, body object) {
 	t.Helper()
 	text, isCode := strings.CutPrefix(it.Default, "`")

@@ -9,7 +9,7 @@ import (
 	"go-crontab/internal/doctor"
 )
 
-// TestDoctor: a finding is told with its jobs, and whoever is limited to apps is told nothing.
+// TestDoctor: a finding names its jobs, and callers limited to apps get no report.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *api.Config) {

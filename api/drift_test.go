@@ -20,13 +20,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The tests here hold the document against the handlers: what they take, and what they refuse.
+// The tests here compare the document with the handlers: accepted and refused input.
 
-// foreign are operations that take what others send to them, whatever it is.
+// foreign are operations that accept any input, because others call them.
 var foreign = []string{"returnOIDC"}
 
-// TestQueryIsWhatIsDocumented sends to each operation parameters that it does not know, and wrong
-// ones for all that it does: one about which nobody complains is one that no handler reads.
+// TestQueryIsWhatIsDocumented sends unknown parameters to each operation, and wrong values for all
+// documented ones. A wrong value without a complaint shows that no handler reads the parameter.
 func TestQueryIsWhatIsDocumented(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -79,7 +79,7 @@ func TestQueryIsWhatIsDocumented(t *testing.T) {
 	}
 }
 
-// pathOf is a path of an operation, of things that there need not be.
+// pathOf is a path of an operation; the objects that it names need not exist.
 func (s *site) pathOf(d *documented) string {
 	path := d.pattern
 	for _, p := range d.parameters("path") {
@@ -88,7 +88,7 @@ func (s *site) pathOf(d *documented) string {
 	return path
 }
 
-// complaint is what an answer says of a field, "" if it says nothing.
+// complaint is the message of an answer about a field; "" if there is none.
 func (r *reply) complaint(field string) string {
 	if r.status != 422 {
 		return ""
@@ -101,7 +101,7 @@ func (r *reply) complaint(field string) string {
 	return ""
 }
 
-// wrongValues are just outside of what a schema allows.
+// wrongValues are just outside the range of a schema.
 func wrongValues(schema map[string]any) (out []string) {
 	number := func(name string) (float64, bool) {
 		n, ok := schema[name].(json.Number)
@@ -128,8 +128,8 @@ func wrongValues(schema map[string]any) (out []string) {
 	return out
 }
 
-// TestBodiesAreWhatIsDocumented sends a field that nobody knows to each place of each body, and
-// holds what is known there, by the answer, against the document.
+// TestBodiesAreWhatIsDocumented sends an unknown field at each place of each body, and compares the
+// known fields in the answer with the document.
 func TestBodiesAreWhatIsDocumented(t *testing.T) {
 	t.Parallel()
 	s, c := start(t, nil), getContract(t)
@@ -159,7 +159,7 @@ func TestBodiesAreWhatIsDocumented(t *testing.T) {
 			known := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 			if isCut && len(known) > 0 {
 				known = known[:len(known)-1]
-				if d.op["operationId"] != "createJob" && len(place) == 0 { // which are all of one type
+				if d.op["operationId"] != "createJob" && len(place) == 0 { // these have the same type
 					known = slices.DeleteFunc(known, func(name string) bool { return props[name] == nil })
 				}
 			}
@@ -196,7 +196,7 @@ func TestBodiesAreWhatIsDocumented(t *testing.T) {
 	}
 }
 
-// TestExampleBodiesAreTaken sends the examples of bodies to a node that may change nothing: none is
+// TestExampleBodiesAreTaken sends the examples of bodies to a node without an editor: none is
 // malformed or invalid.
 func TestExampleBodiesAreTaken(t *testing.T) {
 	t.Parallel()
@@ -223,7 +223,7 @@ func TestExampleBodiesAreTaken(t *testing.T) {
 			tried++
 			path := s.pathOf(d)
 			if strings.HasPrefix(path, "/api/v1/bulk/") {
-				path += "?app=default" // they are of no use without
+				path += "?app=default" // required
 			}
 
 			r := s.call(strings.ToUpper(d.method), path, text, "Content-Type", media)
@@ -238,7 +238,7 @@ func TestExampleBodiesAreTaken(t *testing.T) {
 	}
 }
 
-// eachObject calls f for each object in a body: that itself, and those within, by their places.
+// eachObject calls f for a body and for each object inside it, with its place.
 func (c *contract) eachObject(schema map[string]any, place []string, f func(place []string, props map[string]any)) {
 	schema = c.resolve(schema)
 	props := dig(schema, "properties")
@@ -257,7 +257,7 @@ func (c *contract) eachObject(schema map[string]any, place []string, f func(plac
 	}
 }
 
-// resolve follows references, to the first of several alternatives.
+// resolve follows references; of several alternatives it takes the first.
 func (c *contract) resolve(schema map[string]any) map[string]any {
 	for {
 		if list, ok := schema["anyOf"].([]any); ok {
@@ -271,7 +271,7 @@ func (c *contract) resolve(schema map[string]any) map[string]any {
 	}
 }
 
-// wrap puts a value at a place of an object; numbers stand for places in lists.
+// wrap puts a value at a place inside an object; numbers are indexes of lists.
 func wrap(place []string, v any) any {
 	for _, name := range slices.Backward(place) {
 		if _, err := strconv.Atoi(name); err == nil {
@@ -283,7 +283,7 @@ func wrap(place []string, v any) any {
 	return v
 }
 
-// fieldName is how problems call a field at a place.
+// fieldName is the name of a field at a place, as problems spell it.
 func fieldName(place []string, name string) string {
 	out := ""
 	for _, part := range append(slices.Clone(place), name) {
@@ -299,8 +299,8 @@ func fieldName(place []string, name string) string {
 	return out
 }
 
-// TestLimitsOfJobs holds the limits that the document gives the fields of a job against those that
-// are held: what is just outside is refused, and what is just inside is not, or for another reason.
+// TestLimitsOfJobs compares the documented limits of job fields with the real ones. A value just
+// outside is refused, and a value just inside is not, or only for another reason.
 func TestLimitsOfJobs(t *testing.T) {
 	t.Parallel()
 	s, c := start(t, nil), getContract(t)
@@ -331,8 +331,7 @@ func TestLimitsOfJobs(t *testing.T) {
 	}
 }
 
-// atBounds returns, for each bound of a schema, a value that just keeps it and one that just does
-// not.
+// atBounds returns, for each bound of a schema, a value just inside and a value just outside.
 func atBounds(schema map[string]any) map[string][2]any {
 	out := map[string][2]any{}
 	bound := func(name string, value func(n int) any, step int) {
@@ -362,7 +361,7 @@ func atBounds(schema map[string]any) map[string][2]any {
 	return out
 }
 
-// refusal is what is said of a field of a new job, "" if nothing is.
+// refusal is the message about a field of a new job; "" if there is none.
 func (s *site) refusal(place []string, name string, value any) string {
 	s.t.Helper()
 	body := object{"name": "limits", "schedule": "0 3 1 1 *", "command": "true", "paused": true}
@@ -406,8 +405,8 @@ func (s *site) refusal(place []string, name string, value any) string {
 	return ""
 }
 
-// TestEveryProblemIsExplained looks for types of problems in the code that have no line in the
-// table of the reference.
+// TestEveryProblemIsExplained finds problem types in the code without a line in the table of the
+// reference.
 func TestEveryProblemIsExplained(t *testing.T) {
 	t.Parallel()
 	page, err := document("/docs")
@@ -452,8 +451,7 @@ func TestEveryProblemIsExplained(t *testing.T) {
 	}
 }
 
-// TestEveryWordIsDocumented holds the words that the document lists against the constants of their
-// types.
+// TestEveryWordIsDocumented compares the documented words with the constants of their types.
 func TestEveryWordIsDocumented(t *testing.T) {
 	t.Parallel()
 	c := getContract(t)
@@ -531,7 +529,7 @@ func TestEveryWordIsDocumented(t *testing.T) {
 	}
 }
 
-// parse reads the Go files of a folder, without tests.
+// parse reads the Go files of a folder, except tests.
 func parse(t testing.TB, folder string) (files []*ast.File) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))

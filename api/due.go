@@ -12,7 +12,7 @@ const (
 	maxDue     = 1000
 )
 
-// dueView is one due time, in the time zone of its job.
+// dueView shows a due time in the time zone of its job.
 type dueView struct {
 	Due  string   `json:"due" format:"date-time" doc:"The due time, in the job's time zone."`
 	Mark job.Mark `json:"mark,omitempty" doc:"What the clock or a calendar does to it."`
@@ -109,7 +109,8 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 
 	f := newFields(body)
 	scheduleFields(f, &spec)
-	// The names decide the job's share of its jitter; handler and selector only matter for a warning.
+	// The names decide the job's share of its jitter; handler and selector only matter for a
+	// warning.
 	f.text("app", &spec.App)
 	f.text("name", &spec.Name)
 	f.text("handler", &spec.Handler)

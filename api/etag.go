@@ -13,8 +13,8 @@ import (
 )
 
 // The ETag of a job combines the version of its definition with the number of changes by people,
-// pauses included. Its due times and runs change without it. The ETag of other objects is their
-// version.
+// pauses included. Its due times and runs change without it. Other objects have their version as
+// ETag.
 
 func tagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 

@@ -15,7 +15,7 @@ import (
 	"go-crontab/schedule/edit"
 )
 
-// wantStale expects 412, which says at which version the job is.
+// wantStale expects 412 with the version of the job.
 func (r *reply) wantStale(version string) {
 	r.t.Helper()
 	if r.want(412); !strings.Contains(r.body, "problem:stale") || r.object().text("version") != version {
@@ -23,7 +23,7 @@ func (r *reply) wantStale(version string) {
 	}
 }
 
-// TestIfMatch: whoever says which version is to be changed changes no other one, by whichever way.
+// TestIfMatch: a change for one version never changes another, on any route.
 func TestIfMatch(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -41,7 +41,7 @@ func TestIfMatch(t *testing.T) {
 			body = nil
 		}
 
-		for _, given := range []string{`"2"`, `W/"1"`, `"x", "7"`} { // a weak tag is not enough to change something
+		for _, given := range []string{`"2"`, `W/"1"`, `"x", "7"`} { // a weak tag does not permit a change
 			s.call(c.method, c.path, body, "If-Match", given).wantStale("1")
 		}
 
@@ -68,7 +68,7 @@ func TestIfMatch(t *testing.T) {
 		if next := r.header.Get("ETag"); next == tag || !strings.HasPrefix(next, `"`+r.object().text("version")+".") {
 			t.Errorf("%s: the tag was %s and is %s", r.what, tag, next)
 		}
-		s.call(c.method, c.path, c.body, "If-Match", tag).want(412) // it is another version's now
+		s.call(c.method, c.path, c.body, "If-Match", tag).want(412) // the tag belongs to another version now
 		tag = r.header.Get("ETag")
 	}
 
@@ -82,7 +82,7 @@ func TestIfMatch(t *testing.T) {
 	}
 }
 
-// TestUpsertWhereWanted: PUT by a name makes only, or replaces only, when it is told to.
+// TestUpsertWhereWanted: PUT by name only creates, or only replaces, if the client says so.
 func TestUpsertWhereWanted(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -122,8 +122,8 @@ func TestUpsertWhereWanted(t *testing.T) {
 	}
 }
 
-// TestPutWhereWanted: what is put by its name is made only, or replaced only at a version, where
-// the client says so.
+// TestPutWhereWanted: PUT of other named objects only creates, or only replaces a version, if the
+// client says so.
 func TestPutWhereWanted(t *testing.T) {
 	t.Parallel()
 	s := start(t, keyed(t, secret.NewKey()))
@@ -220,7 +220,7 @@ func TestPutWhereWanted(t *testing.T) {
 	}
 }
 
-// TestRetentionWhereWanted: of those who make the first rule of an app at once, one does.
+// TestRetentionWhereWanted: of concurrent requests for the first rule of an app, one succeeds.
 func TestRetentionWhereWanted(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -248,11 +248,11 @@ func TestRetentionWhereWanted(t *testing.T) {
 		t.Errorf("of the cluster: got %s, want %q", r.body, want)
 	}
 
-	s.call("PUT", path, `{}`).want(200) // it goes
+	s.call("PUT", path, `{}`).want(200) // this removes it
 	s.call("PUT", path, `{"runs": 7}`, "If-None-Match", "*").want(200)
 }
 
-// TestIfNoneMatch: who has the job as it is need not fetch it again.
+// TestIfNoneMatch: a client with the current job gets 304.
 func TestIfNoneMatch(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -271,7 +271,7 @@ func TestIfNoneMatch(t *testing.T) {
 	s.call("GET", one, nil, "If-None-Match", `"1.1"`).want(200)
 }
 
-// TestIfMatchOfMany: of many who change one version, one does.
+// TestIfMatchOfMany: of many changes for one version, one succeeds.
 func TestIfMatchOfMany(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -298,8 +298,8 @@ func TestIfMatchOfMany(t *testing.T) {
 	}
 }
 
-// meddling is an editor before whose changes of a definition and a pause somebody else changes the
-// job.
+// meddling is an editor where another change of the job comes before each change of definition and
+// pause.
 type meddling struct {
 	api.Editor
 	before func()
@@ -311,8 +311,8 @@ func (m meddling) UpdateAnd(ctx context.Context, id int64, changes int32, spec j
 	return m.Editor.UpdateAnd(ctx, id, changes, spec, paused)
 }
 
-// TestNoHalfOfAMatchedChange: definition and pause change together or not at all, also when
-// somebody comes in between.
+// TestNoHalfOfAMatchedChange: definition and pause change together or not at all, even if another
+// change comes in between.
 func TestNoHalfOfAMatchedChange(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -338,6 +338,6 @@ func TestNoHalfOfAMatchedChange(t *testing.T) {
 		t.Errorf("got %v", o)
 	}
 
-	// about the definition alone
+	// only about the definition
 	s.call("PATCH", one, `{"paused": false, "command": "false"}`, "If-Match", `"1"`).want(200)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestEvents listens on one node while everything happens on another.
+// TestEvents subscribes on one node while everything happens on another.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -121,8 +121,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestEventsAreForThoseWhoMay: who is limited to some apps hears of nothing else, and who asks for
-// less hears less.
+// TestEventsAreForThoseWhoMay: a caller limited to some apps gets only their events, and filters
+// reduce the events further.
 func TestEventsAreForThoseWhoMay(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -144,12 +144,12 @@ func TestEventsAreForThoseWhoMay(t *testing.T) {
 	s.call("POST", "/api/v1/apps/b/pause?absent=ok", nil).want(200)
 	s.newToken("ci", auth.Viewer)
 
-	// changes are told in the order of their times, and two clocks wrote these
+	// changes come in the order of their times, and two clocks wrote these
 	time.Sleep(time.Second)
-	s.call("POST", "/api/v1/nodes/knoten-1/cordon", nil).want(200) // the last of all; a node belongs to nobody
+	s.call("POST", "/api/v1/nodes/knoten-1/cordon", nil).want(200) // the last change; a node belongs to no app
 	for _, x := range []struct {
 		e    *ear
-		want map[string]bool // of "kind action app job_id", what must be heard, and of the rest what may
+		want map[string]bool // "kind action app job_id": true for required events, false for permitted ones
 	}{
 		{limited, map[string]bool{"job create a " + a: true, "job run a " + a: true, "run ended a " + a: true,
 			"run started a " + a: false, "job create a " + c: true,
@@ -193,7 +193,7 @@ func TestEventsAreForThoseWhoMay(t *testing.T) {
 	}
 }
 
-// manyRuns writes n runs of a job that have ended.
+// manyRuns writes n ended runs of a job.
 func (s *site) manyRuns(jobID string, n, outcome int) {
 	s.t.Helper()
 	id, err := strconv.ParseInt(jobID, 10, 64)
@@ -217,7 +217,7 @@ func (s *site) manyRuns(jobID string, n, outcome int) {
 	}
 }
 
-// TestEventsAreCounted: many at once are counted, and of what one may not see nothing is.
+// TestEventsAreCounted: many runs at once are counted, without the runs that the caller cannot see.
 func TestEventsAreCounted(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -247,7 +247,7 @@ func TestEventsAreCounted(t *testing.T) {
 				}
 			}
 
-			if h.event == "run" { // what is not that many is told one by one
+			if h.event == "run" { // few runs are sent one by one
 				add(o.text("app")+" "+o.text("job")+" "+o.text("run", "outcome"), 1)
 			}
 			return fmt.Sprint(got) == fmt.Sprint(want)
@@ -267,8 +267,8 @@ func TestEventsAreCounted(t *testing.T) {
 	}
 }
 
-// TestEventsResume: who comes back hears what came meanwhile, on the same node and on one that has
-// listened too; else that it is to load everything anew.
+// TestEventsResume: a client that reconnects gets the events in between, on the same node or
+// another one with subscribers. Otherwise it is told to reload.
 func TestEventsResume(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -276,7 +276,7 @@ func TestEventsResume(t *testing.T) {
 	here, there := s.listen("/api/v1/events?kinds=job"), o.listen("/api/v1/events?kinds=job")
 	here.hello()
 	there.hello()
-	time.Sleep(6 * time.Second) // the other node says more than it must, as far as it knows that
+	time.Sleep(6 * time.Second) // the other node remembers more events than it must, as far back as it was reading
 	for i := range 3 {
 		s.create(fmt.Sprint("j", i), nil)
 	}
@@ -332,8 +332,7 @@ func TestEventsResume(t *testing.T) {
 	}
 }
 
-// TestSlowListener: one who does not take what is told keeps nobody else from hearing it, and is
-// told that it missed something, or is cut off.
+// TestSlowListener: a slow subscriber holds up no other, and is told of missed events or cut off.
 func TestSlowListener(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

@@ -97,7 +97,7 @@ func causes() []string {
 	}, job.Outcomes())
 }
 
-// inquiry holds the data and the result of one explanation.
+// inquiry holds the data and the result of an explanation.
 type inquiry struct {
 	*Server
 	ctx context.Context
@@ -185,8 +185,8 @@ func (x *inquiry) add(format string, args ...any) {
 	x.e.Answer += " " + fmt.Sprintf(format, args...)
 }
 
-// instantRange returns the range that a given instant may mean, because commands print instants to the
-// second or to the millisecond.
+// instantRange returns the range that a given instant may mean, because commands print instants to
+// the second or to the millisecond.
 func instantRange(at time.Time) (from, before job.Micros) {
 	from = job.MicrosOf(at)
 	switch {

@@ -117,7 +117,7 @@ func (x *inquiry) wasDeleted() (bool, error) {
 }
 
 // wasPausedAt reports whether the job, its app or the cluster was paused at an instant. It makes
-// that the answer if there is none yet.
+// that the answer unless there is an answer already.
 func (x *inquiry) wasPausedAt(at job.Micros) (bool, error) {
 	for _, of := range []audit.Of{
 		x.ofJob(job.ActionPause, job.ActionResume),
@@ -181,7 +181,7 @@ func (x *inquiry) pauseInForce(of audit.Of, at job.Micros) (*job.Pause, job.Micr
 // maxLives limits the sessions that are read on each side of an instant.
 const maxLives = 500
 
-// maxSilence is how long a session may still be alive after its last beat.
+// maxSilence is the time after its last beat in which a session may still be alive.
 const maxSilence = 3 * time.Second
 
 // wasDown finds out whether no node was alive at the instant, or when the due time became late

@@ -23,7 +23,8 @@ func (x *inquiry) live() error {
 	return x.inProgress(&run)
 }
 
-// askedRun is a requested due time: its ended attempts, or if there are none the run in progress.
+// askedRun is a requested due time: its ended attempts, or the run in progress if no attempt has
+// ended.
 type askedRun struct {
 	runs []read.Run
 	live *read.Run
@@ -353,7 +354,7 @@ func (x *inquiry) dueBy(spec job.Spec) bool {
 }
 
 // gapNear returns the due time at the end of a daylight-saving gap near an instant, or "". A
-// skipped time of day is no instant: read with one offset it lies before the end of the gap, with
+// skipped time of day is no instant: read with one offset it falls before the end of the gap, with
 // the other after it.
 func gapNear(at time.Time, neighbours ...*dueView) string {
 	for _, v := range neighbours {
@@ -385,7 +386,7 @@ func (x *inquiry) firstPass() string {
 	return v.Due
 }
 
-// isPaused answers that the job is paused, by whom and until when.
+// isPaused answers that the job is paused, with author and end of the pause.
 func (x *inquiry) isPaused(p *job.Pause) {
 	x.e.Pause = viewOfPause(p)
 	x.say(causePaused, "%s, and has no due times until %s.", pauseWords(p, "is"), endWords(p))

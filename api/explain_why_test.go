@@ -11,7 +11,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// past makes a job that was created long ago, with a definition that no API would have to wait for.
+// past makes a job that was created long ago.
 func (s *site) past(name string, created time.Time, body object) (id string) {
 	s.t.Helper()
 	id = s.create(name, body).text("id")
@@ -27,7 +27,7 @@ func (s *site) exec(query string, args ...any) {
 	}
 }
 
-// ended writes a run of the schedule that ended without having begun.
+// ended writes a scheduled run that ended without starting.
 func (s *site) ended(id string, due time.Time, outcome job.Outcome, reason string, at time.Time) {
 	s.t.Helper()
 	s.exec(
@@ -36,7 +36,7 @@ func (s *site) ended(id string, due time.Time, outcome job.Outcome, reason strin
 		due.Unix()*1000, due.UnixMicro(), due.UnixMicro(), outcome.String(), reason, at.UnixMicro(), id)
 }
 
-// audited writes a line of the audit as of an instant.
+// audited writes an audit line with a given time.
 func (s *site) audited(at time.Time, e job.Entry) {
 	s.t.Helper()
 	s.exec(
@@ -124,7 +124,7 @@ func TestExplainTheDefinition(t *testing.T) {
 	}
 }
 
-// TestExplainTheDefinitionThen: the definition that was in force counts.
+// TestExplainTheDefinitionThen: the definition in force at the instant counts.
 func TestExplainTheDefinitionThen(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -159,7 +159,7 @@ func TestExplainTheDefinitionThen(t *testing.T) {
 	}
 }
 
-// TestExplainPauses: by whom, why, from when to when, of the job, its app and the cluster.
+// TestExplainPauses: author, reason, begin and end of pauses of the job, its app and the cluster.
 func TestExplainPauses(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -193,7 +193,7 @@ func TestExplainPauses(t *testing.T) {
 		"2025-01-06T03:00:00Z": "app cid move 2025-01-06T00:00:00Z 2025-01-08T00:00:00Z",
 		"2025-01-08T03:00:00Z": "",
 		"2025-01-11T03:00:00Z": "cluster dot  2025-01-10T00:00:00Z 2025-01-14T00:00:00Z",
-		"2025-01-13T03:00:00Z": "", // it was over, though nobody was there to see it
+		"2025-01-13T03:00:00Z": "", // it had expired while no node was alive
 	} {
 		got := s.explain(id, at)
 		p, _ := got["pause"].(map[string]any)
@@ -210,7 +210,7 @@ func TestExplainPauses(t *testing.T) {
 	}
 }
 
-// TestExplainAnOutage: no node was alive, by what the audit knows of sessions.
+// TestExplainAnOutage: the sessions in the audit show that no node was alive.
 func TestExplainAnOutage(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -222,7 +222,7 @@ func TestExplainAnOutage(t *testing.T) {
 	}
 
 	for _, c := range []struct{ from, to, seen time.Time }{
-		{at(1, 0), at(5, 30), at(9, 20)}, // buried when somebody came back
+		{at(1, 0), at(5, 30), at(9, 20)}, // reaped when a node came back
 		{at(2, 0), at(3, 0), at(3, 0)},
 		{at(9, 15), at(12, 0), at(12, 0)},
 	} {
@@ -258,14 +258,14 @@ func TestExplainAnOutage(t *testing.T) {
 	}
 }
 
-// TestExplainWhatWaits: for what a due time waits, and what will become of it.
+// TestExplainWhatWaits: what a due time is waiting for, and what will happen to it.
 func TestExplainWhatWaits(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	now := time.Now().Truncate(time.Second)
 	due := now.Add(-10 * time.Minute)
 	id := s.past("j", now.Add(-24*time.Hour), object{"schedule": nil, "every": "1h", "start": "2090-01-01T00:00:00Z"})
-	s.stopNode() // else it would be started
+	s.stopNode() // otherwise it would be started
 	s.reopen()
 	number, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
@@ -316,7 +316,7 @@ func TestExplainWhatWaits(t *testing.T) {
 	check("while the cluster is paused", "paused", "It will end skipped", "")
 }
 
-// TestExplainRecorded: a run's outcome, or what it met, is the cause.
+// TestExplainRecorded: the outcome of a run, or the reason for it, is the cause.
 func TestExplainRecorded(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

@@ -22,7 +22,7 @@ func (s *Server) Routes() (routes []string) {
 	return routes
 }
 
-// Access is a line of the table, as far as it says who may.
+// Access is the access of a line of the table.
 type Access struct {
 	Method, Pattern string
 	Open            bool
@@ -30,7 +30,7 @@ type Access struct {
 	Over            string // "whole", "shared", "filtered", "inBody", "app", "job", "run" or "backfill"
 }
 
-// Table lists who may use which route.
+// Table lists the access of all routes.
 func (s *Server) Table() (out []Access) {
 	over := map[extent]string{
 		whole: "whole", shared: "shared", filtered: "filtered", inBody: "inBody", ofApp: "app", ofJob: "job",
@@ -42,7 +42,7 @@ func (s *Server) Table() (out []Access) {
 	return out
 }
 
-// Guarded makes a server that also has a route of which the table does not say who may use it.
+// Guarded makes a server with an additional route that has no access in the table.
 func Guarded(cfg Config, h http.HandlerFunc) http.Handler {
 	s := New(cfg)
 	s.handler.(chi.Router).Get("/forgotten",
@@ -50,8 +50,8 @@ func Guarded(cfg Config, h http.HandlerFunc) http.Handler {
 	return s
 }
 
-// Listeners tells how many streams there are, how many of them listen to the change feed, and
-// whether that is read.
+// Listeners returns the number of streams, the number of subscribers of the change feed, and
+// whether the feed is being read.
 func (s *Server) Listeners() (streams, listeners int, reading bool) {
 	s.streams.mu.Lock()
 	streams = s.streams.all
@@ -60,16 +60,16 @@ func (s *Server) Listeners() (streams, listeners int, reading bool) {
 	return streams, listeners, reading
 }
 
-// Beat has streams send a comment after so long without a message.
+// Beat sets the time without messages after which streams send a comment.
 func (s *Server) Beat(d time.Duration) { s.streams.beat = d }
 
-// TypePrefix begins the type of each problem.
+// TypePrefix is the prefix of problem types.
 const TypePrefix = typePrefix
 
-// HostsOf tells which Host headers a server serves.
+// HostsOf returns the check of Host headers.
 func HostsOf(listen string, more []string) func(string) bool { return newHosts(listen, more).allow }
 
-// Explained returns what the reference says of each type of problem: what it means, and what to do.
+// Explained returns the reference's explanation and advice for each type of problem.
 func Explained() map[string][2]string {
 	out := map[string][2]string{}
 	for _, p := range problemTable {
@@ -87,15 +87,15 @@ func JobFields() []string {
 	return slices.Compact(f.known)
 }
 
-// Body is what a route takes.
+// Body describes the body of a route.
 type Body struct {
 	Method, Pattern string
-	Most            int64    // bytes that it may have
-	Files           []string // media types, of a route that takes a file
+	Most            int64    // limit in bytes
+	Files           []string // media types, if the route takes a file
 	Of              reflect.Type
 }
 
-// Bodies lists the routes of the table that take a body.
+// Bodies lists the routes with a body.
 func (s *Server) Bodies() (out []Body) {
 	for _, rt := range s.table() {
 		if b := rt.doc.body; b != nil {

@@ -20,9 +20,9 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// broken is an editor whose changes end as a test wants.
+// broken is an editor whose changes end as a test asks.
 type broken struct {
-	err    error // of every method but those in fine
+	err    error // of every method except those in fine
 	fine   string
 	during func(context.Context)
 
@@ -45,7 +45,7 @@ func (b *broken) call(ctx context.Context, name string) error {
 	return b.err
 }
 
-// done is what becomes of job 1, which is there.
+// done is the result of changing job 1, which exists.
 func (b *broken) done(ctx context.Context, name string) (edit.Done, error) {
 	return edit.Done{ID: 1}, b.call(ctx, name)
 }
@@ -140,7 +140,7 @@ func (b *broken) PutRetention(ctx context.Context, _ string, _ job.Retention) er
 	return b.call(ctx, "PutRetention")
 }
 
-// changes are a request of each kind that changes job 1, which is there and runs.
+// changes are one request for each kind of change of job 1, which exists and runs.
 var changes = []struct{ method, path, body, look string }{
 	{
 		"POST", "/api/v1/jobs", `{"name": "ü/1", "command": "true", "schedule": "@daily"}`,
@@ -178,7 +178,7 @@ var changes = []struct{ method, path, body, look string }{
 	},
 }
 
-// TestFailedChanges has each kind of change end in each way in which it can fail.
+// TestFailedChanges lets each kind of change fail in each possible way.
 func TestFailedChanges(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -237,7 +237,7 @@ func TestFailedChanges(t *testing.T) {
 	}
 }
 
-// TestChangeOfDefinitionAndPause: both are one change; a definition that stays is not written.
+// TestChangeOfDefinitionAndPause: both are one change; an unchanged definition is not written.
 func TestChangeOfDefinitionAndPause(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -254,7 +254,7 @@ func TestChangeOfDefinitionAndPause(t *testing.T) {
 		{"/api/v1/jobs/1", `{"command": "true"}`, "[]"},
 		{"/api/v1/jobs/1", `{"paused": true}`, "[Pause]"},
 		{"/api/v1/jobs/1", `{"paused": false}`, "[]"},
-		{"/api/v1/jobs/2", `{"paused": true}`, "[Pause]"}, // which waits for what an earlier one waits for
+		{"/api/v1/jobs/2", `{"paused": true}`, "[Pause]"}, // it waits until the earlier pause is complete
 		{"/api/v1/jobs/2", `{"paused": false}`, "[Resume]"},
 	} {
 		editor.calls = nil
@@ -265,8 +265,7 @@ func TestChangeOfDefinitionAndPause(t *testing.T) {
 	}
 }
 
-// TestUnshownChanges: a change that stands, and cannot be shown, is not answered as one that was
-// not made.
+// TestUnshownChanges: a committed change that cannot be shown does not look like a failed one.
 func TestUnshownChanges(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -334,7 +333,7 @@ func TestUnshownChanges(t *testing.T) {
 	}
 }
 
-// TestClientHangsUp: a change that has begun is brought to its end.
+// TestClientHangsUp: a change continues when its client disconnects.
 func TestClientHangsUp(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -396,7 +395,7 @@ func TestNoSession(t *testing.T) {
 	s.call("POST", "/api/v1/jobs", `{"name": "x", "command": "true", "every": "1h"}`).want(503)
 }
 
-// TestNoDatabase asks a server whose MySQL is out of reach.
+// TestNoDatabase sends requests to a server without its database.
 func TestNoDatabase(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open("user:secret@tcp(127.0.0.1:1)/x", sql.DefaultTimeouts, 2)
@@ -432,12 +431,11 @@ func TestNoDatabase(t *testing.T) {
 	s.call("GET", "/healthz", nil).want(200)
 	s.call("GET", "/readyz", nil).want(503)
 	s.call("GET", "/", nil).want(200)
-	s.call("POST", "/api/v1/preview", `{"schedule": "@daily"}`).want(503) // nobody knows who asks
+	s.call("POST", "/api/v1/preview", `{"schedule": "@daily"}`).want(503) // the caller cannot be identified
 	s.as("").call("GET", "/api/v1/jobs", nil).want(401)
 }
 
-// TestS22DatabaseDies takes the tables away under a server: what MySQL says about it is not for
-// clients.
+// TestS22DatabaseDies drops the tables under a server: clients must not see MySQL's messages.
 func TestS22DatabaseDies(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

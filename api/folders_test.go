@@ -8,8 +8,7 @@ import (
 	"go-crontab/job"
 )
 
-// TestFolders: what nodes wrote down of the folder that they follow is there for all who see all
-// apps.
+// TestFolders: callers who may see all apps see the folders as their nodes described them.
 func TestFolders(t *testing.T) {
 	t.Parallel()
 	a := twoApps(t)
@@ -64,7 +63,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestReadApply: what is wrong with a folder's files is told as of a request's body.
+// TestReadApply: mistakes in a folder's files are reported like those in a request's body.
 func TestReadApply(t *testing.T) {
 	t.Parallel()
 	_, err := api.ReadApply([]byte(`{"jobs": [{"name": "a", "comand": "x"}], "job": []}`))

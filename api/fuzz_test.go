@@ -20,7 +20,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// FuzzCursor: what is taken is what some list gave, and nothing else is.
+// FuzzCursor: only cursors that a list could have given are accepted.
 func FuzzCursor(f *testing.F) {
 	given := cursor{
 		list: "runs", executing: true, part: "a \"b\"\n%", RunPlace: read.RunPlace{
@@ -37,7 +37,7 @@ func FuzzCursor(f *testing.F) {
 			t.Fatalf("%q is taken, and is given as %q", text, c.String())
 		}
 		if list == "" || strings.ContainsFunc(list, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return // names of lists are ours
+			return // list names come from the code
 		}
 
 		place := read.RunPlace{
@@ -45,7 +45,7 @@ func FuzzCursor(f *testing.F) {
 		}
 		c := cursor{list: list, executing: executing, part: part, RunPlace: place}
 		if !utf8.ValidString(part) {
-			return // parts are checked before
+			return // parts are validated earlier
 		}
 
 		back, ok := parseCursor(c.String())
@@ -55,7 +55,7 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// FuzzQuery sends a query through all the ways in which parameters are read.
+// FuzzQuery sends a query through all readers of parameters.
 func FuzzQuery(f *testing.F) {
 	for _, s := range []string{
 		"app=billing&label=team%3Ddata&limit=20&state=running", "limit=0&limit=1",
@@ -97,8 +97,8 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// FuzzPrecondition: a job is as it is wanted exactly when its tag, the version of its definition,
-// or * stands in the list.
+// FuzzPrecondition: a precondition holds exactly if its list contains the job's tag, the version of
+// its definition, or *.
 func FuzzPrecondition(f *testing.F) {
 	f.Add(`"3.7"`, "", int64(3), int32(7))
 	f.Add(`"3"`, "", int64(3), int32(8))
@@ -141,8 +141,8 @@ func FuzzPrecondition(f *testing.F) {
 	})
 }
 
-// FuzzHeaders sends headers through all that stands before the routes: what gets through comes from
-// a host that is ours, and what an answer or a log repeats is short and plain.
+// FuzzHeaders sends headers through all middleware. Requests that pass have one of our hosts, and
+// text repeated in answers and logs is short and plain.
 func FuzzHeaders(f *testing.F) {
 	f.Add("localhost:8610", "id-1", "", "", "key")
 	f.Add("evil.example", "a\nb", "http://evil.example", "cross-site", strings.Repeat("k", 300))
@@ -151,7 +151,7 @@ func FuzzHeaders(f *testing.F) {
 	f.Add("[::ffff:10.0.0.1]", strings.Repeat("a", 65), "", "", "\x00")
 	f.Add("localhost.", "%0d%0a", "", "", " ")
 
-	// a refusal that cannot be recorded is one all the same
+	// a refusal counts even if it cannot be recorded
 	away, err := sql.Open("user:secret@tcp(127.0.0.1:1)/x", sql.DefaultTimeouts, 2)
 	if err != nil {
 		f.Fatal(err)
@@ -207,7 +207,7 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// FuzzApply: what a folder may hold is read as the body of a request is, and never makes it panic.
+// FuzzApply: a folder's files are read like the body of a request, and never cause a panic.
 func FuzzApply(f *testing.F) {
 	for _, s := range []string{
 		`{"jobs": [{"name": "a", "command": "true", "schedule": "@daily", "version": 3, "paused": true}], "prune": {"app": "x"}, "dry_run": true}`,

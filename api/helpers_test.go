@@ -23,7 +23,7 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// site is a node and its API on a schema of its own.
+// site is a node with its API and its own schema.
 type site struct {
 	t     testing.TB
 	dsn   string
@@ -31,16 +31,16 @@ type site struct {
 	node  *node.Node
 	cfg   api.Config
 	url   string
-	token string // that call sends, "" for none; an admin's
+	token string // sent by call; "" for none. At first it is an admin's
 	stop  context.CancelFunc
 	done  chan struct{} // closed when the node has stopped
 	http  *http.Client
 	logs  *logs
 
-	madeUp bool // its editor answers what no editor does; then only problems are held against the document
+	madeUp bool // its editor gives impossible answers, so only problems are checked against the document
 }
 
-// start runs both until the end of the test. mod may change what the API is made of.
+// start runs a site until the end of the test. mod may change the API's configuration.
 func start(t testing.TB, mod func(*api.Config)) *site {
 	t.Helper()
 	dsn := testdb.DSN(t)
@@ -62,7 +62,7 @@ func start(t testing.TB, mod func(*api.Config)) *site {
 	log := slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s.node,
 		err = node.New(node.Config{DSN: dsn, Name: "knoten-1", Expiry: session.DefaultExpiry, LookAhead: time.Second,
-		// tests write lines of years ago
+		// tests write lines that are years old
 		Grace: 200 * time.Millisecond, Log: log, SpoolDir: t.TempDir(), AuditKept: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func (s *site) stopNode() {
 	<-s.done
 }
 
-// reopen reads on after the node was stopped, which closes its pools.
+// reopen opens the database again after the node was stopped, which closes its pools.
 func (s *site) reopen() {
 	s.t.Helper()
 	db, err := sql.Open(s.dsn, sql.DefaultTimeouts, 4)
@@ -117,7 +117,7 @@ func (s *site) reopen() {
 	s.serve()
 }
 
-// serve has the API answer, in place of the one that did before.
+// serve starts a new server of the API in place of the one before.
 func (s *site) serve() { s.serveHandler(api.New(s.cfg)) }
 
 func (s *site) serveHandler(h http.Handler) {
@@ -129,7 +129,7 @@ func (s *site) serveHandler(h http.Handler) {
 	s.url, s.http = server.URL, server.Client()
 }
 
-// as is the site for somebody with another token, "" for none.
+// as returns the site with another token; "" for none.
 func (s *site) as(token string) *site {
 	other := *s
 	other.token = token
@@ -148,11 +148,11 @@ func (s *site) newToken(name string, role auth.Role, apps ...string) string {
 	return token
 }
 
-// wellFormed looks like a token, and is none of any cluster.
+// wellFormed has the form of a token, and is invalid in every cluster.
 const wellFormed = "gocrontab_ZIVimXnDt6BEEj8u3K9zpzanbh7jTBS4QtI3iJPy0W106oEIh"
 
-// await waits for something to become true; limit is what it may take on a quiet machine, so it is
-// given four times that.
+// await waits until a condition holds. limit is meant for a quiet machine, so it waits up to four
+// times as long.
 func await(t testing.TB, what string, limit time.Duration, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(4 * limit); !ok(); time.Sleep(10 * time.Millisecond) {
@@ -165,14 +165,14 @@ func await(t testing.TB, what string, limit time.Duration, ok func() bool) {
 // reply is an answer of the API.
 type reply struct {
 	t      testing.TB
-	what   string // was asked
+	what   string // the request
 	status int
 	header http.Header
 	body   string
 }
 
-// call sends a request, and holds the answer against what the API says of itself. body is nil, text
-// to be sent as it is, or what is to be encoded; header are names and values.
+// call sends a request, and checks the answer against the document. body is nil, text to send as it
+// is, or a value to encode; header holds names and values.
 func (s *site) call(method, path string, body any, header ...string) *reply {
 	s.t.Helper()
 	sent := ""
@@ -233,7 +233,7 @@ func (s *site) call(method, path string, body any, header ...string) *reply {
 	return r
 }
 
-// want fails the test at once if the status is another one.
+// want fails the test at once if the status is different.
 func (r *reply) want(status int) *reply {
 	r.t.Helper()
 	if r.status != status {
@@ -257,7 +257,7 @@ func (r *reply) object() object {
 // object is a JSON object.
 type object map[string]any
 
-// text returns what a field holds, as text; "" for one that is absent.
+// text returns the value of a field as text; "" if it is absent.
 func (o object) text(path ...string) string {
 	var v any = map[string]any(o)
 	for _, name := range path {
@@ -278,7 +278,7 @@ func (o object) items(name string) []object {
 	return out
 }
 
-// create adds a job and returns it. What is nil in extra is left out.
+// create adds a job and returns it. Fields that are nil in extra are left out.
 func (s *site) create(name string, extra object) object {
 	s.t.Helper()
 	body := object{"name": name, "command": "true", "schedule": "0 3 1 1 *"}
@@ -316,7 +316,7 @@ func (s *site) walk(path string) (ids []string, items []object) {
 	}
 }
 
-// counts is how many rows there are of what a request may change, and how often jobs were changed.
+// counts are the numbers of rows that requests may change, and the number of changes of jobs.
 func (s *site) counts() string {
 	s.t.Helper()
 	out := ""
@@ -337,7 +337,7 @@ func (s *site) count(query string, args ...any) (n int) {
 	return n
 }
 
-// logs keeps what is logged, and shows it when the test fails.
+// logs records the log, and shows it when the test fails.
 type logs struct {
 	t    testing.TB
 	mu   sync.Mutex

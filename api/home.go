@@ -13,7 +13,7 @@ import (
 	web "go-crontab/page"
 )
 
-// The console is one page with all screens; it picks the screen from the address.
+// The console is a single page with all screens. It picks the screen from the address.
 
 // screens are the first path elements of its screens.
 var screens = []string{"jobs", "runs", "upcoming", "timeline", "cluster", "activity", "settings"}
@@ -23,7 +23,7 @@ var screens = []string{"jobs", "runs", "upcoming", "timeline", "cluster", "activ
 const pagePolicy = contentPolicy + "; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'" +
 	"; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// pageFile is one file of the console, plain and compressed.
+// pageFile holds a file of the console, plain and compressed.
 type pageFile struct{ plain, packed static }
 
 // console holds the embedded files. They are compressed once, on the first request.
@@ -90,7 +90,7 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request) error {
 	return servePage(w, r, "no-cache")
 }
 
-// servePage answers with the page. keep is its Cache-Control.
+// servePage answers with the page. keep becomes its Cache-Control.
 func servePage(w http.ResponseWriter, r *http.Request, keep string) error {
 	files, err := console()
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 	return f.serve(w, r, "public, max-age=31536000, immutable") // the name holds a hash of the content
 }
 
-// orScreen answers with the page if the path is a screen's, and else calls next.
+// orScreen answers with the page if the path is a screen's, and otherwise calls next.
 func (s *Server) orScreen(next http.HandlerFunc) http.HandlerFunc {
 	screen := s.serve(s.home)
 	return func(w http.ResponseWriter, r *http.Request) {

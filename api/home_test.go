@@ -10,8 +10,7 @@ import (
 	"go-crontab/page"
 )
 
-// TestHome asks for the page as a browser does, with and without the console in the program: what
-// make build has not made is not there.
+// TestHome requests the page as a browser does. It passes with and without a built console.
 func TestHome(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -65,7 +64,7 @@ func TestHome(t *testing.T) {
 	}
 }
 
-// visitScreen asks for a screen. Screens are no operations of the API, and so not in its document.
+// visitScreen requests a screen. Screens are not part of the API, and so not in its document.
 func visitScreen(t *testing.T, method, url, tag string) (status int, header http.Header, body string) {
 	t.Helper()
 	req, err := http.NewRequest(method, url, nil)
@@ -89,7 +88,7 @@ func visitScreen(t *testing.T, method, url, tag string) (status int, header http
 	return resp.StatusCode, resp.Header, string(text)
 }
 
-// TestHomeShadowsNothing: what is not a screen of the page is told as everywhere.
+// TestHomeShadowsNothing: paths that are no screens get the usual answers.
 func TestHomeShadowsNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

@@ -10,9 +10,9 @@ import (
 	"go-crontab/job"
 )
 
-// FuzzShapes makes bodies of up to 256 KiB of long names, long lists and deep nests, and reads them
-// in every way. What that may cost is measured by what the standard library takes to read the same
-// body.
+// FuzzShapes makes bodies of up to 256 KiB with long names, long lists and deep nesting, and reads
+// them in every way. The allowed cost is relative to reading the same body with the standard
+// library.
 func FuzzShapes(f *testing.F) {
 	f.Add("name", uint32(200), uint32(60_000), uint8(1), "1", uint8(0))
 	f.Add("labels", uint32(1), uint32(20_000), uint8(2), `"a"`, uint8(1))
@@ -40,11 +40,11 @@ func FuzzShapes(f *testing.F) {
 	})
 }
 
-// shapeOf makes a body: a name, repeated, of a list or an object of many values, nested some levels
-// deep.
+// shapeOf makes a body: a repeated name, of a list or an object with many values, nested some
+// levels deep.
 func shapeOf(name string, repeat, count uint32, depth uint8, value string, kind uint8) []byte {
 	long := strings.Repeat(name, min(int(repeat), maxBody/max(1, len(name))))
-	quoted, _ := json.Marshal(long) // a text cannot fail
+	quoted, _ := json.Marshal(long) // marshalling a text cannot fail
 	open, end := strings.Repeat("[", int(depth)%20), strings.Repeat("]", int(depth)%20)
 	inner := open + value + end
 
@@ -62,7 +62,7 @@ func shapeOf(name string, repeat, count uint32, depth uint8, value string, kind 
 	return []byte("{" + string(quoted) + ":" + text + "}")
 }
 
-// readEveryWay reads a body as every kind of body, and checks what it says.
+// readEveryWay reads a body as every kind of body, and checks the errors.
 func readEveryWay(t *testing.T, body []byte) {
 	o, err := parseObject(context.Background(), body)
 	if err != nil {

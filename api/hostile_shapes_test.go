@@ -10,17 +10,16 @@ import (
 	"time"
 )
 
-// Shape is a JSON value that is made to cost more than its length.
+// Shape is a JSON value that is meant to cost more than its length.
 type Shape struct {
 	Name string
 	JSON string
 }
 
-// fill repeats a text as often as it goes into a number of bytes.
+// fill repeats a text up to a number of bytes.
 func fill(text string, most int) string { return strings.Repeat(text, max(0, most/len(text))) }
 
-// numbered makes as many parts as go into a number of bytes. %d in the format is the number of the
-// part.
+// numbered makes parts up to a number of bytes. %d in the format is the number of the part.
 func numbered(format string, most int) string {
 	var b strings.Builder
 	for i := 0; ; i++ {
@@ -35,13 +34,13 @@ func numbered(format string, most int) string {
 	}
 }
 
-// deep nests a value as deep as a body may be, which stands in some fields already.
+// deep nests a value as deep as a body permits, minus the levels of some enclosing fields.
 func deep(open, value, end string, fields int) string {
 	n := maxDepth - fields
 	return strings.Repeat(open, n) + value + strings.Repeat(end, n)
 }
 
-// ofCommas is a list of the same value.
+// ofCommas is a list of equal values.
 func ofCommas(value string, most int) string {
 	return "[" + strings.TrimSuffix(fill(value+",", most-2), ",") + "]"
 }
@@ -52,7 +51,7 @@ func HostileValues(most int) []Shape { return shapesOf(most, "values", hostileVa
 // HostileBodies are whole bodies.
 func HostileBodies(most int) []Shape { return shapesOf(most, "bodies", hostileBodies) }
 
-// made keeps shapes: making them costs more than sending them.
+// made caches shapes: making them costs more than sending them.
 var made sync.Map
 
 func shapesOf(most int, what string, build func(int) []Shape) []Shape {
@@ -94,8 +93,8 @@ func hostileBodies(most int) []Shape {
 	}
 }
 
-// CPU returns the processor time of a function on its caller's thread. Other load on the machine
-// does not change it.
+// CPU returns the CPU time of a function on its caller's thread. Other load on the machine does not
+// change it.
 func CPU(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -113,8 +112,8 @@ func CPU(f func()) time.Duration {
 	return used() - before
 }
 
-// Patience is what 256 KiB of JSON may cost: 100 ms, or more with the race detector, which has the
-// same work done slower. The measure is a body that the standard library reads by itself.
+// Patience is the allowed cost of 256 KiB of JSON: 100 ms, or more with the slower race detector.
+// It is measured by reading a body with the standard library.
 func Patience() time.Duration {
 	body := []byte("[" + strings.TrimSuffix(strings.Repeat(`{"a":1},`, 256<<10/8), ",") + "]")
 	least := time.Hour

@@ -12,17 +12,17 @@ import (
 	"go-crontab/api"
 )
 
-// hostileSize is how large hostile bodies are, where a route takes so much.
+// hostileSize is the size of hostile bodies, if a route takes that much.
 const hostileSize = 256 << 10
 
-// hopeless is how much more than allowed a request may cost to be tried again: no busy machine
-// explains more.
+// hopeless is the factor over the allowed cost from which on a request is not tried again: a busy
+// machine does not explain more.
 const hopeless = 10
 
-// mostProblem bounds the answer to a body of any size.
+// mostProblem limits the answer to a body of any size.
 const mostProblem = 64 << 10
 
-// TestHostileBodies sends every route of the table what is made to cost more than its length.
+// TestHostileBodies sends bodies that are meant to cost more than their length to every route.
 func TestHostileBodies(t *testing.T) {
 	t.Parallel()
 	h := newHostile(t)
@@ -39,8 +39,7 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
-// TestHostileFields puts such values into every field that a body may have, once for each type of
-// body.
+// TestHostileFields puts hostile values into every field of a body, once for each type of body.
 func TestHostileFields(t *testing.T) {
 	t.Parallel()
 	h := newHostile(t)
@@ -64,7 +63,7 @@ func TestHostileFields(t *testing.T) {
 	}
 }
 
-// TestHostileFiles sends such files.
+// TestHostileFiles sends hostile files.
 func TestHostileFiles(t *testing.T) {
 	t.Parallel()
 	h := newHostile(t)
@@ -81,7 +80,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// placesOf lists bodies of a type with % in place of the value of one field, but for types that it
+// placesOf lists bodies of a type with % in place of the value of one field, without types that it
 // has seen.
 func placesOf(t reflect.Type, seen map[reflect.Type]bool) (out []string) {
 	for t.Kind() == reflect.Pointer {
@@ -121,7 +120,7 @@ func placesOf(t reflect.Type, seen map[reflect.Type]bool) (out []string) {
 	return out
 }
 
-// hostile sends bodies to a server, and knows what they may cost.
+// hostile sends bodies to a server and checks their cost.
 type hostile struct {
 	*site
 	server   *api.Server

@@ -15,7 +15,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// change turns the present state of a job into the one that the client wants.
+// change computes the wanted state of a job from its present state.
 type change func(old *read.Job) (jobBody, error)
 
 // putJob: PUT /api/v1/jobs/{id}
@@ -172,8 +172,8 @@ func (s *Server) edit(ctx context.Context, id int64, want change) (*read.Job, er
 	return j, lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
 }
 
-// persistFor is how long a change is tried again while others change or lock the job. A request's
-// deadline is longer.
+// persistFor is the time for which a change is tried again while others change or lock the job. A
+// request's deadline is longer.
 const persistFor = 10 * time.Second
 
 // persist repeats a change while others change or lock the job.

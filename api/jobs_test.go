@@ -59,7 +59,7 @@ func TestJob(t *testing.T) {
 		t.Errorf("HEAD answers a body: %s", r.body)
 	}
 
-	// What GET answered can be edited and sent back.
+	// The answer of GET can be edited and sent back.
 	j["schedule"], j["owner"] = "30 4 * * *", nil
 	put := s.call("PUT", "/api/v1/jobs/"+id, j).want(200).object()
 	if put.text("schedule") != "30 4 * * *" || put.text("owner") != "" || put.text("version") != "2" ||
@@ -126,7 +126,7 @@ func TestUpsert(t *testing.T) {
 	}
 }
 
-// meanwhile is an editor before whose Resume somebody does something.
+// meanwhile is an editor that makes another change before each Resume.
 type meanwhile struct {
 	api.Editor
 	do func()
@@ -137,8 +137,7 @@ func (e meanwhile) Resume(ctx context.Context, id int64) (edit.Done, error) {
 	return e.Editor.Resume(ctx, id)
 }
 
-// TestResumeOfAVersion: who resumes what they have seen does not resume what somebody else has made
-// of it.
+// TestResumeOfAVersion: resuming a version does not resume a later one.
 func TestResumeOfAVersion(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -319,7 +318,7 @@ func TestConcurrentPatches(t *testing.T) {
 	for field, want := range map[string]string{
 		"description": "d", "owner": "o", "timeout": "5m", "command": "false", "overlap": "allow",
 		"labels": "map[a:1 b:2]", "timezone": "Asia/Shanghai",
-		"paused": "true", "version": "10", // a pause is no definition
+		"paused": "true", "version": "10", // a pause is no new definition
 	} {
 		if got := j.text(field); got != want {
 			t.Errorf("%s: got %q, want %q", field, got, want)
@@ -331,8 +330,7 @@ func TestConcurrentPatches(t *testing.T) {
 	}
 }
 
-// TestPatchOfDefaults: what a definition says only because nobody said otherwise does not outlive
-// what it belonged to.
+// TestPatchOfDefaults: a default goes when the patch removes the thing that it belongs to.
 func TestPatchOfDefaults(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -370,7 +368,7 @@ func TestPatch(t *testing.T) {
 		{`{"every": null, "schedule": "0 3 1 1 *"}`, "schedule", "0 3 1 1 *"}, // its start goes with the interval
 		{`{"name": "renamed", "app": "other"}`, "name", "renamed"},
 		{`{"paused": true, "owner": "me"}`, "paused", "true"},
-		{`{"status": "active", "version": 99, "id": "77"}`, "paused", "true"}, // only the server sets those
+		{`{"status": "active", "version": 99, "id": "77"}`, "paused", "true"}, // set by the server only
 		{`{"paused": false, "command": "echo new"}`, "status", "active"},
 		{`{"app": null}`, "app", "default"},
 	}
@@ -393,8 +391,7 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// TestSameInstants: what GET answered, which has its instants in UTC, is no change of a job that
-// was given them otherwise.
+// TestSameInstants: sending back the answer of GET, with instants in UTC, changes no job.
 func TestSameInstants(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -446,7 +443,7 @@ func TestPauseHolds(t *testing.T) {
 		}
 
 		if round == 0 {
-			s.call("POST", path+"/pause", nil).want(200) // once more does no harm
+			s.call("POST", path+"/pause", nil).want(200) // repeating it does no harm
 			if j := s.call("POST", path+"/resume", nil).want(200).object(); j.text("status") != "active" ||
 				j.text("next_due") == "" {
 				t.Errorf("resumed: got %v", j)

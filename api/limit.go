@@ -96,7 +96,8 @@ func (l *limited) enter(c *connection) (loser *connection, entered bool) {
 }
 
 // loser picks the quiet connection to close. It belongs to the address with the most quiet ones.
-// Connections without a request come first, then those in their state the longest.
+// Connections without a request come first, then the connection that has been in its state the
+// longest.
 func (l *limited) loser() *connection {
 	quiet := map[string]int{}
 	for c := range l.open {

@@ -28,7 +28,7 @@ import (
 // flood is more connections than a node holds.
 const flood = 160
 
-// dialFrom connects from an address of loopback, "" for the usual one.
+// dialFrom connects from a loopback address; "" for the usual one.
 func dialFrom(t *testing.T, from, addr string) net.Conn {
 	t.Helper()
 	var d net.Dialer
@@ -62,8 +62,8 @@ func sends(c net.Conn, limit time.Duration, method, path, more string) (int, err
 	return resp.StatusCode, err
 }
 
-// answered wants an answer on a new connection before any connection that is quiet, or a slow
-// request, times out by itself.
+// answered requires an answer on a new connection before any quiet connection or slow request times
+// out.
 func answered(t *testing.T, from, addr, path string) {
 	t.Helper()
 	if status, err := sends(dialFrom(t, from, addr), 12*time.Second, "GET", path, ""); err != nil || status != 200 {
@@ -71,7 +71,7 @@ func answered(t *testing.T, from, addr, path string) {
 	}
 }
 
-// TestQuietConnectionsMakeRoom: whoever holds many connections without using them shuts out nobody.
+// TestQuietConnectionsMakeRoom: many idle connections shut out no other client.
 func TestQuietConnectionsMakeRoom(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -106,8 +106,8 @@ func TestQuietConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestSlowStrangersMakeRoom: requests of strangers that never end hold nobody up, and cost nobody
-// who is known anything.
+// TestSlowStrangersMakeRoom: endless requests of strangers hold up no client and harm no
+// authenticated one.
 func TestSlowStrangersMakeRoom(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -128,8 +128,8 @@ func TestSlowStrangersMakeRoom(t *testing.T) {
 	stream.action("job", "create")
 }
 
-// TestProbesAnswerInAFlood fills the API with requests that may not be cut off. Probes are answered
-// all the same.
+// TestProbesAnswerInAFlood fills the API with requests that may not be cut off. Probes are still
+// answered.
 func TestProbesAnswerInAFlood(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -147,7 +147,7 @@ func TestProbesAnswerInAFlood(t *testing.T) {
 
 	slow := "Authorization: Bearer " + s.token +
 		"\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n"
-	for range 128 { // 100 Continue says that the handler reads the body: who asks is known
+	for range 128 { // 100 Continue means that the handler reads the body, so the caller is authenticated
 		c := dialFrom(t, "", addr)
 		c.SetDeadline(time.Now().Add(patience))
 		io.WriteString(c, "POST /api/v1/preview HTTP/1.1\r\nHost: localhost\r\n"+slow)
@@ -173,8 +173,8 @@ func TestProbesAnswerInAFlood(t *testing.T) {
 	}
 }
 
-// TestManyViewersLeaveRoomForAnAdmin: whoever has few streams gets one when others have many, and
-// an admin of the cluster also when all have one.
+// TestManyViewersLeaveRoomForAnAdmin: a caller with few streams gets one when others have many. A
+// cluster admin gets one even if every caller has only one.
 func TestManyViewersLeaveRoomForAnAdmin(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -256,7 +256,7 @@ func newTLS(t *testing.T) *tls.Config {
 	return cfg
 }
 
-// TestQuietHTTP2MakesRoom: connections of HTTP/2 count as others do.
+// TestQuietHTTP2MakesRoom: HTTP/2 connections count like others.
 func TestQuietHTTP2MakesRoom(t *testing.T) {
 	t.Parallel()
 	addr, _ := listening(t, api.Config{Ready: func() error { return nil }, TLS: newTLS(t)})
@@ -283,7 +283,7 @@ func TestQuietHTTP2MakesRoom(t *testing.T) {
 	get(12 * time.Second)
 }
 
-// TestTLSIsStrong: what an old client offers is not taken, and browsers are told to come back over
+// TestTLSIsStrong: weak suites of old clients are refused, and browsers are told to return over
 // TLS.
 func TestTLSIsStrong(t *testing.T) {
 	t.Parallel()
@@ -292,7 +292,7 @@ func TestTLSIsStrong(t *testing.T) {
 	})
 	for _, suite := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
 		name := suite.Name
-		if strings.HasPrefix(name, "TLS_AES") || strings.HasPrefix(name, "TLS_CHACHA20") { // of TLS 1.3
+		if strings.HasPrefix(name, "TLS_AES") || strings.HasPrefix(name, "TLS_CHACHA20") { // a TLS 1.3 suite
 			continue
 		}
 
@@ -342,8 +342,7 @@ func TestTLSIsStrong(t *testing.T) {
 	}
 }
 
-// TestStrangersLearnLittle: what anybody may ask names neither the machine nor the version that
-// runs.
+// TestStrangersLearnLittle: public answers name neither the machine nor the program's version.
 func TestStrangersLearnLittle(t *testing.T) {
 	t.Parallel()
 	machine, err := os.Hostname()

@@ -21,9 +21,9 @@ import (
 	"go-crontab/test/listdata"
 )
 
-// BenchmarkLists asks a node for a job, a run, and a page of 100 of each list, by HTTP, among
-// 1,000,000 jobs and 5,000,000 runs: how long the answers take, and how many rows the server reads
-// for them. GOCRONTAB_BENCH_RUNS is another number of runs; jobs are a fifth of them.
+// BenchmarkLists requests a job, a run, and a page of 100 of each list over HTTP, among 1,000,000
+// jobs and 5,000,000 runs. It reports the time of an answer and the number of rows that the server
+// reads. GOCRONTAB_BENCH_RUNS sets another number of runs; jobs are a fifth of it.
 func BenchmarkLists(b *testing.B) {
 	runs := 5_000_000
 	if n, err := strconv.Atoi(os.Getenv("GOCRONTAB_BENCH_RUNS")); err == nil {
@@ -40,7 +40,7 @@ func BenchmarkLists(b *testing.B) {
 	}
 }
 
-// measure asks for one page again and again.
+// measure requests one page repeatedly.
 func (l *lists) measure(b *testing.B, path string, shown int) {
 	before := l.read()
 	l.ask(path)
@@ -58,10 +58,10 @@ func (l *lists) measure(b *testing.B, path string, shown int) {
 	b.ReportMetric(ms(took[len(took)*99/100]), "p99-ms")
 	b.ReportMetric(float64(shown), "shown")
 	b.ReportMetric(float64(read), "read")
-	b.ReportMetric(0, "ns/op") // of no meaning
+	b.ReportMetric(0, "ns/op") // meaningless here
 }
 
-// listPaths are what is asked for.
+// listPaths are the requested paths.
 var listPaths = []string{
 	"/api/v1/jobs/500", "/api/v1/apps/app-7/jobs/report-407", "/api/v1/runs/{run}",
 	"/api/v1/jobs?", "/api/v1/jobs?app=app-7", "/api/v1/jobs?app=rare", "/api/v1/jobs?state=active",
@@ -84,7 +84,7 @@ var listPaths = []string{
 	"/api/v1/runs?node=node-1&outcome=failed", "/api/v1/runs?app=app-7&node=node-1",
 }
 
-// lists is a node's API over large tables, on a server of its own.
+// lists is the API of a node over large tables, on a separate database server.
 type lists struct {
 	*testing.B
 	db      *sql.DB
@@ -151,7 +151,7 @@ func startLists(b *testing.B, jobs, runs int) *lists {
 	return l
 }
 
-// ask asks once, and returns how many items came, and where there are more.
+// ask sends one request, and returns the number of items and the next cursor.
 func (l *lists) ask(path string) (shown int, next string) {
 	if strings.Contains(path, "?") && !strings.Contains(path, "limit=") {
 		path += "&limit=100"
@@ -185,8 +185,8 @@ func (l *lists) get(path string) object {
 	return (&reply{t: l.B, what: path, body: string(body)}).object()
 }
 
-// read counts the rows that the server has read, those that a look for a row did not find included.
-// Nobody else asks it.
+// read returns the number of rows that the server has read, including lookups without a match. No
+// other client uses the server.
 func (l *lists) read() (n int64) {
 	l.Helper()
 	rows, err := l.db.Raw().Query(

@@ -169,8 +169,8 @@ func (s *Server) returnOIDC(w http.ResponseWriter, r *http.Request) error {
 	return servePage(w, r, "no-store")
 }
 
-// endOIDC: POST /api/v1/login/oidc/callback. The page sends the values that it kept, and those that
-// the provider added to its address.
+// endOIDC: POST /api/v1/login/oidc/callback. The page sends the values that it kept, and the values
+// that the provider added to its address.
 func (s *Server) endOIDC(w http.ResponseWriter, r *http.Request) error {
 	body, err := readObject(r)
 	if err != nil {

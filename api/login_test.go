@@ -21,8 +21,8 @@ import (
 	"go-crontab/test/testidp"
 )
 
-// browser is the site as a page in a browser sees it: without a token, with a jar for cookies, and
-// with a storage in which the page keeps the key of its login.
+// browser is the site as a page in a browser sees it: without a token, with a cookie jar, and with
+// a storage in which the page keeps the key of its login.
 func (s *site) browser() *site {
 	s.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -37,7 +37,7 @@ func (s *site) browser() *site {
 	return b
 }
 
-// pageOf keeps the key of a sign-in and sends it with each request that comes later.
+// pageOf keeps the key of a sign-in and sends it with later requests.
 type pageOf struct {
 	next http.RoundTripper
 	mu   sync.Mutex
@@ -74,18 +74,17 @@ func (p *pageOf) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// loginHeader is how the key of a login is sent.
+// loginHeader is the header with the key of a login.
 const loginHeader = "X-Gocrontab-Login"
 
-// login is what to send by hand after a sign-in: the header with its cookie, and the one with its
-// key.
+// login returns the headers to send by hand after a sign-in: cookie and key.
 func (r *reply) login() []string {
 	r.t.Helper()
 	c := r.cookie()
 	return []string{"Cookie", c.Name + "=" + c.Value, loginHeader, r.object().text("login_key")}
 }
 
-// cookie is the one that an answer sets.
+// cookie is the cookie that an answer sets.
 func (r *reply) cookie() *http.Cookie {
 	r.t.Helper()
 	resp := http.Response{Header: r.header}
@@ -121,7 +120,7 @@ func TestSignInByToken(t *testing.T) {
 	b.call("POST", "/api/v1/jobs/1/pause", nil, "Origin", s.url, "Sec-Fetch-Site", "same-origin").want(200)
 	b.call("DELETE", "/api/v1/jobs/1", nil).want(403)
 
-	// Another site cannot have it do anything, nor another port of this machine.
+	// Another site, or another port of this machine, cannot use it.
 	for _, header := range [][]string{{"Origin", "http://evil.example"}, {"Sec-Fetch-Site", "cross-site"},
 		{"Sec-Fetch-Site", "same-site"}, {"Origin", "http://127.0.0.1:1"}, {"Origin", "null"}} {
 		r := b.call("POST", "/api/v1/jobs/1/resume", nil, header...)
@@ -141,7 +140,7 @@ func TestSignInByToken(t *testing.T) {
 		}
 	}
 
-	// A header says more than a cookie.
+	// A token header takes precedence over a cookie.
 	b.call("GET", "/api/v1/jobs", nil, "Authorization", "Bearer "+wellFormed).want(401)
 	b.call("GET", "/api/v1/jobs", nil).want(200)
 
@@ -152,7 +151,7 @@ func TestSignInByToken(t *testing.T) {
 	}
 
 	b.call("GET", "/api/v1/me", nil).want(401)
-	s.call("POST", "/api/v1/logout", nil).want(204) // a token is no login: nothing ends
+	s.call("POST", "/api/v1/logout", nil).want(204) // a token is no login, so nothing ends
 	s.call("GET", "/api/v1/me", nil).want(200)
 }
 
@@ -171,7 +170,7 @@ func TestSignInIsRefused(t *testing.T) {
 		}
 	}
 
-	// Not by a form of another site, which cannot send JSON, nor by its script.
+	// A form of another site cannot send JSON, and its script is refused.
 	b.call("POST", "/api/v1/login", `{"token": "`+s.token+`"}`, "Content-Type", "text/plain").want(415)
 	b.call("POST", "/api/v1/login", "token="+s.token, "Content-Type", "application/x-www-form-urlencoded").want(415)
 	b.call("POST", "/api/v1/login", object{"token": s.token}, "Origin", "http://evil.example").want(403)
@@ -205,7 +204,8 @@ func TestRevokingSignsOut(t *testing.T) {
 	}
 }
 
-// TestSecureCookies: over TLS, or behind a proxy that speaks it, browsers keep the cookie to it.
+// TestSecureCookies: over TLS, or with a proxy that speaks it, browsers send the cookie only over
+// TLS.
 func TestSecureCookies(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *api.Config) { c.PublicURL = "https://cron.example.com" })
@@ -225,14 +225,14 @@ func TestSecureCookies(t *testing.T) {
 	secure(r)
 	s.as("").call("GET", "/api/v1/me", nil, with(r.login(), "Host", "cron.example.com")...).want(200)
 
-	// The name without the prefix is not taken there: another site under this domain could have set
-	// it.
+	// The name without the prefix is not accepted there: another site under this domain could have
+	// set it.
 	plain := r.login()
 	plain[1] = strings.TrimPrefix(plain[1], "__Host-")
 	s.as("").call("GET", "/api/v1/me", nil, with(plain, "Host", "cron.example.com")...).want(401)
 
-	// A proxy that says nothing of the Host: the Origin that browsers send with changes tells, and
-	// reads find the cookie.
+	// A proxy may hide the Host. Then changes show TLS by their Origin, and reads still find the
+	// cookie.
 	r = s.as("").call("POST", "/api/v1/login", object{"token": token}, "Origin", "https://CRON.example.com:443",
 		"Sec-Fetch-Site", "same-origin")
 	secure(r)
@@ -266,9 +266,9 @@ func TestSecureCookies(t *testing.T) {
 	b.call("GET", "/api/v1/me", nil).want(200)
 }
 
-// TestCookieAlone: browsers send the cookie to every port of the host. Whoever has it there,
-// without the key that the page keeps for its own origin, has nothing: on no route, not with a
-// made-up key, and not with the key of another sign-in.
+// TestCookieAlone: browsers send the cookie to every port of the host. A server there lacks the key
+// that the page keeps for its own origin. Without it the cookie admits to no route, nor does it
+// with an invented key or the key of another sign-in.
 func TestCookieAlone(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -278,7 +278,7 @@ func TestCookieAlone(t *testing.T) {
 	cookie, key := mine.cookie(), mine.object().text("login_key")
 	theirs := other.object().text("login_key")
 
-	// Under every name that a request may look for it.
+	// Under every cookie name that a request may use.
 	cookies := ""
 	for _, name := range []string{cookie.Name, other.cookie().Name, "gocrontab", "__Host-gocrontab",
 		"gocrontab-" + auth.Tag("")} {
@@ -305,7 +305,7 @@ func TestCookieAlone(t *testing.T) {
 		}
 
 		guarded++
-		s.serve() // another node: each one looks up only so many unknown pairs at once
+		s.serve() // another node, because each looks up only a limited number of unknown pairs at once
 		path := strings.NewReplacer("{id}", "1", "{app}", "default", "{name}", "there", "{key}", "x", "{version}", "1",
 			"{other}", "1").Replace(row.Pattern)
 		for what, header := range bad {
@@ -320,7 +320,7 @@ func TestCookieAlone(t *testing.T) {
 		t.Errorf("only %d routes were tried", guarded)
 	}
 
-	// A page of another port can have the browser send the cookie. That must not sign anybody out.
+	// A page on another port can make the browser send the cookie. That must not sign out the user.
 	if r := s.as("").call("GET", "/api/v1/me", nil, "Cookie", cookies).want(401); r.header.Get("Set-Cookie") != "" {
 		t.Errorf("the cookie alone: got Set-Cookie %v", r.header.Get("Set-Cookie"))
 	}
@@ -330,7 +330,7 @@ func TestCookieAlone(t *testing.T) {
 		t.Errorf("got %v", me)
 	}
 
-	// Two sign-ins of one browser, at two ports of one host, live beside each other.
+	// Two sign-ins of one browser, at two ports of one host, coexist.
 	both := []string{"Cookie", mine.login()[1] + "; " + other.login()[1]}
 	for want, k := range map[string]string{"bootstrap": key, "thief": theirs} {
 		if me := s.as("").call("GET", "/api/v1/me", nil,
@@ -340,7 +340,7 @@ func TestCookieAlone(t *testing.T) {
 	}
 }
 
-// TestLoginsOfBefore: rows that have the hash of a cookie alone let nobody in.
+// TestLoginsOfBefore: old rows with only the hash of a cookie admit no request.
 func TestLoginsOfBefore(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -351,7 +351,7 @@ func TestLoginsOfBefore(t *testing.T) {
 	s.as("").call("POST", "/api/v1/jobs", object{}, r.login()...).want(401)
 }
 
-// withProvider has people sign in by a provider.
+// withProvider sets up signing in by a provider.
 func (s *site) withProvider(mod func(*auth.OIDCConfig)) *testidp.Provider {
 	s.t.Helper()
 	idp := testidp.Start(s.t)
@@ -381,8 +381,8 @@ func (s *site) withProvider(mod func(*auth.OIDCConfig)) *testidp.Provider {
 	return idp
 }
 
-// toProvider has a page send its browser to the provider. It returns what the page keeps, and with
-// what its browser is sent back.
+// toProvider begins a sign-in at the provider. It returns the values that the page keeps, and those
+// with which its browser comes back.
 func (s *site) toProvider() (flow string, back url.Values) {
 	s.t.Helper()
 	began := s.as("").call("POST", "/api/v1/login/oidc", nil).want(200).object()
@@ -404,7 +404,7 @@ func (s *site) toProvider() (flow string, back url.Values) {
 	return began.text("flow"), to.Query()
 }
 
-// endOf is what a page sends that has flow and whose browser was sent back with these.
+// endOf is the request that ends a sign-in.
 func endOf(flow string, back url.Values) object {
 	o := object{"flow": flow, "state": back.Get("state"), "code": back.Get("code")}
 	if back.Get("error") != "" {
@@ -415,8 +415,8 @@ func endOf(flow string, back url.Values) object {
 
 const callback = "/api/v1/login/oidc/callback"
 
-// TestOIDCFromOneAddress: who begins sign-ins, or comes back with what is not theirs, keeps nobody
-// out who comes from the same address. What the provider is asked is bounded.
+// TestOIDCFromOneAddress: many or forged sign-ins shut out no other person from the same address.
+// The requests to the provider are limited.
 func TestOIDCFromOneAddress(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -428,7 +428,7 @@ func TestOIDCFromOneAddress(t *testing.T) {
 		s.as("").call("POST", callback, object{"state": "x", "code": "y"}).want(401)
 	}
 
-	s.as("").call("POST", callback, endOf(flow, back)).want(200) // a sign-in among others
+	s.as("").call("POST", callback, endOf(flow, back)).want(200) // a genuine sign-in in between
 	flow, back = s.toProvider()
 	back.Set("code", "x")
 	guess := func(times int) (busy int) {
@@ -450,16 +450,15 @@ func TestOIDCFromOneAddress(t *testing.T) {
 	}
 }
 
-// TestOIDCForeignEnd: another site, or another port of this host, can send a browser back with what
-// it likes. It can neither end the sign-in that a page began nor have a page sign in as somebody
-// else.
+// TestOIDCForeignEnd: another site, or another port of this host, can send a browser back with any
+// values. It can neither end a sign-in that a page began, nor sign a page in as another person.
 func TestOIDCForeignEnd(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	idp := s.withProvider(nil)
 	idp.Claims["groups"] = "admins"
 	flow, back := s.toProvider()
-	_, thiefs := s.toProvider() // the thief's own code and state, which the victim's page is sent back with
+	_, thiefs := s.toProvider() // the thief's own code and state; the victim's page comes back with them
 	for what, foreign := range map[string]url.Values{
 		"an error": {"error": {"access_denied"}}, "an error of another sign-in": {
 			"error": {"access_denied"}, "state": {"x"},
@@ -476,7 +475,7 @@ func TestOIDCForeignEnd(t *testing.T) {
 		}
 	}
 
-	// The code is of no use to who does not have what the page kept.
+	// The code is useless without the values that the page kept.
 	if r := s.as("").call("POST", callback,
 		object{"flow": back.Get("state") + ".a.b", "state": back.Get("state"),
 			"code": thiefs.Get("code")}); r.status != 401 {
@@ -489,8 +488,7 @@ func TestOIDCForeignEnd(t *testing.T) {
 	}
 }
 
-// TestOIDCBeforeTheClock: as long as nobody knows the time nobody can tell what a provider's word
-// is worth.
+// TestOIDCBeforeTheClock: before the node knows the time it cannot judge the provider's answers.
 func TestOIDCBeforeTheClock(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -503,7 +501,7 @@ func TestOIDCBeforeTheClock(t *testing.T) {
 	}
 }
 
-// TestSecureOIDC: who comes from the provider comes to the public URL, whatever Host a proxy says.
+// TestSecureOIDC: the provider sends people to the public URL, whatever Host a proxy sends.
 func TestSecureOIDC(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -543,7 +541,7 @@ func TestSignInsAreBounded(t *testing.T) {
 	s.as(hasty).call("GET", "/api/v1/me", nil).want(200)
 }
 
-// TestSignInByOIDC goes the whole way through a real provider, as a page in a browser does.
+// TestSignInByOIDC signs in through a real provider, as a page in a browser does.
 func TestSignInByOIDC(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -568,7 +566,7 @@ func TestSignInByOIDC(t *testing.T) {
 	b := s.browser()
 	flow, back := s.toProvider()
 
-	// The provider sends the browser to the console, whatever it adds to the address.
+	// The provider sends the browser to the console, with any parameters.
 	if r := b.call("GET", callback+"?"+back.Encode(), nil).want(200); !strings.HasPrefix(r.header.Get("Content-Type"),
 		"text/html") || r.header.Get("Set-Cookie") != "" {
 		t.Errorf("back at the console: got %v", r.header)
@@ -593,7 +591,7 @@ func TestSignInByOIDC(t *testing.T) {
 		t.Errorf("the browser has %v, want the login alone", cookies)
 	}
 
-	b.call("POST", callback, endOf(flow, back)).want(401) // a code is good once
+	b.call("POST", callback, endOf(flow, back)).want(401) // a code is valid once
 
 	for what, c := range map[string]struct {
 		claims map[string]any
@@ -622,7 +620,7 @@ func TestSignInByOIDC(t *testing.T) {
 	}
 
 	be(nil, testidp.Wrong{Down: true})
-	// the provider is not asked for made-up ones
+	// the provider is not called for invented codes
 	s.as("").call("POST", callback, object{"state": "x", "code": "y"}).want(401)
 	if n := s.count("SELECT COUNT(*) FROM login"); n != 1 {
 		t.Errorf("got %d logins, want hers alone", n)
@@ -738,7 +736,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestHTTP2: over TLS a browser's requests share a connection, and are bounded there.
+// TestHTTP2: over TLS a browser's requests share a connection, and their number is limited.
 func TestHTTP2(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

@@ -12,7 +12,7 @@ import (
 	"go-crontab/test/testidp"
 )
 
-// signedIn is a browser that somebody has signed in by token.
+// signedIn is a browser signed in by token.
 func (s *site) signedIn(token string) *site {
 	s.t.Helper()
 	b := s.browser()
@@ -20,7 +20,7 @@ func (s *site) signedIn(token string) *site {
 	return b
 }
 
-// loginHeaders are what the browser and its page send, for requests that go another way.
+// loginHeaders are the headers of the browser and its page, for requests made by hand.
 func (s *site) loginHeaders() []string {
 	s.t.Helper()
 	page := s.http.Transport.(*pageOf)
@@ -36,7 +36,7 @@ func (s *site) loginHeaders() []string {
 	return nil
 }
 
-// whose lists the names in a list of logins.
+// whose returns the names in a list of logins.
 func whose(items []object) (names []string) {
 	for _, item := range items {
 		names = append(names, item.text("who"))
@@ -44,7 +44,7 @@ func whose(items []object) (names []string) {
 	return names
 }
 
-// TestLogins: an admin lists who is signed in, and ends it on all nodes.
+// TestLogins: an admin lists logins, and ends them on all nodes.
 func TestLogins(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -82,7 +82,7 @@ func TestLogins(t *testing.T) {
 		t.Errorf("of a part of a name: got %v", got)
 	}
 
-	// What somebody types wrong ends nobody.
+	// A mistyped name ends no login.
 	for path, status := range map[string]int{
 		"/api/v1/logins": 422, "/api/v1/logins?who=": 422, "/api/v1/logins?who=an": 404, "/api/v1/logins?who=Ann": 404,
 		"/api/v1/logins?who=%25": 404, "/api/v1/logins?name=ann": 422,
@@ -97,7 +97,7 @@ func TestLogins(t *testing.T) {
 		t.Fatalf("got %d logins, want all 3", n)
 	}
 
-	// One is ended: at once here and for changes everywhere, and its streams end within about a
+	// One is ended: at once on this node and for changes everywhere, and its streams within about a
 	// second.
 	stream := elsewhere.listen("/api/v1/events", other.loginHeaders()...)
 	stream.hello()
@@ -113,22 +113,21 @@ func TestLogins(t *testing.T) {
 	})
 	first.call("GET", "/api/v1/me", nil).want(200)
 
-	// All of somebody.
+	// All logins of a person.
 	if r := s.call("DELETE", "/api/v1/logins?who=ann", nil).want(200).object(); r.text("ended") != "2" {
 		t.Errorf("got %v", r)
 	}
 
 	first.call("GET", "/api/v1/me", nil).want(401)
 	second.call("GET", "/api/v1/me", nil).want(401)
-	s.as(ann).call("GET", "/api/v1/me", nil).want(200) // the token lives
+	s.as(ann).call("GET", "/api/v1/me", nil).want(200) // the token is still valid
 	if n := s.count(
 		"SELECT COUNT(*) FROM audit WHERE kind = 'login' AND action = 'revoke' AND who = 'bootstrap' AND name IN ('ann', 'bob')"); n != 3 {
 		t.Errorf("got %d lines of the audit, want one for each sign-in", n)
 	}
 }
 
-// TestOwnLogins: who is no admin of the cluster sees and ends their own sign-ins, and nobody
-// else's.
+// TestOwnLogins: callers that are not cluster admins see and end only their own sign-ins.
 func TestOwnLogins(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -157,7 +156,7 @@ func TestOwnLogins(t *testing.T) {
 		}
 	}
 
-	// A token of the same name is not the same one.
+	// A token of the same name is a different token.
 	s.exec("UPDATE login SET who = 'limited', token_id = 77 WHERE id = ?", theirs.text("id"))
 	if got := s.as(limited).call("GET", "/api/v1/logins", nil).want(200).object().items("items"); len(got) != 0 {
 		t.Errorf("got %v", got)
@@ -174,7 +173,7 @@ func TestOwnLogins(t *testing.T) {
 	a.call("GET", "/api/v1/me", nil).want(401)
 }
 
-// TestLostGroup: a node asks the provider again about who is signed in, without any request.
+// TestLostGroup: a node asks the provider again about signed-in people, without any request.
 func TestLostGroup(t *testing.T) {
 	t.Parallel()
 	ring, err := secret.Parse(secret.NewKey())
@@ -203,7 +202,7 @@ func TestLostGroup(t *testing.T) {
 		return b
 	}
 
-	_, stop := listening(t, s.cfg) // a node that serves: it checks
+	_, stop := listening(t, s.cfg) // a serving node checks logins
 	t.Cleanup(func() { _ = stop() })
 
 	b := signIn()
@@ -237,7 +236,7 @@ func TestLostGroup(t *testing.T) {
 		return b.call("GET", "/api/v1/me", nil).status == 401
 	})
 
-	// An admin ends what the provider still vouches for.
+	// An admin can end logins that the provider still confirms.
 	be(func(p *testidp.Provider) { p.Refresh.Revoked = false })
 	b = signIn()
 	if r := s.call("DELETE", "/api/v1/logins?who=ann@example.com", nil).want(200).object(); r.text("ended") != "1" {

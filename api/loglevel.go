@@ -55,7 +55,7 @@ func (l *LogLevel) back(from slog.Level) {
 	}
 }
 
-// left returns how much time is left until the usual level returns; zero: it does not.
+// left returns the time until the usual level returns; zero: it does not return by itself.
 func (l *LogLevel) left() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"go-crontab/api"
 )
 
-// TestLogLevelGoesBack after the time that was asked for, unless somebody has changed it since.
+// TestLogLevelGoesBack: the usual level returns after the given time, unless the level was changed
+// again.
 func TestLogLevelGoesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -22,8 +22,8 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// mayScrape says who may read the metrics: viewers of the whole cluster, since metrics may name
-// jobs of any app, or everybody if the node was started so.
+// mayScrape is the access to the metrics. Viewers of the whole cluster may read them, since metrics
+// may name jobs of any app. Everybody may if the node was started so.
 func (s *Server) mayScrape() access {
 	if s.cfg.OpenMetrics {
 		return open

@@ -8,8 +8,8 @@ import (
 	"go-crontab/api"
 )
 
-// TestMetricsAccess: metrics are for viewers of the whole cluster, or for all if somebody said so;
-// to any host.
+// TestMetricsAccess: metrics are for viewers of the whole cluster, or open if configured so, under
+// any host name.
 func TestMetricsAccess(t *testing.T) {
 	t.Parallel()
 	seen := make(chan string, 100)

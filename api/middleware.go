@@ -120,7 +120,7 @@ func (s *Server) checkOrigin(next http.Handler) http.Handler {
 	return c.Handler(next)
 }
 
-// deadline limits the time of each request. A change continues when the client disconnects, because
+// deadline limits the time of a request. A change continues when the client disconnects, because
 // half a change helps no one.
 func deadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

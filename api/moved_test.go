@@ -13,9 +13,9 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// TestMovedJobLeavesItsPast: what a job was and wrote in one app stays with the readers of that app
-// when the job is moved, and those of the new app see only what comes after. It holds for a run
-// that ended before the move, and for one that executes.
+// TestMovedJobLeavesItsPast: after a move, the readers of the earlier app still see the job's
+// definitions and runs there, and those of the new app see only later ones. It also holds for a run
+// that executes during the move.
 func TestMovedJobLeavesItsPast(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -151,11 +151,11 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 	reads(whole, job+"/versions/1/diff/2", 200)
 	alpha.call("POST", job+"/rollback", object{"version": 1}).want(404)
 	beta.call("POST", job+"/rollback", object{"version": 1}).want(404)
-	for _, path := range []string{job, job + "/next", job + "/explain?at=2027-01-01T00:00:00Z"} { // what it is now
+	for _, path := range []string{job, job + "/next", job + "/explain?at=2027-01-01T00:00:00Z"} { // its present state
 		reads(beta, path, 404)
 	}
 
-	// What tells of the past.
+	// The past.
 	at := past.UTC().Format(time.RFC3339Nano)
 	if r := reads(alpha, job+"/explain?at="+at, 200); strings.Contains(r.body, ended) ||
 		strings.Contains(r.body, "0 0 1 1") || r.object().text("cause") != "definition_is_younger" {
@@ -181,7 +181,7 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 	}
 }
 
-// toldUntil returns what a stream says until it names something, that included.
+// toldUntil returns the text of a stream up to and including a word.
 func (e *ear) toldUntil(what string) string {
 	e.t.Helper()
 	var all strings.Builder
@@ -198,8 +198,8 @@ func (e *ear) toldUntil(what string) string {
 	}
 }
 
-// TestRollbackOfAMovedJob: a job is moved away after it was looked at who asks, and before the
-// rollback. It is not taken back.
+// TestRollbackOfAMovedJob: a job moves away after the access check and before the rollback. It is
+// not taken back.
 func TestRollbackOfAMovedJob(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

@@ -5,7 +5,7 @@ import "strings"
 // Nearest returns the name that a mistyped word probably means, or "".
 func Nearest(word string, names []string) string { return nearest(word, names) }
 
-// nearest returns the name with few changed letters ("comand"), or else the name that the word
+// nearest returns the name with few changed letters ("comand"), then a name that the word
 // abbreviates ("cmd", "tz"), or "".
 func nearest(word string, names []string) string {
 	if len(word) > 40 {

@@ -106,7 +106,7 @@ func TestNodes(t *testing.T) {
 
 	await(t, "it is ready", 5*time.Second, func() bool { return s.nodeNow(path).text("state") == "ready" })
 
-	// One that is not there.
+	// A node that does not exist.
 	s.call("GET", "/api/v1/nodes/nobody", nil).want(404)
 	for _, verb := range []string{"cordon", "drain", "uncordon"} {
 		if r := s.call("POST", "/api/v1/nodes/knoten-l/"+verb, nil).want(404); !strings.Contains(r.body,
@@ -198,7 +198,8 @@ func TestHandlersOfTheCluster(t *testing.T) {
 	})
 }
 
-// TestPlacementIsVisible: what no node may run is warned of, and shown while it waits.
+// TestPlacementIsVisible: a job that no node may run causes a warning, and its waiting runs are
+// shown.
 func TestPlacementIsVisible(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -230,7 +231,7 @@ func TestPlacementIsVisible(t *testing.T) {
 		t.Errorf("got %v", e)
 	}
 
-	// What was read may be sent back, and PATCH moves it where it may run.
+	// The answer can be sent back, and PATCH moves the job to a node that may run it.
 	for _, field := range []string{"waiting", "warnings"} {
 		if shown[field] == nil {
 			shown[field] = []string{}

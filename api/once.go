@@ -106,7 +106,7 @@ func digestOf(r *http.Request, body []byte) [32]byte {
 
 const (
 	maxKept   = 1 << 20                // bytes of an answer that are kept; larger answers are not
-	replayFor = 3 * time.Second        // how long a repetition waits for the answer to the original
+	replayFor = 3 * time.Second        // the wait of a repetition for the answer to the original
 	replayGap = 100 * time.Millisecond // between looks for that answer
 	keepFor   = 5 * time.Second        // for writing down an answer
 )

@@ -16,7 +16,7 @@ import (
 	"go-crontab/schedule/edit"
 )
 
-// wantSame expects what another request was answered, as a repetition of it.
+// wantSame expects the answer of another request, marked as a repetition.
 func (r *reply) wantSame(first *reply) {
 	r.t.Helper()
 	if r.status != first.status || r.body != first.body || r.header.Get("ETag") != first.header.Get("ETag") ||
@@ -28,8 +28,8 @@ func (r *reply) wantSame(first *reply) {
 	}
 }
 
-// TestOnce: each POST that changes something is carried out once for a key, and is answered again
-// as it was.
+// TestOnce: each changing POST is carried out once for a key, and a repetition gets the same
+// answer.
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -40,7 +40,7 @@ func TestOnce(t *testing.T) {
 			"DELETE /api/v1/apps/default/jobs/new",
 		},
 		{"/api/v1/jobs/1/pause", `{"reason": "x"}`, "POST /api/v1/jobs/1/resume"},
-		{"/api/v1/jobs/1/resume", `{}`, "POST /api/v1/jobs/1/pause"}, // of one that is not paused
+		{"/api/v1/jobs/1/resume", `{}`, "POST /api/v1/jobs/1/pause"}, // of a job that is not paused
 		{"/api/v1/jobs/1/rollback", `{"version": 1}`, "PATCH /api/v1/jobs/1"},
 		{"/api/v1/apply", `{"jobs": [{"name": "applied", "command": "true", "schedule": "@daily"}]}`, ""},
 		{"/api/v1/apply", `{"jobs": [], "dry_run": true}`, ""},
@@ -99,8 +99,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestKeysBelongToCallers has callers use the keys of others: each has its own, also those of one
-// name. A browser that signed in with a token is the same caller.
+// TestKeysBelongToCallers: callers may choose equal keys without colliding, even callers of the
+// same name. A browser signed in with a token is the same caller as the token.
 func TestKeysBelongToCallers(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -158,8 +158,8 @@ func same(a, b *reply) bool {
 	return x.text("id") == y.text("id") && x.text("request") == y.text("request")
 }
 
-// TestKeysAreNotTaken has the operator of one app use the key that another app's pipeline is going
-// to use.
+// TestKeysAreNotTaken: the operator of one app uses the key that another app's pipeline is going to
+// use.
 func TestKeysAreNotTaken(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -178,8 +178,8 @@ func TestKeysAreNotTaken(t *testing.T) {
 	}
 }
 
-// TestBackfillUpToNow: without an end the range ends now, by MySQL's clock, whatever the clock of
-// the client says; the same request again is the same backfill.
+// TestBackfillUpToNow: without an end the range ends now, by MySQL's clock and not the client's.
+// The repeated request gets the same backfill.
 func TestBackfillUpToNow(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -210,8 +210,8 @@ func TestBackfillUpToNow(t *testing.T) {
 	}
 }
 
-// TestRefusedIsNotRemembered: what changed nothing can be sent again with its key, once what was
-// wrong is mended.
+// TestRefusedIsNotRemembered: a refused request can be sent again with its key after its cause is
+// fixed.
 func TestRefusedIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -227,8 +227,7 @@ func TestRefusedIsNotRemembered(t *testing.T) {
 	}
 }
 
-// TestOnceAtOnce: of many of the same that come together one is carried out, and all are answered
-// as it is.
+// TestOnceAtOnce: of many equal concurrent requests one is carried out, and all get its answer.
 func TestOnceAtOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -253,8 +252,8 @@ func TestOnceAtOnce(t *testing.T) {
 	}
 }
 
-// TestOnceWithoutAnAnswer: whoever was to answer died behind the change, or the client hung up: the
-// change is not made again.
+// TestOnceWithoutAnAnswer: the node died after the change, or the client disconnected. The change
+// is not made again.
 func TestOnceWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -321,7 +320,7 @@ func (e slow) Pause(ctx context.Context, id int64, p job.PauseRequest) (edit.Don
 	return done, err
 }
 
-// TestOnceAndTheClientHangsUp: the answer is kept for who asks again.
+// TestOnceAndTheClientHangsUp: the answer is kept for a repetition.
 func TestOnceAndTheClientHangsUp(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -353,7 +352,7 @@ func TestOnceAndTheClientHangsUp(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 
-	time.Sleep(50 * time.Millisecond) // the server learns of it
+	time.Sleep(50 * time.Millisecond) // until the server notices
 	close(e.answer)
 	await(t, "the answer is kept", 10*time.Second, func() bool {
 		return s.count("SELECT COUNT(*) FROM request WHERE status = 200") == 1
@@ -366,7 +365,7 @@ func TestOnceAndTheClientHangsUp(t *testing.T) {
 	}
 }
 
-// TestTokenOnce: the text of a token is kept so that only who was answered can read it.
+// TestTokenOnce: the text of a new token is kept so that only the original caller can read it.
 func TestTokenOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -381,7 +380,8 @@ func TestTokenOnce(t *testing.T) {
 	}
 
 	s.as(token).call("GET", "/api/v1/me", nil).want(200)
-	// Another admin of the same name (the first one's token was replaced) is not who was answered.
+	// Another admin of the same name, after the first one's token was replaced, is not the original
+	// caller.
 	again, err := auth.Issuer{DB: s.db.DB}.Bootstrap(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
@@ -396,7 +396,7 @@ func TestTokenOnce(t *testing.T) {
 	}
 }
 
-// TestRunOnceOfAJobThatIsGone is answered as before.
+// TestRunOnceOfAJobThatIsGone: the repetition gets the earlier answer.
 func TestRunOnceOfAJobThatIsGone(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -408,8 +408,8 @@ func TestRunOnceOfAJobThatIsGone(t *testing.T) {
 	}
 }
 
-// TestMatchedOnceAtOnce: who comes second finds the job at another version, and yet is answered as
-// the first.
+// TestMatchedOnceAtOnce: the second request finds the job at another version, and still gets the
+// answer of the first.
 func TestMatchedOnceAtOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

@@ -297,7 +297,7 @@ func (d *describer) refuse(rt *route, out *openapi.Operation) {
 	out.Responses.Sort()
 }
 
-// refusal is the answer with a problem of some types.
+// refusal is the answer with a problem of the given types.
 func (d *describer) refusal(kinds []kind) *openapi.Response {
 	out := &openapi.Response{}
 	for i, k := range kinds {

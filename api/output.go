@@ -10,7 +10,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// outputView is the output of a run as JSON: the output so far, or the kept part of it.
+// outputView is the output of a run as JSON: the output up to now, or the part that was kept.
 type outputView struct {
 	ID      string       `json:"id" doc:"The id of the run."`
 	State   string       `json:"state" enum:"running,ended" doc:"Whether the run executes."`

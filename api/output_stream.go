@@ -34,8 +34,8 @@ type outputEnd struct {
 }
 
 // streamOutput sends the output of a run while it is written, and finally how the run ended. The id
-// of each message is the offset of the next byte. So a client can reconnect to any node and
-// continue there.
+// of a message is the offset of the next byte. So a client can reconnect to any node and continue
+// there.
 func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, from int64) error {
 	if last := r.Header.Get(lastEventID); last != "" {
 		n, err := strconv.ParseInt(last, 10, 64)

@@ -26,15 +26,14 @@ func (s *site) running(id string) string {
 	return items[0].text("id")
 }
 
-// TestOutputWhileItRuns reads what a command has written so far, as text, as JSON and as bytes, and
-// follows it to its end without losing or repeating a byte, though pieces end in the middle of
-// characters.
+// TestOutputWhileItRuns reads the output of an executing command as text, JSON and bytes. It
+// follows it to the end without losing or repeating a byte, although pieces end within characters.
 func TestOutputWhileItRuns(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	gate := t.TempDir()
 
-	// Each step waits for the test: nothing here depends on how fast anything is.
+	// Each step waits for the test, so no timing matters.
 	id := s.create("talks", object{"command": `printf 'one \xe2'; until [ -e ` + gate + `/a ]; do sleep .02; done
 		printf '\x82\xac two \xff'; until [ -e ` + gate + `/b ]; do sleep .02; done; printf ' three'`}).text("id")
 	run := s.running(id)
@@ -130,8 +129,7 @@ func touch(t *testing.T, file string) {
 	}
 }
 
-// TestOutputWithGaps: what was left out is said where it was left out, whether the run goes on or
-// has ended.
+// TestOutputWithGaps: gaps are marked at their places, whether the run executes or has ended.
 func TestOutputWithGaps(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -182,7 +180,7 @@ func TestOutputWithGaps(t *testing.T) {
 	}
 
 	check()
-	// The same, of a run that has ended.
+	// The same for an ended run.
 	s.exec(
 		"INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started, ended, outcome, final, output_bytes, output_kept)" +
 			" SELECT 999999, job_id, app_id, 1, kind, 'ended', -2, 1, 1, hash, 1, 2, 'lost', 1, 104, 9 FROM run WHERE id = " + run)
@@ -191,8 +189,7 @@ func TestOutputWithGaps(t *testing.T) {
 	check()
 }
 
-// TestJobOptions go in and come out as they were given, and what is wrong with them is said field
-// by field.
+// TestJobOptions: options are returned as given, and mistakes are reported field by field.
 func TestJobOptions(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -227,7 +224,7 @@ func TestJobOptions(t *testing.T) {
 		t.Errorf("patched: got %v", patched)
 	}
 
-	// What was read may be sent back as it is.
+	// The answer can be sent back unchanged.
 	delete(patched, "labels")
 	again := s.call("PUT", "/api/v1/apps/default/jobs/options", patched).want(200).object()
 	if again.text("version") != patched.text("version") {
@@ -261,7 +258,7 @@ func TestJobOptions(t *testing.T) {
 	}
 }
 
-// TestOptionsTakeEffect: they reach the command.
+// TestOptionsTakeEffect: options reach the command.
 func TestOptionsTakeEffect(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

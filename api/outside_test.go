@@ -12,8 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// TestDocumentIsOpenAPI has somebody else's library read the document (tools/outside/check), and
-// holds its schemas against that of JSON Schema.
+// TestDocumentIsOpenAPI checks the document with an independent library (tools/outside/check), and
+// its schemas against the meta-schema of JSON Schema.
 func TestDocumentIsOpenAPI(t *testing.T) {
 	t.Parallel()
 	text, err := document("/openapi.json")
@@ -44,7 +44,7 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 		t.Error(err)
 	}
 
-	// And it can say no.
+	// The check can also fail.
 	for what, change := range map[string]func(doc, get map[string]any){
 		"no paths":         func(doc, _ map[string]any) { delete(doc, "paths") },
 		"no info":          func(doc, _ map[string]any) { delete(doc, "info") },

@@ -54,7 +54,7 @@ type (
 	cursorParam  struct{ declared }
 )
 
-// wrong returns the mistake in a text; "" if there is none.
+// wrong returns the mistake in a text, or "".
 func (p textParam) wrong(v string) string {
 	switch n := utf8.RuneCountInString(v); {
 	case !utf8.ValidString(v):

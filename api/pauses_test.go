@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// pauseOf is what a job's view says of its pause: scope, who, why, and whether it has an end.
+// pauseOf is the pause in a job's view: scope, author, reason, and whether it has an end.
 func pauseOf(o object) string {
 	p, _ := o["pause"].(map[string]any)
 	if p == nil {
@@ -91,7 +91,7 @@ func TestPauses(t *testing.T) {
 	})
 
 	states("all resumed", "", "")
-	// Of what it is told it keeps nothing but the definition.
+	// Only the definition of a sent job is stored.
 	s.call("POST", "/api/v1/jobs/"+a+"/pause", nil).want(200)
 	o := s.call("GET", "/api/v1/jobs/"+a, nil).want(200).object()
 	s.call("PUT", "/api/v1/jobs/"+a, o).want(200)

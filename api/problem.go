@@ -32,7 +32,7 @@ type Problem struct {
 
 func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
 
-// kind is what all problems of one type have in common.
+// kind holds the common values of a type of problems.
 type kind struct {
 	name   string
 	status int
@@ -85,8 +85,8 @@ func invalidField(field, format string, args ...any) *Problem {
 	return invalidFields(job.Problems{{Field: field, Message: fmt.Sprintf(format, args...)}})
 }
 
-// Limits of the text about one request. Messages repeat parts of it: without limits a body of 256
-// KiB could cause a far larger answer.
+// Limits of the text about one request. Messages repeat parts of the request: without limits a body
+// of 256 KiB could cause a far larger answer.
 const (
 	maxProblems = 20
 	maxPlace    = 200 // bytes of a field name

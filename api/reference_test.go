@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// operations lists what is documented, in order.
+// operations lists the documented operations, in order.
 func (c *contract) operations() []*documented {
 	var out []*documented
 	for _, pattern := range slices.Sorted(maps.Keys(c.paths)) {
@@ -27,7 +27,7 @@ func (c *contract) operations() []*documented {
 	return out
 }
 
-// parameters lists those of an operation that stand somewhere: in the path, the query or a header.
+// parameters lists an operation's parameters in the path, the query or a header.
 func (d *documented) parameters(in string) (out []map[string]any) {
 	list, _ := d.op["parameters"].([]any)
 	for _, p := range list {
@@ -84,7 +84,7 @@ func TestYAMLSaysWhatJSONSays(t *testing.T) {
 	}
 }
 
-// everySchema calls f for what stands as a schema in a document.
+// everySchema calls f for each schema in a document.
 func everySchema(v any, place string, f func(place string, schema map[string]any)) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -111,7 +111,7 @@ func everySchema(v any, place string, f func(place string, schema map[string]any
 	}
 }
 
-// TestEveryRouteIsDocumented holds the router against the document, and the other way round.
+// TestEveryRouteIsDocumented compares the router and the document in both directions.
 func TestEveryRouteIsDocumented(t *testing.T) {
 	t.Parallel()
 	c := getContract(t)
@@ -170,7 +170,7 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsDescribed looks for fields that clients cannot know the meaning of.
+// TestEveryFieldIsDescribed finds fields without a description.
 func TestEveryFieldIsDescribed(t *testing.T) {
 	t.Parallel()
 	c := getContract(t)
@@ -184,7 +184,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	}
 }
 
-// TestExamplesFit holds the examples of the document against its schemas.
+// TestExamplesFit checks the examples of the document against its schemas.
 func TestExamplesFit(t *testing.T) {
 	t.Parallel()
 	c := getContract(t)
@@ -235,8 +235,8 @@ func TestExamplesFit(t *testing.T) {
 	}
 }
 
-// TestReferencePage looks for what would make a browser load or run something else than the page's
-// own two files.
+// TestReferencePage finds anything that would make a browser load or run more than the page's own
+// two files.
 func TestReferencePage(t *testing.T) {
 	t.Parallel()
 	s := startReference(t)
@@ -297,7 +297,7 @@ func TestReferencePage(t *testing.T) {
 	}
 }
 
-// TestReferenceIsFetchedOnce asks again with the tag of what came before.
+// TestReferenceIsFetchedOnce requests it again with the tag of the first answer.
 func TestReferenceIsFetchedOnce(t *testing.T) {
 	t.Parallel()
 	s := startReference(t)
@@ -326,7 +326,7 @@ func TestReferenceIsFetchedOnce(t *testing.T) {
 	}
 }
 
-// TestContractSaysNo makes sure that answers are looked at.
+// TestContractSaysNo makes sure that wrong answers are found.
 func TestContractSaysNo(t *testing.T) {
 	t.Parallel()
 	c := getContract(t)
@@ -370,7 +370,7 @@ func TestContractSaysNo(t *testing.T) {
 	}
 }
 
-// recorder notes that a test failed.
+// recorder records that a test failed.
 type recorder struct {
 	testing.TB
 	failed bool

@@ -14,7 +14,7 @@ import (
 type route struct {
 	method  string
 	pattern string
-	may     access // who may use it, see access.go
+	may     access // see access.go
 	handler handler
 	doc     *operation
 }
@@ -26,7 +26,8 @@ func (rt *route) query() []parameter {
 	return rt.doc.query
 }
 
-// operation describes a route for the reference. Other query parameters than these are refused.
+// operation describes a route for the reference. A query parameter that it does not name is
+// refused.
 type operation struct {
 	id      string // clients generate names from it, so it never changes
 	tag     string
@@ -135,7 +136,7 @@ func (op *operation) mostBytes() int64 {
 	return cmp.Or(op.most, maxBody)
 }
 
-// use says what a schema of the body is for.
+// use is the purpose of the body's schema.
 func (b *requestBody) use() openapi.Use {
 	if b.patch {
 		return openapi.Patch

@@ -158,8 +158,7 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestRunPages writes rows of executing and ended runs, as a cluster would have them, and walks
-// them.
+// TestRunPages writes rows of executing and ended runs, and pages through them.
 func TestRunPages(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -168,7 +167,7 @@ func TestRunPages(t *testing.T) {
 		jobs = append(jobs, s.create(fmt.Sprint("job ", i), object{"app": fmt.Sprint("app", i)}).text("id"))
 	}
 
-	s.stopNode() // nobody else touches the rows
+	s.stopNode() // nothing else writes the rows
 	const base = job.Micros(1_900_000_000_000_000)
 	s.reopen()
 	session, another := uuid.New(), uuid.New()
@@ -195,8 +194,8 @@ func TestRunPages(t *testing.T) {
 	}
 
 	for i := range 13 {
-		// Two at a time have the same due time, so that it does not decide the order alone. All
-		// execute on n0.
+		// Pairs have the same due time, so that it does not decide the order alone. All execute on
+		// n0.
 		insert(1000+i, i, "executing", 100, 1, base+job.Micros(i/2*1000), job.Micros(time.Now().UnixMicro()), 9,
 			"NULL, NULL")
 		s.exec("UPDATE run SET session = 100 WHERE id = ?", 1000+i)
@@ -247,7 +246,7 @@ func TestRunPages(t *testing.T) {
 	}
 }
 
-// once walks a list and wants n runs, none of them twice, the executing ones first.
+// once pages through a list and requires n different runs, executing ones first.
 func (s *site) once(path string, n int) []string {
 	s.t.Helper()
 	ids, items := s.walk(path)

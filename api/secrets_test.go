@@ -23,7 +23,7 @@ func keyed(t *testing.T, keys ...string) func(*api.Config) {
 	}
 }
 
-// TestSecrets sets, lists, uses and deletes secrets; no answer and no log has a value.
+// TestSecrets sets, lists, uses and deletes secrets; no answer and no log line has a value.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	const value = "hunter2-Zq8=+pg"
@@ -99,7 +99,7 @@ func TestSecrets(t *testing.T) {
 	s.call("DELETE", "/api/v1/jobs/"+made.text("id"), nil).want(204)
 	call("DELETE", "/pg?app=shop", nil, 204)
 
-	// Another node has a newer key, and a third one none.
+	// Another node has a newer key, and a third one no key.
 	keyed(t, secret.NewKey(), key)(&s.cfg)
 	s.serve()
 	if _, items := s.walk("/api/v1/secrets"); items[0].text("key_state") != "old" {
@@ -129,7 +129,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestWhoMayKeepSecrets has admins of apps change what is theirs, and see no more than that.
+// TestWhoMayKeepSecrets: admins of apps change and see only the secrets of their apps.
 func TestWhoMayKeepSecrets(t *testing.T) {
 	t.Parallel()
 	s := start(t, keyed(t, secret.NewKey()))
@@ -199,8 +199,8 @@ func TestWhoMayKeepSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotTaken has an app use the name of a secret that another app is going to have.
-// Each has its own, the jobs of each use it, and neither learns of the other's.
+// TestSecretsAreNotTaken: two apps use the same name for a secret. The jobs of each use their own,
+// and neither app learns of the other's.
 func TestSecretsAreNotTaken(t *testing.T) {
 	t.Parallel()
 	s := start(t, keyed(t, secret.NewKey()))
@@ -226,7 +226,7 @@ func TestSecretsAreNotTaken(t *testing.T) {
 		t.Errorf("one in use: got %s", r.body)
 	}
 
-	// What alpha is told of beta's names is the same whether or not there are any.
+	// Alpha gets the same answers whether or not beta has secrets.
 	for _, method := range []string{"PUT", "DELETE"} {
 		var told []string
 		for _, name := range []string{"pg", "qq"} {
@@ -247,7 +247,8 @@ func TestSecretsAreNotTaken(t *testing.T) {
 		t.Errorf("alpha sees %v", items)
 	}
 
-	// One of all apps stays while a job needs it, which one whose app has its own does not.
+	// A secret of all apps cannot be deleted while a job needs it. A job whose app has its own does
+	// not.
 	s.call("PUT", "/api/v1/secrets/pg", object{"value": "of all"}).want(201)
 	s.call("DELETE", "/api/v1/secrets/pg", nil).want(204)
 	s.call("PUT", "/api/v1/secrets/pg", object{"value": "of all"}).want(201)

@@ -52,7 +52,7 @@ func TestS5HostHeader(t *testing.T) {
 	}
 }
 
-// TestS5EveryRoute walks the router, so that a new route cannot forget what protects the others.
+// TestS5EveryRoute checks every route of the router, so that new routes are protected too.
 func TestS5EveryRoute(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -74,7 +74,7 @@ func TestS5EveryRoute(t *testing.T) {
 
 			cache := "no-store"
 			if r.header.Get("ETag") != "" && !strings.HasPrefix(path, "/api/") {
-				cache = "no-cache" // it says nothing about the cluster
+				cache = "no-cache" // it reveals nothing about the cluster
 			}
 
 			for header, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Cache-Control": cache,
@@ -118,7 +118,7 @@ func TestS5EveryRoute(t *testing.T) {
 		t.Errorf("something got through: %s became %s", before, after)
 	}
 
-	// A page of our own may change things.
+	// Our own page may make changes.
 	s.call("POST", "/api/v1/jobs/1/pause", nil, "Origin", s.url, "Sec-Fetch-Site", "same-origin").want(200)
 }
 
@@ -133,7 +133,7 @@ func TestS4TwistedPaths(t *testing.T) {
 		"/healthz%2F..%2Fapi/v1/jobs", "/api/v1/jobs/%31", "/api/v1/jobs/1%00",
 		"/api/v1/jobs/1/", "/api/v1/jobs/1.json", "/.", "/%",
 	} {
-		// As somebody of whom nothing is known, and as an admin.
+		// As a stranger, and as an admin.
 		if r := s.raw("GET " + path +
 			" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(r, "HTTP/1.1 401") &&
 			!strings.HasPrefix(r, "HTTP/1.1 400") {
@@ -142,7 +142,7 @@ func TestS4TwistedPaths(t *testing.T) {
 
 		r := s.raw("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + s.token +
 			"\r\nConnection: close\r\n\r\n")
-		if path == "/api/v1/jobs/%31" { // decoded once, an id is an id
+		if path == "/api/v1/jobs/%31" { // decoded once, this is an id
 			if !strings.HasPrefix(r, "HTTP/1.1 200") {
 				t.Errorf("%s: got %s", path, r)
 			}
@@ -165,7 +165,7 @@ func TestS4TwistedPaths(t *testing.T) {
 	}
 }
 
-// raw sends bytes as they are and returns what comes back.
+// raw sends bytes unchanged and returns the answer.
 func (s *site) raw(request string) string {
 	s.t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))

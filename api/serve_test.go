@@ -16,7 +16,7 @@ import (
 	"go-crontab/api"
 )
 
-// listening serves on a port of its own until stop is called, which returns what Serve did.
+// listening serves on a separate port until stop is called. stop returns the result of Serve.
 func listening(t *testing.T, cfg api.Config) (addr string, stop func() error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -73,7 +73,7 @@ func TestServeSaysWhyItEnds(t *testing.T) {
 	}
 }
 
-// TestS6SlowClients: who does not send its header is cut off, and who sends an endless one is too.
+// TestS6SlowClients: clients with a slow or endless header are cut off.
 func TestS6SlowClients(t *testing.T) {
 	t.Parallel()
 	addr, stop := listening(t, api.Config{Ready: func() error { return nil }})
@@ -104,8 +104,8 @@ func TestS6SlowClients(t *testing.T) {
 	}
 }
 
-// TestS6ConnectionsAreBounded: of more connections than a node holds, those that have said nothing
-// for longest are closed.
+// TestS6ConnectionsAreBounded: beyond the limit, the connections that have been silent the longest
+// are closed.
 func TestS6ConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	addr, stop := listening(t, api.Config{Ready: func() error { return nil }})
@@ -123,7 +123,7 @@ func TestS6ConnectionsAreBounded(t *testing.T) {
 	}
 
 	for _, c := range open {
-		c.Close() // a server that stops waits some seconds for those that have said nothing
+		c.Close() // a stopping server waits some seconds for silent connections
 	}
 
 	if err := stop(); err != nil {

@@ -41,12 +41,12 @@ type Editor interface {
 	Pause(ctx context.Context, id int64, p job.PauseRequest) (edit.Done, error)
 	Resume(ctx context.Context, id int64) (edit.Done, error)
 	Delete(ctx context.Context, id int64) (edit.Done, error)
-	// Bulk does the same to several jobs, and reports the result of each in want.Done.
+	// Bulk does the same to several jobs, and reports each result in want.Done.
 	Bulk(ctx context.Context, want *job.Bulk) error
 	// Apply makes all wanted changes or none. job.Conflicts lists the objects that are not at their
 	// wanted version.
 	Apply(ctx context.Context, want job.Apply) (job.Applied, error)
-	// RunNow adds a run of each job. A due time of zero means now.
+	// RunNow adds a run to each job. A due time of zero means now.
 	RunNow(ctx context.Context, jobs []int64, due job.Micros, key string) (edit.Asked, error)
 	Kill(ctx context.Context, l job.Launch) error
 	Backfill(ctx context.Context, id int64, want edit.Range, key string) (trip.BackfillRow, error)
@@ -93,13 +93,13 @@ type Config struct {
 
 	TLS       *tls.Config   // with a certificate; nil: plain HTTP
 	PublicURL string        // where browsers reach the cluster; "": at Listen
-	OIDC      *auth.OIDC    // the identity provider for signing in; nil: there is none
+	OIDC      *auth.OIDC    // the identity provider for signing in, or nil
 	LoginLife time.Duration // how old a browser's login may get; zero: DefaultLoginLife
 	Rate      int           // requests a second per token; zero: DefaultRate, negative: unlimited
 
 	LogLevel *LogLevel // of Log; nil: it cannot be changed
 
-	Metrics     http.Handler                    // serves GET /metrics; nil: there are none
+	Metrics     http.Handler                    // serves GET /metrics; may be nil
 	OpenMetrics bool                            // serve metrics without a token
 	Observe     Observer                        // counts requests; may be nil
 	Traced      func(http.Handler) http.Handler // wraps the handlers, see package trace; may be nil
@@ -111,11 +111,11 @@ const (
 	DefaultRate      = 200
 )
 
-// Server is the HTTP API of one node.
+// Server serves the HTTP API of a node.
 type Server struct {
 	cfg     Config
 	hosts   hosts
-	public  *url.URL // nil if there is none
+	public  *url.URL // may be nil
 	gate    *auth.Gate
 	issuer  auth.Issuer
 	secrets *secret.Store
@@ -124,7 +124,7 @@ type Server struct {
 	streams *streams
 	feed    *feed.Feed
 	flows   auth.Strangers // sign-ins that strangers start at the provider
-	signIns auth.Limiter   // by token, and by person who comes from the provider
+	signIns auth.Limiter   // by token or person, see limitKey
 	ahead   chan struct{}  // held by the request that computes due times of many jobs
 	handler http.Handler
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestStats runs some jobs and finds them counted, on a node that executes none of them.
+// TestStats runs some jobs and finds them counted on a node that executes none.
 func TestStats(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -32,7 +32,7 @@ func TestStats(t *testing.T) {
 	s.running(queued)
 	s.call("POST", "/api/v1/jobs/"+queued+"/run", nil).want(202)
 
-	// As if nodes were behind: none may run it.
+	// As if nodes were late: none may run it.
 	nobodys := s.create("nobodys", object{"selector": "zone=nowhere"}).text("id")
 	s.call("POST", "/api/v1/jobs/"+nobodys+"/run", nil).want(202)
 	var got object

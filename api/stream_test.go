@@ -15,7 +15,7 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// readAnswer reads a body to its end, and of a stream one message.
+// readAnswer reads a body to its end, or one message of a stream.
 func readAnswer(resp *http.Response) ([]byte, error) {
 	if resp.Header.Get("Content-Type") != "text/event-stream" || resp.Request.Method == http.MethodHead {
 		return io.ReadAll(resp.Body)
@@ -46,7 +46,7 @@ func (h *heard) object(t testing.TB) (o object) {
 	return o
 }
 
-// ear is a stream to which a test listens.
+// ear is a test's subscription to a stream.
 type ear struct {
 	t    testing.TB
 	what string
@@ -128,7 +128,7 @@ func (s *site) listen(path string, header ...string) *ear {
 
 const patience = 60 * time.Second
 
-// next returns what is said next; false when the stream has ended.
+// next returns the next message; false when the stream has ended.
 func (e *ear) next() (heard, bool) {
 	e.t.Helper()
 	select {
@@ -141,7 +141,7 @@ func (e *ear) next() (heard, bool) {
 	return heard{}, false
 }
 
-// until returns the first message that is wanted, having passed over others.
+// until skips messages up to the wanted one, and returns it.
 func (e *ear) until(what string, wanted func(h heard, o object) bool) (heard, object) {
 	e.t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); {
@@ -158,7 +158,7 @@ func (e *ear) until(what string, wanted func(h heard, o object) bool) (heard, ob
 	return heard{}, nil
 }
 
-// hello waits for the beginning of a stream of events.
+// hello waits for the first message of a stream of events.
 func (e *ear) hello() object {
 	e.t.Helper()
 	h, _ := e.next()
@@ -199,7 +199,8 @@ func (s *site) other(mod func(*api.Config)) (*site, *api.Server) {
 	return &o, server
 }
 
-// TestStreamsAreCutOff: who may not listen any more does not, within seconds, and is told why.
+// TestStreamsAreCutOff: a subscriber that loses access is cut off within seconds, and told the
+// reason.
 func TestStreamsAreCutOff(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -222,7 +223,7 @@ func TestStreamsAreCutOff(t *testing.T) {
 		}
 	}
 
-	// A run stays in the app in which it was started, also when its job is moved.
+	// A run stays in the app in which it was started, even if its job moves.
 	s.call("PATCH", "/api/v1/jobs/"+s.call("GET", "/api/v1/runs/"+run, nil).object().text("job_id"),
 		object{"app": "b"}).want(200)
 	s.as(s.newToken("of-a", auth.Viewer, "a")).listen(output)
@@ -236,14 +237,13 @@ func TestStreamsAreCutOff(t *testing.T) {
 	}
 }
 
-// TestStreamsAreBounded: a token has some streams on a node and no more, and the node has some for
-// all. Who leaves makes room.
+// TestStreamsAreBounded: streams are limited per token and per node. Closing one makes room.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	s, server := s.other(nil)
 	var ears []*ear
-	for i, n := range []int{16, 16, 16, 12} { // four of 64 are kept for admins
+	for i, n := range []int{16, 16, 16, 12} { // four of the 64 are reserved for admins
 		as := s.as(s.newToken(fmt.Sprint("t", i), auth.Viewer))
 		for range n {
 			e := as.listen("/api/v1/events")
@@ -290,7 +290,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	s.call("GET", "/api/v1/cluster", nil).want(200)
 }
 
-// TestStreamsOfOneToken: who signs in with a token has no more streams for that.
+// TestStreamsOfOneToken: signing in with a token does not permit more streams.
 func TestStreamsOfOneToken(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -310,8 +310,7 @@ func TestStreamsOfOneToken(t *testing.T) {
 	}
 }
 
-// TestStreamsEndWithTheirServer has a server stop while somebody listens: it does not wait for who
-// never goes.
+// TestStreamsEndWithTheirServer: a stopping server does not wait for subscribers.
 func TestStreamsEndWithTheirServer(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -333,8 +332,8 @@ func TestStreamsEndWithTheirServer(t *testing.T) {
 	}
 }
 
-// TestStreamsOutliveRequests: the bounds of short answers do not hold for streams, over which
-// something comes now and then.
+// TestStreamsOutliveRequests: the limits of short answers do not apply to streams with occasional
+// messages.
 func TestStreamsOutliveRequests(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -349,8 +348,7 @@ func TestStreamsOutliveRequests(t *testing.T) {
 	feed, output := o.listen("/api/v1/events"), o.listen("/api/v1/runs/"+run+"/output")
 	feed.hello()
 
-	// Longer than what is read of a request may take, than a request may take, and than its answer
-	// may take.
+	// Longer than the limits of reading a request, of handling it, and of writing its answer.
 	for time.Since(began) < 36*time.Second {
 		for _, e := range []*ear{feed, output} {
 			select {
@@ -378,7 +376,7 @@ func TestStreamsOutliveRequests(t *testing.T) {
 	})
 }
 
-// TestStreamsBeat: who listens to nothing hears that the stream lives.
+// TestStreamsBeat: a stream without messages still sends comments.
 func TestStreamsBeat(t *testing.T) {
 	t.Parallel()
 	s, server := start(t, nil).other(nil)
@@ -399,7 +397,7 @@ func TestStreamsBeat(t *testing.T) {
 	}
 }
 
-// TestOutputStream follows a run from another node, to its end, as text and as bytes, and resumes.
+// TestOutputStream follows a run from another node to its end, as text and as bytes, and resumes.
 func TestOutputStream(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -421,14 +419,14 @@ func TestOutputStream(t *testing.T) {
 	}
 
 	part(text, "0", "4", "text", "one ")
-	part(raw, "0", "5", "bytes", "b25lIOI=") // one and a byte
+	part(raw, "0", "5", "bytes", "b25lIOI=") // a character and a byte
 	touch(t, gate+"/a")
 	part(text, "4", "13", "text", "€ two \uFFFD")
 	part(raw, "5", "13", "bytes", "gqwgdHdvIP8=")
 	text.hang()
 	touch(t, gate+"/b")
 	part(raw, "13", "19", "bytes", "IHRocmVl")
-	again := s.listen(path+"?from=1", "Last-Event-ID", "13") // on yet another node
+	again := s.listen(path+"?from=1", "Last-Event-ID", "13") // on a third node
 	part(again, "13", "19", "text", " three")
 	for _, e := range []*ear{raw, again, s.listen(path, "Last-Event-ID", "19")} {
 		h, _ := e.next()

@@ -146,8 +146,8 @@ func (s *Server) eachAhead(ctx context.Context, work *job.Work, f read.JobFilter
 	}
 }
 
-// waitTurn waits until no other request computes due times on this node, which has other work to do.
-// leave lets the next request go on.
+// waitTurn waits until no other request computes due times on this node, which has other work to
+// do. leave lets the next request go on.
 func (s *Server) waitTurn(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.ahead <- struct{}{}:
@@ -341,7 +341,7 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, v)
 }
 
-// The parameters of these operations.
+// The parameters.
 var (
 	aheadFrom = instantParam{
 		declared: declared{

@@ -89,7 +89,7 @@ func (s *Server) upcomingFeed(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// eventsOf returns the events of one job, day by day in its time zone.
+// eventsOf returns the events of a job, day by day in its time zone.
 func eventsOf(work *job.Work, j *read.Job, now time.Time, days int, language job.Language) []feedEvent {
 	schedule, err := j.Spec.Compile(j.Calendars...)
 	if err != nil {

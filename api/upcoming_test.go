@@ -32,7 +32,7 @@ func ahead(t *testing.T) *site {
 func TestUpcoming(t *testing.T) {
 	t.Parallel()
 	s := ahead(t)
-	span := "from=2027-03-28T00:00:00Z&to=2027-03-28T03:00:00Z" // the night in which Berlin's clocks are put forward
+	span := "from=2027-03-28T00:00:00Z&to=2027-03-28T03:00:00Z" // the night in which Berlin's clocks go forward
 	_, items := s.walk("/api/v1/upcoming?limit=200&" + span)
 	if len(items) != 1+3+180 {
 		t.Fatalf("got %d due times", len(items))
@@ -58,7 +58,7 @@ func TestUpcoming(t *testing.T) {
 		t.Errorf("got %v", daily)
 	}
 
-	// Page by page each comes once, also where several are due at one instant.
+	// Paging returns each due time once, even if several are at the same instant.
 	for _, limit := range []int{1, 7} {
 		short := "from=2027-03-28T00:55:00Z&to=2027-03-28T01:05:00Z"
 		_, whole := s.walk("/api/v1/upcoming?limit=200&" + short)
@@ -102,7 +102,7 @@ func TestUpcomingCounts(t *testing.T) {
 	span := "from=2027-03-28T00:00:00Z&to=2027-03-28T03:00:00Z"
 	for step, want := range map[string]string{"hour": "[61 62 61]", "day": "[184]", "": "[61 62 61]"} {
 		got := s.call("GET", "/api/v1/upcoming/counts?"+span+"&step="+step, nil).want(200).object()
-		if want == "[184]" { // to the end of its last step
+		if want == "[184]" { // to the end of the last step
 			if got.text("counts") != "[1465]" || got.text("to") != "2027-03-29T00:00:00Z" {
 				t.Errorf("by day: got %v", got)
 			}
@@ -140,7 +140,7 @@ func TestUpcomingCounts(t *testing.T) {
 	}
 }
 
-// feed asks for the calendar as a program that shows calendars does.
+// feed requests the calendar as a calendar program does.
 func (s *site) feed(path, password string) (status int, body string, challenges []string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), "GET", s.url+path, nil)
@@ -196,7 +196,7 @@ func TestUpcomingFeed(t *testing.T) {
 		t.Error("the same event has another id when it is asked for again")
 	}
 
-	// Who may not, and where else a password does not count.
+	// Callers without access, and other routes, where a password does not count.
 	status, _, challenges := s.feed("/api/v1/upcoming.ics", "")
 	if status != 401 ||
 		!slices.ContainsFunc(challenges, func(c string) bool { return strings.HasPrefix(c, "Basic ") }) {

@@ -15,9 +15,8 @@ import (
 	"go-crontab/job"
 )
 
-// expensiveJob makes a job whose schedule costs as much as one that made healthy starts 10 s late:
-// each second since 1971, in what eight calendars leave of it. No request can make such a job any
-// more.
+// expensiveJob makes a job with a schedule that once delayed healthy starts by 10 s: every second
+// since 1971, minus eight calendars. No request can make such a job today.
 func expensiveJob(s *site) (id string) {
 	s.t.Helper()
 	var names []any
@@ -60,8 +59,8 @@ func expensiveJob(s *site) (id string) {
 	return id
 }
 
-// TestExpensiveSchedule asks everything about a schedule that is too expensive: it is said, or the
-// job is left out with a mark.
+// TestExpensiveSchedule requests everything about a schedule that is too expensive: the answer says
+// so, or omits the job with a mark.
 func TestExpensiveSchedule(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -94,9 +93,8 @@ func TestExpensiveSchedule(t *testing.T) {
 	}
 }
 
-// TestReadsLeaveRoomForStarts has 40 clients ask for the due times of an expensive schedule, while
-// a job is started each 200 ms: it is started as ever, and nothing is computed any more once the
-// clients have hung up.
+// TestReadsLeaveRoomForStarts: 40 clients request the due times of an expensive schedule while a
+// job starts every 200 ms. It starts as usual, and computing stops once the clients disconnect.
 func TestReadsLeaveRoomForStarts(t *testing.T) {
 	s := start(t, nil)
 	id := expensiveJob(s)
@@ -137,13 +135,13 @@ func TestReadsLeaveRoomForStarts(t *testing.T) {
 		t.Errorf("nobody was told that it is too expensive: %v", answers)
 	}
 
-	const most = 5_000_000 // microseconds: it was 10 s on two idle processors
+	const most = 5_000_000 // microseconds; before, it was 10 s on two idle processors
 	if late := s.count("SELECT COALESCE(MAX(started - due_now), 0) FROM run WHERE started > 0"); late > most {
 		t.Errorf("a healthy start was %d µs late, want at most %d", late, most)
 	}
 }
 
-// asked tells what a GET is answered.
+// asked returns the answer to a GET.
 func (s *site) asked(ctx context.Context, path string) string {
 	r, err := http.NewRequestWithContext(ctx, "GET", s.url+path, nil)
 	if err != nil {

@@ -73,7 +73,7 @@ type RequestBody struct {
 	Required    bool        `json:"required,omitempty"`
 }
 
-// Media describes a body of one media type.
+// Media describes a body in its media type.
 type Media struct {
 	Schema  *Schema         `json:"schema,omitempty"`
 	Example json.RawMessage `json:"example,omitempty"`

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Use says what a schema is for. A Go type has one schema for each of its uses.
+// Use is the purpose of a schema. A Go type has one schema for each of its uses.
 type Use int
 
 // The uses.
@@ -53,7 +53,7 @@ type Named struct {
 	Input  *Schema // for requests, if they take more; nil: as Schema
 }
 
-// Schemas returns the components made so far, sorted by name.
+// Schemas returns the components that Of has made, sorted by name.
 func (r *Reflector) Schemas() Map[*Schema] {
 	r.made.Sort()
 	return r.made
