@@ -20,7 +20,8 @@ const (
 )
 
 func alertCommand(c *console) *cobra.Command {
-	return newGroup("alert", "Be told what goes wrong", alertList(c), alertShow(c), alertSent(c), alertTest(c), ruleCommand(c), channelCommand(c), silenceCommand(c))
+	return newGroup("alert", "Be told what goes wrong", alertList(c), alertShow(c), alertSent(c), alertTest(c),
+		ruleCommand(c), channelCommand(c), silenceCommand(c))
 }
 
 // alertView is one trouble.
@@ -76,31 +77,45 @@ func alertList(c *console) *cobra.Command {
 		Use: "ls", Aliases: []string{"list"}, Short: "List what rules have found, the latest first", Args: nothing,
 		Example: "  go-crontab alert ls --state firing\n  go-crontab alert ls --app billing -o json",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only of jobs of this app")
 	cmd.Flags().StringVar(&rule, "rule", "", "only what this rule has found")
 	cmd.Flags().StringVar(&state, "state", "", "only what is firing, or resolved")
 	cmd.Flags().IntVarP(&n, "limit", "n", 20, "how many")
 	complete(cmd, "rule", completeNames(c, rulesPath))
-	complete(cmd, "state", cobra.FixedCompletions([]cobra.Completion{"firing", "resolved"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "state",
+		cobra.FixedCompletions([]cobra.Completion{"firing", "resolved"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		alerts, raw, err := list[alertView](cmd.Context(), r, alertsPath, given("app", app, "rule", rule, "state", state), n)
+		alerts, raw, err := list[alertView](cmd.Context(), r, alertsPath,
+			given("app", app, "rule", rule, "state", state), n)
 		if err != nil {
 			return err
 		}
+
 		return r.list(raw, func(i int) string { return alerts[i].ID }, func() error {
 			if len(alerts) == 0 {
 				c.notef("There are no such alerts. Rules say what to tell of:  %s alert rule ls\n", program())
 				return nil
 			}
-			t := &table{columns: []column{{head: "ID", right: true}, {head: "STATE"}, {head: "SINCE"}, {head: "EVENT"}, {head: "ABOUT", shrink: true}, {head: "SEEN", right: true}, {head: "RULE", shrink: true, drop: true}, {head: "WHAT", shrink: true, drop: true}}}
+
+			t := &table{
+				columns: []column{
+					{head: "ID", right: true}, {head: "STATE"}, {head: "SINCE"}, {head: "EVENT"},
+					{head: "ABOUT", shrink: true}, {head: "SEEN", right: true},
+					{head: "RULE", shrink: true, drop: true}, {head: "WHAT", shrink: true, drop: true},
+				},
+			}
+
 			for i := range alerts {
 				v := &alerts[i]
-				t.add(text(v.ID), cell{plain(v.State), v.colour()}, text(relative(v.First, time.Now())), text(v.Event), text(v.about()), text(fmt.Sprint(v.Seen)), text(v.Rule), text(cmp.Or(v.Why, v.Summary)))
+				t.add(text(v.ID), cell{plain(v.State), v.colour()}, text(relative(v.First, time.Now())), text(v.Event),
+					text(v.about()), text(fmt.Sprint(v.Seen)), text(v.Rule), text(cmp.Or(v.Why, v.Summary)))
 			}
 			return r.table(t)
 		})
 	}
+
 	return cmd
 }
 
@@ -116,13 +131,18 @@ func given(pairs ...string) url.Values {
 }
 
 func alertShow(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "show ALERT", Short: "Show an alert", Args: wants(1, 1, "the alert's id"), Example: "  go-crontab alert show 17", ValidArgsFunction: completeField(c, alertsPath, "id")}
+	cmd := &cobra.Command{
+		Use: "show ALERT", Short: "Show an alert", Args: wants(1, 1, "the alert's id"),
+		Example: "  go-crontab alert show 17", ValidArgsFunction: completeField(c, alertsPath, "id"),
+	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		v, raw, err := get[alertView](cmd.Context(), r, alertsPath+"/"+url.PathEscape(args[0]), nil)
 		if err != nil {
 			return err
 		}
+
 		return r.object(c, raw, v.ID, func() error {
 			var d card
 			now := c.now()
@@ -136,9 +156,11 @@ func alertShow(c *console) *cobra.Command {
 			if v.Run != "" {
 				d.add("run", v.Run)
 			}
+
 			if v.Owner != "" {
 				d.add("owner", v.Owner)
 			}
+
 			switch {
 			case v.Told != nil:
 				d.add("told", both(v.Told, now))
@@ -147,12 +169,15 @@ func alertShow(c *console) *cobra.Command {
 			default:
 				d.add("told", "not")
 			}
+
 			if v.Resolved != nil {
 				d.add("resolved", both(v.Resolved, now)+": "+v.Why)
 			}
+
 			return r.card(d)
 		})
 	}
+
 	return cmd
 }
 
@@ -178,19 +203,25 @@ func alertSent(c *console) *cobra.Command {
 		Use: "sent", Short: "List the messages to channels, with what became of them, the latest first", Args: nothing,
 		Example: "  go-crontab alert sent --state failed\n  go-crontab alert sent --channel chat",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVar(&channel, "channel", "", "only to this channel")
 	cmd.Flags().StringVar(&rule, "rule", "", "only of this rule")
-	cmd.Flags().StringVar(&state, "state", "", "only those that are so: pending, sending, sent, failed, silenced, suppressed")
+	cmd.Flags().StringVar(&state, "state", "",
+		"only those that are so: pending, sending, sent, failed, silenced, suppressed")
 	cmd.Flags().IntVarP(&n, "limit", "n", 20, "how many")
 	complete(cmd, "channel", completeNames(c, channelsPath))
 	complete(cmd, "rule", completeNames(c, rulesPath))
-	complete(cmd, "state", cobra.FixedCompletions([]cobra.Completion{"pending", "sending", "sent", "failed", "silenced", "suppressed"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "state",
+		cobra.FixedCompletions([]cobra.Completion{"pending", "sending", "sent", "failed", "silenced", "suppressed"},
+			cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		sent, raw, err := list[messageView](cmd.Context(), r, alertsPath+"/deliveries", given("channel", channel, "rule", rule, "state", state), n)
+		sent, raw, err := list[messageView](cmd.Context(), r, alertsPath+"/deliveries",
+			given("channel", channel, "rule", rule, "state", state), n)
 		if err != nil {
 			return err
 		}
+
 		return r.list(raw, func(i int) string { return sent[i].ID }, func() error {
 			if err := untold(cmd.Context(), c, r); err != nil {
 				return err
@@ -199,14 +230,26 @@ func alertSent(c *console) *cobra.Command {
 				c.notef("There are no such messages.\n")
 				return nil
 			}
-			t := &table{columns: []column{{head: "ID", right: true}, {head: "MADE"}, {head: "STATE"}, {head: "KIND"}, {head: "CHANNEL", shrink: true}, {head: "EVENTS", right: true}, {head: "TRIES", right: true}, {head: "SAID", shrink: true, drop: true}}}
+
+			t := &table{
+				columns: []column{
+					{head: "ID", right: true}, {head: "MADE"}, {head: "STATE"}, {head: "KIND"},
+					{head: "CHANNEL", shrink: true}, {head: "EVENTS", right: true}, {head: "TRIES", right: true},
+					{head: "SAID", shrink: true, drop: true},
+				},
+			}
+
 			colours := map[string]colour{"sent": green, "failed": red, "suppressed": yellow, "silenced": faint}
 			for _, v := range sent {
-				t.add(text(v.ID), text(relative(v.Created, time.Now())), cell{plain(v.State), colours[v.State]}, text(v.Kind), text(v.Channel), text(fmt.Sprint(v.Events)), text(fmt.Sprint(v.Attempts)), text(v.Said))
+				t.add(text(v.ID), text(relative(v.Created, time.Now())), cell{plain(v.State), colours[v.State]},
+					text(v.Kind), text(v.Channel), text(fmt.Sprint(v.Events)), text(fmt.Sprint(v.Attempts)),
+					text(v.Said))
 			}
+
 			return r.table(t)
 		})
 	}
+
 	return cmd
 }
 
@@ -220,8 +263,10 @@ func untold(ctx context.Context, c *console, r *remote) error {
 		return err
 	}
 	if v.Lost > 0 {
-		c.notef("Since the cluster was made %s could not be told, because there were too many.\n", counted(int(v.Lost), "event"))
+		c.notef("Since the cluster was made %s could not be told, because there were too many.\n",
+			counted(int(v.Lost), "event"))
 	}
+
 	if v.Templates > 0 {
 		c.notef("Since the cluster was made the built-in text was sent %s, because a template failed; the logs of the nodes say which.\n", counted(int(v.Templates), "time"))
 	}
@@ -230,11 +275,13 @@ func untold(ctx context.Context, c *console, r *remote) error {
 
 func alertTest(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "test CHANNEL", Short: "Send a test message to a channel, and tell what that said", Args: wants(1, 1, "the CHANNEL"),
+		Use: "test CHANNEL", Short: "Send a test message to a channel, and tell what that said",
+		Args: wants(1, 1, "the CHANNEL"),
 		Long: `Send a test message to a channel now, from the node that is asked, and tell what the channel answered. Exits 1 if the
 channel did not take it.`,
 		Example: "  go-crontab alert test chat",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		v, raw, err := ask[struct {
@@ -245,6 +292,7 @@ channel did not take it.`,
 		if err != nil {
 			return err
 		}
+
 		err = r.object(c, raw, args[0], func() error {
 			if v.Sent {
 				c.printf("%s took it in %d ms: %s\n", plain(args[0]), v.Took, plain(v.Said))
@@ -254,8 +302,10 @@ channel did not take it.`,
 		if err == nil && !v.Sent {
 			err = fmt.Errorf("%s did not take it: %s", plain(args[0]), plain(v.Said))
 		}
+
 		return err
 	}
+
 	return cmd
 }
 
@@ -283,6 +333,7 @@ func (v *silenceView) about() string {
 	case v.App != "":
 		parts = append(parts, "app "+v.App)
 	}
+
 	if v.Rule != "" {
 		parts = append(parts, "rule "+v.Rule)
 	}
@@ -298,7 +349,11 @@ func silenceCommand(c *console) *cobra.Command {
 
 func silenceList(c *console) *cobra.Command {
 	var all bool
-	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the silences that have not ended", Args: nothing, Example: "  go-crontab alert silence ls"}
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"}, Short: "List the silences that have not ended", Args: nothing,
+		Example: "  go-crontab alert silence ls",
+	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "those that have ended, too")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -306,16 +361,25 @@ func silenceList(c *console) *cobra.Command {
 		if all {
 			q.Set("over", "true")
 		}
+
 		silences, raw, err := list[silenceView](cmd.Context(), r, silencesPath, q, 0)
 		if err != nil {
 			return err
 		}
+
 		return r.list(raw, func(i int) string { return silences[i].ID }, func() error {
 			if len(silences) == 0 {
 				c.notef("There are no silences.\n")
 				return nil
 			}
-			t := &table{columns: []column{{head: "ID", right: true}, {head: "COVERS", shrink: true}, {head: "UNTIL"}, {head: "BY", shrink: true}, {head: "REASON", shrink: true, drop: true}}}
+
+			t := &table{
+				columns: []column{
+					{head: "ID", right: true}, {head: "COVERS", shrink: true}, {head: "UNTIL"},
+					{head: "BY", shrink: true}, {head: "REASON", shrink: true, drop: true},
+				},
+			}
+
 			for i := range silences {
 				v := &silences[i]
 				t.add(text(v.ID), text(v.about()), text(both(v.Until, c.now())), text(v.By), text(v.Reason))
@@ -323,6 +387,7 @@ func silenceList(c *console) *cobra.Command {
 			return r.table(t)
 		})
 	}
+
 	return cmd
 }
 
@@ -335,6 +400,7 @@ func silenceAdd(c *console) *cobra.Command {
 what still fires when the silence ends is told then.`,
 		Example: "  go-crontab alert silence add --app billing --until 2h --reason 'the database moves'\n  go-crontab alert silence add --job billing/nightly --until '2027-01-31 09:00' --reason 'known, see #17'",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only alerts of this app's jobs")
 	cmd.Flags().StringVarP(&name, "job", "j", "", "only those of this job, as app/name")
@@ -350,10 +416,12 @@ what still fires when the silence ends is told then.`,
 		case f.reason == "":
 			return usageError("--reason is missing: why, for whoever wonders why nothing is heard")
 		}
+
 		body, err := f.body(c.now())
 		if err != nil {
 			return err
 		}
+
 		if name != "" {
 			of, job, found := strings.Cut(name, "/")
 			switch {
@@ -368,31 +436,40 @@ what still fires when the silence ends is told then.`,
 			}
 			body["job"] = job
 		}
+
 		if app != "" {
 			body["app"] = app
 		}
 		if rule != "" {
 			body["rule"] = rule
 		}
+
 		v, raw, err := once[silenceView](cmd.Context(), r, silencesPath, nil, body)
 		if err != nil {
 			return err
 		}
+
 		r.warnOfApps(cmd.Context(), app)
 		return r.object(c, raw, v.ID, func() error {
 			c.printf("silence %s covers %s until %s\n", plain(v.ID), plain(v.about()), plain(both(v.Until, c.now())))
 			return nil
 		})
 	}
+
 	return cmd
 }
 
 func silenceEnd(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "end SILENCE…", Short: "End silences now", Args: wants(1, -1, "the id of a silence"), Example: "  go-crontab alert silence end 3"}
+	cmd := &cobra.Command{
+		Use: "end SILENCE…", Short: "End silences now", Args: wants(1, -1, "the id of a silence"),
+		Example: "  go-crontab alert silence end 3",
+	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, id := range args {
-			if _, err := r.call(cmd.Context(), http.MethodDelete, silencesPath+"/"+url.PathEscape(id), nil, nil); err != nil {
+			if _, err := r.call(cmd.Context(), http.MethodDelete, silencesPath+"/"+url.PathEscape(id), nil,
+				nil); err != nil {
 				return err
 			}
 			if err := r.object(c, struct {
@@ -403,5 +480,6 @@ func silenceEnd(c *console) *cobra.Command {
 		}
 		return nil
 	}
+
 	return cmd
 }

@@ -11,7 +11,11 @@ import (
 )
 
 func channelCommand(c *console) *cobra.Command {
-	return newGroup("channel", "Say where to be told", channelList(c), channelShow(c), channelSet(c), removal{what: "channel", use: "CHANNEL", short: "Delete channels", example: "  go-crontab alert channel rm chat", path: channelPath}.command(c))
+	return newGroup("channel", "Say where to be told", channelList(c), channelShow(c), channelSet(c),
+		removal{
+			what: "channel", use: "CHANNEL", short: "Delete channels", example: "  go-crontab alert channel rm chat",
+			path: channelPath,
+		}.command(c))
 }
 
 // target is where a channel leads.
@@ -27,23 +31,37 @@ func target(v *job.AlertChannel) string {
 }
 
 func channelList(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the channels", Args: nothing, Example: "  go-crontab alert channel ls"}
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"}, Short: "List the channels", Args: nothing,
+		Example: "  go-crontab alert channel ls",
+	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		type view struct {
 			job.AlertChannel
 			Held string `json:"held"`
 		}
+
 		channels, raw, err := list[view](cmd.Context(), r, channelsPath, nil, 0)
 		if err != nil {
 			return err
 		}
+
 		return r.list(raw, func(i int) string { return channels[i].Name }, func() error {
 			if len(channels) == 0 {
-				c.notef("There are no channels yet. To make one:  %s alert channel set NAME --type webhook --url URL\n", program())
+				c.notef("There are no channels yet. To make one:  %s alert channel set NAME --type webhook --url URL\n",
+					program())
 				return nil
 			}
-			t := &table{columns: []column{{head: "CHANNEL", shrink: true}, {head: "TYPE"}, {head: "TO", shrink: true}, {head: "STATE", shrink: true}}}
+
+			t := &table{
+				columns: []column{
+					{head: "CHANNEL", shrink: true}, {head: "TYPE"}, {head: "TO", shrink: true},
+					{head: "STATE", shrink: true},
+				},
+			}
+
 			for i := range channels {
 				v := &channels[i]
 				state := cell{"on", green}
@@ -55,14 +73,20 @@ func channelList(c *console) *cobra.Command {
 				}
 				t.add(text(v.Name), text(string(v.Type)), text(target(&v.AlertChannel)), state)
 			}
+
 			return r.table(t)
 		})
 	}
+
 	return cmd
 }
 
 func channelShow(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "show CHANNEL", Short: "Show a channel", Args: wants(1, 1, "the CHANNEL"), Example: "  go-crontab alert channel show chat -o yaml"}
+	cmd := &cobra.Command{
+		Use: "show CHANNEL", Short: "Show a channel", Args: wants(1, 1, "the CHANNEL"),
+		Example: "  go-crontab alert channel show chat -o yaml",
+	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		v, raw, err := get[struct {
@@ -75,6 +99,7 @@ func channelShow(c *console) *cobra.Command {
 		if err != nil {
 			return err
 		}
+
 		return r.object(c, raw, v.Name, func() error {
 			var d card
 			d.add("channel", v.Name, bold)
@@ -83,6 +108,7 @@ func channelShow(c *console) *cobra.Command {
 			if v.Disabled {
 				d.add("state", "disabled", yellow)
 			}
+
 			d.add("held back", v.Held, red)
 			d.add("type", string(v.Type))
 			d.add("to", target(&v.AlertChannel))
@@ -90,11 +116,13 @@ func channelShow(c *console) *cobra.Command {
 				d.add("server", v.Email.Server+", "+v.Email.TLS)
 				d.add("from", v.Email.From)
 			}
+
 			d.add("sign", v.Sign)
 			d.add("changed", both(v.Updated, c.now())+" by "+v.By)
 			return r.card(d)
 		})
 	}
+
 	return cmd
 }
 
@@ -106,6 +134,7 @@ func channelSet(c *console) *cobra.Command {
 		headers              []string
 		every, wait, timeout string
 	)
+
 	cmd := &cobra.Command{
 		Use: "set CHANNEL --type TYPE", Short: "Make a channel, or replace it", Args: wants(1, 1, "the CHANNEL"),
 		Long: `Make a channel, or replace it: what is not given gets its default.
@@ -118,6 +147,7 @@ planned and started in time. What is secret stands in it by its name only: go-cr
 			"  go-crontab alert channel set mail --type email --mail-server mail.example.com:587 --user cron --password '{{secret.mail}}' --from cron@example.com --to ops@example.com\n" +
 			"  go-crontab alert channel set dead-man --type heartbeat --url https://ping.example.com/cluster --every 1m",
 	}
+
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&kind, "type", "t", "", "how it is told")
@@ -132,7 +162,8 @@ planned and started in time. What is secret stands in it by its name only: go-cr
 	flags.StringVar(&e.Password, "password", "", "of email: the secret with the password")
 	flags.StringVar(&e.From, "from", "", "of email: the address that mails are from")
 	flags.StringSliceVar(&e.To, "to", nil, "of email: to whom they go; may be repeated")
-	flags.BoolVar(&e.ToOwner, "to-owner", false, "of email: to the owner of the job instead, where that is a mail address")
+	flags.BoolVar(&e.ToOwner, "to-owner", false,
+		"of email: to the owner of the job instead, where that is a mail address")
 	flags.StringVar(&every, "every", "", "of heartbeat: how often it is called (default 1m)")
 	flags.StringVar(&wait, "wait", "", "how long the first event of a message waits for others (default 5s)")
 	flags.IntVar(&v.Rate, "rate", 0, "messages a minute (default 20)")
@@ -143,12 +174,15 @@ planned and started in time. What is secret stands in it by its name only: go-cr
 	for _, t := range job.ChannelTypes() {
 		types = append(types, string(t))
 	}
+
 	complete(cmd, "type", cobra.FixedCompletions(types, cobra.ShellCompDirectiveNoFileComp))
-	complete(cmd, "tls", cobra.FixedCompletions([]cobra.Completion{"starttls", "tls", "none"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "tls",
+		cobra.FixedCompletions([]cobra.Completion{"starttls", "tls", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if kind == "" {
 			return usageError("--type is missing; it is one of %s", strings.Join(types, ", "))
 		}
+
 		v.Name, v.Type = args[0], job.ChannelType(kind)
 		for name, d := range map[string]struct {
 			text string
@@ -158,6 +192,7 @@ planned and started in time. What is secret stands in it by its name only: go-cr
 				return err
 			}
 		}
+
 		v.Headers = nil
 		for _, h := range headers {
 			name, value, found := strings.Cut(h, ":")
@@ -169,17 +204,22 @@ planned and started in time. What is secret stands in it by its name only: go-cr
 			}
 			v.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
 		}
-		if v.Email = nil; e.Server != "" || e.From != "" || len(e.To) > 0 || e.User != "" || v.Type == job.ChannelEmail {
+
+		if v.Email = nil; e.Server != "" || e.From != "" || len(e.To) > 0 || e.User != "" ||
+			v.Type == job.ChannelEmail {
 			v.Email = &e
 		}
+
 		_, raw, err := ask[job.AlertChannel](cmd.Context(), r, http.MethodPut, channelPath(args[0]), nil, &v)
 		if err != nil {
 			return err
 		}
+
 		return r.object(c, raw, args[0], func() error {
 			c.printf("channel %s is set. To try it:  %s alert test %s\n", plain(args[0]), program(), quote(args[0]))
 			return nil
 		})
 	}
+
 	return cmd
 }

@@ -16,34 +16,52 @@ import (
 )
 
 func ruleCommand(c *console) *cobra.Command {
-	return newGroup("rule", "Say of what to be told", ruleList(c), ruleShow(c), ruleSet(c), removal{what: "rule", use: "RULE", short: "Delete rules", example: "  go-crontab alert rule rm ops", path: rulePath}.command(c))
+	return newGroup("rule", "Say of what to be told", ruleList(c), ruleShow(c), ruleSet(c),
+		removal{
+			what: "rule", use: "RULE", short: "Delete rules", example: "  go-crontab alert rule rm ops", path: rulePath,
+		}.command(c))
 }
 
 func ruleList(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the rules", Args: nothing, Example: "  go-crontab alert rule ls"}
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"}, Short: "List the rules", Args: nothing,
+		Example: "  go-crontab alert rule ls",
+	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		rules, raw, err := list[job.AlertRule](cmd.Context(), r, rulesPath, nil, 0)
 		if err != nil {
 			return err
 		}
+
 		return r.list(raw, func(i int) string { return rules[i].Name }, func() error {
 			if len(rules) == 0 {
 				c.notef("There are no rules yet. To make one:  %s alert rule set NAME --on failed,recovered --channel CHANNEL\n", program())
 				return nil
 			}
-			t := &table{columns: []column{{head: "RULE", shrink: true}, {head: "ON", shrink: true}, {head: "OF", shrink: true}, {head: "CHANNELS", shrink: true}, {head: "SEVERITY", drop: true}, {head: "STATE"}}}
+
+			t := &table{
+				columns: []column{
+					{head: "RULE", shrink: true}, {head: "ON", shrink: true}, {head: "OF", shrink: true},
+					{head: "CHANNELS", shrink: true}, {head: "SEVERITY", drop: true}, {head: "STATE"},
+				},
+			}
+
 			for i := range rules {
 				v := &rules[i]
 				state := cell{"on", green}
 				if v.Disabled {
 					state = cell{"disabled", yellow}
 				}
-				t.add(text(v.Name), text(eventWords(v)), text(ruleOf(v)), text(strings.Join(v.Channels, ", ")), text(v.Severity), state)
+				t.add(text(v.Name), text(eventWords(v)), text(ruleOf(v)), text(strings.Join(v.Channels, ", ")),
+					text(v.Severity), state)
 			}
+
 			return r.table(t)
 		})
 	}
+
 	return cmd
 }
 
@@ -68,8 +86,10 @@ func eventWords(v *job.AlertRule) string {
 		case e == job.AlertBacklog && v.Backlog != nil:
 			word += fmt.Sprintf(" %d/%s", v.Backlog.Tasks, v.Backlog.OlderThan)
 		}
+
 		out = append(out, word)
 	}
+
 	return strings.Join(out, ", ")
 }
 
@@ -79,13 +99,16 @@ func ruleOf(v *job.AlertRule) string {
 	if len(v.Apps) > 0 {
 		out = append(out, "app "+strings.Join(v.Apps, ", "))
 	}
+
 	out = append(out, v.Jobs...)
 	if v.Owner != "" {
 		out = append(out, "owner "+v.Owner)
 	}
+
 	for _, k := range slices.Sorted(maps.Keys(v.Labels)) {
 		out = append(out, k+"="+v.Labels[k])
 	}
+
 	if out == nil {
 		return "all"
 	}
@@ -93,7 +116,11 @@ func ruleOf(v *job.AlertRule) string {
 }
 
 func ruleShow(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "show RULE", Short: "Show a rule", Args: wants(1, 1, "the RULE"), Example: "  go-crontab alert rule show ops -o yaml"}
+	cmd := &cobra.Command{
+		Use: "show RULE", Short: "Show a rule", Args: wants(1, 1, "the RULE"),
+		Example: "  go-crontab alert rule show ops -o yaml",
+	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		v, raw, err := get[struct {
@@ -105,6 +132,7 @@ func ruleShow(c *console) *cobra.Command {
 		if err != nil {
 			return err
 		}
+
 		return r.object(c, raw, v.Name, func() error {
 			var d card
 			d.add("rule", v.Name, bold)
@@ -113,6 +141,7 @@ func ruleShow(c *console) *cobra.Command {
 			if v.Disabled {
 				d.add("state", "disabled", yellow)
 			}
+
 			d.add("on", eventWords(&v.AlertRule))
 			d.add("of", ruleOf(&v.AlertRule))
 			d.add("channels", strings.Join(v.Channels, ", "))
@@ -124,6 +153,7 @@ func ruleShow(c *console) *cobra.Command {
 			return r.card(d)
 		})
 	}
+
 	return cmd
 }
 
@@ -133,12 +163,17 @@ func ruleSet(c *console) *cobra.Command {
 		on, labels    []string
 		failures, per string
 		backlog       string
-		durations     = map[string]*job.Duration{"repeat": &v.Repeat, "late-start": &v.LateStart, "late-finish": &v.LateFinish, "never-ran": &v.NeverRan, "node-gone": &v.NodeGone, "clock-skew": &v.ClockSkew}
-		words         = map[string]*string{}
-		disabled      bool
+		durations     = map[string]*job.Duration{
+			"repeat": &v.Repeat, "late-start": &v.LateStart, "late-finish": &v.LateFinish, "never-ran": &v.NeverRan,
+			"node-gone": &v.NodeGone, "clock-skew": &v.ClockSkew,
+		}
+		words    = map[string]*string{}
+		disabled bool
 	)
+
 	cmd := &cobra.Command{
-		Use: "set RULE --on EVENT,… --channel CHANNEL", Short: "Make a rule, or replace it", Args: wants(1, 1, "the RULE"),
+		Use: "set RULE --on EVENT,… --channel CHANNEL", Short: "Make a rule, or replace it",
+		Args: wants(1, 1, "the RULE"),
 		Long: `Make a rule, or replace it: what is not given gets its default. It finds what happens from then on.
 
 Events of jobs: failed (after all attempts), recovered (it is over), lost, late_start, late_finish, never_ran, failures;
@@ -148,47 +183,59 @@ of the cluster: node_gone, backlog, clock_skew. docs/alerts.md explains them all
 			"  go-crontab alert rule set flaky --on failures --failures 3/10m --app shop --channel pager --severity critical\n" +
 			"  go-crontab alert rule set cluster --on node_gone,backlog,clock_skew --channel chat",
 	}
+
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&on, "on", nil, "events of which to tell, separated by commas")
 	flags.StringSliceVarP(&v.Channels, "channel", "c", nil, "where to tell it; may be repeated")
 	flags.StringSliceVarP(&v.Apps, "app", "a", nil, "only jobs of this app; may be repeated")
-	flags.StringSliceVarP(&v.Jobs, "job", "j", nil, "only this job, as app/name, * standing for any characters; may be repeated")
+	flags.StringSliceVarP(&v.Jobs, "job", "j", nil,
+		"only this job, as app/name, * standing for any characters; may be repeated")
 	flags.StringVar(&v.Owner, "owner", "", "only jobs of this owner")
 	flags.StringArrayVarP(&labels, "label", "l", nil, "only jobs with this label, key=value; may be repeated")
 	flags.StringVar(&v.Severity, "severity", "", "info, warning, error or critical (default error)")
 	flags.StringVar(&v.Description, "description", "", "what it is for")
 	flags.StringVar(&failures, "failures", "", "of failures: so many within a time, such as 3/10m")
 	flags.StringVar(&per, "per", "", "of failures: count those of one job, of an app, or of the rule (default job)")
-	flags.StringVar(&backlog, "backlog", "", "of backlog: so many due times that are overdue for so long (default 100/1m)")
+	flags.StringVar(&backlog, "backlog", "",
+		"of backlog: so many due times that are overdue for so long (default 100/1m)")
 	flags.StringVar(&v.Title, "title", "", "a template of the first line of messages")
 	flags.StringVar(&v.Text, "text", "", "a template of what follows")
 	flags.BoolVar(&disabled, "disabled", false, "have it find nothing")
+
 	for name, help := range map[string]string{
-		"repeat": "what goes on is told again after so long (default 4h)", "late-start": "of late_start: how late a start may be (default 1m)",
-		"late-finish": "of late_finish: how long after it was due a due time may end", "never-ran": "of never_ran: a job runs at least so often",
-		"node-gone": "of node_gone: for how long a node may be away (default 30s)", "clock-skew": "of clock_skew: how far a node's clock may be off (default 1s)",
+		"repeat":      "what goes on is told again after so long (default 4h)",
+		"late-start":  "of late_start: how late a start may be (default 1m)",
+		"late-finish": "of late_finish: how long after it was due a due time may end",
+		"never-ran":   "of never_ran: a job runs at least so often",
+		"node-gone":   "of node_gone: for how long a node may be away (default 30s)",
+		"clock-skew":  "of clock_skew: how far a node's clock may be off (default 1s)",
 	} {
 		words[name] = flags.String(name, "", help)
 	}
+
 	var events []cobra.Completion
 	for _, e := range job.AlertEvents() {
 		events = append(events, string(e))
 	}
+
 	complete(cmd, "on", cobra.FixedCompletions(events, cobra.ShellCompDirectiveNoFileComp))
 	complete(cmd, "channel", completeNames(c, channelsPath))
 	complete(cmd, "severity", cobra.FixedCompletions(job.Severities, cobra.ShellCompDirectiveNoFileComp))
-	complete(cmd, "per", cobra.FixedCompletions([]cobra.Completion{"job", "app", "rule"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "per",
+		cobra.FixedCompletions([]cobra.Completion{"job", "app", "rule"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		v.On, v.Disabled = nil, disabled
 		for _, e := range on {
 			v.On = append(v.On, job.AlertEvent(e))
 		}
+
 		for name, to := range durations {
 			if *to, err = durationFlag(name, *words[name]); err != nil {
 				return err
 			}
 		}
+
 		if failures != "" || per != "" {
 			n, d, err := ratio("failures", cmp.Or(failures, "?"))
 			if err != nil {
@@ -203,22 +250,27 @@ of the cluster: node_gone, backlog, clock_skew. docs/alerts.md explains them all
 			}
 			v.Backlog = &job.AlertOverdue{Tasks: n, OlderThan: d}
 		}
+
 		if len(labels) > 0 {
 			if v.Labels, err = parseLabels("--label", labels); err != nil {
 				return err
 			}
 		}
+
 		v.Name = args[0]
 		_, raw, err := ask[job.AlertRule](cmd.Context(), r, http.MethodPut, rulePath(args[0]), nil, &v)
 		if err != nil {
 			return err
 		}
+
 		r.warnOfApps(cmd.Context(), v.Apps...)
 		return r.object(c, raw, args[0], func() error {
-			c.printf("rule %s tells %s of %s\n", plain(args[0]), plain(strings.Join(v.Channels, ", ")), plain(strings.Join(on, ", ")))
+			c.printf("rule %s tells %s of %s\n", plain(args[0]), plain(strings.Join(v.Channels, ", ")),
+				plain(strings.Join(on, ", ")))
 			return nil
 		})
 	}
+
 	return cmd
 }
 

@@ -13,6 +13,7 @@ func appDir(variable, usual, system, name string) (string, error) {
 	if base := os.Getenv(variable); filepath.IsAbs(base) {
 		return filepath.Join(base, "go-crontab", name), nil
 	}
+
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return "", err

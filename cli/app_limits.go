@@ -51,6 +51,7 @@ records of those runs stay. Other apps notice nothing.`,
   go-crontab app limits billing --jobs none
   go-crontab app limits billing --none`,
 	}
+
 	r := newRemote(c, cmd)
 	f.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -66,12 +67,14 @@ records of those runs stay. Other apps notice nothing.`,
 		case f.someGiven(cmd):
 			return setAppLimits(cmd, c, r, args[0], &f)
 		}
+
 		v, raw, err := get[appLimitsView](cmd.Context(), r, appLimitsPath(args[0]), nil)
 		if err != nil {
 			return err
 		}
 		return showAppLimits(c, r, v, raw)
 	}
+
 	return cmd
 }
 
@@ -87,7 +90,8 @@ func (f *limitFlags) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.jobs, "jobs", "", `how many jobs the app may have, or "none" for any number`)
 	flags.StringVar(&f.runs, "runs-per-minute", "", `how many of its runs may begin in a minute, or "none"`)
-	flags.StringVar(&f.waiting, "waiting", "", `how many of its runs may wait for another run or for their group, or "none"`)
+	flags.StringVar(&f.waiting, "waiting", "",
+		`how many of its runs may wait for another run or for their group, or "none"`)
 	flags.StringVar(&f.output, "kept-output", "", `how much output of its runs is kept, such as "2GiB", or "none"`)
 	flags.BoolVar(&f.none, "none", false, "take all limits away")
 }
@@ -129,10 +133,12 @@ func (f *limitFlags) changeOutput(cmd *cobra.Command, v *appLimitsView) error {
 		v.Output = 0
 		return nil
 	}
+
 	size, err := job.ParseSize(f.output)
 	if err != nil || size < 1 {
 		return usageError(`--kept-output %q: want a size such as "512MiB" or "2GiB", or "none" for no limit`, f.output)
 	}
+
 	v.Output = size
 	return nil
 }
@@ -145,6 +151,7 @@ func setAppLimits(cmd *cobra.Command, c *console, r *remote, app string, f *limi
 	if err != nil {
 		return err
 	}
+
 	v.App, v.Use = "", nil
 	if err := f.change(cmd, &v); err != nil {
 		return err
@@ -152,10 +159,12 @@ func setAppLimits(cmd *cobra.Command, c *console, r *remote, app string, f *limi
 	if v.isNone() {
 		return dropAppLimits(cmd, c, r, app)
 	}
+
 	v, raw, err := ask[appLimitsView](cmd.Context(), r, http.MethodPut, appLimitsPath(app), nil, v)
 	if err != nil {
 		return err
 	}
+
 	r.warnOfApps(cmd.Context(), app)
 	return showAppLimits(c, r, v, raw)
 }
@@ -186,6 +195,7 @@ func listAppLimits(cmd *cobra.Command, c *console, r *remote) error {
 	if err != nil {
 		return err
 	}
+
 	var names []string
 	for _, l := range v.Items {
 		names = append(names, l.App)
@@ -202,9 +212,11 @@ func listAppLimits(cmd *cobra.Command, c *console, r *remote) error {
 // limitsTable shows what is used of each limit.
 func limitsTable(items []appLimitsView) *table {
 	t := &table{columns: []column{
-		{head: "APP", shrink: true}, {head: "JOBS", right: true}, {head: "RUNS/MINUTE", right: true}, {head: "WAITING", right: true},
+		{head: "APP", shrink: true}, {head: "JOBS", right: true}, {head: "RUNS/MINUTE", right: true},
+		{head: "WAITING", right: true},
 		{head: "KEPT OUTPUT", right: true},
 	}}
+
 	for _, v := range items {
 		if v.Use == nil {
 			continue
@@ -216,8 +228,10 @@ func limitsTable(items []appLimitsView) *table {
 		if v.Output != 0 {
 			output = byteSize(v.Use.Output) + "/" + v.Output.String()
 		}
-		t.add(text(v.App), text(ofLimit(v.Use.Jobs, v.Jobs)), text(runs), text(ofLimit(v.Use.Waiting, v.Waiting)), text(output))
+		t.add(text(v.App), text(ofLimit(v.Use.Jobs, v.Jobs)), text(runs), text(ofLimit(v.Use.Waiting, v.Waiting)),
+			text(output))
 	}
+
 	return t
 }
 

@@ -12,6 +12,7 @@ import (
 // early.
 func TestLimitIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
+
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		kind := "too-many-requests"
@@ -21,7 +22,8 @@ func TestLimitIsSaidAtOnce(t *testing.T) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusTooManyRequests)
-		fmt.Fprintf(w, `{"type": "urn:go-crontab:problem:%s", "title": "No", "status": 429, "detail": "app billing has had 5 runs"}`, kind)
+		fmt.Fprintf(w,
+			`{"type": "urn:go-crontab:problem:%s", "title": "No", "status": 429, "detail": "app billing has had 5 runs"}`, kind)
 	}))
 	t.Cleanup(server.Close)
 
@@ -30,6 +32,7 @@ func TestLimitIsSaidAtOnce(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "app billing has had 5 runs") {
 		t.Errorf("got %v", err)
 	}
+
 	if asked != 2 { // the first time it was paced
 		t.Errorf("it was asked for %d times", asked)
 	}

@@ -53,7 +53,8 @@ type appliedKind struct {
 
 // kinds are the lists in the order in which they are shown.
 func (v *appliedView) kinds() []appliedKind {
-	return []appliedKind{{"groups", "group", &v.Groups}, {"calendars", "calendar", &v.Calendars}, {"channels", "channel", &v.Channels}, {"rules", "rule", &v.Rules},
+	return []appliedKind{{"groups", "group", &v.Groups}, {"calendars", "calendar", &v.Calendars},
+		{"channels", "channel", &v.Channels}, {"rules", "rule", &v.Rules},
 		{"retention", "retention", &v.Retention}, {"pauses", "pause", &v.Pauses}, {"jobs", "", &v.Jobs}}
 }
 
@@ -102,13 +103,15 @@ without any job would delete all of them, which needs --delete-all.`,
   go-crontab apply -f jobs/ --prune --app shop
   go-crontab export --app shop | go-crontab apply --server http://other:8610 -f -`,
 	}
+
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.files, "file", "f", nil, "a file, a folder, or - for standard input; may be repeated")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only show what would be changed")
 	flags.BoolVar(&f.prune, "prune", false, "delete the jobs of --app or --label that are in no file")
 	flags.StringVarP(&f.app, "app", "a", "", "with --prune: the files have all jobs of this app")
-	flags.StringArrayVarP(&f.labels, "label", "l", nil, "with --prune: the files have all jobs with this label, key=value; may be repeated")
+	flags.StringArrayVarP(&f.labels, "label", "l", nil,
+		"with --prune: the files have all jobs with this label, key=value; may be repeated")
 	flags.BoolVar(&f.all, "delete-all", false, "with --prune: the files may have no jobs, and then all are deleted")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask on a terminal before jobs are deleted")
 	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
@@ -117,24 +120,30 @@ without any job would delete all of them, which needs --delete-all.`,
 		if err != nil {
 			return err
 		}
+
 		set, err := readManifests(append(f.files, args...), c)
 		if err != nil {
 			return err
 		}
+
 		if err := f.emptyPrune(set); err != nil {
 			return err
 		}
+
 		parts, err := f.parts(set)
 		if err != nil {
 			return err
 		}
+
 		if f.prune && !f.dryRun && !f.yes {
 			if err := f.confirm(cmd.Context(), r, set, more); err != nil {
 				return err
 			}
 		}
+
 		return r.applyParts(cmd.Context(), parts, more)
 	}
+
 	return cmd
 }
 
@@ -144,6 +153,7 @@ func (f *applyFlags) body(args []string) (map[string]any, error) {
 	if f.dryRun {
 		more["dry_run"] = true
 	}
+
 	switch {
 	case len(f.files)+len(args) == 0:
 		return nil, usageError("-f FILE is missing; - is standard input")
@@ -157,6 +167,7 @@ func (f *applyFlags) body(args []string) (map[string]any, error) {
 		more["prune"] = map[string]any{"app": f.app}
 		return more, nil
 	}
+
 	labels, err := parseLabels("--label", f.labels)
 	more["prune"] = map[string]any{"labels": labels}
 	return more, err
@@ -194,6 +205,7 @@ func readManifests(paths []string, c *console) (*manifest.Set, error) {
 		faults manifest.Faults
 		path   *fs.PathError
 	)
+
 	switch {
 	case errors.As(err, &faults):
 		return nil, &exitError{code: exitRefused, err: errors.New(plainLines(faults.Error()))}
@@ -202,6 +214,7 @@ func readManifests(paths []string, c *console) (*manifest.Set, error) {
 	case err != nil:
 		return nil, &exitError{code: exitRefused, err: err}
 	}
+
 	return set, nil
 }
 
@@ -219,20 +232,24 @@ func (f *applyFlags) confirm(ctx context.Context, r *remote, set *manifest.Set, 
 	if _, asks := terminal(r.in); !asks {
 		return nil
 	}
+
 	dry := map[string]any{"dry_run": true, "prune": more["prune"]}
 	would, _, err := r.apply(ctx, set, dry)
 	if err != nil {
 		return err
 	}
+
 	var gone []string
 	for _, j := range would.Jobs {
 		if j.Action == "deleted" {
 			gone = append(gone, plain(j.fullName("")))
 		}
 	}
+
 	if len(gone) == 0 {
 		return nil
 	}
+
 	const most = 10
 	named := strings.Join(gone[:min(len(gone), most)], ", ")
 	if len(gone) > most {
@@ -241,17 +258,22 @@ func (f *applyFlags) confirm(ctx context.Context, r *remote, set *manifest.Set, 
 	if !r.confirm("This deletes %s: %s. Go on?", counted(len(gone), "job"), named) {
 		return &exitError{code: exitFailed, err: fmt.Errorf("nothing was changed")}
 	}
+
 	return nil
 }
 
 // apply sends a set. What the server says of places in the request is said of places in the files.
-func (r *remote) apply(ctx context.Context, set *manifest.Set, more map[string]any) (appliedView, json.RawMessage, error) {
+func (r *remote) apply(
+	ctx context.Context, set *manifest.Set, more map[string]any,
+) (appliedView, json.RawMessage, error) {
 	var done appliedView
 	body, err := set.Body(more)
 	if err != nil {
 		return done, nil, err
 	}
-	done, raw, err := ask[appliedView](ctx, r, http.MethodPost, "/api/v1/apply", nil, document{media: "application/json", data: body})
+
+	done, raw, err := ask[appliedView](ctx, r, http.MethodPost, "/api/v1/apply",
+		nil, document{media: "application/json", data: body})
 	var p *problem
 	if errors.As(err, &p) {
 		p.place(set)
@@ -272,7 +294,8 @@ func (p *problem) place(set *manifest.Set) {
 		e.Message = set.Explain(e.Message)
 	}
 	slices.SortStableFunc(p.Errors, func(a, b fieldProblem) int {
-		return cmp.Or(strings.Compare(a.at.File, b.at.File), cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Column, b.at.Column))
+		return cmp.Or(strings.Compare(a.at.File, b.at.File), cmp.Compare(a.at.Line, b.at.Line),
+			cmp.Compare(a.at.Column, b.at.Column))
 	})
 }
 
@@ -283,7 +306,10 @@ var actionSigns = map[string]struct {
 }{"created": {"+", green}, "updated": {"~", yellow}, "deleted": {"-", red}}
 
 // shownOfNew are the fields that are shown of a new job: the others are in the file, or the default.
-var shownOfNew = []string{"schedule", "schedules", "every", "at", "timezone", "command", "http.url", "handler", "slots", "paused", "type", "url", "on", "channels", "age", "runs", "bytes", "failures", "archive", "reason", "until"}
+var shownOfNew = []string{
+	"schedule", "schedules", "every", "at", "timezone", "command", "http.url", "handler", "slots", "paused", "type",
+	"url", "on", "channels", "age", "runs", "bytes", "failures", "archive", "reason", "until",
+}
 
 func (r *remote) showChange(o *appliedObject, kind string) {
 	paint := painter(colourful(r.out))
@@ -314,6 +340,7 @@ func (r *remote) showField(f appliedField, isNew bool, paint func(colour, string
 		}
 		return
 	}
+
 	r.printf("    %s:\n", name)
 	for _, line := range diffLines(was, becomes) {
 		tint := faint
@@ -344,30 +371,37 @@ func diffLines(was, becomes string) []string {
 		}
 		return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 	}
+
 	a, b := split(was), split(becomes)
 	head := 0
 	for head < len(a) && head < len(b) && a[head] == b[head] {
 		head++
 	}
+
 	tail := 0
 	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++
 	}
+
 	var out []string
 	if head > 0 {
 		out = append(out, "  "+a[head-1])
 	}
+
 	for _, l := range a[head : len(a)-tail] {
 		out = append(out, "- "+l)
 	}
+
 	for _, l := range b[head : len(b)-tail] {
 		out = append(out, "+ "+l)
 	}
+
 	if tail > 0 {
 		out = append(out, "  "+a[len(a)-tail])
 	}
 	if head == len(a) && head == len(b) {
 		out = append(out, "~ only its end is another")
 	}
+
 	return out
 }

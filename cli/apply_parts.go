@@ -16,13 +16,18 @@ const maxApplyPart = 15 << 20
 // parts are the requests that a set takes. What is to be deleted is known by all that stays, so that is never cut.
 func (f *applyFlags) parts(set *manifest.Set) ([]*manifest.Set, error) {
 	if !f.prune {
-		return set.Parts(map[string]int{"groups": job.MaxApplyGroups, "calendars": job.MaxApplyCalendars, "retention": job.MaxApplyScopes,
-			"pauses": job.MaxApplyScopes, "jobs": job.MaxApplyJobs}, maxApplyPart)
+		return set.Parts(map[string]int{"groups": job.MaxApplyGroups, "calendars": job.MaxApplyCalendars,
+			"retention": job.MaxApplyScopes,
+			"pauses":    job.MaxApplyScopes, "jobs": job.MaxApplyJobs}, maxApplyPart)
 	}
 	if n := set.Jobs(); n > job.MaxApplyJobs {
-		return nil, withHint(&exitError{code: exitRefused, err: fmt.Errorf("--prune takes at most %d jobs, and the files have %d", job.MaxApplyJobs, n)},
+		return nil, withHint(&exitError{
+			code: exitRefused,
+			err:  fmt.Errorf("--prune takes at most %d jobs, and the files have %d", job.MaxApplyJobs, n),
+		},
 			"apply them without --prune, and delete what is gone with %s job rm; or keep files for apps or labels that have fewer", program())
 	}
+
 	return []*manifest.Set{set}, nil
 }
 
@@ -36,7 +41,10 @@ func (r *remote) applyParts(ctx context.Context, parts []*manifest.Set, more map
 			}
 		}
 	}
-	a := &applyReport{remote: r, told: map[string]bool{}, counts: map[string]int{}, lists: map[string][]json.RawMessage{}}
+
+	a := &applyReport{
+		remote: r, told: map[string]bool{}, counts: map[string]int{}, lists: map[string][]json.RawMessage{},
+	}
 	for i, part := range parts {
 		done, raw, err := r.apply(ctx, part, more)
 		if err == nil && len(parts) > 1 {
@@ -52,6 +60,7 @@ func (r *remote) applyParts(ctx context.Context, parts []*manifest.Set, more map
 		a.show(&done)
 		a.whole = raw
 	}
+
 	if len(parts) > 1 {
 		whole := map[string]any{"dry_run": dry, "changed": a.changed}
 		for field, list := range a.lists {
@@ -62,6 +71,7 @@ func (r *remote) applyParts(ctx context.Context, parts []*manifest.Set, more map
 			return err
 		}
 	}
+
 	return a.end(dry)
 }
 
@@ -83,6 +93,7 @@ func (a *applyReport) take(done *appliedView, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &sent); err != nil {
 		return err
 	}
+
 	for _, k := range done.kinds() {
 		var list []json.RawMessage
 		if text := sent[k.field]; text != nil {
@@ -93,6 +104,7 @@ func (a *applyReport) take(done *appliedView, raw json.RawMessage) error {
 		if a.lists[k.field] == nil {
 			a.lists[k.field] = []json.RawMessage{}
 		}
+
 		fresh := (*k.list)[:0]
 		for i, o := range *k.list {
 			if key := k.kind + " " + o.Name; k.kind != "" {
@@ -106,8 +118,10 @@ func (a *applyReport) take(done *appliedView, raw json.RawMessage) error {
 				a.lists[k.field] = append(a.lists[k.field], list[i])
 			}
 		}
+
 		*k.list = fresh
 	}
+
 	return nil
 }
 
@@ -120,6 +134,7 @@ func (a *applyReport) show(done *appliedView) {
 			if o.Action != "unchanged" {
 				a.changed++
 			}
+
 			switch {
 			case a.format == "name" && o.Action != "unchanged":
 				a.printf("%s\n", o.fullName(k.kind))
@@ -147,13 +162,16 @@ func (a *applyReport) end(dry bool) error {
 				said = append(said, fmt.Sprintf("%d %s", n, action))
 			}
 		}
+
 		if said == nil {
 			said = []string{"nothing to do"}
 		}
+
 		summary := strings.Join(said, ", ")
 		if dry {
 			summary = "dry run: " + summary
 		}
+
 		a.notef("%s\n", summary)
 		if dry && a.changed > 0 {
 			a.notef("nothing was changed; to do it, leave --dry-run out\n")

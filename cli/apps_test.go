@@ -13,10 +13,12 @@ import (
 // What only reads an app without jobs ends with exit code 3.
 func TestMistypedApps(t *testing.T) {
 	t.Parallel()
+
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte(secret.NewKey()), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	s := serve(t, migrated(t), "one", "--"+secretKeyFlag, key).ready()
 	ask := func(line string) result { return s.ask(strings.Fields(line)...) }
 	for _, line := range []string{
@@ -40,15 +42,19 @@ func TestMistypedApps(t *testing.T) {
 		if got := ask(strings.ReplaceAll(line, "APP", "shop")); got.code != 0 || strings.Contains(got.err, "warning") {
 			t.Errorf("%s, of an app with jobs: %+v", line, got)
 		}
-		if got := ask(strings.ReplaceAll(line, "APP", "shpo")); got.code != 0 || !strings.Contains(got.err, "warning: "+hint) {
+		if got := ask(strings.ReplaceAll(line, "APP", "shpo")); got.code != 0 ||
+			!strings.Contains(got.err, "warning: "+hint) {
 			t.Errorf("%s: %+v", line, got)
 		}
 	}
-	if got := ask("token create far --role viewer --app warehouse"); got.code != 0 || !strings.Contains(got.err, "warning: there is no app \"warehouse\"\n") {
+
+	if got := ask("token create far --role viewer --app warehouse"); got.code != 0 ||
+		!strings.Contains(got.err, "warning: there is no app \"warehouse\"\n") {
 		t.Errorf("nothing is near: %+v", got)
 	}
 
-	if got := ask("events --app shpo"); got.code != exitNotFound || !strings.Contains(got.err, hint) || !strings.Contains(got.err, "--absent-ok") {
+	if got := ask("events --app shpo"); got.code != exitNotFound || !strings.Contains(got.err, hint) ||
+		!strings.Contains(got.err, "--absent-ok") {
 		t.Errorf("events: %+v", got)
 	}
 }

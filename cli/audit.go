@@ -37,11 +37,13 @@ func auditCommand(c *console) *cobra.Command {
 became of nodes that left, vanished or lost their session. -o json also says what each was before, and what it became.`,
 		Example: "  go-crontab audit\n  go-crontab audit --job backup\n  go-crontab audit --who alice --from \"2027-01-31 09:00\"\n  go-crontab audit --action refuse",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only of this app and its jobs")
 	cmd.Flags().StringVarP(&job, "job", "j", "", "only of this job")
 	cmd.Flags().StringVar(&name, "name", "", "only of what has this name")
-	cmd.Flags().StringVar(&action, "action", "", "only these: create, update, delete, pause, kill, sign_in, refuse, reap, …")
+	cmd.Flags().StringVar(&action, "action", "",
+		"only these: create, update, delete, pause, kill, sign_in, refuse, reap, …")
 	cmd.Flags().StringVar(&kind, "kind", "", "only changes of these: job, app, cluster, session, …")
 	cmd.Flags().StringVar(&who, "who", "", "only by this one")
 	cmd.Flags().StringVar(&from, "from", "", `only at or after, such as "2027-01-31 09:00"`)
@@ -53,11 +55,13 @@ became of nodes that left, vanished or lost their session. -o json also says wha
 		if err != nil {
 			return err
 		}
+
 		for name, value := range map[string]string{"kind": kind, "who": who, "name": name, "action": action} {
 			if value != "" {
 				q.Set(name, value)
 			}
 		}
+
 		if job != "" {
 			j, _, err := findJob(cmd.Context(), r, job)
 			if err != nil {
@@ -65,8 +69,10 @@ became of nodes that left, vanished or lost their session. -o json also says wha
 			}
 			q.Set("job_id", j.ID)
 		}
+
 		return r.audit(cmd, q, n)
 	}
+
 	cmd.AddCommand(auditVerifyCommand(c))
 	return cmd
 }
@@ -81,11 +87,15 @@ func (r *remote) audit(cmd *cobra.Command, q url.Values, n int) error {
 			r.notef("Nobody changed anything.\n")
 			return nil
 		}
+
 		t := &table{columns: []column{
-			{head: "AT"}, {head: "WHO", shrink: true}, {head: "FROM", shrink: true, drop: true}, {head: "DID"}, {head: "TO", spare: true}, {head: "WHAT", shrink: true}, {head: "REASON", shrink: true, spare: true},
+			{head: "AT"}, {head: "WHO", shrink: true}, {head: "FROM", shrink: true, drop: true}, {head: "DID"},
+			{head: "TO", spare: true}, {head: "WHAT", shrink: true}, {head: "REASON", shrink: true, spare: true},
 		}}
+
 		for _, e := range lines {
-			t.add(text(whole(e.At, r.zone())), text(e.Who), text(e.Origin), text(e.Action), text(e.Kind), text(e.what()), text(e.Reason))
+			t.add(text(whole(e.At, r.zone())), text(e.Who), text(e.Origin), text(e.Action), text(e.Kind),
+				text(e.what()), text(e.Reason))
 		}
 		return r.table(t)
 	})

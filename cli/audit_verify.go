@@ -40,6 +40,7 @@ func auditVerifyCommand(c *console) *cobra.Command {
 		dsn, head string
 		direct    bool
 	)
+
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Check that no audit line was changed or removed", Args: nothing,
 		Long: `Check that no audit line was changed or removed since it was written. Every line has a link in a chain of hashes, and all of
@@ -55,6 +56,7 @@ Exit code 1: something was changed or removed, or it could not look.`,
   go-crontab audit verify --head "$(cat /mnt/elsewhere/head)"
   GOCRONTAB_DSN_FILE=/run/secrets/dsn go-crontab audit verify --direct`,
 	}
+
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&head, "head", "", "a head that was kept, SEQ:HASH: the chain must still have it")
@@ -67,24 +69,30 @@ Exit code 1: something was changed or removed, or it could not look.`,
 				return usageError("--head: %w", err)
 			}
 		}
+
 		verify := r.verifyByNode
 		if direct || dsn != "" {
 			verify = verifyDirectly
 		}
+
 		all, err := verify(cmd, head)
 		if err != nil {
 			return err
 		}
+
 		raw, err := json.Marshal(all)
 		if err != nil {
 			return err
 		}
+
 		err = r.object(c, json.RawMessage(raw), "", func() error { r.tellChain(&all, head); return nil })
 		if n := len(all.Faults); err == nil && n > 0 {
 			return fmt.Errorf("the audit is not what was chained, at %d places", n)
 		}
+
 		return err
 	}
+
 	return cmd
 }
 
@@ -102,15 +110,18 @@ func (r *remote) verifyByNode(cmd *cobra.Command, head string) (chainPart, error
 			break
 		}
 	}
+
 	if head == "" {
 		return all, nil
 	}
 
 	// Last: a head that was kept a moment ago may be newer than the first parts.
-	part, _, err := get[chainPart](cmd.Context(), r, "/api/v1/audit/chain", url.Values{"head": {head}, "after": {strconv.FormatInt(max(1, all.last()), 10)}})
+	part, _, err := get[chainPart](cmd.Context(), r,
+		"/api/v1/audit/chain", url.Values{"head": {head}, "after": {strconv.FormatInt(max(1, all.last()), 10)}})
 	if err == nil {
 		all.add(part)
 	}
+
 	return all, err
 }
 
@@ -138,11 +149,14 @@ func verifyDirectly(cmd *cobra.Command, head string) (chainPart, error) {
 	if err := takeEnv(cmd.Flags(), nil, []string{"dsn"}); err != nil {
 		return all, err
 	}
+
 	dsn, _ := cmd.Flags().GetString("dsn")
 	if err := checkDSN(dsn); err != nil {
 		return all, err
 	}
-	db, err := sql.Open(dsn, sql.Timeouts{Dial: 5 * time.Second, Read: 2 * time.Minute, LockWait: 2 * time.Second, Idle: 3 * time.Minute}, 2)
+
+	db, err := sql.Open(dsn,
+		sql.Timeouts{Dial: 5 * time.Second, Read: 2 * time.Minute, LockWait: 2 * time.Second, Idle: 3 * time.Minute}, 2)
 	if err != nil {
 		return all, err
 	}
@@ -152,24 +166,30 @@ func verifyDirectly(cmd *cobra.Command, head string) (chainPart, error) {
 	if err != nil {
 		return all, withHint(err, "is MySQL up, and is the DSN right?")
 	}
+
 	all.Links = v.Links
 	if v.Links > 0 {
 		all.From, all.To = chainLinkOf(v.From), chainLinkOf(v.To)
 	}
+
 	for _, f := range v.Faults {
 		all.Faults = append(all.Faults, chainFault{f.Seq, strconv.FormatInt(f.Line, 10), f.What})
 	}
+
 	if head == "" {
 		return all, nil
 	}
+
 	kept, err := job.ParseHead(head)
 	if err != nil {
 		return all, err
 	}
+
 	what, err := audit.CheckHead(cmd.Context(), db, kept, audit.Kept)
 	if what != "" {
 		all.Faults = append(all.Faults, chainFault{Seq: kept.Seq, What: what})
 	}
+
 	return all, err
 }
 
@@ -180,15 +200,18 @@ func (r *remote) tellChain(p *chainPart, head string) {
 	for _, f := range p.Faults {
 		r.printf("link %d: %s\n", f.Seq, plain(f.What))
 	}
+
 	if p.Links == 0 {
 		r.printf("The audit has no links yet.\n")
 		return
 	}
+
 	at := func(l *chainLink) string { return whole(&l.At, r.zone()) }
 	r.printf("Verified %d links, from %d (%s) to %d (%s).\n", p.Links, p.From.Seq, at(p.From), p.To.Seq, at(p.To))
 	if head != "" && len(p.Faults) == 0 {
 		r.printf("The kept head is among them.\n")
 	}
+
 	r.printf("head %s\n", p.To.Head)
 	if p.From.Seq > 1 {
 		r.notef("Older lines were removed by age; link %d is the base of the rest.\n", p.From.Seq)

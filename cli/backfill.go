@@ -32,7 +32,8 @@ type backfillView struct {
 const backfillsPath = "/api/v1/backfills"
 
 func backfillCommand(c *console) *cobra.Command {
-	return newGroup("backfill", "Start due times that have passed", backfillStart(c), backfillList(c), backfillShow(c), backfillCancel(c))
+	return newGroup("backfill", "Start due times that have passed", backfillStart(c), backfillList(c), backfillShow(c),
+		backfillCancel(c))
 }
 
 func backfillStart(c *console) *cobra.Command {
@@ -40,7 +41,8 @@ func backfillStart(c *console) *cobra.Command {
 	var parallel int
 	var missing, wait bool
 	cmd := &cobra.Command{
-		Use: "start JOB --from TIME [--to TIME]", Short: "Start the due times of a job in a range", Args: wants(1, 1, jobArgument),
+		Use: "start JOB --from TIME [--to TIME]", Short: "Start the due times of a job in a range",
+		Args: wants(1, 1, jobArgument),
 		Long: `Start the due times of a job in a range, both ends included, whether or not they were started before. Each run is
 told its due time (GOCRONTAB_DUE). Unless the job's runs may overlap they go one after the other, in turn with the
 schedule's.`,
@@ -48,8 +50,10 @@ schedule's.`,
   go-crontab backfill start report --from "2027-01-01 00:00" --to -1h --missing --wait`,
 		ValidArgsFunction: completeJobs(c),
 	}
+
 	r := newRemote(c, cmd)
-	cmd.Flags().StringVar(&from, "from", "", `the first due time: 2027-01-31T09:00:00+01:00, "2027-01-31 09:00" or -24h`)
+	cmd.Flags().StringVar(&from, "from", "",
+		`the first due time: 2027-01-31T09:00:00+01:00, "2027-01-31 09:00" or -24h`)
 	cmd.Flags().StringVar(&to, "to", "", "the last due time, written like --from (default now)")
 	cmd.Flags().IntVarP(&parallel, "parallel", "p", 1, "so many of them at once")
 	cmd.Flags().BoolVar(&missing, "missing", false, "leave out due times that have a run which succeeded")
@@ -60,6 +64,7 @@ schedule's.`,
 		if err != nil {
 			return usageError("--from %w", err)
 		}
+
 		body := map[string]any{"from": first, "parallel": parallel, "missing": missing}
 		if to != "" { // without it the cluster says what is now: the clock here may be ahead of its
 			last, err := parseTime(to, c.zone(), now)
@@ -68,14 +73,17 @@ schedule's.`,
 			}
 			body["to"] = last
 		}
+
 		j, _, err := findJob(ctx, r, args[0])
 		if err != nil {
 			return err
 		}
+
 		b, raw, err := once[backfillView](ctx, r, j.path()+"/backfill", nil, body)
 		if err != nil {
 			return err
 		}
+
 		if wait {
 			if b, raw, err = r.awaitBackfill(ctx, b, raw); err != nil {
 				return err
@@ -84,17 +92,21 @@ schedule's.`,
 		if err := r.object(c, raw, b.ID, func() error {
 			c.printf("backfill %s of %s: %s\n", b.ID, plain(j.fullName()), b.progress())
 			if !wait {
-				c.notef("to follow:  %[1]s backfill show %[2]s\nto cancel:  %[1]s backfill cancel %[2]s\n", program(), b.ID)
+				c.notef("to follow:  %[1]s backfill show %[2]s\nto cancel:  %[1]s backfill cancel %[2]s\n", program(),
+					b.ID)
 			}
 			return nil
 		}); err != nil {
 			return err
 		}
+
 		if wait && (b.State != "done" || b.Outcomes["succeeded"] != b.Ended) {
 			return fmt.Errorf("backfill %s: not all due times succeeded", b.ID)
 		}
+
 		return nil
 	}
+
 	return cmd
 }
 
@@ -104,10 +116,12 @@ func (b *backfillView) progress() string {
 	if b.LeftOut > 0 {
 		words += fmt.Sprintf(", %d had succeeded before", b.LeftOut)
 	}
+
 	var parts []string
 	for _, o := range slices.Sorted(maps.Keys(b.Outcomes)) {
 		parts = append(parts, fmt.Sprintf("%d %s", b.Outcomes[o], o))
 	}
+
 	if parts != nil {
 		words += " (" + strings.Join(parts, ", ") + ")"
 	}
@@ -115,9 +129,13 @@ func (b *backfillView) progress() string {
 }
 
 // awaitBackfill asks how it is until it has ended.
-func (r *remote) awaitBackfill(ctx context.Context, b backfillView, raw json.RawMessage) (backfillView, json.RawMessage, error) {
+func (r *remote) awaitBackfill(
+	ctx context.Context, b backfillView, raw json.RawMessage,
+) (backfillView, json.RawMessage, error) {
 	var p patience
-	for pause := 500 * time.Millisecond; b.State == "running"; pause = min(5*time.Second, pause+pause/10) { // each look counts what has ended
+
+	// each look counts what has ended
+	for pause := 500 * time.Millisecond; b.State == "running"; pause = min(5*time.Second, pause+pause/10) {
 		select {
 		case <-ctx.Done():
 			return b, nil, context.Cause(ctx)
@@ -131,14 +149,17 @@ func (r *remote) awaitBackfill(ctx context.Context, b backfillView, raw json.Raw
 			b, raw = now, answer
 		}
 	}
+
 	return b, raw, nil
 }
 
 func backfillList(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "ls [JOB]", Short: "List backfills, the latest first", Args: wants(0, 1, jobArgument), Example: "  go-crontab backfill ls",
+		Use: "ls [JOB]", Short: "List backfills, the latest first", Args: wants(0, 1, jobArgument),
+		Example:           "  go-crontab backfill ls",
 		ValidArgsFunction: completeJobs(c),
 	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		query := url.Values{}
@@ -149,23 +170,34 @@ func backfillList(c *console) *cobra.Command {
 			}
 			query.Set("job_id", j.ID)
 		}
+
 		found, raw, err := list[backfillView](cmd.Context(), r, backfillsPath, query, 100)
 		if err != nil {
 			return err
 		}
+
 		return r.list(raw, func(i int) string { return found[i].ID }, func() error {
 			if len(found) == 0 {
 				c.notef("There are no backfills.\n")
 				return nil
 			}
+
 			now := c.now()
-			t := &table{columns: []column{{head: "ID", right: true}, {head: "JOB", right: true}, {head: "FROM"}, {head: "TO"}, {head: "AT ONCE", right: true}, {head: "BEGUN"}, {head: "PROGRESS", shrink: true}}}
+			t := &table{
+				columns: []column{
+					{head: "ID", right: true}, {head: "JOB", right: true}, {head: "FROM"}, {head: "TO"},
+					{head: "AT ONCE", right: true}, {head: "BEGUN"}, {head: "PROGRESS", shrink: true},
+				},
+			}
+
 			for _, b := range found {
-				t.add(text(b.ID), text(b.JobID), text(whole(b.From, c.zone())), text(whole(b.To, c.zone())), text(fmt.Sprint(b.Parallel)), text(relative(b.Created, now)), text(b.progress()))
+				t.add(text(b.ID), text(b.JobID), text(whole(b.From, c.zone())), text(whole(b.To, c.zone())),
+					text(fmt.Sprint(b.Parallel)), text(relative(b.Created, now)), text(b.progress()))
 			}
 			return r.table(t)
 		})
 	}
+
 	return cmd
 }
 
@@ -178,17 +210,24 @@ func backfillCancel(c *console) *cobra.Command {
 }
 
 func backfillOne(c *console, verb, short, method, path string) *cobra.Command {
-	cmd := &cobra.Command{Use: verb + " ID", Short: short, Args: wants(1, 1, "the backfill's id"), Example: "  go-crontab backfill " + verb + " 17"}
+	cmd := &cobra.Command{
+		Use: verb + " ID", Short: short, Args: wants(1, 1, "the backfill's id"),
+		Example: "  go-crontab backfill " + verb + " 17",
+	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		b, raw, err := ask[backfillView](cmd.Context(), r, method, backfillsPath+"/"+url.PathEscape(args[0])+path, nil, nil)
+		b, raw, err := ask[backfillView](cmd.Context(), r, method, backfillsPath+"/"+url.PathEscape(args[0])+path, nil,
+			nil)
 		if err != nil {
 			return err
 		}
 		return r.object(c, raw, b.ID, func() error {
-			c.printf("backfill %s of job %s, %s to %s: %s\n", b.ID, b.JobID, whole(b.From, c.zone()), whole(b.To, c.zone()), b.progress())
+			c.printf("backfill %s of job %s, %s to %s: %s\n", b.ID, b.JobID, whole(b.From, c.zone()),
+				whole(b.To, c.zone()), b.progress())
 			return nil
 		})
 	}
+
 	return cmd
 }

@@ -28,6 +28,7 @@ func benchCommand(c *console) *cobra.Command {
 		plots   string
 		compare string
 	)
+
 	cmd := &cobra.Command{
 		Use:   "bench [SCENARIO…]",
 		Short: "Measure what a MySQL server carries",
@@ -50,6 +51,7 @@ conclude anything says so.
 			if err := o.Check(); err != nil {
 				return usageError("%w", err)
 			}
+
 			var before *bench.Report
 			if compare != "" {
 				text, err := os.ReadFile(compare)
@@ -60,13 +62,16 @@ conclude anything says so.
 					return usageError("--compare %s: %w", compare, err)
 				}
 			}
+
 			o.Say = func(format string, args ...any) { c.notef("  "+format+"\n", args...) }
 			stop := onSignals()
 			defer stop.forget()
+
 			r, err := bench.Run(stop.drain, o)
 			if r == nil {
 				return err
 			}
+
 			if stop.drain.Err() != nil {
 				c.notef("stopped (%v); what was measured until then:\n", context.Cause(stop.drain))
 			}
@@ -78,12 +83,15 @@ conclude anything says so.
 					return plotErr
 				}
 			}
+
 			if err != nil {
 				return err
 			}
+
 			return benchVerdict(r)
 		},
 	}
+
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&o.DSN, "dsn", "", "the server, as user:password@tcp(host:3306)/ (default a private one)")
@@ -100,6 +108,7 @@ conclude anything says so.
 	out.flags(cmd, "table", "json", "yaml")
 	_ = cmd.MarkFlagDirname("plot")
 	_ = cmd.MarkFlagFilename("compare", "json")
+
 	return cmd
 }
 
@@ -117,8 +126,9 @@ func benchAPI(ctx context.Context, n *node.Node, l net.Listener) (token string, 
 		return "", err
 	}
 	server := api.New(api.Config{
-		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready, Node: "bench", Version: readVersion().Version,
-		Listen: l.Addr().String(), Rate: -1, Log: slog.New(slog.DiscardHandler),
+		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready, Node: "bench",
+		Version: readVersion().Version,
+		Listen:  l.Addr().String(), Rate: -1, Log: slog.New(slog.DiscardHandler),
 	})
 	go func() { _ = server.Serve(ctx, l) }() // it ends with ctx, or the requests say what is wrong
 	return token, nil
@@ -152,6 +162,7 @@ func (c *console) printBench(out *output, r, before *bench.Report) error {
 	if before == nil {
 		return out.object(c, r, "", func() error { return c.benchTable(r) })
 	}
+
 	changes := bench.Compare(before, r)
 	v := struct {
 		*bench.Report
@@ -172,50 +183,73 @@ func (c *console) benchTable(r *bench.Report) error {
 	if m.Private {
 		where = "private, on this machine"
 	}
-	c.printf("%s, %d processors of %s; server %s (%s), flush at commit %s, binlog %s\n\n", m.OS, m.Cores, orUnknown(m.CPU), m.Server, where,
+
+	c.printf("%s, %d processors of %s; server %s (%s), flush at commit %s, binlog %s\n\n", m.OS, m.Cores,
+		orUnknown(m.CPU), m.Server, where,
 		orUnknown(m.Settings["innodb_flush_log_at_trx_commit"]), orUnknown(m.Settings["log_bin"]))
-	t := table{columns: []column{{head: "SCENARIO", shrink: true}, {head: "FIRES/S", right: true}, {head: "P50 MS", right: true}, {head: "P99 MS", right: true},
-		{head: "MAX MS", right: true}, {head: "STATEMENTS", right: true}, {head: "REDO B", right: true, drop: true}, {head: "NODE CPU", right: true, drop: true},
-		{head: "NODE MB", right: true, drop: true}, {head: "SERVER CPU", right: true, drop: true}, {head: "OF LIMIT", right: true, drop: true}, {head: "ACCOUNT"}}}
+	t := table{columns: []column{{head: "SCENARIO", shrink: true}, {head: "FIRES/S", right: true},
+		{head: "P50 MS", right: true}, {head: "P99 MS", right: true},
+		{head: "MAX MS", right: true}, {head: "STATEMENTS", right: true}, {head: "REDO B", right: true, drop: true},
+		{head: "NODE CPU", right: true, drop: true},
+		{head: "NODE MB", right: true, drop: true}, {head: "SERVER CPU", right: true, drop: true},
+		{head: "OF LIMIT", right: true, drop: true}, {head: "ACCOUNT"}}}
+
 	var notes []string
 	for i := range r.Results {
 		x := &r.Results[i]
 		if x.Noisy {
-			notes = append(notes, fmt.Sprintf("%s: the machine was too noisy to conclude anything (equal work differed by %.0f %%); run it again when it is quiet", x.Name(), x.Noise*100))
+			notes = append(notes,
+				fmt.Sprintf("%s: the machine was too noisy to conclude anything (equal work differed by %.0f %%); run it again when it is quiet", x.Name(), x.Noise*100))
 		}
 		if x.Limit != nil {
 			notes = append(notes, fmt.Sprintf("%s: limit %.0f per second: %s", x.Name(), x.Limit.Rate, x.Limit.What))
 		}
 		if w := x.Writes; w != nil {
-			notes = append(notes, fmt.Sprintf("%s: %.0f jobs per second; a request took %.1f ms (p50), %.1f ms (p99); a job %.1f statements and %.0f bytes of redo log", x.Name(), x.Rate, w.P50, w.P99, w.Statements, w.Redo))
+			notes = append(notes,
+				fmt.Sprintf("%s: %.0f jobs per second; a request took %.1f ms (p50), %.1f ms (p99); a job %.1f statements and %.0f bytes of redo log", x.Name(), x.Rate, w.P50, w.P99, w.Statements, w.Redo))
 			continue
 		}
+
 		if x.Idle != nil {
-			notes = append(notes, fmt.Sprintf("%s: each node asks %.1f statements per second and takes %.1f %% of a processor, the server %.1f %%", x.Name(), x.Idle.Statements, x.Idle.NodeCPU, x.Idle.ServerCPU))
+			notes = append(notes,
+				fmt.Sprintf("%s: each node asks %.1f statements per second and takes %.1f %% of a processor, the server %.1f %%", x.Name(), x.Idle.Statements, x.Idle.NodeCPU, x.Idle.ServerCPU))
 			continue
 		}
+
 		of := ""
 		if x.Limit != nil {
 			of = fmt.Sprintf("%.2f", x.Limit.Ratio)
 		}
+
 		account := cell{text: "ok", colour: green}
 		if !x.Account.OK() {
-			account = cell{text: fmt.Sprintf("%d missing, %d doubled, %d early", x.Account.Missing, x.Account.Doubled, x.Account.Early), colour: red}
+			account = cell{
+				text: fmt.Sprintf("%d missing, %d doubled, %d early", x.Account.Missing, x.Account.Doubled,
+					x.Account.Early), colour: red,
+			}
 		} else if len(x.Account.Other) > 0 {
 			account = cell{text: "ok:" + others(x.Account.Other)}
 		}
-		t.add(text(x.Name()), text(fmt.Sprintf("%.0f", x.Rate)), text(fmt.Sprintf("%.2f", x.Late.P50)), text(fmt.Sprintf("%.2f", x.Late.P99)),
-			text(fmt.Sprintf("%.1f", x.Late.Max)), text(fmt.Sprintf("%.3f", x.Cost.Statements)), text(fmt.Sprintf("%.0f", x.Cost.Redo)),
-			text(fmt.Sprintf("%.0f%%", x.Cost.NodeCPU)), text(fmt.Sprintf("%.0f", x.Cost.NodeMB)), text(fmt.Sprintf("%.0f%%", x.Cost.ServerCPU)), text(of), account)
+
+		t.add(text(x.Name()), text(fmt.Sprintf("%.0f",
+			x.Rate)), text(fmt.Sprintf("%.2f", x.Late.P50)), text(fmt.Sprintf("%.2f", x.Late.P99)),
+			text(fmt.Sprintf("%.1f",
+				x.Late.Max)), text(fmt.Sprintf("%.3f", x.Cost.Statements)), text(fmt.Sprintf("%.0f", x.Cost.Redo)),
+			text(fmt.Sprintf("%.0f%%",
+				x.Cost.NodeCPU)), text(fmt.Sprintf("%.0f",
+				x.Cost.NodeMB)), text(fmt.Sprintf("%.0f%%", x.Cost.ServerCPU)), text(of), account)
 	}
+
 	if len(t.rows) > 0 {
 		if err := t.print(c.out, terminalWidth(c.out), colourful(c.out)); err != nil {
 			return err
 		}
 	}
+
 	for _, n := range notes {
 		c.printf("%s\n", n)
 	}
+
 	return nil
 }
 
@@ -232,16 +266,20 @@ func (c *console) changeTable(changes []bench.Change) error {
 		c.printf("no scenario is in both\n")
 		return nil
 	}
-	t := table{columns: []column{{head: "SCENARIO", shrink: true}, {head: "BEFORE", right: true}, {head: "NOW", right: true}, {head: "RATIO", right: true},
+
+	t := table{columns: []column{{head: "SCENARIO", shrink: true}, {head: "BEFORE", right: true},
+		{head: "NOW", right: true}, {head: "RATIO", right: true},
 		{head: "P99", right: true}, {head: "STATEMENTS", right: true}, {head: ""}}}
 	for _, x := range changes {
 		word := "within the noise"
 		if x.Distinct {
 			word = "differs"
 		}
-		t.add(text(x.Name), text(fmt.Sprintf("%.1f", x.Before)), text(fmt.Sprintf("%.1f", x.After)), text(fmt.Sprintf("×%.2f", x.Ratio)),
+		t.add(text(x.Name), text(fmt.Sprintf("%.1f",
+			x.Before)), text(fmt.Sprintf("%.1f", x.After)), text(fmt.Sprintf("×%.2f", x.Ratio)),
 			text(fmt.Sprintf("×%.2f", x.P99)), text(fmt.Sprintf("×%.2f", x.Cost)), text(word))
 	}
+
 	return t.print(c.out, terminalWidth(c.out), colourful(c.out))
 }
 

@@ -22,6 +22,7 @@ import (
 // fullPipe is a pipe that nobody reads and that has no room for another byte.
 func fullPipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
+
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 		t.Fatal(err)
@@ -29,6 +30,7 @@ func fullPipe(t *testing.T) (r, w *os.File) {
 	if err := unix.SetNonblock(fds[1], true); err != nil {
 		t.Fatal(err)
 	}
+
 	for size := 4096; size > 0; {
 		if _, err := unix.Write(fds[1], make([]byte, size)); errors.Is(err, unix.EAGAIN) {
 			size /= 2
@@ -36,11 +38,14 @@ func fullPipe(t *testing.T) (r, w *os.File) {
 			t.Fatal(err)
 		}
 	}
+
 	if err := unix.SetNonblock(fds[1], false); err != nil {
 		t.Fatal(err)
 	}
+
 	r, w = os.NewFile(uintptr(fds[0]), "unread"), os.NewFile(uintptr(fds[1]), "full")
 	t.Cleanup(func() { r.Close() })
+
 	return r, w
 }
 
@@ -49,27 +54,32 @@ func startBlocked(t *testing.T, env []string, args ...string) (p *process, unrea
 	t.Helper()
 	unread, w := fullPipe(t)
 	defer w.Close()
-	return startWith(t, env, func(cmd *exec.Cmd) { cmd.Stdout, cmd.Stderr = w, w }, append([]string{binary(t)}, args...)...), unread
+	return startWith(t, env, func(cmd *exec.Cmd) { cmd.Stdout, cmd.Stderr = w, w },
+		append([]string{binary(t)}, args...)...), unread
 }
 
 // dropped is what a node's metrics say about its log.
 func dropped(t *testing.T, s *server) (n int) {
 	t.Helper()
+
 	req, err := http.NewRequest(http.MethodGet, s.url+"/metrics", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	req.Header.Set("Authorization", "Bearer "+s.token())
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
+
 	body, _ := io.ReadAll(resp.Body)
 	if m := regexp.MustCompile(`(?m)^gocrontab_log_lines_dropped_total (\S+)$`).FindSubmatch(body); m != nil {
 		n, _ = strconv.Atoi(string(m[1]))
 		return n
 	}
+
 	t.Fatalf("no gocrontab_log_lines_dropped_total in\n%s", body)
 	return 0
 }
@@ -89,9 +99,11 @@ func startsOnTime(t *testing.T, s *server, name string) {
 // A node whose log nobody reads starts its jobs on time, and ends when it is told to.
 func TestBlockedLogOfServe(t *testing.T) {
 	t.Parallel()
+
 	dsn := migrated(t)
 	port := freePort(t)
-	p, unread := startBlocked(t, []string{"GOCRONTAB_DSN=" + dsn}, "serve", "--node", "one", "--listen", fmt.Sprintf("127.0.0.1:%d", port),
+	p, unread := startBlocked(t, []string{"GOCRONTAB_DSN=" +
+		dsn}, "serve", "--node", "one", "--listen", fmt.Sprintf("127.0.0.1:%d", port),
 		"--session-expiry", "5s", "--state-dir", t.TempDir(), "--log-level", "debug")
 	token, _ := adminTokens.Load(dsn)
 	s := &server{p, fmt.Sprintf("http://127.0.0.1:%d", port)}
@@ -101,6 +113,7 @@ func TestBlockedLogOfServe(t *testing.T) {
 	for i := range 5 { // each due time that is skipped is a line
 		s.ask("job", "add", fmt.Sprintf("loud-%d", i), "--every", "100ms", "--overlap", "skip", "--", "sleep 5")
 	}
+
 	s.ask("job", "add", "healthy", "--every", "1s", "--", "true")
 	startsOnTime(t, s, "healthy")
 
@@ -110,21 +123,25 @@ func TestBlockedLogOfServe(t *testing.T) {
 		status(long)
 		return dropped(t, s) > 0
 	})
+
 	startsOnTime(t, s, "healthy")
 
 	p.signal(syscall.SIGTERM)
 	if code := p.exit(30 * time.Second); code != exitOK {
 		t.Errorf("SIGTERM: exit code %d", code)
 	}
+
 	_ = unread // open until here: a reader that goes away is another case
 }
 
 // When somebody reads again, the log says how many lines are missing.
 func TestBlockedLogIsReadAgain(t *testing.T) {
 	t.Parallel()
+
 	dsn := migrated(t)
 	port := freePort(t)
-	p, unread := startBlocked(t, []string{"GOCRONTAB_DSN=" + dsn}, "serve", "--node", "one", "--listen", fmt.Sprintf("127.0.0.1:%d", port),
+	p, unread := startBlocked(t, []string{"GOCRONTAB_DSN=" +
+		dsn}, "serve", "--node", "one", "--listen", fmt.Sprintf("127.0.0.1:%d", port),
 		"--session-expiry", "5s", "--state-dir", t.TempDir(), "--log-level", "debug")
 	token, _ := adminTokens.Load(dsn)
 	s := &server{p, fmt.Sprintf("http://127.0.0.1:%d", port)}
@@ -139,12 +156,15 @@ func TestBlockedLogIsReadAgain(t *testing.T) {
 	var log written
 	go io.Copy(&log, unread)
 	await(t, "the log says what is missing", 10*time.Second, func() bool {
-		return strings.Contains(log.String(), `"msg":"log lines were dropped while the reader of the log was blocked","lines":`)
+		return strings.Contains(log.String(),
+			`"msg":"log lines were dropped while the reader of the log was blocked","lines":`)
 	})
+
 	p.signal(syscall.SIGTERM)
 	if code := p.exit(30 * time.Second); code != exitOK {
 		t.Errorf("SIGTERM: exit code %d", code)
 	}
+
 	await(t, "the last line", 10*time.Second, func() bool { return strings.Contains(log.String(), `"msg":"stopped"`) })
 	onlyJSON(t, strings.TrimLeft(log.String(), "\x00"))
 }
@@ -152,8 +172,10 @@ func TestBlockedLogIsReadAgain(t *testing.T) {
 // dev goes on behind a terminal that is stopped, its nodes do, and Ctrl-C ends it.
 func TestBlockedTerminalOfDev(t *testing.T) {
 	t.Parallel()
+
 	home, port := devHome(t), freePort(t)
-	p, unread := startBlocked(t, []string{"HOME=" + home}, "dev", "--data", home+"/data", "--port", strconv.Itoa(port), "--nodes", "1",
+	p, unread := startBlocked(t, []string{"HOME=" + home}, "dev", "--data", home+
+		"/data", "--port", strconv.Itoa(port), "--nodes", "1",
 		"--session-expiry", "5s", "--no-samples", "--log-level", "debug")
 	s := &server{p, fmt.Sprintf("http://127.0.0.1:%d", port)}
 	s.ready()
@@ -161,6 +183,7 @@ func TestBlockedTerminalOfDev(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	adminTokens.Store(s.url, strings.TrimSpace(string(token)))
 	s.ask("job", "add", "healthy", "--every", "1s", "--", "true")
 
@@ -169,6 +192,7 @@ func TestBlockedTerminalOfDev(t *testing.T) {
 	for range 3 << 20 / (8 << 10) {
 		status(long)
 	}
+
 	startsOnTime(t, s, "healthy")
 
 	// A busy machine may give dev no turn for a while. If it read nothing, each of these lines would be dropped.
@@ -182,5 +206,6 @@ func TestBlockedTerminalOfDev(t *testing.T) {
 	if code := p.exit(30 * time.Second); code != exitOK {
 		t.Errorf("SIGINT: exit code %d", code)
 	}
+
 	_ = unread
 }

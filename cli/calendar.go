@@ -58,11 +58,18 @@ func calendarPath(name string) string { return calendarsPath + "/" + url.PathEsc
 
 func calendarCommand(c *console) *cobra.Command {
 	return newGroup("calendar", "Say on which days and at which hours jobs are due",
-		calendarList(c), calendarShow(c), calendarDays(c), calendarApply(c), calendarImport(c), removal{"calendar", "CALENDAR", "Delete calendars that no job names", "  go-crontab calendar rm old-holidays", calendarPath, calendarMissing}.command(c))
+		calendarList(c), calendarShow(c), calendarDays(c), calendarApply(c), calendarImport(c), removal{
+			"calendar", "CALENDAR", "Delete calendars that no job names", "  go-crontab calendar rm old-holidays",
+			calendarPath, calendarMissing,
+		}.command(c))
 }
 
 func calendarList(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the calendars", Args: nothing, Example: "  go-crontab calendar ls"}
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"}, Short: "List the calendars", Args: nothing,
+		Example: "  go-crontab calendar ls",
+	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		calendars, raw, err := list[calendarView](cmd.Context(), r, calendarsPath, nil, 0)
@@ -74,15 +81,20 @@ func calendarList(c *console) *cobra.Command {
 				c.notef("There are no calendars yet. To make one:  %s calendar import holidays FILE.ics\n", program())
 				return nil
 			}
+
 			t := &table{columns: []column{
-				{head: "CALENDAR", shrink: true}, {head: "TIMEZONE"}, {head: "EXCLUDED", right: true}, {head: "INCLUDED", right: true}, {head: "JOBS", right: true}, {head: "CHANGED"},
+				{head: "CALENDAR", shrink: true}, {head: "TIMEZONE"}, {head: "EXCLUDED", right: true},
+				{head: "INCLUDED", right: true}, {head: "JOBS", right: true}, {head: "CHANGED"},
 			}}
+
 			for _, v := range calendars {
-				t.add(text(v.Name), text(v.Timezone), text(fmt.Sprint(v.Excludes)), text(fmt.Sprint(v.Includes)), text(fmt.Sprint(v.Jobs)), text(relative(v.Updated, time.Now())))
+				t.add(text(v.Name), text(v.Timezone), text(fmt.Sprint(v.Excludes)), text(fmt.Sprint(v.Includes)),
+					text(fmt.Sprint(v.Jobs)), text(relative(v.Updated, time.Now())))
 			}
 			return r.table(t)
 		})
 	}
+
 	return cmd
 }
 
@@ -91,6 +103,7 @@ func calendarShow(c *console) *cobra.Command {
 		Use: "show CALENDAR", Short: "Show everything about a calendar", Args: wants(1, 1, calendarArgument),
 		Example: "  go-crontab calendar show cn-holidays\n  go-crontab calendar show cn-holidays -o yaml > cn-holidays.yaml",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		v, raw, err := get[calendarView](cmd.Context(), r, calendarPath(args[0]), nil)
@@ -104,12 +117,16 @@ func calendarShow(c *console) *cobra.Command {
 			return r.calendarEntries(&v)
 		})
 	}
+
 	return cmd
 }
 
 func calendarMissing(err error, name string) error {
 	if isStatus(err, http.StatusNotFound) {
-		return &exitError{code: exitNotFound, err: notFound("calendar", name), hint: "to see what there is: " + program() + " calendar ls"}
+		return &exitError{
+			code: exitNotFound, err: notFound("calendar", name),
+			hint: "to see what there is: " + program() + " calendar ls",
+		}
 	}
 	return err
 }
@@ -133,6 +150,7 @@ func (r *remote) calendarEntries(v *calendarView) error {
 	if len(v.Exclude)+len(v.Include) == 0 {
 		return nil
 	}
+
 	r.printf("\n")
 	t := &table{columns: []column{{head: "DAYS"}, {head: "KIND"}, {head: "NOTE", shrink: true}}}
 	add := func(days []calendarDay, kind string) {
@@ -147,6 +165,7 @@ func (r *remote) calendarEntries(v *calendarView) error {
 			t.add(text(days), text(kind), text(e.Note))
 		}
 	}
+
 	add(v.Exclude, "exclude")
 	add(v.Include, "include")
 	return r.table(t)
@@ -165,9 +184,11 @@ type dayView struct {
 func calendarDays(c *console) *cobra.Command {
 	var from, to string
 	cmd := &cobra.Command{
-		Use: "days CALENDAR", Short: "Show which days are open, closed, or make-up workdays", Args: wants(1, 1, calendarArgument),
+		Use: "days CALENDAR", Short: "Show which days are open, closed, or make-up workdays",
+		Args:    wants(1, 1, calendarArgument),
 		Example: "  go-crontab calendar days cn-holidays --from 2027-02-01 --to 2027-02-28",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVar(&from, "from", "", "the first day, such as 2027-02-01 (default today)")
 	cmd.Flags().StringVar(&to, "to", "", "the last day (default 30 days later)")
@@ -178,16 +199,24 @@ func calendarDays(c *console) *cobra.Command {
 				query.Set(name, value)
 			}
 		}
+
 		days, raw, err := get[page[dayView]](cmd.Context(), r, calendarPath(args[0])+"/days", query)
 		if err != nil {
 			return calendarMissing(err, args[0])
 		}
+
 		var dates []string
 		for _, d := range days.Items {
 			dates = append(dates, d.Date)
 		}
+
 		return r.object(c, raw, strings.Join(dates, "\n"), func() error {
-			t := &table{columns: []column{{head: "DATE"}, {head: "DAY"}, {head: "STATE"}, {head: "HOURS"}, {head: "NOTE", shrink: true}}}
+			t := &table{
+				columns: []column{
+					{head: "DATE"}, {head: "DAY"}, {head: "STATE"}, {head: "HOURS"}, {head: "NOTE", shrink: true},
+				},
+			}
+
 			for _, d := range days.Items {
 				state := cell{d.State, map[string]colour{"open": green, "makeup": yellow}[d.State]}
 				if d.As != "" {
@@ -195,9 +224,11 @@ func calendarDays(c *console) *cobra.Command {
 				}
 				t.add(text(d.Date), text(d.Weekday), state, text(strings.Join(d.Hours, " ")), text(d.Why))
 			}
+
 			return r.table(t)
 		})
 	}
+
 	return cmd
 }
 
@@ -222,21 +253,25 @@ func calendarApply(c *console) *cobra.Command {
 Jobs that name a calendar follow it at once.`,
 		Example: "  go-crontab calendar apply -f cn-holidays.yaml\n  go-crontab job add report -s \"0 9 * * 1-5\" -z Asia/Shanghai --calendar cn-holidays -- ./report.sh",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "a file, or - for standard input; may be repeated")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if len(files) == 0 {
 			return usageError("-f FILE is missing")
 		}
+
 		for _, file := range files {
 			data, err := c.readFile(file)
 			if err != nil {
 				return err
 			}
+
 			calendars, err := readDocuments(data)
 			if err != nil {
 				return fmt.Errorf("%s: %w", file, err)
 			}
+
 			for i, calendar := range calendars {
 				name, _ := calendar["name"].(string)
 				if name == "" {
@@ -251,13 +286,16 @@ Jobs that name a calendar follow it at once.`,
 				}
 			}
 		}
+
 		return nil
 	}
+
 	return cmd
 }
 
 func (c *console) calendarDone(v *calendarView) {
-	c.printf("calendar %s, version %d: %d excluded, %d included, %d jobs\n", plain(v.Name), v.Version, len(v.Exclude), len(v.Include), v.Jobs)
+	c.printf("calendar %s, version %d: %d excluded, %d included, %d jobs\n", plain(v.Name), v.Version, len(v.Exclude),
+		len(v.Include), v.Jobs)
 }
 
 const maxCalendarFile = 4 << 20
@@ -273,6 +311,7 @@ func (c *console) readFile(name string) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
+
 	data, err := io.ReadAll(io.LimitReader(in, maxCalendarFile+1))
 	if err == nil && len(data) > maxCalendarFile {
 		err = usageError("%s: is larger than %d bytes", name, maxCalendarFile)
@@ -292,6 +331,7 @@ func readDocuments(data []byte) ([]map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		asWritten(&doc, 0)
 		var o map[string]any
 		if err := doc.Decode(&o); err != nil {
@@ -325,7 +365,8 @@ func calendarImport(c *console) *cobra.Command {
 	var format, workday string
 	var add, dry bool
 	cmd := &cobra.Command{
-		Use: "import CALENDAR FILE", Short: "Take the days of an iCalendar or CSV file", Args: wants(2, 2, "the calendar and a FILE (- for standard input)"),
+		Use: "import CALENDAR FILE", Short: "Take the days of an iCalendar or CSV file",
+		Args: wants(2, 2, "the calendar and a FILE (- for standard input)"),
 		Long: `Take the days of an iCalendar (.ics) or CSV file, in place of those that the calendar has, or with --add beside them.
 Its weekdays and hours stay. A calendar that is not there is made. If anything is wrong with the file, nothing is taken.
 
@@ -334,6 +375,7 @@ or include. Of an iCalendar file the whole-day events count, with their yearly a
 summary contains the word of --workday is a make-up workday.`,
 		Example: "  go-crontab calendar import cn-holidays holidays.ics\n  curl -fsS https://example.com/de.ics | go-crontab calendar import de - --format ics --dry-run",
 	}
+
 	r := newRemote(c, cmd)
 	choiceVar(cmd.Flags(), &format, "format", "", "", "of the file (default: as its name says)", "ics", "csv")
 	cmd.Flags().StringVar(&workday, "workday", "", "what the names of make-up workdays contain (default 班)")
@@ -343,24 +385,33 @@ summary contains the word of --workday is a make-up workday.`,
 		if format == "" {
 			format = strings.TrimPrefix(strings.ToLower(filepath.Ext(args[1])), ".")
 		}
+
 		media := map[string]string{"ics": "text/calendar", "csv": "text/csv"}[format]
 		if media == "" {
 			return usageError("%q says no format: add --format ics or --format csv", args[1])
 		}
+
 		data, err := c.readFile(args[1])
 		if err != nil {
 			return err
 		}
+
 		query := url.Values{"format": {format}}
-		for name, value := range map[string]string{"workday": workday, "mode": map[bool]string{true: "add"}[add], "dry_run": map[bool]string{true: "true"}[dry]} {
+		for name, value := range map[string]string{
+			"workday": workday, "mode": map[bool]string{true: "add"}[add],
+			"dry_run": map[bool]string{true: "true"}[dry],
+		} {
 			if value != "" {
 				query.Set(name, value)
 			}
 		}
-		v, raw, err := ask[calendarView](cmd.Context(), r, http.MethodPost, calendarPath(args[0])+"/import", query, document{media, data})
+
+		v, raw, err := ask[calendarView](cmd.Context(), r, http.MethodPost, calendarPath(args[0])+"/import", query,
+			document{media, data})
 		if err != nil {
 			return err
 		}
+
 		return r.object(c, json.RawMessage(raw), v.Name, func() error {
 			if dry {
 				c.printf("it would be: ")
@@ -373,5 +424,6 @@ summary contains the word of --workday is a make-up workday.`,
 			return nil
 		})
 	}
+
 	return cmd
 }

@@ -10,25 +10,33 @@ import (
 )
 
 func clusterCommand(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "cluster", Short: "List the nodes and what they do", Args: nothing, Example: "  go-crontab cluster"}
+	cmd := &cobra.Command{
+		Use: "cluster", Short: "List the nodes and what they do", Args: nothing, Example: "  go-crontab cluster",
+	}
 	cmd.AddCommand(
-		pauseAll(c, "pause", "Stop the due times of all jobs", nothing, "  go-crontab cluster pause --reason \"database moves\" --until 2h"),
-		resumeAll(c, "resume", "Give the jobs of a paused cluster their due times back", nothing, "  go-crontab cluster resume"))
+		pauseAll(c, "pause", "Stop the due times of all jobs", nothing,
+			"  go-crontab cluster pause --reason \"database moves\" --until 2h"),
+		resumeAll(c, "resume", "Give the jobs of a paused cluster their due times back", nothing,
+			"  go-crontab cluster resume"))
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		v, raw, err := get[clusterView](cmd.Context(), r, "/api/v1/cluster", nil)
 		if err != nil {
 			return err
 		}
+
 		pauses, _, err := get[page[pauseView]](cmd.Context(), r, "/api/v1/pauses", nil)
 		if err != nil {
 			return err
 		}
+
 		slices.SortFunc(v.Sessions, func(a, b sessionView) int { return strings.Compare(a.Node, b.Node) })
 		var names []string
 		for _, s := range v.Sessions {
 			names = append(names, s.Node)
 		}
+
 		return r.object(c, raw, strings.Join(names, "\n"), func() error {
 			if err := r.table(clusterTable(&v, c.now())); err != nil {
 				return err
@@ -40,15 +48,19 @@ func clusterCommand(c *console) *cobra.Command {
 			return r.notePauses(pauses.Items)
 		})
 	}
+
 	return cmd
 }
 
 func clusterTable(v *clusterView, now time.Time) *table {
 	t := &table{columns: []column{
-		{head: "NODE", shrink: true}, {head: "STATE"}, {head: "API"}, {head: "PID", right: true, spare: true}, {head: "BEAT"}, {head: "JOINED", spare: true},
-		{head: "RUNNING", right: true}, {head: "SLOTS", right: true, drop: true}, {head: "PREPARED", right: true, drop: true}, {head: "CLOCK", right: true, drop: true},
+		{head: "NODE", shrink: true}, {head: "STATE"}, {head: "API"}, {head: "PID", right: true, spare: true},
+		{head: "BEAT"}, {head: "JOINED", spare: true},
+		{head: "RUNNING", right: true}, {head: "SLOTS", right: true, drop: true},
+		{head: "PREPARED", right: true, drop: true}, {head: "CLOCK", right: true, drop: true},
 		{head: "VERSION", shrink: true, drop: true}, {head: "SESSION", drop: true},
 	}}
+
 	expiry, _ := time.ParseDuration(v.SessionExpiry)
 	for _, s := range v.Sessions {
 		state, age := "ready", time.Duration(s.BeatAge)*time.Millisecond
@@ -60,9 +72,11 @@ func clusterTable(v *clusterView, now time.Time) *table {
 		}
 		t.add(text(s.Node), cell{state, statusColour(state)}, text(s.Address), text(fmt.Sprint(s.PID)),
 			text(precise(age.Round(100*time.Millisecond))+" ago"), text(relative(s.Started, now)),
-			text(fmt.Sprint(s.Executing)), text(fmt.Sprint(s.Slots)), text(fmt.Sprint(s.Prepared)), text(offset(s.ClockOffset)),
+			text(fmt.Sprint(s.Executing)), text(fmt.Sprint(s.Slots)), text(fmt.Sprint(s.Prepared)),
+			text(offset(s.ClockOffset)),
 			text(s.Version), cell{s.ID, faint})
 	}
+
 	return t
 }
 
@@ -74,12 +88,14 @@ func (r *remote) noteFolder(f *folderView, now time.Time) {
 	for _, n := range f.Nodes {
 		switch n.State {
 		case "refused":
-			r.notef("folder %s: refused on %s %s, nothing of it is applied:\n", plain(f.Folder), plain(n.Node), relative(n.Since, now))
+			r.notef("folder %s: refused on %s %s, nothing of it is applied:\n", plain(f.Folder), plain(n.Node),
+				relative(n.Since, now))
 			for line := range strings.Lines(n.Error) {
 				r.notef("  %s\n", plain(strings.TrimSuffix(line, "\n")))
 			}
 		case "behind":
-			r.notef("folder %s: on %s it is older than what is applied, %s\n", plain(f.Folder), plain(n.Node), relative(n.Since, now))
+			r.notef("folder %s: on %s it is older than what is applied, %s\n", plain(f.Folder), plain(n.Node),
+				relative(n.Since, now))
 		}
 	}
 }

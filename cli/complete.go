@@ -29,10 +29,12 @@ func completeField(c *console, path, field string) cobra.CompletionFunc {
 		if !ok {
 			return nil, cobra.ShellCompDirectiveError
 		}
+
 		found, _, err := get[page[map[string]any]](cmd.Context(), r, path, nil)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
+
 		var out []cobra.Completion
 		for _, item := range found.Items {
 			if s, ok := item[field].(string); ok && strings.HasPrefix(s, typed) {

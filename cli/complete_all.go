@@ -13,9 +13,11 @@ func completeAll(c *console, cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		completeAll(c, sub)
 	}
+
 	if cmd.Runnable() && !cmd.HasSubCommands() && cmd.ValidArgsFunction == nil && !takesFiles(cmd) {
 		cmd.ValidArgsFunction = argumentsOf(c, cmd)
 	}
+
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if _, there := cmd.GetFlagCompletionFunc(f.Name); there {
 			return
@@ -75,5 +77,6 @@ func argumentsOf(c *console, cmd *cobra.Command) cobra.CompletionFunc {
 	case "ID":
 		return completeField(c, backfillsPath, "id")
 	}
+
 	return cobra.NoFileCompletions
 }

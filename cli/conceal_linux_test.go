@@ -13,11 +13,13 @@ import (
 // TestNodesAreConcealed looks, as the node's own user does, for what a node does not give to its commands.
 func TestNodesAreConcealed(t *testing.T) {
 	t.Parallel()
+
 	dir, err := os.MkdirTemp("", "gocrontab-concealed-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+
 	var as []string
 	if os.Geteuid() == 0 { // who may look everywhere
 		as = []string{"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"}
@@ -25,12 +27,17 @@ func TestNodesAreConcealed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	program := filepath.Join(dir, "go-crontab") // where that user may read it
 	if out, err := exec.Command("install", "-m", "755", binary(t), program).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
-	p := startCommand(t, []string{"GOCRONTAB_DSN=root:rabbit@tcp(127.0.0.1:1)/cron", "GOCRONTAB_STATE_DIR=" + filepath.Join(dir, "state")},
+
+	p := startCommand(t, []string{
+		"GOCRONTAB_DSN=root:rabbit@tcp(127.0.0.1:1)/cron", "GOCRONTAB_STATE_DIR=" + filepath.Join(dir, "state"),
+	},
 		append(as, program, "serve", "--node", "one", "--listen", "127.0.0.1:0", "--log-format", "json")...)
+
 	p.says(`"msg":"serving"`, 20*time.Second)
 	for _, file := range []string{"environ", "mem"} {
 		path := fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file)

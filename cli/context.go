@@ -46,6 +46,7 @@ func readContexts() (*contexts, error) {
 	if err != nil {
 		return c, nil
 	}
+
 	c.file = file
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,6 +55,7 @@ func readContexts() (*contexts, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
@@ -62,6 +64,7 @@ func readContexts() (*contexts, error) {
 	if c.Contexts == nil {
 		c.Contexts = map[string]clusterContext{}
 	}
+
 	return c, nil
 }
 
@@ -70,6 +73,7 @@ func (c *contexts) write() error {
 	if c.file == "" {
 		return usageError("there is no folder for settings; set HOME or XDG_CONFIG_HOME")
 	}
+
 	var text bytes.Buffer
 	e := yaml.NewEncoder(&text)
 	e.SetIndent(2)
@@ -79,13 +83,17 @@ func (c *contexts) write() error {
 	if err := os.MkdirAll(filepath.Dir(c.file), 0o700); err != nil {
 		return err
 	}
+
 	return writeSecret(c.file, strings.TrimSuffix(text.String(), "\n"))
 }
 
 func (c *contexts) find(name string) (clusterContext, error) {
 	ctx, there := c.Contexts[name]
 	if !there {
-		return ctx, &exitError{code: exitNotFound, err: notFound("context", name), hint: "to see what there is: " + program() + " context ls"}
+		return ctx, &exitError{
+			code: exitNotFound, err: notFound("context", name),
+			hint: "to see what there is: " + program() + " context ls",
+		}
 	}
 	return ctx, nil
 }
@@ -98,6 +106,7 @@ func fromContext(flags *pflag.FlagSet) error {
 	if asked == nil {
 		return nil
 	}
+
 	name := asked.Value.String()
 	switch {
 	case asked.Changed && flags.Changed("server"):
@@ -108,37 +117,45 @@ func fromContext(flags *pflag.FlagSet) error {
 	default:
 		name = os.Getenv(envName("context"))
 	}
+
 	all, err := readContexts()
 	if err != nil {
 		return err
 	}
+
 	if name == "" {
 		name = all.Current
 	}
 	if name == "" {
 		return nil
 	}
+
 	ctx, err := all.find(name)
 	if err != nil {
 		return err
 	}
+
 	if err := flags.Set("server", ctx.Server); err != nil {
 		return err
 	}
+
 	// What the variable has may be another cluster's.
 	told := !asked.Changed && (os.Getenv(envName("token")) != "" || os.Getenv(envName("token")+"_FILE") != "")
 	if ctx.TokenFile == "" || flags.Changed("token") || told {
 		return nil
 	}
+
 	text, err := os.ReadFile(ctx.TokenFile)
 	if err != nil {
 		return usageError("the token of context %s: %w", name, err)
 	}
+
 	return flags.Set("token", strings.TrimSpace(string(text)))
 }
 
 func contextCommand(c *console) *cobra.Command {
-	return newGroup("context", "Name the clusters that you use", contextList(c), contextAdd(c), contextUse(c), contextRemove(c))
+	return newGroup("context", "Name the clusters that you use", contextList(c), contextAdd(c), contextUse(c),
+		contextRemove(c))
 }
 
 // contextItem is a context as -o json prints it.
@@ -152,37 +169,51 @@ type contextItem struct {
 func contextList(c *console) *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
-		Use: "ls", Aliases: []string{"list"}, Short: "List the contexts; * is the one in use", Args: nothing, Example: "  go-crontab context ls",
+		Use: "ls", Aliases: []string{"list"}, Short: "List the contexts; * is the one in use", Args: nothing,
+		Example: "  go-crontab context ls",
 		RunE: func(*cobra.Command, []string) error {
 			all, err := readContexts()
 			if err != nil {
 				return err
 			}
+
 			items := []contextItem{}
 			names := slices.Sorted(maps.Keys(all.Contexts))
 			for _, name := range names {
 				ctx := all.Contexts[name]
 				items = append(items, contextItem{name, ctx.Server, ctx.TokenFile, name == all.Current})
 			}
+
 			if out.format == "name" {
 				for _, name := range names {
 					c.printf("%s\n", name)
 				}
 				return nil
 			}
+
 			return out.object(c, map[string]any{"items": items}, "", func() error {
 				if len(items) == 0 {
-					c.notef("There are no contexts. To make one:  %s context add NAME --server http://HOST:8610\n", program())
+					c.notef("There are no contexts. To make one:  %s context add NAME --server http://HOST:8610\n",
+						program())
 					return nil
 				}
-				t := &table{columns: []column{{head: ""}, {head: "CONTEXT", shrink: true}, {head: "SERVER", shrink: true}, {head: "TOKEN", shrink: true, drop: true}}}
+
+				t := &table{
+					columns: []column{
+						{head: ""}, {head: "CONTEXT", shrink: true}, {head: "SERVER", shrink: true},
+						{head: "TOKEN", shrink: true, drop: true},
+					},
+				}
+
 				for _, i := range items {
-					t.add(cell{map[bool]string{true: "*"}[i.Current], green}, text(i.Name), text(i.Server), text(i.TokenFile))
+					t.add(cell{map[bool]string{true: "*"}[i.Current], green}, text(i.Name), text(i.Server),
+						text(i.TokenFile))
 				}
 				return t.print(c.out, terminalWidth(c.out), colourful(c.out))
 			})
 		},
 	}
+
 	out.flags(cmd)
 	return cmd
 }
@@ -191,7 +222,8 @@ func contextAdd(c *console) *cobra.Command {
 	var server, tokenFile string
 	var use, tokenStdin bool
 	cmd := &cobra.Command{
-		Use: "add NAME --server URL", Short: "Name a cluster, or give one another server or token", Args: wants(1, 1, "one NAME"),
+		Use: "add NAME --server URL", Short: "Name a cluster, or give one another server or token",
+		Args: wants(1, 1, "one NAME"),
 		Long: `Name a cluster, or give one another server or token. The first one is used from then on.
 
 The names stand in contexts.yaml in your folder for settings (~/.config/go-crontab), which only you can read; the token
@@ -205,12 +237,15 @@ in a file of its own.`,
 			if err != nil {
 				return err
 			}
+
 			ctx := all.Contexts[name]
 			if server != "" {
 				ctx.Server = server
 			}
+
 			switch u, err := url.Parse(ctx.Server); {
-			case name == "" || strings.ContainsAny(name, "/\\ \t\n") || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-"):
+			case name == "" || strings.ContainsAny(name, "/\\ \t\n") || strings.HasPrefix(name, ".") ||
+				strings.HasPrefix(name, "-"):
 				return usageError("%q: a name has no white space and no slashes, and begins with neither . nor -", name)
 			case ctx.Server == "":
 				return usageError("--server URL is missing")
@@ -219,6 +254,7 @@ in a file of its own.`,
 			case tokenFile != "" && tokenStdin:
 				return usageError("give one of --token-file, --token-stdin")
 			}
+
 			if tokenFile != "" {
 				if ctx.TokenFile, err = filepath.Abs(tokenFile); err != nil {
 					return err
@@ -232,6 +268,7 @@ in a file of its own.`,
 					return err
 				}
 			}
+
 			_, was := all.Contexts[name]
 			all.Contexts[name] = ctx
 			if use || all.Current == "" {
@@ -240,17 +277,23 @@ in a file of its own.`,
 			if err := all.write(); err != nil {
 				return err
 			}
-			c.printf("%s %s: %s\n", map[bool]string{true: "changed", false: "added"}[was], plain(name), plain(ctx.Server))
+
+			c.printf("%s %s: %s\n", map[bool]string{true: "changed", false: "added"}[was], plain(name),
+				plain(ctx.Server))
 			if all.Current != name {
 				c.notef("to use it:  %s context use %s\n", program(), quote(name))
 			}
+
 			return nil
 		},
 	}
+
 	cmd.Flags().StringVar(&server, "server", "", "a node's API, such as https://cron.example.com:8610")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "a file that holds the token")
-	cmd.Flags().BoolVar(&tokenStdin, "token-stdin", false, "read the token from standard input, and keep it in a file that only you can read")
+	cmd.Flags().BoolVar(&tokenStdin, "token-stdin", false,
+		"read the token from standard input, and keep it in a file that only you can read")
 	cmd.Flags().BoolVar(&use, "use", false, "use it from now on")
+
 	return cmd
 }
 
@@ -268,6 +311,7 @@ func keepToken(all *contexts, name string, in io.Reader) (string, error) {
 	if !auth.LooksLikeToken(token) { // it is not repeated: it may be a token with something behind it
 		return "", usageError("--token-stdin: standard input has no token; want what go-crontab token create prints, alone")
 	}
+
 	file := keptToken(all, name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", err
@@ -277,26 +321,33 @@ func keepToken(all *contexts, name string, in io.Reader) (string, error) {
 
 func contextUse(c *console) *cobra.Command {
 	return &cobra.Command{
-		Use: "use NAME", Short: "Use a context from now on", Args: wants(1, 1, "one NAME"), Example: "  go-crontab context use prod", ValidArgsFunction: completeContexts,
+		Use: "use NAME", Short: "Use a context from now on", Args: wants(1, 1, "one NAME"),
+		Example: "  go-crontab context use prod", ValidArgsFunction: completeContexts,
 		RunE: func(_ *cobra.Command, args []string) error {
 			all, err := readContexts()
 			if err != nil {
 				return err
 			}
+
 			ctx, err := all.find(args[0])
 			if err != nil {
 				return err
 			}
+
 			all.Current = args[0]
 			if err := all.write(); err != nil {
 				return err
 			}
+
 			c.printf("using %s: %s\n", plain(args[0]), plain(ctx.Server))
-			for _, name := range []string{envName("server"), envName("context"), envName("token"), envName("token") + "_FILE"} {
+			for _, name := range []string{
+				envName("server"), envName("context"), envName("token"), envName("token") + "_FILE",
+			} {
 				if os.Getenv(name) != "" {
 					c.notef("but %s is set, and counts more\n", name)
 				}
 			}
+
 			return nil
 		},
 	}
@@ -304,17 +355,20 @@ func contextUse(c *console) *cobra.Command {
 
 func contextRemove(c *console) *cobra.Command {
 	return &cobra.Command{
-		Use: "rm NAME…", Short: "Forget contexts, and the tokens that were kept for them", Args: wants(1, -1, "one NAME"), Example: "  go-crontab context rm old", ValidArgsFunction: completeContexts,
+		Use: "rm NAME…", Short: "Forget contexts, and the tokens that were kept for them",
+		Args: wants(1, -1, "one NAME"), Example: "  go-crontab context rm old", ValidArgsFunction: completeContexts,
 		RunE: func(_ *cobra.Command, args []string) error {
 			all, err := readContexts()
 			if err != nil {
 				return err
 			}
+
 			for _, name := range args {
 				ctx, err := all.find(name)
 				if err != nil {
 					return err
 				}
+
 				delete(all.Contexts, name)
 				if all.Current == name {
 					all.Current = ""
@@ -327,8 +381,10 @@ func contextRemove(c *console) *cobra.Command {
 						return fmt.Errorf("the token of %s: %w", name, err)
 					}
 				}
+
 				c.printf("forgot %s\n", plain(name))
 			}
+
 			return nil
 		},
 	}
@@ -339,6 +395,7 @@ func completeContexts(_ *cobra.Command, _ []string, typed string) ([]cobra.Compl
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
+
 	var out []cobra.Completion
 	for _, name := range slices.Sorted(maps.Keys(all.Contexts)) {
 		if strings.HasPrefix(name, typed) {

@@ -25,13 +25,16 @@ func linkOf(server string) string {
 	if err != nil || u.Scheme != "http" || u.Port() == "" {
 		return ""
 	}
+
 	host := u.Hostname()
 	if host == "localhost" {
 		host = "127.0.0.1"
 	}
+
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
 		return ""
 	}
+
 	dir, err := linkFolder()
 	if err != nil {
 		return ""
@@ -62,6 +65,7 @@ func linkToken(server, file string) error {
 	if link == "" {
 		return errors.New("there is no folder for it")
 	}
+
 	if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
 		return err
 	}
@@ -85,6 +89,7 @@ func unlinkTokens(file string) {
 	if err != nil {
 		return
 	}
+
 	links, _ := os.ReadDir(dir)
 	for _, l := range links {
 		link := filepath.Join(dir, l.Name())
@@ -100,6 +105,7 @@ func writeSecret(file, secret string) error {
 	if err != nil {
 		return err
 	}
+
 	_, err = tmp.WriteString(secret + "\n")
 	err = errors.Join(err, tmp.Close())
 	if err == nil {
@@ -108,5 +114,6 @@ func writeSecret(file, secret string) error {
 	if err != nil {
 		_ = os.Remove(tmp.Name())
 	}
+
 	return err
 }

@@ -32,10 +32,12 @@ func lookOut(spec *job.Spec, from time.Time, n int) (*outlook, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	zone, err := job.LoadZone(spec.Timezone)
 	if err != nil {
 		return nil, err
 	}
+
 	o := &outlook{Words: spec.Words(job.English), Next: []outlookDue{}, Warnings: spec.Warnings(s, from)}
 	marker, _ := s.(job.Marker)
 	for _, due := range job.Preview(s, from, n) {
@@ -45,6 +47,7 @@ func lookOut(spec *job.Spec, from time.Time, n int) (*outlook, error) {
 		}
 		o.Next = append(o.Next, d)
 	}
+
 	return o, nil
 }
 
@@ -76,13 +79,15 @@ func (f *cronFlags) flags(cmd *cobra.Command) {
 	f.output.flags(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&f.zone, "tz", "z", "", "read it in this time zone, such as Europe/Berlin (default UTC)")
-	flags.StringVar(&f.from, "from", "", "due times after this one, itself left out (default now); without an offset it is in --tz")
+	flags.StringVar(&f.from, "from", "",
+		"due times after this one, itself left out (default now); without an offset it is in --tz")
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "timezone" { // as job add has it
 			name = "tz"
 		}
 		return pflag.NormalizedName(name)
 	})
+
 	_ = cmd.RegisterFlagCompletionFunc("tz", completeZones)
 }
 
@@ -92,19 +97,25 @@ func (f *cronFlags) read(args []string) (spec *job.Spec, zone *time.Location, fr
 	if zone, err = job.LoadZone(f.zone); err != nil {
 		return nil, nil, from, usageError("--tz: %w", err)
 	}
+
 	from = time.Now()
 	if f.from != "" {
 		if from, err = parseTime(f.from, zone, from); err != nil {
 			return nil, nil, from, usageError("--from %w", err)
 		}
 	}
+
 	spec.Defaults(from)
 	if _, err := job.ParseCron(spec.Schedule, zone); err != nil {
 		if len(args) > 1 && slices.ContainsFunc(args, isFile) { // the shell has put the names of files in place of *
-			return nil, nil, from, usageError("EXPR: %s is the name of a file; put the expression in quotes, such as \"30 6 * * *\"", args[slices.IndexFunc(args, isFile)])
+			return nil, nil, from,
+				usageError("EXPR: %s is the name of a file; put the expression in quotes, such as \"30 6 * * *\"",
+					args[slices.IndexFunc(args, isFile)])
 		}
-		return nil, nil, from, withHint(&exitError{code: exitRefused, err: err}, "to see how one is read:  %s cron explain \"30 6 * * MON-FRI\"", program())
+		return nil, nil, from, withHint(&exitError{code: exitRefused, err: err},
+			"to see how one is read:  %s cron explain \"30 6 * * MON-FRI\"", program())
 	}
+
 	return spec, zone, from, nil
 }
 
@@ -129,20 +140,24 @@ repeat is one that it shows twice.`,
   go-crontab cron next @hourly -o name -n 24`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
+
 	f.flags(cmd)
 	cmd.Flags().IntVarP(&n, "count", "n", 10, "how many, 1 to 1000")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if n < 1 || n > maxOutlook {
 			return usageError("--count %d: want 1 to %d", n, maxOutlook)
 		}
+
 		spec, zone, from, err := f.read(args)
 		if err != nil {
 			return err
 		}
+
 		o, err := lookOut(spec, from, n)
 		if err != nil {
 			return err
 		}
+
 		return f.object(c, o, o.names(), func() error {
 			c.notef("%s\n", o.Words)
 			for _, w := range o.Warnings {
@@ -154,6 +169,7 @@ repeat is one that it shows twice.`,
 			return dueTable(o.times(), zone, time.Now().In(zone)).print(c.out, terminalWidth(c.out), colourful(c.out))
 		})
 	}
+
 	return cmd
 }
 
@@ -190,26 +206,31 @@ next. No server is asked.`,
   go-crontab cron explain "*/15 9-17 * * MON-FRI" --tz Asia/Shanghai`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
+
 	f.flags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		spec, zone, from, err := f.read(args)
 		if err != nil {
 			return err
 		}
+
 		o, err := lookOut(spec, from, 3)
 		if err != nil {
 			return err
 		}
+
 		expr, err := job.ParseCron(spec.Schedule, zone)
 		if err != nil {
 			return err
 		}
+
 		r := cronReading{outlook: o, Layout: expr.Layout(), Elapsed: expr.Elapsed()}
 		for i, text := range expr.Fields() {
 			r.Fields = append(r.Fields, cronField{cronFieldNames[i], text})
 		}
 		return f.object(c, &r, r.Words, func() error { return (&remote{console: c}).card(r.card(time.Now().In(zone))) })
 	}
+
 	return cmd
 }
 
@@ -217,15 +238,18 @@ func (r *cronReading) card(now time.Time) card {
 	var d card
 	d.add("due", r.Words, bold)
 	d.add("read as", r.Layout)
+
 	for _, f := range r.Fields {
 		if f.Value != "*" && (f.Name != "second" || f.Value != "0") {
 			d.add(f.Name, f.Value)
 		}
 	}
+
 	rule := "due once for each time of day: a time that the clock skips is due at the end of the gap,\none that it shows twice the first time"
 	if r.Elapsed {
 		rule = "a field of the time of day begins with *, so it follows elapsed time: not due in an hour\nthat the clock skips, due in both passes of one that it shows twice"
 	}
+
 	d.add("clock changes", rule)
 	for i, due := range r.times() {
 		text := both(due.Due, now)
@@ -234,9 +258,11 @@ func (r *cronReading) card(now time.Time) card {
 		}
 		d.add([]string{"next", ""}[min(i, 1)], text)
 	}
+
 	for i, w := range r.Warnings {
 		d.add([]string{"warning", ""}[min(i, 1)], w, yellow)
 	}
+
 	return d
 }
 

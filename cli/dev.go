@@ -51,8 +51,10 @@ with the same jobs and their history.`,
 			if err := checkVariables(); err != nil {
 				return err
 			}
+
 			stop := onSignals()
 			defer stop.forget()
+
 			c.queueLog()
 			d.lines = newLines(c.out, func(err error) { go stop.request(fmt.Errorf("nobody reads this: %w", err)) })
 			err := d.run(stop)
@@ -62,6 +64,7 @@ with the same jobs and their history.`,
 			return err
 		},
 	}
+
 	d.flags(cmd)
 	return cmd
 }
@@ -88,11 +91,13 @@ func (d *dev) check() (err error) {
 	if _, err := session.NewTimings(d.expiry); err != nil {
 		return usageError("--session-expiry: %w", err)
 	}
+
 	if d.data == "" {
 		if d.data, err = appDir("XDG_DATA_HOME", ".local/share", "", "dev"); err != nil {
 			return fmt.Errorf("%w; give a folder with --data", err)
 		}
 	}
+
 	d.data, err = filepath.Abs(d.data)
 	return err
 }
@@ -102,6 +107,7 @@ func (d *dev) run(stop *stopping) (err error) {
 	if err := d.check(); err != nil {
 		return err
 	}
+
 	dsn, err := d.openDatabase(stop.drain)
 	if d.db != nil {
 		defer func() { err = errors.Join(err, d.db.Stop()) }()
@@ -112,7 +118,9 @@ func (d *dev) run(stop *stopping) (err error) {
 	if err := d.awaitEarlier(stop.drain); err != nil {
 		return err
 	}
+
 	defer d.lock.Close()
+
 	unlinkTokens(d.tokenFile()) // of an earlier run that was killed
 	var nodes, database sync.WaitGroup
 	for i := range d.count {
@@ -122,15 +130,19 @@ func (d *dev) run(stop *stopping) (err error) {
 		}
 		d.members = append(d.members, m)
 	}
+
 	for _, m := range d.members {
 		nodes.Go(func() { m.run(stop) })
 	}
+
 	keeping, release := context.WithCancel(context.Background())
 	defer release()
+
 	database.Go(func() { d.keepDatabase(keeping) })
 	d.welcome(stop.drain)
 	<-stop.drain.Done()
 	defer context.AfterFunc(stop.hard, func() { d.say("killing what the nodes run") })()
+
 	d.say("stopping (%v): the nodes drain; once more kills what they run", context.Cause(stop.drain))
 	nodes.Wait()
 	release()
@@ -138,6 +150,7 @@ func (d *dev) run(stop *stopping) (err error) {
 	if err := d.db.Stop(); err != nil {
 		return err
 	}
+
 	d.say("stopped; the data stays in %s", d.data)
 	return nil
 }
@@ -149,6 +162,7 @@ func (d *dev) awaitEarlier(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	for try := 0; ; try++ {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
@@ -162,6 +176,7 @@ func (d *dev) awaitEarlier(ctx context.Context) error {
 		case try > 600:
 			return errors.Join(fmt.Errorf("nodes of an earlier run do not end; find them: pgrep -af 'go-crontab serve'"), f.Close())
 		}
+
 		select {
 		case <-ctx.Done():
 			return errors.Join(context.Cause(ctx), f.Close())

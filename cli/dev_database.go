@@ -21,22 +21,29 @@ func (d *dev) openDatabase(ctx context.Context) (dsn string, err error) {
 	if err != nil {
 		return "", err
 	}
+
 	d.say("starting %s in %s", product(server), d.data)
-	if d.db, err = privatedb.Start(ctx, privatedb.Options{Dir: filepath.Join(d.data, "db"), Pool: 64, Durable: true}); err != nil {
+	if d.db, err = privatedb.Start(ctx, privatedb.Options{
+		Dir: filepath.Join(d.data, "db"), Pool: 64, Durable: true,
+	}); err != nil {
 		if errors.Is(err, privatedb.ErrInUse) {
-			err = withHint(err, "another dev is running; to see it:  %[1]s cluster\nto have a second one:  %[1]s dev --data ANOTHER-FOLDER", program())
+			err = withHint(err,
+				"another dev is running; to see it:  %[1]s cluster\nto have a second one:  %[1]s dev --data ANOTHER-FOLDER", program())
 		}
 		return "", err
 	}
+
 	if err := d.db.CreateSchema(ctx, devSchema); err != nil {
 		return "", err
 	}
+
 	dsn = d.db.DSN(devSchema)
 	db, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
 	if err != nil {
 		return "", err
 	}
 	defer db.Close()
+
 	var m migration
 	if m.From, m.To, err = db.Migrate(ctx); err != nil {
 		return "", err
@@ -47,6 +54,7 @@ func (d *dev) openDatabase(ctx context.Context) (dsn string, err error) {
 	if err := d.takeSecretKey(); err != nil {
 		return "", err
 	}
+
 	return dsn, d.takeToken(ctx, db)
 }
 
@@ -69,6 +77,7 @@ func (d *dev) keepDatabase(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+
 		how, _, _ := strings.Cut(err.Error(), "\n")
 		d.say("%s", strings.TrimSuffix(how, ":")) // the lines of its log that follow are about its start
 		for {
@@ -86,6 +95,7 @@ func (d *dev) keepDatabase(ctx context.Context) {
 			case <-time.After(5 * time.Second):
 			}
 		}
+
 		d.say("the database is back, pid %d", d.db.PID())
 	}
 }

@@ -80,15 +80,18 @@ func parseRecord(line []byte, node string) (record slog.Record, ok bool) {
 	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
 		return record, false
 	}
+
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
 			return record, false
 		}
+
 		var value any
 		if err := dec.Decode(&value); err != nil {
 			return record, false
 		}
+
 		text, _ := value.(string)
 		switch key {
 		case slog.TimeKey:
@@ -104,6 +107,7 @@ func parseRecord(line []byte, node string) (record slog.Record, ok bool) {
 			record.AddAttrs(slog.Any(fmt.Sprint(key), readable(key, value)))
 		}
 	}
+
 	return record, ok
 }
 
@@ -113,6 +117,7 @@ func readable(key json.Token, value any) any {
 	if !ok {
 		return value
 	}
+
 	switch key {
 	case "in", "grace", "took", "age", "lead", "lateness", "expiry":
 		if ns, err := n.Int64(); err == nil {

@@ -51,6 +51,7 @@ func (m *member) run(stop *stopping) {
 		if stop.drain.Err() != nil {
 			return
 		}
+
 		pause := m.away
 		var exit *exec.ExitError
 		if ended != nil && (!errors.As(ended, &exit) || exit.Exited()) { // not killed, and not told to stop
@@ -59,6 +60,7 @@ func (m *member) run(stop *stopping) {
 			}
 			pause, again = again, min(max(2*again, firstPause), mostPause)
 		}
+
 		m.mourn(ended, pause)
 		select {
 		case <-stop.drain.Done():
@@ -74,6 +76,7 @@ func (m *member) mourn(ended error, pause time.Duration) {
 	if ended != nil {
 		how = "died: " + ended.Error()
 	}
+
 	next := fmt.Sprintf("it starts again in %s", pause)
 	switch {
 	case pause == 0:
@@ -81,6 +84,7 @@ func (m *member) mourn(ended error, pause time.Duration) {
 	case pause == m.away && m.count > 1:
 		next = fmt.Sprintf("the others take over within about %s, and %s", m.takeover(), next)
 	}
+
 	m.say("%s (pid %d) %s; %s", m.name, m.lastPID(), how, next)
 }
 
@@ -109,20 +113,24 @@ func (m *member) live(stop *stopping, life int) error {
 	if err := m.choosePort(); err != nil {
 		return err
 	}
+
 	m.link()
 	cmd, release, err := m.start()
 	if err != nil {
 		return err
 	}
 	defer release()
+
 	m.mu.Lock()
 	m.pid = cmd.Process.Pid
 	m.mu.Unlock()
 	if life > 1 {
 		m.say("%s is started again, pid %d, %s", m.name, cmd.Process.Pid, m.url())
 	}
+
 	ended := make(chan struct{})
 	defer close(ended)
+
 	term := func() { _ = cmd.Process.Signal(syscall.SIGTERM) } // gone already: as good
 	defer context.AfterFunc(stop.drain, term)()
 	defer context.AfterFunc(stop.hard, func() {
@@ -133,6 +141,7 @@ func (m *member) live(stop *stopping, life int) error {
 			_ = cmd.Process.Kill()
 		}
 	})()
+
 	return cmd.Wait()
 }
 
@@ -147,9 +156,14 @@ func (m *member) start() (*exec.Cmd, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd := exec.Command(self, "serve", "--stop-on-eof", "--node", m.name, "--listen", fmt.Sprintf("127.0.0.1:%d", m.port),
-		"--state-dir", filepath.Join(m.data, "nodes", m.name), "--session-expiry", m.expiry.String(), "--"+secretKeyFlag, m.secretKeyFile(),
-		"--tls-cert", "", "--tls-key", "", "--http-allow", devHTTPAllow(), "--log-format", "json", "--log-level", m.level)
+
+	cmd := exec.Command(self, "serve", "--stop-on-eof", "--node", m.name, "--listen", fmt.Sprintf("127.0.0.1:%d",
+		m.port),
+		"--state-dir", filepath.Join(m.data, "nodes",
+			m.name), "--session-expiry", m.expiry.String(), "--"+secretKeyFlag, m.secretKeyFile(),
+		"--tls-cert", "", "--tls-key", "", "--http-allow", devHTTPAllow(), "--log-format", "json", "--log-level",
+		m.level)
+
 	cmd.Env = append(os.Environ(), "GOCRONTAB_DSN="+m.dsn)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.ExtraFiles = []*os.File{m.lock}
@@ -157,20 +171,24 @@ func (m *member) start() (*exec.Cmd, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+
 	out, w, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
 	}
+
 	cmd.Stdout, cmd.Stderr = w, w
 	if err := cmd.Start(); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("start %s: %w", m.name, err), in.Close(), out.Close(), w.Close())
 	}
+
 	_ = w.Close()
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
 		m.lines.copyLog(m.name, m.colour, out)
 	}()
+
 	return cmd, func() {
 		select {
 		case <-copied:
@@ -194,10 +212,12 @@ func devHTTPAllow() string {
 func (m *member) choosePort() error {
 	m.ports.Lock()
 	defer m.ports.Unlock()
+
 	first := m.port
 	if first == 0 {
 		first = m.firstPort
 	}
+
 	for port := first; port < min(first+1000, 65536); port++ {
 		if m.takenByPeer(port) {
 			continue
@@ -211,6 +231,7 @@ func (m *member) choosePort() error {
 		m.mu.Unlock()
 		return l.Close()
 	}
+
 	return fmt.Errorf("no free port from %d on; choose others with --port", first)
 }
 

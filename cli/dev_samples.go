@@ -18,17 +18,24 @@ import (
 func samples(now time.Time) []newJob {
 	first, once := now.Add(5*time.Second).Truncate(5*time.Second), now.Add(time.Minute).Truncate(time.Second)
 	return []newJob{
-		{Name: "hello", Every: "5s", Start: &first, Description: "Says hello, every 5 seconds", Command: `echo "Hello, I was due at $GOCRONTAB_DUE"`},
+		{
+			Name: "hello", Every: "5s", Start: &first, Description: "Says hello, every 5 seconds",
+			Command: `echo "Hello, I was due at $GOCRONTAB_DUE"`,
+		},
 		{Name: "disk", Schedule: "* * * * *", Description: "Disk usage, each minute", Command: "df -h /"},
 		{
 			Name: "flaky", Every: "20s", Start: &first, Description: "Fails about one time in three",
 			Command: "if (( RANDOM % 3 )); then echo fine; else echo 'out of luck' >&2; exit 3; fi",
 		},
 		{
-			Name: "slow", Every: "15s", Start: &first, Overlap: "skip", Description: "Takes 20 seconds, so every other due time is skipped",
-			Command: "for i in {1..20}; do echo \"step $i of 20\"; sleep 1; done",
+			Name: "slow", Every: "15s", Start: &first, Overlap: "skip",
+			Description: "Takes 20 seconds, so every other due time is skipped",
+			Command:     "for i in {1..20}; do echo \"step $i of 20\"; sleep 1; done",
 		},
-		{Name: "once", At: &once, Description: "Runs a single time, a minute after the first start", Command: "echo 'This was my only run.'"},
+		{
+			Name: "once", At: &once, Description: "Runs a single time, a minute after the first start",
+			Command: "echo 'This was my only run.'",
+		},
 	}
 }
 
@@ -40,16 +47,19 @@ func (d *dev) addSamples(ctx context.Context) (int, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
+
 	r := d.api(d.members[0])
 	jobs := samples(time.Now())
 	for _, j := range jobs {
 		j.App = "default"
 		j.Labels = map[string]string{"sample": "true"}
 		// If we die among these, the next start finds the first of them there.
-		if _, err := r.call(ctx, http.MethodPost, "/api/v1/jobs", nil, j); err != nil && !isStatus(err, http.StatusConflict) {
+		if _, err := r.call(ctx, http.MethodPost, "/api/v1/jobs", nil, j); err != nil &&
+			!isStatus(err, http.StatusConflict) {
 			return 0, fmt.Errorf("add sample job %s: %w", j.Name, err)
 		}
 	}
+
 	return len(jobs), os.WriteFile(mark, nil, 0o600)
 }
 
@@ -75,6 +85,7 @@ func (d *dev) awaitReady(ctx context.Context, m *member) bool {
 func (d *dev) welcome(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
+
 	for i, m := range d.members {
 		if !d.awaitReady(bounded, m) {
 			if ctx.Err() == nil {
@@ -85,10 +96,12 @@ func (d *dev) welcome(ctx context.Context) {
 			}
 		}
 	}
+
 	added, err := d.addSamples(ctx)
 	if err != nil && ctx.Err() == nil {
 		d.say("%v%s", err, strings.TrimRight("\n"+hintOf(err), "\n"))
 	}
+
 	if ctx.Err() == nil {
 		d.lines.raw(d.guide(added))
 	}
@@ -98,11 +111,14 @@ func (d *dev) welcome(ctx context.Context) {
 func (d *dev) guide(added int) string {
 	paint := painter(d.lines.coloured)
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s\n\n", paint(bold, fmt.Sprintf("%s on %s; data in %s", counted(d.count, "node"), product(d.db.Program()), d.data)))
+	fmt.Fprintf(&b, "\n%s\n\n",
+		paint(bold, fmt.Sprintf("%s on %s; data in %s", counted(d.count, "node"), product(d.db.Program()), d.data)))
 	for _, m := range d.members {
 		fmt.Fprintf(&b, "  %s  pid %-7d  %s\n", paint(m.colour, m.name), m.lastPID(), m.url())
 	}
-	fmt.Fprintf(&b, "\nOpen %s/ in a browser and sign in with the token in\n%s\nor, in another terminal, where commands find it by themselves:\n\n", d.members[0].url(), d.tokenFile())
+
+	fmt.Fprintf(&b,
+		"\nOpen %s/ in a browser and sign in with the token in\n%s\nor, in another terminal, where commands find it by themselves:\n\n", d.members[0].url(), d.tokenFile())
 	const width = 48
 	try := func(command, what string) {
 		if len(command) > width { // what it is for stands below
@@ -111,25 +127,31 @@ func (d *dev) guide(added int) string {
 		}
 		fmt.Fprintf(&b, "  %s  %s\n", paint(bold, fmt.Sprintf("%-*s", width, command)), what)
 	}
+
 	me, first := program(), d.members[0]
 	if first.url() != defaultServer {
 		try("export GOCRONTAB_SERVER="+first.url(), "8610 is where commands look otherwise")
 	}
+
 	jobs := "what there is to run"
 	if added > 0 {
 		jobs = fmt.Sprintf("%d sample jobs were added", added)
 	}
+
 	try(me+" job ls", jobs)
 	try(me+" job history slow", "what became of each due time")
 	try(me+" job run flaky --wait", "run one now, see its output")
 	try(me+" job add hi --every 2s -- echo hi", "add one of your own")
 	try(me+" cluster", "the nodes, and what they do")
-	try(fmt.Sprintf(`curl -sH "Authorization: Bearer $(cat %s)" %s/api/v1/jobs`, quote(d.tokenFile()), first.url()), "the same over HTTP")
+	try(fmt.Sprintf(`curl -sH "Authorization: Bearer $(cat %s)" %s/api/v1/jobs`, quote(d.tokenFile()), first.url()),
+		"the same over HTTP")
 	if d.count > 1 {
 		victim := d.members[1]
-		try(fmt.Sprintf("kill -9 %d", victim.lastPID()), fmt.Sprintf("%s dies: what it ran ends lost, the others take over", victim.name))
+		try(fmt.Sprintf("kill -9 %d", victim.lastPID()),
+			fmt.Sprintf("%s dies: what it ran ends lost, the others take over", victim.name))
 		fmt.Fprintf(&b, "  %-*s  within about %s, and it is back after %s\n", width, "", d.takeover(), d.away)
 	}
+
 	fmt.Fprintf(&b, "\nCtrl-C stops everything; the jobs and their history stay for the next start.\n\n")
 	return b.String()
 }

@@ -48,7 +48,10 @@ func startDev(t *testing.T, home string, port int, args ...string) *devCluster {
 // launchDev starts dev with a HOME of its own, which everything below it inherits: database, nodes, watchers, commands.
 func launchDev(t *testing.T, home string, port int, args ...string) *process {
 	t.Helper()
-	args = append([]string{"dev", "--data", filepath.Join(home, "data"), "--port", strconv.Itoa(port), "--session-expiry", "5s", "--restart-after", "3s"}, args...)
+	args = append([]string{
+		"dev", "--data", filepath.Join(home, "data"), "--port", strconv.Itoa(port), "--session-expiry", "5s",
+		"--restart-after", "3s",
+	}, args...)
 	return start(t, []string{"HOME=" + home}, args...)
 }
 
@@ -57,6 +60,7 @@ func standing(p *process, home string) *devCluster {
 	p.t.Helper()
 	d := &devCluster{home: home, pids: map[string]int{}}
 	p.says("Ctrl-C stops everything", 60*time.Second)
+
 	for _, m := range nodeLine.FindAllStringSubmatch(p.out.String(), -1) {
 		pid, _ := strconv.Atoi(m[2])
 		d.pids[m[1]] = pid
@@ -64,13 +68,16 @@ func standing(p *process, home string) *devCluster {
 			d.server = &server{p, m[3]}
 		}
 	}
+
 	if d.server == nil {
 		p.t.Fatalf("no node-1 in\n%s", p.out.String())
 	}
+
 	token, err := os.ReadFile(filepath.Join(home, "data", "token"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
+
 	adminTokens.Store(d.url, strings.TrimSpace(string(token)))
 	return d
 }
@@ -88,6 +95,7 @@ func processes(home string) (alive []string) {
 			alive = append(alive, strings.ReplaceAll(string(line), "\x00", " "))
 		}
 	}
+
 	return alive
 }
 
@@ -122,6 +130,7 @@ func (d *devCluster) idle() (name string) {
 		}
 		return false
 	})
+
 	return name
 }
 
@@ -140,6 +149,7 @@ func devHome(t *testing.T) string {
 
 func TestDev(t *testing.T) {
 	t.Parallel()
+
 	home, port := devHome(t), freePort(t)
 	taken, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
@@ -149,36 +159,46 @@ func TestDev(t *testing.T) {
 
 	d := startDev(t, home, port)
 	if want := fmt.Sprintf("http://127.0.0.1:%d", port+1); d.url != want || len(d.pids) != 3 {
-		t.Errorf("got node-1 at %s, nodes %v; want it at %s, the port before is taken, and 3 of them", d.url, d.pids, want)
+		t.Errorf("got node-1 at %s, nodes %v; want it at %s, the port before is taken, and 3 of them", d.url, d.pids,
+			want)
 	}
+
 	d.says("5 sample jobs were added", time.Second)
-	if got := d.ask("job", "ls", "-o", "name"); got.out != "default/hello\ndefault/disk\ndefault/flaky\ndefault/slow\ndefault/once\n" {
+	if got := d.ask("job", "ls", "-o",
+		"name"); got.out != "default/hello\ndefault/disk\ndefault/flaky\ndefault/slow\ndefault/once\n" {
 		t.Errorf("sample jobs: got %+v", got)
 	}
 	if v := d.cluster(); len(v.Sessions) != 3 {
 		t.Errorf("got %d sessions, want 3", len(v.Sessions))
 	}
+
 	d.ask("job", "rm", "slow", "disk", "flaky", "once")
 	if got := d.ask("job", "add", "tick", "--every", "1s", "--overlap", "allow", "--", "true"); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
-	await(t, "hello was said", 15*time.Second, func() bool { return strings.HasPrefix(d.ask("run", "logs", "hello").out, "Hello, I was due at 20") })
+
+	await(t, "hello was said", 15*time.Second,
+		func() bool { return strings.HasPrefix(d.ask("run", "logs", "hello").out, "Hello, I was due at 20") })
 
 	victim := d.idle()
 	killed := time.Now()
 	if err := syscall.Kill(d.pids[victim], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+
 	d.says(fmt.Sprintf(`\[dev\] +%s \(pid %d\) died: signal: killed; the others take over within about 2s, and it starts again in 3s`, victim, d.pids[victim]), 15*time.Second)
 	for _, m := range nodeLine.FindAllStringSubmatch(d.out.String(), -1) {
-		if _, err := os.Lstat(linkAt(home, m[4])); (err == nil) == (m[1] == victim) && !strings.Contains(d.out.String(), victim+" is started again") {
+		if _, err := os.Lstat(linkAt(home, m[4])); (err == nil) == (m[1] == victim) &&
+			!strings.Contains(d.out.String(), victim+" is started again") {
 			t.Errorf("%s died, and the link of %s: %v", victim, m[1], err)
 		}
 	}
+
 	await(t, "the others go on", 15*time.Second, func() bool {
 		runs := d.runs("tick")
 		return len(runs) > 0 && runs[0].Outcome == "succeeded" && runs[0].Due.After(killed.Add(time.Second))
 	})
+
 	d.says(victim+` is started again, pid \d+`, 20*time.Second)
 	await(t, "three sessions again", 15*time.Second, func() bool {
 		ready := 0
@@ -195,22 +215,28 @@ func TestDev(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the token's file: got %v, %v; want it for its owner alone", info, err)
 	}
-	if code, out := run(t, []string{"HOME=" + home, "GOCRONTAB_SERVER=" + d.url}, "token", "show", "-o", "name"); code != 0 || out != "dev\n" {
+	if code, out := run(t, []string{"HOME=" + home, "GOCRONTAB_SERVER=" + d.url}, "token", "show", "-o",
+		"name"); code != 0 || out != "dev\n" {
 		t.Errorf("a command without a token: got code %d, %s", code, out)
 	}
-	if code, out := run(t, []string{"HOME=" + t.TempDir(), "GOCRONTAB_SERVER=" + d.url}, "job", "ls"); code != exitRefused || !strings.Contains(out, "GOCRONTAB_TOKEN") {
+
+	if code, out := run(t, []string{"HOME=" + t.TempDir(), "GOCRONTAB_SERVER=" + d.url}, "job",
+		"ls"); code != exitRefused || !strings.Contains(out, "GOCRONTAB_TOKEN") {
 		t.Errorf("a command of somebody else: got code %d, %s; want refused, and what to do", code, out)
 	}
+
 	link := linkAt(home, strconv.Itoa(port+1))
 	if to, err := os.Readlink(link); err != nil || to != file {
 		t.Errorf("got a link to %s, %v; want it to %s", to, err, file)
 	}
+
 	before := d.token()
 
 	d.signal(syscall.SIGINT)
 	if code := d.exit(30 * time.Second); code != 0 {
 		t.Errorf("Ctrl-C: got code %d, want 0", code)
 	}
+
 	d.gone(10 * time.Second)
 	if _, err := os.Lstat(link); err == nil {
 		t.Error("the port is free for others, and commands would send them the token")
@@ -227,11 +253,14 @@ func TestDev(t *testing.T) {
 	if got := d.ask("job", "ls", "-o", "name"); got.out != "default/hello\ndefault/tick\n" {
 		t.Errorf("second start: got %+v, want the jobs as they were", got)
 	}
+
 	if got := d.ask("job", "add", "long", "--schedule", "@yearly", "--", "sleep 600"); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
+
 	d.ask("job", "run", "long")
-	await(t, "long is running", 20*time.Second, func() bool { return d.ask("run", "ls", "--state", "running", "-j", "long", "-o", "name").out != "" })
+	await(t, "long is running", 20*time.Second,
+		func() bool { return d.ask("run", "ls", "--state", "running", "-j", "long", "-o", "name").out != "" })
 	d.signal(syscall.SIGKILL)
 	d.exit(15 * time.Second)
 	d.gone(20 * time.Second)
@@ -239,11 +268,13 @@ func TestDev(t *testing.T) {
 
 func TestDevStartsAgainOverItsRemains(t *testing.T) {
 	t.Parallel()
+
 	home, port := devHome(t), freePort(t)
 	d := startDev(t, home, port, "--nodes", "1", "--no-samples")
 	d.ask("job", "add", "long", "--schedule", "@yearly", "--", "sleep 600")
 	d.ask("job", "run", "long")
-	await(t, "long is running", 20*time.Second, func() bool { return d.ask("run", "ls", "--state", "running", "-o", "name").out != "" })
+	await(t, "long is running", 20*time.Second,
+		func() bool { return d.ask("run", "ls", "--state", "running", "-o", "name").out != "" })
 	first := d.url
 
 	// A second one on the same data is refused while the first lives.
@@ -251,12 +282,14 @@ func TestDevStartsAgainOverItsRemains(t *testing.T) {
 	if code != exitFailed || !strings.Contains(out, "is in use by process") || !strings.Contains(out, "dev --data ") {
 		t.Errorf("second dev: got code %d, %s", code, out)
 	}
+
 	d.signal(syscall.SIGKILL)
 	d.exit(15 * time.Second)
 	left := linkAt(home, "1") // of a node that had another port
 	if err := os.Symlink(filepath.Join(home, "data", "token"), left); err != nil {
 		t.Fatal(err)
 	}
+
 	d = startDev(t, home, port, "--nodes", "1", "--no-samples")
 	if _, err := os.Lstat(left); err == nil {
 		t.Error("a link of the earlier run is still there")
@@ -264,43 +297,53 @@ func TestDevStartsAgainOverItsRemains(t *testing.T) {
 	if d.url != first {
 		t.Errorf("got node-1 at %s, want %s as before", d.url, first)
 	}
+
 	await(t, "the killed run is told of", 15*time.Second, func() bool {
 		runs := d.runs("long")
 		return len(runs) == 1 && runs[0].Outcome == "killed"
 	})
+
 	d.signal(syscall.SIGTERM)
 	if code := d.exit(30 * time.Second); code != 0 {
 		t.Errorf("SIGTERM: got code %d, want 0", code)
 	}
+
 	d.gone(10 * time.Second)
 }
 
 func TestDevSurvivesItsDatabase(t *testing.T) {
 	t.Parallel()
+
 	home := devHome(t)
 	d := startDev(t, home, freePort(t), "--nodes", "1", "--no-samples")
 	pid, err := os.ReadFile(filepath.Join(home, "data", "db", "server.pid"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	n, err := strconv.Atoi(strings.TrimSpace(string(pid)))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+
 	d.says(`\[dev\] +the private database in .* ended: killed`, 15*time.Second)
 	d.says("the database is back", 20*time.Second)
-	await(t, "a job can be added", 15*time.Second, func() bool { return d.ask("job", "add", "x", "--every", "1s", "--", "true").code == 0 })
+	await(t, "a job can be added", 15*time.Second,
+		func() bool { return d.ask("job", "add", "x", "--every", "1s", "--", "true").code == 0 })
 	await(t, "it runs", 15*time.Second, func() bool { return len(d.runs("x")) > 0 })
 	if strings.Contains(d.out.String(), "[mysql]") {
 		t.Error("the driver writes to the log by itself")
 	}
+
 	hangup := syscall.SIGHUP
 	if signal.Ignored(hangup) { // under nohup, dev ignores it too
 		hangup = syscall.SIGTERM
 	}
+
 	d.signal(hangup)
 	if code := d.exit(30 * time.Second); code != 0 {
 		t.Errorf("SIGHUP: got code %d, want 0", code)
@@ -309,6 +352,7 @@ func TestDevSurvivesItsDatabase(t *testing.T) {
 
 func TestDevRestartsANodeThatGivesUp(t *testing.T) {
 	t.Parallel()
+
 	home := devHome(t)
 	obstacle := filepath.Join(home, "data", "nodes", "node-2") // a file where its folder should be
 	if err := os.MkdirAll(filepath.Dir(obstacle), 0o700); err != nil {
@@ -317,6 +361,7 @@ func TestDevRestartsANodeThatGivesUp(t *testing.T) {
 	if err := os.WriteFile(obstacle, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	p := launchDev(t, home, freePort(t), "--nodes", "2", "--no-samples")
 	p.says(`node-2\] error: .*not a directory`, 30*time.Second)
 	p.says(`node-2 \(pid \d+\) died: exit status 1; it starts again at once`, 15*time.Second)
@@ -324,10 +369,12 @@ func TestDevRestartsANodeThatGivesUp(t *testing.T) {
 	if err := os.Remove(obstacle); err != nil {
 		t.Fatal(err)
 	}
+
 	d := standing(p, home)
 	if v := d.cluster(); len(v.Sessions) != 2 {
 		t.Errorf("got %d sessions, want 2", len(v.Sessions))
 	}
+
 	d.signal(syscall.SIGTERM)
 	d.exit(30 * time.Second)
 	d.gone(10 * time.Second)

@@ -31,12 +31,16 @@ func (d *dev) takeToken(ctx context.Context, db *sql.DB) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+
 	d.token = strings.TrimSpace(string(b))
 	if living, err := issuer.Living(ctx, d.token); err != nil || living {
 		return errors.Join(err, os.Chmod(d.tokenFile(), 0o600))
 	}
+
 	ctx = job.WithActor(ctx, job.Actor{Who: devTokenName, Origin: "program"})
-	if d.token, err = issuer.Replace(ctx, auth.Spec{Name: devTokenName, Grant: auth.Grant{Role: auth.Admin}}); err != nil {
+	if d.token, err = issuer.Replace(ctx, auth.Spec{
+		Name: devTokenName, Grant: auth.Grant{Role: auth.Admin},
+	}); err != nil {
 		return fmt.Errorf("token: %w", err)
 	}
 	return writeSecret(d.tokenFile(), d.token)
@@ -45,7 +49,8 @@ func (d *dev) takeToken(ctx context.Context, db *sql.DB) error {
 // link has commands find the token for a node.
 func (m *member) link() {
 	if err := linkToken(m.url(), m.tokenFile()); err != nil {
-		m.say("commands will not find the token by themselves (%v): export GOCRONTAB_TOKEN_FILE=%s", err, quote(m.tokenFile()))
+		m.say("commands will not find the token by themselves (%v): export GOCRONTAB_TOKEN_FILE=%s", err,
+			quote(m.tokenFile()))
 	}
 }
 

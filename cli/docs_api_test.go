@@ -21,9 +21,11 @@ import (
 // number behind it, and a block of JSON against the answer to the request before it.
 func TestAPIPageShowsWhatWorks(t *testing.T) {
 	t.Parallel()
+
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl here to try it")
 	}
+
 	s := serve(t, migrated(t), "web-1").ready()
 	shown := regexp.MustCompile(`^(api [A-Z]+ .*?)\s+# (\d{3})$`)
 	function, tried := "", 0
@@ -40,11 +42,13 @@ func TestAPIPageShowsWhatWorks(t *testing.T) {
 				if !strings.HasPrefix(line, "api ") {
 					continue
 				}
+
 				m := shown.FindStringSubmatch(line)
 				if m == nil {
 					t.Errorf("%s: %s: want its status behind it, such as # 200", where, line)
 					continue
 				}
+
 				cmd := exec.Command("bash", "-c", function+"\n"+m[1]+` -o "$BODY" -w '%{http_code}'`)
 				cmd.Env = append(os.Environ(), append(s.env(), "BODY="+body)...)
 				out, err := cmd.CombinedOutput()
@@ -52,6 +56,7 @@ func TestAPIPageShowsWhatWorks(t *testing.T) {
 					text, _ := os.ReadFile(body)
 					t.Errorf("%s: %s: got %s %s (%v), want %s", where, m[1], out, text, err, m[2])
 				}
+
 				tried++
 			}
 		case "json":
@@ -59,6 +64,7 @@ func TestAPIPageShowsWhatWorks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			var got, want map[string]any
 			if err := json.Unmarshal(text, &got); err != nil {
 				t.Fatalf("%s: %s: %v", where, text, err)
@@ -66,15 +72,18 @@ func TestAPIPageShowsWhatWorks(t *testing.T) {
 			if err := json.Unmarshal([]byte(it.Text), &want); err != nil {
 				t.Fatalf("%s: %v", where, err)
 			}
+
 			delete(got, "request_id")
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: the answer is another one (-page +answer):\n%s", where, diff)
 			}
 		}
 	}
+
 	if tried < 20 {
 		t.Errorf("only %d requests were found", tried)
 	}
+
 	s.wantFilters()
 }
 
@@ -85,11 +94,13 @@ func (s *server) wantFilters() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	resp, err := http.Get(s.url + "/openapi.json")
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer resp.Body.Close()
+
 	var doc struct {
 		Paths map[string]struct {
 			Get struct {
@@ -97,13 +108,16 @@ func (s *server) wantFilters() {
 			}
 		}
 	}
+
 	if err := json.NewDecoder(resp.Body).Decode(&doc); err != nil {
 		s.t.Fatal(err)
 	}
+
 	rows := regexp.MustCompile("(?m)^\\| `(/[^`]+)` \\| (`.*) \\|$").FindAllStringSubmatch(string(page), -1)
 	if len(rows) < 4 {
 		s.t.Errorf("only %d lists are in the table", len(rows))
 	}
+
 	for _, row := range rows {
 		var want, got []string
 		for _, p := range doc.Paths["/api/v1"+row[1]].Get.Parameters {
@@ -111,10 +125,12 @@ func (s *server) wantFilters() {
 				want = append(want, p.Name)
 			}
 		}
+
 		inBrackets := regexp.MustCompile(`\([^)]*\)`).ReplaceAllString(row[2], "")
 		for _, m := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(inBrackets, -1) {
 			got = append(got, m[1])
 		}
+
 		slices.Sort(want)
 		slices.Sort(got)
 		if !slices.Equal(got, want) {

@@ -17,6 +17,7 @@ import (
 // flags that it is given there. What it does is for the tests that run what pages show.
 func TestPagesNameCommandsThatExist(t *testing.T) {
 	t.Parallel()
+
 	root, named := newTestRoot(), 0
 	root.InitDefaultCompletionCmd()
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
@@ -28,20 +29,24 @@ func TestPagesNameCommandsThatExist(t *testing.T) {
 		case entry.IsDir() || filepath.Ext(path) != ".md":
 			return nil
 		}
+
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
+
 		inBlock := false
 		for i, line := range strings.Split(string(text), "\n") {
 			if strings.HasPrefix(line, "```") {
 				inBlock = !inBlock
 				continue
 			}
+
 			code := []string{line}
 			if !inBlock {
 				code = inCode(line)
 			}
+
 			for _, c := range code {
 				for _, words := range commandsIn(c) {
 					named++
@@ -51,11 +56,13 @@ func TestPagesNameCommandsThatExist(t *testing.T) {
 				}
 			}
 		}
+
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if named < 350 {
 		t.Errorf("only %d commands were found", named)
 	}
@@ -110,6 +117,7 @@ func exists(root *cobra.Command, words []string) error {
 		}
 		cmd, words = next, words[1:]
 	}
+
 	cmd.InitDefaultHelpFlag()
 	cmd.InitDefaultVersionFlag()
 	for _, word := range words {
@@ -119,5 +127,6 @@ func exists(root *cobra.Command, words []string) error {
 			return fmt.Errorf("%s has no flag --%s", cmd.CommandPath(), name)
 		}
 	}
+
 	return nil
 }

@@ -13,7 +13,9 @@ import (
 	"go-crontab/test/docpage"
 )
 
-var pages = []string{"jobs.md", "from-xtimer.md", "from-crontab.md", "from-quartz.md", "files.md", "alerts.md", "changing.md"}
+var pages = []string{
+	"jobs.md", "from-xtimer.md", "from-crontab.md", "from-quartz.md", "files.md", "alerts.md", "changing.md",
+}
 
 // TestPagesShowCommandsThatWork runs the command lines in the sh blocks of the pages, in their order, on a cluster of
 // one node. Lines of other programs are only read by bash; commands that do not end are only parsed.
@@ -22,20 +24,24 @@ func TestPagesShowCommandsThatWork(t *testing.T) {
 	for _, page := range pages {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
+
 			s := serve(t, migrated(t), "web-1").ready()
 			dir := t.TempDir()
 			for _, it := range docpage.Read(t, "../docs/"+page) {
-				if name, _, _ := strings.Cut(it.Text, "\n"); it.Block == "yaml" && strings.HasPrefix(name, "# ") && strings.HasSuffix(name, ".yaml") {
+				if name, _, _ := strings.Cut(it.Text, "\n"); it.Block == "yaml" && strings.HasPrefix(name, "# ") &&
+					strings.HasSuffix(name, ".yaml") {
 					write(t, dir, name[2:], it.Text)
 				}
 				if it.Block != "sh" {
 					continue
 				}
+
 				where := fmt.Sprintf("%s:%d", page, it.Line)
 				if out, err := exec.Command("bash", "-n", "-c", it.Text).CombinedOutput(); err != nil {
 					t.Errorf("%s: bash does not read it: %s", where, out)
 					continue
 				}
+
 				for line := range strings.Lines(strings.ReplaceAll(it.Text, "\\\n", "")) {
 					s.tryShown(where, strings.TrimSpace(line), dir)
 				}
@@ -62,12 +68,14 @@ func (s *server) tryShown(where, line, dir string) {
 	case word != "go-crontab" && !strings.Contains(line, "| go-crontab "):
 		return
 	}
+
 	args, in := asBashReads(s.t, line)
 	for i, a := range args {
 		if _, err := os.Stat(filepath.Join(dir, a)); err == nil && strings.HasSuffix(a, ".yaml") {
 			args[i] = filepath.Join(dir, a)
 		}
 	}
+
 	switch args[0] {
 	case "serve", "migrate", "dev":
 		args = append(args, "--help") // parsed, and no more
@@ -81,6 +89,7 @@ func (s *server) tryShown(where, line, dir string) {
 			args = append(args, "--server", s.url, "--token", s.token())
 		}
 	}
+
 	var out strings.Builder
 	if code := Main(args, strings.NewReader(in), &out, &out); code != exitOK {
 		s.t.Errorf("%s: %s\nexit code %d\n%s", where, line, code, out.String())
@@ -90,16 +99,19 @@ func (s *server) tryShown(where, line, dir string) {
 // asBashReads has bash split a command line, and returns the arguments and the standard input that we would get.
 func asBashReads(t *testing.T, line string) (args []string, in string) {
 	t.Helper()
+
 	file := filepath.Join(t.TempDir(), "args")
 	cmd := exec.Command("bash", "-c", `go-crontab() { printf '%s\0' "$@" >"$ARGS"; cat >"$ARGS.in"; }; `+line)
 	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "ARGS="+file) // what it writes goes there
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
+
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	typed, err := os.ReadFile(file + ".in")
 	if err != nil {
 		t.Fatal(err)
@@ -110,10 +122,12 @@ func asBashReads(t *testing.T, line string) (args []string, in string) {
 // TestPagesShowProgramsThatCompile compiles the go blocks of the pages, each as a program of its own.
 func TestPagesShowProgramsThatCompile(t *testing.T) {
 	t.Parallel()
+
 	module, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	dir := t.TempDir()
 	replace := map[string]string{}
 	var packages []string
@@ -132,18 +146,23 @@ func TestPagesShowProgramsThatCompile(t *testing.T) {
 			packages = append(packages, "./docs/"+name)
 		}
 	}
+
 	if packages == nil {
 		t.Fatal("the pages show no program")
 	}
+
 	overlay := filepath.Join(dir, "overlay.json")
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := os.WriteFile(overlay, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-o", os.DevNull, "-overlay", overlay}, packages...)...)
+
+	cmd := exec.Command("go",
+		append([]string{"build", "-buildvcs=false", "-o", os.DevNull, "-overlay", overlay}, packages...)...)
 	cmd.Dir = module
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -58,6 +58,7 @@ func doctorCommand(c *console) *cobra.Command {
 		dsn                 string
 		direct, strict, all bool
 	)
+
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Look for what would break the promise, and say how it is mended", Args: nothing,
 		Long: `Look for what would break the promise, or has broken it: settings of MySQL, rights, the schema, nodes, the machine of a
@@ -72,6 +73,7 @@ Exit code 0: nothing is wrong (there may be notices). 1: there are errors, with 
   go-crontab doctor --strict -o json | jq -r '.findings[].seen'
   GOCRONTAB_DSN_FILE=/run/secrets/dsn go-crontab doctor --direct`,
 	}
+
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&direct, "direct", false, "look straight at the database that GOCRONTAB_DSN names, and ask no node")
@@ -83,19 +85,23 @@ Exit code 0: nothing is wrong (there may be notices). 1: there are errors, with 
 		if err != nil {
 			return err
 		}
+
 		var names []string
 		for _, f := range v.Findings {
 			names = append(names, f.Check)
 		}
+
 		err = r.object(c, raw, strings.Join(names, "\n"), func() error { r.tellDiagnosis(&v, all); return nil })
 		if err != nil {
 			return err
 		}
+
 		if v.Worst == doctor.Error || strict && v.Worst == doctor.Warning {
 			return fmt.Errorf("%s", tallied(&v))
 		}
 		return nil
 	}
+
 	return cmd
 }
 
@@ -104,25 +110,31 @@ func (r *remote) diagnose(cmd *cobra.Command, dsn string, direct bool) (v diagno
 	if !direct && dsn == "" {
 		v, raw, err = get[diagnosis](cmd.Context(), r, "/api/v1/doctor", nil)
 		if err != nil && codeOf(err) == exitFailed {
-			err = withHint(err, "if no node lives:  GOCRONTAB_DSN='user:password@tcp(host:3306)/schema' %s doctor --direct", program())
+			err = withHint(err,
+				"if no node lives:  GOCRONTAB_DSN='user:password@tcp(host:3306)/schema' %s doctor --direct", program())
 		}
 		return v, raw, err
 	}
 	if err := takeEnv(cmd.Flags(), nil, []string{"dsn"}); err != nil {
 		return v, nil, err
 	}
+
 	dsn, _ = cmd.Flags().GetString("dsn")
 	if err := checkDSN(dsn); err != nil {
 		return v, nil, err
 	}
-	db, err := sql.Open(dsn, sql.Timeouts{Dial: 5 * time.Second, Read: time.Minute, LockWait: 2 * time.Second, Idle: 2 * time.Minute}, 2)
+
+	db, err := sql.Open(dsn,
+		sql.Timeouts{Dial: 5 * time.Second, Read: time.Minute, LockWait: 2 * time.Second, Idle: 2 * time.Minute}, 2)
 	if err != nil {
 		return v, nil, err
 	}
 	defer db.Close()
+
 	if v, err = examine(cmd.Context(), db); err != nil {
 		return v, nil, withHint(err, "is MySQL up, and is the DSN right?")
 	}
+
 	raw, err = json.Marshal(v)
 	return v, raw, err
 }
@@ -133,35 +145,50 @@ func examine(ctx context.Context, db *sql.DB) (v diagnosis, err error) {
 	if err != nil {
 		return v, err
 	}
-	v = diagnosis{At: found.At.Time().UTC(), Version: readVersion().Version, Server: found.Server, Worst: found.Worst, Findings: []finding{}}
+
+	v = diagnosis{
+		At: found.At.Time().UTC(), Version: readVersion().Version, Server: found.Server, Worst: found.Worst,
+		Findings: []finding{},
+	}
+
 	for _, f := range found.Findings {
-		one := finding{Check: f.Check, Area: f.Area, Severity: f.Severity, Seen: f.Seen, Why: f.Why, Fix: f.Fix, SQL: f.SQL, Commands: f.Commands, Nodes: f.Nodes}
+		one := finding{
+			Check: f.Check, Area: f.Area, Severity: f.Severity, Seen: f.Seen, Why: f.Why, Fix: f.Fix, SQL: f.SQL,
+			Commands: f.Commands, Nodes: f.Nodes,
+		}
 		for _, j := range f.Jobs {
 			one.Jobs = append(one.Jobs, jobMention{strconv.FormatInt(j.ID, 10), j.App, j.Name})
 		}
 		v.Findings = append(v.Findings, one)
 	}
+
 	for _, c := range found.Checks {
 		v.Checks = append(v.Checks, checkDone(c))
 	}
+
 	return v, nil
 }
 
 // tellDiagnosis prints it for people.
 func (r *remote) tellDiagnosis(v *diagnosis, all bool) {
 	paint := painter(colourful(r.out))
-	colours := map[doctor.Severity]colour{doctor.Error: red, doctor.Warning: yellow, doctor.Notice: blue, doctor.OK: green, doctor.Unknown: purple}
+	colours := map[doctor.Severity]colour{
+		doctor.Error: red, doctor.Warning: yellow, doctor.Notice: blue, doctor.OK: green, doctor.Unknown: purple,
+	}
 	for i := range v.Findings {
 		f := &v.Findings[i]
-		r.printf("%s  %s  %s\n", paint(colours[f.Severity], string(f.Severity)), paint(bold, plain(f.Seen)), paint(faint, "("+plain(f.Check)+")"))
+		r.printf("%s  %s  %s\n", paint(colours[f.Severity], string(f.Severity)), paint(bold, plain(f.Seen)),
+			paint(faint, "("+plain(f.Check)+")"))
 		r.printf("    why  %s\n", plain(f.Why))
 		r.printf("    fix  %s\n", plain(f.Fix))
 		for _, s := range f.SQL {
 			r.printf("    sql  %s\n", plain(s)+";")
 		}
+
 		for _, s := range f.Commands {
 			r.printf("    run  %s\n", plain(s))
 		}
+
 		if len(f.Jobs) > 1 {
 			var names []string
 			for _, j := range f.Jobs {
@@ -169,24 +196,31 @@ func (r *remote) tellDiagnosis(v *diagnosis, all bool) {
 			}
 			r.printf("    jobs %s\n", strings.Join(names, ", "))
 		}
+
 		r.printf("\n")
 	}
+
 	skipped := 0
 	for _, c := range v.Checks {
 		if c.Skipped != "" {
 			skipped++
 		}
 		if all && c.Severity == doctor.OK {
-			r.printf("%s  %s  %s\n", paint(colours[c.Severity], "ok"), plain(c.About), paint(faint, "("+plain(c.ID)+")"))
+			r.printf("%s  %s  %s\n", paint(colours[c.Severity], "ok"), plain(c.About),
+				paint(faint, "("+plain(c.ID)+")"))
 		} else if c.Skipped != "" && (all || c.Area != doctor.Host) {
-			r.printf("%s  %s: %s  %s\n", paint(colours[c.Severity], "not looked at"), plain(c.About), plain(c.Skipped), paint(faint, "("+plain(c.ID)+")"))
+			r.printf("%s  %s: %s  %s\n", paint(colours[c.Severity], "not looked at"), plain(c.About), plain(c.Skipped),
+				paint(faint, "("+plain(c.ID)+")"))
 		}
 	}
+
 	where := "straight at the database"
 	if v.Node != "" {
 		where = "as " + plain(v.Node) + " sees it"
 	}
-	r.notef("%s; %d checks, %d of them could not look; %s, %s\n", tallied(v), len(v.Checks), skipped, plain(v.Server), where)
+
+	r.notef("%s; %d checks, %d of them could not look; %s, %s\n", tallied(v), len(v.Checks), skipped, plain(v.Server),
+		where)
 }
 
 // tallied counts the findings.
@@ -195,6 +229,7 @@ func tallied(v *diagnosis) string {
 	for _, f := range v.Findings {
 		n[f.Severity]++
 	}
+
 	var out []string
 	for _, s := range []doctor.Severity{doctor.Error, doctor.Warning, doctor.Notice} {
 		if n[s] == 1 {
@@ -203,6 +238,7 @@ func tallied(v *diagnosis) string {
 			out = append(out, fmt.Sprintf("%d %ss", n[s], s))
 		}
 	}
+
 	if out == nil {
 		return "nothing found"
 	}

@@ -19,22 +19,30 @@ const diagnosed = `{"at":"2027-01-31T12:00:00Z","node":"web-1","version":"v1","s
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	for severity, codes := range map[string][2]int{"error": {1, 1}, "warning": {0, 1}, "notice": {0, 0}} {
-		f := newFakeAPI(t, map[string]func(*http.Request) (int, string){"GET /api/v1/doctor": always(200, strings.ReplaceAll(diagnosed, "SEVERITY", severity))})
+		f := newFakeAPI(t,
+			map[string]func(*http.Request) (int, string){
+				"GET /api/v1/doctor": always(200, strings.ReplaceAll(diagnosed, "SEVERITY", severity)),
+			})
 		for i, line := range []string{"doctor", "doctor --strict --all"} {
 			got := command(append(strings.Fields(line), "--server", f.URL)...)
 			if got.code != codes[i] {
 				t.Errorf("%s with one %s: got %+v, want code %d", line, severity, got, codes[i])
 			}
-			for _, want := range []string{severity + "  2 jobs want a node", "why  They wait.", "fix  Start one.", "sql  SET GLOBAL a = 1;", "run  go-crontab node ls", "jobs a/b, a/c",
+
+			for _, want := range []string{severity + "  2 jobs want a node", "why  They wait.", "fix  Start one.",
+				"sql  SET GLOBAL a = 1;", "run  go-crontab node ls", "jobs a/b, a/c",
 				"not looked at  No transaction is left open: the user lacks PROCESS"} {
 				if !strings.Contains(got.out, want) {
 					t.Errorf("%s: got %q, want %q in it", line, got.out, want)
 				}
 			}
-			if is := strings.Contains(got.out, "ok  The tables are those of this version"); is != (i == 1) || strings.Contains(got.out, "\x1b") {
+
+			if is := strings.Contains(got.out, "ok  The tables are those of this version"); is != (i == 1) ||
+				strings.Contains(got.out, "\x1b") {
 				t.Errorf("%s: got %q", line, got.out)
 			}
-			if !strings.Contains(got.err, "1 "+severity+"; 3 checks, 1 of them could not look; MariaDB, as web-1 sees it") {
+			if !strings.Contains(got.err,
+				"1 "+severity+"; 3 checks, 1 of them could not look; MariaDB, as web-1 sees it") {
 				t.Errorf("%s: got %q", line, got.err)
 			}
 		}
@@ -44,7 +52,10 @@ func TestDoctor(t *testing.T) {
 // TestDoctorLooksByItself is without a node: at a schema without tables, then at one with some.
 func TestDoctorLooksByItself(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"doctor", "--dsn", testdb.DSN(t), "-o", "json"}, {"doctor", "--dsn", migrated(t), "-o", "json"}} {
+
+	for _, args := range [][]string{
+		{"doctor", "--dsn", testdb.DSN(t), "-o", "json"}, {"doctor", "--dsn", migrated(t), "-o", "json"},
+	} {
 		got := command(args...)
 		var v diagnosis
 		if err := json.Unmarshal([]byte(got.out), &v); err != nil {
@@ -54,12 +65,17 @@ func TestDoctorLooksByItself(t *testing.T) {
 			t.Errorf("%v: got %+v", args, got)
 		}
 	}
-	for _, args := range [][]string{{"doctor", "--dsn", "nonsense"}, {"doctor", "x"}, {"doctor", "--direct", "--dsn", ""}} {
+
+	for _, args := range [][]string{
+		{"doctor", "--dsn", "nonsense"}, {"doctor", "x"}, {"doctor", "--direct", "--dsn", ""},
+	} {
 		if got := command(args...); got.code != exitUsage {
 			t.Errorf("%v: got %+v, want it refused", args, got)
 		}
 	}
-	if got := command("doctor", "--dsn", "u:p@tcp(127.0.0.1:1)/x"); got.code != exitFailed || !strings.Contains(got.err, "is MySQL up") {
+
+	if got := command("doctor", "--dsn", "u:p@tcp(127.0.0.1:1)/x"); got.code != exitFailed ||
+		!strings.Contains(got.err, "is MySQL up") {
 		t.Errorf("got %+v", got)
 	}
 }

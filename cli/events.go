@@ -58,15 +58,18 @@ func (c *runCount) UnmarshalJSON(b []byte) error {
 	if _, err := d.Token(); err != nil {
 		return err
 	}
+
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
 			return err
 		}
+
 		var v any
 		if err := d.Decode(&v); err != nil {
 			return err
 		}
+
 		switch v := v.(type) {
 		case string:
 			switch name {
@@ -82,6 +85,7 @@ func (c *runCount) UnmarshalJSON(b []byte) error {
 			}{fmt.Sprint(name), int64(v)})
 		}
 	}
+
 	return nil
 }
 
@@ -106,12 +110,15 @@ goes on with the next one; "reload" says that something could not be told. -o js
 An app without jobs is no app: --app ends with exit code 3 then, unless --absent-ok says that its jobs are to come.`,
 		Example: "  go-crontab events\n  go-crontab events --app shop --kind run,job\n  go-crontab events --kind run -o json",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only of this app and its jobs")
 	cmd.Flags().StringVarP(&job, "job", "j", "", "only of this job")
 	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only these: run, job, pause, node, backfill, alert, change")
 	absentFlag(cmd, &absentOK, "the app")
-	complete(cmd, "kind", cobra.FixedCompletions([]cobra.Completion{"run", "job", "pause", "node", "backfill", "alert", "change"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "kind",
+		cobra.FixedCompletions([]cobra.Completion{"run", "job", "pause", "node", "backfill", "alert", "change"},
+			cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q := url.Values{}
 		if app != "" {
@@ -122,6 +129,7 @@ An app without jobs is no app: --app ends with exit code 3 then, unless --absent
 				return withHint(err, "if its jobs are to come: --absent-ok")
 			}
 		}
+
 		if len(kinds) > 0 {
 			q.Set("kinds", strings.Join(kinds, ","))
 		}
@@ -132,8 +140,10 @@ An app without jobs is no app: --app ends with exit code 3 then, unless --absent
 			}
 			q.Set("job_id", j.ID)
 		}
+
 		return r.events(cmd, q)
 	}
+
 	return cmd
 }
 
@@ -146,6 +156,7 @@ func (r *remote) events(cmd *cobra.Command, q url.Values) error {
 			r.notef("The connection broke (%v); trying again.\n", err)
 		}
 	}
+
 	f.On = func(m sse.Message) error {
 		var e eventView
 		if closed = m.Event == "close"; closed {
@@ -156,6 +167,7 @@ func (r *remote) events(cmd *cobra.Command, q url.Values) error {
 		if err := json.Unmarshal([]byte(m.Data), &e); err != nil {
 			return fmt.Errorf("an event of %s is not understood: %w", r.server, err)
 		}
+
 		if e.ID != "" {
 			if seen[e.ID] {
 				return nil
@@ -165,12 +177,15 @@ func (r *remote) events(cmd *cobra.Command, q url.Values) error {
 			}
 			seen[e.ID] = true
 		}
+
 		return r.event(&e, []byte(m.Data))
 	}
+
 	err := f.Run(cmd.Context())
 	if errors.Is(err, sse.ErrNoStream) {
 		return fmt.Errorf("%s does not tell what changes: it is older than this program", r.server)
 	}
+
 	return err
 }
 
@@ -192,6 +207,7 @@ func (r *remote) event(e *eventView, raw []byte) error {
 		_, err := fmt.Fprintln(r.out, visible(e.ID))
 		return err
 	}
+
 	paint := painter(colourful(r.out))
 	_, err := io.WriteString(r.out, e.lines(paint, r.zone()))
 	return err
@@ -212,6 +228,7 @@ func (e *eventView) lines(paint func(colour, string) string, zone *time.Location
 		}
 		return out + "\n"
 	}
+
 	of := e.Name
 	switch {
 	case e.Job != "":
@@ -219,6 +236,7 @@ func (e *eventView) lines(paint func(colour, string) string, zone *time.Location
 	case e.Name == "":
 		of = e.App
 	}
+
 	switch {
 	case e.Kind == "runs":
 		out := ""
@@ -244,9 +262,11 @@ func (e *eventView) lines(paint func(colour, string) string, zone *time.Location
 	case e.Backfill != nil:
 		return line(of, fmt.Sprintf("%d of %d due times", e.Backfill.Planned+e.Backfill.LeftOut, e.Backfill.Total))
 	}
+
 	by := ""
 	if e.Who != "" {
 		by = "by " + plain(e.Who)
 	}
+
 	return line(of, plain(e.What), by, plain(e.Reason))
 }

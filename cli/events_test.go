@@ -24,18 +24,22 @@ type crossing struct {
 
 func newCrossing(t *testing.T, to string) *crossing {
 	t.Helper()
+
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	x := &crossing{addr: "http://" + l.Addr().String(), to: to}
 	t.Cleanup(func() { l.Close(); x.lead(to) })
+
 	go func() {
 		for {
 			from, err := l.Accept()
 			if err != nil {
 				return
 			}
+
 			x.mu.Lock()
 			u, _ := url.Parse(x.to)
 			to, err := net.Dial("tcp", u.Host)
@@ -46,9 +50,11 @@ func newCrossing(t *testing.T, to string) *crossing {
 				go func() { io.Copy(to, from); to.Close() }()
 				go func() { io.Copy(from, to); from.Close() }()
 			}
+
 			x.mu.Unlock()
 		}
 	}()
+
 	return x
 }
 
@@ -66,6 +72,7 @@ func (x *crossing) lead(to string) {
 // TestEventsAndLogsOverTwoNodes listens on one node to what the other does, and goes on there when its own is gone.
 func TestEventsAndLogsOverTwoNodes(t *testing.T) {
 	t.Parallel()
+
 	dsn := migrated(t)
 	one, two := serve(t, dsn, "one").ready(), serve(t, dsn, "two").ready()
 	x := newCrossing(t, two.url)
@@ -77,16 +84,21 @@ func TestEventsAndLogsOverTwoNodes(t *testing.T) {
 
 	gate := filepath.Join(t.TempDir(), "gate")
 	const all = "begun\nmiddle\nend\n"
-	command := `echo begun; until [ -e ` + gate + `1 ]; do sleep .05; done; echo middle; until [ -e ` + gate + `2 ]; do sleep .05; done; echo end; exit 3`
-	if got := one.ask("job", "add", "talks", "--app", "shop", "--schedule", "@yearly", "--selector", "node=one", "-c", command); got.code != 0 {
+	command := `echo begun; until [ -e ` + gate + `1 ]; do sleep .05; done; echo middle; until [ -e ` + gate +
+		`2 ]; do sleep .05; done; echo end; exit 3`
+	if got := one.ask("job", "add", "talks", "--app", "shop", "--schedule", "@yearly", "--selector", "node=one", "-c",
+		command); got.code != 0 {
 		t.Fatalf("add: %+v", got)
 	}
+
 	lines.says("job create  shop/talks  by bootstrap", 30*time.Second)
 	if got := one.ask("job", "run", "shop/talks"); got.code != 0 {
 		t.Fatalf("run: %+v", got)
 	}
+
 	lines.says("run started  shop/talks  running .*one", 30*time.Second)
-	logs, raw := start(t, env, "run", "logs", "-f", "shop/talks"), start(t, env, "run", "logs", "-f", "--raw", "shop/talks")
+	logs, raw := start(t, env, "run", "logs", "-f",
+		"shop/talks"), start(t, env, "run", "logs", "-f", "--raw", "shop/talks")
 	logs.says("begun\n", 30*time.Second)
 	raw.says("begun\n", 30*time.Second)
 
@@ -94,12 +106,14 @@ func TestEventsAndLogsOverTwoNodes(t *testing.T) {
 	lines.says("node stop  two|The node closed the stream: the node stops", 30*time.Second)
 	x.lead(one.url)
 	lines.says("hello (begin|resume)  one", 30*time.Second)
+
 	for i, said := range []string{"middle\n", "end\n"} {
 		if err := os.WriteFile(gate+string(rune('1'+i)), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		logs.says(said, 30*time.Second)
 	}
+
 	lines.says("run ended  shop/talks  failed  exit status 3", 30*time.Second)
 	objects.says(`"outcome":"failed"`, 30*time.Second)
 	for _, p := range []*process{logs, raw} {
@@ -107,26 +121,32 @@ func TestEventsAndLogsOverTwoNodes(t *testing.T) {
 			t.Errorf("got code %d, %q, want %q", code, p.out.String(), all)
 		}
 	}
+
 	for line := range strings.Lines(objects.out.String()) {
 		var o struct{ Kind string }
 		if !strings.HasPrefix(line, "{") {
 			continue // said on the standard error
 		}
-		if err := json.Unmarshal([]byte(line), &o); err != nil || o.Kind != "run" && o.Kind != "hello" && o.Kind != "reload" {
+		if err := json.Unmarshal([]byte(line), &o); err != nil ||
+			o.Kind != "run" && o.Kind != "hello" && o.Kind != "reload" {
 			t.Errorf("%v, %q: %s", err, o.Kind, line)
 		}
 	}
+
 	two.exit(30 * time.Second)
 
 	var made struct{ Token string }
-	if got := one.ask("token", "create", "reader", "--role", "viewer", "--app", "shop", "-o", "json"); got.code != 0 || json.Unmarshal([]byte(got.out), &made) != nil {
+	if got := one.ask("token", "create", "reader", "--role", "viewer", "--app", "shop", "-o", "json"); got.code != 0 ||
+		json.Unmarshal([]byte(got.out), &made) != nil {
 		t.Fatalf("token create: %+v", got)
 	}
+
 	limited := start(t, append(one.env(), "GOCRONTAB_TOKEN="+made.Token), "events")
 	limited.says("hello", 30*time.Second)
 	if got := one.ask("token", "revoke", "reader"); got.code != 0 {
 		t.Fatalf("revoke: %+v", got)
 	}
+
 	limited.says("token reader was revoked", 30*time.Second)
 	if code := limited.exit(30 * time.Second); code != exitRefused {
 		t.Errorf("got code %d, want %d", code, exitRefused)
@@ -136,6 +156,7 @@ func TestEventsAndLogsOverTwoNodes(t *testing.T) {
 // TestEventLines shows events as lines.
 func TestEventLines(t *testing.T) {
 	t.Parallel()
+
 	plainly := func(_ colour, s string) string { return s }
 	for want, text := range map[string]string{
 		"runs counted  a/one  3 started, 2 failed\nruns counted  other jobs  7 succeeded\n": `{"kind":"runs","action":"counted","counts":[{"app":"a","job_id":"1","job":"one","started":3,"failed":2}],"other":{"succeeded":7}}`,

@@ -52,10 +52,12 @@ no export. It needs an admin's token.`,
   go-crontab export --all > cluster.yaml
   go-crontab export --label team=data | go-crontab apply --server http://other:8610 -f -`,
 	}
+
 	r := newRemote(c, cmd, "yaml", "json", "name")
 	r.format = "yaml"
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only jobs of this app")
-	cmd.Flags().BoolVar(&all, "all", false, "pauses of apps and of the cluster too, and, as comments, what a file cannot hold, such as names of secrets and tokens")
+	cmd.Flags().BoolVar(&all, "all", false,
+		"pauses of apps and of the cluster too, and, as comments, what a file cannot hold, such as names of secrets and tokens")
 	cmd.Flags().StringVarP(&label, "label", "l", "", "only jobs with this label, key=value")
 	narrowing(cmd.Flags(), "label")
 	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
@@ -63,10 +65,12 @@ no export. It needs an admin's token.`,
 		if all && (r.format != "yaml" || app != "" || label != "") {
 			return usageError("--all is of the whole cluster, and has comments: it goes with neither --app and --label nor another format than yaml")
 		}
+
 		o, left, err := r.export(cmd.Context(), app, label, all)
 		if err != nil {
 			return err
 		}
+
 		switch r.format {
 		case "json":
 			err = manifest.WriteJSON(c.out, o)
@@ -85,11 +89,14 @@ no export. It needs an admin's token.`,
 				err = r.exportRest(cmd.Context())
 			}
 		}
+
 		if err != nil || len(left) == 0 {
 			return err
 		}
+
 		return fmt.Errorf("the export is not complete:\n  %s", strings.Join(left, "\n  "))
 	}
+
 	return cmd
 }
 
@@ -109,7 +116,9 @@ func nameIn(object json.RawMessage) (n named) {
 }
 
 // export reads the jobs and what they name, with all the pauses too. left says what could not be exported.
-func (r *remote) export(ctx context.Context, app, label string, all bool) (o *manifest.Objects, left []string, err error) {
+func (r *remote) export(
+	ctx context.Context, app, label string, all bool,
+) (o *manifest.Objects, left []string, err error) {
 	o = &manifest.Objects{Jobs: []json.RawMessage{}}
 	q := url.Values{"limit": {fmt.Sprint(maxPage)}}
 	for name, value := range map[string]string{"app": app, "label": label} {
@@ -117,6 +126,7 @@ func (r *remote) export(ctx context.Context, app, label string, all bool) (o *ma
 			q.Set(name, value)
 		}
 	}
+
 	for {
 		page, _, err := get[exportPage](ctx, r, "/api/v1/export", q)
 		if err != nil {
@@ -131,16 +141,19 @@ func (r *remote) export(ctx context.Context, app, label string, all bool) (o *ma
 		}
 		q.Set("cursor", page.Next)
 	}
+
 	if len(o.Jobs)+len(left) == 0 {
 		if err := r.noApp(ctx, app); err != nil {
 			return nil, nil, err
 		}
 	}
+
 	o.Jobs = inOrder(o.Jobs)
 	groups, calendars, err := r.namedBy(ctx, o.Jobs, app == "" && label == "")
 	if err != nil {
 		return nil, nil, err
 	}
+
 	if app == "" && label == "" {
 		if left, err = r.exportAlerts(ctx, o, left); err != nil {
 			return nil, nil, err
@@ -151,6 +164,7 @@ func (r *remote) export(ctx context.Context, app, label string, all bool) (o *ma
 			return nil, nil, err
 		}
 	}
+
 	if all {
 		if err := r.exportPauses(ctx, o); err != nil {
 			return nil, nil, err
@@ -159,6 +173,7 @@ func (r *remote) export(ctx context.Context, app, label string, all bool) (o *ma
 	if o.Groups, err = r.exportGroups(ctx, groups); err != nil {
 		return nil, nil, err
 	}
+
 	more, err := r.exportCalendars(ctx, calendars, o)
 	return o, append(left, more...), err
 }
@@ -169,11 +184,13 @@ func inOrder(jobs []json.RawMessage) []json.RawMessage {
 		key string
 		job json.RawMessage
 	}
+
 	all := make([]keyed, len(jobs))
 	for i, j := range jobs {
 		n := nameIn(j)
 		all[i] = keyed{n.App + "\x00" + n.Name, j}
 	}
+
 	slices.SortFunc(all, func(a, b keyed) int { return strings.Compare(a.key, b.key) })
 	for i, k := range all {
 		jobs[i] = k.job
@@ -182,7 +199,9 @@ func inOrder(jobs []json.RawMessage) []json.RawMessage {
 }
 
 // namedBy lists the groups and calendars that jobs name, or all there are.
-func (r *remote) namedBy(ctx context.Context, jobs []json.RawMessage, all bool) (groups, calendars []string, err error) {
+func (r *remote) namedBy(
+	ctx context.Context, jobs []json.RawMessage, all bool,
+) (groups, calendars []string, err error) {
 	for _, j := range jobs {
 		n := nameIn(j)
 		if n.Group != "" {
@@ -190,6 +209,7 @@ func (r *remote) namedBy(ctx context.Context, jobs []json.RawMessage, all bool) 
 		}
 		calendars = append(calendars, n.Calendars...)
 	}
+
 	if all {
 		for path, to := range map[string]*[]string{"/api/v1/groups": &groups, calendarsPath: &calendars} {
 			found, _, err := list[named](ctx, r, path, nil, 0)
@@ -201,6 +221,7 @@ func (r *remote) namedBy(ctx context.Context, jobs []json.RawMessage, all bool) 
 			}
 		}
 	}
+
 	slices.Sort(groups)
 	slices.Sort(calendars)
 	return slices.Compact(groups), slices.Compact(calendars), nil
@@ -218,10 +239,12 @@ func (r *remote) exportGroups(ctx context.Context, names []string) (out []json.R
 		if err != nil {
 			return nil, err
 		}
+
 		text, err := json.Marshal(g)
 		if err != nil {
 			return nil, err
 		}
+
 		out = append(out, text)
 	}
 	return out, nil
@@ -239,10 +262,12 @@ func (r *remote) exportCalendars(ctx context.Context, names []string, o *manifes
 			left = append(left, "calendar "+plain(v.Error))
 			continue
 		}
+
 		text, err := without(raw, "jobs", "version", "created", "updated")
 		if err != nil {
 			return nil, err
 		}
+
 		o.Calendars = append(o.Calendars, text)
 	}
 	return left, nil
@@ -254,6 +279,7 @@ func without(object json.RawMessage, names ...string) (json.RawMessage, error) {
 	if _, err := d.Token(); err != nil {
 		return nil, err
 	}
+
 	var out bytes.Buffer
 	out.WriteByte('{')
 	for d.More() {
@@ -261,6 +287,7 @@ func without(object json.RawMessage, names ...string) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
 			return nil, err
@@ -271,18 +298,22 @@ func without(object json.RawMessage, names ...string) (json.RawMessage, error) {
 		if out.Len() > 1 {
 			out.WriteByte(',')
 		}
+
 		key, err := json.Marshal(name)
 		if err != nil {
 			return nil, err
 		}
+
 		out.Write(key)
 		out.WriteByte(':')
 		out.Write(value)
 	}
+
 	out.WriteByte('}')
 	if !json.Valid(out.Bytes()) {
 		return nil, errors.New("the answer is no object")
 	}
+
 	return out.Bytes(), nil
 }
 

@@ -17,10 +17,12 @@ func (r *remote) exportAlerts(ctx context.Context, o *manifest.Objects, left []s
 	if err != nil {
 		return nil, err
 	}
+
 	rules, _, err := list[job.AlertRule](ctx, r, rulesPath, nil, 0)
 	if err != nil {
 		return nil, err
 	}
+
 	slices.SortFunc(channels, func(a, b job.AlertChannel) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(rules, func(a, b job.AlertRule) int { return strings.Compare(a.Name, b.Name) })
 	for _, c := range channels {
@@ -34,6 +36,7 @@ func (r *remote) exportAlerts(ctx context.Context, o *manifest.Objects, left []s
 		}
 		o.Channels = append(o.Channels, text)
 	}
+
 	for _, rule := range rules {
 		text, err := json.Marshal(rule.Minimal())
 		if err != nil {
@@ -41,6 +44,7 @@ func (r *remote) exportAlerts(ctx context.Context, o *manifest.Objects, left []s
 		}
 		o.Rules = append(o.Rules, text)
 	}
+
 	return left, nil
 }
 

@@ -62,17 +62,21 @@ func (r *remote) exportSecrets(ctx context.Context) error {
 // exportRest prints, as comments, what else a cluster has and a file cannot hold.
 func (r *remote) exportRest(ctx context.Context) error {
 	var n notes
-	for _, add := range []func(context.Context, *notes) error{r.noteJobPauses, r.noteHandlers, r.noteNodes, r.noteSilences, r.noteTokens} {
+	for _, add := range []func(context.Context, *notes) error{
+		r.noteJobPauses, r.noteHandlers, r.noteNodes, r.noteSilences, r.noteTokens,
+	} {
 		if err := add(ctx, &n); err != nil {
 			return err
 		}
 	}
+
 	r.printf("\n")
 	n.print(r, "Then what of this you want. Values of tokens are in no export; these get new ones:")
 	left := notes{[]string{"history and output, the audit, versions of jobs, alerts and messages, idempotency keys"}}
 	if err := r.noteBackfills(ctx, &left); err != nil {
 		return err
 	}
+
 	left.print(r, "Left behind:")
 	return nil
 }
@@ -114,11 +118,14 @@ func (r *remote) noteSilences(ctx context.Context, n *notes) error {
 		switch {
 		case s.Over:
 		case s.Job != "":
-			n.add("alert silence add", "--job", s.App+"/"+s.Job, "--rule", s.Rule, "--until", stamp(s.Until), "--reason", s.Reason)
+			n.add("alert silence add", "--job", s.App+"/"+s.Job, "--rule", s.Rule, "--until", stamp(s.Until),
+				"--reason", s.Reason)
 		default:
-			n.add("alert silence add", "--app", s.App, "--rule", s.Rule, "--until", stamp(s.Until), "--reason", s.Reason)
+			n.add("alert silence add", "--app", s.App, "--rule", s.Rule, "--until", stamp(s.Until), "--reason",
+				s.Reason)
 		}
 	}
+
 	return err
 }
 
@@ -134,6 +141,7 @@ func (r *remote) noteTokens(ctx context.Context, n *notes) error {
 		}
 		n.add("token create "+quote(t.Name), append(flags, "--expires", orElse(stamp(t.Expires), "never"))...)
 	}
+
 	return err
 }
 
@@ -148,7 +156,9 @@ func (r *remote) noteBackfills(ctx context.Context, n *notes) error {
 		if j, _, err := get[jobView](ctx, r, "/api/v1/jobs/"+b.JobID, nil); err == nil {
 			of = j.App + "/" + j.Name
 		}
-		n.say(fmt.Sprintf("the backfill of %s from %s to %s: %s; let it end here", of, stamp(b.From), stamp(b.To), b.progress()))
+		n.say(fmt.Sprintf("the backfill of %s from %s to %s: %s; let it end here", of, stamp(b.From), stamp(b.To),
+			b.progress()))
 	}
+
 	return err
 }

@@ -16,10 +16,12 @@ func (r *remote) exportRetention(ctx context.Context, o *manifest.Objects, app s
 	if err != nil {
 		return err
 	}
+
 	ofCluster := func(rule retentionRule) bool { return rule.App == "" }
 	if app == "" && !slices.ContainsFunc(rules.Items, ofCluster) {
 		rules.Items = append(rules.Items, retentionRule{}) // it keeps all, which a new cluster does not
 	}
+
 	slices.SortFunc(rules.Items, func(a, b retentionRule) int { return strings.Compare(a.App, b.App) })
 	for _, rule := range rules.Items {
 		if app != "" && rule.App != app {
@@ -34,6 +36,7 @@ func (r *remote) exportRetention(ctx context.Context, o *manifest.Objects, app s
 		}
 		o.Retention = append(o.Retention, text)
 	}
+
 	return nil
 }
 
@@ -51,6 +54,7 @@ func (r *remote) exportPauses(ctx context.Context, o *manifest.Objects) error {
 	if err != nil {
 		return err
 	}
+
 	slices.SortFunc(pauses.Items, func(a, b pauseView) int { return strings.Compare(a.App, b.App) })
 	for _, p := range pauses.Items {
 		f := filePause{App: p.App, Reason: p.Reason, Until: p.Until}
@@ -63,5 +67,6 @@ func (r *remote) exportPauses(ctx context.Context, o *manifest.Objects) error {
 		}
 		o.Pauses = append(o.Pauses, text)
 	}
+
 	return nil
 }

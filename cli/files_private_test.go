@@ -13,26 +13,32 @@ import (
 // TestS20Files: what a node keeps is for its user alone, and nothing that somebody sends names a file of it.
 func TestS20Files(t *testing.T) {
 	t.Parallel()
+
 	dir := filepath.Join(t.TempDir(), "state")
 	s := serve(t, migrated(t), "web-1", "--state-dir", dir).ready()
 	const passwd = "/etc/passwd"
 	for name, field := range map[string]string{"command": "@" + passwd, "stdin": "@" + passwd, "env": "@" + passwd} {
 		args := map[string][]string{
-			"command": {"--", "printf", "%s", field}, "stdin": {"--stdin", field, "--", "cat"}, "env": {"--env", "F=" + field, "--", `printf %s "$F"`},
+			"command": {"--", "printf", "%s", field}, "stdin": {"--stdin", field, "--", "cat"},
+			"env": {"--env", "F=" + field, "--", `printf %s "$F"`},
 		}[name]
 		if got := s.ask(append([]string{"job", "add", name, "--schedule", "@yearly"}, args...)...); got.code != exitOK {
 			t.Fatalf("%s: %+v", name, got)
 		}
-		if got := s.ask("job", "run", name, "--wait"); got.code != exitOK || !strings.Contains(got.out, field) || strings.Contains(got.out, "root:") {
+		if got := s.ask("job", "run", name, "--wait"); got.code != exitOK || !strings.Contains(got.out, field) ||
+			strings.Contains(got.out, "root:") {
 			t.Errorf("%s: got %+v, want %s as it is", name, got, field)
 		}
 	}
-	for _, path := range []string{"/docs/..%2f..%2fetc%2fpasswd", "/docs/%2e%2e%2f%2e%2e%2fetc/passwd", "/docs/....//etc/passwd", "/assets/..%2f..%2fetc%2fpasswd", "/api/v1/runs/..%2f..%2fetc%2fpasswd/output",
+
+	for _, path := range []string{"/docs/..%2f..%2fetc%2fpasswd", "/docs/%2e%2e%2f%2e%2e%2fetc/passwd",
+		"/docs/....//etc/passwd", "/assets/..%2f..%2fetc%2fpasswd", "/api/v1/runs/..%2f..%2fetc%2fpasswd/output",
 		"/docs/reference.css%00.html", "/docs/file:%2f%2f%2fetc%2fpasswd"} {
 		if got := status(s.url + path); got == 200 {
 			t.Errorf("%s is served", path)
 		}
 	}
+
 	s.signal(syscall.SIGTERM)
 	s.exit(20 * time.Second)
 	seen := 0
@@ -40,10 +46,12 @@ func TestS20Files(t *testing.T) {
 		if err != nil {
 			return err
 		}
+
 		info, err := d.Info()
 		if err != nil {
 			return err
 		}
+
 		seen++
 		if info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s can be opened by others: %v", strings.TrimPrefix(path, dir), info.Mode())
@@ -53,6 +61,7 @@ func TestS20Files(t *testing.T) {
 	if err != nil || seen == 0 {
 		t.Errorf("%d files, %v", seen, err)
 	}
+
 	// A file with a secret that is there already and open to others is closed.
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("old"), 0o644); err != nil {

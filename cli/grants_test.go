@@ -17,25 +17,30 @@ import (
 // documentedGrants are the statements of docs/security.md that make the users of MySQL.
 func documentedGrants(t *testing.T) []string {
 	t.Helper()
+
 	page, err := os.ReadFile("../docs/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, section, _ := strings.Cut(string(page), "\n## MySQL\n")
 	_, block, found := strings.Cut(section, "```sql\n")
 	block, _, closed := strings.Cut(block, "```")
 	if !found || !closed {
 		t.Fatal("docs/security.md has no statements for MySQL")
 	}
+
 	var out []string
 	for statement := range strings.SplitSeq(block, ";") {
 		if statement = strings.Join(strings.Fields(statement), " "); statement != "" {
 			out = append(out, statement)
 		}
 	}
+
 	if len(out) != 3 {
 		t.Fatalf("got the statements %q", out)
 	}
+
 	return out
 }
 
@@ -43,14 +48,17 @@ func documentedGrants(t *testing.T) []string {
 // a node's DSN, and what the other user changes there shows.
 func TestDocumentedGrants(t *testing.T) {
 	t.Parallel()
+
 	server := testdb.Server(t)
 	if err := server.CreateSchema(t.Context(), "crontab"); err != nil {
 		t.Fatal(err)
 	}
+
 	root := server.DSN("crontab")
 	for _, statement := range documentedGrants(t) {
 		execute(t, root, strings.ReplaceAll(statement, "'…'", "'secret'"))
 	}
+
 	as := func(user string) string {
 		c, err := mysql.ParseDSN(root)
 		if err != nil {
@@ -59,6 +67,7 @@ func TestDocumentedGrants(t *testing.T) {
 		c.User, c.Passwd = user, "secret"
 		return c.FormatDSN()
 	}
+
 	nodes, migrator := as("crontab"), as("crontab_migrate")
 	direct := []string{"GOCRONTAB_DSN=" + nodes}
 
@@ -70,8 +79,13 @@ func TestDocumentedGrants(t *testing.T) {
 		}
 		return out
 	}
+
 	migrate()
-	execute(t, root, "INSERT INTO audit (at, who, action, kind) VALUES (1, 'ann', 'update', 'job'), (2, 'ann', 'update', 'job')") // long ago
+
+	// long ago
+	execute(t, root,
+		"INSERT INTO audit (at, who, action, kind) VALUES (1, 'ann', 'update', 'job'), (2, 'ann', 'update', 'job')")
+
 	for statement := range strings.SplitSeq(migrate("--print-grants", "crontab"), ";\n") {
 		if statement != "" {
 			execute(t, root, statement)
@@ -85,13 +99,16 @@ func TestDocumentedGrants(t *testing.T) {
 	if got := one.ask("job", "run", "tick", "--wait"); got.code != 0 {
 		t.Fatalf("job run: %+v", got)
 	}
+
 	for _, args := range [][]string{
-		{"job", "pause", "tick"}, {"job", "resume", "tick"}, {"retention", "set", "--age", "24h"}, {"job", "rm", "tick", "--yes"},
+		{"job", "pause", "tick"}, {"job", "resume", "tick"}, {"retention", "set", "--age", "24h"},
+		{"job", "rm", "tick", "--yes"},
 	} {
 		if got := one.ask(args...); got.code != 0 {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
+
 	two.signal(syscall.SIGKILL)
 	two.exit(10 * time.Second)
 	await(t, "the end of a killed node in the audit", time.Minute, func() bool {
@@ -101,12 +118,16 @@ func TestDocumentedGrants(t *testing.T) {
 		_, out := run(t, direct, "audit", "verify", "--direct")
 		return regexp.MustCompile(`Verified \d\d+ links, from 1 `).MatchString(out)
 	})
-	if code, out := run(t, direct, "doctor", "--direct"); strings.Contains(out, "(grants)") || strings.Contains(out, "(audit-chain)") && !strings.Contains(out, "lines are kept for 400 days") {
+
+	if code, out := run(t, direct, "doctor", "--direct"); strings.Contains(out, "(grants)") ||
+		strings.Contains(out, "(audit-chain)") && !strings.Contains(out, "lines are kept for 400 days") {
 		t.Errorf("doctor: code %d, %s", code, out)
 	}
 
 	for _, statement := range []string{
-		"DELETE FROM audit", "UPDATE audit SET who = 'nobody'", "REPLACE INTO audit (id, at, who, action, kind) VALUES (1, 1, '', '', '')", "TRUNCATE TABLE audit", "DROP TABLE audit",
+		"DELETE FROM audit", "UPDATE audit SET who = 'nobody'",
+		"REPLACE INTO audit (id, at, who, action, kind) VALUES (1, 1, '', '', '')", "TRUNCATE TABLE audit",
+		"DROP TABLE audit",
 		"DELETE FROM audit_chain", "UPDATE audit_chain SET hash = ''", "TRUNCATE TABLE audit_chain",
 		"INSERT INTO audit (id, at, who, action, kind) VALUES (1, 1, '', '', '') ON DUPLICATE KEY UPDATE who = ''",
 	} {
@@ -121,6 +142,7 @@ func TestDocumentedGrants(t *testing.T) {
 	if got := one.ask("audit", "verify"); got.code != 0 || !strings.Contains(got.out, "from 2 ") {
 		t.Errorf("without the old lines: %+v", got)
 	}
+
 	head := regexp.MustCompile(`\d+:[0-9a-f]{64}`).FindString(one.ask("audit", "verify").out)
 	if got := one.ask("audit", "verify", "--head", head); got.code != 0 {
 		t.Errorf("the head %s: %+v", head, got)
@@ -134,8 +156,10 @@ func TestDocumentedGrants(t *testing.T) {
 		t.Errorf("a line was removed by hand, doctor: %+v", got)
 	}
 
-	execute(t, migrator, "DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE c.seq >= "+strings.Split(head, ":")[0])
-	if code, out := run(t, direct, "audit", "verify", "--direct", "--head", head); code != exitFailed || !regexp.MustCompile(`ends at link|has the hash|is missing`).MatchString(out) {
+	execute(t, migrator,
+		"DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE c.seq >= "+strings.Split(head, ":")[0])
+	if code, out := run(t, direct, "audit", "verify", "--direct", "--head", head); code != exitFailed ||
+		!regexp.MustCompile(`ends at link|has the hash|is missing`).MatchString(out) {
 		t.Errorf("the newest lines were removed: code %d, %s", code, out)
 	}
 }

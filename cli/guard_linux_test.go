@@ -10,6 +10,7 @@ import (
 // TestServeIsGuarded kills a node: what its guard says goes where the node has logged, in the same form.
 func TestServeIsGuarded(t *testing.T) {
 	t.Parallel()
+
 	dsn := migrated(t)
 	s := serve(t, dsn, "one").ready()
 	s.says(`"msg":"guarded"`, 10*time.Second)
@@ -18,6 +19,7 @@ func TestServeIsGuarded(t *testing.T) {
 	if log := s.out.String(); !strings.Contains(log, `"msg":"guard: buried the session of a dead node","node":"one"`) {
 		t.Errorf("want that the guard says what it has done, in\n%s", log)
 	}
+
 	onlyJSON(t, s.out.String())
 
 	s = serve(t, dsn, "two", "--no-guard").ready()
@@ -25,7 +27,8 @@ func TestServeIsGuarded(t *testing.T) {
 	if code := s.exit(20 * time.Second); code != exitOK {
 		t.Errorf("got code %d", code)
 	}
-	if log := s.out.String(); strings.Contains(log, `"guarded"`) || !strings.Contains(log, `"msg":"no guard: if this process is killed`) {
+	if log := s.out.String(); strings.Contains(log, `"guarded"`) ||
+		!strings.Contains(log, `"msg":"no guard: if this process is killed`) {
 		t.Errorf("want that it says what it does without, in\n%s", log)
 	}
 }

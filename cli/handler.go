@@ -30,26 +30,41 @@ func handlerCommand(c *console) *cobra.Command {
 }
 
 func handlerList(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the handlers, the nodes that have them, and how many jobs name them", Args: nothing, Example: "  go-crontab handler ls"}
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"},
+		Short: "List the handlers, the nodes that have them, and how many jobs name them", Args: nothing,
+		Example: "  go-crontab handler ls",
+	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		handlers, raw, err := all[handlerView](cmd.Context(), r, handlersPath)
 		if err != nil {
 			return err
 		}
+
 		return r.list(raw, func(i int) string { return handlers[i].Handler }, func() error {
 			if len(handlers) == 0 {
 				c.notef("No node has a handler, and no job names one. Programs that embed a node register them.\n")
 				return nil
 			}
-			t := &table{columns: []column{{head: "HANDLER", shrink: true}, {head: "STATE"}, {head: "JOBS", right: true}, {head: "NODES", shrink: true}, {head: "REASON", shrink: true}}}
+
+			t := &table{
+				columns: []column{
+					{head: "HANDLER", shrink: true}, {head: "STATE"}, {head: "JOBS", right: true},
+					{head: "NODES", shrink: true}, {head: "REASON", shrink: true},
+				},
+			}
+
 			for _, h := range handlers {
 				state := h.state()
-				t.add(text(h.Handler), cell{state, statusColour(state)}, text(fmt.Sprint(h.Jobs)), text(strings.Join(h.Nodes, ", ")), text(h.why(c.now())))
+				t.add(text(h.Handler), cell{state, statusColour(state)}, text(fmt.Sprint(h.Jobs)),
+					text(strings.Join(h.Nodes, ", ")), text(h.why(c.now())))
 			}
 			return r.table(t)
 		})
 	}
+
 	return cmd
 }
 
@@ -73,18 +88,25 @@ func (h *handlerView) why(now time.Time) string {
 // handlerChange is disable or enable.
 func handlerChange(c *console, verb, short, done string) *cobra.Command {
 	var reason string
-	cmd := &cobra.Command{Use: verb + " KEY", Short: short, Args: wants(1, 1, "the KEY of one handler"), Example: "  go-crontab handler " + verb + " invoice"}
+	cmd := &cobra.Command{
+		Use: verb + " KEY", Short: short, Args: wants(1, 1, "the KEY of one handler"),
+		Example: "  go-crontab handler " + verb + " invoice",
+	}
+
 	if verb == "disable" {
 		cmd.Long = "Have jobs with a handler not started on any node. Their due times end skipped, and say why, until it is enabled."
 		cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever finds it disabled")
 	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		body := map[string]string{}
 		if reason != "" {
 			body["reason"] = reason
 		}
-		h, raw, err := ask[handlerView](cmd.Context(), r, http.MethodPost, handlersPath+"/"+url.PathEscape(args[0])+"/"+verb, nil, body)
+
+		h, raw, err := ask[handlerView](cmd.Context(), r, http.MethodPost,
+			handlersPath+"/"+url.PathEscape(args[0])+"/"+verb, nil, body)
 		if err != nil {
 			return err
 		}
@@ -93,5 +115,6 @@ func handlerChange(c *console, verb, short, done string) *cobra.Command {
 			return nil
 		})
 	}
+
 	return cmd
 }

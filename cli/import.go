@@ -77,7 +77,8 @@ func (n *importedNote) String() string {
 func importCrontab(c *console) *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
-		Use: "crontab FILE…", Short: "Make the lines of crontabs jobs", Args: wants(1, -1, "FILE, a folder such as /etc/cron.d, or - for standard input"),
+		Use: "crontab FILE…", Short: "Make the lines of crontabs jobs",
+		Args: wants(1, -1, "FILE, a folder such as /etc/cron.d, or - for standard input"),
 		Long: `Make the lines of crontabs jobs: all of them, or none if one cannot be taken. What is done otherwise here than by
 cron is told with each line; --dry-run only shows what would come.
 
@@ -91,15 +92,18 @@ imported, unless it came from the same crontab of the same machine, or --replace
   go-crontab import crontab old.crontab --tz Europe/Berlin --user www-data
   go-crontab import crontab /etc/crontab --dry-run -o manifest > jobs.yaml`,
 	}
+
 	r := newRemote(c, cmd, "table", "json", "yaml", "name", "manifest")
 	flags := cmd.Flags()
-	flags.BoolVar(&f.dryRun, "dry-run", false, "only show what would come: each line's job and its next three due times")
+	flags.BoolVar(&f.dryRun, "dry-run", false,
+		"only show what would come: each line's job and its next three due times")
 	flags.BoolVar(&f.system, "system", false, "the lines have a column for the user")
 	flags.BoolVar(&f.personal, "personal", false, "the lines have none, whatever the path says")
 	flags.StringVarP(&f.app, "app", "a", job.DefaultApp, "the app of the jobs")
 	flags.StringVar(&f.user, "user", "", `run the jobs as this user, "" as the node runs (default as the crontab says)`)
 	flags.StringVarP(&f.zone, "tz", "z", "", "the time zone of the times (default this machine's)")
-	flags.StringSliceVar(&f.skip, "skip", nil, "leave these lines out: 7, or of several files FILE:7; may be repeated, or separated by commas")
+	flags.StringSliceVar(&f.skip, "skip", nil,
+		"leave these lines out: 7, or of several files FILE:7; may be repeated, or separated by commas")
 	flags.BoolVar(&f.replace, "replace", false, "replace jobs that are there under the same name")
 	_ = cmd.RegisterFlagCompletionFunc("tz", completeZones)
 	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
@@ -116,41 +120,56 @@ imported, unless it came from the same crontab of the same machine, or --replace
 		}
 		return r.importLines(cmd, &f, lines, report)
 	}
+
 	return cmd
 }
 
 // read reads the crontabs.
-func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imported, report *importReport, err error) {
+func (f *importFlags) read(
+	c *console, args []string, hasUser bool,
+) (lines []imported, report *importReport, err error) {
 	report = &importReport{DryRun: f.dryRun, Jobs: []importedJob{}}
 	zone, why := f.zone, ""
 	if zone == "" {
 		zone, why = localZone()
 	}
+
 	if _, err := job.LoadZone(zone); err != nil {
 		return nil, nil, usageError("--tz: %w", err)
 	}
+
 	files, left, err := crontabFiles(args)
 	if err != nil {
 		return nil, nil, &exitError{code: exitUsage, err: err}
 	}
+
 	skip, err := skipped(f.skip, files)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	names := &crontab.Names{}
 	report.files = len(files)
 	for _, file := range left {
-		report.Notes = append(report.Notes, importedNote{file, 0, "is left out, as by cron, which takes files whose names are letters, digits, - and _; to import it, name it"})
+		report.Notes = append(report.Notes, importedNote{
+			file, 0, "is left out, as by cron, which takes files whose names are letters, digits, - and _; to import it, name it",
+		})
 	}
+
 	told := map[string]bool{}
 	for _, file := range files {
 		text, err := readCrontab(c, file)
 		if err != nil {
 			return nil, nil, &exitError{code: exitUsage, err: err}
 		}
+
 		label := labelOf(file)
 		report.labels = append(report.labels, label)
-		o := crontab.Options{Name: label.now, System: f.system || !f.personal && isSystem(file), App: f.app, Zone: zone, Skip: skip[file]}
+		o := crontab.Options{
+			Name: label.now, System: f.system || !f.personal && isSystem(file), App: f.app, Zone: zone,
+			Skip: skip[file],
+		}
+
 		if file == "-" {
 			file = shownStdin
 		}
@@ -158,18 +177,23 @@ func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imp
 			o.User = &f.user
 		} else if owner := ownerOf(file); owner != "" && !o.System {
 			o.User = &owner
-			report.Notes = append(report.Notes, importedNote{file, 0, "is the crontab of " + owner + ", as whom its jobs run; --user names another"})
+			report.Notes = append(report.Notes, importedNote{
+				file, 0, "is the crontab of " + owner + ", as whom its jobs run; --user names another",
+			})
 		}
+
 		out := crontab.Read(text, o, names)
 		if err := leftNothing(o.Skip, file, out); err != nil {
 			return nil, nil, err
 		}
+
 		for _, e := range out.Entries {
 			for i := range e.Notes {
 				e.Notes[i] = withFlag(e.Notes[i])
 			}
 			lines = append(lines, imported{file: file, Entry: e})
 		}
+
 		for _, n := range out.Notes {
 			if n.Line == 0 && told[n.Text] { // it has been said of another file
 				continue
@@ -177,17 +201,23 @@ func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imp
 			told[n.Text] = n.Line == 0
 			report.Notes = append(report.Notes, importedNote{file, n.Line, n.Text})
 		}
+
 		for _, n := range out.Refused {
 			report.Refused = append(report.Refused, importedNote{file, n.Line, withFlag(n.Text)})
 		}
+
 		for _, n := range out.Skipped {
 			report.Skipped = append(report.Skipped, importedNote{file, n, "left out"})
 		}
 	}
+
 	ofZone := func(l imported) bool { return l.Job.Timezone == zone } // unless CRON_TZ names another
 	if f.zone == "" && slices.ContainsFunc(lines, ofZone) {
-		report.Notes = append([]importedNote{{lines[0].file, 0, "the times are those of " + zone + ", " + why + "; --tz names another time zone"}}, report.Notes...)
+		report.Notes = append([]importedNote{
+			{lines[0].file, 0, "the times are those of " + zone + ", " + why + "; --tz names another time zone"},
+		}, report.Notes...)
 	}
+
 	return lines, report, nil
 }
 
@@ -216,14 +246,18 @@ func skipped(given, files []string) (map[string][]int, error) {
 				return nil, usageError("--skip %s: %s is none of the files that are read", s, file)
 			}
 		} else if len(files) > 1 {
-			return nil, usageError("--skip %s: which of the %d files? want FILE:LINE, such as %s:%s", s, len(files), files[0], s)
+			return nil, usageError("--skip %s: which of the %d files? want FILE:LINE, such as %s:%s", s, len(files),
+				files[0], s)
 		}
+
 		n, err := strconv.Atoi(line)
 		if err != nil || n < 1 {
 			return nil, usageError("--skip %s: want the number of a line, or FILE:LINE", s)
 		}
+
 		out[file] = append(out[file], n)
 	}
+
 	return out, nil
 }
 
@@ -234,12 +268,14 @@ func leftNothing(skip []int, file string, out *crontab.File) error {
 	for _, e := range out.Entries {
 		lines = append(lines, e.Line)
 	}
+
 	for _, n := range out.Refused {
 		if n.Line == 0 {
 			return nil // none of its lines was read
 		}
 		lines = append(lines, n.Line)
 	}
+
 	slices.Sort(lines)
 	for _, n := range skip {
 		if !slices.Contains(out.Skipped, n) {
@@ -273,10 +309,12 @@ func crontabFiles(args []string) (files, left []string, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
+
 		found, err := os.ReadDir(arg) // in order
 		if err != nil {
 			return nil, nil, err
 		}
+
 		for _, d := range found {
 			if d.IsDir() || strings.HasPrefix(d.Name(), ".") {
 				continue
@@ -288,9 +326,13 @@ func crontabFiles(args []string) (files, left []string, err error) {
 			}
 		}
 	}
+
 	if len(files) == 0 {
-		return nil, nil, fmt.Errorf("%s: there is no crontab in it; cron takes files whose names are letters, digits, - and _", strings.Join(args, ", "))
+		return nil, nil,
+			fmt.Errorf("%s: there is no crontab in it; cron takes files whose names are letters, digits, - and _",
+				strings.Join(args, ", "))
 	}
+
 	return files, left, nil
 }
 
@@ -314,13 +356,16 @@ func readCrontab(c *console, file string) ([]byte, error) {
 // unpacked somewhere.
 func isSystem(file string) bool {
 	full, err := filepath.Abs(file)
-	return err == nil && (strings.HasSuffix(full, "/etc/crontab") || strings.HasSuffix(filepath.Dir(full), "/etc/cron.d"))
+	return err == nil &&
+		(strings.HasSuffix(full, "/etc/crontab") || strings.HasSuffix(filepath.Dir(full), "/etc/cron.d"))
 }
 
 // ownerOf is whose personal crontab a file is, by its path; "" if that does not say.
 func ownerOf(file string) string {
 	full, err := filepath.Abs(file)
-	if err != nil || !slices.Contains([]string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"}, filepath.Dir(full)) {
+	if err != nil ||
+		!slices.Contains([]string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"},
+			filepath.Dir(full)) {
 		return ""
 	}
 	return filepath.Base(full)
@@ -334,14 +379,17 @@ func labelOf(file string) crontabLabel {
 	if file == "-" {
 		return crontabLabel{} // of standard input nothing is known
 	}
+
 	full, err := filepath.Abs(file)
 	if err != nil || len(full) > job.MaxName {
 		full = filepath.Base(file)
 	}
+
 	host, err := os.Hostname()
 	if err != nil || host == "" {
 		host = "localhost"
 	}
+
 	now := host + ":" + full
 	if len(now) > job.MaxName {
 		now = host + ":" + filepath.Base(file)
@@ -354,21 +402,26 @@ func (l *imported) isMine(o *appliedObject) bool {
 	if l.Job.Labels == nil {
 		return false
 	}
+
 	for _, c := range o.Changes {
 		switch {
 		case c.Field == "labels.crontab" && shownValue(c.Was) != labelOf(l.file).before:
 			return false
-		case c.Field == "labels.crontab" && slices.ContainsFunc(o.Changes, func(c appliedField) bool { return c.Field == "command" || c.Field == "stdin" }):
+		case c.Field == "labels.crontab" &&
+			slices.ContainsFunc(o.Changes,
+				func(c appliedField) bool { return c.Field == "command" || c.Field == "stdin" }):
 			return false // it may be another machine's
 		}
 	}
+
 	return true
 }
 
 // localZone is this machine's time zone, and how that is known.
 func localZone() (zone, why string) {
 	zone, why = machineZone()
-	if plain := strings.TrimPrefix(zone, "Etc/"); plain == "UTC" || plain == "UCT" || plain == "Universal" || plain == "Zulu" {
+	if plain := strings.TrimPrefix(zone, "Etc/"); plain == "UTC" || plain == "UCT" || plain == "Universal" ||
+		plain == "Zulu" {
 		zone = "UTC"
 	}
 	return zone, why
@@ -387,6 +440,7 @@ func machineZone() (zone, why string) {
 			}
 		}
 	}
+
 	if text, err := os.ReadFile("/etc/timezone"); err == nil {
 		if name := strings.TrimSpace(string(text)); name != "" {
 			if _, err := job.LoadZone(name); err == nil {
@@ -394,6 +448,7 @@ func machineZone() (zone, why string) {
 			}
 		}
 	}
+
 	return "UTC", "since this machine does not say what its time zone is"
 }
 
@@ -404,6 +459,7 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 			return err
 		}
 	}
+
 	set := &manifest.Set{}
 	now := time.Now()
 	for i := range lines {
@@ -417,11 +473,17 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 		if l.outlook, err = lookOut(&s, now, 3); err != nil {
 			return err
 		}
+
 		if err := set.Add("jobs", manifest.Place{File: l.file, Line: l.Line}, l.object); err != nil {
 			return err
 		}
-		report.Jobs = append(report.Jobs, importedJob{File: l.file, Line: l.Line, Text: l.Text, Words: l.outlook.Words, Next: l.outlook.Next, Notes: l.Notes, Job: l.object})
+
+		report.Jobs = append(report.Jobs, importedJob{
+			File: l.file, Line: l.Line, Text: l.Text, Words: l.outlook.Words, Next: l.outlook.Next, Notes: l.Notes,
+			Job: l.object,
+		})
 	}
+
 	if len(report.Refused) > 0 {
 		if err := r.showImport(lines, report, f.dryRun); err != nil {
 			return err
@@ -431,6 +493,7 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 	if len(lines) == 0 {
 		return &exitError{code: exitRefused, err: errors.New("there is no line that says when to run what")}
 	}
+
 	would, _, err := r.apply(cmd.Context(), set, map[string]any{"dry_run": true})
 	switch {
 	case err != nil && f.dryRun && errors.Is(err, connectionRefused):
@@ -446,13 +509,16 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 			report.Jobs[i].Does = lines[i].action
 		}
 	}
+
 	if f.dryRun {
 		return r.showImport(lines, report, true)
 	}
+
 	done, raw, err := r.applyAt(cmd, lines, would)
 	if err != nil {
 		return err
 	}
+
 	return r.showImported(lines, report, done, raw)
 }
 
@@ -468,17 +534,21 @@ func refusedLines(report *importReport) error {
 			skip = append(skip, fmt.Sprint(n.Line))
 		}
 	}
+
 	for i := range report.Skipped { // they are to be left out once more
 		leave(&report.Skipped[i])
 	}
+
 	for i := range report.Refused {
 		text += "\n  " + plain(report.Refused[i].String())
 		leave(&report.Refused[i])
 	}
+
 	err := error(&exitError{code: exitRefused, err: errors.New(text)})
 	if len(skip) == len(report.Skipped)+len(report.Refused) { // what is wrong with a whole file is not mended so
 		return withHint(err, "to import the rest:  --skip %s", quote(strings.Join(skip, ",")))
 	}
+
 	return err
 }
 
@@ -487,33 +557,43 @@ func (f *importFlags) conflicts(lines []imported, would appliedView) error {
 	if f.replace {
 		return nil
 	}
+
 	var text string
 	for i := range would.Jobs {
 		o := &would.Jobs[i]
 		if o.Action == "updated" && !lines[i].isMine(o) {
 			at := manifest.Place{File: lines[i].file, Line: lines[i].Line}
-			text += fmt.Sprintf("\n  %s: another job %s is there already, which did not come from here", plain(at.String()), plain(o.fullName("")))
+			text += fmt.Sprintf("\n  %s: another job %s is there already, which did not come from here",
+				plain(at.String()), plain(o.fullName("")))
 		}
 	}
+
 	if text == "" {
 		return nil
 	}
-	return &exitError{code: exitRefused, err: errors.New("nothing is imported, because of" + text), hint: "to replace them:            --replace\nto import under an app:     --app NAME"}
+	return &exitError{
+		code: exitRefused, err: errors.New("nothing is imported, because of" + text),
+		hint: "to replace them:            --replace\nto import under an app:     --app NAME",
+	}
 }
 
 // applyAt applies lines to jobs as they were in the dry run.
-func (r *remote) applyAt(cmd *cobra.Command, lines []imported, would appliedView) (appliedView, json.RawMessage, error) {
+func (r *remote) applyAt(
+	cmd *cobra.Command, lines []imported, would appliedView,
+) (appliedView, json.RawMessage, error) {
 	set := &manifest.Set{}
 	for i := range lines {
 		version := int64(0)
 		if i < len(would.Jobs) {
 			version = would.Jobs[i].Version
 		}
-		object := append(slices.Clone(lines[i].object[:len(lines[i].object)-1]), fmt.Sprintf(`,"version":%d}`, version)...)
+		object := append(slices.Clone(lines[i].object[:len(lines[i].object)-1]),
+			fmt.Sprintf(`,"version":%d}`, version)...)
 		if err := set.Add("jobs", manifest.Place{File: lines[i].file, Line: lines[i].Line}, object); err != nil {
 			return appliedView{}, nil, err
 		}
 	}
+
 	done, raw, err := r.apply(cmd.Context(), set, nil)
 	if isStatus(err, http.StatusConflict) {
 		err = withHint(err, "somebody has changed the same jobs at this moment: try it once more")
@@ -539,13 +619,16 @@ func (r *remote) showImport(lines []imported, report *importReport, dry bool) er
 		r.noteAll(report)
 		return manifest.WriteYAML(r.out, o)
 	}
+
 	for i := range lines {
 		r.showLine(&lines[i])
 	}
+
 	r.noteAll(report)
 	if dry && len(report.Refused) == 0 {
 		r.notef("dry run: %s would come; to import, leave --dry-run out\n", counted(len(lines), "job"))
 	}
+
 	return nil
 }
 
@@ -553,16 +636,19 @@ func (r *remote) showImport(lines []imported, report *importReport, dry bool) er
 func (r *remote) showLine(l *imported) {
 	paint := painter(colourful(r.out))
 	s := &l.Job
-	head := paint(faint, plain(manifest.Place{File: l.file, Line: l.Line}.String())) + "  " + paint(bold, plain(s.App+"/"+s.Name))
+	head := paint(faint, plain(manifest.Place{File: l.file, Line: l.Line}.String())) + "  " + paint(bold,
+		plain(s.App+"/"+s.Name))
 	if l.action != "" {
 		head += "  " + paint(actionSigns[l.action].colour, plain(l.action))
 	}
+
 	r.printf("%s\n", head)
 	add := func(name, value string, c colour) {
 		if value != "" {
 			r.printf("    %-8s %s\n", name, paint(c, plain(value)))
 		}
 	}
+
 	add("about", s.Description, faint)
 	add("due", l.outlook.Words, "")
 	var next []string
@@ -572,12 +658,14 @@ func (r *remote) showLine(l *imported) {
 		}
 		next = append(next, whole(d.Due, d.Due.Location())+strings.TrimRight(" "+d.Mark, " "))
 	}
+
 	add("next", strings.Join(next, ", "), "")
 	add("command", s.Command, "")
 	add("as", s.User, "")
 	if s.Stdin != "" {
 		add("reads", s.Stdin, "")
 	}
+
 	for _, n := range l.Notes {
 		add("note", n, yellow)
 	}
@@ -604,6 +692,7 @@ func (r *remote) showImported(lines []imported, report *importReport, done appli
 		}
 		return r.object(r.console, raw, "", nil)
 	}
+
 	r.noteAll(report)
 	for i := range lines {
 		l := &lines[i]
@@ -611,11 +700,13 @@ func (r *remote) showImported(lines []imported, report *importReport, done appli
 		if i < len(done.Jobs) {
 			action = done.Jobs[i].Action
 		}
-		r.printf("%-9s  %s  %s\n", action, plain(l.Job.App+"/"+l.Job.Name), painter(colourful(r.out))(faint, plain(l.outlook.Words)))
+		r.printf("%-9s  %s  %s\n", action, plain(l.Job.App+"/"+l.Job.Name),
+			painter(colourful(r.out))(faint, plain(l.outlook.Words)))
 		for _, n := range l.Notes {
 			r.notef("note: %s: %s\n", plain(manifest.Place{File: l.file, Line: l.Line}.String()), plain(n))
 		}
 	}
+
 	r.notef("%s; now take the lines out of the crontab, or both run them\n", counted(len(lines), "job"))
 	return nil
 }

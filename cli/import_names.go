@@ -24,28 +24,33 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 			continue
 		}
 		for _, given := range []string{label.now, label.before} {
-			jobs, _, err := listQuietly[jobView](ctx, r, "/api/v1/jobs", url.Values{"app": {app}, "label": {"crontab=" + given}}, 0)
+			jobs, _, err := listQuietly[jobView](ctx, r, "/api/v1/jobs",
+				url.Values{"app": {app}, "label": {"crontab=" + given}}, 0)
 			switch {
 			case err != nil && report.DryRun && errors.Is(err, connectionRefused): // that is told later
 				return nil
 			case err != nil:
 				return err
 			}
+
 			for i := range jobs {
 				j := &jobs[i]
 				does := lineOf(label.now, j.Schedule, j.Timezone, j.User, j.Command, j.Stdin)
 				known[does] = append(known[does], j.Name)
 				does = lineOf(label.now, "", "", "", j.Command, j.Stdin)
 				alike[does] = append(alike[does], j.Name)
-				if given == label.now { // what has no machine in its label may be another one's, unless a line does the same
+				// what has no machine in its label may be another one's, unless a line does the same
+				if given == label.now {
 					all[j.Name] = label.now
 				}
 			}
 		}
 	}
+
 	if len(known) == 0 {
 		return nil
 	}
+
 	taken, kept := map[string]bool{}, make([]bool, len(lines))
 	keep := func(i int, names []string) {
 		s := &lines[i].Job
@@ -56,26 +61,32 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 		s.Name, kept[i] = names[max(0, slices.Index(names, s.Name))], true
 		taken[s.Name] = true
 	}
+
 	for i := range lines {
 		s := &lines[i].Job
 		keep(i, known[lineOf(s.Labels["crontab"], s.Schedule, s.Timezone, s.User, s.Command, s.Stdin)])
 	}
+
 	for i := range lines { // its times may have been changed
 		s := &lines[i].Job
 		keep(i, alike[lineOf(s.Labels["crontab"], "", "", "", s.Command, s.Stdin)])
 	}
+
 	for i := range lines {
 		if !kept[i] {
 			lines[i].Job.Name = free(&lines[i].Entry, taken)
 			taken[lines[i].Job.Name] = true
 		}
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !taken[name] {
-			report.Notes = append(report.Notes, importedNote{all[name], 0, fmt.Sprintf("the job %s came from here, and no line stands for it any more; it goes on until it is removed:  %s job rm %s",
-				app+"/"+name, program(), quote(app+"/"+name))})
+			report.Notes = append(report.Notes, importedNote{all[name], 0,
+				fmt.Sprintf("the job %s came from here, and no line stands for it any more; it goes on until it is removed:  %s job rm %s",
+					app+"/"+name, program(), quote(app+"/"+name))})
 		}
 	}
+
 	return nil
 }
 

@@ -28,18 +28,23 @@ func beInit(args []string, in io.Reader, out, errs io.Writer) (code int, done bo
 	if os.Getpid() != 1 {
 		return 0, false
 	}
+
 	guard.Conceal() // it has the node's environment
 	self, err := os.Executable()
 	if err != nil {
 		fmt.Fprintln(errs, "go-crontab as process 1:", err)
 		return exitFailed, true
 	}
+
 	// Before the start: a signal that arrives between the two waits in the channel.
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCHLD)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2,
+		unix.SIGCHLD)
 	defer signal.Stop(signals)
+
 	cmd := exec.Command(self, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs
+
 	// A group of its own, or Ctrl-C would reach it twice: from the terminal and from us.
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
 	if f, ok := in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -49,6 +54,7 @@ func beInit(args []string, in io.Reader, out, errs io.Writer) (code int, done bo
 		fmt.Fprintln(errs, "go-crontab as process 1:", err)
 		return exitFailed, true
 	}
+
 	return collect(cmd.Process.Pid, signals), true
 }
 
@@ -70,9 +76,11 @@ func collect(child int, signals <-chan os.Signal) int {
 			if err != nil || pid == 0 {
 				break
 			}
+
 			if pid != child {
 				continue
 			}
+
 			running, late = false, time.After(initGrace)
 			code = status.ExitStatus()
 			if status.Signaled() {

@@ -17,21 +17,25 @@ func alone(t *testing.T, env []string, args ...string) *process {
 	if os.Geteuid() != 0 {
 		t.Skip("wants root, to make a space of process ids")
 	}
-	return startCommand(t, env, append([]string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child", binary(t)}, args...)...)
+	return startCommand(t, env,
+		append([]string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child", binary(t)}, args...)...)
 }
 
 // children are the processes that pid has started.
 func children(t *testing.T, pid int) (pids []int) {
 	t.Helper()
+
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // each thread has its own
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var list strings.Builder
 	for _, file := range files {
 		b, _ := os.ReadFile(file) // a thread may end
 		list.Write(b)
 	}
+
 	for _, word := range strings.Fields(list.String()) {
 		pid, err := strconv.Atoi(word)
 		if err != nil {
@@ -39,14 +43,19 @@ func children(t *testing.T, pid int) (pids []int) {
 		}
 		pids = append(pids, pid)
 	}
+
 	return pids
 }
 
 func TestProcess1IsAnInit(t *testing.T) {
 	t.Parallel()
+
 	dsn := migrated(t)
 	listen := fmt.Sprint("127.0.0.1:", freePort(t))
-	env := []string{"GOCRONTAB_DSN=" + dsn, "GOCRONTAB_STATE_DIR=" + t.TempDir(), "GOCRONTAB_LISTEN=" + listen, "GOCRONTAB_NODE=one", "GOCRONTAB_LOG_FORMAT=json"}
+	env := []string{
+		"GOCRONTAB_DSN=" + dsn, "GOCRONTAB_STATE_DIR=" + t.TempDir(), "GOCRONTAB_LISTEN=" + listen,
+		"GOCRONTAB_NODE=one", "GOCRONTAB_LOG_FORMAT=json",
+	}
 
 	// A node that is killed is buried before the container ends, and the container tells how it ended.
 	p := alone(t, env, "serve")
@@ -56,6 +65,7 @@ func TestProcess1IsAnInit(t *testing.T) {
 	if len(first) != 1 {
 		t.Fatalf("unshare has the children %v, want process 1", first)
 	}
+
 	var node int
 	for _, pid := range children(t, first[0]) {
 		args, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
@@ -63,6 +73,7 @@ func TestProcess1IsAnInit(t *testing.T) {
 			node = pid
 		}
 	}
+
 	if node == 0 {
 		t.Fatalf("process 1 has no child that serves")
 	}
@@ -72,6 +83,7 @@ func TestProcess1IsAnInit(t *testing.T) {
 	if code := p.exit(30 * time.Second); code != 128+int(syscall.SIGKILL) {
 		t.Errorf("the container ended with %d, want 137", code)
 	}
+
 	p.says(`"msg":"guard: buried the session of a dead node","node":"one"`, time.Second)
 
 	// A container is stopped by a signal to process 1: the node drains.

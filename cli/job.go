@@ -18,7 +18,8 @@ func jobCommand(c *console) *cobra.Command {
 	return newGroup("job", "Add, look at and change jobs",
 		jobAdd(c), jobEdit(c), jobList(c), jobShow(c), jobNext(c), jobHistory(c), jobExplain(c),
 		jobPause(c),
-		jobChange(c, "resume", "resumed", "Give a paused job its due times back", func() (any, error) { return struct{}{}, nil }),
+		jobChange(c, "resume", "resumed", "Give a paused job its due times back",
+			func() (any, error) { return struct{}{}, nil }),
 		jobRun(c), jobRemove(c), jobVersions(c), jobDiff(c), jobRollback(c))
 }
 
@@ -45,9 +46,12 @@ func findJob(ctx context.Context, r *remote, arg string) (j jobView, raw json.Ra
 		}
 		path = namedPath(app, name)
 	}
+
 	j, raw, err = get[jobView](ctx, r, path, nil)
 	if isStatus(err, http.StatusNotFound) {
-		err = &exitError{code: exitNotFound, err: notFound("job", arg), hint: "to see what there is: " + program() + " job ls"}
+		err = &exitError{
+			code: exitNotFound, err: notFound("job", arg), hint: "to see what there is: " + program() + " job ls",
+		}
 	}
 	return j, raw, err
 }
@@ -56,9 +60,11 @@ func findJob(ctx context.Context, r *remote, arg string) (j jobView, raw json.Ra
 func jobChange(c *console, verb, done, short string, body func() (any, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: verb + " JOB…", Short: short, Args: wants(1, -1, jobArgument),
-		Example:           "  go-crontab job " + verb + " backup\n  go-crontab job " + verb + " --app ops --label team=data --dry-run",
+		Example: "  go-crontab job " + verb + " backup\n  go-crontab job " + verb +
+			" --app ops --label team=data --dry-run",
 		ValidArgsFunction: completeJobs(c),
 	}
+
 	many := bulk{action: verb, done: done}
 	r := newRemote(c, cmd)
 	many.flags(cmd)
@@ -67,18 +73,22 @@ func jobChange(c *console, verb, done, short string, body func() (any, error)) *
 		if err != nil {
 			return err
 		}
+
 		if is, err := many.selected(cmd.Context(), r, sent); is {
 			return err
 		}
+
 		for _, arg := range args {
 			j, _, err := findJob(cmd.Context(), r, arg)
 			if err != nil {
 				return err
 			}
+
 			j, raw, err := ask[jobView](cmd.Context(), r, http.MethodPost, j.path()+"/"+verb, nil, sent)
 			if err != nil {
 				return err
 			}
+
 			err = r.object(c, raw, j.fullName(), func() error {
 				c.printf("%s %s%s\n", done, plain(j.fullName()), nextDue(&j, c.now()))
 				return nil
@@ -87,8 +97,10 @@ func jobChange(c *console, verb, done, short string, body func() (any, error)) *
 				return err
 			}
 		}
+
 		return nil
 	}
+
 	return cmd
 }
 
@@ -116,16 +128,19 @@ func nextDue(j *jobView, now time.Time) string {
 func jobRemove(c *console) *cobra.Command {
 	many := bulk{action: "delete", done: "deleted"}
 	cmd := &cobra.Command{
-		Use: "rm JOB…", Short: "Delete jobs; what is executing runs to its end, history stays", Args: wants(1, -1, jobArgument),
+		Use: "rm JOB…", Short: "Delete jobs; what is executing runs to its end, history stays",
+		Args:              wants(1, -1, jobArgument),
 		Example:           "  go-crontab job rm backup\n  go-crontab job rm --app ops --name-contains old --dry-run\n  go-crontab job rm --app ops --name-contains old --yes",
 		ValidArgsFunction: completeJobs(c),
 	}
+
 	r := newRemote(c, cmd)
 	many.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if is, err := many.selected(cmd.Context(), r, struct{}{}); is {
 			return err
 		}
+
 		for _, arg := range args {
 			j, _, err := findJob(cmd.Context(), r, arg)
 			if err != nil {
@@ -137,6 +152,7 @@ func jobRemove(c *console) *cobra.Command {
 			if _, err := r.call(cmd.Context(), http.MethodDelete, j.path(), nil, nil); err != nil {
 				return err
 			}
+
 			err = r.object(c, deleted{j.fullName()}, j.fullName(), func() error {
 				c.printf("deleted %s\n", plain(j.fullName()))
 				return nil
@@ -145,8 +161,10 @@ func jobRemove(c *console) *cobra.Command {
 				return err
 			}
 		}
+
 		return nil
 	}
+
 	return cmd
 }
 
@@ -157,10 +175,12 @@ func completeJobs(c *console) cobra.CompletionFunc {
 		if r.settle(cmd) != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
+
 		jobs, _, err := list[jobView](cmd.Context(), r, "/api/v1/jobs", nil, maxPage)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
+
 		var names []cobra.Completion
 		for _, j := range jobs {
 			name := j.Name
@@ -171,6 +191,7 @@ func completeJobs(c *console) cobra.CompletionFunc {
 				names = append(names, cobra.CompletionWithDesc(name, j.when(c.zone())))
 			}
 		}
+
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -100,6 +100,7 @@ shell has split them: each is quoted again, so nothing in them is expanded when 
   go-crontab job add report --schedule "0 9 * * 1-5" --paused --command "$(cat report.sh)"`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.arguments(cmd, args) },
 	}
+
 	r := newRemote(c, cmd)
 	f.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -113,13 +114,16 @@ shell has split them: each is quoted again, so nothing in them is expanded when 
 			}
 			f.job.At = &cluster.Now
 		}
+
 		j, raw, err := once[jobView](cmd.Context(), r, "/api/v1/jobs", nil, f.job)
 		if isStatus(err, http.StatusConflict) {
-			return withHint(err, "to look at it:    %[1]s job show %[2]s\nto remove it:     %[1]s job rm %[2]s", program(), quote(f.job.App+"/"+f.job.Name))
+			return withHint(err, "to look at it:    %[1]s job show %[2]s\nto remove it:     %[1]s job rm %[2]s",
+				program(), quote(f.job.App+"/"+f.job.Name))
 		}
 		if err != nil {
 			return err
 		}
+
 		return r.object(c, raw, j.fullName(), func() error {
 			c.printf("added %s, id %s%s\n", plain(j.fullName()), j.ID, nextDue(&j, c.now()))
 			for _, w := range j.Warnings {
@@ -128,6 +132,7 @@ shell has split them: each is quoted again, so nothing in them is expanded when 
 			return nil
 		})
 	}
+
 	return cmd
 }
 
@@ -135,7 +140,8 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	j := &f.job
-	flags.StringArrayVarP(&f.schedules, "schedule", "s", nil, "cron fields: 5, or 6 with seconds first, or @daily and the like; may be repeated")
+	flags.StringArrayVarP(&f.schedules, "schedule", "s", nil,
+		"cron fields: 5, or 6 with seconds first, or @daily and the like; may be repeated")
 	flags.StringVar(&j.Every, "every", "", "a fixed interval such as 15m")
 	flags.StringVar(&f.at, "at", "", `once: 2027-01-31T09:00:00+01:00, or "2027-01-31 09:00" in --timezone
 (else in this machine's), or +10m from now`)
@@ -148,20 +154,27 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.StringVarP(&j.Timezone, "timezone", "z", "", "of the schedule, such as Europe/Berlin (default UTC)")
 	flags.StringVarP(&j.Command, "command", "c", "", "the command, instead of -- COMMAND")
 	f.http.flags(cmd)
-	flags.StringVar(&j.Handler, "handler", "", "call the Go function of this key in a program that embeds a node, instead of running a command")
+	flags.StringVar(&j.Handler, "handler", "",
+		"call the Go function of this key in a program that embeds a node, instead of running a command")
 	flags.StringVar(&j.Payload, "payload", "", "what --handler gets, as it is")
-	flags.StringVar(&j.Selector, "selector", "", `which nodes may run it, by their labels: 'zone in (a,b), !gpu, disk=ssd' (default any)`)
+	flags.StringVar(&j.Selector, "selector", "",
+		`which nodes may run it, by their labels: 'zone in (a,b), !gpu, disk=ssd' (default any)`)
 	flags.StringVarP(&j.App, "app", "a", "", `the app, instead of app/name (default "default")`)
 	flags.StringVar(&j.Timeout, "timeout", "", "kill it after this long (default never, with --http 5m)")
 	f.command.flags(cmd, &j.commandOptions)
-	flags.StringVar(&j.Overlap, "overlap", "", "a due time while it is still running: skip, queue, replace, allow (default skip)")
-	flags.IntVar(&j.Queue, "queue", 0, "due times that may wait, with --overlap queue or --group (default 10, in a group 100)")
+	flags.StringVar(&j.Overlap, "overlap", "",
+		"a due time while it is still running: skip, queue, replace, allow (default skip)")
+	flags.IntVar(&j.Queue, "queue", 0,
+		"due times that may wait, with --overlap queue or --group (default 10, in a group 100)")
 	flags.StringVar(&j.Group, "group", "", "share the slots of this group")
 	flags.IntVar(&j.Priority, "priority", 0, "the higher goes first when there is no room for all, from -100 to 100")
-	flags.StringVar(&j.Deadline, "start-deadline", "", "miss a due time that could not be started so long after it (default no bound)")
-	flags.StringVar(&f.misfire.Policy, "misfire", "", "due times that nobody could start: latest, skip, all (default latest)")
+	flags.StringVar(&j.Deadline, "start-deadline", "",
+		"miss a due time that could not be started so long after it (default no bound)")
+	flags.StringVar(&f.misfire.Policy, "misfire", "",
+		"due times that nobody could start: latest, skip, all (default latest)")
 	flags.StringVar(&f.misfire.After, "misfire-after", "", "how late a due time is before that applies (default 1m)")
-	flags.IntVar(&f.misfire.MaxCount, "misfire-max-count", 0, "with --misfire all: start the latest so many (default 100)")
+	flags.IntVar(&f.misfire.MaxCount, "misfire-max-count", 0,
+		"with --misfire all: start the latest so many (default 100)")
 	flags.StringVar(&f.misfire.MaxAge, "misfire-max-age", "", "how late one may still be started (default 1h)")
 	flags.IntVar(&f.retry.Attempts, "attempts", 0, "start it so often in all until it succeeds (default 1)")
 	flags.StringVar(&f.retry.Backoff, "backoff", "", "from the end of an attempt to the next (default 10s)")
@@ -170,8 +183,10 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.Int64Var(&f.keep.Runs, "keep-runs", 0, "only so many records stay")
 	flags.StringVar(&f.keep.Bytes, "keep-bytes", "", "only records stay whose output comes to no more, such as 1GiB")
 	flags.StringVar(&f.keep.Failures, "keep-failures", "", "what did not succeed stays at least so long")
-	flags.StringVar(&f.ping.URL, "ping-url", "", "called (GET) when a due time has succeeded: a monitor elsewhere raises the alarm when it is not")
-	flags.StringVar(&f.ping.FailURL, "ping-fail-url", "", "with --ping-url: called when a due time was missed, or did not succeed after all its attempts")
+	flags.StringVar(&f.ping.URL, "ping-url", "",
+		"called (GET) when a due time has succeeded: a monitor elsewhere raises the alarm when it is not")
+	flags.StringVar(&f.ping.FailURL, "ping-fail-url", "",
+		"with --ping-url: called when a due time was missed, or did not succeed after all its attempts")
 	flags.StringVar(&f.retry.MaxBackoff, "max-backoff", "", "the longest backoff (default 1h)")
 	flags.StringVar(&j.OnLost, "on-lost", "", "when its node vanishes: fail, rerun (default fail)")
 	flags.StringArrayVarP(&f.labels, "label", "l", nil, "key=value, may be repeated")
@@ -187,6 +202,7 @@ func (f *addFlags) arguments(cmd *cobra.Command, args []string) error {
 	if dash >= 0 {
 		before, after = args[:dash], args[dash:]
 	}
+
 	switch {
 	case len(before) == 0:
 		return fmt.Errorf("NAME is missing")
@@ -199,10 +215,12 @@ func (f *addFlags) arguments(cmd *cobra.Command, args []string) error {
 	case f.job.Command == "" && f.http.request.URL == "" && f.job.Handler == "":
 		return fmt.Errorf("the command is missing: add -- COMMAND at the end, or --http URL, or --handler KEY")
 	}
+
 	f.job.Name = before[0]
 	if f.job.App == "" {
 		f.job.App, f.job.Name = splitName(f.job.Name)
 	}
+
 	return nil
 }
 
@@ -214,6 +232,7 @@ func (f *addFlags) complete(now time.Time) error {
 			given++
 		}
 	}
+
 	if len(f.schedules) == 1 {
 		f.job.Schedule = f.schedules[0]
 	} else {
@@ -222,6 +241,7 @@ func (f *addFlags) complete(now time.Time) error {
 	if given != 1 {
 		return usageError("give one of --schedule, --every, --at, --now")
 	}
+
 	var err error
 	if f.job.HTTP, err = f.http.complete(); err != nil {
 		return err
@@ -229,10 +249,12 @@ func (f *addFlags) complete(now time.Time) error {
 	if err := f.command.complete(&f.job.commandOptions); err != nil {
 		return err
 	}
+
 	zone := now.Location()
 	if z, err := job.LoadZone(f.job.Timezone); err == nil && f.job.Timezone != "" {
 		zone = z
 	}
+
 	for _, at := range []struct {
 		flag, text string
 		to         **time.Time
@@ -246,6 +268,7 @@ func (f *addFlags) complete(now time.Time) error {
 		}
 		*at.to = &t
 	}
+
 	for _, label := range f.labels {
 		key, value, ok := strings.Cut(label, "=")
 		if !ok {
@@ -256,20 +279,24 @@ func (f *addFlags) complete(now time.Time) error {
 		}
 		f.job.Labels[key] = value
 	}
+
 	if f.misfire != (newMisfire{}) {
 		f.job.Misfire = &f.misfire
 	}
 	if f.keep != (keepView{}) {
 		f.job.Keep = &f.keep
 	}
+
 	switch {
 	case f.ping.URL != "":
 		f.job.Ping = &f.ping
 	case f.ping.FailURL != "":
 		return usageError("--ping-fail-url goes with --ping-url")
 	}
+
 	if f.retry != (newRetry{}) {
 		f.job.Retry = &f.retry
 	}
+
 	return nil
 }

@@ -17,7 +17,8 @@ type jobFilter struct{ app, status, owner, group, calendar, label, name string }
 func (f *jobFilter) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.app, "app", "a", "", "only of this app")
 	choiceVar(cmd.Flags(), &f.status, "status", "", "", "only these", "active", "paused", "finished", "error")
-	complete(cmd, "status", cobra.FixedCompletions([]string{"active", "paused", "finished", "error"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "status",
+		cobra.FixedCompletions([]string{"active", "paused", "finished", "error"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVar(&f.owner, "owner", "", "only of this owner")
 	cmd.Flags().StringVar(&f.group, "group", "", "only of this group")
 	cmd.Flags().StringVar(&f.calendar, "calendar", "", "only those that name this calendar")
@@ -29,7 +30,8 @@ func (f *jobFilter) flags(cmd *cobra.Command) {
 func (f *jobFilter) query() url.Values {
 	query := url.Values{}
 	for name, value := range map[string]string{
-		"app": f.app, "state": f.status, "owner": f.owner, "group": f.group, "calendar": f.calendar, "label": f.label, "name": f.name,
+		"app": f.app, "state": f.status, "owner": f.owner, "group": f.group, "calendar": f.calendar, "label": f.label,
+		"name": f.name,
 	} {
 		if value != "" {
 			query.Set(name, value)
@@ -57,28 +59,34 @@ func (b *bulk) flags(cmd *cobra.Command) {
 	if cmd.Long == "" {
 		cmd.Long = cmd.Short + "."
 	}
+
 	cmd.Long += `
 
 Jobs are named one by one, or selected by a filter (--app, --label, --status, --owner, --group, --calendar,
 --name-contains; all that are given hold, and --all is every job), or by --id, which takes up to 200 ids and goes with no
 filter. --dry-run says which they are. Those that cannot be taken are told, do not hold up the others, and make the exit
 code 4.`
+
 	named := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		filtered := len(b.filter.query()) > 0 || b.all
 		selects := filtered || b.ids != nil
 		switch {
 		case selects && len(args) > 0:
-			return fmt.Errorf("%s: %q is named and jobs are selected by a filter or by --id: want one of the two", cmd.CommandPath(), args[0])
+			return fmt.Errorf("%s: %q is named and jobs are selected by a filter or by --id: want one of the two",
+				cmd.CommandPath(), args[0])
 		case filtered && b.ids != nil:
-			return fmt.Errorf("%s: --id says which jobs are meant, and so does a filter: want one of the two", cmd.CommandPath())
+			return fmt.Errorf("%s: --id says which jobs are meant, and so does a filter: want one of the two",
+				cmd.CommandPath())
 		case b.ids != nil && len(b.ids) == 0:
 			return fmt.Errorf("%s: --id is empty; want ids of jobs, such as 17,23", cmd.CommandPath())
 		case !selects && b.dryRun:
-			return fmt.Errorf("%s: --dry-run goes with a filter, such as --app, with --id, or with --all", cmd.CommandPath())
+			return fmt.Errorf("%s: --dry-run goes with a filter, such as --app, with --id, or with --all",
+				cmd.CommandPath())
 		case selects:
 			return nil
 		}
+
 		return named(cmd, args)
 	}
 }
@@ -138,10 +146,13 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 	if b.all {
 		query.Set("all", "true")
 	}
+
 	if _, asks := terminal(r.in); !b.dryRun && !b.yes {
 		if !asks {
-			return true, usageError("there is no terminal to ask at whether these are the jobs; add --yes, or --dry-run to see which they are")
+			return true,
+				usageError("there is no terminal to ask at whether these are the jobs; add --yes, or --dry-run to see which they are")
 		}
+
 		would, err := b.try(ctx, r, query, body)
 		if err == nil && len(would.jobs) == 0 {
 			err = r.noApp(ctx, b.filter.app)
@@ -153,6 +164,7 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 			return true, &exitError{code: exitFailed, err: fmt.Errorf("nothing was changed")}
 		}
 	}
+
 	if b.dryRun {
 		would, err := b.try(ctx, r, query, body)
 		if err == nil && len(would.jobs) == 0 {
@@ -160,6 +172,7 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 		}
 		return true, b.tell(r, would, err)
 	}
+
 	v := bulkView{Items: []json.RawMessage{}}
 	for {
 		p, _, err := once[bulkView](ctx, r, "/api/v1/bulk/"+b.action, query, body)
@@ -172,9 +185,11 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 		if err == nil && len(v.jobs) == 0 {
 			err = r.noApp(ctx, b.filter.app)
 		}
+
 		if err != nil || p.Next == "" {
 			return true, b.tell(r, v, err)
 		}
+
 		query.Set("cursor", p.Next)
 	}
 }
@@ -196,6 +211,7 @@ func (v *bulkView) matching() string {
 	if v.Matched != nil {
 		n = *v.Matched
 	}
+
 	switch {
 	case v.AtLeast:
 		return fmt.Sprintf("more than %d jobs", n)
@@ -231,6 +247,7 @@ func (b *bulk) tell(r *remote, v bulkView, err error) error {
 	} else if err := r.object(r.console, v, "", func() error { b.print(r, &v); return nil }); err != nil {
 		return err
 	}
+
 	if v.Refused > 0 && !v.DryRun {
 		return &exitError{code: exitRefused, err: fmt.Errorf("%d of the jobs were not %s", v.Refused, b.done)}
 	}
@@ -246,21 +263,27 @@ func (b *bulk) print(r *remote, v *bulkView) {
 		t := &table{columns: []column{{head: "JOB", shrink: true}, {head: "WOULD BE"}, {head: "WHY", shrink: true}}}
 		for i := range v.jobs {
 			j := &v.jobs[i]
-			words := map[string]cell{"changed": {b.done, yellow}, "unchanged": {"as it is", faint}, "refused": {"refused", red}}
+			words := map[string]cell{
+				"changed": {b.done, yellow}, "unchanged": {"as it is", faint}, "refused": {"refused", red},
+			}
 			t.add(text(j.fullName()), words[j.Result], text(j.Why))
 		}
+
 		_ = r.table(t)
 		if v.Next != "" {
 			r.notef("These are the first; the filter matches %s.\n", v.matching())
 		}
+
 		r.notef("dry run: nothing was changed; to do it, put --yes in place of --dry-run\n")
 		return
 	}
+
 	for i := range v.jobs {
 		if j := &v.jobs[i]; j.Result == "refused" {
 			r.notef("%s was not %s: %s\n", plain(j.fullName()), b.done, plain(j.Why))
 		}
 	}
+
 	said := fmt.Sprintf("%s %d jobs", b.done, v.Changed)
 	if v.Changed == 1 {
 		said = b.done + " " + plain(v.only("changed"))
@@ -268,6 +291,7 @@ func (b *bulk) print(r *remote, v *bulkView) {
 	if v.Unchanged > 0 {
 		said += fmt.Sprintf("; %d were so already", v.Unchanged)
 	}
+
 	r.printf("%s\n", said)
 }
 

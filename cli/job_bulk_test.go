@@ -10,6 +10,7 @@ import (
 // TestBulkCommands: what the commands ask for, and what they say of the answer.
 func TestBulkCommands(t *testing.T) {
 	t.Parallel()
+
 	first := `{"dry_run":false,"changed":2,"unchanged":1,"refused":0,"next":"more","items":[{"id":"1","app":"ops","name":"a","result":"changed","version":2},
 		{"id":"2","app":"ops","name":"b","result":"unchanged"},{"id":"3","app":"ops","name":"c","result":"changed"}]}`
 	last := `{"dry_run":false,"changed":0,"unchanged":0,"refused":1,"items":[{"id":"4","app":"ops","name":"d","result":"refused","why":"it is deleted"}]}`
@@ -19,14 +20,18 @@ func TestBulkCommands(t *testing.T) {
 		q := r.URL.Query()
 		switch {
 		case q.Get("ids") != "":
-			return 200, strings.Replace(strings.Replace(first, `"refused":0,"next":"more"`, `"refused":1`, 1), `]}`, `,{"id":"99","app":"","name":"","result":"refused","why":"there is no such job"}]}`, 1)
+			return 200, strings.Replace(strings.Replace(first, `"refused":0,"next":"more"`, `"refused":1`, 1), `]}`,
+				`,{"id":"99","app":"","name":"","result":"refused","why":"there is no such job"}]}`, 1)
 		case q.Get("dry_run") == "true":
-			return 200, strings.Replace(strings.Replace(first, "false", "true", 1), `"items"`, `"matched":10000,"at_least":true,"items"`, 1)
+			return 200, strings.Replace(strings.Replace(first, "false", "true", 1), `"items"`,
+				`"matched":10000,"at_least":true,"items"`, 1)
 		case q.Get("cursor") == "more":
 			return 200, last
 		}
+
 		return 200, first
 	}
+
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"POST /api/v1/bulk/pause": pages, "POST /api/v1/bulk/run": pages,
 		"POST /api/v1/bulk/delete": always(200, none),
@@ -38,21 +43,41 @@ func TestBulkCommands(t *testing.T) {
 			return 200, strings.Replace(first, `"next":"more",`, "", 1)
 		},
 	})
+
 	for _, c := range []struct {
 		args          string
 		code          int
 		out, err, ask string
 	}{
-		{"pause --app ops --label team=data --name-contains x --reason disks --yes", exitRefused, "paused 2 jobs; 1 were so already", "ops/d was not paused: it is deleted",
+		{"pause --app ops --label team=data --name-contains x --reason disks --yes", exitRefused,
+			"paused 2 jobs; 1 were so already", "ops/d was not paused: it is deleted",
 			"POST /api/v1/bulk/pause?app=ops&label=team%3Ddata&name=x, POST /api/v1/bulk/pause?app=ops&cursor=more&label=team%3Ddata&name=x"},
-		{"pause --status active --dry-run", exitOK, "ops/a  paused", "more than 10000 jobs", "POST /api/v1/bulk/pause?dry_run=true&state=active"},
-		{"run --all --yes -o name", exitRefused, "ops/a\nops/c\n", "1 of the jobs were not started", "POST /api/v1/bulk/run?all=true, POST /api/v1/bulk/run?all=true&cursor=more"},
-		{"resume --group g --calendar c --owner ann --yes -o json", exitOK, `"changed": 2`, "", "POST /api/v1/bulk/resume?calendar=c&group=g&owner=ann, POST /api/v1/bulk/resume?calendar=c&cursor=more&group=g&owner=ann"},
-		{"rm --app ops --dry-run", exitOK, "", "No such jobs.", "POST /api/v1/bulk/delete?app=ops&dry_run=true, GET /api/v1/apps"},
-		{"rm --app opps --dry-run", exitNotFound, "", `there is no app "opps"; did you mean "ops"?`, "POST /api/v1/bulk/delete?app=opps&dry_run=true, GET /api/v1/apps"},
+		{
+			"pause --status active --dry-run", exitOK, "ops/a  paused", "more than 10000 jobs",
+			"POST /api/v1/bulk/pause?dry_run=true&state=active",
+		},
+		{
+			"run --all --yes -o name", exitRefused, "ops/a\nops/c\n", "1 of the jobs were not started",
+			"POST /api/v1/bulk/run?all=true, POST /api/v1/bulk/run?all=true&cursor=more",
+		},
+		{
+			"resume --group g --calendar c --owner ann --yes -o json", exitOK, `"changed": 2`, "",
+			"POST /api/v1/bulk/resume?calendar=c&group=g&owner=ann, POST /api/v1/bulk/resume?calendar=c&cursor=more&group=g&owner=ann",
+		},
+		{
+			"rm --app ops --dry-run", exitOK, "", "No such jobs.",
+			"POST /api/v1/bulk/delete?app=ops&dry_run=true, GET /api/v1/apps",
+		},
+		{
+			"rm --app opps --dry-run", exitNotFound, "", `there is no app "opps"; did you mean "ops"?`,
+			"POST /api/v1/bulk/delete?app=opps&dry_run=true, GET /api/v1/apps",
+		},
 		{"rm --app ops", exitUsage, "", "add --yes, or --dry-run", ""},
 		{"rm --app ops backup --yes", exitUsage, "", "want one of the two", ""},
-		{"pause --id 1,2 --id 4 --yes", exitRefused, "paused 2 jobs", "99 was not paused: there is no such job", "POST /api/v1/bulk/pause?ids=1%2C2%2C4"},
+		{
+			"pause --id 1,2 --id 4 --yes", exitRefused, "paused 2 jobs", "99 was not paused: there is no such job",
+			"POST /api/v1/bulk/pause?ids=1%2C2%2C4",
+		},
 		{"pause --id 1 --app ops --yes", exitUsage, "", "want one of the two", ""},
 		{"rm --id 1 backup --yes", exitUsage, "", "want one of the two", ""},
 		{"rm --id= --yes", exitUsage, "", "--id is empty", ""},
@@ -82,10 +107,12 @@ func TestBulkCommands(t *testing.T) {
 // TestBackfillStart: which is the last due time says the cluster, unless --to does: the clock here may be ahead of its.
 func TestBackfillStart(t *testing.T) {
 	t.Parallel()
+
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"GET /api/v1/jobs/12":           always(200, fakeJob),
 		"POST /api/v1/jobs/12/backfill": always(202, `{"id":"4","job_id":"12","state":"running","total":2}`),
 	})
+
 	for _, c := range []struct {
 		args []string
 		to   string
@@ -94,7 +121,8 @@ func TestBackfillStart(t *testing.T) {
 		{[]string{"--to", "2026-01-31T00:00:00Z"}, `,"to":"2026-01-31T00:00:00Z"`},
 	} {
 		f.bodies = nil
-		got := command(append([]string{"backfill", "start", "12", "--from", "2026-01-01T00:00:00Z", "--server", f.URL}, c.args...)...)
+		got := command(append([]string{"backfill", "start", "12", "--from", "2026-01-01T00:00:00Z", "--server", f.URL},
+			c.args...)...)
 		want := `{"from":"2026-01-01T00:00:00Z","missing":false,"parallel":1` + c.to + `}`
 		if body := f.bodies[len(f.bodies)-1]; got.code != exitOK || body != want {
 			t.Errorf("%v: got %+v, asked %s, want %s", c.args, got, body, want)
@@ -105,13 +133,17 @@ func TestBackfillStart(t *testing.T) {
 // TestVersionCommands: the definitions that a job has had.
 func TestVersionCommands(t *testing.T) {
 	t.Parallel()
+
 	guard := ""
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"GET /api/v1/apps/ops/jobs/a%2Fb": always(200, fakeJob),
-		"GET /api/v1/jobs/12/versions": always(200, `{"items":[{"version":3,"at":"2027-01-31T12:00:00Z","who":"ann","current":true,"changed":["command"]},
+		"GET /api/v1/jobs/12/versions": always(200,
+			`{"items":[{"version":3,"at":"2027-01-31T12:00:00Z","who":"ann","current":true,"changed":["command"]},
 			{"version":1,"at":"2027-01-30T12:00:00Z","who":"bob","current":false,"changed":[]}]}`),
-		"GET /api/v1/jobs/12/versions/1/diff/3": always(200, `{"from":1,"to":3,"changes":[{"field":"command","was":"true","becomes":"echo <&>"}]}`),
-		"GET /api/v1/jobs/12/versions/3/diff/1": always(200, `{"from":3,"to":1,"changes":[{"field":"command","was":"echo <&>","becomes":"true"}]}`),
+		"GET /api/v1/jobs/12/versions/1/diff/3": always(200,
+			`{"from":1,"to":3,"changes":[{"field":"command","was":"true","becomes":"echo <&>"}]}`),
+		"GET /api/v1/jobs/12/versions/3/diff/1": always(200,
+			`{"from":3,"to":1,"changes":[{"field":"command","was":"echo <&>","becomes":"true"}]}`),
 		"GET /api/v1/jobs/12/versions/3/diff/3": always(200, `{"from":3,"to":3,"changes":[]}`),
 		"POST /api/v1/jobs/12/rollback": func(r *http.Request) (int, string) {
 			if guard = r.Header.Get("If-Match"); guard != `"3"` {
@@ -120,6 +152,7 @@ func TestVersionCommands(t *testing.T) {
 			return 200, strings.Replace(fakeJob, `"version":3`, `"version":4`, 1)
 		},
 	})
+
 	for _, c := range []struct {
 		args     string
 		code     int
@@ -155,14 +188,19 @@ func TestVersionCommands(t *testing.T) {
 			t.Errorf("%s: got %+v, want %d, %q and %q", c.args, got, c.code, c.out, c.err)
 		}
 	}
+
 	if guard != `"3"` {
 		t.Errorf("rolled back with If-Match %s", guard)
 	}
+
 	other := newFakeAPI(t, map[string]func(*http.Request) (int, string){
-		"GET /api/v1/jobs/12":           always(200, fakeJob),
-		"POST /api/v1/jobs/12/rollback": always(412, `{"type":"urn:go-crontab:problem:stale","title":"It is not as the request wants it","status":412,"detail":"The job is at version 4."}`),
+		"GET /api/v1/jobs/12": always(200, fakeJob),
+		"POST /api/v1/jobs/12/rollback": always(412,
+			`{"type":"urn:go-crontab:problem:stale","title":"It is not as the request wants it","status":412,"detail":"The job is at version 4."}`),
 	})
-	if got := command("job", "rollback", "12", "1", "--server", other.URL); got.code != exitRefused || !strings.Contains(got.err, fmt.Sprintf("%s job diff ops/a/b", program())) {
+
+	if got := command("job", "rollback", "12", "1", "--server", other.URL); got.code != exitRefused ||
+		!strings.Contains(got.err, fmt.Sprintf("%s job diff ops/a/b", program())) {
 		t.Errorf("got %+v", got)
 	}
 }

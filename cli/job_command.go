@@ -30,14 +30,17 @@ type commandFlags struct {
 
 func (f *commandFlags) flags(cmd *cobra.Command, o *commandOptions) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.User, "user", "", "run the command as this user, or user:group, by name or id (default as the node runs)")
+	flags.StringVar(&o.User, "user", "",
+		"run the command as this user, or user:group, by name or id (default as the node runs)")
 	flags.StringVar(&o.Dir, "dir", "", "the absolute folder where the command begins (default the user's home)")
-	flags.StringArrayVar(&f.env, "env", nil, "NAME=value for the command, may be repeated; everybody who may see the job sees it")
+	flags.StringArrayVar(&f.env, "env", nil,
+		"NAME=value for the command, may be repeated; everybody who may see the job sees it")
 	flags.StringVar(&o.Stdin, "stdin", "", "text for the command to read (default none)")
 	flags.StringVar(&f.stdinFile, "stdin-file", "", "a file of this machine with that text")
 	flags.IntSliceVar(&o.SuccessCodes, "success-codes", nil, "exit codes that count as success (default 0)")
 	flags.StringVar(&o.Grace, "grace", "", "from SIGTERM to SIGKILL when it is killed or takes too long (default 5s)")
-	flags.StringSliceVar(&f.limits, "limit", nil, `NAME=value: memory, cpu, pids for all of the command; open_files, cpu_seconds,
+	flags.StringSliceVar(&f.limits, "limit", nil,
+		`NAME=value: memory, cpu, pids for all of the command; open_files, cpu_seconds,
 file_size, address_space, core for each process; may be repeated, or separated by commas`)
 }
 
@@ -53,6 +56,7 @@ func (f *commandFlags) complete(o *commandOptions) error {
 		}
 		o.Env[name] = value
 	}
+
 	for _, pair := range f.limits {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok {
@@ -63,16 +67,19 @@ func (f *commandFlags) complete(o *commandOptions) error {
 		}
 		o.Limits[name] = numberOrText(value)
 	}
+
 	if f.stdinFile == "" {
 		return nil
 	}
 	if o.Stdin != "" {
 		return usageError("give one of --stdin, --stdin-file")
 	}
+
 	text, err := os.ReadFile(f.stdinFile)
 	if err != nil {
 		return usageError("--stdin-file: %w", err)
 	}
+
 	o.Stdin = string(text)
 	return nil
 }
@@ -93,16 +100,19 @@ func commandCard(d *card, o *commandOptions) {
 	for i, name := range slices.Sorted(maps.Keys(o.Env)) {
 		d.add([]string{"env", ""}[min(i, 1)], name+"="+o.Env[name])
 	}
+
 	if o.Stdin != "" {
 		d.add("stdin", fmt.Sprintf("%d bytes", len(o.Stdin)))
 	}
 	if len(o.SuccessCodes) > 0 {
 		d.add("success", "exit codes "+strings.Trim(strings.ReplaceAll(fmt.Sprint(o.SuccessCodes), " ", ", "), "[]"))
 	}
+
 	d.add("grace", o.Grace)
 	var limits []string
 	for _, name := range slices.Sorted(maps.Keys(o.Limits)) {
 		limits = append(limits, fmt.Sprintf("%s=%v", name, o.Limits[name]))
 	}
+
 	d.add("limits", strings.Join(limits, ", "))
 }

@@ -26,20 +26,24 @@ save is kept in a file.`,
 		Example:           "  go-crontab job edit backup\n  EDITOR=nano go-crontab job edit ops/ping",
 		ValidArgsFunction: completeJobs(c),
 	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		j, _, err := findJob(cmd.Context(), r, args[0])
 		if err != nil {
 			return err
 		}
+
 		e := &jobEditing{remote: r, id: j.ID, name: j.fullName(), version: j.Version}
 		raw, err := e.run(cmd.Context())
 		if err != nil || raw == nil {
 			return err
 		}
+
 		if err := json.Unmarshal(raw, &j); err != nil {
 			return err
 		}
+
 		return r.object(c, raw, j.fullName(), func() error {
 			if e.same {
 				c.printf("%s is as it was, version %d\n", plain(j.fullName()), j.Version)
@@ -52,6 +56,7 @@ save is kept in a file.`,
 			return nil
 		})
 	}
+
 	return cmd
 }
 
@@ -77,15 +82,18 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	e.stood, e.paused = body, saysPaused(body)
 	f, err := os.CreateTemp("", "go-crontab-*.yaml") // 0600
 	if err != nil {
 		return nil, err
 	}
+
 	e.file = f.Name()
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
+
 	first := body
 	var refused error
 	for {
@@ -97,6 +105,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 		case err != nil:
 			return nil, e.keep(err)
 		}
+
 		switch {
 		case strings.TrimSpace(after) == "", refused == nil && after == first:
 			e.notef("%s was not changed\n", plain(e.name))
@@ -104,6 +113,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 		case refused != nil && after == body && !(e.others != nil && e.saved):
 			return nil, e.keep(refused)
 		}
+
 		body, e.others = after, nil
 		raw, err := e.save(ctx, body)
 		if err == nil {
@@ -112,6 +122,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 		if codeOf(err) != exitRefused {
 			return nil, e.keep(err)
 		}
+
 		refused = err
 		if isStale(err) {
 			if err := e.readAgain(ctx); err != nil {
@@ -137,8 +148,12 @@ func (e *jobEditing) text(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if len(page.Items) == 0 {
-		return "", &exitError{code: exitRefused, err: fmt.Errorf("the definition of %s cannot be read; replace it with apply", plain(e.name))}
+		return "", &exitError{
+			code: exitRefused,
+			err:  fmt.Errorf("the definition of %s cannot be read; replace it with apply", plain(e.name)),
+		}
 	}
+
 	text, err := manifest.YAML(page.Items[0])
 	return string(text), err
 }
@@ -150,15 +165,18 @@ func (e *jobEditing) edit(ctx context.Context, body string, refused error) (stri
 	if err := os.WriteFile(e.file, []byte(head+body), 0o600); err != nil {
 		return body, err
 	}
+
 	before, err := os.Stat(e.file)
 	if err != nil {
 		return body, err
 	}
+
 	failed := e.open(ctx)
 	after, err := os.Stat(e.file)
 	if err != nil {
 		return body, errors.Join(failed, err)
 	}
+
 	e.saved = !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime())
 	text, err := os.ReadFile(e.file)
 	if err != nil {
@@ -177,7 +195,11 @@ func withoutRemarks(text string) string {
 
 // head is what stands on top. Lines that are wrong are named as they come to stand below it.
 func (e *jobEditing) head(refused error) string {
-	lines := []string{e.name + ", version " + fmt.Sprint(e.version), "Save and leave the editor to change the job; leave it without a change to give up."}
+	lines := []string{
+		e.name + ", version " + fmt.Sprint(e.version),
+		"Save and leave the editor to change the job; leave it without a change to give up.",
+	}
+
 	if refused != nil {
 		said := e.faults(refused)
 		lines = append(lines, "", "It was not taken:")
@@ -186,6 +208,7 @@ func (e *jobEditing) head(refused error) string {
 				said[i].Line += len(lines) + len(said)
 			}
 		}
+
 		for _, f := range said {
 			if f.Line > 0 {
 				lines = append(lines, fmt.Sprintf("line %d: %s", f.Line, f.Message))
@@ -194,10 +217,12 @@ func (e *jobEditing) head(refused error) string {
 			}
 		}
 	}
+
 	var b strings.Builder
 	for _, l := range lines {
 		b.WriteString(strings.TrimRight(remark+plain(l), " ") + "\n")
 	}
+
 	return b.String()
 }
 
@@ -207,25 +232,34 @@ func (e *jobEditing) faults(refused error) (out []manifest.Fault) {
 		faults manifest.Faults
 		p      *problem
 	)
+
 	switch {
 	case errors.As(refused, &faults):
 		return append(out, faults...)
 	case !errors.As(refused, &p):
 	case isStale(refused):
-		out = append(out, manifest.Fault{Message: fmt.Sprintf("somebody has changed the job meanwhile; it is at version %d now:", e.version)})
+		out = append(out,
+			manifest.Fault{
+				Message: fmt.Sprintf("somebody has changed the job meanwhile; it is at version %d now:", e.version),
+			})
 		for _, line := range e.others {
 			out = append(out, manifest.Fault{Message: "  " + line})
 		}
-		return append(out, manifest.Fault{Message: "Save once more to put yours in its place; leave without saving to give up, and yours is kept in a file."})
+		return append(out,
+			manifest.Fault{
+				Message: "Save once more to put yours in its place; leave without saving to give up, and yours is kept in a file.",
+			})
 	case len(p.Errors) > 0:
 		for _, f := range p.Errors {
 			out = append(out, manifest.Fault{Place: f.at, Message: strings.TrimPrefix(f.name+": ", ": ") + f.Message})
 		}
 		return out
 	}
+
 	for line := range strings.Lines(refused.Error()) {
 		out = append(out, manifest.Fault{Message: strings.TrimRight(line, "\n")})
 	}
+
 	return out
 }
 
@@ -238,11 +272,13 @@ func (e *jobEditing) open(ctx context.Context) error {
 	if editor == "" {
 		editor = someEditor
 	}
+
 	// Ctrl-C is the editor's: we must not go from under it, with what was typed. Caught and not ignored, since what is
 	// ignored stays so in the editor.
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
+
 	cmd := editorCommand(ctx, editor, e.file)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.in, e.out, e.err
 	if err := cmd.Run(); err != nil {
@@ -257,11 +293,14 @@ func (e *jobEditing) save(ctx context.Context, body string) (json.RawMessage, er
 	if err := set.Read("the text", []byte(body)); err != nil {
 		return nil, &exitError{code: exitRefused, err: err}
 	}
+
 	object, err := set.Job()
 	if err != nil {
 		return nil, &exitError{code: exitRefused, err: err}
 	}
-	resume := e.paused && !saysPaused(body) // what is taken away becomes the default; of a pause that says nothing in itself
+
+	// what is taken away becomes the default; of a pause that says nothing in itself
+	resume := e.paused && !saysPaused(body)
 	var is named
 	if err := json.Unmarshal(object, &is); err == nil && is.App+"/"+is.Name != e.name {
 		if resume {
@@ -274,6 +313,7 @@ func (e *jobEditing) save(ctx context.Context, body string) (json.RawMessage, er
 		}
 		return e.rename(ctx, object, set)
 	}
+
 	versioned := &manifest.Set{}
 	if err := versioned.Read("the text", []byte(body)); err != nil {
 		return nil, err
@@ -283,13 +323,16 @@ func (e *jobEditing) save(ctx context.Context, body string) (json.RawMessage, er
 			return nil, err
 		}
 	}
+
 	if err := versioned.Give("version", e.version); err != nil {
 		return nil, err
 	}
+
 	done, _, err := e.apply(ctx, versioned, nil)
 	if err != nil {
 		return nil, err
 	}
+
 	e.same = done.Changed == 0
 	_, raw, err := get[jobView](ctx, e.remote, "/api/v1/jobs/"+e.id, nil)
 	return raw, err
@@ -301,10 +344,12 @@ func saysPaused(text string) bool {
 	if err := set.Read("the text", []byte(text)); err != nil {
 		return false
 	}
+
 	object, err := set.Job()
 	if err != nil {
 		return false
 	}
+
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(object, &fields)
 	_, says := fields["paused"]
@@ -314,7 +359,8 @@ func saysPaused(text string) bool {
 // rename replaces the definition of the job under its id, because it is to have another name.
 func (e *jobEditing) rename(ctx context.Context, object json.RawMessage, set *manifest.Set) (json.RawMessage, error) {
 	at := http.Header{"If-Match": {fmt.Sprintf("%q", fmt.Sprint(e.version))}}
-	_, raw, err := e.sendWith(ctx, at, http.MethodPut, "/api/v1/jobs/"+e.id, nil, document{media: "application/json", data: object})
+	_, raw, err := e.sendWith(ctx, at, http.MethodPut, "/api/v1/jobs/"+e.id,
+		nil, document{media: "application/json", data: object})
 	var p *problem
 	if errors.As(err, &p) {
 		for i := range p.Errors {
@@ -322,13 +368,15 @@ func (e *jobEditing) rename(ctx context.Context, object json.RawMessage, set *ma
 		}
 		p.place(set)
 	}
+
 	return raw, err
 }
 
 // isStale tells that somebody else has changed the job meanwhile.
 func isStale(err error) bool {
 	var p *problem
-	return errors.As(err, &p) && (p.Status == http.StatusPreconditionFailed || p.Status == http.StatusConflict && len(p.Errors) > 0)
+	return errors.As(err, &p) &&
+		(p.Status == http.StatusPreconditionFailed || p.Status == http.StatusConflict && len(p.Errors) > 0)
 }
 
 // readAgain learns at which version the job is, and what somebody else has changed of it. The version is read first: if
@@ -338,13 +386,16 @@ func (e *jobEditing) readAgain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	now, err := e.text(ctx)
 	if err != nil {
 		return err
 	}
+
 	if e.others = diffLines(e.stood, now); now == e.stood {
 		e.others = []string{"nothing that stands in its file"}
 	}
+
 	e.stood, e.version, e.name = now, j.Version, j.fullName()
 	return nil
 }

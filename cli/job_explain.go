@@ -30,7 +30,8 @@ type changeView struct {
 func jobExplain(c *console) *cobra.Command {
 	at := ""
 	cmd := &cobra.Command{
-		Use: "explain JOB --at TIME", Short: "Say why a job did, or did not, run at some time", Args: wants(1, 1, jobArgument),
+		Use: "explain JOB --at TIME", Short: "Say why a job did, or did not, run at some time",
+		Args: wants(1, 1, jobArgument),
 		Long: `Say why a job did, or did not, run at some time: what became of it then, or by whom it was paused, what it waits for,
 which calendar or change of the clocks kept it from being due, when no node was alive, and so on. Runs that somebody asked
 for, by hand or with a backfill, are told as well. It goes by the definition that was in force then. A job that was
@@ -38,6 +39,7 @@ deleted is named by its id.`,
 		Example:           "  go-crontab job explain backup --at \"2027-01-31 03:00\"\n  go-crontab job explain backup --at 2027-01-31T03:00:00+01:00",
 		ValidArgsFunction: completeJobs(c),
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVar(&at, "at", "", "the time, as history prints it; without an offset it is in --timezone")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -51,24 +53,31 @@ deleted is named by its id.`,
 		if at == "" {
 			return usageError("--at is missing, such as --at \"2027-01-31 03:00\"")
 		}
+
 		t, err := parseTime(at, c.zone(), c.now())
 		if err != nil {
 			return usageError("--at %w", err)
 		}
-		e, raw, err := get[explanationView](cmd.Context(), r, j.path()+"/explain", url.Values{"at": {t.Format(time.RFC3339Nano)}})
+
+		e, raw, err := get[explanationView](cmd.Context(), r, j.path()+"/explain",
+			url.Values{"at": {t.Format(time.RFC3339Nano)}})
 		if err != nil {
 			return err
 		}
+
 		return r.object(c, raw, e.Cause, func() error {
-			c.printf("%s at %s: %s\n", plain(j.fullName()), bothClocks(&t, j.zone(), c.zone()), plain(timesIn(e.Answer, c.zone())))
+			c.printf("%s at %s: %s\n", plain(j.fullName()), bothClocks(&t, j.zone(), c.zone()),
+				plain(timesIn(e.Answer, c.zone())))
 			for _, around := range []struct {
 				word string
 				due  *dueView
 			}{{"before", e.Before}, {"after", e.After}} {
 				if around.due != nil && around.due.Due != nil {
-					c.notef("%-17s %s\n", fmt.Sprintf("due time %s:", around.word), bothClocks(around.due.Due, j.zone(), c.zone()))
+					c.notef("%-17s %s\n", fmt.Sprintf("due time %s:", around.word),
+						bothClocks(around.due.Due, j.zone(), c.zone()))
 				}
 			}
+
 			if e.Pause != nil {
 				c.notef("%-17s %s\n", plain(e.Pause.what())+" paused:", plain(e.Pause.words(c.now())))
 			}
@@ -78,5 +87,6 @@ deleted is named by its id.`,
 			return nil
 		})
 	}
+
 	return cmd
 }

@@ -27,18 +27,21 @@ type httpFlags struct {
 func (f *httpFlags) flags(cmd *cobra.Command) {
 	f.set = pflag.NewFlagSet("http", pflag.ContinueOnError)
 	f.set.SortFlags = false
-	f.set.StringVar(&f.request.URL, "http", "", `call this URL instead of running a command; {{due}}, {{attempt}}, {{launch}}, {{job}}
+	f.set.StringVar(&f.request.URL, "http", "",
+		`call this URL instead of running a command; {{due}}, {{attempt}}, {{launch}}, {{job}}
 and {{app}} are filled in here, in headers and in the body`)
 	f.set.StringVar(&f.request.Method, "method", "", "of --http (default GET, with --body POST)")
 	f.set.StringArrayVarP(&f.headers, "header", "H", nil, `"Name: value" for --http; may be repeated`)
 	f.set.StringVar(&f.request.Body, "body", "", "what --http sends")
-	f.set.StringSliceVar(&f.request.Expect, "expect", nil, "statuses of --http that mean success: 204, 2xx, 200-299 (default 2xx)")
+	f.set.StringSliceVar(&f.request.Expect, "expect", nil,
+		"statuses of --http that mean success: 204, 2xx, 200-299 (default 2xx)")
 	f.set.IntVar(&f.request.BodyLimit, "body-limit", 0, "bytes of the answer that are kept (default 65536)")
 	f.set.IntVar(&f.request.Redirects, "redirects", 0, "how many redirects --http follows (default none)")
 	f.set.StringVar(&f.sign, "sign", "", "sign --http with HMAC-SHA256 and the nodes' secret of this name")
 	f.set.BoolVar(&f.tls.SkipVerify, "tls-skip-verify", false, "believe every certificate")
 	f.set.StringVar(&f.ca, "tls-ca", "", "file with the certificates to trust, instead of those of the nodes' systems")
-	f.set.StringVar(&f.tls.ServerName, "tls-server-name", "", "what the server's certificate is for (default the URL's host)")
+	f.set.StringVar(&f.tls.ServerName, "tls-server-name", "",
+		"what the server's certificate is for (default the URL's host)")
 	f.set.StringVar(&f.cert, "tls-client-cert", "", "file with the certificate to show")
 	f.set.StringVar(&f.key, "tls-client-key", "", "name of the nodes' secret that is its key")
 	cmd.Flags().AddFlagSet(f.set)
@@ -58,6 +61,7 @@ func (f *httpFlags) complete() (*job.HTTP, error) {
 		}
 		return nil, nil
 	}
+
 	h := f.request
 	for _, header := range f.headers {
 		name, value, ok := strings.Cut(header, ":")
@@ -72,9 +76,11 @@ func (f *httpFlags) complete() (*job.HTTP, error) {
 		}
 		h.Headers[name] = strings.TrimSpace(value)
 	}
+
 	if f.sign != "" {
 		h.Sign = &job.HTTPSign{Secret: job.Secret(f.sign)}
 	}
+
 	f.tls.ClientKey = job.Secret(f.key)
 	for _, pem := range []struct {
 		file string
@@ -89,9 +95,11 @@ func (f *httpFlags) complete() (*job.HTTP, error) {
 		}
 		*pem.to = string(text)
 	}
+
 	if f.tls != (job.HTTPTLS{}) {
 		h.TLS = &f.tls
 	}
+
 	return &h, nil
 }
 
@@ -112,6 +120,7 @@ func httpCard(d *card, h *job.HTTP) {
 	if h == nil {
 		return
 	}
+
 	d.add("http", h.Method+" "+h.URL)
 	for i, name := range slices.Sorted(maps.Keys(h.Headers)) {
 		title := ""
@@ -120,6 +129,7 @@ func httpCard(d *card, h *job.HTTP) {
 		}
 		d.add(title, name+": "+h.Headers[name])
 	}
+
 	d.add("body", h.Body)
 	d.add("expect", strings.Join(h.Expect, ", "))
 	if h.Redirects > 0 {
@@ -128,6 +138,7 @@ func httpCard(d *card, h *job.HTTP) {
 	if h.Sign != nil {
 		d.add("signed", "with the secret "+string(h.Sign.Secret))
 	}
+
 	d.add("tls", tlsInFull(h.TLS))
 }
 
@@ -135,6 +146,7 @@ func tlsInFull(t *job.HTTPTLS) string {
 	if t == nil {
 		return ""
 	}
+
 	var said []string
 	for _, s := range []struct {
 		set  bool
@@ -149,5 +161,6 @@ func tlsInFull(t *job.HTTPTLS) string {
 			said = append(said, s.text)
 		}
 	}
+
 	return strings.Join(said, "; ")
 }

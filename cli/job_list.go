@@ -12,6 +12,7 @@ func jobList(c *console) *cobra.Command {
 		Use: "ls", Aliases: []string{"list"}, Short: "List jobs", Args: nothing,
 		Example: "  go-crontab job ls\n  go-crontab job ls --app ops -o name\n  go-crontab job ls --status error\n  go-crontab job ls --owner ann --label team=data",
 	}
+
 	r := newRemote(c, cmd)
 	filter.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -32,12 +33,14 @@ func jobList(c *console) *cobra.Command {
 			return r.table(jobTable(jobs, c.now()))
 		})
 	}
+
 	return cmd
 }
 
 func jobTable(jobs []jobView, now time.Time) *table {
 	t := &table{columns: []column{
-		{head: "ID", right: true, spare: true}, {head: "JOB", shrink: true}, {head: "SCHEDULE", shrink: true}, {head: "STATUS"},
+		{head: "ID", right: true, spare: true}, {head: "JOB", shrink: true}, {head: "SCHEDULE", shrink: true},
+		{head: "STATUS"},
 		{head: "NEXT"}, {head: "LAST", drop: true}, {head: "COMMAND", shrink: true, spare: true},
 	}}
 	for _, j := range jobs {

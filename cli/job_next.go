@@ -21,11 +21,13 @@ func jobNext(c *console) *cobra.Command {
 		n    int
 		from string
 	)
+
 	cmd := &cobra.Command{
 		Use: "next JOB", Short: "List a job's next due times", Args: wants(1, 1, jobArgument),
 		Example:           "  go-crontab job next backup -n 3\n  go-crontab job next backup --from 2027-03-28",
 		ValidArgsFunction: completeJobs(c),
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().IntVarP(&n, "count", "n", 10, "how many")
 	cmd.Flags().StringVar(&from, "from", "", "after this time instead of now; without an offset it is in --timezone")
@@ -34,6 +36,7 @@ func jobNext(c *console) *cobra.Command {
 		if err != nil {
 			return err
 		}
+
 		query := url.Values{"n": {fmt.Sprint(n)}}
 		if from != "" {
 			t, err := parseTime(from, c.zone(), c.now())
@@ -42,16 +45,19 @@ func jobNext(c *console) *cobra.Command {
 			}
 			query.Set("from", t.Format(time.RFC3339Nano))
 		}
+
 		due, raw, err := get[page[dueView]](cmd.Context(), r, j.path()+"/next", query)
 		if err != nil {
 			return err
 		}
+
 		var dues []string
 		for _, d := range due.Items {
 			if d.Due != nil {
 				dues = append(dues, d.Due.Format(time.RFC3339Nano))
 			}
 		}
+
 		return r.object(c, raw, strings.Join(dues, "\n"), func() error {
 			if len(due.Items) == 0 {
 				c.notef("%s has no due time to come: it is %s\n", plain(j.fullName()), j.Status)
@@ -60,6 +66,7 @@ func jobNext(c *console) *cobra.Command {
 			return r.table(dueTable(due.Items, j.zone(), c.now()))
 		})
 	}
+
 	return cmd
 }
 
@@ -72,6 +79,7 @@ func dueTable(due []dueView, zone *time.Location, now time.Time) *table {
 	if abroad {
 		t.columns = append(t.columns, column{head: strings.ToUpper(zone.String()), spare: true})
 	}
+
 	t.columns = append(t.columns, column{head: "NOTE", shrink: true})
 
 	for _, d := range due {
@@ -86,5 +94,6 @@ func dueTable(due []dueView, zone *time.Location, now time.Time) *table {
 		}
 		t.add(append(row, cell{plain(d.Mark), yellow})...)
 	}
+
 	return t
 }

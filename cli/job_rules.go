@@ -16,15 +16,18 @@ func (r *remote) concerning(ctx context.Context, d *card, j *jobView) error {
 	if missing := isStatus(err, http.StatusNotFound); err != nil && !missing {
 		return err
 	}
+
 	wider := map[string]keepView{}
 	for _, rule := range rules.Items {
 		wider[rule.App] = rule.keepView
 	}
+
 	d.add("kept", kept(j.Keep, wider[j.App], wider[""], j.App))
 	alerts, _, err := list[job.AlertRule](ctx, r, rulesPath, nil, 0)
 	if missing := isStatus(err, http.StatusNotFound); err != nil && !missing {
 		return err
 	}
+
 	d.add("alerts", strings.Join(rulesAbout(alerts, j), "\n"))
 	return nil
 }
@@ -48,9 +51,11 @@ func kept(own, ofApp, ofCluster keepView, app string) string {
 			}
 		}
 	}
+
 	if out == nil {
 		return "all records"
 	}
+
 	return strings.Join(out, "\n")
 }
 
@@ -70,6 +75,7 @@ func rulesAbout(rules []job.AlertRule, j *jobView) (out []string) {
 		}
 		out = append(out, rule.Name+": "+strings.Join(on, ", ")+" to "+strings.Join(rule.Channels, ", "))
 	}
+
 	slices.Sort(out)
 	return out
 }

@@ -27,6 +27,7 @@ with 1 unless it succeeded.`,
 		Example:           "  go-crontab job run backup\n  go-crontab job run backup --wait\n  go-crontab job run --app ops --status active --dry-run",
 		ValidArgsFunction: completeJobs(c),
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait for its end, print its output")
 	many.flags(cmd)
@@ -38,24 +39,30 @@ with 1 unless it succeeded.`,
 		if is, err := many.selected(ctx, r, struct{}{}); is {
 			return err
 		}
+
 		j, _, err := findJob(ctx, r, args[0])
 		if err != nil {
 			return err
 		}
+
 		asked, raw, err := once[requestView](ctx, r, j.path()+"/run", nil, struct{}{})
 		if err != nil {
 			return err
 		}
+
 		if !wait {
 			return r.object(c, raw, j.fullName(), func() error {
-				c.printf("%s runs now; to follow: %s job history %s\n", plain(j.fullName()), program(), quote(j.fullName()))
+				c.printf("%s runs now; to follow: %s job history %s\n", plain(j.fullName()), program(),
+					quote(j.fullName()))
 				return nil
 			})
 		}
+
 		run, raw, err := r.await(ctx, asked)
 		if err != nil {
 			return err
 		}
+
 		if err := r.object(c, raw, run.ID, func() error { return r.printOutput(ctx, &run, false) }); err != nil {
 			return err
 		}
@@ -66,9 +73,11 @@ with 1 unless it succeeded.`,
 			}
 			return err
 		}
+
 		c.notef("%s succeeded in %s on %s\n", plain(j.fullName()), precise(run.took(time.Now())), plain(run.Node))
 		return nil
 	}
+
 	return cmd
 }
 
@@ -94,7 +103,11 @@ func (r *remote) await(ctx context.Context, asked requestView) (run runView, raw
 
 // ended looks for the final run of a request; raw is nil while that has not ended.
 func (r *remote) ended(ctx context.Context, asked requestView) (run runView, raw json.RawMessage, err error) {
-	q := url.Values{"job_id": {asked.JobID}, "from": {asked.Due.Format(time.RFC3339Nano)}, "to": {asked.Due.Add(time.Microsecond).Format(time.RFC3339Nano)}, "state": {"ended"}}
+	q := url.Values{
+		"job_id": {asked.JobID}, "from": {asked.Due.Format(time.RFC3339Nano)},
+		"to": {asked.Due.Add(time.Microsecond).Format(time.RFC3339Nano)}, "state": {"ended"},
+	}
+
 	runs, _, err := list[runView](ctx, r, "/api/v1/runs", q, 0)
 	for _, run := range runs {
 		if run.Final && run.Request == asked.Request {

@@ -18,6 +18,7 @@ and which rules of alerts are about it. Other formats than table have what the A
 		Example:           "  go-crontab job show backup\n  go-crontab job show ops/ping -o yaml",
 		ValidArgsFunction: completeJobs(c),
 	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		j, raw, err := findJob(cmd.Context(), r, args[0])
@@ -32,6 +33,7 @@ and which rules of alerts are about it. Other formats than table have what the A
 			return r.card(d)
 		})
 	}
+
 	return cmd
 }
 
@@ -45,10 +47,12 @@ func (d *card) add(name, value string, colours ...colour) {
 	if value == "" {
 		return
 	}
+
 	c := cell{text: value}
 	if len(colours) > 0 {
 		c.colour = colours[0]
 	}
+
 	*d = append(*d, struct {
 		name  string
 		value cell
@@ -62,6 +66,7 @@ func (r *remote) card(d card) error {
 	for _, f := range d {
 		widest = max(widest, displayWidth(f.name))
 	}
+
 	for _, f := range d {
 		name := f.name
 		for line := range strings.Lines(f.value.text) {
@@ -70,6 +75,7 @@ func (r *remote) card(d card) error {
 			name = ""
 		}
 	}
+
 	return nil
 }
 
@@ -81,9 +87,11 @@ func jobCard(j *jobView, now time.Time) card {
 	if j.Pause != nil {
 		d.add("paused", j.Pause.what()+" "+j.Pause.words(now), yellow)
 	}
+
 	d.add("error", j.Error, red)
 	d.add("description", j.Description)
 	d.add("owner", j.Owner)
+
 	for i, k := range slices.Sorted(maps.Keys(j.Labels)) {
 		name := ""
 		if i == 0 {
@@ -91,6 +99,7 @@ func jobCard(j *jobView, now time.Time) card {
 		}
 		d.add(name, k+"="+j.Labels[k])
 	}
+
 	d.add("schedule", scheduleInFull(j, now.Location()))
 	d.add("next due", both(j.NextDue, now))
 	d.add("last due", both(j.LastDue, now))
@@ -107,9 +116,11 @@ func jobCard(j *jobView, now time.Time) card {
 	if j.Priority != 0 {
 		d.add("priority", fmt.Sprint(j.Priority))
 	}
+
 	if j.StartDeadline != "" {
 		d.add("deadline", "started at most "+j.StartDeadline+" late")
 	}
+
 	d.add("misfire", misfireInFull(j))
 	d.add("retry", retryInFull(j))
 	d.add("on lost", j.OnLost)
@@ -120,10 +131,12 @@ func jobCard(j *jobView, now time.Time) card {
 		}
 		d.add("ping", words)
 	}
+
 	d.add("created", both(j.Created, now))
 	if j.Updated != nil && j.Created != nil && !j.Updated.Equal(*j.Created) {
 		d.add("updated", both(j.Updated, now))
 	}
+
 	return d
 }
 
@@ -139,6 +152,7 @@ func scheduleInFull(j *jobView, viewer *time.Location) string {
 	if j.End != nil {
 		s.WriteString(" until " + absolute(j.End, viewer))
 	}
+
 	if j.MaxFires > 0 {
 		fmt.Fprintf(&s, ", %d times at most", j.MaxFires)
 	}
@@ -148,6 +162,7 @@ func scheduleInFull(j *jobView, viewer *time.Location) string {
 	if len(j.Calendars) > 0 {
 		s.WriteString(", by calendar " + strings.Join(j.Calendars, ", "))
 	}
+
 	return s.String()
 }
 
@@ -157,7 +172,8 @@ func retryInFull(j *jobView) string {
 	case r.Attempts <= 1:
 		return "none"
 	case r.Factor > 1:
-		return fmt.Sprintf("%d attempts, after %s, then %g times as long each, %s at most", r.Attempts, r.Backoff, r.Factor, r.MaxBackoff)
+		return fmt.Sprintf("%d attempts, after %s, then %g times as long each, %s at most", r.Attempts, r.Backoff,
+			r.Factor, r.MaxBackoff)
 	}
 	return fmt.Sprintf("%d attempts, %s apart", r.Attempts, r.Backoff)
 }
@@ -181,6 +197,7 @@ func misfireInFull(j *jobView) string {
 	if m.After != "" {
 		words += fmt.Sprintf(", from %s on", m.After)
 	}
+
 	return words
 }
 

@@ -36,18 +36,22 @@ func jobVersions(c *console) *cobra.Command {
 		Use: "versions JOB", Short: "List the definitions that a job has had", Args: wants(1, 1, jobArgument),
 		Long: `List the definitions that a job has had, the latest first. A change of a calendar makes a version of each job that names
 it, whose definition stays. "job diff" compares two of them, "job rollback" takes one again.`,
-		Example: "  go-crontab job versions backup\n  go-crontab job versions 17 -o json", ValidArgsFunction: completeJobs(c),
+		Example:           "  go-crontab job versions backup\n  go-crontab job versions 17 -o json",
+		ValidArgsFunction: completeJobs(c),
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "how many; 0 is all")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if limit < 0 {
 			return usageError("--limit %d: want a number from 0", limit)
 		}
+
 		path, _, err := jobAt(cmd.Context(), r, args[0])
 		if err != nil {
 			return err
 		}
+
 		items, raw, err := list[versionItem](cmd.Context(), r, path+"/versions", nil, limit)
 		if err != nil {
 			return err
@@ -56,11 +60,17 @@ it, whose definition stays. "job diff" compares two of them, "job rollback" take
 			return r.table(versionTable(items, c.now()))
 		})
 	}
+
 	return cmd
 }
 
 func versionTable(items []versionItem, now time.Time) *table {
-	t := &table{columns: []column{{head: "VERSION", right: true}, {head: "SINCE"}, {head: "BY"}, {head: "CHANGED", shrink: true}}}
+	t := &table{
+		columns: []column{
+			{head: "VERSION", right: true}, {head: "SINCE"}, {head: "BY"}, {head: "CHANGED", shrink: true},
+		},
+	}
+
 	for i := range items {
 		v := &items[i]
 		number := cell{text: strconv.FormatInt(v.Version, 10)}
@@ -69,6 +79,7 @@ func versionTable(items []versionItem, now time.Time) *table {
 		}
 		t.add(number, text(both(v.At, now)), text(v.Who), text(v.what()))
 	}
+
 	return t
 }
 
@@ -99,11 +110,14 @@ type diffView struct {
 
 func jobDiff(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "diff JOB [A [B]]", Short: "Compare two definitions that a job has had", Args: wants(1, 3, "a JOB and up to two versions"),
+		Use: "diff JOB [A [B]]", Short: "Compare two definitions that a job has had",
+		Args: wants(1, 3, "a JOB and up to two versions"),
 		Long: `Compare two definitions that a job has had: those at the versions A and B, with one version that and the one in force,
 and with none the last change.`,
-		Example: "  go-crontab job diff backup\n  go-crontab job diff backup 3\n  go-crontab job diff backup 3 5", ValidArgsFunction: completeVersions(c, 2),
+		Example:           "  go-crontab job diff backup\n  go-crontab job diff backup 3\n  go-crontab job diff backup 3 5",
+		ValidArgsFunction: completeVersions(c, 2),
 	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var versions []int64
@@ -114,10 +128,12 @@ and with none the last change.`,
 			}
 			versions = append(versions, n)
 		}
+
 		path, name, err := jobAt(cmd.Context(), r, args[0])
 		if err != nil {
 			return err
 		}
+
 		if len(versions) < 2 {
 			latest, _, err := list[versionItem](cmd.Context(), r, path+"/versions", nil, 2)
 			if err != nil {
@@ -128,8 +144,10 @@ and with none the last change.`,
 			}
 			versions = append(versions, latest[0].Version)
 		}
+
 		return r.showDiff(cmd.Context(), path, name, versions[0], versions[1])
 	}
+
 	return cmd
 }
 
@@ -139,10 +157,12 @@ func (r *remote) showDiff(ctx context.Context, path, name string, a, b int64) er
 	if err != nil {
 		return withHint(err, "to see which there are:  %s job versions %s", program(), quote(name))
 	}
+
 	var names []string
 	for _, f := range d.Changes {
 		names = append(names, f.Field)
 	}
+
 	return r.object(r.console, raw, strings.Join(names, "\n"), func() error {
 		if len(d.Changes) == 0 {
 			r.notef("%s: version %d is as version %d\n", plain(name), b, a)
@@ -160,11 +180,14 @@ func (r *remote) showDiff(ctx context.Context, path, name string, a, b int64) er
 func jobRollback(c *console) *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
-		Use: "rollback JOB VERSION", Short: "Take an earlier definition of a job again", Args: wants(2, 2, "a JOB and a VERSION"),
+		Use: "rollback JOB VERSION", Short: "Take an earlier definition of a job again",
+		Args: wants(2, 2, "a JOB and a VERSION"),
 		Long: `Take a definition again that a job had at an earlier version. It is a change like any other, and can be rolled back
 as well; whether the job is paused stays as it is. If somebody else changes the job at the same time, nothing is done.`,
-		Example: "  go-crontab job rollback backup 3 --dry-run\n  go-crontab job rollback backup 3", ValidArgsFunction: completeVersions(c, 1),
+		Example:           "  go-crontab job rollback backup 3 --dry-run\n  go-crontab job rollback backup 3",
+		ValidArgsFunction: completeVersions(c, 1),
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be another")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -172,34 +195,43 @@ as well; whether the job is paused stays as it is. If somebody else changes the 
 		if err != nil {
 			return err
 		}
+
 		j, _, err := findJob(cmd.Context(), r, args[0])
 		if err != nil {
 			return err
 		}
+
 		if dryRun {
 			return r.showDiff(cmd.Context(), j.path(), j.fullName(), j.Version, version)
 		}
+
 		guard := http.Header{"If-Match": {fmt.Sprintf("%q", strconv.FormatInt(j.Version, 10))}}
-		_, raw, err := r.sendWith(cmd.Context(), guard, http.MethodPost, j.path()+"/rollback", nil, map[string]int64{"version": version})
+		_, raw, err := r.sendWith(cmd.Context(), guard, http.MethodPost, j.path()+"/rollback", nil,
+			map[string]int64{"version": version})
 		switch {
 		case isStatus(err, http.StatusPreconditionFailed):
-			return withHint(err, "somebody has changed it just now; to see what:  %s job diff %s", program(), quote(j.fullName()))
+			return withHint(err, "somebody has changed it just now; to see what:  %s job diff %s", program(),
+				quote(j.fullName()))
 		case err != nil:
 			return withHint(err, "to see which there are:  %s job versions %s", program(), quote(j.fullName()))
 		}
+
 		before := j.Version
 		if err := json.Unmarshal(raw, &j); err != nil {
 			return err
 		}
+
 		return r.object(c, raw, j.fullName(), func() error {
 			if j.Version == before {
 				c.printf("%s is as it was at version %d already\n", plain(j.fullName()), version)
 				return nil
 			}
-			c.printf("%s is as it was at version %d; that is version %d%s\n", plain(j.fullName()), version, j.Version, nextDue(&j, c.now()))
+			c.printf("%s is as it was at version %d; that is version %d%s\n", plain(j.fullName()), version, j.Version,
+				nextDue(&j, c.now()))
 			return nil
 		})
 	}
+
 	return cmd
 }
 
@@ -210,24 +242,29 @@ func completeVersions(c *console, most int) cobra.CompletionFunc {
 		if len(args) == 0 {
 			return jobs(cmd, args, typed)
 		}
+
 		r, ok := completing(c, cmd)
 		if !ok || len(args) > most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+
 		path, _, err := jobAt(cmd.Context(), r, args[0])
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
+
 		items, _, err := list[versionItem](cmd.Context(), r, path+"/versions", nil, maxPage)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
+
 		var out []cobra.Completion
 		for i := range items {
 			if n := strconv.FormatInt(items[i].Version, 10); strings.HasPrefix(n, typed) {
 				out = append(out, cobra.CompletionWithDesc(n, both(items[i].At, c.now())+" "+items[i].Who))
 			}
 		}
+
 		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
 }

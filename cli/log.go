@@ -19,7 +19,8 @@ type logging struct {
 
 func (l *logging) flags(flags *pflag.FlagSet) {
 	choiceVar(flags, &l.level, "log-level", "", "info", "least level that is logged", "debug", "info", "warn", "error")
-	choiceVar(flags, &l.format, "log-format", "", "auto", "auto is text on a terminal and json elsewhere", "auto", "text", "json")
+	choiceVar(flags, &l.format, "log-format", "", "auto", "auto is text on a terminal and json elsewhere", "auto",
+		"text", "json")
 }
 
 // logger writes to w.
@@ -36,6 +37,7 @@ func (l *logging) logger(w io.Writer) *slog.Logger {
 		coloured := colourful(w)
 		handler = func(w io.Writer) slog.Handler { return textHandler(w, level, coloured) }
 	}
+
 	if queue, ok := w.(*logqueue.Writer); ok {
 		queue.Notice = logqueue.Notice(handler)
 	}

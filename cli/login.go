@@ -43,8 +43,10 @@ func loginList(c *console) *cobra.Command {
 admin's, sees the sign-ins made with it.`,
 		Example: "  go-crontab login ls\n  go-crontab login ls --who ann@example.com",
 	}
+
 	r := newRemote(c, cmd)
-	cmd.Flags().StringVar(&who, "who", "", "only those of this one: the name of a token, or of a person as the audit has it")
+	cmd.Flags().StringVar(&who, "who", "",
+		"only those of this one: the name of a token, or of a person as the audit has it")
 	_ = cmd.RegisterFlagCompletionFunc("who", completeField(c, loginsPath, "who"))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q := url.Values{}
@@ -55,24 +57,30 @@ admin's, sees the sign-ins made with it.`,
 		if err != nil {
 			return err
 		}
-		return r.list(raw, func(i int) string { return logins[i].ID }, func() error { return r.table(loginTable(logins, time.Now())) })
+		return r.list(raw, func(i int) string { return logins[i].ID },
+			func() error { return r.table(loginTable(logins, time.Now())) })
 	}
+
 	return cmd
 }
 
 func loginTable(logins []loginView, now time.Time) *table {
 	t := &table{columns: []column{
-		{head: "ID", right: true}, {head: "WHO", shrink: true}, {head: "BY"}, {head: "MAY", shrink: true}, {head: "SINCE"}, {head: "UNTIL"},
+		{head: "ID", right: true}, {head: "WHO", shrink: true}, {head: "BY"}, {head: "MAY", shrink: true},
+		{head: "SINCE"}, {head: "UNTIL"},
 		{head: "LAST USED"}, {head: "FROM", shrink: true, drop: true},
 	}}
+
 	for _, v := range logins {
 		used, from := "never", v.From
 		if v.Used != nil {
 			used, from = relative(v.Used, now), v.UsedFrom
 		}
 		by := map[string]string{"token": "token", "oidc": "provider"}[v.Kind]
-		t.add(text(v.ID), text(v.Who), text(by), text(grantsText(v.Grants)), text(relative(v.Since, now)), text(relative(v.Until, now)), text(used), text(from))
+		t.add(text(v.ID), text(v.Who), text(by), text(grantsText(v.Grants)), text(relative(v.Since, now)),
+			text(relative(v.Until, now)), text(used), text(from))
 	}
+
 	return t
 }
 
@@ -81,6 +89,7 @@ func grantsText(grants []grantView) string {
 	if len(grants) == 0 {
 		return "nothing"
 	}
+
 	parts := make([]string, len(grants))
 	for i, g := range grants {
 		parts[i] = g.Role
@@ -88,6 +97,7 @@ func grantsText(grants []grantView) string {
 			parts[i] += " of " + strings.Join(g.Apps, ", ")
 		}
 	}
+
 	return strings.Join(parts, "; ")
 }
 
@@ -100,8 +110,10 @@ node; what they show ends within a second. Whoever still has a token, or is let 
 again: revoke the token, or lock the account there, first.`,
 		Example: "  go-crontab login revoke 17\n  go-crontab login revoke --who ann@example.com",
 	}
+
 	r := newRemote(c, cmd)
-	cmd.Flags().StringVar(&who, "who", "", "all sign-ins of this one: the name of a token, or of a person as the audit has it; the whole name")
+	cmd.Flags().StringVar(&who, "who", "",
+		"all sign-ins of this one: the name of a token, or of a person as the audit has it; the whole name")
 	cmd.ValidArgsFunction = completeField(c, loginsPath, "id")
 	_ = cmd.RegisterFlagCompletionFunc("who", completeField(c, loginsPath, "who"))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -110,12 +122,14 @@ again: revoke the token, or lock the account there, first.`,
 		case named && len(args) > 0:
 			return usageError("a LOGIN and --who: want one of them")
 		case named && who == "":
-			return usageError("--who is empty: want the name of a token, or of a person as %s login ls has it", program())
+			return usageError("--who is empty: want the name of a token, or of a person as %s login ls has it",
+				program())
 		case !named && len(args) == 0:
 			return usageError("want a LOGIN (its id), or --who NAME")
 		case named:
 			return r.revokeLoginsOf(cmd, who)
 		}
+
 		for _, id := range args {
 			if err := r.revokeLogin(cmd, id); err != nil {
 				return err
@@ -123,17 +137,21 @@ again: revoke the token, or lock the account there, first.`,
 		}
 		return nil
 	}
+
 	return cmd
 }
 
 func (r *remote) revokeLogin(cmd *cobra.Command, id string) error {
 	_, err := r.call(cmd.Context(), http.MethodDelete, loginsPath+"/"+url.PathEscape(id), nil, nil)
 	if isStatus(err, http.StatusNotFound) {
-		return &exitError{code: exitNotFound, err: notFound("sign-in", id), hint: "to see them: " + program() + " login ls"}
+		return &exitError{
+			code: exitNotFound, err: notFound("sign-in", id), hint: "to see them: " + program() + " login ls",
+		}
 	}
 	if err != nil {
 		return err
 	}
+
 	return r.object(r.console, deleted{id}, id, func() error {
 		r.printf("sign-in %s is ended\n", plain(id))
 		return nil
@@ -143,17 +161,22 @@ func (r *remote) revokeLogin(cmd *cobra.Command, id string) error {
 func (r *remote) revokeLoginsOf(cmd *cobra.Command, who string) error {
 	raw, err := r.call(cmd.Context(), http.MethodDelete, loginsPath, url.Values{"who": {who}}, nil)
 	if isStatus(err, http.StatusNotFound) {
-		return &exitError{code: exitNotFound, err: notFound("sign-in of", who), hint: "to see who is signed in: " + program() + " login ls"}
+		return &exitError{
+			code: exitNotFound, err: notFound("sign-in of", who),
+			hint: "to see who is signed in: " + program() + " login ls",
+		}
 	}
 	if err != nil {
 		return err
 	}
+
 	n, err := decode[struct {
 		Ended int `json:"ended"`
 	}](r, loginsPath, raw)
 	if err != nil {
 		return err
 	}
+
 	return r.object(r.console, json.RawMessage(raw), who, func() error {
 		r.printf("%d sign-ins of %s are ended\n", n.Ended, plain(who))
 		return nil

@@ -39,6 +39,7 @@ func migrateCommand(c *console) *cobra.Command {
 		afterRestore     bool
 		out              output
 	)
+
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Create or upgrade the tables in MySQL",
@@ -73,6 +74,7 @@ after each upgrade, which may bring tables.`,
 			if again && !bootstrap {
 				return usageError("--again is of no use without --bootstrap")
 			}
+
 			if cmd.Flags().Changed("print-grants") {
 				return printGrants(cmd.Context(), c, out, dsn, grantee)
 			}
@@ -81,6 +83,7 @@ after each upgrade, which may bring tables.`,
 					return err
 				}
 			}
+
 			m, err := migrate(cmd.Context(), c, dsn, bootstrap, again)
 			if err == nil && afterRestore {
 				m.Restored, err = acceptRestore(cmd.Context(), dsn)
@@ -88,6 +91,7 @@ after each upgrade, which may bring tables.`,
 			if err != nil {
 				return err
 			}
+
 			return out.object(c, m, "", func() error {
 				c.printf("%s\n", m)
 				if m.Restored != nil {
@@ -103,14 +107,19 @@ after each upgrade, which may bring tables.`,
 			})
 		},
 	}
+
 	dsnVar(cmd.Flags(), &dsn)
-	cmd.Flags().BoolVar(&bootstrap, "bootstrap", false, "make the first token, unless that was done before, and print it")
-	cmd.Flags().BoolVar(&afterRestore, "after-restore", false, "the database was restored from a backup, and is to be used: pause the cluster, and say what it does not know")
-	cmd.Flags().StringVar(&grantee, "print-grants", "", "change nothing, and print what grants a user the rights of nodes: USER, or USER@HOST")
+	cmd.Flags().BoolVar(&bootstrap, "bootstrap", false,
+		"make the first token, unless that was done before, and print it")
+	cmd.Flags().BoolVar(&afterRestore, "after-restore", false,
+		"the database was restored from a backup, and is to be used: pause the cluster, and say what it does not know")
+	cmd.Flags().StringVar(&grantee, "print-grants", "",
+		"change nothing, and print what grants a user the rights of nodes: USER, or USER@HOST")
 	cmd.MarkFlagsMutuallyExclusive("print-grants", "bootstrap")
 	cmd.MarkFlagsMutuallyExclusive("print-grants", "after-restore")
 	cmd.Flags().BoolVar(&again, "again", false, "with --bootstrap: make another one, in place of the first")
 	out.flags(cmd, "table", "json", "yaml")
+
 	return cmd
 }
 
@@ -118,20 +127,24 @@ func migrate(ctx context.Context, c *console, dsn string, bootstrap, again bool)
 	if err := checkDSN(dsn); err != nil {
 		return m, err
 	}
+
 	db, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
 	if err != nil {
 		return m, err
 	}
 	defer db.Close()
+
 	migrating, over := untilAsked(ctx, c)
 	m.From, m.To, err = db.Migrate(migrating)
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("%w: no migration was begun", context.Cause(migrating))
 	}
+
 	over()
 	if err == nil {
 		m.AuditRemoved, err = removeOldAudit(ctx, db)
 	}
+
 	switch dial := (*net.OpError)(nil); {
 	case err == nil:
 	case strings.Contains(err.Error(), "Unknown database"):
@@ -143,10 +156,12 @@ func migrate(ctx context.Context, c *console, dsn string, bootstrap, again bool)
 	case errors.As(err, &dial) && dial.Op == "dial":
 		err = withHint(err, "no MySQL answers there; is the address of the DSN right?")
 	}
+
 	if err == nil && bootstrap {
 		ctx := job.WithActor(ctx, job.Actor{Who: "migrate", Origin: "program"})
 		m.Token, err = auth.Issuer{DB: db}.Bootstrap(ctx, again)
 	}
+
 	return m, err
 }
 
@@ -157,6 +172,7 @@ func removeOldAudit(ctx context.Context, db *sql.DB) (removed int, err error) {
 	if err != nil {
 		return 0, err
 	}
+
 	for n := batch; n >= batch; removed += n {
 		if n, err = audit.Drop(ctx, db, now.Add(-audit.Kept), batch); err != nil {
 			return removed, fmt.Errorf("remove old audit lines: %w", err)
@@ -169,11 +185,14 @@ func removeOldAudit(ctx context.Context, db *sql.DB) (removed int, err error) {
 func printGrants(ctx context.Context, c *console, out output, dsn, grantee string) error {
 	user, host, _ := strings.Cut(grantee, "@")
 	if user == "" {
-		return usageError("--print-grants %q: want the name of a user of MySQL, such as crontab or crontab@10.0.0.%%", grantee)
+		return usageError("--print-grants %q: want the name of a user of MySQL, such as crontab or crontab@10.0.0.%%",
+			grantee)
 	}
+
 	if err := checkDSN(dsn); err != nil {
 		return err
 	}
+
 	db, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
 	if err != nil {
 		return err
@@ -187,10 +206,12 @@ func printGrants(ctx context.Context, c *console, out output, dsn, grantee strin
 	if have != want {
 		return fmt.Errorf("the tables have version %d, and this program is made for %d: run migrate first, rights are granted table by table", have, want)
 	}
+
 	grants, err := db.Grants(ctx, user, cmp.Or(host, "%"))
 	if err != nil {
 		return err
 	}
+
 	return out.object(c, map[string][]string{"grants": grants}, "", func() error {
 		for _, g := range grants {
 			c.printf("%s;\n", g)
@@ -209,6 +230,7 @@ func untilAsked(ctx context.Context, c *console) (migrating context.Context, ove
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
+
 	go func() {
 		for {
 			select {
@@ -220,6 +242,7 @@ func untilAsked(ctx context.Context, c *console) (migrating context.Context, ove
 			}
 		}
 	}()
+
 	return migrating, func() {
 		signal.Stop(broken)
 		signal.Stop(signals)
@@ -232,7 +255,8 @@ func (m migration) String() string {
 	if m.AuditRemoved == 0 {
 		return m.upgraded()
 	}
-	return fmt.Sprintf("%s; removed %d audit lines that were older than %d days", m.upgraded(), m.AuditRemoved, int(audit.Kept.Hours()/24))
+	return fmt.Sprintf("%s; removed %d audit lines that were older than %d days", m.upgraded(), m.AuditRemoved,
+		int(audit.Kept.Hours()/24))
 }
 
 func (m migration) upgraded() string {

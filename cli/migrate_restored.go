@@ -27,11 +27,13 @@ func wasRestored(ctx context.Context, dsn string) error {
 	if err := checkDSN(dsn); err != nil {
 		return err
 	}
+
 	db, err := sql.Open(dsn, sql.DefaultTimeouts, 1)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
+
 	at, err := db.SchemaVersion(ctx)
 	if err == nil && at == 0 {
 		return &exitError{code: exitRefused, err: errors.New("the schema is empty: nothing was restored into it"),
@@ -48,31 +50,42 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 		return nil, err
 	}
 	defer db.Close()
+
 	now, err := db.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	expiry, err := db.SessionExpiry(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	sessions, err := db.Sessions(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	silence := max(5*time.Second, expiry/5)
 	for _, s := range sessions {
 		if age := now.Sub(s.BeatAt); age < silence {
-			return nil, &exitError{code: exitRefused, err: fmt.Errorf("node %s lives: it was heard of %s ago", plain(s.Node), age.Round(100*time.Millisecond)),
-				hint: fmt.Sprintf("stop all nodes first, then say it again, %s after the last one was heard of", silence)}
+			return nil, &exitError{code: exitRefused,
+				err: fmt.Errorf("node %s lives: it was heard of %s ago", plain(s.Node),
+					age.Round(100*time.Millisecond)),
+				hint: fmt.Sprintf("stop all nodes first, then say it again, %s after the last one was heard of",
+					silence)}
 		}
 	}
+
 	// If we die before this, nothing was changed; behind it, the cluster is paused and says so.
 	if err := db.AcceptRestore(ctx); err != nil {
 		return nil, err
 	}
-	counting, end := context.WithTimeoutCause(ctx, countingRestored, fmt.Errorf("it took longer than %s", countingRestored))
+
+	counting, end := context.WithTimeoutCause(ctx, countingRestored,
+		fmt.Errorf("it took longer than %s", countingRestored))
 	defer end()
+
 	found, err := (&read.DB{DB: db}).Forgotten(counting)
 	r := &restored{Jobs: found.Jobs, Once: mentions(found.Once), Running: found.Running}
 	if err != nil { // of a large cluster it may be too much; what counts is done
@@ -85,6 +98,7 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 		at := found.Since.Time().UTC()
 		r.AsOf = &at
 	}
+
 	return r, nil
 }
 
@@ -103,6 +117,7 @@ func (r *restored) tell(c *console) {
 	if r.AsOf != nil {
 		since = absolute(r.AsOf, c.zone())
 	}
+
 	c.printf("the database is as of %s, and nodes may use it; the cluster is paused\n", since)
 	if r.NotCounted == "" {
 		c.printf("  jobs with due times since then: %d. Which of these were started it does not know, so none of them is started again: they end skipped or missed\n", r.Jobs)
@@ -117,5 +132,6 @@ func (r *restored) tell(c *console) {
 		}
 		c.printf("  with a single due time, which has passed: %s\n", strings.Join(names, ", "))
 	}
+
 	c.notef("Start the nodes, wait until no run is left from before (%s run ls --state running), then: %s cluster resume\nWhat is to be started again after all: %s backfill, or job run\n", program(), program(), program())
 }

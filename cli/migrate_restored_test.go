@@ -23,7 +23,8 @@ func TestRestoredElsewhere(t *testing.T) {
 	if code != exitRefused || !strings.Contains(out, "nothing was restored into it") {
 		t.Errorf("got code %d, %s; want it refused", code, out)
 	}
-	if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate"); code != exitOK || !strings.Contains(out, "created the tables") {
+	if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate"); code != exitOK ||
+		!strings.Contains(out, "created the tables") {
 		t.Errorf("a new cluster: got code %d, %s", code, out)
 	}
 }
@@ -31,14 +32,17 @@ func TestRestoredElsewhere(t *testing.T) {
 // TestRestoreWaitsForSilence: how long a node that lives may be silent follows from the session expiry.
 func TestRestoreWaitsForSilence(t *testing.T) {
 	t.Parallel()
+
 	dsn := migrated(t)
 	execute(t, dsn, "INSERT INTO setting (name, value) VALUES ('session_expiry_ms', '600000')") // a beat each minute
 	execute(t, dsn, "INSERT INTO session (id, node, address, pid, version, slots, labels, handlers, started, beat_at)"+
 		" SELECT UNHEX(REPEAT('01', 16)), 'one', '', 1, '', 1, '{}', '[]', at, at FROM (SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) - 60000000 AS at) a")
 	code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate", "--after-restore")
-	if code != exitRefused || !strings.Contains(out, "node one lives") || !strings.Contains(out, "2m0s after the last one") {
+	if code != exitRefused || !strings.Contains(out, "node one lives") ||
+		!strings.Contains(out, "2m0s after the last one") {
 		t.Errorf("a minute after a beat: got code %d, %s", code, out)
 	}
+
 	execute(t, dsn, "UPDATE session SET beat_at = beat_at - 61000000")
 	if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate", "--after-restore"); code != 0 {
 		t.Errorf("two minutes after it: got code %d, %s", code, out)
@@ -57,36 +61,45 @@ func TestRestoreOfALargeCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			dsn := migrated(t)
 			cfg, err := mysql.ParseDSN(dsn)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			proxy := faultproxy.New(t, cfg.Net, cfg.Addr)
 			rule := proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("WHERE owner > -2 AND due <"), Action: c.action})
 			code, out := run(t, []string{"GOCRONTAB_DSN=" + proxy.DSN(dsn)}, "migrate", "--after-restore", "-o", "json")
 			var m migration
-			if err := json.Unmarshal([]byte(out), &m); code != 0 || err != nil || m.Restored == nil || rule.Fired() == 0 {
+			if err := json.Unmarshal([]byte(out), &m); code != 0 || err != nil || m.Restored == nil ||
+				rule.Fired() == 0 {
 				t.Fatalf("got code %d, %s", code, out)
 			}
 			if counted := m.Restored.NotCounted == ""; counted != c.counted {
 				t.Errorf("got %s", out)
 			}
+
 			db, err := sql.Open(dsn, sql.DefaultTimeouts, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer db.Close()
+
 			stops, err := trip.Stops(db.Reader(t.Context()))
 			paused := func(s trip.Stop) bool { return s.Kind == trip.StopCluster && s.Reason == sql.RestoredReason }
 			if err != nil || !slices.ContainsFunc(stops, paused) {
 				t.Errorf("got %+v, %v; want the cluster paused", stops, err)
 			}
+
 			if c.counted {
 				return
 			}
+
 			proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("WHERE owner > -2 AND due <"), Action: c.action})
-			if code, out := run(t, []string{"GOCRONTAB_DSN=" + proxy.DSN(dsn)}, "migrate", "--after-restore"); code != 0 || !strings.Contains(out, "is not counted: ") || !strings.Contains(out, "cluster resume") {
+			if code, out := run(t, []string{"GOCRONTAB_DSN=" + proxy.DSN(dsn)}, "migrate",
+				"--after-restore"); code != 0 || !strings.Contains(out, "is not counted: ") ||
+				!strings.Contains(out, "cluster resume") {
 				t.Errorf("as text: got code %d, %s", code, out)
 			}
 		})

@@ -29,13 +29,17 @@ func TestMigrateIsNotInterrupted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			dsn := testdb.DSN(t)
 			cfg, err := mysql.ParseDSN(dsn)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			proxy := faultproxy.New(t, cfg.Net, cfg.Addr)
-			held := proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("CREATE TABLE retention"), Action: faultproxy.Hold(0)})
+			held := proxy.Add(faultproxy.Rule{
+				Match: faultproxy.SQL("CREATE TABLE retention"), Action: faultproxy.Hold(0),
+			})
 			p := run.start(t, []string{"GOCRONTAB_DSN=" + proxy.DSN(dsn)}, "migrate")
 			await(t, "the middle of a migration", 30*time.Second, func() bool { return held.Fired() > 0 })
 			const said = "a migration is not to be interrupted"
@@ -43,12 +47,16 @@ func TestMigrateIsNotInterrupted(t *testing.T) {
 				if err := syscall.Kill(run.target(t, p), s); err != nil {
 					t.Fatal(err)
 				}
-				await(t, s.String()+": "+said, 10*time.Second, func() bool { return strings.Count(p.out.String(), said) > n })
+				await(t, s.String()+": "+said, 10*time.Second,
+					func() bool { return strings.Count(p.out.String(), said) > n })
 			}
+
 			held.Release()
-			if code := p.exit(30 * time.Second); code != exitOK || !strings.Contains(p.out.String(), "created the tables") {
+			if code := p.exit(30 * time.Second); code != exitOK ||
+				!strings.Contains(p.out.String(), "created the tables") {
 				t.Errorf("got code %d, want the migration carried out", code)
 			}
+
 			next := start(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate")
 			if code := next.exit(60 * time.Second); code != exitOK || !strings.Contains(next.out.String(), " already") {
 				t.Errorf("the next: got code %d, %s", code, next.out.String())
@@ -60,13 +68,15 @@ func TestMigrateIsNotInterrupted(t *testing.T) {
 // TestMigrateEndsWhileItWaits: who is asked to end before a migration has begun ends, though MySQL says nothing.
 func TestMigrateEndsWhileItWaits(t *testing.T) {
 	t.Parallel()
+
 	dsn := testdb.DSN(t)
 	proxy := faultproxy.Before(t, dsn)
 	held := proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("information_schema.tables"), Action: faultproxy.Hold(0)})
 	p := start(t, []string{"GOCRONTAB_DSN=" + proxy.DSN(dsn)}, "migrate")
 	await(t, "a question", 30*time.Second, func() bool { return held.Fired() > 0 })
 	p.signal(syscall.SIGTERM)
-	if code := p.exit(10 * time.Second); code != exitFailed || !strings.Contains(p.out.String(), "terminated: no migration was begun") {
+	if code := p.exit(10 * time.Second); code != exitFailed ||
+		!strings.Contains(p.out.String(), "terminated: no migration was begun") {
 		t.Errorf("got code %d, want it ended", code)
 	}
 }

@@ -17,10 +17,12 @@ import (
 // nobody can read, and it says by name what it leaves behind.
 func TestMoveToAnotherCluster(t *testing.T) {
 	t.Parallel()
+
 	keys := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(keys, []byte(secret.NewKey()+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	cluster := func(name string) *server {
 		return serve(t, migrated(t), name, "--"+secretKeyFlag, keys).ready()
 	}
@@ -33,6 +35,7 @@ func TestMoveToAnotherCluster(t *testing.T) {
 		}
 		return got.out
 	}
+
 	until := time.Now().Add(48 * time.Hour).UTC().Truncate(time.Second).Format(time.RFC3339)
 	do(old, "https://hooks.example.com/T0/B0/xyz", "secret", "set", "chat-url")
 	do(old, "s3cret", "secret", "set", "api-key", "--app", "shop")
@@ -55,6 +58,7 @@ jobs:
   - {app: shop, name: rests, schedule: 0 4 * * *, command: 'true', paused: true, ping: {url: 'https://ping.example.com/rests'}}
   - {app: ops, name: hour, every: 1h, handler: billing/close}
 `, "apply", "-f", "-")
+
 	do(old, "", "job", "pause", "shop/rests", "--reason", "until the audit is over")
 	do(old, "", "handler", "disable", "billing/close", "--reason", "wrong sums")
 	do(old, "", "node", "cordon", "old-1", "--absent-ok", "--reason", "new disks")
@@ -64,10 +68,14 @@ jobs:
 
 	first := do(old, "", "export", "--all")
 	for _, want := range []string{
-		"# First, on the other cluster.", "# go-crontab secret set chat-url\n", "# go-crontab secret set api-key --app shop\n",
-		"# go-crontab job pause shop/rests --reason 'until the audit is over'\n", "# go-crontab handler disable billing/close --reason 'wrong sums'\n",
-		"# go-crontab node cordon --absent-ok old-1 --reason 'new disks'\n", "# go-crontab alert silence add --app shop --until " + until + " --reason 'the database moves'\n",
-		"# go-crontab token create ci --role operator --app shop --expires " + until + "\n", "# go-crontab token create bootstrap --role admin --expires never\n", "# Left behind:\n# history and output,",
+		"# First, on the other cluster.", "# go-crontab secret set chat-url\n",
+		"# go-crontab secret set api-key --app shop\n",
+		"# go-crontab job pause shop/rests --reason 'until the audit is over'\n",
+		"# go-crontab handler disable billing/close --reason 'wrong sums'\n",
+		"# go-crontab node cordon --absent-ok old-1 --reason 'new disks'\n",
+		"# go-crontab alert silence add --app shop --until " + until + " --reason 'the database moves'\n",
+		"# go-crontab token create ci --role operator --app shop --expires " + until + "\n",
+		"# go-crontab token create bootstrap --role admin --expires never\n", "# Left behind:\n# history and output,",
 		"retention:\n  - scope: cluster\n    age: 2160h\n    archive: true\n\n  - app: ops\n    age: 48h\n\n  - app: shop\n    runs: 100\n    bytes: 1GiB\n",
 		"pauses:\n  - scope: cluster\n    reason: the move\n\n  - app: shop\n    reason: it's stocktaking\n    until: \"" + until + "\"\n",
 	} {
@@ -75,6 +83,7 @@ jobs:
 			t.Errorf("the export does not say %q:\n%s", want, first)
 		}
 	}
+
 	for _, value := range []string{"hooks.example.com", "s3cret", old.token()} {
 		if strings.Contains(first, value) {
 			t.Errorf("the export says %s", value)
@@ -82,12 +91,14 @@ jobs:
 	}
 
 	// What names a secret is refused until it is there, and nothing of the rest is done.
-	if got := answering(first, "apply", "-f", "-", "--server", new.url, "--token", new.token()); got.code != exitRefused || !strings.Contains(got.err, "there is no secret") {
+	if got := answering(first, "apply", "-f", "-", "--server", new.url, "--token",
+		new.token()); got.code != exitRefused || !strings.Contains(got.err, "there is no secret") {
 		t.Errorf("without its secrets: got %+v", got)
 	}
 	if got := do(new, "", "job", "ls", "-o", "name"); got != "" {
 		t.Errorf("jobs after a refusal: %s", got)
 	}
+
 	asCommands(t, new, first, func(line string) string { return "the value" })
 	do(new, first, "apply", "-f", "-")
 	asCommands(t, new, first[strings.Index(first, "# Then"):], func(string) string { return "" })
@@ -95,6 +106,7 @@ jobs:
 	if second != first {
 		t.Errorf("the second export is\n%s\nnot\n%s", second, first)
 	}
+
 	if got := do(new, second, "apply", "-f", "-", "-o", "json"); !strings.Contains(got, `"changed": 0`) {
 		t.Errorf("applied once more: %s", got)
 	}
@@ -104,10 +116,14 @@ jobs:
 
 	// Without --all it has definitions, not what is the state of the day.
 	plainOne := do(new, "", "export")
-	if strings.Contains(plainOne, "pauses:") || !strings.Contains(plainOne, "retention:") || strings.Contains(plainOne, "#") {
+	if strings.Contains(plainOne, "pauses:") || !strings.Contains(plainOne, "retention:") ||
+		strings.Contains(plainOne, "#") {
 		t.Errorf("a plain export is\n%s", plainOne)
 	}
-	if got := do(new, "", "export", "--app", "shop"); !strings.Contains(got, "retention:\n  - app: shop\n    runs: 100\n") || strings.Contains(got, "scope") || strings.Contains(got, "channels") {
+
+	if got := do(new, "", "export", "--app",
+		"shop"); !strings.Contains(got, "retention:\n  - app: shop\n    runs: 100\n") ||
+		strings.Contains(got, "scope") || strings.Contains(got, "channels") {
 		t.Errorf("an export of an app is\n%s", got)
 	}
 }
@@ -115,6 +131,7 @@ jobs:
 // TestMoveOfManyJobs: more than are taken at once come over as they are, and paused before there is any job.
 func TestMoveOfManyJobs(t *testing.T) {
 	t.Parallel()
+
 	old, new := serve(t, migrated(t), "many-1").ready(), serve(t, migrated(t), "many-2").ready()
 	do := func(s *server, in string, args ...string) result {
 		t.Helper()
@@ -124,13 +141,15 @@ func TestMoveOfManyJobs(t *testing.T) {
 		}
 		return got
 	}
+
 	// On a busy machine a thousand jobs may take longer than a statement or a request may. Then the same is applied again, as
 	// the errors say.
 	apply := func(s *server, in, want string) {
 		t.Helper()
 		for {
 			got := answering(in, "apply", "-f", "-", "--server", s.url, "--token", s.token())
-			if strings.Contains(got.err, "may or may not have been made") || strings.Contains(got.err, "The database does not answer") {
+			if strings.Contains(got.err, "may or may not have been made") ||
+				strings.Contains(got.err, "The database does not answer") {
 				want = ""
 				continue
 			}
@@ -140,17 +159,21 @@ func TestMoveOfManyJobs(t *testing.T) {
 			return
 		}
 	}
+
 	var text strings.Builder
 	text.WriteString("groups: [{name: g, slots: 1}]\ncalendars: [{name: c, exclude: [12-25]}]\npauses: [{scope: cluster, reason: move}]\njobs:\n")
 	const jobs = 1010
 	for i := range jobs {
-		fmt.Fprintf(&text, "- {app: app%d, name: j%d, schedule: 0 3 1 1 *, command: 'true', group: g, calendars: [c]}\n", i%3, i)
+		fmt.Fprintf(&text,
+			"- {app: app%d, name: j%d, schedule: 0 3 1 1 *, command: 'true', group: g, calendars: [c]}\n", i%3, i)
 	}
+
 	apply(old, text.String(), fmt.Sprintf("%d created\n", jobs+3))
 	first := do(old, "", "export", "--all").out
 	if n := strings.Count(first, "\n---\n"); n != 1 || strings.Count(first, "groups:") != 1 {
 		t.Errorf("the export has %d lines between documents", n)
 	}
+
 	apply(new, first, fmt.Sprintf("%d created, 1 unchanged\n", jobs+3)) // the rule of retention
 	if second := do(new, "", "export", "--all").out; second != first {
 		t.Errorf("the second export is another, of %d bytes, not %d", len(second), len(first))

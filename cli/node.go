@@ -37,19 +37,26 @@ const nodeArgument = "one NODE (its name)"
 func nodePath(name string) string { return nodesPath + "/" + url.PathEscape(name) }
 
 func nodeCommand(c *console) *cobra.Command {
-	return newGroup("node", "List the nodes with their labels, and keep work away from some", nodeList(c), nodeCordon(c), nodeDrain(c), nodeUncordon(c), nodeLogLevel(c))
+	return newGroup("node", "List the nodes with their labels, and keep work away from some", nodeList(c),
+		nodeCordon(c), nodeDrain(c), nodeUncordon(c), nodeLogLevel(c))
 }
 
 func nodeList(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the nodes, their labels and handlers", Args: nothing, Example: "  go-crontab node ls\n  go-crontab node ls -o yaml"}
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"}, Short: "List the nodes, their labels and handlers", Args: nothing,
+		Example: "  go-crontab node ls\n  go-crontab node ls -o yaml",
+	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		nodes, raw, err := all[nodeView](cmd.Context(), r, nodesPath)
 		if err != nil {
 			return err
 		}
-		return r.list(raw, func(i int) string { return nodes[i].Name }, func() error { return r.table(nodeTable(nodes, c.now())) })
+		return r.list(raw, func(i int) string { return nodes[i].Name },
+			func() error { return r.table(nodeTable(nodes, c.now())) })
 	}
+
 	return cmd
 }
 
@@ -68,11 +75,15 @@ func all[T any](ctx context.Context, r *remote, path string) (items []T, raw pag
 
 func nodeTable(nodes []nodeView, now time.Time) *table {
 	t := &table{columns: []column{
-		{head: "NODE", shrink: true}, {head: "STATE"}, {head: "RUNNING", right: true}, {head: "SLOTS", right: true, drop: true}, {head: "PREPARED", right: true, drop: true},
+		{head: "NODE", shrink: true}, {head: "STATE"}, {head: "RUNNING", right: true},
+		{head: "SLOTS", right: true, drop: true}, {head: "PREPARED", right: true, drop: true},
 		{head: "LABELS", shrink: true}, {head: "HANDLERS", shrink: true}, {head: "REASON", shrink: true},
 	}}
+
 	for _, n := range nodes {
-		t.add(text(n.Name), cell{n.State, statusColour(n.State)}, text(fmt.Sprint(n.Executing)), text(fmt.Sprint(n.Slots)), text(fmt.Sprint(n.Prepared)),
+		t.add(text(n.Name), cell{
+			n.State, statusColour(n.State),
+		}, text(fmt.Sprint(n.Executing)), text(fmt.Sprint(n.Slots)), text(fmt.Sprint(n.Prepared)),
 			text(n.labels()), text(strings.Join(n.Handlers, ", ")), text(n.why(now)))
 	}
 	return t
@@ -90,6 +101,7 @@ func (n *nodeView) labels() string {
 			out = append(out, k+"="+n.Labels[k])
 		}
 	}
+
 	return strings.Join(out, ", ")
 }
 
@@ -98,6 +110,7 @@ func (n *nodeView) why(now time.Time) string {
 	if !n.Cordoned {
 		return ""
 	}
+
 	var parts []string
 	if n.Reason != "" {
 		parts = append(parts, n.Reason)
@@ -105,17 +118,20 @@ func (n *nodeView) why(now time.Time) string {
 	if n.By != "" {
 		parts = append(parts, "by "+n.By)
 	}
+
 	return strings.Join(append(parts, relative(n.Since, now)), ", ")
 }
 
 func nodeCordon(c *console) *cobra.Command {
 	var f cordonFlags
 	cmd := &cobra.Command{
-		Use: "cordon NODE", Short: "Have a node take no new work", Args: wants(1, 1, nodeArgument), ValidArgsFunction: completeNodes(c),
+		Use: "cordon NODE", Short: "Have a node take no new work", Args: wants(1, 1, nodeArgument),
+		ValidArgsFunction: completeNodes(c),
 		Long: `Have a node take no new work until it is uncordoned, also when it is started again meanwhile. What it executes runs to
 its end, what it only prepared goes to other nodes at once. Once this has answered, nothing more starts there.`,
 		Example: "  go-crontab node cordon web-1 --reason 'new disk'",
 	}
+
 	r := newRemote(c, cmd)
 	f.flags(cmd, "cordoned")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -170,8 +186,9 @@ func (n *nodeView) work() string {
 
 func nodeUncordon(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "uncordon NODE", Short: "Have a node take work again", Args: wants(1, 1, nodeArgument), ValidArgsFunction: completeNodes(c),
-		Example: "  go-crontab node uncordon web-1",
+		Use: "uncordon NODE", Short: "Have a node take work again", Args: wants(1, 1, nodeArgument),
+		ValidArgsFunction: completeNodes(c),
+		Example:           "  go-crontab node uncordon web-1",
 	}
 	r := newRemote(c, cmd)
 	var f cordonFlags
@@ -186,12 +203,15 @@ func nodeDrain(c *console) *cobra.Command {
 		wait    bool
 		timeout time.Duration
 	)
+
 	cmd := &cobra.Command{
-		Use: "drain NODE", Short: "Cordon a node, and see when it has no work any more", Args: wants(1, 1, nodeArgument), ValidArgsFunction: completeNodes(c),
+		Use: "drain NODE", Short: "Cordon a node, and see when it has no work any more",
+		Args: wants(1, 1, nodeArgument), ValidArgsFunction: completeNodes(c),
 		Long: `Cordon a node, and see when it has no work any more: with --wait this command ends then. Nothing is killed. The node's
 process goes on until somebody stops it; uncordon takes it back. A name that no node of the cluster has ends with exit code 3.`,
 		Example: "  go-crontab node drain web-1 --wait && ssh web-1 reboot",
 	}
+
 	r := newRemote(c, cmd)
 	f.flags(cmd, "drained")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it has no work")
@@ -205,6 +225,7 @@ process goes on until somebody stops it; uncordon takes it back. A name that no 
 		}
 		return r.drain(cmd.Context(), args[0], &f, timeout)
 	}
+
 	return cmd
 }
 
@@ -217,6 +238,7 @@ func (r *remote) drain(ctx context.Context, name string, f *cordonFlags, timeout
 	if err != nil {
 		return err
 	}
+
 	began, told := time.Now(), -1
 	var p patience
 	for !n.Drained {
@@ -225,14 +247,18 @@ func (r *remote) drain(ctx context.Context, name string, f *cordonFlags, timeout
 			r.notef("%s: %s, %d executing\n", plain(n.Name), n.State, n.Executing)
 		}
 		if timeout > 0 && time.Since(began) > timeout {
-			return &exitError{code: exitFailed, err: fmt.Errorf("%s is not drained after %s: %d executing", plain(name), timeout, n.Executing),
-				hint: "it stays cordoned; to see what it executes: " + program() + " run ls --state running --node " + quote(name)}
+			return &exitError{code: exitFailed,
+				err: fmt.Errorf("%s is not drained after %s: %d executing", plain(name), timeout, n.Executing),
+				hint: "it stays cordoned; to see what it executes: " + program() + " run ls --state running --node " +
+					quote(name)}
 		}
+
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(drainLook):
 		}
+
 		now, answer, err := get[nodeView](ctx, r, nodePath(name), nil)
 		if !p.lasts(err) {
 			return err
@@ -244,6 +270,7 @@ func (r *remote) drain(ctx context.Context, name string, f *cordonFlags, timeout
 			return &exitError{code: exitFailed, err: fmt.Errorf("somebody has uncordoned %s", plain(name))}
 		}
 	}
+
 	return r.object(r.console, raw, n.Name, func() error {
 		r.printf("%s is %s\n", plain(n.Name), orElse(n.State, "drained"))
 		return nil
@@ -257,10 +284,12 @@ func completeNodes(c *console) cobra.CompletionFunc {
 		if r.settle(cmd) != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
+
 		nodes, _, err := all[nodeView](cmd.Context(), r, nodesPath)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
+
 		var names []cobra.Completion
 		for _, n := range nodes {
 			if strings.HasPrefix(n.Name, typed) {

@@ -17,6 +17,7 @@ func nodeCommands(*console) []*cobra.Command {
 			},
 		})
 	}
+
 	return commands
 }
 

@@ -21,13 +21,16 @@ func notifySystemd(over, drain context.Context, ready func() error) {
 	if ok, err := daemon.SdNotify(false, daemon.SdNotifyReady); !ok || err != nil {
 		return
 	}
+
 	pause := statusPause
 	if watchdog, err := daemon.SdWatchdogEnabled(false); err == nil && watchdog > 0 {
 		pause = min(pause, watchdog/3)
 	}
+
 	told := ""
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
+
 	stopping := drain.Done()
 	for {
 		status := "ready"
@@ -41,6 +44,7 @@ func notifySystemd(over, drain context.Context, ready func() error) {
 			_, _ = daemon.SdNotify(false, "STATUS="+status)
 			told = status
 		}
+
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
 		select {
 		case <-stopping:

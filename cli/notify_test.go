@@ -18,6 +18,7 @@ func TestNotifySystemd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+
 	t.Setenv("NOTIFY_SOCKET", socket)
 	t.Setenv("WATCHDOG_USEC", "30000")
 	t.Setenv("WATCHDOG_PID", "")
@@ -41,6 +42,7 @@ func TestNotifySystemd(t *testing.T) {
 			}
 		}
 	}
+
 	hear("READY=1")
 	state <- errors.New("no MySQL")
 	hear("STATUS=no MySQL", "WATCHDOG=1")
@@ -48,14 +50,17 @@ func TestNotifySystemd(t *testing.T) {
 	hear("STATUS=ready", "WATCHDOG=1")
 	state <- nil
 	hear("WATCHDOG=1")
+
 	// Stuck: the next look does not return.
 	_ = l.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
 	if n, err := l.Read(make([]byte, 512)); err == nil {
 		t.Fatalf("%d bytes were said while the node was stuck", n)
 	}
+
 	stop()
 	state <- nil
 	close(state)
+
 	for want := map[string]bool{"STOPPING=1": true, "STATUS=draining": true}; len(want) > 0; {
 		buf := make([]byte, 512)
 		_ = l.SetReadDeadline(time.Now().Add(30 * time.Second))

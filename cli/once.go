@@ -17,7 +17,9 @@ import (
 
 // once is ask for what must not be done twice. The request has a key under which it is carried out once, however often it is
 // sent; so it is sent again when its answer is lost.
-func once[T any](ctx context.Context, r *remote, path string, query url.Values, body any) (v T, raw json.RawMessage, err error) {
+func once[T any](
+	ctx context.Context, r *remote, path string, query url.Values, body any,
+) (v T, raw json.RawMessage, err error) {
 	header := http.Header{"Idempotency-Key": {uuid.NewString()}}
 	var began time.Time // when an answer was lost first
 	for {
@@ -25,6 +27,7 @@ func once[T any](ctx context.Context, r *remote, path string, query url.Values, 
 			v, err = decode[T](r, path, raw)
 			return v, raw, err
 		}
+
 		switch {
 		case began.IsZero() && isLost(err):
 			began = time.Now()
@@ -32,6 +35,7 @@ func once[T any](ctx context.Context, r *remote, path string, query url.Values, 
 		case began.IsZero(), !passing(err) && !isLost(err), time.Since(began) > followPatience:
 			return v, nil, err
 		}
+
 		select {
 		case <-ctx.Done():
 			return v, nil, err
@@ -47,13 +51,18 @@ func isLost(err error) bool {
 		op   *net.OpError
 		slow net.Error
 	)
+
 	switch {
 	case errors.As(err, &p):
-		return strings.HasSuffix(p.Type, ":unknown-outcome") || p.Status == http.StatusBadGateway || p.Status == http.StatusGatewayTimeout // those are a proxy's
+		// those are a proxy's
+		return strings.HasSuffix(p.Type, ":unknown-outcome") || p.Status == http.StatusBadGateway ||
+			p.Status == http.StatusGatewayTimeout
 	case errors.As(err, &op) && op.Op == "dial":
 		return false
 	}
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, connectionReset) || errors.Is(err, connectionAborted) || errors.Is(err, syscall.EPIPE) ||
+
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, connectionReset) ||
+		errors.Is(err, connectionAborted) || errors.Is(err, syscall.EPIPE) ||
 		errors.As(err, &slow) && slow.Timeout()
 }
 

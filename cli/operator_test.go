@@ -24,11 +24,14 @@ import (
 // node's log, alerts to a receiver of this machine, and a database that was restored.
 func TestOperatorsVerbs(t *testing.T) {
 	t.Parallel()
+
 	dsn, state := migrated(t), filepath.Join(t.TempDir(), "state")
 	node := func() *process {
-		return start(t, []string{"GOCRONTAB_DSN=" + dsn}, "serve", "--node", "one", "--listen", "127.0.0.1:0", "--session-expiry", "5s",
+		return start(t, []string{"GOCRONTAB_DSN=" +
+			dsn}, "serve", "--node", "one", "--listen", "127.0.0.1:0", "--session-expiry", "5s",
 			"--state-dir", state, "--http-allow", "127.0.0.0/8")
 	}
+
 	s := serving(t, dsn, node()).ready()
 	s.retention()
 	s.logLevel()
@@ -44,6 +47,7 @@ func (s *server) wants(code int, line string, want ...string) result {
 	if got.code != code {
 		s.t.Errorf("%s: got code %d, %s; want %d", line, got.code, said, code)
 	}
+
 	for _, want := range want {
 		if !strings.Contains(said, want) {
 			s.t.Errorf("%s: got %s, want %q", line, said, want)
@@ -54,12 +58,15 @@ func (s *server) wants(code int, line string, want ...string) result {
 
 func (s *server) retention() {
 	s.t.Helper()
-	s.wants(0, "retention set --age 2160h --failures 8760h", "the cluster keeps records for 2160h, what did not succeed for at least 8760h")
-	s.wants(0, "retention set --app shop --runs 10 --bytes 1MiB", "app shop keeps records the latest 10, up to 1MiB of output")
+	s.wants(0, "retention set --age 2160h --failures 8760h",
+		"the cluster keeps records for 2160h, what did not succeed for at least 8760h")
+	s.wants(0, "retention set --app shop --runs 10 --bytes 1MiB",
+		"app shop keeps records the latest 10, up to 1MiB of output")
 	s.wants(0, "retention ls", "cluster 2160h", "app shop 10 1MiB", "0 records removed, 0 archived")
 	if got := s.wants(0, "retention ls -o name"); got.out != "cluster\nshop\n" {
 		s.t.Errorf("names of the rules: got %q", got.out)
 	}
+
 	for line, want := range map[string]string{
 		"retention set --age soon":            "age",
 		"retention set --bytes many":          "bytes",
@@ -71,10 +78,12 @@ func (s *server) retention() {
 			s.t.Errorf("%s: got %+v, want what is wrong with %s", line, got, want)
 		}
 	}
+
 	s.wants(0, "retention set --app shop", "app shop keeps records as nobody says otherwise")
 	if got := s.wants(0, "retention ls -o name"); got.out != "cluster\n" {
 		s.t.Errorf("an empty rule stays: got %q", got.out)
 	}
+
 	s.wants(0, "audit", "retention")
 }
 
@@ -86,6 +95,7 @@ func (s *server) logLevel() {
 	if n := requests(); n != 0 {
 		s.t.Errorf("%d lines at the level debug, and the level is info", n)
 	}
+
 	s.wants(0, "node log-level debug --for 10m", "one logs debug and above; as before again in ")
 	s.says(`"level":"DEBUG","msg":"request"[^\n]*"path":"/api/v1/log-level"`, 5*time.Second)
 	s.wants(0, "node log-level info", "one logs info and above")
@@ -93,8 +103,10 @@ func (s *server) logLevel() {
 	if regexp.MustCompile(`"level":"DEBUG","msg":"request"[^\n]*"path":"/api/v1/jobs"`).MatchString(s.out.String()) {
 		s.t.Error("a request is logged at the level debug after that was taken back")
 	}
+
 	s.wants(0, "node log-level error --for 300ms", "one logs error and above")
-	await(s.t, "the level comes back by itself", 5*time.Second, func() bool { return s.ask("node", "log-level").out == "one logs info and above\n" })
+	await(s.t, "the level comes back by itself", 5*time.Second,
+		func() bool { return s.ask("node", "log-level").out == "one logs info and above\n" })
 	s.wants(exitRefused, "node log-level loud", "level")
 	s.wants(exitUsage, "node log-level --for 10m", "a LEVEL")
 	s.wants(0, "audit --kind node -o json", "log level debug for 10m0s", "log level error for 300ms")
@@ -142,6 +154,7 @@ func (s *server) alerts() {
 	if r.count("This is a test of the channel hook, sent by the node one") != 1 {
 		s.t.Errorf("the receiver got %q, want one test", r.told)
 	}
+
 	s.wants(exitFailed, "alert test deaf", "deaf did not take it", "127.0.0.1:1")
 	s.wants(exitNotFound, "alert test nobody")
 	s.wants(0, "alert channel set odd --type webhook --body {{.Count|call}} --url "+r.URL)
@@ -149,7 +162,8 @@ func (s *server) alerts() {
 	s.wants(0, "alert channel rm odd")
 	s.wants(exitRefused, "alert rule set ops --on failed --channel hook --title {{.Titel}}", "title", "field Titel")
 	s.wants(exitUsage, "alert rule set ops --on failures --failures many --channel hook", "3/10m")
-	s.wants(0, "alert rule set ops --on failed --app shop --channel hook --title {{.Count|call}}", "rule ops tells hook of failed")
+	s.wants(0, "alert rule set ops --on failed --app shop --channel hook --title {{.Count|call}}",
+		"rule ops tells hook of failed")
 	s.wants(0, "alert rule show ops", "failed", "shop")
 	s.wants(0, "alert rule ls -o name", "ops")
 	s.wants(exitRefused, "alert channel rm hook", "ops")
@@ -157,38 +171,48 @@ func (s *server) alerts() {
 	// Two troubles: one is told at once, the other when the silence over it has ended.
 	silence := strings.TrimSpace(s.wants(0, "alert silence add --job shop/quiet --until 1h --reason disks -o name").out)
 	s.wants(0, "alert silence ls", silence+" shop/quiet ", "disks")
+
 	for _, name := range []string{"loud", "quiet"} {
 		s.wants(0, "job add "+name+" --app shop --every 24h -- exit 3")
 		s.wants(0, "job run shop/"+name)
 	}
+
 	await(s.t, "the receiver is told of the one", 15*time.Second, func() bool { return r.count("shop/loud") == 1 })
 	await(s.t, "both are known, and the one that was told", 15*time.Second, func() bool {
 		out := squeezed(s.ask("alert", "ls", "--state", "firing").out)
 		return strings.Contains(out, "shop/loud") && strings.Contains(out, "shop/quiet")
 	})
+
 	var known page[alertView]
 	if got := s.wants(0, "alert ls -o json"); json.Unmarshal([]byte(got.out), &known) != nil || len(known.Items) != 2 {
 		s.t.Fatalf("got %+v, want two alerts", got)
 	}
+
 	for _, v := range known.Items {
 		if hushed := v.Job == "quiet"; hushed != (v.Silence == silence) {
 			s.t.Errorf("got %+v, and the silence is %s", v, silence)
 		}
 		s.wants(0, "alert show "+v.ID, v.ID+", firing", "shop/"+v.Job)
 	}
+
 	await(s.t, "the message is among those that were sent", 5*time.Second, func() bool {
-		return strings.Contains(squeezed(s.ask("alert", "sent", "--channel", "hook", "--state", "sent").out), " sent alert hook 1 1 ")
+		return strings.Contains(squeezed(s.ask("alert", "sent", "--channel", "hook", "--state", "sent").out),
+			" sent alert hook 1 1 ")
 	})
+
 	s.wants(0, "alert sent", "the built-in text was sent 1 time, because a template failed")
 	if n := r.count("shop/quiet"); n != 0 {
 		s.t.Errorf("%d messages of what is silenced", n)
 	}
+
 	s.wants(0, "alert silence end "+silence, "silence "+silence+" has ended")
 	s.wants(0, "alert silence ls", "There are no silences")
-	await(s.t, "what still fires is told when the silence ends", 15*time.Second, func() bool { return r.count("shop/quiet") == 1 })
+	await(s.t, "what still fires is told when the silence ends", 15*time.Second,
+		func() bool { return r.count("shop/quiet") == 1 })
 	if n := r.count("shop/loud"); n != 1 {
 		s.t.Errorf("one trouble was told %d times", n)
 	}
+
 	s.wants(0, "alert rule rm ops", "rule ops is deleted")
 	s.wants(0, "alert channel rm hook deaf", "channel hook is deleted", "channel deaf is deleted")
 	s.wants(0, "alert channel ls", "There are no channels yet")
@@ -198,11 +222,14 @@ func (s *server) alerts() {
 func (s *server) restored(dsn, state string, node func() *process) {
 	s.t.Helper()
 	t, env := s.t, []string{"GOCRONTAB_DSN=" + dsn}
+
 	// No node may start it, so that it is overdue in the end, however long all of this takes.
 	s.wants(0, "job add once --at +1s --selector zone=nowhere -- true")
-	if code, out := run(t, env, "migrate", "--after-restore"); code != exitRefused || !strings.Contains(out, "node one lives") || !strings.Contains(out, "stop all nodes first") {
+	if code, out := run(t, env, "migrate", "--after-restore"); code != exitRefused ||
+		!strings.Contains(out, "node one lives") || !strings.Contains(out, "stop all nodes first") {
 		t.Errorf("with a node that lives: got code %d, %s", code, out)
 	}
+
 	mark := func(n int, at time.Time) {
 		execute(t, dsn, "UPDATE setting SET value = ? WHERE name = 'mark'", fmt.Sprintf("%d %d", n, at.UnixMicro()))
 	}
@@ -211,10 +238,12 @@ func (s *server) restored(dsn, state string, node func() *process) {
 		text, _ := os.ReadFile(filepath.Join(state, "watermark.json"))
 		return strings.Contains(string(text), `"mark":100`)
 	})
+
 	s.signal(syscall.SIGTERM)
 	if code := s.exit(20 * time.Second); code != 0 {
 		t.Fatalf("the drained node exits with %d", code)
 	}
+
 	backup := time.Now().Add(-time.Hour)
 	mark(7, backup)
 
@@ -222,20 +251,25 @@ func (s *server) restored(dsn, state string, node func() *process) {
 	if code := p.exit(20 * time.Second); code != exitRefused {
 		t.Errorf("a node over an older database exits with %d, want %d", code, exitRefused)
 	}
+
 	for _, want := range []string{"It was restored", "migrate --after-restore", backup.UTC().Format(time.RFC3339)} {
 		if !strings.Contains(p.out.String(), want) {
 			t.Errorf("the node does not say %q", want)
 		}
 	}
+
 	code, out := run(t, env, "migrate", "--after-restore", "-o", "json")
 	var m migration
 	if err := json.Unmarshal([]byte(out), &m); code != 0 || err != nil || m.Restored == nil {
 		t.Fatalf("got code %d, %s", code, out)
 	}
-	if r := m.Restored; r.AsOf == nil || r.AsOf.Unix() != backup.Unix() || r.Jobs == 0 || len(r.Once) != 1 || r.Once[0].Name != "once" || r.Running != 0 {
+	if r := m.Restored; r.AsOf == nil || r.AsOf.Unix() != backup.Unix() || r.Jobs == 0 || len(r.Once) != 1 ||
+		r.Once[0].Name != "once" || r.Running != 0 {
 		t.Errorf("got %s, want the instant of the backup, and the job with a single due time that has passed", out)
 	}
-	if code, out := run(t, env, "migrate", "--after-restore"); code != 0 || !strings.Contains(out, "default/once") || !strings.Contains(out, "cluster resume") {
+
+	if code, out := run(t, env, "migrate", "--after-restore"); code != 0 || !strings.Contains(out, "default/once") ||
+		!strings.Contains(out, "cluster resume") {
 		t.Errorf("once more, as text: got code %d, %s", code, out)
 	}
 
@@ -245,5 +279,6 @@ func (s *server) restored(dsn, state string, node func() *process) {
 		runs := next.runs("once")
 		return len(runs) == 1 && runs[0].Outcome == "skipped" && strings.Contains(runs[0].Reason, sql.RestoredReason)
 	})
+
 	next.wants(0, "cluster resume")
 }

@@ -61,12 +61,14 @@ func writeYAML(w io.Writer, v any) error {
 	if err := writeJSON(&b, v); err != nil {
 		return err
 	}
+
 	dec := json.NewDecoder(&b)
 	dec.UseNumber()
 	node, err := yamlNode(dec)
 	if err != nil {
 		return err
 	}
+
 	enc := yaml.NewEncoder(w)
 	enc.SetIndent(2)
 	if err := enc.Encode(node); err != nil {
@@ -81,6 +83,7 @@ func yamlNode(dec *json.Decoder) (*yaml.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	n := new(yaml.Node)
 	delim, ok := token.(json.Delim)
 	if !ok {
@@ -90,10 +93,12 @@ func yamlNode(dec *json.Decoder) (*yaml.Node, error) {
 		}
 		return n, n.Encode(token)
 	}
+
 	n.Kind = yaml.SequenceNode
 	if delim == '{' {
 		n.Kind = yaml.MappingNode
 	}
+
 	for dec.More() { // keys and values of an object alternate
 		child, err := yamlNode(dec)
 		if err != nil {
@@ -101,6 +106,7 @@ func yamlNode(dec *json.Decoder) (*yaml.Node, error) {
 		}
 		n.Content = append(n.Content, child)
 	}
+
 	_, err = dec.Token()
 	return n, err
 }

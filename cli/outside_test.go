@@ -14,25 +14,30 @@ import (
 // that: see tools/outside. Whoever adds an operation has the program use it, too.
 func TestOutsideClient(t *testing.T) {
 	t.Parallel()
+
 	if testing.Short() {
 		t.Skip("it builds a generator")
 	}
+
 	dir := t.TempDir()
 	key := filepath.Join(dir, "key")
 	_, text := run(t, nil, "secret", "keygen")
 	if err := os.WriteFile(key, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	s := serve(t, migrated(t), "web-1", "--"+secretKeyFlag, key).ready()
 	resp, err := http.Get(s.url + "/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
+
 	document, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	outside := filepath.Join(dir, "outside")
 	if err := os.CopyFS(outside, os.DirFS("../tools/outside")); err != nil {
 		t.Fatal(err)
@@ -40,6 +45,7 @@ func TestOutsideClient(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(outside, "openapi.json"), document, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, args := range [][]string{
 		{"tool", "oapi-codegen", "-config", "client.yaml", "-o", "client/client.gen.go", "openapi.json"},
 		{"vet", "./..."},

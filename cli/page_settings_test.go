@@ -13,11 +13,13 @@ import (
 // go test ./cli -run TestPageOfSettings -update writes the page.
 func TestPageOfSettings(t *testing.T) {
 	t.Parallel()
+
 	const file, begin = "../docs/settings.md", "<!-- from the flags: go test ./cli -run TestPageOfSettings -update -->\n"
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	before, _, ok := strings.Cut(string(text), begin)
 	if !ok {
 		t.Fatalf("%s has lost its mark %q", file, begin)
@@ -37,6 +39,7 @@ func TestPageOfSettings(t *testing.T) {
 
 func pageOfSettings(t *testing.T) string {
 	t.Helper()
+
 	serve, _, err := newTestRoot().Find([]string{"serve"})
 	if err != nil {
 		t.Fatal(err)
@@ -56,5 +59,6 @@ func pageOfSettings(t *testing.T) string {
 		meaning = strings.NewReplacer("*", `\*`, "<", `\<`).Replace(meaning)
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", envName(f.Name), strings.TrimSpace("`--"+f.Name+"` "+kind), meaning)
 	})
+
 	return b.String()
 }

@@ -33,6 +33,7 @@ func (p *pauseView) words(now time.Time) string {
 	if p.Reason != "" {
 		text += ": " + p.Reason
 	}
+
 	return text
 }
 
@@ -68,17 +69,20 @@ func (f *pauseFlags) body(now time.Time) (map[string]string, error) {
 		b["until"] = d.String()
 		return b, nil
 	}
+
 	t, err := parseTime(f.until, now.Location(), now)
 	if err != nil {
 		return nil, usageError("--until %w, or 2h", err)
 	}
+
 	b["until"] = t.Format(time.RFC3339Nano)
 	return b, nil
 }
 
 func jobPause(c *console) *cobra.Command {
 	var f pauseFlags
-	cmd := jobChange(c, "pause", "paused", "Stop a job's due times until it is resumed", func() (any, error) { return f.body(c.now()) })
+	cmd := jobChange(c, "pause", "paused", "Stop a job's due times until it is resumed",
+		func() (any, error) { return f.body(c.now()) })
 	cmd.Example = "  go-crontab job pause backup\n  go-crontab job pause backup --reason \"disk is full\" --until 2h\n  go-crontab job pause --app ops --label team=data --dry-run"
 	f.flags(cmd)
 	return cmd
@@ -87,8 +91,10 @@ func jobPause(c *console) *cobra.Command {
 func appCommand(c *console) *cobra.Command {
 	pause := pauseAll(c, "pause APP", "Stop the due times of all jobs of an app", wants(1, 1, "an APP"),
 		"  go-crontab app pause ops --reason \"database moves\" --until 2h")
-	resume := resumeAll(c, "resume APP", "Give the jobs of a paused app their due times back", wants(1, 1, "an APP"), "  go-crontab app resume ops")
-	return newGroup("app", "Pause and resume all jobs of an app, and limit what it may take", pause, resume, appLimits(c))
+	resume := resumeAll(c, "resume APP", "Give the jobs of a paused app their due times back", wants(1, 1, "an APP"),
+		"  go-crontab app resume ops")
+	return newGroup("app", "Pause and resume all jobs of an app, and limit what it may take", pause, resume,
+		appLimits(c))
 }
 
 // scopePath is where the pauses of an app, or of the cluster, are made.
@@ -113,19 +119,23 @@ func pauseAll(c *console, use, short string, args cobra.PositionalArgs, example 
 	absentOK := false
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: args, Example: example,
-		Long: short + `, those that are added later included. What executes runs to its end, and what somebody asks for by
+		Long: short +
+			`, those that are added later included. What executes runs to its end, and what somebody asks for by
 hand still runs. When it ends, each job's misfire policy says what becomes of the due times that passed.`,
 	}
+
 	r := newRemote(c, cmd)
 	f.flags(cmd)
 	if strings.HasSuffix(use, " APP") {
 		absentFlag(cmd, &absentOK, "the app")
 	}
+
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		body, err := f.body(c.now())
 		if err != nil {
 			return err
 		}
+
 		path, what := scopePath(args)
 		p, raw, err := ask[pauseView](cmd.Context(), r, http.MethodPost, path+"/pause", absent(absentOK), body)
 		if len(args) > 0 {
@@ -134,6 +144,7 @@ hand still runs. When it ends, each job's misfire policy says what becomes of th
 		if err != nil {
 			return err
 		}
+
 		return r.object(c, raw, nameOfScope(args), func() error {
 			until := ", until it is resumed"
 			if p.Until != nil {
@@ -143,6 +154,7 @@ hand still runs. When it ends, each job's misfire policy says what becomes of th
 			return nil
 		})
 	}
+
 	return cmd
 }
 
@@ -171,6 +183,7 @@ func resumeAll(c *console, use, short string, args cobra.PositionalArgs, example
 			return r.notePauses(left.Items)
 		})
 	}
+
 	return cmd
 }
 

@@ -33,11 +33,13 @@ func (p *problem) Error() string {
 	if len(p.Errors) > 0 {
 		detail = "" // it says the same in one line
 	}
+
 	for _, s := range []string{p.Title, detail} {
 		if s != "" && (len(parts) == 0 || !strings.EqualFold(parts[0], s)) {
 			parts = append(parts, plain(s))
 		}
 	}
+
 	s := strings.Join(parts, ": ")
 	for _, e := range p.Errors {
 		s += fmt.Sprintf("\n  %s: %s", plain(e.Field), plain(e.Message))
@@ -50,10 +52,12 @@ func readProblem(resp *http.Response, body []byte) error {
 	p := &problem{}
 	if err := json.Unmarshal(body, p); err != nil || p.Title == "" && p.Detail == "" {
 		return &exitError{
-			code: exitFailed, err: fmt.Errorf("%s answers %q, and not as a go-crontab would", resp.Request.URL.Host, resp.Status),
+			code: exitFailed,
+			err:  fmt.Errorf("%s answers %q, and not as a go-crontab would", resp.Request.URL.Host, resp.Status),
 			hint: "is this the address of a node? It is taken from --server or GOCRONTAB_SERVER",
 		}
 	}
+
 	p.Status = resp.StatusCode // the header counts
 	e := &exitError{code: exitFailed, err: p}
 	switch {
@@ -76,6 +80,7 @@ func readProblem(resp *http.Response, body []byte) error {
 	case p.Status < 500:
 		e.code = exitRefused
 	}
+
 	return e
 }
 

@@ -59,12 +59,14 @@ func startCommand(t *testing.T, env []string, args ...string) *process {
 // startWith is startCommand, for a command that is changed before its start.
 func startWith(t *testing.T, env []string, change func(*exec.Cmd), args ...string) *process {
 	t.Helper()
+
 	p := &process{t: t, cmd: exec.Command(args[0], args[1:]...), ended: make(chan struct{})}
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, envPrefix) || strings.HasPrefix(pair, "GOCRONTAB_MYSQLD=") {
 			p.cmd.Env = append(p.cmd.Env, pair)
 		}
 	}
+
 	p.cmd.Env = append(p.cmd.Env, env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -76,6 +78,7 @@ func startWith(t *testing.T, env []string, change func(*exec.Cmd), args ...strin
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	go func() {
 		defer close(p.ended)
 		_ = p.cmd.Wait() // ProcessState tells
@@ -90,6 +93,7 @@ func startWith(t *testing.T, env []string, change func(*exec.Cmd), args ...strin
 			t.Logf("%q wrote:\n%s", args, p.out.String())
 		}
 	})
+
 	return p
 }
 
@@ -161,7 +165,9 @@ type server struct {
 // serve starts a node with a short session expiry and waits until its API answers.
 func serve(t *testing.T, dsn, name string, args ...string) *server {
 	t.Helper()
-	args = append([]string{"serve", "--node", name, "--listen", "127.0.0.1:0", "--session-expiry", "5s", "--state-dir", t.TempDir()}, args...)
+	args = append([]string{
+		"serve", "--node", name, "--listen", "127.0.0.1:0", "--session-expiry", "5s", "--state-dir", t.TempDir(),
+	}, args...)
 	return serving(t, dsn, start(t, []string{"GOCRONTAB_DSN=" + dsn}, args...))
 }
 

@@ -11,7 +11,9 @@ func TestCommandText(t *testing.T) {
 	if got := commandText([]string{"echo $HOME | wc"}); got != "echo $HOME | wc" {
 		t.Errorf("one argument: got %q, want it verbatim", got)
 	}
-	if got := commandText([]string{"curl", "-fsS", "https://example.com/?a=b"}); got != "curl -fsS 'https://example.com/?a=b'" {
+	if got := commandText([]string{
+		"curl", "-fsS", "https://example.com/?a=b",
+	}); got != "curl -fsS 'https://example.com/?a=b'" {
 		t.Errorf("got %q, want quotes only where they are needed", got)
 	}
 }
@@ -19,11 +21,17 @@ func TestCommandText(t *testing.T) {
 // Bash is the judge: what it gets must be what the caller's shell had split.
 func TestQuotedArgumentsArriveInBash(t *testing.T) {
 	t.Parallel()
-	args := []string{"printf", "%s\\n", "a b", "$HOME", "it's", `"`, "`id`", "*", "", "-n", "a\nb", "!x", "~", "你好", "#c", "a=b", "\\"}
+
+	args := []string{
+		"printf", "%s\\n", "a b", "$HOME", "it's", `"`, "`id`", "*", "", "-n", "a\nb", "!x", "~", "你好", "#c", "a=b",
+		"\\",
+	}
+
 	out, err := exec.Command("bash", "-c", commandText(args)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+
 	if want := strings.Join(args[2:], "\n") + "\n"; string(out) != want {
 		t.Errorf("got %q, want %q", out, want)
 	}

@@ -32,10 +32,17 @@ type remote struct {
 
 // newRemote adds the flags that every command over the API has.
 func newRemote(c *console, cmd *cobra.Command, formats ...string) *remote {
-	r := &remote{console: c, http: http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	r := &remote{
+		console: c, http: http.Client{
+			Timeout:       time.Minute,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+
 	r.output.flags(cmd, formats...)
 	cmd.Flags().StringVar(&r.server, "server", defaultServer, "a node's API (GOCRONTAB_SERVER)")
-	cmd.Flags().StringVar(&r.token, "token", "", "an API token; visible to all users of the machine in ps, so better give it as\nGOCRONTAB_TOKEN or in a file named by GOCRONTAB_TOKEN_FILE (default that of dev)")
+	cmd.Flags().StringVar(&r.token, "token", "",
+		"an API token; visible to all users of the machine in ps, so better give it as\nGOCRONTAB_TOKEN or in a file named by GOCRONTAB_TOKEN_FILE (default that of dev)")
 	cmd.Flags().String("context", "", "a cluster that you gave a name (GOCRONTAB_CONTEXT; see "+program()+" context)")
 	_ = cmd.RegisterFlagCompletionFunc("context", completeContexts)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return r.settle(cmd) }
@@ -53,6 +60,7 @@ func (r *remote) settle(cmd *cobra.Command) error {
 	if err := takeEnv(cmd.Flags(), []string{"server"}, clientSecrets); err != nil {
 		return err
 	}
+
 	r.server, _ = cmd.Flags().GetString("server")
 	r.token, _ = cmd.Flags().GetString("token")
 	r.token = strings.TrimSpace(r.token)
@@ -62,6 +70,7 @@ func (r *remote) settle(cmd *cobra.Command) error {
 	if !strings.Contains(r.server, "://") {
 		r.server = "http://" + r.server
 	}
+
 	r.server = strings.TrimRight(r.server, "/")
 	if u, err := url.Parse(r.server); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return usageError("server %q: want a URL such as %s", r.server, defaultServer)
@@ -69,6 +78,7 @@ func (r *remote) settle(cmd *cobra.Command) error {
 	if r.token == "" {
 		r.token = knownToken(r.server)
 	}
+
 	return nil
 }
 
@@ -82,12 +92,16 @@ func (r *remote) call(ctx context.Context, method, path string, query url.Values
 }
 
 // send is call that returns the header of the answer as well.
-func (r *remote) send(ctx context.Context, method, path string, query url.Values, body any) (http.Header, []byte, error) {
+func (r *remote) send(
+	ctx context.Context, method, path string, query url.Values, body any,
+) (http.Header, []byte, error) {
 	return r.sendWith(ctx, nil, method, path, query, body)
 }
 
 // sendWith is send with headers of the request's own.
-func (r *remote) sendWith(ctx context.Context, header http.Header, method, path string, query url.Values, body any) (http.Header, []byte, error) {
+func (r *remote) sendWith(
+	ctx context.Context, header http.Header, method, path string, query url.Values, body any,
+) (http.Header, []byte, error) {
 	var payload io.Reader
 	media := "application/json"
 	if d, ok := body.(document); ok {
@@ -99,34 +113,42 @@ func (r *remote) sendWith(ctx context.Context, header http.Header, method, path 
 		}
 		payload = bytes.NewReader(b)
 	}
+
 	target := r.server + path
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}
+
 	req, err := http.NewRequestWithContext(ctx, method, target, payload)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	maps.Copy(req.Header, header)
 	if body != nil {
 		req.Header.Set("Content-Type", media)
 	}
+
 	req.Header.Set("Accept", "application/json, application/problem+json, text/plain")
 	if r.token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.token)
 	}
+
 	resp, err := r.paced(req)
 	if err != nil {
 		return nil, nil, r.unreachable(method, err)
 	}
 	defer resp.Body.Close()
+
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the answer of %s: %w", r.server, err)
 	}
+
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, nil, readProblem(resp, answer)
 	}
+
 	return resp.Header, answer, nil
 }
 
@@ -143,21 +165,25 @@ func (r *remote) paced(req *http.Request) (*http.Response, error) {
 		if err != nil || resp.StatusCode != http.StatusTooManyRequests || try == maxPaced {
 			return resp, err
 		}
+
 		said, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 		resp.Body.Close()
 		resp.Body = io.NopCloser(bytes.NewReader(said))
 		if err != nil || bytes.Contains(said, []byte(limitProblem)) {
 			return resp, err
 		}
+
 		after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
 		if err != nil || after < 1 || after > 60 {
 			after = 1
 		}
+
 		if req.GetBody != nil {
 			if req.Body, err = req.GetBody(); err != nil {
 				return nil, err
 			}
 		}
+
 		select {
 		case <-req.Context().Done():
 			return nil, context.Cause(req.Context())
@@ -172,6 +198,7 @@ func (r *remote) unreachable(method string, err error) error {
 	if errors.As(err, &u) {
 		err = u.Err // without method and address
 	}
+
 	var dns *net.DNSError
 	switch {
 	case errors.Is(err, connectionRefused):
@@ -179,7 +206,8 @@ func (r *remote) unreachable(method string, err error) error {
 	case errors.As(err, &dns):
 		err = fmt.Errorf("no go-crontab answers at %s: %s has no address", r.server, dns.Name)
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return withHint(fmt.Errorf("%s speaks plain HTTP, not TLS", r.server), "try:  export GOCRONTAB_SERVER=http%s", strings.TrimPrefix(r.server, "https"))
+		return withHint(fmt.Errorf("%s speaks plain HTTP, not TLS", r.server), "try:  export GOCRONTAB_SERVER=http%s",
+			strings.TrimPrefix(r.server, "https"))
 	case isLost(err) && method != http.MethodGet:
 		return fmt.Errorf("%s gave no answer: %w; what was asked of it may have been done or not", r.server, err)
 	case isLost(err):
@@ -187,7 +215,9 @@ func (r *remote) unreachable(method string, err error) error {
 	default:
 		err = fmt.Errorf("no go-crontab answers at %s: %w", r.server, err)
 	}
-	return withHint(err, "to start one:       %s dev\nto name another:    export GOCRONTAB_SERVER=http://HOST:8610", program())
+
+	return withHint(err, "to start one:       %s dev\nto name another:    export GOCRONTAB_SERVER=http://HOST:8610",
+		program())
 }
 
 // get reads one object: decoded, and as it was sent.
@@ -196,7 +226,9 @@ func get[T any](ctx context.Context, r *remote, path string, query url.Values) (
 }
 
 // ask is a request whose answer is one object.
-func ask[T any](ctx context.Context, r *remote, method, path string, query url.Values, body any) (v T, raw json.RawMessage, err error) {
+func ask[T any](
+	ctx context.Context, r *remote, method, path string, query url.Values, body any,
+) (v T, raw json.RawMessage, err error) {
 	if raw, err = r.call(ctx, method, path, query, body); err != nil {
 		return v, nil, err
 	}
@@ -222,7 +254,9 @@ const maxPage = 200 // what the API gives at once
 
 // list reads a list to its end, or its first limit items when that is not 0. If it is empty because of a filter by a name
 // that does not exist, it says so.
-func list[T any](ctx context.Context, r *remote, path string, query url.Values, limit int) (items []T, raw page[json.RawMessage], err error) {
+func list[T any](
+	ctx context.Context, r *remote, path string, query url.Values, limit int,
+) (items []T, raw page[json.RawMessage], err error) {
 	items, raw, err = listQuietly[T](ctx, r, path, query, limit)
 	if err == nil && len(items) == 0 {
 		r.noteUnknown(ctx, query)
@@ -231,20 +265,25 @@ func list[T any](ctx context.Context, r *remote, path string, query url.Values, 
 }
 
 // listQuietly is list for a reader to whom names need not be known.
-func listQuietly[T any](ctx context.Context, r *remote, path string, query url.Values, limit int) (items []T, raw page[json.RawMessage], err error) {
+func listQuietly[T any](
+	ctx context.Context, r *remote, path string, query url.Values, limit int,
+) (items []T, raw page[json.RawMessage], err error) {
 	raw.Items = []json.RawMessage{}
 	q := url.Values{}
 	maps.Copy(q, query)
+
 	for {
 		ask := maxPage
 		if limit > 0 {
 			ask = min(ask, limit-len(items))
 		}
+
 		q.Set("limit", fmt.Sprint(ask))
 		p, _, err := get[page[json.RawMessage]](ctx, r, path, q)
 		if err != nil {
 			return nil, raw, err
 		}
+
 		for _, item := range p.Items {
 			var v T
 			if err := json.Unmarshal(item, &v); err != nil {
@@ -252,10 +291,12 @@ func listQuietly[T any](ctx context.Context, r *remote, path string, query url.V
 			}
 			items = append(items, v)
 		}
+
 		raw.Items, raw.Next = append(raw.Items, p.Items...), p.Next
 		if p.Next == "" || limit > 0 && len(items) >= limit {
 			return items, raw, nil
 		}
+
 		q.Set("cursor", p.Next)
 	}
 }

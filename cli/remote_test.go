@@ -45,18 +45,22 @@ func newFakeAPI(t *testing.T, answers map[string]func(*http.Request) (int, strin
 				b.Write(text)
 			}
 		}
+
 		f.bodies = append(f.bodies, b.String())
 		answer, ok := answers[r.Method+" "+r.URL.EscapedPath()]
 		if !ok {
 			w.WriteHeader(http.StatusNotFound)
-			fmt.Fprint(w, `{"type":"urn:go-crontab:problem:not-found","title":"Not found","status":404,"detail":"There is nothing at this path."}`)
+			fmt.Fprint(w,
+				`{"type":"urn:go-crontab:problem:not-found","title":"Not found","status":404,"detail":"There is nothing at this path."}`)
 			return
 		}
+
 		status, text := answer(r)
 		w.WriteHeader(status)
 		fmt.Fprint(w, text)
 	}))
 	t.Cleanup(f.Close)
+
 	return f
 }
 
@@ -70,19 +74,25 @@ const fakeJob = `{"id":"12","app":"ops","name":"a/b","schedule":"* * * * *","tim
 
 func TestJobByNameAndID(t *testing.T) {
 	t.Parallel()
+
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"GET /api/v1/jobs/12":             always(200, fakeJob),
 		"GET /api/v1/apps/ops/jobs/a%2Fb": always(200, fakeJob),
 	})
+
 	for _, arg := range []string{"12", "ops/a/b"} {
-		if got := command("job", "show", arg, "--server", f.URL, "-o", "name"); got.code != 0 || got.out != "ops/a/b\n" {
+		if got := command("job", "show", arg, "--server", f.URL, "-o", "name"); got.code != 0 ||
+			got.out != "ops/a/b\n" {
 			t.Errorf("%s: got %+v", arg, got)
 		}
 	}
+
 	got := command("job", "show", "nix", "--server", f.URL)
-	if got.code != exitNotFound || !strings.Contains(got.err, `there is no job "nix"`) || !strings.Contains(got.err, "job ls") {
+	if got.code != exitNotFound || !strings.Contains(got.err, `there is no job "nix"`) ||
+		!strings.Contains(got.err, "job ls") {
 		t.Errorf("got %+v, want not found and what to try", got)
 	}
+
 	if last := f.asked[len(f.asked)-1]; last != "GET /api/v1/apps/default/jobs/nix" {
 		t.Errorf("a bare name: asked %s, want the default app", last)
 	}
@@ -90,12 +100,15 @@ func TestJobByNameAndID(t *testing.T) {
 
 func TestFormatsKeepWhatTheServerSent(t *testing.T) {
 	t.Parallel()
+
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){"GET /api/v1/jobs/12": always(200, fakeJob)})
 	got := command("job", "show", "12", "-o", "json", "--server", f.URL)
 	var v map[string]any
-	if err := json.Unmarshal([]byte(got.out), &v); err != nil || v["new_field"] == nil || !strings.Contains(got.out, `"echo <&>"`) {
+	if err := json.Unmarshal([]byte(got.out), &v); err != nil || v["new_field"] == nil ||
+		!strings.Contains(got.out, `"echo <&>"`) {
 		t.Errorf("json: got %s, %v; want every field and no escapes", got.out, err)
 	}
+
 	got = command("job", "show", "12", "-o", "yaml", "--server", f.URL)
 	golden(t, "job.yaml", got.out)
 	got = command("job", "show", "12", "--server", f.URL)
@@ -106,19 +119,25 @@ func TestFormatsKeepWhatTheServerSent(t *testing.T) {
 
 func TestListReadsAllPages(t *testing.T) {
 	t.Parallel()
-	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){"GET /api/v1/jobs": func(r *http.Request) (int, string) {
-		if r.URL.Query().Get("cursor") == "" {
-			return 200, `{"items":[{"id":"1","app":"default","name":"one"}],"next":"more"}`
-		}
-		return 200, `{"items":[{"id":"2","app":"default","name":"two"}]}`
-	}})
+
+	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
+		"GET /api/v1/jobs": func(r *http.Request) (int, string) {
+			if r.URL.Query().Get("cursor") == "" {
+				return 200, `{"items":[{"id":"1","app":"default","name":"one"}],"next":"more"}`
+			}
+			return 200, `{"items":[{"id":"2","app":"default","name":"two"}]}`
+		},
+	})
+
 	got := command("job", "ls", "-o", "name", "--server", f.URL, "--app", "default")
 	if got.code != 0 || got.out != "default/one\ndefault/two\n" {
 		t.Errorf("got %+v", got)
 	}
+
 	if want := "GET /api/v1/jobs?app=default&cursor=more&limit=200"; f.asked[1] != want {
 		t.Errorf("second page: asked %s, want %s", f.asked[1], want)
 	}
+
 	got = command("job", "ls", "-o", "json", "--server", f.URL)
 	var v page[map[string]any]
 	if err := json.Unmarshal([]byte(got.out), &v); err != nil || len(v.Items) != 2 || v.Next != "" {
@@ -128,6 +147,7 @@ func TestListReadsAllPages(t *testing.T) {
 
 func TestAddSendsWhatWasGiven(t *testing.T) {
 	t.Parallel()
+
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){"POST /api/v1/jobs": always(201, fakeJob)})
 	add := func(args ...string) string {
 		t.Helper()
@@ -136,24 +156,38 @@ func TestAddSendsWhatWasGiven(t *testing.T) {
 		}
 		return f.bodies[len(f.bodies)-1]
 	}
+
 	for _, test := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"hello", "--every", "5s", "--", "echo $HOME"}, `{"app":"default","command":"echo $HOME","every":"5s","name":"hello"}`},
-		{[]string{"ops/x", "--schedule", "@daily", "--", "echo", "$HOME"}, `{"app":"ops","command":"echo '$HOME'","name":"x","schedule":"@daily"}`},
 		{
-			[]string{"p", "--every", "1h", "--ping-url", "https://ping.example.com/p", "--ping-fail-url", "https://ping.example.com/p/fail", "--keep-runs", "9", "--", "true"},
+			[]string{"hello", "--every", "5s", "--", "echo $HOME"},
+			`{"app":"default","command":"echo $HOME","every":"5s","name":"hello"}`,
+		},
+		{
+			[]string{"ops/x", "--schedule", "@daily", "--", "echo", "$HOME"},
+			`{"app":"ops","command":"echo '$HOME'","name":"x","schedule":"@daily"}`,
+		},
+		{
+			[]string{
+				"p", "--every", "1h", "--ping-url", "https://ping.example.com/p", "--ping-fail-url",
+				"https://ping.example.com/p/fail", "--keep-runs", "9", "--", "true",
+			},
 			`{"app":"default","command":"true","every":"1h","keep":{"runs":9},"name":"p","ping":{"fail_url":"https://ping.example.com/p/fail","url":"https://ping.example.com/p"}}`,
 		},
-		{[]string{"ops/x", "-a", "web", "-s", "@daily", "-c", "a | b"}, `{"app":"web","command":"a | b","name":"ops/x","schedule":"@daily"}`},
+		{
+			[]string{"ops/x", "-a", "web", "-s", "@daily", "-c", "a | b"},
+			`{"app":"web","command":"a | b","name":"ops/x","schedule":"@daily"}`,
+		},
 		{
 			[]string{"x", "--at", "2027-01-31 09:00", "-z", "Europe/Berlin", "--", "true"},
 			`{"app":"default","at":"2027-01-31T09:00:00+01:00","command":"true","name":"x","timezone":"Europe/Berlin"}`,
 		},
 		{
 			[]string{
-				"x", "--every", "1h", "--start", "2027-01-31T09:00:00Z", "--timeout", "30m", "--overlap", "allow", "--misfire", "skip", "--misfire-max-age", "2h",
+				"x", "--every", "1h", "--start", "2027-01-31T09:00:00Z", "--timeout", "30m", "--overlap", "allow",
+				"--misfire", "skip", "--misfire-max-age", "2h",
 				"--label", "a=b=c", "--label", "d=", "--owner", "me", "--description", "what", "--paused", "--", "true",
 			},
 			`{"app":"default","command":"true","description":"what","every":"1h","labels":{"a":"b=c","d":""},"misfire":{"max_age":"2h","policy":"skip"},` +
@@ -169,13 +203,16 @@ func TestAddSendsWhatWasGiven(t *testing.T) {
 // TestAddNow: --now is the present instant of the cluster, whatever the clock of this machine says.
 func TestAddNow(t *testing.T) {
 	t.Parallel()
+
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"POST /api/v1/jobs":   always(201, fakeJob),
 		"GET /api/v1/cluster": always(200, `{"now":"2031-02-03T04:05:06.789Z"}`),
 	})
+
 	if got := command("job", "add", "x", "--now", "--server", f.URL, "--", "true"); got.code != 0 {
 		t.Fatalf("got %+v", got)
 	}
+
 	want := `{"app":"default","at":"2031-02-03T04:05:06.789Z","command":"true","name":"x"}`
 	if got := f.bodies[len(f.bodies)-1]; got != want {
 		t.Errorf("sent %s, want %s", got, want)
@@ -226,7 +263,8 @@ func TestUsage(t *testing.T) {
 		"cluster --server":                                 "needs an argument",
 	} {
 		got := command(strings.Fields(line)...)
-		if got.code != exitUsage || !strings.Contains(got.err, want) || got.out != "" || strings.Contains(got.err, "hunter2") {
+		if got.code != exitUsage || !strings.Contains(got.err, want) || got.out != "" ||
+			strings.Contains(got.err, "hunter2") {
 			t.Errorf("%s: got %+v; want code 2 and %q", line, got, want)
 		}
 	}
@@ -234,6 +272,7 @@ func TestUsage(t *testing.T) {
 
 func TestProblemsAndTheirCodes(t *testing.T) {
 	t.Parallel()
+
 	const invalid = `{"type":"urn:go-crontab:problem:invalid","title":"The request is not valid","status":422,"detail":"schedule: no; name: no",` +
 		`"errors":[{"field":"schedule","message":"is \u001b[31mbad"},{"field":"name","message":"is bad too"}]}`
 	problem := func(status int) func(*http.Request) (int, string) {
@@ -242,8 +281,10 @@ func TestProblemsAndTheirCodes(t *testing.T) {
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"GET /api/v1/jobs/1": always(422, invalid),
 		"GET /api/v1/jobs/2": problem(409), "GET /api/v1/jobs/3": problem(500), "GET /api/v1/jobs/4": problem(503),
-		"GET /api/v1/jobs/5": always(502, "<html>Bad gateway</html>"), "GET /api/v1/jobs/6": always(200, "<html>"), "GET /api/v1/jobs/7": problem(403),
+		"GET /api/v1/jobs/5": always(502, "<html>Bad gateway</html>"), "GET /api/v1/jobs/6": always(200, "<html>"),
+		"GET /api/v1/jobs/7": problem(403),
 	})
+
 	for id, want := range map[string]result{
 		"1": {code: exitRefused, err: "The request is not valid\n  schedule: is �[31mbad\n  name: is bad too\n"},
 		"2": {code: exitRefused, err: "Title: Detail."},
@@ -259,22 +300,29 @@ func TestProblemsAndTheirCodes(t *testing.T) {
 			t.Errorf("job %s: got %+v, want %+v", id, got, want)
 		}
 	}
+
 	got := command("cluster", "--server", "https"+strings.TrimPrefix(f.URL, "http"))
-	if got.code != exitFailed || !strings.Contains(got.err, "speaks plain HTTP") || !strings.Contains(got.err, "GOCRONTAB_SERVER="+f.URL+"\n") {
+	if got.code != exitFailed || !strings.Contains(got.err, "speaks plain HTTP") ||
+		!strings.Contains(got.err, "GOCRONTAB_SERVER="+f.URL+"\n") {
 		t.Errorf("TLS to a server without: got %+v", got)
 	}
-	if got := command("run", "logs", "9", "--server", f.URL); got.code != exitNotFound || !strings.Contains(got.err, `no run or job "9"`) {
+
+	if got := command("run", "logs", "9", "--server", f.URL); got.code != exitNotFound ||
+		!strings.Contains(got.err, `no run or job "9"`) {
 		t.Errorf("neither a run nor a job: got %+v", got)
 	}
+
 	f.Close()
 	got = command("cluster", "--server", f.URL)
-	if got.code != exitFailed || !strings.Contains(got.err, "no go-crontab answers at "+f.URL+": connection refused") || !strings.Contains(got.err, "go-crontab dev") {
+	if got.code != exitFailed || !strings.Contains(got.err, "no go-crontab answers at "+f.URL+": connection refused") ||
+		!strings.Contains(got.err, "go-crontab dev") {
 		t.Errorf("no server: got %+v", got)
 	}
 }
 
 func TestRunAndWait(t *testing.T) {
 	t.Parallel()
+
 	const id = "4294967297"
 	polls := 0
 	outcome := "failed"
@@ -283,8 +331,10 @@ func TestRunAndWait(t *testing.T) {
 		"POST /api/v1/jobs/12/run": always(202, `{"job_id":"12","due":"2027-01-31T12:00:00.123456Z","request":"9"}`),
 		"GET /api/v1/runs": func(r *http.Request) (int, string) {
 			polls++
-			if to, err := time.Parse(time.RFC3339, r.URL.Query().Get("to")); err != nil || to.Year() != 2027 { // 500 have ended since
-				return 200, `{"items":[{"id":"other","final":true,"request":"8","state":"ended"}],"next":"` + strings.Repeat("x", polls) + `"}`
+			// 500 have ended since
+			if to, err := time.Parse(time.RFC3339, r.URL.Query().Get("to")); err != nil || to.Year() != 2027 {
+				return 200, `{"items":[{"id":"other","final":true,"request":"8","state":"ended"}],"next":"` +
+					strings.Repeat("x", polls) + `"}`
 			}
 			if polls == 1 {
 				return 200, `{"items":[{"id":"other","final":true,"request":"8","state":"ended"}]}`
@@ -292,23 +342,29 @@ func TestRunAndWait(t *testing.T) {
 			return 200, `{"items":[{"id":"` + id + `","final":true,"request":"9","state":"ended"}]}`
 		},
 		"GET /api/v1/runs/" + id: func(*http.Request) (int, string) {
-			return 200, `{"id":"` + id + `","outcome":"` + outcome + `","exit_code":3,"node":"n","started":"2027-01-31T12:00:00Z","ended":"2027-01-31T12:00:01Z"}`
+			return 200, `{"id":"` + id + `","outcome":"` + outcome +
+				`","exit_code":3,"node":"n","started":"2027-01-31T12:00:00Z","ended":"2027-01-31T12:00:01Z"}`
 		},
 		"GET /api/v1/runs/" + id + "/output": always(200, "what it said\n"),
 	})
+
 	got := command("job", "run", "12", "--wait", "--server", f.URL)
-	if got.code != exitFailed || got.out != "what it said\n" || !strings.Contains(got.err, "ops/a/b failed: exit code 3") {
+	if got.code != exitFailed || got.out != "what it said\n" ||
+		!strings.Contains(got.err, "ops/a/b failed: exit code 3") {
 		t.Errorf("failed run: got %+v", got)
 	}
+
 	outcome = "succeeded"
 	got = command("job", "run", "12", "--wait", "--server", f.URL)
 	if got.code != 0 || got.out != "what it said\n" || !strings.Contains(got.err, "succeeded in 1s on n") {
 		t.Errorf("successful run: got %+v", got)
 	}
+
 	if want := "GET /api/v1/runs?from=2027-01-31T12%3A00%3A00.123456Z&job_id=12&limit=200&state=ended&to=2027-01-31T12%3A00%3A00.123457Z"; f.asked[2] != want {
 		t.Errorf("asked %s, want %s", f.asked[2], want)
 	}
-	if got := command("job", "run", "12", "--server", f.URL); got.code != 0 || !strings.Contains(got.out, "job history ops/a/b") {
+	if got := command("job", "run", "12", "--server", f.URL); got.code != 0 ||
+		!strings.Contains(got.out, "job history ops/a/b") {
 		t.Errorf("without --wait: got %+v", got)
 	}
 }
@@ -316,6 +372,7 @@ func TestRunAndWait(t *testing.T) {
 // TestWaitOutlastsSilence: a run goes on while the node that is asked about it is started again.
 func TestWaitOutlastsSilence(t *testing.T) {
 	t.Parallel()
+
 	const id = "4294967297"
 	var asked atomic.Int64
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -336,13 +393,17 @@ func TestWaitOutlastsSilence(t *testing.T) {
 				fmt.Fprint(w, `{"items":[{"id":"`+id+`","final":true,"request":"9","state":"ended"}]}`)
 			}
 		case "GET /api/v1/runs/" + id:
-			fmt.Fprint(w, `{"id":"`+id+`","outcome":"succeeded","node":"n","started":"2027-01-31T12:00:00Z","ended":"2027-01-31T12:00:01Z"}`)
+			fmt.Fprint(w,
+				`{"id":"`+id+
+					`","outcome":"succeeded","node":"n","started":"2027-01-31T12:00:00Z","ended":"2027-01-31T12:00:01Z"}`)
 		case "GET /api/v1/runs/" + id + "/output":
 			fmt.Fprint(w, "what it said\n")
 		}
 	}))
 	defer node.Close()
-	if got := command("job", "run", "12", "--wait", "--server", node.URL); got.code != 0 || got.out != "what it said\n" || asked.Load() != 6 {
+
+	if got := command("job", "run", "12", "--wait", "--server", node.URL); got.code != 0 ||
+		got.out != "what it said\n" || asked.Load() != 6 {
 		t.Errorf("got %+v after %d requests", got, asked.Load())
 	}
 }
@@ -350,16 +411,21 @@ func TestWaitOutlastsSilence(t *testing.T) {
 // The CLI knows no Go type of the API's; what it shows must not fall behind what jobs have.
 func TestCardShowsEveryPolicy(t *testing.T) {
 	t.Parallel()
+
 	j := jobView{
-		ID: "1", App: "a", Name: "n", Description: "described", Owner: "owned", Labels: map[string]string{"k2": "v2", "k1": "v1"}, Every: "1h", Start: at(0),
-		Command: "one\n  two", Timeout: "30m", Overlap: string(job.OverlapSkip), OnLost: "fail", Status: "error", Error: "why", Version: 7,
+		ID: "1", App: "a", Name: "n", Description: "described", Owner: "owned",
+		Labels: map[string]string{"k2": "v2", "k1": "v1"}, Every: "1h", Start: at(0),
+		Command: "one\n  two", Timeout: "30m", Overlap: string(job.OverlapSkip), OnLost: "fail", Status: "error",
+		Error: "why", Version: 7,
 		NextDue: at(time.Hour), LastDue: at(-time.Hour), Created: at(-48 * time.Hour), Updated: at(-time.Hour),
 	}
+
 	j.Misfire.Policy, j.Misfire.MaxAge = string(job.MisfireLatest), "1h"
 	var b strings.Builder
 	r := &remote{console: &console{out: &b}}
 	if err := r.card(jobCard(&j, now)); err != nil {
 		t.Fatal(err)
 	}
+
 	golden(t, "card.txt", b.String())
 }

@@ -15,7 +15,9 @@ type removal struct {
 }
 
 func (d removal) command(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "rm " + d.use + "…", Short: d.short, Args: wants(1, -1, "the "+d.use), Example: d.example}
+	cmd := &cobra.Command{
+		Use: "rm " + d.use + "…", Short: d.short, Args: wants(1, -1, "the "+d.use), Example: d.example,
+	}
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, name := range args {
@@ -25,11 +27,13 @@ func (d removal) command(c *console) *cobra.Command {
 				}
 				return err
 			}
-			if err := r.object(c, deleted{name}, name, func() error { c.printf("%s %s is deleted\n", d.what, plain(name)); return nil }); err != nil {
+			if err := r.object(c, deleted{name}, name,
+				func() error { c.printf("%s %s is deleted\n", d.what, plain(name)); return nil }); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
+
 	return cmd
 }

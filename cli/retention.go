@@ -30,6 +30,7 @@ func (k keepView) String() string {
 	if k.Bytes != "" {
 		out = append(out, "up to "+k.Bytes+" of output")
 	}
+
 	if k.Failures != "" {
 		out = append(out, "what did not succeed for at least "+k.Failures)
 	}
@@ -55,7 +56,8 @@ type retentionRules struct {
 }
 
 func retentionCommand(c *console) *cobra.Command {
-	cmd := newGroup("retention", "Say which records of runs are kept, and for how long", retentionList(c), retentionSet(c))
+	cmd := newGroup("retention", "Say which records of runs are kept, and for how long", retentionList(c),
+		retentionSet(c))
 	cmd.Long = `Say which records of runs are kept, with their output: by age, by number, by bytes, and longer what did not succeed. What a
 job says itself (job add --keep-age …) counts more than the rule of its app, and that more than the rule of the cluster, each
 field by itself. Where nobody says anything, all is kept; a new cluster keeps 90 days, and a year of what did not succeed.`
@@ -63,19 +65,31 @@ field by itself. Where nobody says anything, all is kept; a new cluster keeps 90
 }
 
 func retentionList(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the rules, and how the removal stands", Args: nothing, Example: "  go-crontab retention ls"}
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"}, Short: "List the rules, and how the removal stands", Args: nothing,
+		Example: "  go-crontab retention ls",
+	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		v, raw, err := get[retentionRules](cmd.Context(), r, "/api/v1/retention", nil)
 		if err != nil {
 			return err
 		}
+
 		var names []string
 		for _, rule := range v.Items {
 			names = append(names, orElse(rule.App, "cluster"))
 		}
+
 		return r.object(c, raw, strings.Join(names, "\n"), func() error {
-			t := &table{columns: []column{{head: "SCOPE"}, {head: "APP", shrink: true}, {head: "AGE"}, {head: "RUNS", right: true}, {head: "BYTES", right: true}, {head: "FAILURES"}, {head: "ARCHIVE"}}}
+			t := &table{
+				columns: []column{
+					{head: "SCOPE"}, {head: "APP", shrink: true}, {head: "AGE"}, {head: "RUNS", right: true},
+					{head: "BYTES", right: true}, {head: "FAILURES"}, {head: "ARCHIVE"},
+				},
+			}
+
 			for _, rule := range v.Items {
 				runs, archive := "", ""
 				if rule.Runs != 0 {
@@ -84,8 +98,10 @@ func retentionList(c *console) *cobra.Command {
 				if rule.Archive {
 					archive = "first"
 				}
-				t.add(text(rule.Scope), text(rule.App), text(rule.Age), text(runs), text(rule.Bytes), text(rule.Failures), text(archive))
+				t.add(text(rule.Scope), text(rule.App), text(rule.Age), text(runs), text(rule.Bytes),
+					text(rule.Failures), text(archive))
 			}
+
 			if err := r.table(t); err != nil {
 				return err
 			}
@@ -96,12 +112,15 @@ func retentionList(c *console) *cobra.Command {
 				}
 				c.notef("%d records removed, %d archived; %s\n", w.Removed, w.Archived, when)
 				if w.Failures > 0 {
-					c.notef("records stay: the archive command has failed %d times in a row: %s\n", w.Failures, plain(w.Error))
+					c.notef("records stay: the archive command has failed %d times in a row: %s\n", w.Failures,
+						plain(w.Error))
 				}
 			}
+
 			return nil
 		})
 	}
+
 	return cmd
 }
 
@@ -110,6 +129,7 @@ func retentionSet(c *console) *cobra.Command {
 		rule retentionRule
 		app  string
 	)
+
 	cmd := &cobra.Command{
 		Use: "set", Short: "Set the rule of the cluster, or of an app", Args: nothing,
 		Long: `Set the rule of the cluster, or with --app that of an app. It takes the place of the one before; without any flag there is
@@ -117,23 +137,28 @@ none any more. What is kept no longer goes within some ten minutes.`,
 		Example: `  go-crontab retention set --age 2160h --failures 8760h
   go-crontab retention set --app shop --age 720h --runs 10000`,
 	}
+
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&app, "app", "", "the app (default the whole cluster)")
 	flags.StringVar(&rule.Age, "age", "", "records that ended longer ago go")
 	flags.Int64Var(&rule.Runs, "runs", 0, "of each job only so many of the latest stay")
-	flags.StringVar(&rule.Bytes, "bytes", "", "of each job only the latest stay whose output comes to no more, such as 1GiB")
+	flags.StringVar(&rule.Bytes, "bytes", "",
+		"of each job only the latest stay whose output comes to no more, such as 1GiB")
 	flags.StringVar(&rule.Failures, "failures", "", "what did not succeed stays at least so long")
-	flags.BoolVar(&rule.Archive, "archive", false, "nothing goes before an archive command has it (serve --archive-command)")
+	flags.BoolVar(&rule.Archive, "archive", false,
+		"nothing goes before an archive command has it (serve --archive-command)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path := "/api/v1/cluster/retention"
 		if app != "" {
 			path = "/api/v1/apps/" + url.PathEscape(app) + "/retention"
 		}
+
 		v, raw, err := ask[retentionRule](cmd.Context(), r, http.MethodPut, path, nil, rule)
 		if err != nil {
 			return err
 		}
+
 		r.warnOfApps(cmd.Context(), app)
 		return r.object(c, raw, orElse(v.App, "cluster"), func() error {
 			whose := "the cluster"
@@ -144,5 +169,6 @@ none any more. What is kept no longer goes within some ten minutes.`,
 			return nil
 		})
 	}
+
 	return cmd
 }

@@ -17,8 +17,10 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if code, done := beInit(args, in, out, errs); done {
 		return code
 	}
+
 	c := &console{in: in, out: out, err: errs}
 	defer c.flush()
+
 	running := false
 	root := newRoot(c)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -29,6 +31,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 		running = err == nil
 		return err
 	}
+
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
@@ -40,6 +43,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
+
 	if !running { // cobra took nothing of it
 		err = &exitError{code: exitUsage, err: err, hint: hintOf(err)}
 		if near := nearest(root, args); cmd == root && near != "" {
@@ -49,6 +53,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if codeOf(err) == exitUsage {
 		err = withHint(err, "see %s --help", cmd.CommandPath())
 	}
+
 	c.complain(err)
 	return codeOf(err)
 }
@@ -72,27 +77,38 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 		DisableSuggestions: true,
 		Version:            readVersion().Version,
 	}
+
 	root.SetVersionTemplate("go-crontab {{.Version}}\n")
-	root.AddGroup(&cobra.Group{ID: "cluster", Title: "Run a cluster:"}, &cobra.Group{ID: "jobs", Title: "Use one:"}, &cobra.Group{ID: "files", Title: "Jobs as files, and schedules:"})
+	root.AddGroup(&cobra.Group{ID: "cluster", Title: "Run a cluster:"}, &cobra.Group{ID: "jobs", Title: "Use one:"},
+		&cobra.Group{ID: "files", Title: "Jobs as files, and schedules:"})
+
 	for _, cmd := range append(nodeCommands(c), migrateCommand(c), doctorCommand(c)) {
 		cmd.GroupID = "cluster"
 		root.AddCommand(cmd)
 	}
-	for _, cmd := range []*cobra.Command{jobCommand(c), runCommand(c), upcomingCommand(c), backfillCommand(c), groupCommand(c), calendarCommand(c), nodeCommand(c), handlerCommand(c), clusterCommand(c), appCommand(c), auditCommand(c), eventsCommand(c), alertCommand(c), tokenCommand(c), loginCommand(c), secretCommand(c), retentionCommand(c)} {
+
+	for _, cmd := range []*cobra.Command{
+		jobCommand(c), runCommand(c), upcomingCommand(c), backfillCommand(c), groupCommand(c), calendarCommand(c),
+		nodeCommand(c), handlerCommand(c), clusterCommand(c), appCommand(c), auditCommand(c), eventsCommand(c),
+		alertCommand(c), tokenCommand(c), loginCommand(c), secretCommand(c), retentionCommand(c),
+	} {
 		cmd.GroupID = "jobs"
 		cmd.PersistentFlags().StringVarP(&c.timezone, "timezone", "z", "",
 			"print times in this zone, and read those without an offset in it (default this machine's)")
 		_ = cmd.RegisterFlagCompletionFunc("timezone", completeZones)
 		root.AddCommand(cmd)
 	}
+
 	for _, cmd := range fileCommands(c) {
 		cmd.GroupID = "files"
 		root.AddCommand(cmd)
 	}
+
 	root.AddCommand(versionCommand(c))
 	root.AddCommand(hiddenCommands(c)...)
 	root.AddCommand(topics()...)
 	completeAll(c, root)
+
 	return root
 }
 
@@ -131,6 +147,7 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 		}
 		return err
 	}}
+
 	// A mistyped command comes with flags that only the right one knows: then the word is what is wrong.
 	group.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if args := cmd.Flags().Args(); cmd == group && len(args) > 0 {
@@ -138,9 +155,11 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 		}
 		return err
 	})
+
 	for _, cmd := range commands {
 		cmd.SuggestFor = append(cmd.SuggestFor, elsewhere[cmd.Name()]...)
 	}
+
 	group.AddCommand(commands...)
 	return group
 }
@@ -167,12 +186,14 @@ func nearest(cmd *cobra.Command, args []string) string {
 	if len(args) == 0 {
 		return ""
 	}
+
 	var near []string
 	for _, sub := range cmd.Commands() {
 		if slices.Contains(sub.SuggestFor, args[0]) {
 			near = append(near, sub.Name())
 		}
 	}
+
 	if len(near) == 0 {
 		cmd.SuggestionsMinimumDistance = 2
 		near = cmd.SuggestionsFor(args[0])
@@ -180,6 +201,7 @@ func nearest(cmd *cobra.Command, args []string) string {
 	if len(near) == 0 {
 		return ""
 	}
+
 	return fmt.Sprintf("did you mean %s %s?", cmd.CommandPath(), strings.Join(near, " or "))
 }
 

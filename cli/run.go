@@ -11,7 +11,8 @@ import (
 )
 
 func runCommand(c *console) *cobra.Command {
-	return newGroup("run", "Look at what ran and what is running, kill it", runList(c), runShow(c), runLogs(c), runKill(c))
+	return newGroup("run", "Look at what ran and what is running, kill it", runList(c), runShow(c), runLogs(c),
+		runKill(c))
 }
 
 // runFilter are the flags that pick runs.
@@ -21,7 +22,8 @@ type runFilter struct {
 }
 
 func (f *runFilter) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.outcome, "outcome", "", "only these: succeeded, failed, timed_out, killed, lost, skipped, missed, superseded")
+	cmd.Flags().StringVar(&f.outcome, "outcome", "",
+		"only these: succeeded, failed, timed_out, killed, lost, skipped, missed, superseded")
 	cmd.Flags().StringVar(&f.from, "from", "", `only due at or after, such as "2027-01-31 09:00"`)
 	cmd.Flags().StringVar(&f.to, "to", "", "only due before")
 	cmd.Flags().IntVarP(&f.n, "count", "n", 20, "at most so many, 0 is all")
@@ -31,12 +33,14 @@ func (f *runFilter) query(now time.Time) (url.Values, error) {
 	if f.n < 0 {
 		return nil, usageError("--count %d: want 0 or more", f.n)
 	}
+
 	q := url.Values{}
 	for name, value := range map[string]string{"app": f.app, "state": f.state, "outcome": f.outcome, "node": f.node} {
 		if value != "" {
 			q.Set(name, value)
 		}
 	}
+
 	for name, value := range map[string]string{"from": f.from, "to": f.to} {
 		if value == "" {
 			continue
@@ -47,6 +51,7 @@ func (f *runFilter) query(now time.Time) (url.Values, error) {
 		}
 		q.Set(name, t.Format(time.RFC3339Nano))
 	}
+
 	return q, nil
 }
 
@@ -56,6 +61,7 @@ func runList(c *console) *cobra.Command {
 		Use: "ls", Aliases: []string{"list"}, Short: "List runs, the latest first", Args: nothing,
 		Example: "  go-crontab run ls\n  go-crontab run ls --state running\n  go-crontab run ls --outcome failed -n 5",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&f.app, "app", "a", "", "only of this app")
 	cmd.Flags().StringVarP(&f.job, "job", "j", "", "only of this job")
@@ -67,6 +73,7 @@ func runList(c *console) *cobra.Command {
 		if err != nil {
 			return err
 		}
+
 		if f.job != "" {
 			j, _, err := findJob(cmd.Context(), r, f.job)
 			if err != nil {
@@ -74,8 +81,10 @@ func runList(c *console) *cobra.Command {
 			}
 			q.Set("job_id", j.ID)
 		}
+
 		return r.runs(cmd.Context(), "/api/v1/runs", q, f.n, true)
 	}
+
 	return cmd
 }
 
@@ -86,6 +95,7 @@ func jobHistory(c *console) *cobra.Command {
 		Example:           "  go-crontab job history backup\n  go-crontab job history backup --outcome failed -n 3",
 		ValidArgsFunction: completeJobs(c),
 	}
+
 	r := newRemote(c, cmd)
 	f.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -99,6 +109,7 @@ func jobHistory(c *console) *cobra.Command {
 		}
 		return r.runs(cmd.Context(), j.path()+"/history", q, f.n, false)
 	}
+
 	return cmd
 }
 
@@ -124,19 +135,23 @@ func (r *remote) runs(ctx context.Context, path string, q url.Values, n int, nam
 
 func runTable(runs []runView, named bool, now time.Time) *table {
 	t := &table{columns: []column{
-		{head: "DUE"}, {head: "JOB", shrink: true}, {head: "OUTCOME"}, {head: "LATE", right: true, spare: true}, {head: "TOOK", right: true, spare: true},
+		{head: "DUE"}, {head: "JOB", shrink: true}, {head: "OUTCOME"}, {head: "LATE", right: true, spare: true},
+		{head: "TOOK", right: true, spare: true},
 		{head: "NODE", shrink: true, spare: true}, {head: "REASON", shrink: true}, {head: "RUN", drop: true},
 	}}
+
 	if !named {
 		t.columns = append(t.columns[:1], t.columns[2:]...)
 	}
+
 	for _, run := range runs {
 		took := ""
 		if run.Started != nil {
 			took = precise(run.took(now))
 		}
 		cells := []cell{
-			text(whole(run.Due, now.Location())), text(run.App + "/" + run.Job), {plain(run.ending()), outcomeColour(run.ending())}, text(run.late()), text(took),
+			text(whole(run.Due, now.Location())), text(run.App + "/" + run.Job),
+			{plain(run.ending()), outcomeColour(run.ending())}, text(run.late()), text(took),
 			text(run.Node), text(reasonOf(&run)), {run.ID, faint},
 		}
 		if !named {
@@ -144,6 +159,7 @@ func runTable(runs []runView, named bool, now time.Time) *table {
 		}
 		t.add(cells...)
 	}
+
 	return t
 }
 
@@ -156,18 +172,21 @@ func reasonOf(run *runView) string {
 	if run.Attempt > 1 || run.State == "ended" && !run.Final {
 		parts = append(parts, fmt.Sprintf("attempt %d", run.Attempt))
 	}
+
 	switch {
 	case run.Signal != "":
 		parts = append(parts, run.Signal)
 	case run.ExitCode != nil && *run.ExitCode != 0 && !strings.HasPrefix(run.Reason, "exit status"):
 		parts = append(parts, fmt.Sprintf("exit code %d", *run.ExitCode))
 	}
+
 	if run.Reason != "" {
 		parts = append(parts, run.Reason)
 	}
 	if run.Trigger != "" && run.Trigger != "schedule" {
 		parts = append(parts, run.Trigger)
 	}
+
 	return strings.Join(parts, ", ")
 }
 

@@ -23,10 +23,12 @@ func runLogs(c *console) *cobra.Command {
 		Example:           "  go-crontab run logs backup\n  go-crontab run logs backup --follow\n  go-crontab run logs backup --raw > output",
 		ValidArgsFunction: completeJobs(c),
 	}
+
 	r := newRemote(c, cmd, "table")
 	_ = cmd.Flags().MarkHidden("output") // it is printed as it was written
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "while it is running, print what comes until it has ended")
-	cmd.Flags().BoolVar(&raw, "raw", false, "every byte as it was kept: control characters too, and no note where some were dropped")
+	cmd.Flags().BoolVar(&raw, "raw", false,
+		"every byte as it was kept: control characters too, and no note where some were dropped")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		run, _, err := findRun(cmd.Context(), r, args[0])
 		switch {
@@ -37,6 +39,7 @@ func runLogs(c *console) *cobra.Command {
 		}
 		return r.printOutput(cmd.Context(), &run, raw)
 	}
+
 	return cmd
 }
 
@@ -48,13 +51,16 @@ func (r *remote) printOutput(ctx context.Context, run *runView, raw bool) error 
 	if raw {
 		q.Set("raw", "1")
 	}
+
 	b, err := r.call(ctx, http.MethodGet, outputPath(run.ID), q, nil)
 	if err != nil {
 		return err
 	}
+
 	if !raw {
 		b = []byte(visible(string(b)))
 	}
+
 	_, err = r.out.Write(b)
 	return err
 }
@@ -71,6 +77,7 @@ func (r *remote) follow(ctx context.Context, run string, raw bool) error {
 	if raw {
 		q.Set("raw", "1")
 	}
+
 	f := r.follower(outputPath(run), q)
 	f.Patience = followPatience
 	f.On = func(m sse.Message) error {
@@ -81,14 +88,17 @@ func (r *remote) follow(ctx context.Context, run string, raw bool) error {
 				Text  string `json:"text"`
 				Bytes []byte `json:"bytes"`
 			}
+
 			if err := json.Unmarshal([]byte(m.Data), &part); err != nil {
 				return fmt.Errorf("the output of run %s is not understood: %w", run, err)
 			}
+
 			from = part.Next
 			b := part.Bytes
 			if !raw {
 				b = []byte(visible(part.Text))
 			}
+
 			_, err := r.out.Write(b)
 			return err
 		case "end":
@@ -96,9 +106,11 @@ func (r *remote) follow(ctx context.Context, run string, raw bool) error {
 		}
 		return nil
 	}
+
 	if err := f.Run(ctx); !errors.Is(err, sse.ErrNoStream) {
 		return err
 	}
+
 	return r.followByAsking(ctx, run, raw, from)
 }
 
@@ -109,6 +121,7 @@ func (r *remote) followByAsking(ctx context.Context, run string, raw bool, from 
 	if raw {
 		read = r.bytesBehind
 	}
+
 	var p patience
 	for {
 		b, next, ended, err := read(ctx, run, from)
@@ -126,6 +139,7 @@ func (r *remote) followByAsking(ctx context.Context, run string, raw bool, from 
 				continue // there may be more
 			}
 		}
+
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -148,19 +162,26 @@ type outputView struct {
 	Text  string `json:"text"`
 }
 
-func (r *remote) textBehind(ctx context.Context, run string, from int64) (text []byte, next int64, ended bool, err error) {
+func (r *remote) textBehind(
+	ctx context.Context, run string, from int64,
+) (text []byte, next int64, ended bool, err error) {
 	v, _, err := get[outputView](ctx, r, outputPath(run), url.Values{"from": {strconv.FormatInt(from, 10)}})
 	return []byte(visible(v.Text)), v.Next, v.State == "ended", err
 }
 
-func (r *remote) bytesBehind(ctx context.Context, run string, from int64) (b []byte, next int64, ended bool, err error) {
-	header, b, err := r.send(ctx, http.MethodGet, outputPath(run), url.Values{"raw": {"1"}, "from": {strconv.FormatInt(from, 10)}}, nil)
+func (r *remote) bytesBehind(
+	ctx context.Context, run string, from int64,
+) (b []byte, next int64, ended bool, err error) {
+	header, b, err := r.send(ctx, http.MethodGet, outputPath(run),
+		url.Values{"raw": {"1"}, "from": {strconv.FormatInt(from, 10)}}, nil)
 	if err != nil {
 		return nil, 0, false, err
 	}
+
 	next, err = strconv.ParseInt(header.Get("Output-Next"), 10, 64)
 	if err != nil {
-		return nil, 0, false, fmt.Errorf("the answer of %s does not say how far it goes: it is older than this program", r.server)
+		return nil, 0, false, fmt.Errorf("the answer of %s does not say how far it goes: it is older than this program",
+			r.server)
 	}
 	return b, next, header.Get("Output-State") == "ended", nil
 }

@@ -39,6 +39,7 @@ func newGrowing(t *testing.T, all string, step int) *growing {
 func (g *growing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+
 	g.asked = append(g.asked, r.URL.RequestURI())
 	switch r.URL.Path {
 	case "/api/v1/runs/" + loggedRun:
@@ -49,12 +50,14 @@ func (g *growing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
+
 	if g.fails > 0 {
 		g.fails--
 		w.WriteHeader(g.broken)
 		fmt.Fprintf(w, `{"title":"Not now","status":%d}`, g.broken)
 		return
 	}
+
 	from, _ := strconv.Atoi(r.URL.Query().Get("from"))
 	g.ended = g.known == len(g.all)
 	g.known = min(len(g.all), g.known+g.step)
@@ -67,11 +70,13 @@ func (g *growing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, g.all[from:next])
 		return
 	}
+
 	fmt.Fprintf(w, `{"state":%q,"from":%d,"next":%d,"text":%q}`, state, from, next, g.all[from:next])
 }
 
 func TestFollow(t *testing.T) {
 	t.Parallel()
+
 	const all = "line one\nline two €\nand three\n"
 	for name, args := range map[string][]string{"text": nil, "bytes": {"--raw"}} {
 		t.Run(name, func(t *testing.T) {
@@ -87,26 +92,32 @@ func TestFollow(t *testing.T) {
 			}
 		})
 	}
+
 	t.Run("without -f what is there is printed once", func(t *testing.T) {
 		t.Parallel()
 		g := newGrowing(t, all, 100)
-		if got := command("run", "logs", loggedRun, "--server", g.URL); got.code != 0 || len(g.asked) != 2 || g.asked[1] != "/api/v1/runs/"+loggedRun+"/output" {
+		if got := command("run", "logs", loggedRun, "--server", g.URL); got.code != 0 || len(g.asked) != 2 ||
+			g.asked[1] != "/api/v1/runs/"+loggedRun+"/output" {
 			t.Errorf("got %+v, asked %q", got, g.asked)
 		}
 	})
+
 	t.Run("what will not pass ends it", func(t *testing.T) {
 		t.Parallel()
 		g := newGrowing(t, all, 100)
 		g.fails, g.broken = 1, http.StatusNotFound
-		if got := command("run", "logs", loggedRun, "-f", "--server", g.URL); got.code != exitNotFound || !strings.Contains(got.err, "Not now") {
+		if got := command("run", "logs", loggedRun, "-f", "--server", g.URL); got.code != exitNotFound ||
+			!strings.Contains(got.err, "Not now") {
 			t.Errorf("got %+v", got)
 		}
 	})
+
 	t.Run("a server that is older", func(t *testing.T) {
 		t.Parallel()
 		f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
-			"GET /api/v1/runs/" + loggedRun:             always(200, `{"id":"`+loggedRun+`"}`),
-			"GET /api/v1/runs/" + loggedRun + "/output": always(422, `{"title":"The request is not valid","status":422}`),
+			"GET /api/v1/runs/" + loggedRun: always(200, `{"id":"`+loggedRun+`"}`),
+			"GET /api/v1/runs/" + loggedRun + "/output": always(422,
+				`{"title":"The request is not valid","status":422}`),
 		})
 		if got := command("run", "logs", loggedRun, "-f", "--server", f.URL); got.code != exitRefused {
 			t.Errorf("got %+v", got)
@@ -118,18 +129,24 @@ func TestFollow(t *testing.T) {
 // there does no harm, nor does the one as which the node runs.
 func TestFollowOnAnotherNode(t *testing.T) {
 	t.Parallel()
+
 	dsn := migrated(t)
 	one := serve(t, dsn, "one", "--run-as-allow", "root, "+strconv.Itoa(os.Geteuid())).ready()
 	two := serve(t, dsn, "two", "--run-as-allow", "no-such-user").ready()
 	gate := filepath.Join(t.TempDir(), "gate")
 	const all = "1\n2\n3\n€ and \uFFFD\nend\n"
-	command := `seq 3; printf '\xe2'; until [ -e ` + gate + `1 ]; do sleep .05; done; printf '\x82\xac and \xff\n'; until [ -e ` + gate + `2 ]; do sleep .05; done; echo end`
-	if got := one.ask("job", "add", "talks", "--schedule", "@yearly", "--selector", "node=one", "-c", command); got.code != 0 {
+	command := `seq 3; printf '\xe2'; until [ -e ` + gate +
+		`1 ]; do sleep .05; done; printf '\x82\xac and \xff\n'; until [ -e ` + gate +
+		`2 ]; do sleep .05; done; echo end`
+	if got := one.ask("job", "add", "talks", "--schedule", "@yearly", "--selector", "node=one", "-c",
+		command); got.code != 0 {
 		t.Fatalf("add: %+v", got)
 	}
+
 	if got := two.ask("job", "run", "talks"); got.code != 0 {
 		t.Fatalf("run: %+v", got)
 	}
+
 	var run runView
 	await(t, "it runs on one", 30*time.Second, func() bool {
 		got := two.ask("run", "ls", "--state", "running", "--node", "one", "-o", "json")
@@ -140,6 +157,7 @@ func TestFollowOnAnotherNode(t *testing.T) {
 		run = p.Items[0]
 		return true
 	})
+
 	follower := start(t, two.env(), "run", "logs", "--follow", run.ID)
 	follower.says("1\n2\n3\n", 20*time.Second)
 	for i, heard := range []string{"and \uFFFD\n", "end\n"} {
@@ -148,14 +166,17 @@ func TestFollowOnAnotherNode(t *testing.T) {
 		}
 		follower.says(heard, 20*time.Second)
 	}
+
 	if code := follower.exit(20 * time.Second); code != 0 || follower.out.String() != all {
 		t.Errorf("got code %d, %q, want %q", code, follower.out.String(), all)
 	}
+
 	for _, args := range [][]string{{"run", "logs", run.ID}, {"run", "logs", run.ID, "-f"}} {
 		if got := two.ask(args...); got.code != 0 || got.out != all {
 			t.Errorf("%q: got %+v, want %q", args, got, all)
 		}
 	}
+
 	if got := two.ask("run", "logs", run.ID, "-f", "--raw"); got.code != 0 || got.out != "1\n2\n3\n€ and \xff\nend\n" {
 		t.Errorf("raw: got %+v", got)
 	}

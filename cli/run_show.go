@@ -18,6 +18,7 @@ func runShow(c *console) *cobra.Command {
 		Use: "show RUN", Short: "Show everything about a run", Args: wants(1, 1, runArgument),
 		Example: "  go-crontab run show $(go-crontab run ls --outcome failed -n 1 -o name)",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		run, raw, err := findRun(cmd.Context(), r, args[0])
@@ -26,6 +27,7 @@ func runShow(c *console) *cobra.Command {
 		}
 		return r.object(c, raw, run.ID, func() error { return r.card(runCard(&run, c.now())) })
 	}
+
 	return cmd
 }
 
@@ -42,7 +44,10 @@ func findRun(ctx context.Context, r *remote, arg string) (run runView, raw json.
 
 	j, _, err := findJob(ctx, r, arg)
 	if codeOf(err) == exitNotFound {
-		err = &exitError{code: exitNotFound, err: notFound("run or job", arg), hint: "to see what there is: " + program() + " run ls"}
+		err = &exitError{
+			code: exitNotFound, err: notFound("run or job", arg),
+			hint: "to see what there is: " + program() + " run ls",
+		}
 	}
 	if err != nil {
 		return run, nil, err
@@ -55,6 +60,7 @@ func findRun(ctx context.Context, r *remote, arg string) (run runView, raw json.
 	if len(latest) == 0 {
 		return run, nil, &exitError{code: exitNotFound, err: fmt.Errorf("%s has not run yet", plain(j.fullName()))}
 	}
+
 	return getRun(ctx, r, latest[0].ID)
 }
 
@@ -71,6 +77,7 @@ func runCard(run *runView, now time.Time) card {
 	if run.ExitCode != nil {
 		d.add("exit code", fmt.Sprint(*run.ExitCode))
 	}
+
 	d.add("signal", run.Signal)
 	d.add("due", both(run.Due, now))
 	if run.Count > 1 {
@@ -82,14 +89,17 @@ func runCard(run *runView, now time.Time) card {
 	if run.Ended != nil && run.Started != nil {
 		d.add("ended", fmt.Sprintf("%s, took %s", absolute(run.Ended, now.Location()), precise(run.took(now))))
 	}
+
 	if run.Attempt > 0 {
 		d.add("attempt", fmt.Sprint(run.Attempt))
 	}
+
 	d.add("node", run.Node)
 	d.add("trigger", run.Trigger)
 	switch {
 	case run.OutputRemoved:
-		d.add("output", fmt.Sprintf("%d bytes, removed: app %s was at its limit of kept output", run.OutputBytes, run.App))
+		d.add("output",
+			fmt.Sprintf("%d bytes, removed: app %s was at its limit of kept output", run.OutputBytes, run.App))
 	case run.OutputBytes > 0:
 		size := fmt.Sprintf("%d bytes", run.OutputBytes)
 		if run.OutputTruncated {
@@ -97,5 +107,6 @@ func runCard(run *runView, now time.Time) card {
 		}
 		d.add("output", size+"; to see it: "+program()+" run logs "+run.ID)
 	}
+
 	return d
 }

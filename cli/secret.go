@@ -35,34 +35,50 @@ type secretView struct {
 const secretsPath = "/api/v1/secrets"
 
 func secretCommand(c *console) *cobra.Command {
-	return newGroup("secret", "Keep what jobs use and nobody may read", secretList(c), secretSet(c), secretRemove(c), secretRotate(c), secretKeygen(c))
+	return newGroup("secret", "Keep what jobs use and nobody may read", secretList(c), secretSet(c), secretRemove(c),
+		secretRotate(c), secretKeygen(c))
 }
 
 func secretList(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the secrets; nothing shows their values", Args: nothing, Example: "  go-crontab secret ls"}
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"}, Short: "List the secrets; nothing shows their values", Args: nothing,
+		Example: "  go-crontab secret ls",
+	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		secrets, raw, err := list[secretView](cmd.Context(), r, secretsPath, nil, 0)
 		if err != nil {
 			return err
 		}
+
 		return r.list(raw, func(i int) string { return secrets[i].Name }, func() error {
 			if len(secrets) == 0 {
 				c.notef("There are no secrets yet. To make one:  %s secret set NAME\n", program())
 				return nil
 			}
-			t := &table{columns: []column{{head: "SECRET", shrink: true}, {head: "APP", shrink: true}, {head: "SET"}, {head: "BY", shrink: true, drop: true}, {head: "KEY", drop: true}, {head: "KEY IS"}}}
+
+			t := &table{
+				columns: []column{
+					{head: "SECRET", shrink: true}, {head: "APP", shrink: true}, {head: "SET"},
+					{head: "BY", shrink: true, drop: true}, {head: "KEY", drop: true}, {head: "KEY IS"},
+				},
+			}
+
 			for _, s := range secrets {
 				app := s.App
 				if app == "" {
 					app = "all"
 				}
 				colours := map[string]colour{"current": green, "old": yellow, "unknown": red}
-				t.add(text(s.Name), text(app), text(relative(s.Updated, time.Now())), text(s.By), text(s.Key), cell{plain(s.KeyState), colours[s.KeyState]})
+				t.add(text(s.Name), text(app), text(relative(s.Updated, time.Now())), text(s.By),
+					text(s.Key), cell{plain(s.KeyState), colours[s.KeyState]})
 			}
+
 			return r.table(t)
 		})
 	}
+
 	return cmd
 }
 
@@ -78,28 +94,34 @@ they write has *** in its place. Each app may have a secret of the same name, an
 uses its app's own, or else that.`,
 		Example: "  go-crontab secret set pg\n  pwgen 32 1 | go-crontab secret set hook --app billing\n  go-crontab secret set tls-key --from-file key.pem",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&file, "from-file", "f", "-", "file with the value; - is standard input")
-	cmd.Flags().StringVarP(&app, "app", "a", "", "the app that it belongs to, whose jobs alone may use it (default all apps)")
+	cmd.Flags().StringVarP(&app, "app", "a", "",
+		"the app that it belongs to, whose jobs alone may use it (default all apps)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		value, err := c.readSecret(cmd.Context(), args[0], file)
 		if err != nil {
 			return err
 		}
+
 		body := map[string]string{"value": value}
 		if app != "" {
 			body["app"] = app
 		}
+
 		s, raw, err := ask[secretView](cmd.Context(), r, http.MethodPut, secretPath(args[0]), nil, body)
 		if err != nil {
 			return err
 		}
+
 		r.warnOfApps(cmd.Context(), app)
 		return r.object(c, raw, s.Name, func() error {
 			c.printf("secret %s is set, for jobs of %s\n", plain(s.Name), ofApp(s.App))
 			return nil
 		})
 	}
+
 	return cmd
 }
 
@@ -125,6 +147,7 @@ func (c *console) readSecret(ctx context.Context, name, file string) (string, er
 		b   []byte
 		err error
 	)
+
 	fd, ok := terminal(c.in)
 	switch {
 	case file != "-":
@@ -141,9 +164,11 @@ func (c *console) readSecret(ctx context.Context, name, file string) (string, er
 	default:
 		b, err = io.ReadAll(io.LimitReader(c.in, job.MaxSecret+2))
 	}
+
 	if err != nil {
 		return "", fmt.Errorf("read the value: %w", err)
 	}
+
 	value := strings.TrimRight(string(b), "\r\n")
 	switch {
 	case value == "":
@@ -153,6 +178,7 @@ func (c *console) readSecret(ctx context.Context, name, file string) (string, er
 	case !utf8.ValidString(value): // JSON would make another one of it
 		return "", usageError("the value is no text (UTF-8); encode it, as base64 for instance")
 	}
+
 	return value, nil
 }
 
@@ -161,19 +187,23 @@ func (c *console) readSecret(ctx context.Context, name, file string) (string, er
 func readHidden(ctx context.Context, fd int) ([]byte, error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+
 	before, err := term.GetState(fd)
 	if err != nil {
 		return nil, err
 	}
+
 	type answer struct {
 		line []byte
 		err  error
 	}
+
 	typed := make(chan answer, 1)
 	go func() {
 		line, err := term.ReadPassword(fd)
 		typed <- answer{line, err}
 	}()
+
 	select {
 	case a := <-typed:
 		return a.line, a.err
@@ -190,6 +220,7 @@ func secretRemove(c *console) *cobra.Command {
 		}
 		return secretPath(name) + "?" + url.Values{"app": {app}}.Encode()
 	}
+
 	example := "  go-crontab secret rm pg\n  go-crontab secret rm hook --app billing"
 	cmd := removal{"secret", "NAME", "Delete secrets that no job uses", example, path, nil}.command(c)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "the app that they belong to (default those of all apps)")
@@ -220,12 +251,14 @@ To change the key of a cluster:
   3. Run this. Then "secret ls" shows no key that is old, and the old one can go from the files.`,
 		Example: "  go-crontab secret rotate",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		v, raw, err := ask[rotatedView](cmd.Context(), r, http.MethodPost, secretsPath+"/rotate", nil, map[string]any{})
 		if err != nil {
 			return err
 		}
+
 		err = r.object(c, raw, v.Key, func() error {
 			c.printf("%d secrets were sealed with another key and are now with %s\n", v.Rotated, plain(v.Key))
 			for _, f := range v.Failed {
@@ -236,8 +269,10 @@ To change the key of a cluster:
 		if err == nil && len(v.Failed) > 0 {
 			err = fmt.Errorf("%d secrets could not be opened", len(v.Failed))
 		}
+
 		return err
 	}
+
 	return cmd
 }
 
@@ -275,9 +310,11 @@ func secretKeys(file string, log *slog.Logger) (*secret.Ring, error) {
 		}
 		from, file = envName(secretKeyFlag), os.Getenv(envName(secretKeyFlag))
 	}
+
 	if file == "" {
 		return nil, nil
 	}
+
 	ring, open, err := secret.Load(file)
 	if err != nil {
 		return nil, usageError("%s: %w", from, err)
@@ -285,5 +322,6 @@ func secretKeys(file string, log *slog.Logger) (*secret.Ring, error) {
 	if open {
 		log.Warn("others than its owner may read the file with the keys of secrets", "file", file)
 	}
+
 	return ring, nil
 }

@@ -87,55 +87,80 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
 			return s.serve(c)
 		},
 	}
+
 	s.flags(cmd)
 	return cmd
 }
 
 // serveFlags are those that can be given as variables, beside the DSN.
-var serveFlags = []string{"listen", "probe-listen", "advertise", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as", "run-as-allow", "allow-new-privs", "cgroup", "no-guard", "http-allow", "secrets-dir", "grant-secret", "archive-command", "archive-timeout", "audit-log", "log-level", "log-format"}
+var serveFlags = []string{
+	"listen", "probe-listen", "advertise", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir",
+	"label", "run-as", "run-as-allow", "allow-new-privs", "cgroup", "no-guard", "http-allow", "secrets-dir",
+	"grant-secret", "archive-command", "archive-timeout", "audit-log", "log-level", "log-format",
+}
 
 func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	dsnVar(flags, &s.dsn)
-	flags.StringVar(&s.listen, "listen", "127.0.0.1:8610", "address of the API; one that others can reach needs --tls-cert, or --insecure-http")
-	flags.StringVar(&s.probes, "probe-listen", "", `address that answers /healthz and /readyz alone, in plain HTTP, for orchestrators: a flood of
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:8610",
+		"address of the API; one that others can reach needs --tls-cert, or --insecure-http")
+	flags.StringVar(&s.probes, "probe-listen", "",
+		`address that answers /healthz and /readyz alone, in plain HTTP, for orchestrators: a flood of
 the API does not reach it (default none; the API answers both)`)
-	flags.StringVar(&s.advertise, "advertise", "", `how others reach the API, for the list of nodes and its links: a host, host:port or URL
+	flags.StringVar(&s.advertise, "advertise", "",
+		`how others reach the API, for the list of nodes and its links: a host, host:port or URL
 (default where it listens; for all addresses the host name)`)
 	flags.StringVar(&s.node, "node", "", "the node's name (default the host name)")
-	flags.StringSliceVar(&s.labels, "label", nil, `what selectors of jobs see of the node, beside node, os and arch: zone=a; may be
+	flags.StringSliceVar(&s.labels, "label", nil,
+		`what selectors of jobs see of the node, beside node, os and arch: zone=a; may be
 repeated, or separated by commas (GOCRONTAB_LABELS)`)
-	flags.DurationVar(&s.expiry, "session-expiry", session.DefaultExpiry, `a node silent for so long is taken for dead, 5s to 10m; the same on all nodes, which must
+	flags.DurationVar(&s.expiry, "session-expiry", session.DefaultExpiry,
+		`a node silent for so long is taken for dead, 5s to 10m; the same on all nodes, which must
 all be stopped to change it`)
-	flags.IntVar(&s.slots, "slots", 0, "attempts at once; an HTTP request counts as a sixteenth of one (default 64 for each processor)")
-	flags.DurationVar(&s.lookAhead, "look-ahead", node.DefaultLookAhead, "how long before they are due runs are claimed, 1s to 15s")
+	flags.IntVar(&s.slots, "slots", 0,
+		"attempts at once; an HTTP request counts as a sixteenth of one (default 64 for each processor)")
+	flags.DurationVar(&s.lookAhead, "look-ahead", node.DefaultLookAhead,
+		"how long before they are due runs are claimed, 1s to 15s")
 	flags.DurationVar(&s.grace, "drain-grace", node.DefaultGrace, "how long a drain waits for commands")
 	flags.StringVar(&s.stateDir, "state-dir", "", `where outcomes wait that could not be written (default
 /var/lib/go-crontab/<node> for root, else ~/.local/state/go-crontab/<node>)`)
-	flags.StringVar(&s.runAs, "run-as", "", `user, or user:group, that commands run as when their job names none; the node must be root,
+	flags.StringVar(&s.runAs, "run-as", "",
+		`user, or user:group, that commands run as when their job names none; the node must be root,
 or have CAP_SETUID, CAP_SETGID and CAP_KILL (default the node's own user: commands can read the database's password then)`)
-	flags.StringSliceVar(&s.allow, "run-as-allow", nil, `users that commands may run as, by name or id, separated by commas (default the one of --run-as;
+	flags.StringSliceVar(&s.allow, "run-as-allow", nil,
+		`users that commands may run as, by name or id, separated by commas (default the one of --run-as;
 without that anybody, if the node may switch). Jobs without a user run as the node's own if there is no --run-as; it must be
 listed then`)
-	flags.BoolVar(&s.newPrivs, "allow-new-privs", false, `let commands gain rights by setuid programs such as sudo, and by capabilities of files
+
+	flags.BoolVar(&s.newPrivs, "allow-new-privs", false,
+		`let commands gain rights by setuid programs such as sudo, and by capabilities of files
 (default they run with no_new_privs)`)
-	flags.StringVar(&s.cgroup, "cgroup", "", `folder of a cgroup v2 that is the node's alone, for jobs with limits of memory, cpu or pids
+	flags.StringVar(&s.cgroup, "cgroup", "",
+		`folder of a cgroup v2 that is the node's alone, for jobs with limits of memory, cpu or pids
 (default the node's own, if systemd has delegated it)`)
-	flags.BoolVar(&s.noGuard, "no-guard", false, `start no helper that kills the commands if this process is killed, crashes or is stopped, and has
+	flags.BoolVar(&s.noGuard, "no-guard", false,
+		`start no helper that kills the commands if this process is killed, crashes or is stopped, and has
 others take over at once`)
-	flags.StringSliceVar(&s.httpAllow, "http-allow", nil, `what HTTP jobs may call beside public addresses: 10.0.0.0/8, [fd00::1]:8080,
+	flags.StringSliceVar(&s.httpAllow, "http-allow", nil,
+		`what HTTP jobs may call beside public addresses: 10.0.0.0/8, [fd00::1]:8080,
 intranet.example, *.intranet.example:8080; may be repeated, or separated by commas`)
-	flags.StringVar(&s.secrets, "secrets-dir", "", `folder with the node's own secrets, for signatures and TLS keys of HTTP jobs: the file
+	flags.StringVar(&s.secrets, "secrets-dir", "",
+		`folder with the node's own secrets, for signatures and TLS keys of HTTP jobs: the file
 APP/NAME for jobs of an app, */NAME for those of all (default none)`)
-	flags.StringSliceVar(&s.grants, "grant-secret", nil, `which apps may use the node's own secret in GOCRONTAB_SECRET_<NAME>, as NAME=APP|APP, or
+	flags.StringSliceVar(&s.grants, "grant-secret", nil,
+		`which apps may use the node's own secret in GOCRONTAB_SECRET_<NAME>, as NAME=APP|APP, or
 NAME=* for all; may be repeated, or separated by commas (default none may)`)
-	flags.StringVar(&s.keyFile, secretKeyFlag, "", `file with the key of the cluster's secrets, the same on all nodes; "go-crontab secret keygen"
+	flags.StringVar(&s.keyFile, secretKeyFlag, "",
+		`file with the key of the cluster's secrets, the same on all nodes; "go-crontab secret keygen"
 prints one (default GOCRONTAB_SECRET_KEY, the key itself, or none)`)
-	flags.StringVar(&s.archive, "archive-command", "", `a command, which bash runs, that gets records as lines of JSON on its standard input before
+	flags.StringVar(&s.archive, "archive-command", "",
+		`a command, which bash runs, that gets records as lines of JSON on its standard input before
 they are removed; the same on all nodes`)
-	flags.DurationVar(&s.archiving, "archive-timeout", node.DefaultArchiveTimeout, "how long it may take for a batch of records, 1s to 4m")
-	flags.StringVar(&s.auditLog, "audit-log", "", `copy all audit lines of the cluster to a file, by its path, as lines of JSON; or "syslog"
+	flags.DurationVar(&s.archiving, "archive-timeout", node.DefaultArchiveTimeout,
+		"how long it may take for a batch of records, 1s to 4m")
+	flags.StringVar(&s.auditLog, "audit-log", "",
+		`copy all audit lines of the cluster to a file, by its path, as lines of JSON; or "syslog"
 (default nowhere)`)
 	s.access.flags(flags)
 	s.folder.flags(flags)
@@ -155,6 +180,7 @@ func (s *serveSettings) check() error {
 	if err := s.folder.check(); err != nil {
 		return err
 	}
+
 	if s.probes != "" {
 		if _, _, err := net.SplitHostPort(s.probes); err != nil {
 			return usageError("--probe-listen %q: want host:port, such as 0.0.0.0:8611", s.probes)
@@ -165,17 +191,22 @@ func (s *serveSettings) check() error {
 			return err
 		}
 	}
-	for flag, d := range map[string]time.Duration{"session-expiry": s.expiry, "look-ahead": s.lookAhead, "drain-grace": s.grace, "archive-timeout": s.archiving} {
+
+	for flag, d := range map[string]time.Duration{
+		"session-expiry": s.expiry, "look-ahead": s.lookAhead, "drain-grace": s.grace, "archive-timeout": s.archiving,
+	} {
 		if d <= 0 {
 			return usageError("--%s %s: want more than 0", flag, d)
 		}
 	}
+
 	if s.slots < 0 {
 		return usageError("--slots %d: want at least 1", s.slots)
 	}
 	if info, err := os.Stat(s.secrets); s.secrets != "" && (err != nil || !info.IsDir()) {
 		return usageError("--secrets-dir %q: want a folder", s.secrets)
 	}
+
 	return nil
 }
 
@@ -189,6 +220,7 @@ func labelsOf(given []string) (map[string]string, error) {
 		}
 		labels[key] = value
 	}
+
 	if err := job.CheckNodeLabels(labels); err != nil {
 		return nil, usageError("--label: %w", err)
 	}
@@ -200,6 +232,7 @@ func (s *serveSettings) serve(c *console) error {
 	if err := s.check(); err != nil {
 		return err
 	}
+
 	// A program of Go that panics, or is aborted by a watchdog, ends with exit code 2, as one whose settings make no sense:
 	// that one is not to be started again, see the unit. So a crash ends by a signal.
 	debug.SetTraceback("crash")
@@ -214,24 +247,30 @@ func (s *serveSettings) serve(c *console) error {
 		}
 		s.node = host
 	}
+
 	labels, err := labelsOf(s.labels)
 	if err != nil {
 		return err
 	}
+
 	if s.keys, err = secretKeys(s.keyFile, log); err != nil {
 		return err
 	}
+
 	stop := onSignals()
 	defer stop.forget()
+
 	l, err := net.Listen("tcp", s.listen)
 	if err != nil {
 		err = fmt.Errorf("API: %w", err)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			err = withHint(err, "another node, or dev, may be running here; to see it:  %s cluster\nto listen elsewhere:  --listen 127.0.0.1:8620", program())
+			err = withHint(err,
+				"another node, or dev, may be running here; to see it:  %s cluster\nto listen elsewhere:  --listen 127.0.0.1:8620", program())
 		}
 		return err
 	}
 	defer l.Close()
+
 	var probes net.Listener
 	if s.probes != "" {
 		if probes, err = net.Listen("tcp", s.probes); err != nil {
@@ -239,14 +278,17 @@ func (s *serveSettings) serve(c *console) error {
 		}
 		defer probes.Close()
 	}
+
 	if s.address, err = address(s.advertise, s.access.scheme(), l.Addr()); err != nil {
 		return err
 	}
+
 	spool, release, err := takeStateDir(s.stateDir, s.node, log)
 	if err != nil {
 		return err
 	}
 	defer release()
+
 	s.spool = spool
 	tracer, err := trace.New(context.Background(), s.node, readVersion().Version, log)
 	if err != nil {
@@ -259,20 +301,25 @@ func (s *serveSettings) serve(c *console) error {
 			log.Warn("the last traces cannot be sent", "error", err)
 		}
 	}()
+
 	s.tracer = tracer
 	n, err := node.New(node.Config{
 		DSN: s.dsn, Name: s.node, Address: s.address, Version: readVersion().Version,
-		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
-		RunAs: s.runAs, RunAsAllow: s.allow, NewPrivs: s.newPrivs, Cgroup: s.cgroup, NoGuard: s.noGuard, HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretGrants: s.grants, SecretKeys: s.keys,
+		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool,
+		Log:   log,
+		RunAs: s.runAs, RunAsAllow: s.allow, NewPrivs: s.newPrivs, Cgroup: s.cgroup, NoGuard: s.noGuard,
+		HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretGrants: s.grants, SecretKeys: s.keys,
 		Archive: s.archive, ArchiveTimeout: s.archiving, AuditLog: s.auditLog,
 		MetricsJobs: s.access.metricsJobs(), Traced: tracer.Executor,
 	})
 	if err != nil {
 		return usageError("%w", err)
 	}
+
 	if s.stopOnEOF {
 		go stop.onEOF(c.in)
 	}
+
 	return s.run(n, l, probes, stop, log)
 }
 
@@ -280,16 +327,19 @@ func (s *serveSettings) serve(c *console) error {
 func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping, log *slog.Logger) error {
 	cfg := api.Config{
 		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready,
-		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log, SecretKeys: s.keys, Alerts: n.Alerts(),
+		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log, SecretKeys: s.keys,
+		Alerts:   n.Alerts(),
 		Machine:  s.machine(n),
 		LogLevel: s.live, Traced: s.tracer.Handler, Metrics: n.Metrics().Handler(), Observe: n.Metrics().Answered,
 	}
+
 	if err := s.access.apply(&cfg, log); err != nil {
 		return err
 	}
 	if u, err := url.Parse(s.address); err == nil { // who follows it names it
 		cfg.Hosts = append(slices.Clone(cfg.Hosts), u.Hostname())
 	}
+
 	s.access.warn(log, s.listen, s.keys != nil)
 	if sql.Exposed(s.dsn) {
 		log.Warn("the link to MySQL is not encrypted: who can listen in reads what the cluster knows, and who can answer in MySQL's place gets the password; see tls in docs/security.md")
@@ -297,6 +347,7 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 	if s.runAs == "" && !s.stopOnEOF { // dev runs commands as whoever tries it
 		log.Warn("commands run as the node's own user, so any job can get at the database's password, and with it at the cluster; see --run-as in docs/security.md")
 	}
+
 	server := api.New(cfg)
 	answering, silence := context.WithCancel(context.Background())
 	served := make(chan error, 1)
@@ -309,12 +360,14 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 		}
 		served <- err
 	}()
+
 	probed := make(chan error, 1)
 	go func() { probed <- s.answerProbes(answering, server, probes, stop) }()
 	where := []any{"node", s.node, "api", s.access.scheme() + "://" + l.Addr().String()}
 	if probes != nil {
 		where = append(where, "probes", "http://"+probes.Addr().String())
 	}
+
 	log.Info("serving", append(where, "pid", os.Getpid(), "version", readVersion().Version)...)
 	go func() {
 		<-stop.drain.Done()
@@ -322,8 +375,10 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 		<-stop.hard.Done()
 		log.Warn("stopping at once", "cause", context.Cause(stop.hard))
 	}()
+
 	running, ended := context.WithCancel(context.Background())
 	defer ended()
+
 	go notifySystemd(running, stop.drain, n.Ready)
 	following, leave := context.WithCancel(stop.drain)
 	followed := make(chan struct{})
@@ -335,9 +390,11 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 	if !within(followLeft, followed) {
 		log.Warn("the file system of the folder that is followed does not answer; not waiting for it")
 	}
+
 	if err == nil {
 		log.Info("stopped")
 	}
+
 	return err
 }
 

@@ -36,31 +36,47 @@ type accessSettings struct {
 }
 
 // accessFlags are those that can be given as variables, beside the secret.
-var accessFlags = []string{"tls-cert", "tls-key", "insecure-http", "host", "public-url", "login-life", "rate-limit", "metrics", "metrics-jobs",
+var accessFlags = []string{"tls-cert", "tls-key", "insecure-http", "host", "public-url", "login-life", "rate-limit",
+	"metrics", "metrics-jobs",
 	"oidc-issuer", "oidc-client-id", "oidc-recheck", "oidc-scope", "oidc-groups-claim", "oidc-name-claim", "oidc-role"}
 
 // oidcSecret is the flag of the secret that the provider shares with us.
 const oidcSecret = "oidc-client-secret"
 
 func (a *accessSettings) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&a.tlsCert, "tls-cert", "", "file with the certificate of the API and its chain, in PEM; read again when it changes")
+	flags.StringVar(&a.tlsCert, "tls-cert", "",
+		"file with the certificate of the API and its chain, in PEM; read again when it changes")
 	flags.StringVar(&a.tlsKey, "tls-key", "", "file with its key")
-	flags.BoolVar(&a.insecureHTTP, "insecure-http", false, `speak plain HTTP also on an address that others can reach: tokens can be read on the
+	flags.BoolVar(&a.insecureHTTP, "insecure-http", false,
+		`speak plain HTTP also on an address that others can reach: tokens can be read on the
 way, unless a proxy that speaks TLS stands before this`)
-	flags.StringSliceVar(&a.hosts, "host", nil, "further host names that requests may be made to; may be repeated, or separated by commas")
-	flags.StringVar(&a.publicURL, "public-url", "", "where browsers reach the cluster, such as https://cron.example.com (default where it listens)")
-	flags.DurationVar(&a.loginLife, "login-life", api.DefaultLoginLife, "how long a browser stays signed in, 1m to 2160h")
-	flags.IntVar(&a.rate, "rate-limit", api.DefaultRate, "requests a second of each token, 0 is no limit; five seconds' worth may come at once")
-	choiceVar(flags, &a.metrics, "metrics", "", "token", "who may read /metrics: a viewer's token that is limited to no app, or anybody", "token", "open")
-	flags.IntVar(&a.mostJobs, "metrics-jobs", node.DefaultMetricsJobs, `how many jobs with the label "metrics" get series of their own; the others are counted together`)
-	flags.StringVar(&a.oidc.Issuer, "oidc-issuer", "", "URL of the OpenID Connect provider by which people sign in; needs --public-url")
+	flags.StringSliceVar(&a.hosts, "host", nil,
+		"further host names that requests may be made to; may be repeated, or separated by commas")
+	flags.StringVar(&a.publicURL, "public-url", "",
+		"where browsers reach the cluster, such as https://cron.example.com (default where it listens)")
+	flags.DurationVar(&a.loginLife, "login-life", api.DefaultLoginLife,
+		"how long a browser stays signed in, 1m to 2160h")
+	flags.IntVar(&a.rate, "rate-limit", api.DefaultRate,
+		"requests a second of each token, 0 is no limit; five seconds' worth may come at once")
+	choiceVar(flags, &a.metrics, "metrics", "", "token",
+		"who may read /metrics: a viewer's token that is limited to no app, or anybody", "token", "open")
+	flags.IntVar(&a.mostJobs, "metrics-jobs", node.DefaultMetricsJobs,
+		`how many jobs with the label "metrics" get series of their own; the others are counted together`)
+	flags.StringVar(&a.oidc.Issuer, "oidc-issuer", "",
+		"URL of the OpenID Connect provider by which people sign in; needs --public-url")
 	flags.StringVar(&a.oidc.ClientID, "oidc-client-id", "", "what the provider calls this application")
-	flags.StringVar(&a.oidc.ClientSecret, oidcSecret, "", "the secret that it shares with the provider; visible in ps, so better give it as\nGOCRONTAB_OIDC_CLIENT_SECRET or in a file named by GOCRONTAB_OIDC_CLIENT_SECRET_FILE")
-	flags.DurationVar(&a.oidc.Recheck, "oidc-recheck", auth.DefaultRecheck, "how often to ask the provider again about who is signed in, 1m to 24h; takes secret keys,\nand a provider that gives refresh tokens")
-	flags.StringSliceVar(&a.oidc.Scopes, "oidc-scope", nil, "further scopes to ask the provider for, beside openid, profile and email")
-	flags.StringVar(&a.oidc.GroupsClaim, "oidc-groups-claim", "groups", "the claim with somebody's groups; a.b is b in a")
-	flags.StringVar(&a.oidc.NameClaim, "oidc-name-claim", "", "the claim that the audit is to call people by (default their verified address, or\npreferred_username)")
-	flags.StringArrayVar(&a.oidcRoles, "oidc-role", nil, "the roles of groups: admins=admin,devs=operator:app1|app2; may be repeated")
+	flags.StringVar(&a.oidc.ClientSecret, oidcSecret, "",
+		"the secret that it shares with the provider; visible in ps, so better give it as\nGOCRONTAB_OIDC_CLIENT_SECRET or in a file named by GOCRONTAB_OIDC_CLIENT_SECRET_FILE")
+	flags.DurationVar(&a.oidc.Recheck, "oidc-recheck", auth.DefaultRecheck,
+		"how often to ask the provider again about who is signed in, 1m to 24h; takes secret keys,\nand a provider that gives refresh tokens")
+	flags.StringSliceVar(&a.oidc.Scopes, "oidc-scope", nil,
+		"further scopes to ask the provider for, beside openid, profile and email")
+	flags.StringVar(&a.oidc.GroupsClaim, "oidc-groups-claim", "groups",
+		"the claim with somebody's groups; a.b is b in a")
+	flags.StringVar(&a.oidc.NameClaim, "oidc-name-claim", "",
+		"the claim that the audit is to call people by (default their verified address, or\npreferred_username)")
+	flags.StringArrayVar(&a.oidcRoles, "oidc-role", nil,
+		"the roles of groups: admins=admin,devs=operator:app1|app2; may be repeated")
 }
 
 // secured tells whether the API speaks TLS.
@@ -98,12 +114,14 @@ func (a *accessSettings) check(listen string) error {
 	case a.mostJobs < 0 || a.mostJobs > 10_000:
 		return usageError("--metrics-jobs %d: want 0 to 10000", a.mostJobs)
 	}
+
 	if err := a.checkListen(listen); err != nil {
 		return err
 	}
 	if _, err := a.provider(nil); err != nil {
 		return usageError("%w", err)
 	}
+
 	return a.checkNames()
 }
 
@@ -111,10 +129,13 @@ func (a *accessSettings) check(listen string) error {
 func (a *accessSettings) checkNames() error {
 	if a.publicURL != "" {
 		u, err := url.Parse(a.publicURL)
-		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-			return usageError("--public-url %q: want a URL without a path, such as https://cron.example.com", a.publicURL)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil ||
+			strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+			return usageError("--public-url %q: want a URL without a path, such as https://cron.example.com",
+				a.publicURL)
 		}
 	}
+
 	for _, name := range a.hosts {
 		if _, err := netip.ParseAddr(name); err == nil || name == "" {
 			continue
@@ -123,6 +144,7 @@ func (a *accessSettings) checkNames() error {
 			return usageError("--host %q: want a host name, such as cron.example.com", name)
 		}
 	}
+
 	return nil
 }
 
@@ -136,8 +158,10 @@ func (a *accessSettings) checkListen(listen string) error {
 	if local(host) || a.secured() || a.insecureHTTP {
 		return nil
 	}
+
 	return &exitError{
-		code: exitUsage, err: fmt.Errorf("--listen %q: others can reach this address, and plain HTTP shows them the tokens that go over it", listen),
+		code: exitUsage,
+		err:  fmt.Errorf("--listen %q: others can reach this address, and plain HTTP shows them the tokens that go over it", listen),
 		hint: "give a certificate:  --tls-cert FILE --tls-key FILE\n" +
 			"or stay local:       --listen 127.0.0.1:8610, behind a proxy on this machine or ssh -L\n" +
 			"or insist:           --insecure-http, behind a proxy elsewhere",
@@ -152,11 +176,13 @@ func local(host string) bool {
 // provider makes the client of the identity provider, nil if there is none. now is MySQL's clock.
 func (a *accessSettings) provider(now func() time.Time) (*auth.OIDC, error) {
 	if a.oidc.Issuer == "" {
-		if a.oidc.ClientID != "" || a.oidc.ClientSecret != "" || len(a.oidc.Scopes) > 0 || a.oidc.NameClaim != "" || len(a.oidcRoles) > 0 {
+		if a.oidc.ClientID != "" || a.oidc.ClientSecret != "" || len(a.oidc.Scopes) > 0 || a.oidc.NameClaim != "" ||
+			len(a.oidcRoles) > 0 {
 			return nil, errors.New("--oidc-issuer is missing; the other OIDC settings are of no use without it")
 		}
 		return nil, nil
 	}
+
 	cfg := a.oidc
 	cfg.PublicURL, cfg.Now, cfg.Roles = a.publicURL, now, auth.RoleMap{}
 	for _, list := range a.oidcRoles {
@@ -164,6 +190,7 @@ func (a *accessSettings) provider(now func() time.Time) (*auth.OIDC, error) {
 			return nil, fmt.Errorf("--oidc-role: %w", err)
 		}
 	}
+
 	o, err := auth.NewOIDC(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("OIDC: %w", err)

@@ -22,6 +22,7 @@ func address(advertise, scheme string, l net.Addr) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("where the API listens: %w", err)
 	}
+
 	if advertise == "" {
 		if a, err := netip.ParseAddr(host); err == nil && a.Unmap().IsUnspecified() {
 			if host, err = os.Hostname(); err != nil {
@@ -30,16 +31,19 @@ func address(advertise, scheme string, l net.Addr) (string, error) {
 		}
 		return scheme + "://" + net.JoinHostPort(host, port), nil
 	}
+
 	u, err := advertised(advertise)
 	if err != nil {
 		return "", err
 	}
+
 	if !strings.Contains(advertise, "://") {
 		u.Scheme = scheme
 		if u.Port() == "" {
 			u.Host = net.JoinHostPort(u.Hostname(), port)
 		}
 	}
+
 	return u.String(), nil
 }
 
@@ -55,10 +59,12 @@ func advertised(text string) (*url.URL, error) {
 	if !strings.Contains(whole, "://") {
 		whole = "http://" + whole
 	}
+
 	u, err := url.Parse(whole)
 	if err != nil {
 		return wrong("names no host, or no port")
 	}
+
 	port, _ := strconv.Atoi(u.Port())
 	switch a, err := netip.ParseAddr(u.Hostname()); {
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -74,6 +80,7 @@ func advertised(text string) (*url.URL, error) {
 	case len(whole) > maxAddress-len("s:65535"):
 		return wrong("is too long")
 	}
+
 	u.Path = ""
 	return u, nil
 }

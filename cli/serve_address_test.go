@@ -14,10 +14,12 @@ import (
 
 func TestAdvertisedAddress(t *testing.T) {
 	t.Parallel()
+
 	machine, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, c := range []struct{ advertise, listens, want string }{
 		{"", "127.0.0.1:8610", "http://127.0.0.1:8610"},
 		{"", "10.1.2.3:8610", "http://10.1.2.3:8610"},
@@ -42,6 +44,7 @@ func TestAdvertisedAddress(t *testing.T) {
 			t.Errorf("%q, listening at %s: got %q, %v; want %q", c.advertise, c.listens, got, err, c.want)
 		}
 	}
+
 	for advertise, want := range map[string]string{
 		"0.0.0.0":                "nobody can reach that address",
 		"[::]:8610":              "nobody can reach that address",
@@ -62,7 +65,8 @@ func TestAdvertisedAddress(t *testing.T) {
 		strings.Repeat("a", 255): "is too long",
 	} {
 		got := command("serve", "--dsn", "u@tcp(127.0.0.1:1)/d", "--advertise", advertise)
-		if got.code != exitUsage || !strings.Contains(got.err, "--advertise") || !strings.Contains(got.err, want) || !strings.Contains(got.err, "web-1:8610") {
+		if got.code != exitUsage || !strings.Contains(got.err, "--advertise") || !strings.Contains(got.err, want) ||
+			!strings.Contains(got.err, "web-1:8610") {
 			t.Errorf("%q: got %+v, want it refused: %s", advertise, got, want)
 		}
 	}
@@ -71,42 +75,51 @@ func TestAdvertisedAddress(t *testing.T) {
 // TestAddressOfNodes: a node that listens on all addresses is to be found by its name, and answers to it.
 func TestAddressOfNodes(t *testing.T) {
 	t.Parallel()
+
 	dsn := migrated(t)
 	machine, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	one := serve(t, dsn, "one", "--listen", "0.0.0.0:0", "--insecure-http").ready()
 	two := serve(t, dsn, "two", "--advertise", "cron-2.example:80").ready()
 	at, err := url.Parse(one.url)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var cluster struct {
 		Sessions []struct{ Node, Address string }
 	}
 	if got := two.ask("cluster", "-o", "json"); json.Unmarshal([]byte(got.out), &cluster) != nil {
 		t.Fatalf("%+v", got)
 	}
+
 	want := map[string]string{"one": "http://" + machine + ":" + at.Port(), "two": "http://cron-2.example:80"}
 	for _, s := range cluster.Sessions {
 		if s.Address != want[s.Node] {
 			t.Errorf("%s: got %q, want %q", s.Node, s.Address, want[s.Node])
 		}
 	}
+
 	if len(cluster.Sessions) != 2 {
 		t.Errorf("got %+v, want two sessions", cluster)
 	}
+
 	for node, host := range map[*server]string{one: machine, two: "cron-2.example"} {
-		req, err := http.NewRequest(http.MethodGet, "http://127.0.0.1:"+node.url[strings.LastIndexByte(node.url, ':')+1:]+"/", nil)
+		req, err := http.NewRequest(http.MethodGet,
+			"http://127.0.0.1:"+node.url[strings.LastIndexByte(node.url, ':')+1:]+"/", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		req.Host = host
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
 			t.Errorf("asked as %s: got %s", host, resp.Status)

@@ -27,9 +27,12 @@ type folderSettings struct {
 var folderFlags = []string{"apply-dir", "apply-prune-app", "apply-prune-label"}
 
 func (f *folderSettings) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&f.path, "apply-dir", "", "folder with files of jobs, as apply takes them, that the cluster is to follow: what changes\nthere is applied")
-	flags.StringVar(&f.app, "apply-prune-app", "", "the folder has all jobs of this app: those that are in no file are deleted")
-	flags.StringArrayVar(&f.labels, "apply-prune-label", nil, "the folder has all jobs with this label, key=value; may be repeated")
+	flags.StringVar(&f.path, "apply-dir", "",
+		"folder with files of jobs, as apply takes them, that the cluster is to follow: what changes\nthere is applied")
+	flags.StringVar(&f.app, "apply-prune-app", "",
+		"the folder has all jobs of this app: those that are in no file are deleted")
+	flags.StringArrayVar(&f.labels, "apply-prune-label", nil,
+		"the folder has all jobs with this label, key=value; may be repeated")
 }
 
 // check finds out what is meant. That the folder is not there yet, or empty, is no reason not to run.
@@ -40,10 +43,12 @@ func (f *folderSettings) check() error {
 		}
 		return nil
 	}
+
 	full, err := filepath.Abs(f.path)
 	if err != nil {
 		return err
 	}
+
 	info, err := os.Stat(full)
 	switch {
 	case err == nil && !info.IsDir():
@@ -53,6 +58,7 @@ func (f *folderSettings) check() error {
 	case f.app != "" && len(f.labels) > 0:
 		return usageError("give one of --apply-prune-app, --apply-prune-label")
 	}
+
 	f.path = full
 	_, err = parseLabels("--apply-prune-label", f.labels)
 	return err
@@ -63,6 +69,7 @@ func (f *folderSettings) follow(ctx context.Context, n *node.Node, name string, 
 	if f.path == "" {
 		return
 	}
+
 	labels, _ := parseLabels("", f.labels) // they were checked
 	folder := &follow.Folder{Path: f.path, Node: name, Read: api.ReadApply, Log: log, Editor: func() follow.Editor {
 		if e := n.Editor(); e != nil {
@@ -70,11 +77,13 @@ func (f *folderSettings) follow(ctx context.Context, n *node.Node, name string, 
 		}
 		return nil
 	}}
+
 	switch {
 	case f.app != "":
 		folder.Prune = map[string]any{"app": f.app}
 	case len(labels) > 0:
 		folder.Prune = map[string]any{"labels": labels}
 	}
+
 	_ = folder.Run(ctx) // it ends with ctx, and with nothing else
 }

@@ -12,6 +12,7 @@ import (
 // TestServeFollowsAFolder: two nodes follow copies of a folder.
 func TestServeFollowsAFolder(t *testing.T) {
 	t.Parallel()
+
 	dsn := migrated(t)
 	dir := filepath.Join(t.TempDir(), "jobs") // it comes later
 	s := serve(t, dsn, "one", "--apply-dir", dir, "--apply-prune-app", "shop").ready()
@@ -27,25 +28,33 @@ func TestServeFollowsAFolder(t *testing.T) {
 		}
 		t.Fatalf("cluster says %+v, want %q", got, want)
 	}
+
 	says("no such file")
-	file := write(t, dir, "jobs.yaml", "- {app: shop, name: one, every: 1h, command: 'true'}\n- {app: shop, name: two, every: 1h, command: 'true'}\n")
+	file := write(t, dir, "jobs.yaml",
+		"- {app: shop, name: one, every: 1h, command: 'true'}\n- {app: shop, name: two, every: 1h, command: 'true'}\n")
 	names := func(want string) {
 		t.Helper()
-		await(t, "the jobs are "+want, 40*time.Second, func() bool { return asks("job", "ls", "--app", "shop", "-o", "name").out == want })
+		await(t, "the jobs are "+want, 40*time.Second,
+			func() bool { return asks("job", "ls", "--app", "shop", "-o", "name").out == want })
 	}
+
 	names("shop/one\nshop/two\n")
 	says("folder " + dir + ": applied")
-	write(t, dir, "jobs.yaml", "- {app: shop, name: one, every: 1h, command: 'true'}\n- {app: shop, name: two, every: 1x, command: 'true'}\n")
+	write(t, dir, "jobs.yaml",
+		"- {app: shop, name: one, every: 1h, command: 'true'}\n- {app: shop, name: two, every: 1x, command: 'true'}\n")
 	says(file + ":2:26: every: ")
 	names("shop/one\nshop/two\n")
 	write(t, dir, "jobs.yaml", "- {app: shop, name: one, every: 1h, command: 'true'}\n")
 	names("shop/one\n")
-	if got := asks("audit", "--kind", "folder", "-o", "json"); strings.Count(got.out, `"apply"`) != 2 || !strings.Contains(got.out, "folder "+dir) {
+	if got := asks("audit", "--kind", "folder", "-o", "json"); strings.Count(got.out, `"apply"`) != 2 ||
+		!strings.Contains(got.out, "folder "+dir) {
 		t.Errorf("want two lines of the audit, whatever number of nodes: got %s", got.out)
 	}
+
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
+
 	says("no such file")
 	names("shop/one\n")
 	if code := status(s.url + "/readyz"); code != 200 {
@@ -55,6 +64,7 @@ func TestServeFollowsAFolder(t *testing.T) {
 
 func TestServeFolderSettings(t *testing.T) {
 	t.Parallel()
+
 	file := write(t, t.TempDir(), "file", "")
 	for line, want := range map[string]string{
 		"--apply-prune-app shop":                                    "--apply-dir is missing",

@@ -14,7 +14,8 @@ func (s *serveSettings) machine(n *node.Node) func() *doctor.Machine {
 	return func() *doctor.Machine {
 		st := n.Status()
 		m := &doctor.Machine{
-			Node: s.node, Slots: st.Slots, Unguarded: s.noGuard || runtime.GOOS != "linux", Unlimited: n.Unlimited(), StateDir: s.spool,
+			Node: s.node, Slots: st.Slots, Unguarded: s.noGuard || runtime.GOOS != "linux", Unlimited: n.Unlimited(),
+			StateDir: s.spool,
 		}
 		m.Look()
 		return m

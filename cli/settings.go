@@ -30,6 +30,7 @@ func takeEnv(flags *pflag.FlagSet, names, secrets []string) error {
 		if flags.Changed(name) {
 			continue
 		}
+
 		from, value := envName(name), os.Getenv(envName(name))
 		if file := os.Getenv(from + "_FILE"); value == "" && file != "" && slices.Contains(secrets, name) {
 			from += "_FILE"
@@ -39,6 +40,7 @@ func takeEnv(flags *pflag.FlagSet, names, secrets []string) error {
 			}
 			value = strings.TrimRight(string(b), "\r\n")
 		}
+
 		if value == "" {
 			continue
 		}
@@ -80,6 +82,7 @@ func checkDSN(dsn string) error {
 				"to try go-crontab without a database of your own: " + program() + " dev",
 		}
 	}
+
 	db, err := sql.Open(dsn, sql.DefaultTimeouts, 1)
 	if err != nil {
 		return usageError("%w", err)
@@ -89,5 +92,6 @@ func checkDSN(dsn string) error {
 
 // dsnVar adds the flag that names the database.
 func dsnVar(flags *pflag.FlagSet, dsn *string) {
-	flags.StringVar(dsn, "dsn", "", "the database, user:password@tcp(host:3306)/schema, or of several members tcp(host1:3306,host2:3306);\nvisible to all users of the machine in ps, so better give it as GOCRONTAB_DSN or in a file named by GOCRONTAB_DSN_FILE")
+	flags.StringVar(dsn, "dsn", "",
+		"the database, user:password@tcp(host:3306)/schema, or of several members tcp(host1:3306,host2:3306);\nvisible to all users of the machine in ps, so better give it as GOCRONTAB_DSN or in a file named by GOCRONTAB_DSN_FILE")
 }

@@ -78,6 +78,7 @@ func (j *jobView) when(viewer *time.Location) string {
 	if len(j.Schedules) > 0 {
 		cron = strings.Join(j.Schedules, ", ")
 	}
+
 	switch {
 	case cron != "" && j.Timezone != "" && j.Timezone != "UTC":
 		return cron + " " + j.Timezone
@@ -88,6 +89,7 @@ func (j *jobView) when(viewer *time.Location) string {
 	case j.At != nil:
 		return "at " + absolute(j.At, viewer)
 	}
+
 	return ""
 }
 

@@ -36,10 +36,12 @@ func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
+
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
+
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
@@ -47,6 +49,7 @@ func lockDir(dir string) (*os.File, error) {
 		}
 		return nil, fmt.Errorf("state folder %s: %w", dir, err)
 	}
+
 	return f, nil
 }
 
@@ -58,16 +61,19 @@ func takeStateDir(asked, node string, log *slog.Logger) (dir string, release fun
 	if dir == "" {
 		dir, err = defaultStateDir(node)
 	}
+
 	var f *os.File
 	if err == nil {
 		f, err = lockDir(dir)
 	}
+
 	switch {
 	case err == nil:
 		return dir, func() { f.Close() }, nil
 	case asked != "":
 		return "", nil, err
 	}
+
 	log.Warn("no state folder: outcomes that cannot be written while this node stops are lost", "error", err)
 	return "", func() {}, nil
 }

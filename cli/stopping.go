@@ -37,12 +37,14 @@ func onSignals() *stopping {
 		case <-over:
 		}
 	}
+
 	broken, signals := make(chan os.Signal, 1), make(chan os.Signal, 2)
 	signal.Notify(broken, syscall.SIGPIPE)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
+
 	go func() {
 		for i := 0; ; i = min(i+1, len(end)-1) {
 			select {
@@ -55,11 +57,13 @@ func onSignals() *stopping {
 			}
 		}
 	}()
+
 	s.forget = func() {
 		signal.Stop(broken)
 		signal.Stop(signals)
 		close(over)
 	}
+
 	return s
 }
 

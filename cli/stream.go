@@ -23,10 +23,12 @@ func (r *remote) follower(path string, query url.Values) *sse.Follower {
 			if len(query) > 0 {
 				target += "?" + query.Encode()
 			}
+
 			req, err := sse.Request(ctx, target, last, r.token)
 			if err != nil {
 				return nil, err
 			}
+
 			resp, err := h.Do(req)
 			if err != nil {
 				return nil, r.unreachable(http.MethodGet, err)
@@ -35,10 +37,12 @@ func (r *remote) follower(path string, query url.Values) *sse.Follower {
 				return resp, nil
 			}
 			defer resp.Body.Close()
+
 			body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 			if err != nil {
 				return nil, r.unreachable(http.MethodGet, err)
 			}
+
 			return nil, readProblem(resp, body)
 		},
 		Passes: passing, Quiet: streamQuiet, Pause: followEvery,

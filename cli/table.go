@@ -47,9 +47,11 @@ func (t *table) print(w io.Writer, width int, coloured bool) error {
 	for i, c := range t.columns {
 		head[i] = cell{c.head, bold}
 	}
+
 	for _, row := range append([][]cell{head}, t.rows...) {
 		t.line(&b, row, widths, paint)
 	}
+
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -60,19 +62,23 @@ func (t *table) line(b *strings.Builder, row []cell, widths []int, paint func(co
 		if widths[i] < 0 {
 			continue
 		}
+
 		s := cut(c.text, widths[i])
 		if s == "" {
 			pending += widths[i] + gap
 			continue
 		}
+
 		pad := widths[i] - displayWidth(s)
 		if t.columns[i].right {
 			pending, pad = pending+pad, 0
 		}
+
 		b.WriteString(strings.Repeat(" ", pending))
 		b.WriteString(paint(c.colour, s))
 		pending = pad + gap
 	}
+
 	b.WriteByte('\n')
 }
 
@@ -82,6 +88,7 @@ func (t *table) fit(width int) []int {
 	if width == 0 {
 		return widths
 	}
+
 	t.dropColumns(widths, width)
 	wished := slices.Clone(widths)
 	t.shrinkColumns(widths, width, shrunk)
@@ -94,9 +101,11 @@ func (t *table) fit(width int) []int {
 			}
 		}
 	}
+
 	leave(shrunk, func(i int) bool { return t.columns[i].spare })
 	t.shrinkColumns(widths, width, least)
 	leave(least, func(i int) bool { return i > 1 })
+
 	return widths // should it be too wide even now, the terminal wraps the lines
 }
 

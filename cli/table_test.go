@@ -15,12 +15,14 @@ var update = flag.Bool("update", false, "write the golden files")
 // golden compares with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
+
 	path := filepath.Join("testdata", name)
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -39,19 +41,33 @@ func at(d time.Duration) *time.Time {
 
 func sampleJobs() []jobView {
 	return []jobView{
-		{ID: "1", App: "default", Name: "hello", Every: "5s", Status: "active", NextDue: at(3 * time.Second), LastDue: at(-2 * time.Second), Command: "echo hello"},
 		{
-			ID: "12", App: "ops", Name: "备份数据库", Schedule: "0 3 * * *", Timezone: "Europe/Berlin", Status: "paused", LastDue: at(-26 * time.Hour),
+			ID: "1", App: "default", Name: "hello", Every: "5s", Status: "active", NextDue: at(3 * time.Second),
+			LastDue: at(-2 * time.Second), Command: "echo hello",
+		},
+		{
+			ID: "12", App: "ops", Name: "备份数据库", Schedule: "0 3 * * *", Timezone: "Europe/Berlin", Status: "paused",
+			LastDue: at(-26 * time.Hour),
 			Command: "set -e\npg_dump \"$DB\" | gzip > /backup/$(date +%F).gz\nfind /backup -mtime +30 -delete",
 		},
-		{ID: "103", App: "default", Name: "once 🚀", At: at(90 * time.Minute), Timezone: "UTC", Status: "active", NextDue: at(90 * time.Minute), Command: "printf '\x1b[2J'"},
-		{ID: "104", App: "default", Name: "broken", Schedule: "@yearly", Timezone: "UTC", Status: "error", Command: "true"},
+		{
+			ID: "103", App: "default", Name: "once 🚀", At: at(90 * time.Minute), Timezone: "UTC", Status: "active",
+			NextDue: at(90 * time.Minute), Command: "printf '\x1b[2J'",
+		},
+		{
+			ID: "104", App: "default", Name: "broken", Schedule: "@yearly", Timezone: "UTC", Status: "error",
+			Command: "true",
+		},
 	}
 }
 
 func sampleRuns() []runView {
 	late, exit := 0.7, 3
-	run := runView{ID: "4294967297", JobID: "1", App: "default", Job: "hello", Due: at(0), Node: "node-1", Trigger: "schedule", State: "ended", Attempt: 1, Final: true}
+	run := runView{
+		ID: "4294967297", JobID: "1", App: "default", Job: "hello", Due: at(0), Node: "node-1", Trigger: "schedule",
+		State: "ended", Attempt: 1, Final: true,
+	}
+
 	ok, failed, missed, running := run, run, run, run
 	ok.Started, ok.Ended, ok.Lateness, ok.Outcome = at(0), at(1240*time.Millisecond), &late, "succeeded"
 	failed.Started, failed.Ended, failed.Lateness, failed.Outcome, failed.ExitCode, failed.Trigger = at(0), at(time.Hour+2*time.Minute), &late, "failed", &exit, "manual"
@@ -62,15 +78,28 @@ func sampleRuns() []runView {
 
 func TestTables(t *testing.T) {
 	t.Parallel()
+
 	cluster := clusterView{SessionExpiry: "20s", Sessions: []sessionView{
-		{ID: "0bb2aa3e-dbd0-479e-bfdc-b17d6df5234d", Node: "web-1", Address: "http://127.0.0.1:8610", PID: 4711, Version: "v1.2.3", Started: at(-time.Hour), BeatAge: 1234, Prepared: 2, Executing: 1, Slots: 128, ClockOffset: -0.2},
-		{ID: "9edaf7ba-f0f7-4633-80f4-6447ae9135b0", Node: "web-2", Address: "http://127.0.0.1:8610", PID: 12, Version: "v1.2.3", Started: at(-time.Minute), BeatAge: 14_000, Slots: 128, ClockOffset: 86_400_000},
-		{ID: "a9cc44db-5e9a-464a-bcaf-b60fd3be3f0f", Node: "web-3", Address: "http://127.0.0.1:8610", PID: 13, Version: "v1.2.3", Started: at(-time.Minute), BeatAge: 90, Draining: true, Slots: 128},
+		{
+			ID: "0bb2aa3e-dbd0-479e-bfdc-b17d6df5234d", Node: "web-1", Address: "http://127.0.0.1:8610", PID: 4711,
+			Version: "v1.2.3", Started: at(-time.Hour), BeatAge: 1234, Prepared: 2, Executing: 1, Slots: 128,
+			ClockOffset: -0.2,
+		},
+		{
+			ID: "9edaf7ba-f0f7-4633-80f4-6447ae9135b0", Node: "web-2", Address: "http://127.0.0.1:8610", PID: 12,
+			Version: "v1.2.3", Started: at(-time.Minute), BeatAge: 14_000, Slots: 128, ClockOffset: 86_400_000,
+		},
+		{
+			ID: "a9cc44db-5e9a-464a-bcaf-b60fd3be3f0f", Node: "web-3", Address: "http://127.0.0.1:8610", PID: 13,
+			Version: "v1.2.3", Started: at(-time.Minute), BeatAge: 90, Draining: true, Slots: 128,
+		},
 	}}
+
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	change := time.Date(2027, 3, 28, 1, 0, 0, 0, time.UTC)
 	due := []dueView{{Due: at(26 * time.Hour)}, {Due: &change, Mark: "gap"}}
 	for name, table := range map[string]*table{
@@ -85,10 +114,12 @@ func TestTables(t *testing.T) {
 			if err := table.print(&b, width, false); err != nil {
 				t.Fatal(err)
 			}
+
 			file := name + ".txt"
 			if width > 0 {
 				file = strings.Replace(file, ".", "-"+strconv.Itoa(width)+".", 1)
 			}
+
 			golden(t, file, b.String())
 			for line := range strings.Lines(b.String()) {
 				line = strings.TrimRight(line, "\n")
@@ -105,6 +136,7 @@ func TestTables(t *testing.T) {
 
 func TestColoursCountForNothing(t *testing.T) {
 	t.Parallel()
+
 	table := runTable(sampleRuns(), true, now)
 	var coloured, without strings.Builder
 	if err := table.print(&coloured, 80, true); err != nil {
@@ -113,22 +145,29 @@ func TestColoursCountForNothing(t *testing.T) {
 	if err := table.print(&without, 80, false); err != nil {
 		t.Fatal(err)
 	}
+
 	stripped := coloured.String()
 	for _, c := range []colour{bold, faint, red, green, yellow, cyan} {
 		stripped = strings.ReplaceAll(stripped, "\x1b["+string(c)+"m", "")
 	}
-	if stripped = strings.ReplaceAll(stripped, "\x1b[0m", ""); stripped != without.String() || stripped == coloured.String() {
+
+	if stripped = strings.ReplaceAll(stripped, "\x1b[0m", ""); stripped != without.String() ||
+		stripped == coloured.String() {
 		t.Errorf("got\n%q\nwant the same text as without colours\n%q", coloured.String(), without.String())
 	}
 }
 
 func TestWidth(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "备份": 4, "한국": 4, "🚀x": 3, "…": 1, "ｆ": 2} {
+
+	for s, want := range map[string]int{
+		"": 0, "abc": 3, "é": 1, "e\u0301": 1, "备份": 4, "한국": 4, "🚀x": 3, "…": 1, "ｆ": 2,
+	} {
 		if got := displayWidth(s); got != want {
 			t.Errorf("%q: got %d columns, want %d", s, got, want)
 		}
 	}
+
 	for _, test := range []struct {
 		s     string
 		width int
@@ -138,6 +177,7 @@ func TestWidth(t *testing.T) {
 			t.Errorf("%q cut to %d: got %q, want %q", test.s, test.width, got, test.want)
 		}
 	}
+
 	if got, want := plain("a\x1b[31m\nb\tc\r\u202edcba\x00"), "a�[31m↵b c�dcba�"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -145,19 +185,25 @@ func TestWidth(t *testing.T) {
 
 func TestTimes(t *testing.T) {
 	t.Parallel()
+
 	for d, want := range map[time.Duration]string{
-		0: "now", 900 * time.Millisecond: "now", -time.Second: "1s ago", 59 * time.Second: "in 59s", 3*time.Minute + 40*time.Second: "in 3m",
-		47 * time.Hour: "in 47h", -50 * time.Hour: "2d ago", 400 * 24 * time.Hour: "in 400d", 800 * 24 * time.Hour: "in 2y",
+		0: "now", 900 * time.Millisecond: "now", -time.Second: "1s ago", 59 * time.Second: "in 59s",
+		3*time.Minute + 40*time.Second: "in 3m",
+		47 * time.Hour:                 "in 47h", -50 * time.Hour: "2d ago", 400 * 24 * time.Hour: "in 400d",
+		800 * 24 * time.Hour: "in 2y",
 	} {
 		if got := relative(at(d), now); got != want {
 			t.Errorf("%s: got %q, want %q", d, got, want)
 		}
 	}
+
 	if got := relative(nil, now); got != "" {
 		t.Errorf("no time: got %q", got)
 	}
+
 	for d, want := range map[time.Duration]string{
-		400 * time.Microsecond: "<1ms", 1500 * time.Microsecond: "2ms", 1244 * time.Millisecond: "1.24s", 20 * time.Second: "20s",
+		400 * time.Microsecond: "<1ms", 1500 * time.Microsecond: "2ms", 1244 * time.Millisecond: "1.24s",
+		20 * time.Second:                     "20s",
 		200*time.Second + 3*time.Millisecond: "3m20s", 2 * time.Hour: "2h", 3 * time.Minute: "3m",
 		99*time.Hour + time.Minute: "99h1m", 60416 * time.Hour: "6y",
 	} {
@@ -165,20 +211,24 @@ func TestTimes(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", d, got, want)
 		}
 	}
+
 	past := at(-800 * 24 * time.Hour)
 	late := jobView{At: past, NextDue: past}
 	if got := nextDue(&late, now); !strings.HasSuffix(got, "which has passed: it is started at once") {
 		t.Errorf("an instant that has passed: got %q", got)
 	}
+
 	zone := time.FixedZone("X", 3600)
 	for s, want := range map[string]string{
-		"2027-01-31T09:00:00Z": "2027-01-31T09:00:00Z", "2027-01-31 09:00": "2027-01-31T09:00:00+01:00", "2027-01-31": "2027-01-31T00:00:00+01:00",
-		"+90s": "2027-01-31T12:01:30Z",
+		"2027-01-31T09:00:00Z": "2027-01-31T09:00:00Z", "2027-01-31 09:00": "2027-01-31T09:00:00+01:00",
+		"2027-01-31": "2027-01-31T00:00:00+01:00",
+		"+90s":       "2027-01-31T12:01:30Z",
 	} {
 		if got, err := parseTime(s, zone, now); err != nil || got.Format(time.RFC3339) != want {
 			t.Errorf("%q: got %s, %v; want %s", s, got.Format(time.RFC3339), err, want)
 		}
 	}
+
 	for _, s := range []string{"", "tomorrow", "+x", "12:00", "2027-13-01"} {
 		if got, err := parseTime(s, zone, now); err == nil {
 			t.Errorf("%q: got %s, want an error", s, got)
@@ -189,6 +239,7 @@ func TestTimes(t *testing.T) {
 // TestTimesAreReadAsPrinted: what a command prints can be given to any command, wherever that runs.
 func TestTimesAreReadAsPrinted(t *testing.T) {
 	t.Parallel()
+
 	zones := map[string]*time.Location{}
 	for _, name := range []string{"UTC", "Asia/Shanghai", "Europe/Berlin", "America/St_Johns", "Asia/Kathmandu"} {
 		zone, err := time.LoadLocation(name)
@@ -197,6 +248,7 @@ func TestTimesAreReadAsPrinted(t *testing.T) {
 		}
 		zones[name] = zone
 	}
+
 	repeated := time.Date(2027, 10, 31, 0, 30, 0, 0, time.UTC) // 02:30 in Berlin, for the first time
 	for _, due := range []time.Time{now, repeated, repeated.Add(time.Hour), now.Add(250 * time.Millisecond)} {
 		for printed, zone := range zones {
@@ -217,7 +269,11 @@ func TestTimesAreReadAsPrinted(t *testing.T) {
 			t.Errorf("%q: got %s, %v; want %s", s, got, err, want)
 		}
 	}
-	for s, want := range map[string]string{"2027-10-31 01:59": "2027-10-31T01:59:00+02:00", "2027-10-31 03:00": "2027-10-31T03:00:00+01:00", "2027-03-28 03:00": "2027-03-28T03:00:00+02:00"} {
+
+	for s, want := range map[string]string{
+		"2027-10-31 01:59": "2027-10-31T01:59:00+02:00", "2027-10-31 03:00": "2027-10-31T03:00:00+01:00",
+		"2027-03-28 03:00": "2027-03-28T03:00:00+02:00",
+	} {
 		if got, err := parseTime(s, berlin, now); err != nil || got.Format(time.RFC3339) != want {
 			t.Errorf("%q: got %s, %v; want %s", s, got.Format(time.RFC3339), err, want)
 		}

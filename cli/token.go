@@ -28,7 +28,8 @@ type tokenView struct {
 const tokensPath = "/api/v1/tokens"
 
 func tokenCommand(c *console) *cobra.Command {
-	return newGroup("token", "Make, list and revoke tokens: who may do what", tokenCreate(c), tokenList(c), tokenRevoke(c), tokenShow(c))
+	return newGroup("token", "Make, list and revoke tokens: who may do what", tokenCreate(c), tokenList(c),
+		tokenRevoke(c), tokenShow(c))
 }
 
 func tokenCreate(c *console) *cobra.Command {
@@ -36,6 +37,7 @@ func tokenCreate(c *console) *cobra.Command {
 		role, expires string
 		apps          []string
 	)
+
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Make a token", Args: wants(1, 1, "one NAME"),
 		Long: `Make a token and print it, this once: nobody can read it again. NAME says who holds it, and is what the audit has as
@@ -50,15 +52,20 @@ With --app the role holds in those apps only; what belongs to no app (groups, ca
   go-crontab token create ci --role admin --app billing --expires 720h
   go-crontab token create wallboard --role viewer --expires never > token`,
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&role, "role", "r", "", "viewer, operator or admin")
-	cmd.Flags().StringSliceVarP(&apps, "app", "a", nil, "only in this app; may be repeated, or separated by commas (default in all, and over the cluster)")
-	cmd.Flags().StringVarP(&expires, "expires", "e", "", `until when: a time, a duration such as 720h, or "never" (default 2160h, 90 days)`)
-	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"viewer", "operator", "admin"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringSliceVarP(&apps, "app", "a", nil,
+		"only in this app; may be repeated, or separated by commas (default in all, and over the cluster)")
+	cmd.Flags().StringVarP(&expires, "expires", "e", "",
+		`until when: a time, a duration such as 720h, or "never" (default 2160h, 90 days)`)
+	_ = cmd.RegisterFlagCompletionFunc("role",
+		cobra.FixedCompletions([]string{"viewer", "operator", "admin"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if role == "" {
 			return usageError("--role is missing: viewer, operator or admin")
 		}
+
 		body := map[string]any{"name": args[0], "role": role}
 		if len(apps) > 0 {
 			body["apps"] = apps
@@ -70,6 +77,7 @@ With --app the role holds in those apps only; what belongs to no app (groups, ca
 			}
 			body["expires"] = until
 		}
+
 		t, raw, err := once[tokenView](cmd.Context(), r, tokensPath, nil, body)
 		if isStatus(err, http.StatusConflict) {
 			err = withHint(err, "to revoke that one: %s token revoke %s", program(), quote(args[0]))
@@ -77,13 +85,16 @@ With --app the role holds in those apps only; what belongs to no app (groups, ca
 		if err != nil {
 			return err
 		}
+
 		r.warnOfApps(cmd.Context(), apps...)
 		return r.object(c, raw, t.Name, func() error {
 			c.printf("%s\n", plain(t.Token))
-			c.notef("This is the token of %s, %s, until %s. It is shown only now.\n", plain(t.Name), t.grant(), t.until(c.now()))
+			c.notef("This is the token of %s, %s, until %s. It is shown only now.\n", plain(t.Name), t.grant(),
+				t.until(c.now()))
 			return nil
 		})
 	}
+
 	return cmd
 }
 
@@ -95,6 +106,7 @@ func tokenEnd(s string, now time.Time) (string, error) {
 	if _, err := time.ParseDuration(s); err == nil {
 		return s, nil // counted by the server's clock
 	}
+
 	t, err := parseTime(s, now.Location(), now)
 	if err != nil {
 		return "", usageError("--expires %w", err)
@@ -123,6 +135,7 @@ func tokenList(c *console) *cobra.Command {
 		Use: "ls", Aliases: []string{"list"}, Short: "List tokens, and when they were last used", Args: nothing,
 		Example: "  go-crontab token ls\n  go-crontab token ls --revoked",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().BoolVar(&all, "revoked", false, "also those that were revoked")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -134,16 +147,20 @@ func tokenList(c *console) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.list(raw, func(i int) string { return tokens[i].Name }, func() error { return r.table(tokenTable(tokens, c.now())) })
+		return r.list(raw, func(i int) string { return tokens[i].Name },
+			func() error { return r.table(tokenTable(tokens, c.now())) })
 	}
+
 	return cmd
 }
 
 func tokenTable(tokens []tokenView, now time.Time) *table {
 	t := &table{columns: []column{
-		{head: "ID", right: true, drop: true}, {head: "NAME", shrink: true}, {head: "ROLE"}, {head: "APPS", shrink: true}, {head: "STATE"}, {head: "EXPIRES"},
+		{head: "ID", right: true, drop: true}, {head: "NAME", shrink: true}, {head: "ROLE"},
+		{head: "APPS", shrink: true}, {head: "STATE"}, {head: "EXPIRES"},
 		{head: "LAST USED"}, {head: "FROM", shrink: true, drop: true}, {head: "MADE BY", shrink: true, drop: true},
 	}}
+
 	for _, v := range tokens {
 		apps, expires, used := "all", "never", "never"
 		if len(v.Apps) > 0 {
@@ -156,8 +173,10 @@ func tokenTable(tokens []tokenView, now time.Time) *table {
 			used = relative(v.Used, now)
 		}
 		colours := map[string]colour{"active": green, "expired": yellow, "revoked": faint}
-		t.add(text(v.ID), text(v.Name), text(v.Role), text(apps), cell{plain(v.State), colours[v.State]}, text(expires), text(used), text(v.UsedFrom), text(v.By))
+		t.add(text(v.ID), text(v.Name), text(v.Role), text(apps), cell{plain(v.State), colours[v.State]}, text(expires),
+			text(used), text(v.UsedFrom), text(v.By))
 	}
+
 	return t
 }
 
@@ -168,6 +187,7 @@ func tokenRevoke(c *console) *cobra.Command {
 browsers that were signed in with them.`,
 		Example: "  go-crontab token revoke ci",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, arg := range args {
@@ -175,9 +195,11 @@ browsers that were signed in with them.`,
 			if err != nil {
 				return err
 			}
+
 			if _, err := r.call(cmd.Context(), http.MethodDelete, tokensPath+"/"+t.ID, nil, nil); err != nil {
 				return err
 			}
+
 			err = r.object(c, deleted{t.Name}, t.Name, func() error {
 				c.printf("token %s is revoked\n", plain(t.Name))
 				return nil
@@ -188,6 +210,7 @@ browsers that were signed in with them.`,
 		}
 		return nil
 	}
+
 	return cmd
 }
 
@@ -206,7 +229,10 @@ func (r *remote) tokenOf(ctx context.Context, arg string) (tokenView, error) {
 			return t, err
 		}
 	}
-	return tokenView{}, &exitError{code: exitNotFound, err: notFound("token", arg), hint: "to see them: " + program() + " token ls --revoked"}
+
+	return tokenView{}, &exitError{
+		code: exitNotFound, err: notFound("token", arg), hint: "to see them: " + program() + " token ls --revoked",
+	}
 }
 
 // meView is who this token belongs to.
@@ -220,14 +246,17 @@ type meView struct {
 
 func tokenShow(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show", Short: "Show what the token may do that is used here", Args: nothing, Example: "  go-crontab token show\n  GOCRONTAB_TOKEN_FILE=./token go-crontab token show",
+		Use: "show", Short: "Show what the token may do that is used here", Args: nothing,
+		Example: "  go-crontab token show\n  GOCRONTAB_TOKEN_FILE=./token go-crontab token show",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		me, raw, err := get[meView](cmd.Context(), r, "/api/v1/me", nil)
 		if err != nil {
 			return err
 		}
+
 		return r.object(c, raw, me.Name, func() error {
 			apps, expires := "all", "never"
 			if len(me.Apps) > 0 {
@@ -236,12 +265,16 @@ func tokenShow(c *console) *cobra.Command {
 			if me.Expires != nil {
 				expires = both(me.Expires, c.now())
 			}
+
 			d := new(card)
-			for _, line := range [][2]string{{"name", me.Name}, {"role", me.Role}, {"apps", apps}, {"expires", expires}} {
+			for _, line := range [][2]string{
+				{"name", me.Name}, {"role", me.Role}, {"apps", apps}, {"expires", expires},
+			} {
 				d.add(line[0], line[1], "")
 			}
 			return r.card(*d)
 		})
 	}
+
 	return cmd
 }

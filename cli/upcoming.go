@@ -29,6 +29,7 @@ func upcomingCommand(c *console) *cobra.Command {
 distance from now, such as +10m.`,
 		Example: "  go-crontab upcoming\n  go-crontab upcoming --to +1h\n  go-crontab upcoming --app billing --from 2027-03-28 --to 2027-03-29 -n 0",
 	}
+
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only jobs of this app")
 	cmd.Flags().StringVarP(&label, "label", "l", "", "only jobs with this label, such as team=data")
@@ -42,6 +43,7 @@ distance from now, such as +10m.`,
 		if err != nil {
 			return err
 		}
+
 		if label != "" {
 			q.Set("label", label)
 		}
@@ -52,10 +54,12 @@ distance from now, such as +10m.`,
 			}
 			q.Set("to", begin.Add(7*24*time.Hour).Format(time.RFC3339Nano))
 		}
+
 		dues, raw, err := list[upcomingView](cmd.Context(), r, "/api/v1/upcoming", q, n)
 		if err != nil {
 			return err
 		}
+
 		return r.list(raw, func(i int) string { return dues[i].job() }, func() error {
 			if len(dues) == 0 {
 				c.notef("Nothing is due%s.\n", spanOf(q, now))
@@ -64,6 +68,7 @@ distance from now, such as +10m.`,
 			return r.table(upcomingTable(dues, now))
 		})
 	}
+
 	return cmd
 }
 
@@ -76,9 +81,16 @@ func spanOf(q url.Values, now time.Time) string {
 }
 
 func upcomingTable(dues []upcomingView, now time.Time) *table {
-	t := &table{columns: []column{{head: "DUE"}, {head: "IN", right: true}, {head: "JOB", shrink: true}, {head: "ID", right: true, drop: true}, {head: "NOTE", shrink: true}}}
+	t := &table{
+		columns: []column{
+			{head: "DUE"}, {head: "IN", right: true}, {head: "JOB", shrink: true},
+			{head: "ID", right: true, drop: true}, {head: "NOTE", shrink: true},
+		},
+	}
+
 	for _, d := range dues {
-		t.add(text(absolute(d.Due, now.Location())), text(relative(d.Due, now)), text(d.job()), text(d.JobID), cell{plain(d.Mark), yellow})
+		t.add(text(absolute(d.Due, now.Location())), text(relative(d.Due, now)), text(d.job()),
+			text(d.JobID), cell{plain(d.Mark), yellow})
 	}
 	return t
 }

@@ -25,13 +25,16 @@ var (
 
 // moreVariables are variables that no flag of ours stands for, without the prefix: the secret key, and what a job's command or an
 // archive command is told, which may itself run this program.
-var moreVariables = []string{"SECRET_KEY", "SECRET_KEY_FILE", "JOB", "APP", "DUE", "ATTEMPT", "LAUNCH", "SEAT", "RECORDS"}
+var moreVariables = []string{
+	"SECRET_KEY", "SECRET_KEY_FILE", "JOB", "APP", "DUE", "ATTEMPT", "LAUNCH", "SEAT", "RECORDS",
+}
 
 // families begin names of variables, without the prefix: the values of secrets; a guard and a node of bench, which are this
 // program once more; and what building and testing this program reads.
 var families = []string{
 	"SECRET_", "BE_GUARD", "BENCH_", "FAILPOINT",
-	"TEST_", "FAULTS_", "POISON_", "MYSQLD", "ENGINES", "TRACES", "LONG_SEARCH", "DEBIAN_MIRROR", "UBUNTU_MIRROR", "EXAMPLE",
+	"TEST_", "FAULTS_", "POISON_", "MYSQLD", "ENGINES", "TRACES", "LONG_SEARCH", "DEBIAN_MIRROR", "UBUNTU_MIRROR",
+	"EXAMPLE",
 }
 
 // linked are variables that Kubernetes and Docker make of a service that is called gocrontab or gocrontab-…, without the
@@ -86,11 +89,16 @@ func checkVariables() error {
 		}
 		wrong = append(wrong, said)
 	}
+
 	if wrong == nil {
 		return nil
 	}
+
 	slices.Sort(wrong)
-	return &exitError{code: exitUsage, err: fmt.Errorf("%s", strings.Join(wrong, "\n")), hint: "to see which there are: " + program() + " help environment"}
+	return &exitError{
+		code: exitUsage, err: fmt.Errorf("%s", strings.Join(wrong, "\n")),
+		hint: "to see which there are: " + program() + " help environment",
+	}
 }
 
 // checkClientVariables refuses misspelt variables that say which node is asked, and by whom. Other programs of the same
@@ -106,6 +114,7 @@ func checkClientVariables() error {
 			return usageError("%s is not a setting; did you mean %s?", name, near)
 		}
 	}
+
 	return nil
 }
 

@@ -12,12 +12,14 @@ import (
 // Every flag of serve has a variable, and every variable of serve a flag.
 func TestVariablesAreTheFlagsOfServe(t *testing.T) {
 	t.Parallel()
+
 	var flags []string
 	serveCommand(&console{}).Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden && f.Name != secretKeyFlag {
 			flags = append(flags, f.Name)
 		}
 	})
+
 	slices.Sort(flags)
 
 	if got := slices.Sorted(slices.Values(slices.Concat(serveVariables, serveSecrets))); !slices.Equal(got, flags) {
@@ -63,8 +65,12 @@ func TestKnownVariables(t *testing.T) {
 // A misspelt variable ends serve, dev and migrate, and a misspelt address ends any command.
 func TestMisspeltVariables(t *testing.T) {
 	t.Parallel()
+
 	for _, c := range []struct{ variable, line, want string }{
-		{"GOCRONTAB_SESION_EXPIRY=5s", "serve", "GOCRONTAB_SESION_EXPIRY is not a setting; did you mean GOCRONTAB_SESSION_EXPIRY?"},
+		{
+			"GOCRONTAB_SESION_EXPIRY=5s", "serve",
+			"GOCRONTAB_SESION_EXPIRY is not a setting; did you mean GOCRONTAB_SESSION_EXPIRY?",
+		},
 		{"GOCRONTAB_SLOT=5", "serve", "did you mean GOCRONTAB_SLOTS?"},
 		{"GOCRONTAB_SLOT=5", "dev", "did you mean GOCRONTAB_SLOTS?"},
 		{"GOCRONTAB_DSN_FIEL=x", "migrate", "did you mean GOCRONTAB_DSN_FILE?"},
@@ -76,6 +82,7 @@ func TestMisspeltVariables(t *testing.T) {
 			t.Errorf("%s %s: code %d, %s; want code 2 and %q", c.variable, c.line, code, out, c.want)
 		}
 	}
+
 	if code, out := run(t, []string{"GOCRONTAB_VERSION=1.2"}, "cron", "next", "@daily"); code != 0 {
 		t.Errorf("a variable of another program: code %d, %s", code, out)
 	}
@@ -84,9 +91,16 @@ func TestMisspeltVariables(t *testing.T) {
 // TestUngrantedSecretIsNamed: a secret of the node that no grant names is named when the node starts, and a granted one is not.
 func TestUngrantedSecretIsNamed(t *testing.T) {
 	t.Parallel()
-	p := start(t, []string{"GOCRONTAB_DSN=" + migrated(t), "GOCRONTAB_SECRET_SHOP_HOOK=a", "GOCRONTAB_SECRET_SHPO_HOOK=b", "GOCRONTAB_SECRET_NONE="},
-		"serve", "--node", "one", "--listen", "127.0.0.1:0", "--session-expiry", "5s", "--state-dir", t.TempDir(), "--grant-secret", "SHOP_HOOK=shop")
-	p.says(`"level":"WARN","msg":"no job may use this secret of the node[^}]*"variable":"(GOCRONTAB_SECRET_SHPO_HOOK)"`, 20*time.Second)
+
+	p := start(t, []string{
+		"GOCRONTAB_DSN=" + migrated(t), "GOCRONTAB_SECRET_SHOP_HOOK=a", "GOCRONTAB_SECRET_SHPO_HOOK=b",
+		"GOCRONTAB_SECRET_NONE=",
+	},
+		"serve", "--node", "one", "--listen", "127.0.0.1:0", "--session-expiry", "5s", "--state-dir", t.TempDir(),
+		"--grant-secret", "SHOP_HOOK=shop")
+
+	p.says(`"level":"WARN","msg":"no job may use this secret of the node[^}]*"variable":"(GOCRONTAB_SECRET_SHPO_HOOK)"`,
+		20*time.Second)
 	p.says(`"api":"(http://[^"]+)"`, 20*time.Second)
 	if n := strings.Count(p.out.String(), "no job may use this secret"); n != 1 {
 		t.Errorf("%d secrets are named\n%s", n, p.out.String())

@@ -27,14 +27,20 @@ func newTestRoot() *cobra.Command {
 // TestEveryVerb: each command has an example, the same formats, and completes what it can.
 func TestEveryVerb(t *testing.T) {
 	t.Parallel()
+
 	// What these print has a form of its own.
-	own := []string{"dev", "serve", "run logs", "schema", "secret keygen", "context add", "context use", "context rm", "export", "migrate", "bench"}
+	own := []string{
+		"dev", "serve", "run logs", "schema", "secret keygen", "context add", "context use", "context rm", "export",
+		"migrate", "bench",
+	}
+
 	seen := 0
 	leaves(newTestRoot(), func(cmd *cobra.Command) {
 		seen++
 		if cmd.Hidden {
 			return
 		}
+
 		name := strings.TrimPrefix(cmd.CommandPath(), "go-crontab ")
 		if cmd.Example == "" {
 			t.Errorf("%s has no example", name)
@@ -50,15 +56,19 @@ func TestEveryVerb(t *testing.T) {
 				}
 			}
 		}
+
 		if cmd.ValidArgsFunction == nil && !takesFiles(cmd) && !cmd.HasSubCommands() {
 			t.Errorf("%s completes the names of files", name)
 		}
+
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if _, there := cmd.GetFlagCompletionFunc(f.Name); !there && slices.Contains([]string{"app", "output", "context", "timezone", "tz"}, f.Name) {
+			if _, there := cmd.GetFlagCompletionFunc(f.Name); !there &&
+				slices.Contains([]string{"app", "output", "context", "timezone", "tz"}, f.Name) {
 				t.Errorf("%s --%s completes the names of files", name, f.Name)
 			}
 		})
 	})
+
 	if seen < 40 {
 		t.Errorf("only %d commands", seen)
 	}
@@ -74,11 +84,13 @@ func TestExamplesParse(t *testing.T) {
 				if len(fields) == 0 || fields[0] != "go-crontab" {
 					continue
 				}
+
 				found, rest, err := newTestRoot().Find(fields[1:])
 				if err != nil || !found.Runnable() {
 					t.Errorf("%s: %s: %v", cmd.CommandPath(), strings.TrimSpace(line), err)
 					continue
 				}
+
 				for _, word := range rest {
 					if word == "--" {
 						break
@@ -96,11 +108,15 @@ func TestExamplesParse(t *testing.T) {
 
 func TestTopics(t *testing.T) {
 	t.Parallel()
-	for topic, want := range map[string]string{"exit-codes": "4  refused", "environment": "GOCRONTAB_CONTEXT", "formats": "-o name"} {
+
+	for topic, want := range map[string]string{
+		"exit-codes": "4  refused", "environment": "GOCRONTAB_CONTEXT", "formats": "-o name",
+	} {
 		if got := command("help", topic); got.code != 0 || !strings.Contains(got.out, want) {
 			t.Errorf("%s: got %+v", topic, got)
 		}
 	}
+
 	if got := command("--help"); !strings.Contains(got.out, "exit-codes") {
 		t.Errorf("the topics are not named: %s", got.out)
 	}
@@ -110,7 +126,9 @@ func TestColoursOnlyOnATerminal(t *testing.T) {
 	f := newFakeAPI(t, nil)
 	for _, env := range []string{"", "1"} {
 		t.Setenv("NO_COLOR", env)
-		for _, args := range [][]string{{"job", "ls", "--server", f.URL}, {"cron", "explain", "@daily"}, {"cluster", "--server", f.URL}} {
+		for _, args := range [][]string{
+			{"job", "ls", "--server", f.URL}, {"cron", "explain", "@daily"}, {"cluster", "--server", f.URL},
+		} {
 			if got := command(args...); strings.Contains(got.out+got.err, "\x1b") {
 				t.Errorf("%v: coloured, and nobody looks: %+v", args, got)
 			}

@@ -26,6 +26,7 @@ func readVersion() versionInfo {
 	if v.Version != "" || !ok {
 		return v
 	}
+
 	v.Version = info.Main.Version
 	var revision, dirty string
 	for _, s := range info.Settings {
@@ -36,12 +37,14 @@ func readVersion() versionInfo {
 			dirty = "-dirty"
 		}
 	}
+
 	if (v.Version == "" || v.Version == "(devel)") && revision != "" {
 		v.Version = revision + dirty
 	}
 	if v.Version == "" || v.Version == "(devel)" {
 		v.Version = "unknown"
 	}
+
 	return v
 }
 
@@ -57,6 +60,7 @@ func versionCommand(c *console) *cobra.Command {
 			})
 		},
 	}
+
 	out.flags(cmd)
 	return cmd
 }

@@ -17,6 +17,7 @@ func visible(s string) string {
 	if !strings.ContainsFunc(s, hidden) {
 		return s
 	}
+
 	var b strings.Builder
 	for _, r := range s {
 		switch {
@@ -28,6 +29,7 @@ func visible(s string) string {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		}
 	}
+
 	return b.String()
 }
 
@@ -41,6 +43,7 @@ func visibleJSON(text []byte) []byte {
 	if !strings.ContainsFunc(string(text), hidden) {
 		return text
 	}
+
 	var b strings.Builder
 	for _, r := range string(text) {
 		if hidden(r) {
@@ -49,5 +52,6 @@ func visibleJSON(text []byte) []byte {
 		}
 		b.WriteRune(r)
 	}
+
 	return []byte(b.String())
 }

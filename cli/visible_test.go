@@ -28,18 +28,22 @@ func TestS18Terminal(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
+
 		for _, r := range got + plain(in) {
 			if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
 				t.Errorf("%q: %U is left", in, r)
 			}
 		}
+
 		if strings.ContainsAny(plain(in), "\n\t\r\x1b") {
 			t.Errorf("%q: a name is more than a line: %q", in, plain(in))
 		}
+
 		var b strings.Builder
 		if err := writeJSON(&b, map[string]string{"x": in}); err != nil {
 			t.Fatal(err)
 		}
+
 		var back map[string]string
 		if err := json.Unmarshal([]byte(b.String()), &back); err != nil || back["x"] != in {
 			t.Errorf("%q: as JSON %q is %q, %v", in, b.String(), back["x"], err)

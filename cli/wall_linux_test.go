@@ -35,22 +35,29 @@ type wall struct {
 
 func newWall(t *testing.T, dsn string) *wall {
 	t.Helper()
+
 	node, err := user.Lookup(nodeUser)
 	if _, jobsErr := user.Lookup(jobsUser); os.Geteuid() != 0 || err != nil || jobsErr != nil {
 		t.Skipf("needs root, and the users %s and %s", nodeUser, jobsUser)
 	}
+
 	dir, err := os.MkdirTemp("", "gocrontab-wall-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	w := &wall{dir: dir, program: dir + "/go-crontab", settings: dir + "/serve.env", state: dir + "/state", uid: node.Uid, gid: node.Gid}
+
+	w := &wall{
+		dir: dir, program: dir + "/go-crontab", settings: dir + "/serve.env", state: dir + "/state", uid: node.Uid,
+		gid: node.Gid,
+	}
 
 	script := `chmod 755 "$1" && install -m 711 -o root -g root "$2" "$1/go-crontab" && install -d -m 700 -o "$3" "$1/state" &&
 		(umask 077 && printf "GOCRONTAB_DSN='%s'\n" "$4" > "$1/serve.env")`
 	if out, err := exec.Command("sh", "-ec", script, "sh", dir, binary(t), nodeUser, dsn).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
+
 	return w
 }
 
@@ -78,7 +85,8 @@ const switching = "+setuid,+setgid,+kill"
 // node starts a node that runs commands as another user.
 func (w *wall) node(t *testing.T, dsn, name string, args ...string) *server {
 	t.Helper()
-	line := append(w.as(switching), w.program, "serve", "--node", name, "--listen", "127.0.0.1:0", "--session-expiry", "5s",
+	line := append(w.as(switching), w.program, "serve", "--node", name, "--listen", "127.0.0.1:0", "--session-expiry",
+		"5s",
 		"--state-dir", filepath.Join(w.state, name), "--log-format", "json", "--run-as", jobsUser)
 	return serving(t, dsn, startCommand(t, []string{"GOCRONTAB_DSN=" + dsn, "HOME="}, append(line, args...)...)).ready()
 }
@@ -96,6 +104,7 @@ func (s *server) do(t *testing.T, name, command string, flags ...string) result 
 // TestCommandsRunAsAnotherUser has a node that is not root run commands as another user: they have none of its rights.
 func TestCommandsRunAsAnotherUser(t *testing.T) {
 	t.Parallel()
+
 	dsn := reachable(t, migrated(t))
 	w := newWall(t, dsn)
 	s := w.node(t, dsn, "one")
@@ -104,10 +113,12 @@ func TestCommandsRunAsAnotherUser(t *testing.T) {
 	// systemd gives the node capabilities that commands would inherit.
 	got := s.do(t, "rights", "id -un; id -gn; id -G; grep -E '^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs)' /proc/self/status")
 	none := "\t0000000000000000\n"
-	want := jobsUser + "\n" + jobsUser + "\n1\nCapInh:" + none + "CapPrm:" + none + "CapEff:" + none + "CapAmb:" + none + "NoNewPrivs:\t1\n"
+	want := jobsUser + "\n" + jobsUser + "\n1\nCapInh:" + none + "CapPrm:" + none + "CapEff:" + none + "CapAmb:" +
+		none + "NoNewPrivs:\t1\n"
 	if got.code != exitOK || !strings.Contains(got.out, want) {
 		t.Errorf("got %+v, want %q", got, want)
 	}
+
 	status, err := os.ReadFile("/proc/" + guard + "/status")
 	if err != nil || !regexp.MustCompile(`(?m)^CapEff:\t0*20$`).Match(status) {
 		t.Errorf("the guard has other capabilities than CAP_KILL: %v\n%s", err, status)
@@ -117,8 +128,12 @@ func TestCommandsRunAsAnotherUser(t *testing.T) {
 	if got.code != exitOK || !strings.Contains(got.out, "a\nb") {
 		t.Errorf("a command cannot open its own input or output: %+v", got)
 	}
-	for name, user := range map[string]string{"as-root": "root", "as-node": nodeUser, "as-node-id": w.uid + ":" + w.gid} {
-		if got := s.do(t, name, "id", "--user", user); got.code == exitOK || !strings.Contains(got.out+got.err, "is not in this node's --run-as-allow: "+jobsUser) {
+
+	for name, user := range map[string]string{
+		"as-root": "root", "as-node": nodeUser, "as-node-id": w.uid + ":" + w.gid,
+	} {
+		if got := s.do(t, name, "id", "--user", user); got.code == exitOK ||
+			!strings.Contains(got.out+got.err, "is not in this node's --run-as-allow: "+jobsUser) {
 			t.Errorf("a job of the user %s: %+v", user, got)
 		}
 	}
@@ -128,15 +143,20 @@ func TestCommandsRunAsAnotherUser(t *testing.T) {
 	if !strings.Contains(got.out+got.err, "ran longer than 1s") {
 		t.Errorf("a timeout: %+v", got)
 	}
+
 	token := "8" + strconv.Itoa(os.Getpid())
 	for _, line := range [][]string{
-		{"job", "add", "stubborn", "--schedule", "@yearly", "--", fmt.Sprintf("trap '' TERM; sleep %s; sleep %[1]s", token)},
+		{
+			"job", "add", "stubborn", "--schedule", "@yearly", "--",
+			fmt.Sprintf("trap '' TERM; sleep %s; sleep %[1]s", token),
+		},
 		{"job", "run", "stubborn"},
 	} {
 		if got := s.ask(line...); got.code != exitOK {
 			t.Fatalf("%q: %+v", line, got)
 		}
 	}
+
 	await(t, "the command", 10*time.Second, func() bool { return asleep(token) })
 	s.signal(syscall.SIGKILL)
 	await(t, "the end of the command of a dead node", 10*time.Second, func() bool { return !asleep(token) })
@@ -152,6 +172,7 @@ func asleep(seconds string) bool {
 // the settings and the state folder.
 func TestNoCommandGetsTheDSN(t *testing.T) {
 	t.Parallel()
+
 	dsn := reachable(t, migrated(t))
 	w := newWall(t, dsn)
 	s := w.node(t, dsn, "one")
@@ -173,8 +194,10 @@ func TestNoCommandGetsTheDSN(t *testing.T) {
 		"own-session":     "exec 3<>/proc/$PPID/fd/0",
 		"parent-settings": "cat /proc/$PPID/environ",
 	}
+
 	for name, command := range attempts {
-		if got := s.do(t, name, command); got.code == exitOK || !regexp.MustCompile(`(?i)permission denied|not permitted`).MatchString(got.out) {
+		if got := s.do(t, name, command); got.code == exitOK ||
+			!regexp.MustCompile(`(?i)permission denied|not permitted`).MatchString(got.out) {
 			t.Errorf("%s: %s: %+v", name, command, got)
 		}
 	}
@@ -184,12 +207,14 @@ func TestNoCommandGetsTheDSN(t *testing.T) {
 	if got := s.do(t, "thief", theft.command("env -i ")+" >/dev/null 2>&1 &"); got.code != exitOK {
 		t.Fatalf("%+v", got)
 	}
+
 	await(t, "the thief", 10*time.Second, theft.begun)
 	for _, name := range []string{"two", "three", "four"} {
 		next := w.node(t, dsn, name)
 		next.signal(syscall.SIGKILL)
 		next.exit(20 * time.Second)
 	}
+
 	if got := theft.end(); got != "" {
 		t.Errorf("the thief found the DSN in %q", got)
 	}
@@ -198,11 +223,13 @@ func TestNoCommandGetsTheDSN(t *testing.T) {
 	theft = w.theft(t, dsn)
 	startCommand(t, nil, append(w.as("-all"), "sh", "-c", theft.command("exec env -i "))...)
 	await(t, "the thief of the node's own user", 10*time.Second, theft.begun)
+
 	for try := 0; theft.found() == "" && try < 20; try++ {
 		next := w.open(t, dsn, fmt.Sprint("open-", try))
 		next.signal(syscall.SIGKILL)
 		next.exit(20 * time.Second)
 	}
+
 	if got := theft.end(); !strings.Contains(got, w.dir+"/open") {
 		t.Errorf("the thief of the node's own user found the DSN in %q, want it in a node that starts: it looks too late", got)
 	}
@@ -214,7 +241,8 @@ func (w *wall) open(t *testing.T, dsn, name string) *server {
 	if out, err := exec.Command("install", "-m", "755", binary(t), w.dir+"/open").CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
-	line := append(w.as("-all"), w.dir+"/open", "serve", "--node", name, "--listen", "127.0.0.1:0", "--session-expiry", "5s",
+	line := append(w.as("-all"), w.dir+
+		"/open", "serve", "--node", name, "--listen", "127.0.0.1:0", "--session-expiry", "5s",
 		"--state-dir", filepath.Join(w.state, name), "--log-format", "json")
 	return serving(t, dsn, startCommand(t, []string{"GOCRONTAB_DSN=" + dsn, "HOME="}, line...))
 }
@@ -233,6 +261,7 @@ func (w *wall) theft(t *testing.T, dsn string) *theft {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, needle, _ := strings.Cut(dsn, "@")
 	x := &theft{t, dir + "/thief", needle, dir + "/found", dir + "/going", dir + "/ready"}
 	script := `chmod 755 "$1"; install -m 755 "$2" "$1/thief"; for f in found going ready; do : > "$1/$f"; chmod 666 "$1/$f"; done`
@@ -278,6 +307,7 @@ func TestThief(t *testing.T) {
 	if going == "" {
 		t.Skip("is for TestNoCommandGetsTheDSN")
 	}
+
 	needle := []byte(os.Getenv("THIEF_FOR") + os.Getenv("THIEF_REST"))
 	watched := map[string]time.Time{} // processes, and when they were seen first
 	ready := false
@@ -285,10 +315,12 @@ func TestThief(t *testing.T) {
 		if _, err := os.Stat(going); err != nil {
 			return
 		}
+
 		list, err := os.Open("/proc")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		names, _ := list.Readdirnames(-1)
 		list.Close()
 		for _, pid := range names {
@@ -301,16 +333,19 @@ func TestThief(t *testing.T) {
 			if time.Since(watched[pid]) > newProcess {
 				continue
 			}
+
 			text, _ := os.ReadFile("/proc/" + pid + "/environ")
 			if bytes.Contains(text, needle) {
 				exe, _ := os.Readlink("/proc/" + pid + "/exe")
 				note(t, os.Getenv("THIEF_FOUND"), pid+" "+exe)
 			}
 		}
+
 		if !ready {
 			ready = true
 			note(t, os.Getenv("THIEF_READY"), "x")
 		}
+
 		for pid := range watched {
 			if !slices.Contains(names, pid) {
 				delete(watched, pid) // another process may get its number
@@ -335,25 +370,49 @@ func note(t *testing.T, path, line string) {
 // TestRunAsRefused: a node that cannot keep commands out of its own user says so and does not start.
 func TestRunAsRefused(t *testing.T) {
 	t.Parallel()
+
 	w := newWall(t, "")
 	for name, tc := range map[string]struct {
 		as    []string
 		flags []string
 		want  string
 	}{
-		"without the rights":     {w.as("-all"), []string{"--run-as", jobsUser}, "this node may not run commands as another user: it must run as root or have CAP_SETUID"},
-		"without one of them":    {w.as("+setuid,+setgid"), []string{"--run-as", jobsUser}, "this node may not run commands as another user"},
-		"no such user":           {nil, []string{"--run-as", "no-such-user"}, "--run-as no-such-user: user: there is no user no-such-user on this node"},
-		"no such group":          {nil, []string{"--run-as", jobsUser + ":no-such-group"}, "there is no group no-such-group"},
-		"its own user, as root":  {nil, []string{"--run-as", "root"}, "that is the user of the node itself"},
-		"its own user":           {w.as(switching), []string{"--run-as", nodeUser}, "that is the user of the node itself"},
-		"its own user, by id":    {w.as(switching), []string{"--run-as", w.uid + ":1"}, "that is the user of the node itself"},
-		"its own user is listed": {w.as(switching), []string{"--run-as", jobsUser, "--run-as-allow", jobsUser + "," + nodeUser}, "lists " + nodeUser + ", the user of the node itself"},
-		"the user is not listed": {w.as(switching), []string{"--run-as", jobsUser, "--run-as-allow", "games"}, "--run-as-allow does not list that user"},
+		"without the rights": {
+			w.as("-all"), []string{"--run-as", jobsUser},
+			"this node may not run commands as another user: it must run as root or have CAP_SETUID",
+		},
+		"without one of them": {
+			w.as("+setuid,+setgid"), []string{"--run-as", jobsUser}, "this node may not run commands as another user",
+		},
+		"no such user": {
+			nil, []string{"--run-as", "no-such-user"},
+			"--run-as no-such-user: user: there is no user no-such-user on this node",
+		},
+		"no such group": {
+			nil, []string{"--run-as", jobsUser + ":no-such-group"}, "there is no group no-such-group",
+		},
+		"its own user, as root": {nil, []string{"--run-as", "root"}, "that is the user of the node itself"},
+		"its own user": {
+			w.as(switching), []string{"--run-as", nodeUser}, "that is the user of the node itself",
+		},
+		"its own user, by id": {
+			w.as(switching), []string{"--run-as", w.uid + ":1"}, "that is the user of the node itself",
+		},
+		"its own user is listed": {
+			w.as(switching), []string{"--run-as", jobsUser, "--run-as-allow", jobsUser + "," + nodeUser},
+			"lists " + nodeUser + ", the user of the node itself",
+		},
+		"the user is not listed": {
+			w.as(switching), []string{"--run-as", jobsUser, "--run-as-allow", "games"},
+			"--run-as-allow does not list that user",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			state := []string{"serve", "--node", "one", "--listen", "127.0.0.1:0", "--state-dir", filepath.Join(w.state, strings.ReplaceAll(name, " ", "-"))}
+			state := []string{
+				"serve", "--node", "one", "--listen", "127.0.0.1:0", "--state-dir",
+				filepath.Join(w.state, strings.ReplaceAll(name, " ", "-")),
+			}
 			p := startCommand(t, []string{"GOCRONTAB_DSN=crontab:secret@tcp(127.0.0.1:1)/crontab"},
 				append(append(append([]string{}, tc.as...), w.program), append(state, tc.flags...)...)...)
 			if code := p.exit(20 * time.Second); code != exitUsage || !strings.Contains(p.out.String(), tc.want) {

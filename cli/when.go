@@ -37,6 +37,7 @@ func rough(d time.Duration) string {
 	case d < 2*365*day:
 		return fmt.Sprintf("%dd", d/day)
 	}
+
 	return fmt.Sprintf("%dy", d/(365*day))
 }
 
@@ -143,6 +144,7 @@ func precise(d time.Duration) string {
 	default:
 		return rough(d)
 	}
+
 	s := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
 		if strings.HasSuffix(s, zero) {
@@ -162,11 +164,13 @@ func parseTime(s string, zone *time.Location, now time.Time) (time.Time, error) 
 		}
 		return now.Add(d).Truncate(time.Second), nil
 	}
+
 	for _, format := range []string{time.RFC3339, time.DateTime + "Z07:00", "2006-01-02 15:04Z07:00"} {
 		if t, err := time.Parse(format, s); err == nil {
 			return t, nil
 		}
 	}
+
 	for _, format := range []string{
 		time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly,
 	} {
@@ -178,6 +182,7 @@ func parseTime(s string, zone *time.Location, now time.Time) (time.Time, error) 
 			return t, err
 		}
 	}
+
 	return time.Time{}, fmt.Errorf(`%q: want "2027-01-31 09:00:00+01:00", "2027-01-31 09:00" in %s, or +10m from now`,
 		s, zoneName(zone))
 }
@@ -202,6 +207,7 @@ func civilTime(civil time.Time, zone *time.Location) (time.Time, error) {
 	case 1:
 		return found[0], nil
 	}
+
 	return time.Time{}, fmt.Errorf(`the clock of %s shows that time twice; give "%s" or "%s"`,
 		zoneName(zone), absolute(&found[0], zone), absolute(&found[1], zone))
 }

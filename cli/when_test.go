@@ -11,6 +11,7 @@ import (
 // run again.
 func TestExplainKnowsWhatHistoryPrints(t *testing.T) {
 	t.Parallel()
+
 	s := serve(t, migrated(t), "one").ready()
 	env := append(s.env(), "TZ=Asia/Shanghai")
 
@@ -22,6 +23,7 @@ func TestExplainKnowsWhatHistoryPrints(t *testing.T) {
 		}
 		return out
 	}
+
 	latest := func(name string) string {
 		t.Helper()
 		lines := strings.Split(strings.TrimSpace(shanghai("job", "history", name, "-n", "1")), "\n")
@@ -31,6 +33,7 @@ func TestExplainKnowsWhatHistoryPrints(t *testing.T) {
 		}
 		return due
 	}
+
 	wantExplained := func(what, name, at string, want ...string) {
 		t.Helper()
 		got := squeezed(shanghai("job", "explain", name, "--at", at))
@@ -40,6 +43,7 @@ func TestExplainKnowsWhatHistoryPrints(t *testing.T) {
 			}
 		}
 	}
+
 	shanghai("job", "add", "berlin", "--schedule", "0 0 1 * * *", "--timezone", "Europe/Berlin", "--", "true")
 
 	shanghai("backfill", "start", "berlin", "--from", "2026-11-02 08:00", "--to", "2026-11-02 08:00", "--wait")
@@ -47,9 +51,11 @@ func TestExplainKnowsWhatHistoryPrints(t *testing.T) {
 	if due := latest("berlin"); due != filled {
 		t.Fatalf("the history prints %s, want %s", due, filled)
 	}
+
 	wantExplained("a backfilled run", "berlin", filled,
 		filled+" (2026-11-02 01:00:00+01:00 Europe/Berlin)", "asked for with a backfill", "ended succeeded")
-	wantExplained("the same without an offset", "berlin", "2026-11-02 08:00", "asked for with a backfill", "ended succeeded")
+	wantExplained("the same without an offset", "berlin", "2026-11-02 08:00", "asked for with a backfill",
+		"ended succeeded")
 
 	shanghai("backfill", "start", "berlin", "--from", filled, "--to", filled, "--wait")
 	wantExplained("two runs of one due time", "berlin", filled,
@@ -58,7 +64,8 @@ func TestExplainKnowsWhatHistoryPrints(t *testing.T) {
 	shanghai("job", "run", "berlin", "--wait")
 	wantExplained("a run by hand", "berlin", latest("berlin"), "asked for by hand", "ended succeeded")
 
-	shanghai("job", "add", "retried", "--at", "+1s", "--attempts", "2", "--backoff", "1s", "--timezone", "Europe/Berlin",
+	shanghai("job", "add", "retried", "--at", "+1s", "--attempts", "2", "--backoff", "1s", "--timezone",
+		"Europe/Berlin",
 		"--", "exit 3")
 	await(t, "both attempts", 60*time.Second, func() bool { return len(s.runs("retried")) == 2 })
 	due := latest("retried")
@@ -72,7 +79,9 @@ func TestExplainKnowsWhatHistoryPrints(t *testing.T) {
 	if code != exitUsage || !strings.Contains(out, `--timezone: time zone "Nowhere/Else"`) {
 		t.Errorf("an unknown zone: got code %d, %s", code, out)
 	}
-	if out := shanghai("job", "history", "berlin", "-z", "America/New_York"); !strings.Contains(out, "2026-11-01 19:00:00-05:00") {
+
+	if out := shanghai("job", "history", "berlin", "-z",
+		"America/New_York"); !strings.Contains(out, "2026-11-01 19:00:00-05:00") {
 		t.Errorf("the history in New York:\n%s", out)
 	}
 }
