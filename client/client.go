@@ -40,11 +40,13 @@ func New(server string, options ...Option) (*Client, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("server %q: want a URL such as http://127.0.0.1:8610", server)
 	}
+
 	c := &Client{server: strings.TrimRight(server, "/"), http: &http.Client{
 		Timeout: timeout,
 		// A change that is redirected would arrive as a GET, and seem to be done.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+
 	for _, o := range options {
 		o(c)
 	}
@@ -116,14 +118,17 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, http.Header, erro
 		}
 		payload = bytes.NewReader(b)
 	}
+
 	target := c.server + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
+
 	req, err := http.NewRequestWithContext(ctx, r.method, target, payload)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	req.Header.Set("Accept", "application/json, application/problem+json, application/octet-stream")
 	if r.body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -134,25 +139,31 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, http.Header, erro
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
+
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer resp.Body.Close()
+
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s %s: read the answer: %w", r.method, r.path, err)
 	}
+
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, nil, readProblem(resp, answer)
 	}
+
 	return answer, resp.Header, nil
 }
 
 func readProblem(resp *http.Response, body []byte) error {
 	p := &Problem{}
 	if err := json.Unmarshal(body, p); err != nil || p.Title == "" {
-		return &Problem{Status: resp.StatusCode, Title: "the answer is " + resp.Status + ", and not as a go-crontab would answer"}
+		return &Problem{
+			Status: resp.StatusCode, Title: "the answer is " + resp.Status + ", and not as a go-crontab would answer",
+		}
 	}
 	p.Status = resp.StatusCode // the header counts
 	return p
@@ -187,20 +198,24 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values) 
 		for name, v := range query {
 			q[name] = v
 		}
+
 		for {
 			p, err := ask[page[*T]](ctx, c, request{method: http.MethodGet, path: path, query: q})
 			if err != nil {
 				yield(nil, err)
 				return
 			}
+
 			for _, item := range p.Items {
 				if !yield(item, nil) {
 					return
 				}
 			}
+
 			if p.Next == "" {
 				return
 			}
+
 			q.Set("cursor", p.Next)
 		}
 	}

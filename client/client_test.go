@@ -24,19 +24,23 @@ import (
 // connect runs a node with its API until the end of the test, and returns a client of it.
 func connect(t *testing.T) *client.Client {
 	t.Helper()
+
 	dsn := testdb.DSN(t)
 	if err := node.Migrate(t.Context(), dsn); err != nil {
 		t.Fatal(err)
 	}
+
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	n, err := node.New(node.Config{DSN: dsn, Name: "one", Expiry: 5 * time.Second, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	n.Handle("greet", func(_ context.Context, a node.Attempt) error {
 		fmt.Fprintf(a.Out, "hello %s\n", a.Payload)
 		return nil
 	})
+
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -46,65 +50,83 @@ func connect(t *testing.T) *client.Client {
 		}
 	}()
 	t.Cleanup(func() { stop(); <-done })
+
 	if err := n.AwaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	serving := api.New(api.Config{
 		DB: n.Reads(), Now: n.Now, Ready: n.Ready, Node: "one", Log: log,
 		Editor: api.EditorOf(n.Editor),
 	})
+
 	server := httptest.NewServer(serving)
 	t.Cleanup(server.Close)
 	t.Cleanup(serving.Close)
+
 	token, err := auth.Issuer{DB: n.Reads().DB}.Bootstrap(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	c, err := client.New(server.URL+"/", client.WithToken(token))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return c
 }
 
 // TestJobs goes through what there is to do with jobs.
 func TestJobs(t *testing.T) {
 	t.Parallel()
+
 	c, ctx := connect(t), t.Context()
-	spec := job.Spec{App: "ops", Name: "a/b ü", Schedule: "0 3 * * *", Timezone: "Europe/Berlin", Command: "echo <&>", Owner: "ann", Labels: map[string]string{"team": "data"},
-		Timeout: job.Duration(time.Minute), Retry: job.Retry{Attempts: 3, On: []job.Outcome{job.Failed}}, Misfire: job.Misfire{Policy: job.MisfireSkip}}
+	spec := job.Spec{App: "ops", Name: "a/b ü", Schedule: "0 3 * * *", Timezone: "Europe/Berlin", Command: "echo <&>",
+		Owner: "ann", Labels: map[string]string{"team": "data"},
+		Timeout: job.Duration(time.Minute), Retry: job.Retry{Attempts: 3, On: []job.Outcome{job.Failed}},
+		Misfire: job.Misfire{Policy: job.MisfireSkip}}
+
 	j, err := c.Create(ctx, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.ID == "" || j.App != "ops" || j.Name != spec.Name || j.Command != spec.Command || j.Timeout != spec.Timeout || j.Retry.On[0] != job.Failed || j.Status != "active" || j.NextDue == nil || j.Created.IsZero() {
+	if j.ID == "" || j.App != "ops" || j.Name != spec.Name || j.Command != spec.Command || j.Timeout != spec.Timeout ||
+		j.Retry.On[0] != job.Failed || j.Status != "active" || j.NextDue == nil || j.Created.IsZero() {
 		t.Errorf("got %+v", j)
 	}
 	if _, err := c.Create(ctx, spec); !client.IsExists(err) || client.IsNotFound(err) {
 		t.Errorf("the same again: got %v", err)
 	}
+
 	var p *client.Problem
-	if _, err := c.Create(ctx, job.Spec{Name: "x", Schedule: "61 * * * *", Command: "true"}); !errors.As(err, &p) || p.Status != 422 || len(p.Errors) != 1 || p.Errors[0].Field != "schedule" || p.RequestID == "" {
+	if _, err := c.Create(ctx, job.Spec{Name: "x", Schedule: "61 * * * *", Command: "true"}); !errors.As(err, &p) ||
+		p.Status != 422 || len(p.Errors) != 1 || p.Errors[0].Field != "schedule" || p.RequestID == "" {
 		t.Errorf("a bad schedule: got %#v", err)
 	}
+
 	again, err := c.Put(ctx, spec)
 	if err != nil || again.ID != j.ID || again.Version != j.Version {
 		t.Errorf("put the same: got %+v, %v", again, err)
 	}
+
 	spec.Command = "echo again"
 	if again, err = c.Put(ctx, spec); err != nil || again.Version != j.Version+1 || again.Command != "echo again" {
 		t.Errorf("put another: got %+v, %v", again, err)
 	}
+
 	// What was read can be sent back.
 	if again, err = c.Update(ctx, j.ID, again.Spec); err != nil || again.Version != j.Version+1 {
 		t.Errorf("update by what was read: got %+v, %v", again, err)
 	}
-	if again, err = c.Patch(ctx, j.ID, map[string]any{"owner": nil, "selector": "zone=a"}); err != nil || again.Owner != "" || again.Selector != "zone=a" || len(again.Warnings) == 0 {
+	if again, err = c.Patch(ctx, j.ID, map[string]any{"owner": nil, "selector": "zone=a"}); err != nil ||
+		again.Owner != "" || again.Selector != "zone=a" || len(again.Warnings) == 0 {
 		t.Errorf("patch: got %+v, %v", again, err)
 	}
 	if found, err := c.Named(ctx, "ops", spec.Name); err != nil || found.ID != j.ID {
 		t.Errorf("by its name: got %+v, %v", found, err)
 	}
+
 	if paused, err := c.Pause(ctx, j.ID, "disk"); err != nil || !paused.Paused || paused.NextDue != nil {
 		t.Errorf("pause: got %+v, %v", paused, err)
 	}
@@ -114,12 +136,18 @@ func TestJobs(t *testing.T) {
 	if next, err := c.Next(ctx, j.ID, 3); err != nil || len(next) != 3 || next[0].Due.Hour() != 3 {
 		t.Errorf("next: got %+v, %v", next, err)
 	}
+
 	for i := range 3 {
-		if _, err := c.Create(ctx, job.Spec{Name: fmt.Sprint("more ", i, "."), Every: job.Duration(time.Hour), Command: "true", Owner: "bob"}); err != nil {
+		if _, err := c.Create(ctx, job.Spec{
+			Name: fmt.Sprint("more ", i, "."), Every: job.Duration(time.Hour), Command: "true", Owner: "bob",
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for f, want := range map[client.JobFilter]int{{}: 4, {Owner: "bob"}: 3, {Label: "team=data"}: 1, {App: "none"}: 0, {State: "paused"}: 0} {
+
+	for f, want := range map[client.JobFilter]int{
+		{}: 4, {Owner: "bob"}: 3, {Label: "team=data"}: 1, {App: "none"}: 0, {State: "paused"}: 0,
+	} {
 		n := 0
 		for _, err := range c.List(ctx, f) {
 			if err != nil {
@@ -131,14 +159,17 @@ func TestJobs(t *testing.T) {
 			t.Errorf("%+v: got %d jobs, want %d", f, n, want)
 		}
 	}
+
 	for range c.List(ctx, client.JobFilter{}) {
 		break // who has seen enough
 	}
+
 	for _, err := range c.List(ctx, client.JobFilter{State: "odd"}) {
 		if err == nil {
 			t.Error("an odd state: got no error")
 		}
 	}
+
 	if err := c.Delete(ctx, j.ID); err != nil {
 		t.Error(err)
 	}
@@ -150,43 +181,57 @@ func TestJobs(t *testing.T) {
 // TestRuns starts jobs, waits for them, reads what they wrote, and kills one.
 func TestRuns(t *testing.T) {
 	t.Parallel()
+
 	c, ctx := connect(t), t.Context()
-	j, err := c.Create(ctx, job.Spec{Name: "by hand", Schedule: "0 0 1 1 *", Command: "echo one; sleep 0.7; echo two; exit 3"})
+	j, err := c.Create(ctx, job.Spec{
+		Name: "by hand", Schedule: "0 0 1 1 *", Command: "echo one; sleep 0.7; echo two; exit 3",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	asked, err := c.Run(ctx, j.ID, "key")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if same, err := c.Run(ctx, j.ID, "key"); err != nil || same.Request != asked.Request {
 		t.Errorf("the same key: got %+v, %v", same, err)
 	}
+
 	run, err := c.Wait(ctx, asked)
-	if err != nil || run.Outcome != "failed" || run.Succeeded() || run.ExitCode == nil || *run.ExitCode != 3 || run.Node != "one" || run.Request != asked.Request || run.Ended == nil {
+	if err != nil || run.Outcome != "failed" || run.Succeeded() || run.ExitCode == nil || *run.ExitCode != 3 ||
+		run.Node != "one" || run.Request != asked.Request || run.Ended == nil {
 		t.Fatalf("got %+v, %v", run, err)
 	}
+
 	if out, err := c.Output(ctx, run.ID); err != nil || string(out) != "one\ntwo\n" {
 		t.Errorf("output: got %q, %v", out, err)
 	}
+
 	greet, err := c.Create(ctx, job.Spec{Name: "greet", Schedule: "0 0 1 1 *", Handler: "greet", Payload: "wörld"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if run, err = c.RunAndWait(ctx, greet.ID); err != nil || !run.Succeeded() {
 		t.Fatalf("got %+v, %v", run, err)
 	}
+
 	var out bytes.Buffer
 	if err := c.Follow(ctx, run.ID, &out); err != nil || out.String() != "hello wörld\n" {
 		t.Errorf("follow: got %q, %v", out.String(), err)
 	}
+
 	long, err := c.Create(ctx, job.Spec{Name: "long", Schedule: "0 0 1 1 *", Command: "echo begun; sleep 60"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if asked, err = c.Run(ctx, long.ID, ""); err != nil {
 		t.Fatal(err)
 	}
+
 	var running *client.Run
 	for end := time.Now().Add(10 * time.Second); running == nil && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		for r, err := range c.Runs(ctx, client.RunFilter{JobID: long.ID, State: "running"}) {
@@ -196,15 +241,18 @@ func TestRuns(t *testing.T) {
 			running = r
 		}
 	}
+
 	if running == nil {
 		t.Fatal("it does not run")
 	}
+
 	followed := make(chan string)
 	go func() {
 		var out bytes.Buffer
 		err := c.Follow(ctx, running.ID, &out)
 		followed <- fmt.Sprint(out.String(), err)
 	}()
+
 	if _, err := c.Kill(ctx, running.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -214,9 +262,12 @@ func TestRuns(t *testing.T) {
 	if got := <-followed; !strings.HasSuffix(got, "<nil>") {
 		t.Errorf("followed: got %q", got)
 	}
+
 	soon, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 	defer cancel()
-	if _, err := c.Wait(soon, &client.Requested{JobID: long.ID, Due: time.Now(), Request: "0"}); !errors.Is(err, context.DeadlineExceeded) {
+
+	if _, err := c.Wait(soon, &client.Requested{JobID: long.ID, Due: time.Now(), Request: "0"}); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("who waits for what never comes: got %v", err)
 	}
 }
@@ -224,12 +275,16 @@ func TestRuns(t *testing.T) {
 // TestNodesAndHandlers cordons the only node, and disables a handler.
 func TestNodesAndHandlers(t *testing.T) {
 	t.Parallel()
+
 	c, ctx := connect(t), t.Context()
 	nodes, err := c.Nodes(ctx)
-	if err != nil || len(nodes) != 1 || nodes[0].State != "ready" || nodes[0].Labels["node"] != "one" || !slices.Equal(nodes[0].Handlers, []string{"greet"}) {
+	if err != nil || len(nodes) != 1 || nodes[0].State != "ready" || nodes[0].Labels["node"] != "one" ||
+		!slices.Equal(nodes[0].Handlers, []string{"greet"}) {
 		t.Errorf("got %+v, %v", nodes, err)
 	}
-	if n, err := c.Cordon(ctx, "one", "disk"); err != nil || n.State != "cordoned" || n.Reason != "disk" || n.Since == nil {
+
+	if n, err := c.Cordon(ctx, "one", "disk"); err != nil || n.State != "cordoned" || n.Reason != "disk" ||
+		n.Since == nil {
 		t.Errorf("cordon: got %+v, %v", n, err)
 	}
 	if n, err := c.Drain(ctx, "one", ""); err != nil || !n.Drained {
@@ -238,6 +293,7 @@ func TestNodesAndHandlers(t *testing.T) {
 	if n, err := c.Uncordon(ctx, "one"); err != nil || n.Cordoned {
 		t.Errorf("uncordon: got %+v, %v", n, err)
 	}
+
 	if h, err := c.DisableHandler(ctx, "greet", "bug"); err != nil || !h.Disabled || h.Key != "greet" {
 		t.Errorf("disable: got %+v, %v", h, err)
 	}
@@ -252,6 +308,7 @@ func TestNodesAndHandlers(t *testing.T) {
 // TestOddServers: whatever answers, the error says what it was.
 func TestOddServers(t *testing.T) {
 	t.Parallel()
+
 	answer := func(status int, body string) *client.Client {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") != "Bearer secret" {
@@ -261,12 +318,14 @@ func TestOddServers(t *testing.T) {
 			fmt.Fprint(w, body)
 		}))
 		t.Cleanup(server.Close)
+
 		c, err := client.New(server.URL, client.WithToken("secret"), client.WithHTTP(server.Client()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
+
 	const problem = `{"type":"urn:go-crontab:problem:%s","title":"T","status":7,"detail":"D","future":[1]}`
 	for name, tc := range map[string]struct {
 		status        int
@@ -280,10 +339,12 @@ func TestOddServers(t *testing.T) {
 		"something else":     {409, fmt.Sprintf(problem, "changed"), "T: D", false, false},
 	} {
 		_, err := answer(tc.status, tc.body).Get(t.Context(), "1")
-		if err == nil || !strings.Contains(err.Error(), tc.want) || client.IsAway(err) != tc.away || client.IsUnknown(err) != tc.unknown {
+		if err == nil || !strings.Contains(err.Error(), tc.want) || client.IsAway(err) != tc.away ||
+			client.IsUnknown(err) != tc.unknown {
 			t.Errorf("%s: got %v, away %t, unknown %t", name, err, client.IsAway(err), client.IsUnknown(err))
 		}
 	}
+
 	for _, server := range []string{"", "127.0.0.1:8610", "ftp://x", "http://", "://"} {
 		if _, err := client.New(server); err == nil {
 			t.Errorf("server %q: got no error", server)
@@ -294,6 +355,7 @@ func TestOddServers(t *testing.T) {
 // TestRedirectIsNoAnswer: a change that a proxy redirects has not happened.
 func TestRedirectIsNoAnswer(t *testing.T) {
 	t.Parallel()
+
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			fmt.Fprint(w, "{}")
@@ -302,10 +364,12 @@ func TestRedirectIsNoAnswer(t *testing.T) {
 		http.Redirect(w, r, "/there", http.StatusMovedPermanently)
 	}))
 	defer s.Close()
+
 	c, err := client.New(s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := c.Delete(t.Context(), "7"); err == nil || !strings.Contains(err.Error(), "301") {
 		t.Errorf("got %v", err)
 	}

@@ -94,6 +94,7 @@ func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[*Event, er
 	put(q, "app", f.App)
 	put(q, "job_id", f.JobID)
 	put(q, "kinds", strings.Join(f.Kinds, ","))
+
 	return func(yield func(*Event, error) bool) {
 		reader := c.follower("/api/v1/events", q)
 		seen := recent{ids: map[string]bool{}}
@@ -102,6 +103,7 @@ func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[*Event, er
 			if m.Event == "close" {
 				return nil
 			}
+
 			e := new(Event)
 			if err := json.Unmarshal([]byte(m.Data), e); err != nil {
 				return fmt.Errorf("event %s: %w", m.Event, err)
@@ -112,8 +114,10 @@ func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[*Event, er
 			if enough = !yield(e, nil); enough {
 				return io.EOF
 			}
+
 			return nil
 		}
+
 		if err := reader.Run(ctx); err != nil && !enough {
 			if errors.Is(err, sse.ErrNoStream) {
 				err = fmt.Errorf("the node does not tell what changes: it is older than this client")
@@ -156,15 +160,18 @@ func (c *Client) follower(path string, query url.Values) *sse.Follower {
 			if len(query) > 0 {
 				target += "?" + query.Encode()
 			}
+
 			req, err := sse.Request(ctx, target, last, c.token)
 			if err != nil {
 				return nil, err
 			}
+
 			resp, err := h.Do(req)
 			if err != nil || resp.StatusCode >= 200 && resp.StatusCode <= 299 {
 				return resp, err
 			}
 			defer resp.Body.Close()
+
 			body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 			if err != nil {
 				return nil, err
@@ -173,7 +180,8 @@ func (c *Client) follower(path string, query url.Values) *sse.Follower {
 		},
 		Passes: func(err error) bool {
 			var p *Problem
-			return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
+			return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable ||
+				p.Status == http.StatusTooManyRequests
 		},
 		Patience: streamPatience, Quiet: streamQuiet, Pause: followLook,
 	}

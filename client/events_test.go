@@ -18,19 +18,24 @@ import (
 // TestEvents hears of what the client itself does.
 func TestEvents(t *testing.T) {
 	t.Parallel()
+
 	c := connect(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+
 	var id string
 	said := ""
 	for e, err := range c.Events(ctx, client.EventFilter{App: "ops", Kinds: []string{"job", "run"}}) {
 		if err != nil {
 			t.Fatalf("after %s: %v", said, err)
 		}
+
 		said += e.Kind + " " + e.Action + ", "
 		switch {
 		case e.Kind == "hello":
-			j, err := c.Create(ctx, job.Spec{App: "ops", Name: "long", Schedule: "0 0 1 1 *", Command: "sleep 1; exit 3"})
+			j, err := c.Create(ctx, job.Spec{
+				App: "ops", Name: "long", Schedule: "0 0 1 1 *", Command: "sleep 1; exit 3",
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,27 +45,34 @@ func TestEvents(t *testing.T) {
 			}
 		case e.App != "ops" || e.JobID != id || e.Job != "long" || e.At.IsZero() || e.ID == "":
 			t.Errorf("got %+v", e)
-		case e.Kind == "run" && e.Action == "ended" && (e.Run.Outcome != "failed" || *e.Run.ExitCode != 3 || e.Run.Node != "one"):
+		case e.Kind == "run" && e.Action == "ended" &&
+			(e.Run.Outcome != "failed" || *e.Run.ExitCode != 3 || e.Run.Node != "one"):
 			t.Errorf("got %+v", e.Run)
 		}
+
 		if e.Action == "ended" {
 			break
 		}
 	}
+
 	if want := "hello begin, job create, job run, run started, run ended, "; said != want {
 		t.Errorf("heard %s, want %s", said, want)
 	}
+
 	for _, err := range c.Events(ctx, client.EventFilter{Kinds: []string{"odd"}}) {
 		if err == nil {
 			t.Error("an odd kind: got an event")
 		}
 	}
+
 	soon, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()
+
 	var last error
 	for _, err := range c.Events(soon, client.EventFilter{}) {
 		last = err
 	}
+
 	if !errors.Is(last, context.DeadlineExceeded) {
 		t.Errorf("when ctx ends: got %v", last)
 	}
@@ -69,6 +81,7 @@ func TestEvents(t *testing.T) {
 // TestStreamsAgain has a server break connections, tell things twice, and be older than streams are.
 func TestStreamsAgain(t *testing.T) {
 	t.Parallel()
+
 	asked := 0
 	var behind []string
 	old := false
@@ -82,6 +95,7 @@ func TestStreamsAgain(t *testing.T) {
 			}
 			return
 		}
+
 		asked++
 		behind = append(behind, r.Header.Get("Last-Event-ID"))
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -110,10 +124,12 @@ func TestStreamsAgain(t *testing.T) {
 		}
 	}))
 	defer server.Close()
+
 	c, err := client.New(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	got := ""
 	for e, err := range c.Events(t.Context(), client.EventFilter{}) {
 		if err != nil {
@@ -122,19 +138,24 @@ func TestStreamsAgain(t *testing.T) {
 		}
 		got += e.ID + " "
 	}
+
 	if want := "a1 a2 a3 revoked"; got != want || fmt.Sprint(behind) != "[ p2 p2 q2]" {
 		t.Errorf("got %q behind %v, want %q", got, behind, want)
 	}
+
 	asked, behind = 0, nil
 	var out bytes.Buffer
-	if err := c.Follow(t.Context(), "r-1", &out); err != nil || out.String() != "\xff\x00a" || fmt.Sprint(behind) != "[ 2]" {
+	if err := c.Follow(t.Context(), "r-1", &out); err != nil || out.String() != "\xff\x00a" ||
+		fmt.Sprint(behind) != "[ 2]" {
 		t.Errorf("follow: got %q, %v, behind %v", out.String(), err, behind)
 	}
+
 	old = true
 	out.Reset()
 	if err := c.Follow(t.Context(), "r-1", &out); err != nil || out.String() != "old" {
 		t.Errorf("an older server: got %q, %v", out.String(), err)
 	}
+
 	for _, err := range c.Events(t.Context(), client.EventFilter{}) {
 		if err == nil || !strings.Contains(err.Error(), "older") {
 			t.Errorf("an older server: got %v", err)

@@ -130,7 +130,8 @@ type Due struct {
 
 // Next returns the next n due times of a job, at most 1000.
 func (c *Client) Next(ctx context.Context, id string, n int) ([]Due, error) {
-	p, err := ask[page[Due]](ctx, c, request{method: http.MethodGet, path: jobPath(id) + "/next", query: url.Values{"n": {strconv.Itoa(n)}}})
+	p, err := ask[page[Due]](ctx,
+		c, request{method: http.MethodGet, path: jobPath(id) + "/next", query: url.Values{"n": {strconv.Itoa(n)}}})
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,9 @@ import (
 
 // Node is a node of the cluster, and what people said about it.
 type Node struct {
-	Name      string            `json:"name"`
-	State     string            `json:"state"` // ready, cordoning, cordoned, draining, drained, stopping, silent, absent
+	Name string `json:"name"`
+	// ready, cordoning, cordoned, draining, drained, stopping, silent, absent
+	State     string            `json:"state"`
 	Labels    map[string]string `json:"labels"`
 	Handlers  []string          `json:"handlers"`
 	Cordoned  bool              `json:"cordoned"`
@@ -50,7 +51,10 @@ func (c *Client) Uncordon(ctx context.Context, node string) (*Node, error) {
 }
 
 func (c *Client) changeNode(ctx context.Context, node, verb, reason string) (*Node, error) {
-	return ask[Node](ctx, c, request{method: http.MethodPost, path: nodesPath + "/" + url.PathEscape(node) + "/" + verb, body: because(reason)})
+	return ask[Node](ctx,
+		c, request{
+			method: http.MethodPost, path: nodesPath + "/" + url.PathEscape(node) + "/" + verb, body: because(reason),
+		})
 }
 
 // Handler is a Go function that jobs call by its key.
@@ -86,5 +90,8 @@ func (c *Client) EnableHandler(ctx context.Context, key string) (*Handler, error
 }
 
 func (c *Client) changeHandler(ctx context.Context, key, verb, reason string) (*Handler, error) {
-	return ask[Handler](ctx, c, request{method: http.MethodPost, path: handlersPath + "/" + url.PathEscape(key) + "/" + verb, body: because(reason)})
+	return ask[Handler](ctx,
+		c, request{
+			method: http.MethodPost, path: handlersPath + "/" + url.PathEscape(key) + "/" + verb, body: because(reason),
+		})
 }

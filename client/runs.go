@@ -61,7 +61,8 @@ func runPath(id string) string { return runsPath + "/" + url.PathEscape(id) }
 
 // Run starts a job once, now. A key makes it safe to ask again: the same key is the same run. An empty key is a new one.
 func (c *Client) Run(ctx context.Context, jobID, key string) (*Requested, error) {
-	return ask[Requested](ctx, c, request{method: http.MethodPost, path: jobPath(jobID) + "/run", body: struct{}{}, key: key})
+	return ask[Requested](ctx,
+		c, request{method: http.MethodPost, path: jobPath(jobID) + "/run", body: struct{}{}, key: key})
 }
 
 // waitLook is between looks at whether a run has ended.
@@ -81,6 +82,7 @@ func (c *Client) Wait(ctx context.Context, asked *Requested) (*Run, error) {
 				return run, nil
 			}
 		}
+
 		p := (*Problem)(nil)
 		switch {
 		case errors.As(failed, &p) && !IsAway(failed):
@@ -90,6 +92,7 @@ func (c *Client) Wait(ctx context.Context, asked *Requested) (*Run, error) {
 		case ctx.Err() == nil && time.Since(heard) > silence:
 			return nil, failed
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("run of job %s: %w", asked.JobID, context.Cause(ctx))
@@ -143,7 +146,9 @@ func (c *Client) Kill(ctx context.Context, id string) (*Run, error) {
 
 // Output returns what a run has written so far, or what was kept of it.
 func (c *Client) Output(ctx context.Context, id string) ([]byte, error) {
-	b, _, err := c.send(ctx, request{method: http.MethodGet, path: runPath(id) + "/output", query: url.Values{"raw": {"1"}}})
+	b, _, err := c.send(ctx, request{
+		method: http.MethodGet, path: runPath(id) + "/output", query: url.Values{"raw": {"1"}},
+	})
 	return b, err
 }
 
@@ -173,9 +178,11 @@ func (c *Client) Follow(ctx context.Context, id string, w io.Writer) error {
 		}
 		return nil
 	}
+
 	if err := f.Run(ctx); !errors.Is(err, sse.ErrNoStream) {
 		return err
 	}
+
 	return c.followByAsking(ctx, id, w, from)
 }
 
@@ -191,10 +198,12 @@ func (c *Client) followByAsking(ctx context.Context, id string, w io.Writer, fro
 			if _, err := w.Write(b); err != nil {
 				return err
 			}
+
 			next, err := strconv.ParseInt(header.Get("Output-Next"), 10, 64)
 			if err != nil {
 				return fmt.Errorf("output of run %s: Output-Next is %q, not a number", id, header.Get("Output-Next"))
 			}
+
 			moved := next > from
 			from = max(from, next)
 			switch ended := header.Get("Output-State") == "ended"; {
@@ -204,6 +213,7 @@ func (c *Client) followByAsking(ctx context.Context, id string, w io.Writer, fro
 				continue // there may be more
 			}
 		}
+
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

@@ -30,6 +30,7 @@ func CheckSignature(r *http.Request, body, secret []byte, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("the signature %q is not of the form t=SECONDS,v2=HEX", header)
 	}
+
 	if age := now.Sub(time.Unix(at, 0)); age.Abs() > SignatureAge {
 		return fmt.Errorf("the request was signed at %s, too far from now", time.Unix(at, 0).UTC().Format(time.RFC3339))
 	}
@@ -38,10 +39,14 @@ func CheckSignature(r *http.Request, body, secret []byte, now time.Time) error {
 	if id == "" {
 		id = r.Header.Get("Idempotency-Key")
 	}
+
 	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte(strings.Join([]string{"v2", seconds, id, r.Method, r.Host, r.RequestURI, r.Header.Get("X-Gocrontab-App"), string(body)}, "\n")))
+	mac.Write([]byte(strings.Join([]string{
+		"v2", seconds, id, r.Method, r.Host, r.RequestURI, r.Header.Get("X-Gocrontab-App"), string(body),
+	}, "\n")))
 	if got, err := hex.DecodeString(sum); err != nil || !hmac.Equal(got, mac.Sum(nil)) {
 		return errors.New("the signature does not fit the request")
 	}
+
 	return nil
 }

@@ -20,6 +20,7 @@ func (hookSecret) Secret(string, job.Secret) ([]byte, error) { return []byte("k3
 // TestCheckSignature has a server check the request of a job, and another one to which somebody sends it again.
 func TestCheckSignature(t *testing.T) {
 	t.Parallel()
+
 	var got *http.Request
 	var body []byte
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -27,11 +28,13 @@ func TestCheckSignature(t *testing.T) {
 		got = r
 	}))
 	t.Cleanup(s.Close)
+
 	h, err := execute.NewHTTP(execute.HTTPConfig{Allow: []string{"127.0.0.1"}, Secrets: hookSecret{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.Close)
+
 	now := time.Now()
 	a := execute.Attempt{App: "é shop", Job: "close", Due: now, Began: now, HTTP: &job.HTTP{
 		Method: "POST", URL: s.URL + "/hook/a%2Fb?x=1", Body: "line\nline", Sign: &job.HTTPSign{Secret: "hook"},
@@ -45,21 +48,38 @@ func TestCheckSignature(t *testing.T) {
 		change func(r *http.Request, body *[]byte, secret *[]byte, now *time.Time)
 		want   string
 	}{
-		"as it came":     {func(*http.Request, *[]byte, *[]byte, *time.Time) {}, ""},
-		"another host":   {func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.Host = "other.example.com" }, "does not fit"},
-		"another path":   {func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.RequestURI = "/hook/a/b?x=1" }, "does not fit"},
+		"as it came": {func(*http.Request, *[]byte, *[]byte, *time.Time) {}, ""},
+		"another host": {
+			func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.Host = "other.example.com" }, "does not fit",
+		},
+		"another path": {
+			func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.RequestURI = "/hook/a/b?x=1" }, "does not fit",
+		},
 		"another method": {func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.Method = "PUT" }, "does not fit"},
-		"another app":    {func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.Header.Set("X-Gocrontab-App", "alpha") }, "does not fit"},
-		"another run":    {func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.Header.Set("X-Gocrontab-Launch", "x") }, "does not fit"},
-		"another body":   {func(_ *http.Request, body, _ *[]byte, _ *time.Time) { *body = []byte("line\nlin") }, "does not fit"},
-		"another secret": {func(_ *http.Request, _, secret *[]byte, _ *time.Time) { *secret = []byte("key") }, "does not fit"},
+		"another app": {
+			func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.Header.Set("X-Gocrontab-App", "alpha") },
+			"does not fit",
+		},
+		"another run": {
+			func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.Header.Set("X-Gocrontab-Launch", "x") },
+			"does not fit",
+		},
+		"another body": {
+			func(_ *http.Request, body, _ *[]byte, _ *time.Time) { *body = []byte("line\nlin") }, "does not fit",
+		},
+		"another secret": {
+			func(_ *http.Request, _, secret *[]byte, _ *time.Time) { *secret = []byte("key") }, "does not fit",
+		},
 		"too late": {func(_ *http.Request, _, _ *[]byte, now *time.Time) {
 			*now = now.Add(client.SignatureAge + 5*time.Second)
 		}, "too far from now"},
 		"too early": {func(_ *http.Request, _, _ *[]byte, now *time.Time) {
 			*now = now.Add(-client.SignatureAge - 5*time.Second)
 		}, "too far from now"},
-		"not signed": {func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.Header.Del("X-Gocrontab-Signature") }, "is not signed"},
+		"not signed": {
+			func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.Header.Del("X-Gocrontab-Signature") },
+			"is not signed",
+		},
 		"another version": {func(r *http.Request, _, _ *[]byte, _ *time.Time) {
 			set(r, strings.Replace(signatureOf(r), "v2", "v1", 1))
 		}, "not of the form"},
@@ -70,7 +90,8 @@ func TestCheckSignature(t *testing.T) {
 	} {
 		r, text, secret, at := got.Clone(t.Context()), append([]byte(nil), body...), []byte("k3y"), now
 		tc.change(r, &text, &secret, &at)
-		if err := client.CheckSignature(r, text, secret, at); (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+		if err := client.CheckSignature(r, text, secret, at); (err == nil) != (tc.want == "") ||
+			err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}
 	}

@@ -31,6 +31,7 @@ func run(ctx context.Context, server, token string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+
 	// Put adds the job or changes it to be like this: the program may be run again and again.
 	j, err := c.Put(ctx, job.Spec{
 		App: "example", Name: "hello", Schedule: "0 9 * * 1-5", Timezone: "Europe/Berlin",
@@ -39,21 +40,26 @@ func run(ctx context.Context, server, token string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+
 	next, err := c.Next(ctx, j.ID, 3)
 	if err != nil {
 		return err
 	}
+
 	for _, n := range next {
 		fmt.Fprintln(out, "due", n.Due.Format(time.RFC3339), n.Mark)
 	}
+
 	r, err := c.RunAndWait(ctx, j.ID)
 	if err != nil {
 		return err
 	}
+
 	text, err := c.Output(ctx, r.ID)
 	if err != nil {
 		return err
 	}
+
 	fmt.Fprintf(out, "%s on %s: %s", r.Outcome, r.Node, text)
 	for j, err := range c.List(ctx, client.JobFilter{Label: "team=data"}) {
 		if err != nil {
@@ -61,5 +67,6 @@ func run(ctx context.Context, server, token string, out io.Writer) error {
 		}
 		fmt.Fprintf(out, "%s/%s of %s is %s\n", j.App, j.Name, j.Owner, j.Status)
 	}
+
 	return nil
 }

@@ -25,7 +25,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	host, _ := os.Hostname()
-	cfg := node.Config{DSN: os.Getenv("GOCRONTAB_DSN"), Name: fmt.Sprintf("%s-%d", host, os.Getpid()), HandlersOnly: true}
+	cfg := node.Config{
+		DSN: os.Getenv("GOCRONTAB_DSN"), Name: fmt.Sprintf("%s-%d", host, os.Getpid()), HandlersOnly: true,
+	}
 	if err := run(ctx, cfg, "127.0.0.1:0", os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "embed:", err)
 		os.Exit(1)
@@ -43,16 +45,19 @@ func run(ctx context.Context, cfg node.Config, listen string, out io.Writer) err
 	if err := node.Migrate(ctx, cfg.DSN); err != nil {
 		return err
 	}
+
 	n, err := node.New(cfg)
 	if err != nil {
 		return err
 	}
+
 	// Which function does the work of which jobs. A job of a handler runs only on nodes that have it.
 	n.Handle("remind", node.JSON(func(_ context.Context, r reminder, a node.Attempt) error {
 		fmt.Fprintf(out, "to %s: %s\n", r.Customer, r.Text)
 		fmt.Fprintf(a.Out, "sent, attempt %d\n", a.Attempt) // the run's output, to be read by go-crontab run logs
 		return nil
 	}))
+
 	n.Handle("clean-up", func(ctx context.Context, a node.Attempt) error {
 		// Launch is another one for each attempt: an idempotency key for whatever the function calls.
 		fmt.Fprintf(out, "clean-up due %s, launch %s\n", a.Due.Format(time.TimeOnly), a.Launch)
@@ -64,6 +69,7 @@ func run(ctx context.Context, cfg node.Config, listen string, out io.Writer) err
 	if err != nil {
 		return err
 	}
+
 	served := make(chan error, 1)
 	go func() { served <- handler(n, l).Serve(ctx, l) }()
 
@@ -72,6 +78,7 @@ func run(ctx context.Context, cfg node.Config, listen string, out io.Writer) err
 	if err := addJobs(ctx, n); err != nil && ctx.Err() == nil {
 		return err
 	}
+
 	fmt.Fprintf(out, "serving http://%s\n", l.Addr())
 	return errors.Join(<-running, <-served)
 }
@@ -86,6 +93,7 @@ func addJobs(ctx context.Context, n *node.Node) error {
 	if err != nil {
 		return err
 	}
+
 	// One for each customer: a single instant, kept through restarts. One that passes while no node lives is made up for within an hour (misfire.max_age).
 	for _, customer := range []string{"ann", "bob"} {
 		at := n.Now().Add(3 * time.Second)
@@ -97,6 +105,7 @@ func addJobs(ctx context.Context, n *node.Node) error {
 			return err
 		}
 	}
+
 	for j, err := range n.Jobs().List(ctx, node.JobQuery{Owner: "ann"}) {
 		if err != nil {
 			return err
@@ -105,6 +114,7 @@ func addJobs(ctx context.Context, n *node.Node) error {
 			return fmt.Errorf("job %s/%s belongs to ann", j.Spec.App, j.Spec.Name)
 		}
 	}
+
 	return nil
 }
 

@@ -36,6 +36,7 @@ func (w *written) String() string {
 // TestRun runs two processes' worth of the program on one schema.
 func TestRun(t *testing.T) {
 	t.Parallel()
+
 	dsn := testdb.DSN(t)
 	ctx, stop := context.WithCancel(context.Background())
 	var out written
@@ -45,9 +46,11 @@ func TestRun(t *testing.T) {
 		cfg := node.Config{DSN: dsn, Name: name, Expiry: 5 * time.Second, HandlersOnly: true, Log: log}
 		go func() { ended <- run(ctx, cfg, "127.0.0.1:0", &out) }()
 	}
+
 	for end := time.Now().Add(25 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		s := out.String()
-		if strings.Contains(s, "to ann: your cart is waiting") && strings.Contains(s, "to bob: ") && strings.Count(s, "clean-up due ") >= 2 && strings.Count(s, "serving ") == 2 {
+		if strings.Contains(s, "to ann: your cart is waiting") && strings.Contains(s, "to bob: ") &&
+			strings.Count(s, "clean-up due ") >= 2 && strings.Count(s, "serving ") == 2 {
 			break
 		}
 		if time.Now().After(end) {
@@ -55,6 +58,7 @@ func TestRun(t *testing.T) {
 			break
 		}
 	}
+
 	if url := regexp.MustCompile(`http://\S+`).FindString(out.String()); url != "" {
 		r, err := http.Get(url + "/readyz")
 		if err != nil || r.StatusCode != http.StatusOK {
@@ -64,12 +68,14 @@ func TestRun(t *testing.T) {
 			r.Body.Close()
 		}
 	}
+
 	stop()
 	for range 2 {
 		if err := <-ended; err != nil {
 			t.Errorf("ended with %v", err)
 		}
 	}
+
 	for _, once := range []string{"to ann: ", "to bob: "} {
 		if n := strings.Count(out.String(), once); n != 1 {
 			t.Errorf("%q %d times, want once", once, n)
