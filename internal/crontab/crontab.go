@@ -67,15 +67,18 @@ func Read(text []byte, o Options, names *Names) *File {
 		p.refuse(0, "contains a NUL byte; is this a crontab?")
 		return p.out
 	}
+
 	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
 		p.note(0, "the last line does not end in a line break: cron leaves such a line out, here it counts")
 	}
+
 	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
 		if p.line(i+1, line); o.Most > 0 && max(len(p.out.Entries), len(p.out.Notes), len(p.out.Refused)) > o.Most {
 			p.out.Cut = true
 			break
 		}
 	}
+
 	p.tellOfAll()
 	return p.out
 }
@@ -108,6 +111,7 @@ func (p *parser) line(n int, text string) {
 	if strings.HasSuffix(text, "\r") {
 		text, p.returns = strings.TrimSuffix(text, "\r"), true
 	}
+
 	text = strings.TrimLeft(text, " \t")
 	switch {
 	case text == "":
@@ -120,21 +124,25 @@ func (p *parser) line(n int, text string) {
 		p.out.Skipped, p.comments = append(p.out.Skipped, n), nil
 		return
 	}
+
 	if name, value, ok := assignment(text); ok {
 		p.comments = nil
 		p.set(n, name, value)
 		return
 	}
+
 	e := Entry{Line: n, Text: text}
 	err := p.entry(&e, text)
 	if err == nil {
 		err = check(&e.Job)
 	}
+
 	p.comments = nil
 	if err != nil {
 		p.refuse(n, "%s", err)
 		return
 	}
+
 	e.Job.Name = p.names.next(&e.Job)
 	p.out.Entries = append(p.out.Entries, e)
 }

@@ -30,9 +30,11 @@ func said(f *File) string {
 			fmt.Fprintf(&b, "  note: %s\n", n)
 		}
 	}
+
 	for _, n := range f.Notes {
 		fmt.Fprintf(&b, "note of line %d: %s\n", n.Line, n.Text)
 	}
+
 	for _, n := range f.Refused {
 		fmt.Fprintf(&b, "refused line %d: %s\n", n.Line, n.Text)
 	}
@@ -51,23 +53,31 @@ func minimal(s *job.Spec) json.RawMessage {
 // TestCrontabs holds what comes of the files in testdata against what stands beside them.
 func TestCrontabs(t *testing.T) {
 	t.Parallel()
+
 	files, err := filepath.Glob("testdata/*.crontab")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
+
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		name := filepath.Base(file)
-		got := said(Read(text, Options{Name: name, System: strings.HasPrefix(name, "system"), App: "default", Zone: "Europe/Berlin"}, &Names{}))
+		got := said(Read(text,
+			Options{
+				Name: name, System: strings.HasPrefix(name, "system"), App: "default", Zone: "Europe/Berlin",
+			}, &Names{}))
+
 		golden := strings.TrimSuffix(file, ".crontab") + ".txt"
 		if *update {
 			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		want, err := os.ReadFile(golden)
 		if err != nil {
 			t.Fatal(err)
@@ -147,6 +157,7 @@ func TestAssignment(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	t.Parallel()
+
 	for text, want := range map[string]string{
 		"@reboot x":                    "a cluster has no boot",
 		"@sometimes x":                 "unknown macro",
@@ -176,11 +187,14 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%.40q: got %+v, want it refused: %s", text, f.Refused, want)
 		}
 	}
+
 	f := Read([]byte("@reboot x\nBAD-NAME=1\n0 3 * * * y\n"), Options{Skip: []int{1, 2}}, &Names{})
 	if f.Refused != nil || len(f.Entries) != 1 || !slices.Equal(f.Skipped, []int{1, 2}) {
 		t.Errorf("lines left out: got %+v", f)
 	}
-	if f := Read([]byte("0 3 * * * /bin/x\n"), Options{System: true}, &Names{}); len(f.Refused) != 1 || !strings.Contains(f.Refused[0].Text, "there is no command: in this crontab the user") {
+
+	if f := Read([]byte("0 3 * * * /bin/x\n"), Options{System: true}, &Names{}); len(f.Refused) != 1 ||
+		!strings.Contains(f.Refused[0].Text, "there is no command: in this crontab the user") {
 		t.Errorf("without a user: got %+v", f)
 	}
 }
@@ -188,6 +202,7 @@ func TestRefused(t *testing.T) {
 // TestTwoDayFields holds what comes of both day fields against cron's rule, day by day.
 func TestTwoDayFields(t *testing.T) {
 	t.Parallel()
+
 	doms := []string{"*", "*/1", "*/2", "*/40", "1-7", "8-14", "22-28", "13", "1-31", "1,15", "*/31"}
 	dows := []string{"*", "*/1", "*/2", "*/7", "1", "0", "7", "1-5", "0-7", "MON,fri", "*/9"}
 	day := func(field string, i, v int) bool {
@@ -207,6 +222,7 @@ func TestTwoDayFields(t *testing.T) {
 		}
 		return holds(field, v, i)
 	}
+
 	refused := 0
 	for _, dom := range doms {
 		for _, dow := range dows {
@@ -215,10 +231,12 @@ func TestTwoDayFields(t *testing.T) {
 				refused++
 				continue
 			}
+
 			c, err := job.ParseCron(f.Entries[0].Job.Schedule, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			for at := someday; at.Year() == someday.Year(); at = at.AddDate(0, 0, 1) {
 				a, b := day(dom, 2, at.Day()), day(dow, 4, int(at.Weekday()))
 				want := a || b
@@ -226,12 +244,14 @@ func TestTwoDayFields(t *testing.T) {
 					want = a && b
 				}
 				if got := c.Count(at.Add(-1), at) == 1; got != want {
-					t.Errorf("%s and %s became %s: on %s due %v, want %v", dom, dow, c, at.Format("2006-01-02 Mon"), got, want)
+					t.Errorf("%s and %s became %s: on %s due %v, want %v", dom, dow, c, at.Format("2006-01-02 Mon"),
+						got, want)
 					break
 				}
 			}
 		}
 	}
+
 	if refused == 0 || refused > 45 {
 		t.Errorf("%d of %d combinations are refused", refused, len(doms)*len(dows))
 	}
@@ -239,6 +259,7 @@ func TestTwoDayFields(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
+
 	for command, want := range map[string]string{
 		"/usr/local/bin/backup.sh --all":                                                                          "backup",
 		"cd / && run-parts --report /etc/cron.hourly":                                                             "cron.hourly",
@@ -266,12 +287,18 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", command, got, want)
 		}
 	}
+
 	n := &Names{}
 	var got []string
-	for _, command := range []string{"php artisan queue:work", "php artisan schedule:run --x", "php artisan schedule:run", "php artisan schedule:run"} {
+	for _, command := range []string{
+		"php artisan queue:work", "php artisan schedule:run --x", "php artisan schedule:run",
+		"php artisan schedule:run",
+	} {
 		got = append(got, n.next(&job.Spec{Command: command}))
 	}
-	if want := "artisan artisan-schedule:run"; !strings.HasPrefix(strings.Join(got, " "), want) || len(slices.Compact(slices.Sorted(slices.Values(got)))) != 4 {
+
+	if want := "artisan artisan-schedule:run"; !strings.HasPrefix(strings.Join(got, " "), want) ||
+		len(slices.Compact(slices.Sorted(slices.Values(got)))) != 4 {
 		t.Errorf("got %v, want four names that begin with %s", got, want)
 	}
 }
@@ -287,6 +314,7 @@ func TestNamesOfEqualLines(t *testing.T) {
 	for range lines {
 		last = n.next(&job.Spec{App: "a", Schedule: "@daily", Command: "x"})
 	}
+
 	runtime.ReadMemStats(&after)
 	if each := (after.Mallocs - before.Mallocs) / lines; each > 100 {
 		t.Errorf("%d allocations for each name", each)
@@ -330,10 +358,12 @@ func FuzzRead(f *testing.F) {
 		f.Add(text, true)
 		f.Add(text, false)
 	}
+
 	f.Fuzz(func(t *testing.T, text []byte, system bool) {
 		if len(text) > 5000 {
 			return
 		}
+
 		out := Read(text, Options{System: system, App: "default", Zone: "Europe/Berlin"}, &Names{})
 		seen := map[int]bool{}
 		names := map[string]bool{}
@@ -348,14 +378,17 @@ func FuzzRead(f *testing.F) {
 			}
 			names[s.Name], seen[e.Line] = true, true
 		}
+
 		whole := false
 		for _, r := range out.Refused {
 			seen[r.Line] = true
 			whole = whole || r.Line == 0
 		}
+
 		if whole {
 			return
 		}
+
 		for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
 			line = strings.TrimLeft(strings.TrimSuffix(line, "\r"), " \t")
 			if _, _, isSet := assignment(line); line != "" && line[0] != '#' && !isSet && !seen[i+1] {

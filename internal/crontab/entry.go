@@ -25,15 +25,18 @@ func (p *parser) entry(e *Entry, line string) error {
 	if rest, quiet := strings.CutPrefix(line, "-"); quiet { // cronie: nothing in the log
 		line = strings.TrimLeft(rest, " \t")
 	}
+
 	times, rest, err := p.times(e, line)
 	if err != nil {
 		return err
 	}
+
 	s := &e.Job
 	s.App, s.Schedule, s.Timezone, s.Owner, s.Jitter = p.o.App, times.String(), p.zone, p.owner, p.delay
 	if p.o.Name != "" {
 		s.Labels = map[string]string{"crontab": p.o.Name}
 	}
+
 	s.Description = description(p.comments)
 	if p.o.System {
 		if s.User, rest = word(rest); rest == "" {
@@ -45,9 +48,11 @@ func (p *parser) entry(e *Entry, line string) error {
 	if p.o.User != nil {
 		s.User = *p.o.User
 	}
+
 	if err := p.command(e, rest); err != nil {
 		return err
 	}
+
 	p.tellOfGaps(e, times)
 	return nil
 }
@@ -70,12 +75,14 @@ func (p *parser) command(e *Entry, text string) error {
 	s := &e.Job
 	command, stdin, hasStdin := splitPercent(text)
 	s.Command = strings.TrimRight(command, " \t")
+
 	switch {
 	case s.Command == "":
 		return errors.New("there is no command")
 	case s.Command[0] == '*':
 		return errors.New("the command begins with *: a crontab has five fields, the minute first; here seconds may stand before them, but not in a crontab")
 	}
+
 	if hasStdin {
 		s.Stdin = stdin
 	}
@@ -85,6 +92,7 @@ func (p *parser) command(e *Entry, text string) error {
 	if strings.HasSuffix(s.Command, "&") && !strings.HasSuffix(s.Command, "&&") {
 		e.say("the command ends in &: here what is left of it when the shell ends is killed two seconds later; without the & it runs to its end")
 	}
+
 	s.Env = maps.Clone(p.env)
 	if home, set := s.Env[varHome]; set {
 		if !path.IsAbs(home) {
@@ -92,10 +100,12 @@ func (p *parser) command(e *Entry, text string) error {
 		}
 		s.Dir = home
 	}
+
 	p.shell(e)
 	if len(s.Env) == 0 {
 		s.Env = nil
 	}
+
 	return nil
 }
 
@@ -141,18 +151,22 @@ func splitPercent(text string) (command, stdin string, hasStdin bool) {
 			escaped = true
 			continue
 		}
+
 		if c == '%' {
 			rest = i + 1
 			break
 		}
+
 		b.WriteByte(c)
 	}
+
 	if escaped {
 		b.WriteByte('\\')
 	}
 	if rest < 0 {
 		return b.String(), "", false
 	}
+
 	return b.String(), input(text[rest:]), true
 }
 
@@ -172,12 +186,14 @@ func input(text string) string {
 			b.WriteByte(c)
 		}
 	}
+
 	if escaped {
 		b.WriteByte('\\')
 	}
 	if s := b.String(); s != "" && !strings.HasSuffix(s, "\n") {
 		b.WriteByte('\n')
 	}
+
 	return b.String()
 }
 
@@ -196,21 +212,26 @@ func description(comments []string) string {
 			continue
 		case len(fields) >= 5 && strings.EqualFold(fields[0], "m") && strings.EqualFold(fields[1], "h"):
 			continue
-		case strings.ContainsAny(fields[0], "|.'") && strings.Contains(c, "---"), strings.HasPrefix(c, "| "), strings.HasPrefix(c, "* * *"):
+		case strings.ContainsAny(fields[0], "|.'") && strings.Contains(c, "---"), strings.HasPrefix(c, "| "),
+			strings.HasPrefix(c, "* * *"):
 			continue
 		case isDisabled(c):
 			out = nil // what stands above that was said of it
 			continue
 		}
+
 		out = append(out, c)
 	}
+
 	if len(out) > maxComment {
 		return "" // it is about more than the line
 	}
+
 	s := strings.Join(out, "\n")
 	if len(s) > job.MaxText {
 		return ""
 	}
+
 	return s
 }
 
@@ -275,5 +296,6 @@ func findGaps(zone *time.Location) (out []gap) {
 		}
 		at = next
 	}
+
 	return out
 }

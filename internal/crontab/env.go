@@ -15,10 +15,12 @@ func assignment(line string) (name, value string, ok bool) {
 	if !ok || name == "" || strings.Contains(name, "=") {
 		return "", "", false
 	}
+
 	rest = strings.TrimLeft(rest, " \t")
 	if rest, ok = strings.CutPrefix(rest, "="); !ok {
 		return "", "", false
 	}
+
 	rest = strings.TrimLeft(rest, " \t")
 	if rest != "" && (rest[0] == '"' || rest[0] == '\'') {
 		value, rest, ok = quotedWord(rest, nil)
@@ -58,10 +60,12 @@ func (p *parser) set(n int, name, value string) {
 			return
 		}
 		p.zone = zone.String()
+
 	case "MAILTO":
 		if p.owner = value; value != "" {
 			p.note(n, "MAILTO: %s becomes the owner of the jobs below, who gets mails about failures by an alert channel with to_owner (docs/alerts.md); every run keeps its output", value)
 		}
+
 	case "RANDOM_DELAY":
 		minutes, err := strconv.Atoi(value)
 		if err != nil || minutes < 0 || minutes > 24*60 {
@@ -70,8 +74,10 @@ func (p *parser) set(n int, name, value string) {
 		}
 		p.delay = job.Duration(time.Duration(minutes) * time.Minute)
 		if minutes > 0 {
-			p.note(n, "RANDOM_DELAY: the jobs below get a jitter of %s: each is later by a part of it that is its own", p.delay)
+			p.note(n, "RANDOM_DELAY: the jobs below get a jitter of %s: each is later by a part of it that is its own",
+				p.delay)
 		}
+
 	case "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "NO_MAIL_OUTPUT":
 		p.note(n, "%s: is for mails, and none is sent", name)
 	case "LOGNAME", "USER":
@@ -83,13 +89,18 @@ func (p *parser) set(n int, name, value string) {
 		if name == "TZ" {
 			p.note(n, "TZ: is for the commands; when they are due is not changed by it, with cron neither (CRON_TZ does that)")
 		}
-		if err := check(&job.Spec{Schedule: "@daily", Command: "true", CommandOptions: job.CommandOptions{Env: map[string]string{name: value}}}); err != nil {
+		if err := check(&job.Spec{
+			Schedule: "@daily", Command: "true",
+			CommandOptions: job.CommandOptions{Env: map[string]string{name: value}},
+		}); err != nil {
 			p.refuse(n, "%s", strings.TrimPrefix(err.Error(), "env."))
 			return
 		}
+
 		if strings.Contains(value, "$") && name != varShell {
 			p.note(n, "%s: is taken as it stands, as cron does: $ means nothing in it", name)
 		}
+
 		p.env[name] = value
 	}
 }

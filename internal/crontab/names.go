@@ -16,17 +16,20 @@ func (n *Names) next(s *job.Spec) string {
 	if n.taken == nil {
 		n.taken, n.number = map[string]bool{}, map[string]int{}
 	}
+
 	program, arguments := called(s.Command, 0)
 	name := slug(program, 40)
 	if name == "" {
 		name = "job"
 	}
+
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s", s.Schedule, s.User, s.Command, s.Stdin)
 	tries := []string{name}
 	if more := slug(strings.Join(arguments, " "), 40); more != "" {
 		tries = append(tries, name+"-"+more)
 	}
+
 	tries = append(tries, fmt.Sprintf("%s-%04x", name, h.Sum32()&0xffff))
 	numbered := s.App + "\x00" + name
 	for {
@@ -46,7 +49,8 @@ func slug(s string, most int) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == ':', r > 0x7f && (unicode.IsLetter(r) || unicode.IsDigit(r)):
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == ':',
+			r > 0x7f && (unicode.IsLetter(r) || unicode.IsDigit(r)):
 			b.WriteRune(r)
 		default:
 			if b.Len() > 0 && !strings.HasSuffix(b.String(), "-") {
@@ -57,33 +61,42 @@ func slug(s string, most int) string {
 			break
 		}
 	}
+
 	return strings.Trim(b.String(), "-.:")
 }
 
 // Words that stand before the program that is meant: how many arguments of their own they take, options apart.
 var before = map[string]int{
-	"sudo": 0, "nice": 0, "ionice": 0, "nohup": 0, "time": 0, "exec": 0, "env": 0, "chronic": 0, "setsid": 0, "stdbuf": 0, "command": 0, "builtin": 0,
-	"chrt": 1, "timeout": 1, "flock": 1, "taskset": 1, "run-one": 0, "cronic": 0, "systemd-cat": 0, "systemd-run": 0, "invoke-rc.d": 0, "service": 0, "then": 0, "else": 0, "do": 0, "!": 0, "{": 0, "(": 0,
+	"sudo": 0, "nice": 0, "ionice": 0, "nohup": 0, "time": 0, "exec": 0, "env": 0, "chronic": 0, "setsid": 0,
+	"stdbuf": 0, "command": 0, "builtin": 0,
+	"chrt": 1, "timeout": 1, "flock": 1, "taskset": 1, "run-one": 0, "cronic": 0, "systemd-cat": 0, "systemd-run": 0,
+	"invoke-rc.d": 0, "service": 0, "then": 0, "else": 0, "do": 0, "!": 0, "{": 0, "(": 0,
 }
 
 // optionArguments are options of those words that take an argument behind them.
 var optionArguments = map[string]string{
-	"sudo": "-u -g -h -p -C -T -U -r -t", "nice": "-n", "ionice": "-c -n -p", "timeout": "-k -s", "flock": "-w -E -c", "env": "-u -C -S", "stdbuf": "-i -o -e", "systemd-cat": "-t -p", "chrt": "-p",
+	"sudo": "-u -g -h -p -C -T -U -r -t", "nice": "-n", "ionice": "-c -n -p", "timeout": "-k -s", "flock": "-w -E -c",
+	"env": "-u -C -S", "stdbuf": "-i -o -e", "systemd-cat": "-t -p", "chrt": "-p",
 }
 
 // interpreters run what their first argument names.
-var interpreters = []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "python", "perl", "ruby", "php", "node", "nodejs", "Rscript", "lua", "tclsh", "pwsh"}
+var interpreters = []string{
+	"sh", "bash", "dash", "zsh", "ksh", "ash", "python", "perl", "ruby", "php", "node", "nodejs", "Rscript", "lua",
+	"tclsh", "pwsh",
+}
 
 // called finds the program that a command is about, and the words behind it.
 func called(command string, depth int) (program string, arguments []string) {
 	if depth > 3 {
 		return "", nil
 	}
+
 	for _, words := range parts(command) {
 		words = meant(words)
 		if len(words) == 0 {
 			continue
 		}
+
 		name := path.Base(words[0])
 		if isInterpreter(name) {
 			what, rest, isText := script(words[1:])
@@ -97,12 +110,15 @@ func called(command string, depth int) (program string, arguments []string) {
 				return bare(what), rest
 			}
 		}
+
 		rest := notOptions(words[1:])
 		if name == "run-parts" && len(rest) > 0 {
 			return path.Base(rest[len(rest)-1]), nil
 		}
+
 		return bare(words[0]), rest
 	}
+
 	return "", nil
 }
 
@@ -120,7 +136,8 @@ func isInterpreter(name string) bool {
 func script(words []string) (what string, rest []string, isText bool) {
 	for i, w := range words {
 		switch {
-		case strings.HasPrefix(w, "-") && strings.ContainsAny(w[len(w)-1:], "cer") && !strings.HasPrefix(w, "--") && i+1 < len(words):
+		case strings.HasPrefix(w, "-") && strings.ContainsAny(w[len(w)-1:], "cer") && !strings.HasPrefix(w, "--") &&
+			i+1 < len(words):
 			return words[i+1], nil, true
 		case strings.HasPrefix(w, "-"):
 		default:
@@ -143,7 +160,8 @@ func bare(file string) string {
 
 func notOptions(words []string) (out []string) {
 	for _, w := range words {
-		if !strings.HasPrefix(w, "-") && !strings.HasPrefix(w, ">") && !strings.HasPrefix(w, "<") && !strings.HasPrefix(w, "2>") && !strings.HasPrefix(w, "&>") {
+		if !strings.HasPrefix(w, "-") && !strings.HasPrefix(w, ">") && !strings.HasPrefix(w, "<") &&
+			!strings.HasPrefix(w, "2>") && !strings.HasPrefix(w, "&>") {
 			out = append(out, w)
 		}
 	}
@@ -162,7 +180,8 @@ func meant(words []string) []string {
 			return nil // command -v: a test
 		case is:
 			words = behind(first, words[1:], takes)
-		case first == "[", first == "[[", first == "test", first == "cd", first == "sleep", first == "set", first == "export", first == "umask", first == "ulimit",
+		case first == "[", first == "[[", first == "test", first == "cd", first == "sleep", first == "set",
+			first == "export", first == "umask", first == "ulimit",
 			first == ".", first == "source", first == "if", first == "true", first == ":", first == "exit", first == "fi", first == "which", first == "type":
 			return nil
 		default:
@@ -186,7 +205,8 @@ func behind(first string, words []string, takes int) []string {
 
 func isAssignment(word string) bool {
 	name, _, ok := strings.Cut(word, "=")
-	return ok && name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
+	return ok && name != "" &&
+		strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
 // parts takes a command apart at ; & | and line breaks, and each part into words, roughly as a shell does.
@@ -197,6 +217,7 @@ func parts(command string) (out [][]string) {
 		in      byte // the quotes that are open
 		started bool
 	)
+
 	endWord := func() {
 		if started {
 			words = append(words, b.String())
@@ -204,6 +225,7 @@ func parts(command string) (out [][]string) {
 		b.Reset()
 		started = false
 	}
+
 	endPart := func() {
 		endWord()
 		if words != nil {
@@ -211,6 +233,7 @@ func parts(command string) (out [][]string) {
 		}
 		words = nil
 	}
+
 	for i := 0; i < len(command); i++ {
 		c := command[i]
 		switch {
@@ -238,6 +261,7 @@ func parts(command string) (out [][]string) {
 			started = true
 		}
 	}
+
 	endPart()
 	return out
 }

@@ -15,32 +15,39 @@ import (
 func (p *parser) times(e *Entry, line string) (c *job.Cron, rest string, err error) {
 	if m := anacrons.FindStringSubmatch(line); m != nil && (p.anacron || m[1] == "") {
 		p.anacron = true
-		return nil, "", fmt.Errorf("is a line of an anacrontab (days, minutes of delay, name, command), and this is no crontab; docs/from-crontab.md says what its lines are here")
+		return nil, "",
+			fmt.Errorf("is a line of an anacrontab (days, minutes of delay, name, command), and this is no crontab; docs/from-crontab.md says what its lines are here")
 	}
 	if strings.HasPrefix(line, "@") {
 		macro, rest := word(line)
 		if strings.EqualFold(macro, "@reboot") {
-			return nil, "", fmt.Errorf("@reboot: a cluster has no boot. What belongs to the start of a machine stays in its crontab, or becomes a unit of systemd; what is to run once becomes a job with \"at\"")
+			return nil, "",
+				fmt.Errorf("@reboot: a cluster has no boot. What belongs to the start of a machine stays in its crontab, or becomes a unit of systemd; what is to run once becomes a job with \"at\"")
 		}
 		c, err = job.ParseCron(macro, nil)
 		return c, rest, err
 	}
+
 	var fields [5]string
 	rest = line
 	for i := range fields {
 		if fields[i], rest = word(rest); fields[i] == "" || rest == "" {
-			return nil, "", fmt.Errorf("is neither NAME=value nor five fields and a command: minute hour day-of-month month day-of-week command")
+			return nil, "",
+				fmt.Errorf("is neither NAME=value nor five fields and a command: minute hour day-of-month month day-of-week command")
 		}
 	}
+
 	starred := strings.HasPrefix(fields[2], "*") || strings.HasPrefix(fields[4], "*")
 	for i := range fields {
 		if fields[i], err = p.field(e, i, fields[i], line); err != nil {
 			return nil, "", err
 		}
 	}
+
 	if err := bothDays(e, &fields, starred); err != nil {
 		return nil, "", err
 	}
+
 	c, err = job.ParseCron(strings.Join(fields[:], " "), nil)
 	return c, rest, err
 }
@@ -70,7 +77,8 @@ func (p *parser) field(e *Entry, i int, text, line string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			e.say("%s %s: cronie takes one at random each time that it reads the file; here it is %s for good", kinds[i].name, item, v)
+			e.say("%s %s: cronie takes one at random each time that it reads the file; here it is %s for good",
+				kinds[i].name, item, v)
 			items[n] = v
 			continue
 		}
@@ -78,6 +86,7 @@ func (p *parser) field(e *Entry, i int, text, line string) (string, error) {
 			items[n] = narrow(i, m, item)
 		}
 	}
+
 	return strings.Join(items, ","), nil
 }
 
@@ -94,9 +103,11 @@ func pick(i int, m []string, seed string) (string, error) {
 	if m[2] != "" {
 		last, _ = strconv.Atoi(m[2])
 	}
+
 	if m[3] != "" || len(m[1]) > 3 || len(m[2]) > 3 || first < k.first || last > k.last || first > last {
 		return "", fmt.Errorf("%s %q: want a range such as %d~%d", k.name, m[0], k.first, k.last)
 	}
+
 	h := fnv.New64a()
 	h.Write([]byte(seed))
 	return strconv.Itoa(first + int(h.Sum64()%uint64(last-first+1))), nil
@@ -117,6 +128,7 @@ func narrow(i int, m []string, item string) string {
 		}
 		first, last = a, b
 	}
+
 	if err == nil && step > last-first {
 		return strconv.Itoa(first)
 	}
@@ -130,6 +142,7 @@ func bothDays(e *Entry, fields *[5]string, starred bool) error {
 	if !starred || dom == "*" || dow == "*" {
 		return nil
 	}
+
 	// One that names all days does not restrict the other.
 	if all(dom, 2) {
 		fields[2] = "*"
@@ -139,6 +152,7 @@ func bothDays(e *Entry, fields *[5]string, starred bool) error {
 		fields[4] = "*"
 		return nil
 	}
+
 	if week, ok := weekOf(dom); ok && dowDays(dow) != nil {
 		var days []string
 		for _, d := range dowDays(dow) {
@@ -148,8 +162,10 @@ func bothDays(e *Entry, fields *[5]string, starred bool) error {
 		e.say("days %s that are also %s: written as %s", dom, dow, fields[4])
 		return nil
 	}
+
 	return fmt.Errorf("day-of-month %s and day-of-week %s: to cron a day must match both, because one of them begins with *; here either would do. "+
-		"Set one of them to * and let the command look at the other, such as: [ \"$(date +\\%%u)\" = 1 ] || exit 0; …", dom, dow)
+		"Set one of them to * and let the command look at the other, such as: [ \"$(date +\\%%u)\" = 1 ] || exit 0; …",
+		dom, dow)
 }
 
 // members lists what a day field matches, of a month that begins on a Sunday and has 28 days, or of a week.
@@ -160,11 +176,13 @@ func members(field string, i int) (out []int) {
 	if err != nil {
 		return nil
 	}
+
 	text := c.Fields()[map[int]int{2: 3, 4: 5}[i]]
 	last := kinds[i].last
 	if i == 4 {
 		last = 6
 	}
+
 	for v := kinds[i].first; v <= last; v++ {
 		if holds(text, v, i) {
 			out = append(out, v)
@@ -193,10 +211,12 @@ func holds(text string, v, i int) bool {
 		case step != "":
 			b = kinds[i].last
 		}
+
 		by := 1
 		if step != "" {
 			by, _ = strconv.Atoi(step)
 		}
+
 		for x := a; x <= b; x += max(by, 1) {
 			if x == v || i == 4 && x%7 == v {
 				return true

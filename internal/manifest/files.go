@@ -44,6 +44,7 @@ func ReadUpTo(most int, paths []string, stdin io.Reader) (*Set, error) {
 			return nil, fmt.Errorf("%s: %w", shown(p), ErrNothing)
 		}
 	}
+
 	if r.faults != nil {
 		return nil, r.faults
 	}
@@ -69,6 +70,7 @@ func (r *filesReader) path(p string, stdin io.Reader) error {
 	if p == "-" {
 		return r.read(shown(p), stdin)
 	}
+
 	info, err := os.Stat(p)
 	if err != nil {
 		return err
@@ -76,11 +78,13 @@ func (r *filesReader) path(p string, stdin io.Reader) error {
 	if info.IsDir() {
 		return r.folder(p)
 	}
+
 	f, err := os.Open(p)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+
 	return r.read(p, f)
 }
 
@@ -91,10 +95,12 @@ func (r *filesReader) folder(dir string) error {
 		return err
 	}
 	defer root.Close()
+
 	w := &walker{root: root, dir: dir}
 	if err := w.walk("."); err != nil {
 		return err
 	}
+
 	for len(w.links) > 0 {
 		link := w.links[0]
 		w.links = w.links[1:]
@@ -102,12 +108,14 @@ func (r *filesReader) folder(dir string) error {
 			return err
 		}
 	}
+
 	slices.Sort(w.files)
 	for _, name := range w.files {
 		if err := r.inFolder(root, dir, name); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -130,11 +138,13 @@ func (w *walker) walk(name string) error {
 	if slices.ContainsFunc(w.folders, func(f fs.FileInfo) bool { return os.SameFile(f, info) }) {
 		return nil
 	}
+
 	w.folders = append(w.folders, info)
 	entries, err := fs.ReadDir(w.root.FS(), name)
 	if err != nil {
 		return err
 	}
+
 	for _, e := range entries {
 		child := path.Join(name, e.Name())
 		folder := false
@@ -151,6 +161,7 @@ func (w *walker) walk(name string) error {
 				return err
 			}
 		}
+
 		switch {
 		case folder:
 			w.links = append(w.links, child)
@@ -158,6 +169,7 @@ func (w *walker) walk(name string) error {
 			w.files = append(w.files, child)
 		}
 	}
+
 	return nil
 }
 
@@ -177,27 +189,34 @@ func (w *walker) toFolder(link string) (bool, error) {
 
 func (r *filesReader) inFolder(root *os.Root, dir, name string) error {
 	file := filepath.Join(dir, filepath.FromSlash(name))
+
 	// Before it is opened, too: that of a pipe waits for somebody who writes.
 	if info, err := root.Stat(filepath.FromSlash(name)); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: is no regular file", file)
 	}
+
 	f, err := root.Open(filepath.FromSlash(name))
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	defer f.Close()
+
 	if info, err := f.Stat(); err != nil {
 		return err
 	} else if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: is no regular file", file)
 	}
+
 	given, faults := r.set.given, len(r.faults)
 	if err := r.read(file, f); err != nil {
 		return err
 	}
 	if r.set.given == given && len(r.faults) == faults {
-		r.faults = append(r.faults, Fault{Place{File: file}, "there is nothing in it; write jobs: [] if none is to stay"})
+		r.faults = append(r.faults, Fault{
+			Place{File: file}, "there is nothing in it; write jobs: [] if none is to stay",
+		})
 	}
+
 	return nil
 }
 
@@ -207,9 +226,12 @@ func (r *filesReader) read(file string, from io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
+
 	if r.size += len(text); r.size > r.most {
-		return fmt.Errorf("%s: the files have more than %d MiB together, which is more than is taken at once", file, r.most>>20)
+		return fmt.Errorf("%s: the files have more than %d MiB together, which is more than is taken at once", file,
+			r.most>>20)
 	}
+
 	err = r.set.Read(file, text)
 	var faults Faults
 	if errors.As(err, &faults) {

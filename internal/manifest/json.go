@@ -15,6 +15,7 @@ func readJSON(file string, text []byte) ([]*Value, error) {
 	if !utf8.Valid(text) {
 		return nil, Faults{{Place{File: file}, "is not valid UTF-8"}}
 	}
+
 	r.d = json.NewDecoder(bytes.NewReader(text))
 	r.d.UseNumber()
 	var out []*Value
@@ -45,6 +46,7 @@ func (r *jsonReader) explain(err error) error {
 		faults Faults
 		syntax *json.SyntaxError
 	)
+
 	switch {
 	case errors.As(err, &faults):
 		return err
@@ -58,6 +60,7 @@ func (r *jsonReader) explain(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return Faults{{r.place(len(r.text)), "is no JSON: it ends in the middle"}}
 	}
+
 	return Faults{{r.place(int(r.d.InputOffset())), "is no JSON: " + err.Error()}}
 }
 
@@ -92,12 +95,14 @@ func (r *jsonReader) value(depth int) (*Value, error) {
 		}
 		return nil, err
 	}
+
 	v := &Value{at: at}
 	delim, ok := token.(json.Delim)
 	if !ok {
 		v.scalar = token
 		return v, nil
 	}
+
 	if depth > maxDepth {
 		return nil, Faults{{at, fmt.Sprintf("is nested more than %d levels deep", maxDepth)}}
 	}
@@ -116,9 +121,11 @@ func (r *jsonReader) value(depth int) (*Value, error) {
 			return nil, err
 		}
 	}
+
 	if _, err = r.d.Token(); errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
+
 	return v, err
 }
 
@@ -130,19 +137,24 @@ func (r *jsonReader) fields(v *Value, depth int) error {
 		if err != nil {
 			return err
 		}
+
 		name, ok := token.(string)
 		if !ok {
 			return Faults{{at, "is no JSON: a name of a field stands in quotes"}}
 		}
+
 		if was, twice := first[name]; twice {
 			return Faults{{at, fmt.Sprintf("%s is given twice; the first is in line %d", name, was.Line)}}
 		}
+
 		first[name] = at
 		value, err := r.value(depth + 1)
 		if err != nil {
 			return err
 		}
+
 		v.fields = append(v.fields, &Field{name, at, value})
 	}
+
 	return nil
 }

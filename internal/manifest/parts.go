@@ -14,6 +14,7 @@ func (s *Set) Parts(most map[string]int, size int) ([]*Set, error) {
 			p.named[object{list, v.text("name")}] = v
 		}
 	}
+
 	p.open()
 	for _, list := range listNames {
 		for _, v := range s.lists[list] {
@@ -22,6 +23,7 @@ func (s *Set) Parts(most map[string]int, size int) ([]*Set, error) {
 			}
 		}
 	}
+
 	if len(p.parts) == 1 {
 		return []*Set{s}, nil // with the lists that are empty, too
 	}
@@ -52,16 +54,19 @@ func (p *parting) add(list string, v *Value) error {
 	if p.has[v] {
 		return nil
 	}
+
 	into, err := p.try(list, v)
 	if err != nil {
 		return err
 	}
+
 	if part := p.parts[len(p.parts)-1]; !p.fits(into) && len(part.lists) > 0 {
 		p.open()
 		if into, err = p.try(list, v); err != nil {
 			return err
 		}
 	}
+
 	part := p.parts[len(p.parts)-1]
 	for _, i := range into {
 		part.lists[i.list] = append(part.lists[i.list], i.value)
@@ -91,6 +96,7 @@ func (p *parting) try(list string, v *Value) ([]item, error) {
 		}
 		out = append(out, item{o.list, n, len(text)})
 	}
+
 	text, err := v.MarshalJSON()
 	return append(out, item{list, v, len(text)}), err
 }
@@ -102,6 +108,7 @@ func (p *parting) fits(into []item) bool {
 		more[i.list]++
 		bytes += i.bytes
 	}
+
 	for list, n := range more {
 		if most, bounded := p.most[list]; bounded && len(lists[list])+n > most {
 			return false
@@ -123,6 +130,7 @@ func (v *Value) names(list string) (out []object) {
 			}
 		}
 	}
+
 	switch list {
 	case "jobs":
 		add("groups", "group")
@@ -130,5 +138,6 @@ func (v *Value) names(list string) (out []object) {
 	case "rules":
 		add("channels", "channels")
 	}
+
 	return out
 }

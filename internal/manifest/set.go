@@ -36,9 +36,11 @@ func (s *Set) Body(more map[string]any) ([]byte, error) {
 	for name, list := range s.lists {
 		body[name] = &Value{kind: isList, items: list}
 	}
+
 	for name, v := range more {
 		body[name] = v
 	}
+
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -60,6 +62,7 @@ func (s *Set) Give(name string, value any) error {
 	if err != nil {
 		return err
 	}
+
 	for _, j := range s.lists["jobs"] {
 		v, err := readJSON(j.at.File, text)
 		if err != nil {
@@ -69,6 +72,7 @@ func (s *Set) Give(name string, value any) error {
 		j.fields = slices.DeleteFunc(j.fields, func(f *Field) bool { return f.name == name })
 		j.fields = append(j.fields, &Field{name, j.at, v[0]})
 	}
+
 	return nil
 }
 
@@ -79,14 +83,17 @@ func (s *Set) Read(file string, text []byte) error {
 	if strings.HasSuffix(file, ".json") || looksLikeJSON(text) {
 		read = readJSON
 	}
+
 	docs, err := read(file, text)
 	if err != nil {
 		return err
 	}
+
 	var faults Faults
 	for _, d := range docs {
 		faults = append(faults, s.add(d)...)
 	}
+
 	if faults != nil {
 		return faults
 	}
@@ -100,9 +107,11 @@ func (s *Set) Add(list string, at Place, object json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+
 	if s.lists == nil {
 		s.lists = map[string][]*Value{}
 	}
+
 	for _, v := range values {
 		v.move(at)
 		s.lists[list] = append(s.lists[list], v)
@@ -134,24 +143,34 @@ func (s *Set) add(d *Value) (faults Faults) {
 	if s.lists == nil {
 		s.lists = map[string][]*Value{}
 	}
+
 	switch d.kind {
 	case isList:
 		s.given++
 		s.lists["jobs"] = append(s.lists["jobs"], d.items...)
 		return nil
 	case isScalar:
-		return Faults{{d.at, "is no job; want an object with its fields, or with the lists groups, calendars, channels, rules, retention, pauses and jobs"}}
+		return Faults{
+			{
+				d.at, "is no job; want an object with its fields, or with the lists groups, calendars, channels, rules, retention, pauses and jobs",
+			},
+		}
 	}
+
 	d.fields = slices.DeleteFunc(d.fields, func(f *Field) bool { return f.name == "$schema" }) // that is for editors
 	if !d.isSet() {
 		s.given++
 		s.lists["jobs"] = append(s.lists["jobs"], d)
 		return nil
 	}
+
 	for _, f := range d.fields {
 		switch {
 		case !slices.Contains(listNames, f.name):
-			faults = append(faults, Fault{f.at, fmt.Sprintf("%s is not known beside them; the lists are %s", f.name, strings.Join(listNames, ", "))})
+			faults = append(faults, Fault{
+				f.at, fmt.Sprintf("%s is not known beside them; the lists are %s", f.name,
+					strings.Join(listNames, ", ")),
+			})
 		case f.value.isNull():
 		case f.value.kind != isList:
 			faults = append(faults, Fault{f.at, fmt.Sprintf("%s is no list; begin each of them with - ", f.name)})
@@ -160,12 +179,14 @@ func (s *Set) add(d *Value) (faults Faults) {
 			s.lists[f.name] = append(s.lists[f.name], f.value.items...)
 		}
 	}
+
 	return faults
 }
 
 // isSet tells an object with lists from a job, which has the calendars' names in a field of that name.
 func (v *Value) isSet() bool {
-	return slices.ContainsFunc(v.fields, func(f *Field) bool { return slices.Contains(listNames, f.name) && !f.value.hasTexts() }) &&
+	return slices.ContainsFunc(v.fields,
+		func(f *Field) bool { return slices.Contains(listNames, f.name) && !f.value.hasTexts() }) &&
 		!slices.ContainsFunc(v.fields, func(f *Field) bool { return f.name == "name" })
 }
 
@@ -189,16 +210,20 @@ func (s *Set) Check() error {
 			if v.text("name") == "" {
 				continue // the server says so
 			}
+
 			if was, twice := first[name]; twice {
 				faults = append(faults, Fault{v.at, fmt.Sprintf("%s is given already, at %s", name, was)})
 				continue
 			}
+
 			first[name] = v.at
 		}
 	}
+
 	if faults != nil {
 		return faults
 	}
+
 	return nil
 }
 
@@ -255,6 +280,7 @@ func (v *Value) step(path string) (at Place, value *Value, rest string) {
 		}
 		return v.items[i].at, v.items[i], after
 	}
+
 	path = strings.TrimPrefix(path, ".")
 	best := -1
 	for _, f := range v.fields {
@@ -263,5 +289,6 @@ func (v *Value) step(path string) (at Place, value *Value, rest string) {
 			best, at, value, rest = len(f.name), f.at, f.value, after
 		}
 	}
+
 	return at, value, rest
 }

@@ -114,6 +114,7 @@ func (v *Value) write(b *bytes.Buffer) error {
 		b.WriteByte(']')
 		return nil
 	}
+
 	b.WriteByte('{')
 	for i, f := range v.fields {
 		if i > 0 {
@@ -127,6 +128,7 @@ func (v *Value) write(b *bytes.Buffer) error {
 			return err
 		}
 	}
+
 	b.WriteByte('}')
 	return nil
 }

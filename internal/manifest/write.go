@@ -29,6 +29,7 @@ func WriteJSON(w io.Writer, o *Objects) error {
 	if o.Jobs == nil {
 		o.Jobs = []json.RawMessage{}
 	}
+
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
@@ -36,6 +37,7 @@ func WriteJSON(w io.Writer, o *Objects) error {
 	if err := e.Encode(o); err != nil {
 		return err
 	}
+
 	_, err := w.Write(text.Bytes())
 	return err
 }
@@ -51,6 +53,7 @@ func WriteYAML(w io.Writer, o *Objects) error {
 	if err := writeDocument(w, &first); err != nil {
 		return err
 	}
+
 	for jobs := range slices.Chunk(o.Jobs[len(first.Jobs):], perDocument) {
 		if _, err := io.WriteString(w, "\n---\n"); err != nil {
 			return err
@@ -59,6 +62,7 @@ func WriteYAML(w io.Writer, o *Objects) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -93,6 +97,7 @@ func spaced(text []byte) []byte {
 		}
 		out.Write(line)
 	}
+
 	return out.Bytes()
 }
 
@@ -132,6 +137,7 @@ func encodeYAML(text []byte, quoted bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var out bytes.Buffer
 	e := yaml.NewEncoder(&out)
 	e.SetIndent(2)
@@ -147,6 +153,7 @@ func yamlNode(d *json.Decoder, quoted bool) (*yaml.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	n := &yaml.Node{Kind: yaml.ScalarNode}
 	switch token := token.(type) {
 	case nil:
@@ -171,6 +178,7 @@ func yamlNode(d *json.Decoder, quoted bool) (*yaml.Node, error) {
 			n.Kind = yaml.MappingNode
 		}
 	}
+
 	for d.More() { // names and values of an object alternate
 		inner, err := yamlNode(d, quoted)
 		if err != nil {
@@ -178,9 +186,11 @@ func yamlNode(d *json.Decoder, quoted bool) (*yaml.Node, error) {
 		}
 		n.Content = append(n.Content, inner)
 	}
+
 	if len(n.Content) == 0 {
 		n.Style = yaml.FlowStyle
 	}
+
 	_, err = d.Token()
 	return n, err
 }
@@ -201,14 +211,18 @@ func plain(s string) bool {
 }
 
 func block(s string) bool {
-	if strings.HasSuffix(s, "\n\n") || strings.HasPrefix(s, "\n") || strings.HasPrefix(s, " ") || strings.Trim(s, "\n") == "" {
+	if strings.HasSuffix(s, "\n\n") || strings.HasPrefix(s, "\n") || strings.HasPrefix(s, " ") ||
+		strings.Trim(s, "\n") == "" {
 		return false
 	}
+
 	for line := range strings.Lines(s) {
 		line = strings.TrimSuffix(line, "\n")
-		if strings.HasSuffix(line, " ") || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		if strings.HasSuffix(line, " ") ||
+			strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			return false
 		}
 	}
+
 	return true
 }

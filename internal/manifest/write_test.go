@@ -15,6 +15,7 @@ import (
 
 func TestWrite(t *testing.T) {
 	t.Parallel()
+
 	o := &manifest.Objects{
 		Groups: []json.RawMessage{[]byte(`{"name":"g","slots":2}`)},
 		Jobs: []json.RawMessage{
@@ -22,6 +23,7 @@ func TestWrite(t *testing.T) {
 			[]byte(`{"app":"ops","name":"b","at":"2027-01-31T09:00:00Z","command":"echo \"#x\"","limits":{"cpu":0.5},"http":{"tls":{}},"stdin":" x\n"}`),
 		},
 	}
+
 	const want = `groups:
   - name: g
     slots: 2
@@ -48,13 +50,16 @@ jobs:
       tls: {}
     stdin: " x\n"
 `
+
 	var got, js bytes.Buffer
 	if err := manifest.WriteYAML(&got, o); err != nil || got.String() != want {
 		t.Errorf("got\n%s, %v, want\n%s", got.String(), err, want)
 	}
-	if err := manifest.WriteJSON(&js, o); err != nil || !strings.Contains(js.String(), `"command": "set -e\na && b <c\n"`) || !json.Valid(js.Bytes()) {
+	if err := manifest.WriteJSON(&js, o); err != nil ||
+		!strings.Contains(js.String(), `"command": "set -e\na && b <c\n"`) || !json.Valid(js.Bytes()) {
 		t.Errorf("got %s, %v", js.String(), err)
 	}
+
 	got.Reset()
 	if err := manifest.WriteYAML(&got, &manifest.Objects{}); err != nil || got.String() != "jobs: []\n" {
 		t.Errorf("nothing: got %q, %v", got.String(), err)
@@ -65,6 +70,7 @@ jobs:
 // are the same bytes.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	t.Parallel()
+
 	gen := specgen.Spec("app", []string{"g"}, []string{"c"})
 	rapid.Check(t, func(t *rapid.T) {
 		o := &manifest.Objects{}
@@ -86,7 +92,9 @@ func TestTextsComeBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(specgen.Text(), rapid.Custom(func(t *rapid.T) string {
-			return strings.Join(rapid.SliceOfN(rapid.OneOf(specgen.Text(), rapid.SampledFrom([]string{"\n", " ", "\t", "- ", "  - ", ":", "#", "\n\n"})), 1, 5).Draw(t, "parts"), "")
+			return strings.Join(rapid.SliceOfN(rapid.OneOf(specgen.Text(),
+				rapid.SampledFrom([]string{"\n", " ", "\t", "- ", "  - ", ":", "#", "\n\n"})), 1, 5).Draw(t,
+				"parts"), "")
 		})).Draw(t, "text")
 		value, err := json.Marshal(map[string]string{"name": text, text: "x"})
 		if err != nil {
@@ -101,6 +109,7 @@ func checkWritten(t *rapid.T, o *manifest.Objects) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for file, write := range map[string]func(*bytes.Buffer) error{
 		"a.yaml": func(b *bytes.Buffer) error { return manifest.WriteYAML(b, o) },
 		"a.json": func(b *bytes.Buffer) error { return manifest.WriteJSON(b, o) },
@@ -109,14 +118,17 @@ func checkWritten(t *rapid.T, o *manifest.Objects) {
 		if err := write(&first); err != nil {
 			t.Fatalf("%s: %v of %s", file, err, want)
 		}
+
 		s := &manifest.Set{}
 		if err := s.Read(file, first.Bytes()); err != nil {
 			t.Fatalf("%s: %v in\n%s", file, err, first.String())
 		}
+
 		got, err := s.Body(nil)
 		if err != nil || canonical(t, got) != canonical(t, want) {
 			t.Fatalf("%s: got\n%s, %v\nof\n%s\nfrom\n%s", file, got, err, want, first.String())
 		}
+
 		if err := write(&second); err != nil || first.String() != second.String() {
 			t.Fatalf("%s: the second time it is\n%s", file, second.String())
 		}

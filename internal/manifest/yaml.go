@@ -37,6 +37,7 @@ func readYAML(file string, text []byte) ([]*Value, error) {
 		if len(doc.Content) == 0 {
 			continue
 		}
+
 		v, err := r.value(doc.Content[0], 0)
 		if err != nil {
 			return nil, err
@@ -78,12 +79,14 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (*Value, error) {
 		r.values++
 		r.bytes += len(n.Value)
 	}
+
 	switch {
 	case depth > maxDepth:
 		return nil, r.fault(n, "is nested more than %d levels deep", maxDepth)
 	case r.values > maxValues || r.bytes > maxBytes:
 		return nil, r.fault(n, "the file comes to too much: its aliases stand for too many values")
 	}
+
 	v := &Value{at: r.place(n)}
 	switch n.Kind {
 	case yaml.AliasNode:
@@ -110,6 +113,7 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (*Value, error) {
 		}
 		return v, r.checkTag(n, "!!map")
 	}
+
 	var err error
 	v.scalar, err = r.scalar(n)
 	return v, err
@@ -134,10 +138,12 @@ func (r *yamlReader) fields(v *Value, n *yaml.Node, depth int) error {
 		if key.Kind != yaml.ScalarNode {
 			return r.fault(n.Content[i], "a list or an object is no name of a field")
 		}
+
 		value, err := r.value(content, depth+1)
 		if err != nil {
 			return err
 		}
+
 		if key.ShortTag() == "!!merge" {
 			more := []*Value{value}
 			if value.kind == isList {
@@ -151,13 +157,16 @@ func (r *yamlReader) fields(v *Value, n *yaml.Node, depth int) error {
 			merged = append(merged, more...)
 			continue
 		}
+
 		at := r.place(n.Content[i])
 		if was, twice := first[key.Value]; twice {
 			return r.fault(n.Content[i], "%s is given twice; the first is in line %d", key.Value, was.Line)
 		}
+
 		first[key.Value] = at
 		v.fields = append(v.fields, &Field{key.Value, at, value})
 	}
+
 	for _, m := range merged {
 		for _, f := range m.fields {
 			if _, there := first[f.name]; !there {
@@ -166,6 +175,7 @@ func (r *yamlReader) fields(v *Value, n *yaml.Node, depth int) error {
 			}
 		}
 	}
+
 	return nil
 }
 
