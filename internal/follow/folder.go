@@ -67,6 +67,7 @@ func (f *Folder) Run(ctx context.Context) error {
 	if every == 0 {
 		every = DefaultEvery
 	}
+
 	wait := rand.N(every) // nodes that start together do not look together
 	for {
 		select {
@@ -86,12 +87,14 @@ func (f *Folder) step(ctx context.Context, now time.Time) {
 			f.say(slog.LevelError, "the folder is not understood", "panic", r)
 		}
 	}()
+
 	is := f.look()
 	settled := is.same(&f.seen)
 	f.seen = is
 	if !settled {
 		return
 	}
+
 	key := is.digest
 	if is.err != nil {
 		key = is.err.Error()
@@ -99,14 +102,17 @@ func (f *Folder) step(ctx context.Context, now time.Time) {
 	if key == f.asked && now.Before(f.next) {
 		return
 	}
+
 	e := f.Editor()
 	if e == nil {
 		return // the node says itself why it has no session
 	}
+
 	again := f.Again
 	if again == 0 {
 		again = DefaultAgain
 	}
+
 	f.asked, f.next = key, now.Add(again)
 	f.settle(ctx, e, &is)
 }
@@ -117,14 +123,17 @@ func (f *Folder) look() content {
 	if err != nil {
 		return content{err: err}
 	}
+
 	more := map[string]any{}
 	if f.Prune != nil {
 		more["prune"] = f.Prune
 	}
+
 	body, err := set.Body(more)
 	if err != nil {
 		return content{err: err}
 	}
+
 	sum := sha256.Sum256(body)
 	return content{set: set, body: body, digest: hex.EncodeToString(sum[:])[:job.DigestSize]}
 }
@@ -136,6 +145,7 @@ func (f *Folder) settle(ctx context.Context, e Editor, is *content) {
 	if err == nil {
 		done, err = f.apply(ctx, e, is)
 	}
+
 	var wrong job.Problems
 	switch {
 	case err == nil:
@@ -149,6 +159,7 @@ func (f *Folder) settle(ctx context.Context, e Editor, is *content) {
 		f.say(slog.LevelWarn, "the folder is not applied yet, trying again", "error", err)
 		return
 	}
+
 	switch {
 	case n.State == job.FolderBehind:
 		f.say(slog.LevelWarn, "the folder is behind", "error", err)
@@ -157,6 +168,7 @@ func (f *Folder) settle(ctx context.Context, e Editor, is *content) {
 	default:
 		f.tell(&done)
 	}
+
 	// If we die here, the next look after the restart writes it.
 	if err := e.NoteFolder(ctx, f.Path, n); err != nil && ctx.Err() == nil {
 		f.asked = ""
@@ -169,10 +181,13 @@ func (f *Folder) apply(ctx context.Context, e Editor, is *content) (job.Applied,
 	if err != nil {
 		return job.Applied{}, err
 	}
+
 	want.Folder = &job.Folder{Name: f.Path, Node: f.Node, Digest: is.digest}
 	done, err := e.Apply(job.WithActor(ctx, job.Actor{Who: "folder " + f.Path, Origin: f.Node}), want)
 	var conflicts job.Conflicts
-	if errors.As(err, &conflicts) { // the files want other versions than there are, until somebody changes one or the other
+
+	// the files want other versions than there are, until somebody changes one or the other
+	if errors.As(err, &conflicts) {
 		err = job.Problems(conflicts)
 	}
 	return done, err
@@ -192,16 +207,21 @@ func (f *Folder) tell(done *job.Applied) {
 	for _, o := range done.Objects() {
 		count[o.Action]++
 	}
+
 	for _, j := range done.Jobs {
 		count[j.Action]++
 		for _, w := range j.Warnings {
-			f.Log.Warn("a job of the folder is hardly meant so", "folder", f.Path, "job", j.Job.Spec.App+"/"+j.Job.Spec.Name, "warning", w)
+			f.Log.Warn("a job of the folder is hardly meant so", "folder", f.Path, "job",
+				j.Job.Spec.App+"/"+j.Job.Spec.Name, "warning", w)
 		}
 	}
+
 	changed := count[job.Created]+count[job.Updated]+count[job.Deleted] > 0
 	if changed || f.said != "" {
-		f.Log.Info("the folder is applied", "folder", f.Path, "created", count[job.Created], "updated", count[job.Updated], "deleted", count[job.Deleted])
+		f.Log.Info("the folder is applied", "folder", f.Path, "created", count[job.Created], "updated",
+			count[job.Updated], "deleted", count[job.Deleted])
 	}
+
 	f.said = ""
 }
 
@@ -211,6 +231,7 @@ func explain(set *manifest.Set, err error) string {
 	if set == nil || !errors.As(err, &wrong) {
 		return err.Error()
 	}
+
 	var lines []string
 	for _, p := range wrong {
 		where := p.Field
@@ -219,6 +240,7 @@ func explain(set *manifest.Set, err error) string {
 		}
 		lines = append(lines, where+": "+set.Explain(p.Message))
 	}
+
 	return strings.Join(lines, "\n")
 }
 

@@ -67,25 +67,30 @@ func read(body []byte) (job.Apply, error) {
 			App string `json:"app"`
 		} `json:"prune"`
 	}
+
 	if err := json.Unmarshal(body, &b); err != nil {
 		return job.Apply{}, err
 	}
+
 	var (
 		out job.Apply
 		p   job.Problems
 	)
+
 	for i, j := range b.Jobs {
 		if j.Schedule == "wrong" {
 			p = append(p, job.Problem{Field: "jobs[" + string(rune('0'+i)) + "].schedule", Message: "is wrong"})
 		}
 		out.Jobs = append(out.Jobs, job.Wanted{Spec: job.Spec{Name: j.Name}})
 	}
+
 	if b.Prune != nil {
 		out.Prune = &job.Prune{App: b.Prune.App}
 	}
 	if p != nil {
 		return out, p
 	}
+
 	return out, nil
 }
 
@@ -129,6 +134,7 @@ func (f *follower) write(name, text string) {
 
 func TestAppliesWhatHasSettled(t *testing.T) {
 	t.Parallel()
+
 	f := newFollower(t)
 	f.Prune = map[string]any{"app": "shop"}
 	f.write("a.yaml", "name: one\n")
@@ -136,13 +142,16 @@ func TestAppliesWhatHasSettled(t *testing.T) {
 	if f.got != nil {
 		t.Errorf("applied at first sight: %+v", f.got)
 	}
+
 	f.write("b.yaml", "name: two\n")
 	f.steps(1)
 	if f.got != nil {
 		t.Errorf("applied while it is being written: %+v", f.got)
 	}
+
 	f.steps(1)
-	if want := []string{"one", "two"}; !slices.Equal(f.names(), want) || f.got[0].Prune == nil || f.got[0].Prune.App != "shop" {
+	if want := []string{"one", "two"}; !slices.Equal(f.names(), want) || f.got[0].Prune == nil ||
+		f.got[0].Prune.App != "shop" {
 		t.Errorf("got %+v, want %v, with prune", f.got, want)
 	}
 	if w := f.got[0].Folder; w == nil || w.Name != f.Path || w.Node != "n1" || len(w.Digest) != job.DigestSize {
@@ -151,14 +160,17 @@ func TestAppliesWhatHasSettled(t *testing.T) {
 	if n := f.last(t); n.State != job.FolderApplied || n.Digest != f.got[0].Folder.Digest || n.Error != "" {
 		t.Errorf("noted %+v", n)
 	}
+
 	f.steps(5)
 	if len(f.got) != 1 {
 		t.Errorf("applied %d times, and nothing has changed", len(f.got))
 	}
+
 	f.steps(int(DefaultAgain / DefaultEvery))
 	if len(f.got) != 2 {
 		t.Errorf("held against the cluster %d times, want once more after %s", len(f.got), DefaultAgain)
 	}
+
 	f.write("b.yaml", "# another comment\nname: two\n")
 	f.steps(3)
 	if f.got[len(f.got)-1].Folder.Digest != f.got[0].Folder.Digest {
@@ -169,26 +181,32 @@ func TestAppliesWhatHasSettled(t *testing.T) {
 // TestKubernetesFolder: files are links through ..data, which is turned from one folder to the next at once.
 func TestKubernetesFolder(t *testing.T) {
 	t.Parallel()
+
 	f := newFollower(t)
 	turn := func(version, text string) {
 		f.write("..2027_"+version+"/jobs.yaml", text)
 		next := filepath.Join(f.Path, "..data_tmp")
-		if err := errors.Join(os.Symlink("..2027_"+version, next), os.Rename(next, filepath.Join(f.Path, "..data"))); err != nil {
+		if err := errors.Join(os.Symlink("..2027_"+version, next),
+			os.Rename(next, filepath.Join(f.Path, "..data"))); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	turn("1", "name: one\n")
 	if err := os.Symlink("..data/jobs.yaml", filepath.Join(f.Path, "jobs.yaml")); err != nil {
 		t.Fatal(err)
 	}
+
 	f.steps(2)
 	if !slices.Equal(f.names(), []string{"one"}) {
 		t.Fatalf("got %v, log %s", f.names(), f.log.String())
 	}
+
 	turn("2", "name: two\n")
 	if err := os.RemoveAll(filepath.Join(f.Path, "..2027_1")); err != nil {
 		t.Fatal(err)
 	}
+
 	f.steps(2)
 	if !slices.Equal(f.names(), []string{"two"}) {
 		t.Errorf("got %v after the turn, log %s", f.names(), f.log.String())
@@ -198,11 +216,13 @@ func TestKubernetesFolder(t *testing.T) {
 // TestLinkedFolder: the folder itself is a link that is turned to another checkout.
 func TestLinkedFolder(t *testing.T) {
 	t.Parallel()
+
 	f := newFollower(t)
 	dir := f.Path
 	f.write("v1/jobs.yaml", "name: one\n")
 	f.write("v2/jobs.yaml", "name: two\n")
 	f.Path = filepath.Join(dir, "current")
+
 	for i, v := range []string{"v1", "v2"} {
 		if err := errors.Join(os.Symlink(v, f.Path+"~"), os.Rename(f.Path+"~", f.Path)); err != nil {
 			t.Fatal(err)
@@ -216,6 +236,7 @@ func TestLinkedFolder(t *testing.T) {
 
 func TestTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
+
 	f := newFollower(t)
 	f.Prune = map[string]any{"app": "shop"}
 	refused := func(what, want string) {
@@ -228,11 +249,14 @@ func TestTellsWhatIsWrong(t *testing.T) {
 		if !strings.Contains(f.log.String(), "the folder cannot be applied") {
 			t.Errorf("%s: the log says %q", what, f.log.String())
 		}
+
 		if len(f.got) != before {
 			t.Errorf("%s: it was applied", what)
 		}
+
 		f.log.Reset()
 	}
+
 	refused("an empty folder, with prune", "there is nothing in it")
 	f.write("jobs.yaml", "jobs:\n  - name: a\n  - name: b\n    schedule: wrong\n")
 	refused("a definition", "jobs.yaml:4:5: schedule: is wrong")
@@ -244,15 +268,18 @@ func TestTellsWhatIsWrong(t *testing.T) {
 	if err := os.Symlink("/etc/hostname", filepath.Join(f.Path, "out.yaml")); err != nil {
 		t.Fatal(err)
 	}
+
 	refused("a link that leads out", "out.yaml")
 	if err := os.RemoveAll(f.Path); err != nil {
 		t.Fatal(err)
 	}
+
 	refused("no folder", "no such file")
 	f.steps(int(DefaultAgain/DefaultEvery) + 2)
 	if f.log.Len() > 0 {
 		t.Errorf("the same is told again: %s", f.log.String())
 	}
+
 	f.write("jobs.yaml", "jobs: []\n")
 	f.steps(2)
 	if n := f.last(t); n.State != job.FolderApplied || len(f.got[len(f.got)-1].Jobs) != 0 {
@@ -265,6 +292,7 @@ func TestTellsWhatIsWrong(t *testing.T) {
 
 func TestTriesAgain(t *testing.T) {
 	t.Parallel()
+
 	f := newFollower(t)
 	f.write("jobs.yaml", "name: one\n")
 	f.away = true
@@ -272,24 +300,31 @@ func TestTriesAgain(t *testing.T) {
 	f.away, f.err = false, errors.New("MySQL is away")
 	f.steps(3)
 	if len(f.got) != 3 || f.noted != nil || strings.Count(f.log.String(), "trying again") != 1 {
-		t.Errorf("tried %d times, noted %+v, log %s; want a try at each look, and one line", len(f.got), f.noted, f.log.String())
+		t.Errorf("tried %d times, noted %+v, log %s; want a try at each look, and one line", len(f.got), f.noted,
+			f.log.String())
 	}
+
 	f.err = job.ErrBehind
 	f.steps(3)
 	if n := f.last(t); len(f.got) != 4 || n.State != job.FolderBehind || n.Error != "" {
 		t.Errorf("tried %d times, noted %+v; want it behind", len(f.got), n)
 	}
+
 	f.err = job.Problems{{Field: "jobs[0].group", Message: "there is no group"}}
 	f.steps(int(DefaultAgain / DefaultEvery))
-	if n := f.last(t); n.State != job.FolderRefused || !strings.HasSuffix(n.Error, "jobs.yaml:1:1: group: there is no group") {
+	if n := f.last(t); n.State != job.FolderRefused ||
+		!strings.HasSuffix(n.Error, "jobs.yaml:1:1: group: there is no group") {
 		t.Errorf("noted %+v", n)
 	}
+
 	before := len(f.got)
 	f.err = job.Conflicts{{Field: "jobs[0].version", Message: "want 3"}}
 	f.steps(int(DefaultAgain / DefaultEvery))
-	if n := f.last(t); n.State != job.FolderRefused || !strings.HasSuffix(n.Error, "jobs.yaml:1:1: version: want 3") || len(f.got) != before+1 {
+	if n := f.last(t); n.State != job.FolderRefused || !strings.HasSuffix(n.Error, "jobs.yaml:1:1: version: want 3") ||
+		len(f.got) != before+1 {
 		t.Errorf("tried %d times, noted %+v; want it refused, since another version is wanted", len(f.got)-before, n)
 	}
+
 	f.err = nil
 	f.steps(int(DefaultAgain / DefaultEvery))
 	if n := f.last(t); n.State != job.FolderApplied {
@@ -300,6 +335,7 @@ func TestTriesAgain(t *testing.T) {
 // TestSurvivesAPanic: what a file does to a parser does not end the node.
 func TestSurvivesAPanic(t *testing.T) {
 	t.Parallel()
+
 	f := newFollower(t)
 	f.write("jobs.yaml", "name: one\n")
 	f.Read = func([]byte) (job.Apply, error) { panic("oh") }
@@ -307,6 +343,7 @@ func TestSurvivesAPanic(t *testing.T) {
 	if !strings.Contains(f.log.String(), "panic=oh") {
 		t.Errorf("the log says %q", f.log.String())
 	}
+
 	f.Read = read
 	f.write("jobs.yaml", "name: two\n")
 	f.steps(2)

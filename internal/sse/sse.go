@@ -21,6 +21,7 @@ func Request(ctx context.Context, target, last, token string) (*http.Request, er
 	if err != nil {
 		return nil, err
 	}
+
 	req.Header.Set("Accept", Media)
 	if last != "" {
 		req.Header.Set("Last-Event-ID", last)
@@ -28,6 +29,7 @@ func Request(ctx context.Context, target, last, token string) (*http.Request, er
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
+
 	return req, nil
 }
 
@@ -61,6 +63,7 @@ func Read(r io.Reader, heard func(), on func(Message) error) error {
 			m, data = Message{}, nil
 			continue
 		}
+
 		name, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
 		switch name {
@@ -72,9 +75,11 @@ func Read(r io.Reader, heard func(), on func(Message) error) error {
 			data = append(data, value)
 		}
 	}
+
 	if err := lines.Err(); err != nil {
 		return err
 	}
+
 	return io.EOF
 }
 
@@ -119,9 +124,11 @@ func (f *Follower) Run(ctx context.Context) error {
 				f.Broke(err)
 			}
 		}
+
 		if f.Patience == 0 && !heard || f.Patience != 0 && time.Since(silent) > f.Patience {
 			return err
 		}
+
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -134,16 +141,20 @@ func (f *Follower) Run(ctx context.Context) error {
 func (f *Follower) once(ctx context.Context, said func()) (err error, own bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+
 	resp, err := f.Open(ctx, f.Last)
 	if err != nil {
 		return err, !f.Passes(err)
 	}
 	defer resp.Body.Close()
+
 	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media != Media {
 		return ErrNoStream, true
 	}
+
 	quiet := time.AfterFunc(f.Quiet, func() { cancel(errQuiet) })
 	defer quiet.Stop()
+
 	err = Read(resp.Body, func() { quiet.Reset(f.Quiet) }, func(m Message) error {
 		err := f.On(m)
 		if own = err != nil; own {
@@ -155,8 +166,10 @@ func (f *Follower) once(ctx context.Context, said func()) (err error, own bool) 
 		said()
 		return nil
 	})
+
 	if !own && context.Cause(ctx) == errQuiet {
 		err = errQuiet
 	}
+
 	return err, own
 }

@@ -18,7 +18,8 @@ func TestRead(t *testing.T) {
 	var got []Message
 	err := Read(strings.NewReader(": hello\nretry: 3\n\nid: 7\nevent: a\ndata: one\ndata:two\n\nevent: b\ndata: {\"x\": \"y\"}\r\n\r\ndata: cut"),
 		func() { lines++ }, func(m Message) error { got = append(got, m); return nil })
-	if want := fmt.Sprint([]Message{{"a", "7", "one\ntwo"}, {"b", "", `{"x": "y"}`}}); err != io.EOF || fmt.Sprint(got) != want || lines != 12 {
+	if want := fmt.Sprint([]Message{{"a", "7", "one\ntwo"}, {"b", "", `{"x": "y"}`}}); err != io.EOF ||
+		fmt.Sprint(got) != want || lines != 12 {
 		t.Errorf("got %v, %v, %d lines; want %s", got, err, lines, want)
 	}
 }
@@ -26,6 +27,7 @@ func TestRead(t *testing.T) {
 // TestFollower has a server break its connections in several ways, and reads each message once.
 func TestFollower(t *testing.T) {
 	t.Parallel()
+
 	asked := []string{}
 	broke, passed := 0, errors.New("passes")
 	answers := []func(w http.ResponseWriter, r *http.Request){
@@ -43,12 +45,14 @@ func TestFollower(t *testing.T) {
 		},
 		func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "id: 4\nevent: end\ndata: d\n\n") },
 	}
+
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", Media)
 		asked = append(asked, r.Header.Get("Last-Event-ID"))
 		answers[len(asked)-1](w, r)
 	}))
 	defer server.Close()
+
 	got := ""
 	f := &Follower{
 		Open: func(ctx context.Context, last string) (*http.Response, error) {
@@ -71,26 +75,37 @@ func TestFollower(t *testing.T) {
 		},
 		Broke: func(error) { broke++ }, Quiet: 5 * time.Second, Pause: time.Millisecond,
 	}
+
 	if err := f.Run(t.Context()); err != nil || got != "abcd" || fmt.Sprint(asked) != "[ 1 1 2 2]" || broke != 3 {
 		t.Errorf("got %q, %v, asked behind %v, broke %d times", got, err, asked, broke)
 	}
 
 	refused := errors.New("refused")
-	f = &Follower{Open: func(context.Context, string) (*http.Response, error) { return nil, refused }, Passes: func(error) bool { return false }}
+	f = &Follower{
+		Open:   func(context.Context, string) (*http.Response, error) { return nil, refused },
+		Passes: func(error) bool { return false },
+	}
+
 	if err := f.Run(t.Context()); err != refused {
 		t.Errorf("a refusal: got %v", err)
 	}
+
 	f.Passes = func(error) bool { return true }
 	if err := f.Run(t.Context()); err != refused {
 		t.Errorf("without patience and before anything was said: got %v", err)
 	}
+
 	f.Patience, f.Pause = 50*time.Millisecond, time.Millisecond
 	if err := f.Run(t.Context()); err != refused {
 		t.Errorf("when patience ends: got %v", err)
 	}
+
 	f.Open = func(context.Context, string) (*http.Response, error) {
-		return &http.Response{Header: http.Header{"Content-Type": {"text/plain"}}, Body: io.NopCloser(strings.NewReader("old"))}, nil
+		return &http.Response{
+			Header: http.Header{"Content-Type": {"text/plain"}}, Body: io.NopCloser(strings.NewReader("old")),
+		}, nil
 	}
+
 	if err := f.Run(t.Context()); err != ErrNoStream {
 		t.Errorf("no stream: got %v", err)
 	}
