@@ -1,17 +1,18 @@
 package model
 
-// verdict is what a start decides about one run.
+// verdict is the decision of a start about a run.
 type verdict uint8
 
 const (
 	begin  verdict = iota
-	later          // look again: at the due time, or when a row is free
+	later          // judge again at the due time, or when a row is free
 	refuse         // ended, final
 	wait
-	never // its job row is gone and nobody ends it (only without EndDeleted)
+	never // its job row is gone and no step ends it (only without EndDeleted)
 )
 
-// judge decides about a run that is due or about to be. It says which run it waits for, or is refused for: 1 + run.
+// judge decides about a run that is due or nearly due. It also returns the run to wait for, or the
+// reason for a refusal, as 1 + run.
 func (w *World) judge(s *S, run uint8) (verdict, uint8) {
 	k := w.Job[run]
 	j, r := &s.job[k], &s.run[run]
@@ -44,7 +45,7 @@ func (w *World) overlap(s *S, run uint8, policy Overlap) (verdict, uint8) {
 	case busy && retry && w.RetryWaits:
 		return wait, s.job[w.Job[run]].running
 
-	case policy == Queue && (busy || w.InOrder && w.waitsBehind(s, run)):
+	case policy == Queue && (busy || w.InOrder && w.earlierWaits(s, run)):
 		return wait, s.job[w.Job[run]].running
 
 	case policy == Replace && w.Newer && w.replacedBy(s, run):
@@ -69,7 +70,8 @@ func (w *World) replacedBy(s *S, run uint8) bool {
 	return false
 }
 
-// whenDue puts off a verdict that would be final before the due time: a pause or another run may be over by then.
+// whenDue delays a verdict that would be final before the due time: a pause or another run may be
+// over by then.
 func (w *World) whenDue(s *S, run uint8, v verdict) verdict {
 	if v != begin && w.RefuseLate && !w.isDue(s, run) {
 		return later

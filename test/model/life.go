@@ -2,7 +2,8 @@ package model
 
 import "fmt"
 
-// process emits what happens to one node process: its children, lease, session and guard, and its faults.
+// process emits the events of a node process: its children, lease, session and guard, and its
+// faults.
 func (w *World) process(s *S, i int, emit emitter) {
 	p := &process{World: w, s: s, n: &s.node[i], i: i, emit: emit}
 	p.children()
@@ -72,12 +73,14 @@ func (p *process) lease() {
 	}
 }
 
-// join registers a new session. A node that has lived three times gives up, to keep the world small.
+// join registers a new session. A node that has lived three times gives up, which keeps the world
+// small.
 func (p *process) join() {
 	n := p.n
 	if !n.works() {
 		return
 	}
+
 	if n.lapsed || !p.s.hasSession(sessionOf(p.i, n.life)) {
 		join := func(known bool) func(*S, *Node) {
 			return func(t *S, n *Node) {
@@ -87,12 +90,15 @@ func (p *process) join() {
 				if p.Clear {
 					n.forget()
 				}
+
 				n.read, n.version, n.looked, n.seen = 0, 0, false, [2]uint8{}
+
 				if n.life == 3 {
 					n.up = 0
 					n.forget()
 					return
 				}
+
 				n.life++
 				n.lapsed = false
 				if known {
@@ -100,18 +106,20 @@ func (p *process) join() {
 				}
 			}
 		}
+
 		p.do("registers a new session", fair, join(true))
 		if !p.SessionKnown && p.Replies && p.s.faults < p.Faults {
 			p.do("registers a new session [COMMIT never arrived], goes on", fault, join(false))
 		}
 	}
+
 	if p.Guard && !n.guard {
 		p.do("starts its guard again", fair, func(_ *S, n *Node) { n.guard = true })
 	}
 }
 
-// bury deletes session rows: by the guard, by the node's next life, or by a peer after the time that the children need
-// to die.
+// bury deletes session rows: by the guard, by the node's next life, or by a peer after the children
+// have had time to die.
 func (p *process) bury() {
 	n := p.n
 	for life := range n.life + 1 {
@@ -123,6 +131,7 @@ func (p *process) bury() {
 		if p.hasChildren() && !old && (p.guarded() && p.BuryLast || n.up == 1) {
 			continue
 		}
+
 		if p.peerWorks() || p.guarded() && !old || old && n.works() {
 			p.do("its session row is deleted", fair, func(t *S, _ *Node) { t.dropSession(owner) })
 		}
@@ -156,12 +165,14 @@ func (p *process) faults() {
 		p.do("turns lame: beats pass, the trip hangs", fault, func(_ *S, n *Node) { n.lame = 1 })
 		p.do("turns half lame: claims and takes, starts and ends nothing", fault, func(_ *S, n *Node) { n.lame = 2 })
 	}
+
 	if p.Kills && n.up > 0 {
 		p.do("kill -9", fault, func(_ *S, n *Node) { n.up, n.lame = 0, 0; n.forget() })
 	}
 	if p.Lapses && n.up == 1 && !n.lapsed {
 		p.do("its lease lapses (partition)", fault, func(_ *S, n *Node) { n.lapsed = true })
 	}
+
 	if p.Guards && p.guarded() && n.up > 0 {
 		p.do("its guard dies", fault, func(t *S, n *Node) {
 			n.guard = false

@@ -11,15 +11,18 @@ import (
 // TestNoViolation searches each world with all rules.
 func TestNoViolation(t *testing.T) {
 	t.Parallel()
+
 	more := uint8(0)
 	if os.Getenv("GOCRONTAB_LONG_SEARCH") != "" {
 		more = 1
 	}
+
 	for _, w := range sound(more) {
 		t.Run(w.Name, func(t *testing.T) {
 			if underRace {
 				w.Max = 10_000
 			}
+
 			res := w.Search()
 			t.Logf("%d states", res.States)
 			if res.Cut && !underRace && more == 0 {
@@ -28,6 +31,7 @@ func TestNoViolation(t *testing.T) {
 			if want := statesOnPage(t, w.Name); more == 0 && !underRace && res.States != want {
 				t.Errorf("%d states; docs/internals/model.md says %d", res.States, want)
 			}
+
 			for _, f := range res.Found {
 				t.Errorf("%s\n%s", violation[f.Violation], traceText(f.Trace))
 			}
@@ -38,6 +42,7 @@ func TestNoViolation(t *testing.T) {
 // TestEachRuleIsNeeded takes each rule away and finds what breaks.
 func TestEachRuleIsNeeded(t *testing.T) {
 	t.Parallel()
+
 	for _, n := range needed {
 		t.Run(n.rules, func(t *testing.T) {
 			w := n.world(all().without(n.rules))
@@ -52,6 +57,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 			if underRace {
 				return
 			}
+
 			whole := n.world(all()).Search()
 			for _, f := range whole.Found {
 				t.Errorf("with the rule: %s\n%s", violation[f.Violation], traceText(f.Trace))
@@ -63,10 +69,12 @@ func TestEachRuleIsNeeded(t *testing.T) {
 // TestEachRuleHasItsLine holds the lists of needed and spare rules against the declaration.
 func TestEachRuleHasItsLine(t *testing.T) {
 	t.Parallel()
+
 	listed := slices.Clone(spare)
 	for _, n := range needed {
 		listed = append(listed, strings.Split(n.rules, "+")...)
 	}
+
 	names, _ := ruleNames()
 	for _, name := range names {
 		if !slices.Contains(listed, name) {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestPage holds the tables of docs/internals/model.md against the worlds and rules of this package.
+// TestPage holds the tables of docs/internals/model.md against the worlds and rules of this
+// package.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	var worlds []string
@@ -46,10 +47,12 @@ func statesOnPage(t *testing.T, world string) int {
 	if err != nil {
 		t.Fatalf("docs/internals/model.md, world %q: %v", world, err)
 	}
+
 	return states
 }
 
-// column returns one column of the tables in a section of docs/internals/model.md, without their heads.
+// column returns one column of the tables in a section of docs/internals/model.md, without their
+// heads.
 func column(t *testing.T, section string, number int) (cells []string) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/internals/model.md")
@@ -60,6 +63,7 @@ func column(t *testing.T, section string, number int) (cells []string) {
 	if !found {
 		t.Fatalf("docs/internals/model.md has no section %q", section)
 	}
+
 	text, _, _ = strings.Cut(text, "\n## ")
 
 	isHead := true
@@ -73,6 +77,7 @@ func column(t *testing.T, section string, number int) (cells []string) {
 			cells = append(cells, strings.TrimSpace(row[number]))
 		}
 	}
+
 	return cells
 }
 

@@ -1,6 +1,6 @@
 package model
 
-// apply does one transaction. Its caller has looked at the guard, unless the world has none.
+// apply does a transaction. The caller has checked its guard, unless the world has no guards.
 func (w *World) apply(t *S, x Late) {
 	r, j := &t.run[x.run], w.Job[x.run]
 	if x.tx >= txStart && x.tx != txSteal && x.tx != txDirect && r.launch() != x.launch {
@@ -47,7 +47,7 @@ func (w *World) apply(t *S, x Late) {
 	}
 }
 
-// fits is the guard of a transaction.
+// fits evaluates the guard of a transaction.
 func (w *World) fits(s *S, x Late) bool {
 	r, j := &s.run[x.run], &s.job[w.Job[x.run]]
 	switch x.tx {
@@ -81,20 +81,23 @@ func (w *World) insert(t *S, x Late) {
 
 	t.lastID[x.run] = x.launch >> 3
 	*r = Run{state: prepared, owner: x.owner, id: x.launch >> 3, claim: 1}
+
 	switch x.tx {
 	case txIdle:
 		*r = Run{state: idle, id: x.launch >> 3}
 	case txMissed:
 		w.end(t, x.run, true)
 	}
+
 	w.moveCursor(t, w.Job[x.run], x.run+1)
 }
 
 func (w *World) begin(t *S, x Late) {
 	r, k := &t.run[x.run], w.Job[x.run]
 	j := &t.job[k]
+
 	if k == 0 && w.policy(t, k) == Queue {
-		if w.waitsBehind(t, x.run) {
+		if w.earlierWaits(t, x.run) {
 			t.flag(vOrder)
 		}
 	}
@@ -105,11 +108,13 @@ func (w *World) begin(t *S, x Late) {
 		r.slot = true
 		t.taken++
 	}
+
 	j.running, j.runID = x.run+1, r.id
 	w.hasBegun(t, x.run)
 }
 
-// wait makes a run wait. A run that replaces others has the executing one killed, and ends those that waited.
+// wait makes a run wait. A run that replaces others has the executing run killed, and ends the
+// waiting ones.
 func (w *World) wait(t *S, run uint8) {
 	r, k := &t.run[run], w.Job[run]
 	*r = Run{state: waiting, id: r.id, claim: r.claim, attempt: r.attempt, waited: true}
@@ -149,10 +154,11 @@ func (w *World) end(t *S, run uint8, final bool) {
 		t.taken--
 	}
 
-	// Ids never come back, so a pointer to an ended run is as good as none.
+	// Ids are never reused, so a pointer to an ended run is harmless.
 	if j.running == run+1 && j.runID == r.id {
 		j.running, j.runID = 0, 0
 	}
+
 	*r = Run{}
 }
 
@@ -172,8 +178,9 @@ func (w *World) hasBegun(t *S, run uint8) {
 	}
 }
 
-// wake makes waiting runs idle that may begin now: of each job the first one, and no more than there are slots. It leaves
-// the run alone that the same transaction lets wait, since it cannot see ends that commit later.
+// wake makes waiting runs idle that may begin now: the first run of a job, and at most one per
+// free slot. It skips the run that the same transaction makes wait, since it cannot see ends that
+// commit later.
 func (w *World) wake(t *S, ended, but uint8) {
 	free := w.Slots - t.taken
 	var done [maxJobs]bool
@@ -182,12 +189,14 @@ func (w *World) wake(t *S, ended, but uint8) {
 		if t.run[r].state != waiting || r == but || done[k] || k != ended && !w.inGroup(t, k) || w.executes(t, r) {
 			continue
 		}
+
 		if w.inGroup(t, k) {
 			if free == 0 {
 				continue
 			}
 			free--
 		}
+
 		done[k] = true
 		t.run[r].state = idle
 	}
@@ -197,24 +206,27 @@ func (w *World) inGroup(s *S, j uint8) bool {
 	return w.Slots > 0 && !(w.Leaves && j == 0 && s.job[0].version > 0)
 }
 
-// executes reports whether another run of the same job executes. It is one look at the row that job.running names; that
-// run may have ended or be gone.
+// executes reports whether another run of the same job executes. It only reads the row in
+// job.running; that run may have ended or be gone.
 func (w *World) executes(s *S, run uint8) bool {
 	k := w.Job[run]
 	j := &s.job[k]
 	if !w.Running {
 		return false
 	}
+
 	for e := range w.Runs {
-		if e != run && w.Job[e] == k && s.run[e].state == executing && (j.crowded || j.running == e+1 && j.runID == s.run[e].id) {
+		if e != run && w.Job[e] == k && s.run[e].state == executing &&
+			(j.crowded || j.running == e+1 && j.runID == s.run[e].id) {
 			return true
 		}
 	}
+
 	return false
 }
 
-// waitsBehind reports whether an earlier due time of the job waits, or has waited and not begun.
-func (w *World) waitsBehind(s *S, run uint8) bool {
+// earlierWaits reports whether an earlier due time of the job waits, or has waited and not begun.
+func (w *World) earlierWaits(s *S, run uint8) bool {
 	for e := range run {
 		if r := &s.run[e]; w.Job[e] == w.Job[run] && r.waited && r.state != none && r.state != executing {
 			return true

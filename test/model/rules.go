@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Rules of the protocol. The tag is the sentence that the tests and the documentation print.
+// Rules are the rules of the protocol. The tag is the sentence that the tests and the documentation
+// print.
 type Rules struct {
 	// Claim
 	Cursor     bool `rule:"claim: the cursor is still the one that was read"`
@@ -85,7 +86,7 @@ func all() Rules {
 	return r
 }
 
-// without returns the rules less the named ones ("LockRead+Compensate" are two).
+// without returns the rules except the named ones, joined by "+" ("LockRead+Compensate").
 func (r Rules) without(names string) Rules {
 	v := reflect.ValueOf(&r).Elem()
 	for name := range strings.SplitSeq(names, "+") {
@@ -98,7 +99,8 @@ func (r Rules) without(names string) Rules {
 	return r
 }
 
-// ruleNames returns the names of all rules in the order of their declaration, and the sentence of each.
+// ruleNames returns the names of all rules in the order of their declaration, and each rule's
+// sentence.
 func ruleNames() (names []string, text map[string]string) {
 	text = map[string]string{}
 	for f := range reflect.TypeFor[Rules]().Fields() {

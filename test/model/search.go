@@ -11,14 +11,14 @@ type Found struct {
 	Trace     []string
 }
 
-// Result is what a search has found.
+// Result is the outcome of a search.
 type Result struct {
 	States int
-	Cut    bool // there are more states than the world allows
+	Cut    bool // the world has more states than it allows
 	Found  []Found
 }
 
-// Search looks at every state of a world.
+// Search visits every state of a world.
 func (w *World) Search() Result {
 	w.withDefaults()
 	x := &search{World: w, states: newTable()}
@@ -53,18 +53,22 @@ func (x *search) add(s S, parent uint32) uint32 {
 // explore visits all states, the nearest first.
 func (x *search) explore() {
 	x.bad = map[uint32]bool{}
+
 	for at := uint32(0); int(at) < len(x.states.all); at++ {
 		s := x.states.all[at]
 		if v := x.wrong(&s); v != 0 {
 			x.bad[at] = true
+
 			for bit := uint32(1); bit < vEnd; bit <<= 1 {
 				if v&bit != 0 {
 					x.report(bit, at)
 				}
 			}
+
 			if x.First {
 				return
 			}
+
 			continue
 		}
 
@@ -77,6 +81,7 @@ func (x *search) explore() {
 				x.from, x.to = append(x.from, at), append(x.to, next)
 			}
 		})
+
 		if len(x.states.all) > x.Max {
 			x.cut = true
 			return
@@ -84,7 +89,7 @@ func (x *search) explore() {
 	}
 }
 
-// report keeps the first, and so the shortest, trace of each violation.
+// report keeps the first trace to a violation, which is a shortest one.
 func (x *search) report(v, at uint32, more ...string) {
 	if x.seen&v != 0 {
 		return
@@ -120,15 +125,16 @@ func label(name string, node, run int) string {
 	return name
 }
 
-// progress finds states without a fair step that are not finished, and cycles of fair steps.
+// progress finds unfinished states without a fair step, and cycles of fair steps.
 func (x *search) progress() {
 	count := len(x.states.all)
-	first := make([]uint32, count+1) // of the outgoing steps of each state
+	first := make([]uint32, count+1) // index of each state's first outgoing step
 	open := make([]uint32, count)    // incoming steps that are not followed yet
 	for e := range x.from {
 		first[x.from[e]+1]++
 		open[x.to[e]]++
 	}
+
 	for i := range count {
 		if s := &x.states.all[i]; first[i+1] == 0 && !x.bad[uint32(i)] && x.canWork(s) && !x.finished(s) {
 			x.report(vStuck, uint32(i))
@@ -136,13 +142,14 @@ func (x *search) progress() {
 		first[i+1] += first[i]
 	}
 
-	// Take away states that no fair step leads to, and the steps out of them. A cycle stays.
+	// Remove states that no fair step leads to, and their outgoing steps. A cycle remains.
 	var free []uint32
 	for i := range open {
 		if open[i] == 0 {
 			free = append(free, uint32(i))
 		}
 	}
+
 	gone := 0
 	for ; len(free) > 0; gone++ {
 		at := free[len(free)-1]
@@ -153,12 +160,13 @@ func (x *search) progress() {
 			}
 		}
 	}
+
 	if gone < count {
 		x.loop(open)
 	}
 }
 
-// canWork reports whether a node is there that could do all that is left.
+// canWork reports whether some node could do all the remaining work.
 func (x *search) canWork(s *S) bool {
 	for i := range x.Nodes {
 		if n := &s.node[i]; n.works() && (!x.Pinned || i == x.Nodes-1) {
@@ -168,7 +176,7 @@ func (x *search) canWork(s *S) bool {
 	return false
 }
 
-// loop reports a cycle among the states that are left: it walks backwards until a state comes twice.
+// loop reports a cycle among the remaining states: it walks backwards until a state repeats.
 func (x *search) loop(open []uint32) {
 	back := map[uint32]uint32{}
 	for e := range x.from {
@@ -176,15 +184,18 @@ func (x *search) loop(open []uint32) {
 			back[x.to[e]] = x.from[e]
 		}
 	}
+
 	for i := range open {
 		if open[i] == 0 {
 			continue
 		}
+
 		seen, at := map[uint32]bool{}, uint32(i)
 		for !seen[at] {
 			seen[at] = true
 			at = back[at]
 		}
+
 		var cycle []string
 		for y := at; ; {
 			cycle = append([]string{x.nameOf(back[y], y, true)}, cycle...)
@@ -192,15 +203,17 @@ func (x *search) loop(open []uint32) {
 				break
 			}
 		}
+
 		if len(cycle) > 6 {
 			cycle = append(cycle[:6], "and so on")
 		}
+
 		x.report(vLoop, at, append([]string{"THEN FOR EVER"}, cycle...)...)
 		return
 	}
 }
 
-// table is a set of states: an open hash table of positions in one slice.
+// table is a set of states: an open hash table of positions in a slice.
 type table struct {
 	all  []S
 	slot []uint32 // 1 + position
@@ -218,10 +231,11 @@ func (t *table) put(s S) (at uint32, isNew bool) {
 	if 2*len(t.all) > len(t.slot) {
 		t.grow()
 	}
+
 	return uint32(len(t.all)) - 1, true
 }
 
-// find returns the slot of a state, or the empty one where it belongs.
+// find returns the slot of a state, or the empty slot where it belongs.
 func (t *table) find(s *S) uint64 {
 	mask := uint64(len(t.slot) - 1)
 	for p := hash(s) & mask; ; p = (p + 1) & mask {
@@ -251,8 +265,10 @@ func hash(s *S) uint64 {
 		h ^= h >> 29
 		b = b[8:]
 	}
+
 	for _, c := range b {
 		h = (h ^ uint64(c)) * 1099511628211
 	}
+
 	return h ^ h>>32
 }

@@ -1,13 +1,13 @@
 package model
 
-// Sizes of the arrays. A world uses the first of each.
+// Sizes of the arrays. A world uses the first elements.
 const (
 	maxNodes = 3
 	maxRuns  = 3
 	maxJobs  = 2
 )
 
-// States of a run's row. An ended row is no live row: it moves into the tallies of its due time.
+// States of a run's row. An ended row is not live: it is counted in the tallies of its due time.
 const (
 	none uint8 = iota
 	idle
@@ -16,21 +16,21 @@ const (
 	executing
 )
 
-// What the memory of one node holds about one run.
+// States of a run in the memory of a node.
 const (
 	nothing   uint8 = iota
 	inHeap          // prepared
-	toStart         // decided to start, not written yet (only without JobLock, JobWrite or Anew)
-	toWait          // decided to wait, not written yet (only without Awaited)
+	toStart         // decided to start, not yet written (only without the rules JobLock, JobWrite or Anew)
+	toWait          // decided to wait, not yet written (only without Awaited)
 	unknown         // start: COMMIT unknown
-	memStart        // start committed, set not changed yet (only without Mutex)
+	memStart        // start committed, set not yet changed (only without Mutex)
 	inSet           // executing set, no child yet
-	passed          // lease looked at, no child yet (only without Gate)
+	passed          // lease checked, no child yet (only without Gate)
 	hasChild        // child spawned
 	hasResult       // outcome buffered until finish
 )
 
-// Transactions. One whose COMMIT is still on its way is applied later from (what, run, launch, owner).
+// Transactions. A COMMIT in flight is applied later from (tx, run, launch, owner).
 const (
 	txClaim  uint8 = 1 + iota // insert prepared, move the cursor
 	txIdle                    // insert idle, move the cursor
@@ -46,27 +46,27 @@ const (
 	txLost                    // executing -> ended (lost), by the reaper or compensation; on_lost: rerun is txRetry
 )
 
-// Run is the live row of one due time.
+// Run is the live row of a due time.
 type Run struct {
 	state, owner, id, claim, attempt uint8
 
-	version uint8 // of the job when it started
+	version uint8 // of the job at its start
 	closed  bool  // its spawn window is over
 	slot    bool  // it holds a slot of the group
 	waited  bool  // it has waited
-	kill    bool  // somebody wants it killed
+	kill    bool  // a kill was requested
 }
 
-// launch is the fencing token: the row's id and how often it was claimed.
+// launch is the fencing token: the row's id and its claim count.
 func (r *Run) launch() uint8 { return r.id<<3 | r.claim }
 
-// Job is the row of one job.
+// Job is the row of a job.
 type Job struct {
-	cursor   uint8 // next_due: the first run of the job at or behind it has no row yet
+	cursor   uint8 // next_due: the job's first run at or after it has no row yet
 	begunTo  uint8 // 1 + the last due time that began or ended
 	version  uint8
-	schedule uint8 // bits: the due times of the version in force
-	running  uint8 // 1 + the run that job.running names
+	schedule uint8 // bits: the due times of the current version
+	running  uint8 // 1 + the run in job.running
 	runID    uint8 // ... and its id
 	crowded  bool
 	paused   bool
@@ -74,23 +74,24 @@ type Job struct {
 	edited   bool
 }
 
-// Said is what people were told about job 0, and what they have done already.
+// Said records the answers that people got about job 0, and the actions that they can no longer
+// take.
 type Said struct {
 	pause, edit, del bool // the change was answered
 	resumed, killed  bool // the only resume, the only kill, has happened
 	asked            uint8
 }
 
-// Node is one node process and what its memory holds.
+// Node is a node process and its memory.
 type Node struct {
 	up     uint8 // 0 dead, 1 running, 2 stopped
 	life   uint8 // number of its session
 	lapsed bool  // its lease is over
-	lame   uint8 // beats pass, but 1: no transaction of the trip does; 2: only claims and takeovers do
+	lame   uint8 // beats succeed, but: 1 no transaction of a run does; 2 only claims and takeovers do
 	guard  bool
 
 	holds  [maxRuns]uint8
-	launch [maxRuns]uint8 // ... under which launch
+	launch [maxRuns]uint8 // ... and its launch
 	child  [maxRuns]uint8 // launch of a living command
 
 	read    uint8 // claim has read: 1 + run at the cursor
@@ -99,30 +100,30 @@ type Node struct {
 	seen    [2]uint8
 }
 
-// Late is a COMMIT that is still on its way when its sender has given up. It holds its row locks.
+// Late is a COMMIT that is still in flight after its sender has given up. It holds its row locks.
 type Late struct{ tx, run, launch, owner uint8 }
 
-// S is one state. All fields are bytes, so it has no padding and can be hashed as memory.
+// S is a state. All fields are bytes, so it has no padding and can be hashed as memory.
 type S struct {
 	run     [maxRuns]Run
 	ended   [maxRuns]uint8 // ended rows that retention has not removed: one bit per attempt
 	spawned [maxRuns]uint8 // attempts that have spawned
 	final   [maxRuns]uint8 // final records written
 	lastID  [maxRuns]uint8 // last id minted
-	killed  [maxRuns]uint8 // 1 + the last attempt that somebody wanted killed
+	killed  [maxRuns]uint8 // 1 + the last attempt with a requested kill
 
 	job  [maxJobs]Job
 	said Said
 	node [maxNodes]Node
 
-	sessions [2]uint8 // bits: session rows
-	taken    uint8    // slots of the group in use
-	clock    uint8    // due instants passed
-	must     uint8    // bits: due times that passed while in force; each needs a final record
-	late     Late
-	kept     bool // the rows of job 1 are locked and never released
-	faults   uint8
-	flags    [3]uint8
+	sessions  [2]uint8 // bits: session rows
+	taken     uint8    // slots of the group in use
+	clock     uint8    // due instants passed
+	must      uint8    // bits: due times that passed while in force; each needs a final record
+	late      Late
+	stuckLock bool // the rows of job 1 are locked for ever
+	faults    uint8
+	flags     [3]uint8
 }
 
 // Violations.
@@ -193,7 +194,7 @@ func (s *S) hasSession(owner uint8) bool {
 func (s *S) addSession(owner uint8)  { s.sessions[(owner-1)/8] |= 1 << ((owner - 1) % 8) }
 func (s *S) dropSession(owner uint8) { s.sessions[(owner-1)/8] &^= 1 << ((owner - 1) % 8) }
 
-// sessionOf is the number of one life of a node.
+// sessionOf returns the session number of a life of a node.
 func sessionOf(node int, life uint8) uint8 { return uint8(node) + maxNodes*life + 1 }
 
 func nodeOf(owner uint8) int   { return int(owner-1) % maxNodes }
@@ -201,7 +202,7 @@ func lifeOf(owner uint8) uint8 { return (owner - 1) / maxNodes }
 func has(mask, bit uint8) bool { return mask>>bit&1 == 1 }
 func (n *Node) works() bool    { return n.up == 1 && n.lame == 0 }
 
-// hold makes the memory of a node hold something else about a run.
+// hold changes a run in the memory of the node.
 func (n *Node) hold(run, what, launch uint8) {
 	n.holds[run], n.launch[run] = what, launch
 	if what == nothing {
@@ -209,7 +210,7 @@ func (n *Node) hold(run, what, launch uint8) {
 	}
 }
 
-// forget empties the memory of a node. Its children are no memory.
+// forget clears the memory of a node. Its children live on.
 func (n *Node) forget() {
 	n.holds, n.launch = [maxRuns]uint8{}, [maxRuns]uint8{}
 	n.read, n.version, n.looked, n.seen = 0, 0, false, [2]uint8{}

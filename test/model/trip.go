@@ -1,6 +1,6 @@
 package model
 
-// actor is one node that takes its turn.
+// actor is a node at its turn.
 type actor struct {
 	*World
 	s    *S
@@ -17,6 +17,7 @@ func (w *World) trip(s *S, i int, emit emitter) {
 			a.claim(j)
 		}
 	}
+
 	for r := range w.Runs {
 		if !a.blocked() {
 			a.take(r)
@@ -27,6 +28,7 @@ func (w *World) trip(s *S, i int, emit emitter) {
 		a.hold(r)
 		a.clean(r)
 	}
+
 	a.batchOfTwo()
 	if a.n.lame == 0 && !w.ReaperOrder && !a.n.lapsed && !(a.n.looked && a.n.seen == s.sessions) {
 		a.do("reaper reads the sessions", 0, func(t *S) { t.node[i].looked, t.node[i].seen = true, s.sessions })
@@ -35,25 +37,25 @@ func (w *World) trip(s *S, i int, emit emitter) {
 
 // blocked reports whether the node waits for a locked job. With SkipLocked it never does.
 func (a *actor) blocked() bool {
-	if a.SkipLocked || !a.s.kept {
+	if a.SkipLocked || !a.s.stuckLock {
 		return false
 	}
 	return a.s.job[1].cursor < a.Runs && a.isNear(a.s, a.s.job[1].cursor)
 }
 
-// do emits a step that is no transaction.
+// do emits a step that is not a transaction.
 func (a *actor) do(name string, run uint8, f func(*S)) {
 	t := *a.s
 	f(&t)
 	a.emit(name, a.i, int(run), fair, &t)
 }
 
-// set is a step of the node's memory.
+// set returns a step of the node's memory.
 func (a *actor) set(run, what, launch uint8) func(*S) {
 	return func(t *S) { t.node[a.i].hold(run, what, launch) }
 }
 
-// tx emits a transaction, and its unknown ends: applied, not applied, still on its way.
+// tx emits a transaction, and its unknown outcomes: applied, not applied, still in flight.
 func (a *actor) tx(name string, kind uint8, x Late, applied, lost func(*S)) {
 	t := *a.s
 	if kind == fault {
@@ -83,17 +85,19 @@ func (a *actor) tx(name string, kind uint8, x Late, applied, lost func(*S)) {
 
 func unchanged(*S) {}
 
-// claim moves the cursor of a job and inserts the run. A claim with an unknown COMMIT is forgotten: if it was applied,
-// the run is taken over when it is overdue.
+// claim moves the cursor of a job and inserts the run. A claim with an unknown COMMIT is forgotten:
+// if it was applied, the run is taken over once it is overdue.
 func (a *actor) claim(k uint8) {
 	s, n, j := a.s, a.n, &a.s.job[k]
 	may := !j.paused && !j.deleted && j.cursor < a.Runs && a.isNear(s, j.cursor) && !n.lapsed && !(a.Slow && k > 0)
 	if a.Slow && k == 0 {
 		if n.read == 0 && may {
-			a.do("claim reads the cursor", j.cursor, func(t *S) { t.node[a.i].read, t.node[a.i].version = j.cursor+1, j.version })
+			a.do("claim reads the cursor", j.cursor,
+				func(t *S) { t.node[a.i].read, t.node[a.i].version = j.cursor+1, j.version })
 		}
 		may = n.read > 0
 	}
+
 	if !may || a.locked(s, k) {
 		return
 	}
@@ -105,8 +109,10 @@ func (a *actor) claim(k uint8) {
 	if a.rowLocked(s, run) {
 		return
 	}
+
 	forget := func(t *S) { t.node[a.i].read, t.node[a.i].version = 0, 0 }
-	stale := a.Slow && (a.Cursor && j.cursor != run || a.Version && j.version != n.version || a.PausedLook && (j.paused || j.deleted))
+	stale := a.Slow && (a.Cursor && j.cursor != run || a.Version && j.version != n.version ||
+		a.PausedLook && (j.paused || j.deleted))
 	exists := s.run[run].state != none || has(s.ended[run], 0)
 	switch {
 	case stale:
@@ -127,6 +133,7 @@ func (a *actor) claim(k uint8) {
 			f(t)
 		}
 	}
+
 	x := Late{tx: txClaim, run: run, launch: launch, owner: a.me}
 	if a.admits(k, a.i) {
 		a.tx("claims", fair, x, minted(a.set(run, inHeap, launch)), minted(unchanged))
@@ -138,7 +145,9 @@ func (a *actor) claim(k uint8) {
 		x.tx = txMissed
 		a.tx("claims, missed by policy", fair, x, minted(unchanged), minted(unchanged))
 	}
-	if next := a.nextAsRead(run); a.Slow && next < a.Runs && a.isNear(s, next) && s.run[next].state == none && n.holds[next] == nothing {
+
+	if next := a.nextAsRead(run); a.Slow && next < a.Runs && a.isNear(s, next) &&
+		s.run[next].state == none && n.holds[next] == nothing {
 		a.do("claims two", run, func(t *S) {
 			forget(t)
 			for _, r := range []uint8{run, next} {
@@ -148,13 +157,15 @@ func (a *actor) claim(k uint8) {
 			}
 		})
 	}
+
 	if a.ToIdle || !a.admits(k, a.i) {
 		x.tx, x.owner = txIdle, 0
 		a.tx("claims, inserts idle", fair, x, minted(unchanged), minted(unchanged))
 	}
 }
 
-// claimAndStart starts a due time that has come in the transaction that claims it, if nothing stands in its way. Else it is claimed only.
+// claimAndStart starts a due run in the transaction that claims it, unless something prevents the
+// start. Then claim alone applies.
 func (a *actor) claimAndStart(run, launch uint8, minted func(func(*S)) func(*S)) {
 	k := a.Job[run]
 	if !a.isDue(a.s, run) || a.n.lame == 2 || a.inGroup(a.s, k) {
@@ -165,11 +176,12 @@ func (a *actor) claimAndStart(run, launch uint8, minted func(func(*S)) func(*S))
 	if v, _ := a.judge(&claimed, run); v != begin {
 		return
 	}
+
 	x := Late{tx: txDirect, run: run, launch: launch, owner: a.me}
 	a.tx("claims and starts", fair, x, minted(a.set(run, inSet, launch)), minted(a.set(run, unknown, launch)))
 }
 
-// nextAsRead is the due time behind a run, by the version that claim has read.
+// nextAsRead returns the due time after a run, by the version that claim has read.
 func (a *actor) nextAsRead(run uint8) uint8 {
 	schedule := a.s.job[0].schedule
 	if a.n.version == 0 {
@@ -180,8 +192,8 @@ func (a *actor) nextAsRead(run uint8) uint8 {
 	return run
 }
 
-// take gets a run that nobody, or nobody in time, has begun: idle ones ahead of time into the heap, overdue ones by a
-// start in the same transaction.
+// take takes a run that has no owner, or whose owner is late. Idle runs go ahead of time into the
+// heap; overdue runs start in the same transaction.
 func (a *actor) take(run uint8) {
 	s, n, r := a.s, a.n, &a.s.run[run]
 	free := n.holds[run] == nothing && !n.lapsed && !a.rowLocked(s, run) && a.admits(a.Job[run], a.i)
@@ -193,7 +205,8 @@ func (a *actor) take(run uint8) {
 	if r.state == prepared && !a.Raise {
 		next = r.launch()
 	}
-	if r.state == idle && !a.isDue(s, run) || r.state == prepared && a.isDue(s, run) && a.Takeover && !a.OneStep && (r.owner != a.me || a.TakeOwn) {
+	if r.state == idle && !a.isDue(s, run) ||
+		r.state == prepared && a.isDue(s, run) && a.Takeover && !a.OneStep && (r.owner != a.me || a.TakeOwn) {
 		a.tx("takes the run", fair, Late{txTake, run, next, a.me}, a.set(run, inHeap, next), unchanged)
 		return
 	}
@@ -220,10 +233,11 @@ func (a *actor) ownerWorks(run uint8) bool {
 		return false
 	}
 	o := &a.s.node[nodeOf(r.owner)]
-	return a.s.hasSession(r.owner) && o.life == lifeOf(r.owner) && o.works() && !o.lapsed && o.holds[run] != nothing && o.launch[run] == r.launch()
+	return a.s.hasSession(r.owner) && o.life == lifeOf(r.owner) && o.works() && !o.lapsed && o.holds[run] != nothing &&
+		o.launch[run] == r.launch()
 }
 
-// hold goes on with what the node's memory holds about a run.
+// hold continues with a run that the node remembers.
 func (a *actor) hold(run uint8) {
 	s, n, r := a.s, a.n, &a.s.run[run]
 	launch := n.launch[run]
@@ -257,7 +271,8 @@ func (a *actor) hold(run uint8) {
 	}
 }
 
-// owner is the session that the node writes with. A node that does not clear its sets goes on with an old one's.
+// owner returns the session that the node writes with. A node that does not clear its sets
+// continues with the session of an earlier life.
 func (a *actor) owner(run uint8) uint8 {
 	if r := &a.s.run[run]; !a.Clear && r.owner > 0 && nodeOf(r.owner) == a.i {
 		return r.owner
@@ -265,7 +280,7 @@ func (a *actor) owner(run uint8) uint8 {
 	return a.me
 }
 
-// start begins, refuses or puts off a run of the heap.
+// start begins, refuses or delays a run of the heap.
 func (a *actor) start(run, own uint8) {
 	s, n := a.s, a.n
 	x := Late{tx: txStart, run: run, launch: n.launch[run], owner: own}
@@ -276,15 +291,18 @@ func (a *actor) start(run, own uint8) {
 		a.do("start changes no row, drops the run", run, a.set(run, nothing, 0))
 		return
 	}
+
 	if n.holds[run] == toWait {
 		x.tx = txWait
 		a.tx("waits, as it decided", fair, x, a.set(run, nothing, 0), a.set(run, nothing, 0))
 		return
 	}
+
 	if n.holds[run] == toStart {
 		a.begin(run, x, fair, "starts, as it decided")
 		return
 	}
+
 	a.decide(run, x, fair, "starts")
 }
 
@@ -308,7 +326,8 @@ func (a *actor) decide(run uint8, x Late, kind uint8, name string) {
 			return
 		}
 		if x.tx == txStart && a.Refused && !a.Anew && s.faults < a.Faults {
-			a.do("decides to start, is refused (1213), runs again", run, func(t *S) { t.faults++; a.set(run, toStart, x.launch)(t) })
+			a.do("decides to start, is refused (1213), runs again", run,
+				func(t *S) { t.faults++; a.set(run, toStart, x.launch)(t) })
 		}
 		a.begin(run, x, kind, name)
 
@@ -327,7 +346,8 @@ func (a *actor) decide(run uint8, x Late, kind uint8, name string) {
 	}
 }
 
-// verdict is the transaction that writes another verdict than a start. It names owner and launch as they were read.
+// verdict returns the transaction for a verdict other than a start. It names owner and launch as
+// they were read.
 func (a *actor) verdict(x Late, tx uint8) Late {
 	if x.tx == txSteal {
 		r := &a.s.run[x.run]
@@ -337,7 +357,7 @@ func (a *actor) verdict(x Late, tx uint8) Late {
 	return x
 }
 
-// flagged does a refusal, and flags those that should not be.
+// flagged makes a refusal, and flags it if it is wrong.
 func (a *actor) flagged(run, other uint8, do func(flag func(*S))) {
 	var v uint32
 	if !a.isDue(a.s, run) && !a.s.job[a.Job[run]].deleted {
@@ -349,6 +369,7 @@ func (a *actor) flagged(run, other uint8, do func(flag func(*S))) {
 	if other > 0 && a.s.run[run].attempt > 0 {
 		v |= vRetry
 	}
+
 	do(func(t *S) { t.flag(v) })
 }
 
@@ -360,7 +381,7 @@ func (a *actor) begin(run uint8, x Late, kind uint8, name string) {
 	a.tx(name, kind, x, a.set(run, what, x.launch), a.set(run, unknown, x.launch))
 }
 
-// knowsEnd reports whether the outcome of a run waits in this node to be written.
+// knowsEnd reports whether this node still has to write the outcome of a run.
 func (a *actor) knowsEnd(run uint8) bool {
 	return a.n.holds[run] == hasResult && a.n.launch[run] == a.s.run[run].launch()
 }
@@ -374,7 +395,7 @@ func (a *actor) holdsPoison() bool {
 	return false
 }
 
-// spawn looks at lease and guard, and lets the child go.
+// spawn checks lease and guard, and starts the child.
 func (a *actor) spawn(run uint8) {
 	s, n, r := a.s, a.n, &a.s.run[run]
 	launch := n.launch[run]
@@ -385,6 +406,7 @@ func (a *actor) spawn(run uint8) {
 		a.do("the spawn window was missed", run, a.set(run, hasResult, launch))
 		return
 	}
+
 	if a.Lease && n.lapsed && n.holds[run] == inSet || a.Guard && !n.guard {
 		return // a new session settles it
 	}
@@ -392,6 +414,7 @@ func (a *actor) spawn(run uint8) {
 		a.do("looks at the lease", run, a.set(run, passed, launch))
 		return
 	}
+
 	a.do("spawns", run, func(t *S) { a.flagSpawn(t, run, launch) })
 }
 
@@ -406,6 +429,7 @@ func (a *actor) flagSpawn(t *S, run, launch uint8) {
 	if k == 0 && (t.job[0].paused && t.said.pause || t.said.edit && r.version == 0 || t.said.del) {
 		t.flag(vAnswered)
 	}
+
 	allow := k == 0 && a.Overlap[min(r.version, 1)] == Allow
 	for i := range t.node {
 		for e, c := range t.node[i].child {
@@ -414,6 +438,7 @@ func (a *actor) flagSpawn(t *S, run, launch uint8) {
 			}
 		}
 	}
+
 	if r.state != none && has(t.spawned[run], r.attempt) {
 		t.flag(vTwice)
 	}
@@ -433,11 +458,13 @@ func (a *actor) finish(run, own uint8) {
 		return
 	}
 	x := Late{tx: txFinish, run: run, launch: n.launch[run], owner: own}
+
 	gone := a.set(run, nothing, 0)
 	if !a.fits(s, x) && (a.Guarded || r.state == none) {
 		a.do("finish changes no row", run, gone)
 		return
 	}
+
 	a.tx("finishes", fair, x, gone, unchanged)
 	if a.Retry && r.attempt == 0 {
 		x.tx = txRetry
@@ -445,7 +472,7 @@ func (a *actor) finish(run, own uint8) {
 	}
 }
 
-// clean ends executing runs that no set knows, and those of dead sessions.
+// clean ends executing runs that are in no set, and runs of dead sessions.
 func (a *actor) clean(run uint8) {
 	s, n, r := a.s, a.n, &a.s.run[run]
 	if r.state != executing || a.rowLocked(s, run) {
@@ -467,7 +494,7 @@ func (a *actor) clean(run uint8) {
 	}
 }
 
-// deadAndLocked reports whether a dead session owns a row that somebody keeps.
+// deadAndLocked reports whether a dead session owns a row that is locked.
 func (a *actor) deadAndLocked() bool {
 	for r := range a.Runs {
 		if o := &a.s.run[r]; o.state == executing && !a.s.hasSession(o.owner) && a.rowLocked(a.s, r) {
@@ -477,17 +504,20 @@ func (a *actor) deadAndLocked() bool {
 	return false
 }
 
-// batchOfTwo starts two runs of one job in one transaction without a look at each other.
+// batchOfTwo starts two runs of a job in a transaction that does not compare them.
 func (a *actor) batchOfTwo() {
 	s, n := a.s, a.n
 	j := &s.job[0]
-	if a.Batch || n.lame != 0 || n.holds[0] != inHeap || n.holds[1] != inHeap || a.Job[1] != 0 || a.locked(s, 0) || j.paused || j.deleted {
+	if a.Batch || n.lame != 0 || n.holds[0] != inHeap || n.holds[1] != inHeap || a.Job[1] != 0 || a.locked(s, 0) ||
+		j.paused || j.deleted {
 		return
 	}
+
 	x, y := Late{txStart, 0, n.launch[0], a.me}, Late{txStart, 1, n.launch[1], a.me}
 	if a.executes(s, 0) || a.executes(s, 1) || !a.fits(s, x) || !a.fits(s, y) || !a.isNear(s, 1) {
 		return
 	}
+
 	a.do("starts a batch of two", 0, func(t *S) {
 		a.apply(t, x)
 		a.apply(t, y)

@@ -1,6 +1,6 @@
 package model
 
-// Overlap is what becomes of a due time while another run of its job executes.
+// Overlap is the policy for a due time that finds another run of its job executing.
 type Overlap uint8
 
 // The overlap policies.
@@ -11,7 +11,7 @@ const (
 	Allow
 )
 
-// World says what there is, what may go wrong, and what people may do.
+// World describes the nodes and jobs, the possible faults, and the actions of people.
 type World struct {
 	Name string
 	Rules
@@ -20,29 +20,29 @@ type World struct {
 	Runs   uint8          // default 2
 	Job    [maxRuns]uint8 // the job of each run
 	Due    [maxRuns]uint8 // the instant of each run, ascending within a job; default: its number
-	Manual uint8          // bits: runs that somebody asks for by hand, instead of the schedule
+	Manual uint8          // bits: runs requested by hand instead of by the schedule
 
 	Overlap [2]Overlap // of the first version of job 0, and of the edited one
-	Slots   uint8      // of the group that both jobs are in; 0: there is no group
+	Slots   uint8      // of the group that both jobs are in; 0: no group
 	Leaves  bool       // the edited version of job 0 is in no group
 	Pinned  bool       // job 1 may run on the last node only
-	Retry   bool       // a first attempt may fail and be tried again
+	Retry   bool       // a first attempt may fail and be retried
 	Rerun   bool       // on_lost: rerun
 	Misfire bool       // claim may write a passed due time as missed
 	ToIdle  bool       // claim may insert idle rows
-	Direct  bool       // claim may start what is due
+	Direct  bool       // claim may start due runs
 	Retain  uint8      // ended rows: 0 are gone at once, 1 stay, 2 are removed at any time
-	Slow    bool       // claim reads in a step of its own
+	Slow    bool       // claim reads in a separate step
 
 	Pause, Edit, Delete, Kill bool // people
 
-	Faults                             uint8 // how many may happen
+	Faults                             uint8 // limit of faults
 	Kills, Stops, Lames, Lapses        bool
 	Guards, Replies, LateCommits, Busy bool  // Busy: an owner that is healthy, but slower than a takeover
-	ClockBack, Refused                 bool  // Refused: MySQL refuses a start once (1213), it runs again
+	ClockBack, Refused                 bool  // Refused: MySQL refuses a start once (1213), and it runs again
 	Poison                             uint8 // bits: runs whose start MySQL always refuses
-	Kept                               bool  // somebody may lock the rows of job 1 for ever
-	Certified                          bool  // several writers: locks of one node are not seen by the other
+	StuckLock                          bool  // the rows of job 1 may be locked for ever
+	Certified                          bool  // several writers: a node does not see the locks of another
 
 	First bool // stop at the first violation
 	Max   int  // states
@@ -64,24 +64,28 @@ func (w *World) withDefaults() *World {
 	if w.Runs == 0 {
 		w.Runs = 2
 	}
+
 	if w.Due == [maxRuns]uint8{} {
 		for r := range w.Runs {
 			w.Due[r] = r
 		}
 	}
+
 	if w.Max == 0 {
 		w.Max = 4_000_000
 	}
+
 	return w
 }
 
-// start is the first state: all nodes have joined, nothing is claimed.
+// start returns the first state: all nodes have joined, and no run is claimed.
 func (w *World) start() S {
 	var s S
 	for i := range w.Nodes {
 		s.addSession(sessionOf(int(i), 0))
 		s.node[i].up, s.node[i].guard = 1, w.Guard
 	}
+
 	for j := range uint8(maxJobs) {
 		for r := range w.Runs {
 			if w.Job[r] == j && !has(w.Manual, r) {
@@ -90,6 +94,7 @@ func (w *World) start() S {
 		}
 		w.moveCursor(&s, j, 0)
 	}
+
 	return s
 }
 
@@ -134,9 +139,10 @@ func (w *World) policy(s *S, j uint8) Overlap {
 // admits reports whether a job may run on a node.
 func (w *World) admits(j uint8, node int) bool { return !w.Pinned || j == 0 || node == int(w.Nodes)-1 }
 
-// locked reports whether somebody else holds the row of a job, or of its group: a COMMIT on its way, or a person for ever.
+// ^locked reports whether another transaction holds the row of a job, or of its group: a COMMIT in
+// flight, or a person for ever.
 func (w *World) locked(s *S, j uint8) bool {
-	if s.kept && j == 1 {
+	if s.stuckLock && j == 1 {
 		return true
 	}
 	x := s.late
@@ -147,9 +153,10 @@ func (w *World) locked(s *S, j uint8) bool {
 	return x.tx <= txWait && k == j || x.tx >= txStart && w.inGroup(s, j) && w.inGroup(s, k)
 }
 
-// rowLocked reports whether somebody else holds the row of a run. Who will wait for a run holds its row, too.
+// rowLocked reports whether another transaction holds the row of a run. A run that is about to wait
+// for it also holds the row.
 func (w *World) rowLocked(s *S, run uint8) bool {
-	if s.kept && w.Job[run] == 1 {
+	if s.stuckLock && w.Job[run] == 1 {
 		return true
 	}
 	x := s.late
@@ -170,7 +177,7 @@ func (w *World) steps(s *S, emit emitter) {
 	}
 }
 
-// time emits what happens by itself: due instants, spawn windows, late COMMITs, retention.
+// time emits events without an actor: due instants, spawn windows, late COMMITs, retention.
 func (w *World) time(s *S, emit emitter) {
 	if s.clock < w.lastInstant() {
 		t := *s
@@ -225,7 +232,7 @@ func (w *World) time(s *S, emit emitter) {
 	}
 }
 
-// wrong returns what is visible in a state, and what steps have flagged.
+// wrong returns the violations that a state shows or that steps have flagged.
 func (w *World) wrong(s *S) uint32 {
 	v := s.flagged()
 	alive, held := uint8(0), uint8(0)
@@ -242,6 +249,7 @@ func (w *World) wrong(s *S) uint32 {
 			}
 		}
 	}
+
 	for r := range w.Runs {
 		if s.run[r].slot {
 			held++
@@ -252,26 +260,31 @@ func (w *World) wrong(s *S) uint32 {
 			v |= vLost
 		}
 	}
+
 	if w.Slots > 0 && alive > w.Slots {
 		v |= vGroup
 	}
 	if w.Slots > 0 && held != s.taken {
 		v |= vSlots
 	}
+
 	return v
 }
 
-// finished reports whether all runs have ended and nothing is left to claim. Poisoned runs and kept jobs never end.
+// finished reports whether all runs have ended and no run remains to be claimed. Poisoned runs and
+// locked jobs never end.
 func (w *World) finished(s *S) bool {
 	for r := range w.Runs {
-		if s.run[r].state != none && !has(w.Poison, r) && !(s.kept && w.Job[r] == 1) {
+		if s.run[r].state != none && !has(w.Poison, r) && !(s.stuckLock && w.Job[r] == 1) {
 			return false
 		}
 	}
+
 	for j := range uint8(maxJobs) {
-		if k := &s.job[j]; !k.deleted && !k.paused && k.cursor < w.Runs && !(s.kept && j == 1) {
+		if k := &s.job[j]; !k.deleted && !k.paused && k.cursor < w.Runs && !(s.stuckLock && j == 1) {
 			return false
 		}
 	}
+
 	return true
 }

@@ -1,6 +1,6 @@
 package model
 
-// one is a world of one job; options change it.
+// one returns a world with a single job, changed by options.
 func one(name string, r Rules, options ...func(*World)) *World {
 	w := &World{Name: name, Rules: r}
 	for _, o := range options {
@@ -18,7 +18,7 @@ func faults(n uint8) func(*World) {
 	}
 }
 
-// kills allows kill -9 and lost replies only: enough for worlds whose question is another one.
+// kills allows only kill -9 and lost replies: enough for worlds about other questions.
 func kills(n uint8) func(*World) {
 	return func(w *World) { w.Faults, w.Kills, w.Replies = n, true, true }
 }
@@ -47,12 +47,13 @@ func policy(before, after Overlap) func(*World) {
 	return func(w *World) { w.Overlap = [2]Overlap{before, after} }
 }
 
-// twoJobs has one run of each of two jobs at one instant, and with three runs a later one of the first job.
+// twoJobs gives each of two jobs a run at the same instant. A third run is a later one of the first
+// job.
 func twoJobs(w *World) {
 	w.Job, w.Due = [maxRuns]uint8{0, 1, 0}, [maxRuns]uint8{0, 0, 1}
 }
 
-// sameInstant makes both runs of one job due at once.
+// sameInstant makes both runs of a job due at once.
 func sameInstant(w *World) { w.Due = [maxRuns]uint8{0, 0, 1} }
 
 func group(slots uint8) func(*World) {
@@ -62,14 +63,16 @@ func group(slots uint8) func(*World) {
 	}
 }
 
-func leaves(w *World) { w.Leaves, w.Edit = true, true }
-func pinned(w *World) { twoJobs(w); w.Pinned = true }
-func kept(w *World)   { twoJobs(w); w.Kept = true }
-func poison(w *World) { twoJobs(w); w.Poison = 2 }
+func leaves(w *World)    { w.Leaves, w.Edit = true, true }
+func pinned(w *World)    { twoJobs(w); w.Pinned = true }
+func stuckLock(w *World) { twoJobs(w); w.StuckLock = true }
+func poison(w *World)    { twoJobs(w); w.Poison = 2 }
 
-// sound are the worlds in which all rules together must hold. Those of the long search have one fault more.
+// sound returns the worlds in which all rules together must hold. The long search allows more
+// faults.
 func sound(more uint8) []*World {
 	r := all()
+
 	return []*World{
 		one("two due times", r, faults(2+more)),
 		one("three nodes", r, kills(2), nodes3),
@@ -112,14 +115,14 @@ func sound(more uint8) []*World {
 		one("pause, edit, ended rows stay", r, kills(more), pauses, edits, keeps),
 		one("pause, edit, retention at any time", r, kills(more), pauses, edits, purges),
 		one("pause, edit, the clock steps back", r, back, pauses, edits),
-		one("somebody keeps the rows of another job", r, kills(1+more), kept),
+		one("somebody keeps the rows of another job", r, kills(1+more), stuckLock),
 		one("MySQL refuses one run for ever", r, kills(1+more), poison),
 		one("several writers", r, kills(1+more), certify, sameInstant),
 	}
 }
 
-// needs says where a rule is missed: a world that shows a violation without it. Rules that are spare alone stand with
-// the rule that does the same.
+// A need is a world that shows a violation without some rules. A rule that is spare appears
+// together with the rule that does the same.
 type need struct {
 	rules string
 	world func(Rules) *World
@@ -133,7 +136,7 @@ var needed = []need{
 	{"Cursor", in(pauses, slow)},
 	{"Version", in(edits, slow)},
 	{"PausedLook", in(pauses, slow)},
-	{"SkipLocked", in(kept)},
+	{"SkipLocked", in(stuckLock)},
 	{"Guarded", in(faults(2))},
 	{"ExplicitTx", in(faults(2))},
 	{"Takeover", in(faults(1))},
@@ -168,7 +171,7 @@ var needed = []need{
 	{"SessionKnown", in(faults(2))},
 	{"Reaper", in(faults(1))},
 	{"ReaperOrder", in(faults(2))},
-	{"ReaperSkips", in(kept, kills(1))},
+	{"ReaperSkips", in(stuckLock, kills(1))},
 	{"Mutex", in(faults(1))},
 	{"Clear", in(faults(1))},
 	{"KillJoin", in(faults(1))},
@@ -180,5 +183,6 @@ var needed = []need{
 	{"RequestKey", in(byHand)},
 }
 
-// spare are rules that nothing misses while all others hold. Why each stays is said where docs/internals/model.md lists it.
+// spare lists the rules that the model does not need while all others hold. docs/internals/model.md
+// says why each stays.
 var spare = []string{"Raise", "LockRead", "Compensate", "SkipUnknown"}
