@@ -15,7 +15,7 @@ import (
 	"go-crontab/job"
 )
 
-// Client is a cluster as one of its nodes shows it. It is safe for concurrent use.
+// Client calls the API of a cluster through a single node. It is safe for concurrent use.
 type Client struct {
 	server string
 	token  string
@@ -28,10 +28,10 @@ type Option func(*Client)
 // WithToken sends an API token with each request.
 func WithToken(token string) Option { return func(c *Client) { c.token = token } }
 
-// WithHTTP has requests made by another HTTP client than one with a timeout of a minute.
+// WithHTTP replaces the default HTTP client, whose timeout is a minute.
 func WithHTTP(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
-// timeout is above what the API takes for a change while MySQL fails over.
+// timeout is longer than the API needs for a change while MySQL fails over.
 const timeout = time.Minute
 
 // New makes a client of a node's API, such as http://127.0.0.1:8610. It does not connect.
@@ -43,7 +43,7 @@ func New(server string, options ...Option) (*Client, error) {
 
 	c := &Client{server: strings.TrimRight(server, "/"), http: &http.Client{
 		Timeout: timeout,
-		// A change that is redirected would arrive as a GET, and seem to be done.
+		// A redirected change would arrive as a GET and look successful.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 
@@ -53,13 +53,13 @@ func New(server string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Problem is a refusal of the API (RFC 9457).
+// Problem is an error response of the API (RFC 9457).
 type Problem struct {
-	Type      string        `json:"type"` // urn:go-crontab:problem:… never changes
+	Type      string        `json:"type"` // urn:go-crontab:problem:…; never changes
 	Title     string        `json:"title"`
 	Status    int           `json:"status"`
 	Detail    string        `json:"detail"`
-	Errors    []job.Problem `json:"errors"` // what is wrong with which field
+	Errors    []job.Problem `json:"errors"` // one for each invalid field
 	RequestID string        `json:"request_id"`
 }
 
@@ -70,23 +70,23 @@ func (p *Problem) Error() string {
 	return p.Title + ": " + p.Detail
 }
 
-// IsType tells whether the problem is of a type, such as "exists".
+// IsType reports whether the problem has the type with this name, such as "exists".
 func (p *Problem) IsType(name string) bool { return strings.HasSuffix(p.Type, ":problem:"+name) }
 
-// IsNotFound tells whether an error means that there is no such thing.
+// IsNotFound reports whether an error means that the object does not exist.
 func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
 
-// IsExists tells whether an error means that the name is taken.
+// IsExists reports whether an error means that the name is taken.
 func IsExists(err error) bool {
 	var p *Problem
 	return errors.As(err, &p) && p.IsType("exists")
 }
 
-// IsAway tells whether an error means that the node cannot answer now, and nothing was changed: another node, or the
-// same in a moment, may.
+// IsAway reports whether an error means that the node cannot answer now. Nothing was changed.
+// Another node may answer, and so may the same node a moment later.
 func IsAway(err error) bool { return hasStatus(err, http.StatusServiceUnavailable) && !IsUnknown(err) }
 
-// IsUnknown tells whether an error means that a change may or may not have been made.
+// IsUnknown reports whether an error means that a change may or may not have been made.
 func IsUnknown(err error) bool {
 	var p *Problem
 	return errors.As(err, &p) && p.IsType("unknown-outcome")
@@ -97,18 +97,17 @@ func hasStatus(err error, status int) bool {
 	return errors.As(err, &p) && p.Status == status
 }
 
-// maxAnswer bounds what is read of an answer.
+// maxAnswer bounds the response body, in bytes.
 const maxAnswer = 64 << 20
 
-// request is one call.
 type request struct {
 	method, path string
 	query        url.Values
-	body         any    // to be sent as JSON, if not nil
+	body         any    // sent as JSON unless nil
 	key          string // Idempotency-Key
 }
 
-// send makes a request and returns the body of its answer.
+// send makes a request and returns the body and the header of a successful response.
 func (c *Client) send(ctx context.Context, r request) ([]byte, http.Header, error) {
 	var payload io.Reader
 	if r.body != nil {
@@ -165,11 +164,11 @@ func readProblem(resp *http.Response, body []byte) error {
 			Status: resp.StatusCode, Title: "the answer is " + resp.Status + ", and not as a go-crontab would answer",
 		}
 	}
-	p.Status = resp.StatusCode // the header counts
+	p.Status = resp.StatusCode // the status line is authoritative
 	return p
 }
 
-// ask makes a request whose answer is one object.
+// ask makes a request and decodes the response.
 func ask[T any](ctx context.Context, c *Client, r request) (*T, error) {
 	b, _, err := c.send(ctx, r)
 	if err != nil {
@@ -182,16 +181,16 @@ func ask[T any](ctx context.Context, c *Client, r request) (*T, error) {
 	return v, nil
 }
 
-// page is one answer to a list request.
+// page is a response to a list request.
 type page[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next"`
 }
 
-// pageSize is what the API gives at once.
+// pageSize is the most items that the API returns in one page.
 const pageSize = "200"
 
-// list yields the items of a list to its end, page by page, and an error at last if one stopped it.
+// list yields the items of a list page by page. If a request fails, it yields the error and stops.
 func list[T any](ctx context.Context, c *Client, path string, query url.Values) func(yield func(*T, error) bool) {
 	return func(yield func(*T, error) bool) {
 		q := url.Values{"limit": {pageSize}}

@@ -1,10 +1,10 @@
-// Package client speaks the HTTP API of a cluster, from Go programs that have no node of their own.
+// Package client calls the HTTP API of a cluster, for Go programs that do not embed a node.
 //
 //	c, err := client.New("http://127.0.0.1:8610")
 //	j, err := c.Put(ctx, job.Spec{Name: "backup", Schedule: "0 3 * * *", Command: "pg_dump shop"})
 //	run, err := c.RunAndWait(ctx, j.ID)
 //
-// What it sends is a job.Spec, what it gets is read leniently: a newer server may say more. Any node will do, and a node
-// that cannot answer says so with a [Problem] of status 503, for which there is [IsAway]. Nothing is repeated by itself;
-// what may be repeated without harm says so.
+// It sends a job.Spec and ignores unknown fields in responses, which a newer server may add. Any
+// node will do. A node that cannot answer returns a [Problem] with status 503; test for it with
+// [IsAway]. The client never retries a change by itself. Methods that are safe to repeat say so.
 package client

@@ -15,28 +15,28 @@ import (
 	"go-crontab/internal/sse"
 )
 
-// Event is one thing that has happened in the cluster. Later versions may have further kinds and actions.
+// Event describes an event in the cluster. Later versions may add kinds and actions.
 type Event struct {
 	ID     string    `json:"id"`
 	Kind   string    `json:"kind"` // hello, run, runs, job, pause, node, backfill, alert, change or reload
 	At     time.Time `json:"at"`
-	Action string    `json:"action"` // of a run started or ended, of the rest as the audit says it
+	Action string    `json:"action"` // for a run started or ended, otherwise the audit's action
 	App    string    `json:"app"`
 	JobID  string    `json:"job_id"`
 	Job    string    `json:"job"`
-	Name   string    `json:"name"` // of a node, or of what was changed
-	What   string    `json:"what"` // kind of thing that was changed
+	Name   string    `json:"name"` // of a node, or of the changed object
+	What   string    `json:"what"` // kind of the changed object
 	Who    string    `json:"who"`
 	Reason string    `json:"reason"`
 
 	Run      *Run            `json:"run"`      // of kind run
-	Counts   []RunCounts     `json:"counts"`   // of kind runs: many at once
-	Other    *RunCounts      `json:"other"`    // those of further jobs
+	Counts   []RunCounts     `json:"counts"`   // of kind runs, when many start or end at once
+	Other    *RunCounts      `json:"other"`    // the remaining jobs together
 	Backfill *BackfillStatus `json:"backfill"` // of kind backfill
 	Alert    *Alert          `json:"alert"`    // of kind alert: raised, silenced or recovered
 }
 
-// RunCounts is how many runs of a job began and ended.
+// RunCounts counts the runs of a job that started, and those that ended by outcome.
 type RunCounts struct {
 	App        string `json:"app"`
 	JobID      string `json:"job_id"`
@@ -52,7 +52,7 @@ type RunCounts struct {
 	Superseded int64  `json:"superseded"`
 }
 
-// BackfillStatus is how far a backfill is.
+// BackfillStatus is the progress of a backfill.
 type BackfillStatus struct {
 	ID      string `json:"id"`
 	State   string `json:"state"`
@@ -61,7 +61,7 @@ type BackfillStatus struct {
 	LeftOut int64  `json:"left_out"`
 }
 
-// Alert is one trouble that a rule of alerts has found.
+// Alert describes a problem that an alert rule has found.
 type Alert struct {
 	ID       string    `json:"id"`
 	State    string    `json:"state"` // firing or resolved
@@ -79,16 +79,18 @@ type Alert struct {
 	Seen     int64     `json:"seen"`
 }
 
-// EventFilter says of which events to hear. Zero fields do not restrict.
+// EventFilter selects events. Zero fields do not restrict.
 type EventFilter struct {
 	App   string
 	JobID string
 	Kinds []string
 }
 
-// Events yields what changes in the cluster from now on, until ctx ends or the API refuses, which is the error that comes
-// last. It begins with an event of kind hello: who reads then what it shows misses nothing. After a connection broke there
-// is another hello, and if something was missed, an event of kind reload: read it again. No event comes twice.
+// Events yields events from now on, until ctx ends or the API refuses; it yields that error last.
+//
+// The first event has the kind hello. A caller that reads the current state after it misses
+// nothing. After a broken connection hello comes again. If events were missed, an event of kind
+// reload follows: read the state again. No event is yielded twice.
 func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[*Event, error] {
 	q := url.Values{}
 	put(q, "app", f.App)
@@ -127,14 +129,16 @@ func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[*Event, er
 	}
 }
 
-// recent are the ids of the latest events. What a node tells once more is never older.
+// recent remembers the ids of the latest events. A node repeats only events that it sent recently.
 type recent struct {
 	ids   map[string]bool
 	order []string
 }
 
+// recentMost bounds the remembered ids.
 const recentMost = 10_000
 
+// first reports whether an id is new, and remembers it.
 func (r *recent) first(id string) bool {
 	if r.ids[id] {
 		return false
@@ -147,13 +151,13 @@ func (r *recent) first(id string) bool {
 	return true
 }
 
-// streamQuiet is three times what a node is silent for at most.
+// streamQuiet is three times the longest silence of a healthy node.
 const streamQuiet = 45 * time.Second
 
-// follower reads a stream of the API.
+// follower returns a reader of an API stream.
 func (c *Client) follower(path string, query url.Values) *sse.Follower {
 	h := *c.http
-	h.Timeout = 0 // streams do not end
+	h.Timeout = 0 // a stream has no end
 	return &sse.Follower{
 		Open: func(ctx context.Context, last string) (*http.Response, error) {
 			target := c.server + path
@@ -187,5 +191,5 @@ func (c *Client) follower(path string, query url.Values) *sse.Follower {
 	}
 }
 
-// streamPatience is for how long a node that does not answer is asked again: until ctx ends.
+// streamPatience makes a follower try an unreachable node until ctx ends.
 const streamPatience = 1<<63 - 1

@@ -11,7 +11,7 @@ import (
 	"go-crontab/job"
 )
 
-// Job is a definition, with all that was left out filled in, and what the cluster knows about it.
+// Job is a definition with its defaults filled in, and its current state in the cluster.
 type Job struct {
 	ID string `json:"id"`
 	job.Spec
@@ -24,8 +24,8 @@ type Job struct {
 	LastDue  *time.Time `json:"last_due"`
 	Created  time.Time  `json:"created"`
 	Updated  time.Time  `json:"updated"`
-	Warnings []string   `json:"warnings"` // what is allowed and yet hardly meant; told after a change
-	Waiting  []Waiting  `json:"waiting"`  // due times that are held back; told by Get and Named
+	Warnings []string   `json:"warnings"` // allowed but probably unintended settings; set after a change
+	Waiting  []Waiting  `json:"waiting"`  // due times that are held back; set by Get and Named
 }
 
 // Waiting is a due time that is held back.
@@ -48,12 +48,13 @@ func namedPath(app, name string) string {
 	return "/api/v1/apps/" + url.PathEscape(app) + "/jobs/" + url.PathEscape(name)
 }
 
-// Create adds a job. A name that is taken is an error for which there is IsExists.
+// Create adds a job. If the name is taken, [IsExists] reports true for the error.
 func (c *Client) Create(ctx context.Context, spec job.Spec) (*Job, error) {
 	return ask[Job](ctx, c, request{method: http.MethodPost, path: jobsPath, body: spec})
 }
 
-// Put has the job of a name be as spec says, and adds it if it is not there. Doing it again does no harm.
+// Put makes the job with the name in spec equal to spec, and adds it if it does not exist. It is
+// safe to repeat.
 func (c *Client) Put(ctx context.Context, spec job.Spec) (*Job, error) {
 	return ask[Job](ctx, c, request{method: http.MethodPut, path: namedPath(spec.App, spec.Name), body: spec})
 }
@@ -63,7 +64,7 @@ func (c *Client) Update(ctx context.Context, id string, spec job.Spec) (*Job, er
 	return ask[Job](ctx, c, request{method: http.MethodPut, path: jobPath(id), body: spec})
 }
 
-// Patch changes some fields of a job, by their names in JSON; nil takes a field away.
+// Patch changes some fields of a job, by their names in JSON. A nil value resets a field.
 func (c *Client) Patch(ctx context.Context, id string, fields map[string]any) (*Job, error) {
 	return ask[Job](ctx, c, request{method: http.MethodPatch, path: jobPath(id), body: fields})
 }
@@ -73,28 +74,28 @@ func (c *Client) Get(ctx context.Context, id string) (*Job, error) {
 	return ask[Job](ctx, c, request{method: http.MethodGet, path: jobPath(id)})
 }
 
-// Named returns the job of a name; an empty app is the default one.
+// Named returns the job with this name. An empty app is the default app.
 func (c *Client) Named(ctx context.Context, app, name string) (*Job, error) {
 	return ask[Job](ctx, c, request{method: http.MethodGet, path: namedPath(app, name)})
 }
 
-// Delete ends a job. What executes of it runs to its end, its history stays.
+// Delete deletes a job. Its executing runs continue, and its history is kept.
 func (c *Client) Delete(ctx context.Context, id string) error {
 	_, _, err := c.send(ctx, request{method: http.MethodDelete, path: jobPath(id)})
 	return err
 }
 
-// Pause stops the due times of a job until it is resumed; reason may be empty.
+// Pause stops the due times of a job until it is resumed. The reason may be empty.
 func (c *Client) Pause(ctx context.Context, id, reason string) (*Job, error) {
 	return ask[Job](ctx, c, request{method: http.MethodPost, path: jobPath(id) + "/pause", body: because(reason)})
 }
 
-// Resume gives a paused job its due times back.
+// Resume ends the pause of a job.
 func (c *Client) Resume(ctx context.Context, id string) (*Job, error) {
 	return ask[Job](ctx, c, request{method: http.MethodPost, path: jobPath(id) + "/resume", body: struct{}{}})
 }
 
-// because is a body that gives a reason.
+// because returns a request body with a reason.
 func because(reason string) map[string]string {
 	if reason == "" {
 		return map[string]string{}
@@ -105,13 +106,14 @@ func because(reason string) map[string]string {
 // JobFilter says which jobs to list. Zero fields do not restrict.
 type JobFilter struct {
 	App   string
-	Name  string // contained in the name
+	Name  string // substring of the name
 	State string // active, paused, finished, error
 	Owner string
-	Label string // and its value: team=data
+	Label string // key and value, such as team=data
 }
 
-// List yields the jobs that match, in the order in which they were added, and an error at last if one stopped it.
+// List yields the matching jobs in the order of their creation. If a request fails, it yields the
+// error and stops.
 func (c *Client) List(ctx context.Context, f JobFilter) iter.Seq2[*Job, error] {
 	q := url.Values{}
 	put(q, "app", f.App)
@@ -122,16 +124,17 @@ func (c *Client) List(ctx context.Context, f JobFilter) iter.Seq2[*Job, error] {
 	return list[Job](ctx, c, jobsPath, q)
 }
 
-// Due is one due time of a schedule.
+// Due is a due time of a schedule.
 type Due struct {
 	Due  time.Time `json:"due"`
 	Mark string    `json:"mark"` // gap, repeat …
 }
 
-// Next returns the next n due times of a job, at most 1000.
+// Next returns the next n due times of a job; n is at most 1000.
 func (c *Client) Next(ctx context.Context, id string, n int) ([]Due, error) {
-	p, err := ask[page[Due]](ctx,
-		c, request{method: http.MethodGet, path: jobPath(id) + "/next", query: url.Values{"n": {strconv.Itoa(n)}}})
+	p, err := ask[page[Due]](ctx, c, request{
+		method: http.MethodGet, path: jobPath(id) + "/next", query: url.Values{"n": {strconv.Itoa(n)}},
+	})
 	if err != nil {
 		return nil, err
 	}

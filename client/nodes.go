@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Node is a node of the cluster, and what people said about it.
+// Node is a node of the cluster. If it is cordoned, Reason, By and Since give
+// cordoned.
 type Node struct {
 	Name string `json:"name"`
 	// ready, cordoning, cordoned, draining, drained, stopping, silent, absent
@@ -35,33 +36,34 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 	return p.Items, nil
 }
 
-// Cordon has a node take no new work until it is uncordoned; reason may be empty.
+// Cordon makes a node take no new work until it is uncordoned. The reason may be empty.
 func (c *Client) Cordon(ctx context.Context, node, reason string) (*Node, error) {
 	return c.changeNode(ctx, node, "cordon", reason)
 }
 
-// Drain cordons a node; it is Drained once it has no work any more.
+// Drain cordons a node. Its Drained is true once it has no work left.
 func (c *Client) Drain(ctx context.Context, node, reason string) (*Node, error) {
 	return c.changeNode(ctx, node, "drain", reason)
 }
 
-// Uncordon has a node take work again.
+// Uncordon lets a node take new work again.
 func (c *Client) Uncordon(ctx context.Context, node string) (*Node, error) {
 	return c.changeNode(ctx, node, "uncordon", "")
 }
 
 func (c *Client) changeNode(ctx context.Context, node, verb, reason string) (*Node, error) {
-	return ask[Node](ctx,
-		c, request{
-			method: http.MethodPost, path: nodesPath + "/" + url.PathEscape(node) + "/" + verb, body: because(reason),
-		})
+	return ask[Node](ctx, c, request{
+		method: http.MethodPost,
+		path:   nodesPath + "/" + url.PathEscape(node) + "/" + verb,
+		body:   because(reason),
+	})
 }
 
 // Handler is a Go function that jobs call by its key.
 type Handler struct {
 	Key      string     `json:"handler"`
-	Nodes    []string   `json:"nodes"` // that have it
-	Jobs     int        `json:"jobs"`  // that name it
+	Nodes    []string   `json:"nodes"` // nodes that have it
+	Jobs     int        `json:"jobs"`  // number of jobs that name it
 	Disabled bool       `json:"disabled"`
 	Reason   string     `json:"reason"`
 	By       string     `json:"by"`
@@ -79,19 +81,20 @@ func (c *Client) Handlers(ctx context.Context) ([]Handler, error) {
 	return p.Items, nil
 }
 
-// DisableHandler has jobs with a handler not started on any node; reason may be empty.
+// DisableHandler stops all nodes from starting jobs with this handler. The reason may be empty.
 func (c *Client) DisableHandler(ctx context.Context, key, reason string) (*Handler, error) {
 	return c.changeHandler(ctx, key, "disable", reason)
 }
 
-// EnableHandler has jobs with a handler started again.
+// EnableHandler lets nodes start jobs with this handler again.
 func (c *Client) EnableHandler(ctx context.Context, key string) (*Handler, error) {
 	return c.changeHandler(ctx, key, "enable", "")
 }
 
 func (c *Client) changeHandler(ctx context.Context, key, verb, reason string) (*Handler, error) {
-	return ask[Handler](ctx,
-		c, request{
-			method: http.MethodPost, path: handlersPath + "/" + url.PathEscape(key) + "/" + verb, body: because(reason),
-		})
+	return ask[Handler](ctx, c, request{
+		method: http.MethodPost,
+		path:   handlersPath + "/" + url.PathEscape(key) + "/" + verb,
+		body:   because(reason),
+	})
 }

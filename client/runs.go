@@ -17,20 +17,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// Run is one attempt of a due time, or a counted range of due times that were never attempted.
+// Run is an attempt at a due time, or a range of due times that were never attempted.
 type Run struct {
 	ID       string     `json:"id"`
 	JobID    string     `json:"job_id"`
 	Job      string     `json:"job"`
 	App      string     `json:"app"`
 	Due      time.Time  `json:"due"`
-	Until    *time.Time `json:"until"` // last of the due times that it stands for
-	Count    int64      `json:"count"` // how many those are, if more than one
+	Until    *time.Time `json:"until"` // last due time of a range
+	Count    int64      `json:"count"` // number of due times in a range, if more than one
 	Started  *time.Time `json:"started"`
 	Ended    *time.Time `json:"ended"`
 	Lateness *float64   `json:"lateness_ms"`
 	Attempt  int        `json:"attempt"`
-	Final    bool       `json:"final"`   // no other attempt follows
+	Final    bool       `json:"final"`   // no further attempt follows
 	State    string     `json:"state"`   // running or ended
 	Outcome  string     `json:"outcome"` // succeeded, failed, timed_out, killed, lost, skipped, missed, superseded
 	Reason   string     `json:"reason"`
@@ -38,41 +38,43 @@ type Run struct {
 	Signal   string     `json:"signal"`
 	Node     string     `json:"node"`
 	Trigger  string     `json:"trigger"`
-	Request  string     `json:"request"` // who asked for it
+	Request  string     `json:"request"` // id of the request that caused the run, if any
 
 	OutputBytes     int64 `json:"output_bytes"`
 	OutputTruncated bool  `json:"output_truncated"`
 	OutputRemoved   bool  `json:"output_removed"`
 }
 
-// Succeeded tells whether the run has ended as it should.
+// Succeeded reports whether the run succeeded.
 func (r *Run) Succeeded() bool { return r.Outcome == "succeeded" }
 
-// Requested is a run that was asked for.
+// Requested is the response to a manual start.
 type Requested struct {
 	JobID   string    `json:"job_id"`
 	Due     time.Time `json:"due"`
-	Request string    `json:"request"` // its runs carry it
+	Request string    `json:"request"` // all runs of the request carry this id
 }
 
 const runsPath = "/api/v1/runs"
 
 func runPath(id string) string { return runsPath + "/" + url.PathEscape(id) }
 
-// Run starts a job once, now. A key makes it safe to ask again: the same key is the same run. An empty key is a new one.
+// Run starts a job once, now. Requests with the same key start only one run, so a call with a key
+// is safe to repeat. An empty key always starts a new run.
 func (c *Client) Run(ctx context.Context, jobID, key string) (*Requested, error) {
-	return ask[Requested](ctx,
-		c, request{method: http.MethodPost, path: jobPath(jobID) + "/run", body: struct{}{}, key: key})
+	return ask[Requested](ctx, c, request{
+		method: http.MethodPost, path: jobPath(jobID) + "/run", body: struct{}{}, key: key,
+	})
 }
 
-// waitLook is between looks at whether a run has ended.
+// waitLook is the interval between two checks for the end of a run.
 const waitLook = 250 * time.Millisecond
 
-// silence is for how long Wait asks again where nobody answers.
+// silence bounds the time that Wait retries an unreachable node.
 const silence = 30 * time.Second
 
-// Wait returns the last run of what was asked for, once it has ended. A node that cannot answer for a moment is asked again
-// until ctx ends, and one that does not answer at all, for 30 s: it may be restarted.
+// Wait returns the last attempt of a request once it has ended. It retries a node that answers 503
+// until ctx ends, and one that does not answer at all for 30 s, since it may be restarting.
 func (c *Client) Wait(ctx context.Context, asked *Requested) (*Run, error) {
 	f := RunFilter{JobID: asked.JobID, From: asked.Due, To: asked.Due.Add(time.Microsecond)}
 	for heard := time.Now(); ; {
@@ -101,7 +103,7 @@ func (c *Client) Wait(ctx context.Context, asked *Requested) (*Run, error) {
 	}
 }
 
-// RunAndWait starts a job once and returns its run once it has ended.
+// RunAndWait starts a job once, waits for the run to end, and returns it.
 func (c *Client) RunAndWait(ctx context.Context, jobID string) (*Run, error) {
 	asked, err := c.Run(ctx, jobID, uuid.NewString())
 	if err != nil {
@@ -121,7 +123,7 @@ type RunFilter struct {
 	To      time.Time // due before
 }
 
-// Runs yields the runs that match, the latest first, and an error at last if one stopped it.
+// Runs yields the matching runs, latest first. If a request fails, it yields the error and stops.
 func (c *Client) Runs(ctx context.Context, f RunFilter) iter.Seq2[*Run, error] {
 	q := url.Values{}
 	put(q, "job_id", f.JobID)
@@ -139,12 +141,12 @@ func (c *Client) GetRun(ctx context.Context, id string) (*Run, error) {
 	return ask[Run](ctx, c, request{method: http.MethodGet, path: runPath(id)})
 }
 
-// Kill asks for a run to be killed. It ends within a second or two, whichever node it is on.
+// Kill requests that a run is killed. On any node the run ends within two seconds.
 func (c *Client) Kill(ctx context.Context, id string) (*Run, error) {
 	return ask[Run](ctx, c, request{method: http.MethodPost, path: runPath(id) + "/kill", body: struct{}{}})
 }
 
-// Output returns what a run has written so far, or what was kept of it.
+// Output returns the output of a run so far, or the retained part of it.
 func (c *Client) Output(ctx context.Context, id string) ([]byte, error) {
 	b, _, err := c.send(ctx, request{
 		method: http.MethodGet, path: runPath(id) + "/output", query: url.Values{"raw": {"1"}},
@@ -152,11 +154,11 @@ func (c *Client) Output(ctx context.Context, id string) ([]byte, error) {
 	return b, err
 }
 
-// followLook is between looks at what a run has written.
+// followLook is the interval between two requests for new output.
 const followLook = 500 * time.Millisecond
 
-// Follow copies what a run writes to w until it has ended, each byte once. A node that cannot answer for a moment is asked
-// again until ctx ends, and so is another one that answers in its place.
+// Follow copies the output of a run to w, each byte once, until the run has ended. It retries a
+// node that cannot answer until ctx ends. The next answer may come from another node.
 func (c *Client) Follow(ctx context.Context, id string, w io.Writer) error {
 	from := int64(0)
 	f := c.follower(runPath(id)+"/output", url.Values{"raw": {"1"}})
@@ -186,7 +188,7 @@ func (c *Client) Follow(ctx context.Context, id string, w io.Writer) error {
 	return c.followByAsking(ctx, id, w, from)
 }
 
-// followByAsking follows a run on a node that has no streams.
+// followByAsking polls the output, for nodes that have no streams.
 func (c *Client) followByAsking(ctx context.Context, id string, w io.Writer, from int64) error {
 	for {
 		b, header, err := c.send(ctx, request{method: http.MethodGet, path: runPath(id) + "/output",

@@ -12,13 +12,16 @@ import (
 	"time"
 )
 
-// SignatureAge is how far the time of a signature may be from that of the server which checks it.
+// SignatureAge is the largest accepted difference between the signature's time and the server's
+// clock.
 const SignatureAge = 5 * time.Minute
 
-// CheckSignature checks that a request comes from a job, or an alert, that signs with a secret: that it was sent to this
-// host and path, with this body, at most [SignatureAge] before now. The host is r.Host: a proxy must pass it on. The
-// request may still be a copy. A server for which that matters takes each X-Gocrontab-Launch (of an alert
-// Idempotency-Key) once.
+// CheckSignature checks that a job or an alert with this secret has sent the request to this host
+// and path, with this body, at most [SignatureAge] before now. The host is r.Host, so a proxy must
+// preserve it.
+//
+// The request may still be a replay. To exclude replays, accept each X-Gocrontab-Launch (for an
+// alert, each Idempotency-Key) only once.
 func CheckSignature(r *http.Request, body, secret []byte, now time.Time) error {
 	header := r.Header.Get("X-Gocrontab-Signature")
 	if header == "" {

@@ -1,5 +1,5 @@
-// Command client adds a job to a cluster, runs it once by hand and shows what it wrote. It needs a cluster, for instance
-// that of `go-crontab dev`:
+// Command client adds a job to a cluster, runs it once, and prints its output. It needs a cluster,
+// such as the one that `go-crontab dev` starts:
 //
 //	GOCRONTAB_TOKEN=$(cat ~/.local/share/go-crontab/dev/token) go run ./examples/client
 package main
@@ -32,7 +32,7 @@ func run(ctx context.Context, server, token string, out io.Writer) error {
 		return err
 	}
 
-	// Put adds the job or changes it to be like this: the program may be run again and again.
+	// Put creates or updates the job, so the program can run repeatedly.
 	j, err := c.Put(ctx, job.Spec{
 		App: "example", Name: "hello", Schedule: "0 9 * * 1-5", Timezone: "Europe/Berlin",
 		Command: `echo "hello from $GOCRONTAB_JOB"`, Owner: "ann", Labels: map[string]string{"team": "data"},

@@ -1,5 +1,5 @@
-// Command embed is a program with work of its own that embeds a node: its jobs are Go functions, kept in MySQL, and each
-// due time is run by one of the program's processes. Start several of it:
+// Command embed is a program that embeds a node. Its jobs are Go functions whose schedules are in
+// MySQL. Each due time runs in one of the program's processes. Start several:
 //
 //	GOCRONTAB_DSN='crontab:secret@tcp(db:3306)/crontab' go run ./examples/embed
 package main
@@ -34,13 +34,13 @@ func main() {
 	}
 }
 
-// reminder is what the jobs of the handler remind carry.
+// reminder is the payload of jobs with the handler remind.
 type reminder struct {
 	Customer string `json:"customer"`
 	Text     string `json:"text"`
 }
 
-// run is the program: it ends when ctx does, once what it was doing is done.
+// run is the program. It ends after ctx does, once its work is finished.
 func run(ctx context.Context, cfg node.Config, listen string, out io.Writer) error {
 	if err := node.Migrate(ctx, cfg.DSN); err != nil {
 		return err
@@ -51,20 +51,20 @@ func run(ctx context.Context, cfg node.Config, listen string, out io.Writer) err
 		return err
 	}
 
-	// Which function does the work of which jobs. A job of a handler runs only on nodes that have it.
+	// Handlers do the work. A job with a handler runs only on nodes that have it.
 	n.Handle("remind", node.JSON(func(_ context.Context, r reminder, a node.Attempt) error {
 		fmt.Fprintf(out, "to %s: %s\n", r.Customer, r.Text)
-		fmt.Fprintf(a.Out, "sent, attempt %d\n", a.Attempt) // the run's output, to be read by go-crontab run logs
+		fmt.Fprintf(a.Out, "sent, attempt %d\n", a.Attempt) // the run's output, shown by go-crontab run logs
 		return nil
 	}))
 
 	n.Handle("clean-up", func(ctx context.Context, a node.Attempt) error {
-		// Launch is another one for each attempt: an idempotency key for whatever the function calls.
+		// Launch differs for each attempt. Use it as an idempotency key in calls to other services.
 		fmt.Fprintf(out, "clean-up due %s, launch %s\n", a.Due.Format(time.TimeOnly), a.Launch)
 		return nil
 	})
 
-	// The HTTP API of the cluster, for people and for the go-crontab command. Leave it out where nobody needs it.
+	// The cluster's HTTP API, for people and for the go-crontab command. It is optional.
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
 		return err
@@ -83,8 +83,8 @@ func run(ctx context.Context, cfg node.Config, listen string, out io.Writer) err
 	return errors.Join(<-running, <-served)
 }
 
-// addJobs has the cluster run what this program needs. All processes do it at their start; the definitions are written
-// once.
+// addJobs adds the jobs that this program needs. Every process calls it at its start; only the
+// first call writes.
 func addJobs(ctx context.Context, n *node.Node) error {
 	_, err := n.Jobs().Ensure(ctx, job.Spec{
 		App: "shop", Name: "clean-up", Handler: "clean-up", Owner: "shop",
@@ -94,14 +94,15 @@ func addJobs(ctx context.Context, n *node.Node) error {
 		return err
 	}
 
-	// One for each customer: a single instant, kept through restarts. One that passes while no node lives is made up for within an hour (misfire.max_age).
+	// One job per customer, due once. If no node is alive at that time, the run still starts within
+	// an hour (misfire.max_age).
 	for _, customer := range []string{"ann", "bob"} {
 		at := n.Now().Add(3 * time.Second)
 		_, err := n.Jobs().Create(ctx, job.Spec{
 			App: "shop", Name: "remind " + customer, Handler: "remind", Owner: customer, At: &at,
 			Payload: fmt.Sprintf(`{"customer": %q, "text": "your cart is waiting"}`, customer),
 		})
-		if err != nil && !errors.Is(err, node.ErrExists) { // another process was faster, or an earlier start
+		if err != nil && !errors.Is(err, node.ErrExists) { // another process or an earlier start has added it
 			return err
 		}
 	}
@@ -118,7 +119,7 @@ func addJobs(ctx context.Context, n *node.Node) error {
 	return nil
 }
 
-// handler is the API over the node.
+// handler returns the API of the node.
 func handler(n *node.Node, l net.Listener) *api.Server {
 	return api.New(api.Config{
 		DB: n.Reads(), Now: n.Now, Ready: n.Ready, Node: n.Name(), Listen: l.Addr().String(),

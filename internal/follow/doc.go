@@ -1,12 +1,14 @@
-// Package follow has a cluster follow a folder with files of jobs, as somebody keeps them in a repository: what the
-// files have is applied when it becomes another.
+// Package follow keeps a cluster equal to a folder of job files, such as a checkout of a
+// repository. It applies the files after each change.
 //
-// A node looks at its folder every other second, and goes by what it reads: copies that others put there, links that are
-// turned, and file systems that tell nobody of changes are all the same to it. What differs between two looks is still
-// being written, and waited for.
+// A node reads its folder every two seconds and compares the contents. So it does not matter how
+// files change: by copies, by switched symlinks, or on file systems that send no notifications. If
+// two consecutive reads differ, the files are still being written, and the node waits.
 //
-// Several nodes may follow copies of one folder. MySQL has the digest of what was applied last, and job.FolderState
-// says which copies are ahead of that and which behind; what is ahead is applied by one of them, in one transaction
-// with the digest. An error is told in the log when it is new, and kept for the API; it never ends the node, and neither
-// does a folder that is gone.
+// Several nodes may follow copies of one folder. MySQL holds the digest of the last applied
+// content, and job.FolderState says whether a copy is newer or older. One of the nodes applies
+// newer content, in one transaction with the digest.
+//
+// An error is logged when it is new, and kept for the API. Neither an error nor a missing folder
+// ends the node.
 package follow

@@ -24,19 +24,19 @@ type Editor interface {
 // Folder is a folder that a node follows.
 type Folder struct {
 	Path   string         // absolute; the same on all nodes
-	Node   string         // whose copy it is
-	Prune  map[string]any // as POST /api/v1/apply takes it; nil: no job is deleted
+	Node   string         // name of the node that has this copy
+	Prune  map[string]any // as in POST /api/v1/apply; nil: no job is deleted
 	Read   func(body []byte) (job.Apply, error)
-	Editor func() Editor // nil while nothing may be changed
+	Editor func() Editor // nil while changes are impossible
 	Log    *slog.Logger
 
-	Every time.Duration // between two looks at it; zero: DefaultEvery
-	Again time.Duration // until what did not change is held against the cluster again; zero: DefaultAgain
+	Every time.Duration // interval between two reads; zero: DefaultEvery
+	Again time.Duration // interval for comparing unchanged files with the cluster again; zero: DefaultAgain
 
-	seen  content   // of the look before
-	said  string    // last, in the log
-	asked string    // what the cluster was last asked about
-	next  time.Time // when it is asked about the same again
+	seen  content   // of the previous read
+	said  string    // last log message
+	asked string    // digest or error of the last attempt to apply
+	next  time.Time // when to try the same content again
 }
 
 // Defaults.
@@ -45,15 +45,15 @@ const (
 	DefaultAgain = 30 * time.Second
 )
 
-// content is what a look has read.
+// content is the result of reading the folder once.
 type content struct {
 	set    *manifest.Set
 	body   []byte
-	digest string // "" when it cannot be read
+	digest string // empty if the folder cannot be read
 	err    error
 }
 
-// same tells whether two looks have read the same.
+// same reports whether two reads had the same result.
 func (c *content) same(as *content) bool {
 	if c.err != nil || as.err != nil {
 		return c.err != nil && as.err != nil && c.err.Error() == as.err.Error()
@@ -68,7 +68,7 @@ func (f *Folder) Run(ctx context.Context) error {
 		every = DefaultEvery
 	}
 
-	wait := rand.N(every) // nodes that start together do not look together
+	wait := rand.N(every) // nodes that start together do not read together
 	for {
 		select {
 		case <-ctx.Done():
@@ -80,7 +80,8 @@ func (f *Folder) Run(ctx context.Context) error {
 	}
 }
 
-// step looks once, and applies what the look before has seen too. now is the node's own clock, for how long to wait.
+// step reads the folder once, and applies its content if the previous read found the same. now is
+// the node's own clock and serves for intervals only.
 func (f *Folder) step(ctx context.Context, now time.Time) {
 	defer func() {
 		if r := recover(); r != nil { // a file must not end the node
@@ -105,7 +106,7 @@ func (f *Folder) step(ctx context.Context, now time.Time) {
 
 	e := f.Editor()
 	if e == nil {
-		return // the node says itself why it has no session
+		return // the node itself logs why it has no session
 	}
 
 	again := f.Again
@@ -117,7 +118,7 @@ func (f *Folder) step(ctx context.Context, now time.Time) {
 	f.settle(ctx, e, &is)
 }
 
-// look reads the folder.
+// look reads the folder once.
 func (f *Folder) look() content {
 	set, err := manifest.ReadAll([]string{f.Path}, strings.NewReader(""))
 	if err != nil {
@@ -138,7 +139,7 @@ func (f *Folder) look() content {
 	return content{set: set, body: body, digest: hex.EncodeToString(sum[:])[:job.DigestSize]}
 }
 
-// settle applies what the folder holds, and writes down what became of that.
+// settle applies the content of the folder, and records the outcome.
 func (f *Folder) settle(ctx context.Context, e Editor, is *content) {
 	n := job.FolderNode{Node: f.Node, Digest: is.digest}
 	done, err := job.Applied{}, is.err
@@ -154,7 +155,7 @@ func (f *Folder) settle(ctx context.Context, e Editor, is *content) {
 		n.State = job.FolderBehind
 	case is.err != nil, errors.As(err, &wrong):
 		n.State, n.Error = job.FolderRefused, bounded(explain(is.set, err))
-	default: // MySQL does not answer, or others are changing the same
+	default: // MySQL does not answer, or another change conflicts
 		f.asked = ""
 		f.say(slog.LevelWarn, "the folder is not applied yet, trying again", "error", err)
 		return
@@ -169,7 +170,7 @@ func (f *Folder) settle(ctx context.Context, e Editor, is *content) {
 		f.tell(&done)
 	}
 
-	// If we die here, the next look after the restart writes it.
+	// If we die here, the first read after a restart records it.
 	if err := e.NoteFolder(ctx, f.Path, n); err != nil && ctx.Err() == nil {
 		f.asked = ""
 		f.Log.Warn("what became of the folder is not written down yet", "folder", f.Path, "error", err)
@@ -186,14 +187,15 @@ func (f *Folder) apply(ctx context.Context, e Editor, is *content) (job.Applied,
 	done, err := e.Apply(job.WithActor(ctx, job.Actor{Who: "folder " + f.Path, Origin: f.Node}), want)
 	var conflicts job.Conflicts
 
-	// the files want other versions than there are, until somebody changes one or the other
+	// The files require versions that do not exist. Only a change of the files or of the jobs
+	// solves that.
 	if errors.As(err, &conflicts) {
 		err = job.Problems(conflicts)
 	}
 	return done, err
 }
 
-// say logs what is news.
+// say logs a message unless it repeats the last one.
 func (f *Folder) say(level slog.Level, message, key string, value any) {
 	if text := fmt.Sprint(message, value); text != f.said {
 		f.said = text
@@ -201,7 +203,7 @@ func (f *Folder) say(level slog.Level, message, key string, value any) {
 	}
 }
 
-// tell logs what was changed, or that the folder is applied again after it was not.
+// tell logs the changes, or that the folder is applied again after a failure.
 func (f *Folder) tell(done *job.Applied) {
 	count := map[job.Applying]int{}
 	for _, o := range done.Objects() {
@@ -225,7 +227,7 @@ func (f *Folder) tell(done *job.Applied) {
 	f.said = ""
 }
 
-// explain has an error name places in files, one to a line.
+// explain formats an error with places in files, one per line.
 func explain(set *manifest.Set, err error) string {
 	var wrong job.Problems
 	if set == nil || !errors.As(err, &wrong) {
@@ -244,7 +246,7 @@ func explain(set *manifest.Set, err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// maxError bounds what is kept of an error, in bytes.
+// maxError bounds a recorded error, in bytes.
 const maxError = 2000
 
 func bounded(s string) string {

@@ -1,4 +1,4 @@
-// Package sse reads server-sent events and goes on where a connection broke.
+// Package sse reads server-sent events, and resumes after a broken connection.
 package sse
 
 import (
@@ -12,10 +12,11 @@ import (
 	"time"
 )
 
-// Media is the type of a stream.
+// Media is the media type of a stream.
 const Media = "text/event-stream"
 
-// Request asks for a stream, from behind the message with the id last on unless that is empty, as whoever has the token.
+// Request builds a request for a stream that starts after the message with the id last, or at the
+// beginning if last is empty.
 func Request(ctx context.Context, target, last, token string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
@@ -33,18 +34,18 @@ func Request(ctx context.Context, target, last, token string) (*http.Request, er
 	return req, nil
 }
 
-// Message is one of a stream.
+// Message is a message of a stream.
 type Message struct {
 	Event string
-	ID    string // "" when it has none
+	ID    string // empty if it has no id
 	Data  string
 }
 
-// maxLine bounds a line of a stream.
+// maxLine bounds a line of a stream, in bytes.
 const maxLine = 16 << 20
 
-// Read hands the messages of a stream to on until it ends, which is io.EOF, or until on returns an error. heard is called
-// for each line, those included that say nothing but that the connection lives.
+// Read passes the messages of a stream to on. It returns io.EOF at the end of the stream, or the
+// error of on. It calls heard for each line, including keep-alive comments.
 func Read(r io.Reader, heard func(), on func(Message) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -83,32 +84,34 @@ func Read(r io.Reader, heard func(), on func(Message) error) error {
 	return io.EOF
 }
 
-// ErrNoStream is the error of an answer that is no stream: whoever answers is older than streams are.
+// ErrNoStream means that the response is not a stream: the server is older than this API.
 var ErrNoStream = errors.New("the answer is no stream")
 
-// errQuiet is why a connection is given up that is dead.
+// errQuiet means that a dead connection was closed.
 var errQuiet = errors.New("nothing came for too long")
 
-// Follower reads a stream to its end, over as many connections as that takes.
+// Follower reads a stream to its end, over several connections if necessary.
 type Follower struct {
-	// Open asks for the stream, behind the message with an id if that is not "". Answers that are no success are errors.
+	// Open requests the stream after the message with the id last; empty: from the beginning. It
+	// returns an error for a status other than success.
 	Open func(ctx context.Context, last string) (*http.Response, error)
-	// Passes tells whether an error of Open may pass.
+	// Passes reports whether an error of Open may be temporary.
 	Passes func(error) bool
-	// On takes a message. Its error ends the stream; io.EOF says that it is complete.
+	// On handles a message. Its error ends the stream; io.EOF means that the stream is complete.
 	On func(Message) error
-	// Broke is told why a connection broke, the first time only until another one says something; nil: nobody asks.
+	// Broke receives the reason of a broken connection, once until a message arrives again. It may
+	// be nil.
 	Broke func(error)
 
-	Patience time.Duration // with servers that say nothing; zero: without end, once one has said something
-	Quiet    time.Duration // after so long without a line a connection is dead
+	Patience time.Duration // bounds retries without a message; zero: unlimited after the first message, none before it
+	Quiet    time.Duration // a connection without a line for this long is dead
 	Pause    time.Duration // before the next connection
-	Last     string        // id of the message behind which to begin
+	Last     string        // id of the message after which the stream starts
 }
 
-// Run reads until the stream is complete, on an error that will not pass, or until ctx ends.
+// Run reads until the stream is complete, Open fails permanently, or ctx ends.
 func (f *Follower) Run(ctx context.Context) error {
-	heard, silent := false, time.Time{} // since when nobody says anything
+	heard, silent := false, time.Time{} // silent is when messages stopped, zero while they arrive
 	for {
 		err, own := f.once(ctx, func() { heard, silent = true, time.Time{} })
 		switch {
@@ -137,7 +140,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 }
 
-// once reads one connection to its end. own tells that the error is final.
+// once reads one connection to its end, and reports in own whether the error is final.
 func (f *Follower) once(ctx context.Context, said func()) (err error, own bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
