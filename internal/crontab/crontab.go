@@ -13,44 +13,44 @@ import (
 // MaxSize bounds a crontab, in bytes.
 const MaxSize = 1 << 20
 
-// Options say how to read a crontab.
+// Options control how a crontab is read.
 type Options struct {
-	Name   string  // of the file, a label of its jobs; "": none
-	System bool    // a user stands behind the times of each line
-	App    string  // of the jobs; "": the default one
-	User   *string // as whom they run, "" as the node does; nil: as the file says
-	Zone   string  // whose times these are, until a line sets CRON_TZ; an IANA name, "" is UTC
-	Skip   []int   // lines that are left out
-	Most   int     // so many jobs, notes and refusals are taken, of each; 0: all
+	Name   string  // name of the file, a label of its jobs; empty: no label
+	System bool    // a system crontab: each line has a user after its times
+	App    string  // of the jobs; empty: the default app
+	User   *string // user of the commands, empty for the node's user; nil: from the file
+	Zone   string  // IANA time zone of the schedules until a line sets CRON_TZ; empty: UTC
+	Skip   []int   // lines to skip
+	Most   int     // maximum of jobs, notes and refusals each; 0: unlimited
 }
 
-// Note is something to tell of a line; line 0 is the whole file.
+// Note is a message about a line. Line 0 is the whole file.
 type Note struct {
 	Line int
 	Text string
 }
 
-// Entry is a line that is a job.
+// Entry is a line that becomes a job.
 type Entry struct {
 	Line  int
-	Text  string // as it stands in the file
+	Text  string // original text
 	Job   job.Spec
-	Notes []string // what is otherwise here than with cron
+	Notes []string // differences from cron
 }
 
-// File is a crontab, read.
+// File is the content of a crontab.
 type File struct {
 	Entries []Entry
-	Notes   []Note // of the file, and of lines that set a variable
-	Refused []Note // what cannot be taken, and what to do about it
-	Skipped []int  // lines that were left out
-	Cut     bool   // there is more than Options.Most: it was not read to its end
+	Notes   []Note // about the file, and about lines that set a variable
+	Refused []Note // lines that cannot become jobs, and how to fix them
+	Skipped []int  // lines skipped by Options.Skip
+	Cut     bool   // reading stopped at Options.Most
 }
 
-// Names gives jobs their names. It is used for all files that are imported together: no two jobs get the same.
+// Names gives jobs unique names. Share it among all files of an import.
 type Names struct {
 	taken  map[string]bool
-	number map[string]int // the last one that was given behind a name
+	number map[string]int // last number appended to a name
 }
 
 // Read reads a crontab.
@@ -83,19 +83,19 @@ func Read(text []byte, o Options, names *Names) *File {
 	return p.out
 }
 
-// parser reads one file, line by line.
+// parser reads a crontab line by line.
 type parser struct {
 	o     Options
 	names *Names
 	out   *File
 
-	env      map[string]string // set so far
+	env      map[string]string // variables set so far
 	zone     string
 	owner    string
 	delay    job.Duration
-	comments []string // right above the line
+	comments []string // directly above the line
 	returns  bool     // some lines end in a carriage return
-	anacron  bool     // some lines are anacron's: then @monthly, a number and a name are too
+	anacron  bool     // some lines are anacron's; then @monthly with a number and a name is, too
 	gaps     map[string][]gap
 }
 
@@ -147,7 +147,7 @@ func (p *parser) line(n int, text string) {
 	p.out.Entries = append(p.out.Entries, e)
 }
 
-// check makes sure that the server takes a job, as far as that can be known here.
+// check validates a job as the server would, as far as possible here.
 func check(s *job.Spec) error {
 	full := *s
 	full.Name = "name"
@@ -155,7 +155,7 @@ func check(s *job.Spec) error {
 	return full.Validate()
 }
 
-// tellOfAll says what is otherwise here for all lines.
+// tellOfAll adds the notes about the whole file.
 func (p *parser) tellOfAll() {
 	if p.returns {
 		p.note(0, "lines end in a carriage return, which cron would have given to the commands; it is left out")

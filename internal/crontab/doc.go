@@ -1,6 +1,6 @@
-// Package crontab reads the crontabs of Debian's cron and of cronie, personal ones and those of the system, and says what
-// each line is as a job. What would be done otherwise here is told with the line; what cannot be a job is refused, never
-// guessed.
+// Package crontab reads personal and system crontabs of Debian's cron and of cronie, and converts
+// each line to a job. Each line has notes about differences from cron. A line that cannot become a
+// job is refused, never guessed.
 //
-// It opens no file and knows no clock.
+// The package opens no file and reads no clock.
 package crontab

@@ -11,18 +11,20 @@ import (
 	"go-crontab/job"
 )
 
-// someday is an instant to fill defaults in at: crontabs have none that would depend on it.
+// someday is the time at which defaults are filled in. The defaults of crontab jobs do not depend
+// on it.
 var someday = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// What is told of lines that may be of the other kind of crontab. How that is said is another for each who has it read.
+// Notes about lines that may belong to the other kind of crontab. Callers replace them by their own
+// wording.
 const (
 	MaybeSystem   = "the command begins with root: has this crontab a column for users?"
 	MaybePersonal = "there is no command: in this crontab the user stands behind the times, then the command; or is it a personal one?"
 )
 
-// entry reads a line that says when and what.
+// entry reads a line with a schedule and a command.
 func (p *parser) entry(e *Entry, line string) error {
-	if rest, quiet := strings.CutPrefix(line, "-"); quiet { // cronie: nothing in the log
+	if rest, quiet := strings.CutPrefix(line, "-"); quiet { // cronie: no log entry
 		line = strings.TrimLeft(rest, " \t")
 	}
 
@@ -61,7 +63,7 @@ func (e *Entry) say(format string, args ...any) {
 	e.Notes = append(e.Notes, fmt.Sprintf(format, args...))
 }
 
-// word cuts the first word off.
+// word splits off the first word.
 func word(s string) (first, rest string) {
 	i := strings.IndexAny(s, " \t")
 	if i < 0 {
@@ -70,7 +72,7 @@ func word(s string) (first, rest string) {
 	return s[:i], strings.TrimLeft(s[i:], " \t")
 }
 
-// command takes what stands behind the times: the command, its input, and how it is run.
+// command reads the rest of a line after its times: the command, its input, and how it runs.
 func (p *parser) command(e *Entry, text string) error {
 	s := &e.Job
 	command, stdin, hasStdin := splitPercent(text)
@@ -109,7 +111,7 @@ func (p *parser) command(e *Entry, text string) error {
 	return nil
 }
 
-// shell has another shell than ours run the command.
+// shell makes bash run the command through another shell.
 func (p *parser) shell(e *Entry) {
 	s := &e.Job
 	shell := s.Env[varShell]
@@ -122,7 +124,7 @@ func (p *parser) shell(e *Entry) {
 	e.say("SHELL is %s: bash runs the command, and has that shell run it", shell)
 }
 
-// quote writes s so that bash reads it as one word without any meaning.
+// quote quotes s so that bash reads it as one literal word.
 func quote(s string) string {
 	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./"
 	if s != "" && strings.Trim(s, harmless) == "" {
@@ -131,9 +133,11 @@ func quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// splitPercent takes a command and its input apart as cron does: the first percent sign ends the command, the further ones
-// are line breaks, and one behind a backslash is one. In the command a backslash that another one follows keeps both,
-// and the sign behind them ends it all the same; in the input it is the last backslash that counts.
+// splitPercent separates a command from its input as cron does. The first percent sign ends the
+// command, and further ones are line breaks. A backslash escapes a percent sign.
+//
+// In the command, two backslashes are both kept, and a percent sign after them still ends it. In
+// the input, the last backslash counts.
 func splitPercent(text string) (command, stdin string, hasStdin bool) {
 	var b strings.Builder
 	escaped := false
@@ -170,7 +174,8 @@ func splitPercent(text string) (command, stdin string, hasStdin bool) {
 	return b.String(), input(text[rest:]), true
 }
 
-// input makes of what stands behind the first percent sign what the command reads: it ends in a line break.
+// input converts the text after the first percent sign to the command's input. It ends in a line
+// break.
 func input(text string) string {
 	var b strings.Builder
 	escaped := false
@@ -197,11 +202,11 @@ func input(text string) string {
 	return b.String()
 }
 
-// maxComment is how many lines of comments above a line are taken for its description.
+// maxComment is the maximum of comment lines for a description.
 const maxComment = 5
 
-// description is what the comments right above a line say of it. Lines that are disabled, or draw a table of the
-// fields, say nothing.
+// description builds a job's description from the comments directly above its line. It ignores
+// disabled lines and drawings of the field table.
 func description(comments []string) string {
 	var out []string
 	for _, c := range comments {
@@ -216,7 +221,7 @@ func description(comments []string) string {
 			strings.HasPrefix(c, "* * *"):
 			continue
 		case isDisabled(c):
-			out = nil // what stands above that was said of it
+			out = nil // the comments above belong to the disabled line
 			continue
 		}
 
@@ -224,7 +229,7 @@ func description(comments []string) string {
 	}
 
 	if len(out) > maxComment {
-		return "" // it is about more than the line
+		return "" // too long for a comment on a single line
 	}
 
 	s := strings.Join(out, "\n")
@@ -235,7 +240,7 @@ func description(comments []string) string {
 	return s
 }
 
-// isDisabled tells whether a comment is a line that somebody has taken out of use.
+// isDisabled reports whether a comment is a disabled line.
 func isDisabled(comment string) bool {
 	if _, _, ok := assignment(comment); ok {
 		return true
@@ -253,7 +258,7 @@ func parses(expr string) bool {
 	return err == nil
 }
 
-// tellOfGaps says what is otherwise when the clock is put forward.
+// tellOfGaps notes how due times differ when the clock is put forward.
 func (p *parser) tellOfGaps(e *Entry, times *job.Cron) {
 	if times.Elapsed() {
 		return
@@ -266,10 +271,10 @@ func (p *parser) tellOfGaps(e *Entry, times *job.Cron) {
 	}
 }
 
-// gap is a stretch of civil time, dressed as UTC, that the clock skips.
+// gap is a range of civil time that the clock skips, expressed as UTC.
 type gap struct{ from, to time.Time }
 
-// gapsOf lists the gaps of a few years.
+// gapsOf returns the gaps of a few years.
 func (p *parser) gapsOf(name string) []gap {
 	if _, known := p.gaps[name]; !known {
 		zone, err := job.LoadZone(name)

@@ -8,8 +8,8 @@ import (
 	"go-crontab/job"
 )
 
-// assignment reads a line that sets a variable, as cron does: NAME = value, both of which may stand in quotes. What
-// stands there is taken as it is, nothing is expanded.
+// assignment reads a line that sets a variable, as cron does: NAME = value, where both may be
+// quoted. Nothing is expanded.
 func assignment(line string) (name, value string, ok bool) {
 	name, rest, ok := quotedWord(line, func(c byte) bool { return c == '=' || isBlank(c) })
 	if !ok || name == "" || strings.Contains(name, "=") {
@@ -24,14 +24,14 @@ func assignment(line string) (name, value string, ok bool) {
 	rest = strings.TrimLeft(rest, " \t")
 	if rest != "" && (rest[0] == '"' || rest[0] == '\'') {
 		value, rest, ok = quotedWord(rest, nil)
-		return name, value, ok && strings.TrimLeft(rest, " \t") == "" // else it is no assignment to cron either
+		return name, value, ok && strings.TrimLeft(rest, " \t") == "" // otherwise not an assignment for cron either
 	}
 	return name, strings.TrimRight(rest, " \t"), true
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-// quotedWord reads a word up to where it ends, or in quotes up to the next of them.
+// quotedWord reads a word up to its end, or a quoted word up to the closing quote.
 func quotedWord(s string, ends func(byte) bool) (word, rest string, ok bool) {
 	if s != "" && (s[0] == '"' || s[0] == '\'') {
 		return strings.Cut(s[1:], s[:1])
@@ -44,13 +44,13 @@ func quotedWord(s string, ends func(byte) bool) (word, rest string, ok bool) {
 	return s, "", true
 }
 
-// Variables that mean something to cron itself.
+// Variables with a meaning for cron itself.
 const (
 	varShell = "SHELL"
 	varHome  = "HOME"
 )
 
-// set takes an assignment, which holds for the lines below it.
+// set applies an assignment to the lines below it.
 func (p *parser) set(n int, name, value string) {
 	switch name {
 	case "CRON_TZ":

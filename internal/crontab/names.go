@@ -10,8 +10,8 @@ import (
 	"go-crontab/job"
 )
 
-// next names a job after its command: by the program, if that is taken with its arguments, if that is taken too with a
-// number that the line comes to. The names of lines do not depend on those below them.
+// next names a job after its command. It tries the program's name, then adds the arguments, then a
+// hash of the line, then a number. A name does not depend on later lines.
 func (n *Names) next(s *job.Spec) string {
 	if n.taken == nil {
 		n.taken, n.number = map[string]bool{}, map[string]int{}
@@ -39,12 +39,12 @@ func (n *Names) next(s *job.Spec) string {
 				return try
 			}
 		}
-		n.number[numbered] = max(n.number[numbered], 1) + 1 // those below are taken, and stay so
+		n.number[numbered] = max(n.number[numbered], 1) + 1 // lower numbers are taken
 		tries = []string{fmt.Sprintf("%s-%d", name, n.number[numbered])}
 	}
 }
 
-// slug keeps what stands well in a name.
+// slug keeps the characters that are allowed in names.
 func slug(s string, most int) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -65,7 +65,8 @@ func slug(s string, most int) string {
 	return strings.Trim(b.String(), "-.:")
 }
 
-// Words that stand before the program that is meant: how many arguments of their own they take, options apart.
+// before are words that may precede the main program, with the number of their arguments without
+// options.
 var before = map[string]int{
 	"sudo": 0, "nice": 0, "ionice": 0, "nohup": 0, "time": 0, "exec": 0, "env": 0, "chronic": 0, "setsid": 0,
 	"stdbuf": 0, "command": 0, "builtin": 0,
@@ -73,19 +74,19 @@ var before = map[string]int{
 	"invoke-rc.d": 0, "service": 0, "then": 0, "else": 0, "do": 0, "!": 0, "{": 0, "(": 0,
 }
 
-// optionArguments are options of those words that take an argument behind them.
+// optionArguments are the options of these words that take an argument.
 var optionArguments = map[string]string{
 	"sudo": "-u -g -h -p -C -T -U -r -t", "nice": "-n", "ionice": "-c -n -p", "timeout": "-k -s", "flock": "-w -E -c",
 	"env": "-u -C -S", "stdbuf": "-i -o -e", "systemd-cat": "-t -p", "chrt": "-p",
 }
 
-// interpreters run what their first argument names.
+// interpreters run the script in their first argument.
 var interpreters = []string{
 	"sh", "bash", "dash", "zsh", "ksh", "ash", "python", "perl", "ruby", "php", "node", "nodejs", "Rscript", "lua",
 	"tclsh", "pwsh",
 }
 
-// called finds the program that a command is about, and the words behind it.
+// called finds the main program of a command, and its arguments.
 func called(command string, depth int) (program string, arguments []string) {
 	if depth > 3 {
 		return "", nil
@@ -104,7 +105,7 @@ func called(command string, depth int) (program string, arguments []string) {
 				if program, rest = called(what, depth+1); program != "" {
 					return program, rest
 				}
-				continue // it prepares something
+				continue // only a preparation
 			}
 			if what != "" {
 				return bare(what), rest
@@ -132,7 +133,7 @@ func isInterpreter(name string) bool {
 	return false
 }
 
-// script returns what an interpreter runs: a file, or with -c, -e or -r a text.
+// script returns the script of an interpreter: a file, or with -c, -e or -r a text.
 func script(words []string) (what string, rest []string, isText bool) {
 	for i, w := range words {
 		switch {
@@ -147,7 +148,7 @@ func script(words []string) (what string, rest []string, isText bool) {
 	return "", nil, false
 }
 
-// bare is the name of a program without its folder and the ending of scripts.
+// bare returns the name of a program without folder and script extension.
 func bare(file string) string {
 	name := path.Base(file)
 	for _, ext := range []string{".sh", ".py", ".pl", ".rb", ".php", ".js", ".bash"} {
@@ -168,7 +169,8 @@ func notOptions(words []string) (out []string) {
 	return out[:min(len(out), 4)]
 }
 
-// meant leaves out what stands before the program, and all of a part that only tests or prepares something.
+// meant removes words that precede the program. It returns nil if the part only tests or prepares
+// something.
 func meant(words []string) []string {
 	for len(words) > 0 {
 		first := path.Base(words[0])
@@ -191,7 +193,7 @@ func meant(words []string) []string {
 	return nil
 }
 
-// behind skips the options of a word and as many arguments as it takes.
+// behind skips the options of a word and its arguments.
 func behind(first string, words []string, takes int) []string {
 	with := " " + optionArguments[first] + " "
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
@@ -209,12 +211,12 @@ func isAssignment(word string) bool {
 		strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
-// parts takes a command apart at ; & | and line breaks, and each part into words, roughly as a shell does.
+// parts splits a command at ; & | and line breaks, and each part into words, roughly like a shell.
 func parts(command string) (out [][]string) {
 	var (
 		words   []string
 		b       strings.Builder
-		in      byte // the quotes that are open
+		in      byte // the open quote
 		started bool
 	)
 

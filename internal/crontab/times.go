@@ -11,7 +11,8 @@ import (
 	"go-crontab/job"
 )
 
-// times reads when a line is due, and returns that as an expression of ours, read in UTC, and what stands behind it.
+// times reads the schedule of a line, and returns it as our cron expression in UTC, with the rest
+// of the line.
 func (p *parser) times(e *Entry, line string) (c *job.Cron, rest string, err error) {
 	if m := anacrons.FindStringSubmatch(line); m != nil && (p.anacron || m[1] == "") {
 		p.anacron = true
@@ -52,14 +53,14 @@ func (p *parser) times(e *Entry, line string) (c *job.Cron, rest string, err err
 	return c, rest, err
 }
 
-// kinds are the fields: their names, and what they may hold.
+// kinds are the fields with their names and ranges.
 var kinds = [5]struct {
 	name        string
 	first, last int
 }{{"minute", 0, 59}, {"hour", 0, 23}, {"day-of-month", 1, 31}, {"month", 1, 12}, {"day-of-week", 0, 7}}
 
-// anacrons are lines of anacrontabs. A name where a crontab has the day of the month tells them, behind a macro only the
-// company that they are in.
+// anacrons matches lines of anacrontabs. A name in place of the day of the month identifies such a
+// line. After a macro, only the other lines of the file tell.
 var anacrons = regexp.MustCompile(`^(?:\d+|(@[a-z]+))[ \t]+\d+[ \t]+[A-Za-z][A-Za-z0-9_.-]+[ \t]+\S`)
 
 var (
@@ -67,8 +68,8 @@ var (
 	stepped = regexp.MustCompile(`^(\*|\d+-\d+)/0*([1-9]\d*)$`)
 )
 
-// field puts a field as we write it: what cronie takes at random becomes a value, and a step that is wider than its range
-// its first value.
+// field converts a field to our syntax. Cronie's random value becomes a fixed value. A step wider
+// than its range becomes the first value.
 func (p *parser) field(e *Entry, i int, text, line string) (string, error) {
 	items := strings.Split(text, ",")
 	for n, item := range items {
@@ -90,7 +91,7 @@ func (p *parser) field(e *Entry, i int, text, line string) (string, error) {
 	return strings.Join(items, ","), nil
 }
 
-// pick takes a value of a~b, the same for the same line.
+// pick chooses a value of a~b, always the same for the same line.
 func pick(i int, m []string, seed string) (string, error) {
 	k := kinds[i]
 	first, last := k.first, k.last
@@ -113,7 +114,7 @@ func pick(i int, m []string, seed string) (string, error) {
 	return strconv.Itoa(first + int(h.Sum64()%uint64(last-first+1))), nil
 }
 
-// narrow writes a step that cron takes and that never comes to a second value as the first one.
+// narrow replaces a step that never reaches a second value by the first value.
 func narrow(i int, m []string, item string) string {
 	step, err := strconv.Atoi(m[2])
 	first, last := kinds[i].first, kinds[i].last
@@ -135,15 +136,16 @@ func narrow(i int, m []string, item string) string {
 	return item
 }
 
-// bothDays looks at lines in which both day fields say something. To cron a day must match both if one of them begins
-// with *, and either otherwise; here */2 is set like any other value, and either will do.
+// bothDays handles lines that restrict both day fields. In cron, a day must match both fields if
+// one of them begins with *, otherwise either. Here */2 is a value like any other, so either would
+// match.
 func bothDays(e *Entry, fields *[5]string, starred bool) error {
 	dom, dow := fields[2], fields[4]
 	if !starred || dom == "*" || dow == "*" {
 		return nil
 	}
 
-	// One that names all days does not restrict the other.
+	// A field with all days does not restrict the other one.
 	if all(dom, 2) {
 		fields[2] = "*"
 		return nil
@@ -168,7 +170,8 @@ func bothDays(e *Entry, fields *[5]string, starred bool) error {
 		dom, dow)
 }
 
-// members lists what a day field matches, of a month that begins on a Sunday and has 28 days, or of a week.
+// members lists the values that match a day field, in a month that begins on a Sunday and has 28
+// days, or in a week.
 func members(field string, i int) (out []int) {
 	probe := [5]string{"0", "0", "*", "*", "*"}
 	probe[i] = field
@@ -191,7 +194,7 @@ func members(field string, i int) (out []int) {
 	return out
 }
 
-// holds tells whether a field in plain form holds a value. Sunday is 0 and 7.
+// holds reports whether a field in plain form contains a value. Sunday is 0 and 7.
 func holds(text string, v, i int) bool {
 	for item := range strings.SplitSeq(text, ",") {
 		body, step, _ := strings.Cut(item, "/")
@@ -232,7 +235,7 @@ func all(field string, i int) bool {
 
 func dowDays(field string) []int { return members(field, 4) }
 
-// weekOf tells which week of the month days are: 1-7 is the first, up to the fourth.
+// weekOf returns the week of the month with these days: 1 for days 1–7, up to 4.
 func weekOf(field string) (week int, ok bool) {
 	days := members(field, 2)
 	if len(days) != 7 || days[6]-days[0] != 6 || days[0]%7 != 1 {

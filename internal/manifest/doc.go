@@ -1,6 +1,8 @@
-// Package manifest reads and writes files with jobs, and the groups and calendars that jobs name: YAML or JSON.
+// Package manifest reads and writes files with jobs, and with the objects that jobs name, such as
+// groups and calendars. The format is YAML or JSON.
 //
-// A file is one job, a list of jobs, or an object with the lists groups, calendars and jobs; of YAML it may hold several
-// documents. What a job may have is not known here: the server alone says what is valid. This package knows where each
-// value stands, so that what the server says of jobs[3].schedule can be told of a line in a file.
+// A file contains a job, a list of jobs, or an object with lists such as groups, calendars and
+// jobs. A YAML file may have several documents. This package does not know the fields of a job:
+// only the server validates them. It remembers the line of each value, so an error of the server
+// about jobs[3].schedule can be reported with a line in a file.
 package manifest

@@ -12,27 +12,28 @@ import (
 	"strings"
 )
 
-// MaxSize bounds what files may have together, in bytes: what the server takes at once.
+// MaxSize bounds the total size of the files, in bytes. It is the server's limit for a request.
 const MaxSize = 16 << 20
 
-// MaxSizeInParts bounds what files may have together that are taken in parts.
+// MaxSizeInParts bounds the total size of files that are applied in parts, in bytes.
 const MaxSizeInParts = 1 << 30
 
-// extensions are those of the files of a folder that are read.
+// extensions are the file name endings that are read in a folder.
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// ErrNothing tells that there is no file, or nothing in any. A file that has an empty list is not nothing: who means to
-// have no job says so.
+// ErrNothing means that there are no files, or that they are empty. An empty list is not nothing:
+// it says explicitly that there shall be no job.
 var ErrNothing = errors.New("there is nothing in it")
 
 // ReadAll reads files, folders and, as "-", standard input.
 //
-// Of a folder all files are read that end in .yaml, .yml or .json, those of its folders included, in the order of their
-// names. What begins with a dot is left out. A link is followed within the folder, but not out of it; a folder to which
-// several names lead is read once. Each of the files has to have something: what is in none of them may be deleted.
+// In a folder it reads all .yaml, .yml and .json files, including subfolders, sorted by name. It
+// skips names that begin with a dot. It follows links within the folder, but not out of it, and
+// reads a folder with several names only once. An empty file is an error, because pruning deletes
+// jobs that are in no file.
 func ReadAll(paths []string, stdin io.Reader) (*Set, error) { return ReadUpTo(MaxSize, paths, stdin) }
 
-// ReadUpTo is ReadAll of files that have at most so many bytes together.
+// ReadUpTo is like ReadAll, with the total size limited to most bytes.
 func ReadUpTo(most int, paths []string, stdin io.Reader) (*Set, error) {
 	r := &filesReader{set: &Set{}, most: most}
 	for _, p := range paths {
@@ -51,7 +52,7 @@ func ReadUpTo(most int, paths []string, stdin io.Reader) (*Set, error) {
 	return r.set, r.set.Check()
 }
 
-// shown is what messages call a path.
+// shown returns the name of a path in messages.
 func shown(p string) string {
 	if p == "-" {
 		return "standard input"
@@ -61,7 +62,7 @@ func shown(p string) string {
 
 type filesReader struct {
 	set    *Set
-	size   int // in bytes, at most
+	size   int // total size so far, in bytes
 	most   int
 	faults Faults
 }
@@ -88,7 +89,8 @@ func (r *filesReader) path(p string, stdin io.Reader) error {
 	return r.read(p, f)
 }
 
-// folder reads the files of a folder. The root keeps links from leading out of it, whoever changes them meanwhile.
+// folder reads the files of a folder. The root prevents links from leading out of it, even if
+// somebody changes them while we read.
 func (r *filesReader) folder(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -119,17 +121,17 @@ func (r *filesReader) folder(dir string) error {
 	return nil
 }
 
-// walker looks for the files of a folder. Names are those within the root.
+// walker finds the files of a folder. Its names are relative to the root.
 type walker struct {
 	root    *os.Root
 	dir     string
 	files   []string
 	links   []string      // to folders
-	folders []fs.FileInfo // that were listed
+	folders []fs.FileInfo // folders already listed
 }
 
-// walk lists a folder and those in it. The links in it are left for later: a folder that has a name of its own is listed
-// under that, and none twice, so no ring of links is endless.
+// walk lists a folder and its subfolders. Links are queued for later, so that a folder is listed
+// under its own name first. No folder is listed twice, so cycles of links end.
 func (w *walker) walk(name string) error {
 	info, err := w.root.Stat(filepath.FromSlash(name))
 	if err != nil {
@@ -173,8 +175,8 @@ func (w *walker) walk(name string) error {
 	return nil
 }
 
-// toFolder tells whether a link leads to a folder. One of which nobody knows is an error: passed over, all that is in the
-// folder would count as gone.
+// toFolder reports whether a link leads to a folder. An unresolvable link is an error: if it were
+// skipped, all jobs in its folder would count as deleted.
 func (w *walker) toFolder(link string) (bool, error) {
 	info, err := w.root.Stat(filepath.FromSlash(link))
 	if err == nil {
@@ -182,7 +184,7 @@ func (w *walker) toFolder(link string) (bool, error) {
 	}
 	full := filepath.Join(w.dir, filepath.FromSlash(link))
 	if info, outside := os.Stat(full); slices.Contains(extensions, path.Ext(link)) || outside == nil && !info.IsDir() {
-		return false, nil // a file: it is not read, or that says what is wrong
+		return false, nil // a file: skipped, or reading it reports the problem
 	}
 	return false, fmt.Errorf("%s: %w", full, err)
 }
@@ -190,7 +192,7 @@ func (w *walker) toFolder(link string) (bool, error) {
 func (r *filesReader) inFolder(root *os.Root, dir, name string) error {
 	file := filepath.Join(dir, filepath.FromSlash(name))
 
-	// Before it is opened, too: that of a pipe waits for somebody who writes.
+	// Check before opening, too: opening a pipe would block until there is a writer.
 	if info, err := root.Stat(filepath.FromSlash(name)); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: is no regular file", file)
 	}
@@ -220,7 +222,7 @@ func (r *filesReader) inFolder(root *os.Root, dir, name string) error {
 	return nil
 }
 
-// read adds a file. What is wrong in it is told with what is wrong in the others.
+// read adds a file. Its faults are collected with those of other files.
 func (r *filesReader) read(file string, from io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(from, int64(r.most-r.size)+1))
 	if err != nil {

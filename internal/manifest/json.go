@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// readJSON reads a file that is one JSON value, or several behind each other.
+// readJSON reads a file with one JSON value or several in a row.
 func readJSON(file string, text []byte) ([]*Value, error) {
 	r := &jsonReader{file: file, text: text}
 	if !utf8.Valid(text) {
@@ -36,11 +36,11 @@ type jsonReader struct {
 	text []byte
 	d    *json.Decoder
 
-	// Up to where lines were counted.
+	// The position up to which lines were counted.
 	seen, line, lineAt int
 }
 
-// explain tells what an error says, and where.
+// explain turns a decoder's error into faults with a place.
 func (r *jsonReader) explain(err error) error {
 	var (
 		faults Faults
@@ -52,7 +52,7 @@ func (r *jsonReader) explain(err error) error {
 		return err
 	case errors.As(err, &syntax):
 		at := syntax.Offset
-		// Of the whole text at once it is known to the byte, if there is but one value.
+		// Decoding the whole text gives the exact offset, if it is a single value.
 		if whole := json.Unmarshal(r.text, new(json.RawMessage)); errors.As(whole, &syntax) && syntax.Offset > at {
 			at = syntax.Offset - 1
 		}
@@ -64,7 +64,7 @@ func (r *jsonReader) explain(err error) error {
 	return Faults{{r.place(int(r.d.InputOffset())), "is no JSON: " + err.Error()}}
 }
 
-// place is that of a byte. Bytes are asked for in their order, or nearly.
+// place converts an offset into a place. It is fast for ascending offsets.
 func (r *jsonReader) place(offset int) Place {
 	if offset < r.seen {
 		r.seen, r.line, r.lineAt = 0, 0, 0
@@ -77,7 +77,7 @@ func (r *jsonReader) place(offset int) Place {
 	return Place{r.file, r.line + 1, utf8.RuneCount(r.text[r.lineAt:r.seen]) + 1}
 }
 
-// next is where the next token begins.
+// next returns the place of the next token.
 func (r *jsonReader) next() Place {
 	i := int(r.d.InputOffset())
 	for i < len(r.text) && bytes.IndexByte([]byte(" \t\r\n,:"), r.text[i]) >= 0 {

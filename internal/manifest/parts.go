@@ -2,11 +2,12 @@ package manifest
 
 import "slices"
 
-// Parts cuts a set into such as are taken at once: of no list more than most has, and about size bytes. The order of
-// the lists stays, so that what a later one names is there, and jobs come last, after the pauses that are to hold them.
+// Parts splits a set into parts that the server accepts, each at most about size bytes and with at
+// most most[list] objects of a list. It keeps the order of the lists, so named objects precede
+// their users. Jobs come last, after the pauses that shall hold them.
 //
-// Each part has once more what is named in it and stood in an earlier one, so it can be looked at by itself. A set of
-// which nothing is too much is its only part.
+// Each part repeats the objects that it names from earlier parts, so that it is valid on its own. A
+// set within the limits is its own only part.
 func (s *Set) Parts(most map[string]int, size int) ([]*Set, error) {
 	p := &parting{most: most, size: size, named: map[object]*Value{}}
 	for list, values := range s.lists {
@@ -25,12 +26,12 @@ func (s *Set) Parts(most map[string]int, size int) ([]*Set, error) {
 	}
 
 	if len(p.parts) == 1 {
-		return []*Set{s}, nil // with the lists that are empty, too
+		return []*Set{s}, nil // keeps empty lists
 	}
 	return p.parts, nil
 }
 
-// object is one of a list, by its name.
+// object identifies an object by its list and name.
 type object struct{ list, name string }
 
 type parting struct {
@@ -38,7 +39,7 @@ type parting struct {
 	size  int
 	named map[object]*Value
 
-	// Of the part that is being filled, the last one.
+	// The part that is being filled, the last in parts.
 	parts []*Set
 	has   map[*Value]bool
 	bytes int
@@ -49,7 +50,7 @@ func (p *parting) open() {
 	p.has, p.bytes = map[*Value]bool{}, 0
 }
 
-// add takes an object with all that it names, into a new part if there is no room for them.
+// add adds an object with all objects that it names. If they do not fit, it opens a new part.
 func (p *parting) add(list string, v *Value) error {
 	if p.has[v] {
 		return nil
@@ -75,20 +76,20 @@ func (p *parting) add(list string, v *Value) error {
 	return nil
 }
 
-// item is what a part is to have further.
+// item is an object to add to a part.
 type item struct {
 	list  string
 	value *Value
 	bytes int
 }
 
-// try lists what a part does not have yet of an object and all that it names.
+// try lists an object and the objects that it names, except those already in the part.
 func (p *parting) try(list string, v *Value) ([]item, error) {
 	var out []item
 	for _, o := range v.names(list) {
 		n := p.named[o]
 		if n == nil || p.has[n] || slices.ContainsFunc(out, func(i item) bool { return i.value == n }) {
-			continue // what is in no file is on the cluster, or the server says that it is missing
+			continue // not in the files: it is on the cluster, or the server reports it as missing
 		}
 		text, err := n.MarshalJSON()
 		if err != nil {
@@ -117,7 +118,7 @@ func (p *parting) fits(into []item) bool {
 	return bytes <= p.size
 }
 
-// names are the objects that one of a list names.
+// names returns the objects that a value of this list refers to.
 func (v *Value) names(list string) (out []object) {
 	add := func(list, field string) {
 		f := v.field(field)

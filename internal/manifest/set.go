@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Set is what some files have together.
+// Set is the content of several files.
 type Set struct {
 	lists map[string][]*Value // by the names in listNames
-	given int                 // how many lists and single jobs were read: an empty list says something too
+	given int                 // number of lists and single jobs read; an empty list counts
 }
 
-// The lists, in the order in which they are written.
+// listNames are the lists, in the order of writing.
 var listNames = []string{"groups", "calendars", "channels", "rules", "retention", "pauses", "jobs"}
 
-// Len is how many objects there are in all.
+// Len returns the total number of objects.
 func (s *Set) Len() (n int) {
 	for _, list := range s.lists {
 		n += len(list)
@@ -27,10 +27,10 @@ func (s *Set) Len() (n int) {
 	return n
 }
 
-// Jobs is how many jobs there are.
+// Jobs returns the number of jobs.
 func (s *Set) Jobs() int { return len(s.lists["jobs"]) }
 
-// Body is what POST /api/v1/apply takes, with further fields.
+// Body returns a request body for POST /api/v1/apply, with the fields in more added.
 func (s *Set) Body(more map[string]any) ([]byte, error) {
 	body := map[string]any{"jobs": &Value{kind: isList}}
 	for name, list := range s.lists {
@@ -48,7 +48,7 @@ func (s *Set) Body(more map[string]any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Job returns the only job of a set that has nothing else.
+// Job returns the job of a set that contains nothing but one job.
 func (s *Set) Job() (json.RawMessage, error) {
 	if s.Len() != 1 || s.Jobs() != 1 {
 		return nil, fmt.Errorf("want one job and nothing else; %d objects are there", s.Len())
@@ -56,7 +56,7 @@ func (s *Set) Job() (json.RawMessage, error) {
 	return s.lists["jobs"][0].MarshalJSON()
 }
 
-// Give gives each job a field, in place of what it says of it.
+// Give sets a field of each job, and replaces its value if the job has the field.
 func (s *Set) Give(name string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Set) Give(name string, value any) error {
 	return nil
 }
 
-// Read adds what a file has, as its text says.
+// Read adds the content of a file.
 func (s *Set) Read(file string, text []byte) error {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	read := readYAML
@@ -100,8 +100,8 @@ func (s *Set) Read(file string, text []byte) error {
 	return nil
 }
 
-// Add adds an object that was made of something else, a line of which it stands for in messages. list is one of
-// listNames.
+// Add adds an object that was made from another source. Messages about it refer to the place at.
+// list is a name in listNames.
 func (s *Set) Add(list string, at Place, object json.RawMessage) error {
 	values, err := readJSON(at.File, object)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Set) Add(list string, at Place, object json.RawMessage) error {
 	return nil
 }
 
-// move has a value, and all in it, stand at one place.
+// move sets the place of a value and of all values in it.
 func (v *Value) move(at Place) {
 	v.at = at
 	for _, item := range v.items {
@@ -131,14 +131,14 @@ func (v *Value) move(at Place) {
 	}
 }
 
-// looksLikeJSON tells a text that was given without a name. All JSON but some texts is YAML too, so this decides about
-// hardly more than the words of errors.
+// looksLikeJSON guesses the format of a text without a file name. Almost all JSON is valid YAML, so
+// the guess mostly affects the wording of errors.
 func looksLikeJSON(text []byte) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	return (bytes.HasPrefix(text, []byte("{")) || bytes.HasPrefix(text, []byte("["))) && json.Valid(text)
 }
 
-// add takes a document.
+// add adds a document.
 func (s *Set) add(d *Value) (faults Faults) {
 	if s.lists == nil {
 		s.lists = map[string][]*Value{}
@@ -157,7 +157,7 @@ func (s *Set) add(d *Value) (faults Faults) {
 		}
 	}
 
-	d.fields = slices.DeleteFunc(d.fields, func(f *Field) bool { return f.name == "$schema" }) // that is for editors
+	d.fields = slices.DeleteFunc(d.fields, func(f *Field) bool { return f.name == "$schema" }) // for editors
 	if !d.isSet() {
 		s.given++
 		s.lists["jobs"] = append(s.lists["jobs"], d)
@@ -183,17 +183,19 @@ func (s *Set) add(d *Value) (faults Faults) {
 	return faults
 }
 
-// isSet tells an object with lists from a job, which has the calendars' names in a field of that name.
+// isSet reports whether an object has lists rather than being a job. A job may have a field
+// "calendars" too, which lists names.
 func (v *Value) isSet() bool {
 	return slices.ContainsFunc(v.fields,
 		func(f *Field) bool { return slices.Contains(listNames, f.name) && !f.value.hasTexts() }) &&
 		!slices.ContainsFunc(v.fields, func(f *Field) bool { return f.name == "name" })
 }
 
-// hasTexts tells a list that begins with a text or a number.
+// hasTexts reports whether a list begins with a string or a number.
 func (v *Value) hasTexts() bool { return len(v.items) > 0 && v.items[0].kind == isScalar }
 
-// Check looks for objects that are given twice, which the server would say of places in what it got.
+// Check finds objects that are given twice. The server would report them by their position in the
+// request.
 func (s *Set) Check() error {
 	var faults Faults
 	for _, list := range listNames {
@@ -208,7 +210,7 @@ func (s *Set) Check() error {
 				name = app + "/" + name
 			}
 			if v.text("name") == "" {
-				continue // the server says so
+				continue // the server reports that
 			}
 
 			if was, twice := first[name]; twice {
@@ -232,8 +234,8 @@ var (
 	anywhere = regexp.MustCompile(`\b(groups|calendars|channels|rules|retention|pauses|jobs)\[(\d+)\]`)
 )
 
-// Find returns where the field of a request stands that was made of the set, such as jobs[3].schedule, and what it is
-// called there. What is not given stands where its object does.
+// Find returns the place of a request field such as jobs[3].schedule, and its name in the file. A
+// missing field has the place of its object.
 func (s *Set) Find(field string) (at Place, name string, ok bool) {
 	m := listed.FindStringSubmatch(field)
 	if m == nil {
@@ -247,7 +249,7 @@ func (s *Set) Find(field string) (at Place, name string, ok bool) {
 	return at, "", false
 }
 
-// Explain has a message say places in files, where it says them of a request.
+// Explain replaces request fields in a message by places in files.
 func (s *Set) Explain(message string) string {
 	return anywhere.ReplaceAllStringFunc(message, func(field string) string {
 		if at, _, ok := s.Find(field); ok {
@@ -257,7 +259,7 @@ func (s *Set) Explain(message string) string {
 	})
 }
 
-// find follows a path as far as it leads.
+// find follows a path as far as possible.
 func (v *Value) find(path string) Place {
 	at := v.at
 	for path != "" {
@@ -270,7 +272,7 @@ func (v *Value) find(path string) Place {
 	return at
 }
 
-// step follows the first part of a path. A name may have dots in it: the longest one that is there counts.
+// step follows the first part of a path. Names may contain dots: the longest existing name wins.
 func (v *Value) step(path string) (at Place, value *Value, rest string) {
 	if strings.HasPrefix(path, "[") {
 		digits, after, found := strings.Cut(path[1:], "]")

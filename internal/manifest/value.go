@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// Place is where something stands.
+// Place is a position in a file.
 type Place struct {
 	File   string
-	Line   int // from 1; 0: of the whole file
-	Column int // from 1, in characters; 0: of the whole line
+	Line   int // from 1; 0: the whole file
+	Column int // from 1, in characters; 0: the whole line
 }
 
 func (p Place) String() string {
@@ -23,7 +23,7 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Fault is what is wrong at a place.
+// Fault is an error at a place.
 type Fault struct {
 	Place
 	Message string
@@ -31,7 +31,7 @@ type Fault struct {
 
 func (f Fault) Error() string { return f.Place.String() + ": " + f.Message }
 
-// Faults is the error of readings: all that is wrong, in the order of the files.
+// Faults is an error with all faults of the files, in the order of the files.
 type Faults []Fault
 
 func (f Faults) Error() string {
@@ -45,10 +45,10 @@ func (f Faults) Error() string {
 	return b.String()
 }
 
-// Value is a value as JSON has it, and where it stands.
+// Value is a JSON value with its place.
 type Value struct {
 	at     Place
-	scalar any      // nil, bool, string or json.Number, of one that is neither of the others
+	scalar any      // nil, bool, string or json.Number, unless an object or a list
 	fields []*Field // of an object, in their order
 	items  []*Value // of a list
 	kind   kind
@@ -78,7 +78,7 @@ func (v *Value) field(name string) *Value {
 	return nil
 }
 
-// text is what a field holds, "" if that is no text.
+// text returns a field of type string, or "".
 func (v *Value) text(name string) string {
 	if f := v.field(name); f != nil {
 		s, _ := f.scalar.(string)
@@ -87,7 +87,7 @@ func (v *Value) text(name string) string {
 	return ""
 }
 
-// isNull tells whether there is nothing.
+// isNull reports whether the value is null.
 func (v *Value) isNull() bool { return v.kind == isScalar && v.scalar == nil }
 
 // MarshalJSON writes the value.

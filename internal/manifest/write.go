@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Objects are what is written: JSON objects, in the order in which they are to stand.
+// Objects are the objects to write, as JSON, in order.
 type Objects struct {
 	Groups    []json.RawMessage `json:"groups,omitempty"`
 	Calendars []json.RawMessage `json:"calendars,omitempty"`
@@ -24,7 +24,7 @@ type Objects struct {
 	Jobs      []json.RawMessage `json:"jobs"`
 }
 
-// WriteJSON writes objects as one JSON file. The same objects are the same text.
+// WriteJSON writes objects as a JSON file. Its output is deterministic.
 func WriteJSON(w io.Writer, o *Objects) error {
 	if o.Jobs == nil {
 		o.Jobs = []json.RawMessage{}
@@ -42,11 +42,12 @@ func WriteJSON(w io.Writer, o *Objects) error {
 	return err
 }
 
-// perDocument is how many jobs a document of a YAML file has: one is written, and read, at a time.
+// perDocument is the number of jobs per YAML document. Documents are written and read one at a
+// time.
 const perDocument = 1000
 
-// WriteYAML writes objects as one YAML file, many jobs as several documents. The same objects are the same text, and it
-// has been read back.
+// WriteYAML writes objects as a YAML file, with many jobs split into several documents. Its output
+// is deterministic, and verified by reading it back.
 func WriteYAML(w io.Writer, o *Objects) error {
 	first := *o
 	first.Jobs = append([]json.RawMessage{}, o.Jobs[:min(len(o.Jobs), perDocument)]...)
@@ -79,8 +80,9 @@ func writeDocument(w io.Writer, o *Objects) error {
 	return err
 }
 
-// spaced puts an empty line between the objects of a list. They begin two columns in, which no line of a text of several
-// lines does, and no such text is written whose end would be changed by an empty line.
+// spaced puts an empty line between the objects of a list. An object begins with two spaces and a
+// dash. No line of a multi-line string does, and no string that an empty line at its end would
+// change is written as a block.
 func spaced(text []byte) []byte {
 	var out bytes.Buffer
 	first := true
@@ -101,8 +103,8 @@ func spaced(text []byte) []byte {
 	return out.Bytes()
 }
 
-// YAML writes a JSON text as YAML, its fields in their order, texts of several lines as blocks. What it writes has been
-// read back.
+// YAML converts JSON to YAML. It keeps the order of fields, writes multi-line strings as blocks,
+// and verifies its output by reading it back.
 func YAML(text []byte) ([]byte, error) {
 	for _, quoted := range []bool{false, true} {
 		out, err := encodeYAML(text, quoted)
@@ -116,7 +118,7 @@ func YAML(text []byte) ([]byte, error) {
 	return nil, fmt.Errorf("what was written cannot be read back")
 }
 
-// isSame tells whether a value is what a JSON text says.
+// isSame reports whether a value equals a JSON text.
 func isSame(v *Value, text []byte) bool {
 	is, err := v.MarshalJSON()
 	if err != nil {
@@ -147,7 +149,7 @@ func encodeYAML(text []byte, quoted bool) ([]byte, error) {
 	return out.Bytes(), e.Close()
 }
 
-// yamlNode reads one JSON value, keeping the order of its fields.
+// yamlNode reads a JSON value and keeps the order of its fields.
 func yamlNode(d *json.Decoder, quoted bool) (*yaml.Node, error) {
 	token, err := d.Token()
 	if err != nil {
@@ -168,7 +170,7 @@ func yamlNode(d *json.Decoder, quoted bool) (*yaml.Node, error) {
 		return n, nil
 	case string:
 		if n.Style = styleOf(token, quoted); n.Style == 0 {
-			return n, n.Encode(token) // puts quotes where some parser would read something else
+			return n, n.Encode(token) // adds quotes if a parser would misread it
 		}
 		n.Tag, n.Value = "!!str", token
 		return n, nil
@@ -195,7 +197,7 @@ func yamlNode(d *json.Decoder, quoted bool) (*yaml.Node, error) {
 	return n, err
 }
 
-// styleOf is how a text is written: as a block where that can be read by people and by all parsers alike.
+// styleOf chooses the style of a string: a block if people and all parsers read it correctly.
 func styleOf(s string, quoted bool) yaml.Style {
 	switch {
 	case !strings.Contains(s, "\n") && !quoted && plain(s):

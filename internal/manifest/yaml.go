@@ -13,9 +13,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of what the aliases of a file may come to.
+// Limits of a file after its aliases are expanded.
 const (
-	maxDepth  = 64 // with or without them
+	maxDepth  = 64 // also without aliases
 	maxValues = 1_000_000
 	maxBytes  = 64 << 20
 )
@@ -52,12 +52,12 @@ type yamlReader struct {
 	file   string
 	values int
 	bytes  int
-	open   map[*yaml.Node]bool // the aliases that are being resolved
+	open   map[*yaml.Node]bool // aliases being resolved
 }
 
 var atLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// syntax tells what a parser's error says, and of which line.
+// syntax turns a parser's error into faults with a line.
 func (r *yamlReader) syntax(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: unmarshal errors:\n  ")
 	at := Place{File: r.file}
@@ -75,7 +75,7 @@ func (r *yamlReader) fault(n *yaml.Node, format string, args ...any) error {
 }
 
 func (r *yamlReader) value(n *yaml.Node, depth int) (*Value, error) {
-	if len(r.open) > 0 { // what stands there itself, the size of the file bounds
+	if len(r.open) > 0 { // without an alias, the file size is the bound
 		r.values++
 		r.bytes += len(n.Value)
 	}
@@ -126,7 +126,7 @@ func (r *yamlReader) checkTag(n *yaml.Node, is string) error {
 	return nil
 }
 
-// fields reads an object. What it merges (<<) stands behind what it says itself.
+// fields reads an object. Merged fields (<<) follow its own fields.
 func (r *yamlReader) fields(v *Value, n *yaml.Node, depth int) error {
 	first := map[string]Place{}
 	var merged []*Value
@@ -179,7 +179,7 @@ func (r *yamlReader) fields(v *Value, n *yaml.Node, depth int) error {
 	return nil
 }
 
-// scalar reads a value. An instant or a date stays the text that it is.
+// scalar reads a scalar. Dates and times remain strings.
 func (r *yamlReader) scalar(n *yaml.Node) (any, error) {
 	switch tag := n.ShortTag(); tag {
 	case "!!str":
