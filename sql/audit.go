@@ -7,18 +7,17 @@ import (
 	"go-crontab/job"
 )
 
-// InsertAudit writes a line of the audit and returns its id. Its transaction is that of the change:
-// either both stand or none does.
+// InsertAudit writes an audit line and returns its id. Call it in the transaction of the change, so
+// that both are committed or neither.
 func (tx *Tx) InsertAudit(e *job.Entry) (int64, error) {
 	return tx.Insert("insert audit line", `
 		INSERT INTO audit (`+auditInserted+`)
 		VALUES `+Values(1, auditValues), auditArgs(e)...)
 }
 
-// Record makes a change together with its line of the audit, until it is known to be applied or
-// refused. fn returns the line, or nil when there was nothing to change; who changed it is known
-// from ctx, unless the line says it. The line is what an unknown commit is settled by: it stands if
-// and only if the change does.
+// Record makes a change together with its audit line, until it is known to be applied or refused.
+// fn returns the line, or nil if there was nothing to change. The actor comes from ctx unless the
+// line names one. The line settles an unknown commit: it exists if and only if the change was made.
 func (db *DB) Record(ctx context.Context, fn func(*Tx) (*job.Entry, error)) error {
 	var line *job.Entry
 	return db.TxOnce(ctx, func(tx *Tx) (err error) {
@@ -28,14 +27,14 @@ func (db *DB) Record(ctx context.Context, fn func(*Tx) (*job.Entry, error)) erro
 		return tx.Note(line)
 	}, func(tx *Tx) (bool, error) {
 		if line == nil {
-			return true, nil // it wrote nothing
+			return true, nil // fn wrote nothing
 		}
 		return tx.Audited(line)
 	})
 }
 
-// RecordAt is Record for a change that is to know when it is made, by MySQL's clock. So is its
-// line.
+// RecordAt is like Record for a change that needs to know the time at which it is made. MySQL's
+// clock gives the time to fn and to the line.
 func (db *DB) RecordAt(ctx context.Context, fn func(*Tx, job.Micros) (*job.Entry, error)) error {
 	return db.Record(ctx, func(tx *Tx) (*job.Entry, error) {
 		at, err := tx.Now()
@@ -50,8 +49,8 @@ func (db *DB) RecordAt(ctx context.Context, fn func(*Tx, job.Micros) (*job.Entry
 	})
 }
 
-// Note writes a line of the audit in the transaction of its change, and gives it its id. Without
-// somebody who did it, that is known from the context.
+// Note writes an audit line in the transaction of its change, and sets the line's id. If the line
+// names no actor, the context does.
 func (tx *Tx) Note(line *job.Entry) (err error) {
 	if line.Who == "" {
 		line.Actor = job.ActorOf(tx.ctx)
@@ -79,14 +78,15 @@ func auditArgs(e *job.Entry) []any {
 	}
 }
 
-// Audited reports whether a line stands, waiting for whoever is writing it. It settles a change
-// whose commit is unknown.
+// Audited reports whether an audit line exists. It waits for a transaction that is writing the
+// line, so it can settle a change whose commit is unknown.
 //
-// It writes a line of its own with the same id, which says that the change was not made. If the
-// change stands, or is being committed, that is a duplicate key. If it does not, that line stays:
-// nodes may only insert into the audit, and a commit that still arrives from another server is
-// refused by it. The id alone is not enough to know a line by, because a server that crashed gives
-// ids again that nobody has seen.
+// It inserts a line with the same id which says that the change was not made. If the change is
+// committed, or about to be, that is a duplicate key. Otherwise the new line stays: nodes may only
+// insert into the audit, and it refuses a commit that still arrives through another server.
+//
+// The id alone does not identify a line, because a server that crashed reuses ids that no reader
+// has seen.
 func (tx *Tx) Audited(e *job.Entry) (bool, error) {
 	if e.ID == 0 {
 		return false, nil
@@ -112,24 +112,26 @@ func (tx *Tx) Audited(e *job.Entry) (bool, error) {
 	return n == 1, err
 }
 
+// AuditColumns are the columns that ScanEntry and ScanAudit read.
 const AuditColumns = "id, at, who, origin, action, kind, ref, app, name, reason, COALESCE(was, ''), " +
 	"COALESCE(became, '')"
 
+// ScanEntry reads an audit line.
 func ScanEntry(rows *stdsql.Rows) (e job.Entry, err error) {
 	err = ScanAudit(rows, &e)
 	return e, err
 }
 
-// scanAudit reads a line, after further columns if there are some.
+// ScanAudit reads an audit line. The columns in first, if any, come before it.
 func ScanAudit(rows *stdsql.Rows, e *job.Entry, first ...any) error {
 	return rows.Scan(append(first, &e.ID, &e.At, &e.Who, &e.Origin, &e.Action, &e.Kind, &e.Ref, &e.App, &e.Name,
 		&e.Reason, &e.Was, &e.Became)...)
 }
 
-// maxAuditBytes is how much one statement writes of the audit, give or take a line.
+// maxAuditBytes bounds the old and new values that one statement inserts, to within one line.
 const maxAuditBytes = 512 << 10
 
-// InsertAudits writes lines of the audit whose ids nobody needs.
+// InsertAudits writes audit lines whose ids the caller does not need.
 func (tx *Tx) InsertAudits(lines []*job.Entry) error {
 	var args []any
 	size := 0

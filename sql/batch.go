@@ -2,25 +2,25 @@ package sql
 
 import "time"
 
-// Batch says how many items the next transaction takes. After a failure it takes half as many,
-// until the item that MySQL refuses is alone; after a success, twice as many. It is not for several
-// goroutines.
+// Batch chooses the size of the next transaction. It halves the size after a failure, until the
+// item that MySQL refuses is alone, and doubles it after a success. It is not safe for concurrent
+// use.
 //
-// A lost link halves it as well: a row may be to blame for that, for example one that is larger
-// than a packet.
+// A lost connection halves it as well, because a row may be the cause: for example, one that is
+// larger than a packet.
 type Batch struct {
 	most, size int
 	culprit    bool
 	failures   int
 }
 
-// NewBatch returns a batch of at most so many items.
+// NewBatch returns a batch of at most most items.
 func NewBatch(most int) Batch { return Batch{most: most, size: most} }
 
-// Size is how many items the next transaction takes.
+// Size returns the number of items that the next transaction takes.
 func (b *Batch) Size() int { return b.size }
 
-// Took learns how a transaction of n items ended.
+// Took records how a transaction of n items ended.
 func (b *Batch) Took(n int, err error) {
 	b.culprit = n == 1 && BlamesRows(err)
 	switch {
@@ -33,11 +33,11 @@ func (b *Batch) Took(n int, err error) {
 	}
 }
 
-// Culprit reports whether the last transaction held one item and MySQL refused it for what it says.
-// The item is to be set aside: it will be refused again.
+// Culprit reports whether the last transaction held one item and MySQL refused its contents. Set
+// that item aside: MySQL will refuse it again.
 func (b *Batch) Culprit() bool { return b.culprit }
 
-// Pause is how long to wait after a failure: longer with each in a row, at most two seconds.
+// Pause returns the wait after a failure. It doubles with each failure in a row, from 25 ms to 2 s.
 func (b *Batch) Pause() time.Duration {
 	return min(2*time.Second, 25*time.Millisecond<<min(b.failures, 10))
 }

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// LongestTransaction is how long after its first statement a transaction of this pool may commit: a
-// few statements of at most Timeouts.Read each, and MySQL ends the transaction of a link that is
-// silent for longer than Timeouts.Idle, whatever became of its node.
+// LongestTransaction bounds the time from the first statement of a transaction of this pool to its
+// commit. It allows for a few statements of at most Timeouts.Read each. MySQL itself ends a
+// transaction whose connection is silent for longer than Timeouts.Idle, even if the node is gone.
 func (db *DB) LongestTransaction() time.Duration { return db.timeouts.Idle + 4*db.timeouts.Read }
 
-// driverConn is what a connection of the driver's can do, and what database/sql makes use of.
+// driverConn lists the optional interfaces of the driver's connections that database/sql uses.
 type driverConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -25,19 +25,18 @@ type driverConn interface {
 }
 
 // conn is a connection on which a transaction of DB.Tx begins without a round trip. With autocommit
-// off its first statement begins it, and COMMIT or ROLLBACK ends it, as always; one that has sent
-// nothing has nothing to end. For what is no such transaction autocommit is on, as everybody
-// expects who reads or writes by a single statement. So each change from the one to the other costs
-// a statement, and a row of transactions costs none.
+// off, its first statement begins the transaction, and COMMIT or ROLLBACK ends it as always. A
+// transaction that has sent nothing has nothing to end. All other statements need autocommit on. So
+// switching between the two costs one statement, and a series of transactions costs none.
 type conn struct {
 	driverConn
 	manual bool // autocommit is off
-	open   bool // in a transaction of ours,
-	sent   bool // which has sent something
-	dirty  bool // nobody knows whether its last transaction is over
+	open   bool // in a transaction of DB.Tx
+	sent   bool // the open transaction has sent a statement
+	dirty  bool // unknown whether the last transaction is over
 }
 
-// silent is the key of a context in which a transaction may begin without a word.
+// silent is a context key: its transaction may begin without a round trip.
 type silent struct{}
 
 const (
@@ -62,7 +61,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	return (*transaction)(c), nil
 }
 
-// set turns autocommit on or off. If nobody knows whether it did, the connection is lost.
+// set turns autocommit on or off. database/sql drops the connection if the statement fails.
 func (c *conn) set(ctx context.Context, statement string, manual bool) error {
 	if c.manual == manual {
 		return nil
@@ -74,7 +73,7 @@ func (c *conn) set(ctx context.Context, statement string, manual bool) error {
 	return err
 }
 
-// automatic comes before what is no transaction of ours.
+// automatic turns autocommit on, unless the statement belongs to an open transaction of DB.Tx.
 func (c *conn) automatic(ctx context.Context) error {
 	if c.open {
 		c.sent = true
@@ -99,8 +98,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	return c.driverConn.QueryContext(ctx, query, args)
 }
 
-// PrepareContext prepares a statement, which is run before anything else is: for arguments that do
-// not fit into its text.
+// PrepareContext prepares a statement that runs next. The driver does so when the arguments do not
+// fit into the statement's text.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	if err := c.automatic(ctx); err != nil {
 		return nil, err
@@ -108,7 +107,7 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 	return c.driverConn.PrepareContext(ctx, query)
 }
 
-// transaction is a conn in a transaction that began without a word.
+// transaction is a conn in a transaction that began without a round trip.
 type transaction conn
 
 func (t *transaction) Commit() error   { return t.end("COMMIT") }
@@ -124,6 +123,6 @@ func (t *transaction) end(statement string) error {
 	return err
 }
 
-// IsValid tells whether the connection may be used again. One that could not end its transaction
-// may not: the next one would go on with that.
+// IsValid reports whether the connection may be reused. It may not if its transaction could not be
+// ended: the next one would continue that transaction.
 func (c *conn) IsValid() bool { return !c.dirty && c.driverConn.IsValid() }

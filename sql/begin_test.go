@@ -9,8 +9,8 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// TestBeginCostsNothing: a row of transactions begins without a word, and autocommit is on for
-// everything else.
+// TestBeginCostsNothing: transactions in a row begin without a round trip, and autocommit is on for
+// all other statements.
 func TestBeginCostsNothing(t *testing.T) {
 	f := setUp(t)
 	db, proxy := f.behind(1)
@@ -19,14 +19,16 @@ func TestBeginCostsNothing(t *testing.T) {
 	proxy.OnCommand(func(c faultproxy.Command) {
 		mu.Lock()
 		defer mu.Unlock()
-		if word, _, _ := strings.Cut(c.SQL, " "); word == "SET" || c.IsStatement() && len(c.SQL) < 12 {
+		word, _, _ := strings.Cut(strings.TrimSpace(c.SQL), " ")
+		if word == "SET" || c.IsStatement() && len(c.SQL) < 12 {
 			said = append(said, c.SQL)
 		} else if c.IsStatement() {
 			said = append(said, word)
 		}
 	})
 
-	if err := db.Ping(t.Context()); err != nil { // it is connected, and on some servers has asked for variables
+	// opens the connection; some servers are also asked for variables
+	if err := db.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
@@ -87,8 +89,8 @@ func TestBeginCostsNothing(t *testing.T) {
 	}
 }
 
-// TestCommitThatFails: a connection on which nobody knows whether its transaction is over is not
-// used again: the next one would go on with it, and might commit it.
+// TestCommitThatFails: a connection is not reused if its last transaction may still be open. The
+// next transaction would continue that one, and might commit it.
 func TestCommitThatFails(t *testing.T) {
 	f := setUp(t)
 	db, proxy := f.behind(1)
@@ -106,8 +108,8 @@ func TestCommitThatFails(t *testing.T) {
 	f.want("the first, whose connection was closed", 0, count+" FOR UPDATE", "first")
 }
 
-// TestPanicInATransaction: what a panic leaves is rolled back, and the next transaction has nothing
-// of it.
+// TestPanicInATransaction: a panic rolls the transaction back, and the next one sees nothing from
+// it.
 func TestPanicInATransaction(t *testing.T) {
 	f := setUp(t)
 	db, _ := f.behind(1)

@@ -14,24 +14,24 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrRefuseJoin marks facts that only a person can change; waiting for them is no use.
+// ErrRefuseJoin marks facts that only an operator can change, so waiting is useless.
 var ErrRefuseJoin = errors.New("this node cannot join")
 
 func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrRefuseJoin, fmt.Sprintf(format, args...))
 }
 
-// MinPacket is the least max_allowed_packet: it holds a batch of output, each byte of which may
-// take two when it is quoted.
+// MinPacket is the least max_allowed_packet, in bytes. A batch of output fits, even if quoting
+// doubles each byte.
 const MinPacket = 8 << 20
 
-// IsOff tells whether a switch of the server is off. MariaDB 12 has made a word of read_only, with
-// more values than two.
+// IsOff reports whether a switch of the server is off. In MariaDB 12, read_only is a word with more
+// than two values.
 func IsOff(value string) bool { return value == "0" || strings.EqualFold(value, "OFF") }
 
-// Check looks at everything on which the protocol rests before a node joins. An error that is
-// ErrRefuseJoin says what is wrong and what to do; any other is worth waiting for: MySQL is out of
-// reach or read-only, or the tables are not created yet.
+// Check verifies everything on which the protocol depends, before a node joins. An ErrRefuseJoin
+// says what is wrong and what to do. After any other error the caller waits and retries: MySQL is
+// unreachable or read-only, or the tables do not exist yet.
 func (db *DB) Check(ctx context.Context) error {
 	var (
 		version  string
@@ -41,7 +41,8 @@ func (db *DB) Check(ctx context.Context) error {
 		packet   int64
 	)
 	row := db.db.QueryRowContext(ctx, `
-		SELECT VERSION(), @@GLOBAL.read_only, @@SESSION.innodb_lock_wait_timeout, @@SESSION.wait_timeout, @@max_allowed_packet`)
+		SELECT VERSION(), @@GLOBAL.read_only, @@SESSION.innodb_lock_wait_timeout, @@SESSION.wait_timeout,
+			@@max_allowed_packet`)
 	if err := row.Scan(&version, &readOnly, &lockWait, &idle, &packet); err != nil {
 		return fmt.Errorf("check server: %w", err)
 	}
@@ -50,7 +51,7 @@ func (db *DB) Check(ctx context.Context) error {
 		return err
 	}
 
-	if !IsOff(readOnly) { // for a moment of each failover
+	if !IsOff(readOnly) { // true for a moment in each failover
 		return fmt.Errorf(
 			"the server is read-only (@@read_only=%s); waiting for the primary, which GOCRONTAB_DSN must name",
 			readOnly)
@@ -78,19 +79,17 @@ func (db *DB) Check(ctx context.Context) error {
 	return db.checkLocks(ctx)
 }
 
-// tables are those of the newest migration.
+// tables are the tables of the newest migration.
 var tables = []string{
 	"alert", "alert_channel", "alert_rule", "alert_silence", "alert_streak", "alert_work", "api_token", "app",
-	"app_limit", "app_output",
-	"app_start", "audit", "audit_chain", "backfill", "calendar", "chore", "chunk", "delivery", "ending", "figure",
-	"folder", "folder_node",
-	"grp", "job", "job_part", "job_pause", "job_ref", "job_term", "job_version", "life", "locks", "login", "node",
-	"notable", "output",
-	"request", "retention", "run", "secret", "session", "setting", "stop",
+	"app_limit", "app_output", "app_start", "audit", "audit_chain", "backfill", "calendar", "chore", "chunk",
+	"delivery", "ending", "figure", "folder", "folder_node", "grp", "job", "job_part", "job_pause", "job_ref",
+	"job_term", "job_version", "life", "locks", "login", "node", "notable", "output", "request", "retention",
+	"run", "secret", "session", "setting", "stop",
 }
 
-// checkTables looks for a table that somebody has dropped, or that a restore has yet to make: no
-// migration makes it again.
+// checkTables looks for tables that were dropped, or that a restore has not created yet. No
+// migration creates them again.
 func (db *DB) checkTables(ctx context.Context) error {
 	missing := map[string]bool{}
 	for _, t := range tables {
@@ -111,8 +110,7 @@ func (db *DB) checkTables(ctx context.Context) error {
 	return err
 }
 
-// CheckVersion takes MySQL 8.0 and MariaDB 10.6 and what came later: JSON_TABLE is there from them
-// on.
+// CheckVersion accepts MySQL 8.0, MariaDB 10.6 and newer: the first versions with JSON_TABLE.
 func CheckVersion(version string) error {
 	least, product := [2]int{8, 0}, "MySQL"
 	v := version
@@ -153,14 +151,14 @@ func (db *DB) checkLocks(ctx context.Context) error {
 	return nil
 }
 
-// JoinExpiry agrees on the session expiry with the cluster: nodes that disagree would bury each
-// other. The first node of an empty cluster decides, so it belongs into the transaction that
-// inserts the session.
+// JoinExpiry agrees with the cluster on the session expiry: nodes that disagree would bury each
+// other. The first node of an empty cluster decides, so call this in the transaction that inserts
+// the session.
 //
-// A cluster that lost all nodes at once is left with their rows, which nobody buries. As when one
-// is buried, MySQL's clock alone does not tell that they are dead: it may have been set, or nobody
-// could reach MySQL for a while. silent says for how long, by the caller's own clock, a session has
-// shown the same beat.
+// A cluster that lost all its nodes at once leaves their session rows, and no node buries them. As
+// with any burial, MySQL's clock alone is no proof that a session is dead: the clock may have been
+// set, or MySQL may have been unreachable for a while. silent returns the time for which a session
+// has shown the same beat, by the caller's own clock.
 func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat int64) time.Duration) error {
 	// The lock keeps two first nodes from deciding differently.
 	if err := tx.TakeLocks([]LockID{LockSessions}); err != nil {
@@ -182,7 +180,7 @@ func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat in
 		var (
 			id   uuid.UUID
 			beat int64
-			far  time.Duration // from MySQL's clock
+			far  time.Duration // distance of the last beat from MySQL's clock
 		)
 		if err := rows.Scan(&id, &beat, &far); err != nil {
 			return err
@@ -198,12 +196,12 @@ func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat in
 		return nil
 	}, `
 		SELECT id, beat, LEAST(ABS(`+Clock+` - GREATEST(beat_at, 0)), 1000000000000000)
-		FROM session`) // a hand may have written any number
+		FROM session`) // bounded: beat_at may hold any number, if written by hand
 
 	switch {
 	case err != nil:
 		return err
-	case theirs == 0: // nobody has set it, or somebody has deleted it
+	case theirs == 0: // never set, or deleted by hand
 	case living > 0:
 		return refuse(
 			"its session expiry is %s, that of the cluster's %d nodes is %s; start it with --session-expiry=%s, or "+
@@ -224,7 +222,7 @@ func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat in
 	return err
 }
 
-// SessionExpiry returns the session expiry on which the nodes agree; zero before the first one
+// SessionExpiry returns the session expiry on which the nodes agree, or zero before the first node
 // joined.
 func (db *DB) SessionExpiry(ctx context.Context) (time.Duration, error) {
 	var ms int64
@@ -238,7 +236,7 @@ func (db *DB) SessionExpiry(ctx context.Context) (time.Duration, error) {
 	return time.Duration(ms) * time.Millisecond, err
 }
 
-// ServerVersion returns what the server calls itself.
+// ServerVersion returns the server's VERSION().
 func (db *DB) ServerVersion(ctx context.Context) (string, error) {
 	var v string
 	err := db.db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&v)

@@ -58,7 +58,7 @@ func wantWait(t *testing.T, what string, err error, text string) {
 	}
 }
 
-// TestCheckRefuses breaks, one by one, what the protocol rests on.
+// TestCheckRefuses breaks each condition of the protocol, one at a time.
 func TestCheckRefuses(t *testing.T) {
 	f := setUp(t)
 	f.exec("CREATE TABLE whole LIKE schema_version")
@@ -87,7 +87,7 @@ func TestCheckRefuses(t *testing.T) {
 			f.exec("UPDATE setting SET value = '9999' WHERE name = 'compatible_since'")
 		},
 			"the schema has version 9999, this program knows up to NEWEST; use a newer go-crontab"},
-		// There is no older version than the first; any number that is not 0 will do.
+		// No version is older than the first; any number except 0 will do.
 		"an older schema": {func(f *fixture) { f.exec("UPDATE schema_version SET version_id = -1") },
 			"the schema has version -1 and must have NEWEST; upgrade it: go-crontab migrate"},
 		"a lock wait that outlasts the client": {func(f *fixture) { f.db.timeouts.Read = 2 * time.Second },
@@ -115,8 +115,7 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-// TestCheckWaitsForTables: a node may be started before the first migrate, and waits for the
-// tables.
+// TestCheckWaitsForTables: a node may start before the first migrate, and waits for the tables.
 func TestCheckWaitsForTables(t *testing.T) {
 	f := setUp(t)
 	const empty = "the schema is empty; waiting until somebody creates the tables: go-crontab migrate"
@@ -127,7 +126,7 @@ func TestCheckWaitsForTables(t *testing.T) {
 	wantWait(t, "an empty schema", f.db.Check(t.Context()), empty)
 }
 
-// TestCheckMissesTables drops each table that the migrations make.
+// TestCheckMissesTables drops each table that the migrations create.
 func TestCheckMissesTables(t *testing.T) {
 	f := setUp(t)
 	rows, err := f.db.Raw().Query(
@@ -136,8 +135,8 @@ func TestCheckMissesTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	defer rows.Close()
+
 	var made []string
 	for rows.Next() {
 		var name string
@@ -162,7 +161,7 @@ func TestCheckMissesTables(t *testing.T) {
 	}
 }
 
-// TestCheckOfServers changes what the whole server does.
+// TestCheckOfServers changes settings of the whole server.
 func TestCheckOfServers(t *testing.T) {
 	t.Parallel()
 	server := testdb.Server(t)
@@ -193,7 +192,7 @@ func TestCheckOfServers(t *testing.T) {
 		"max_allowed_packet is 4194304 bytes and must be at least 8388608: output of commands is written in batches")
 }
 
-// TestCheckOutOfReach: a server that is not there now is no reason to refuse for good.
+// TestCheckOutOfReach: a server that is unreachable now is no reason to refuse for good.
 func TestCheckOutOfReach(t *testing.T) {
 	f := setUp(t)
 	db, proxy := f.behind(1)
@@ -221,12 +220,12 @@ func TestCheckOutOfReach(t *testing.T) {
 	}
 }
 
-// nobodyWatched is for how long a session was silent to who looks at it for the first time.
+// nobodyWatched reports no silence: the caller sees each session for the first time.
 func nobodyWatched(uuid.UUID, int64) time.Duration { return 0 }
 
-// TestJoinExpiryBesideTheDead: rows of sessions that nobody has buried, as after a power cut of all
-// machines, keep nobody out who has another expiry, once they were seen to be silent for as long as
-// their own expiry, by MySQL's clock and by another one.
+// TestJoinExpiryBesideTheDead: the rows of dead sessions, as after a power cut of all machines, do
+// not keep out a node with a different expiry forever. The node joins once they have been silent
+// for their own expiry, both by MySQL's clock and by its own.
 func TestJoinExpiryBesideTheDead(t *testing.T) {
 	f := setUp(t)
 	const day = 24 * time.Hour
@@ -337,8 +336,8 @@ func TestJoinExpiry(t *testing.T) {
 	}
 }
 
-// TestFirstNodesAgree lets nodes with different expiries come at once, first of all and to a
-// cluster that was left: one decides, and those that differ are refused.
+// TestFirstNodesAgree starts nodes with different expiries at the same time, in an empty cluster
+// and in one that was left: one node decides, and nodes with a different expiry are refused.
 func TestFirstNodesAgree(t *testing.T) {
 	f := setUp(t)
 	for round := range 5 {
@@ -379,7 +378,7 @@ func TestFirstNodesAgree(t *testing.T) {
 	}
 }
 
-// TestMigrate: it may run at once in many processes and again and again, restores lock rows, and
+// TestMigrate: migrate may run in many processes at once and repeatedly, restores lock rows, and
 // refuses to go back.
 func TestMigrate(t *testing.T) {
 	t.Parallel()

@@ -6,20 +6,20 @@ import (
 	"strconv"
 )
 
-// compatibleSince is the oldest version of the schema whose programs may run beside the newest.
-// Migrations up to the newest one take nothing away, and give nothing another meaning, on which a
-// program made for that version rests: so nodes are replaced one by one, see docs/upgrades.md.
-// Whoever raises it ends that for older nodes: then all must be stopped first, and Migrate sees to
-// it.
+// compatibleSince is the oldest schema version whose programs may run next to the newest ones. Up
+// to the newest migration, no migration removes or redefines anything that those programs use. So
+// nodes can be replaced one by one; see docs/upgrades.md. Raising it ends that for older nodes: all
+// must be stopped first, and Migrate checks that they are.
 const compatibleSince = 1
 
-// LetsIn tells whether a program that knows the schema up to a version may use one that is newer.
+// LetsIn reports whether a program that knows the schema up to version known may use a newer
+// schema.
 func (db *DB) LetsIn(ctx context.Context, known int64) (bool, error) {
 	since, err := db.compatibleSince(ctx)
 	return since > 0 && since <= known, err
 }
 
-// compatibleSince is what the schema says, 0 if it says nothing.
+// compatibleSince returns the oldest version that the schema lets in, or 0 if it does not say.
 func (db *DB) compatibleSince(ctx context.Context) (since int64, err error) {
 	err = db.db.QueryRowContext(ctx, `
 		SELECT CAST(value AS SIGNED)
@@ -35,9 +35,10 @@ func (db *DB) compatibleSince(ctx context.Context) (since int64, err error) {
 	return since, err
 }
 
-// setCompatible writes since when programs may use the schema. It comes before migrations that end
-// it for some: if we die between them, those cannot join a schema that is still theirs, and the
-// next migrate goes on. It comes after them for a schema that is new.
+// setCompatible records the oldest version whose programs may use the schema. For an existing
+// schema it runs before the migrations. If we die between the two, older programs cannot join a
+// schema that would still fit them, and the next migrate continues. For a new schema it runs after
+// the migrations.
 func (db *DB) setCompatible(ctx context.Context, since int64) error {
 	return db.Tx(ctx, func(tx *Tx) error {
 		_, err := tx.Exec("write since when the schema is compatible", `
@@ -49,15 +50,15 @@ func (db *DB) setCompatible(ctx context.Context, since int64) error {
 	})
 }
 
-// mayMigrate refuses to take from nodes that live what they rest on. For which version each was
-// made, their rows do not say: any that the schema has let in so far may be there.
+// mayMigrate refuses to remove what live nodes depend on. Session rows do not say for which version
+// a node was made, so any version that the schema has let in may be running.
 func (db *DB) mayMigrate(ctx context.Context, from, since int64) error {
 	oldest, err := db.compatibleSince(ctx)
 	if err != nil {
 		return err
 	}
 	if oldest == 0 {
-		oldest = from // older ones were let in by no schema
+		oldest = from // the schema has let in no older version
 	}
 	if oldest >= since {
 		return nil

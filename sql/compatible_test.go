@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestCompatible: a program joins a schema that is newer than itself while that says that it may.
+// TestCompatible: a program joins a newer schema if that schema lets it in.
 func TestCompatible(t *testing.T) {
 	f := setUp(t)
 	p, err := f.db.provider(t.Context())
@@ -39,7 +39,7 @@ func TestCompatible(t *testing.T) {
 	}
 }
 
-// TestMayMigrate: nodes that live do not lose what they rest on.
+// TestMayMigrate: migrate does not remove what live nodes depend on.
 func TestMayMigrate(t *testing.T) {
 	f := setUp(t)
 	ctx := t.Context()

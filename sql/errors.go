@@ -12,14 +12,14 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Unknown is the error of a transaction whose COMMIT was sent and whose reply was lost. It may
-// stand or not.
+// Unknown is the error of a transaction whose COMMIT was sent and whose reply was lost. The
+// transaction may be committed or not.
 type Unknown struct{ Err error }
 
 func (u *Unknown) Error() string { return "commit unknown: " + u.Err.Error() }
 func (u *Unknown) Unwrap() error { return u.Err }
 
-// IsUnknown tells whether err leaves open if the transaction stands.
+// IsUnknown reports whether err leaves open if the transaction is committed.
 func IsUnknown(err error) bool {
 	var u *Unknown
 	return errors.As(err, &u)
@@ -41,12 +41,14 @@ func number(err error) uint16 {
 	return 0
 }
 
-// retryable tells whether the whole transaction may simply be run again: the server took none of it and says
-// that it was bad luck.
+// retryable reports whether the whole transaction can simply be run again: the server rolled it
+// back, or lets us do so, because of bad luck.
 //
-//	1213 deadlock            1205 lock wait timeout (the rest of the transaction would go on: always roll back)
-//	3572 NOWAIT would wait   1020 row changed since it was read (MariaDB's snapshot isolation)
-//	3101 another member of the group was first to write one of the rows (Group Replication; Galera says 1213)
+//	1213 deadlock
+//	1205 lock timeout (the rest of the transaction would continue, so always roll back)
+//	3572 NOWAIT would wait
+//	1020 row changed since it was read (MariaDB's snapshot isolation)
+//	3101 another group member wrote one of the rows first (Group Replication; Galera says 1213)
 func retryable(err error) bool {
 	switch number(err) {
 	case 1213, 1205, 3572, 1020, 3101:
@@ -55,12 +57,12 @@ func retryable(err error) bool {
 	return false
 }
 
-// notReady is what a Galera server answers to all but SET and SHOW while it does not belong to the
+// notReady is a Galera server's answer to everything but SET and SHOW while it is outside the
 // majority.
 const notReady = 1047
 
-// commitError says what an error of COMMIT means. Only the server's own word that it rolled back means
-// refused; a lost link, a timeout or any other number leaves it open.
+// commitError classifies an error of COMMIT. It is refused only if the server itself says that it
+// rolled back. After a lost connection, a timeout or any other number the commit is unknown.
 //
 //	1213 deadlock found at certification (Galera)   3101 rolled back by group replication
 //	1290, 1792, 1836 read-only server               1020, 1205 as above
@@ -75,19 +77,18 @@ func commitError(err error) error {
 	return &Unknown{err}
 }
 
-// notBegun is the error of a transaction that could not begin. Whatever MySQL's reason, no row is
-// to blame.
+// notBegun is the error of a transaction that could not begin. Rows are never the cause.
 type notBegun struct{ err error }
 
 func (n *notBegun) Error() string { return "begin: " + n.err.Error() }
 func (n *notBegun) Unwrap() error { return n.err }
 
-// IsRefused tells whether MySQL itself refused a statement, as opposed to being out of reach:
-// trying the same again, with fewer rows, may tell which row is to blame.
+// IsRefused reports whether MySQL refused a statement itself, as opposed to being unreachable.
+// Trying again with fewer rows may find the row that it refuses.
 func IsRefused(err error) bool { return number(err) != 0 && !IsAway(err) && !IsUnknown(err) }
 
-// BlamesRows tells whether MySQL refused a statement for what its rows say, and not for what the
-// server can or may do at the moment: the same rows will be refused again.
+// BlamesRows reports whether MySQL refused a statement because of the contents of its rows, and not
+// because of the server's state. It will refuse the same rows again.
 func BlamesRows(err error) bool {
 	var e *mysql.MySQLError
 	if !errors.As(err, &e) || !IsRefused(err) {
@@ -104,19 +105,21 @@ func BlamesRows(err error) bool {
 	return class == "22" || class == "23" // data exception, integrity constraint
 }
 
-// IsLockWait tells whether a row was locked by somebody else for longer than we wait.
+// IsLockWait reports whether a statement ran into the lock timeout.
 func IsLockWait(err error) bool { return number(err) == 1205 && !IsUnknown(err) }
 
-// IsDuplicate tells whether a unique key refused a row: it is there already.
+// IsDuplicate reports whether a unique key refused a row that exists already.
 func IsDuplicate(err error) bool { return number(err) == 1062 }
 
-// IsAway tells whether an error means that MySQL was out of reach or too busy: the same may work in a moment.
+// IsAway reports whether an error means that MySQL was unreachable or too busy, so that the same
+// statement may work in a moment. This includes every retryable error, and every failure to begin a
+// transaction.
 //
-//	1040, 1203, 1226 too many connections   1053 shutdown in progress   1290, 1792, 1836 read-only
-//	1021, 1114 disk or table full           1037, 1041 out of memory    1317, 1969, 3024 interrupted
-//	1047 cut off from its Galera cluster    3797, 3798, 3799 a new primary has not caught up with its group yet
-//
-// and what retryable knows, and whatever keeps a transaction from beginning.
+//	1040, 1203, 1226 too many connections   1053 shutdown in progress
+//	1290, 1792, 1836 read-only              1021, 1114 disk or table full
+//	1037, 1041 out of memory                1317, 1969, 3024 interrupted
+//	1047 cut off from its Galera cluster
+//	3797, 3798, 3799 a new primary has not caught up with its group yet
 func IsAway(err error) bool {
 	if begin := (*notBegun)(nil); errors.As(err, &begin) {
 		return true
@@ -144,7 +147,7 @@ func canceled(ctx context.Context) error {
 	return nil
 }
 
-// First is the first of what was found, or ErrNotFound.
+// First returns the first of the rows that were found, or ErrNotFound.
 func First[T any](found []T, err error) (T, error) {
 	if err == nil && len(found) == 0 {
 		err = ErrNotFound

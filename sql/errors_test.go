@@ -22,8 +22,8 @@ func server(number uint16) error {
 	return e
 }
 
-// TestErrorsMean holds what each error of the driver or the server is taken for. commit is what it
-// means as the answer to COMMIT; the other columns hold for any statement.
+// TestErrorsMean checks the meaning of each error of the driver and the server. commit is the
+// meaning as an answer to COMMIT; the other columns apply to any statement.
 func TestErrorsMean(t *testing.T) {
 	t.Parallel()
 	const unknown, refused = true, false
@@ -113,8 +113,7 @@ func TestErrorsMean(t *testing.T) {
 	}
 }
 
-// TestUnlistedCommitErrorsAreUnknown: a number that nobody has thought about must never be taken
-// for a refusal.
+// TestUnlistedCommitErrorsAreUnknown: an unlisted number never counts as a refusal.
 func TestUnlistedCommitErrorsAreUnknown(t *testing.T) {
 	t.Parallel()
 	refusals := map[uint16]bool{1213: true, 3101: true, 1290: true, 1792: true, 1836: true, 1020: true, 1205: true}

@@ -5,14 +5,13 @@ import (
 	"fmt"
 )
 
-// Flag reads a column that is 0 or 1. A hand may have written anything else there, which counts as
-// 1: rows that are read together with it are to be read all the same, and database/sql takes
-// nothing but 0 and 1 for a bool.
+// Flag reads a column that is 0 or 1. Any other number, written by hand, counts as 1, where
+// database/sql would fail to read a bool: one bad row must not hide the rows that are read with it.
 type Flag bool
 
 // Scan implements the interface of database/sql.
 func (f *Flag) Scan(v any) error {
-	if n, ok := v.(int64); ok { // nearly always, and without NullInt64, which allocates
+	if n, ok := v.(int64); ok { // the usual case; NullInt64 would allocate
 		*f = n != 0
 		return nil
 	}

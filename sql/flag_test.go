@@ -2,7 +2,7 @@ package sql
 
 import "testing"
 
-// TestFlag: a hand may write anything where 0 or 1 belongs, and the row is to be read all the same.
+// TestFlag: any value written by hand can be read.
 func TestFlag(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// appendOnly are the tables that nodes only read and insert into, so that nobody who has a node's
-// DSN can change what the audit says.
+// appendOnly are the tables that nodes only read and insert into. So a node's DSN is not enough to
+// change the audit.
 var appendOnly = []string{"audit", "audit_chain"}
 
 // rightsOn returns the rights that nodes need on a table.
@@ -23,8 +23,8 @@ func rightsOn(table string) []string {
 	return []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
 }
 
-// Grants returns the statements that give a user of MySQL the rights that nodes need, table by
-// table: a grant for the whole schema would be one for the audit too, as MySQL adds grants up.
+// Grants returns the statements that grant a MySQL user the rights that nodes need. They grant
+// table by table: MySQL adds grants up, so one on the whole schema would cover the audit too.
 func (db *DB) Grants(ctx context.Context, user, host string) ([]string, error) {
 	tables, err := expectedTables()
 	if err != nil {
@@ -44,7 +44,7 @@ func (db *DB) Grants(ctx context.Context, user, host string) ([]string, error) {
 	return out, nil
 }
 
-// GrantOf is the statement that gives a user rights on a table.
+// GrantOf returns the statement that grants a user rights on a table.
 func GrantOf(rights []string, schema, table, user, host string) string {
 	return fmt.Sprintf("GRANT %s ON %s.%s TO %s@%s", strings.Join(rights, ", "), quoteName(schema), quoteName(table),
 		quoteText(user), quoteText(host))

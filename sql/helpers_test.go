@@ -12,7 +12,7 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// fixture is a migrated schema of its own and a pool on it.
+// fixture is a migrated schema and a pool on it, for one test.
 type fixture struct {
 	*testing.T
 	dsn string
@@ -27,10 +27,10 @@ func setUp(t *testing.T) *fixture {
 	return &fixture{t, dsn, open(t, dsn, DefaultTimeouts, 8)}
 }
 
-// in is the fixture for a subtest on the same schema, one after another.
+// in returns the fixture for a subtest on the same schema. Such subtests run one after another.
 func (f *fixture) in(t *testing.T) *fixture { return &fixture{t, f.dsn, f.db} }
 
-// patient is the fixture for a test that fills large tables: its own statements may take long.
+// patient returns the fixture with long timeouts, for a test that fills large tables.
 func (f *fixture) patient() *fixture { return &fixture{f.T, f.dsn, open(f, f.dsn, MigrateTimeouts, 2)} }
 
 func migrate(t testing.TB, dsn string) {
@@ -52,14 +52,14 @@ func open(t testing.TB, dsn string, timeouts Timeouts, size int) *DB {
 	return db
 }
 
-// behind makes a pool whose connections lead through a fault proxy.
+// behind opens a pool whose connections go through a fault proxy.
 func (f *fixture) behind(size int) (*DB, *faultproxy.Proxy) {
 	f.Helper()
 	p := faultproxy.Before(f.T, f.dsn)
 	return open(f.T, p.DSN(f.dsn), DefaultTimeouts, size), p
 }
 
-// exec changes rows beside the code under test.
+// exec changes rows behind the back of the code under test.
 func (f *fixture) exec(query string, args ...any) {
 	f.Helper()
 	if _, err := f.db.Raw().ExecContext(f.Context(), query, args...); err != nil {
@@ -67,7 +67,7 @@ func (f *fixture) exec(query string, args ...any) {
 	}
 }
 
-// number asks for one number beside the code under test.
+// number reads one number.
 func (f *fixture) number(query string, args ...any) (n int64) {
 	f.Helper()
 	var v stdsql.NullInt64
@@ -77,7 +77,7 @@ func (f *fixture) number(query string, args ...any) (n int64) {
 	return v.Int64
 }
 
-// statements counts connections of this schema that execute a statement, in a state.
+// statements counts the connections of this schema that execute a statement and are in a state.
 func (f *fixture) statements(statement, state string) int {
 	f.Helper()
 	n, err := testdb.Executing(f.db.Raw(), statement, state)
@@ -94,7 +94,7 @@ func (f *fixture) want(what string, want int64, query string, args ...any) {
 	}
 }
 
-// tx runs fn in a transaction that must be applied.
+// tx runs fn in a transaction and fails the test unless it is applied.
 func (f *fixture) tx(fn func(tx *Tx) error) {
 	f.Helper()
 	if err := f.db.Tx(f.Context(), fn); err != nil {
@@ -102,7 +102,7 @@ func (f *fixture) tx(fn func(tx *Tx) error) {
 	}
 }
 
-// newJob writes a job that is not due, and returns its id.
+// newJob inserts a job that is not due, and returns its id.
 func (f *fixture) newJob(name string) (id int64) {
 	f.Helper()
 	f.exec("INSERT IGNORE INTO app (id, name) VALUES (1, 'a')")
@@ -120,7 +120,7 @@ func (f *fixture) newJob(name string) (id int64) {
 	return id
 }
 
-// session is a session's id that is easy to tell.
+// session returns a recognizable session id.
 func session(n byte) uuid.UUID { return uuid.UUID{0: n, 15: n} }
 
 // awaitLockWait returns once a transaction of this schema waits for a lock.
@@ -137,7 +137,7 @@ func (f *fixture) awaitLockWait() {
 		if time.Now().After(end) {
 			f.Fatal("not within 10 s: a transaction that waits for a lock")
 		}
-		time.Sleep(120 * time.Millisecond) // who asks more often gets the same answer again
+		time.Sleep(120 * time.Millisecond) // asking more often returns the same cached answer
 	}
 }
 

@@ -13,13 +13,13 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// hostStagger is after how long without success the next server of a DSN is tried beside the ones
-// before it. A server that is dead refuses at once; one that is cut off says nothing, and waiting
-// for it would cost the lease.
+// hostStagger is the time without success after which the next server of a DSN is tried in
+// parallel. A dead server refuses at once. A server that is cut off says nothing, and waiting for
+// it would cost the lease.
 const hostStagger = 500 * time.Millisecond
 
-// splitHosts takes a DSN whose address lists several servers, as in
-// user:password@tcp(a:3306,b:3306)/schema, apart into one DSN for each.
+// splitHosts splits a DSN whose address lists several servers, as in
+// user:password@tcp(a:3306,b:3306)/schema, into one DSN per server.
 func splitHosts(dsn string) ([]string, error) {
 	slash := strings.LastIndexByte(dsn, '/')
 	if slash < 0 {
@@ -46,13 +46,13 @@ func splitHosts(dsn string) ([]string, error) {
 	return each, nil
 }
 
-// hosts connects to one of several servers that hold the same data: to the one that took the last
-// connection, else to the next that is there and takes writes. It does not go back by itself to one
-// that was away.
+// hosts connects to one of several servers that hold the same data. It prefers the server of the
+// last connection, then takes the next one that is reachable and writable. It does not return on
+// its own to a server that was away.
 type hosts struct {
 	each  []driver.Connector
-	last  atomic.Int32 // index of the one that took the last connection
-	fresh bool         // what is read has to show what was written before through other members
+	last  atomic.Int32 // index of the server of the last connection
+	fresh bool         // reads must show earlier writes made through other members
 	set   map[string]string
 }
 
@@ -79,11 +79,13 @@ func (h *hosts) Connect(ctx context.Context) (driver.Conn, error) {
 		return h.ready(ctx, link)
 	}
 
+	// Start the first attempt now and one more after each failure or hostStagger.
 	type answer struct {
 		host int
 		link driver.Conn
 		err  error
 	}
+
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	answers := make(chan answer, len(h.each))
@@ -97,8 +99,8 @@ func (h *hosts) Connect(ctx context.Context) (driver.Conn, error) {
 		}()
 	}
 
-	// Whoever answers behind the first is closed when it does: its attempt is bounded by the
-	// timeouts of a connection.
+	// abandon closes the connections of attempts that succeed too late. The timeouts of a
+	// connection bound the wait.
 	abandon := func(n int) {
 		go func() {
 			for range n {
@@ -110,6 +112,7 @@ func (h *hosts) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 
 	var errs []error
+
 	stagger := time.NewTicker(hostStagger)
 	defer stagger.Stop()
 	for try(); ; {
@@ -141,8 +144,8 @@ func (h *hosts) Connect(ctx context.Context) (driver.Conn, error) {
 
 var errNoWriter = errors.New("it is read-only")
 
-// connectToWriter connects to a server, if it takes writes: it is no replica, and of a Galera
-// cluster it is one that belongs to the part with the majority.
+// connectToWriter connects to a server if it is writable: not a replica, and inside the majority of
+// its Galera cluster if it has one.
 func connectToWriter(ctx context.Context, c driver.Connector) (driver.Conn, error) {
 	link, err := c.Connect(ctx)
 	if err != nil {
@@ -177,8 +180,8 @@ func shown(ctx context.Context, link driver.Conn, show string) (map[string]strin
 	if err != nil {
 		return nil, err
 	}
-
 	defer rows.Close()
+
 	out := map[string]string{}
 	for row := make([]driver.Value, 2); ; {
 		switch err := rows.Next(row); {
@@ -191,18 +194,18 @@ func shown(ctx context.Context, link driver.Conn, show string) (map[string]strin
 	}
 }
 
-// freshness is what to ask of a server that replicates with others as equals, so that a read shows
-// what was written before, through whichever of them: a user who asks one node after a change by
-// another, a node that joins. Claims and starts do not rest on it, they write what they rest on.
+// freshness are the settings that make a read on a multi-writer cluster show all earlier writes
+// through any member. They serve nodes that join, and users that change something on one node and
+// then ask another. Claims and starts do not need them: they write the rows on which they depend.
 var freshness = []struct{ variable, value, set, to string }{
 	{"wsrep_on", "ON", "wsrep_sync_wait", "1"},
-	// The default of old versions: a new primary would answer before it has applied what the old
-	// one had committed.
+	// Needed because of the default of old versions: a new primary would answer before it has
+	// applied everything that the old one had committed.
 	{"group_replication_consistency", "EVENTUAL", "group_replication_consistency", "'BEFORE_ON_PRIMARY_FAILOVER'"},
 	{"group_replication_single_primary_mode", "OFF", "group_replication_consistency", "'BEFORE'"},
 }
 
-// ready makes a connection one that can be used.
+// ready prepares a connection for use.
 func (h *hosts) ready(ctx context.Context, link driver.Conn) (driver.Conn, error) {
 	if h.fresh {
 		if err := h.askForFresh(ctx, link); err != nil {
@@ -228,8 +231,8 @@ func (h *hosts) askForFresh(ctx context.Context, link driver.Conn) error {
 	return err
 }
 
-// watched is a connection that is not used again once its server has said that it is cut off from
-// its cluster: another one may lead to a server that is not.
+// watched is a connection that is dropped once its server says that it is cut off from its cluster.
+// A new connection may reach a server that is not.
 type watched struct {
 	driverConn
 	cut bool
@@ -252,5 +255,5 @@ func (w *watched) heard(err error) error {
 	return err
 }
 
-// IsValid tells whether the connection may be used again.
+// IsValid reports whether the connection may be reused.
 func (w *watched) IsValid() bool { return !w.cut && w.driverConn.IsValid() }

@@ -41,8 +41,8 @@ func TestSplitHosts(t *testing.T) {
 	}
 }
 
-// FuzzSplitHosts: what is taken apart is what the driver understands as addresses of one list,
-// whatever else the DSN has.
+// FuzzSplitHosts: the parts are addresses of one list as the driver understands it, whatever the
+// rest of the DSN contains.
 func FuzzSplitHosts(f *testing.F) {
 	f.Add("u", "p@(,)/", "a:1", "b:2", "s")
 	f.Fuzz(func(t *testing.T, user, password, one, two, schema string) {
@@ -79,7 +79,7 @@ func TestExposedByOneOfSeveral(t *testing.T) {
 	}
 }
 
-// several is a pool of one connection on a server that is there under several addresses.
+// several is a pool of one connection on a server that is reachable under several addresses.
 type several struct {
 	*testing.T
 	proxies []*faultproxy.Proxy
@@ -107,7 +107,7 @@ func severalHosts(t *testing.T, n int) *several {
 	return s
 }
 
-// leads asks until there is an answer, and looks who was asked then.
+// leads connects until it succeeds, and checks which address answered.
 func (s *several) leads(want int) {
 	s.Helper()
 	for end := time.Now().Add(30 * time.Second); ; {
@@ -141,7 +141,7 @@ func TestHostsInTurn(t *testing.T) {
 	s.leads(1)
 	s.proxies[0].Heal()
 	s.proxies[1].CutAll()
-	s.leads(1) // where it was
+	s.leads(1) // where it was before
 	s.proxies[1].Refuse()
 	s.proxies[2].Refuse()
 	s.proxies[1].CutAll()
@@ -159,7 +159,7 @@ func TestHostsInTurn(t *testing.T) {
 	s.leads(2)
 }
 
-// TestSilentHost: one that is cut off does not keep the others from being asked.
+// TestSilentHost: a server that is cut off does not keep the client from trying the others.
 func TestSilentHost(t *testing.T) {
 	s := severalHosts(t, 2)
 	s.leads(0)
@@ -168,8 +168,8 @@ func TestSilentHost(t *testing.T) {
 	s.leads(1)
 }
 
-// TestCutOffMember: a connection whose server says that it is cut off from its cluster is not used
-// again, and no other one to that server is while it says so.
+// TestCutOffMember: a connection is dropped once its server says that it is cut off from its
+// cluster, and new connections avoid that server while it says so.
 func TestCutOffMember(t *testing.T) {
 	s := severalHosts(t, 2)
 	s.leads(0)

@@ -11,12 +11,12 @@ type LockID int
 // LockSessions is the lock of the session table.
 const LockSessions LockID = 0
 
-// locksThere are the rows that table locks has from the first migration on, by id.
-var locksThere = map[LockID]string{LockSessions: "session"}
+// requiredLocks are the rows that table locks has from the first migration on.
+var requiredLocks = map[LockID]string{LockSessions: "session"}
 
-// TakeLocks takes locks until the transaction ends. A lock is taken by writing its row, not only by
-// reading it FOR UPDATE: multi-writer engines certify writes. A row that is not there would exclude
-// nobody, so it is an error.
+// TakeLocks takes locks until the transaction ends. It writes the rows instead of reading them FOR
+// UPDATE, because multi-writer engines certify writes only. A missing row would exclude no other
+// transaction, so it is an error.
 func (tx *Tx) TakeLocks(ids []LockID) error {
 	if len(ids) == 0 {
 		return nil
@@ -35,12 +35,12 @@ func (tx *Tx) TakeLocks(ids []LockID) error {
 	return err
 }
 
-// Next is SQL that counts a column up. Behind the highest number, which only a hand can have
-// written there, it begins anew: a statement that fails would stop whoever needs that row, for all
-// jobs.
+// Next returns SQL that increments a column. After the highest number, which can only have been
+// written by hand, it restarts at 0: a failing statement would block every job that needs the row.
 func Next(column string) string {
 	return column + " = IF(" + column + " < 9223372036854775807, " + column + " + 1, 0)"
 }
 
-// Added is SQL that adds an argument to a column. What a hand wrote there leaves room for that.
+// Added returns SQL that adds an argument to a column. It caps a value written by hand, so that the
+// sum fits.
 func Added(column string) string { return column + " = LEAST(" + column + ", 4611686018427387904) + ?" }

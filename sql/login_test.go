@@ -8,9 +8,8 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// TestLoginAfterRestart: a server that has just begun, as after a failover, lets a user with a
-// password in over TCP. MySQL keeps in memory who has shown the password, and asks the first time
-// for more than later.
+// TestLoginAfterRestart: a server that has just started, as after a failover, accepts a user with a
+// password over TCP. MySQL caches the proof of the password, and demands more without it.
 func TestLoginAfterRestart(t *testing.T) {
 	t.Parallel()
 	server := testdb.Server(t)

@@ -7,19 +7,18 @@ import (
 	"go-crontab/job"
 )
 
-// Meter counts what one pool asks of MySQL and what became of it. What a transaction did is counted
-// once its commit is known: what a commit did whose reply was lost is in no count, but that it was
-// lost is.
+// Meter counts the statements and transactions of a pool. The effects of a transaction are
+// counted once its commit is known. After a lost reply, only the unknown commit is counted.
 type Meter struct {
-	// all that were sent in transactions and for lists; a beat and its reading of the clock are one
-	// each
+	// Statements counts everything sent in transactions and for lists. A beat and its reading of
+	// the clock count one each.
 	Statements atomic.Int64
-	Errors     atomic.Int64 // those of them that failed
+	Errors     atomic.Int64 // statements that failed
 
 	Applied atomic.Int64 // transactions whose commit is known
-	Refused atomic.Int64 // of which nothing stands
-	Unknown atomic.Int64 // of which nobody knows, until it is settled
-	Retries atomic.Int64 // transactions begun again after a deadlock or a lock wait that was too long
+	Refused atomic.Int64 // transactions that wrote nothing
+	Unknown atomic.Int64 // transactions whose reply to COMMIT was lost
+	Retries atomic.Int64 // transactions begun again after a deadlock or a lock timeout
 
 	Claimed atomic.Int64 // runs that became prepared
 	Started atomic.Int64 // runs that became executing
@@ -28,10 +27,10 @@ type Meter struct {
 	ended [job.LastOutcome + 1]atomic.Int64
 }
 
-// Ended is how many runs have ended with an outcome.
+// Ended returns the number of runs that have ended with an outcome.
 func (m *Meter) Ended(o job.Outcome) int64 { return m.ended[o].Load() }
 
-// sent counts one statement and hands its error through.
+// sent counts one statement and returns its error.
 func (m *Meter) sent(err error) error {
 	m.Statements.Add(1)
 	if err != nil {
@@ -52,26 +51,26 @@ func (m *Meter) outcome(err error) {
 	}
 }
 
-// tally is what one transaction did, to be counted if it is applied.
+// tally holds the effects of a transaction, counted if it is applied.
 type tally struct {
 	claimed, started, freed int64
 	ended                   [job.LastOutcome + 1]int64
 	any                     bool
 }
 
-// Claimed, Started, Freed and Ended say what the transaction did to runs. It counts once the
-// transaction is applied.
+// Claimed, Started, Freed and Ended note effects of the transaction on runs, counted once it is
+// applied.
 
-// Claimed says that runs became prepared.
+// Claimed notes that n runs became prepared.
 func (tx *Tx) Claimed(n int64) { tx.did.claimed, tx.did.any = tx.did.claimed+n, true }
 
-// Started says that runs became executing.
+// Started notes that n runs became executing.
 func (tx *Tx) Started(n int64) { tx.did.started, tx.did.any = tx.did.started+n, true }
 
-// Freed says that runs became idle again out of turn.
+// Freed notes that n runs became idle again out of turn.
 func (tx *Tx) Freed(n int64) { tx.did.freed, tx.did.any = tx.did.freed+n, true }
 
-// Ended says that runs have ended with an outcome.
+// Ended notes that n runs ended with an outcome.
 func (tx *Tx) Ended(o job.Outcome, n int64) {
 	if o > 0 && o <= job.LastOutcome {
 		tx.did.ended[o], tx.did.any = tx.did.ended[o]+n, true
@@ -99,14 +98,14 @@ func (db *DB) Meter() *Meter { return &db.meter }
 // Meter returns the counts of the connection.
 func (p *Pulse) Meter() *Meter { return &p.db.meter }
 
-// Pool is how the connections of a pool are used.
+// Pool describes the use of a pool's connections.
 type Pool struct {
 	Most, InUse, Idle int
-	Waits             int64         // how often somebody waited for one
-	Waited            time.Duration // for how long, all together
+	Waits             int64         // requests that had to wait for a connection
+	Waited            time.Duration // their waiting time, in total
 }
 
-// Pool tells how the connections are used now.
+// Pool returns the current use of the connections.
 func (db *DB) Pool() Pool {
 	s := db.db.Stats()
 	return Pool{Most: s.MaxOpenConnections, InUse: s.InUse, Idle: s.Idle, Waits: s.WaitCount, Waited: s.WaitDuration}

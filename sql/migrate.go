@@ -12,10 +12,10 @@ import (
 
 const (
 	versionTable = "schema_version"
-	lockTable    = "schema_lock" // of who migrates
+	lockTable    = "schema_lock" // goose's lock against concurrent migrates
 )
 
-// provider knows the migrations, and begins none once stop has ended.
+// provider returns goose's provider of the migrations. It begins no migration once stop has ended.
 func (db *DB) provider(stop context.Context) (*goose.Provider, error) {
 	all, err := migrations()
 	if err != nil {
@@ -42,12 +42,13 @@ func (db *DB) provider(stop context.Context) (*goose.Provider, error) {
 		goose.WithTableName(versionTable), goose.WithLocker(locker))
 }
 
-// Migrate creates or upgrades the schema and returns the versions before and after. Several may run
-// it at once. It refuses a schema that is newer than this program. When ctx ends it stops behind
-// the migration that is under way; one that died in the middle of it is gone on with by the next.
+// Migrate creates or upgrades the schema and returns the versions before and after. It may run
+// several times at once. It refuses a schema that is newer than this program. When ctx ends, it
+// stops after the current migration. A later Migrate continues a migration that died in the middle.
 func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 	if n := db.db.Stats().MaxOpenConnections; n == 1 || n == 2 {
-		db.db.SetMaxOpenConns(3) // goose's, that of the statements, and that by which the lock is kept meanwhile
+		// Migrations need three: for goose, for their statements, and for keeping the lock.
+		db.db.SetMaxOpenConns(3)
 	}
 
 	p, err := db.provider(ctx)
@@ -75,7 +76,8 @@ func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 		}
 	}
 
-	ctx = context.WithoutCancel(ctx) // MySQL commits each change of a table by itself: half a migration has no version
+	// MySQL commits each change of a table separately, and half a migration has no version.
+	ctx = context.WithoutCancel(ctx)
 	if _, err := p.Up(ctx); err != nil {
 		var one *goose.PartialError
 		if errors.As(err, &one) {
@@ -95,11 +97,14 @@ func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 	return from, to, db.restoreLocks(ctx)
 }
 
-// restoreLocks puts back lock rows that somebody deleted.
+// restoreLocks inserts lock rows that were deleted by hand.
 func (db *DB) restoreLocks(ctx context.Context) error {
 	return db.Tx(ctx, func(tx *Tx) error {
-		for id, name := range locksThere {
-			const query = "INSERT INTO locks (id, name) VALUES (?, ?) ON DUPLICATE KEY UPDATE name = VALUES(name)"
+		for id, name := range requiredLocks {
+			const query = `
+				INSERT INTO locks (id, name)
+				VALUES (?, ?)
+				ON DUPLICATE KEY UPDATE name = VALUES(name)`
 			if _, err := tx.Exec("restore lock rows", query, int(id), name); err != nil {
 				return err
 			}
@@ -113,8 +118,8 @@ func newestMigration(p *goose.Provider) int64 {
 	return sources[len(sources)-1].Version
 }
 
-// SchemaVersion is that of the latest migration, 0 where none ever ran. Reading must not create
-// goose's table: serve may lack the right.
+// SchemaVersion returns the version of the latest migration, or 0 if none ever ran. It must not
+// create goose's table: serve may lack the right.
 func (db *DB) SchemaVersion(ctx context.Context) (int64, error) {
 	var n int64
 	err := db.db.QueryRowContext(ctx, `
@@ -145,7 +150,7 @@ func (db *DB) checkSchema(ctx context.Context) error {
 	}
 
 	switch newest := newestMigration(p); {
-	case have == 0: // nodes may be started before the first migrate
+	case have == 0: // nodes may start before the first migrate
 		return errors.New("the schema is empty; waiting until somebody creates the tables: go-crontab migrate")
 	case have < newest:
 		since, err := db.compatibleSince(ctx)
@@ -153,12 +158,12 @@ func (db *DB) checkSchema(ctx context.Context) error {
 			return err
 		}
 
-		// which Migrate writes behind the last step of a new schema: who waits for that may see any
-		// step before
+		// Migrate writes it after the last step of a new schema. A waiting node may see any step
+		// before.
 		if since == 0 {
 			return fmt.Errorf(
-				"the schema has version %d of %d and is not complete; waiting until it is: go-crontab migrate", have,
-				newest)
+				"the schema has version %d of %d and is not complete; waiting until it is: go-crontab migrate",
+				have, newest)
 		}
 
 		return refuse("the schema has version %d and must have %d; upgrade it: go-crontab migrate", have, newest)

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// ruleSince is the first migration that must say of each change of a hot table that it locks
+// ruleSince is the first migration that must state for each change of a hot table that it locks
 // nothing.
 const ruleSince = 2
 
-// TestMigrationsLockNothing: see docs/upgrades.md. A server that cannot do as it is told refuses,
-// in the tests of whoever writes the migration and not at night in a cluster.
+// TestMigrationsLockNothing: see docs/upgrades.md. A server that cannot obey ALGORITHM and LOCK
+// refuses the statement, so its author learns that from the tests and not at night from a cluster.
 func TestMigrationsLockNothing(t *testing.T) {
 	files, err := migrationFiles.ReadDir("migrations")
 	if err != nil {
@@ -88,12 +88,13 @@ func TestLockingStatements(t *testing.T) {
 }
 
 var (
-	// quoted and remarks are what says nothing about locks: whichever begins first ends the other.
+	// quoted and remarks match text that says nothing about locks. Whichever begins first ends the
+	// other.
 	quoted  = regexp.MustCompile(`'(?:[^']|'')*'|--[^\n]*`)
 	hot     = "`?\\b(?:job|run|output)\\b`?"
 	changes = regexp.MustCompile(`(?i)^(?:ALTER\s+(?:ONLINE\s+)?(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?` + hot +
 		`(?:\s|$)|(?:CREATE|DROP)\b[^(]*\bINDEX\b[^(]*\bON\s+` + hot + `)`)
-	// writes lock rows until they are through with all of them, ofTable the table itself.
+	// A write locks rows until it has finished all its rows; ofTable locks the table itself.
 	writes = regexp.MustCompile(`(?i)^(?:UPDATE\s+` + hot +
 		`|(?:UPDATE|DELETE|REPLACE|INSERT)\b.*?\b(?:FROM|JOIN|INTO)\s+` + hot + `)(?:[\s,;(]|$)`)
 	ofTable = regexp.MustCompile(`(?i)^(?:OPTIMIZE|TRUNCATE|RENAME|LOCK|DROP)\b.*?[\s,]` + hot + `(?:[\s,;]|$)`)
@@ -102,8 +103,8 @@ var (
 	noLock  = regexp.MustCompile(`(?i)\bLOCK\s*=\s*NONE\b`)
 )
 
-// lockingStatements are those of a migration's way up that may lock a hot table for long, with what
-// would be right.
+// lockingStatements returns the statements of a migration that may lock a hot table for long, each
+// with the correct form.
 func lockingStatements(text string) (faults []string) {
 	up, _, _ := strings.Cut(text, "-- +goose Down")
 	plain := quoted.ReplaceAllStringFunc(up, func(s string) string {

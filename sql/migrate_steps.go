@@ -13,12 +13,12 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// stepTable says how far each migration is, in statements. MySQL commits each change of a table by
-// itself, so whoever is killed in the middle of a migration leaves half of it, and its version is
-// not written down before its end.
+// stepTable records the progress of each migration, in statements. MySQL commits each change of a
+// table separately, so a migrate that is killed may leave half a migration, whose version is only
+// recorded at its end.
 const stepTable = "schema_step"
 
-// migrations are those of the files, in their order.
+// migrations returns the migrations of the files, in order.
 func migrations() (all []*migration, err error) {
 	files, err := migrationFiles.ReadDir("migrations")
 	if err != nil {
@@ -36,7 +36,7 @@ func migrations() (all []*migration, err error) {
 			return nil, err
 		}
 
-		// tables are never taken back: the way down is for whoever reads it
+		// Tables are never dropped again: the way down is only documentation.
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		all = append(all, &migration{version, file.Name(), statements(up)})
 	}
@@ -44,8 +44,7 @@ func migrations() (all []*migration, err error) {
 	return all, nil
 }
 
-// statements splits a file at the semicolons that stand neither in a text nor in a remark, and
-// leaves out the remarks.
+// statements splits a file at the semicolons outside of texts and comments, and drops the comments.
 func statements(text string) (all []string) {
 	var s strings.Builder
 	for i := 0; i < len(text); {
@@ -54,7 +53,7 @@ func statements(text string) (all []string) {
 		case strings.HasPrefix(rest, "--"):
 			i += strings.IndexByte(rest+"\n", '\n')
 			continue
-		case rest[0] == '\'': // '' within a text is the end of one and the beginning of another
+		case rest[0] == '\'': // '' within a text ends one text and begins another
 			n = min(len(rest), 2+strings.IndexByte(rest[1:]+"'", '\''))
 		case rest[0] == ';':
 			all = append(all, strings.TrimSpace(s.String()))
@@ -73,28 +72,30 @@ func statements(text string) (all []string) {
 	return all
 }
 
-// migration is one file.
+// migration is one migration file.
 type migration struct {
 	version    int64
 	file       string
 	statements []string
 }
 
-// run applies what of the statements does not stand yet. A statement stands as a whole or not at
-// all, and before each it is noted that nobody knows whether it does. If we die or lose MySQL
-// behind that, the next one tries it again, and takes MySQL's word that what it makes is there.
-// Only then: else that belongs to somebody else.
+// run applies the statements that are not applied yet. MySQL applies each as a whole or not at all.
+// Before each statement, run notes that it may have been applied. If we die or lose MySQL after
+// that, the next migrate tries the statement again and accepts MySQL's answer that its object
+// exists. Only then: in any other case the object belongs to another program.
 func (m *migration) run(ctx context.Context, db *stdsql.DB) error {
 	c, err := db.Conn(ctx)
 	if err != nil {
 		return err
 	}
-
 	defer c.Close()
-	_, err = c.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS "+stepTable+" ("+
-		"version_id BIGINT NOT NULL PRIMARY KEY, done INT NOT NULL COMMENT 'statements that stand', unsure TINYINT "+
-		"NOT NULL COMMENT '1: the next one may stand, too'"+
-		") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin")
+
+	_, err = c.ExecContext(ctx, `
+		CREATE TABLE IF NOT EXISTS `+stepTable+` (
+			version_id BIGINT NOT NULL PRIMARY KEY,
+			done INT NOT NULL COMMENT 'statements that stand',
+			unsure TINYINT NOT NULL COMMENT '1: the next one may stand, too'
+		) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`)
 	if err != nil {
 		return err
 	}
@@ -107,8 +108,8 @@ func (m *migration) run(ctx context.Context, db *stdsql.DB) error {
 	}
 
 	from, unsure := 0, false
-	err = c.QueryRowContext(ctx, "SELECT done, unsure FROM "+stepTable+" WHERE version_id = ?", m.version).Scan(&from,
-		(*Flag)(&unsure))
+	err = c.QueryRowContext(ctx, "SELECT done, unsure FROM "+stepTable+" WHERE version_id = ?", m.version).
+		Scan(&from, (*Flag)(&unsure))
 	if err != nil && !noRows(err) {
 		return err
 	}
@@ -122,7 +123,8 @@ func (m *migration) run(ctx context.Context, db *stdsql.DB) error {
 		_, err := c.ExecContext(ctx, m.statements[i])
 		if err != nil && !(again && standsAlready(err)) {
 			if IsRefused(err) && !again {
-				_ = note(i, false) // if this is lost, the next one is too trusting, no more
+				// If this write is lost, the next migrate is only too trusting.
+				_ = note(i, false)
 			}
 			return m.failed(i, err)
 		}
@@ -142,10 +144,13 @@ func (m *migration) failed(i int, err error) error {
 	return err
 }
 
-// standsAlready tells whether a statement of a migration was refused because what it does is done.
+// standsAlready reports whether a statement of a migration was refused because its effect exists
+// already.
 //
-//	1050 the table exists    1060 the column exists   1061 the index exists   1062 the row exists
-//	1051 there is no such table   1091 there is no such column or index   4092 there is no such view (MariaDB)
+//	1050 the table exists      1060 the column exists
+//	1061 the index exists      1062 the row exists
+//	1051 no such table         1091 no such column or index
+//	4092 no such view (MariaDB)
 func standsAlready(err error) bool {
 	switch number(err) {
 	case 1050, 1060, 1061, 1062, 1051, 1091, 4092:

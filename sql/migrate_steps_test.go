@@ -32,7 +32,7 @@ func TestStatementsOfMigrations(t *testing.T) {
 	}
 }
 
-// emptySchema is one that nobody has migrated, seen through a proxy and beside it.
+// emptySchema returns a schema without migrations, with a pool through a proxy and one next to it.
 func emptySchema(t *testing.T) (f *fixture, db *DB, proxy *faultproxy.Proxy) {
 	t.Helper()
 	dsn := testdb.DSN(t)
@@ -40,7 +40,7 @@ func emptySchema(t *testing.T) (f *fixture, db *DB, proxy *faultproxy.Proxy) {
 	return &fixture{t, dsn, open(t, dsn, MigrateTimeouts, 2)}, open(t, proxy.DSN(dsn), MigrateTimeouts, 2), proxy
 }
 
-// ofMigrations matches what stands in the files.
+// ofMigrations matches the statements of the files.
 func ofMigrations(t *testing.T) func(faultproxy.Command) bool {
 	t.Helper()
 	files, err := migrations()
@@ -58,8 +58,8 @@ func ofMigrations(t *testing.T) func(faultproxy.Command) bool {
 	return func(c faultproxy.Command) bool { return c.IsStatement() && all[c.SQL] }
 }
 
-// schema is what a schema has: how its tables and views are made, and their rows but for what
-// differs each time.
+// schema returns the definitions of the schema's tables and views and their rows, except for values
+// that differ each time.
 func (f *fixture) schema() (all map[string]string) {
 	f.Helper()
 	all = map[string]string{}
@@ -70,8 +70,8 @@ func (f *fixture) schema() (all map[string]string) {
 	if err != nil {
 		f.Fatal(err)
 	}
-
 	defer rows.Close()
+
 	var names []string
 	for rows.Next() {
 		var name string
@@ -111,7 +111,7 @@ func (f *fixture) schema() (all map[string]string) {
 	return all
 }
 
-// text1 asks for one text.
+// text1 reads one text.
 func (f *fixture) text1(query string) (text string) {
 	f.Helper()
 	if err := f.db.Raw().QueryRow(query).Scan(&text); err != nil {
@@ -120,9 +120,9 @@ func (f *fixture) text1(query string) (text string) {
 	return text
 }
 
-// TestMigrateGoesOn: migrate loses MySQL at each statement of each migration, once before it is
-// carried out and once behind it; each next one goes on from there, and what comes out is what one
-// that nobody disturbed makes.
+// TestMigrateGoesOn: migrate loses MySQL at each statement of each migration, once before the
+// statement runs and once after. The next migrate continues from there, and the result equals that
+// of an undisturbed one.
 func TestMigrateGoesOn(t *testing.T) {
 	t.Parallel()
 	whole := testdb.DSN(t)
@@ -139,7 +139,7 @@ func TestMigrateGoesOn(t *testing.T) {
 
 		rule := faultproxy.Rule{Match: match, Action: faultproxy.CutAfter()}
 		if cuts%2 == 0 {
-			// The first is the one whose reply was lost before: it is tried again.
+			// The first match is the statement whose reply was lost before: it is tried again.
 			rule = faultproxy.Rule{Match: match, Skip: min(cuts, 1), Action: faultproxy.CutBefore()}
 		}
 
@@ -181,8 +181,8 @@ func TestMigrateGoesOn(t *testing.T) {
 	}
 }
 
-// TestMigrateTakesNothingOfOthers: a table that stands in the way and that no migrate has made
-// stays in the way, however often it is tried.
+// TestMigrateTakesNothingOfOthers: a table that no migrate has made is never taken over, even after
+// several attempts.
 func TestMigrateTakesNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	f, db, _ := emptySchema(t)
@@ -201,8 +201,8 @@ func TestMigrateTakesNothingOfOthers(t *testing.T) {
 	}
 }
 
-// TestMigrateStopsBetween: who is asked to stop ends the migration that is under way, and begins no
-// other.
+// TestMigrateStopsBetween: a migrate that is asked to stop finishes the current migration and
+// begins no other.
 func TestMigrateStopsBetween(t *testing.T) {
 	t.Parallel()
 	f, db, proxy := emptySchema(t)

@@ -9,13 +9,13 @@ import (
 	"go-crontab/job"
 )
 
-// errKeyTaken means that somebody has written down the same key meanwhile.
+// errKeyTaken means that a concurrent request has stored the same key.
 var errKeyTaken = errors.New("the key was written down meanwhile")
 
-// TxOnce is TxSettled for what a request changes. In a context with a request that is to be carried
-// out once, the transaction writes down its key as well. If it stands already, nothing is changed:
-// job.ErrRepeated, or job.ErrKeyReused when it is that of another request. Whether the key stands
-// tells then whether the change does.
+// TxOnce is like TxSettled, for the change of a request. If ctx carries a request that must be
+// carried out once, the transaction stores its key too. If the key exists already, nothing changes:
+// the error is job.ErrRepeated, or job.ErrKeyReused if the key belongs to a different request. So
+// the existence of the key settles an unknown commit.
 func (db *DB) TxOnce(ctx context.Context, fn func(*Tx) error, settled func(*Tx) (bool, error)) error {
 	once := job.OnceOf(ctx)
 	if once == nil {
@@ -38,7 +38,8 @@ func (db *DB) TxOnce(ctx context.Context, fn func(*Tx) error, settled func(*Tx) 
 			return tx.writeKey(once)
 		}, func(tx *Tx) (bool, error) { return tx.keyStands(once) })
 		if errors.Is(err, errKeyTaken) {
-			continue // of two with one key who came second is told so
+			// The second of two requests with one key finds it in the next round.
+			continue
 		}
 
 		once.Done = err == nil
@@ -46,7 +47,8 @@ func (db *DB) TxOnce(ctx context.Context, fn func(*Tx) error, settled func(*Tx) 
 	}
 }
 
-// keyStands tells whether a request's key is written down, waiting for whoever is about to.
+// keyStands reports whether a request's key is stored. It waits for a transaction that is storing
+// it.
 func (tx *Tx) keyStands(once *job.Once) (bool, error) {
 	r, err := tx.LockRequest(once.Key)
 	switch {
@@ -81,8 +83,8 @@ func (tx *Tx) writeKey(once *job.Once) error {
 	return err
 }
 
-// InsertRequest records that somebody asked for runs of a job. Its id is the origin of their tasks.
-// key is the client's Idempotency-Key, or "". A key that was used before is ErrExists.
+// InsertRequest records a request for runs of a job. Its id is the origin of those runs. key is the
+// client's Idempotency-Key, or "". A key that was used before is ErrExists.
 func (tx *Tx) InsertRequest(kind, key string, digest [32]byte, jobID int64, now job.Micros) (int64, error) {
 	var k any
 	if key != "" {
@@ -98,14 +100,14 @@ func (tx *Tx) InsertRequest(kind, key string, digest [32]byte, jobID int64, now 
 	return id, err
 }
 
-// Request is somebody's wish for runs of a job.
+// Request is a recorded request for runs of a job.
 type Request struct {
 	ID, JobID int64
 	Digest    [32]byte
 	Created   job.Micros
 }
 
-// LockRequest locks and returns the request that carries a key, or ErrNotFound.
+// LockRequest locks and returns the request with a key, or ErrNotFound.
 func (tx *Tx) LockRequest(key string) (Request, error) {
 	var out []Request
 	err := tx.query("read request", func(rows *stdsql.Rows) error {

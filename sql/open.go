@@ -11,16 +11,19 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Timeouts bound what one statement may cost. LockWait < Read, so that the server has given up on a
-// row lock before the client does: otherwise a write that nobody waits for any more would be
-// applied later. For the same reason it gives up on the lock of a table, behind an ALTER TABLE that
-// waits itself, a second before the client does (lock_wait_timeout): it does not notice that a
-// client has gone while it waits for one, and would keep a connection for each that has.
+// Timeouts bound the cost of one statement.
+//
+// LockWait < Read, so that the server gives up on a row lock before the client does. Otherwise a
+// write could be applied after its caller has stopped waiting. For the same reason
+// lock_wait_timeout, for table locks held up by an ALTER TABLE, is a second shorter than Read:
+// while the server waits for a table lock, it does not notice that its client has gone, and it
+// would keep a connection for each such client.
 type Timeouts struct {
 	Dial     time.Duration
-	Read     time.Duration // and write; bounds each statement, COMMIT included
+	Read     time.Duration // bounds reading and writing of each statement, COMMIT included
 	LockWait time.Duration // innodb_lock_wait_timeout, whole seconds
-	Idle     time.Duration // wait_timeout, whole seconds: the server ends a transaction whose node fell silent
+	// Idle is wait_timeout, in whole seconds: the server ends the transaction of a silent node.
+	Idle time.Duration
 }
 
 // DefaultTimeouts fit a session expiry of 20 s.
@@ -31,11 +34,11 @@ var DefaultTimeouts = Timeouts{
 	Idle:     8 * time.Second,
 }
 
-// MigrateTimeouts leave a migration the time that it needs.
+// MigrateTimeouts leave migrations enough time.
 var MigrateTimeouts = Timeouts{Dial: 5 * time.Second, Read: 30 * time.Minute, LockWait: time.Minute, Idle: time.Hour}
 
-// longest is after how many seconds the server ends a statement; 0: never. What a migration has
-// begun goes on without it: the next try finds it done.
+// longest returns the seconds after which the server ends a statement; 0 means never. A statement
+// of a migration continues after its migrate died, and the next migrate finds it applied.
 func (t Timeouts) longest() int {
 	if t == MigrateTimeouts {
 		return 0
@@ -50,15 +53,15 @@ type DB struct {
 	meter    Meter
 }
 
-// Open prepares a pool of at most size connections; it does not connect. dsn is that of
-// github.com/go-sql-driver/mysql and names a schema; its address may list several servers that hold
-// the same data, as in tcp(a:3306,b:3306), of which the first that takes writes is used. Parameters
-// on which the protocol rests are set here, whatever the DSN says. Errors never repeat the
+// Open prepares a pool of at most size connections; it does not connect. dsn has the format of
+// github.com/go-sql-driver/mysql and names a schema. Its address may list several servers with the
+// same data, as in tcp(a:3306,b:3306); the pool uses the first that is writable. Open sets the
+// parameters on which the protocol depends, whatever the DSN says. Errors never contain the
 // password.
 func Open(dsn string, t Timeouts, size int) (*DB, error) { return openPool(dsn, t, size, true) }
 
-// openPool is Open; fresh asks servers that replicate among each other for reads that show what
-// others have written.
+// openPool is like Open. With fresh, reads on a multi-writer cluster show what other members have
+// written.
 func openPool(dsn string, t Timeouts, size int, fresh bool) (*DB, error) {
 	all, err := configs(dsn, t)
 	if err != nil {
@@ -71,24 +74,23 @@ func openPool(dsn string, t Timeouts, size int, fresh bool) (*DB, error) {
 	}
 
 	db := stdsql.OpenDB(&connector{Connector: c, init: []string{
-		// By statement, because its variable has different names in MySQL and MariaDB.
+		// A statement, because the variable's name differs between MySQL and MariaDB.
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-		// Again, because a variable in the DSN comes after what the handshake said, and escaping
-		// rests on it.
+		// Repeated, because a variable in the DSN overrides the handshake, and escaping depends on
+		// the character set.
 		"SET NAMES utf8mb4 COLLATE utf8mb4_bin",
-		// autocommit, because without it a beat would begin a transaction that nobody commits; see
+		// autocommit, because without it a beat would begin a transaction that never commits. See
 		// conn for transactions.
 		fmt.Sprintf(
 			"SET SESSION autocommit=1, innodb_lock_wait_timeout=%d, lock_wait_timeout=%d, wait_timeout=%d, "+
 				"time_zone='+00:00',"+
 				" sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"+
-				// MariaDB has it on from 11.6.2 on: a locking read that waited for a row, which was
-				// changed meanwhile, is then refused (error 1020), at READ COMMITTED too where one
-				// of its subqueries reads without a lock.
+				// On by default since MariaDB 11.6.2. Then a locking read is refused (error 1020) if
+				// its row changed while it waited; at READ COMMITTED too, if a subquery reads
+				// without a lock.
 				" /*M!110602 , innodb_snapshot_isolation=OFF */"+
-				// What nobody waits for any more ends: the server does not notice while it reads,
-				// and such reads would pile up. Seconds in MariaDB; milliseconds in MySQL, where it
-				// bounds reads alone.
+				// Ends reads whose client has gone: the server would not notice, and they would
+				// pile up. In seconds on MariaDB; on MySQL in milliseconds, and for reads only.
 				" /*M! , max_statement_time=%[4]d */ /*!80000 , max_execution_time=%[4]d000 */",
 			int(t.LockWait/time.Second), int(max(t.LockWait, t.Read-time.Second)/time.Second), int(t.Idle/time.Second),
 			t.longest()),
@@ -101,7 +103,7 @@ func openPool(dsn string, t Timeouts, size int, fresh bool) (*DB, error) {
 	return &DB{db: db, timeouts: t}, nil
 }
 
-// configs are what the DSN says of each of its servers, one or several.
+// configs returns one configuration for each server that the DSN lists.
 func configs(dsn string, t Timeouts) ([]*mysql.Config, error) {
 	if strings.HasPrefix(dsn, "mysql://") || strings.HasPrefix(dsn, "mariadb://") {
 		return nil, fmt.Errorf("DSN: is a URL; write it as user:password@tcp(host:3306)/schema")
@@ -133,13 +135,14 @@ func config(dsn string, l link, t Timeouts) (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		why := err.Error()
-		if !strings.HasPrefix(why, "invalid DSN") { // it repeats a part of the DSN, which may be one of the password
+		// Other errors repeat a part of the DSN, which may be part of the password.
+		if !strings.HasPrefix(why, "invalid DSN") {
 			why = "not understood"
 		}
 		return nil, fmt.Errorf("DSN: %s; write it as user:password@tcp(host:3306)/schema", why)
 	}
 
-	if strings.Contains(cfg.Net, ":") { // a password, with no @ behind it
+	if strings.Contains(cfg.Net, ":") { // a password without an @ after it
 		return nil, fmt.Errorf("DSN: not understood; write it as user:password@tcp(host:3306)/schema")
 	}
 	if cfg.DBName == "" {
@@ -155,12 +158,13 @@ func config(dsn string, l link, t Timeouts) (*mysql.Config, error) {
 
 	cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout = t.Dial, t.Read, t.Read
 	cfg.Loc, cfg.ParseTime = time.UTC, true
-	cfg.ClientFoundRows = true   // an UPDATE counts the rows it matched, also those that it did not change
-	cfg.InterpolateParams = true // one round trip a statement; the character set below makes it safe
-	cfg.RejectReadOnly = true    // after a failover the old primary must not keep our connections
+	// An UPDATE counts the rows that it matched, including unchanged ones.
+	cfg.ClientFoundRows = true
+	cfg.InterpolateParams = true // one round trip a statement; safe because of the character set below
+	cfg.RejectReadOnly = true    // after a failover, the old primary must not keep our connections
 	cfg.MultiStatements, cfg.AllowAllFiles = false, false
 	cfg.AllowCleartextPasswords, cfg.AllowFallbackToPlaintext = false, false
-	cfg.Logger = &mysql.NopLogger{} // each error is returned as well
+	cfg.Logger = &mysql.NopLogger{} // each error is also returned
 	cfg.Collation = ""
 	if err := cfg.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")); err != nil {
 		return nil, fmt.Errorf("DSN: %w", err)
@@ -169,8 +173,8 @@ func config(dsn string, l link, t Timeouts) (*mysql.Config, error) {
 	return cfg, nil
 }
 
-// connector runs the session's settings on each new connection, before anybody uses it: variables
-// set by hand would be there on some connections of a pool and not on others.
+// connector applies the session's settings to each new connection before it is used. Settings made
+// later by hand would only reach some connections of the pool.
 type connector struct {
 	driver.Connector
 	init []string
@@ -198,7 +202,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 // Close closes all connections. Transactions in flight end refused or unknown.
 func (db *DB) Close() error { return db.db.Close() }
 
-// Ping asks whether MySQL answers.
+// Ping checks that MySQL answers.
 func (db *DB) Ping(ctx context.Context) error { return db.db.PingContext(ctx) }
 
 // Raw is for migrations and tests; nothing on the trip of a run uses it.

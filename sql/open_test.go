@@ -15,7 +15,7 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// TestSettingsAreInForce looks at every connection of a full pool, with a DSN that asks for the
+// TestSettingsAreInForce checks every connection of a full pool, with a DSN that asks for the
 // opposite of everything.
 func TestSettingsAreInForce(t *testing.T) {
 	t.Parallel()
@@ -49,8 +49,8 @@ func TestSettingsAreInForce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-
 		defer c.Close()
+
 		for variable, want := range map[string]string{
 			isolation: "READ-COMMITTED", longest: most, "innodb_lock_wait_timeout": "3", "lock_wait_timeout": "6",
 			"wait_timeout": "9", "time_zone": "+00:00",
@@ -98,7 +98,7 @@ func TestSettingsAreInForce(t *testing.T) {
 	}
 }
 
-// TestSettingsSurviveReconnects: a connection that replaces one that was cut has the settings too.
+// TestSettingsSurviveReconnects: a connection that replaces a broken one has the settings too.
 func TestSettingsSurviveReconnects(t *testing.T) {
 	f := setUp(t)
 	db, proxy := f.behind(1)
@@ -117,9 +117,9 @@ func TestSettingsSurviveReconnects(t *testing.T) {
 	}
 }
 
-// TestBehindAnAlter: who waits behind a change of a table, which waits for a reader, gives up in
-// time and keeps its connection. The server does not notice that a client has gone which waits for
-// such a lock: one connection after the other would be lost there.
+// TestBehindAnAlter: a statement that waits for the table lock of an ALTER TABLE, which itself
+// waits for a reader, gives up in time and keeps its connection. While the server waits for such a
+// lock it does not notice that a client has gone, so connection after connection would be lost.
 func TestBehindAnAlter(t *testing.T) {
 	if testdb.EngineOf(t).Galera {
 		t.Skip("there a change of a table waits for no reader")
@@ -130,8 +130,8 @@ func TestBehindAnAlter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	defer reader.Close()
+
 	for _, s := range []string{"START TRANSACTION", "SELECT COUNT(*) FROM job"} {
 		if _, err := reader.ExecContext(t.Context(), s); err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestBehindAnAlter(t *testing.T) {
 				all.Add(1)
 				if IsLockWait(err) {
 					gaveUp.Add(1)
-				} else { // the server is a second ahead of the client, which a busy machine may use up
+				} else { // the server is a second ahead of the client; a busy machine may use that up
 					t.Logf("got %v", err)
 				}
 			}
@@ -195,11 +195,11 @@ func TestBehindAnAlter(t *testing.T) {
 	}
 }
 
-// TestCommitBehindAReadLock: a COMMIT that a backup's read lock has wait for too long is known to
-// be undone.
+// TestCommitBehindAReadLock: a COMMIT that waits too long for a backup's read lock is known to be
+// undone.
 func TestCommitBehindAReadLock(t *testing.T) {
 	t.Parallel()
-	server := testdb.Server(t) // it stops all commits there are
+	server := testdb.Server(t) // its own server, because the lock stops all commits
 	if err := server.CreateSchema(t.Context(), "s"); err != nil {
 		t.Fatal(err)
 	}
@@ -210,8 +210,8 @@ func TestCommitBehindAReadLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	defer backup.Close()
+
 	err = f.db.once(t.Context(), func(tx *Tx) error {
 		if err := put(tx, "x", "1"); err != nil {
 			return err
@@ -229,8 +229,7 @@ func TestCommitBehindAReadLock(t *testing.T) {
 	f.want("rows that were written", 0, count, "x")
 }
 
-// TestPasswordStaysSecret writes DSNs in many wrong ways: whatever Open says of them, it does not
-// say the password.
+// TestPasswordStaysSecret writes DSNs in many wrong ways. No error of Open contains the password.
 func TestPasswordStaysSecret(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2"
@@ -298,7 +297,7 @@ func TestOpenRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		dsn      string
 		timeouts Timeouts
-		want     string // all of it, "" when it is fine
+		want     string // the whole error; "" if there is none
 	}{
 		"a good DSN":              {good, DefaultTimeouts, ""},
 		"the timeouts to migrate": {good, MigrateTimeouts, ""},
@@ -338,8 +337,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestAbandonedReads: what nobody waits for any more ends. They would pile up where each look takes
-// longer than it may.
+// TestAbandonedReads: a read whose client has gone ends. Otherwise reads would pile up where each
+// takes longer than its timeout.
 func TestAbandonedReads(t *testing.T) {
 	f := setUp(t)
 	db := open(t, f.dsn, Timeouts{

@@ -5,7 +5,8 @@ import (
 	stdsql "database/sql"
 )
 
-// Rows is one result while it is read. Its name keeps database/sql out of other packages.
+// Rows is the result of a query while it is being read. The alias keeps database/sql out of other
+// packages.
 type Rows = stdsql.Rows
 
 // Reader reads rows, inside a transaction (Tx) or outside any (DB.Reader).
@@ -17,8 +18,8 @@ func (tx *Tx) read(what string, scan func(*Rows) error, query string, args []any
 	return tx.query(what, scan, query, args...)
 }
 
-// Reader returns a reader whose statements each see what is committed when they begin. They end
-// with ctx.
+// Reader returns a reader outside any transaction: each statement sees everything committed when it
+// begins. Its statements end with ctx.
 func (db *DB) Reader(ctx context.Context) Reader { return plainReader{db, ctx} }
 
 type plainReader struct {
@@ -50,7 +51,7 @@ func Each(r Reader, what string, scan func(*Rows) error, query string, args ...a
 	return r.read(what, scan, query, args)
 }
 
-// IDs reads the one column of a query.
+// IDs reads a query of a single column.
 func IDs(r Reader, what, query string, args ...any) ([]int64, error) {
 	return Select(r, what, scanID, query, args...)
 }

@@ -14,36 +14,35 @@ import (
 	"github.com/google/uuid"
 )
 
-// Watermark is how far a cluster's database is: a counter that a node raises every ten seconds, and
-// that never goes back, but with a restore. Epoch is drawn anew when somebody has said that a
-// restored database is to be used.
+// Watermark records the progress of a cluster's database. A node raises its counter every ten
+// seconds, and only a restore puts it back. A new Epoch is drawn when an operator accepts a
+// restored database.
 type Watermark struct {
 	Epoch string `json:"epoch"`
-	// the epochs that it took the place of, the latest first, separated by spaces
+	// Before lists the epochs that this one replaced, latest first, separated by spaces.
 	Before string     `json:"before,omitempty"`
 	N      int64      `json:"mark"`
 	At     job.Micros `json:"at"` // when it was raised, by MySQL's clock
 }
 
-// epochsKept is how many epochs are known, the one that counts included: so many the row epoch of
-// table setting has room for.
+// epochsKept bounds the number of known epochs, the current one included. It fits the row epoch of
+// table setting.
 const epochsKept = 6
 
-// Lost tells whether a database that has the mark m is older than what another mark was read from.
-// What is lost in a failover, and what a reader of another member has not seen yet, is less than
-// slack.
+// Lost reports whether a database with mark m is older than the one from which seen was read. slack
+// exceeds what a failover may lose, and what a reader of another member may not see yet.
 func (m Watermark) Lost(seen Watermark) bool {
 	const slack = 3
 	return m.Epoch == seen.Epoch && m.N+slack < seen.N || slices.Contains(strings.Fields(seen.Before), m.Epoch)
 }
 
-// After is the mark as whoever has seen another one of the same cluster knows it: an epoch that the
-// database has forgotten with a restore went before, too. Of another cluster's epochs nothing is
-// kept.
+// After returns the mark m as known to a process that has also seen another mark of the same
+// cluster. It adds to m.Before the epochs that the database forgot with a restore. It ignores the
+// epochs of a different cluster.
 func (m Watermark) After(seen Watermark) Watermark {
 	was, before := strings.Fields(seen.Epoch+" "+seen.Before), strings.Fields(m.Before)
-	if !slices.ContainsFunc(was,
-		func(epoch string) bool { return epoch == m.Epoch || slices.Contains(before, epoch) }) {
+	same := func(epoch string) bool { return epoch == m.Epoch || slices.Contains(before, epoch) }
+	if !slices.ContainsFunc(was, same) {
 		return m
 	}
 
@@ -57,7 +56,7 @@ func (m Watermark) After(seen Watermark) Watermark {
 	return m
 }
 
-// ReadWatermark reads the mark; the zero Watermark where there is none.
+// ReadWatermark reads the mark, or returns the zero Watermark if there is none.
 func (db *DB) ReadWatermark(ctx context.Context) (m Watermark, err error) {
 	var epoch, mark string
 	err = db.query(ctx, "read mark", func(rows *stdsql.Rows) error {
@@ -75,22 +74,23 @@ func (db *DB) ReadWatermark(ctx context.Context) (m Watermark, err error) {
 	return WatermarkOf(epoch, mark), err
 }
 
-// WatermarkOf reads what stands in the settings; the zero Watermark where that is nothing.
+// WatermarkOf parses the mark's two rows of table setting. Without an epoch it returns the zero
+// Watermark.
 func WatermarkOf(epoch, mark string) (m Watermark) {
 	if epoch == "" {
 		return m
 	}
 	n, at, _ := strings.Cut(mark, " ")
 	m.Epoch, m.Before, _ = strings.Cut(epoch, " ")
-	m.N, _ = strconv.ParseInt(n, 10, 64) // what a hand wrote is as good as none
+	m.N, _ = strconv.ParseInt(n, 10, 64) // anything else was written by hand and counts as 0
 	at64, _ := strconv.ParseInt(at, 10, 64)
 	m.At = job.Micros(at64)
 	return m
 }
 
-// RaiseWatermark raises the mark that was seen by one, unless somebody else did. It is a single
-// statement without a transaction around it, as a beat is: nothing else changes with it, and an
-// idle node does it all day.
+// RaiseWatermark raises the mark that was seen by one, unless another node did. Like a beat it is a
+// single statement without a transaction: nothing changes with it, and an idle node sends it all
+// day.
 func (db *DB) RaiseWatermark(ctx context.Context, seen Watermark, at job.Micros) error {
 	failpoint.Here("before", "raise mark")
 	_, err := db.db.ExecContext(ctx, `
@@ -105,17 +105,17 @@ func (db *DB) RaiseWatermark(ctx context.Context, seen Watermark, at job.Micros)
 	return nil
 }
 
-// RestoredReason is why a cluster is paused whose database was restored.
+// RestoredReason is the pause reason of a cluster whose database was restored.
 const RestoredReason = "the database was restored: see docs/backup.md"
 
-// livesSkipped is how many sessions there were, at most, since the backup. Their numbers are not
-// used again: the ids of runs begin with them, and others know runs by their ids.
+// livesSkipped exceeds the number of sessions since the backup. Their numbers must not be reused:
+// run ids begin with them, and other systems know runs by their ids.
 const livesSkipped = 10_000
 
-// AcceptRestore has nodes use a database that was restored: it draws a new epoch, which stands
-// before those that it takes the place of, notes the instant before which no due time is started
-// any more, and pauses the cluster, so that nothing starts before somebody has decided what may
-// repeat. Doing it twice does no harm.
+// AcceptRestore lets nodes use a restored database. It draws a new epoch, prepended to the epochs
+// that it replaces. It notes the instant before which no due time is started any more. And it
+// pauses the cluster, so that nothing starts before an operator has decided which runs may repeat.
+// Repeating AcceptRestore is harmless.
 func (db *DB) AcceptRestore(ctx context.Context) error {
 	const length = len("00000000-0000-0000-0000-000000000000 ")*epochsKept - 1
 	return db.Tx(ctx, func(tx *Tx) error {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestEpochs: which databases are older ones to somebody who has seen several.
+// TestEpochs: which databases are older, according to a process that has seen several.
 func TestEpochs(t *testing.T) {
 	t.Parallel()
 	see := func(marks ...string) (seen Watermark) {
@@ -47,7 +47,7 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
-// TestEpochFits: the row of the epoch has room for what is drawn, however often.
+// TestEpochFits: the row of the epoch has room, even after many draws.
 func TestEpochFits(t *testing.T) {
 	f := setUp(t)
 	for range epochsKept + 3 {

@@ -11,10 +11,10 @@ import (
 	"go-crontab/job"
 )
 
-// What the server, the schema and its rights are like. All of it is read without locks and bounded;
-// nothing on the trip of a run uses it.
+// These functions describe the server, the schema and the rights on it. They read without locks and
+// are bounded; the trip of a run does not use them.
 
-// Now is MySQL's clock at this instant.
+// Now returns the current time of MySQL's clock.
 func (db *DB) Now(ctx context.Context) (job.Micros, error) {
 	var at job.Micros
 	if err := db.db.QueryRowContext(ctx, "SELECT "+Clock).Scan(&at); err != nil {
@@ -23,8 +23,8 @@ func (db *DB) Now(ctx context.Context) (job.Micros, error) {
 	return at, nil
 }
 
-// SchemaVersions are that of the schema, 0 where no migration ever ran, and the one that this
-// program is made for.
+// SchemaVersions returns the schema's version, 0 if no migration ever ran, and the version for
+// which this program is made.
 func (db *DB) SchemaVersions(ctx context.Context) (have, want int64, err error) {
 	p, err := db.provider(ctx)
 	if err != nil {
@@ -34,12 +34,12 @@ func (db *DB) SchemaVersions(ctx context.Context) (have, want int64, err error) 
 	return have, newestMigration(p), err
 }
 
-// TableState is how a table stands. Rows and bytes are the server's estimates.
+// TableState describes a table. Rows and Bytes are the server's estimates.
 type TableState struct {
 	Engine  string
 	Rows    int64
 	Bytes   int64 // of rows and indexes
-	Free    int64 // of the file, that no row uses
+	Free    int64 // bytes of the file that no row uses
 	Columns []string
 	Indexes []string
 }
@@ -54,10 +54,10 @@ func (db *DB) Tables(ctx context.Context) (map[string]*TableState, error) {
 		out[name] = t
 		return err
 	}, `
-		SELECT table_name, COALESCE(engine, ''), COALESCE(table_rows, 0), COALESCE(data_length, 0) + COALESCE(index_length, 0), COALESCE(data_free, 0)
+		SELECT table_name, COALESCE(engine, ''), COALESCE(table_rows, 0),
+			COALESCE(data_length, 0) + COALESCE(index_length, 0), COALESCE(data_free, 0)
 		FROM information_schema.tables
-		WHERE table_schema = DATABASE()
-			AND table_type = 'BASE TABLE'`)
+		WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'`)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (db *DB) Tables(ctx context.Context) (map[string]*TableState, error) {
 		WHERE table_schema = DATABASE()`)
 }
 
-// MissingLocks names the lock rows that are not there.
+// MissingLocks names the lock rows that do not exist.
 func (db *DB) MissingLocks(ctx context.Context) ([]string, error) {
 	have := map[int64]bool{}
 	ids, err := IDs(db.Reader(ctx), "list lock rows", "SELECT id FROM locks")
@@ -99,7 +99,7 @@ func (db *DB) MissingLocks(ctx context.Context) ([]string, error) {
 	}
 
 	var out []string
-	for id, name := range locksThere {
+	for id, name := range requiredLocks {
 		if !have[int64(id)] {
 			out = append(out, name)
 		}
@@ -108,7 +108,7 @@ func (db *DB) MissingLocks(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// User is whom the server takes this connection for, as user@host.
+// User returns the account that the server uses for this connection, as user@host, and the schema.
 func (db *DB) User(ctx context.Context) (user, schema string, err error) {
 	err = db.db.QueryRowContext(ctx, "SELECT CURRENT_USER(), DATABASE()").Scan(&user, &schema)
 	return user, schema, err
@@ -117,11 +117,11 @@ func (db *DB) User(ctx context.Context) (user, schema string, err error) {
 // Denied is a right that the user lacks on a table.
 type Denied struct{ Right, Table string }
 
-// DeniedRights tells which of the rights that a node needs the user lacks on tables. It asks the
-// server to explain a statement of each kind: that needs the rights of the statement, whichever way
-// they were granted, and changes and locks nothing.
+// DeniedRights returns the rights that nodes need on tables and that the user lacks. It asks the
+// server to explain a statement of each kind. That needs the rights of the statement, however they
+// were granted, and changes and locks nothing.
 func (db *DB) DeniedRights(ctx context.Context) ([]Denied, error) {
-	tables, err := expectedTables() // those of which the user may know nothing included
+	tables, err := expectedTables() // from the migrations: the server may hide tables from the user
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,8 @@ func (db *DB) DeniedRights(ctx context.Context) ([]Denied, error) {
 				out = append(out, Denied{try.right, t})
 			case number(err) == 0 && err != nil:
 				return nil, err
-			default: // a strict server may find fault with the values: the right is looked at before
+			// A strict server may reject the values, but it checks the right first.
+			default:
 			}
 		}
 	}
@@ -153,7 +154,7 @@ func (db *DB) DeniedRights(ctx context.Context) ([]Denied, error) {
 	return out, nil
 }
 
-// IsDenied tells whether the server refused a statement for lack of a right.
+// IsDenied reports whether the server refused a statement because a right is missing.
 func IsDenied(err error) bool {
 	switch number(err) {
 	case 1044, 1142, 1143, 1227, 1370:
@@ -162,7 +163,8 @@ func IsDenied(err error) bool {
 	return false
 }
 
-// expected is what migrations make of a schema, read off their text: a table's columns and indexes.
+// expectedTables returns the tables that the migrations create, with columns and indexes, read from
+// their text.
 func expectedTables() (map[string]*TableState, error) {
 	all, err := migrations()
 	if err != nil {
@@ -184,8 +186,8 @@ func expectedTables() (map[string]*TableState, error) {
 	return out, nil
 }
 
-// readDefinition does to the tables what a statement of a migration does. It knows how ours are
-// written.
+// readDefinition applies a statement of a migration to the tables. It only understands the style of
+// our own migrations.
 func readDefinition(tables map[string]*TableState, statement string) {
 	words := strings.Fields(strings.ReplaceAll(statement, "(", " ( "))
 	is := func(want ...string) bool {
@@ -230,7 +232,7 @@ func readDefinition(tables map[string]*TableState, statement string) {
 	}
 }
 
-// define takes one part of a definition of a table.
+// define applies one part of a table definition.
 func (t *TableState) define(words []string, create bool) {
 	next := func(options ...string) bool {
 		if len(words) > 0 && slices.ContainsFunc(options,
@@ -276,7 +278,7 @@ func (t *TableState) define(words []string, create bool) {
 	}
 }
 
-// splitOutside splits where a byte stands outside of parentheses and quotes.
+// splitOutside splits a text at a byte, except within parentheses and quotes.
 func splitOutside(text string, at byte) []string {
 	var out []string
 	depth, from, quote := 0, 0, byte(0)
@@ -301,9 +303,9 @@ func splitOutside(text string, at byte) []string {
 	return append(out, text[from:])
 }
 
-// SchemaFaults tells what the schema lacks of what migrations make: tables, columns, indexes.
-// Statements name indexes, and fail without them. A table that the server hides from the user is
-// not missing: see DeniedRights.
+// SchemaFaults lists the tables, columns and indexes that the migrations create and the schema
+// lacks. Statements name indexes, and fail if they do not exist. A table that the server hides from
+// the user does not count as missing; see DeniedRights.
 func (db *DB) SchemaFaults(ctx context.Context, have map[string]*TableState) ([]string, error) {
 	want, err := expectedTables()
 	if err != nil {
@@ -319,7 +321,7 @@ func (db *DB) SchemaFaults(ctx context.Context, have map[string]*TableState) ([]
 			switch {
 			case number(err) == 0 && err != nil:
 				return nil, err
-			case !IsDenied(err): // 1146: there is no such table
+			case !IsDenied(err): // 1146: no such table
 				out = append(out, "table "+name+" is missing")
 			}
 			continue

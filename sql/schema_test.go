@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestExpectedTables holds what is read off the text of the migrations against what they make.
+// TestExpectedTables compares the tables read from the text of the migrations with the tables that
+// they create.
 func TestExpectedTables(t *testing.T) {
 	f := setUp(t)
 	have, err := f.db.Tables(t.Context())

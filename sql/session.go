@@ -13,18 +13,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// Clock is SQL for MySQL's clock in microseconds. It is the instant at which its statement began,
-// also when the statement then waited for a lock: beats look older than they are, which is the safe
-// side.
+// Clock is SQL for MySQL's clock, in microseconds. It returns the instant at which its statement
+// began, even if the statement then waited for a lock. So beats look older than they are, which is
+// the safe side.
 const Clock = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)"
 
-// Now is MySQL's clock.
+// Now returns the time of MySQL's clock.
 func (tx *Tx) Now() (at job.Micros, err error) {
 	err = tx.query("read clock", func(rows *stdsql.Rows) error { return rows.Scan(&at) }, "SELECT "+Clock)
 	return at, err
 }
 
-// SessionRow is one life of one node process.
+// SessionRow is the row of a session: one life of a node process.
 type SessionRow struct {
 	ID        uuid.UUID
 	Node      string
@@ -40,16 +40,16 @@ type SessionRow struct {
 	Slots     int
 	Offset    int64 // MySQL's clock minus the node's wall clock, microseconds
 
-	Labels     map[string]string // of the node, without those of its handlers
-	Handlers   []string          // their keys
-	Cordoned   job.Micros        // since when its node is cordoned; zero: it is not
-	CordonSeen job.Micros        // the cordon since which it holds nothing prepared and starts nothing
+	Labels     map[string]string // of the node, without the labels of its handlers
+	Handlers   []string          // keys of its handlers
+	Cordoned   job.Micros        // when its node was cordoned; 0 if it is not
+	CordonSeen job.Micros        // the cordon that it obeys: it holds nothing prepared and starts nothing
 
-	Zones     string // job.ZoneData of the node; empty: it is of a version that does not tell
-	ZonesFrom string // where that is from, for people
+	Zones     string // job.ZoneData of the node; empty in old versions
+	ZonesFrom string // source of that data, for people
 }
 
-// AllLabels are those of the node and of its handlers.
+// AllLabels returns the labels of the node and of its handlers.
 func (s *SessionRow) AllLabels() map[string]string { return job.WithHandlers(s.Labels, s.Handlers) }
 
 const sessionColumns = "s.id, s.node, s.address, s.pid, s.version, s.started, s.beat, s.beat_at, s.draining, " +
@@ -67,8 +67,8 @@ func scanSession(rows *stdsql.Rows) (SessionRow, error) {
 		&labels, &handlers, &s.CordonSeen, &cordoned, &s.Zones, &s.ZonesFrom)
 	s.Cordoned = job.Micros(cordoned.Int64)
 
-	// What a hand wrote there and cannot be read counts as none: the session is to be seen all the
-	// same.
+	// Values written by hand that cannot be parsed count as empty: the session must be visible all
+	// the same.
 	_ = json.Unmarshal(labels, &s.Labels)
 	_ = json.Unmarshal(handlers, &s.Handlers)
 	return s, err
@@ -87,15 +87,17 @@ func (tx *Tx) InsertSession(s SessionRow) error {
 	}
 
 	_, err = tx.Exec("insert session", `
-		INSERT INTO session (id, node, address, pid, version, slots, labels, handlers, zones, zones_from, started, beat_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, `+Clock+`, `+Clock+
-		`)`, s.ID[:], s.Node, s.Address, s.PID, s.Version, s.Slots, string(labels), string(handlers),
-		s.Zones, Cut(s.ZonesFrom, 64))
+		INSERT INTO session
+			(id, node, address, pid, version, slots, labels, handlers, zones, zones_from, started, beat_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, `+Clock+`, `+Clock+`)`,
+		s.ID[:], s.Node, s.Address, s.PID, s.Version, s.Slots, string(labels), string(handlers), s.Zones,
+		Cut(s.ZonesFrom, 64))
 
 	return err
 }
 
-// LockSession tells whether a session's row exists, waiting for whoever is writing it.
+// LockSession locks a session's row and reports whether it exists. It waits for a transaction that
+// is writing the row.
 func (tx *Tx) LockSession(id uuid.UUID) (bool, error) {
 	n := 0
 	err := tx.query("lock session", func(rows *stdsql.Rows) error { n++; return rows.Scan(new(int64)) },
@@ -103,7 +105,7 @@ func (tx *Tx) LockSession(id uuid.UUID) (bool, error) {
 	return n == 1, err
 }
 
-// Namesake is a session with a certain node name.
+// Namesake is a session with a given node name.
 type Namesake struct {
 	ID       uuid.UUID
 	Node     string
@@ -114,10 +116,10 @@ type Namesake struct {
 	Age      time.Duration // since its last beat, by MySQL's clock
 }
 
-// SessionsOf lists the sessions with a node name. After JoinExpiry in the same transaction none can
-// be added.
+// SessionsOf lists the sessions with a node name. After JoinExpiry in the same transaction, no
+// session can be added.
 func (tx *Tx) SessionsOf(node string) ([]Namesake, error) {
-	// Somebody may have written any number into beat_at by hand.
+	// beat_at may hold any number, if written by hand.
 	const statement = `
 		SELECT id, node, address, pid, beat, draining,
 		       LEAST(GREATEST(` + Clock + ` - GREATEST(beat_at, 0), 0), 1000000000000000)
@@ -135,8 +137,7 @@ func (tx *Tx) SessionsOf(node string) ([]Namesake, error) {
 	return out, err
 }
 
-// DeleteSession buries a session whose beat is still the one that was seen. It tells whether it
-// did.
+// DeleteSession buries a session if its beat is still beat. It reports whether it did.
 func (tx *Tx) DeleteSession(id uuid.UUID, beat int64) (bool, error) {
 	n, err := tx.Exec("delete session", "DELETE FROM session WHERE id = ? AND beat = ?", id[:], beat)
 	return n == 1, err
@@ -148,17 +149,16 @@ func (tx *Tx) EndSession(id uuid.UUID) error {
 	return err
 }
 
-// Sessions lists all sessions by id, and MySQL's clock at that reading.
+// Sessions lists all sessions by id.
 func (db *DB) Sessions(ctx context.Context) ([]SessionRow, error) {
 	return Select(db.Reader(ctx), "list sessions", scanSession, `
 		SELECT `+sessionColumns+`
 		FROM session s
-		LEFT
-		JOIN node n ON n.name = s.node
+		LEFT JOIN node n ON n.name = s.node
 		ORDER BY s.id`)
 }
 
-// Vitals is what a beat tells about its node.
+// Vitals are the facts about a node that its beat reports.
 type Vitals struct {
 	Prepared, Executing int
 	Draining            bool
@@ -166,27 +166,25 @@ type Vitals struct {
 	Offset              time.Duration
 }
 
-// Pulse is a connection of its own for beats, so that no crowded pool, no lock and no long
-// statement of others can hold them up. It is used by one goroutine.
+// Pulse is a separate connection for beats, so that no exhausted pool, no lock and no long
+// statement can delay them. It is used by one goroutine.
 type Pulse struct{ db *DB }
 
-// OpenPulse prepares the connection; it is made at the first beat.
+// OpenPulse prepares the connection. The first beat opens it.
 func OpenPulse(dsn string, t Timeouts) (*Pulse, error) {
-	db, err := openPool(dsn, t, 1, false) // a beat waits for nobody
+	db, err := openPool(dsn, t, 1, false) // not fresh: a beat must not wait for other members
 	if err != nil {
 		return nil, err
 	}
 	return &Pulse{db}, nil
 }
 
-// Beat raises the session's counter in one statement. false means that the row is gone: somebody
-// buried the session. An error means nothing: the beat may have arrived.
+// Beat raises the session's counter in one statement. It returns false if the row is gone, because
+// the session was buried. An error leaves open whether the beat arrived.
 func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) {
 	failpoint.Here("before", "beat")
-	r, err := p.db.db.ExecContext(ctx, `
-		UPDATE session
-		SET `+Next("beat")+`, beat_at = `+Clock+`, prepared = ?, executing = ?, draining = ?, cordon_seen = ?, clock_offset = ?
-		WHERE id = ?`,
+	r, err := p.db.db.ExecContext(ctx, "UPDATE session SET "+Next("beat")+", beat_at = "+Clock+
+		", prepared = ?, executing = ?, draining = ?, cordon_seen = ?, clock_offset = ? WHERE id = ?",
 		v.Prepared, v.Executing, v.Draining, int64(v.CordonSeen), v.Offset.Microseconds(), id[:])
 	if p.db.meter.sent(err) != nil {
 		return false, fmt.Errorf("beat: %w", err)
@@ -197,8 +195,8 @@ func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) 
 	return n == 1, err
 }
 
-// Clock reads MySQL's clock. Sent and received instants around the call bound how far the reading
-// may be off.
+// Clock reads MySQL's clock. The caller's times before and after the call bound the reading's
+// error.
 func (p *Pulse) Clock(ctx context.Context) (at job.Micros, err error) {
 	err = p.db.db.QueryRowContext(ctx, "SELECT "+Clock).Scan(&at)
 	if p.db.meter.sent(err) != nil {

@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// settleEvery is between looks at whether a transaction whose commit is unknown stands.
+// settleEvery is the pause between attempts to settle an unknown commit.
 const settleEvery = 100 * time.Millisecond
 
-// TxSettled runs fn in transactions until one is known to be applied or refused; settled tells, by
-// locking reads, whether one whose commit is unknown was applied. It is *Unknown only if MySQL
-// could not be asked until ctx ended.
+// TxSettled runs fn in transactions until one is known to be applied or refused. After an unknown
+// commit, settled reports, by locking reads, whether the transaction was applied. TxSettled returns
+// *Unknown only if MySQL could not be asked before ctx ended.
 //
-// Where several servers take writes, a commit may still arrive after settled did not see it. So
-// either settled writes what fn has written, and whichever comes second is refused, or fn does so
+// On a multi-writer cluster, a commit may still arrive after settled did not see it. So either
+// settled writes the rows that fn has written, so that the later of the two is refused, or fn does
+// when it runs again.
 // when it runs again.
 func (db *DB) TxSettled(ctx context.Context, fn func(*Tx) error, settled func(*Tx) (bool, error)) error {
 	for {
@@ -26,11 +27,12 @@ func (db *DB) TxSettled(ctx context.Context, fn func(*Tx) error, settled func(*T
 		for {
 			var applied bool
 			err := db.Tx(ctx, func(tx *Tx) (err error) { applied, err = settled(tx); return err })
-			if applied && (err == nil || IsUnknown(err)) { // what was read stands either way
+			// The read counts in both cases.
+			if applied && (err == nil || IsUnknown(err)) {
 				return nil
 			}
 			if err == nil {
-				break // nothing of it stands: once more
+				break // nothing was written: try again
 			}
 
 			select {

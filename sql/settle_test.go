@@ -7,9 +7,9 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// TestAudited: a line is there, is not, or is another one with its id. Asking for one that is not
-// there takes its id, once, with a line that says so, and removes nothing: nodes may only insert
-// into the audit.
+// TestAudited: a line exists, does not exist, or is a different line with the same id. Asking for a
+// missing line takes its id, once, with a line that says so, and removes nothing: nodes may only
+// insert into the audit.
 func TestAudited(t *testing.T) {
 	f := setUp(t)
 	line := job.Entry{
@@ -63,12 +63,12 @@ func TestAudited(t *testing.T) {
 	}
 }
 
-// TestSettledTwice: what a settling transaction has read counts only once its own commit is known,
-// for what it writes refuses a commit that still arrives.
+// TestSettledTwice: the read of a settling transaction counts only once its own commit is known,
+// because its write refuses a commit that still arrives.
 func TestSettledTwice(t *testing.T) {
 	f := setUp(t)
 	db, proxy := f.behind(2)
-	for _, statement := range []string{`INSERT INTO setting`, `UPDATE locks`} { // each once
+	for _, statement := range []string{`INSERT INTO setting`, `UPDATE locks`} { // each fails once
 		proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(statement), Action: faultproxy.CutAfter()})
 	}
 
@@ -82,7 +82,7 @@ func TestSettledTwice(t *testing.T) {
 		return err
 	}, func(tx *Tx) (bool, error) {
 		settled++
-		return false, tx.TakeLocks([]LockID{LockSessions}) // as if it did not stand
+		return false, tx.TakeLocks([]LockID{LockSessions}) // as if nothing had been written
 	})
 	if err != nil || ran != 2 || settled != 2 {
 		t.Errorf("got %v, ran %d times, settled %d times; want it settled twice and run twice", err, ran, settled)

@@ -2,7 +2,7 @@ package sql
 
 import "strings"
 
-// Cut shortens s to at most n runes, the last of which then is an ellipsis.
+// Cut shortens s to at most n runes. An ellipsis replaces the rest.
 func Cut(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {
@@ -15,10 +15,10 @@ func Cut(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
-// Span is a range of ids, both ends included.
+// Span is a range of ids, including both ends.
 type Span struct{ From, To int64 }
 
-// Within writes the condition that an id is in one of some spans.
+// Within returns the SQL condition that an id is in one of the spans, with its arguments.
 func Within(spans []Span) (string, []any) {
 	args := make([]any, 0, 2*len(spans))
 	for _, s := range spans {

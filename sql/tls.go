@@ -15,20 +15,20 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Parameters of a DSN that are ours: MySQL gets to see none of them.
+// Our own parameters of a DSN, which MySQL never sees.
 const (
-	// a PEM file with the authorities that may vouch for the server; nobody else may then
+	// a PEM file with the only authorities that may vouch for the server
 	paramCA       = "tls-ca"
-	paramInsecure = "tls-insecure" // true: take tls=preferred and tls=skip-verify all the same
+	paramInsecure = "tls-insecure" // true: accept tls=preferred and tls=skip-verify
 )
 
-// link is what a DSN says by the parameters that are ours.
+// link holds our own parameters of a DSN.
 type link struct{ ca, insecure string }
 
 var linkParam = regexp.MustCompile(`([?&])(` + paramCA + `|` + paramInsecure + `)=([^&]*)&?`)
 
-// cutLink takes our parameters out of a DSN. A path in one of them may be written as it is, which a
-// DSN otherwise does not allow.
+// cutLink removes our parameters from a DSN. A path in a parameter need not be escaped, although a
+// DSN otherwise demands it.
 func cutLink(dsn string) (rest string, l link, err error) {
 	for {
 		at := linkParam.FindStringSubmatchIndex(dsn)
@@ -51,9 +51,9 @@ func cutLink(dsn string) (rest string, l link, err error) {
 	}
 }
 
-// secureLink settles how the link to MySQL is protected. What only looks like protection is
-// refused: a server whose certificate nobody checks may be anybody's, and one that need not speak
-// TLS at all as well.
+// secureLink sets up the protection of the connection to MySQL. It refuses settings that only look
+// like protection: a server whose certificate is not checked, or that need not use TLS at all, may
+// be an impostor.
 func secureLink(cfg *mysql.Config, l link) error {
 	ca, insecure := l.ca, l.insecure
 	if insecure != "" && insecure != "true" && insecure != "false" {
@@ -95,9 +95,9 @@ func secureLink(cfg *mysql.Config, l link) error {
 	return nil
 }
 
-// Exposed tells whether a DSN leads over a network without TLS: then others on the way can read
-// what the cluster knows, change what it does, and have the password: without TLS it is encrypted
-// to the key that whoever answers sends.
+// Exposed reports whether a DSN leads over a network without TLS. Then an attacker on the path can
+// read all data, change what the cluster does, and get the password: without TLS the client
+// encrypts it with the key that the server sends.
 func Exposed(dsn string) bool {
 	all, err := configs(dsn, DefaultTimeouts)
 	return err == nil && slices.ContainsFunc(all, exposed)

@@ -23,7 +23,7 @@ import (
 	"go-crontab/internal/privatedb"
 )
 
-// newCA makes a certificate of 127.0.0.1 that vouches for itself.
+// newCA makes a self-signed certificate of 127.0.0.1.
 func newCA(t *testing.T, dir, name string) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -59,7 +59,7 @@ func newCA(t *testing.T, dir, name string) (certFile, keyFile string) {
 	return certFile, keyFile
 }
 
-// TestS9TLS asks a real server that speaks TLS, by each way to say how.
+// TestS9TLS connects to a real server that speaks TLS, with each TLS setting of a DSN.
 func TestS9TLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -104,8 +104,8 @@ func TestS9TLS(t *testing.T) {
 			if err != nil {
 				return err.Error()
 			}
-
 			defer db.Close()
+
 			var name, cipher string
 			if err := db.Raw().QueryRow("SHOW STATUS LIKE 'Ssl_cipher'").Scan(&name, &cipher); err != nil {
 				return err.Error()
@@ -136,14 +136,14 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-// rogue is a server that wants what a server must not get.
+// rogue is a server that asks for secrets that a server must not get.
 type rogue struct {
 	addr   string
 	auth   []byte // its answer to the login
-	answer []byte // to the first query
+	answer []byte // its answer to the first query
 
 	mu  sync.Mutex
-	got bytes.Buffer // what clients sent after that
+	got bytes.Buffer // everything that clients sent after that
 }
 
 func startRogue(t *testing.T, auth, answer []byte) *rogue {
@@ -170,7 +170,7 @@ func startRogue(t *testing.T, auth, answer []byte) *rogue {
 
 var okPacket = []byte{0, 0, 0, 2, 0, 0, 0}
 
-// serve speaks as much of MySQL's protocol as it takes.
+// serve speaks just enough of MySQL's protocol.
 func (r *rogue) serve(c net.Conn) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(10 * time.Second))
@@ -187,7 +187,7 @@ func (r *rogue) serve(c net.Conn) {
 		return head[3], payload, err
 	}
 
-	// Protocol 10, with LOCAL INFILE and authentication by plugin among what it can; no TLS.
+	// Protocol 10, with LOCAL INFILE and authentication by plugin among its capabilities; no TLS.
 	hello := append([]byte{10}, "8.0.36\x00"...)
 	hello = append(hello, 1, 0, 0, 0)
 	hello = append(hello, "12345678\x00"...)
@@ -225,9 +225,9 @@ func (r *rogue) received() string {
 	return r.got.String()
 }
 
-// TestS9RogueServer: a server cannot have our files, nor have us do without TLS, nor our password
-// by asking for it in clear. Without TLS it can have that all the same, encrypted to a key of its
-// own: see docs/security.md.
+// TestS9RogueServer: a server cannot get our files, make us do without TLS, or get our password by
+// asking for it in clear text. Without TLS it can get the password anyway, encrypted with its own
+// key: see docs/security.md.
 func TestS9RogueServer(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "secret")

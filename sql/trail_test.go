@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestEveryWriteHasAPoint: whatever is written goes through Exec or Insert, or has points of its
-// own in front of it and behind. Only a migration has none: TestMigrateGoesOn and
-// TestMigrateStopsBetween end it between its steps.
+// TestEveryWriteHasAPoint: every write goes through Exec or Insert, or has its own fail points
+// before and after it. Only a migration has none: TestMigrateGoesOn and TestMigrateStopsBetween
+// interrupt it between its steps.
 func TestEveryWriteHasAPoint(t *testing.T) {
 	files, err := os.ReadDir(".")
 	if err != nil {
@@ -43,7 +43,7 @@ func TestEveryWriteHasAPoint(t *testing.T) {
 	}
 }
 
-// TestWritesWithoutPoints holds what the test above finds.
+// TestWritesWithoutPoints tests the check of the test above.
 func TestWritesWithoutPoints(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
@@ -73,7 +73,7 @@ func TestWritesWithoutPoints(t *testing.T) {
 	}
 }
 
-// writesWithoutPoints looks through one file. Statements go to a transaction (….tx) or to a pool
+// writesWithoutPoints checks one file. It looks for statements on a transaction (….tx) or a pool
 // (….db).
 func writesWithoutPoints(t *testing.T, file, source string) (writes int, faults []string) {
 	t.Helper()
@@ -92,7 +92,9 @@ func writesWithoutPoints(t *testing.T, file, source string) (writes int, faults 
 		fault := func(at token.Pos, text string) {
 			faults = append(faults, set.Position(at).String()+": "+f.Name.Name+" "+text)
 		}
-		open, owed := 0, token.NoPos // points that no statement has followed; a statement that a point must follow
+		// open counts points without a statement yet; owed is a statement that still needs a point
+		// after it.
+		open, owed := 0, token.NoPos
 		ast.Inspect(f.Body, func(n ast.Node) bool {
 			call, is := n.(*ast.CallExpr)
 			if !is {

@@ -11,8 +11,7 @@ import (
 	"go-crontab/internal/failpoint"
 )
 
-// Tx is one transaction. Its methods are the statements of the trip; after any error of any of them
-// the whole transaction is rolled back.
+// Tx is one transaction. After an error of any statement, the whole transaction is rolled back.
 type Tx struct {
 	tx    *stdsql.Tx
 	ctx   context.Context
@@ -21,16 +20,16 @@ type Tx struct {
 	did   tally
 }
 
-// maxTries bounds how often a transaction is run again after a deadlock or a lock wait timeout.
+// maxTries bounds the attempts to run a transaction that meets deadlocks or lock timeouts.
 const maxTries = 5
 
-// Tx runs fn in one READ COMMITTED transaction and says how it ended: nil, applied; *Unknown, the
-// reply to COMMIT was lost; anything else, nothing of it stands. After a deadlock or a lock wait
-// timeout fn is run again from its beginning, so it must set what it returns to its caller anew
-// each time.
+// Tx runs fn in one READ COMMITTED transaction. A nil error means applied, *Unknown means that the
+// reply to COMMIT was lost, and any other error means that nothing was written. After a deadlock or
+// a lock timeout fn runs again from its beginning, so it must reset every variable that it
+// captures.
 //
-// ctx is looked at before the transaction begins. Once begun it is not interrupted: each statement
-// is bounded by Timeouts.Read, and a cancelled context must not leave a commit in doubt.
+// ctx is checked before the transaction begins. After that it does not interrupt the transaction:
+// Timeouts.Read bounds each statement, and a cancelled context must not leave a commit in doubt.
 func (db *DB) Tx(ctx context.Context, fn func(tx *Tx) error) error {
 	for try := 1; ; try++ {
 		if err := canceled(ctx); err != nil {
@@ -58,9 +57,10 @@ func (db *DB) once(ctx context.Context, fn func(tx *Tx) error) error {
 		return &notBegun{err}
 	}
 
-	// 1205 leaves the transaction open with half its work, and so does a panic of fn. If the
+	// After error 1205 or a panic in fn, the transaction would stay open with half its work. If the
 	// rollback is lost too, so is the connection. After COMMIT this does nothing.
 	defer tx.Rollback()
+
 	t := &Tx{tx: tx, ctx: ctx, meter: &db.meter}
 	if err := fn(t); err != nil {
 		return err
@@ -76,7 +76,8 @@ func (db *DB) once(ctx context.Context, fn func(tx *Tx) error) error {
 	return nil
 }
 
-// Exec runs one statement and returns how many rows it matched. What names the statement in errors.
+// Exec runs one statement and returns the number of rows that it matched. what names the statement
+// in errors.
 func (tx *Tx) Exec(what, query string, args ...any) (int64, error) {
 	tx.trail.Before(what)
 	r, err := tx.tx.ExecContext(tx.ctx, query, args...)
@@ -86,7 +87,7 @@ func (tx *Tx) Exec(what, query string, args ...any) (int64, error) {
 	return r.RowsAffected()
 }
 
-// Insert is Exec for a row that MySQL gives an id, which it returns.
+// Insert is like Exec for a row with an AUTO_INCREMENT id, which it returns.
 func (tx *Tx) Insert(what, query string, args ...any) (id int64, err error) {
 	tx.trail.Before(what)
 	r, err := tx.tx.ExecContext(tx.ctx, query, args...)
@@ -96,8 +97,8 @@ func (tx *Tx) Insert(what, query string, args ...any) (id int64, err error) {
 	return r.LastInsertId()
 }
 
-// query reads all rows before it returns: the driver cannot run a second statement while rows are
-// open.
+// query reads all rows before it returns: while rows are open, the driver cannot run another
+// statement.
 func (tx *Tx) query(what string, scan func(*stdsql.Rows) error, query string, args ...any) error {
 	rows, err := tx.tx.QueryContext(tx.ctx, query, args...)
 	return readAll(what, rows, tx.meter.sent(err), scan)
@@ -112,8 +113,8 @@ func readAll(what string, rows *stdsql.Rows, err error, scan func(*stdsql.Rows) 
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-
 	defer rows.Close()
+
 	for rows.Next() {
 		if err := scan(rows); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
@@ -126,7 +127,7 @@ func readAll(what string, rows *stdsql.Rows, err error, scan func(*stdsql.Rows) 
 	return nil
 }
 
-// In writes the placeholders of an IN list and appends its values to args.
+// In returns the placeholders of an IN list, and args with the values appended.
 func In[T any](args []any, values []T) (string, []any) {
 	for _, v := range values {
 		args = append(args, v)
@@ -134,7 +135,7 @@ func In[T any](args []any, values []T) (string, []any) {
 	return "(?" + strings.Repeat(",?", len(values)-1) + ")", args
 }
 
-// Values writes the placeholders of n rows of k columns each.
+// Values returns the placeholders of n rows of k columns.
 func Values(n, k int) string {
 	row := "(?" + strings.Repeat(",?", k-1) + ")"
 	return row + strings.Repeat(","+row, n-1)

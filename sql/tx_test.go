@@ -11,7 +11,7 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// put writes a setting, the smallest change there is.
+// put writes a setting, the smallest possible change.
 func put(tx *Tx, name, value string) error {
 	_, err := tx.Exec("put", `
 		INSERT INTO setting (name, value)
@@ -22,16 +22,16 @@ func put(tx *Tx, name, value string) error {
 
 const count = "SELECT COUNT(*) FROM setting WHERE name = ?"
 
-// TestFates sends one transaction through every fate and holds what the caller was told against
-// what stands, and how often its function ran.
+// TestFates sends a transaction through every fate, and compares the answer to the caller with what
+// was written, and with the number of runs of its function.
 func TestFates(t *testing.T) {
 	f := setUp(t)
-	const open = -1 // the proxy gave the answer, so the server knows of no end
+	const open = -1 // the proxy answered, so the server knows of no end
 	deadlock := faultproxy.Error(1213, "40001", "Deadlock found when trying to get lock")
 	commit, insert := faultproxy.CommitOf("INSERT INTO setting"), faultproxy.SQL("INSERT INTO setting")
 	for name, c := range map[string]struct {
 		rule          faultproxy.Rule
-		ran           int // how often fn ran
+		ran           int // number of calls of fn
 		stands        int64
 		unknown, fine bool
 	}{
@@ -91,7 +91,7 @@ func TestFates(t *testing.T) {
 					c.fine)
 			}
 
-			// The locking read waits until the server has noticed that a connection is gone.
+			// The locking read waits until the server notices that a connection is gone.
 			if c.stands != open {
 				f.want("rows that stand", c.stands, count+" FOR UPDATE", name)
 			}
@@ -99,7 +99,7 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// TestDeadlock makes two transactions take two locks crosswise: MySQL ends one, which is run again
+// TestDeadlock makes two transactions take two locks crosswise. MySQL ends one, which runs again
 // from its beginning.
 func TestDeadlock(t *testing.T) {
 	f := setUp(t)
@@ -135,8 +135,7 @@ func TestDeadlock(t *testing.T) {
 	f.want("writes of lock 2", 2, "SELECT n FROM locks WHERE id = 2")
 }
 
-// TestReadCommitted: a transaction sees what others committed meanwhile, and nothing that they did
-// not.
+// TestReadCommitted: a transaction sees what others have committed so far, and nothing uncommitted.
 func TestReadCommitted(t *testing.T) {
 	f := setUp(t)
 	jobID := f.newJob("j")
@@ -173,8 +172,8 @@ func TestReadCommitted(t *testing.T) {
 	})
 }
 
-// TestContext: a transaction looks at its context before it begins, and is not interrupted once
-// begun.
+// TestContext: a transaction checks its context before it begins, and is not interrupted after
+// that.
 func TestContext(t *testing.T) {
 	f := setUp(t)
 	away := errors.New("the client went away")
@@ -197,7 +196,7 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// TestPanicGivesTheConnectionBack: web servers recover from panics, so one must not keep a
+// TestPanicGivesTheConnectionBack: web servers recover from panics, so a panic must not keep a
 // connection and its locks.
 func TestPanicGivesTheConnectionBack(t *testing.T) {
 	f := setUp(t)
@@ -222,8 +221,7 @@ func TestPanicGivesTheConnectionBack(t *testing.T) {
 	f.want("rows of the panicked one", 0, count, "panicked")
 }
 
-// TestTakeLocks: who takes a lock excludes others, and a row that is not there is an error that
-// says what to do.
+// TestTakeLocks: a lock excludes others, and a missing row is an error that says what to do.
 func TestTakeLocks(t *testing.T) {
 	f := setUp(t)
 	f.exec("INSERT INTO locks (id, name) VALUES (3, 'three'), (9, 'nine'), (254, 'last but one'), (255, 'last')")
@@ -232,7 +230,7 @@ func TestTakeLocks(t *testing.T) {
 	first := make(chan error, 1)
 	go func() {
 		first <- f.db.Tx(f.Context(), func(tx *Tx) error {
-			err := tx.TakeLocks([]LockID{3, LockSessions, 3}) // one of them twice
+			err := tx.TakeLocks([]LockID{3, LockSessions, 3}) // one lock twice
 			holding <- true
 			<-finish
 			order <- "first"

@@ -1,5 +1,6 @@
--- The tables of a cluster. Times are BIGINT microseconds since 1970 UTC by MySQL's clock; the views at the end show them as text. There
--- are no foreign keys: the rows that belong together are written and removed by one transaction.
+-- The tables of a cluster. Times are BIGINT microseconds since 1970 UTC by MySQL's clock; the views
+-- at the end show them as text. There are no foreign keys: one transaction writes and removes the
+-- rows that belong together.
 
 -- +goose Up
 
@@ -11,15 +12,15 @@ CREATE TABLE job (
   name     VARCHAR(128) NOT NULL,
   living   TINYINT      NULL DEFAULT 1      COMMENT '1, or NULL once deleted: the name is free again',
   hash     SMALLINT     NOT NULL            COMMENT '0..1023; a bucket is a range of hashes',
-  version  INT          NOT NULL DEFAULT 1  COMMENT 'which definition holds: a row of job_version',
+  version  INT          NOT NULL DEFAULT 1  COMMENT 'current definition: a row of job_version',
   paused   TINYINT      NOT NULL DEFAULT 0,
   crowded  TINYINT      NOT NULL DEFAULT 0  COMMENT '1: runs that began under overlap allow may still execute',
   next_due BIGINT       NULL                COMMENT 'the cursor: first due time without a run; NULL: none',
   begun_to BIGINT       NOT NULL DEFAULT 0  COMMENT 'latest due time of the schedule whose run has begun or ended; only grows',
-  running  BIGINT       NOT NULL DEFAULT 0  COMMENT 'the run whose turn it is: it executes, was woken, or waits for a slot; or it has ended',
-  changes  INT          NOT NULL DEFAULT 1  COMMENT 'how often people have changed it: with version its ETag',
-  parked   BIGINT       NULL                COMMENT 'the cursor of a paused job, whose next_due is when its pause ends by itself; NULL: none',
-  resumed  BIGINT       NOT NULL DEFAULT 0  COMMENT 'when its last pause ended: the misfire policy judges what was due before',
+  running  BIGINT       NOT NULL DEFAULT 0  COMMENT 'the run that excludes others: executing, woken or waiting for a slot; may have ended since',
+  changes  INT          NOT NULL DEFAULT 1  COMMENT 'number of changes by people; with version it forms the ETag',
+  parked   BIGINT       NULL                COMMENT 'the cursor while paused; next_due is then the end of the pause; NULL: none',
+  resumed  BIGINT       NOT NULL DEFAULT 0  COMMENT 'end of its last pause: the misfire policy handles earlier due times',
   error    VARCHAR(512) NOT NULL DEFAULT '' COMMENT 'why no due time can be computed',
   PRIMARY KEY (id),
   UNIQUE KEY name (app_id, name, living),
@@ -31,33 +32,33 @@ CREATE TABLE job (
 CREATE TABLE job_version (
   job_id     BIGINT     NOT NULL,
   version    INT        NOT NULL,
-  definition MEDIUMTEXT NOT NULL COMMENT 'JSON; a version never changes',
-  calendars  TEXT       NULL     COMMENT 'SHA-256 of each calendar that it names, as hex digits, in their order',
-  who        VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'who made the version',
+  definition MEDIUMTEXT NOT NULL COMMENT 'JSON; immutable',
+  calendars  TEXT       NULL     COMMENT 'SHA-256 of each calendar in the definition, in hex, in the same order',
+  who        VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'author of the version',
   created    BIGINT     NOT NULL,
   PRIMARY KEY (job_id, version)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE run (
-  id        BIGINT   NOT NULL COMMENT 'number of the session that made it, and a counter',
+  id        BIGINT   NOT NULL COMMENT 'session number of its creator, and a counter',
   job_id    BIGINT   NOT NULL,
   app_id    INT      NOT NULL,
-  version   INT      NOT NULL DEFAULT 0 COMMENT 'the definition that it began under',
+  version   INT      NOT NULL DEFAULT 0 COMMENT 'version of the definition when it began',
   due       BIGINT   NOT NULL,
   kind      ENUM('schedule','manual','backfill') NOT NULL,
-  request   BIGINT   NOT NULL DEFAULT 0 COMMENT 'who asked for it: a row of request; 0: the schedule',
+  request   BIGINT   NOT NULL DEFAULT 0 COMMENT 'row of request that asked for it; 0: the schedule',
   attempt   SMALLINT NOT NULL DEFAULT 1,
   state     ENUM('idle','prepared','executing','waiting','ended') NOT NULL,
   owner     INT      NOT NULL COMMENT 'number of a session; 0 idle, -1 waiting, -2 ended',
-  claim     INT      NOT NULL COMMENT 'how often it was claimed: with id the fencing token',
-  due_now   BIGINT   NOT NULL COMMENT 'due, or later: a retry, a run that waited; while it waits, its place in the line',
+  claim     INT      NOT NULL COMMENT 'number of claims; with id the fencing token',
+  due_now   BIGINT   NOT NULL COMMENT 'due, or later after a retry or a wait; while it waits, its place in the queue',
   hash      SMALLINT NOT NULL,
-  wish      ENUM('kill','replace') NULL COMMENT 'somebody wants the run killed, or a later due time takes its place',
-  grp       INT      NOT NULL DEFAULT 0 COMMENT 'executing: the group whose slot it holds; idle: below zero, woken for a slot of that group',
+  wish      ENUM('kill','replace') NULL COMMENT 'kill: requested by a person; replace: a later due time takes its place',
+  grp       INT      NOT NULL DEFAULT 0 COMMENT 'executing: group whose slot it holds; idle: negative, woken for a slot of that group',
   awaited   TINYINT  NOT NULL DEFAULT 0 COMMENT '1: a run may wait for the end of this one',
   session   INT      NOT NULL DEFAULT 0 COMMENT 'the session that started or ended it',
   started   BIGINT   NOT NULL DEFAULT 0,
-  spawn_by  BIGINT   NOT NULL DEFAULT 0 COMMENT 'nothing may be spawned for it after this instant',
+  spawn_by  BIGINT   NOT NULL DEFAULT 0 COMMENT 'no command may be spawned for it after this instant',
   ended     BIGINT   NOT NULL DEFAULT 0,
   outcome   ENUM('succeeded','failed','timed_out','killed','lost','skipped','missed','superseded','none') NOT NULL DEFAULT 'none',
   final     TINYINT  NOT NULL DEFAULT 0 COMMENT '1: no attempt follows',
@@ -78,19 +79,19 @@ CREATE TABLE grp (
   id    INT          NOT NULL AUTO_INCREMENT,
   name  VARCHAR(128) NOT NULL,
   slots INT          NOT NULL,
-  taken INT          NOT NULL DEFAULT 0 COMMENT 'how many executing runs hold a slot of it: as many as have run.grp = id',
+  taken INT          NOT NULL DEFAULT 0 COMMENT 'slots in use: number of executing runs with run.grp = id',
   created BIGINT     NOT NULL DEFAULT 0,
-  updated BIGINT     NOT NULL DEFAULT 0 COMMENT 'when it got this number of slots',
+  updated BIGINT     NOT NULL DEFAULT 0 COMMENT 'last change of slots',
   PRIMARY KEY (id),
   UNIQUE KEY name (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE stop (
-  kind   ENUM('cluster','app','handler','restored') NOT NULL COMMENT 'whose runs are not started',
-  name   VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'of the app or handler',
+  kind   ENUM('cluster','app','handler','restored') NOT NULL COMMENT 'scope in which no run starts',
+  name   VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'name of the app or handler',
   app_id INT          NOT NULL DEFAULT 0,
   since  BIGINT       NOT NULL,
-  until  BIGINT       NOT NULL DEFAULT 0 COMMENT 'when it ends by itself, 0: it does not; restored: due times before it are not started',
+  until  BIGINT       NOT NULL DEFAULT 0 COMMENT 'automatic end; 0: none; restored: earlier due times are not started',
   who    VARCHAR(128) NOT NULL DEFAULT '',
   reason VARCHAR(512) NOT NULL DEFAULT '',
   PRIMARY KEY (kind, name)
@@ -100,22 +101,22 @@ CREATE TABLE output (
   run_id BIGINT     NOT NULL,
   head   MEDIUMBLOB NOT NULL,
   tail   MEDIUMBLOB NOT NULL,
-  encoding TINYINT  NOT NULL DEFAULT 0 COMMENT 'of head and tail: 0 as it was written, 1 DEFLATE',
-  counted  BIGINT   NOT NULL DEFAULT 0 COMMENT 'in which count of its app it is: app_output.count; 0: in none',
+  encoding TINYINT  NOT NULL DEFAULT 0 COMMENT 'of head and tail: 0 plain, 1 DEFLATE',
+  counted  BIGINT   NOT NULL DEFAULT 0 COMMENT 'app_output.count of the count that includes it; 0: none',
   PRIMARY KEY (run_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE life (
-  id      INT          NOT NULL AUTO_INCREMENT COMMENT 'the session number in runs; never used again',
+  id      INT          NOT NULL AUTO_INCREMENT COMMENT 'the session number in runs; never reused',
   session BINARY(16)   NOT NULL,
   node    VARCHAR(128) NOT NULL,
   started BIGINT       NOT NULL,
-  gone    BIGINT       NULL COMMENT 'when it left or was buried',
+  gone    BIGINT       NULL COMMENT 'time when it left or was buried',
   PRIMARY KEY (id),
   UNIQUE KEY session (session)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- What people say about jobs.
+-- What people set for jobs.
 
 CREATE TABLE app (
   id   INT          NOT NULL AUTO_INCREMENT,
@@ -127,7 +128,7 @@ CREATE TABLE app (
 CREATE TABLE job_pause (
   job_id BIGINT       NOT NULL,
   since  BIGINT       NOT NULL,
-  until  BIGINT       NOT NULL DEFAULT 0 COMMENT 'when it ends by itself; 0: when somebody ends it',
+  until  BIGINT       NOT NULL DEFAULT 0 COMMENT 'automatic end; 0: none',
   who    VARCHAR(128) NOT NULL,
   reason VARCHAR(512) NOT NULL DEFAULT '',
   PRIMARY KEY (job_id)
@@ -142,14 +143,14 @@ CREATE TABLE job_ref (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE request (
-  id       BIGINT         NOT NULL AUTO_INCREMENT COMMENT 'run.request of the runs that it asked for',
+  id       BIGINT         NOT NULL AUTO_INCREMENT COMMENT 'equals run.request of its runs',
   kind     VARCHAR(32)    NOT NULL,
   idem_key VARBINARY(255) NULL COMMENT 'Idempotency-Key of the client',
   job_id   BIGINT         NOT NULL,
-  digest   BINARY(32)     NOT NULL COMMENT 'of what was asked, so that a key used twice for different things is seen',
+  digest   BINARY(32)     NOT NULL COMMENT 'of the request, to detect a key that is reused for a different one',
   created  BIGINT         NOT NULL,
-  status   SMALLINT       NOT NULL DEFAULT 0 COMMENT 'what it was answered, 0: not yet, or whoever was to answer died',
-  header   VARCHAR(1024)  NOT NULL DEFAULT '' COMMENT 'of the answer, as JSON',
+  status   SMALLINT       NOT NULL DEFAULT 0 COMMENT 'HTTP status of the answer; 0: not answered yet, or the node died before',
+  header   VARCHAR(1024)  NOT NULL DEFAULT '' COMMENT 'headers of the answer, as JSON',
   answer   MEDIUMBLOB     NULL,
   PRIMARY KEY (id),
   UNIQUE KEY idem (idem_key),
@@ -162,10 +163,10 @@ CREATE TABLE calendar (
   version  BIGINT       NOT NULL DEFAULT 1,
   spec     MEDIUMTEXT   NOT NULL COMMENT 'the definition as JSON',
   digest   BINARY(32)   NOT NULL COMMENT 'SHA-256 of spec',
-  timezone VARCHAR(64)  NOT NULL DEFAULT '' COMMENT 'of the definition, for lists, as the next two',
+  timezone VARCHAR(64)  NOT NULL DEFAULT '' COMMENT 'copied from the definition for lists, like the next two columns',
   excludes INT          NOT NULL DEFAULT 0,
   includes INT          NOT NULL DEFAULT 0,
-  named    BIGINT       NOT NULL DEFAULT 0 COMMENT 'written by each change of a job that names it: so changes of the calendar and of the job exclude each other',
+  named    BIGINT       NOT NULL DEFAULT 0 COMMENT 'written by each change of a job that uses it, so that the changes of calendar and job exclude each other',
   created  BIGINT       NOT NULL,
   updated  BIGINT       NOT NULL,
   PRIMARY KEY (id),
@@ -176,10 +177,10 @@ CREATE TABLE audit (
   id      BIGINT       NOT NULL AUTO_INCREMENT,
   at      BIGINT       NOT NULL,
   who     VARCHAR(128) NOT NULL COMMENT 'a person, a token, or a node',
-  origin  VARCHAR(64)  NOT NULL DEFAULT '' COMMENT 'where the request came from',
+  origin  VARCHAR(64)  NOT NULL DEFAULT '' COMMENT 'address of the request',
   action  VARCHAR(32)  NOT NULL,
-  kind    VARCHAR(16)  NOT NULL COMMENT 'of what was changed',
-  ref     BIGINT       NOT NULL DEFAULT 0 COMMENT 'its id, if it has one',
+  kind    VARCHAR(16)  NOT NULL COMMENT 'kind of the changed object',
+  ref     BIGINT       NOT NULL DEFAULT 0 COMMENT 'id of the object, if any',
   app     VARCHAR(128) NOT NULL DEFAULT '',
   name    VARCHAR(128) NOT NULL DEFAULT '',
   reason  VARCHAR(512) NOT NULL DEFAULT '',
@@ -196,17 +197,17 @@ CREATE TABLE audit (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE backfill (
-  id       BIGINT       NOT NULL COMMENT 'that of its request, which its runs carry',
+  id       BIGINT       NOT NULL COMMENT 'id of its request; equals run.request of its runs',
   job_id   BIGINT       NOT NULL,
-  first    BIGINT       NOT NULL COMMENT 'due times from here …',
-  last     BIGINT       NOT NULL COMMENT '… up to here, both included',
-  next_due BIGINT       NULL     COMMENT 'the cursor: first due time without a run; NULL: none is left',
+  first    BIGINT       NOT NULL COMMENT 'first due time',
+  last     BIGINT       NOT NULL COMMENT 'last due time, included',
+  next_due BIGINT       NULL     COMMENT 'the cursor: first due time without a run; NULL: none left',
   done_to  BIGINT       NOT NULL COMMENT 'all due times up to here have ended',
-  parallel INT          NOT NULL COMMENT 'how many runs of it may be alive',
-  missing  TINYINT      NOT NULL DEFAULT 0 COMMENT 'leave out due times that have a run which succeeded',
-  total    BIGINT       NOT NULL COMMENT 'due times in all',
-  planned  BIGINT       NOT NULL DEFAULT 0 COMMENT 'how many of them have or had a run',
-  left_out BIGINT       NOT NULL DEFAULT 0 COMMENT 'how many had succeeded before',
+  parallel INT          NOT NULL COMMENT 'most live runs at a time',
+  missing  TINYINT      NOT NULL DEFAULT 0 COMMENT '1: leave out due times that have a succeeded run',
+  total    BIGINT       NOT NULL COMMENT 'number of due times',
+  planned  BIGINT       NOT NULL DEFAULT 0 COMMENT 'due times that have or had a run',
+  left_out BIGINT       NOT NULL DEFAULT 0 COMMENT 'due times left out because they had succeeded',
   state    ENUM('running','done','cancelled') NOT NULL,
   who      VARCHAR(128) NOT NULL DEFAULT '',
   created  BIGINT       NOT NULL,
@@ -216,12 +217,12 @@ CREATE TABLE backfill (
   KEY state (state)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- What people find runs and jobs by. The trip reads none of it.
+-- Indexes for finding runs and jobs. The trip of a run does not read them.
 
 CREATE TABLE notable (
   outcome ENUM('succeeded','failed','timed_out','killed','lost','skipped','missed','superseded') NOT NULL,
   due     BIGINT NOT NULL,
-  run_id  BIGINT NOT NULL COMMENT 'a run that has ended and did not succeed',
+  run_id  BIGINT NOT NULL COMMENT 'a run that ended without success',
   app_id  INT    NOT NULL,
   job_id  BIGINT NOT NULL,
   PRIMARY KEY (outcome, due, run_id),
@@ -232,21 +233,21 @@ CREATE TABLE notable (
 CREATE TABLE ending (
   id   BIGINT     NOT NULL AUTO_INCREMENT,
   at   BIGINT     NOT NULL,
-  runs MEDIUMBLOB NOT NULL COMMENT 'the runs that one transaction has ended, see note.go',
+  runs MEDIUMBLOB NOT NULL COMMENT 'the runs that a transaction ended, see note.go',
   PRIMARY KEY (id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE job_term (
-  term   BINARY(16) NOT NULL COMMENT 'an owner, a label, a group or a calendar: the beginning of a SHA-256',
+  term   BINARY(16) NOT NULL COMMENT 'truncated SHA-256 of an owner, label, group or calendar',
   job_id BIGINT     NOT NULL COMMENT 'a living job',
   PRIMARY KEY (term, job_id),
   KEY job (job_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE job_part (
-  part   VARCHAR(32)      NOT NULL COMMENT 'the name of a living job from one of its characters on',
+  part   VARCHAR(32)      NOT NULL COMMENT 'a suffix of the name of a living job',
   job_id BIGINT           NOT NULL,
-  pos    TINYINT UNSIGNED NOT NULL COMMENT 'which character that is, from 0',
+  pos    TINYINT UNSIGNED NOT NULL COMMENT 'position of its first character, from 0',
   PRIMARY KEY (part, job_id, pos),
   KEY job (job_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
@@ -254,7 +255,7 @@ CREATE TABLE job_part (
 CREATE TABLE chunk (
   run_id  BIGINT     NOT NULL,
   claim   INT        NOT NULL,
-  at_byte BIGINT     NOT NULL COMMENT 'where in the output it begins',
+  at_byte BIGINT     NOT NULL COMMENT 'its offset in the output',
   data    MEDIUMBLOB NOT NULL,
   PRIMARY KEY (run_id, claim, at_byte)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
@@ -276,18 +277,18 @@ CREATE TABLE session (
   slots     INT          NOT NULL DEFAULT 0,
   clock_offset BIGINT    NOT NULL DEFAULT 0 COMMENT 'MySQL clock minus node wall clock, microseconds, for people',
   labels    TEXT         NULL COMMENT 'JSON object',
-  handlers  TEXT         NULL COMMENT 'JSON array: the keys of the handlers that it has',
-  cordon_seen BIGINT     NOT NULL DEFAULT 0 COMMENT 'node.since of the cordon since which it holds nothing prepared and starts nothing',
-  zones      VARCHAR(32) NOT NULL DEFAULT '' COMMENT 'fingerprint of the time zone data that the node computes with; empty: nobody knows',
-  zones_from VARCHAR(64) NOT NULL DEFAULT '' COMMENT 'where that data is from, for people',
+  handlers  TEXT         NULL COMMENT 'JSON array: keys of its handlers',
+  cordon_seen BIGINT     NOT NULL DEFAULT 0 COMMENT 'node.since of the cordon that it obeys: it holds nothing prepared and starts nothing',
+  zones      VARCHAR(32) NOT NULL DEFAULT '' COMMENT 'fingerprint of the node time zone data; empty: unknown',
+  zones_from VARCHAR(64) NOT NULL DEFAULT '' COMMENT 'source of that data, for people',
   PRIMARY KEY (id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- What people said about nodes, by name: it outlives sessions.
+-- What people set for nodes. Keyed by name, so it outlives sessions.
 CREATE TABLE node (
   name     VARCHAR(128) NOT NULL,
   cordoned TINYINT      NOT NULL DEFAULT 0 COMMENT 'takes no new work',
-  draining TINYINT      NOT NULL DEFAULT 0 COMMENT 'and somebody waits until it has none',
+  draining TINYINT      NOT NULL DEFAULT 0 COMMENT 'a person waits until it has no work',
   reason   VARCHAR(512) NOT NULL DEFAULT '',
   who      VARCHAR(128) NOT NULL DEFAULT '',
   since    BIGINT       NOT NULL DEFAULT 0,
@@ -295,7 +296,7 @@ CREATE TABLE node (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE locks (
-  id   INT         NOT NULL COMMENT 'locks are taken in this order',
+  id   INT         NOT NULL COMMENT 'locks are taken in ascending order',
   name VARCHAR(32) NOT NULL,
   n    BIGINT      NOT NULL DEFAULT 0 COMMENT 'written to take the lock',
   PRIMARY KEY (id),
@@ -308,56 +309,56 @@ CREATE TABLE setting (
   PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
-INSERT INTO locks (id, name) VALUES (0, 'session'); -- FOR UPDATE on a row that does not exist would exclude nobody
+INSERT INTO locks (id, name) VALUES (0, 'session'); -- FOR UPDATE on a missing row would not exclude others
 
-INSERT INTO setting (name, value) VALUES ('epoch', UUID()), ('mark', '0 0'); -- of the last two see sql.Watermark
+INSERT INTO setting (name, value) VALUES ('epoch', UUID()), ('mark', '0 0'); -- see sql.Watermark
 
 CREATE TABLE figure (
-  at     BIGINT     NOT NULL COMMENT 'when the ten seconds begin',
-  source BINARY(16) NOT NULL COMMENT 'the process that counts: sessions come and go while it counts on',
+  at     BIGINT     NOT NULL COMMENT 'start of the ten seconds',
+  source BINARY(16) NOT NULL COMMENT 'the counting process, which outlives its sessions',
   starts BIGINT     NOT NULL COMMENT 'attempts that began',
-  ends   BIGINT     NOT NULL COMMENT 'attempts that had begun and are over',
-  failed BIGINT     NOT NULL COMMENT 'those of them that did not succeed',
-  late   VARCHAR(2048) NOT NULL COMMENT 'how late those that began were: a JSON array of [class, attempts], see job.LateClass',
+  ends   BIGINT     NOT NULL COMMENT 'started attempts that ended',
+  failed BIGINT     NOT NULL COMMENT 'started attempts that ended without success',
+  late   VARCHAR(2048) NOT NULL COMMENT 'lateness of the starts: a JSON array of [class, attempts], see job.LateClass',
   PRIMARY KEY (at, source)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- What people allow, keep and bring.
+-- Access, secrets, folders, retention and limits.
 
 CREATE TABLE api_token (
   id         BIGINT       NOT NULL AUTO_INCREMENT,
-  name       VARCHAR(64)  NOT NULL COMMENT 'who holds it, as the audit says it',
-  living     TINYINT      NULL DEFAULT 1 COMMENT '1, or NULL once revoked, so that the name is free again',
-  hash       BINARY(32)   NOT NULL COMMENT 'SHA-256 of the token, of which there is no copy',
+  name       VARCHAR(64)  NOT NULL COMMENT 'its holder, as named in the audit',
+  living     TINYINT      NULL DEFAULT 1 COMMENT '1, or NULL once revoked: the name is free again',
+  hash       BINARY(32)   NOT NULL COMMENT 'SHA-256 of the token, which is not stored',
   role       VARCHAR(16)  NOT NULL,
-  apps       MEDIUMTEXT   NULL     COMMENT 'JSON array: only in these; NULL: in all, and over what belongs to none',
+  apps       MEDIUMTEXT   NULL     COMMENT 'JSON array of apps; NULL: all apps, and objects outside apps',
   created    BIGINT       NOT NULL,
   created_by VARCHAR(128) NOT NULL,
   expires    BIGINT       NOT NULL DEFAULT 0 COMMENT '0: never',
-  revoked    BIGINT       NOT NULL DEFAULT 0 COMMENT 'when it was, 0: it is not',
-  used       BIGINT       NOT NULL DEFAULT 0 COMMENT 'when it was last used, to about a minute; 0: never',
-  used_from  VARCHAR(64)  NOT NULL DEFAULT '' COMMENT 'and from which address',
+  revoked    BIGINT       NOT NULL DEFAULT 0 COMMENT 'time of the revocation; 0: not revoked',
+  used       BIGINT       NOT NULL DEFAULT 0 COMMENT 'last use, to about a minute; 0: never',
+  used_from  VARCHAR(64)  NOT NULL DEFAULT '' COMMENT 'address of the last use',
   PRIMARY KEY (id),
   UNIQUE KEY hash (hash),
   UNIQUE KEY name (name, living)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- A row for each browser that is signed in; signing out deletes it.
+-- One row per signed-in browser; signing out deletes it.
 CREATE TABLE login (
   id       BIGINT       NOT NULL AUTO_INCREMENT,
-  hash     BINARY(32)   NOT NULL COMMENT 'SHA-256 of what its cookie holds',
+  hash     BINARY(32)   NOT NULL COMMENT 'SHA-256 of its cookie value',
   who      VARCHAR(128) NOT NULL,
-  token_id BIGINT       NOT NULL DEFAULT 0 COMMENT 'the token it was made with, and which it may do no more than; 0: a provider vouched for who',
-  grants   MEDIUMTEXT   NULL     COMMENT 'JSON array: what who may do; NULL: see the token',
+  token_id BIGINT       NOT NULL DEFAULT 0 COMMENT 'token of the sign-in, which limits its rights; 0: signed in through a provider',
+  grants   MEDIUMTEXT   NULL     COMMENT 'JSON array of rights; NULL: the rights of the token',
   created  BIGINT       NOT NULL,
   expires  BIGINT       NOT NULL,
   origin   VARCHAR(64)  NOT NULL DEFAULT '',
-  used     BIGINT       NOT NULL DEFAULT 0  COMMENT 'when it was last used, to about a minute; 0: never',
-  used_from VARCHAR(64) NOT NULL DEFAULT '' COMMENT 'and from which address',
-  checked  BIGINT       NOT NULL DEFAULT 0  COMMENT 'when the provider last said what who may do; 0: not since the sign-in',
-  check_at BIGINT       NOT NULL DEFAULT 0  COMMENT 'when to ask the provider next, 0: never; whoever asks moves it on first',
-  key_id   VARCHAR(16)  NOT NULL DEFAULT '' COMMENT 'which key sealed is sealed with',
-  sealed   BLOB         NULL                COMMENT 'what the provider wants to see then: a refresh token; hash is authenticated with it',
+  used     BIGINT       NOT NULL DEFAULT 0  COMMENT 'last use, to about a minute; 0: never',
+  used_from VARCHAR(64) NOT NULL DEFAULT '' COMMENT 'address of the last use',
+  checked  BIGINT       NOT NULL DEFAULT 0  COMMENT 'last answer of the provider about the rights; 0: only at the sign-in',
+  check_at BIGINT       NOT NULL DEFAULT 0  COMMENT 'next question to the provider; 0: never; moved on before asking',
+  key_id   VARCHAR(16)  NOT NULL DEFAULT '' COMMENT 'key of sealed',
+  sealed   BLOB         NULL                COMMENT 'refresh token for the provider; authenticated together with hash',
   PRIMARY KEY (id),
   UNIQUE KEY hash (hash),
   KEY who (who),
@@ -369,24 +370,24 @@ CREATE TABLE login (
 CREATE TABLE secret (
   id      BIGINT       NOT NULL AUTO_INCREMENT,
   name    VARCHAR(128) NOT NULL,
-  app     VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'whose jobs may use it; empty: those of all apps',
-  version BIGINT       NOT NULL COMMENT 'grows with each value, and begins where an earlier secret of the name has not been',
-  key_id  VARCHAR(16)  NOT NULL COMMENT 'which key it is sealed with',
-  sealed  MEDIUMBLOB   NOT NULL COMMENT 'AES-256-GCM: nonce, ciphertext and tag; name, app and version are authenticated with it',
+  app     VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'app whose jobs may use it; empty: all apps',
+  version BIGINT       NOT NULL COMMENT 'grows with each value, and starts above earlier secrets of the same name',
+  key_id  VARCHAR(16)  NOT NULL COMMENT 'key of sealed',
+  sealed  MEDIUMBLOB   NOT NULL COMMENT 'AES-256-GCM: nonce, ciphertext and tag; authenticates name, app and version too',
   created BIGINT       NOT NULL,
-  updated BIGINT       NOT NULL COMMENT 'when it got its value',
-  who     VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'who gave it that',
+  updated BIGINT       NOT NULL COMMENT 'last change of the value',
+  who     VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'author of that change',
   PRIMARY KEY (id),
   UNIQUE KEY name_app (name, app)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE folder (
   id      BIGINT       NOT NULL AUTO_INCREMENT,
-  name    VARCHAR(255) NOT NULL COMMENT 'its path, the same on all nodes that follow it',
-  digest  CHAR(32)     NOT NULL DEFAULT '' COMMENT 'of what was applied last; empty: nothing yet',
-  past    TEXT         NOT NULL COMMENT 'digests of what was applied before that, the latest first, separated by spaces',
+  name    VARCHAR(255) NOT NULL COMMENT 'its path, equal on all nodes that follow it',
+  digest  CHAR(32)     NOT NULL DEFAULT '' COMMENT 'digest of the content applied last; empty: nothing yet',
+  past    TEXT         NOT NULL COMMENT 'digests applied before, latest first, separated by spaces',
   applied BIGINT       NOT NULL DEFAULT 0,
-  node    VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'which applied it',
+  node    VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'node that applied it',
   PRIMARY KEY (id),
   UNIQUE KEY name (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
@@ -394,15 +395,15 @@ CREATE TABLE folder (
 CREATE TABLE folder_node (
   folder_id BIGINT       NOT NULL,
   node      VARCHAR(128) NOT NULL,
-  digest    CHAR(32)     NOT NULL DEFAULT '' COMMENT 'of what its folder holds',
-  held      CHAR(32)     NOT NULL DEFAULT '' COMMENT 'of what its folder held when that was what is applied; differs from digest once the folder has moved on, or is behind',
+  digest    CHAR(32)     NOT NULL DEFAULT '' COMMENT 'digest of its folder',
+  held      CHAR(32)     NOT NULL DEFAULT '' COMMENT 'digest of its folder when it last equalled the applied content',
   state     VARCHAR(16)  NOT NULL COMMENT 'applied, behind or refused',
-  error     TEXT         NOT NULL COMMENT 'why it was refused',
-  since     BIGINT       NOT NULL COMMENT 'of the state and the error',
+  error     TEXT         NOT NULL COMMENT 'reason of a refusal',
+  since     BIGINT       NOT NULL COMMENT 'start of this state and error',
   PRIMARY KEY (folder_id, node)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- Rules of apps, and, with an empty name, of the whole cluster. Those of jobs stand in their definitions.
+-- Retention rules of apps; an empty name means the whole cluster. Rules of jobs are in their definitions.
 CREATE TABLE retention (
   app     VARCHAR(128) NOT NULL,
   spec    TEXT         NOT NULL COMMENT 'the rule as JSON, see job.Retention',
@@ -413,17 +414,17 @@ CREATE TABLE retention (
 
 INSERT INTO retention (app, spec) VALUES ('', '{"age":"2160h0m0s","failures":"8760h0m0s"}');
 
--- What one node at a time does for all.
+-- Work that one node at a time does for all.
 CREATE TABLE chore (
   name       VARCHAR(32)  NOT NULL,
-  session_id BINARY(16)   NULL     COMMENT 'who does it',
-  until      BIGINT       NOT NULL DEFAULT 0 COMMENT 'and until when nobody else begins',
-  at_id      BIGINT       NOT NULL DEFAULT 0 COMMENT 'how far it is',
-  ended      BIGINT       NOT NULL DEFAULT 0 COMMENT 'when it was through with everything last',
-  removed    BIGINT       NOT NULL DEFAULT 0 COMMENT 'records, in all',
-  archived   BIGINT       NOT NULL DEFAULT 0 COMMENT 'records that were handed over before, in all; some more than once',
-  failures   BIGINT       NOT NULL DEFAULT 0 COMMENT 'of handing over, in a row',
-  error      VARCHAR(512) NOT NULL DEFAULT '' COMMENT 'of the last of these',
+  session_id BINARY(16)   NULL     COMMENT 'session that does it',
+  until      BIGINT       NOT NULL DEFAULT 0 COMMENT 'end of its lease: no other node begins before',
+  at_id      BIGINT       NOT NULL DEFAULT 0 COMMENT 'its position',
+  ended      BIGINT       NOT NULL DEFAULT 0 COMMENT 'end of the last complete pass',
+  removed    BIGINT       NOT NULL DEFAULT 0 COMMENT 'records removed in total',
+  archived   BIGINT       NOT NULL DEFAULT 0 COMMENT 'records archived in total, repeats included',
+  failures   BIGINT       NOT NULL DEFAULT 0 COMMENT 'consecutive failures to archive',
+  error      VARCHAR(512) NOT NULL DEFAULT '' COMMENT 'error of the last failure',
   error_at   BIGINT       NOT NULL DEFAULT 0,
   PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
@@ -431,41 +432,41 @@ INSERT INTO chore (name) VALUES ('retention'), ('output');
 
 CREATE TABLE app_limit (
   app             VARCHAR(128) NOT NULL,
-  jobs            BIGINT       NULL COMMENT 'living jobs; NULL, here and in the next three: no limit',
+  jobs            BIGINT       NULL COMMENT 'living jobs; NULL, here and in the next three columns: no limit',
   runs_per_minute BIGINT       NULL COMMENT 'starts in 60 seconds',
   waiting         BIGINT       NULL COMMENT 'runs in state waiting',
   output          BIGINT       NULL COMMENT 'bytes of kept output',
-  taken           BIGINT       NOT NULL DEFAULT 0  COMMENT 'written by whoever counts against a limit, so that such changes exclude each other',
+  taken           BIGINT       NOT NULL DEFAULT 0  COMMENT 'written before counting against a limit, so that such changes exclude each other',
   who             VARCHAR(128) NOT NULL DEFAULT '',
   updated         BIGINT       NOT NULL DEFAULT 0,
   PRIMARY KEY (app)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- Starts of apps that have a limit of them, for a minute or two. Each session writes its own rows and no others.
+-- Starts of apps with a limit on runs_per_minute, kept for a minute or two. Each session writes only its own rows.
 CREATE TABLE app_start (
   app        VARCHAR(128) NOT NULL,
   at         BIGINT       NOT NULL COMMENT 'second since 1970',
-  session_id BINARY(16)   NOT NULL COMMENT 'who started them; zero: runs that people asked for, counted as they asked',
+  session_id BINARY(16)   NOT NULL COMMENT 'session that started them; zero: runs requested by people, counted at the request',
   starts     BIGINT       NOT NULL,
   PRIMARY KEY (app, at, session_id),
   KEY at (at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- The kept output of apps that have a limit of it, see trip/kept.go. Row 0 says up to which row of `ending` runs are counted.
+-- Kept output of apps with a limit on output, see trip/kept.go. Row 0 holds the last row of `ending` whose runs are counted.
 CREATE TABLE app_output (
   app_id INT    NOT NULL,
-  count  BIGINT NOT NULL DEFAULT 0 COMMENT 'which count this is: when it began',
-  bytes  BIGINT NOT NULL DEFAULT 0 COMMENT 'run.output_kept of the runs that it counts',
-  upto   BIGINT NOT NULL DEFAULT 0 COMMENT 'no run that it counts is due before. Row 0: an id in ending',
-  seen   BIGINT NULL DEFAULT 0 COMMENT 'runs that were there when it began are counted if they are due before; NULL: all are',
+  count  BIGINT NOT NULL DEFAULT 0 COMMENT 'identifies the count: its start time',
+  bytes  BIGINT NOT NULL DEFAULT 0 COMMENT 'sum of run.output_kept of the counted runs',
+  upto   BIGINT NOT NULL DEFAULT 0 COMMENT 'every counted run is due here or later. Row 0: an id in ending',
+  seen   BIGINT NULL DEFAULT 0 COMMENT 'of the runs older than the count, only runs due before this are counted; NULL: all',
   PRIMARY KEY (app_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE audit_chain (
   seq  BIGINT     NOT NULL COMMENT 'from 1, without a gap',
   line BIGINT     NOT NULL COMMENT 'id of the audit line',
-  at   BIGINT     NOT NULL COMMENT 'when that line was written',
-  hash BINARY(32) NOT NULL COMMENT 'that time, then 24 bytes of the SHA-256 of the hash before and of the line',
+  at   BIGINT     NOT NULL COMMENT 'time of that line',
+  hash BINARY(32) NOT NULL COMMENT 'that time, then 24 bytes of the SHA-256 of the previous hash and the line',
   PRIMARY KEY (seq),
   UNIQUE KEY line (line)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
@@ -476,14 +477,14 @@ CREATE TABLE alert_channel (
   id      BIGINT       NOT NULL AUTO_INCREMENT,
   name    VARCHAR(128) NOT NULL,
   version BIGINT       NOT NULL DEFAULT 1,
-  spec    MEDIUMTEXT   NOT NULL          COMMENT 'the definition as JSON; secrets stand in it by their names',
+  spec    MEDIUMTEXT   NOT NULL          COMMENT 'the definition as JSON; contains the names of secrets, not their values',
   created BIGINT       NOT NULL,
   updated BIGINT       NOT NULL,
-  who     VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'who gave it this definition',
-  window_at BIGINT     NOT NULL DEFAULT 0 COMMENT 'begin of the minute in which messages are counted',
-  window_sent INT      NOT NULL DEFAULT 0 COMMENT 'messages in it, tries included',
-  beat_at BIGINT       NOT NULL DEFAULT 0 COMMENT 'of a heartbeat: when it was last looked at',
-  held    VARCHAR(512) NOT NULL DEFAULT '' COMMENT 'of a heartbeat: why the last one was not sent',
+  who     VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'author of this definition',
+  window_at BIGINT     NOT NULL DEFAULT 0 COMMENT 'start of the minute in which messages are counted',
+  window_sent INT      NOT NULL DEFAULT 0 COMMENT 'messages in that minute, including retries',
+  beat_at BIGINT       NOT NULL DEFAULT 0 COMMENT 'heartbeat: time of its last check',
+  held    VARCHAR(512) NOT NULL DEFAULT '' COMMENT 'heartbeat: reason why the last one was not sent',
   PRIMARY KEY (id),
   UNIQUE KEY name (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
@@ -502,9 +503,9 @@ CREATE TABLE alert_rule (
 
 CREATE TABLE alert_silence (
   id      BIGINT       NOT NULL AUTO_INCREMENT,
-  app     VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'only what belongs to this app; empty: all, and what belongs to none',
-  job     VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'only this job of the app',
-  rule    VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'only what this rule finds',
+  app     VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'only alerts of this app; empty: all alerts',
+  job     VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'only alerts of this job of the app',
+  rule    VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'only alerts of this rule',
   until   BIGINT       NOT NULL,
   reason  VARCHAR(512) NOT NULL,
   who     VARCHAR(128) NOT NULL DEFAULT '',
@@ -513,10 +514,10 @@ CREATE TABLE alert_silence (
   KEY until (until)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- A row for each trouble: it fires once, however often it is seen again until it is over.
+-- One row per alert. It fires once and counts repeats until it is over.
 CREATE TABLE alert (
   id       BIGINT       NOT NULL AUTO_INCREMENT,
-  subject  BINARY(16)   NOT NULL          COMMENT 'hash of the rule, the event, and what it is about',
+  subject  BINARY(16)   NOT NULL          COMMENT 'hash of the rule, the event and the subject',
   firing   TINYINT      NULL DEFAULT 1    COMMENT '1, or NULL once it is over',
   rule_id  BIGINT       NOT NULL,
   rule     VARCHAR(128) NOT NULL,
@@ -525,15 +526,15 @@ CREATE TABLE alert (
   app      VARCHAR(128) NOT NULL DEFAULT '',
   job_id   BIGINT       NOT NULL DEFAULT 0,
   job      VARCHAR(128) NOT NULL DEFAULT '',
-  owner    VARCHAR(1024) NOT NULL DEFAULT '' COMMENT 'of the job',
+  owner    VARCHAR(1024) NOT NULL DEFAULT '' COMMENT 'owner of the job',
   node     VARCHAR(128) NOT NULL DEFAULT '',
-  run      VARCHAR(64)  NOT NULL DEFAULT '' COMMENT 'the run that was seen last',
+  run      VARCHAR(64)  NOT NULL DEFAULT '' COMMENT 'the latest run',
   summary  VARCHAR(1024) NOT NULL,
   first_at BIGINT       NOT NULL,
   last_at  BIGINT       NOT NULL,
-  seen     BIGINT       NOT NULL DEFAULT 1 COMMENT 'how often',
-  told_at  BIGINT       NOT NULL DEFAULT 0 COMMENT 'when a message about it was last made; 0: none was',
-  silence_id BIGINT     NOT NULL DEFAULT 0 COMMENT 'the silence that kept it from being told; 0: none does',
+  seen     BIGINT       NOT NULL DEFAULT 1 COMMENT 'number of occurrences',
+  told_at  BIGINT       NOT NULL DEFAULT 0 COMMENT 'time of the last message about it; 0: none',
+  silence_id BIGINT     NOT NULL DEFAULT 0 COMMENT 'the silence that suppresses its messages; 0: none',
   over_at  BIGINT       NOT NULL DEFAULT 0,
   over_why VARCHAR(512) NOT NULL DEFAULT '',
   PRIMARY KEY (id),
@@ -544,24 +545,24 @@ CREATE TABLE alert (
   KEY over_at (over_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- A row for each message.
+-- One row per message.
 CREATE TABLE delivery (
   id         BIGINT       NOT NULL AUTO_INCREMENT,
-  idem       BINARY(16)   NOT NULL          COMMENT 'the key by which whoever gets it twice can tell',
+  idem       BINARY(16)   NOT NULL          COMMENT 'key by which the receiver detects a repeated message',
   kind       VARCHAR(16)  NOT NULL          COMMENT 'alert, test, ping or heartbeat',
-  channel_id BIGINT       NOT NULL DEFAULT 0 COMMENT '0: it is the ping of a job',
+  channel_id BIGINT       NOT NULL DEFAULT 0 COMMENT '0: the ping of a job',
   channel    VARCHAR(128) NOT NULL DEFAULT '',
   rule_id    BIGINT       NOT NULL DEFAULT 0,
   rule       VARCHAR(128) NOT NULL DEFAULT '',
-  target     VARCHAR(320) NOT NULL DEFAULT '' COMMENT 'to whom, where the channel does not say',
-  job_id     BIGINT       NOT NULL DEFAULT 0 COMMENT 'of a ping',
+  target     VARCHAR(320) NOT NULL DEFAULT '' COMMENT 'receiver, if the channel does not name one',
+  job_id     BIGINT       NOT NULL DEFAULT 0 COMMENT 'job of a ping',
   state      TINYINT      NOT NULL COMMENT '0 pending 1 sending 2 sent 3 failed 4 silenced 5 suppressed',
   attempts   INT          NOT NULL DEFAULT 0,
-  next_at    BIGINT       NOT NULL COMMENT 'when it is to be sent; while it is being sent, when it is free again',
-  session_id BINARY(16)   NULL COMMENT 'who sends it',
-  events     BIGINT       NOT NULL DEFAULT 1 COMMENT 'how many it tells of',
-  items      MEDIUMTEXT   NOT NULL COMMENT 'the first of them, as JSON',
-  said       VARCHAR(512) NOT NULL DEFAULT '' COMMENT 'what the channel answered, or why it failed',
+  next_at    BIGINT       NOT NULL COMMENT 'time to send it; while sending, end of the lease',
+  session_id BINARY(16)   NULL COMMENT 'session that sends it',
+  events     BIGINT       NOT NULL DEFAULT 1 COMMENT 'number of events in the message',
+  items      MEDIUMTEXT   NOT NULL COMMENT 'the first events, as JSON',
+  said       VARCHAR(512) NOT NULL DEFAULT '' COMMENT 'answer of the channel, or reason of the failure',
   created    BIGINT       NOT NULL,
   updated    BIGINT       NOT NULL,
   PRIMARY KEY (id),
@@ -572,7 +573,7 @@ CREATE TABLE delivery (
   KEY kind (kind, created)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- When what is counted by a rule failed last.
+-- Latest failures, for rules that count failures.
 CREATE TABLE alert_streak (
   rule_id BIGINT     NOT NULL,
   subject BINARY(16) NOT NULL,
@@ -582,14 +583,14 @@ CREATE TABLE alert_streak (
   KEY updated (updated)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- Two rows. 1: who looks for what is to be told, and how far it has come. 2: n counts changes of the definitions.
+-- Two rows. 1: the evaluating session and its position. 2: n counts changes of the definitions.
 CREATE TABLE alert_work (
   id       INT        NOT NULL,
-  n        BIGINT     NOT NULL DEFAULT 0 COMMENT 'written by each step, which holds only if nobody else took one',
+  n        BIGINT     NOT NULL DEFAULT 0 COMMENT 'incremented by each step; a step counts only if no other session took one',
   holder   BINARY(16) NULL,
   until    BIGINT     NOT NULL DEFAULT 0,
   position MEDIUMTEXT NULL,
-  lost     BIGINT     NOT NULL DEFAULT 0 COMMENT 'what could not be told, because there was too much of it',
+  lost     BIGINT     NOT NULL DEFAULT 0 COMMENT 'events dropped because there were too many',
   template_failures BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
