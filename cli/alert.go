@@ -24,7 +24,7 @@ func alertCommand(c *console) *cobra.Command {
 		ruleCommand(c), channelCommand(c), silenceCommand(c))
 }
 
-// alertView is one trouble.
+// alertView is an alert: a problem that a rule has found.
 type alertView struct {
 	ID       string     `json:"id"`
 	State    string     `json:"state"`
@@ -47,7 +47,7 @@ type alertView struct {
 	Why      string     `json:"resolved_by"`
 }
 
-// about is what it is about.
+// about returns the object of the alert.
 func (v *alertView) about() string {
 	switch {
 	case v.Job != "":
@@ -119,7 +119,7 @@ func alertList(c *console) *cobra.Command {
 	return cmd
 }
 
-// given are the query parameters of names and values that are not empty.
+// given builds query parameters from pairs of names and values, without empty values.
 func given(pairs ...string) url.Values {
 	q := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -253,7 +253,7 @@ func alertSent(c *console) *cobra.Command {
 	return cmd
 }
 
-// untold says how much the list of messages does not have.
+// untold notes messages that are missing from the list.
 func untold(ctx context.Context, c *console, r *remote) error {
 	v, _, err := get[struct {
 		Lost      int64 `json:"lost"`
@@ -312,7 +312,7 @@ channel did not take it.`,
 func rulePath(name string) string    { return rulesPath + "/" + url.PathEscape(name) }
 func channelPath(name string) string { return channelsPath + "/" + url.PathEscape(name) }
 
-// silenceView is a time in which nobody is told.
+// silenceView is a period without messages.
 type silenceView struct {
 	ID     string     `json:"id"`
 	App    string     `json:"app"`
@@ -324,7 +324,7 @@ type silenceView struct {
 	Over   bool       `json:"over"`
 }
 
-// about is what a silence covers.
+// about describes the alerts that a silence covers.
 func (v *silenceView) about() string {
 	var parts []string
 	switch {

@@ -18,7 +18,7 @@ func channelCommand(c *console) *cobra.Command {
 		}.command(c))
 }
 
-// target is where a channel leads.
+// target returns the address of a channel.
 func target(v *job.AlertChannel) string {
 	if v.Email != nil {
 		to := strings.Join(v.Email.To, ", ")

@@ -65,7 +65,7 @@ func ruleList(c *console) *cobra.Command {
 	return cmd
 }
 
-// eventWords are the events of a rule, with what makes them.
+// eventWords lists the events of a rule with their thresholds.
 func eventWords(v *job.AlertRule) string {
 	var out []string
 	for _, e := range v.On {
@@ -93,7 +93,7 @@ func eventWords(v *job.AlertRule) string {
 	return strings.Join(out, ", ")
 }
 
-// ruleOf is what jobs a rule is about.
+// ruleOf describes the jobs that a rule covers.
 func ruleOf(v *job.AlertRule) string {
 	var out []string
 	if len(v.Apps) > 0 {
@@ -285,7 +285,7 @@ func durationFlag(name, text string) (job.Duration, error) {
 	return job.Duration(d), nil
 }
 
-// ratio reads a number and a length of time, such as 3/10m.
+// ratio parses a number and a duration, such as 3/10m.
 func ratio(name, text string) (int, job.Duration, error) {
 	count, span, _ := strings.Cut(text, "/")
 	n, err := strconv.Atoi(count)

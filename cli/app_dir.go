@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 )
 
-// appDir is a folder of ours under one of the user's folders, or for root, when given, under one of the system's.
+// appDir returns our folder below one of the user's folders. For root it is below the system
+// folder, if one is given.
 func appDir(variable, usual, system, name string) (string, error) {
 	if system != "" && os.Geteuid() == 0 {
 		return filepath.Join(system, name), nil

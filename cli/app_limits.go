@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// appLimitsView is the limits of an app, and what it uses of them. Zero is no limit.
+// appLimitsView holds the limits of an app and its current use. Zero means unlimited.
 type appLimitsView struct {
 	App           string   `json:"app,omitempty"`
 	Jobs          int64    `json:"jobs,omitempty"`
@@ -78,7 +78,7 @@ records of those runs stay. Other apps notice nothing.`,
 	return cmd
 }
 
-// limitFlags are the limits as they were typed.
+// limitFlags are the limits as typed.
 type limitFlags struct {
 	jobs, runs, waiting, output string
 	none                        bool
@@ -102,7 +102,7 @@ func (f *limitFlags) someGiven(cmd *cobra.Command) bool {
 
 func (f *limitFlags) given(cmd *cobra.Command) bool { return f.none || f.someGiven(cmd) }
 
-// change puts what was typed in place of what the limits are.
+// change applies the given flags to the limits.
 func (f *limitFlags) change(cmd *cobra.Command, v *appLimitsView) error {
 	for _, flag := range []struct {
 		name, typed string
@@ -124,7 +124,7 @@ func (f *limitFlags) change(cmd *cobra.Command, v *appLimitsView) error {
 	return f.changeOutput(cmd, v)
 }
 
-// changeOutput puts the size that was typed in place of the limit of kept output.
+// changeOutput applies the flag for the limit of kept output.
 func (f *limitFlags) changeOutput(cmd *cobra.Command, v *appLimitsView) error {
 	if !cmd.Flags().Changed("kept-output") {
 		return nil
@@ -145,7 +145,7 @@ func (f *limitFlags) changeOutput(cmd *cobra.Command, v *appLimitsView) error {
 
 func appLimitsPath(app string) string { return "/api/v1/apps/" + url.PathEscape(app) + "/limits" }
 
-// setAppLimits changes some limits and leaves the others.
+// setAppLimits changes the given limits and keeps the others.
 func setAppLimits(cmd *cobra.Command, c *console, r *remote, app string, f *limitFlags) error {
 	v, _, err := get[appLimitsView](cmd.Context(), r, appLimitsPath(app), nil)
 	if err != nil {
@@ -209,7 +209,7 @@ func listAppLimits(cmd *cobra.Command, c *console, r *remote) error {
 	})
 }
 
-// limitsTable shows what is used of each limit.
+// limitsTable shows the use of each limit.
 func limitsTable(items []appLimitsView) *table {
 	t := &table{columns: []column{
 		{head: "APP", shrink: true}, {head: "JOBS", right: true}, {head: "RUNS/MINUTE", right: true},
@@ -221,7 +221,7 @@ func limitsTable(items []appLimitsView) *table {
 		if v.Use == nil {
 			continue
 		}
-		runs, output := "-", "-" // they are counted only where there is a limit
+		runs, output := "-", "-" // only counted under a limit
 		if v.RunsPerMinute != 0 {
 			runs = ofLimit(v.Use.RunsPerMinute, v.RunsPerMinute)
 		}
@@ -235,7 +235,7 @@ func limitsTable(items []appLimitsView) *table {
 	return t
 }
 
-// ofLimit is "3/5", or "3" without a limit.
+// ofLimit formats use and limit as "3/5", or "3" without a limit.
 func ofLimit(used, most int64) string {
 	if most == 0 {
 		return fmt.Sprint(used)
@@ -243,7 +243,7 @@ func ofLimit(used, most int64) string {
 	return fmt.Sprintf("%d/%d", used, most)
 }
 
-// byteSize is a number of bytes with three or four digits.
+// byteSize formats a number of bytes with three or four digits.
 func byteSize(n int64) string {
 	const units = "KMGTP"
 	if n < 1024 {

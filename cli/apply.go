@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// appliedView is what was changed, or would be.
+// appliedView lists the changes of an apply, or of a dry run.
 type appliedView struct {
 	DryRun    bool            `json:"dry_run"`
 	Changed   int             `json:"changed"`
@@ -45,20 +45,20 @@ type appliedField struct {
 	Becomes json.RawMessage `json:"becomes"`
 }
 
-// appliedKind is one of the lists, as the API and people call it.
+// appliedKind is a list of changed objects, with its names in the API and for people.
 type appliedKind struct {
 	field, kind string
 	list        *[]appliedObject
 }
 
-// kinds are the lists in the order in which they are shown.
+// kinds returns the lists in display order.
 func (v *appliedView) kinds() []appliedKind {
 	return []appliedKind{{"groups", "group", &v.Groups}, {"calendars", "calendar", &v.Calendars},
 		{"channels", "channel", &v.Channels}, {"rules", "rule", &v.Rules},
 		{"retention", "retention", &v.Retention}, {"pauses", "pause", &v.Pauses}, {"jobs", "", &v.Jobs}}
 }
 
-// fullName is how people name it; kind is "" for jobs.
+// fullName returns the name for people; kind is "" for jobs.
 func (o *appliedObject) fullName(kind string) string {
 	switch {
 	case kind == "":
@@ -71,7 +71,7 @@ func (o *appliedObject) fullName(kind string) string {
 	return kind + " of app " + o.Name
 }
 
-// applyFlags are those of commands that change many jobs at once.
+// applyFlags are the flags of apply, which changes many jobs at once.
 type applyFlags struct {
 	files  []string
 	dryRun bool
@@ -147,7 +147,7 @@ without any job would delete all of them, which needs --delete-all.`,
 	return cmd
 }
 
-// body checks the flags and returns what the request has beside the files.
+// body checks the flags and returns the fields of the request besides the files.
 func (f *applyFlags) body(args []string) (map[string]any, error) {
 	more := map[string]any{}
 	if f.dryRun {
@@ -173,7 +173,8 @@ func (f *applyFlags) body(args []string) (map[string]any, error) {
 	return more, err
 }
 
-// emptyPrune refuses files without jobs, by which all would be deleted: they are more often a mistake than meant.
+// emptyPrune refuses to prune with files without jobs, which would delete every job. That is
+// usually a mistake.
 func (f *applyFlags) emptyPrune(set *manifest.Set) error {
 	switch {
 	case f.all && !f.prune:
@@ -198,7 +199,8 @@ func parseLabels(flag string, list []string) (map[string]string, error) {
 	return labels, nil
 }
 
-// readManifests reads files. What is wrong in them is refused as a definition is that the server does not take.
+// readManifests reads files. Faults in them have the exit code of a definition that the server
+// refuses.
 func readManifests(paths []string, c *console) (*manifest.Set, error) {
 	set, err := manifest.ReadUpTo(manifest.MaxSizeInParts, paths, c.in)
 	var (
@@ -218,7 +220,7 @@ func readManifests(paths []string, c *console) (*manifest.Set, error) {
 	return set, nil
 }
 
-// plainLines is plain for a text of several lines.
+// plainLines is plain for a text with several lines.
 func plainLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
@@ -227,7 +229,7 @@ func plainLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// confirm asks before jobs are deleted, if there is somebody to ask.
+// confirm asks before jobs are deleted, if standard input is a terminal.
 func (f *applyFlags) confirm(ctx context.Context, r *remote, set *manifest.Set, more map[string]any) error {
 	if _, asks := terminal(r.in); !asks {
 		return nil
@@ -262,7 +264,7 @@ func (f *applyFlags) confirm(ctx context.Context, r *remote, set *manifest.Set, 
 	return nil
 }
 
-// apply sends a set. What the server says of places in the request is said of places in the files.
+// apply sends a set. Errors refer to places in the files, not in the request.
 func (r *remote) apply(
 	ctx context.Context, set *manifest.Set, more map[string]any,
 ) (appliedView, json.RawMessage, error) {
@@ -281,7 +283,7 @@ func (r *remote) apply(
 	return done, raw, err
 }
 
-// place has a problem name the places in files, in their order, where it names those in a request.
+// place replaces request fields in a problem by places in files, and sorts them.
 func (p *problem) place(set *manifest.Set) {
 	for i := range p.Errors {
 		e := &p.Errors[i]
@@ -299,13 +301,14 @@ func (p *problem) place(set *manifest.Set) {
 	})
 }
 
-// actionSigns stand before names.
+// actionSigns precede the names of changed objects.
 var actionSigns = map[string]struct {
 	sign   string
 	colour colour
 }{"created": {"+", green}, "updated": {"~", yellow}, "deleted": {"-", red}}
 
-// shownOfNew are the fields that are shown of a new job: the others are in the file, or the default.
+// shownOfNew are the fields that are shown for a new job. The others are in the file or have
+// defaults.
 var shownOfNew = []string{
 	"schedule", "schedules", "every", "at", "timezone", "command", "http.url", "handler", "slots", "paused", "type",
 	"url", "on", "channels", "age", "runs", "bytes", "failures", "archive", "reason", "until",
@@ -354,7 +357,7 @@ func (r *remote) showField(f appliedField, isNew bool, paint func(colour, string
 	}
 }
 
-// shownValue is a JSON value as people read it: a text without quotes.
+// shownValue formats a JSON value for people: a string without quotes.
 func shownValue(v json.RawMessage) string {
 	var s string
 	if json.Unmarshal(v, &s) == nil {
@@ -363,7 +366,7 @@ func shownValue(v json.RawMessage) string {
 	return string(v)
 }
 
-// diffLines shows what is another between two texts: the lines around it that are the same are left out, but for one.
+// diffLines shows the differing lines of two texts, with one common line before and after.
 func diffLines(was, becomes string) []string {
 	split := func(s string) []string {
 		if s == "" {

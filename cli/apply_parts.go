@@ -10,10 +10,11 @@ import (
 	"go-crontab/job"
 )
 
-// maxApplyPart is how many bytes of objects a request has at most, of the 16 MiB that are taken.
+// maxApplyPart bounds the objects of a request, in bytes. The server accepts 16 MiB.
 const maxApplyPart = 15 << 20
 
-// parts are the requests that a set takes. What is to be deleted is known by all that stays, so that is never cut.
+// parts splits a set into requests. With --prune it never splits: the server must see all jobs that
+// stay to know which to delete.
 func (f *applyFlags) parts(set *manifest.Set) ([]*manifest.Set, error) {
 	if !f.prune {
 		return set.Parts(map[string]int{"groups": job.MaxApplyGroups, "calendars": job.MaxApplyCalendars,
@@ -31,7 +32,7 @@ func (f *applyFlags) parts(set *manifest.Set) ([]*manifest.Set, error) {
 	return []*manifest.Set{set}, nil
 }
 
-// applyParts applies sets one after the other, several after a dry run of all.
+// applyParts applies sets one by one. If there are several, it first does a dry run of all.
 func (r *remote) applyParts(ctx context.Context, parts []*manifest.Set, more map[string]any) error {
 	dry := more["dry_run"] == true
 	if len(parts) > 1 && !dry {
@@ -52,7 +53,8 @@ func (r *remote) applyParts(ctx context.Context, parts []*manifest.Set, more map
 		}
 		if err != nil {
 			if i > 0 && !dry {
-				// Wherever it ends: a part is done or not, and of one that is done the next time finds nothing to do.
+				// This is safe at any point. A part is applied completely or not at all, and
+				// repeating an applied part changes nothing.
 				r.notef("%d of %d parts are applied; the same again goes on with the others\n", i, len(parts))
 			}
 			return err
@@ -75,19 +77,20 @@ func (r *remote) applyParts(ctx context.Context, parts []*manifest.Set, more map
 	return a.end(dry)
 }
 
-// applyReport tells of the parts of an apply as they are done.
+// applyReport reports the parts of an apply as they complete.
 type applyReport struct {
 	*remote
-	told    map[string]bool // what may stand in several parts
-	counts  map[string]int  // by actions
+	told    map[string]bool // objects that may appear in several parts
+	counts  map[string]int  // by action
 	changed int
 
-	// What the server said: of one part, and of the parts so far by their lists.
+	// The server's response to a single part, and the merged lists of several.
 	whole json.RawMessage
 	lists map[string][]json.RawMessage
 }
 
-// take leaves out of an answer what an earlier one has told already, and keeps the rest as it was sent.
+// take drops objects from a response that an earlier response has reported, and keeps the rest
+// unchanged.
 func (a *applyReport) take(done *appliedView, raw json.RawMessage) error {
 	var sent map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &sent); err != nil {
@@ -125,7 +128,7 @@ func (a *applyReport) take(done *appliedView, raw json.RawMessage) error {
 	return nil
 }
 
-// show prints what was changed, or would be.
+// show prints the changes, or the changes of a dry run.
 func (a *applyReport) show(done *appliedView) {
 	for _, k := range done.kinds() {
 		for i := range *k.list {
@@ -150,7 +153,7 @@ func (a *applyReport) show(done *appliedView) {
 	}
 }
 
-// end prints what it comes to.
+// end prints a summary.
 func (a *applyReport) end(dry bool) error {
 	if a.format == "name" {
 		return nil

@@ -15,7 +15,7 @@ import (
 
 const appsPath = "/api/v1/apps"
 
-// names reads the names in a list that has no pages.
+// names reads all names of a list without pages.
 func (r *remote) names(ctx context.Context, path string) (names []string, err error) {
 	found, _, err := all[named](ctx, r, path)
 	for _, v := range found {
@@ -24,7 +24,8 @@ func (r *remote) names(ctx context.Context, path string) (names []string, err er
 	return names, err
 }
 
-// unknown says that there is nothing of a name, and which name was probably meant; "" if there is.
+// unknown returns a message that an object does not exist, with a similar name if there is one. It
+// returns "" if the object exists.
 func (r *remote) unknown(ctx context.Context, what, name, path string) (said string, err error) {
 	names, err := r.names(ctx, path)
 	if err != nil || slices.Contains(names, name) {
@@ -37,19 +38,19 @@ func (r *remote) unknown(ctx context.Context, what, name, path string) (said str
 	return said, nil
 }
 
-// noteUnknown tells about a filter of a list that came out empty because nothing has the name that the filter gives.
+// noteUnknown explains an empty list, if a filter names an app or node that does not exist.
 func (r *remote) noteUnknown(ctx context.Context, filter url.Values) {
 	for field, path := range map[string]string{"app": appsPath, "node": nodesPath} {
 		if !filter.Has(field) {
 			continue
 		}
-		if said, err := r.unknown(ctx, field, filter.Get(field), path); err == nil && said != "" { // it is only a hint
+		if said, err := r.unknown(ctx, field, filter.Get(field), path); err == nil && said != "" { // only a hint
 			r.notef("%s\n", said)
 		}
 	}
 }
 
-// noApp is why there are no jobs of an app: the app does not exist. It is nil for an app that exists.
+// noApp returns an error if the app does not exist.
 func (r *remote) noApp(ctx context.Context, app string) error {
 	if app == "" {
 		return nil
@@ -61,24 +62,25 @@ func (r *remote) noApp(ctx context.Context, app string) error {
 	return err
 }
 
-// warnOfApps warns of apps without jobs in what was just made: they may come later, or be mistyped.
+// warnOfApps warns about apps without jobs in a new object. Jobs may follow, or the name is
+// mistyped.
 func (r *remote) warnOfApps(ctx context.Context, apps ...string) {
 	for _, app := range apps {
 		if app == "" {
 			continue
 		}
-		if said, err := r.unknown(ctx, "app", app, appsPath); err == nil && said != "" { // it is only a hint
+		if said, err := r.unknown(ctx, "app", app, appsPath); err == nil && said != "" { // only a hint
 			r.notef("warning: %s\n", said)
 		}
 	}
 }
 
-// absentFlag adds the flag that lets a command change something that does not exist yet.
+// absentFlag adds the flag that lets a command change an object that does not exist yet.
 func absentFlag(cmd *cobra.Command, ok *bool, what string) {
 	cmd.Flags().BoolVar(ok, "absent-ok", false, what+" need not be there yet")
 }
 
-// absent is the query of a change of something that need not exist yet.
+// absent returns the query for such a change.
 func absent(ok bool) url.Values {
 	if ok {
 		return url.Values{"absent": {"ok"}}
@@ -86,7 +88,7 @@ func absent(ok bool) url.Values {
 	return nil
 }
 
-// orAbsent says how to change something that is not there yet.
+// orAbsent adds a hint about --absent-ok.
 func orAbsent(err error) error {
 	if isStatus(err, http.StatusNotFound) {
 		return withHint(err, "if it is to come later: --absent-ok")

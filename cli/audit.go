@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// auditView is a change that somebody made.
+// auditView is an entry of the audit.
 type auditView struct {
 	ID     string     `json:"id"`
 	At     *time.Time `json:"at"`
@@ -20,7 +20,7 @@ type auditView struct {
 	Reason string     `json:"reason"`
 }
 
-// what names what was changed.
+// what returns the name of the changed object.
 func (e *auditView) what() string {
 	if e.App == "" || e.Name == "" {
 		return e.App + e.Name

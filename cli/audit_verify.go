@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// chainPart is what GET /api/v1/audit/chain answers, or all of it.
+// chainPart is a response of GET /api/v1/audit/chain, or the sum of all responses.
 type chainPart struct {
 	From   *chainLink   `json:"from,omitempty"`
 	To     *chainLink   `json:"to,omitempty"`
@@ -96,7 +96,7 @@ Exit code 1: something was changed or removed, or it could not look.`,
 	return cmd
 }
 
-// verifyByNode asks a node, part by part.
+// verifyByNode verifies the chain through a node, part by part.
 func (r *remote) verifyByNode(cmd *cobra.Command, head string) (chainPart, error) {
 	all := chainPart{Faults: []chainFault{}}
 	for q := (url.Values{}); ; q.Set("after", strconv.FormatInt(all.Next, 10)) {
@@ -115,7 +115,7 @@ func (r *remote) verifyByNode(cmd *cobra.Command, head string) (chainPart, error
 		return all, nil
 	}
 
-	// Last: a head that was kept a moment ago may be newer than the first parts.
+	// Check the head last. It may be newer than the first parts.
 	part, _, err := get[chainPart](cmd.Context(), r,
 		"/api/v1/audit/chain", url.Values{"head": {head}, "after": {strconv.FormatInt(max(1, all.last()), 10)}})
 	if err == nil {
@@ -143,7 +143,7 @@ func (p *chainPart) add(part chainPart) {
 	p.Faults = append(p.Faults, part.Faults...)
 }
 
-// verifyDirectly looks at the database itself, also when no node lives.
+// verifyDirectly reads the database itself. It works without a living node.
 func verifyDirectly(cmd *cobra.Command, head string) (chainPart, error) {
 	all := chainPart{Faults: []chainFault{}}
 	if err := takeEnv(cmd.Flags(), nil, []string{"dsn"}); err != nil {
@@ -195,7 +195,7 @@ func verifyDirectly(cmd *cobra.Command, head string) (chainPart, error) {
 
 func chainLinkOf(l job.Link) *chainLink { return &chainLink{l.Seq, l.At.Time().UTC(), l.Head()} }
 
-// tellChain prints it for people.
+// tellChain prints the result for people.
 func (r *remote) tellChain(p *chainPart, head string) {
 	for _, f := range p.Faults {
 		r.printf("link %d: %s\n", f.Seq, plain(f.What))

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// backfillView is a range of due times that are started now.
+// backfillView is a backfill: a range of past due times to run now.
 type backfillView struct {
 	ID       string           `json:"id"`
 	JobID    string           `json:"job_id"`
@@ -66,7 +66,7 @@ schedule's.`,
 		}
 
 		body := map[string]any{"from": first, "parallel": parallel, "missing": missing}
-		if to != "" { // without it the cluster says what is now: the clock here may be ahead of its
+		if to != "" { // The default end is the cluster's now. The clock of this machine may be ahead.
 			last, err := parseTime(to, c.zone(), now)
 			if err != nil {
 				return usageError("--to %w", err)
@@ -110,7 +110,7 @@ schedule's.`,
 	return cmd
 }
 
-// progress says in words how far it is.
+// progress describes the progress in words.
 func (b *backfillView) progress() string {
 	words := fmt.Sprintf("%s, %d of %d due times have ended", b.State, b.Ended, b.Total-b.LeftOut)
 	if b.LeftOut > 0 {
@@ -128,13 +128,13 @@ func (b *backfillView) progress() string {
 	return words
 }
 
-// awaitBackfill asks how it is until it has ended.
+// awaitBackfill polls a backfill until it has ended.
 func (r *remote) awaitBackfill(
 	ctx context.Context, b backfillView, raw json.RawMessage,
 ) (backfillView, json.RawMessage, error) {
 	var p patience
 
-	// each look counts what has ended
+	// The pause grows, because each request makes the server count all ended runs.
 	for pause := 500 * time.Millisecond; b.State == "running"; pause = min(5*time.Second, pause+pause/10) {
 		select {
 		case <-ctx.Done():

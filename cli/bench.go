@@ -112,7 +112,7 @@ conclude anything says so.
 	return cmd
 }
 
-// benchNodeCommand is what bench starts.
+// benchNodeCommand is the command of the node processes that bench starts.
 func benchNodeCommand(c *console) *cobra.Command {
 	return &cobra.Command{
 		Use: bench.Command, Hidden: true, Args: nothing,
@@ -120,7 +120,7 @@ func benchNodeCommand(c *console) *cobra.Command {
 	}
 }
 
-// benchAPI serves the API of a node of a bench, without a bound on how often.
+// benchAPI serves the API of a bench node, without a rate limit.
 func benchAPI(ctx context.Context, n *node.Node, l net.Listener) (token string, err error) {
 	if token, err = (auth.Issuer{DB: n.Reads().DB}).Bootstrap(ctx, true); err != nil {
 		return "", err
@@ -130,7 +130,7 @@ func benchAPI(ctx context.Context, n *node.Node, l net.Listener) (token string, 
 		Version: readVersion().Version,
 		Listen:  l.Addr().String(), Rate: -1, Log: slog.New(slog.DiscardHandler),
 	})
-	go func() { _ = server.Serve(ctx, l) }() // it ends with ctx, or the requests say what is wrong
+	go func() { _ = server.Serve(ctx, l) }() // ends with ctx; on any other end, requests fail and report it
 	return token, nil
 }
 
@@ -147,7 +147,8 @@ func scenarioList() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// benchVerdict is an error when a record is missing or there twice: that is no matter of speed.
+// benchVerdict returns an error if a record is missing or duplicated. That is a bug, not a question
+// of speed.
 func benchVerdict(r *bench.Report) error {
 	for i := range r.Results {
 		if a := r.Results[i].Account; !a.OK() {

@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// calendarView is a calendar of days on which jobs are due or not.
+// calendarView is a calendar: the days on which jobs are due or not.
 type calendarView struct {
 	Name            string        `json:"name"`
 	Description     string        `json:"description"`
@@ -35,7 +35,7 @@ type calendarView struct {
 	Version  int64         `json:"version"`
 	Updated  *time.Time    `json:"updated"`
 	Error    string        `json:"error"`
-	Imported struct {      // answers an import
+	Imported struct {      // in responses to an import
 		Excludes int `json:"excludes"`
 		Includes int `json:"includes"`
 		Ignored  int `json:"ignored"`
@@ -145,7 +145,7 @@ func calendarCard(v *calendarView, now time.Time) card {
 	return d
 }
 
-// calendarEntries prints the days.
+// calendarEntries prints the days of a calendar.
 func (r *remote) calendarEntries(v *calendarView) error {
 	if len(v.Exclude)+len(v.Include) == 0 {
 		return nil
@@ -171,7 +171,7 @@ func (r *remote) calendarEntries(v *calendarView) error {
 	return r.table(t)
 }
 
-// dayView is what a calendar makes of a day.
+// dayView is a day and its state in a calendar.
 type dayView struct {
 	Date    string   `json:"date"`
 	Weekday string   `json:"weekday"`
@@ -300,7 +300,7 @@ func (c *console) calendarDone(v *calendarView) {
 
 const maxCalendarFile = 4 << 20
 
-// readFile reads a file, or with - standard input.
+// readFile reads a file, or standard input for "-".
 func (c *console) readFile(name string) ([]byte, error) {
 	in := c.in
 	if name != "-" {
@@ -319,7 +319,7 @@ func (c *console) readFile(name string) ([]byte, error) {
 	return data, err
 }
 
-// readDocuments reads the objects of a YAML file, and so of a JSON file.
+// readDocuments reads the objects of a YAML or JSON file.
 func readDocuments(data []byte) ([]map[string]any, error) {
 	var out []map[string]any
 	for dec := yaml.NewDecoder(bytes.NewReader(data)); ; {
@@ -343,7 +343,7 @@ func readDocuments(data []byte) ([]map[string]any, error) {
 	}
 }
 
-// asWritten keeps the text of dates: what YAML takes for an instant is a day here.
+// asWritten keeps the text of dates. YAML would parse them as times, but here they are days.
 func asWritten(n *yaml.Node, depth int) {
 	if n.Tag == "!!timestamp" {
 		n.Tag = "!!str"

@@ -181,12 +181,12 @@ func (o *outlook) names() string {
 	return strings.Join(names, "\n")
 }
 
-// cronReading is what `cron explain` tells.
+// cronReading is the output of `cron explain`.
 type cronReading struct {
 	*outlook
-	Layout  string      `json:"layout"` // which field stands where
+	Layout  string      `json:"layout"` // the order of the fields
 	Fields  []cronField `json:"fields"`
-	Elapsed bool        `json:"elapsed"` // follows elapsed time where the clock jumps
+	Elapsed bool        `json:"elapsed"` // follows elapsed time across clock changes
 }
 
 type cronField struct {
@@ -266,7 +266,7 @@ func (r *cronReading) card(now time.Time) card {
 	return d
 }
 
-// completeZones offers names of time zones.
+// completeZones completes names of time zones.
 func completeZones(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var out []cobra.Completion
 	for _, name := range job.ZoneNames() {

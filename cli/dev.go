@@ -18,23 +18,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dev is a cluster of processes on this machine, with a database of its own.
+// dev is a cluster of processes on this machine, with its own database.
 type dev struct {
 	*console
 	data      string
 	count     int
 	firstPort int
 	expiry    time.Duration
-	away      time.Duration // how long a killed node stays away
+	away      time.Duration // time before a killed node restarts
 	level     string
 	noSamples bool
 
 	token   string // of the admin
 	lines   *lines
 	db      *privatedb.DB
-	lock    *os.File // inherited by every node: taken as long as one lives
+	lock    *os.File // inherited by every node, so it is held as long as any node lives
 	members []*member
-	ports   sync.Mutex // choosing one
+	ports   sync.Mutex // held while a node chooses its port
 }
 
 func devCommand(c *console) *cobra.Command {
@@ -59,7 +59,7 @@ with the same jobs and their history.`,
 			d.lines = newLines(c.out, func(err error) { go stop.request(fmt.Errorf("nobody reads this: %w", err)) })
 			err := d.run(stop)
 			if stop.drain.Err() != nil && errors.Is(err, context.Cause(stop.drain)) {
-				return nil // the start was called off
+				return nil // the start was interrupted
 			}
 			return err
 		},
@@ -102,7 +102,7 @@ func (d *dev) check() (err error) {
 	return err
 }
 
-// run lives until a signal has ended all of the cluster, the database last.
+// run runs the cluster until a signal ends it. The database stops last.
 func (d *dev) run(stop *stopping) (err error) {
 	if err := d.check(); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (d *dev) run(stop *stopping) (err error) {
 
 	defer d.lock.Close()
 
-	unlinkTokens(d.tokenFile()) // of an earlier run that was killed
+	unlinkTokens(d.tokenFile()) // left by an earlier run that was killed
 	var nodes, database sync.WaitGroup
 	for i := range d.count {
 		m := &member{dev: d, name: fmt.Sprintf("node-%d", i+1), dsn: dsn, colour: memberColours[i%len(memberColours)]}
@@ -155,8 +155,9 @@ func (d *dev) run(stop *stopping) (err error) {
 	return nil
 }
 
-// awaitEarlier takes the nodes' lock. If dev was killed, its nodes may still be draining; with the database back they
-// even come to an end that leaves nothing to be taken over. Their ports are free afterwards.
+// awaitEarlier takes the lock of the nodes. If an earlier dev was killed, its nodes may still be
+// draining. Now that the database is back, they can finish cleanly. Afterwards their ports are
+// free.
 func (d *dev) awaitEarlier(ctx context.Context) error {
 	f, err := os.OpenFile(filepath.Join(d.data, nodesLock), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -185,7 +186,7 @@ func (d *dev) awaitEarlier(ctx context.Context) error {
 	}
 }
 
-// say prints a line of dev's own.
+// say prints a line from dev itself.
 func (d *dev) say(format string, args ...any) {
 	d.lines.print("dev", bold, fmt.Sprintf(format, args...))
 }

@@ -58,7 +58,8 @@ func (d *dev) openDatabase(ctx context.Context) (dsn string, err error) {
 	return dsn, d.takeToken(ctx, db)
 }
 
-// product is "MariaDB 10.11.6" or "MySQL 8.4.0", out of what the server program calls itself.
+// product returns a name such as "MariaDB 10.11.6" or "MySQL 8.4.0", from the server's version
+// output.
 func product(s privatedb.Server) string {
 	name := "MySQL"
 	if s.MariaDB {
@@ -70,7 +71,7 @@ func product(s privatedb.Server) string {
 	return strings.TrimSpace(name + " " + version)
 }
 
-// keepDatabase starts the server again whenever it dies.
+// keepDatabase restarts the server whenever it dies.
 func (d *dev) keepDatabase(ctx context.Context) {
 	for {
 		err := d.db.Wait(ctx)
@@ -79,7 +80,7 @@ func (d *dev) keepDatabase(ctx context.Context) {
 		}
 
 		how, _, _ := strings.Cut(err.Error(), "\n")
-		d.say("%s", strings.TrimSuffix(how, ":")) // the lines of its log that follow are about its start
+		d.say("%s", strings.TrimSuffix(how, ":")) // the log lines after the first describe only its start
 		for {
 			d.say("starting the database again; the nodes wait for it")
 			if err = d.db.Restart(ctx); err == nil {

@@ -14,14 +14,14 @@ import (
 	"go-crontab/internal/logqueue"
 )
 
-// lines is a terminal that several write to, a line at a time, each with its name in front. Nobody waits for it: what
-// the nodes write to their pipes is read even if nobody reads the terminal.
+// lines merges the output of several writers to a terminal, line by line, each prefixed by a name.
+// Writers never wait for the terminal, so the pipes of the nodes are always read.
 type lines struct {
 	w        io.Writer
 	coloured bool
 }
 
-// newLines writes to w. broken is called once, when w cannot be written any more.
+// newLines writes to w. It calls broken once when w fails.
 func newLines(w io.Writer, broken func(error)) *lines {
 	l := &lines{w: w, coloured: colourful(w)}
 	if queue, ok := w.(*logqueue.Writer); ok {
@@ -33,10 +33,10 @@ func newLines(w io.Writer, broken func(error)) *lines {
 	return l
 }
 
-// print writes text, whose further lines stand below its first.
+// print writes a text; all its lines get the prefix.
 func (l *lines) print(name string, c colour, text string) { l.raw(l.tagged(name, c, text)) }
 
-// tagged puts a name in front of each line.
+// tagged prefixes each line with a name.
 func (l *lines) tagged(name string, c colour, text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -46,10 +46,11 @@ func (l *lines) tagged(name string, c colour, text string) string {
 	return b.String()
 }
 
-// raw writes text as it is, in one piece.
+// raw writes a text unchanged and in one piece.
 func (l *lines) raw(text string) { _, _ = io.WriteString(l.w, text) }
 
-// copyLog prints a process's log until it ends: its JSON as people read it, anything else, such as a panic, as it is.
+// copyLog prints the log of a process until it ends. It formats JSON records for people, and prints
+// other lines such as a panic unchanged.
 func (l *lines) copyLog(name string, c colour, r io.Reader) {
 	handler := textHandler(writerFunc(func(b []byte) { l.print(name, c, string(b)) }), slog.LevelDebug, l.coloured)
 	for in := bufio.NewReader(r); ; {
@@ -72,8 +73,8 @@ func (f writerFunc) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// parseRecord reads what slog's JSON handler wrote, keeping the order of its fields. That it is about the node itself
-// need not be said again.
+// parseRecord parses a record of slog's JSON handler, and keeps the order of its fields. It omits
+// the node's own name.
 func parseRecord(line []byte, node string) (record slog.Record, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.UseNumber()
@@ -111,7 +112,7 @@ func parseRecord(line []byte, node string) (record slog.Record, ok bool) {
 	return record, ok
 }
 
-// readable turns a duration back into text: slog's JSON has it in nanoseconds.
+// readable restores durations, which slog's JSON handler writes in nanoseconds.
 func readable(key json.Token, value any) any {
 	n, ok := value.(json.Number)
 	if !ok {

@@ -19,7 +19,7 @@ import (
 	"go-crontab/node"
 )
 
-// member is one node of dev: a process that is started again when it dies.
+// member is a node of dev: a process that is restarted when it dies.
 type member struct {
 	*dev
 	name   string
@@ -31,17 +31,17 @@ type member struct {
 	pid  int // of the latest process
 }
 
-// memberColours tell the nodes' lines apart.
+// memberColours distinguish the lines of the nodes.
 var memberColours = []colour{cyan, yellow, purple, green, blue}
 
-// Between two starts of a node that gives up by itself again and again.
+// Pauses between restarts of a node that keeps exiting by itself.
 const (
 	firstPause = time.Second
 	mostPause  = 30 * time.Second
-	stable     = 10 * time.Second // a node that lived so long starts again at once
+	stable     = 10 * time.Second // a node that lived this long restarts without a pause
 )
 
-// run keeps the node running until a stop is asked for and the process has ended.
+// run keeps the node running until a stop is requested and the process has ended.
 func (m *member) run(stop *stopping) {
 	again := time.Duration(0)
 	for life := 1; ; life++ {
@@ -54,7 +54,7 @@ func (m *member) run(stop *stopping) {
 
 		pause := m.away
 		var exit *exec.ExitError
-		if ended != nil && (!errors.As(ended, &exit) || exit.Exited()) { // not killed, and not told to stop
+		if ended != nil && (!errors.As(ended, &exit) || exit.Exited()) { // it exited by itself, without a signal
 			if time.Since(began) >= stable {
 				again = 0
 			}
@@ -70,7 +70,7 @@ func (m *member) run(stop *stopping) {
 	}
 }
 
-// mourn says in one line what happened, and what will.
+// mourn reports how the node ended and what follows.
 func (m *member) mourn(ended error, pause time.Duration) {
 	how := "ended"
 	if ended != nil {
@@ -88,7 +88,7 @@ func (m *member) mourn(ended error, pause time.Duration) {
 	m.say("%s (pid %d) %s; %s", m.name, m.lastPID(), how, next)
 }
 
-// takeover is how long it takes until the last peer knows that a node is dead.
+// takeover estimates how long the peers need to notice a dead node.
 func (d *dev) takeover() time.Duration {
 	if node.HasGuard {
 		return 2 * time.Second
@@ -131,7 +131,7 @@ func (m *member) live(stop *stopping, life int) error {
 	ended := make(chan struct{})
 	defer close(ended)
 
-	term := func() { _ = cmd.Process.Signal(syscall.SIGTERM) } // gone already: as good
+	term := func() { _ = cmd.Process.Signal(syscall.SIGTERM) } // fails only if the process is gone
 	defer context.AfterFunc(stop.drain, term)()
 	defer context.AfterFunc(stop.hard, func() {
 		term()
@@ -145,12 +145,12 @@ func (m *member) live(stop *stopping, life int) error {
 	return cmd.Wait()
 }
 
-// hardGrace is what a node gets to kill its commands before it is killed itself.
+// hardGrace is the time for a node to kill its commands before it is killed itself.
 const hardGrace = 10 * time.Second
 
-// start starts the process. It is told what it need not hide; the DSN is in its environment, which only its owner can
-// read. It leads a process group: the terminal's Ctrl-C is for dev alone, who passes it on. The standard input is a
-// pipe that ends with dev.
+// start starts the process. Secrets go into its environment, which only its owner can read. The
+// process leads its own group, so the terminal's Ctrl-C reaches only dev, which forwards it. Its
+// standard input is a pipe that ends with dev.
 func (m *member) start() (*exec.Cmd, func(), error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -192,14 +192,14 @@ func (m *member) start() (*exec.Cmd, func(), error) {
 	return cmd, func() {
 		select {
 		case <-copied:
-		case <-time.After(time.Second): // a process of the node's holds the other end
+		case <-time.After(time.Second): // another process holds the write end
 		}
 		_ = out.Close()
 	}, nil
 }
 
-// devHTTPAllow lets HTTP jobs call what runs on this machine: whoever tries dev has a server there, and jobs that are
-// commands reach it anyway.
+// devHTTPAllow lets HTTP jobs call servers on this machine. People who try dev have a server there,
+// and job commands can reach it anyway.
 func devHTTPAllow() string {
 	allow := "127.0.0.0/8,::1"
 	if more := os.Getenv(envName("http-allow")); more != "" {
@@ -208,7 +208,7 @@ func devHTTPAllow() string {
 	return allow
 }
 
-// choosePort keeps the port of the node, or takes the next one that is free.
+// choosePort keeps the port of the node if it is free, or takes the next free one.
 func (m *member) choosePort() error {
 	m.ports.Lock()
 	defer m.ports.Unlock()

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// samples are jobs that show what there is to see. Half of what a scheduler is for are runs that do not go well.
+// samples are jobs that show the main features, including runs that fail or are skipped.
 func samples(now time.Time) []newJob {
 	first, once := now.Add(5*time.Second).Truncate(5*time.Second), now.Add(time.Minute).Truncate(time.Second)
 	return []newJob{
@@ -39,7 +39,7 @@ func samples(now time.Time) []newJob {
 	}
 }
 
-// addSamples adds the samples to the very first cluster of a data folder. Whoever deletes one does not want it back.
+// addSamples adds the samples to a new data folder, once. A deleted sample does not come back.
 func (d *dev) addSamples(ctx context.Context) (int, error) {
 	mark := filepath.Join(d.data, "samples-added")
 	if _, err := os.Stat(mark); err == nil || d.noSamples {
@@ -53,7 +53,7 @@ func (d *dev) addSamples(ctx context.Context) (int, error) {
 	for _, j := range jobs {
 		j.App = "default"
 		j.Labels = map[string]string{"sample": "true"}
-		// If we die among these, the next start finds the first of them there.
+		// If we die in this loop, the next start continues: existing jobs are not an error.
 		if _, err := r.call(ctx, http.MethodPost, "/api/v1/jobs", nil, j); err != nil &&
 			!isStatus(err, http.StatusConflict) {
 			return 0, fmt.Errorf("add sample job %s: %w", j.Name, err)
@@ -67,7 +67,7 @@ func (d *dev) api(m *member) *remote {
 	return &remote{console: d.console, http: http.Client{Timeout: 10 * time.Second}, server: m.url(), token: d.token}
 }
 
-// awaitReady returns when a node can change jobs; false when ctx ended before.
+// awaitReady waits until a node can change jobs. It returns false if ctx ends first.
 func (d *dev) awaitReady(ctx context.Context, m *member) bool {
 	for {
 		if _, err := d.api(m).call(ctx, http.MethodGet, "/readyz", nil, nil); err == nil {
@@ -81,7 +81,7 @@ func (d *dev) awaitReady(ctx context.Context, m *member) bool {
 	}
 }
 
-// welcome waits until the cluster stands, adds the samples, and says what to try.
+// welcome waits until the cluster is ready, adds the samples, and prints the guide.
 func (d *dev) welcome(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -107,7 +107,7 @@ func (d *dev) welcome(ctx context.Context) {
 	}
 }
 
-// guide is what to read first.
+// guide returns the introduction that dev prints.
 func (d *dev) guide(added int) string {
 	paint := painter(d.lines.coloured)
 	var b strings.Builder
@@ -121,7 +121,7 @@ func (d *dev) guide(added int) string {
 		"\nOpen %s/ in a browser and sign in with the token in\n%s\nor, in another terminal, where commands find it by themselves:\n\n", d.members[0].url(), d.tokenFile())
 	const width = 48
 	try := func(command, what string) {
-		if len(command) > width { // what it is for stands below
+		if len(command) > width { // print the explanation on the next line
 			fmt.Fprintf(&b, "  %s\n", paint(bold, command))
 			command = ""
 		}

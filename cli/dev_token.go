@@ -17,14 +17,14 @@ import (
 	"go-crontab/sql"
 )
 
-// devTokenName is what the audit calls who holds dev's token.
+// devTokenName is the actor in the audit for dev's token.
 const devTokenName = "dev"
 
-// tokenFile has the token of dev's admin.
+// tokenFile holds the token of dev's admin.
 func (d *dev) tokenFile() string { return filepath.Join(d.data, "token") }
 
-// takeToken reads the token of an earlier start, or makes one. If we die between the row and the file nobody knows the
-// token, and the next start makes another in its place.
+// takeToken reads the token of an earlier start, or creates one. If we die between the row and the
+// file, the token is lost, and the next start replaces it.
 func (d *dev) takeToken(ctx context.Context, db *sql.DB) error {
 	issuer := auth.Issuer{DB: db}
 	b, err := os.ReadFile(d.tokenFile())
@@ -46,7 +46,7 @@ func (d *dev) takeToken(ctx context.Context, db *sql.DB) error {
 	return writeSecret(d.tokenFile(), d.token)
 }
 
-// link has commands find the token for a node.
+// link lets commands find the token for this node.
 func (m *member) link() {
 	if err := linkToken(m.url(), m.tokenFile()); err != nil {
 		m.say("commands will not find the token by themselves (%v): export GOCRONTAB_TOKEN_FILE=%s", err,
@@ -54,13 +54,14 @@ func (m *member) link() {
 	}
 }
 
-// unlink takes the link back: the port is free for others now, who should not be sent the token.
+// unlink removes the link. The port is free now, and another program that uses it must not receive
+// the token.
 func (m *member) unlink() { unlinkToken(m.url(), m.tokenFile()) }
 
-// secretKeyFile is dev's file with the key of its secrets.
+// secretKeyFile holds the key of dev's secrets.
 func (d *dev) secretKeyFile() string { return filepath.Join(d.data, "secret.key") }
 
-// takeSecretKey makes that file, unless an earlier start has: all nodes have the same key.
+// takeSecretKey creates the key unless an earlier start has. All nodes share it.
 func (d *dev) takeSecretKey() error {
 	if _, err := os.Stat(d.secretKeyFile()); !errors.Is(err, os.ErrNotExist) {
 		return err

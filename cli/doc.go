@@ -1,5 +1,5 @@
-// Package cli is the command line. serve, migrate and dev run parts of the cluster in this process or start processes
-// that do; every other command speaks the public HTTP API and nothing else.
+// Package cli implements the command line. serve, migrate and dev run parts of the cluster in this
+// process or start processes that do. All other commands use only the public HTTP API.
 //
 // # Exit codes
 //
@@ -11,19 +11,21 @@
 //
 // # Settings
 //
-// Every flag of serve, and --dsn of all commands, can be given as GOCRONTAB_<FLAG> too, secrets also as
-// GOCRONTAB_<FLAG>_FILE with the path of a file that holds the value. The flag wins over the variable, the variable over
-// the file; empty is unset.
+// Every flag of serve, and --dsn of all commands, also has a variable GOCRONTAB_<FLAG>. For a
+// secret, GOCRONTAB_<FLAG>_FILE may name a file with the value. The flag wins over the variable,
+// and the variable over the file. An empty variable counts as unset.
 //
 // # Output
 //
-// What was asked for goes to stdout, everything else to stderr. Colours, and cutting a table to its width, only happen
-// on a terminal.
+// Results go to stdout, everything else to stderr. Colours, and fitting tables to the width, are
+// for terminals only.
 //
-// # What each failure does in dev
+// # Failures in dev
 //
-//   - A node dies: its peers take over; it is started again after a while, at once when it gave up by itself.
-//   - The database dies: it is started again on the same data; the nodes wait for it.
-//   - dev dies, in whatever way: each node sees the end of its standard input and drains, and the database's watcher
-//     ends the database. The next dev waits for them and goes on with the same data.
+//   - A node dies: its peers take over. It restarts after a while, or immediately if it exited by
+//     itself.
+//   - The database dies: it restarts on the same data, and the nodes wait for it.
+//   - dev dies, for any reason: each node sees the end of its standard input and drains, and the
+//     database's watcher stops the database. The next dev waits for them and continues with the
+//     same data.
 package cli

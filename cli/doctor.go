@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// diagnosis is what doctor found, as GET /api/v1/doctor answers it.
+// diagnosis is the response of GET /api/v1/doctor.
 type diagnosis struct {
 	At       time.Time       `json:"at"`
 	Node     string          `json:"node,omitempty"`
@@ -105,7 +105,7 @@ Exit code 0: nothing is wrong (there may be notices). 1: there are errors, with 
 	return cmd
 }
 
-// diagnose asks a node, or looks itself.
+// diagnose runs the checks on a node, or directly on the database.
 func (r *remote) diagnose(cmd *cobra.Command, dsn string, direct bool) (v diagnosis, raw json.RawMessage, err error) {
 	if !direct && dsn == "" {
 		v, raw, err = get[diagnosis](cmd.Context(), r, "/api/v1/doctor", nil)
@@ -139,7 +139,7 @@ func (r *remote) diagnose(cmd *cobra.Command, dsn string, direct bool) (v diagno
 	return v, raw, err
 }
 
-// examine is what a node does for GET /api/v1/doctor.
+// examine runs the checks of GET /api/v1/doctor in this process.
 func examine(ctx context.Context, db *sql.DB) (v diagnosis, err error) {
 	found, err := doctor.Examine(ctx, doctor.Patient{DB: &read.DB{DB: db}})
 	if err != nil {
@@ -169,7 +169,7 @@ func examine(ctx context.Context, db *sql.DB) (v diagnosis, err error) {
 	return v, nil
 }
 
-// tellDiagnosis prints it for people.
+// tellDiagnosis prints the findings for people.
 func (r *remote) tellDiagnosis(v *diagnosis, all bool) {
 	paint := painter(colourful(r.out))
 	colours := map[doctor.Severity]colour{
@@ -223,7 +223,7 @@ func (r *remote) tellDiagnosis(v *diagnosis, all bool) {
 		where)
 }
 
-// tallied counts the findings.
+// tallied counts the findings by severity.
 func tallied(v *diagnosis) string {
 	n := map[doctor.Severity]int{}
 	for _, f := range v.Findings {

@@ -12,7 +12,8 @@ const (
 	nameEditor = "name another one:  export EDITOR=nano"
 )
 
-// editorCommand opens a file in an editor, by a shell: it may be given with arguments.
+// editorCommand opens a file in an editor. It uses a shell, because the setting may include
+// arguments.
 func editorCommand(ctx context.Context, editor, file string) *exec.Cmd {
 	return exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "sh", file)
 }

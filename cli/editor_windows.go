@@ -11,8 +11,9 @@ const (
 	nameEditor = "name another one:  set EDITOR=notepad"
 )
 
-// editorCommand opens a file in an editor, by a shell: it may be given with arguments. cmd takes its line as it is, and of
-// that only the first quotes and the last away.
+// editorCommand opens a file in an editor. It uses a shell, because the setting may include
+// arguments. cmd /s removes only the first and the last quote of its command line, and leaves the
+// rest unchanged.
 func editorCommand(ctx context.Context, editor, file string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "cmd")
 	cmd.SysProcAttr = &syscall.SysProcAttr{CmdLine: `cmd /s /c "` + editor + ` "` + file + `""`}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// eventView is something that happened in the cluster.
+// eventView is an event of the cluster.
 type eventView struct {
 	ID       string     `json:"id"`
 	Kind     string     `json:"kind"`
@@ -43,7 +43,7 @@ type eventView struct {
 	} `json:"alert"`
 }
 
-// runCount is how many runs of a job, or with an empty name of several, began and ended.
+// runCount counts the started and ended runs of a job, or of several jobs if the name is empty.
 type runCount struct {
 	App, Job string
 	n        []struct {
@@ -52,7 +52,7 @@ type runCount struct {
 	}
 }
 
-// UnmarshalJSON keeps all that is counted, in its order, also what this program does not know.
+// UnmarshalJSON keeps all counters in order, including unknown ones.
 func (c *runCount) UnmarshalJSON(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if _, err := d.Token(); err != nil {
@@ -172,7 +172,7 @@ func (r *remote) events(cmd *cobra.Command, q url.Values) error {
 			if seen[e.ID] {
 				return nil
 			}
-			if len(seen) > 10_000 { // what is told once more has just been told
+			if len(seen) > 10_000 { // repeated events are always recent
 				clear(seen)
 			}
 			seen[e.ID] = true
@@ -189,7 +189,7 @@ func (r *remote) events(cmd *cobra.Command, q url.Values) error {
 	return err
 }
 
-// event prints one event.
+// event prints an event.
 func (r *remote) event(e *eventView, raw []byte) error {
 	switch r.format {
 	case "json":
@@ -213,7 +213,7 @@ func (r *remote) event(e *eventView, raw []byte) error {
 	return err
 }
 
-// lines say what happened: one line, or one for each job that is counted.
+// lines formats an event as one line, or as one line for each counted job.
 func (e *eventView) lines(paint func(colour, string) string, zone *time.Location) string {
 	at := paint(faint, e.At.In(zone).Format(time.DateTime+".000"+zoneOffset))
 	line := func(about string, more ...string) string {

@@ -16,7 +16,7 @@ const (
 	exitRefused
 )
 
-// exitError is an error that ends the program with a code other than exitFailed. hint names what to try next.
+// exitError ends the program with a code other than exitFailed. hint says what to try next.
 type exitError struct {
 	code int
 	err  error
@@ -30,7 +30,7 @@ func usageError(format string, args ...any) error {
 	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
 }
 
-// withHint adds what to try next to an error that has no hint yet, and keeps its code.
+// withHint adds a hint to an error that has none, and keeps its exit code.
 func withHint(err error, format string, args ...any) error {
 	if err == nil || hintOf(err) != "" {
 		return err

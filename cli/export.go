@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exportPage is a page of jobs as files have them.
+// exportPage is a page of jobs in the file format.
 type exportPage struct {
 	Items      []json.RawMessage `json:"items"`
 	Unreadable []struct {
@@ -100,7 +100,7 @@ no export. It needs an admin's token.`,
 	return cmd
 }
 
-// named is what an object is called, and what it names.
+// named holds the name of an object, and the names that it refers to.
 type named struct {
 	App       string   `json:"app"`
 	Name      string   `json:"name"`
@@ -111,11 +111,12 @@ type named struct {
 func (n named) full() string { return n.App + "/" + n.Name }
 
 func nameIn(object json.RawMessage) (n named) {
-	_ = json.Unmarshal(object, &n) // the server made it
+	_ = json.Unmarshal(object, &n) // valid, since the server made it
 	return n
 }
 
-// export reads the jobs and what they name, with all the pauses too. left says what could not be exported.
+// export reads jobs with the objects that they name; all adds the pauses. left lists objects that
+// could not be exported.
 func (r *remote) export(
 	ctx context.Context, app, label string, all bool,
 ) (o *manifest.Objects, left []string, err error) {
@@ -178,7 +179,7 @@ func (r *remote) export(
 	return o, append(left, more...), err
 }
 
-// inOrder sorts jobs by their names, each of which is read once.
+// inOrder sorts jobs by name, and parses each only once.
 func inOrder(jobs []json.RawMessage) []json.RawMessage {
 	type keyed struct {
 		key string
@@ -198,7 +199,7 @@ func inOrder(jobs []json.RawMessage) []json.RawMessage {
 	return jobs
 }
 
-// namedBy lists the groups and calendars that jobs name, or all there are.
+// namedBy lists the groups and calendars that jobs name, or all that exist.
 func (r *remote) namedBy(
 	ctx context.Context, jobs []json.RawMessage, all bool,
 ) (groups, calendars []string, err error) {
@@ -273,7 +274,7 @@ func (r *remote) exportCalendars(ctx context.Context, names []string, o *manifes
 	return left, nil
 }
 
-// without leaves fields out of an object, and keeps the order of the others.
+// without removes fields from an object, and keeps the order of the others.
 func without(object json.RawMessage, names ...string) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if _, err := d.Token(); err != nil {

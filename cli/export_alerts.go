@@ -10,8 +10,8 @@ import (
 	"go-crontab/job"
 )
 
-// exportAlerts adds the channels and rules of alerts as files have them. Channels are shown whole to admins of the
-// cluster alone.
+// exportAlerts adds the channels and rules of alerts in the file format. Only admins of the cluster
+// see complete channels.
 func (r *remote) exportAlerts(ctx context.Context, o *manifest.Objects, left []string) ([]string, error) {
 	channels, _, err := list[job.AlertChannel](ctx, r, channelsPath, nil, 0)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *remote) exportAlerts(ctx context.Context, o *manifest.Objects, left []s
 	return left, nil
 }
 
-// masked tells whether something of a channel is not shown.
+// masked reports whether the API has hidden a part of the channel.
 func masked(c *job.AlertChannel) bool {
 	for _, v := range c.Headers {
 		if v == "***" {

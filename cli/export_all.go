@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// everything is more than any list has.
+// everything is a limit larger than any list.
 const everything = 1 << 30
 
-// notes are comments of an export: commands that make elsewhere what a file cannot hold.
+// notes are comments of an export: commands for objects that a file cannot hold.
 type notes struct{ lines []string }
 
-// add adds a command. Empty values leave their flags out.
+// add adds a command. It omits flags with an empty value.
 func (n *notes) add(command string, flags ...string) {
 	for i := 0; i+1 < len(flags); i += 2 {
 		if flags[i+1] != "" {
@@ -25,7 +25,7 @@ func (n *notes) add(command string, flags ...string) {
 
 func (n *notes) say(line string) { n.lines = append(n.lines, plain(line)) }
 
-// print writes them below a heading, if there are any.
+// print writes the notes below a heading, if there are any.
 func (n *notes) print(r *remote, heading string) {
 	if len(n.lines) == 0 {
 		return
@@ -36,7 +36,7 @@ func (n *notes) print(r *remote, heading string) {
 	}
 }
 
-// stamp is an instant as a flag takes it, "" if there is none.
+// stamp formats a time for a flag, or returns "".
 func stamp(t *time.Time) string {
 	if t == nil {
 		return ""
@@ -44,8 +44,8 @@ func stamp(t *time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-// exportSecrets prints, as comments, the commands that make the secrets, whose values nobody can read. They stand first:
-// what names a secret is not taken before it is there.
+// exportSecrets prints, as comments, commands that create the secrets. Nobody can read their
+// values. They come first, because other objects name them.
 func (r *remote) exportSecrets(ctx context.Context) error {
 	secrets, _, err := list[secretView](ctx, r, secretsPath, nil, everything)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *remote) exportSecrets(ctx context.Context) error {
 	return nil
 }
 
-// exportRest prints, as comments, what else a cluster has and a file cannot hold.
+// exportRest prints, as comments, the remaining state that a file cannot hold.
 func (r *remote) exportRest(ctx context.Context) error {
 	var n notes
 	for _, add := range []func(context.Context, *notes) error{
@@ -81,7 +81,8 @@ func (r *remote) exportRest(ctx context.Context) error {
 	return nil
 }
 
-// noteJobPauses notes the reasons and ends of jobs' own pauses. That they are paused is in the file.
+// noteJobPauses notes the reasons and ends of job pauses. The file itself only says that a job is
+// paused.
 func (r *remote) noteJobPauses(ctx context.Context, n *notes) error {
 	jobs, _, err := list[jobView](ctx, r, "/api/v1/jobs", url.Values{"state": {"paused"}}, everything)
 	for _, j := range jobs {
@@ -145,7 +146,7 @@ func (r *remote) noteTokens(ctx context.Context, n *notes) error {
 	return err
 }
 
-// noteBackfills notes the backfills that are under way. Only this cluster knows which of their due times have run.
+// noteBackfills notes running backfills. Only this cluster knows which of their due times have run.
 func (r *remote) noteBackfills(ctx context.Context, n *notes) error {
 	found, _, err := list[backfillView](ctx, r, backfillsPath, nil, everything)
 	for _, b := range found {

@@ -10,7 +10,8 @@ import (
 	"go-crontab/internal/manifest"
 )
 
-// exportRetention adds the rules of retention as files have them: of an app, or with "" of the cluster and all apps.
+// exportRetention adds the retention rules in the file format: of an app, or with "" of the cluster
+// and of all apps.
 func (r *remote) exportRetention(ctx context.Context, o *manifest.Objects, app string) error {
 	rules, _, err := get[retentionRules](ctx, r, "/api/v1/retention", nil)
 	if err != nil {
@@ -19,7 +20,8 @@ func (r *remote) exportRetention(ctx context.Context, o *manifest.Objects, app s
 
 	ofCluster := func(rule retentionRule) bool { return rule.App == "" }
 	if app == "" && !slices.ContainsFunc(rules.Items, ofCluster) {
-		rules.Items = append(rules.Items, retentionRule{}) // it keeps all, which a new cluster does not
+		// an empty rule keeps everything; a new cluster has a default instead
+		rules.Items = append(rules.Items, retentionRule{})
 	}
 
 	slices.SortFunc(rules.Items, func(a, b retentionRule) int { return strings.Compare(a.App, b.App) })
@@ -40,7 +42,7 @@ func (r *remote) exportRetention(ctx context.Context, o *manifest.Objects, app s
 	return nil
 }
 
-// filePause is a pause of an app, or of the cluster, as files have it.
+// filePause is a pause of an app or of the cluster in the file format.
 type filePause struct {
 	Scope  string     `json:"scope,omitempty"`
 	App    string     `json:"app,omitempty"`
@@ -48,7 +50,7 @@ type filePause struct {
 	Until  *time.Time `json:"until,omitempty"`
 }
 
-// exportPauses adds the pauses of the cluster and of apps as files have them.
+// exportPauses adds the pauses of the cluster and of apps in the file format.
 func (r *remote) exportPauses(ctx context.Context, o *manifest.Objects) error {
 	pauses, _, err := get[page[pauseView]](ctx, r, "/api/v1/pauses", nil)
 	if err != nil {

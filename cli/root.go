@@ -12,7 +12,7 @@ import (
 	"go-crontab/job"
 )
 
-// Main runs one command line and returns its exit code.
+// Main runs a command line and returns its exit code.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if code, done := beInit(args, in, out, errs); done {
 		return code
@@ -44,7 +44,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 		return exitOK
 	}
 
-	if !running { // cobra took nothing of it
+	if !running { // cobra rejected the command line
 		err = &exitError{code: exitUsage, err: err, hint: hintOf(err)}
 		if near := nearest(root, args); cmd == root && near != "" {
 			err = withHint(err, "%s", near)
@@ -58,7 +58,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	return codeOf(err)
 }
 
-// Root is the command line as a tree of commands, for manual pages and completions.
+// Root returns the command tree, for manual pages and completions.
 func Root() *cobra.Command {
 	return newRoot(&console{in: strings.NewReader(""), out: io.Discard, err: io.Discard})
 }
@@ -73,7 +73,7 @@ Try it without any setup:   go-crontab dev
 Run it for real:            go-crontab migrate --bootstrap, then go-crontab serve on each machine`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// They are named as those of groups are, see nearest.
+		// nearest makes the suggestions, as for groups.
 		DisableSuggestions: true,
 		Version:            readVersion().Version,
 	}
@@ -112,8 +112,9 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 	return root
 }
 
-// noEmptyFilter refuses an app or another filter that is given and empty, as by a variable that is not set: where it narrows
-// something down, none means everything. The app of a secret may be empty.
+// noEmptyFilter refuses an empty filter such as --app "", which an unset variable causes. Where a
+// flag narrows a selection, an empty value would select everything. The app of a secret may be
+// empty.
 func noEmptyFilter(cmd *cobra.Command) (err error) {
 	ofSecret := cmd.Parent() != nil && cmd.Parent().Name() == "secret"
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -125,17 +126,17 @@ func noEmptyFilter(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// narrows marks flags that say which things are meant of all there are.
+// narrows is the annotation of flags that narrow a selection.
 const narrows = "narrows"
 
 func narrowing(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
-		_ = flags.SetAnnotation(name, narrows, nil) // fails only for a flag that is not there
+		_ = flags.SetAnnotation(name, narrows, nil) // fails only for an unknown flag
 	}
 }
 
-// newGroup is a command that only has commands of its own. Unlike cobra's, it does not take a mistyped one for a
-// wish for help.
+// newGroup returns a command that only has subcommands. Unlike cobra's, it treats a mistyped
+// subcommand as an error, not as a request for help.
 func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -148,7 +149,7 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 		return err
 	}}
 
-	// A mistyped command comes with flags that only the right one knows: then the word is what is wrong.
+	// A mistyped subcommand may come with flags that only the right one has. Report the subcommand.
 	group.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if args := cmd.Flags().Args(); cmd == group && len(args) > 0 {
 			return cmd.RunE(cmd, args)
@@ -164,7 +165,7 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return group
 }
 
-// elsewhere is what commands are called in other programs.
+// elsewhere lists the names that other programs use for a command.
 var elsewhere = map[string][]string{
 	"rm":      {"delete", "remove", "del"},
 	"show":    {"get", "describe", "info", "status"},
@@ -181,7 +182,7 @@ var elsewhere = map[string][]string{
 	"revoke":  {"rm", "delete", "remove"},
 }
 
-// nearest names the commands that were probably meant; "" when none is near.
+// nearest suggests the commands that were probably meant, or returns "".
 func nearest(cmd *cobra.Command, args []string) string {
 	if len(args) == 0 {
 		return ""
@@ -205,7 +206,7 @@ func nearest(cmd *cobra.Command, args []string) string {
 	return fmt.Sprintf("did you mean %s %s?", cmd.CommandPath(), strings.Join(near, " or "))
 }
 
-// wants checks the number of arguments and says what they are.
+// wants checks the number of arguments. what describes them in errors.
 func wants(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -213,12 +214,12 @@ func wants(least, most int, what string) cobra.PositionalArgs {
 			return fmt.Errorf("%s: %s is missing", cmd.CommandPath(), what)
 		case most >= 0 && len(args) > most:
 			return fmt.Errorf("%s: %q is too much, want %s", cmd.CommandPath(), args[most], what)
-		case slices.Contains(args, ""): // a variable that is not set; an empty name may mean all
+		case slices.Contains(args, ""): // an unset variable; an empty name may mean all
 			return fmt.Errorf("%s: an argument is empty, want %s", cmd.CommandPath(), what)
 		}
 		return nil
 	}
 }
 
-// nothing is for commands without arguments.
+// nothing rejects all arguments.
 func nothing(cmd *cobra.Command, args []string) error { return wants(0, 0, "no argument")(cmd, args) }

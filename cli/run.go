@@ -15,7 +15,7 @@ func runCommand(c *console) *cobra.Command {
 		runKill(c))
 }
 
-// runFilter are the flags that pick runs.
+// runFilter are the flags that select runs.
 type runFilter struct {
 	app, job, state, outcome, node, from, to string
 	n                                        int
@@ -113,7 +113,7 @@ func jobHistory(c *console) *cobra.Command {
 	return cmd
 }
 
-// runs lists runs; of several jobs when named.
+// runs prints a list of runs; named adds the column with their jobs.
 func (r *remote) runs(ctx context.Context, path string, q url.Values, n int, named bool) error {
 	filtered := len(q) > 0
 	runs, raw, err := list[runView](ctx, r, path, q, n)
@@ -163,7 +163,7 @@ func runTable(runs []runView, named bool, now time.Time) *table {
 	return t
 }
 
-// reasonOf says what the outcome does not.
+// reasonOf returns details that the outcome does not show.
 func reasonOf(run *runView) string {
 	var parts []string
 	if run.Count > 1 {

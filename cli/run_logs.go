@@ -25,7 +25,7 @@ func runLogs(c *console) *cobra.Command {
 	}
 
 	r := newRemote(c, cmd, "table")
-	_ = cmd.Flags().MarkHidden("output") // it is printed as it was written
+	_ = cmd.Flags().MarkHidden("output") // output is printed unchanged
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "while it is running, print what comes until it has ended")
 	cmd.Flags().BoolVar(&raw, "raw", false,
 		"every byte as it was kept: control characters too, and no note where some were dropped")
@@ -45,7 +45,7 @@ func runLogs(c *console) *cobra.Command {
 
 func outputPath(run string) string { return "/api/v1/runs/" + url.PathEscape(run) + "/output" }
 
-// printOutput prints what there is of a run's output.
+// printOutput prints the output of a run so far.
 func (r *remote) printOutput(ctx context.Context, run *runView, raw bool) error {
 	q := url.Values{}
 	if raw {
@@ -70,8 +70,8 @@ const (
 	followPatience = 30 * time.Second // with a node that does not answer
 )
 
-// follow prints a run's output as it comes, until the run has ended and all of it is printed: each byte once, also when
-// the connection breaks and another node goes on.
+// follow prints the output of a run until the run has ended and everything is printed. It prints
+// each byte once, even if the connection breaks and another node continues.
 func (r *remote) follow(ctx context.Context, run string, raw bool) error {
 	from, q := int64(0), url.Values{}
 	if raw {
@@ -114,8 +114,8 @@ func (r *remote) follow(ctx context.Context, run string, raw bool) error {
 	return r.followByAsking(ctx, run, raw, from)
 }
 
-// followByAsking follows a run on a node that is older than streams are: each request asks for what is behind the answer
-// before. A node that cannot answer for a moment is asked again.
+// followByAsking polls the output, for older nodes without streams. It retries a node that cannot
+// answer for a moment.
 func (r *remote) followByAsking(ctx context.Context, run string, raw bool, from int64) error {
 	read := r.textBehind
 	if raw {
@@ -148,14 +148,14 @@ func (r *remote) followByAsking(ctx context.Context, run string, raw bool, from 
 	}
 }
 
-// passing tells whether the same request may be answered in a moment: there was no answer, or a node that starts or
-// stops.
+// passing reports whether a retry may succeed soon: there was no response, or the node is starting,
+// stopping or overloaded.
 func passing(err error) bool {
 	var p *problem
 	return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
 }
 
-// outputView is what is behind a byte of a run's output.
+// outputView is the output of a run from a byte on.
 type outputView struct {
 	State string `json:"state"`
 	Next  int64  `json:"next"`

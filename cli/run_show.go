@@ -33,7 +33,8 @@ func runShow(c *console) *cobra.Command {
 
 const runArgument = "one RUN (its id), or a JOB for its latest run"
 
-// findRun reads a run by its id, or the latest one of a job. A number may be the id of either: that of a run goes first.
+// findRun reads a run by its id, or the latest run of a job. If a number is the id of both, the run
+// wins.
 func findRun(ctx context.Context, r *remote, arg string) (run runView, raw json.RawMessage, err error) {
 	if _, no := job.ParseRunID(arg); no == nil {
 		run, raw, err = getRun(ctx, r, arg)

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/term"
 )
 
-// secretView is a secret without its value, which nobody can read.
+// secretView is a secret without its value, which the API never returns.
 type secretView struct {
 	Name     string     `json:"name"`
 	App      string     `json:"app"`
@@ -125,7 +125,7 @@ uses its app's own, or else that.`,
 	return cmd
 }
 
-// ofApp says to which app a secret belongs.
+// ofApp describes the app of a secret.
 func ofApp(app string) string {
 	if app == "" {
 		return "all apps"
@@ -133,7 +133,7 @@ func ofApp(app string) string {
 	return "the app " + plain(app)
 }
 
-// nameAlone is for a command to which some may want to give a value that must not stand there, nor be repeated.
+// nameAlone rejects a value on the command line, without repeating it in the error.
 func nameAlone(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("%s: too much is given; the value is read from standard input or --from-file: all users of this machine can see a command line", cmd.CommandPath())
@@ -141,7 +141,7 @@ func nameAlone(cmd *cobra.Command, args []string) error {
 	return wants(1, 1, "the NAME")(cmd, args)
 }
 
-// readSecret reads a value from where it is.
+// readSecret reads a value from a file, the terminal or standard input.
 func (c *console) readSecret(ctx context.Context, name, file string) (string, error) {
 	var (
 		b   []byte
@@ -175,15 +175,15 @@ func (c *console) readSecret(ctx context.Context, name, file string) (string, er
 		return "", usageError("the value is empty; give it with --from-file FILE, or on standard input")
 	case len(value) > job.MaxSecret:
 		return "", usageError("the value is longer than %d bytes, of which no more are taken", job.MaxSecret)
-	case !utf8.ValidString(value): // JSON would make another one of it
+	case !utf8.ValidString(value): // JSON would change it
 		return "", usageError("the value is no text (UTF-8); encode it, as base64 for instance")
 	}
 
 	return value, nil
 }
 
-// readHidden reads a line that the terminal does not show. However it ends, by Ctrl-C too, the terminal shows again what is
-// typed.
+// readHidden reads a line without echo. On every exit, including Ctrl-C, it turns the echo on
+// again.
 func readHidden(ctx context.Context, fd int) ([]byte, error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -229,7 +229,7 @@ func secretRemove(c *console) *cobra.Command {
 
 func secretPath(name string) string { return secretsPath + "/" + url.PathEscape(name) }
 
-// rotatedView is what a rotation has done.
+// rotatedView is the result of a rotation.
 type rotatedView struct {
 	Key     string `json:"key"`
 	Rotated int    `json:"rotated"`
@@ -290,14 +290,14 @@ not.`,
 	}
 }
 
-// The settings with the keys of a node.
+// Settings with the keys of a node.
 const (
 	secretKeyFlag = "secret-key-file"
 	secretKeyEnv  = envPrefix + "SECRET_KEY"
 )
 
-// secretKeys reads the keys of a node: from the file that the flag names, else from the variable, else from the file
-// that a variable names; nil if there are none.
+// secretKeys reads the keys of a node from the file that the flag names, else from the variable,
+// else from the file that a variable names. It returns nil without any.
 func secretKeys(file string, log *slog.Logger) (*secret.Ring, error) {
 	from := "--" + secretKeyFlag
 	if file == "" {

@@ -32,16 +32,16 @@ import (
 type serveSettings struct {
 	dsn       string
 	listen    string
-	probes    string // address that answers probes; "": none
+	probes    string // address for probes; empty: none
 	advertise string
-	address   string // what comes of it, and of where the API listens
+	address   string // address for others, from advertise and the listener
 	node      string
 	expiry    time.Duration
 	slots     int
 	lookAhead time.Duration
 	grace     time.Duration
 	stateDir  string
-	spool     string // the state folder that is used
+	spool     string // the state folder in use; empty: none
 	archive   string
 	archiving time.Duration
 	auditLog  string
@@ -54,12 +54,12 @@ type serveSettings struct {
 	httpAllow []string
 	secrets   string
 	grants    []string // of the node's own secrets
-	keyFile   string   // of secrets,
+	keyFile   string   // of secrets
 	keys      *secret.Ring
 	stopOnEOF bool
 	access    accessSettings
 	folder    folderSettings
-	tracer    *trace.Tracer // nil: none
+	tracer    *trace.Tracer // nil: no tracing
 	logging
 }
 
@@ -92,7 +92,7 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
 	return cmd
 }
 
-// serveFlags are those that can be given as variables, beside the DSN.
+// serveFlags are the flags that also have a variable, except for the DSN.
 var serveFlags = []string{
 	"listen", "probe-listen", "advertise", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir",
 	"label", "run-as", "run-as-allow", "allow-new-privs", "cgroup", "no-guard", "http-allow", "secrets-dir",
@@ -169,7 +169,7 @@ they are removed; the same on all nodes`)
 	_ = flags.MarkHidden("stop-on-eof")
 }
 
-// check finds what can be found without connecting to anything.
+// check validates the settings without a connection.
 func (s *serveSettings) check() error {
 	if err := checkDSN(s.dsn); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (s *serveSettings) check() error {
 	return nil
 }
 
-// labelsOf reads the labels of a node. One without a value is there all the same.
+// labelsOf parses the labels of a node. A label may lack a value.
 func labelsOf(given []string) (map[string]string, error) {
 	labels := map[string]string{}
 	for _, label := range given {
@@ -233,8 +233,9 @@ func (s *serveSettings) serve(c *console) error {
 		return err
 	}
 
-	// A program of Go that panics, or is aborted by a watchdog, ends with exit code 2, as one whose settings make no sense:
-	// that one is not to be started again, see the unit. So a crash ends by a signal.
+	// A Go program that panics or is aborted by a watchdog ends with exit code 2, the code for
+	// invalid settings, after which the unit does not restart it. Make a crash end by a signal
+	// instead.
 	debug.SetTraceback("crash")
 	guard.Conceal()
 	c.queueLog()
@@ -323,7 +324,7 @@ func (s *serveSettings) serve(c *console) error {
 	return s.run(n, l, probes, stop, log)
 }
 
-// run has the API answer before the node has a database, and until the node has drained.
+// run starts the API before the node has a database, and stops it after the node has drained.
 func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping, log *slog.Logger) error {
 	cfg := api.Config{
 		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready,
@@ -336,7 +337,7 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 	if err := s.access.apply(&cfg, log); err != nil {
 		return err
 	}
-	if u, err := url.Parse(s.address); err == nil { // who follows it names it
+	if u, err := url.Parse(s.address); err == nil { // clients that follow the address send its host name
 		cfg.Hosts = append(slices.Clone(cfg.Hosts), u.Hostname())
 	}
 
@@ -344,7 +345,7 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 	if sql.Exposed(s.dsn) {
 		log.Warn("the link to MySQL is not encrypted: who can listen in reads what the cluster knows, and who can answer in MySQL's place gets the password; see tls in docs/security.md")
 	}
-	if s.runAs == "" && !s.stopOnEOF { // dev runs commands as whoever tries it
+	if s.runAs == "" && !s.stopOnEOF { // dev runs commands as its own user
 		log.Warn("commands run as the node's own user, so any job can get at the database's password, and with it at the cluster; see --run-as in docs/security.md")
 	}
 
@@ -354,9 +355,9 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 	go func() {
 		err := server.Serve(answering, l)
 		if answering.Err() == nil {
-			stop.request(fmt.Errorf("the API ended: %w", err)) // the node must not run on unseen
+			stop.request(fmt.Errorf("the API ended: %w", err)) // the node must not continue unobserved
 		} else {
-			err = nil // answers that took too long were cut off
+			err = nil // slow responses were cut off
 		}
 		served <- err
 	}()
@@ -398,23 +399,23 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 	return err
 }
 
-// answerProbes answers those who ask whether the node lives, until ctx ends, if there is a listener for them.
+// answerProbes serves the probes until ctx ends, if there is a listener for them.
 func (s *serveSettings) answerProbes(ctx context.Context, server *api.Server, l net.Listener, stop *stopping) error {
 	if l == nil {
 		return nil
 	}
 	err := server.ServeProbes(ctx, l)
 	if ctx.Err() != nil {
-		return nil // answers that took too long were cut off
+		return nil // slow responses were cut off
 	}
 	stop.request(fmt.Errorf("the listener for probes ended: %w", err)) // an orchestrator would kill the node
 	return err
 }
 
-// followLeft is how long whoever follows a folder may take to end: a look at a file system that hangs ends never.
+// followLeft bounds the wait for the folder's follower. A read on a hanging file system never ends.
 const followLeft = 2 * time.Second
 
-// within waits for a while until a channel is closed, and tells whether it is.
+// within waits up to d for a channel to close, and reports whether it did.
 func within(d time.Duration, done <-chan struct{}) bool {
 	select {
 	case <-done:

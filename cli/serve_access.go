@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// accessSettings are the flags of serve that say who may reach its API, and how people sign in.
+// accessSettings are the flags of serve for access to the API and for sign-in.
 type accessSettings struct {
 	tlsCert, tlsKey string
 	insecureHTTP    bool
@@ -29,18 +29,18 @@ type accessSettings struct {
 	loginLife       time.Duration
 	rate            int
 	metrics         string
-	mostJobs        int // with metrics of their own
+	mostJobs        int // number of jobs with their own metrics
 
 	oidc      auth.OIDCConfig
 	oidcRoles []string
 }
 
-// accessFlags are those that can be given as variables, beside the secret.
+// accessFlags are the flags that also have a variable, except for the secret.
 var accessFlags = []string{"tls-cert", "tls-key", "insecure-http", "host", "public-url", "login-life", "rate-limit",
 	"metrics", "metrics-jobs",
 	"oidc-issuer", "oidc-client-id", "oidc-recheck", "oidc-scope", "oidc-groups-claim", "oidc-name-claim", "oidc-role"}
 
-// oidcSecret is the flag of the secret that the provider shares with us.
+// oidcSecret is the flag with the secret shared with the identity provider.
 const oidcSecret = "oidc-client-secret"
 
 func (a *accessSettings) flags(flags *pflag.FlagSet) {
@@ -79,10 +79,10 @@ way, unless a proxy that speaks TLS stands before this`)
 		"the roles of groups: admins=admin,devs=operator:app1|app2; may be repeated")
 }
 
-// secured tells whether the API speaks TLS.
+// secured reports whether the API speaks TLS.
 func (a *accessSettings) secured() bool { return a.tlsCert != "" }
 
-// metricsJobs is as node.Config has it.
+// metricsJobs returns the limit as node.Config expects it.
 func (a *accessSettings) metricsJobs() int {
 	if a.mostJobs == 0 {
 		return -1
@@ -97,8 +97,8 @@ func (a *accessSettings) scheme() string {
 	return "http"
 }
 
-// check finds what can be found without a database. The certificate is not read: one that is being replaced is no reason never to start
-// again, as what is wrong with settings is.
+// check validates the settings without a database. It does not read the certificate: invalid
+// settings prevent any restart, but a certificate that is just being replaced must not.
 func (a *accessSettings) check(listen string) error {
 	switch {
 	case (a.tlsCert == "") != (a.tlsKey == ""):
@@ -125,7 +125,8 @@ func (a *accessSettings) check(listen string) error {
 	return a.checkNames()
 }
 
-// checkNames refuses what can name no host: requests to the one that was meant would be refused.
+// checkNames refuses invalid host names. With such a name, requests to the intended host would be
+// refused.
 func (a *accessSettings) checkNames() error {
 	if a.publicURL != "" {
 		u, err := url.Parse(a.publicURL)
@@ -148,8 +149,8 @@ func (a *accessSettings) checkNames() error {
 	return nil
 }
 
-// checkListen refuses to speak plain HTTP where others can listen in, unless somebody says that it must be so: whoever
-// has read a token has the cluster.
+// checkListen refuses plain HTTP on an address that others can reach, unless --insecure-http is
+// given. An eavesdropper could read tokens.
 func (a *accessSettings) checkListen(listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -173,7 +174,7 @@ func local(host string) bool {
 	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }
 
-// provider makes the client of the identity provider, nil if there is none. now is MySQL's clock.
+// provider returns the client of the identity provider, or nil without one. now is MySQL's clock.
 func (a *accessSettings) provider(now func() time.Time) (*auth.OIDC, error) {
 	if a.oidc.Issuer == "" {
 		if a.oidc.ClientID != "" || a.oidc.ClientSecret != "" || len(a.oidc.Scopes) > 0 || a.oidc.NameClaim != "" ||
@@ -198,7 +199,7 @@ func (a *accessSettings) provider(now func() time.Time) (*auth.OIDC, error) {
 	return o, nil
 }
 
-// apply completes what the API is made of.
+// apply fills in the API's settings.
 func (a *accessSettings) apply(cfg *api.Config, log *slog.Logger) (err error) {
 	cfg.Hosts, cfg.PublicURL, cfg.LoginLife, cfg.Rate = a.hosts, a.publicURL, a.loginLife, a.rate
 	cfg.OpenMetrics = a.metrics == "open"
@@ -219,7 +220,7 @@ func (a *accessSettings) certificate(log *slog.Logger) (*tls.Config, error) {
 	return api.LoadTLS(a.tlsCert, a.tlsKey, log)
 }
 
-// warn says in the log what somebody insisted on.
+// warn logs the risks of these settings.
 func (a *accessSettings) warn(log *slog.Logger, listen string, keys bool) {
 	if a.oidc.Issuer != "" && !keys {
 		log.Warn("there are no secret keys, so the refresh tokens of the identity provider are not kept: who is signed in keeps the role until the sign-in ends; see --login-life")

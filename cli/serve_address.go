@@ -12,11 +12,12 @@ import (
 	"strings"
 )
 
-// maxAddress is what the row of a session takes.
+// maxAddress is the size of the address column of a session.
 const maxAddress = 255
 
-// address is where others reach the API of a node that listens at l: for people, and for the console when its own node does not
-// answer. What advertise says counts: a host, host:port or URL. Without it a node that listens on all addresses is at the name of its machine.
+// address returns the URL at which others reach the API of a node that listens at l. People use it,
+// and the console when its own node does not answer. advertise wins: a host, host:port or URL.
+// Without it, a node that listens on all addresses uses its host name.
 func address(advertise, scheme string, l net.Addr) (string, error) {
 	host, port, err := net.SplitHostPort(l.String())
 	if err != nil {
@@ -47,7 +48,7 @@ func address(advertise, scheme string, l net.Addr) (string, error) {
 	return u.String(), nil
 }
 
-// advertised reads --advertise. Without a scheme it is one of http.
+// advertised parses --advertise. Without a scheme it assumes http.
 func advertised(text string) (*url.URL, error) {
 	wrong := func(why string) (*url.URL, error) {
 		return nil, usageError("--advertise %q: %s; want how others reach this node's API, such as web-1, web-1:8610 or https://web-1.example.com", text, why)
@@ -85,7 +86,7 @@ func advertised(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// isHost tells whether a text is an address, or looks like the name of a host.
+// isHost reports whether a text is an IP address or looks like a host name.
 func isHost(s string) bool {
 	if _, err := netip.ParseAddr(s); err == nil {
 		return true

@@ -16,14 +16,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// folderSettings are the flags of serve that name a folder with files of jobs to follow.
+// folderSettings are the flags of serve for a folder of job files to follow.
 type folderSettings struct {
 	path   string
 	app    string
 	labels []string
 }
 
-// folderFlags are those that can be given as variables.
+// folderFlags are the flags that also have a variable.
 var folderFlags = []string{"apply-dir", "apply-prune-app", "apply-prune-label"}
 
 func (f *folderSettings) flags(flags *pflag.FlagSet) {
@@ -35,7 +35,7 @@ func (f *folderSettings) flags(flags *pflag.FlagSet) {
 		"the folder has all jobs with this label, key=value; may be repeated")
 }
 
-// check finds out what is meant. That the folder is not there yet, or empty, is no reason not to run.
+// check validates the settings. The folder may be missing or empty for now.
 func (f *folderSettings) check() error {
 	if f.path == "" {
 		if f.app != "" || len(f.labels) > 0 {
@@ -64,13 +64,13 @@ func (f *folderSettings) check() error {
 	return err
 }
 
-// follow has the cluster follow the folder until ctx ends.
+// follow keeps the cluster equal to the folder until ctx ends.
 func (f *folderSettings) follow(ctx context.Context, n *node.Node, name string, log *slog.Logger) {
 	if f.path == "" {
 		return
 	}
 
-	labels, _ := parseLabels("", f.labels) // they were checked
+	labels, _ := parseLabels("", f.labels) // already checked
 	folder := &follow.Folder{Path: f.path, Node: name, Read: api.ReadApply, Log: log, Editor: func() follow.Editor {
 		if e := n.Editor(); e != nil {
 			return e
@@ -85,5 +85,5 @@ func (f *folderSettings) follow(ctx context.Context, n *node.Node, name string, 
 		folder.Prune = map[string]any{"labels": labels}
 	}
 
-	_ = folder.Run(ctx) // it ends with ctx, and with nothing else
+	_ = folder.Run(ctx) // it only ends with ctx
 }

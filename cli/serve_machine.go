@@ -9,7 +9,7 @@ import (
 	"go-crontab/node"
 )
 
-// machine tells doctor of the machine that a node is on.
+// machine returns a function that describes the node's machine to doctor.
 func (s *serveSettings) machine(n *node.Node) func() *doctor.Machine {
 	return func() *doctor.Machine {
 		st := n.Status()

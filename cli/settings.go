@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// envPrefix begins the names of all variables.
+// envPrefix is the prefix of all variables.
 const envPrefix = "GOCRONTAB_"
 
-// envName is the variable of a flag: "session-expiry" is GOCRONTAB_SESSION_EXPIRY. That of label holds several, and is
-// called so.
+// envName returns the variable of a flag: "session-expiry" is GOCRONTAB_SESSION_EXPIRY. The
+// variable of label is plural, because it holds a list.
 func envName(flag string) string {
 	if flag == "label" {
 		flag = "labels"
@@ -23,8 +23,8 @@ func envName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// takeEnv gives flags that were not given the values of their variables. For secrets, a variable ending in _FILE may
-// name a file with the value instead. A secret is any text to us, so no error repeats one.
+// takeEnv sets flags that were not given from their variables. For a secret, the variable with the
+// suffix _FILE may name a file with the value. Errors never repeat a secret.
 func takeEnv(flags *pflag.FlagSet, names, secrets []string) error {
 	for _, name := range append(slices.Clone(names), secrets...) {
 		if flags.Changed(name) {
@@ -51,13 +51,13 @@ func takeEnv(flags *pflag.FlagSet, names, secrets []string) error {
 	return nil
 }
 
-// choice is a flag that takes one of a few words.
+// choice is a flag with a few valid words.
 type choice struct {
 	value *string
 	words []string
 }
 
-// choiceVar adds such a flag.
+// choiceVar adds a choice flag.
 func choiceVar(flags *pflag.FlagSet, value *string, name, short, otherwise, what string, words ...string) {
 	*value = otherwise
 	flags.VarP(&choice{value, words}, name, short, what+": "+strings.Join(words, ", "))
@@ -73,7 +73,7 @@ func (c *choice) Set(s string) error {
 	return nil
 }
 
-// checkDSN tells apart a missing one and a wrong one; both are matters of usage. It does not connect.
+// checkDSN reports a missing or invalid DSN as a usage error. It does not connect.
 func checkDSN(dsn string) error {
 	if dsn == "" {
 		return &exitError{
@@ -90,7 +90,7 @@ func checkDSN(dsn string) error {
 	return db.Close()
 }
 
-// dsnVar adds the flag that names the database.
+// dsnVar adds the flag with the database.
 func dsnVar(flags *pflag.FlagSet, dsn *string) {
 	flags.StringVar(dsn, "dsn", "",
 		"the database, user:password@tcp(host:3306)/schema, or of several members tcp(host1:3306,host2:3306);\nvisible to all users of the machine in ps, so better give it as GOCRONTAB_DSN or in a file named by GOCRONTAB_DSN_FILE")

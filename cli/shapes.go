@@ -8,7 +8,8 @@ import (
 	"go-crontab/job"
 )
 
-// What of the API's objects is shown. They are read leniently: a newer server may send more.
+// jobView and the other views are the parts of API objects that commands use. Unknown fields are
+// ignored: a newer server may send more.
 
 type jobView struct {
 	ID            string            `json:"id"`
@@ -67,12 +68,12 @@ type jobView struct {
 	commandOptions
 }
 
-// fullName is how people name a job.
+// fullName returns the name as shown to people, APP/NAME.
 func (j *jobView) fullName() string { return j.App + "/" + j.Name }
 
 func (j *jobView) path() string { return "/api/v1/jobs/" + url.PathEscape(j.ID) }
 
-// when says in a few words when it is due.
+// when describes the schedule in a few words.
 func (j *jobView) when(viewer *time.Location) string {
 	cron := j.Schedule
 	if len(j.Schedules) > 0 {
@@ -93,7 +94,7 @@ func (j *jobView) when(viewer *time.Location) string {
 	return ""
 }
 
-// zone is that of the job, or the one of this machine where the job has none.
+// zone returns the job's time zone, or this machine's if the job has none.
 func (j *jobView) zone() *time.Location {
 	if j.Timezone != "" {
 		if zone, err := time.LoadLocation(j.Timezone); err == nil {
@@ -130,7 +131,7 @@ type runView struct {
 	OutputRemoved   bool  `json:"output_removed"`
 }
 
-// took is how long the run took, or has been taking; 0 when it was never started.
+// took returns the duration of the run so far, or 0 if it was never started.
 func (r *runView) took(now time.Time) time.Duration {
 	switch {
 	case r.Started == nil:
@@ -141,7 +142,7 @@ func (r *runView) took(now time.Time) time.Duration {
 	return r.Ended.Sub(*r.Started)
 }
 
-// ending is the outcome, or that it is running.
+// ending returns the outcome, or the state of a run without an outcome.
 func (r *runView) ending() string {
 	if r.Outcome != "" {
 		return r.Outcome
@@ -149,7 +150,7 @@ func (r *runView) ending() string {
 	return r.State
 }
 
-// late is how late it was started.
+// late returns the delay of the start.
 func (r *runView) late() string {
 	if r.Lateness == nil {
 		return ""
@@ -165,11 +166,11 @@ type clusterView struct {
 	Folders       []folderView  `json:"folders"`
 }
 
-// folderView is a folder with files of jobs that nodes follow.
+// folderView is a folder of job files that nodes follow.
 type folderView struct {
 	Folder  string     `json:"folder"`
 	Applied *time.Time `json:"applied"`
-	Node    string     `json:"node"` // that did it
+	Node    string     `json:"node"` // that applied it
 	Nodes   []struct {
 		Node  string     `json:"node"`
 		State string     `json:"state"`

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultStateDir is where a node keeps what must outlive its process.
+// defaultStateDir returns the folder for data that must outlive the process.
 func defaultStateDir(node string) (string, error) {
 	return appDir("XDG_STATE_HOME", ".local/state", "/var/lib/go-crontab", fileName(node))
 }
 
-// fileName makes one path element of a node's name, which may hold anything.
+// fileName converts a node's name, which may contain anything, to a single path element.
 func fileName(node string) string {
 	name := url.PathEscape(node)
 	if name == "." || name == ".." {
@@ -27,11 +27,11 @@ func fileName(node string) string {
 	return name
 }
 
-// errTaken tells that another process uses a state folder.
+// errTaken means that another process uses a state folder.
 var errTaken = errors.New("another node on this machine uses it; give each its own --node")
 
-// lockDir makes a folder and takes it for this process, whose end gives it back: two nodes that replay one spool would
-// remove each other's outcomes.
+// lockDir creates a folder and locks it until the process ends. Two nodes that replay the same
+// spool would delete each other's outcomes.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -53,9 +53,10 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// takeStateDir settles where outcomes are spooled, "" for nowhere. A folder that was asked for must work. Without one,
-// a node that cannot have the usual folder (a container's file system is often read-only) runs all the same: it loses
-// outcomes only when MySQL is out of reach while it stops.
+// takeStateDir chooses the folder in which outcomes are spooled, or "" for none. A folder that was
+// requested must work. Without a request, a node also runs without a usable folder, since a
+// container's file system is often read-only. It then loses outcomes only if MySQL is unreachable
+// while it stops.
 func takeStateDir(asked, node string, log *slog.Logger) (dir string, release func(), err error) {
 	dir = asked
 	if dir == "" {

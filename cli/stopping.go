@@ -13,17 +13,18 @@ import (
 	"time"
 )
 
-// stopping is how a process is asked to end: the first request ends drain, the second ends hard.
+// stopping carries requests to end the process. The first request ends drain, the second ends hard.
 type stopping struct {
 	drain, hard context.Context
 	request     func(cause error)
-	forget      func() // gives the signals back
+	forget      func() // restores the default signal handling
 }
 
-// onSignals makes requests of SIGINT, SIGTERM and the loss of the terminal.
+// onSignals turns SIGINT, SIGTERM and the loss of the terminal into requests.
 //
-// A broken pipe at stdout or stderr must not end us like a kill -9, with commands under way: who reads our log has
-// died, perhaps dev itself. It is caught rather than ignored, because what is ignored stays so in the commands.
+// A broken pipe at stdout or stderr must not end us like a kill -9 while commands run: only the
+// reader of our log has died, perhaps dev. We catch the signal instead of ignoring it, because
+// commands would inherit an ignored signal.
 func onSignals() *stopping {
 	s := &stopping{}
 	var end [2]context.CancelCauseFunc
@@ -41,7 +42,7 @@ func onSignals() *stopping {
 	broken, signals := make(chan os.Signal, 1), make(chan os.Signal, 2)
 	signal.Notify(broken, syscall.SIGPIPE)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // nohup
+	if !signal.Ignored(syscall.SIGHUP) { // not under nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 
@@ -67,8 +68,8 @@ func onSignals() *stopping {
 	return s
 }
 
-// onEOF makes requests of the end of a stream: whoever held its other end is gone, so nobody is left who could make the
-// second one when commands take long.
+// onEOF requests the end when a stream ends: the process at its other end is gone. It also makes
+// the second request, which would otherwise never come when commands take long.
 func (s *stopping) onEOF(r io.Reader) {
 	_, err := io.Copy(io.Discard, r)
 	if err == nil {
@@ -79,4 +80,5 @@ func (s *stopping) onEOF(r io.Reader) {
 	s.request(errors.New("nobody is left to wait for"))
 }
 
+// eofGrace is the time between the two requests.
 const eofGrace = 2 * time.Second

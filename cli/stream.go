@@ -10,13 +10,13 @@ import (
 	"go-crontab/internal/sse"
 )
 
-// streamQuiet is three times what a node is silent for at most.
+// streamQuiet is three times the longest silence of a healthy node.
 const streamQuiet = 45 * time.Second
 
-// follower reads a stream of the API, over as many connections as that takes.
+// follower returns a reader of an API stream that survives broken connections.
 func (r *remote) follower(path string, query url.Values) *sse.Follower {
 	h := r.http
-	h.Timeout = 0 // streams do not end
+	h.Timeout = 0 // a stream has no end
 	return &sse.Follower{
 		Open: func(ctx context.Context, last string) (*http.Response, error) {
 			target := r.server + path

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// column of a table. When the table is too wide for the terminal, columns that may be dropped go first, from the right:
-// half an id is of no use. Then the widest of those that may shrink gives way, as often as needed. In a very narrow
-// terminal, in which that is not enough, those go that can be spared, from the right, then any but the first two.
+// column is a column of a table. If the table is too wide for the terminal, it shrinks in this
+// order. Columns with drop go first, from the right, because half an id is useless. Then the widest
+// shrink column gets narrower, repeatedly. If that is not enough, spare columns go, from the right,
+// and finally all but the first two.
 type column struct {
 	head   string
-	right  bool // numbers
+	right  bool // for numbers
 	drop   bool
 	shrink bool
 	spare  bool
@@ -33,12 +34,12 @@ func text(s string) cell { return cell{text: plain(s)} }
 
 const (
 	gap       = 2  // spaces between columns
-	shrunk    = 12 // no column is made narrower than this,
-	least     = 6  // unless all others are gone
-	dropBelow = 20 // columns go before the shrinking ones have less than this together
+	shrunk    = 12 // minimum width of a column
+	least     = 6  // minimum width when all others are gone
+	dropBelow = 20 // drop columns before the shrinking columns have less than this together
 )
 
-// print writes the table, at most width columns wide; 0 is no limit.
+// print writes the table with at most width columns of text; 0 is unlimited.
 func (t *table) print(w io.Writer, width int, coloured bool) error {
 	widths := t.fit(width)
 	paint := painter(coloured)
@@ -57,7 +58,7 @@ func (t *table) print(w io.Writer, width int, coloured bool) error {
 }
 
 func (t *table) line(b *strings.Builder, row []cell, widths []int, paint func(colour, string) string) {
-	pending := 0 // spaces that are only written before something, so that no line ends in one
+	pending := 0 // pending counts spaces that are written only before text, so that no line ends in a space.
 	for i, c := range row {
 		if widths[i] < 0 {
 			continue
@@ -82,7 +83,7 @@ func (t *table) line(b *strings.Builder, row []cell, widths []int, paint func(co
 	b.WriteByte('\n')
 }
 
-// fit finds the widths of the columns for a terminal; -1 is a column that is left out.
+// fit computes the column widths for a terminal; -1 hides a column.
 func (t *table) fit(width int) []int {
 	widths := t.widths()
 	if width == 0 {
@@ -96,7 +97,7 @@ func (t *table) fit(width int) []int {
 		for i := range slices.Backward(t.columns) {
 			if total(widths) > width && wished[i] >= 0 && may(i) {
 				wished[i] = -1
-				copy(widths, wished) // the others have more room then
+				copy(widths, wished) // the others now have more room
 				t.shrinkColumns(widths, width, least)
 			}
 		}
@@ -106,10 +107,10 @@ func (t *table) fit(width int) []int {
 	t.shrinkColumns(widths, width, least)
 	leave(least, func(i int) bool { return i > 1 })
 
-	return widths // should it be too wide even now, the terminal wraps the lines
+	return widths // if it is still too wide, the terminal wraps the lines
 }
 
-// widths of the columns as their cells need them.
+// widths returns the natural widths of the columns.
 func (t *table) widths() []int {
 	widths := make([]int, len(t.columns))
 	for i, c := range t.columns {
@@ -121,7 +122,7 @@ func (t *table) widths() []int {
 	return widths
 }
 
-// total leaves out dropped columns, whose width is -1.
+// total skips hidden columns, whose width is -1.
 func total(widths []int) int {
 	sum := -gap
 	for _, w := range widths {
@@ -134,7 +135,7 @@ func total(widths []int) int {
 
 func (t *table) dropColumns(widths []int, width int) {
 	for i, c := range slices.Backward(t.columns) {
-		spare := 0 // what shrinking could give
+		spare := 0 // what shrinking could yield
 		for j, c := range t.columns {
 			if c.shrink && widths[j] > dropBelow {
 				spare += widths[j] - dropBelow

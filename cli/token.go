@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// tokenView is a token, without its text unless it was just made.
+// tokenView is a token. Its secret text is only set directly after its creation.
 type tokenView struct {
 	ID       string     `json:"id"`
 	Name     string     `json:"name"`
@@ -98,13 +98,13 @@ With --app the role holds in those apps only; what belongs to no app (groups, ca
 	return cmd
 }
 
-// tokenEnd lets people write times as everywhere else in the commands.
+// tokenEnd accepts the same time formats as other commands.
 func tokenEnd(s string, now time.Time) (string, error) {
 	if s == "never" {
 		return s, nil
 	}
 	if _, err := time.ParseDuration(s); err == nil {
-		return s, nil // counted by the server's clock
+		return s, nil // relative to the server's clock
 	}
 
 	t, err := parseTime(s, now.Location(), now)
@@ -114,7 +114,7 @@ func tokenEnd(s string, now time.Time) (string, error) {
 	return t.Format(time.RFC3339Nano), nil
 }
 
-// grant says what the token may do.
+// grant describes the permissions of the token.
 func (t *tokenView) grant() string {
 	if len(t.Apps) == 0 {
 		return t.Role + " of the cluster"
@@ -214,7 +214,7 @@ browsers that were signed in with them.`,
 	return cmd
 }
 
-// tokenOf finds a living token by its name, or else by its id.
+// tokenOf finds an active token by its name, or any token by its id.
 func (r *remote) tokenOf(ctx context.Context, arg string) (tokenView, error) {
 	found, _, err := list[tokenView](ctx, r, tokensPath, url.Values{"name": {arg}}, 1)
 	if err != nil {
@@ -235,7 +235,7 @@ func (r *remote) tokenOf(ctx context.Context, arg string) (tokenView, error) {
 	}
 }
 
-// meView is who this token belongs to.
+// meView is the identity of the token in use.
 type meView struct {
 	Name    string     `json:"name"`
 	Kind    string     `json:"kind"`

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// columns lists names in three columns, for help.
+// columns formats names in three columns, for help texts.
 func columns(names []string) string {
 	var text strings.Builder
 	for line := range slices.Chunk(names, 3) {
@@ -21,7 +21,7 @@ func columns(names []string) string {
 	return strings.TrimRight(text.String(), "\n")
 }
 
-// topics are what `go-crontab help` knows besides commands.
+// topics are the help topics besides commands.
 func topics() []*cobra.Command {
 	return []*cobra.Command{
 		{

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// upcomingView is a due time of one of many jobs.
+// upcomingView is a due time of any job.
 type upcomingView struct {
 	JobID    string     `json:"job_id"`
 	Job      string     `json:"job"`

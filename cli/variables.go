@@ -10,38 +10,39 @@ import (
 	"go-crontab/api"
 )
 
-// serveVariables and serveSecrets are the flags of serve that can be given as variables. Of a secret, a variable that ends
-// in _FILE may name a file that holds it.
+// serveVariables and serveSecrets are the flags of serve that also have a variable. For a secret,
+// the variable with the suffix _FILE may name a file with the value.
 var (
 	serveVariables = slices.Concat(serveFlags, accessFlags, folderFlags)
 	serveSecrets   = []string{"dsn", oidcSecret}
 )
 
-// clientVariables and clientSecrets are the flags of all commands that ask a node.
+// clientVariables and clientSecrets are the flags of all commands that call a node.
 var (
 	clientVariables = []string{"server", "context"}
 	clientSecrets   = []string{"token"}
 )
 
-// moreVariables are variables that no flag of ours stands for, without the prefix: the secret key, and what a job's command or an
-// archive command is told, which may itself run this program.
+// moreVariables are variables without a flag, without the prefix: the secret key, and the variables
+// of job commands and archive commands, which may run this program themselves.
 var moreVariables = []string{
 	"SECRET_KEY", "SECRET_KEY_FILE", "JOB", "APP", "DUE", "ATTEMPT", "LAUNCH", "SEAT", "RECORDS",
 }
 
-// families begin names of variables, without the prefix: the values of secrets; a guard and a node of bench, which are this
-// program once more; and what building and testing this program reads.
+// families are prefixes of further variables, without our prefix: secret values, settings of the
+// guard and of bench nodes (child processes of this program), and settings for building and testing
+// this program.
 var families = []string{
 	"SECRET_", "BE_GUARD", "BENCH_", "FAILPOINT",
 	"TEST_", "FAULTS_", "POISON_", "MYSQLD", "ENGINES", "TRACES", "LONG_SEARCH", "DEBIAN_MIRROR", "UBUNTU_MIRROR",
 	"EXAMPLE",
 }
 
-// linked are variables that Kubernetes and Docker make of a service that is called gocrontab or gocrontab-…, without the
-// prefix.
+// linked matches variables that Kubernetes and Docker create for a service called gocrontab or
+// gocrontab-…, without the prefix.
 var linked = regexp.MustCompile(`^(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 
-// namesOf are the variables of flags.
+// namesOf returns the variables of flags.
 func namesOf(flags, secrets []string) (names []string) {
 	for _, flag := range flags {
 		names = append(names, envName(flag))
@@ -52,7 +53,7 @@ func namesOf(flags, secrets []string) (names []string) {
 	return names
 }
 
-// variables are all that some command reads or makes, but for families.
+// variables returns all known variables, except for families.
 func variables() []string {
 	names := slices.Concat(namesOf(serveVariables, serveSecrets), namesOf(clientVariables, clientSecrets))
 	for _, name := range moreVariables {
@@ -61,7 +62,8 @@ func variables() []string {
 	return names
 }
 
-// isVariable reports whether a variable means something to this program, or is no attempt to set anything of it.
+// isVariable reports whether a variable is known, or clearly not meant as a setting of this
+// program.
 func isVariable(name, value string) bool {
 	rest, ours := strings.CutPrefix(name, envPrefix)
 	switch {
@@ -69,13 +71,14 @@ func isVariable(name, value string) bool {
 		return true
 	case linked.MatchString(rest):
 		return true
-	case strings.HasSuffix(rest, "PORT") && strings.Contains(value, "://"): // Kubernetes, too: tcp://10.0.0.1:8610
+	case strings.HasSuffix(rest, "PORT") && strings.Contains(value, "://"): // Kubernetes again: tcp://10.0.0.1:8610
 		return true
 	}
 	return slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(rest, family) })
 }
 
-// checkVariables refuses variables that look like settings and are none: a misspelt one would be ignored.
+// checkVariables refuses unknown variables that look like settings, because a misspelt setting
+// would be ignored.
 func checkVariables() error {
 	var wrong []string
 	for _, pair := range os.Environ() {
@@ -101,8 +104,8 @@ func checkVariables() error {
 	}
 }
 
-// checkClientVariables refuses misspelt variables that say which node is asked, and by whom. Other programs of the same
-// environment may have variables with our prefix, so that only a near miss is an error.
+// checkClientVariables refuses misspelt variables for the server and the token. Other programs in
+// the same environment may have variables with our prefix, so only a near miss is an error.
 func checkClientVariables() error {
 	ours := namesOf(clientVariables, clientSecrets)
 	for _, pair := range os.Environ() {
@@ -118,7 +121,7 @@ func checkClientVariables() error {
 	return nil
 }
 
-// nearestVariable is the variable that somebody probably meant, or "".
+// nearestVariable returns the variable that was probably meant, or "".
 func nearestVariable(name string, known []string) string {
 	rest := strings.TrimPrefix(name, envPrefix)
 	var names []string

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set when the binary is linked.
+// version is set by the linker.
 var version string
 
-// versionInfo is what `version` tells.
+// versionInfo is the output of the version command.
 type versionInfo struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`
@@ -19,7 +19,7 @@ type versionInfo struct {
 	Arch    string `json:"arch"`
 }
 
-// readVersion falls back to what Go noted about the working copy.
+// readVersion falls back to the revision that Go recorded.
 func readVersion() versionInfo {
 	v := versionInfo{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -7,11 +7,11 @@ import (
 	"unicode"
 )
 
-// colouring is what programs write to colour their words. It does nothing else, and is left out.
+// colouring matches colour sequences. They are harmless, and removed.
 var colouring = regexp.MustCompile("\x1b\\[[0-9;:]*m")
 
-// visible is a text of several lines that does nothing to a terminal: who wrote it may be somebody who got a job to
-// print what they sent. Control characters, and those that turn the direction of what follows, stand there as \xNN.
+// visible makes a multi-line text harmless for a terminal. An attacker may have got a job to print
+// it. Control characters and characters that change the text direction become \xNN or \uNNNN.
 func visible(s string) string {
 	s = strings.ReplaceAll(colouring.ReplaceAllString(s, ""), "\r\n", "\n")
 	if !strings.ContainsFunc(s, hidden) {
@@ -33,12 +33,13 @@ func visible(s string) string {
 	return b.String()
 }
 
-// hidden tells whether a terminal does something else with a character than to show it.
+// hidden reports whether a character could make a terminal do anything but show it.
 func hidden(r rune) bool {
 	return r != '\n' && r != '\t' && (unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069)
 }
 
-// visibleJSON escapes what encoding/json leaves as it is. It can only stand in texts, where an escape means the same.
+// visibleJSON escapes characters that encoding/json leaves unescaped. They only occur in strings,
+// where an escape is equivalent.
 func visibleJSON(text []byte) []byte {
 	if !strings.ContainsFunc(string(text), hidden) {
 		return text

@@ -10,7 +10,7 @@ import (
 	"go-crontab/job"
 )
 
-// relative says how far t is from now: "in 3m", "2h ago", "now"; "" when there is no t.
+// relative describes the distance from now to t: "in 3m", "2h ago", "now"; "" without t.
 func relative(t *time.Time, now time.Time) string {
 	if t == nil || t.IsZero() {
 		return ""
@@ -24,7 +24,7 @@ func relative(t *time.Time, now time.Time) string {
 	return "now"
 }
 
-// rough is a length of time in its one largest unit that says enough.
+// rough formats a duration in its largest suitable unit.
 func rough(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -41,8 +41,8 @@ func rough(d time.Duration) string {
 	return fmt.Sprintf("%dy", d/(365*day))
 }
 
-// absolute is how every command prints an instant: by the clock of a zone, with the offset. So it means the same to
-// everybody, and any command reads it. It has a fraction only where the instant has one.
+// absolute formats a time for all commands: in a time zone, with the offset, and with milliseconds
+// only if there are any. It is unambiguous, and every command accepts it as input.
 func absolute(t *time.Time, zone *time.Location) string {
 	if t == nil || t.IsZero() {
 		return ""
@@ -54,10 +54,10 @@ func absolute(t *time.Time, zone *time.Location) string {
 	return t.In(zone).Format(format + zoneOffset)
 }
 
-// zoneOffset is how an instant ends.
+// zoneOffset is the format of the offset.
 const zoneOffset = "-07:00"
 
-// whole is absolute without a fraction, for tables.
+// whole is absolute without milliseconds, for tables.
 func whole(t *time.Time, zone *time.Location) string {
 	if t == nil || t.IsZero() {
 		return ""
@@ -65,7 +65,7 @@ func whole(t *time.Time, zone *time.Location) string {
 	return t.In(zone).Format(time.DateTime + zoneOffset)
 }
 
-// bothClocks is an instant as the viewer's clock shows it, and as the job's does where that shows another time.
+// bothClocks shows a time in the viewer's time zone, and also in the job's if its clock differs.
 func bothClocks(t *time.Time, zone, viewer *time.Location) string {
 	if t == nil || t.IsZero() || sameClock(zone, viewer, *t) {
 		return absolute(t, viewer)
@@ -73,8 +73,8 @@ func bothClocks(t *time.Time, zone, viewer *time.Location) string {
 	return fmt.Sprintf("%s (%s %s)", absolute(t, viewer), absolute(t, zone), zone)
 }
 
-// zone is where the viewer is: --timezone, or this machine's zone ($TZ). Commands print times in it, and read typed times
-// without an offset in it.
+// zone returns the viewer's time zone: --timezone, or this machine's ($TZ). Commands print times in
+// it, and parse times without an offset in it.
 func (c *console) zone() *time.Location {
 	if c.timezone != "" {
 		if zone, err := job.LoadZone(c.timezone); err == nil {
@@ -84,10 +84,10 @@ func (c *console) zone() *time.Location {
 	return time.Local
 }
 
-// now is the present by the clock that the viewer reads.
+// now returns the current time in the viewer's time zone.
 func (c *console) now() time.Time { return time.Now().In(c.zone()) }
 
-// zoneName names a zone to people.
+// zoneName returns the name of a time zone for people.
 func zoneName(zone *time.Location) string {
 	if zone != time.Local {
 		return zone.String()
@@ -100,17 +100,17 @@ func zoneName(zone *time.Location) string {
 	return "this machine's time zone (--timezone names another)"
 }
 
-// sameClock reports whether the clocks of two zones show the same time at an instant.
+// sameClock reports whether the clocks of two zones agree at a time.
 func sameClock(a, b *time.Location, at time.Time) bool {
 	_, offsetA := at.In(a).Zone()
 	_, offsetB := at.In(b).Zone()
 	return offsetA == offsetB
 }
 
-// rfc3339 finds instants in a text of the API.
+// rfc3339 matches times in a text of the API.
 var rfc3339 = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 
-// timesIn rewrites the instants in a text of the API as absolute prints them.
+// timesIn reformats the times in a text of the API with absolute.
 func timesIn(text string, zone *time.Location) string {
 	return rfc3339.ReplaceAllStringFunc(text, func(s string) string {
 		t, err := time.Parse(time.RFC3339, s)
@@ -121,7 +121,7 @@ func timesIn(text string, zone *time.Location) string {
 	})
 }
 
-// both is absolute, in the zone of now, and relative.
+// both combines absolute, in the zone of now, and relative.
 func both(t *time.Time, now time.Time) string {
 	if t == nil || t.IsZero() {
 		return ""
@@ -129,8 +129,8 @@ func both(t *time.Time, now time.Time) string {
 	return fmt.Sprintf("%s (%s)", absolute(t, now.Location()), relative(t, now))
 }
 
-// precise is a length of time with about three digits: "12ms", "1.24s", "3m20s", "9d". Below a millisecond there is no more
-// to say than that.
+// precise formats a duration with about three digits: "12ms", "1.24s", "3m20s", "9d". Durations
+// below a millisecond become "<1ms".
 func precise(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
@@ -154,8 +154,8 @@ func precise(d time.Duration) string {
 	return s
 }
 
-// parseTime is how every command reads an instant: as absolute prints it, in RFC 3339, as a date with or without a time in
-// the given zone, or as a distance from now such as +10m.
+// parseTime parses a time for all commands: the format of absolute, RFC 3339, a date with an
+// optional time in the given zone, or a distance from now such as +10m.
 func parseTime(s string, zone *time.Location, now time.Time) (time.Time, error) {
 	if strings.HasPrefix(s, "+") || strings.HasPrefix(s, "-") {
 		d, err := time.ParseDuration(s)
@@ -187,11 +187,11 @@ func parseTime(s string, zone *time.Location, now time.Time) (time.Time, error) 
 		s, zoneName(zone))
 }
 
-// civilTime is the instant at which the clock of a zone shows a civil time. A time that the clock shows twice, or skips, is
-// refused: nobody could say which instant is meant.
+// civilTime returns the instant of a civil time in a zone. It refuses a time that the clock shows
+// twice or skips, because it is ambiguous.
 func civilTime(civil time.Time, zone *time.Location) (time.Time, error) {
 	var found []time.Time
-	for _, distance := range []time.Duration{-24 * time.Hour, 24 * time.Hour} { // the offsets before and after a change
+	for _, distance := range []time.Duration{-24 * time.Hour, 24 * time.Hour} { // offsets before and after a change
 		_, offset := civil.Add(distance).In(zone).Zone()
 		t := civil.Add(-time.Duration(offset) * time.Second).In(zone)
 

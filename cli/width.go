@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// wide are the characters that take two columns of a terminal: East Asian ones and emoji. It is the bulk of them,
-// not Unicode's table to the letter: a column off by one is all that a miss costs.
+// wide are the characters that take two columns in a terminal: East Asian characters and emoji. The
+// table is simplified; an error only misaligns a column by one.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x23e9, 0x23ec, 1}, {0x23f0, 0x23f3, 3}, {0x25fd, 0x25fe, 1},
@@ -41,7 +41,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// displayWidth is how many columns of a terminal s takes.
+// displayWidth returns the number of terminal columns of s.
 func displayWidth(s string) (n int) {
 	for _, r := range s {
 		n += runeWidth(r)
@@ -49,7 +49,7 @@ func displayWidth(s string) (n int) {
 	return n
 }
 
-// cut shortens s to at most width columns, the last of which then is an ellipsis.
+// cut shortens s to at most width columns, ending in an ellipsis.
 func cut(s string, width int) string {
 	if displayWidth(s) <= width {
 		return s
@@ -63,8 +63,8 @@ func cut(s string, width int) string {
 	return s
 }
 
-// plain makes one line of s that does nothing to a terminal: what people put into commands and names must not move
-// its cursor, nor turn the direction of what follows.
+// plain makes s a single line that is harmless for a terminal. Names and commands are user input:
+// they must not move the cursor or change the text direction.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

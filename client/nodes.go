@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Node is a node of the cluster. If it is cordoned, Reason, By and Since give
-// cordoned.
+// Node is a node of the cluster. Reason, By and Since describe its cordon, if any.
 type Node struct {
 	Name string `json:"name"`
 	// ready, cordoning, cordoned, draining, drained, stopping, silent, absent
