@@ -135,8 +135,9 @@ func TestChannelsInTheAudit(t *testing.T) {
 	s.call("POST", "/api/v1/apply",
 		`{"jobs": [], "channels": [{"name": "applied", "type": "webhook", "url": "https://hook.example.com/secret-path"}]}`).want(200)
 	s.call("DELETE", path, nil).want(204)
-	if _, err := s.db.Raw().Exec(
-		"INSERT INTO audit (at, who, origin, action, kind, ref, app, name, reason, was, became) VALUES (1, 'x', 'x', 'update', 'alert_channel', 1, '', 'hook', '', 'secret-path', '[\"secret-path\"]')"); err != nil {
+	if _, err := s.db.Raw().Exec(`
+			INSERT INTO audit (at, who, origin, action, kind, ref, app, name, reason, was, became)
+			VALUES (1, 'x', 'x', 'update', 'alert_channel', 1, '', 'hook', '', 'secret-path', '["secret-path"]')`); err != nil {
 		t.Fatal(err)
 	}
 
@@ -165,8 +166,10 @@ func TestAlertsOfSeveralApps(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	for i, a := range [][2]string{{"", "failures"}, {"", "node_gone"}, {"shop", "failures"}, {"billing", "failed"}} {
-		if _, err := s.db.Raw().Exec(
-			"INSERT INTO alert (id, subject, firing, rule_id, rule, event, severity, app, node, summary, first_at, last_at, over_at) VALUES (?, ?, NULL, 1, 'ops', ?, 'error', ?, 'n1', 'billing/payroll failed', 1, 1, ?)",
+		if _, err := s.db.Raw().Exec(`
+				INSERT INTO alert (id, subject, firing, rule_id, rule, event, severity, app, node, summary,
+					first_at, last_at, over_at)
+				VALUES (?, ?, NULL, 1, 'ops', ?, 'error', ?, 'n1', 'billing/payroll failed', 1, 1, ?)`,
 			i+1, string(rune('a'+i)), a[1], a[0], s.node.Now().UnixMicro()); err != nil {
 			t.Fatal(err)
 		}
@@ -219,8 +222,9 @@ func TestMessagesInPages(t *testing.T) {
 			state = 3
 		}
 
-		if _, err := s.db.Raw().Exec(
-			"INSERT INTO delivery (id, idem, kind, channel, rule, state, next_at, items, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, '[]', ?, ?)",
+		if _, err := s.db.Raw().Exec(`
+				INSERT INTO delivery (id, idem, kind, channel, rule, state, next_at, items, created, updated)
+				VALUES (?, ?, ?, ?, ?, ?, ?, '[]', ?, ?)`,
 			i+1, string(rune('a'+i)), kind, channel, rule, state, now, now, now); err != nil {
 			t.Fatal(err)
 		}

@@ -272,9 +272,11 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 			token = r.object().text("id")
 		}
 
-		n := s.count(
-			"SELECT COUNT(*) FROM audit WHERE id > ? AND who = 'bootstrap' AND origin = '127.0.0.1' AND action = ? AND kind = ? AND name = ?"+
-				" AND (NOT ? OR was IS NOT NULL) AND (NOT ? OR became IS NOT NULL)", before, c.action, c.kind, c.name,
+		n := s.count(`
+				SELECT COUNT(*)
+				FROM audit
+				WHERE id > ? AND who = 'bootstrap' AND origin = '127.0.0.1' AND action = ? AND kind = ? AND name = ?`+
+			" AND (NOT ? OR was IS NOT NULL) AND (NOT ? OR became IS NOT NULL)", before, c.action, c.kind, c.name,
 			c.was, c.became)
 		if n != 1 {
 			got := ""
@@ -286,8 +288,10 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 		}
 	}
 
-	if n := s.count(
-		"SELECT COUNT(*) FROM audit WHERE INSTR(CONCAT_WS(' ', was, became, reason, name), 'hidden-from-all')"); n != 0 {
+	if n := s.count(`
+			SELECT COUNT(*)
+			FROM audit
+			WHERE INSTR(CONCAT_WS(' ', was, became, reason, name), 'hidden-from-all')`); n != 0 {
 		t.Error("the audit has the secret")
 	}
 
@@ -301,9 +305,11 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 	}
 
 	reader.call("DELETE", "/api/v1/groups/applied", nil).want(403)
-	if n := s.count(
-		"SELECT COUNT(*) FROM audit WHERE who = 'reader' AND origin = '127.0.0.1' AND action = 'refuse' AND kind = 'request'" +
-			" AND name = 'DELETE /api/v1/groups/{name}' AND reason LIKE '%takes role admin%'"); n != 1 {
+	if n := s.count(`
+			SELECT COUNT(*)
+			FROM audit
+			WHERE who = 'reader' AND origin = '127.0.0.1' AND action = 'refuse' AND kind = 'request'` +
+		" AND name = 'DELETE /api/v1/groups/{name}' AND reason LIKE '%takes role admin%'"); n != 1 {
 		t.Errorf("a refused request left %d lines that say so, want 1", n)
 	}
 }
@@ -313,8 +319,10 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 func TestVerifyAudit(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	s.exec(
-		"INSERT INTO audit (at, who, action, kind) VALUES (UNIX_TIMESTAMP() * 1000000, 'ann', 'update', 'job'), (UNIX_TIMESTAMP() * 1000000, 'bob', 'update', 'job')")
+	s.exec(`
+			INSERT INTO audit (at, who, action, kind)
+			VALUES (UNIX_TIMESTAMP() * 1000000, 'ann', 'update', 'job'), (UNIX_TIMESTAMP() * 1000000, 'bob',
+				'update', 'job')`)
 	await(t, "the chain", 20*time.Second, func() bool { // the node chains the lines
 		return s.count("SELECT COUNT(*) FROM audit_chain") == s.count("SELECT COUNT(*) FROM audit")
 	})

@@ -96,8 +96,11 @@ func TestBulk(t *testing.T) {
 
 	// A job with an unreadable definition is resumed, and claims report its error. Running it is
 	// refused without holding up the others.
-	if _, err := s.db.Raw().Exec(
-		"UPDATE job_version v JOIN job j ON j.id = v.job_id SET v.definition = '{' WHERE j.name = 'ops-01'"); err != nil {
+	if _, err := s.db.Raw().Exec(`
+			UPDATE job_version v
+			JOIN job j ON j.id = v.job_id
+			SET v.definition = '{'
+			WHERE j.name = 'ops-01'`); err != nil {
 		t.Fatal(err)
 	}
 
@@ -235,8 +238,10 @@ func TestBulkOfOneApp(t *testing.T) {
 		}
 	}
 
-	if n := s.count(
-		"SELECT COUNT(*) FROM job WHERE app_id = (SELECT id FROM app WHERE name = 'ops') AND living = 1 AND paused = 0"); n != 2 {
+	if n := s.count(`
+			SELECT COUNT(*)
+			FROM job
+			WHERE app_id = (SELECT id FROM app WHERE name = 'ops') AND living = 1 AND paused = 0`); n != 2 {
 		t.Errorf("%d jobs of another app are as they were", n)
 	}
 }

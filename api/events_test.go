@@ -357,7 +357,10 @@ func TestSlowListener(t *testing.T) {
 	fast.hello()
 	for range 40 { // a megabyte every two
 		if _, err := s.db.Raw().Exec("INSERT INTO audit (at, who, action, kind, name, reason)" +
-			" WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 800) SELECT 1, 'x', 'flood', 'group', i, REPEAT('x', 500) FROM k"); err != nil {
+			`
+				WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 800)
+				SELECT 1, 'x', 'flood', 'group', i, REPEAT('x', 500)
+				FROM k`); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -277,7 +277,8 @@ func (x *inquiry) notDue() {
 
 	if gap := gapNear(x.at, x.e.Before, x.e.After); gap != "" {
 		x.say(causeGap,
-			"The clock skips a time of day here: daylight saving begins. The job fires at the end of the gap, at %s.", gap)
+			"The clock skips a time of day here: daylight saving begins. The job fires at the end of the gap, at %s.",
+			gap)
 		return
 	}
 

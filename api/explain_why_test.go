@@ -30,17 +30,19 @@ func (s *site) exec(query string, args ...any) {
 // ended writes a scheduled run that ended without starting.
 func (s *site) ended(id string, due time.Time, outcome job.Outcome, reason string, at time.Time) {
 	s.t.Helper()
-	s.exec(
-		"INSERT INTO run (id, job_id, app_id, due, due_now, kind, state, owner, claim, hash, outcome, final, reason, ended)"+
-			" SELECT ? + id, id, app_id, ?, ?, 'schedule', 'ended', -2, 0, hash, ?, 1, ?, ? FROM job WHERE id = ?",
+	s.exec(`
+			INSERT INTO run (id, job_id, app_id, due, due_now, kind, state, owner, claim, hash, outcome, final,
+				reason, ended)`+
+		" SELECT ? + id, id, app_id, ?, ?, 'schedule', 'ended', -2, 0, hash, ?, 1, ?, ? FROM job WHERE id = ?",
 		due.Unix()*1000, due.UnixMicro(), due.UnixMicro(), outcome.String(), reason, at.UnixMicro(), id)
 }
 
 // audited writes an audit line with a given time.
 func (s *site) audited(at time.Time, e job.Entry) {
 	s.t.Helper()
-	s.exec(
-		"INSERT INTO audit (at, who, action, kind, ref, app, reason, was, became) VALUES (?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), NULLIF(?, ''))",
+	s.exec(`
+			INSERT INTO audit (at, who, action, kind, ref, app, reason, was, became)
+			VALUES (?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), NULLIF(?, ''))`,
 		at.UnixMicro(), e.Who, e.Action, e.Kind, e.Ref, e.App, e.Reason, e.Was, e.Became)
 }
 
@@ -322,6 +324,7 @@ func TestExplainRecorded(t *testing.T) {
 	s := start(t, nil)
 	created := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	id := s.past("j", created, object{"schedule": "0 * * * *"})
+
 	for i, c := range []struct {
 		outcome       job.Outcome
 		reason, cause string
@@ -342,6 +345,7 @@ func TestExplainRecorded(t *testing.T) {
 	} {
 		due := created.Add(time.Duration(i+1) * time.Hour)
 		s.ended(id, due, c.outcome, c.reason, due)
+
 		got := s.explain(id, due.Format(time.RFC3339))
 		if got.text("cause") != c.cause || !strings.Contains(got.text("answer"), c.reason) ||
 			len(got.items("runs")) != 1 {

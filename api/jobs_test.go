@@ -195,8 +195,11 @@ func TestStatuses(t *testing.T) {
 	}
 
 	await(t, "the finished one is", 5*time.Second, func() bool {
-		return s.count(
-			"SELECT COUNT(*) FROM run r JOIN job j ON j.id = r.job_id WHERE r.state = 'ended' AND j.name = 'finished'") == 1
+		return s.count(`
+				SELECT COUNT(*)
+				FROM run r
+				JOIN job j ON j.id = r.job_id
+				WHERE r.state = 'ended' AND j.name = 'finished'`) == 1
 	})
 
 	for _, state := range []string{"active", "paused", "finished", "error"} {

@@ -189,8 +189,10 @@ func (l *lists) get(path string) object {
 // other client uses the server.
 func (l *lists) read() (n int64) {
 	l.Helper()
-	rows, err := l.db.Raw().Query(
-		"SHOW GLOBAL STATUS WHERE Variable_name IN ('Handler_read_first', 'Handler_read_key', 'Handler_read_last', 'Handler_read_next', 'Handler_read_prev')")
+	rows, err := l.db.Raw().Query(`
+			SHOW GLOBAL STATUS
+			WHERE Variable_name IN ('Handler_read_first', 'Handler_read_key', 'Handler_read_last',
+				'Handler_read_next', 'Handler_read_prev')`)
 	if err != nil {
 		l.Fatal(err)
 	}

@@ -121,8 +121,10 @@ func TestLogins(t *testing.T) {
 	first.call("GET", "/api/v1/me", nil).want(401)
 	second.call("GET", "/api/v1/me", nil).want(401)
 	s.as(ann).call("GET", "/api/v1/me", nil).want(200) // the token is still valid
-	if n := s.count(
-		"SELECT COUNT(*) FROM audit WHERE kind = 'login' AND action = 'revoke' AND who = 'bootstrap' AND name IN ('ann', 'bob')"); n != 3 {
+	if n := s.count(`
+			SELECT COUNT(*)
+			FROM audit
+			WHERE kind = 'login' AND action = 'revoke' AND who = 'bootstrap' AND name IN ('ann', 'bob')`); n != 3 {
 		t.Errorf("got %d lines of the audit, want one for each sign-in", n)
 	}
 }

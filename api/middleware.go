@@ -50,7 +50,8 @@ func (s *Server) logRequest(next http.Handler) http.Handler {
 		defer func() {
 			s.observe(r, answer, time.Since(began))
 			s.cfg.Log.Debug("request", "request", id, "method", r.Method, "path", r.URL.Path,
-				"status", answer.Status(), "bytes", answer.BytesWritten(), "took", time.Since(began), "from", r.RemoteAddr)
+				"status", answer.Status(), "bytes", answer.BytesWritten(), "took", time.Since(began),
+				"from", r.RemoteAddr)
 		}()
 		next.ServeHTTP(answer, r)
 	})

@@ -212,8 +212,10 @@ func TestRollbackOfAMovedJob(t *testing.T) {
 		if !moved {
 			moved = true
 			s.exec("INSERT INTO app (id, name) VALUES (77, 'alpha')")
-			s.exec(
-				"UPDATE job_version SET definition = REPLACE(definition, '\"beta\"', '\"alpha\"') WHERE job_id = ? AND version = 2", id)
+			s.exec(`
+					UPDATE job_version
+					SET definition = REPLACE(definition, '"beta"', '"alpha"')
+					WHERE job_id = ? AND version = 2`, id)
 			s.exec("UPDATE job SET app_id = 77, changes = changes + 1 WHERE id = ?", id)
 		}
 		return s.node.Editor()

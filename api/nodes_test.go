@@ -175,8 +175,10 @@ func TestHandlersOfTheCluster(t *testing.T) {
 	}
 
 	await(t, "a due time says so", 10*time.Second, func() bool {
-		return s.count(
-			"SELECT COUNT(*) FROM run WHERE outcome = 'skipped' AND reason LIKE 'handler mail/send is disabled by %: spam'") > 0
+		return s.count(`
+				SELECT COUNT(*)
+				FROM run
+				WHERE outcome = 'skipped' AND reason LIKE 'handler mail/send is disabled by %: spam'`) > 0
 	})
 
 	want[1] = "mail/send [app] 1 true spam"

@@ -181,9 +181,12 @@ func TestOutputWithGaps(t *testing.T) {
 
 	check()
 	// The same for an ended run.
-	s.exec(
-		"INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started, ended, outcome, final, output_bytes, output_kept)" +
-			" SELECT 999999, job_id, app_id, 1, kind, 'ended', -2, 1, 1, hash, 1, 2, 'lost', 1, 104, 9 FROM run WHERE id = " + run)
+	s.exec(`
+			INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started, ended,
+				outcome, final, output_bytes, output_kept)
+				SELECT 999999, job_id, app_id, 1, kind, 'ended', -2, 1, 1, hash, 1, 2, 'lost', 1, 104, 9
+				FROM run
+				WHERE id = ` + run)
 	s.exec("INSERT INTO output (run_id, head, tail) VALUES (999999, 'head\n', 'tail')")
 	path = "/api/v1/runs/999999/output"
 	check()

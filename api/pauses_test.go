@@ -86,8 +86,8 @@ func TestPauses(t *testing.T) {
 	s.call("POST", "/api/v1/apps/never/resume", nil).want(404)
 	s.call("POST", "/api/v1/apps/ops/resume", object{}).want(200)
 	await(t, "the jobs are released", 10*time.Second, func() bool {
-		return s.count(
-			"SELECT (SELECT COUNT(*) FROM job WHERE paused = 1) + (SELECT COUNT(*) FROM stop WHERE until = 0 OR who <> '')") == 0
+		return s.count(`
+				SELECT (SELECT COUNT(*) FROM job WHERE paused = 1) + (SELECT COUNT(*) FROM stop WHERE until = 0 OR who <> '')`) == 0
 	})
 
 	states("all resumed", "", "")

@@ -48,7 +48,8 @@ var (
 	applyDoc = operation{
 		id: "apply", tag: tagFiles, once: true, most: maxApplyBody, summary: "Make everything as files have it",
 		about: "Makes, changes and, with `prune`, deletes what is another in the cluster than in the body, all of it " +
-			"in one transaction, or nothing. What is as wanted is left alone, so the same body again changes nothing. " +
+			"in one transaction, or nothing. What is as wanted is left alone, so the same body again changes " +
+			"nothing. " +
 			"Of a job everything that is left out gets its default, but for `paused`, which stays as it is, and the " +
 			"phase of an unchanged `every`. Answered once nothing starts under an old definition any more. " +
 			"In `errors` of a problem, `field` begins with the place in the body: `jobs[3].schedule`.",

@@ -53,7 +53,8 @@ func viewOfRun(r *read.Run) *runView {
 		ID: job.RunID(r.ID), JobID: strconv.FormatInt(r.JobID, 10), Job: r.Job, App: r.App, Due: stamp(r.Due),
 		Started: stamp(r.Started), Ended: stamp(r.Ended), Attempt: r.Attempt, Final: r.Final, State: running,
 		Reason: r.Reason, ExitCode: r.ExitCode, Signal: r.Signal, Node: r.Node, Session: r.Session.String(),
-		Trigger: string(r.Kind), OutputBytes: r.Output.Bytes, OutputTruncated: r.Output.Bytes > r.Kept, OutputRemoved: outputRemoved(r),
+		Trigger: string(r.Kind), OutputBytes: r.Output.Bytes,
+		OutputTruncated: r.Output.Bytes > r.Kept, OutputRemoved: outputRemoved(r),
 	}
 
 	if r.Started != 0 {

@@ -181,15 +181,19 @@ func TestRunPages(t *testing.T) {
 			kind = "manual"
 		}
 
-		s.exec(
-			"INSERT INTO run (id, job_id, app_id, version, due, due_now, kind, request, attempt, state, owner, claim, hash, session, started, ended, outcome, final, due_count, due_last)"+
-				" SELECT ?, id, app_id, 1, ?, ?, ?, ?, ?, ?, ?, 1, hash, ?, ?, ?, ?, 1, "+more+" FROM job WHERE id = ?",
+		s.exec(`
+				INSERT INTO run (id, job_id, app_id, version, due, due_now, kind, request, attempt, state, owner,
+					claim, hash, session, started, ended, outcome, final, due_count, due_last)`+
+			" SELECT ?, id, app_id, 1, ?, ?, ?, ?, ?, ?, ?, 1, hash, ?, ?, ?, ?, 1, "+more+" FROM job WHERE id = ?",
 			id, int64(due), int64(dueNow), kind, request, attempt, state, owner, 100+i%2,
 			int64(base)+int64(rand.N(100)), int64(base)+200, outcome, jobs[i%3])
 
 		if state == "ended" && outcome > 1 {
-			s.exec(
-				"INSERT INTO notable (outcome, due, run_id, app_id, job_id) SELECT outcome, due, id, app_id, job_id FROM run WHERE id = ?", id)
+			s.exec(`
+					INSERT INTO notable (outcome, due, run_id, app_id, job_id)
+					SELECT outcome, due, id, app_id, job_id
+					FROM run
+					WHERE id = ?`, id)
 		}
 	}
 

@@ -32,7 +32,7 @@ import (
 // Editor changes jobs. It is an *edit.Editor; tests replace it.
 type Editor interface {
 	Create(ctx context.Context, spec job.Spec, paused bool) (edit.Done, error)
-	// Update returns job.ErrChanged if people have changed the job since revision changes.
+	// Update returns job.ErrChanged if people have made more changes to the job than changes.
 	Update(ctx context.Context, id int64, changes int32, spec job.Spec) (edit.Done, error)
 	// UpdateAnd is Update that also pauses or resumes the job in the same transaction.
 	UpdateAnd(ctx context.Context, id int64, changes int32, spec job.Spec, paused bool) (edit.Done, error)

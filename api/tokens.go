@@ -81,7 +81,8 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 		return exists.problem("A token of this name exists already; revoke that one, or choose another name.")
 	case err != nil:
 		return lookAt(err,
-			"GET /api/v1/tokens?name=%s tells whether it was made; if so, revoke it and make another: its text is lost.", spec.Name)
+			"GET /api/v1/tokens?name=%s tells whether it was made; if so, revoke it and make another: "+
+				"its text is lost.", spec.Name)
 	}
 
 	v := newTokenView{viewOfToken(&t, job.MicrosOf(now)), token}

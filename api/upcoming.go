@@ -389,7 +389,8 @@ var (
 	feedDoc = operation{
 		id: "getUpcomingFeed", tag: tagJobs, spoken: true, summary: "Subscribe to what is upcoming",
 		about: "An iCalendar (RFC 5545) of the next days, for programs that show calendars. These cannot send a " +
-			"bearer token: they may send one as the password of HTTP Basic, with any user name, here and nowhere else. " +
+			"bearer token: they may send one as the password of HTTP Basic, with any user name, here and nowhere " +
+			"else. " +
 			"It must be one whose role is `viewer`, since such programs keep it and show it to others. On days on " +
 			"which a job is due more often than six times it is one event of the whole day.",
 		query:   append([]parameter{feedDays}, aheadOf...),

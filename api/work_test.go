@@ -53,9 +53,10 @@ func expensiveJob(s *site) (id string) {
 	}
 
 	s.exec("UPDATE job SET next_due = 4000000000000000 WHERE id = ?", id)
-	s.exec(
-		"UPDATE job_version SET definition = JSON_SET(definition, '$.schedule', '* * * * * *', '$.start', '1971-01-01T00:00:00Z',"+
-			" '$.max_fires', 1000000000) WHERE job_id = ?", id)
+	s.exec(`
+			UPDATE job_version
+			SET definition = JSON_SET(definition, '$.schedule', '* * * * * *', '$.start', '1971-01-01T00:00:00Z',`+
+		" '$.max_fires', 1000000000) WHERE job_id = ?", id)
 	return id
 }
 
