@@ -21,14 +21,15 @@ func scanLate(rows *sql.Rows) (l LateRun, err error) {
 	return l, err
 }
 
-// Holders lists who may hold runs that have not begun, in order: nobody, and sessions.
+// Holders lists the possible owners of runs that have not begun, in order: no owner, then the
+// sessions.
 func (db *DB) Holders(ctx context.Context) ([]trip.Owner, error) {
 	owners, err := trip.Owners(db.Reader(ctx))
 	return append([]trip.Owner{trip.NoOwner}, owners...), err
 }
 
-// UnendedRuns lists runs of one owner that execute and were due before an instant, those behind a
-// place. There are never more than the cluster has slots.
+// UnendedRuns lists the executing runs of one owner that were due before an instant, after a place.
+// There are never more than the cluster has slots.
 func (db *DB) UnendedRuns(ctx context.Context, after LatePlace, before job.Micros, limit int) ([]LateRun, error) {
 	const query = `
 		SELECT ` + lateColumns + `
@@ -43,12 +44,11 @@ func (db *DB) UnendedRuns(ctx context.Context, after LatePlace, before job.Micro
 		limit)
 }
 
-// liveMost is how many runs LiveRunsOf looks at.
+// liveMost bounds the runs that LiveRunsOf looks at.
 const liveMost = 20_000
 
-// LiveRunsOf lists runs of jobs that were due before an instant and have not ended, but for those
-// of backfills. It looks at a bounded number of runs: all reports that it has seen all that there
-// are.
+// LiveRunsOf lists the runs of jobs that were due before an instant and have not ended, except for
+// backfills. It looks at no more than liveMost runs; all reports whether that covered everything.
 func (db *DB) LiveRunsOf(ctx context.Context, jobs []int64, before job.Micros) (runs []LateRun, all bool, err error) {
 	if len(jobs) == 0 {
 		return nil, true, nil
@@ -66,7 +66,7 @@ func (db *DB) LiveRunsOf(ctx context.Context, jobs []int64, before job.Micros) (
 
 	left := liveMost
 	for _, owner := range append(owners, trip.WaitingOwner) {
-		// A waiting run has its place in a line where others have when they are to begin.
+		// due_now of a waiting run is its place in a queue, not a time.
 		query := `
 			SELECT ` + lateColumns + `
 			FROM run FORCE INDEX (live)
@@ -97,10 +97,10 @@ func (db *DB) LiveRunsOf(ctx context.Context, jobs []int64, before job.Micros) (
 	return runs, true, nil
 }
 
-// cursorsMost is how many cursors FirstCursor looks at.
+// cursorsMost bounds the cursors that FirstCursor looks at.
 const cursorsMost = 10_000
 
-// FirstCursor is the earliest due time that has no run yet, those of some apps left out; zero if
+// FirstCursor returns the earliest due time without a run, except in the apps leftOut, or zero if
 // there is none.
 func (db *DB) FirstCursor(ctx context.Context, leftOut []int32) (job.Micros, error) {
 	others := ""
@@ -125,40 +125,41 @@ func (db *DB) FirstCursor(ctx context.Context, leftOut []int32) (job.Micros, err
 	return job.Micros(found[0]), nil
 }
 
-// RunLook is how far the runs of a job were looked through, by due times, for a run that has begun.
+// RunLook remembers the part of a job's runs that was searched for a run that has begun, in order
+// of due times.
 type RunLook struct {
-	// the last due time whose run is known to have; whoever keeps the look notes here what ends
-	// later
+	// Began is the last due time whose run is known to have begun. The owner of the RunLook also
+	// records later ends here.
 	Began   job.Micros
 	jobID   int64
-	from    job.Micros // of the runs due from here up to the place below none has begun, but for those up to Began
-	due     job.Micros
+	from    job.Micros // no run from here to the position below has begun, except those up to Began
+	due     job.Micros // position of the last run that was read
 	request int64
 	attempt int64
-	end     bool // there was nothing behind that place
+	end     bool // no run follows the position
 }
 
 const (
-	lookRows    = 1000 // runs of one part
-	lookParts   = 20   // of one call of NotRun
-	looksAtOnce = 50   // jobs of one statement: for each the server opens the table
+	lookRows    = 1000 // runs in one part
+	lookParts   = 20   // parts in one call of NotRun
+	looksAtOnce = 50   // jobs in one statement: the server opens the table for each
 )
 
-// begin has a look be at the runs due from an instant on.
+// begin resets the search to the runs due at since or later.
 func (l *RunLook) begin(since job.Micros) {
 	l.from, l.due, l.request, l.attempt = since, since-1, 1<<62, 1<<62
 }
 
-// NotRun picks the jobs of which no run has begun that was due at an instant or later. Left out are
-// those of which all runs since then may have been removed, for nobody knows; those at their end;
-// those that never had a due time before that instant, or begin only later; and those that were
-// resumed since.
+// NotRun picks the jobs without a run that has begun among the runs due at since or later. It
+// leaves out jobs that retention may have emptied since then, finished jobs, jobs without a due
+// time before since, jobs that begin later, and jobs resumed since.
 //
-// A job may have very many runs that never began. They are read in parts, each once: looks has, by
-// job, how far that is, and a call reads some parts. Of jobs in open it is not known yet; a further
-// call goes on with them.
-func (db *DB) NotRun(ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros) (found, open []int64,
-	err error) {
+// A job may have very many runs that never began. They are read in parts, each once: looks keeps
+// the position for each job, and a call reads a few parts. The answer for the jobs in open is not
+// known yet; further calls continue with them.
+func (db *DB) NotRun(
+	ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros,
+) (found, open []int64, err error) {
 	rest, err := db.notYetBegun(ctx, looks, ids, since)
 	if err != nil {
 		return nil, nil, err
@@ -191,7 +192,8 @@ func (db *DB) NotRun(ctx context.Context, looks map[int64]*RunLook, ids []int64,
 		case l.Began >= since:
 		case !l.end:
 			open = append(open, b.id)
-		case l.due >= since || b.lastDue < since: // or all its runs may have been removed
+		// Otherwise retention may have removed all its runs.
+		case l.due >= since || b.lastDue < since:
 			found = append(found, b.id)
 		}
 	}
@@ -199,10 +201,11 @@ func (db *DB) NotRun(ctx context.Context, looks map[int64]*RunLook, ids []int64,
 	return found, open, nil
 }
 
-// notYetBegun picks the jobs whose first run since an instant has not begun. As a rule it has, and
-// nothing more is to be read.
-func (db *DB) notYetBegun(ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros) (rest []int64,
-	err error) {
+// notYetBegun picks the jobs whose first run since an instant has not begun. Usually it has, and
+// nothing more needs to be read.
+func (db *DB) notYetBegun(
+	ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros,
+) (rest []int64, err error) {
 	var first []*RunLook
 	for _, id := range ids {
 		if l := looks[id]; l == nil || l.Began < since {
@@ -227,8 +230,8 @@ func (db *DB) notYetBegun(ctx context.Context, looks map[int64]*RunLook, ids []i
 	return rest, nil
 }
 
-// lookThrough reads some parts of the runs of jobs, until one has begun of each or nothing is left
-// to be read.
+// lookThrough reads a few parts of the runs of jobs, until each has a run that has begun or has no
+// more runs.
 func (db *DB) lookThrough(ctx context.Context, looks []*RunLook, since job.Micros) error {
 	for range lookParts {
 		var on []*RunLook
@@ -249,7 +252,7 @@ func (db *DB) lookThrough(ctx context.Context, looks []*RunLook, since job.Micro
 	return nil
 }
 
-// lookOn reads the next runs of jobs, no more than most of each.
+// lookOn reads the next runs of jobs, at most most per job.
 func (db *DB) lookOn(ctx context.Context, looks []*RunLook, most int) error {
 	for some := range slices.Chunk(looks, looksAtOnce) {
 		if err := db.lookOnSome(ctx, some, most); err != nil {
@@ -263,7 +266,9 @@ func (db *DB) lookOnSome(ctx context.Context, looks []*RunLook, most int) error 
 	const one = `(
 		SELECT ?, due, request, attempt, started > 0
 		FROM run FORCE INDEX (attempt)
-		WHERE job_id = ? AND due >= ? AND (due > ? OR request > ? OR request = ? AND attempt > ?) AND state IN ('executing', 'ended')
+		WHERE job_id = ?
+			AND due >= ? AND (due > ? OR request > ? OR request = ? AND attempt > ?)
+			AND state IN ('executing', 'ended')
 		ORDER BY due, request, attempt
 		LIMIT ?)`
 
@@ -294,9 +299,9 @@ func (db *DB) lookOnSome(ctx context.Context, looks []*RunLook, most int) error 
 	for _, r := range found {
 		l, at := looks[r.i], r.at
 		count[r.i]++
-		behind := cmp.Or(cmp.Compare(at.due, l.due), cmp.Compare(at.request, l.request),
+		later := cmp.Or(cmp.Compare(at.due, l.due), cmp.Compare(at.request, l.request),
 			cmp.Compare(at.attempt, l.attempt)) > 0
-		if behind {
+		if later {
 			l.due, l.request, l.attempt = at.due, at.request, at.attempt
 		}
 		if r.begun {
@@ -311,7 +316,7 @@ func (db *DB) lookOnSome(ctx context.Context, looks []*RunLook, most int) error 
 	return nil
 }
 
-// begun is a job, and what says when it began to have due times: see NotRun.
+// begun is a job with the facts that say when its due times began: see NotRun.
 type begun struct {
 	id      int64
 	app     string
@@ -321,7 +326,7 @@ type begun struct {
 	}
 }
 
-// shouldRun picks the jobs of which a run should have begun since an instant, and none executes.
+// shouldRun picks the jobs that should have begun a run since an instant and are not executing.
 func (db *DB) shouldRun(ctx context.Context, ids []int64, since job.Micros) ([]begun, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -336,7 +341,7 @@ func (db *DB) shouldRun(ctx context.Context, ids []int64, since job.Micros) ([]b
 	scan := func(rows *sql.Rows) (b begun, err error) {
 		var text []byte
 		err = rows.Scan(&b.id, &b.app, &b.lastDue, &text)
-		_ = json.Unmarshal(text, &b.spec) // a definition that cannot be read says nothing
+		_ = json.Unmarshal(text, &b.spec) // a definition that cannot be decoded has no start
 		return b, err
 	}
 
@@ -365,7 +370,7 @@ func (db *DB) shouldRun(ctx context.Context, ids []int64, since job.Micros) ([]b
 	return db.begunBefore(ctx, out, since)
 }
 
-// executingOf says of which jobs a run executes.
+// executingOf returns the jobs among jobs that have an executing run.
 func (db *DB) executingOf(ctx context.Context, jobs []int64) (map[int64]bool, error) {
 	r := db.Reader(ctx)
 	out := map[int64]bool{}
@@ -387,8 +392,8 @@ func (db *DB) executingOf(ctx context.Context, jobs []int64) (map[int64]bool, er
 	return out, err
 }
 
-// begunBefore picks the jobs that had begun before an instant, and whose apps were not resumed
-// since, nor the cluster.
+// begunBefore picks the jobs that had begun before since, unless their app or the cluster was
+// resumed after it.
 func (db *DB) begunBefore(ctx context.Context, jobs []begun, since job.Micros) ([]begun, error) {
 	if len(jobs) == 0 {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// skipped fills a job with runs that ended and never began: one is due each microsecond from an
+// skipped fills a job with runs that ended without beginning, one due each microsecond from an
 // instant on.
 func (f *fixture) skipped(jobID int64, from job.Micros, n int) {
 	f.Helper()
@@ -19,8 +19,8 @@ func (f *fixture) skipped(jobID int64, from job.Micros, n int) {
 		FROM num`, jobID, jobID, int64(from))
 }
 
-// TestNotRunInParts: of jobs with very many runs that never began, each call reads some, and none
-// twice.
+// TestNotRunInParts: among jobs with very many runs that never began, each call reads a few parts,
+// and no part twice.
 func TestNotRunInParts(t *testing.T) {
 	const since, records = job.Micros(1_000_000), 30_000
 	f := setUp(t)
@@ -49,7 +49,7 @@ func TestNotRunInParts(t *testing.T) {
 		}
 	}
 
-	const part, little = lookParts*lookRows + 1500, 1500 // to open tables reads as well
+	const part, little = lookParts*lookRows + 1500, 1500 // opening tables reads rows too
 	call("the first parts", since, part, []int64{few}, []int64{never, once})
 	call("the next parts", since, part, []int64{few}, []int64{never})
 	call("the last parts", since, part, []int64{never, few}, nil)
@@ -63,7 +63,7 @@ func TestNotRunInParts(t *testing.T) {
 	call("behind all due times", since+2*records, little, []int64{never, once, few, gone}, nil)
 }
 
-// TestNotRun: what executes, was resumed since, or has no due time ahead is left out.
+// TestNotRun: executing jobs, jobs resumed since and jobs without a future due time are left out.
 func TestNotRun(t *testing.T) {
 	const since = job.Micros(1_000_000)
 	f := setUp(t)
@@ -84,8 +84,8 @@ func TestNotRun(t *testing.T) {
 	}
 }
 
-// TestHeldRuns: each run that nobody starts, or that does not end, is listed once, the earliest
-// first, however many there are at one instant, and no more are read than are listed.
+// TestHeldRuns: each late or long run is listed once, earliest first, even if many have the same
+// time, and no more runs are read than listed.
 func TestHeldRuns(t *testing.T) {
 	const n, limit = 3000, 64
 	f := setUp(t)
@@ -135,7 +135,7 @@ func TestHeldRuns(t *testing.T) {
 	}
 }
 
-// TestLiveRunsOf: the runs of some jobs are found among those of all, up to a bound.
+// TestLiveRunsOf: the runs of some jobs are found among all runs, up to a bound.
 func TestLiveRunsOf(t *testing.T) {
 	f := setUp(t)
 	f.numbers(1000)
@@ -159,7 +159,7 @@ func TestLiveRunsOf(t *testing.T) {
 	}
 }
 
-// TestFirstCursor is of the earliest due time without a run, but for those of some apps.
+// TestFirstCursor: the earliest due time without a run, except in some apps.
 func TestFirstCursor(t *testing.T) {
 	f := setUp(t)
 	if at := must(f.db.FirstCursor(t.Context(), nil)); at != 0 {

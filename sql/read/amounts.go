@@ -8,7 +8,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Amounts are how many runs there are of each sort, each counted up to a bound.
+// Amounts are the numbers of live runs by state, each counted up to a bound.
 type Amounts struct {
 	Executing, Prepared, Waiting int64
 	Backlog                      int64 // due, and neither started nor waiting
@@ -57,14 +57,14 @@ func (db *DB) Amounts(ctx context.Context, at job.Micros, most int) (Amounts, er
 	}, nil
 }
 
-// Attempt is a run that executes, and when it was to begin.
+// Attempt is an executing run. DueNow is the time at which it was to begin.
 type Attempt struct {
 	Run    int64
 	JobID  int64
 	DueNow job.Micros
 }
 
-// Attempting lists what executes.
+// Attempting lists executing runs.
 func (db *DB) Attempting(ctx context.Context, limit int) ([]Attempt, error) {
 	r := db.Reader(ctx)
 	owners, err := trip.Owners(r)
@@ -86,7 +86,7 @@ func (db *DB) Attempting(ctx context.Context, limit int) ([]Attempt, error) {
 	return sql.Select(r, "list what executes", scan, query, limit)
 }
 
-// ExecutingByID reads runs that execute. Runs that have ended meanwhile are left out.
+// ExecutingByID reads the runs that are still executing.
 func (db *DB) ExecutingByID(ctx context.Context, ids []int64) ([]Run, error) {
 	rows, err := runsByID(db.Reader(ctx), ids)
 	var out []Run
@@ -98,7 +98,7 @@ func (db *DB) ExecutingByID(ctx context.Context, ids []int64) ([]Run, error) {
 	return out, err
 }
 
-// LatePlace is a place in the list of runs that are late.
+// LatePlace is a position in the list of late runs.
 type LatePlace struct {
 	Owner  trip.Owner
 	DueNow job.Micros
@@ -116,13 +116,15 @@ type LateRun struct {
 	State   trip.State
 }
 
-// LateRuns lists runs of one owner that have not begun and were due before an instant, those behind
-// a place. Of waiting runs it reads all: they stand in lines, whatever they were due.
+// LateRuns lists runs with the owner of after that have not begun and were due before an instant,
+// after a position. It reads all waiting runs, because due_now is their place in a queue and not a
+// time.
 func (db *DB) LateRuns(ctx context.Context, after LatePlace, before job.Micros, limit int) ([]LateRun, error) {
 	query := `
 		SELECT owner, due_now, hash, id, job_id, due, kind, attempt, state
 		FROM run FORCE INDEX (live)
-		WHERE owner = ? AND due_now >= ? AND (due_now > ? OR hash > ? OR hash = ? AND id > ?) AND due < ? AND state <> 'executing'`
+		WHERE owner = ? AND due_now >= ? AND (due_now > ? OR hash > ? OR hash = ? AND id > ?)
+			AND due < ? AND state <> 'executing'`
 
 	args := []any{
 		int32(after.Owner), int64(after.DueNow), int64(after.DueNow), after.Hash, after.Hash, after.ID, int64(before),
@@ -145,7 +147,7 @@ func (db *DB) LateRuns(ctx context.Context, after LatePlace, before job.Micros, 
 	return sql.Select(db.Reader(ctx), "look for late runs", scan, query, append(args, limit)...)
 }
 
-// AlertJobs reads jobs as rules of alerts see them, deleted ones included.
+// AlertJobs reads living and deleted jobs in the form that alert rules use.
 func (db *DB) AlertJobs(ctx context.Context, ids []int64) (map[int64]job.AlertJob, error) {
 	rows, err := jobsByID(db.Reader(ctx), ids)
 	out := make(map[int64]job.AlertJob, len(rows))

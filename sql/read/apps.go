@@ -7,8 +7,8 @@ import (
 	"go-crontab/sql"
 )
 
-// appsOf turns the apps that a filter wants into their numbers, nil for all apps. None is true if
-// nothing can be found.
+// appsOf returns the ids of the apps that a filter allows, nil for all apps. none is true if the
+// filter matches no app.
 func appsOf(r sql.Reader, app string, apps []string) (ids []int32, none bool, err error) {
 	switch {
 	case app == "" && apps == nil:
@@ -39,7 +39,7 @@ func appsOf(r sql.Reader, app string, apps []string) (ids []int32, none bool, er
 	return ids, len(ids) == 0, nil
 }
 
-// name reads one name; sql.ErrNotFound when there is no row.
+// name reads one name, or returns sql.ErrNotFound without a row.
 func name(r sql.Reader, what, query string, args ...any) (string, error) {
 	found, err := sql.Select(r, what, scanText, query, args...)
 	if err == nil && len(found) == 0 {
@@ -64,8 +64,8 @@ func (db *DB) HasJobs(ctx context.Context, app string) (bool, error) {
 	return err == nil, err
 }
 
-// Apps lists the apps that have jobs, by name. It reads one entry of an index for each, however
-// many jobs there are.
+// Apps lists the apps that have jobs, by name. It reads one index entry per app, no matter how
+// large the apps are.
 func (db *DB) Apps(ctx context.Context) ([]string, error) {
 	const query = `
 		SELECT a.name
@@ -75,7 +75,7 @@ func (db *DB) Apps(ctx context.Context) ([]string, error) {
 	return sql.Select(db.Reader(ctx), "list apps", scanText, query)
 }
 
-// CountJobs counts the living jobs of an app, or, with an empty name, of all.
+// CountJobs counts the living jobs of an app, or of all apps if the name is empty.
 func (db *DB) CountJobs(ctx context.Context, app string) (int64, error) {
 	const ofAll = `
 		SELECT COUNT(*)
@@ -98,7 +98,7 @@ func (db *DB) CountJobs(ctx context.Context, app string) (int64, error) {
 	return n[0], nil
 }
 
-// AppOfJob returns the app of a job, also of a deleted one; or sql.ErrNotFound.
+// AppOfJob returns the app of a living or deleted job, or sql.ErrNotFound.
 func (db *DB) AppOfJob(ctx context.Context, id int64) (string, error) {
 	const query = `
 		SELECT a.name
@@ -108,7 +108,7 @@ func (db *DB) AppOfJob(ctx context.Context, id int64) (string, error) {
 	return name(db.Reader(ctx), "read app of a job", query, id)
 }
 
-// AppOfRun returns the app to which a run belongs, executing or ended; or sql.ErrNotFound.
+// AppOfRun returns the app of an executing or ended run, or sql.ErrNotFound.
 func (db *DB) AppOfRun(ctx context.Context, id int64) (string, error) {
 	const query = `
 		SELECT a.name
@@ -118,7 +118,7 @@ func (db *DB) AppOfRun(ctx context.Context, id int64) (string, error) {
 	return name(db.Reader(ctx), "read app of a run", query, id)
 }
 
-// AppsOfJob lists the apps in which a job is and was, as its versions say.
+// AppsOfJob lists the present app of a job and the apps in its earlier versions.
 func (db *DB) AppsOfJob(ctx context.Context, id int64) ([]string, error) {
 	const query = `
 		SELECT DISTINCT COALESCE(JSON_UNQUOTE(JSON_EXTRACT(definition, '$.app')), '')
@@ -136,10 +136,10 @@ func (db *DB) AppsOfJob(ctx context.Context, id int64) ([]string, error) {
 	return apps, err
 }
 
-// JobName is how a job is called.
+// JobName is the name of a job and its app.
 type JobName struct{ App, Name string }
 
-// JobNames tells how jobs are called, deleted ones included.
+// JobNames returns the names of living and deleted jobs.
 func (db *DB) JobNames(ctx context.Context, ids []int64) (map[int64]JobName, error) {
 	type row struct {
 		id int64
@@ -171,7 +171,7 @@ func (db *DB) JobNames(ctx context.Context, ids []int64) (map[int64]JobName, err
 	return out, nil
 }
 
-// JobOf returns the job of a run that executes or has ended, or sql.ErrNotFound.
+// JobOf returns the job of an executing or ended run, or sql.ErrNotFound.
 func (db *DB) JobOf(ctx context.Context, run int64) (id int64, name JobName, err error) {
 	rows, err := runsByID(db.Reader(ctx), []int64{run})
 	if err != nil {

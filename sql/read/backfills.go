@@ -20,10 +20,11 @@ func scanBackfill(rows *sql.Rows) (b trip.BackfillRow, err error) {
 	return b, err
 }
 
-// Backfills lists backfills, of one job if it is not zero, of some apps or, with nil, of all, the
-// latest first: those with an id before the given one if that is not zero. People make few of them.
-func (db *DB) Backfills(ctx context.Context, jobID, before int64, apps []string, limit int) ([]trip.BackfillRow,
-	error) {
+// Backfills lists backfills, latest first: of a single job unless jobID is zero, of the given apps
+// unless apps is nil, and with ids below before unless that is zero. Backfills are few.
+func (db *DB) Backfills(
+	ctx context.Context, jobID, before int64, apps []string, limit int,
+) ([]trip.BackfillRow, error) {
 	r := db.Reader(ctx)
 	in, none, err := appsOf(r, "", apps)
 	if err != nil || none {
@@ -49,7 +50,7 @@ func (db *DB) Backfills(ctx context.Context, jobID, before int64, apps []string,
 	return sql.Select(r, "list backfills", scanBackfill, query, limit)
 }
 
-// BackfillsAfter lists backfills behind an id.
+// BackfillsAfter lists backfills with higher ids.
 func (db *DB) BackfillsAfter(ctx context.Context, id int64, limit int) ([]trip.BackfillRow, error) {
 	const query = selectBackfills + `
 		WHERE b.id > ?
@@ -61,12 +62,14 @@ func (db *DB) BackfillsAfter(ctx context.Context, id int64, limit int) ([]trip.B
 // RunningBackfills lists backfills that are neither done nor cancelled.
 func (db *DB) RunningBackfills(ctx context.Context, limit int) ([]trip.BackfillRow, error) {
 	const query = selectBackfills + `
-		WHERE b.id IN (SELECT id FROM (SELECT id FROM backfill FORCE INDEX (state) WHERE state = 'running' ORDER BY id LIMIT ?) running)
+		WHERE b.id IN (
+			SELECT id
+			FROM (SELECT id FROM backfill FORCE INDEX (state) WHERE state = 'running' ORDER BY id LIMIT ?) running)
 		ORDER BY b.id`
 	return sql.Select(db.Reader(ctx), "read running backfills", scanBackfill, query, limit)
 }
 
-// AppOfBackfill returns the app to which the job of a backfill belongs, or sql.ErrNotFound.
+// AppOfBackfill returns the app of a backfill's job, or sql.ErrNotFound.
 func (db *DB) AppOfBackfill(ctx context.Context, id int64) (string, error) {
 	const query = `
 		SELECT a.name
@@ -77,14 +80,16 @@ func (db *DB) AppOfBackfill(ctx context.Context, id int64) (string, error) {
 	return name(db.Reader(ctx), "read app of a backfill", query, id)
 }
 
-// BackfillOutcomes counts the due times of a backfill that are over, by outcome. It reads the runs
-// that did not succeed; the others, of which there may be a million, are what is left.
+// BackfillOutcomes counts the finished due times of a backfill, by outcome. It reads only
+// unsuccessful runs and infers the number of succeeded ones, which may be a million.
 func (db *DB) BackfillOutcomes(ctx context.Context, b *trip.BackfillRow) (map[job.Outcome]int64, error) {
 	const query = `
 		SELECT n.outcome, COUNT(*)
 		FROM notable n FORCE INDEX (by_job)
 		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.run_id
-		WHERE n.job_id = ? AND n.outcome IN ('failed', 'timed_out', 'killed', 'lost', 'skipped', 'missed', 'superseded') AND n.due BETWEEN ? AND ? AND r.request = ? AND r.final = 1
+		WHERE n.job_id = ?
+			AND n.outcome IN ('failed', 'timed_out', 'killed', 'lost', 'skipped', 'missed', 'superseded')
+			AND n.due BETWEEN ? AND ? AND r.request = ? AND r.final = 1
 		GROUP BY n.outcome`
 
 	r := db.Reader(ctx)

@@ -9,8 +9,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// LearnCalendars reads the calendars that jobs name into the jobs. Where none names one it reads
-// nothing.
+// LearnCalendars loads the calendars that the jobs use, and sets them in the jobs. It reads nothing
+// if no job uses one.
 func (db *DB) LearnCalendars(ctx context.Context, jobs ...*Job) error {
 	var names []string
 	for _, j := range jobs {
@@ -44,11 +44,11 @@ type CalendarSummary struct {
 	ID, Version        int64
 	Name, Timezone     string
 	Excludes, Includes int   // entries
-	Jobs               int64 // living jobs that name it
+	Jobs               int64 // living jobs that use it
 	Created, Updated   job.Micros
 }
 
-// Calendars lists calendars by id, those after the given one.
+// Calendars lists calendars with higher ids, by id.
 func Calendars(r sql.Reader, after int64, limit int) ([]CalendarSummary, error) {
 	scan := func(rows *sql.Rows) (c CalendarSummary, err error) {
 		err = rows.Scan(&c.ID, &c.Name, &c.Version, &c.Timezone, &c.Excludes, &c.Includes, &c.Created, &c.Updated,
@@ -57,9 +57,8 @@ func Calendars(r sql.Reader, after int64, limit int) ([]CalendarSummary, error) 
 	}
 
 	return sql.Select(r, "list calendars", scan, `
-		SELECT id, name, version, timezone, excludes, includes, created, updated, (SELECT COUNT(*)
-			FROM job_ref r
-			WHERE r.kind = 2 AND r.name = c.name)
+		SELECT id, name, version, timezone, excludes, includes, created, updated,
+			(SELECT COUNT(*) FROM job_ref r WHERE r.kind = 2 AND r.name = c.name)
 		FROM calendar c
 		WHERE id > ?
 		ORDER BY id

@@ -7,11 +7,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// Chore is how something stands that one node at a time does for all.
+// Chore is the state of a task that one node at a time does for all.
 type Chore struct {
-	Session  uuid.UUID // who does it; uuid.Nil: nobody
+	Session  uuid.UUID // the session that does it; uuid.Nil: none
 	Until    job.Micros
-	At       int64 // how far it is
+	At       int64 // its position
 	Ended    job.Micros
 	Removed  int64
 	Archived int64
@@ -20,7 +20,7 @@ type Chore struct {
 	ErrorAt  job.Micros
 }
 
-// Retaining is how the removal of records stands.
+// Retaining returns the state of the removal of old records.
 func Retaining(r sql.Reader) (c Chore, err error) {
 	err = sql.Each(r, "read chore", func(rows *sql.Rows) error {
 		var session []byte

@@ -11,14 +11,15 @@ import (
 	"go-crontab/sql"
 )
 
-// What is here reads definitions of all jobs, for the doctor: so many at once, and so many in all.
+// The functions in this file read definitions of all jobs, for the doctor. They bound the
+// definitions per statement and in total.
 
-// definitionsAtOnce is how many definitions one statement reads.
+// definitionsAtOnce is the number of definitions that one statement reads.
 const definitionsAtOnce = 2000
 
-// definitions calls read with ranges of the ids of jobs, both ends included, each of atOnce jobs
-// and of at most so many together, until it has enough. All reports whether there are no more of
-// them.
+// definitions calls read with ranges of job ids, including both ends, until read has enough. A
+// range covers at most atOnce jobs, and all ranges together at most most jobs. all reports whether
+// that covered every job.
 func (db *DB) definitions(
 	ctx context.Context, most, atOnce int, read func(from, to int64) (enough bool, err error),
 ) (all bool, err error) {
@@ -53,22 +54,21 @@ func (db *DB) definitions(
 	}
 }
 
-// definedJobs is what statements about definitions in a range of jobs have in common.
+// definedJobs is the common part of statements that read the definitions of a range of jobs.
 const definedJobs = `
 	FROM job j FORCE INDEX (PRIMARY)
 	STRAIGHT_JOIN app a FORCE INDEX (PRIMARY) ON a.id = j.app_id
 	STRAIGHT_JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
 	WHERE j.id BETWEEN ? AND ? AND j.living = 1`
 
-// PlacedJob is a job that wants certain nodes.
+// PlacedJob is a job that runs only on certain nodes.
 type PlacedJob struct {
 	NamedJob
 	Selector, Handler string
 }
 
-// PlacedJobs calls read with the jobs that have due times ahead, and a selector or a handler, among
-// the first so many definitions, until it has enough. All reports whether there are no more of
-// them.
+// PlacedJobs calls read with each job that has a selector or handler and future due times, until
+// read has enough. It looks at the first most definitions; all reports whether there are no more.
 func (db *DB) PlacedJobs(ctx context.Context, most int, read func(PlacedJob) (enough bool)) (all bool, err error) {
 	const query = `
 		SELECT j.id, a.name, j.name,
@@ -94,14 +94,15 @@ func (db *DB) PlacedJobs(ctx context.Context, most int, read func(PlacedJob) (en
 	})
 }
 
-// ZonesInUse lists the time zones that living jobs name, with one job of each, among the first so
-// many definitions. All reports whether there are no more of them.
+// ZonesInUse lists the time zones of living jobs, with one job for each. It looks at the first most
+// definitions; all reports whether there are no more.
 func (db *DB) ZonesInUse(ctx context.Context, most int) (list []NamedJob, all bool, err error) {
 	const query = `
 		SELECT MIN(id), MIN(app), MIN(name), COUNT(*), zone
 		FROM (
 			SELECT j.id, a.name app, j.name,
-				IF(JSON_VALID(v.definition), JSON_UNQUOTE(JSON_EXTRACT(v.definition, '$.timezone')), NULL) zone` + definedJobs + `) z
+				IF(JSON_VALID(v.definition), JSON_UNQUOTE(JSON_EXTRACT(v.definition, '$.timezone')), NULL) zone` +
+		definedJobs + `) z
 		WHERE zone IS NOT NULL AND zone <> ''
 		GROUP BY zone`
 
@@ -125,9 +126,8 @@ func (db *DB) ZonesInUse(ctx context.Context, most int) (list []NamedJob, all bo
 	return list, all, err
 }
 
-// LimitedJobs lists jobs whose commands have a limit that needs a cgroup, among the first so many
-// definitions. All reports whether there are no more of them, or as many jobs were found as were
-// wanted.
+// LimitedJobs lists jobs whose commands have a limit that needs a cgroup. It looks at the first
+// most definitions; all reports whether there are no more, or limit jobs were found.
 func (db *DB) LimitedJobs(ctx context.Context, most, limit int) (list []NamedJob, all bool, err error) {
 	const query = `
 		SELECT j.id, a.name, j.name, 0, ''` + definedJobs + `
@@ -146,27 +146,28 @@ func (db *DB) LimitedJobs(ctx context.Context, most, limit int) (list []NamedJob
 	return list, all, err
 }
 
-// JobSpell is how the latest due times of a job ended.
+// JobSpell is the spell of a job.
 type JobSpell struct {
-	NamedJob // N: how many due times
+	NamedJob // N is the number of due times
 	Unbegun  bool
 }
 
 const (
-	// spellLeast is how long a spell is read.
+	// spellLeast is the length of the shortest spell that counts.
 	spellLeast = 5
-	// spellJobs and spellsAtOnce are of how many jobs one statement reads the last outcome, and all
-	// of the latest.
+	// spellJobs and spellsAtOnce are the numbers of jobs for which one statement reads the last
+	// outcome and all the latest outcomes.
 	spellJobs    = 500
 	spellsAtOnce = 20
 )
 
-// Spells calls read with the jobs whose last due times, spellLeast or more, all were not begun, or
-// all failed, among the first so many definitions, until it has enough. All reports whether there
-// are no more of them. Each job is looked at by itself: among the runs of all jobs those of one
-// that is due each night are far behind.
-func (db *DB) Spells(ctx context.Context, most int, read func(JobSpell) (enough bool, err error)) (all bool,
-	err error) {
+// Spells calls read with each job whose last spellLeast or more due times were all not begun, or
+// all failed, until read has enough. It looks at the first most definitions; all reports whether
+// there are no more. It reads the runs of each job separately: among the runs of all jobs, the runs
+// of a nightly job would be far apart.
+func (db *DB) Spells(
+	ctx context.Context, most int, read func(JobSpell) (enough bool, err error),
+) (all bool, err error) {
 	const last = `COALESCE((
 			SELECT r.outcome
 			FROM run r FORCE INDEX (attempt)
@@ -202,7 +203,7 @@ func (db *DB) Spells(ctx context.Context, most int, read func(JobSpell) (enough 
 	})
 }
 
-// spells reads those of some jobs.
+// spells reads the spells of jobs.
 func (db *DB) spells(ctx context.Context, jobs []NamedJob) (out []JobSpell, err error) {
 	var parts []string
 	var args []any
@@ -233,8 +234,9 @@ func (db *DB) spells(ctx context.Context, jobs []NamedJob) (out []JobSpell, err 
 	return out, nil
 }
 
-// AnyBegun reports whether a run of a job executes, or one of its latest runs began in the week
-// before its last due time: while one lasts, all that ends may be due times that found it.
+// AnyBegun reports whether a run of the job is executing, or one of its latest runs began in the
+// week before its last due time. While a run lasts, the due times that find it executing may be the
+// only ones that end.
 func (db *DB) AnyBegun(ctx context.Context, jobID int64) (bool, error) {
 	executing, err := db.executingOf(ctx, []int64{jobID})
 	if err != nil || executing[jobID] {
@@ -258,11 +260,12 @@ func (db *DB) AnyBegun(ctx context.Context, jobID int64) (bool, error) {
 	return err == nil && found[0] > 0, err
 }
 
-// stalledMost is how many waiting runs StalledWaits looks at.
+// stalledMost bounds the waiting runs that StalledWaits looks at.
 const stalledMost = 10_000
 
-// StalledWaits lists runs that wait for others of their job, while the run whose turn it was ended
-// before an instant: whoever ends a run wakes the next one in the same transaction.
+// StalledWaits lists waiting runs whose job has no current run any more: job.running ended before
+// an instant. There should be none, because the transaction that ends a run also wakes the next
+// one.
 func (db *DB) StalledWaits(ctx context.Context, before job.Micros) ([]StuckRun, error) {
 	const query = `
 		SELECT w.id, w.due, t.ended, w.job_id, a.name, j.name, ''
@@ -280,15 +283,15 @@ func (db *DB) StalledWaits(ctx context.Context, before job.Micros) ([]StuckRun, 
 	return sql.Select(db.Reader(ctx), "list stalled waits", scanStuck, query, stalledMost, int64(before), stuckMost)
 }
 
-// Forgotten is what a database that was restored does not know any more.
+// Forgotten describes the loss of a restored database.
 type Forgotten struct {
-	Since   job.Micros // the last sign of life in the database; zero: there is none
+	Since   job.Micros // the last sign of life in the database; zero: none
 	Jobs    int64      // jobs with due times since then
-	Once    []NamedJob // those of them with a single due time, some of them
-	Running int64      // runs that executed at the backup
+	Once    []NamedJob // some jobs among them with a single due time
+	Running int64      // runs that were executing at the backup
 }
 
-// Forgotten says what a database that was restored does not know any more.
+// Forgotten estimates the loss of a restored database.
 func (db *DB) Forgotten(ctx context.Context) (f Forgotten, err error) {
 	m, err := db.ReadWatermark(ctx)
 	if err != nil {
@@ -301,7 +304,7 @@ func (db *DB) Forgotten(ctx context.Context) (f Forgotten, err error) {
 		return f, err
 	}
 
-	// The fixed owner -2 has the runs that have ended.
+	// The owner -2 means ended.
 	const due = `(
 		SELECT id
 		FROM job FORCE INDEX (claim)

@@ -64,7 +64,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// TestForgotten: what was due since a backup is counted by job, and single due times are named.
+// TestForgotten: the jobs that were due since a backup are counted, and single due times are named.
 func TestForgotten(t *testing.T) {
 	f := setUp(t)
 	f.jobs(10)

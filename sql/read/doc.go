@@ -1,16 +1,19 @@
-// Package read answers what people, alerts, metrics and the doctor ask about runs and jobs, and what several packages ask
-// about the audit, figures and chores. The trip uses none of it.
+// Package read answers the questions of users, alerts, metrics and the doctor about runs and jobs.
+// It also holds the reads of the audit, figures and chores that several packages share. The trip of
+// a run uses nothing from it.
 //
-// Nothing here takes a lock, and each page of a list reads a bounded number of rows, however many runs have ended. Lists go
-// on behind a place, not behind a number of rows, so what is inserted meanwhile moves nothing.
+// No function here takes a lock. Each page of a list reads a bounded number of rows, no matter how
+// large the history is. A list continues after a place and not after a number of rows, so rows
+// inserted in between shift nothing.
 //
-// The indexes, and what they list:
+// The indexes, and the lists that they serve:
 //
-//	run.live (owner, due_now, hash)   ended runs of all apps, in the order in which they were to begin; executing runs
+//	run.live (owner, due_now, hash)   ended runs of all apps by the time they were to begin;
+//	                                  executing runs
 //	run.by_app (app_id, due)          runs of an app
 //	run.attempt (job_id, due, …)      runs of a job
-//	notable (outcome, due, run_id)    runs that did not succeed, of all apps, of an app, of a job
-//	ending (id)                       what has ended since, in the order of ends: one row a transaction, see trip/note.go
+//	notable (outcome, due, run_id)    unsuccessful runs: all, of an app, or of a job
+//	ending (id)                       latest ends in order, one row per transaction: trip/note.go
 //	job.listed (app_id, living)       jobs of an app
-//	job_term, job_part                jobs by owner, label, group, calendar, and by a part of the name
+//	job_term, job_part                jobs by owner, label, group, calendar, or part of the name
 package read

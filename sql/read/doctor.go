@@ -8,12 +8,12 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// NamedJob is a job with what there is to say about it.
+// NamedJob is a job with a finding of the doctor.
 type NamedJob struct {
 	ID        int64
 	App, Name string
 	N         int64  // a count or an instant
-	Text      string // why
+	Text      string // an explanation
 }
 
 func (db *DB) namedJobs(ctx context.Context, what, query string, args ...any) ([]NamedJob, error) {
@@ -24,7 +24,7 @@ func (db *DB) namedJobs(ctx context.Context, what, query string, args ...any) ([
 	return sql.Select(db.Reader(ctx), what, scan, query, args...)
 }
 
-// BrokenJobs lists jobs of which no due time can be computed, and why.
+// BrokenJobs lists jobs whose due times cannot be computed, and the reasons.
 func (db *DB) BrokenJobs(ctx context.Context, limit int) ([]NamedJob, error) {
 	const query = `
 		SELECT j.id, a.name, j.name, 0, j.error
@@ -35,7 +35,7 @@ func (db *DB) BrokenJobs(ctx context.Context, limit int) ([]NamedJob, error) {
 	return db.namedJobs(ctx, "list broken jobs", query, limit)
 }
 
-// JobsPausedBefore lists jobs that somebody paused before an instant, without an end.
+// JobsPausedBefore lists jobs that were paused before an instant, without an automatic end.
 func (db *DB) JobsPausedBefore(ctx context.Context, at job.Micros, limit int) ([]NamedJob, error) {
 	const query = `
 		SELECT j.id, a.name, j.name, p.since, p.reason
@@ -48,7 +48,7 @@ func (db *DB) JobsPausedBefore(ctx context.Context, at job.Micros, limit int) ([
 	return db.namedJobs(ctx, "list jobs paused for long", query, int64(at), limit)
 }
 
-// JobsDueBehind lists jobs whose next due time comes after an instant.
+// JobsDueBehind lists jobs whose next due time is after an instant.
 func (db *DB) JobsDueBehind(ctx context.Context, at job.Micros, limit int) ([]NamedJob, error) {
 	const query = `
 		SELECT j.id, a.name, j.name, j.next_due, ''
@@ -62,13 +62,13 @@ func (db *DB) JobsDueBehind(ctx context.Context, at job.Micros, limit int) ([]Na
 
 // Herd is an instant at which many jobs are due.
 type Herd struct {
-	At   job.Micros // the beginning of the second
+	At   job.Micros // start of the second
 	Jobs int64
 	Some []NamedJob
 }
 
-// Herds lists the seconds before an instant for which at least so many jobs have their next due
-// time, the largest first.
+// Herds lists the seconds before an instant that are the next due time of at least least jobs,
+// largest first.
 func (db *DB) Herds(ctx context.Context, before job.Micros, least, limit int) ([]Herd, error) {
 	const query = `
 		SELECT second * 1000000, jobs
@@ -104,14 +104,14 @@ func (db *DB) Herds(ctx context.Context, before job.Micros, least, limit int) ([
 	return out, err
 }
 
-// StuckRun is a run that should not be where it is.
+// StuckRun is a run that is not where it should be.
 type StuckRun struct {
-	NamedJob // N: since when; Text: the node that has it, empty for none
+	NamedJob // N: stuck since; Text: its node, empty if it has none
 	Run      int64
 	Due      job.Micros
 }
 
-// stuckMost is how many stuck runs of a sort are listed.
+// stuckMost bounds each list of stuck runs.
 const stuckMost = 20
 
 func scanStuck(rows *sql.Rows) (s StuckRun, err error) {
@@ -121,7 +121,8 @@ func scanStuck(rows *sql.Rows) (s StuckRun, err error) {
 
 func (db *DB) stuck(ctx context.Context, what, where, order string, args ...any) ([]StuckRun, error) {
 	query := `
-		SELECT r.id, r.due, IF(r.started > 0, r.started, r.due_now), r.job_id, COALESCE(a.name, ''), COALESCE(j.name, ''), COALESCE(l.node, '')
+		SELECT r.id, r.due, IF(r.started > 0, r.started, r.due_now), r.job_id, COALESCE(a.name, ''),
+			COALESCE(j.name, ''), COALESCE(l.node, '')
 		FROM run r FORCE INDEX (live)
 		LEFT JOIN job j FORCE INDEX (PRIMARY) ON j.id = r.job_id
 		LEFT JOIN app a FORCE INDEX (PRIMARY) ON a.id = r.app_id
@@ -133,7 +134,8 @@ func (db *DB) stuck(ctx context.Context, what, where, order string, args ...any)
 	return sql.Select(db.Reader(ctx), what, scanStuck, query, append(args, stuckMost)...)
 }
 
-// ownedBefore is the condition that a run has a session and was to begin before an instant.
+// ownedBefore returns the condition that a run belongs to a session and was to begin before an
+// instant.
 func (db *DB) ownedBefore(ctx context.Context) (string, error) {
 	owners, err := trip.Owners(db.Reader(ctx))
 	if err != nil || len(owners) == 0 {
@@ -142,7 +144,7 @@ func (db *DB) ownedBefore(ctx context.Context) (string, error) {
 	return "r.owner IN " + list(owners) + " AND r.due_now < ?", nil
 }
 
-// OrphanRuns lists runs of sessions that are gone, which were to begin before an instant.
+// OrphanRuns lists runs of dead sessions that were to begin before an instant.
 func (db *DB) OrphanRuns(ctx context.Context, before job.Micros) ([]StuckRun, error) {
 	owned, err := db.ownedBefore(ctx)
 	if err != nil {
@@ -152,11 +154,11 @@ func (db *DB) OrphanRuns(ctx context.Context, before job.Micros) ([]StuckRun, er
 		"r.due_now", int64(before), int64(before))
 }
 
-// UnbegunRuns lists runs that were to begin before an instant and that nobody has claimed, or that
-// their node does not start.
+// UnbegunRuns lists runs that were to begin before an instant: idle runs that no node has claimed,
+// and prepared runs that their node does not start.
 func (db *DB) UnbegunRuns(ctx context.Context, before job.Micros) (idle, prepared []StuckRun, err error) {
-	if idle, err = db.stuck(ctx, "list late runs", "r.owner = 0 AND r.due_now < ?", "r.due_now",
-		int64(before)); err != nil {
+	idle, err = db.stuck(ctx, "list late runs", "r.owner = 0 AND r.due_now < ?", "r.due_now", int64(before))
+	if err != nil {
 		return nil, nil, err
 	}
 
@@ -180,16 +182,17 @@ func (db *DB) LongRuns(ctx context.Context, before job.Micros) ([]StuckRun, erro
 		"r.started", int64(before), int64(before))
 }
 
-// Spell is how the latest due times of a job ended, one after another.
+// Spell is the latest run of due times of a job that ended alike.
 type Spell struct {
-	N       int  // how many due times
-	Unbegun bool // they were skipped or missed, but for pauses; if not, they began and did not succeed
+	N int // number of due times
+	// Unbegun means skipped or missed, but not because of a pause. Otherwise they began and failed.
+	Unbegun bool
 }
 
-// latestMost is how many of a job's latest runs are looked at.
+// latestMost bounds the latest runs of a job that are looked at.
 const latestMost = 50
 
-// latestEnds reads how the latest due times of a job ended, the last one first.
+// latestEnds reads the ends of the latest due times of a job, last one first.
 const latestEnds = `
 	SELECT job_id, outcome, COALESCE(reason, '') LIKE '%paused%'
 	FROM run FORCE INDEX (attempt)
@@ -197,26 +200,25 @@ const latestEnds = `
 	ORDER BY due DESC, request DESC, attempt DESC
 	LIMIT ?`
 
-// end is how a due time ended.
+// end is the end of a due time.
 type end struct {
 	job     int64
 	outcome string
 	paused  bool // it was not begun, because of a pause
-}
+} // not begun because of a pause
 
 func scanEnd(rows *sql.Rows) (e end, err error) {
 	err = rows.Scan(&e.job, &e.outcome, &e.paused)
 	return e, err
 }
 
-// SpellOf says how the latest due times of a job ended. A job that succeeded last has a spell of
-// zero.
+// SpellOf returns the current spell of a job. It is empty if the job succeeded last.
 func (db *DB) SpellOf(ctx context.Context, jobID int64) (Spell, error) {
 	ends, err := sql.Select(db.Reader(ctx), "read the latest outcomes", scanEnd, latestEnds, jobID, latestMost)
 	return spellOf(ends), err
 }
 
-// spellOf finds how many due times ended alike, the last one first.
+// spellOf counts the due times that ended alike, beginning with the last.
 func spellOf(ends []end) (s Spell) {
 	for i, e := range ends {
 		unbegun := (e.outcome == "skipped" || e.outcome == "missed") && !e.paused

@@ -8,7 +8,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// TestDoctor: what the doctor asks about jobs and runs, without a look at what has ended.
+// TestDoctor: the doctor's questions about jobs and runs are answered without reading ended runs.
 func TestDoctor(t *testing.T) {
 	f := setUp(t)
 	f.jobs(5000)
@@ -66,7 +66,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// TestBackfills: lists of backfills, and how the due times of one ended.
+// TestBackfills: lists of backfills, and the outcomes of a backfill's due times.
 func TestBackfills(t *testing.T) {
 	f := setUp(t)
 	f.jobs(100)

@@ -8,9 +8,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Ending is what one transaction has ended. Its ids grow in time, but one that takes longer commits
-// behind higher ids: who follows them asks for the gaps again for as long as a transaction may
-// take.
+// Ending holds the runs that a transaction ended. Ids grow with time, but a slow transaction may
+// commit after higher ids. So a subscriber re-reads the gaps for as long as a transaction may take.
 type Ending struct {
 	ID   int64
 	At   job.Micros
@@ -22,15 +21,16 @@ func scanEnding(rows *sql.Rows) (e Ending, err error) {
 	if err := rows.Scan(&e.ID, &e.At, &b); err != nil {
 		return e, err
 	}
-	e.Runs, _ = trip.DecodeNotes(b) // of a damaged row what can be read: it must not stop those who follow
+	// Of a damaged row, return the readable part: it must not stop subscribers.
+	e.Runs, _ = trip.DecodeNotes(b)
 	return e, nil
 }
 
-// endingsAtOnce is how many rows one statement reads.
+// endingsAtOnce is the number of rows that one statement reads.
 const endingsAtOnce = 50
 
-// EndedAfter lists what ended behind an id, until that are at least so many runs, or all. A
-// transaction's runs come together.
+// EndedAfter lists the endings with higher ids, until they hold runs runs or there are no more. The
+// runs of one transaction are not separated.
 func (db *DB) EndedAfter(ctx context.Context, after int64, runs int) ([]Ending, error) {
 	const query = `
 		SELECT id, at, runs
@@ -59,7 +59,7 @@ func (db *DB) EndedAfter(ctx context.Context, after int64, runs int) ([]Ending, 
 	return out, nil
 }
 
-// EndedIn lists what ended in spans of ids.
+// EndedIn lists the endings in spans of ids.
 func (db *DB) EndedIn(ctx context.Context, spans []sql.Span) ([]Ending, error) {
 	var out []Ending
 	for _, s := range spans {
@@ -79,8 +79,7 @@ func (db *DB) EndedIn(ctx context.Context, spans []sql.Span) ([]Ending, error) {
 	return out, nil
 }
 
-// LastIDs are the greatest ids of endings and of the audit that can be seen, zero where there is
-// none.
+// LastIDs returns the highest visible ids of endings and of the audit, or zero.
 func (db *DB) LastIDs(ctx context.Context) (ending, line int64, err error) {
 	const query = `
 		SELECT COALESCE((SELECT MAX(id) FROM ending), 0), COALESCE((SELECT MAX(id) FROM audit), 0)`
@@ -96,7 +95,7 @@ func (db *DB) LastIDs(ctx context.Context) (ending, line int64, err error) {
 	return found[0][0], found[0][1], nil
 }
 
-// RunsOf reads the runs of endings, in their order. Runs that retention has removed are missing.
+// RunsOf reads the runs of endings, in order, without runs that retention has removed.
 func (db *DB) RunsOf(ctx context.Context, endings []Ending) ([]Run, error) {
 	var ids []int64
 	for i := range endings {

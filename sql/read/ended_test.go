@@ -16,7 +16,7 @@ func (f *fixture) tx(fn func(*sql.Tx) error) {
 	}
 }
 
-// insertRuns inserts prepared runs of session 1, one of each job from 1.
+// insertRuns inserts prepared runs of session 1, one per job from job 1 on.
 func (f *fixture) insertRuns(n int) (out []trip.Launch) {
 	f.Helper()
 	runs := make([]trip.Run, n)
@@ -43,7 +43,7 @@ func (f *fixture) endings(after int64) (out string) {
 	return out
 }
 
-// TestEndsAreNoted: each way to end runs tells followers of it, once.
+// TestEndsAreNoted: each way to end runs informs subscribers, once.
 func TestEndsAreNoted(t *testing.T) {
 	f := setUp(t)
 	f.jobs(10)
@@ -58,7 +58,7 @@ func TestEndsAreNoted(t *testing.T) {
 	ends[1].Outcome, ends[1].Reason = job.Failed, "exit status 1"
 	finish := func(tx *sql.Tx) error { _, err := trip.FinishAlone(tx, 1, ends[:2]); return err }
 	f.tx(finish)
-	f.tx(finish) // as after an unknown commit
+	f.tx(finish) // repeated, as after an unknown commit
 
 	f.exec(`
 		UPDATE run
@@ -93,7 +93,7 @@ func TestEndsAreNoted(t *testing.T) {
 	}
 }
 
-// TestFollowEnds: followers read on by ids, ask for spans again, and old rows go.
+// TestFollowEnds: subscribers read on by ids and re-read spans, and old rows are removed.
 func TestFollowEnds(t *testing.T) {
 	f := setUp(t)
 	f.jobs(200)

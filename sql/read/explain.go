@@ -9,10 +9,10 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// askedMost is how many runs that people asked for are returned for one instant.
+// askedMost bounds the manual and backfill runs that are returned for a range.
 const askedMost = 2 * job.MaxAttempts
 
-// runsWhere reads runs of one job by the index of its due times.
+// runsWhere reads runs of a job through the index of its due times.
 func (db *DB) runsWhere(ctx context.Context, what, where string, args ...any) ([]Run, error) {
 	query := selectRuns + `
 		FROM run r FORCE INDEX (attempt)` + joinNames + `
@@ -25,11 +25,11 @@ func (db *DB) runsWhere(ctx context.Context, what, where string, args ...any) ([
 	return out, err
 }
 
-// RunsAt returns the ended runs that stand for a due time of a job's schedule, its attempts in
-// order. One row may count it among others.
+// RunsAt returns the ended runs of a due time of a job's schedule, with attempts in order. The run
+// may be one that counts this due time together with others.
 func (db *DB) RunsAt(ctx context.Context, jobID int64, due job.Micros) ([]Run, error) {
-	// Runs of one schedule do not overlap, so only those of the latest due time up to this one can
-	// be meant.
+	// Such counted ranges do not overlap within a schedule, so only the runs of the latest due time
+	// up to this one can match.
 	const where = `r.job_id = ? AND r.request = 0 AND r.due <= ? AND r.state = 'ended'
 		ORDER BY r.due DESC, r.request DESC, r.attempt DESC
 		LIMIT ?`
@@ -58,9 +58,8 @@ func (db *DB) LiveAt(ctx context.Context, jobID int64, due job.Micros) (Run, err
 	return rows[0], nil
 }
 
-// AskedAt returns the runs, ended or not, due from one instant until before another that people
-// asked for, by hand or with a backfill. Those of one due time and request follow each other, its
-// attempts in order.
+// AskedAt returns the manual and backfill runs due in [from, before), ended or not. They are
+// ordered by due time, request and attempt.
 func (db *DB) AskedAt(ctx context.Context, jobID int64, from, before job.Micros) ([]Run, error) {
 	const where = `r.job_id = ? AND r.due >= ? AND r.due < ? AND r.request <> 0
 		ORDER BY r.due, r.request, r.attempt
@@ -68,18 +67,18 @@ func (db *DB) AskedAt(ctx context.Context, jobID int64, from, before job.Micros)
 	return db.runsWhere(ctx, "read runs that were asked for", where, jobID, int64(from), int64(before), askedMost)
 }
 
-// Wait is a run that waits.
+// Wait is a waiting run.
 type Wait struct {
 	JobID int64
 	Run   int64
 	Due   job.Micros
 	Kind  trip.Kind
-	Group string // for whose slot it waits; empty: for runs of its job
+	Group string // the group for whose slot it waits; empty: it waits for runs of its job
 }
 
-// Waiting lists runs of jobs that wait, the earliest due first: those in the lines of the jobs, and
-// the run of each job whose turn it is, if that waits for a slot. Of jobs whose runs may overlap it
-// knows only that one of those that wait for slots.
+// Waiting lists the waiting runs of jobs, earliest due first: the runs in the queues of the jobs,
+// and for each job its current run, if that waits for a slot. If the runs of a job may overlap,
+// several may wait for slots, and the list has only the current one.
 func (db *DB) Waiting(ctx context.Context, jobs []int64, limit int) ([]Wait, error) {
 	if len(jobs) == 0 {
 		return nil, nil

@@ -12,7 +12,7 @@ import (
 
 func runID(r *Run) int64 { return r.ID }
 
-// TestExplain: the runs of an instant are found, by schedule and by request, ended or not.
+// TestExplain: the runs of an instant are found, whether scheduled or requested, live or ended.
 func TestExplain(t *testing.T) {
 	f := setUp(t)
 	f.jobs(1000)
@@ -47,7 +47,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestWaiting: runs in the lines of jobs, and runs whose turn it is and that wait for slots.
+// TestWaiting: runs in the queues of jobs, and current runs that wait for slots.
 func TestWaiting(t *testing.T) {
 	f := setUp(t)
 	f.jobs(10)
@@ -77,7 +77,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// TestAmounts: each sort is counted, and what has ended is not looked at.
+// TestAmounts: live runs are counted by state, without reading ended runs.
 func TestAmounts(t *testing.T) {
 	f := setUp(t)
 	f.jobs(100)
@@ -111,7 +111,7 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// TestRetention: by number, by bytes and by age, and everything that belongs to a run goes with it.
+// TestRetention: removal by number, bytes and age; with a run goes everything that belongs to it.
 func TestRetention(t *testing.T) {
 	f := setUp(t)
 	f.jobs(1000)
@@ -154,7 +154,8 @@ func TestRetention(t *testing.T) {
 	}
 
 	old := must(f.db.OldRuns(f.Context(), cut, 100))
-	if len(old) != 16 || old[0].ID != 5 || old[15].ID != 85 { // ended 2 ms after they were due; 25 has failed
+	// ended 2 ms after they were due; run 25 has failed
+	if len(old) != 16 || old[0].ID != 5 || old[15].ID != 85 {
 		f.Errorf("old runs: got %v", old)
 	}
 

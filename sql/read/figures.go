@@ -7,16 +7,16 @@ import (
 	"go-crontab/sql"
 )
 
-// Figure is how much happened in ten seconds.
+// Figure counts the events of ten seconds.
 type Figure struct {
-	At     job.Micros // when they begin
+	At     job.Micros // start of the ten seconds
 	Starts int64
 	Ends   int64
 	Failed int64
 	Late   job.Lates
 }
 
-// Figures reads what all processes wrote of times from an instant on.
+// Figures reads the figures of all processes at or after from.
 func Figures(r sql.Reader, from job.Micros) ([]Figure, error) {
 	var out []Figure
 	err := sql.Each(r, "read figures", func(rows *sql.Rows) error {
@@ -29,7 +29,7 @@ func Figures(r sql.Reader, from job.Micros) ([]Figure, error) {
 			return err
 		}
 
-		// what a hand wrote there and cannot be read counts as none: the others are to be seen
+		// A value written by hand may be unreadable; it must not hide the other figures.
 		_ = json.Unmarshal(text, &late)
 		for _, p := range late {
 			if p[0] >= 0 && p[0] < job.LateClasses {

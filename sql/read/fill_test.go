@@ -12,13 +12,13 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// epoch is when the first run of a filled table was due. The others follow 1 ms apart.
+// epoch is the due time of the first run of a filled table. The other runs follow 1 ms apart.
 const epoch job.Micros = 1_700_000_000_000_000
 
 // fixture is a schema with the tables of the trip.
 type fixture struct {
 	*testing.T
-	db   *DB // of one connection, so that a test can count what the server read for it
+	db   *DB // with one connection, so that a test can count the rows that the server reads for it
 	asks int64
 }
 
@@ -53,7 +53,7 @@ func (f *fixture) number(query string, args ...any) (n int64) {
 	return n
 }
 
-// numbers fills a table with the numbers from 1.
+// numbers fills a table with the numbers 1 to most.
 func (f *fixture) numbers(most int) {
 	f.exec("CREATE TABLE IF NOT EXISTS num (n INT PRIMARY KEY) ENGINE=InnoDB")
 	f.exec("TRUNCATE TABLE num")
@@ -63,7 +63,7 @@ func (f *fixture) numbers(most int) {
 	}
 }
 
-// jobs makes so many jobs: one in 97 of app rare, the others of 40 apps. What is rare is spread
+// jobs makes n jobs: every 97th in app rare, the others in 40 apps. Rare properties are spread
 // evenly.
 func (f *fixture) jobs(n int) {
 	f.numbers(max(n, 41))
@@ -111,9 +111,9 @@ func (f *fixture) jobs(n int) {
 		WHERE n <= 32 AND living = 1`)
 }
 
-// runs makes so many ended runs, a fifth of them of job 2, the others of all. One in 50 was
-// skipped, one in 4,999 has failed, one in 503 was asked for, one in 5,009 was on another node. The
-// next 60 runs execute.
+// runs makes n ended runs, a fifth of job 2 and the others of all jobs. One in 50 was skipped, one
+// in 4,999 failed, one in 503 was requested, and one in 5,009 was on another node. The next 60 runs
+// are executing.
 func (f *fixture) runs(jobs, n int) {
 	f.numbers(n + 60)
 	f.exec(`
@@ -136,22 +136,22 @@ func (f *fixture) runs(jobs, n int) {
 		FROM run
 		WHERE outcome NOT IN ('succeeded', 'none')`)
 
-	f.exec("ANALYZE TABLE run") // else the server reads all entries to list the owners of runs
+	f.exec("ANALYZE TABLE run") // otherwise the server reads all entries to list the owners of runs
 }
 
-// reads counts the rows that the server reads for what is done.
+// reads counts the rows that the server reads while do runs.
 func (f *fixture) reads(do func()) int64 {
 	f.Helper()
 	if f.asks == 0 {
 		before := testdb.Reads(f.T, f.db.Raw())
-		f.asks = testdb.Reads(f.T, f.db.Raw()) - before // to ask reads rows itself
+		f.asks = testdb.Reads(f.T, f.db.Raw()) - before // the question reads rows itself
 	}
 	before := testdb.Reads(f.T, f.db.Raw())
 	do()
 	return testdb.Reads(f.T, f.db.Raw()) - before - f.asks
 }
 
-// readsAtMost fails the test if the server reads more rows for what is done.
+// readsAtMost fails the test if the server reads more rows while do runs.
 func (f *fixture) readsAtMost(most int64, what string, do func()) {
 	f.Helper()
 	n := f.reads(do)
@@ -161,7 +161,7 @@ func (f *fixture) readsAtMost(most int64, what string, do func()) {
 	}
 }
 
-// must returns a value, or ends the test.
+// must returns a value, or ends the test with its error.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -177,15 +177,15 @@ func ids[T any](rows []T, id func(*T) int64) string {
 	return strings.Join(out, " ")
 }
 
-// texts asks for one column.
+// texts reads one column.
 func (f *fixture) texts(query string, args ...any) (out []string) {
 	f.Helper()
 	rows, err := f.db.Raw().Query(query, args...)
 	if err != nil {
 		f.Fatal(err)
 	}
-
 	defer rows.Close()
+
 	for rows.Next() {
 		var text string
 		if err := rows.Scan(&text); err != nil {

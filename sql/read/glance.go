@@ -8,36 +8,43 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Glance is what one cheap statement says about work that waits.
+// Glance says, from one cheap statement, which kinds of work are waiting.
 type Glance struct {
-	FirstIdle   job.Micros // when the earliest idle run is due; zero: there is none
-	FirstCursor job.Micros // the earliest cursor of a job; zero: there is none
-	Held        bool       // some session holds runs
-	Backfills   bool       // some backfill is not done
-	// changes when sessions come, go or drain, and when nodes are cordoned; its upper half is how
-	// many there are
+	FirstIdle   job.Micros // the earliest due time of an idle run; zero: none
+	FirstCursor job.Micros // the earliest cursor of a job; zero: none
+	Held        bool       // some session owns runs
+	Backfills   bool       // some backfill is running
+	// Sessions changes when sessions come, go or drain, and when nodes are cordoned. Its upper half
+	// is the number of sessions.
 	Sessions  int64
-	Messages  bool  // some message of alerts is neither sent nor given up
-	Alerts    bool  // there is a rule, a channel or a ping, something fires, or evaluation is to be ended
-	LastLine  int64 // the greatest id of an audit line
+	Messages  bool  // some alert message is neither sent nor given up
+	Alerts    bool  // there is a rule, channel, ping or firing alert, or evaluation must be ended
+	LastLine  int64 // the highest id of an audit line
 	Limits    bool  // some app has limits
 	Watermark sql.Watermark
 }
 
-// sentDelivery is the state of a message that was sent: package alert, which imports this one, has
-// the states.
+// sentDelivery is the state of a sent message. It repeats a constant of package alert, which
+// imports this package.
 const sentDelivery = 2
 
-// Glance reads one end of an index for each fact, and takes no lock.
+// Glance reads one end of an index per fact, and takes no lock.
 func (db *DB) Glance(ctx context.Context) (Glance, error) {
 	const query = `
 		SELECT
 			COALESCE((SELECT MIN(due_now) FROM run FORCE INDEX (live) WHERE owner = 0), 0),
-			COALESCE((SELECT next_due FROM job FORCE INDEX (claim) WHERE next_due IS NOT NULL ORDER BY next_due LIMIT 1), 0),
+			COALESCE((
+				SELECT next_due
+				FROM job FORCE INDEX (claim)
+				WHERE next_due IS NOT NULL
+				ORDER BY next_due
+				LIMIT 1), 0),
 			EXISTS (SELECT 1 FROM run FORCE INDEX (live) WHERE owner > 0),
 			EXISTS (SELECT 1 FROM backfill FORCE INDEX (state) WHERE state = 'running'),
-			(SELECT CAST(COUNT(*) * 4294967296 + BIT_XOR(CRC32(CONCAT_WS(' ', HEX(s.id), s.draining, n.cordoned, n.since))) AS SIGNED)
-				FROM session s FORCE INDEX (PRIMARY) LEFT JOIN node n ON n.name = s.node),
+			(SELECT CAST(COUNT(*) * 4294967296 +
+					BIT_XOR(CRC32(CONCAT_WS(' ', HEX(s.id), s.draining, n.cordoned, n.since))) AS SIGNED)
+				FROM session s FORCE INDEX (PRIMARY)
+				LEFT JOIN node n ON n.name = s.node),
 			EXISTS (SELECT 1 FROM delivery FORCE INDEX (due) WHERE state < ?),
 			EXISTS (SELECT 1 FROM alert_rule) OR EXISTS (SELECT 1 FROM alert_channel)
 				OR EXISTS (SELECT 1 FROM job_ref FORCE INDEX (PRIMARY) WHERE kind = ?)

@@ -8,16 +8,16 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Group is a group, and who uses it.
+// Group is a group with its use.
 type Group struct {
 	trip.Group
-	Waiting int // runs that wait for a slot of it
-	Jobs    int // living jobs that name it
+	Waiting int // runs that wait for a slot
+	Jobs    int // living jobs that use the group
 	Created job.Micros
 	Updated job.Micros
 }
 
-// Groups lists groups by id, those after the given one, or with a name that one alone.
+// Groups lists groups with higher ids, by id, or only the group with the given name.
 func (db *DB) Groups(ctx context.Context, name string, after int32, limit int) ([]Group, error) {
 	const query = `
 		SELECT g.id, g.name, g.slots, g.taken, g.created, g.updated,

@@ -7,7 +7,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// HandlerJobs counts the living jobs of each handler, those of some apps or, with nil, of all.
+// HandlerJobs counts the living jobs by handler, in the given apps or, with nil, in all.
 func (db *DB) HandlerJobs(ctx context.Context, apps []string) (map[string]int, error) {
 	r := db.Reader(ctx)
 	out := map[string]int{}

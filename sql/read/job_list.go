@@ -11,42 +11,41 @@ import (
 	"go-crontab/sql"
 )
 
-// JobFilter says which living jobs to list. Zero fields do not restrict.
+// JobFilter selects living jobs. Zero fields do not restrict.
 type JobFilter struct {
 	App      string
-	Apps     []string // only in these, nil: in all
-	Name     string   // contained in the name
+	Apps     []string // only jobs in these apps; nil: all
+	Name     string   // a part of the name
 	Status   job.Status
 	Owner    string
 	Group    string
 	Calendar string
-	Labels   map[string]string // all of them
-	After    int64             // only what the list has after the job of this id
-	Part     string            // and this part of its name, in a list in the order of the names
+	Labels   map[string]string // all must match
+	After    int64             // only jobs after the one with this id
+	Part     string            // and its part of the name, in a list by name
 	Limit    int
 }
 
-// JobPlace is a place in a list of jobs.
+// JobPlace is a position in a list of jobs.
 type JobPlace struct {
 	ID   int64
-	Part string // of the name, in a list in the order of the names
+	Part string // the part of the name, in a list by name
 }
 
 // JobPage is a part of a list of jobs.
 type JobPage struct {
 	Rows []Job
-	Next *JobPlace // where it goes on; nil: it ends
+	Next *JobPlace // position of the next page; nil: no more pages
 }
 
 const (
-	// manyJobApps is from how many apps on a list reads the jobs of all apps and picks those of the
-	// wanted ones.
+	// From manyJobApps apps on, a list reads the jobs of all apps and filters them.
 	manyJobApps = 17
-	// probed is how many entries are counted to find out which condition holds of the fewest jobs.
+	// probed bounds the entries counted to find the condition that matches the fewest jobs.
 	probed = 100
 )
 
-// Jobs reads a list up to its limit, however long that takes.
+// Jobs reads a list up to its limit, even if that takes many pages.
 func (db *DB) Jobs(ctx context.Context, f JobFilter) ([]Job, error) {
 	var out []Job
 	for most := f.Limit; ; {
@@ -62,9 +61,9 @@ func (db *DB) Jobs(ctx context.Context, f JobFilter) ([]Job, error) {
 	}
 }
 
-// JobPage reads a part of a list of living jobs, by id, or by name if the name is asked for and
-// Apps is nil: at most as many as the limit, and fewer, even none, when it has looked at so many
-// entries that the answer would take too long.
+// JobPage reads a page of a list of living jobs. The list is ordered by id; or by name if the
+// filter has a name and Apps is nil. A page has at most Limit jobs. It may have fewer, even none,
+// because the number of entries that it looks at is bounded.
 func (db *DB) JobPage(ctx context.Context, f JobFilter) (JobPage, error) {
 	r := db.Reader(ctx)
 	apps, none, err := appsOf(r, f.App, f.Apps)
@@ -82,7 +81,7 @@ func (db *DB) JobPage(ctx context.Context, f JobFilter) (JobPage, error) {
 		return JobPage{}, err
 	}
 
-	found, next, err := l.legs(source).page(f.Limit)
+	found, next, err := l.merge(source).page(f.Limit)
 	if err != nil {
 		return JobPage{}, err
 	}
@@ -107,7 +106,7 @@ func (db *DB) JobPage(ctx context.Context, f JobFilter) (JobPage, error) {
 	return p, err
 }
 
-// jobEntry is an entry of an index that leads to a job.
+// jobEntry is an index entry that leads to a job.
 type jobEntry struct {
 	JobPlace
 	fits bool
@@ -122,16 +121,16 @@ func scanJobEntry(rows *sql.Rows) (e jobEntry, err error) {
 type jobList struct {
 	reader sql.Reader
 	JobFilter
-	apps  []int32          // nil: all
-	names map[int32]string // of apps
+	apps  []int32          // nil: all apps
+	names map[int32]string // names of the apps by id
 }
 
-// jobSource is an index, or a table that serves as one, by which a list is read.
+// jobSource is an index, or a table used as one, from which a list is read.
 type jobSource struct {
-	condition string // the condition that holds of all its entries
+	condition string // the condition that all its entries meet
 	from      string // the index
-	join      string // leads from its entries to jobs
-	id        string // the column that holds the id of the job
+	join      string // joins jobs to its entries
+	id        string // the column with the id of the job
 	ranges    []Condition
 	byName    bool
 }
@@ -158,10 +157,10 @@ func (l *jobList) readAppNames() error {
 	return err
 }
 
-// fewApps reports whether each wanted app is read by itself.
+// fewApps reports whether each app is read as a separate range.
 func (l *jobList) fewApps() bool { return l.names != nil }
 
-// wantedTerm is a condition that a term stands for.
+// wantedTerm is a condition that table job_term can answer.
 type wantedTerm struct {
 	name string
 	in   func(app string) job.Term
@@ -191,7 +190,7 @@ func (l *jobList) terms() []wantedTerm {
 	return out
 }
 
-// statusConditions say job.Status in SQL.
+// statusConditions are the SQL conditions of job.Status.
 var statusConditions = map[job.Status]string{
 	job.Broken:   "j.error <> ''",
 	job.Paused:   "j.error = '' AND (j.paused = 1 OR " + pausedApps + ")",
@@ -199,7 +198,7 @@ var statusConditions = map[job.Status]string{
 	job.Active:   "j.error = '' AND j.paused = 0 AND (j.next_due IS NOT NULL OR " + isLive + ") AND NOT " + pausedApps,
 }
 
-// left are the conditions of the filter that do not hold of all entries of a source.
+// left returns the conditions of the filter that a source does not guarantee.
 func (l *jobList) left(s jobSource) []Condition {
 	out := []Condition{{"j.living = 1", nil}}
 	if l.apps != nil {
@@ -207,8 +206,8 @@ func (l *jobList) left(s jobSource) []Condition {
 	}
 
 	if l.Name != "" && s.byName {
-		// Of several places in one name at which it contains the text, the first counts. A part may
-		// be too short to hold all of the text.
+		// If a name contains the text several times, only the first match counts. A part may be too
+		// short to hold the whole text.
 		out = append(out, Condition{"LOCATE(?, j.name) = p.pos + 1", []any{l.Name}})
 	} else if l.Name != "" {
 		out = append(out, Condition{"INSTR(j.name, ?) > 0", []any{l.Name}})
@@ -229,11 +228,11 @@ func (l *jobList) left(s jobSource) []Condition {
 	return out
 }
 
-// choose picks the source of which the least must be looked at.
+// choose picks the source with the fewest entries to look at.
 func (l *jobList) choose() (jobSource, error) {
 	if l.Name != "" && l.Apps == nil {
-		// Where a page of that list ends may be the name of anybody's job, so nobody reads it who
-		// sees only some apps.
+		// The last entry of a page may be any job's name, so a reader restricted to some apps must
+		// not use this list.
 		return l.byName(), nil
 	}
 
@@ -243,7 +242,7 @@ func (l *jobList) choose() (jobSource, error) {
 	}
 
 	switch l.Status {
-	case job.Broken: // the index holds the first characters of errors, and none begins below that one
+	case job.Broken: // the index holds the first characters of errors; every error sorts after '!'
 		sources = append(sources, jobSource{
 			from:   "job j FORCE INDEX (broken)",
 			id:     "j.id",
@@ -255,7 +254,7 @@ func (l *jobList) choose() (jobSource, error) {
 			return jobSource{}, err
 		}
 		if some {
-			break // any of their jobs is paused
+			break // then each job in them is paused
 		}
 
 		sources = append(sources, jobSource{
@@ -272,8 +271,8 @@ func (l *jobList) choose() (jobSource, error) {
 	return l.fewest(sources)
 }
 
-// fewest returns the source with the fewest entries behind the place where the list goes on, as far
-// as a short look tells.
+// fewest returns the source with the fewest entries after the position of the page, judged by a
+// short probe.
 func (l *jobList) fewest(sources []jobSource) (jobSource, error) {
 	best, least := sources[0], probed+1
 	if len(sources) == 1 {
@@ -320,7 +319,7 @@ func (l *jobList) byApp() jobSource {
 	return s
 }
 
-// byTerm reads jobs by something that their definitions say.
+// byTerm reads jobs by a term of their definitions.
 func (l *jobList) byTerm(t wantedTerm) jobSource {
 	s := jobSource{
 		condition: t.name,
@@ -342,7 +341,7 @@ func (l *jobList) byTerm(t wantedTerm) jobSource {
 	return s
 }
 
-// byName reads the names from where they contain the text.
+// byName reads names from the places where they contain the text.
 func (l *jobList) byName() jobSource {
 	head := []rune(l.Name)
 	head = head[:min(len(head), job.MaxPart)]
@@ -356,9 +355,9 @@ func (l *jobList) byName() jobSource {
 	}
 }
 
-func (l *jobList) legs(s jobSource) *legs[jobEntry] {
+func (l *jobList) merge(s jobSource) *merge[jobEntry] {
 	fits, fitArgs := all(l.left(s))
-	out := &legs[jobEntry]{
+	out := &merge[jobEntry]{
 		reader: l.reader,
 		what:   "list jobs",
 		scan:   scanJobEntry,
@@ -374,22 +373,22 @@ func (l *jobList) legs(s jobSource) *legs[jobEntry] {
 	}
 
 	for _, c := range s.ranges {
-		g := &leg[jobEntry]{query: func(after *jobEntry, limit int) (string, []any) {
-			behind, args := "TRUE", slices.Concat(fitArgs, c.Args)
+		g := &indexRange[jobEntry]{query: func(after *jobEntry, limit int) (string, []any) {
+			position, args := "TRUE", slices.Concat(fitArgs, c.Args)
 			switch {
 			case after == nil:
 			case s.byName:
-				behind = "p.part >= ? AND (p.part > ? OR p.job_id > ?)"
+				position = "p.part >= ? AND (p.part > ? OR p.job_id > ?)"
 				args = append(args, after.Part, after.Part, after.ID)
 			default:
-				behind = s.id + " > ?"
+				position = s.id + " > ?"
 				args = append(args, after.ID)
 			}
 
 			return `
 				SELECT ` + s.id + `, ` + part + `, COALESCE(` + fits + `, FALSE)
 				FROM ` + s.from + ` ` + s.join + `
-				WHERE ` + c.SQL + ` AND ` + behind + `
+				WHERE ` + c.SQL + ` AND ` + position + `
 				ORDER BY ` + order + `
 				LIMIT ?`, append(args, limit)
 		}}

@@ -8,28 +8,29 @@ import (
 	"go-crontab/sql"
 )
 
-// Job is a job as its rows say. A definition that cannot be read (a newer version wrote it, or a
-// hand did) sets SpecErr, and harms no other job.
+// Job is a job as stored. A definition that cannot be decoded, because a newer version or a person
+// wrote it, sets SpecErr and harms no other job.
 type Job struct {
 	job.Job
 	AppID    int32
-	Parked   job.Micros // the cursor of a paused job; zero: none
-	Resumed  job.Micros // when its last pause ended
-	Running  int64      // the run whose turn it is; it may have ended
+	Parked   job.Micros // the cursor while paused; zero: none
+	Resumed  job.Micros // end of its last pause
+	Running  int64      // its current run, which may have ended
 	SpecText string
 	SpecErr  error
 
-	Calendars    []*job.Calendar // that it names, see LearnCalendars
-	CalendarsErr error           // one of them cannot be read
+	Calendars    []*job.Calendar // the calendars that it uses, see LearnCalendars
+	CalendarsErr error           // some calendar cannot be decoded
 }
 
 const selectJobs = `
 	SELECT j.id, j.app_id, a.name, j.name, j.living IS NULL, j.hash, j.version, j.changes, j.paused <> 0,
 		COALESCE(j.next_due, 0), COALESCE(j.parked, 0), j.resumed, j.begun_to, j.running, j.error,
-		COALESCE(v.definition, ''), COALESCE(c.created, v.created, 0), GREATEST(COALESCE(v.created, 0), j.resumed, COALESCE(p.since, 0)),
+		COALESCE(v.definition, ''), COALESCE(c.created, v.created, 0),
+		GREATEST(COALESCE(v.created, 0), j.resumed, COALESCE(p.since, 0)),
 		COALESCE(p.since, 0), COALESCE(p.until, 0), COALESCE(p.who, ''), COALESCE(p.reason, '')`
 
-// joinDefinitions adds to jobs their apps, definitions and pauses.
+// joinDefinitions joins apps, definitions and pauses to jobs.
 const joinDefinitions = `
 	STRAIGHT_JOIN app a FORCE INDEX (PRIMARY) ON a.id = j.app_id
 	LEFT JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
@@ -49,7 +50,7 @@ func scanJob(rows *sql.Rows) (*Job, error) {
 	}
 
 	if j.Spec, j.SpecErr = job.DecodeSpec(j.SpecText); j.SpecErr != nil {
-		j.Spec.App, j.Spec.Name = app, name // so that people can tell which one it is
+		j.Spec.App, j.Spec.Name = app, name // so that people recognize the job
 	}
 	return &j, nil
 }
@@ -73,7 +74,7 @@ func jobsByID(r sql.Reader, ids []int64) (map[int64]*Job, error) {
 	return out, cover(r, out)
 }
 
-// Job returns one job, deleted ones included, or sql.ErrNotFound.
+// Job returns a living or deleted job, or sql.ErrNotFound.
 func (db *DB) Job(ctx context.Context, id int64) (Job, error) {
 	rows, err := jobsByID(db.Reader(ctx), []int64{id})
 	if err == nil && rows[id] == nil {
@@ -85,7 +86,7 @@ func (db *DB) Job(ctx context.Context, id int64) (Job, error) {
 	return *rows[id], nil
 }
 
-// JobNamed returns the living job of a name, or sql.ErrNotFound.
+// JobNamed returns the living job with a name, or sql.ErrNotFound.
 func (db *DB) JobNamed(ctx context.Context, app, name string) (Job, error) {
 	n := job.Name{App: app, Name: name}
 	found, err := db.JobsNamed(ctx, []job.Name{n})
@@ -100,7 +101,7 @@ func (db *DB) JobNamed(ctx context.Context, app, name string) (Job, error) {
 	return j, nil
 }
 
-// JobsNamed returns the living jobs of names.
+// JobsNamed returns the living jobs with the given names.
 func (db *DB) JobsNamed(ctx context.Context, names []job.Name) (map[job.Name]Job, error) {
 	byApp := map[string][]string{}
 	for _, n := range names {
@@ -112,9 +113,9 @@ func (db *DB) JobsNamed(ctx context.Context, names []job.Name) (map[job.Name]Job
 	for app, names := range byApp {
 		for part := range slices.Chunk(names, idsAtOnce) {
 			query := selectJobs + `
-				FROM job j FORCE INDEX (name)` + joinDefinitions + `
-				WHERE j.app_id = (SELECT id FROM app WHERE name = ?) AND j.living = 1 AND j.name IN ` + places(
-				len(part))
+					FROM job j FORCE INDEX (name)` + joinDefinitions + `
+					WHERE j.app_id = (SELECT id FROM app WHERE name = ?) AND j.living = 1
+						AND j.name IN ` + places(len(part))
 
 			rows, err := sql.Select(reader, "read jobs by name", scanJob, query, append([]any{app}, texts(part)...)...)
 			if err != nil {
@@ -139,7 +140,7 @@ func (db *DB) JobsNamed(ctx context.Context, names []job.Name) (map[job.Name]Job
 	return out, nil
 }
 
-// LivingJobs reads the living jobs of ids.
+// LivingJobs returns the living jobs with the given ids.
 func (db *DB) LivingJobs(ctx context.Context, ids []int64) (map[int64]Job, error) {
 	rows, err := jobsByID(db.Reader(ctx), ids)
 	out := make(map[int64]Job, len(rows))
@@ -152,8 +153,8 @@ func (db *DB) LivingJobs(ctx context.Context, ids []int64) (map[int64]Job, error
 }
 
 const (
-	// latestRun is the state of the run of a job's schedule that is due last. Runs that people
-	// asked for may stand before it.
+	// latestRun is the state of the last due run of a job's schedule. Manual and backfill runs may
+	// come before it in the index.
 	latestRun = `(
 		SELECT r.state
 		FROM run r FORCE INDEX (attempt)
@@ -161,18 +162,18 @@ const (
 		ORDER BY r.due DESC, r.request DESC, r.attempt DESC
 		LIMIT 1)`
 
-	// turnRun is the state of the run of a job whose turn it is.
+	// turnRun is the state of a job's current run.
 	turnRun = `(
 		SELECT r.state
 		FROM run r FORCE INDEX (PRIMARY)
 		WHERE r.id = j.running)`
 
-	// isLive is the condition that a run of a job's schedule has not ended. Of runs that overlap it
-	// sees the one that is due last.
+	// isLive is the condition that some run of a job's schedule has not ended. Of overlapping runs
+	// it only sees the last due.
 	isLive = "(COALESCE(" + latestRun + ", 'ended') <> 'ended' OR COALESCE(" + turnRun + ", 'ended') <> 'ended')"
 
-	// firstAhead is the earliest due time of a job's schedule whose run has not begun. Only those
-	// are due after begun_to.
+	// firstAhead is the earliest due time of a job's schedule whose run has not begun. Only such
+	// runs are due after begun_to.
 	firstAhead = `(
 		SELECT r.due
 		FROM run r FORCE INDEX (attempt)
@@ -181,8 +182,8 @@ const (
 		LIMIT 1)`
 )
 
-// LiveJobs tells which jobs have a run of the schedule that has not ended, and the earliest due
-// time of those that have not begun; zero when all have.
+// LiveJobs returns the jobs with a live run of the schedule, and for each the earliest due time
+// whose run has not begun, or zero if all have.
 func (db *DB) LiveJobs(ctx context.Context, ids []int64) (map[int64]job.Micros, error) {
 	type row struct {
 		id    int64
@@ -216,7 +217,7 @@ func (db *DB) LiveJobs(ctx context.Context, ids []int64) (map[int64]job.Micros, 
 	return out, nil
 }
 
-// Version is a definition that a job has had, from a version on and until that of the next one.
+// Version is a former or current definition of a job.
 type Version struct {
 	Version  int64
 	At       job.Micros
@@ -226,8 +227,8 @@ type Version struct {
 	SpecErr  error
 }
 
-// Versions lists the definitions that a job has had, the latest first: those from versions up to
-// one, or, with zero, all.
+// Versions lists the definitions of a job, latest first, up to version upTo, or all if upTo is
+// zero.
 func (db *DB) Versions(ctx context.Context, id, upTo int64, limit int) ([]Version, error) {
 	const query = `
 		SELECT version, created, who, definition

@@ -9,9 +9,9 @@ import (
 
 const live = "living = 1 AND "
 
-// jobFilters are lists of jobs, with the condition that says the same, and how many rows a page of
-// 50 may read. Each shown job is read as an entry, as a row with its app, its definition and its
-// pause, and for its status with two runs.
+// jobFilters are filters of job lists, each with its condition in SQL and the most rows that a page
+// of 50 may read. Each listed job costs an index entry, a row with its app, definition and pause,
+// and two runs for its status.
 var jobFilters = []struct {
 	name  string
 	f     JobFilter
@@ -47,7 +47,7 @@ var jobFilters = []struct {
 	},
 }
 
-// TestJobLists: each list has the jobs that its filter means, each once, and a page reads no more
+// TestJobLists: each list has the jobs that match its filter, each once, and a page reads no more
 // rows than it needs.
 func TestJobLists(t *testing.T) {
 	f := setUp(t)
@@ -95,7 +95,7 @@ func TestLiveJobs(t *testing.T) {
 	insert(3, 3, 90, "ended", -2)
 	insert(4, 3, 110, "prepared", 1)
 	insert(5, 3, 120, "prepared", 1)
-	insert(6, 4, 80, "executing", 1) // the latest has ended, and an earlier one has not
+	insert(6, 4, 80, "executing", 1) // the latest run has ended, an earlier one has not
 	insert(7, 4, 90, "ended", -2)
 	f.exec("UPDATE job SET running = 6 WHERE id = 4")
 
@@ -110,7 +110,7 @@ func TestLiveJobs(t *testing.T) {
 	}
 }
 
-// TestJobRow: a job says what its row, its definition and its pause say.
+// TestJobRow: a job shows its row, its definition and its pause.
 func TestJobRow(t *testing.T) {
 	f := setUp(t)
 	f.jobs(20)

@@ -5,15 +5,15 @@ import (
 	"go-crontab/sql"
 )
 
-// lineColumns leave the definitions out.
+// lineColumns are the columns of the audit without the definitions.
 const lineColumns = "id, at, who, origin, action, kind, ref, app, name, reason, '', ''"
 
-// LinesAfter lists lines of the audit by id, those that come behind one, without definitions.
+// LinesAfter lists audit lines with higher ids, by id, without definitions.
 func LinesAfter(r sql.Reader, after int64, limit int) ([]job.Entry, error) {
 	return lines(r, "id > ? ORDER BY id LIMIT ?", after, limit)
 }
 
-// LinesIn lists the lines of the audit that there are in spans of ids, without definitions.
+// LinesIn lists the audit lines in spans of ids, without definitions.
 func LinesIn(r sql.Reader, spans []sql.Span) ([]job.Entry, error) {
 	cond, args := sql.Within(spans)
 	return lines(r, cond+" ORDER BY id", args...)

@@ -9,11 +9,10 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Load is how many runs a node has.
+// Load is the number of runs of a node.
 type Load struct{ Prepared, Executing int }
 
-// Loads counts the runs of each node as their rows say, which is newer than what its last beat
-// told.
+// Loads counts the runs per node from their rows, which are newer than its last beat.
 func (db *DB) Loads(ctx context.Context) (map[string]Load, error) {
 	r := db.Reader(ctx)
 	out := map[string]Load{}
@@ -40,8 +39,8 @@ func (db *DB) Loads(ctx context.Context) (map[string]Load, error) {
 	return out, err
 }
 
-// Untaken lists runs of jobs that are due and that no node has taken, the earliest first. It reads
-// all runs that nobody has and that are due.
+// Untaken lists due runs of jobs that no node has claimed, earliest first. It reads all due idle
+// runs.
 func (db *DB) Untaken(ctx context.Context, jobs []int64, now job.Micros, limit int) (out []Wait, err error) {
 	scan := func(rows *sql.Rows) (w Wait, err error) {
 		err = rows.Scan(&w.JobID, &w.Run, &w.Due, &w.Kind)

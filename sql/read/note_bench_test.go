@@ -10,16 +10,15 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// BenchmarkFinish ends runs 800 at a time, as a recorder does. The notes for followers are a part
-// of it.
+// BenchmarkFinish ends runs 800 at a time, as a recorder does, including the notes for subscribers.
 func BenchmarkFinish(b *testing.B) {
 	const batch = 800
 	db, err := sql.Open(testdb.DSN(b), sql.MigrateTimeouts, 1)
 	if err != nil {
 		b.Fatal(err)
 	}
-
 	defer db.Close()
+
 	if _, _, err := db.Migrate(context.Background()); err != nil {
 		b.Fatal(err)
 	}

@@ -9,47 +9,45 @@ import (
 	"go-crontab/sql"
 )
 
-// A list that is filtered is read from an index in which what it wants stands together and in the
-// list's order. Where several ranges of an index hold it (all outcomes of an app's runs, each a
-// range of its own), one statement reads a few entries of each at a time, and more of those that
-// turn out to have more to say, so that little is read which is not shown. Those of legs.go are
-// read one by one.
+// A filtered list is read from an index that holds its rows together and in order. They may be
+// spread over several ranges of the index: for example, one range per outcome of an app's runs.
+// Then one statement reads a few entries of each range at a time, and more from ranges that turn
+// out to contribute more, so that few entries are read in vain. merge.go reads its ranges one by
+// one instead.
 
-// ManyApps is from how many apps on the list does not read each of them by itself.
+// With more than ManyApps apps, a list does not read each app as a separate range.
 const ManyApps = 16
 
-// Range is one range of an index.
+// Range is a range of an index.
 type Range[R any] struct {
-	// The parts of its statement: the index, a condition on it, and the order.
-	From  string
-	Where Condition
-	By    string
-	After func(R) Condition // for what comes behind an entry
-	Last  *R                // the last that was read; at first where the page begins
+	From  string            // the index
+	Where Condition         // a condition on it
+	By    string            // the order
+	After func(R) Condition // the condition for entries after the given one
+	Last  *R                // the last entry read; initially the start of the page
 
-	ahead []R // read, and not taken
-	asked int // how many are being read
+	ahead []R // read but not taken
+	asked int // entries being read
 	taken int
 	over  bool
 }
 
-// Ranges are the ranges of which a list is made. R is an entry.
+// Ranges are the ranges of a list. R is an entry.
 type Ranges[R any] struct {
 	Reader  sql.Reader
-	What    string // is read, for errors
+	What    string // names the statement in errors
 	Columns Condition
-	Scan    func(*sql.Rows, *R, *int) error // also of the range's number, which is the first column
+	Scan    func(*sql.Rows, *R, *int) error // also reads the range's number, which is the first column
 	Less    func(a, b R) bool
 	All     []*Range[R]
 
 	taken int
 }
 
-// atFirst is how many entries are read of each of several ranges before it is known which of them
-// has most.
+// atFirst is the number of entries read from each of several ranges, before their shares are known.
 const atFirst = 3
 
-// take returns the next entries of all ranges, at most n; fewer mean that there are no more.
+// take returns the next n entries of all ranges; fewer mean that there are no more.
 func (l *Ranges[R]) take(n int) ([]R, error) {
 	out := make([]R, 0, n)
 	for len(out) < n {
@@ -77,8 +75,8 @@ func (l *Ranges[R]) take(n int) ([]R, error) {
 	return out, nil
 }
 
-// fill sees to it that the next entry of each range that has one is known. n more are wanted of
-// all.
+// fill makes sure that the next entry of each unfinished range is known. n is the number of entries
+// still wanted.
 func (l *Ranges[R]) fill(n int) error {
 	var empty []int
 	for i, g := range l.All {
@@ -133,8 +131,8 @@ func (l *Ranges[R]) fill(n int) error {
 	return nil
 }
 
-// share is how many entries of a range are to be read when n more are wanted of all: as many as it
-// would give if it went on as it began.
+// share returns the number of entries to read from a range when n more are wanted in total: its
+// share of the entries taken before.
 func (l *Ranges[R]) share(g *Range[R], n int) int {
 	switch {
 	case len(l.All) == 1:
@@ -148,8 +146,8 @@ func (l *Ranges[R]) share(g *Range[R], n int) int {
 func (g *Range[R]) statement(i int, columns string) (string, []any) {
 	where, args := g.Where.SQL, slices.Clone(g.Where.Args)
 	if g.Last != nil {
-		behind := g.After(*g.Last)
-		where, args = where+" AND ("+behind.SQL+")", append(args, behind.Args...)
+		position := g.After(*g.Last)
+		where, args = where+" AND ("+position.SQL+")", append(args, position.Args...)
 	}
 
 	return `
@@ -160,8 +158,8 @@ func (g *Range[R]) statement(i int, columns string) (string, []any) {
 		LIMIT ?`, append(args, g.asked)
 }
 
-// Search looks at entries in their order until it has found so many that fit, or has looked at too
-// many. It returns where to go on, nil at the end.
+// Search looks at entries in order until it has found limit that fit, or has looked at too many. It
+// returns the position at which to continue, or nil at the end.
 func Search[R any](all *Ranges[R], limit int, fits func(R) bool) (found []R, next *R, err error) {
 	for chunk := limit + 1; ; {
 		entries, err := all.take(chunk)
@@ -186,7 +184,8 @@ func Search[R any](all *Ranges[R], limit int, fits func(R) bool) (found []R, nex
 			return found, &entries[len(entries)-1], nil
 		case len(found) == 0:
 			chunk *= 2
-		default: // as many as it takes if they go on as they began, and some more
+		// Enough entries if they fit at the rate seen until now, and some more.
+		default:
 			chunk = max(8, (limit+1-len(found))*all.taken/len(found)*5/4)
 		}
 
@@ -194,22 +193,22 @@ func Search[R any](all *Ranges[R], limit int, fits func(R) bool) (found []R, nex
 	}
 }
 
-// ListPlace is a place in a list.
+// ListPlace is a position in a list.
 type ListPlace struct {
 	ID  int64
-	Due job.Micros // what the list is ordered by before the id
+	Due job.Micros // the sort key before the id
 }
 
-// Condition is a piece of SQL with its arguments.
+// Condition is an SQL condition with its arguments.
 type Condition struct {
 	SQL  string
 	Args []any
 }
 
-// Where is a condition.
+// Where returns a condition.
 func Where(text string, args ...any) Condition { return Condition{text, args} }
 
-// OneEach is a condition for each value.
+// OneEach returns one condition per value.
 func OneEach(cond string, values []string) []Condition {
 	var out []Condition
 	for _, v := range values {
@@ -218,10 +217,10 @@ func OneEach(cond string, values []string) []Condition {
 	return out
 }
 
-// AnyOf holds where one of some conditions does.
+// AnyOf returns the condition that any condition in list is met.
 func AnyOf(list []Condition) Condition { return joined(list, " OR ", "FALSE") }
 
-// AllOf holds where all of some conditions do.
+// AllOf returns the condition that all conditions in list are met.
 func AllOf(list []Condition) Condition { return joined(list, " AND ", "TRUE") }
 
 func joined(list []Condition, word, none string) Condition {

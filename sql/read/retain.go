@@ -9,30 +9,31 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Retention removes ended runs of one job at a time, the earliest due first. The trip does not miss
-// them: job.begun_to says what has run.
+// Retention goes from job to job and removes ended runs, earliest due first. The trip does not need
+// them: job.begun_to records which due times have run.
 
-// KeptJob is a job, which may be deleted, with what its definition says of its runs.
+// KeptJob is a living or deleted job with the retention rule of its definition.
 type KeptJob struct {
 	ID      int64
 	App     string
 	Version int32
 	Keep    job.Keep
-	Oldest  job.Micros // its first due time that has a run; zero: there is none
+	Oldest  job.Micros // the first due time that has a run; zero: none
 }
 
-// Rule is by what the runs of the job go: what its definition leaves out the rule of its app says,
-// and then that of the cluster.
+// Rule returns the retention rule for the runs of the job. It falls back from the definition to the
+// rule of its app, then to the cluster's.
 func (j *KeptJob) Rule(rules map[string]job.Retention) job.Retention {
 	cluster := rules[""]
 	return job.Retention{Keep: j.Keep.Over(rules[j.App].Keep).Over(cluster.Keep), Archive: cluster.Archive}
 }
 
-// KeptJobs lists jobs behind an id. It reads one run of each.
+// KeptJobs lists jobs with higher ids. It reads one run per job.
 func (db *DB) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, error) {
 	const query = `
 		SELECT j.id, a.name, j.version,
-			IF(v.definition LIKE '%"keep"%' AND JSON_VALID(v.definition), COALESCE(JSON_EXTRACT(v.definition, '$.keep'), ''), ''),
+			IF(v.definition LIKE '%"keep"%' AND JSON_VALID(v.definition),
+				COALESCE(JSON_EXTRACT(v.definition, '$.keep'), ''), ''),
 			COALESCE((
 				SELECT r.due
 				FROM run r FORCE INDEX (attempt)
@@ -54,7 +55,7 @@ func (db *DB) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, 
 
 		r, err := job.DecodeRetention(keep)
 		if err != nil {
-			j.Oldest = 0 // what it wants to keep cannot be read: everything stays
+			j.Oldest = 0 // its rule cannot be decoded: keep everything
 		}
 
 		j.Keep = r.Keep
@@ -64,12 +65,12 @@ func (db *DB) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, 
 	return sql.Select(db.Reader(ctx), "list jobs with what they keep", scan, query, after, limit)
 }
 
-// LookMost is how many runs of a job one statement of retention reads: with millions of runs, each
-// statement stays short.
+// LookMost bounds the runs of a job that one statement of retention reads, so that the statement is
+// short even with millions of runs.
 const LookMost = 10_000
 
-// LastDues returns the due time before which a job has no more than so many ended runs; zero when
-// it has fewer.
+// LastDues returns the due time before which come all but the latest runs of the job's ended runs;
+// zero if it has fewer.
 func (db *DB) LastDues(ctx context.Context, jobID int64, runs int64) (job.Micros, error) {
 	const query = `
 		SELECT due, request, attempt
@@ -98,8 +99,8 @@ func (db *DB) LastDues(ctx context.Context, jobID int64, runs int64) (job.Micros
 	return job.Micros(at.due), nil
 }
 
-// LastBytes returns the due time before which the latest runs of a job keep no more output than so
-// much; zero when all of them do.
+// LastBytes returns the due time from which on the latest runs of a job keep no more than most
+// output; zero if all its runs do.
 func (db *DB) LastBytes(ctx context.Context, jobID int64, most job.Size) (job.Micros, error) {
 	const query = `
 		SELECT due, SUM(output_kept)
@@ -126,27 +127,27 @@ func (db *DB) LastBytes(ctx context.Context, jobID int64, most job.Size) (job.Mi
 
 		for _, p := range found {
 			if sum += p[1]; sum > int64(most) {
-				return job.Micros(p[0] + 1), nil // this one is too much
+				return job.Micros(p[0] + 1), nil // with this run it is too much
 			}
 			before = p[0]
 		}
 	}
 }
 
-// Cut says which runs of a job go: those due before Due that ended before Ended, or are due before
-// Surely; of those that failed only the ones that ended before Failed.
+// Cut selects the runs of a job to remove: runs due before Due that ended before Ended, and all
+// runs due before Surely. Failed runs must also have ended before Failed.
 type Cut struct {
 	JobID  int64
-	From   job.Micros // what is due earlier was looked at already
-	To     job.Micros // what is due later is not looked at yet, see LookAhead
+	From   job.Micros // earlier due times were handled already
+	To     job.Micros // later due times come in a later step, see LookAhead
 	Due    job.Micros
 	Ended  job.Micros
 	Surely job.Micros
 	Failed job.Micros
 }
 
-// LookAhead says up to where the next LookMost runs of a cut are due. The runs that stay, such as
-// failures that are kept for longer, may be many.
+// LookAhead returns the due time up to which the next LookMost runs of a cut extend. Many may
+// stay, such as failures with a longer retention.
 func (db *DB) LookAhead(ctx context.Context, c Cut) (job.Micros, error) {
 	const query = `
 		SELECT due
@@ -163,7 +164,7 @@ func (db *DB) LookAhead(ctx context.Context, c Cut) (job.Micros, error) {
 	return job.Micros(found[0]), nil
 }
 
-// OldRuns lists runs that go, the earliest due first, between From and To.
+// OldRuns lists the runs to remove that are due between From and To, earliest due first.
 func (db *DB) OldRuns(ctx context.Context, c Cut, limit int) ([]trip.OldRun, error) {
 	const query = `
 		SELECT id, due, outcome, output_kept > 0
@@ -183,7 +184,7 @@ func (db *DB) OldRuns(ctx context.Context, c Cut, limit int) ([]trip.OldRun, err
 		c.JobID, int64(c.From), int64(c.To), int64(c.Ended), int64(c.Surely), int64(c.Failed), limit)
 }
 
-// RunsWithOutput reads runs with the output that was kept of them, by id.
+// RunsWithOutput reads runs with their kept output, by id.
 func (db *DB) RunsWithOutput(ctx context.Context, ids []int64) ([]Run, error) {
 	r := db.Reader(ctx)
 	rows, err := runsByID(r, ids)

@@ -13,31 +13,32 @@ import (
 	"github.com/google/uuid"
 )
 
-// Run is a run as people ask for it, with the names that its row refers to.
+// Run is a run for display, with the names to which its row refers.
 type Run struct {
 	ID int64
 	job.Run
 	State     trip.State
-	DueNow    job.Micros // when it was to begin: the due time, or later
+	DueNow    job.Micros // when it was to begin: the due time or later
 	Hash      int
-	Version   int32  // the definition that it began under
+	Version   int32  // version of the definition when it began
 	Job       string // the name of its job
 	Executing bool
-	Kept      int64 // bytes of output that were kept
+	Kept      int64 // bytes of kept output
 }
 
-// Place is where a list of runs stands.
+// Place returns the run's position in lists.
 func (r *Run) Place() *RunPlace {
 	return &RunPlace{ID: r.ID, Due: r.Due, DueNow: r.DueNow, Request: r.Request, Attempt: r.Attempt, Hash: r.Hash}
 }
 
 const selectRuns = `
-	SELECT r.id, r.claim, r.job_id, r.version, r.due, r.due_now, r.hash, r.kind, r.request, r.attempt, r.state, r.final <> 0, r.outcome,
+	SELECT r.id, r.claim, r.job_id, r.version, r.due, r.due_now, r.hash, r.kind, r.request, r.attempt, r.state,
+		r.final <> 0, r.outcome,
 		COALESCE(r.reason, ''), r.exit_code, COALESCE(r.sig, ''), COALESCE(r.due_last, r.due), COALESCE(r.due_count, 1),
 		r.started, r.ended, r.output_bytes, r.output_kept,
 		COALESCE(a.name, ''), COALESCE(j.name, ''), l.session, COALESCE(l.node, '')`
 
-// joinNames adds to runs what their rows refer to.
+// joinNames joins to runs the names to which their rows refer.
 const joinNames = `
 	LEFT JOIN job j FORCE INDEX (PRIMARY) ON j.id = r.job_id
 	LEFT JOIN app a FORCE INDEX (PRIMARY) ON a.id = r.app_id
@@ -72,7 +73,7 @@ func scanRun(rows *sql.Rows) (*Run, error) {
 	}
 
 	if r.Started != 0 {
-		// A start is committed a little before the due time, at which the run is spawned.
+		// A start is committed a little before the due time; the command is spawned at it.
 		r.Started = max(r.Started, r.DueNow)
 		r.Lateness = int64(r.Started - r.DueNow)
 	}
@@ -100,7 +101,7 @@ func runsByID(r sql.Reader, ids []int64) (map[int64]*Run, error) {
 	return out, nil
 }
 
-// RunsByID reads runs that have ended.
+// RunsByID reads ended runs.
 func (db *DB) RunsByID(ctx context.Context, ids []int64) (map[int64]Run, error) {
 	rows, err := runsByID(db.Reader(ctx), ids)
 	out := make(map[int64]Run, len(rows))
@@ -112,8 +113,7 @@ func (db *DB) RunsByID(ctx context.Context, ids []int64) (map[int64]Run, error) 
 	return out, err
 }
 
-// Run returns one run that executes or has ended, with the output that was kept of an ended one, or
-// sql.ErrNotFound.
+// Run returns an executing or ended run, or sql.ErrNotFound. An ended run includes its kept output.
 func (db *DB) Run(ctx context.Context, id int64) (Run, error) {
 	reader := db.Reader(ctx)
 	rows, err := runsByID(reader, []int64{id})
@@ -133,8 +133,9 @@ func (db *DB) Run(ctx context.Context, id int64) (Run, error) {
 	return *r, err
 }
 
-// readOutputs reads the output that was kept of runs, and returns how many had some.
+// readOutputs reads the kept output of runs, and returns the number of runs that had some.
 func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
+
 	ids := make([]int64, 0, len(runs))
 	for id, run := range runs {
 		if run.Kept > 0 {
@@ -143,7 +144,6 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 	}
 
 	slices.Sort(ids)
-
 	scan := func(rows *sql.Rows) (id int64, err error) {
 		var o job.Output
 		err = rows.Scan(&id, &o.Head, &o.Tail, &o.Encoding)
@@ -175,7 +175,7 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 	return n, nil
 }
 
-// Chunks reads the output of an executing run from a byte on, in pieces.
+// Chunks reads the output of an executing run from byte from on, in pieces.
 func (db *DB) Chunks(ctx context.Context, l trip.Launch, from int64) ([]job.Piece, error) {
 	const query = `
 		SELECT at_byte, data
@@ -195,12 +195,12 @@ func (db *DB) Chunks(ctx context.Context, l trip.Launch, from int64) ([]job.Piec
 	return slices.DeleteFunc(pieces, func(p job.Piece) bool { return p.End() <= from }), err
 }
 
-// begunBy is an instant before which an executing run was to begin. It keeps a list of executing
-// runs from reading what is only prepared: starts are committed a little ahead.
+// begunBy is a bound on due_now of executing runs: starts are committed a little ahead. It keeps a
+// list of executing runs from reading prepared runs.
 const begunBy = "(CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) + 1000000)"
 
-// ExecutingRuns lists the runs that execute now, the latest due first. It looks at everything that
-// executes: there are never more than the cluster has slots.
+// ExecutingRuns lists the executing runs, latest due first. It looks at all of them: there are
+// never more than the cluster has slots.
 func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]Run, error) {
 	r := db.Reader(ctx)
 	apps, none, err := appsOf(r, f.App, f.Apps)
@@ -256,10 +256,9 @@ func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]Run, error) {
 	return out, err
 }
 
-// OutputRemoved reports whether the output of the run was removed, because its app reached its
+// OutputRemoved reports whether the output of the run was removed because its app reached its
 // limit.
 func (r *Run) OutputRemoved() bool { return r.Output.Bytes > 0 && r.Kept == 0 && r.State == trip.Ended }
 
-// ErrUnreadable is that the stored output of a run is not what this version writes: a newer one
-// did, or it is damaged.
+// ErrUnreadable means that stored output is damaged or was written by a newer version.
 var ErrUnreadable = errors.New("stored output cannot be read")

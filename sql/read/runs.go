@@ -10,24 +10,24 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// DB is a database as people, alerts, metrics and the doctor read it.
+// DB is a database as seen by users, alerts, metrics and the doctor.
 type DB struct{ *sql.DB }
 
-// RunFilter says which runs to list. Zero fields do not restrict.
+// RunFilter selects runs. Zero fields do not restrict.
 type RunFilter struct {
 	JobID   int64
 	App     string
-	Apps    []string // only in these, nil: in all
+	Apps    []string // only runs in these apps; nil: all
 	Node    string
 	Outcome job.Outcome
 	Kind    trip.Kind
 	From    job.Micros // due at or after
 	To      job.Micros // due before
-	After   *RunPlace  // only what the list has after this place
+	After   *RunPlace  // only runs after this position
 	Limit   int
 }
 
-// RunPlace is a place in a list of runs. Each list needs some of its fields.
+// RunPlace is a position in a list of runs. Each list uses a subset of the fields.
 type RunPlace struct {
 	ID      int64
 	Due     job.Micros
@@ -37,22 +37,21 @@ type RunPlace struct {
 	Hash    int
 }
 
-// RunPage is a part of a list of ended runs.
+// RunPage is a page of a list of ended runs.
 type RunPage struct {
 	Rows []Run
-	Next *RunPlace // where it goes on; nil: it ends
+	Next *RunPlace // position of the next page; nil: no more pages
 }
 
-// manyRunApps is from how many apps on a list reads the runs of all apps and picks those of the
-// wanted ones.
+// From manyRunApps apps on, a list reads the runs of all apps and filters them.
 const manyRunApps = 5
 
-// RunPage reads a part of a list of ended runs, the latest first: at most as many as the limit, and
-// fewer, even none, when it has looked at so many entries that the answer would take too long.
+// RunPage reads a page of a list of ended runs, latest first. It has at most Limit runs. It may
+// have fewer, even none, because the number of entries that it looks at is bounded.
 //
-// A list of one job, of apps, or of one outcome is in the order of due times. The list of
-// everything is in the order in which runs were to begin: a retry stands at its own time, and From
-// and To mean that time, too.
+// A list of a job, of apps or with an outcome is ordered by due time. The list of all runs is
+// ordered by the time at which they were to begin: a retry has its own time, and From and To refer
+// to that time too.
 func (db *DB) RunPage(ctx context.Context, f RunFilter) (RunPage, error) {
 	r := db.Reader(ctx)
 	apps, none, err := appsOf(r, f.App, f.Apps)
@@ -78,7 +77,7 @@ func (db *DB) RunPage(ctx context.Context, f RunFilter) (RunPage, error) {
 
 	rows, err := runsByID(r, ids)
 	for _, id := range ids {
-		if run, ok := rows[id]; ok { // else retention has removed it meanwhile
+		if run, ok := rows[id]; ok { // otherwise retention has just removed it
 			p.Rows = append(p.Rows, *run)
 		}
 	}
@@ -86,7 +85,7 @@ func (db *DB) RunPage(ctx context.Context, f RunFilter) (RunPage, error) {
 	return p, err
 }
 
-// Runs reads a list up to its limit, however long that takes.
+// Runs reads a list up to its limit, even if that takes many pages.
 func (db *DB) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	var out []Run
 	for most := f.Limit; ; {
@@ -102,7 +101,7 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	}
 }
 
-// runEntry is an entry of an index that leads to a run.
+// runEntry is an index entry that leads to a run.
 type runEntry struct {
 	RunPlace
 	fits bool
@@ -113,16 +112,16 @@ func scanRunEntry(rows *sql.Rows) (e runEntry, err error) {
 	return e, err
 }
 
-// runSource is an index by which runs are listed. Its order is descending.
+// runSource is an index from which runs are listed, in descending order.
 type runSource struct {
-	from  string
+	from  string // the column for From and To
 	time  string // the column that From and To are about
 	order string
-	after func(p *RunPlace) string // the condition for what comes behind a place
+	after func(p *RunPlace) string // the condition for runs after a position
 }
 
 var (
-	// allRuns lists ended runs in the order in which they were to begin.
+	// allRuns lists ended runs by the time at which they were to begin.
 	allRuns = runSource{
 		from:  "run r FORCE INDEX (live)",
 		time:  "r.due_now",
@@ -134,7 +133,7 @@ var (
 		},
 	}
 
-	// runsOfApp lists the runs of an app, those that have not ended included.
+	// runsOfApp lists the runs of an app, including live ones.
 	runsOfApp = runSource{
 		from:  "run r FORCE INDEX (by_app)",
 		time:  "r.due",
@@ -144,7 +143,7 @@ var (
 		},
 	}
 
-	// runsOfJob lists the runs of a job, those that have not ended included.
+	// runsOfJob lists the runs of a job, including live ones.
 	runsOfJob = runSource{
 		from:  "run r FORCE INDEX (attempt)",
 		time:  "r.due",
@@ -157,8 +156,8 @@ var (
 	}
 )
 
-// notableRuns lists the runs of one outcome other than succeeded, which a table of its own holds:
-// among those that succeeded they would be too far apart.
+// notableRuns lists the runs with an unsuccessful outcome, which have their own table: among the
+// succeeded runs they would be too far apart.
 func notableRuns(index string) runSource {
 	return runSource{
 		from: `notable n FORCE INDEX (` + index + `)
@@ -171,10 +170,10 @@ func notableRuns(index string) runSource {
 	}
 }
 
-// runList picks the index by which a list is read. What the index does not hold is looked at entry
-// by entry.
-func runList(r sql.Reader, f RunFilter, apps []int32) *legs[runEntry] {
-	l := &legs[runEntry]{
+// runList picks the index for a list. Conditions that the index does not cover are checked entry by
+// entry.
+func runList(r sql.Reader, f RunFilter, apps []int32) *merge[runEntry] {
+	l := &merge[runEntry]{
 		reader: r,
 		what:   "list runs",
 		scan:   scanRunEntry,
@@ -202,7 +201,7 @@ func runList(r sql.Reader, f RunFilter, apps []int32) *legs[runEntry] {
 		left = append(left, Condition{"r.app_id IN " + list(apps), nil})
 	}
 
-	add := func(s runSource, where string) { l.all = append(l.all, s.leg(f, where, left)) }
+	add := func(s runSource, where string) { l.all = append(l.all, s.indexRange(f, where, left)) }
 	outcome := fmt.Sprintf("n.outcome = '%s'", f.Outcome)
 	switch {
 	case f.JobID != 0 && byOutcome:
@@ -226,8 +225,8 @@ func runList(r sql.Reader, f RunFilter, apps []int32) *legs[runEntry] {
 	return l
 }
 
-// leg is one range of the index.
-func (s runSource) leg(f RunFilter, where string, left []Condition) *leg[runEntry] {
+// indexRange returns one range of the index.
+func (s runSource) indexRange(f RunFilter, where string, left []Condition) *indexRange[runEntry] {
 	if f.From != 0 {
 		where += fmt.Sprintf(" AND %s >= %d", s.time, f.From)
 	}
@@ -237,16 +236,16 @@ func (s runSource) leg(f RunFilter, where string, left []Condition) *leg[runEntr
 
 	fits, args := all(left)
 
-	g := &leg[runEntry]{query: func(after *runEntry, limit int) (string, []any) {
-		behind := "TRUE"
+	g := &indexRange[runEntry]{query: func(after *runEntry, limit int) (string, []any) {
+		position := "TRUE"
 		if after != nil {
-			behind = s.after(&after.RunPlace)
+			position = s.after(&after.RunPlace)
 		}
 
 		return `
 			SELECT r.id, r.due, r.due_now, r.request, r.attempt, r.hash, COALESCE(` + fits + `, FALSE)
 			FROM ` + s.from + `
-			WHERE ` + where + ` AND ` + behind + `
+			WHERE ` + where + ` AND ` + position + `
 			ORDER BY ` + s.order + `
 			LIMIT ?`, append(slices.Clone(args), limit)
 	}}

@@ -9,8 +9,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// runFilters are lists of runs, with the condition that says the same, and how many rows a page of
-// 50 may read. Each shown run is read as an entry and as a row with its names.
+// runFilters are filters of run lists, each with its condition in SQL and the most rows that a page
+// of 50 may read. Each listed run costs an index entry and a row with its names.
 var runFilters = []struct {
 	name  string
 	f     RunFilter
@@ -59,7 +59,7 @@ var runFilters = []struct {
 	{"no apps", RunFilter{Apps: []string{}}, "FALSE", 3},
 }
 
-// TestRunLists: each list has the rows that its filter means, each once, and a page reads no more
+// TestRunLists: each list has the runs that match its filter, each once, and a page reads no more
 // rows than it needs.
 func TestRunLists(t *testing.T) {
 	for _, n := range []int{10_000, 100_000} {
@@ -100,12 +100,12 @@ func TestRunLists(t *testing.T) {
 	}
 }
 
-// TestRunListOrder: a list goes on behind its last row although runs end meanwhile.
+// TestRunListOrder: a list continues after its last row even if runs end in between.
 func TestRunListOrder(t *testing.T) {
 	f := setUp(t)
 	f.jobs(100)
 	f.runs(100, 1000)
-	f.exec("UPDATE run SET due_now = due DIV 20000 * 20000") // many stand at one instant
+	f.exec("UPDATE run SET due_now = due DIV 20000 * 20000") // many have the same time
 	for i, filter := range []RunFilter{{}, {App: "app-3"}, {Apps: []string{"app-3", "app-4", "app-5"}}, {JobID: 2},
 		{Outcome: job.Skipped}} {
 		want := f.listed(filter)
@@ -144,7 +144,7 @@ func (f *fixture) listed(filter RunFilter) []Run {
 	return must(f.db.Runs(f.Context(), filter))
 }
 
-// TestRunRow: a run says what its row and the rows that it refers to say.
+// TestRunRow: a run shows its row and the rows to which it refers.
 func TestRunRow(t *testing.T) {
 	f := setUp(t)
 	f.jobs(100)
@@ -185,7 +185,7 @@ func TestRunRow(t *testing.T) {
 	}
 }
 
-// TestExecutingRuns: what executes is listed without a look at what is only prepared.
+// TestExecutingRuns: executing runs are listed without reading prepared runs.
 func TestExecutingRuns(t *testing.T) {
 	f := setUp(t)
 	f.jobs(1000)

@@ -8,7 +8,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Pauses lists the pauses of the cluster and of apps, those included that have ended by themselves.
+// Pauses lists the pauses of the cluster and of apps, including expired pauses.
 func (db *DB) Pauses(ctx context.Context) ([]job.Pause, error) {
 	return pauses(db.Reader(ctx))
 }
@@ -35,7 +35,7 @@ func pauses(r sql.Reader) (out []job.Pause, err error) {
 	return out, err
 }
 
-// HandlersOff lists the handlers that are disabled.
+// HandlersOff lists the disabled handlers.
 func (db *DB) HandlersOff(ctx context.Context) (out []trip.Stop, err error) {
 	stops, err := trip.Stops(db.Reader(ctx))
 	for _, s := range stops {
@@ -46,7 +46,7 @@ func (db *DB) HandlersOff(ctx context.Context) (out []trip.Stop, err error) {
 	return out, err
 }
 
-// cover tells jobs which pauses of their apps and of the cluster there are.
+// cover sets in each job the pauses of its app and of the cluster.
 func cover(r sql.Reader, jobs map[int64]*Job) error {
 	if len(jobs) == 0 {
 		return nil
@@ -68,15 +68,15 @@ func cover(r sql.Reader, jobs map[int64]*Job) error {
 	return nil
 }
 
-// pausedApps is the condition that the app of a job is paused, or the cluster.
+// pausedApps is the condition that a job's app or the cluster is paused.
 const pausedApps = `EXISTS (
 		SELECT 1
 		FROM stop s
 		WHERE (s.kind = 'cluster' OR s.kind = 'app' AND s.app_id = j.app_id)
 			AND (s.until = 0 OR s.until > CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)))`
 
-// appsPaused reports whether there are pauses of apps or of the cluster: then jobs are paused that
-// have no pause of their own.
+// appsPaused reports whether an app or the cluster is paused. Then some jobs are paused without a
+// pause of their own.
 func (l *jobList) appsPaused() (bool, error) {
 	found, err := pauses(l.reader)
 	return len(found) > 0, err

@@ -7,47 +7,46 @@ import (
 	"go-crontab/sql"
 )
 
-// A list is read from an index in which the wanted rows stand together and in the order of the
-// list. Where several ranges of an index hold them (each app of a person who sees three, say), the
-// ranges are merged.
+// A list is read from an index that holds its rows together and in order. They may be spread over
+// several ranges of the index: for example, one per app that a person may see. Then the ranges are
+// merged.
 
 const (
-	// examinedMost bounds how many entries one page looks at without showing them: if conditions
-	// hold of many rows each, and of few together, a page is shorter than it may be, and the next
-	// one goes on.
+	// examinedMost bounds the entries that one page looks at. If each condition matches many rows
+	// and all together match few, a page is shorter than its limit, and the next page continues.
 	examinedMost = 2000
-	// readMost bounds how many entries of a range one statement reads.
+	// readMost bounds the entries of a range that one statement reads.
 	readMost = 500
-	// idsAtOnce bounds the numbers in one list of a statement. MariaDB makes a subquery of a list
-	// with 1,000 numbers.
+	// idsAtOnce bounds the numbers in one IN list. MariaDB turns a list of 1,000 numbers into a
+	// subquery.
 	idsAtOnce = 800
 )
 
-// leg is one range of an index.
-type leg[E any] struct {
+// indexRange is a range of an index.
+type indexRange[E any] struct {
 	query func(after *E, limit int) (string, []any)
 
-	last  *E  // the last entry that was read; at first where the page begins
-	ahead []E // read and not taken yet
-	ask   int // how many entries the next statement reads
+	last  *E  // the last entry read; initially the start of the page
+	ahead []E // read but not taken
+	ask   int // entries to read with the next statement
 	over  bool
 }
 
-// legs are the ranges that make up a list. E is an entry of an index.
-type legs[E any] struct {
+// merge reads the ranges of a list in the order of the list. E is an index entry.
+type merge[E any] struct {
 	reader sql.Reader
-	what   string // is read, for errors
+	what   string // names the statement in errors
 	scan   func(*sql.Rows) (E, error)
 	less   func(a, b *E) bool
-	fits   func(*E) bool // the conditions that do not hold of the whole range
-	all    []*leg[E]
+	fits   func(*E) bool // checks the conditions that the ranges do not guarantee
+	all    []*indexRange[E]
 
 	examined int
 }
 
-// page looks for entries that fit, at most limit of them. It returns where the list goes on, nil at
-// its end.
-func (l *legs[E]) page(limit int) (found []E, next *E, err error) {
+// page returns up to limit entries that fit, and the position at which the list continues, or nil
+// at its end.
+func (l *merge[E]) page(limit int) (found []E, next *E, err error) {
 	for _, g := range l.all {
 		g.ask = limit/len(l.all) + 2
 	}
@@ -72,9 +71,9 @@ func (l *legs[E]) page(limit int) (found []E, next *E, err error) {
 	return found, next, nil
 }
 
-// next takes the first entry of all ranges, nil when there is no more.
-func (l *legs[E]) next() (*E, error) {
-	var first *leg[E]
+// next takes the first entry of all ranges, or returns nil if there are no more.
+func (l *merge[E]) next() (*E, error) {
+	var first *indexRange[E]
 	for _, g := range l.all {
 		if err := l.fill(g); err != nil {
 			return nil, err
@@ -94,9 +93,9 @@ func (l *legs[E]) next() (*E, error) {
 	return e, nil
 }
 
-// fill reads the next entries of a range once the last ones are used up. Each statement reads more
-// than the previous one.
-func (l *legs[E]) fill(g *leg[E]) error {
+// fill reads the next entries of a range after the last ones are used up. Each statement reads more
+// than the one before.
+func (l *merge[E]) fill(g *indexRange[E]) error {
 	if len(g.ahead) > 0 || g.over {
 		return nil
 	}
@@ -117,7 +116,7 @@ func (l *legs[E]) fill(g *leg[E]) error {
 	return nil
 }
 
-// list writes whole numbers as a list in parentheses.
+// list returns numbers as an SQL list in parentheses.
 func list[T ~int64 | ~int32](numbers []T) string {
 	b := []byte{'('}
 	for _, n := range numbers {
@@ -127,10 +126,10 @@ func list[T ~int64 | ~int32](numbers []T) string {
 	return string(b)
 }
 
-// places writes a list of placeholders in parentheses.
+// places returns n placeholders in parentheses.
 func places(n int) string { return "(?" + strings.Repeat(", ?", n-1) + ")" }
 
-// texts are strings as arguments of a statement.
+// texts converts strings to arguments of a statement.
 func texts(values []string) []any {
 	out := make([]any, len(values))
 	for i, v := range values {
@@ -139,7 +138,7 @@ func texts(values []string) []any {
 	return out
 }
 
-// all joins conditions.
+// all joins conditions with AND.
 func all(conditions []Condition) (text string, args []any) {
 	text = "TRUE"
 	for _, c := range conditions {
