@@ -1,9 +1,10 @@
-// Package compensate makes rows and memory agree again. A run that executes for this session by its
-// row, and in no set of this process, was never spawned here: a spawned run leaves its set only
-// when its end is known to be written. It is made idle, and starts again.
+// Package compensate makes rows and memory agree again. If the row of a run says that this session
+// is executing it, but no set of this process has it, then the run was never spawned here: a
+// spawned run leaves its set only when its end is known to be written. Such a run becomes idle and
+// starts again.
 //
-// Prepared runs need no compensation. One that is in no set becomes overdue, and any node starts
-// it.
+// Prepared runs need no compensation. A prepared run without a set becomes overdue, and any node
+// starts it.
 package compensate
 
 import (
@@ -17,27 +18,26 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Compensator releases the executing runs of a session that no set of its process knows.
+// Compensator releases executing runs of a session that are in no set of its process.
 type Compensator struct {
 	DB        *sql.DB
 	Exclusion *lock.Exclusion
 	Session   interface{ Number() trip.Owner }
-	// Known reports whether a set holds the launch, or a transaction with an unknown end is being
-	// settled for it.
+	// Known reports whether a set has the launch, or an unknown commit is being settled for it.
 	Known func(trip.Launch) bool
-	Freed func() // called when runs became idle
+	Freed func() // called after runs became idle
 	Log   *slog.Logger
 
 	signal chan struct{}
 }
 
-// New completes a compensator. Run it.
+// New returns a compensator, ready to Run.
 func New(c Compensator) *Compensator {
 	c.signal = make(chan struct{}, 1)
 	return &c
 }
 
-// Look makes the next look come at once: the executing set has forgotten a run that it did not
+// Look triggers the next comparison at once: the executing set has dropped a run that it did not
 // spawn.
 func (c *Compensator) Look() {
 	select {
@@ -51,7 +51,7 @@ const (
 	page   = 500
 )
 
-// Run compensates until ctx is over.
+// Run compensates until ctx ends.
 func (c *Compensator) Run(ctx context.Context) error {
 	wait := rand.N(period)
 	for {
@@ -69,7 +69,7 @@ func (c *Compensator) Run(ctx context.Context) error {
 	}
 }
 
-// Compensate makes one look at all executing runs, and returns how many it released.
+// Compensate compares all executing runs once, and returns the number of runs that it released.
 func (c *Compensator) Compensate(ctx context.Context) (released int, err error) {
 	for after := (trip.Held{}); ; {
 		runs, err := trip.ExecutingRuns(c.DB.Reader(ctx), c.Session.Number(), after, page)
@@ -101,8 +101,8 @@ func (c *Compensator) unknown(runs []trip.Held) (out []trip.Launch) {
 	return out
 }
 
-// release looks again while nothing else of the node changes rows or sets: a run may have started
-// or ended since it was read.
+// release checks again while no other change of the node is in progress: a run may have started or
+// ended since it was read.
 func (c *Compensator) release(ctx context.Context, strange []trip.Launch) (released int, err error) {
 	err = c.Exclusion.Alone(ctx, lock.Change{
 		Name: "compensate",
@@ -117,7 +117,8 @@ func (c *Compensator) release(ctx context.Context, strange []trip.Launch) (relea
 			released = int(n)
 			return err
 		},
-		Settle: func(*sql.Tx) error { return nil }, // the next look sees what stands
+		// The next comparison sees the result.
+		Settle: func(*sql.Tx) error { return nil },
 		Sets:   func() {},
 	})
 	if released > 0 && err == nil {

@@ -17,8 +17,8 @@ type seven struct{}
 
 func (seven) Number() trip.Owner { return 7 }
 
-// TestCompensate: of the executing rows of this session, those that no set knows become idle; all
-// others stay.
+// TestCompensate: of the executing rows of this session, the ones in no set become idle; all other
+// rows stay.
 func TestCompensate(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open(testdb.DSN(t), sql.DefaultTimeouts, 4)

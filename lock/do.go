@@ -13,20 +13,21 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Exclusion is the process-level mutex around MySQL's transactions. One serves a whole node.
-// Whoever waits for it may give up: somebody can be holding it for as long as MySQL is away, and a
-// node must stop all the same.
+// Exclusion is the mutex of a process around its MySQL transactions. A whole node shares one.
+// Waiting for it ends with the context: another change may hold it while MySQL is away, and the
+// node must still be able to stop.
 type Exclusion struct {
 	db  *sql.DB
 	log *slog.Logger
-	// Took is told how long each change took, with what it waited for and however it ended; nil:
-	// nobody counts. It is set before the first one.
+	// Took receives the duration of each change, including its wait and whether or not it
+	// succeeded. Set it before the first change; nil: not measured.
 	Took func(name string, took time.Duration)
 
-	sem *semaphore.Weighted // first come, first served, so that no stream of changes keeps out who wants to be alone
+	// A fair semaphore, so that a stream of changes cannot starve Alone.
+	sem *semaphore.Weighted
 }
 
-// alone is the weight of who wants to be alone; a change among others weighs 1.
+// alone is the weight of an exclusive change; an ordinary change weighs 1.
 const alone = math.MaxInt32
 
 // New returns the exclusion of a node.
@@ -34,43 +35,43 @@ func New(db *sql.DB, log *slog.Logger) *Exclusion {
 	return &Exclusion{db: db, log: log, sem: semaphore.NewWeighted(alone)}
 }
 
-// Change is one transition of some runs.
+// Change is a transition of some runs.
 type Change struct {
-	// Name says what it is, for logs: "claim", "start", …
+	// Name names the change in logs: "claim", "start", …
 	Name string
 	// Locks are the lock rows to take first.
 	Locks []sql.LockID
 	// Rows changes the rows. It may run several times; the last time counts.
 	Rows func(tx *sql.Tx) error
-	// Settle finds out, by locking reads, what stands of a Rows whose commit is unknown, and notes
-	// it where Sets will look. It may run several times; the last time counts. Where several
-	// servers take writes, a locking read on one does not wait for a commit on another. So unless
-	// it is no matter whether the commit still arrives, Settle writes a row that Rows has written:
-	// the one that comes second is refused then.
+	// Settle finds out, by locking reads, which effects of Rows were written although its commit is
+	// unknown, and stores that for Sets. It may run several times; the last time counts.
+	//
+	// On a multi-writer cluster, a locking read on one server does not wait for a commit on
+	// another. So unless a late commit does no harm, Settle writes a row that Rows has written:
+	// then the later of the two is refused.
 	Settle func(tx *sql.Tx) error
-	// Sets makes the sets say what the rows say. It runs at most once, and only when the rows are
-	// known.
+	// Sets updates the sets in memory to match the rows. It runs at most once, and only when the
+	// rows are known.
 	Sets func()
 }
 
-// settlePause is how long a settling read waits before it is tried again.
+// settlePause is the pause before a settling read is tried again.
 const settlePause = 100 * time.Millisecond
 
 // Do makes a change. An error means that no row was changed and Sets did not run, with one
-// exception: when ctx ends before an unknown commit is settled, the rows may have been changed.
-// Then the session is over, its sets are about to be thrown away, and its rows are found by their
-// owner.
+// exception: if ctx ends before an unknown commit is settled, the rows may have changed. Then the
+// session is over, its sets are about to be dropped, and its rows are found by their owner.
 func (e *Exclusion) Do(ctx context.Context, c Change) error {
 	return e.hold(ctx, 1, c)
 }
 
-// Alone makes a change while no other change is under way.
+// Alone makes a change while no other change is in progress.
 func (e *Exclusion) Alone(ctx context.Context, c Change) error {
 	return e.hold(ctx, alone, c)
 }
 
-// Quiet returns once every change that was under way is over, its sets included, or with an error
-// when ctx ends first.
+// Quiet returns once every change in progress is over, including its Sets, or with an error if ctx
+// ends first.
 func (e *Exclusion) Quiet(ctx context.Context) error {
 	if err := e.sem.Acquire(ctx, alone); err != nil {
 		return context.Cause(ctx)
@@ -84,6 +85,7 @@ func (e *Exclusion) hold(ctx context.Context, weight int64, c Change) error {
 		return fmt.Errorf("%s: %w", c.Name, context.Cause(ctx))
 	}
 	defer e.sem.Release(weight)
+
 	if e.Took != nil {
 		began := time.Now()
 		defer func() { e.Took(c.Name, time.Since(began)) }()
@@ -110,16 +112,16 @@ func (e *Exclusion) do(ctx context.Context, c Change) error {
 		}
 	}
 
-	// If we die here, the rows stand and no set knows them: they are found by their owner, whose
-	// session has ended with us.
+	// If we die here, the rows are written and no set knows them. They are found by their owner,
+	// whose session has ended with us.
 	failpoint.Here("before the sets of", c.Name)
 	c.Sets()
 	failpoint.Here("behind the sets of", c.Name)
 	return nil
 }
 
-// settle reads until a reading is known to be good: its own commit must be known, for what it wrote
-// stands then between what was read and a commit that still arrives.
+// settle repeats the settling read until its own commit is known. Only then does its write refuse a
+// commit that still arrives.
 func (e *Exclusion) settle(ctx context.Context, c Change) error {
 	for {
 		err := e.db.Tx(ctx, c.Settle)

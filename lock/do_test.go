@@ -18,7 +18,7 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// fixture is an exclusion whose connections lead through a fault proxy, and a pool beside it.
+// fixture is an exclusion whose connections go through a fault proxy, and a pool without the proxy.
 type fixture struct {
 	*testing.T
 	beside *sql.DB
@@ -61,10 +61,10 @@ func (f *fixture) number(query string, args ...any) (n int) {
 	return n
 }
 
-// session holds the runs of this test.
+// session is the owner of the runs in this test.
 const session trip.Owner = 7
 
-// run writes one prepared run and returns its launch.
+// run inserts a prepared run and returns its launch.
 func (f *fixture) run() trip.Launch {
 	f.Helper()
 	run := trip.Run{
@@ -77,15 +77,15 @@ func (f *fixture) run() trip.Launch {
 	return run.Launch
 }
 
-// begin is a change as the stages make them: it moves the row of one run, and puts the run into a
+// begin is a change like those of the stages: it updates the row of a run, and puts the run into a
 // set.
 type begin struct {
 	f       *fixture
 	launch  trip.Launch
-	began   bool // by the last Rows, corrected by the last Settle
-	rows    int  // how often Rows ran,
-	settled int  // Settle,
-	sets    int  // and Sets
+	began   bool // according to the last Rows, corrected by the last Settle
+	rows    int  // calls of Rows
+	settled int  // calls of Settle
+	sets    int  // calls of Sets
 	set     []trip.Launch
 }
 
@@ -119,7 +119,7 @@ func (b *begin) change() lock.Change {
 	}
 }
 
-// inStep holds the set against the row.
+// inStep compares the set with the row.
 func (b *begin) inStep() {
 	b.f.Helper()
 	executing := b.f.number("SELECT COUNT(*) FROM run WHERE state = 'executing' FOR UPDATE")
@@ -128,20 +128,20 @@ func (b *begin) inStep() {
 	}
 }
 
-// TestFates sends a change through every fate: Sets runs once if the rows are known and never
-// otherwise, and set and row say the same afterwards.
+// TestFates sends a change through every fate. Sets runs once if the rows are known and never
+// otherwise, and afterwards set and row agree.
 func TestFates(t *testing.T) {
 	t.Parallel()
-	const some = -1 // once, or again after it waited too long for a lock
+	const some = -1 // once, or again after a lock timeout
 	const statement = "SET state = 'executing'"
 	commit := faultproxy.CommitOf(statement)
 	settling := faultproxy.SQL("(?s)FROM run .*FOR UPDATE")
 	deadlock := faultproxy.Error(1213, "40001", "Deadlock found")
 	for name, c := range map[string]struct {
 		rules               []faultproxy.Rule
-		rows, settled, sets int // how often each runs
+		rows, settled, sets int // calls of each
 		fails               bool
-		started             int // runs in the set in the end
+		started             int // runs in the set at the end
 	}{
 		"nothing goes wrong": {nil, 1, 0, 1, false, 1},
 		"the rows are refused": {
@@ -212,7 +212,7 @@ func TestFates(t *testing.T) {
 var errOver = errors.New("the session is over")
 
 // TestSessionEndsUnsettled: a commit is unknown and MySQL stays away. Only the end of the session
-// ends the wait, and the sets are left alone.
+// ends the wait, and the sets do not change.
 func TestSessionEndsUnsettled(t *testing.T) {
 	f := setUp(t)
 	k := f.begin()
@@ -235,7 +235,7 @@ func TestSessionEndsUnsettled(t *testing.T) {
 	select {
 	case err := <-done:
 		t.Fatalf("it ended with %v before the session did", err)
-	case <-time.After(300 * time.Millisecond): // three tries to settle
+	case <-time.After(300 * time.Millisecond): // three attempts to settle
 	}
 
 	end(errOver)
@@ -250,7 +250,7 @@ func TestSessionEndsUnsettled(t *testing.T) {
 		t.Errorf("got %d rows that execute, want 1: the commit had arrived", n)
 	}
 
-	// The exclusion is free again.
+	// The exclusion is free.
 	f.proxy.Heal()
 	if err := f.x.Alone(t.Context(),
 		lock.Change{Name: "next", Rows: func(*sql.Tx) error { return nil }, Sets: func() {}}); err != nil {
@@ -258,7 +258,7 @@ func TestSessionEndsUnsettled(t *testing.T) {
 	}
 }
 
-// TestEndedContext: nothing begins under a context that has ended.
+// TestEndedContext: no change begins with a context that has ended.
 func TestEndedContext(t *testing.T) {
 	f := setUp(t)
 	k := f.begin()
@@ -275,7 +275,8 @@ func TestEndedContext(t *testing.T) {
 	}
 }
 
-// TestMissingLockRow: a lock that excludes nobody is an error, and nothing changes.
+// TestMissingLockRow: a missing lock row would exclude no other change, so it is an error and no
+// row changes.
 func TestMissingLockRow(t *testing.T) {
 	f := setUp(t)
 	k := f.begin()
@@ -300,7 +301,7 @@ func TestMissingLockRow(t *testing.T) {
 	}
 }
 
-// TestChangesRunTogether: changes of different runs do not wait for each other in the process.
+// TestChangesRunTogether: changes of different runs do not wait for each other within the process.
 func TestChangesRunTogether(t *testing.T) {
 	f := setUp(t)
 	var met, all sync.WaitGroup
@@ -319,8 +320,8 @@ func TestChangesRunTogether(t *testing.T) {
 	all.Wait()
 }
 
-// TestAlone: who is alone runs after the sets of the changes before it and before the rows of those
-// behind it. It gets its turn although changes keep coming.
+// TestAlone: an exclusive change runs after the sets of earlier changes and before the rows of
+// later ones. It gets its turn even if changes keep coming.
 func TestAlone(t *testing.T) {
 	f := setUp(t)
 	var mu sync.Mutex
@@ -357,7 +358,7 @@ func TestAlone(t *testing.T) {
 	<-began
 	do(f.x.Alone, change("alone", func() {}))
 
-	// Once somebody waits to be alone, no further change gets in.
+	// Once an exclusive change is waiting, no other change gets in.
 	for entered := true; entered; {
 		entered = false
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -377,8 +378,8 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestAloneExcludes runs changes of both kinds at once and watches that no other is under way
-// beside one that is alone.
+// TestAloneExcludes runs changes of both kinds at once and checks that none is in progress during
+// an exclusive one.
 func TestAloneExcludes(t *testing.T) {
 	f := setUp(t)
 	var inside, alone atomic.Int64
@@ -419,8 +420,8 @@ func TestAloneExcludes(t *testing.T) {
 	all.Wait()
 }
 
-// TestQuiet: it waits for the sets of changes under way, holds up none behind it, and gives up with
-// its context.
+// TestQuiet: it waits for the sets of changes in progress, delays none that come later, and gives
+// up with its context.
 func TestQuiet(t *testing.T) {
 	f := setUp(t)
 	if err := f.x.Quiet(t.Context()); err != nil {

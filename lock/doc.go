@@ -1,15 +1,16 @@
-// Package lock keeps rows and sets in step: rows first, sets second, nobody between.
+// Package lock keeps rows and sets in step: rows first, sets second, and no other change in
+// between.
 //
-// A run that a node holds stands in two places: its row in MySQL, and the node's prepared or
-// executing set in memory. [Exclusion.Do] is the only way to change both. It writes the rows in one
-// transaction, waits until it is known whether that transaction stands (settling an unknown commit
-// by a locking read, for as long as it takes), and only then changes the sets, all inside a
-// process-level exclusion.
+// A run that a node holds is in two places: its row in MySQL, and the node's prepared or executing
+// set in memory. [Exclusion.Do] is the only way to change both. It writes the rows in one
+// transaction and waits until that is known to be applied or refused. It settles an unknown commit
+// with a locking read, even if that takes long. Only then does it change the sets. All this happens
+// inside an exclusion within the process.
 //
-// Transitions of different runs do not disturb each other and hold the exclusion together. Whoever
-// compares rows with sets (compensation) or throws the sets away (the end of a session) holds it
-// alone ([Exclusion.Alone]), and so never sees a row whose set change is still to come.
+// Transitions of different runs share the exclusion and do not disturb each other. Compensation,
+// which compares rows with sets, and the end of a session, which drops the sets, hold it alone
+// ([Exclusion.Alone]). So they never see a row whose set has not been changed yet.
 //
-// The InnoDB row locks that Do takes only keep nodes out of each other's way. Correctness rests on
-// guarded updates and unique keys, which hold also where a lock is lost.
+// The InnoDB row locks that Do takes only avoid conflicts between nodes. Correctness depends on
+// guarded updates and unique keys, which hold even if a lock is lost.
 package lock
