@@ -355,7 +355,7 @@ func asWritten(n *yaml.Node, depth int) {
 	}
 }
 
-// document is the body of a request that is no JSON.
+// document is a request body that is not JSON.
 type document struct {
 	media string
 	data  []byte

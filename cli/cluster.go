@@ -65,7 +65,7 @@ func clusterTable(v *clusterView, now time.Time) *table {
 	for _, s := range v.Sessions {
 		state, age := "ready", time.Duration(s.BeatAge)*time.Millisecond
 		switch {
-		case expiry > 0 && age > expiry*4/10: // nothing is started under such a lease
+		case expiry > 0 && age > expiry*4/10: // with such a lease, a node starts nothing
 			state = "silent"
 		case s.Draining:
 			state = "draining"
@@ -80,7 +80,7 @@ func clusterTable(v *clusterView, now time.Time) *table {
 	return t
 }
 
-// noteFolder tells how a folder that nodes follow stands, and what is wrong with it.
+// noteFolder prints the state of a followed folder, and its errors.
 func (r *remote) noteFolder(f *folderView, now time.Time) {
 	if f.Applied != nil {
 		r.notef("folder %s: applied %s by %s\n", plain(f.Folder), relative(f.Applied, now), plain(f.Node))
@@ -100,7 +100,8 @@ func (r *remote) noteFolder(f *folderView, now time.Time) {
 	}
 }
 
-// offset is how far a node's clock is behind MySQL's, which nobody needs to mend: MySQL's is the one that counts.
+// offset formats the difference between MySQL's clock and the node's. It needs no action, because
+// MySQL's clock counts.
 func offset(ms float64) string {
 	d := time.Duration(ms * float64(time.Millisecond))
 	switch {

@@ -8,21 +8,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completing is a cluster that is asked while somebody presses a key: briefly.
+// completing returns a connection for shell completion, with a short timeout.
 func completing(c *console, cmd *cobra.Command) (*remote, bool) {
 	r := &remote{console: c, http: http.Client{Timeout: time.Second}}
 	return r, r.settle(cmd) == nil
 }
 
-// completeApps offers the apps that have jobs.
+// completeApps completes apps that have jobs.
 func completeApps(c *console) cobra.CompletionFunc { return completeNames(c, appsPath) }
 
-// completeNames offers the names in a list of the API: groups, calendars, nodes.
+// completeNames completes the names in a list of the API, such as groups, calendars or nodes.
 func completeNames(c *console, path string) cobra.CompletionFunc {
 	return completeField(c, path, "name")
 }
 
-// completeField offers what a field of the objects in a list of the API holds.
+// completeField completes the values of a field in a list of the API.
 func completeField(c *console, path, field string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		r, ok := completing(c, cmd)

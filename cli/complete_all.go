@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// completeAll gives commands and flags that complete nothing of their own what they can complete. Where there is nothing
-// to offer, a shell would offer the files of its folder.
+// completeAll adds completion to commands and flags that have none. Otherwise a shell would
+// complete file names.
 func completeAll(c *console, cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		completeAll(c, sub)
@@ -42,15 +42,15 @@ func completeAll(c *console, cmd *cobra.Command) {
 }
 
 func complete(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, f) // it was looked for before
+	_ = cmd.RegisterFlagCompletionFunc(flag, f) // fails only if the flag already has completion
 }
 
-// takesFiles tells whether the arguments of a command are files.
+// takesFiles reports whether the arguments of a command are files.
 func takesFiles(cmd *cobra.Command) bool {
 	return strings.Contains(cmd.Use, "FILE")
 }
 
-// argumentsOf is what the arguments of a command are, by the group that it belongs to.
+// argumentsOf returns the completion of a command's arguments, by their name in the usage line.
 func argumentsOf(c *console, cmd *cobra.Command) cobra.CompletionFunc {
 	_, argument, _ := strings.Cut(cmd.Use, " ")
 	switch strings.TrimRight(strings.Fields(argument + " -")[0], "…") {

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/term"
 )
 
-// console is where a command reads and writes.
+// console holds the streams of a command.
 type console struct {
 	in       io.Reader
 	out, err io.Writer
-	timezone string // of --timezone, see zone; "": none was given
-	lost     error  // why something that was asked for could not be written
+	timezone string // from --timezone, see zone; empty: not given
+	lost     error  // the first failed write to out
 }
 
 func (c *console) printf(format string, args ...any) {
@@ -28,10 +28,10 @@ func (c *console) printf(format string, args ...any) {
 	}
 }
 
-// notef tells something beside what was asked for.
+// notef prints a message that is not part of the result.
 func (c *console) notef(format string, args ...any) { fmt.Fprintf(c.err, format, args...) }
 
-// complain prints why a command ended, and what to try next.
+// complain prints the error that ended a command, and a hint.
 func (c *console) complain(err error) {
 	paint := painter(colourful(c.err))
 	c.notef("%s %v\n", paint(red, "error:"), err)
@@ -40,16 +40,16 @@ func (c *console) complain(err error) {
 	}
 }
 
-// queueLog puts a queue in front of standard output and standard error. A process that must never wait for its reader
-// writes through it, and flushes it at its end.
+// queueLog puts queues in front of standard output and standard error. A process that must never
+// wait for the reader of its log uses them. It flushes them at its end.
 func (c *console) queueLog() {
 	c.out, c.err = logqueue.New(c.out, logqueue.Room), logqueue.New(c.err, logqueue.Room)
 }
 
-// flushLimit bounds how long a process that ends waits for whoever reads its log.
+// flushLimit bounds the wait for the reader of the log at the end of the process.
 const flushLimit = time.Second
 
-// flush writes what waits in the queues, if there are any.
+// flush writes the queued output.
 func (c *console) flush() {
 	for _, w := range []io.Writer{c.err, c.out} {
 		if queue, ok := w.(*logqueue.Writer); ok {
@@ -58,7 +58,7 @@ func (c *console) flush() {
 	}
 }
 
-// terminal returns the descriptor behind a reader or writer that is a terminal.
+// terminal returns the file descriptor of a reader or writer if it is a terminal.
 func terminal(stream any) (fd int, ok bool) {
 	if queue, queued := stream.(*logqueue.Writer); queued {
 		stream = queue.Target()
@@ -71,7 +71,7 @@ func terminal(stream any) (fd int, ok bool) {
 	return fd, term.IsTerminal(fd)
 }
 
-// terminalWidth is 0 when w is no terminal: then nothing is cut.
+// terminalWidth returns the width of the terminal, or 0 if w is not a terminal.
 func terminalWidth(w io.Writer) int {
 	fd, ok := terminal(w)
 	if !ok {
@@ -84,13 +84,13 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-// colourful tells whether to colour what is written to w.
+// colourful reports whether output to w should be coloured.
 func colourful(w io.Writer) bool {
 	_, ok := terminal(w)
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// colour is an SGR parameter; "" leaves the text as it is.
+// colour is an SGR parameter; "" means no colour.
 type colour string
 
 const (
@@ -104,7 +104,7 @@ const (
 	cyan   colour = "36"
 )
 
-// painter returns what colours a text, or leaves it alone when on is false.
+// painter returns a function that colours a text, or leaves it unchanged if on is false.
 func painter(on bool) func(colour, string) string {
 	return func(c colour, s string) string {
 		if !on || c == "" || s == "" {
@@ -114,7 +114,7 @@ func painter(on bool) func(colour, string) string {
 	}
 }
 
-// confirm asks a person. Where there is none to ask, the command line was clear enough.
+// confirm asks for confirmation. Without a terminal it returns true: the command line was explicit.
 func (c *console) confirm(format string, args ...any) bool {
 	if _, ok := terminal(c.in); !ok {
 		return true
@@ -125,7 +125,7 @@ func (c *console) confirm(format string, args ...any) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// program is how this binary was called, for hints that can be copied.
+// program returns the name of this binary as it was called, so that hints can be copied.
 func program() string {
 	if name := os.Args[0]; strings.HasSuffix(filepath.Base(name), "go-crontab") {
 		return name

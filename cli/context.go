@@ -20,8 +20,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// contexts are the clusters that somebody uses, by names of their own. They stand in a file in the user's folder for
-// settings that only the user can read; tokens stand in files of their own.
+// contexts are named clusters. They are in a file in the user's settings folder that only the user
+// can read. Tokens are in separate files.
 type contexts struct {
 	Current  string                    `yaml:"current,omitempty"`
 	Contexts map[string]clusterContext `yaml:"contexts,omitempty"`
@@ -29,7 +29,7 @@ type contexts struct {
 	file string
 }
 
-// clusterContext is one cluster.
+// clusterContext is the address of a cluster and the file of its token.
 type clusterContext struct {
 	Server    string `yaml:"server"`
 	TokenFile string `yaml:"token_file,omitempty"`
@@ -39,7 +39,7 @@ func contextsFile() (string, error) {
 	return appDir("XDG_CONFIG_HOME", ".config", "", "contexts.yaml")
 }
 
-// readContexts reads the file; without one, or without a folder where it could be, there are none.
+// readContexts reads the file. It returns no contexts if the file or its folder does not exist.
 func readContexts() (*contexts, error) {
 	c := &contexts{Contexts: map[string]clusterContext{}}
 	file, err := contextsFile()
@@ -68,7 +68,7 @@ func readContexts() (*contexts, error) {
 	return c, nil
 }
 
-// write writes the file, whole or not at all.
+// write replaces the file atomically.
 func (c *contexts) write() error {
 	if c.file == "" {
 		return usageError("there is no folder for settings; set HOME or XDG_CONFIG_HOME")
@@ -98,9 +98,10 @@ func (c *contexts) find(name string) (clusterContext, error) {
 	return ctx, nil
 }
 
-// fromContext gives a command the server and the token of a context, unless it is told them otherwise. A flag counts
-// more than a variable, --context more than GOCRONTAB_SERVER and GOCRONTAB_TOKEN, and these more than GOCRONTAB_CONTEXT and
-// the context in use. The token of a context goes to its server and to no other.
+// fromContext sets the server and the token from a context, unless they are given in another way. A
+// flag wins over a variable, --context wins over GOCRONTAB_SERVER and GOCRONTAB_TOKEN, and both win
+// over GOCRONTAB_CONTEXT and the current context. The token of a context is sent only to the server
+// of the context.
 func fromContext(flags *pflag.FlagSet) error {
 	asked := flags.Lookup("context")
 	if asked == nil {
@@ -139,7 +140,7 @@ func fromContext(flags *pflag.FlagSet) error {
 		return err
 	}
 
-	// What the variable has may be another cluster's.
+	// The token in the variable may belong to another cluster.
 	told := !asked.Changed && (os.Getenv(envName("token")) != "" || os.Getenv(envName("token")+"_FILE") != "")
 	if ctx.TokenFile == "" || flags.Changed("token") || told {
 		return nil
@@ -158,7 +159,7 @@ func contextCommand(c *console) *cobra.Command {
 		contextRemove(c))
 }
 
-// contextItem is a context as -o json prints it.
+// contextItem is a context in -o json.
 type contextItem struct {
 	Name      string `json:"name"`
 	Server    string `json:"server"`
@@ -297,7 +298,7 @@ in a file of its own.`,
 	return cmd
 }
 
-// keptTokens are the files of tokens that were given on standard input.
+// keptToken returns the file for a token that was given on standard input.
 func keptToken(all *contexts, name string) string {
 	return filepath.Join(filepath.Dir(all.file), "tokens", name)
 }
@@ -308,7 +309,7 @@ func keepToken(all *contexts, name string, in io.Reader) (string, error) {
 	if err != nil || token == "" {
 		return "", usageError("--token-stdin: there is no token on standard input")
 	}
-	if !auth.LooksLikeToken(token) { // it is not repeated: it may be a token with something behind it
+	if !auth.LooksLikeToken(token) { // The error does not repeat the text, since it may contain a token.
 		return "", usageError("--token-stdin: standard input has no token; want what go-crontab token create prints, alone")
 	}
 

@@ -10,16 +10,18 @@ import (
 	"strings"
 )
 
-// dev keeps the token of its admin in a file that only its user can read, in its data folder; and, in a folder that
-// commands know, a link to it under the address of each node. So commands find the token without being told, and send
-// it to nobody else: another address has no link, and a link of which no node lives any more counts for nothing.
+// dev keeps its admin's token in its data folder, in a file that only the user can read. A
+// well-known folder has a link to it for the address of each node, so that commands find the token
+// by themselves. They send it to no other server: another address has no link, and a link without a
+// living node is ignored.
 
-// linkFolder has the links.
+// linkFolder is the folder with the links.
 func linkFolder() (string, error) {
 	return appDir("XDG_DATA_HOME", ".local/share", "", "servers")
 }
 
-// linkOf is the link of a server; "" when it is no loopback address: dev's nodes listen on no other.
+// linkOf returns the link for a server, or "" for other than loopback addresses. dev's nodes listen
+// only on loopback addresses.
 func linkOf(server string) string {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "http" || u.Port() == "" {
@@ -42,11 +44,11 @@ func linkOf(server string) string {
 	return filepath.Join(dir, host+"-"+u.Port())
 }
 
-// nodesLock is the file beside dev's token that is locked as long as one of its nodes lives.
+// nodesLock is a file next to dev's token, locked while any of the nodes lives.
 const nodesLock = "nodes.lock"
 
-// knownToken returns the token of a server of dev, "" if there is none. Of a dev that was killed links are left, and its ports
-// are free for others.
+// knownToken returns the token for a server of dev, or "". If dev was killed, its links remain and
+// other programs may use its ports, so the lock counts.
 func knownToken(server string) string {
 	file, err := os.Readlink(linkOf(server))
 	if err != nil || !isLocked(filepath.Join(filepath.Dir(file), nodesLock)) {
@@ -59,7 +61,7 @@ func knownToken(server string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// linkToken has commands find a token for a server.
+// linkToken lets commands find a token for a server.
 func linkToken(server, file string) error {
 	link := linkOf(server)
 	if link == "" {
@@ -75,7 +77,7 @@ func linkToken(server, file string) error {
 	return os.Symlink(file, link)
 }
 
-// unlinkToken takes the link back, unless it leads elsewhere by now.
+// unlinkToken removes the link, unless it now points to another file.
 func unlinkToken(server, file string) {
 	link := linkOf(server)
 	if to, err := os.Readlink(link); err == nil && to == file {
@@ -83,7 +85,7 @@ func unlinkToken(server, file string) {
 	}
 }
 
-// unlinkTokens takes all links to a file back.
+// unlinkTokens removes all links to a file.
 func unlinkTokens(file string) {
 	dir, err := linkFolder()
 	if err != nil {
@@ -99,9 +101,9 @@ func unlinkTokens(file string) {
 	}
 }
 
-// writeSecret writes a file that only its owner can read, whole or not at all.
+// writeSecret writes a file that only its owner can read, atomically.
 func writeSecret(file, secret string) error {
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".token-*") // 0600
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".token-*") // mode 0600
 	if err != nil {
 		return err
 	}

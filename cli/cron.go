@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// outlook is what a schedule comes to: the body that POST /api/v1/preview answers, computed here.
+// outlook is a description of a schedule, in the format of POST /api/v1/preview but computed here.
 type outlook struct {
 	Words    string       `json:"words"`
 	Next     []outlookDue `json:"next"`
@@ -24,7 +24,7 @@ type outlookDue struct {
 	Mark job.Mark `json:"mark,omitempty"`
 }
 
-// maxOutlook is how many due times are listed at most, as the API has it.
+// maxOutlook is the API's limit for due times.
 const maxOutlook = 1000
 
 func lookOut(spec *job.Spec, from time.Time, n int) (*outlook, error) {
@@ -51,7 +51,7 @@ func lookOut(spec *job.Spec, from time.Time, n int) (*outlook, error) {
 	return o, nil
 }
 
-// times are the due times as tables show them.
+// times converts the due times for tables.
 func (o *outlook) times() []dueView {
 	out := make([]dueView, len(o.Next))
 	for i, d := range o.Next {
@@ -67,7 +67,7 @@ func cronCommand(c *console) *cobra.Command {
 	return newGroup("cron", "Read cron expressions, without a server", cronNext(c), cronExplain(c))
 }
 
-// cronFlags are those of both commands.
+// cronFlags are the flags of both commands.
 type cronFlags struct {
 	output
 	zone, from string
@@ -82,7 +82,7 @@ func (f *cronFlags) flags(cmd *cobra.Command) {
 	flags.StringVar(&f.from, "from", "",
 		"due times after this one, itself left out (default now); without an offset it is in --tz")
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "timezone" { // as job add has it
+		if name == "timezone" { // as in job add
 			name = "tz"
 		}
 		return pflag.NormalizedName(name)
@@ -91,7 +91,7 @@ func (f *cronFlags) flags(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("tz", completeZones)
 }
 
-// read returns the schedule and from when on to list its due times.
+// read parses the schedule, and the time after which due times are listed.
 func (f *cronFlags) read(args []string) (spec *job.Spec, zone *time.Location, from time.Time, err error) {
 	spec = &job.Spec{Schedule: strings.Join(args, " "), Timezone: f.zone}
 	if zone, err = job.LoadZone(f.zone); err != nil {
@@ -107,7 +107,7 @@ func (f *cronFlags) read(args []string) (spec *job.Spec, zone *time.Location, fr
 
 	spec.Defaults(from)
 	if _, err := job.ParseCron(spec.Schedule, zone); err != nil {
-		if len(args) > 1 && slices.ContainsFunc(args, isFile) { // the shell has put the names of files in place of *
+		if len(args) > 1 && slices.ContainsFunc(args, isFile) { // the shell has expanded * to file names
 			return nil, nil, from,
 				usageError("EXPR: %s is the name of a file; put the expression in quotes, such as \"30 6 * * *\"",
 					args[slices.IndexFunc(args, isFile)])
@@ -119,7 +119,7 @@ func (f *cronFlags) read(args []string) (spec *job.Spec, zone *time.Location, fr
 	return spec, zone, from, nil
 }
 
-// expression takes the fields of an expression, in one argument or, as a shell splits what is not quoted, in several.
+// expression accepts an expression as a single argument, or as several if the quotes are missing.
 func expression(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return wants(1, 1, exprArgument)(cmd, args)

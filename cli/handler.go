@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// handlerView is a handler, who has it and who wants it.
+// handlerView is a handler, with the nodes that have it and the number of jobs that use it.
 type handlerView struct {
 	Handler  string     `json:"handler"`
 	Nodes    []string   `json:"nodes"`
@@ -68,7 +68,7 @@ func handlerList(c *console) *cobra.Command {
 	return cmd
 }
 
-// state says in one word how a handler is.
+// state returns the state of the handler in one word.
 func (h *handlerView) state() string {
 	switch {
 	case h.Disabled:
@@ -79,13 +79,13 @@ func (h *handlerView) state() string {
 	return "ready"
 }
 
-// why says by whom, when and why the handler was disabled.
+// why describes why, when and by whom the handler was disabled.
 func (h *handlerView) why(now time.Time) string {
 	n := nodeView{Cordoned: h.Disabled, Reason: h.Reason, By: h.By, Since: h.Since}
 	return n.why(now)
 }
 
-// handlerChange is disable or enable.
+// handlerChange builds the commands disable and enable.
 func handlerChange(c *console, verb, short, done string) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{

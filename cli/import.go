@@ -24,7 +24,7 @@ func importCommand(c *console) *cobra.Command {
 	return newGroup("import", "Take over what other schedulers have", importCrontab(c))
 }
 
-// importFlags are those of `import crontab`.
+// importFlags are the flags of `import crontab`.
 type importFlags struct {
 	system, personal bool
 	app, user, zone  string
@@ -32,16 +32,16 @@ type importFlags struct {
 	replace, dryRun  bool
 }
 
-// imported is a line that is a job.
+// imported is a crontab line that becomes a job.
 type imported struct {
 	file string
 	crontab.Entry
-	object  json.RawMessage // as a file has the job
-	action  string          // what it comes to: created, updated or unchanged; "" where nobody was asked
+	object  json.RawMessage // the job in the file format
+	action  string          // created, updated or unchanged; empty if no server was asked
 	outlook *outlook
 }
 
-// importReport is what -o json prints.
+// importReport is the output of -o json.
 type importReport struct {
 	DryRun  bool           `json:"dry_run"`
 	Jobs    []importedJob  `json:"jobs"`
@@ -49,8 +49,8 @@ type importReport struct {
 	Refused []importedNote `json:"refused,omitempty"`
 	Skipped []importedNote `json:"skipped,omitempty"`
 
-	files  int            // that were read
-	labels []crontabLabel // of these
+	files  int            // number of files read
+	labels []crontabLabel // of these files
 }
 
 type importedJob struct {
@@ -195,7 +195,7 @@ func (f *importFlags) read(
 		}
 
 		for _, n := range out.Notes {
-			if n.Line == 0 && told[n.Text] { // it has been said of another file
+			if n.Line == 0 && told[n.Text] { // already printed for another file
 				continue
 			}
 			told[n.Text] = n.Line == 0
@@ -211,7 +211,7 @@ func (f *importFlags) read(
 		}
 	}
 
-	ofZone := func(l imported) bool { return l.Job.Timezone == zone } // unless CRON_TZ names another
+	ofZone := func(l imported) bool { return l.Job.Timezone == zone } // unless CRON_TZ names another zone
 	if f.zone == "" && slices.ContainsFunc(lines, ofZone) {
 		report.Notes = append([]importedNote{
 			{lines[0].file, 0, "the times are those of " + zone + ", " + why + "; --tz names another time zone"},
@@ -221,7 +221,7 @@ func (f *importFlags) read(
 	return lines, report, nil
 }
 
-// withFlag adds how it is said which kind of crontab it is.
+// withFlag adds the flag that selects the kind of crontab.
 func withFlag(note string) string {
 	switch note {
 	case crontab.MaybeSystem:
@@ -232,7 +232,7 @@ func withFlag(note string) string {
 	return note
 }
 
-// skipped reads which lines of which files are left out.
+// skipped parses --skip into line numbers by file.
 func skipped(given, files []string) (map[string][]int, error) {
 	out := map[string][]int{}
 	for _, s := range given {
@@ -261,8 +261,8 @@ func skipped(given, files []string) (map[string][]int, error) {
 	return out, nil
 }
 
-// leftNothing tells of a line that was to be left out and says nothing to leave out, such as a comment, or one behind the
-// end: it was probably miscounted, and another line would be imported.
+// leftNothing returns an error for a skipped line without a job, such as a comment or a line after
+// the end. The number is probably wrong, and an unwanted line would be imported.
 func leftNothing(skip []int, file string, out *crontab.File) error {
 	lines := slices.Clone(out.Skipped)
 	for _, e := range out.Entries {
@@ -271,7 +271,7 @@ func leftNothing(skip []int, file string, out *crontab.File) error {
 
 	for _, n := range out.Refused {
 		if n.Line == 0 {
-			return nil // none of its lines was read
+			return nil // none of the lines was read
 		}
 		lines = append(lines, n.Line)
 	}
@@ -285,7 +285,7 @@ func leftNothing(skip []int, file string, out *crontab.File) error {
 	return nil
 }
 
-// someOf lists numbers, as many as somebody reads.
+// someOf lists the first numbers.
 func someOf(numbers []int) string {
 	const most = 20
 	text := strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers[:min(len(numbers), most)]), "[]"), " ", ", ")
@@ -298,7 +298,8 @@ func someOf(numbers []int) string {
 	return text
 }
 
-// crontabFiles are the files to read. Of a folder cron reads those whose names it likes; so do we, and return which are left out.
+// crontabFiles returns the files to read. In a folder, cron accepts only certain file names, and so
+// do we; left lists the others.
 func crontabFiles(args []string) (files, left []string, err error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
@@ -310,7 +311,7 @@ func crontabFiles(args []string) (files, left []string, err error) {
 			return nil, nil, err
 		}
 
-		found, err := os.ReadDir(arg) // in order
+		found, err := os.ReadDir(arg) // sorted
 		if err != nil {
 			return nil, nil, err
 		}
@@ -336,7 +337,7 @@ func crontabFiles(args []string) (files, left []string, err error) {
 	return files, left, nil
 }
 
-// shownStdin is what messages call standard input.
+// shownStdin is the name of standard input in messages.
 const shownStdin = "standard input"
 
 func readCrontab(c *console, file string) ([]byte, error) {
@@ -352,15 +353,15 @@ func readCrontab(c *console, file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(from, crontab.MaxSize+1))
 }
 
-// isSystem tells by its path whether a crontab has a column for the user, be it another machine's that is mounted or
-// unpacked somewhere.
+// isSystem reports whether the path is that of a system crontab, which has a column for users. The
+// path may be below the mounted or unpacked root of another machine.
 func isSystem(file string) bool {
 	full, err := filepath.Abs(file)
 	return err == nil &&
 		(strings.HasSuffix(full, "/etc/crontab") || strings.HasSuffix(filepath.Dir(full), "/etc/cron.d"))
 }
 
-// ownerOf is whose personal crontab a file is, by its path; "" if that does not say.
+// ownerOf returns the user of a personal crontab, from its path, or "".
 func ownerOf(file string) string {
 	full, err := filepath.Abs(file)
 	if err != nil ||
@@ -371,13 +372,14 @@ func ownerOf(file string) string {
 	return filepath.Base(full)
 }
 
-// crontabLabel is the label of a crontab's jobs, by which a later import knows them: its machine and its full path, or of a
-// very long one its name. before is what versions before this one made of it: without the machine, which another's has too.
+// crontabLabel is the label by which a later import recognises the jobs of a crontab: the machine
+// and the full path, or only the file name if the path is too long. before is the label of older
+// versions. It lacks the machine, so another machine may have used the same.
 type crontabLabel struct{ now, before string }
 
 func labelOf(file string) crontabLabel {
 	if file == "-" {
-		return crontabLabel{} // of standard input nothing is known
+		return crontabLabel{} // standard input has no identity
 	}
 
 	full, err := filepath.Abs(file)
@@ -397,7 +399,7 @@ func labelOf(file string) crontabLabel {
 	return crontabLabel{now, full}
 }
 
-// isMine tells whether a job that is there came from the crontab of a line.
+// isMine reports whether an existing job was imported from the crontab of a line.
 func (l *imported) isMine(o *appliedObject) bool {
 	if l.Job.Labels == nil {
 		return false
@@ -410,14 +412,14 @@ func (l *imported) isMine(o *appliedObject) bool {
 		case c.Field == "labels.crontab" &&
 			slices.ContainsFunc(o.Changes,
 				func(c appliedField) bool { return c.Field == "command" || c.Field == "stdin" }):
-			return false // it may be another machine's
+			return false // it may come from another machine
 		}
 	}
 
 	return true
 }
 
-// localZone is this machine's time zone, and how that is known.
+// localZone returns this machine's time zone, and the source of that information.
 func localZone() (zone, why string) {
 	zone, why = machineZone()
 	if plain := strings.TrimPrefix(zone, "Etc/"); plain == "UTC" || plain == "UCT" || plain == "Universal" ||
@@ -452,7 +454,7 @@ func machineZone() (zone, why string) {
 	return "UTC", "since this machine does not say what its time zone is"
 }
 
-// importLines makes jobs of lines, if all can be taken.
+// importLines creates or updates the jobs, all or none.
 func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []imported, report *importReport) error {
 	if len(report.Refused) == 0 {
 		if err := r.keepNames(cmd.Context(), f.app, lines, report); err != nil {
@@ -522,7 +524,7 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 	return r.showImported(lines, report, done, raw)
 }
 
-// refusedLines is the error of lines that cannot be taken.
+// refusedLines returns the error for lines that cannot become jobs.
 func refusedLines(report *importReport) error {
 	text := "nothing is imported, because of"
 	var skip []string
@@ -535,7 +537,7 @@ func refusedLines(report *importReport) error {
 		}
 	}
 
-	for i := range report.Skipped { // they are to be left out once more
+	for i := range report.Skipped { // the hint must repeat the lines already skipped
 		leave(&report.Skipped[i])
 	}
 
@@ -545,14 +547,14 @@ func refusedLines(report *importReport) error {
 	}
 
 	err := error(&exitError{code: exitRefused, err: errors.New(text)})
-	if len(skip) == len(report.Skipped)+len(report.Refused) { // what is wrong with a whole file is not mended so
+	if len(skip) == len(report.Skipped)+len(report.Refused) { // skipping lines does not fix a problem with a whole file
 		return withHint(err, "to import the rest:  --skip %s", quote(strings.Join(skip, ",")))
 	}
 
 	return err
 }
 
-// conflicts tells which jobs are there that are none of these crontabs' doing.
+// conflicts returns an error if the import would replace jobs that do not come from these crontabs.
 func (f *importFlags) conflicts(lines []imported, would appliedView) error {
 	if f.replace {
 		return nil
@@ -577,7 +579,7 @@ func (f *importFlags) conflicts(lines []imported, would appliedView) error {
 	}
 }
 
-// applyAt applies lines to jobs as they were in the dry run.
+// applyAt applies the lines, provided that the jobs still have the versions of the dry run.
 func (r *remote) applyAt(
 	cmd *cobra.Command, lines []imported, would appliedView,
 ) (appliedView, json.RawMessage, error) {
@@ -601,7 +603,7 @@ func (r *remote) applyAt(
 	return done, raw, err
 }
 
-// showImport prints what would come.
+// showImport prints a preview of the import.
 func (r *remote) showImport(lines []imported, report *importReport, dry bool) error {
 	switch r.format {
 	case "json", "yaml":
@@ -632,7 +634,7 @@ func (r *remote) showImport(lines []imported, report *importReport, dry bool) er
 	return nil
 }
 
-// showLine prints a line's job.
+// showLine prints a line and its job.
 func (r *remote) showLine(l *imported) {
 	paint := painter(colourful(r.out))
 	s := &l.Job
@@ -671,7 +673,7 @@ func (r *remote) showLine(l *imported) {
 	}
 }
 
-// noteAll tells what is to be told beside the lines.
+// noteAll prints the notes that do not belong to a job.
 func (r *remote) noteAll(report *importReport) {
 	for i := range report.Notes {
 		r.notef("note: %s\n", plain(report.Notes[i].String()))
@@ -681,7 +683,7 @@ func (r *remote) noteAll(report *importReport) {
 	}
 }
 
-// showImported prints what came.
+// showImported prints the result of the import.
 func (r *remote) showImported(lines []imported, report *importReport, done appliedView, raw json.RawMessage) error {
 	if r.format != "table" {
 		if r.format == "name" {

@@ -12,13 +12,13 @@ import (
 	"go-crontab/internal/crontab"
 )
 
-// keepNames gives lines the names that they have already: a line is named after its command, and after the lines above it
-// that are named so too. When one of those is gone, the others would come under other names, beside the jobs that they are.
-// It tells of the jobs that no line stands for any more.
+// keepNames reuses the names from an earlier import. A new name depends on the command and on the
+// lines above it. If such a line is gone, later lines would get other names and duplicate their
+// jobs. keepNames also notes jobs whose line is gone.
 func (r *remote) keepNames(ctx context.Context, app string, lines []imported, report *importReport) error {
-	known := map[string][]string{} // names by when the job does what
-	alike := map[string][]string{} // and by what it does
-	all := map[string]string{}     // from which crontab a job came
+	known := map[string][]string{} // names by schedule and command
+	alike := map[string][]string{} // names by command alone
+	all := map[string]string{}     // all imported names, with their crontab
 	for _, label := range report.labels {
 		if label.now == "" {
 			continue
@@ -27,7 +27,7 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 			jobs, _, err := listQuietly[jobView](ctx, r, "/api/v1/jobs",
 				url.Values{"app": {app}, "label": {"crontab=" + given}}, 0)
 			switch {
-			case err != nil && report.DryRun && errors.Is(err, connectionRefused): // that is told later
+			case err != nil && report.DryRun && errors.Is(err, connectionRefused): // reported later
 				return nil
 			case err != nil:
 				return err
@@ -39,7 +39,8 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 				known[does] = append(known[does], j.Name)
 				does = lineOf(label.now, "", "", "", j.Command, j.Stdin)
 				alike[does] = append(alike[does], j.Name)
-				// what has no machine in its label may be another one's, unless a line does the same
+				// A job without a machine in its label may come from another machine, unless a line
+				// matches it.
 				if given == label.now {
 					all[j.Name] = label.now
 				}
@@ -67,7 +68,7 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 		keep(i, known[lineOf(s.Labels["crontab"], s.Schedule, s.Timezone, s.User, s.Command, s.Stdin)])
 	}
 
-	for i := range lines { // its times may have been changed
+	for i := range lines { // the schedule may have changed
 		s := &lines[i].Job
 		keep(i, alike[lineOf(s.Labels["crontab"], "", "", "", s.Command, s.Stdin)])
 	}
@@ -90,12 +91,12 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 	return nil
 }
 
-// lineOf is what makes a line the one that it is.
+// lineOf returns a key for the identity of a line.
 func lineOf(label, schedule, zone, user, command, stdin string) string {
 	return fmt.Sprintf("%q", []string{label, schedule, orElse(zone, "UTC"), user, command, stdin})
 }
 
-// free is the name of a line, or one like it that no other line has.
+// free returns the name of a line, or a variant that no other line has.
 func free(e *crontab.Entry, taken map[string]bool) string {
 	name := e.Job.Name
 	h := fnv.New32a()

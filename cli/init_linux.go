@@ -15,28 +15,31 @@ import (
 	"go-crontab/internal/guard"
 )
 
-// initGrace is how long an init waits, after the node has ended, for what the node leaves behind: its guard, which kills the
-// node's commands and tells the other nodes.
+// initGrace bounds the wait for the node's guard after the node has ended. The guard kills the
+// node's commands and informs the other nodes.
 const initGrace = 5 * time.Second
 
-// beInit runs args in a child if this is process 1, as in a container without an init of its own, and returns the
-// child's exit code. When process 1 ends the kernel kills all others at once: the guard of a node that was killed could not bury it,
-// and the other nodes would wait for its lease to end. Process 1 also collects processes that nobody else waits for.
+// beInit runs args in a child process if this is process 1, and returns the child's exit code. That
+// is so in a container without an init.
 //
-// The child is another process than process 1, so this happens once.
+// When process 1 ends, the kernel kills all others immediately. If the node were process 1 and were
+// killed, its guard could not clean up, and the other nodes would wait for the end of its lease.
+// Process 1 also reaps orphaned processes.
+//
+// The child is not process 1, so there is no recursion.
 func beInit(args []string, in io.Reader, out, errs io.Writer) (code int, done bool) {
 	if os.Getpid() != 1 {
 		return 0, false
 	}
 
-	guard.Conceal() // it has the node's environment
+	guard.Conceal() // it has the node's environment, with secrets
 	self, err := os.Executable()
 	if err != nil {
 		fmt.Fprintln(errs, "go-crontab as process 1:", err)
 		return exitFailed, true
 	}
 
-	// Before the start: a signal that arrives between the two waits in the channel.
+	// Subscribe before the start, so that no signal is lost.
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2,
 		unix.SIGCHLD)
@@ -45,7 +48,8 @@ func beInit(args []string, in io.Reader, out, errs io.Writer) (code int, done bo
 	cmd := exec.Command(self, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs
 
-	// A group of its own, or Ctrl-C would reach it twice: from the terminal and from us.
+	// The child has its own process group. Otherwise it would receive Ctrl-C twice: from the
+	// terminal and from us.
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
 	if f, ok := in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		cmd.SysProcAttr.Foreground, cmd.SysProcAttr.Ctty = true, int(f.Fd())
@@ -58,8 +62,8 @@ func beInit(args []string, in io.Reader, out, errs io.Writer) (code int, done bo
 	return collect(cmd.Process.Pid, signals), true
 }
 
-// collect waits for all children, hands signals on to child, and returns its exit code: 128 and the number of the signal if one
-// has killed it.
+// collect reaps all children and forwards signals to child. It returns the child's exit code, or
+// 128 plus the signal that killed it.
 func collect(child int, signals <-chan os.Signal) int {
 	code, running := 0, true
 	var late <-chan time.Time

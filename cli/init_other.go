@@ -4,5 +4,5 @@ package cli
 
 import "io"
 
-// beInit: only on Linux is anybody process 1 in a container.
+// beInit does nothing: only on Linux can this be process 1 in a container.
 func beInit([]string, io.Reader, io.Writer, io.Writer) (int, bool) { return 0, false }

@@ -23,7 +23,7 @@ func jobCommand(c *console) *cobra.Command {
 		jobRun(c), jobRemove(c), jobVersions(c), jobDiff(c), jobRollback(c))
 }
 
-// splitName reads app/name, or a name in the default app.
+// splitName splits app/name. A name without an app is in the default app.
 func splitName(s string) (app, name string) {
 	if app, name, ok := strings.Cut(s, "/"); ok {
 		return app, name
@@ -31,12 +31,12 @@ func splitName(s string) (app, name string) {
 	return "default", s
 }
 
-// namedPath is where a job is found by its name.
+// namedPath returns the API path of a job by its name.
 func namedPath(app, name string) string {
 	return "/api/v1/apps/" + url.PathEscape(app) + "/jobs/" + url.PathEscape(name)
 }
 
-// findJob reads the job that an argument names. Digits alone are an id.
+// findJob reads the job that an argument names. An argument of digits is an id.
 func findJob(ctx context.Context, r *remote, arg string) (j jobView, raw json.RawMessage, err error) {
 	path := "/api/v1/jobs/" + arg
 	if arg == "" || strings.Trim(arg, "0123456789") != "" {
@@ -56,7 +56,7 @@ func findJob(ctx context.Context, r *remote, arg string) (j jobView, raw json.Ra
 	return j, raw, err
 }
 
-// jobChange is pause or resume, with what is sent for each job.
+// jobChange builds the commands pause and resume; body returns the request body.
 func jobChange(c *console, verb, done, short string, body func() (any, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: verb + " JOB…", Short: short, Args: wants(1, -1, jobArgument),
@@ -104,12 +104,12 @@ func jobChange(c *console, verb, done, short string, body func() (any, error)) *
 	return cmd
 }
 
-// nextDue says when a job is due next, as the end of a sentence.
+// nextDue describes the next due time of a job, as the end of a sentence.
 func nextDue(j *jobView, now time.Time) string {
 	switch {
 	case j.NextDue != nil && j.At != nil && !j.At.After(now):
 		return ", due " + both(j.At, now) + ", which has passed: it is started at once"
-	case j.NextDue != nil && j.NextDue.Before(now.Add(-time.Second)): // while it was paused
+	case j.NextDue != nil && j.NextDue.Before(now.Add(-time.Second)): // it was paused until now
 		return ", due since " + both(j.NextDue, now) + ": the misfire policy says what is started of that"
 	case j.NextDue != nil:
 		return ", next due " + both(j.NextDue, now)
@@ -168,7 +168,7 @@ func jobRemove(c *console) *cobra.Command {
 	return cmd
 }
 
-// completeJobs offers the names of jobs, when a server answers quickly.
+// completeJobs completes names of jobs, if a server answers quickly.
 func completeJobs(c *console) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		r := &remote{console: c, http: http.Client{Timeout: time.Second}}

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newJob is the body of a request that adds a job. What is left out gets the server's default, and the server alone
-// says what is valid: the command line must not have rules of its own.
+// newJob is the request body for a new job. Missing fields get the server's defaults. Only the
+// server validates, so the command line has no rules of its own.
 type newJob struct {
 	App         string            `json:"app"`
 	Name        string            `json:"name"`
@@ -64,7 +64,7 @@ type newRetry struct {
 	MaxBackoff string  `json:"max_backoff,omitempty"`
 }
 
-// addFlags are the flags of `job add` that need more than being copied.
+// addFlags are the flags of `job add` that need conversion.
 type addFlags struct {
 	job       newJob
 	misfire   newMisfire
@@ -107,7 +107,7 @@ shell has split them: each is quoted again, so nothing in them is expanded when 
 		if err := f.complete(c.now()); err != nil {
 			return err
 		}
-		if f.now { // by the cluster's clock: this machine's may be ahead
+		if f.now { // by the cluster's clock, since this machine's may be ahead
 			cluster, _, err := get[struct{ Now time.Time }](cmd.Context(), r, "/api/v1/cluster", nil)
 			if err != nil {
 				return err
@@ -195,7 +195,7 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.BoolVar(&j.Paused, "paused", false, "add it paused")
 }
 
-// arguments takes NAME and what stands after "--".
+// arguments parses NAME and the command after "--".
 func (f *addFlags) arguments(cmd *cobra.Command, args []string) error {
 	dash := cmd.ArgsLenAtDash()
 	before, after := args, []string(nil)
@@ -224,7 +224,7 @@ func (f *addFlags) arguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// complete fills in what is not text.
+// complete converts the remaining flags.
 func (f *addFlags) complete(now time.Time) error {
 	given := 0
 	for _, set := range []bool{len(f.schedules) > 0, f.job.Every != "", f.at != "", f.now} {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// jobFilter are the flags that say which jobs are meant.
+// jobFilter are the flags that select jobs.
 type jobFilter struct{ app, status, owner, group, calendar, label, name string }
 
 func (f *jobFilter) flags(cmd *cobra.Command) {
@@ -40,16 +40,17 @@ func (f *jobFilter) query() url.Values {
 	return query
 }
 
-// bulk is a command that does something to jobs: to those that its arguments name, or to those that a filter matches.
+// bulk is a command that changes several jobs: the ones in its arguments, or the ones that a filter
+// matches.
 type bulk struct {
 	filter           jobFilter
 	ids              []string
 	all, dryRun, yes bool
-	action           string // of the API: "pause"
-	done             string // "paused"
+	action           string // in the API, such as "pause"
+	done             string // past tense, such as "paused"
 }
 
-// flags are those that select jobs, and what goes with them. The command has its Args by then.
+// flags adds the flags that select jobs. The command must already have its Args.
 func (b *bulk) flags(cmd *cobra.Command) {
 	b.filter.flags(cmd)
 	cmd.Flags().StringSliceVar(&b.ids, "id", nil, "these, by their ids, all in one request: 17,23; may be repeated")
@@ -91,7 +92,7 @@ code 4.`
 	}
 }
 
-// bulkView is what was done to the jobs of a filter.
+// bulkView is the result for the selected jobs.
 type bulkView struct {
 	DryRun    bool              `json:"dry_run"`
 	Changed   int               `json:"changed"`
@@ -114,13 +115,13 @@ type bulkJob struct {
 }
 
 func (j *bulkJob) fullName() string {
-	if j.Name == "" { // there is none of that id
+	if j.Name == "" { // no job has this id
 		return j.ID
 	}
 	return j.App + "/" + j.Name
 }
 
-// add adds what the next request has come to.
+// add adds the response to the next request.
 func (v *bulkView) add(p bulkView) error {
 	for _, item := range p.Items {
 		var j bulkJob
@@ -134,7 +135,7 @@ func (v *bulkView) add(p bulkView) error {
 	return nil
 }
 
-// selected does it to the jobs of the filter. It tells whether there is one.
+// selected changes the jobs of the filter. It returns false if there is no filter.
 func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) {
 	query := b.filter.query()
 	if b.ids != nil {
@@ -176,7 +177,7 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 	v := bulkView{Items: []json.RawMessage{}}
 	for {
 		p, _, err := once[bulkView](ctx, r, "/api/v1/bulk/"+b.action, query, body)
-		if err != nil && v.Changed > 0 { // the same again finds those in the state that they are to have
+		if err != nil && v.Changed > 0 { // repeating the command is safe: jobs already changed stay as they are
 			err = fmt.Errorf("%w\n  %d jobs were %s before that", err, v.Changed, b.done)
 		}
 		if err == nil {
@@ -205,7 +206,7 @@ func (b *bulk) try(ctx context.Context, r *remote, query url.Values, body any) (
 	return v, err
 }
 
-// matching says how many jobs there are.
+// matching returns the number of selected jobs in words.
 func (v *bulkView) matching() string {
 	n := len(v.jobs)
 	if v.Matched != nil {
@@ -221,7 +222,7 @@ func (v *bulkView) matching() string {
 	return fmt.Sprintf("%d jobs", n)
 }
 
-// first names some.
+// first lists the first names.
 func (v *bulkView) first(most int) string {
 	var names []string
 	for i := range v.jobs[:min(most, len(v.jobs))] {
@@ -233,7 +234,7 @@ func (v *bulkView) first(most int) string {
 	return strings.Join(names, ", ")
 }
 
-// tell prints what was done, or would be.
+// tell prints the result, or the preview of a dry run.
 func (b *bulk) tell(r *remote, v bulkView, err error) error {
 	if err != nil {
 		return err

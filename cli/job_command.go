@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// commandOptions say how a command is run, as the API has them.
+// commandOptions are the options of a command in the API.
 type commandOptions struct {
 	User         string            `json:"user,omitempty"`
 	Dir          string            `json:"dir,omitempty"`
@@ -22,7 +22,7 @@ type commandOptions struct {
 	Limits       map[string]any    `json:"limits,omitempty"`
 }
 
-// commandFlags are those flags of `job add` that need more than being copied.
+// commandFlags are the flags of `job add` that need conversion.
 type commandFlags struct {
 	env, limits []string
 	stdinFile   string
@@ -44,7 +44,7 @@ func (f *commandFlags) flags(cmd *cobra.Command, o *commandOptions) {
 file_size, address_space, core for each process; may be repeated, or separated by commas`)
 }
 
-// complete fills in what is not text.
+// complete converts the remaining flags.
 func (f *commandFlags) complete(o *commandOptions) error {
 	for _, pair := range f.env {
 		name, value, ok := strings.Cut(pair, "=")
@@ -84,7 +84,7 @@ func (f *commandFlags) complete(o *commandOptions) error {
 	return nil
 }
 
-// numberOrText is for the server to judge: which limit takes what is not the command line's affair.
+// numberOrText keeps numbers as numbers. The server knows which limit takes which type.
 func numberOrText(s string) any {
 	var n json.Number
 	if json.Unmarshal([]byte(s), &n) == nil && !strings.HasPrefix(s, `"`) {
@@ -93,7 +93,7 @@ func numberOrText(s string) any {
 	return s
 }
 
-// commandCard shows the options that are set.
+// commandCard adds the non-default options.
 func commandCard(d *card, o *commandOptions) {
 	d.add("user", o.User)
 	d.add("dir", o.Dir)

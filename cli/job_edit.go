@@ -60,23 +60,24 @@ save is kept in a file.`,
 	return cmd
 }
 
-// jobEditing is a job in an editor.
+// jobEditing is a job that is being edited.
 type jobEditing struct {
 	*remote
 	id, name string
 	version  int64
 	file     string
-	stood    string   // what the job was when it was read last
-	others   []string // what somebody else has changed of it meanwhile, nil if nobody has
+	stood    string   // the text of the job as last read
+	others   []string // changes by others since then; nil: none
 	saved    bool     // the editor has written the file
-	paused   bool     // the text was opened with the pause in it: without it the job is resumed
-	same     bool     // what was saved is what stood already
+	paused   bool     // the text had a pause when opened; removing it resumes the job
+	same     bool     // the saved text equals the job
 }
 
-// remark begins the lines on top that are ours.
+// remark begins our own lines at the top of the file.
 const remark = "#: "
 
-// run lets somebody edit until the server takes it, and returns the job; nil if nothing was changed.
+// run repeats editing until the server accepts the job, and returns the job. It returns nil if
+// nothing changed.
 func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 	body, err := e.text(ctx)
 	if err != nil {
@@ -132,7 +133,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 	}
 }
 
-// keep tells where the text is that could not be saved, whatever else there is to say.
+// keep adds a hint with the file of the unsaved text to an error.
 func (e *jobEditing) keep(err error) error {
 	hint := fmt.Sprintf("your text is kept in %s; to apply it:  %s apply -f %s", e.file, program(), quote(e.file))
 	if more := hintOf(err); more != "" {
@@ -141,7 +142,7 @@ func (e *jobEditing) keep(err error) error {
 	return &exitError{code: codeOf(err), err: err, hint: hint}
 }
 
-// text is the job as a file has it.
+// text returns the job in the file format.
 func (e *jobEditing) text(ctx context.Context) (string, error) {
 	page, _, err := get[exportPage](ctx, e.remote, "/api/v1/export", url.Values{"job_id": {e.id}})
 	if err != nil {
@@ -158,8 +159,8 @@ func (e *jobEditing) text(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// edit has an editor change a text; what is wrong with it stands on top. What was typed is returned also when the editor
-// fails.
+// edit opens a text in an editor, with the errors of the last attempt at the top. It returns the
+// typed text even if the editor fails.
 func (e *jobEditing) edit(ctx context.Context, body string, refused error) (string, error) {
 	head := e.head(refused)
 	if err := os.WriteFile(e.file, []byte(head+body), 0o600); err != nil {
@@ -185,7 +186,7 @@ func (e *jobEditing) edit(ctx context.Context, body string, refused error) (stri
 	return withoutRemarks(string(text)), failed
 }
 
-// withoutRemarks takes our lines off the top.
+// withoutRemarks removes our lines from the top.
 func withoutRemarks(text string) string {
 	for strings.HasPrefix(text, strings.TrimRight(remark, " ")) {
 		_, text, _ = strings.Cut(text, "\n")
@@ -193,7 +194,8 @@ func withoutRemarks(text string) string {
 	return text
 }
 
-// head is what stands on top. Lines that are wrong are named as they come to stand below it.
+// head returns our lines at the top. Line numbers in errors account for the lines of the head
+// itself.
 func (e *jobEditing) head(refused error) string {
 	lines := []string{
 		e.name + ", version " + fmt.Sprint(e.version),
@@ -226,7 +228,7 @@ func (e *jobEditing) head(refused error) string {
 	return b.String()
 }
 
-// faults are what an error says of lines.
+// faults converts an error to faults with lines.
 func (e *jobEditing) faults(refused error) (out []manifest.Fault) {
 	var (
 		faults manifest.Faults
@@ -263,7 +265,7 @@ func (e *jobEditing) faults(refused error) (out []manifest.Fault) {
 	return out
 }
 
-// open runs the editor, which has the terminal.
+// open runs the editor in the terminal.
 func (e *jobEditing) open(ctx context.Context) error {
 	editor := os.Getenv("VISUAL")
 	if editor == "" {
@@ -273,8 +275,8 @@ func (e *jobEditing) open(ctx context.Context) error {
 		editor = someEditor
 	}
 
-	// Ctrl-C is the editor's: we must not go from under it, with what was typed. Caught and not ignored, since what is
-	// ignored stays so in the editor.
+	// Ctrl-C belongs to the editor: if we ended, typed text would be lost. We catch the signal
+	// instead of ignoring it, because the editor would inherit an ignored signal.
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
@@ -299,7 +301,8 @@ func (e *jobEditing) save(ctx context.Context, body string) (json.RawMessage, er
 		return nil, &exitError{code: exitRefused, err: err}
 	}
 
-	// what is taken away becomes the default; of a pause that says nothing in itself
+	// A removed field normally gets its default. But a missing pause says nothing by itself, so we
+	// resume explicitly.
 	resume := e.paused && !saysPaused(body)
 	var is named
 	if err := json.Unmarshal(object, &is); err == nil && is.App+"/"+is.Name != e.name {
@@ -338,7 +341,7 @@ func (e *jobEditing) save(ctx context.Context, body string) (json.RawMessage, er
 	return raw, err
 }
 
-// saysPaused tells whether a text says of its job whether it is paused.
+// saysPaused reports whether a text has a field for the pause.
 func saysPaused(text string) bool {
 	set := &manifest.Set{}
 	if err := set.Read("the text", []byte(text)); err != nil {
@@ -356,7 +359,7 @@ func saysPaused(text string) bool {
 	return says
 }
 
-// rename replaces the definition of the job under its id, because it is to have another name.
+// rename replaces the definition under the id of the job, because the name changes.
 func (e *jobEditing) rename(ctx context.Context, object json.RawMessage, set *manifest.Set) (json.RawMessage, error) {
 	at := http.Header{"If-Match": {fmt.Sprintf("%q", fmt.Sprint(e.version))}}
 	_, raw, err := e.sendWith(ctx, at, http.MethodPut, "/api/v1/jobs/"+e.id,
@@ -372,15 +375,15 @@ func (e *jobEditing) rename(ctx context.Context, object json.RawMessage, set *ma
 	return raw, err
 }
 
-// isStale tells that somebody else has changed the job meanwhile.
+// isStale reports whether somebody else has changed the job.
 func isStale(err error) bool {
 	var p *problem
 	return errors.As(err, &p) &&
 		(p.Status == http.StatusPreconditionFailed || p.Status == http.StatusConflict && len(p.Errors) > 0)
 }
 
-// readAgain learns at which version the job is, and what somebody else has changed of it. The version is read first: if
-// they change more between the two, they are met again.
+// readAgain reads the job's version and the changes of others. It reads the version first, so a
+// change between the two requests leads to another conflict and is not overwritten.
 func (e *jobEditing) readAgain(ctx context.Context) error {
 	j, _, err := get[jobView](ctx, e.remote, "/api/v1/jobs/"+e.id, nil)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// explanationView answers why a job did, or did not, run at an instant.
+// explanationView explains why a job did or did not run at a time.
 type explanationView struct {
 	Cause  string    `json:"cause"`
 	Answer string    `json:"answer"`
@@ -21,7 +21,7 @@ type explanationView struct {
 	Changed *changeView `json:"changed"`
 }
 
-// changeView is when the job's definition was changed, and by whom.
+// changeView is the time and the author of a definition's change.
 type changeView struct {
 	At *time.Time `json:"at"`
 	By string     `json:"by"`
@@ -45,7 +45,7 @@ deleted is named by its id.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		j, _, err := findJob(cmd.Context(), r, args[0])
 		if codeOf(err) == exitNotFound && strings.Trim(args[0], "0123456789") == "" {
-			j, err = jobView{ID: args[0], App: "job", Name: args[0]}, nil // deleted, perhaps
+			j, err = jobView{ID: args[0], App: "job", Name: args[0]}, nil // possibly deleted
 		}
 		if err != nil {
 			return err

@@ -13,15 +13,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// httpFlags are the flags of `job add` for a request instead of a command.
+// httpFlags are the flags of `job add` for an HTTP request.
 type httpFlags struct {
 	request  job.HTTP
 	headers  []string
 	tls      job.HTTPTLS
-	ca, cert string // files
+	ca, cert string // file names
 	key      string
 	sign     string
-	set      *pflag.FlagSet // of them all
+	set      *pflag.FlagSet // all of the above
 }
 
 func (f *httpFlags) flags(cmd *cobra.Command) {
@@ -47,7 +47,7 @@ and {{app}} are filled in here, in headers and in the body`)
 	cmd.Flags().AddFlagSet(f.set)
 }
 
-// complete makes the request of the flags; nil if there is none.
+// complete builds the request, or returns nil without --http.
 func (f *httpFlags) complete() (*job.HTTP, error) {
 	if f.request.URL == "" {
 		var alone string
@@ -103,7 +103,7 @@ func (f *httpFlags) complete() (*job.HTTP, error) {
 	return &h, nil
 }
 
-// what says in one line what a job does.
+// what describes in one line what a job does.
 func (j *jobView) what() string {
 	switch {
 	case j.HTTP != nil:

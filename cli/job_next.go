@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// dueView is a due time to come. The mark tells of a clock change around it.
+// dueView is a future due time. The mark names a clock change around it.
 type dueView struct {
 	Due  *time.Time `json:"due"`
 	Mark string     `json:"mark"`
@@ -70,7 +70,7 @@ func jobNext(c *console) *cobra.Command {
 	return cmd
 }
 
-// dueTable lists due times by the viewer's clock, and by the job's where that shows another time.
+// dueTable lists due times by the viewer's clock, and by the job's if it differs.
 func dueTable(due []dueView, zone *time.Location, now time.Time) *table {
 	viewer := now.Location()
 	abroad := slices.ContainsFunc(due, func(d dueView) bool { return d.Due != nil && !sameClock(zone, viewer, *d.Due) })

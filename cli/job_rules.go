@@ -9,8 +9,8 @@ import (
 	"go-crontab/job"
 )
 
-// concerning adds what concerns a job and stands elsewhere: how long its records are kept, and which rules of alerts are
-// about it. A node of an older version that has neither is no error.
+// concerning adds settings from elsewhere that apply to a job: the retention of its records, and
+// alert rules. It ignores an older node that has neither.
 func (r *remote) concerning(ctx context.Context, d *card, j *jobView) error {
 	rules, _, err := get[retentionRules](ctx, r, "/api/v1/retention", nil)
 	if missing := isStatus(err, http.StatusNotFound); err != nil && !missing {
@@ -32,7 +32,7 @@ func (r *remote) concerning(ctx context.Context, d *card, j *jobView) error {
 	return nil
 }
 
-// kept says which records stay, and by whose rule, each field by itself.
+// kept describes the retention of each field, and the rule that sets it.
 func kept(own, ofApp, ofCluster keepView, app string) string {
 	var out []string
 	for _, only := range []func(keepView) keepView{
@@ -59,7 +59,7 @@ func kept(own, ofApp, ofCluster keepView, app string) string {
 	return strings.Join(out, "\n")
 }
 
-// rulesAbout lists the rules of alerts that are about a job: their names, on what they tell, and where.
+// rulesAbout describes the alert rules that cover a job: name, events and channels.
 func rulesAbout(rules []job.AlertRule, j *jobView) (out []string) {
 	about := job.AlertJob{App: j.App, Name: j.Name, Owner: j.Owner, Labels: j.Labels}
 	for i := range rules {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// requestView is the answer to a request for a run.
+// requestView is the response to a manual start.
 type requestView struct {
 	JobID   string    `json:"job_id"`
 	Due     time.Time `json:"due"`
@@ -81,8 +81,8 @@ with 1 unless it succeeded.`,
 	return cmd
 }
 
-// await polls until the final run of a request has ended. A node that cannot answer for a moment is asked again: the
-// run goes on without it.
+// await polls until the final run of a request has ended. It retries a node that cannot answer,
+// because the run continues regardless.
 func (r *remote) await(ctx context.Context, asked requestView) (run runView, raw json.RawMessage, err error) {
 	var p patience
 	for pause := 100 * time.Millisecond; ; pause = min(pause*3/2, 2*time.Second) {
@@ -101,7 +101,7 @@ func (r *remote) await(ctx context.Context, asked requestView) (run runView, raw
 	}
 }
 
-// ended looks for the final run of a request; raw is nil while that has not ended.
+// ended finds the final run of a request; raw is nil until it has ended.
 func (r *remote) ended(ctx context.Context, asked requestView) (run runView, raw json.RawMessage, err error) {
 	q := url.Values{
 		"job_id": {asked.JobID}, "from": {asked.Due.Format(time.RFC3339Nano)},

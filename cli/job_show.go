@@ -37,7 +37,7 @@ and which rules of alerts are about it. Other formats than table have what the A
 	return cmd
 }
 
-// card is an object for people: names and values, one to a line. Empty values are left out.
+// card shows an object as lines with a name and a value. Empty values are omitted.
 type card []struct {
 	name  string
 	value cell
@@ -59,7 +59,7 @@ func (d *card) add(name, value string, colours ...colour) {
 	}{name, c})
 }
 
-// card prints a card. Values of several lines are indented like the first.
+// card prints a card. Values with several lines are indented.
 func (r *remote) card(d card) error {
 	paint := painter(colourful(r.out))
 	widest := 0

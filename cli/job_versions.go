@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// versionItem is a definition that a job has had.
+// versionItem is a version of a job's definition.
 type versionItem struct {
 	Version int64      `json:"version"`
 	At      *time.Time `json:"at"`
@@ -22,7 +22,7 @@ type versionItem struct {
 	Error   string     `json:"error"`
 }
 
-// what says what is another in it than before.
+// what lists the fields that changed from the previous version.
 func (v *versionItem) what() string {
 	if v.Error != "" {
 		return "cannot be read: " + v.Error
@@ -83,7 +83,7 @@ func versionTable(items []versionItem, now time.Time) *table {
 	return t
 }
 
-// jobAt is where a job is found, and what people call it. An id may be that of a deleted one.
+// jobAt returns the path of a job and its name for people. An id may belong to a deleted job.
 func jobAt(ctx context.Context, r *remote, arg string) (path, name string, err error) {
 	if arg != "" && strings.Trim(arg, "0123456789") == "" {
 		return "/api/v1/jobs/" + arg, "job " + arg, nil
@@ -92,7 +92,7 @@ func jobAt(ctx context.Context, r *remote, arg string) (path, name string, err e
 	return j.path(), j.fullName(), err
 }
 
-// versionOf reads the argument that names one.
+// versionOf parses a version argument.
 func versionOf(arg string) (int64, error) {
 	n, err := strconv.ParseInt(arg, 10, 64)
 	if err != nil || n < 1 {
@@ -101,7 +101,7 @@ func versionOf(arg string) (int64, error) {
 	return n, nil
 }
 
-// diffView is what is different between two of them.
+// diffView lists the changes between two versions.
 type diffView struct {
 	From    int64          `json:"from"`
 	To      int64          `json:"to"`
@@ -151,7 +151,7 @@ and with none the last change.`,
 	return cmd
 }
 
-// showDiff prints what is different between two definitions.
+// showDiff prints the changes between two versions.
 func (r *remote) showDiff(ctx context.Context, path, name string, a, b int64) error {
 	d, raw, err := get[diffView](ctx, r, fmt.Sprintf("%s/versions/%d/diff/%d", path, a, b), nil)
 	if err != nil {
@@ -235,7 +235,7 @@ as well; whether the job is paused stays as it is. If somebody else changes the 
 	return cmd
 }
 
-// completeVersions offers the names of jobs, and then the versions of the one that is named: so many.
+// completeVersions completes names of jobs, and then at most most versions of the named job.
 func completeVersions(c *console, most int) cobra.CompletionFunc {
 	jobs := completeJobs(c)
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// logging is how a process logs.
+// logging are the settings of a process's log.
 type logging struct {
 	level, format string
-	live          *api.LogLevel // of the logger; it can be changed
+	live          *api.LogLevel // level of the logger, can be changed at runtime
 }
 
 func (l *logging) flags(flags *pflag.FlagSet) {
@@ -23,10 +23,10 @@ func (l *logging) flags(flags *pflag.FlagSet) {
 		"text", "json")
 }
 
-// logger writes to w.
+// logger returns a logger that writes to w.
 func (l *logging) logger(w io.Writer) *slog.Logger {
 	var usual slog.Level
-	_ = usual.UnmarshalText([]byte(l.level)) // one of four words
+	_ = usual.UnmarshalText([]byte(l.level)) // always one of four valid words
 	l.live = api.NewLogLevel(usual)
 	level := l.live
 	_, tty := terminal(w)
@@ -44,7 +44,7 @@ func (l *logging) logger(w io.Writer) *slog.Logger {
 	return slog.New(handler(w))
 }
 
-// withUnit writes lengths of time as "1.5s", which JSON would have as a number of nanoseconds.
+// withUnit formats durations as "1.5s" instead of nanoseconds.
 func withUnit(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())

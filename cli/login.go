@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// loginView is a browser that is signed in.
+// loginView is a browser's sign-in.
 type loginView struct {
 	ID       string      `json:"id"`
 	Who      string      `json:"who"`
@@ -23,7 +23,7 @@ type loginView struct {
 	UsedFrom string      `json:"last_used_from"`
 }
 
-// grantView is a role, everywhere or in some apps.
+// grantView is a role, for the cluster or for some apps.
 type grantView struct {
 	Role string   `json:"role"`
 	Apps []string `json:"apps"`
@@ -84,7 +84,7 @@ func loginTable(logins []loginView, now time.Time) *table {
 	return t
 }
 
-// grantsText says what somebody may do: "viewer; operator of billing".
+// grantsText describes permissions: "viewer; operator of billing".
 func grantsText(grants []grantView) string {
 	if len(grants) == 0 {
 		return "nothing"

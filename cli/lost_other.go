@@ -4,7 +4,7 @@ package cli
 
 import "syscall"
 
-// What the system says of a connection that has broken, or was never made.
+// The system's errors for a broken or refused connection.
 const (
 	connectionReset   = syscall.ECONNRESET
 	connectionAborted = syscall.ECONNABORTED

@@ -2,7 +2,8 @@ package cli
 
 import "golang.org/x/sys/windows"
 
-// What the system says of a connection that has broken, or was never made: not what syscall calls ECONNRESET.
+// The system's errors for a broken or refused connection. They differ from syscall.ECONNRESET and
+// the like.
 const (
 	connectionReset   = windows.WSAECONNRESET
 	connectionAborted = windows.WSAECONNABORTED

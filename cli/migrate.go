@@ -19,14 +19,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// migration is what `migrate` did.
+// migration is the result of `migrate`.
 type migration struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
 
-	Token string `json:"token,omitempty"` // the first one, when it was just made
+	Token string `json:"token,omitempty"` // the first token, if it was just created
 
-	AuditRemoved int `json:"audit_removed,omitempty"` // old audit lines
+	AuditRemoved int `json:"audit_removed,omitempty"` // number of old audit lines
 
 	Restored *restored `json:"restored,omitempty"` // with --after-restore
 }
@@ -165,7 +165,7 @@ func migrate(ctx context.Context, c *console, dsn string, bootstrap, again bool)
 	return m, err
 }
 
-// removeOldAudit removes the audit lines that are kept no longer, in small batches.
+// removeOldAudit removes expired audit lines in small batches.
 func removeOldAudit(ctx context.Context, db *sql.DB) (removed int, err error) {
 	const batch = 500
 	now, err := db.Now(ctx)
@@ -181,7 +181,7 @@ func removeOldAudit(ctx context.Context, db *sql.DB) (removed int, err error) {
 	return removed, nil
 }
 
-// printGrants prints the statements that give a user what nodes need.
+// printGrants prints the SQL statements that grant a user the rights of a node.
 func printGrants(ctx context.Context, c *console, out output, dsn, grantee string) error {
 	user, host, _ := strings.Cut(grantee, "@")
 	if user == "" {
@@ -220,14 +220,15 @@ func printGrants(ctx context.Context, c *console, out output, dsn, grantee strin
 	})
 }
 
-// untilAsked is ctx until a signal asks this process to end, which says so each time that it will, by itself. A pipe that breaks is
-// no such wish: who reads what we say may have had the same signal.
+// untilAsked returns a context that ends at the first signal. Each signal prints that migrate will
+// end by itself. A broken pipe is not a request to end: the reader of our output may have received
+// the same signal.
 func untilAsked(ctx context.Context, c *console) (migrating context.Context, over func()) {
 	migrating, end := context.WithCancelCause(ctx)
 	broken, signals, done := make(chan os.Signal, 1), make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(broken, syscall.SIGPIPE)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // nohup
+	if !signal.Ignored(syscall.SIGHUP) { // not under nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 

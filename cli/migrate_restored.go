@@ -12,14 +12,14 @@ import (
 	"go-crontab/sql/read"
 )
 
-// restored is what `migrate --after-restore` tells of a database that was restored.
+// restored is the result of `migrate --after-restore`.
 type restored struct {
-	AsOf    *time.Time   `json:"as_of,omitempty"` // the last sign of life in it
+	AsOf    *time.Time   `json:"as_of,omitempty"` // last sign of life in the backup
 	Jobs    int64        `json:"jobs_due_since"`
 	Once    []jobMention `json:"once,omitempty"`
 	Running int64        `json:"runs_lost"`
 
-	NotCounted string `json:"not_counted,omitempty"` // why the other three say nothing
+	NotCounted string `json:"not_counted,omitempty"` // why the other counts are missing
 }
 
 // wasRestored refuses a schema without tables: the backup was restored elsewhere, or not yet.
@@ -39,11 +39,12 @@ func wasRestored(ctx context.Context, dsn string) error {
 		return &exitError{code: exitRefused, err: errors.New("the schema is empty: nothing was restored into it"),
 			hint: "does the DSN name the schema into which the backup was restored? A new cluster is made without --after-restore"}
 	}
-	return nil // what is wrong with MySQL, migrate says
+	return nil // migrate reports other problems with MySQL
 }
 
-// acceptRestore has the nodes use a restored database. Nobody may live in it: who has not noticed yet works with it as if
-// nothing had been. A node beats ten times in a session expiry, so who was not heard of for two beats is taken to be stopped.
+// acceptRestore allows the nodes to use a restored database. No node may be running: a node that
+// has not noticed the restore would continue as if nothing had happened. A node beats ten times per
+// session expiry, so after two missed beats we consider it stopped.
 func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 	db, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
 	if err != nil {
@@ -77,7 +78,8 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 		}
 	}
 
-	// If we die before this, nothing was changed; behind it, the cluster is paused and says so.
+	// If we die before this, nothing has changed. If we die after it, the cluster is paused and
+	// reports that.
 	if err := db.AcceptRestore(ctx); err != nil {
 		return nil, err
 	}
@@ -88,7 +90,7 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 
 	found, err := (&read.DB{DB: db}).Forgotten(counting)
 	r := &restored{Jobs: found.Jobs, Once: mentions(found.Once), Running: found.Running}
-	if err != nil { // of a large cluster it may be too much; what counts is done
+	if err != nil { // counting may time out in a large cluster; the important part is done
 		if counting.Err() != nil {
 			err = context.Cause(counting)
 		}
@@ -102,7 +104,7 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 	return r, nil
 }
 
-// countingRestored is how long it may take to find out what a restored database does not know.
+// countingRestored bounds the time for counting runs that the backup does not know.
 const countingRestored = time.Minute
 
 func mentions(list []read.NamedJob) (out []jobMention) {

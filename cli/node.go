@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// nodeView is a node and what people said about it.
+// nodeView is a node with its cordon.
 type nodeView struct {
 	Name      string            `json:"name"`
 	State     string            `json:"state"`
@@ -60,7 +60,7 @@ func nodeList(c *console) *cobra.Command {
 	return cmd
 }
 
-// all reads a list that has no pages.
+// all reads a list without pages.
 func all[T any](ctx context.Context, r *remote, path string) (items []T, raw page[json.RawMessage], err error) {
 	raw, body, err := get[page[json.RawMessage]](ctx, r, path, nil)
 	if err != nil {
@@ -89,12 +89,12 @@ func nodeTable(nodes []nodeView, now time.Time) *table {
 	return t
 }
 
-// labels lists the labels that somebody gave the node.
+// labels returns the labels that were set explicitly.
 func (n *nodeView) labels() string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(n.Labels)) {
 		switch {
-		case k == "node" || k == "os" || k == "arch": // the same everywhere, or the name
+		case k == "node" || k == "os" || k == "arch": // automatic labels
 		case n.Labels[k] == "":
 			out = append(out, k)
 		default:
@@ -105,7 +105,7 @@ func (n *nodeView) labels() string {
 	return strings.Join(out, ", ")
 }
 
-// why says by whom, when and why the node was cordoned.
+// why describes why, when and by whom the node was cordoned.
 func (n *nodeView) why(now time.Time) string {
 	if !n.Cordoned {
 		return ""
@@ -140,7 +140,7 @@ its end, what it only prepared goes to other nodes at once. Once this has answer
 	return cmd
 }
 
-// cordonFlags are those of changes of a node.
+// cordonFlags are the flags for changes of a node.
 type cordonFlags struct {
 	reason   string
 	absentOK bool
@@ -161,7 +161,7 @@ func (r *remote) change(ctx context.Context, name, verb string, f *cordonFlags) 
 	return n, raw, orAbsent(err)
 }
 
-// cordon changes what is said about a node, and shows it.
+// cordon changes a node and prints the result.
 func (r *remote) cordon(ctx context.Context, name, verb string, f *cordonFlags) error {
 	n, raw, err := r.change(ctx, name, verb, f)
 	if err != nil {
@@ -176,7 +176,7 @@ func (r *remote) cordon(ctx context.Context, name, verb string, f *cordonFlags) 
 	})
 }
 
-// work says what a node still does, as the end of a sentence.
+// work describes what the node still executes, as the end of a sentence.
 func (n *nodeView) work() string {
 	if n.Executing == 0 || n.State == "ready" {
 		return ""
@@ -229,7 +229,7 @@ process goes on until somebody stops it; uncordon takes it back. A name that no 
 	return cmd
 }
 
-// drainLook is between looks at whether a node is drained.
+// drainLook is the interval between two checks of a draining node.
 const drainLook = 500 * time.Millisecond
 
 // drain drains a node and waits until it has no work.
@@ -277,7 +277,7 @@ func (r *remote) drain(ctx context.Context, name string, f *cordonFlags, timeout
 	})
 }
 
-// completeNodes offers the names of nodes, when a server answers quickly.
+// completeNodes completes names of nodes, if a server answers quickly.
 func completeNodes(c *console) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		r := &remote{console: c, http: http.Client{Timeout: time.Second}}
@@ -308,7 +308,7 @@ type waitView struct {
 	Why   string     `json:"why"`
 }
 
-// waitingCard adds the due times that wait to the card of a job.
+// waitingCard adds held-back due times to the card of a job.
 func waitingCard(d *card, waiting []waitView, now time.Time) {
 	for i, w := range waiting {
 		name := ""

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// logLevelView is the level of a node's log.
+// logLevelView is the log level of a node.
 type logLevelView struct {
 	Node  string     `json:"node"`
 	Level string     `json:"level"`

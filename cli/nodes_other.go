@@ -4,7 +4,8 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// nodeCommands are there in name, to say where they are to be had: a node needs process groups, signals and bash.
+// nodeCommands are placeholders that say where nodes run: they need process groups, signals and
+// bash.
 func nodeCommands(*console) []*cobra.Command {
 	var commands []*cobra.Command
 	for _, name := range []string{"dev", "serve", "bench"} {
@@ -23,5 +24,5 @@ func nodeCommands(*console) []*cobra.Command {
 
 func hiddenCommands(*console) []*cobra.Command { return nil }
 
-// isLocked is never asked: without dev there are no links to its token.
+// isLocked is never called: without dev there are no links to its token.
 func isLocked(string) bool { return false }

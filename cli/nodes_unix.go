@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nodeCommands run nodes.
+// nodeCommands are the commands that run nodes.
 func nodeCommands(c *console) []*cobra.Command {
 	return []*cobra.Command{devCommand(c), serveCommand(c), benchCommand(c)}
 }
 
-// hiddenCommands are what nodeCommands start.
+// hiddenCommands are the commands that nodeCommands start.
 func hiddenCommands(c *console) []*cobra.Command { return []*cobra.Command{benchNodeCommand(c)} }
 
-// isLocked tells whether somebody holds a lock of a file.
+// isLocked reports whether a process holds a lock on a file.
 func isLocked(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {

@@ -9,14 +9,16 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// statusPause is between looks at what systemd is told of the node.
+// statusPause is the interval between two status messages to systemd.
 const statusPause = time.Second
 
-// notifySystemd tells systemd, if it has started us (Type=notify), how the node is, until over is. READY is said at once: the
-// API answers, and a MySQL that is not up yet is no reason to start us again. `systemctl status` shows the rest.
+// notifySystemd reports the node's status to systemd until over ends, if systemd has started us
+// with Type=notify. It sends READY immediately: the API answers, and restarting us would not help a
+// MySQL that is still down. `systemctl status` shows the status.
 //
-// With WatchdogSec in the unit, systemd kills a node that has not been heard of for so long. Only a node that can still look
-// at its own sets is heard of. One that has lost MySQL is: nobody is helped by starting it again.
+// With WatchdogSec in the unit, systemd kills a node that is silent for that time. Our messages
+// require only that the node can read its own sets. They continue without MySQL, because a restart
+// would not help.
 func notifySystemd(over, drain context.Context, ready func() error) {
 	if ok, err := daemon.SdNotify(false, daemon.SdNotifyReady); !ok || err != nil {
 		return

@@ -15,13 +15,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// once is ask for what must not be done twice. The request has a key under which it is carried out once, however often it is
-// sent; so it is sent again when its answer is lost.
+// once sends a request that must not be carried out twice. An idempotency key makes the server
+// carry it out once, so it is safe to send again when the response is lost.
 func once[T any](
 	ctx context.Context, r *remote, path string, query url.Values, body any,
 ) (v T, raw json.RawMessage, err error) {
 	header := http.Header{"Idempotency-Key": {uuid.NewString()}}
-	var began time.Time // when an answer was lost first
+	var began time.Time // when a response was first lost
 	for {
 		if _, raw, err = r.sendWith(ctx, header, http.MethodPost, path, query, body); err == nil {
 			v, err = decode[T](r, path, raw)
@@ -44,7 +44,7 @@ func once[T any](
 	}
 }
 
-// isLost tells whether a request may have been carried out although it was not answered.
+// isLost reports whether a request may have been carried out although there was no response.
 func isLost(err error) bool {
 	var (
 		p    *problem
@@ -54,7 +54,7 @@ func isLost(err error) bool {
 
 	switch {
 	case errors.As(err, &p):
-		// those are a proxy's
+		// the gateway statuses come from a proxy
 		return strings.HasSuffix(p.Type, ":unknown-outcome") || p.Status == http.StatusBadGateway ||
 			p.Status == http.StatusGatewayTimeout
 	case errors.As(err, &op) && op.Op == "dial":
@@ -66,11 +66,12 @@ func isLost(err error) bool {
 		errors.As(err, &slow) && slow.Timeout()
 }
 
-// patience is for how long a node that does not answer is asked again: it may be restarted, or another one behind the same address
-// takes over. One that waits for MySQL is waited for as long as that takes.
+// patience bounds the retries of a node that does not answer. The node may be restarting, or
+// another node may take over its address. A node that answers 503 is retried without limit, since
+// it may be waiting for MySQL.
 type patience struct{ silent time.Time }
 
-// lasts tells whether to ask once more behind an error, or its absence.
+// lasts reports whether to continue after an error, or after a success.
 func (p *patience) lasts(err error) bool {
 	switch {
 	case err == nil, isStatus(err, http.StatusServiceUnavailable):

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// output is how a command prints what was asked for.
+// output is the output format of a command.
 type output struct{ format string }
 
 func (o *output) flags(cmd *cobra.Command, words ...string) {
@@ -21,7 +21,7 @@ func (o *output) flags(cmd *cobra.Command, words ...string) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// object prints v: as JSON, YAML, by its name alone, or the way people want to read it.
+// object prints v as JSON, YAML, only its name, or with table for people.
 func (o *output) object(c *console, v any, name string, table func() error) error {
 	switch o.format {
 	case "json":
@@ -29,7 +29,7 @@ func (o *output) object(c *console, v any, name string, table func() error) erro
 	case "yaml":
 		return writeYAML(c.out, v)
 	case "name":
-		if name == "" { // of an empty list
+		if name == "" { // an empty list
 			return nil
 		}
 		_, err := fmt.Fprintln(c.out, name)
@@ -38,12 +38,12 @@ func (o *output) object(c *console, v any, name string, table func() error) erro
 	return table()
 }
 
-// deleted is what -o json prints of something that is no more.
+// deleted is the -o json output for a deleted object.
 type deleted struct {
 	Deleted string `json:"deleted"`
 }
 
-// writeJSON prints what the API answered without losing fields that this program does not know.
+// writeJSON prints JSON, including fields that this program does not know.
 func writeJSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -77,7 +77,7 @@ func writeYAML(w io.Writer, v any) error {
 	return enc.Close()
 }
 
-// yamlNode reads one JSON value, keeping the order of its fields.
+// yamlNode reads a JSON value and keeps the order of its fields.
 func yamlNode(dec *json.Decoder) (*yaml.Node, error) {
 	token, err := dec.Token()
 	if err != nil {
@@ -111,7 +111,7 @@ func yamlNode(dec *json.Decoder) (*yaml.Node, error) {
 	return n, err
 }
 
-// list prints a list: as the API gives it, or the names of its items, or a table.
+// list prints a list: the API's response, the names of the items, or a table.
 func (r *remote) list(raw page[json.RawMessage], name func(int) string, table func() error) error {
 	if r.format != "name" {
 		return r.object(r.console, raw, "", table)

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// pauseView is why due times are stopped, and until when.
+// pauseView is a pause.
 type pauseView struct {
 	Scope  string     `json:"scope"`
 	App    string     `json:"app"`
@@ -21,7 +21,7 @@ type pauseView struct {
 	Jobs   *int64     `json:"jobs"`
 }
 
-// words says since when, until when, by whom and why.
+// words describes the pause: begin, end, author and reason.
 func (p *pauseView) words(now time.Time) string {
 	text := "since " + both(p.Since, now)
 	if p.Until != nil {
@@ -37,7 +37,7 @@ func (p *pauseView) words(now time.Time) string {
 	return text
 }
 
-// what names what is paused.
+// what names the paused object.
 func (p *pauseView) what() string {
 	switch p.Scope {
 	case "app":
@@ -48,7 +48,7 @@ func (p *pauseView) what() string {
 	return "the job"
 }
 
-// pauseFlags are those of every command that pauses something.
+// pauseFlags are the flags of all commands that pause.
 type pauseFlags struct{ reason, until string }
 
 func (f *pauseFlags) flags(cmd *cobra.Command) {
@@ -56,7 +56,7 @@ func (f *pauseFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.until, "until", "", `when it ends by itself: "2h", or a time such as "2027-01-31 09:00"`)
 }
 
-// body is the request. How long something lasts is for the server to add up: its clock is the one that counts.
+// body returns the request body. A duration is sent as such, so that the server's clock counts.
 func (f *pauseFlags) body(now time.Time) (map[string]string, error) {
 	b := map[string]string{}
 	if f.reason != "" {
@@ -97,7 +97,7 @@ func appCommand(c *console) *cobra.Command {
 		appLimits(c))
 }
 
-// scopePath is where the pauses of an app, or of the cluster, are made.
+// scopePath returns the path for pauses of an app, or of the cluster.
 func scopePath(args []string) (path, what string) {
 	if len(args) == 0 {
 		return "/api/v1/cluster", "the cluster"
@@ -105,7 +105,7 @@ func scopePath(args []string) (path, what string) {
 	return "/api/v1/apps/" + url.PathEscape(args[0]), "app " + args[0]
 }
 
-// nameOfScope is what -o name prints of it.
+// nameOfScope returns the -o name output for a scope.
 func nameOfScope(args []string) string {
 	if len(args) == 0 {
 		return "cluster"
@@ -113,7 +113,7 @@ func nameOfScope(args []string) string {
 	return args[0]
 }
 
-// pauseAll pauses an app, or without an argument the cluster.
+// pauseAll pauses an app, or the cluster without an argument.
 func pauseAll(c *console, use, short string, args cobra.PositionalArgs, example string) *cobra.Command {
 	var f pauseFlags
 	absentOK := false
@@ -168,7 +168,7 @@ func jobsOf(n *int64) string {
 	return fmt.Sprintf(", with %d jobs", *n)
 }
 
-// resumeAll resumes an app, or without an argument the cluster.
+// resumeAll resumes an app, or the cluster without an argument.
 func resumeAll(c *console, use, short string, args cobra.PositionalArgs, example string) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: args, Example: example}
 	r := newRemote(c, cmd)
@@ -187,7 +187,7 @@ func resumeAll(c *console, use, short string, args cobra.PositionalArgs, example
 	return cmd
 }
 
-// notePauses says what is paused, beside the jobs that are paused alone.
+// notePauses prints the pauses of apps and of the cluster.
 func (r *remote) notePauses(pauses []pauseView) error {
 	for _, p := range pauses {
 		r.notef("%s is paused %s\n", plain(p.what()), plain(p.words(r.now())))

@@ -10,7 +10,7 @@ import (
 	"go-crontab/internal/manifest"
 )
 
-// problem is a refusal of the API (RFC 9457).
+// problem is an error response of the API (RFC 9457).
 type problem struct {
 	Type   string         `json:"type"`
 	Title  string         `json:"title"`
@@ -23,15 +23,15 @@ type fieldProblem struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
 
-	at   manifest.Place // in a file that the request was made of,
-	name string         // and what the field is called there
+	at   manifest.Place // place in the file from which the request was made
+	name string         // name of the field in the file
 }
 
 func (p *problem) Error() string {
 	var parts []string
 	detail := p.Detail
 	if len(p.Errors) > 0 {
-		detail = "" // it says the same in one line
+		detail = "" // it repeats the errors in one line
 	}
 
 	for _, s := range []string{p.Title, detail} {
@@ -47,7 +47,7 @@ func (p *problem) Error() string {
 	return s
 }
 
-// readProblem makes an error with its exit code of an answer that is no success.
+// readProblem converts an error response to an error with an exit code.
 func readProblem(resp *http.Response, body []byte) error {
 	p := &problem{}
 	if err := json.Unmarshal(body, p); err != nil || p.Title == "" && p.Detail == "" {
@@ -58,7 +58,7 @@ func readProblem(resp *http.Response, body []byte) error {
 		}
 	}
 
-	p.Status = resp.StatusCode // the header counts
+	p.Status = resp.StatusCode // the status line is authoritative
 	e := &exitError{code: exitFailed, err: p}
 	switch {
 	case p.Status == http.StatusNotFound:
@@ -84,7 +84,7 @@ func readProblem(resp *http.Response, body []byte) error {
 	return e
 }
 
-// isStatus tells whether err is a refusal with an HTTP status.
+// isStatus reports whether err is an error response with this status.
 func isStatus(err error, status int) bool {
 	p := (*problem)(nil)
 	return errors.As(err, &p) && p.Status == status

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// commandText makes the text that bash gets from what stands after "--". One argument is that text already. Several
-// are a program and its arguments, as the caller's shell has split them: each is quoted, so that bash makes the same
-// of them again.
+// commandText builds the text for bash from the arguments after "--". A single argument is the text
+// itself. Several are a program with its arguments, split by the caller's shell. They are quoted,
+// so that bash splits them in the same way.
 func commandText(args []string) string {
 	if len(args) == 1 {
 		return args[0]
@@ -21,7 +21,7 @@ func commandText(args []string) string {
 
 const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,"
 
-// quote writes s so that a shell reads it as one word without any meaning.
+// quote quotes s so that a shell reads it as one literal word.
 func quote(s string) string {
 	if s != "" && strings.Trim(s, harmless) == "" {
 		return s
@@ -29,7 +29,7 @@ func quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// counted is "1 job", "2 jobs".
+// counted formats a count: "1 job", "2 jobs".
 func counted(n int, what string) string {
 	if n != 1 {
 		what += "s"

@@ -18,19 +18,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// defaultServer is where `dev` and a `serve` without settings listen.
+// defaultServer is the address of `dev` and of a `serve` without settings.
 const defaultServer = "http://127.0.0.1:8610"
 
-// remote is a cluster as its public API shows it.
+// remote calls the public API of a cluster.
 type remote struct {
 	*console
 	output
 	server string
-	token  string // "" when there is none
+	token  string // empty: none
 	http   http.Client
 }
 
-// newRemote adds the flags that every command over the API has.
+// newRemote adds the flags that all API commands share.
 func newRemote(c *console, cmd *cobra.Command, formats ...string) *remote {
 	r := &remote{
 		console: c, http: http.Client{
@@ -49,7 +49,7 @@ func newRemote(c *console, cmd *cobra.Command, formats ...string) *remote {
 	return r
 }
 
-// settle makes a base URL of what names the server.
+// settle determines the base URL and the token from flags, variables and contexts.
 func (r *remote) settle(cmd *cobra.Command) error {
 	if err := checkClientVariables(); err != nil {
 		return err
@@ -82,23 +82,24 @@ func (r *remote) settle(cmd *cobra.Command) error {
 	return nil
 }
 
-// maxAnswer bounds what is read of an answer. A run's output is at most some ten kilobytes.
+// maxAnswer bounds the response body, in bytes. The output of a run has at most about ten
+// kilobytes.
 const maxAnswer = 64 << 20
 
-// call sends one request and returns the body of its answer, or a *problem.
+// call sends a request and returns the response body, or a *problem.
 func (r *remote) call(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
 	_, answer, err := r.send(ctx, method, path, query, body)
 	return answer, err
 }
 
-// send is call that returns the header of the answer as well.
+// send is like call, and also returns the header.
 func (r *remote) send(
 	ctx context.Context, method, path string, query url.Values, body any,
 ) (http.Header, []byte, error) {
 	return r.sendWith(ctx, nil, method, path, query, body)
 }
 
-// sendWith is send with headers of the request's own.
+// sendWith is like send, with additional request headers.
 func (r *remote) sendWith(
 	ctx context.Context, header http.Header, method, path string, query url.Values, body any,
 ) (http.Header, []byte, error) {
@@ -152,13 +153,15 @@ func (r *remote) sendWith(
 	return resp.Header, answer, nil
 }
 
-// maxPaced bounds how often a request is sent again because there were too many in short time.
+// maxPaced bounds the attempts of a request that is rate limited.
 const maxPaced = 10
 
-// limitProblem is the type of a refusal because an app is at a limit, which may last. Whoever asked is to read of it now.
+// limitProblem is the problem type when an app is at a limit. That may last, so the command reports
+// it immediately.
 const limitProblem = "urn:go-crontab:problem:app-limit"
 
-// paced sends a request, and again after a while when the node says that there were too many: it was not carried out.
+// paced sends a request, and repeats it after a pause while it is rate limited. A rate-limited
+// request was not carried out.
 func (r *remote) paced(req *http.Request) (*http.Response, error) {
 	for try := 1; ; try++ {
 		resp, err := r.http.Do(req)
@@ -196,7 +199,7 @@ func (r *remote) paced(req *http.Request) (*http.Response, error) {
 func (r *remote) unreachable(method string, err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
-		err = u.Err // without method and address
+		err = u.Err // drop the method and the address
 	}
 
 	var dns *net.DNSError
@@ -220,12 +223,12 @@ func (r *remote) unreachable(method string, err error) error {
 		program())
 }
 
-// get reads one object: decoded, and as it was sent.
+// get reads an object, decoded and raw.
 func get[T any](ctx context.Context, r *remote, path string, query url.Values) (v T, raw json.RawMessage, err error) {
 	return ask[T](ctx, r, http.MethodGet, path, query, nil)
 }
 
-// ask is a request whose answer is one object.
+// ask sends a request and returns the object in the response, decoded and raw.
 func ask[T any](
 	ctx context.Context, r *remote, method, path string, query url.Values, body any,
 ) (v T, raw json.RawMessage, err error) {
@@ -236,7 +239,7 @@ func ask[T any](
 	return v, raw, err
 }
 
-// decode reads an answer.
+// decode parses a response.
 func decode[T any](r *remote, path string, raw []byte) (v T, err error) {
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return v, fmt.Errorf("the answer of %s is not understood: %w", r.server+path, err)
@@ -244,16 +247,16 @@ func decode[T any](r *remote, path string, raw []byte) (v T, err error) {
 	return v, nil
 }
 
-// page is one answer to a list request. As raw it is also what -o json prints of the whole list.
+// page is a page of a list. As raw it is also the -o json output of the whole list.
 type page[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next,omitempty"`
 }
 
-const maxPage = 200 // what the API gives at once
+const maxPage = 200 // the most that the API returns at once
 
-// list reads a list to its end, or its first limit items when that is not 0. If it is empty because of a filter by a name
-// that does not exist, it says so.
+// list reads a list to its end, or its first limit items unless limit is 0. It explains an empty
+// list if a filter names an app or node that does not exist.
 func list[T any](
 	ctx context.Context, r *remote, path string, query url.Values, limit int,
 ) (items []T, raw page[json.RawMessage], err error) {
@@ -264,7 +267,7 @@ func list[T any](
 	return items, raw, err
 }
 
-// listQuietly is list for a reader to whom names need not be known.
+// listQuietly is list without that explanation.
 func listQuietly[T any](
 	ctx context.Context, r *remote, path string, query url.Values, limit int,
 ) (items []T, raw page[json.RawMessage], err error) {
@@ -301,7 +304,7 @@ func listQuietly[T any](
 	}
 }
 
-// table prints a table as wide as the terminal.
+// table prints a table in the width of the terminal.
 func (r *remote) table(t *table) error {
 	return t.print(r.out, terminalWidth(r.out), colourful(r.out))
 }

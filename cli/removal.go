@@ -6,12 +6,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// removal is the command that deletes some of what has a name.
+// removal describes a command that deletes named objects.
 type removal struct {
-	what, use      string // "group", "GROUP"
+	what, use      string // such as "group", "GROUP"
 	short, example string
 	path           func(name string) string
-	explain        func(err error, name string) error // nil: as it is
+	explain        func(err error, name string) error // may replace an error; nil: unchanged
 }
 
 func (d removal) command(c *console) *cobra.Command {

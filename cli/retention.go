@@ -18,7 +18,7 @@ type keepView struct {
 	Failures string `json:"failures,omitempty"`
 }
 
-// String is empty when it says nothing.
+// String returns "" for a rule without limits.
 func (k keepView) String() string {
 	var out []string
 	if k.Age != "" {
