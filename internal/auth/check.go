@@ -11,18 +11,21 @@ import (
 	"go-crontab/sql"
 )
 
-// Checker asks the identity provider again about the people for whom it vouched: who lost a group loses the role, and who
-// was dismissed is signed out. It is a chore of every node and of no request. Of several nodes one checks a login, by
-// moving its row's check_at on first.
+// Checker asks the identity provider again about people who signed in by it. Members who lost a
+// group lose its role; a person whose account was closed is signed out. Every node runs it, apart
+// from requests. A node claims a login by moving its row's check_at forward, so one node checks
+// each login.
 //
-// What each failure does:
+// Failures:
 //
-//   - The provider cannot be reached, or answers what nobody understands: the login goes on as it is, at the longest to its
+//   - The provider is out of reach, or its answer makes no sense: the login goes on, at most to its
 //     end, and is checked again a minute later.
-//   - This node cannot open what was sealed with the login: the same, after another period.
-//   - We die before the provider was asked: another node asks after a minute.
-//   - We die, or MySQL does, after the provider has answered: the answer is asked for again. A provider that lets a refresh
-//     token be used once says then that it is no longer good, and the person has to sign in again.
+//   - This node cannot open the data that was sealed with the login: the login goes on, and is
+//     checked after another period.
+//   - We die before we asked the provider: another node asks after a minute.
+//   - We die, or MySQL does, after the provider has answered: another node asks again. If the
+//     provider accepts a refresh token only once, it refuses then, and the person has to sign in
+//     again.
 type Checker struct {
 	DB   *sql.DB
 	OIDC *OIDC
@@ -30,45 +33,50 @@ type Checker struct {
 	Now  func() time.Time // MySQL's clock; zero before its first reading
 	Log  *slog.Logger
 
-	away bool // the provider did not answer when it was asked last
+	away bool // the provider did not answer the last request
 }
 
 const (
-	// checkLease is for how long nobody else asks about a login, and how long to wait after the provider did not answer.
+	// checkLease is the time for which a node claims a login, and the pause after the provider did
+	// not answer.
 	checkLease = job.Micros(time.Minute / time.Microsecond)
-	// checksAtOnce is how many logins one step takes.
+	// checksAtOnce is the most logins that one step checks.
 	checksAtOnce = 50
-	// mostBetweenChecks bounds how long a login that is due waits for a node to look.
+	// mostBetweenChecks bounds the wait of a due login for a node's next step.
 	mostBetweenChecks = 15 * time.Second
 )
 
 // Run checks logins until ctx ends.
 func (c *Checker) Run(ctx context.Context) {
 	every := min(c.OIDC.cfg.Recheck/4, mostBetweenChecks)
-	wait := time.NewTimer(time.Duration(rand.Int64N(int64(every)))) // nodes do not march in step
+	wait := time.NewTimer(time.Duration(rand.Int64N(int64(every)))) // random, so that nodes do not march in step
 	defer wait.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-wait.C:
 		}
+
 		if now := c.Now(); !now.IsZero() {
 			if err := c.Check(ctx, job.MicrosOf(now)); err != nil && ctx.Err() == nil {
 				c.Log.Warn("sign-ins are not checked", "error", err)
 			}
 		}
+
 		wait.Reset(every)
 	}
 }
 
-// Check asks about the logins that are due. It stops at the first question that the provider does not answer: the others
-// would get no answer either.
+// Check asks the provider about the logins that are due. It stops at the first request that the
+// provider does not answer: the others would get no answer either.
 func (c *Checker) Check(ctx context.Context, now job.Micros) error {
 	due, err := dueLogins(c.DB.Reader(ctx), now, checksAtOnce)
 	if err != nil {
 		return err
 	}
+
 	for i := range due {
 		answered, err := c.check(ctx, &due[i], now)
 		if err != nil {
@@ -78,17 +86,20 @@ func (c *Checker) Check(ctx context.Context, now job.Micros) error {
 			return nil
 		}
 	}
+
 	return nil
 }
 
-// check asks about one login. It reports whether to go on with others.
+// check asks the provider about one login. It reports whether to go on with others.
 func (c *Checker) check(ctx context.Context, l *LoginRow, now job.Micros) (goOn bool, err error) {
 	if mine, err := c.move(ctx, l, now+checkLease); err != nil || !mine {
 		return true, err
 	}
+
 	renewal, err := openRenewal(c.Keys, l)
 	if err != nil {
-		c.Log.Warn("a sign-in cannot be checked: what the provider wants to see does not open", "login", l.ID, "who", l.Who, "error", err)
+		c.Log.Warn("a sign-in cannot be checked: what the provider wants to see does not open",
+			"login", l.ID, "who", l.Who, "error", err)
 		_, err := c.move(ctx, l, now+micros(c.OIDC.cfg.Recheck))
 		return true, err
 	}
@@ -103,11 +114,13 @@ func (c *Checker) check(ctx context.Context, l *LoginRow, now job.Micros) (goOn 
 		c.answers(false, err)
 		return false, nil
 	}
+
 	c.answers(true, nil)
 	return true, c.write(ctx, l, v, now)
 }
 
-// move moves the next check of a login and reports whether it was ours to move.
+// move moves the next check of a login. It reports whether the login still had the check that l
+// says.
 func (c *Checker) move(ctx context.Context, l *LoginRow, to job.Micros) (mine bool, err error) {
 	err = c.DB.Tx(ctx, func(tx *sql.Tx) (err error) {
 		mine, err = moveCheck(tx, l, to)
@@ -119,7 +132,7 @@ func (c *Checker) move(ctx context.Context, l *LoginRow, to job.Micros) (mine bo
 	return mine, err
 }
 
-// end signs somebody out for whom the provider does not vouch any more.
+// end signs out a person whom the provider has refused.
 func (c *Checker) end(ctx context.Context, l *LoginRow, why *Refused) error {
 	c.Log.Info("a sign-in ends", "login", l.ID, "who", l.Who, "reason", why.Why)
 	return c.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
@@ -132,13 +145,14 @@ func (c *Checker) end(ctx context.Context, l *LoginRow, why *Refused) error {
 	})
 }
 
-// write keeps what the provider said. A role that changed leaves a line in the audit.
+// write stores the provider's answer. A changed role gets an audit line.
 func (c *Checker) write(ctx context.Context, l *LoginRow, v *Vouched, now job.Micros) error {
 	row := *l
 	row.Checked = now
 	if err := v.Renewal.seal(c.Keys, &row); err != nil {
 		return err
 	}
+
 	if v.Known {
 		grants, err := grantsJSON(v.Grants)
 		if err != nil {
@@ -146,22 +160,25 @@ func (c *Checker) write(ctx context.Context, l *LoginRow, v *Vouched, now job.Mi
 		}
 		row.Grants = grants
 	}
+
 	next := now + micros(v.Renewal.Within)
 	return c.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
 		if mine, err := writeCheck(tx, &row, next); err != nil || !mine || row.Grants == l.Grants {
 			return nil, err
 		}
 		line := loginLine(job.ActionUpdate, l)
-		line.Became, line.Reason, line.Actor = row.Grants, "the identity provider says so", job.Actor{Who: job.Itself}
+		line.Became, line.Reason, line.Actor =
+			row.Grants, "the identity provider says so", job.Actor{Who: job.Itself}
 		return line, nil
 	})
 }
 
-// answers notes whether the provider answers, and says in the log when that changes.
+// answers remembers whether the provider answers, and logs when that changes.
 func (c *Checker) answers(ok bool, err error) {
 	switch {
 	case !ok && !c.away:
-		c.Log.Warn("sign-ins are not checked again: the identity provider does not answer; they go on until they end", "error", err)
+		c.Log.Warn("sign-ins are not checked again: the identity provider does not answer; they go on until they end",
+			"error", err)
 	case ok && c.away:
 		c.Log.Info("sign-ins are checked again: the identity provider answers")
 	}

@@ -15,7 +15,8 @@ import (
 	"go-crontab/test/testidp"
 )
 
-// plainSealer is a sealer whose texts anybody could open who knows how. It refuses what was sealed about something else.
+// plainSealer is a sealer that does not encrypt. It refuses to open data that was sealed about
+// something different.
 type plainSealer struct{ id string }
 
 func (s plainSealer) Seal(about string, text []byte) (string, []byte, error) {
@@ -34,7 +35,7 @@ func (s plainSealer) Open(about, id string, sealed []byte) ([]byte, error) {
 	return rest, nil
 }
 
-// checking is a person who is signed in by a provider, and what asks the provider again.
+// checking is a person who signed in by a provider, and the Checker.
 type checking struct {
 	*place
 	idp   *testidp.Provider
@@ -46,7 +47,7 @@ type checking struct {
 	logs  *bytes.Buffer
 }
 
-// setUpChecks signs in somebody of group devs. mod may change the provider first.
+// setUpChecks signs in a person of group devs. mod may change the provider first.
 func setUpChecks(t *testing.T, mod func(*testidp.Provider)) *checking {
 	t.Helper()
 	c := &checking{place: setUp(t), idp: testidp.Start(t), logs: new(bytes.Buffer)}
@@ -54,6 +55,7 @@ func setUpChecks(t *testing.T, mod func(*testidp.Provider)) *checking {
 	if mod != nil {
 		mod(c.idp)
 	}
+
 	keys := plainSealer{"k1"}
 	c.oidc = newOIDC(t, c.idp, nil)
 	c.Issuer.Keys = keys
@@ -75,14 +77,14 @@ func (c *checking) signIn() {
 	}
 }
 
-// be changes what the provider says.
+// be changes the provider's answers.
 func (c *checking) be(change func(*testidp.Provider)) {
 	c.idp.Lock()
 	defer c.idp.Unlock()
 	change(c.idp)
 }
 
-// after lets time go by, and has the due logins checked.
+// after lets time pass and runs the due checks.
 func (c *checking) after(d time.Duration) {
 	c.Helper()
 	c.now += micros(d)
@@ -91,7 +93,7 @@ func (c *checking) after(d time.Duration) {
 	}
 }
 
-// asked is how often the provider was asked for a token.
+// asked returns the number of token requests that the provider has had.
 func (c *checking) asked() (n int) {
 	c.be(func(p *testidp.Provider) {
 		for _, path := range p.Asked {
@@ -103,7 +105,7 @@ func (c *checking) asked() (n int) {
 	return n
 }
 
-// who is who is signed in, "" for nobody.
+// who returns the name of the signed-in person, "" for none.
 func (c *checking) who() string {
 	c.Helper()
 	p, err := c.gate.ByLogin(c.Context(), c.login, "10.0.0.9", true, time.Now())
@@ -116,13 +118,15 @@ func (c *checking) who() string {
 
 const ofDevs, ofReaders = "4711@127.0.0.1 (operator of billing, ops)", "4711@127.0.0.1 (viewer)"
 
-// TestGroupsAreCheckedAgain: once an hour, and not more often, the provider is asked again about who is signed in.
+// TestGroupsAreCheckedAgain checks that the provider is asked once an hour about a login, and not
+// more often.
 func TestGroupsAreCheckedAgain(t *testing.T) {
 	c := setUpChecks(t, nil)
 	c.after(59 * time.Minute)
 	if n := c.asked(); n != 1 {
 		t.Errorf("within the hour: the provider was asked %d times, want at the sign-in alone", n)
 	}
+
 	c.after(2 * time.Minute)
 	c.after(time.Minute)
 	if n, who := c.asked(), c.who(); n != 2 || who != ofDevs {
@@ -137,7 +141,12 @@ func TestGroupsAreCheckedAgain(t *testing.T) {
 	if who := c.who(); who != ofReaders {
 		t.Errorf("in another group: got %q, want %q", who, ofReaders)
 	}
-	if n := c.number("SELECT COUNT(*) FROM audit WHERE kind = 'login' AND action = 'update' AND who = ? AND name = '4711@127.0.0.1' AND was LIKE '%operator%' AND became LIKE '%viewer%'", job.Itself); n != 1 {
+
+	if n := c.number(
+		`SELECT COUNT(*)
+		FROM audit
+		WHERE kind = 'login' AND action = 'update' AND who = ? AND name = '4711@127.0.0.1'
+		AND was LIKE '%operator%' AND became LIKE '%viewer%'`, job.Itself); n != 1 {
 		t.Errorf("got %d lines of the audit about the role, want 1", n)
 	}
 
@@ -146,12 +155,16 @@ func TestGroupsAreCheckedAgain(t *testing.T) {
 	if who := c.who(); who != "" {
 		t.Errorf("in no group: it is still %q", who)
 	}
-	if n := c.number("SELECT COUNT(*) FROM audit WHERE kind = 'login' AND action = 'revoke' AND who = ? AND reason LIKE '%no group%'", job.Itself); n != 1 {
+
+	if n := c.number(
+		`SELECT COUNT(*)
+		FROM audit
+		WHERE kind = 'login' AND action = 'revoke' AND who = ? AND reason LIKE '%no group%'`, job.Itself); n != 1 {
 		t.Errorf("got %d lines of the audit about the end, want 1", n)
 	}
 }
 
-// TestEndAtTheProvider: who is dismissed there is signed out here.
+// TestEndAtTheProvider checks that a person whose account is closed there is signed out here.
 func TestEndAtTheProvider(t *testing.T) {
 	c := setUpChecks(t, nil)
 	c.be(func(p *testidp.Provider) { p.Refresh.Revoked = true })
@@ -159,29 +172,39 @@ func TestEndAtTheProvider(t *testing.T) {
 	if who := c.who(); who != "" {
 		t.Errorf("it is still %q", who)
 	}
-	if n := c.number("SELECT COUNT(*) FROM audit WHERE kind = 'login' AND action = 'revoke' AND reason LIKE '%invalid_grant%'"); n != 1 {
+
+	if n := c.number(
+		`SELECT COUNT(*)
+		FROM audit
+		WHERE kind = 'login' AND action = 'revoke' AND reason LIKE '%invalid_grant%'`); n != 1 {
 		t.Errorf("got %d lines of the audit about the end, want 1", n)
 	}
 }
 
-// TestChecksGoOn where the provider changes the refresh token each time, and says for how long it is good.
+// TestChecksGoOn has a provider that changes the refresh token each time and states its life.
 func TestChecksGoOn(t *testing.T) {
 	c := setUpChecks(t, func(p *testidp.Provider) { p.Refresh.Once, p.Refresh.Within = true, 600 })
 	for range 3 {
 		c.after(5 * time.Minute)
 	}
+
 	if n, who := c.asked(), c.who(); n != 4 || who != ofDevs {
 		t.Errorf("asked %d times, and it is %q; want 4 times", n, who)
 	}
-	if n := c.number("SELECT COUNT(*) FROM login WHERE INSTR(CONCAT_WS(' ', sealed, grants, who), 'refresh-') > 0"); n != 0 {
+
+	if n := c.number(
+		"SELECT COUNT(*) FROM login WHERE INSTR(CONCAT_WS(' ', sealed, grants, who), 'refresh-') > 0"); n != 0 {
 		t.Error("a refresh token can be read in the table")
 	}
-	if n := c.number("SELECT COUNT(*) FROM login WHERE checked = ? AND check_at = ?", int64(c.now), int64(c.now+micros(5*time.Minute))); n != 1 {
+
+	if n := c.number("SELECT COUNT(*) FROM login WHERE checked = ? AND check_at = ?", int64(c.now),
+		int64(c.now+micros(5*time.Minute))); n != 1 {
 		t.Error("the row does not say when it was checked and will be")
 	}
 }
 
-// TestWhoCannotBeChecked keeps the role until the end of the login: the provider is not asked, or says nothing.
+// TestWhoCannotBeChecked checks that a person keeps the role until the end of the login if the
+// provider is not asked, or says nothing.
 func TestWhoCannotBeChecked(t *testing.T) {
 	for what, mod := range map[string]struct {
 		provider func(*testidp.Provider)
@@ -202,7 +225,10 @@ func TestWhoCannotBeChecked(t *testing.T) {
 		"neither an ID token nor groups": {nil, func(c *checking) {
 			c.be(func(p *testidp.Provider) { p.Refresh.NoIDToken = true })
 		}, 2},
-		"a provider that is down": {nil, func(c *checking) { c.be(func(p *testidp.Provider) { p.Wrong.Down = true }) }, 3}, // in two ways, of which providers take one
+		// The client sends its secret in two ways, as it does not know which one the provider takes.
+		"a provider that is down": {
+			nil, func(c *checking) { c.be(func(p *testidp.Provider) { p.Wrong.Down = true }) }, 3,
+		},
 		"an ID token that somebody else signed": {nil, func(c *checking) {
 			c.be(func(p *testidp.Provider) { p.Wrong.Key = true })
 		}, 2},
@@ -212,6 +238,7 @@ func TestWhoCannotBeChecked(t *testing.T) {
 			if mod.checking != nil {
 				mod.checking(c)
 			}
+
 			c.after(time.Hour + time.Second)
 			if n := c.asked(); n != mod.asked {
 				t.Errorf("the provider was asked %d times, want %d", n, mod.asked)
@@ -226,7 +253,8 @@ func TestWhoCannotBeChecked(t *testing.T) {
 	}
 }
 
-// TestProviderIsBack: while it is down that is said once, and what was due is checked when it answers again.
+// TestProviderIsBack checks that an outage of the provider is logged once, and that the due checks
+// happen when it answers again.
 func TestProviderIsBack(t *testing.T) {
 	c := setUpChecks(t, nil)
 	c.be(func(p *testidp.Provider) { p.Wrong.Down, p.Claims["groups"] = true, "others" })
@@ -234,6 +262,7 @@ func TestProviderIsBack(t *testing.T) {
 	for range 5 {
 		c.after(30 * time.Second)
 	}
+
 	if n := c.asked(); n > 1+2*4 {
 		t.Errorf("in three minutes the provider was asked %d times", n-1)
 	}
@@ -243,6 +272,7 @@ func TestProviderIsBack(t *testing.T) {
 	if who := c.who(); who != ofDevs {
 		t.Errorf("it is %q", who)
 	}
+
 	c.be(func(p *testidp.Provider) { p.Wrong.Down = false })
 	c.after(time.Minute)
 	if who := c.who(); who != "" {
@@ -253,7 +283,7 @@ func TestProviderIsBack(t *testing.T) {
 	}
 }
 
-// TestOneNodeChecks: of several nodes that look at the same time one asks.
+// TestOneNodeChecks checks that one of several concurrent nodes asks the provider.
 func TestOneNodeChecks(t *testing.T) {
 	c := setUpChecks(t, func(p *testidp.Provider) { p.Refresh.Once = true })
 	var nodes sync.WaitGroup
@@ -266,6 +296,7 @@ func TestOneNodeChecks(t *testing.T) {
 			}
 		})
 	}
+
 	nodes.Wait()
 	if n, who := c.asked(), c.who(); n != 2 || who != ofDevs {
 		t.Errorf("asked %d times, and it is %q; want 2 times", n, who)

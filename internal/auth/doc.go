@@ -1,29 +1,36 @@
-// Package auth says who asks and what they may do. Package api asks it before each request but the few that are open to
-// all; package sql has the rows.
+// Package auth authenticates requests and decides which requests each caller may make. Package api
+// asks it before every request except the few public ones. Package sql has the connection; the rows
+// of tokens and logins are read and written here.
 //
-// # Who
+// # Identity
 //
-// Programs send an API token with each request. A browser exchanges a token, or the word of an OpenID Connect provider,
-// for a login: a row, found by the hash of two secrets. One is in a cookie that no script can read, but that the browser
-// sends to every port of the host; the other is kept by the page, for its own origin alone. Rows and not signed cookies, because a
-// login must end everywhere when it, or the token behind it, is revoked, and because nodes share nothing but MySQL: a
-// key to sign with would lie there, and who can read it could make himself anybody, while hashes let nobody in.
+// Programs send an API token with each request. A browser exchanges a token, or an ID token of an
+// OpenID Connect provider, for a login: a row that is found by the hash of two secrets. One secret
+// is in a cookie that scripts cannot read, but that the browser sends to every port of the host.
+// The page keeps the other one, for its own origin alone.
 //
-// # May what
+// Logins are rows and not signed cookies for two reasons. A login must end everywhere when it or
+// its token is revoked. And nodes share nothing but MySQL, so a signing key would have to be stored
+// there: a reader of the database could sign in as any user, while hashes let no one in.
 //
-// A [Role] in some apps or in all of them; several of those for one whose provider says so. Nothing is allowed that no
-// grant allows, and nobody has a grant by default.
+// # Permissions
 //
-// # How soon
+// A caller has one or several grants. A grant is a [Role] in some apps or in all apps. A request is
+// allowed only if a grant allows it, and no caller has a grant by default.
 //
-// A token or login is looked up for each request that changes something, so from the answer to a revocation on, no
-// request that begins later changes anything, on any node. For reads what was found is believed for a second.
+// # Revocation
 //
-// # What each failure does
+// A token or login is looked up for each request that changes something. So after the answer to a
+// revocation no new request can change anything, on any node. Reads may use a cached result for up
+// to a second.
 //
-//   - MySQL out of reach: nobody is let in but readers for the rest of that second; the error says so (sql.IsAway),
-//     and it is not that the token is wrong.
-//   - The node dies between a change of a token and its answer: the change and its line of the audit stand or fall
-//     together. A token that was made and never shown is of no use to anybody; revoke it and make another.
-//   - The provider is out of reach, or MySQL's clock was not read yet: no new logins by it; the others go on.
+// # Failures
+//
+//   - MySQL out of reach: only readers get in, for the rest of that second. The error says that
+//     MySQL is away (sql.IsAway), not that the token is wrong.
+//   - The node dies between a change of a token and its answer: the change and its audit line
+//     commit or roll back together. If a token was made but never shown, revoke it and make
+//     another.
+//   - The provider is out of reach, or MySQL's clock was not read yet: there are no new logins by
+//     the provider; other logins go on.
 package auth

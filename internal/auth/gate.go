@@ -14,36 +14,38 @@ import (
 	"go-crontab/sql"
 )
 
-// Gate tells who asks. It is safe for concurrent use.
+// Gate finds the principal of a request. It is safe for concurrent use.
 type Gate struct {
 	db  *sql.DB
 	log *slog.Logger
 
-	strangers Strangers     // look-ups of secrets that turned out to be none
-	asking    chan struct{} // held while a secret is looked up of which nothing is known
-	refusals  refusals      // of strangers
-	forbidden refusals      // of those who are known
+	strangers Strangers     // bounds look-ups of secrets that turn out to be unknown
+	asking    chan struct{} // a slot for each look-up of a secret that is not in known
+	refusals  refusals      // audit lines of callers that were not identified
+	forbidden refusals      // audit lines of known callers
 
 	mu    sync.Mutex
 	known map[Hash]finding
 }
 
-// finding is who a secret was found to belong to.
+// finding is the cached result of looking up a secret.
 type finding struct {
 	who   *Principal
-	until time.Time  // believed for reads until then; zero: not at all
-	noted job.Micros // when its last use was written down
+	until time.Time  // reads may use the finding until then; zero: never
+	noted job.Micros // the last use that was written to the row
 }
 
 const (
-	// believed is how long a reader is not looked up again. Revocations reach readers by then.
+	// believed is the time for which reads use a finding. A revocation reaches readers by then.
 	believed = time.Second
-	// noteEvery is how exact the time of the last use is. More often would be a write for each request.
+	// noteEvery is the precision of a secret's last use. A finer one would cost a write for each
+	// request.
 	noteEvery = job.Micros(time.Minute / time.Microsecond)
-	// maxKnown bounds the findings. When it is reached all are forgotten, and looked up again.
+	// maxKnown bounds the cached findings. When it is reached the cache is emptied.
 	maxKnown = 4096
-	// maxAsking is how many unknown secrets are looked up at once. It is less than the burst of strangers: those who
-	// hold good ones and come together wait for each other, and crowd nobody out.
+	// maxAsking bounds the concurrent look-ups of unknown secrets. It is less than the burst that
+	// strangers get, so callers with good secrets that arrive together wait for each other and are
+	// not refused.
 	maxAsking = 16
 )
 
@@ -51,28 +53,31 @@ const (
 func NewGate(db *sql.DB, log *slog.Logger) *Gate {
 	return &Gate{
 		db: db, log: log, known: map[Hash]finding{},
-		strangers: Strangers{Each: Limiter{Every: 500 * time.Millisecond, Burst: 20}, Rest: Limiter{Every: 100 * time.Millisecond, Burst: 20}},
+		strangers: Strangers{
+			Each: Limiter{Every: 500 * time.Millisecond, Burst: 20},
+			Rest: Limiter{Every: 100 * time.Millisecond, Burst: 20},
+		},
 		asking:    make(chan struct{}, maxAsking),
 		refusals:  newStrangers(),
 		forbidden: newForbidden(),
 	}
 }
 
-// Refused is the error of a secret that lets nobody in.
+// Refused is the error for a secret that is not accepted.
 type Refused struct {
-	Why  string // to be told to whoever has it: they could find out anyway
-	Name string // whose it was, if that is known
+	Why  string // shown to the caller, who could find it out anyway
+	Name string // of the secret's owner, if it is known
 }
 
 func (r *Refused) Error() string { return r.Why }
 
-// Busy is the error of an address from which too many came who could not be let in.
+// Busy is the error for an address that has sent too many unknown secrets.
 type Busy struct{ Wait time.Duration }
 
 func (b *Busy) Error() string { return "too many unknown tokens from this address" }
 
-// ByToken tells who holds a token. changing requests are looked up in any case. address is where the request came
-// from, now when.
+// ByToken returns the holder of a token. A changing request is always looked up. address is the one
+// that the request came from, now the time of the request.
 func (g *Gate) ByToken(ctx context.Context, token, address string, changing bool, now time.Time) (*Principal, error) {
 	if !isSecret(tokenPrefix, token) {
 		return nil, &Refused{Why: "it is no token that go-crontab made, or it is not complete"}
@@ -80,23 +85,30 @@ func (g *Gate) ByToken(ctx context.Context, token, address string, changing bool
 	return g.find(ctx, hashOf(token), address, changing, now, g.tokenOf)
 }
 
-// ByLogin returns who is signed in. It finds nobody for a cookie with the key of another login: only the hash of the pair
-// is in the table.
-func (g *Gate) ByLogin(ctx context.Context, login Login, address string, changing bool, now time.Time) (*Principal, error) {
+// ByLogin returns the principal of a login. The cookie of one login with the key of another finds
+// nothing: the table has only the hash of the pair.
+func (g *Gate) ByLogin(
+	ctx context.Context, login Login, address string, changing bool, now time.Time,
+) (*Principal, error) {
 	if !login.Complete() {
 		return nil, &Refused{Why: "the cookie and the key are none that go-crontab made"}
 	}
 	return g.find(ctx, hashOf(login.String()), address, changing, now, g.loginOf)
 }
 
-// lookup reads who a hash belongs to, at which instant by MySQL's clock, and when that was last noted.
+// lookup finds the principal of a hash. at is the instant of the read by MySQL's clock, used the
+// last use that the row has.
 type lookup func(ctx context.Context, hash Hash) (p *Principal, at, used job.Micros, err error)
 
-func (g *Gate) find(ctx context.Context, hash Hash, address string, changing bool, now time.Time, look lookup) (*Principal, error) {
+// find looks a hash up in the cache and then in the database. It bounds the look-ups of strangers.
+func (g *Gate) find(
+	ctx context.Context, hash Hash, address string, changing bool, now time.Time, look lookup,
+) (*Principal, error) {
 	f, known := g.recall(hash)
 	if known && !changing && now.Before(f.until) {
 		return f.who, nil
 	}
+
 	if !known {
 		select {
 		case g.asking <- struct{}{}:
@@ -104,10 +116,11 @@ func (g *Gate) find(ctx context.Context, hash Hash, address string, changing boo
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		f, known = g.recall(hash) // another request with it may have been let in meanwhile
+		f, known = g.recall(hash) // another request may just have found it
 	}
-	// One who was let in before is looked up also when strangers crowd his address: behind a proxy they share it. After a
-	// start nobody is known.
+
+	// A known secret is looked up even if strangers crowd its address: callers share one address
+	// behind a proxy. After a start no secret is known.
 	giveBack := func() {}
 	if !known {
 		var wait time.Duration
@@ -116,6 +129,8 @@ func (g *Gate) find(ctx context.Context, hash Hash, address string, changing boo
 			return nil, &Busy{wait}
 		}
 	}
+
+	// A known secret that is now refused counts as a stranger too.
 	p, at, used, err := look(ctx, hash)
 	if errors.As(err, new(*Refused)) {
 		g.forget(hash)
@@ -124,18 +139,22 @@ func (g *Gate) find(ctx context.Context, hash Hash, address string, changing boo
 		}
 		return nil, err
 	}
+
 	giveBack()
 	if err != nil {
 		return nil, err
 	}
+
 	f = finding{who: p, until: now.Add(believed), noted: max(used, f.noted)}
 	if p.Expires != 0 {
 		f.until = now.Add(min(believed, p.Expires.Sub(at)))
 	}
+
 	if at-f.noted >= noteEvery {
 		f.noted = at
 		g.note(ctx, p, at, address)
 	}
+
 	g.remember(hash, f)
 	return p, nil
 }
@@ -152,7 +171,7 @@ func (g *Gate) tokenOf(ctx context.Context, hash Hash) (*Principal, job.Micros, 
 	return p, at, t.Used, err
 }
 
-// principalOf tells what a token's holder may do at an instant.
+// principalOf returns the principal of a token, or Refused if it is no longer valid at an instant.
 func principalOf(t *TokenRow, at job.Micros) (*Principal, error) {
 	role, err := ParseRole(t.Role)
 	switch {
@@ -160,10 +179,13 @@ func principalOf(t *TokenRow, at job.Micros) (*Principal, error) {
 		return nil, &Refused{Name: t.Name, Why: fmt.Sprintf("token %s was revoked at %s", t.Name, t.Revoked)}
 	case t.Expires != 0 && t.Expires <= at:
 		return nil, &Refused{Name: t.Name, Why: fmt.Sprintf("token %s expired at %s", t.Name, t.Expires)}
-	case err != nil: // a hand wrote it
+	case err != nil: // the row was edited by hand
 		return nil, &Refused{Name: t.Name, Why: fmt.Sprintf("token %s has no role that this node knows", t.Name)}
 	}
-	return &Principal{Name: t.Name, Kind: KindToken, Grants: []Grant{{role, t.Apps}}, Token: t.ID, Expires: t.Expires}, nil
+
+	return &Principal{
+		Name: t.Name, Kind: KindToken, Grants: []Grant{{role, t.Apps}}, Token: t.ID, Expires: t.Expires,
+	}, nil
 }
 
 func (g *Gate) loginOf(ctx context.Context, hash Hash) (*Principal, job.Micros, job.Micros, error) {
@@ -177,7 +199,9 @@ func (g *Gate) loginOf(ctx context.Context, hash Hash) (*Principal, job.Micros, 
 	if l.Expires <= at {
 		return nil, 0, 0, &Refused{Name: l.Who, Why: fmt.Sprintf("the sign-in expired at %s", l.Expires)}
 	}
+
 	p := &Principal{Name: l.Who, Kind: KindOIDC}
+	// A login that was made with a token has the grants of the token.
 	if l.TokenID != 0 {
 		if l.Token.ID != l.TokenID {
 			return nil, 0, 0, &Refused{Name: l.Who, Why: "you are signed out"}
@@ -188,6 +212,7 @@ func (g *Gate) loginOf(ctx context.Context, hash Hash) (*Principal, job.Micros, 
 	} else if err := json.Unmarshal([]byte(l.Grants), &p.Grants); err != nil {
 		return nil, 0, 0, &Refused{Name: l.Who, Why: "the sign-in has no role that this node knows"}
 	}
+
 	p.Login = l.ID
 	if p.Expires == 0 || l.Expires < p.Expires {
 		p.Expires = l.Expires
@@ -195,8 +220,8 @@ func (g *Gate) loginOf(ctx context.Context, hash Hash) (*Principal, job.Micros, 
 	return p, at, l.Used, nil
 }
 
-// note writes down that a login and a token were used. It does not matter if that fails, or if two nodes do it: the later
-// one finds it done.
+// note writes the last use of a login and its token. A failure does not matter. If two nodes write
+// it, the second one changes nothing.
 func (g *Gate) note(ctx context.Context, p *Principal, at job.Micros, address string) {
 	err := g.db.Tx(ctx, func(tx *sql.Tx) error {
 		if p.Login != 0 {
@@ -236,19 +261,19 @@ func (g *Gate) forget(hash Hash) {
 	delete(g.known, hash)
 }
 
-// Expect tells of a login that was just made: it is looked up also when strangers crowd its address.
+// Expect caches a new login, so that it is looked up even if strangers crowd its address.
 func (g *Gate) Expect(login Login) { g.remember(hashOf(login.String()), finding{}) }
 
-// Forget has everybody looked up again: somebody was signed out or revoked by way of this node, and nobody should find
-// that it did not work.
+// Forget makes every caller be looked up again. A node calls it after a revocation of its own, so
+// that its user sees the effect at once.
 func (g *Gate) Forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for hash, f := range g.known { // whom the node has let in before it still knows
+	for hash, f := range g.known { // the secrets stay known, so strangers do not crowd them out
 		f.until = time.Time{}
 		g.known[hash] = f
 	}
 }
 
-// equal compares two texts in a time that tells nothing about where they differ.
+// equal compares two texts in constant time.
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -17,13 +17,16 @@ func TestWhoHoldsAToken(t *testing.T) {
 	g, ctx, now := p.gate(), p.from("10.0.0.1"), time.Now()
 	_, limited := p.token("ci", Operator, "billing")
 	who, err := g.ByToken(ctx, limited, "10.0.0.1", false, now)
-	if err != nil || who.Name != "ci" || who.Kind != KindToken || !who.MayIn(Operator, "billing") || who.May(Viewer) || who.Expires == 0 || who.Token == 0 {
+	if err != nil || who.Name != "ci" || who.Kind != KindToken || !who.MayIn(Operator, "billing") || who.May(Viewer) ||
+		who.Expires == 0 || who.Token == 0 {
 		t.Fatalf("got %+v, %v", who, err)
 	}
+
 	row, gone := p.token("gone", Admin)
 	if err := p.Revoke(ctx, row.ID); err != nil {
 		t.Fatal(err)
 	}
+
 	old, expired := p.token("old", Admin)
 	p.exec("UPDATE api_token SET expires = 1000 WHERE id = ?", old.ID)
 	odd, odder := p.token("odd", Admin)
@@ -31,25 +34,32 @@ func TestWhoHoldsAToken(t *testing.T) {
 	blind, unseeing := p.token("blind", Admin)
 	p.exec("UPDATE api_token SET apps = 'not a list' WHERE id = ?", blind.ID)
 	for what, c := range map[string]struct{ token, why string }{
-		"nothing": {"", "not complete"}, "a made-up one": {newSecret(tokenPrefix), "no such token"}, "a revoked one": {gone, "gone was revoked at 2"},
-		"an expired one": {expired, "old expired at 1970"}, "the hash": {fmt.Sprintf("%x", hashOf(limited)), "not complete"}, "cut off": {limited[:40], "not complete"},
-		"with a role that a hand wrote": {odder, "no role"}, "of a cookie": {newSecret(loginPrefix), "not complete"}, "injected": {"' OR 1=1 -- ", "not complete"},
+		"nothing": {"", "not complete"}, "a made-up one": {newSecret(tokenPrefix), "no such token"},
+		"a revoked one":                 {gone, "gone was revoked at 2"},
+		"an expired one":                {expired, "old expired at 1970"},
+		"the hash":                      {fmt.Sprintf("%x", hashOf(limited)), "not complete"},
+		"cut off":                       {limited[:40], "not complete"},
+		"with a role that a hand wrote": {odder, "no role"}, "of a cookie": {newSecret(loginPrefix), "not complete"},
+		"injected": {"' OR 1=1 -- ", "not complete"},
 	} {
 		_, err := g.ByToken(ctx, c.token, "10.0.0.1", false, now)
 		if r := p.refusal(what, err); !strings.Contains(r.Why, c.why) {
 			t.Errorf("%s: got %q, want %q", what, r.Why, c.why)
 		}
 	}
-	if who, err = g.ByToken(ctx, unseeing, "10.0.0.1", false, now); err != nil || who.MayIn(Viewer, "billing") || who.May(Viewer) {
+
+	if who, err = g.ByToken(ctx, unseeing, "10.0.0.1", false, now); err != nil || who.MayIn(Viewer, "billing") ||
+		who.May(Viewer) {
 		t.Errorf("apps that a hand wrote and cannot be read: got %+v, %v; want in none", who, err)
 	}
+
 	if n := p.number("SELECT COUNT(*) FROM api_token WHERE hash = ? OR name = ?", []byte(limited), limited); n != 0 {
 		t.Error("the token itself is in its table")
 	}
 }
 
-// TestRevocationReachesAllNodes: from its answer on nothing is changed by the token anywhere, and nothing read a second
-// later.
+// TestRevocationReachesAllNodes checks that after the answer the token changes nothing on any node,
+// and reads nothing a second later.
 func TestRevocationReachesAllNodes(t *testing.T) {
 	p := setUp(t)
 	row, token := p.token("ci", Admin)
@@ -62,9 +72,11 @@ func TestRevocationReachesAllNodes(t *testing.T) {
 			}
 		}
 	}
+
 	if err := p.Revoke(ctx, row.ID); err != nil {
 		t.Fatal(err)
 	}
+
 	for i, g := range nodes {
 		if _, err := g.ByToken(ctx, token, "10.0.0.1", false, now.Add(believed-time.Millisecond)); err != nil {
 			t.Errorf("node %d reads on for the second that it believes: got %v", i, err)
@@ -72,11 +84,13 @@ func TestRevocationReachesAllNodes(t *testing.T) {
 		if _, err := g.ByToken(ctx, token, "10.0.0.1", true, now); err == nil {
 			t.Errorf("node %d: somebody changes something after the revocation", i)
 		}
-		// Who was refused once is not believed any more either.
+
+		// After the refusal the cached result is not used for reads either.
 		if _, err := g.ByToken(ctx, token, "10.0.0.1", false, now); err == nil {
 			t.Errorf("node %d: read after it was refused", i)
 		}
 	}
+
 	g := p.gate()
 	row, token = p.token("ci", Admin) // the name is free again
 	if _, err := g.ByToken(ctx, token, "10.0.0.1", false, now); err != nil {
@@ -85,24 +99,29 @@ func TestRevocationReachesAllNodes(t *testing.T) {
 	if err := p.Revoke(ctx, row.ID); err != nil {
 		t.Fatal(err)
 	}
+
 	_, err := g.ByToken(ctx, token, "10.0.0.1", false, now.Add(believed))
 	p.refusal("a read after a second", err)
 }
 
-// TestExpiryIsExact: a reader is not believed beyond the end of its token, which MySQL's clock tells.
+// TestExpiryIsExact checks that reads do not use a cached result beyond the end of the token by
+// MySQL's clock.
 func TestExpiryIsExact(t *testing.T) {
 	p := setUp(t)
 	row, token := p.token("ci", Viewer)
-	p.exec("UPDATE api_token SET expires = CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) + 2000000 WHERE id = ?", row.ID)
+	p.exec("UPDATE api_token SET expires = CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) + 2000000 WHERE id = ?",
+		row.ID)
 	g, now := p.gate(), time.Now()
 	if _, err := g.ByToken(p.from("a"), token, "a", false, now); err != nil {
 		t.Fatal(err)
 	}
+
 	now = now.Add(believed)
-	time.Sleep(1300 * time.Millisecond) // what is found next is believed for less than a second
+	time.Sleep(1300 * time.Millisecond) // the next result is cached for less than a second
 	if _, err := g.ByToken(p.from("a"), token, "a", false, now); err != nil {
 		t.Logf("this machine is slow: %v", err)
 	}
+
 	time.Sleep(710 * time.Millisecond)
 	_, err := g.ByToken(p.from("a"), token, "a", false, now.Add(710*time.Millisecond))
 	if r := p.refusal("after its end", err); !strings.Contains(r.Why, "expired") {
@@ -110,7 +129,8 @@ func TestExpiryIsExact(t *testing.T) {
 	}
 }
 
-// TestWhatReadingCosts: nothing while the answer is believed, and one indexed read each second; one for each change.
+// TestWhatReadingCosts counts statements: none while a result is cached, one indexed read each
+// second, and one read for each change.
 func TestWhatReadingCosts(t *testing.T) {
 	p := setUp(t)
 	_, token := p.token("ci", Admin)
@@ -125,12 +145,14 @@ func TestWhatReadingCosts(t *testing.T) {
 		}
 		return p.statements.Load() - before
 	}
-	cost(1, false, 0) // the first use is noted
+
+	cost(1, false, 0) // this writes the first use
 	if got := cost(1000, false, 900*time.Microsecond); got != 0 {
 		t.Errorf("1,000 reads within a second: got %d statements, want none", got)
 	}
+
 	now = now.Add(believed)
-	cost(1, false, 0) // the first behind a transaction costs one more, see sql.conn
+	cost(1, false, 0) // the first read after a transaction costs one more, see sql.conn
 	now = now.Add(believed)
 	if got := cost(1, false, 0); got != 1 {
 		t.Errorf("a read after a second: got %d statements, want 1", got)
@@ -138,13 +160,18 @@ func TestWhatReadingCosts(t *testing.T) {
 	if got := cost(10, true, 0); got != 10 {
 		t.Errorf("10 changes: got %d statements, want 10", got)
 	}
+
 	var plan string
-	if err := p.db.Raw().QueryRow("SELECT GROUP_CONCAT(index_name) FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = 'api_token' AND column_name = 'hash' AND non_unique = 0").Scan(&plan); err != nil || plan != "hash" {
+	if err := p.db.Raw().QueryRow(
+		`SELECT GROUP_CONCAT(index_name)
+		FROM information_schema.statistics
+		WHERE table_schema = DATABASE() AND table_name = 'api_token'
+		AND column_name = 'hash' AND non_unique = 0`).Scan(&plan); err != nil || plan != "hash" {
 		t.Errorf("the hash has no unique index: %q, %v", plan, err)
 	}
 }
 
-// TestLastUseIsNotedOnceAMinute, whatever the number of nodes and requests.
+// TestLastUseIsNotedOnceAMinute checks this for several nodes and many requests.
 func TestLastUseIsNotedOnceAMinute(t *testing.T) {
 	p := setUp(t)
 	row, token := p.token("ci", Admin)
@@ -159,28 +186,34 @@ func TestLastUseIsNotedOnceAMinute(t *testing.T) {
 			}
 		}
 	}
+
 	used := func() int64 { return p.number("SELECT used FROM api_token WHERE id = ?", row.ID) }
 	if used() != 0 {
 		t.Error("it was used before it was used")
 	}
+
 	use("10.0.0.1")
 	first := used()
-	if at := p.number("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)"); first < at-int64(time.Minute/time.Microsecond) || first > at {
+	if at := p.number("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)"); first < at-int64(
+		time.Minute/time.Microsecond) || first > at {
 		t.Errorf("got %d, want about %d", first, at)
 	}
+
 	use("10.0.0.2")
 	if used() != first {
 		t.Error("it was noted twice within a minute")
 	}
+
 	p.exec("UPDATE api_token SET used = used - 61000000 WHERE id = ?", row.ID) // as if a minute had passed
 	nodes = append(nodes[:0], p.gate(), p.gate())
 	use("10.0.0.2")
-	if n := p.number("SELECT COUNT(*) FROM api_token WHERE id = ? AND used > ? AND used_from = '10.0.0.2'", row.ID, first-1); n != 1 {
+	if n := p.number("SELECT COUNT(*) FROM api_token WHERE id = ? AND used > ? AND used_from = '10.0.0.2'", row.ID,
+		first-1); n != 1 {
 		t.Error("it was not noted again after a minute")
 	}
 }
 
-// TestNobodyIsLetInWithoutMySQL, and it does not look as if the token were wrong.
+// TestNobodyIsLetInWithoutMySQL also checks that the error does not blame the token.
 func TestNobodyIsLetInWithoutMySQL(t *testing.T) {
 	p := setUp(t)
 	_, token := p.token("ci", Admin)
@@ -188,25 +221,28 @@ func TestNobodyIsLetInWithoutMySQL(t *testing.T) {
 	if _, err := g.ByToken(p.from("a"), token, "a", false, now); err != nil {
 		t.Fatal(err)
 	}
+
 	p.proxy.Refuse()
 	p.proxy.CutAll()
 	if _, err := g.ByToken(p.from("a"), token, "a", false, now.Add(believed/2)); err != nil {
 		t.Errorf("a reader who is believed: got %v", err)
 	}
+
 	for _, late := range []time.Duration{0, believed} {
 		_, err := g.ByToken(p.from("a"), token, "a", late == 0, now.Add(late))
 		if errors.As(err, new(*Refused)) || !sql.IsAway(err) {
 			t.Errorf("MySQL is away: got %v, want that said", err)
 		}
 	}
+
 	p.proxy.Heal()
 	if _, err := g.ByToken(p.from("a"), token, "a", true, now); err != nil {
 		t.Errorf("MySQL is back: got %v", err)
 	}
 }
 
-// TestStrangersAreHeldUp: who comes with many made-up tokens is not looked up for each, and keeps nobody out who was
-// let in before from the same address.
+// TestStrangersAreHeldUp checks that a sender of many made-up tokens does not cause a look-up for
+// each, and that known callers of the same address still get in.
 func TestStrangersAreHeldUp(t *testing.T) {
 	p := setUp(t)
 	_, known := p.token("known", Viewer)
@@ -215,9 +251,12 @@ func TestStrangersAreHeldUp(t *testing.T) {
 	if _, err := g.ByToken(ctx, known, "10.0.0.1", false, now); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.ByToken(ctx, newSecret(tokenPrefix), "10.0.0.3", false, now); err == nil { // the first read behind a transaction costs one statement more
+
+	// The first read after a transaction costs one more statement.
+	if _, err := g.ByToken(ctx, newSecret(tokenPrefix), "10.0.0.3", false, now); err == nil {
 		t.Error("a stranger was let in")
 	}
+
 	before, busy := p.statements.Load(), 0
 	for range 200 {
 		_, err := g.ByToken(ctx, newSecret(tokenPrefix), "10.0.0.1", false, now)
@@ -225,20 +264,25 @@ func TestStrangersAreHeldUp(t *testing.T) {
 			busy++
 		}
 	}
-	if asked := p.statements.Load() - before; busy != 160 || asked != 40 { // 20 of the address and 20 of the node
+
+	if asked := p.statements.Load() - before; busy != 160 || asked != 40 { // 20 for the address and 20 for the node
 		t.Errorf("200 strangers: got %d held up and %d looked up, want 160 and 40", busy, asked)
 	}
 	if _, err := g.ByToken(ctx, fresh, "10.0.0.1", false, now); !errors.As(err, new(*Busy)) {
 		t.Errorf("one of whom nothing is known: got %v, want held up", err)
 	}
-	secret, _, err := p.SignIn(ctx, &Principal{Name: "ann@b.c", Kind: KindOIDC, Grants: []Grant{{Role: Viewer}}}, time.Hour)
+
+	secret, _, err := p.SignIn(ctx, &Principal{Name: "ann@b.c", Kind: KindOIDC, Grants: []Grant{{Role: Viewer}}},
+		time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	g.Expect(secret)
 	if who, err := g.ByLogin(ctx, secret, "10.0.0.1", false, now); err != nil || who.Name != "ann@b.c" {
 		t.Errorf("one who has just signed in: got %v, %v", who, err)
 	}
+
 	now = now.Add(believed)
 	if _, err := g.ByToken(ctx, known, "10.0.0.1", true, now); err != nil {
 		t.Errorf("one who was let in before: got %v", err)
@@ -251,8 +295,8 @@ func TestStrangersAreHeldUp(t *testing.T) {
 	}
 }
 
-// TestCrowdedAtTheStart: who holds a good token is let in also if strangers came first from the same address, unless they
-// are very many.
+// TestCrowdedAtTheStart checks that a good token is accepted even if strangers came first from the
+// same address, unless there are very many.
 func TestCrowdedAtTheStart(t *testing.T) {
 	p := setUp(t)
 	_, fresh := p.token("fresh", Viewer)
@@ -261,13 +305,14 @@ func TestCrowdedAtTheStart(t *testing.T) {
 		_, err := g.ByToken(ctx, newSecret(tokenPrefix), "10.0.0.1", false, now)
 		p.refusal("a stranger", err)
 	}
+
 	if _, err := g.ByToken(ctx, fresh, "10.0.0.1", false, now); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestAllAtOnce: strangers who come together are not looked up more often than one after the other, and those who hold
-// good tokens are not held up by each other.
+// TestAllAtOnce checks that concurrent strangers cause no more look-ups than sequential ones, and
+// that holders of good tokens do not delay each other.
 func TestAllAtOnce(t *testing.T) {
 	p := setUp(t)
 	g, now := p.gate(), time.Now()
@@ -289,17 +334,21 @@ func TestAllAtOnce(t *testing.T) {
 				}
 			})
 		}
+
 		wg.Wait()
 		return counts[0].Load(), counts[1].Load(), counts[2].Load()
 	}
+
 	var good, bad []string
 	for i := range 40 {
 		_, token := p.token(fmt.Sprint("t", i), Viewer)
 		good = append(good, token, token, token)
 	}
+
 	for range 200 {
 		bad = append(bad, newSecret(tokenPrefix))
 	}
+
 	if refused, busy, in := ask("10.0.0.1", good); in != 120 {
 		t.Errorf("40 good tokens at once: got %d refused, %d held up and %d let in, want all let in", refused, busy, in)
 	}
@@ -308,7 +357,8 @@ func TestAllAtOnce(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreInTheAudit, once a minute for each address, and not many for many addresses.
+// TestRefusalsAreInTheAudit checks for one line a minute for each address, and few lines for many
+// addresses.
 func TestRefusalsAreInTheAudit(t *testing.T) {
 	p := setUp(t)
 	g, now := p.gate(), time.Now()
@@ -317,34 +367,45 @@ func TestRefusalsAreInTheAudit(t *testing.T) {
 			g.Refuse(p.from(address), &Refused{Why: "there is no such token"}, now)
 		}
 	}
+
 	lines := func(address string) int64 {
-		return p.number("SELECT COUNT(*) FROM audit WHERE kind = 'login' AND action = 'refuse' AND who = 'anonymous' AND origin = ?", address)
+		return p.number(
+			`SELECT COUNT(*)
+				FROM audit
+				WHERE kind = 'login' AND action = 'refuse' AND who = 'anonymous' AND origin = ?`, address)
 	}
+
 	refuse("10.0.0.1", 58)
 	refuse("10.0.0.2", 1)
 	if a, b := lines("10.0.0.1"), lines("10.0.0.2"); a != 1 || b != 1 {
 		t.Errorf("got %d and %d lines, want one of each address", a, b)
 	}
+
 	now = now.Add(time.Minute)
 	refuse("10.0.0.1", 5)
-	if n := p.number("SELECT COUNT(*) FROM audit WHERE reason LIKE '%no such token; 57 more were refused since%'"); n != 1 || lines("10.0.0.1") != 2 {
+	if n := p.number(
+		"SELECT COUNT(*) FROM audit WHERE reason LIKE '%no such token; 57 more were refused since%'"); n != 1 ||
+		lines("10.0.0.1") != 2 {
 		t.Errorf("a minute later: got %d lines in all, %d that count the others", lines("10.0.0.1"), n)
 	}
+
 	for i := range 300 {
 		refuse(fmt.Sprintf("10.1.%d.%d", i/250, i%250), 1)
 	}
+
 	if n := p.number("SELECT COUNT(*) FROM audit"); n > 45 {
 		t.Errorf("300 addresses leave %d lines, want them bounded", n)
 	}
-	// Somebody who is refused while MySQL is away is refused all the same.
+
+	// A caller is refused even if MySQL is away and the audit cannot be written.
 	p.proxy.Refuse()
 	p.proxy.CutAll()
 	now = now.Add(time.Hour)
 	refuse("10.0.0.9", 1)
 }
 
-// TestForbiddenIsInTheAudit: who is known and refused leaves lines in their name, a few at once and one a minute, and strangers
-// cannot use these up.
+// TestForbiddenIsInTheAudit checks that refusals of known callers have lines in their names, some
+// at once and then one a minute, and that strangers cannot use these lines up.
 func TestForbiddenIsInTheAudit(t *testing.T) {
 	p := setUp(t)
 	g, now := p.gate(), time.Now()
@@ -353,23 +414,37 @@ func TestForbiddenIsInTheAudit(t *testing.T) {
 			g.Forbid(p.from(address), who, "DELETE /api/v1/groups/{name}", "that takes role admin", now)
 		}
 	}
+
 	lines := func(who string) int64 {
-		return p.number("SELECT COUNT(*) FROM audit WHERE kind = 'request' AND action = 'refuse' AND name = 'DELETE /api/v1/groups/{name}' AND who = ?", who)
+		return p.number(
+			`SELECT COUNT(*)
+				FROM audit
+				WHERE kind = 'request' AND action = 'refuse'
+				AND name = 'DELETE /api/v1/groups/{name}' AND who = ?`, who)
 	}
+
 	for i := range 300 {
 		forbid(nil, fmt.Sprintf("10.1.%d.%d", i/250, i%250), 1)
 	}
+
 	if n := lines("anonymous"); n < 20 || n > 40 {
 		t.Errorf("300 strangers leave %d lines, want them bounded", n)
 	}
+
 	forbid(&Principal{Name: "ann", Kind: "token"}, "10.0.0.1", 25)
 	forbid(&Principal{Name: "bob", Kind: "token"}, "10.0.0.1", 1)
 	if a, b := lines("ann"), lines("bob"); a != 10 || b != 1 {
 		t.Errorf("got %d lines of one who was refused 25 times and %d of one who was once, want 10 and 1", a, b)
 	}
+
 	now = now.Add(time.Minute)
 	forbid(&Principal{Name: "ann", Kind: "token"}, "10.0.0.1", 2)
-	if n := p.number("SELECT COUNT(*) FROM audit WHERE who = 'ann' AND reason = 'that takes role admin; 15 more were refused since the last line of this name'"); n != 1 || lines("ann") != 11 {
+	if n := p.number(
+		`SELECT COUNT(*)
+			FROM audit
+			WHERE who = 'ann' AND
+				reason = 'that takes role admin; 15 more were refused since the last line of this name'`,
+	); n != 1 || lines("ann") != 11 {
 		t.Errorf("a minute later: got %d lines, %d that count the others; want 11 and 1", lines("ann"), n)
 	}
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// place is a migrated schema of its own, reached through a proxy.
+// place is a migrated schema of its own, behind a proxy.
 type place struct {
 	*testing.T
 	db    *sql.DB
 	dsn   string
 	proxy *faultproxy.Proxy
 	Issuer
-	statements *atomic.Int64 // that went through the proxy, those that end a transaction included
+	statements *atomic.Int64 // through the proxy, including COMMIT and ROLLBACK
 }
 
 func setUp(t *testing.T) *place {
@@ -37,23 +37,26 @@ func setUp(t *testing.T) *place {
 	if _, _, err := m.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	m.Close()
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p := &place{T: t, dsn: dsn, proxy: faultproxy.New(t, cfg.Net, cfg.Addr), statements: new(atomic.Int64)}
 	p.proxy.OnCommand(func(c faultproxy.Command) {
 		if c.IsStatement() {
 			p.statements.Add(1)
 		}
 	})
+
 	p.db = p.open()
 	p.Issuer = Issuer{DB: p.db}
 	return p
 }
 
-// open makes another pool, as another node has.
+// open makes another pool, as of another node.
 func (p *place) open() *sql.DB {
 	p.Helper()
 	db, err := sql.Open(p.proxy.DSN(p.dsn), sql.DefaultTimeouts, 8)
@@ -76,7 +79,7 @@ func (p *place) token(name string, role Role, apps ...string) (row TokenRow, tok
 	return row, token
 }
 
-// from is the context of a request from an address.
+// from returns the context of a request from an address.
 func (p *place) from(address string) context.Context {
 	return job.WithActor(p.Context(), job.Actor{Who: "root", Origin: address})
 }
@@ -96,7 +99,7 @@ func (p *place) number(query string, args ...any) (n int64) {
 	return n
 }
 
-// refusal fails the test unless err is that somebody was not let in, for this reason.
+// refusal fails the test unless err is a Refused with this reason.
 func (p *place) refusal(what string, err error) *Refused {
 	p.Helper()
 	var r *Refused

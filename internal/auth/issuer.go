@@ -10,12 +10,12 @@ import (
 	"go-crontab/sql"
 )
 
-// What the audit calls changes of who may do what.
+// The kinds and actions of audit lines about access.
 const (
 	AuditToken job.Kind = "token"
 	KindLogin  job.Kind = "login"
 
-	KindRequest job.Kind = "request" // one that was refused
+	KindRequest job.Kind = "request" // a refused request
 
 	ActionRevoke  job.Action = "revoke"
 	ActionSignIn  job.Action = "sign_in"
@@ -23,23 +23,24 @@ const (
 	ActionRefuse  job.Action = "refuse"
 )
 
-// Issuer makes and revokes tokens and logins, in the name of the actor of its context. It needs no session: revoking
-// must work also while a node may change nothing else. A change whose commit is unknown is settled before it is
-// answered; if MySQL stays out of reach the error is sql.Unknown.
+// Issuer makes and revokes tokens and logins in the name of the context's actor. It needs no
+// session, because revoking must work even while a node may change nothing more. A change whose
+// commit is unknown is settled before it is answered. If MySQL stays out of reach the error is
+// sql.Unknown.
 type Issuer struct {
 	DB   *sql.DB
-	Keys Sealer // seal what providers want to see again; nil: they are not asked again
+	Keys Sealer // seals refresh tokens; nil: the provider is not asked again
 }
 
-// DefaultLife is how long a token lives for which nothing else is said.
+// DefaultLife is the life of a token if none is given.
 const DefaultLife = 90 * 24 * time.Hour
 
-// Spec says which token to make.
+// Spec describes a token to make.
 type Spec struct {
 	Name string
 	Grant
-	Life    time.Duration // counted from its creation, unless
-	Expires job.Micros    // says until when; neither: it lives until it is revoked
+	Life    time.Duration // from its creation; zero: Expires counts
+	Expires job.Micros    // if both are zero the token lives until it is revoked
 }
 
 func (s *Spec) check() error {
@@ -53,14 +54,15 @@ func (s *Spec) check() error {
 	if err := s.Grant.Check(); err != nil {
 		p = append(p, job.Problem{Field: "apps", Message: err.Error()})
 	}
+
 	if p != nil {
 		return p
 	}
 	return nil
 }
 
-// Create makes a token. Its text is returned this once; nobody can read it again. sql.ErrExists means that a living
-// token has the name.
+// Create makes a token. Its text is returned only here and cannot be read again. If a living token
+// has the name, the error is sql.ErrExists.
 func (i Issuer) Create(ctx context.Context, s Spec) (row TokenRow, token string, err error) {
 	if err := s.check(); err != nil {
 		return row, "", err
@@ -73,42 +75,50 @@ func (i Issuer) Create(ctx context.Context, s Spec) (row TokenRow, token string,
 	return row, token, err
 }
 
-func (s *Spec) insert(ctx context.Context, tx *sql.Tx, token string, at job.Micros) (row TokenRow, line *job.Entry, err error) {
-	row = TokenRow{Name: s.Name, Role: s.Role.String(), Apps: s.Apps, Created: at, By: job.ActorOf(ctx).Who, Expires: s.Expires}
+func (s *Spec) insert(
+	ctx context.Context, tx *sql.Tx, token string, at job.Micros,
+) (row TokenRow, line *job.Entry, err error) {
+	row = TokenRow{
+		Name: s.Name, Role: s.Role.String(), Apps: s.Apps, Created: at, By: job.ActorOf(ctx).Who, Expires: s.Expires,
+	}
 	if s.Life != 0 {
 		row.Expires = at + job.Micros(s.Life/time.Microsecond)
 	}
 	if row.Expires != 0 && row.Expires <= at {
 		return row, nil, job.Problems{{Field: "expires", Message: "lies in the past"}}
 	}
+
 	if row.ID, err = insertToken(tx, &row, hashOf(token)); err != nil {
 		return row, nil, err
 	}
+
 	line = tokenLine(job.ActionCreate, &row)
 	line.Became = tokenJSON(&row)
 	return row, line, nil
 }
 
-// tokenLine begins the line of a change of a token.
+// tokenLine begins the audit line of a change of a token.
 func tokenLine(a job.Action, t *TokenRow) *job.Entry {
 	return &job.Entry{Action: a, Kind: AuditToken, Ref: t.ID, Name: t.Name}
 }
 
-// tokenJSON is what the audit keeps of a token.
+// tokenJSON returns a token as the audit keeps it.
 func tokenJSON(t *TokenRow) string {
 	v := struct {
 		Role    string   `json:"role"`
 		Apps    []string `json:"apps,omitempty"`
 		Expires string   `json:"expires,omitempty"`
 	}{t.Role, t.Apps, ""}
+
 	if t.Expires != 0 {
 		v.Expires = t.Expires.String()
 	}
-	b, _ := json.Marshal(v) // texts cannot fail
+
+	b, _ := json.Marshal(v) // strings never fail
 	return string(b)
 }
 
-// Revoke ends a token at once, on all nodes. Revoking again changes nothing.
+// Revoke ends a token at once, on all nodes. Revoking it again changes nothing.
 func (i Issuer) Revoke(ctx context.Context, id int64) error {
 	return i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
 		t, err := lockToken(tx, id)
@@ -125,13 +135,14 @@ func revoke(tx *sql.Tx, t *TokenRow, at job.Micros) (*job.Entry, error) {
 	return line, revokeToken(tx, t.ID, at)
 }
 
-// bootstrapName is what the token that Bootstrap makes is called.
+// bootstrapName is the name of the token that Bootstrap makes.
 const bootstrapName = "bootstrap"
 
-// Bootstrap makes the first token of a cluster, an admin's that does not expire; "" if that was done before. With again
-// it makes one all the same, in place of the former if that still lives: for whoever has lost them all.
+// Bootstrap makes the first token of a cluster: an admin's that does not expire. It returns "" if
+// the first one was made before. With again it makes one all the same and revokes the former: for
+// users that have lost all tokens.
 //
-// If we die after the commit, nobody knows the token: again is for that, too.
+// If we die after the commit, no one knows the token. That is what again is for, too.
 func (i Issuer) Bootstrap(ctx context.Context, again bool) (token string, err error) {
 	made := newSecret(tokenPrefix)
 	err = i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
@@ -146,16 +157,19 @@ func (i Issuer) Bootstrap(ctx context.Context, again bool) (token string, err er
 	if err != nil {
 		return "", err
 	}
+
 	return token, nil
 }
 
-// Replace makes a token in place of the living one of its name, if there is one.
+// Replace revokes any living token of the same name and makes a new one.
 func (i Issuer) Replace(ctx context.Context, s Spec) (token string, err error) {
 	if err := s.check(); err != nil {
 		return "", err
 	}
 	token = newSecret(tokenPrefix)
-	return token, i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) { return i.replace(ctx, tx, s, token, at) })
+	return token, i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
+		return i.replace(ctx, tx, s, token, at)
+	})
 }
 
 func (i Issuer) replace(ctx context.Context, tx *sql.Tx, s Spec, token string, at job.Micros) (*job.Entry, error) {
@@ -173,15 +187,17 @@ func (i Issuer) replace(ctx context.Context, tx *sql.Tx, s Spec, token string, a
 	case !errors.Is(err, sql.ErrNotFound):
 		return nil, err
 	}
+
 	_, line, err := s.insert(ctx, tx, token, at)
 	return line, err
 }
 
-// Living tells whether a token would be let in as an unlimited admin now.
+// Living reports whether a token would be accepted now as an admin's of all apps.
 func (i Issuer) Living(ctx context.Context, token string) (bool, error) {
 	if !LooksLikeToken(token) {
 		return false, nil
 	}
+
 	t, at, err := tokenByHash(i.DB.Reader(ctx), hashOf(token))
 	if errors.Is(err, sql.ErrNotFound) {
 		return false, nil
@@ -189,6 +205,7 @@ func (i Issuer) Living(ctx context.Context, token string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+
 	p, err := principalOf(&t, at)
 	return err == nil && p.May(Admin), nil
 }

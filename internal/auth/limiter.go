@@ -6,21 +6,23 @@ import (
 	"time"
 )
 
-// Limiter bounds how often things happen, for each key by itself: on average Every, and at most Burst at once. It is
-// safe for concurrent use.
+// Limiter bounds events by key: on average one per Every, and at most Burst at once. It is safe for
+// concurrent use.
 type Limiter struct {
 	Every time.Duration
 	Burst int
 
 	mu   sync.Mutex
-	free map[string]time.Time // when all that was taken will have been given back
+	free map[string]time.Time // when each key will have its full burst again
 }
 
-// Strangers bounds what is done for those of whom nothing is known: for each address by itself, and some more for all
-// addresses that have none left, since those who are somebody may share theirs with one who is not.
+// Strangers bounds the work that is done for unknown callers. Each bounds an address. Rest is a
+// common reserve for addresses that have used up theirs, as a good caller may share its address
+// with a bad one.
 type Strangers struct{ Each, Rest Limiter }
 
-// Take takes one, or tells how long to wait. giveBack is for who turned out to be no stranger.
+// Take takes one, or returns the time to wait. The caller calls giveBack if the secret turns out to
+// be good.
 func (s *Strangers) Take(address string, now time.Time) (giveBack func(), wait time.Duration, ok bool) {
 	if wait, ok = s.Each.Take(address, now, 0); ok {
 		return func() { s.Each.Give(address) }, 0, true
@@ -31,11 +33,12 @@ func (s *Strangers) Take(address string, now time.Time) (giveBack func(), wait t
 	return nil, wait, false
 }
 
-// maxKeys bounds what a flood of keys costs. When it is reached the idle ones are forgotten, or else all: that gives
-// each a new burst, and keeps nobody out.
+// maxKeys bounds the memory that a flood of keys takes. When it is reached idle keys are forgotten;
+// if that is not enough, all are. A forgotten key has a full burst, so no caller is kept out.
 const maxKeys = 8192
 
-// Take takes one, unless that had to wait for longer than most. It returns how long to wait before going ahead.
+// Take takes one if that needs no wait longer than most. It returns the time to wait before going
+// ahead.
 func (l *Limiter) Take(key string, now time.Time, most time.Duration) (wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,14 +49,16 @@ func (l *Limiter) Take(key string, now time.Time, most time.Duration) (wait time
 	if l.free == nil {
 		l.free = map[string]time.Time{}
 	}
+
 	if _, known := l.free[key]; !known && len(l.free) >= maxKeys {
 		l.forget(now)
 	}
+
 	l.free[key] = later(l.free[key], now).Add(l.Every)
 	return wait, true
 }
 
-// Give gives one back that was taken.
+// Give returns one that was taken.
 func (l *Limiter) Give(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +67,7 @@ func (l *Limiter) Give(key string) {
 	}
 }
 
-// Wait tells how long one would have to wait now, and takes none.
+// Wait returns the time that Take would have to wait now. It takes nothing.
 func (l *Limiter) Wait(key string, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +75,7 @@ func (l *Limiter) Wait(key string, now time.Time) time.Duration {
 }
 
 func (l *Limiter) wait(key string, now time.Time) time.Duration {
-	ahead := later(l.free[key], now).Sub(now) + l.Every // how far the account would be overdrawn
+	ahead := later(l.free[key], now).Sub(now) + l.Every // the overdraft if one more is taken
 	return max(0, ahead-time.Duration(l.Burst)*l.Every)
 }
 
@@ -92,16 +97,19 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// AddressKey is what an address counts as: of IPv6 the network, since whoever has one address there has 2^64.
+// AddressKey returns the key of an address in limiters. For IPv6 it is the /64 network, since the
+// owner of one address there has 2^64.
 func AddressKey(address string) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
 		return address
 	}
+
 	a = a.Unmap().WithZone("")
 	if a.Is4() {
 		return a.String()
 	}
+
 	p, _ := a.Prefix(64)
 	return p.String()
 }

@@ -9,12 +9,15 @@ import (
 	"go-crontab/sql"
 )
 
-// maxLogins is how many browsers one may be signed in with; further ones sign out the first.
+// maxLogins is the most browsers that one person may be signed in with. One more signs out the
+// oldest.
 const maxLogins = 100
 
-// SignIn makes a login for a principal and returns what the browser proves it with, and until when it holds. A login made
-// with a token may do what the token may, for as long as it may.
-func (i Issuer) SignIn(ctx context.Context, p *Principal, life time.Duration) (login Login, expires job.Micros, err error) {
+// SignIn makes a login for a principal and returns the browser's secrets and the end of the login.
+// A login made with a token has the token's grants and ends with the token, if not earlier.
+func (i Issuer) SignIn(
+	ctx context.Context, p *Principal, life time.Duration,
+) (login Login, expires job.Micros, err error) {
 	login = newLogin()
 	l := LoginRow{Hash: hashOf(login.String()), Who: p.Name, TokenID: p.Token, Origin: job.ActorOf(ctx).Origin}
 	if l.Grants, err = grantsJSON(p.Grants); err != nil {
@@ -23,6 +26,7 @@ func (i Issuer) SignIn(ctx context.Context, p *Principal, life time.Duration) (l
 	if err := i.seal(&l, p.Renewal); err != nil {
 		return Login{}, 0, err
 	}
+
 	err = i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
 		l.Created, l.Expires = at, at+micros(life)
 		if p.Expires != 0 {
@@ -34,16 +38,21 @@ func (i Issuer) SignIn(ctx context.Context, p *Principal, life time.Duration) (l
 		if err := tidyLogins(tx, p.Name, maxLogins-1, at); err != nil {
 			return nil, err
 		}
+
 		id, err := insertLogin(tx, &l)
 		if err != nil {
 			return nil, err
 		}
-		return &job.Entry{Action: ActionSignIn, Kind: KindLogin, Ref: id, Name: p.Name, Reason: p.Kind, Became: l.Grants, Actor: p.actor(l.Origin)}, nil
+
+		return &job.Entry{Action: ActionSignIn, Kind: KindLogin, Ref: id, Name: p.Name, Reason: p.Kind,
+			Became: l.Grants, Actor: p.actor(l.Origin)}, nil
 	})
+
 	return login, l.Expires, err
 }
 
-// seal keeps in a row what the provider wants to see again. Without keys nothing is kept: MySQL must not have it in clear.
+// seal seals a renewal into the login's row. Without keys nothing is kept, since MySQL must not
+// have it in clear.
 func (i Issuer) seal(l *LoginRow, r *Renewal) error {
 	if i.Keys == nil || r == nil {
 		return nil
@@ -65,26 +74,30 @@ func (i Issuer) SignOut(ctx context.Context, p *Principal) error {
 	})
 }
 
-// EndLogin ends a login that may says may be ended. sql.ErrNotFound means that there is no such login.
+// EndLogin ends a login if may allows it. If there is no such login, or may refuses it, the error
+// is sql.ErrNotFound.
 func (i Issuer) EndLogin(ctx context.Context, id int64, may func(*LoginRow) bool) error {
 	_, err := i.endLogins(ctx, may, func(*sql.Tx) ([]int64, error) { return []int64{id}, nil })
 	return err
 }
 
-// EndLogins ends all logins of somebody that may says may be ended, and returns how many. sql.ErrNotFound means that there
-// are none.
+// EndLogins ends all logins of a person that may allows, and returns their number. Without any the
+// error is sql.ErrNotFound.
 func (i Issuer) EndLogins(ctx context.Context, who string, may func(*LoginRow) bool) (int, error) {
 	return i.endLogins(ctx, may, func(tx *sql.Tx) ([]int64, error) { return loginsOf(tx, who) })
 }
 
-// endLogins ends some logins, each with its line of the audit. They end on all nodes with the commit: requests that change
-// something look their login up, readers and streams do within a second.
-func (i Issuer) endLogins(ctx context.Context, may func(*LoginRow) bool, which func(*sql.Tx) ([]int64, error)) (n int, err error) {
+// endLogins ends logins, each with its audit line. They end on all nodes with the commit: changing
+// requests look their login up, and reads and streams do so within a second.
+func (i Issuer) endLogins(
+	ctx context.Context, may func(*LoginRow) bool, which func(*sql.Tx) ([]int64, error),
+) (n int, err error) {
 	err = i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (last *job.Entry, err error) {
 		ids, err := which(tx)
 		if err != nil {
 			return nil, err
 		}
+
 		rows, err := lockLogins(tx, ids)
 		if err != nil {
 			return nil, err
@@ -95,32 +108,38 @@ func (i Issuer) endLogins(ctx context.Context, may func(*LoginRow) bool, which f
 			if !may(&rows[k]) {
 				continue
 			}
+
 			if last != nil {
 				last.At = at
 				if err := tx.Note(last); err != nil {
 					return nil, err
 				}
 			}
+
 			if _, err := deleteLogin(tx, rows[k].ID); err != nil {
 				return nil, err
 			}
+
 			last = loginLine(ActionRevoke, &rows[k])
 			n++
 		}
+
 		if n == 0 {
 			return nil, sql.ErrNotFound
 		}
 		return last, nil
 	})
+
 	return n, err
 }
 
-// loginLine begins the line of a change of a login.
+// loginLine begins the audit line of a change of a login.
 func loginLine(a job.Action, l *LoginRow) *job.Entry {
 	return &job.Entry{Action: a, Kind: KindLogin, Ref: l.ID, Name: l.Who, Was: l.Grants}
 }
 
-// GrantsOf returns what a login may do, as its row or its token says it; nothing if a hand wrote what cannot be read.
+// GrantsOf returns the grants of a login, from its row or its token. They are nil if the row was
+// edited by hand and cannot be read.
 func GrantsOf(l *SignedIn) []Grant {
 	if l.TokenID != 0 {
 		role, err := ParseRole(l.Token.Role)
@@ -129,6 +148,7 @@ func GrantsOf(l *SignedIn) []Grant {
 		}
 		return []Grant{{role, l.Token.Apps}}
 	}
+
 	var grants []Grant
 	if json.Unmarshal([]byte(l.Grants), &grants) != nil {
 		return nil

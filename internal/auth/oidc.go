@@ -18,47 +18,51 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// OIDCConfig is how people sign in by an OpenID Connect provider.
+// OIDCConfig is the configuration of sign-ins by an OpenID Connect provider.
 type OIDCConfig struct {
-	Issuer       string // its URL, from which all others are discovered
+	Issuer       string // its URL; all other URLs are discovered from it
 	ClientID     string
-	ClientSecret string   // "" for a public client: PKCE is used in any case
-	PublicURL    string   // where browsers reach the cluster, such as https://cron.example.com
-	Scopes       []string // beside openid, profile and email
-	GroupsClaim  string   // default groups; a.b is b in a
-	NameClaim    string   // default: the address if it is verified, else preferred_username or sub, at the issuer's host
-	Roles        RoleMap
-	Now          func() time.Time // MySQL's clock
-	Recheck      time.Duration    // how often to ask again about one who is signed in; zero: DefaultRecheck
+	ClientSecret string   // "" for a public client; PKCE is always used
+	PublicURL    string   // of the cluster for browsers, such as https://cron.example.com
+	Scopes       []string // besides openid, profile and email
+	GroupsClaim  string   // default groups; a.b means the member b of the object a
+	// default: a verified email address, or preferred_username or sub with the issuer's host
+	NameClaim string
+	Roles     RoleMap
+	Now       func() time.Time // MySQL's clock
+	Recheck   time.Duration    // period between checks of a login; zero: DefaultRecheck
 }
 
-// DefaultRecheck is how often the provider is asked again about somebody who is signed in.
+// DefaultRecheck is the period after which the provider is asked again about a login.
 const DefaultRecheck = time.Hour
 
-// OIDC is the client of a provider: authorization code flow with PKCE, state and nonce. It is safe for concurrent use.
+// OIDC is the client of a provider. It uses the authorization code flow with PKCE, state and nonce.
+// It is safe for concurrent use.
 type OIDC struct {
 	cfg  OIDCConfig
 	host string // of the issuer
 	http *http.Client
 
 	mu       sync.Mutex
-	provider *oidc.Provider // nil until it was reached once
+	provider *oidc.Provider // nil until it was discovered
 }
 
-// callbackPath is where the provider sends browsers back to.
+// callbackPath is the path that the provider sends browsers back to.
 const callbackPath = "/api/v1/login/oidc/callback"
 
 const (
 	defaultGroups   = "groups"
-	providerTimeout = 10 * time.Second // for each request to the provider
+	providerTimeout = 10 * time.Second // of each request to the provider
 )
 
-// NewOIDC checks a configuration. It does not connect: a provider that is down must not keep a node from its work.
+// NewOIDC checks a configuration. It does not connect, so that a node starts even if the provider
+// is down.
 func NewOIDC(cfg OIDCConfig) (*OIDC, error) {
 	issuer, err := secureURL(cfg.Issuer)
 	if err != nil {
 		return nil, fmt.Errorf("issuer: %w", err)
 	}
+
 	public, err := secureURL(cfg.PublicURL)
 	if err != nil {
 		return nil, fmt.Errorf("public URL: %w", err)
@@ -69,9 +73,12 @@ func NewOIDC(cfg OIDCConfig) (*OIDC, error) {
 	if cfg.ClientID == "" {
 		return nil, errors.New("client id: is missing; the provider gives one for each application")
 	}
+
 	if len(cfg.Roles) == 0 {
-		return nil, errors.New("roles: no group has one, so nobody could sign in; want for instance admins=admin,devs=operator:app1|app2")
+		return nil, errors.New(
+			"roles: no group has one, so nobody could sign in; want for instance admins=admin,devs=operator:app1|app2")
 	}
+
 	if cfg.GroupsClaim == "" {
 		cfg.GroupsClaim = defaultGroups
 	}
@@ -81,46 +88,53 @@ func NewOIDC(cfg OIDCConfig) (*OIDC, error) {
 	if cfg.Recheck == 0 {
 		cfg.Recheck = DefaultRecheck
 	}
+
 	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
 	return &OIDC{cfg: cfg, host: issuer.Hostname(), http: &http.Client{Timeout: providerTimeout}}, nil
 }
 
-// secureURL reads a URL that is https, or of this machine.
+// secureURL parses a URL that must be https, or of this machine.
 func secureURL(s string) (*url.URL, error) {
 	if s == "" {
 		return nil, errors.New("is missing")
 	}
+
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.User != nil {
 		return nil, fmt.Errorf("%q: want a URL such as https://login.example.com", s)
 	}
+
 	a, _ := netip.ParseAddr(u.Hostname())
-	if local := u.Hostname() == "localhost" || a.Unmap().IsLoopback(); u.Scheme != "https" && (u.Scheme != "http" || !local) {
+	if local := u.Hostname() == "localhost" ||
+		a.Unmap().IsLoopback(); u.Scheme != "https" && (u.Scheme != "http" || !local) {
 		return nil, fmt.Errorf("%q: want https, or a loopback address", s)
 	}
+
 	return u, nil
 }
 
-// ProviderError is the error of a provider that cannot be reached, or is no provider.
+// ProviderError is the error of a provider that is out of reach or does not follow the protocol.
 type ProviderError struct{ Err error }
 
 func (p *ProviderError) Error() string { return "identity provider: " + p.Err.Error() }
 func (p *ProviderError) Unwrap() error { return p.Err }
 
-// ErrNoClock means that MySQL's clock was not read yet, so that nobody can tell whether what a provider says still holds.
+// ErrNoClock means that MySQL's clock was not read yet, so the expiry of a provider's tokens cannot
+// be checked.
 var ErrNoClock = errors.New("the database's clock was not read yet")
 
-// Origin is where browsers reach the cluster: the provider sends them back to it and to no other.
+// Origin returns the URL of the cluster for browsers. The provider sends them back to no other.
 func (o *OIDC) Origin() string { return o.cfg.PublicURL }
 
-// Discovered tells whether Begin asks nobody any more.
+// Discovered reports whether Begin works without asking the provider.
 func (o *OIDC) Discovered() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.provider != nil
 }
 
-// Begin returns where to send a browser, and what its page keeps until the provider sends it back.
+// Begin returns the URL to send a browser to, and the flow, which its page keeps until the provider
+// sends it back.
 func (o *OIDC) Begin(ctx context.Context) (target, flow string, err error) {
 	client, _, err := o.client(ctx)
 	if err != nil {
@@ -130,7 +144,7 @@ func (o *OIDC) Begin(ctx context.Context) (target, flow string, err error) {
 	return client.AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier)), f.String(), nil
 }
 
-// flowSecrets are known to the page that began a sign-in, and to nobody else.
+// flowSecrets are known only to the page that began a sign-in.
 type flowSecrets struct{ state, nonce, verifier string }
 
 func (f flowSecrets) String() string { return f.state + "." + f.nonce + "." + f.verifier }
@@ -143,7 +157,8 @@ func parseFlow(s string) (f flowSecrets, ok bool) {
 	return flowSecrets{parts[0], parts[1], parts[2]}, true
 }
 
-// CheckFlow refuses a return from the provider whose state is not that of flow, which the page kept.
+// CheckFlow refuses a return from the provider if its state does not match the flow that the page
+// kept.
 func CheckFlow(flow, state string) error {
 	if f, ok := parseFlow(flow); !ok || !equal(f.state, state) {
 		return &Refused{Why: "the sign-in was begun by another browser, or too long ago; begin again"}
@@ -151,11 +166,14 @@ func CheckFlow(flow, state string) error {
 	return nil
 }
 
-// Finish returns who comes back from the provider with a code. flow is what the page kept.
+// Finish exchanges the provider's code for a principal. flow is the one that Begin returned.
+// Refused means that this person cannot sign in, ProviderError that the provider did not work,
+// ErrNoClock that it is too early.
 func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal, error) {
 	if err := CheckFlow(flow, state); err != nil {
 		return nil, err
 	}
+
 	f, _ := parseFlow(flow)
 	if code == "" {
 		return nil, &Refused{Why: "the provider gave no code"}
@@ -163,22 +181,31 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 	if o.cfg.Now().IsZero() {
 		return nil, ErrNoClock
 	}
+
 	client, provider, err := o.client(ctx)
 	if err != nil {
 		return nil, err
 	}
+
+	// The code becomes an ID token.
 	ctx = oidc.ClientContext(ctx, o.http)
 	token, err := client.Exchange(ctx, code, oauth2.VerifierOption(f.verifier))
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.Response.StatusCode < 500 {
-		return nil, &Refused{Why: fmt.Sprintf("the provider did not take the code: %s", firstOf(refused.ErrorCode, refused.Response.Status))}
+		return nil, &Refused{
+			Why: fmt.Sprintf("the provider did not take the code: %s",
+				firstOf(refused.ErrorCode, refused.Response.Status)),
+		}
 	}
 	if err != nil {
 		return nil, &ProviderError{err}
 	}
+
+	// The ID token must be for this client and for this sign-in.
 	raw, _ := token.Extra("id_token").(string)
 	if raw == "" {
 		return nil, &ProviderError{errors.New("it gave no ID token; is openid among the scopes?")}
 	}
+
 	verified, err := provider.Verifier(&oidc.Config{ClientID: o.cfg.ClientID, Now: o.cfg.Now}).Verify(ctx, raw)
 	if err != nil {
 		return nil, &Refused{Why: fmt.Sprintf("the provider's ID token is not right: %v", err)}
@@ -186,18 +213,23 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 	if !equal(verified.Nonce, f.nonce) {
 		return nil, &Refused{Why: "the provider's ID token is for another sign-in"}
 	}
+
 	var claims map[string]any
 	if err := verified.Claims(&claims); err != nil {
 		return nil, &ProviderError{err}
 	}
-	// A token for several applications says which of them asked for it.
+
+	// A token for several applications names the one that asked for it.
 	if azp, said := claims["azp"]; said && azp != o.cfg.ClientID {
 		return nil, &Refused{Why: "the provider's ID token was made for another application"}
 	}
+
+	// The groups decide the grants.
 	groups, _, err := o.groupsOf(ctx, provider, token, claims, verified.Subject)
 	if err != nil {
 		return nil, err
 	}
+
 	p := &Principal{Name: o.nameOf(claims, verified.Subject), Kind: KindOIDC, Grants: o.cfg.Roles.grants(groups)}
 	if len(p.Grants) == 0 {
 		return nil, &Refused{Name: p.Name, Why: fmt.Sprintf("%s is in no group that has a role here", p.Name)}
@@ -205,16 +237,20 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 	if token.RefreshToken != "" {
 		p.Renewal = &Renewal{Subject: verified.Subject, Refresh: token.RefreshToken, Within: o.within(token)}
 	}
+
 	return p, nil
 }
 
-// groupsOf returns somebody's groups: those of the ID token's claims, or else those that the provider says when it is
-// asked. there is false where neither says anything about groups.
-func (o *OIDC) groupsOf(ctx context.Context, provider *oidc.Provider, token *oauth2.Token, claims map[string]any, subject string) (groups []string, there bool, err error) {
+// groupsOf returns a person's groups: from the ID token's claims or, if they have none, from the
+// provider's user info. there is false if neither has the claim of groups.
+func (o *OIDC) groupsOf(
+	ctx context.Context, provider *oidc.Provider, token *oauth2.Token, claims map[string]any, subject string,
+) (groups []string, there bool, err error) {
 	groups, there = textsAt(claims, o.cfg.GroupsClaim)
 	if there || provider.UserInfoEndpoint() == "" {
 		return groups, there, nil
 	}
+
 	info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	if err != nil {
 		return nil, false, &ProviderError{err}
@@ -222,16 +258,18 @@ func (o *OIDC) groupsOf(ctx context.Context, provider *oidc.Provider, token *oau
 	if info.Subject != subject {
 		return nil, false, &Refused{Why: "the provider spoke of somebody else"}
 	}
+
 	var said map[string]any
 	if err := info.Claims(&said); err != nil {
 		return nil, false, &ProviderError{err}
 	}
+
 	groups, there = textsAt(said, o.cfg.GroupsClaim)
 	return groups, there, nil
 }
 
-// within says when to ask the provider again: after the period, or earlier if its answer is not good for that long. Many
-// say so, and forget who does not come back by then.
+// within returns the time until the next check: the period, or half the life of the refresh token
+// if that is shorter. Many providers state this life, and drop sessions that do not renew in time.
 func (o *OIDC) within(token *oauth2.Token) time.Duration {
 	seconds, _ := token.Extra("refresh_expires_in").(float64)
 	if seconds <= 0 || seconds > time.Hour.Seconds()*24*365 {
@@ -241,35 +279,36 @@ func (o *OIDC) within(token *oauth2.Token) time.Duration {
 	return min(o.cfg.Recheck, max(half, leastRecheck))
 }
 
-// leastRecheck keeps a provider from being asked all the time.
+// leastRecheck keeps a node from asking the provider all the time.
 const leastRecheck = 10 * time.Second
 
-// Vouched is what a provider says when it is asked again about somebody.
+// Vouched is the provider's answer to a check.
 type Vouched struct {
 	Grants  []Grant
-	Known   bool     // false: the provider vouches for the person, and says nothing about groups
-	Renewal *Renewal // for the next time
+	Known   bool     // false: the person may still sign in, but the groups are not known
+	Renewal *Renewal // for the next check
 }
 
-// Renew asks the provider again about somebody. The error is Refused if it does not vouch for the person any more, or only
-// without a group that has a role here.
+// Renew asks the provider again about a person. The error is Refused if the provider no longer
+// vouches for the person, or names no group that has a role here.
 func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 	client, provider, err := o.client(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	ctx = oidc.ClientContext(ctx, o.http)
 	token, err := client.TokenSource(ctx, &oauth2.Token{RefreshToken: r.Refresh}).Token()
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.ErrorCode == "invalid_grant" {
 		return nil, &Refused{Why: "the identity provider does not vouch for it any more: invalid_grant"}
 	}
 	if err != nil {
-		return nil, &ProviderError{err} // also where our own settings are wrong: that is not the person's affair
+		return nil, &ProviderError{err} // also if our own settings are wrong: the person is not signed out for that
 	}
 
 	var claims map[string]any
 	raw, _ := token.Extra("id_token").(string)
-	if raw != "" { // a provider need not send one again
+	if raw != "" { // a provider need not send a new one
 		verified, err := provider.Verifier(&oidc.Config{ClientID: o.cfg.ClientID, Now: o.cfg.Now}).Verify(ctx, raw)
 		if err != nil {
 			return nil, &ProviderError{err}
@@ -281,13 +320,14 @@ func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 			return nil, &ProviderError{err}
 		}
 	}
+
 	groups, there, err := o.groupsOf(ctx, provider, token, claims, r.Subject)
 	if err != nil {
 		return nil, err
 	}
 
-	// An ID token without the claim says that there are no groups, as at the sign-in. Where there is no ID token and the
-	// provider says nothing else, it is not known.
+	// An ID token without the claim means that there are no groups, as at the sign-in. If there is
+	// no ID token and no claim in the user info, the groups are not known.
 	v := &Vouched{
 		Known: there || raw != "", Grants: o.cfg.Roles.grants(groups),
 		Renewal: &Renewal{Subject: r.Subject, Refresh: firstOf(token.RefreshToken, r.Refresh), Within: o.within(token)},
@@ -295,15 +335,16 @@ func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 	if v.Known && len(v.Grants) == 0 {
 		return nil, &Refused{Why: "the identity provider names no group any more that has a role here"}
 	}
+
 	return v, nil
 }
 
-// client discovers the provider once, and again each time as long as that fails.
+// client returns the client of the provider, which it discovers at the first success.
 func (o *OIDC) client(ctx context.Context) (*oauth2.Config, *oidc.Provider, error) {
 	o.mu.Lock()
 	provider := o.provider
 	o.mu.Unlock()
-	if provider == nil { // several may do it at once: none waits for one that hangs
+	if provider == nil { // several may do it at once, so that none waits for one that hangs
 		found, err := oidc.NewProvider(oidc.ClientContext(ctx, o.http), o.cfg.Issuer)
 		if err != nil {
 			return nil, nil, &ProviderError{err}
@@ -313,15 +354,18 @@ func (o *OIDC) client(ctx context.Context) (*oauth2.Config, *oidc.Provider, erro
 		o.mu.Unlock()
 		provider = found
 	}
+
 	return &oauth2.Config{
 		ClientID: o.cfg.ClientID, ClientSecret: o.cfg.ClientSecret, Endpoint: provider.Endpoint(),
-		RedirectURL: o.cfg.PublicURL + callbackPath, Scopes: append([]string{oidc.ScopeOpenID, "profile", "email"}, o.cfg.Scopes...),
+		RedirectURL: o.cfg.PublicURL + callbackPath,
+		Scopes:      append([]string{oidc.ScopeOpenID, "profile", "email"}, o.cfg.Scopes...),
 	}, provider, nil
 }
 
-// nameOf is how the audit calls somebody: always with an @, which no token has in its name. An address counts only if
-// the provider has verified it, or the settings say where it stands: anybody may claim anybody's. All other names end
-// with the issuer's host, also those that look like an address.
+// nameOf returns the audit's name of a person. It always has an @, which names of tokens never
+// have. An email address counts only if the provider has verified it, or if the settings name its
+// claim: otherwise people could claim the address of others. All other names end with the issuer's
+// host, even if they look like an address.
 func (o *OIDC) nameOf(claims map[string]any, subject string) string {
 	text := func(claim string) string { s, _ := claims[claim].(string); return s }
 	name, vouched := subject, false
@@ -335,12 +379,14 @@ func (o *OIDC) nameOf(claims map[string]any, subject string) string {
 	case text("preferred_username") != "":
 		name = text("preferred_username")
 	}
+
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
 			return unicode.ReplacementChar
 		}
 		return r
 	}, name)
+
 	if r := []rune(name); len(r) > maxName {
 		name = string(r[:maxName])
 	}
@@ -350,8 +396,8 @@ func (o *OIDC) nameOf(claims map[string]any, subject string) string {
 	return name
 }
 
-// textsAt returns the texts of a claim: a list, or one. The name of a claim may have dots of its own, or else they lead
-// into objects.
+// textsAt returns the texts of a claim, which is a list or a single text. Dots in path are part of
+// a claim's name if there is such a claim, and otherwise lead into objects.
 func textsAt(claims map[string]any, path string) (texts []string, there bool) {
 	v, there := claims[path]
 	if !there {
@@ -361,6 +407,7 @@ func textsAt(claims map[string]any, path string) (texts []string, there bool) {
 		}
 		return nil, false
 	}
+
 	switch v := v.(type) {
 	case string:
 		return []string{v}, true
@@ -371,6 +418,7 @@ func textsAt(claims map[string]any, path string) (texts []string, there bool) {
 			}
 		}
 	}
+
 	return texts, true
 }
 

@@ -10,8 +10,8 @@ import (
 	"go-crontab/sql"
 )
 
-// refusals bounds the audit lines of requests that are refused: some for each address or name, and some for all of them
-// together. A line says how many came before it that have none.
+// refusals bounds the audit lines of refused requests, for each address or name and for all
+// together. A line has the number of refusals before it that got no line.
 type refusals struct {
 	each, all Limiter
 
@@ -19,18 +19,20 @@ type refusals struct {
 	silent map[string]int // refusals without a line, by address or name
 }
 
-// newStrangers bounds those of whom nobody knows who they are: one line a minute for each address.
+// newStrangers is for callers that were not identified: one line a minute for each address.
 func newStrangers() refusals {
 	return refusals{each: Limiter{Every: time.Minute, Burst: 1}, all: Limiter{Every: 10 * time.Second, Burst: 30}}
 }
 
-// newForbidden bounds those who are known and may not do what they ask for. They have lines of their own, so that no stranger
-// can use them up, and a few at once, as each may be about another thing.
+// newForbidden is for known callers that lack the permission for a request. They have a bound of
+// their own, which strangers cannot use up, and some lines at once, as each may be about another
+// request.
 func newForbidden() refusals {
 	return refusals{each: Limiter{Every: time.Minute, Burst: 10}, all: Limiter{Every: 10 * time.Second, Burst: 60}}
 }
 
-// due reports whether a refusal gets its line, and how many did not before.
+// due reports whether a refusal gets an audit line, and the number of refusals before it that got
+// none.
 func (r *refusals) due(key string, now time.Time) (silent int, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,15 +44,17 @@ func (r *refusals) due(key string, now time.Time) (silent int, due bool) {
 			return silent, true
 		}
 	}
+
 	if r.silent == nil || len(r.silent) >= maxKeys {
 		r.silent = map[string]int{}
 	}
+
 	r.silent[key]++
 	return 0, false
 }
 
-// Refuse writes into the audit that somebody was not let in, unless there is a line of that address already. The
-// request is refused whether that works or not.
+// Refuse writes an audit line about a caller that was not accepted, unless its address has used up
+// its lines. An error is only logged: the request is refused anyway.
 func (g *Gate) Refuse(ctx context.Context, refused *Refused, now time.Time) {
 	origin := job.ActorOf(ctx).Origin
 	silent, due := g.refusals.due(AddressKey(origin), now)
@@ -58,14 +62,17 @@ func (g *Gate) Refuse(ctx context.Context, refused *Refused, now time.Time) {
 		return
 	}
 	g.noteRefusal(ctx, &job.Entry{
-		Actor: job.Actor{Who: job.Anonymous, Origin: origin}, Kind: KindLogin, Name: refused.Name, Reason: folded(refused.Why, silent, "address"),
+		Actor: job.Actor{Who: job.Anonymous, Origin: origin}, Kind: KindLogin, Name: refused.Name,
+		Reason: folded(refused.Why, silent, "address"),
 	})
 }
 
-// Forbid writes into the audit that somebody who is known asked for what they may not do, unless enough lines say so already.
-// p is nil for a request that was refused before anybody asked who makes it.
+// Forbid writes an audit line about a known caller that asked for more than it may do, unless there
+// are enough such lines. p is nil if the request was refused before its caller was looked up.
 func (g *Gate) Forbid(ctx context.Context, p *Principal, route, why string, now time.Time) {
-	line := &job.Entry{Actor: job.Actor{Who: job.Anonymous, Origin: job.ActorOf(ctx).Origin}, Kind: KindRequest, Name: route}
+	line := &job.Entry{
+		Actor: job.Actor{Who: job.Anonymous, Origin: job.ActorOf(ctx).Origin}, Kind: KindRequest, Name: route,
+	}
 	bound, key, whose := &g.refusals, AddressKey(line.Origin), "address"
 	if p != nil {
 		line.Who = p.Name
@@ -76,11 +83,12 @@ func (g *Gate) Forbid(ctx context.Context, p *Principal, route, why string, now 
 	if !due {
 		return
 	}
+
 	line.Reason = folded(why, silent, whose)
 	g.noteRefusal(ctx, line)
 }
 
-// folded is a reason that counts the refusals without a line.
+// folded returns a reason with the number of refusals that got no line.
 func folded(why string, silent int, whose string) string {
 	if silent == 0 {
 		return why
@@ -88,7 +96,8 @@ func folded(why string, silent int, whose string) string {
 	return fmt.Sprintf("%s; %d more were refused since the last line of this %s", why, silent, whose)
 }
 
-// noteRefusal writes the line of a refusal. If we die before, there is none, and nothing was changed either.
+// noteRefusal writes the audit line of a refusal. If we die before, there is no line, and nothing
+// was changed either.
 func (g *Gate) noteRefusal(ctx context.Context, line *job.Entry) {
 	line.Action = ActionRefuse
 	err := g.db.Tx(ctx, func(tx *sql.Tx) (err error) {
@@ -99,6 +108,7 @@ func (g *Gate) noteRefusal(ctx context.Context, line *job.Entry) {
 		return err
 	})
 	if err != nil {
-		g.log.Warn("a refusal is not in the audit", "from", line.Origin, "who", line.Who, "why", line.Reason, "error", err)
+		g.log.Warn("a refusal is not in the audit", "from", line.Origin, "who", line.Who, "why", line.Reason,
+			"error", err)
 	}
 }

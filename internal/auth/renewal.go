@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Renewal is how to ask a provider again about somebody for whom it vouched.
+// Renewal holds the data for asking the provider again about a person.
 type Renewal struct {
 	Subject string        `json:"subject"`
-	Refresh string        `json:"refresh"` // a refresh token: a secret of that person
-	Within  time.Duration `json:"-"`       // when to ask next, counted from now
+	Refresh string        `json:"refresh"` // the person's refresh token, a secret
+	Within  time.Duration `json:"-"`       // time from now to the next check
 }
 
-// String shows nothing of it, wherever it may get printed.
+// String hides the secret wherever a renewal gets printed.
 func (r *Renewal) String() string { return "a renewal" }
 
 // GoString is String.
 func (r *Renewal) GoString() string { return r.String() }
 
-// Sealer keeps what nodes must read and the database must not show. What a text is about is sealed with it: sealed for
-// one login it opens for no other.
+// Sealer encrypts data that nodes must read and the database must not show. The text about is
+// sealed with it, so data that was sealed for one login does not open for another.
 type Sealer interface {
 	Seal(about string, text []byte) (key string, sealed []byte, err error)
 	Open(about, key string, sealed []byte) (text []byte, err error)

@@ -9,10 +9,11 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// access is a cluster with the tokens ann and bob, a sign-in by ann's token, and two sign-ins of eve by a provider.
+// access is a cluster with the tokens ann and bob, a sign-in by ann's token, and two sign-ins of
+// eve by a provider.
 type access struct {
 	*place
-	look   *sql.DB // past the proxy
+	look   *sql.DB // not through the proxy
 	gate   *Gate
 	check  *Checker
 	ann    TokenRow
@@ -20,13 +21,13 @@ type access struct {
 	byAnn  Login
 	eve    *Principal
 	byEve  Login
-	second Login // of eve, too
+	second Login // eve's too
 }
 
-// unlimited lets everybody's sign-ins be ended.
+// unlimited allows the end of every login.
 func unlimited(*LoginRow) bool { return true }
 
-// setUpAccess makes the rows. The clock of both pools stands still, and one of them leads past the proxy.
+// setUpAccess makes the rows. The clock of both pools is stopped. One pool does not use the proxy.
 func (p *place) setUpAccess(db, look *sql.DB) *access {
 	p.Helper()
 	keys := plainSealer{"k1"}
@@ -41,6 +42,7 @@ func (p *place) setUpAccess(db, look *sql.DB) *access {
 			Renewal: &Renewal{Subject: "eve", Refresh: "first", Within: time.Hour},
 		},
 	}
+
 	a.ann, a.token = a.place.token("ann", Admin)
 	a.place.token("bob", Viewer, "shop")
 	a.byAnn = a.signIn(&Principal{Name: "ann", Kind: "token", Token: a.ann.ID, Grants: []Grant{{Role: Admin}}})
@@ -70,7 +72,8 @@ func (a *access) row() *LoginRow {
 	return &rows[0]
 }
 
-// who says who is let in by what, and what the provider will be shown. It is asked of MySQL, not of a node's memory.
+// who lists the secrets that are accepted, and the data that the provider will be shown. It reads
+// MySQL, not a node's cache.
 func (a *access) who(extra ...string) map[string]string {
 	a.Helper()
 	out := map[string]string{}
@@ -80,15 +83,18 @@ func (a *access) who(extra ...string) map[string]string {
 			out["token "+string(rune('0'+i))] = p.String()
 		}
 	}
+
 	for name, login := range map[string]Login{"ann": a.byAnn, "eve": a.byEve, "eve again": a.second} {
 		if p, err := gate.ByLogin(a.Context(), login, "a", true, now); err == nil {
 			out[name] = p.String()
 		}
 	}
+
 	rows, err := dueLogins(a.db.Reader(a.Context()), a.ann.Created+micros(2*time.Hour), 10)
 	if err != nil {
 		a.Fatal(err)
 	}
+
 	for i := range rows {
 		r, err := openRenewal(plainSealer{"k1"}, &rows[i])
 		if err != nil {
@@ -96,13 +102,16 @@ func (a *access) who(extra ...string) map[string]string {
 		}
 		out["refresh "+r.Refresh] = rows[i].Who
 	}
+
 	return out
 }
 
 var changesOfAccess = map[string]func(*access) func() (any, error){
 	"make a token": func(a *access) func() (any, error) {
 		return func() (any, error) {
-			_, token, err := a.Create(a.from("a"), Spec{Name: "new", Grant: Grant{Operator, []string{"shop"}}, Life: time.Hour})
+			_, token, err := a.Create(a.from("a"), Spec{
+				Name: "new", Grant: Grant{Operator, []string{"shop"}}, Life: time.Hour,
+			})
 			return a.who(token), err
 		}
 	},
@@ -165,7 +174,8 @@ var changesOfAccess = map[string]func(*access) func() (any, error){
 	"note a use": func(a *access) func() (any, error) {
 		id := a.row().ID
 		return func() (any, error) {
-			a.gate.note(a.Context(), &Principal{Token: a.ann.ID, Login: id}, a.ann.Created+micros(time.Hour), "10.0.0.8")
+			a.gate.note(a.Context(), &Principal{Token: a.ann.ID, Login: id}, a.ann.Created+micros(time.Hour),
+				"10.0.0.8")
 			return nil, nil
 		}
 	},
@@ -182,7 +192,11 @@ var changesOfAccess = map[string]func(*access) func() (any, error){
 	"keep another role": func(a *access) func() (any, error) {
 		l := a.row()
 		return func() (any, error) {
-			v := &Vouched{Grants: []Grant{{Role: Viewer}}, Known: true, Renewal: &Renewal{Subject: "eve", Refresh: "next", Within: time.Hour}}
+			v := &Vouched{
+				Grants: []Grant{{Role: Viewer}}, Known: true, Renewal: &Renewal{
+					Subject: "eve", Refresh: "next", Within: time.Hour,
+				},
+			}
 			err := a.check.write(a.Context(), l, v, l.CheckAt)
 			return a.who(), err
 		}
@@ -196,13 +210,15 @@ var changesOfAccess = map[string]func(*access) func() (any, error){
 	},
 }
 
-// TestAccessRunsAgain refuses each statement of each change of tokens and sign-ins once, as a deadlock does.
+// TestAccessRunsAgain refuses each statement of each change of tokens and sign-ins once, as after a
+// deadlock.
 func TestAccessRunsAgain(t *testing.T) {
 	p := setUp(t)
 	beside, err := sql.Open(p.dsn, sql.DefaultTimeouts, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { beside.Close() })
 	schema := faultproxy.NewSchema(t, beside.Raw())
 
@@ -213,6 +229,7 @@ func TestAccessRunsAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { look.Close() })
 	for name, change := range changesOfAccess {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +240,8 @@ func TestAccessRunsAgain(t *testing.T) {
 				changed := change(a)
 				return p.proxy, func() (any, error) {
 					answer, err := changed()
-					for _, random := range []string{"UPDATE api_token SET hash = RPAD(id, 32, '.')", "UPDATE login SET hash = RPAD(id, 32, '.'), sealed = ''"} {
+					for _, random := range []string{"UPDATE api_token SET hash = RPAD(id, 32, '.')",
+						"UPDATE login SET hash = RPAD(id, 32, '.'), sealed = ''"} {
 						if _, err := beside.Raw().Exec(random); err != nil {
 							t.Fatal(err)
 						}

@@ -10,15 +10,15 @@ import (
 	"go-crontab/job"
 )
 
-// Role is what somebody may do. Each includes those before it.
+// Role is a level of permissions. Each role includes the lower ones.
 type Role int8
 
-// The roles. None is the zero value, so that what nobody filled in may nothing.
+// The roles. None is the zero value, so a field that was never set allows nothing.
 const (
 	None     Role = iota
 	Viewer        // read definitions, runs and their output
-	Operator      // pause, resume, run, kill, backfill: what exists already
-	Admin         // create, change and delete: whoever writes a job runs code on the nodes
+	Operator      // pause, resume, run, kill, backfill: use existing jobs
+	Admin         // create, change and delete: an author of jobs runs code on the nodes
 )
 
 var roleNames = [...]string{"none", "viewer", "operator", "admin"}
@@ -30,10 +30,10 @@ func (r Role) String() string {
 	return roleNames[r]
 }
 
-// RoleNames are those that somebody can be given, the least first.
+// RoleNames returns the names of the roles that can be granted, the lowest first.
 func RoleNames() []string { return slices.Clone(roleNames[1:]) }
 
-// ParseRole reads the name of a role that somebody can be given.
+// ParseRole parses the name of a role that can be granted.
 func ParseRole(s string) (Role, error) {
 	if i := slices.Index(roleNames[:], s); i > 0 {
 		return Role(i), nil
@@ -44,7 +44,7 @@ func ParseRole(s string) (Role, error) {
 // MarshalText writes the role's name.
 func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads the name of a role that somebody can be given.
+// UnmarshalText parses the name of a role that can be granted.
 func (r *Role) UnmarshalText(b []byte) (err error) {
 	*r, err = ParseRole(string(b))
 	return err
@@ -65,10 +65,10 @@ func (g Grant) String() string {
 	return g.Role.String() + " of " + strings.Join(g.Apps, ", ")
 }
 
-// MaxApps is in how many apps one grant can be given.
+// MaxApps is the most apps that one grant can name.
 const MaxApps = 100
 
-// Check looks at the apps of a grant, "" being none.
+// Check checks the apps of a grant. An empty name is no app.
 func (g *Grant) Check() error {
 	if g.Apps != nil && len(g.Apps) == 0 {
 		return fmt.Errorf("are none; leave them out for all")
@@ -76,6 +76,7 @@ func (g *Grant) Check() error {
 	if len(g.Apps) > MaxApps {
 		return fmt.Errorf("are %d, want at most %d", len(g.Apps), MaxApps)
 	}
+
 	for i, app := range g.Apps {
 		if app == "" {
 			return fmt.Errorf("contain an empty name; leave them out for all")
@@ -87,28 +88,29 @@ func (g *Grant) Check() error {
 			return fmt.Errorf("contain %q twice", app)
 		}
 	}
+
 	return nil
 }
 
 // The kinds of principals.
 const (
-	KindToken = "token" // of whoever holds an API token
-	KindOIDC  = "oidc"  // of somebody for whom an identity provider vouched
+	KindToken = "token" // the holder of an API token
+	KindOIDC  = "oidc"  // a person who signed in by an identity provider
 )
 
-// Principal is who asks: the holder of a token, or somebody who signed in.
+// Principal is the caller of a request: the holder of a token, or a signed-in person.
 type Principal struct {
-	Name    string // as the audit has it
+	Name    string // the name in the audit
 	Kind    string
 	Grants  []Grant
-	Token   int64      // its id, also of a login that was made with one; 0: none
-	Login   int64      // id of the signed-in browser; 0: none
+	Token   int64      // id of the token, also if a login was made with it; 0: none
+	Login   int64      // id of the login; 0: none
 	Expires job.Micros // zero: never
 
-	Renewal *Renewal // how to ask the provider again; nil but for one who has just come from it
+	Renewal *Renewal // for asking the provider again; only set right after a sign-in
 }
 
-// Role is the highest one that the principal has anywhere.
+// Role returns the highest role that the principal has in any app.
 func (p *Principal) Role() Role {
 	role := None
 	for _, g := range p.Grants {
@@ -117,21 +119,21 @@ func (p *Principal) Role() Role {
 	return role
 }
 
-// May tells whether the principal has a role, or a higher one, everywhere.
+// May reports whether the principal has at least a role in all apps.
 func (p *Principal) May(need Role) bool {
 	return need > None && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.Role >= need && g.Apps == nil })
 }
 
-// MayIn tells whether the principal has a role, or a higher one, in an app.
+// MayIn reports whether the principal has at least a role in an app.
 func (p *Principal) MayIn(need Role, app string) bool {
 	return need > None && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.Role >= need && g.covers(app) })
 }
 
-// Sees lists the apps of which the principal may read, nil being all of them. One who may read nothing gets a list
-// that is empty and not nil.
+// Sees lists the apps that the principal may read. nil means all apps; no app is an empty list that
+// is not nil.
 func (p *Principal) Sees() []string { return p.In(Viewer) }
 
-// In lists the apps where the principal has a role, or a higher one, as Sees does.
+// In lists the apps where the principal has at least a role. The result is like that of Sees.
 func (p *Principal) In(need Role) []string {
 	apps := []string{}
 	for _, g := range p.Grants {
@@ -143,11 +145,12 @@ func (p *Principal) In(need Role) []string {
 		}
 		apps = append(apps, g.Apps...)
 	}
+
 	slices.Sort(apps)
 	return slices.Compact(apps)
 }
 
-// String says what the principal is, for people: "ci (operator of billing)".
+// String describes the principal for people: "ci (operator of billing)".
 func (p *Principal) String() string {
 	grants := make([]string, len(p.Grants))
 	for i, g := range p.Grants {
@@ -159,28 +162,30 @@ func (p *Principal) String() string {
 	return p.Name + " (" + strings.Join(grants, "; ") + ")"
 }
 
-// Key tells principals apart, also those of the same name. A browser that signed in with a token is whoever holds that.
+// Key identifies a principal, also among others of the same name. A browser that signed in with a
+// token has the key of the token's holder.
 func (p *Principal) Key() string {
 	if p.Token != 0 {
 		return fmt.Sprintf("%s %q %d", p.Kind, p.Name, p.Token)
 	}
-	grants, _ := json.Marshal(p.Grants) // texts cannot fail
+	grants, _ := json.Marshal(p.Grants) // strings never fail
 	return fmt.Sprintf("%s %q %s", p.Kind, p.Name, grants)
 }
 
-// actor is the name under which a principal changes things.
+// actor returns the audit's actor for changes of this principal.
 func (p *Principal) actor(origin string) job.Actor {
 	return job.Actor{Who: p.Name, Origin: origin, Caller: p.Key()}
 }
 
 type principalKey struct{}
 
-// With returns the context of a request that a principal makes: what it changes is changed in its name.
+// With returns the context of a principal's request. Changes under it are made in the principal's
+// name.
 func With(ctx context.Context, p *Principal) context.Context {
 	return context.WithValue(job.WithActor(ctx, p.actor(job.ActorOf(ctx).Origin)), principalKey{}, p)
 }
 
-// Of tells who makes a request; nobody, who may nothing, if that is not known.
+// Of returns the principal of a request, or an anonymous one without grants if there is none.
 func Of(ctx context.Context) *Principal {
 	if p, ok := ctx.Value(principalKey{}).(*Principal); ok {
 		return p

@@ -41,27 +41,32 @@ func TestRolesAndApps(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", c.what, c.got, c.want)
 		}
 	}
+
 	for _, c := range []struct {
 		p    *Principal
 		want []string
-	}{{anybody, []string{}}, {unlimited, nil}, {limited, []string{"billing", "ops"}}, {mixed, nil}, {none, []string{}}} {
+	}{{anybody, []string{}}, {unlimited, nil}, {limited, []string{"billing", "ops"}}, {mixed, nil},
+		{none, []string{}}} {
 		if got := c.p.Sees(); !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) {
 			t.Errorf("%s sees %#v, want %#v", c.p, got, c.want)
 		}
 	}
+
 	if mixed.Role() != Operator || anybody.Role() != None {
 		t.Errorf("highest roles: got %s and %s", mixed.Role(), anybody.Role())
 	}
 	if got := Of(t.Context()); got.Name != job.Anonymous || got.MayIn(Viewer, "x") {
 		t.Errorf("a context without anybody: got %s", got)
 	}
+
 	ctx := With(job.WithActor(t.Context(), job.Actor{Who: job.Anonymous, Origin: "1.2.3.4"}), &Principal{Name: "ci"})
 	if got := job.ActorOf(ctx); got.Who != "ci" || got.Origin != "1.2.3.4" {
 		t.Errorf("actor: got %+v", got)
 	}
 }
 
-// TestKeys: callers of the same name are told apart, and a token from the browser that signed in with it is not.
+// TestKeys checks that callers of the same name have different keys, and that a token and the
+// browser that signed in with it have the same.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	viewer, admin := []Grant{{Role: Viewer}}, []Grant{{Role: Admin}}
@@ -71,9 +76,11 @@ func TestKeys(t *testing.T) {
 	if token.Key() != login.Key() {
 		t.Errorf("got %s and %s", token.Key(), login.Key())
 	}
+
 	seen := map[string]Principal{}
 	for _, p := range []Principal{
-		token, {Name: "ci", Kind: KindToken, Grants: admin, Token: 8}, {Name: "a@b.c", Kind: KindOIDC, Grants: viewer}, {Name: "a@b.c", Kind: KindOIDC, Grants: admin},
+		token, {Name: "ci", Kind: KindToken, Grants: admin, Token: 8}, {Name: "a@b.c", Kind: KindOIDC, Grants: viewer},
+		{Name: "a@b.c", Kind: KindOIDC, Grants: admin},
 		{Name: "b@b.c", Kind: KindOIDC, Grants: admin},
 	} {
 		if other, is := seen[p.Key()]; is {
@@ -91,6 +98,7 @@ func TestRoleNames(t *testing.T) {
 			t.Errorf("%s: got %s, %v", name, r, err)
 		}
 	}
+
 	for _, name := range []string{"", "none", "Admin", "root", "viewer "} {
 		if r, err := ParseRole(name); err == nil || r != None {
 			t.Errorf("%q: got %s, want no role", name, r)
@@ -107,9 +115,11 @@ func TestRoleMap(t *testing.T) {
 			t.Errorf("%q: got %v", list, err)
 		}
 	}
+
 	if err := m.Add(`cn\=wheel\,dc\=x=viewer,devs=viewer,admins=admin:app1`); err != nil {
 		t.Fatal(err)
 	}
+
 	for groups, want := range map[string]string{
 		"":                      "",
 		"strangers":             "",
@@ -132,9 +142,12 @@ func TestRoleMap(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", groups, got, want)
 		}
 	}
+
 	for list, want := range map[string]string{
-		"admins": "want group=role", "a=b=viewer": "want group=role", "=admin": "has no name", "a=root": "is no role", "a=": "is no role",
-		"a=viewer:": "empty name", "a=viewer:x||y": "empty name", "a=viewer:x|x": "twice", "a=viewer:x\x00": "can be no app",
+		"admins": "want group=role", "a=b=viewer": "want group=role", "=admin": "has no name", "a=root": "is no role",
+		"a=":        "is no role",
+		"a=viewer:": "empty name", "a=viewer:x||y": "empty name", "a=viewer:x|x": "twice",
+		"a=viewer:x\x00": "can be no app",
 	} {
 		if err := (RoleMap{}).Add(list); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", list, err, want)

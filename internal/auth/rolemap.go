@@ -6,25 +6,30 @@ import (
 	"strings"
 )
 
-// RoleMap says which grant each group of an identity provider has.
+// RoleMap maps the groups of an identity provider to grants.
 type RoleMap map[string][]Grant
 
-// Add takes a list such as "admins=admin,devs=operator:app1|app2": groups and their roles, everywhere or in some apps.
-// A backslash takes its meaning from the character after it, for groups that have commas or equals signs in their
-// names. A group may be there several times.
+// Add parses a list such as "admins=admin,devs=operator:app1|app2" of groups and their roles, in
+// all apps or in some. A backslash makes the next character part of a name, for groups with commas
+// or equals signs. A group may have several entries.
 func (m RoleMap) Add(list string) error {
 	for _, pair := range split(list, ',') {
 		if strings.TrimSpace(pair) == "" {
 			continue
 		}
+
 		parts := split(pair, '=')
 		if len(parts) != 2 {
-			return fmt.Errorf("%q: want group=role or group=role:app1|app2, with \\= and \\, for those in the name of a group", strings.TrimSpace(pair))
+			return fmt.Errorf(
+				"%q: want group=role or group=role:app1|app2, with \\= and \\, for those in the name of a group",
+				strings.TrimSpace(pair))
 		}
+
 		group, role := strings.TrimSpace(unescape(parts[0])), strings.TrimSpace(parts[1])
 		if group == "" {
 			return fmt.Errorf("%q: the group has no name", pair)
 		}
+
 		name, apps, limited := strings.Cut(role, ":")
 		var (
 			g   Grant
@@ -33,44 +38,53 @@ func (m RoleMap) Add(list string) error {
 		if g.Role, err = ParseRole(name); err != nil {
 			return fmt.Errorf("group %s: %w", group, err)
 		}
+
 		if limited {
 			g.Apps = []string{}
 			for _, app := range split(apps, '|') {
 				g.Apps = append(g.Apps, unescape(app))
 			}
 		}
+
 		if err := g.Check(); err != nil {
 			return fmt.Errorf("group %s: the apps %w", group, err)
 		}
 		m[group] = append(m[group], g)
 	}
+
 	return nil
 }
 
-// grants of somebody in these groups, without those that allow nothing that another one does not.
+// grants returns the grants of a person in these groups, without grants that another one includes.
 func (m RoleMap) grants(groups []string) (out []Grant) {
 	var all []Grant
 	for _, group := range groups {
 		all = append(all, m[group]...)
 	}
+
 	for i, g := range all {
 		covered := func(j int, by Grant) bool {
-			within := by.Apps == nil || g.Apps != nil && !slices.ContainsFunc(g.Apps, func(app string) bool { return !by.covers(app) })
+			within := by.Apps == nil || g.Apps != nil && !slices.ContainsFunc(g.Apps, func(app string) bool {
+				return !by.covers(app)
+			})
 			same := by.Role == g.Role && (by.Apps == nil) == (g.Apps == nil) && len(by.Apps) == len(g.Apps)
 			return within && by.Role >= g.Role && (!same || j < i)
 		}
+
 		redundant := false
 		for j, by := range all {
 			redundant = redundant || j != i && covered(j, by)
 		}
+
 		if !redundant {
 			out = append(out, g)
 		}
 	}
+
 	return out
 }
 
-// split cuts a text at a character, not where a backslash stands before it; the backslashes stay.
+// split cuts a text at each at that has no backslash before it. The backslashes stay.
 func split(s string, at rune) (parts []string) {
 	from, escaped := 0, false
 	for i, r := range s {
@@ -83,6 +97,7 @@ func split(s string, at rune) (parts []string) {
 			parts, from = append(parts, s[from:i]), i+len(string(r))
 		}
 	}
+
 	return append(parts, s[from:])
 }
 
@@ -97,5 +112,6 @@ func unescape(s string) string {
 		b.WriteRune(r)
 		escaped = false
 	}
+
 	return b.String()
 }

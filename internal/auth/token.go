@@ -12,35 +12,37 @@ import (
 	"go-crontab/job"
 )
 
-// A token is a prefix by which people and scanners for secrets know it, 256 random bits, and a checksum by which
-// a mistyped or made-up one is told without asking the database:
+// A token has three parts: a prefix, by which people and secret scanners recognize it, 256 random
+// bits, and a checksum. The checksum tells mistyped or made-up tokens from real ones without a
+// query:
 //
 //	gocrontab_ + 43 digits + 6 digits        [0-9A-Za-z], so that a double click takes all of it
 //
-// What is kept is its SHA-256. A slow hash would protect a secret that can be guessed; nobody guesses 256 random bits,
-// and it would cost each request, also that of a stranger, some ten milliseconds of processor. The row is found by the
-// hash, in an index: how long that takes tells something about hashes, which say nothing about the token.
+// The database has only its SHA-256. A slow hash protects secrets that can be guessed. 256 random
+// bits cannot, and a slow hash would cost every request, also a stranger's, some 10 ms of CPU. The
+// row is found by an index on the hash: the time of that look-up reveals something about hashes,
+// but nothing about tokens.
 const (
 	tokenPrefix = "gocrontab_"
-	loginPrefix = "gclogin_" // of what the cookie of a signed-in browser holds
-	keyPrefix   = "gckey_"   // of what its page keeps beside the cookie
+	loginPrefix = "gclogin_" // of the cookie of a signed-in browser
+	keyPrefix   = "gckey_"   // of the key that the page keeps besides the cookie
 
 	secretBytes  = 32
-	secretDigits = 43 // of base 62 hold 256 bits
-	sumDigits    = 6  // and these 32
+	secretDigits = 43 // digits of base 62 that hold 256 bits
+	sumDigits    = 6  // digits that hold the 32 bits of the checksum
 )
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// Hash is what is kept of a secret.
+// Hash is the stored hash of a secret.
 type Hash = [sha256.Size]byte
 
 func hashOf(secret string) Hash { return sha256.Sum256([]byte(secret)) }
 
-// newSecret makes a token or what a cookie holds.
+// newSecret makes a secret with a prefix.
 func newSecret(prefix string) string {
 	var b [secretBytes]byte
-	rand.Read(b[:]) // it does not fail
+	rand.Read(b[:]) // never fails
 	s := prefix + base62(new(big.Int).SetBytes(b[:]), secretDigits)
 	return s + checksum(s)
 }
@@ -59,7 +61,7 @@ func checksum(s string) string {
 	return base62(big.NewInt(int64(crc32.ChecksumIEEE([]byte(s)))), sumDigits)
 }
 
-// isSecret tells whether a text can be a secret that newSecret made.
+// isSecret reports whether a text has the form and the checksum of a secret.
 func isSecret(prefix, s string) bool {
 	if len(s) != len(prefix)+secretDigits+sumDigits || !strings.HasPrefix(s, prefix) {
 		return false
@@ -68,9 +70,9 @@ func isSecret(prefix, s string) bool {
 	return strings.Trim(s[len(prefix):], digits) == "" && checksum(s[:body]) == s[body:]
 }
 
-// Login is what a browser proves a sign-in with. A browser sends a cookie to every port of the host, so the cookie alone
-// is worth nothing: only scripts of the page's own origin, which includes the port, can read the key. The cluster keeps
-// one hash of both.
+// Login is the pair of secrets that proves a sign-in. A browser sends a cookie to every port of the
+// host, so the cookie alone is worth nothing. The key can only be read by scripts of the page's own
+// origin, which includes the port. The cluster keeps one hash of both.
 type Login struct {
 	Cookie string
 	Key    string
@@ -78,26 +80,27 @@ type Login struct {
 
 func newLogin() Login { return Login{Cookie: newSecret(loginPrefix), Key: newSecret(keyPrefix)} }
 
-// Complete reports whether both halves look like halves of a login. It need not be a valid one.
+// Complete reports whether both halves have the form of a login's. The login need not exist.
 func (l Login) Complete() bool { return isSecret(loginPrefix, l.Cookie) && isSecret(keyPrefix, l.Key) }
 
-// Tag names the cookie that belongs to a key. It says nothing about the key, and sign-ins of several ports of one host
-// have different ones, so that they do not overwrite each other's cookies.
+// Tag returns a name for the cookie that belongs to a key. It reveals nothing about the key.
+// Sign-ins at several ports of one host have different tags, so they do not overwrite each other's
+// cookies.
 func Tag(key string) string {
 	sum := sha256.Sum256([]byte("go-crontab cookie of " + key))
 	return hex.EncodeToString(sum[:4])
 }
 
-// String is both halves in one text.
+// String returns both halves in one text.
 func (l Login) String() string { return l.Cookie + "." + l.Key }
 
-// LooksLikeToken tells whether a text can be a token. It need not be a valid one.
+// LooksLikeToken reports whether a text has the form of a token. The token need not exist.
 func LooksLikeToken(s string) bool { return isSecret(tokenPrefix, s) }
 
 const maxName = 64
 
-// CheckName looks at the name of a token. It stands in the audit as who did something, so it must not be that of
-// somebody else: people whom a provider vouches for have an @ in theirs.
+// CheckName checks the name of a token. The audit names the token's holder by it, so it must differ
+// from the names of other actors. Names of people have an @, which is not allowed here.
 func CheckName(name string) error {
 	const letters = digits + "_.-/"
 	switch {
@@ -110,5 +113,6 @@ func CheckName(name string) error {
 	case name == job.Anonymous || name == job.Itself:
 		return fmt.Errorf("%q is how the audit calls somebody else", name)
 	}
+
 	return nil
 }

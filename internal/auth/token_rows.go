@@ -9,7 +9,7 @@ import (
 	"go-crontab/sql"
 )
 
-// TokenRow is an API token as its row has it.
+// TokenRow is the row of an API token.
 type TokenRow struct {
 	ID       int64
 	Name     string
@@ -18,14 +18,15 @@ type TokenRow struct {
 	Created  job.Micros
 	By       string
 	Expires  job.Micros // zero: never
-	Revoked  job.Micros // zero: it is not
+	Revoked  job.Micros // zero: not revoked
 	Used     job.Micros // zero: never
 	UsedFrom string
 }
 
 const tokenColumns = "t.id, t.name, t.role, t.apps, t.created, t.created_by, t.expires, t.revoked, t.used, t.used_from"
 
-// appsOf reads a list of apps. What a hand wrote there and cannot be read is no list of all apps, but of none.
+// appsOf parses a list of apps. A list that was edited by hand and cannot be read counts as no app,
+// not as all apps.
 func appsOf(text *string) []string {
 	if text == nil {
 		return nil
@@ -37,7 +38,7 @@ func appsOf(text *string) []string {
 	return apps
 }
 
-// jsonOf encodes a list, nil as NULL.
+// jsonOf encodes a list, and nil as NULL.
 func jsonOf[T any](list []T) (any, error) {
 	if list == nil {
 		return nil, nil
@@ -48,12 +49,15 @@ func jsonOf[T any](list []T) (any, error) {
 
 func scanToken(rows *sql.Rows, more ...any) (t TokenRow, err error) {
 	var apps *string
-	err = rows.Scan(append([]any{&t.ID, &t.Name, &t.Role, &apps, &t.Created, &t.By, &t.Expires, &t.Revoked, &t.Used, &t.UsedFrom}, more...)...)
+	err = rows.Scan(
+		append([]any{&t.ID, &t.Name, &t.Role, &apps, &t.Created, &t.By, &t.Expires, &t.Revoked, &t.Used, &t.UsedFrom},
+			more...)...)
 	t.Apps = appsOf(apps)
 	return t, err
 }
 
-// tokenByHash returns the token of a hash and the instant at which that was read, by MySQL's clock; or sql.ErrNotFound.
+// tokenByHash returns the token of a hash and the instant of the read by MySQL's clock, or
+// sql.ErrNotFound.
 func tokenByHash(r sql.Reader, hash [32]byte) (t TokenRow, at job.Micros, err error) {
 	err = sql.Each(r, "find token", func(rows *sql.Rows) (err error) {
 		t, err = scanToken(rows, &at)
@@ -65,12 +69,12 @@ func tokenByHash(r sql.Reader, hash [32]byte) (t TokenRow, at job.Micros, err er
 	return t, at, err
 }
 
-// TokenFilter says which tokens to list. Zero fields do not restrict.
+// TokenFilter selects tokens. Zero fields select all.
 type TokenFilter struct {
 	ID     int64
 	Name   string
-	Living bool  // only those that are not revoked; they may have expired
-	After  int64 // only ids after it
+	Living bool  // only tokens that are not revoked; they may have expired
+	After  int64 // only greater ids
 	Limit  int
 }
 
@@ -86,21 +90,27 @@ func Tokens(r sql.Reader, f TokenFilter) (out []TokenRow, err error) {
 	if f.Living {
 		where = append(where, "t.living = 1")
 	}
+
 	err = sql.Each(r, "list tokens", func(rows *sql.Rows) error {
 		t, err := scanToken(rows)
 		out = append(out, t)
 		return err
-	}, "SELECT "+tokenColumns+" FROM api_token t WHERE "+strings.Join(where, " AND ")+" ORDER BY t.id LIMIT ?", append(args, f.Limit)...)
+	}, "SELECT "+tokenColumns+" FROM api_token t WHERE "+strings.Join(where, " AND ")+" ORDER BY t.id LIMIT ?",
+		append(args, f.Limit)...)
+
 	return out, err
 }
 
-// insertToken writes a token and returns its id. A name that a living one has is sql.ErrExists.
+// insertToken writes a token and returns its id. If a living token has the name, the error is
+// sql.ErrExists.
 func insertToken(tx *sql.Tx, t *TokenRow, hash [32]byte) (int64, error) {
 	apps, err := jsonOf(t.Apps)
 	if err != nil {
 		return 0, err
 	}
-	id, err := tx.Insert("insert token", "INSERT INTO api_token (name, hash, role, apps, created, created_by, expires) VALUES (?, ?, ?, ?, ?, ?, ?)",
+
+	id, err := tx.Insert("insert token",
+		"INSERT INTO api_token (name, hash, role, apps, created, created_by, expires) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		t.Name, hash[:], t.Role, apps, int64(t.Created), sql.Cut(t.By, 128), int64(t.Expires))
 	if sql.IsDuplicate(err) {
 		return 0, fmt.Errorf("token %q: %w", t.Name, sql.ErrExists)
@@ -127,26 +137,29 @@ func lockTokenWhere(tx *sql.Tx, cond string, args ...any) (t TokenRow, err error
 	return t, err
 }
 
-// revokeToken ends a token that the transaction has locked, and signs out the browsers that were signed in with it:
-// their rows would let nobody in, and are of no use any more.
+// revokeToken ends a token that the transaction has locked. It also deletes the logins that were
+// made with it, which are of no more use.
 func revokeToken(tx *sql.Tx, id int64, at job.Micros) error {
-	if _, err := tx.Exec("revoke token", "UPDATE api_token SET living = NULL, revoked = ? WHERE id = ? AND living = 1", int64(at), id); err != nil {
+	if _, err := tx.Exec("revoke token", "UPDATE api_token SET living = NULL, revoked = ? WHERE id = ? AND living = 1",
+		int64(at), id); err != nil {
 		return err
 	}
 	_, err := tx.Exec("end logins of a token", "DELETE FROM login WHERE token_id = ?", id)
 	return err
 }
 
-// useToken notes that a token was used, unless that was noted after an earlier instant already.
+// useToken writes the last use of a token, unless the row already has one after the instant unless.
 func useToken(tx *sql.Tx, id int64, at, unless job.Micros, from string) error {
-	_, err := tx.Exec("note use of token", "UPDATE api_token SET used = ?, used_from = ? WHERE id = ? AND used <= ?", int64(at), sql.Cut(from, 64), id, int64(unless))
+	_, err := tx.Exec("note use of token", "UPDATE api_token SET used = ?, used_from = ? WHERE id = ? AND used <= ?",
+		int64(at), sql.Cut(from, 64), id, int64(unless))
 	return err
 }
 
-// once writes down, for good, that something was done which is done once for a cluster. It tells whether that was not
-// so yet; who asks at the same time waits for the answer.
+// once marks for good that a step which happens once per cluster is done. It reports whether this
+// call was the first. A concurrent call waits for the commit of the other.
 func once(tx *sql.Tx, what string, at job.Micros) (first bool, err error) {
-	_, err = tx.Exec("note "+what, "INSERT INTO setting (name, value) VALUES (?, ?)", "once/"+what, fmt.Sprint(int64(at)))
+	_, err = tx.Exec("note "+what, "INSERT INTO setting (name, value) VALUES (?, ?)", "once/"+what,
+		fmt.Sprint(int64(at)))
 	if sql.IsDuplicate(err) {
 		return false, nil
 	}
