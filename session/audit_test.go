@@ -8,13 +8,13 @@ import (
 	"go-crontab/job"
 )
 
-// TestAuditOfTheDead: a peer that vanished leaves one line, of its burial.
+// TestAuditOfTheDead: the burial of a peer that vanished is one audit line.
 func TestAuditOfTheDead(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
 	peer := f.peer(200)
 	f.exec("UPDATE session SET beat_at = 1 WHERE id = ?", peer[:])
-	r, told := f.reaper(s)
+	r, calls := f.reaper(s)
 	for look := range 3 {
 		if err := r.reap(t.Context(), at(time.Duration(look)*(MinExpiry+1))); err != nil {
 			t.Fatal(err)
@@ -22,15 +22,18 @@ func TestAuditOfTheDead(t *testing.T) {
 	}
 
 	f.want("lines", 1, "SELECT COUNT(*) FROM audit")
-	f.want("its line", 1, `SELECT COUNT(*) FROM audit
-		WHERE action = 'reap' AND kind = 'session' AND name = 'peer' AND who = 'go-crontab' AND origin = 'one' AND at > 1000000 AND reason LIKE 'its last beat was at %'`)
-	if told.buried != 1 {
-		t.Errorf("told %d times of a burial, want once", told.buried)
+	f.want("its line", 1, `
+		SELECT COUNT(*)
+		FROM audit
+		WHERE action = 'reap' AND kind = 'session' AND name = 'peer' AND who = 'go-crontab' AND origin = 'one'
+			AND at > 1000000 AND reason LIKE 'its last beat was at %'`)
+	if calls.buried != 1 {
+		t.Errorf("told %d times of a burial, want once", calls.buried)
 	}
 }
 
-// TestAuditOfALostSession: a node that lost its session says so when it has settled its affairs,
-// also if a peer buried it meanwhile; one that just leaves says that.
+// TestAuditOfALostSession: a node that lost its session writes that into the audit at its end, even
+// if a peer has buried the session. A node that simply leaves writes that.
 func TestAuditOfALostSession(t *testing.T) {
 	f := setUp(t)
 	for i, c := range []struct {
@@ -44,7 +47,7 @@ func TestAuditOfALostSession(t *testing.T) {
 		{ErrLapsed, true, job.ActionFence, "lease lapsed: what it executed was killed"},
 		{ErrBuried, true, job.ActionFence, "session was buried by a peer: what it executed was killed"},
 	} {
-		f := f.anew(t)
+		f := f.reset(t)
 		s := f.join(fmt.Sprint("node-", i))
 		if c.cause != nil {
 			s.Lose(c.cause)

@@ -14,12 +14,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// buryPause is between two tries to bury a session.
+// buryPause is the pause between two attempts to bury a session.
 const buryPause = 100 * time.Millisecond
 
-// Bury deletes the row of a session whose process is dead and of which nothing lives, so that its
-// peers need not wait until it expires. It tries until that is known to stand, also if a peer did
-// it, or until ctx ends. If we die before that, peers bury it.
+// Bury deletes the row of a session whose process and commands are all dead, so that peers need not
+// wait until it expires. It tries until the row is known to be gone, even if a peer deleted it, or
+// until ctx ends. If we die before that, a peer buries the session.
 func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.Logger) error {
 	by := job.Actor{Who: job.Itself, Origin: node}
 	for {
@@ -29,8 +29,8 @@ func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.
 				return err
 			}
 
-			// A beat, or a commit of the dead process, may still be on its way: whatever it writes
-			// has an owner without a row then.
+			// A beat or a commit of the dead process may still be on its way. Whatever it writes
+			// then has an owner without a row.
 			if there, err = tx.LockSession(id); err != nil || !there {
 				return err
 			}
@@ -57,24 +57,26 @@ func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("bury session %s: %w", id, errors.Join(err, context.Cause(ctx)))
-		case <-time.After(buryPause): // unknown, too: the row is locked again, whoever is still writing it
+		// also after an unknown commit: the row is locked again, which waits for its writer
+		case <-time.After(buryPause):
 		}
 	}
 }
 
-// auditSession writes that a session is gone, with what its row says, which is about to be deleted.
-// It tells whether there is such a row.
+// auditSession writes an audit line about the end of a session, with the contents of its row, which
+// is about to be deleted. It reports whether the row exists.
 func auditSession(tx *sql.Tx, id uuid.UUID, by job.Actor, action job.Action, reason string) (bool, error) {
 	n, err := tx.Exec("audit session", `
 		INSERT INTO audit (at, who, origin, action, kind, name, reason, was)
-		SELECT `+sql.Clock+`, ?, ?, ?, ?, node, ?, JSON_OBJECT('session', ?, 'started', `+rfc3339("started")+`, 'last_beat', `+rfc3339("beat_at")+`)
+		SELECT `+sql.Clock+`, ?, ?, ?, ?, node, ?, JSON_OBJECT(
+			'session', ?, 'started', `+rfc3339("started")+`, 'last_beat', `+rfc3339("beat_at")+`)
 		FROM session
 		WHERE id = ?`,
 		sql.Cut(by.Who, 128), sql.Cut(by.Origin, 64), action, job.KindSession, sql.Cut(reason, 512), id.String(), id[:])
 	return n > 0, err
 }
 
-// rfc3339 shows an instant of a column as text, in UTC.
+// rfc3339 returns SQL that formats an instant of a column, in UTC.
 func rfc3339(column string) string {
 	return "DATE_FORMAT(TIMESTAMPADD(MICROSECOND, " + column + ", '1970-01-01'), '%Y-%m-%dT%H:%i:%s.%fZ')"
 }

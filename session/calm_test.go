@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// TestWokenWhenAnotherJoins: a session that is calm looks at once when it is woken, whatever it
-// still believes.
+// TestWokenWhenAnotherJoins: a calm reaper looks at once when it is woken, even if Alone is out of
+// date.
 func TestWokenWhenAnotherJoins(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
-	s.Timings.Scan = time.Hour // so that it is not its own look that sees it
+	s.Timings.Scan = time.Hour // so that only the wake can make it look
 	r, _ := f.reaper(s)
-	r.Alone = func() bool { return true } // as of an old glance
+	r.Alone = func() bool { return true } // according to an old glance
 	r = NewReaper(*r)
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -33,13 +33,12 @@ func TestWokenWhenAnotherJoins(t *testing.T) {
 	}
 }
 
-// TestSeenWithoutAWake: a session that is calm, and that nobody wakes, sees another one within four
-// scans.
+// TestSeenWithoutAWake: a calm reaper sees a new session within four scans without being woken.
 func TestSeenWithoutAWake(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
 	f.peer(200)
-	s.Timings.Scan, s.Timings.Beat = 2*time.Second, time.Hour // all of them beat as they should
+	s.Timings.Scan, s.Timings.Beat = 2*time.Second, time.Hour // every session beats often enough
 	changed := make(chan struct{}, 10)
 	r := NewReaper(Reaper{
 		DB: f.db, Session: s, Changed: func() { changed <- struct{}{} }, Buried: func() {}, Log: f.log,
@@ -49,13 +48,13 @@ func TestSeenWithoutAWake(t *testing.T) {
 	go func() { done <- r.Run(ctx) }()
 	defer func() { end(); <-done }()
 	<-changed                                     // the first look
-	time.Sleep(s.Timings.Scan + s.Timings.Scan/2) // it is calm now
+	time.Sleep(s.Timings.Scan + s.Timings.Scan/2) // now it is calm
 	f.peer(201)
 	began := time.Now()
 	select {
 	case <-changed:
 		t.Logf("seen after %s", time.Since(began).Round(time.Millisecond))
-	// twice as long, for a slow machine; without a look at each scan it takes longer still
+	// Twice that, for a slow machine. Without a look at each scan it would take even longer.
 	case <-time.After(8 * s.Timings.Scan):
 		t.Error("not within four scans: a new session was seen")
 	}
@@ -68,7 +67,7 @@ func TestNobodyToWatch(t *testing.T) {
 	r, _ := f.reaper(s)
 	alone := true
 	r.Alone = func() bool { return alone }
-	for range 2 { // the first look is always made
+	for range 2 { // the first look always happens
 		if err := r.reap(t.Context(), boottime.Now); err != nil {
 			t.Fatal(err)
 		}

@@ -9,36 +9,35 @@ import (
 	"go-crontab/job"
 )
 
-// Clock is MySQL's clock as this node knows it: a reading, carried on by the node's monotonic
-// clock. Safe for concurrent use once it was set.
+// Clock is MySQL's clock as known to this node: a reading, extrapolated with the node's monotonic
+// clock. It is safe for concurrent use once it has been set.
 type Clock struct {
 	at   atomic.Pointer[reading]
-	trip atomic.Int64              // how long the last reading took
-	set  atomic.Pointer[time.Time] // when a reading said that MySQL's clock was put forward
-	mu   sync.Mutex                // taking a reading
-	boot func() time.Duration      // boottime.Now where it is nil; for tests
+	trip atomic.Int64              // duration of the last reading
+	set  atomic.Pointer[time.Time] // when a reading showed that MySQL's clock was put forward
+	mu   sync.Mutex                // serializes Set
+	boot func() time.Duration      // for tests; nil: boottime.Now
 }
 
 // reading says that MySQL's clock showed db at the monotonic instant mono, give or take err.
 type reading struct {
 	mono time.Time
-	boot time.Duration // the same instant by a clock that also runs while the machine is suspended
+	boot time.Duration // the same instant on a clock that also runs during suspensions
 	db   job.Micros
 	err  time.Duration
 }
 
-// drift bounds how much two clocks may diverge in a second.
+// drift bounds the divergence of two clocks, per second.
 const drift = 0.0005
 
-// Set takes a reading that was asked for at sent and answered at received. boot is sent by the
-// other clock, read before it: who is held up in between finds a suspension too many, and reads
-// again. One on the way counts as one behind the reading, since nobody knows whether MySQL looked
-// at its clock before it.
+// Set takes a reading of MySQL's clock that was requested at sent and answered at received. boot is
+// the boot time at sent, and must be read before it: then a delay in between looks like a
+// suspension, and causes another reading. A suspension during the request counts as one after the
+// reading, because MySQL may have read its clock before it.
 //
-// The reading that is off by the least is believed: one that took long does not replace one that
-// was quick, until that is so old that it may be off by more. Else a link that is slow for a while,
-// and then one way sooner than the other, would move the clock by half of its round trip, and
-// starts with it.
+// Set keeps the reading with the smallest error. A slow reading does not replace a quick one, until
+// that is so old that its error may be larger. Otherwise a temporarily slow connection, and then an
+// asymmetric one, would move the clock by half of the round trip, and the starts with it.
 func (c *Clock) Set(boot time.Duration, sent, received time.Time, db job.Micros) {
 	rtt := received.Sub(sent)
 	c.trip.Store(int64(rtt))
@@ -53,14 +52,14 @@ func (c *Clock) Set(boot time.Duration, sent, received time.Time, db job.Micros)
 	defer c.mu.Unlock()
 	old, slept := c.at.Load(), false
 	if old != nil {
-		if d := c.sleep(old); d > leastSleep { // in which MySQL's clock went on, and was not set
+		if d := c.sleep(old); d > leastSleep { // during which MySQL's clock ran on and was not set
 			slept = true
 			old = &reading{mono: old.mono.Add(-d), db: old.db, err: old.err + leastSleep} // see sleep
 		}
 	}
 
 	if old != nil && c.stepped(old, &r) {
-		// MySQL's clock was set: what it showed before says nothing.
+		// MySQL's clock was set: earlier readings are void.
 		if r.db > old.now(r.mono) {
 			c.set.Store(&received)
 		}
@@ -71,25 +70,25 @@ func (c *Clock) Set(boot time.Duration, sent, received time.Time, db job.Micros)
 	c.at.Store(&r)
 }
 
-// stepped tells whether two readings cannot both be right.
+// stepped reports whether two readings contradict each other.
 func (c *Clock) stepped(old, r *reading) bool {
 	diff := time.Duration(r.db-old.now(r.mono)) * time.Microsecond
 	return diff.Abs() > old.errAt(r.mono)+r.err
 }
 
-// Slept tells whether the machine was suspended since the last reading was asked for. What Now says
-// may be late by that until the next one.
+// Slept reports whether the machine was suspended since the last reading. Until the next reading,
+// Now may be late by the time of the suspension.
 func (c *Clock) Slept() bool {
 	r := c.at.Load()
 	return r != nil && c.sleep(r) > leastSleep
 }
 
-// leastSleep is what counts as a suspension. On Linux its two clocks go alike otherwise; elsewhere
-// only one of them may follow NTP.
+// leastSleep is the shortest suspension that counts. On Linux the two clocks agree otherwise;
+// elsewhere only one of the two may follow NTP.
 const leastSleep = 100 * time.Millisecond
 
-// sleep is for how long the machine was suspended since a reading. The two clocks cannot be looked
-// at at once: who is held up in between finds too little, not too much.
+// sleep returns the time for which the machine was suspended since a reading. The two clocks cannot
+// be read at the same instant: a delay in between makes the result too small, never too large.
 func (c *Clock) sleep(r *reading) time.Duration {
 	boot := c.bootNow()
 	return boot - r.boot - time.Since(r.mono)
@@ -102,14 +101,14 @@ func (c *Clock) bootNow() time.Duration {
 	return boottime.Now()
 }
 
-// errAt is how far the reading may be off when it is carried on until t.
+// errAt bounds the error of the reading when it is extrapolated to t.
 func (r *reading) errAt(t time.Time) time.Duration {
 	return r.err + time.Duration(float64(t.Sub(r.mono))*drift)
 }
 
 func (r *reading) now(t time.Time) job.Micros { return r.db.Add(t.Sub(r.mono)) }
 
-// Now is MySQL's clock now. It is zero before the first reading.
+// Now returns the present time of MySQL's clock, or zero before the first reading.
 func (c *Clock) Now() job.Micros {
 	r := c.at.Load()
 	if r == nil {
@@ -118,11 +117,11 @@ func (c *Clock) Now() job.Micros {
 	return r.now(time.Now())
 }
 
-// RoundTrip is how long the last reading took, from the question to the answer.
+// RoundTrip returns the duration of the last reading, from request to answer.
 func (c *Clock) RoundTrip() time.Duration { return time.Duration(c.trip.Load()) }
 
-// Distance is how long the quickest of the last readings took: what of a round trip is the way, and
-// not MySQL being busy.
+// Distance returns the round trip of the reading in use, which is a quick one. It reflects the
+// network and not the load of MySQL.
 func (c *Clock) Distance() time.Duration {
 	if r := c.at.Load(); r != nil {
 		return 2 * r.err
@@ -130,7 +129,8 @@ func (c *Clock) Distance() time.Duration {
 	return 0
 }
 
-// PutForward is how long ago a reading said that MySQL's clock was put forward; false: none has.
+// PutForward returns the time since a reading showed that MySQL's clock was put forward; ever is
+// false if none has.
 func (c *Clock) PutForward() (ago time.Duration, ever bool) {
 	at := c.set.Load()
 	if at == nil {
@@ -139,11 +139,11 @@ func (c *Clock) PutForward() (ago time.Duration, ever bool) {
 	return time.Since(*at), true
 }
 
-// Until is how long to wait for an instant of MySQL's clock; negative once it has passed.
+// Until returns the wait until an instant of MySQL's clock; negative if the instant has passed.
 func (c *Clock) Until(at job.Micros) time.Duration { return at.Sub(c.Now()) }
 
-// Offset is MySQL's clock minus this node's wall clock. Nothing is decided by it; people look at
-// it.
+// Offset returns MySQL's clock minus this node's wall clock. It is only for display; no decision
+// depends on it.
 func (c *Clock) Offset() time.Duration {
 	wall := time.Now().Round(0)
 	return c.Now().Time().Sub(wall)

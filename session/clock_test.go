@@ -17,14 +17,14 @@ import (
 // epoch is an instant of MySQL's clock.
 const epoch = job.Micros(1_800_000_000_000_000)
 
-// took has a clock take a reading that was asked for at sent and answered at received, with no
-// suspension on the way.
+// took gives a clock a reading that was requested at sent and answered at received, without a
+// suspension in between.
 func took(c *Clock, sent, received time.Time, db job.Micros) {
-	boot := c.bootNow() // first, as who asks does
+	boot := c.bootNow() // before the request, as in ReadClock
 	c.Set(boot-time.Since(sent), sent, received, db)
 }
 
-// TestClockIsCarriedOn: between readings the clock goes on with the node's monotonic clock.
+// TestClockIsCarriedOn: between readings the clock runs with the node's monotonic clock.
 func TestClockIsCarriedOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,9 +56,9 @@ func TestClockIsCarriedOn(t *testing.T) {
 	})
 }
 
-// TestASuspensionIsNoticed: a machine that was suspended for less than its lease lasts starts
-// nothing until MySQL's clock was read, and the reading is believed without a word of a clock that
-// was set.
+// TestASuspensionIsNoticed: a machine that was suspended for less than its lease starts nothing
+// until MySQL's clock has been read. The new reading is believed, and does not count as a clock
+// that was set.
 func TestASuspensionIsNoticed(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -75,13 +75,14 @@ func TestASuspensionIsNoticed(t *testing.T) {
 	}
 
 	select {
-	case <-s.tell:
+	case <-s.beatNow:
 	default:
 		t.Error("it does not ask for a beat at once")
 	}
 
 	at := s.Now()
-	took(s.Clock, time.Now(), time.Now().Add(time.Millisecond), at.Add(slept)) // it is off by more than the one before
+	// its error is larger than that of the previous reading
+	took(s.Clock, time.Now(), time.Now().Add(time.Millisecond), at.Add(slept))
 	if _, ever := s.Clock.PutForward(); ever {
 		t.Error("it takes MySQL's clock for put forward")
 	}
@@ -96,8 +97,8 @@ func TestASuspensionIsNoticed(t *testing.T) {
 	}
 }
 
-// TestASuspensionWhileMySQLIsAsked: a reading that a suspension fell into is not gone by, wherever
-// on its way that was, and what the next one says of it is no clock that was put forward.
+// TestASuspensionWhileMySQLIsAsked: a reading that contains a suspension is not used, wherever on
+// its way that was, and the next reading does not look like a clock that was put forward.
 func TestASuspensionWhileMySQLIsAsked(t *testing.T) {
 	t.Parallel()
 	const gone = 5 * time.Second
@@ -126,7 +127,7 @@ func TestASuspensionWhileMySQLIsAsked(t *testing.T) {
 	}
 }
 
-// TestABeatIsSuspended: a beat during which the machine was suspended asks for the next one at
+// TestABeatIsSuspended: a beat during which the machine was suspended requests the next one at
 // once.
 func TestABeatIsSuspended(t *testing.T) {
 	f := setUp(t)
@@ -138,7 +139,7 @@ func TestABeatIsSuspended(t *testing.T) {
 		t.Fatalf("before: %v, fresh: %v", err, s.Fresh())
 	}
 
-	asked := f.proxy.Statements() + 2 // the beat, and the clock
+	asked := f.proxy.Statements() + 2 // the statements of the beat and the clock
 	f.proxy.Delay(faultproxy.ToClient, 300*time.Millisecond)
 	beaten := make(chan error, 1)
 	go func() { beaten <- h.beat(t.Context()) }()
@@ -152,7 +153,7 @@ func TestABeatIsSuspended(t *testing.T) {
 	}
 
 	select {
-	case <-s.tell:
+	case <-s.beatNow:
 	default:
 		t.Error("it does not ask for another at once")
 	}
@@ -162,14 +163,14 @@ func TestABeatIsSuspended(t *testing.T) {
 	}
 }
 
-// TestClockBelieves holds which of several readings the clock goes by. The instants are those of a
-// node's clock that agrees with MySQL's but for what each reading was off.
+// TestClockBelieves checks which of several readings the clock uses. The instants are those of a
+// node's clock that agrees with MySQL's, except for the error of each reading.
 func TestClockBelieves(t *testing.T) {
 	t.Parallel()
 	type asked struct {
 		at  time.Duration // after the start
 		rtt time.Duration
-		off time.Duration // how far the answer was from what MySQL's clock shows in the middle of the round trip
+		off time.Duration // error of the answer against MySQL's clock in the middle of the round trip
 	}
 	ms := func(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }
 	again := func(n int, r asked) (out []asked) {
@@ -182,7 +183,7 @@ func TestClockBelieves(t *testing.T) {
 
 	for name, c := range map[string]struct {
 		readings []asked
-		want     time.Duration // how far the clock is off in the end
+		want     time.Duration // error of the clock at the end
 	}{
 		"the only reading": {[]asked{{0, ms(10), ms(4)}}, ms(4)},
 		"a faster one replaces a slow one": {
@@ -236,9 +237,9 @@ func TestClockBelieves(t *testing.T) {
 	}
 }
 
-// TestClockErrorIsBounded: however long and lopsided the round trips, and however the two clocks
-// diverge within bounds, the clock is never further off than it claims, and no step is seen where
-// there was none.
+// TestClockErrorIsBounded: for any long or asymmetric round trips, and any divergence of the two
+// clocks within bounds, the clock is never further off than it claims, and no step is reported
+// without one.
 func TestClockErrorIsBounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -279,7 +280,7 @@ func TestClockErrorIsBounded(t *testing.T) {
 	})
 }
 
-// TestClockStepIsSeenAtOnce: whatever readings came before, the first one behind a large step is
+// TestClockStepIsSeenAtOnce: after any earlier readings, the first reading after a large step is
 // believed.
 func TestClockStepIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
@@ -305,7 +306,7 @@ func TestClockStepIsSeenAtOnce(t *testing.T) {
 	})
 }
 
-// TestClockIsShared is for the race detector.
+// TestClockIsShared serves the race detector.
 func TestClockIsShared(t *testing.T) {
 	t.Parallel()
 	var c Clock
@@ -329,7 +330,7 @@ func TestClockIsShared(t *testing.T) {
 	all.Wait()
 }
 
-// TestDistance: a MySQL that is busy is not far away.
+// TestDistance: a busy MySQL does not look distant.
 func TestDistance(t *testing.T) {
 	t.Parallel()
 	var c Clock
@@ -348,9 +349,8 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// TestUnsettled: when a reading says that MySQL's clock was put forward, nodes that have not read
-// it yet may go by the old one for as long as their leases are fresh. The first reading of a
-// process says nothing.
+// TestUnsettled: when a reading shows that MySQL's clock was put forward, other nodes may use the
+// old clock while their leases are fresh. The first reading of a process shows no step.
 func TestUnsettled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -2,7 +2,7 @@ package session
 
 import "testing"
 
-// cordon says what an operator says of a node; since 0 takes it back.
+// cordon sets the cordon of a node, as an operator would; since 0 removes it.
 func (f *fixture) cordon(node string, since int64) {
 	f.Helper()
 	if f.exec("DELETE FROM node WHERE name = ?", node); since != 0 {
@@ -10,13 +10,13 @@ func (f *fixture) cordon(node string, since int64) {
 	}
 }
 
-// TestCordon: a session whose node is cordoned is no member, gives back again and again, and says
-// so with a beat once it has obeyed; then it is a member again.
+// TestCordon: a session of a cordoned node is no member, releases its prepared runs at each look,
+// and publishes with a beat that it has obeyed. Later it is a member again.
 func TestCordon(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
 	f.join("two")
-	r, told := f.reaper(s)
+	r, calls := f.reaper(s)
 	gaveBack := 0
 	r.Cordoned = func() { gaveBack++ }
 	look := func() (index, of int) {
@@ -29,7 +29,7 @@ func TestCordon(t *testing.T) {
 
 	beats := func() bool {
 		select {
-		case <-s.tell:
+		case <-s.beatNow:
 			return true
 		default:
 			return false
@@ -40,20 +40,20 @@ func TestCordon(t *testing.T) {
 		t.Fatalf("before: index %d of %d, cordoned %t", index, of, s.Cordoned())
 	}
 
-	told.changed = 0
+	calls.changed = 0
 	if look(); beats() || gaveBack != 0 {
 		t.Error("a look at nothing new gave back")
 	}
-	if told.changed != 0 {
-		t.Errorf("a look at the same members told %d times of a change", told.changed)
+	if calls.changed != 0 {
+		t.Errorf("a look at the same members told %d times of a change", calls.changed)
 	}
 
 	f.cordon("one", 77)
 	if index, of := look(); index != -1 || of != 1 || !s.Cordoned() || gaveBack != 1 {
 		t.Errorf("cordoned: index %d of %d, cordoned %t, gave back %d times", index, of, s.Cordoned(), gaveBack)
 	}
-	if labels := s.Peers(); len(labels) != 1 || told.changed != 1 {
-		t.Errorf("cordoned: members %v, told %d times of a change; want one of them, and once", labels, told.changed)
+	if labels := s.Peers(); len(labels) != 1 || calls.changed != 1 {
+		t.Errorf("cordoned: members %v, told %d times of a change; want one of them, and once", labels, calls.changed)
 	}
 	if look(); gaveBack != 2 || beats() {
 		t.Errorf("gave back %d times, want at each look; it told that it has obeyed", gaveBack)
@@ -85,7 +85,7 @@ func TestCordon(t *testing.T) {
 		}
 	}
 
-	f.cordon("one", 99) // taken back and said again between two looks
+	f.cordon("one", 99) // removed and set again between two looks
 	if look(); beats() || s.ObeysCordon() {
 		t.Error("told that it has obeyed before it has")
 	}
@@ -94,9 +94,9 @@ func TestCordon(t *testing.T) {
 	}
 
 	f.cordon("one", 0)
-	told.changed = 0
-	if index, of := look(); index < 0 || of != 2 || s.Cordoned() || !beats() || told.changed != 1 {
-		t.Errorf("uncordoned: index %d of %d, cordoned %t, changed %d times", index, of, s.Cordoned(), told.changed)
+	calls.changed = 0
+	if index, of := look(); index < 0 || of != 2 || s.Cordoned() || !beats() || calls.changed != 1 {
+		t.Errorf("uncordoned: index %d of %d, cordoned %t, changed %d times", index, of, s.Cordoned(), calls.changed)
 	}
 	if s.ObeyCordon(); beats() {
 		t.Error("obeyed no cordon, and told so")
@@ -108,8 +108,8 @@ func TestCordon(t *testing.T) {
 	f.want("the cordon that was seen", 0, "SELECT cordon_seen FROM session WHERE id = ?", s.id[:])
 }
 
-// TestACordonOutlivesSessions: a session that registers for a node that is cordoned knows it from
-// the first instant on.
+// TestACordonOutlivesSessions: a session that registers for a cordoned node knows that from the
+// first instant.
 func TestACordonOutlivesSessions(t *testing.T) {
 	f := setUp(t)
 	f.cordon("one", 77)
@@ -122,7 +122,7 @@ func TestACordonOutlivesSessions(t *testing.T) {
 	}
 }
 
-// TestLabelsAreStored: what a node says of itself is what its peers read.
+// TestLabelsAreStored: peers read the labels that a node publishes.
 func TestLabelsAreStored(t *testing.T) {
 	f := setUp(t)
 	me := Identity{
@@ -145,7 +145,7 @@ func TestLabelsAreStored(t *testing.T) {
 		all := row.AllLabels()
 		want := 4
 		if row.ID != s.id {
-			want = 0 // what a hand wrote
+			want = 0 // written by hand
 		} else if row.Zones != "abc" || row.ZonesFrom != "2025b" {
 			t.Errorf("got time zone data %q from %q", row.Zones, row.ZonesFrom)
 		}

@@ -1,32 +1,34 @@
-// Package session is one life of one node process in the cluster.
+// Package session implements sessions: a session is one life of a node process in the cluster.
 //
-// A [Session] is registered under a fresh UUID, proves that it is alive by beats, and ends by a drain, by its
-// own watchdog, or by a peer that buries it. Its id is never used again: a node that lost its session registers
-// a new one.
+// A [Session] is registered with a new UUID, proves by beats that it is alive, and ends by a drain,
+// by its own watchdog, or by a peer that buries it. Its id is never reused: a node that lost its
+// session registers a new one.
 //
 //	registered ──▶ fresh ──(no good beat for Stale)──▶ stale ──(… for Kill)──▶ lost
 //	                 ▲                                   │                      ▲
 //	                 └──────────(a good beat)────────────┘     row is gone ─────┘
 //
-// # The lease
+// # The lease The lease is counted from the instant at which the last good beat was sent, on a
+// clock that also runs while the machine is suspended. While the lease is stale, no run is started.
+// When it is lost,
+// every command is killed, well before a peer may consider the session dead and start its work on a
+// different node:
 //
-// The lease is counted from the instant at which the last good beat was sent, on a clock that goes on while the
-// machine is suspended. While it is stale nothing new is started; when it is lost every command is killed, well
-// before a peer may believe the session dead and start its work elsewhere:
+//	(Kill + Grace + kill latency) × 1.01 < Expiry
 //
-//	(Kill + Grace + kill latency) × 1.01 < Expiry, and so for End, when the guard kills a node that still does something
+// The same holds for End, when the guard kills a node that is still active.
 //
-// [Watchdog] keeps this rule apart from [Heartbeat], so that a connection that hangs cannot keep it from
-// looking.
+// [Watchdog] enforces this rule separately from [Heartbeat], so that a hanging connection cannot
+// delay it.
 //
 // # Expiry
-//
-// A peer buries a session when its beat counter has not moved for Expiry on the peer's own monotonic clock, and
-// its last beat is also older than that by MySQL's clock. Neither a step of MySQL's clock nor a node's wrong
-// clock expires anybody.
+// A peer buries a session when its beat counter has not moved for Expiry on the peer's own
+// monotonic clock, and its last beat is also older than that by MySQL's clock. So neither a step of
+// MySQL's
+// clock nor a wrong clock of a node expires a session.
 //
 // # Time
 //
-// [Clock] is MySQL's clock, carried on by the node's monotonic clock between readings. Node wall clocks are
-// used for nothing.
+// [Clock] is MySQL's clock, extrapolated between readings with the node's monotonic clock. The wall
+// clocks of nodes are not used.
 package session

@@ -11,40 +11,43 @@ import (
 	"go-crontab/sql"
 )
 
-// Heartbeat proves that the session lives, and reads MySQL's clock. It has a connection of its own
-// and takes no lock but that of its own row.
+// Heartbeat proves that the session is alive, and reads MySQL's clock. It has a separate
+// connection, and takes no lock except on its own row.
 type Heartbeat struct {
 	Session *Session
 	Pulse   *sql.Pulse
 	Load    func() (prepared, executing int)
-	// Works reports whether this node can write how runs end; nil: it can. If it cannot for long,
-	// nobody else may end its runs either while the session lives. So the session does not beat
-	// then, and is lost like that of a node that is cut off.
+	// Works reports whether this node can write the ends of runs; nil means that it can. While it
+	// cannot, and its session is alive, no other node may end its runs either. So the session then
+	// stops beating, and is lost like the session of a node that is cut off.
 	Works func() bool
-	// called when the lease counts from a later instant of CLOCK_BOOTTIME; nil: nobody asks
+	// Renewed is called when the lease counts from a later instant of CLOCK_BOOTTIME; it may be
+	// nil.
 	Renewed func(sent time.Duration)
 	Log     *slog.Logger
 
-	seen bool // a beat has met the session's row
+	seen bool // a beat has found the session's row
 }
 
-// errNotYet is that of a first beat to a member of a cluster of servers that has not applied the
-// session's row yet, which was written to another one.
+// errNotYet is the error of a first beat to a member of a multi-writer cluster that has not applied
+// the session's row yet.
 var errNotYet = errors.New("the server has not the session's row yet")
 
-// errWorksNot is why a node does not beat that reaches MySQL and cannot write how runs end.
-var errWorksNot = errors.New("the ends of runs cannot be written; until they can, this node does not prolong its lease")
+// errCannotWrite is the reason why a node that can reach MySQL does not beat: it cannot write the
+// ends of runs.
+var errCannotWrite = errors.New(
+	"the ends of runs cannot be written; until they can, this node does not prolong its lease")
 
-// Run beats until ctx ends. A beat that fails is tried again sooner than the next would be.
+// Run beats until ctx ends. After a failed beat, the next one comes sooner.
 func (h *Heartbeat) Run(ctx context.Context) error {
 	wait := time.Duration(0)
-	var silent time.Time // since when beats fail; zero: they do not
+	var silent time.Time // time of the first failed beat; zero: the last beat succeeded
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(wait):
-		case <-h.Session.tell:
+		case <-h.Session.beatNow:
 		}
 
 		wait = h.Session.Timings.Beat
@@ -65,7 +68,7 @@ func (h *Heartbeat) Run(ctx context.Context) error {
 func (h *Heartbeat) beat(ctx context.Context) error {
 	s := h.Session
 	if h.Works != nil && !h.Works() {
-		return errWorksNot
+		return errCannotWrite
 	}
 
 	prepared, executing := h.Load()
@@ -81,10 +84,10 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 		return err
 	}
 
-	if !there && s.leaving.Load() { // nobody buried it: we have just removed it
+	if !there && s.leaving.Load() { // not buried: the node has just removed the row itself
 		return nil
 	}
-	if !there && !h.seen && s.Age() < s.Timings.Beat { // nobody buries one that is so young
+	if !there && !h.seen && s.Age() < s.Timings.Beat { // no peer buries so young a session
 		return errNotYet
 	}
 
@@ -97,12 +100,12 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 	if err := ReadClock(ctx, h.Pulse, s.Clock); err != nil {
 		return err
 	}
-	if s.Clock.Slept() { // while MySQL was asked
+	if s.Clock.Slept() { // during the request to MySQL
 		s.beat()
 	}
 
-	// Only now: after a suspension a fresh lease must not stand beside a clock that was not read
-	// since.
+	// Renew only now: after a suspension, a lease must not be fresh before the clock has been read
+	// again.
 	s.lease.renew(sent)
 	if h.Renewed != nil {
 		h.Renewed(sent)
@@ -110,9 +113,9 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 	return nil
 }
 
-// ReadClock sets clock by one reading.
+// ReadClock sets clock with one reading.
 func ReadClock(ctx context.Context, p *sql.Pulse, clock *Clock) error {
-	boot := clock.bootNow() // first, see Clock.Set
+	boot := clock.bootNow() // before sent, see Clock.Set
 	sent := time.Now()
 	at, err := p.Clock(ctx)
 	if err != nil {

@@ -41,14 +41,14 @@ func TestBeat(t *testing.T) {
 	}
 }
 
-// TestLeaseCountsFromTheSending: an answer that took long proves only that the session lived when
-// it was asked for.
+// TestLeaseCountsFromTheSending: a slow answer only proves that the session was alive at the
+// request.
 func TestLeaseCountsFromTheSending(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
 	h := f.heartbeat(s)
 	s.lease.clock = nil
-	if err := h.beat(t.Context()); err != nil { // makes the connection
+	if err := h.beat(t.Context()); err != nil { // opens the connection
 		t.Fatal(err)
 	}
 
@@ -62,7 +62,7 @@ func TestLeaseCountsFromTheSending(t *testing.T) {
 	}
 }
 
-// TestBeatBehindTheEnd: a beat that comes behind the end of the session takes that for no burial.
+// TestBeatBehindTheEnd: a beat after the end of the session is not mistaken for a burial.
 func TestBeatBehindTheEnd(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -79,8 +79,7 @@ func TestBeatBehindTheEnd(t *testing.T) {
 	}
 }
 
-// TestFailedBeats: a beat that is not known to have arrived renews nothing, whatever stands in the
-// row.
+// TestFailedBeats: a beat that may not have arrived renews nothing, even if the row shows it.
 func TestFailedBeats(t *testing.T) {
 	f := setUp(t)
 	for name, c := range map[string]struct {
@@ -102,7 +101,7 @@ func TestFailedBeats(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := f.anew(t)
+			f := f.reset(t)
 			s := f.join("one")
 			h := f.heartbeat(s)
 			f.proxy.Add(c.rule)
@@ -151,8 +150,8 @@ func TestBuried(t *testing.T) {
 	}
 }
 
-// TestFirstBeatBeforeItsRow: the first beat may go to a server of several that has not the
-// session's row yet. That is no burial, unless it lasts.
+// TestFirstBeatBeforeItsRow: the first beat may reach a server that does not have the session's row
+// yet. That is no burial unless it lasts.
 func TestFirstBeatBeforeItsRow(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -183,12 +182,12 @@ func TestFirstBeatBeforeItsRow(t *testing.T) {
 	}
 }
 
-// TestHeartbeatRuns: it begins at once, tries a failed beat again soon, beats at once when the node
+// TestHeartbeatRuns: it beats at once, retries a failed beat soon, beats at once when the node
 // drains, and ends with its context.
 func TestHeartbeatRuns(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
-	s.Timings.Beat = time.Hour // any further beat has another reason
+	s.Timings.Beat = time.Hour // so that any further beat has a different reason
 	h := f.heartbeat(s)
 	stop := errors.New("stopped")
 	ctx, end := context.WithCancelCause(t.Context())
@@ -213,7 +212,7 @@ func TestHeartbeatRuns(t *testing.T) {
 		t.Errorf("got %v, want %v", err, stop)
 	}
 
-	s.Timings.Beat = 6 * time.Second // and an eighth of it after a beat that failed
+	s.Timings.Beat = 6 * time.Second // an eighth of that after a failed beat
 	failing := f.proxy.Add(faultproxy.Rule{
 		Match: faultproxy.SQL("UPDATE session"), Times: 2, Action: faultproxy.Error(1205, "HY000", "busy"),
 	})

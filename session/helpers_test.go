@@ -13,11 +13,11 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// fixture is a migrated schema and two pools on it, one through a fault proxy.
+// fixture is a migrated schema with two pools, one through a fault proxy.
 type fixture struct {
 	*testing.T
 	dsn     string
-	beside  *sql.DB
+	direct  *sql.DB
 	db      *sql.DB // through the proxy
 	proxy   *faultproxy.Proxy
 	timings Timings
@@ -65,9 +65,9 @@ func connect(t *testing.T, dsn string) *fixture {
 	}
 }
 
-// anew is the fixture of a subtest: the same schema, as it was, and connections of its own. Such
-// subtests run one after another.
-func (f *fixture) anew(t *testing.T) *fixture {
+// reset returns the fixture for a subtest: the same schema in its initial state, with new
+// connections. Such subtests run one after another.
+func (f *fixture) reset(t *testing.T) *fixture {
 	t.Helper()
 	for _, table := range []string{"session", "life", "setting", "audit"} {
 		f.exec("TRUNCATE TABLE " + table)
@@ -77,7 +77,7 @@ func (f *fixture) anew(t *testing.T) *fixture {
 
 func (f *fixture) exec(query string, args ...any) {
 	f.Helper()
-	if _, err := f.beside.Raw().Exec(query, args...); err != nil {
+	if _, err := f.direct.Raw().Exec(query, args...); err != nil {
 		f.Fatalf("%s: %v", query, err)
 	}
 }
@@ -91,13 +91,13 @@ func (f *fixture) want(what string, want int64, query string, args ...any) {
 
 func (f *fixture) number(query string, args ...any) (n int64) {
 	f.Helper()
-	if err := f.beside.Raw().QueryRow(query, args...).Scan(&n); err != nil {
+	if err := f.direct.Raw().QueryRow(query, args...).Scan(&n); err != nil {
 		f.Fatalf("%s: %v", query, err)
 	}
 	return n
 }
 
-// pulse is a connection for beats, through the proxy.
+// pulse returns a connection for beats, through the proxy.
 func (f *fixture) pulse() *sql.Pulse {
 	f.Helper()
 	p, err := sql.OpenPulse(f.proxy.DSN(f.dsn), f.timings.SQL)
@@ -121,21 +121,21 @@ func (f *fixture) join(node string) *Session {
 		f.Fatal(err)
 	}
 
-	// Its lease is that of a node that beats, however slow the test is.
+	// Its lease stays fresh as if it beat, however slow the test is.
 	s.lease.clock = func() time.Duration { return time.Duration(s.lease.sent.Load()) }
 	return s
 }
 
-// told is how often a reaper told of something.
-type told struct{ changed, buried int }
+// calls counts the calls of a reaper's Changed and Buried.
+type calls struct{ changed, buried int }
 
-// reaper is one that counts how often it tells of something.
-func (f *fixture) reaper(s *Session) (*Reaper, *told) {
-	n := new(told)
+// reaper returns a reaper that counts its calls.
+func (f *fixture) reaper(s *Session) (*Reaper, *calls) {
+	n := new(calls)
 	return &Reaper{DB: f.db, Session: s, Changed: func() { n.changed++ }, Buried: func() { n.buried++ }, Log: f.log}, n
 }
 
-// peer is a session that never beats by itself, of a life that began before.
+// peer inserts a session that never beats by itself, of an earlier life.
 func (f *fixture) peer(n byte) uuid.UUID {
 	f.Helper()
 	id := uuid.UUID{0: n, 15: n}
@@ -150,7 +150,7 @@ func (f *fixture) lives(id uuid.UUID) bool {
 	return f.number("SELECT COUNT(*) FROM session WHERE id = ?", id[:]) == 1
 }
 
-// gone reports whether the life of a session is known to be over.
+// gone reports whether the life of a session is recorded as over.
 func (f *fixture) gone(id uuid.UUID) bool {
 	f.Helper()
 	return f.number("SELECT COUNT(*) FROM life WHERE session = ? AND gone > 1", id[:]) == 1

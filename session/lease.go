@@ -7,14 +7,15 @@ import (
 	"go-crontab/internal/boottime"
 )
 
-// lease remembers when the last good beat was sent. Its clock (see boottime.Now) also runs while
-// the machine is suspended; Go's monotonic clock does not.
+// lease remembers when the last good beat was sent. Its clock, boottime.Now, also runs while the
+// machine is suspended; Go's monotonic clock does not.
 type lease struct {
 	sent  atomic.Int64
-	clock func() time.Duration // boottime.Now where it is nil; tests that have a time of their own set it
+	clock func() time.Duration // for tests with their own time; nil: boottime.Now
 }
 
-// renew counts the lease from sent, a reading of boottime.Now, unless it counts from later already.
+// renew counts the lease from sent, a reading of boottime.Now, unless it already counts from a
+// later instant.
 func (l *lease) renew(sent time.Duration) {
 	for {
 		old := l.sent.Load()
@@ -24,7 +25,7 @@ func (l *lease) renew(sent time.Duration) {
 	}
 }
 
-// age is how long ago the last good beat was sent.
+// age returns the time since the last good beat was sent.
 func (l *lease) age() time.Duration {
 	now := boottime.Now
 	if l.clock != nil {

@@ -16,8 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLeaseIsNeverMovedBack: whatever order beats are answered in, the lease counts from the latest
-// one sent.
+// TestLeaseIsNeverMovedBack: for any order of answers, the lease counts from the latest beat sent.
 func TestLeaseIsNeverMovedBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -33,7 +32,7 @@ func TestLeaseIsNeverMovedBack(t *testing.T) {
 		}
 	})
 
-	var l lease // on the machine's own clock, by many at once
+	var l lease // on the machine's own clock, with many goroutines
 	var all sync.WaitGroup
 	base := boottime.Now()
 	for i := range 8 {
@@ -53,7 +52,7 @@ func TestLeaseIsNeverMovedBack(t *testing.T) {
 	}
 }
 
-// bubble is a session in a bubble of time, whose lease counts from its start.
+// bubble returns a session in a synctest bubble. Its lease counts from the start.
 func bubble(expiry time.Duration) (*Session, *recorded) {
 	timings, err := NewTimings(expiry)
 	if err != nil {
@@ -66,7 +65,7 @@ func bubble(expiry time.Duration) (*Session, *recorded) {
 	return s, new(recorded)
 }
 
-// recorded takes log lines.
+// recorded collects log lines.
 type recorded struct {
 	mu    sync.Mutex
 	lines []string
@@ -81,7 +80,7 @@ func (r *recorded) Write(p []byte) (int, error) {
 
 func (r *recorded) logger() *slog.Logger { return slog.New(slog.NewTextHandler(r, nil)) }
 
-// said counts the lines that contain a text.
+// said counts the log lines that contain a text.
 func (r *recorded) said(text string) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,11 +92,11 @@ func (r *recorded) said(text string) (n int) {
 	return n
 }
 
-// TestWatchdog lets a lease grow old, and looks right before and after each instant that counts.
+// TestWatchdog lets a lease age, and checks right before and after each important instant.
 func TestWatchdog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, log := bubble(20 * time.Second) // a look each 100 ms
+		s, log := bubble(20 * time.Second) // it checks every 100 ms
 		start := time.Now()
 		done := make(chan error, 1)
 		go func() { done <- (&Watchdog{Session: s, Log: log.logger()}).Run(t.Context()) }()
@@ -114,13 +113,13 @@ func TestWatchdog(t *testing.T) {
 		}
 
 		at(0, true, false, 0, 0)
-		at(8*time.Second, true, false, 0, 0) // as old as it may be
+		at(8*time.Second, true, false, 0, 0) // the oldest fresh lease
 
-		// older: nothing is started, whether the watchdog has looked or not
+		// Older: nothing starts, whether the watchdog has checked or not.
 		at(8*time.Second+1, false, false, 0, 0)
-		at(8100*time.Millisecond, false, false, 1, 0) // it has looked
-		at(11*time.Second, false, false, 1, 0)        // and says it once
-		s.lease.renew(10 * time.Second)               // a beat that was sent a second ago is answered
+		at(8100*time.Millisecond, false, false, 1, 0) // it has checked
+		at(11*time.Second, false, false, 1, 0)        // it logs that only once
+		s.lease.renew(10 * time.Second)               // the answer to a beat that was sent a second ago
 		at(11*time.Second, true, false, 1, 0)
 		at(11100*time.Millisecond, true, false, 1, 1)
 		at(18*time.Second, true, false, 1, 1)
@@ -146,7 +145,7 @@ func TestWatchdog(t *testing.T) {
 	})
 }
 
-// TestWatchdogStops: the end of the node's own life is no loss.
+// TestWatchdogStops: the regular end of a node is no loss of its session.
 func TestWatchdogStops(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -173,8 +172,8 @@ func TestWatchdogStops(t *testing.T) {
 	})
 }
 
-// TestWatchdogAlwaysInTime: for any series of beats the session is lost if and only if the lease
-// once was older than Kill, and then within one look.
+// TestWatchdogAlwaysInTime: for any series of beats, the session is lost if and only if the lease
+// was ever older than Kill, and then within one tick.
 func TestWatchdogAlwaysInTime(t *testing.T) {
 	t.Parallel()
 	type beat struct{ pause, took time.Duration }
@@ -196,7 +195,7 @@ func TestWatchdogAlwaysInTime(t *testing.T) {
 			defer stop()
 			ctx, end := context.WithCancel(context.Background())
 			go (&Watchdog{Session: s, Log: log.logger()}).Run(ctx)
-			due = s.Timings.Kill // when the lease will be too old if nothing is heard
+			due = s.Timings.Kill // when the lease will be too old without another beat
 			for _, b := range beats {
 				time.Sleep(b.pause)
 				sent := time.Since(start)

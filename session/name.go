@@ -23,18 +23,19 @@ const (
 
 // names watches the other sessions with a node's name while that node waits to join.
 //
-// A namesake that beats is a second live node, and the join is refused. One that is silent is dead,
-// or its process was killed: its name is free after a few beats, long before the session expires,
-// so a node restarts quickly after a crash. Normally the guard of a killed node has already deleted
-// the session by then.
+// A namesake that beats is a second live node, and the join is refused. A silent one is dead, or
+// its process was killed. Its name is free after a few missed beats, long before the session
+// expires, so a node restarts quickly after a crash. Usually the guard of a killed node has already
+// deleted the session by then.
 type names struct {
-	own  []uuid.UUID // sessions of this process, which lost them or does not know whether they were inserted
+	// sessions of this process that it lost, or whose insert is unknown
+	own  []uuid.UUID
 	seen map[uuid.UUID]namesake
 }
 
-// namesake is what was seen of one session.
+// namesake is the observation of a session with the node's name.
 type namesake struct {
-	sighting
+	observation
 	beats int // new beats since the first look
 }
 
@@ -64,15 +65,15 @@ func (w *names) check(tx *sql.Tx, node string, t Timings) error {
 	return nil
 }
 
-// look notes the beat that a session shows now.
+// look records the beat that a session shows now.
 func (w *names) look(row *sql.Namesake, now time.Duration) namesake {
 	n, known := w.seen[row.ID]
 	if !known {
-		n.sighting = sighting{row.Beat, now}
+		n.observation = observation{row.Beat, now}
 	}
 
 	if n.beat != row.Beat {
-		n.sighting = sighting{row.Beat, now}
+		n.observation = observation{row.Beat, now}
 		n.beats++
 	}
 

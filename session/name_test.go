@@ -16,8 +16,8 @@ import (
 	"go-crontab/sql"
 )
 
-// TestNameVerdicts: what a node that waits to join concludes from its looks at a session with its
-// name.
+// TestNameVerdicts: the conclusions of a node that waits to join, from its looks at a session with
+// its name.
 func TestNameVerdicts(t *testing.T) {
 	t.Parallel()
 	timings, err := NewTimings(DefaultExpiry) // beats every 2 s, stale after 8 s
@@ -35,7 +35,7 @@ func TestNameVerdicts(t *testing.T) {
 	held, refused := errNameHeld, sql.ErrRefuseJoin
 	for name, c := range map[string]struct {
 		looks []look
-		want  error // of the last look; every earlier one says errNameHeld
+		want  error // of the last look; every earlier look returns errNameHeld
 	}{
 		"the first look decides nothing":            {[]look{{0, 7, s, false}}, held},
 		"one new beat may be a dead process's last": {[]look{{0, 7, s, false}, {2 * s, 8, 0, false}}, held},
@@ -81,13 +81,13 @@ func TestNameVerdicts(t *testing.T) {
 	}
 }
 
-// alive has a session beat, every so often, until stop is called.
+// alive makes a session beat periodically, until stop is called.
 func (f *fixture) alive(id uuid.UUID, every time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var beating sync.WaitGroup
 	beating.Go(func() {
 		for ctx.Err() == nil {
-			_, err := f.beside.Raw().ExecContext(ctx, `UPDATE session SET beat = beat + 1,
+			_, err := f.direct.Raw().ExecContext(ctx, `UPDATE session SET beat = beat + 1,
 				beat_at = CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) WHERE id = ?`, id[:])
 			if err != nil && ctx.Err() == nil {
 				f.Errorf("beat: %v", err)
@@ -101,7 +101,8 @@ func (f *fixture) alive(id uuid.UUID, every time.Duration) (stop func()) {
 	return stop
 }
 
-// TestNameTaken: a node is refused while another one of its name beats, and told which one it is.
+// TestNameTaken: a node is refused while another node with its name beats, and the error identifies
+// that node.
 func TestNameTaken(t *testing.T) {
 	f := setUp(t)
 	id := f.peer(1)
@@ -121,11 +122,11 @@ func TestNameTaken(t *testing.T) {
 	}
 
 	f.want("sessions", 1, "SELECT COUNT(*) FROM session")
-	f.join("other") // a name of its own
+	f.join("other") // a different name
 }
 
-// TestNameOfTheDead: a name is free while the row of its dead session is still there, after a few
-// missed beats.
+// TestNameOfTheDead: a name is free after a few missed beats, while the row of the dead session
+// still exists.
 func TestNameOfTheDead(t *testing.T) {
 	f := setUp(t)
 	f.peer(1)
@@ -137,7 +138,7 @@ func TestNameOfTheDead(t *testing.T) {
 	f.want("sessions", 2, "SELECT COUNT(*) FROM session")
 }
 
-// TestNameOfADrainingNode: a node waits until the one that is about to leave has left.
+// TestNameOfADrainingNode: a node waits until the draining node with its name has left.
 func TestNameOfADrainingNode(t *testing.T) {
 	f := setUp(t)
 	id := f.peer(1)
@@ -163,8 +164,8 @@ func TestNameOfADrainingNode(t *testing.T) {
 	}
 }
 
-// TestNameOfAnEarlierSession: a process that lost a session joins again at once, whatever is left
-// of that session.
+// TestNameOfAnEarlierSession: a process that lost a session rejoins at once, whatever remains from
+// that session.
 func TestNameOfAnEarlierSession(t *testing.T) {
 	f := setUp(t)
 	id := f.peer(1)
@@ -177,7 +178,7 @@ func TestNameOfAnEarlierSession(t *testing.T) {
 	}
 }
 
-// TestOneOfTwoAtOnce: of two nodes with one name that join at the same instant exactly one joins.
+// TestOneOfTwoAtOnce: if two nodes with one name join at the same instant, exactly one succeeds.
 func TestOneOfTwoAtOnce(t *testing.T) {
 	f := setUp(t)
 	joins := make(chan error, 2)

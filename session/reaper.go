@@ -17,41 +17,40 @@ import (
 	"github.com/google/uuid"
 )
 
-// Members is who shares the work, as of the last look.
+// Members are the sessions that share the work, as of the last look.
 type Members struct {
-	IDs    []uuid.UUID         // sessions that take work, ascending
-	Labels []map[string]string // of each, those of its handlers included
+	IDs    []uuid.UUID         // of each session, including the labels of its handlers
+	Labels []map[string]string // of this session in IDs; -1 if it is missing
 	Index  int                 // of this session among them, -1 when it is not there
-	Seen   int64               // changes whenever they do; zero before the first look
+	Seen   int64               // changes with every change of the members; zero before the first look
 }
 
-// Reaper buries sessions that are dead. What they executed is ended by result.Reaper: a dead
-// session is one that has no row.
+// Reaper buries dead sessions. Their executing runs are ended by result.Reaper, for which a session
+// is dead if it has no row.
 type Reaper struct {
 	DB      *sql.DB
 	Session *Session
-	Changed func() // called when others share the work now
-	Buried  func() // called when a session was buried: what it executed is to be ended
-	// Cordoned is called at each look while the node is cordoned: what is prepared is to be given
-	// back.
+	Changed func() // called when the members have changed
+	Buried  func() // called after a burial: the session's executing runs must be ended
+	// Cordoned is called at each look while the node is cordoned, to release its prepared runs.
 	Cordoned func()
-	// Alone reports that there was a single session a moment ago, so that there is nobody to watch;
-	// nil: nobody knows. Whoever knows wakes the reaper when that has changed.
+	// Alone reports that there was a single session a moment ago, so that there is none to watch;
+	// nil: unknown. Its owner wakes the reaper when that changes.
 	Alone func() bool
 	Log   *slog.Logger
 
 	wake  chan struct{}
-	quiet bool // at the last look all had shown a beat lately
-	seen  map[uuid.UUID]sighting
+	quiet bool // at the last look, every session had shown a recent beat
+	seen  map[uuid.UUID]observation
 }
 
-// sighting is since when, on this node's own clock, a session shows the same beat.
-type sighting struct {
+// observation is a beat, and the time on this node's own clock at which it was first seen.
+type observation struct {
 	beat  int64
 	since time.Duration
 }
 
-// NewReaper sets what has no useful zero value.
+// NewReaper returns a reaper, ready to Run.
 func NewReaper(r Reaper) *Reaper {
 	r.wake = make(chan struct{}, 1)
 	return &r
@@ -67,14 +66,15 @@ func (r *Reaper) Wake() {
 
 // Run looks until ctx ends.
 func (r *Reaper) Run(ctx context.Context) error {
-	wait := rand.N(r.Session.Timings.Scan) // so that nodes do not march in step
+	wait := rand.N(r.Session.Timings.Scan) // so that nodes do not scan in step
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(wait):
 		case <-r.wake:
-			r.quiet = false // whatever it still believes
+			// quiet may be out of date
+			r.quiet = false
 		}
 
 		wait = r.Session.Timings.Scan
@@ -87,11 +87,12 @@ func (r *Reaper) Run(ctx context.Context) error {
 	}
 }
 
-// reap takes one look by this node's own clock. How long a beat stands still is counted from behind
-// the look that showed it first until before the one that shows it still: looks may take long.
+// reap looks once, by this node's own clock. The silence of a session is measured from the end of
+// the look that first showed its beat to the start of the current look, because looks may take
+// long.
 func (r *Reaper) reap(ctx context.Context, clock func() time.Duration) error {
 	if !r.Session.Fresh() {
-		return nil // who cannot be sure of its own life buries nobody
+		return nil // not sure to be alive itself
 	}
 	if r.quiet && len(r.seen) == 1 && r.Alone != nil && r.Alone() && !r.Session.Cordoned() {
 		return nil
@@ -104,9 +105,9 @@ func (r *Reaper) reap(ctx context.Context, clock func() time.Duration) error {
 	}
 
 	after := clock()
-
 	alive := make([]sql.SessionRow, 0, len(rows))
-	var failed []error // one that fails, as where somebody has locked a row, does not keep the others
+	// A failed burial, for example of a locked row, must not prevent the others.
+	var failed []error
 	for _, row := range rows {
 		if r.expired(row, before) {
 			failed = append(failed, r.bury(ctx, row))
@@ -121,7 +122,7 @@ func (r *Reaper) reap(ctx context.Context, clock func() time.Duration) error {
 	return errors.Join(failed...)
 }
 
-// allBeat tells whether every session has shown another beat not longer ago than it takes it to.
+// allBeat reports whether every session has shown a new beat within two beat periods.
 func (r *Reaper) allBeat(mono time.Duration) bool {
 	for _, s := range r.seen {
 		if mono-s.since > 2*r.Session.Timings.Beat {
@@ -131,8 +132,9 @@ func (r *Reaper) allBeat(mono time.Duration) bool {
 	return true
 }
 
-// expired needs both: the same beat on this node's own clock for the whole expiry, and a last beat
-// that is as far from MySQL's clock: as old, or in a future from which that clock was put back.
+// expired requires both: the same beat for the whole expiry on this node's own clock, and a last
+// beat at least as far from MySQL's clock. It may be far in the past, or in the future if MySQL's
+// clock was put back.
 func (r *Reaper) expired(row sql.SessionRow, mono time.Duration) bool {
 	if row.ID == r.Session.id {
 		return false
@@ -144,11 +146,11 @@ func (r *Reaper) expired(row sql.SessionRow, mono time.Duration) bool {
 }
 
 func (r *Reaper) remember(rows []sql.SessionRow, mono time.Duration) {
-	next := make(map[uuid.UUID]sighting, len(rows))
+	next := make(map[uuid.UUID]observation, len(rows))
 	for _, row := range rows {
 		s, ok := r.seen[row.ID]
 		if !ok || s.beat != row.Beat {
-			s = sighting{row.Beat, mono}
+			s = observation{row.Beat, mono}
 		}
 		next[row.ID] = s
 	}
@@ -187,8 +189,8 @@ func (r *Reaper) publish(alive []sql.SessionRow) {
 	r.Changed()
 }
 
-// bury deletes the row of a dead session. If we die behind it, its runs have an owner without a
-// row, and the next look of anybody ends them.
+// bury deletes the row of a dead session. If we die after that, its runs have an owner without a
+// row, and the next look of any node ends them.
 func (r *Reaper) bury(ctx context.Context, row sql.SessionRow) error {
 	var buried bool
 	err := r.DB.Tx(ctx, func(tx *sql.Tx) error {
@@ -208,7 +210,7 @@ func (r *Reaper) bury(ctx context.Context, row sql.SessionRow) error {
 		return err
 	})
 	if err != nil {
-		return err // unknown too: the next look sees what stands
+		return err // also after an unknown commit: the next look sees the result
 	}
 
 	if buried {
@@ -219,9 +221,9 @@ func (r *Reaper) bury(ctx context.Context, row sql.SessionRow) error {
 	return nil
 }
 
-// obituary is the audit's line of a session that vanished.
+// obituary returns the audit line of a session that vanished.
 func (r *Reaper) obituary(row sql.SessionRow) *job.Entry {
-	// cannot fail
+	// This cannot fail.
 	life, _ := json.Marshal(job.SessionLife{
 		Session:  row.ID.String(),
 		Started:  row.Started.Time(),
@@ -229,7 +231,7 @@ func (r *Reaper) obituary(row sql.SessionRow) *job.Entry {
 	})
 	return &job.Entry{
 		At:     r.Session.Clock.Now(),
-		Actor:  r.Session.itself(),
+		Actor:  r.Session.actor(),
 		Action: job.ActionReap,
 		Kind:   job.KindSession,
 		Name:   row.Node,

@@ -11,16 +11,16 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// TestWhoIsBuried holds when a peer is taken for dead: its beat must have stood still for longer
-// than the expiry on this node's own clock, and be farther than that from MySQL's.
+// TestWhoIsBuried checks when a peer counts as dead: its beat must not have changed for longer than
+// the expiry on this node's own clock, and must be farther than that from MySQL's clock.
 func TestWhoIsBuried(t *testing.T) {
 	f := setUp(t)
 	const expiry = MinExpiry
 	for name, c := range map[string]struct {
-		waited time.Duration // between two looks, on this node's own clock
+		waited time.Duration // time between two looks, on this node's own clock
 		beats  string        // what happens to the peer's row between the looks
-		step   time.Duration // of MySQL's clock, as this node reads it
-		stale  bool          // this node's own lease
+		step   time.Duration // step of MySQL's clock, as this node reads it
+		stale  bool          // this node's own lease is stale
 		buried bool
 	}{
 		"silent by both clocks":                        {expiry + 1, "beat_at = beat_at - 6e6", 0, false, true},
@@ -54,7 +54,7 @@ func TestWhoIsBuried(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := f.anew(t)
+			f := f.reset(t)
 			s := f.join("one")
 			peer := f.peer(200)
 			r, _ := f.reaper(s)
@@ -85,7 +85,8 @@ func TestWhoIsBuried(t *testing.T) {
 	}
 }
 
-// TestFirstLookBuriesNobody: who has just come has watched nobody, however old the beats are.
+// TestFirstLookBuriesNobody: a new node has not watched any session yet, so it buries none, however
+// old the beats are.
 func TestFirstLookBuriesNobody(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -108,8 +109,8 @@ func TestFirstLookBuriesNobody(t *testing.T) {
 	}
 }
 
-// TestSilenceCountsFromTheLastBeat: each beat that is seen starts the waiting anew, and the last
-// one is followed by a burial.
+// TestSilenceCountsFromTheLastBeat: each new beat restarts the wait, and a burial follows the last
+// one.
 func TestSilenceCountsFromTheLastBeat(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -131,11 +132,11 @@ func TestSilenceCountsFromTheLastBeat(t *testing.T) {
 	}
 }
 
-// at is a clock that stands still.
+// at returns a stopped clock.
 func at(mono time.Duration) func() time.Duration { return func() time.Duration { return mono } }
 
-// TestALookThatTakesLong: silence counts from when a beat was seen, and not from when somebody
-// began to look for it.
+// TestALookThatTakesLong: silence is measured from the end of the look that saw a beat, and not
+// from its start.
 func TestALookThatTakesLong(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -157,7 +158,7 @@ func TestALookThatTakesLong(t *testing.T) {
 	}
 }
 
-// TestBeatBeforeTheBurial: a beat that arrives between the look and the burial saves the session.
+// TestBeatBeforeTheBurial: a beat between the look and the burial saves the session.
 func TestBeatBeforeTheBurial(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
@@ -179,13 +180,14 @@ func TestBeatBeforeTheBurial(t *testing.T) {
 	}
 }
 
-// TestUnknownBurial: whatever stands of a burial whose answer was lost, the next looks end it.
+// TestUnknownBurial: whether or not a burial with a lost reply was committed, the next looks
+// complete it.
 func TestUnknownBurial(t *testing.T) {
 	f := setUp(t)
 	for name, fate := range map[string]faultproxy.Action{"never arrives": faultproxy.CutBefore(),
 		"reply lost": faultproxy.CutAfter()} {
 		t.Run(name, func(t *testing.T) {
-			f := f.anew(t)
+			f := f.reset(t)
 			s := f.join("one")
 			dead := f.peer(201)
 			f.exec("UPDATE session SET beat_at = 1 WHERE id = ?", dead[:])
@@ -212,19 +214,19 @@ func TestUnknownBurial(t *testing.T) {
 	}
 }
 
-// TestALockedSessionKeepsNoOther: while somebody holds the row of one dead session, the others are
-// buried all the same.
+// TestALockedSessionKeepsNoOther: while another transaction locks the row of one dead session, the
+// others are still buried.
 func TestALockedSessionKeepsNoOther(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
 	locked, free := f.peer(201), f.peer(202)
 	f.exec("UPDATE session SET beat_at = 1 WHERE node = 'peer'")
-	r, told := f.reaper(s)
+	r, calls := f.reaper(s)
 	if err := r.reap(t.Context(), at(0)); err != nil {
 		t.Fatal(err)
 	}
 
-	holder, err := f.beside.Raw().BeginTx(t.Context(), nil)
+	holder, err := f.direct.Raw().BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,37 +237,37 @@ func TestALockedSessionKeepsNoOther(t *testing.T) {
 		t.Error("who could not be buried is not told")
 	}
 
-	if !f.lives(locked) || f.lives(free) || told.buried != 1 {
+	if !f.lives(locked) || f.lives(free) || calls.buried != 1 {
 		t.Errorf("the locked one lives: %v, the other: %v, told %d times; want true, false, once", f.lives(locked),
-			f.lives(free), told.buried)
+			f.lives(free), calls.buried)
 	}
 
 	if err := holder.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.reap(t.Context(), at(MinExpiry+2)); err != nil || f.lives(locked) || told.buried != 2 {
+	if err := r.reap(t.Context(), at(MinExpiry+2)); err != nil || f.lives(locked) || calls.buried != 2 {
 		t.Errorf("the one that is free again lives: %v, told %d times, %v; want false, twice", f.lives(locked),
-			told.buried, err)
+			calls.buried, err)
 	}
 }
 
-// TestMembers: the work is shared by those that are alive and do not drain, and whoever claims is
-// told of changes.
+// TestMembers: the live sessions that do not drain share the work, and the claimer is informed of
+// changes.
 func TestMembers(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
-	r, told := f.reaper(s)
+	r, calls := f.reaper(s)
 	mono := time.Duration(0)
 	check := func(what string, index, of int, tells bool) {
 		t.Helper()
-		told.changed = 0
+		calls.changed = 0
 		if err := r.reap(t.Context(), at(mono)); err != nil {
 			t.Fatal(err)
 		}
 
 		i, n := s.Share()
-		if i != index || n != of || (told.changed > 0) != tells {
-			t.Errorf("%s: got share %d of %d, told %d times; want %d of %d, told: %v", what, i, n, told.changed, index,
+		if i != index || n != of || (calls.changed > 0) != tells {
+			t.Errorf("%s: got share %d of %d, told %d times; want %d of %d, told: %v", what, i, n, calls.changed, index,
 				of, tells)
 		}
 
@@ -291,7 +293,7 @@ func TestMembers(t *testing.T) {
 	check("the others are dead", 0, 1, true)
 }
 
-// TestReaperRuns: who is dead is buried without a wake, and that is told.
+// TestReaperRuns: a dead session is buried without a wake, and Buried is called.
 func TestReaperRuns(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")

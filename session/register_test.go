@@ -15,14 +15,14 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// TestRegister loses the COMMIT that inserts the session in every way: the session that comes of it
-// has its row, and is the only one that will ever beat.
+// TestRegister loses the COMMIT that inserts the session in every way. The resulting session has
+// its row, and is the only one that will ever beat.
 func TestRegister(t *testing.T) {
 	f := setUp(t)
 	commit := faultproxy.CommitOf("INSERT INTO session")
 	for name, c := range map[string]struct {
 		rules []faultproxy.Rule
-		rows  int64 // sessions in the table; one that nobody holds is buried later
+		rows  int64 // sessions in the table; one without a process is buried later
 	}{
 		"nothing goes wrong":       {nil, 1},
 		"the reply is lost":        {[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()}}, 1},
@@ -52,7 +52,7 @@ func TestRegister(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := f.anew(t)
+			f := f.reset(t)
 			var injected []*faultproxy.Injected
 			for _, r := range c.rules {
 				injected = append(injected, f.proxy.Add(r))
@@ -115,7 +115,7 @@ func TestRegisterRefused(t *testing.T) {
 		}, "table locks lacks the row session"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := f.anew(t)
+			f := f.reset(t)
 			c.damage(f)
 			before := f.number("SELECT COUNT(*) FROM session")
 			s, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{}, f.log)
@@ -127,7 +127,7 @@ func TestRegisterRefused(t *testing.T) {
 	}
 }
 
-// TestRegisterGivesUp: the end of the context ends the waiting for a MySQL that is not there.
+// TestRegisterGivesUp: the end of the context ends the wait for an absent MySQL.
 func TestRegisterGivesUp(t *testing.T) {
 	f := setUp(t)
 	f.proxy.Refuse()
@@ -139,7 +139,7 @@ func TestRegisterGivesUp(t *testing.T) {
 	}
 }
 
-// TestSessionOutlivesItsRegistration: what registers it may end before it does.
+// TestSessionOutlivesItsRegistration: the context of the registration may end before the session.
 func TestSessionOutlivesItsRegistration(t *testing.T) {
 	f := setUp(t)
 	ctx, end := context.WithCancel(t.Context())
@@ -162,7 +162,7 @@ func TestSessionOutlivesItsRegistration(t *testing.T) {
 	}
 }
 
-// TestMint: no run id is ever given twice, nor is any that another session may give.
+// TestMint: a run id is never issued twice, and no other session can issue it.
 func TestMint(t *testing.T) {
 	f := setUp(t)
 	one, two := f.join("one"), f.join("two")
@@ -190,8 +190,8 @@ func TestMint(t *testing.T) {
 	}
 }
 
-// TestRegisterBesideTheDead: who has another expiry than a cluster that lost all nodes waits until
-// it has seen them silent for that long, and is refused when one of them beats meanwhile.
+// TestRegisterBesideTheDead: a node with a different expiry than a cluster that lost all its nodes
+// waits until it has seen them silent for that time, and is refused if a node beats in between.
 func TestRegisterBesideTheDead(t *testing.T) {
 	f := setUp(t)
 	const theirs = 5500 * time.Millisecond
@@ -205,7 +205,7 @@ func TestRegisterBesideTheDead(t *testing.T) {
 	f.peer(1)
 	f.exec("UPDATE session SET beat_at = 1")
 	time.AfterFunc(time.Second, func() {
-		_, _ = f.beside.Raw().Exec(`
+		_, _ = f.direct.Raw().Exec(`
 			UPDATE session
 			SET beat = beat + 1, beat_at = CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)`)
 	})

@@ -7,11 +7,11 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// TestSessionsRunAgain refuses each statement once, as a deadlock does, of the transactions by
-// which sessions come and go.
+// TestSessionsRunAgain refuses each statement once, like a deadlock, in the transactions with which
+// sessions come and go.
 func TestSessionsRunAgain(t *testing.T) {
 	f := setUp(t)
-	schema := faultproxy.NewSchema(t, f.beside.Raw())
+	schema := faultproxy.NewSchema(t, f.direct.Raw())
 	for name, change := range map[string]func(f *fixture) func() (any, error){
 		"join": func(f *fixture) func() (any, error) {
 			clock := new(Clock)
@@ -32,7 +32,7 @@ func TestSessionsRunAgain(t *testing.T) {
 			s := f.join("n")
 			return func() (any, error) {
 				err := s.End(f.Context(), f.db)
-				f.exec("UPDATE audit SET was = '', at = 0") // say which session, and how long it lived
+				f.exec("UPDATE audit SET was = '', at = 0") // these name the session and its lifetime
 				f.exec("UPDATE life SET session = 'random'")
 				return nil, err
 			}
@@ -40,7 +40,7 @@ func TestSessionsRunAgain(t *testing.T) {
 		"reap": func(f *fixture) func() (any, error) {
 			s, peer := f.join("n"), f.peer(7)
 			f.exec("UPDATE session SET beat_at = 1 WHERE id = ?", peer[:])
-			r, told := f.reaper(s)
+			r, calls := f.reaper(s)
 			if err := r.reap(f.Context(), at(0)); err != nil {
 				f.Fatal(err)
 			}
@@ -50,7 +50,7 @@ func TestSessionsRunAgain(t *testing.T) {
 				f.exec("UPDATE session SET id = 'random', beat = 0, beat_at = 0")
 				f.exec("UPDATE life SET session = 'random' WHERE node = 'n'")
 				f.exec("UPDATE audit SET at = 0")
-				return []int{told.changed, told.buried}, err
+				return []int{calls.changed, calls.buried}, err
 			}
 		},
 		"bury": func(f *fixture) func() (any, error) {

@@ -17,14 +17,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Why a session was lost.
+// Reasons for the loss of a session.
 var (
 	ErrLapsed = errors.New("lease lapsed")
 	ErrBuried = errors.New("session was buried by a peer")
 	errIDs    = errors.New("the session has no run ids left")
 )
 
-// Identity is what a node tells the cluster about itself.
+// Identity is the information about a node that its session publishes.
 type Identity struct {
 	Node    string
 	Address string
@@ -32,15 +32,15 @@ type Identity struct {
 	Version string
 	Slots   int
 
-	Labels   map[string]string // without those of its handlers
-	Handlers []string          // their keys
+	Labels   map[string]string // without the labels of its handlers
+	Handlers []string          // keys of its handlers
 
-	Earlier []uuid.UUID // sessions that this process lost; they do not hold its name
+	Earlier []uuid.UUID // sessions that this process lost; they do not block its name
 
-	// fingerprint of the time zone data that it computes with, see job.ZoneData; empty: none that
-	// any other has
+	// Zones is the fingerprint of its time zone data, see job.ZoneData; empty: different from any
+	// other node's.
 	Zones     string
-	ZonesFrom string // where that is from
+	ZonesFrom string // source of that data
 }
 
 // Session is one life of a node in the cluster. All methods are safe for concurrent use.
@@ -49,27 +49,28 @@ type Session struct {
 	Clock   *Clock
 
 	id       uuid.UUID
-	number   trip.Owner // names it in runs
+	number   trip.Owner // identifies it in rows of runs
 	node     string
 	lease    lease
-	minted   atomic.Int64 // run ids
+	minted   atomic.Int64 // run ids minted until now
 	draining atomic.Bool
-	leaving  atomic.Bool   // its row is about to be removed, see End
-	cordoned atomic.Int64  // since when its node is, as of the last look; 0: it is not
-	seen     atomic.Int64  // the cordon since which nothing is prepared or started
-	tell     chan struct{} // asks for a beat at once
+	leaving  atomic.Bool   // its row is about to be deleted, see End
+	cordoned atomic.Int64  // time of the node's cordon, as of the last look; 0: not cordoned
+	seen     atomic.Int64  // the cordon that it obeys: nothing is prepared or started
+	beatNow  chan struct{} // requests a beat at once
 	members  atomic.Pointer[Members]
 	lost     context.CancelCauseFunc
 	ctx      context.Context
 }
 
-// Register writes a new session and returns it once its row is known to be committed: nothing may
-// be claimed before. The session outlives ctx; it ends when it is lost. Register tries until it
-// succeeds, ctx ends, or the server refuses for a reason that waiting does not mend
+// Register inserts a new session and returns it once its row is known to be committed, because it
+// must not claim before. The session outlives ctx; it ends when it is lost. Register tries until it
+// succeeds, ctx ends, or the server refuses for a reason that waiting does not cure
 // (sql.ErrRefuseJoin).
-func Register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, log *slog.Logger) (*Session,
-	error) {
-	others := vigil{}
+func Register(
+	ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, log *slog.Logger,
+) (*Session, error) {
+	others := watched{}
 	namesakes := names{own: slices.Clone(me.Earlier), seen: map[uuid.UUID]namesake{}}
 	waits := false
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
@@ -99,27 +100,29 @@ func Register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 	}
 }
 
-// vigil is what who wants to join has seen of the sessions that are there, see sql.Tx.JoinExpiry.
-type vigil map[uuid.UUID]sighting
+// watched holds the observed beats of existing sessions while a node waits to join, see
+// sql.Tx.JoinExpiry.
+type watched map[uuid.UUID]observation
 
-// silent is for how long a session showed the same beat before the look that began at mono; none at
-// the first.
-func (v vigil) silent(id uuid.UUID, beat int64, mono time.Duration) time.Duration {
+// silent returns the time for which a session has shown the same beat before the look that began at
+// mono; zero at the first look.
+func (v watched) silent(id uuid.UUID, beat int64, mono time.Duration) time.Duration {
 	s, ok := v[id]
 	if !ok || s.beat != beat {
-		s = sighting{beat, boottime.Now()}
+		s = observation{beat, boottime.Now()}
 		v[id] = s
 	}
 	return mono - s.since
 }
 
-func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, others vigil,
-	namesakes *names) (*Session, error) {
+func register(
+	ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, others watched, namesakes *names,
+) (*Session, error) {
 	if err := db.Check(ctx); err != nil {
 		return nil, err
 	}
 
-	s := &Session{Timings: t, Clock: clock, id: uuid.New(), node: me.Node, tell: make(chan struct{}, 1)}
+	s := &Session{Timings: t, Clock: clock, id: uuid.New(), node: me.Node, beatNow: make(chan struct{}, 1)}
 	s.members.Store(&Members{Index: -1})
 	sent := boottime.Now()
 	err := db.Tx(ctx, func(tx *sql.Tx) (err error) {
@@ -133,7 +136,8 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 
 		switch node, err := trip.LockNode(tx, me.Node); {
 		case err == nil:
-			s.cordoned.Store(int64(node.Since)) // or it would take work until its first look
+			// Otherwise it would take work until its first look.
+			s.cordoned.Store(int64(node.Since))
 		case !errors.Is(err, sql.ErrNotFound):
 			return err
 		}
@@ -163,8 +167,8 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 	})
 	if sql.IsUnknown(err) {
 		namesakes.own = append(namesakes.own, s.id)
-		// Settle it; if that fails too, the row, if there is one, never beats and is buried, and
-		// the next try has another id.
+		// Settle it. If that fails too, the row, if it exists, never beats and is buried; the next
+		// attempt has a new id.
 		var there bool
 		err = db.Tx(ctx, func(tx *sql.Tx) (err error) { there, err = tx.LockSession(s.id); return err })
 		if err == nil && !there {
@@ -181,20 +185,20 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 	return s, nil
 }
 
-// ID is the session's id.
+// ID returns the session's id.
 func (s *Session) ID() uuid.UUID { return s.id }
 
-// Now is MySQL's clock.
+// Now returns the time of MySQL's clock.
 func (s *Session) Now() job.Micros { return s.Clock.Now() }
 
-// Context ends when the session is lost (its cause is then ErrLapsed, ErrBuried, or
-// sql.ErrRefuseJoin where the database was restored) or its node has left.
+// Context ends when the session is lost or its node has left. If it is lost, the cause is ErrLapsed,
+// ErrBuried, or sql.ErrRefuseJoin after a restore of the database.
 func (s *Session) Context() context.Context { return s.ctx }
 
 // Lose ends the session. The first cause counts.
 func (s *Session) Lose(cause error) { s.lost(cause) }
 
-// Lost tells whether the session ended by losing its lease or its row, as opposed to a stop of the
+// Lost reports whether the session ended by losing its lease or its row, and not by a stop of the
 // node.
 func (s *Session) Lost() bool {
 	cause := context.Cause(s.ctx)
@@ -202,9 +206,9 @@ func (s *Session) Lost() bool {
 		errors.Is(cause, sql.ErrRefuseJoin)
 }
 
-// Fresh tells whether something may be started now. It is asked right before each start. After a
-// suspension, however short, that is not before MySQL's clock was read: by the old reading a window
-// would be open that is over.
+// Fresh reports whether a run may be started now. Call it right before each start. After any
+// suspension it is false until MySQL's clock has been read: by the old reading, a start window
+// might look open that is over.
 func (s *Session) Fresh() bool {
 	if s.ctx.Err() != nil || s.lease.age() > s.Timings.Stale {
 		return false
@@ -216,8 +220,9 @@ func (s *Session) Fresh() bool {
 	return true
 }
 
-// Unsettled is for how long some node may still go by what MySQL's clock was before it was put
-// forward; 0: none does. Who has not read it since has no fresh lease by then, and starts nothing.
+// Unsettled returns the time for which other nodes may still use MySQL's clock from before it was
+// put forward, or 0. After that, a node that has not read the clock again has a stale lease and
+// starts nothing.
 func (s *Session) Unsettled() time.Duration {
 	ago, ever := s.Clock.PutForward()
 	if !ever {
@@ -226,31 +231,32 @@ func (s *Session) Unsettled() time.Duration {
 	return max(0, s.Timings.Stale-ago)
 }
 
-// Age is how old the lease is.
+// Age returns the age of the lease.
 func (s *Session) Age() time.Duration { return s.lease.age() }
 
-// Node is the name of the node.
+// Node returns the name of the node.
 func (s *Session) Node() string { return s.node }
 
-// Drain marks the session so that its peers take over its share of the work, and tells them with a
-// beat at once.
+// Drain marks the session, so that its peers take over its share of the work, and publishes that
+// with a beat at once.
 func (s *Session) Drain() {
 	s.draining.Store(true)
 	s.beat()
 }
 
-// beat asks for a beat at once.
+// beat requests a beat at once.
 func (s *Session) beat() {
 	select {
-	case s.tell <- struct{}{}:
+	case s.beatNow <- struct{}{}:
 	default:
 	}
 }
 
-// Cordoned tells whether the node is to take no new work.
+// Cordoned reports whether the node must take no new work.
 func (s *Session) Cordoned() bool { return s.cordoned.Load() != 0 }
 
-// cordon notes since when the node is cordoned, zero if it is not, and tells whether that is new.
+// cordon sets the time of the node's cordon, zero if it is not cordoned, and reports whether that
+// changed.
 func (s *Session) cordon(since job.Micros) bool {
 	changed := s.cordoned.Swap(int64(since)) != int64(since)
 	if changed && since == 0 {
@@ -260,45 +266,45 @@ func (s *Session) cordon(since job.Micros) bool {
 	return changed
 }
 
-// ObeyCordon says, with a beat at once, that nothing is prepared or being started any more since
-// the node is cordoned.
+// ObeyCordon publishes, with a beat at once, that nothing is prepared or being started any more
+// under the current cordon.
 func (s *Session) ObeyCordon() {
 	if since := s.cordoned.Load(); since != 0 && s.seen.Swap(since) != since {
 		s.beat()
 	}
 }
 
-// ObeysCordon tells whether that was said of the cordon that is in force.
+// ObeysCordon reports whether ObeyCordon was called for the current cordon.
 func (s *Session) ObeysCordon() bool {
 	since := s.cordoned.Load()
 	return since != 0 && s.seen.Load() == since
 }
 
-// Draining tells whether the node is about to stop.
+// Draining reports whether the node is about to stop.
 func (s *Session) Draining() bool { return s.draining.Load() }
 
-// Share says which part of the jobs is this session's: the index-th of so many; index is -1 while
-// it is none.
-func (s *Session) Share() (index, of int) {
+// Share returns this session's share of the jobs: share number index out of total. index is -1
+// while it has none.
+func (s *Session) Share() (index, total int) {
 	m := s.members.Load()
 	return m.Index, len(m.IDs)
 }
 
-// Peers returns the labels of the sessions that take work, those of this one included.
+// Peers returns the labels of the sessions that take work, this one included.
 func (s *Session) Peers() []map[string]string { return s.members.Load().Labels }
 
-// Number names the session in rows of runs.
+// Number returns the number that identifies the session in rows of runs.
 func (s *Session) Number() trip.Owner { return s.number }
 
-// counterBits are the low bits of a run's id: a counter of the session that made it. The other bits
-// are the session's number.
+// counterBits is the size of the counter in a run's id. The bits above it are the number of the
+// session that made the run.
 const counterBits = 38
 
-// lastIDs are left for whoever mints while the session ends for want of ids.
+// lastIDs are reserved for mints that run while the session ends for lack of ids.
 const lastIDs = 1 << 20
 
-// Mint returns the first of n run ids that nobody else uses. A session that has nearly used up its
-// ids is lost, and the next one begins anew: after 270 billion runs.
+// Mint returns the first of n consecutive unused run ids. A session that has nearly used up its
+// ids, after 270 billion runs, is lost, and a new session follows.
 func (s *Session) Mint(n int) (run int64) {
 	last := s.minted.Add(int64(n))
 	if last >= 1<<counterBits-lastIDs {
@@ -307,7 +313,7 @@ func (s *Session) Mint(n int) (run int64) {
 	return int64(s.number)<<counterBits + last - int64(n) + 1
 }
 
-// End deletes the session's row, after everything it owned was given back or ended.
+// End deletes the session's row, after everything that it owned was released or ended.
 func (s *Session) End(ctx context.Context, db *sql.DB) error {
 	s.leaving.Store(true)
 	return db.Tx(ctx, func(tx *sql.Tx) error {
@@ -316,17 +322,18 @@ func (s *Session) End(ctx context.Context, db *sql.DB) error {
 			action, reason = job.ActionFence, context.Cause(s.ctx).Error()+": what it executed was killed"
 		}
 
-		told, err := auditSession(tx, s.id, s.itself(), action, reason)
+		exists, err := auditSession(tx, s.id, s.actor(), action, reason)
 		if err != nil {
 			return err
 		}
 
-		// A peer buried it, whose line says when it lived; that its commands were killed nobody
-		// else knows. After an unknown commit the line is written a second time.
-		if !told && s.Lost() {
+		// A peer buried the session, and its audit line says when it lived. Only this node knows
+		// that the commands were killed. After an unknown commit this line is written a second
+		// time.
+		if !exists && s.Lost() {
 			line := job.Entry{
 				At:     s.Now(),
-				Actor:  s.itself(),
+				Actor:  s.actor(),
 				Action: action,
 				Kind:   job.KindSession,
 				Name:   s.node,
@@ -344,5 +351,5 @@ func (s *Session) End(ctx context.Context, db *sql.DB) error {
 	})
 }
 
-// itself is the actor of what the node does on its own.
-func (s *Session) itself() job.Actor { return job.Actor{Who: job.Itself, Origin: s.node} }
+// actor returns the actor for the node's own actions.
+func (s *Session) actor() job.Actor { return job.Actor{Who: job.Itself, Origin: s.node} }

@@ -7,29 +7,29 @@ import (
 	"go-crontab/sql"
 )
 
-// DefaultExpiry is after how long without a beat a session is taken for dead.
+// DefaultExpiry is the time without a beat after which a session counts as dead.
 const DefaultExpiry = 20 * time.Second
 
-// MinExpiry is the shortest expiry for which whole-second MySQL timeouts still fit.
+// MinExpiry is the shortest expiry that works with MySQL's timeouts of whole seconds.
 const MinExpiry = 5 * time.Second
 
-// killLatency is what delivering a SIGKILL and the end of the processes may take.
+// killLatency bounds the time for a SIGKILL to arrive and the processes to end.
 const killLatency = time.Second
 
-// Timings are all derived from the expiry, so that there is one number on which the nodes of a
-// cluster must agree.
+// Timings are all derived from the expiry, so that the nodes of a cluster must agree on one number
+// only.
 type Timings struct {
-	Expiry time.Duration // peers bury a session that is silent for so long
+	Expiry time.Duration // peers bury a session that is silent for this time
 	Beat   time.Duration // between beats
-	Scan   time.Duration // between looks for dead sessions
-	Stale  time.Duration // nothing is started under a lease older than this
-	Kill   time.Duration // commands get SIGTERM when the lease is this old,
-	Grace  time.Duration // and SIGKILL this much later;
-	End    time.Duration // when it is this old, a node that may still do something is killed itself
+	Scan   time.Duration // between scans for dead sessions
+	Stale  time.Duration // no run starts under a lease older than this
+	Kill   time.Duration // commands get SIGTERM when the lease is this old
+	Grace  time.Duration // and SIGKILL this time after SIGTERM
+	End    time.Duration // a node that is still active is killed when its lease is this old
 	SQL    sql.Timeouts
 }
 
-// NewTimings derives the timings, or says why the expiry cannot work.
+// NewTimings derives the timings, or returns an error if the expiry cannot work.
 func NewTimings(expiry time.Duration) (Timings, error) {
 	if expiry < MinExpiry || expiry > 10*time.Minute {
 		return Timings{}, fmt.Errorf("session expiry %s is not between %s and 10m0s", expiry, MinExpiry)

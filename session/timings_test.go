@@ -13,7 +13,7 @@ func TestTimings(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		expiry time.Duration
-		want   string // the error, "" when it works
+		want   string // the error; "" if it works
 	}{
 		"the default":        {DefaultExpiry, ""},
 		"the shortest":       {5 * time.Second, ""},
@@ -37,7 +37,7 @@ func TestTimings(t *testing.T) {
 	}
 }
 
-// TestTimingsThatCannotWork changes one of a set that works.
+// TestTimingsThatCannotWork changes one value of a working set.
 func TestTimingsThatCannotWork(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -66,6 +66,7 @@ func TestTimingsThatCannotWork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		c.change(&timings)
 		if got := errorText(timings.check()); got != c.want {
 			t.Errorf("%s: got error %q, want %q", name, got, c.want)
@@ -73,8 +74,7 @@ func TestTimingsThatCannotWork(t *testing.T) {
 	}
 }
 
-// TestTimingsOfAllExpiries holds the inequalities on which the lease rests for every expiry that is
-// taken.
+// TestTimingsOfAllExpiries checks the inequalities of the lease for every permitted expiry.
 func TestTimingsOfAllExpiries(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -84,14 +84,15 @@ func TestTimingsOfAllExpiries(t *testing.T) {
 			t.Fatalf("%s: %v", expiry, err)
 		}
 
-		watch := expiry / 200 // how late the watchdog may notice
+		watch := expiry / 200 // delay of the watchdog
 		for what, holds := range map[string]bool{
-			"commands are dead before peers may start": (got.Kill+watch+got.Grace+killLatency).Seconds()*1.01 < expiry.Seconds(),
-			"stale before killed":                      got.Stale < got.Kill,
-			"a beat a quarter of the lease":            4*got.Beat <= got.Stale,
-			"a lost beat and its repetition fit":       got.Beat+got.Beat/8 < got.Stale,
-			"lock wait < read":                         got.SQL.LockWait < got.SQL.Read,
-			"read < stale":                             got.SQL.Read < got.Stale,
+			"commands are dead before peers may start": (got.Kill+watch+got.Grace+killLatency).Seconds()*1.01 <
+				expiry.Seconds(),
+			"stale before killed":                got.Stale < got.Kill,
+			"a beat a quarter of the lease":      4*got.Beat <= got.Stale,
+			"a lost beat and its repetition fit": got.Beat+got.Beat/8 < got.Stale,
+			"lock wait < read":                   got.SQL.LockWait < got.SQL.Read,
+			"read < stale":                       got.SQL.Read < got.Stale,
 			"lock wait of whole seconds": got.SQL.LockWait >= time.Second &&
 				got.SQL.LockWait%time.Second == 0,
 			"idle of whole seconds":                              got.SQL.Idle%time.Second == 0,

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Watchdog watches the age of the lease and nothing else: it touches no connection and takes no
-// lock that somebody who waits for MySQL could hold.
+// Watchdog watches only the age of the lease. It uses no connection, and takes no lock that a
+// goroutine waiting for MySQL could hold.
 type Watchdog struct {
 	Session *Session
 	Log     *slog.Logger
 }
 
-// Run looks until the session is lost or ctx ends.
+// Run watches until the session is lost or ctx ends.
 func (w *Watchdog) Run(ctx context.Context) error {
 	t := w.Session.Timings
 	tick := time.NewTicker(t.Expiry / 200)
@@ -34,16 +34,16 @@ func (w *Watchdog) Run(ctx context.Context) error {
 			return ErrLapsed
 		case age > t.Stale && !stale:
 			stale = true
-			w.say(slog.LevelWarn, "lease stale: nothing new is started", "lease_age", age.Round(time.Millisecond))
+			w.logAsync(slog.LevelWarn, "lease stale: nothing new is started", "lease_age", age.Round(time.Millisecond))
 		case age <= t.Stale && stale:
 			stale = false
-			w.say(slog.LevelInfo, "lease fresh again")
+			w.logAsync(slog.LevelInfo, "lease fresh again")
 		}
 	}
 }
 
-// say logs something and does not wait for it: whoever reads the log may have stopped, and what
-// comes next is a kill.
-func (w *Watchdog) say(level slog.Level, what string, args ...any) {
+// logAsync logs without waiting: the reader of the log may be stuck, and the next step may be a
+// kill.
+func (w *Watchdog) logAsync(level slog.Level, what string, args ...any) {
 	go w.Log.Log(context.Background(), level, what, args...)
 }

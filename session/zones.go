@@ -12,13 +12,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// zoneFolders are where package time looks for the time zone data of the machine.
+// zoneFolders are the folders in which package time looks for the machine's time zone data.
 var zoneFolders = []string{
 	os.Getenv("ZONEINFO"), "/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo",
 }
 
-// ZonesFrom says where the time zone data of this process is from, in a few words: the release of
-// the machine's, such as 2025b, if that says which it is.
+// ZonesFrom describes the source of this process's time zone data: the release of the machine's
+// data, such as 2025b, if known.
 func ZonesFrom() string { return zonesFrom(zoneFolders) }
 
 func zonesFrom(folders []string) string {
@@ -48,13 +48,14 @@ func firstLine(path string) string {
 	return strings.TrimSpace(lines.Text())
 }
 
-// The setting zones says what time zone data all jobs are planned by: its fingerprint, see
-// job.ZoneData, or, from when a node joined with other data until all nodes have the same and all
-// jobs were looked at, "?" and the session of the last such node.
+// The setting zones describes the time zone data with which all jobs were planned. It is the
+// fingerprint of that data, see job.ZoneData. While nodes have different data, and until all jobs
+// have been checked after that, it is "?" and the session of the last node that brought different
+// data.
 
-// joinZones notes that a session begins whose node computes with some data, if that is not what all
-// jobs are planned by: from now on they may be planned by this one. It belongs into the transaction
-// that inserts the session.
+// joinZones notes that a session begins with some time zone data, if it differs from the setting:
+// from now on, jobs may be planned with this data. Call it in the transaction that inserts the
+// session.
 func joinZones(tx *sql.Tx, session uuid.UUID, zones string) error {
 	if zones == "" {
 		return nil

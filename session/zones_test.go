@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestZonesFrom: the release is named where the data says it.
+// TestZonesFrom: the release is named if the data contains it.
 func TestZonesFrom(t *testing.T) {
 	t.Parallel()
 	folder := func(files map[string]string) string {
