@@ -209,7 +209,7 @@ func listAppLimits(cmd *cobra.Command, c *console, r *remote) error {
 	})
 }
 
-// limitsTable shows the use of each limit.
+// limitsTable shows limits and their use.
 func limitsTable(items []appLimitsView) *table {
 	t := &table{columns: []column{
 		{head: "APP", shrink: true}, {head: "JOBS", right: true}, {head: "RUNS/MINUTE", right: true},

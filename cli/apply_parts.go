@@ -17,15 +17,17 @@ const maxApplyPart = 15 << 20
 // stay to know which to delete.
 func (f *applyFlags) parts(set *manifest.Set) ([]*manifest.Set, error) {
 	if !f.prune {
-		return set.Parts(map[string]int{"groups": job.MaxApplyGroups, "calendars": job.MaxApplyCalendars,
-			"retention": job.MaxApplyScopes,
-			"pauses":    job.MaxApplyScopes, "jobs": job.MaxApplyJobs}, maxApplyPart)
+		most := map[string]int{
+			"groups": job.MaxApplyGroups, "calendars": job.MaxApplyCalendars,
+			"retention": job.MaxApplyScopes, "pauses": job.MaxApplyScopes,
+			"jobs": job.MaxApplyJobs,
+		}
+		return set.Parts(most, maxApplyPart)
 	}
+
 	if n := set.Jobs(); n > job.MaxApplyJobs {
-		return nil, withHint(&exitError{
-			code: exitRefused,
-			err:  fmt.Errorf("--prune takes at most %d jobs, and the files have %d", job.MaxApplyJobs, n),
-		},
+		err := fmt.Errorf("--prune takes at most %d jobs, and the files have %d", job.MaxApplyJobs, n)
+		return nil, withHint(&exitError{code: exitRefused, err: err},
 			"apply them without --prune, and delete what is gone with %s job rm; or keep files for apps or labels that have fewer", program())
 	}
 

@@ -24,7 +24,7 @@ func (r *remote) names(ctx context.Context, path string) (names []string, err er
 	return names, err
 }
 
-// unknown returns a message that an object does not exist, with a similar name if there is one. It
+// unknown returns a message that an object does not exist, with a suggestion of a similar name. It
 // returns "" if the object exists.
 func (r *remote) unknown(ctx context.Context, what, name, path string) (said string, err error) {
 	names, err := r.names(ctx, path)

@@ -199,21 +199,24 @@ func (c *console) benchTable(r *bench.Report) error {
 	for i := range r.Results {
 		x := &r.Results[i]
 		if x.Noisy {
-			notes = append(notes,
-				fmt.Sprintf("%s: the machine was too noisy to conclude anything (equal work differed by %.0f %%); run it again when it is quiet", x.Name(), x.Noise*100))
+			notes = append(notes, fmt.Sprintf(
+				"%s: the machine was too noisy to conclude anything (equal work differed by %.0f %%); run it again when it is quiet",
+				x.Name(), x.Noise*100))
 		}
 		if x.Limit != nil {
 			notes = append(notes, fmt.Sprintf("%s: limit %.0f per second: %s", x.Name(), x.Limit.Rate, x.Limit.What))
 		}
 		if w := x.Writes; w != nil {
-			notes = append(notes,
-				fmt.Sprintf("%s: %.0f jobs per second; a request took %.1f ms (p50), %.1f ms (p99); a job %.1f statements and %.0f bytes of redo log", x.Name(), x.Rate, w.P50, w.P99, w.Statements, w.Redo))
+			notes = append(notes, fmt.Sprintf(
+				"%s: %.0f jobs per second; a request took %.1f ms (p50), %.1f ms (p99); a job %.1f statements and %.0f bytes of redo log",
+				x.Name(), x.Rate, w.P50, w.P99, w.Statements, w.Redo))
 			continue
 		}
 
 		if x.Idle != nil {
-			notes = append(notes,
-				fmt.Sprintf("%s: each node asks %.1f statements per second and takes %.1f %% of a processor, the server %.1f %%", x.Name(), x.Idle.Statements, x.Idle.NodeCPU, x.Idle.ServerCPU))
+			notes = append(notes, fmt.Sprintf(
+				"%s: each node asks %.1f statements per second and takes %.1f %% of a processor, the server %.1f %%",
+				x.Name(), x.Idle.Statements, x.Idle.NodeCPU, x.Idle.ServerCPU))
 			continue
 		}
 

@@ -88,7 +88,7 @@ func (m *member) mourn(ended error, pause time.Duration) {
 	m.say("%s (pid %d) %s; %s", m.name, m.lastPID(), how, next)
 }
 
-// takeover estimates how long the peers need to notice a dead node.
+// takeover estimates the time until all peers have noticed a dead node.
 func (d *dev) takeover() time.Duration {
 	if node.HasGuard {
 		return 2 * time.Second
@@ -157,12 +157,15 @@ func (m *member) start() (*exec.Cmd, func(), error) {
 		return nil, nil, err
 	}
 
-	cmd := exec.Command(self, "serve", "--stop-on-eof", "--node", m.name, "--listen", fmt.Sprintf("127.0.0.1:%d",
-		m.port),
-		"--state-dir", filepath.Join(m.data, "nodes",
-			m.name), "--session-expiry", m.expiry.String(), "--"+secretKeyFlag, m.secretKeyFile(),
-		"--tls-cert", "", "--tls-key", "", "--http-allow", devHTTPAllow(), "--log-format", "json", "--log-level",
-		m.level)
+	cmd := exec.Command(self, "serve", "--stop-on-eof",
+		"--node", m.name,
+		"--listen", fmt.Sprintf("127.0.0.1:%d", m.port),
+		"--state-dir", filepath.Join(m.data, "nodes", m.name),
+		"--session-expiry", m.expiry.String(),
+		"--"+secretKeyFlag, m.secretKeyFile(),
+		"--tls-cert", "", "--tls-key", "",
+		"--http-allow", devHTTPAllow(),
+		"--log-format", "json", "--log-level", m.level)
 
 	cmd.Env = append(os.Environ(), "GOCRONTAB_DSN="+m.dsn)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

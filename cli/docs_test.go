@@ -21,6 +21,7 @@ var pages = []string{
 // one node. Lines of other programs are only read by bash; commands that do not end are only parsed.
 func TestPagesShowCommandsThatWork(t *testing.T) {
 	t.Parallel()
+
 	for _, page := range pages {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()

@@ -18,6 +18,7 @@ const diagnosed = `{"at":"2027-01-31T12:00:00Z","node":"web-1","version":"v1","s
 
 func TestDoctor(t *testing.T) {
 	t.Parallel()
+
 	for severity, codes := range map[string][2]int{"error": {1, 1}, "warning": {0, 1}, "notice": {0, 0}} {
 		f := newFakeAPI(t,
 			map[string]func(*http.Request) (int, string){

@@ -84,6 +84,7 @@ func TestCronNext(t *testing.T) {
 // TestEmptyWords: a variable that is not set must not widen what is meant to everything. Nobody is asked.
 func TestEmptyWords(t *testing.T) {
 	t.Parallel()
+
 	for _, args := range [][]string{
 		{"token", "revoke", ""}, {"token", "create", "ci", "--role", "admin", "--app", ""}, {"app", "pause", ""},
 		{"app", "resume", ""}, {"retention", "set", "--app", "", "--age", "24h"},

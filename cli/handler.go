@@ -79,7 +79,7 @@ func (h *handlerView) state() string {
 	return "ready"
 }
 
-// why describes why, when and by whom the handler was disabled.
+// why returns the reason, the author and the age of a disabled state.
 func (h *handlerView) why(now time.Time) string {
 	n := nodeView{Cordoned: h.Disabled, Reason: h.Reason, By: h.By, Since: h.Since}
 	return n.why(now)

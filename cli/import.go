@@ -50,7 +50,7 @@ type importReport struct {
 	Skipped []importedNote `json:"skipped,omitempty"`
 
 	files  int            // number of files read
-	labels []crontabLabel // of these files
+	labels []crontabLabel // of the files read
 }
 
 type importedJob struct {
@@ -364,9 +364,8 @@ func isSystem(file string) bool {
 // ownerOf returns the user of a personal crontab, from its path, or "".
 func ownerOf(file string) string {
 	full, err := filepath.Abs(file)
-	if err != nil ||
-		!slices.Contains([]string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"},
-			filepath.Dir(full)) {
+	spools := []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"}
+	if err != nil || !slices.Contains(spools, filepath.Dir(full)) {
 		return ""
 	}
 	return filepath.Base(full)
@@ -409,9 +408,9 @@ func (l *imported) isMine(o *appliedObject) bool {
 		switch {
 		case c.Field == "labels.crontab" && shownValue(c.Was) != labelOf(l.file).before:
 			return false
-		case c.Field == "labels.crontab" &&
-			slices.ContainsFunc(o.Changes,
-				func(c appliedField) bool { return c.Field == "command" || c.Field == "stdin" }):
+		case c.Field == "labels.crontab" && slices.ContainsFunc(o.Changes, func(c appliedField) bool {
+			return c.Field == "command" || c.Field == "stdin"
+		}):
 			return false // it may come from another machine
 		}
 	}
@@ -638,8 +637,8 @@ func (r *remote) showImport(lines []imported, report *importReport, dry bool) er
 func (r *remote) showLine(l *imported) {
 	paint := painter(colourful(r.out))
 	s := &l.Job
-	head := paint(faint, plain(manifest.Place{File: l.file, Line: l.Line}.String())) + "  " + paint(bold,
-		plain(s.App+"/"+s.Name))
+	head := paint(faint, plain(manifest.Place{File: l.file, Line: l.Line}.String())) + "  " +
+		paint(bold, plain(s.App+"/"+s.Name))
 	if l.action != "" {
 		head += "  " + paint(actionSigns[l.action].colour, plain(l.action))
 	}

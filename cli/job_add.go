@@ -140,6 +140,7 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	j := &f.job
+
 	flags.StringArrayVarP(&f.schedules, "schedule", "s", nil,
 		"cron fields: 5, or 6 with seconds first, or @daily and the like; may be repeated")
 	flags.StringVar(&j.Every, "every", "", "a fixed interval such as 15m")
@@ -152,16 +153,19 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.StringVar(&j.Jitter, "jitter", "", "shift all due times by a part of this that is the job's own, such as 5m")
 	flags.StringArrayVar(&j.Calendars, "calendar", nil, "a calendar that must be open when it is due; may be repeated")
 	flags.StringVarP(&j.Timezone, "timezone", "z", "", "of the schedule, such as Europe/Berlin (default UTC)")
+
 	flags.StringVarP(&j.Command, "command", "c", "", "the command, instead of -- COMMAND")
 	f.http.flags(cmd)
 	flags.StringVar(&j.Handler, "handler", "",
 		"call the Go function of this key in a program that embeds a node, instead of running a command")
 	flags.StringVar(&j.Payload, "payload", "", "what --handler gets, as it is")
+
 	flags.StringVar(&j.Selector, "selector", "",
 		`which nodes may run it, by their labels: 'zone in (a,b), !gpu, disk=ssd' (default any)`)
 	flags.StringVarP(&j.App, "app", "a", "", `the app, instead of app/name (default "default")`)
 	flags.StringVar(&j.Timeout, "timeout", "", "kill it after this long (default never, with --http 5m)")
 	f.command.flags(cmd, &j.commandOptions)
+
 	flags.StringVar(&j.Overlap, "overlap", "",
 		"a due time while it is still running: skip, queue, replace, allow (default skip)")
 	flags.IntVar(&j.Queue, "queue", 0,
@@ -170,25 +174,31 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.IntVar(&j.Priority, "priority", 0, "the higher goes first when there is no room for all, from -100 to 100")
 	flags.StringVar(&j.Deadline, "start-deadline", "",
 		"miss a due time that could not be started so long after it (default no bound)")
+
 	flags.StringVar(&f.misfire.Policy, "misfire", "",
 		"due times that nobody could start: latest, skip, all (default latest)")
 	flags.StringVar(&f.misfire.After, "misfire-after", "", "how late a due time is before that applies (default 1m)")
 	flags.IntVar(&f.misfire.MaxCount, "misfire-max-count", 0,
 		"with --misfire all: start the latest so many (default 100)")
 	flags.StringVar(&f.misfire.MaxAge, "misfire-max-age", "", "how late one may still be started (default 1h)")
+
 	flags.IntVar(&f.retry.Attempts, "attempts", 0, "start it so often in all until it succeeds (default 1)")
 	flags.StringVar(&f.retry.Backoff, "backoff", "", "from the end of an attempt to the next (default 10s)")
 	flags.Float64Var(&f.retry.Factor, "backoff-factor", 0, "each backoff is so many times the one before (default 1)")
+
 	flags.StringVar(&f.keep.Age, "keep-age", "", "records of its runs that are older go, such as 720h")
 	flags.Int64Var(&f.keep.Runs, "keep-runs", 0, "only so many records stay")
 	flags.StringVar(&f.keep.Bytes, "keep-bytes", "", "only records stay whose output comes to no more, such as 1GiB")
 	flags.StringVar(&f.keep.Failures, "keep-failures", "", "what did not succeed stays at least so long")
+
 	flags.StringVar(&f.ping.URL, "ping-url", "",
 		"called (GET) when a due time has succeeded: a monitor elsewhere raises the alarm when it is not")
 	flags.StringVar(&f.ping.FailURL, "ping-fail-url", "",
 		"with --ping-url: called when a due time was missed, or did not succeed after all its attempts")
+
 	flags.StringVar(&f.retry.MaxBackoff, "max-backoff", "", "the longest backoff (default 1h)")
 	flags.StringVar(&j.OnLost, "on-lost", "", "when its node vanishes: fail, rerun (default fail)")
+
 	flags.StringArrayVarP(&f.labels, "label", "l", nil, "key=value, may be repeated")
 	flags.StringVar(&j.Owner, "owner", "", "who to ask about it")
 	flags.StringVar(&j.Description, "description", "", "what it is good for")

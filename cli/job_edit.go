@@ -240,17 +240,15 @@ func (e *jobEditing) faults(refused error) (out []manifest.Fault) {
 		return append(out, faults...)
 	case !errors.As(refused, &p):
 	case isStale(refused):
-		out = append(out,
-			manifest.Fault{
-				Message: fmt.Sprintf("somebody has changed the job meanwhile; it is at version %d now:", e.version),
-			})
+		out = append(out, manifest.Fault{
+			Message: fmt.Sprintf("somebody has changed the job meanwhile; it is at version %d now:", e.version),
+		})
 		for _, line := range e.others {
 			out = append(out, manifest.Fault{Message: "  " + line})
 		}
-		return append(out,
-			manifest.Fault{
-				Message: "Save once more to put yours in its place; leave without saving to give up, and yours is kept in a file.",
-			})
+		return append(out, manifest.Fault{
+			Message: "Save once more to put yours in its place; leave without saving to give up, and yours is kept in a file.",
+		})
 	case len(p.Errors) > 0:
 		for _, f := range p.Errors {
 			out = append(out, manifest.Fault{Place: f.at, Message: strings.TrimPrefix(f.name+": ", ": ") + f.Message})
@@ -375,7 +373,7 @@ func (e *jobEditing) rename(ctx context.Context, object json.RawMessage, set *ma
 	return raw, err
 }
 
-// isStale reports whether somebody else has changed the job.
+// isStale reports whether the job has been changed since it was read.
 func isStale(err error) bool {
 	var p *problem
 	return errors.As(err, &p) &&

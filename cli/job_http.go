@@ -103,7 +103,7 @@ func (f *httpFlags) complete() (*job.HTTP, error) {
 	return &h, nil
 }
 
-// what describes in one line what a job does.
+// what describes the work of a job in one line.
 func (j *jobView) what() string {
 	switch {
 	case j.HTTP != nil:

@@ -32,7 +32,7 @@ func (r *remote) concerning(ctx context.Context, d *card, j *jobView) error {
 	return nil
 }
 
-// kept describes the retention of each field, and the rule that sets it.
+// kept describes the retention of a job's records, with the rule that sets each limit.
 func kept(own, ofApp, ofCluster keepView, app string) string {
 	var out []string
 	for _, only := range []func(keepView) keepView{

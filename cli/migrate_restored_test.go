@@ -52,6 +52,7 @@ func TestRestoreWaitsForSilence(t *testing.T) {
 // TestRestoreOfALargeCluster: it takes long to count what was due since, or cannot be done. The database is accepted all the same.
 func TestRestoreOfALargeCluster(t *testing.T) {
 	t.Parallel()
+
 	for name, c := range map[string]struct {
 		action  faultproxy.Action
 		counted bool

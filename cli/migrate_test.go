@@ -18,6 +18,7 @@ import (
 // and the next one makes the rest.
 func TestMigrateIsNotInterrupted(t *testing.T) {
 	t.Parallel()
+
 	for name, run := range map[string]struct {
 		start  func(*testing.T, []string, ...string) *process
 		target func(*testing.T, *process) int

@@ -81,9 +81,8 @@ func nodeTable(nodes []nodeView, now time.Time) *table {
 	}}
 
 	for _, n := range nodes {
-		t.add(text(n.Name), cell{
-			n.State, statusColour(n.State),
-		}, text(fmt.Sprint(n.Executing)), text(fmt.Sprint(n.Slots)), text(fmt.Sprint(n.Prepared)),
+		t.add(text(n.Name), cell{n.State, statusColour(n.State)},
+			text(fmt.Sprint(n.Executing)), text(fmt.Sprint(n.Slots)), text(fmt.Sprint(n.Prepared)),
 			text(n.labels()), text(strings.Join(n.Handlers, ", ")), text(n.why(now)))
 	}
 	return t
@@ -105,7 +104,7 @@ func (n *nodeView) labels() string {
 	return strings.Join(out, ", ")
 }
 
-// why describes why, when and by whom the node was cordoned.
+// why returns the reason, the author and the age of a cordon.
 func (n *nodeView) why(now time.Time) string {
 	if !n.Cordoned {
 		return ""
@@ -176,7 +175,7 @@ func (r *remote) cordon(ctx context.Context, name, verb string, f *cordonFlags) 
 	})
 }
 
-// work describes what the node still executes, as the end of a sentence.
+// work describes the remaining work of a node, as the end of a sentence.
 func (n *nodeView) work() string {
 	if n.Executing == 0 || n.State == "ready" {
 		return ""

@@ -195,7 +195,7 @@ func (r *remote) paced(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// unreachable says in people's words why nobody answered.
+// unreachable explains in plain words why there was no response.
 func (r *remote) unreachable(method string, err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

@@ -221,6 +221,7 @@ func TestAddNow(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
+
 	for line, want := range map[string]string{
 		"job add":                             "NAME is missing",
 		"job add x --every 5s":                "the command is missing",

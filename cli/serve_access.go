@@ -36,9 +36,10 @@ type accessSettings struct {
 }
 
 // accessFlags are the flags that also have a variable, except for the secret.
-var accessFlags = []string{"tls-cert", "tls-key", "insecure-http", "host", "public-url", "login-life", "rate-limit",
-	"metrics", "metrics-jobs",
-	"oidc-issuer", "oidc-client-id", "oidc-recheck", "oidc-scope", "oidc-groups-claim", "oidc-name-claim", "oidc-role"}
+var accessFlags = []string{
+	"tls-cert", "tls-key", "insecure-http", "host", "public-url", "login-life", "rate-limit", "metrics", "metrics-jobs",
+	"oidc-issuer", "oidc-client-id", "oidc-recheck", "oidc-scope", "oidc-groups-claim", "oidc-name-claim", "oidc-role",
+}
 
 // oidcSecret is the flag with the secret shared with the identity provider.
 const oidcSecret = "oidc-client-secret"
@@ -50,18 +51,22 @@ func (a *accessSettings) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&a.insecureHTTP, "insecure-http", false,
 		`speak plain HTTP also on an address that others can reach: tokens can be read on the
 way, unless a proxy that speaks TLS stands before this`)
+
 	flags.StringSliceVar(&a.hosts, "host", nil,
 		"further host names that requests may be made to; may be repeated, or separated by commas")
 	flags.StringVar(&a.publicURL, "public-url", "",
 		"where browsers reach the cluster, such as https://cron.example.com (default where it listens)")
+
 	flags.DurationVar(&a.loginLife, "login-life", api.DefaultLoginLife,
 		"how long a browser stays signed in, 1m to 2160h")
 	flags.IntVar(&a.rate, "rate-limit", api.DefaultRate,
 		"requests a second of each token, 0 is no limit; five seconds' worth may come at once")
+
 	choiceVar(flags, &a.metrics, "metrics", "", "token",
 		"who may read /metrics: a viewer's token that is limited to no app, or anybody", "token", "open")
 	flags.IntVar(&a.mostJobs, "metrics-jobs", node.DefaultMetricsJobs,
 		`how many jobs with the label "metrics" get series of their own; the others are counted together`)
+
 	flags.StringVar(&a.oidc.Issuer, "oidc-issuer", "",
 		"URL of the OpenID Connect provider by which people sign in; needs --public-url")
 	flags.StringVar(&a.oidc.ClientID, "oidc-client-id", "", "what the provider calls this application")

@@ -131,7 +131,7 @@ type runView struct {
 	OutputRemoved   bool  `json:"output_removed"`
 }
 
-// took returns the duration of the run so far, or 0 if it was never started.
+// took returns the duration of the run up to its end or to now, or 0 if it was never started.
 func (r *runView) took(now time.Time) time.Duration {
 	switch {
 	case r.Started == nil:

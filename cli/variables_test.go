@@ -32,6 +32,7 @@ func TestVariablesAreTheFlagsOfServe(t *testing.T) {
 
 func TestKnownVariables(t *testing.T) {
 	t.Parallel()
+
 	for pair, known := range map[string]bool{
 		"PATH=/bin":                                      true,
 		"GOCRONTAB_SLOTS=5":                              true,

@@ -10,6 +10,7 @@ import (
 // TestS18Terminal: whatever a job writes or is called, it does nothing to the terminal of who looks at it.
 func TestS18Terminal(t *testing.T) {
 	t.Parallel()
+
 	for in, want := range map[string]string{
 		"plain\n\ttext ü 数\n":                 "plain\n\ttext ü 数\n",
 		"\x1b[31mred\x1b[0m \x1b[38;5;1mx":    "red x",

@@ -89,7 +89,7 @@ type parser struct {
 	names *Names
 	out   *File
 
-	env      map[string]string // variables set so far
+	env      map[string]string // variables that the lines above have set
 	zone     string
 	owner    string
 	delay    job.Duration

@@ -93,6 +93,7 @@ func one(line string) *File { return Read([]byte(line+"\n"), Options{App: "defau
 
 func TestPercent(t *testing.T) {
 	t.Parallel()
+
 	for line, want := range map[string][2]string{
 		`cmd`:                  {"cmd", ""},
 		`cmd %`:                {"cmd", ""},
@@ -121,6 +122,7 @@ func TestPercent(t *testing.T) {
 
 func TestAssignment(t *testing.T) {
 	t.Parallel()
+
 	for line, want := range map[string]string{
 		"A=b":                      "A|b",
 		"A = b c ":                 "A|b c",
@@ -330,6 +332,7 @@ func TestNamesOfEqualLines(t *testing.T) {
 // TestMost: what is too much is not read to its end.
 func TestMost(t *testing.T) {
 	t.Parallel()
+
 	for what, c := range map[string]struct {
 		text string
 		told int

@@ -62,7 +62,7 @@ func shown(p string) string {
 
 type filesReader struct {
 	set    *Set
-	size   int // total size so far, in bytes
+	size   int // total bytes read
 	most   int
 	faults Faults
 }

@@ -21,6 +21,7 @@ func body(t *testing.T, s *Set) string {
 
 func TestRead(t *testing.T) {
 	t.Parallel()
+
 	for name, c := range map[string]struct{ file, text, want string }{
 		"one job": {"a.yaml", "name: a\nevery: 5m\n", `{"jobs":[{"name":"a","every":"5m"}]}`},
 		"several documents": {
@@ -261,6 +262,7 @@ func TestReadAll(t *testing.T) {
 // TestNothingInAFile: one file that was emptied among several is not taken for "no jobs".
 func TestNothingInAFile(t *testing.T) {
 	t.Parallel()
+
 	for text, want := range map[string]bool{
 		"": false, "# name: a\n": false, "---\n---\n": false, "jobs:\n": false, "jobs: []\n": true, "[]": true,
 		"calendars: []\n": true,

@@ -150,11 +150,10 @@ func (s *Set) add(d *Value) (faults Faults) {
 		s.lists["jobs"] = append(s.lists["jobs"], d.items...)
 		return nil
 	case isScalar:
-		return Faults{
-			{
-				d.at, "is no job; want an object with its fields, or with the lists groups, calendars, channels, rules, retention, pauses and jobs",
-			},
-		}
+		return Faults{{
+			d.at,
+			"is no job; want an object with its fields, or with the lists groups, calendars, channels, rules, retention, pauses and jobs",
+		}}
 	}
 
 	d.fields = slices.DeleteFunc(d.fields, func(f *Field) bool { return f.name == "$schema" }) // for editors
@@ -186,9 +185,9 @@ func (s *Set) add(d *Value) (faults Faults) {
 // isSet reports whether an object has lists rather than being a job. A job may have a field
 // "calendars" too, which lists names.
 func (v *Value) isSet() bool {
-	return slices.ContainsFunc(v.fields,
-		func(f *Field) bool { return slices.Contains(listNames, f.name) && !f.value.hasTexts() }) &&
-		!slices.ContainsFunc(v.fields, func(f *Field) bool { return f.name == "name" })
+	holdsList := func(f *Field) bool { return slices.Contains(listNames, f.name) && !f.value.hasTexts() }
+	isName := func(f *Field) bool { return f.name == "name" }
+	return slices.ContainsFunc(v.fields, holdsList) && !slices.ContainsFunc(v.fields, isName)
 }
 
 // hasTexts reports whether a list begins with a string or a number.
