@@ -12,19 +12,19 @@ import (
 	"go-crontab/job"
 )
 
-// Job says what should have happened to a job.
+// Job is the expectation about a job.
 type Job struct {
 	ID       int64
-	App      string // "" is default
+	App      string // "" is the default app
 	Name     string
 	Dues     []job.Micros // by its schedule, in order; each must have exactly one final run
 	Allow    bool         // its runs may overlap
-	Rerun    bool         // a lost attempt may be followed by another one
-	Attempts int          // a failed one too, up to so many in all; 0: one
+	Rerun    bool         // a lost attempt may be followed by another
+	Attempts int          // limit of attempts, failed ones included; 0: one
 	Stopped  bool         // its runs may be killed, be replaced, or time out
 }
 
-// Every lists the due times from one on, up to and without another.
+// Every returns the due times from first, included, to until, excluded.
 func Every(interval time.Duration, first, until job.Micros) (dues []job.Micros) {
 	for due := first; due < until; due = due.Add(interval) {
 		dues = append(dues, due)
@@ -32,57 +32,65 @@ func Every(interval time.Duration, first, until job.Micros) (dues []job.Micros) 
 	return dues
 }
 
-// Expected is what should have happened.
+// Expected describes correct behaviour.
 type Expected struct {
 	Jobs []Job
 
-	// Early is how much before its due time an attempt may start that started at an instant: how far off the nodes' readings of
-	// MySQL's clock may be then, which is half a round trip. nil: not at all.
+	// Early returns the time by which an attempt may start before its due time, at an instant. It
+	// covers the error of the nodes' readings of MySQL's clock at that instant, which is half a
+	// round trip. nil: not at all.
 	Early func(at job.Micros) time.Duration
 
-	// Unspawned is how many runs of one session may be lost without having been started: those of which its last start knew,
-	// and that were not spawned yet.
+	// Unspawned is the number of runs of a session that may be lost without having been started:
+	// runs of its last start whose children were not yet spawned.
 	Unspawned int
 
-	// Sessions says how those went of which that is known. Of any other, what ended right before its end may be lost.
+	// Sessions gives the known ends of sessions. A session that is not listed may lose runs that
+	// ended just before its own end.
 	Sessions map[uuid.UUID]Life
 
-	// Behind is how much earlier something may have ended that is lost than the last of which its session wrote the end: it may have
-	// had to wait for a row that somebody else held.
+	// Behind is the time by which the end of a lost run may precede the last end that its session
+	// wrote. The write of that end may have waited for a locked row.
 	Behind time.Duration
 
-	// Missed is from when to when after its due time nothing may have been started if that was missed; zero: anything may.
+	// Missed is the interval after the due time of a missed run in which no start may have
+	// happened; zero: any start may.
 	Missed [2]time.Duration
 }
 
-// Life is how a session went.
+// Life is the end of a session.
 type Life int8
 
-// The lives.
+// The possible lives.
 const (
-	Struck Life = iota // it was killed or cut off, or nobody knows
-	Left               // it ended in order: it waited for what it executed, killed the rest, and wrote all of that
-	Lives              // it goes on: it wrote whatever has ended
+	Struck Life = iota // killed, cut off, or unknown
+	Left               // ended in order: it waited for its commands, killed the rest, and wrote all outcomes
+	Lives              // still running: it wrote the outcome of every command that has ended
 )
 
 // Fault is a kind of violation.
 type Fault string
 
-// The faults. A run that should not be, or one that says something else than the ledger, is contradictory.
+// The faults. A run that should not exist, or that disagrees with the ledger, is contradictory.
 const (
 	Lost          Fault = "lost"        // a due time without a final run
-	Doubled       Fault = "doubled"     // … with two, or started once more than its job allows
+	Doubled       Fault = "doubled"     // a due time with two final runs, or started more often than its job allows
 	Overlapping   Fault = "overlapping" // two attempts of a job, or of a due time, lived at once
 	Early         Fault = "early"       // started before it was due
-	Unfinished    Fault = "unfinished"  // started, and no run says how it ended; or said to have succeeded without having ended
-	NotTried      Fault = "not tried"   // given up although nothing was started, or somebody could, or another attempt was to follow
 	Contradictory Fault = "contradictory"
+
+	// Unfinished: started, and no run has its end; or said to have succeeded without having ended.
+	Unfinished Fault = "unfinished"
+
+	// NotTried: given up although nothing was started, some node could start it, or another attempt
+	// was due.
+	NotTried Fault = "not tried"
 )
 
-// Faults lists all of them.
+// Faults lists all faults.
 var Faults = []Fault{Lost, Doubled, Overlapping, Early, Unfinished, NotTried, Contradictory}
 
-// Violation is something that should not have happened.
+// Violation is a deviation from the expected.
 type Violation struct {
 	Fault Fault
 	Job   string
@@ -94,7 +102,7 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s: %s due %s: %s", v.Fault, v.Job, v.Due, v.Text)
 }
 
-// Figures says how many violations of each kind there are.
+// Figures returns the number of violations of every kind, as text.
 func Figures(vs []Violation) string {
 	counts := map[Fault]int{}
 	for _, v := range vs {
@@ -107,11 +115,14 @@ func Figures(vs []Violation) string {
 	return strings.Join(words, ", ")
 }
 
-// Check holds the three against each other, and returns everything that is wrong. Runs of due times after the last one
-// that is expected are left alone but for what they say of executions, so that the jobs may run on.
+// Check compares the ledger with the history and with the expected due times, and returns all
+// violations. Runs after the last expected due time are only compared with their executions, so
+// that the jobs may continue to run.
 func Check(expected Expected, entries []Entry, history []job.Run) []Violation {
-	c := checker{expected: expected, executed: map[string]*execution{}, runs: map[string]*job.Run{}, unspawned: map[uuid.UUID]int{}, written: map[uuid.UUID]job.Micros{}}
+	c := checker{expected: expected, executed: map[string]*execution{}, runs: map[string]*job.Run{},
+		unspawned: map[uuid.UUID]int{}, written: map[uuid.UUID]job.Micros{}}
 	c.read(entries)
+
 	byJob := map[int64][]*job.Run{}
 	for i := range history {
 		r := &history[i]
@@ -120,7 +131,9 @@ func Check(expected Expected, entries []Entry, history []job.Run) []Violation {
 			c.runs[r.Launch.String()] = r
 		}
 	}
+
 	c.witnesses()
+
 	for i := range expected.Jobs {
 		j := &expected.Jobs[i]
 		executed := c.of(j)
@@ -129,17 +142,19 @@ func Check(expected Expected, entries []Entry, history []job.Run) []Violation {
 		c.tried(j, byJob[j.ID])
 		c.overlaps(j, executed)
 	}
+
 	slices.SortStableFunc(c.found, func(a, b Violation) int {
 		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Due, b.Due), cmp.Compare(a.Fault, b.Fault))
 	})
+
 	return c.found
 }
 
-// execution is what the ledger says of a launch.
+// execution is the ledger's record of a launch.
 type execution struct {
 	app, job, launch string
 	due              job.Micros
-	start, last      job.Micros // the last line of it
+	start, last      job.Micros // last: its last line
 	ended            bool
 	exit             int
 }
@@ -150,8 +165,8 @@ type checker struct {
 	runs     map[string]*job.Run
 	found    []Violation
 
-	unspawned map[uuid.UUID]int        // how many runs of a session were lost without having been started
-	written   map[uuid.UUID]job.Micros // the latest end of which a session wrote the exit code
+	unspawned map[uuid.UUID]int        // runs of a session that were lost without having been started
+	written   map[uuid.UUID]job.Micros // the latest end whose exit code a session wrote
 	started   []job.Micros             // in order
 }
 
@@ -159,7 +174,7 @@ func (c *checker) add(f Fault, name string, due job.Micros, format string, args 
 	c.found = append(c.found, Violation{f, name, due, fmt.Sprintf(format, args...)})
 }
 
-// read gathers the entries of each launch.
+// read groups the entries by launch.
 func (c *checker) read(entries []Entry) {
 	for _, e := range entries {
 		x := c.executed[e.Launch]
@@ -167,10 +182,13 @@ func (c *checker) read(entries []Entry) {
 			x = &execution{app: e.App, job: e.Job, launch: e.Launch, due: e.Due}
 			c.executed[e.Launch] = x
 		}
+
 		if x.job != e.Job || x.app != e.App || x.due != e.Due {
 			c.add(Contradictory, e.Job, e.Due, "launch %s is also of %s due %s", e.Launch, x.job, x.due)
 		}
+
 		x.last = max(x.last, e.At)
+
 		switch e.Kind {
 		case Start:
 			if x.start != 0 {
@@ -184,7 +202,8 @@ func (c *checker) read(entries []Entry) {
 	}
 }
 
-// witnesses gathers what says that a session could write outcomes, and that somebody could start something.
+// witnesses collects proof that a session could write outcomes, and that some node could start
+// runs.
 func (c *checker) witnesses() {
 	for _, x := range c.executed {
 		if r := c.runs[x.launch]; r != nil && x.ended && r.ExitCode != nil {
@@ -195,7 +214,7 @@ func (c *checker) witnesses() {
 	slices.Sort(c.started)
 }
 
-// of returns what was executed of a job, the earliest first.
+// of returns the executions of a job, the earliest first.
 func (c *checker) of(j *Job) []*execution {
 	var mine []*execution
 	for _, x := range c.executed {
@@ -208,24 +227,27 @@ func (c *checker) of(j *Job) []*execution {
 		}
 		mine = append(mine, x)
 	}
+
 	slices.SortFunc(mine, func(a, b *execution) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.launch, b.launch))
 	})
+
 	return mine
 }
 
-// key is a due time of the schedule, or one that somebody asked for.
+// key is a due time of the schedule, or of a manual request.
 type key struct {
 	due     job.Micros
 	request int64
 }
 
-// accountFor looks for one final run of each due time, and for runs that should not be.
+// accountFor checks that each due time has exactly one final run, and that no other runs exist.
 func (c *checker) accountFor(j *Job, runs []*job.Run) {
 	want := map[job.Micros]bool{}
 	for _, due := range j.Dues {
 		want[due] = true
 	}
+
 	finals := map[key][]*job.Run{}
 	attempts := map[key]map[int]*job.Run{}
 	for _, r := range runs {
@@ -235,9 +257,11 @@ func (c *checker) accountFor(j *Job, runs []*job.Run) {
 			to, _ := slices.BinarySearch(j.Dues, r.Until+1)
 			dues = j.Dues[from:to]
 			if len(j.Dues) > 0 && r.Until <= j.Dues[len(j.Dues)-1] && int64(len(dues)) != r.Count {
-				c.add(Contradictory, j.Name, r.Due, "a run until %s counts %d due times, want %d", r.Until, r.Count, len(dues))
+				c.add(Contradictory, j.Name, r.Due, "a run until %s counts %d due times, want %d", r.Until, r.Count,
+					len(dues))
 			}
 		}
+
 		for _, due := range dues {
 			k := key{due, r.Request}
 			if r.Kind == job.FromSchedule && !want[due] && len(j.Dues) > 0 && due <= j.Dues[len(j.Dues)-1] {
@@ -249,17 +273,20 @@ func (c *checker) accountFor(j *Job, runs []*job.Run) {
 			if other := attempts[k][r.Attempt]; other != nil {
 				c.add(Doubled, j.Name, due, "two runs of attempt %d: %s, %s", r.Attempt, describe(other), describe(r))
 			}
+
 			attempts[k][r.Attempt] = r
 			if r.Final {
 				finals[k] = append(finals[k], r)
 			}
 		}
 	}
+
 	for _, due := range j.Dues {
 		if k := (key{due: due}); len(finals[k]) == 0 {
 			c.add(Lost, j.Name, due, "no final run, %d attempts", len(attempts[k]))
 		}
 	}
+
 	for k, rs := range finals {
 		for _, r := range rs[1:] {
 			c.add(Doubled, j.Name, k.due, "two final runs: %s, %s", describe(rs[0]), describe(r))
@@ -267,7 +294,7 @@ func (c *checker) accountFor(j *Job, runs []*job.Run) {
 	}
 }
 
-// starts holds what was executed against the runs.
+// starts compares executions with runs.
 func (c *checker) starts(j *Job, executed []*execution, runs []*job.Run) {
 	started := map[key][]*execution{}
 	for _, x := range executed {
@@ -282,12 +309,15 @@ func (c *checker) starts(j *Job, executed []*execution, runs []*job.Run) {
 			k.request = r.Request
 			c.outcome(j, x, r)
 		}
+
 		if x.start < x.due && (c.expected.Early == nil || x.start < x.due.Add(-c.expected.Early(x.start))) {
 			c.add(Early, j.Name, x.due, "launch %s was started %s before that", x.launch, x.due.Sub(x.start))
 		}
+
 		started[k] = append(started[k], x)
 	}
-	again := map[key]int{} // how many more starts were in order
+
+	again := map[key]int{} // legitimate further starts
 	for _, r := range runs {
 		if r.Outcome == job.Succeeded && c.executed[r.Launch.String()] == nil {
 			c.add(Contradictory, j.Name, r.Due, "nothing was executed: %s", describe(r))
@@ -297,18 +327,20 @@ func (c *checker) starts(j *Job, executed []*execution, runs []*job.Run) {
 		}
 		c.stopped(j, r)
 	}
+
 	for k, xs := range started {
 		if len(xs) > 1+again[k] {
 			var launches []string
 			for _, x := range xs {
 				launches = append(launches, x.launch)
 			}
-			c.add(Doubled, j.Name, k.due, "started %d times, want %d at most: %s", len(xs), 1+again[k], strings.Join(launches, ", "))
+			c.add(Doubled, j.Name, k.due, "started %d times, want %d at most: %s", len(xs), 1+again[k],
+				strings.Join(launches, ", "))
 		}
 	}
 }
 
-// stopped looks at the runs that did not end by themselves: somebody must have had a reason.
+// stopped checks runs that did not end by themselves: there must have been a reason.
 func (c *checker) stopped(j *Job, r *job.Run) {
 	switch life := c.expected.Sessions[r.Session]; {
 	case r.Outcome == job.Lost && life == Lives:
@@ -320,7 +352,7 @@ func (c *checker) stopped(j *Job, r *job.Run) {
 	}
 }
 
-// tried looks at the runs with which a due time was given up: lost says that something was started.
+// tried checks final runs that gave a due time up. Lost means that the run was started.
 func (c *checker) tried(j *Job, runs []*job.Run) {
 	for _, r := range runs {
 		if !r.Final {
@@ -329,13 +361,16 @@ func (c *checker) tried(j *Job, runs []*job.Run) {
 		if j.again(r) {
 			c.add(NotTried, j.Name, r.Due, "attempt %d was the last, and is not to be: %s", r.Attempt, describe(r))
 		}
+
 		if r.Outcome == job.Lost && c.executed[r.Launch.String()] == nil {
 			c.unspawned[r.Session]++
 			if n := c.unspawned[r.Session]; n > c.expected.Unspawned {
-				c.add(NotTried, j.Name, r.Due, "it was never started, and is number %d of its session of which that is so, want %d at most: %s",
+				c.add(NotTried, j.Name, r.Due,
+					"it was never started, and is number %d of its session of which that is so, want %d at most: %s",
 					n, c.expected.Unspawned, describe(r))
 			}
 		}
+
 		if j.Allow && r.Kind == job.FromSchedule && (r.Outcome == job.Skipped || r.Outcome == job.Superseded) {
 			c.add(NotTried, j.Name, r.Due, "its runs may overlap: %s", describe(r))
 		}
@@ -345,7 +380,7 @@ func (c *checker) tried(j *Job, runs []*job.Run) {
 	}
 }
 
-// missed looks whether somebody could have started what was missed.
+// missed checks that no node could have started a missed run.
 func (c *checker) missed(j *Job, r *job.Run) {
 	for _, due := range j.Dues {
 		if due < r.Due || due > r.Until {
@@ -358,7 +393,7 @@ func (c *checker) missed(j *Job, r *job.Run) {
 	}
 }
 
-// again tells whether another attempt may follow a run.
+// again reports whether another attempt may follow a run.
 func (j *Job) again(r *job.Run) bool {
 	switch r.Outcome {
 	case job.Lost:
@@ -390,10 +425,10 @@ func (c *checker) outcome(j *Job, x *execution, r *job.Run) {
 	}
 }
 
-// overlaps looks for two attempts that lived at once, as far as their lines say. One that was killed lived up to its last
-// sign at least.
+// overlaps finds two attempts that lived at once, according to their lines. A killed attempt lived
+// at least until its last line.
 func (c *checker) overlaps(j *Job, executed []*execution) {
-	latest := map[job.Micros]*execution{} // the one that lived longest, of a due time, or of all under 0
+	latest := map[job.Micros]*execution{} // the longest-lived attempt of a due time; 0 is the key for all due times
 	for _, x := range executed {
 		k := x.due
 		if !j.Allow {
@@ -403,6 +438,7 @@ func (c *checker) overlaps(j *Job, executed []*execution) {
 			c.add(Overlapping, j.Name, x.due, "launch %s lived for %s together with %s, which was due %s",
 				x.launch, min(x.last, o.last).Sub(x.start), o.launch, o.due)
 		}
+
 		if o := latest[k]; o == nil || o.last < x.last {
 			latest[k] = x
 		}
@@ -420,7 +456,8 @@ func describe(r *job.Run) string {
 	return text
 }
 
-// Outcomes counts the final runs of each outcome, due times that a run stands for apart.
+// Outcomes counts the final runs by outcome. A run that covers several due times counts once for
+// each.
 func Outcomes(history []job.Run) map[job.Outcome]int64 {
 	counts := map[job.Outcome]int64{}
 	for _, r := range history {

@@ -13,7 +13,7 @@ import (
 	"go-crontab/test/ledger"
 )
 
-// account is a story in which all is well: ten due times of each job, 10 s apart, from 1000 s on.
+// An account is a story without violations: ten due times of each job, 10 s apart, from 1000 s on.
 type account struct {
 	expected ledger.Expected
 	entries  []ledger.Entry
@@ -26,29 +26,34 @@ const (
 	dues     = 10
 )
 
-// Of the sessions one lives, and what is lost was another one's, which was killed.
+// The first session lives. The other was killed, and its runs are lost.
 var (
 	session = uuid.MustParse("11111111-2222-3333-4444-555555555555")
 	killed  = uuid.MustParse("77777777-2222-3333-4444-555555555555")
 )
 
-// well makes an account of jobs of all kinds: one of short runs, one whose first attempts fail, one whose first attempts
-// are lost, one whose runs overlap, and one of which half was missed.
+// well makes an account with jobs of all kinds: short runs, failing first attempts, lost first
+// attempts, overlapping runs, and a job with half its runs missed.
 func well() *account {
 	a := &account{expected: ledger.Expected{
-		Early: func(job.Micros) time.Duration { return 5 * time.Millisecond }, Sessions: map[uuid.UUID]ledger.Life{session: ledger.Lives}, Missed: [2]time.Duration{time.Second, 5 * time.Second},
-		Behind: interval,
+		Early:    func(job.Micros) time.Duration { return 5 * time.Millisecond },
+		Sessions: map[uuid.UUID]ledger.Life{session: ledger.Lives},
+		Missed:   [2]time.Duration{time.Second, 5 * time.Second},
+		Behind:   interval,
 	}}
+
 	for id, j := range []ledger.Job{
-		{Name: "short"}, {Name: "retry", Attempts: 2}, {Name: "rerun", Rerun: true}, {Name: "overlap", Allow: true, App: "ops"}, {Name: "missed"},
+		{Name: "short"}, {Name: "retry", Attempts: 2}, {Name: "rerun", Rerun: true},
+		{Name: "overlap", Allow: true, App: "ops"}, {Name: "missed"},
 	} {
 		j.ID = int64(id + 1)
 		from := first
-		if j.Name == "missed" { // before anybody could start anything
+		if j.Name == "missed" { // before any node could start a run
 			from = first.Add(-dues / 2 * interval)
 		}
 		j.Dues = ledger.Every(interval, from, from.Add(dues*interval))
 		a.expected.Jobs = append(a.expected.Jobs, j)
+
 		for i, due := range j.Dues {
 			switch {
 			case j.Name == "retry" && i%2 == 0:
@@ -61,7 +66,8 @@ func well() *account {
 				a.run(j, due, 1, 15*time.Second, job.Succeeded, true)
 			case j.Name == "missed" && i == 0:
 				until := j.Dues[len(j.Dues)/2-1]
-				a.history = append(a.history, job.Run{JobID: j.ID, Due: due, Until: until, Count: int64(len(j.Dues) / 2), Kind: job.FromSchedule, Attempt: 1, Final: true,
+				a.history = append(a.history, job.Run{JobID: j.ID, Due: due, Until: until,
+					Count: int64(len(j.Dues) / 2), Kind: job.FromSchedule, Attempt: 1, Final: true,
 					Result: job.Result{Outcome: job.Missed}})
 			case j.Name == "missed" && i < len(j.Dues)/2:
 			default:
@@ -69,10 +75,11 @@ func well() *account {
 			}
 		}
 	}
+
 	return a
 }
 
-// run adds an attempt: attempts of a due time follow one another.
+// run adds an attempt. Attempts of a due time follow one another.
 func (a *account) run(j ledger.Job, due job.Micros, attempt int, took time.Duration, o job.Outcome, final bool) {
 	l, by := job.Launch{Run: int64(len(a.history) + 1), Claim: 1}, session
 	if o == job.Lost {
@@ -83,10 +90,12 @@ func (a *account) run(j ledger.Job, due job.Micros, attempt int, took time.Durat
 	if app == "" {
 		app = job.DefaultApp
 	}
+
 	e := ledger.Entry{Kind: ledger.Start, App: app, Job: j.Name, Due: due, Attempt: attempt, Launch: l.String(), At: at}
 	a.entries = append(a.entries, e)
 	e.Kind, e.At = ledger.Alive, at.Add(took/2)
 	a.entries = append(a.entries, e)
+
 	result := job.Result{Outcome: o}
 	if o != job.Lost {
 		e.Kind, e.At = ledger.End, at.Add(took)
@@ -96,14 +105,16 @@ func (a *account) run(j ledger.Job, due job.Micros, attempt int, took time.Durat
 		a.entries = append(a.entries, e)
 		result.ExitCode = &e.Exit
 	}
-	a.history = append(a.history, job.Run{JobID: j.ID, Due: due, Until: due, Count: 1, Kind: job.FromSchedule, Attempt: attempt, Final: final, Launch: l, Session: by, Started: at, Result: result})
+
+	a.history = append(a.history, job.Run{JobID: j.ID, Due: due, Until: due, Count: 1, Kind: job.FromSchedule,
+		Attempt: attempt, Final: final, Launch: l, Session: by, Started: at, Result: result})
 }
 
 func (a *account) check() []ledger.Violation {
 	return ledger.Check(a.expected, a.entries, a.history)
 }
 
-// lines finds the entries of a run of a job, the n-th of its history that has any.
+// lines returns the entries of a run.
 func (a *account) lines(r *job.Run) (entries []*ledger.Entry) {
 	for i := range a.entries {
 		if a.entries[i].Launch == r.Launch.String() {
@@ -113,7 +124,7 @@ func (a *account) lines(r *job.Run) (entries []*ledger.Entry) {
 	return entries
 }
 
-// runs finds the runs of a job that were started and had an outcome.
+// runs returns the runs of a job that were started and have the given outcome.
 func (a *account) runs(name string, o job.Outcome) (runs []*job.Run) {
 	for i := range a.history {
 		r := &a.history[i]
@@ -133,32 +144,33 @@ func (a *account) dropRun(r *job.Run) {
 	a.history = slices.DeleteFunc(a.history, func(r job.Run) bool { return r.Launch == l })
 }
 
-// neverStarted has a run be lost before anything was started.
+// neverStarted makes a run lost before its start.
 func (a *account) neverStarted(r *job.Run) {
 	r.Outcome = job.Lost
 	a.drop(func(e *ledger.Entry) bool { return e.Launch == r.Launch.String() })
 }
 
-// neverWas has a run be given up before anything was started.
+// neverWas makes a run given up before its start.
 func (a *account) neverWas(r *job.Run, o job.Outcome) {
 	r.Outcome, r.ExitCode = o, nil
 	a.drop(func(e *ledger.Entry) bool { return e.Launch == r.Launch.String() })
 	r.Launch = job.Launch{}
 }
 
-// forgotten has a run say something else than how it ended.
+// forgotten makes a run contradict its recorded end.
 func forgotten(r *job.Run, o job.Outcome) { r.Outcome, r.ExitCode = o, nil }
 
-// lastOf has an attempt be the last one: those behind it have never been.
+// lastOf makes an attempt the last one: later attempts never existed.
 func (a *account) lastOf(r *job.Run) {
 	r.Final = true
 	id, due, attempt := r.JobID, r.Due, r.Attempt
 	name := a.expected.Jobs[id-1].Name
 	a.drop(func(e *ledger.Entry) bool { return e.Job == name && e.Due == due && e.Attempt > attempt })
-	a.history = slices.DeleteFunc(a.history, func(r job.Run) bool { return r.JobID == id && r.Due == due && r.Attempt > attempt })
+	a.history = slices.DeleteFunc(a.history,
+		func(r job.Run) bool { return r.JobID == id && r.Due == due && r.Attempt > attempt })
 }
 
-// planted are faults. Each changes an account that is well, somewhere.
+// planted lists faults. Each changes a correct account in some place.
 var planted = map[string]struct {
 	plant func(a *account, pick func(n int) int)
 	want  ledger.Fault
@@ -260,15 +272,17 @@ var planted = map[string]struct {
 		rs := a.runs("short", job.Succeeded)
 		forgotten(rs[pick(len(rs))], job.Lost)
 	}, ledger.Unfinished},
-	"unfinished: the last one that ended is lost though its session ended in order": {func(a *account, _ func(int) int) {
-		a.expected.Sessions[session] = ledger.Left
-		forgotten(a.runs("overlap", job.Succeeded)[dues-1], job.Lost)
-	}, ledger.Unfinished},
-	"unfinished: an attempt that ended is lost, and its session lived on until it was killed": {func(a *account, pick func(int) int) {
-		delete(a.expected.Sessions, session)
-		rs := a.runs("overlap", job.Succeeded)
-		forgotten(rs[pick(len(rs)-3)], job.Lost)
-	}, ledger.Unfinished},
+	"unfinished: the last one that ended is lost though its session ended in order": {
+		func(a *account, _ func(int) int) {
+			a.expected.Sessions[session] = ledger.Left
+			forgotten(a.runs("overlap", job.Succeeded)[dues-1], job.Lost)
+		}, ledger.Unfinished},
+	"unfinished: an attempt that ended is lost, and its session lived on until it was killed": {
+		func(a *account, pick func(int) int) {
+			delete(a.expected.Sessions, session)
+			rs := a.runs("overlap", job.Succeeded)
+			forgotten(rs[pick(len(rs)-3)], job.Lost)
+		}, ledger.Unfinished},
 	"unfinished: it never ended, and is lost though its session lives": {func(a *account, pick func(int) int) {
 		rs := a.runs("rerun", job.Lost)
 		a.expected.Sessions[rs[pick(len(rs))].Session] = ledger.Lives
@@ -292,7 +306,8 @@ var planted = map[string]struct {
 		a.lastOf(rs[pick(len(rs))])
 	}, ledger.NotTried},
 	"not tried: missed, and somebody could start others": {func(a *account, pick func(int) int) {
-		a.neverWas(a.runs("short", job.Succeeded)[2*pick(dues/2)], job.Missed) // those of retry fail then, and start again
+		// The runs of retry fail then, and start again.
+		a.neverWas(a.runs("short", job.Succeeded)[2*pick(dues/2)], job.Missed)
 	}, ledger.NotTried},
 	"not tried: every other due time was missed": {func(a *account, _ func(int) int) {
 		for i, r := range a.runs("short", job.Succeeded) {
@@ -364,29 +379,34 @@ var planted = map[string]struct {
 		forgotten(rs[pick(len(rs))], job.TimedOut)
 	}, ledger.Contradictory},
 	"contradictory: a run of what is no due time": {func(a *account, pick func(int) int) {
-		a.run(a.expected.Jobs[0], first.Add(time.Duration(pick(dues-1))*interval+5*time.Second), 1, time.Second, job.Succeeded, true)
+		a.run(a.expected.Jobs[0], first.Add(time.Duration(pick(dues-1))*interval+5*time.Second), 1, time.Second,
+			job.Succeeded, true)
 	}, ledger.Contradictory},
 	"contradictory: a range that counts wrong": {func(a *account, _ func(int) int) {
 		a.runs("missed", job.Missed)[0].Count++
 	}, ledger.Contradictory},
 }
 
-// TestPlanted plants each fault in several places, and looks that it is found, there and as what it is; and that
-// nothing is found where nothing was planted.
+// TestPlanted plants each fault in several places. Check must find it there and with the right
+// kind, and must find nothing where no fault was planted.
 func TestPlanted(t *testing.T) {
 	t.Parallel()
+
 	if vs := well().check(); len(vs) != 0 {
 		t.Fatalf("found in an account that is well: %v", vs)
 	}
+
 	for name, c := range planted {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			for seed := range uint64(20) {
 				a := well()
 				r := rand.New(rand.NewPCG(seed, 1))
 				c.plant(a, r.IntN)
 				r.Shuffle(len(a.history), func(i, j int) { a.history[i], a.history[j] = a.history[j], a.history[i] })
-				if vs := a.check(); !slices.ContainsFunc(vs, func(v ledger.Violation) bool { return v.Fault == c.want }) {
+				is := func(v ledger.Violation) bool { return v.Fault == c.want }
+				if vs := a.check(); !slices.ContainsFunc(vs, is) {
 					t.Errorf("seed %d: found %v, want something %s", seed, vs, c.want)
 				}
 			}
@@ -397,6 +417,7 @@ func TestPlanted(t *testing.T) {
 // TestSeveral plants several faults at once: none hides another.
 func TestSeveral(t *testing.T) {
 	t.Parallel()
+
 	a := well()
 	planted["early"].plant(a, func(int) int { return 0 })
 	planted["unfinished: it succeeded, they say, but it never ended"].plant(a, func(int) int { return 3 })
@@ -409,9 +430,11 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-// TestNothingLeftOut takes away each line and each run in turn: whatever is missing is missed, but for signs of life.
+// TestNothingLeftOut removes each line and each run in turn. Check must notice, except for signs of
+// life.
 func TestNothingLeftOut(t *testing.T) {
 	t.Parallel()
+
 	n := len(well().entries)
 	for i := range n {
 		a := well()
@@ -425,6 +448,7 @@ func TestNothingLeftOut(t *testing.T) {
 			t.Errorf("not missed: %v", e)
 		}
 	}
+
 	for i := range well().history {
 		a := well()
 		r := a.history[i]
@@ -435,47 +459,58 @@ func TestNothingLeftOut(t *testing.T) {
 	}
 }
 
-// TestRunsOfPeople has runs that somebody asked for beside those of the schedule.
+// TestRunsOfPeople has manual runs next to scheduled ones.
 func TestRunsOfPeople(t *testing.T) {
 	t.Parallel()
+
 	a := well()
 	j := a.expected.Jobs[0]
 	a.run(j, first.Add(interval), 1, time.Second, job.Succeeded, true)
 	asked := &a.history[len(a.history)-1]
 	asked.Kind, asked.Request = job.Manual, 17
+
 	for _, e := range a.lines(asked) {
 		e.At = e.At.Add(3 * time.Second)
 	}
+
 	if vs := a.check(); len(vs) != 0 {
 		t.Errorf("found: %v", vs)
 	}
+
 	asked.Kind, asked.Request = job.FromSchedule, 0
-	if got, want := ledger.Figures(a.check()), "0 lost, 3 doubled, 0 overlapping, 0 early, 0 unfinished, 0 not tried, 0 contradictory"; got != want {
+	want := "0 lost, 3 doubled, 0 overlapping, 0 early, 0 unfinished, 0 not tried, 0 contradictory"
+	if got := ledger.Figures(a.check()); got != want {
 		t.Errorf("the same run by the schedule: got %s, want %s", got, want)
 	}
 }
 
-// TestUnspawned: of each session some may be lost that were starting when its node died.
+// TestUnspawned: a session may lose a few runs that were starting when its node died.
 func TestUnspawned(t *testing.T) {
 	t.Parallel()
+
 	for _, c := range []struct{ lost, may, found int }{{2, 2, 0}, {3, 2, 1}, {5, 2, 3}} {
 		a := well()
 		a.expected.Unspawned, a.expected.Sessions = c.may, nil
+
 		for _, r := range a.runs("short", job.Succeeded)[:c.lost] {
 			a.neverStarted(r)
 		}
+
 		other := a.runs("overlap", job.Succeeded)[0]
 		a.drop(func(e *ledger.Entry) bool { return e.Launch == other.Launch.String() })
 		other.Outcome, other.Session = job.Lost, uuid.MustParse("66666666-2222-3333-4444-555555555555")
 		if vs := a.check(); len(vs) != c.found {
-			t.Errorf("%d of a session were lost and not started, %d may be: found %v, want %d", c.lost, c.may, vs, c.found)
+			t.Errorf("%d of a session were lost and not started, %d may be: found %v, want %d", c.lost, c.may, vs,
+				c.found)
 		}
 	}
 }
 
-// TestEndedAtTheEnd: what ended right before its session was killed may be lost, and what was to be stopped may have been so.
+// TestEndedAtTheEnd: a run that ended right before its session was killed may be lost, and a run of
+// a job that may be stopped may be killed.
 func TestEndedAtTheEnd(t *testing.T) {
 	t.Parallel()
+
 	for what, change := range map[string]func(a *account){
 		"lost": func(a *account) {
 			delete(a.expected.Sessions, session)
@@ -502,23 +537,26 @@ func TestEndedAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestLostAgainAndAgain: what is lost is started again, but not for ever.
+// TestLostAgainAndAgain: a lost run is started again, but not for ever.
 func TestLostAgainAndAgain(t *testing.T) {
 	t.Parallel()
+
 	for attempts := 1; attempts <= job.LostAttempts; attempts++ {
 		a := &account{}
 		j := ledger.Job{ID: 1, Name: "rerun", Rerun: true, Dues: ledger.Every(interval, first, first+1)}
 		a.expected.Jobs = []ledger.Job{j}
+
 		for n := 1; n <= attempts; n++ {
 			a.run(j, first, n, time.Second, job.Lost, n == attempts)
 		}
+
 		if vs := a.check(); (len(vs) == 0) != (attempts == job.LostAttempts) {
 			t.Errorf("lost %d times: found %v", attempts, vs)
 		}
 	}
 }
 
-// TestLater leaves alone what is due after the last due time that is expected.
+// TestLater ignores due times after the last expected one.
 func TestLater(t *testing.T) {
 	t.Parallel()
 	a := well()

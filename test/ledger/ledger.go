@@ -1,9 +1,10 @@
-// Package ledger is for tests of whole clusters. It keeps, in a file and so outside of MySQL, what was really executed,
-// and holds that, the history, and the due times that should have been, against each other.
+// Package ledger is for tests of whole clusters. It records actual executions in a file, outside of
+// MySQL, and compares them with the history and with the expected due times.
 //
-// Every attempt writes a line when it starts, some while it lives, and one when it ends: whatever kills it, what it has
-// written stays. A line is one write to a file that is open for appending, so lines of any number of processes do not
-// mix. Instants are the machine's clock, which all processes of a test share.
+// Every attempt writes a line when it starts, some lines while it lives, and a line when it ends.
+// Its lines stay, however it is killed. A line is a single write to a file opened for appending, so
+// lines of different processes do not mix. Instants come from the machine's clock, which all
+// processes of a test share.
 package ledger
 
 import (
@@ -18,14 +19,14 @@ import (
 	"go-crontab/job"
 )
 
-// Kind is what a line says of an attempt.
+// Kind is the event that a line reports about an attempt.
 type Kind string
 
 // The kinds of lines.
 const (
 	Start Kind = "start"
 	Alive Kind = "alive" // it still lived then
-	End   Kind = "end"   // it has done all that it had to do
+	End   Kind = "end"   // it has done all its work
 )
 
 // Entry is a line of the ledger.
@@ -43,7 +44,8 @@ type Entry struct {
 // Ledger is a file of entries.
 type Ledger struct{ path string }
 
-// Open uses the file at path, which is created if it is not there. The path must not need quoting in bash.
+// Open uses the file at path and creates it if it does not exist. The path must not need quoting in
+// bash.
 func Open(path string) (*Ledger, error) {
 	if strings.ContainsAny(path, " \t\n'\"\\$`") {
 		return nil, fmt.Errorf("ledger %q: want a path without blanks, quotes, backslashes and dollar signs", path)
@@ -55,10 +57,10 @@ func Open(path string) (*Ledger, error) {
 	return &Ledger{path}, f.Close()
 }
 
-// Path is where the file is.
+// Path returns the path of the file.
 func (l *Ledger) Path() string { return l.path }
 
-// Append adds an entry, at once and whole. It opens the file each time, as a command does.
+// Append adds an entry in a single write. It opens the file each time, as a command does.
 func (l *Ledger) Append(e Entry) error {
 	f, err := os.OpenFile(l.path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -68,7 +70,7 @@ func (l *Ledger) Append(e Entry) error {
 	return errors.Join(err, f.Close())
 }
 
-// Now is the instant by the clock of ledgers.
+// Now returns the current instant by the clock of ledgers.
 func Now() job.Micros { return job.MicrosOf(time.Now()) }
 
 func (e Entry) line() string {
@@ -76,7 +78,7 @@ func (e Entry) line() string {
 		strconv.FormatInt(int64(e.At), 10), strconv.Itoa(e.PID), strconv.Itoa(e.Exit)}, "\t") + "\n"
 }
 
-// Entries reads all lines, in the order in which they were written. It fails if one is torn.
+// Entries reads all lines in the order in which they were written. It fails on a torn line.
 func (l *Ledger) Entries() ([]Entry, error) {
 	text, err := os.ReadFile(l.path)
 	if err != nil {
@@ -96,8 +98,10 @@ func parse(text []byte) ([]Entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d of the ledger is torn: %q: %w", n, line, err)
 		}
+
 		entries, text = append(entries, e), rest
 	}
+
 	return entries, nil
 }
 
@@ -111,40 +115,45 @@ func parseLine(line string) (e Entry, err error) {
 	if err != nil {
 		return e, err
 	}
+
 	e.Due = job.MicrosOf(due)
 	at, err := strconv.ParseInt(w[6], 10, 64)
 	if err != nil {
 		return e, err
 	}
 	e.At = job.Micros(at)
+
 	for i, n := range map[int]*int{4: &e.Attempt, 7: &e.PID, 8: &e.Exit} {
 		if *n, err = strconv.Atoi(w[i]); err != nil {
 			return e, err
 		}
 	}
+
 	if e.Kind != Start && e.Kind != Alive && e.Kind != End {
 		return e, fmt.Errorf("kind %q: want %s, %s or %s", e.Kind, Start, Alive, End)
 	}
+
 	return e, nil
 }
 
-// sign is how often a command says that it lives.
+// sign is the interval between two signs of life of a command.
 const sign = 50 * time.Millisecond
 
-// Command is the text of a bash command that works for so long, writes that down, and exits with a code. It needs no
-// other program, only a fork. Killed at any point, it leaves a start without an end, and signs of life
-// up to then.
+// Command returns the text of a bash command that works for the given time, records its end, and
+// exits with a code. It needs no other program, only a fork. A command killed at any point leaves a
+// start without an end, and signs of life up to that point.
 func (l *Ledger) Command(work time.Duration, exit int) string {
 	until := fmt.Sprintf(`until=$((${EPOCHREALTIME/[.,]/} + %d))
 exec 9<> <(:)
-while ((${EPOCHREALTIME/[.,]/} < until)); do read -rt 0.0%d -u 9; say alive 0; done`, work.Microseconds(), sign.Milliseconds())
+while ((${EPOCHREALTIME/[.,]/} < until)); do read -rt 0.0%d -u 9; say alive 0; done`,
+		work.Microseconds(), sign.Milliseconds())
 	if work == 0 {
 		until = ":"
 	}
 	return l.wrapped(until, strconv.Itoa(exit))
 }
 
-// Wrap is a command that writes down when a script starts and when and how it ends.
+// Wrap returns a command that records when a script starts, when it ends, and its exit code.
 func (l *Ledger) Wrap(script string) string { return l.wrapped("(\n"+script+"\n)", "$?") }
 
 func (l *Ledger) wrapped(work, exit string) string {
