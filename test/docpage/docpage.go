@@ -1,4 +1,4 @@
-// Package docpage reads the pages of docs/, so that tests can try what they show.
+// Package docpage reads the pages of docs/, so that tests can try their examples.
 package docpage
 
 import (
@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// Item is what a test can try of a page: a fenced block, or a row of a table.
+// Item is a part of a page that a test can try: a fenced block, or a row of a table.
 type Item struct {
-	Line  int    // where it begins
+	Line  int    // its first line
 	Block string // the language of a block: json, http, sh, go …; "" for a row
-	Text  string // what stands in the block
+	Text  string // the text of the block
 
-	Field    string   // of a row of a table whose first column is called "field": what stands there
-	Default  string   // what its column "default" says
+	Field    string   // of a row of a table whose first column is called "field": its first cell
+	Default  string   // its cell in the column "default"
 	Examples []string // code in a row that gives a field a value, such as "every": "5m"
 }
 
@@ -28,7 +28,8 @@ func Read(t testing.TB, path string) []Item {
 	}
 	var items []Item
 	var block *Item
-	var columns []string // of the table that the line belongs to
+
+	var columns []string // of the table with this line
 	for i, line := range strings.Split(string(text), "\n") {
 		fence, isFence := strings.CutPrefix(line, "```")
 		switch {
@@ -46,13 +47,15 @@ func Read(t testing.TB, path string) []Item {
 			items = append(items, row(columns, cells(line), i+1))
 		}
 	}
+
 	if block != nil {
 		t.Fatalf("%s:%d: the block has no end", path, block.Line)
 	}
+
 	return items
 }
 
-// bar stands between cells, unless it is written as \|.
+// bar separates cells, unless it is written as \|.
 var bar = regexp.MustCompile(`(^|[^\\])\|`)
 
 func cells(line string) []string {
@@ -76,9 +79,11 @@ func row(columns, cells []string, line int) Item {
 		case name == "default":
 			it.Default = cells[i]
 		}
+
 		for _, match := range example.FindAllStringSubmatch(cells[i], -1) {
 			it.Examples = append(it.Examples, match[1])
 		}
 	}
+
 	return it
 }

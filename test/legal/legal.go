@@ -1,6 +1,6 @@
-// Package legal ties the rules of the trip to its code: triggers that refuse every change of a row which the rules forbid.
-// Tests install them into their database. What they refused stays on record, also when the transaction that did it was rolled
-// back and tried again.
+// Package legal ties the rules for runs to the code: triggers refuse every change of a row that the
+// rules forbid. Tests install them into their database. A refusal stays on record even if its
+// transaction was rolled back and retried.
 package legal
 
 import (
@@ -14,7 +14,7 @@ import (
 //go:embed legal.sql
 var triggers string
 
-// Watch installs the triggers, and has the test fail if they refused anything by its end.
+// Watch installs the triggers. The test fails if they have refused a change by its end.
 func Watch(t testing.TB, db *sql.DB) {
 	t.Helper()
 	for _, statement := range statements() {
@@ -22,6 +22,7 @@ func Watch(t testing.TB, db *sql.DB) {
 			t.Fatalf("legal changes: %v\n%s", err, statement)
 		}
 	}
+
 	t.Cleanup(func() {
 		for _, what := range Refused(t, db) {
 			t.Errorf("illegal %s", what)
@@ -29,7 +30,7 @@ func Watch(t testing.TB, db *sql.DB) {
 	})
 }
 
-// Refused lists the changes that were refused so far.
+// Refused returns the refused changes.
 func Refused(t testing.TB, db *sql.DB) (out []string) {
 	t.Helper()
 	rows, err := db.Raw().Query("SELECT what FROM illegal ORDER BY n")
@@ -37,6 +38,7 @@ func Refused(t testing.TB, db *sql.DB) (out []string) {
 		t.Fatalf("legal changes: %v", err)
 	}
 	defer rows.Close()
+
 	for rows.Next() {
 		var what string
 		if err := rows.Scan(&what); err != nil {
@@ -44,6 +46,7 @@ func Refused(t testing.TB, db *sql.DB) (out []string) {
 		}
 		out = append(out, what)
 	}
+
 	return out
 }
 

@@ -13,28 +13,35 @@ import (
 // TestRefusals breaks each rule once.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
+
 	db, err := sql.Open(testdb.DSN(t), sql.DefaultTimeouts, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
+
 	silent := &quiet{TB: t}
 	if _, _, err := db.Migrate(context.Background()); err != nil {
 		t.Fatal(err)
 	}
+
 	legal.Watch(silent, db)
 
-	const run = "INSERT INTO run (id, job_id, app_id, due, kind, request, attempt, state, owner, claim, due_now, hash, outcome) VALUES "
+	const run = `INSERT INTO run
+		(id, job_id, app_id, due, kind, request, attempt, state, owner, claim, due_now, hash, outcome) VALUES `
+
 	must := func(statement string) {
 		t.Helper()
 		if _, err := db.Raw().Exec(statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
+
 	must("INSERT INTO job (id, app_id, name, hash, next_due, begun_to) VALUES (1, 1, 'j', 0, 100, 50)")
 	for name, state := range map[string]string{"1": "'idle', 0, 0", "2": "'prepared', 7, 1", "3": "'prepared', 7, 1"} {
 		must(run + "(" + name + ", 1, 1, 10" + name + ", 'schedule', 0, 1, " + state + ", 100, 0, 'none')")
 	}
+
 	must("UPDATE run SET state = 'executing', started = 5, spawn_by = 200 WHERE id = 3")
 	must(run + "(4, 1, 1, 104, 'schedule', 0, 1, 'ended', -2, 1, 100, 0, 'succeeded')")
 	must(run + "(5, 1, 1, 40, 'schedule', 0, 1, 'prepared', 7, 1, 100, 0, 'none')")
@@ -74,12 +81,13 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %d lines on record, want one more than %d", statement, after, before)
 		}
 	}
+
 	must("DELETE FROM run WHERE id IN (1, 2, 4)")
 	must("UPDATE run SET state = 'ended', owner = -2, outcome = 'lost' WHERE id = 3")
 	must("UPDATE job SET living = NULL, next_due = NULL")
 }
 
-// quiet is a test that does not fail for what was refused on purpose.
+// quiet is a test that does not fail on the expected refusals.
 type quiet struct{ testing.TB }
 
 func (q *quiet) Cleanup(func()) {}

@@ -1,13 +1,14 @@
-// Package listdata fills a schema with many jobs and runs, for tests and benchmarks of lists. What is rare in them is
-// spread evenly, so that nobody meets it by reading from either end.
+// Package listdata fills a schema with many jobs and runs, for tests and benchmarks of lists. Rare
+// rows are spread evenly, so a reader from either end does not meet them early.
 package listdata
 
 import "go-crontab/job"
 
-// Epoch is when the first run was due; the others follow 1 ms apart.
+// Epoch is the due time of the first run, in microseconds of Unix time. The others follow 1 ms
+// apart.
 const Epoch = 1_700_000_000_000_000
 
-// Filler writes by a function that executes one statement, and fails the test if it cannot.
+// Filler writes through Exec, which executes a statement and fails the test if it cannot.
 type Filler struct {
 	Exec func(query string, args ...any)
 	Spec string // the definition of all jobs, without app and name
@@ -23,22 +24,27 @@ func (f Filler) numbers(most int) {
 	}
 }
 
-// apps is how many apps there are. The last one is rare.
+// apps is the number of apps. The last is rare.
 const apps = 401
 
-// Jobs makes so many: one in 977 of app rare, the others of 400 apps.
+// Jobs makes this many jobs: 1 in 977 in app rare, the others in 400 apps.
 func (f Filler) Jobs(jobs int) {
 	f.numbers(max(jobs, apps))
-	f.Exec("INSERT INTO app (id, name) SELECT n, IF(n = ?, 'rare', CONCAT('app-', n MOD ?)) FROM num WHERE n <= ?", apps, apps-1, apps)
+	f.Exec("INSERT INTO app (id, name) SELECT n, IF(n = ?, 'rare', CONCAT('app-', n MOD ?)) FROM num WHERE n <= ?",
+		apps, apps-1, apps)
+
 	f.Exec(`
 		INSERT INTO job (id, app_id, name, hash, next_due, paused, error, living)
 		SELECT n, IF(n MOD 977 = 1, ?, IF(n MOD 400 = 0, 400, n MOD 400)),
 			CONCAT(ELT(1 + n MOD 5, 'nightly', 'backup', 'report', 'sync', 'ping'), '-', n), n MOD 1024,
-			IF(n MOD 1009 = 5 OR n MOD 1013 = 6 OR n MOD 1019 = 7 OR n MOD 2003 = 8, NULL, 9), n MOD 1009 = 5, IF(n MOD 1013 = 6, 'x', ''),
+			IF(n MOD 1009 = 5 OR n MOD 1013 = 6 OR n MOD 1019 = 7 OR n MOD 2003 = 8, NULL, 9),
+			n MOD 1009 = 5, IF(n MOD 1013 = 6, 'x', ''),
 			IF(n MOD 50 = 49, NULL, 1)
 		FROM num
 		WHERE n <= ?`, apps, jobs)
+
 	f.Exec("INSERT INTO job_pause (job_id, since, who) SELECT id, 1, 'ann' FROM job WHERE paused = 1")
+
 	f.Exec(`
 		INSERT INTO job_version (job_id, version, definition, created)
 		SELECT j.id, 1, JSON_INSERT(?, '$.app', a.name, '$.name', j.name), 1
@@ -67,7 +73,8 @@ func (f Filler) Jobs(jobs int) {
 		}
 	}
 
-	f.Exec("ALTER TABLE job_part DROP KEY job") // it is made at once below, which is quicker
+	f.Exec("ALTER TABLE job_part DROP KEY job") // rebuilt below, which is faster
+
 	f.Exec(`
 		INSERT INTO job_part (part, job_id, pos)
 		SELECT SUBSTRING(name, n), id, n - 1
@@ -75,12 +82,13 @@ func (f Filler) Jobs(jobs int) {
 		JOIN num ON n <= CHAR_LENGTH(name)
 		WHERE n <= 16 AND living = 1
 		ORDER BY 1, 2, 3`)
+
 	f.Exec("ALTER TABLE job_part ADD KEY job (job_id)")
 	f.Exec("ANALYZE TABLE job, job_term, job_part")
 }
 
-// Runs makes so many, a fifth of them of job 2, the others of all. One in 50 was skipped, two in 4,999 have failed, one in
-// 5,003 was asked for, one in 5,009 was on another node.
+// Runs makes this many runs, a fifth for job 2, the others for all jobs. 1 in 50 was skipped, 2 in
+// 4,999 failed, 1 in 5,003 was manual, 1 in 5,009 was on another node.
 func (f Filler) Runs(jobs, runs int) {
 	f.numbers(runs)
 	f.Exec(`
@@ -91,9 +99,11 @@ func (f Filler) Runs(jobs, runs int) {
 
 	f.Exec("ALTER TABLE run DROP KEY live, DROP KEY by_app")
 	f.Exec(`
-		INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, request, state, owner, claim, session, started, ended, outcome, final)
-		SELECT n, IF(n MOD 5 = 0, 2, 1 + n * 7 MOD ?), 0, ? + n * 1000, ? + n * 1000, n MOD 1024, IF(n MOD 5003 = 1, 'manual', 'schedule'),
-			IF(n MOD 5003 = 1, n, 0), 'ended', -2, 1, IF(n MOD 5009 = 1, 4, 1 + n MOD 3), ? + n * 1000, ? + n * 1000 + 500,
+		INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, request, state, owner, claim, session,
+			started, ended, outcome, final)
+		SELECT n, IF(n MOD 5 = 0, 2, 1 + n * 7 MOD ?), 0, ? + n * 1000, ? + n * 1000, n MOD 1024,
+			IF(n MOD 5003 = 1, 'manual', 'schedule'), IF(n MOD 5003 = 1, n, 0),
+			'ended', -2, 1, IF(n MOD 5009 = 1, 4, 1 + n MOD 3), ? + n * 1000, ? + n * 1000 + 500,
 			IF(n MOD 4999 IN (1, 1000), 'failed', IF(n MOD 50 = 7, 'skipped', 'succeeded')), 1
 		FROM num
 		WHERE n <= ?`, jobs, Epoch, Epoch, Epoch, Epoch, runs)

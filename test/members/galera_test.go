@@ -13,16 +13,18 @@ func TestGalera(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := c.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
+
 	t.Logf("started within %s", time.Since(begun))
 	holdsTogether(t, c)
 }
 
-// holdsTogether kills a member, which comes back and has what it missed.
+// holdsTogether kills a member, which comes back and catches up.
 func holdsTogether(t *testing.T, c *Cluster) {
 	t.Helper()
 	do := func(i int, statements ...string) {
@@ -31,6 +33,7 @@ func holdsTogether(t *testing.T, c *Cluster) {
 			t.Fatal(err)
 		}
 	}
+
 	has := func(i int, want string) {
 		t.Helper()
 		for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -43,10 +46,14 @@ func holdsTogether(t *testing.T, c *Cluster) {
 			}
 		}
 	}
-	do(0, "CREATE DATABASE kept", "CREATE TABLE kept.t (a INT PRIMARY KEY) ENGINE=InnoDB", "INSERT INTO kept.t VALUES (1)")
+
+	do(0, "CREATE DATABASE kept", "CREATE TABLE kept.t (a INT PRIMARY KEY) ENGINE=InnoDB",
+		"INSERT INTO kept.t VALUES (1)")
+
 	for i := range c.Servers {
 		has(i, "1")
 	}
+
 	last := len(c.Servers) - 1
 	if err := c.Servers[last].Kill(); err != nil {
 		t.Fatal(err)
@@ -57,6 +64,7 @@ func holdsTogether(t *testing.T, c *Cluster) {
 	if err := c.Restart(t.Context(), last); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Logf("back %s after its death", time.Since(killed))
 	has(last, "3")
 }

@@ -13,14 +13,17 @@ func TestGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := c.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
+
 	t.Logf("started within %s", time.Since(begun))
 	if primary, err := c.Primary(t.Context(), 2); primary != 0 || err != nil {
 		t.Errorf("member %d is the primary, %v; want the first", primary+1, err)
 	}
+
 	holdsTogether(t, c)
 }

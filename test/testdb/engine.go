@@ -10,22 +10,24 @@ import (
 	"testing"
 )
 
-// Engine holds everything that tests expect differently of MariaDB and of MySQL.
+// Engine holds the differences between MariaDB and MySQL that tests depend on.
 type Engine struct {
 	MariaDB bool
-	// Galera tells that the server is a member of a cluster: a change of a table there waits for no transaction, but ends those
-	// that have read it.
+	// Galera says that the server is a member of a cluster. A table change there does not wait for
+	// transactions: it ends every transaction that has read the table.
 	Galera bool
 
-	// Isolation is the variable that shows the isolation level. MariaDB knows MySQL's name for it only since 11.1.
+	// Isolation is the variable with the isolation level. MariaDB knows MySQL's name for it only
+	// since 11.1.
 	Isolation string
 
-	// Reads is how many rows a statement of the trip may read at most for each that it needs, as Handler_read counts.
-	// MySQL counts the rows of JSON_TABLE too, and those that an UPDATE of two tables remembers and finds again.
+	// Reads is the number of rows that a statement of a run's three steps may read for each row
+	// that it needs, as counted by Handler_read. MySQL also counts the rows of JSON_TABLE, and rows
+	// that an UPDATE of two tables remembers and finds again.
 	Reads int
 }
 
-// EngineOf tells which server t's schemas are on.
+// EngineOf returns the engine of the server that t's schemas are on.
 func EngineOf(t testing.TB) Engine {
 	t.Helper()
 	said, err := server()
@@ -38,7 +40,7 @@ func EngineOf(t testing.TB) Engine {
 	return Engine{Isolation: "transaction_isolation", Reads: 3}
 }
 
-// answers are what the server says of itself.
+// answers are the server's answers about itself.
 type answers struct {
 	version string
 	galera  bool
@@ -62,19 +64,21 @@ var server = sync.OnceValues(func() (said answers, err error) {
 	return said, err
 })
 
-// last returns the last column of a row; nothing if there is none.
+// last returns the last column of a row, or "" without a row.
 func last(conn driver.Conn, query string) (string, error) {
 	rows, err := conn.(driver.QueryerContext).QueryContext(context.Background(), query, nil)
 	if err != nil {
 		return "", err
 	}
 	defer rows.Close()
+
 	row := make([]driver.Value, len(rows.Columns()))
 	if err := rows.Next(row); errors.Is(err, io.EOF) {
 		return "", nil
 	} else if err != nil {
 		return "", err
 	}
+
 	value, _ := row[len(row)-1].([]byte)
 	return string(value), nil
 }

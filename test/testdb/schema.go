@@ -11,15 +11,15 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// lockWaitTimeout is MySQL's error for a lock that somebody else keeps.
+// lockWaitTimeout is MySQL's error for a lock timeout.
 const lockWaitTimeout = 1205
 
 func create(c *mysql.Config, name string) error {
 	return exec(c, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4")
 }
 
-// drop removes a schema. A transaction that is still open on it, perhaps because its connection was cut by the test,
-// would hold that up for as long as it lives: it is ended after 2 s.
+// drop removes a schema. A transaction may still be open on it, perhaps because the test cut its
+// connection. It would delay the drop for as long as it lives, so drop ends it after 2 s.
 func drop(c *mysql.Config, name string) error {
 	statement := "DROP DATABASE IF EXISTS " + name
 	err := exec(c, "SET lock_wait_timeout=2", statement)
@@ -32,7 +32,7 @@ func drop(c *mysql.Config, name string) error {
 	return exec(c, "SET lock_wait_timeout=20", statement)
 }
 
-// disconnect ends all connections that use the schema.
+// disconnect ends all connections to the schema.
 func disconnect(c *mysql.Config, name string) error {
 	c = c.Clone()
 	c.DBName = ""
@@ -42,32 +42,36 @@ func disconnect(c *mysql.Config, name string) error {
 	}
 	db := sql.OpenDB(connector)
 	defer db.Close()
+
 	threads, err := Threads(db)
 	for _, t := range threads {
 		if t.Schema == name {
-			_, _ = db.Exec(fmt.Sprintf("KILL %d", t.ID)) // one that has ended by itself is an error, and as good
+			_, _ = db.Exec(fmt.Sprintf("KILL %d", t.ID)) // fails if the connection has ended by itself, which is fine
 		}
 	}
+
 	return err
 }
 
-// exec runs statements on one connection of its own, to the first error.
+// exec runs statements on a separate connection, up to the first error.
 func exec(c *mysql.Config, statements ...string) error {
 	conn, done, err := connect(c)
 	if err != nil {
 		return err
 	}
 	defer done()
+
 	for _, s := range statements {
 		if _, err := conn.(driver.ExecerContext).ExecContext(context.Background(), s, nil); err != nil {
 			return fmt.Errorf("%s: %w", s, err)
 		}
 	}
+
 	return nil
 }
 
-// connect opens a connection to no schema in particular. It uses the driver itself: database/sql belongs to package
-// sql, and a pool would have to be closed by somebody.
+// connect opens a connection without a schema. It uses the driver itself: database/sql belongs to
+// package sql, and a pool would need an owner that closes it.
 func connect(c *mysql.Config) (driver.Conn, func(), error) {
 	c = c.Clone()
 	c.DBName, c.Logger = "", &mysql.NopLogger{}
@@ -80,5 +84,6 @@ func connect(c *mysql.Config) (driver.Conn, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+
 	return conn, func() { _ = conn.Close() }, nil
 }

@@ -13,6 +13,7 @@ func TestSchemasAreEmptyAndApart(t *testing.T) {
 	for i := range 8 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
+
 			db := open(t, DSN(t))
 			if _, err := db.Exec("CREATE TABLE t (s VARCHAR(20))"); err != nil {
 				t.Fatal(err)
@@ -20,6 +21,7 @@ func TestSchemasAreEmptyAndApart(t *testing.T) {
 			if _, err := db.Exec("INSERT INTO t VALUES ('你好 🕰')"); err != nil {
 				t.Fatal(err)
 			}
+
 			var got string
 			if err := db.QueryRow("SELECT s FROM t").Scan(&got); err != nil || got != "你好 🕰" {
 				t.Errorf("got %q, %v; want the text that was written", got, err)
@@ -39,6 +41,7 @@ func TestSchemaIsDroppedDespiteAnOpenTransaction(t *testing.T) {
 		if _, err := db.Exec("CREATE TABLE t (a INT)"); err != nil {
 			t.Fatal(err)
 		}
+
 		tx, err := db.Begin()
 		if err != nil {
 			t.Fatal(err)
@@ -47,6 +50,7 @@ func TestSchemaIsDroppedDespiteAnOpenTransaction(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+
 	const unknownDatabase = 1049
 	_, err := open(t, dsn).Exec("SELECT 1")
 	if refused, ok := err.(*mysql.MySQLError); !ok || refused.Number != unknownDatabase {
@@ -56,6 +60,7 @@ func TestSchemaIsDroppedDespiteAnOpenTransaction(t *testing.T) {
 
 func TestServerOfItsOwn(t *testing.T) {
 	t.Parallel()
+
 	db := Server(t)
 	if err := db.CreateSchema(t.Context(), "crontab"); err != nil {
 		t.Fatal(err)
@@ -64,6 +69,7 @@ func TestServerOfItsOwn(t *testing.T) {
 	if _, err := viaTCP.Exec("CREATE TABLE t (a INT)"); err != nil {
 		t.Fatal(err)
 	}
+
 	addr := db.Addr()
 	if err := db.Kill(); err != nil {
 		t.Fatal(err)
@@ -74,6 +80,7 @@ func TestServerOfItsOwn(t *testing.T) {
 	if err := db.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	if db.Addr() != addr {
 		t.Errorf("got address %s after the restart, want %s as before", db.Addr(), addr)
 	}
@@ -118,11 +125,14 @@ func TestExternalServer(t *testing.T) {
 			t.Errorf("got schema %q, %v; want %q", name, err, c.DBName)
 		}
 	})
+
 	var n int
-	row := open(t, server.DSN("")).QueryRow("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?", name)
+	row := open(t, server.DSN("")).QueryRow("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?",
+		name)
 	if err := row.Scan(&n); err != nil || n != 0 {
 		t.Errorf("got %d schemata %s after the test, %v; want none", n, name, err)
 	}
+
 	t.Setenv(External, "no dsn")
 	if _, err := shared(); err == nil || !strings.Contains(err.Error(), External) {
 		t.Errorf("got %v, want an error that names %s", err, External)

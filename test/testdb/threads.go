@@ -10,7 +10,7 @@ import (
 	"go-crontab/internal/innodb"
 )
 
-// Thread is a connection, as the server shows it.
+// Thread is a connection as the server shows it.
 type Thread struct {
 	ID     int64
 	Schema string
@@ -18,27 +18,32 @@ type Thread struct {
 	Info   string // the statement that it executes
 }
 
-// Threads lists the connections of a server. It does not ask information_schema.processlist, which MySQL refuses to fill while a
-// connection executes what is no text (error 3854), as statements with ids of sessions are.
+// Threads returns the connections of a server. It does not read information_schema.processlist:
+// MySQL refuses to fill that while a connection executes a statement that is not valid text (error
+// 3854), such as a statement with session ids.
 func Threads(db *sql.DB) ([]Thread, error) {
 	rows, err := db.Query("SHOW FULL PROCESSLIST")
 	if err != nil {
 		return nil, fmt.Errorf("list threads: %w", err)
 	}
 	defer rows.Close()
+
 	names, err := rows.Columns()
 	if err != nil {
 		return nil, fmt.Errorf("list threads: %w", err)
 	}
+
 	values, into := make([]sql.NullString, len(names)), make([]any, len(names))
 	for i := range values {
 		into[i] = &values[i]
 	}
+
 	var out []Thread
 	for rows.Next() {
 		if err := rows.Scan(into...); err != nil {
 			return nil, fmt.Errorf("list threads: %w", err)
 		}
+
 		var t Thread
 		for i, name := range names {
 			switch v := values[i].String; strings.ToLower(name) {
@@ -52,15 +57,19 @@ func Threads(db *sql.DB) ([]Thread, error) {
 				t.Info = v
 			}
 		}
+
 		out = append(out, t)
 	}
+
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("list threads: %w", err)
 	}
+
 	return out, nil
 }
 
-// Executing counts the connections of db's schema that execute statements which begin so, and are in that state, or in any.
+// Executing counts the connections of db's schema that execute a statement with this beginning and
+// are in the given state, or in any.
 func Executing(db *sql.DB, statement, state string) (n int, err error) {
 	threads, err := here(db)
 	for _, t := range threads {
@@ -71,7 +80,8 @@ func Executing(db *sql.DB, statement, state string) (n int, err error) {
 	return n, err
 }
 
-// Transactions counts those of db's schema that are open, and those of them that wait for a row's lock.
+// Transactions counts the open transactions of db's schema, and how they divide: waiting is the
+// number that wait for a row's lock.
 func Transactions(db *sql.DB) (open, waiting int, err error) {
 	threads, err := here(db)
 	if err != nil {
@@ -81,6 +91,7 @@ func Transactions(db *sql.DB) (open, waiting int, err error) {
 	if err != nil {
 		return 0, 0, fmt.Errorf("list transactions: %w", err)
 	}
+
 	for _, tx := range all {
 		if slices.ContainsFunc(threads, func(t Thread) bool { return t.ID == tx.Thread }) {
 			if open++; tx.Waiting {
@@ -88,10 +99,11 @@ func Transactions(db *sql.DB) (open, waiting int, err error) {
 			}
 		}
 	}
+
 	return open, waiting, nil
 }
 
-// transactions lists those of anybody, by their threads.
+// transactions returns the open transactions of all schemas, with their threads.
 func transactions(db *sql.DB) ([]innodb.Transaction, error) {
 	out, err := listed(db)
 	if innodb.Refused(err) {
@@ -108,6 +120,7 @@ func listed(db *sql.DB) (out []innodb.Transaction, err error) {
 		return nil, err
 	}
 	defer rows.Close()
+
 	for rows.Next() {
 		var t innodb.Transaction
 		if err := rows.Scan(&t.Thread, &t.Waiting); err != nil {
@@ -115,10 +128,11 @@ func listed(db *sql.DB) (out []innodb.Transaction, err error) {
 		}
 		out = append(out, t)
 	}
+
 	return out, rows.Err()
 }
 
-// here lists the connections of db's schema.
+// here returns the connections of db's schema.
 func here(db *sql.DB) ([]Thread, error) {
 	var schema string
 	if err := db.QueryRow("SELECT DATABASE()").Scan(&schema); err != nil {

@@ -1,6 +1,6 @@
-// Package testidp gives tests an OpenID Connect provider: a real server that speaks the authorization code flow with
-// PKCE and signs what it says. It consents at once, for whoever its Claims say is in front of the browser, and can be
-// told to do wrong.
+// Package testidp gives tests an OpenID Connect provider: a real server that speaks the
+// authorization code flow with PKCE and signs its tokens. It consents at once, for the person
+// described by its Claims, and can be told to misbehave.
 package testidp
 
 import (
@@ -27,40 +27,40 @@ import (
 // The client that the provider knows.
 const (
 	ClientID     = "go-crontab"
-	ClientSecret = "s3cret &+/ ü" // to be encoded, as real ones must be
+	ClientSecret = "s3cret &+/ ü" // needs encoding, as real ones do
 )
 
-// Provider is a running provider. Its fields may be changed under Lock.
+// Provider is a running provider. Hold Lock to change its fields.
 type Provider struct {
 	sync.Mutex
 	URL      string
 	Claims   map[string]any // of the ID token
-	UserInfo map[string]any // nil: there is no such endpoint
+	UserInfo map[string]any // nil: no such endpoint
 	Wrong    Wrong
 	Refresh  Refresh
 	Now      func() time.Time
 
 	key, other *rsa.PrivateKey
 	codes      map[string]grant
-	refreshes  map[string]bool // refresh tokens that hold
-	Asked      []string        // paths, in the order in which they were asked for
+	refreshes  map[string]bool // valid refresh tokens
+	Asked      []string        // requested paths, in order
 }
 
-// Wrong says what the provider does wrong.
+// Wrong selects misbehaviour.
 type Wrong struct {
 	Key, Nonce, Audience, Party, Issuer, Expired, NotSigned, NoIDToken, Down, Denied bool
 }
 
-// Refresh says whether the provider can be asked again about somebody, and how it answers then.
+// Refresh says whether the provider issues refresh tokens, and how it answers them.
 type Refresh struct {
 	Gives     bool // a refresh token with each ID token
-	Once      bool // each is good for one time
-	NoIDToken bool // comes with the answer
-	Within    int  // seconds for which a refresh token is good, as the answer says it; zero: it does not say
-	Revoked   bool // all refresh tokens are
+	Once      bool // each is valid only once
+	NoIDToken bool // the answer has no ID token
+	Within    int  // lifetime of a refresh token in seconds, as stated in the answer; zero: not stated
+	Revoked   bool // all refresh tokens are revoked
 }
 
-// grant is what a code stands for.
+// grant is the meaning of a code.
 type grant struct {
 	redirect, challenge, nonce string
 }
@@ -68,33 +68,39 @@ type grant struct {
 // Start runs a provider until the end of the test.
 func Start(t testing.TB) *Provider {
 	t.Helper()
-	p := &Provider{Claims: map[string]any{"sub": "4711"}, codes: map[string]grant{}, refreshes: map[string]bool{}, Now: time.Now}
+	p := &Provider{Claims: map[string]any{"sub": "4711"}, codes: map[string]grant{}, refreshes: map[string]bool{},
+		Now: time.Now}
+
 	for _, key := range []**rsa.PrivateKey{&p.key, &p.other} {
 		var err error
 		if *key, err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
 	p.URL = server.URL
 	return p
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP answers a request.
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.Lock()
 	defer p.Unlock()
+
 	p.Asked = append(p.Asked, r.URL.Path)
 	if p.Wrong.Down {
 		http.Error(w, "down", http.StatusInternalServerError)
 		return
 	}
+
 	switch r.URL.Path {
 	case "/.well-known/openid-configuration":
 		p.discovery(w)
 	case "/keys":
-		write(w, http.StatusOK, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: p.key.Public(), KeyID: "k1", Algorithm: "RS256", Use: "sig"}}})
+		key := jose.JSONWebKey{Key: p.key.Public(), KeyID: "k1", Algorithm: "RS256", Use: "sig"}
+		write(w, http.StatusOK, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{key}})
 	case "/authorize":
 		p.authorize(w, r)
 	case "/token":
@@ -112,12 +118,19 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (p *Provider) discovery(w http.ResponseWriter) {
 	d := map[string]any{
-		"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
-		"response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"RS256"},
+		"issuer":                                p.URL,
+		"authorization_endpoint":                p.URL + "/authorize",
+		"token_endpoint":                        p.URL + "/token",
+		"jwks_uri":                              p.URL + "/keys",
+		"response_types_supported":              []string{"code"},
+		"subject_types_supported":               []string{"public"},
+		"id_token_signing_alg_values_supported": []string{"RS256"},
 	}
+
 	if p.UserInfo != nil {
 		d["userinfo_endpoint"] = p.URL + "/userinfo"
 	}
+
 	write(w, http.StatusOK, d)
 }
 
@@ -125,18 +138,22 @@ func (p *Provider) discovery(w http.ResponseWriter) {
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	switch {
-	case q.Get("client_id") != ClientID, q.Get("response_type") != "code", !slices.Contains(strings.Fields(q.Get("scope")), "openid"):
+	case q.Get("client_id") != ClientID, q.Get("response_type") != "code",
+		!slices.Contains(strings.Fields(q.Get("scope")), "openid"):
 		http.Error(w, "not a request of the client", http.StatusBadRequest)
 		return
-	case q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" || q.Get("nonce") == "" || q.Get("state") == "":
+	case q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" || q.Get("nonce") == "" ||
+		q.Get("state") == "":
 		http.Error(w, "want PKCE, a nonce and a state", http.StatusBadRequest)
 		return
 	}
+
 	back, err := url.Parse(q.Get("redirect_uri"))
 	if err != nil {
 		http.Error(w, "redirect_uri", http.StatusBadRequest)
 		return
 	}
+
 	answer := url.Values{"state": {q.Get("state")}, "session_state": {"x.y"}}
 	if p.Wrong.Denied {
 		answer.Set("error", "access_denied")
@@ -145,16 +162,18 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 		p.codes[code] = grant{q.Get("redirect_uri"), q.Get("code_challenge"), q.Get("nonce")}
 		answer.Set("code", code)
 	}
+
 	back.RawQuery = answer.Encode()
 	http.Redirect(w, r, back.String(), http.StatusFound)
 }
 
-// token exchanges a code, once, for whoever has its verifier.
+// token exchanges a code, once, for a client that has its verifier.
 func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		http.Error(w, "form", http.StatusBadRequest)
 		return
 	}
+
 	id, secret, basic := r.BasicAuth()
 	if basic {
 		id, _ = url.QueryUnescape(id)
@@ -162,6 +181,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	} else {
 		id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
 	}
+
 	if id != ClientID || subtle.ConstantTimeCompare([]byte(secret), []byte(ClientSecret)) != 1 {
 		write(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client"})
 		return
@@ -170,14 +190,18 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 		p.refresh(w, r.PostForm.Get("refresh_token"))
 		return
 	}
+
 	code := r.PostForm.Get("code")
 	g, there := p.codes[code]
 	delete(p.codes, code)
+
 	sum := sha256.Sum256([]byte(r.PostForm.Get("code_verifier")))
-	if !there || g.redirect != r.PostForm.Get("redirect_uri") || g.challenge != base64.RawURLEncoding.EncodeToString(sum[:]) {
+	if !there || g.redirect != r.PostForm.Get("redirect_uri") ||
+		g.challenge != base64.RawURLEncoding.EncodeToString(sum[:]) {
 		write(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant"})
 		return
 	}
+
 	answer := map[string]any{"access_token": "access", "token_type": "Bearer", "expires_in": 60}
 	if !p.Wrong.NoIDToken {
 		answer["id_token"] = p.sign(g.nonce)
@@ -185,6 +209,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	if p.Refresh.Gives {
 		p.giveRefresh(answer)
 	}
+
 	write(w, http.StatusOK, answer)
 }
 
@@ -197,12 +222,13 @@ func (p *Provider) giveRefresh(answer map[string]any) {
 	}
 }
 
-// refresh answers with what the provider says now of whom it gave a refresh token.
+// refresh answers a refresh token with the person's current claims.
 func (p *Provider) refresh(w http.ResponseWriter, token string) {
 	if p.Refresh.Revoked || !p.refreshes[token] {
 		write(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant"})
 		return
 	}
+
 	answer := map[string]any{"access_token": "access", "token_type": "Bearer", "expires_in": 60}
 	if !p.Refresh.NoIDToken {
 		answer["id_token"] = p.sign("")
@@ -211,13 +237,15 @@ func (p *Provider) refresh(w http.ResponseWriter, token string) {
 		delete(p.refreshes, token)
 		p.giveRefresh(answer)
 	}
+
 	write(w, http.StatusOK, answer)
 }
 
 // sign makes an ID token.
 func (p *Provider) sign(nonce string) string {
 	now := p.Now()
-	claims := map[string]any{"iss": p.URL, "aud": ClientID, "iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix(), "nonce": nonce}
+	claims := map[string]any{"iss": p.URL, "aud": ClientID, "iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix(),
+		"nonce": nonce}
 	maps.Copy(claims, p.Claims)
 	if p.Wrong.Nonce {
 		claims["nonce"] = "another"
@@ -225,6 +253,7 @@ func (p *Provider) sign(nonce string) string {
 	if p.Wrong.Audience {
 		claims["aud"] = "another"
 	}
+
 	if p.Wrong.Party {
 		claims["aud"], claims["azp"] = []string{ClientID, "another"}, "another"
 	}
@@ -234,22 +263,29 @@ func (p *Provider) sign(nonce string) string {
 	if p.Wrong.Expired {
 		claims["exp"] = now.Add(-time.Hour).Unix()
 	}
+
 	if p.Wrong.NotSigned {
 		body, _ := json.Marshal(claims)
-		return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + base64.RawURLEncoding.EncodeToString(body) + "."
+		return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." +
+			base64.RawURLEncoding.EncodeToString(body) + "."
 	}
+
 	key := p.key
 	if p.Wrong.Key {
 		key = p.other
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: key, KeyID: "k1"}}, (&jose.SignerOptions{}).WithType("JWT"))
+
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: key, KeyID: "k1"}},
+		(&jose.SignerOptions{}).WithType("JWT"))
 	if err != nil {
 		return err.Error()
 	}
+
 	text, err := jwt.Signed(signer).Claims(claims).Serialize()
 	if err != nil {
 		return err.Error()
 	}
+
 	return text
 }
 
