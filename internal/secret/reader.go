@@ -12,71 +12,77 @@ import (
 	"go-crontab/sql"
 )
 
-// MaxAge is for how long a node goes by what it has read of a secret, or by that there is none.
+// MaxAge is the time for which a node uses a secret, or its absence, after it was read.
 const MaxAge = 2 * time.Second
 
-// readMost bounds one look into the database. Runs wait for as long as they may begin, which is mostly shorter: what comes
-// of the look then is for those who come next.
+// readMost bounds one read of the database. A run mostly waits for less time than that; the result
+// then serves the next runs.
 const readMost = 5 * time.Second
 
-// Reader reads the values of secrets, for runs. The zero value but for its fields is ready for use.
+// Reader reads the values of secrets for runs. Set its exported fields before use. It is safe for
+// concurrent use.
 //
-// It takes one connection, however many ask. Who asks while it looks into the database waits for what it finds, or is in
-// the next look, together with all others who wait.
+// It takes one connection, whatever the number of callers. While a read is in progress, further
+// callers wait for it if it covers their secrets. Otherwise they share the next read.
 type Reader struct {
 	DB   *sql.DB
-	Keys *Ring // nil: none can be opened
+	Keys *Ring // nil: no secret can be opened
 
 	mu    sync.Mutex
 	known map[job.AppSecret]known
-	under *look // that is under way; nil: none is
-	next  *look // for when that one is over; nil: nobody waits for it
+	under *look // the read in progress; nil: none
+	next  *look // the read after that; nil: no caller needs one
 }
 
-// known is a secret that was read a moment ago, sealed as it is in its row.
+// known is the cached row of a secret, still sealed.
 type known struct {
-	row *Row      // nil: there is none
-	at  time.Time // when the look began
+	row *Row      // nil: the secret does not exist
+	at  time.Time // when the read began
 }
 
-// look is one look into the database, for all who wait for it.
+// look is a read of the database that several callers share.
 type look struct {
-	names map[job.AppSecret]bool // not changed any more once it has begun
+	names map[job.AppSecret]bool // fixed once the read has begun
 	began time.Time
-	over  chan struct{} // closed when the rest is known
+	over  chan struct{} // closed when the fields below are set
 
-	rows map[job.AppSecret]*Row // those that exist
+	rows map[job.AppSecret]*Row // the secrets that exist
 	err  error
 }
 
-// Away is the error of a look that found no database. It may be well a moment later.
+// Away is the error of a read while MySQL is out of reach. A retry may succeed.
 type Away struct{ Err error }
 
 func (a *Away) Error() string   { return "secrets cannot be read: " + a.Err.Error() }
 func (a *Away) Unwrap() error   { return a.Err }
 func (a *Away) Temporary() bool { return true }
 
-// Values returns the values of the named secrets that jobs of an app may use: the app's own, or else those of all apps.
+// Values returns the values of the named secrets that an app's jobs may use. A secret of the app
+// takes precedence over one of all apps. A name without a secret has no value in the result. The
+// errors are Away, ErrNoKey, and rows that do not open.
 func (r *Reader) Values(ctx context.Context, app string, names []job.Secret) (map[job.Secret]string, error) {
 	rows, err := r.rows(ctx, wanted(app, names), time.Now())
 	if err != nil {
 		return nil, err
 	}
+
 	values := make(map[job.Secret]string, len(rows))
 	for _, row := range rows {
 		if _, own := values[row.Name]; own {
 			continue
 		}
+
 		value, err := r.Keys.open(row)
 		if err != nil {
 			return nil, fmt.Errorf("secret %s: %w", row.Name, err)
 		}
 		values[row.Name] = value
 	}
+
 	return values, nil
 }
 
-// wanted lists the secrets of an app, and behind them those of all apps.
+// wanted lists the app's own secrets, then the secrets of all apps.
 func wanted(app string, names []job.Secret) []job.AppSecret {
 	var out []job.AppSecret
 	for _, of := range slices.Compact([]string{app, ""}) {
@@ -87,8 +93,8 @@ func wanted(app string, names []job.Secret) []job.AppSecret {
 	return out
 }
 
-// rows returns the rows that exist, in the order in which they are wanted. None of them is older than MaxAge was when the
-// caller asked, which is now.
+// rows returns the rows that exist, in the order of names. At now, when the caller asked, none was
+// older than MaxAge.
 func (r *Reader) rows(ctx context.Context, names []job.AppSecret, now time.Time) ([]*Row, error) {
 	r.mu.Lock()
 	found, unknown := r.recall(names, now)
@@ -96,13 +102,16 @@ func (r *Reader) rows(ctx context.Context, names []job.AppSecret, now time.Time)
 		r.mu.Unlock()
 		return inOrder(found, names), nil
 	}
+
 	l := r.join(unknown, now)
 	r.mu.Unlock()
+
 	select {
 	case <-l.over:
 	case <-ctx.Done():
 		return nil, &Away{context.Cause(ctx)}
 	}
+
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -111,6 +120,7 @@ func (r *Reader) rows(ctx context.Context, names []job.AppSecret, now time.Time)
 			found[name] = row
 		}
 	}
+
 	return inOrder(found, names), nil
 }
 
@@ -124,8 +134,8 @@ func inOrder(found map[job.AppSecret]*Row, names []job.AppSecret) []*Row {
 	return out
 }
 
-// join needs mu. It returns the look that tells of some secrets to one who asks now: the one under way, however long that
-// takes, if it has not begun too long ago; or else the next.
+// join needs mu. It returns a read that covers names for a caller at now: the read in progress if
+// it is recent enough, however long it will take, and otherwise the next one.
 func (r *Reader) join(names []job.AppSecret, now time.Time) *look {
 	if l := r.under; l != nil && now.Sub(l.began) <= MaxAge && l.has(names) {
 		return l
@@ -133,10 +143,12 @@ func (r *Reader) join(names []job.AppSecret, now time.Time) *look {
 	if r.next == nil {
 		r.next = &look{names: map[job.AppSecret]bool{}, over: make(chan struct{})}
 	}
+
 	l := r.next
 	for _, name := range names {
 		l.names[name] = true
 	}
+
 	if r.under == nil {
 		r.begin(now)
 	}
@@ -152,7 +164,7 @@ func (l *look) has(names []job.AppSecret) bool {
 	return true
 }
 
-// begin needs mu. It begins the next look, if there is to be one.
+// begin needs mu. It begins the next read if a caller needs one.
 func (r *Reader) begin(now time.Time) {
 	if r.under, r.next = r.next, nil; r.under != nil {
 		r.under.began = now
@@ -160,19 +172,23 @@ func (r *Reader) begin(now time.Time) {
 	}
 }
 
-// read looks into the database. It belongs to nobody who waits: one who is killed does not take it from the others.
+// read does one read of the database. It does not depend on the contexts of its callers, so a
+// caller that gives up does not fail the others.
 func (r *Reader) read(l *look) {
 	ctx, cancel := context.WithTimeout(context.Background(), readMost)
 	defer cancel()
+
 	apps, names := map[string]bool{}, map[job.Secret]bool{}
 	for n := range l.names {
 		apps[n.App], names[n.Name] = true, true
 	}
-	delete(apps, "") // those of all apps are read anyway
+	delete(apps, "") // secrets of all apps are always read
+
 	read, err := readSealed(r.DB.Reader(ctx), slices.Collect(maps.Keys(apps)), slices.Collect(maps.Keys(names)))
 	if sql.IsAway(err) {
 		err = &Away{err}
 	}
+
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l.err = err; err == nil {
@@ -182,17 +198,19 @@ func (r *Reader) read(l *look) {
 		}
 		r.remember(l)
 	}
+
 	close(l.over)
 	r.begin(time.Now())
 }
 
-// remember needs mu. It keeps what a look has found, and lets go what is too old.
+// remember needs mu. It caches the result of a read and drops rows that are too old.
 func (r *Reader) remember(l *look) {
 	for name, k := range r.known {
 		if l.began.Sub(k.at) > MaxAge {
 			delete(r.known, name)
 		}
 	}
+
 	if r.known == nil {
 		r.known = map[job.AppSecret]known{}
 	}
@@ -201,7 +219,7 @@ func (r *Reader) remember(l *look) {
 	}
 }
 
-// recall needs mu. It returns what is known, and which names are to be looked up.
+// recall needs mu. It returns the cached rows and the names that must be read.
 func (r *Reader) recall(names []job.AppSecret, now time.Time) (found map[job.AppSecret]*Row, unknown []job.AppSecret) {
 	found = map[job.AppSecret]*Row{}
 	for _, name := range names {
@@ -213,5 +231,6 @@ func (r *Reader) recall(names []job.AppSecret, now time.Time) (found map[job.App
 			found[name] = k.row
 		}
 	}
+
 	return found, unknown
 }

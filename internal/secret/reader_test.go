@@ -11,8 +11,9 @@ import (
 	"go-crontab/sql"
 )
 
-// TestReaderLooksOnce has many ask for secrets while no connection is free, so that a look takes its time: however many
-// they are, they make two looks at most, and one who does not wait for it takes it from nobody.
+// TestReaderLooksOnce has many callers ask for secrets while no connection is free, so that a read
+// takes long. They must cause two reads at most, and a caller that gives up must not fail the
+// others.
 func TestReaderLooksOnce(t *testing.T) {
 	t.Parallel()
 	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
@@ -25,9 +26,11 @@ func TestReaderLooksOnce(t *testing.T) {
 	hasty, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	var temporary interface{ Temporary() bool }
-	if _, err := r.Values(hasty, "", []job.Secret{"pg"}); !errors.Is(err, context.Canceled) || !errors.As(err, &temporary) {
+	if _, err := r.Values(hasty, "", []job.Secret{"pg"}); !errors.Is(err, context.Canceled) ||
+		!errors.As(err, &temporary) {
 		t.Errorf("one who does not wait: got %v", err)
 	}
+
 	var asking sync.WaitGroup
 	for name, want := range map[job.Secret]string{"pg": "value", "hook": "another", "none": ""} {
 		for range 10 {
@@ -38,7 +41,8 @@ func TestReaderLooksOnce(t *testing.T) {
 			})
 		}
 	}
-	time.Sleep(100 * time.Millisecond) // they all ask
+
+	time.Sleep(100 * time.Millisecond) // all of them have asked by now
 	release()
 	asking.Wait()
 	if n := s.DB.Meter().Statements.Load() - began; n != 2 {
@@ -56,7 +60,8 @@ func TestReaderTellsAppsApart(t *testing.T) {
 	put(t, s, "own", "beta", "beta's alone")
 	r := &Reader{DB: s.DB, Keys: s.Keys}
 	var asking sync.WaitGroup
-	for app, want := range map[string]string{"alpha": "of alpha ", "beta": "of beta beta's alone", "gamma": "of all ", "": "of all "} {
+	for app, want := range map[string]string{"alpha": "of alpha ", "beta": "of beta beta's alone", "gamma": "of all ",
+		"": "of all "} {
 		for range 5 {
 			asking.Go(func() {
 				got, err := r.Values(t.Context(), app, []job.Secret{"pg", "own"})
@@ -66,11 +71,12 @@ func TestReaderTellsAppsApart(t *testing.T) {
 			})
 		}
 	}
+
 	asking.Wait()
 }
 
-// TestReaderServesWhoWaited: what a look finds that took longer than MaxAge is for who asked when it was young, and for
-// nobody else: a secret that was set may be used everywhere MaxAge later.
+// TestReaderServesWhoWaited checks a read that took longer than MaxAge. Its result is for callers
+// that asked early in the read, and for no later ones: all nodes must use a new value after MaxAge.
 func TestReaderServesWhoWaited(t *testing.T) {
 	t.Parallel()
 	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
@@ -82,11 +88,13 @@ func TestReaderServesWhoWaited(t *testing.T) {
 	var asking sync.WaitGroup
 	ask := func(after time.Duration) {
 		asking.Go(func() {
-			if rows, err := r.rows(t.Context(), wanted("", []job.Secret{"pg"}), now.Add(after)); err != nil || len(rows) != 1 {
+			if rows, err := r.rows(t.Context(), wanted("", []job.Secret{"pg"}), now.Add(after)); err != nil ||
+				len(rows) != 1 {
 				t.Errorf("after %s: got %d rows, %v", after, len(rows), err)
 			}
 		})
 	}
+
 	waits := func(next bool) {
 		t.Helper()
 		for end := now.Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -101,6 +109,7 @@ func TestReaderServesWhoWaited(t *testing.T) {
 			}
 		}
 	}
+
 	ask(0)
 	waits(false)
 	ask(MaxAge)
@@ -126,11 +135,13 @@ func hold(t *testing.T, db *sql.DB) (release func()) {
 		}
 		free = append(free, c.Close)
 	}
+
 	release = sync.OnceFunc(func() {
 		for _, f := range free {
 			_ = f()
 		}
 	})
+
 	t.Cleanup(release)
 	return release
 }

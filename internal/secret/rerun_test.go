@@ -9,7 +9,7 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// TestSecretsRunAgain refuses each statement of each change of secrets once, as a deadlock does.
+// TestSecretsRunAgain refuses each statement of each change of secrets once, as after a deadlock.
 func TestSecretsRunAgain(t *testing.T) {
 	t.Parallel()
 	old, latest := NewKey(), NewKey()
@@ -23,6 +23,7 @@ func TestSecretsRunAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { db.Close() })
 	before, now := &Store{DB: db, Keys: ring(t, old)}, &Store{DB: db, Keys: ring(t, latest, old)}
 
@@ -46,6 +47,7 @@ func TestSecretsRunAgain(t *testing.T) {
 					if err != nil {
 						return nil, err
 					}
+
 					values := map[string]string{}
 					for _, name := range []job.Secret{"pg", "new"} {
 						for _, app := range []string{"shop", "any"} {
@@ -54,11 +56,15 @@ func TestSecretsRunAgain(t *testing.T) {
 							}
 						}
 					}
-					_, err = beside.Raw().Exec("UPDATE secret SET sealed = '', key_id = IF(key_id = ?, 'latest', 'old')", now.Keys.IDs()[0])
+
+					_, err = beside.Raw().Exec(
+						"UPDATE secret SET sealed = '', key_id = IF(key_id = ?, 'latest', 'old')", now.Keys.IDs()[0])
 					if err != nil {
 						return nil, err
 					}
-					_, err = beside.Raw().Exec("UPDATE audit SET reason = REPLACE(reason, ?, 'latest')", now.Keys.IDs()[0])
+
+					_, err = beside.Raw().Exec("UPDATE audit SET reason = REPLACE(reason, ?, 'latest')",
+						now.Keys.IDs()[0])
 					return []any{answer, values}, err
 				}
 			})

@@ -20,37 +20,42 @@ const keyBytes = 32
 // maxKeyFile bounds a file of keys, in bytes.
 const maxKeyFile = 16 << 10
 
-// Ring is the keys that a node has, the one that seals first. Nobody can read them out of it.
+// Ring holds a node's keys. The first one seals. It does not reveal the keys.
 type Ring struct{ keys []key }
 
 type key struct {
-	id   string // tells it from others, and nothing about it
+	id   string // identifies the key and reveals nothing about it
 	aead cipher.AEAD
 }
 
-// NewKey makes a key, as files and settings have it.
+// NewKey makes a key in the form that key files and settings have.
 func NewKey() string {
 	var b [keyBytes]byte
 	rand.Read(b[:]) // never fails
 	return base64.StdEncoding.EncodeToString(b[:])
 }
 
-// Parse reads keys: 32 bytes each, in base64, separated by white space or commas; what stands behind a # is left out.
-// Its errors do not repeat them.
+// Parse parses keys of 32 bytes each, in base64, separated by white space or commas. The rest of a
+// line after a # is a comment. Errors do not repeat the keys.
 func Parse(text string) (*Ring, error) {
 	r := &Ring{}
 	for n, line := range strings.Split(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")
-		for _, word := range strings.FieldsFunc(line, func(c rune) bool { return c == ',' || c == ' ' || c == '\t' || c == '\r' }) {
+		for _, word := range strings.FieldsFunc(line, func(c rune) bool {
+			return c == ',' || c == ' ' || c == '\t' || c == '\r'
+		}) {
 			b, err := base64.StdEncoding.DecodeString(word)
 			if err != nil || len(b) != keyBytes {
-				return nil, fmt.Errorf("line %d is no key; want the base64 of %d bytes, as go-crontab secret keygen prints it", n+1, keyBytes)
+				return nil, fmt.Errorf(
+					"line %d is no key; want the base64 of %d bytes, as go-crontab secret keygen prints it",
+					n+1, keyBytes)
 			}
 			if err := r.add(b); err != nil {
 				return nil, fmt.Errorf("line %d: %w", n+1, err)
 			}
 		}
 	}
+
 	if len(r.keys) == 0 {
 		return nil, errors.New("there is no key; go-crontab secret keygen prints one")
 	}
@@ -62,20 +67,23 @@ func (r *Ring) add(b []byte) error {
 	if err != nil {
 		return err
 	}
+
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
 		return err
 	}
+
 	sum := sha256.Sum256(append([]byte("go-crontab key id\x00"), b...))
 	id := hex.EncodeToString(sum[:8])
 	if r.Has(id) {
 		return errors.New("this key stands there twice")
 	}
+
 	r.keys = append(r.keys, key{id, aead})
 	return nil
 }
 
-// Load reads keys from a file. open tells that others than its owner may read it.
+// Load reads keys from a file. open reports whether users other than its owner may read it.
 func Load(file string) (r *Ring, open bool, err error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -84,6 +92,7 @@ func Load(file string) (r *Ring, open bool, err error) {
 	if info.Size() > maxKeyFile {
 		return nil, false, fmt.Errorf("%s has %d bytes, which are no keys", file, info.Size())
 	}
+
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil, false, err
@@ -91,10 +100,11 @@ func Load(file string) (r *Ring, open bool, err error) {
 	if r, err = Parse(string(b)); err != nil {
 		return nil, false, fmt.Errorf("%s: %w", file, err)
 	}
+
 	return r, info.Mode().Perm()&0o077 != 0, nil
 }
 
-// IDs are those of the keys, the one that seals first; none if there is no ring.
+// IDs returns the ids of the keys, the sealing one first. A nil ring has none.
 func (r *Ring) IDs() []string {
 	if r == nil {
 		return nil
@@ -106,7 +116,7 @@ func (r *Ring) IDs() []string {
 	return ids
 }
 
-// Has tells whether there is a key of an id.
+// Has reports whether the ring has the key of an id.
 func (r *Ring) Has(id string) bool { return r.key(id) != nil }
 
 func (r *Ring) key(id string) *key {
@@ -121,10 +131,10 @@ func (r *Ring) key(id string) *key {
 	return nil
 }
 
-// String names the keys.
+// String lists the ids of the keys.
 func (r *Ring) String() string { return "keys " + strings.Join(r.IDs(), ", ") }
 
-// Seal seals a text that is no secret of jobs with the first key. What it is about is authenticated with it.
+// Seal seals a text that is not a job's secret with the first key. about is authenticated with it.
 func (r *Ring) Seal(about string, text []byte) (id string, sealed []byte, err error) {
 	if r == nil {
 		return "", nil, ErrNoKey
@@ -133,15 +143,17 @@ func (r *Ring) Seal(about string, text []byte) (id string, sealed []byte, err er
 	return k.id, k.aead.Seal(nil, nil, text, other(about)), nil
 }
 
-// Open opens what Seal sealed about the same, with the key of an id.
+// Open opens a text that Seal sealed with the key of an id and the same about.
 func (r *Ring) Open(about, id string, sealed []byte) ([]byte, error) {
 	if r == nil {
 		return nil, ErrNoKey
 	}
+
 	k := r.key(id)
 	if k == nil {
 		return nil, fmt.Errorf("it is sealed with the key %s, and this node has %s", id, r)
 	}
+
 	text, err := k.aead.Open(nil, nil, sealed, other(about))
 	if err != nil {
 		return nil, errors.New("its row in the database is damaged, or was changed by somebody without the key")
@@ -149,10 +161,11 @@ func (r *Ring) Open(about, id string, sealed []byte) ([]byte, error) {
 	return text, nil
 }
 
-// other is what is authenticated with a text that is no secret of jobs: never what about returns.
+// other returns the authenticated data of a text that is not a job's secret. It never equals a
+// result of about.
 func other(about string) []byte { return []byte("go-crontab other\x00" + about) }
 
-// about is what is authenticated with a value. Neither names nor apps can have a NUL byte in them.
+// about returns the authenticated data of a secret. Names and apps cannot contain a NUL byte.
 func about(s *Row) []byte {
 	return []byte("go-crontab secret\x00" + string(s.Name) + "\x00" + s.App + "\x00" + strconv.FormatInt(s.Version, 10))
 }
@@ -172,10 +185,12 @@ func (r *Ring) open(s *Row) (string, error) {
 	if r == nil {
 		return "", ErrNoKey
 	}
+
 	k := r.key(s.Key)
 	if k == nil {
 		return "", fmt.Errorf("it is sealed with the key %s, and this node has %s", s.Key, r)
 	}
+
 	value, err := k.aead.Open(nil, nil, s.Sealed, about(s))
 	if err != nil {
 		return "", errors.New("its row in the database is damaged, or was changed by somebody without the key")

@@ -9,13 +9,13 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Row is a secret as its row has it.
+// Row is the row of a secret.
 type Row struct {
 	ID      int64
 	Name    job.Secret
-	App     string // the app that it belongs to, "": all apps
+	App     string // owner of the secret; "": usable in all apps
 	Version int64
-	Key     string // the id of the key that it is sealed with
+	Key     string // id of the key that sealed it
 	Sealed  []byte // nil in lists
 	Created job.Micros
 	Updated job.Micros
@@ -37,29 +37,33 @@ func scanSealed(rows *sql.Rows) (s Row, err error) {
 	return s, err
 }
 
-// Filter says which secrets to list. Zero fields do not restrict.
+// Filter selects secrets. Zero fields select all.
 type Filter struct {
-	Only  job.AppSecret // only this one, if it has a name
-	Apps  []string      // only those of these apps, and those of all apps; nil: all
-	After int64         // only ids after it
+	Only  job.AppSecret // if it has a name, only this secret
+	Apps  []string      // only secrets usable in one of the apps; nil: every secret
+	After int64         // only greater ids
 	Limit int
 }
 
-// List lists secrets by id, without what is sealed.
+// List lists secrets by id, without their sealed values.
 func List(r sql.Reader, f Filter) ([]Row, error) {
 	where, args := []string{"id > ?"}, []any{f.After}
 	if f.Only.Name != "" {
 		where, args = append(where, "name = ? AND app = ?"), append(args, f.Only.Name, f.Only.App)
 	}
+
 	if f.Apps != nil {
 		list, all := sql.In(args, append([]string{""}, f.Apps...))
 		where, args = append(where, "app IN "+list), all
 	}
+
 	return sql.Select(r, "list secrets", scanRow,
-		"SELECT "+columns+" FROM secret WHERE "+strings.Join(where, " AND ")+" ORDER BY id LIMIT ?", append(args, f.Limit)...)
+		"SELECT "+columns+" FROM secret WHERE "+strings.Join(where, " AND ")+" ORDER BY id LIMIT ?",
+		append(args, f.Limit)...)
 }
 
-// readSealed returns the sealed values of the named secrets that jobs of some apps may use, those of all apps included.
+// readSealed returns the sealed values of the named secrets that jobs of the given apps may use,
+// including secrets of all apps.
 func readSealed(r sql.Reader, apps []string, names []job.Secret) ([]Row, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -70,17 +74,23 @@ func readSealed(r sql.Reader, apps []string, names []job.Secret) ([]Row, error) 
 
 // lock locks and returns a secret, or sql.ErrNotFound.
 func lock(tx *sql.Tx, s job.AppSecret) (Row, error) {
-	return sql.First(sql.Select(tx, "lock secret", scanSealed, "SELECT "+sealedColumns+" FROM secret WHERE name = ? AND app = ? FOR UPDATE", s.Name, s.App))
+	return sql.First(sql.Select(tx, "lock secret", scanSealed,
+		"SELECT "+sealedColumns+" FROM secret WHERE name = ? AND app = ? FOR UPDATE", s.Name, s.App))
 }
 
-// lockNotUnder locks and returns the next secrets that are sealed with another key, by id.
+// lockNotUnder locks and returns the next secrets by id that another key has sealed.
 func lockNotUnder(tx *sql.Tx, key string, after int64, limit int) ([]Row, error) {
-	return sql.Select(tx, "lock secrets", scanSealed, "SELECT "+sealedColumns+" FROM secret WHERE id > ? AND key_id <> ? ORDER BY id LIMIT ? FOR UPDATE", after, key, limit)
+	return sql.Select(tx, "lock secrets", scanSealed,
+		"SELECT "+sealedColumns+" FROM secret WHERE id > ? AND key_id <> ? ORDER BY id LIMIT ? FOR UPDATE",
+		after, key, limit)
 }
 
-// insert writes a secret and sets its id. A name that the app has is sql.ErrExists.
+// insert writes a secret and sets its id. If the app has a secret of this name, the error is
+// sql.ErrExists.
 func insert(tx *sql.Tx, s *Row) (err error) {
-	s.ID, err = tx.Insert("insert secret", "INSERT INTO secret (name, app, version, key_id, sealed, created, updated, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+	s.ID, err = tx.Insert("insert secret", `
+		INSERT INTO secret (name, app, version, key_id, sealed, created, updated, who)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		s.Name, s.App, s.Version, s.Key, s.Sealed, int64(s.Created), int64(s.Updated), sql.Cut(s.By, 128))
 	if sql.IsDuplicate(err) {
 		return fmt.Errorf("secret %q: %w", s.Name, sql.ErrExists)
@@ -88,22 +98,23 @@ func insert(tx *sql.Tx, s *Row) (err error) {
 	return err
 }
 
-// update writes all of a secret that this transaction has locked.
+// update writes all columns of a secret that the transaction has locked.
 func update(tx *sql.Tx, s *Row) error {
-	_, err := tx.Exec("update secret", "UPDATE secret SET version = ?, key_id = ?, sealed = ?, updated = ?, who = ? WHERE id = ?",
+	_, err := tx.Exec("update secret",
+		"UPDATE secret SET version = ?, key_id = ?, sealed = ?, updated = ?, who = ? WHERE id = ?",
 		s.Version, s.Key, s.Sealed, int64(s.Updated), sql.Cut(s.By, 128), s.ID)
 	return err
 }
 
-// remove deletes a secret that this transaction has locked.
+// remove deletes a secret that the transaction has locked.
 func remove(tx *sql.Tx, id int64) error {
 	_, err := tx.Exec("delete secret", "DELETE FROM secret WHERE id = ?", id)
 	return err
 }
 
-// users lists some of the living jobs that use a secret: those of its app that name it, or, if it is one of all apps,
-// those that name it and whose app has none of its own. The caller holds the secret's row: no job begins to use it
-// meanwhile. Nor can an app's own secret go while its jobs name it.
+// users lists up to limit living jobs that use a secret. A job uses its app's own secret or else
+// the one of all apps. The caller has locked the secret's row, so no job can begin to use it. An
+// app's own secret cannot be deleted either while its jobs name it.
 func users(tx *sql.Tx, s job.AppSecret, limit int) ([]job.Name, error) {
 	cond, args := "a.name = ?", []any{trip.RefSecret, s.Name, s.App, limit}
 	if s.App == "" {
@@ -115,6 +126,13 @@ func users(tx *sql.Tx, s job.AppSecret, limit int) ([]job.Name, error) {
 		err = rows.Scan(&n.App, &n.Name)
 		return n, err
 	}
-	return sql.Select(tx, "read references", scan, "SELECT a.name, j.name FROM job_ref r JOIN job j ON j.id = r.job_id JOIN app a ON a.id = j.app_id"+
-		" WHERE r.kind = ? AND r.name = ? AND j.living = 1 AND "+cond+" ORDER BY j.id LIMIT ?", args...)
+
+	return sql.Select(tx, "read references", scan,
+		`SELECT a.name, j.name
+		FROM job_ref r
+		JOIN job j ON j.id = r.job_id
+		JOIN app a ON a.id = j.app_id
+		WHERE r.kind = ? AND r.name = ? AND j.living = 1 AND `+cond+`
+		ORDER BY j.id
+		LIMIT ?`, args...)
 }

@@ -12,23 +12,25 @@ import (
 	"go-crontab/sql"
 )
 
-// ErrNoKey is why a node can neither set nor use secrets.
-var ErrNoKey = errors.New("this node has no key for secrets; give it one: --secret-key-file, GOCRONTAB_SECRET_KEY or GOCRONTAB_SECRET_KEY_FILE")
+// ErrNoKey is the error of a node without a key: it can neither set nor use secrets.
+var ErrNoKey = errors.New(
+	"this node has no key for secrets; give it one: " +
+		"--secret-key-file, GOCRONTAB_SECRET_KEY or GOCRONTAB_SECRET_KEY_FILE")
 
-// Store writes secrets. Those who set and delete the same one wait for each other at its row.
+// Store writes secrets. Concurrent changes to a secret wait for each other at its row.
 type Store struct {
 	DB   *sql.DB
 	Keys *Ring // nil: values can be neither set nor rotated
 }
 
-// New is what a secret is to be.
+// New is a secret and its new value.
 type New struct {
 	job.AppSecret
 	Value string
 }
 
-// Put gives a secret a value, and reports whether it is new. Runs that begin later than [MaxAge] after the answer use it,
-// on all nodes.
+// Put sets the value of a secret and reports whether the secret is new. On all nodes, runs that
+// begin later than [MaxAge] after the answer use it. ErrNoKey means that this node cannot seal.
 func (s *Store) Put(ctx context.Context, n New) (isNew bool, err error) {
 	if err := job.CheckSecret(n.Name, n.App, n.Value); err != nil {
 		return false, err
@@ -36,12 +38,13 @@ func (s *Store) Put(ctx context.Context, n New) (isNew bool, err error) {
 	if s.Keys == nil {
 		return false, ErrNoKey
 	}
+
 	for try := 1; ; try++ {
 		isNew, err = s.put(ctx, n)
 		if !errors.Is(err, sql.ErrExists) || try == putTries {
 			return isNew, err
 		}
-		// Somebody else has made it meanwhile.
+		// Another request has just created it: try again as an update.
 	}
 }
 
@@ -71,21 +74,25 @@ func (s *Store) put(ctx context.Context, n New) (isNew bool, err error) {
 		if err := insert(tx, &row); err != nil {
 			return nil, err
 		}
+
 		return line(job.ActionCreate, &row), nil
 	})
+
 	return isNew, err
 }
 
-// someUsers is how many of the jobs that use a secret are told.
+// someUsers is the most jobs that InUse lists.
 const someUsers = 5
 
-// Delete deletes a secret that no job uses. *job.InUse says which do; sql.ErrNotFound that there is none.
+// Delete deletes a secret that is not in use. The error is *job.InUse with the users, or
+// sql.ErrNotFound.
 func (s *Store) Delete(ctx context.Context, which job.AppSecret) error {
 	return s.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
 		row, err := lock(tx, which)
 		if err != nil {
 			return nil, err
 		}
+
 		users, err := users(tx, which, someUsers)
 		if err != nil {
 			return nil, err
@@ -93,6 +100,8 @@ func (s *Store) Delete(ctx context.Context, which job.AppSecret) error {
 		if len(users) > 0 {
 			return nil, &job.InUse{Kind: "secret", Name: string(which.Name), By: users}
 		}
+
+		// Channels of alerts use secrets of all apps only.
 		if which.App == "" {
 			channels, err := channelsWith(tx, which.Name)
 			if err != nil {
@@ -102,17 +111,18 @@ func (s *Store) Delete(ctx context.Context, which job.AppSecret) error {
 				return nil, &job.InUse{Kind: "secret", Name: string(which.Name), By: channels}
 			}
 		}
+
 		return line(job.ActionDelete, &row), remove(tx, row.ID)
 	})
 }
 
-// channelsWith lists the channels of alerts that name a secret, whose row the caller has locked: none begins to name it
-// meanwhile.
+// channelsWith lists alert channels that name a secret. The caller has locked the secret's row, so
+// no channel can begin to name it.
 func channelsWith(tx *sql.Tx, name job.Secret) (out []job.Name, err error) {
 	rows, err := alert.AllDefinitions(tx, alert.ChannelTable)
 	for _, row := range rows {
 		var c job.AlertChannel
-		_ = json.Unmarshal([]byte(row.Spec), &c) // one that cannot be read uses nothing
+		_ = json.Unmarshal([]byte(row.Spec), &c) // a definition that cannot be read uses no secret
 		if slices.Contains(job.SecretNames(c.Secrets()), name) && len(out) < someUsers {
 			out = append(out, job.Name{App: "alert channel", Name: row.Name})
 		}
@@ -120,11 +130,11 @@ func channelsWith(tx *sql.Tx, name job.Secret) (out []job.Name, err error) {
 	return out, err
 }
 
-// Rotated is what a rotation has done.
+// Rotated is the result of a rotation.
 type Rotated struct {
-	Key     string   // with which all are sealed now
-	Rotated int      // that were sealed with another one
-	Failed  []Failed // that this node cannot open, and which stay as they are
+	Key     string   // the key that seals all secrets now
+	Rotated int      // number of secrets that another key had sealed
+	Failed  []Failed // secrets that this node cannot open; they are unchanged
 }
 
 // Failed is a secret that cannot be opened.
@@ -133,15 +143,16 @@ type Failed struct {
 	Why string
 }
 
-// rotateAtOnce is how many secrets are sealed in one transaction.
+// rotateAtOnce is the most secrets that one transaction seals.
 const rotateAtOnce = 20
 
-// Rotate seals all secrets with the first key that are sealed with another one. Their values stay. If we die in between,
-// some are done; the same again does the others.
+// Rotate seals every secret with the first key that another key has sealed. The values do not
+// change. If we die in between, some are done, and a second call does the others.
 func (s *Store) Rotate(ctx context.Context) (Rotated, error) {
 	if s.Keys == nil {
 		return Rotated{}, ErrNoKey
 	}
+
 	out := Rotated{Key: s.Keys.IDs()[0]}
 	for after := int64(0); ; {
 		var done []int64
@@ -153,6 +164,7 @@ func (s *Store) Rotate(ctx context.Context) (Rotated, error) {
 			if err != nil {
 				return nil, err
 			}
+
 			for i := range rows {
 				row := &rows[i]
 				last = row.ID
@@ -161,31 +173,37 @@ func (s *Store) Rotate(ctx context.Context) (Rotated, error) {
 					failed = append(failed, Failed{job.AppSecret{App: row.App, Name: row.Name}, err.Error()})
 					continue
 				}
+
 				if err := s.Keys.seal(row, value); err != nil {
 					return nil, err
 				}
 				if err := update(tx, row); err != nil {
 					return nil, err
 				}
+
 				done = append(done, row.ID)
 			}
+
 			if len(done) == 0 {
 				return nil, nil
 			}
-			return &job.Entry{Action: job.ActionRotate, Kind: job.KindSecret, Reason: fmt.Sprintf("%d secrets, to key %s", len(done), out.Key)}, nil
+			return &job.Entry{Action: job.ActionRotate, Kind: job.KindSecret,
+				Reason: fmt.Sprintf("%d secrets, to key %s", len(done), out.Key)}, nil
 		})
 		if err != nil {
 			return Rotated{}, err
 		}
+
 		out.Rotated, out.Failed = out.Rotated+len(done), append(out.Failed, failed...)
 		if last == after {
 			return out, nil
 		}
+
 		after = last
 	}
 }
 
-// line is what the audit says of a secret: that it was changed, and not to what.
+// line returns the audit line of a change of a secret. It has no value.
 func line(action job.Action, s *Row) *job.Entry {
 	return &job.Entry{Action: action, Kind: job.KindSecret, Ref: s.ID, App: s.App, Name: string(s.Name)}
 }

@@ -30,11 +30,13 @@ func openAt(t *testing.T, dsn string) *sql.DB {
 	if _, _, err := migrator.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	migrator.Close()
 	db, err := sql.Open(dsn, sql.DefaultTimeouts, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -49,7 +51,8 @@ func put(t *testing.T, s *Store, name job.Secret, app, value string) {
 	}
 }
 
-// read returns the value of a secret for an app, without what a reader may remember; "" if there is none.
+// read returns the value of a secret for an app, without a reader's cache. It returns "" if there
+// is no such secret.
 func read(t *testing.T, s *Store, app string, name job.Secret) (string, error) {
 	t.Helper()
 	values, err := (&Reader{DB: s.DB, Keys: s.Keys}).Values(t.Context(), app, []job.Secret{name})
@@ -69,13 +72,16 @@ func TestStore(t *testing.T) {
 			t.Errorf("got %.20q, %v", got, err)
 		}
 	}
+
 	put(t, s, "pg", "shop", "of shop")
 	put(t, s, "pg", "alpha", "of alpha")
-	for app, want := range map[string]string{"shop": "of shop", "alpha": "of alpha", "billing": strings.Repeat("x", job.MaxSecret)} {
+	for app, want := range map[string]string{"shop": "of shop", "alpha": "of alpha",
+		"billing": strings.Repeat("x", job.MaxSecret)} {
 		if got, err := read(t, s, app, "pg"); err != nil || got != want {
 			t.Errorf("%s: got %.20q, %v", app, got, err)
 		}
 	}
+
 	if _, err := (&Store{DB: s.DB}).Put(ctx, New{ofAll("pg"), "sixth"}); !errors.Is(err, ErrNoKey) {
 		t.Errorf("without a key: got %v", err)
 	}
@@ -90,32 +96,41 @@ func TestStore(t *testing.T) {
 	if got, err := read(t, s, "shop", "pg"); err != nil || !strings.HasPrefix(got, "xxx") {
 		t.Errorf("without its own: got %.20q, %v, want that of all apps", got, err)
 	}
+
 	if got, err := read(t, s, "alpha", "pg"); err != nil || got != "of alpha" {
 		t.Errorf("got %.20q, %v", got, err)
 	}
+
 	page, err := audit.List(s.DB.Reader(ctx), audit.Filter{Kind: job.KindSecret, Limit: 100})
 	var said []string
 	for _, l := range page.Lines {
-		said = append(said, fmt.Sprintf("%s %s %s %s %q %q %q", l.Who, l.Action, l.Name, l.App, l.Reason, l.Was, l.Became))
+		said = append(said, fmt.Sprintf("%s %s %s %s %q %q %q", l.Who, l.Action, l.Name, l.App, l.Reason, l.Was,
+			l.Became))
 	}
+
 	want := `alice delete pg shop "" "" ""` + "\n"
 	if got := strings.Join(said, "\n"); err != nil || !strings.HasPrefix(got, want) || len(said) != 6 {
 		t.Errorf("the audit: got %v\n%s", err, got)
 	}
 }
 
-// TestChannelsUseSecretsOfAllApps: what a channel uses stays, whatever apps have of the same name.
+// TestChannelsUseSecretsOfAllApps checks that a channel's secret cannot be deleted, even if an app
+// has a secret of the same name.
 func TestChannelsUseSecretsOfAllApps(t *testing.T) {
 	t.Parallel()
 	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
 	put(t, s, "hook", "", "first")
 	put(t, s, "hook", "shop", "second")
-	if _, err := s.DB.Raw().Exec(`INSERT INTO alert_channel (name, spec, created, updated) VALUES ('chat', '{"type": "slack", "url": "{{secret.hook}}"}', 1, 1)`); err != nil {
+	if _, err := s.DB.Raw().Exec(
+		`INSERT INTO alert_channel (name, spec, created, updated)
+		VALUES ('chat', '{"type": "slack", "url": "{{secret.hook}}"}', 1, 1)`); err != nil {
 		t.Fatal(err)
 	}
+
 	if got, err := read(t, s, "", "hook"); err != nil || got != "first" {
 		t.Errorf("got %q, %v", got, err)
 	}
+
 	var used *job.InUse
 	if err := s.Delete(t.Context(), ofAll("hook")); !errors.As(err, &used) || used.By[0].Name != "chat" {
 		t.Errorf("got %v, want that the channel uses it", err)
@@ -125,7 +140,8 @@ func TestChannelsUseSecretsOfAllApps(t *testing.T) {
 	}
 }
 
-// TestRowsAreNotSwapped has somebody who may write to the database give an app the row of another one, and another name.
+// TestRowsAreNotSwapped has an attacker with write access give a row to another app, and to another
+// name.
 func TestRowsAreNotSwapped(t *testing.T) {
 	t.Parallel()
 	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
@@ -144,7 +160,8 @@ func TestRowsAreNotSwapped(t *testing.T) {
 	}
 }
 
-// TestPutAtOnce has many set the same new secret: one makes it, and what stands is what one of them set.
+// TestPutAtOnce has many requests set the same new secret: one creates it, and the final value is
+// one of theirs.
 func TestPutAtOnce(t *testing.T) {
 	t.Parallel()
 	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
@@ -164,6 +181,7 @@ func TestPutAtOnce(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if got, err := read(t, s, "", "pg"); err != nil || !strings.HasPrefix(got, "value") || made != 1 {
 		t.Errorf("got %q, %v, made %d times", got, err, made)
@@ -178,29 +196,37 @@ func TestRotate(t *testing.T) {
 	for i := range n {
 		put(t, before, job.Secret(fmt.Sprintf("s%02d", i)), "", fmt.Sprintf("value %d", i))
 	}
+
 	put(t, &Store{DB: before.DB, Keys: ring(t, lost)}, "lost", "", "value")
 	after := &Store{DB: before.DB, Keys: ring(t, newKey, oldKey)}
 	for i, want := range []int{n, 0} {
 		got, err := after.Rotate(t.Context())
-		if err != nil || got.Rotated != want || got.Key != after.Keys.IDs()[0] || len(got.Failed) != 1 || got.Failed[0].Name != "lost" {
+		if err != nil || got.Rotated != want || got.Key != after.Keys.IDs()[0] || len(got.Failed) != 1 ||
+			got.Failed[0].Name != "lost" {
 			t.Errorf("rotation %d: got %+v, %v, want %d", i, got, err, want)
 		}
 	}
+
 	alone := &Store{DB: before.DB, Keys: ring(t, newKey)}
 	for i := range n {
-		if got, err := read(t, alone, "", job.Secret(fmt.Sprintf("s%02d", i))); err != nil || got != fmt.Sprintf("value %d", i) {
+		if got, err := read(t, alone, "", job.Secret(fmt.Sprintf("s%02d", i))); err != nil ||
+			got != fmt.Sprintf("value %d", i) {
 			t.Errorf("s%02d: got %q, %v", i, got, err)
 		}
 	}
-	if got, err := read(t, before, "", "s00"); err == nil || !strings.Contains(err.Error(), "secret s00: it is sealed with the key "+after.Keys.IDs()[0]) {
+
+	if got, err := read(t, before, "", "s00"); err == nil ||
+		!strings.Contains(err.Error(), "secret s00: it is sealed with the key "+after.Keys.IDs()[0]) {
 		t.Errorf("with the old key: got %q, %v", got, err)
 	}
+
 	if _, err := (&Store{DB: before.DB}).Rotate(t.Context()); !errors.Is(err, ErrNoKey) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestReaderForgets looks again after a while, and tells a database that is away from everything else.
+// TestReaderForgets checks that a cached row expires, and that a database out of reach has an error
+// of its own.
 func TestReaderForgets(t *testing.T) {
 	t.Parallel()
 	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
@@ -214,6 +240,7 @@ func TestReaderForgets(t *testing.T) {
 		}
 		return len(rows)
 	}
+
 	for i, want := range []struct {
 		after time.Duration
 		rows  int
@@ -225,10 +252,12 @@ func TestReaderForgets(t *testing.T) {
 			t.Errorf("after %s: got %d, want %d", want.after, got, want.rows)
 		}
 	}
+
 	away, err := sql.Open("nobody@tcp(127.0.0.1:1)/nowhere", sql.DefaultTimeouts, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer away.Close()
 	var temporary interface{ Temporary() bool }
 	if _, err := (&Reader{DB: away}).Values(context.Background(), "", []job.Secret{"pg"}); !errors.As(err, &temporary) {
