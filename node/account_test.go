@@ -135,8 +135,8 @@ func (c *cluster) insertPart(jobs []job.Job) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-
 	defer tx.Rollback()
+
 	if _, err := tx.Exec(`
 		INSERT INTO job (app_id, name, hash, next_due)
 		VALUES `+strings.Join(rows, ","), values...); err != nil {

@@ -8,8 +8,8 @@ import (
 	"go-crontab/internal/secret"
 )
 
-// newOutside makes what sends messages of alerts. It calls what HTTP jobs may call, signs as they
-// do, and has the secrets of the cluster.
+// newOutside makes the sender of alert messages. It may call the same addresses as HTTP jobs, signs
+// like them, and can read the cluster's secrets.
 func newOutside(cfg *Config, secrets *secret.Reader) (*alert.Outside, error) {
 	dial, err := execute.NewDial(execute.HTTPConfig{Allow: cfg.HTTPAllow})
 	if err != nil {
@@ -25,14 +25,14 @@ func newOutside(cfg *Config, secrets *secret.Reader) (*alert.Outside, error) {
 	}), nil
 }
 
-// Alerts sends messages about what goes wrong.
+// Alerts sends alert messages.
 type Alerts struct{ n *Node }
 
-// Alerts returns access to them.
+// Alerts returns access to alert messages.
 func (n *Node) Alerts() Alerts { return Alerts{n} }
 
-// Test sends a message to a channel now, and tells what became of it. ErrNotFound says that there
-// is no such channel.
+// Test sends a message to a channel now, and returns the result. ErrNotFound means that there is no
+// such channel.
 func (a Alerts) Test(ctx context.Context, channel string) (alert.Tested, error) {
 	return a.n.outside.Test(ctx, a.n.api, channel, a.n.clock.Now())
 }

@@ -84,8 +84,8 @@ func sustained(b *testing.B, rate int, spread, length time.Duration) {
 	if err != nil {
 		b.Fatal(err)
 	}
-
 	defer rows.Close()
+
 	var late []float64
 	for rows.Next() {
 		var us float64

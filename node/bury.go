@@ -10,8 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// A guard whose node is dead needs what this package can reach, and nothing of the program around
-// it.
+// The guard of a dead node calls bury. It needs nothing from the program that embeds the node.
 func init() { guard.OnBury(bury) }
 
 // bury ends the session of a dead node.
@@ -30,8 +29,8 @@ func bury(d guard.Dead) error {
 	if err != nil {
 		return err
 	}
-
 	defer db.Close()
+
 	ctx, cancel := context.WithTimeout(context.Background(), d.Patience)
 	defer cancel()
 	return session.Bury(ctx, db, id, d.Node, d.Log)

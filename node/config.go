@@ -17,78 +17,90 @@ import (
 	"go-crontab/session"
 )
 
-// Config says how a node runs. Zero fields get their defaults.
+// Config configures a node. Zero fields get their defaults.
 type Config struct {
-	DSN string // of github.com/go-sql-driver/mysql, naming a schema that was migrated
-	// unique in the cluster: a node does not join while another with its name lives; default: the
-	// host name
+	DSN string // in the format of github.com/go-sql-driver/mysql; names a migrated schema
+	// Name is unique in the cluster: a node does not join while another one with its name is alive.
+	// Default: the host name.
 	Name    string
-	Address string // where its API can be reached, for people
+	Address string // where its API is reachable, for people
 	Version string
 
 	Expiry time.Duration // see session.NewTimings; the same on all nodes
-	// attempts at once, and 16 HTTP requests for one of them; default 64 for each processor
+	// Slots bounds the attempts at a time; an HTTP request takes a sixteenth of a slot. Default: 64
+	// per processor.
 	Slots        int
-	LookAhead    time.Duration     // how long before it is due a run is claimed; default 10 s
-	Cap          int               // runs prepared at once; default 100,000
-	Grace        time.Duration     // how long a drain waits for commands before it kills them; default 8 s
-	Labels       map[string]string // what selectors of jobs see of it, beside node, os and arch
-	HandlersOnly bool              // it takes only jobs that name one of its handlers: no commands, no HTTP jobs
+	LookAhead    time.Duration     // time before its due time at which a run is claimed; default 10 s
+	Cap          int               // bound on the prepared runs; default 100,000
+	Grace        time.Duration     // time that a drain gives commands before it kills them; default 8 s
+	Labels       map[string]string // for the selectors of jobs, in addition to node, os and arch
+	HandlersOnly bool              // it takes only jobs for its handlers: no commands and no HTTP jobs
 
-	// NoGuard has no helper process watch over this one (there is none but on Linux). Then, if this
-	// process is killed, crashes, or is stopped for longer than its lease, its commands live on,
-	// though their runs end lost and the next ones may start elsewhere; and its peers wait until
-	// the session expires instead of taking over within two seconds. A program that is stopped in a
-	// debugger while a handler executes wants it, or its guard kills it when the lease is over.
+	// NoGuard turns off the helper process that watches over this one (only Linux has one). Without
+	// it, if this process is killed, crashes, or is stopped for longer than its lease, its commands
+	// live on, although their runs end lost and later ones may start on other nodes. And its peers
+	// wait until the session expires, instead of taking over within two seconds. Set it for a
+	// program that is stopped in a debugger while a handler runs, because the guard kills the
+	// program when the lease is over.
 	NoGuard bool
 
-	AuditKept time.Duration // lines of the audit that are older are removed; default 400 days, negative: none is
+	// AuditKept is the age at which audit lines are removed; default 400 days, negative: never.
+	AuditKept time.Duration
 
-	Traced func(execute.Executor) execute.Executor // stands around the executor, see package trace; nil: nothing does
+	Traced func(execute.Executor) execute.Executor // wraps the executor, see package trace; nil: not wrapped
 
-	// AuditLog has all audit lines of the cluster copied: to the syslog of the machine ("syslog"),
-	// or to a file, by its path, one line of JSON each. "": nowhere. The position is kept in
-	// SpoolDir.
+	// AuditLog copies all audit lines of the cluster to the machine's syslog ("syslog") or to the
+	// file with this path, one line of JSON each; "": no copy. Its position is kept in SpoolDir.
 	AuditLog string
 
-	// how many jobs may have metrics of their own, those with the label metrics; default 100,
-	// negative: none
+	// MetricsJobs bounds the jobs with their own metrics, which are jobs with the label metrics;
+	// default 100, negative: none.
 	MetricsJobs int
 
-	// a command, which bash runs, that gets records as lines of JSON before they go; "": none
-	Archive        string
-	ArchiveTimeout time.Duration // how long it may take for a batch; default DefaultArchiveTimeout, at most 4 minutes
+	// Archive is a bash command that receives records as lines of JSON before they are removed; "":
+	// none.
+	Archive string
+	// ArchiveTimeout bounds the command for a batch; default DefaultArchiveTimeout, at most 4
+	// minutes.
+	ArchiveTimeout time.Duration
 
-	// where outcomes wait when MySQL is out of reach at a stop, a folder of this node's alone; "":
-	// they are lost then
+	// SpoolDir is a folder for outcomes that cannot be written because MySQL is unreachable at a
+	// stop. Nodes must not share it. "": such outcomes are lost.
 	SpoolDir string
 
-	RunAs string // user that commands run as when their job names none, see execute.Config; "": the node's own
-	// users that commands may run as; none: RunAs, without that anybody whom this process may
-	// become
+	// RunAs is the user of commands whose job names none, see execute.Config; "": the node's own
+	// user.
+	RunAs string
+	// RunAsAllow are the users that jobs may name. If empty: RunAs; and without RunAs any user that
+	// this process may become.
 	RunAsAllow []string
-	NewPrivs   bool // commands may gain rights by setuid programs and by capabilities of files
+	NewPrivs   bool // commands may gain rights through setuid programs and file capabilities
 
-	Cgroup string // folder of a cgroup v2 for commands with limits; "": the one of this process, if it was delegated
+	// Cgroup is the folder of a cgroup v2 for commands with limits; "": this process's, if it was
+	// delegated.
+	Cgroup string
 
-	HTTPAllow  []string     // what HTTP jobs may call beside public addresses, see execute.HTTPConfig
-	SecretsDir string       // where the node's own secrets are, in a folder for each app; "": in the environment only
-	SecretKeys *secret.Ring // opens the secrets that the cluster keeps; nil: jobs that name one fail here
-	// SecretGrants say which apps may use the node's own secrets in the environment, as
-	// NAME=APP|APP.
+	// HTTPAllow lists what HTTP jobs may call in addition to public addresses, see
+	// execute.HTTPConfig.
+	HTTPAllow []string
+	// SecretsDir holds the node's own secrets, with a folder per app; "": only in the environment.
+	SecretsDir string
+	SecretKeys *secret.Ring // opens the cluster's secrets; nil: jobs that name one fail here
+	// SecretGrants allow apps to use the node's own secrets in the environment, as NAME=APP|APP.
 	SecretGrants []string
-	Handlers     *execute.Handlers // what jobs call that name a handler; Handle adds to them
-	Executor     execute.Executor  // default: one that executes commands, HTTP jobs and handlers
-	// its handler must never block: a node that waits for its log starts nothing; see NewLogWriter
+	Handlers     *execute.Handlers // the handlers that jobs may name; Handle adds to it
+	Executor     execute.Executor  // default: an executor of commands, HTTP jobs and handlers
+	// The handler of Log must never block: a node that waits for its log starts nothing. See
+	// NewLogWriter.
 	Log *slog.Logger
 }
 
-// LogWriter is a writer for the handler of a log. Write never blocks: while nobody reads, lines
-// wait in up to 1 MiB of memory, and further ones are dropped and counted as
-// gocrontab_log_lines_dropped_total. Call Flush at the program's end.
+// LogWriter is a writer for the handler of a log. Write never blocks: while the reader is blocked,
+// up to 1 MiB of lines wait in memory. Further lines are dropped and counted in
+// gocrontab_log_lines_dropped_total. Call Flush at the end of the program.
 type LogWriter = logqueue.Writer
 
-// NewLogWriter makes one, such as for Config.Log:
+// NewLogWriter returns a LogWriter, for example for Config.Log:
 //
 //	slog.New(slog.NewJSONHandler(node.NewLogWriter(os.Stderr), nil))
 func NewLogWriter(target io.Writer) *LogWriter {
@@ -108,12 +120,13 @@ const (
 	DefaultMetricsJobs = 100
 	slotsPerCPU        = 64
 
-	maxSlots = 1_000_000 // a column takes no more than two thousand times that, and no machine
+	maxSlots = 1_000_000 // more than any machine can run; a column holds two thousand times that
 
-	// DefaultArchiveTimeout is how long the archive command may take for a batch of records.
+	// DefaultArchiveTimeout bounds the archive command for a batch of records.
 	DefaultArchiveTimeout = result.ArchiveTimeout
 
-	maxArchiveTimeout = 4 * time.Minute // the chore of removing records is held a little longer
+	// The lease of the retention chore is a little longer than this.
+	maxArchiveTimeout = 4 * time.Minute
 )
 
 func (c *Config) defaults() error {
@@ -171,7 +184,7 @@ func (c *Config) defaults() error {
 	return c.check()
 }
 
-// check says what is wrong with settings that have a range.
+// check validates the settings that have a range.
 func (c *Config) check() error {
 	switch {
 	case c.Slots < 1 || c.Slots > maxSlots:
@@ -180,7 +193,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("prepared cap: %d, want at least 1", c.Cap)
 	case c.Grace < 0:
 		return fmt.Errorf("grace of a drain: %s, want 0 or more", c.Grace)
-	case c.Expiry%time.Millisecond != 0: // the cluster keeps that many, and would not know its own again
+	// the cluster stores whole milliseconds, and would not recognize its own
+	case c.Expiry%time.Millisecond != 0:
 		return fmt.Errorf("session expiry: %s, want whole milliseconds", c.Expiry)
 	case c.LookAhead < time.Second || c.LookAhead > 15*time.Second:
 		return fmt.Errorf("look-ahead: %s, want 1s to 15s: due times are written down 20s ahead", c.LookAhead)

@@ -10,28 +10,28 @@ import (
 	"go-crontab/session"
 )
 
-// taker is a session as those see it who take work: while its node is cordoned, or has no guard,
-// nothing may be claimed or started.
+// taker is the session as seen by the stages that take work. While its node is cordoned or has no
+// guard, nothing may be claimed or started.
 type taker struct {
 	*session.Session
 	guarded func() bool
 }
 
-// Fresh tells whether anything may be claimed or started now.
+// Fresh reports whether anything may be claimed or started now.
 func (t taker) Fresh() bool { return t.Session.Fresh() && !t.Cordoned() && t.guarded() }
 
-// quietLimit is how long giving back may take before it is tried again at the next look.
-const quietLimit = time.Second
+// giveBackLimit bounds one attempt to release the prepared runs; the next look retries.
+const giveBackLimit = time.Second
 
-// obeyCordon gives back what is prepared, and says so once nothing is any more. It is called again
-// and again while the node is cordoned. Nothing is claimed or started that begins now, and GiveBack
-// waits for what is under way.
+// obeyCordon releases the prepared runs, and publishes that once none is left. It is called at each
+// look while the node is cordoned. No claim or start begins any more, and GiveBack waits for
+// running ones.
 func (l *life) obeyCordon() {
 	if l.session.ObeysCordon() && l.prepared.Len() == 0 {
 		return
 	}
 
-	bounded, cancel := context.WithTimeout(l.session.Context(), quietLimit)
+	bounded, cancel := context.WithTimeout(l.session.Context(), giveBackLimit)
 	defer cancel()
 	if err := l.starter.GiveBack(bounded); err != nil {
 		l.n.log.Warn("cannot give back what is prepared, trying again", "error", err)
@@ -41,7 +41,7 @@ func (l *life) obeyCordon() {
 	l.session.ObeyCordon()
 }
 
-// labels are what selectors of jobs see of the node, without its handlers.
+// labels are the labels of the node for the selectors of jobs, without its handlers.
 func (n *Node) labels() map[string]string {
 	labels := map[string]string{job.LabelNode: n.cfg.Name, job.LabelOS: runtime.GOOS, job.LabelArch: runtime.GOARCH}
 	if n.cfg.HandlersOnly {

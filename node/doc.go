@@ -1,17 +1,22 @@
-// Package node wires the stages of the trip in their order and runs them: one process of a cluster, or a part of a Go
-// program that embeds one.
+// Package node wires the stages of a run's trip in order and runs them. A node is one process of a
+// cluster, or a part of a Go program that embeds it.
 //
-// A [Node] lives from Run to its return. Within that time it may have several sessions: one that is lost (its lease
-// lapsed, or a peer buried it) ends, its commands are killed, what it owned is given back, and the node registers anew.
-// Clock, pools and the recorder of outcomes outlive sessions; sets, loops, launches and the guard (package guard) belong to
-// one.
+// A [Node] lives from Run to its return. In that time it may have several sessions. A session is
+// lost when its lease lapses or a peer buries it. Then its commands are killed, its runs are
+// released, and the node registers a new session. The clock, the pools and the recorder of outcomes
+// outlive sessions; the sets, loops, launches and the guard (package guard) belong to a single one.
 //
 // # Embedding
 //
-// A program makes a node with New, gives it functions with [Node.Handle], and calls [Node.Run]. Jobs that name the key of
-// a function are run on nodes that have it; [Node.Jobs] adds and finds jobs from code. What a function gets and what
-// becomes of its errors and panics says [Handler]. With Config.HandlersOnly the program takes no commands and HTTP jobs
-// of others. On Linux each node starts its program once more as its guard, which never reaches main: init functions should
-// do little, and Config.NoGuard does without. Beside its own there may be nodes of `go-crontab serve` in the cluster. The folder examples/embed has a whole
-// program, with the HTTP API over its node.
+// A program makes a node with New, then gives it functions with [Node.Handle], and calls
+// [Node.Run]. Jobs that name the key of a function run on nodes that have it. [Node.Jobs] adds and
+// finds jobs from code. [Handler] describes the arguments of a function and the treatment of its
+// errors and panics. With Config.HandlersOnly, the program does not take other programs' commands
+// and HTTP jobs.
+//
+// On Linux, each node starts its program a second time as its guard. The guard never reaches main,
+// so init functions should do little. Config.NoGuard turns it off.
+//
+// Nodes of `go-crontab serve` may be in the same cluster. The folder examples/embed has a complete
+// program, with the HTTP API on top of its node.
 package node

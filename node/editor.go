@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// newEditor makes what changes jobs for people. It has the pool of people, so that a flood of
-// changes starves no start.
+// newEditor makes the editor of jobs. It uses the pool for people, so that a flood of changes
+// cannot starve starts.
 func (n *Node) newEditor(l *life) *edit.Editor {
 	return &edit.Editor{
 		DB:        n.api,

@@ -13,23 +13,23 @@ import (
 	"go-crontab/sql"
 )
 
-// Attempt is what a handler gets to know about the attempt that it makes.
+// Attempt describes an attempt to its handler.
 type Attempt = execute.Attempt
 
-// Handler is a Go function that does the work of a job. An error means that the run failed, and so
-// does a panic, whose stack is then the run's output. It must return soon after ctx ended (a
-// timeout, a kill, a lost lease): it cannot be killed, and until it returns its due time is
-// executing.
+// Handler is a Go function that does the work of a job. The run fails if it returns an error or
+// panics; the stack of a panic becomes the run's output. It must return soon after ctx ends,
+// because of a timeout, a kill or a lost lease: it cannot be killed, and its run is executing until
+// it returns.
 type Handler = execute.Handler
 
-// Errors of changes on which callers branch, beside job.Problems, job.ErrChanged and
+// Errors of changes for callers to check, in addition to job.Problems, job.ErrChanged and
 // job.ErrKeyReused.
 var (
 	ErrNotFound = sql.ErrNotFound
 	ErrExists   = sql.ErrExists
 )
 
-// Migrate creates or upgrades the tables of a cluster. Several programs may do it at once. A node
+// Migrate creates or upgrades the tables of a cluster. It may run several times at once. A node
 // never does it by itself.
 func Migrate(ctx context.Context, dsn string) error {
 	db, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
@@ -41,9 +41,9 @@ func Migrate(ctx context.Context, dsn string) error {
 	return err
 }
 
-// Handle makes f the handler of jobs that name key. It is called before Run, since a session tells
-// its peers once which handlers it has. It panics when the key is taken or is none (letters,
-// digits, and _ . - / between them), or when the node runs: all are slips in the program.
+// Handle makes f the handler of jobs that name key. Call it before Run, because a session publishes
+// its handlers once. It panics if the key is taken or invalid (it consists of letters and digits,
+// with _ . - / between them), or if the node is running: these are mistakes in the program.
 func (n *Node) Handle(key string, f Handler) {
 	if err := job.CheckHandlerKey(key); err != nil {
 		panic(fmt.Sprintf("handler key %v", err))
@@ -54,8 +54,8 @@ func (n *Node) Handle(key string, f Handler) {
 	n.cfg.Handlers.Register(key, f)
 }
 
-// JSON makes a handler of a function that wants its payload decoded. A payload that is not JSON, or
-// not of that type, makes the run fail.
+// JSON makes a handler of a function with a decoded payload. The run fails if its payload is not
+// JSON of that type.
 func JSON[T any](f func(ctx context.Context, payload T, a Attempt) error) Handler {
 	return func(ctx context.Context, a Attempt) error {
 		var v T
@@ -68,10 +68,10 @@ func JSON[T any](f func(ctx context.Context, payload T, a Attempt) error) Handle
 	}
 }
 
-// Name is the name of the node.
+// Name returns the name of the node.
 func (n *Node) Name() string { return n.cfg.Name }
 
-// Ready tells why the node is not ready to change and start jobs, or nil.
+// Ready returns the reason why the node is not ready to change and start jobs, or nil.
 func (n *Node) Ready() error {
 	switch st := n.Status(); {
 	case st.Ready:
@@ -82,11 +82,10 @@ func (n *Node) Ready() error {
 	return errors.New("the node is draining, or its lease is not fresh")
 }
 
-// readyLook is between looks at whether the node has a session.
+// readyLook is the pause between checks for a session.
 const readyLook = 20 * time.Millisecond
 
-// AwaitReady returns once the node has a session, or says why it never will: ctx has ended, or the
-// node has.
+// AwaitReady returns once the node has a session, or with an error when ctx or the node has ended.
 func (n *Node) AwaitReady(ctx context.Context) error {
 	_, err := n.awaitEditor(ctx)
 	return err

@@ -10,16 +10,16 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// keep has the ends of a recorder counted, and spooled if they cannot be written before the node
-// stops.
-func (n *Node) keep(r *result.Recorder) {
+// track adds a recorder: its ends are counted, and spooled if they cannot be written before the
+// node stops.
+func (n *Node) track(r *result.Recorder) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.recorders = append(n.recorders, r)
 }
 
-// forget leaves a recorder out that has written everything.
-func (n *Node) forget(r *result.Recorder) {
+// untrack drops a recorder that has written everything.
+func (n *Node) untrack(r *result.Recorder) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if r.Waiting() == 0 {
@@ -27,39 +27,38 @@ func (n *Node) forget(r *result.Recorder) {
 	}
 }
 
-func (n *Node) kept() []*result.Recorder {
+func (n *Node) tracked() []*result.Recorder {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.recorders)
 }
 
-// unwritten is how many ends are not known to be written.
+// unwritten returns the number of ends that are not known to be written.
 func (n *Node) unwritten() (all int) {
-	for _, r := range n.kept() {
+	for _, r := range n.tracked() {
 		all += r.Waiting()
 	}
 	return all
 }
 
-// unwrittenFor is how long the oldest of them has waited.
+// unwrittenFor returns the age of the oldest unwritten end.
 func (n *Node) unwrittenFor() (longest time.Duration) {
-	for _, r := range n.kept() {
+	for _, r := range n.tracked() {
 		longest = max(longest, r.Age())
 	}
 	return longest
 }
 
-// earlier is a session that is over, some of whose ends are still to be written: it is this session
-// that does so.
-type earlier struct {
+// endedSession is a session that is over, with unwritten ends, which the current session writes.
+type endedSession struct {
 	*session.Session
 	number trip.Owner
 }
 
-func (e earlier) Number() trip.Owner { return e.number }
+func (e endedSession) Number() trip.Owner { return e.number }
 
-// replay writes the ends that an earlier life has spooled. The file goes once all of them are
-// written: if we die before, the next life finds that the rows have ended.
+// replay writes the ends that an earlier process has spooled. It removes the file after the last
+// one is written. If we die before that, the next process finds that the rows have ended.
 func (n *Node) replay(ctx context.Context, s *session.Session) {
 	if n.spool == nil {
 		return
@@ -83,9 +82,9 @@ func (n *Node) replay(ctx context.Context, s *session.Session) {
 	for _, e := range spooled {
 		r := recorders[e.Owner]
 		if r == nil {
-			r = result.New(n.exclusion, earlier{s, e.Owner}, n.log, func([]trip.End) {})
+			r = result.New(n.exclusion, endedSession{s, e.Owner}, n.log, func([]trip.End) {})
 			recorders[e.Owner] = r
-			n.keep(r)
+			n.track(r)
 		}
 		r.Put(e.End, true)
 	}
@@ -94,11 +93,11 @@ func (n *Node) replay(ctx context.Context, s *session.Session) {
 	for _, r := range recorders {
 		r.Flush(ctx)
 		left += r.Waiting()
-		n.forget(r)
+		n.untrack(r)
 	}
 
 	if left > 0 {
-		return // the node stops, and spools them again
+		return // the node stops, and spools the rest again
 	}
 	if err := n.spool.Clear(); err != nil {
 		n.log.Warn("cannot remove the spool, which is written: the next life looks at it once more", "error", err)
@@ -117,7 +116,7 @@ func (n *Node) save() {
 		return
 	}
 
-	saved, err := n.spool.Save(n.kept()...)
+	saved, err := n.spool.Save(n.tracked()...)
 	if err != nil {
 		n.log.Error("the ends of runs are lost", "runs", waiting, "error", err)
 		return

@@ -6,11 +6,10 @@ import (
 	"go-crontab/execute"
 )
 
-// newExecutor makes what executes jobs, with an executor for each kind. stored are the secrets that
-// the cluster keeps.
+// newExecutor makes the executor, with one part per kind of job. stored are the cluster's secrets.
 func newExecutor(cfg *Config, stored execute.Stored) (execute.Executor, error) {
 	if cfg.HandlersOnly {
-		// Also where a command's selector is one that only handlers have.
+		// Even if the selector of a command matches a label that only handlers have.
 		return &execute.Kinds{Handler: cfg.Handlers}, nil
 	}
 

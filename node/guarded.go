@@ -13,13 +13,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// HasGuard tells whether nodes have guards on this system.
+// HasGuard reports whether nodes have guards on this system.
 const HasGuard = guard.Supported
 
-// guarded is the guard of a session as the executing set sees it.
+// guarded adapts the guard of a session to the executing set.
 type guarded struct{ *guard.Guard }
 
-// Enter takes a seat.
+// Enter takes a seat for an attempt.
 func (g guarded) Enter(l job.Launch, inside bool) execute.Seat {
 	if s := g.Guard.Enter(l.Run, inside); s != nil {
 		return s
@@ -27,8 +27,8 @@ func (g guarded) Enter(l job.Launch, inside bool) execute.Seat {
 	return nil
 }
 
-// newGuard makes the guard of the next session, nil if there is to be none. of returns that
-// session's life.
+// newGuard makes the guard of the next session, or nil if it has none. of returns the life of that
+// session.
 func (n *Node) newGuard(of func() *life) (*guard.Guard, error) {
 	if n.cfg.NoGuard || !guard.Supported {
 		return nil, nil
@@ -36,16 +36,22 @@ func (n *Node) newGuard(of func() *life) (*guard.Guard, error) {
 
 	_, json := plain(n.log.Handler()).(*slog.JSONHandler)
 	return guard.New(guard.Config{
-		Node: n.cfg.Name, DSN: n.cfg.DSN, Expiry: n.timings.Expiry, Kill: n.timings.Kill, Grace: n.timings.Grace,
-		End: n.timings.End,
-		// An attempt sits until nothing of it lives, which may be a moment after its slot is free.
-		Seats: max(2*n.cfg.Slots, min((1+job.CallsPerSlot)*n.cfg.Slots, 2*n.cfg.Cap)) + 64, JSON: json, Log: n.log,
+		Node:   n.cfg.Name,
+		DSN:    n.cfg.DSN,
+		Expiry: n.timings.Expiry,
+		Kill:   n.timings.Kill,
+		Grace:  n.timings.Grace,
+		End:    n.timings.End,
+		// An attempt keeps its seat until it is completely dead, a moment after its slot is free.
+		Seats:  max(2*n.cfg.Slots, min((1+job.CallsPerSlot)*n.cfg.Slots, 2*n.cfg.Cap)) + 64,
+		JSON:   json,
+		Log:    n.log,
 		Ready:  func() { of().guardReady() },
 		Lapsed: func() { of().session.Lose(session.ErrLapsed) },
 	})
 }
 
-// warnUnguarded says, once, what a node without a guard does not do.
+// warnUnguarded logs once that a guard is missing, and the consequences.
 func (n *Node) warnUnguarded() {
 	switch {
 	case n.cfg.NoGuard:
@@ -59,7 +65,7 @@ func (n *Node) warnUnguarded() {
 	}
 }
 
-// protect tells the guard of a session about it, and the session about its guard.
+// protect introduces a session and its guard to each other.
 func (l *life) protect() error {
 	if l.guard == nil {
 		return nil
@@ -76,23 +82,23 @@ func (l *life) protect() error {
 	return l.guard.Protect(id.String(), execute.Marker(id), folders, l.session.Age())
 }
 
-// guardReady goes on with what a missing guard held up.
+// guardReady resumes the work that a missing guard had held up.
 func (l *life) guardReady() {
 	l.claimer.Look()
 	l.starter.Freed()
 }
 
-// isGuarded tells whether anything may be claimed or started, as far as the guard goes.
+// isGuarded reports whether the guard permits claims and starts.
 func (l *life) isGuarded() bool { return l.guard == nil || l.guard.Alive() }
 
-// guardLost has the guard know, before the first signal, that the commands are being killed.
+// guardLost informs the guard, before the first signal, that the commands are being killed.
 func (l *life) guardLost() {
 	if l.guard != nil {
 		l.guard.Lost()
 	}
 }
 
-// guardStopping has the guard know, before the first signal, that a node that stops kills its
+// guardStopping informs the guard, before the first signal, that a stopping node kills its
 // commands.
 func (l *life) guardStopping() {
 	if l.guard != nil {
@@ -100,7 +106,7 @@ func (l *life) guardStopping() {
 	}
 }
 
-// guardSweep has the guard kill what the killed commands have left outside of their groups.
+// guardSweep lets the guard kill processes that the killed commands left outside their groups.
 func (l *life) guardSweep(limit time.Duration) {
 	if l.guard == nil {
 		return
@@ -112,7 +118,7 @@ func (l *life) guardSweep(limit time.Duration) {
 	}
 }
 
-// guardOver lets the guard go, if nothing is left for it to do.
+// guardOver dismisses the guard if it has nothing left to do.
 func (l *life) guardOver() {
 	if l.guard != nil && l.executing.Idle() {
 		l.guard.Over()

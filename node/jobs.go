@@ -13,15 +13,15 @@ import (
 	"go-crontab/sql/read"
 )
 
-// Jobs changes and lists the jobs of the cluster from code. What changes something waits until the
-// node has a session; who cannot wait gives it a context with a deadline. Changes are made in the
-// name of the context's actor (job.WithActor), or else in that of the node.
+// Jobs changes and lists the jobs of the cluster from code. Changes wait until the node has a
+// session; use a context with a deadline to bound the wait. The audit attributes them to the
+// context's actor (job.WithActor), or without one to the node.
 type Jobs struct{ n *Node }
 
 // Jobs returns access to the cluster's jobs.
 func (n *Node) Jobs() Jobs { return Jobs{n} }
 
-// edit hands the editor to fn.
+// edit calls fn with the editor.
 func (j Jobs) edit(ctx context.Context, fn func(context.Context, *edit.Editor) error) error {
 	e, err := j.n.awaitEditor(ctx)
 	if err != nil {
@@ -33,16 +33,17 @@ func (j Jobs) edit(ctx context.Context, fn func(context.Context, *edit.Editor) e
 	return fn(ctx, e)
 }
 
-// Create adds a job. ErrExists means that its app has one of that name.
+// Create adds a job. ErrExists means that its app already has one with that name.
 func (j Jobs) Create(ctx context.Context, spec job.Spec) (out job.Job, err error) {
 	return j.change(ctx, func(ctx context.Context, e *edit.Editor) (edit.Done, error) {
 		return e.Create(ctx, spec, false)
 	})
 }
 
-// change makes a change of one job, and returns the job as it is then.
-func (j Jobs) change(ctx context.Context, fn func(context.Context, *edit.Editor) (edit.Done, error)) (out job.Job,
-	err error) {
+// change changes a job, and returns the job after the change.
+func (j Jobs) change(
+	ctx context.Context, fn func(context.Context, *edit.Editor) (edit.Done, error),
+) (out job.Job, err error) {
 	var done edit.Done
 	err = j.edit(ctx, func(ctx context.Context, e *edit.Editor) (err error) {
 		done, err = fn(ctx, e)
@@ -56,9 +57,9 @@ func (j Jobs) change(ctx context.Context, fn func(context.Context, *edit.Editor)
 	return row.Job, err
 }
 
-// Ensure has the job of a name be as spec says, and adds it if it is not there: what a program
-// calls at its start, on all its nodes at once. A job that is as spec says already is left alone,
-// and so is whether it is paused.
+// Ensure makes the job with the name in spec match spec, and adds it if it does not exist. A
+// program can call it at its start, on all its nodes at once. It does not touch a job that already
+// matches, and never pauses or resumes a job.
 func (j Jobs) Ensure(ctx context.Context, spec job.Spec) (out job.Job, err error) {
 	if err := j.n.AwaitReady(ctx); err != nil {
 		return out, err
@@ -74,9 +75,8 @@ func (j Jobs) Ensure(ctx context.Context, spec job.Spec) (out job.Job, err error
 			if !errors.Is(err, ErrExists) {
 				return out, err
 			}
-			continue // somebody else was faster
+			continue // a concurrent change was faster
 		}
-
 		if err != nil {
 			return out, err
 		}
@@ -93,10 +93,10 @@ func (j Jobs) Ensure(ctx context.Context, spec job.Spec) (out job.Job, err error
 	return out, job.ErrChanged
 }
 
-// ensureTries bounds how often Ensure begins anew because others change the job at the same time.
+// ensureTries bounds the attempts of Ensure when others change the job at the same time.
 const ensureTries = 20
 
-// isSame tells whether two definitions say the same.
+// isSame reports whether two definitions are equivalent.
 func isSame(old, spec job.Spec, now time.Time) bool {
 	spec = keepStart(spec, &old)
 	spec.Defaults(now)
@@ -105,8 +105,8 @@ func isSame(old, spec job.Spec, now time.Time) bool {
 	return err1 == nil && err2 == nil && a == b
 }
 
-// keepStart has a definition that replaces another go on from its first due time, where that came
-// from its creation.
+// keepStart keeps the first due time of the old definition if that came from the creation of the
+// job.
 func keepStart(spec job.Spec, old *job.Spec) job.Spec {
 	if spec.Start == nil && (spec.Every != 0 && spec.Every == old.Every ||
 		spec.Every == 0 && spec.MaxFires != 0 && spec.MaxFires == old.MaxFires) {
@@ -115,8 +115,8 @@ func keepStart(spec job.Spec, old *job.Spec) job.Spec {
 	return spec
 }
 
-// Update replaces the definition of a job that people have changed so often, see job.Job.Changes;
-// zero: any number of times. job.ErrChanged means that somebody else was faster.
+// Update replaces the definition of a job whose change count is changes, see job.Job.Changes; zero
+// skips that check. job.ErrChanged means that a concurrent change was faster.
 func (j Jobs) Update(ctx context.Context, id int64, changes int32, spec job.Spec) (out job.Job, err error) {
 	return j.change(ctx, func(ctx context.Context, e *edit.Editor) (edit.Done, error) {
 		return e.Update(ctx, id, changes, spec)
@@ -128,7 +128,7 @@ func (j Jobs) Pause(ctx context.Context, id int64, r job.PauseRequest) (out job.
 	return j.change(ctx, func(ctx context.Context, e *edit.Editor) (edit.Done, error) { return e.Pause(ctx, id, r) })
 }
 
-// Resume gives a paused job its due times back.
+// Resume continues the due times of a paused job.
 func (j Jobs) Resume(ctx context.Context, id int64) (out job.Job, err error) {
 	return j.change(ctx, func(ctx context.Context, e *edit.Editor) (edit.Done, error) { return e.Resume(ctx, id) })
 }
@@ -138,8 +138,8 @@ func (j Jobs) Delete(ctx context.Context, id int64) error {
 	return j.edit(ctx, func(ctx context.Context, e *edit.Editor) error { _, err := e.Delete(ctx, id); return err })
 }
 
-// Run starts a job once, now. The same key is the same run, however often it is asked for; it may
-// be empty.
+// Run starts a job once, now. Repeated calls with the same key refer to the same run. key may be
+// empty.
 func (j Jobs) Run(ctx context.Context, id int64, key string) (out job.Requested, err error) {
 	err = j.edit(ctx, func(ctx context.Context, e *edit.Editor) error {
 		asked, err := e.RunNow(ctx, []int64{id}, 0, key)
@@ -152,13 +152,13 @@ func (j Jobs) Run(ctx context.Context, id int64, key string) (out job.Requested,
 	return out, err
 }
 
-// DisableHandler has jobs with a handler not started on any node until it is enabled: their due
-// times end skipped, for the reason.
+// DisableHandler stops the starts of jobs with a handler on all nodes, until it is enabled again:
+// their due times end skipped, with the reason.
 func (j Jobs) DisableHandler(ctx context.Context, key, reason string) error {
 	return j.edit(ctx, func(ctx context.Context, e *edit.Editor) error { return e.DisableHandler(ctx, key, reason) })
 }
 
-// EnableHandler takes DisableHandler back.
+// EnableHandler undoes DisableHandler.
 func (j Jobs) EnableHandler(ctx context.Context, key string) error {
 	return j.edit(ctx, func(ctx context.Context, e *edit.Editor) error { return e.EnableHandler(ctx, key) })
 }
@@ -172,26 +172,26 @@ func (j Jobs) Get(ctx context.Context, id int64) (job.Job, error) {
 	return row.Job, err
 }
 
-// Named returns the job of a name.
+// Named returns the job with a name.
 func (j Jobs) Named(ctx context.Context, app, name string) (job.Job, error) {
 	row, err := j.n.reads().JobNamed(ctx, app, name)
 	return row.Job, err
 }
 
-// JobQuery says which jobs to list. Zero fields do not restrict.
+// JobQuery selects jobs. Zero fields do not restrict.
 type JobQuery struct {
 	App    string
-	Name   string // contained in the name
+	Name   string // a part of the name
 	Owner  string
-	Labels map[string]string // all of them
+	Labels map[string]string // all must match
 	Status job.Status
 }
 
-// listPage is how many jobs are read at once.
+// listPage is the number of jobs that List reads at a time.
 const listPage = 200
 
-// List yields jobs in the order of their ids, those whose names contain something in the order of
-// the names from there on, and an error at last if one stopped it.
+// List yields jobs by id, or by the matching part of the name if the query has a name. If an error
+// stops it, it yields the error last.
 func (j Jobs) List(ctx context.Context, q JobQuery) iter.Seq2[job.Job, error] {
 	return func(yield func(job.Job, error) bool) {
 		f := read.JobFilter{
@@ -223,7 +223,7 @@ func (j Jobs) List(ctx context.Context, q JobQuery) iter.Seq2[job.Job, error] {
 	}
 }
 
-// History returns the latest runs of a job, the last first.
+// History returns the runs of a job, latest first.
 func (j Jobs) History(ctx context.Context, id int64, limit int) ([]job.Run, error) {
 	rows, err := j.n.reads().Runs(ctx, read.RunFilter{JobID: id, Limit: limit})
 	runs := make([]job.Run, len(rows))
@@ -233,11 +233,11 @@ func (j Jobs) History(ctx context.Context, id int64, limit int) ([]job.Run, erro
 	return runs, err
 }
 
-// runLook is between looks at whether a run has ended.
+// runLook is the pause between checks for the end of a run.
 const runLook = 50 * time.Millisecond
 
-// Wait returns the last run of what was asked for by Run, once it has ended. It carries the first
-// and the last part of the output.
+// Wait returns the last run of a request made with Run, once it has ended, with the head and tail
+// of its output.
 func (j Jobs) Wait(ctx context.Context, asked job.Requested) (job.Run, error) {
 	f := read.RunFilter{JobID: asked.JobID, From: asked.Due, To: asked.Due + 1, Limit: job.MaxAttempts}
 	for {

@@ -21,11 +21,11 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// life is one session of a node and everything that belongs to it.
+// life is one session of a node, with all its parts.
 type life struct {
 	n       *Node
 	session *session.Session
-	guard   *guard.Guard // nil: there is none
+	guard   *guard.Guard // nil: none
 
 	// The trip.
 	prepared  *schedule.Prepared
@@ -37,12 +37,12 @@ type life struct {
 	recorder  *result.Recorder
 	wishes    *result.Wishes
 
-	// What keeps it going when something dies.
-	heartbeat   *session.Heartbeat
-	watchdog    *session.Watchdog
-	buriers     *session.Reaper
-	reaper      *result.Reaper
-	compensator *compensate.Compensator
+	// Survival: heartbeats, and the cleanup after dead nodes.
+	heartbeat     *session.Heartbeat
+	watchdog      *session.Watchdog
+	sessionReaper *session.Reaper
+	reaper        *result.Reaper
+	compensator   *compensate.Compensator
 
 	// Chores.
 	lookout   *lookout
@@ -58,7 +58,7 @@ type life struct {
 	editor *edit.Editor
 
 	stopCommands context.CancelCauseFunc
-	over         chan struct{} // closed when run is done with the commands
+	over         chan struct{} // closed when run no longer needs the commands
 }
 
 // newLife wires the stages in the order of the trip.
@@ -66,7 +66,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 	l := &life{n: n, session: s, guard: g, over: make(chan struct{})}
 	commands, stop := context.WithCancelCause(context.Background())
 	l.stopCommands = stop
-	l.lookout = &lookout{db: n.reads(), peers: func() { l.buriers.Wake() }, log: n.log}
+	l.lookout = &lookout{db: n.reads(), peers: func() { l.sessionReaper.Wake() }, log: n.log}
 
 	l.newTrip(commands)
 	l.newWatch()
@@ -75,12 +75,12 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 	return l
 }
 
-// newTrip makes what moves a run: claim, start, execute, finish.
+// newTrip makes the parts that move runs: claim, start, execute, finish.
 func (l *life) newTrip(commands context.Context) {
 	n, s := l.n, l.session
 	labels := job.WithHandlers(n.labels(), n.cfg.Handlers.Keys())
 	definitions := schedule.NewDefinitions()
-	takes := taker{s, l.isGuarded}
+	taker := taker{s, l.isGuarded}
 
 	l.prepared = schedule.NewPrepared()
 	l.stops = &schedule.Stops{
@@ -102,7 +102,7 @@ func (l *life) newTrip(commands context.Context) {
 	l.claimer = schedule.NewClaimer(schedule.Claimer{
 		DB:          n.db,
 		Exclusion:   n.exclusion,
-		Session:     takes,
+		Session:     taker,
 		Definitions: definitions,
 		Prepared:    l.prepared,
 		Stops:       l.stops,
@@ -130,7 +130,7 @@ func (l *life) newTrip(commands context.Context) {
 
 	l.recorder = result.New(n.exclusion, s, n.log, func(ends []trip.End) { l.executing.Written(launchesOf(ends)) })
 	l.recorder.Woken = func() { l.starter.Woken() }
-	n.keep(l.recorder)
+	n.track(l.recorder)
 	l.wishes = result.NewWishes(result.Wishes{
 		DB:      n.db,
 		Session: s,
@@ -141,7 +141,7 @@ func (l *life) newTrip(commands context.Context) {
 	l.starter = schedule.NewStarter(schedule.Starter{
 		DB:          n.db,
 		Exclusion:   n.exclusion,
-		Session:     takes,
+		Session:     taker,
 		Definitions: definitions,
 		Prepared:    l.prepared,
 		Executing:   l.executing,
@@ -159,13 +159,13 @@ func (l *life) newTrip(commands context.Context) {
 	l.claimer.Starter = l.starter
 }
 
-// newWatch makes what finds the dead, and what they leave behind.
+// newWatch makes the parts that detect dead sessions and clean up after them.
 func (l *life) newWatch() {
 	n, s := l.n, l.session
 	works := func() bool { return l.recorder.FailingFor() < s.Timings.Stale/2 }
 	l.heartbeat = &session.Heartbeat{Session: s, Pulse: n.pulse, Load: l.load, Works: works, Log: n.log}
 	l.watchdog = &session.Watchdog{Session: s, Log: n.log}
-	l.buriers = session.NewReaper(session.Reaper{
+	l.sessionReaper = session.NewReaper(session.Reaper{
 		DB:       n.db,
 		Session:  s,
 		Changed:  func() { l.claimer.Look() },
@@ -194,7 +194,7 @@ func (l *life) newWatch() {
 	})
 }
 
-// newChores makes what cleans up, tells people, and counts.
+// newChores makes the parts that clean up, send alerts, and count.
 func (l *life) newChores() {
 	n, s := l.n, l.session
 	behind := func() bool { return l.lookout.Behind(s.Now(), l.stops.Any()) }
@@ -220,7 +220,7 @@ func (l *life) newChores() {
 	l.rezoner = &edit.Rezoner{Editor: l.editor, Session: s, Zones: job.ZoneData(), Log: n.log}
 }
 
-// ended takes the end of an attempt.
+// ended records the end of an attempt.
 func (l *life) ended(s job.Started, r job.Run, again job.Micros) {
 	n := l.n
 	n.figures.Ended(r.Ended, r.Outcome)
@@ -249,43 +249,42 @@ func launchesOf(ends []trip.End) []job.Launch {
 	return out
 }
 
-// stuckAfter is how late the earliest prepared run may be, beside a free slot, before the node does
-// not count as ready.
+// stuckAfter is the lateness of the earliest prepared run, while a slot is free, at which the node
+// stops counting as ready.
 const stuckAfter = 5 * time.Second
 
-// advances reports whether runs are started: a lease that is fresh does not show that.
+// advances reports whether runs are being started. A fresh lease does not prove that.
 func (l *life) advances() bool {
 	return l.prepared.Overdue(l.session.Now()) < stuckAfter || l.executing.Free() <= 0
 }
 
 func (l *life) load() (prepared, executing int) { return l.prepared.Len(), l.executing.Len() }
 
-// run lives until the session is lost or ctx asks for a drain. When it returns, no command of the
-// session lives and none of its loops runs.
+// run returns after the session is lost or ctx asks for a drain. By then no command and no loop of
+// the session is alive.
 func (l *life) run(ctx, hard context.Context) {
 	guarding, unguard := context.WithCancel(context.Background())
 	var guards sync.WaitGroup
 	if l.guard != nil {
 		guards.Go(func() { l.guard.Run(guarding) })
 	}
+	defer func() { unguard(); guards.Wait() }() // the next session has a new guard
 
-	defer func() { unguard(); guards.Wait() }() // the next session has its own
-
-	// Whatever else hangs, a lost session kills its commands at once: first they are asked, then
-	// they are not.
+	// Even if everything hangs, a lost session kills its commands at once, first with SIGTERM and
+	// then with SIGKILL.
 	lost, killed := l.session.Context(), make(chan struct{})
 	disarm := context.AfterFunc(lost, func() {
 		defer close(killed)
 		failpoint.Here("before", "lose session")
 		l.guardLost()
-		// If we die from here on, the guard, which is told by now, ends the commands, and buries
-		// the session if nobody has yet.
+		// If we die from here on, the guard has been informed. It kills the commands, and buries
+		// the session unless a peer has.
 		failpoint.Here("behind", "lose session")
 		l.kill(l.session.Timings.Grace, context.Cause(lost))
 	})
 
 	alive, end := context.WithCancel(context.Background())
-	work, rest := context.WithCancel(alive)
+	work, stopWork := context.WithCancel(alive)
 	living, working, chores := l.begin(alive, work)
 	select {
 	case <-lost.Done():
@@ -295,7 +294,7 @@ func (l *life) run(ctx, hard context.Context) {
 		l.n.log.Info("draining", "prepared", l.prepared.Len(), "executing", l.executing.Len(), "grace", l.n.cfg.Grace)
 	}
 
-	rest()
+	stopWork()
 	working.Wait()
 	if !l.session.Lost() {
 		l.drain(hard, chores)
@@ -317,7 +316,7 @@ func (l *life) run(ctx, hard context.Context) {
 	l.session.Lose(ErrStopped)
 }
 
-// begin starts the loops: those that live as long as the session, those that take work, and chores.
+// begin starts the loops of the session, the loops that take work, and the chores.
 func (l *life) begin(alive, work context.Context) (living, working, chores *sync.WaitGroup) {
 	begin := func(ctx context.Context, loops ...func(context.Context) error) *sync.WaitGroup {
 		group := new(sync.WaitGroup)
@@ -327,17 +326,16 @@ func (l *life) begin(alive, work context.Context) (living, working, chores *sync
 		return group
 	}
 
-	living = begin(alive, l.heartbeat.Run, l.watchdog.Run, l.recorder.Run, l.wishes.Run, l.buriers.Run, l.reaper.Run,
-		l.compensator.Run,
-		l.stops.Run, l.limiter.Run, l.lookout.Run, l.watcher.Run)
+	living = begin(alive, l.heartbeat.Run, l.watchdog.Run, l.recorder.Run, l.wishes.Run, l.sessionReaper.Run, l.reaper.Run,
+		l.compensator.Run, l.stops.Run, l.limiter.Run, l.lookout.Run, l.watcher.Run)
 	working = begin(work, l.claimer.Run, l.starter.Run)
 	chores = begin(work, l.tidier.Run, l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.evaluator.Run, l.sender.Run,
 		l.rezoner.Run)
 	return living, working, chores
 }
 
-// drain ends a session whose node stops. Nothing is claimed or started any more: what is only
-// prepared goes back at once.
+// drain ends the session of a node that stops. Nothing is claimed or started any more, and prepared
+// runs are released at once.
 func (l *life) drain(hard context.Context, chores *sync.WaitGroup) {
 	bounded, cancel := context.WithTimeout(l.session.Context(), l.session.Timings.SQL.Read)
 	if err := l.starter.GiveBack(bounded); err != nil {
@@ -355,12 +353,12 @@ func (l *life) drain(hard context.Context, chores *sync.WaitGroup) {
 	cancel()
 }
 
-// endLost ends a session that was lost, once its commands are dead. Its ends are written, and its
-// rows given back, beside the next one.
+// endLost ends a lost session once its commands are dead. The next session then writes its ends and
+// releases its rows.
 func (l *life) endLost(killed chan struct{}) {
 	l.awaitCommands()
 	close(l.over)
-	<-killed // a kill that comes late would hit the commands of the next session
+	<-killed // a late kill would hit the commands of the next session
 	failpoint.Here("before", "lost sweep")
 	l.guardSweep(l.session.Timings.Expiry)
 	failpoint.Here("behind", "lost sweep")
@@ -368,7 +366,7 @@ func (l *life) endLost(killed chan struct{}) {
 	failpoint.Here("behind", "lost session")
 }
 
-// kill asks the commands to stop, and does not ask any more after the grace.
+// kill asks the commands to stop, and kills them after the grace.
 func (l *life) kill(grace time.Duration, cause error) {
 	l.stopCommands(cause)
 	select {
@@ -382,8 +380,8 @@ func (l *life) kill(grace time.Duration, cause error) {
 	}
 }
 
-// awaitCommands waits until the killed commands are dead. While one survives even SIGKILL, in the
-// hands of the kernel, the node does not come back: it could start nothing safely beside it.
+// awaitCommands waits until the killed commands are dead. While a command survives even SIGKILL,
+// stuck in the kernel, the node does not rejoin: any start could run twice.
 func (l *life) awaitCommands() {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -418,14 +416,14 @@ func (l *life) drainCommands(hard context.Context) {
 	l.guardSweep(killGrace)
 }
 
-// killGrace is what commands get between SIGTERM and SIGKILL when the node stops.
+// killGrace is the time between SIGTERM and SIGKILL when the node stops.
 const killGrace = time.Second
 
-// retire ends the session's affairs once its commands are dead: their outcomes are written, its
-// rows are given back, and at last its own row goes. It tries until it has done so, ctx ends, or a
-// peer did it.
+// retire settles the affairs of a session once its commands are dead: it writes their outcomes,
+// releases its rows, and finally deletes its own row. It tries until that is done, by itself or a
+// peer, or ctx ends.
 func (l *life) retire(ctx context.Context) {
-	defer l.n.forget(l.recorder)
+	defer l.n.untrack(l.recorder)
 	for {
 		l.recorder.Flush(ctx)
 		_, err := l.compensator.Compensate(ctx)
@@ -439,8 +437,8 @@ func (l *life) retire(ctx context.Context) {
 
 		select {
 		case <-ctx.Done():
-			l.n.log.Warn("session left to its peers", "session", l.session.ID(), "ends", l.recorder.Waiting(), "error",
-				errors.Join(err, context.Cause(ctx)))
+			l.n.log.Warn("session left to its peers", "session", l.session.ID(), "ends", l.recorder.Waiting(),
+				"error", errors.Join(err, context.Cause(ctx)))
 			return
 		case <-time.After(l.session.Timings.Scan / 2):
 		}

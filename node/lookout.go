@@ -11,30 +11,30 @@ import (
 	"go-crontab/sql/read"
 )
 
-// lookout reads in one statement, once a second, whether the chores of the node have anything to
-// do. So a node with nothing to do asks MySQL little.
+// lookout reads once a second, in one statement, whether the chores of the node have work. So an
+// idle node sends MySQL few statements.
 type lookout struct {
 	db    *read.DB
-	peers func() // called when sessions have come, gone or changed
+	peers func() // called after sessions have come, gone or changed
 	log   *slog.Logger
 
-	last atomic.Pointer[glimpse]
+	last atomic.Pointer[datedGlance]
 }
 
-type glimpse struct {
+type datedGlance struct {
 	read.Glance
 	at time.Time
 }
 
 const (
 	lookoutPeriod = time.Second
-	// blind is how old a glance is before nobody trusts it.
-	blind = 3 * time.Second
-	// behindBy is how late the earliest due time is before chores wait.
-	behindBy = time.Second
+	// glanceMaxAge is the age at which a glance is too old to be trusted.
+	glanceMaxAge = 3 * time.Second
+	// lateBy is the lateness of the earliest due time at which chores wait.
+	lateBy = time.Second
 )
 
-// Run looks until ctx is over.
+// Run reads a glance each second until ctx ends.
 func (l *lookout) Run(ctx context.Context) error {
 	tick := time.NewTicker(lookoutPeriod)
 	defer tick.Stop()
@@ -42,8 +42,9 @@ func (l *lookout) Run(ctx context.Context) error {
 		at := time.Now()
 		g, err := l.db.Glance(ctx)
 		if err == nil {
-			before := l.last.Swap(&glimpse{g, at})
-			if before != nil && before.Sessions != g.Sessions { // all loops begin with a look of their own
+			before := l.last.Swap(&datedGlance{g, at})
+			// At the start there is nothing to compare: all loops begin with their own look.
+			if before != nil && before.Sessions != g.Sessions {
 				l.peers()
 			}
 		} else if ctx.Err() == nil {
@@ -58,40 +59,40 @@ func (l *lookout) Run(ctx context.Context) error {
 	}
 }
 
-// seen returns the last glance; false if there is none that can be trusted.
+// seen returns the last glance; false if there is no recent one.
 func (l *lookout) seen() (read.Glance, bool) {
 	g := l.last.Load()
-	if g == nil || time.Since(g.at) > blind {
+	if g == nil || time.Since(g.at) > glanceMaxAge {
 		return read.Glance{}, false
 	}
 	return g.Glance, true
 }
 
-// FirstIdle is when the earliest idle run was due, or is; zero: there is none, or nobody knows.
+// FirstIdle returns the due time of the earliest idle run; zero: none, or unknown.
 func (l *lookout) FirstIdle() job.Micros {
 	g, _ := l.seen()
 	return g.FirstIdle
 }
 
-// Behind reports whether due times wait that should have been started, or claimed, a while ago:
-// then chores can wait. It is false if nobody knows. The cursors of paused jobs stand still: while
-// something is paused, they say nothing.
+// Behind reports whether due times are waiting that should have been started or claimed a while
+// ago. Then chores can wait. It is false if that is unknown. While something is paused, cursors
+// prove nothing, because the cursors of paused jobs do not move.
 func (l *lookout) Behind(now job.Micros, paused bool) bool {
 	g, ok := l.seen()
-	late := now.Add(-behindBy)
+	late := now.Add(-lateBy)
 	return ok && (g.FirstIdle != 0 && g.FirstIdle < late || !paused && g.FirstCursor != 0 && g.FirstCursor < late)
 }
 
-// NothingToClaim reports that a moment ago nothing was to be claimed that is due before an instant.
+// NothingToClaim reports that a moment ago no run due before an instant was to be claimed.
 func (l *lookout) NothingToClaim(before job.Micros) bool {
 	g, ok := l.seen()
-	before = before.Add(blind) // the glance is as old as that
+	before = before.Add(glanceMaxAge) // the glance may be that old
 	return ok && !g.Backfills && (g.FirstCursor == 0 || g.FirstCursor > before) &&
 		(g.FirstIdle == 0 || g.FirstIdle > before)
 }
 
-// NothingToStart reports that a moment ago no run was due, or held by anybody who may not start it
-// in time.
+// NothingToStart reports that a moment ago no run was due, and no session held a run that it might
+// fail to start in time.
 func (l *lookout) NothingToStart(now job.Micros) bool {
 	g, ok := l.seen()
 	return ok && !g.Held && (g.FirstIdle == 0 || g.FirstIdle > now)
@@ -109,13 +110,13 @@ func (l *lookout) NothingHeld() bool {
 	return ok && !g.Held
 }
 
-// LastLine is the greatest id of an audit line, a moment ago. Nobody may know.
+// LastLine returns the highest id of an audit line, as of a moment ago, if known.
 func (l *lookout) LastLine() (id int64, known bool) {
 	g, ok := l.seen()
 	return g.LastLine, ok
 }
 
-// NothingToSend reports that no message of alerts waited a moment ago.
+// NothingToSend reports that no alert message was waiting a moment ago.
 func (l *lookout) NothingToSend() bool {
 	g, ok := l.seen()
 	return ok && !g.Messages
@@ -127,13 +128,13 @@ func (l *lookout) NoLimits() bool {
 	return ok && !g.Limits
 }
 
-// NothingToWatch reports that nobody wanted to be told of anything a moment ago.
+// NothingToWatch reports that no alert was wanted a moment ago.
 func (l *lookout) NothingToWatch() bool {
 	g, ok := l.seen()
 	return ok && !g.Alerts
 }
 
-// Watermark is how far the database was a moment ago. Nobody may know.
+// Watermark returns the watermark as of a moment ago, if known.
 func (l *lookout) Watermark() (sql.Watermark, bool) {
 	g, ok := l.seen()
 	return g.Watermark, ok

@@ -175,8 +175,8 @@ func (l ledgerFile) read() map[string]*entry {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-
 	defer f.Close()
+
 	out := map[string]*entry{}
 	for s := bufio.NewScanner(f); s.Scan(); {
 		w := strings.Fields(s.Text())

@@ -9,7 +9,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// amountsMost is how far tasks are counted for who scrapes.
+// amountsMost bounds the count of runs for a scrape.
 const amountsMost = 10_000
 
 func (n *Node) newMetrics() {
@@ -33,11 +33,11 @@ func (n *Node) newMetrics() {
 	n.exclusion.Took = n.metrics.Changed
 }
 
-// Metrics are what Prometheus gets to know of the node, see docs/metrics.md: its Handler serves
-// them, its Collector adds them to a registry of the program.
+// Metrics returns the node's Prometheus metrics, see docs/metrics.md. Its Handler serves them, and
+// its Collector adds them to a registry of the program.
 func (n *Node) Metrics() *metric.Metrics { return n.metrics }
 
-// state reads what is not counted.
+// state reads the gauges.
 func (n *Node) state() metric.State {
 	st := n.Status()
 	out := metric.State{
@@ -71,7 +71,7 @@ func (n *Node) state() metric.State {
 	return out
 }
 
-// traced is the executor with what stands around it.
+// traced returns the executor, wrapped for tracing if configured.
 func (n *Node) traced() execute.Executor {
 	if n.cfg.Traced == nil {
 		return n.executor

@@ -32,9 +32,9 @@ type Node struct {
 	timings session.Timings
 	log     *slog.Logger
 
-	db        *sql.DB // for the trip, and for the secrets of what starts
-	api       *sql.DB // for people, so that a flood of questions starves no start
-	alerts    *sql.DB // for what tells people what goes wrong
+	db        *sql.DB // for the trip, and for the secrets of starting runs
+	api       *sql.DB // for people, so that a flood of requests cannot starve starts
+	alerts    *sql.DB // for alerts
 	outside   *alert.Outside
 	pulse     *sql.Pulse
 	clock     *session.Clock
@@ -50,20 +50,19 @@ type Node struct {
 	watermark *watermark
 
 	mu        sync.Mutex
-	recorders []*result.Recorder // of this life and earlier ones whose ends are not all written
+	recorders []*result.Recorder // of this and earlier sessions, as long as they have unwritten ends
 
 	life    atomic.Pointer[life]
 	started atomic.Bool
 	over    chan struct{} // closed when Run has returned
 }
 
-// Sizes of the pools. That of the trip is for up to four starts, a dozen loops beside them, and the
-// reader of secrets: more than it has connections. They seldom ask at the same time, and who finds
-// none free waits until one is.
+// Pool sizes. The trip's pool serves up to four start transactions, a dozen loops and the secret
+// reader. It has fewer connections than that. Requests rarely overlap, and then they wait.
 const (
 	tripPool = 8
 	apiPool  = 8
-	// Of what tells people what goes wrong, so that a flood of that holds up nothing else.
+	// Alerts have their own pool, so that a flood of alerts delays nothing outside it.
 	alertPool = 3
 )
 
@@ -121,7 +120,8 @@ func New(cfg Config) (*Node, error) {
 		}
 	}
 
-	if cfg.SpoolDir != "" { // last: it is taken until the node has run
+	// This is the last step: the spool stays locked until the node has run.
+	if cfg.SpoolDir != "" {
 		if n.spool, err = result.OpenSpool(cfg.SpoolDir); err != nil {
 			return nil, err
 		}
@@ -130,16 +130,16 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// ErrStopped is why commands are killed when a drain has waited long enough.
+// ErrStopped is the cause with which commands are killed at the end of a drain's grace.
 var ErrStopped = errors.New("the node was stopped")
 
-// Run is the node's life. It waits for a MySQL that is not up yet, and returns with an error only
-// when a person must act (sql.ErrRefuseJoin). When ctx ends it drains: it claims nothing more,
-// gives back what it has only prepared, waits for its commands up to the grace, writes every
-// outcome, and returns nil. A node runs once.
+// Run runs the node. It waits for a MySQL that is not up yet, and returns an error only if an
+// operator must act (sql.ErrRefuseJoin). When ctx ends it drains: it claims no more runs, releases
+// its prepared runs, waits for its commands up to the grace, writes every outcome, and returns nil.
+// A node runs only once.
 func (n *Node) Run(ctx context.Context) error { return n.RunUntil(ctx, context.Background()) }
 
-// RunUntil is Run for who may lose patience: when hard ends, the drain does not wait.
+// RunUntil is like Run, but when hard ends, the drain stops waiting.
 func (n *Node) RunUntil(ctx, hard context.Context) error {
 	if n.started.Swap(true) {
 		return errors.New("the node has been run already: make a new one")
@@ -147,7 +147,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 
 	defer close(n.over)
 	defer n.close()
-	go job.ZoneData() // it takes a while, and is asked for when there is a session
+	go job.ZoneData() // takes a while, and is needed once there is a session
 	if err := n.firstReading(ctx); err != nil {
 		return unlessDone(ctx, err)
 	}
@@ -157,8 +157,8 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 	retiring.Go(func() { n.live.Run(recording) })
 	retiring.Go(func() { n.figures.Run(recording) })
 	if n.auditLog != nil {
-		// Nobody waits for it: the file system may hang. The next life goes on where its position
-		// stands.
+		// The node does not wait for the copier: the file system may hang. The next process
+		// continues from the saved position.
 		copier := &audit.Copier{
 			DB:     n.api,
 			Sink:   n.auditLog,
@@ -170,7 +170,9 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 	}
 
 	defer func() { stop(); retiring.Wait(); n.save() }()
+
 	n.warnUnguarded()
+
 	replayed := false
 	var earlier []uuid.UUID
 	for ctx.Err() == nil {
@@ -217,8 +219,8 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		n.life.Store(nil)
 		if s.Lost() {
 			n.metrics.SessionLost()
-			// Its affairs are settled beside the next session, for as long as MySQL takes to
-			// answer.
+			// The old session is retired while the next one runs, which takes as long as MySQL is
+			// silent.
 			retiring.Go(func() { l.retire(recording) })
 		}
 	}
@@ -233,7 +235,7 @@ func unlessDone(ctx context.Context, err error) error {
 	return err
 }
 
-// firstReading reads MySQL's clock before anything else asks for it.
+// firstReading reads MySQL's clock before it is needed.
 func (n *Node) firstReading(ctx context.Context) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		err := n.db.Check(ctx)
@@ -270,7 +272,7 @@ func (n *Node) close() {
 	}
 }
 
-// Status is what a node knows about itself.
+// Status is a node's view of itself.
 type Status struct {
 	Session   string
 	Node      string
@@ -280,12 +282,12 @@ type Status struct {
 	Prepared  int
 	Executing int
 	Slots     int
-	Taken     int // of them; an HTTP request holds a sixteenth of one
+	Taken     int // slots in use; an HTTP request takes a sixteenth
 	Waiting   int // outcomes that are not written yet
-	Guard     int // the guard's process, 0 if there is none
+	Guard     int // process id of the guard; 0: none
 }
 
-// Status tells how the node is.
+// Status returns the present state of the node.
 func (n *Node) Status() Status {
 	st := Status{Node: n.cfg.Name, Slots: n.cfg.Slots, Waiting: n.unwritten()}
 	if l := n.life.Load(); l != nil {
@@ -300,7 +302,7 @@ func (n *Node) Status() Status {
 	return st
 }
 
-// Editor changes jobs; nil while the node has no session.
+// Editor returns the editor of jobs, or nil while the node has no fresh session.
 func (n *Node) Editor() *edit.Editor {
 	if l := n.life.Load(); l != nil && l.session.Fresh() {
 		return l.editor
@@ -308,10 +310,10 @@ func (n *Node) Editor() *edit.Editor {
 	return nil
 }
 
-// Now is MySQL's clock; zero before the first reading.
+// Now returns the time of MySQL's clock; it is meaningless before the first reading.
 func (n *Node) Now() time.Time { return n.clock.Now().Time() }
 
-// Reads is the pool for people's questions.
+// Reads returns the pool for requests of people.
 func (n *Node) Reads() *read.DB { return n.reads() }
 
 func (n *Node) reads() *read.DB      { return &read.DB{DB: n.api} }

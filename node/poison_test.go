@@ -170,8 +170,8 @@ func (c *cluster) columns() (columns []column) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-
 	defer rows.Close()
+
 	for rows.Next() {
 		var col column
 		var own bool
@@ -859,8 +859,8 @@ func (p *poisoner) ids(after int64) (ids []int64) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-
 	defer rows.Close()
+
 	for rows.Next() {
 		var id int64
 		if err := rows.Scan(&id); err != nil {

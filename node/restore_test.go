@@ -53,8 +53,8 @@ func (c *cluster) backup() (take func() (restore func())) {
 			if err != nil {
 				return err
 			}
-
 			defer tx.Rollback()
+
 			for table, list := range columns {
 				for _, s := range []string{"DELETE FROM " + table,
 					"INSERT INTO " + table + " (" + list + ") SELECT " + list + " FROM backup_" + table} {
@@ -76,8 +76,8 @@ func (c *cluster) backup() (take func() (restore func())) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-
 		defer conn.Close()
+
 		run := func(statements ...string) {
 			c.t.Helper()
 			for _, s := range statements {

@@ -5,7 +5,7 @@ import (
 	"go-crontab/session"
 )
 
-// newRetainer makes what removes records that are kept no longer.
+// newRetainer makes the remover of old records.
 func (n *Node) newRetainer(s *session.Session, behind func() bool) *result.Retainer {
 	r := &result.Retainer{DB: n.reads(), Session: s, Behind: behind, Log: n.log}
 	if n.cfg.Archive != "" {
@@ -14,12 +14,12 @@ func (n *Node) newRetainer(s *session.Session, behind func() bool) *result.Retai
 	return r
 }
 
-// newTrimmer makes what removes output of apps that are over their limit.
+// newTrimmer makes the remover of output of apps over their limit.
 func (n *Node) newTrimmer(s *session.Session, noLimits, behind func() bool) *result.Trimmer {
 	return &result.Trimmer{DB: n.reads(), Session: s, NoLimits: noLimits, Behind: behind, Log: n.log}
 }
 
-// newTidier makes what removes all else that is kept no longer.
+// newTidier makes the remover of everything beyond records and output that has a retention.
 func (n *Node) newTidier(s *session.Session, behind func() bool) *result.Tidier {
 	return &result.Tidier{DB: n.reads(), Session: s, Behind: behind, Audit: n.cfg.AuditKept, Log: n.log}
 }

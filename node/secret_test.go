@@ -99,8 +99,8 @@ func (c *cluster) column(query string) (out []string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-
 	defer rows.Close()
+
 	for rows.Next() {
 		var s string
 		if err := rows.Scan(&s); err != nil {

@@ -9,38 +9,37 @@ import (
 )
 
 const (
-	// sameAgain is how long a warning of a loop that tries again is not said once more in the same
-	// words. While MySQL is away every loop fails several times a second, and what one has to know
-	// drowns in that.
-	sameAgain = 30 * time.Second
-	// manySaid bounds the warnings that are remembered.
-	manySaid = 200
+	// repeatAfter is the time for which the repetition of a loop's warning is suppressed. While MySQL
+	// is away every loop fails several times a second, and that would drown the important lines.
+	repeatAfter = 30 * time.Second
+	// maxRecent bounds the remembered warnings.
+	maxRecent = 200
 )
 
-// counters are what such a warning has beside its error. One with anything else, as the id of a
-// run, is about that one thing, and is always said.
+// counters are the attributes that a repeated warning may have. A warning with any other attribute,
+// such as the id of a run, is specific, and is never suppressed.
 var counters = []string{"error", "in", "again_in", "lease_age", "runs", "waiting"}
 
-// steady is a handler of a log that holds back warnings that repeat each other: the same message
-// with the same error. It says how many it held back with the next one. Nothing but warnings with
-// an error is ever held back.
+// steady is a log handler that suppresses repeated warnings: the same message with the same error.
+// The next such warning counts the suppressed ones in "repeated". It only ever suppresses warnings
+// with an error.
 type steady struct {
 	slog.Handler
-	said *saidBefore
+	recent *recentWarnings
 }
 
-// saidBefore is what was said lately.
-type saidBefore struct {
+// recentWarnings holds the recent warnings.
+type recentWarnings struct {
 	mu    sync.Mutex
-	lines map[[2]string]saidLine // by message and error
+	lines map[[2]string]recentWarning // by message and error
 }
 
-type saidLine struct {
-	at   time.Time
-	held int // since then
+type recentWarning struct {
+	at         time.Time
+	suppressed int // suppressed since then
 }
 
-// plain is the handler behind a steady one.
+// plain returns the handler inside a steady one.
 func plain(h slog.Handler) slog.Handler {
 	if s, ok := h.(steady); ok {
 		return s.Handler
@@ -49,10 +48,10 @@ func plain(h slog.Handler) slog.Handler {
 }
 
 func newSteady(h slog.Handler) slog.Handler {
-	return steady{h, &saidBefore{lines: map[[2]string]saidLine{}}}
+	return steady{h, &recentWarnings{lines: map[[2]string]recentWarning{}}}
 }
 
-// Handle says the record, or holds it back.
+// Handle logs the record or suppresses it.
 func (s steady) Handle(ctx context.Context, r slog.Record) error {
 	cause, repeats := "", r.Level == slog.LevelWarn
 	r.Attrs(func(a slog.Attr) bool {
@@ -67,44 +66,44 @@ func (s steady) Handle(ctx context.Context, r slog.Record) error {
 		return s.Handler.Handle(ctx, r)
 	}
 
-	held, now := s.said.again(r.Message, cause, r.Time)
+	suppressed, now := s.recent.admit(r.Message, cause, r.Time)
 	if !now {
 		return nil
 	}
 
-	if held > 0 {
+	if suppressed > 0 {
 		r = r.Clone()
-		r.AddAttrs(slog.Int("repeated", held))
+		r.AddAttrs(slog.Int("repeated", suppressed))
 	}
 
 	return s.Handler.Handle(ctx, r)
 }
 
-// again tells whether a line is to be said at an instant, and how often it was not since it was
-// said last.
-func (b *saidBefore) again(message, cause string, at time.Time) (held int, now bool) {
+// admit reports whether a warning must be logged now, and the number of its repetitions suppressed
+// since the last time.
+func (b *recentWarnings) admit(message, cause string, at time.Time) (suppressed int, now bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := [2]string{message, cause}
 	line, known := b.lines[key]
-	if known && at.Sub(line.at) < sameAgain {
-		line.held++
+	if known && at.Sub(line.at) < repeatAfter {
+		line.suppressed++
 		b.lines[key] = line
 		return 0, false
 	}
 
-	if len(b.lines) >= manySaid {
+	if len(b.lines) >= maxRecent {
 		clear(b.lines)
 	}
 
-	b.lines[key] = saidLine{at: at}
-	return line.held, true
+	b.lines[key] = recentWarning{at: at}
+	return line.suppressed, true
 }
 
-// WithAttrs remembers apart from the others: these attributes say what the lines are about.
+// WithAttrs returns a handler with separate memory: its attributes make the lines different.
 func (s steady) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return newSteady(s.Handler.WithAttrs(attrs))
 }
 
-// WithGroup is as WithAttrs.
+// WithGroup is like WithAttrs.
 func (s steady) WithGroup(name string) slog.Handler { return newSteady(s.Handler.WithGroup(name)) }

@@ -46,7 +46,7 @@ func TestSteadyLog(t *testing.T) {
 		time.Sleep(time.Second)
 		log.Warn("beat failed", "error", away, "lease_age", time.Minute)
 		said("lease_age=1m0s repeated=289")
-		time.Sleep(sameAgain)
+		time.Sleep(repeatAfter)
 		log.Warn("beat failed", "error", away)
 		said("error=away") // nothing was held back before it
 
@@ -65,12 +65,12 @@ func TestSteadyLog(t *testing.T) {
 
 		said(append(once, once...)...)
 
-		for i := range 3 * manySaid { // errors that never repeat are not remembered for ever
+		for i := range 3 * maxRecent { // errors that never repeat are not remembered for ever
 			log.Warn("claim", "error", fmt.Errorf("task %d", i))
 		}
 
-		if n := len(log.Handler().(steady).said.lines); n > manySaid {
-			t.Errorf("%d lines are remembered, want at most %d", n, manySaid)
+		if n := len(log.Handler().(steady).recent.lines); n > maxRecent {
+			t.Errorf("%d lines are remembered, want at most %d", n, maxRecent)
 		}
 	})
 }

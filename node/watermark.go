@@ -15,27 +15,28 @@ import (
 	"go-crontab/sql"
 )
 
-// watermark notices that the database is an older one than this node has worked with: somebody has
-// restored a backup. What was started since then is not known any more, and would be started again.
-// So the node starts nothing: it kills its commands, whose rows are of the past, and ends with
-// sql.ErrRefuseJoin, until a person has said what is to be done (migrate --after-restore). What it
-// has seen stands in its state folder too, for its next life.
+// watermark detects that the database is older than the state this node has worked with, because a
+// backup was restored. The database has forgotten which runs were started since the backup, and
+// they would start again. So the node starts nothing. It kills its commands, whose rows are
+// outdated, and ends with sql.ErrRefuseJoin until an operator has decided (migrate
+// --after-restore). It also stores the mark in its state folder, for its next process.
 type watermark struct {
 	mu   sync.Mutex
 	seen sql.Watermark
-	file string // "": only this life knows
-	err  error  // why this node must not go on
+	file string // "": not stored
+	err  error  // the reason why this node must not continue
 }
 
-// watermarkPeriod is between looks, and after so many of them it is raised. Restores that lose less
-// than some raisings are not noticed, see sql.Watermark.Lost. Between a restore below a node that
-// lives and its next look, it may start what the restored database says is due: that is why nodes
-// are to be stopped before.
+// watermarkPeriod is the pause between looks; every watermarkLooks-th look raises the mark. A
+// restore that loses only a few raises is not noticed, see sql.Watermark.Lost. Between a restore
+// under a live node and its next look, the node may start runs that are due according to the
+// restored database. Therefore nodes must be stopped before a restore.
 var watermarkPeriod = 2 * time.Second
 
 const watermarkLooks = 5
 
-// loadWatermark reads what an earlier life has seen. What cannot be read is as good as none.
+// loadWatermark reads the mark that an earlier process has stored. An unreadable file counts as
+// none.
 func loadWatermark(dir string) *watermark {
 	w := &watermark{}
 	if dir == "" {
@@ -48,11 +49,11 @@ func loadWatermark(dir string) *watermark {
 	return w
 }
 
-// look holds what the database says against what was seen.
+// look compares the mark in the database with the highest one seen.
 func (w *watermark) look(m sql.Watermark) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err != nil || m.Epoch == "" { // a database without one says nothing
+	if w.err != nil || m.Epoch == "" { // a database without an epoch proves nothing
 		return w.err
 	}
 
@@ -66,7 +67,7 @@ func (w *watermark) look(m sql.Watermark) error {
 		return w.err
 	}
 
-	if w.seen.Epoch != m.Epoch || m.N > w.seen.N { // within the slack the higher one counts
+	if w.seen.Epoch != m.Epoch || m.N > w.seen.N { // within the slack, the higher mark counts
 		w.seen = m.After(w.seen)
 		w.save()
 	}
@@ -76,8 +77,8 @@ func (w *watermark) look(m sql.Watermark) error {
 
 func clockText(at job.Micros) string { return at.Time().UTC().Format(time.RFC3339) }
 
-// save keeps it for the next life. If we die in the middle, or the disk is full, that life knows
-// the one before, which is a little lower.
+// save stores the mark for the next process. If we die in the middle, or the disk is full, that
+// process reads the previous mark, which is a little lower.
 func (w *watermark) save() {
 	if w.file == "" {
 		return
@@ -88,14 +89,14 @@ func (w *watermark) save() {
 	}
 }
 
-// failed is why the node must not go on, or nil.
+// failed returns the reason why the node must not continue, or nil.
 func (w *watermark) failed() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// checkWatermark is before a node joins.
+// checkWatermark compares the watermark before the node joins.
 func (n *Node) checkWatermark(ctx context.Context) error {
 	m, err := n.db.ReadWatermark(ctx)
 	if err != nil {
@@ -104,7 +105,7 @@ func (n *Node) checkWatermark(ctx context.Context) error {
 	return n.watermark.look(m)
 }
 
-// watcher raises the watermark, on the first node, and looks at it, on all.
+// watcher compares the watermark on every node, and raises it on the first.
 type watcher struct {
 	n       *Node
 	session *session.Session
@@ -112,12 +113,12 @@ type watcher struct {
 	looks   int
 }
 
-// Run watches until ctx ends, or the database turns out to be an older one: then the session is
-// lost.
+// Run watches until ctx ends or the database turns out to be older. Then the session is lost.
 func (w *watcher) Run(ctx context.Context) error {
 	for {
 		if err := w.step(ctx); errors.Is(err, sql.ErrRefuseJoin) {
-			w.session.Lose(err) // first: whoever reads the log may have stopped
+			// Lose the session first: the log's reader may be stuck.
+			w.session.Lose(err)
 			w.n.log.Error("the database was restored", "error", err)
 			return err
 		} else if err != nil && ctx.Err() == nil {
@@ -150,6 +151,6 @@ func (w *watcher) step(ctx context.Context) error {
 		return nil
 	}
 
-	// If we die behind it, or the commit is unknown, the next look sees what stands.
+	// If we die after this, or the commit is unknown, the next look sees the result.
 	return w.n.db.RaiseWatermark(ctx, m, w.session.Now())
 }
