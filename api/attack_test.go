@@ -116,8 +116,8 @@ func TestS6Bodies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-
 		defer c.Close()
+
 		c.SetDeadline(time.Now().Add(30 * time.Second))
 		fmt.Fprintf(c,
 			"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n", token)
@@ -143,8 +143,8 @@ func TestS6Bodies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	defer c.Close()
+
 	c.SetDeadline(time.Now().Add(60 * time.Second))
 	fmt.Fprintf(c,
 		"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", s.token)

@@ -104,8 +104,8 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	v, err := s.viewBackfill(r.Context(), b)
-	// The backfill was started and has ended: this request is a repetition.
 	if err != nil && b.State != trip.Backfilling {
+		// The backfill was started and has ended: this request is a repetition.
 		return lookAt(&sql.Unknown{Err: err}, "The backfill was begun: GET /api/v1/backfills/%s tells how it is.", v.ID)
 	}
 

@@ -122,8 +122,8 @@ func TestUpsertWhereWanted(t *testing.T) {
 	}
 }
 
-// TestPutWhereWanted: PUT of other named objects only creates, or only replaces a version, if the
-// client says so.
+// TestPutWhereWanted: for other named objects, too, PUT only creates or only replaces a version if
+// the client says so.
 func TestPutWhereWanted(t *testing.T) {
 	t.Parallel()
 	s := start(t, keyed(t, secret.NewKey()))

@@ -226,8 +226,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-
 	defer st.leave()
+
 	if r.Method == http.MethodHead {
 		_, err = st.begin()
 		return err

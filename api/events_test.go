@@ -344,8 +344,8 @@ func TestSlowListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	defer slow.Close()
+
 	slow.(*net.TCPConn).SetReadBuffer(4096)
 	fmt.Fprintf(slow, "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", s.token)
 	begun := make([]byte, 16)

@@ -402,8 +402,8 @@ func TestNoDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	defer db.Close()
+
 	s := &site{t: t, logs: &logs{t: t}, token: wellFormed}
 	s.cfg = api.Config{
 		DB: &read.DB{DB: db}, Now: time.Now, Editor: func() api.Editor { return &broken{err: errors.New("x")} },

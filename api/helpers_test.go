@@ -216,8 +216,8 @@ func (s *site) call(method, path string, body any, header ...string) *reply {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-
 	defer resp.Body.Close()
+
 	text, err := readAnswer(resp)
 	if err != nil {
 		s.t.Fatal(err)

@@ -79,8 +79,8 @@ func visitScreen(t *testing.T, method, url, tag string) (status int, header http
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	defer resp.Body.Close()
+
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)

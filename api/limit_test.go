@@ -56,8 +56,8 @@ func sends(c net.Conn, limit time.Duration, method, path, more string) (int, err
 	if err != nil {
 		return 0, err
 	}
-
 	defer resp.Body.Close()
+
 	_, err = io.Copy(io.Discard, resp.Body)
 	return resp.StatusCode, err
 }

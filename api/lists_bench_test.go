@@ -109,8 +109,8 @@ func startLists(b *testing.B, jobs, runs int) *lists {
 	if err != nil {
 		b.Fatal(err)
 	}
-
 	defer m.Close()
+
 	if _, _, err := m.Migrate(b.Context()); err != nil {
 		b.Fatal(err)
 	}
@@ -176,8 +176,8 @@ func (l *lists) get(path string) object {
 	if err != nil {
 		l.Fatal(err)
 	}
-
 	defer resp.Body.Close()
+
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != 200 {
 		l.Fatalf("%s: %d %s %v", path, resp.StatusCode, body, err)
@@ -196,8 +196,8 @@ func (l *lists) read() (n int64) {
 	if err != nil {
 		l.Fatal(err)
 	}
-
 	defer rows.Close()
+
 	for rows.Next() {
 		var name string
 		var v int64

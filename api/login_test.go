@@ -391,8 +391,8 @@ func (s *site) toProvider() (flow string, back url.Values) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-
 	defer resp.Body.Close()
+
 	to, err := resp.Location()
 	if err != nil {
 		s.t.Fatal(err)
@@ -748,8 +748,8 @@ func TestHTTP2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	defer resp.Body.Close()
+
 	if resp.ProtoMajor != 2 || resp.TLS.Version < tls.VersionTLS12 {
 		t.Errorf("got %s", fmt.Sprint(resp.Proto, resp.TLS.Version))
 	}

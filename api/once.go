@@ -54,7 +54,7 @@ func (s *Server) once(op *operation, h handler) handler {
 			}
 		}
 
-		again := func() *http.Request {
+		copyOf := func() *http.Request {
 			r := r.Clone(r.Context())
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			return r
@@ -67,18 +67,18 @@ func (s *Server) once(op *operation, h handler) handler {
 
 		// Not answered before: carry it out, and keep the answer.
 		kept := &keptAnswer{ResponseWriter: w}
-		err = h(kept, again().WithContext(job.WithOnce(r.Context(), o)))
+		err = h(kept, copyOf().WithContext(job.WithOnce(r.Context(), o)))
 		if err != nil && !o.Done {
 			// The same request may have come first and made the change, which would explain the
 			// refusal.
-			replayed, there := s.replay(w, again(), o, sealed, true)
+			replayed, replayErr := s.replay(w, copyOf(), o, sealed, true)
 			switch {
 			case replayed:
 				return nil
-			case there != nil:
-				return there
+			case replayErr != nil:
+				return replayErr
 			case errors.Is(err, job.ErrRepeated):
-				return h(w, again())
+				return h(w, copyOf())
 			}
 
 			return err

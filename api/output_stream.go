@@ -54,8 +54,8 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 	if err != nil {
 		return err
 	}
-
 	defer st.leave()
+
 	follows, err := st.begin()
 	for follows && err == nil {
 		if from, err = st.sendOutput(&run, pieces, raw, from); err != nil || !run.Executing {

@@ -89,6 +89,7 @@ func (s *Server) resumeJob(w http.ResponseWriter, r *http.Request) error {
 // scope returns the app that the path names, or "" for the cluster if it names none.
 func scope(r *http.Request) (string, error) {
 	app, err := param(r, "app")
+
 	// An empty app in the path is a mistake, not the cluster.
 	if err != nil || app == "" && !strings.Contains(r.URL.Path, "/apps/") {
 		return "", err

@@ -172,8 +172,8 @@ func (s *site) raw(request string) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-
 	defer c.Close()
+
 	c.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := c.Write([]byte(request)); err != nil {
 		s.t.Fatal(err)

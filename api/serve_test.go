@@ -82,16 +82,16 @@ func TestS6SlowClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	defer slow.Close()
+
 	began := time.Now()
 	io.WriteString(slow, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
 	endless, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	defer endless.Close()
+
 	endless.SetDeadline(time.Now().Add(30 * time.Second))
 	go io.WriteString(endless, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 64<<10))
 	if line, err := bufio.NewReader(endless).ReadString('\n'); !strings.Contains(line, "431") {

@@ -240,8 +240,8 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 			}
 
 			if len(v.Items) == limit {
-				v.Next = (&cursor{list: "upcoming",
-					RunPlace: read.RunPlace{ID: last.ID, Due: job.MicrosOf(last.Due)}}).String()
+				place := read.RunPlace{ID: last.ID, Due: job.MicrosOf(last.Due)}
+				v.Next = (&cursor{list: "upcoming", RunPlace: place}).String()
 				break
 			}
 
@@ -262,11 +262,11 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 
-	// Count the jobs whose work was too expensive.
 	if err := work.Turn(list); err != nil && !errors.Is(err, job.ErrTooExpensive) {
 		return err
 	}
 
+	// Count the jobs whose work was too expensive.
 	for _, part := range parts {
 		if part.Err() != nil {
 			v.Uncounted++

@@ -155,8 +155,8 @@ func (s *site) feed(path, password string) (status int, body string, challenges 
 	if err != nil {
 		s.t.Fatal(err)
 	}
-
 	defer resp.Body.Close()
+
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		s.t.Fatal(err)
