@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLimitIsSaidAtOnce: a run that an app's limit refuses is not asked for again in silence, as one is that came too
-// early.
+// TestLimitIsSaidAtOnce: a run that an app's limit refuses is reported immediately. Only
+// rate-limited requests are repeated silently.
 func TestLimitIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -33,7 +33,7 @@ func TestLimitIsSaidAtOnce(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 
-	if asked != 2 { // the first time it was paced
+	if asked != 2 { // the first request was rate limited and repeated
 		t.Errorf("it was asked for %d times", asked)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"go-crontab/internal/secret"
 )
 
-// TestMistypedApps: what is made for an app without jobs is made, with a warning that names the app that was probably meant.
-// What only reads an app without jobs ends with exit code 3.
+// TestMistypedApps: commands that create something for an app without jobs succeed, with a warning
+// that suggests a similar app. Commands that only read end with exit code 3.
 func TestMistypedApps(t *testing.T) {
 	t.Parallel()
 

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fullPipe is a pipe that nobody reads and that has no room for another byte.
+// fullPipe is a full pipe without a reader.
 func fullPipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 
@@ -49,7 +49,7 @@ func fullPipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// startBlocked starts the program with a full pipe as standard output and standard error.
+// startBlocked starts the program with a full pipe as stdout and stderr.
 func startBlocked(t *testing.T, env []string, args ...string) (p *process, unread *os.File) {
 	t.Helper()
 	unread, w := fullPipe(t)
@@ -58,7 +58,7 @@ func startBlocked(t *testing.T, env []string, args ...string) (p *process, unrea
 		append([]string{binary(t)}, args...)...), unread
 }
 
-// dropped is what a node's metrics say about its log.
+// dropped returns the number of dropped log lines, from a node's metrics.
 func dropped(t *testing.T, s *server) (n int) {
 	t.Helper()
 
@@ -84,7 +84,7 @@ func dropped(t *testing.T, s *server) (n int) {
 	return 0
 }
 
-// startsOnTime awaits runs of a job that is due each second, and looks at how late they were.
+// startsOnTime waits for runs of a job that is due each second, and checks their lateness.
 func startsOnTime(t *testing.T, s *server, name string) {
 	t.Helper()
 	seen := len(s.runs(name))
@@ -96,7 +96,7 @@ func startsOnTime(t *testing.T, s *server, name string) {
 	}
 }
 
-// A node whose log nobody reads starts its jobs on time, and ends when it is told to.
+// A node whose log has no reader starts its jobs on time, and ends on request.
 func TestBlockedLogOfServe(t *testing.T) {
 	t.Parallel()
 
@@ -110,14 +110,14 @@ func TestBlockedLogOfServe(t *testing.T) {
 	adminTokens.Store(s.url, token)
 	s.ready()
 
-	for i := range 5 { // each due time that is skipped is a line
+	for i := range 5 { // each skipped due time logs a line
 		s.ask("job", "add", fmt.Sprintf("loud-%d", i), "--every", "100ms", "--overlap", "skip", "--", "sleep 5")
 	}
 
 	s.ask("job", "add", "healthy", "--every", "1s", "--", "true")
 	startsOnTime(t, s, "healthy")
 
-	// Lines of requests fill what room the queue has.
+	// Request logs fill the rest of the queue.
 	long := s.url + "/" + strings.Repeat("x", 8<<10)
 	await(t, "lines are dropped", 20*time.Second, func() bool {
 		status(long)
@@ -131,10 +131,10 @@ func TestBlockedLogOfServe(t *testing.T) {
 		t.Errorf("SIGTERM: exit code %d", code)
 	}
 
-	_ = unread // open until here: a reader that goes away is another case
+	_ = unread // keep the reader open: a closed reader is another case
 }
 
-// When somebody reads again, the log says how many lines are missing.
+// When the log is read again, it reports the number of missing lines.
 func TestBlockedLogIsReadAgain(t *testing.T) {
 	t.Parallel()
 
@@ -169,7 +169,7 @@ func TestBlockedLogIsReadAgain(t *testing.T) {
 	onlyJSON(t, strings.TrimLeft(log.String(), "\x00"))
 }
 
-// dev goes on behind a terminal that is stopped, its nodes do, and Ctrl-C ends it.
+// dev and its nodes continue when the terminal is stopped, and Ctrl-C ends them.
 func TestBlockedTerminalOfDev(t *testing.T) {
 	t.Parallel()
 
@@ -187,7 +187,7 @@ func TestBlockedTerminalOfDev(t *testing.T) {
 	adminTokens.Store(s.url, strings.TrimSpace(string(token)))
 	s.ask("job", "add", "healthy", "--every", "1s", "--", "true")
 
-	// More than the pipes and the queues have room for.
+	// More than the pipes and the queues can hold.
 	long := s.url + "/" + strings.Repeat("x", 8<<10)
 	for range 3 << 20 / (8 << 10) {
 		status(long)
@@ -195,7 +195,8 @@ func TestBlockedTerminalOfDev(t *testing.T) {
 
 	startsOnTime(t, s, "healthy")
 
-	// A busy machine may give dev no turn for a while. If it read nothing, each of these lines would be dropped.
+	// A busy machine may delay dev for a while. If dev did not read at all, each of the following
+	// lines would be dropped.
 	await(t, "dev reads what its node writes", 20*time.Second, func() bool {
 		before := dropped(t, s)
 		status(long)

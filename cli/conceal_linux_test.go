@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestNodesAreConcealed looks, as the node's own user does, for what a node does not give to its commands.
+// TestNodesAreConcealed looks for a node's secrets as a process of the node's own user.
 func TestNodesAreConcealed(t *testing.T) {
 	t.Parallel()
 
@@ -21,14 +21,14 @@ func TestNodesAreConcealed(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 
 	var as []string
-	if os.Geteuid() == 0 { // who may look everywhere
+	if os.Geteuid() == 0 { // root may read everything
 		as = []string{"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"}
 		if err := os.Chown(dir, 65534, 65534); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	program := filepath.Join(dir, "go-crontab") // where that user may read it
+	program := filepath.Join(dir, "go-crontab") // a place that this user may read
 	if out, err := exec.Command("install", "-m", "755", binary(t), program).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}

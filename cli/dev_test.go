@@ -20,10 +20,10 @@ import (
 type devCluster struct {
 	*server
 	pids map[string]int // of the nodes
-	home string         // only its processes have it
+	home string         // unique to its processes
 }
 
-// freePort returns a port with free ones after it, below those that outgoing connections get.
+// freePort returns a port followed by free ones, below the range for outgoing connections.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
@@ -39,13 +39,14 @@ func freePort(t *testing.T) int {
 
 var nodeLine = regexp.MustCompile(`(?m)^  (node-\d)  pid (\d+) +(http://127\.0\.0\.1:(\d+))$`)
 
-// startDev returns when the cluster stands.
+// startDev starts dev and waits until the cluster is ready.
 func startDev(t *testing.T, home string, port int, args ...string) *devCluster {
 	t.Helper()
 	return standing(launchDev(t, home, port, args...), home)
 }
 
-// launchDev starts dev with a HOME of its own, which everything below it inherits: database, nodes, watchers, commands.
+// launchDev starts dev with its own HOME. All its descendants inherit it: database, nodes,
+// watchers, commands.
 func launchDev(t *testing.T, home string, port int, args ...string) *process {
 	t.Helper()
 	args = append([]string{
@@ -55,7 +56,7 @@ func launchDev(t *testing.T, home string, port int, args ...string) *process {
 	return start(t, []string{"HOME=" + home}, args...)
 }
 
-// standing waits until dev says what to try, and reads where its nodes are.
+// standing waits for dev's guide, and reads the addresses of the nodes from it.
 func standing(p *process, home string) *devCluster {
 	p.t.Helper()
 	d := &devCluster{home: home, pids: map[string]int{}}
@@ -82,7 +83,7 @@ func standing(p *process, home string) *devCluster {
 	return d
 }
 
-// processes lists what lives of a dev, by the HOME in its environment.
+// processes lists the living processes of a dev, by the HOME in their environment.
 func processes(home string) (alive []string) {
 	entries, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range entries {
@@ -91,7 +92,7 @@ func processes(home string) (alive []string) {
 			continue
 		}
 		line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
-		if len(line) > 0 { // else a zombie
+		if len(line) > 0 { // a zombie has no environment
 			alive = append(alive, strings.ReplaceAll(string(line), "\x00", " "))
 		}
 	}
@@ -113,7 +114,7 @@ func (d *devCluster) cluster() (v clusterView) {
 	return v
 }
 
-// linkAt is where commands look for the token of what listens at a port.
+// linkAt returns the path of the token's link for a port.
 func linkAt(home, port string) string {
 	return filepath.Join(home, ".local", "share", "go-crontab", "servers", "127.0.0.1-"+port)
 }
@@ -134,7 +135,7 @@ func (d *devCluster) idle() (name string) {
 	return name
 }
 
-// home is removed only once nothing writes there any more.
+// Home is removed only after nothing writes there any more.
 func devHome(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
@@ -210,7 +211,7 @@ func TestDev(t *testing.T) {
 		return ready == 3
 	})
 
-	// Commands find the token by themselves, for these nodes and for nobody else; nobody gets in without.
+	// Commands find the token for these nodes only, and requests without a token are refused.
 	file := filepath.Join(home, "data", "token")
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the token's file: got %v, %v; want it for its owner alone", info, err)
@@ -242,7 +243,7 @@ func TestDev(t *testing.T) {
 		t.Error("the port is free for others, and commands would send them the token")
 	}
 
-	// Again on the same data; then dev itself dies.
+	// Start again on the same data. Then dev itself dies.
 	d = startDev(t, home, port, "--nodes", "2")
 	if d.token() != before {
 		t.Error("the second start made another token")
@@ -277,7 +278,7 @@ func TestDevStartsAgainOverItsRemains(t *testing.T) {
 		func() bool { return d.ask("run", "ls", "--state", "running", "-o", "name").out != "" })
 	first := d.url
 
-	// A second one on the same data is refused while the first lives.
+	// A second dev on the same data is refused while the first is alive.
 	code, out := run(t, []string{"HOME=" + home}, "dev", "--data", filepath.Join(home, "data"))
 	if code != exitFailed || !strings.Contains(out, "is in use by process") || !strings.Contains(out, "dev --data ") {
 		t.Errorf("second dev: got code %d, %s", code, out)
@@ -285,7 +286,7 @@ func TestDevStartsAgainOverItsRemains(t *testing.T) {
 
 	d.signal(syscall.SIGKILL)
 	d.exit(15 * time.Second)
-	left := linkAt(home, "1") // of a node that had another port
+	left := linkAt(home, "1") // of a node that used another port
 	if err := os.Symlink(filepath.Join(home, "data", "token"), left); err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +355,7 @@ func TestDevRestartsANodeThatGivesUp(t *testing.T) {
 	t.Parallel()
 
 	home := devHome(t)
-	obstacle := filepath.Join(home, "data", "nodes", "node-2") // a file where its folder should be
+	obstacle := filepath.Join(home, "data", "nodes", "node-2") // a file in place of its folder
 	if err := os.MkdirAll(filepath.Dir(obstacle), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAPIPageShowsWhatWorks makes every request that docs/api.md shows, in their order, and holds the status against the
-// number behind it, and a block of JSON against the answer to the request before it.
+// TestAPIPageShowsWhatWorks sends every request in docs/api.md, in order. It compares the status
+// with the number after the request, and a JSON block with the response to the previous request.
 func TestAPIPageShowsWhatWorks(t *testing.T) {
 	t.Parallel()
 
@@ -87,7 +87,7 @@ func TestAPIPageShowsWhatWorks(t *testing.T) {
 	s.wantFilters()
 }
 
-// wantFilters holds the table of lists against what the API says that they take.
+// wantFilters compares the table of list filters with the API's own description.
 func (s *server) wantFilters() {
 	s.t.Helper()
 	page, err := os.ReadFile("../docs/api.md")

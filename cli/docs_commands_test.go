@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestPagesNameCommandsThatExist: each command that a Markdown file names, in a block, a table or a sentence, is one, with the
-// flags that it is given there. What it does is for the tests that run what pages show.
+// TestPagesNameCommandsThatExist checks that each command in a Markdown file exists and has the
+// flags shown there. Other tests run the commands.
 func TestPagesNameCommandsThatExist(t *testing.T) {
 	t.Parallel()
 
@@ -78,11 +78,11 @@ func inCode(line string) (spans []string) {
 }
 
 var (
-	// Where a command of ours begins: first in its line, or after what ends or begins another. Not a path or a unit's name.
+	// A command of ours begins a line, or follows a separator. It is not a path or a unit's name.
 	ours = regexp.MustCompile(`(?:^|[|;(&] *|\$ |bin/|then |do )go-crontab +([a-z][^\n]*)`)
-	// What comes after it: another command, a redirection, a comment, or the command of a job.
+	// It ends at another command, a redirection, a comment, or the command of a job.
 	after = regexp.MustCompile(` -- | --$|[|;)&<>]| #|\s{3,}`)
-	// Quoted words are nobody's flags.
+	// Quoted words are not flags.
 	quoted = regexp.MustCompile(`'[^']*'|"[^"]*"`)
 )
 
@@ -104,7 +104,7 @@ func commandsIn(line string) (found [][]string) {
 	}
 }
 
-// exists says what is wrong with the words of a command: no such command, or no such flag.
+// exists returns the problem with a command: an unknown command or flag.
 func exists(root *cobra.Command, words []string) error {
 	cmd := root
 	for len(words) > 0 && cmd.HasAvailableSubCommands() {

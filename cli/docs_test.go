@@ -17,8 +17,9 @@ var pages = []string{
 	"jobs.md", "from-xtimer.md", "from-crontab.md", "from-quartz.md", "files.md", "alerts.md", "changing.md",
 }
 
-// TestPagesShowCommandsThatWork runs the command lines in the sh blocks of the pages, in their order, on a cluster of
-// one node. Lines of other programs are only read by bash; commands that do not end are only parsed.
+// TestPagesShowCommandsThatWork runs the command lines in the sh blocks of the pages, in order, on
+// a cluster with a single node. Bash only parses lines of other programs. Commands that do not end
+// are only parsed, too.
 func TestPagesShowCommandsThatWork(t *testing.T) {
 	t.Parallel()
 
@@ -51,7 +52,8 @@ func TestPagesShowCommandsThatWork(t *testing.T) {
 	}
 }
 
-// tryShown runs a line that a page shows, if it is one of ours. dir has the files that the page shows.
+// tryShown runs a line of a page if it is a command of ours. dir contains the files that the page
+// shows.
 func (s *server) tryShown(where, line, dir string) {
 	s.t.Helper()
 	switch word, _, _ := strings.Cut(line, " "); {
@@ -79,10 +81,10 @@ func (s *server) tryShown(where, line, dir string) {
 
 	switch args[0] {
 	case "serve", "migrate", "dev":
-		args = append(args, "--help") // parsed, and no more
+		args = append(args, "--help") // only parsed
 	default:
 		if cmd, _, err := newTestRoot().Find(args); err == nil && cmd.Flags().Lookup("server") == nil {
-			break // it asks nobody
+			break // needs no server
 		}
 		if dash := slices.Index(args, "--"); dash >= 0 {
 			args = slices.Insert(args, dash, "--server", s.url, "--token", s.token())
@@ -97,13 +99,14 @@ func (s *server) tryShown(where, line, dir string) {
 	}
 }
 
-// asBashReads has bash split a command line, and returns the arguments and the standard input that we would get.
+// asBashReads lets bash split a command line, and returns the arguments and the standard input that
+// the program would get.
 func asBashReads(t *testing.T, line string) (args []string, in string) {
 	t.Helper()
 
 	file := filepath.Join(t.TempDir(), "args")
 	cmd := exec.Command("bash", "-c", `go-crontab() { printf '%s\0' "$@" >"$ARGS"; cat >"$ARGS.in"; }; `+line)
-	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "ARGS="+file) // what it writes goes there
+	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "ARGS="+file) // for files that it writes
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
@@ -120,7 +123,7 @@ func asBashReads(t *testing.T, line string) (args []string, in string) {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), string(typed)
 }
 
-// TestPagesShowProgramsThatCompile compiles the go blocks of the pages, each as a program of its own.
+// TestPagesShowProgramsThatCompile compiles the go blocks of the pages, each as a separate program.
 func TestPagesShowProgramsThatCompile(t *testing.T) {
 	t.Parallel()
 
@@ -137,7 +140,8 @@ func TestPagesShowProgramsThatCompile(t *testing.T) {
 			if it.Block != "go" {
 				continue
 			}
-			// The overlay has the go command see the file where it is not, within the module.
+			// The overlay makes the go command see the file within the module, although it is
+			// elsewhere.
 			name := fmt.Sprintf("%s_%d", strings.TrimSuffix(page, ".md"), it.Line)
 			file := filepath.Join(dir, name+".go")
 			if err := os.WriteFile(file, []byte(it.Text), 0o600); err != nil {

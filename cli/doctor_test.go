@@ -50,7 +50,8 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// TestDoctorLooksByItself is without a node: at a schema without tables, then at one with some.
+// TestDoctorLooksByItself runs the checks without a node: on an empty schema, then on a migrated
+// one.
 func TestDoctorLooksByItself(t *testing.T) {
 	t.Parallel()
 

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// crossing leads connections to one node or another.
+// crossing forwards connections to either of two nodes.
 type crossing struct {
 	addr string
 	mu   sync.Mutex
@@ -58,7 +58,7 @@ func newCrossing(t *testing.T, to string) *crossing {
 	return x
 }
 
-// lead breaks all connections, and has later ones go elsewhere.
+// lead breaks all connections, and forwards later ones to another node.
 func (x *crossing) lead(to string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -69,7 +69,8 @@ func (x *crossing) lead(to string) {
 	x.open = nil
 }
 
-// TestEventsAndLogsOverTwoNodes listens on one node to what the other does, and goes on there when its own is gone.
+// TestEventsAndLogsOverTwoNodes follows the other node's events through a node, and continues there
+// when its own node is gone.
 func TestEventsAndLogsOverTwoNodes(t *testing.T) {
 	t.Parallel()
 
@@ -125,7 +126,7 @@ func TestEventsAndLogsOverTwoNodes(t *testing.T) {
 	for line := range strings.Lines(objects.out.String()) {
 		var o struct{ Kind string }
 		if !strings.HasPrefix(line, "{") {
-			continue // said on the standard error
+			continue // printed to stderr
 		}
 		if err := json.Unmarshal([]byte(line), &o); err != nil ||
 			o.Kind != "run" && o.Kind != "hello" && o.Kind != "reload" {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestExampleJobs takes each file of examples/jobs as its first lines say, and again, and runs every command in them.
+// TestExampleJobs applies each file of examples/jobs as its first lines say, twice, and runs every
+// command in it.
 func TestExampleJobs(t *testing.T) {
 	t.Parallel()
 
@@ -53,7 +54,7 @@ func TestExampleJobs(t *testing.T) {
 	var ran []string
 	for _, j := range jobs.Items {
 		if j.Command == "" {
-			continue // an HTTP request to somebody who is not there
+			continue // an HTTP request to a server that does not exist
 		}
 		if got := s.ask("job", "run", "example/"+j.Name, "--wait"); got.code != exitOK {
 			t.Errorf("%s: %+v", j.Name, got)

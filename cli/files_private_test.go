@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestS20Files: what a node keeps is for its user alone, and nothing that somebody sends names a file of it.
+// TestS20Files: only the node's user can read its files, and no request can name a file of the
+// node.
 func TestS20Files(t *testing.T) {
 	t.Parallel()
 
@@ -62,7 +63,7 @@ func TestS20Files(t *testing.T) {
 		t.Errorf("%d files, %v", seen, err)
 	}
 
-	// A file with a secret that is there already and open to others is closed.
+	// A secret file that already exists and is readable by others is made private.
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("old"), 0o644); err != nil {
 		t.Fatal(err)

@@ -81,7 +81,7 @@ func TestCronNext(t *testing.T) {
 	}
 }
 
-// TestEmptyWords: a variable that is not set must not widen what is meant to everything. Nobody is asked.
+// TestEmptyWords: an unset variable must not widen a selection to everything. No request is sent.
 func TestEmptyWords(t *testing.T) {
 	t.Parallel()
 
@@ -97,12 +97,12 @@ func TestEmptyWords(t *testing.T) {
 	}
 }
 
-// full takes nothing.
+// full is a writer that always fails.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// TestLostOutput: what could not be written, such as a key, is not done.
+// TestLostOutput: a command fails if its output, such as a key, cannot be written.
 func TestLostOutput(t *testing.T) {
 	t.Parallel()
 	var errs strings.Builder
@@ -234,12 +234,12 @@ func TestApplyTellsThePlaces(t *testing.T) {
 	}
 }
 
-// TestApplyInParts: more than is taken at once goes in parts, once all of them were tried, and what stands in several is
-// told once.
+// TestApplyInParts: a large set is applied in parts after a dry run of all parts. Objects in
+// several parts are reported once.
 func TestApplyInParts(t *testing.T) {
 	t.Parallel()
 
-	var at int // which request is answered by that
+	var at int // number of the request that gets this answer
 	var instead func() (int, string)
 	asked := 0
 	f := newFakeAPI(t, nil)
@@ -313,7 +313,8 @@ func TestApplyInParts(t *testing.T) {
 		t.Errorf("with --prune: got %+v after %d requests", got, asked)
 	}
 
-	// What is wrong with the last part is found before the first is applied, and told of its line.
+	// An error in the last part is found before the first part is applied, and reported with its
+	// line.
 	at, instead = 3, func() (int, string) {
 		return 422, `{"type":"urn:go-crontab:problem:invalid","title":"The request is not valid","status":422,"errors":[{"field":"jobs[0].group","message":"no"}]}`
 	}
@@ -352,7 +353,7 @@ func TestImportTells(t *testing.T) {
 		t.Errorf("got %+v, want line 3 refused, and nobody asked", got)
 	}
 
-	// What was left out before is named again, and of a time zone that no line has nothing is said.
+	// The hint repeats lines already skipped. A time zone that applies to no line is not mentioned.
 	berlin := write(t, dir, "berlin", "CRON_TZ=Europe/Berlin\n0 3 * * * backup.sh\n@reboot x\n@reboot y\n")
 	got = command("import", "crontab", berlin, "--dry-run", "--skip", "3", "--server", f.URL)
 	if got.code != exitRefused || !strings.Contains(got.err, "--skip 3,4\n") ||
@@ -385,7 +386,8 @@ func TestImportTells(t *testing.T) {
 		t.Errorf("replaced: got %+v, sent %s", got, sent()[len(sent())-1])
 	}
 
-	// The same path of another machine is another crontab. Before labels had the machine, what has the same command came from here.
+	// The same path on another machine is another crontab. Older labels lack the machine; then a
+	// job with the same command counts as imported from here.
 	for label, c := range map[string]struct {
 		field string
 		code  int
@@ -411,12 +413,12 @@ func TestImportTells(t *testing.T) {
 	}
 
 	answer = `{"jobs":[{"app":"ops","name":"backup","action":"updated","version":7,"changes":[{"field":"command"}]}]}`
-	if got = command(args...); got.code != 0 { // it came from here
+	if got = command(args...); got.code != 0 { // imported from here
 		t.Errorf("a line that was changed: got %+v", got)
 	}
 
-	// A line above is gone: those below it keep their names, one that was changed comes under a free one, and the job of the line
-	// that is gone is told of.
+	// A line is gone: later lines keep their names, a changed line gets a free name, and the job of
+	// the missing line is reported.
 	again := write(t, dir, "again", "0 4 * * * backup.sh b\n0 5 * * * backup.sh d\n0 7 * * * backup.sh e\n")
 	known = `{"items":[{"app":"ops","name":"backup","schedule":"0 3 * * *","command":"backup.sh a"},{"app":"ops","name":"backup-b","schedule":"0 4 * * *","command":"backup.sh b"},
 		{"app":"ops","name":"backup-c","schedule":"0 5 * * *","command":"backup.sh c"},{"app":"ops","name":"backup-9","schedule":"0 6 * * *","command":"backup.sh e"}]}`
@@ -453,7 +455,7 @@ func TestImportTells(t *testing.T) {
 		t.Errorf("a folder: got %s, %v", got.out, err)
 	}
 
-	// Of several files, lines are left out by the file: what the hint says can be typed as it stands.
+	// With several files, the hint names lines with their file, and can be typed as it is.
 	other := write(t, dir, "cron.d/y", "@reboot root y\n1 1 1 1 1 root z\n")
 	got = command("import", "crontab", system, other, "--system", "--dry-run", "--server", f.URL)
 	hint := "--skip " + other + ":1\n"
@@ -461,7 +463,7 @@ func TestImportTells(t *testing.T) {
 		t.Errorf("two files: got %+v, want the hint %q", got, hint)
 	}
 
-	// Which kind of crontab it is, is said by flags.
+	// Flags select the kind of crontab.
 	users := write(t, dir, "users", "17 * * * * root run-parts\n")
 	if got := command("import", "crontab", users, "--dry-run", "--tz", "UTC", "--server", f.URL); got.code != 0 ||
 		!strings.Contains(got.out, "a column for users? Then import it with --system") {
@@ -511,7 +513,7 @@ func TestImportTells(t *testing.T) {
 	}
 }
 
-// TestContexts is not parallel to others, which must not find any.
+// TestContexts is not parallel, because other tests must not see its contexts.
 func TestContexts(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", home)
@@ -554,7 +556,7 @@ func TestContexts(t *testing.T) {
 	do("using two", "context", "use", "two")
 	who("two", "Bearer gocrontab_two")
 	who("one", "", "--context", "one")
-	who("three", "", "--server", servers["three"].URL) // the token of two is for two
+	who("three", "", "--server", servers["three"].URL) // the token of two is only for the server of two
 	t.Setenv("GOCRONTAB_CONTEXT", "one")
 	who("one", "")
 	t.Setenv("GOCRONTAB_SERVER", servers["three"].URL)
@@ -562,9 +564,9 @@ func TestContexts(t *testing.T) {
 	who("two", "Bearer gocrontab_two", "--context", "two")
 	t.Setenv("GOCRONTAB_TOKEN", "gocrontab_env")
 	who("three", "Bearer gocrontab_env")
-	who("two", "Bearer gocrontab_two", "--context", "two") // a flag counts more than a variable
+	who("two", "Bearer gocrontab_two", "--context", "two") // a flag wins over a variable
 	who("two", "Bearer gocrontab_flag", "--context", "two", "--token", "gocrontab_flag")
-	who("one", "Bearer gocrontab_env", "--context", "one") // which has no token of its own
+	who("one", "Bearer gocrontab_env", "--context", "one") // this context has no token
 	for _, name := range []string{"GOCRONTAB_SERVER", "GOCRONTAB_CONTEXT", "GOCRONTAB_TOKEN"} {
 		do("but "+name+" is set, and counts more\n", "context", "use", "one")
 	}
@@ -637,10 +639,10 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// looksLikeToken is of the shape of a token, and nobody's.
+// looksLikeToken has the shape of a token, but is not valid.
 const looksLikeToken = "gocrontab_pSgbU1DShsahmADi5TwP7j5XjDAfc0icMnUWD0u7QJG2blCGh"
 
-// editor writes a script that is an editor: each time it takes the next of some programs of sed.
+// editor writes a script that acts as an editor: each call applies the next of some sed programs.
 func editor(t *testing.T, programs ...string) string {
 	t.Helper()
 
@@ -700,7 +702,7 @@ jobs:
 	do("4 unchanged", "apply", "-f", file)
 	first := do("groups:", "export").out
 	exported := write(t, dir, "exported.yaml", first)
-	do("5 unchanged", "apply", "-f", exported) // with the rule of retention
+	do("5 unchanged", "apply", "-f", exported) // including the retention rule
 	do("2 deleted", "apply", "-f", write(t, dir, "none.yaml", "groups: [{name: g, slots: 2}]"), "--prune", "--app",
 		"shop", "--delete-all")
 	do("2 created, 3 unchanged", "apply", "-f", exported)
@@ -744,7 +746,7 @@ jobs:
 		write(t, dir, "jobs.yaml",
 			"# changed\n\njobs:\n  - {app: shop, name: a, version: 7, schedule: '@daily', command: x}\n"))
 
-	// The body of the preview is what is computed here.
+	// The local output equals the API's preview.
 	preview := command("cron", "next", "*/7 3-5 * * 1-5", "--tz", "Europe/Berlin", "--from", "2027-03-26T00:00:00Z",
 		"-n", "50", "-o", "json")
 	text, raw := preview.out, s.post(t, "/api/v1/preview",
@@ -792,7 +794,7 @@ jobs:
 			t.Errorf("changed meanwhile: got %+v, saw\n%s", got, text)
 		}
 
-		// Saved once more as it is, it takes the place of the other's; left without saving, it is kept.
+		// Saving again replaces the other change. Leaving without saving keeps the text in a file.
 		meanwhile := func(owner, program, then string) string {
 			return "n=$(cat " + dir + "/times 2>/dev/null); echo x >> " + dir +
 				"/times; if [ -z \"$n\" ]; then curl -fsS -X PATCH -H 'Content-Type: application/json' -H 'Authorization: Bearer " + s.token() +
@@ -823,7 +825,7 @@ jobs:
 		}
 	}
 
-	// An editor that fails loses nothing.
+	// A failing editor loses nothing.
 	t.Setenv("EDITOR", "f() { echo '# typed' >> \"$1\"; return 3; }; f")
 	got = s.ask("job", "edit", "shop/a")
 	_, kept, _ := strings.Cut(got.err, "your text is kept in ")
@@ -864,7 +866,7 @@ jobs:
 		t.Errorf("the pause was taken away: got %+v", got)
 	}
 
-	// Ctrl-C is the editor's.
+	// Ctrl-C belongs to the editor.
 	t.Setenv("EDITOR", `f() { kill -INT $PPID; sleep 0.2; sed -i 's/^command:.*/command: date/' "$1"; }; f`)
 	if got := s.ask("job", "edit", "shop/b"); got.code != 0 || !strings.Contains(got.out, "changed shop/b") {
 		t.Errorf("interrupted in the editor: got %+v", got)
@@ -876,7 +878,7 @@ jobs:
 	write(t, dir, "tab", "# every hour\n8 * * * * /usr/bin/report\n")
 	do("updated    default/report", "import", "crontab", tab, "--tz", "UTC")
 
-	// Another machine has a crontab at the same path.
+	// Another machine has a crontab with the same path.
 	relabel := func(label string) {
 		s.post(t, "/api/v1/apply",
 			`{"jobs":[{"name":"report","schedule":"8 * * * *","timezone":"UTC","command":"/usr/bin/report","description":"every hour","labels":{"crontab":"`+label+`"}}]}`)
@@ -888,7 +890,7 @@ jobs:
 			"--tz", "UTC")
 	}
 
-	relabel(tab) // as versions before this one have it
+	relabel(tab) // as older versions label it
 	do("updated    default/report", "import", "crontab", write(t, dir, "tab", "8 * * * * /usr/bin/report\n"), "--tz",
 		"UTC")
 	write(t, dir, "tab", "# every hour\n8 * * * * /usr/bin/report\n")
@@ -909,7 +911,7 @@ jobs:
 	}
 }
 
-// post sends a request as it is.
+// post sends a request body unchanged.
 func (s *server) post(t *testing.T, path, body string) string {
 	t.Helper()
 	r := &remote{console: &console{}, server: s.url, token: s.token()}

@@ -14,7 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// documentedGrants are the statements of docs/security.md that make the users of MySQL.
+// documentedGrants returns the SQL statements in docs/security.md that create the MySQL users.
 func documentedGrants(t *testing.T) []string {
 	t.Helper()
 
@@ -44,8 +44,8 @@ func documentedGrants(t *testing.T) []string {
 	return out
 }
 
-// TestDocumentedGrants: with the two users of docs/security.md a cluster does all that it must, nobody can change the audit with
-// a node's DSN, and what the other user changes there shows.
+// TestDocumentedGrants: with the two documented users a cluster works, a node's DSN cannot change
+// the audit, and changes by the other user are detected.
 func TestDocumentedGrants(t *testing.T) {
 	t.Parallel()
 
@@ -164,7 +164,7 @@ func TestDocumentedGrants(t *testing.T) {
 	}
 }
 
-// executed runs a statement, and returns its error.
+// executed runs an SQL statement and returns its error.
 func executed(dsn, statement string) error {
 	db, err := sql.Open(dsn, sql.DefaultTimeouts, 1)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestServeIsGuarded kills a node: what its guard says goes where the node has logged, in the same form.
+// TestServeIsGuarded kills a node. The messages of its guard go to the node's log, in the same
+// format.
 func TestServeIsGuarded(t *testing.T) {
 	t.Parallel()
 
@@ -15,7 +16,7 @@ func TestServeIsGuarded(t *testing.T) {
 	s := serve(t, dsn, "one").ready()
 	s.says(`"msg":"guarded"`, 10*time.Second)
 	s.signal(syscall.SIGKILL)
-	s.exit(20 * time.Second) // its standard error is open until the guard has ended
+	s.exit(20 * time.Second) // stderr stays open until the guard has ended
 	if log := s.out.String(); !strings.Contains(log, `"msg":"guard: buried the session of a dead node","node":"one"`) {
 		t.Errorf("want that the guard says what it has done, in\n%s", log)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// alone starts the program as process 1 of a space of process ids of its own, as a container does.
+// alone starts the program as process 1 of its own PID namespace, like a container.
 func alone(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -21,11 +21,11 @@ func alone(t *testing.T, env []string, args ...string) *process {
 		append([]string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child", binary(t)}, args...)...)
 }
 
-// children are the processes that pid has started.
+// children returns the child processes of pid.
 func children(t *testing.T, pid int) (pids []int) {
 	t.Helper()
 
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // each thread has its own
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // one file per thread
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,8 @@ func TestProcess1IsAnInit(t *testing.T) {
 		"GOCRONTAB_NODE=one", "GOCRONTAB_LOG_FORMAT=json",
 	}
 
-	// A node that is killed is buried before the container ends, and the container tells how it ended.
+	// A killed node is cleaned up before the container ends, and the container returns its exit
+	// status.
 	p := alone(t, env, "serve")
 	p.says(`"msg":"guarded"`, 30*time.Second)
 	await(t, "ready", 30*time.Second, func() bool { return status("http://"+listen+"/readyz") == 200 })
@@ -86,7 +87,7 @@ func TestProcess1IsAnInit(t *testing.T) {
 
 	p.says(`"msg":"guard: buried the session of a dead node","node":"one"`, time.Second)
 
-	// A container is stopped by a signal to process 1: the node drains.
+	// A container is stopped by a signal to process 1, and the node drains.
 	p = alone(t, env, "serve")
 	await(t, "ready", 30*time.Second, func() bool { return status("http://"+listen+"/readyz") == 200 })
 	if err := syscall.Kill(children(t, p.cmd.Process.Pid)[0], syscall.SIGTERM); err != nil {
@@ -96,7 +97,7 @@ func TestProcess1IsAnInit(t *testing.T) {
 		t.Errorf("code %d, want a drain", code)
 	}
 
-	// Other codes go through.
+	// Other exit codes are passed through.
 	if code := alone(t, nil, "job", "ls", "--bad").exit(30 * time.Second); code != exitUsage {
 		t.Errorf("code %d, want %d", code, exitUsage)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestBulkCommands: what the commands ask for, and what they say of the answer.
+// TestBulkCommands checks the requests of the commands, and their output.
 func TestBulkCommands(t *testing.T) {
 	t.Parallel()
 
@@ -36,7 +36,7 @@ func TestBulkCommands(t *testing.T) {
 		"POST /api/v1/bulk/pause": pages, "POST /api/v1/bulk/run": pages,
 		"POST /api/v1/bulk/delete": always(200, none),
 		"GET /api/v1/apps":         always(200, `{"items":[{"name":"ops"}]}`),
-		"POST /api/v1/bulk/resume": func(r *http.Request) (int, string) { // a page without a job is not the last
+		"POST /api/v1/bulk/resume": func(r *http.Request) (int, string) { // an empty page is not the last one
 			if r.URL.Query().Get("cursor") == "" {
 				return 200, empty
 			}
@@ -104,7 +104,7 @@ func TestBulkCommands(t *testing.T) {
 	}
 }
 
-// TestBackfillStart: which is the last due time says the cluster, unless --to does: the clock here may be ahead of its.
+// TestBackfillStart: the cluster determines the default end, because the clock here may be ahead.
 func TestBackfillStart(t *testing.T) {
 	t.Parallel()
 
@@ -130,7 +130,7 @@ func TestBackfillStart(t *testing.T) {
 	}
 }
 
-// TestVersionCommands: the definitions that a job has had.
+// TestVersionCommands checks the commands for versions of a job.
 func TestVersionCommands(t *testing.T) {
 	t.Parallel()
 

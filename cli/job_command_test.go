@@ -38,7 +38,7 @@ func TestAddSendsCommandOptions(t *testing.T) {
 			"--limit memory=512MiB,cpu=0.5 --limit pids=20,core=0",
 			`"limits":{"core":0,"cpu":0.5,"memory":"512MiB","pids":20}`,
 		},
-		{"--limit pids=many", `"limits":{"pids":"many"}`}, // for the server to refuse
+		{"--limit pids=many", `"limits":{"pids":"many"}`}, // the server refuses it
 	} {
 		got := add(strings.Fields(c.args)...)
 		if body := f.bodies[len(f.bodies)-1]; got.code != 0 || !strings.Contains(body, c.want) {

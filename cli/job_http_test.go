@@ -110,7 +110,7 @@ func TestHTTPCard(t *testing.T) {
 	}
 }
 
-// TestServeHTTPJobs has nodes that are told by their environment what may be called.
+// TestServeHTTPJobs sets the allowed addresses of HTTP jobs through the environment of the nodes.
 func TestServeHTTPJobs(t *testing.T) {
 	t.Parallel()
 

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestShowSaysWhatConcernsAJob: its ping, whose rules keep its records, and which rules of alerts are about it.
+// TestShowSaysWhatConcernsAJob: job show prints the ping, the retention rules and the alert rules
+// of a job.
 func TestShowSaysWhatConcernsAJob(t *testing.T) {
 	t.Parallel()
 
@@ -43,7 +44,7 @@ alerts       all: lost to pager
 		t.Errorf("as JSON it is what the API has of the job: %+v", got)
 	}
 
-	// An older node has neither; one that fails says so.
+	// An older node has neither. Other errors are reported.
 	delete(answers, "GET /api/v1/retention")
 	delete(answers, "GET /api/v1/alerts/rules")
 	f = newFakeAPI(t, answers)
@@ -63,5 +64,5 @@ alerts       all: lost to pager
 	}
 }
 
-// squeezed is a text in which runs of spaces and ends of lines are one space.
+// squeezed returns a text with runs of spaces and line ends collapsed to a single space.
 func squeezed(s string) string { return strings.Join(strings.Fields(s), " ") }

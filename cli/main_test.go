@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// raceFlags are those of a build with the race detector, when the test is one.
+// raceFlags are the build flags of the race detector, if the test itself uses it.
 var raceFlags []string
 
 var binaryDir string
 
 func TestMain(m *testing.M) {
-	time.Local = time.UTC // tables show this machine's
+	time.Local = time.UTC // tables use the local time zone
 	os.Exit(func() int {
 		var err error
 		if binaryDir, err = os.MkdirTemp("", "gocrontab-cli-"); err != nil {
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(binaryDir)
-		os.Setenv("XDG_CONFIG_HOME", filepath.Join(binaryDir, "config")) // no context of whoever runs the tests
+		os.Setenv("XDG_CONFIG_HOME", filepath.Join(binaryDir, "config")) // ignore the developer's own contexts
 		return m.Run()
 	}())
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// TestRestoredElsewhere: an empty schema is not taken for what was restored, and nothing is made in it.
+// TestRestoredElsewhere: an empty schema is refused as a restored one, and stays empty.
 func TestRestoredElsewhere(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.DSN(t)
@@ -29,12 +29,12 @@ func TestRestoredElsewhere(t *testing.T) {
 	}
 }
 
-// TestRestoreWaitsForSilence: how long a node that lives may be silent follows from the session expiry.
+// TestRestoreWaitsForSilence: the session expiry determines when a silent node counts as stopped.
 func TestRestoreWaitsForSilence(t *testing.T) {
 	t.Parallel()
 
 	dsn := migrated(t)
-	execute(t, dsn, "INSERT INTO setting (name, value) VALUES ('session_expiry_ms', '600000')") // a beat each minute
+	execute(t, dsn, "INSERT INTO setting (name, value) VALUES ('session_expiry_ms', '600000')") // one beat per minute
 	execute(t, dsn, "INSERT INTO session (id, node, address, pid, version, slots, labels, handlers, started, beat_at)"+
 		" SELECT UNHEX(REPEAT('01', 16)), 'one', '', 1, '', 1, '{}', '[]', at, at FROM (SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) - 60000000 AS at) a")
 	code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate", "--after-restore")
@@ -49,7 +49,8 @@ func TestRestoreWaitsForSilence(t *testing.T) {
 	}
 }
 
-// TestRestoreOfALargeCluster: it takes long to count what was due since, or cannot be done. The database is accepted all the same.
+// TestRestoreOfALargeCluster: counting due times takes too long or fails. The database is accepted
+// anyway.
 func TestRestoreOfALargeCluster(t *testing.T) {
 	t.Parallel()
 
@@ -57,7 +58,7 @@ func TestRestoreOfALargeCluster(t *testing.T) {
 		action  faultproxy.Action
 		counted bool
 	}{
-		"slowly":   {faultproxy.Hold(4 * time.Second), true}, // longer than a node waits for a statement
+		"slowly":   {faultproxy.Hold(4 * time.Second), true}, // longer than a node's statement timeout
 		"not once": {faultproxy.Error(1317, "70100", "Query execution was interrupted"), false},
 	} {
 		t.Run(name, func(t *testing.T) {

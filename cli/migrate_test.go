@@ -14,8 +14,8 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// TestMigrateIsNotInterrupted: signals in the middle of a migration end migrate behind it, also where it is the child of process 1,
-// and the next one makes the rest.
+// TestMigrateIsNotInterrupted: after signals in the middle of a migration, migrate ends after that
+// migration, also as a child of process 1. The next migrate completes the rest.
 func TestMigrateIsNotInterrupted(t *testing.T) {
 	t.Parallel()
 
@@ -66,7 +66,8 @@ func TestMigrateIsNotInterrupted(t *testing.T) {
 	}
 }
 
-// TestMigrateEndsWhileItWaits: who is asked to end before a migration has begun ends, though MySQL says nothing.
+// TestMigrateEndsWhileItWaits: a signal before the first migration ends migrate, even if MySQL does
+// not respond.
 func TestMigrateEndsWhileItWaits(t *testing.T) {
 	t.Parallel()
 

@@ -13,8 +13,8 @@ import (
 	"go-crontab/internal/secret"
 )
 
-// TestMoveToAnotherCluster: what `export --all` says makes a second cluster that exports the same, but for values that
-// nobody can read, and it says by name what it leaves behind.
+// TestMoveToAnotherCluster: the output of `export --all` creates a second cluster with the same
+// export, except for unreadable values. It names everything that it leaves behind.
 func TestMoveToAnotherCluster(t *testing.T) {
 	t.Parallel()
 
@@ -90,7 +90,7 @@ jobs:
 		}
 	}
 
-	// What names a secret is refused until it is there, and nothing of the rest is done.
+	// An object that names a missing secret is refused, and nothing is applied.
 	if got := answering(first, "apply", "-f", "-", "--server", new.url, "--token",
 		new.token()); got.code != exitRefused || !strings.Contains(got.err, "there is no secret") {
 		t.Errorf("without its secrets: got %+v", got)
@@ -114,7 +114,7 @@ jobs:
 		t.Errorf("the pause of the cluster does not hold:\n%s", got)
 	}
 
-	// Without --all it has definitions, not what is the state of the day.
+	// Without --all the export has definitions, but no operational state.
 	plainOne := do(new, "", "export")
 	if strings.Contains(plainOne, "pauses:") || !strings.Contains(plainOne, "retention:") ||
 		strings.Contains(plainOne, "#") {
@@ -128,7 +128,8 @@ jobs:
 	}
 }
 
-// TestMoveOfManyJobs: more than are taken at once come over as they are, and paused before there is any job.
+// TestMoveOfManyJobs: more jobs than fit in a request are moved unchanged, and pauses are created
+// before jobs.
 func TestMoveOfManyJobs(t *testing.T) {
 	t.Parallel()
 
@@ -142,8 +143,8 @@ func TestMoveOfManyJobs(t *testing.T) {
 		return got
 	}
 
-	// On a busy machine a thousand jobs may take longer than a statement or a request may. Then the same is applied again, as
-	// the errors say.
+	// On a busy machine a thousand jobs may exceed the timeout of a statement or a request. Then
+	// apply again, as the errors suggest.
 	apply := func(s *server, in, want string) {
 		t.Helper()
 		for {
@@ -174,13 +175,13 @@ func TestMoveOfManyJobs(t *testing.T) {
 		t.Errorf("the export has %d lines between documents", n)
 	}
 
-	apply(new, first, fmt.Sprintf("%d created, 1 unchanged\n", jobs+3)) // the rule of retention
+	apply(new, first, fmt.Sprintf("%d created, 1 unchanged\n", jobs+3)) // the retention rule
 	if second := do(new, "", "export", "--all").out; second != first {
 		t.Errorf("the second export is another, of %d bytes, not %d", len(second), len(first))
 	}
 }
 
-// asCommands runs the commands in the comments of an export up to where its objects begin, in bash's reading of them.
+// asCommands runs the commands in an export's comments up to its objects, parsed by bash.
 func asCommands(t *testing.T, s *server, text string, in func(string) string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -188,7 +189,7 @@ func asCommands(t *testing.T, s *server, text string, in func(string) string) {
 			return
 		}
 		line, is := strings.CutPrefix(strings.TrimSpace(line), "# go-crontab ")
-		if !is || strings.Contains(line, "bootstrap") { // which each cluster has
+		if !is || strings.Contains(line, "bootstrap") { // each cluster has its own
 			continue
 		}
 		args, _ := asBashReads(t, "go-crontab "+line)
@@ -198,7 +199,7 @@ func asCommands(t *testing.T, s *server, text string, in func(string) string) {
 	}
 }
 
-// answering runs a command line in this process, which gets a text as its standard input.
+// answering runs a command line in this process with a text as standard input.
 func answering(in string, args ...string) result {
 	var out, errs strings.Builder
 	code := Main(args, strings.NewReader(in), &out, &errs)

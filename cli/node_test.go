@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestNodesEndToEnd labels nodes, places jobs, and drains a node as a person would.
+// TestNodesEndToEnd labels nodes, places jobs, and drains a node with the commands.
 func TestNodesEndToEnd(t *testing.T) {
 	t.Parallel()
 
@@ -134,7 +134,7 @@ func TestLabelsOfServe(t *testing.T) {
 	}
 }
 
-// TestDrainWhileSomebodyUncordons: who waits is told, and does not wait for ever.
+// TestDrainWhileSomebodyUncordons: a waiting drain ends with an error when the node is uncordoned.
 func TestDrainWhileSomebodyUncordons(t *testing.T) {
 	t.Parallel()
 

@@ -24,7 +24,7 @@ func TestNotifySystemd(t *testing.T) {
 	t.Setenv("WATCHDOG_PID", "")
 
 	state := make(chan error)
-	ready := func() error { return <-state } // a node whose sets cannot be looked at says nothing
+	ready := func() error { return <-state } // a node that cannot read its sets sends nothing
 	drain, stop := context.WithCancel(context.Background())
 	over, end := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -51,7 +51,7 @@ func TestNotifySystemd(t *testing.T) {
 	state <- nil
 	hear("WATCHDOG=1")
 
-	// Stuck: the next look does not return.
+	// Stuck: the next check does not return.
 	_ = l.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
 	if n, err := l.Read(make([]byte, 512)); err == nil {
 		t.Fatalf("%d bytes were said while the node was stuck", n)

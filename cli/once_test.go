@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// TestOnceThoughTheAnswerIsLost: what must not be done twice is asked for again under the same key when its answer is lost, and
-// another time under another.
+// TestOnceThoughTheAnswerIsLost: a change is sent again with the same key if its response is lost.
+// A new change has a new key.
 func TestOnceThoughTheAnswerIsLost(t *testing.T) {
 	t.Parallel()
 
-	var mu sync.Mutex // net/http sends a request again while the handler of the first one may still be ending
+	var mu sync.Mutex // net/http may retry while the handler of the first request is still ending
 	var keys []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -25,8 +25,8 @@ func TestOnceThoughTheAnswerIsLost(t *testing.T) {
 		keys = append(keys, r.Header.Get("Idempotency-Key"))
 		n := len(keys)
 		mu.Unlock()
-		if n%3 != 0 { // the first time net/http itself repeats it
-			panic(http.ErrAbortHandler) // the connection ends without an answer
+		if n%3 != 0 { // net/http itself makes the first retry
+			panic(http.ErrAbortHandler) // ends the connection without a response
 		}
 
 		w.WriteHeader(http.StatusAccepted)
@@ -46,7 +46,8 @@ func TestOnceThoughTheAnswerIsLost(t *testing.T) {
 	}
 }
 
-// TestALostAnswerIsToldAsOne: a change that was not answered is not told as one that nobody heard.
+// TestALostAnswerIsToldAsOne: the error for a change without a response differs from the error for
+// an unreachable server.
 func TestALostAnswerIsToldAsOne(t *testing.T) {
 	t.Parallel()
 

@@ -20,8 +20,8 @@ import (
 	"go-crontab/sql"
 )
 
-// TestOperatorsVerbs does what the people do who run a cluster, one after the other: rules of retention, the level of a
-// node's log, alerts to a receiver of this machine, and a database that was restored.
+// TestOperatorsVerbs follows an operator's work: retention rules, a node's log level, alerts to a
+// local receiver, and a restored database.
 func TestOperatorsVerbs(t *testing.T) {
 	t.Parallel()
 
@@ -39,7 +39,7 @@ func TestOperatorsVerbs(t *testing.T) {
 	s.restored(dsn, state, node)
 }
 
-// wants runs a command that is to exit with code, and to say all of want.
+// wants runs a command, and checks its exit code and that its output contains all of want.
 func (s *server) wants(code int, line string, want ...string) result {
 	s.t.Helper()
 	got := s.ask(strings.Fields(line)...)
@@ -87,7 +87,7 @@ func (s *server) retention() {
 	s.wants(0, "audit", "retention")
 }
 
-// logLevel changes what a running node logs. A request is one line at the level debug.
+// logLevel changes the log level of a running node. At level debug, each request logs a line.
 func (s *server) logLevel() {
 	s.t.Helper()
 	requests := func() int { return strings.Count(s.out.String(), `"level":"DEBUG"`) }
@@ -112,7 +112,7 @@ func (s *server) logLevel() {
 	s.wants(0, "audit --kind node -o json", "log level debug for 10m0s", "log level error for 300ms")
 }
 
-// receiver is what a channel calls.
+// receiver is the target of an alert channel.
 type receiver struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -132,7 +132,7 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// count is how many messages say something.
+// count returns the number of messages with a text.
 func (r *receiver) count(what string) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,7 +168,7 @@ func (s *server) alerts() {
 	s.wants(0, "alert rule ls -o name", "ops")
 	s.wants(exitRefused, "alert channel rm hook", "ops")
 
-	// Two troubles: one is told at once, the other when the silence over it has ended.
+	// Two alerts: one is sent immediately, the other after its silence has ended.
 	silence := strings.TrimSpace(s.wants(0, "alert silence add --job shop/quiet --until 1h --reason disks -o name").out)
 	s.wants(0, "alert silence ls", silence+" shop/quiet ", "disks")
 
@@ -218,12 +218,13 @@ func (s *server) alerts() {
 	s.wants(0, "alert channel ls", "There are no channels yet")
 }
 
-// restored has the node work with a later state of the database than the one that it finds when it comes back.
+// restored makes a node run with a later state of the database than the one that it finds after the
+// restore.
 func (s *server) restored(dsn, state string, node func() *process) {
 	s.t.Helper()
 	t, env := s.t, []string{"GOCRONTAB_DSN=" + dsn}
 
-	// No node may start it, so that it is overdue in the end, however long all of this takes.
+	// No node matches the job, so it remains overdue however long the test takes.
 	s.wants(0, "job add once --at +1s --selector zone=nowhere -- true")
 	if code, out := run(t, env, "migrate", "--after-restore"); code != exitRefused ||
 		!strings.Contains(out, "node one lives") || !strings.Contains(out, "stop all nodes first") {

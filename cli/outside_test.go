@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// TestOutsideClient has a common generator make a client of what a node says of its API, and a program use the node by
-// that: see tools/outside. Whoever adds an operation has the program use it, too.
+// TestOutsideClient generates a client from the node's OpenAPI description with a common generator,
+// and runs a program that uses it: see tools/outside. A new operation must be added to that
+// program.
 func TestOutsideClient(t *testing.T) {
 	t.Parallel()
 
