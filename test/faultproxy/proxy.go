@@ -203,8 +203,8 @@ func (p *Proxy) observe(c Command) {
 	if c.IsCommit() {
 		p.counts.Commits++
 	}
-
 	p.mu.Unlock()
+
 	if hook != nil {
 		hook(c)
 	}

@@ -31,11 +31,12 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// expiry is that of the sessions unless a scenario says otherwise. All limits follow from it, so a short one makes the
-// suite short.
+// expiry is the expiry of sessions unless a scenario sets another. All limits follow from it, so a
+// short expiry makes the suite short.
 const expiry = 6 * time.Second
 
-// A cluster is a database server, or a schema on one that scenarios share, and node processes on it.
+// A cluster is node processes on a database server, or on a schema of a server that scenarios
+// share.
 type cluster struct {
 	t      *testing.T
 	r      *report
@@ -43,16 +44,16 @@ type cluster struct {
 	server *privatedb.DB
 	socket string // of the server, as the proxies dial it
 	schema string
-	db     *sql.DB // around all proxies, as root
+	db     *sql.DB // bypasses the proxies, as root
 	dir    string
 	token  string
 	expiry time.Duration
 	nodes  []*member
-	looked time.Time // when sessions looked last
+	looked time.Time // time of the last call of sessions
 	ledger string    // the file that commands write to
 }
 
-// shared is a server for the scenarios that leave it alone. It goes with this process.
+// shared is a server for scenarios that do not break it. It ends with this process.
 var shared = sync.OnceValues(func() (*privatedb.DB, error) {
 	return privatedb.Start(context.Background(), privatedb.Options{Pool: 128, Redo: 64, Durable: true})
 })
@@ -79,7 +80,7 @@ func newClusterOf(r *report, program string) *cluster {
 	return clusterOf(r, server, program)
 }
 
-// newServer makes a cluster with a server of its own, to be broken.
+// newServer makes a cluster with a separate server, to be broken.
 func newServer(r *report, o privatedb.Options) *cluster {
 	r.t.Helper()
 	o.Pool, o.Redo, o.Durable = 64, 16, true
@@ -87,15 +88,18 @@ func newServer(r *report, o privatedb.Options) *cluster {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+
 	r.t.Cleanup(func() {
 		if err := server.Stop(); err != nil {
 			r.t.Errorf("stop the database: %v", err)
 		}
 	})
+
 	return clusterOn(r, server)
 }
 
-// pool asks a server around all proxies, and says nothing of links that break: scenarios break them.
+// pool connects to a server without a proxy. It does not report broken connections: scenarios break
+// them.
 func pool(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
 	config, err := mysql.ParseDSN(dsn)
@@ -107,14 +111,16 @@ func pool(t *testing.T, dsn string) *sql.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	db := sql.OpenDB(connector)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
-// password is that of the nodes, who are no superuser, so that bounds of connections hold for them. On MySQL they have
-// none: it answers the first login after each of its starts only over a link that both ends hold safe, or with an
-// exchange of keys, and a proxy with TCP on one side and a socket on the other makes them disagree about that. See
+// password returns the password of the nodes. Their user is not a superuser, so limits of
+// connections apply to them. On MySQL the password is empty. After a start MySQL answers the first
+// login only over a link that both ends consider secure, or with an exchange of keys. A proxy with
+// TCP on one side and a socket on the other makes them disagree about that. See
 // TestLoginAfterRestart in package sql.
 func password(server *privatedb.DB) string {
 	if server.Program().MariaDB {
@@ -128,8 +134,10 @@ func clusterOn(r *report, server *privatedb.DB) *cluster { return clusterOf(r, s
 func clusterOf(r *report, server *privatedb.DB, program string) *cluster {
 	t := r.t
 	t.Helper()
-	c := &cluster{t: t, r: r, rng: dice(r.id), server: server, socket: server.Socket(), expiry: expiry, dir: t.TempDir(), schema: fmt.Sprintf("faults_%d", schemas.Add(1))}
+	c := &cluster{t: t, r: r, rng: dice(r.id), server: server, socket: server.Socket(), expiry: expiry,
+		dir: t.TempDir(), schema: fmt.Sprintf("faults_%d", schemas.Add(1))}
 	c.ledger = filepath.Join(c.dir, "ledger")
+
 	setup := pool(t, server.DSN(""))
 	for _, s := range []string{
 		"CREATE DATABASE " + c.schema + " CHARACTER SET utf8mb4",
@@ -140,15 +148,17 @@ func clusterOf(r *report, server *privatedb.DB, program string) *cluster {
 			t.Fatal(err)
 		}
 	}
+
 	_ = setup.Close()
 	c.db = pool(t, server.DSN(c.schema))
 	c.db.SetMaxOpenConns(4)
 	if err := os.WriteFile(c.ledger, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(c.ledger, 0o666); err != nil { // some commands run as others
+	if err := os.Chmod(c.ledger, 0o666); err != nil { // some commands run as other users
 		t.Fatal(err)
 	}
+
 	out := c.runsOf(program, "migrate", "--bootstrap", "-o", "json")
 	var made struct{ Token string }
 	if err := json.Unmarshal([]byte(out), &made); err != nil || made.Token == "" {
@@ -158,7 +168,7 @@ func clusterOf(r *report, server *privatedb.DB, program string) *cluster {
 	return c
 }
 
-// dsn is that of the nodes, around all proxies.
+// dsn is the DSN of the nodes, without a proxy.
 func (c *cluster) dsn() string {
 	config, err := mysql.ParseDSN(c.server.DSN(c.schema))
 	if err != nil {
@@ -168,7 +178,7 @@ func (c *cluster) dsn() string {
 	return config.FormatDSN()
 }
 
-// runs runs a command of the program to its end and returns what it wrote.
+// runs runs a command of the program to its end and returns its output.
 func (c *cluster) runs(args ...string) string { return c.runsOf(binary, args...) }
 
 func (c *cluster) runsOf(program string, args ...string) string {
@@ -183,7 +193,7 @@ func (c *cluster) runsOf(program string, args ...string) string {
 	return string(out)
 }
 
-// plainEnv is ours without settings of ours.
+// plainEnv returns our environment without go-crontab's settings.
 func plainEnv() (env []string) {
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, "GOCRONTAB_") {
@@ -193,7 +203,7 @@ func plainEnv() (env []string) {
 	return env
 }
 
-// A member is a node: one process at a time behind its proxy.
+// A member is a node: a process, restarted by the scenario, with its proxy.
 type member struct {
 	c     *cluster
 	name  string
@@ -207,7 +217,7 @@ type member struct {
 	cmd   *exec.Cmd
 	url   string
 	ended chan struct{}
-	begun int64 // where in the log this life begins
+	begun int64 // where this life begins in the log
 }
 
 // start adds nodes and waits until they are ready.
@@ -219,6 +229,7 @@ func (c *cluster) start(n int, args ...string) {
 		m.start()
 		fresh = append(fresh, m)
 	}
+
 	for _, m := range fresh {
 		m.ready(60 * time.Second)
 	}
@@ -235,11 +246,13 @@ func (c *cluster) add(args ...string) *member {
 	}
 	m.proxy = proxy
 	c.nodes = append(c.nodes, m)
+
 	c.t.Cleanup(func() {
 		m.end()
 		m.proxy.Close()
 		m.audit()
 	})
+
 	return m
 }
 
@@ -252,13 +265,16 @@ func (m *member) start() {
 		t.Fatal(err)
 	}
 	defer log.Close()
+
 	info, err := log.Stat()
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.begun, m.url = info.Size(), ""
-	args := append([]string{"serve", "--node", m.name, "--listen", "127.0.0.1:0", "--session-expiry", m.c.expiry.String(),
+	args := append([]string{"serve", "--node", m.name, "--listen", "127.0.0.1:0", "--session-expiry",
+		m.c.expiry.String(),
 		"--state-dir", filepath.Join(m.c.dir, m.name), "--rate-limit", "0", "--drain-grace", "2s"}, m.args...)
+
 	m.cmd = exec.Command(cmp.Or(m.program, binary), args...)
 	m.cmd.Env = append(append(plainEnv(), "GOCRONTAB_DSN="+m.proxy.DSN(m.c.dsn())), m.env...)
 	m.cmd.Stdout, m.cmd.Stderr = log, log
@@ -266,8 +282,10 @@ func (m *member) start() {
 	if err := m.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	ended, cmd := make(chan struct{}), m.cmd
 	m.ended = ended
+
 	go func() {
 		defer close(ended)
 		_ = cmd.Wait()
@@ -276,7 +294,7 @@ func (m *member) start() {
 
 var apiLine = regexp.MustCompile(`"api":"(http://[^"]+)"`)
 
-// said is what this life has logged so far.
+// said returns the log of this life.
 func (m *member) said() string {
 	content, err := os.ReadFile(m.log)
 	if err != nil || int64(len(content)) < m.begun {
@@ -285,7 +303,7 @@ func (m *member) said() string {
 	return string(content[m.begun:])
 }
 
-// ready waits until the node has a session and a fresh lease, and returns how long that took.
+// ready waits until the node has a session and a fresh lease, and returns the time that it took.
 func (m *member) ready(limit time.Duration) time.Duration {
 	m.c.t.Helper()
 	return await(m.c.t, m.name+" ready", limit, func() bool {
@@ -331,11 +349,12 @@ func (m *member) kill() {
 	<-m.ended
 }
 
-// leave is SIGTERM; it returns the exit code and how long the drain took.
+// leave is SIGTERM; it returns the exit code and the duration of the drain.
 func (m *member) leave(limit time.Duration) (code int, took time.Duration) {
 	m.c.t.Helper()
 	begun := time.Now()
 	m.signal(syscall.SIGTERM)
+
 	select {
 	case <-m.ended:
 		return m.cmd.ProcessState.ExitCode(), since(begun)
@@ -345,7 +364,7 @@ func (m *member) leave(limit time.Duration) (code int, took time.Duration) {
 	}
 }
 
-// end is how a scenario's last life is taken, whatever state it is in.
+// end ends the last life of a node after a scenario, whatever state it is in.
 func (m *member) end() {
 	if m.cmd == nil || m.isDead() {
 		return
@@ -358,7 +377,7 @@ func (m *member) end() {
 	killAll(commands)
 }
 
-// audit looks for what no log may have, and shows the log of a scenario that failed.
+// audit looks for lines that no log may have, and shows the log of a failed scenario.
 func (m *member) audit() {
 	content, _ := os.ReadFile(m.log)
 	for _, bad := range []string{"panic:", "fatal error:", "DATA RACE", "goroutine 1 ["} {
@@ -366,6 +385,7 @@ func (m *member) audit() {
 			m.c.t.Errorf("%s logged %q: %.2000s", m.name, bad, content[at:])
 		}
 	}
+
 	if m.c.t.Failed() {
 		if keep := os.Getenv("GOCRONTAB_FAULTS_KEEP"); keep != "" {
 			_ = os.MkdirAll(keep, 0o755)
@@ -374,7 +394,7 @@ func (m *member) audit() {
 	}
 }
 
-// session is the one that the node has in MySQL, the nil UUID when it has none.
+// session returns the node's session in MySQL, or the nil UUID.
 func (m *member) session() uuid.UUID {
 	var id []byte
 	err := m.c.db.QueryRow("SELECT id FROM session WHERE node = ? ORDER BY started DESC LIMIT 1", m.name).Scan(&id)
@@ -385,33 +405,36 @@ func (m *member) session() uuid.UUID {
 	if err != nil {
 		m.c.t.Errorf("session of %s: %v", m.name, err)
 	}
+
 	return u
 }
 
-// commandsOf lists the processes that runs of a session have started.
+// commandsOf returns the processes that runs of a session have started.
 func (c *cluster) commandsOf(session uuid.UUID) []int {
 	return having(c.t, "environ", execute.Marker(session))
 }
 
-// buried waits until a session's row is gone, and whatever it executed has ended.
+// buried waits until a session's row is gone, and all its commands have ended.
 func (c *cluster) buried(session uuid.UUID, limit time.Duration) {
 	c.t.Helper()
-	await(c.t, "session "+session.String()+" buried and its runs ended", limit, func() bool { return c.isBuried(session) })
+	await(c.t, "session "+session.String()+" buried and its runs ended", limit,
+		func() bool { return c.isBuried(session) })
 }
 
 func (c *cluster) isBuried(session uuid.UUID) bool {
 	return c.count("SELECT COUNT(*) FROM session WHERE id = ?", session[:])+c.executing(session) == 0
 }
 
-// executedBy says in a statement on run r that a session executes it.
+// executedBy is an SQL condition on run r: the session executes it.
 const executedBy = "r.state = 'executing' AND r.owner = (SELECT id FROM life WHERE session = ?)"
 
-// executing is how many runs a session executes, as far as the rows say.
+// executing counts the runs that a session executes according to the rows.
 func (c *cluster) executing(session uuid.UUID) int {
 	return c.count("SELECT COUNT(*) FROM run r WHERE "+executedBy, session[:])
 }
 
-// count asks for a number. What cannot be asked is no number at all: scenarios break the server.
+// count returns the number that a query selects, or a fallback on errors, because scenarios break
+// the server.
 func (c *cluster) count(query string, args ...any) (n int) {
 	if err := c.db.QueryRow(query, args...).Scan(&n); err != nil {
 		return -1 << 30
@@ -428,14 +451,14 @@ func (c *cluster) exec(query string, args ...any) {
 
 var plainClient = &http.Client{Timeout: 25 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
-// An answer of the API; code is 0 when there was none.
+// An answer of the API; code is 0 without a response.
 type answer struct {
 	code   int
 	header http.Header
 	body   string
 }
 
-// ask sends a request to the node. A body that is no string is sent as JSON.
+// ask sends a request to the node. A body that is not a string is sent as JSON.
 func (m *member) ask(method, path string, body any, header ...string) answer {
 	text, isText := body.(string)
 	if body != nil && !isText {
@@ -445,6 +468,7 @@ func (m *member) ask(method, path string, body any, header ...string) answer {
 		}
 		text = string(b)
 	}
+
 	request, err := http.NewRequest(method, m.url+path, strings.NewReader(text))
 	if err != nil {
 		return answer{}
@@ -453,14 +477,17 @@ func (m *member) ask(method, path string, body any, header ...string) answer {
 	if text != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
+
 	for i := 0; i+1 < len(header); i += 2 {
 		request.Header.Set(header[i], header[i+1])
 	}
+
 	response, err := plainClient.Do(request)
 	if err != nil {
 		return answer{}
 	}
 	defer response.Body.Close()
+
 	content, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	return answer{response.StatusCode, response.Header, string(content)}
 }

@@ -27,7 +27,7 @@ import (
 	"go-crontab/test/ledger"
 )
 
-// sessions are those of all nodes, in the order of the nodes.
+// sessions returns the sessions of all nodes, in the order of the nodes.
 func (c *cluster) sessions() (all []uuid.UUID) {
 	c.looked = time.Now()
 	for _, m := range c.nodes {
@@ -36,11 +36,11 @@ func (c *cluster) sessions() (all []uuid.UUID) {
 	return all
 }
 
-// same fails the scenario when a node has another session than at the last look, or a run of theirs is lost. If the machine
-// itself may have cost it that since, it is invalid.
+// same fails the scenario if a node has another session than at the last look, or one of its runs
+// is lost. If the machine itself may have caused that, the scenario is invalid.
 func (c *cluster) same(before []uuid.UUID, during string) {
 	c.t.Helper()
-	from := c.looked.Add(-c.expiry / 10) // a beat that was held up then counts
+	from := c.looked.Add(-c.expiry / 10) // a beat that was delayed then counts
 	if after := c.sessions(); !slices.Equal(before, after) {
 		if late := stalled(from); late > c.expiry/5 {
 			c.r.invalidate("%s: a node was fenced, and the machine itself had stalled for %s", during, short(late))
@@ -49,14 +49,19 @@ func (c *cluster) same(before []uuid.UUID, during string) {
 		c.t.Errorf("%s: sessions %v, want %v as before", during, after, before)
 		return
 	}
+
 	for _, id := range before {
-		if n := c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE l.session = ? AND r.outcome = 'lost'", id[:]); n > 0 {
+		if n := c.count(`
+			SELECT COUNT(*)
+			FROM run r
+			JOIN life l ON l.id = r.session
+			WHERE l.session = ? AND r.outcome = 'lost'`, id[:]); n > 0 {
 			c.t.Errorf("%s: %d runs of session %s are lost, and it lives", during, n, id)
 		}
 	}
 }
 
-// together waits until all nodes are ready and returns how long that took.
+// together waits until all nodes are ready and returns the time that it took.
 func (c *cluster) together(limit time.Duration) time.Duration {
 	c.t.Helper()
 	begun := time.Now()
@@ -66,7 +71,7 @@ func (c *cluster) together(limit time.Duration) time.Duration {
 	return since(begun)
 }
 
-// fates are what may happen to a COMMIT.
+// fates lists the possible faults of a COMMIT.
 var fates = map[string]func() faultproxy.Action{
 	"request lost":  faultproxy.CutBefore,
 	"reply lost":    faultproxy.CutAfter,
@@ -78,15 +83,15 @@ var fates = map[string]func() faultproxy.Action{
 	"server closes": func() faultproxy.Action { return faultproxy.Error(1053, "08S01", "Server shutdown in progress") },
 }
 
-// injected are rules, by the stage of the trip that they break and the fate of its COMMIT.
+// injected are rules, by the step whose COMMIT they break and by the fate of that COMMIT.
 type injected map[[2]string][]*faultproxy.Injected
 
 func (in injected) add(stage, fate string, rule *faultproxy.Injected) {
 	in[[2]string{stage, fate}] = append(in[[2]string{stage, fate}], rule)
 }
 
-// over ends all of them and returns how many faults there were. A stage at which there was none fails the scenario, and
-// a fate that befell nothing; in the long form one that did not befall each stage.
+// over ends all rules and returns the number of faults. It fails the scenario for a step without a
+// fault and for a fate without one; in the long form, for every missing pair.
 func (in injected) over(r *report) (fired int) {
 	r.t.Helper()
 	rules, least := 0, math.MaxInt
@@ -98,6 +103,7 @@ func (in injected) over(r *report) (fired int) {
 			rule.Release()
 			n += rule.Fired()
 		}
+
 		fired, rules, least = fired+n, rules+len(all), min(least, n)
 		stages[pair[0]] += n
 		fates[pair[1]] += n
@@ -105,6 +111,7 @@ func (in injected) over(r *report) (fired int) {
 			r.t.Errorf("%s at %s: none of %d faults was injected", pair[1], pair[0], len(all))
 		}
 	}
+
 	var figures []string
 	for _, of := range []map[string]int{stages, fates} {
 		for _, name := range sorted(of) {
@@ -114,17 +121,20 @@ func (in injected) over(r *report) (fired int) {
 			}
 		}
 	}
+
 	r.figure("%d faults (%s), of each fate at each stage %d at least", fired, strings.Join(figures, ", "), least)
 	if fired < rules/4 {
 		r.t.Errorf("%d of %d faults were injected, which is too few to say anything", fired, rules)
 	}
+
 	return fired
 }
 
-// skip is how many COMMITs of a stage pass before one is broken.
+// skip returns the number of COMMITs of a step that pass before one is broken.
 func (c *cluster) skip(stage string, most int) int { return c.rng.IntN(few(stage, most)) }
 
-// few is less at a stage whose COMMITs are few: few runs are given back, or idle before they are prepared, and there is no waiting for much of that.
+// few reduces a number for steps with few COMMITs: few runs are released, or are idle before they
+// are prepared, and waiting for more takes too long.
 func few(stage string, many int) int {
 	switch stage {
 	case "free":
@@ -137,27 +147,36 @@ func few(stage string, many int) int {
 
 func TestF09CommitFates(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "F09", "each fate of a COMMIT (lost, reply lost, late, ghost, deadlock, timeout, shutdown) at claim, take, start, finish, free; of beats; and of runs and jobs that are asked for by key")
+
+	r := scenario(t, "F09",
+		"each fate of a COMMIT (lost, reply lost, late, ghost, deadlock, timeout, shutdown) at claim, take, start,"+
+			" finish, free; of beats; and of runs and jobs that are asked for by key")
 	c := newCluster(r)
 	c.start(3)
 	l := c.mixed()
 	rules := injected{}
+
 	each := times(2, 34) // on each of three nodes
 	for _, m := range c.nodes {
 		for _, fate := range sorted(fates) {
 			for _, stage := range sorted(trip) {
-				// Not one after the other on a connection: that would be a partition.
+				// Do not break all COMMITs on a connection in a row: that would be a partition.
 				rules.add(stage, fate, m.proxy.Add(faultproxy.Rule{
-					Match: faultproxy.CommitOf(trip[stage]), Skip: c.skip(stage, 16), Times: each, Gap: few(stage, 24), Action: fates[fate](),
+					Match: faultproxy.CommitOf(trip[stage]), Skip: c.skip(stage, 16), Times: each, Gap: few(stage, 24),
+					Action: fates[fate](),
 				}))
 			}
+
 			rules.add("beat", fate, m.proxy.Add(faultproxy.Rule{
-				Match: faultproxy.SQL(`^UPDATE session SET beat`), Skip: c.rng.IntN(20), Times: times(1, each), Gap: 20, Action: fates[fate](),
+				Match: faultproxy.SQL(`^UPDATE session SET beat`), Skip: c.rng.IntN(20), Times: times(1, each), Gap: 20,
+				Action: fates[fate](),
 			}))
 		}
 	}
+
 	begun := time.Now()
-	// What is asked for by key is done once, whatever became of the first request.
+
+	// A request with a key is carried out once, whatever happened to its first attempt.
 	runs, id := 0, l.jobs[0].ID
 	var made []int64
 	for range times(1, each) {
@@ -165,29 +184,34 @@ func TestF09CommitFates(t *testing.T) {
 			for _, kind := range sorted(asked) {
 				m := c.nodes[c.rng.IntN(3)]
 				rule := m.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(asked[kind]), Action: fates[fate]()})
-				for tries := 0; rule.Fired() == 0 && tries < 5; tries++ { // a rule of the trip may have been first
+				for tries := 0; rule.Fired() == 0 && tries < 5; tries++ { // a rule of the trip may have fired first
 					if kind == "run" {
 						c.insist(m, "/api/v1/jobs/"+itoa(id)+"/run", object{})
 						runs++
 					} else {
-						a := c.insist(m, "/api/v1/jobs", object{"name": fmt.Sprint("asked-", len(made)), "every": "1h", "command": "true"})
+						a := c.insist(m, "/api/v1/jobs",
+							object{"name": fmt.Sprint("asked-", len(made)), "every": "1h", "command": "true"})
+
 						var j struct {
 							ID int64 `json:"id,string"`
 						}
 						if err := json.Unmarshal([]byte(a.body), &j); err != nil {
 							t.Errorf("POST /api/v1/jobs: %s", a.body)
 						}
+
 						made = append(made, j.ID)
 					}
 				}
+
 				rules.add(kind, fate, rule)
 				rule.Remove()
 			}
 		}
 	}
 
-	// A node that is cordoned gives its runs back, which happens seldom otherwise.
-	for end := begun.Add(time.Duration(times(30, 1200)) * time.Second); time.Now().Before(end); time.Sleep(time.Second) {
+	// A cordoned node releases its runs, which otherwise happens seldom.
+	end := begun.Add(time.Duration(times(30, 1200)) * time.Second)
+	for ; time.Now().Before(end); time.Sleep(time.Second) {
 		for _, m := range c.nodes {
 			node := "/api/v1/nodes/" + m.name
 			m.ask("POST", node+"/cordon", object{})
@@ -196,26 +220,31 @@ func TestF09CommitFates(t *testing.T) {
 			})
 		}
 	}
+
 	rules.over(r)
 	c.together(30 * time.Second)
 	time.Sleep(3 * time.Second)
-	// A run may meet several faults of up to three seconds in a row: at its start, release, take, and next start.
+
+	// A run may meet several faults of up to 3 s in a row: at its start, release, take, and next
+	// start.
 	l.check(c.soon() + 10*time.Second)
 	r.figure("%d runs and %d jobs asked for by key", runs, len(made))
 	if n := c.count("SELECT COUNT(DISTINCT request) FROM run WHERE job_id = ? AND kind = 'manual'", id); n != runs {
 		t.Errorf("%d runs were asked for and %d were made", runs, n)
 	}
+
 	for _, id := range made {
 		if n := c.count("SELECT COUNT(*) FROM audit WHERE kind = 'job' AND action = 'create' AND ref = ?", id); n != 1 {
 			t.Errorf("job %d: %d records of its creation, want one", id, n)
 		}
 	}
+
 	if n := c.count("SELECT COUNT(*) FROM job WHERE name LIKE 'asked-%'"); n != len(made) {
 		t.Errorf("%d jobs were asked for and %d were made", len(made), n)
 	}
 }
 
-// insist sends a POST with a key of its own to a node until it is answered.
+// insist sends a POST with a new key to a node until it is answered.
 func (c *cluster) insist(m *member, path string, body object) (a answer) {
 	c.t.Helper()
 	key := uuid.NewString()
@@ -230,29 +259,35 @@ func (c *cluster) insist(m *member, path string, body object) (a answer) {
 
 func TestF10KillMySQL(t *testing.T) {
 	t.Parallel()
+
 	r := scenario(t, "F10", "kill -9 of MySQL and restart, shortly and after longer than a lease")
 	c := newServer(r, privatedb.Options{})
 	c.expiry = 12 * time.Second
 	c.start(3)
 	l := c.mixed()
 	var longest time.Duration
+
 	outage := func(pause time.Duration, meanwhile func()) time.Duration {
 		down := time.Now()
 		if err := c.server.Kill(); err != nil {
 			t.Fatal(err)
 		}
+
 		meanwhile()
 		time.Sleep(time.Until(down.Add(pause)))
 		if err := c.server.Restart(context.Background()); err != nil {
 			t.Fatal(err)
 		}
+
 		took := time.Since(down)
 		longest = max(longest, took)
 		return took
 	}
+
 	var back, dead, behind time.Duration
-	brief, due := 0, 0 // outages that fence nobody, and what was started of what was due in all
+	brief, due := 0, 0 // outages that fence no node, and the runs started during all outages
 	first := time.Now()
+
 	for range times(3, 18) {
 		time.Sleep(4 * time.Second)
 		before := c.sessions()
@@ -263,22 +298,27 @@ func TestF10KillMySQL(t *testing.T) {
 		time.Sleep(took + 3*time.Second)
 		n, late := l.started(from, until, nil)
 		due, behind = due+n, max(behind, late-took)
+
 		if took < 2*c.expiry/5 {
 			c.same(before, "outage of "+short(took))
 			brief++
 		}
 	}
+
 	r.figure("%d outages up to %s", times(3, 18), short(longest))
 	r.within("ready again after", back, returned)
 	r.lasted("later than the outage lasted by", behind, 3*time.Second, 3*stalled(first))
 	if due == 0 {
 		t.Error("nothing that was due in an outage was started")
 	}
+
 	if late := stalled(r.begun); brief == 0 && late >= c.expiry/5 {
 		r.invalidate("no outage was short, as the machine itself stalled for %s", short(late))
 	} else if brief == 0 {
-		t.Errorf("no outage was shorter than %s, the longest was %s: that nobody is fenced was not tried", 2*c.expiry/5, longest)
+		t.Errorf("no outage was shorter than %s, the longest was %s: that nobody is fenced was not tried", 2*c.expiry/5,
+			longest)
 	}
+
 	back = 0
 	for i := range times(1, 3) {
 		time.Sleep(4 * time.Second)
@@ -286,6 +326,7 @@ func TestF10KillMySQL(t *testing.T) {
 		outage(c.expiry+time.Duration(c.rng.Int64N(int64(3*time.Second))), func() { dead = max(dead, dies()) })
 		back = max(back, c.together(60*time.Second))
 	}
+
 	r.figure("then up to %s", short(longest))
 	r.within("commands dead after", dead, c.expiry)
 	r.within("ready again after", back, returned)
@@ -295,11 +336,13 @@ func TestF10KillMySQL(t *testing.T) {
 
 func TestF11StopMySQL(t *testing.T) {
 	t.Parallel()
+
 	r := scenario(t, "F11", "SIGSTOP of MySQL, shortly and for longer than a lease")
 	c := newServer(r, privatedb.Options{})
 	c.start(3)
 	l := c.mixed()
 	time.Sleep(5 * time.Second)
+
 	freeze := func(d time.Duration, meanwhile func()) {
 		begun := time.Now()
 		_ = syscall.Kill(-c.server.PID(), syscall.SIGSTOP)
@@ -307,6 +350,7 @@ func TestF11StopMySQL(t *testing.T) {
 		time.Sleep(time.Until(begun.Add(d)))
 		_ = syscall.Kill(-c.server.PID(), syscall.SIGCONT)
 	}
+
 	before, from := c.sessions(), c.now()
 	freeze(c.expiry/4, func() {})
 	until := c.now()
@@ -317,6 +361,7 @@ func TestF11StopMySQL(t *testing.T) {
 	if n == 0 {
 		t.Error("nothing was due in the freeze that has been started")
 	}
+
 	dies := c.sleeper("sleeper")
 	var dead time.Duration
 	freeze(2*c.expiry, func() { dead = dies() })
@@ -326,7 +371,8 @@ func TestF11StopMySQL(t *testing.T) {
 	l.check(2*c.expiry + c.soon())
 }
 
-// sleeper starts a command that outlives every outage, and returns how to wait for its death and see how long that took.
+// sleeper starts a command that outlives every outage. The returned function waits for its death
+// and returns the time that it took.
 func (c *cluster) sleeper(name string) (dies func() time.Duration) {
 	c.t.Helper()
 	token := "sleep\x00" + fmt.Sprint(1e9+c.rng.Int64N(1e9)) + fmt.Sprint(time.Now().UnixNano()%1e6)
@@ -341,11 +387,14 @@ func (c *cluster) sleeper(name string) (dies func() time.Duration) {
 
 func TestF12Partitions(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "F12", "partition of one node from MySQL, towards it, from it, and both, shortly and for longer than a lease")
+
+	r := scenario(t, "F12",
+		"partition of one node from MySQL, towards it, from it, and both, shortly and for longer than a lease")
 	c := newServer(r, privatedb.Options{})
 	c.start(3)
 	l := c.mixed()
 	time.Sleep(4 * time.Second)
+
 	var dead, back time.Duration
 	for range times(1, 4) {
 		for _, way := range []faultproxy.Direction{faultproxy.ToServer, faultproxy.ToClient, faultproxy.BothWays} {
@@ -366,9 +415,11 @@ func TestF12Partitions(t *testing.T) {
 			c.buried(session, 2*c.expiry+5*time.Second)
 			time.Sleep(time.Until(cut.Add(2 * c.expiry)))
 			m.proxy.Heal()
-			back = max(back, await(t, "a new session", 30*time.Second, func() bool { s := m.session(); return !isNil(s) && s != session }))
+			back = max(back, await(t, "a new session", 30*time.Second,
+				func() bool { s := m.session(); return !isNil(s) && s != session }))
 		}
 	}
+
 	time.Sleep(3 * time.Second)
 	l.check(c.soon())
 	r.within("commands dead after", dead, c.expiry)
@@ -377,19 +428,23 @@ func TestF12Partitions(t *testing.T) {
 
 func TestF13SlowLink(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "F13", "20 ms, 100 ms and 1 s more for each round trip of all nodes to MySQL, at the default expiry of 20 s")
+
+	r := scenario(t, "F13",
+		"20 ms, 100 ms and 1 s more for each round trip of all nodes to MySQL, at the default expiry of 20 s")
 	c := newCluster(r)
 	c.expiry = 20 * time.Second
 	c.start(3)
 	l := c.mixed()
 	time.Sleep(4 * time.Second)
 	before := c.sessions()
-	// What is due once each node has noticed that the link is slow, which takes a beat.
+
+	// Counts runs due after each node has noticed the slow link, which takes a beat.
 	slow := func(trip, late time.Duration) {
 		t.Helper()
 		for _, m := range c.nodes {
 			m.proxy.Delay(faultproxy.BothWays, trip/2)
 		}
+
 		noticed := c.now().Add(c.expiry/10 + 3*trip)
 		time.Sleep(time.Duration(times(15, 120))*time.Second + late + 5*trip)
 		until := c.now().Add(-late)
@@ -401,34 +456,48 @@ func TestF13SlowLink(t *testing.T) {
 			t.Errorf("with %s: %d starts, want %d at least", trip, starts, least)
 		}
 	}
+
 	slow(20*time.Millisecond, time.Second)
-	slow(100*time.Millisecond, 6*time.Second) // a start takes six to eight round trips, and one that finds a job locked is tried again
+
+	// A start takes six to eight round trips, and is retried if it finds a job locked.
+	slow(100*time.Millisecond, 6*time.Second)
 	l.check(0)
 	l.none(job.Lost, job.Missed, job.Killed)
-	// Three nodes do not keep up with 8 due times a second then. What comes to its turn after a minute is missed.
+
+	// Three nodes cannot keep up with 8 due times a second then. A due time reached after more than
+	// a minute is missed.
 	slow(time.Second, job.MisfireAfter+5*time.Second)
 	for _, m := range c.nodes {
 		m.proxy.Heal()
 	}
+
 	time.Sleep(5 * time.Second)
-	l.missed = [2]time.Duration{} // with 1 s it falls behind, and gives up what it comes to after a minute: the line tells how many
+
+	// With 1 s they fall behind, and miss due times older than a minute: the line says how many.
+	l.missed = [2]time.Duration{}
 	l.check(0)
 }
 
-// A dueTime is one of a job, by their names in the ledger.
+// A dueTime is one due time of a job, by their names in the ledger.
 type dueTime struct {
 	job string
 	at  job.Micros
 }
 
-// held lists the due times that a session has claimed.
+// held returns the due times that a session has claimed.
 func (c *cluster) held(session uuid.UUID) map[dueTime]bool {
 	c.t.Helper()
-	rows, err := c.db.Query("SELECT j.name, r.due FROM run r JOIN job j ON j.id = r.job_id JOIN life l ON l.id = r.owner WHERE l.session = ?", session[:])
+	rows, err := c.db.Query(`
+		SELECT j.name, r.due
+		FROM run r
+		JOIN job j ON j.id = r.job_id
+		JOIN life l ON l.id = r.owner
+		WHERE l.session = ?`, session[:])
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer rows.Close()
+
 	found := map[dueTime]bool{}
 	for rows.Next() {
 		var d dueTime
@@ -437,32 +506,38 @@ func (c *cluster) held(session uuid.UUID) map[dueTime]bool {
 		}
 		found[d] = true
 	}
+
 	return found
 }
 
-// started counts the due times between two instants that were started, but for some, and tells how late the latest of
-// them was.
+// started counts the started due times between two instants, except for some, and returns the
+// lateness of the latest.
 func (l *load) started(from, until time.Time, but map[dueTime]bool) (n int, worst time.Duration) {
 	l.c.t.Helper()
 	entries, err := l.book.Entries()
 	if err != nil {
 		l.c.t.Fatal(err)
 	}
+
 	for _, e := range entries {
-		if e.Kind == ledger.Start && e.Attempt == 1 && e.Due >= job.MicrosOf(from) && e.Due < job.MicrosOf(until) && !but[dueTime{e.Job, e.Due}] {
+		if e.Kind == ledger.Start && e.Attempt == 1 && e.Due >= job.MicrosOf(from) && e.Due < job.MicrosOf(until) &&
+			!but[dueTime{e.Job, e.Due}] {
 			n, worst = n+1, max(worst, e.At.Sub(e.Due))
 		}
 	}
+
 	return n, worst
 }
 
 func TestF16Resets(t *testing.T) {
 	t.Parallel()
+
 	r := scenario(t, "F16", "connections reset after a random number of bytes, several times a second, on all nodes")
 	c := newCluster(r)
 	c.start(3)
 	l := c.mixed()
 	time.Sleep(3 * time.Second)
+
 	n := 0
 	for end := time.Now().Add(time.Duration(times(20, 120)) * time.Second); time.Now().Before(end); {
 		m := c.nodes[c.rng.IntN(3)]
@@ -472,10 +547,12 @@ func TestF16Resets(t *testing.T) {
 		m.proxy.Heal()
 		n++
 	}
+
 	cut := 0
 	for _, m := range c.nodes {
 		cut += m.proxy.Counts().Resets
 	}
+
 	c.together(30 * time.Second)
 	time.Sleep(3 * time.Second)
 	l.check(c.soon())
@@ -485,7 +562,7 @@ func TestF16Resets(t *testing.T) {
 	}
 }
 
-// persist executes a statement again while it is a deadlock's victim.
+// persist repeats a statement while it is a deadlock's victim.
 func (c *cluster) persist(query string, args ...any) (result sql.Result, err error) {
 	for range 20 {
 		result, err = c.db.Exec(query, args...)
@@ -499,11 +576,13 @@ func (c *cluster) persist(query string, args ...any) (result sql.Result, err err
 
 func TestF21Orphans(t *testing.T) {
 	t.Parallel()
+
 	r := scenario(t, "F21", "runs planted whose owner has no session, prepared and executing ones")
 	c := newCluster(r)
 	c.start(2)
 	l := c.mixed()
 	time.Sleep(4 * time.Second)
+
 	planted, freed := 0, time.Duration(0)
 	for range times(4, 30) {
 		stranger := uuid.New()
@@ -515,37 +594,46 @@ func TestF21Orphans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for i, state := range []job.State{job.Prepared, job.Executing} {
 			result, err := c.persist(`
 				UPDATE run
-				SET owner = ?, session = ?, claim = claim + 1, state = ?, started = IF(? = 'executing', due, 0), spawn_by = started
-				WHERE state = 'prepared' AND due > ? AND (? = 'prepared' OR job_id IN (SELECT id FROM job WHERE name NOT LIKE 'rerun%'))
+				SET owner = ?, session = ?, claim = claim + 1, state = ?,
+					started = IF(? = 'executing', due, 0), spawn_by = started
+				WHERE state = 'prepared' AND due > ?
+					AND (? = 'prepared' OR job_id IN (SELECT id FROM job WHERE name NOT LIKE 'rerun%'))
 				ORDER BY due
 				LIMIT 3`,
-				number, number, state, state, c.now().Add(time.Second).UnixMicro(), state) // not what would be run again: it is not due yet
+				// Not a run that would be executed again: it is not due yet.
+				number, number, state, state, c.now().Add(time.Second).UnixMicro(), state)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			n, _ := result.RowsAffected()
 			planted += int(n)
 			if n == 0 && i == 0 {
 				time.Sleep(time.Second)
 			}
 		}
+
 		freed = max(freed, await(t, "orphans freed", 30*time.Second, func() bool {
 			return c.count("SELECT COUNT(*) FROM run WHERE owner = ?", number) == 0
 		}))
 	}
+
 	l.check(0)
 	r.figure("%d planted", planted)
 	if planted == 0 {
 		t.Error("nothing could be planted")
 	}
+
 	r.within("freed after", freed, c.expiry+5*time.Second)
 }
 
 func TestF22Deadlocks(t *testing.T) {
 	t.Parallel()
+
 	r := scenario(t, "F22", "8 outsiders that lock rows of jobs and runs in the reverse order")
 	c := newServer(r, privatedb.Options{})
 	c.start(3)
@@ -556,6 +644,7 @@ func TestF22Deadlocks(t *testing.T) {
 	var victims, rounds atomic.Int64
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(times(20, 300))*time.Second)
 	defer cancel()
+
 	var outsiders sync.WaitGroup
 	for range 8 {
 		outsiders.Go(func() {
@@ -569,6 +658,7 @@ func TestF22Deadlocks(t *testing.T) {
 				if err == nil {
 					_, err = tx.Exec("UPDATE job SET changes = changes + 1 ORDER BY id DESC")
 				}
+
 				var refused *mysql.MySQLError
 				if errors.As(err, &refused) && refused.Number == 1213 {
 					victims.Add(1)
@@ -578,20 +668,24 @@ func TestF22Deadlocks(t *testing.T) {
 			}
 		})
 	}
+
 	outsiders.Wait()
 	c.same(before, "a storm of deadlocks")
 	retries := c.metric("gocrontab_mysql_transaction_retries_total")
 	time.Sleep(3 * time.Second)
 	l.check(c.soon())
 	l.none(job.Lost, job.Missed, job.Killed)
-	deadlocks := c.count("SELECT count FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'") // mostly a node is the victim: it has changed less
-	r.figure("%d transactions of outsiders, %d deadlocks, %d of them at the outsiders' cost, %.0f transactions of nodes begun again", rounds.Load(), deadlocks, victims.Load(), retries)
+
+	// Usually a node is the victim, as it has changed fewer rows.
+	deadlocks := c.count("SELECT count FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'")
+	r.figure("%d transactions of outsiders, %d deadlocks, %d of them at the outsiders' cost,"+
+		" %.0f transactions of nodes begun again", rounds.Load(), deadlocks, victims.Load(), retries)
 	if deadlocks <= 0 || retries == 0 {
 		t.Error("nothing was tried: want deadlocks, and transactions of nodes that were begun again")
 	}
 }
 
-// metric adds up what the nodes say of themselves.
+// metric adds up a metric of all nodes.
 func (c *cluster) metric(name string) (sum float64) {
 	c.t.Helper()
 	found := false
@@ -607,14 +701,17 @@ func (c *cluster) metric(name string) (sum float64) {
 			}
 		}
 	}
+
 	if !found {
 		c.t.Errorf("no node has the metric %s", name)
 	}
+
 	return sum
 }
 
 func TestF23LongTransaction(t *testing.T) {
 	t.Parallel()
+
 	r := scenario(t, "F23", "an outsider's transaction that keeps all rows of jobs locked")
 	c := newCluster(r)
 	c.start(3)
@@ -625,9 +722,11 @@ func TestF23LongTransaction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := tx.Exec("SELECT id FROM job FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
+
 	held := time.Duration(times(10, 30)) * time.Second
 	failed := c.metric("gocrontab_mysql_statement_errors_total")
 	time.Sleep(held)
@@ -638,33 +737,42 @@ func TestF23LongTransaction(t *testing.T) {
 	time.Sleep(10 * time.Second)
 	n, late := l.started(free.Add(5*time.Second), c.now().Add(-onTime), nil)
 	r.figure("%.1f statements a second failed meanwhile", failed)
+
 	if failed > 10 {
 		t.Errorf("%.1f statements a second failed on three nodes, want 10 at most", failed)
 	}
+
 	r.lasted("5 s later late at most", late, onTime, 3*stalled(free))
 	if n < 10 {
 		t.Errorf("%d due times were started 5 s later, want 10 at least", n)
 	}
+
 	l.check(held + 5*time.Second)
 	l.none(job.Lost, job.Missed, job.Killed)
 }
 
 func TestF55ReadView(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "F55", "an outsider's read view, open while 48 due times a second come and go, as of a long backup")
+
+	r := scenario(t, "F55",
+		"an outsider's read view, open while 48 due times a second come and go, as of a long backup")
 	c := newServer(r, privatedb.Options{})
 	c.start(3)
+
 	l := c.mixed()
 	for i := range 40 {
 		l.add(fmt.Sprint("brief-", i), time.Second, object{"command": l.book.Command(0, 0), "overlap": "allow"})
 	}
+
 	time.Sleep(4 * time.Second)
 	before := c.sessions()
+
 	view, err := c.db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer view.Close()
+
 	for _, query := range []string{"START TRANSACTION WITH CONSISTENT SNAPSHOT", "SELECT COUNT(*) FROM run"} {
 		if _, err := view.ExecContext(t.Context(), query); err != nil {
 			t.Fatal(err)
@@ -677,7 +785,11 @@ func TestF55ReadView(t *testing.T) {
 	atFirst, first := l.started(opened, opened.Add(compared), nil)
 	until := c.now().Add(-onTime)
 	inTheEnd, last := l.started(until.Add(-compared), until, nil)
-	r.figure("%d versions of rows kept", c.count("SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'"))
+	r.figure("%d versions of rows kept", c.count(`
+		SELECT COUNT
+		FROM information_schema.INNODB_METRICS
+		WHERE NAME = 'trx_rseg_history_len'`))
+
 	r.figure("at first late at most %s", short(first))
 	r.lasted("in the end", last, onTime, 3*stalled(until.Add(-compared)))
 	if most := 40 * int(compared.Seconds()); atFirst < most || inTheEnd < most {
@@ -686,6 +798,7 @@ func TestF55ReadView(t *testing.T) {
 	if _, err := view.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 		t.Errorf("the read view did not stay open: %v", err)
 	}
+
 	c.same(before, "a read view")
 	l.check(0)
 	l.none(job.Lost, job.Missed, job.Killed)
@@ -693,18 +806,20 @@ func TestF55ReadView(t *testing.T) {
 
 func TestF24Connections(t *testing.T) {
 	t.Parallel()
+
 	r := scenario(t, "F24", "max_connections reached, and a flood of requests to the API")
 	c := newServer(r, privatedb.Options{})
 	c.start(2)
 	l := c.mixed()
 	time.Sleep(4 * time.Second)
 	before := c.sessions()
-	c.db.SetMaxOpenConns(1) // a superuser has one connection more
+	c.db.SetMaxOpenConns(1) // a superuser has one extra connection
 	c.exec("SET GLOBAL max_connections = 10")
 	var answers [600]atomic.Int64
 	var unsaid atomic.Int64
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(times(12, 60))*time.Second)
 	defer cancel()
+
 	var flood sync.WaitGroup
 	for i := range 16 {
 		m := c.nodes[i%2]
@@ -720,10 +835,12 @@ func TestF24Connections(t *testing.T) {
 				if a.code == 500 {
 					t.Errorf("500 %s", a.body)
 				}
+
 				time.Sleep(20 * time.Millisecond)
 			}
 		})
 	}
+
 	flood.Wait()
 	c.same(before, "no connections left")
 	c.exec("SET GLOBAL max_connections = 500")
@@ -733,11 +850,13 @@ func TestF24Connections(t *testing.T) {
 	if answers[503].Load() == 0 {
 		t.Error("no answer was 503: there were connections enough")
 	}
+
 	c.together(30 * time.Second)
 	time.Sleep(3 * time.Second)
 	l.check(12*time.Second + c.soon())
 	l.none(job.Lost, job.Missed, job.Killed)
 	r.figure("answers: %d × 200, %d × 503", answers[200].Load(), answers[503].Load())
+
 	for code := range answers {
 		if n := answers[code].Load(); n > 0 && code != 200 && code != 503 {
 			t.Errorf("%d answers %d, want 200 and 503 only", n, code)
@@ -747,33 +866,41 @@ func TestF24Connections(t *testing.T) {
 
 func TestF44AllReturn(t *testing.T) {
 	t.Parallel()
+
 	r := scenario(t, "F44", "five nodes lose MySQL for longer than a lease and return together")
 	c := newServer(r, privatedb.Options{})
 	c.start(5)
 	l := c.mixed()
 	time.Sleep(4 * time.Second)
 	c.busy()
+
 	for _, m := range c.nodes {
 		m.proxy.Blackhole(faultproxy.BothWays)
 	}
+
 	away := time.Duration(times(15, 300)) * time.Second
 	time.Sleep(away)
 	c.light(80)
+
 	for _, m := range c.nodes {
 		m.proxy.CutAll()
 		m.proxy.Heal()
 	}
+
 	back := c.together(60 * time.Second)
 	time.Sleep(4 * time.Second)
 	l.check(away + c.soon())
 	r.within("rejoined after", back, 8*time.Second)
 	var name string
 	var waits, millis, longest int
-	for status, value := range map[string]*int{"waits": &waits, "time": &millis, "time_max": &longest} { // since the server began
+
+	// Since the server began.
+	for status, value := range map[string]*int{"waits": &waits, "time": &millis, "time_max": &longest} {
 		if err := c.db.QueryRow("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_"+status+"'").Scan(&name, value); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	r.figure("%d waits for row locks of %d ms on average", waits, millis/max(1, waits))
 	r.lasted("the longest", time.Duration(longest)*time.Millisecond, 2*time.Second, 3*stalled(r.begun))
 	if n := c.count("SELECT COUNT(*) FROM session"); n != 5 {
@@ -783,22 +910,29 @@ func TestF44AllReturn(t *testing.T) {
 
 func TestF47Spool(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "F47", "the only node loses MySQL, its runs end, it is stopped; a next life begins within the expiry")
+
+	r := scenario(t, "F47",
+		"the only node loses MySQL, its runs end, it is stopped; a next life begins within the expiry")
 	c := newCluster(r)
 	c.expiry = 20 * time.Second
 	c.start(1)
+
 	l := c.load()
 	for _, name := range []string{"a", "b", "c", "d"} {
 		l.add(name, 4*time.Second, object{"command": l.book.Command(1500*time.Millisecond, 0), "overlap": "allow"})
 	}
+
 	m := c.nodes[0]
 	executing := func() int { return c.count("SELECT COUNT(*) FROM run WHERE state = 'executing'") }
-	// In the ledger too: others see a start before its node knows of it, and one that never does spawns nothing.
+
+	// In the ledger as well: others see a start before its node learns of it, and a node that never
+	// does spawns nothing.
 	begun := func() (n int) {
 		entries, err := l.book.Entries()
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, e := range entries {
 			switch e.Kind {
 			case ledger.Start:
@@ -807,8 +941,10 @@ func TestF47Spool(t *testing.T) {
 				n--
 			}
 		}
+
 		return n
 	}
+
 	await(t, "all run", 20*time.Second, func() bool { return executing() == 4 && begun() == 4 })
 	m.proxy.Blackhole(faultproxy.BothWays)
 	time.Sleep(2500 * time.Millisecond)
@@ -819,6 +955,7 @@ func TestF47Spool(t *testing.T) {
 	if !strings.Contains(m.said(), "spooled the ends of runs") {
 		t.Error("the node says nothing of ends that it spooled")
 	}
+
 	m.proxy.CutAll()
 	m.proxy.Heal()
 	m.start()
@@ -827,6 +964,7 @@ func TestF47Spool(t *testing.T) {
 	l.limit = c.expiry + 15*time.Second
 	l.check(0)
 	r.figure("drained in %s", short(took))
+
 	if n := l.counts[job.Lost]; n > 0 {
 		t.Errorf("%d outcomes were lost, want none: they were spooled", n)
 	}

@@ -19,7 +19,7 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 func isNil(id uuid.UUID) bool { return id == uuid.Nil }
 
-// hog keeps n processors busy until the end that it returns is called.
+// hog keeps n processors busy until the returned function is called.
 func hog(t *testing.T, n int) (end func()) {
 	t.Helper()
 	var hogs []*exec.Cmd
@@ -30,20 +30,22 @@ func hog(t *testing.T, n int) (end func()) {
 		}
 		hogs = append(hogs, cmd)
 	}
+
 	end = sync.OnceFunc(func() {
 		for _, cmd := range hogs {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}
 	})
+
 	t.Cleanup(end)
 	return end
 }
 
-// sorted lists the keys of a map in an order that a seed repeats.
+// sorted returns the keys of a map in a repeatable order.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// splitAddr takes host:port apart.
+// splitAddr splits host:port.
 func splitAddr(t *testing.T, addr string) (host, port string) {
 	t.Helper()
 	host, port, err := net.SplitHostPort(addr)
@@ -53,7 +55,7 @@ func splitAddr(t *testing.T, addr string) (host, port string) {
 	return host, port
 }
 
-// shortDir is a folder whose path leaves room for the name of a socket.
+// shortDir returns a folder with a path short enough for the name of a socket in it.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "gocrontab-")

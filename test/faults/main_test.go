@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// What `make faults` can be told.
+// The settings of `make faults`.
 const (
 	seedVariable   = "GOCRONTAB_FAULTS_SEED"
-	longVariable   = "GOCRONTAB_FAULTS_LONG"   // anything: more repetitions
+	longVariable   = "GOCRONTAB_FAULTS_LONG"   // any value: more repetitions
 	reportVariable = "GOCRONTAB_FAULTS_REPORT" // a file to which the lines of the scenarios are appended
-	binaryVariable = "GOCRONTAB_FAULTS_BINARY" // a program other than the one that is built from here
+	binaryVariable = "GOCRONTAB_FAULTS_BINARY" // a program to use instead of building one
 )
 
 var (
@@ -39,13 +39,16 @@ func run(m *testing.M) int {
 		}
 		seed = n
 	}
+
 	dir, err := os.MkdirTemp("", "gocrontab-faults-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer os.RemoveAll(dir)
+
 	go watchMachine(dir)
+
 	if binary == "" {
 		binary = filepath.Join(dir, "go-crontab")
 		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "../..")
@@ -56,17 +59,19 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
+
 	return m.Run()
 }
 
-// dice are the random numbers of one scenario: those of the seed and its name, whatever else runs beside it.
+// dice returns the random numbers of a scenario. They depend only on the seed and the name, not on
+// parallel scenarios.
 func dice(name string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(name))
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// times is how often something is repeated: in the gate, and in the long form.
+// times returns a number of repetitions: in the gate, and in the long form.
 func times(gate, longer int) int {
 	if long {
 		return longer

@@ -30,27 +30,32 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// A replica set is a cluster whose nodes have several database servers to go to, each beginning with another one.
+// A replica set is a cluster with several database servers. Each node begins with a different
+// server.
 type replicaSet struct {
 	*cluster
 	servers *members.Cluster
 	links   [][]*faultproxy.Proxy // from each node to each server
 }
 
-// onMembers makes a cluster on servers that replicate among each other, and starts a node for each.
+// onMembers makes a cluster on replicating servers, and starts a node for each.
 func onMembers(r *report, servers *members.Cluster) *replicaSet {
 	r.t.Helper()
 	s := &replicaSet{cluster: clusterOn(r, servers.Servers[0]), servers: servers}
-	// The engines take 5 s to give up a member: what follows from that is said of the default.
+
+	// The engines take 5 s to give up a member, and the promises are for the default expiry.
 	s.expiry = session.DefaultExpiry
 	s.watch(0)
-	// Over TCP where there is that: over a socket MySQL wants the password as it is, which a client of a proxy does not say.
+
+	// Use TCP where the server has it: over a socket MySQL wants the password in clear, which a
+	// client of a proxy does not send.
 	for _, statement := range []string{
 		"CREATE USER IF NOT EXISTS 'node'@'127.0.0.1' IDENTIFIED BY '" + password(s.server) + "'",
 		"GRANT ALL ON " + s.schema + ".* TO 'node'@'127.0.0.1'",
 	} {
 		s.exec(statement)
 	}
+
 	for i := range servers.Servers {
 		m := s.add()
 		var links []*faultproxy.Proxy
@@ -64,9 +69,11 @@ func onMembers(r *report, servers *members.Cluster) *replicaSet {
 			if err != nil {
 				r.t.Fatal(err)
 			}
+
 			r.t.Cleanup(p.Close)
 			links, addrs = append(links, p), append(addrs, p.Addr())
 		}
+
 		config, err := mysql.ParseDSN(s.dsn())
 		if err != nil {
 			r.t.Fatal(err)
@@ -77,18 +84,19 @@ func onMembers(r *report, servers *members.Cluster) *replicaSet {
 		s.links = append(s.links, links)
 		m.start()
 	}
+
 	s.together(2 * time.Minute)
 	return s
 }
 
-// watch has the scenario itself ask another server from now on.
+// watch directs the scenario's own queries to another server from now on.
 func (s *replicaSet) watch(server int) {
 	s.server, s.socket = s.servers.Servers[server], s.servers.Servers[server].Socket()
 	s.db = pool(s.t, s.server.DSN(s.schema))
 	s.db.SetMaxOpenConns(4)
 }
 
-// asks tells which server a node sends its statements to.
+// asks returns the server that a node sends its statements to.
 func (s *replicaSet) asks(node int) (server int) {
 	s.t.Helper()
 	await(s.t, fmt.Sprintf("node %d asks one server", node+1), time.Minute, func() bool {
@@ -96,7 +104,9 @@ func (s *replicaSet) asks(node int) (server int) {
 		for _, p := range s.links[node] {
 			before = append(before, p.Statements())
 		}
+
 		time.Sleep(3 * time.Second)
+
 		server = -1
 		for i, p := range s.links[node] {
 			if p.Statements() > before[i] {
@@ -106,12 +116,14 @@ func (s *replicaSet) asks(node int) (server int) {
 				server = i
 			}
 		}
+
 		return server >= 0
 	})
+
 	return server
 }
 
-// apart fails the scenario unless each node asks another server.
+// apart fails the scenario unless each node asks a different server.
 func (s *replicaSet) apart() {
 	s.t.Helper()
 	for i := range s.nodes {
@@ -121,7 +133,7 @@ func (s *replicaSet) apart() {
 	}
 }
 
-// fenced counts the nodes that have another session than before.
+// fenced counts the nodes with a new session.
 func (s *replicaSet) fenced(before []uuid.UUID) (n int) {
 	for i, id := range s.sessions() {
 		if id != before[i] {
@@ -131,7 +143,7 @@ func (s *replicaSet) fenced(before []uuid.UUID) (n int) {
 	return n
 }
 
-// readsWrites changes something through one node and asks another one at once.
+// readsWrites changes data through a node and reads it through another at once.
 func (s *replicaSet) readsWrites(times int) {
 	s.t.Helper()
 	stale := 0
@@ -146,14 +158,15 @@ func (s *replicaSet) readsWrites(times int) {
 			stale++
 		}
 	}
+
 	s.r.figure("%d changes read at once through another node, %d of them not there yet", times, stale)
 	if stale > 0 {
 		s.t.Errorf("%d of %d changes were not there for a node that was asked behind them", stale, times)
 	}
 }
 
-// breakCommits injects each fate of a COMMIT at each step of a run's trip, on the links from all nodes to a server, -1 for
-// that which each of them asks.
+// breakCommits injects each fate of a COMMIT at each step of a run, on the links from all nodes to
+// a server; -1 means the server that the node asks.
 func (s *replicaSet) breakCommits(server int, d time.Duration) {
 	s.t.Helper()
 	rules := injected{}
@@ -163,20 +176,23 @@ func (s *replicaSet) breakCommits(server int, d time.Duration) {
 		if to < 0 {
 			to = node
 		}
+
 		for _, fate := range sorted(fates) {
 			for _, stage := range sorted(trip) {
 				rules.add(stage, fate, s.links[node][to].Add(faultproxy.Rule{
-					Match: faultproxy.CommitOf(trip[stage]), Skip: s.skip(stage, 8*each), Times: each, Action: fates[fate](),
+					Match: faultproxy.CommitOf(trip[stage]), Skip: s.skip(stage, 8*each), Times: each,
+					Action: fates[fate](),
 				}))
 			}
 		}
 	}
+
 	time.Sleep(d)
 	rules.over(s.r)
 	s.together(time.Minute)
 }
 
-// elsewhere waits until all nodes ask servers that are there.
+// elsewhere waits until all nodes use living servers.
 func (s *replicaSet) elsewhere(gone int) {
 	s.t.Helper()
 	time.Sleep(2 * time.Second)
@@ -199,16 +215,19 @@ func servers(t *testing.T, c *members.Cluster, err error) *members.Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := c.Stop(); err != nil {
 			t.Errorf("stop the servers: %v", err)
 		}
 	})
+
 	return c
 }
 
 func TestGaleraLoad(t *testing.T) {
 	t.Parallel()
+
 	r := scenario(t, "G1", "Galera, each node at another of three members, nothing broken; then kill -9 of a node")
 	s := onMembers(r, galera(t, true))
 	s.apart()
@@ -228,7 +247,8 @@ func TestGaleraLoad(t *testing.T) {
 
 func TestGaleraCommitFates(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "G2", "Galera, each node at another of three members, each fate of a COMMIT at plan, claim, start, finish, free")
+	r := scenario(t, "G2",
+		"Galera, each node at another of three members, each fate of a COMMIT at plan, claim, start, finish, free")
 	s := onMembers(r, galera(t, true))
 	l := s.mixed()
 	s.breakCommits(-1, time.Duration(times(40, 300))*time.Second)
@@ -238,7 +258,10 @@ func TestGaleraCommitFates(t *testing.T) {
 
 func TestGaleraLosesMembers(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "G3", "Galera under load, each node at another of three members: kill -9 of a member and its return, SIGSTOP of another for longer than a lease")
+
+	r := scenario(t, "G3",
+		"Galera under load, each node at another of three members: kill -9 of a member and its return, SIGSTOP of"+
+			" another for longer than a lease")
 	s := onMembers(r, galera(t, true))
 	s.apart()
 	l := s.mixed()
@@ -248,6 +271,7 @@ func TestGaleraLosesMembers(t *testing.T) {
 	if err := s.servers.Servers[1].Kill(); err != nil {
 		t.Fatal(err)
 	}
+
 	killed := time.Now()
 	s.elsewhere(1)
 	r.figure("%d of 3 nodes fenced by it", s.fenced(before))
@@ -255,6 +279,7 @@ func TestGaleraLosesMembers(t *testing.T) {
 	if err := s.servers.Restart(context.Background(), 1); err != nil {
 		t.Fatal(err)
 	}
+
 	r.figure("the member was back after %s", short(time.Since(killed)))
 	time.Sleep(5 * time.Second)
 	l.check(0)
@@ -269,19 +294,21 @@ func TestGaleraLosesMembers(t *testing.T) {
 	if err := s.servers.Await(context.Background(), 2); err != nil {
 		t.Fatal(err)
 	}
+
 	time.Sleep(5 * time.Second)
 	l.check(0)
 }
 
-// group is a group with one primary. A member that is not there is given up as soon as it is missed, and a primary without
-// a majority gives itself up: docs/engines.md says to set both.
+// group is a group with one primary. A missing member is given up at once, and a primary without a
+// majority gives itself up: docs/engines.md recommends both settings.
 func group(t *testing.T, durable bool) *members.Cluster {
 	t.Helper()
-	c, err := members.StartGroup(context.Background(), 3, durable, "member_expel_timeout=0", "unreachable_majority_timeout=5", "autorejoin_tries=10")
+	c, err := members.StartGroup(context.Background(), 3, durable, "member_expel_timeout=0",
+		"unreachable_majority_timeout=5", "autorejoin_tries=10")
 	return servers(t, c, err)
 }
 
-// onGroup makes a cluster on a group, all nodes of which ask its primary, the first server.
+// onGroup makes a cluster on a group in which all nodes ask the primary, the first server.
 func onGroup(r *report) *replicaSet {
 	r.t.Helper()
 	s := onMembers(r, group(r.t, true))
@@ -295,7 +322,10 @@ func onGroup(r *report) *replicaSet {
 
 func TestGroupCommitFates(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "R1", "Group Replication of three members, nothing broken; then each fate of a COMMIT at plan, claim, start, finish, free")
+
+	r := scenario(t, "R1",
+		"Group Replication of three members, nothing broken; then each fate of a COMMIT at plan, claim, start,"+
+			" finish, free")
 	s := onGroup(r)
 	l := s.mixed()
 	s.readsWrites(times(60, 1000))
@@ -308,12 +338,16 @@ func TestGroupCommitFates(t *testing.T) {
 
 func TestGroupLosesPrimary(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "R2", "Group Replication under load: kill -9 of the primary and its return, SIGSTOP of the next primary for longer than a lease")
+
+	r := scenario(t, "R2",
+		"Group Replication under load: kill -9 of the primary and its return, SIGSTOP of the next primary for longer"+
+			" than a lease")
 	s := onGroup(r)
 	l := s.mixed()
 	time.Sleep(8 * time.Second)
 	primary := 0
-	// lose takes the primary away and waits until all nodes are at the next one.
+
+	// lose takes the primary away and waits until all nodes use the next one.
 	lose := func(what string, do func(*privatedb.DB) error) (lost int) {
 		t.Helper()
 		lost = primary
@@ -322,23 +356,28 @@ func TestGroupLosesPrimary(t *testing.T) {
 		if err := do(s.servers.Servers[lost]); err != nil {
 			t.Fatal(err)
 		}
+
 		begun := time.Now()
+
 		await(t, "another primary", time.Minute, func() bool {
 			at, err := s.servers.Primary(context.Background(), (lost+1)%len(s.servers.Servers))
 			primary = at
 			return err == nil && at != lost
 		})
+
 		s.watch(primary)
 		r.figure("another primary %s after the %s", short(time.Since(begun)), what)
 		s.elsewhere(lost)
 		r.figure("%d of 3 nodes fenced by it", s.fenced(before))
 		return lost
 	}
+
 	lost := lose("kill", (*privatedb.DB).Kill)
 	time.Sleep(5 * time.Second)
 	if err := s.servers.Restart(context.Background(), lost); err != nil {
 		t.Fatal(err)
 	}
+
 	time.Sleep(5 * time.Second)
 	l.check(0)
 
@@ -350,21 +389,25 @@ func TestGroupLosesPrimary(t *testing.T) {
 	if err := signal(syscall.SIGCONT)(s.servers.Servers[lost]); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := s.servers.Await(context.Background(), lost); err != nil {
 		t.Fatal(err)
 	}
+
 	time.Sleep(5 * time.Second)
 	l.check(0)
 }
 
-// databaseSuite runs the tests of all packages that use a database on one of several servers, all of which take part in
-// each of their commits. RUN='TestGaleraDatabaseSuite/sql$' runs those of one package.
+// databaseSuite runs the database tests of all packages on one of several servers, all of which
+// take part in each commit. RUN='TestGaleraDatabaseSuite/sql$' runs a single package.
 func databaseSuite(t *testing.T, c *members.Cluster) {
 	t.Helper()
-	list, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}`, "../../...").Output()
+	list, err := exec.Command("go", "list", "-f",
+		`{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}`, "../../...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
+
 	ran := 0
 	for line := range strings.Lines(string(list)) {
 		pkg, imports, _ := strings.Cut(line, " ")
@@ -373,8 +416,9 @@ func databaseSuite(t *testing.T, c *members.Cluster) {
 			continue
 		}
 		ran++
+
 		t.Run(name, func(t *testing.T) {
-			// Not many at once: a schema that one makes holds up the commits of all.
+			// Only a few in parallel: making a schema delays all commits.
 			cmd := exec.Command("go", "test", "-count", "1", "-timeout", "30m", "-parallel", "2", pkg)
 			cmd.Env = append(os.Environ(), testdb.External+"="+c.Servers[0].DSN("suite"))
 			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -383,20 +427,23 @@ func databaseSuite(t *testing.T, c *members.Cluster) {
 			}
 		})
 	}
+
 	if ran < 10 {
 		t.Errorf("%d packages use %s, want most of them", ran, "test/testdb")
 	}
 }
 
-// ownServers are packages of whose tests none asks the server that all share.
+// ownServers lists packages whose tests never use the shared server.
 var ownServers = []string{"bench", "faults", "test/faultproxy"}
 
-// TestGaleraDatabaseSuite has the member count ids by one, as one server does, since tests name rows by their ids. Nobody else
-// writes here; the scenarios leave it to Galera, which has each member count in steps.
+// TestGaleraDatabaseSuite makes the member generate consecutive ids, as a single server does, since
+// tests expect them. No other server writes here. The scenarios keep Galera's default, in which
+// each member counts in steps.
 func TestGaleraDatabaseSuite(t *testing.T) {
 	c := galera(t, false)
 	db := pool(t, c.Servers[0].DSN(""))
-	for _, statement := range []string{"SET GLOBAL wsrep_auto_increment_control = OFF", "SET GLOBAL auto_increment_increment = 1", "SET GLOBAL auto_increment_offset = 1"} {
+	for _, statement := range []string{"SET GLOBAL wsrep_auto_increment_control = OFF",
+		"SET GLOBAL auto_increment_increment = 1", "SET GLOBAL auto_increment_offset = 1"} {
 		if _, err := db.Exec(statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}
@@ -406,37 +453,45 @@ func TestGaleraDatabaseSuite(t *testing.T) {
 
 func TestGroupDatabaseSuite(t *testing.T) { databaseSuite(t, group(t, false)) }
 
-// settleElsewhere has commits of all nodes end unknown in a way that their settling must go to another server: the reply is
-// lost, or the commit itself arrives when it has been settled already.
+// settleElsewhere makes commits of all nodes unknown and sends their settling to another server:
+// the reply is lost, or the commit arrives after it has been settled.
 func (s *replicaSet) settleElsewhere(rounds int) {
 	s.t.Helper()
 	var injected atomic.Int64
 	var nodes sync.WaitGroup
 	stop, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
+
 	for node := range s.nodes {
 		link := s.links[node][node]
 		nodes.Go(func() {
 			for range rounds {
 				for _, stage := range sorted(trip) {
-					for _, action := range []faultproxy.Action{faultproxy.CutAfter(), faultproxy.HoldBefore(4 * time.Second)} {
-						rule := link.Add(faultproxy.Rule{Match: faultproxy.CommitOf(trip[stage]), Times: 1, Action: action})
+					for _, action := range []faultproxy.Action{faultproxy.CutAfter(),
+						faultproxy.HoldBefore(4 * time.Second)} {
+						rule := link.Add(faultproxy.Rule{Match: faultproxy.CommitOf(trip[stage]), Times: 1,
+							Action: action})
+
 						wait, done := context.WithTimeout(stop, 6*time.Second)
 						if rule.Wait(wait) == nil {
 							injected.Add(1)
-							link.Refuse() // what stands goes on, to where it arrives too late
+							link.Refuse() // existing connections continue, and their commit arrives too late
 							time.Sleep(5 * time.Second)
 							link.Heal()
 						}
+
 						done()
 						rule.Remove()
-						// The next connection goes to where the last one went: have it begin here again.
+
+						// The next connection goes to the last server used: make it begin with the
+						// first again.
 						for _, other := range s.links[node] {
 							if other != link {
 								other.Refuse()
 								other.CutAll()
 							}
 						}
+
 						time.Sleep(time.Second)
 						for _, other := range s.links[node] {
 							other.Heal()
@@ -446,37 +501,45 @@ func (s *replicaSet) settleElsewhere(rounds int) {
 			}
 		})
 	}
+
 	nodes.Wait()
 	s.r.figure("%d commits that had to be settled on another member", injected.Load())
 	if want := int64(3 * rounds * len(trip)); injected.Load() < want {
 		s.t.Errorf("%d commits were made unknown, want %d at least", injected.Load(), want)
 	}
+
 	s.together(time.Minute)
 }
 
-// TestGaleraGhost: a commit that arrives at one member after it has been settled on another stands only if the settling
-// has seen it.
+// TestGaleraGhost: a commit that reaches a member after it has been settled on another must be
+// refused, unless the settling has seen it.
 func TestGaleraGhost(t *testing.T) {
-	r := scenario(t, "G5", "Galera: a start whose commit arrives at one member while, or after, it is settled on another")
+	r := scenario(t, "G5",
+		"Galera: a start whose commit arrives at one member while, or after, it is settled on another")
 	c := galera(t, true)
 	s := clusterOn(r, c.Servers[0])
+
 	var links []*faultproxy.Proxy
 	for _, server := range c.Servers[:2] {
 		links = append(links, faultproxy.New(t, "unix", server.Socket()))
 	}
+
 	timings, err := session.NewTimings(session.DefaultExpiry)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	link := func(p *faultproxy.Proxy, others ...*faultproxy.Proxy) *crontab.DB {
 		config, err := mysql.ParseDSN(p.DSN(s.dsn()))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		list := config.Addr
 		for _, other := range others {
 			list += "," + other.Addr()
 		}
+
 		db, err := crontab.Open(strings.Replace(config.FormatDSN(), config.Addr, list, 1), timings.SQL, 2)
 		if err != nil {
 			t.Fatal(err)
@@ -484,29 +547,36 @@ func TestGaleraGhost(t *testing.T) {
 		t.Cleanup(func() { db.Close() })
 		return db
 	}
+
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	stood := 0
 	tries := times(6, 60)
 	for n := range tries {
 		links[0].Heal()
-		x := lock.New(link(links[0], links[1]), log) // a pool of its own: it begins with the first member
+		x := lock.New(link(links[0], links[1]), log) // a separate pool that begins with the first member
 		const owner tripsql.Owner = 7
 		launch := tripsql.Launch{Run: int64(n + 1), Claim: 1}
 		s.exec("INSERT INTO job (id, app_id, name, hash) VALUES (?, 1, ?, 0)", n+1, fmt.Sprint("job-", n))
-		s.exec("INSERT INTO run (id, job_id, app_id, due, due_now, kind, state, owner, claim, hash) VALUES (?, ?, 1, 1, 1, 'schedule', 'prepared', ?, 1, 0)",
+		s.exec(`
+			INSERT INTO run (id, job_id, app_id, due, due_now, kind, state, owner, claim, hash)
+			VALUES (?, ?, 1, 1, 1, 'schedule', 'prepared', ?, 1, 0)`,
 			n+1, n+1, int(owner))
+
 		begun := []tripsql.Begun{{JobID: int64(n + 1), To: 1, Running: launch.Run}}
-		// Before, amid and after the settling: the pool waits 3 s for the reply.
+
+		// Before, during and after the settling: the pool waits 3 s for the reply.
 		action := faultproxy.CutAfter()
 		if n%3 > 0 {
 			action = faultproxy.HoldBefore(timings.SQL.Read + time.Duration(s.rng.IntN(1500))*time.Millisecond)
 		}
 		ghost := links[0].Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 'executing'"), Action: action})
+
 		links[0].OnCommand(func(c faultproxy.Command) {
 			if c.IsCommit() {
 				links[0].Refuse()
 			}
 		})
+
 		started, settled := 0, 0
 		err := x.Do(t.Context(), lock.Change{
 			Name: "start",
@@ -520,7 +590,7 @@ func TestGaleraGhost(t *testing.T) {
 			},
 			Settle: func(tx *crontab.Tx) error {
 				settled++
-				if err := tripsql.MarkBegun(tx, begun); err != nil { // written by both: whichever comes second is refused
+				if err := tripsql.MarkBegun(tx, begun); err != nil { // written by both: the second is refused
 					return err
 				}
 				stands, err := tripsql.StartedAmong(tx, owner, []tripsql.Launch{launch})
@@ -529,6 +599,7 @@ func TestGaleraGhost(t *testing.T) {
 			},
 			Sets: func() {},
 		})
+
 		links[0].OnCommand(func(faultproxy.Command) {})
 		if err != nil || settled == 0 || ghost.Fired() != 1 {
 			t.Fatalf("try %d: %v, settled %d times, %d faults; want it settled", n, err, settled, ghost.Fired())
@@ -536,16 +607,20 @@ func TestGaleraGhost(t *testing.T) {
 		if err := ghost.Settle(t.Context()); err != nil { // the commit has arrived by now
 			t.Fatal(err)
 		}
+
 		for member := range c.Servers {
 			db := pool(t, c.Servers[member].DSN(s.schema)+"?wsrep_sync_wait=1")
 			rows := -1
 			err := db.QueryRow("SELECT COUNT(*) FROM run WHERE id = ? AND state = 'executing'", launch.Run).Scan(&rows)
 			if err != nil || rows != started {
-				t.Errorf("try %d: at member %d the start of %d runs stands, %v, and %d are taken for started", n, member+1, rows, err, started)
+				t.Errorf("try %d: at member %d the start of %d runs stands, %v, and %d are taken for started", n,
+					member+1, rows, err, started)
 			}
 		}
+
 		stood += started
 	}
+
 	r.figure("%d commits settled on another member, %d of them stand", tries, stood)
 	if stood == 0 || stood == tries {
 		t.Errorf("%d of %d commits stand: only one kind of fate was tried", stood, tries)
@@ -554,7 +629,9 @@ func TestGaleraGhost(t *testing.T) {
 
 func TestGaleraSettlesElsewhere(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "G4", "Galera, each node at another of three members: commits whose reply is lost, or that arrive when they were given up, and whose node goes to another member")
+	r := scenario(t, "G4",
+		"Galera, each node at another of three members: commits whose reply is lost, or that arrive when they were"+
+			" given up, and whose node goes to another member")
 	s := onMembers(r, galera(t, true))
 	l := s.mixed()
 	s.settleElsewhere(times(1, 6))

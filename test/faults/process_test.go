@@ -13,22 +13,25 @@ import (
 	"testing"
 )
 
-// procs lists the numbers of all living processes.
+// procs returns the ids of all living processes.
 func procs(t testing.TB) (pids []int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, e := range entries {
 		if pid, err := strconv.Atoi(e.Name()); err == nil {
 			pids = append(pids, pid)
 		}
 	}
+
 	return pids
 }
 
-// having lists the living processes whose environment, or whose command line, contains a text. A zombie has neither.
+// having returns the living processes whose environment or command line contains a text. A zombie
+// has neither.
 func having(t testing.TB, file, text string) (pids []int) {
 	t.Helper()
 	for _, pid := range procs(t) {
@@ -40,7 +43,7 @@ func having(t testing.TB, file, text string) (pids []int) {
 	return pids
 }
 
-// childrenOf lists the direct children of a process.
+// childrenOf returns the direct children of a process.
 func childrenOf(pid int) (pids []int) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, task := range tasks {
@@ -51,10 +54,11 @@ func childrenOf(pid int) (pids []int) {
 			}
 		}
 	}
+
 	return pids
 }
 
-// guardOf is the process of a node's guard, 0 when it has none.
+// guardOf returns the process of a node's guard, or 0.
 func guardOf(node int) int {
 	for _, child := range childrenOf(node) {
 		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", child))
@@ -65,8 +69,8 @@ func guardOf(node int) int {
 	return 0
 }
 
-// killGuard is kill -9 of a node's guard. It returns the guard's process, 0 when there is none: a signal to that number would
-// go to the tests themselves.
+// killGuard is kill -9 of a node's guard. It returns the guard's process, or 0 without a guard: a
+// signal to process 0 would hit the tests themselves.
 func (m *member) killGuard() int {
 	guard := guardOf(m.pid())
 	if guard != 0 {
@@ -75,7 +79,7 @@ func (m *member) killGuard() int {
 	return guard
 }
 
-// status is a number of /proc/PID/status: kilobytes or a count; -1 when the process is gone.
+// status returns a number from /proc/PID/status: kilobytes or a count; -1 when the process is gone.
 func status(pid int, name string) int {
 	content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for line := range strings.Lines(string(content)) {
@@ -87,10 +91,10 @@ func status(pid int, name string) int {
 	return -1
 }
 
-// megabytes is how much memory a process holds; of the guard and the commands nothing.
+// megabytes returns the memory of a process, without its guard and commands.
 func megabytes(pid int) float64 { return float64(status(pid, "VmRSS")) / 1024 }
 
-// descriptors is how many a process has open.
+// descriptors counts the open files of a process.
 func descriptors(pid int) int {
 	entries, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	return len(entries)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A report is the line that a scenario prints when it is over.
+// A report is the line that a scenario prints at its end.
 type report struct {
 	t        *testing.T
 	id       string
@@ -24,7 +24,8 @@ type report struct {
 	begun    time.Time
 }
 
-// A stall is that this machine was late itself: so long between two looks at the clock and one small write to the disk.
+// A stall is a delay of this machine itself, between two looks at the clock with a small write to
+// the disk.
 type stall struct {
 	at   time.Time
 	long time.Duration
@@ -35,23 +36,24 @@ var stalls struct {
 	all []stall
 }
 
-// look is when the look that is under way began: a stall that goes on counts already.
+// look is the beginning of the current look: an unfinished stall already counts.
 var look atomic.Pointer[time.Time]
 
 const (
 	pause = 20 * time.Millisecond  // before a look writes
-	noted = 20 * time.Millisecond  // what is a stall
-	told  = 100 * time.Millisecond // … that limits of time heed
+	noted = 20 * time.Millisecond  // shortest stall that is recorded
+	told  = 100 * time.Millisecond // shortest stall that extends time limits
 )
 
-// watchMachine notes stalls, for as long as the tests run. Limits of time are longer by what the machine was late itself:
-// where others use it too, a scenario would say more about them than about the program.
+// watchMachine records stalls while the tests run. They extend time limits: on a shared machine a
+// scenario would otherwise measure the other users more than the program.
 func watchMachine(dir string) {
 	f, err := os.Create(filepath.Join(dir, "probe"))
 	if err != nil {
 		return
 	}
 	defer f.Close()
+
 	defer look.Store(nil)
 	for {
 		begun := time.Now()
@@ -60,7 +62,9 @@ func watchMachine(dir string) {
 		if _, err := f.WriteAt([]byte("x"), 0); err != nil {
 			return
 		}
+
 		_ = f.Sync()
+
 		if late := time.Since(begun) - pause; late > noted {
 			stalls.Lock()
 			stalls.all = append(stalls.all, stall{begun, late})
@@ -69,7 +73,8 @@ func watchMachine(dir string) {
 	}
 }
 
-// stalled is the longest stall that ended after an instant, or has not ended, if limits of time heed it.
+// stalled returns the longest stall that ended after an instant or has not ended, if it is long
+// enough to extend limits.
 func stalled(since time.Time) time.Duration {
 	if late := stalledIn(since, time.Now()); late > told {
 		return late
@@ -77,9 +82,9 @@ func stalled(since time.Time) time.Duration {
 	return 0
 }
 
-// stalledIn is the longest stall of which some was between two instants.
+// stalledIn returns the longest stall that overlaps an interval.
 func stalledIn(from, to time.Time) (longest time.Duration) {
-	if begun := look.Load(); begun != nil && begun.Before(to) { // before the list, which has it as soon as it is over
+	if begun := look.Load(); begun != nil && begun.Before(to) { // before the list, which gets it as soon as it is over
 		if late := time.Since(*begun) - pause; late > noted {
 			longest = late
 		}
@@ -89,7 +94,7 @@ func stalledIn(from, to time.Time) (longest time.Duration) {
 	return max(longest, longestIn(stalls.all, from, to))
 }
 
-// longestIn is the longest of stalls, which are in order, of which some was between two instants.
+// longestIn returns the longest stall that overlaps an interval. The stalls are in order.
 func longestIn(all []stall, from, to time.Time) (longest time.Duration) {
 	for i := len(all) - 1; i >= 0 && all[i].at.Add(pause+all[i].long).After(from); i-- {
 		if all[i].at.Before(to) {
@@ -99,12 +104,15 @@ func longestIn(all []stall, from, to time.Time) (longest time.Duration) {
 	return longest
 }
 
-// TestLongestIn: a stall counts for what was measured while it lasted, and for nothing before or after.
+// TestLongestIn: a stall counts for measurements during it, and for no others.
 func TestLongestIn(t *testing.T) {
 	t.Parallel()
+
 	at := time.Unix(1000, 0)
 	after := func(d time.Duration) time.Time { return at.Add(d) }
-	all := []stall{{at, 2 * time.Second}, {after(10 * time.Second), time.Second}, {after(12 * time.Second), 3 * time.Second}}
+	all := []stall{{at, 2 * time.Second}, {after(10 * time.Second), time.Second},
+		{after(12 * time.Second), 3 * time.Second}}
+
 	for _, c := range []struct{ from, to, want time.Duration }{
 		{-time.Second, 0, 0},
 		{-time.Second, time.Millisecond, 2 * time.Second},
@@ -120,11 +128,11 @@ func TestLongestIn(t *testing.T) {
 	}
 }
 
-// measured has what the machine stalled during lengths of time that since has measured: a length of so many nanoseconds
-// there is once.
+// measured maps a duration that since has measured to the stalls of the machine during it. A
+// duration in nanoseconds is practically unique.
 var measured sync.Map
 
-// since is time.Since of something of which within is told later.
+// since is time.Since, for a duration that is later passed to within.
 func since(at time.Time) time.Duration {
 	took := time.Since(at)
 	measured.Store(took, stalled(at))
@@ -133,7 +141,8 @@ func since(at time.Time) time.Duration {
 
 var printing sync.Mutex
 
-// scenario begins one: id is that of docs/internals/reliability.md, injected says what is done to the cluster.
+// scenario begins a scenario. id is its number in docs/internals/reliability.md, and injected
+// describes its fault.
 func scenario(t *testing.T, id, injected string) *report {
 	t.Helper()
 	r := &report{t: t, id: id, injected: injected, begun: time.Now()}
@@ -146,14 +155,15 @@ func (r *report) figure(format string, args ...any) {
 	r.figures = append(r.figures, fmt.Sprintf(format, args...))
 }
 
-// skip ends the scenario where this machine cannot do what it needs.
+// skip ends the scenario on a machine that lacks a requirement.
 func (r *report) skip(format string, args ...any) {
 	r.t.Helper()
 	r.skipped = fmt.Sprintf(format, args...)
 	r.t.Skip(r.skipped)
 }
 
-// invalidate has the line say that it says nothing: the machine itself may have done what the program must not do.
+// invalidate marks the line as meaningless: the machine itself may have caused a thing that the
+// program must not do.
 func (r *report) invalidate(format string, args ...any) {
 	r.invalid = true
 	r.figure(format, args...)
@@ -164,6 +174,7 @@ func (r *report) print() {
 	if r.invalid {
 		verdict = "INVALID"
 	}
+
 	switch {
 	case r.t.Failed():
 		verdict = "FAIL"
@@ -171,29 +182,35 @@ func (r *report) print() {
 		verdict = "SKIP"
 		r.figures = []string{r.skipped}
 	}
+
 	if late := stalled(r.begun); late > 500*time.Millisecond {
 		r.figure("the machine itself stalled for up to %s", short(late))
 	}
+
 	line := fmt.Sprintf("%s %s  %s: %s (seed %d)\n", verdict, r.id, r.injected, strings.Join(r.figures, ", "), seed)
 	printing.Lock()
 	defer printing.Unlock()
+
 	fmt.Print(line)
 	path := os.Getenv(reportVariable)
 	if path == "" {
 		return
 	}
+
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		r.t.Log(err)
 		return
 	}
 	defer f.Close()
+
 	if _, err := f.WriteString(line); err != nil {
 		r.t.Log(err)
 	}
 }
 
-// within fails the scenario when something took longer than promised: what since, or await, has measured, or what is just over.
+// within fails the scenario if something took longer than promised. The duration comes from since
+// or await, or has just ended.
 func (r *report) within(what string, took, limit time.Duration) {
 	r.t.Helper()
 	late, known := measured.Load(took)
@@ -203,13 +220,14 @@ func (r *report) within(what string, took, limit time.Duration) {
 	r.lasted(what, took, limit, 3*late.(time.Duration))
 }
 
-// lasted is within for who knows what the machine stalled meanwhile.
+// lasted is within for a caller that knows the machine's stalls.
 func (r *report) lasted(what string, took, limit, late time.Duration) {
 	r.t.Helper()
 	r.figure("%s %s", what, short(took))
 	switch {
 	case took > limit+late:
-		r.t.Errorf("%s: %s, want at most %s, and %s because the machine itself stalled", what, short(took), limit, short(late))
+		r.t.Errorf("%s: %s, want at most %s, and %s because the machine itself stalled", what, short(took), limit,
+			short(late))
 	case took > limit:
 		r.figure("which is more than %s while the machine itself stalled", short(limit))
 	}
@@ -222,8 +240,8 @@ func short(d time.Duration) string {
 	return d.Round(10 * time.Millisecond).String()
 }
 
-// await waits for something to become true and returns how long that took. The limit is longer by what the machine itself
-// was late, as in within.
+// await waits for a condition and returns the time that it took. Like within, it extends the limit
+// by the machine's stalls.
 func await(t testing.TB, what string, limit time.Duration, ok func() bool) time.Duration {
 	t.Helper()
 	begun := time.Now()

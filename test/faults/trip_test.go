@@ -18,7 +18,7 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// trip are the transactions of a run's trip, by a statement of each.
+// trip maps each transaction of a run's steps to the pattern of one of its statements.
 var trip = map[string]string{
 	"claim":  `SET j.next_due = `,
 	"take":   `SET state = 'prepared',`,
@@ -27,22 +27,24 @@ var trip = map[string]string{
 	"free":   `SET state = 'idle',`,
 }
 
-// life are those of a node's session.
+// life does the same for a node's session.
 var life = map[string]string{
 	"join":  `INSERT INTO session`,
 	"leave": `DELETE FROM session`,
 }
 
-// asked are those of requests that carry a key.
+// asked does the same for requests with a key.
 var asked = map[string]string{
 	"run":    `INSERT INTO request`,
 	"create": `INSERT INTO job \(`,
 }
 
-// TestTripIsOfTheProgram: a node that executes something and leaves makes a transaction of each kind. A pattern that no
-// statement matches any more would have the scenarios inject nothing there.
+// TestTripIsOfTheProgram: a node that executes something and leaves makes a transaction of each
+// kind. With a pattern that no longer matches any statement, the scenarios would inject nothing
+// there.
 func TestTripIsOfTheProgram(t *testing.T) {
 	t.Parallel()
+
 	dsn := testdb.DSN(t)
 	db, err := sql.Open(dsn, sql.MigrateTimeouts, 1)
 	if err != nil {
@@ -53,6 +55,7 @@ func TestTripIsOfTheProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +63,7 @@ func TestTripIsOfTheProgram(t *testing.T) {
 	proxy := faultproxy.New(t, config.Net, config.Addr)
 	var mu sync.Mutex
 	var committed []string
+
 	proxy.OnCommand(func(c faultproxy.Command) {
 		if c.IsCommit() {
 			mu.Lock()
@@ -67,26 +71,32 @@ func TestTripIsOfTheProgram(t *testing.T) {
 			committed = append(committed, c.Tx...)
 		}
 	})
+
 	passed := func(pattern string) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.ContainsFunc(committed, regexp.MustCompile(pattern).MatchString)
 	}
 
-	n, err := node.New(node.Config{DSN: proxy.DSN(dsn), Name: "one", SpoolDir: t.TempDir(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	n, err := node.New(node.Config{DSN: proxy.DSN(dsn), Name: "one", SpoolDir: t.TempDir(),
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(context.Background())
 	over := make(chan error, 1)
 	go func() { over <- n.Run(ctx) }()
+
 	leave := sync.OnceFunc(func() {
 		stop()
 		if err := <-over; err != nil {
 			t.Error(err)
 		}
 	})
+
 	t.Cleanup(leave)
+
 	until := func(what string, ok func() bool) {
 		t.Helper()
 		for end := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
@@ -95,6 +105,7 @@ func TestTripIsOfTheProgram(t *testing.T) {
 			}
 		}
 	}
+
 	until("ready", func() bool { return n.Status().Ready })
 	spec := job.Spec{Name: "often", Every: job.Duration(time.Second), Command: "true", Overlap: job.OverlapAllow}
 	j, err := n.Editor().Create(t.Context(), spec, false)
@@ -104,9 +115,12 @@ func TestTripIsOfTheProgram(t *testing.T) {
 	if _, err := n.Editor().RunNow(t.Context(), []int64{j.ID}, 0, "key"); err != nil {
 		t.Fatal(err)
 	}
-	// What lies ahead is prepared by then, and given back at the end.
-	until("a run ended, and others are prepared", func() bool { return passed(trip["finish"]) && passed(trip["claim"]) })
+
+	// Runs ahead are prepared by then, and released at the end.
+	until("a run ended, and others are prepared",
+		func() bool { return passed(trip["finish"]) && passed(trip["claim"]) })
 	leave()
+
 	for _, points := range []map[string]string{trip, life, asked} {
 		for name, pattern := range points {
 			if !passed(pattern) {

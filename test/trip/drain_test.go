@@ -1,4 +1,4 @@
-// Package trip_test measures the trip of a run from its claim to its end.
+// Package trip_test measures a run from its claim to its end.
 package trip_test
 
 import (
@@ -29,7 +29,7 @@ var (
 	ended = flag.Int("ended", 0, "beside how many runs that have ended (MariaDB only)")
 )
 
-// life is a session for benchmarks: alone on its server, by its own clock.
+// life is a session for benchmarks: alone on its server, with its own clock.
 type life struct {
 	number trip.Owner
 	last   atomic.Int64
@@ -41,7 +41,7 @@ func (l *life) Fresh() bool        { return true }
 func (l *life) Share() (int, int)  { return 0, 1 }
 func (l *life) Mint(n int) int64   { return int64(l.number)<<32 | (l.last.Add(int64(n)) - int64(n)) }
 
-// noop executes nothing: each run has succeeded when it was started.
+// noop executes nothing: each run has succeeded as soon as it was started.
 type noop struct {
 	recorder *result.Recorder
 	taken    atomic.Int64
@@ -57,7 +57,8 @@ func (x *noop) Add(started []job.Started) {
 	now := job.MicrosOf(time.Now())
 	for i := range started {
 		s := &started[i]
-		x.recorder.Put(trip.End{Launch: s.Launch, JobID: s.JobID, Outcome: job.Succeeded, Final: true, Started: now, Ended: now}, false)
+		x.recorder.Put(trip.End{Launch: s.Launch, JobID: s.JobID, Outcome: job.Succeeded, Final: true, Started: now,
+			Ended: now}, false)
 	}
 }
 
@@ -69,7 +70,7 @@ func BenchmarkDrain(b *testing.B) {
 	}
 }
 
-// newServer starts a durable server of its own, with a pool that holds all.
+// newServer starts a separate durable server, with a buffer pool that holds all data.
 func newServer(b *testing.B) (*privatedb.DB, *sql.DB) {
 	b.Helper()
 	server, err := privatedb.Start(b.Context(), privatedb.Options{Pool: 512, Redo: 512, Durable: true})
@@ -80,6 +81,7 @@ func newServer(b *testing.B) (*privatedb.DB, *sql.DB) {
 	if err := server.CreateSchema(b.Context(), "trip"); err != nil {
 		b.Fatal(err)
 	}
+
 	db, err := sql.Open(server.DSN("trip"), sql.MigrateTimeouts, 8)
 	if err != nil {
 		b.Fatal(err)
@@ -111,12 +113,16 @@ func drain(b *testing.B) {
 			close(done)
 		}
 	})
+
 	claimer := schedule.NewClaimer(schedule.Claimer{
-		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Log: log, LookAhead: 10 * time.Second, Most: 8000,
+		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Log: log,
+		LookAhead: 10 * time.Second, Most: 8000,
 	})
 	starter := schedule.NewStarter(schedule.Starter{
-		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Executing: noop, Log: log, Window: time.Second,
+		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Executing: noop, Log: log,
+		Window: time.Second,
 	})
+
 	claimer.Starter = starter
 	noop.free = starter.Freed
 
@@ -125,10 +131,12 @@ func drain(b *testing.B) {
 		pprof.StartCPUProfile(f)
 		defer pprof.StopCPUProfile()
 	}
+
 	serverBefore, nodeBefore := cpuOf(b, server.PID()), ownCPU()
 	redoBefore := redo(b, db)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+
 	began := time.Now()
 	b.StartTimer()
 	var all sync.WaitGroup
@@ -150,8 +158,13 @@ func drain(b *testing.B) {
 	mu.Unlock()
 	cancel()
 	all.Wait()
+
 	var ended int
-	if err := db.Raw().QueryRow("SELECT COUNT(*) FROM run WHERE state = 'ended' AND outcome = 'succeeded' AND job_id < 1000000").Scan(&ended); err != nil || ended != *runs {
+	err := db.Raw().QueryRow(`
+		SELECT COUNT(*)
+		FROM run
+		WHERE state = 'ended' AND outcome = 'succeeded' AND job_id < 1000000`).Scan(&ended)
+	if err != nil || ended != *runs {
 		b.Fatalf("%d runs ended, expected %d: %v", ended, *runs, err)
 	}
 }
@@ -160,6 +173,7 @@ func fill(b *testing.B, db *sql.DB, n int) {
 	if _, _, err := db.Migrate(context.Background()); err != nil {
 		b.Fatal(err)
 	}
+
 	due := time.Now().Add(-time.Second)
 	spec := job.Spec{App: "default", Name: "once", At: &due, Command: "true"}
 	spec.Defaults(time.Now())
@@ -167,12 +181,14 @@ func fill(b *testing.B, db *sql.DB, n int) {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	for at := 0; at < n; at += 1000 {
 		var jobs, versions []string
 		for i := at; i < min(n, at+1000); i++ {
 			jobs = append(jobs, fmt.Sprintf("(%d,1,'once-%d',%d,%d)", i+1, i, i*7919%1024, due.UnixMicro()))
 			versions = append(versions, fmt.Sprintf("(%d,1,'%s',0)", i+1, text))
 		}
+
 		for _, statement := range []string{
 			"INSERT INTO job (id, app_id, name, hash, next_due) VALUES " + strings.Join(jobs, ","),
 			"INSERT INTO job_version (job_id, version, definition, created) VALUES " + strings.Join(versions, ","),
@@ -184,13 +200,15 @@ func fill(b *testing.B, db *sql.DB, n int) {
 	}
 }
 
-// fillEnded adds runs of other jobs that have ended, due once a millisecond.
+// fillEnded adds ended runs of other jobs, one per millisecond of due time.
 func fillEnded(b *testing.B, db *sql.DB, n int) {
 	const atOnce = 500_000
 	for from := 1; from <= n; from += atOnce {
 		query := fmt.Sprintf(`
-			INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, outcome, final, session, started, ended)
-			SELECT seq, 1000000 + seq %% 10000, 1, 1700000000000000 + seq * 1000, 'schedule', 'ended', -2, 1, 1700000000000000 + seq * 1000, seq %% 1024,
+			INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim,
+				due_now, hash, outcome, final, session, started, ended)
+			SELECT seq, 1000000 + seq %% 10000, 1, 1700000000000000 + seq * 1000, 'schedule', 'ended', -2, 1,
+				1700000000000000 + seq * 1000, seq %% 1024,
 				'succeeded', 1, 1, 1700000000000000 + seq * 1000, 1700000000001000 + seq * 1000
 			FROM seq_%d_to_%d`, from, min(n, from+atOnce-1))
 		if _, err := db.Raw().Exec(query); err != nil {
@@ -213,7 +231,7 @@ func ownCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// cpuOf reads the processor time of a process.
+// cpuOf returns the processor time of a process.
 func cpuOf(b *testing.B, pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

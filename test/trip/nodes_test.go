@@ -21,16 +21,16 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// cluster is a schema with nodes whose loops run. What they execute ends at once.
+// cluster is a schema with nodes whose loops run. Their runs end at once.
 type cluster struct {
 	*testing.T
 	dsn string
 	db  *sql.DB
 	mu  sync.Mutex
-	ran map[string]int // by job and due time: how often it was executed
+	ran map[string]int // executions by job and due time
 }
 
-// node is a member of the cluster behind a proxy of its own.
+// node is a member of the cluster with its own proxy.
 type node struct {
 	*cluster
 	number   trip.Owner
@@ -52,22 +52,25 @@ func (n *node) Share() (int, int)  { return n.share, n.of }
 func (n *node) Mint(k int) int64   { return int64(n.number)<<32 | (n.last.Add(int64(k)) - int64(k)) }
 func (n *node) Free() int          { return 200 - int(n.taken.Load()) }
 
-// Add executes runs: each has succeeded at once.
+// Add executes runs: each succeeds at once.
 func (n *node) Add(started []job.Started) {
 	n.taken.Add(int64(len(started)))
+
 	for i := range started {
 		s := &started[i]
 		n.mu.Lock()
 		n.ran[fmt.Sprintf("%d %d", s.JobID, s.Due)]++
 		n.mu.Unlock()
 		now := n.Now()
-		n.recorder.Put(trip.End{Launch: s.Launch, JobID: s.JobID, Outcome: job.Succeeded, Final: true, Started: now, Ended: now}, s.Spec.Overlap != job.OverlapAllow)
+		n.recorder.Put(trip.End{Launch: s.Launch, JobID: s.JobID, Outcome: job.Succeeded, Final: true, Started: now,
+			Ended: now}, s.Spec.Overlap != job.OverlapAllow)
 	}
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	t.Parallel()
+
 	dsn := testdb.DSN(t)
 	db, err := sql.Open(dsn, sql.DefaultTimeouts, 4)
 	if err != nil {
@@ -77,6 +80,7 @@ func newCluster(t *testing.T) *cluster {
 	if _, _, err := db.Migrate(context.Background()); err != nil {
 		t.Fatal(err)
 	}
+
 	legal.Watch(t, db)
 	return &cluster{T: t, dsn: dsn, db: db, ran: map[string]int{}}
 }
@@ -100,21 +104,31 @@ func (c *cluster) join(number trip.Owner, share, of int) *node {
 		n.starter.Freed()
 	})
 	claimer := schedule.NewClaimer(schedule.Claimer{
-		DB: db, Exclusion: x, Session: n, Definitions: defs, Prepared: prepared, Log: log, LookAhead: 5 * time.Second, Most: 8000,
+		DB: db, Exclusion: x, Session: n, Definitions: defs, Prepared: prepared, Log: log, LookAhead: 5 * time.Second,
+		Most: 8000,
 	})
+
 	n.starter = schedule.NewStarter(schedule.Starter{
-		DB: db, Exclusion: x, Session: n, Definitions: defs, Prepared: prepared, Executing: n, Log: log, Window: time.Second,
+		DB: db, Exclusion: x, Session: n, Definitions: defs, Prepared: prepared, Executing: n, Log: log,
+		Window: time.Second,
 	})
 	claimer.Starter = n.starter
 	reaper := result.NewReaper(result.Reaper{DB: db, Exclusion: x, Session: n, Log: log})
-	c.exec("INSERT INTO life (id, session, node, started) VALUES (?, UNHEX(LPAD(?, 32, '0')), CONCAT('node-', ?), 0)", number, number, number)
-	c.exec("INSERT INTO session (id, node, started, beat_at) VALUES (UNHEX(LPAD(?, 32, '0')), CONCAT('node-', ?), 0, 0)", number, number)
+	c.exec(`
+		INSERT INTO life (id, session, node, started)
+		VALUES (?, UNHEX(LPAD(?, 32, '0')), CONCAT('node-', ?), 0)`, number, number, number)
+
+	c.exec(`
+		INSERT INTO session (id, node, started, beat_at)
+		VALUES (UNHEX(LPAD(?, 32, '0')), CONCAT('node-', ?), 0, 0)`, number, number)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel
+
 	for _, run := range []func(context.Context) error{claimer.Run, n.starter.Run, n.recorder.Run, reaper.Run} {
 		n.loops.Go(func() { run(ctx) })
 	}
+
 	c.Cleanup(func() {
 		cancel()
 		n.proxy.Heal()
@@ -122,6 +136,7 @@ func (c *cluster) join(number trip.Owner, share, of int) *node {
 		n.loops.Wait()
 		db.Close()
 	})
+
 	return n
 }
 
@@ -132,8 +147,8 @@ func (c *cluster) exec(statement string, args ...any) {
 	}
 }
 
-// every adds jobs that are due at each multiple of a second from now on. A node that found a job without its definition would call
-// it broken, so both come in one transaction.
+// every adds jobs that are due at each full second from now on. A node that finds a job without its
+// definition calls the job broken, so both are inserted in one transaction.
 func (c *cluster) every(jobs int) {
 	c.Helper()
 	tx, err := c.db.Raw().Begin()
@@ -144,27 +159,35 @@ func (c *cluster) every(jobs int) {
 
 	start := time.Now().Truncate(time.Second).Add(3 * time.Second)
 	for i := range jobs {
-		spec := job.Spec{App: "default", Name: fmt.Sprint("j", i), Every: job.Duration(time.Second), Start: &start, Command: "true"}
+		spec := job.Spec{App: "default", Name: fmt.Sprint("j", i), Every: job.Duration(time.Second), Start: &start,
+			Command: "true"}
 		spec.Defaults(start)
 		text, err := spec.Encode()
 		if err != nil {
 			c.Fatal(err)
 		}
-		r, err := tx.Exec("INSERT INTO job (app_id, name, hash, next_due) VALUES (1, ?, ?, ?)", spec.Name, i*1024/jobs, start.UnixMicro())
+
+		r, err := tx.Exec(`
+			INSERT INTO job (app_id, name, hash, next_due)
+			VALUES (1, ?, ?, ?)`, spec.Name, i*1024/jobs, start.UnixMicro())
 		if err != nil {
 			c.Fatal(err)
 		}
+
 		id, _ := r.LastInsertId()
-		if _, err := tx.Exec("INSERT INTO job_version (job_id, version, definition, created) VALUES (?, 1, ?, 0)", id, text); err != nil {
+		if _, err := tx.Exec(`
+			INSERT INTO job_version (job_id, version, definition, created)
+			VALUES (?, 1, ?, 0)`, id, text); err != nil {
 			c.Fatal(err)
 		}
 	}
+
 	if err := tx.Commit(); err != nil {
 		c.Fatal(err)
 	}
 }
 
-// number returns one number of the database.
+// number returns a number from the database.
 func (c *cluster) number(query string, args ...any) (n int64) {
 	c.Helper()
 	if err := c.db.Raw().QueryRow(query, args...).Scan(&n); err != nil {
@@ -173,7 +196,8 @@ func (c *cluster) number(query string, args ...any) (n int64) {
 	return n
 }
 
-// TestNodesThatFail: whatever becomes of one of three nodes, the other two start what it had prepared, and each due time ends once.
+// TestNodesThatFail breaks one of three nodes. The other two start the runs that it had prepared,
+// and each due time ends once.
 func TestNodesThatFail(t *testing.T) {
 	for name, fail := range map[string]func(*cluster, *node){
 		"nothing": func(*cluster, *node) {},
@@ -187,7 +211,8 @@ func TestNodesThatFail(t *testing.T) {
 		"it hears nothing": func(_ *cluster, n *node) { n.proxy.Blackhole(faultproxy.ToClient) },
 		"it is cut off":    func(_ *cluster, n *node) { n.proxy.Blackhole(faultproxy.BothWays) },
 		"its commits are lost": func(_ *cluster, n *node) {
-			n.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("UPDATE run"), Action: faultproxy.CutBefore(), Times: 1000})
+			n.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("UPDATE run"), Action: faultproxy.CutBefore(),
+				Times: 1000})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,27 +226,42 @@ func TestNodesThatFail(t *testing.T) {
 			fail(c, sick)
 			time.Sleep(8 * time.Second)
 			sick.proxy.Heal()
-			until := job.MicrosOf(time.Now().Truncate(time.Second).Add(-5 * time.Second)) // what is due later may be under way
 
-			// Each due time up to then has one final run. A busy machine may need a while, for claims as for runs.
+			// Later due times may still be in progress.
+			until := job.MicrosOf(time.Now().Truncate(time.Second).Add(-5 * time.Second))
+
+			// Each due time up to then has one final run. On a busy machine claims and runs may
+			// need a while.
 			first := c.number("SELECT MIN(due) FROM run")
 			want := 60 * ((int64(until)-first)/1_000_000 + 1)
+
 			ended := func() int64 {
-				return c.number("SELECT COUNT(DISTINCT job_id, due) FROM run WHERE due <= ? AND state = 'ended' AND final = 1", int64(until))
+				return c.number(`
+					SELECT COUNT(DISTINCT job_id, due)
+					FROM run
+					WHERE due <= ? AND state = 'ended' AND final = 1`, int64(until))
 			}
+
 			for end := time.Now().Add(60 * time.Second); ended() < want && time.Now().Before(end); {
 				time.Sleep(100 * time.Millisecond)
 			}
+
 			if got := ended(); got != want {
 				t.Errorf("%d due times ended, want %d", got, want)
 			}
 			if n := c.number("SELECT COUNT(*) FROM run WHERE due <= ? AND state <> 'ended'", int64(until)); n > 0 {
 				t.Errorf("%d runs have not ended", n)
 			}
-			// On a busy machine a run may take longer than a second, and the next one is skipped.
-			if n := c.number("SELECT COUNT(*) FROM run WHERE due <= ? AND outcome NOT IN ('succeeded', 'skipped', 'lost')", int64(until)); n > 0 {
+
+			// On a busy machine a run may take longer than a second, and the next due time is
+			// skipped.
+			if n := c.number(`
+				SELECT COUNT(*)
+				FROM run
+				WHERE due <= ? AND outcome NOT IN ('succeeded', 'skipped', 'lost')`, int64(until)); n > 0 {
 				t.Errorf("%d due times ended otherwise", n)
 			}
+
 			c.mu.Lock()
 			for run, times := range c.ran {
 				if times > 1 {
@@ -229,7 +269,10 @@ func TestNodesThatFail(t *testing.T) {
 				}
 			}
 			c.mu.Unlock()
-			late := c.number("SELECT COALESCE(MAX(started - due), 0) FROM run WHERE due > ? AND due <= ? AND outcome = 'succeeded'", failed.UnixMicro(), int64(until))
+			late := c.number(`
+				SELECT COALESCE(MAX(started - due), 0)
+				FROM run
+				WHERE due > ? AND due <= ? AND outcome = 'succeeded'`, failed.UnixMicro(), int64(until))
 			t.Logf("latest start after that: %s", time.Duration(late)*time.Microsecond)
 		})
 	}

@@ -9,8 +9,9 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// BenchmarkSteps measures each statement of the trip alone, in transactions of 800 runs: the redo log and the processor time that
-// it costs the server for each run. Purging what a step left behind counts to the steps behind it.
+// BenchmarkSteps measures each statement of a run's steps separately, in transactions of 800 runs:
+// the redo log and the server's processor time per run. The purge after a step counts for the steps
+// that follow.
 func BenchmarkSteps(b *testing.B) {
 	const most, batch = 40_000, 800
 	server, db := newServer(b)
@@ -24,6 +25,7 @@ func BenchmarkSteps(b *testing.B) {
 		}
 		return out
 	}
+
 	for _, step := range []struct {
 		name string
 		do   func(tx *sql.Tx, from int) error
@@ -48,10 +50,12 @@ func BenchmarkSteps(b *testing.B) {
 			for i := range runs {
 				id := int64(from + i + 1)
 				runs[i] = trip.Run{
-					Launch: launch(from + i), JobID: id, AppID: 1, Version: 1, Due: due, DueNow: due, Kind: trip.Schedule,
+					Launch: launch(from + i), JobID: id, AppID: 1, Version: 1, Due: due, DueNow: due,
+					Kind:    trip.Schedule,
 					Attempt: 1, Hash: int(id * 7919 % job.Hashes),
 				}
 			}
+
 			return trip.Insert(tx, 7, runs)
 		}},
 		{"start", func(tx *sql.Tx, from int) error {
@@ -68,7 +72,8 @@ func BenchmarkSteps(b *testing.B) {
 		{"finish", func(tx *sql.Tx, from int) error {
 			ends := make([]trip.End, batch)
 			for i := range ends {
-				ends[i] = trip.End{Launch: launch(from + i), JobID: int64(from + i + 1), Outcome: job.Succeeded, Final: true, Started: due, Ended: due}
+				ends[i] = trip.End{Launch: launch(from + i), JobID: int64(from + i + 1), Outcome: job.Succeeded,
+					Final: true, Started: due, Ended: due}
 			}
 			_, err := trip.FinishAlone(tx, 7, ends)
 			return err
@@ -81,6 +86,7 @@ func BenchmarkSteps(b *testing.B) {
 			}
 		}
 		b.Logf("%-8s redo %4d B, server %5.1f µs, wall %5.1f µs a run", step.name, (redo(b, db)-log)/most,
-			float64((cpuOf(b, server.PID())-server0).Microseconds())/most, float64(time.Since(began).Microseconds())/most)
+			float64((cpuOf(b, server.PID())-server0).Microseconds())/most,
+			float64(time.Since(began).Microseconds())/most)
 	}
 }
