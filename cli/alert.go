@@ -223,7 +223,7 @@ func alertSent(c *console) *cobra.Command {
 		}
 
 		return r.list(raw, func(i int) string { return sent[i].ID }, func() error {
-			if err := untold(cmd.Context(), c, r); err != nil {
+			if err := noteMissingMessages(cmd.Context(), c, r); err != nil {
 				return err
 			}
 			if len(sent) == 0 {
@@ -253,8 +253,8 @@ func alertSent(c *console) *cobra.Command {
 	return cmd
 }
 
-// untold notes messages that are missing from the list.
-func untold(ctx context.Context, c *console, r *remote) error {
+// noteMissingMessages notes messages that are missing from the list.
+func noteMissingMessages(ctx context.Context, c *console, r *remote) error {
 	v, _, err := get[struct {
 		Lost      int64 `json:"lost"`
 		Templates int64 `json:"template_failures"`

@@ -85,7 +85,7 @@ Exit code 1: something was changed or removed, or it could not look.`,
 			return err
 		}
 
-		err = r.object(c, json.RawMessage(raw), "", func() error { r.tellChain(&all, head); return nil })
+		err = r.object(c, json.RawMessage(raw), "", func() error { r.printChain(&all, head); return nil })
 		if n := len(all.Faults); err == nil && n > 0 {
 			return fmt.Errorf("the audit is not what was chained, at %d places", n)
 		}
@@ -195,8 +195,8 @@ func verifyDirectly(cmd *cobra.Command, head string) (chainPart, error) {
 
 func chainLinkOf(l job.Link) *chainLink { return &chainLink{l.Seq, l.At.Time().UTC(), l.Head()} }
 
-// tellChain prints the result for people.
-func (r *remote) tellChain(p *chainPart, head string) {
+// printChain prints the result for people.
+func (r *remote) printChain(p *chainPart, head string) {
 	for _, f := range p.Faults {
 		r.printf("link %d: %s\n", f.Seq, plain(f.What))
 	}

@@ -27,7 +27,7 @@ type outlookDue struct {
 // maxOutlook is the API's limit for due times.
 const maxOutlook = 1000
 
-func lookOut(spec *job.Spec, from time.Time, n int) (*outlook, error) {
+func previewOf(spec *job.Spec, from time.Time, n int) (*outlook, error) {
 	s, err := spec.Compile()
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ repeat is one that it shows twice.`,
 			return err
 		}
 
-		o, err := lookOut(spec, from, n)
+		o, err := previewOf(spec, from, n)
 		if err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ next. No server is asked.`,
 			return err
 		}
 
-		o, err := lookOut(spec, from, 3)
+		o, err := previewOf(spec, from, 3)
 		if err != nil {
 			return err
 		}

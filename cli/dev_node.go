@@ -61,7 +61,7 @@ func (m *member) run(stop *stopping) {
 			pause, again = again, min(max(2*again, firstPause), mostPause)
 		}
 
-		m.mourn(ended, pause)
+		m.reportEnd(ended, pause)
 		select {
 		case <-stop.drain.Done():
 			return
@@ -70,8 +70,8 @@ func (m *member) run(stop *stopping) {
 	}
 }
 
-// mourn reports how the node ended and what follows.
-func (m *member) mourn(ended error, pause time.Duration) {
+// reportEnd reports how the node ended and what follows.
+func (m *member) reportEnd(ended error, pause time.Duration) {
 	how := "ended"
 	if ended != nil {
 		how = "died: " + ended.Error()

@@ -91,7 +91,7 @@ Exit code 0: nothing is wrong (there may be notices). 1: there are errors, with 
 			names = append(names, f.Check)
 		}
 
-		err = r.object(c, raw, strings.Join(names, "\n"), func() error { r.tellDiagnosis(&v, all); return nil })
+		err = r.object(c, raw, strings.Join(names, "\n"), func() error { r.printDiagnosis(&v, all); return nil })
 		if err != nil {
 			return err
 		}
@@ -169,8 +169,8 @@ func examine(ctx context.Context, db *sql.DB) (v diagnosis, err error) {
 	return v, nil
 }
 
-// tellDiagnosis prints the findings for people.
-func (r *remote) tellDiagnosis(v *diagnosis, all bool) {
+// printDiagnosis prints the findings for people.
+func (r *remote) printDiagnosis(v *diagnosis, all bool) {
 	paint := painter(colourful(r.out))
 	colours := map[doctor.Severity]colour{
 		doctor.Error: red, doctor.Warning: yellow, doctor.Notice: blue, doctor.OK: green, doctor.Unknown: purple,

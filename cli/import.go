@@ -183,7 +183,7 @@ func (f *importFlags) read(
 		}
 
 		out := crontab.Read(text, o, names)
-		if err := leftNothing(o.Skip, file, out); err != nil {
+		if err := checkSkipped(o.Skip, file, out); err != nil {
 			return nil, nil, err
 		}
 
@@ -261,9 +261,9 @@ func skipped(given, files []string) (map[string][]int, error) {
 	return out, nil
 }
 
-// leftNothing returns an error for a skipped line without a job, such as a comment or a line after
-// the end. The number is probably wrong, and an unwanted line would be imported.
-func leftNothing(skip []int, file string, out *crontab.File) error {
+// checkSkipped returns an error if a skipped line has no job, for example because it is a comment
+// or beyond the end. The number is probably wrong, and an unwanted line would be imported.
+func checkSkipped(skip []int, file string, out *crontab.File) error {
 	lines := slices.Clone(out.Skipped)
 	for _, e := range out.Entries {
 		lines = append(lines, e.Line)
@@ -471,7 +471,7 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 		if l.object, err = s.Minimal(); err != nil {
 			return err
 		}
-		if l.outlook, err = lookOut(&s, now, 3); err != nil {
+		if l.outlook, err = previewOf(&s, now, 3); err != nil {
 			return err
 		}
 

@@ -66,7 +66,7 @@ type jobEditing struct {
 	id, name string
 	version  int64
 	file     string
-	stood    string   // the text of the job as last read
+	lastRead string   // the text of the job as last read
 	others   []string // changes by others since then; nil: none
 	saved    bool     // the editor has written the file
 	paused   bool     // the text had a pause when opened; removing it resumes the job
@@ -84,7 +84,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 		return nil, err
 	}
 
-	e.stood, e.paused = body, saysPaused(body)
+	e.lastRead, e.paused = body, saysPaused(body)
 	f, err := os.CreateTemp("", "go-crontab-*.yaml") // 0600
 	if err != nil {
 		return nil, err
@@ -393,10 +393,10 @@ func (e *jobEditing) readAgain(ctx context.Context) error {
 		return err
 	}
 
-	if e.others = diffLines(e.stood, now); now == e.stood {
+	if e.others = diffLines(e.lastRead, now); now == e.lastRead {
 		e.others = []string{"nothing that stands in its file"}
 	}
 
-	e.stood, e.version, e.name = now, j.Version, j.fullName()
+	e.lastRead, e.version, e.name = now, j.Version, j.fullName()
 	return nil
 }

@@ -134,7 +134,7 @@ func migrate(ctx context.Context, c *console, dsn string, bootstrap, again bool)
 	}
 	defer db.Close()
 
-	migrating, over := untilAsked(ctx, c)
+	migrating, over := untilSignal(ctx, c)
 	m.From, m.To, err = db.Migrate(migrating)
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("%w: no migration was begun", context.Cause(migrating))
@@ -220,10 +220,10 @@ func printGrants(ctx context.Context, c *console, out output, dsn, grantee strin
 	})
 }
 
-// untilAsked returns a context that ends at the first signal. Each signal prints that migrate will
+// untilSignal returns a context that ends at the first signal. Each signal prints that migrate will
 // end by itself. A broken pipe is not a request to end: the reader of our output may have received
 // the same signal.
-func untilAsked(ctx context.Context, c *console) (migrating context.Context, over func()) {
+func untilSignal(ctx context.Context, c *console) (migrating context.Context, over func()) {
 	migrating, end := context.WithCancelCause(ctx)
 	broken, signals, done := make(chan os.Signal, 1), make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(broken, syscall.SIGPIPE)

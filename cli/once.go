@@ -32,7 +32,7 @@ func once[T any](
 		case began.IsZero() && isLost(err):
 			began = time.Now()
 			r.notef("%v\nasking again, under the same key: it is done once\n", err)
-		case began.IsZero(), !passing(err) && !isLost(err), time.Since(began) > followPatience:
+		case began.IsZero(), !mayPass(err) && !isLost(err), time.Since(began) > followPatience:
 			return v, nil, err
 		}
 
@@ -77,7 +77,7 @@ func (p *patience) lasts(err error) bool {
 	case err == nil, isStatus(err, http.StatusServiceUnavailable):
 		p.silent = time.Time{}
 		return true
-	case !passing(err) && !isLost(err):
+	case !mayPass(err) && !isLost(err):
 		return false
 	case p.silent.IsZero():
 		p.silent = time.Now()

@@ -32,13 +32,13 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// planted is what must not be found anywhere, by what it is, and where it was looked for.
+// planted records the planted values, which must appear nowhere, and the places that were searched.
 type planted struct {
 	t *testing.T
 
 	mu     sync.Mutex
 	values map[string]string
-	places map[string]string // what was said there
+	places map[string]string // texts by place
 }
 
 func (p *planted) add(what, value string) string {
@@ -52,14 +52,14 @@ func (p *planted) add(what, value string) string {
 	return value
 }
 
-// keep looks through a text later, when everything is planted.
+// keep stores a text to search after all values are planted.
 func (p *planted) keep(place, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.places[place] += text
 }
 
-// forms are the ways in which somebody may have written a value.
+// forms returns the encodings in which a value may appear.
 func forms(value string) []string {
 	quoted, _ := json.Marshal(value)
 	return slices.Compact([]string{value, base64.StdEncoding.EncodeToString([]byte(value)),
@@ -67,7 +67,7 @@ func forms(value string) []string {
 		strings.Trim(string(quoted), `"`)})
 }
 
-// find tells which planted values a text has, but for those that may be there.
+// find returns the planted values in a text, except for allowed ones.
 func (p *planted) find(text string, but ...string) (found []string) {
 	for _, what := range slices.Sorted(maps.Keys(p.values)) {
 		if slices.Contains(but, what) {
@@ -83,13 +83,13 @@ func (p *planted) find(text string, but ...string) (found []string) {
 	return found
 }
 
-// plantedNode is a node of the test, and who asks it.
+// plantedNode is a node under test, with the credentials of its client.
 type plantedNode struct {
 	*planted
 	url, token string
 }
 
-// call asks the API. A header that is empty is not sent.
+// call sends a request to the API. It omits empty headers.
 func (s *plantedNode) call(method, path, body string, header ...string) (status int, answer string, h http.Header) {
 	s.t.Helper()
 	req, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
@@ -132,7 +132,7 @@ func (s *plantedNode) ask(want int, method, path, body string, header ...string)
 	return answer
 }
 
-// command runs the program, and keeps what it says.
+// command runs the program and stores its output.
 func (s *plantedNode) command(in string, want int, args ...string) string {
 	s.t.Helper()
 	out := s.say(in, want, args...)
@@ -151,9 +151,10 @@ func (s *plantedNode) say(in string, want int, args ...string) string {
 	return p.out.String()
 }
 
-// TestPlanted plants secrets, tokens, keys and passwords in a cluster of real processes that log all they can, uses all of
-// it through the API and the commands, rightly and wrongly, and looks for them: in answers, what commands print, logs,
-// streams, all columns of all tables, the nodes' folders, and what the system shows of processes.
+// TestPlanted plants secrets, tokens, keys and passwords in a cluster of real processes with the
+// most verbose logging. It uses them through the API and the commands, in valid and invalid ways.
+// Then it searches for them in responses, output, logs, streams, all columns of all tables, the
+// nodes' folders, and the system's information about processes.
 func TestPlanted(t *testing.T) {
 	t.Parallel()
 
@@ -245,7 +246,7 @@ func TestPlanted(t *testing.T) {
 		}
 	}
 
-	// And what is looked for can be found: that which may be there is.
+	// Check the search itself: it finds the values in the places where they are allowed.
 	for place, text := range map[string]string{
 		"the log of the node": `"level":"DEBUG"`, "go-crontab run logs": "plain text\n***", "the events": "event: run",
 		"go-crontab audit -n": `"refuse"`, "go-crontab export": "{{secret.pg}}",
@@ -260,7 +261,7 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// secrets keeps some, in all ways in which that is taken, and in some in which it is not.
+// secrets stores secrets in all valid ways, and in some invalid ones.
 func (s *plantedNode) secrets(file func(name, text string) string) {
 	s.command(s.add("a secret of a command", "hunter2-Zq8=+pg/")+"\n", exitOK, "secret", "set", "pg")
 	s.command("", exitOK, "secret", "set", "fromfile", "--from-file",
@@ -284,7 +285,8 @@ func (s *plantedNode) secrets(file func(name, text string) string) {
 	s.command("", exitOK, "secret", "rm", "gone")
 }
 
-// tokens makes some, and signs in with them. What shows them this once is not kept.
+// tokens creates tokens and signs in with them. The responses that show a token once are not
+// stored.
 func (s *plantedNode) tokens() {
 	make := func(what, answer string) string {
 		s.t.Helper()
@@ -323,7 +325,7 @@ func (s *plantedNode) tokens() {
 	s.command("", exitOK, "token", "ls", "-o", "json")
 	s.command("", exitOK, "token", "show")
 
-	// To the provider and back. What the browser holds meanwhile is its secret, too.
+	// To the provider and back. The browser's temporary state is a secret, too.
 	var began struct{ Target, Flow string }
 	status, answer, _ := s.call("POST", "/api/v1/login/oidc", "")
 	if err := json.Unmarshal([]byte(answer), &began); err != nil || status != http.StatusOK {
@@ -364,7 +366,7 @@ func (s *plantedNode) tokens() {
 	s.ask(401, "POST", "/api/v1/login/oidc/callback", `{"state": "x", "code": "`+code+`"}`)
 }
 
-// loginKey is the key that the answer to a sign-in has.
+// loginKey returns the key in the response to a sign-in.
 func loginKey(t *testing.T, answer string) string {
 	t.Helper()
 	var v struct {
@@ -376,7 +378,7 @@ func loginKey(t *testing.T, answer string) string {
 	return v.Key
 }
 
-// jobs uses the secrets in all ways, and shows them if it can.
+// jobs uses the secrets in all ways, and tries to print them.
 func (s *plantedNode) jobs(dir string) {
 	pg := s.values["a secret of a command"]
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -435,7 +437,7 @@ func (s *plantedNode) jobs(dir string) {
 	}
 }
 
-// wrongly sends what is secret where it does not belong.
+// wrongly sends secrets to places where they do not belong.
 func (s *plantedNode) wrongly() {
 	for i := 0; i < 3; i++ {
 		made := s.add(fmt.Sprintf("a made-up token %d", i),
@@ -449,7 +451,7 @@ func (s *plantedNode) wrongly() {
 		s.ask(422, "GET", "/api/v1/jobs?token="+made, "")
 	}
 
-	// A good one does not count in a URL either, which proxies and browsers write down.
+	// Even a valid token in a URL is refused, because proxies and browsers log URLs.
 	s.ask(401, "GET", "/api/v1/jobs?token="+s.values["a token of a request"], "", "Authorization", "")
 	s.ask(422, "GET", "/api/v1/jobs?access_token="+s.values["a token of a request"], "")
 	code, out := run(s.t, []string{"GOCRONTAB_SERVER=" + s.url, "GOCRONTAB_TOKEN=" + s.values["a made-up token 0"]},
@@ -467,7 +469,7 @@ func (s *plantedNode) wrongly() {
 	s.keep("a command without a node", out)
 }
 
-// look asks for everything that can be asked for.
+// look requests everything that the API offers.
 func (s *plantedNode) look() {
 	var doc struct {
 		Paths map[string]map[string]any `json:"paths"`
@@ -527,7 +529,7 @@ func (s *plantedNode) look() {
 	}
 }
 
-// listen keeps what the stream of events tells, until ctx ends.
+// listen stores the stream of events until ctx ends.
 func (s *plantedNode) listen(ctx context.Context) {
 	req, err := http.NewRequestWithContext(ctx, "GET", s.url+"/api/v1/events", nil)
 	if err != nil {
@@ -549,8 +551,8 @@ func (s *plantedNode) listen(ctx context.Context) {
 	}
 }
 
-// processes looks at what the system shows of the node and of what it has started, its guard and a job with a secret
-// among that.
+// processes searches the system's information about the node and its descendants, such as the guard
+// and a job with a secret.
 func (s *plantedNode) processes(node *process) {
 	s.ask(201, "POST", "/api/v1/jobs",
 		`{"name": "long", "schedule": "@yearly", "command": "exec sleep 120", "env": {"PW": "{{secret.pg}}"}, "grace": "1s"}`)
@@ -576,7 +578,7 @@ func (s *plantedNode) processes(node *process) {
 
 			may := ""
 			if strings.Contains(string(environ), "GOCRONTAB_JOB=long") {
-				may = "a secret of a command" // which it was given
+				may = "a secret of a command" // passed to it
 				jobs++
 			} else {
 				others++
@@ -595,7 +597,7 @@ func (s *plantedNode) processes(node *process) {
 	}
 }
 
-// offspring lists the folders in /proc of a process and of all that descend from it.
+// offspring returns the /proc folders of a process and of all its descendants.
 func offspring(t *testing.T, pid int) []string {
 	t.Helper()
 
@@ -624,7 +626,7 @@ func offspring(t *testing.T, pid int) []string {
 	return found
 }
 
-// tables looks at every column of every table.
+// tables searches every column of every table.
 func (s *plantedNode) tables(dsn string) {
 	db, err := sql.Open(dsn, sql.MigrateTimeouts, 1)
 	if err != nil {
@@ -682,7 +684,7 @@ func (s *plantedNode) tables(dsn string) {
 		s.t.Errorf("only %d columns were looked at", len(columns))
 	}
 
-	// What may be found is found in this way.
+	// The search finds the allowed values.
 	var n int
 	const naming = "SELECT COUNT(*) FROM job_version WHERE LOCATE(CAST(? AS BINARY), CAST(definition AS BINARY)) > 0"
 	if err := db.Raw().QueryRow(naming, "{{secret.pg}}").Scan(&n); err != nil || n == 0 {
@@ -690,7 +692,7 @@ func (s *plantedNode) tables(dsn string) {
 	}
 }
 
-// filesOf reads all files of a folder.
+// filesOf reads all files in a folder.
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// process is the program, running.
+// process is a running instance of the program.
 type process struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -26,7 +26,7 @@ type process struct {
 	out   written
 }
 
-// written is what a process writes, stdout and stderr together.
+// written is the output of a process, stdout and stderr together.
 type written struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -44,19 +44,20 @@ func (o *written) String() string {
 	return o.b.String()
 }
 
-// start runs the program with env beside a clean environment. It is killed, at the latest, when the test ends.
+// start runs the program with env added to a clean environment. It is killed at the end of the test
+// at the latest.
 func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	return startCommand(t, env, append([]string{binary(t)}, args...)...)
 }
 
-// startCommand is start, for a program that starts the program.
+// startCommand is like start, for another program that starts the program.
 func startCommand(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	return startWith(t, env, func(*exec.Cmd) {}, args...)
 }
 
-// startWith is startCommand, for a command that is changed before its start.
+// startWith is like startCommand, for a command that is modified before its start.
 func startWith(t *testing.T, env []string, change func(*exec.Cmd), args ...string) *process {
 	t.Helper()
 
@@ -81,7 +82,7 @@ func startWith(t *testing.T, env []string, change func(*exec.Cmd), args ...strin
 
 	go func() {
 		defer close(p.ended)
-		_ = p.cmd.Wait() // ProcessState tells
+		_ = p.cmd.Wait() // see ProcessState
 	}()
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill()
@@ -104,7 +105,8 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// exit waits for the end of the process and returns its code, -1 for a signal. Its limit is like that of await.
+// exit waits for the end of the process and returns its exit code, -1 for a signal. The limit
+// scales like that of await.
 func (p *process) exit(limit time.Duration) int {
 	p.t.Helper()
 	select {
@@ -116,7 +118,7 @@ func (p *process) exit(limit time.Duration) int {
 	}
 }
 
-// says waits until the output matches a pattern and returns the first group, or the whole match.
+// says waits until the output matches a pattern. It returns the first group, or the whole match.
 func (p *process) says(pattern string, limit time.Duration) string {
 	p.t.Helper()
 	var match []string
@@ -136,7 +138,7 @@ func run(t *testing.T, env []string, args ...string) (code int, out string) {
 	return code, p.out.String()
 }
 
-// await waits for something to become true; limit is what it may take on a quiet machine, so it is given four times that.
+// await waits for a condition. limit is the time on a quiet machine; it waits four times as long.
 func await(t *testing.T, what string, limit time.Duration, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(4 * limit); !ok(); time.Sleep(20 * time.Millisecond) {
@@ -146,7 +148,7 @@ func await(t *testing.T, what string, limit time.Duration, ok func() bool) {
 	}
 }
 
-// status asks a node; 0 when nobody answers.
+// status returns the HTTP status of a node, or 0 without a response.
 func status(url string) int {
 	resp, err := http.Get(url)
 	if err != nil {
@@ -162,7 +164,7 @@ type server struct {
 	url string
 }
 
-// serve starts a node with a short session expiry and waits until its API answers.
+// serve starts a node with a short session expiry, and waits until its API answers.
 func serve(t *testing.T, dsn, name string, args ...string) *server {
 	t.Helper()
 	args = append([]string{
@@ -171,7 +173,7 @@ func serve(t *testing.T, dsn, name string, args ...string) *server {
 	return serving(t, dsn, start(t, []string{"GOCRONTAB_DSN=" + dsn}, args...))
 }
 
-// serving waits until the API of a node that was started answers.
+// serving waits until the API of a started node answers.
 func serving(t *testing.T, dsn string, p *process) *server {
 	t.Helper()
 	s := &server{p, p.says(`"api":"(http://[^"]+)"`, 20*time.Second)}
@@ -183,20 +185,20 @@ func serving(t *testing.T, dsn string, p *process) *server {
 	return s
 }
 
-// adminTokens has the token of an admin for each cluster and node of the tests, by DSN and by URL.
+// adminTokens holds the admin tokens of the tests' clusters and nodes, by DSN and by URL.
 var adminTokens sync.Map
 
-// someToken looks like a token, and is none of any cluster.
+// someToken looks like a token, but no cluster knows it.
 const someToken = "gocrontab_ZIVimXnDt6BEEj8u3K9zpzanbh7jTBS4QtI3iJPy0W106oEIh"
 
-// token is that of an admin, "" when nobody has said.
+// token returns the admin token, or "" if none is known.
 func (s *server) token() string {
 	token, _ := adminTokens.Load(s.url)
 	text, _ := token.(string)
 	return text
 }
 
-// env has the program know where the node is, and who asks.
+// env returns the variables for a client of the node.
 func (s *server) env() []string {
 	return []string{"GOCRONTAB_SERVER=" + s.url, "GOCRONTAB_TOKEN=" + s.token()}
 }
@@ -229,7 +231,7 @@ func (s *server) runs(name string) []runView {
 	return p.Items
 }
 
-// onlyJSON checks that every line of a log is one of ours: nothing else may write to stderr.
+// onlyJSON checks that every line of a log is a JSON record: nothing else may write to stderr.
 func onlyJSON(t *testing.T, log string) {
 	t.Helper()
 	for line := range strings.Lines(log) {

@@ -18,7 +18,7 @@ func TestCommandText(t *testing.T) {
 	}
 }
 
-// Bash is the judge: what it gets must be what the caller's shell had split.
+// Bash is the judge: it must split the text as the caller's shell did.
 func TestQuotedArgumentsArriveInBash(t *testing.T) {
 	t.Parallel()
 

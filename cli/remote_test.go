@@ -13,7 +13,7 @@ import (
 	"go-crontab/job"
 )
 
-// result is what a command line came to.
+// result is the result of a command line.
 type result struct {
 	code     int
 	out, err string
@@ -26,7 +26,7 @@ func command(args ...string) result {
 	return result{code, out.String(), errs.String()}
 }
 
-// fakeAPI answers as the API would, and remembers what was asked.
+// fakeAPI answers like the API, and records the requests.
 type fakeAPI struct {
 	*httptest.Server
 	asked  []string
@@ -200,7 +200,7 @@ func TestAddSendsWhatWasGiven(t *testing.T) {
 	}
 }
 
-// TestAddNow: --now is the present instant of the cluster, whatever the clock of this machine says.
+// TestAddNow: --now uses the cluster's clock, not this machine's.
 func TestAddNow(t *testing.T) {
 	t.Parallel()
 
@@ -370,7 +370,7 @@ func TestRunAndWait(t *testing.T) {
 	}
 }
 
-// TestWaitOutlastsSilence: a run goes on while the node that is asked about it is started again.
+// TestWaitOutlastsSilence: a run continues while the node that is polled restarts.
 func TestWaitOutlastsSilence(t *testing.T) {
 	t.Parallel()
 
@@ -386,7 +386,7 @@ func TestWaitOutlastsSilence(t *testing.T) {
 		case "GET /api/v1/runs":
 			switch n := asked.Add(1); {
 			case n <= 4:
-				panic(http.ErrAbortHandler) // which cuts the connection
+				panic(http.ErrAbortHandler) // cuts the connection
 			case n == 5:
 				w.WriteHeader(http.StatusServiceUnavailable)
 				fmt.Fprint(w, `{"type":"urn:go-crontab:problem:unavailable","title":"Unavailable","status":503}`)
@@ -409,7 +409,7 @@ func TestWaitOutlastsSilence(t *testing.T) {
 	}
 }
 
-// The CLI knows no Go type of the API's; what it shows must not fall behind what jobs have.
+// The CLI does not use the API's Go types, so its view of jobs must be kept complete.
 func TestCardShowsEveryPolicy(t *testing.T) {
 	t.Parallel()
 

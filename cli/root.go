@@ -158,15 +158,15 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	})
 
 	for _, cmd := range commands {
-		cmd.SuggestFor = append(cmd.SuggestFor, elsewhere[cmd.Name()]...)
+		cmd.SuggestFor = append(cmd.SuggestFor, namesElsewhere[cmd.Name()]...)
 	}
 
 	group.AddCommand(commands...)
 	return group
 }
 
-// elsewhere lists the names that other programs use for a command.
-var elsewhere = map[string][]string{
+// namesElsewhere lists the names that other programs use for a command.
+var namesElsewhere = map[string][]string{
 	"rm":      {"delete", "remove", "del"},
 	"show":    {"get", "describe", "info", "status"},
 	"add":     {"create", "new"},

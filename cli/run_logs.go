@@ -117,9 +117,9 @@ func (r *remote) follow(ctx context.Context, run string, raw bool) error {
 // followByAsking polls the output, for older nodes without streams. It retries a node that cannot
 // answer for a moment.
 func (r *remote) followByAsking(ctx context.Context, run string, raw bool, from int64) error {
-	read := r.textBehind
+	read := r.textFrom
 	if raw {
-		read = r.bytesBehind
+		read = r.bytesFrom
 	}
 
 	var p patience
@@ -148,9 +148,9 @@ func (r *remote) followByAsking(ctx context.Context, run string, raw bool, from 
 	}
 }
 
-// passing reports whether a retry may succeed soon: there was no response, or the node is starting,
+// mayPass reports whether a retry may succeed soon: there was no response, or the node is starting,
 // stopping or overloaded.
-func passing(err error) bool {
+func mayPass(err error) bool {
 	var p *problem
 	return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
 }
@@ -162,14 +162,14 @@ type outputView struct {
 	Text  string `json:"text"`
 }
 
-func (r *remote) textBehind(
+func (r *remote) textFrom(
 	ctx context.Context, run string, from int64,
 ) (text []byte, next int64, ended bool, err error) {
 	v, _, err := get[outputView](ctx, r, outputPath(run), url.Values{"from": {strconv.FormatInt(from, 10)}})
 	return []byte(visible(v.Text)), v.Next, v.State == "ended", err
 }
 
-func (r *remote) bytesBehind(
+func (r *remote) bytesFrom(
 	ctx context.Context, run string, from int64,
 ) (b []byte, next int64, ended bool, err error) {
 	header, b, err := r.send(ctx, http.MethodGet, outputPath(run),

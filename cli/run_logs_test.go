@@ -16,15 +16,16 @@ import (
 
 const loggedRun = "4294967303"
 
-// growing is an API with one run, whose output grows by a piece with each request, as the real one cuts it.
+// growing is an API with a run whose output grows with each request, cut into pieces as the real
+// API cuts it.
 type growing struct {
 	*httptest.Server
 	mu     sync.Mutex
 	all    string
-	known  int // bytes that are there by now
-	step   int // by which they grow
-	fails  int // requests that are refused before the next one is answered
-	broken int // status of those
+	known  int // bytes available now
+	step   int // growth per request
+	fails  int // number of requests to refuse next
+	broken int // status of refused requests
 	asked  []string
 	ended  bool
 }
@@ -64,7 +65,7 @@ func (g *growing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	state := map[bool]string{true: "ended", false: "running"}[g.ended]
 	next := g.known
 	if r.URL.Query().Get("raw") == "1" {
-		next = min(next, from+5) // a piece at a time
+		next = min(next, from+5) // at most five bytes per response
 		w.Header().Set("Output-State", state)
 		w.Header().Set("Output-Next", strconv.Itoa(next))
 		fmt.Fprint(w, g.all[from:next])
@@ -82,7 +83,7 @@ func TestFollow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := newGrowing(t, all, 13)
-			g.fails = 2 // the node is just starting
+			g.fails = 2 // the node is starting
 			got := command(append([]string{"run", "logs", loggedRun, "-f", "--server", g.URL}, args...)...)
 			if got.code != 0 || got.out != all || got.err != "" {
 				t.Errorf("got %+v, want %q", got, all)
@@ -125,8 +126,8 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// TestFollowOnAnotherNode follows a real run on the node that does not execute it. A list of users of which none is
-// there does no harm, nor does the one as which the node runs.
+// TestFollowOnAnotherNode follows a run through a node that does not execute it. A list of allowed
+// users that do not exist does no harm, nor does the node's own user in it.
 func TestFollowOnAnotherNode(t *testing.T) {
 	t.Parallel()
 

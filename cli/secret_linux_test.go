@@ -14,10 +14,10 @@ import (
 	"golang.org/x/term"
 )
 
-// TestHiddenIsInterrupted: who types Ctrl-C instead of a value is left a terminal that shows what is typed.
+// TestHiddenIsInterrupted: Ctrl-C at the prompt restores the echo of the terminal.
 func TestHiddenIsInterrupted(t *testing.T) {
 	caught := make(chan os.Signal, 1)
-	signal.Notify(caught, os.Interrupt) // one that comes too early does not end the tests
+	signal.Notify(caught, os.Interrupt) // an early signal must not end the tests
 	defer signal.Stop(caught)
 
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -77,5 +77,5 @@ func TestHiddenIsInterrupted(t *testing.T) {
 		t.Error("the terminal does not show what is typed")
 	}
 
-	_, _ = master.WriteString("\n") // ends the read that goes on
+	_, _ = master.WriteString("\n") // ends the pending read
 }

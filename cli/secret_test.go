@@ -13,7 +13,8 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// TestSecretCommands keeps secrets in a cluster whose two nodes have the key by different ways, and has a job print one.
+// TestSecretCommands stores secrets in a cluster whose two nodes get the key in different ways, and
+// lets a job print one.
 func TestSecretCommands(t *testing.T) {
 	t.Parallel()
 

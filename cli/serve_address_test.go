@@ -72,7 +72,8 @@ func TestAdvertisedAddress(t *testing.T) {
 	}
 }
 
-// TestAddressOfNodes: a node that listens on all addresses is to be found by its name, and answers to it.
+// TestAddressOfNodes: a node that listens on all addresses has an address with its host name, and
+// answers there.
 func TestAddressOfNodes(t *testing.T) {
 	t.Parallel()
 

@@ -14,7 +14,7 @@ func TestServeFollowsAFolder(t *testing.T) {
 	t.Parallel()
 
 	dsn := migrated(t)
-	dir := filepath.Join(t.TempDir(), "jobs") // it comes later
+	dir := filepath.Join(t.TempDir(), "jobs") // created later
 	s := serve(t, dsn, "one", "--apply-dir", dir, "--apply-prune-app", "shop").ready()
 	serve(t, dsn, "two", "--apply-dir", dir, "--apply-prune-app", "shop").ready()
 	asks := func(args ...string) result { return command(append(args, "--server", s.url, "--token", s.token())...) }
@@ -81,7 +81,7 @@ func TestServeFolderSettings(t *testing.T) {
 	}
 }
 
-// TestWithin: a folder whose file system hangs holds up the end of a node only for a while.
+// TestWithin: a folder on a hanging file system delays the end of a node only briefly.
 func TestWithin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// migrated is an empty cluster.
+// migrated returns the DSN of an empty, migrated cluster.
 func migrated(t *testing.T) (dsn string) {
 	t.Helper()
 	dsn = testdb.DSN(t)
@@ -155,7 +155,7 @@ func TestJobsEndToEnd(t *testing.T) {
 		}
 	}
 
-	// The same through the program itself, with the environment and its exit codes.
+	// Again through the real program, with its environment and exit codes.
 	env := s.env()
 	if code, out := run(t, env, "job", "run", "ops/fail", "-w"); code != exitFailed ||
 		!strings.Contains(out, "exit status 7") {
@@ -177,8 +177,8 @@ func TestJobsEndToEnd(t *testing.T) {
 	onlyJSON(t, s.out.String())
 }
 
-// TestAbort: a node that crashes, as one that a watchdog aborts, ends by a signal: the exit code of a crash in Go is that of settings
-// that make no sense, with which the unit does not start it again.
+// TestAbort: a node that crashes or is aborted by a watchdog ends by a signal. Go's exit code for a
+// crash is the code for invalid settings, after which the unit does not restart the node.
 func TestAbort(t *testing.T) {
 	t.Parallel()
 	s := serve(t, migrated(t), "one").ready()
@@ -188,8 +188,8 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestSecondNodeOfAName: a second live node with a name ends with exit code 4, for which the unit does not start it again.
-// After a kill -9 or a drain of the first one the name is free.
+// TestSecondNodeOfAName: a second live node with the same name ends with exit code 4, so the unit
+// does not restart it. After a kill -9 or a drain of the first node, the name is free.
 func TestSecondNodeOfAName(t *testing.T) {
 	t.Parallel()
 
@@ -211,7 +211,7 @@ func TestSecondNodeOfAName(t *testing.T) {
 	first.exit(10 * time.Second)
 	third := serve(t, dsn, "one").ready()
 
-	third.signal(syscall.SIGTERM) // a fourth that starts meanwhile waits for the end of the drain
+	third.signal(syscall.SIGTERM) // a fourth node that starts now waits for the end of the drain
 	serve(t, dsn, "one").ready()
 	if code := third.exit(15 * time.Second); code != 0 {
 		t.Errorf("SIGTERM: got code %d, want 0", code)
@@ -232,7 +232,7 @@ func TestDrainHandsOver(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 
-	var on *server // the node that runs long
+	var on *server // the node that executes the long run
 	if got := a.ask("job", "run", "long"); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
@@ -355,7 +355,7 @@ func TestRefusedJoin(t *testing.T) {
 	refused(dsn, "use a newer go-crontab")
 }
 
-// TestWaitsForMigrate: nodes may be started before the tables are there.
+// TestWaitsForMigrate: nodes may start before the tables exist.
 func TestWaitsForMigrate(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.DSN(t)
@@ -400,7 +400,7 @@ func TestAnswersBeforeMySQLDoes(t *testing.T) {
 	onlyJSON(t, s.out.String())
 }
 
-// A password is tried where it works, where it is wrong, and where the DSN is not understood.
+// Try a valid password, a wrong one, and one in an invalid DSN.
 func TestPasswordIsNeverShown(t *testing.T) {
 	t.Parallel()
 
@@ -479,7 +479,7 @@ func TestNodeEndsWithItsAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	l.Close() // so that the API fails at once
+	l.Close() // makes the API fail immediately
 	s := serveSettings{dsn: "u@tcp(127.0.0.1:1)/db", node: "one"}
 	var log written
 	s.logging = logging{level: "info", format: "json"}
@@ -562,7 +562,7 @@ func TestFlagWinsOverVariable(t *testing.T) { // not parallel: it sets the envir
 	}
 }
 
-// TestProbeListen: a listener of its own tells an orchestrator how the node is, and nothing else.
+// TestProbeListen: the separate listener answers probes and nothing else.
 func TestProbeListen(t *testing.T) {
 	t.Parallel()
 

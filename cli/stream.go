@@ -45,6 +45,6 @@ func (r *remote) follower(path string, query url.Values) *sse.Follower {
 
 			return nil, readProblem(resp, body)
 		},
-		Passes: passing, Quiet: streamQuiet, Pause: followEvery,
+		Passes: mayPass, Quiet: streamQuiet, Pause: followEvery,
 	}
 }

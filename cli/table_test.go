@@ -236,7 +236,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestTimesAreReadAsPrinted: what a command prints can be given to any command, wherever that runs.
+// TestTimesAreReadAsPrinted: every command accepts times as any command prints them, in any time
+// zone.
 func TestTimesAreReadAsPrinted(t *testing.T) {
 	t.Parallel()
 
@@ -280,7 +281,7 @@ func TestTimesAreReadAsPrinted(t *testing.T) {
 	}
 }
 
-// TestLogsTellUnits: a length of time is read without knowing that it counts nanoseconds.
+// TestLogsTellUnits: durations in logs have a unit.
 func TestLogsTellUnits(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

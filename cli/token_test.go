@@ -86,7 +86,7 @@ func TestTokenCommands(t *testing.T) {
 		}
 	}
 
-	// The token from a variable, and from a file.
+	// The token may come from a variable or from a file.
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte(s.token()+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestBootstrapCommand(t *testing.T) {
 	}
 }
 
-// TestTooManyRequests: a command that asks too often waits, as it is told to.
+// TestTooManyRequests: a rate-limited command waits as long as the node says.
 func TestTooManyRequests(t *testing.T) {
 	t.Parallel()
 
@@ -182,7 +182,8 @@ func TestTooManyRequests(t *testing.T) {
 	}
 }
 
-// TestTokenGoesNowhereElse: not to where a server sends us, and that of dev not to other servers.
+// TestTokenGoesNowhereElse: the token is not sent to a redirect's target, and dev's token is not
+// sent to other servers.
 func TestTokenGoesNowhereElse(t *testing.T) { // not parallel: it sets the environment
 	var stolen atomic.Value
 	stolen.Store("")
@@ -259,7 +260,8 @@ func TestTokenGoesNowhereElse(t *testing.T) { // not parallel: it sets the envir
 	}
 }
 
-// newCertificate makes a certificate of 127.0.0.1 and localhost by an authority of its own, which is also returned.
+// newCertificate creates a certificate for 127.0.0.1 and localhost with its own authority, which it
+// also returns.
 func newCertificate(t *testing.T, dir string) (certFile, keyFile string, pool *x509.CertPool) {
 	t.Helper()
 
@@ -301,7 +303,7 @@ func newCertificate(t *testing.T, dir string) (certFile, keyFile string, pool *x
 	return certFile, keyFile, pool
 }
 
-// TestS1Bind: which addresses are taken with what.
+// TestS1Bind checks which listen addresses need which flags.
 func TestS1Bind(t *testing.T) {
 	t.Parallel()
 
@@ -310,7 +312,7 @@ func TestS1Bind(t *testing.T) {
 	for _, c := range []struct {
 		listen string
 		more   []string
-		want   string // "" is fine
+		want   string // empty: accepted
 	}{
 		{"127.0.0.1:0", nil, ""},
 		{"[::1]:0", nil, ""},
@@ -389,7 +391,7 @@ func TestS1Bind(t *testing.T) {
 	}
 }
 
-// TestServeTLS: the API over TLS, its cookies and its commands, and a certificate that is renewed meanwhile.
+// TestServeTLS checks the API over TLS, its cookies, the commands, and a renewed certificate.
 func TestServeTLS(t *testing.T) {
 	t.Parallel()
 
@@ -476,7 +478,7 @@ func TestServeTLS(t *testing.T) {
 		t.Errorf("got cookie %v", c)
 	}
 
-	// Commands trust what the system does, or SSL_CERT_FILE says.
+	// Commands trust the system's certificates, or SSL_CERT_FILE.
 	token, _ := adminTokens.Load(dsn)
 	env := []string{"GOCRONTAB_SERVER=" + url, fmt.Sprint("GOCRONTAB_TOKEN=", token)}
 	if code, out := run(t, env, "token", "show", "-o", "name"); code != exitFailed ||
@@ -492,7 +494,7 @@ func TestServeTLS(t *testing.T) {
 		t.Error("it speaks plain HTTP as well")
 	}
 
-	// First the certificate alone, which does not fit the key: the old pair is used on.
+	// First only the certificate changes and does not match the key, so the old pair stays in use.
 	if err := os.WriteFile(cert, []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
 		0o600); err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func TestKnownVariables(t *testing.T) {
 		"PATH=/bin":                                      true,
 		"GOCRONTAB_SLOTS=5":                              true,
 		"GOCRONTAB_SLOT=5":                               false,
-		"GOCRONTAB_SLOT=":                                true, // counts as none
+		"GOCRONTAB_SLOT=":                                true, // counts as unset
 		"GOCRONTAB_LABELS=a=b":                           true,
 		"GOCRONTAB_LABEL=a=b":                            false,
 		"GOCRONTAB_DSN_FILE=/dsn":                        true,
@@ -63,7 +63,7 @@ func TestKnownVariables(t *testing.T) {
 	}
 }
 
-// A misspelt variable ends serve, dev and migrate, and a misspelt address ends any command.
+// A misspelt variable ends serve, dev and migrate. A misspelt server ends any command.
 func TestMisspeltVariables(t *testing.T) {
 	t.Parallel()
 
@@ -89,7 +89,8 @@ func TestMisspeltVariables(t *testing.T) {
 	}
 }
 
-// TestUngrantedSecretIsNamed: a secret of the node that no grant names is named when the node starts, and a granted one is not.
+// TestUngrantedSecretIsNamed: the node warns at its start about a secret without a grant, and not
+// about a granted one.
 func TestUngrantedSecretIsNamed(t *testing.T) {
 	t.Parallel()
 

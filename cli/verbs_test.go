@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// leaves calls fn for each command that does something itself.
+// leaves calls fn for each command without subcommands.
 func leaves(cmd *cobra.Command, fn func(*cobra.Command)) {
 	if cmd.Runnable() && (!cmd.HasSubCommands() || cmd.Flags().Lookup("output") != nil) {
 		fn(cmd)
@@ -24,11 +24,11 @@ func newTestRoot() *cobra.Command {
 	return newRoot(&console{in: strings.NewReader(""), out: io.Discard, err: io.Discard})
 }
 
-// TestEveryVerb: each command has an example, the same formats, and completes what it can.
+// TestEveryVerb: each command has an example, the common output formats, and completion.
 func TestEveryVerb(t *testing.T) {
 	t.Parallel()
 
-	// What these print has a form of its own.
+	// These have their own output format.
 	own := []string{
 		"dev", "serve", "run logs", "schema", "secret keygen", "context add", "context use", "context rm", "export",
 		"migrate", "bench",
@@ -74,7 +74,7 @@ func TestEveryVerb(t *testing.T) {
 	}
 }
 
-// TestExamplesParse has every example name commands and flags that there are.
+// TestExamplesParse checks that all examples use existing commands and flags.
 func TestExamplesParse(t *testing.T) {
 	t.Parallel()
 	leaves(newTestRoot(), func(cmd *cobra.Command) {

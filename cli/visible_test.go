@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// TestS18Terminal: whatever a job writes or is called, it does nothing to the terminal of who looks at it.
+// TestS18Terminal: no output or name of a job can affect the terminal of a viewer.
 func TestS18Terminal(t *testing.T) {
 	t.Parallel()
 

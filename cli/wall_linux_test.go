@@ -20,14 +20,14 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// The node of these tests is nobody, its commands are daemon's: both users are on every Debian.
+// The node runs as nobody and its commands as daemon. Both users exist on every Debian.
 const (
 	nodeUser = "nobody"
 	jobsUser = "daemon"
 )
 
-// wall is what the packages make of a machine: a program that nobody but root can read, settings that are root's, a state
-// folder of the node's user, and another user for commands.
+// wall mimics a packaged installation: a program that only root can read, settings of
+// root, a state folder of the node's user, and another user for commands.
 type wall struct {
 	dir, program, settings, state string
 	uid, gid                      string // of the node
@@ -61,7 +61,8 @@ func newWall(t *testing.T, dsn string) *wall {
 	return w
 }
 
-// reachable is a cluster by another way, which is open to all users: the socket of the tests' server is root's.
+// reachable returns another address of the cluster that is open to all users. The socket of the
+// tests' server belongs to root.
 func reachable(t *testing.T, dsn string) string {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(dsn)
@@ -74,7 +75,8 @@ func reachable(t *testing.T, dsn string) string {
 	return cfg.FormatDSN()
 }
 
-// as is the beginning of a command line that becomes the node's user with some capabilities, as systemd does it.
+// as returns the start of a command line that switches to the node's user with some capabilities,
+// as systemd does.
 func (w *wall) as(capabilities string) []string {
 	return []string{"setpriv", "--reuid", w.uid, "--regid", w.gid, "--clear-groups", "--no-new-privs",
 		"--inh-caps", capabilities, "--ambient-caps", capabilities, "--bounding-set", "-all," + capabilities}
@@ -91,7 +93,7 @@ func (w *wall) node(t *testing.T, dsn, name string, args ...string) *server {
 	return serving(t, dsn, startCommand(t, []string{"GOCRONTAB_DSN=" + dsn, "HOME="}, append(line, args...)...)).ready()
 }
 
-// do runs a command as a job and returns its output.
+// do runs a command as a job, and returns its output.
 func (s *server) do(t *testing.T, name, command string, flags ...string) result {
 	t.Helper()
 	add := append([]string{"job", "add", name, "--schedule", "@yearly"}, flags...)
@@ -101,7 +103,8 @@ func (s *server) do(t *testing.T, name, command string, flags ...string) result 
 	return s.ask("job", "run", name, "--wait")
 }
 
-// TestCommandsRunAsAnotherUser has a node that is not root run commands as another user: they have none of its rights.
+// TestCommandsRunAsAnotherUser runs commands as another user from a node without root: they have
+// none of its rights.
 func TestCommandsRunAsAnotherUser(t *testing.T) {
 	t.Parallel()
 
@@ -110,7 +113,7 @@ func TestCommandsRunAsAnotherUser(t *testing.T) {
 	s := w.node(t, dsn, "one")
 	guard := s.says(`"msg":"guarded"[^\n]*"guard":(\d+)`, 10*time.Second)
 
-	// systemd gives the node capabilities that commands would inherit.
+	// systemd gives the node capabilities that commands must not inherit.
 	got := s.do(t, "rights", "id -un; id -gn; id -G; grep -E '^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs)' /proc/self/status")
 	none := "\t0000000000000000\n"
 	want := jobsUser + "\n" + jobsUser + "\n1\nCapInh:" + none + "CapPrm:" + none + "CapEff:" + none + "CapAmb:" +
@@ -138,7 +141,7 @@ func TestCommandsRunAsAnotherUser(t *testing.T) {
 		}
 	}
 
-	// The node can kill what is another user's, and so can the guard.
+	// The node and its guard can kill processes of the other user.
 	got = s.do(t, "late", "trap '' TERM; sleep 600; sleep 600", "--timeout", "1s")
 	if !strings.Contains(got.out+got.err, "ran longer than 1s") {
 		t.Errorf("a timeout: %+v", got)
@@ -163,13 +166,13 @@ func TestCommandsRunAsAnotherUser(t *testing.T) {
 	s.says(`"msg":"guard: buried the session of a dead node"`, 10*time.Second)
 }
 
-// asleep reports whether a sleep of so long runs.
+// asleep reports whether a sleep with this duration runs.
 func asleep(seconds string) bool {
 	return exec.Command("pgrep", "-f", "-x", "sleep "+seconds).Run() == nil
 }
 
-// TestNoCommandGetsTheDSN has commands look for it everywhere: in a node and a guard, in those that are just starting, in
-// the settings and the state folder.
+// TestNoCommandGetsTheDSN lets commands search for the DSN everywhere: in a node and its guard,
+// also while they start, in the settings, and in the state folder.
 func TestNoCommandGetsTheDSN(t *testing.T) {
 	t.Parallel()
 
@@ -202,7 +205,8 @@ func TestNoCommandGetsTheDSN(t *testing.T) {
 		}
 	}
 
-	// What a job leaves behind looks at everything that starts. As the user of the jobs it finds nothing.
+	// A process left behind by a job inspects everything that starts. As the jobs' user it finds
+	// nothing.
 	theft := w.theft(t, dsn)
 	if got := s.do(t, "thief", theft.command("env -i ")+" >/dev/null 2>&1 &"); got.code != exitOK {
 		t.Fatalf("%+v", got)
@@ -219,7 +223,8 @@ func TestNoCommandGetsTheDSN(t *testing.T) {
 		t.Errorf("the thief found the DSN in %q", got)
 	}
 
-	// As the node's own user, and with a program that this user may read, it does find it: so it would have.
+	// As the node's user, with a program that this user can read, it does find the DSN. So the
+	// search works.
 	theft = w.theft(t, dsn)
 	startCommand(t, nil, append(w.as("-all"), "sh", "-c", theft.command("exec env -i "))...)
 	await(t, "the thief of the node's own user", 10*time.Second, theft.begun)
@@ -235,7 +240,8 @@ func TestNoCommandGetsTheDSN(t *testing.T) {
 	}
 }
 
-// open starts a node from a copy of the program that everybody can read. Its commands run as its own user.
+// open starts a node from a copy of the program that every user can read. Its commands run as its
+// own user.
 func (w *wall) open(t *testing.T, dsn, name string) *server {
 	t.Helper()
 	if out, err := exec.Command("install", "-m", "755", binary(t), w.dir+"/open").CombinedOutput(); err != nil {
@@ -247,14 +253,16 @@ func (w *wall) open(t *testing.T, dsn, name string) *server {
 	return serving(t, dsn, startCommand(t, []string{"GOCRONTAB_DSN=" + dsn, "HOME="}, line...))
 }
 
-// theft is a process that looks for the DSN in the environment of each process that begins, see [TestThief].
+// theft is a process that searches the environment of each new process for the DSN, see
+// [TestThief].
 type theft struct {
 	t                       *testing.T
 	program, needle         string
 	foundPath, going, ready string
 }
 
-// theft makes its files, which every user may write, and a copy of the test binary, which every user may run.
+// theft creates its files, which every user can write, and a copy of the test binary, which every
+// user can run.
 func (w *wall) theft(t *testing.T, dsn string) *theft {
 	t.Helper()
 	dir, err := os.MkdirTemp(w.dir, "theft-")
@@ -271,7 +279,7 @@ func (w *wall) theft(t *testing.T, dsn string) *theft {
 	return x
 }
 
-// command starts it. The needle is split, so that the thief does not find itself.
+// command starts the thief. The needle is split, so that the thief does not find itself.
 func (x *theft) command(prefix string) string {
 	return fmt.Sprintf("%sTHIEF_FOUND=%s THIEF_GOING=%s THIEF_READY=%s THIEF_FOR='%s' THIEF_REST='%s' setsid %s -test.run '^TestThief$'",
 		prefix, x.foundPath, x.going, x.ready, x.needle[:4], x.needle[4:], x.program)
@@ -289,7 +297,7 @@ func (x *theft) read(path string) string {
 	return string(b)
 }
 
-// end has the thief end, and returns in which programs it found the DSN.
+// end stops the thief, and returns the programs in which it found the DSN.
 func (x *theft) end() string {
 	x.t.Helper()
 	if err := os.Remove(x.going); err != nil {
@@ -298,10 +306,10 @@ func (x *theft) end() string {
 	return x.found()
 }
 
-// newProcess is for how long the thief looks at a process that began.
+// newProcess is the time for which the thief inspects a new process.
 const newProcess = 200 * time.Millisecond
 
-// TestThief is the thief, in a process of its own.
+// TestThief is the thief, in its own process.
 func TestThief(t *testing.T) {
 	going := os.Getenv("THIEF_GOING")
 	if going == "" {
@@ -309,7 +317,7 @@ func TestThief(t *testing.T) {
 	}
 
 	needle := []byte(os.Getenv("THIEF_FOR") + os.Getenv("THIEF_REST"))
-	watched := map[string]time.Time{} // processes, and when they were seen first
+	watched := map[string]time.Time{} // processes with the time of discovery
 	ready := false
 	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); {
 		if _, err := os.Stat(going); err != nil {
@@ -348,13 +356,13 @@ func TestThief(t *testing.T) {
 
 		for pid := range watched {
 			if !slices.Contains(names, pid) {
-				delete(watched, pid) // another process may get its number
+				delete(watched, pid) // the number may be reused
 			}
 		}
 	}
 }
 
-// note adds a line to a file.
+// note appends a line to a file.
 func note(t *testing.T, path, line string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
@@ -367,7 +375,7 @@ func note(t *testing.T, path, line string) {
 	}
 }
 
-// TestRunAsRefused: a node that cannot keep commands out of its own user says so and does not start.
+// TestRunAsRefused: a node that cannot separate commands from its own user refuses to start.
 func TestRunAsRefused(t *testing.T) {
 	t.Parallel()
 

@@ -115,7 +115,7 @@ func TestJobs(t *testing.T) {
 		t.Errorf("put another: got %+v, %v", again, err)
 	}
 
-	// What was read can be sent back.
+	// A job as read can be sent back.
 	if again, err = c.Update(ctx, j.ID, again.Spec); err != nil || again.Version != j.Version+1 {
 		t.Errorf("update by what was read: got %+v, %v", again, err)
 	}
@@ -161,7 +161,7 @@ func TestJobs(t *testing.T) {
 	}
 
 	for range c.List(ctx, client.JobFilter{}) {
-		break // who has seen enough
+		break // stop early
 	}
 
 	for _, err := range c.List(ctx, client.JobFilter{State: "odd"}) {

@@ -79,7 +79,7 @@ func Read(text []byte, o Options, names *Names) *File {
 		}
 	}
 
-	p.tellOfAll()
+	p.noteWholeFile()
 	return p.out
 }
 
@@ -155,8 +155,8 @@ func check(s *job.Spec) error {
 	return full.Validate()
 }
 
-// tellOfAll adds the notes about the whole file.
-func (p *parser) tellOfAll() {
+// noteWholeFile adds the notes about the whole file.
+func (p *parser) noteWholeFile() {
 	if p.returns {
 		p.note(0, "lines end in a carriage return, which cron would have given to the commands; it is left out")
 	}

@@ -102,12 +102,12 @@ func TestPercent(t *testing.T) {
 		`cmd %%a`:              {"cmd", "\na\n"},
 		`date +\%F`:            {"date +%F", ""},
 		`date +\%F %in \% x\y`: {"date +%F", "in % x\\y\n"},
-		`a\\%b`:                {`a\\`, "b\n"}, // the second backslash is behind one already
+		`a\\%b`:                {`a\\`, "b\n"}, // the second backslash is escaped already
 		`a\b\\c`:               {`a\b\\c`, ""},
-		`a %b\\%c`:             {"a", "b\\%c\n"}, // in the input the last one counts
+		`a %b\\%c`:             {"a", "b\\%c\n"}, // in the input the last backslash counts
 		`a %b\`:                {"a", "b\\\n"},
 		`a\`:                   {`a\`, ""},
-		`"%" x`:                {`"`, "\" x\n"}, // quotes are no help
+		`"%" x`:                {`"`, "\" x\n"}, // quotes do not protect it
 	} {
 		f := one("* * * * * " + line)
 		if len(f.Entries) != 1 {
@@ -305,8 +305,9 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNamesOfEqualLines is not parallel to others, whose allocations would be counted too. These tell how many names are
-// tried: with each equal line as many as before it.
+// TestNamesOfEqualLines counts allocations as a measure of the names that are tried: each equal
+// line must not try all names of the lines before it. It is not parallel, because other tests would
+// allocate too.
 func TestNamesOfEqualLines(t *testing.T) {
 	const lines = 20_000
 	var last string
@@ -321,7 +322,7 @@ func TestNamesOfEqualLines(t *testing.T) {
 	if each := (after.Mallocs - before.Mallocs) / lines; each > 100 {
 		t.Errorf("%d allocations for each name", each)
 	}
-	if want := fmt.Sprint("x-", lines-1); last != want { // x, x with its sum, x-2 and so on
+	if want := fmt.Sprint("x-", lines-1); last != want { // x, x with its hash, x-2 and so on
 		t.Errorf("the last one is %s, want %s", last, want)
 	}
 	if other := n.next(&job.Spec{App: "b", Command: "x"}); other != "x" {
@@ -338,7 +339,7 @@ func TestMost(t *testing.T) {
 		told int
 		cut  bool
 	}{
-		"as many":      {strings.Repeat("@daily x\n", 3), 4, false}, // and a note of all
+		"as many":      {strings.Repeat("@daily x\n", 3), 4, false}, // and a note about the whole file
 		"more jobs":    {strings.Repeat("@daily x\n", 50), 5, true},
 		"no jobs":      {strings.Repeat("x\n", 50), 4, true},
 		"only to tell": {strings.Repeat("MAILFROM=x\n", 50), 4, true},

@@ -55,7 +55,7 @@ func (p *parser) entry(e *Entry, line string) error {
 		return err
 	}
 
-	p.tellOfGaps(e, times)
+	p.noteGaps(e, times)
 	return nil
 }
 
@@ -258,8 +258,8 @@ func parses(expr string) bool {
 	return err == nil
 }
 
-// tellOfGaps notes how due times differ when the clock is put forward.
-func (p *parser) tellOfGaps(e *Entry, times *job.Cron) {
+// noteGaps notes how due times differ when the clock is put forward.
+func (p *parser) noteGaps(e *Entry, times *job.Cron) {
 	if times.Elapsed() {
 		return
 	}

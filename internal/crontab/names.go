@@ -65,9 +65,9 @@ func slug(s string, most int) string {
 	return strings.Trim(b.String(), "-.:")
 }
 
-// before are words that may precede the main program, with the number of their arguments without
-// options.
-var before = map[string]int{
+// prefixWords are words that may precede the main program, with the number of their arguments
+// without options.
+var prefixWords = map[string]int{
 	"sudo": 0, "nice": 0, "ionice": 0, "nohup": 0, "time": 0, "exec": 0, "env": 0, "chronic": 0, "setsid": 0,
 	"stdbuf": 0, "command": 0, "builtin": 0,
 	"chrt": 1, "timeout": 1, "flock": 1, "taskset": 1, "run-one": 0, "cronic": 0, "systemd-cat": 0, "systemd-run": 0,
@@ -93,7 +93,7 @@ func called(command string, depth int) (program string, arguments []string) {
 	}
 
 	for _, words := range parts(command) {
-		words = meant(words)
+		words = mainWords(words)
 		if len(words) == 0 {
 			continue
 		}
@@ -169,19 +169,19 @@ func notOptions(words []string) (out []string) {
 	return out[:min(len(out), 4)]
 }
 
-// meant removes words that precede the program. It returns nil if the part only tests or prepares
-// something.
-func meant(words []string) []string {
+// mainWords removes words that precede the program. It returns nil if the part only tests or
+// prepares something.
+func mainWords(words []string) []string {
 	for len(words) > 0 {
 		first := path.Base(words[0])
-		takes, is := before[first]
+		takes, is := prefixWords[first]
 		switch {
 		case isAssignment(words[0]):
 			words = words[1:]
 		case first == "command" && len(words) > 1 && strings.HasPrefix(words[1], "-"):
 			return nil // command -v: a test
 		case is:
-			words = behind(first, words[1:], takes)
+			words = skipPrefix(first, words[1:], takes)
 		case first == "[", first == "[[", first == "test", first == "cd", first == "sleep", first == "set",
 			first == "export", first == "umask", first == "ulimit",
 			first == ".", first == "source", first == "if", first == "true", first == ":", first == "exit", first == "fi", first == "which", first == "type":
@@ -193,8 +193,8 @@ func meant(words []string) []string {
 	return nil
 }
 
-// behind skips the options of a word and its arguments.
-func behind(first string, words []string, takes int) []string {
+// skipPrefix removes the options of a prefix word and its arguments.
+func skipPrefix(first string, words []string, takes int) []string {
 	with := " " + optionArguments[first] + " "
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		option := words[0]

@@ -33,10 +33,10 @@ type Folder struct {
 	Every time.Duration // interval between two reads; zero: DefaultEvery
 	Again time.Duration // interval for comparing unchanged files with the cluster again; zero: DefaultAgain
 
-	seen  content   // of the previous read
-	said  string    // last log message
-	asked string    // digest or error of the last attempt to apply
-	next  time.Time // when to try the same content again
+	seen        content   // of the previous read
+	lastMessage string    // last log message
+	lastTried   string    // digest or error of the last attempt to apply
+	next        time.Time // when to try the same content again
 }
 
 // Defaults.
@@ -100,7 +100,7 @@ func (f *Folder) step(ctx context.Context, now time.Time) {
 	if is.err != nil {
 		key = is.err.Error()
 	}
-	if key == f.asked && now.Before(f.next) {
+	if key == f.lastTried && now.Before(f.next) {
 		return
 	}
 
@@ -114,7 +114,7 @@ func (f *Folder) step(ctx context.Context, now time.Time) {
 		again = DefaultAgain
 	}
 
-	f.asked, f.next = key, now.Add(again)
+	f.lastTried, f.next = key, now.Add(again)
 	f.settle(ctx, e, &is)
 }
 
@@ -156,7 +156,7 @@ func (f *Folder) settle(ctx context.Context, e Editor, is *content) {
 	case is.err != nil, errors.As(err, &wrong):
 		n.State, n.Error = job.FolderRefused, bounded(explain(is.set, err))
 	default: // MySQL does not answer, or another change conflicts
-		f.asked = ""
+		f.lastTried = ""
 		f.say(slog.LevelWarn, "the folder is not applied yet, trying again", "error", err)
 		return
 	}
@@ -167,12 +167,12 @@ func (f *Folder) settle(ctx context.Context, e Editor, is *content) {
 	case n.State == job.FolderRefused:
 		f.say(slog.LevelError, "the folder cannot be applied, and nothing of it is", "error", n.Error)
 	default:
-		f.tell(&done)
+		f.logChanges(&done)
 	}
 
 	// If we die here, the first read after a restart records it.
 	if err := e.NoteFolder(ctx, f.Path, n); err != nil && ctx.Err() == nil {
-		f.asked = ""
+		f.lastTried = ""
 		f.Log.Warn("what became of the folder is not written down yet", "folder", f.Path, "error", err)
 	}
 }
@@ -197,14 +197,14 @@ func (f *Folder) apply(ctx context.Context, e Editor, is *content) (job.Applied,
 
 // say logs a message unless it repeats the last one.
 func (f *Folder) say(level slog.Level, message, key string, value any) {
-	if text := fmt.Sprint(message, value); text != f.said {
-		f.said = text
+	if text := fmt.Sprint(message, value); text != f.lastMessage {
+		f.lastMessage = text
 		f.Log.Log(context.Background(), level, message, "folder", f.Path, key, value)
 	}
 }
 
-// tell logs the changes, or that the folder is applied again after a failure.
-func (f *Folder) tell(done *job.Applied) {
+// logChanges logs the changes, or that the folder is applied again after a failure.
+func (f *Folder) logChanges(done *job.Applied) {
 	count := map[job.Applying]int{}
 	for _, o := range done.Objects() {
 		count[o.Action]++
@@ -219,12 +219,12 @@ func (f *Folder) tell(done *job.Applied) {
 	}
 
 	changed := count[job.Created]+count[job.Updated]+count[job.Deleted] > 0
-	if changed || f.said != "" {
+	if changed || f.lastMessage != "" {
 		f.Log.Info("the folder is applied", "folder", f.Path, "created", count[job.Created], "updated",
 			count[job.Updated], "deleted", count[job.Deleted])
 	}
 
-	f.said = ""
+	f.lastMessage = ""
 }
 
 // explain formats an error with places in files, one per line.

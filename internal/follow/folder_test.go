@@ -19,7 +19,7 @@ import (
 // cluster is what a folder is applied to.
 type cluster struct {
 	away  bool
-	err   error // of the next ones that apply
+	err   error // returned by the next calls of Apply
 	done  job.Applied
 	got   []job.Apply
 	noted []job.FolderNode

@@ -76,7 +76,7 @@ func TestParts(t *testing.T) {
 		}
 	}
 
-	// What the server says of a part is told of its place in the file.
+	// An error of the server about a part is reported with its place in the file.
 	var text strings.Builder
 	text.WriteString("jobs:\n")
 	for i := range 9 {

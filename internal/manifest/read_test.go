@@ -143,7 +143,7 @@ func TestFind(t *testing.T) {
 		"jobs[0].misfire.polciy":          "a.yaml:9:11 misfire.polciy",
 		"calendars[0].exclude[0].date":    "b.yaml:3:15 exclude[0].date",
 		"calendars[0].exclude[1].date":    "b.yaml:3:28 exclude[1].date",
-		"jobs[2].command":                 "b.yaml:7:5 command", // where it was merged from
+		"jobs[2].command":                 "b.yaml:7:5 command", // the source of the merge
 		"jobs[2].name":                    "b.yaml:9:5 name",
 		"jobs[3].ü.date":                  "c.json:2:9 ü.date",
 		"jobs[3].http.url":                "c.json:2:30 http.url",
@@ -211,7 +211,7 @@ func TestReadAll(t *testing.T) {
 	write(filepath.Join(dir, "README.md"), "name: not\n")
 	write(filepath.Join(dir, ".git", "x.yaml"), "name: not\n")
 	write(filepath.Join(dir, ".hidden.yaml"), "name: not\n")
-	link("..data/d.yaml", "d.yaml") // as Kubernetes mounts what it has
+	link("..data/d.yaml", "d.yaml") // as in a Kubernetes mount
 	write(filepath.Join(dir, "..data", "d.yaml"), "name: d\n")
 	names := func(s *Set) (out []string) {
 		var v struct{ Jobs []struct{ Name string } }
@@ -292,8 +292,8 @@ func TestLinksToFolders(t *testing.T) {
 
 	outside := t.TempDir()
 	for name, c := range map[string]struct {
-		files map[string]string // what is in them, or with an arrow to where they lead
-		want  string            // files that were read, or "error: " and what it says
+		files map[string]string // contents, or with an arrow the target of a link
+		want  string            // files read, or "error: " and the message
 	}{
 		"an item of a ConfigMap below a folder": {
 			map[string]string{

@@ -38,7 +38,7 @@ func TestFollower(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		},
-		func(w http.ResponseWriter, r *http.Request) { // dead, and nobody says so
+		func(w http.ResponseWriter, r *http.Request) { // dead without notice
 			fmt.Fprint(w, "event: m\ndata: c\n\n")
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
