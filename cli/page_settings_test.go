@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestPageOfSettings holds docs/settings.md against the flags of serve.
-// go test ./cli -run TestPageOfSettings -update writes the page.
+// TestPageOfSettings compares docs/settings.md with the flags of serve. Update it with go test
+// ./cli -run TestPageOfSettings -update.
 func TestPageOfSettings(t *testing.T) {
 	t.Parallel()
 

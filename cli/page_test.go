@@ -10,23 +10,26 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// everywhere are the flags that most commands have: the page tells them once.
+// everywhere lists flags that most commands share. The page describes them once.
 var everywhere = []string{"server", "token", "context", "help"}
 
-// TestPageOfCommands holds docs/cli.md against the commands: between its two marks stands what they say of themselves.
-// go test ./cli -run TestPageOfCommands -update writes it.
+// TestPageOfCommands compares the part of docs/cli.md between its two marks with the help of the
+// commands. Update it with go test ./cli -run TestPageOfCommands -update.
 func TestPageOfCommands(t *testing.T) {
 	t.Parallel()
+
 	const file, begin, end = "../docs/cli.md", "<!-- from the commands: go test ./cli -run TestPageOfCommands -update -->\n", "<!-- until here -->\n"
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	before, rest, ok := strings.Cut(string(text), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
 		t.Fatalf("%s has lost its marks: want %q and %q", file, begin, end)
 	}
+
 	want := before + begin + pageOfCommands(newTestRoot()) + end + after
 	if *update {
 		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
@@ -41,7 +44,8 @@ func TestPageOfCommands(t *testing.T) {
 				t.Fatalf("%s:%d says %q, and the commands say %q; to write it anew:  go test ./cli -run TestPageOfCommands -update", file, i+1, is[i], wants[i])
 			}
 		}
-		t.Fatalf("%s has %d lines, want %d; to write it anew:  go test ./cli -run TestPageOfCommands -update", file, len(is), len(wants))
+		t.Fatalf("%s has %d lines, want %d; to write it anew:  go test ./cli -run TestPageOfCommands -update", file,
+			len(is), len(wants))
 	}
 }
 
@@ -55,21 +59,24 @@ func pageOfCommands(root *cobra.Command) string {
 			}
 		}
 	}
+
 	b.WriteString("\n## Others\n")
 	for _, cmd := range root.Commands() {
 		if cmd.GroupID == "" && !cmd.Hidden && cmd.Runnable() {
 			sectionOf(&b, cmd)
 		}
 	}
+
 	for _, topic := range topics() {
 		title, text, _ := strings.Cut(topic.Long, ":\n")
 		fmt.Fprintf(&b, "\n## %s\n\n", title)
 		block(&b, strings.Trim(text, "\n"))
 	}
+
 	return b.String()
 }
 
-// sectionOf writes what a command, and those below it, say of themselves.
+// sectionOf writes the help of a command and of its subcommands.
 func sectionOf(b *strings.Builder, cmd *cobra.Command) {
 	if cmd.Hidden {
 		return
@@ -77,11 +84,13 @@ func sectionOf(b *strings.Builder, cmd *cobra.Command) {
 	if cmd.Runnable() && (!cmd.HasSubCommands() || cmd.Example != "") {
 		path := strings.TrimPrefix(cmd.CommandPath(), "go-crontab ")
 		fmt.Fprintf(b, "\n### %s\n\n%s.\n\n", path, cmd.Short)
-		lines := []string{"go-crontab " + strings.TrimSuffix(path, cmd.Name()) + strings.TrimSuffix(cmd.Use, " [flags]")}
+		lines := []string{
+			"go-crontab " + strings.TrimSuffix(path, cmd.Name()) + strings.TrimSuffix(cmd.Use, " [flags]"),
+		}
 		own := pflag.NewFlagSet("", pflag.ContinueOnError)
 		own.SortFlags = cmd.Flags().SortFlags
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if cmd.PersistentFlags().Lookup(f.Name) == f { // --timezone, which the page describes at its top
+			if cmd.PersistentFlags().Lookup(f.Name) == f { // --timezone is described at the top of the page
 				return
 			}
 			for _, name := range everywhere {
@@ -91,6 +100,7 @@ func sectionOf(b *strings.Builder, cmd *cobra.Command) {
 			}
 			own.AddFlag(f)
 		})
+
 		if cmd.Name() == "serve" {
 			lines = append(lines, "", "flags: see docs/settings.md")
 		} else if usages := strings.TrimRight(own.FlagUsages(), "\n"); usages != "" {
@@ -99,16 +109,18 @@ func sectionOf(b *strings.Builder, cmd *cobra.Command) {
 		if cmd.Example != "" {
 			lines = append(lines, "", cmd.Example)
 		}
+
 		block(b, strings.Join(lines, "\n"))
 	} else if cmd.HasSubCommands() {
 		fmt.Fprintf(b, "\n### %s\n\n%s: see below.\n", cmd.Name(), cmd.Short)
 	}
+
 	for _, sub := range cmd.Commands() {
 		sectionOf(b, sub)
 	}
 }
 
-// block writes a fenced block; no line of it ends in a space.
+// block writes a fenced block without trailing spaces.
 func block(b *strings.Builder, text string) {
 	b.WriteString("```\n")
 	for line := range strings.SplitSeq(text, "\n") {

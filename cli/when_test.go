@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestExplainKnowsWhatHistoryPrints gives the times that history prints to explain, on a machine in Shanghai about jobs in
-// Berlin: of a run by hand, of two backfills of one due time, of a scheduled run that was retried, and of that due time
-// run again.
+// TestExplainKnowsWhatHistoryPrints passes times as history prints them to explain, on a machine in
+// Shanghai for jobs in Berlin. They belong to a manual run, two backfills of the same due time, a
+// retried scheduled run, and a rerun of that due time.
 func TestExplainKnowsWhatHistoryPrints(t *testing.T) {
 	t.Parallel()
 
@@ -86,7 +86,7 @@ func TestExplainKnowsWhatHistoryPrints(t *testing.T) {
 	}
 }
 
-// TestTimesInText rewrites the instants of an answer, and nothing else.
+// TestTimesInText: only the times in a response are reformatted.
 func TestTimesInText(t *testing.T) {
 	t.Parallel()
 	shanghai, err := time.LoadLocation("Asia/Shanghai")

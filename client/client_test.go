@@ -21,7 +21,7 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// connect runs a node with its API until the end of the test, and returns a client of it.
+// connect runs a node with its API until the end of the test, and returns a client.
 func connect(t *testing.T) *client.Client {
 	t.Helper()
 
@@ -77,7 +77,7 @@ func connect(t *testing.T) *client.Client {
 	return c
 }
 
-// TestJobs goes through what there is to do with jobs.
+// TestJobs calls all methods for jobs.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 
@@ -305,7 +305,7 @@ func TestNodesAndHandlers(t *testing.T) {
 	}
 }
 
-// TestOddServers: whatever answers, the error says what it was.
+// TestOddServers: the error describes any invalid response.
 func TestOddServers(t *testing.T) {
 	t.Parallel()
 
@@ -352,7 +352,7 @@ func TestOddServers(t *testing.T) {
 	}
 }
 
-// TestRedirectIsNoAnswer: a change that a proxy redirects has not happened.
+// TestRedirectIsNoAnswer: a redirected change is an error.
 func TestRedirectIsNoAnswer(t *testing.T) {
 	t.Parallel()
 

@@ -15,7 +15,7 @@ import (
 	"go-crontab/job"
 )
 
-// TestEvents hears of what the client itself does.
+// TestEvents receives the events of the client's own changes.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 
@@ -78,7 +78,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestStreamsAgain has a server break connections, tell things twice, and be older than streams are.
+// TestStreamsAgain uses servers that break connections, repeat events, or have no streams.
 func TestStreamsAgain(t *testing.T) {
 	t.Parallel()
 

@@ -17,7 +17,7 @@ type hookSecret struct{}
 
 func (hookSecret) Secret(string, job.Secret) ([]byte, error) { return []byte("k3y"), nil }
 
-// TestCheckSignature has a server check the request of a job, and another one to which somebody sends it again.
+// TestCheckSignature checks the request of a job on its target, and a replay on other servers.
 func TestCheckSignature(t *testing.T) {
 	t.Parallel()
 

@@ -15,7 +15,7 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// TestRun runs the program twice on a cluster of one node.
+// TestRun runs the program twice on a cluster with a single node.
 func TestRun(t *testing.T) {
 	t.Parallel()
 

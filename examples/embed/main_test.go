@@ -15,7 +15,7 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// written is what the program has printed so far.
+// written is the output of the program.
 type written struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -33,7 +33,7 @@ func (w *written) String() string {
 	return w.text.String()
 }
 
-// TestRun runs two processes' worth of the program on one schema.
+// TestRun runs two instances of the program on one schema.
 func TestRun(t *testing.T) {
 	t.Parallel()
 

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// said is a file as text: jobs, notes and refusals by their lines.
+// said formats a result as text: jobs, notes and refusals by line.
 func said(f *File) string {
 	var b strings.Builder
 	for _, e := range f.Entries {
@@ -50,7 +50,7 @@ func minimal(s *job.Spec) json.RawMessage {
 	return text
 }
 
-// TestCrontabs holds what comes of the files in testdata against what stands beside them.
+// TestCrontabs compares the results for the files in testdata with the expected texts.
 func TestCrontabs(t *testing.T) {
 	t.Parallel()
 
@@ -201,7 +201,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTwoDayFields holds what comes of both day fields against cron's rule, day by day.
+// TestTwoDayFields compares the results for lines with both day fields with cron's rule, day by
+// day.
 func TestTwoDayFields(t *testing.T) {
 	t.Parallel()
 
@@ -330,7 +331,7 @@ func TestNamesOfEqualLines(t *testing.T) {
 	}
 }
 
-// TestMost: what is too much is not read to its end.
+// TestMost: reading stops at the limit.
 func TestMost(t *testing.T) {
 	t.Parallel()
 
@@ -351,7 +352,8 @@ func TestMost(t *testing.T) {
 	}
 }
 
-// FuzzRead: nothing makes it panic; what it takes is valid, what it does not it refuses; and no line gets lost.
+// FuzzRead: no input causes a panic, accepted jobs are valid, everything else is refused, and no
+// line is lost.
 func FuzzRead(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*.crontab")
 	for _, file := range files {

@@ -16,7 +16,7 @@ import (
 	"go-crontab/job"
 )
 
-// cluster is what a folder is applied to.
+// cluster is a fake cluster that records what is applied.
 type cluster struct {
 	away  bool
 	err   error // returned by the next calls of Apply
@@ -46,7 +46,7 @@ func (c *cluster) last(t *testing.T) job.FolderNode {
 	return c.noted[len(c.noted)-1]
 }
 
-// names lists the jobs of what was applied last.
+// names lists the jobs of the last apply.
 func (c *cluster) names() (out []string) {
 	if len(c.got) > 0 {
 		for _, j := range c.got[len(c.got)-1].Jobs {
@@ -56,7 +56,7 @@ func (c *cluster) names() (out []string) {
 	return out
 }
 
-// read is what the API does with a body, as far as it matters here.
+// read mimics the API's parsing of a body.
 func read(body []byte) (job.Apply, error) {
 	var b struct {
 		Jobs []struct {
@@ -113,7 +113,7 @@ func newFollower(t *testing.T) *follower {
 	return f
 }
 
-// steps looks so often, at the usual distance.
+// steps runs n steps at the usual interval.
 func (f *follower) steps(n int) {
 	for range n {
 		f.step(f.t.Context(), f.now)
@@ -178,7 +178,8 @@ func TestAppliesWhatHasSettled(t *testing.T) {
 	}
 }
 
-// TestKubernetesFolder: files are links through ..data, which is turned from one folder to the next at once.
+// TestKubernetesFolder: files are links through ..data, which is switched atomically to another
+// folder.
 func TestKubernetesFolder(t *testing.T) {
 	t.Parallel()
 
@@ -213,7 +214,7 @@ func TestKubernetesFolder(t *testing.T) {
 	}
 }
 
-// TestLinkedFolder: the folder itself is a link that is turned to another checkout.
+// TestLinkedFolder: the folder itself is a link that is switched to another checkout.
 func TestLinkedFolder(t *testing.T) {
 	t.Parallel()
 
@@ -332,7 +333,7 @@ func TestTriesAgain(t *testing.T) {
 	}
 }
 
-// TestSurvivesAPanic: what a file does to a parser does not end the node.
+// TestSurvivesAPanic: a panic while reading a file does not end the node.
 func TestSurvivesAPanic(t *testing.T) {
 	t.Parallel()
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// body is what the server gets, as text.
+// body returns the request body of a set as text.
 func body(t *testing.T, s *Set) string {
 	t.Helper()
 	b, err := s.Body(nil)
@@ -115,7 +115,7 @@ func TestReadFaults(t *testing.T) {
 	}
 }
 
-// TestFind finds the places of what the server says of a request.
+// TestFind maps fields in the server's messages to places.
 func TestFind(t *testing.T) {
 	t.Parallel()
 
@@ -259,7 +259,7 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
-// TestNothingInAFile: one file that was emptied among several is not taken for "no jobs".
+// TestNothingInAFile: an empty file among several is an error, and does not mean "no jobs".
 func TestNothingInAFile(t *testing.T) {
 	t.Parallel()
 
@@ -286,7 +286,7 @@ func TestNothingInAFile(t *testing.T) {
 	}
 }
 
-// TestLinksToFolders: they are followed within the folder, and never passed over without a word.
+// TestLinksToFolders: links are followed within the folder, and never skipped silently.
 func TestLinksToFolders(t *testing.T) {
 	t.Parallel()
 
@@ -358,7 +358,7 @@ func TestLinksToFolders(t *testing.T) {
 	}
 }
 
-// FuzzRead: nothing makes it panic or take long, and what it takes is JSON.
+// FuzzRead: no input causes a panic or takes long, and accepted input becomes valid JSON.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		"name: a\n", "{\"name\": 1}", "- a\n- &b [*b]\n", "a: !!float 1\n<<: {b: 1}\n", "---\n---\n", "? a\n",

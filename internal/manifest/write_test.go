@@ -66,8 +66,8 @@ jobs:
 	}
 }
 
-// TestWhatIsWrittenIsRead writes random definitions as YAML and as JSON: read again they say the same, written again they
-// are the same bytes.
+// TestWhatIsWrittenIsRead writes random definitions as YAML and JSON. Reading them returns the same
+// values, and writing these again returns the same bytes.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	t.Parallel()
 
@@ -87,7 +87,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	})
 }
 
-// TestTextsComeBack does so with a text that may be anything.
+// TestTextsComeBack does the same with arbitrary strings.
 func TestTextsComeBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

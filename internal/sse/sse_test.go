@@ -24,7 +24,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestFollower has a server break its connections in several ways, and reads each message once.
+// TestFollower uses a server that breaks connections in several ways, and receives each message
+// once.
 func TestFollower(t *testing.T) {
 	t.Parallel()
 
