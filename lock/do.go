@@ -35,7 +35,7 @@ func New(db *sql.DB, log *slog.Logger) *Exclusion {
 	return &Exclusion{db: db, log: log, sem: semaphore.NewWeighted(alone)}
 }
 
-// Change is a transition of some runs.
+// Change is a transition of runs.
 type Change struct {
 	// Name names the change in logs: "claim", "start", …
 	Name string

@@ -229,6 +229,7 @@ func (r *Reaper) obituary(row sql.SessionRow) *job.Entry {
 		Started:  row.Started.Time(),
 		LastBeat: row.BeatAt.Time(),
 	})
+
 	return &job.Entry{
 		At:     r.Session.Clock.Now(),
 		Actor:  r.Session.actor(),

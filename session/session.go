@@ -191,8 +191,8 @@ func (s *Session) ID() uuid.UUID { return s.id }
 // Now returns the time of MySQL's clock.
 func (s *Session) Now() job.Micros { return s.Clock.Now() }
 
-// Context ends when the session is lost or its node has left. If it is lost, the cause is ErrLapsed,
-// ErrBuried, or sql.ErrRefuseJoin after a restore of the database.
+// Context ends when the session is lost or its node has left. If it is lost, the cause is
+// ErrLapsed, ErrBuried, or sql.ErrRefuseJoin after a restore of the database.
 func (s *Session) Context() context.Context { return s.ctx }
 
 // Lose ends the session. The first cause counts.

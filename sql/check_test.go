@@ -79,9 +79,11 @@ func TestCheckRefuses(t *testing.T) {
 	}{
 		"nothing is wrong": {func(*fixture) {}, ""},
 		"the missing lock row of the sessions": {func(f *fixture) { f.exec("DELETE FROM locks WHERE id = 0") },
-			"table locks lacks the row session, and a missing lock row excludes nobody; restore it: go-crontab migrate"},
+			"table locks lacks the row session, and a missing lock row excludes nobody; " +
+				"restore it: go-crontab migrate"},
 		"a lock row that moved": {func(f *fixture) { f.exec("UPDATE locks SET id = 257 WHERE id = 0") },
-			"table locks lacks the row session, and a missing lock row excludes nobody; restore it: go-crontab migrate"},
+			"table locks lacks the row session, and a missing lock row excludes nobody; " +
+				"restore it: go-crontab migrate"},
 		"a newer schema": {func(f *fixture) {
 			f.exec("INSERT INTO schema_version (version_id, is_applied) VALUES (9999, 1)")
 			f.exec("UPDATE setting SET value = '9999' WHERE name = 'compatible_since'")

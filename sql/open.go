@@ -85,8 +85,8 @@ func openPool(dsn string, t Timeouts, size int, fresh bool) (*DB, error) {
 			"SET SESSION autocommit=1, innodb_lock_wait_timeout=%d, lock_wait_timeout=%d, wait_timeout=%d, "+
 				"time_zone='+00:00',"+
 				" sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"+
-				// On by default since MariaDB 11.6.2. Then a locking read is refused (error 1020) if
-				// its row changed while it waited; at READ COMMITTED too, if a subquery reads
+				// On by default since MariaDB 11.6.2. Then a locking read is refused (error 1020)
+				// if its row changed while it waited; at READ COMMITTED too, if a subquery reads
 				// without a lock.
 				" /*M!110602 , innodb_snapshot_isolation=OFF */"+
 				// Ends reads whose client has gone: the server would not notice, and they would

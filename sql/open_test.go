@@ -331,6 +331,7 @@ func TestOpenRefuses(t *testing.T) {
 			db.Close()
 			err = fmt.Errorf("")
 		}
+
 		if err.Error() != c.want {
 			t.Errorf("%s: got error %q, want %q", name, err, c.want)
 		}

@@ -91,7 +91,8 @@ func TestHeldRuns(t *testing.T) {
 	f := setUp(t)
 	f.numbers(n)
 	f.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash)
-		SELECT n, n, 1, 1, 'schedule', ELT(1 + n MOD 3, 'idle', 'prepared', 'executing'), ELT(1 + n MOD 3, 0, 7, 8), 1, 1 + n DIV 900, n MOD 4
+		SELECT n, n, 1, 1, 'schedule', ELT(1 + n MOD 3, 'idle', 'prepared', 'executing'),
+			ELT(1 + n MOD 3, 0, 7, 8), 1, 1 + n DIV 900, n MOD 4
 		FROM num`)
 	f.exec("ANALYZE TABLE run")
 	for _, c := range []struct {
@@ -140,7 +141,8 @@ func TestLiveRunsOf(t *testing.T) {
 	f := setUp(t)
 	f.numbers(1000)
 	f.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash)
-		SELECT n, n MOD 100, 1, n, IF(n = 7, 'backfill', 'schedule'), ELT(1 + n DIV 300, 'idle', 'waiting', 'executing', 'ended'),
+		SELECT n, n MOD 100, 1, n, IF(n = 7, 'backfill', 'schedule'),
+			ELT(1 + n DIV 300, 'idle', 'waiting', 'executing', 'ended'),
 			ELT(1 + n DIV 300, 0, -1, 7, -2), 1, IF(n DIV 300 = 1, 1 << 60, n), 1
 		FROM num`)
 

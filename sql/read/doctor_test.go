@@ -70,11 +70,13 @@ func TestDoctor(t *testing.T) {
 func TestBackfills(t *testing.T) {
 	f := setUp(t)
 	f.jobs(100)
-	f.exec(`INSERT INTO backfill (id, job_id, first, last, next_due, done_to, parallel, total, planned, state, created, updated) VALUES
+	f.exec(`INSERT INTO backfill (id, job_id, first, last, next_due, done_to, parallel, total, planned, state,
+		created, updated) VALUES
 		(1, 2, 100, 199, NULL, 99, 2, 100, 100, 'done', 1, 1), (2, 3, 100, 199, 150, 99, 2, 100, 50, 'running', 1, 1),
 		(3, 1, 100, 199, NULL, 99, 2, 100, 100, 'cancelled', 1, 1)`)
 	f.exec(`INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, request, state, owner, claim, outcome, final)
-		SELECT n, 3, 4, 99 + n, 99 + n, 1, 'backfill', 2, IF(n > 48, 'executing', 'ended'), IF(n > 48, 1, -2), 1, IF(n > 48, 'none', IF(n = 7, 'failed', 'succeeded')), n <= 48
+		SELECT n, 3, 4, 99 + n, 99 + n, 1, 'backfill', 2, IF(n > 48, 'executing', 'ended'), IF(n > 48, 1, -2),
+			1, IF(n > 48, 'none', IF(n = 7, 'failed', 'succeeded')), n <= 48
 		FROM num WHERE n <= 50`)
 	f.exec(`
 		INSERT INTO notable (outcome, due, run_id, app_id, job_id)

@@ -28,8 +28,8 @@ func (db *DB) runsWhere(ctx context.Context, what, where string, args ...any) ([
 // RunsAt returns the ended runs of a due time of a job's schedule, with attempts in order. The run
 // may be one that counts this due time together with others.
 func (db *DB) RunsAt(ctx context.Context, jobID int64, due job.Micros) ([]Run, error) {
-	// Such counted ranges do not overlap within a schedule, so only the runs of the latest due time
-	// up to this one can match.
+	// The ranges of due times that runs count do not overlap within a schedule, so only the runs of
+	// the latest due time up to this one can match.
 	const where = `r.job_id = ? AND r.request = 0 AND r.due <= ? AND r.state = 'ended'
 		ORDER BY r.due DESC, r.request DESC, r.attempt DESC
 		LIMIT ?`

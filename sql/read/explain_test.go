@@ -20,7 +20,8 @@ func TestExplain(t *testing.T) {
 	due := epoch + 500_000 // run 500 of job 2
 	f.exec(`
 		INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, request, attempt, state, owner, claim)
-		VALUES (900001, 2, 1, ?, ?, 1, 'schedule', 0, 2, 'idle', 0, 1), (900002, 2, 1, ?, ?, 1, 'manual', 7, 1, 'executing', 1, 1)`, due, due, due, due)
+		VALUES (900001, 2, 1, ?, ?, 1, 'schedule', 0, 2, 'idle', 0, 1),
+			(900002, 2, 1, ?, ?, 1, 'manual', 7, 1, 'executing', 1, 1)`, due, due, due, due)
 
 	f.readsAtMost(700, "runs of a due time", func() {
 		if got := ids(must(f.db.RunsAt(f.Context(), 2, due)), runID); got != "500" {

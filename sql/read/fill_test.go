@@ -69,8 +69,10 @@ func (f *fixture) jobs(n int) {
 	f.numbers(max(n, 41))
 	f.exec("INSERT INTO app (id, name) SELECT n, IF(n = 41, 'rare', CONCAT('app-', n)) FROM num WHERE n <= 41")
 	f.exec(`INSERT INTO job (id, app_id, name, hash, next_due, paused, error, living, begun_to)
-		SELECT n, IF(n MOD 97 = 1, 41, 1 + n MOD 40), CONCAT(ELT(1 + n MOD 5, 'nightly', 'backup', 'report', 'sync', 'ping'), '-', n),
-			n MOD 1024, IF(n MOD 401 = 5 OR n MOD 503 = 6 OR n MOD 601 = 7, NULL, 9), n MOD 401 = 5, IF(n MOD 503 = 6, 'no such zone', ''),
+		SELECT n, IF(n MOD 97 = 1, 41, 1 + n MOD 40),
+			CONCAT(ELT(1 + n MOD 5, 'nightly', 'backup', 'report', 'sync', 'ping'), '-', n),
+			n MOD 1024, IF(n MOD 401 = 5 OR n MOD 503 = 6 OR n MOD 601 = 7, NULL, 9), n MOD 401 = 5,
+				IF(n MOD 503 = 6, 'no such zone', ''),
 			IF(n MOD 50 = 49, NULL, 1), 0
 		FROM num WHERE n <= ?`, n)
 
@@ -122,11 +124,15 @@ func (f *fixture) runs(jobs, n int) {
 		FROM num
 		WHERE n <= 4`)
 
-	f.exec(`INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, request, state, owner, claim, session, started, ended, outcome, final, exit_code)
-		SELECT n, IF(n MOD 5 = 0, 2, 1 + n * 7 MOD ?), 1, ? + n * 1000, ? + n * 1000, n MOD 7, IF(n MOD 503 = 1, 'manual', 'schedule'),
-			IF(n MOD 503 = 1, n, 0), IF(n > ?, 'executing', 'ended'), IF(n > ?, 1 + n MOD 3, -2), 1, IF(n MOD 5009 = 1, 4, 1 + n MOD 3),
+	f.exec(`INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, request, state, owner, claim, session,
+		started, ended, outcome, final, exit_code)
+		SELECT n, IF(n MOD 5 = 0, 2, 1 + n * 7 MOD ?), 1, ? + n * 1000, ? + n * 1000, n MOD 7,
+			IF(n MOD 503 = 1, 'manual', 'schedule'),
+			IF(n MOD 503 = 1, n, 0), IF(n > ?, 'executing', 'ended'), IF(n > ?, 1 + n MOD 3, -2), 1,
+				IF(n MOD 5009 = 1, 4, 1 + n MOD 3),
 			? + n * 1000 + 10, IF(n > ?, 0, ? + n * 1000 + 2000),
-			IF(n > ?, 'none', IF(n MOD 4999 = 1, 'failed', IF(n MOD 50 = 7, 'skipped', 'succeeded'))), n <= ?, IF(n MOD 4999 = 1, 1, 0)
+			IF(n > ?, 'none', IF(n MOD 4999 = 1, 'failed', IF(n MOD 50 = 7, 'skipped', 'succeeded'))), n <= ?,
+				IF(n MOD 4999 = 1, 1, 0)
 		FROM num`, jobs, int64(epoch), int64(epoch), n, n, int64(epoch), n, int64(epoch), n, n)
 
 	f.exec("UPDATE run r JOIN job j ON j.id = r.job_id SET r.app_id = j.app_id")

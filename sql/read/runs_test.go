@@ -151,7 +151,8 @@ func TestRunRow(t *testing.T) {
 	f.runs(100, 100)
 	f.exec(`
 		UPDATE run
-		SET outcome = 'failed', exit_code = 3, reason = 'exit status 3', kind = 'backfill', request = 9, attempt = 2, due_now = due + 5000, started = due + 4000, output_bytes = 10, output_kept = 6
+		SET outcome = 'failed', exit_code = 3, reason = 'exit status 3', kind = 'backfill', request = 9,
+			attempt = 2, due_now = due + 5000, started = due + 4000, output_bytes = 10, output_kept = 6
 		WHERE id = 50`)
 
 	f.exec("INSERT INTO output (run_id, head, tail) VALUES (50, 'abc', 'xyz')")
