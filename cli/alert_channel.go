@@ -170,6 +170,8 @@ planned and started in time. What is secret stands in it by its name only: go-cr
 	flags.StringVar(&timeout, "timeout", "", "how long it may take to answer (default 10s)")
 	flags.StringVar(&v.Description, "description", "", "what it is for")
 	flags.BoolVar(&v.Disabled, "disabled", false, "have nothing sent")
+
+	// Completion.
 	var types []cobra.Completion
 	for _, t := range job.ChannelTypes() {
 		types = append(types, string(t))
@@ -178,11 +180,13 @@ planned and started in time. What is secret stands in it by its name only: go-cr
 	complete(cmd, "type", cobra.FixedCompletions(types, cobra.ShellCompDirectiveNoFileComp))
 	complete(cmd, "tls",
 		cobra.FixedCompletions([]cobra.Completion{"starttls", "tls", "none"}, cobra.ShellCompDirectiveNoFileComp))
+
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if kind == "" {
 			return usageError("--type is missing; it is one of %s", strings.Join(types, ", "))
 		}
 
+		// Convert the flags that are not plain text.
 		v.Name, v.Type = args[0], job.ChannelType(kind)
 		for name, d := range map[string]struct {
 			text string
@@ -205,6 +209,7 @@ planned and started in time. What is secret stands in it by its name only: go-cr
 			v.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
 		}
 
+		// Email settings are sent only if any of them is given.
 		if v.Email = nil; e.Server != "" || e.From != "" || len(e.To) > 0 || e.User != "" ||
 			v.Type == job.ChannelEmail {
 			v.Email = &e

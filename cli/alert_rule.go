@@ -185,6 +185,8 @@ of the cluster: node_gone, backlog, clock_skew. docs/alerts.md explains them all
 	}
 
 	r := newRemote(c, cmd)
+
+	// Flags with a value that needs no conversion.
 	flags := cmd.Flags()
 	flags.StringSliceVar(&on, "on", nil, "events of which to tell, separated by commas")
 	flags.StringSliceVarP(&v.Channels, "channel", "c", nil, "where to tell it; may be repeated")
@@ -203,6 +205,7 @@ of the cluster: node_gone, backlog, clock_skew. docs/alerts.md explains them all
 	flags.StringVar(&v.Text, "text", "", "a template of what follows")
 	flags.BoolVar(&disabled, "disabled", false, "have it find nothing")
 
+	// Durations are parsed later, so that errors name the flag.
 	for name, help := range map[string]string{
 		"repeat":      "what goes on is told again after so long (default 4h)",
 		"late-start":  "of late_start: how late a start may be (default 1m)",
@@ -214,6 +217,7 @@ of the cluster: node_gone, backlog, clock_skew. docs/alerts.md explains them all
 		words[name] = flags.String(name, "", help)
 	}
 
+	// Completion.
 	var events []cobra.Completion
 	for _, e := range job.AlertEvents() {
 		events = append(events, string(e))
@@ -224,12 +228,14 @@ of the cluster: node_gone, backlog, clock_skew. docs/alerts.md explains them all
 	complete(cmd, "severity", cobra.FixedCompletions(job.Severities, cobra.ShellCompDirectiveNoFileComp))
 	complete(cmd, "per",
 		cobra.FixedCompletions([]cobra.Completion{"job", "app", "rule"}, cobra.ShellCompDirectiveNoFileComp))
+
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		v.On, v.Disabled = nil, disabled
 		for _, e := range on {
 			v.On = append(v.On, job.AlertEvent(e))
 		}
 
+		// Convert the flags that are not plain text.
 		for name, to := range durations {
 			if *to, err = durationFlag(name, *words[name]); err != nil {
 				return err
@@ -257,6 +263,7 @@ of the cluster: node_gone, backlog, clock_skew. docs/alerts.md explains them all
 			}
 		}
 
+		// Create or replace the rule.
 		v.Name = args[0]
 		_, raw, err := ask[job.AlertRule](cmd.Context(), r, http.MethodPut, rulePath(args[0]), nil, &v)
 		if err != nil {

@@ -239,6 +239,7 @@ in a file of its own.`,
 				return err
 			}
 
+			// An existing context keeps its server unless --server is given.
 			ctx := all.Contexts[name]
 			if server != "" {
 				ctx.Server = server
@@ -256,6 +257,7 @@ in a file of its own.`,
 				return usageError("give one of --token-file, --token-stdin")
 			}
 
+			// Take the token from a file, or from standard input.
 			if tokenFile != "" {
 				if ctx.TokenFile, err = filepath.Abs(tokenFile); err != nil {
 					return err
@@ -270,6 +272,7 @@ in a file of its own.`,
 				}
 			}
 
+			// Save. The first context becomes the current one.
 			_, was := all.Contexts[name]
 			all.Contexts[name] = ctx
 			if use || all.Current == "" {

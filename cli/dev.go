@@ -108,6 +108,7 @@ func (d *dev) run(stop *stopping) (err error) {
 		return err
 	}
 
+	// Start the database. It stops last.
 	dsn, err := d.openDatabase(stop.drain)
 	if d.db != nil {
 		defer func() { err = errors.Join(err, d.db.Stop()) }()
@@ -118,10 +119,11 @@ func (d *dev) run(stop *stopping) (err error) {
 	if err := d.awaitEarlier(stop.drain); err != nil {
 		return err
 	}
-
 	defer d.lock.Close()
 
 	unlinkTokens(d.tokenFile()) // left by an earlier run that was killed
+
+	// Start the nodes.
 	var nodes, database sync.WaitGroup
 	for i := range d.count {
 		m := &member{dev: d, name: fmt.Sprintf("node-%d", i+1), dsn: dsn, colour: memberColours[i%len(memberColours)]}
@@ -135,6 +137,7 @@ func (d *dev) run(stop *stopping) (err error) {
 		nodes.Go(func() { m.run(stop) })
 	}
 
+	// Keep the database running, and print the guide.
 	keeping, release := context.WithCancel(context.Background())
 	defer release()
 
@@ -143,6 +146,7 @@ func (d *dev) run(stop *stopping) (err error) {
 	<-stop.drain.Done()
 	defer context.AfterFunc(stop.hard, func() { d.say("killing what the nodes run") })()
 
+	// Stop the nodes, then the database.
 	d.say("stopping (%v): the nodes drain; once more kills what they run", context.Cause(stop.drain))
 	nodes.Wait()
 	release()

@@ -148,6 +148,7 @@ func (f *importFlags) read(
 		return nil, nil, err
 	}
 
+	// Ignore files in folders as cron does, with a note.
 	names := &crontab.Names{}
 	report.files = len(files)
 	for _, file := range left {
@@ -461,6 +462,7 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 		}
 	}
 
+	// Convert the lines to jobs.
 	set := &manifest.Set{}
 	now := time.Now()
 	for i := range lines {
@@ -485,6 +487,7 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 		})
 	}
 
+	// Refuse the import if any line cannot become a job.
 	if len(report.Refused) > 0 {
 		if err := r.showImport(lines, report, f.dryRun); err != nil {
 			return err
@@ -495,6 +498,7 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 		return &exitError{code: exitRefused, err: errors.New("there is no line that says when to run what")}
 	}
 
+	// Compare with the existing jobs in a dry run.
 	would, _, err := r.apply(cmd.Context(), set, map[string]any{"dry_run": true})
 	switch {
 	case err != nil && f.dryRun && errors.Is(err, connectionRefused):
@@ -515,6 +519,7 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 		return r.showImport(lines, report, true)
 	}
 
+	// Import.
 	done, raw, err := r.applyAt(cmd, lines, would)
 	if err != nil {
 		return err

@@ -19,6 +19,8 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 	known := map[string][]string{} // names by schedule and command
 	alike := map[string][]string{} // names by command alone
 	all := map[string]string{}     // all imported names, with their crontab
+
+	// Read the jobs of earlier imports.
 	for _, label := range report.labels {
 		if label.now == "" {
 			continue
@@ -52,6 +54,7 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 		return nil
 	}
 
+	// Each line takes the name of a job that matches it, unless an earlier line has taken the name.
 	taken, kept := map[string]bool{}, make([]bool, len(lines))
 	keep := func(i int, names []string) {
 		s := &lines[i].Job
@@ -63,16 +66,19 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 		taken[s.Name] = true
 	}
 
+	// First, lines with the same schedule and command.
 	for i := range lines {
 		s := &lines[i].Job
 		keep(i, known[lineOf(s.Labels["crontab"], s.Schedule, s.Timezone, s.User, s.Command, s.Stdin)])
 	}
 
-	for i := range lines { // the schedule may have changed
+	// Then lines with the same command, since the schedule may have changed.
+	for i := range lines {
 		s := &lines[i].Job
 		keep(i, alike[lineOf(s.Labels["crontab"], "", "", "", s.Command, s.Stdin)])
 	}
 
+	// Other lines get a free name.
 	for i := range lines {
 		if !kept[i] {
 			lines[i].Job.Name = free(&lines[i].Entry, taken)
@@ -80,6 +86,7 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 		}
 	}
 
+	// Note the jobs whose line is gone.
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !taken[name] {
 			report.Notes = append(report.Notes, importedNote{all[name], 0,

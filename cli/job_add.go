@@ -226,6 +226,7 @@ func (f *addFlags) arguments(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("the command is missing: add -- COMMAND at the end, or --http URL, or --handler KEY")
 	}
 
+	// Exactly one kind of schedule must be given.
 	f.job.Name = before[0]
 	if f.job.App == "" {
 		f.job.App, f.job.Name = splitName(f.job.Name)
@@ -252,6 +253,7 @@ func (f *addFlags) complete(now time.Time) error {
 		return usageError("give one of --schedule, --every, --at, --now")
 	}
 
+	// A command or an HTTP request.
 	var err error
 	if f.job.HTTP, err = f.http.complete(); err != nil {
 		return err
@@ -260,6 +262,7 @@ func (f *addFlags) complete(now time.Time) error {
 		return err
 	}
 
+	// Times without an offset are in the job's time zone.
 	zone := now.Location()
 	if z, err := job.LoadZone(f.job.Timezone); err == nil && f.job.Timezone != "" {
 		zone = z
@@ -290,6 +293,7 @@ func (f *addFlags) complete(now time.Time) error {
 		f.job.Labels[key] = value
 	}
 
+	// Send policies only if any of their fields is set.
 	if f.misfire != (newMisfire{}) {
 		f.job.Misfire = &f.misfire
 	}

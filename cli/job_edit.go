@@ -84,6 +84,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 		return nil, err
 	}
 
+	// The text goes into a private temporary file, which is kept if the job cannot be saved.
 	e.lastRead, e.paused = body, saysPaused(body)
 	f, err := os.CreateTemp("", "go-crontab-*.yaml") // 0600
 	if err != nil {
@@ -95,6 +96,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 		return nil, err
 	}
 
+	// Edit and save until the server accepts the text, or the user gives up.
 	first := body
 	var refused error
 	for {
@@ -107,6 +109,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 			return nil, e.keep(err)
 		}
 
+		// The user has given up: an empty or unchanged text.
 		switch {
 		case strings.TrimSpace(after) == "", refused == nil && after == first:
 			e.notef("%s was not changed\n", plain(e.name))
@@ -115,6 +118,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 			return nil, e.keep(refused)
 		}
 
+		// Try to save.
 		body, e.others = after, nil
 		raw, err := e.save(ctx, body)
 		if err == nil {
@@ -124,6 +128,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 			return nil, e.keep(err)
 		}
 
+		// The server has refused the text. Open the editor again with its errors.
 		refused = err
 		if isStale(err) {
 			if err := e.readAgain(ctx); err != nil {

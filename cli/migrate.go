@@ -134,6 +134,7 @@ func migrate(ctx context.Context, c *console, dsn string, bootstrap, again bool)
 	}
 	defer db.Close()
 
+	// Migrate until a signal, but never interrupt a running migration.
 	migrating, over := untilSignal(ctx, c)
 	m.From, m.To, err = db.Migrate(migrating)
 	if errors.Is(err, context.Canceled) {
@@ -145,6 +146,7 @@ func migrate(ctx context.Context, c *console, dsn string, bootstrap, again bool)
 		m.AuditRemoved, err = removeOldAudit(ctx, db)
 	}
 
+	// Explain common errors.
 	switch dial := (*net.OpError)(nil); {
 	case err == nil:
 	case strings.Contains(err.Error(), "Unknown database"):
@@ -157,6 +159,7 @@ func migrate(ctx context.Context, c *console, dsn string, bootstrap, again bool)
 		err = withHint(err, "no MySQL answers there; is the address of the DSN right?")
 	}
 
+	// Create the first token.
 	if err == nil && bootstrap {
 		ctx := job.WithActor(ctx, job.Actor{Who: "migrate", Origin: "program"})
 		m.Token, err = auth.Issuer{DB: db}.Bootstrap(ctx, again)

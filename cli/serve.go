@@ -349,6 +349,7 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 		log.Warn("commands run as the node's own user, so any job can get at the database's password, and with it at the cluster; see --run-as in docs/security.md")
 	}
 
+	// The API answers before the node has a database.
 	server := api.New(cfg)
 	answering, silence := context.WithCancel(context.Background())
 	served := make(chan error, 1)
@@ -363,12 +364,14 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 	}()
 
 	probed := make(chan error, 1)
+
 	go func() { probed <- s.answerProbes(answering, server, probes, stop) }()
 	where := []any{"node", s.node, "api", s.access.scheme() + "://" + l.Addr().String()}
 	if probes != nil {
 		where = append(where, "probes", "http://"+probes.Addr().String())
 	}
 
+	// Log the start, and each request to stop.
 	log.Info("serving", append(where, "pid", os.Getpid(), "version", readVersion().Version)...)
 	go func() {
 		<-stop.drain.Done()
@@ -377,16 +380,21 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 		log.Warn("stopping at once", "cause", context.Cause(stop.hard))
 	}()
 
+	// Run the node, and follow the folder.
 	running, ended := context.WithCancel(context.Background())
 	defer ended()
 
 	go notifySystemd(running, stop.drain, n.Ready)
+
 	following, leave := context.WithCancel(stop.drain)
 	followed := make(chan struct{})
 	go func() { defer close(followed); s.folder.follow(following, n, s.node, log) }()
+
+	// This returns after the node has drained. Only then does the API stop.
 	err := n.RunUntil(stop.drain, stop.hard)
 	silence()
 	leave()
+
 	err = errors.Join(err, <-served, <-probed)
 	if !within(followLeft, followed) {
 		log.Warn("the file system of the folder that is followed does not answer; not waiting for it")
