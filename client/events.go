@@ -36,7 +36,7 @@ type Event struct {
 	Alert    *Alert          `json:"alert"`    // of kind alert: raised, silenced or recovered
 }
 
-// RunCounts counts the runs of a job that started, and those that ended by outcome.
+// RunCounts counts the runs of a job that started, and the runs that ended, by outcome.
 type RunCounts struct {
 	App        string `json:"app"`
 	JobID      string `json:"job_id"`

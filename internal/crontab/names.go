@@ -74,7 +74,7 @@ var prefixWords = map[string]int{
 	"invoke-rc.d": 0, "service": 0, "then": 0, "else": 0, "do": 0, "!": 0, "{": 0, "(": 0,
 }
 
-// optionArguments are the options of these words that take an argument.
+// optionArguments are the options of prefix words that take an argument.
 var optionArguments = map[string]string{
 	"sudo": "-u -g -h -p -C -T -U -r -t", "nice": "-n", "ionice": "-c -n -p", "timeout": "-k -s", "flock": "-w -E -c",
 	"env": "-u -C -S", "stdbuf": "-i -o -e", "systemd-cat": "-t -p", "chrt": "-p",
@@ -184,7 +184,8 @@ func mainWords(words []string) []string {
 			words = skipPrefix(first, words[1:], takes)
 		case first == "[", first == "[[", first == "test", first == "cd", first == "sleep", first == "set",
 			first == "export", first == "umask", first == "ulimit",
-			first == ".", first == "source", first == "if", first == "true", first == ":", first == "exit", first == "fi", first == "which", first == "type":
+			first == ".", first == "source", first == "if", first == "true", first == ":", first == "exit",
+			first == "fi", first == "which", first == "type":
 			return nil
 		default:
 			return words

@@ -28,9 +28,9 @@ var ErrNothing = errors.New("there is nothing in it")
 // ReadAll reads files, folders and, as "-", standard input.
 //
 // In a folder it reads all .yaml, .yml and .json files, including subfolders, sorted by name. It
-// skips names that begin with a dot. It follows links within the folder, but not out of it, and
-// reads a folder with several names only once. An empty file is an error, because pruning deletes
-// jobs that are in no file.
+// skips names that begin with a dot. It follows links whose target is within the folder, and reads
+// a folder with several names only once. An empty file is an error, because pruning deletes jobs
+// that are in no file.
 func ReadAll(paths []string, stdin io.Reader) (*Set, error) { return ReadUpTo(MaxSize, paths, stdin) }
 
 // ReadUpTo is like ReadAll, with the total size limited to most bytes.
@@ -89,8 +89,8 @@ func (r *filesReader) path(p string, stdin io.Reader) error {
 	return r.read(p, f)
 }
 
-// folder reads the files of a folder. The root prevents links from leading out of it, even if
-// somebody changes them while we read.
+// folder reads the files of a folder. The root stops links that lead outside, even if they change
+// while we read.
 func (r *filesReader) folder(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -222,7 +222,7 @@ func (r *filesReader) inFolder(root *os.Root, dir, name string) error {
 	return nil
 }
 
-// read adds a file. Its faults are collected with those of other files.
+// read adds a file. It collects the faults of all files.
 func (r *filesReader) read(file string, from io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(from, int64(r.most-r.size)+1))
 	if err != nil {

@@ -7,7 +7,7 @@ import "slices"
 // their users. Jobs come last, after the pauses that shall hold them.
 //
 // Each part repeats the objects that it names from earlier parts, so that it is valid on its own. A
-// set within the limits is its own only part.
+// set within the limits is returned unchanged, as the only part.
 func (s *Set) Parts(most map[string]int, size int) ([]*Set, error) {
 	p := &parting{most: most, size: size, named: map[object]*Value{}}
 	for list, values := range s.lists {

@@ -56,7 +56,7 @@ func (s *Set) Job() (json.RawMessage, error) {
 	return s.lists["jobs"][0].MarshalJSON()
 }
 
-// Give sets a field of each job, and replaces its value if the job has the field.
+// Give sets a field in all jobs, and replaces existing values.
 func (s *Set) Give(name string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
