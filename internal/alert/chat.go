@@ -16,7 +16,7 @@ import (
 	"go-crontab/job"
 )
 
-// How long texts may be, in bytes. What is longer is cut, and says so.
+// The longest texts, in bytes. Longer ones are cut and end in "…".
 const (
 	slackMost    = 12_000
 	feishuMost   = 12_000
@@ -25,26 +25,32 @@ const (
 	pagerMost    = 1000
 )
 
-// mention is what begins and ends a mention of people in a text for Feishu. A text of ours has none: it repeats names that
-// anybody may have given.
+// mention matches the start of a mention of people in a text for Feishu. Messages must not contain
+// one, but they repeat names that users chose freely.
 var mention = regexp.MustCompile(`(?i)<(/?at\b)`)
 
-// chat makes the body for a chat or for PagerDuty, and the address to which it goes.
-func chat(l *letter, m *job.AlertMessage, address string, values map[job.Secret]string, now time.Time) (body []byte, target string, err error) {
+// chat returns the body of a message for a chat or for PagerDuty, and the address to send it to.
+func chat(
+	l *letter, m *job.AlertMessage, address string, values map[job.Secret]string, now time.Time,
+) (body []byte, target string, err error) {
 	secret := ""
 	if name, is := job.WholeSecret(l.channel.Sign); is {
 		secret = values[name]
 	}
+
 	text := m.Title + "\n" + m.Text
 	if strings.HasPrefix(m.Text, m.Title) {
 		text = m.Text
 	}
+
 	var v any
 	switch l.channel.Type {
 	case job.ChannelSlack:
-		v = map[string]any{"text": strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(cutText(text, slackMost))}
+		escape := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+		v = map[string]any{"text": escape.Replace(cutText(text, slackMost))}
 	case job.ChannelFeishu:
-		o := map[string]any{"msg_type": "text", "content": map[string]string{"text": mention.ReplaceAllString(cutText(text, feishuMost), "＜$1")}}
+		safe := mention.ReplaceAllString(cutText(text, feishuMost), "＜$1")
+		o := map[string]any{"msg_type": "text", "content": map[string]string{"text": safe}}
 		if secret != "" {
 			at := strconv.FormatInt(now.Unix(), 10)
 			o["timestamp"], o["sign"] = at, hmacText(at+"\n"+secret, "")
@@ -72,6 +78,7 @@ func chat(l *letter, m *job.AlertMessage, address string, values map[job.Secret]
 	default:
 		return nil, "", fmt.Errorf("channels of type %q are not known to this version", l.channel.Type)
 	}
+
 	body, err = json.Marshal(v)
 	return body, address, err
 }
@@ -82,12 +89,14 @@ func hmacText(key, text string) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// pagerEvent is an event of PagerDuty's API v2. What an incident is about is told apart by the alert and when it began.
+// pagerEvent returns an event for PagerDuty's API v2. An incident is identified by its alert and
+// the time at which the alert fired first.
 func pagerEvent(m *job.AlertMessage, key string) map[string]any {
 	it := job.AlertItem{What: "test"}
 	if len(m.Items) > 0 {
 		it = m.Items[0]
 	}
+
 	action, dedup := "trigger", "go-crontab-"+it.AlertID+"-"+it.Since
 	switch it.What {
 	case "resolved":
@@ -95,6 +104,7 @@ func pagerEvent(m *job.AlertMessage, key string) map[string]any {
 	case "test":
 		dedup = "go-crontab-test-" + m.Key
 	}
+
 	source := it.Node
 	if it.Job != "" {
 		source = it.App + "/" + it.Job
@@ -102,15 +112,23 @@ func pagerEvent(m *job.AlertMessage, key string) map[string]any {
 	if source == "" {
 		source = "go-crontab"
 	}
+
 	return map[string]any{
 		"routing_key": key, "event_action": action, "dedup_key": dedup, "client": "go-crontab",
 		"payload": map[string]any{
-			"summary": cutText(m.Title, pagerMost), "source": source, "severity": it.Severity, "timestamp": it.At, "component": it.App, "group": m.Rule, "class": string(it.Event), "custom_details": it,
+			"summary":        cutText(m.Title, pagerMost),
+			"source":         source,
+			"severity":       it.Severity,
+			"timestamp":      it.At,
+			"component":      it.App,
+			"group":          m.Rule,
+			"class":          string(it.Event),
+			"custom_details": it,
 		},
 	}
 }
 
-// refusedBy tells why a chat did not take a message although it answered 2xx, "" if it took it.
+// refusedBy returns why a chat refused a message although it answered 2xx; "" if it accepted it.
 func refusedBy(t job.ChannelType, answer []byte) string {
 	var said struct {
 		Code    *int   `json:"code"`
@@ -118,6 +136,7 @@ func refusedBy(t job.ChannelType, answer []byte) string {
 		ErrCode *int   `json:"errcode"`
 		ErrMsg  string `json:"errmsg"`
 	}
+
 	switch t {
 	case job.ChannelFeishu, job.ChannelDingTalk, job.ChannelWeCom:
 	default:
@@ -126,6 +145,7 @@ func refusedBy(t job.ChannelType, answer []byte) string {
 	if json.Unmarshal(answer, &said) != nil {
 		return ""
 	}
+
 	switch {
 	case said.Code != nil && *said.Code != 0:
 		return fmt.Sprintf("it answered code %d: %s", *said.Code, said.Msg)

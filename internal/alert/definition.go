@@ -7,7 +7,7 @@ import (
 	"go-crontab/sql"
 )
 
-// Table is where definitions of one kind stand: those of channels, or those of rules.
+// Table is the table of channel definitions or that of rule definitions.
 type Table string
 
 // The tables.
@@ -16,7 +16,7 @@ const (
 	RuleTable    Table = "alert_rule"
 )
 
-// Definition is a channel or a rule as its row has it.
+// Definition is the row of a channel or a rule.
 type Definition struct {
 	ID, Version      int64
 	Name             string
@@ -24,9 +24,9 @@ type Definition struct {
 	Created, Updated job.Micros
 	By               string
 
-	// Of a channel.
-	Beat job.Micros // of a heartbeat: when it was last looked at
-	Held string     // and why nothing was sent then
+	// Only of a channel.
+	Beat job.Micros // of a heartbeat: when it was last checked
+	Held string     // why no heartbeat was sent then; "": one was
 }
 
 const definitionColumns = "id, version, name, spec, created, updated, who"
@@ -43,17 +43,25 @@ func scanDefinition(rows *sql.Rows) (r Definition, err error) {
 	return r, err
 }
 
-// Definitions lists definitions by id.
+// Definitions lists up to limit definitions with an id above after, by id.
 func Definitions(r sql.Reader, t Table, after int64, limit int) ([]Definition, error) {
-	return sql.Select(r, "list "+string(t), scanDefinition, "SELECT "+t.columns()+" FROM "+string(t)+" WHERE id > ? ORDER BY id LIMIT ?", after, limit)
+	return sql.Select(r, "list "+string(t), scanDefinition, `SELECT `+t.columns()+`
+		FROM `+string(t)+`
+		WHERE id > ?
+		ORDER BY id
+		LIMIT ?`,
+		after, limit)
 }
 
 // definitionByID returns a definition, or sql.ErrNotFound.
 func definitionByID(r sql.Reader, t Table, id int64) (Definition, error) {
-	return sql.First(sql.Select(r, "read "+string(t), scanDefinition, "SELECT "+t.columns()+" FROM "+string(t)+" WHERE id = ?", id))
+	return sql.First(sql.Select(r, "read "+string(t), scanDefinition, `SELECT `+t.columns()+`
+		FROM `+string(t)+`
+		WHERE id = ?`,
+		id))
 }
 
-// DefinitionNamed returns the definition of a name, or sql.ErrNotFound.
+// DefinitionNamed returns the definition with a name, or sql.ErrNotFound.
 func DefinitionNamed(r sql.Reader, t Table, name string) (Definition, error) {
 	found, err := DefinitionsNamed(r, t, []string{name})
 	if r, there := found[name]; there || err != nil {
@@ -62,13 +70,16 @@ func DefinitionNamed(r sql.Reader, t Table, name string) (Definition, error) {
 	return Definition{}, sql.ErrNotFound
 }
 
-// DefinitionsNamed returns those of some definitions that there are.
+// DefinitionsNamed returns the definitions with the given names that exist.
 func DefinitionsNamed(r sql.Reader, t Table, names []string) (map[string]Definition, error) {
 	if len(names) == 0 {
 		return map[string]Definition{}, nil
 	}
 	list, args := sql.In(nil, names)
-	out, err := sql.Select(r, "read "+string(t), scanDefinition, "SELECT "+t.columns()+" FROM "+string(t)+" WHERE name IN "+list, args...)
+	out, err := sql.Select(r, "read "+string(t), scanDefinition, `SELECT `+t.columns()+`
+		FROM `+string(t)+`
+		WHERE name IN `+list,
+		args...)
 	return byName(out), err
 }
 
@@ -80,34 +91,45 @@ func byName(rows []Definition) map[string]Definition {
 	return out
 }
 
-// LockDefinitions locks those of some definitions that there are. Channels are locked before rules, and both after all else
-// but the audit.
+// LockDefinitions locks and returns the definitions with the given names that exist. Lock channels
+// before rules, and both after every other row except the audit's.
 func LockDefinitions(tx *sql.Tx, t Table, names []string) (map[string]Definition, error) {
 	return definitionsLocked(tx, t, names, "FOR UPDATE")
 }
 
-// shareDefinitions keeps others from deleting or changing definitions until this transaction is over.
+// shareDefinitions returns definitions that no one can delete or change until this transaction
+// ends.
 func shareDefinitions(tx *sql.Tx, t Table, names []string) (map[string]Definition, error) {
 	return definitionsLocked(tx, t, names, "LOCK IN SHARE MODE")
 }
 
-func definitionsLocked(tx *sql.Tx, t Table, names []string, how string) (map[string]Definition, error) {
+func definitionsLocked(tx *sql.Tx, t Table, names []string, lock string) (map[string]Definition, error) {
 	if len(names) == 0 {
 		return map[string]Definition{}, nil
 	}
 	list, args := sql.In(nil, names)
-	out, err := sql.Select(tx, "lock "+string(t), scanDefinition, "SELECT "+t.columns()+" FROM "+string(t)+" FORCE INDEX (name) WHERE name IN "+list+" ORDER BY name "+how, args...)
+	out, err := sql.Select(tx, "lock "+string(t), scanDefinition, `SELECT `+t.columns()+`
+		FROM `+string(t)+` FORCE INDEX (name)
+		WHERE name IN `+list+`
+		ORDER BY name `+lock,
+		args...)
 	return byName(out), err
 }
 
-// AllDefinitions reads all definitions as they are now.
+// AllDefinitions reads all definitions in their latest committed state, and locks them against
+// changes.
 func AllDefinitions(tx *sql.Tx, t Table) ([]Definition, error) {
-	return sql.Select(tx, "read "+string(t), scanDefinition, "SELECT "+t.columns()+" FROM "+string(t)+" ORDER BY id LOCK IN SHARE MODE")
+	return sql.Select(tx, "read "+string(t), scanDefinition, `SELECT `+t.columns()+`
+		FROM `+string(t)+`
+		ORDER BY id
+		LOCK IN SHARE MODE`)
 }
 
-// InsertDefinition writes a definition and sets its id. A name that is taken is sql.ErrExists.
+// InsertDefinition writes a new definition and sets its id. A taken name is sql.ErrExists.
 func InsertDefinition(tx *sql.Tx, t Table, r *Definition) (err error) {
-	r.ID, err = tx.Insert("insert definition of alerts", "INSERT INTO "+string(t)+" (name, version, spec, created, updated, who) VALUES (?, 1, ?, ?, ?, ?)",
+	r.ID, err = tx.Insert("insert definition of alerts", `INSERT INTO `+string(t)+`
+		(name, version, spec, created, updated, who)
+		VALUES (?, 1, ?, ?, ?, ?)`,
 		r.Name, r.Spec, int64(r.Created), int64(r.Updated), sql.Cut(r.By, 128))
 	if sql.IsDuplicate(err) {
 		return fmt.Errorf("%s %q: %w", t, r.Name, sql.ErrExists)
@@ -115,15 +137,19 @@ func InsertDefinition(tx *sql.Tx, t Table, r *Definition) (err error) {
 	if err != nil {
 		return err
 	}
+
 	r.Version = 1
 	return definitionsChanged(tx)
 }
 
-// UpdateDefinition writes another definition of what this transaction has locked.
+// UpdateDefinition writes the next version of a definition that this transaction has locked.
 func UpdateDefinition(tx *sql.Tx, t Table, r *Definition) error {
 	r.Version++
-	if _, err := tx.Exec("update "+string(t), "UPDATE "+string(t)+" SET version = version + 1, spec = ?, updated = ?, who = ? WHERE id = ?",
-		r.Spec, int64(r.Updated), sql.Cut(r.By, 128), r.ID); err != nil {
+	_, err := tx.Exec("update "+string(t), `UPDATE `+string(t)+`
+		SET version = version + 1, spec = ?, updated = ?, who = ?
+		WHERE id = ?`,
+		r.Spec, int64(r.Updated), sql.Cut(r.By, 128), r.ID)
+	if err != nil {
 		return err
 	}
 	return definitionsChanged(tx)
@@ -137,7 +163,7 @@ func deleteDefinition(tx *sql.Tx, t Table, id int64) error {
 	return definitionsChanged(tx)
 }
 
-// definitionsChanged tells whoever evaluates rules to read them again.
+// definitionsChanged makes the evaluator read the definitions again.
 func definitionsChanged(tx *sql.Tx) error {
 	_, err := tx.Exec("count changes of alerts", "UPDATE alert_work SET "+sql.Next("n")+" WHERE id = 2")
 	return err

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// DeliveryState is where a message is.
+// DeliveryState is the state of a message.
 type DeliveryState int8
 
 // The states.
@@ -23,7 +23,7 @@ const (
 	DeliverySuppressed
 )
 
-// DeliveryStates are their names.
+// DeliveryStates holds the names of the states.
 var DeliveryStates = []string{"pending", "sending", "sent", "failed", "silenced", "suppressed"}
 
 func (s DeliveryState) String() string {
@@ -33,7 +33,7 @@ func (s DeliveryState) String() string {
 	return DeliveryStates[s]
 }
 
-// What messages are.
+// Kinds of messages.
 const (
 	DeliveryOfAlert = "alert"
 	DeliveryTest    = "test"
@@ -41,60 +41,82 @@ const (
 	DeliveryBeat    = "heartbeat"
 )
 
-// DeliveryRow is a message.
+// DeliveryRow is a message: a row of the table delivery.
 type DeliveryRow struct {
 	ID        int64
-	Key       [16]byte
+	Key       [16]byte // idempotency key; the same in each try
 	Kind      string
-	ChannelID int64
+	ChannelID int64 // 0 for a ping
 	Channel   string
 	RuleID    int64
 	Rule      string
-	Target    string
-	JobID     int64
+	Target    string // the job owner's address, or the host of a ping
+	JobID     int64  // of a ping; 0 for other messages
 	State     DeliveryState
 	Attempts  int
-	NextAt    job.Micros
+	NextAt    job.Micros // next try; while sending: when other nodes may take it; later: when it ended
 	Events    int64
-	Items     string // JSON
-	Said      string
+	Items     string // JSON: the first events
+	Said      string // answer or error of the last try
 	Created   job.Micros
 	Updated   job.Micros
 }
 
-const deliveryColumns = "id, idem, kind, channel_id, channel, rule_id, rule, target, job_id, state, attempts, next_at, events, items, said, created, updated"
+const deliveryColumns = "id, idem, kind, channel_id, channel, rule_id, rule, target, job_id, " +
+	"state, attempts, next_at, events, items, said, created, updated"
 
 func scanDelivery(rows *sql.Rows) (r DeliveryRow, err error) {
 	var key []byte
-	err = rows.Scan(&r.ID, &key, &r.Kind, &r.ChannelID, &r.Channel, &r.RuleID, &r.Rule, &r.Target, &r.JobID, &r.State, &r.Attempts, &r.NextAt, &r.Events, &r.Items, &r.Said,
-		&r.Created, &r.Updated)
+	err = rows.Scan(&r.ID, &key, &r.Kind, &r.ChannelID, &r.Channel, &r.RuleID, &r.Rule, &r.Target, &r.JobID,
+		&r.State, &r.Attempts, &r.NextAt, &r.Events, &r.Items, &r.Said, &r.Created, &r.Updated)
 	copy(r.Key[:], key)
 	return r, err
 }
 
-// insertDelivery writes a message.
+// insertDelivery writes a new message and sets its id.
 func insertDelivery(tx *sql.Tx, r *DeliveryRow) (err error) {
-	r.ID, err = tx.Insert("insert delivery", "INSERT INTO delivery (idem, kind, channel_id, channel, rule_id, rule, target, job_id, state, attempts, next_at, events, items, said, created, updated) VALUES "+
-		sql.Values(1, 16), r.Key[:], r.Kind, r.ChannelID, r.Channel, r.RuleID, r.Rule, r.Target, r.JobID, r.State, r.Attempts, int64(r.NextAt), r.Events, r.Items, sql.Cut(r.Said, 512),
+	r.ID, err = tx.Insert("insert delivery", `INSERT INTO delivery
+		(idem, kind, channel_id, channel, rule_id, rule, target, job_id,
+		state, attempts, next_at, events, items, said, created, updated)
+		VALUES `+sql.Values(1, 16),
+		r.Key[:], r.Kind, r.ChannelID, r.Channel, r.RuleID, r.Rule, r.Target, r.JobID,
+		r.State, r.Attempts, int64(r.NextAt), r.Events, r.Items, sql.Cut(r.Said, 512),
 		int64(r.Created), int64(r.Updated))
 	return err
 }
 
-// openDelivery locks and returns the message of a rule to a channel that nobody has begun to send and that was made behind
-// an instant, or sql.ErrNotFound.
+// openDelivery locks and returns a message of a rule to a channel that no node has tried to send
+// and that was created after since, or returns sql.ErrNotFound.
 func openDelivery(tx *sql.Tx, channel, rule int64, target string, since job.Micros) (DeliveryRow, error) {
-	return oneDelivery(tx, "SELECT "+deliveryColumns+" FROM delivery FORCE INDEX (grp) WHERE channel_id = ? AND state = 0 AND rule_id = ? AND target = ? AND attempts = 0 AND kind = 'alert' AND created > ? ORDER BY id LIMIT 1 FOR UPDATE",
+	return oneDelivery(tx, `SELECT `+deliveryColumns+`
+		FROM delivery FORCE INDEX (grp)
+		WHERE channel_id = ? AND state = 0 AND rule_id = ? AND target = ?
+			AND attempts = 0 AND kind = 'alert' AND created > ?
+		ORDER BY id
+		LIMIT 1
+		FOR UPDATE`,
 		channel, rule, target, int64(since))
 }
 
-// openPing locks and returns the ping of a job that nobody has begun to send, or sql.ErrNotFound.
+// openPing locks and returns the ping of a job that no node has tried to send, or returns
+// sql.ErrNotFound.
 func openPing(tx *sql.Tx, jobID int64) (DeliveryRow, error) {
-	return oneDelivery(tx, "SELECT "+deliveryColumns+" FROM delivery FORCE INDEX (job) WHERE job_id = ? AND state = 0 AND attempts = 0 AND kind = 'ping' ORDER BY id LIMIT 1 FOR UPDATE", jobID)
+	return oneDelivery(tx, `SELECT `+deliveryColumns+`
+		FROM delivery FORCE INDEX (job)
+		WHERE job_id = ? AND state = 0 AND attempts = 0 AND kind = 'ping'
+		ORDER BY id
+		LIMIT 1
+		FOR UPDATE`,
+		jobID)
 }
 
-// newerPing tells whether a job has a ping that was made behind one, whatever has become of it.
+// newerPing reports whether the job of a ping has a later ping, in any state.
 func newerPing(r sql.Reader, d *DeliveryRow) (bool, error) {
-	ids, err := sql.IDs(r, "look for a newer ping", "SELECT id FROM delivery FORCE INDEX (job) WHERE job_id = ? AND state IN (0, 1, 2, 3, 4, 5) AND id > ? AND kind = 'ping' LIMIT 1", d.JobID, d.ID)
+	ids, err := sql.IDs(r, "look for a newer ping", `SELECT id
+		FROM delivery FORCE INDEX (job)
+		WHERE job_id = ? AND state IN (0, 1, 2, 3, 4, 5) AND id > ? AND kind = 'ping'
+		LIMIT 1`,
+		d.JobID, d.ID)
 	return len(ids) > 0, err
 }
 
@@ -102,89 +124,114 @@ func oneDelivery(tx *sql.Tx, query string, args ...any) (DeliveryRow, error) {
 	return sql.First(sql.Select(tx, "read delivery", scanDelivery, query, args...))
 }
 
-// growDelivery has a message that this transaction has locked tell of more.
+// growDelivery adds events to a message that this transaction has locked.
 func growDelivery(tx *sql.Tx, r *DeliveryRow) error {
-	_, err := tx.Exec("grow delivery", "UPDATE delivery SET events = ?, items = ?, updated = ?, target = ? WHERE id = ?", r.Events, r.Items, int64(r.Updated), r.Target, r.ID)
+	_, err := tx.Exec("grow delivery", `UPDATE delivery
+		SET events = ?, items = ?, updated = ?, target = ?
+		WHERE id = ?`,
+		r.Events, r.Items, int64(r.Updated), r.Target, r.ID)
 	return err
 }
 
-// countOpen counts the messages to a channel that are neither sent nor given up.
+// countOpen counts the pending and sending messages of a channel.
 func countOpen(tx *sql.Tx, channel int64) (n int, err error) {
 	err = sql.Each(tx, "count open deliveries", func(rows *sql.Rows) error { return rows.Scan(&n) },
-		"SELECT COUNT(*) FROM delivery FORCE INDEX (grp) WHERE channel_id = ? AND state IN (0, 1)", channel)
+		`SELECT COUNT(*)
+		FROM delivery FORCE INDEX (grp)
+		WHERE channel_id = ? AND state IN (0, 1)`,
+		channel)
 	return n, err
 }
 
-// noteBeat writes that a heartbeat was looked at, and why nothing is sent.
+// noteBeat records when a heartbeat was checked, and why none is sent ("": one is).
 func noteBeat(tx *sql.Tx, channel int64, at job.Micros, held string) error {
-	_, err := tx.Exec("write heartbeat", "UPDATE alert_channel SET beat_at = ?, held = ? WHERE id = ?", int64(at), sql.Cut(held, 512), channel)
+	_, err := tx.Exec("write heartbeat", `UPDATE alert_channel
+		SET beat_at = ?, held = ?
+		WHERE id = ?`,
+		int64(at), sql.Cut(held, 512), channel)
 	return err
 }
 
-// busyLanes are the messages that are not asked for, because others like them are being sent.
+// busyLanes are the lanes in which this node is sending. Their messages are not read.
 type busyLanes struct {
 	Channels []int64
 	Pings    []pingLane
-	NoPings  bool // as many are called as may be at once
+	NoPings  bool // no further pings may be sent at once
 }
 
-// pingLane are the pings to a host, of some jobs: a host that hangs holds up nobody else, and one that all jobs call is
-// called for several of them at once.
+// pingLane is a part of the jobs that ping one host. A host that hangs delays no other host, and a
+// host that all jobs ping is called in several lanes at once.
 type pingLane struct {
 	Host string // DeliveryRow.Target
-	Rest int64  // that the job's id leaves when it is divided by PingsAtHost
+	Rest int64  // DeliveryRow.JobID modulo pingsAtHost
 }
 
-// pingsAtHost is how many pings are called at once at a host, by a node.
+// pingsAtHost is the number of pings that a node sends to one host at once.
 const pingsAtHost = 4
 
-// dueDeliveries lists messages that are to be sent, up to limit to channels and as many pings, and those that somebody did
-// not send in time, or who is gone. What is busy is left out here: a channel that hangs would fill the list with what
-// waits for it.
+// dueDeliveries lists messages to send: up to limit for channels, as many pings, and as many that
+// another node took and did not send in time or before its session ended. Messages of busy lanes
+// are left out; the messages for a channel that hangs would fill the list.
 //
-// What waits for channels is read by job_id = 0, past no ping. Of pings no more are passed than there are jobs with one,
-// and those that are tried again.
+// The message query for channels uses job_id = 0 and so reads no pings. The ping query reads at
+// most one new ping per job, and the pings that are tried again.
 func dueDeliveries(r sql.Reader, now job.Micros, busy busyLanes, limit int) ([]DeliveryRow, error) {
 	columns := "d." + strings.ReplaceAll(deliveryColumns, ", ", ", d.")
+
+	// Leave out the busy lanes.
 	free, lanes := "", []any(nil)
 	if len(busy.Channels) > 0 {
 		list, ids := sql.In(nil, busy.Channels)
 		free, lanes = free+" AND d.channel_id NOT IN "+list, append(lanes, ids...)
 	}
 	if len(busy.Pings) > 0 {
-		free += " AND (d.job_id = 0 OR (d.target, d.job_id MOD ?) NOT IN (" + strings.TrimSuffix(strings.Repeat("(?, ?), ", len(busy.Pings)), ", ") + "))"
+		pairs := strings.TrimSuffix(strings.Repeat("(?, ?), ", len(busy.Pings)), ", ")
+		free += " AND (d.job_id = 0 OR (d.target, d.job_id MOD ?) NOT IN (" + pairs + "))"
 		lanes = append(lanes, pingsAtHost)
 		for _, p := range busy.Pings {
 			lanes = append(lanes, p.Host, p.Rest)
 		}
 	}
+
+	// One query for each kind of message.
 	var parts []string
 	var args []any
 	read := func(index, cond, order string) {
-		parts = append(parts, "(SELECT "+columns+" FROM delivery d FORCE INDEX ("+index+") WHERE "+cond+free+order+" LIMIT ?)")
+		parts = append(parts, `(SELECT `+columns+`
+			FROM delivery d FORCE INDEX (`+index+`)
+			WHERE `+cond+free+order+`
+			LIMIT ?)`)
 		args = append(append(append(args, int64(now)), lanes...), limit)
 	}
+
 	read("job", "d.job_id = 0 AND d.state = 0 AND d.next_at <= ?", " ORDER BY d.next_at, d.id")
 	if !busy.NoPings {
 		read("due", "d.state = 0 AND d.next_at <= ? AND d.job_id > 0", " ORDER BY d.next_at")
 	}
-	read("due", "d.state = 1 AND (d.next_at <= ? OR NOT EXISTS (SELECT 1 FROM session s WHERE s.id = d.session_id))", "")
+	read("due", `d.state = 1
+		AND (d.next_at <= ? OR NOT EXISTS (SELECT 1 FROM session s WHERE s.id = d.session_id))`, "")
 	return sql.Select(r, "list due deliveries", scanDelivery, strings.Join(parts, " UNION ALL "), args...)
 }
 
-// earlierDelivery looks for messages of the same rule to the same channel that were made before one, have a text in their
-// items, and are neither sent nor given up. It returns when the last of them is tried next, or free again; zero: there is
-// none.
+// earlierDelivery looks for earlier pending or sending messages of the same rule to the same
+// channel whose items contain a text. It returns the latest time at which one is tried next or
+// becomes free; zero: no such message.
 func earlierDelivery(r sql.Reader, d *DeliveryRow, text string) (at job.Micros, err error) {
 	err = sql.Each(r, "look for earlier deliveries", func(rows *sql.Rows) error { return rows.Scan(&at) },
-		"SELECT COALESCE(MAX(next_at), 0) FROM delivery FORCE INDEX (grp) WHERE channel_id = ? AND state IN (0, 1) AND rule_id = ? AND id < ? AND LOCATE(?, items) > 0",
+		`SELECT COALESCE(MAX(next_at), 0)
+		FROM delivery FORCE INDEX (grp)
+		WHERE channel_id = ? AND state IN (0, 1) AND rule_id = ? AND id < ? AND LOCATE(?, items) > 0`,
 		d.ChannelID, d.RuleID, d.ID, text)
 	return at, err
 }
 
-// eachTold reads the messages of some rules to a channel that were made since an instant, and were sent, or are to be, or
-// may have arrived although they failed; and of each whether nobody has begun to send it.
-func eachTold(r sql.Reader, channel int64, rules []int64, since job.Micros, told func(id int64, items string, untried bool)) error {
+// eachSent reads the messages of several rules to a channel created since an instant. It includes
+// pending messages, and failed ones, which may have arrived. untried says that no node has tried to
+// send the message.
+func eachSent(
+	r sql.Reader, channel int64, rules []int64, since job.Micros,
+	visit func(id int64, items string, untried bool),
+) error {
 	list, args := sql.In([]any{channel}, rules)
 	return sql.Each(r, "read what was told", func(rows *sql.Rows) error {
 		var (
@@ -193,47 +240,62 @@ func eachTold(r sql.Reader, channel int64, rules []int64, since job.Micros, told
 			untried bool
 		)
 		err := rows.Scan(&id, &items, (*sql.Flag)(&untried))
-		told(id, items, untried)
+		visit(id, items, untried)
 		return err
-	}, "SELECT id, items, state = 0 AND attempts = 0 FROM delivery FORCE INDEX (grp) WHERE channel_id = ? AND state IN (0, 1, 2, 3) AND rule_id IN "+list+" AND created >= ?", append(args, int64(since))...)
+	}, `SELECT id, items, state = 0 AND attempts = 0
+		FROM delivery FORCE INDEX (grp)
+		WHERE channel_id = ? AND state IN (0, 1, 2, 3) AND rule_id IN `+list+` AND created >= ?`,
+		append(args, int64(since))...)
 }
 
-// suppressDeliveries has messages not be sent that nobody has begun to send. It returns how many of them there were.
+// suppressDeliveries gives up the messages that no node has tried to send, and returns their
+// number.
 func suppressDeliveries(tx *sql.Tx, ids []int64, now job.Micros, why string) (int, error) {
 	list, args := sql.In([]any{DeliverySuppressed, int64(now), int64(now), sql.Cut(why, 512)}, ids)
-	n, err := tx.Exec("suppress deliveries", "UPDATE delivery SET state = ?, next_at = ?, updated = ?, said = ? WHERE id IN "+list+" AND state = 0 AND attempts = 0", args...)
+	n, err := tx.Exec("suppress deliveries", `UPDATE delivery
+		SET state = ?, next_at = ?, updated = ?, said = ?
+		WHERE id IN `+list+` AND state = 0 AND attempts = 0`,
+		args...)
 	return int(n), err
 }
 
-// takeRate counts a message to a channel, which takes so many a minute. If that are too many, it tells when it may be
-// sent.
+// takeRate counts a message against the channel's limit of rate messages a minute. At the limit, ok
+// is false and the message may be sent at the instant at.
 func takeRate(tx *sql.Tx, channel int64, rate int, now job.Micros) (ok bool, at job.Micros, err error) {
 	const minute = 60_000_000
 	begun := int64(now) - minute
-	n, err := tx.Exec("count message", "UPDATE alert_channel SET window_sent = IF(window_at <= ? OR window_at > ?, 1, window_sent + 1), window_at = IF(window_at <= ? OR window_at > ?, ?, window_at)"+
-		" WHERE id = ? AND (window_at <= ? OR window_at > ? OR window_sent < ?)", begun, int64(now), begun, int64(now), int64(now), channel, begun, int64(now), rate)
+	n, err := tx.Exec("count message", `UPDATE alert_channel
+		SET window_sent = IF(window_at <= ? OR window_at > ?, 1, window_sent + 1),
+			window_at = IF(window_at <= ? OR window_at > ?, ?, window_at)
+		WHERE id = ? AND (window_at <= ? OR window_at > ? OR window_sent < ?)`,
+		begun, int64(now), begun, int64(now), int64(now), channel, begun, int64(now), rate)
 	if err != nil || n == 1 {
 		return n == 1, 0, err
 	}
+
 	at = now
-	err = sql.Each(tx, "read window", func(rows *sql.Rows) error { return rows.Scan(&at) }, "SELECT window_at + ? FROM alert_channel WHERE id = ?", minute, channel)
+	err = sql.Each(tx, "read window", func(rows *sql.Rows) error { return rows.Scan(&at) },
+		"SELECT window_at + ? FROM alert_channel WHERE id = ?", minute, channel)
 	return false, at, err
 }
 
-// postpone has messages that nobody sends wait until an instant.
+// postpone makes pending messages wait until an instant.
 func postpone(tx *sql.Tx, ids []int64, at job.Micros) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	list, args := sql.In([]any{int64(at)}, ids)
-	_, err := tx.Exec("postpone deliveries", "UPDATE delivery SET next_at = ? WHERE id IN "+list+" AND state = 0", args...)
+	_, err := tx.Exec("postpone deliveries",
+		"UPDATE delivery SET next_at = ? WHERE id IN "+list+" AND state = 0", args...)
 	return err
 }
 
-// claimDelivery takes a message to send it, if it is still as it was seen, until an instant from which on others may. It
-// returns what it tells by now, or sql.ErrMoved.
+// claimDelivery takes a message for this session, if its row is still as seen. From until on, other
+// nodes may take it. It returns the row with all events that it has by now, or sql.ErrMoved.
 func claimDelivery(tx *sql.Tx, seen *DeliveryRow, session uuid.UUID, now, until job.Micros) (DeliveryRow, error) {
-	n, err := tx.Exec("claim delivery", "UPDATE delivery SET state = 1, session_id = ?, attempts = attempts + 1, next_at = ?, updated = ? WHERE id = ? AND state = ? AND attempts = ?",
+	n, err := tx.Exec("claim delivery", `UPDATE delivery
+		SET state = 1, session_id = ?, attempts = attempts + 1, next_at = ?, updated = ?
+		WHERE id = ? AND state = ? AND attempts = ?`,
 		session[:], int64(until), int64(now), seen.ID, seen.State, seen.Attempts)
 	if err == nil && n != 1 {
 		err = sql.ErrMoved
@@ -244,10 +306,14 @@ func claimDelivery(tx *sql.Tx, seen *DeliveryRow, session uuid.UUID, now, until 
 	return oneDelivery(tx, "SELECT "+deliveryColumns+" FROM delivery WHERE id = ?", seen.ID)
 }
 
-// settleDelivery writes what became of a message that this session claimed, in its try. It tells whether it was still
-// the session's.
-func settleDelivery(tx *sql.Tx, r *DeliveryRow, session uuid.UUID, state DeliveryState, next, now job.Micros, said string) (bool, error) {
-	n, err := tx.Exec("settle delivery", "UPDATE delivery SET state = ?, next_at = ?, updated = ?, said = ? WHERE id = ? AND state = 1 AND session_id = ? AND attempts = ?",
+// settleDelivery records the result of a try of this session. It reports whether the message still
+// belonged to that try.
+func settleDelivery(
+	tx *sql.Tx, r *DeliveryRow, session uuid.UUID, state DeliveryState, next, now job.Micros, said string,
+) (bool, error) {
+	n, err := tx.Exec("settle delivery", `UPDATE delivery
+		SET state = ?, next_at = ?, updated = ?, said = ?
+		WHERE id = ? AND state = 1 AND session_id = ? AND attempts = ?`,
 		state, int64(next), int64(now), sql.Cut(said, 512), r.ID, session[:], r.Attempts)
 	return n == 1, err
 }

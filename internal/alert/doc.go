@@ -1,30 +1,44 @@
-// Package alert tells people what goes wrong, and monitors elsewhere that all is well.
+// Package alert tells people when something goes wrong, and tells external monitors that all is
+// well.
 //
 //	ending, audit ─trail──┐
 //	run, session ─────────┼─ evaluate ─▶ alert ─▶ delivery ─ send ─▶ channel
 //	rules, silences ──────┘  (one node)                     (any node)
 //
-// Nothing of it is on the trip of a run: it reads the rows that the trip leaves behind.
+// It is not on the trip of a run: it only reads the rows that the trip leaves.
 //
-// Evaluate. One node at a time looks what has happened: the one that holds the row alert_work. Each step writes that row
-// first, with how far it has come, and only if nobody else has written it since it was read; what the step has found is
-// written in the same transaction. So a step stands once or not at all, whichever node took it, and if we die the next
-// holder goes on from the last step that stands. Ids of rows are given before their transactions commit, so a trail
-// knows which ids were left out, and looks for them until no transaction can hold them any more: nothing that commits
-// late is left out. Beside that a step looks at what there is now: due times that are late, jobs that do not run, nodes.
-// Such a look reads some rows, and the next step goes on; one that fails is put off, and keeps nothing that others find.
+// # Evaluate
 //
-// An alert is one trouble of one rule: it fires once, is counted when it is seen again, and is over at some time. A
-// message (delivery) is made when it fires, when it goes on for longer than the rule's repeat, and when it is over, if the
-// rule tells of recoveries. Messages of one rule to one channel that are not under way yet are one message: so a flood
-// is one message that says how much more there is.
+// One node at a time evaluates the rules: the holder of the row alert_work. Each step first writes
+// its position to that row, and only if no other node has written the row since it was read. The
+// step's findings are written in the same transaction, so a step is applied once or not at all. If
+// we die, the next holder continues from the last applied step.
 //
-// Send. Any node claims a message that is due, by a guarded update with its session and the number of the try, and sends
-// it. If it dies, or the answer is lost, the message is free again after a while, and is sent once more: the outside gets
-// it at least once, always with the same key. Channels are limited to a number of messages a minute, counted in the row
-// of the channel; each is told by one goroutine of a node at a time, and what waits for those that are busy is not read, so
-// one that hangs holds up nobody. An event of PagerDuty waits for those before it of the same alert.
+// Row ids are assigned before their transactions commit. A trail therefore remembers the ids that
+// it has not seen, and looks for each until no transaction can still commit it: late commits are
+// not lost.
 //
-// If the database is away nothing is evaluated or sent, and goes on where it was. If more happens than can be told, it is
-// counted (alert_work.lost).
+// A step also looks at the current state: late due times, jobs that do not run, nodes. Such a look
+// reads a bounded number of rows, and the next step continues it. A look that fails is tried again
+// later, and does not delay the others.
+//
+// An alert is one problem found by one rule. It fires once, is counted each time it is seen again,
+// and ends at some point. A message (delivery) is created when the alert fires, each time it lasts
+// longer than the rule's repeat interval, and when it ends, if the rule reports recoveries. Events
+// from the same rule for the same channel join the message that is not being sent yet. A flood thus
+// becomes one message, which gives the number of further events.
+//
+// # Send
+//
+// Any node claims a due message with an update guarded by its state and number of tries, and sends
+// it. If the node dies or the answer is lost, the message becomes free after a while and is sent
+// again: it arrives at least once, always with the same key. A channel takes a limited number of
+// messages a minute, counted in its row. One goroutine of a node sends to a channel at a time, and
+// messages for busy channels are not even read, so a channel that hangs delays no other. A
+// PagerDuty event waits for the earlier events of the same alert.
+//
+// # Failures
+//
+// While the database is away, nothing is evaluated or sent; both continue afterwards where they
+// stopped. Events beyond the limits are only counted (alert_work.lost).
 package alert

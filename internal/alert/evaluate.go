@@ -16,66 +16,69 @@ import (
 	"github.com/google/uuid"
 )
 
-// Session is the session of the node.
+// Session is this node's session.
 type Session interface {
 	ID() uuid.UUID
 	Node() string
-	Now() job.Micros // MySQL's clock
-	Fresh() bool
+	Now() job.Micros // by MySQL's clock
+	Fresh() bool     // reports whether the lease is fresh
 }
 
 const (
-	// active is between steps when there is something to evaluate, calm when there is nothing, or another node does it.
+	// Pauses between two steps: active while there is something to evaluate, calm while there is
+	// nothing or another node evaluates.
 	active = time.Second
 	calm   = 3 * time.Second
-	// tenure is for how long a step keeps others from evaluating. It is no lock: see takeStep.
+
+	// tenure is the time for which a step keeps other nodes from evaluating. It is not a lock: see
+	// takeStep.
 	tenure = 15 * time.Second
-	// unseen is for how long it may not have been seen that there is something to evaluate again.
-	unseen = 4 * time.Second
-	// putOff is before a look that has failed is taken again.
-	putOff = 20 * time.Second
+	// staleNothing is the longest time for which Evaluator.Nothing may still return true although
+	// there is something to evaluate.
+	staleNothing = 4 * time.Second
+	// retryPause is the pause before a failed look is tried again.
+	retryPause = 20 * time.Second
 
 	batch      = 1000   // runs that one step reads
-	linesAhead = 10_000 // lines of the audit before the last one
-	endsAhead  = 1000   // transactions that ended runs, before the last one
-	manyFiring = 20_000 // alerts that fire at once; what is more is counted
-	manyFired  = 2000   // changes of alerts that one step writes
+	linesAhead = 10_000 // audit lines before the latest, at which a new trail starts
+	endsAhead  = 1000   // the same for transactions that ended runs
+	manyFiring = 20_000 // alerts that may fire at once; further ones are only counted
+	manyFired  = 2000   // alert changes that one step writes
 	jobsKnown  = 15 * time.Second
 	manyJobs   = 50_000
 )
 
-// Evaluator looks for what rules tell of. Of all nodes of a cluster one does it at a time.
+// Evaluator evaluates the alert rules. Only one node of a cluster does so at a time.
 type Evaluator struct {
 	DB      *read.DB
 	Session Session
-	Due     func()      // called when a message was made
-	Nothing func() bool // tells that nobody wanted to be told of anything a moment ago; nil: nobody knows
+	Due     func()      // called after a message was created
+	Nothing func() bool // reports whether there was no rule, ping or heartbeat a moment ago; nil: unknown
 	Log     *slog.Logger
 
-	state  *state // as of a step that stands; nil: to be read
+	state  *state // after the last applied step; nil: must be read
 	jobs   jobCache
-	unread int   // in how many steps in a row it could not be read which late due times are over
-	unsaid int64 // what could not be told, and is not logged yet
+	unread int   // steps in a row that could not read which late due times are over
+	unsaid int64 // events that were only counted and are not logged yet
 }
 
-// state is what is known between steps.
+// state is what the evaluator keeps between steps.
 type state struct {
-	n        int64 // the step that it is as of
-	changes  int64
+	n        int64 // number of the step that it follows
+	changes  int64 // number of changes of definitions that it includes
 	config   *config
 	position position
 	firing   map[[16]byte]*FiredRow
-	seen     map[[16]byte]job.Micros // the due time for which an alert was seen last, as far as this node knows
-	next     map[string]job.Micros   // when to look again at what is looked at now and then; what was looked at in part is not there
-	notRun   int64                   // the last job that was looked at whether it runs
+	seen     map[[16]byte]job.Micros // latest due time seen for an alert, as far as this node knows
+	next     map[string]job.Micros   // when each periodic look is due; a look that must go on is missing
 
-	late  map[string]read.LatePlace         // the last due time that was looked at whether it is late
-	looks map[int64]map[int64]*read.RunLook // what was read to look whether jobs run, by rule and job
-
+	notRun  int64                             // last job that was checked for runs
+	late    map[string]read.LatePlace         // last due time that was checked for lateness
+	looks   map[int64]map[int64]*read.RunLook // results of the check for runs, by rule and job
 	overdue overdue
 }
 
-// What may be looked at in parts, in several steps.
+// Looks that may take several steps.
 const (
 	lateStart  = "late start"
 	lateFinish = "late finish"
@@ -83,21 +86,21 @@ const (
 	notRun     = "not run"
 )
 
-// position is how far evaluation has come. It is written down with each step.
+// position is the point that evaluation has reached. Each step stores it.
 type position struct {
-	Since job.Micros            `json:"since"` // when it began: what ended before is nobody's
+	Since job.Micros            `json:"since"` // start of evaluation; earlier endings are ignored
 	Ends  trail.Trail           `json:"ends"`
 	Lines trail.Trail           `json:"lines"`
-	Gone  map[string]job.Micros `json:"gone,omitempty"` // nodes that vanished, and when
+	Gone  map[string]job.Micros `json:"gone,omitempty"` // nodes that vanished, with the time
 }
 
-// config is what people want.
+// config holds the rules, channels and silences.
 type config struct {
 	rules    map[int64]*rule
 	channels map[string]*channel
 	silences []job.Silence
 	pinged   bool // some job has a ping
-	lines    bool // some rule wants to know what happens to nodes
+	lines    bool // some rule watches nodes
 }
 
 type rule struct {
@@ -121,6 +124,7 @@ func (e *Evaluator) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(wait):
 		}
+
 		if wait = calm; !e.Session.Fresh() {
 			e.state = nil
 			continue
@@ -129,10 +133,11 @@ func (e *Evaluator) Run(ctx context.Context) error {
 			e.state = nil
 			continue
 		}
+
 		again, err := e.step(ctx, e.Session.Now())
 		switch {
 		case err != nil:
-			e.state = nil // what was written, if anything, is read by the next step
+			e.state = nil // the next step reads again whatever was written
 			if ctx.Err() == nil && !errors.Is(err, errOvertaken) {
 				e.Log.Warn("cannot look for what alerts tell of, trying again", "error", err)
 			}
@@ -142,37 +147,45 @@ func (e *Evaluator) Run(ctx context.Context) error {
 	}
 }
 
-// errOvertaken tells that another node has taken a step.
+// errOvertaken says that another node has taken a step.
 var errOvertaken = errors.New("another node evaluates")
 
-// step evaluates once, and tells when to do so again. If we die within it, or its commit is unknown, it stands or not,
-// and the next step goes on from what stands.
+// step evaluates once, and returns the pause until the next step. If we die here, or the commit is
+// unknown, the step is applied or not; the next one continues from the last applied step.
 func (e *Evaluator) step(ctx context.Context, now job.Micros) (again time.Duration, err error) {
 	defer func() {
 		if r := recover(); r != nil { // one bad row never stops a node
 			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
+
 	w, err := readWork(e.DB.Reader(ctx))
 	if err != nil {
 		return 0, err
 	}
+
+	// Another node holds the work.
 	if w.Holder != e.Session.ID() && w.Until > now && w.Until <= now.Add(tenure) {
 		e.state = nil
 		return calm, nil
 	}
+
 	if err := e.learn(ctx, w, now); err != nil {
 		return 0, err
 	}
 	s := e.state
+
+	// Nothing to watch and nothing firing: forget the position, so that the next holder starts
+	// afresh.
 	if !s.config.wants() && len(s.firing) == 0 {
-		e.state = nil // what people want is read again by the next step: whoever begins to want something is not kept waiting
+		e.state = nil // the next step reads the configuration again, so a new rule takes effect at once
 		if w.Position == "" {
 			return calm, nil
 		}
-		w.Position, w.Holder, w.Until = "", e.Session.ID(), now // whoever comes next begins anew
+		w.Position, w.Holder, w.Until = "", e.Session.ID(), now
 		return calm, e.DB.Tx(ctx, func(tx *sql.Tx) error { return stepped(takeStep(tx, w, 0)) })
 	}
+
 	c, err := e.find(ctx, now)
 	if err != nil {
 		return 0, err
@@ -180,15 +193,18 @@ func (e *Evaluator) step(ctx context.Context, now job.Micros) (again time.Durati
 	if err := e.write(ctx, w, c, now); err != nil {
 		return 0, err
 	}
+
 	if e.unsaid > 0 && s.due("lost", now, time.Minute) {
 		e.Log.Warn("more goes wrong than alerts can tell: some of it is only counted", "events", e.unsaid)
 		e.unsaid = 0
 	}
+
 	if s.due("tidy", now, time.Minute) {
 		if err := e.tidy(ctx, now); err != nil && ctx.Err() == nil {
 			e.Log.Warn("cannot remove alerts that are kept no longer, trying again", "error", err)
 		}
 	}
+
 	if c.behind {
 		return 0, nil
 	}
@@ -202,7 +218,7 @@ func stepped(ok bool, err error) error {
 	return err
 }
 
-// wants tells whether there is anything to look for.
+// wants reports whether there is anything to evaluate.
 func (c *config) wants() bool {
 	if len(c.rules) > 0 || c.pinged {
 		return true
@@ -217,14 +233,16 @@ func (c *config) wants() bool {
 
 func (c *channel) beats() bool { return c.Type == job.ChannelHeartbeat && !c.Disabled }
 
-// learn has the state be as of the step that stands.
+// learn brings the state up to the last applied step, and the configuration up to date.
 func (e *Evaluator) learn(ctx context.Context, w work, now job.Micros) error {
 	s := e.state
 	if s == nil || s.n != w.N {
+
 		s = &state{
 			n: w.N, firing: map[[16]byte]*FiredRow{}, seen: map[[16]byte]job.Micros{}, next: map[string]job.Micros{},
 			late: map[string]read.LatePlace{}, looks: map[int64]map[int64]*read.RunLook{},
 		}
+
 		rows, err := readFiring(e.DB.Reader(ctx), manyFiring)
 		if err != nil {
 			return err
@@ -232,6 +250,7 @@ func (e *Evaluator) learn(ctx context.Context, w work, now job.Micros) error {
 		for i := range rows {
 			s.firing[rows[i].Subject] = &rows[i]
 		}
+
 		anchor, err := e.anchor(ctx, now)
 		if err != nil {
 			return err
@@ -241,8 +260,9 @@ func (e *Evaluator) learn(ctx context.Context, w work, now job.Micros) error {
 		}
 		s.position.within(anchor, now)
 	}
+
 	if s.changes != w.Changes {
-		s.overdue = overdue{} // it was counted for other rules
+		s.overdue = overdue{} // the old count was for other rules
 	}
 	if s.config == nil || s.changes != w.Changes || s.due("config", now, 10*time.Second) {
 		c, err := e.readConfig(ctx, now)
@@ -255,27 +275,29 @@ func (e *Evaluator) learn(ctx context.Context, w work, now job.Micros) error {
 	return nil
 }
 
-// due tells whether it is time for what is done now and then.
+// due reports whether a periodic task must be done now, and sets its next time.
 func (s *state) due(what string, now job.Micros, period time.Duration) bool {
-	if at, known := s.next[what]; known && now < at && at <= now.Add(max(period, putOff)) {
+	if at, known := s.next[what]; known && now < at && at <= now.Add(max(period, retryPause)) {
 		return false
 	}
 	s.next[what] = now.Add(period)
 	return true
 }
 
-// anchor is where to begin: ids just before the last ones may belong to transactions that have not committed yet.
+// anchor returns the position at which to start. It is somewhat before the latest ids, because
+// transactions with slightly older ids may not have committed yet.
 func (e *Evaluator) anchor(ctx context.Context, now job.Micros) (position, error) {
 	ending, line, err := e.DB.LastIDs(ctx)
 	return position{
-		Since: now.Add(-calm - unseen - 2*time.Second),
+		Since: now.Add(-calm - staleNothing - 2*time.Second),
 		Ends:  trail.Trail{High: max(0, ending-endsAhead)},
 		Lines: trail.Trail{High: max(0, line-linesAhead)},
 	}, err
 }
 
-// within takes back what a hand has put where nothing may ever come: it would be looked for in vain, for all rules. The latest
-// rows of a table may have been removed, so that a little ahead of them is no sign.
+// within corrects a position edited by hand to be in the future: no rule would find
+// anything there. A position a little ahead of the table is normal, as its latest rows may have
+// been removed.
 func (p *position) within(anchor position, now job.Micros) {
 	if p.Since > now {
 		p.Since = anchor.Since
@@ -288,13 +310,15 @@ func (p *position) within(anchor position, now job.Micros) {
 	}
 }
 
-// readConfig reads what people want. What cannot be read is left out: it says so where it is shown.
+// readConfig reads the configuration. It leaves out definitions that it cannot decode; the list of
+// definitions shows their errors.
 func (e *Evaluator) readConfig(ctx context.Context, now job.Micros) (*config, error) {
 	c := &config{rules: map[int64]*rule{}, channels: map[string]*channel{}}
 	rules, err := Definitions(e.DB.Reader(ctx), RuleTable, 0, job.MaxAlertRules)
 	if err != nil {
 		return nil, err
 	}
+
 	for i := range rules {
 		r, err := DecodeRule(&rules[i])
 		if err != nil || r.Disabled {
@@ -303,10 +327,12 @@ func (e *Evaluator) readConfig(ctx context.Context, now job.Micros) (*config, er
 		c.rules[rules[i].ID] = &rule{r, rules[i].ID, rules[i].Updated}
 		c.lines = c.lines || r.Has(job.AlertNodeGone)
 	}
+
 	channels, err := Definitions(e.DB.Reader(ctx), ChannelTable, 0, job.MaxAlertChannels)
 	if err != nil {
 		return nil, err
 	}
+
 	for i := range channels {
 		ch, err := DecodeChannel(&channels[i])
 		if err != nil {
@@ -314,6 +340,7 @@ func (e *Evaluator) readConfig(ctx context.Context, now job.Micros) (*config, er
 		}
 		c.channels[channels[i].Name] = &channel{ch, channels[i].ID, channels[i].Beat}
 	}
+
 	if c.silences, err = Silences(e.DB.Reader(ctx), now, 0, job.MaxSilences); err != nil {
 		return nil, err
 	}
@@ -321,24 +348,28 @@ func (e *Evaluator) readConfig(ctx context.Context, now job.Micros) (*config, er
 	return c, err
 }
 
-// jobCache is what is known of jobs for some seconds.
+// jobCache keeps jobs for a few seconds.
 type jobCache struct {
 	known map[int64]job.AlertJob
 	since job.Micros
 }
 
-// forget has jobs be read again.
+// forget drops jobs from the cache.
 func (c *jobCache) forget(ids map[int64]bool) {
 	for id := range ids {
 		delete(c.known, id)
 	}
 }
 
-// of returns jobs; those that there never were are not among them.
-func (c *jobCache) of(ctx context.Context, db *read.DB, ids []int64, now job.Micros) (map[int64]job.AlertJob, error) {
-	if c.known == nil || len(c.known) > manyJobs || now-c.since > job.Micros(jobsKnown.Microseconds()) || now < c.since {
+// of returns the jobs by id, without those that never existed. The map may hold other jobs, too.
+func (c *jobCache) of(
+	ctx context.Context, db *read.DB, ids []int64, now job.Micros,
+) (map[int64]job.AlertJob, error) {
+	if c.known == nil || len(c.known) > manyJobs ||
+		now-c.since > job.Micros(jobsKnown.Microseconds()) || now < c.since {
 		c.known, c.since = map[int64]job.AlertJob{}, now
 	}
+
 	var unknown []int64
 	asked := map[int64]bool{}
 	for _, id := range ids {
@@ -346,6 +377,7 @@ func (c *jobCache) of(ctx context.Context, db *read.DB, ids []int64, now job.Mic
 			unknown, asked[id] = append(unknown, id), true
 		}
 	}
+
 	for len(unknown) > 0 {
 		part := unknown[:min(len(unknown), 500)]
 		unknown = unknown[len(part):]

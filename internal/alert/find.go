@@ -13,34 +13,34 @@ import (
 	"go-crontab/job"
 )
 
-// changes is what one step has found.
+// changes holds a step's findings.
 type changes struct {
 	position position
-	fired    []*FiredRow            // that are new, or another now
-	dirty    map[*FiredRow]bool     // those in it
-	firing   map[[16]byte]*FiredRow // what fires behind it, where that is another than before
+	fired    []*FiredRow            // alerts to write: new or changed
+	dirty    map[*FiredRow]bool     // the rows in fired
+	firing   map[[16]byte]*FiredRow // how the step changes state.firing; nil: the alert is over
 	streaks  map[[16]byte]*streak
-	told     map[group][]told
-	unsent   map[group]unsent // by what is told at the end
+	notices  map[group][]notice
+	unsent   map[group]unsent // keyed by the group of the resolving notice
 	pings    map[int64]ping   // by job
-	inTime   []inTime         // what may end alerts
+	inTime   []inTime         // due times that may end alerts
 	beats    []beat
-	lost     int64
-	behind   bool
+	lost     int64 // events that are only counted
+	behind   bool  // there is more to read at once
 }
 
-// group is what becomes one message.
+// group identifies the events that share one message.
 type group struct {
 	channel string
 	rule    int64
 	target  string
 	state   DeliveryState
-	alone   *FiredRow // of channels that take one event a message
-	what    string    // of these
+	alone   *FiredRow // set for a channel that takes one event per message
+	what    string    // the kind of that event
 }
 
-// told is an event of a message. Its alert may get its id only when it is written.
-type told struct {
+// notice is one event in a message. The id of its alert may be assigned only when it is written.
+type notice struct {
 	row  *FiredRow
 	what string
 	at   job.Micros
@@ -53,25 +53,25 @@ type streak struct {
 	times []job.Micros
 }
 
-// ping is what the monitor of a job is told.
+// ping is a call to the monitor of a job.
 type ping struct {
-	host string // of whom it is
+	host string // of the monitor
 	item job.AlertItem
 }
 
-// unsent are messages of an alert that nobody has begun to send.
+// unsent lists messages about an alert that no node has tried to send yet.
 type unsent struct {
 	ids []int64
-	all bool // there are no others
+	all bool // no other message has opened the incident
 }
 
-// beat is a heartbeat that is to be sent, or why it is not.
+// beat is a heartbeat to send, or the reason to hold it back.
 type beat struct {
 	channel *channel
 	held    string
 }
 
-// finder makes changes of what it sees.
+// finder collects a step's changes.
 type finder struct {
 	*Evaluator
 	*changes
@@ -80,20 +80,34 @@ type finder struct {
 	now job.Micros
 }
 
-// find looks at all that has happened since the last step that stands. It changes nothing of the state but when to look
-// again, where, and what was read: if the step does not stand, nothing was found.
+// find looks at everything that has happened since the last applied step. Of the state it changes
+// only the times and places of the next looks, and cached reads. So if the step is not applied, its
+// findings are simply found again.
 //
-// What is followed by a position fails the step, for that must not move. Other looks that fail are left out and put off, so
-// that one which is slow keeps nobody else's alerts, and the server has time for what it was asked.
+// A failing look that has a position fails the step, because the position must not move past unread
+// rows. Other failing looks are skipped and tried again later: a slow one must not hold up the
+// rest, and the server gets time to finish its queries.
 func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) {
 	s := e.state
 	f := &finder{Evaluator: e, s: s, c: s.config, now: now, changes: &changes{
-		dirty: map[*FiredRow]bool{}, firing: map[[16]byte]*FiredRow{}, streaks: map[[16]byte]*streak{}, told: map[group][]told{}, pings: map[int64]ping{}, unsent: map[group]unsent{},
-		position: position{Since: s.position.Since, Ends: s.position.Ends.Clone(), Lines: s.position.Lines.Clone(), Gone: map[string]job.Micros{}},
+		dirty:   map[*FiredRow]bool{},
+		firing:  map[[16]byte]*FiredRow{},
+		streaks: map[[16]byte]*streak{},
+		notices: map[group][]notice{},
+		pings:   map[int64]ping{},
+		unsent:  map[group]unsent{},
+		position: position{
+			Since: s.position.Since,
+			Ends:  s.position.Ends.Clone(),
+			Lines: s.position.Lines.Clone(),
+			Gone:  map[string]job.Micros{},
+		},
 	}}
 	for k, v := range s.position.Gone {
 		f.position.Gone[k] = v
 	}
+
+	// Looks that have a position.
 	if err := f.runs(ctx); err != nil {
 		return nil, err
 	}
@@ -102,11 +116,13 @@ func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) 
 			return nil, err
 		}
 	} else {
-		f.position.Lines, f.position.Gone = trail.Trail{}, nil // begins anew when somebody wants it
+		f.position.Lines, f.position.Gone = trail.Trail{}, nil // starts afresh once a rule needs it
 	}
+
+	// The other looks, each in its own rhythm.
 	for _, l := range []struct {
 		what   string
-		period time.Duration // zero: in each step
+		period time.Duration // zero: every step
 		look   func(context.Context) error
 	}{
 		{lateStart, 5 * time.Second, f.lateStart},
@@ -121,26 +137,28 @@ func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) 
 		if !s.due(l.what, now, l.period) {
 			continue
 		}
+
 		if err := l.look(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil, err
 			}
 			if l.period > 0 {
-				s.next[l.what] = now.Add(putOff)
+				s.next[l.what] = now.Add(retryPause)
 			}
 			e.Log.Warn("cannot look for some of what alerts tell of, trying again", "what", l.what, "error", err)
 		}
 	}
+
 	return f.changes, nil
 }
 
-// What is kept of what is over.
+// How long ended alerts and messages, and sent pings and heartbeats, are kept.
 const (
 	Kept      = 30 * 24 * time.Hour
 	beatsKept = 24 * time.Hour
 )
 
-// tidy removes what is kept no longer. It is done again when the step does not stand.
+// tidy removes old rows. The next step does it again if this one is not applied.
 func (e *Evaluator) tidy(ctx context.Context, now job.Micros) error {
 	for range 20 {
 		if n, err := dropOld(ctx, e.DB.DB, now.Add(-Kept), now.Add(-beatsKept), 500); err != nil || n < 500 {
@@ -150,7 +168,7 @@ func (e *Evaluator) tidy(ctx context.Context, now job.Micros) error {
 	return nil
 }
 
-// subject is the hash of a rule, an event and what it is about.
+// subject hashes a rule, an event, and the job, app or node concerned.
 func subject(rule int64, event job.AlertEvent, about string) (key [16]byte) {
 	sum := sha256.Sum256([]byte(strconv.FormatInt(rule, 10) + "\x00" + string(event) + "\x00" + about))
 	return [16]byte(sum[:16])
@@ -158,7 +176,7 @@ func subject(rule int64, event job.AlertEvent, about string) (key [16]byte) {
 
 func aboutJob(id int64) string { return "job " + strconv.FormatInt(id, 10) }
 
-// current is what fires for a subject, or nil.
+// current returns the firing alert of a subject, or nil.
 func (f *finder) current(key [16]byte) *FiredRow {
 	if row, known := f.changes.firing[key]; known {
 		return row // nil: it is over
@@ -166,7 +184,8 @@ func (f *finder) current(key [16]byte) *FiredRow {
 	return f.s.firing[key]
 }
 
-// change has a row written. What stands stays as it is until the step does.
+// change marks a row to be written, and returns a copy to edit: the state keeps the old row until
+// the step is applied.
 func (f *finder) change(row *FiredRow) *FiredRow {
 	if !f.dirty[row] {
 		c := *row
@@ -177,66 +196,78 @@ func (f *finder) change(row *FiredRow) *FiredRow {
 	return row
 }
 
-// sight is something that a rule tells of.
-type sight struct {
-	job     *job.AlertJob // nil: it is of no job
-	app     string        // of what is of no job
-	node    string
-	run     string
-	at      job.Micros
-	due     job.Micros // of what is seen again and again, for which due time, of which later ones come later; zero: it is another each time
-	state   bool       // it is a state that lasts: seen again, it has not happened again
+// finding is something that a rule reports.
+type finding struct {
+	job  *job.AlertJob // nil: it concerns no job
+	app  string        // for failures counted by app, without a job
+	node string
+	run  string
+	at   job.Micros
+
+	// due is set for a problem that is seen at every look until it ends: the due time that is late.
+	// A later due time counts as another occurrence. Zero: every finding is an occurrence.
+	due job.Micros
+
+	state   bool // a lasting state: seeing it again is no new occurrence
 	summary string
 }
 
-// fire notes that something is so.
-func (f *finder) fire(r *rule, event job.AlertEvent, about string, see sight) {
+// fire records that a rule's condition holds.
+func (f *finder) fire(r *rule, event job.AlertEvent, about string, found finding) {
 	key := subject(r.ID, event, about)
 	row := f.current(key)
 	again := row != nil
-	known := see.due != 0 && see.due <= f.s.seen[key] // several due times may be seen in turn, at each look
+	known := found.due != 0 && found.due <= f.s.seen[key] // each look may see several due times
 	if !again {
 		if len(f.s.firing)+len(f.fired) >= manyFiring || len(f.fired) >= manyFired {
 			f.lost++
 			return
 		}
-		row = &FiredRow{Subject: key, Firing: true, RuleID: r.ID, Rule: r.Name, Event: event, Severity: r.Severity, App: see.app, First: see.at, Last: see.at, Seen: 1}
-		if see.job != nil {
-			row.App, row.JobID, row.Job, row.Owner = see.job.App, see.job.ID, see.job.Name, see.job.Owner
+		row = &FiredRow{
+			Subject: key, Firing: true, RuleID: r.ID, Rule: r.Name, Event: event, Severity: r.Severity,
+			App: found.app, First: found.at, Last: found.at, Seen: 1,
 		}
-	} else if (see.state || known) && !f.tellable(r, row) {
-		return // it goes on, and need not be told again
+		if found.job != nil {
+			row.App, row.JobID, row.Job, row.Owner = found.job.App, found.job.ID, found.job.Name, found.job.Owner
+		}
+	} else if (found.state || known) && !f.tellable(r, row) {
+		return // it lasts, and there is nothing new to say
 	}
+
 	row = f.change(row)
 	f.changes.firing[key] = row
-	if again && !see.state && !known {
+
+	if again && !found.state && !known {
 		row.Seen++
 	}
-	if see.due > f.s.seen[key] {
-		f.s.seen[key] = see.due // if the step does not stand, it is counted once less at most
+	if found.due > f.s.seen[key] {
+		f.s.seen[key] = found.due // if the step is not applied, one occurrence is not counted
 	}
-	row.Last, row.Node, row.Summary, row.Severity = max(row.Last, see.at), see.node, see.summary, r.Severity
-	if see.run != "" {
-		row.Run = see.run
+	row.Last, row.Node = max(row.Last, found.at), found.node
+	row.Summary, row.Severity = found.summary, r.Severity
+	if found.run != "" {
+		row.Run = found.run
 	}
 	f.tellOf(r, row)
 }
 
-// tellable tells whether there is something new to say of what goes on.
+// tellable reports whether there is something new to say about a firing alert.
 func (f *finder) tellable(r *rule, row *FiredRow) bool {
 	n := f.silence(row)
 	return (row.Told == 0 || f.now-row.Told >= micros(r.Repeat)) && (n == 0 || n != row.Silence)
 }
 
-// tellOf tells of what fires, unless it was told a while ago or somebody wants silence.
+// tellOf sends a notice about a firing alert, unless one was sent recently or a silence covers it.
 func (f *finder) tellOf(r *rule, row *FiredRow) {
 	if row.Told != 0 && f.now-row.Told < micros(r.Repeat) {
 		return
 	}
+
 	what := "fired"
 	if row.Told != 0 {
 		what = "repeated"
 	}
+
 	if n := f.silence(row); n != 0 {
 		if row.Silence != n {
 			row.Silence = n
@@ -244,11 +275,12 @@ func (f *finder) tellOf(r *rule, row *FiredRow) {
 		}
 		return
 	}
+
 	row.Told, row.Silence = f.now, 0
 	f.tell(r, row, what, row.Summary, DeliveryPending)
 }
 
-// silence returns the silence that covers an alert, 0 if none does.
+// silence returns the id of the silence that covers an alert, or 0.
 func (f *finder) silence(row *FiredRow) int64 {
 	for i := range f.c.silences {
 		if s := &f.c.silences[i]; s.Until > f.now && s.Covers(row.Rule, row.App, row.Job) {
@@ -258,17 +290,18 @@ func (f *finder) silence(row *FiredRow) int64 {
 	return 0
 }
 
-// tell has an event become part of messages.
+// tell adds a notice to the messages for each channel of the rule.
 func (f *finder) tell(r *rule, row *FiredRow, what, text string, state DeliveryState) {
 	for _, name := range r.Channels {
 		ch := f.c.channels[name]
 		if ch == nil {
-			f.lost++ // a hand has removed its row
+			f.lost++ // its row was removed by hand
 			continue
 		}
 		if what == "resolved" && !r.Has(job.AlertRecovered) && ch.Type != job.ChannelPagerDuty {
-			continue // an incident there would stay open
+			continue // (without it, an incident in PagerDuty would stay open)
 		}
+
 		g := group{channel: name, rule: r.ID, state: state}
 		if ch.Disabled && state == DeliveryPending {
 			g.state = DeliverySuppressed
@@ -279,11 +312,12 @@ func (f *finder) tell(r *rule, row *FiredRow, what, text string, state DeliveryS
 		if ch.Type == job.ChannelPagerDuty && g.state == DeliveryPending {
 			g.alone, g.what = row, what
 		}
-		f.told[g] = append(f.told[g], told{row: row, what: what, at: f.now, seen: row.Seen, text: text})
+		n := notice{row: row, what: what, at: f.now, seen: row.Seen, text: text}
+		f.notices[g] = append(f.notices[g], n)
 	}
 }
 
-// over notes that something is not so any more.
+// over ends the alert of a rule's condition that no longer holds.
 func (f *finder) over(r *rule, event job.AlertEvent, about, why string) {
 	key := subject(r.ID, event, about)
 	if row := f.current(key); row != nil {
@@ -291,23 +325,26 @@ func (f *finder) over(r *rule, event job.AlertEvent, about, why string) {
 	}
 }
 
+// end ends an alert. Without a rule, no notice is sent.
 func (f *finder) end(r *rule, row *FiredRow, why string) {
 	row = f.change(row)
 	row.Firing, row.Over, row.Why = false, f.now, why
 	f.changes.firing[row.Subject] = nil
+
 	if r == nil || row.Told == 0 || f.silence(row) != 0 {
 		return
 	}
 	f.tell(r, row, "resolved", why, DeliveryPending)
 }
 
-// quiet tells of what fires and was not told, because of a silence that has ended, and looks which streaks are over.
+// quiet sends the notices that a silence held back and that has ended, and ends finished streaks.
 func (f *finder) quiet(context.Context) error {
 	for _, row := range sorted(f.s.firing) {
 		r := f.c.rules[row.RuleID]
 		if r == nil || f.current(row.Subject) == nil {
 			continue
 		}
+
 		if row.Told == 0 {
 			cur := f.current(row.Subject)
 			if cur.Told == 0 && f.silence(cur) != cur.Silence {
@@ -316,6 +353,7 @@ func (f *finder) quiet(context.Context) error {
 				f.tellOf(r, cur)
 			}
 		}
+
 		if row.Event == job.AlertFailures && r.Failures != nil {
 			if cur := f.current(row.Subject); f.now-cur.Last > micros(r.Failures.Within) {
 				f.end(r, cur, fmt.Sprintf("no further failure for %s", r.Failures.Within))
@@ -325,7 +363,7 @@ func (f *finder) quiet(context.Context) error {
 	return nil
 }
 
-// sorted has rows in the order of their ids.
+// sorted returns the rows by id.
 func sorted(m map[[16]byte]*FiredRow) []*FiredRow {
 	out := make([]*FiredRow, 0, len(m))
 	for _, row := range m {
@@ -335,7 +373,7 @@ func sorted(m map[[16]byte]*FiredRow) []*FiredRow {
 	return out
 }
 
-// withdraw ends what no rule tells of any more, and what is about jobs that are gone or paused.
+// withdraw ends alerts that no rule covers any more, and alerts about deleted or paused jobs.
 func (f *finder) withdraw(ctx context.Context) error {
 	var ids []int64
 	for _, row := range f.s.firing {
@@ -347,11 +385,13 @@ func (f *finder) withdraw(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	for _, row := range sorted(f.s.firing) {
 		row = f.current(row.Subject)
 		if row == nil {
 			continue
 		}
+
 		r := f.c.rules[row.RuleID]
 		if r == nil || !r.Has(row.Event) {
 			f.end(nil, row, "no rule tells of it any more")
@@ -360,6 +400,7 @@ func (f *finder) withdraw(ctx context.Context) error {
 		if row.JobID == 0 {
 			continue
 		}
+
 		j, there := jobs[row.JobID]
 		switch {
 		case !there || j.Gone:
@@ -373,7 +414,7 @@ func (f *finder) withdraw(ctx context.Context) error {
 	return nil
 }
 
-// known returns jobs.
+// known returns the jobs by id.
 func (f *finder) known(ctx context.Context, ids []int64) (map[int64]job.AlertJob, error) {
 	return f.Evaluator.jobs.of(ctx, f.DB, ids, f.now)
 }

@@ -8,10 +8,10 @@ import (
 	"go-crontab/sql"
 )
 
-// FiredRow is an alert that fires, or did.
+// FiredRow is an alert, firing or over.
 type FiredRow struct {
 	ID       int64
-	Subject  [16]byte
+	Subject  [16]byte // hash of the rule, the event and the job, app or node concerned
 	Firing   bool
 	RuleID   int64
 	Rule     string
@@ -27,24 +27,26 @@ type FiredRow struct {
 	First    job.Micros
 	Last     job.Micros
 	Seen     int64
-	Told     job.Micros // when a message about it was last made; zero: none was
-	Silence  int64      // which kept it from being told; zero: none does
-	Over     job.Micros
-	Why      string // why it is over
+	Told     job.Micros // when the last message about it was created; zero: never
+	Silence  int64      // the silence that covers it; zero: none
+	Over     job.Micros // zero while it fires
+	Why      string     // why it is over
 }
 
-const firedColumns = "id, subject, firing IS NOT NULL, rule_id, rule, event, severity, app, job_id, job, owner, node, run, summary, first_at, last_at, seen, told_at, silence_id, over_at, over_why"
+const firedColumns = "id, subject, firing IS NOT NULL, rule_id, rule, event, severity, app, job_id, job, " +
+	"owner, node, run, summary, first_at, last_at, seen, told_at, silence_id, over_at, over_why"
 
 func scanFired(rows *sql.Rows) (r FiredRow, err error) {
 	var subject []byte
-	err = rows.Scan(&r.ID, &subject, &r.Firing, &r.RuleID, &r.Rule, &r.Event, &r.Severity, &r.App, &r.JobID, &r.Job, &r.Owner, &r.Node, &r.Run, &r.Summary,
-		&r.First, &r.Last, &r.Seen, &r.Told, &r.Silence, &r.Over, &r.Why)
+	err = rows.Scan(&r.ID, &subject, &r.Firing, &r.RuleID, &r.Rule, &r.Event, &r.Severity, &r.App, &r.JobID,
+		&r.Job, &r.Owner, &r.Node, &r.Run, &r.Summary, &r.First, &r.Last, &r.Seen, &r.Told, &r.Silence,
+		&r.Over, &r.Why)
 	copy(r.Subject[:], subject)
 	return r, err
 }
 
-// Open tells whether whoever may see anything may see an alert: it is about the cluster, and names no job. One that counts
-// failures of jobs of several apps names the last of them.
+// Open reports whether readers of any app may see the alert: it concerns the cluster and names no
+// job. An alert about failures across apps is not open, as it names the job that failed last.
 func (r *FiredRow) Open() bool { return r.App == "" && r.Event != job.AlertFailures }
 
 // FiredByID returns an alert, or sql.ErrNotFound.
@@ -52,16 +54,25 @@ func FiredByID(r sql.Reader, id int64) (FiredRow, error) {
 	return sql.First(sql.Select(r, "read alert", scanFired, "SELECT "+firedColumns+" FROM alert WHERE id = ?", id))
 }
 
-// readFiring lists what fires, by id.
+// readFiring lists the firing alerts by id.
 func readFiring(r sql.Reader, limit int) ([]FiredRow, error) {
-	return sql.Select(r, "list what fires", scanFired, "SELECT "+firedColumns+" FROM alert FORCE INDEX (firing) WHERE firing = 1 ORDER BY id LIMIT ?", limit)
+	return sql.Select(r, "list what fires", scanFired, `SELECT `+firedColumns+`
+		FROM alert FORCE INDEX (firing)
+		WHERE firing = 1
+		ORDER BY id
+		LIMIT ?`,
+		limit)
 }
 
-// FiredByIDs returns those of some alerts that there are, by id.
+// FiredByIDs returns the alerts with the given ids that exist, by id.
 func FiredByIDs(r sql.Reader, ids []int64) (out []FiredRow, err error) {
 	for part := range slices.Chunk(ids, 900) {
 		list, args := sql.In(nil, part)
-		found, err := sql.Select(r, "read alerts", scanFired, "SELECT "+firedColumns+" FROM alert FORCE INDEX (PRIMARY) WHERE id IN "+list+" ORDER BY id", args...)
+		found, err := sql.Select(r, "read alerts", scanFired, `SELECT `+firedColumns+`
+			FROM alert FORCE INDEX (PRIMARY)
+			WHERE id IN `+list+`
+			ORDER BY id`,
+			args...)
 		if err != nil {
 			return nil, err
 		}
@@ -70,8 +81,8 @@ func FiredByIDs(r sql.Reader, ids []int64) (out []FiredRow, err error) {
 	return out, nil
 }
 
-// writeFired writes alerts: those without an id are new and get one. Those that are there are written first: a new one
-// may have the subject of one that is over.
+// writeFired writes alerts. Rows without an id are new and get one. Existing rows are written
+// first, because a new alert may have the same subject as one that is now over.
 func writeFired(tx *sql.Tx, rows []*FiredRow) error {
 	firing := func(r *FiredRow) any {
 		if r.Firing {
@@ -79,23 +90,34 @@ func writeFired(tx *sql.Tx, rows []*FiredRow) error {
 		}
 		return nil
 	}
+
 	for _, r := range rows {
 		if r.ID == 0 {
 			continue
 		}
-		if _, err := tx.Exec("update alert", "UPDATE alert SET firing = ?, severity = ?, owner = ?, node = ?, run = ?, summary = ?, last_at = ?, seen = ?, told_at = ?, silence_id = ?, over_at = ?, over_why = ? WHERE id = ?",
-			firing(r), r.Severity, sql.Cut(r.Owner, 1024), r.Node, r.Run, sql.Cut(r.Summary, 1024), int64(r.Last), r.Seen, int64(r.Told), r.Silence, int64(r.Over), sql.Cut(r.Why, 512), r.ID); err != nil {
+		_, err := tx.Exec("update alert", `UPDATE alert
+			SET firing = ?, severity = ?, owner = ?, node = ?, run = ?, summary = ?, last_at = ?, seen = ?,
+				told_at = ?, silence_id = ?, over_at = ?, over_why = ?
+			WHERE id = ?`,
+			firing(r), r.Severity, sql.Cut(r.Owner, 1024), r.Node, r.Run, sql.Cut(r.Summary, 1024),
+			int64(r.Last), r.Seen, int64(r.Told), r.Silence, int64(r.Over), sql.Cut(r.Why, 512), r.ID)
+		if err != nil {
 			return err
 		}
 	}
+
 	for _, r := range rows {
 		if r.ID != 0 {
 			continue
 		}
 		var err error
-		r.ID, err = tx.Insert("insert alert", "INSERT INTO alert (subject, firing, rule_id, rule, event, severity, app, job_id, job, owner, node, run, summary, first_at, last_at, seen, told_at, silence_id, over_at, over_why) VALUES "+
-			sql.Values(1, 20), r.Subject[:], firing(r), r.RuleID, r.Rule, r.Event, r.Severity, r.App, r.JobID, r.Job, sql.Cut(r.Owner, 1024), r.Node, r.Run, sql.Cut(r.Summary, 1024),
-			int64(r.First), int64(r.Last), r.Seen, int64(r.Told), r.Silence, int64(r.Over), sql.Cut(r.Why, 512))
+		r.ID, err = tx.Insert("insert alert", `INSERT INTO alert
+			(subject, firing, rule_id, rule, event, severity, app, job_id, job, owner, node, run,
+			summary, first_at, last_at, seen, told_at, silence_id, over_at, over_why)
+			VALUES `+sql.Values(1, 20),
+			r.Subject[:], firing(r), r.RuleID, r.Rule, r.Event, r.Severity, r.App, r.JobID, r.Job,
+			sql.Cut(r.Owner, 1024), r.Node, r.Run, sql.Cut(r.Summary, 1024), int64(r.First), int64(r.Last),
+			r.Seen, int64(r.Told), r.Silence, int64(r.Over), sql.Cut(r.Why, 512))
 		if err != nil {
 			return err
 		}
@@ -103,17 +125,19 @@ func writeFired(tx *sql.Tx, rows []*FiredRow) error {
 	return nil
 }
 
-// readStreaks reads when what some subjects are about has failed lately.
+// readStreaks reads the times of recent failures, by subject.
 func readStreaks(r sql.Reader, subjects [][16]byte) (map[[16]byte][]job.Micros, error) {
 	out := map[[16]byte][]job.Micros{}
 	if len(subjects) == 0 {
 		return out, nil
 	}
+
 	var args []any
 	for i := range subjects {
 		args = append(args, subjects[i][:])
 	}
 	list, _ := sql.In(nil, subjects)
+
 	err := sql.Each(r, "read streaks", func(rows *sql.Rows) error {
 		var (
 			subject []byte
@@ -129,15 +153,18 @@ func readStreaks(r sql.Reader, subjects [][16]byte) (map[[16]byte][]job.Micros, 
 		out[key] = times
 		return nil
 	}, "SELECT subject, times FROM alert_streak WHERE subject IN "+list, args...)
+
 	return out, err
 }
 
-// writeStreak writes when what a subject is about has failed lately.
+// writeStreak writes the times of the recent failures of a subject.
 func writeStreak(tx *sql.Tx, rule int64, subject [16]byte, times []job.Micros, now job.Micros) error {
 	text, err := json.Marshal(times)
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec("write streak", "REPLACE INTO alert_streak (rule_id, subject, times, updated) VALUES (?, ?, ?, ?)", rule, subject[:], string(text), int64(now))
+	_, err = tx.Exec("write streak", `REPLACE INTO alert_streak (rule_id, subject, times, updated)
+		VALUES (?, ?, ?, ?)`,
+		rule, subject[:], string(text), int64(now))
 	return err
 }

@@ -9,46 +9,51 @@ import (
 	"go-crontab/sql/read"
 )
 
-// openOrOfApp is that of alerts which are of an app as well.
+// openOrOfApp excludes alerts about failures across apps.
 var openOrOfApp = read.Where("app <> '' OR event <> ?", job.AlertFailures)
 
 // FiredFilter says which alerts to list. Zero fields do not restrict.
 type FiredFilter struct {
 	App    string
-	Apps   []string // only of these apps, and what is open; nil: all
+	Apps   []string // only alerts of these apps, and open ones; nil: all
 	JobID  int64
 	Rule   string
 	Firing *bool
-	Before int64 // only ids before it
+	Before int64 // only smaller ids; 0: all
 	Limit  int
 }
 
-// plan is an index to read a list of alerts or of messages from.
+// plan is an index from which a list of alerts or messages can be read.
 type plan struct {
 	index string
-	by    string           // what the list is ordered by before the id, the latest first; "": by the id alone
-	given bool             // the filter has what it is by
-	each  []read.Condition // a range for each
+	by    string           // the column that orders the list before the id, latest first; "": the id alone
+	given bool             // the filter restricts the columns of the index
+	each  []read.Condition // one index range for each
 }
 
-// place is a place in such a list. Due is what the list is ordered by before the id.
+// place is a place in such a list. Due holds the value of plan.by.
 type place struct {
 	read.ListPlace
 	fits bool
 }
 
-// Fired lists alerts, the latest first. A page that meets few that fit ends before it is full; next is where it goes on,
-// zero at the end.
+// Fired lists alerts, latest first. A page may end before it is full if few rows match. next is the
+// FiredFilter.Before of the next page; zero at the end.
 func Fired(r sql.Reader, f FiredFilter) (out []FiredRow, next int64, err error) {
 	if f.App != "" && f.Apps != nil && !slices.Contains(f.Apps, f.App) {
 		return nil, 0, nil
 	}
+
+	// Pick the index, the most selective one first.
 	fires, over := f.Firing != nil && *f.Firing, f.Firing != nil && !*f.Firing
 	ways := []plan{
 		{"job", "", f.JobID != 0, []read.Condition{read.Where("job_id = ?", f.JobID)}},
 		{"firing", "", fires, []read.Condition{read.Where("firing = 1")}},
 		{"app", "", f.App != "", []read.Condition{read.Where("app = ?", f.App)}},
-		{"app", "", f.Apps != nil && len(f.Apps) <= read.ManyApps, read.OneEach("app = ?", append([]string{""}, f.Apps...))},
+		{
+			"app", "", f.Apps != nil && len(f.Apps) <= read.ManyApps,
+			read.OneEach("app = ?", append([]string{""}, f.Apps...)),
+		},
 		{"firing", "", over, []read.Condition{read.Where("firing IS NULL")}},
 	}
 	way, left := planOf(ways)
@@ -62,10 +67,12 @@ func Fired(r sql.Reader, f FiredFilter) (out []FiredRow, next int64, err error) 
 	if f.Rule != "" {
 		left = append(left, read.Where("rule = ?", f.Rule))
 	}
+
 	var after *read.ListPlace
 	if f.Before != 0 {
 		after = &read.ListPlace{ID: f.Before}
 	}
+
 	ids, last, err := places(r, "alert", way, left, after, f.Limit)
 	if err != nil {
 		return nil, 0, err
@@ -73,13 +80,14 @@ func Fired(r sql.Reader, f FiredFilter) (out []FiredRow, next int64, err error) 
 	if last != nil {
 		next = last.ID
 	}
+
 	out, err = FiredByIDs(r, ids)
 	slices.Reverse(out)
 	return out, next, err
 }
 
-// planOf picks the first way that is given, or else the order of the ids, and returns what the ways behind it leave to be
-// looked at.
+// planOf picks the first plan that the filter restricts, or else the order of ids. left holds the
+// conditions of the later plans, which each row must be checked against.
 func planOf(ways []plan) (way plan, left []read.Condition) {
 	way = plan{index: "PRIMARY", each: []read.Condition{read.Where("TRUE")}}
 	at := slices.IndexFunc(ways, func(w plan) bool { return w.given })
@@ -94,34 +102,48 @@ func planOf(ways []plan) (way plan, left []read.Condition) {
 	return ways[at], left
 }
 
-// places returns the ids of a page of a list, and where it goes on, nil at the end. It looks at what a way leads to
-// until the page is full, or at so much that the next page must go on.
-func places(r sql.Reader, table string, way plan, left []read.Condition, after *read.ListPlace, limit int) (ids []int64, next *read.ListPlace, err error) {
+// places returns the ids on a page of a list, and the place where the next one continues; nil at
+// the end. It reads rows until the page is full, or until it has read too many and leaves the rest
+// to the next page.
+func places(
+	r sql.Reader, table string, way plan, left []read.Condition, after *read.ListPlace, limit int,
+) (ids []int64, next *read.ListPlace, err error) {
 	at, order := "0", "id DESC"
 	if way.by != "" {
 		at, order = way.by, way.by+" DESC, id DESC"
 	}
+
 	fits := read.AllOf(left)
-	all := &read.Ranges[place]{Reader: r, What: "list " + table, Columns: read.Where("id, "+at+", COALESCE("+fits.SQL+", FALSE)", fits.Args...),
-		Less: func(a, b place) bool { return a.Due > b.Due || a.Due == b.Due && a.ID > b.ID },
-		Scan: func(rows *sql.Rows, e *place, i *int) error { return rows.Scan(i, &e.ID, &e.Due, &e.fits) }}
+	all := &read.Ranges[place]{
+		Reader:  r,
+		What:    "list " + table,
+		Columns: read.Where("id, "+at+", COALESCE("+fits.SQL+", FALSE)", fits.Args...),
+		Less:    func(a, b place) bool { return a.Due > b.Due || a.Due == b.Due && a.ID > b.ID },
+		Scan:    func(rows *sql.Rows, e *place, i *int) error { return rows.Scan(i, &e.ID, &e.Due, &e.fits) },
+	}
 	for _, one := range way.each {
-		g := &read.Range[place]{From: table + " FORCE INDEX (" + way.index + ")", Where: one, By: order,
+		g := &read.Range[place]{
+			From:  table + " FORCE INDEX (" + way.index + ")",
+			Where: one,
+			By:    order,
 			After: func(e place) read.Condition {
 				if way.by == "" {
 					return read.Where("id < ?", e.ID)
 				}
 				return read.Where(at+" <= ? AND ("+at+" < ? OR id < ?)", int64(e.Due), int64(e.Due), e.ID)
-			}}
+			},
+		}
 		if after != nil {
 			g.Last = &place{ListPlace: *after}
 		}
 		all.All = append(all.All, g)
 	}
+
 	found, last, err := read.Search(all, limit, func(e place) bool { return e.fits })
 	if err != nil {
 		return nil, nil, err
 	}
+
 	for _, e := range found {
 		ids = append(ids, e.ID)
 	}
@@ -136,15 +158,17 @@ type DeliveryFilter struct {
 	Channel string
 	Rule    string
 	State   *DeliveryState
-	After   *read.ListPlace // only what the list has after this place
+	After   *read.ListPlace // only messages after this place of the list
 	Limit   int
 }
 
-// Deliveries lists messages, the latest first: by when they were made, or those of a state by when they came into it. A
-// page that meets few that fit ends before it is full; next is where it goes on, nil at the end.
+// Deliveries lists messages, latest first: by creation, or, for one state, by entry into that
+// state. A page may end before it is full if few rows match. next is the place where the next page
+// continues; nil at the end.
 //
-// Most messages are pings of jobs, which have neither a channel nor a rule, and most are sent.
+// Most messages are pings, which have neither a channel nor a rule, and most are sent.
 func Deliveries(r sql.Reader, f DeliveryFilter) (out []DeliveryRow, next *read.ListPlace, err error) {
+	// Pick the index. As most messages are sent, their kind selects fewer than that state does.
 	var ways []plan
 	if f.State != nil {
 		ways = []plan{{"due", "next_at", true, []read.Condition{read.Where("state = ?", *f.State)}}}
@@ -159,6 +183,7 @@ func Deliveries(r sql.Reader, f DeliveryFilter) (out []DeliveryRow, next *read.L
 	} else {
 		ways = append(ways, byKind)
 	}
+
 	way, left := planOf(ways)
 	if f.Channel != "" {
 		left = append(left, read.Where("channel = ?", f.Channel))
@@ -166,38 +191,50 @@ func Deliveries(r sql.Reader, f DeliveryFilter) (out []DeliveryRow, next *read.L
 	if f.Rule != "" {
 		left = append(left, read.Where("rule = ?", f.Rule))
 	}
+
 	ids, next, err := places(r, "delivery", way, left, f.After, f.Limit)
 	if err != nil || len(ids) == 0 {
 		return nil, next, err
 	}
+
 	list, args := sql.In(nil, ids)
-	out, err = sql.Select(r, "read deliveries", scanDelivery, "SELECT "+deliveryColumns+" FROM delivery FORCE INDEX (PRIMARY) WHERE id IN "+list, args...)
-	slices.SortFunc(out, func(a, b DeliveryRow) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
+	out, err = sql.Select(r, "read deliveries", scanDelivery, `SELECT `+deliveryColumns+`
+		FROM delivery FORCE INDEX (PRIMARY)
+		WHERE id IN `+list,
+		args...)
+	slices.SortFunc(out, func(a, b DeliveryRow) int {
+		return slices.Index(ids, a.ID) - slices.Index(ids, b.ID)
+	})
 	return out, next, err
 }
 
-// Counts is what is known about alerts as a whole.
+// Counts holds figures about all alerts.
 type Counts struct {
 	Firing    int64
-	States    map[string]int64 // messages by their states, of each up to CountedMost
-	Lost      int64            // what could not be told, because there was too much of it
+	States    map[string]int64 // messages in each state, each up to countedMost
+	Lost      int64            // events beyond the limits, which were not reported
 	Templates int64            // templates that failed
 }
 
-// countedMost is up to how many messages of one state are counted.
+// countedMost bounds the messages counted in one state.
 const countedMost = 10_000
 
-// Count counts.
+// Count reads the counts.
 func Count(r sql.Reader) (Counts, error) {
 	c := Counts{States: map[string]int64{}}
-	err := sql.Each(r, "count alerts", func(rows *sql.Rows) error { return rows.Scan(&c.Firing, &c.Lost, &c.Templates) },
-		"SELECT (SELECT COUNT(*) FROM alert WHERE firing = 1), lost, template_failures FROM alert_work WHERE id = 1")
+	err := sql.Each(r, "count alerts",
+		func(rows *sql.Rows) error { return rows.Scan(&c.Firing, &c.Lost, &c.Templates) },
+		`SELECT (SELECT COUNT(*) FROM alert WHERE firing = 1), lost, template_failures
+		FROM alert_work
+		WHERE id = 1`)
 	if err != nil {
 		return c, err
 	}
+
 	parts, args := make([]string, len(DeliveryStates)), []any(nil)
 	for state := range DeliveryStates {
-		parts[state], args = "(SELECT state FROM delivery FORCE INDEX (due) WHERE state = ? LIMIT ?)", append(args, state, countedMost)
+		parts[state] = "(SELECT state FROM delivery FORCE INDEX (due) WHERE state = ? LIMIT ?)"
+		args = append(args, state, countedMost)
 	}
 	err = sql.Each(r, "count deliveries", func(rows *sql.Rows) error {
 		var (
@@ -207,6 +244,9 @@ func Count(r sql.Reader) (Counts, error) {
 		err := rows.Scan(&state, &n)
 		c.States[state.String()] = n
 		return err
-	}, "SELECT state, COUNT(*) FROM ("+strings.Join(parts, " UNION ALL ")+") d GROUP BY state", args...)
+	}, `SELECT state, COUNT(*)
+		FROM (`+strings.Join(parts, " UNION ALL ")+`) d
+		GROUP BY state`,
+		args...)
 	return c, err
 }

@@ -19,7 +19,7 @@ import (
 
 func micros(d job.Duration) job.Micros { return job.Micros(time.Duration(d).Microseconds()) }
 
-// runs looks at the runs that have ended.
+// runs evaluates the runs that have ended since the last step.
 func (f *finder) runs(ctx context.Context) error {
 	f.position.Ends.Patience = f.DB.LongestTransaction()
 	full := false
@@ -33,25 +33,30 @@ func (f *finder) runs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	runs, err := f.DB.RunsOf(ctx, endings)
 	if err != nil {
 		return err
 	}
 	f.lost += lost
 	f.behind = full
+
 	f.began(runs)
 	start, finish := f.leastLate()
-	firing := map[int64]bool{} // jobs of which something fires
+	firing := map[int64]bool{} // jobs with a firing alert
 	for _, row := range f.s.firing {
 		firing[row.JobID] = true
 	}
+
 	pinged, err := f.pinged(ctx, runs)
 	if err != nil {
 		return err
 	}
+
+	// Keep the runs that may fire or end an alert, or call a monitor.
 	var wanted []read.Run
 	var ids []int64
-	touched := map[int64]bool{} // jobs of which something may begin to fire within this step
+	touched := map[int64]bool{} // jobs whose alerts may begin to fire in this step
 	for _, r := range runs {
 		if r.Ended < f.position.Since {
 			continue
@@ -64,7 +69,9 @@ func (f *finder) runs(ctx context.Context) error {
 			wanted, ids = append(wanted, r), append(ids, r.JobID)
 		}
 	}
-	f.Evaluator.jobs.forget(touched) // the position passes these runs: rules go by what the jobs are now
+
+	// The position moves past these runs, so the rules must judge them by fresh jobs.
+	f.Evaluator.jobs.forget(touched)
 	jobs, err := f.known(ctx, ids)
 	if err != nil {
 		return err
@@ -72,6 +79,7 @@ func (f *finder) runs(ctx context.Context) error {
 	if err := f.readStreaks(ctx, wanted, jobs); err != nil {
 		return err
 	}
+
 	rules := f.sortedRules()
 	for i := range wanted {
 		r := &wanted[i]
@@ -86,10 +94,11 @@ func (f *finder) runs(ctx context.Context) error {
 			}
 		}
 	}
+
 	return f.inTimeAgain(ctx)
 }
 
-// runsIn is how many runs endings are about.
+// runsIn counts the runs of endings.
 func runsIn(endings []read.Ending) (n int) {
 	for i := range endings {
 		n += len(endings[i].Runs)
@@ -97,7 +106,7 @@ func runsIn(endings []read.Ending) (n int) {
 	return n
 }
 
-// began notes which runs have begun of jobs that were looked at whether they run: of earlier due times, too.
+// began records started runs, also of earlier due times, for the jobs that neverRan has checked.
 func (f *finder) began(runs []read.Run) {
 	for i := range runs {
 		for _, looks := range f.s.looks {
@@ -108,8 +117,8 @@ func (f *finder) began(runs []read.Run) {
 	}
 }
 
-// pinged tells of which jobs a due time has ended that their monitors may want to know of. What is known of these is read
-// again: a run may end as soon as its job has got a ping.
+// pinged returns the jobs whose monitors must hear about these runs. It drops these jobs from
+// the cache, as a run may end just after its job got a ping.
 func (f *finder) pinged(ctx context.Context, runs []read.Run) (map[int64]bool, error) {
 	ended := map[int64]bool{}
 	for i := range runs {
@@ -117,10 +126,12 @@ func (f *finder) pinged(ctx context.Context, runs []read.Run) (map[int64]bool, e
 			ended[runs[i].JobID] = true
 		}
 	}
+
 	ids, err := pingedJobs(f.DB.Reader(ctx), slices.Sorted(maps.Keys(ended)))
 	if err != nil {
 		return nil, err
 	}
+
 	pinged := make(map[int64]bool, len(ids))
 	for _, id := range ids {
 		pinged[id] = true
@@ -138,7 +149,7 @@ func (f *finder) sortedRules() []*rule {
 	return out
 }
 
-// leastLate returns from when on some rule takes a start, or an end, for late.
+// leastLate returns the shortest lateness of a start, and of an end, that some rule reports.
 func (f *finder) leastLate() (start, finish job.Micros) {
 	start, finish = math.MaxInt64, math.MaxInt64
 	for _, r := range f.c.rules {
@@ -152,7 +163,7 @@ func (f *finder) leastLate() (start, finish job.Micros) {
 	return start, finish
 }
 
-// failure tells whether a due time has begun and did not succeed, after all its attempts.
+// failure reports whether a due time was started and failed after all its attempts.
 func failure(r *read.Run) bool {
 	switch r.Outcome {
 	case job.Failed, job.TimedOut, job.Killed, job.Lost:
@@ -161,66 +172,75 @@ func failure(r *read.Run) bool {
 	return false
 }
 
-// lateness is how late a run was started.
+// lateness returns the lateness of a run's start.
 func lateness(r *read.Run) job.Micros { return job.Micros(r.Lateness) }
 
-// firstStart and lastEnd tell whether a run is one of which a due time was started, or has ended, in time or late. Retries
-// begin when they do, and a backfill is of due times that are over.
+// firstStart reports whether a run is the start of its due time, so that it may be late. Retries
+// start later by design, and the due times of a backfill are long over.
 func firstStart(r *read.Run) bool {
 	return r.Started > 0 && r.Attempt == 1 && r.Kind != job.FromBackfill
 }
-func lastEnd(r *read.Run) bool { return r.Started > 0 && r.Final && r.Kind != job.FromBackfill }
 
-// run looks at a run by a rule.
+// lastEnd reports whether a run is the end of its due time, so that it may be late.
+func lastEnd(r *read.Run) bool {
+	return r.Started > 0 && r.Final && r.Kind != job.FromBackfill
+}
+
+// run applies a rule to a run.
 func (f *finder) run(rule *rule, r *read.Run, j *job.AlertJob) {
 	about := aboutJob(j.ID)
-	see := sight{job: j, node: r.Node, run: job.RunID(r.ID), at: r.Ended, summary: describe(r, j)}
+	found := finding{job: j, node: r.Node, run: job.RunID(r.ID), at: r.Ended, summary: describe(r, j)}
 	succeeded := r.Outcome == job.Succeeded && r.Final
+
 	switch {
 	case failure(r):
 		if rule.Has(job.AlertFailed) {
-			f.fire(rule, job.AlertFailed, about, see)
+			f.fire(rule, job.AlertFailed, about, found)
 		}
 		if rule.Has(job.AlertLost) && r.Outcome == job.Lost {
-			f.fire(rule, job.AlertLost, about, see)
+			f.fire(rule, job.AlertLost, about, found)
 		}
 		if rule.Has(job.AlertFailures) {
-			f.count(rule, r, j, see)
+			f.count(rule, r, j, found)
 		}
 	case succeeded:
 		f.over(rule, job.AlertFailed, about, "it succeeded again")
 		f.over(rule, job.AlertLost, about, "it succeeded again")
 	}
+
 	if firstStart(r) && rule.Has(job.AlertLateStart) {
 		if lateness(r) > micros(rule.LateStart) {
-			late := see
-			late.due = r.Due // it may have been seen before it was over
+			late := found
+			late.due = r.Due // lateStart may have seen it already
 			late.summary = fmt.Sprintf("%s/%s, due %s, was started %s late", j.App, j.Name, r.Due, span(lateness(r)))
 			f.fire(rule, job.AlertLateStart, about, late)
 		} else {
 			f.inTime = append(f.inTime, inTime{rule, job.AlertLateStart, j.ID, r.Due})
 		}
 	}
+
 	if lastEnd(r) && rule.Has(job.AlertLateFinish) {
 		if r.Ended-r.Due > micros(rule.LateFinish) {
-			late := see
-			late.due = r.Due // it may have been seen before it was over
-			late.summary = fmt.Sprintf("%s/%s, due %s, ended %s after that (%s)", j.App, j.Name, r.Due, span(r.Ended-r.Due), r.Outcome)
+			late := found
+			late.due = r.Due // lateFinish may have seen it already
+			late.summary = fmt.Sprintf("%s/%s, due %s, ended %s after that (%s)",
+				j.App, j.Name, r.Due, span(r.Ended-r.Due), r.Outcome)
 			f.fire(rule, job.AlertLateFinish, about, late)
 		} else {
 			f.inTime = append(f.inTime, inTime{rule, job.AlertLateFinish, j.ID, r.Due})
 		}
 	}
+
 	if rule.Has(job.AlertNeverRan) {
 		if r.Outcome == job.Missed {
-			f.fire(rule, job.AlertNeverRan, about, see)
+			f.fire(rule, job.AlertNeverRan, about, found)
 		} else if r.Started > 0 {
 			f.over(rule, job.AlertNeverRan, about, "it ran again")
 		}
 	}
 }
 
-// inTime is a due time that was started, or has ended, in time.
+// inTime is a due time that was started, or ended, in time.
 type inTime struct {
 	rule  *rule
 	event job.AlertEvent
@@ -228,19 +248,21 @@ type inTime struct {
 	due   job.Micros
 }
 
-// late tells by how much a due time that is not over is late, and whether that is too much for a rule. What waited for its
-// turn is late from then on; when it should have ended stays.
+// late returns the lateness of a run that has not ended, and whether it is too late for the rule. A
+// start counts from DueNow, since the run may have had to wait for its turn; an end counts from
+// Due.
 func (r *rule) late(event job.AlertEvent, t *read.LateRun, now job.Micros) (by job.Micros, is bool) {
 	if event == job.AlertLateFinish {
 		by = now - t.Due
 		return by, by > micros(r.LateFinish)
 	}
+
 	by = now - t.DueNow
 	return by, (t.State == job.Idle || t.State == job.Prepared) && t.Attempt == 1 && by > micros(r.LateStart)
 }
 
-// inTimeAgain ends what was late of jobs of which a later due time was in time, unless another is late still: beside one
-// that hangs others may be as they should.
+// inTimeAgain ends the alerts about lateness of jobs that had a later due time in time, unless
+// another due time is still late: while one run hangs, others may be fine.
 func (f *finder) inTimeAgain(ctx context.Context) error {
 	ends := slices.DeleteFunc(f.inTime, func(n inTime) bool {
 		key := subject(n.rule.ID, n.event, aboutJob(n.job))
@@ -250,19 +272,23 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 	for i := range ends {
 		ids[ends[i].job] = true
 	}
+
+	// Read the jobs' runs that may still be late.
 	start, finish := f.leastLate()
 	live := map[int64][]read.LateRun{}
 	runs, all, err := f.DB.LiveRunsOf(ctx, slices.Sorted(maps.Keys(ids)), f.now-min(start, finish))
-	if err != nil && f.unread >= 2 && ctx.Err() == nil { // it ends no alerting for good: the next step would ask the same
+	if err != nil && f.unread >= 2 && ctx.Err() == nil {
+		// Go on without: the next step would ask for the same, and no alert would ever fire again.
 		f.Log.Warn("cannot look which alerts of late due times are over", "error", err)
 		return nil
 	}
+
 	if err != nil {
 		f.unread++
 		return err
 	}
 	if !all {
-		return nil // nobody knows what else there is; a due time that is in time later ends it
+		return nil // some runs are unknown; the next due time in time ends the alert
 	}
 	for _, t := range runs {
 		live[t.JobID] = append(live[t.JobID], t)
@@ -270,7 +296,11 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 	f.unread = 0
 	for i := range ends {
 		n := &ends[i]
-		if slices.ContainsFunc(live[n.job], func(t read.LateRun) bool { _, is := n.rule.late(n.event, &t, f.now); return is }) {
+		stillLate := slices.ContainsFunc(live[n.job], func(t read.LateRun) bool {
+			_, is := n.rule.late(n.event, &t, f.now)
+			return is
+		})
+		if stillLate {
 			continue
 		}
 		why := "it was started in time again"
@@ -282,7 +312,7 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 	return nil
 }
 
-// describe says in a line what became of a due time.
+// describe says in one line how a due time ended.
 func describe(r *read.Run, j *job.AlertJob) string {
 	text := fmt.Sprintf("%s/%s, due %s, %s", j.App, j.Name, r.Due, outcomeWords(r.Outcome))
 	if r.Count > 1 {
@@ -315,7 +345,7 @@ func span(d job.Micros) string {
 	return (time.Duration(d) * time.Microsecond).Round(10 * time.Millisecond).String()
 }
 
-// perOf is what a rule counts failures of.
+// perOf returns the unit for which a rule counts failures: a job, an app or everything.
 func perOf(r *rule, j *job.AlertJob) string {
 	switch r.Failures.Per {
 	case "app":
@@ -326,7 +356,7 @@ func perOf(r *rule, j *job.AlertJob) string {
 	return aboutJob(j.ID)
 }
 
-// readStreaks reads what has failed lately of what fails now.
+// readStreaks reads the recent failures of everything that fails in this step.
 func (f *finder) readStreaks(ctx context.Context, runs []read.Run, jobs map[int64]job.AlertJob) error {
 	rules := map[[16]byte]int64{}
 	for i := range runs {
@@ -340,6 +370,7 @@ func (f *finder) readStreaks(ctx context.Context, runs []read.Run, jobs map[int6
 			}
 		}
 	}
+
 	for part := range slices.Chunk(slices.Collect(maps.Keys(rules)), 500) {
 		found, err := readStreaks(f.DB.Reader(ctx), part)
 		if err != nil {
@@ -352,38 +383,43 @@ func (f *finder) readStreaks(ctx context.Context, runs []read.Run, jobs map[int6
 	return nil
 }
 
-// count adds a failure to those of a rule that counts them, and tells of them when they are too many.
-func (f *finder) count(rule *rule, r *read.Run, j *job.AlertJob, see sight) {
+// count adds a failure to the streak of a rule, and fires when there are too many.
+func (f *finder) count(rule *rule, r *read.Run, j *job.AlertJob, found finding) {
 	about := perOf(rule, j)
 	key := subject(rule.ID, job.AlertFailures, about)
 	s := f.streaks[key]
 	if s == nil {
 		return
 	}
+
 	s.times = append(s.times, r.Ended)
-	slices.Sort(s.times) // those that committed late come late
+	slices.Sort(s.times) // a late commit arrives late
 	if n := len(s.times) - rule.Failures.Count; n > 0 {
 		s.times = s.times[n:]
 	}
-	if len(s.times) < rule.Failures.Count || s.times[len(s.times)-1]-s.times[0] > micros(rule.Failures.Within) {
-		if row := f.current(key); row != nil { // too few to tell of, but it is not over
+
+	n := len(s.times)
+	if n < rule.Failures.Count || s.times[n-1]-s.times[0] > micros(rule.Failures.Within) {
+		if row := f.current(key); row != nil { // too few to report again, but the alert is not over
 			row = f.change(row)
 			f.changes.firing[key] = row
 			row.Last = max(row.Last, r.Ended)
 		}
 		return
 	}
-	see.summary = fmt.Sprintf("%d failures within %s, the last one: %s", rule.Failures.Count, rule.Failures.Within, see.summary)
+
+	found.summary = fmt.Sprintf("%d failures within %s, the last one: %s",
+		rule.Failures.Count, rule.Failures.Within, found.summary)
 	if rule.Failures.Per != "job" {
-		see.job = nil
+		found.job = nil
 		if rule.Failures.Per == "app" {
-			see.app = j.App
+			found.app = j.App
 		}
 	}
-	f.fire(rule, job.AlertFailures, about, see)
+	f.fire(rule, job.AlertFailures, about, found)
 }
 
-// pingOf is what a monitor is told of a run: "" is nothing.
+// pingOf returns what to tell the monitor of a run's job: "success", "fail", or "" for nothing.
 func pingOf(r *read.Run) string {
 	switch {
 	case !r.Final:
@@ -396,44 +432,53 @@ func pingOf(r *read.Run) string {
 	return ""
 }
 
-// ping notes that a job's ping is to be called. Of several due times that have ended since the last step the last one
-// counts.
+// ping records that the monitor of a job must be called. If several due times have ended since the
+// last step, the last one counts.
 func (f *finder) ping(r *read.Run, j *job.AlertJob) {
 	what := pingOf(r)
 	if what == "" || j.Ping == nil || j.Gone {
 		return
 	}
+
 	address := pingURL(j.Ping, what)
 	if address == "" {
 		return
 	}
-	f.pings[j.ID] = ping{hostOf(address), job.AlertItem{What: what, App: j.App, JobID: idText(j.ID), Job: j.Name, Run: job.RunID(r.ID), Summary: describe(r, j), At: r.Ended.String(), Seen: 1}}
+
+	f.pings[j.ID] = ping{hostOf(address), job.AlertItem{
+		What: what, App: j.App, JobID: idText(j.ID), Job: j.Name, Run: job.RunID(r.ID),
+		Summary: describe(r, j), At: r.Ended.String(), Seen: 1,
+	}}
 }
 
-// runsAtOnce is how many runs one step looks at whether they are late.
+// runsAtOnce is the number of runs that one step checks for lateness.
 const runsAtOnce = 2000
 
-// lister lists runs of one owner behind a place that were due before an instant.
+// lister lists an owner's runs after a place that were due before an instant.
 type lister func(ctx context.Context, after read.LatePlace, before job.Micros, limit int) ([]read.LateRun, error)
 
-// lateStart looks at runs that have not begun, and lateFinish at those that have not ended.
+// lateStart checks the runs that have not been started.
 func (f *finder) lateStart(ctx context.Context) error {
 	least, _ := f.leastLate()
 	return f.late(ctx, lateStart, job.AlertLateStart, f.now-least, "is not started, %s late", f.DB.LateRuns)
 }
 
+// lateFinish checks the runs that have not ended.
 func (f *finder) lateFinish(ctx context.Context) error {
 	return f.late(ctx, lateFinish, job.AlertLateFinish, f.now, "has not ended, %s after that", f.DB.UnendedRuns)
 }
 
-// late looks at runs: at some of them in each step, until it was at all.
-func (f *finder) late(ctx context.Context, what string, event job.AlertEvent, before job.Micros, words string, list lister) error {
+// late checks runs, a part in each step, until all were checked. words ends the summary.
+func (f *finder) late(
+	ctx context.Context, what string, event job.AlertEvent, before job.Micros, words string, list lister,
+) error {
 	rules := slices.DeleteFunc(f.sortedRules(), func(r *rule) bool { return !r.Has(event) })
 	at := f.s.late[what]
 	delete(f.s.late, what)
 	if len(rules) == 0 {
 		return nil
 	}
+
 	runs, more, err := f.held(ctx, at, before, runsAtOnce, list)
 	if err == nil {
 		err = f.tellLate(ctx, rules, event, words, runs)
@@ -445,7 +490,8 @@ func (f *finder) late(ctx context.Context, what string, event job.AlertEvent, be
 	return err
 }
 
-// held lists runs that nobody holds, and then those of one session after another, behind a place. More reports that there may be more.
+// held lists runs after a place: first the runs without an owner, then each session's in turn. more
+// reports that there may be further ones.
 func (f *finder) held(
 	ctx context.Context, at read.LatePlace, before job.Micros, most int, list lister,
 ) (runs []read.LateRun, more bool, err error) {
@@ -453,6 +499,7 @@ func (f *finder) held(
 	if err != nil {
 		return nil, false, err
 	}
+
 	for _, owner := range owners {
 		if owner < at.Owner {
 			continue
@@ -472,13 +519,20 @@ func (f *finder) held(
 	return runs, false, nil
 }
 
-// tellLate tells of due times that are late. Those of backfills are left out: they were due when nobody could have started them.
-func (f *finder) tellLate(ctx context.Context, rules []*rule, event job.AlertEvent, words string, runs []read.LateRun) error {
+// tellLate fires the rules for late runs. Backfills are left out: their due times were over when
+// they were ordered.
+func (f *finder) tellLate(
+	ctx context.Context, rules []*rule, event job.AlertEvent, words string, runs []read.LateRun,
+) error {
 	var late []*read.LateRun
 	var ids []int64
 	for i := range runs {
 		t := &runs[i]
-		if t.Kind != job.FromBackfill && slices.ContainsFunc(rules, func(r *rule) bool { _, is := r.late(event, t, f.now); return is }) {
+		tooLate := slices.ContainsFunc(rules, func(r *rule) bool {
+			_, is := r.late(event, t, f.now)
+			return is
+		})
+		if t.Kind != job.FromBackfill && tooLate {
 			late, ids = append(late, t), append(ids, t.JobID)
 		}
 	}
@@ -486,6 +540,7 @@ func (f *finder) tellLate(ctx context.Context, rules []*rule, event job.AlertEve
 	if err != nil {
 		return err
 	}
+
 	for _, t := range late {
 		j, there := jobs[t.JobID]
 		if !there || j.Gone {
@@ -493,23 +548,24 @@ func (f *finder) tellLate(ctx context.Context, rules []*rule, event job.AlertEve
 		}
 		for _, r := range rules {
 			if by, is := r.late(event, t, f.now); is && r.Takes(&j) {
-				f.fire(r, event, aboutJob(j.ID), sight{job: &j, at: f.now, due: t.Due, summary: fmt.Sprintf("%s/%s, due %s, "+words, j.App, j.Name, t.Due, span(by))})
+				text := fmt.Sprintf("%s/%s, due %s, "+words, j.App, j.Name, t.Due, span(by))
+				f.fire(r, event, aboutJob(j.ID), finding{job: &j, at: f.now, due: t.Due, summary: text})
 			}
 		}
 	}
 	return nil
 }
 
-// overdueAtOnce is how many overdue due times one step counts.
+// overdueAtOnce is the number of overdue runs that one step counts.
 const overdueAtOnce = 20_000
 
-// overdue is how far overdue runs were counted, and how many there are up to there that a rule takes, by rule.
+// overdue is a count in progress.
 type overdue struct {
-	at    read.LatePlace
-	found map[int64]int64
+	at    read.LatePlace  // everything up to here is counted
+	found map[int64]int64 // overdue runs, by rule
 }
 
-// backlog counts due times that are overdue: some of them in each step, until it was all, or enough for each rule.
+// backlog counts overdue runs, a part in each step, until all are counted or each rule has enough.
 func (f *finder) backlog(ctx context.Context) error {
 	rules := slices.DeleteFunc(f.sortedRules(), func(r *rule) bool { return !r.Has(job.AlertBacklog) })
 	counted := f.s.overdue
@@ -519,11 +575,18 @@ func (f *finder) backlog(ctx context.Context) error {
 	if counted.found == nil {
 		counted.found = map[int64]int64{}
 	}
-	least := slices.MinFunc(rules, func(a, b *rule) int { return cmp.Compare(a.Backlog.OlderThan, b.Backlog.OlderThan) })
-	runs, left, err := f.held(ctx, counted.at, f.now-micros(least.Backlog.OlderThan), overdueAtOnce, f.DB.LateRuns)
+
+	// Read the next part, old enough for the rule with the shortest age.
+	least := slices.MinFunc(rules, func(a, b *rule) int {
+		return cmp.Compare(a.Backlog.OlderThan, b.Backlog.OlderThan)
+	})
+	before := f.now - micros(least.Backlog.OlderThan)
+	runs, left, err := f.held(ctx, counted.at, before, overdueAtOnce, f.DB.LateRuns)
 	if err != nil {
 		return err
 	}
+
+	// Collect the due times by job.
 	byJob := map[int64][]job.Micros{}
 	for i := range runs {
 		byJob[runs[i].JobID] = append(byJob[runs[i].JobID], runs[i].DueNow)
@@ -531,12 +594,15 @@ func (f *finder) backlog(ctx context.Context) error {
 	for _, dues := range byJob {
 		slices.Sort(dues)
 	}
+
+	// Only rules that pick jobs need to know the jobs.
 	var jobs map[int64]job.AlertJob
 	if slices.ContainsFunc(rules, func(r *rule) bool { return !r.OfAll() }) {
 		if jobs, err = f.known(ctx, slices.Collect(maps.Keys(byJob))); err != nil {
 			return err
 		}
 	}
+
 	more := false // some rule may find more
 	for _, r := range rules {
 		for id, dues := range byJob {
@@ -545,33 +611,36 @@ func (f *finder) backlog(ctx context.Context) error {
 				counted.found[r.ID] += int64(n)
 			}
 		}
+
 		text := fmt.Sprintf("%d due times are overdue by more than %s", counted.found[r.ID], r.Backlog.OlderThan)
 		switch {
 		case counted.found[r.ID] >= int64(r.Backlog.Tasks):
-			f.fire(r, job.AlertBacklog, "all", sight{at: f.now, state: true, summary: text})
+			f.fire(r, job.AlertBacklog, "all", finding{at: f.now, state: true, summary: text})
 		case left:
 			more = true
 		default:
 			f.over(r, job.AlertBacklog, "all", text)
 		}
 	}
+
 	if more {
 		counted.at = runs[len(runs)-1].LatePlace
 		f.s.overdue = counted
-		delete(f.s.next, backlog) // the next step goes on
+		delete(f.s.next, backlog) // the next step continues
 	}
 	return nil
 }
 
-// lines looks which nodes have vanished.
+// lines follows the audit, to learn which nodes have vanished.
 func (f *finder) lines(ctx context.Context) error {
-	if f.position.Lines.High == 0 { // nobody wanted it up to now
+	if f.position.Lines.High == 0 { // no rule needed it until now
 		_, last, err := f.DB.LastIDs(ctx)
 		if err != nil {
 			return err
 		}
 		f.position.Lines.High = max(0, last-linesAhead)
 	}
+
 	f.position.Lines.Patience = f.DB.LongestTransaction()
 	lines, fresh, lost, err := trail.Follow(&f.position.Lines, f.now, func(l *job.Entry) int64 { return l.ID },
 		func(spans []sql.Span) ([]job.Entry, error) { return read.LinesIn(f.DB.Reader(ctx), spans) },
@@ -579,17 +648,20 @@ func (f *finder) lines(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	f.lost += lost
 	f.behind = f.behind || fresh == batch
 	for _, l := range lines {
-		if l.Kind == job.KindSession && l.Action == job.ActionReap && l.At >= f.position.Since && len(f.position.Gone) < 1000 {
+		reaped := l.Kind == job.KindSession && l.Action == job.ActionReap
+		if reaped && l.At >= f.position.Since && len(f.position.Gone) < 1000 {
 			f.position.Gone[l.Name] = max(f.position.Gone[l.Name], l.At)
 		}
 	}
+
 	return nil
 }
 
-// nodes looks at the nodes that there are.
+// nodes checks the nodes: which are gone, and whose clock is off.
 func (f *finder) nodes(ctx context.Context) error {
 	skews := false
 	for _, r := range f.c.rules {
@@ -598,6 +670,8 @@ func (f *finder) nodes(ctx context.Context) error {
 	if !skews && !f.c.lines {
 		return nil
 	}
+
+	// Read the living nodes, and the largest clock offset of each node's sessions.
 	sessions, err := f.DB.Sessions(ctx)
 	if err != nil {
 		return err
@@ -610,28 +684,23 @@ func (f *finder) nodes(ctx context.Context) error {
 			skew[s.Node] = n
 		}
 	}
+
 	for node, at := range f.position.Gone {
 		if alive[node] || f.now-at > micros(job.Duration(Kept)) {
 			delete(f.position.Gone, node)
 		}
 	}
+
 	for _, r := range f.sortedRules() {
 		if r.Has(job.AlertNodeGone) {
-			for node, at := range f.position.Gone {
-				if at >= r.Since && f.now-at >= micros(r.NodeGone) {
-					f.fire(r, job.AlertNodeGone, "node "+node, sight{node: node, at: f.now, state: true, summary: fmt.Sprintf("the node %s vanished at %s, and is not back", node, at)})
-				}
-			}
+			f.goneNodes(r)
 		}
 		if r.Has(job.AlertClockSkew) {
-			for node, n := range skew {
-				if off := max(n, -n); off > int64(micros(r.ClockSkew)) {
-					f.fire(r, job.AlertClockSkew, "node "+node, sight{node: node, at: f.now, state: true,
-						summary: fmt.Sprintf("the clock of the node %s differs from MySQL's by %s; due times go by MySQL's", node, span(job.Micros(off)))})
-				}
-			}
+			f.skewedNodes(r, skew)
 		}
 	}
+
+	// End the alerts about nodes that are back, removed or on time again.
 	for _, row := range sorted(f.s.firing) {
 		r := f.c.rules[row.RuleID]
 		row = f.current(row.Subject)
@@ -653,10 +722,35 @@ func (f *finder) nodes(ctx context.Context) error {
 	return nil
 }
 
-// jobsAtOnce is how many jobs one step looks at whether they run.
+// goneNodes fires a rule for the nodes that have been gone long enough.
+func (f *finder) goneNodes(r *rule) {
+	for node, at := range f.position.Gone {
+		if at < r.Since || f.now-at < micros(r.NodeGone) {
+			continue
+		}
+		text := fmt.Sprintf("the node %s vanished at %s, and is not back", node, at)
+		f.fire(r, job.AlertNodeGone, "node "+node, finding{node: node, at: f.now, state: true, summary: text})
+	}
+}
+
+// skewedNodes fires a rule for the nodes whose clocks are too far off.
+func (f *finder) skewedNodes(r *rule, skew map[string]int64) {
+	for node, n := range skew {
+		off := max(n, -n)
+		if off <= int64(micros(r.ClockSkew)) {
+			continue
+		}
+		text := fmt.Sprintf("the clock of the node %s differs from MySQL's by %s; due times go by MySQL's",
+			node, span(job.Micros(off)))
+		f.fire(r, job.AlertClockSkew, "node "+node, finding{node: node, at: f.now, state: true, summary: text})
+	}
+}
+
+// jobsAtOnce is the number of jobs that one step checks for runs.
 const jobsAtOnce = 200
 
-// neverRan looks for jobs of which no run has begun for too long: at some of them in each step, until it was at all.
+// neverRan finds jobs without a recent run, a part of the jobs in each step, until all were
+// checked.
 func (f *finder) neverRan(ctx context.Context) error {
 	var rules []*rule
 	for _, r := range f.sortedRules() {
@@ -668,19 +762,23 @@ func (f *finder) neverRan(ctx context.Context) error {
 		f.s.notRun, f.s.looks = 0, map[int64]map[int64]*read.RunLook{}
 		return nil
 	}
+
+	// Pick the next jobs. If reading their runs fails, the jobs after them still get their turn.
 	after := f.s.notRun
 	jobs, err := f.DB.AlertJobsAfter(ctx, after, jobsAtOnce)
 	if err != nil {
 		return err
 	}
-	if f.s.notRun = 0; len(jobs) == jobsAtOnce { // also if it fails: the jobs behind do not wait for that
+	if f.s.notRun = 0; len(jobs) == jobsAtOnce {
 		f.s.notRun = jobs[len(jobs)-1].ID
 	}
+
 	resting, err := f.resting(ctx)
 	if err != nil {
 		return err
 	}
-	more := false // to be read of these
+
+	more := false // some jobs need another step
 	for _, r := range rules {
 		since := f.now - micros(r.NeverRan)
 		var ids []int64
@@ -690,6 +788,7 @@ func (f *finder) neverRan(ctx context.Context) error {
 				ids, byID[j.ID] = append(ids, j.ID), j
 			}
 		}
+
 		if f.s.looks[r.ID] == nil {
 			f.s.looks[r.ID] = map[int64]*read.RunLook{}
 		}
@@ -697,28 +796,33 @@ func (f *finder) neverRan(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+
 		more = more || len(open) > 0
 		for _, id := range found {
 			j := byID[id]
-			f.fire(r, job.AlertNeverRan, aboutJob(id), sight{job: j, at: f.now, state: true, summary: fmt.Sprintf("%s/%s has not run for %s", j.App, j.Name, r.NeverRan)})
+			text := fmt.Sprintf("%s/%s has not run for %s", j.App, j.Name, r.NeverRan)
+			f.fire(r, job.AlertNeverRan, aboutJob(id), finding{job: j, at: f.now, state: true, summary: text})
 		}
 		for _, id := range ids {
 			row := f.current(subject(r.ID, job.AlertNeverRan, aboutJob(id)))
-			if row != nil && row.Run == "" && !slices.Contains(found, id) && !slices.Contains(open, id) { // one of a due time that was missed has its run
+			settled := !slices.Contains(found, id) && !slices.Contains(open, id)
+			if row != nil && row.Run == "" && settled { // an alert with a run is about a missed due time
 				f.end(r, row, "it has begun a run, or has nothing to run any more")
 			}
 		}
 	}
+
 	if more {
 		f.s.notRun = after
 	}
 	if more || f.s.notRun != 0 {
-		delete(f.s.next, notRun) // the next step goes on
+		delete(f.s.next, notRun) // the next step continues
 	}
 	return nil
 }
 
-// resting reads which apps are paused, or were since an instant until their pause ended by itself.
+// resting returns a function that reports whether an app is paused, or was so after an instant
+// under a pause that ended by itself.
 func (f *finder) resting(ctx context.Context) (func(app string, since job.Micros) bool, error) {
 	stops, err := trip.Stops(f.DB.Reader(ctx))
 	return func(app string, since job.Micros) bool {
@@ -729,10 +833,11 @@ func (f *finder) resting(ctx context.Context) (func(app string, since job.Micros
 	}, err
 }
 
-// onTime is how late the earliest due time, or the planning of one, may be before a heartbeat is held back.
+// onTime is the lateness of the earliest due time, or of its planning, at which heartbeats are held
+// back.
 const onTime = job.Micros(60_000_000)
 
-// heartbeats looks whether the cluster plans and starts in time, for those who are to be told so.
+// heartbeats checks, when a heartbeat is due, whether the cluster plans and starts in time.
 func (f *finder) heartbeats(ctx context.Context) error {
 	var due []*channel
 	for _, ch := range f.c.channels {
@@ -743,6 +848,7 @@ func (f *finder) heartbeats(ctx context.Context) error {
 	if len(due) == 0 {
 		return nil
 	}
+
 	held, err := f.behindTime(ctx)
 	if err != nil {
 		return err
@@ -753,7 +859,8 @@ func (f *finder) heartbeats(ctx context.Context) error {
 	return nil
 }
 
-// behindTime says what the cluster does not start or plan in time, "" if there is nothing.
+// behindTime describes a due time that is not planned or started in time. "" means that there is
+// none.
 func (f *finder) behindTime(ctx context.Context) (string, error) {
 	runs, _, err := f.held(ctx, read.LatePlace{}, f.now-onTime, 1, f.DB.LateRuns)
 	if err != nil {
@@ -767,6 +874,7 @@ func (f *finder) behindTime(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	var paused []int32
 	for i := range stops {
 		s := &stops[i]
@@ -778,6 +886,7 @@ func (f *finder) behindTime(ctx context.Context) (string, error) {
 		}
 		paused = append(paused, s.AppID)
 	}
+
 	cursor, err := f.DB.FirstCursor(ctx, paused)
 	if err == nil && cursor != 0 && cursor < f.now-onTime {
 		return "a due time of " + cursor.String() + " is not planned", nil

@@ -16,7 +16,9 @@ import (
 )
 
 // mail sends a message by SMTP.
-func (o *Outside) mail(ctx context.Context, l *letter, m *job.AlertMessage, values map[job.Secret]string) verdict {
+func (o *Outside) mail(
+	ctx context.Context, l *letter, m *job.AlertMessage, values map[job.Secret]string,
+) verdict {
 	e := l.channel.Email
 	if e == nil {
 		return verdict{err: errors.New("the channel has no mail server"), final: true}
@@ -29,10 +31,13 @@ func (o *Outside) mail(ctx context.Context, l *letter, m *job.AlertMessage, valu
 	if err != nil {
 		return verdict{err: err, final: true}
 	}
+
 	to := e.To
 	if l.Target != "" {
 		to = []string{l.Target}
 	}
+
+	// Compose the message.
 	msg := mail.NewMsg()
 	key := hex.EncodeToString(l.Key[:])
 	for _, err := range []error{msg.From(e.From), msg.To(to...)} {
@@ -40,23 +45,28 @@ func (o *Outside) mail(ctx context.Context, l *letter, m *job.AlertMessage, valu
 			return verdict{err: err, final: true}
 		}
 	}
+
 	msg.Subject(cutText(m.Title, 300))
-	// The same when it is sent once more: a mail reader may show it once.
+	// The id is the same in each try, so that a mail reader can show the mail once.
 	msg.SetMessageIDWithValue(key + "@go-crontab")
 	msg.SetDate()
 	msg.SetGenHeader("X-Gocrontab-Key", key)
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
 	msg.SetBodyString(mail.TypeTextPlain, m.Text)
+
 	timeout := 10 * time.Second
 	if end, ok := ctx.Deadline(); ok {
 		timeout = max(time.Second, time.Until(end))
 	}
 	options := []mail.Option{
-		mail.WithPort(number), mail.WithTimeout(timeout), mail.WithDialContextFunc(o.mailDial(ctx, e, host)),
-		mail.WithTLSConfig(&tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}), mail.WithoutNoop(),
+		mail.WithPort(number),
+		mail.WithTimeout(timeout),
+		mail.WithDialContextFunc(o.mailDial(ctx, e, host)),
+		mail.WithTLSConfig(&tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}),
+		mail.WithoutNoop(),
 	}
 	switch e.TLS {
-	case "none", "tls": // of the latter the connection is TLS already
+	case "none", "tls": // with "tls", mailDial has secured the connection
 		options = append(options, mail.WithTLSPolicy(mail.NoTLS))
 	default:
 		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
@@ -64,14 +74,16 @@ func (o *Outside) mail(ctx context.Context, l *letter, m *job.AlertMessage, valu
 	if name, is := job.WholeSecret(e.Password); is && e.User != "" {
 		how := mail.SMTPAuthAutoDiscover
 		if e.TLS == "tls" {
-			how = mail.SMTPAuthPlainNoEnc // it is encrypted, which the library does not see
+			how = mail.SMTPAuthPlainNoEnc // the library does not see that the connection is encrypted
 		}
 		options = append(options, mail.WithUsername(e.User), mail.WithPassword(values[name]), mail.WithSMTPAuth(how))
 	}
+
 	client, err := mail.NewClient(host, options...)
 	if err != nil {
 		return verdict{err: err, final: true}
 	}
+
 	if err := client.DialAndSendWithContext(ctx, msg); err != nil {
 		if ctx.Err() != nil {
 			return verdict{err: errors.New("the mail server did not answer in time")}
@@ -80,17 +92,20 @@ func (o *Outside) mail(ctx context.Context, l *letter, m *job.AlertMessage, valu
 		final := errors.As(err, &refused) && !refused.IsTemp() && refused.ErrorCode() >= 500
 		return verdict{err: err, final: final}
 	}
+
 	return verdict{said: fmt.Sprintf("%s took it for %d recipients", e.Server, len(to))}
 }
 
-// mailDial connects to a mail server, if the node may call that, until sending ends: the library heeds a context only while it
-// connects, and behind that waits for a server that says nothing.
+// mailDial returns a function that connects to a mail server, if the node may call it. The
+// connection is closed when sending ends: the library heeds its context only while connecting, and
+// would then wait for a silent server.
 func (o *Outside) mailDial(sending context.Context, e *job.AlertEmail, host string) mail.DialContextFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := o.cfg.Dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
+
 		context.AfterFunc(sending, func() { _ = conn.Close() })
 		if e.TLS != "tls" {
 			return conn, nil

@@ -23,71 +23,92 @@ import (
 	"github.com/google/uuid"
 )
 
-// Secrets reads the values of secrets that jobs of an app may use, "" being those of all apps.
+// Secrets reads the values of secrets that an app's jobs may use; app "" means secrets for all
+// apps.
 type Secrets interface {
 	Values(ctx context.Context, app string, names []job.Secret) (map[job.Secret]string, error)
 }
 
-// Outside calls what is outside the cluster. Use NewOutside.
+// Outside calls systems outside the cluster. Use NewOutside.
 type Outside struct {
 	cfg    OutsideConfig
 	client *http.Client
 }
 
-// OutsideConfig says how.
+// OutsideConfig configures an Outside.
 type OutsideConfig struct {
-	// Dial connects to host:port, if the node may call that.
+	// Dial connects to host:port if the node may call it.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Sign returns the header with the signature of a request.
+	// Sign returns the name and value of a request's signature header.
 	Sign func(secret []byte, at time.Time, key string, req *http.Request, body string) (header, value string)
-	// Mask takes the values of secrets out of a text. It is needed where Secrets is.
+	// Mask removes the values of secrets from a text. It is required if Secrets is set.
 	Mask    func(text string, values map[job.Secret]string) string
 	Secrets Secrets
 	Version string
 	Node    string
 }
 
-// NewOutside prepares it.
+// NewOutside returns an Outside. Call Close when done.
 func NewOutside(cfg OutsideConfig) *Outside {
 	return &Outside{cfg, &http.Client{
 		Transport: &http.Transport{
-			DialContext: cfg.Dial, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 1, MaxIdleConns: 20, IdleConnTimeout: 30 * time.Second,
-			MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
+			DialContext:            cfg.Dial,
+			TLSHandshakeTimeout:    10 * time.Second,
+			MaxIdleConnsPerHost:    1,
+			MaxIdleConns:           20,
+			IdleConnTimeout:        30 * time.Second,
+			MaxResponseHeaderBytes: 64 << 10,
+			ForceAttemptHTTP2:      true,
 		},
-		// Where a server sends us on to is not what somebody has written down, and may not get the secrets.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		// No one configured the target of a redirect, and it must not get the secrets.
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
 	}}
 }
 
 // Close closes idle connections.
 func (o *Outside) Close() { o.client.CloseIdleConnections() }
 
-// Test sends a message to a channel now. sql.ErrNotFound says that there is no such channel.
+// Test sends a test message to a channel now, and for PagerDuty also resolves the test incident. It
+// returns sql.ErrNotFound for an unknown channel.
 func (o *Outside) Test(ctx context.Context, db *sql.DB, name string, now job.Micros) (Tested, error) {
 	row, err := DefinitionNamed(db.Reader(ctx), ChannelTable, name)
 	if err != nil {
 		return Tested{}, err
 	}
+
 	t := Tested{Channel: name, ChannelID: row.ID, Key: uuid.New(), At: now}
-	item := job.AlertItem{What: "test", Event: job.AlertFailed, Severity: "info", Summary: fmt.Sprintf("This is a test of the channel %s, sent by the node %s. Nothing is wrong.", name, o.cfg.Node),
-		Node: o.cfg.Node, At: now.String(), Since: now.String(), Seen: 1}
+	item := job.AlertItem{
+		What: "test", Event: job.AlertFailed, Severity: "info",
+		Summary: fmt.Sprintf("This is a test of the channel %s, sent by the node %s. Nothing is wrong.",
+			name, o.cfg.Node),
+		Node: o.cfg.Node, At: now.String(), Since: now.String(), Seen: 1,
+	}
 	text, err := json.Marshal([]job.AlertItem{item})
 	if err != nil {
 		return t, err
 	}
 	t.Items = string(text)
-	l := &letter{DeliveryRow: DeliveryRow{Key: t.Key, Kind: DeliveryTest, Channel: name, Events: 1}, items: []job.AlertItem{item}}
+
+	l := &letter{
+		DeliveryRow: DeliveryRow{Key: t.Key, Kind: DeliveryTest, Channel: name, Events: 1},
+		items:       []job.AlertItem{item},
+	}
 	if l.channel, err = DecodeChannel(&row); err != nil {
 		t.Said = "the channel cannot be read: " + err.Error()
 		return t, nil
 	}
+
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, min(time.Duration(l.channel.Timeout), 15*time.Second))
 	defer cancel()
 	v := o.send(ctx, l)
+
 	if v.err == nil && l.channel.Type == job.ChannelPagerDuty {
-		// What the test opened is over; if we die before that is told, it stays open, as whoever tests sees. The key of the
-		// incident is that of the test, see pagerEvent, and the message is another one.
+		// Resolve the test incident. If we die before, it stays open, which the tester sees.
+		// AlertID and Since give the incident the key of the test, see pagerEvent; the message has
+		// its own key.
 		item.What, item.AlertID, item.Since = "resolved", "test", hex.EncodeToString(t.Key[:])
 		l.Key, l.items = uuid.New(), []job.AlertItem{item}
 		if end := o.send(ctx, l); end.err != nil {
@@ -96,6 +117,7 @@ func (o *Outside) Test(ctx context.Context, db *sql.DB, name string, now job.Mic
 			v.said += "; the incident is resolved"
 		}
 	}
+
 	t.Took, t.Sent, t.Said = time.Since(began), v.err == nil, v.said
 	if v.err != nil {
 		t.Said = v.err.Error()
@@ -103,7 +125,7 @@ func (o *Outside) Test(ctx context.Context, db *sql.DB, name string, now job.Mic
 	return t, nil
 }
 
-// send sends a message once. Nothing of what it says has a secret in it.
+// send tries to send a message once. Its verdict contains no secret.
 func (o *Outside) send(ctx context.Context, l *letter) (v verdict) {
 	var values map[job.Secret]string
 	defer func() {
@@ -115,15 +137,18 @@ func (o *Outside) send(ctx context.Context, l *letter) (v verdict) {
 			v.err = errors.New(o.clean(v.err.Error(), values))
 		}
 	}()
+
 	var err error
 	if uses := l.channel.Secrets(); len(uses) > 0 {
 		if values, err = o.values(ctx, uses); err != nil {
 			return verdict{err: err}
 		}
 	}
+
 	if l.Kind == DeliveryPing {
 		return o.ping(ctx, l)
 	}
+
 	address := l.channel.URL
 	name, isSecret := job.WholeSecret(address)
 	if isSecret {
@@ -132,12 +157,14 @@ func (o *Outside) send(ctx context.Context, l *letter) (v verdict) {
 	if l.channel.Type != job.ChannelEmail {
 		address = strings.TrimSpace(address)
 		switch wrong := job.CheckAlertURL(address); {
-		case wrong != "" && isSecret: // what is wrong repeats a part of it
-			return verdict{err: fmt.Errorf("the url is the secret %q, which is no URL that can be called; want http:// or https://, a host and a path", name), final: true}
+		case wrong != "" && isSecret: // the usual error would repeat a part of the secret
+			return verdict{err: fmt.Errorf("the url is the secret %q, which is no URL that can be called; "+
+				"want http:// or https://, a host and a path", name), final: true}
 		case wrong != "":
 			return verdict{err: errors.New("the url " + wrong), final: true}
 		}
 	}
+
 	m := l.message()
 	switch l.channel.Type {
 	case job.ChannelEmail:
@@ -147,6 +174,7 @@ func (o *Outside) send(ctx context.Context, l *letter) (v verdict) {
 	case job.ChannelWebhook:
 		return o.webhook(ctx, l, m, address, values)
 	}
+
 	body, target, err := chat(l, m, address, values, time.Now())
 	if err != nil {
 		return verdict{err: err, final: true}
@@ -154,7 +182,7 @@ func (o *Outside) send(ctx context.Context, l *letter) (v verdict) {
 	return o.call(ctx, l, http.MethodPost, target, body, values)
 }
 
-// values reads the secrets of a channel. One that is missing now may be there later.
+// values reads the secrets of a channel. A missing secret is no final error: it may exist later.
 func (o *Outside) values(ctx context.Context, uses []job.SecretUse) (map[job.Secret]string, error) {
 	if o.cfg.Secrets == nil {
 		return nil, errors.New("this node has no secrets")
@@ -163,6 +191,7 @@ func (o *Outside) values(ctx context.Context, uses []job.SecretUse) (map[job.Sec
 	if err != nil {
 		return nil, err
 	}
+
 	for _, u := range uses {
 		if _, there := values[u.Name]; !there {
 			return values, fmt.Errorf("%s: there is no secret %q for all apps", u.Field, u.Name)
@@ -171,8 +200,8 @@ func (o *Outside) values(ctx context.Context, uses []job.SecretUse) (map[job.Sec
 	return values, nil
 }
 
-// clean takes the values of secrets out of a text, of addresses also what comes behind the host, and makes one short
-// line of it.
+// clean makes a short line of a text, without the values of secrets. If a secret is an address, its
+// path is also removed where it occurs without the host.
 func (o *Outside) clean(text string, values map[job.Secret]string) string {
 	if len(values) > 0 {
 		hidden := maps.Clone(values)
@@ -183,11 +212,13 @@ func (o *Outside) clean(text string, values map[job.Secret]string) string {
 		}
 		text = o.cfg.Mask(text, hidden)
 	}
+
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
 	return cutText(text, 400)
 }
 
-// cutText keeps the first bytes of a text, and all of its last character.
+// cutText cuts a text after at most most bytes, never inside a character, and appends "…" if it
+// did.
 func cutText(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -198,7 +229,7 @@ func cutText(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// pingURL is whom a job calls, for what; "" is nobody.
+// pingURL returns the address that a job calls for "success" or "fail"; "": none.
 func pingURL(p *job.Ping, what string) string {
 	if what == "fail" {
 		return p.FailURL
@@ -206,7 +237,7 @@ func pingURL(p *job.Ping, what string) string {
 	return p.URL
 }
 
-// hostOf is the host of an address, with its port.
+// hostOf returns the host of an address, with its port.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -215,7 +246,7 @@ func hostOf(address string) string {
 	return cutText(u.Host, 300)
 }
 
-// ping calls the address of a job.
+// ping calls the address of a job's monitor.
 func (o *Outside) ping(ctx context.Context, l *letter) verdict {
 	what := ""
 	if len(l.items) > 0 {
@@ -228,41 +259,50 @@ func (o *Outside) ping(ctx context.Context, l *letter) verdict {
 	return o.call(ctx, l, http.MethodGet, address, nil, nil)
 }
 
-func (o *Outside) webhook(ctx context.Context, l *letter, m *job.AlertMessage, address string, values map[job.Secret]string) verdict {
+// webhook sends a message as JSON, or as the channel's template says.
+func (o *Outside) webhook(
+	ctx context.Context, l *letter, m *job.AlertMessage, address string, values map[job.Secret]string,
+) verdict {
 	body, err := json.Marshal(webhookBody{Version: 1, Source: "go-crontab", AlertMessage: *m})
 	if err != nil {
 		return verdict{err: err, final: true}
 	}
+
 	if l.channel.Body != "" {
 		text, err := job.Render(l.channel.Body, m)
 		switch {
 		case err == nil:
 			body = []byte(text)
-		case l.Kind == DeliveryTest: // which is to find that
+		case l.Kind == DeliveryTest: // a test must reveal this
 			return verdict{err: fmt.Errorf("the template of the body failed: %w", err), final: true}
 		default:
 			l.templates = append(l.templates, fmt.Errorf("the body of the channel %s: %w", l.Channel, err))
 		}
 	}
+
 	return o.call(ctx, l, http.MethodPost, address, body, values)
 }
 
-// webhookBody is what a webhook gets.
+// webhookBody is the JSON body of a webhook.
 type webhookBody struct {
 	Version int    `json:"version"`
 	Source  string `json:"source"`
 	job.AlertMessage
 }
 
-// maxAnswer is how much of an answer is read.
+// maxAnswer is the number of bytes read of an answer.
 const maxAnswer = 16 << 10
 
-// call sends a request, and tells what was answered.
-func (o *Outside) call(ctx context.Context, l *letter, method, address string, body []byte, values map[job.Secret]string) verdict {
+// call sends a request and judges the answer.
+func (o *Outside) call(
+	ctx context.Context, l *letter, method, address string, body []byte, values map[job.Secret]string,
+) verdict {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return verdict{err: errors.New("the url is not understood"), final: true}
 	}
+
+	// Headers.
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json; charset=utf-8")
 	}
@@ -276,15 +316,17 @@ func (o *Outside) call(ctx context.Context, l *letter, method, address string, b
 		}
 		req.Header.Set(k, filled)
 	}
+
 	if name, is := job.WholeSecret(l.channel.Sign); is && l.channel.Type == job.ChannelWebhook && o.cfg.Sign != nil {
 		header, value := o.cfg.Sign([]byte(values[name]), time.Now(), key, req, string(body))
 		req.Header.Set(header, value)
 	}
+
 	resp, err := o.client.Do(req)
 	if err != nil {
 		var wrapped *url.Error
 		if errors.As(err, &wrapped) {
-			err = wrapped.Err // it has the URL in it
+			err = wrapped.Err // the wrapper contains the URL
 		}
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = errors.New("it did not answer in time")
@@ -292,11 +334,14 @@ func (o *Outside) call(ctx context.Context, l *letter, method, address string, b
 		return verdict{err: err}
 	}
 	defer resp.Body.Close()
+
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil && len(answer) == 0 && resp.StatusCode/100 == 2 {
 		return verdict{err: fmt.Errorf("its answer broke off: %w", err)}
 	}
 	said := strings.TrimSpace(resp.Status + " " + string(answer))
+
+	// Judge the status.
 	switch code := resp.StatusCode; {
 	case code/100 == 2:
 		if why := refusedBy(l.channel.Type, answer); why != "" {
@@ -304,13 +349,19 @@ func (o *Outside) call(ctx context.Context, l *letter, method, address string, b
 		}
 		return verdict{said: said}
 	case code/100 == 3:
-		return verdict{err: fmt.Errorf("%s: it wants to be called at another address, which is not done", resp.Status), final: true}
-	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code == http.StatusTooEarly, code >= 500:
+		return verdict{
+			err:   fmt.Errorf("%s: it wants to be called at another address, which is not done", resp.Status),
+			final: true,
+		}
+	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout,
+		code == http.StatusTooEarly, code >= 500:
 		return verdict{err: errors.New(said), after: retryAfter(resp.Header.Get("Retry-After"))}
 	}
+
 	return verdict{err: errors.New(said), final: true}
 }
 
+// retryAfter returns the pause that a Retry-After header asks for; zero: none.
 func retryAfter(text string) time.Duration {
 	if n, err := strconv.Atoi(text); err == nil && n > 0 && n < 100_000 {
 		return time.Duration(n) * time.Second
@@ -321,9 +372,12 @@ func retryAfter(text string) time.Duration {
 	return 0
 }
 
-// message is what templates and webhooks get.
+// message returns the data for templates and webhooks.
 func (l *letter) message() *job.AlertMessage {
-	m := &job.AlertMessage{Key: hex.EncodeToString(l.Key[:]), Channel: l.Channel, Rule: l.Rule, Count: l.Events, Items: l.items, Severity: "info"}
+	m := &job.AlertMessage{
+		Key: hex.EncodeToString(l.Key[:]), Channel: l.Channel, Rule: l.Rule, Count: l.Events,
+		Items: l.items, Severity: "info",
+	}
 	if m.Items == nil {
 		m.Items = []job.AlertItem{}
 	}
@@ -331,8 +385,10 @@ func (l *letter) message() *job.AlertMessage {
 	if len(m.Items) > 0 {
 		m.Severity = m.Items[0].Severity
 	}
+
 	m.Title, m.Text = builtIn(m)
-	// What the rule wants replaces that; what fails does not.
+
+	// The rule's templates replace the built-in texts. A failing template does not.
 	for _, t := range []struct {
 		what, text string
 		to         *string
@@ -346,11 +402,12 @@ func (l *letter) message() *job.AlertMessage {
 			l.templates = append(l.templates, fmt.Errorf("the %s of the rule %s: %w", t.what, l.Rule, err))
 		}
 	}
+
 	m.Title = strings.Join(strings.Fields(m.Title), " ")
 	return m
 }
 
-// mark begins the line of an event.
+// mark returns the first word of an event's line.
 func mark(what string) string {
 	switch what {
 	case "resolved":
@@ -363,15 +420,17 @@ func mark(what string) string {
 	return "ALERT"
 }
 
-// builtIn are the title and the text of messages whose rule has no templates.
+// builtIn returns the title and text of a message whose rule has no templates.
 func builtIn(m *job.AlertMessage) (title, text string) {
 	if len(m.Items) == 0 {
 		return "go-crontab", fmt.Sprintf("%d events", m.Count)
 	}
+
 	var b strings.Builder
 	for i := range m.Items {
 		fmt.Fprintln(&b, line(&m.Items[i]))
 	}
+
 	title = cutText(line(&m.Items[0]), 200)
 	if m.Count > 1 {
 		title += fmt.Sprintf(" (and %d more)", m.Count-1)
@@ -385,7 +444,7 @@ func builtIn(m *job.AlertMessage) (title, text string) {
 	return title, strings.TrimSpace(b.String())
 }
 
-// line says an event in a line.
+// line describes an event in one line.
 func line(it *job.AlertItem) string {
 	text := it.Summary
 	if it.What == "resolved" {
@@ -400,6 +459,7 @@ func line(it *job.AlertItem) string {
 		}
 		text = fmt.Sprintf("%s: %s (%s since %s)", about, it.Summary, it.Event, it.Since)
 	}
+
 	if it.Seen > 1 {
 		text += fmt.Sprintf(" [%d times since %s]", it.Seen, it.Since)
 	}

@@ -9,15 +9,17 @@ import (
 	"go-crontab/job"
 )
 
-// resolve has it told to channels of type pagerduty that an alert is over of which they were told, and no other. A rule
-// does not tell them if it is silenced, disabled, deleted or about something else now, or names other channels: the
-// incident would stay open. And an incident that nobody has begun to open is left as it is: in a flood it would be opened
-// long after it is over.
+// resolve completes the notices for PagerDuty channels: each incident that a channel was told to
+// open is resolved when its alert is over, and no other is. Without this, an incident would stay
+// open if the rule was silenced, disabled, deleted or changed since, or now names other channels.
+// If no node has tried to send the opening message yet, neither message is sent: in a flood it
+// would open the incident long after the alert is over.
 func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) error {
 	for name, ch := range e.state.config.channels {
 		if ch.Type != job.ChannelPagerDuty || ch.Disabled {
 			continue
 		}
+
 		var over []*FiredRow
 		rules, since := map[int64]bool{}, now
 		for _, row := range c.fired {
@@ -28,15 +30,18 @@ func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) err
 		if len(over) == 0 {
 			continue
 		}
+
+		// Find the incidents that this step or an earlier message opens.
 		opened, untried := map[string]bool{}, map[string][]int64{} // by ids of alerts
-		for g := range c.told {
+		for g := range c.notices {
 			if g.channel == name && g.alone != nil && g.what != "resolved" {
 				opened[idText(g.alone.ID)] = true
 			}
 		}
-		err := eachTold(e.DB.Reader(ctx), ch.ID, slices.Sorted(maps.Keys(rules)), since, func(id int64, items string, waits bool) {
+
+		note := func(id int64, items string, waits bool) {
 			var list []job.AlertItem
-			_ = json.Unmarshal([]byte(items), &list) // what a hand wrote there and cannot be read counts as none
+			_ = json.Unmarshal([]byte(items), &list) // text written by hand that cannot be decoded counts as empty
 			for i := range list {
 				if alert := list[i].AlertID; waits {
 					untried[alert] = append(untried[alert], id)
@@ -44,11 +49,14 @@ func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) err
 					opened[alert] = true
 				}
 			}
-		})
+		}
+		err := eachSent(e.DB.Reader(ctx), ch.ID, slices.Sorted(maps.Keys(rules)), since, note)
 		if err != nil && ctx.Err() == nil {
-			// The next step would find the same ends, and ask the same. So it is told of all: PagerDuty leaves an incident that
-			// it does not know as it is, and what opens one comes before what resolves it.
-			e.Log.Warn("cannot read what PagerDuty was told, telling it of all that is over", "channel", name, "alerts", len(over), "error", err)
+			// The next step would find the same ends and fail in the same way. So resolve all of
+			// them: PagerDuty ignores an incident that it does not know, and an opening message is
+			// sent before the resolving one.
+			e.Log.Warn("cannot read what PagerDuty was told, telling it of all that is over",
+				"channel", name, "alerts", len(over), "error", err)
 			clear(untried)
 			for _, row := range over {
 				opened[idText(row.ID)] = true
@@ -56,18 +64,21 @@ func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) err
 		} else if err != nil {
 			return err
 		}
+
+		// Resolve the opened incidents.
 		for _, row := range over {
 			id := idText(row.ID)
 			g := group{channel: name, rule: row.RuleID, state: DeliveryPending, alone: row, what: "resolved"}
-			_, is := c.told[g]
-			forgotten := is && now-row.First >= micros(job.Duration(Kept)) // what it was told of may be removed by now
+			_, is := c.notices[g]
+			forgotten := is && now-row.First >= micros(job.Duration(Kept)) // its opening message may be removed by now
 			switch {
 			case !opened[id] && untried[id] == nil && !forgotten:
-				delete(c.told, g)
+				delete(c.notices, g)
 				continue
 			case !is:
-				c.told[g] = []told{{row: row, what: g.what, at: now, seen: row.Seen, text: row.Why}}
+				c.notices[g] = []notice{{row: row, what: g.what, at: now, seen: row.Seen, text: row.Why}}
 			}
+
 			if untried[id] != nil {
 				c.unsent[g] = unsent{untried[id], !opened[id] && !forgotten}
 			}

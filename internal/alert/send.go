@@ -15,31 +15,34 @@ import (
 )
 
 const (
-	sendEvery  = time.Second
-	sendCalm   = 2 * time.Second
+	sendEvery  = time.Second     // pause between looks while there are messages
+	sendCalm   = 2 * time.Second // pause otherwise
 	dueAtOnce  = 200
 	maxTries   = 8
-	tooOld     = 24 * time.Hour // of a message that was not sent
-	settleTime = 15 * time.Second
-	pingLanes  = 32 // that are busy at once: seven hosts that hang leave room for others
+	tooOld     = 24 * time.Hour   // an unsent message of this age is given up
+	settleTime = 15 * time.Second // added to the timeout of a try before other nodes may take the message
+	pingLanes  = 32               // ping lanes that may be busy: seven hosts that hang leave room for others
 	pingTime   = 10 * time.Second
 )
 
-// pauses are from a try that failed to the next.
-var pauses = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 20 * time.Minute}
+// pauses follow the failed tries: the first, the second, and so on.
+var pauses = []time.Duration{
+	10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute,
+	5 * time.Minute, 10 * time.Minute, 20 * time.Minute,
+}
 
-// Sender sends the messages that are due. All nodes do it: each claims what it sends.
+// Sender sends due messages. Every node runs one; each claims the messages that it sends.
 type Sender struct {
 	DB      *read.DB
 	Session Session
 	Outside *Outside
-	Nothing func() bool // tells that no message was there to be sent a moment ago; nil: nobody knows
+	Nothing func() bool // reports whether no message was waiting a moment ago; nil: unknown
 	Log     *slog.Logger
 
 	wake  chan struct{}
 	begin sync.Once
 	mu    sync.Mutex
-	busy  map[lane]bool // lanes in which something is sent
+	busy  map[lane]bool // lanes with a sending goroutine
 	lanes sync.WaitGroup
 }
 
@@ -47,7 +50,7 @@ func (s *Sender) init() {
 	s.begin.Do(func() { s.wake, s.busy = make(chan struct{}, 1), map[lane]bool{} })
 }
 
-// Wake has it look at once.
+// Wake makes the sender look for messages at once.
 func (s *Sender) Wake() {
 	s.init()
 	select {
@@ -56,12 +59,13 @@ func (s *Sender) Wake() {
 	}
 }
 
-// Run sends until ctx ends. What is being sent then is put back, for others to send.
+// Run sends until ctx ends. Messages whose sending is interrupted are put back for other nodes.
 func (s *Sender) Run(ctx context.Context) error {
 	s.init()
 	defer s.lanes.Wait()
 	wait := sendCalm
 	for {
+
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -72,9 +76,11 @@ func (s *Sender) Run(ctx context.Context) error {
 				continue
 			}
 		}
+
 		if wait = sendCalm; !s.Session.Fresh() {
 			continue
 		}
+
 		n, err := s.look(ctx, s.Session.Now())
 		if err != nil && ctx.Err() == nil {
 			s.Log.Warn("cannot read messages of alerts, trying again", "error", err)
@@ -85,7 +91,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	}
 }
 
-// lane is what is told by one goroutine at a time: a channel, or some of the pings to a host.
+// lane is a unit in which one goroutine sends at a time: a channel, or some of the pings to a host.
 type lane struct {
 	channel int64 // 0: pings
 	pings   pingLane
@@ -98,7 +104,7 @@ func laneOf(d *DeliveryRow) lane {
 	return lane{channel: d.ChannelID}
 }
 
-// busyLanes are the lanes in which something is sent. The caller holds mu.
+// busyLanes returns the lanes with a sending goroutine. The caller holds mu.
 func (s *Sender) busyLanes() (busy busyLanes) {
 	for l := range s.busy {
 		if l.channel == 0 {
@@ -111,11 +117,13 @@ func (s *Sender) busyLanes() (busy busyLanes) {
 	return busy
 }
 
-// look has each lane begin that has something to send and is not at it. It tells how much there is to do.
+// look starts a goroutine for each idle lane with due messages. It returns the number of due
+// messages and busy lanes.
 func (s *Sender) look(ctx context.Context, now job.Micros) (int, error) {
 	s.mu.Lock()
 	busy := s.busyLanes()
 	s.mu.Unlock()
+
 	due, err := dueDeliveries(s.DB.Reader(ctx), now, busy, dueAtOnce)
 	if err != nil {
 		return 0, err
@@ -124,6 +132,7 @@ func (s *Sender) look(ctx context.Context, now job.Micros) (int, error) {
 	for _, d := range due {
 		lanes[laneOf(&d)] = append(lanes[laneOf(&d)], d)
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for l, list := range lanes {
@@ -140,16 +149,18 @@ func (s *Sender) look(ctx context.Context, now job.Micros) (int, error) {
 			s.lane(ctx, list)
 		})
 	}
+
 	return len(due) + len(busy.Channels) + len(busy.Pings), nil
 }
 
-// lane sends some messages, one after the other.
+// lane sends a lane's messages, one after the other.
 func (s *Sender) lane(ctx context.Context, list []DeliveryRow) {
 	defer func() {
 		if r := recover(); r != nil { // one bad message never stops a node
 			s.Log.Error("a message of alerts panics", "message", list[0].ID, "panic", r)
 		}
 	}()
+
 	for i := range list {
 		if ctx.Err() != nil || !s.Session.Fresh() {
 			return
@@ -164,37 +175,39 @@ func (s *Sender) lane(ctx context.Context, list []DeliveryRow) {
 	}
 }
 
-// letter is a message with all that it takes to send it.
+// letter is a message with everything needed to send it.
 type letter struct {
 	DeliveryRow
 	channel   job.AlertChannel
 	rule      job.AlertRule
 	job       job.AlertJob
 	items     []job.AlertItem
-	templates []error // why some failed
+	templates []error // errors of templates
 }
 
-// verdict is what became of a try.
+// verdict is the result of a try.
 type verdict struct {
 	said  string
 	err   error
-	final bool          // it is not worth another try
-	after time.Duration // when the other side wants the next one
-	state DeliveryState
+	final bool          // a further try is pointless
+	after time.Duration // pause that the other side asked for; zero: none
+	state DeliveryState // the state to settle in; DeliveryPending: derived from err
 }
 
-// errLater tells that a channel has got as many messages as it takes in a minute.
+// errLater says that a channel has reached its limit of messages a minute.
 var errLater = errors.New("later")
 
-// deliver claims, sends and settles a message. more tells whether the lane is to go on.
+// deliver claims, sends and settles a message. more reports whether the lane should continue.
 func (s *Sender) deliver(ctx context.Context, seen *DeliveryRow, rest []DeliveryRow) (more bool, err error) {
 	now := s.Session.Now()
 	l, early, err := s.open(ctx, seen, now)
 	if err != nil {
 		return true, err
 	}
+
+	// An event of PagerDuty waits for the earlier ones of its alert.
 	if early == nil && l.channel.Type == job.ChannelPagerDuty {
-		at, err := s.behind(ctx, seen)
+		at, err := s.earlier(ctx, seen)
 		if err != nil {
 			return true, err
 		}
@@ -202,6 +215,8 @@ func (s *Sender) deliver(ctx context.Context, seen *DeliveryRow, rest []Delivery
 			return true, s.postpone(ctx, rest[:1], max(at, now.Add(time.Second)))
 		}
 	}
+
+	// Claim the message.
 	timeout := pingTime
 	if seen.Kind != DeliveryPing {
 		timeout = time.Duration(l.channel.Timeout)
@@ -222,18 +237,20 @@ func (s *Sender) deliver(ctx context.Context, seen *DeliveryRow, rest []Delivery
 		l.DeliveryRow = d
 		return err
 	})
+
 	switch {
 	case errors.Is(err, errLater):
 		return false, s.postpone(ctx, rest, later)
 	case errors.Is(err, sql.ErrMoved):
-		return true, nil // somebody else was faster
+		return true, nil // another node was faster
 	case err != nil:
-		return true, err // if it was claimed all the same, it is free again after a while
+		return true, err // if it was claimed nevertheless, it becomes free after a while
 	}
-	// If we die from here on, the message is sent once more, with the same key.
+
+	// If we die from here on, the message is sent again, with the same key.
 	v := early
 	if v == nil {
-		_ = json.Unmarshal([]byte(l.Items), &l.items) // what a hand wrote there and cannot be read counts as none
+		_ = json.Unmarshal([]byte(l.Items), &l.items) // text written by hand that cannot be decoded counts as empty
 		bounded, cancel := context.WithTimeout(ctx, timeout)
 		sent := s.Outside.send(bounded, l)
 		cancel()
@@ -242,7 +259,7 @@ func (s *Sender) deliver(ctx context.Context, seen *DeliveryRow, rest []Delivery
 	return true, s.settle(ctx, l, v)
 }
 
-// postpone has the messages of a lane wait. What is found meanwhile becomes part of them.
+// postpone makes the messages of a lane wait. New events can join them until then.
 func (s *Sender) postpone(ctx context.Context, list []DeliveryRow, at job.Micros) error {
 	ids := make([]int64, len(list))
 	for i := range list {
@@ -251,9 +268,10 @@ func (s *Sender) postpone(ctx context.Context, list []DeliveryRow, at job.Micros
 	return s.DB.Tx(ctx, func(tx *sql.Tx) error { return postpone(tx, ids, at) })
 }
 
-// behind returns when an earlier message of the same alert is tried next that is neither sent nor given up; zero: there is
-// none, nor will there be. What resolves an incident finds none if it comes before what opens it, which then stays open.
-func (s *Sender) behind(ctx context.Context, d *DeliveryRow) (job.Micros, error) {
+// earlier returns when an earlier unsent message of the same alert is tried next; zero: there is
+// none. A resolving event that arrived before the opening one would find no incident, and the
+// incident would then stay open.
+func (s *Sender) earlier(ctx context.Context, d *DeliveryRow) (job.Micros, error) {
 	var items []job.AlertItem
 	if json.Unmarshal([]byte(d.Items), &items) != nil || len(items) == 0 || items[0].AlertID == "" {
 		return 0, nil
@@ -261,16 +279,20 @@ func (s *Sender) behind(ctx context.Context, d *DeliveryRow) (job.Micros, error)
 	return earlierDelivery(s.DB.Reader(ctx), d, `"alert_id":"`+items[0].AlertID+`"`)
 }
 
-// open reads what it takes to send a message, or says what becomes of it without.
+// open reads everything needed to send a message, or returns a verdict if it must not be sent.
 func (s *Sender) open(ctx context.Context, d *DeliveryRow, now job.Micros) (*letter, *verdict, error) {
 	l := &letter{DeliveryRow: *d}
 	suppressed := func(why string) *verdict { return &verdict{said: why, state: DeliverySuppressed} }
+
+	// Too old?
 	switch old := job.Micros(tooOld.Microseconds()); {
 	case d.Attempts > 0 && now-d.Created > old:
-		return l, &verdict{said: "it was tried for " + tooOld.String() + "; the last time: " + d.Said, state: DeliveryFailed}, nil
-	case d.Attempts == 0 && now-d.Updated > old: // what became part of it since is not old
+		said := "it was tried for " + tooOld.String() + "; the last time: " + d.Said
+		return l, &verdict{said: said, state: DeliveryFailed}, nil
+	case d.Attempts == 0 && now-d.Updated > old: // counted from the latest event that joined it
 		return l, suppressed("it waited for longer than " + tooOld.String()), nil
 	}
+
 	if d.Kind == DeliveryPing {
 		jobs, err := s.DB.AlertJobs(ctx, []int64{d.JobID})
 		if err != nil {
@@ -279,13 +301,14 @@ func (s *Sender) open(ctx context.Context, d *DeliveryRow, now job.Micros) (*let
 		if l.job = jobs[d.JobID]; l.job.Ping == nil || l.job.Gone {
 			return l, suppressed("the job has no ping any more"), nil
 		}
-		// One that is tried again, or whose node died, would tell how things were as if it was news.
+		// A ping that is sent late would report an old result as if it were new.
 		newer, err := newerPing(s.DB.Reader(ctx), d)
 		if newer {
 			return l, suppressed("a later due time counts"), nil
 		}
 		return l, nil, err
 	}
+
 	row, err := definitionByID(s.DB.Reader(ctx), ChannelTable, d.ChannelID)
 	if errors.Is(err, sql.ErrNotFound) {
 		return l, suppressed("the channel was deleted"), nil
@@ -293,19 +316,22 @@ func (s *Sender) open(ctx context.Context, d *DeliveryRow, now job.Micros) (*let
 	if err != nil {
 		return nil, nil, err
 	}
+
 	if l.channel, err = DecodeChannel(&row); err != nil {
 		return l, suppressed("the channel cannot be read: " + err.Error()), nil
 	}
 	if l.channel.Disabled {
 		return l, suppressed("the channel is disabled"), nil
 	}
-	if d.Kind == DeliveryBeat && !news(d, now, &l.channel) {
+
+	if d.Kind == DeliveryBeat && !upToDate(d, now, &l.channel) {
 		return l, suppressed("it tells nothing of now: it is older than " + l.channel.Every.String()), nil
 	}
+
 	if d.RuleID == 0 {
 		return l, nil, nil
 	}
-	// Of a rule that is gone there are no templates.
+	// A deleted rule has no templates; the built-in text is used.
 	if row, err = definitionByID(s.DB.Reader(ctx), RuleTable, d.RuleID); err == nil {
 		l.rule, _ = DecodeRule(&row)
 	} else if !errors.Is(err, sql.ErrNotFound) {
@@ -314,17 +340,18 @@ func (s *Sender) open(ctx context.Context, d *DeliveryRow, now job.Micros) (*let
 	return l, nil, nil
 }
 
-// news tells whether a heartbeat still tells how things are at an instant.
-func news(d *DeliveryRow, at job.Micros, c *job.AlertChannel) bool {
+// upToDate reports whether a heartbeat still describes the present at an instant.
+func upToDate(d *DeliveryRow, at job.Micros, c *job.AlertChannel) bool {
 	return at-d.Created < micros(c.Every)
 }
 
-// settle writes what became of a try. It does so also while the node stops.
+// settle records the result of a try, even while the node stops.
 func (s *Sender) settle(ctx context.Context, l *letter, v *verdict) error {
 	stopping := ctx.Err() != nil
 	ctx = context.WithoutCancel(ctx)
 	now := s.Session.Now()
 	state, next, said := DeliverySent, now, v.said
+
 	switch {
 	case v.state != DeliveryPending:
 		state = v.state
@@ -336,18 +363,21 @@ func (s *Sender) settle(ctx context.Context, l *letter, v *verdict) error {
 	default:
 		state, said = DeliveryPending, v.err.Error()
 		next = now.Add(max(pauses[min(l.Attempts, len(pauses))-1], min(v.after, 10*time.Minute)))
-		if l.Kind == DeliveryBeat && !news(&l.DeliveryRow, next, &l.channel) {
-			state, next = DeliveryFailed, now // another is made by then
+		if l.Kind == DeliveryBeat && !upToDate(&l.DeliveryRow, next, &l.channel) {
+			state, next = DeliveryFailed, now // the next heartbeat exists by then
 		}
 	}
 	if state == DeliveryFailed {
-		s.Log.Warn("a message of alerts could not be sent", "message", l.ID, "kind", l.Kind, "channel", l.Channel, "attempts", l.Attempts, "error", said)
+		s.Log.Warn("a message of alerts could not be sent", "message", l.ID, "kind", l.Kind,
+			"channel", l.Channel, "attempts", l.Attempts, "error", said)
 	}
+
 	var err error
-	for try := range 3 { // if it fails for good, the message is sent once more after a while
+	for try := range 3 { // if all tries fail, the message is sent again after a while
 		if try > 0 {
 			time.Sleep(200 * time.Millisecond)
 		}
+
 		err = s.DB.Tx(ctx, func(tx *sql.Tx) error {
 			if _, err := settleDelivery(tx, &l.DeliveryRow, s.Session.ID(), state, next, now, said); err != nil {
 				return err
@@ -359,6 +389,7 @@ func (s *Sender) settle(ctx context.Context, l *letter, v *verdict) error {
 			}
 			return nil
 		})
+
 		if err == nil {
 			for _, why := range l.templates {
 				s.Log.Warn("a template of alerts failed, and the built-in text took its place", "error", why)

@@ -13,10 +13,10 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Store changes channels, rules and silences, each change with its line of the audit.
+// Store changes channels, rules and silences. Each change writes its audit line.
 type Store struct{ DB *sql.DB }
 
-// InUse is why a channel cannot be deleted: rules name it.
+// InUse is the error that rules name a channel, so that it cannot be deleted.
 type InUse struct {
 	Name string
 	By   []string
@@ -26,19 +26,24 @@ func (e *InUse) Error() string {
 	return fmt.Sprintf("the channel %q is named by the rules %s", e.Name, strings.Join(e.By, ", "))
 }
 
-// putTries bounds how often a change begins anew because somebody made the same at the same time.
+// putTries bounds how often a change starts over because another one has created the same
+// name.
 const putTries = 3
 
-// PutChannel makes a channel as a definition says, and tells whether it is new. What is wrong with it are job.Problems.
+// PutChannel creates or replaces a channel, and reports whether it is new. An invalid definition is
+// job.Problems.
 func (s *Store) PutChannel(ctx context.Context, c job.AlertChannel) (row Definition, isNew bool, err error) {
 	c.Defaults()
 	if err := c.Validate(); err != nil {
 		return row, false, err
 	}
-	return s.put(ctx, ChannelTable, c.Name, &c, func(tx *sql.Tx) error { return secretsThere(tx, &c) }, func(tx *sql.Tx) error { return unnamed(tx, &c) })
+	return s.put(ctx, ChannelTable, c.Name, &c,
+		func(tx *sql.Tx) error { return secretsThere(tx, &c) },
+		func(tx *sql.Tx) error { return unnamed(tx, &c) })
 }
 
-// PutRule makes a rule as a definition says, and tells whether it is new. What is wrong with it are job.Problems.
+// PutRule creates or replaces a rule, and reports whether it is new. An invalid definition is
+// job.Problems.
 func (s *Store) PutRule(ctx context.Context, r job.AlertRule) (row Definition, isNew bool, err error) {
 	r.Defaults()
 	if err := r.Validate(); err != nil {
@@ -64,13 +69,13 @@ func typesOf(rows map[string]Definition) map[string]job.ChannelType {
 	types := map[string]job.ChannelType{}
 	for name, row := range rows {
 		var c job.AlertChannel
-		_ = json.Unmarshal([]byte(row.Spec), &c) // one that cannot be read has no type, and is refused when it is used
+		_ = json.Unmarshal([]byte(row.Spec), &c) // an undecodable channel has no type, and is refused on use
 		types[name] = c.Type
 	}
 	return types
 }
 
-// secretsThere checks that there are the secrets that a channel uses.
+// secretsThere checks that the secrets of a channel exist.
 func secretsThere(tx *sql.Tx, c *job.AlertChannel) error {
 	exist, err := trip.ShareSecrets(tx, nil, job.SecretNames(c.Secrets()))
 	if err != nil {
@@ -79,19 +84,21 @@ func secretsThere(tx *sql.Tx, c *job.AlertChannel) error {
 	return problems(c.MissingSecrets(exist))
 }
 
-// unnamed checks that no rule names a channel that is to be a heartbeat.
+// unnamed checks that no rule names a channel that is to become a heartbeat.
 func unnamed(tx *sql.Tx, c *job.AlertChannel) error {
 	if c.Type != job.ChannelHeartbeat {
 		return nil
 	}
 	by, err := rulesOf(tx, c.Name)
 	if err == nil && len(by) > 0 {
-		err = job.Problems{{Field: "type", Message: fmt.Sprintf("is heartbeat, to which no alert goes, but the rules %s name the channel", strings.Join(by, ", "))}}
+		err = job.Problems{{Field: "type", Message: fmt.Sprintf(
+			"is heartbeat, to which no alert goes, but the rules %s name the channel", strings.Join(by, ", "))}}
 	}
 	return err
 }
 
-// rulesOf lists the rules that name a channel, whose row the caller has locked: no rule begins to name it meanwhile.
+// rulesOf lists the rules that name a channel. The caller has locked the channel's row, so no
+// further rule can name it.
 func rulesOf(tx *sql.Tx, channel string) (by []string, err error) {
 	rules, err := AllDefinitions(tx, RuleTable)
 	for _, row := range rules {
@@ -120,57 +127,75 @@ func kindOf(t Table) job.Kind {
 	return job.KindAlertRule
 }
 
-// put writes a definition. before checks what is locked before it, and after what is locked after it: see LockDefinitions.
-func (s *Store) put(ctx context.Context, t Table, name string, spec any, before, after func(*sql.Tx) error) (row Definition, isNew bool, err error) {
+// put creates or replaces a definition. before checks rows that are locked before its own, and
+// after rows that are locked later: see LockDefinitions.
+func (s *Store) put(
+	ctx context.Context, t Table, name string, spec any, before, after func(*sql.Tx) error,
+) (row Definition, isNew bool, err error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return row, false, err
 	}
+
 	for try := 1; ; try++ {
 		err = s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 			if err := before(tx); err != nil {
 				return nil, err
 			}
+
 			found, err := LockDefinitions(tx, t, []string{name})
 			if err != nil {
 				return nil, err
 			}
+
 			if err := after(tx); err != nil {
 				return nil, err
 			}
+
 			row, isNew = found[name], false
 			if err := job.CheckPrecondition(ctx, row.ID != 0, row.Version); err != nil {
 				return nil, err
 			}
-			line := &job.Entry{Kind: kindOf(t), Name: name, Action: job.ActionUpdate, Was: row.Spec, Became: string(text)}
+
+			line := &job.Entry{
+				Kind: kindOf(t), Name: name, Action: job.ActionUpdate, Was: row.Spec, Became: string(text),
+			}
 			if row.Spec == string(text) {
 				return nil, nil
 			}
-			row.Name, row.Spec, row.Updated, row.By = name, string(text), max(now, row.Updated+1), job.ActorOf(ctx).Who
+
+			// Update an existing definition.
+			row.Name, row.Spec, row.By = name, string(text), job.ActorOf(ctx).Who
+			row.Updated = max(now, row.Updated+1)
 			if row.ID != 0 {
 				line.Ref = row.ID
 				return line, UpdateDefinition(tx, t, &row)
 			}
+
+			// Create a new one.
 			all, err := AllDefinitions(tx, t)
 			if err != nil {
 				return nil, err
 			}
 			if len(all) >= most(t) {
-				return nil, job.Problems{{Field: "name", Message: fmt.Sprintf("there are %d already, and no more are kept", most(t))}}
+				return nil, job.Problems{{Field: "name", Message: fmt.Sprintf(
+					"there are %d already, and no more are kept", most(t))}}
 			}
 			isNew, row.Created, row.Updated = true, now, now
 			err = InsertDefinition(tx, t, &row)
 			line.Action, line.Ref = job.ActionCreate, row.ID
 			return line, err
 		})
+
 		if !errors.Is(err, sql.ErrExists) || try == putTries {
 			return row, isNew, err
 		}
-		// Somebody else has made it meanwhile.
+		// Another transaction has just created it.
 	}
 }
 
-// DeleteChannel deletes a channel that no rule names. *InUse says which do; sql.ErrNotFound that there is none.
+// DeleteChannel deletes a channel. The error is *InUse if rules name it, and sql.ErrNotFound if
+// there is no such channel.
 func (s *Store) DeleteChannel(ctx context.Context, name string) error {
 	return s.remove(ctx, ChannelTable, name, func(tx *sql.Tx) error {
 		by, err := rulesOf(tx, name)
@@ -181,11 +206,12 @@ func (s *Store) DeleteChannel(ctx context.Context, name string) error {
 	})
 }
 
-// DeleteRule deletes a rule. What it has found is over.
+// DeleteRule deletes a rule. Its alerts end.
 func (s *Store) DeleteRule(ctx context.Context, name string) error {
 	return s.remove(ctx, RuleTable, name, func(*sql.Tx) error { return nil })
 }
 
+// remove deletes a definition that check accepts, or returns sql.ErrNotFound.
 func (s *Store) remove(ctx context.Context, t Table, name string, check func(*sql.Tx) error) error {
 	return s.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
 		found, err := LockDefinitions(tx, t, []string{name})
@@ -199,24 +225,29 @@ func (s *Store) remove(ctx context.Context, t Table, name string, check func(*sq
 		if err := check(tx); err != nil {
 			return nil, err
 		}
-		return &job.Entry{Kind: kindOf(t), Ref: row.ID, Name: name, Action: job.ActionDelete, Was: row.Spec}, deleteDefinition(tx, t, row.ID)
+
+		line := &job.Entry{Kind: kindOf(t), Ref: row.ID, Name: name, Action: job.ActionDelete, Was: row.Spec}
+		return line, deleteDefinition(tx, t, row.ID)
 	})
 }
 
-// AddSilence begins a silence and sets its id. What is wrong with it are job.Problems.
+// AddSilence starts a silence and sets its id. An invalid silence is job.Problems.
 func (s *Store) AddSilence(ctx context.Context, n *job.Silence) error {
 	return s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		n.Who, n.Created = job.ActorOf(ctx).Who, now
 		if err := n.Check(now); err != nil {
 			return nil, err
 		}
+
 		count, err := countSilences(tx, now)
 		if err != nil {
 			return nil, err
 		}
 		if count >= job.MaxSilences {
-			return nil, job.Problems{{Field: "until", Message: fmt.Sprintf("there are %d silences already, and no more are kept; end one", count)}}
+			return nil, job.Problems{{Field: "until", Message: fmt.Sprintf(
+				"there are %d silences already, and no more are kept; end one", count)}}
 		}
+
 		if err := insertSilence(tx, n); err != nil {
 			return nil, err
 		}
@@ -224,8 +255,8 @@ func (s *Store) AddSilence(ctx context.Context, n *job.Silence) error {
 	})
 }
 
-// EndSilence ends a silence that has not ended yet. may tells why who asks may not end it, or nil. sql.ErrNotFound says
-// that there is none.
+// EndSilence ends a silence now, unless it has ended already. may returns an error if the caller
+// may not end it. An unknown id is sql.ErrNotFound.
 func (s *Store) EndSilence(ctx context.Context, id int64, may func(job.Silence) error) (out job.Silence, err error) {
 	err = s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		if out, err = lockSilence(tx, id); err != nil {
@@ -234,6 +265,7 @@ func (s *Store) EndSilence(ctx context.Context, id int64, may func(job.Silence) 
 		if err := may(out); err != nil {
 			return nil, err
 		}
+
 		if out.Until <= now {
 			return nil, nil
 		}
@@ -244,9 +276,11 @@ func (s *Store) EndSilence(ctx context.Context, id int64, may func(job.Silence) 
 	return out, err
 }
 
-// silenceLine is what the audit says of a silence.
+// silenceLine returns the audit line of a silence.
 func silenceLine(s *job.Silence, action job.Action) *job.Entry {
-	text, _ := json.Marshal(map[string]string{"app": s.App, "job": s.Job, "rule": s.Rule, "until": s.Until.String()}) // cannot fail
+	text, _ := json.Marshal(map[string]string{ // cannot fail
+		"app": s.App, "job": s.Job, "rule": s.Rule, "until": s.Until.String(),
+	})
 	name := "everything"
 	switch {
 	case s.Job != "":
@@ -256,7 +290,10 @@ func silenceLine(s *job.Silence, action job.Action) *job.Entry {
 	case s.Rule != "":
 		name = s.Rule
 	}
-	e := &job.Entry{Kind: job.KindAlertSilence, Ref: s.ID, App: s.App, Name: name, Action: action, Reason: s.Reason}
+
+	e := &job.Entry{
+		Kind: job.KindAlertSilence, Ref: s.ID, App: s.App, Name: name, Action: action, Reason: s.Reason,
+	}
 	if action == job.ActionDelete {
 		e.Was = string(text)
 	} else {
@@ -265,13 +302,13 @@ func silenceLine(s *job.Silence, action job.Action) *job.Entry {
 	return e
 }
 
-// DecodeChannel reads a stored definition.
+// DecodeChannel decodes a channel's definition.
 func DecodeChannel(row *Definition) (c job.AlertChannel, err error) {
 	err = json.Unmarshal([]byte(row.Spec), &c)
 	return c, err
 }
 
-// DecodeRule reads a stored definition. A hand may have written there what nobody can go by: that is an error, too.
+// DecodeRule decodes a rule's definition. One that was edited by hand and is unusable is an error.
 func DecodeRule(row *Definition) (r job.AlertRule, err error) {
 	if err = json.Unmarshal([]byte(row.Spec), &r); err == nil {
 		r.Defaults()
@@ -280,27 +317,33 @@ func DecodeRule(row *Definition) (r job.AlertRule, err error) {
 	return r, err
 }
 
-// Tested is what became of a test of a channel.
+// Tested is the result of a channel test.
 type Tested struct {
 	Channel   string
 	ChannelID int64
 	Key       [16]byte
 	Items     string // JSON
 	Sent      bool
-	Said      string
+	Said      string // answer or error
 	At        job.Micros
 	Took      time.Duration
 }
 
-// RecordTest writes down that a channel was tested, and what became of it.
+// RecordTest stores the result of a channel test as a message, with its audit line.
 func (s *Store) RecordTest(ctx context.Context, t *Tested) error {
 	return s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
-		d := DeliveryRow{Key: t.Key, Kind: DeliveryTest, ChannelID: t.ChannelID, Channel: t.Channel, State: DeliveryFailed, Attempts: 1, NextAt: now, Events: 1,
-			Items: t.Items, Said: t.Said, Created: t.At, Updated: now}
+		d := DeliveryRow{
+			Key: t.Key, Kind: DeliveryTest, ChannelID: t.ChannelID, Channel: t.Channel,
+			State: DeliveryFailed, Attempts: 1, NextAt: now, Events: 1, Items: t.Items, Said: t.Said,
+			Created: t.At, Updated: now,
+		}
 		if t.Sent {
 			d.State = DeliverySent
 		}
-		line := &job.Entry{Kind: job.KindAlertChannel, Ref: t.ChannelID, Name: t.Channel, Action: job.ActionTest, Reason: t.Said}
+
+		line := &job.Entry{
+			Kind: job.KindAlertChannel, Ref: t.ChannelID, Name: t.Channel, Action: job.ActionTest, Reason: t.Said,
+		}
 		return line, insertDelivery(tx, &d)
 	})
 }

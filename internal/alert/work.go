@@ -11,18 +11,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// The node that evaluates the rules reads without locks, by indexes, and writes no table of the trip.
+// The evaluating node reads without locks and through indexes, and writes no table of the trip.
 
-// work is who evaluates, and how far that has come.
+// work is the state of evaluation: the holder and the position. It is stored in alert_work.
 type work struct {
-	N        int64 // counts steps: one holds only if nobody has taken another since
+	N        int64 // number of steps; a step is applied only if this is unchanged since it was read
 	Holder   uuid.UUID
-	Until    job.Micros
-	Position string // "": nothing is evaluated
-	Changes  int64  // counts changes of definitions
+	Until    job.Micros // until then, other nodes leave the work to the holder
+	Position string     // JSON; "": nothing is evaluated
+	Changes  int64      // number of changes of definitions
 }
 
-// readWork reads it.
+// readWork reads the state of evaluation.
 func readWork(r sql.Reader) (work, error) {
 	var w work
 	err := sql.Each(r, "read the work on alerts", func(rows *sql.Rows) error {
@@ -36,10 +36,12 @@ func readWork(r sql.Reader) (work, error) {
 		if err := rows.Scan(&id, &n, &holder, &until, &position); err != nil {
 			return err
 		}
+
 		if id == 2 {
 			w.Changes = n
 			return nil
 		}
+
 		w.N, w.Until = n, until
 		if position != nil {
 			w.Position = *position
@@ -50,32 +52,41 @@ func readWork(r sql.Reader) (work, error) {
 	return w, err
 }
 
-// takeStep takes a step of the work, as it was read: it writes who holds it until when, how far it has come, and how
-// much was lost. It tells whether nobody has taken another step since; if somebody has, nothing of the transaction may
-// stand.
+// takeStep writes the holder, its tenure, the position and the number of lost events. It reports
+// false if another node has taken a step since w was read; the transaction must then be rolled
+// back.
 func takeStep(tx *sql.Tx, w work, lost int64) (bool, error) {
-	n, err := tx.Exec("step of alerts", "UPDATE alert_work SET "+sql.Next("n")+", holder = ?, until = ?, position = ?, "+sql.Added("lost")+" WHERE id = 1 AND n = ?",
+	n, err := tx.Exec("step of alerts", `UPDATE alert_work
+		SET `+sql.Next("n")+`, holder = ?, until = ?, position = ?, `+sql.Added("lost")+`
+		WHERE id = 1 AND n = ?`,
 		w.Holder[:], int64(w.Until), w.Position, lost, w.N)
 	return n == 1, err
 }
 
-// countLost counts events that cannot be told.
+// countLost counts events beyond the limits.
 func countLost(tx *sql.Tx, n int64) error {
 	_, err := tx.Exec("count lost alerts", "UPDATE alert_work SET "+sql.Added("lost")+" WHERE id = 1", n)
 	return err
 }
 
-// anyPinged tells whether some living job calls somebody when a due time has ended.
+// anyPinged reports whether any living job has a ping.
 func anyPinged(r sql.Reader) (bool, error) {
-	ids, err := sql.IDs(r, "look for a job with a ping", "SELECT job_id FROM job_ref FORCE INDEX (PRIMARY) WHERE kind = ? LIMIT 1", trip.RefPing)
+	ids, err := sql.IDs(r, "look for a job with a ping", `SELECT job_id
+		FROM job_ref FORCE INDEX (PRIMARY)
+		WHERE kind = ?
+		LIMIT 1`,
+		trip.RefPing)
 	return len(ids) > 0, err
 }
 
-// pingedJobs picks the living jobs that call somebody when a due time has ended.
+// pingedJobs returns the living jobs among ids that have a ping.
 func pingedJobs(r sql.Reader, ids []int64) (out []int64, err error) {
 	for part := range slices.Chunk(ids, 500) {
 		list, args := sql.In([]any{trip.RefPing}, part)
-		found, err := sql.IDs(r, "pick jobs with a ping", "SELECT job_id FROM job_ref FORCE INDEX (PRIMARY) WHERE kind = ? AND name = '' AND job_id IN "+list, args...)
+		found, err := sql.IDs(r, "pick jobs with a ping", `SELECT job_id
+			FROM job_ref FORCE INDEX (PRIMARY)
+			WHERE kind = ? AND name = '' AND job_id IN `+list,
+			args...)
 		if err != nil {
 			return nil, err
 		}
@@ -90,21 +101,53 @@ func templateFailed(tx *sql.Tx) error {
 	return err
 }
 
-// dropOld removes some of what is over since before an instant: alerts, and messages; those of pings and heartbeats
-// since before another instant; silences and streaks. It returns how many rows.
+// dropOld removes a part of the old rows: at most limit rows per kind. Alerts, messages, silences
+// and streaks go if they ended before the instant before; pings and heartbeats if created before
+// beats. It returns the number of rows removed.
 func dropOld(ctx context.Context, db *sql.DB, before, beats job.Micros, limit int) (int64, error) {
 	var total int64
 	return total, db.Tx(ctx, func(tx *sql.Tx) error {
-		total = 0
+		total = 0 // the transaction may run twice
+
 		for _, q := range []struct {
 			query string
 			args  []any
 		}{
-			{"DELETE FROM alert WHERE over_at > 0 AND over_at < ? ORDER BY over_at LIMIT ?", []any{int64(before), limit}},
-			{"DELETE FROM delivery WHERE created < ? AND state > 1 ORDER BY created LIMIT ?", []any{int64(before), limit}},
-			{"DELETE FROM delivery WHERE created < ? AND state > 1 AND kind IN ('ping', 'heartbeat') ORDER BY created LIMIT ?", []any{int64(beats), limit}},
-			{"DELETE FROM alert_silence WHERE until < ? ORDER BY until LIMIT ?", []any{int64(before), limit}},
-			{"DELETE FROM alert_streak WHERE updated < ? ORDER BY updated LIMIT ?", []any{int64(before), limit}},
+			{
+				`DELETE FROM alert
+				WHERE over_at > 0 AND over_at < ?
+				ORDER BY over_at
+				LIMIT ?`,
+				[]any{int64(before), limit},
+			},
+			{
+				`DELETE FROM delivery
+				WHERE created < ? AND state > 1
+				ORDER BY created
+				LIMIT ?`,
+				[]any{int64(before), limit},
+			},
+			{
+				`DELETE FROM delivery
+				WHERE created < ? AND state > 1 AND kind IN ('ping', 'heartbeat')
+				ORDER BY created
+				LIMIT ?`,
+				[]any{int64(beats), limit},
+			},
+			{
+				`DELETE FROM alert_silence
+				WHERE until < ?
+				ORDER BY until
+				LIMIT ?`,
+				[]any{int64(before), limit},
+			},
+			{
+				`DELETE FROM alert_streak
+				WHERE updated < ?
+				ORDER BY updated
+				LIMIT ?`,
+				[]any{int64(before), limit},
+			},
 		} {
 			n, err := tx.Exec("drop old alerts", q.query, q.args...)
 			if err != nil {

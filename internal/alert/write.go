@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// shown is how many events a message has; of others it says how many there are.
+	// shown is the number of events that a message lists. Further ones are only counted.
 	shown = 20
-	// manyOpen bounds the messages that wait for a channel that takes one event each.
+	// manyOpen bounds the waiting messages of a channel that takes one event per message.
 	manyOpen = 500
 )
 
@@ -28,31 +28,37 @@ func idText(id int64) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// write writes what a step has found, all of it or nothing.
+// write applies a step: it writes all of its findings or nothing.
 func (e *Evaluator) write(ctx context.Context, w work, c *changes, now job.Micros) error {
 	if err := e.resolve(ctx, c, now); err != nil {
 		return err
 	}
+
 	text, err := json.Marshal(c.position)
 	if err != nil {
 		return err
 	}
-	// A step that has found nothing, and for which nothing is missing, is not worth a write each second.
-	idle := len(c.fired)+len(c.told)+len(c.pings)+len(c.beats)+len(c.streaks) == 0 && c.lost == 0
+
+	// A step without findings is not worth a write every second, unless the tenure runs out.
+	idle := len(c.fired)+len(c.notices)+len(c.pings)+len(c.beats)+len(c.streaks) == 0 && c.lost == 0
 	if idle && string(text) == w.Position && w.Holder == e.Session.ID() && w.Until > now.Add(tenure/2) {
 		return nil
 	}
+
 	w.Position, w.Holder, w.Until = string(text), e.Session.ID(), now.Add(tenure)
 	made, lost := false, int64(0)
 	var beaten []*channel
+
 	err = e.DB.Tx(ctx, func(tx *sql.Tx) error {
+		// The transaction may run twice, so set everything that it captures.
 		made, lost = len(c.pings)+len(c.beats) > 0, c.lost
 		if err := stepped(takeStep(tx, w, c.lost)); err != nil {
 			return err
 		}
+
 		for _, row := range c.fired {
 			if c.isNew(row, e.state) {
-				row.ID = 0 // a try before was rolled back
+				row.ID = 0 // set by a try that was rolled back
 			}
 		}
 		if err := writeFired(tx, c.fired); err != nil {
@@ -63,35 +69,17 @@ func (e *Evaluator) write(ctx context.Context, w work, c *changes, now job.Micro
 				return err
 			}
 		}
-		closed := map[group]bool{} // what would resolve an incident that is not opened
+
+		closed := map[group]bool{} // resolving notices for incidents that were never opened
 		for _, g := range c.groups() {
-			if u, there := c.unsent[g]; there {
-				n, err := suppressDeliveries(tx, u.ids, now, "the alert was over before it was sent")
-				if err != nil {
-					return err
-				}
-				closed[g] = u.all && n == len(u.ids)
-			}
-			if closed[g] {
-				continue
-			}
-			n, err := e.writeGroup(tx, g, c.told[g], now)
+			n, sent, err := e.writeNotices(tx, c, g, closed, now)
 			if err != nil {
 				return err
 			}
-			if n > 0 {
-				if err := countLost(tx, n); err != nil {
-					return err
-				}
-				lost += n
-			}
-			if n > 0 && g.what == "fired" {
-				g.what = "resolved"
-				closed[g] = true
-				continue
-			}
-			made = made || g.state == DeliveryPending
+			lost += n
+			made = made || sent
 		}
+
 		if err := e.writePings(tx, c, now); err != nil {
 			return err
 		}
@@ -102,7 +90,10 @@ func (e *Evaluator) write(ctx context.Context, w work, c *changes, now job.Micro
 	if err != nil {
 		return err
 	}
+
 	e.unsaid += lost
+
+	// The step is applied: update the state.
 	s := e.state
 	s.n, s.position = w.N+1, c.position
 	for key, row := range c.firing {
@@ -113,30 +104,72 @@ func (e *Evaluator) write(ctx context.Context, w work, c *changes, now job.Micro
 		}
 		s.firing[key] = row
 	}
+
 	for _, ch := range beaten {
 		ch.Beat = now
 	}
+
 	if made && e.Due != nil {
 		e.Due()
 	}
 	return nil
 }
 
-// isNew tells whether a row is not written yet.
+// writeNotices writes the notices of one group, unless its incident was never opened. It returns
+// the number of lost events, and whether a message is to be sent. In closed it notes incidents that
+// will not be opened.
+func (e *Evaluator) writeNotices(
+	tx *sql.Tx, c *changes, g group, closed map[group]bool, now job.Micros,
+) (lost int64, sent bool, err error) {
+	if u, there := c.unsent[g]; there {
+		n, err := suppressDeliveries(tx, u.ids, now, "the alert was over before it was sent")
+		if err != nil {
+			return 0, false, err
+		}
+		closed[g] = u.all && n == len(u.ids)
+	}
+	if closed[g] {
+		return 0, false, nil
+	}
+
+	lost, err = e.writeGroup(tx, g, c.notices[g], now)
+	if err != nil {
+		return 0, false, err
+	}
+	if lost > 0 {
+		if err := countLost(tx, lost); err != nil {
+			return 0, false, err
+		}
+	}
+	if lost > 0 && g.what == "fired" {
+		g.what = "resolved"
+		closed[g] = true
+		return lost, false, nil
+	}
+	return lost, g.state == DeliveryPending, nil
+}
+
+// isNew reports whether a row is not in the database yet.
 func (c *changes) isNew(row *FiredRow, s *state) bool {
 	old := s.firing[row.Subject]
 	return old == nil || old.ID != row.ID
 }
 
-// groups are in an order that is the same whenever the transaction is run again.
+// groups returns the groups in a fixed order, the same each time the transaction runs.
 func (c *changes) groups() []group {
-	out := make([]group, 0, len(c.told))
-	for g := range c.told {
+	out := make([]group, 0, len(c.notices))
+	for g := range c.notices {
 		out = append(out, g)
 	}
 	slices.SortFunc(out, func(a, b group) int {
-		return cmp.Or(cmp.Compare(a.channel, b.channel), cmp.Compare(a.rule, b.rule), cmp.Compare(a.target, b.target), cmp.Compare(a.state, b.state),
-			cmp.Compare(aloneID(a), aloneID(b)), cmp.Compare(a.what, b.what))
+		return cmp.Or(
+			cmp.Compare(a.channel, b.channel),
+			cmp.Compare(a.rule, b.rule),
+			cmp.Compare(a.target, b.target),
+			cmp.Compare(a.state, b.state),
+			cmp.Compare(aloneID(a), aloneID(b)),
+			cmp.Compare(a.what, b.what),
+		)
 	})
 	return out
 }
@@ -148,22 +181,30 @@ func aloneID(g group) int64 {
 	return g.alone.ID
 }
 
-// item is an event as messages have it.
-func (t *told) item() job.AlertItem {
+// item returns the event as messages show it.
+func (t *notice) item() job.AlertItem {
 	r := t.row
-	return job.AlertItem{What: t.what, Event: r.Event, Severity: r.Severity, AlertID: idText(r.ID), Rule: r.Rule, App: r.App, JobID: idText(r.JobID), Job: r.Job, Owner: r.Owner,
-		Node: r.Node, Run: r.Run, Summary: t.text, At: t.at.String(), Since: r.First.String(), Seen: t.seen}
+	return job.AlertItem{
+		What: t.what, Event: r.Event, Severity: r.Severity, AlertID: idText(r.ID), Rule: r.Rule,
+		App: r.App, JobID: idText(r.JobID), Job: r.Job, Owner: r.Owner, Node: r.Node, Run: r.Run,
+		Summary: t.text, At: t.at.String(), Since: r.First.String(), Seen: t.seen,
+	}
 }
 
-// writeGroup has events become part of a message that nobody has begun to send, or of a new one. It returns how many
-// were lost.
-func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []told, now job.Micros) (lost int64, err error) {
+// writeGroup adds events to a message that no node has tried to send, or to a new one. It returns
+// the number of lost events.
+func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []notice, now job.Micros) (lost int64, err error) {
 	ch := e.state.config.channels[g.channel]
-	d := DeliveryRow{Kind: DeliveryOfAlert, ChannelID: ch.ID, Channel: ch.Name, RuleID: g.rule, Rule: events[0].row.Rule, Target: g.target, State: g.state, NextAt: now, Created: now}
+	d := DeliveryRow{
+		Kind: DeliveryOfAlert, ChannelID: ch.ID, Channel: ch.Name, RuleID: g.rule,
+		Rule: events[0].row.Rule, Target: g.target, State: g.state, NextAt: now, Created: now,
+	}
+
+	// Find the message to extend, or the reason not to send one.
 	switch {
 	case g.state == DeliverySuppressed:
 		d.Said = "the channel is disabled"
-	case g.alone != nil && g.what == "resolved": // however much waits
+	case g.alone != nil && g.what == "resolved": // is sent however many messages wait
 	case g.alone != nil:
 		open, err := countOpen(tx, ch.ID)
 		if err != nil {
@@ -173,7 +214,8 @@ func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []told, now job.Micro
 			d.State, d.Said, lost = DeliverySuppressed, "too many messages wait for the channel", int64(len(events))
 		}
 	case g.state == DeliveryPending:
-		old, err := openDelivery(tx, ch.ID, g.rule, g.target, now.Add(-tooOld)) // an older one is given up as it is
+		// A message older than tooOld is given up unchanged.
+		old, err := openDelivery(tx, ch.ID, g.rule, g.target, now.Add(-tooOld))
 		if err == nil {
 			d = old
 		} else if !errors.Is(err, sql.ErrNotFound) {
@@ -183,20 +225,23 @@ func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []told, now job.Micro
 			d.NextAt = now + micros(ch.Wait)
 		}
 	}
+
 	var items []job.AlertItem
 	if d.Items != "" {
-		_ = json.Unmarshal([]byte(d.Items), &items) // what a hand wrote there and cannot be read counts as none
+		_ = json.Unmarshal([]byte(d.Items), &items) // text written by hand that cannot be decoded counts as empty
 	}
 	for i := range events {
 		if len(items) < shown {
 			items = append(items, events[i].item())
 		}
 	}
+
 	d.Events, d.Updated = d.Events+int64(len(events)), now
 	text, err := json.Marshal(items)
 	if err != nil {
 		return 0, err
 	}
+
 	if d.Items = string(text); d.ID != 0 {
 		return lost, growDelivery(tx, &d)
 	}
@@ -204,25 +249,31 @@ func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []told, now job.Micro
 	return lost, insertDelivery(tx, &d)
 }
 
-// writePings has the pings of jobs called. One that nobody has begun to call tells of the last due time alone.
+// writePings creates the pings of jobs. A ping that no node has tried to send is changed to report
+// the latest due time.
 func (e *Evaluator) writePings(tx *sql.Tx, c *changes, now job.Micros) error {
 	ids := make([]int64, 0, len(c.pings))
 	for id := range c.pings {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
+
 	for _, id := range ids {
 		p := c.pings[id]
 		text, err := json.Marshal([]job.AlertItem{p.item})
 		if err != nil {
 			return err
 		}
+
 		d, err := openPing(tx, id)
 		if err == nil {
 			d.Target, d.Items, d.Events, d.Updated = p.host, string(text), d.Events+1, now
 			err = growDelivery(tx, &d)
 		} else if errors.Is(err, sql.ErrNotFound) {
-			err = insertDelivery(tx, &DeliveryRow{Key: uuid.New(), Kind: DeliveryPing, Target: p.host, JobID: id, NextAt: now, Events: 1, Items: string(text), Created: now, Updated: now})
+			err = insertDelivery(tx, &DeliveryRow{
+				Key: uuid.New(), Kind: DeliveryPing, Target: p.host, JobID: id, NextAt: now, Events: 1,
+				Items: string(text), Created: now, Updated: now,
+			})
 		}
 		if err != nil {
 			return err
@@ -231,11 +282,13 @@ func (e *Evaluator) writePings(tx *sql.Tx, c *changes, now job.Micros) error {
 	return nil
 }
 
-// writeBeats has heartbeats sent, and returns those that were looked at. One whose last beat is not sent yet gets no
-// further one, and is looked at again by the next step.
+// writeBeats creates heartbeats, and returns the channels that were checked. If the last heartbeat
+// of a channel is not sent yet, it creates no further one; the next step checks the channel again.
 func (e *Evaluator) writeBeats(tx *sql.Tx, c *changes, now job.Micros) (beaten []*channel, err error) {
 	slices.SortFunc(c.beats, func(a, b beat) int { return cmp.Compare(a.channel.ID, b.channel.ID) })
 	for _, b := range c.beats {
+
+		// Wait until the last heartbeat is sent.
 		open := 0
 		if b.held == "" {
 			if open, err = countOpen(tx, b.channel.ID); err != nil {
@@ -248,6 +301,7 @@ func (e *Evaluator) writeBeats(tx *sql.Tx, c *changes, now job.Micros) (beaten [
 			}
 			continue
 		}
+
 		if err := noteBeat(tx, b.channel.ID, now, b.held); err != nil {
 			return nil, err
 		}
@@ -255,7 +309,10 @@ func (e *Evaluator) writeBeats(tx *sql.Tx, c *changes, now job.Micros) (beaten [
 		if b.held != "" {
 			continue
 		}
-		err := insertDelivery(tx, &DeliveryRow{Key: uuid.New(), Kind: DeliveryBeat, ChannelID: b.channel.ID, Channel: b.channel.Name, NextAt: now, Events: 1, Items: "[]", Created: now, Updated: now})
+		err := insertDelivery(tx, &DeliveryRow{
+			Key: uuid.New(), Kind: DeliveryBeat, ChannelID: b.channel.ID, Channel: b.channel.Name,
+			NextAt: now, Events: 1, Items: "[]", Created: now, Updated: now,
+		})
 		if err != nil {
 			return nil, err
 		}
