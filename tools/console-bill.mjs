@@ -1,6 +1,7 @@
-// Prints the bill of materials of the web console, as CycloneDX: the npm packages that are bundled into page/dist, by
-// page/package-lock.json. `npm sbom` prints another text each time, leaves out what a build tool may use too (yaml), and is not
-// known to the npm of Debian 12.
+// Prints the bill of materials of the web console, as CycloneDX: the npm packages that are bundled into
+// page/dist, according to page/package-lock.json. It does not use `npm sbom`, which prints a different
+// text each time, omits packages that a build tool may use as well (yaml), and is missing in the npm of
+// Debian 12.
 //
 //	node tools/console-bill.mjs VERSION TIME
 import { readFileSync } from 'node:fs'
@@ -10,14 +11,14 @@ const lock = JSON.parse(readFileSync(new URL('../page/package-lock.json', import
 if (lock.lockfileVersion !== 3) throw new Error(`page/package-lock.json has version ${lock.lockfileVersion}, want 3`)
 
 const inside = 'node_modules/'
-const packages = new Map() // by where npm puts them; what only builds the console is none of it
+const packages = new Map() // by their path in npm's folder; without packages that only build the console
 for (const [path, found] of Object.entries(lock.packages)) {
 	if (path === '' || found.dev) continue
 	const name = found.name ?? path.slice(path.lastIndexOf(inside) + inside.length)
 	packages.set(path, { ...found, name, ref: `${name}@${found.version}` })
 }
 
-// find looks for a package as Node.js does: in the folder of whoever wants it, then further out.
+// find searches for a package as Node.js does: in the folder of the package that needs it, then further out.
 function find(path, name) {
 	for (;;) {
 		const found = packages.get((path && path + '/') + inside + name)

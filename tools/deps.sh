@@ -5,30 +5,30 @@
 #	tools/deps.sh compiler   a C compiler, which `go test -race` needs
 #	tools/deps.sh page       Node.js 18 or newer with npm, which build the web console
 #	tools/deps.sh browser    Chromium, in which the console is tested, and a Chinese font for it
-#	tools/deps.sh galera     the library of Galera, for MariaDB servers that replicate among each other in tests
+#	tools/deps.sh galera     the library of Galera, for tests with replicating MariaDB servers
 #	tools/deps.sh release    zip, with which `make release` packs the Windows client
 #	tools/deps.sh            the first two
 #
-# More than one may be named.
+# Several names are allowed.
 #
-# Says nothing and changes nothing when they are there. On other systems than Debian and Ubuntu, or without the rights
-# of root, it says what to install and fails.
+# If everything is installed, it prints nothing and changes nothing. On systems other than Debian and
+# Ubuntu, or without root, it prints the packages to install and fails.
 set -eu
 
 say() { echo "deps: $*" >&2; }
 
-# has_server looks where internal/privatedb looks.
+# has_server searches the same places as internal/privatedb.
 has_server() {
 	[ -z "${GOCRONTAB_MYSQLD:-}" ] || return 0
 	PATH="$PATH:/usr/sbin:/usr/libexec:/usr/bin:/usr/local/sbin:/usr/local/bin:/usr/local/libexec"
 	PATH="$PATH:/usr/local/mysql/bin:/usr/local/mariadb/bin:/opt/homebrew/bin:/opt/homebrew/opt/mariadb/bin"
 	PATH="$PATH:/opt/homebrew/opt/mysql/bin:/usr/local/opt/mariadb/bin:/usr/local/opt/mysql/bin"
 	server=$(command -v mariadbd || command -v mysqld) || return 1
-	# Debian's mariadb-install-db, which makes the data folder, calls a program of the client package.
+	# Debian's mariadb-install-db makes the data folder with a program of the client package.
 	[ "$server" != /usr/sbin/mariadbd ] || [ ! -e /etc/debian_version ] || command -v my_print_defaults >/dev/null
 }
 
-# has_compiler compiles: Debian's gcc comes without the C library's headers.
+# has_compiler compiles a file, because Debian's gcc comes without the C library's headers.
 has_compiler() {
 	cc=$(go env CC)
 	echo '#include <stdlib.h>' | ${cc:-gcc} -E - >/dev/null 2>&1
@@ -38,14 +38,14 @@ has_page() {
 	command -v npm >/dev/null && node -e 'process.exit(process.versions.node.split(".")[0] >= 18 ? 0 : 1)' 2>/dev/null
 }
 
-# has_browser looks where page/e2e/browser.ts looks.
+# has_browser searches the same places as page/e2e/browser.ts.
 has_browser() { [ -n "${CHROMIUM:-}" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null; }
 
-# has_font tells whether any font has Chinese characters; without one the console's pictures show boxes. Only pictures
-# need it: where it cannot be installed here nobody is held up.
+# has_font reports whether a font has Chinese characters. Without one the console's pictures show boxes.
+# Only pictures need it, so a system where this script cannot install it counts as having it.
 has_font() { ! command -v apt-get >/dev/null || [ -n "$(fc-list :lang=zh-cn family 2>/dev/null)" ]; }
 
-# has_galera looks where test/members looks.
+# has_galera searches the same places as test/members.
 has_galera() {
 	for library in /usr/lib/galera /usr/lib64/galera-4 /usr/lib/galera-4 /usr/lib64/galera /usr/lib; do
 		[ ! -e "$library/libgalera_smm.so" ] || return 0
@@ -53,7 +53,7 @@ has_galera() {
 	return 1
 }
 
-# server_packages are without a version in their names since Debian 12 and Ubuntu 24.04.
+# server_packages prints the names of the packages. Debian 12 and Ubuntu 24.04 dropped the version from them.
 server_packages() {
 	for name in mariadb-server-core mariadb-client-core; do
 		if apt-cache show "$name" >/dev/null 2>&1; then
@@ -64,7 +64,7 @@ server_packages() {
 	done
 }
 
-# as_root runs apt-get, asking for a password only where somebody can type one.
+# as_root runs apt-get. It asks for a password only on a terminal.
 as_root() {
 	set -- env DEBIAN_FRONTEND=noninteractive "$@"
 	if [ "$(id -u)" -eq 0 ]; then
@@ -114,7 +114,7 @@ fi
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# A third party's package source that is down must not stop us: the installation tells.
+# A third party's package source may be down. That alone is no reason to stop: the installation below fails if it matters.
 as_root apt-get -qq update >"$log" 2>&1 || say "apt-get update complains; going on"
 [ -z "$need_server" ] || packages="$packages $(server_packages | tr '\n' ' ')"
 say "installing $packages"

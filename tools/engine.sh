@@ -1,5 +1,5 @@
 #!/bin/sh
-# Gets a real database server of another kind than this machine has, and prints the path of its program:
+# Downloads a database server of a chosen kind and version, and prints the path of its program:
 #
 #	GOCRONTAB_MYSQLD=$(tools/engine.sh mysql-9) go test ./sql
 #
@@ -9,14 +9,14 @@
 #	tools/engine.sh mariadb-11      out of Debian unstable
 #	tools/engine.sh mariadb-10.6    out of Ubuntu 22.04
 #
-# The host is not touched: apt works on lists and a package database of its own, and no package is installed. Its files,
-# with every library they need down to the C library, are unpacked into a folder (300 MB), where a wrapper starts the
-# server through its own loader. Neither root nor chroot is needed, and there is no second download while the folder is
-# there. Remove it to get a newer server.
+# The host is not changed: apt uses separate lists and a separate package database, and installs no
+# package. The server's files and all its libraries, including the C library, are unpacked into a
+# folder (300 MB). A wrapper there starts the server through its own loader. Neither root nor chroot is
+# needed. While the folder exists nothing is downloaded again; remove it to get a newer server.
 #
-#	GOCRONTAB_ENGINES        the folder that holds one folder for each; default /var/cache/go-crontab for root, whose
-#	                         home is closed to the users that tests change to, else go-crontab in $XDG_CACHE_HOME or
-#	                         ~/.cache
+#	GOCRONTAB_ENGINES        the folder with a folder for every server; default /var/cache/go-crontab for root,
+#	                         because tests change to users that cannot enter root's home; otherwise go-crontab
+#	                         in $XDG_CACHE_HOME or ~/.cache
 #	GOCRONTAB_DEBIAN_MIRROR  the URI of a Debian mirror; default: the mirror that apt on this machine uses
 #	GOCRONTAB_UBUNTU_MIRROR  the URI of a mirror of Ubuntu's archive; default http://archive.ubuntu.com/ubuntu
 set -eu
@@ -63,22 +63,22 @@ for command in apt-get apt-cache dpkg-deb; do
 	say "no $command here: this needs Debian or Ubuntu. Elsewhere, install a server and name it: GOCRONTAB_MYSQLD=/path/to/$server"
 	exit 1
 done
-# An old server that no longer starts, a folder half removed: the new one takes its place. What is not ours stays.
+# Replace an old server that no longer starts, or a half-removed folder. Leave any other folder alone.
 if [ -e "$dir" ] && [ ! -e "$program" ] && [ -n "$(ls -A "$dir" 2>/dev/null)" ]; then
 	say "$dir holds something else than a server of ours; remove it, or set GOCRONTAB_ENGINES"
 	exit 1
 fi
 mkdir -p "$(dirname "$dir")"
 
-# Under another name and renamed when complete, so that the folder is whole or absent however we end.
+# Work under another name and rename at the end, so that the folder is complete or absent if we are stopped.
 new=$(mktemp -d "$dir.new-XXXXXX")
 trap 'rm -rf "$new"' EXIT
 trap 'exit 1' HUP INT TERM
 mkdir -p "$new/apt/lists/partial" "$new/apt/archives/partial" "$new/apt/none/lists/partial" "$new/bin" "$new/root"
-: >"$new/apt/status" # nothing counts as installed: each library comes along, none of the host's is used
+: >"$new/apt/status" # nothing counts as installed, so every library is downloaded
 : >"$new/log"
 
-# own_apt runs an apt tool on our folder. Proxies and passwords of the host's configuration stay in force.
+# own_apt runs an apt tool on our folder, with the proxies and passwords of the host's configuration.
 own_apt() {
 	tool=$1
 	shift
@@ -93,15 +93,15 @@ own_apt() {
 		-o APT::Update::Post-Invoke= -o APT::Update::Post-Invoke-Success= "$@"
 }
 
-# debian_mirrors are those of this machine's apt that may be of Debian: one that has the release we run on.
+# debian_mirrors prints the mirrors in this machine's apt configuration that have the running Debian release.
 debian_mirrors() {
 	if [ -n "${GOCRONTAB_DEBIAN_MIRROR:-}" ]; then
 		echo "$GOCRONTAB_DEBIAN_MIRROR"
 		return
 	fi
-	# shellcheck disable=SC1091 # the host's
+	# shellcheck disable=SC1091 # a file of the host
 	name=$(. /etc/os-release && echo "${VERSION_CODENAME:-sid}")
-	# With lists of our own, empty ones: nothing is left out for having been fetched, and no lock of the host is asked for.
+	# Empty lists of our own, so that apt omits nothing as already fetched and needs no lock of the host.
 	apt-get -q update --print-uris -o Dir::State::lists="$new/apt/none/lists" -o Debug::NoLocking=true 2>>"$new/log" |
 		sed -nE "s#^'([^']*)/dists/($name|stable|testing|unstable|sid)/InRelease'.*#\1#p" | awk '!seen[$0]++'
 }
@@ -112,7 +112,7 @@ fail() {
 	exit 1
 }
 
-# sources writes the lines of apt's configuration for a mirror, a keyring, and releases.
+# sources writes apt's configuration for a mirror, a keyring, and releases.
 sources() {
 	mirror=$1 keys=$2 components=$3
 	shift 3
@@ -125,7 +125,7 @@ sources() {
 	done >"$new/apt/debian.list"
 }
 
-# read_debian reads what Debian unstable has, and wants a package to be there.
+# read_debian reads the package lists of Debian unstable, and fails if a package is missing.
 read_debian() {
 	wanted=$1
 	say "reading what Debian unstable has at the mirror of this machine"
@@ -138,7 +138,7 @@ read_debian() {
 	fail "no mirror in apt's configuration has $wanted in Debian unstable (see above); name one: GOCRONTAB_DEBIAN_MIRROR=URI"
 }
 
-# read_ubuntu reads what a release of Ubuntu has. Its keys come from Debian, which signs the package that holds them.
+# read_ubuntu reads the package lists of an Ubuntu release. Its keys come in a package that Debian signs.
 read_ubuntu() {
 	keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
 	if [ ! -e "$keyring" ]; then
@@ -167,14 +167,14 @@ own_apt apt-get install --yes --download-only "$package" >>"$new/log" 2>&1 || fa
 say "unpacking into $dir"
 for file in "$new"/apt/archives/*.deb; do
 	case ${file##*/} in
-	perl* | libperl* | mariadb-client*) continue ;; # for scripts around the server, of which none is used
+	perl* | libperl* | mariadb-client*) continue ;; # for scripts that are not used here
 	esac
 	dpkg-deb --fsys-tarfile "$file" >"$new/apt/files.tar"
-	# Newer releases keep all in usr, older ones have the C library in a /lib of their own.
+	# Newer releases keep everything in /usr, older releases have the C library in a separate /lib.
 	tar -x -f "$new/apt/files.tar" -C "$new/root" --no-same-owner --keep-directory-symlink \
 		--exclude='./usr/share/doc*' --exclude='./usr/share/man*' --exclude='./usr/share/locale*'
 done
-# Of the programs only the script that makes a data folder of MariaDB's is needed.
+# The only other program that is needed is the script that makes MariaDB's data folder.
 script=$new/root/usr/bin/mariadb-install-db
 [ ! -e "$script" ] || mv "$script" "$new/apt/install-db"
 rm -rf "$new/root/usr/bin"
@@ -187,16 +187,16 @@ done
 libraries=${loader%/*}
 libraries=${libraries#usr/}
 
-# What the caller says comes first, because --no-defaults must. The paths compiled in are those of an installed package.
-# Nothing here is searched for: the wrapper also serves callers without PATH.
+# The caller's arguments come first, because --no-defaults must be first. The compiled-in paths are of an
+# installed package, so the wrapper overrides them. It uses absolute paths, so it also works without PATH.
 share=usr/share/mysql
 [ ! -e "$new/root/usr/share/mariadb/english" ] || share=usr/share/mariadb
 case $engine in
-mysql-*) more=--secure-file-priv=NULL ;; # its default is a folder that only the service's package makes
+mysql-*) more=--secure-file-priv=NULL ;; # the default is a folder that only the service's package creates
 *)
 	more=
-	# The script that makes a data folder starts the server itself, and wants two programs that it does not need: nobody
-	# asks it for a configuration's settings, nor whether this machine's name can be found.
+	# The script that makes a data folder starts the server itself. It insists on two programs that have no
+	# work here: there are no configuration files to read, and this machine's name need not be resolved.
 	mkdir "$new/root/usr/bin"
 	mv "$new/apt/install-db" "$new/root/usr/bin/mariadb-install-db"
 	mv "$new/root/usr/sbin/mariadbd" "$new/root/usr/sbin/mariadbd.real"
@@ -207,7 +207,7 @@ mysql-*) more=--secure-file-priv=NULL ;; # its default is a folder that only the
 	done
 	cat >"$new/bin/mariadb-install-db" <<'WRAPPER'
 #!/bin/sh
-# The script of the server beside it, unpacked by tools/engine.sh.
+# The script of the server in this folder, unpacked by tools/engine.sh.
 root='ROOT'
 exec /bin/sh "$root/usr/bin/mariadb-install-db" "$@" --basedir="$root/usr"
 WRAPPER
@@ -231,7 +231,7 @@ chmod 755 "$new" "$new/bin/$server"
 wrappers "$dir/root"
 rm -rf "$new/apt" "$new/log"
 
-# Two runs at once: the one that comes second throws its own away.
+# If two runs work at once, the later discards its own copy.
 if ! "$program" --no-defaults --version >/dev/null 2>&1; then
 	[ ! -e "$dir" ] || mv -T "$dir" "$new.old"
 	rm -rf "$new.old"

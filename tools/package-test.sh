@@ -1,7 +1,8 @@
 #!/bin/sh
-# Installs the .deb of a release into a Debian 12 of its own, and runs a node there as the unit would: as the package's user, with
-# the package's settings file and the command line of the unit, on a MariaDB of this machine; then the unit itself under a systemd
-# that is booted in that folder. Wants root, debootstrap, systemd-nspawn, and what `make release` has made.
+# Installs the .deb of a release into a fresh Debian 12 in a folder, and runs a node there as the unit
+# would: as the package's user, with the package's settings file and the unit's command line, on a MariaDB
+# of this machine. Then it runs the unit itself under a systemd that is booted in that folder. It needs
+# root, debootstrap, systemd-nspawn, and the output of `make release`.
 #
 #	tools/package-test.sh [FOLDER]
 set -eu
@@ -71,7 +72,7 @@ for page in README.md docs/install.md docs/images/jobs.png examples/jobs/backup.
 done
 
 say "starting a database"
-# Another network address than any other test's; the root folder shares this machine's loopback.
+# The node shares this machine's loopback with other tests, so the port depends on the process.
 port=$((20000 + $$ % 20000))
 mkdir "$work/data"
 chown -R nobody "$work/data"
@@ -92,7 +93,7 @@ api=$((port + 1))
 sed -i "s#^GOCRONTAB_DSN=.*#GOCRONTAB_DSN='crontab:secret@tcp(127.0.0.1:$port)/crontab'#" "$root/etc/go-crontab/serve.env"
 echo "GOCRONTAB_LISTEN=127.0.0.1:$api" >>"$root/etc/go-crontab/serve.env"
 
-# What systemd makes of the unit: its user, its folder, its settings, its command line.
+# Do as systemd would with the unit: its user, its folder, its settings, its command line.
 mkdir -p "$root/var/lib/go-crontab"
 in_root chown go-crontab:go-crontab /var/lib/go-crontab
 command=$(sed -n 's/^ExecStart=//p' "$root/usr/lib/systemd/system/go-crontab.service")
@@ -159,7 +160,7 @@ begin() {
 await "ready" 30 ready
 ask job rm who >/dev/null
 
-# What a command could take the cluster with, under the unit itself.
+# Under the unit itself: secrets and rights with which a command could take over the cluster.
 main=$(unit MainPID)
 guard=$(inside pgrep -f crontab-guard)
 ask job add rights --schedule @yearly -- 'id -un; grep -E "^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs)" /proc/self/status' >/dev/null

@@ -1,17 +1,18 @@
 #!/bin/sh
-# Makes what a release consists of, in dist/: static programs for Linux, macOS and (the client) Windows, .deb and .rpm,
-# manual pages, completions, the pages of docs/, bills of materials (of the program's Go modules, of the console's npm packages), checksums.
+# Builds a release in dist/: static programs for Linux, macOS and (the client) Windows, .deb and .rpm,
+# manual pages, completions, the pages of docs/, bills of materials (for the program's Go modules and for
+# the console's npm packages), checksums.
 #
 #	tools/release.sh [FOLDER]
 #
-# The same commit makes the same bytes on every machine with the same Go: paths, times, owners and build ids are left
-# out or taken from the commit. Wants page/dist (make page), Node.js, and zip.
+# The same commit gives the same bytes on every machine with the same Go: paths, times, owners and build
+# ids are omitted or taken from the commit. It needs page/dist (make page), Node.js, and zip.
 set -eu
 cd "$(dirname "$0")/.."
 
 out=${1:-dist}
 version=${VERSION:-$(git describe --always --dirty)}
-# Packages want a number first: a commit without a tag is a version before the first.
+# The version of a package must begin with a number. A commit without a tag comes before the first version.
 case $version in
 v[0-9]*) number=${version#v} ;;
 [0-9]*.*) number=$version ;;
@@ -28,7 +29,7 @@ export CGO_ENABLED=0 TZ=UTC LC_ALL=C
 go run ./tools/manual "$out" "$version" "$mtime"
 gzip -9n "$out"/man/*.1
 
-# What people read beside the program, and all that it links to.
+# The documentation that is packed with the program, and every file that it links to.
 pages="README.md README.zh.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE docs/*.md docs/images docs/internals examples/jobs deploy/docker deploy/grafana deploy/kubernetes deploy/prometheus"
 mkdir "$out/pages"
 # shellcheck disable=SC2086 # a list of names
@@ -66,7 +67,7 @@ for target in $targets; do
 	done
 done
 
-# The tool stamps the time at which it runs, and a hash of itself: without -trimpath that would hold where Go is installed.
+# The tool records the current time and a hash of itself. Without -trimpath the hash would depend on the path of Go.
 stamp=$(date -u -d "@$mtime" +%Y-%m-%dT%H:%M:%SZ)
 GOFLAGS=-trimpath go tool -modfile=tools/release/go.mod cyclonedx-gomod app -json -licenses -std -noserial -output "$out/go-crontab-$version.cdx.json" .
 sed -i "s/\"timestamp\": \"[^\"]*\"/\"timestamp\": \"$stamp\"/" "$out/go-crontab-$version.cdx.json"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Looks for known vulnerabilities in what the program uses, and fails when it calls one. Where vuln.go.dev does not answer
-# it warns, so that a machine without a way there can test:
+# Searches the program's dependencies for known vulnerabilities, and fails if the program calls one. If
+# vuln.go.dev does not answer it only warns, so that a machine without access can still test:
 #
 #	tools/vulncheck.sh                          asks vuln.go.dev
 #	tools/vulncheck.sh -db https://vuln.example a mirror of it, or file:///… a copy
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 
-# A server that takes the connection and says nothing would hold it up for ever.
+# A server that accepts the connection and never answers would block it for ever.
 limit=
 ! command -v timeout >/dev/null || limit='timeout 600'
 code=0

@@ -8,6 +8,7 @@ import (
 
 func TestCompare(t *testing.T) {
 	t.Parallel()
+
 	read := func(text string) map[string]float64 {
 		t.Helper()
 		m, err := medians(strings.NewReader(text))
@@ -16,6 +17,7 @@ func TestCompare(t *testing.T) {
 		}
 		return m
 	}
+
 	before := read(`goos: linux
 pkg: a
 BenchmarkOne/x-2   100  900 ns/op  16 B/op  10 allocs/op
@@ -27,6 +29,7 @@ pkg: b
 BenchmarkOne/x-2   100  900 ns/op  16 B/op  3 allocs/op
 PASS
 `)
+
 	now := read(`pkg: a
 BenchmarkOne/x-8   100  100 ns/op  16 B/op  11 allocs/op
 BenchmarkTwo-8     100  9999 ns/op  16 B/op  1009 allocs/op
@@ -34,10 +37,13 @@ BenchmarkNew-8     100  9999 ns/op  16 B/op  5 allocs/op
 pkg: b
 BenchmarkOne/x-8   100  900 ns/op  2.5 calls/s 16 B/op  2 allocs/op
 `)
-	want := []string{"a.BenchmarkGone: is in the baseline, and was not measured", "a.BenchmarkOne/x: 11 allocations, 10 before"}
+
+	want := []string{"a.BenchmarkGone: is in the baseline, and was not measured",
+		"a.BenchmarkOne/x: 11 allocations, 10 before"}
 	if got := compare(before, now); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+
 	if _, err := medians(strings.NewReader("PASS\n")); err == nil {
 		t.Error("output without benchmarks was taken")
 	}

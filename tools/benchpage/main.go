@@ -1,5 +1,5 @@
-// Command benchpage writes what benches measured (the files of go-crontab bench -o json) into a page of the documentation,
-// and draws the plots that it shows.
+// Command benchpage writes the results of benches (the files of go-crontab bench -o json) into a
+// page of the documentation, and draws the page's plots.
 package main
 
 import (
@@ -27,6 +27,7 @@ func write(page, plots string, files []string) error {
 	if len(files) == 0 {
 		return fmt.Errorf("name the files of go-crontab bench -o json")
 	}
+
 	var reports []*bench.Report
 	for _, name := range files {
 		text, err := os.ReadFile(name)
@@ -37,8 +38,10 @@ func write(page, plots string, files []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+
 		reports = append(reports, r)
 	}
+
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
@@ -47,15 +50,18 @@ func write(page, plots string, files []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", page, err)
 	}
+
 	folder := filepath.Join(filepath.Dir(page), plots)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
+
 	pictures := bench.PagePlots(reports)
 	for _, name := range slices.Sorted(maps.Keys(pictures)) {
 		if err := os.WriteFile(filepath.Join(folder, name), pictures[name], 0o644); err != nil {
 			return err
 		}
 	}
+
 	return os.WriteFile(page, []byte(replaced), 0o644)
 }

@@ -1,7 +1,9 @@
-// Peers measures how fast go-crontab and River, a job queue in Go on PostgreSQL, work off the same backlog: jobs that do nothing, with
-// durable commits, and a record of each that stays. They take turns, so that a noisy machine is noisy for all. See make bench-peers.
+// Command peers measures how fast go-crontab and River, a job queue in Go on PostgreSQL, drain the
+// same backlog: jobs that do nothing, with durable commits and a permanent record of each job. They
+// take turns, so a noisy machine is noisy for both. See make bench-peers.
 //
-// The servers are private ones in temporary folders: MariaDB or MySQL for go-crontab, PostgreSQL for River.
+// The servers are private ones in temporary folders: MariaDB or MySQL for go-crontab, PostgreSQL
+// for River.
 package main
 
 import (
@@ -32,7 +34,8 @@ func main() {
 	jobs := flag.Int("jobs", 100_000, "how many jobs the backlog has")
 	repeat := flag.Int("repeat", 3, "how often each is measured")
 	program := flag.String("go-crontab", "bin/go-crontab", "the program")
-	trip := flag.String("trip", "", "the compiled tests of test/trip, which measure the trip of go-crontab with nothing around it")
+	trip := flag.String("trip", "",
+		"the compiled tests of test/trip, which measure the trip of go-crontab with nothing around it")
 	flag.Parse()
 
 	ctx := context.Background()
@@ -41,15 +44,17 @@ func main() {
 		{"go-crontab", func() (float64, error) { return benchRate(ctx, *program, *jobs) }},
 	}
 	if *trip != "" {
-		contenders = append(contenders, contender{"the trip of go-crontab", func() (float64, error) { return drainRate(ctx, *trip, *jobs) }})
+		contenders = append(contenders, contender{"the trip of go-crontab",
+			func() (float64, error) { return drainRate(ctx, *trip, *jobs) }})
 	}
+
 	if err := compare(contenders, *jobs, *repeat); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		os.Exit(1)
 	}
 }
 
-// contender is what works off the backlog. Rate is in jobs a second.
+// contender is a system that drains the backlog. Its rate is in jobs per second.
 type contender struct {
 	name string
 	rate func() (float64, error)
@@ -70,11 +75,14 @@ func compare(contenders []contender, jobs, repeat int) error {
 	}
 
 	fmt.Printf("| %d jobs that do nothing | slowest | median | fastest | of River |\n|---|---|---|---|---|\n", jobs)
+
 	river := median(rates[0])
 	for i, c := range contenders {
 		sorted := slices.Sorted(slices.Values(rates[i]))
-		fmt.Printf("| %s | %.0f/s | %.0f/s | %.0f/s | %.2f |\n", c.name, sorted[0], median(sorted), sorted[len(sorted)-1], median(sorted)/river)
+		fmt.Printf("| %s | %.0f/s | %.0f/s | %.0f/s | %.2f |\n", c.name, sorted[0], median(sorted),
+			sorted[len(sorted)-1], median(sorted)/river)
 	}
+
 	return nil
 }
 
@@ -85,10 +93,12 @@ func median(rates []float64) float64 {
 
 // benchRate runs the program's own bench of a backlog.
 func benchRate(ctx context.Context, program string, jobs int) (float64, error) {
-	out, err := exec.CommandContext(ctx, program, "bench", "burst", "--jobs", strconv.Itoa(jobs), "--repeat", "1", "-o", "json").Output()
+	out, err := exec.CommandContext(ctx, program, "bench", "burst", "--jobs", strconv.Itoa(jobs), "--repeat", "1", "-o",
+		"json").Output()
 	if err != nil {
 		return 0, err
 	}
+
 	var said struct {
 		Results []struct {
 			Rate float64 `json:"fires_per_second"`
@@ -97,14 +107,16 @@ func benchRate(ctx context.Context, program string, jobs int) (float64, error) {
 	if err := json.Unmarshal(out, &said); err != nil || len(said.Results) == 0 {
 		return 0, fmt.Errorf("unexpected answer %q: %v", out, err)
 	}
+
 	return said.Results[0].Rate, nil
 }
 
 var runsPerSecond = regexp.MustCompile(`([0-9.]+) runs/s`)
 
-// drainRate runs the benchmark of the trip.
+// drainRate runs the benchmark of package test/trip.
 func drainRate(ctx context.Context, tests string, jobs int) (float64, error) {
-	out, err := exec.CommandContext(ctx, tests, "-test.run", "none", "-test.bench", "Drain", "-test.benchtime", "1x", "-drain", strconv.Itoa(jobs)).CombinedOutput()
+	out, err := exec.CommandContext(ctx, tests, "-test.run", "none", "-test.bench", "Drain", "-test.benchtime", "1x",
+		"-drain", strconv.Itoa(jobs)).CombinedOutput()
 	found := runsPerSecond.FindSubmatch(out)
 	if err != nil || found == nil {
 		return 0, fmt.Errorf("%v: %s", err, strings.TrimSpace(string(out)))
@@ -112,13 +124,14 @@ func drainRate(ctx context.Context, tests string, jobs int) (float64, error) {
 	return strconv.ParseFloat(string(found[1]), 64)
 }
 
-// riverRate measures River on a server of its own.
+// riverRate measures River on a separate server.
 func riverRate(ctx context.Context, jobs int) (rate float64, err error) {
 	dir, err := os.MkdirTemp("", "peers")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
+
 	server, err := startPostgres(dir)
 	if err != nil {
 		return 0, err
@@ -130,19 +143,22 @@ func riverRate(ctx context.Context, jobs int) (rate float64, err error) {
 		return 0, err
 	}
 	config.MaxConns = 16
+
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return 0, err
 	}
 	defer pool.Close()
+
 	if err := await(ctx, pool); err != nil {
 		return 0, err
 	}
+
 	seconds, err := drain(ctx, pool, jobs)
 	return float64(jobs) / seconds, err
 }
 
-// noop is the job that does nothing.
+// noop is a job that does nothing.
 type noop struct{}
 
 func (noop) Kind() string { return "noop" }
@@ -157,7 +173,7 @@ func (w worker) Work(context.Context, *river.Job[noop]) error {
 	return nil
 }
 
-// drain fills the queue, and returns how long it takes until every job is on record as completed.
+// drain fills the queue, and measures until every job is recorded as completed.
 func drain(ctx context.Context, pool *pgxpool.Pool, jobs int) (float64, error) {
 	driver := riverpgxv5.New(pool)
 	migrator, err := rivermigrate.New(driver, nil)
@@ -171,16 +187,18 @@ func drain(ctx context.Context, pool *pgxpool.Pool, jobs int) (float64, error) {
 	done := &atomic.Int64{}
 	workers := river.NewWorkers()
 	river.AddWorker(workers, worker{done: done})
+
 	client, err := river.NewClient(driver, &river.Config{
 		Queues:  map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2000}},
 		Workers: workers,
 		Logger:  slog.New(slog.DiscardHandler),
-		// As fast as it lets itself be: it looks for jobs again at once.
+		// As fast as River allows: it looks for jobs again at once.
 		FetchCooldown: 2 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
 	})
 	if err != nil {
 		return 0, err
 	}
+
 	if err := fill(ctx, client, jobs); err != nil {
 		return 0, err
 	}
@@ -192,14 +210,18 @@ func drain(ctx context.Context, pool *pgxpool.Pool, jobs int) (float64, error) {
 	if err := client.Start(ctx); err != nil {
 		return 0, err
 	}
+
 	for done.Load() < int64(jobs) {
 		time.Sleep(5 * time.Millisecond)
 	}
+
 	for left := 1; left > 0; {
-		if err := pool.QueryRow(ctx, "SELECT COUNT(*) FROM river_job WHERE state <> 'completed'").Scan(&left); err != nil {
+		if err := pool.QueryRow(ctx,
+			"SELECT COUNT(*) FROM river_job WHERE state <> 'completed'").Scan(&left); err != nil {
 			return 0, err
 		}
 	}
+
 	seconds := time.Since(began).Seconds()
 	return seconds, client.Stop(ctx)
 }
@@ -211,11 +233,13 @@ func fill(ctx context.Context, client interface {
 	for i := range all {
 		all[i].Args = noop{}
 	}
+
 	for part := range slices.Chunk(all, 10_000) {
 		if _, err := client.InsertManyFast(ctx, part); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -224,8 +248,8 @@ type postgres struct {
 	cmd *exec.Cmd
 }
 
-// startPostgres makes a cluster in a folder and starts a server on it. PostgreSQL refuses to run as root, so root lends it the user
-// postgres, which Debian's package makes.
+// startPostgres makes a database cluster in a folder and starts a server on it. PostgreSQL refuses
+// to run as root, so root runs it as the user postgres, which Debian's package creates.
 func startPostgres(dir string) (*postgres, error) {
 	bin, err := programs()
 	if err != nil {
@@ -235,8 +259,10 @@ func startPostgres(dir string) (*postgres, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	data := filepath.Join(dir, "data")
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "--no-instructions")
+	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust",
+		"--no-instructions")
 	initdb.SysProcAttr = as
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
@@ -253,7 +279,7 @@ func (p *postgres) stop() {
 	p.cmd.Wait()
 }
 
-// programs is the folder of PostgreSQL's programs.
+// programs returns the folder of PostgreSQL's programs.
 func programs() (string, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if len(found) == 0 {
@@ -266,6 +292,7 @@ func otherUser(dir string) (*syscall.SysProcAttr, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
 	}
+
 	u, err := user.Lookup("postgres")
 	if err != nil {
 		return nil, err
@@ -274,11 +301,14 @@ func otherUser(dir string) (*syscall.SysProcAttr, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	gid, err := strconv.Atoi(u.Gid)
 	if err != nil {
 		return nil, err
 	}
-	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, os.Chown(dir, uid, gid)
+
+	credential := &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return &syscall.SysProcAttr{Credential: credential}, os.Chown(dir, uid, gid)
 }
 
 // await waits until the server answers.

@@ -1,9 +1,11 @@
-// Command prom checks what deploy/ has for Prometheus and Grafana with the parser and the engine of Prometheus itself:
+// Command prom checks the files for Prometheus and Grafana in deploy/ with the parser and the
+// engine of Prometheus itself:
 //
 //	prom METRICS ALERTS TESTS DASHBOARD
 //
-// METRICS is what a node answers at /metrics. Every metric that a rule or a panel names must be there, with the labels by
-// which it is asked for; every rule must have a test, and pass it. TESTS has the format of promtool test rules.
+// METRICS is a node's answer at /metrics. It must contain every metric in a rule or a panel, with
+// the labels that the query uses. Every rule must have a test, and pass it. TESTS has the format of
+// promtool test rules.
 package main
 
 import (
@@ -42,6 +44,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: prom METRICS ALERTS TESTS DASHBOARD")
 		os.Exit(2)
 	}
+
 	c := &checker{known: map[string]map[string]bool{}}
 	c.metrics(os.Args[1])
 	rules := c.rules(os.Args[2])
@@ -50,6 +53,7 @@ func main() {
 	if c.bad > 0 {
 		os.Exit(1)
 	}
+
 	fmt.Printf("%d metrics, %d rules, %d cases, %d queries\n", len(c.known), len(rules), c.cases, c.queries)
 }
 
@@ -71,24 +75,28 @@ func (c *checker) read(path string) []byte {
 	return b
 }
 
-// metrics learns which series there are. Those of a scrape itself come from Prometheus.
+// metrics reads the known series. Prometheus itself adds the series about a scrape.
 func (c *checker) metrics(path string) {
 	p := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := p.TextToMetricFamilies(bytes.NewReader(c.read(path)))
 	if err != nil {
 		c.wrong("%s: %v", path, err)
 	}
+
 	learn := func(name string, m *dto.Metric, more ...string) {
 		if c.known[name] == nil {
 			c.known[name] = map[string]bool{"instance": true, "job": true}
 		}
+
 		for _, l := range m.GetLabel() {
 			c.known[name][l.GetName()] = true
 		}
+
 		for _, l := range more {
 			c.known[name][l] = true
 		}
 	}
+
 	for name, f := range families {
 		for _, m := range f.GetMetric() {
 			learn(name, m)
@@ -99,32 +107,38 @@ func (c *checker) metrics(path string) {
 			}
 		}
 	}
+
 	learn("up", &dto.Metric{})
 }
 
-// query looks whether a query is one, and asks for what there is.
+// query checks that a query is valid and uses only known series.
 func (c *checker) query(where, text string) {
 	c.queries++
+
 	e, err := grammar.ParseExpr(text)
 	if err != nil {
 		c.wrong("%s: %s: %v", where, text, err)
 		return
 	}
+
 	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
 		s, ok := n.(*parser.VectorSelector)
 		if !ok {
 			return nil
 		}
+
 		has := c.known[s.Name]
 		if has == nil {
 			c.wrong("%s: no node has %s", where, s.Name)
 			return nil
 		}
+
 		for _, m := range s.LabelMatchers {
 			if m.Name != labels.MetricName && !has[m.Name] {
 				c.wrong("%s: %s has no label %s", where, s.Name, m.Name)
 			}
 		}
+
 		return nil
 	})
 }
@@ -135,10 +149,12 @@ func (c *checker) rules(path string) map[string]rulefmt.Rule {
 	for _, err := range errs {
 		c.wrong("%s: %v", path, err)
 	}
+
 	out := map[string]rulefmt.Rule{}
 	if groups == nil {
 		return out
 	}
+
 	for _, g := range groups.Groups {
 		for _, r := range g.Rules {
 			if _, twice := out[r.Alert]; twice || r.Alert == "" {
@@ -151,6 +167,7 @@ func (c *checker) rules(path string) map[string]rulefmt.Rule {
 			c.query(r.Alert, r.Expr)
 		}
 	}
+
 	return out
 }
 
@@ -187,24 +204,30 @@ func (c *checker) tests(path string, rules map[string]rulefmt.Rule) {
 		c.wrong("%s: %v", path, err)
 		return
 	}
+
 	fired := map[string]bool{}
 	for _, t := range f.Tests {
 		series := c.series(t)
 		for _, a := range t.Alerts {
 			c.cases++
+
 			r, ok := rules[a.Name]
 			if !ok {
 				c.wrong("%s: there is no alert %s", t.Name, a.Name)
 				continue
 			}
+
 			fired[a.Name] = fired[a.Name] || len(a.Want) > 0
 			got := c.firing(r, series, time.Duration(f.Interval), time.Duration(a.At))
-			slices.SortFunc(a.Want, func(x, y expected) int { return strings.Compare(fmt.Sprint(x.Labels), fmt.Sprint(y.Labels)) })
+			slices.SortFunc(a.Want, func(x, y expected) int {
+				return strings.Compare(fmt.Sprint(x.Labels), fmt.Sprint(y.Labels))
+			})
 			if g, w := fmt.Sprintf("%q", got), fmt.Sprintf("%q", a.Want); g != w && len(got)+len(a.Want) > 0 {
 				c.wrong("%s: %s at %s:\ngot  %s\nwant %s", t.Name, a.Name, a.At, g, w)
 			}
 		}
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		if !fired[name] {
 			c.wrong("%s: nothing shows that %s ever fires", path, name)
@@ -212,7 +235,7 @@ func (c *checker) tests(path string, rules map[string]rulefmt.Rule) {
 	}
 }
 
-// sample is one value of a series.
+// sample is a value of a series.
 type sample struct {
 	t int64
 	v float64
@@ -233,7 +256,7 @@ func (s sample) Type() chunkenc.ValueType {
 	return chunkenc.ValFloat
 }
 
-// series are the inputs of a case. All that they name must be there.
+// series returns the inputs of a case. All their metrics and labels must be known.
 func (c *checker) series(t testCase) (out []storage.Series) {
 	for _, in := range t.Series {
 		l, values, err := grammar.ParseSeriesDesc(in.Series + " " + in.Values)
@@ -241,27 +264,35 @@ func (c *checker) series(t testCase) (out []storage.Series) {
 			c.wrong("%s: %s: %v", t.Name, in.Series, err)
 			continue
 		}
+
 		c.query(t.Name, in.Series)
+
 		var samples []chunks.Sample
 		for i, v := range values {
 			if !v.Omitted {
-				samples = append(samples, sample{int64(i) * time.Duration(t.Interval).Milliseconds(), v.Value, v.Histogram})
+				samples = append(samples, sample{int64(i) * time.Duration(t.Interval).Milliseconds(), v.Value,
+					v.Histogram})
 			}
 		}
+
 		out = append(out, storage.NewListSeries(l, samples))
 	}
+
 	return out
 }
 
-// stored answers the engine's questions out of memory.
+// stored answers the engine's queries from memory.
 type stored []storage.Series
 
 func (s stored) Querier(int64, int64) (storage.Querier, error) {
-	return &storage.MockQuerier{SelectMockFunction: func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+	query := func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 		return &set{at: -1, series: slices.DeleteFunc(slices.Clone(s), func(x storage.Series) bool {
-			return slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(x.Labels().Get(m.Name)) })
+			return slices.ContainsFunc(matchers,
+				func(m *labels.Matcher) bool { return !m.Matches(x.Labels().Get(m.Name)) })
 		})}
-	}}, nil
+	}
+
+	return &storage.MockQuerier{SelectMockFunction: query}, nil
 }
 
 type set struct {
@@ -274,21 +305,27 @@ func (s *set) At() storage.Series                { return s.series[s.at] }
 func (s *set) Err() error                        { return nil }
 func (s *set) Warnings() annotations.Annotations { return nil }
 
-// firing evaluates a rule from the beginning, as a server does, and returns the alerts that fire at an instant.
+// firing evaluates a rule from the beginning, as a server does, and returns the alerts that fire at
+// an instant.
 func (c *checker) firing(r rulefmt.Rule, series []storage.Series, every, at time.Duration) (out []expected) {
-	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1 << 20, Timeout: time.Minute, LookbackDelta: 5 * time.Minute, EnableAtModifier: true, EnableNegativeOffset: true, Parser: grammar})
+	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1 << 20, Timeout: time.Minute,
+		LookbackDelta: 5 * time.Minute, EnableAtModifier: true, EnableNegativeOffset: true, Parser: grammar})
+
 	since := map[string]time.Duration{} // when each alert became pending, by its labels
 	for t := time.Duration(0); t <= at; t += every {
-		q, err := engine.NewInstantQuery(context.Background(), stored(series), nil, r.Expr, time.UnixMilli(t.Milliseconds()).UTC())
+		q, err := engine.NewInstantQuery(context.Background(), stored(series), nil, r.Expr,
+			time.UnixMilli(t.Milliseconds()).UTC())
 		if err != nil {
 			c.wrong("%s: %v", r.Alert, err)
 			return nil
 		}
+
 		v, err := q.Exec(context.Background()).Vector()
 		if err != nil {
 			c.wrong("%s: %v", r.Alert, err)
 			return nil
 		}
+
 		now := map[string]time.Duration{}
 		out = out[:0]
 		for _, s := range v {
@@ -302,38 +339,47 @@ func (c *checker) firing(r rulefmt.Rule, series []storage.Series, every, at time
 				out = append(out, c.told(r, l, s))
 			}
 		}
+
 		since = now
 	}
+
 	slices.SortFunc(out, func(x, y expected) int { return strings.Compare(fmt.Sprint(x.Labels), fmt.Sprint(y.Labels)) })
 	return out
 }
 
-// told is what people get to see of an alert.
+// told returns an alert as people see it.
 func (c *checker) told(r rulefmt.Rule, l labels.Labels, s promql.Sample) expected {
 	out := expected{Labels: l.Map(), Annotations: map[string]string{}}
+
 	expand := func(text string) string {
-		defs := "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}"
-		got, err := template.NewTemplateExpander(context.Background(), defs+text, r.Alert, template.AlertTemplateData(l.Map(), nil, "", s), 0, nil, nil, nil).Expand()
+		defs := "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}" +
+			"{{$externalURL := .ExternalURL}}{{$value := .Value}}"
+		got, err := template.NewTemplateExpander(context.Background(), defs+text, r.Alert,
+			template.AlertTemplateData(l.Map(), nil, "", s), 0, nil, nil, nil).Expand()
 		if err != nil {
 			c.wrong("%s: %v", r.Alert, err)
 		}
 		return got
 	}
+
 	for k, v := range r.Labels {
 		out.Labels[k] = expand(v)
 	}
+
 	for k, v := range r.Annotations {
 		out.Annotations[k] = expand(v)
 	}
+
 	return out
 }
 
-// What Grafana puts in the place of its variables before it asks.
-var variables = strings.NewReplacer("$__rate_interval", "1m", "$__interval", "15s", "$__range", "1h", "$instance", ".*", "$job", "go-crontab")
+// Values that replace Grafana's variables in queries.
+var variables = strings.NewReplacer("$__rate_interval", "1m", "$__interval", "15s", "$__range", "1h",
+	"$instance", ".*", "$job", "go-crontab")
 
 var variable = regexp.MustCompile(`\$\w+`)
 
-// panel is a part of a dashboard; a row has panels.
+// panel is a part of a dashboard; a row contains panels.
 type panel struct {
 	ID      int            `json:"id"`
 	Title   string         `json:"title"`
@@ -364,9 +410,11 @@ func (c *checker) dashboard(path string) {
 		c.wrong("%s: %v", path, err)
 		return
 	}
+
 	if d.Title == "" || d.UID == "" || len(d.Panels) == 0 {
 		c.wrong("%s: want a title, a uid, and panels", path)
 	}
+
 	ids := map[int]bool{}
 	taken := map[[2]int]string{}
 	for _, p := range d.Panels {
@@ -379,6 +427,7 @@ func (c *checker) dashboard(path string) {
 			if p.Type != "row" && (len(p.Targets) == 0 || p.About == "") {
 				c.wrong("%s: %s: want a query, and a description", path, where)
 			}
+
 			for x := p.Grid["x"]; x < p.Grid["x"]+p.Grid["w"]; x++ {
 				for y := p.Grid["y"]; y < p.Grid["y"]+p.Grid["h"]; y++ {
 					if other := taken[[2]int{x, y}]; other != "" || x > 23 {
@@ -387,6 +436,7 @@ func (c *checker) dashboard(path string) {
 					taken[[2]int{x, y}] = p.Title
 				}
 			}
+
 			for _, t := range p.Targets {
 				text := variables.Replace(t.Expr)
 				if v := variable.FindString(text); v != "" {
@@ -396,6 +446,7 @@ func (c *checker) dashboard(path string) {
 			}
 		}
 	}
+
 	for _, v := range d.Templating.List {
 		q, _ := v.Query.(string)
 		if m := regexp.MustCompile(`^label_values\((.*), (\w+)\)$`).FindStringSubmatch(q); m != nil {

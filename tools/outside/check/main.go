@@ -1,4 +1,4 @@
-// Command check tells whether a file is an OpenAPI document, as others read those.
+// Command check reports whether a file is an OpenAPI document that a common library accepts.
 package main
 
 import (
