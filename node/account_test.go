@@ -11,9 +11,9 @@ import (
 	"go-crontab/sql/read"
 )
 
-// account holds the due times of every-interval jobs, from their first one until an instant,
-// against history and ledger: each has exactly one final run, none was executed twice, and what
-// succeeded was executed.
+// account checks the due times of interval jobs, from their first one until an instant, against
+// history and ledger: each has exactly one final run, none was executed twice, and each succeeded
+// one was executed.
 func account(t testing.TB, c *cluster, l *ledger, jobs []job.Job, until time.Time) (outcomes map[job.Outcome]int) {
 	t.Helper()
 	outcomes = map[job.Outcome]int{}
@@ -66,7 +66,7 @@ func (l *ledger) count(jobID int64, due job.Micros) int {
 	return l.runs[fmt.Sprintf("%d %d", jobID, int64(due))]
 }
 
-// every adds n jobs of one interval.
+// every adds n jobs with one interval.
 func (m *member) every(n int, interval time.Duration, mod func(*job.Spec)) []job.Job {
 	m.t.Helper()
 	jobs := make([]job.Job, n)
@@ -81,7 +81,7 @@ func (m *member) every(n int, interval time.Duration, mod func(*job.Spec)) []job
 	return jobs
 }
 
-// settled waits until no due time before an instant is still live.
+// settled waits until no due time before an instant is live.
 func (c *cluster) settled(limit time.Duration, until time.Time) {
 	c.t.Helper()
 	await(c.t, "all due times ended", limit, func() bool {
@@ -89,7 +89,7 @@ func (c *cluster) settled(limit time.Duration, until time.Time) {
 	})
 }
 
-// everySecond adds n jobs that are due every second, spread evenly over a part of it.
+// everySecond adds n jobs that are due every second, spread evenly over a part of the second.
 func (c *cluster) everySecond(n int, first time.Time, spread time.Duration) []job.Job {
 	c.t.Helper()
 	specs := make([]job.Spec, n)
@@ -100,7 +100,7 @@ func (c *cluster) everySecond(n int, first time.Time, spread time.Duration) []jo
 	return c.insert(specs...)
 }
 
-// insert adds jobs without a node: their cursors wait for whoever claims them. They need a start.
+// insert adds jobs without a node: their cursors wait for a claim. They need a start.
 func (c *cluster) insert(specs ...job.Spec) []job.Job {
 	c.t.Helper()
 	jobs := make([]job.Job, len(specs))
@@ -119,8 +119,8 @@ func (c *cluster) insert(specs ...job.Spec) []job.Job {
 	return jobs
 }
 
-// insertPart writes the rows of some jobs in one transaction: a claim that found a job without its
-// definition would break it.
+// insertPart inserts some jobs in one transaction: a claim that found a job without its definition
+// would mark it broken.
 func (c *cluster) insertPart(jobs []job.Job) {
 	c.t.Helper()
 	var rows, versions []string

@@ -15,6 +15,7 @@ func newOutside(cfg *Config, secrets *secret.Reader) (*alert.Outside, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return alert.NewOutside(alert.OutsideConfig{
 		Dial:    dial,
 		Sign:    execute.Sign,

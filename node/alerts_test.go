@@ -16,8 +16,8 @@ import (
 	"go-crontab/node"
 )
 
-// TestAlerts: of three nodes one tells of each trouble, also when the one that does it is killed
-// meanwhile, and a job's monitor is called.
+// TestAlerts: one of three nodes sends each alert, even if the sending node is killed in between,
+// and the monitor of a job is called.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -40,7 +40,7 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("got %s: %v", b, err)
 		}
 		if keys[m.Key]++; keys[m.Key] > 1 {
-			return // once more: who gets it drops it
+			return // a repetition, which the receiver drops
 		}
 
 		for _, it := range m.Items {
@@ -97,7 +97,7 @@ func TestAlerts(t *testing.T) {
 	}
 
 	await(t, "some are told", time.Minute, func() bool { return seen("fired") > 0 })
-	// Whoever evaluates: one of them goes.
+	// The evaluating node may be any; drain one.
 	nodes[2].drain()
 	nodes[0].drain()
 	await(t, "all are told", 90*time.Second, func() bool { return seen("fired") == jobs })
@@ -123,7 +123,7 @@ func TestAlerts(t *testing.T) {
 		t.Errorf("%d alerts are not as they should be", n)
 	}
 
-	// The last node has sent all that was over, each message claimed and settled.
+	// The last node has sent all messages about ended alerts, each claimed and settled.
 	if got := figure(t, nodes[1:2], "gocrontab_mysql_transactions_total", "pool", "alerts", "outcome",
 		"applied"); got < 2 {
 		t.Errorf("the metrics tell of %v transactions of alerts", got)

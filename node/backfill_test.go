@@ -18,9 +18,9 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// TestBackfill: each due time of the range is started once, as many at once as may be, with its own
-// due time; the same request again is the same backfill; what has succeeded can be left out; one
-// may be cancelled.
+// TestBackfill: each due time of the range is started once, with its own due time, and no more at a
+// time than allowed. The same request again is the same backfill. Succeeded due times can be left
+// out. A backfill can be cancelled.
 func TestBackfill(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -129,8 +129,8 @@ func TestBackfill(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 // TestBackfillTakesTurns: runs that must not overlap do not, and neither the schedule nor the
-// backfill loses a due time to the other. The schedule may lose one to itself, where an earlier due
-// time was not over yet.
+// backfill loses a due time to the other. The schedule may skip its own due time while an earlier
+// one is executing.
 func TestBackfillTakesTurns(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -141,7 +141,7 @@ func TestBackfillTakesTurns(t *testing.T) {
 	j := n.create(job.Spec{Name: "turns", Every: job.Duration(time.Second)})
 	now := n.Now()
 
-	// Its due times before its creation are those that the interval would have had.
+	// Its due times before its creation follow from the interval.
 	spec := j.Spec
 	start := j.Spec.Start.Add(-time.Minute)
 	spec.Start = &start
@@ -166,7 +166,7 @@ func TestBackfillTakesTurns(t *testing.T) {
 
 	runs := c.history(j.ID)
 	slices.SortFunc(runs, func(a, b read.Run) int { return cmp.Compare(a.Started, b.Started) })
-	var last job.Micros // when the last one of the backfill was started
+	var last job.Micros // start of the latest run of the backfill
 	for _, r := range runs {
 		if r.Request != 0 {
 			last = r.Started
@@ -176,7 +176,7 @@ func TestBackfillTakesTurns(t *testing.T) {
 	left, inRow, lost := 20, 0, 0
 	for _, r := range runs {
 		overlaps := func(o read.Run) bool { return o.Request == 0 && o.Due < r.Due && o.Ended > r.Due }
-		// when its turn had come, in a moment in which nothing of the backfill was planned
+		// Its turn came at a moment when no run of the backfill was planned.
 		overtook := func(o read.Run) bool {
 			return o.Request == 0 && o.Due > r.Due &&
 				strings.Contains(r.Reason, "the run due "+o.Due.String()+" is still executing")
@@ -191,7 +191,7 @@ func TestBackfillTakesTurns(t *testing.T) {
 		case r.Request != 0:
 			left, inRow = left-1, 0
 		case left > 0:
-			if inRow++; inRow == 10 { // some, until what ends knows of the backfill
+			if inRow++; inRow == 10 { // enough for the ends to notice the backfill
 				t.Errorf("ten due times in a row while %d of the backfill wait", left)
 			}
 		}
@@ -202,8 +202,8 @@ func TestBackfillTakesTurns(t *testing.T) {
 	}
 }
 
-// TestBackfillOfDeadNode: a task of a backfill that a dead node executed ends lost, and the
-// backfill goes on.
+// TestBackfillOfDeadNode: a run of a backfill that a dead node was executing ends lost, and the
+// backfill continues.
 func TestBackfillOfDeadNode(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -254,12 +254,12 @@ func TestBackfillOfDeadNode(t *testing.T) {
 	}
 }
 
-// backfill reads one.
+// backfill reads a backfill.
 func (c *cluster) backfill(id int64) (trip.BackfillRow, error) {
 	return trip.BackfillOf(c.db.Reader(context.Background()), id)
 }
 
-// deadSession makes a session whose last beat was at an instant.
+// deadSession inserts a session whose last beat was at an instant.
 func (c *cluster) deadSession(beat int64) trip.Owner {
 	c.t.Helper()
 	c.exec("INSERT INTO session (id, node, started, beat_at) VALUES (UNHEX(REPEAT('ab', 16)), 'dead', 1, ?)", beat)

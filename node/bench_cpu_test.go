@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// cpuTime is what this process has used of all processors.
+// cpuTime returns the processor time that this process has used.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -15,7 +15,7 @@ import (
 	"go-crontab/node"
 )
 
-// benchServer is a server with durable commits and a buffer pool of the size that its tables need.
+// benchServer starts a server with durable commits and a buffer pool that fits its tables.
 func benchServer(b *testing.B) (*privatedb.DB, string) {
 	b.Helper()
 	server, err := privatedb.Start(b.Context(), privatedb.Options{Pool: 1024, Redo: 512, Durable: true})
@@ -40,16 +40,15 @@ func (c *cluster) status(name string) float64 {
 	return f
 }
 
-// BenchmarkSustained runs every-second jobs with an executor that does nothing, each fire with its
-// row on durable commits, and reports what that costs. It is not a loop of b.N: one run is a fixed
-// time.
+// BenchmarkSustained runs every-second jobs with an executor that does nothing, each with its row
+// on durable commits, and reports the cost. It is not a loop of b.N: one run takes a fixed time.
 func BenchmarkSustained(b *testing.B) {
 	for _, rate := range []int{1000, 5000, 10_000} {
 		b.Run(fmt.Sprint(rate, "_per_s"), func(b *testing.B) { sustained(b, rate, time.Second, 10*time.Second) })
 	}
 }
 
-// BenchmarkHerd is the same for jobs that are all due at the same instant of each second.
+// BenchmarkHerd does the same with jobs that are all due at the same instant of each second.
 func BenchmarkHerd(b *testing.B) {
 	for _, rate := range []int{1000, 5000} {
 		b.Run(fmt.Sprint(rate, "_at_once"), func(b *testing.B) { sustained(b, rate, 0, 10*time.Second) })
@@ -112,7 +111,7 @@ func sustained(b *testing.B, rate int, spread, length time.Duration) {
 	b.ReportMetric(n.Status().Lead.Seconds()*1000, "lead-ms")
 }
 
-// rss is the resident memory of this process in MB.
+// rss returns the resident memory of this process, in MB.
 func rss() float64 {
 	runtime.GC()
 	text, _ := os.ReadFile("/proc/self/status")

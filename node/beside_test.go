@@ -14,7 +14,8 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// beside is one trouble beside healthy jobs. The first node leads through the proxy.
+// beside combines one kind of trouble with healthy jobs. The first node is connected through the
+// proxy.
 type beside struct {
 	*cluster
 	one, two *member
@@ -24,14 +25,14 @@ type beside struct {
 
 const (
 	healthyJobs = 20
-	// startsWithin is how late a healthy job may start beside any trouble, on a quiet machine.
+	// startsWithin bounds the lateness of healthy jobs during any trouble, on a quiet machine.
 	startsWithin = 5 * time.Second
 	besideFor    = 12 * time.Second
 )
 
-// TestHealthyJobsBesideTrouble: whatever goes wrong with one node, one job or one row, jobs that
-// have nothing to do with it start in time, each due time once. It looks while the trouble lasts,
-// too: no run stays prepared or idle for long after it was due.
+// TestHealthyJobsBesideTrouble: whatever happens to one node, job or row, unrelated jobs start in
+// time, each due time once. The test also checks during the trouble that no run stays prepared or
+// idle long after its due time.
 func TestHealthyJobsBesideTrouble(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(b *beside){
@@ -104,14 +105,14 @@ func TestHealthyJobsBesideTrouble(t *testing.T) {
 	}
 }
 
-// What the connection of beats sends.
+// Statements of the connection for beats.
 var (
 	isBeat  = faultproxy.SQL("UPDATE session SET beat")
 	isClock = faultproxy.SQL("^SELECT CAST\\(UNIX_TIMESTAMP")
 )
 
-// watch looks four times a second for healthy runs that were due and have not begun. The function
-// that it returns ends that, and says how long ago the one that was latest was due.
+// watch checks four times a second for healthy runs that are due and have not begun. The function
+// that it returns stops that, and returns the greatest lateness.
 func (b *beside) watch() (stop func() time.Duration) {
 	const query = `
 		SELECT COALESCE(MAX(CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) - r.due_now), 0)
@@ -157,8 +158,8 @@ func (b *beside) largeDefinitions() {
 	}
 }
 
-// expensiveSchedules makes jobs whose due times cost seconds of a processor: each second since
-// 1971, in what eight calendars leave of it.
+// expensiveSchedules makes jobs whose due times cost seconds of processor time: each second since
+// 1971, filtered by eight calendars.
 func (b *beside) expensiveSchedules() {
 	var names []string
 	for c := range 8 {
@@ -179,23 +180,24 @@ func (b *beside) expensiveSchedules() {
 		names = append(names, name)
 	}
 
-	for i := range 20 { // nobody can make such a job: its definition is changed by hand
+	for i := range 20 { // the API refuses such a job, so its definition is changed by hand
 		b.two.create(job.Spec{Name: fmt.Sprint("costly-", i), Schedule: "0 0 0 1 1 *", Calendars: names})
 	}
 
 	b.exec(`
 		UPDATE job_version v
 		JOIN job j ON j.id = v.job_id
-		SET v.definition = JSON_SET(v.definition, '$.schedule', '* * * * * *', '$.start', '1971-01-01T00:00:00Z', '$.max_fires', 1000000000)
+		SET v.definition = JSON_SET(v.definition,
+			'$.schedule', '* * * * * *', '$.start', '1971-01-01T00:00:00Z', '$.max_fires', 1000000000)
 		WHERE j.name LIKE 'costly-%'`)
 
 	b.exec("UPDATE job SET next_due = ? WHERE name LIKE 'costly-%'", b.two.Now().UnixMicro())
 }
 
-// keepRows has somebody keep rows of a job of its own locked, and a node die whose runs are of that
-// job and of others.
+// keepRows locks rows of one job for a while, and lets a node die that owns runs of that job and of
+// others.
 func (b *beside) keepRows() {
-	b.two.create(job.Spec{Name: "kept", Every: job.Duration(time.Second)}) // each of its runs takes a while
+	b.two.create(job.Spec{Name: "kept", Every: job.Duration(time.Second)}) // its runs take a while
 	b.two.await("the kept job runs", 10*time.Second, func() bool {
 		return b.count("SELECT COUNT(*) FROM run r JOIN job j ON j.id = r.job_id WHERE j.name = 'kept'") > 0
 	})
@@ -220,7 +222,7 @@ func (b *beside) keepRows() {
 	b.proxy.CutAll()
 }
 
-// shortLives has nodes join that claim and are gone again within a second.
+// shortLives lets nodes join that claim runs and disappear within a second.
 func (b *beside) shortLives() {
 	for i := range 3 {
 		m := b.start(fmt.Sprint("brief-", i), func(cfg *node.Config) { cfg.Executor = b.run })
@@ -230,7 +232,7 @@ func (b *beside) shortLives() {
 	}
 }
 
-// fullQueues has 20 jobs whose lines grow by nearly ten runs a second each.
+// fullQueues makes 20 jobs whose queues grow by nearly ten runs a second each.
 func (b *beside) fullQueues() {
 	for i := range 20 {
 		spec := job.Spec{

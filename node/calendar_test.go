@@ -12,7 +12,7 @@ import (
 )
 
 // TestCalendarChangesHoldEverywhere closes and opens the calendar of frequent jobs on one node
-// while another starts them, and the one that changed it leaves at once.
+// while another node starts them; then the first node leaves at once.
 func TestCalendarChangesHoldEverywhere(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -36,7 +36,7 @@ func TestCalendarChangesHoldEverywhere(t *testing.T) {
 		})
 	}
 
-	// after lists how many due times later than an instant were started.
+	// after counts the due times later than an instant that were started.
 	after := func(at time.Time) (n int) {
 		ledger.mu.Lock()
 		defer ledger.mu.Unlock()

@@ -43,8 +43,8 @@ func TestTenThousandDueTimes(t *testing.T) {
 	}
 }
 
-// TestKill9 kills a node that executes a long command: another takes its work over, the long run
-// ends lost, and what was only prepared is started elsewhere.
+// TestKill9 kills a node that is executing a long command. Another node takes over, the long run
+// ends lost, and prepared runs start on the other node.
 func TestKill9(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -84,16 +84,16 @@ func TestKill9(t *testing.T) {
 		t.Errorf("%d due times were missed", outcomes[job.Missed])
 	}
 
-	// Of each job one was executing or being started, and one more may have ended unwritten. Ten
-	// seconds of them were prepared.
+	// One run per job was executing or starting, and one more may have ended unwritten. Ten seconds
+	// of runs were prepared.
 	if got, want := outcomes[job.Lost], 2*len(short); got > want {
 		t.Errorf("%d short runs are lost, want %d at most: what was only prepared is not", got, want)
 	}
 	l.check()
 }
 
-// TestStop stops a node process for longer than its lease and lets it go on: it starts nothing
-// stale, and its commands are dead soon.
+// TestStop stops a node process for longer than its lease and continues it: it starts nothing under
+// the stale lease, and its commands are dead soon.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -113,15 +113,14 @@ func TestStop(t *testing.T) {
 
 	old := c.sessionOf("stopped").ID
 	stopped.signal(syscall.SIGSTOP)
-	at := well.Now().Add(time.Second) // what was committed before may count from its due instant
+	at := well.Now().Add(time.Second) // a start committed before may count from its due time
 	time.Sleep(3 * expiry)
 	stopped.signal(syscall.SIGCONT)
 	await(t, "a new session", 15*time.Second, func() bool {
 		return stopped.hasEnded() || c.count("SELECT COUNT(*) FROM session WHERE node = 'stopped'") == 1
 	})
 
-	// its guard has killed it: it was stopped as it was about to start something, and must not go
-	// on with that
+	// Its guard has killed it: it was stopped just before a start, which must not continue.
 	if stopped.hasEnded() {
 		stopped = c.process("stopped")
 	}
@@ -143,8 +142,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestDrain stops a node as a deploy would: what it prepared is started elsewhere on time, what it
-// runs ends, its session goes.
+// TestDrain stops a node like a deployment: its prepared runs start on time on other nodes, its
+// executing runs end, and its session ends.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -194,8 +193,8 @@ func TestDrainKills(t *testing.T) {
 	}
 }
 
-// TestLostIsRunAgain kills a node whose command may run twice: the run ends lost and the next
-// attempt begins elsewhere.
+// TestLostIsRunAgain kills a node whose command may run twice: the run ends lost, and the next
+// attempt begins on another node.
 func TestLostIsRunAgain(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

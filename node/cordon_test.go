@@ -11,7 +11,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// sessionOf is the row of a node's session.
+// sessionOf returns the row of a node's session.
 func (c *cluster) sessionOf(name string) sql.SessionRow {
 	c.t.Helper()
 	rows, err := c.db.Sessions(c.t.Context())
@@ -29,8 +29,8 @@ func (c *cluster) sessionOf(name string) sql.SessionRow {
 	return sql.SessionRow{}
 }
 
-// TestCordonUnderLoad cordons a busy node again and again: after each answer it starts nothing, and
-// no due time is lost or doubled.
+// TestCordonUnderLoad cordons a busy node repeatedly: after each answer it starts nothing, and no
+// due time is lost or doubled.
 func TestCordonUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -53,7 +53,7 @@ func TestCordonUnderLoad(t *testing.T) {
 			t.Fatalf("answered before it has obeyed: %+v", row)
 		}
 
-		// what was committed before the answer may still begin, for a spawn window
+		// Starts committed before the answer may still begin within the spawn window.
 		now := one.Now().Add(2 * time.Second)
 		time.Sleep(3 * time.Second)
 		if n := c.count(`
@@ -89,7 +89,7 @@ func TestCordonUnderLoad(t *testing.T) {
 	got := account(t, c, l, jobs, until)
 	t.Logf("outcomes: %v", got)
 
-	// On a machine that is very busy a due time may find the one before it executing.
+	// On a very busy machine, a due time may find the previous one executing.
 	if got[job.Succeeded]+got[job.Skipped] != 80*10 {
 		t.Errorf("outcomes %v, want %d times succeeded", got, 80*10)
 	}
@@ -98,8 +98,8 @@ func TestCordonUnderLoad(t *testing.T) {
 	}
 }
 
-// TestDrainByRequest drains a node that runs something long: what is prepared goes elsewhere, what
-// runs ends there.
+// TestDrainByRequest drains a node that runs a long command: its prepared runs move to other nodes,
+// and the command ends where it is.
 func TestDrainByRequest(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -124,7 +124,7 @@ func TestDrainByRequest(t *testing.T) {
 		t.Errorf("drained: %+v, want nothing prepared and one executing", st)
 	}
 
-	// The only node takes nothing: what is due waits, and says so, until another one is there.
+	// The only node takes nothing: due runs wait, visibly, until there is another node.
 	one.await("it waits for a node", 12*time.Second, func() bool {
 		waits, err := c.db.Untaken(t.Context(), []int64{soon.ID}, job.MicrosOf(one.Now()), 9)
 		return err == nil && len(waits) == 1
@@ -152,13 +152,14 @@ func TestDrainByRequest(t *testing.T) {
 	}
 }
 
-// TestACordonedNodeComesBackCordoned: a cordon is of the node, not of its session.
+// TestACordonedNodeComesBackCordoned: a cordon belongs to the node, not to its session.
 func TestACordonedNodeComesBackCordoned(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	l := newLedger()
 	one := c.start("one", func(cfg *node.Config) { cfg.Executor = l })
-	if err := one.Editor().Cordon(t.Context(), "two", "", false); err != nil { // it is not even there
+	// the node does not even exist yet
+	if err := one.Editor().Cordon(t.Context(), "two", "", false); err != nil {
 		t.Fatal(err)
 	}
 

@@ -96,6 +96,7 @@ func (n *Node) awaitEditor(ctx context.Context) (*edit.Editor, error) {
 		if e := n.Editor(); e != nil {
 			return e, nil
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%w: %w", n.whyNot(), context.Cause(ctx))

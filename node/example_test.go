@@ -28,7 +28,7 @@ func Example() {
 	}
 
 	n.Handle("invoice", func(ctx context.Context, a node.Attempt) error {
-		fmt.Fprintf(a.Out, "invoices due %s\n", a.Due) // is kept as the run's output
+		fmt.Fprintf(a.Out, "invoices due %s\n", a.Due) // kept as the run's output
 		return ctx.Err()
 	})
 
@@ -42,9 +42,9 @@ func Example() {
 
 func send(context.Context, string, string) error { return nil }
 
-// Every process says at its start what jobs there are to be; what is so already is left alone.
+// Each process states at its start which jobs must exist; matching jobs are not touched.
 func ExampleJobs_Ensure() {
-	var n *node.Node // that runs
+	var n *node.Node // a running node
 	_, err := n.Jobs().Ensure(context.Background(), job.Spec{
 		App: "shop", Name: "invoices", Schedule: "0 6 1 * *", Timezone: "Europe/Berlin", Handler: "invoice",
 		Owner: "billing", Retry: job.Retry{Attempts: 3, Backoff: job.Duration(time.Minute)},
@@ -61,7 +61,7 @@ func ExampleJobs_Ensure() {
 // A reminder in three hours, which survives restarts. If all processes are down then, it fires when
 // one is back.
 func ExampleJobs_Create() {
-	var n *node.Node // that runs
+	var n *node.Node // a running node
 	at := n.Now().Add(3 * time.Hour)
 	_, err := n.Jobs().Create(context.Background(), job.Spec{
 		App: "shop", Name: "remind order 77", At: &at, Handler: "mail/send",

@@ -6,14 +6,14 @@ import (
 	"go-crontab/session"
 )
 
-// Tests do not wait for long until a restore is noticed.
+// Tests must not wait long for a restore to be noticed.
 func init() { watermarkPeriod = 50 * time.Millisecond }
 
-// SetWatermarkPeriod is for a test that runs alone; it returns what it was.
+// SetWatermarkPeriod is for a test that runs alone. It returns the old value.
 func SetWatermarkPeriod(d time.Duration) (was time.Duration) {
 	was, watermarkPeriod = watermarkPeriod, d
 	return was
 }
 
-// Clock is MySQL's as the node knows it.
+// Clock returns the node's view of MySQL's clock.
 func (n *Node) Clock() *session.Clock { return n.clock }

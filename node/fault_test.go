@@ -13,7 +13,7 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// behind starts a node whose connections lead through a fault proxy.
+// behind starts a node whose connections go through a fault proxy.
 func (c *cluster) behind(server *privatedb.DB, name string, l execute.Executor, slots int) (*member,
 	*faultproxy.Proxy) {
 	p := faultproxy.New(c.t, "unix", server.Socket())
@@ -29,8 +29,8 @@ func newServer(t testing.TB) (*privatedb.DB, *cluster) {
 	return server, newClusterOn(t, server.DSN("crontab"))
 }
 
-// TestCommitFates loses, in one way each, COMMITs of every transition, and holds what becomes of
-// the due times against the schedule.
+// TestCommitFates loses COMMITs of every transition, in one way each, and compares the due times
+// with the schedule.
 func TestCommitFates(t *testing.T) {
 	t.Parallel()
 	fates := map[string]faultproxy.Action{
@@ -48,10 +48,10 @@ func TestCommitFates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, c := newServer(t)
-			c.expiry = expiry // and with it the time after which a sender gives up
+			c.expiry = expiry // which also bounds the patience of a sender
 			l := newLedger()
 			l.took = func(execute.Attempt) time.Duration { return 450 * time.Millisecond }
-			sick, proxy := c.behind(server, "sick", l, 1) // too few slots: the other node takes its runs over
+			sick, proxy := c.behind(server, "sick", l, 1) // too few slots, so the other node takes runs over
 			rules := map[string]*faultproxy.Injected{}
 			for transition, statement := range transitions {
 				rules[transition] = proxy.Add(faultproxy.Rule{
@@ -83,7 +83,7 @@ func TestCommitFates(t *testing.T) {
 	}
 }
 
-// TestEditorFates loses COMMITs of changes that people make.
+// TestEditorFates loses COMMITs of changes made by people.
 func TestEditorFates(t *testing.T) {
 	t.Parallel()
 	for name, fate := range map[string]faultproxy.Action{"never arrives": faultproxy.CutBefore(),
@@ -164,12 +164,12 @@ func TestServerRestarts(t *testing.T) {
 	t.Logf("outcomes: %v", account(t, c, l, jobs, until))
 }
 
-// TestPartition cuts one node off, silently and for longer than its lease: its commands are killed
-// before the others start their work, it comes back by itself, and nothing is lost.
+// TestPartition cuts a node off, silently and for longer than its lease. Its commands are killed
+// before other nodes start its work, it rejoins by itself, and no due time is lost.
 func TestPartition(t *testing.T) {
 	t.Parallel()
 	server, c := newServer(t)
-	c.expiry = 3 * expiry // the command's death may take some
+	c.expiry = 3 * expiry // the death of the command may take a while
 	l := newLedger()
 	killed := make(chan time.Time, 100)
 	sick, proxy := c.behind(server, "sick", executorFunc(func(ctx context.Context, a execute.Attempt) job.Result {

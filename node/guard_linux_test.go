@@ -15,8 +15,8 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// clinging are commands that try to outlive their node. TOKEN stands in the command line of each
-// process. One that begins itself anew for ever stops after a minute, should it escape.
+// clinging are commands that try to outlive their node. Each process has TOKEN in its command line.
+// A command that restarts itself forever stops after a minute, in case it escapes.
 var clinging = map[string]string{
 	"plain":                       "sleep TOKEN",
 	"background":                  "sleep TOKEN & sleep TOKEN & sleep TOKEN",
@@ -25,11 +25,13 @@ var clinging = map[string]string{
 	"ignores-term":                "trap '' TERM; sleep TOKEN & sleep TOKEN; true",
 	"cleared-environment":         "env -i sleep TOKEN & exec env -i sleep TOKEN",
 	"cleared-environment-session": "env -i setsid sleep TOKEN & wait",
-	"never-still":                 `export END=$((EPOCHSECONDS+60)) F='trap "" TERM; : TOKEN; sleep .0TOKEN; ((EPOCHSECONDS > END)) || setsid bash -c "$F" &'; for i in 1 2 3 4 5 6; do setsid bash -c "$F" & done; sleep TOKEN`,
-	"many":                        "for i in $(seq 30); do (setsid sleep TOKEN &); done; sleep TOKEN",
+	"never-still": "export END=$((EPOCHSECONDS+60)) F='trap \"\" TERM; : TOKEN; sleep .0TOKEN; " +
+		"((EPOCHSECONDS > END)) || setsid bash -c \"$F\" &'; " +
+		"for i in 1 2 3 4 5 6; do setsid bash -c \"$F\" & done; sleep TOKEN",
+	"many": "for i in $(seq 30); do (setsid sleep TOKEN &); done; sleep TOKEN",
 }
 
-// token returns what to tell the processes of a test apart by.
+// token returns a text that identifies the processes of a test.
 func token(t *testing.T) string {
 	token := fmt.Sprintf("8%06d%06d", os.Getpid(), time.Now().UnixMicro()%1e6)
 	t.Cleanup(func() {
@@ -40,7 +42,7 @@ func token(t *testing.T) string {
 	return token
 }
 
-// withToken lists the living processes that have a token in their command line.
+// withToken lists the living processes with a token in their command line.
 func withToken(t testing.TB, token string) (pids []int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
@@ -53,7 +55,7 @@ func withToken(t testing.TB, token string) (pids []int) {
 		if _, err := fmt.Sscan(e.Name(), &pid); err != nil {
 			continue
 		}
-		line, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline") // of a zombie: nothing
+		line, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline") // empty for a zombie
 		if bytes.Contains(line, []byte(token)) {
 			pids = append(pids, pid)
 		}
@@ -87,7 +89,7 @@ func guardOf(t testing.TB, parent int) (pid int) {
 	return pid
 }
 
-// cling starts clinging commands on the only node there is, and waits until all of them run.
+// cling starts the clinging commands on the only node, and waits until they all run.
 func (c *cluster) cling(token string, mod func(*job.Spec)) (jobs []job.Job) {
 	c.t.Helper()
 	soon := time.Now().Add(time.Second).Truncate(time.Microsecond)
@@ -111,8 +113,8 @@ func (c *cluster) cling(token string, mod func(*job.Spec)) (jobs []job.Job) {
 	return jobs
 }
 
-// sessionGone waits for the end of a session's row, and returns when it was seen and which of the
-// processes lived then.
+// sessionGone waits until a session's row is deleted. It returns the time, and the processes that
+// were alive then.
 func (c *cluster) sessionGone(name string, limit time.Duration, token string) (time.Time, []int) {
 	c.t.Helper()
 	await(c.t, "the session of "+name+" gone", limit, func() bool {
@@ -121,7 +123,7 @@ func (c *cluster) sessionGone(name string, limit time.Duration, token string) (t
 	return time.Now(), withToken(c.t, token)
 }
 
-// onlyLost checks that each of the jobs has one run, which is lost.
+// onlyLost checks that each job has a single run, which is lost.
 func (c *cluster) onlyLost(jobs []job.Job) {
 	c.t.Helper()
 	for _, j := range jobs {
@@ -131,8 +133,8 @@ func (c *cluster) onlyLost(jobs []job.Job) {
 	}
 }
 
-// TestKill9OfCommands kills a node that executes commands of all kinds: all of them are dead when
-// its session is, and others take over at once.
+// TestKill9OfCommands kills a node that executes all kinds of commands: they are all dead when its
+// session is, and other nodes take over at once.
 func TestKill9OfCommands(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -173,11 +175,11 @@ func TestKill9OfCommands(t *testing.T) {
 }
 
 // TestStopOfCommands stops a node process for three expiries: its commands are dead before its
-// session can expire, and that is not buried before.
+// session can expire, and the session is not buried earlier.
 func TestStopOfCommands(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	c.expiry = 3 * expiry // between the commands' death and the session's there is to be time
+	c.expiry = 3 * expiry // to leave time between the commands' death and the session's
 	stopped, token := c.process("stopped"), token(t)
 	jobs := c.cling(token, nil)
 	well := c.start("well", nil)
@@ -210,9 +212,9 @@ func TestStopOfCommands(t *testing.T) {
 	c.onlyLost(jobs)
 }
 
-// TestStopShorterThanTheExpiry stops a node until its guard has ended its commands, and no longer,
-// so that the node itself writes down what became of them: they are lost, also those that end well
-// when they are asked to stop.
+// TestStopShorterThanTheExpiry stops a node just until its guard has killed its commands, so that
+// the node itself writes their outcome. They are lost, including commands that end well when asked
+// to stop.
 func TestStopShorterThanTheExpiry(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -243,8 +245,8 @@ func TestStopShorterThanTheExpiry(t *testing.T) {
 	c.onlyLost(jobs)
 }
 
-// TestRelativeSocket kills a node that finds MySQL by a path relative to where it stands: its guard
-// does so too.
+// TestRelativeSocket kills a node that reaches MySQL by a path relative to its working directory:
+// its guard does the same.
 func TestRelativeSocket(t *testing.T) {
 	t.Parallel()
 	server, c := newServer(t)
@@ -255,13 +257,13 @@ func TestRelativeSocket(t *testing.T) {
 	}
 
 	doomed := near.processIn(dir, "doomed")
-	doomed.says("msg=guarded") // before that the guard does not have the DSN
+	doomed.says("msg=guarded") // before that, the guard does not have the DSN
 	doomed.signal(syscall.SIGKILL)
-	c.sessionGone("doomed", 2*c.expiry, "") // there is no peer that would bury it
+	c.sessionGone("doomed", 2*c.expiry, "") // there is no peer to bury it
 }
 
-// TestPartitionOfCommands cuts a node process off: its commands, and what has left their groups,
-// are dead before its session expires, and it comes back with a new one and a new guard.
+// TestPartitionOfCommands cuts a node process off: its commands, including processes outside their
+// groups, are dead before its session expires. It comes back with a new session and a new guard.
 func TestPartitionOfCommands(t *testing.T) {
 	t.Parallel()
 	server, c := newServer(t)
@@ -293,12 +295,12 @@ func TestPartitionOfCommands(t *testing.T) {
 }
 
 // TestAHandlerThatStays: a node whose handler does not return when its lease is over is killed
-// before another may start the job's next run.
+// before another node may start the job's next run.
 func TestAHandlerThatStays(t *testing.T) {
 	t.Parallel()
 	server, c := newServer(t)
 	proxy := faultproxy.New(t, "unix", server.Socket())
-	c.expiry = 3 * expiry // between the node's death and its session's there is to be time
+	c.expiry = 3 * expiry // to leave time between the node's death and its session's
 	sick := (&cluster{t: t, dsn: proxy.DSN(c.dsn), db: c.db, expiry: c.expiry}).process("sick")
 	j := c.insert(job.Spec{
 		Name: "stays", Every: job.Duration(time.Hour), Start: ptr(time.Now().Truncate(time.Microsecond)),
@@ -327,8 +329,8 @@ func TestAHandlerThatStays(t *testing.T) {
 	})
 }
 
-// TestGuardDies kills the guard of a node, then stops it: nothing begins until there is a new one,
-// and what runs goes on.
+// TestGuardDies kills the guard of a node, then stops it. Nothing begins until there is a new
+// guard, and executing runs continue.
 func TestGuardDies(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -350,7 +352,7 @@ func TestGuardDies(t *testing.T) {
 	n.await("not ready without a guard", 10*time.Second, func() bool { return !n.Status().Ready })
 	from := n.Now()
 	n.await("another guard", 20*time.Second, func() bool { return n.Status().Guard != second && n.Status().Guard != 0 })
-	to := n.Now() // it is not yet known to live
+	to := n.Now() // the new guard may not be known to live yet
 	n.await("ready again", 20*time.Second, func() bool { return n.Status().Ready })
 	again := n.Now()
 	n.await("short commands again", 20*time.Second, func() bool {
@@ -360,7 +362,7 @@ func TestGuardDies(t *testing.T) {
 			WHERE state = 'ended' AND job_id = ? AND started > ?`, short.ID, again.UnixMicro()) > 10
 	})
 
-	// Whoever had asked before the guard was missed may still have been starting.
+	// Starts that checked the guard before it was missed may still be in progress.
 	const margin = 100 * time.Millisecond
 	if k := c.count(`
 		SELECT COUNT(*)
@@ -375,8 +377,7 @@ func TestGuardDies(t *testing.T) {
 	}
 }
 
-// TestNoGuardComes kills each guard that a node gets: what the node has prepared by then is run by
-// others.
+// TestNoGuardComes kills each guard that a node gets: other nodes run what it had prepared.
 func TestNoGuardComes(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -397,7 +398,7 @@ func TestNoGuardComes(t *testing.T) {
 			case <-stop:
 				return
 			case <-time.After(time.Millisecond):
-				if guard := one.Status().Guard; guard != 0 { // before it comes up
+				if guard := one.Status().Guard; guard != 0 { // 0 before it is up
 					_ = syscall.Kill(guard, syscall.SIGKILL)
 				}
 			}
@@ -417,8 +418,8 @@ func TestNoGuardComes(t *testing.T) {
 	}
 }
 
-// TestKill9OfBoth: with its guard dead as well, nobody kills a node's commands, and its peers wait
-// until it expires.
+// TestKill9OfBoth: if its guard is dead too, a node's commands survive, and its peers wait until
+// its session expires.
 func TestKill9OfBoth(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -428,14 +429,14 @@ func TestKill9OfBoth(t *testing.T) {
 	c.start("well", nil)
 	helper := guardOf(t, doomed.cmd.Process.Pid)
 	silent := time.Now()
-	doomed.signal(syscall.SIGSTOP) // or it would have a new one
+	doomed.signal(syscall.SIGSTOP) // otherwise it would get a new guard
 	if err := syscall.Kill(helper, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 
 	doomed.signal(syscall.SIGKILL)
 	gone, alive := c.sessionGone("doomed", 3*expiry, token)
-	if took := gone.Sub(silent); took < expiry*6/10 { // it counts from the last beat
+	if took := gone.Sub(silent); took < expiry*6/10 { // measured from the last beat
 		t.Errorf("buried after %s, before it expired", took)
 	}
 	if len(alive) == 0 {
@@ -443,7 +444,7 @@ func TestKill9OfBoth(t *testing.T) {
 	}
 }
 
-// TestNoGuard is a node that does without.
+// TestNoGuard runs a node without a guard.
 func TestNoGuard(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -42,7 +42,8 @@ func (n *Node) newGuard(of func() *life) (*guard.Guard, error) {
 		Kill:   n.timings.Kill,
 		Grace:  n.timings.Grace,
 		End:    n.timings.End,
-		// An attempt keeps its seat until it is completely dead, a moment after its slot is free.
+		// An attempt keeps its seat until it is completely dead, which may be just after its slot
+		// is free.
 		Seats:  max(2*n.cfg.Slots, min((1+job.CallsPerSlot)*n.cfg.Slots, 2*n.cfg.Cap)) + 64,
 		JSON:   json,
 		Log:    n.log,

@@ -13,7 +13,7 @@ import (
 	"go-crontab/node"
 )
 
-// embedded starts a node with handlers, which register gives it.
+// embedded starts a node with handlers, which register adds.
 func (c *cluster) embedded(name string, register func(*node.Node), mod func(*node.Config)) *member {
 	c.t.Helper()
 	cfg := node.Config{DSN: c.dsn, Name: name, Expiry: c.expiry, Log: logger(c.t, name), SpoolDir: c.t.TempDir()}
@@ -55,11 +55,12 @@ func TestHandlers(t *testing.T) {
 		n.Handle("slow", func(ctx context.Context, _ node.Attempt) error { <-ctx.Done(); return context.Cause(ctx) })
 	}, nil)
 
-	two := c.start("two", nil) // has no handler
+	two := c.start("two", nil) // without handlers
 	jobs := two.Jobs()
 	past := two.Now().Add(-30 * time.Minute)
 	add := func(name, handler, payload string, mod func(*job.Spec)) job.Job {
-		spec := job.Spec{Name: name, Handler: handler, Payload: payload, At: &past} // overdue: it fires at once
+		// overdue: it fires at once
+		spec := job.Spec{Name: name, Handler: handler, Payload: payload, At: &past}
 		if mod != nil {
 			mod(&spec)
 		}
@@ -132,8 +133,8 @@ func lastRun(t *testing.T, n *node.Node, id int64) job.Run {
 	return out
 }
 
-// TestAnUnknownHandler: a key that nobody has is waited for, visibly, and so is one whose node is
-// gone for a while.
+// TestAnUnknownHandler: jobs wait, visibly, for a handler that no node has, and also while its node
+// is gone.
 func TestAnUnknownHandler(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -170,8 +171,8 @@ func TestAnUnknownHandler(t *testing.T) {
 	})
 }
 
-// TestDisabledHandler: while a key is disabled nothing of it starts anywhere, and its due times say
-// why.
+// TestDisabledHandler: while a handler is disabled its jobs start nowhere, and their due times show
+// the reason.
 func TestDisabledHandler(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -249,8 +250,8 @@ func TestDisabledHandler(t *testing.T) {
 	}
 }
 
-// TestHandlersOnly: a node that is there for its handlers takes nothing else, and what is for all
-// is not late for it.
+// TestHandlersOnly: a node with HandlersOnly takes no other jobs, and those are not late because of
+// it.
 func TestHandlersOnly(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -306,7 +307,7 @@ func TestHandlersOnly(t *testing.T) {
 	}
 }
 
-// TestJobsFromCode adds, finds, changes and runs jobs as a program would that embeds a node.
+// TestJobsFromCode adds, finds, changes and runs jobs like a program that embeds a node.
 func TestJobsFromCode(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -418,7 +419,7 @@ func TestJobsFromCode(t *testing.T) {
 	}
 }
 
-// TestHandleSlips: what a program cannot mean is a panic that says why.
+// TestHandleSlips: a mistake of the program is a panic with a reason.
 func TestHandleSlips(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -20,24 +20,24 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// expiry is the shortest that is allowed: a quarter of the default. It is for tests that await a
-// death, or the end of a lease: on a machine that stalls, others would lose sessions that nobody
-// wanted them to lose.
+// expiry is the shortest allowed session expiry, a quarter of the default. It is for tests that
+// wait for a death or the end of a lease. With it, other tests would lose sessions unintentionally
+// on a machine that stalls.
 const expiry = 5 * time.Second
 
-// cluster is some nodes of one process on one schema.
+// cluster holds some nodes of this process on one schema.
 type cluster struct {
 	t      testing.TB
 	dsn    string
-	db     *read.DB      // the tests' own, which has time
-	expiry time.Duration // of sessions that begin from now on; the same for all of a cluster
+	db     *read.DB      // the tests' own, with long timeouts
+	expiry time.Duration // of new sessions; the same for all nodes of a cluster
 
-	explained bool // what stood in the tables when the test failed
+	explained bool // explain has logged the tables after a failure
 }
 
 func newCluster(t testing.TB) *cluster { return newClusterOn(t, testdb.DSN(t)) }
 
-// newClusterOn makes a cluster in which each change of a row that the rules forbid fails the test.
+// newClusterOn makes a cluster in which every forbidden change of a row fails the test.
 func newClusterOn(t testing.TB, dsn string) *cluster {
 	t.Helper()
 	c := newLawlessClusterOn(t, dsn)
@@ -45,7 +45,7 @@ func newClusterOn(t testing.TB, dsn string) *cluster {
 	return c
 }
 
-// newLawlessCluster is for tests that change rows themselves as no program may, or that measure.
+// newLawlessCluster is for tests that change rows in forbidden ways, or that measure.
 func newLawlessCluster(t testing.TB) *cluster { return newLawlessClusterOn(t, testdb.DSN(t)) }
 
 func newLawlessClusterOn(t testing.TB, dsn string) *cluster {
@@ -76,7 +76,7 @@ type member struct {
 	done       chan error
 }
 
-// start runs a node until the end of the test, changing its configuration by mod.
+// start runs a node until the end of the test, with a configuration changed by mod.
 func (c *cluster) start(name string, mod func(*node.Config)) *member {
 	c.t.Helper()
 	cfg := node.Config{DSN: c.dsn, Name: name, Expiry: c.expiry, Log: logger(c.t, name), SpoolDir: c.t.TempDir()}
@@ -99,7 +99,7 @@ func (c *cluster) start(name string, mod func(*node.Config)) *member {
 	return m
 }
 
-// explain logs what stood in the tables when the test had failed, before its nodes stop.
+// explain logs the tables of a failed test before its nodes stop.
 func (c *cluster) explain() {
 	if !c.t.Failed() || c.explained {
 		return
@@ -113,19 +113,23 @@ func (c *cluster) explain() {
 			FROM session`,
 		"lives": "SELECT CONCAT_WS(' ', id, node, HEX(session)) FROM life",
 		"jobs": `
-			SELECT CONCAT_WS(' ', id, name, 'version', version, 'paused', paused, 'next', next_due, 'begun', begun_to, 'running', running, error)
+			SELECT CONCAT_WS(' ', id, name, 'version', version, 'paused', paused, 'next', next_due, 'begun', begun_to,
+				'running', running, error)
 			FROM job
 			LIMIT 20`,
 		"stops":  "SELECT CONCAT_WS(' ', kind, name, app_id, since, until, who, reason) FROM stop",
 		"groups": "SELECT CONCAT_WS(' ', id, name, 'slots', slots, 'taken', taken) FROM grp",
 		"live": `
-			SELECT CONCAT_WS(' ', id, 'of', job_id, kind, request, 'attempt', attempt, 'due', due, 'now', due_now, state, 'owner', owner, 'claim', claim, 'group', grp, 'awaited', awaited)
+			SELECT CONCAT_WS(' ', id, 'of', job_id, kind, request, 'attempt', attempt, 'due', due, 'now',
+				due_now, state,
+				'owner', owner, 'claim', claim, 'group', grp, 'awaited', awaited)
 			FROM run
 			WHERE state <> 'ended'
 			ORDER BY due_now
 			LIMIT 20`,
 		"ended": `
-			SELECT CONCAT_WS(' ', id, 'of', job_id, kind, 'attempt', attempt, 'due', due, 'session', session, outcome, reason)
+			SELECT CONCAT_WS(' ', id, 'of', job_id, kind, 'attempt', attempt, 'due', due, 'session', session,
+				outcome, reason)
 			FROM run
 			WHERE state = 'ended'
 			ORDER BY ended DESC
@@ -151,7 +155,7 @@ func (c *cluster) explain() {
 	c.t.Logf("at %d:%s", now, text)
 }
 
-// drain stops the node as SIGTERM would and waits for it.
+// drain stops the node as SIGTERM would, and waits for it.
 func (m *member) drain() {
 	m.stop()
 	select {
@@ -167,8 +171,8 @@ func (m *member) await(what string, limit time.Duration, ok func() bool) {
 	await(m.t, what, limit, ok)
 }
 
-// await waits for something to become true; limit is what it may take on a quiet machine, so it is
-// given four times that.
+// await waits until ok is true. limit is the time that this may take on a quiet machine; await
+// allows four times that.
 func await(t testing.TB, what string, limit time.Duration, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(4 * limit); ; time.Sleep(10 * time.Millisecond) {
@@ -204,7 +208,7 @@ func (m *member) job(id int64) job.Job {
 	return row.Job
 }
 
-// history returns the runs of a job, the earliest due first.
+// history returns the runs of a job, earliest due first.
 func (c *cluster) history(jobID int64) []read.Run {
 	c.t.Helper()
 	runs, err := c.db.Runs(context.Background(), read.RunFilter{JobID: jobID, Limit: 100_000})
@@ -226,10 +230,10 @@ func (c *cluster) count(query string, args ...any) (n int) {
 	return n
 }
 
-// ledger is an executor that remembers what it was asked to execute: a record outside MySQL.
+// ledger is an executor that records its executions, outside MySQL.
 type ledger struct {
 	mu   sync.Mutex
-	runs map[string]int // "job due" → how often
+	runs map[string]int // "job due" → number of executions
 	took func(execute.Attempt) time.Duration
 }
 

@@ -18,7 +18,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// TestHTTPJob has a cluster call a server that is well only at the second time, and one that must
+// TestHTTPJob lets a cluster call a server that succeeds only the second time, and one that must
 // not be called.
 func TestHTTPJob(t *testing.T) {
 	t.Parallel()
@@ -106,7 +106,7 @@ func TestHTTPJob(t *testing.T) {
 	}
 }
 
-// TestHTTPJobKilled kills a call from another node, and has a drain end one: the server hears of
+// TestHTTPJobKilled kills a call from another node, and lets a drain end one: the server notices
 // both.
 func TestHTTPJobKilled(t *testing.T) {
 	t.Parallel()
@@ -172,8 +172,8 @@ func TestHTTPJobKilled(t *testing.T) {
 	ended(drained, node.ErrStopped.Error()+"; ")
 }
 
-// TestHTTPJobOfADeadNode kills a node while a server works for it: the server hears of that at
-// once, the run ends lost, and with on_lost rerun a peer asks again, under another key.
+// TestHTTPJobOfADeadNode kills a node while a server works for it. The server notices at once, the
+// run ends lost, and with on_lost rerun a peer calls again with a new key.
 func TestHTTPJobOfADeadNode(t *testing.T) {
 	t.Parallel()
 	arrived, hung := make(chan http.Header, 10), make(chan struct{}, 10)

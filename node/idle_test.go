@@ -10,13 +10,15 @@ import (
 	"go-crontab/sql"
 )
 
-// TestIdleStatements: a node with nothing to do asks MySQL less than five times a second, as the
-// server counts, and hardly ever connects anew.
+// TestIdleStatements: an idle node sends MySQL fewer than five statements a second, as counted by
+// the server, and hardly ever reconnects.
 func TestIdleStatements(t *testing.T) {
 	const (
-		most      = 4.0 // a second, without what comes with a new connection; three runs had 2.95 to 3.15
-		mostLinks = 1.0 // new connections a second: on a busy machine two loops meet now and then, and need two
-		perLink   = 5   // statements that come with each
+		// per second, without the statements of new connections; three runs had 2.95 to 3.15
+		most = 4.0
+		// New connections a second: on a busy machine two loops sometimes overlap and need two.
+		mostLinks = 1.0
+		perLink   = 5 // statements per new connection
 		calm      = 10 * time.Second
 		watch     = 20 * time.Second
 	)
@@ -24,7 +26,8 @@ func TestIdleStatements(t *testing.T) {
 		t.Skip("takes half a minute")
 	}
 
-	was := node.SetWatermarkPeriod(2 * time.Second) // as in earnest; so it does not run beside others
+	// The real period. This changes a global, so the test does not run in parallel.
+	was := node.SetWatermarkPeriod(2 * time.Second)
 	t.Cleanup(func() { node.SetWatermarkPeriod(was) })
 	server, err := privatedb.Start(t.Context(), privatedb.Options{})
 	if err != nil {
@@ -38,14 +41,14 @@ func TestIdleStatements(t *testing.T) {
 
 	c := newClusterOn(t, server.DSN("idle"))
 	c.start("idle", func(cfg *node.Config) { cfg.Expiry = session.DefaultExpiry })
-	time.Sleep(calm) // until its loops have seen that there is nothing
+	time.Sleep(calm) // until its loops have noticed that there is no work
 
 	before, links := counted(t, c.db.DB, "Questions"), counted(t, c.db.DB, "Connections")
 	begun := time.Now()
 	time.Sleep(watch)
 	took := time.Since(begun).Seconds()
 
-	// This connection is one, too: the one of the count before was closed as idle.
+	// This connection counts too: the earlier one was closed when idle.
 	links = counted(t, c.db.DB, "Connections") - links
 	asked := counted(t, c.db.DB, "Questions") - before - perLink*links
 	rate, linked := float64(asked)/took, float64(links)/took
@@ -56,12 +59,12 @@ func TestIdleStatements(t *testing.T) {
 	}
 
 	if rate < 1.5 {
-		t.Errorf(
-			"an idle node sends %.2f statements a second: its beats and glances alone are 2, so this count is wrong", rate)
+		t.Errorf("an idle node sends %.2f statements a second: its beats and glances alone are 2, "+
+			"so this count is wrong", rate)
 	}
 }
 
-// counted is what the server has counted of something.
+// counted returns a counter of the server.
 func counted(t *testing.T, db *sql.DB, what string) (n int64) {
 	t.Helper()
 	if err := db.Raw().QueryRowContext(t.Context(), "SHOW GLOBAL STATUS LIKE '"+what+"'").Scan(&what, &n); err != nil {

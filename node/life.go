@@ -201,6 +201,7 @@ func (l *life) newChores() {
 	l.tidier = n.newTidier(s, behind)
 	l.retainer = n.newRetainer(s, behind)
 	l.trimmer = n.newTrimmer(s, l.lookout.NoLimits, behind)
+
 	l.sender = &alert.Sender{
 		DB:      n.alertReads(),
 		Session: s,
@@ -215,6 +216,7 @@ func (l *life) newChores() {
 		Nothing: l.lookout.NothingToWatch,
 		Log:     n.log,
 	}
+
 	l.chainer = &audit.Chainer{DB: n.api, Session: s, Newest: l.lookout.LastLine, Log: n.log}
 	l.watcher = &watcher{n: n, session: s, lookout: l.lookout}
 	l.rezoner = &edit.Rezoner{Editor: l.editor, Session: s, Zones: job.ZoneData(), Log: n.log}
@@ -225,6 +227,7 @@ func (l *life) ended(s job.Started, r job.Run, again job.Micros) {
 	n := l.n
 	n.figures.Ended(r.Ended, r.Outcome)
 	n.metrics.Ended(s.Spec, &r)
+
 	l.recorder.Put(trip.End{
 		Launch:  r.Launch,
 		JobID:   r.JobID,
@@ -326,8 +329,8 @@ func (l *life) begin(alive, work context.Context) (living, working, chores *sync
 		return group
 	}
 
-	living = begin(alive, l.heartbeat.Run, l.watchdog.Run, l.recorder.Run, l.wishes.Run, l.sessionReaper.Run, l.reaper.Run,
-		l.compensator.Run, l.stops.Run, l.limiter.Run, l.lookout.Run, l.watcher.Run)
+	living = begin(alive, l.heartbeat.Run, l.watchdog.Run, l.recorder.Run, l.wishes.Run, l.sessionReaper.Run,
+		l.reaper.Run, l.compensator.Run, l.stops.Run, l.limiter.Run, l.lookout.Run, l.watcher.Run)
 	working = begin(work, l.claimer.Run, l.starter.Run)
 	chores = begin(work, l.tidier.Run, l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.evaluator.Run, l.sender.Run,
 		l.rezoner.Run)

@@ -13,9 +13,9 @@ import (
 )
 
 // TestLimitedAppBesideAHealthyOne: an app floods three nodes with long runs, by its schedules and
-// by hand. At its limit it gets no more slots than that, its due times end skipped and say why, and
-// the runs of another app begin on time. Without the limit its runs would take all slots within a
-// second, and the other app would wait for them.
+// by hand. At its limit it gets no more slots, its due times end skipped with a reason, and the
+// runs of another app begin on time. Without the limit its runs would take all slots within a
+// second, and the other app would wait.
 func TestLimitedAppBesideAHealthyOne(t *testing.T) {
 	t.Parallel()
 	const (
@@ -23,7 +23,8 @@ func TestLimitedAppBesideAHealthyOne(t *testing.T) {
 		slots   = 20 // of each node
 		greedy  = 40 // jobs, each due every second
 		healthy = 5
-		late    = 2 * time.Second // more than any healthy run may be, on a machine that is busy with other tests
+		// More than any healthy run's lateness on a machine that is busy with other tests.
+		late = 2 * time.Second
 	)
 	c, l := newCluster(t), newLedger()
 	l.took = func(a execute.Attempt) time.Duration {
@@ -44,7 +45,7 @@ func TestLimitedAppBesideAHealthyOne(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	time.Sleep(3 * time.Second) // after so long all nodes go by it, as docs/limits.md says
+	time.Sleep(3 * time.Second) // by then all nodes apply it, see docs/limits.md
 
 	spec := job.Spec{Every: job.Duration(time.Second), Overlap: job.OverlapAllow}
 	var good []int64
@@ -95,7 +96,7 @@ func TestLimitedAppBesideAHealthyOne(t *testing.T) {
 	const ofGreedy = " JOIN app a ON a.id = x.app_id WHERE a.name = 'greedy'"
 	begun := c.count("SELECT COUNT(*) FROM run x" + ofGreedy + " AND x.state = 'executing'")
 
-	// what each node may start between two looks, and what people may ask for meanwhile
+	// Each node may start that many between two looks, and people may request as many in that time.
 	allowed := (len(nodes) + 1) * most
 	if begun < most || begun > allowed {
 		t.Errorf("%d runs of the greedy app began, want %d and at most %d", begun, most, allowed)
@@ -124,7 +125,7 @@ func TestLimitedAppBesideAHealthyOne(t *testing.T) {
 		len(lateness), lateness[len(lateness)/2], lateness[len(lateness)-1], begun, skipped, refused, asked)
 }
 
-// TestNodesTrimOutput: nodes hold apps to their limit of kept output. One of them does it.
+// TestNodesTrimOutput: nodes enforce the limits on kept output. One node at a time does it.
 func TestNodesTrimOutput(t *testing.T) {
 	t.Parallel()
 	c, l := newCluster(t), newLedger()

@@ -12,7 +12,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// soFar is what a node can read of a run that executes; "" while there is nothing.
+// soFar returns the output of an executing run that a node can read; "" if there is none yet.
 func soFar(t testing.TB, db *read.DB, l job.Launch) string {
 	t.Helper()
 	pieces, err := db.Chunks(context.Background(), l, 0)
@@ -30,7 +30,7 @@ func touch(t testing.TB, file string) {
 	}
 }
 
-// executing waits for the one run that executes.
+// executing waits for the single executing run.
 func (c *cluster) executing(limit time.Duration) (run read.Run) {
 	c.t.Helper()
 	await(c.t, "a run that executes", limit, func() bool {
@@ -45,8 +45,8 @@ func (c *cluster) executing(limit time.Duration) (run read.Run) {
 	return run
 }
 
-// TestOutputOnAnotherNode: what a command writes on one node is read on the other while it runs,
-// and its run has all of it when it has ended, and nothing is left of the pieces.
+// TestOutputOnAnotherNode: the output of a command on one node can be read on another while it
+// runs. When it has ended, its run has the whole output and no pieces are left.
 func TestOutputOnAnotherNode(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -79,8 +79,8 @@ func TestOutputOnAnotherNode(t *testing.T) {
 	}
 }
 
-// TestOutputOfALostRun: a node that is killed takes its memory along, but not what its commands had
-// written by then.
+// TestOutputOfALostRun: a killed node loses its memory, but not the output that its commands had
+// written before.
 func TestOutputOfALostRun(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

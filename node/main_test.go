@@ -18,7 +18,7 @@ import (
 	"go-crontab/node"
 )
 
-// The test binary is a node process when it is asked to be one, so that tests can kill and stop
+// The test binary becomes a node process if this variable is set, so that tests can kill and stop
 // real processes.
 const asNode = "GOCRONTAB_TEST_AS_NODE"
 
@@ -47,7 +47,7 @@ func beNode(name string) int {
 		return 1
 	}
 
-	// when it should not
+	// Handler "stays" does not return when it should.
 	n.Handle("stays", func(context.Context, node.Attempt) error { time.Sleep(time.Hour); return nil })
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -63,14 +63,14 @@ func beNode(name string) int {
 type process struct {
 	t     testing.TB
 	cmd   *exec.Cmd
-	log   string // the file that it writes its log to
+	log   string // path of its log file
 	ended chan struct{}
 }
 
 // process starts a node process and waits until it has a session.
 func (c *cluster) process(name string) *process { c.t.Helper(); return c.processIn("", name) }
 
-// processIn is process in a folder, "" for the test's own.
+// processIn is like process in a folder; "" is the test's own.
 func (c *cluster) processIn(dir, name string) *process {
 	c.t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -89,7 +89,7 @@ func (c *cluster) processIn(dir, name string) *process {
 	p := &process{c.t, cmd, out.Name(), make(chan struct{})}
 	go func() {
 		defer close(p.ended)
-		_ = cmd.Wait() // ProcessState tells
+		_ = cmd.Wait() // the result is in ProcessState
 	}()
 
 	c.t.Cleanup(func() {
@@ -120,7 +120,7 @@ func (p *process) says(text string) {
 	})
 }
 
-// hasEnded tells whether the process is gone.
+// hasEnded reports whether the process is gone.
 func (p *process) hasEnded() bool {
 	select {
 	case <-p.ended:
@@ -141,7 +141,7 @@ func (p *process) exit() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// ledgerFile is written by commands, outside of MySQL: one line each time one starts and ends.
+// ledgerFile is a file that commands write outside MySQL: a line at each start and each end.
 type ledgerFile struct {
 	t    testing.TB
 	path string
@@ -151,7 +151,7 @@ func newLedgerFile(t testing.TB) ledgerFile {
 	return ledgerFile{t, filepath.Join(t.TempDir(), "ledger")}
 }
 
-// command writes a line when it starts, sleeps, and writes one when it ends.
+// command writes a line when it starts, sleeps, and writes a line when it ends.
 func (l ledgerFile) command(sleep string) string {
 	line := func(what string) string {
 		return fmt.Sprintf(`echo "%s $GOCRONTAB_JOB $GOCRONTAB_DUE $GOCRONTAB_LAUNCH $(date +%%s%%N) $$" >> %s`, what,
@@ -162,10 +162,10 @@ func (l ledgerFile) command(sleep string) string {
 
 type entry struct {
 	job, due, launch string
-	start, end       int64 // nanoseconds; end is 0 for what never ended
+	start, end       int64 // in nanoseconds; end is 0 if it never ended
 }
 
-// read returns what was executed, by launch.
+// read returns the executions, by launch.
 func (l ledgerFile) read() map[string]*entry {
 	l.t.Helper()
 	f, err := os.Open(l.path)
@@ -200,7 +200,7 @@ func (l ledgerFile) read() map[string]*entry {
 	return out
 }
 
-// check holds the ledger against the rules: no due time twice, no two of one job at once.
+// check compares the ledger with the rules: no due time twice, and never two runs of a job at once.
 func (l ledgerFile) check() {
 	l.t.Helper()
 	dues := map[string]string{}

@@ -11,8 +11,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// figure is the sum of the series of a metric that have all of the labels, name and value in turn.
-// Histograms count their observations.
+// figure sums the series of a metric that have all the labels, given as alternating names and
+// values. A histogram counts its observations.
 func figure(t testing.TB, nodes []*member, name string, labels ...string) (sum float64) {
 	t.Helper()
 	found := false
@@ -52,7 +52,7 @@ func hasLabels(m *dto.Metric, labels []string) bool {
 	return true
 }
 
-// TestMetrics holds what the nodes of a cluster count against what is in MySQL.
+// TestMetrics compares the metrics of the nodes with MySQL.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -65,7 +65,7 @@ func TestMetrics(t *testing.T) {
 	})
 
 	n.create(job.Spec{Name: "bad", Every: job.Duration(300 * time.Millisecond), MaxFires: 10, Command: "exit 3"})
-	// and skips
+	// This job skips due times.
 	n.create(job.Spec{Name: "slow", Every: job.Duration(200 * time.Millisecond), MaxFires: 10, Command: "sleep 0.7"})
 	held := n.create(job.Spec{Name: "held", Every: job.Duration(time.Hour), Command: "sleep 60"})
 	if _, err := n.Editor().RunNow(t.Context(), []int64{held.ID}, 0, ""); err != nil {

@@ -15,8 +15,8 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// stubborn is a command that ignores SIGTERM and may take five minutes over it; it writes its pid
-// to a file.
+// stubborn is a command that ignores SIGTERM and has five minutes to stop. It writes its pid to a
+// file.
 func stubborn(pid string) job.Spec {
 	return job.Spec{
 		Name: "stubborn", Command: "trap '' TERM; echo $$ > " + pid + ".new; mv " + pid + ".new " + pid +
@@ -37,13 +37,12 @@ func pidOf(t testing.TB, file string) (pid int) {
 
 func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-// TestALongGraceEndsWithTheLease: how long a job may take to stop is nothing to a node that must
-// not go on.
+// TestALongGraceEndsWithTheLease: a job's long grace does not matter when its node loses its lease.
 func TestALongGraceEndsWithTheLease(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	proxy := faultproxy.Before(t, c.dsn)
-	c.expiry = 3 * expiry // the command's death may take some
+	c.expiry = 3 * expiry // the death of the command may take a while
 	n := c.start("sick", func(cfg *node.Config) { cfg.DSN = proxy.DSN(c.dsn) })
 	file := filepath.Join(t.TempDir(), "pid")
 	spec := stubborn(file)
@@ -62,7 +61,7 @@ func TestALongGraceEndsWithTheLease(t *testing.T) {
 	n.await("a new session", 15*time.Second, func() bool { return n.Status().Ready })
 }
 
-// TestALongGraceEndsWithTheNode: nor to one that is stopped.
+// TestALongGraceEndsWithTheNode: nor does it when the node is stopped.
 func TestALongGraceEndsWithTheNode(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -82,7 +81,7 @@ func TestALongGraceEndsWithTheNode(t *testing.T) {
 	}
 }
 
-// TestSettingsOfCommandsAreChecked before a node connects to anything.
+// TestSettingsOfCommandsAreChecked before a node connects.
 func TestSettingsOfCommandsAreChecked(t *testing.T) {
 	t.Parallel()
 	if _, err := node.New(node.Config{DSN: "u@tcp(localhost)/d", Cgroup: t.TempDir()}); err == nil ||
@@ -91,7 +90,7 @@ func TestSettingsOfCommandsAreChecked(t *testing.T) {
 	}
 }
 
-// TestSettingsAreChecked before a node connects to anything: those that no cluster could go by.
+// TestSettingsAreChecked before a node connects: settings that no cluster could use.
 func TestSettingsAreChecked(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*node.Config){

@@ -16,11 +16,11 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// gauge is an executor that remembers how many attempts, and of which due times, ran at once.
+// gauge is an executor that records which attempts ran at the same time, and of which due times.
 type gauge struct {
 	mu          sync.Mutex
-	now, most   map[string]int // by job, and by "" for all
-	order       []string       // "job attempt" in the order in which they began
+	now, most   map[string]int // by job, and by "" for all jobs
+	order       []string       // "job attempt" in order of their beginning
 	began, over map[string]time.Time
 	took        func(execute.Attempt) time.Duration
 	outcome     func(execute.Attempt) job.Outcome
@@ -86,7 +86,7 @@ func (c *cluster) outcomes(id int64) map[job.Outcome]int {
 	return out
 }
 
-// burst is a job that is due n times, so far apart, a second from now.
+// burst adds a job that is due n times at a distance of apart, from a second from now.
 func (m *member) burst(name string, n int, apart time.Duration, change func(*job.Spec)) job.Job {
 	m.t.Helper()
 	start := m.Now().Add(time.Second).Truncate(time.Millisecond)
@@ -97,8 +97,8 @@ func (m *member) burst(name string, n int, apart time.Duration, change func(*job
 	return m.create(spec)
 }
 
-// TestQueue: due times that come faster than they are worked off wait, run one after the other in
-// their order, and those for which there is no place are skipped.
+// TestQueue: due times that arrive faster than they finish wait and run one after the other, in
+// order. Due times that find the queue full are skipped.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -112,7 +112,7 @@ func TestQueue(t *testing.T) {
 	}
 
 	got := c.outcomes(j.ID)
-	// more, the longer the due times take to come
+	// The more slowly the due times arrive, the more succeed.
 	if got[job.Succeeded] < 6 || got[job.Succeeded]+got[job.Skipped] != 10 {
 		t.Errorf("got %v; want the one that executes and five in the queue succeeded, the others skipped", got)
 	}
@@ -133,7 +133,7 @@ func TestQueue(t *testing.T) {
 	c.nothingWaits()
 }
 
-// nothingWaits checks that no run waits, and that groups count the slots that are taken.
+// nothingWaits checks that no run is waiting, and that groups count their used slots.
 func (c *cluster) nothingWaits() {
 	c.t.Helper()
 	if n := c.count("SELECT COUNT(*) FROM run WHERE state = 'waiting'"); n != 0 {
@@ -148,7 +148,7 @@ func (c *cluster) nothingWaits() {
 	}
 }
 
-// TestQueueOfDeadNode: what a dead node executed is awaited no longer than its lease.
+// TestQueueOfDeadNode: a run of a dead node holds up the queue no longer than its lease.
 func TestQueueOfDeadNode(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -159,7 +159,7 @@ func TestQueueOfDeadNode(t *testing.T) {
 		s.Overlap, s.Start = job.OverlapQueue, ptr(s.Start.Add(4*time.Second))
 	})
 
-	// A session that never beats executes the first due time.
+	// A session that never beats is executing the first due time.
 	dead := c.deadSession(1)
 	first := trip.Run{
 		Launch: trip.Launch{Run: int64(dead)<<32 + 1, Claim: 1}, JobID: j.ID, AppID: 1, Version: 1,
@@ -199,8 +199,7 @@ func (c *cluster) exec(query string, args ...any) {
 	}
 }
 
-// TestReplace: each due time takes the place of the one that executes, on whichever node, and
-// nothing runs beside it.
+// TestReplace: each due time replaces the executing run, on any node, and no two runs overlap.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -226,8 +225,8 @@ func TestReplace(t *testing.T) {
 	c.nothingWaits()
 }
 
-// TestGroup: jobs of a group share its slots in the whole cluster; the higher priority goes first;
-// slots that are added are used at once.
+// TestGroup: jobs of a group share its slots in the whole cluster. Higher priority goes first.
+// Added slots are used at once.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -258,8 +257,8 @@ func TestGroup(t *testing.T) {
 		t.Errorf("%d runs at once, the group has 2 slots", got)
 	}
 
-	// Which two come first is chance, or four if two nodes begin in the same moment; among those
-	// that wait, the high ones go first.
+	// The first two starts are random, or the first four if two nodes start at the same moment.
+	// Among waiting runs, high priority goes first.
 	order := g.begun()
 	last := 0
 	for i, name := range order {
@@ -313,8 +312,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestGroupOfRetries: between its attempts a task gives its slot to others, and a run that fails
-// for good as well.
+// TestGroupOfRetries: between its attempts a run leaves its slot to others, and so does a run that
+// fails finally.
 func TestGroupOfRetries(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -352,7 +351,8 @@ func TestGroupOfRetries(t *testing.T) {
 	c.nothingWaits()
 }
 
-// TestStartDeadline: what waits longer than its deadline ends missed, and is not started later.
+// TestStartDeadline: a run that waits longer than its deadline ends missed, and does not start
+// later.
 func TestStartDeadline(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -376,8 +376,8 @@ func TestStartDeadline(t *testing.T) {
 	c.nothingWaits()
 }
 
-// TestMisfireAll: after an outage the latest due times are caught up one after the other, in order;
-// the others are counted in one run.
+// TestMisfireAll: after an outage, the latest due times are caught up one after the other, in
+// order. A single run counts the others.
 func TestMisfireAll(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -388,7 +388,7 @@ func TestMisfireAll(t *testing.T) {
 	})
 	n.drain()
 
-	// Nothing planned it for twenty minutes.
+	// For twenty minutes nothing was planned for it.
 	c.exec("DELETE FROM run WHERE state <> 'ended'")
 	c.exec(`
 		UPDATE job_version

@@ -13,15 +13,15 @@ import (
 	"go-crontab/node"
 )
 
-// byApp executes the attempts of each app in its own way.
+// byApp has a separate executor for each app.
 type byApp map[string]execute.Executor
 
 func (x byApp) Execute(ctx context.Context, a execute.Attempt) job.Result {
 	return x[a.App].Execute(ctx, a)
 }
 
-// TestAppPauseHolds pauses a busy app, and the whole cluster, again and again: after each answer
-// none of its jobs starts, and the others go on.
+// TestAppPauseHolds pauses a busy app, and the whole cluster, repeatedly: after each answer none of
+// its jobs starts, and other jobs continue.
 func TestAppPauseHolds(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -144,8 +144,8 @@ func TestPauseEndsThoughItsNodeDied(t *testing.T) {
 	})
 }
 
-// TestAnswersKnowOfSlowClocks: the answers of a node that has just read that MySQL's clock was put
-// forward wait for those that have not, see edit.Editor.
+// TestAnswersKnowOfSlowClocks: when a node has just read that MySQL's clock was put forward, its
+// answers wait for the nodes that have not read that yet, see edit.Editor.
 func TestAnswersKnowOfSlowClocks(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -158,7 +158,7 @@ func TestAnswersKnowOfSlowClocks(t *testing.T) {
 	}
 
 	boot, now := boottime.Now(), time.Now()
-	n.Clock().Set(boot, now, now, n.Clock().Now().Add(time.Hour)) // the next beat has it back again
+	n.Clock().Set(boot, now, now, n.Clock().Now().Add(time.Hour)) // the next beat puts it back
 	if got, want := n.Editor().Unsettled(), c.expiry*4/10; got <= want/2 || got > want {
 		t.Errorf("put forward: got %s, want %s", got, want)
 	}

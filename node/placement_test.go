@@ -72,14 +72,14 @@ func TestPlacement(t *testing.T) {
 		}
 	}
 
-	// What a bucket's preferred node may not run would be a second late, each time.
+	// Runs that their bucket's preferred node may not take would always be a second late.
 	if late > len(jobs)/6 {
 		t.Errorf("%d jobs were late", late)
 	}
 }
 
-// median is how late the run in the middle began: a machine that was late itself once changes
-// nothing about it.
+// median returns the lateness of the run in the middle, so that a single stall of the machine does
+// not matter.
 func median(runs []read.Run) time.Duration {
 	if len(runs) == 0 {
 		return 0
@@ -92,7 +92,7 @@ func median(runs []read.Run) time.Duration {
 	return time.Duration(late[len(late)/2]) * time.Microsecond
 }
 
-// TestNoNodeMatches has due times wait for a node that is not there, and come back when it is.
+// TestNoNodeMatches lets due times wait for a missing node, and run when it is back.
 func TestNoNodeMatches(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -148,7 +148,7 @@ func TestNoNodeMatches(t *testing.T) {
 }
 
 // TestTheOnlyNodeDies kills the only node that a job may run on: its due times wait, visibly, until
-// it is back.
+// the node is back.
 func TestTheOnlyNodeDies(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -175,7 +175,7 @@ func TestTheOnlyNodeDies(t *testing.T) {
 	again.exit()
 	for _, r := range c.history(j.ID) {
 		switch r.Outcome {
-		case job.Succeeded, job.Skipped: // a due time may find the one before it executing
+		case job.Succeeded, job.Skipped: // a due time may find the previous one executing
 		case job.Lost:
 		default:
 			t.Errorf("got %+v", r.Run)
@@ -188,8 +188,8 @@ func TestTheOnlyNodeDies(t *testing.T) {
 	l.check()
 }
 
-// TestAnEditMovesWhatIsOverdue changes the selector of a job whose due times wait, and of one that
-// a busy node has prepared.
+// TestAnEditMovesWhatIsOverdue changes the selector of a job whose due times wait, and of a job
+// that a busy node has prepared.
 func TestAnEditMovesWhatIsOverdue(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

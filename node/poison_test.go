@@ -36,19 +36,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// What TestPoison can be told.
+// Environment variables of TestPoison.
 const (
-	poisonSeed   = "GOCRONTAB_POISON_SEED"   // of its first round; each round has the next one
-	poisonRounds = "GOCRONTAB_POISON_ROUNDS" // how many there are
+	poisonSeed   = "GOCRONTAB_POISON_SEED"   // seed of its first round; each round adds one
+	poisonRounds = "GOCRONTAB_POISON_ROUNDS" // number of rounds
 )
 
-// TestPoison writes what no API would take into random columns of random rows of two running nodes:
-// any bytes, NULL, extreme numbers, definitions that are nearly right. The nodes live and all other
-// jobs go on; a job whose definition cannot be read any more says so; and no list is broken by one
-// row. A failure names its seed and what was written.
+// TestPoison writes values that no API would accept into random columns of random rows of two
+// running nodes: any bytes, NULL, extreme numbers, nearly correct definitions. The nodes survive
+// and all other jobs continue. A job whose definition cannot be decoded shows that. And no list
+// fails because of one row. A failure reports its seed and the written values.
 func TestPoison(t *testing.T) {
 	t.Parallel()
-	rounds, first := 6, uint64(1) // the same each time; make poison goes on with others
+	rounds, first := 6, uint64(1) // the same each time; make poison continues with other seeds
 	for name, to := range map[string]func(uint64){poisonSeed: func(n uint64) { first = n },
 		poisonRounds: func(n uint64) { rounds = int(n) }} {
 		if text := os.Getenv(name); text != "" {
@@ -62,7 +62,7 @@ func TestPoison(t *testing.T) {
 
 	c := newLawlessCluster(t)
 	said := &heard{}
-	var told atomic.Int64 // messages of alerts that arrived
+	var told atomic.Int64 // alert messages that arrived
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/good" {
 			told.Add(1)
@@ -72,9 +72,9 @@ func TestPoison(t *testing.T) {
 	t.Cleanup(hook.Close)
 	keys := keyRing(t, secret.NewKey())
 	quiet := func(cfg *node.Config) {
-		cfg.Expiry = session.DefaultExpiry // whoever loses a session here lost it to what was written
+		cfg.Expiry = session.DefaultExpiry // so that a session is only lost because of the poison
 		cfg.Log = slog.New(slog.NewTextHandler(said, nil)).With("node", cfg.Name)
-		cfg.LookAhead = time.Second // what was claimed before goes on for that long, whatever is written
+		cfg.LookAhead = time.Second // earlier claims continue for that long, whatever is written
 		cfg.SecretKeys, cfg.HTTPAllow = keys, []string{"127.0.0.0/8"}
 	}
 
@@ -109,7 +109,7 @@ func TestPoison(t *testing.T) {
 		}
 	}
 
-	time.Sleep(session.DefaultExpiry) // as long as a lease without beats would last
+	time.Sleep(session.DefaultExpiry) // the time that a lease without beats would last
 	if now := one.Status().Session + two.Status().Session; now != sessions {
 		t.Errorf("a node lost its session: got %s, want %s", now, sessions)
 	}
@@ -134,10 +134,10 @@ type poisoner struct {
 	c       *cluster
 	one     *member
 	two     *member
-	join    func(name string) // and leave again
+	join    func(name string) // and leaves again
 	said    *heard
 	keys    *secret.Ring
-	hook    string // who is told by alerts
+	hook    string // URL of the receiver of alerts
 	told    *atomic.Int64
 	columns []column
 	good    []job.Job
@@ -146,21 +146,22 @@ type poisoner struct {
 	touched map[string]bool
 }
 
-// column is one of the schema.
+// column is a column of the schema.
 type column struct {
 	table, name, kind string
-	size              int64 // characters or bytes, of texts
+	size              int64 // of texts, in characters or bytes
 	null, unsigned    bool
 }
 
-// columns lists all but those that MySQL counts itself: the highest number there leaves none for
-// the next row, of whatever job, and no program can do anything about that. A table of which nobody
-// has said yet which rows are poisoned is an error.
+// columns lists all columns except the AUTO_INCREMENT ones: after the highest number no row of any
+// job could be inserted, and no program can cure that. A table for which poisonedRows does not say
+// which rows to poison is an error.
 func (c *cluster) columns() (columns []column) {
 	c.t.Helper()
 	rows, err := c.db.Raw().Query(`
-		SELECT c.table_name, c.column_name, c.data_type, COALESCE(c.character_maximum_length, 0), c.is_nullable = 'YES', c.column_type LIKE '%unsigned%', c.extra LIKE '%GENERATED%'
-			OR c.extra LIKE '%auto_increment%'
+		SELECT c.table_name, c.column_name, c.data_type, COALESCE(c.character_maximum_length, 0),
+			c.is_nullable = 'YES', c.column_type LIKE '%unsigned%',
+			c.extra LIKE '%GENERATED%' OR c.extra LIKE '%auto_increment%'
 		FROM information_schema.columns c
 		JOIN information_schema.tables t ON t.table_schema = c.table_schema
 			AND t.table_name = c.table_name
@@ -193,15 +194,15 @@ func (c *cluster) columns() (columns []column) {
 	return columns
 }
 
-// notPoisoned are the tables of migrations: programs read them before they join, and refuse to go
-// on with others.
+// notPoisoned are the tables of migrations. Programs read them before they join, and refuse to
+// continue with other values.
 var notPoisoned = map[string]bool{"schema_version": true, "schema_lock": true, "schema_step": true}
 
 const ofBadJobs = "job_id IN (SELECT id FROM job WHERE " + ofBadApps + ")"
 const ofBadApps = "app_id IN (SELECT id FROM app WHERE name IN ('bad', 'bad-held'))"
 
-// poisonedRows says which rows of a table are poisoned: those that belong to the poisoned jobs, or
-// to nobody; all, where rows of all jobs and nodes have to take it.
+// poisonedRows selects the rows of a table to poison: rows of the poisoned jobs, or rows without a
+// job; or all rows, where rows of all jobs and nodes must tolerate it.
 var poisonedRows = map[string]string{
 	"app":         "name = 'bad'",
 	"job":         ofBadApps,
@@ -226,8 +227,8 @@ var poisonedRows = map[string]string{
 	"audit":       "1 = 1",
 	"audit_chain": "1 = 1",
 	"secret":      "name = 'bad'",
-	// The other ones say that the database is an older one, since when something is due, and what
-	// nodes have to agree on.
+	// The other settings determine whether the database is an older one, the start of the due
+	// times, and values on which nodes must agree.
 	"setting":       "name IN ('bad', 'buckets', 'zones')",
 	"api_token":     "1 = 1",
 	"login":         "1 = 1",
@@ -249,25 +250,25 @@ var poisonedRows = map[string]string{
 	"alert_work":    "1 = 1",
 }
 
-// poisonedRowsOf is the same of single columns.
+// poisonedRowsOf does the same for single columns.
 var poisonedRowsOf = map[string]string{
-	// with the name of one that is cordoned a node takes nothing, and rightly so
+	// A node with the name of a cordoned node rightly takes nothing.
 	"session.node": "node NOT IN ('one', 'two')",
 }
 
-// meansElse are the columns that stay: with another value there they would mean something else, and
-// rightly so.
+// meansElse are the columns that are not poisoned, because a different value there rightly means
+// something different.
 var meansElse = map[string]bool{
-	"locks.id": true, "locks.name": true, // whose rows must be there; see TestMissingLockRow
+	"locks.id": true, "locks.name": true, // rows that must exist, see TestMissingLockRow
 	"setting.name": true, "alert_work.id": true, "chore.name": true, // the same
-	"job.app_id": true, "app.name": true, // they take the row out of our sight
-	"stop.kind": true, "stop.name": true, "stop.app_id": true, // they stop everything, or the jobs of others
-	"retention.app": true, // another one says what others keep
-	"app_limit.app": true, // another one limits others
-	"session.id":    true, // it fences a node
+	"job.app_id": true, "app.name": true, // these hide the row from the test
+	"stop.kind": true, "stop.name": true, "stop.app_id": true, // these stop everything, or the jobs of others
+	"retention.app": true, // a different app changes the retention of others
+	"app_limit.app": true, // a different app limits others
+	"session.id":    true, // this fences a node
 }
 
-// round makes some jobs, poisons them, and looks at everything else.
+// round makes some jobs, poisons them, and checks everything around them.
 func (p *poisoner) round(seed uint64) {
 	t := p.t
 	p.rng = rand.New(rand.NewPCG(seed, 5))
@@ -286,7 +287,7 @@ func (p *poisoner) round(seed uint64) {
 	}()
 
 	for _, col := range p.draw(seed) {
-		for range 8 { // the schema may say no
+		for range 8 { // the schema may refuse values
 			if what := p.poison(col); what != "" {
 				did = append(did, what)
 				break
@@ -344,11 +345,11 @@ func (p *poisoner) round(seed uint64) {
 		}
 	}
 
-	if seed%8 == 0 { // one that joins has to get along with all that
+	if seed%8 == 0 { // a joining node must tolerate all this
 		p.join(fmt.Sprint("late ", seed))
 	}
 
-	// What was written goes; what it has done to the nodes would show in the next rounds.
+	// Remove the poison. Its effects on the nodes would show in the next rounds.
 	for _, table := range []string{"run", "job_pause", "job_ref", "job_term", "job_part", "job_version", "notable",
 		"backfill", "request", "job", "grp", "calendar", "node", "life", "stop", "secret", "api_token", "login",
 		"folder", "folder_node", "figure", "alert_channel", "alert_rule", "alert_silence", "delivery", "alert_streak"} {
@@ -360,7 +361,7 @@ func (p *poisoner) round(seed uint64) {
 	p.living()
 }
 
-// living has the rows of the two nodes be as they were, and no others.
+// living restores the rows of the two nodes and removes all others.
 func (p *poisoner) living() {
 	p.t.Helper()
 	var ids []any
@@ -369,14 +370,15 @@ func (p *poisoner) living() {
 		ids = append(ids, id[:])
 		p.must(`
 			UPDATE session
-			SET node = ?, address = '', pid = 0, version = '', labels = '{}', handlers = '[]', slots = 100, zones = ?, zones_from = ''
+			SET node = ?, address = '', pid = 0, version = '', labels = '{}', handlers = '[]', slots = 100,
+				zones = ?, zones_from = ''
 			WHERE id = ?`, m.Status().Node, job.ZoneData(), id[:])
 	}
 
 	p.must("DELETE FROM session WHERE id NOT IN (?, ?)", ids...)
 }
 
-// must runs a statement, again if it and the nodes were in each other's way.
+// must runs a statement, again if it collides with the nodes.
 func (p *poisoner) must(query string, args ...any) {
 	p.t.Helper()
 	for try := 1; ; try++ {
@@ -391,7 +393,7 @@ func (p *poisoner) must(query string, args ...any) {
 	}
 }
 
-// tells has a rule tell of something by a channel of the same name.
+// tells makes a rule that alerts through a channel with the same name.
 func (p *poisoner) tells(name string, rule job.AlertRule) {
 	p.t.Helper()
 	store := &alert.Store{DB: p.c.db.DB}
@@ -415,13 +417,13 @@ func (p *poisoner) tells(name string, rule job.AlertRule) {
 	}
 }
 
-// victims are jobs of every kind, and what they refer to.
+// victims makes jobs of every kind, and the objects to which they refer.
 func (p *poisoner) victims(seed uint64) {
 	t := p.t
 	t.Helper()
 	ctx := t.Context()
 
-	// A machine that has no time for MySQL is no news here.
+	// A machine without time for MySQL is no failure of this test.
 	ask := func(what string, f func(e *edit.Editor) error) {
 		t.Helper()
 		var err error
@@ -468,7 +470,7 @@ func (p *poisoner) victims(seed uint64) {
 
 		var j job.Job
 		ask(name, func(e *edit.Editor) (err error) {
-			// MySQL did not say so the first time
+			// the first reply was lost
 			if _, err = e.Create(ctx, spec, false); err != nil && !errors.Is(err, sql.ErrExists) {
 				return err
 			}
@@ -552,19 +554,19 @@ func (p *poisoner) victims(seed uint64) {
 	}
 }
 
-// poisonColumns is how many columns each round poisons that the rounds before it did not: together
-// they reach all.
+// poisonColumns is the number of columns that a round poisons and the rounds before it did not.
+// Together the rounds reach all columns.
 const poisonColumns = 16
 
-// draw picks the columns of a round. What they are hangs on its seed alone; of rounds one after the
-// other each has the next ones of the same shuffled pack.
+// draw picks the columns of a round. They depend only on its seed: consecutive rounds take
+// consecutive columns of the same shuffled list.
 func (p *poisoner) draw(seed uint64) (out []column) {
 	n := uint64(len(p.columns))
 	for at := seed * poisonColumns; at < (seed+1)*poisonColumns; at++ {
 		out = append(out, p.columns[rand.New(rand.NewPCG(at/n, 5)).Perm(len(p.columns))[at%n]])
 	}
 
-	var most []column // most comes from these
+	var most []column // most values go into these
 	for _, col := range p.columns {
 		if col.table == "job" || col.table == "run" {
 			most = append(most, col)
@@ -590,7 +592,7 @@ func (p *poisoner) draw(seed uint64) (out []column) {
 	return out
 }
 
-// poison writes one value, and says what; "" if the schema does not take it.
+// poison writes one value and describes it; "" if the schema refuses it.
 func (p *poisoner) poison(col column) string {
 	where := poisonedRows[col.table]
 	if of := poisonedRowsOf[col.table+"."+col.name]; of != "" {
@@ -615,7 +617,7 @@ func (p *poisoner) poison(col column) string {
 	return fmt.Sprintf("%s.%s = %.200q, %d rows", col.table, col.name, fmt.Sprint(v), n)
 }
 
-// poisonSpec writes a definition that is nearly right.
+// poisonSpec writes a nearly correct definition.
 func (p *poisoner) poisonSpec(col column, where string, fields []string) string {
 	var spec []byte
 	if p.c.db.Raw().QueryRow(`
@@ -630,7 +632,7 @@ func (p *poisoner) poisonSpec(col column, where string, fields []string) string 
 	v := p.mutated(spec, fields)
 	n := p.write(col, v, col.name+" = CONVERT("+quoted(spec)+" USING utf8mb4) AND "+where)
 	if n > 0 && col.table == "calendar" && p.rng.IntN(2) == 0 {
-		p.must("UPDATE calendar SET digest = UNHEX(SHA2(spec, 256)) WHERE " + where) // as if it was meant
+		p.must("UPDATE calendar SET digest = UNHEX(SHA2(spec, 256)) WHERE " + where) // as if intended
 	}
 	if n == 0 {
 		return ""
@@ -639,7 +641,7 @@ func (p *poisoner) poisonSpec(col column, where string, fields []string) string 
 	return fmt.Sprintf("%s.%s = %q, %d rows", col.table, col.name, v, n)
 }
 
-// quoted is bytes as SQL has them.
+// quoted returns bytes as an SQL literal.
 func quoted(b []byte) string { return fmt.Sprintf("x'%x'", b) }
 
 func (p *poisoner) write(col column, v any, where string) int64 {
@@ -647,7 +649,7 @@ func (p *poisoner) write(col column, v any, where string) int64 {
 	defer cancel()
 	r, err := p.c.db.Raw().ExecContext(ctx, "UPDATE `"+col.table+"` SET `"+col.name+"` = ? WHERE "+where, v)
 	if err != nil {
-		return 0 // the schema says no
+		return 0 // the schema refuses it
 	}
 
 	n, _ := r.RowsAffected()
@@ -659,7 +661,7 @@ func (p *poisoner) write(col column, v any, where string) int64 {
 	return n
 }
 
-// value draws one that the column may take.
+// value draws a value that the column may accept.
 func (p *poisoner) value(col column) any {
 	r := p.rng
 	if col.null && r.IntN(5) == 0 {
@@ -706,7 +708,7 @@ func (p *poisoner) bytes(n int, exact bool, size int) []byte {
 	return b
 }
 
-// text draws characters: of all kinds, or something that looks like what is expected.
+// text draws characters: of all kinds, or a text that resembles an expected one.
 func (p *poisoner) text(n int) string {
 	r := p.rng
 	if r.IntN(2) == 0 {
@@ -735,7 +737,7 @@ func (p *poisoner) text(n int) string {
 	return string(out)
 }
 
-// fieldsOf are those of definitions, by their tables.
+// fieldsOf lists the fields of definitions by table.
 var fieldsOf = map[string][]string{
 	"job_version": {"every", "schedule", "schedules", "timezone", "start", "end", "max_fires", "jitter", "calendars",
 		"command", "http", "handler", "payload", "timeout", "selector", "overlap", "queue", "group",
@@ -752,14 +754,14 @@ var fieldsOf = map[string][]string{
 		"disabled"},
 }
 
-// mutated is a definition with something wrong in it.
+// mutated returns a definition with an error in it.
 func (p *poisoner) mutated(spec []byte, names []string) any {
 	r := p.rng
 	spec = bytes.Clone(spec)
 	switch r.IntN(4) {
 	case 0:
 		return p.text(1 + r.IntN(5000))
-	case 1: // a few bytes, as they come
+	case 1: // a few random bytes
 		for range 1 + r.IntN(4) {
 			if len(spec) > 0 {
 				spec[r.IntN(len(spec))] = byte(32 + r.IntN(95))
@@ -805,8 +807,8 @@ func (p *poisoner) progress() []int {
 	return counts
 }
 
-// unsaid lists the jobs whose definitions or calendars cannot be read, that should be due, and that
-// do not say so.
+// unsaid lists the jobs that should be due, whose definition or calendars cannot be decoded, and
+// that do not show an error.
 func (p *poisoner) unsaid() (bad []string) {
 	look := func() []string {
 		bad = nil
@@ -872,7 +874,7 @@ func (p *poisoner) ids(after int64) (ids []int64) {
 	return ids
 }
 
-// lists reads what people look at.
+// lists reads the lists that people use.
 func (p *poisoner) lists() map[string]error {
 	ctx, db := context.Background(), p.one.Reads()
 	out := map[string]error{}
@@ -926,7 +928,7 @@ func (p *poisoner) lists() map[string]error {
 	return out
 }
 
-// each does something with each of the bad jobs.
+// each applies do to each of the bad jobs.
 func (p *poisoner) each(do func(id int64) error) error {
 	for after := int64(math.MinInt64); ; {
 		ids := p.ids(after)
@@ -941,7 +943,7 @@ func (p *poisoner) each(do func(id int64) error) error {
 	}
 }
 
-// heard keeps what nodes log.
+// heard keeps the log lines of nodes.
 type heard struct {
 	mu    sync.Mutex
 	lines [][]byte
@@ -979,7 +981,7 @@ func (h *heard) find(words ...string) string {
 	return ""
 }
 
-// last is what was said last, without what was said before.
+// last returns the latest lines above INFO, at most 25.
 func (h *heard) last() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -52,7 +52,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestPauseHolds pauses a busy job again and again: after each answer nothing starts.
+// TestPauseHolds pauses a busy job repeatedly: after each answer nothing starts.
 func TestPauseHolds(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -80,7 +80,7 @@ func TestPauseHolds(t *testing.T) {
 			t.Errorf("a paused job has %d due times", n)
 		}
 
-		// What was overdue when it was paused ends skipped.
+		// Runs that were overdue at the pause end skipped.
 		n.await("nothing is left to start", 5*time.Second, func() bool {
 			return c.count(`
 				SELECT COUNT(*)
@@ -102,8 +102,8 @@ func TestPauseHolds(t *testing.T) {
 	}
 }
 
-// TestEdit changes what is run and when while the job is busy: no due time runs twice, and after
-// the answer nothing runs as it was.
+// TestEdit changes the command and the schedule of a busy job: no due time runs twice, and after
+// the answer nothing runs under the old definition.
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -193,7 +193,7 @@ func TestRunNow(t *testing.T) {
 	}
 }
 
-// TestMisfire lets a job's cursor lie in the past, as after an outage of the whole cluster.
+// TestMisfire puts a job's cursor into the past, as after an outage of the whole cluster.
 func TestMisfire(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -206,7 +206,7 @@ func TestMisfire(t *testing.T) {
 		j.Spec.Start = &start
 		text, _ := j.Spec.Encode()
 
-		// The next version, written at once with the cursor.
+		// The next version, written together with the cursor.
 		c.exec(`
 			INSERT INTO job_version (job_id, version, definition, created)
 			VALUES (?, 2, ?, ?)`, j.ID, text, start.UnixMicro())
@@ -254,7 +254,7 @@ func TestAtInThePastFiresAtOnce(t *testing.T) {
 	}
 }
 
-// TestBadRowsHarmNobody puts definitions into the table that no API would take.
+// TestBadRowsHarmNobody inserts definitions that no API would accept.
 func TestBadRowsHarmNobody(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -277,13 +277,14 @@ func TestBadRowsHarmNobody(t *testing.T) {
 	before := len(c.history(good.ID))
 	n.await("the good one goes on", 8*time.Second, func() bool { return len(c.history(good.ID)) >= before+4 })
 
-	// Their cursors are older than all that a look goes by, but for one a minute.
+	// Their cursors are older than the bound of ordinary claims; a claim without the bound runs
+	// once a minute.
 	n.await("the broken ones have no due time", 20*time.Second, func() bool {
 		return c.count("SELECT COUNT(*) FROM v_job WHERE app = 'bad' AND next_due IS NOT NULL AND name < 7") == 0
 	})
 }
 
-// TestRetry has attempts fail until one succeeds, or none is left.
+// TestRetry lets attempts fail until one succeeds or none is left.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -334,7 +335,8 @@ func TestRetry(t *testing.T) {
 			}
 
 			if i > 0 {
-				backoff := time.Duration(want.job.Spec.Retry.Backoff) << (i - 1) // a factor of 2, or one retry only
+				// a factor of 2, or a single retry
+				backoff := time.Duration(want.job.Spec.Retry.Backoff) << (i - 1)
 				if wait := r.Started.Sub(runs[i-1].Ended); wait < backoff || wait > backoff+10*time.Second {
 					t.Errorf("%s: attempt %d began %s after the one before, want %s", want.job.Spec.Name, i+1, wait,
 						backoff)
@@ -344,7 +346,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestKillFromAnyNode asks one node to kill what executes on another.
+// TestKillFromAnyNode kills a run through a node other than its own.
 func TestKillFromAnyNode(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -368,7 +370,7 @@ func TestKillFromAnyNode(t *testing.T) {
 	}
 
 	asked := time.Now()
-	for range 2 { // twice does no harm
+	for range 2 { // repeating it is harmless
 		if err := other.Editor().Kill(t.Context(), running[0].Launch); err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// TestAnEndThatMySQLRefusesHoldsUpNobody has MySQL refuse how one run ended.
+// TestAnEndThatMySQLRefusesHoldsUpNobody lets MySQL refuse the end of one run.
 func TestAnEndThatMySQLRefusesHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	c := newLawlessCluster(t)
@@ -54,8 +54,8 @@ func TestAnEndThatMySQLRefusesHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// TestATroubleOfTheServerBreaksNoJob has MySQL refuse what a claim writes, for reasons that say
-// nothing about a job.
+// TestATroubleOfTheServerBreaksNoJob lets MySQL refuse the writes of a claim, for reasons unrelated
+// to the job.
 func TestATroubleOfTheServerBreaksNoJob(t *testing.T) {
 	t.Parallel()
 	server, c := newServer(t)
@@ -74,15 +74,15 @@ func TestATroubleOfTheServerBreaksNoJob(t *testing.T) {
 	})
 }
 
-// TestASecondPauseHoldsToo pauses a job twice: the second answer must not come before what the
-// first one waits for.
+// TestASecondPauseHoldsToo pauses a job twice: the second answer must not come before the first
+// pause could be answered.
 func TestASecondPauseHoldsToo(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	n := c.start("one", func(cfg *node.Config) { cfg.Executor = newLedger() })
 	j := n.create(job.Spec{Name: "yearly", Schedule: "0 0 1 1 *"})
 
-	// The other session has a row, or its run would be lost at once as that of a dead one.
+	// The other session has a row, or its run would end lost at once.
 	_, err := c.db.Raw().Exec(`
 		INSERT INTO session (id, node, started, beat_at)
 		VALUES ('somebody else', 'other', 1, ?)`, n.Now().UnixMicro())
@@ -113,12 +113,12 @@ func TestASecondPauseHoldsToo(t *testing.T) {
 	}
 }
 
-// TestADrainEndsWhileMySQLIsAway loses MySQL in the middle of giving a run back, and stops the
+// TestADrainEndsWhileMySQLIsAway loses MySQL while a prepared run is being released, and stops the
 // node.
 func TestADrainEndsWhileMySQLIsAway(t *testing.T) {
 	t.Parallel()
 	server, c := newServer(t)
-	c.expiry = expiry // the drain may last as long as the lease
+	c.expiry = expiry // the drain may take as long as the lease
 	n, proxy := c.behind(server, "one", newLedger(), 0)
 	held := proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 'idle'"), Action: faultproxy.Hold(0)})
 	n.every(4, 100*time.Millisecond, nil)
@@ -136,7 +136,7 @@ func TestADrainEndsWhileMySQLIsAway(t *testing.T) {
 	t.Logf("the drain took %s", time.Since(begin))
 }
 
-// TestABacklogIsWorkedOffAtFullSpeed makes far more due at once than there are slots.
+// TestABacklogIsWorkedOffAtFullSpeed makes far more runs due at once than there are slots.
 func TestABacklogIsWorkedOffAtFullSpeed(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -169,8 +169,8 @@ func TestABacklogIsWorkedOffAtFullSpeed(t *testing.T) {
 	}
 }
 
-// TestAnEditOfAnOverdueInstantEndsItOnce edits a job with a single due time that has passed and was
-// not started.
+// TestAnEditOfAnOverdueInstantEndsItOnce edits a job whose single due time has passed without a
+// start.
 func TestAnEditOfAnOverdueInstantEndsItOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -198,7 +198,7 @@ func TestAnEditOfAnOverdueInstantEndsItOnce(t *testing.T) {
 		return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") == 0
 	})
 
-	// A claim or a start ends it, whichever comes first after the edit.
+	// A claim or a start ends it, whichever follows the edit first.
 	if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Missed ||
 		!strings.Contains(runs[0].Reason, "nobody could start it") {
 		t.Errorf("runs: %+v, want one that was missed", runs)

@@ -15,8 +15,8 @@ import (
 	"go-crontab/sql/read"
 )
 
-// backup makes room for a copy of all tables, and returns what copies them as they are at one
-// instant, and returns what puts them back.
+// backup creates space for a copy of all tables. take copies them as of one instant; restore puts
+// the copy back.
 func (c *cluster) backup() (take func() (restore func())) {
 	c.t.Helper()
 	db, ctx := c.db.Raw(), context.Background()
@@ -48,7 +48,7 @@ func (c *cluster) backup() (take func() (restore func())) {
 
 	restore := func() {
 		c.t.Helper()
-		again := func() error { // nodes that live are in the way, as long as they do
+		again := func() error { // live nodes interfere until they notice
 			tx, err := db.Begin()
 			if err != nil {
 				return err
@@ -98,14 +98,14 @@ func (c *cluster) backup() (take func() (restore func())) {
 	}
 }
 
-// restoring is a cluster whose database is put back to what it was before a single due time.
+// restoring is a cluster whose database is put back to before a single due time.
 type restoring struct {
 	*cluster
 	l       *ledger
 	dirs    map[string]string
 	members []*member
 	once    int64
-	long    int64 // executes at the backup, and may be run again when it is lost
+	long    int64 // executing at the backup; may run again if it is lost
 	soon    time.Time
 	restore func()
 }
@@ -115,7 +115,7 @@ func (c *restoring) join(name string) *member {
 	return c.start(name, func(cfg *node.Config) { cfg.Executor, cfg.SpoolDir = c.l, c.dirs[name] })
 }
 
-// setUpRestoring returns when the due time has passed, and there is something to lose.
+// setUpRestoring returns after the due time has passed, when a restore loses data.
 func setUpRestoring(t *testing.T) *restoring {
 	t.Helper()
 	t.Parallel()
@@ -162,13 +162,13 @@ func setUpRestoring(t *testing.T) *restoring {
 	return c
 }
 
-// refused tells whether an error says that the database was restored, and what to do.
+// refused reports whether an error says that the database was restored, and what to do.
 func refused(err error) bool {
 	return errors.Is(err, sql.ErrRefuseJoin) && strings.Contains(err.Error(), "It was restored") &&
 		strings.Contains(err.Error(), "--after-restore")
 }
 
-// TestRestoreBelowLivingNodes has them notice, and end.
+// TestRestoreBelowLivingNodes: live nodes notice a restore, and end.
 func TestRestoreBelowLivingNodes(t *testing.T) {
 	c := setUpRestoring(t)
 	c.restore()
@@ -184,16 +184,16 @@ func TestRestoreBelowLivingNodes(t *testing.T) {
 		}
 	}
 
-	// The run of which the restored database knows is lost with its session: it was not killed by
-	// anybody who wanted that.
+	// The run that the restored database knows is lost with its session, and does not count as
+	// killed.
 	if n := c.count("SELECT COUNT(*) FROM run WHERE outcome = ?", job.Killed); n != 0 {
 		t.Errorf("%d runs are killed in the restored database", n)
 	}
 }
 
-// TestRestore puts an older database in the place of that of nodes that were stopped. They do not
-// come back before somebody has said that it is to be used. The cluster is paused then, and nothing
-// starts that was due between the backup and that moment, also when it is resumed.
+// TestRestore replaces the database of stopped nodes by an older one. They do not rejoin before an
+// operator accepts it. Then the cluster is paused. Runs that were due between the backup and that
+// moment never start, not even after a resume.
 func TestRestore(t *testing.T) {
 	c := setUpRestoring(t)
 	for _, m := range c.members {
@@ -254,8 +254,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreOfBeforeARestore: a backup of before a restore that was accepted is an older database,
-// too.
+// TestRestoreOfBeforeARestore: a backup from before an accepted restore is an older database too.
 func TestRestoreOfBeforeARestore(t *testing.T) {
 	t.Parallel()
 	c, dir := newCluster(t), t.TempDir()
@@ -305,7 +304,7 @@ func TestRestoreOfBeforeARestore(t *testing.T) {
 	second := epoch()
 	comes()
 	stops(first)
-	accept() // the database knows nothing of the second epoch; the node does
+	accept() // the database has forgotten the second epoch; the node has not
 	comes()
 	stops(second)
 	stops(first)
@@ -316,8 +315,8 @@ func TestRestoreOfBeforeARestore(t *testing.T) {
 	comes()
 }
 
-// TestWatermarkOfAnotherCluster: a state folder that has seen another database, or an accepted
-// restore, does not matter.
+// TestWatermarkOfAnotherCluster: a state folder with the mark of a different database, or of an
+// accepted restore, does not matter.
 func TestWatermarkOfAnotherCluster(t *testing.T) {
 	t.Parallel()
 	a, b := newCluster(t), newCluster(t)
@@ -337,7 +336,8 @@ func TestWatermarkOfAnotherCluster(t *testing.T) {
 
 	b.start("one", with).drain()
 	a.start("one", with).drain()
-	if _, err := a.db.Raw().Exec("DELETE FROM setting WHERE name IN ('epoch', 'mark')"); err != nil { // by a hand
+	// as if by hand
+	if _, err := a.db.Raw().Exec("DELETE FROM setting WHERE name IN ('epoch', 'mark')"); err != nil {
 		t.Fatal(err)
 	}
 

@@ -21,7 +21,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// Values that stand nowhere else.
+// Values that occur nowhere except in secrets.
 const (
 	pgSecret   = "hunter2-Zq8=+pg"
 	hookSecret = "Tr0ub4dor&3 hook"
@@ -46,7 +46,7 @@ func (c *cluster) keep(keys *secret.Ring, name job.Secret, app, value string) {
 	}
 }
 
-// last waits until a job has so many runs and returns the latest, with its output.
+// last waits until a job has n runs, and returns the latest with its output.
 func (c *cluster) last(j job.Job, n int) read.Run {
 	c.t.Helper()
 	await(c.t, j.Spec.Name+" has ended", 20*time.Second, func() bool { return len(c.history(j.ID)) >= n })
@@ -112,7 +112,7 @@ func (c *cluster) column(query string) (out []string) {
 	return out
 }
 
-// logbook keeps what nodes log.
+// logbook keeps the log lines of nodes.
 type logbook struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -124,8 +124,8 @@ func (l *logbook) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// TestSecrets has jobs of two nodes use secrets in all places, and looks for the values everywhere
-// afterwards.
+// TestSecrets: jobs on two nodes use secrets in all places. Then the test looks for their values
+// everywhere.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -159,7 +159,8 @@ func TestSecrets(t *testing.T) {
 	c.keep(keys, "pg", "shop", pgSecret)
 	c.keep(keys, "hook", "", hookSecret)
 
-	// The secret comes in pieces, with a flush of live output in between, and in base64.
+	// The output contains the secret in pieces, with a flush of live output in between, and in
+	// base64.
 	gate := t.TempDir()
 	wait := func(name string) string { return "until [ -e " + gate + "/" + name + " ]; do sleep .05; done; " }
 	slow := `echo "pid $$"; printf %s "${PW:0:5}"; ` + wait("a") +
@@ -262,8 +263,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretsThatCannotBeUsed has runs fail, in clear words: on a node without the key, and when a
-// secret has gone or its row was changed by hand.
+// TestSecretsThatCannotBeUsed: runs fail with a clear reason on a node without the key, and after a
+// secret was deleted or its row was changed by hand.
 func TestSecretsThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -304,7 +305,7 @@ func TestSecretsThatCannotBeUsed(t *testing.T) {
 		if _, err := c.db.Raw().Exec(query); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(secret.MaxAge + 200*time.Millisecond) // for so long the node goes by what it has read
+		time.Sleep(secret.MaxAge + 200*time.Millisecond) // the node caches secrets for this time
 	}
 
 	exec("UPDATE secret a JOIN secret b ON b.name = 'other' SET a.sealed = b.sealed WHERE a.name = 'pg'")
@@ -322,7 +323,7 @@ func TestSecretsThatCannotBeUsed(t *testing.T) {
 	want(later, job.Failed, "stdin: there is no secret pg that the job may use")
 }
 
-// TestDeleteSecretInUse deletes secrets while jobs that name them come and go.
+// TestDeleteSecretInUse deletes secrets while jobs that use them come and go.
 func TestDeleteSecretInUse(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -359,8 +360,8 @@ func TestDeleteSecretInUse(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 
-	// At once: either the job is there and the secret stays, or it is gone and there is no such
-	// job.
+	// At the same time: either the job exists and the secret stays, or the secret is deleted and
+	// the job is refused.
 	for i := range 20 {
 		c.keep(keys, "pg", "", pgSecret)
 		var deleted, created error
@@ -389,8 +390,8 @@ func (c *cluster) idOf(name string) int64 {
 	return row.ID
 }
 
-// TestRotationUnderLoad rotates keys while jobs run each second on nodes that have the new key
-// second, and first: none of them fails.
+// TestRotationUnderLoad rotates keys while jobs run every second, on a node with the new key second
+// and one with the new key first: no run fails.
 func TestRotationUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

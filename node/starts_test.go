@@ -12,8 +12,8 @@ import (
 	"go-crontab/node"
 )
 
-// TestSecretsDoNotWaitForPeople has questions of people take all connections of their pool: a job
-// that names a secret starts all the same.
+// TestSecretsDoNotWaitForPeople: even when requests of people take all connections of their pool, a
+// job that uses a secret starts.
 func TestSecretsDoNotWaitForPeople(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -47,8 +47,8 @@ func (*closing) Execute(context.Context, execute.Attempt) job.Result {
 }
 func (x *closing) Close() { x.closed.Store(true) }
 
-// TestConnectionsEndWithTheNode: what executors keep for the next attempt does not outlive the
-// node.
+// TestConnectionsEndWithTheNode: connections that executors keep for the next attempt do not
+// outlive the node.
 func TestConnectionsEndWithTheNode(t *testing.T) {
 	t.Parallel()
 	x := new(closing)

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// repeatAfter is the time for which the repetition of a loop's warning is suppressed. While MySQL
-	// is away every loop fails several times a second, and that would drown the important lines.
+	// repeatAfter is the time for which the repetition of a loop's warning is suppressed. While
+	// MySQL is away every loop fails several times a second, and that would drown the important
+	// lines.
 	repeatAfter = 30 * time.Second
 	// maxRecent bounds the remembered warnings.
 	maxRecent = 200

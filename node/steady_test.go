@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestSteadyLog: an outage is a few lines and not some for each try, and nothing else is held back.
+// TestSteadyLog: an outage produces a few log lines and not some for each attempt, and no other
+// line is suppressed.
 func TestSteadyLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
@@ -34,7 +35,7 @@ func TestSteadyLog(t *testing.T) {
 		}
 
 		away, refused := errors.New("away"), errors.New("refused")
-		for i := range 290 { // 29 s of tries
+		for i := range 290 { // 29 s of attempts
 			log.Warn("beat failed", "error", away, "lease_age", time.Duration(i)*time.Millisecond)
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -48,9 +49,9 @@ func TestSteadyLog(t *testing.T) {
 		said("lease_age=1m0s repeated=289")
 		time.Sleep(repeatAfter)
 		log.Warn("beat failed", "error", away)
-		said("error=away") // nothing was held back before it
+		said("error=away") // nothing was suppressed before it
 
-		for range 2 { // each of these is about something of its own
+		for range 2 { // each of these is specific
 			log.Warn("task cannot be freed", "job_id", 7, "error", away)
 			log.Error("run lost", "error", away)
 			log.Warn("lease stale", "lease_age", time.Second)
@@ -65,7 +66,7 @@ func TestSteadyLog(t *testing.T) {
 
 		said(append(once, once...)...)
 
-		for i := range 3 * maxRecent { // errors that never repeat are not remembered for ever
+		for i := range 3 * maxRecent { // errors that never repeat are not remembered forever
 			log.Warn("claim", "error", fmt.Errorf("task %d", i))
 		}
 

@@ -7,8 +7,8 @@ import (
 	"go-crontab/job"
 )
 
-// TestZoneData: a node says what time zone data it computes with, and in time that all jobs are
-// planned by that.
+// TestZoneData: a node publishes its time zone data, and soon reports that all jobs are planned
+// with it.
 func TestZoneData(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
