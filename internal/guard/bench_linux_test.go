@@ -18,7 +18,8 @@ import (
 func newBenchGuard(b *testing.B, session uuid.UUID) *guard.Guard {
 	b.Helper()
 	g, err := guard.New(guard.Config{
-		Node: "bench", Expiry: time.Hour, Kill: 36 * time.Minute, Grace: time.Minute, End: 45 * time.Minute, Seats: 1000, Log: slog.New(slog.DiscardHandler),
+		Node: "bench", Expiry: time.Hour, Kill: 36 * time.Minute, Grace: time.Minute, End: 45 * time.Minute,
+		Seats: 1000, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -26,6 +27,7 @@ func newBenchGuard(b *testing.B, session uuid.UUID) *guard.Guard {
 	if err := g.Protect(session.String(), execute.Marker(session), "", 0); err != nil {
 		b.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- g.Run(ctx) }()
@@ -33,10 +35,11 @@ func newBenchGuard(b *testing.B, session uuid.UUID) *guard.Guard {
 	for !g.Alive() {
 		time.Sleep(time.Millisecond)
 	}
+
 	return g
 }
 
-// BenchmarkSeat is what a guard adds to a start, and to an end.
+// BenchmarkSeat measures the cost of a guard at a start and an end.
 func BenchmarkSeat(b *testing.B) {
 	g := newBenchGuard(b, uuid.New())
 	for n := int64(1); b.Loop(); n++ {
@@ -51,7 +54,7 @@ func BenchmarkSeat(b *testing.B) {
 	}
 }
 
-// BenchmarkBash is a command with a guard and without one.
+// BenchmarkBash compares a command with a guard and without one.
 func BenchmarkBash(b *testing.B) {
 	for name, guarded := range map[string]bool{"guarded": true, "unguarded": false} {
 		b.Run(name, func(b *testing.B) {
@@ -60,17 +63,24 @@ func BenchmarkBash(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+
 			var g *guard.Guard
 			if guarded {
 				g = newBenchGuard(b, session)
 			}
+
 			for n := int64(1); b.Loop(); n++ {
-				a := execute.Attempt{Launch: job.Launch{Run: n}, Session: session, Job: "bench", App: "default", Due: time.Now(), Attempt: 1, Command: "true"}
+				a := execute.Attempt{
+					Launch: job.Launch{Run: n}, Session: session, Job: "bench", App: "default", Due: time.Now(),
+					Attempt: 1, Command: "true",
+				}
+
 				var seat *guard.Seat
 				if guarded {
 					seat = g.Enter(n, false)
 					a.Seat, a.May = seat, g.Alive
 				}
+
 				if res := s.Execute(context.Background(), a); res.Outcome != job.Succeeded {
 					b.Fatalf("got %v %q", res.Outcome, res.Reason)
 				}

@@ -1,87 +1,99 @@
-// Package guard keeps a helper process beside a node that outlives it: when the node dies, or is stopped or cut off for
-// longer than its lease, the guard kills what the node's commands have started, all of it.
+// Package guard keeps a helper process next to a node. The guard outlives the node: when the node
+// dies, or is stopped or cut off for longer than its lease, the guard kills all processes that the
+// node's commands have started.
 //
-//	node ── shared memory: lease, phase, seats ──▶ guard      guard ── when it looked last, lapsed, swept ──▶ node
+//	node ── shared memory: lease, phase, seats ──▶ guard    guard ── last look, lapsed, swept ──▶ node
 //	     ── pipe: closes with the node ──────────▶
-//	     ── socket: the DSN, once it has looked ──▶
+//	     ── socket: the DSN, after the first look ─▶
 //
-// A [Guard] belongs to one session and has one process at a time. That is this program once more (/proc/self/exe) with
-// a variable in its environment, which the init function of this package notices: it becomes a guard, and main is never
-// reached. A program that embeds a node imports this package by that, and need do nothing; it should only do little in
-// init functions of its own, which may run before this one.
+// A [Guard] belongs to one session and has one process at a time. The process is a second copy of
+// this program (/proc/self/exe) with a variable in its environment. The init function of this
+// package sees the variable and runs the guard; main is never reached. A program that embeds a node
+// imports this package indirectly and need do nothing more. Its own init functions may run before
+// this one, so they should do little.
 //
 // # Shared memory, not messages
 //
-// What the guard must know is a few words for each attempt, written at each start and end of one. In shared memory they
-// are true at the instant of a kill -9, none of them is on its way, no reader makes the node wait, and a guard that idles
-// costs nothing however much is started. A new guard is handed the running attempts by being given the same memory. The
-// pipe carries nothing but its end, and a byte that wakes the guard.
+// The guard needs a few words for each attempt, written when the attempt starts and ends. In shared
+// memory they are up to date at the instant of a kill -9, none is in transit, no slow reader delays
+// the node, and an idle guard costs nothing however many attempts start. A new guard gets the same
+// memory and so knows the running attempts. The pipe carries only its end, and bytes that wake the
+// guard.
 //
-// The DSN is not in that memory. A process of the node's own user can read the memory of a guard in its first instants,
-// before it has closed itself, and it can make a first instant at any time by killing the guard. So the node sends the DSN
-// through a socket, after the guard has looked for the first time. Nobody can open a socket through /proc/PID/fd, and the
-// DSN stays in there until it is needed for the burial.
+// The DSN is not in that memory. In the first instants of a guard, before it has protected itself,
+// a process of the node's own user can read its memory, and such a process can cause a first
+// instant at any time by killing the guard. So the node sends the DSN through a socket, after the
+// guard's first look. A socket cannot be opened through /proc/PID/fd, and the DSN stays in it until
+// the guard buries the session.
 //
 // # A seat
 //
-// An attempt takes a seat before it is asked for the last time whether it may begin, and leaves it when nothing of it
-// lives. In between the seat says what there is to kill:
+// An attempt takes a seat before the last check whether it may begin, and leaves it when none of
+// its processes lives. In between, the seat tells the guard what to kill:
 //
-//	taken ──▶ inside: the node may be forking, or executes a handler ──▶ forked: the process group ──▶ left
+//	taken ──▶ inside: the node forks, or executes a handler ──▶ forked: the process group ──▶ left
 //
-// If the node dies between fork and the word that it has forked, the group is unknown, but nobody is overlooked whose
-// environment the guard can read: until its exec the child holds the pipe open as its parent did, so that when the pipe closes each child has either ended or
-// become a program that bears the launch in its environment. A node that is stopped can begin nothing when it goes on
-// unless a seat is inside: whoever takes one later asks for the lease after that, and finds it stale.
+// If the node dies after a fork and before it writes the process group, the group is unknown. The
+// guard still finds every process whose environment it can read: until its exec, the child holds
+// the pipe open like its parent. So when the pipe closes, each child has either ended or become a
+// program with the launch in its environment.
 //
-// # Who belongs to a command
+// A node that was stopped and goes on can begin nothing, except for a seat that was inside: an
+// attempt that takes a seat later checks the lease after that, and finds it stale.
 //
-// All in its cgroup, where it has one. Otherwise: all in its process group; all whose environment has the launch of a
-// taken seat; and their children, sessions and groups, and so on. What escapes a guard without cgroups is a process that
-// has cleared its environment, left its group and session, and lost its parent, all before the guard looked for the
-// first time. What an attempt left behind on purpose (setsid) and that has ended is left alone.
+// # Processes of a command
 //
-// A guard can read the environment of its own user's processes only, unless it has CAP_SYS_PTRACE, as root has. So where a node
-// that is not root runs commands as another user, the environment helps nobody: there, without a cgroup, a process escapes
-// that has left its group and session and lost its parent, and so does a command if the node dies between fork and the word
-// that it has forked. systemd and containers kill these with the node.
+// If a command has a cgroup, every process in it is the command's. Otherwise its processes are the
+// members of its process group, the processes with the launch of a taken seat in their environment,
+// and, recursively, their children, sessions and groups. Without cgroups, a process escapes if it
+// has cleared its environment, left its group and session, and lost its parent, all before the
+// guard's first look. A process that an ended attempt left running on purpose (setsid) is left
+// alone.
 //
-// Processes are told apart by their number and start time, and signalled by pidfd or process group; a number that is
-// somebody else's by now is not signalled.
+// A guard can read environments only of its own user's processes, unless it has CAP_SYS_PTRACE, as
+// root has. So the environment does not help where a node that is not root runs commands as another
+// user. There, without a cgroup, a process escapes if it has left its group and session and lost
+// its parent. So does a command if the node dies after the fork and before it writes the process
+// group. systemd and containers kill these processes with the node.
+//
+// The guard identifies processes by number and start time, and signals them by pidfd or process
+// group. It does not signal a number that another process has by now.
 //
 // # When it acts
 //
-//	the pipe closes                    SIGTERM; SIGKILL half a second later; until nothing is left in two looks.
-//	                                   Then it deletes the session's row, if the node is dead, and ends.
-//	the node says the session is lost  it kills its commands itself, once the guard has seen who belongs to whom; the guard
-//	                                   sees to what has left their groups.
-//	the lease is older than Kill       SIGTERM, SIGKILL after Grace. A node that is still inside a seat after End is
-//	                                   killed as well: what it does there could not be stopped otherwise.
+//	the pipe closes              SIGTERM, SIGKILL half a second later, until two looks find nothing.
+//	                             Then it deletes the session's row, if the node is dead, and ends.
+//	the node lost the session    The node kills its commands itself, once the guard has seen which
+//	                             processes are theirs. The guard kills the rest.
+//	the lease is older than Kill SIGTERM, SIGKILL after Grace. A node that is still inside a seat
+//	                             after End is killed too: only that stops its work there.
 //
-// A guard buries only the session that it was made for, and only when the node's process is dead: a node that lives, or
-// will live on, ends its own session, or its peers do when it expires.
+// A guard buries only its own session, and only when the node's process is dead. A living node ends
+// its own session, or its peers do when it expires.
 //
-// # What each failure does
+// # Failures
 //
-//   - The guard dies, or is stopped: the node starts nothing until it has a new one. What runs goes on. It starts a new one at
-//     once when it sees the end of the old one, or that the old one has not looked for a fifth of the session expiry (4 s at
-//     most). The new one has to look once, which the node sees within 20 ms; then the node sends it the DSN. Guards that die
-//     soon one after the other are replaced after a pause, which grows from 100 ms to 2 s. If none comes for 2 s, because the
-//     system has no process left for one, say, the node gives back what it has prepared.
-//   - Both are killed: nobody kills the commands, but what watches both (systemd kills the control group). Peers take
-//     over when the session expires.
-//   - The node dies before it has sent the DSN: the guard kills the commands, but does not bury. Peers take over when the
-//     session expires.
-//   - A process cannot be killed (it belongs to another user; it hangs in the kernel): the guard does not bury, and gives
-//     up when the session has expired elsewhere.
-//   - MySQL is away when it is to bury: it tries until the session has expired.
-//   - Both are stopped together with the commands, as a suspended machine is: they are killed a moment after they go on.
+//   - The guard dies, or is stopped: the node starts nothing until it has a new one. Running
+//     attempts go on. The node starts a new guard as soon as it sees the end of the old one, or
+//     that the old one has not looked for a fifth of the session expiry (4 s at most). It sees the
+//     new one's first look within 20 ms, and then sends the DSN. If guards die in quick succession
+//     the node pauses before each new one, from 100 ms up to 2 s. If there is no guard for 2 s, for
+//     example because the system has no process left, the node gives its prepared runs back.
+//   - Both are killed: the commands are not killed, except by a supervisor of both (systemd kills
+//     the control group). Peers take over when the session expires.
+//   - The node dies before it has sent the DSN: the guard kills the commands, but does not bury the
+//     session. Peers take over when it expires.
+//   - A process cannot be killed because it belongs to another user or hangs in the kernel: the
+//     guard does not bury the session. It gives up when the session has expired elsewhere.
+//   - MySQL is away at the burial: the guard retries until the session has expired.
+//   - Both are stopped together with the commands, as when a machine is suspended: the commands are
+//     killed a moment after they go on.
 //
-// # Who may talk to it
+// # Access
 //
-// Commands inherit neither the memory nor the pipe. The guard is in a session of its own, ignores the signals that are
-// sent to groups, and is not dumpable, so that its memory and descriptors are closed to its own user. A node has the same
-// memory: see [Conceal]. But a command of the node's own user can send SIGKILL to both, as to everything of that user, and
-// where the system lets it trace processes, it can attach itself to a guard in its first instants: run commands as another
-// user.
+// Commands inherit neither the memory nor the pipe. The guard has a session of its own, ignores the
+// signals that are sent to groups, and is not dumpable, which closes its memory and descriptors to
+// its own user. The node's copy of the memory is protected by [Conceal]. But a command of the
+// node's own user can send SIGKILL to both, as to any process of that user. Where the system allows
+// tracing, it can also attach to a guard in its first instants. So run commands as another user.
 package guard

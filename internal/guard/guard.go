@@ -17,31 +17,31 @@ import (
 	"go-crontab/internal/privilege"
 )
 
-// Config says what is guarded. All but the hooks is needed.
+// Config configures a guard. All fields but the hooks are required.
 type Config struct {
-	Node   string // its name
-	DSN    string // where the session is buried; it must hold all that a connection needs
+	Node   string // the node's name
+	DSN    string // for the burial; it must have all that a connection needs
 	Expiry time.Duration
-	Kill   time.Duration // commands get SIGTERM when the lease is this old,
-	Grace  time.Duration // and SIGKILL this much later;
-	End    time.Duration // a node that may still do something then is killed
-	Seats  int           // attempts at once, at most
-	JSON   bool          // the guard logs JSON to this process's standard error, otherwise text
+	Kill   time.Duration // age of the lease at which commands get SIGTERM
+	Grace  time.Duration // time from SIGTERM to SIGKILL
+	End    time.Duration // age of the lease at which a node that could still act is killed
+	Seats  int           // most attempts at once
+	JSON   bool          // format of the guard's log on this process's standard error; false: text
 	Log    *slog.Logger  // of this process
 
 	Ready  func() // called when there is a guard
-	Lapsed func() // called, more than once, when the guard has taken the lease for lapsed
+	Lapsed func() // called, possibly several times, once the guard has seen the lease lapse
 }
 
-// Guard is the node's end. It guards one session; its methods are safe for concurrent use.
+// Guard is the node's side. It guards one session. Its methods are safe for concurrent use.
 type Guard struct {
 	cfg    Config
 	memory *memory
 	file   *os.File
-	limit  time.Duration // a guard that has not looked for so long is none
+	limit  time.Duration // a guard that has not looked for this time counts as dead
 
 	pid  atomic.Int64
-	told atomic.Bool // it has the DSN, so it can bury
+	told atomic.Bool // the guard has the DSN, so it can bury
 	pipe atomic.Pointer[os.File]
 
 	mu     sync.Mutex
@@ -54,16 +54,20 @@ func New(cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
+
 	g := &Guard{cfg: cfg, memory: format(b, cfg.Seats), file: f, limit: min(cfg.Expiry/5, mostLimit)}
 	for i := cfg.Seats - 1; i >= 0; i-- {
 		g.vacant = append(g.vacant, &Seat{g, i, &g.memory.seats[i]})
 	}
-	runtime.AddCleanup(g, unshare, b) // seats point to g: nobody looks at it any more
+
+	runtime.AddCleanup(g, unshare, b) // seats point to g, so none is in use any more
 	return g, nil
 }
 
-// Protect names what is guarded, before Run: a session whose last good beat was sent so long ago; what begins the
-// variable in the environment of its commands, before a run's id; and the folders of its cgroups, "" for none.
+// Protect names the session to guard. It must be called before Run. marker is the start of the
+// variable in the environment of the session's commands, up to the run's id. cgroups is the common
+// start of the folders of its cgroups, "" for none. age is the time since the last good beat was
+// sent.
 func (g *Guard) Protect(session, marker, cgroups string, age time.Duration) error {
 	if len(g.cfg.DSN) > maxDSN {
 		return fmt.Errorf("guard: the DSN has %d bytes; the most is %d", len(g.cfg.DSN), maxDSN)
@@ -72,22 +76,25 @@ func (g *Guard) Protect(session, marker, cgroups string, age time.Duration) erro
 	now := boottime.Now()
 	g.Renewed(now - age)
 	return g.memory.command(&orders{
-		PID: os.Getpid(), Began: int64(now), Node: g.cfg.Node, Session: session, Marker: marker, Cgroups: cgroups, JSON: g.cfg.JSON,
+		PID: os.Getpid(), Began: int64(now), Node: g.cfg.Node, Session: session, Marker: marker, Cgroups: cgroups,
+		JSON:   g.cfg.JSON,
 		Expiry: g.cfg.Expiry, Kill: g.cfg.Kill, Grace: g.cfg.Grace, End: g.cfg.End,
 	})
 }
 
-// mostLimit bounds how long a guard may be silent.
+// mostLimit bounds the time after which a silent guard counts as dead.
 const mostLimit = 4 * time.Second
 
-// Between two guards, when the first did not live for long.
+// The pause before the next guard grows from firstPause to mostPause, unless the last one lived for
+// longLife.
 const (
 	firstPause = 100 * time.Millisecond
 	mostPause  = 2 * time.Second
 	longLife   = 10 * time.Second
 )
 
-// Run keeps a guard until ctx ends. The last one ends by itself: at once after Over, otherwise when it has done its work.
+// Run keeps a guard process until ctx ends. The last one ends by itself: at once after Over,
+// otherwise when it has done its work.
 func (g *Guard) Run(ctx context.Context) error {
 	defer g.file.Close()
 	pause := time.Duration(0)
@@ -103,24 +110,26 @@ func (g *Guard) Run(ctx context.Context) error {
 		if time.Since(began) > longLife {
 			pause = 0
 		}
+
 		g.cfg.Log.Error("the guard ended: nothing is started until there is a new one", "error", err, "in", pause)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(pause):
 		}
+
 		pause = min(max(firstPause, 2*pause), mostPause)
 	}
 }
 
-// Errors of guards.
+// Reasons to replace a guard.
 var (
 	errStuck = errors.New("it did not look at its node any more")
 	errLate  = errors.New("it did not come up")
 )
 
-// keep starts one guard and stays with it until it has ended. When ctx ends it lets go of it: the guard sees the pipe
-// close.
+// keep starts a guard and watches it until it has ended. When ctx ends it closes the pipe, which
+// the guard sees.
 func (g *Guard) keep(ctx context.Context) error {
 	g.memory.looked.Store(0)
 	ended, cmd, letter, err := g.start()
@@ -128,12 +137,14 @@ func (g *Guard) keep(ctx context.Context) error {
 		return err
 	}
 	defer g.letGo()
-	defer letter.Close() // what was sent stays in the guard's end
+
+	defer letter.Close() // the DSN stays in the guard's end
 	kill := func(why error) error {
 		_ = cmd.Process.Kill()
 		<-ended
 		return why
 	}
+
 	tick := time.NewTicker(g.limit / lookAgain / whileStarting)
 	defer tick.Stop()
 	var seen int64
@@ -150,6 +161,7 @@ func (g *Guard) keep(ctx context.Context) error {
 			return g.part(ended)
 		case <-tick.C:
 		}
+
 		looked := g.memory.looked.Load()
 		switch {
 		case looked != seen:
@@ -163,7 +175,8 @@ func (g *Guard) keep(ctx context.Context) error {
 				g.cfg.Log.Info("guarded", "guard", cmd.Process.Pid)
 				call(g.cfg.Ready)
 			}
-		// Ticks of ours, not time: a machine that was suspended has a guard that is well.
+
+		// Count ticks, not time: after a suspension of the machine the guard is still good.
 		case ready && still > lookAgain:
 			return kill(errStuck)
 		case !ready && still > 20*lookAgain*whileStarting:
@@ -171,22 +184,25 @@ func (g *Guard) keep(ctx context.Context) error {
 		default:
 			still++
 		}
+
 		if g.memory.lapsed.Load() != 0 {
 			call(g.cfg.Lapsed)
 		}
 	}
 }
 
-// lookAgain is how often the node looks at its guard in the time after which it takes it for dead.
+// lookAgain is the number of looks at a guard in the time after which it counts as dead.
 const lookAgain = 20
 
-// whileStarting is how much more often the node looks until the guard is there: nothing begins before.
+// whileStarting is the factor by which the node looks more often until the guard is ready. No
+// attempt begins before.
 const whileStarting = 10
 
-// sendDSN tells a guard the DSN. The guard has looked at its lease, so it has made itself unreadable before.
+// sendDSN sends the DSN to a guard that has looked at its lease, and so has protected itself
+// before.
 //
-// Nothing begins before. If the node dies now, the guard kills what began under an earlier guard, but it cannot bury the
-// session: the other nodes take over when it expires.
+// No attempt begins under this guard before. If the node dies now, the guard kills attempts of an
+// earlier guard, but cannot bury the session: peers take over when it expires.
 func (g *Guard) sendDSN(letter *os.File) error {
 	if _, err := letter.WriteString(g.cfg.DSN); err != nil {
 		return fmt.Errorf("send it the DSN: %w", err)
@@ -195,7 +211,7 @@ func (g *Guard) sendDSN(letter *os.File) error {
 	return nil
 }
 
-// start starts a guard. ended gets what became of it. letter is the node's end of the socket that the DSN goes through.
+// start starts a guard. ended gets its exit. letter is the node's end of the socket for the DSN.
 func (g *Guard) start() (ended chan error, _ *exec.Cmd, letter *os.File, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -209,18 +225,22 @@ func (g *Guard) start() (ended chan error, _ *exec.Cmd, letter *os.File, err err
 	}
 	defer slot.Close()
 
-	cmd := &exec.Cmd{ // it begins where we stand: a path in the DSN may be relative
+	// The guard inherits the working directory: a path in the DSN may be relative.
+	cmd := &exec.Cmd{
 		Path: selfExe, Args: []string{comm, g.cfg.Node}, Env: environ(stageWatch),
 		ExtraFiles: []*os.File{g.file, r, slot}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
+
 	mayKill(cmd.SysProcAttr)
 	if isOpen(os.Stderr) {
 		cmd.Stderr = os.Stderr
 	}
+
 	privilege.Start(func() { err = cmd.Start() })
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, w.Close(), letter.Close())
 	}
+
 	g.pipe.Store(w)
 	g.pid.Store(int64(cmd.Process.Pid))
 	ended = make(chan error, 1)
@@ -245,7 +265,7 @@ func (g *Guard) part(ended <-chan error) error {
 	}
 	select {
 	case <-ended:
-	case <-time.After(g.limit): // it is stopped, or has no time; it has nothing to do either
+	case <-time.After(g.limit): // it is stopped or gets no CPU, and has no work left either
 	}
 	return nil
 }
@@ -256,34 +276,37 @@ func call(f func()) {
 	}
 }
 
-// isOpen tells whether a descriptor can be handed on.
+// isOpen reports whether a file can be passed to a child.
 func isOpen(f *os.File) bool {
 	_, err := f.Stat()
 	return err == nil
 }
 
-// Alive reports whether anything may begin: there is a guard that can bury, and it takes the lease for good.
+// Alive reports whether attempts may begin: the guard looks, can bury, and has not seen the lease
+// lapse.
 func (g *Guard) Alive() bool {
 	m := g.memory
-	return g.told.Load() && m.phase.Load() == inForce && m.lapsed.Load() == 0 && boottime.Now()-time.Duration(m.looked.Load()) <= g.limit
+	return g.told.Load() && m.phase.Load() == inForce && m.lapsed.Load() == 0 &&
+		boottime.Now()-time.Duration(m.looked.Load()) <= g.limit
 }
 
-// PID is that of the guard, 0 while there is none.
+// PID returns the guard's process id, or 0 while there is no guard.
 func (g *Guard) PID() int { return int(g.pid.Load()) }
 
-// Renewed says that a good beat was sent at an instant of CLOCK_BOOTTIME.
+// Renewed tells the guard when a good beat was sent, by CLOCK_BOOTTIME.
 func (g *Guard) Renewed(sent time.Duration) { g.memory.sent.Store(int64(sent)) }
 
-// Lapsed tells whether the guard took the lease for lapsed, and so may have killed commands.
+// Lapsed reports whether the guard has seen the lease lapse, and so may have killed commands.
 func (g *Guard) Lapsed() bool { return g.memory.lapsed.Load() != 0 }
 
-// Stopping says that the node, which stops, is about to kill its commands. The session is its own still, so that handlers
-// have time as long as the lease lasts. See Lost for the rest.
+// Stopping tells the guard that the node stops and is about to kill its commands. The node still
+// owns its session, so handlers have time while the lease lasts. It waits for the guard like Lost.
 func (g *Guard) Stopping() { g.toKill(stopping) }
 
-// Lost says that the session is lost, before anything is killed for that. It waits a moment for the guard to see who
-// belongs to whom, while parents live. From now on seats that are left stay taken: what has left its process group is
-// still to be killed.
+// Lost tells the guard that the session is lost, before the node kills its commands for that. It
+// waits up to 200 ms for the guard to see which processes belong to the commands, while their
+// parents live. From now on seats that are left stay taken, as processes outside their process
+// groups must still be killed.
 func (g *Guard) Lost() { g.toKill(losing) }
 
 func (g *Guard) toKill(phase int64) {
@@ -293,16 +316,16 @@ func (g *Guard) toKill(phase int64) {
 	}
 }
 
-// noteTime is how long the guard may take to look around, noteLook is between looks at whether it has.
+// noteTime bounds the wait for the guard's look around. noteLook is the pause between checks.
 const (
 	noteTime = 200 * time.Millisecond
 	noteLook = time.Millisecond
 )
 
-// Over says that nothing is left that must be guarded.
+// Over tells the guard that there is nothing left to guard.
 func (g *Guard) Over() { g.become(over) }
 
-// become moves to a later phase.
+// become moves to a later phase, never back.
 func (g *Guard) become(phase int64) {
 	for {
 		old := g.memory.phase.Load()
@@ -316,18 +339,18 @@ func (g *Guard) become(phase int64) {
 	}
 }
 
-// nudge has the guard look now.
+// nudge wakes the guard.
 func (g *Guard) nudge() {
 	if w := g.pipe.Load(); w != nil {
-		_, _ = w.Write([]byte{0}) // closed or without a reader: it will see the phase when it looks
+		_, _ = w.Write([]byte{0}) // if the pipe is closed or has no reader, the next look shows the phase
 	}
 }
 
-// sweepLook is between looks at whether the guard is done.
+// sweepLook is the pause between checks whether the guard is done.
 const sweepLook = 5 * time.Millisecond
 
-// Sweep has everything killed that the session's commands have left, after Lost, when the node's own part of that is
-// done. It returns when nothing lives, or with an error when ctx ends before.
+// Sweep makes the guard kill all that is left of the session's commands, after Lost and after the
+// node has killed its own processes. It returns when none lives, or an error when ctx ends before.
 func (g *Guard) Sweep(ctx context.Context) error {
 	g.become(emptied)
 	for g.memory.swept.Load() == 0 {
@@ -340,21 +363,22 @@ func (g *Guard) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// Seat is what the guard knows of one attempt.
+// Seat shows one attempt to the guard.
 type Seat struct {
 	g *Guard
 	i int
 	*seatMemory
 }
 
-// Enter takes a seat for the launch of a run, or returns nil when there is none. inside says that the node itself
-// is going to do the work.
+// Enter takes a seat for the launch of a run. It returns nil if no seat is free. inside means that
+// the node itself will do the work.
 func (g *Guard) Enter(launch int64, inside bool) *Seat {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.vacant) == 0 || launch == 0 {
 		return nil
 	}
+
 	s := g.vacant[len(g.vacant)-1]
 	g.vacant = g.vacant[:len(g.vacant)-1]
 	s.pgid.Store(0)
@@ -362,14 +386,16 @@ func (g *Guard) Enter(launch int64, inside bool) *Seat {
 	if inside {
 		s.inside.Store(working)
 	}
-	s.launch.Store(launch) // last: what the guard sees of a seat is whole
+
+	s.launch.Store(launch) // last, so that the guard sees only complete seats
 	if used := int64(s.i) + 1; used > g.memory.used.Load() {
 		g.memory.used.Store(used)
 	}
 	return s
 }
 
-// Inside says whether the node may now be forking. It is said before the lease is looked at for the last time.
+// Inside says whether the node may now be forking. The caller checks the lease for the last time
+// after that.
 func (s *Seat) Inside(yes bool) {
 	if !yes {
 		s.inside.Store(nothing)
@@ -380,27 +406,29 @@ func (s *Seat) Inside(yes bool) {
 	s.inside.Store(forking)
 }
 
-// Forked says which process group the attempt has.
+// Forked writes the attempt's process group.
 func (s *Seat) Forked(pgid int) {
 	s.after.Store(int64(boottime.Now()))
 	s.pgid.Store(int64(pgid))
 	s.inside.Store(nothing)
 }
 
-// Empty says that nobody is left in the process group, whose number may soon be somebody else's.
+// Empty says that the process group has no process left, so the kernel may give its number away.
 func (s *Seat) Empty() { s.pgid.Store(0) }
 
-// Signalled tells whether the guard has signalled the process group while its leader lived. Whatever came of that, the
-// attempt was cut off. It is asked before Leave.
+// Signalled reports whether the guard has signalled the process group while its leader lived. If
+// so, the attempt was cut off, whatever its result. Call it before Leave.
 func (s *Seat) Signalled() bool { l := s.launch.Load(); return l != 0 && s.signalled.Load() == l }
 
-// Leave says that nothing of the attempt lives. When the session was lost, that is for the guard to see.
+// Leave says that none of the attempt's processes lives. After the session was lost the seat stays
+// taken, and the guard checks that itself.
 func (s *Seat) Leave() {
 	s.inside.Store(nothing)
 	if s.g.memory.phase.Load() != inForce || s.g.memory.lapsed.Load() != 0 {
-		return // taken for good: another session has another guard
+		return // taken for good: the next session has a new guard
 	}
 	s.launch.Store(0)
+
 	s.g.mu.Lock()
 	defer s.g.mu.Unlock()
 	s.g.vacant = append(s.g.vacant, s)

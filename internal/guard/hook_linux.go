@@ -19,7 +19,7 @@ import (
 	"go-crontab/internal/logqueue"
 )
 
-// Descriptors of a guard, beside the null device and standard error.
+// Descriptors of a guard, besides the null device and standard error.
 const (
 	memoryFD = 3
 	pipeFD   = 4
@@ -32,35 +32,36 @@ const (
 	exitFailed = 1
 )
 
-// init makes this process a guard if that is what it was started as. It runs before main and before most of the program
-// is initialised, which keeps a guard small.
+// init turns this process into a guard if it was started as one. It runs before main and before
+// most of the program is initialised, which keeps a guard small.
 func init() {
 	switch os.Getenv(variable) {
 	case stageWatch:
 		hide()
 		os.Exit(watch())
 	case stageBury:
-		hide() // and go on: OnBury is called once what it needs is initialised
+		hide() // and go on: OnBury is called once its dependencies are initialised
 	}
 }
 
-// hide keeps away from the process what is not meant for it: signals to whole groups, looks of its own user, and, as far
-// as that is allowed, a lack of memory and of processors.
+// hide protects the process: from signals to whole groups, from other processes of its own user
+// and, as far as the system allows it, from a lack of memory and CPU.
 func hide() {
-	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM)
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0) // before the next line, behind which it is root's
+	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2,
+		unix.SIGALRM)
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0) // before Conceal, which makes the file root's
 	Conceal()
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -10)
 	name := append([]byte(comm), 0)
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
 }
 
-// Conceal closes the memory, the descriptors and the environment of this process to others of its own user: commands that
-// a node starts as itself would find there what it does not give them, the DSN for one. The kernel writes no core file of
-// such a process any more. What it starts is as open as ever.
+// Conceal closes the memory, the descriptors and the environment of this process to other processes
+// of its user. Commands that a node starts as its own user could otherwise find the DSN there, for
+// example. The kernel also writes no core file of the process any more. Children are not affected.
 func Conceal() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
-// watch is the life of a guard.
+// watch runs a guard and returns its exit code.
 func watch() int {
 	closeOthers()
 	m, o, err := attach()
@@ -68,26 +69,31 @@ func watch() int {
 		fmt.Fprintf(os.Stderr, "%s=%s is for go-crontab itself: %v\n", variable, stageWatch, err)
 		return exitFailed
 	}
+
 	log, queue := o.logger(os.Stderr)
 	defer queue.Flush(lastWords)
 	w := newWatcher(m, o, log)
 	if !w.run() {
 		return exitDone
 	}
+
 	queue.Flush(lastWords)
 	failpoint.Here("before", "guard burial")
-	// The same process, with the memory and its descriptor, but this time with all of the program.
+
+	// Execute the program again: the same process with its descriptors, now with all packages.
 	err = unix.Exec(selfExe, os.Args, environ(stageBury))
 	w.log.Error("guard: cannot bury the session: its peers will when it expires", "error", err)
 	return exitFailed
 }
 
-// closeOthers closes what this process was not meant to inherit. What it has opened itself would not survive an exec.
+// closeOthers closes inherited descriptors. Files that this process has opened itself are
+// close-on-exec and stay open.
 func closeOthers() {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return
 	}
+
 	for _, e := range open {
 		fd, err := strconv.Atoi(e.Name())
 		if err != nil || fd <= dsnFD {
@@ -99,7 +105,7 @@ func closeOthers() {
 	}
 }
 
-// attach finds the memory that the node has prepared.
+// attach maps the memory that the node has prepared.
 func attach() (*memory, *orders, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(memoryFD, &st); err != nil {
@@ -108,6 +114,7 @@ func attach() (*memory, *orders, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size < int64(sizeFor(1)) || st.Size > 1<<30 {
 		return nil, nil, errors.New("no shared memory")
 	}
+
 	b, err := unix.Mmap(memoryFD, 0, int(st.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, nil, fmt.Errorf("map the shared memory: %w", err)
@@ -115,9 +122,9 @@ func attach() (*memory, *orders, error) {
 	return open(b)
 }
 
-// dsn reads the DSN that the node has sent. It has stayed in the socket until now: nobody can open a socket through
-// /proc/PID/fd, so it is also out of reach in the first instants of this process, in which it can still be read by
-// processes of its own user. Memory or a pipe could be opened then, and read later.
+// dsn reads the DSN that the node has sent. The DSN has stayed in the socket until now, because a
+// socket cannot be opened through /proc/PID/fd. Memory or a pipe could be: in its first instants
+// this process is open to other processes of its user, and they could read it later.
 func dsn() (string, error) {
 	var text [maxDSN]byte
 	n := 0
@@ -131,17 +138,18 @@ func dsn() (string, error) {
 		}
 		n += read
 	}
+
 	if n == 0 {
 		return "", errors.New("the node died before it could send the DSN")
 	}
 	return string(text[:n]), nil
 }
 
-// lastWords bounds how long a guard waits, at its end, for whoever reads its log.
+// lastWords bounds the wait for the reader of the log at the guard's end.
 const lastWords = 200 * time.Millisecond
 
-// logger logs in the format of the node, which is dead or about to be. Standard error may be a pipe that nobody reads any
-// more, and killing commands cannot wait for a reader.
+// logger makes a logger in the format of the node, which is dead or about to be. Standard error may
+// be a pipe without a reader, and killing commands must not wait for one. So the log is queued.
 func (o *orders) logger(to io.Writer) (*slog.Logger, *logqueue.Writer) {
 	handler := func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, nil) }
 	if o.JSON {
@@ -152,17 +160,20 @@ func (o *orders) logger(to io.Writer) (*slog.Logger, *logqueue.Writer) {
 	return slog.New(handler(queue)).With("node", o.Node, "session", o.Session), queue
 }
 
-// OnBury is called by the init function of a package that can reach MySQL, and everything else that a burial needs. In a
-// guard that has killed the commands of a dead node it buries the session and ends the process; else it does nothing.
+// OnBury is called by the init function of a package that can reach MySQL. In a guard that has
+// killed the commands of a dead node it buries the session and ends the process. In other processes
+// it does nothing.
 func OnBury(bury func(Dead) error) {
 	if os.Getenv(variable) != stageBury {
 		return
 	}
+
 	m, o, err := attach()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s=%s is for go-crontab itself: %v\n", variable, stageBury, err)
 		os.Exit(exitFailed)
 	}
+
 	log, queue := o.logger(os.Stderr)
 	dsn, err := dsn()
 	if err != nil {
@@ -170,19 +181,24 @@ func OnBury(bury func(Dead) error) {
 		queue.Flush(lastWords)
 		os.Exit(exitFailed)
 	}
+
 	expires := time.Duration(m.sent.Load()) + o.Expiry
-	err = bury(Dead{Session: o.Session, Node: o.Node, DSN: dsn, Expiry: o.Expiry, Log: log, Patience: max(expires-boottime.Now(), 0) + o.Grace})
+	err = bury(Dead{
+		Session: o.Session, Node: o.Node, DSN: dsn, Expiry: o.Expiry, Log: log,
+		Patience: max(expires-boottime.Now(), 0) + o.Grace,
+	})
 	if err != nil {
 		log.Error("guard: cannot bury the session: its peers will when it expires", "error", err)
 		queue.Flush(lastWords)
 		os.Exit(exitFailed)
 	}
+
 	queue.Flush(lastWords)
 	os.Exit(exitDone)
 }
 
-// node opens a handle of the node, which never comes to mean another process; -1 where there are none. gone tells that
-// the node is dead already.
+// node opens a pidfd of the node, which never means another process. It is -1 if the system has
+// none. gone reports that the node is dead already.
 func (o *orders) node() (handle int, gone bool) {
 	handle, err := unix.PidfdOpen(o.PID, 0)
 	if err != nil {

@@ -9,87 +9,88 @@ import (
 	"unsafe"
 )
 
-// memory is what the node and its guard share. Every word has one writer; what belongs together stands in one word, or
-// is written so that the other reads it in the opposite order.
+// memory is shared by the node and its guard. Every word has one writer. Related facts are in one
+// word, or are written in the opposite order to that in which the other side reads them.
 type memory struct {
 	bytes []byte
 	*header
 	seats []seatMemory
 }
 
-// header begins the memory.
+// header is the start of the memory.
 type header struct {
 	magic int64
 
 	// Written by the node.
 	sent  atomic.Int64 // when the last good beat was sent, by boottime.Now
 	phase atomic.Int64
-	used  atomic.Int64 // seats from here on were never taken
-	size  int64        // of the orders
-	count int64        // of seats
+	used  atomic.Int64 // number of seats that were ever taken
+	size  int64        // bytes of orders
+	count int64        // number of seats
 
 	// Written by the guard.
-	looked atomic.Int64 // when it last looked, by boottime.Now
-	lapsed atomic.Int64 // 1: it took the lease for lapsed; for good
-	noted  atomic.Int64 // 1: after the session was lost, it has seen who is there
-	swept  atomic.Int64 // 1: nothing of the session's commands lives
+	looked atomic.Int64 // the last look, by boottime.Now
+	lapsed atomic.Int64 // 1: it has seen the lease lapse; never reset
+	noted  atomic.Int64 // 1: since the session was lost, it has seen the processes
+	swept  atomic.Int64 // 1: none of the session's processes lives
 }
 
-// seatMemory is one seat, 64 bytes.
+// seatMemory is a seat of 64 bytes.
 type seatMemory struct {
-	launch atomic.Int64 // the id of the run that is launched; 0: nobody sits here
-	pgid   atomic.Int64 // 0: not forked, or nobody is left in the group
-	inside atomic.Int64 // what the node itself may do that only its end would stop
-	before atomic.Int64 // when the fork began, by boottime.Now
-	after  atomic.Int64 // when it had ended
+	launch atomic.Int64 // id of the launched run; 0: the seat is free
+	pgid   atomic.Int64 // 0: not forked yet, or the group is empty
+	inside atomic.Int64 // activity of the node itself, which only its end would stop
+	before atomic.Int64 // start of the fork, by boottime.Now
+	after  atomic.Int64 // end of the fork
 
-	signalled atomic.Int64 // written by the guard: the launch whose group it has signalled while the leader lived
+	// Written by the guard: the launch whose group it has signalled while the leader lived.
+	signalled atomic.Int64
 
 	_ [2]int64
 }
 
-// What a node does inside a seat.
+// The activities of a node inside a seat.
 const (
 	nothing = iota
-	forking // it may be
+	forking // it may be forking
 	working // it executes a handler
 )
 
-// Phases, in their order.
+// The phases of a session, in order.
 const (
-	inForce  = iota // the session is
-	stopping        // it is still, and the node, which stops, kills its commands
+	inForce  = iota // the session is in force
+	stopping        // it is still in force, but the node stops and kills its commands
 	losing          // the session is lost, and the node kills its commands
-	emptied         // the node's own part is done: no seat will be taken any more, what is left is the guard's
-	over            // there is nothing left to guard
+	emptied         // the node has done its part: no more seats are taken, and the guard kills the rest
+	over            // nothing is left to guard
 )
 
 const (
-	layout    = 0x67756172642d3032 // changes with the layout; both ends are one program
+	layout    = 0x67756172642d3032 // changes with the layout, though both sides are one program
 	ordersAt  = 4096
 	seatsAt   = ordersAt + maxOrders
 	maxOrders = 8192
-	maxDSN    = 8192 // fits into the buffer of a socket: sending it does not wait
+	maxDSN    = 8192 // fits into a socket's buffer, so sending does not wait
 	seatSize  = int(unsafe.Sizeof(seatMemory{}))
 )
 
-// orders is what a guard is told once. They hold no secret: a guard that has just been started shows its memory to
-// processes of its own user, see dsn.
+// orders tell a guard once what to guard. They hold no secret: a guard that has just started shows
+// its memory to processes of its own user, see dsn.
 type orders struct {
 	PID     int // of the node
 	Began   int64
 	Node    string
 	Session string
-	Marker  string // what the environment of a command has, before the run's id
-	Cgroups string // what the folders of the session's cgroups begin with; "": there are none
-	JSON    bool   // how it logs
+	Marker  string // start of a variable in the environment of commands, up to the run's id
+	Cgroups string // common start of the paths of the session's cgroups; "": none
+	JSON    bool   // format of the log
 
 	Expiry, Kill, Grace, End time.Duration
 }
 
 func sizeFor(seats int) int { return seatsAt + seats*seatSize }
 
-// overlay looks at memory.
+// overlay interprets b as memory.
 func overlay(b []byte, seats int) *memory {
 	return &memory{
 		bytes: b, header: (*header)(unsafe.Pointer(&b[0])),
@@ -104,15 +105,18 @@ func format(b []byte, seats int) *memory {
 	return m
 }
 
-// open looks at memory that a node has prepared, and reads its orders.
+// open checks memory that a node has prepared, and reads its orders.
 func open(b []byte) (*memory, *orders, error) {
 	if len(b) < sizeFor(1) {
 		return nil, nil, fmt.Errorf("%d bytes of shared memory are too few", len(b))
 	}
+
 	h := (*header)(unsafe.Pointer(&b[0]))
-	if h.magic != layout || h.count < 1 || h.count > int64(len(b)-seatsAt)/int64(seatSize) || h.size < 1 || h.size > maxOrders {
+	if h.magic != layout || h.count < 1 || h.count > int64(len(b)-seatsAt)/int64(seatSize) || h.size < 1 ||
+		h.size > maxOrders {
 		return nil, nil, errors.New("the shared memory is not that of a node")
 	}
+
 	o := new(orders)
 	if err := json.Unmarshal(b[ordersAt:ordersAt+h.size], o); err != nil {
 		return nil, nil, fmt.Errorf("orders: %w", err)
@@ -120,6 +124,7 @@ func open(b []byte) (*memory, *orders, error) {
 	if o.PID <= 0 || o.Session == "" || o.Marker == "" || o.Expiry <= 0 {
 		return nil, nil, errors.New("orders: no node, no session or no expiry")
 	}
+
 	return overlay(b, int(h.count)), o, nil
 }
 
@@ -132,12 +137,13 @@ func (m *memory) command(o *orders) error {
 	if len(b) > maxOrders {
 		return fmt.Errorf("orders: the names have %d bytes, more than %d", len(b), maxOrders)
 	}
+
 	copy(m.bytes[ordersAt:], b)
 	m.size = int64(len(b))
 	return nil
 }
 
-// taken is what a seat shows.
+// taken is a copy of a taken seat.
 type taken struct {
 	launch, pgid  int64
 	inside        int64
@@ -145,7 +151,7 @@ type taken struct {
 	seat          *seatMemory
 }
 
-// read lists the seats that are taken.
+// read copies the taken seats.
 func (m *memory) read() []taken {
 	var out []taken
 	for i := range m.seats[:min(int(m.used.Load()), len(m.seats))] {
@@ -154,11 +160,13 @@ func (m *memory) read() []taken {
 		if t.launch == 0 {
 			continue
 		}
+
 		t.pgid, t.inside = s.pgid.Load(), s.inside.Load()
 		t.before, t.after = time.Duration(s.before.Load()), time.Duration(s.after.Load())
-		if s.launch.Load() == t.launch { // else it was left meanwhile, and perhaps taken by another
+		if s.launch.Load() == t.launch { // otherwise it was left since, and may belong to another attempt
 			out = append(out, t)
 		}
 	}
+
 	return out
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestOrders: what a node tells its guard is what the guard reads, and memory of another kind is refused.
+// TestOrders checks that a guard reads the orders of its node, and refuses memory of another kind.
 func TestOrders(t *testing.T) {
 	t.Parallel()
 	good := func() []byte {
@@ -17,10 +17,12 @@ func TestOrders(t *testing.T) {
 		}
 		return b
 	}
+
 	m, o, err := open(good())
 	if err != nil || len(m.seats) != 3 || o.PID != 7 || o.Expiry != time.Second {
 		t.Errorf("got %+v, %v", o, err)
 	}
+
 	for name, change := range map[string]func(b []byte) []byte{
 		"nothing":               func([]byte) []byte { return nil },
 		"no seat":               func(b []byte) []byte { return b[:seatsAt] },
@@ -40,19 +42,20 @@ func TestOrders(t *testing.T) {
 			t.Errorf("%s: was taken", name)
 		}
 	}
+
 	if err := format(make([]byte, sizeFor(1)), 1).command(&orders{Node: strings.Repeat("n", maxOrders)}); err == nil {
 		t.Error("orders that do not fit were taken")
 	}
 }
 
-// FuzzMemory: whatever stands in the memory, a guard does not fall over it.
+// FuzzMemory checks that a guard does not crash, whatever is in the memory.
 func FuzzMemory(f *testing.F) {
 	b := make([]byte, sizeFor(2))
 	_ = format(b, 2).command(&orders{PID: 7, Session: "s", Marker: "m=", Expiry: time.Second})
 	f.Add(b)
 	f.Add([]byte("x"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		aligned := make([]byte, len(b)) // as mapped memory is
+		aligned := make([]byte, len(b)) // like mapped memory
 		copy(aligned, b)
 		m, o, err := open(aligned)
 		if err != nil {
@@ -61,6 +64,7 @@ func FuzzMemory(f *testing.F) {
 		if _, err := json.Marshal(o); err != nil {
 			t.Error(err)
 		}
+
 		if seats := m.read(); len(seats) > len(m.seats) {
 			t.Errorf("%d seats of %d", len(seats), len(m.seats))
 		}

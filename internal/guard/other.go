@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Supported tells whether there are guards on this system.
+// Supported reports whether this system has guards.
 const Supported = false
 
 func share(int) (*os.File, []byte, error)  { return nil, nil, errors.ErrUnsupported }
@@ -16,7 +16,7 @@ func socketPair() (_, _ *os.File, _ error) { return nil, nil, errors.ErrUnsuppor
 func mayKill(*syscall.SysProcAttr)         {}
 func unshare([]byte)                       {}
 
-// Conceal does nothing: there is no /proc to look into.
+// Conceal does nothing: there is no /proc.
 func Conceal() {}
 
 // OnBury does nothing: there are no guards.

@@ -9,22 +9,23 @@ import (
 	"go-crontab/internal/failpoint"
 )
 
-// variable makes a process of this program a guard; its value is the stage.
+// variable makes a process of this program a guard. Its value is the stage.
 const variable = "GOCRONTAB_BE_GUARD"
 
-// Stages of a guard's life.
+// The stages of a guard's life.
 const (
-	stageWatch = "watch" // from its start on, with as little of the program as possible
-	stageBury  = "bury"  // after it has executed itself once more, with what talks to MySQL
+	stageWatch = "watch" // from the start, with as little of the program as possible
+	stageBury  = "bury"  // after it has executed the program again, with the packages for MySQL
 )
 
-// Names of the process. Who kills all of `go-crontab` by name does not mean the guard.
+// Names of the process. A kill of all `go-crontab` by name must not hit the guard.
 const (
 	comm    = "crontab-guard"
 	selfExe = "/proc/self/exe"
 )
 
-// environ is that of a guard: little memory, one processor, and of ours only what opening a connection may need.
+// environ returns the environment of a guard: settings for little memory and one CPU, and those
+// variables of this process that opening a connection may need.
 func environ(stage string) []string {
 	env := []string{variable + "=" + stage, "GOMAXPROCS=1", "GOGC=50"}
 	for _, pair := range os.Environ() {
@@ -37,15 +38,16 @@ func environ(stage string) []string {
 			}
 		}
 	}
+
 	return env
 }
 
-// Dead is a session of which nothing lives and that is to be buried.
+// Dead is a session without living processes, which must be buried.
 type Dead struct {
 	Session  string
 	Node     string
 	DSN      string
 	Expiry   time.Duration
-	Patience time.Duration // how long it is worth trying
+	Patience time.Duration // time after which further tries are useless
 	Log      *slog.Logger
 }

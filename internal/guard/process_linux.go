@@ -10,10 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ticks count the start of a process since boot, suspension included.
+// ticks is the start of a process since boot, including suspensions.
 type ticks int64
 
-// clockTick is the unit in which the kernel tells it, on every architecture; slack is what rounding may make of it.
+// clockTick is the kernel's unit of that, on every architecture. slack is the most that rounding
+// changes, in ticks.
 const (
 	clockTick = 10 * time.Millisecond
 	slack     = 2
@@ -21,7 +22,7 @@ const (
 
 func ticksOf(d time.Duration) ticks { return ticks(d / clockTick) }
 
-// process is what /proc shows of one.
+// process is a process as /proc shows it.
 type process struct {
 	pid, ppid, pgrp, session int
 
@@ -31,27 +32,30 @@ type process struct {
 	start   ticks
 }
 
-// alive: a zombie is dead, unless it is only the first thread of a process.
+// alive reports whether the process lives. A zombie is dead, unless it is only the first of several
+// threads.
 func (p *process) alive() bool { return p.state != 'X' && (p.state != 'Z' || p.threads > 1) }
 
-// kernel tells whether it is a thread of the kernel.
+// kernel reports whether it is a thread of the kernel.
 func (p *process) kernel() bool {
 	const flag = 0x00200000
 	return p.flags&flag != 0
 }
 
-// processes lists all of them by number. Some may have vanished while it read, and left behind a child that is younger
-// than the list.
+// processes lists all processes by number. vanished reports that some ended during the listing.
+// They may have left a child that the list does not have.
 func processes() (all map[int]*process, vanished bool, err error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil, false, err
 	}
 	defer dir.Close()
+
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
 		return nil, false, err
 	}
+
 	all = make(map[int]*process, len(names))
 	buf := make([]byte, 1024)
 	for _, name := range names {
@@ -65,6 +69,7 @@ func processes() (all map[int]*process, vanished bool, err error) {
 			vanished = true
 		}
 	}
+
 	if all[os.Getpid()] == nil {
 		return nil, false, errors.New("/proc does not show this process")
 	}
@@ -73,16 +78,18 @@ func processes() (all map[int]*process, vanished bool, err error) {
 
 var errStat = errors.New("stat of a process cannot be read")
 
-// stat reads /proc/<pid>/stat into buf.
+// stat reads /proc/<pid>/stat, using buf if it is not nil.
 func stat(pid int, buf []byte) (*process, error) {
 	if buf == nil {
 		buf = make([]byte, 1024)
 	}
+
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
+
 	n, err := unix.Read(fd, buf)
 	if err != nil {
 		return nil, err
@@ -90,16 +97,19 @@ func stat(pid int, buf []byte) (*process, error) {
 	return parseStat(pid, buf[:n])
 }
 
-// parseStat reads "pid (name) state ppid pgrp session …", where the name may hold anything, parentheses too.
+// parseStat parses "pid (name) state ppid pgrp session …". The name may contain any bytes, even
+// parentheses.
 func parseStat(pid int, line []byte) (*process, error) {
 	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
 	if len(fields) < 20 {
 		return nil, errStat
 	}
+
 	number := func(i int) int {
 		n, _ := strconv.Atoi(string(fields[i]))
 		return n
 	}
+
 	flags, _ := strconv.ParseUint(string(fields[6]), 10, 64)
 	return &process{
 		pid: pid, state: fields[0][0], ppid: number(1), pgrp: number(2), session: number(3),

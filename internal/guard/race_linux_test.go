@@ -15,18 +15,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The test binary is a thief when it is asked to be one: a job of the node's own user that looks for the DSN.
+// The test binary can be started as a thief: a job of the node's own user that looks for the DSN.
 const asThief = "GUARD_TEST_THIEF"
 
-// theft says what a thief is after.
+// theft tells a thief what to steal.
 type theft struct {
-	Node   int    // the process
-	Needle string // what the DSN holds
-	Rounds int    // guards to kill
+	Node   int    // process id
+	Needle string // a part of the DSN
+	Rounds int    // number of guards to kill
 }
 
-// thief kills the guard of a node again and again, and reads everything that the next guard shows in its first instants.
-// It keeps what it could open, and reads that once more after the node has spoken to the guard.
+// thief repeatedly kills the guard of a node, and reads all that the next guard shows in its first
+// instants. It keeps the files that it could open, and reads them again after the node has sent the
+// DSN.
 func (j theft) thief() {
 	for round := range j.Rounds {
 		old := j.await(0)
@@ -39,18 +40,20 @@ func (j theft) thief() {
 			opened = append(opened, more...)
 			j.search(round, opened)
 			if len(more) == 0 && len(opened) > 0 {
-				time.Sleep(10 * time.Millisecond) // it has closed itself: now the node sends the DSN
+				time.Sleep(10 * time.Millisecond) // the guard has protected itself: now the node sends the DSN
 			}
 		}
+
 		fmt.Printf("round %d: %d files of guard %d could be opened\n", round, len(opened), next)
 		for _, f := range opened {
 			f.Close()
 		}
 	}
+
 	fmt.Println("found nothing")
 }
 
-// await returns the node's guard, another one than the one given.
+// await returns the node's next guard after the given one.
 func (j theft) await(other int) int {
 	for {
 		all, _, err := processes()
@@ -65,13 +68,14 @@ func (j theft) await(other int) int {
 	}
 }
 
-// isGuard reports whether a process has become a guard: before its exec it is the node, which is closed.
+// isGuard reports whether a process has become a guard. Before its exec it is a copy of the node,
+// which is protected.
 func isGuard(pid int) bool {
 	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return bytes.HasPrefix(line, []byte(comm)) || isComm(pid)
 }
 
-// open opens what a process shows, the files that it holds above all.
+// open opens all that a process shows, above all its open files.
 func (j theft) open(pid int) (files []*os.File) {
 	dir := fmt.Sprintf("/proc/%d/", pid)
 	for _, name := range []string{"fd/3", "fd/4", "fd/5", "environ"} {
@@ -82,7 +86,7 @@ func (j theft) open(pid int) (files []*os.File) {
 	return files
 }
 
-// search reads files that were opened.
+// search reads files that were opened earlier.
 func (j theft) search(round int, files []*os.File) {
 	text := make([]byte, 1<<20)
 	for _, f := range files {
@@ -97,7 +101,8 @@ func (j theft) search(round int, files []*os.File) {
 	}
 }
 
-// found reports whether a text holds the DSN, as it is or in base64, which is how JSON has bytes.
+// found reports whether a text contains the needle, plain or in base64, which is how JSON encodes
+// bytes.
 func (j theft) found(text []byte) bool {
 	if bytes.Contains(text, []byte(j.Needle)) {
 		return true
@@ -109,39 +114,44 @@ func (j theft) found(text []byte) bool {
 	return bytes.Contains(text, bytes.Trim(encoded, `"=`))
 }
 
-// TestDSNOfAStartingGuard has a job of the node's own user kill the guard and read the next one in its first instants,
-// in which the kernel lets it: the program may be read by that user.
+// TestDSNOfAStartingGuard has a job of the node's own user kill the guard and read the next one in
+// its first instants. The kernel allows that to the user, as the program file may be read.
 func TestDSNOfAStartingGuard(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "guard-race-")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	program := filepath.Join(dir, "program")
 	if out, err := exec.Command("install", "-m", "755", os.Args[0], program).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
+
 	attr := &syscall.SysProcAttr{Setpgid: true}
-	if os.Geteuid() == 0 { // root may look everywhere
+	if os.Geteuid() == 0 { // root may read every process
 		attr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
 	}
 
-	const dsn = "PLANTED-DSN-OF-A-NODE" // 21 bytes: base64 has nothing behind them
+	const dsn = "PLANTED-DSN-OF-A-NODE" // 21 bytes, so that base64 needs no padding
 	s := newStubOf(t, program, attr, func(c *stubConfig) { c.DSN = dsn })
 	job, err := json.Marshal(theft{Node: s.cmd.Process.Pid, Needle: dsn, Rounds: 6})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	cmd := exec.Command(program)
 	cmd.Env, cmd.SysProcAttr = append(os.Environ(), asThief+"="+string(job)), attr
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(out), "found nothing\n") {
 		t.Errorf("%v, a job of the node's own user says:\n%s", err, out)
 	}
+
 	t.Log(string(out))
-	s.order("alive") // a guard has come again
+	s.order("alive") // there is a guard again
 }

@@ -10,31 +10,36 @@ import (
 	"go-crontab/internal/privilege"
 )
 
-// Supported tells whether there are guards on this system.
+// Supported reports whether this system has guards.
 const Supported = true
 
-// share makes memory that another process can have too. Nobody can make it smaller, which would end whoever reads it.
+// share makes memory that can be shared with another process. It is sealed against shrinking, which
+// would crash its readers.
 func share(size int) (*os.File, []byte, error) {
 	const name, flags = "go-crontab guard", unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate(name, flags|unix.MFD_NOEXEC_SEAL)
-	if err == unix.EINVAL { // a kernel before 6.3, which does not ask for that either
+	if err == unix.EINVAL { // before Linux 6.3, which does not need the flag either
 		fd, err = unix.MemfdCreate(name, flags)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("make shared memory: %w", err)
 	}
+
 	f := os.NewFile(uintptr(fd), "shared memory")
 	if err = f.Truncate(int64(size)); err == nil {
 		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
 	}
+
 	var b []byte
 	if err == nil {
 		b, err = unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	}
+
 	if err != nil {
 		_ = f.Close()
 		return nil, nil, fmt.Errorf("make shared memory: %w", err)
 	}
+
 	return f, b, nil
 }
 
@@ -47,7 +52,8 @@ func socketPair() (own, child *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket"), nil
 }
 
-// mayKill has a guard keep of the node's capabilities the one that it needs: commands may run as another user.
+// mayKill gives the guard the one capability of the node that it needs, as commands may run as
+// another user.
 func mayKill(attr *syscall.SysProcAttr) { attr.AmbientCaps = privilege.Guarding() }
 
 func unshare(b []byte) { _ = unix.Munmap(b) }

@@ -23,14 +23,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The test binary is a node of a kind when it is asked to be one, so that tests can kill and stop it. It executes what
-// its standard input says, one order a line, and says "done" after each.
+// The test binary can be started as a stub of a node, which tests can kill and stop. It executes
+// orders from its standard input, one a line, and prints "done" after each.
 const asStub = "GUARD_TEST_STUB"
 
 func TestMain(m *testing.M) {
 	if config := os.Getenv(asStub); config != "" {
 		os.Exit(beStub(config))
 	}
+
 	if text := os.Getenv(asThief); text != "" {
 		var j theft
 		if err := json.Unmarshal([]byte(text), &j); err != nil {
@@ -39,16 +40,19 @@ func TestMain(m *testing.M) {
 		j.thief()
 		os.Exit(0)
 	}
+
 	os.Exit(m.Run())
 }
 
-// A guard of a stub buries by writing down what it finds then: the DSN names a file and what to look for.
+// The guard of a stub buries by writing down the processes that it finds: the DSN names a file and
+// a token.
 func init() {
 	OnBury(func(d Dead) error {
-		// Who is dumpable shows its memory and descriptors to its own user.
+		// A dumpable process shows its memory and descriptors to its own user.
 		if is, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); is != 0 || err != nil {
 			return fmt.Errorf("dumpable: %d, %w", is, err)
 		}
+
 		file, token, _ := strings.Cut(d.DSN, "|")
 		text := fmt.Sprintf("buried %s, %d alive\n", d.Session, len(withToken(token)))
 		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
@@ -58,7 +62,7 @@ func init() {
 	})
 }
 
-// stubConfig is what a stub is told.
+// stubConfig configures a stub.
 type stubConfig struct {
 	Session string
 	DSN     string
@@ -68,7 +72,8 @@ type stubConfig struct {
 
 func (c *stubConfig) guard(log *slog.Logger) Config {
 	return Config{
-		Node: "stub", DSN: c.DSN, Expiry: c.Expiry, Kill: c.Expiry * 6 / 10, Grace: c.Expiry / 10, End: c.Expiry * 75 / 100, Seats: 200, Log: log,
+		Node: "stub", DSN: c.DSN, Expiry: c.Expiry, Kill: c.Expiry * 6 / 10, Grace: c.Expiry / 10,
+		End: c.Expiry * 75 / 100, Seats: 200, Log: log,
 	}
 }
 
@@ -79,6 +84,7 @@ func beStub(text string) int {
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		panic(err)
 	}
+
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	cfg := c.guard(log)
 	lapsed := sync.OnceFunc(func() { fmt.Println("lapsed") })
@@ -90,6 +96,7 @@ func beStub(text string) int {
 	if err := g.Protect(c.Session, c.marker(), c.Cgroups, 0); err != nil {
 		panic(err)
 	}
+
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = g.Run(ctx) })
@@ -105,12 +112,13 @@ func beStub(text string) int {
 			}
 		}
 	}()
+
 	n := int64(0)
 	seats := map[int64]*Seat{}
 	for s := bufio.NewScanner(os.Stdin); s.Scan(); {
 		order, rest, _ := strings.Cut(s.Text(), " ")
 		switch order {
-		case "run": // a command
+		case "run": // execute a command
 			n++
 			seat := g.Enter(n, false)
 			seat.Inside(true)
@@ -120,26 +128,26 @@ func beStub(text string) int {
 			}
 			seat.Forked(pid)
 			seats[n] = seat
-		case "unknown": // a command whose group the guard is not told of
+		case "unknown": // execute a command whose group the guard does not learn
 			n++
 			seats[n] = g.Enter(n, false)
 			seats[n].Inside(true)
 			if _, err := stubFork(rest, c.marker()+strconv.FormatInt(n, 10), c.Cgroups); err != nil {
 				panic(err)
 			}
-		case "inside": // a handler
+		case "inside": // execute a handler
 			n++
 			seats[n] = g.Enter(n, true)
 		case "leave":
 			seats[n].Empty()
 			seats[n].Leave()
-		case "silent": // no beats any more
+		case "silent": // send no more beats
 			silent.Do(func() { close(beats) })
 		case "lost":
 			g.Lost()
 		case "stopping":
 			g.Stopping()
-		case "part": // as a node that has stopped, though a handler stayed
+		case "part": // close the pipe, as a node that stopped while a handler went on
 			stop()
 			running.Wait()
 		case "sweep":
@@ -149,7 +157,8 @@ func beStub(text string) int {
 			}
 			cancel()
 		case "alive":
-			for end := time.Now().Add(20 * time.Second); !g.Alive() && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(20 * time.Second); !g.Alive() &&
+				time.Now().Before(end); time.Sleep(time.Millisecond) {
 			}
 			fmt.Println("guard", g.PID())
 		case "is":
@@ -159,9 +168,11 @@ func beStub(text string) int {
 			stop()
 			running.Wait()
 		}
+
 		fmt.Println("done", order)
 	}
-	select {} // until somebody kills it
+
+	select {} // until it is killed
 }
 
 // stubFork starts a command as a node does.
@@ -171,9 +182,12 @@ func stubFork(command, marker, cgroups string) (int, error) {
 		return 0, err
 	}
 	defer null.Close()
+
 	attr := &syscall.ProcAttr{
-		Env: []string{"PATH=" + os.Getenv("PATH"), marker}, Files: []uintptr{null.Fd(), null.Fd(), null.Fd()}, Sys: &syscall.SysProcAttr{Setpgid: true},
+		Env: []string{"PATH=" + os.Getenv("PATH"), marker}, Files: []uintptr{null.Fd(), null.Fd(), null.Fd()},
+		Sys: &syscall.SysProcAttr{Setpgid: true},
 	}
+
 	if cgroups != "" {
 		dir, err := os.Open(cgroups)
 		if err != nil {
@@ -182,10 +196,11 @@ func stubFork(command, marker, cgroups string) (int, error) {
 		defer dir.Close()
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(dir.Fd())
 	}
+
 	return syscall.ForkExec("/bin/bash", []string{"bash", "-c", command}, attr)
 }
 
-// stub is a stub, running.
+// stub is a running stub.
 type stub struct {
 	*testing.T
 	stubConfig
@@ -193,7 +208,7 @@ type stub struct {
 	in    io.Writer
 	out   chan string
 	err   *bytes.Buffer
-	token string // in the command line of everything that it starts
+	token string // in the command line of every process that it starts
 	file  string // written at the burial
 	pid   int    // of the guard
 }
@@ -203,7 +218,7 @@ var stubs struct {
 	n int
 }
 
-// mortal is an expiry for tests that wait for the end of a lease. Others have all the time.
+// mortal is a short expiry, for tests that wait for the end of a lease.
 func mortal(c *stubConfig) { c.Expiry = 6 * time.Second }
 
 func newStub(t *testing.T, mod func(*stubConfig)) *stub {
@@ -211,22 +226,28 @@ func newStub(t *testing.T, mod func(*stubConfig)) *stub {
 	return newStubOf(t, os.Args[0], &syscall.SysProcAttr{Setpgid: true}, mod)
 }
 
-// newStubOf starts a stub that is a given program.
+// newStubOf starts a given program as a stub.
 func newStubOf(t *testing.T, program string, attr *syscall.SysProcAttr, mod func(*stubConfig)) *stub {
 	t.Helper()
 	stubs.Lock()
 	stubs.n++
 	token := fmt.Sprintf("7%06d%03d", os.Getpid(), stubs.n)
 	stubs.Unlock()
-	s := &stub{T: t, token: token, file: filepath.Join(t.TempDir(), "buried"), out: make(chan string, 100), err: &bytes.Buffer{}}
+	s := &stub{
+		T: t, token: token, file: filepath.Join(t.TempDir(), "buried"), out: make(chan string, 100),
+		err: &bytes.Buffer{},
+	}
+
 	s.stubConfig = stubConfig{Session: "session-" + token, DSN: s.file + "|" + token, Expiry: 20 * time.Second}
 	if mod != nil {
 		mod(&s.stubConfig)
 	}
+
 	config, err := json.Marshal(s.stubConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s.cmd = exec.Command(program)
 	s.cmd.Env = append(os.Environ(), asStub+"="+string(config))
 	s.cmd.SysProcAttr = attr
@@ -234,10 +255,12 @@ func newStubOf(t *testing.T, program string, attr *syscall.SysProcAttr, mod func
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.cmd.Stderr = log // a file: nobody is waited for who holds it
+
+	s.cmd.Stderr = log // a file, so that Wait does not wait for processes that hold it
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
+
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -245,44 +268,51 @@ func newStubOf(t *testing.T, program string, attr *syscall.SysProcAttr, mod func
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	go func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			s.out <- lines.Text()
 		}
 		close(s.out)
 	}()
+
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait()
 		if s.pid != 0 && isComm(s.pid) {
 			_ = unix.Kill(s.pid, unix.SIGKILL)
 		}
+
 		for _, pid := range withToken(token) {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
+
 		if t.Failed() {
 			text, _ := os.ReadFile(log.Name())
 			t.Logf("the stub's log:\n%s", text)
 		}
+
 		log.Close()
 	})
+
 	s.guarded()
 	return s
 }
 
-// isComm tells whether a process is a guard, by its name.
+// isComm reports whether a process has the name of a guard.
 func isComm(pid int) bool {
 	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return strings.TrimSpace(string(name)) == comm
 }
 
-// order has the stub do something, and returns what it says beside "done".
+// order makes the stub execute an order, and returns its output except "done".
 func (s *stub) order(format string, args ...any) (said []string) {
 	s.Helper()
 	line := fmt.Sprintf(format, args...)
 	if _, err := fmt.Fprintln(s.in, line); err != nil {
 		s.Fatalf("%s: %v", line, err)
 	}
+
 	for end := time.After(30 * time.Second); ; {
 		select {
 		case text, ok := <-s.out:
@@ -299,10 +329,10 @@ func (s *stub) order(format string, args ...any) (said []string) {
 	}
 }
 
-// leaves executes a command that leaves a daemon behind and ends, and returns the daemon.
+// leaves executes a command that leaves a daemon and ends. It returns the daemon.
 func (s *stub) leaves() (daemon int) {
 	s.Helper()
-	s.order("run setsid sleep %sd & true", s.token) // d is for days
+	s.order("run setsid sleep %sd & true", s.token) // d stands for days
 	s.await("the daemon, alone", func() bool {
 		now := withToken(s.token + "d")
 		if len(now) != 1 {
@@ -312,6 +342,7 @@ func (s *stub) leaves() (daemon int) {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", daemon))
 		return strings.HasPrefix(string(line), "sleep")
 	})
+
 	s.order("leave")
 	return daemon
 }
@@ -328,7 +359,7 @@ func (s *stub) guarded() int {
 	return s.pid
 }
 
-// starts executes a command, in which TOKEN stands for the token, and waits until it has so many processes.
+// starts executes a command, with TOKEN replaced by the token, and waits until it has n processes.
 func (s *stub) starts(command string, processes int) {
 	s.Helper()
 	before := len(withToken(s.token))
@@ -345,7 +376,7 @@ func (s *stub) await(what string, ok func() bool) {
 	}
 }
 
-// buried waits for the burial and returns what was written down then.
+// buried waits for the burial and returns the text that was written then.
 func (s *stub) buried() string {
 	s.Helper()
 	s.await("the burial", func() bool { _, err := os.Stat(s.file); return err == nil })
@@ -356,10 +387,10 @@ func (s *stub) buried() string {
 	return strings.TrimSpace(string(text))
 }
 
-// isBuried tells whether it was.
+// isBuried reports whether the session was buried.
 func (s *stub) isBuried() bool { _, err := os.Stat(s.file); return err == nil }
 
-// ended waits until the guard is gone.
+// ended waits until the guard has ended.
 func (s *stub) ended(pid int) {
 	s.Helper()
 	s.await("the end of the guard", func() bool { return !isComm(pid) || !isAlive(pid) })
@@ -376,11 +407,13 @@ func withToken(token string) (pids []int) {
 	if err != nil {
 		panic(err)
 	}
+
 	for pid, p := range all {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err == nil && p.alive() && bytes.Contains(line, []byte(token)) {
 			pids = append(pids, pid)
 		}
 	}
+
 	return pids
 }

@@ -16,28 +16,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sweeper finds what belongs to the session's running commands and signals it.
+// sweeper finds and signals the processes of the session's running commands.
 type sweeper struct {
 	marker  []byte
 	cgroups string
 	began   ticks
 	node    int
-	spared  []int // processes that are never signalled: init, the guard, and the node while it lives
+	spared  []int // never signalled: init, the guard, and the node while it lives
 
-	known    map[int]*member // found by earlier sweeps, by number
-	asked    map[int]bool    // groups that had their SIGTERM
+	known    map[int]*member // processes of earlier sweeps, by number
+	asked    map[int]bool    // groups that had a SIGTERM
 	last     []taken
-	forked   map[int64]bool           // launches of which a process was seen
-	unclear  map[int]time.Duration    // processes without an environment, and since when they are
-	hung     map[question]chan answer // those that the kernel has not answered yet
+	forked   map[int64]bool           // launches with a process that was seen
+	unclear  map[int]time.Duration    // processes without an environment, and when that was first seen
+	hung     map[question]chan answer // questions that the kernel has not answered yet
 	readFile func(string) ([]byte, error)
-	lively   time.Duration // when something of ours was last found, or the first sweep began
+	lively   time.Duration // the last find of a process of ours, or the first sweep
 }
 
-// member is a process that belongs to a command.
+// member is a process of a command.
 type member struct {
 	start ticks
-	asked bool // it had its SIGTERM
+	asked bool // it had a SIGTERM
 }
 
 func newSweeper(o *orders) sweeper {
@@ -49,23 +49,23 @@ func newSweeper(o *orders) sweeper {
 	}
 }
 
-// changed tells whether the seats are others than at the last sweep.
+// changed reports whether the seats have changed since the last sweep.
 func (s *sweeper) changed(seats []taken) bool { return !slices.Equal(seats, s.last) }
 
-// found says what a sweep has found.
+// found is the result of a sweep.
 type found struct {
-	clean bool // nothing that lives, or may be about to
-	fresh int  // processes that were not known
+	clean bool // no process lives, and none may be about to
+	fresh int  // number of processes that were not known
 }
 
-// signals says what a sweep is to do to what it finds.
+// signals selects the signals of a sweep.
 type signals struct {
-	kill   bool // SIGKILL to all; else, once, SIGTERM
-	groups bool // to the process groups of the commands
-	others bool // to what has left them
+	kill   bool // SIGKILL to all processes; otherwise SIGTERM, once
+	groups bool // to the commands' process groups
+	others bool // to processes outside their groups
 }
 
-// sweep signals everything that belongs to the commands in the seats.
+// sweep signals all processes of the commands in the seats.
 func (s *sweeper) sweep(seats []taken, to signals) found {
 	s.last = seats
 	all, vanished, err := processes()
@@ -73,16 +73,22 @@ func (s *sweeper) sweep(seats []taken, to signals) found {
 		s.blindly(seats, to)
 		return found{}
 	}
+
 	running := map[int64]bool{}
 	for _, t := range seats {
 		running[t.launch] = true
 	}
+
+	// Find the processes.
 	ours, out := s.members(all, seats, running, vanished)
 	s.children(all, seats, s.node)
 	out.clean = out.clean && len(ours) == 0
+
 	if to.kill {
 		s.killCgroups(all, running)
 	}
+
+	// Signal the process groups.
 	for _, t := range seats {
 		if t.pgid == 0 || !holds(all, t) {
 			continue
@@ -90,15 +96,18 @@ func (s *sweeper) sweep(seats []taken, to signals) found {
 		if leader := all[int(t.pgid)]; leader != nil && leader.alive() && (to.kill || to.groups) {
 			t.seat.signalled.Store(t.launch)
 		}
+
 		switch {
 		case to.kill:
-			_ = unix.Kill(-int(t.pgid), unix.SIGKILL) // all of it at once: nobody in there forks between us
+			_ = unix.Kill(-int(t.pgid), unix.SIGKILL) // all at once, so that none forks in between
 		case to.groups && !s.asked[int(t.pgid)]:
 			s.asked[int(t.pgid)] = true
 			_ = unix.Kill(-int(t.pgid), unix.SIGTERM)
 			_ = unix.Kill(-int(t.pgid), unix.SIGCONT)
 		}
 	}
+
+	// Signal the processes outside the groups.
 	for pid, how := range ours {
 		m := s.known[pid]
 		if m == nil || m.start != all[pid].start {
@@ -106,6 +115,7 @@ func (s *sweeper) sweep(seats []taken, to signals) found {
 			s.known[pid] = m
 			out.fresh++
 		}
+
 		switch {
 		case to.kill:
 			send(all[pid], unix.SIGKILL)
@@ -115,34 +125,41 @@ func (s *sweeper) sweep(seats []taken, to signals) found {
 			send(all[pid], unix.SIGCONT)
 		}
 	}
+
 	return out
 }
 
-// Why a process is one of ours. Who is in a command's own process group is signalled with that.
+// The reason why a process is ours. Processes in a command's own group get the group's signals.
 const (
 	byItself = 1 + iota
 	byGroup
 )
 
-// members finds the living processes that belong to running commands.
-func (s *sweeper) members(all map[int]*process, seats []taken, running map[int64]bool, vanished bool) (ours map[int]int, out found) {
+// members finds the living processes of running commands.
+func (s *sweeper) members(
+	all map[int]*process, seats []taken, running map[int64]bool, vanished bool,
+) (ours map[int]int, out found) {
 	ours, out = map[int]int{}, found{clean: true}
 	now := boottime.Now()
 	if s.lively == 0 {
 		s.lively = now
 	}
+
+	// Judge each process by its group, by earlier sweeps, and by its environment.
 	groups := map[int]bool{}
 	for _, t := range seats {
 		if t.pgid != 0 && holds(all, t) {
 			groups[int(t.pgid)] = true
 		}
 	}
-	ended := map[int]bool{} // of attempts that left it behind on purpose
+
+	ended := map[int]bool{} // left on purpose by ended attempts
 	for pid, p := range all {
 		launch, state := s.launch(p)
 		if state == marked {
 			s.forked[launch] = true
 		}
+
 		switch {
 		case slices.Contains(s.spared, pid) || !p.alive():
 		case groups[p.pgrp]:
@@ -151,56 +168,70 @@ func (s *sweeper) members(all map[int]*process, seats []taken, running map[int64
 			ours[pid] = byItself
 		case state == marked:
 			ended[pid] = true
-		case state == unknown && s.settling(p, now), state == hanging: // who takes over then waits for the expiry
+		// out.clean is false: peers that take over wait for the expiry.
+		case state == unknown && s.settling(p, now), state == hanging:
 			out.clean = false
 		case state == gone:
 			vanished = true
 		}
 	}
+
+	// Add the processes in cgroups.
 	for _, pid := range s.inCgroups() {
 		if p := all[pid]; p != nil && p.alive() && ours[pid] == 0 && !ended[pid] && !slices.Contains(s.spared, pid) {
 			ours[pid] = byItself
 		}
 	}
+
+	// Add relatives of our processes until there are no more.
 	for grown := true; grown; {
 		grown = false
 		for pid, p := range all {
-			if ours[pid] == 0 && !ended[pid] && p.alive() && !slices.Contains(s.spared, pid) && s.related(all, ours, p) {
+			if ours[pid] == 0 && !ended[pid] && p.alive() && !slices.Contains(s.spared, pid) &&
+				s.related(all, ours, p) {
 				ours[pid], grown = byItself, true
 			}
 		}
 	}
-	// Who ended under our eyes may have been one of ours that left a child behind which the list does not hold. Where
-	// processes come and go all the time somebody always does: then this ends a while after the last of ours.
+
+	// A process that ended during the listing may have been ours, with a child that the list does
+	// not have. On a busy machine some process always ends, so this counts only for a while after
+	// the last find of a process of ours.
 	if len(ours) > 0 {
 		s.lively = now
 	} else if vanished && now-s.lively < settleTime {
 		out.clean = false
 	}
+
 	return ours, out
 }
 
-// children notes which of the attempts whose group is not known have been forked after all: a child of the node leads a
-// group, began as they were being forked, and is none of the others'. Only one is forked at a time.
+// children finds attempts without a known group that have forked after all: a child of the node
+// leads a group, began during the fork, and belongs to no other attempt. The node forks one at a
+// time.
 func (s *sweeper) children(all map[int]*process, seats []taken, node int) {
 	others := map[int64]bool{}
 	for _, t := range seats {
 		others[t.pgid] = true
 	}
+
 	for _, t := range seats {
 		for pid, p := range all {
-			if t.inside == forking && p.ppid == node && p.pgrp == pid && p.start >= ticksOf(t.before)-slack && !others[int64(pid)] && !slices.Contains(s.spared, pid) {
+			if t.inside == forking && p.ppid == node && p.pgrp == pid && p.start >= ticksOf(t.before)-slack &&
+				!others[int64(pid)] && !slices.Contains(s.spared, pid) {
 				s.forked[t.launch] = true
 			}
 		}
 	}
 }
 
-// related tells whether the parent of a process, or who made its group or session, is one of ours, or was.
+// related reports whether the parent of a process, or the leader of its group or session, is or was
+// one of ours.
 func (s *sweeper) related(all map[int]*process, ours map[int]int, p *process) bool {
 	if parent := all[p.ppid]; parent != nil && ours[p.ppid] != 0 && parent.start <= p.start {
 		return true
 	}
+
 	for _, leader := range []int{p.pgrp, p.session} {
 		if leader == p.pid {
 			continue
@@ -208,15 +239,18 @@ func (s *sweeper) related(all map[int]*process, ours map[int]int, p *process) bo
 		if ours[leader] != 0 {
 			return true
 		}
-		// The number of a leader that is dead stays taken as long as somebody is in the group.
+
+		// The number of a dead leader stays taken as long as its group has a process.
 		if k := s.known[leader]; k != nil && all[leader] == nil && k.start <= p.start {
 			return true
 		}
 	}
+
 	return false
 }
 
-// settling tells whether a process without an environment may be about to get one: it is just executing a program.
+// settling reports whether a process without an environment may be about to get one, because it is
+// just executing a program.
 func (s *sweeper) settling(p *process, now time.Duration) bool {
 	since, seen := s.unclear[p.pid]
 	if !seen {
@@ -226,45 +260,48 @@ func (s *sweeper) settling(p *process, now time.Duration) bool {
 	return now-since < settleTime
 }
 
-// settleTime is how long the kernel may take to load a program.
+// settleTime bounds the time that the kernel takes to load a program.
 const settleTime = time.Second
 
-// What is known of a process's environment.
+// The results of reading a process's environment.
 const (
-	foreign = iota // it names no launch of this session
-	marked         // it does
-	unknown        // there is none: it may come
-	gone           // the process was there, and has ended
-	hanging        // nobody can say for now
+	foreign = iota // it has no launch of this session
+	marked         // it has one
+	unknown        // there is no environment yet
+	gone           // the process has just ended
+	hanging        // the kernel does not answer
 )
 
-// launch reads the launch off the environment of a process.
+// launch returns the launch in the environment of a process.
 func (s *sweeper) launch(p *process) (int64, int) {
 	if !p.alive() || p.start < s.began || p.kernel() {
 		return 0, foreign
 	}
+
 	env, err := s.ask(p, "environ")
 	if err == nil && len(env) == 0 {
 		if line, err := s.ask(p, "cmdline"); err == nil && len(line) == 0 {
 			return 0, unknown
 		}
-		env, err = s.ask(p, "environ") // it may have begun a program between the two
+		env, err = s.ask(p, "environ") // it may have executed a program in between
 	}
+
 	switch {
 	case err == errHangs:
 		return 0, hanging
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH):
 		return 0, gone
 	case err != nil:
-		return 0, foreign // another user's
+		return 0, foreign // another user's process
 	}
+
 	if n := counterIn(env, s.marker); n != 0 {
 		return n, marked
 	}
 	return 0, foreign
 }
 
-// question is a file of a process.
+// question is a file of a process that the guard reads.
 type question struct {
 	pid   int
 	start ticks
@@ -278,13 +315,14 @@ type answer struct {
 
 var errHangs = errors.New("the kernel does not answer")
 
-// patience is how long one question may take. Behind others that are not answered it is less: what is to be killed does not
-// wait for each of a hundred.
+// patience bounds the wait for one answer. It is divided by the number of unanswered questions, so
+// that killing does not wait a hundred times.
 const patience = 50 * time.Millisecond
 
-// ask reads a file of a process, but does not wait for one whose memory is locked: while a thread of it waits for a page of
-// a file server that is gone, whoever asks for its environment waits as well, for as long. The commands must not live on
-// because of it. If it is one of ours, its group, its parent or its cgroup may still tell.
+// ask reads a file of a process. It does not wait for a process whose memory is locked. If one of
+// its threads waits for a page from a dead file server, a reader of its environment waits as long,
+// and meanwhile the commands would live on. If the process is ours, its group, parent or cgroup may
+// still show that.
 func (s *sweeper) ask(p *process, file string) ([]byte, error) {
 	q := question{p.pid, p.start, file}
 	if answered := s.hung[q]; answered != nil {
@@ -296,11 +334,13 @@ func (s *sweeper) ask(p *process, file string) ([]byte, error) {
 			return nil, errHangs
 		}
 	}
+
 	answered := make(chan answer, 1)
 	go func() {
 		text, err := s.readFile("/proc/" + strconv.Itoa(p.pid) + "/" + file)
 		answered <- answer{text, err}
 	}()
+
 	select {
 	case a := <-answered:
 		return a.text, a.err
@@ -310,7 +350,7 @@ func (s *sweeper) ask(p *process, file string) ([]byte, error) {
 	}
 }
 
-// counterIn finds the counter behind the marker in an environment, 0 if it is not there.
+// counterIn returns the counter that follows the marker in an environment, or 0.
 func counterIn(env, marker []byte) int64 {
 	for pair := range bytes.SplitSeq(env, []byte{0}) {
 		if counter, ok := bytes.CutPrefix(pair, marker); ok {
@@ -321,27 +361,30 @@ func counterIn(env, marker []byte) int64 {
 	return 0
 }
 
-// holds tells whether a process group is still that of the attempt: its leader began when it was forked, or is dead and
-// nobody in the group is older.
+// holds reports whether a process group is still the attempt's. Its leader must have begun during
+// the fork. If the leader is dead, no process in the group may be older.
 func holds(all map[int]*process, t taken) bool {
 	first, last := ticksOf(t.before)-slack, ticksOf(t.after)+slack
 	if leader := all[int(t.pgid)]; leader != nil {
 		return leader.start >= first && leader.start <= last
 	}
+
 	for _, p := range all {
 		if p.pgrp == int(t.pgid) && p.start < first {
 			return false
 		}
 	}
+
 	return true
 }
 
-// blindly signals groups without a look at who is in there.
+// blindly signals groups when /proc cannot be read.
 func (s *sweeper) blindly(seats []taken, to signals) {
 	sig := unix.SIGTERM
 	if to.kill {
 		sig = unix.SIGKILL
 	}
+
 	for _, t := range seats {
 		if ask := to.groups && !s.asked[int(t.pgid)]; t.pgid > 1 && (to.kill || ask) {
 			s.asked[int(t.pgid)] = true
@@ -351,7 +394,7 @@ func (s *sweeper) blindly(seats []taken, to signals) {
 	}
 }
 
-// send signals a process, unless its number is somebody else's by now.
+// send signals a process, unless another one has its number by now.
 func send(p *process, sig unix.Signal) {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if err == unix.ESRCH {
@@ -363,20 +406,23 @@ func send(p *process, sig unix.Signal) {
 	if now, statErr := stat(p.pid, nil); statErr != nil || now.start != p.start {
 		return
 	}
+
 	if err == nil {
 		err = unix.PidfdSendSignal(fd, sig, nil, 0)
 		if err == nil || err == unix.ESRCH || err == unix.EPERM {
 			return
 		}
 	}
-	_ = unix.Kill(p.pid, sig) // an old kernel
+
+	_ = unix.Kill(p.pid, sig) // a kernel without pidfds
 }
 
-// cgroupDirs lists the session's cgroups, and those in them.
+// cgroupDirs lists the session's cgroups and their descendants.
 func (s *sweeper) cgroupDirs() []string {
 	if s.cgroups == "" {
 		return nil
 	}
+
 	top, _ := filepath.Glob(escape(s.cgroups) + "*")
 	var dirs []string
 	for _, dir := range top {
@@ -387,6 +433,7 @@ func (s *sweeper) cgroupDirs() []string {
 			return nil
 		})
 	}
+
 	return dirs
 }
 
@@ -407,16 +454,18 @@ func procsOf(dir string) (pids []int) {
 	if err != nil {
 		return nil
 	}
+
 	for f := range bytes.FieldsSeq(text) {
 		if pid, err := strconv.Atoi(string(f)); err == nil && pid > 0 {
 			pids = append(pids, pid)
 		}
 	}
+
 	return pids
 }
 
-// killCgroups kills everything in the session's cgroups at once, but for those in which something lives that an attempt
-// left behind on purpose.
+// killCgroups kills all processes of the session's cgroups at once. It spares a cgroup with a
+// process that an ended attempt left on purpose.
 func (s *sweeper) killCgroups(all map[int]*process, running map[int64]bool) {
 	for _, dir := range s.cgroupDirs() {
 		pids := procsOf(dir)
@@ -444,7 +493,7 @@ func writeFile(path, text string) error {
 	return err
 }
 
-// removeCgroups removes the session's cgroups, the inner ones first. What is not empty stays.
+// removeCgroups removes the session's cgroups, children first. A cgroup that is not empty stays.
 func (s *sweeper) removeCgroups() {
 	dirs := s.cgroupDirs()
 	slices.SortFunc(dirs, func(a, b string) int { return len(b) - len(a) })
