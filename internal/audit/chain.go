@@ -11,12 +11,14 @@ import (
 	"go-crontab/sql"
 )
 
-// The audit is chained lazily. A chain that grew in the transactions of the changes would have them all wait for one row.
-// So one node reads the lines that are not chained yet, and adds a row of audit_chain for each. The primary key keeps two
-// nodes from forking the chain: the second one is told of a duplicate key.
+// The audit is chained after the fact. If each change extended the chain in its own transaction,
+// all changes would wait for one row. Instead, one node reads the unchained lines and adds a row of
+// audit_chain for each. Two nodes cannot fork the chain: the primary key refuses the second one's
+// rows.
 
 const linkColumns = "c.seq, c.line, c.at, c.hash"
 
+// scanLink scans linkColumns and further columns.
 func scanLink(rows *sql.Rows, l *job.Link, more ...any) error {
 	var hash []byte
 	if err := rows.Scan(append([]any{&l.Seq, &l.Line, &l.At, &hash}, more...)...); err != nil {
@@ -26,15 +28,16 @@ func scanLink(rows *sql.Rows, l *job.Link, more ...any) error {
 	return nil
 }
 
-// linkReach is how far behind its predecessor a link may stand and count as part of the chain: no number of removed links
-// leaves such a gap. Whoever may insert can write a row with any number. One with the highest number would leave the chain no
-// room, so links beyond the reach are strays: nobody goes on from them, and verification shows them.
+// linkReach is the largest distance between the numbers of two successive links. Removed links
+// never leave such a gap. But write access to the table allows any number, and a link with the
+// highest number would leave no room for the chain. So links beyond the reach are strays: the chain
+// does not continue from them, and verification reports them.
 const linkReach = 1 << 40
 
-// reach is the number up to which links may follow another one.
+// reach returns the highest number that the link after seq may have.
 func reach(seq int64) int64 { return min(seq, math.MaxInt64-linkReach) + linkReach }
 
-// Head returns the newest link, or the zero Link if there is none.
+// Head returns the latest link, or the zero Link.
 func Head(r sql.Reader) (head job.Link, err error) {
 	for {
 		next, err := readLink(r, "read head of the audit chain",
@@ -46,56 +49,69 @@ func Head(r sql.Reader) (head job.Link, err error) {
 	}
 }
 
-// readStrays returns some links that are no part of the chain, which has a given head. What nodes add meanwhile is none.
+// readStrays returns up to limit links that are not part of the chain with the given head. Links
+// that nodes add during the call are within reach, and so not strays.
 func readStrays(r sql.Reader, head int64, limit int) (out []job.Link, err error) {
 	err = sql.Each(r, "look for stray links of the audit chain", func(rows *sql.Rows) error {
 		var l job.Link
 		err := scanLink(rows, &l)
 		out = append(out, l)
 		return err
-	}, "SELECT "+linkColumns+" FROM audit_chain c FORCE INDEX (PRIMARY) WHERE c.seq < 1 OR c.seq > ? ORDER BY c.seq LIMIT ?", reach(head), limit)
+	}, `SELECT `+linkColumns+`
+		FROM audit_chain c FORCE INDEX (PRIMARY)
+		WHERE c.seq < 1 OR c.seq > ?
+		ORDER BY c.seq
+		LIMIT ?`,
+		reach(head), limit)
+
 	return out, err
 }
 
-// firstLink returns the oldest link, or the zero Link if there is none. Its line may have been removed by age.
+// firstLink returns the oldest link, or the zero Link. Retention may have removed its line.
 func firstLink(r sql.Reader) (job.Link, error) {
 	return readLink(r, "read base of the audit chain", "WHERE c.seq > 0 ORDER BY c.seq LIMIT 1")
 }
 
-// linkOf returns the link with a number, or the zero Link if there is none.
+// linkOf returns the link with a number, or the zero Link.
 func linkOf(r sql.Reader, seq int64) (job.Link, error) {
 	return readLink(r, "read link of the audit chain", "WHERE c.seq = ?", seq)
 }
 
-// linkUpTo returns the last link up to a number, or the zero Link if there is none.
+// linkUpTo returns the last link up to a number, or the zero Link.
 func linkUpTo(r sql.Reader, seq int64) (job.Link, error) {
-	return readLink(r, "read link of the audit chain", "WHERE c.seq > 0 AND c.seq <= ? ORDER BY c.seq DESC LIMIT 1", seq)
+	return readLink(r, "read link of the audit chain",
+		"WHERE c.seq > 0 AND c.seq <= ? ORDER BY c.seq DESC LIMIT 1", seq)
 }
 
-// linkAfter returns the first link, up to a number, whose line was written after an instant, or the zero Link if there is none.
+// linkAfter returns the first link up to number last whose line was written after an instant, or
+// the zero Link.
 func linkAfter(r sql.Reader, at job.Micros, last int64) (job.Link, error) {
-	return readLink(r, "find link of the audit chain", "WHERE c.seq > 0 AND c.seq <= ? AND c.at > ? ORDER BY c.seq LIMIT 1", last, int64(at))
+	return readLink(r, "find link of the audit chain",
+		"WHERE c.seq > 0 AND c.seq <= ? AND c.at > ? ORDER BY c.seq LIMIT 1", last, int64(at))
 }
 
+// readLink returns the last link of a query, or the zero Link.
 func readLink(r sql.Reader, what, cond string, args ...any) (l job.Link, err error) {
 	err = sql.Each(r, what, func(rows *sql.Rows) error { return scanLink(rows, &l) },
-		"SELECT "+linkColumns+" FROM audit_chain c FORCE INDEX (PRIMARY) "+cond, args...)
+		`SELECT `+linkColumns+`
+		FROM audit_chain c FORCE INDEX (PRIMARY)
+		`+cond, args...)
 	return l, err
 }
 
-// chainedLine is an audit line and whether it is chained.
+// chainedLine says whether an audit line is chained.
 type chainedLine struct {
 	ID      int64
 	At      job.Micros
 	Chained bool
 }
 
-// chainedAfter lists audit lines by id, those that come after one.
+// chainedAfter lists up to limit audit lines with an id above after, by id.
 func chainedAfter(r sql.Reader, after int64, limit int) ([]chainedLine, error) {
 	return readChained(r, "a.id > ? ORDER BY a.id LIMIT ?", after, limit)
 }
 
-// chainedIn lists the audit lines in spans of ids.
+// chainedIn lists the audit lines in spans of ids, by id.
 func chainedIn(r sql.Reader, spans []sql.Span) ([]chainedLine, error) {
 	cond, args := sql.Within(spans)
 	return readChained(r, cond+" ORDER BY a.id", args...)
@@ -106,14 +122,18 @@ func readChained(r sql.Reader, cond string, args ...any) ([]chainedLine, error) 
 		err = rows.Scan(&l.ID, &l.At, &l.Chained)
 		return l, err
 	}
-	return sql.Select(r, "look for unchained audit lines", scan, "SELECT a.id, a.at, c.seq IS NOT NULL FROM audit a FORCE INDEX (PRIMARY) LEFT JOIN audit_chain c FORCE INDEX (line) ON c.line = a.id WHERE "+cond, args...)
+
+	return sql.Select(r, "look for unchained audit lines", scan, `SELECT a.id, a.at, c.seq IS NOT NULL
+		FROM audit a FORCE INDEX (PRIMARY)
+		LEFT JOIN audit_chain c FORCE INDEX (line) ON c.line = a.id
+		WHERE `+cond, args...)
 }
 
-// extend adds links for those of some audit lines that exist and are not chained yet, behind the given head. It returns
-// the new head. sql.ErrMoved: another node has added links behind that head.
+// extend adds links after head for the given audit lines, except those that are gone or already
+// chained. It returns the new head, or sql.ErrMoved if another node has added links after head.
 //
-// If we die before the commit, nothing is chained, and the next look finds the lines again. If its reply is lost, the next
-// look finds the lines that are chained.
+// If we die before the commit, nothing is chained, and the next look finds the lines again. If the
+// reply is lost, the next look finds whether the lines are chained.
 func extend(ctx context.Context, db *sql.DB, head job.Link, ids []int64) (job.Link, error) {
 	list, args := sql.In(nil, ids)
 	var links []job.Link
@@ -127,8 +147,11 @@ func extend(ctx context.Context, db *sql.DB, head job.Link, ids []int64) (job.Li
 		next = next.Next(&e)
 		links = append(links, next)
 		return nil
-	}, "SELECT "+sql.AuditColumns+" FROM audit a FORCE INDEX (PRIMARY) WHERE a.id IN "+list+
-		" AND NOT EXISTS (SELECT 1 FROM audit_chain c FORCE INDEX (line) WHERE c.line = a.id) ORDER BY a.id", args...)
+	}, `SELECT `+sql.AuditColumns+`
+		FROM audit a FORCE INDEX (PRIMARY)
+		WHERE a.id IN `+list+`
+			AND NOT EXISTS (SELECT 1 FROM audit_chain c FORCE INDEX (line) WHERE c.line = a.id)
+		ORDER BY a.id`, args...)
 	if err != nil || len(links) == 0 {
 		return head, err
 	}
@@ -139,7 +162,8 @@ func extend(ctx context.Context, db *sql.DB, head job.Link, ids []int64) (job.Li
 			l := &links[i]
 			args = append(args, l.Seq, l.Line, int64(l.At), l.Hash[:])
 		}
-		_, err := tx.Exec("extend audit chain", "INSERT INTO audit_chain (seq, line, at, hash) VALUES "+sql.Values(len(links), 4), args...)
+		_, err := tx.Exec("extend audit chain",
+			"INSERT INTO audit_chain (seq, line, at, hash) VALUES "+sql.Values(len(links), 4), args...)
 		return err
 	})
 	if sql.IsDuplicate(err) {
@@ -155,36 +179,45 @@ func extend(ctx context.Context, db *sql.DB, head job.Link, ids []int64) (job.Li
 type chainRow struct {
 	job.Link
 	Entry job.Entry
-	Gone  bool // there is no such line
+	Gone  bool // the line does not exist
 }
 
-// readChain passes links that follow a number to fn, in their order, one at a time. It reads no stray links behind the chain.
+// readChain calls fn for up to limit links after a number, in order. It leaves out stray links.
 func readChain(r sql.Reader, after int64, limit int, fn func(*chainRow) error) error {
 	return sql.Each(r, "read audit chain", func(rows *sql.Rows) error {
 		var r chainRow
 		e := &r.Entry
-		err := scanLink(rows, &r.Link, &r.Gone, &e.ID, &e.At, &e.Who, &e.Origin, &e.Action, &e.Kind, &e.Ref, &e.App, &e.Name, &e.Reason, &e.Was, &e.Became)
+		err := scanLink(rows, &r.Link, &r.Gone, &e.ID, &e.At, &e.Who, &e.Origin, &e.Action, &e.Kind, &e.Ref,
+			&e.App, &e.Name, &e.Reason, &e.Was, &e.Became)
 		if err != nil {
 			return err
 		}
+
 		return fn(&r)
-	}, "SELECT "+linkColumns+", a.id IS NULL, COALESCE(a.id, 0), COALESCE(a.at, 0), COALESCE(a.who, ''), COALESCE(a.origin, ''),"+
-		" COALESCE(a.action, ''), COALESCE(a.kind, ''), COALESCE(a.ref, 0), COALESCE(a.app, ''), COALESCE(a.name, ''), COALESCE(a.reason, ''),"+
-		" COALESCE(a.was, ''), COALESCE(a.became, '')"+
-		" FROM audit_chain c FORCE INDEX (PRIMARY) LEFT JOIN audit a FORCE INDEX (PRIMARY) ON a.id = c.line WHERE c.seq > ? AND c.seq <= ? ORDER BY c.seq LIMIT ?",
+	}, `SELECT `+linkColumns+`, a.id IS NULL,
+			COALESCE(a.id, 0), COALESCE(a.at, 0), COALESCE(a.who, ''), COALESCE(a.origin, ''),
+			COALESCE(a.action, ''), COALESCE(a.kind, ''), COALESCE(a.ref, 0), COALESCE(a.app, ''),
+			COALESCE(a.name, ''), COALESCE(a.reason, ''), COALESCE(a.was, ''), COALESCE(a.became, '')
+		FROM audit_chain c FORCE INDEX (PRIMARY)
+		LEFT JOIN audit a FORCE INDEX (PRIMARY) ON a.id = c.line
+		WHERE c.seq > ? AND c.seq <= ?
+		ORDER BY c.seq
+		LIMIT ?`,
 		max(after, 0), reach(max(after, 0)), limit)
 }
 
-// dropLines goes through a list of numbers, and for each to its line. "IN (…)" would read all of a table that is not much longer than
-// the list, whatever index it is told, and wait for rows of others.
+// dropLines deletes a list of lines, one lookup by primary key for each. With "IN (…)" MySQL would
+// read the whole table if it is not much longer than the list, in spite of the index hint, and wait
+// for locked rows.
 const dropLines = `
 	DELETE t
 	FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) n
 	STRAIGHT_JOIN audit t FORCE INDEX (PRIMARY) ON t.id = n.id`
 
-// Drop removes some audit lines that were written before an instant, from the beginning of the chain on, and returns how
-// many: where there are more, the limit or one more. The last link stays without its line: its hash is the base from which the
-// rest is verified. If two nodes do this at once, one of them removes nothing.
+// Drop removes audit lines from the start of the chain that were written before an instant, and
+// returns their number. It removes up to limit lines, or one more. The last removed line keeps its
+// link: its hash is the base for verifying the rest. If two nodes do this at once, only one removes
+// anything.
 func Drop(ctx context.Context, db *sql.DB, before job.Micros, limit int) (removed int, err error) {
 	var old []job.Link
 	err = sql.Each(db.Reader(ctx), "find old audit lines", func(rows *sql.Rows) error {
@@ -194,7 +227,11 @@ func Drop(ctx context.Context, db *sql.DB, before job.Micros, limit int) (remove
 			old = append(old, l)
 		}
 		return err
-	}, "SELECT "+linkColumns+" FROM audit_chain c FORCE INDEX (PRIMARY) WHERE c.seq > 0 ORDER BY c.seq LIMIT ?", limit+1)
+	}, `SELECT `+linkColumns+`
+		FROM audit_chain c FORCE INDEX (PRIMARY)
+		WHERE c.seq > 0
+		ORDER BY c.seq
+		LIMIT ?`, limit+1)
 	if err != nil {
 		return 0, err
 	}
@@ -205,11 +242,13 @@ func Drop(ctx context.Context, db *sql.DB, before job.Micros, limit int) (remove
 	if len(old) == 0 {
 		return 0, nil
 	}
+
 	lines := make([]int64, len(old))
 	for i, l := range old {
 		lines[i] = l.Line
 	}
 	slices.Sort(lines)
+
 	base := old[len(old)-1].Seq
 
 	err = db.Tx(ctx, func(tx *sql.Tx) error {
@@ -221,7 +260,8 @@ func Drop(ctx context.Context, db *sql.DB, before job.Micros, limit int) (remove
 				return err
 			}
 		}
-		_, err := tx.Exec("drop old links", "DELETE c FROM audit_chain c FORCE INDEX (PRIMARY) WHERE c.seq > 0 AND c.seq < ?", base)
+		_, err := tx.Exec("drop old links",
+			"DELETE c FROM audit_chain c FORCE INDEX (PRIMARY) WHERE c.seq > 0 AND c.seq < ?", base)
 		return err
 	})
 	return removed, err

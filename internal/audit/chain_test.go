@@ -139,7 +139,8 @@ func (p *place) restore() {
 	p.exec("INSERT INTO audit_chain SELECT * FROM chain_kept")
 }
 
-// TestTampering: whatever somebody does to old lines or links by hand shows, and where. One change is one fault.
+// TestTampering: whatever somebody does to old lines or links by hand shows, and where. One change
+// is one fault.
 func TestTampering(t *testing.T) {
 	p := setUp(t)
 	p.lines(12, p.now)
@@ -242,8 +243,8 @@ func TestTampering(t *testing.T) {
 	})
 }
 
-// TestLateLines: a line whose transaction commits after lines with greater ids is chained when it comes, and one that no
-// trail follows any more by the next sweep.
+// TestLateLines: a line whose transaction commits after lines with greater ids is chained when it
+// comes, and one that no trail follows any more by the next sweep.
 func TestLateLines(t *testing.T) {
 	p := setUp(t)
 	p.lines(3, p.now)
@@ -278,7 +279,8 @@ func TestLateLines(t *testing.T) {
 	p.whole(9)
 }
 
-// TestTwoChainers: nodes that all think that it is their chore make one chain, with each line in it once.
+// TestTwoChainers: nodes that all think that it is their chore make one chain, with each line in it
+// once.
 func TestTwoChainers(t *testing.T) {
 	p := setUp(t)
 	var chaining sync.WaitGroup
@@ -303,7 +305,8 @@ func TestTwoChainers(t *testing.T) {
 	p.whole(200)
 }
 
-// TestRemovalByAge: old lines go from the beginning on, and the rest verifies from the link that stays of them.
+// TestRemovalByAge: old lines go from the beginning on, and the rest verifies from the link that
+// stays of them.
 func TestRemovalByAge(t *testing.T) {
 	p := setUp(t)
 	p.lines(10, p.now.Add(-Kept-day))
@@ -375,7 +378,8 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// TestStrayLinks: whoever may only insert cannot stop the chain, or the copies of it, with links that no node has written.
+// TestStrayLinks: whoever may only insert cannot stop the chain, or the copies of it, with links
+// that no node has written.
 func TestStrayLinks(t *testing.T) {
 	for name, numbers := range map[string][]int64{
 		"the highest number":    {math.MaxInt64},
@@ -432,7 +436,8 @@ func TestStrayLinks(t *testing.T) {
 	}
 }
 
-// TestLinkWithinReach: if somebody inserts a link a little ahead of the end, the chain continues after it, and the gap shows.
+// TestLinkWithinReach: if somebody inserts a link a little ahead of the end, the chain continues
+// after it, and the gap shows.
 func TestLinkWithinReach(t *testing.T) {
 	for _, seq := range []int64{7, 1 << 20, 4 + 1<<40} { // the last one is out of reach until the chain has grown
 		t.Run(fmt.Sprint(seq), func(t *testing.T) {
@@ -455,7 +460,8 @@ func TestLinkWithinReach(t *testing.T) {
 	}
 }
 
-// TestFarLines: audit lines with huge ids are chained like others, and so is what comes behind them.
+// TestFarLines: audit lines with huge ids are chained like others, and so is what comes behind
+// them.
 func TestFarLines(t *testing.T) {
 	p := setUp(t)
 	p.lines(2, p.now)

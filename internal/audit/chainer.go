@@ -11,41 +11,43 @@ import (
 	"go-crontab/sql"
 )
 
-// Session is what a chainer needs to know of the session of its node.
+// Session is the part of a node's session that a chainer needs.
 type Session interface {
-	Share() (index, of int)
-	Fresh() bool
-	Now() job.Micros
+	Share() (index, of int) // position among the living nodes, and their number
+	Fresh() bool            // reports whether the lease is fresh
+	Now() job.Micros        // by MySQL's clock
 }
 
-// Chainer adds audit lines to the chain of hashes. The first node of the cluster does it. While two nodes think that they are
-// the first, the primary key of the chain lets one of them through.
+// Chainer adds audit lines to the hash chain. The first node of the cluster does this. If two nodes
+// think that they are first, the primary key of the chain lets only one through.
 type Chainer struct {
 	DB      *sql.DB
 	Session Session
-	Newest  func() (line int64, known bool) // id of the newest audit line, a moment ago
+	Newest  func() (line int64, known bool) // id of the latest audit line, as of a moment ago
 	Log     *slog.Logger
 
-	seen    trail.Trail // audit lines that were looked at
-	pending []int64     // those of them that were not chained
-	swept   time.Time   // when the last sweep over all lines began; zero: none has
-	looked  time.Time   // when it looked for lines last
-	told    time.Time   // when the head was logged
+	seen    trail.Trail // the audit lines that were read
+	pending []int64     // the unchained lines among them
+	swept   time.Time   // start of the last sweep over all lines; zero: none yet
+	looked  time.Time   // last look for lines
+	told    time.Time   // when the head was last logged
 	toldSeq int64
 }
 
 const (
 	chainPeriod = time.Second
-	// sweepPeriod is between looks at all lines. A sweep finds what a trail has given up, and costs an entry of two indexes a line.
+	// sweepPeriod is the pause between two sweeps over all lines. A sweep finds lines that the
+	// trail has given up. It costs two index entries per line.
 	sweepPeriod = time.Hour
-	// tellPeriod is between heads in the log.
+	// tellPeriod is the pause between two log lines with the head.
 	tellPeriod = time.Hour
 
-	// gapPeriod is between looks for lines that were left out, while nothing is new.
+	// gapPeriod is the pause between two looks for missing ids while there are no new lines.
 	gapPeriod = 5 * time.Second
 
 	lookBatch = 5000
-	// linkBatch bounds one transaction. Lines are hashed one by one as they are read, so their length costs no memory.
+	// linkBatch bounds the lines of a transaction. Lines are hashed as they are read, so their
+	// length does not cost memory.
 	linkBatch = 200
 )
 
@@ -53,10 +55,12 @@ const (
 func (c *Chainer) Run(ctx context.Context) error {
 	tick := time.NewTicker(chainPeriod)
 	defer tick.Stop()
+
 	for {
 		if err := c.step(ctx, time.Now()); err != nil && ctx.Err() == nil && !errors.Is(err, sql.ErrMoved) {
 			c.Log.Warn("cannot chain the audit, trying again", "error", err)
 		}
+
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -65,12 +69,13 @@ func (c *Chainer) Run(ctx context.Context) error {
 	}
 }
 
-// step chains what there is, unless this is another node's chore.
+// step chains all unchained lines, unless this is another node's task.
 func (c *Chainer) step(ctx context.Context, at time.Time) error {
 	if index, of := c.Session.Share(); index > 0 || index < 0 && of > 0 || !c.Session.Fresh() {
-		c.swept = time.Time{} // whoever takes the chore over begins with a sweep
+		c.swept = time.Time{} // a node that takes over starts with a sweep
 		return nil
 	}
+
 	if c.swept.IsZero() || at.Sub(c.swept) > sweepPeriod {
 		c.seen, c.pending, c.swept = trail.Trail{Patience: c.DB.LongestTransaction()}, nil, at
 	}
@@ -87,7 +92,8 @@ func (c *Chainer) step(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// idle reports that there is nothing to read now: the newest line was seen, and all that were seen are chained.
+// idle reports whether there is nothing to read now: the latest line was seen, and all seen lines
+// are chained.
 func (c *Chainer) idle(at time.Time) bool {
 	newest, known := c.Newest()
 	seen := known && newest <= c.seen.High && len(c.pending) == 0 && !c.looked.Before(c.swept)
@@ -104,24 +110,28 @@ func (c *Chainer) look(ctx context.Context, at time.Time) (more bool, err error)
 		return false, err
 	}
 
-	// No transaction that was given an id before such an old line can still commit.
+	// No transaction that got an id before such an old line can still commit.
 	if fresh > 0 && lines[len(lines)-1].At.Add(next.Patience) < now {
 		next.Gaps = nil
 	}
+
 	c.seen, c.looked = next, at
 	for _, l := range lines {
 		if !l.Chained {
 			c.pending = append(c.pending, l.ID)
 		}
 	}
+
 	return fresh == lookBatch, nil
 }
 
-// extend adds what is pending to the chain. What another node has chained meanwhile is left out by ExtendChain.
+// extend chains the pending lines. The function extend leaves out lines that another node has
+// chained.
 func (c *Chainer) extend(ctx context.Context, at time.Time) error {
 	if len(c.pending) == 0 {
 		return nil
 	}
+
 	head, err := Head(c.DB.Reader(ctx))
 	for err == nil && len(c.pending) > 0 && ctx.Err() == nil {
 		n := min(linkBatch, len(c.pending))
@@ -129,6 +139,7 @@ func (c *Chainer) extend(ctx context.Context, at time.Time) error {
 			c.pending = c.pending[n:]
 		}
 	}
+
 	if err == nil && head.Seq > c.toldSeq && at.Sub(c.told) >= tellPeriod {
 		c.told, c.toldSeq = at, head.Seq
 		c.Log.Info("audit chain", "head", head.Head())

@@ -15,32 +15,33 @@ import (
 	"go-crontab/sql"
 )
 
-// Sink takes the copies of audit lines. Write returns once they are handed over, and after a few seconds at most, unless a
-// file system hangs.
+// Sink receives the copies of audit lines. Write returns when they are handed over, and within a
+// few seconds, unless a file system hangs.
 type Sink interface {
-	// Whole reports whether the sink has room for definitions.
+	// Whole reports whether the sink has room for job definitions.
 	Whole() bool
 	Write(lines [][]byte) error
 	Close() error
 }
 
-// Copier copies every audit line to a sink, once it is chained. It copies all lines of the cluster, whichever node wrote them.
+// Copier copies each audit line to a sink after it is chained. It copies all lines of the cluster,
+// whichever node wrote them.
 //
-// The position is written after the lines. If we die in between, these lines are copied twice: none is left out. A copy that
-// begins, where no position is kept, begins with the line that comes next.
+// The position is stored after the lines. If we die in between, these lines are copied twice; none
+// is lost. Without a stored position, copying starts with the next new line.
 type Copier struct {
 	DB     *sql.DB
 	Sink   Sink
-	Dir    string // where the position is kept; "": only in memory, and a restart leaves out what came meanwhile
-	Failed func() // called for each try that failed
+	Dir    string // folder of the position; "": memory only, and a restart skips lines
+	Failed func() // called after each failed try
 	Log    *slog.Logger
 
 	at     position
 	begun  bool
-	failed bool // the last try did, and the log says so
+	failed bool // the last try failed, and that was logged
 }
 
-// position is the last link that was copied.
+// position is the place after the last copied link.
 type position struct {
 	Seq  int64      `json:"seq"`
 	Hash string     `json:"hash"`
@@ -50,21 +51,24 @@ type position struct {
 const (
 	copyPeriod = time.Second
 	copyBatch  = 200
-	copyBytes  = 4 << 20 // of a batch; definitions may be long
+	copyBytes  = 4 << 20 // of a batch, as definitions may be long
 )
 
 // Run copies until ctx ends.
 func (c *Copier) Run(ctx context.Context) error {
 	tick := time.NewTicker(copyPeriod)
 	defer tick.Stop()
+
 	for {
 		more, err := c.step(ctx)
 		if ctx.Err() == nil {
 			c.tell(err)
 		}
+
 		for more && err == nil && ctx.Err() == nil {
 			more, err = c.step(ctx)
 		}
+
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -73,7 +77,7 @@ func (c *Copier) Run(ctx context.Context) error {
 	}
 }
 
-// tell counts errors, and logs the first one of a row and the end of them.
+// tell counts errors, and logs the first error in a row and the recovery.
 func (c *Copier) tell(err error) {
 	if err != nil {
 		c.Failed()
@@ -112,17 +116,19 @@ func (c *Copier) step(ctx context.Context) (more bool, err error) {
 	if err := c.Sink.Write(lines); err != nil {
 		return false, err
 	}
+
 	c.at = next
 	return more || len(lines) == copyBatch, c.save()
 }
 
+// positionOf returns the position after a link.
 func positionOf(l job.Link) position {
 	_, hash, _ := strings.Cut(l.Head(), ":")
 	return position{l.Seq, hash, l.At}
 }
 
-// begin finds where to go on. After a restore, the chain does not have the last link that was copied: then it goes on with
-// the first line that is younger.
+// begin finds the position at which to continue. After a restore, the chain may not contain the
+// last copied link. Then copying continues with the first line written later.
 func (c *Copier) begin(ctx context.Context) error {
 	head, err := Head(c.DB.Reader(ctx))
 	if err != nil {
@@ -132,6 +138,7 @@ func (c *Copier) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	if kept.Seq == 0 {
 		c.at = positionOf(head)
 		return c.save()
@@ -141,11 +148,13 @@ func (c *Copier) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if l.Seq == 0 && kept.Seq < head.Seq || positionOf(l) == kept {
-		c.at = kept // it was removed by age, or stands
+	if l.Seq == 0 && kept.Seq < head.Seq || positionOf(l) == kept { // removed by retention, or unchanged
+		c.at = kept
 		return nil
 	}
-	c.Log.Error("the audit chain does not have the link that was copied last: the database was restored, or somebody changed the chain; going on with what is younger", "link", kept.Seq)
+
+	c.Log.Error("the audit chain does not have the link that was copied last: the database was restored, "+
+		"or somebody changed the chain; going on with what is younger", "link", kept.Seq)
 	young, err := linkAfter(c.DB.Reader(ctx), kept.At, head.Seq)
 	if err != nil {
 		return err
@@ -156,8 +165,10 @@ func (c *Copier) begin(ctx context.Context) error {
 	return nil
 }
 
+// file returns the path of the stored position.
 func (c *Copier) file() string { return filepath.Join(c.Dir, "audit-log.json") }
 
+// load returns the stored position, or the zero position.
 func (c *Copier) load() (p position, err error) {
 	if c.Dir == "" {
 		return p, nil
@@ -170,16 +181,18 @@ func (c *Copier) load() (p position, err error) {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil {
-		err = fmt.Errorf("read the position of the audit log; remove the file to begin with the line that comes next: %w", err)
+		err = fmt.Errorf("read the position of the audit log; remove the file to begin with the line that "+
+			"comes next: %w", err)
 	}
 	return p, err
 }
 
-// save writes the position. If we die in the middle, the file of before stands.
+// save stores the position. If we die here, the previous file stays.
 func (c *Copier) save() error {
 	if c.Dir == "" {
 		return nil
 	}
+
 	text, err := json.Marshal(c.at)
 	if err == nil {
 		err = os.WriteFile(c.file()+".new", text, 0o600)
@@ -193,7 +206,7 @@ func (c *Copier) save() error {
 	return err
 }
 
-// copied is an audit line as the copy has it.
+// copied is the JSON of a copied audit line.
 type copied struct {
 	Seq    int64           `json:"seq"`
 	Hash   string          `json:"hash"`
@@ -209,14 +222,16 @@ type copied struct {
 	Reason string          `json:"reason,omitempty"`
 	Was    json.RawMessage `json:"was,omitempty"`
 	Became json.RawMessage `json:"became,omitempty"`
-	Gone   bool            `json:"gone,omitempty"` // the link stands, and its audit line does not
+	Gone   bool            `json:"gone,omitempty"` // the link exists, but its audit line does not
 }
 
+// line returns the copy of an audit line.
 func (c *Copier) line(r *chainRow) []byte {
 	e := &r.Entry
 	out := copied{
-		Seq: r.Seq, Hash: positionOf(r.Link).Hash, ID: r.Line, At: r.At.Time().UTC(), Who: e.Who, Origin: e.Origin, Action: e.Action, Kind: e.Kind,
-		Ref: e.Ref, App: e.App, Name: e.Name, Reason: e.Reason, Gone: r.Gone,
+		Seq: r.Seq, Hash: positionOf(r.Link).Hash, ID: r.Line, At: r.At.Time().UTC(), Who: e.Who,
+		Origin: e.Origin, Action: e.Action, Kind: e.Kind, Ref: e.Ref, App: e.App, Name: e.Name,
+		Reason: e.Reason, Gone: r.Gone,
 	}
 	if c.Sink.Whole() {
 		out.Was, out.Became = rawJSON(e.Was), rawJSON(e.Became)
@@ -225,7 +240,7 @@ func (c *Copier) line(r *chainRow) []byte {
 	return b
 }
 
-// rawJSON is a stored text as it is, or as a JSON text if it is none.
+// rawJSON returns a stored text unchanged if it is JSON, or else as a JSON string.
 func rawJSON(s string) json.RawMessage {
 	if s == "" || json.Valid([]byte(s)) {
 		return json.RawMessage(s)

@@ -75,8 +75,8 @@ func (p *place) wantSeqs(path string, from, to int64) {
 	}
 }
 
-// TestCopies: a file gets each line of the cluster from the first look on, over restarts and rotations, and has heads by which
-// the chain can be checked.
+// TestCopies: a file gets each line of the cluster from the first look on, over restarts and
+// rotations, and has heads by which the chain can be checked.
 func TestCopies(t *testing.T) {
 	p := setUp(t)
 	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "audit.log")
@@ -119,7 +119,8 @@ func TestCopies(t *testing.T) {
 	p.wantSeqs(path, 2*copyBatch+11, 2*copyBatch+13)
 }
 
-// TestCopyAfterARestore: the database is an older one. What is younger than the last copied line is copied.
+// TestCopyAfterARestore: the database is an older one. What is younger than the last copied line is
+// copied.
 func TestCopyAfterARestore(t *testing.T) {
 	p := setUp(t)
 	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "audit.log")
@@ -182,7 +183,8 @@ func TestBrokenSink(t *testing.T) {
 	}
 }
 
-// TestTornFile: what was torn off by a crash is left as it is, and the next line begins on a line of its own.
+// TestTornFile: what was torn off by a crash is left as it is, and the next line begins on a line
+// of its own.
 func TestTornFile(t *testing.T) {
 	p := setUp(t)
 	path := filepath.Join(t.TempDir(), "audit.log")
@@ -200,7 +202,8 @@ func TestTornFile(t *testing.T) {
 	}
 }
 
-// TestSyslog: lines reach the socket of the machine, without definitions, also after its daemon was started again.
+// TestSyslog: lines reach the socket of the machine, without definitions, also after its daemon was
+// started again.
 func TestSyslog(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "log")

@@ -1,7 +1,8 @@
-// Package audit keeps the audit honest: it chains audit lines by hashes, verifies that chain, and copies the lines to a file
-// or to syslog.
+// Package audit protects the audit: it chains audit lines by hashes, verifies the chain, and copies
+// the lines to a file or to syslog.
 //
-// The chain shows that a line was changed or removed by somebody who may write the table. It does not keep anybody from
-// inserting lines, and whoever may write both tables can compute the whole chain again. A head that is kept outside MySQL
-// shows that: nodes write it to their log each hour, and every line of a copy has it.
+// The chain reveals lines that were changed or removed by someone with write access to the table.
+// It does not prevent inserted lines, and someone with write access to both tables can recompute
+// the whole chain. A head that is kept outside MySQL reveals that: each node logs it every hour,
+// and every line of a copy contains it.
 package audit

@@ -8,7 +8,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// Of names whose lines to look for: those of a job by its id, of an app by its name, of the cluster.
+// Of selects the lines about a subject: about a job by its id, an app by its name, or the cluster.
 type Of struct {
 	Kind    job.Kind
 	Ref     int64
@@ -26,39 +26,44 @@ func After(r sql.Reader, of Of, at job.Micros) (job.Entry, error) {
 	return near(r, of, "at > ?", "ASC", at)
 }
 
+// near returns the first line in an order that fulfils a condition.
 func near(r sql.Reader, of Of, cond, order string, at job.Micros) (job.Entry, error) {
 	args := []any{of.Kind, of.Ref, int64(at)}
 	cond = "kind = ? AND ref = ? AND " + cond
 	if of.Kind == job.KindApp {
 		cond, args = cond+" AND app = ?", append(args, of.App)
 	}
+
 	actions, args := sql.In(args, of.Actions)
-	return sql.First(sql.Select(r, "read audit", sql.ScanEntry, "SELECT "+sql.AuditColumns+" FROM audit FORCE INDEX (ref) WHERE "+cond+" AND action IN "+actions+
-		" ORDER BY at "+order+", id "+order+" LIMIT 1", args...))
+	return sql.First(sql.Select(r, "read audit", sql.ScanEntry, `SELECT `+sql.AuditColumns+`
+		FROM audit FORCE INDEX (ref)
+		WHERE `+cond+` AND action IN `+actions+`
+		ORDER BY at `+order+`, id `+order+`
+		LIMIT 1`, args...))
 }
 
 // Filter says which lines to list. Zero fields do not restrict.
 type Filter struct {
 	JobID  int64
-	Name   string // of what was changed
+	Name   string // name of the changed thing
 	Who    string
 	App    string
-	Apps   []string // only in these, nil: in all, and of what belongs to none
+	Apps   []string // only lines of these apps; nil: all lines
 	Action job.Action
 	Kind   job.Kind
 	From   job.Micros      // at or after
 	To     job.Micros      // before
-	After  *read.ListPlace // only what the list has after this place: ID and Due, which is the line's instant
+	After  *read.ListPlace // only lines after this place of the list; Due is the line's time
 	Limit  int
 }
 
-// Page is a part of the audit.
+// Page is a page of the list.
 type Page struct {
 	Lines []job.Entry
-	Next  *read.ListPlace // where it goes on; nil: it ends
+	Next  *read.ListPlace // where the next page continues; nil: this is the last page
 }
 
-// entry is a line, or only its place.
+// entry is a line, or only its place in the list.
 type entry struct {
 	job.Entry
 	fits bool
@@ -66,16 +71,16 @@ type entry struct {
 
 func (e *entry) place() *read.ListPlace { return &read.ListPlace{ID: e.ID, Due: e.At} }
 
-// plan is an index to read the list from.
+// plan is an index from which the list can be read.
 type plan struct {
 	index string
-	given bool             // the filter has what it is by
-	each  []read.Condition // a range for each
+	given bool             // the filter restricts its columns
+	each  []read.Condition // one index range for each
 }
 
-// List lists lines, the latest first. One condition alone is read from its index, in which the lines stand in the order
-// of the list. Of several the one that leaves least is, as a rule, and the others are looked at: a page that meets few of
-// such lines ends before it is full, and says where to go on.
+// List lists lines, the latest first. A single condition is read from its own index, in the order
+// of the list. With several, the usually most selective one is read, and each row is checked
+// against the others. So a page may end before it is full if few lines match.
 func List(r sql.Reader, f Filter) (Page, error) {
 	ways := []plan{
 		{"ref", f.JobID != 0, []read.Condition{read.Where("kind = ? AND ref = ?", job.KindJob, f.JobID)}},
@@ -87,6 +92,7 @@ func List(r sql.Reader, f Filter) (Page, error) {
 		{"kind", f.Kind != "", []read.Condition{read.Where("kind = ?", f.Kind)}},
 		{"at", true, []read.Condition{read.Where("TRUE")}},
 	}
+
 	way := slices.IndexFunc(ways, func(w plan) bool { return w.given })
 	var left []read.Condition
 	for _, other := range ways[way+1:] {
@@ -94,28 +100,38 @@ func List(r sql.Reader, f Filter) (Page, error) {
 			left = append(left, read.AnyOf(other.each))
 		}
 	}
+
 	if len(f.Apps) > read.ManyApps {
 		list, args := sql.In(nil, f.Apps)
 		left = append(left, read.Where("app IN "+list, args...))
 	}
-	all := &read.Ranges[entry]{Reader: r, What: "list audit", Columns: read.Where(sql.AuditColumns),
-		Less: func(a, b entry) bool { return a.At > b.At || a.At == b.At && a.ID > b.ID },
+
+	all := &read.Ranges[entry]{
+		Reader:  r,
+		What:    "list audit",
+		Columns: read.Where(sql.AuditColumns),
+		Less:    func(a, b entry) bool { return a.At > b.At || a.At == b.At && a.ID > b.ID },
 		Scan: func(rows *sql.Rows, e *entry, i *int) error {
 			e.fits = true
 			return sql.ScanAudit(rows, &e.Entry, i)
-		}}
+		},
+	}
 	for _, one := range ways[way].each {
 		all.All = append(all.All, rangeOf(ways[way].index, one, &f))
 	}
+
+	// With further conditions, read only the places of lines, and then the lines that fit.
 	if left != nil {
 		fits := read.AllOf(left)
 		all.Columns = read.Where("id, at, "+fits.SQL, fits.Args...)
 		all.Scan = func(rows *sql.Rows, e *entry, i *int) error { return rows.Scan(i, &e.ID, &e.At, &e.fits) }
 	}
+
 	found, next, err := read.Search(all, f.Limit, func(e entry) bool { return e.fits })
 	if err != nil {
 		return Page{}, err
 	}
+
 	var p Page
 	if next != nil {
 		p.Next = next.place()
@@ -123,12 +139,14 @@ func List(r sql.Reader, f Filter) (Page, error) {
 	for _, e := range found {
 		p.Lines = append(p.Lines, e.Entry)
 	}
+
 	if left != nil {
 		p.Lines, err = byID(r, p.Lines)
 	}
 	return p, err
 }
 
+// rangeOf returns one range of an index, restricted to the filter's time and place.
 func rangeOf(index string, one read.Condition, f *Filter) *read.Range[entry] {
 	cond, args := one.SQL, slices.Clone(one.Args)
 	if f.From != 0 {
@@ -137,27 +155,38 @@ func rangeOf(index string, one read.Condition, f *Filter) *read.Range[entry] {
 	if f.To != 0 {
 		cond, args = cond+" AND at < ?", append(args, int64(f.To))
 	}
-	g := &read.Range[entry]{From: "audit FORCE INDEX (" + index + ")", Where: read.Where(cond, args...), By: "at DESC, id DESC",
+
+	g := &read.Range[entry]{
+		From:  "audit FORCE INDEX (" + index + ")",
+		Where: read.Where(cond, args...),
+		By:    "at DESC, id DESC",
 		After: func(e entry) read.Condition {
 			return read.Where("at <= ? AND (at < ? OR id < ?)", int64(e.At), int64(e.At), e.ID)
-		}}
+		},
+	}
 	if f.After != nil {
 		g.Last = &entry{Entry: job.Entry{ID: f.After.ID, At: f.After.Due}}
 	}
 	return g
 }
 
-// byID reads the lines whose places are given, in that order.
+// byID reads the lines at the given places, in the same order.
 func byID(r sql.Reader, places []job.Entry) ([]job.Entry, error) {
 	if len(places) == 0 {
 		return nil, nil
 	}
+
 	ids := make([]int64, len(places))
 	for i := range places {
 		ids[i] = places[i].ID
 	}
 	list, args := sql.In(nil, ids)
-	out, err := sql.Select(r, "read audit", sql.ScanEntry, "SELECT "+sql.AuditColumns+" FROM audit FORCE INDEX (PRIMARY) WHERE id IN "+list, args...)
-	slices.SortFunc(out, func(a, b job.Entry) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
+
+	out, err := sql.Select(r, "read audit", sql.ScanEntry, `SELECT `+sql.AuditColumns+`
+		FROM audit FORCE INDEX (PRIMARY)
+		WHERE id IN `+list, args...)
+	slices.SortFunc(out, func(a, b job.Entry) int {
+		return slices.Index(ids, a.ID) - slices.Index(ids, b.ID)
+	})
 	return out, err
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAuditList asks for 100,000 lines of the audit by each filter, page after page, and holds what comes against what
-// the table has, and the rows that the server read against those that were shown.
+// TestAuditList asks for 100,000 lines of the audit by each filter, page after page, and holds what
+// comes against what the table has, and the rows that the server read against those that were
+// shown.
 func TestAuditList(t *testing.T) {
 	const lines, limit, examinedMost = 100_000, 100, 2000
 	f := setUp(t)

@@ -14,7 +14,8 @@ import (
 // Syslog is the target that names the syslog of the machine.
 const Syslog = "syslog"
 
-// OpenSink opens what copies of audit lines go to: "syslog", or the path of a file.
+// OpenSink opens the sink for copies of audit lines: the target is Syslog or the absolute path of a
+// file.
 func OpenSink(target string) (Sink, error) {
 	if target == Syslog {
 		return newSyslog("/dev/log", "/var/run/syslog", "/var/run/log")
@@ -26,7 +27,7 @@ func OpenSink(target string) (Sink, error) {
 	return f, f.open()
 }
 
-// fileSink appends to a file, one line of JSON each.
+// fileSink appends to a file, one JSON object per line.
 type fileSink struct {
 	path string
 	file *os.File
@@ -34,17 +35,18 @@ type fileSink struct {
 }
 
 const (
-	// writeTime bounds a write to what may take no more, such as a pipe that nobody reads.
+	// writeTime bounds a write to a target that may block, such as a pipe without a reader.
 	writeTime = 2 * time.Second
-	fileMode  = 0o600 // definitions of jobs are in it
+	fileMode  = 0o600 // the lines contain job definitions
 )
 
 func (f *fileSink) Whole() bool { return true }
 
+// open opens the file, creating it if need be, and checks that its last line is complete.
 func (f *fileSink) open() (err error) {
 	flags := os.O_RDWR | os.O_CREATE | os.O_APPEND
 	if info, err := os.Stat(f.path); err == nil && !info.Mode().IsRegular() {
-		flags = os.O_WRONLY | os.O_APPEND | nonblock // a pipe: nobody may read it
+		flags = os.O_WRONLY | os.O_APPEND | nonblock // a pipe may have no reader
 	}
 	if f.file, err = os.OpenFile(f.path, flags, fileMode); err != nil {
 		return fmt.Errorf("audit log: %w", err)
@@ -59,7 +61,8 @@ func (f *fileSink) open() (err error) {
 	return nil
 }
 
-// Write appends lines. A file that was renamed or removed since, as log rotation does, is made again.
+// Write appends lines. If the file was renamed or removed, as log rotation does, it creates a new
+// one.
 func (f *fileSink) Write(lines [][]byte) error {
 	if f.file != nil && f.rotated() {
 		f.Close()
@@ -77,16 +80,19 @@ func (f *fileSink) Write(lines [][]byte) error {
 	if err := f.file.SetWriteDeadline(time.Now().Add(writeTime)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
 		return fmt.Errorf("audit log: %w", err)
 	}
+
 	n, err := f.file.Write(text)
 	if err != nil {
 		f.torn = n > 0 && text[n-1] != '\n' || n == 0 && f.torn
-		f.Close() // it is opened and looked at next time
+		f.Close() // the next write opens and checks it
 		return fmt.Errorf("audit log: %w", err)
 	}
+
 	f.torn = false
 	return nil
 }
 
+// rotated reports whether the path no longer leads to the open file.
 func (f *fileSink) rotated() bool {
 	now, err := os.Stat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +111,7 @@ func (f *fileSink) Close() error {
 	return file.Close()
 }
 
-// syslogSink sends to the syslog of the machine, in the form that its local socket takes.
+// syslogSink sends to the local syslog daemon, in the format of its socket.
 type syslogSink struct {
 	sockets []string
 	conn    net.Conn
@@ -116,7 +122,7 @@ func newSyslog(sockets ...string) (*syslogSink, error) {
 	return s, s.connect()
 }
 
-// Whole: daemons cut lines that are longer than some kilobytes.
+// Whole returns false, as daemons cut lines longer than a few kilobytes.
 func (s *syslogSink) Whole() bool { return false }
 
 func (s *syslogSink) connect() (err error) {
@@ -139,9 +145,12 @@ func (s *syslogSink) Write(lines [][]byte) error {
 	if err := s.conn.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
 		return fmt.Errorf("audit log: %w", err)
 	}
+
 	for _, line := range lines {
-		if _, err := fmt.Fprintf(s.conn, "<%d>%s go-crontab[%d]: %s", syslogPriority, time.Now().Format(time.Stamp), os.Getpid(), line); err != nil {
-			s.Close() // the daemon may have been started again
+		_, err := fmt.Fprintf(s.conn, "<%d>%s go-crontab[%d]: %s",
+			syslogPriority, time.Now().Format(time.Stamp), os.Getpid(), line)
+		if err != nil {
+			s.Close() // the daemon may have been restarted
 			return fmt.Errorf("audit log: %w", err)
 		}
 	}

@@ -4,5 +4,5 @@ package audit
 
 import "syscall"
 
-// nonblock has a pipe that nobody reads fail at once.
+// nonblock makes opening a pipe without a reader fail at once.
 const nonblock = syscall.O_NONBLOCK

@@ -11,35 +11,36 @@ import (
 	"go-crontab/sql"
 )
 
-// Fault is a place at which the audit is not what was chained.
+// Fault is a place where the audit differs from the chain.
 type Fault struct {
-	Seq  int64 // zero: of an audit line that is not chained
+	Seq  int64 // zero: the audit line is not chained
 	Line int64 // id of the audit line
 	What string
 }
 
-// Verified is what one look at a part of the chain came to.
+// Verified is the result of verifying a part of the chain.
 type Verified struct {
-	From, To job.Link // the first and the last link that were looked at; zero: there is none
+	From, To job.Link // first and last verified link; zero: none
 	Links    int
-	Next     int64 // go on behind this number; zero: that was all
+	Next     int64 // number after which to continue; zero: the end was reached
 	Faults   []Fault
 }
 
 const (
-	// maxFaults bounds what one look returns. Whoever wants more goes on behind the last one.
+	// maxFaults bounds the faults that one call returns. Continue after the last one for more.
 	maxFaults = 50
-	// Kept is for how long audit lines are kept, unless a program that embeds a node says otherwise.
+	// Kept is the time for which audit lines are kept, unless a program that embeds a node chooses
+	// another.
 	Kept = 400 * 24 * time.Hour
 )
 
-// errEnough ends a look.
+// errEnough ends reading the chain early.
 var errEnough = errors.New("enough")
 
-// Verify looks at links behind a number: at most so many, and for no longer than given. kept is for how long lines are kept: the
-// line of the first link may be gone if it is older.
+// Verify checks up to most links after a number, and stops early once patience has passed. kept is
+// the time for which lines are kept: the first link may have lost its line if it is older.
 //
-// After a fault it goes on from the hash that is stored, so that one changed line is one fault.
+// After a fault it continues from the stored hash, so that one changed line is one fault.
 func Verify(ctx context.Context, db *sql.DB, after int64, most int, kept, patience time.Duration) (Verified, error) {
 	for {
 		base, err := firstLink(db.Reader(ctx))
@@ -50,19 +51,24 @@ func Verify(ctx context.Context, db *sql.DB, after int64, most int, kept, patien
 		if err != nil || len(v.Faults) == 0 {
 			return v, err
 		}
+
 		now, err := firstLink(db.Reader(ctx))
 		if err != nil || now.Seq == base.Seq {
 			return v, err
-		} // old lines were removed meanwhile, and look as if they were missing
+		}
+		// Old lines were removed during the check and look missing: verify again.
 	}
 }
 
-func verify(ctx context.Context, db *sql.DB, base job.Link, after int64, most int, kept, patience time.Duration) (v Verified, err error) {
+// verify is Verify for a known oldest link, base.
+func verify(
+	ctx context.Context, db *sql.DB, base job.Link, after int64, most int, kept, patience time.Duration,
+) (v Verified, err error) {
 	now, err := db.Now(ctx)
 	if err != nil {
 		return v, err
 	}
-	before, err := linkUpTo(db.Reader(ctx), after) // the zero Link at the beginning
+	before, err := linkUpTo(db.Reader(ctx), after) // the zero Link at the start of the chain
 	if err != nil {
 		return v, err
 	}
@@ -77,6 +83,7 @@ func verify(ctx context.Context, db *sql.DB, base job.Link, after int64, most in
 		if v.Links == 0 {
 			v.From = r.Link
 		}
+
 		v.Links, v.To, before = v.Links+1, r.Link, r.Link
 		return nil
 	})
@@ -87,33 +94,36 @@ func verify(ctx context.Context, db *sql.DB, base job.Link, after int64, most in
 		return v, err
 	}
 
+	// At the end of the chain, look for strays.
 	head, err := Head(db.Reader(ctx))
 	if err != nil {
 		return v, err
 	}
 	if v.To.Seq > 0 && head.Seq > v.To.Seq {
-		v.Next = v.To.Seq // it has grown, or goes on behind a gap
+		v.Next = v.To.Seq // the chain has grown, or continues after a gap
 		return v, nil
 	}
+
 	strays, err := strayLinks(ctx, db, head)
 	v.Faults = append(v.Faults, strays...)
 	return v, err
 }
 
-// strayLinks returns links that are no part of the chain. Whoever looks at its end is told of them.
+// strayLinks returns a fault for each link that is not part of the chain.
 func strayLinks(ctx context.Context, db *sql.DB, head job.Link) (out []Fault, err error) {
 	links, err := readStrays(db.Reader(ctx), head.Seq, maxFaults)
 	for _, l := range links {
-		what := fmt.Sprintf("no node has written this link, for audit line %d: the chain ends at link %d and goes on from there. "+
-			"Whoever may delete in audit_chain can remove it: DELETE FROM audit_chain WHERE seq = %d", l.Line, head.Seq, l.Seq)
+		what := fmt.Sprintf("no node has written this link, for audit line %d: the chain ends at link %d and "+
+			"goes on from there. Whoever may delete in audit_chain can remove it: "+
+			"DELETE FROM audit_chain WHERE seq = %d", l.Line, head.Seq, l.Seq)
 		out = append(out, Fault{Seq: l.Seq, Line: l.Line, What: what})
 	}
 	return out, err
 }
 
-// judge returns what is wrong with a link and its line. first is the number of the oldest link. Lines that were written before
-// old may have been removed, from the beginning of the chain on. When that was, the hash says: anybody who may write the table
-// could make the link itself look old.
+// judge returns the faults of a link and its line. first is the number of the oldest link. Lines
+// written before old may have been removed, from the start of the chain. The time of writing is
+// taken from the hash: someone with write access to the table could make the link itself look old.
 func judge(before job.Link, r *chainRow, first int64, old job.Micros) []Fault {
 	fault := func(format string, args ...any) Fault {
 		return Fault{Seq: r.Seq, Line: r.Line, What: fmt.Sprintf(format, args...)}
@@ -122,7 +132,7 @@ func judge(before job.Link, r *chainRow, first int64, old job.Micros) []Fault {
 
 	switch isFirst := r.Seq == first; {
 	case isFirst && r.Gone && r.Written() < old:
-		return nil // the base of the rest
+		return nil // the base for the rest of the chain
 	case isFirst && r.Seq != 1:
 		out = append(out, fault("the links before it are missing, and its line is not old enough to be removed"))
 		before = job.Link{Seq: r.Seq - 1}
@@ -139,13 +149,14 @@ func judge(before job.Link, r *chainRow, first int64, old job.Micros) []Fault {
 	return out
 }
 
-// VerifyAll verifies the chain behind a number to its end.
+// VerifyAll verifies the chain after a number to its end.
 func VerifyAll(ctx context.Context, db *sql.DB, after int64, kept time.Duration) (all Verified, err error) {
 	for {
 		v, err := Verify(ctx, db, after, 10_000, kept, time.Minute)
 		if err != nil {
 			return all, err
 		}
+
 		all.add(v)
 		if v.Next == 0 || len(all.Faults) >= maxFaults {
 			return all, nil
@@ -154,6 +165,7 @@ func VerifyAll(ctx context.Context, db *sql.DB, after int64, kept time.Duration)
 	}
 }
 
+// add appends the result for the next part of the chain.
 func (v *Verified) add(more Verified) {
 	if v.Links == 0 {
 		v.From = more.From
@@ -165,8 +177,8 @@ func (v *Verified) add(more Verified) {
 	v.Faults = slices.Concat(v.Faults, more.Faults)
 }
 
-// CheckHead holds the chain against a head that was kept elsewhere, and returns what is wrong, "" if nothing is. age is for how
-// long lines are kept.
+// CheckHead compares the chain with a head that was stored elsewhere. It returns a description of
+// the fault, or "". age is the time for which lines are kept.
 func CheckHead(ctx context.Context, db *sql.DB, kept job.Link, age time.Duration) (string, error) {
 	l, err := linkOf(db.Reader(ctx), kept.Seq)
 	if err != nil {
@@ -174,7 +186,8 @@ func CheckHead(ctx context.Context, db *sql.DB, kept job.Link, age time.Duration
 	}
 	if l.Seq != 0 {
 		if l.Hash != kept.Hash {
-			return fmt.Sprintf("link %d has the hash %x, and the kept head has %x: the chain was computed again, or the database was restored", l.Seq, l.Hash, kept.Hash), nil
+			return fmt.Sprintf("link %d has the hash %x, and the kept head has %x: the chain was computed again, "+
+				"or the database was restored", l.Seq, l.Hash, kept.Hash), nil
 		}
 		return "", nil
 	}
@@ -188,15 +201,19 @@ func CheckHead(ctx context.Context, db *sql.DB, kept job.Link, age time.Duration
 		return "", err
 	}
 	now, err := db.Now(ctx)
+
 	switch {
 	case err != nil:
 		return "", err
 	case kept.Seq > head.Seq:
-		return fmt.Sprintf("the chain ends at link %d, and the kept head is link %d: its newest lines were removed, or the database was restored", head.Seq, kept.Seq), nil
+		return fmt.Sprintf("the chain ends at link %d, and the kept head is link %d: its newest lines were removed, "+
+			"or the database was restored", head.Seq, kept.Seq), nil
 	case kept.Seq < base.Seq && kept.Written() >= now.Add(-age):
-		return fmt.Sprintf("link %d is gone, the chain begins at link %d, and its line of %s was not old enough to be removed", kept.Seq, base.Seq, kept.Written()), nil
+		return fmt.Sprintf("link %d is gone, the chain begins at link %d, and its line of %s was not old enough "+
+			"to be removed", kept.Seq, base.Seq, kept.Written()), nil
 	case kept.Seq < base.Seq:
-		return fmt.Sprintf("link %d is gone, the chain begins at link %d: take a head that is younger", kept.Seq, base.Seq), nil
+		return fmt.Sprintf("link %d is gone, the chain begins at link %d: take a head that is younger",
+			kept.Seq, base.Seq), nil
 	}
 	return fmt.Sprintf("link %d is missing", kept.Seq), nil
 }

@@ -8,7 +8,8 @@ import (
 	"go-crontab/job"
 )
 
-// TestAlerts: each alert is told when it is raised, silenced and over; one that fired before is told by its end alone.
+// TestAlerts: each alert is told when it is raised, silenced and over; one that fired before is
+// told by its end alone.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -1,21 +1,22 @@
-// Package feed tells whoever listens what changes in the cluster.
+// Package feed reports changes in the cluster to subscribers.
 //
 //	ending  ┐
-//	audit   │ one reader a node, each half second, while somebody listens
-//	run     ├──────────────▶ ring of events ──▶ listeners, each at a place of its own
+//	audit   │ one reader per node, every half second, while there are listeners
+//	run     ├──────────────▶ ring of events ──▶ listeners, each at its own place
 //	session │
 //	backfill┘
 //
-// Nothing is written for it: it reads what the trip of a run and the audit leave behind, by ends of indexes and
-// without a lock. While nobody listens there is no reader.
+// Nothing is written for it. The reader reads the rows that the trip of a run and the audit leave,
+// at the ends of indexes and without locks. Without listeners there is no reader.
 //
-// Ids are given to rows when they are inserted, and rows are seen when their transactions commit. So an id may be seen
-// before a smaller one: a trail knows the ids that were left out, and the reader looks for them again and again, until
-// no transaction can hold them any more (see internal/trail). So nothing is left out, and nothing is told twice by one reader.
+// Ids are assigned when rows are inserted, but rows become visible when their transactions commit.
+// So an id may be seen before a smaller one. A trail remembers the missing ids, and the reader
+// looks for each until no transaction can still commit it (see internal/trail). Thus a reader
+// reports everything, and reports it once.
 //
-// A listener holds no events. It has a place in the ring, and when it comes back so late that the ring has gone on
-// without it, it is told to load everything anew. So a slow one costs nothing and holds up nobody.
+// A listener holds no events, only a place in the ring. If it returns after the ring has moved past
+// that place, it must reload everything. So a slow listener costs nothing and delays no other.
 //
-// If the database is away, the reader tries again, and goes on where it was. If there is more to read by then than is
-// worth telling, listeners are told to load everything anew.
+// While the database is away, the reader tries again, and then continues where it was. If there is
+// too much to read by then, listeners must reload everything.
 package feed

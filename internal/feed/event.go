@@ -7,7 +7,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Kind is what an event is about.
+// Kind is the subject of an event.
 type Kind string
 
 // The kinds of events.
@@ -19,11 +19,11 @@ const (
 	KindNode     Kind = "node"
 	KindBackfill Kind = "backfill"
 	KindAlert    Kind = "alert"
-	KindChange   Kind = "change" // of anything else
-	KindReload   Kind = "reload" // something is not told
+	KindChange   Kind = "change" // of something not listed here
+	KindReload   Kind = "reload" // some events were not reported
 )
 
-// Actions that are not those of the audit.
+// Actions that the audit does not have.
 const (
 	Started = "started"
 	Ended   = "ended"
@@ -37,18 +37,18 @@ const (
 	Recovered = "recovered"
 )
 
-// Event is one thing that has happened.
+// Event is a change.
 type Event struct {
-	ID     string // the same whichever node tells it, but for counts
+	ID     string // the same on every node, except for KindRuns
 	Kind   Kind
 	At     job.Micros
 	Action string
-	App    string // "" of what belongs to no app
-	Open   bool   // that belongs to no app, and all may see it who may see anything
+	App    string // "" if it belongs to no app
+	Open   bool   // it belongs to no app, and readers of any app may see it
 	JobID  int64
 	Job    string
-	Name   string // of a node, or of what was changed
-	What   string // kind of thing that was changed
+	Name   string // of a node, or of the changed thing
+	What   string // kind of the changed thing
 	Who    string
 	Reason string
 
@@ -57,10 +57,10 @@ type Event struct {
 	Alert    *alert.FiredRow
 	Counts   []Count
 
-	Data []byte // as the feed's encoder made it; of counts that is the listener's affair
+	Data []byte // encoded event; nil for KindRuns, which listeners encode
 }
 
-// Count is how many runs of a job began and ended.
+// Count is the number of runs of a job that started and ended.
 type Count struct {
 	JobID int64
 	read.JobName
@@ -68,7 +68,7 @@ type Count struct {
 	Ended   [int(job.Superseded) + 1]int64 // by outcome
 }
 
-// Total is how many events it stands for.
+// Total returns the number of events that the count replaces.
 func (c *Count) Total() int64 {
 	n := c.Started
 	for _, k := range c.Ended {
@@ -77,5 +77,5 @@ func (c *Count) Total() int64 {
 	return n
 }
 
-// size is about how much memory the event takes.
+// size estimates the memory of the event, in bytes.
 func (e *Event) size() int { return 200 + len(e.Data) + 160*len(e.Counts) }

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	look     = 500 * time.Millisecond // between looks at the database
-	linger   = 30 * time.Second       // how long the reader goes on when the last listener has gone
-	lookMost = 10 * time.Second       // bounds one look
+	look     = 500 * time.Millisecond // pause between two looks at the database
+	linger   = 30 * time.Second       // how soon the reader stops after the last listener has gone
+	lookMost = 10 * time.Second       // timeout of a look
 
 	ringEvents = 4096
 	ringBytes  = 8 << 20
 
-	// overlap is how much of what came before an event is told once more to a listener that heard of it from another
-	// node: their readers do not look at the same time.
+	// overlap is repeated to a listener that comes from another node: events of this time before
+	// the listener's last event. The readers of two nodes do not look at the same moment.
 	overlap = 5 * time.Second
 )
 
-// Feed is the change feed of one node. It is safe for concurrent use.
+// Feed is a node's change feed. It is safe for concurrent use.
 type Feed struct {
 	db     *read.DB
 	clock  func() job.Micros
@@ -39,30 +39,31 @@ type Feed struct {
 	mu        sync.Mutex
 	listeners int
 	closed    bool
-	stop      context.CancelFunc // of the reader, nil: there is none
-	done      chan struct{}      // closed when it has ended
-	anchored  chan struct{}      // closed when it knows where it begins
+	stop      context.CancelFunc // stops the reader; nil: no reader
+	done      chan struct{}      // closed when the reader has ended
+	anchored  chan struct{}      // closed when the reader knows its starting point
 	ring      ring
 }
 
-// New makes a feed over the rows of a cluster. clock is MySQL's; encode makes the text of an event, once for all
-// listeners.
+// New returns a feed of the changes in a cluster. clock is MySQL's clock. encode returns the text
+// of an event; it is called once per event, for all listeners.
 func New(db *read.DB, clock func() job.Micros, encode func(*Event) []byte, log *slog.Logger) *Feed {
 	return &Feed{db: db, clock: clock, encode: encode, log: log, linger: linger}
 }
 
 // ring holds the latest events.
 type ring struct {
-	epoch  string // names this life of the ring
-	events []kept
-	first  int64 // number of the first of them
-	bytes  int
-	byID   map[string]int64
-	began  time.Time     // since when it has all
-	news   chan struct{} // closed when there is more
+	epoch  string // identifies this ring
+	events []entry
+	first  int64            // number of the first event
+	bytes  int              // estimated memory of the events
+	byID   map[string]int64 // numbers of events
+	began  time.Time        // no event since then is missing, except dropped ones
+	news   chan struct{}    // closed when events are added
 }
 
-type kept struct {
+// entry is an event in the ring.
+type entry struct {
 	Event
 	came time.Time
 }
@@ -73,76 +74,88 @@ func newRing() ring {
 	return ring{epoch: hex.EncodeToString(b[:]), byID: map[string]int64{}, news: make(chan struct{})}
 }
 
+// next returns the number of the next event.
 func (r *ring) next() int64 { return r.first + int64(len(r.events)) }
 
+// add appends an event, and drops the oldest ones if the ring is full.
 func (r *ring) add(e Event, now time.Time) {
 	if e.ID != "" {
 		r.byID[e.ID] = r.next()
 	}
-	r.events = append(r.events, kept{e, now})
+	r.events = append(r.events, entry{e, now})
 	r.bytes += e.size()
+
 	for len(r.events) > ringEvents || r.bytes > ringBytes && len(r.events) > 1 {
 		old := &r.events[0]
 		if r.byID[old.ID] == r.first {
 			delete(r.byID, old.ID)
 		}
 		r.bytes -= old.size()
-		*old = kept{}
+		*old = entry{}
 		r.events = r.events[1:]
 		r.first++
 	}
 }
 
-// Listener is somebody's place in the feed. It is used by one goroutine.
+// Listener is a subscriber's place in the feed. One goroutine uses it.
 type Listener struct {
 	f     *Feed
 	place int64
 	leave func()
 }
 
-// Listen makes a listener. What changes from now on is told to it; with the id that a message had before, also what
-// came behind that, if resumed.
+// Listen adds a listener. It gets all events from now on. If after is the id of an earlier message
+// and its place is still known, it also gets the events after that message, and resumed is true.
 func (f *Feed) Listen(ctx context.Context, after string) (l *Listener, resumed bool, err error) {
 	f.mu.Lock()
 	if f.closed {
 		f.mu.Unlock()
 		return nil, false, context.Canceled
 	}
+
 	f.listeners++
 	if f.stop == nil {
 		reading, stop := context.WithCancel(context.Background())
 		f.stop, f.done, f.anchored, f.ring = stop, make(chan struct{}), make(chan struct{}), newRing()
 		go f.run(reading, f.done, f.anchored)
 	}
+
 	anchored := f.anchored
 	f.mu.Unlock()
+
 	l = &Listener{f: f, leave: sync.OnceFunc(func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.listeners--
 	})}
+
 	select {
 	case <-anchored:
 	case <-ctx.Done():
 		l.leave()
 		return nil, false, fmt.Errorf("begin to watch: %w", context.Cause(ctx))
 	}
+
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	l.place = f.ring.next()
-	if at, ok := f.ring.behind(after); ok {
+	if at, ok := f.ring.resumeAt(after); ok {
 		l.place, resumed = at, true
 	}
 	return l, resumed, nil
 }
 
-// behind finds where to go on after a message.
-func (r *ring) behind(after string) (int64, bool) {
+// resumeAt returns the number of the event after a message, which this node or another one sent.
+func (r *ring) resumeAt(after string) (int64, bool) {
 	id, place, _ := strings.Cut(after, ".")
 	epoch, number, _ := strings.Cut(place, "-")
+	// A message of this ring.
 	if n, err := strconv.ParseInt(number, 10, 64); err == nil && epoch == r.epoch {
 		return n + 1, n+1 >= r.first && n < r.next()
 	}
+
+	// A message of another node: start a bit earlier.
 	n, ok := r.byID[id]
 	if !ok || id == "" {
 		return 0, false
@@ -151,42 +164,47 @@ func (r *ring) behind(after string) (int64, bool) {
 	if since.Before(r.began) {
 		return 0, false
 	}
+
 	for n > r.first && !r.events[n-r.first-1].came.Before(since) {
 		n--
 	}
-	if n == r.first && r.first > 0 { // what came just before may be forgotten
+	if n == r.first && r.first > 0 { // events just before may have been dropped
 		return 0, false
 	}
 	return n, true
 }
 
-// Told is an event, and the id of its message, by which it is resumed.
+// Told is an event with the id of its message. Listen resumes by that id.
 type Told struct {
 	Event
 	Place string
 }
 
-// Next returns what came since the call before, at most so much, and what is closed when there is more. If the ring has
-// gone on without the listener, missed is how many events it cannot be told any more.
+// Next returns up to most events since the last call, and a channel that is closed when there are
+// more. If the ring has moved past the listener, missed is the number of events that are lost to
+// it.
 func (l *Listener) Next(most int) (events []Told, missed int64, news <-chan struct{}) {
 	l.f.mu.Lock()
 	defer l.f.mu.Unlock()
 	r := &l.f.ring
+
 	if l.place < r.first {
 		missed = r.first - l.place
-		l.place = r.next() // what is still there is of no use to one who loads everything anew
+		l.place = r.next() // a listener that reloads everything has no use for the remaining events
 		return nil, missed, r.news
 	}
+
 	for ; l.place < r.next() && len(events) < most; l.place++ {
-		events = append(events, Told{r.events[l.place-r.first].Event, fmt.Sprintf("%s.%s-%d", r.events[l.place-r.first].ID, r.epoch, l.place)})
+		e := r.events[l.place-r.first].Event
+		events = append(events, Told{e, fmt.Sprintf("%s.%s-%d", e.ID, r.epoch, l.place)})
 	}
 	return events, 0, r.news
 }
 
-// Close takes the listener out.
+// Close removes the listener.
 func (l *Listener) Close() { l.leave() }
 
-// publish makes events known to all listeners.
+// publish adds events to the ring and wakes the listeners.
 func (f *Feed) publish(events []Event, now time.Time) {
 	if len(events) == 0 {
 		return
@@ -197,6 +215,7 @@ func (f *Feed) publish(events []Event, now time.Time) {
 			e.Run, e.Backfill = nil, nil
 		}
 	}
+
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, e := range events {
@@ -206,44 +225,49 @@ func (f *Feed) publish(events []Event, now time.Time) {
 	f.ring.news = make(chan struct{})
 }
 
-// Close ends the reader, if there is one, and keeps another from beginning.
+// Close stops the reader and prevents further ones.
 func (f *Feed) Close() {
 	f.mu.Lock()
 	f.closed = true
 	stop, done := f.stop, f.done
 	f.mu.Unlock()
+
 	if stop != nil {
 		stop()
 		<-done
 	}
 }
 
-// Listeners is how many there are, and Reading whether the database is read for them.
+// Listeners returns the number of listeners, and whether a reader runs.
 func (f *Feed) Listeners() (n int, reading bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.listeners, f.stop != nil
 }
 
-// retire ends the reader's affairs, unless somebody has come meanwhile.
+// retire forgets the reader, unless there are listeners and it is not forced.
 func (f *Feed) retire(force bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.listeners > 0 && !force {
 		return false
 	}
+
 	f.stop()
 	f.stop, f.ring = nil, ring{}
 	return true
 }
 
-// run reads until nobody has listened for a while, or ctx ends.
+// run reads until there has been no listener for a while, or ctx ends.
 func (f *Feed) run(ctx context.Context, done, anchored chan struct{}) {
 	defer close(done)
 	r := newReader(f.db, f.clock)
-	alone := time.Time{} // since when nobody listens
+	alone := time.Time{} // start of the time without a listener; zero: there are some
 	begun, failures := false, 0
+
 	for {
+
+		// Find the starting point, or read the changes since the last look.
 		now := time.Now()
 		bounded, cancel := context.WithTimeout(ctx, lookMost)
 		var err error
@@ -259,6 +283,7 @@ func (f *Feed) run(ctx context.Context, done, anchored chan struct{}) {
 			close(anchored)
 		}
 		cancel()
+
 		switch {
 		case err == nil:
 			failures = 0
@@ -267,6 +292,7 @@ func (f *Feed) run(ctx context.Context, done, anchored chan struct{}) {
 				f.log.Warn("what changes cannot be read for those who listen", "error", err)
 			}
 		}
+
 		wait := look
 		if r.behind {
 			wait = 0
@@ -277,6 +303,7 @@ func (f *Feed) run(ctx context.Context, done, anchored chan struct{}) {
 			return
 		case <-time.After(wait):
 		}
+
 		n, _ := f.Listeners()
 		switch {
 		case n > 0:
@@ -289,7 +316,7 @@ func (f *Feed) run(ctx context.Context, done, anchored chan struct{}) {
 	}
 }
 
-// reload tells listeners that something is not told.
+// reload returns an event that makes listeners reload everything.
 func reload(at job.Micros, reason string) Event {
 	return Event{Kind: KindReload, Action: Missed, At: at, Open: true, Reason: reason}
 }

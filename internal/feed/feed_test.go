@@ -72,7 +72,8 @@ func (c *cluster) listen(f *Feed) *Listener {
 	return l
 }
 
-// hear collects the ids of what is told until a number of them has come; then a little longer, for what is too much.
+// hear collects the ids of what is told until a number of them has come; then a little longer, for
+// what is too much.
 func (c *cluster) hear(l *Listener, most int, into map[string]int) {
 	c.Helper()
 	enough := time.Time{}
@@ -100,7 +101,8 @@ func (c *cluster) hear(l *Listener, most int, into map[string]int) {
 	}
 }
 
-// TestPatience: ids that were left out are looked for as long as a transaction of the cluster may commit.
+// TestPatience: ids that were left out are looked for as long as a transaction of the cluster may
+// commit.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -171,8 +173,9 @@ func commit(c *cluster, tx *stdsql.Tx) {
 	}
 }
 
-// TestLateCommit has transactions commit in another order than that in which they got their ids: before the first
-// listener came, between two looks, and after many of them. Each run and each line is told once.
+// TestLateCommit has transactions commit in another order than that in which they got their ids:
+// before the first listener came, between two looks, and after many of them. Each run and each line
+// is told once.
 func TestLateCommit(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -260,7 +263,8 @@ func TestManyLateCommits(t *testing.T) {
 	}
 }
 
-// TestNobodyListens: while nobody does, nothing is read; who comes back at once finds what came meanwhile.
+// TestNobodyListens: while nobody does, nothing is read; who comes back at once finds what came
+// meanwhile.
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -356,7 +360,8 @@ func TestDatabaseAway(t *testing.T) {
 	}
 }
 
-// TestStarts: a run is told when it begins to execute, with all that its row says, and many at once are counted by their jobs.
+// TestStarts: a run is told when it begins to execute, with all that its row says, and many at once
+// are counted by their jobs.
 func TestStarts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -20,33 +20,33 @@ import (
 )
 
 const (
-	batch      = 20_000 // ended runs, or lines of the audit, that are read at once
-	behindMost = 5      // so many full batches one after another are more than is worth telling
-	manyRuns   = 200    // more than so many that start, or end, between two looks are counted
-	executing  = 50_000 // attempts that are looked at
+	batch      = 20_000 // ended runs, or audit lines, read at once
+	behindMost = 5      // after this number of full batches in a row, listeners must reload
+	manyRuns   = 200    // more starts, or ends, than this in one look are only counted
+	executing  = 50_000 // executing runs read at once
 	backfills  = 200
-	rarely     = 2      // each so many looks at what changes less often
-	startAhead = 10_000 // lines of the audit before the last one
-	endsAhead  = 1000   // transactions that ended runs, before the last one
+	rarely     = 2      // sessions, backfills and alerts are read at every second look
+	startAhead = 10_000 // audit lines before the latest, at which a new trail starts
+	endsAhead  = 1000   // the same for transactions that ended runs
 	manyNames  = 20_000
 )
 
-// reader reads what has changed since it looked last. It is used by one goroutine.
+// reader reads the changes since its last look. One goroutine uses it.
 type reader struct {
 	db    *read.DB
-	clock func() job.Micros // MySQL's
+	clock func() job.Micros // MySQL's clock
 	looks int
 
 	ends, lines trail.Trail
 	attempts    map[read.Attempt]bool
 	sessions    map[uuid.UUID]sql.SessionRow
-	backfills   map[int64]job.Micros // when those that run were changed
-	backfill    int64                // the latest
-	alerts      map[int64]int64      // by the ids of those that fire, the silences that keep them from being told
-	alert       int64                // the latest
+	backfills   map[int64]job.Micros // last change of each running backfill
+	backfill    int64                // latest backfill
+	alerts      map[int64]int64      // the silence, or 0, of each firing alert
+	alert       int64                // latest alert
 	names       map[int64]read.JobName
 
-	full   int  // batches that were full one after another
+	full   int  // number of full batches in a row
 	behind bool // there is more to read at once
 }
 
@@ -54,32 +54,38 @@ func newReader(db *read.DB, clock func() job.Micros) *reader {
 	return &reader{db: db, clock: clock, names: map[int64]read.JobName{}}
 }
 
-// anchor finds where to begin: what commits from now on is told. Ids just before may belong to transactions that have
-// not committed yet.
+// anchor finds the starting point: everything that commits from now on is reported. Slightly older
+// ids may belong to transactions that have not committed yet, so the trails start a bit earlier.
 func (r *reader) anchor(ctx context.Context, now time.Time) error {
 	lastEnding, lastLine, err := r.db.LastIDs(ctx)
 	if err != nil {
 		return err
 	}
-	patience := r.db.LongestTransaction() // the nodes of a cluster have the same timeouts
+	patience := r.db.LongestTransaction() // all nodes of a cluster have the same timeouts
 	r.ends = trail.Trail{High: max(0, lastEnding-endsAhead), Patience: patience}
 	r.lines = trail.Trail{High: max(0, lastLine-startAhead), Patience: patience}
+
+	// Read the present state.
 	ended, err := r.db.EndedAfter(ctx, r.ends.High, math.MaxInt)
 	if err != nil {
 		return err
 	}
+
 	lines, err := read.LinesAfter(r.db.Reader(ctx), r.lines.High, 2*startAhead)
 	if err != nil {
 		return err
 	}
+
 	attempts, err := r.db.Attempting(ctx, executing)
 	if err != nil {
 		return err
 	}
+
 	sessions, err := r.db.Sessions(ctx)
 	if err != nil {
 		return err
 	}
+
 	if r.backfill, err = r.db.LastBackfill(ctx); err != nil {
 		return err
 	}
@@ -87,6 +93,7 @@ func (r *reader) anchor(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
+
 	if r.alert, err = lastAlert(r.db.Reader(ctx)); err != nil {
 		return err
 	}
@@ -94,9 +101,14 @@ func (r *reader) anchor(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
+
+	// Remember it.
 	r.ends.Pass(ids(ended, func(e read.Ending) int64 { return e.ID }), job.MicrosOf(now))
 	r.lines.Pass(ids(lines, func(e job.Entry) int64 { return e.ID }), job.MicrosOf(now))
-	r.attempts, r.sessions, r.backfills = map[read.Attempt]bool{}, map[uuid.UUID]sql.SessionRow{}, map[int64]job.Micros{}
+	r.attempts = map[read.Attempt]bool{}
+	r.sessions = map[uuid.UUID]sql.SessionRow{}
+	r.backfills = map[int64]job.Micros{}
+
 	for _, a := range attempts {
 		r.attempts[a] = true
 	}
@@ -106,6 +118,7 @@ func (r *reader) anchor(ctx context.Context, now time.Time) error {
 	for _, b := range running {
 		r.backfills[b.ID] = b.Updated
 	}
+
 	r.alerts = map[int64]int64{}
 	for _, a := range firing {
 		r.alerts[a.ID] = a.Silence
@@ -121,8 +134,8 @@ func ids[T any](rows []T, id func(T) int64) []int64 {
 	return out
 }
 
-// look returns what has changed. With an error it returns what it has found before that: what it returned is not found
-// again, and what it could not read is found by the next look.
+// look returns the events since the last look. If it fails, it returns the events found until then.
+// The next look finds only the rest.
 func (r *reader) look(ctx context.Context, now time.Time) ([]Event, error) {
 	var out []Event
 	counts := map[int64]*Count{}
@@ -132,16 +145,21 @@ func (r *reader) look(ctx context.Context, now time.Time) ([]Event, error) {
 		func() error { return r.lookAtStarts(ctx, counts, &out) },
 		func() error { return r.lookAtEnds(ctx, now, counts, &out) },
 	}
+
 	if r.looks++; r.looks%rarely == 0 {
-		steps = append(steps, func() error { return r.lookAtSessions(ctx, &out) }, func() error { return r.lookAtBackfills(ctx, &out) },
+		steps = append(steps,
+			func() error { return r.lookAtSessions(ctx, &out) },
+			func() error { return r.lookAtBackfills(ctx, &out) },
 			func() error { return r.lookAtAlerts(ctx, &out) })
 	}
+
 	var err error
 	for _, step := range steps {
 		if err = step(); err != nil {
 			break
 		}
 	}
+
 	slices.SortStableFunc(out, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	if len(counts) > 0 {
 		e := Event{ID: "c" + uuid.NewString(), Kind: KindRuns, Action: Counted, At: r.clock(), Open: true}
@@ -151,6 +169,7 @@ func (r *reader) look(ctx context.Context, now time.Time) ([]Event, error) {
 		slices.SortStableFunc(e.Counts, func(a, b Count) int { return cmp.Compare(b.Total(), a.Total()) })
 		out = append(out, e)
 	}
+
 	if err == nil && r.full >= behindMost {
 		if err = r.anchor(ctx, now); err == nil {
 			r.full = 0
@@ -160,8 +179,10 @@ func (r *reader) look(ctx context.Context, now time.Time) ([]Event, error) {
 	return out, err
 }
 
+// lateIDs is the reason to reload when a trail had to give up ids.
 const lateIDs = "so many transactions were open that not all could be waited for"
 
+// lookAtEnds finds ended runs.
 func (r *reader) lookAtEnds(ctx context.Context, now time.Time, counts map[int64]*Count, out *[]Event) error {
 	t, full := r.ends.Clone(), false
 	rows, _, lost, err := trail.Follow(&t, job.MicrosOf(now), func(e *read.Ending) int64 { return e.ID },
@@ -210,7 +231,7 @@ func (r *reader) lookAtEnds(ctx context.Context, now time.Time, counts map[int64
 	return nil
 }
 
-// notesOf are the runs of endings.
+// notesOf returns the runs of endings.
 func notesOf(endings []read.Ending) []trip.Note {
 	var out []trip.Note
 	for i := range endings {
@@ -219,6 +240,7 @@ func notesOf(endings []read.Ending) []trip.Note {
 	return out
 }
 
+// count returns the count of a job, which it adds if need be.
 func (r *reader) count(counts map[int64]*Count, id int64) *Count {
 	c := counts[id]
 	if c == nil {
@@ -228,17 +250,19 @@ func (r *reader) count(counts map[int64]*Count, id int64) *Count {
 	return c
 }
 
-// learn finds out how jobs are called.
+// learn reads the names of jobs that are not known yet.
 func (r *reader) learn(ctx context.Context, all []int64) error {
 	if len(r.names) > manyNames {
 		clear(r.names)
 	}
+
 	wanted := map[int64]bool{}
 	for _, id := range all {
 		if _, known := r.names[id]; !known {
 			wanted[id] = true
 		}
 	}
+
 	for part := range slices.Chunk(slices.Sorted(maps.Keys(wanted)), 1000) {
 		found, err := r.db.JobNames(ctx, part)
 		if err != nil {
@@ -249,12 +273,14 @@ func (r *reader) learn(ctx context.Context, all []int64) error {
 	return nil
 }
 
-// lookAtStarts finds runs that did not execute at the look before. A run that has ended by now is told of by its end.
+// lookAtStarts finds runs that were not executing at the last look. A run that has already ended is
+// reported only as ended.
 func (r *reader) lookAtStarts(ctx context.Context, counts map[int64]*Count, out *[]Event) error {
 	rows, err := r.db.Attempting(ctx, executing)
 	if err != nil {
 		return err
 	}
+
 	now := make(map[read.Attempt]bool, len(rows))
 	var begun []read.Attempt
 	for _, a := range rows {
@@ -284,10 +310,12 @@ func (r *reader) lookAtStarts(ctx context.Context, counts map[int64]*Count, out 
 			})
 		}
 	}
+
 	r.attempts = now
 	return nil
 }
 
+// lookAtAudit finds new audit lines.
 func (r *reader) lookAtAudit(ctx context.Context, now time.Time, out *[]Event) error {
 	t := r.lines.Clone()
 	rows, fresh, lost, err := trail.Follow(&t, job.MicrosOf(now), func(e *job.Entry) int64 { return e.ID },
@@ -296,12 +324,14 @@ func (r *reader) lookAtAudit(ctx context.Context, now time.Time, out *[]Event) e
 	if err != nil {
 		return err
 	}
+
 	for i := range rows {
 		*out = append(*out, ofLine(&rows[i]))
 		if rows[i].Kind == job.KindJob {
 			delete(r.names, rows[i].Ref) // it may have been renamed
 		}
 	}
+
 	r.behind = r.behind || fresh == batch
 	if r.lines = t; lost > 0 {
 		*out = append(*out, reload(r.clock(), lateIDs))
@@ -309,13 +339,16 @@ func (r *reader) lookAtAudit(ctx context.Context, now time.Time, out *[]Event) e
 	return nil
 }
 
-// ofLine makes an event of a line of the audit.
+// ofLine returns the event of an audit line.
 func ofLine(l *job.Entry) Event {
-	e := Event{ID: fmt.Sprint("a", l.ID), At: l.At, Action: string(l.Action), App: l.App, Who: l.Who, Reason: l.Reason}
+	e := Event{
+		ID: fmt.Sprint("a", l.ID), At: l.At, Action: string(l.Action), App: l.App, Who: l.Who, Reason: l.Reason,
+	}
+	paused := l.Action == job.ActionPause || l.Action == job.ActionResume
 	switch {
 	case l.Kind == job.KindJob:
 		e.Kind, e.JobID, e.Job = KindJob, l.Ref, l.Name
-	case (l.Kind == job.KindApp || l.Kind == job.KindCluster) && (l.Action == job.ActionPause || l.Action == job.ActionResume):
+	case (l.Kind == job.KindApp || l.Kind == job.KindCluster) && paused:
 		e.Kind, e.Open = KindPause, l.Kind == job.KindCluster
 	case l.Kind == job.KindSession || l.Kind == job.KindNode:
 		e.Kind, e.Name, e.Open = KindNode, l.Name, true
@@ -325,48 +358,60 @@ func ofLine(l *job.Entry) Event {
 	return e
 }
 
-// lookAtSessions finds nodes that came, or are about to stop. That they have gone stands in the audit.
+// lookAtSessions finds nodes that joined, or that are about to stop. The audit records that they
+// left.
 func (r *reader) lookAtSessions(ctx context.Context, out *[]Event) error {
 	rows, err := r.db.Sessions(ctx)
 	if err != nil {
 		return err
 	}
+
 	now := make(map[uuid.UUID]sql.SessionRow, len(rows))
 	for _, s := range rows {
 		now[s.ID] = s
 		before, known := r.sessions[s.ID]
 		if !known {
-			*out = append(*out, Event{ID: "j" + s.ID.String(), Kind: KindNode, Action: Joined, At: s.Started, Name: s.Node, Open: true})
+			*out = append(*out, Event{
+				ID: "j" + s.ID.String(), Kind: KindNode, Action: Joined, At: s.Started, Name: s.Node, Open: true,
+			})
 		}
 		if s.Draining && !before.Draining {
-			*out = append(*out, Event{ID: "d" + s.ID.String(), Kind: KindNode, Action: Stops, At: s.BeatAt, Name: s.Node, Open: true})
+			*out = append(*out, Event{
+				ID: "d" + s.ID.String(), Kind: KindNode, Action: Stops, At: s.BeatAt, Name: s.Node, Open: true,
+			})
 		}
 	}
+
 	r.sessions = now
 	return nil
 }
 
-// lookAtBackfills finds those that began, went on or ended.
+// lookAtBackfills finds backfills that began, progressed or ended.
 func (r *reader) lookAtBackfills(ctx context.Context, out *[]Event) error {
 	rows, err := r.db.RunningBackfills(ctx, backfills)
 	if err != nil {
 		return err
 	}
+
 	now := make(map[int64]job.Micros, len(rows))
 	for _, b := range rows {
 		now[b.ID] = b.Updated
 	}
+
+	// New backfills may have ended before they were seen running.
 	fresh, err := r.db.BackfillsAfter(ctx, r.backfill, backfills)
 	if err != nil {
 		return err
 	}
 	last := r.backfill
-	for _, b := range fresh { // some are over before anybody has seen them run
+	for _, b := range fresh {
 		last = max(last, b.ID)
 		if _, runs := now[b.ID]; !runs {
 			rows = append(rows, b)
 		}
 	}
+
+	// Backfills that ran at the last look and do not run now.
 	for id := range r.backfills {
 		if _, runs := now[id]; !runs {
 			b, err := trip.BackfillOf(r.db.Reader(ctx), id)
@@ -379,17 +424,22 @@ func (r *reader) lookAtBackfills(ctx context.Context, out *[]Event) error {
 			rows = append(rows, b)
 		}
 	}
+
 	if err := r.learn(ctx, ids(rows, func(b trip.BackfillRow) int64 { return b.JobID })); err != nil {
 		return err
 	}
+
 	for _, b := range rows {
 		if before, known := r.backfills[b.ID]; known && before == b.Updated {
 			continue
 		}
 		name := r.names[b.JobID]
-		*out = append(*out, Event{ID: fmt.Sprintf("b%d-%d", b.ID, b.Updated), Kind: KindBackfill, Action: string(b.State), At: b.Updated,
-			App: name.App, JobID: b.JobID, Job: name.Name, Who: b.Who, Backfill: &b})
+		*out = append(*out, Event{
+			ID: fmt.Sprintf("b%d-%d", b.ID, b.Updated), Kind: KindBackfill, Action: string(b.State), At: b.Updated,
+			App: name.App, JobID: b.JobID, Job: name.Name, Who: b.Who, Backfill: &b,
+		})
 	}
+
 	r.backfills, r.backfill = now, last
 	return nil
 }

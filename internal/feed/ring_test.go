@@ -31,7 +31,7 @@ func TestRing(t *testing.T) {
 		"nothing":                            {"", 0, false},
 		"of another node, at the very begin": {"e5.abcdef01-3", 0, true},
 	} {
-		got, ok := r.behind(c.after)
+		got, ok := r.resumeAt(c.after)
 		if ok != c.ok || ok && got != c.want {
 			t.Errorf("%s: got %d, %v, want %d, %v", name, got, ok, c.want, c.ok)
 		}
@@ -42,10 +42,10 @@ func TestRing(t *testing.T) {
 	if len(r.events) != ringEvents || r.first != 20 || len(r.byID) != ringEvents {
 		t.Errorf("got %d events from %d on, %d by id", len(r.events), r.first, len(r.byID))
 	}
-	if _, ok := r.behind(place("e7", 7)); ok {
+	if _, ok := r.resumeAt(place("e7", 7)); ok {
 		t.Error("what is forgotten can be resumed")
 	}
-	if _, ok := r.behind("f3.abcdef01-3"); ok {
+	if _, ok := r.resumeAt("f3.abcdef01-3"); ok {
 		t.Error("what came just before it is forgotten, and it can be resumed")
 	}
 	big := make([]byte, ringBytes/4)

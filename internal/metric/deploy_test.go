@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDeploy has Prometheus' own parser and engine check the rules, their tests, and the dashboard that we ship, against
-// what a node serves: see tools/prom.
+// TestDeploy has Prometheus' own parser and engine check the rules, their tests, and the dashboard
+// that we ship, against what a node serves: see tools/prom.
 func TestDeploy(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

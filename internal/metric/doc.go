@@ -1,8 +1,10 @@
-// Package metric has what a node tells Prometheus about itself. Its names and what each means are in docs/metrics.md.
+// Package metric holds a node's metrics for Prometheus. docs/metrics.md lists and explains them.
 //
-// What is counted on the trip of a run is an atomic addition and nothing more: of statements and transactions in
-// [sql.Meter], of attempts here. Everything else is read when somebody asks.
+// On the trip of a run, counting is an atomic addition and nothing more: [sql.Meter] counts
+// statements and transactions, and this package counts attempts. All other values are read when
+// they are asked for.
 //
-// The number of series is bounded, whatever the number of jobs: by outcomes, stages of the trip, pools, and routes. Jobs
-// have series of their own only if they ask for them by a label, and then no more of them than a setting says.
+// The number of series does not depend on the number of jobs, but on the outcomes, the stages of
+// the trip, the pools and the routes. A job has series of its own only if it asks for them by a
+// label, and a setting limits the number of such jobs.
 package metric

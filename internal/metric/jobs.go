@@ -8,14 +8,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// JobLabel is the label by which a job asks for series of its own, with any value.
+// JobLabel is the label by which a job asks for its own series. Its value does not matter.
 const JobLabel = "metrics"
 
-// Others is what jobs are called together that ask for series of their own when there is no room. A name cannot be empty, so no job is
-// called so in the app "".
+// Others is the job name, in the app "", of all jobs that ask for their own series when there is no
+// room. Names cannot be empty, so no app is called "".
 const Others = "other"
 
-// jobs has the series of single jobs.
+// jobs holds the series of single jobs.
 type jobs struct {
 	most int
 	runs *prometheus.CounterVec
@@ -23,32 +23,48 @@ type jobs struct {
 	good *prometheus.GaugeVec
 
 	mu   sync.Mutex
-	seen map[named]job.Micros // when a run of it ended last
-	look job.Micros           // when one that is silent is looked for again
+	seen map[named]job.Micros // when each job's last run ended
+	look job.Micros           // when to look for a silent job again
 }
 
+// named identifies a job.
 type named struct{ app, job string }
 
 const (
-	silent    = 3600 * 1_000_000 // how long nothing is heard of a job before another may have its place, in microseconds
+	// silent is the time without an ended run after which a job may lose its place, in
+	// microseconds.
+	silent = 3600 * 1_000_000
+	// lookAgain is the pause between two looks for a silent job, in microseconds.
 	lookAgain = 60 * 1_000_000
 )
 
 func newJobs(most int) *jobs {
 	labels := []string{"app", "job"}
 	return &jobs{
-		most: most, seen: map[named]job.Micros{},
-		runs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "job_runs_ended_total", Help: "Attempts of a job that ended here, for jobs with the label metrics."}, append(labels, "outcome")),
-		time: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "job_run_seconds_total", Help: "How long attempts of a job took here, all together, for jobs with the label metrics."}, labels),
-		good: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + "job_last_success_timestamp_seconds", Help: "When an attempt of a job succeeded here last, for jobs with the label metrics."}, labels),
+		most: most,
+		seen: map[named]job.Micros{},
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "job_runs_ended_total",
+			Help: "Attempts of a job that ended here, for jobs with the label metrics.",
+		}, append(labels, "outcome")),
+		time: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "job_run_seconds_total",
+			Help: "How long attempts of a job took here, all together, for jobs with the label metrics.",
+		}, labels),
+		good: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: prefix + "job_last_success_timestamp_seconds",
+			Help: "When an attempt of a job succeeded here last, for jobs with the label metrics.",
+		}, labels),
 	}
 }
 
 func (j *jobs) register(r *prometheus.Registry) { r.MustRegister(j.runs, j.time, j.good) }
 
+// ended counts an ended attempt of a job that took a number of seconds.
 func (j *jobs) ended(app, name string, o job.Outcome, took float64, at job.Micros) {
-	j.mu.Lock() // a series that is taken away meanwhile would come back
+	j.mu.Lock() // or an evicted series could come back
 	defer j.mu.Unlock()
+
 	n, room := j.place(named{app, name}, at)
 	j.runs.WithLabelValues(n.app, n.job, o.String()).Inc()
 	j.time.WithLabelValues(n.app, n.job).Add(max(0, took))
@@ -57,7 +73,8 @@ func (j *jobs) ended(app, name string, o job.Outcome, took float64, at job.Micro
 	}
 }
 
-// place tells by which name a job is counted. When there is no room, one of which nothing was heard for long makes some.
+// place returns the name under which a job is counted. Without room, it tries to evict a silent
+// job.
 func (j *jobs) place(n named, at job.Micros) (by named, room bool) {
 	if _, ok := j.seen[n]; !ok && len(j.seen) >= j.most {
 		if at < j.look || !j.evict(at) {
@@ -68,20 +85,25 @@ func (j *jobs) place(n named, at job.Micros) (by named, room bool) {
 	return n, true
 }
 
+// evict removes the series of the job that has been silent longest, and reports whether there was
+// one.
 func (j *jobs) evict(at job.Micros) bool {
 	j.look = at + lookAgain
 	var oldest named
+
 	since := at - silent
 	for n, last := range j.seen {
 		if last < since {
 			oldest, since = n, last
 		}
 	}
+
 	if oldest == (named{}) {
 		return false
 	}
 	delete(j.seen, oldest)
 	j.look = 0 // there may be more
+
 	labels := prometheus.Labels{"app": oldest.app, "job": oldest.job}
 	j.runs.DeletePartialMatch(labels)
 	j.time.DeletePartialMatch(labels)

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are those of one node. Its methods are safe for concurrent use.
+// Metrics holds the metrics of a node. It is safe for concurrent use.
 type Metrics struct {
 	own     *prometheus.Registry
 	process *prometheus.Registry
@@ -31,13 +31,13 @@ type Metrics struct {
 	jobs           *jobs
 }
 
-// prefix is what all names of ours begin with.
+// prefix begins the name of every metric.
 const prefix = "gocrontab_"
 
-// Changes are the transitions whose transactions are timed, by the names that lock.Change gives them.
+// Changes names the transitions whose transactions are timed, as lock.Change does.
 var Changes = []string{"claim", "start", "finish", "compensate"}
 
-// Bounds of the classic buckets, in seconds. Native histograms have buckets of their own.
+// Bounds of the classic buckets, in seconds. Native histograms choose their own buckets.
 var (
 	latenessBounds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
 	runBounds      = []float64{.01, .05, .1, .5, 1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 24 * 3600}
@@ -47,42 +47,77 @@ var (
 
 // New returns the metrics of a node. At most mostJobs jobs get series of their own.
 func New(node, version string, mostJobs int) *Metrics {
-	m := &Metrics{own: prometheus.NewRegistry(), process: prometheus.NewRegistry(), changes: map[string]prometheus.Histogram{}}
+	m := &Metrics{
+		own:     prometheus.NewRegistry(),
+		process: prometheus.NewRegistry(),
+		changes: map[string]prometheus.Histogram{},
+	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: prefix + "node_info", Help: "1, with the node's name and version as labels.", ConstLabels: prometheus.Labels{"node": node, "version": version},
+		Name: prefix + "node_info", Help: "1, with the node's name and version as labels.",
+		ConstLabels: prometheus.Labels{"node": node, "version": version},
 	})
 	info.Set(1)
+
+	// The trip of a run.
 	m.lateness = histogram("lateness_seconds", "How much later than planned attempts began.", latenessBounds, nil)
 	m.runTime = histogram("run_duration_seconds", "How long attempts took.", runBounds, nil)
 	for _, name := range Changes {
-		m.changes[name] = histogram("change_duration_seconds", "How long transactions took that moved tasks, with what they waited for and were repeated.", changeBounds, prometheus.Labels{"change": name})
+		m.changes[name] = histogram("change_duration_seconds",
+			"How long transactions took that moved tasks, with what they waited for and were repeated.",
+			changeBounds, prometheus.Labels{"change": name})
 		m.own.MustRegister(m.changes[name])
 	}
-	m.notSpawned = prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "not_spawned_total", Help: "Attempts that were started and not spawned, because the lease was not fresh or their time was over."})
-	m.auditLogErrors = prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "audit_log_errors_total", Help: "Tries to copy audit lines to the file or syslog of --audit-log that failed."})
-	m.sessionsLost = prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "sessions_lost_total", Help: "Sessions that this process lost: what they executed was killed."})
+	m.notSpawned = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: prefix + "not_spawned_total",
+		Help: "Attempts that were started and not spawned, because the lease was not fresh or their time was over.",
+	})
+	m.auditLogErrors = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: prefix + "audit_log_errors_total",
+		Help: "Tries to copy audit lines to the file or syslog of --audit-log that failed.",
+	})
+	m.sessionsLost = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: prefix + "sessions_lost_total",
+		Help: "Sessions that this process lost: what they executed was killed.",
+	})
+
 	m.limited = map[job.Limit]prometheus.Counter{}
 	for _, limit := range job.AllLimits {
 		m.limited[limit] = prometheus.NewCounter(prometheus.CounterOpts{
-			Name: prefix + "app_limit_refusals_total", Help: "What was refused or skipped because an app was at one of its limits.",
+			Name:        prefix + "app_limit_refusals_total",
+			Help:        "What was refused or skipped because an app was at one of its limits.",
 			ConstLabels: prometheus.Labels{"limit": string(limit)},
 		})
 		m.own.MustRegister(m.limited[limit])
 	}
-	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "api_requests_total", Help: "Requests that were answered, by what they asked for. Those to no route have an empty one."}, []string{"method", "route", "code"})
-	m.requestTime = histogram("api_request_duration_seconds", "How long requests took, streams apart.", requestBounds, nil)
+
+	// The API.
+	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: prefix + "api_requests_total",
+		Help: "Requests that were answered, by what they asked for. Those to no route have an empty one.",
+	}, []string{"method", "route", "code"})
+	m.requestTime = histogram("api_request_duration_seconds", "How long requests took, streams apart.",
+		requestBounds, nil)
+
 	m.jobs = newJobs(mostJobs)
 	logDropped := prometheus.NewCounterFunc(
-		prometheus.CounterOpts{Name: prefix + "log_lines_dropped_total", Help: "Log lines that this process dropped because the reader of its log was blocked."},
+		prometheus.CounterOpts{
+			Name: prefix + "log_lines_dropped_total",
+			Help: "Log lines that this process dropped because the reader of its log was blocked.",
+		},
 		func() float64 { return float64(logqueue.Dropped()) },
 	)
-	m.own.MustRegister(info, m.lateness, m.runTime, m.notSpawned, m.sessionsLost, m.auditLogErrors, m.requests, m.requestTime, logDropped)
+
+	m.own.MustRegister(info, m.lateness, m.runTime, m.notSpawned, m.sessionsLost, m.auditLogErrors, m.requests,
+		m.requestTime, logDropped)
 	m.jobs.register(m.own)
-	m.process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.process.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
 	return m
 }
 
-// histogram is one for servers that know native histograms, and for those that do not.
+// histogram returns a histogram with native buckets, and classic ones for older servers.
 func histogram(name, help string, bounds []float64, labels prometheus.Labels) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: prefix + name, Help: help, ConstLabels: labels, Buckets: bounds,
@@ -90,10 +125,10 @@ func histogram(name, help string, bounds []float64, labels prometheus.Labels) pr
 	})
 }
 
-// Began counts an attempt that begins, so late.
+// Began records the lateness of an attempt that begins.
 func (m *Metrics) Began(late time.Duration) { m.lateness.Observe(late.Seconds()) }
 
-// Ended counts an attempt that is over.
+// Ended counts an ended attempt.
 func (m *Metrics) Ended(spec *job.Spec, r *job.Run) {
 	took := r.Ended.Sub(r.Started).Seconds()
 	m.runTime.Observe(took)
@@ -105,32 +140,32 @@ func (m *Metrics) Ended(spec *job.Spec, r *job.Run) {
 // NotSpawned counts an attempt that was started and not spawned.
 func (m *Metrics) NotSpawned() { m.notSpawned.Inc() }
 
-// SessionLost counts a session that was lost.
+// SessionLost counts a lost session.
 func (m *Metrics) SessionLost() { m.sessionsLost.Inc() }
 
-// AuditLogFailed counts a try to copy audit lines that failed.
+// AuditLogFailed counts a failed try to copy audit lines.
 func (m *Metrics) AuditLogFailed() { m.auditLogErrors.Inc() }
 
-// Limited counts what was refused because an app was at a limit.
+// Limited counts a refusal because an app has reached a limit.
 func (m *Metrics) Limited(limit job.Limit) { m.limited[limit].Inc() }
 
-// Changed times a change, see Changes.
+// Changed records the duration of a transition. It ignores names that are not in Changes.
 func (m *Metrics) Changed(name string, took time.Duration) {
 	if h := m.changes[name]; h != nil {
 		h.Observe(took.Seconds())
 	}
 }
 
-// methods are those that requests are counted by; a client may send any word.
+// methods are the methods that requests are counted by. Clients may send any word.
 var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true}
 
-// Answered counts a request. route is a pattern of the API's table, "" for none of them.
+// Answered counts a request. route is a pattern of the API's table, or "" if none matched.
 func (m *Metrics) Answered(method, route string, status int, took time.Duration, streamed bool) {
 	if !methods[method] {
 		method = "other"
 	}
 	if status < 100 || status > 599 {
-		status = 200 // nothing was written, and then net/http says so
+		status = 200 // if nothing was written, net/http sends this status
 	}
 	m.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
 	if !streamed {
@@ -138,15 +173,19 @@ func (m *Metrics) Answered(method, route string, status int, took time.Duration,
 	}
 }
 
-// Collector has what is the node's own, for a program that embeds one and serves metrics already.
+// Collector returns the node's own metrics, for a program that embeds a node and serves metrics
+// itself.
 func (m *Metrics) Collector() prometheus.Collector { return m.own }
 
-// Gatherer has everything, also of the process and of Go's runtime.
+// Gatherer returns all metrics, including the process and Go's runtime.
 func (m *Metrics) Gatherer() prometheus.Gatherer {
 	return prometheus.Gatherers{m.own, m.process}
 }
 
-// Handler answers with everything, to as many at once as few servers need.
+// Handler serves all metrics, to at most four requests at once.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.Gatherer(), promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorHandling: promhttp.ContinueOnError})
+	return promhttp.HandlerFor(m.Gatherer(), promhttp.HandlerOpts{
+		MaxRequestsInFlight: 4,
+		ErrorHandling:       promhttp.ContinueOnError,
+	})
 }

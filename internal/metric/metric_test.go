@@ -206,7 +206,8 @@ func series(families map[string]*dto.MetricFamily) (n int) {
 	return n
 }
 
-// TestSilentJobsMakeRoom: a job of which nothing was heard for an hour gives its place to another, and its series go.
+// TestSilentJobsMakeRoom: a job of which nothing was heard for an hour gives its place to another,
+// and its series go.
 func TestSilentJobsMakeRoom(t *testing.T) {
 	t.Parallel()
 	m := metric.New("n", "v", 2)

@@ -12,19 +12,28 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// State is how a node is when somebody asks.
+// State is the state of a node at the moment of a scrape.
 type State struct {
 	Ready, Draining, Guarded bool
 
-	Slots, Taken, Executing, Prepared, Unwritten int
+	Slots     int // see the gauge slots
+	Taken     int // in whole slots
+	Executing int // started attempts without a written outcome
+	Prepared  int
+	Unwritten int // ended attempts without a written outcome
 
-	UnwrittenAge, Lead, LeaseAge, Stale, Expiry, ClockOffset time.Duration
+	UnwrittenAge time.Duration // age of the oldest unwritten outcome; zero: none
+	Lead         time.Duration
+	LeaseAge     time.Duration
+	Stale        time.Duration // the oldest lease under which anything is started
+	Expiry       time.Duration
+	ClockOffset  time.Duration // MySQL's clock minus the node's
 
-	Nodes      int           // that take work, this one included
-	BacklogAge time.Duration // how long the earliest idle task has been due; zero: none is
+	Nodes      int           // nodes that take work, including this one
+	BacklogAge time.Duration // time since the earliest idle run was due; zero: none is due
 }
 
-// A gauge is read off a state.
+// gauge derives a metric from a state.
 type gauge struct {
 	desc *prometheus.Desc
 	of   func(*State) float64
@@ -42,25 +51,74 @@ func flag(b bool) float64 {
 }
 
 var gauges = []gauge{
-	{desc("ready", "1 if the node may start and change jobs."), func(s *State) float64 { return flag(s.Ready) }},
-	{desc("draining", "1 if the node is about to stop."), func(s *State) float64 { return flag(s.Draining) }},
-	{desc("guarded", "1 if a helper process watches over the node's commands."), func(s *State) float64 { return flag(s.Guarded) }},
-	{desc("slots", "How many attempts the node may execute at once, HTTP requests sixteen times as many."), func(s *State) float64 { return float64(s.Slots) }},
-	{desc("slots_taken", "How many of the slots are held. An HTTP request holds a sixteenth of one."), func(s *State) float64 { return float64(s.Taken) }},
-	{desc("executing_runs", "Attempts that were started and whose outcome is not written."), func(s *State) float64 { return float64(s.Executing) }},
-	{desc("prepared_tasks", "Due times that the node holds ready."), func(s *State) float64 { return float64(s.Prepared) }},
-	{desc("unwritten_outcomes", "Attempts that are over and whose outcome is not written yet."), func(s *State) float64 { return float64(s.Unwritten) }},
-	{desc("unwritten_age_seconds", "How long the oldest of them has waited; 0 if there is none."), func(s *State) float64 { return s.UnwrittenAge.Seconds() }},
-	{desc("lead_seconds", "How long before the due instant a start is committed."), func(s *State) float64 { return s.Lead.Seconds() }},
-	{desc("lease_age_seconds", "How long ago the last good beat was sent."), func(s *State) float64 { return s.LeaseAge.Seconds() }},
-	{desc("lease_limit_seconds", "How old the lease may be when something is started."), func(s *State) float64 { return s.Stale.Seconds() }},
-	{desc("session_expiry_seconds", "How long a node is silent before it is taken for dead."), func(s *State) float64 { return s.Expiry.Seconds() }},
-	{desc("clock_offset_seconds", "MySQL's clock less the node's. Nothing is decided by it."), func(s *State) float64 { return s.ClockOffset.Seconds() }},
-	{desc("cluster_nodes", "Nodes that take work, as of this node's last look."), func(s *State) float64 { return float64(s.Nodes) }},
-	{desc("cluster_backlog_age_seconds", "How long the earliest task that nobody has claimed has been due, as of this node's last look; 0 if none is."), func(s *State) float64 { return s.BacklogAge.Seconds() }},
+	{
+		desc("ready", "1 if the node may start and change jobs."),
+		func(s *State) float64 { return flag(s.Ready) },
+	},
+	{
+		desc("draining", "1 if the node is about to stop."),
+		func(s *State) float64 { return flag(s.Draining) },
+	},
+	{
+		desc("guarded", "1 if a helper process watches over the node's commands."),
+		func(s *State) float64 { return flag(s.Guarded) },
+	},
+	{
+		desc("slots", "How many attempts the node may execute at once, HTTP requests sixteen times as many."),
+		func(s *State) float64 { return float64(s.Slots) },
+	},
+	{
+		desc("slots_taken", "How many of the slots are held. An HTTP request holds a sixteenth of one."),
+		func(s *State) float64 { return float64(s.Taken) },
+	},
+	{
+		desc("executing_runs", "Attempts that were started and whose outcome is not written."),
+		func(s *State) float64 { return float64(s.Executing) },
+	},
+	{
+		desc("prepared_tasks", "Due times that the node holds ready."),
+		func(s *State) float64 { return float64(s.Prepared) },
+	},
+	{
+		desc("unwritten_outcomes", "Attempts that are over and whose outcome is not written yet."),
+		func(s *State) float64 { return float64(s.Unwritten) },
+	},
+	{
+		desc("unwritten_age_seconds", "How long the oldest of them has waited; 0 if there is none."),
+		func(s *State) float64 { return s.UnwrittenAge.Seconds() },
+	},
+	{
+		desc("lead_seconds", "How long before the due instant a start is committed."),
+		func(s *State) float64 { return s.Lead.Seconds() },
+	},
+	{
+		desc("lease_age_seconds", "How long ago the last good beat was sent."),
+		func(s *State) float64 { return s.LeaseAge.Seconds() },
+	},
+	{
+		desc("lease_limit_seconds", "How old the lease may be when something is started."),
+		func(s *State) float64 { return s.Stale.Seconds() },
+	},
+	{
+		desc("session_expiry_seconds", "How long a node is silent before it is taken for dead."),
+		func(s *State) float64 { return s.Expiry.Seconds() },
+	},
+	{
+		desc("clock_offset_seconds", "MySQL's clock less the node's. Nothing is decided by it."),
+		func(s *State) float64 { return s.ClockOffset.Seconds() },
+	},
+	{
+		desc("cluster_nodes", "Nodes that take work, as of this node's last look."),
+		func(s *State) float64 { return float64(s.Nodes) },
+	},
+	{
+		desc("cluster_backlog_age_seconds", "How long the earliest task that nobody has claimed has been due, "+
+			"as of this node's last look; 0 if none is."),
+		func(s *State) float64 { return s.BacklogAge.Seconds() },
+	},
 }
 
-// states collects the gauges, all of one reading.
+// states collects the gauges, all from the same state.
 type states struct{ read func() State }
 
 func (s states) Describe(ch chan<- *prometheus.Desc) {
@@ -76,36 +134,42 @@ func (s states) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Watch adds what is read off the node.
+// Watch adds the gauges of the node's state.
 func (m *Metrics) Watch(read func() State) { m.own.MustRegister(states{read}) }
 
-// Pool is a pool of connections, by a name.
+// Pool is a named pool of connections.
 type Pool struct {
 	Name  string
 	Meter *sql.Meter
-	Stats func() sql.Pool // nil: it is one connection
+	Stats func() sql.Pool // nil: a single connection
 }
 
 type pools []Pool
 
 var (
-	transactions = desc("mysql_transactions_total", "Transactions by how their commit ended; of an unknown one the reply was lost.", "pool", "outcome")
-	statements   = desc("mysql_statements_total", "Statements that were sent.", "pool")
-	failures     = desc("mysql_statement_errors_total", "Statements that failed.", "pool")
-	retries      = desc("mysql_transaction_retries_total", "Transactions that were begun again after a deadlock or a lock wait that was too long.", "pool")
-	connections  = desc("mysql_pool_connections", "Connections by whether somebody uses them.", "pool", "state")
-	mostOpen     = desc("mysql_pool_connections_limit", "How many connections there may be.", "pool")
-	waits        = desc("mysql_pool_waits_total", "How often somebody waited for a connection.", "pool")
-	waited       = desc("mysql_pool_wait_seconds_total", "For how long they waited, all together.", "pool")
+	transactions = desc("mysql_transactions_total",
+		"Transactions by how their commit ended; of an unknown one the reply was lost.", "pool", "outcome")
+	statements = desc("mysql_statements_total", "Statements that were sent.", "pool")
+	failures   = desc("mysql_statement_errors_total", "Statements that failed.", "pool")
+	retries    = desc("mysql_transaction_retries_total",
+		"Transactions that were begun again after a deadlock or a lock wait that was too long.", "pool")
+	connections = desc("mysql_pool_connections", "Connections by whether somebody uses them.", "pool", "state")
+	mostOpen    = desc("mysql_pool_connections_limit", "How many connections there may be.", "pool")
+	waits       = desc("mysql_pool_waits_total", "How often somebody waited for a connection.", "pool")
+	waited      = desc("mysql_pool_wait_seconds_total", "For how long they waited, all together.", "pool")
 
 	claimed = desc("tasks_claimed_total", "Tasks that the node claimed.")
 	started = desc("tasks_started_total", "Tasks whose start the node committed.")
 	freed   = desc("tasks_freed_total", "Tasks that went back to idle out of turn: given back, or a dead node's.")
-	ended   = desc("runs_ended_total", "Attempts that ended, and due times without any, by the outcome that the node wrote.", "outcome")
+	ended   = desc("runs_ended_total",
+		"Attempts that ended, and due times without any, by the outcome that the node wrote.", "outcome")
 )
 
 func (p pools) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{transactions, statements, failures, retries, connections, mostOpen, waits, waited, claimed, started, freed, ended} {
+	for _, d := range []*prometheus.Desc{
+		transactions, statements, failures, retries, connections, mostOpen, waits, waited,
+		claimed, started, freed, ended,
+	} {
 		ch <- d
 	}
 }
@@ -114,6 +178,7 @@ func (p pools) Collect(ch chan<- prometheus.Metric) {
 	count := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
 	}
+
 	var took, began, back int64
 	var outcomes [job.LastOutcome + 1]int64
 	for _, x := range p {
@@ -121,23 +186,26 @@ func (p pools) Collect(ch chan<- prometheus.Metric) {
 		count(statements, float64(m.Statements.Load()), x.Name)
 		count(failures, float64(m.Errors.Load()), x.Name)
 		if x.Stats == nil {
-			continue // a beat is one statement, and commits itself
+			continue // a beat is a single statement outside a transaction
 		}
 		count(transactions, float64(m.Applied.Load()), x.Name, "applied")
 		count(transactions, float64(m.Refused.Load()), x.Name, "refused")
 		count(transactions, float64(m.Unknown.Load()), x.Name, "unknown")
 		count(retries, float64(m.Retries.Load()), x.Name)
+
 		s := x.Stats()
 		ch <- prometheus.MustNewConstMetric(connections, prometheus.GaugeValue, float64(s.InUse), x.Name, "in_use")
 		ch <- prometheus.MustNewConstMetric(connections, prometheus.GaugeValue, float64(s.Idle), x.Name, "idle")
 		ch <- prometheus.MustNewConstMetric(mostOpen, prometheus.GaugeValue, float64(s.Most), x.Name)
 		count(waits, float64(s.Waits), x.Name)
 		count(waited, s.Waited.Seconds(), x.Name)
+
 		took, began, back = took+m.Claimed.Load(), began+m.Started.Load(), back+m.Freed.Load()
 		for o := range outcomes {
 			outcomes[o] += m.Ended(job.Outcome(o))
 		}
 	}
+
 	count(claimed, float64(took))
 	count(started, float64(began))
 	count(freed, float64(back))
@@ -146,10 +214,11 @@ func (p pools) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Pools adds what is counted where MySQL is asked.
+// Pools adds the counters of statements, transactions and runs.
 func (m *Metrics) Pools(p ...Pool) { m.own.MustRegister(pools(p)) }
 
-// cluster asks MySQL how much there is to do, for as many scrapers as there may be once in a while.
+// cluster reads the cluster's amounts of work from MySQL: at most once every clusterEvery, whatever
+// the number of scrapers.
 type cluster struct {
 	read func(context.Context) (read.Amounts, error)
 
@@ -165,10 +234,14 @@ const (
 )
 
 var (
-	backlog   = desc("cluster_backlog_tasks", "Tasks of the cluster that are due, not started, and wait for nothing but a node's time; counted to 10,000.")
-	waiting   = desc("cluster_waiting_tasks", "Tasks of the cluster that wait for a run of their job, a slot of their group, or a node; counted to 10,000.")
-	executing = desc("cluster_executing_tasks", "Tasks of the cluster that are started, as their rows say; counted to 10,000.")
-	readable  = desc("cluster_readable", "1 if MySQL told how much there is to do; if not, what it would tell is left out.")
+	backlog = desc("cluster_backlog_tasks",
+		"Tasks of the cluster that are due, not started, and wait for nothing but a node's time; counted to 10,000.")
+	waiting = desc("cluster_waiting_tasks",
+		"Tasks of the cluster that wait for a run of their job, a slot of their group, or a node; counted to 10,000.")
+	executing = desc("cluster_executing_tasks",
+		"Tasks of the cluster that are started, as their rows say; counted to 10,000.")
+	readable = desc("cluster_readable",
+		"1 if MySQL told how much there is to do; if not, what it would tell is left out.")
 )
 
 func (c *cluster) Describe(ch chan<- *prometheus.Desc) {
@@ -182,6 +255,7 @@ func (c *cluster) Collect(ch chan<- prometheus.Metric) {
 	set := func(d *prometheus.Desc, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
 	}
+
 	set(readable, flag(err == nil))
 	if err == nil {
 		set(backlog, float64(a.Backlog))
@@ -190,6 +264,7 @@ func (c *cluster) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
+// amounts returns the latest amounts, reading them if they are too old.
 func (c *cluster) amounts() (read.Amounts, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,7 +277,7 @@ func (c *cluster) amounts() (read.Amounts, error) {
 	return c.last, c.err
 }
 
-// Cluster adds what MySQL knows.
+// Cluster adds the gauges of the cluster's amounts of work.
 func (m *Metrics) Cluster(read func(context.Context) (read.Amounts, error)) {
 	m.own.MustRegister(&cluster{read: read})
 }

@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// pace lets one through in each length of time.
+// pace lets one event pass per interval.
 type pace struct {
 	mu   sync.Mutex
 	next time.Time
 }
 
+// pass reports whether the event may pass, and starts the next interval if so.
 func (a *pace) pass(now time.Time, every time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+
 	if now.Before(a.next) {
 		return false
 	}

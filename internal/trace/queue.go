@@ -11,15 +11,15 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// queue holds the spans that are over and not on their way yet. The library's own drops what finds it full without a word:
-// this one is full before that, and counts.
+// queue holds the ended spans that are not being sent yet. The library's own queue silently drops
+// spans when it is full. This one fills up first, and counts the dropped spans.
 type queue struct {
-	sdk.SpanProcessor // sends them, in batches
+	sdk.SpanProcessor // sends the spans, in batches
 	most              int64
 	log               *slog.Logger
 
 	waiting atomic.Int64
-	dropped atomic.Int64 // that nobody was told of
+	dropped atomic.Int64 // not logged yet
 	next    pace
 }
 
@@ -29,7 +29,7 @@ func newQueue(exporter sdk.SpanExporter, log *slog.Logger) *queue {
 	return q
 }
 
-// queueSize is how many spans may wait, as the environment has it.
+// queueSize is the number of spans that may wait, from the environment or the library's default.
 func queueSize() int64 {
 	if n, err := strconv.ParseInt(os.Getenv("OTEL_BSP_MAX_QUEUE_SIZE"), 10, 32); err == nil && n > 0 {
 		return n
@@ -37,7 +37,7 @@ func queueSize() int64 {
 	return sdk.DefaultMaxQueueSize
 }
 
-// OnEnd takes a span that is over.
+// OnEnd queues an ended span, or drops it if the queue is full.
 func (q *queue) OnEnd(s sdk.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
 		return
@@ -46,6 +46,7 @@ func (q *queue) OnEnd(s sdk.ReadOnlySpan) {
 		q.SpanProcessor.OnEnd(s)
 		return
 	}
+
 	q.waiting.Add(-1)
 	q.dropped.Add(1)
 	if q.next.pass(time.Now(), time.Minute) {
@@ -53,14 +54,14 @@ func (q *queue) OnEnd(s sdk.ReadOnlySpan) {
 	}
 }
 
-// tell has it known how many were dropped since the last time.
+// tell logs the number of spans dropped since the last time.
 func (q *queue) tell() {
 	if n := q.dropped.Swap(0); n > 0 {
 		q.log.Warn("traces are dropped: more are made than the collector takes", "spans", n, "most_waiting", q.most)
 	}
 }
 
-// taking sees the spans leave.
+// taking counts the spans that leave the queue.
 type taking struct {
 	sdk.SpanExporter
 	from *queue

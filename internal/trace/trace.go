@@ -1,11 +1,14 @@
-// Package trace tells a collector of OpenTelemetry what a node executes and answers, if the environment says where one is
-// (OTEL_EXPORTER_OTLP_ENDPOINT, or …_TRACES_ENDPOINT). If not, nothing of it runs.
+// Package trace sends traces of a node's runs and API requests to an OpenTelemetry collector, if
+// the environment names one (OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT).
+// Otherwise it does nothing.
 //
-// Each attempt is a span, begun at its due instant's start and ended with its outcome; a command gets its context in
-// TRACEPARENT and TRACESTATE, an HTTP job in the headers of that name, a handler in its context. Each request to the API is
-// a span too, a child of the one that its headers name if a token or a login came with it. Spans go out in batches, in the
-// background, over OTLP as HTTP and protocol buffers; those that a collector does not take in time are lost, hold nothing
-// up, and are counted in the log.
+// Each attempt of a run is a span that begins when the attempt starts and ends with its outcome. A
+// command gets the span's context in TRACEPARENT and TRACESTATE, an HTTP job in the headers of
+// these names, and a handler in its context. Each API request is a span, too. If the request
+// carries a token or a login, the span's parent is taken from the request's headers.
+//
+// Spans are sent in batches in the background, over OTLP with HTTP and protocol buffers. Spans that
+// the collector does not accept in time are dropped and counted in the log; they delay nothing.
 package trace
 
 import (
@@ -33,26 +36,32 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Tracer makes spans. A nil one makes none.
+// Tracer creates spans. A nil Tracer creates none.
 type Tracer struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
 	queue    *queue
 }
 
-// Wanted tells whether the environment asks for traces.
+// Wanted reports whether the environment asks for traces.
 func Wanted() bool {
-	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || strings.EqualFold(os.Getenv("OTEL_TRACES_EXPORTER"), "none") {
+	exporter := os.Getenv("OTEL_TRACES_EXPORTER")
+	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || strings.EqualFold(exporter, "none") {
 		return false
 	}
-	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" || os.Getenv("OTEL_TRACES_EXPORTER") != ""
+	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" ||
+		os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" ||
+		exporter != ""
 }
 
-// New returns a tracer as the environment has it, nil if it wants none. What cannot be sent is told to log, at most once a minute.
+// New returns a tracer configured by the environment, or nil if the environment asks for none.
+// Errors of sending go to log, at most once a minute.
 func New(ctx context.Context, node, version string, log *slog.Logger) (*Tracer, error) {
 	if !Wanted() {
 		return nil, nil
 	}
+
+	// Refuse settings that are not supported.
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		if p := os.Getenv(name); p != "" && p != "http/protobuf" {
 			return nil, fmt.Errorf("%s=%s: only http/protobuf is spoken here", name, p)
@@ -61,22 +70,29 @@ func New(ctx context.Context, node, version string, log *slog.Logger) (*Tracer, 
 	if e := os.Getenv("OTEL_TRACES_EXPORTER"); e != "" && e != "otlp" {
 		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER=%s: want otlp, or none", e)
 	}
+
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("OTLP: %w", err)
 	}
-	own := resource.NewSchemaless(attribute.String("service.name", "go-crontab"), attribute.String("service.version", version), attribute.String("service.instance.id", node))
+
+	own := resource.NewSchemaless(
+		attribute.String("service.name", "go-crontab"),
+		attribute.String("service.version", version),
+		attribute.String("service.instance.id", node),
+	)
 	all, err := resource.Merge(own, resource.Environment()) // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
+
 	otel.SetErrorHandler(&complaints{log: log})
 	q := newQueue(exporter, log)
 	p := sdk.NewTracerProvider(sdk.WithSpanProcessor(q), sdk.WithResource(all))
 	return &Tracer{provider: p, tracer: p.Tracer("go-crontab"), queue: q}, nil
 }
 
-// Close sends what waits, and gives up when ctx ends.
+// Close sends the waiting spans, until ctx ends.
 func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -85,7 +101,7 @@ func (t *Tracer) Close(ctx context.Context) error {
 	return t.provider.Shutdown(ctx)
 }
 
-// Executor makes a span of each attempt that next executes.
+// Executor returns an executor that makes a span for every attempt of next.
 func (t *Tracer) Executor(next execute.Executor) execute.Executor {
 	if t == nil {
 		return next
@@ -93,6 +109,7 @@ func (t *Tracer) Executor(next execute.Executor) execute.Executor {
 	return executor{t, next}
 }
 
+// executor makes a span for every attempt.
 type executor struct {
 	*Tracer
 	next execute.Executor
@@ -100,26 +117,34 @@ type executor struct {
 
 func (e executor) Execute(ctx context.Context, a execute.Attempt) job.Result {
 	ctx, span := e.tracer.Start(ctx, "run "+a.App+"/"+a.Job, trace.WithNewRoot(), trace.WithAttributes(
-		attribute.String("gocrontab.app", a.App), attribute.String("gocrontab.job", a.Job), attribute.Int64("gocrontab.job_id", a.JobID),
-		attribute.String("gocrontab.run", job.RunID(a.Launch.Run)), attribute.Int("gocrontab.attempt", a.Attempt),
-		attribute.String("gocrontab.due", job.MicrosOf(a.Due).String()), attribute.Float64("gocrontab.lateness_seconds", a.Began.Sub(a.Due).Seconds()),
+		attribute.String("gocrontab.app", a.App),
+		attribute.String("gocrontab.job", a.Job),
+		attribute.Int64("gocrontab.job_id", a.JobID),
+		attribute.String("gocrontab.run", job.RunID(a.Launch.Run)),
+		attribute.Int("gocrontab.attempt", a.Attempt),
+		attribute.String("gocrontab.due", job.MicrosOf(a.Due).String()),
+		attribute.Float64("gocrontab.lateness_seconds", a.Began.Sub(a.Due).Seconds()),
 	))
 	defer span.End()
+
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	a.TraceParent, a.TraceState = carrier["traceparent"], carrier["tracestate"]
+
 	r := e.next.Execute(ctx, a)
 	span.SetAttributes(attribute.String("gocrontab.outcome", r.Outcome.String()))
 	if r.ExitCode != nil {
 		span.SetAttributes(attribute.Int("gocrontab.exit_code", *r.ExitCode))
 	}
 	if r.Outcome != job.Succeeded {
-		span.SetStatus(codes.Error, r.Outcome.String()) // not the reason: it may quote what the job wrote
+		span.SetStatus(codes.Error, r.Outcome.String()) // not the reason, which may quote the job's output
 	}
+
 	return r
 }
 
-// Handler makes a span of each request that next answers, but for those that only look whether the node lives.
+// Handler returns a handler that makes a span for every request to next, except for health checks
+// and metrics.
 func (t *Tracer) Handler(next http.Handler) http.Handler {
 	if t == nil {
 		return next
@@ -130,6 +155,8 @@ func (t *Tracer) Handler(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
+
+		// Name the span and find its parent.
 		ctx, method := r.Context(), r.Method
 		if hasCredential(r) {
 			ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
@@ -137,11 +164,15 @@ func (t *Tracer) Handler(next http.Handler) http.Handler {
 		if !methods[method] {
 			method = "_OTHER"
 		}
+
 		ctx, span := t.tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindServer))
 		defer span.End()
 		answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		defer func() {
-			span.SetAttributes(attribute.String("http.request.method", method), attribute.Int("http.response.status_code", answer.Status()))
+			span.SetAttributes(
+				attribute.String("http.request.method", method),
+				attribute.Int("http.response.status_code", answer.Status()),
+			)
 			if c := chi.RouteContext(r.Context()); c != nil && c.RoutePattern() != "" {
 				span.SetName(method + " " + c.RoutePattern())
 				span.SetAttributes(attribute.String("http.route", c.RoutePattern()))
@@ -150,22 +181,24 @@ func (t *Tracer) Handler(next http.Handler) http.Handler {
 				span.SetStatus(codes.Error, "")
 			}
 		}()
+
 		next.ServeHTTP(answer, r.WithContext(ctx))
 	})
 }
 
-// methods are those by which spans are named; a client may send any word, and others are _OTHER, as OpenTelemetry has it.
+// methods are the methods that name spans. Clients may send any word; OpenTelemetry calls others
+// _OTHER.
 var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true}
 
-// hasCredential tells whether a token or a login comes with a request, good or not. Whose parent a span is says whether it
-// is kept, which is not for strangers to say.
+// hasCredential reports whether a request carries a token or a login, valid or not. The parent of a
+// span decides whether the span is kept, so strangers must not choose it.
 func hasCredential(r *http.Request) bool {
 	return r.Header.Get("Authorization") != "" || slices.ContainsFunc(r.Cookies(), func(c *http.Cookie) bool {
 		return strings.HasPrefix(strings.TrimPrefix(c.Name, "__Host-"), "gocrontab-")
 	})
 }
 
-// complaints passes errors of sending on, once a minute.
+// complaints logs errors of sending, at most once a minute.
 type complaints struct {
 	log  *slog.Logger
 	next pace

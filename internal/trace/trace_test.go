@@ -216,7 +216,8 @@ func TestOff(t *testing.T) {
 	}
 }
 
-// TestTooMany: what a slow collector does not take is dropped, and the log says how much: each span is sent or counted.
+// TestTooMany: what a slow collector does not take is dropped, and the log says how much: each span
+// is sent or counted.
 func TestTooMany(t *testing.T) {
 	c := collect(t)
 	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "100")

@@ -1,6 +1,7 @@
-// Package trail follows tables whose ids are given before their transactions commit: whoever reads up to the highest id has
-// left out those that commit later. A trail knows which ids it has not seen, and has them looked for until no transaction can
-// hold them any more.
+// Package trail follows tables whose ids are assigned before their transactions commit. A reader
+// that simply continues after the highest id would skip the rows that commit later. A trail
+// remembers the ids that it has not seen, and looks for each until no transaction can still commit
+// it.
 package trail
 
 import (
@@ -12,40 +13,44 @@ import (
 )
 
 const (
-	// leastPatience is for how long an id that was left out is looked for at least.
-	leastPatience = 30_000_000 // microseconds
-	// fewLooks is how often it is looked for at least, should the clock step.
+	// leastPatience is the least time for which a missing id is looked for, in microseconds.
+	leastPatience = 30_000_000
+	// fewLooks is the least number of looks for a missing id, in case the clock jumps.
 	fewLooks = 5
-	// manyMissing bounds how many ids are looked for, and manyGaps in how many gaps: the oldest go, and are counted.
+
+	// manyMissing bounds the ids that are looked for, and manyGaps the gaps. The oldest gaps beyond
+	// that are given up and counted.
 	manyMissing = 50_000
 	manyGaps    = 2000
-	// spansAtOnce bounds one statement; gaps so near to each other are read together with what is between them.
+
+	// spansAtOnce bounds the spans in one statement. Gaps at most near ids apart share a span.
 	spansAtOnce = 100
 	near        = 64
 )
 
-// Trail knows which ids of a table were seen: all up to High but for the gaps. It can be written down as JSON.
+// Trail records the ids of a table that were seen: all up to High except the gaps. It can be stored
+// as JSON.
 type Trail struct {
 	High int64 `json:"high"`
-	Gaps []Gap `json:"gaps,omitempty"` // by id
+	Gaps []Gap `json:"gaps,omitempty"` // in order
 
-	// Patience is for how long an id that was left out is looked for, if that is longer than leastPatience: as late as
-	// sql.DB.LongestTransaction the transaction that got it may commit. It is not written down.
+	// Patience replaces leastPatience if it is longer: sql.DB.LongestTransaction, the time after
+	// which a transaction with an assigned id can no longer commit. It is not stored.
 	Patience time.Duration `json:"-"`
 }
 
-// Gap is a range of ids that were not seen, both ends included.
+// Gap is a range of ids that were not seen, including both ends.
 type Gap struct {
 	From  int64      `json:"from"`
 	To    int64      `json:"to"`
-	Since job.Micros `json:"since"` // when it was passed
-	Looks int        `json:"looks"` // how often it was looked for
+	Since job.Micros `json:"since"` // when a higher id was first seen
+	Looks int        `json:"looks"` // number of looks for it
 }
 
-// Clone returns a trail of its own, for who may have to go back to this one.
+// Clone returns an independent copy, to which a caller can return after an error.
 func (t Trail) Clone() Trail { return Trail{t.High, slices.Clone(t.Gaps), t.Patience} }
 
-// Pass notes ids behind High, in their order. What they leave out is missing from now on.
+// Pass records ids above High, in ascending order. The ids between them are now missing.
 func (t *Trail) Pass(ids []int64, now job.Micros) {
 	for _, id := range ids {
 		if id > t.High+1 {
@@ -55,7 +60,7 @@ func (t *Trail) Pass(ids []int64, now job.Micros) {
 	}
 }
 
-// fill notes an id, and tells whether it was missing.
+// fill records an id, and reports whether it was missing.
 func (t *Trail) fill(id int64) bool {
 	i, _ := slices.BinarySearchFunc(t.Gaps, id, func(g Gap, id int64) int {
 		if g.To < id {
@@ -66,6 +71,8 @@ func (t *Trail) fill(id int64) bool {
 	if i == len(t.Gaps) || t.Gaps[i].From > id {
 		return false
 	}
+
+	// Split the gap around the id.
 	g := t.Gaps[i]
 	var left []Gap
 	if g.From < id {
@@ -74,11 +81,12 @@ func (t *Trail) fill(id int64) bool {
 	if id < g.To {
 		left = append(left, Gap{id + 1, g.To, g.Since, g.Looks})
 	}
+
 	t.Gaps = slices.Replace(t.Gaps, i, i+1, left...)
 	return true
 }
 
-// spans are what to read to find what is missing, in parts of one statement each.
+// spans returns the spans of ids that contain the missing ones, in parts for single statements.
 func (t *Trail) spans() [][]sql.Span {
 	var out []sql.Span
 	for _, g := range t.Gaps {
@@ -91,15 +99,18 @@ func (t *Trail) spans() [][]sql.Span {
 	return slices.Collect(slices.Chunk(out, spansAtOnce))
 }
 
-// tire forgets, once all that is missing was looked for, what has been for so long that nobody can be writing it, and
-// what is too much. It returns how many ids of the latter there were: each may be a row that nobody looks at.
+// tire is called after a look for all missing ids. It forgets gaps so old that no transaction can
+// still fill them, and the oldest gaps beyond the limits. It returns the number of ids given up
+// because of the limits; each may be a row that is never read.
 func (t *Trail) tire(now job.Micros) (lost int64) {
 	missing, patience := int64(0), max(leastPatience, job.Micros(t.Patience.Microseconds()))
 	t.Gaps = slices.DeleteFunc(t.Gaps, func(g Gap) bool { return now-g.Since >= patience && g.Looks >= fewLooks })
+
 	for i := range t.Gaps {
 		t.Gaps[i].Looks++
 		missing += t.Gaps[i].To - t.Gaps[i].From + 1
 	}
+
 	for len(t.Gaps) > 0 && (missing > manyMissing || len(t.Gaps) > manyGaps) {
 		n := t.Gaps[0].To - t.Gaps[0].From + 1
 		missing, lost = missing-n, lost+n
@@ -108,10 +119,16 @@ func (t *Trail) tire(now job.Micros) (lost int64) {
 	return lost
 }
 
-// Follow reads what came on a trail: what was missing, by spans of ids, and what is new, after an id, both in the order of
-// the ids. It returns the rows, how many of them are new, and how many ids were given up. After an error the trail may know of
-// rows that were not returned: a clone of before does not.
-func Follow[T any](t *Trail, now job.Micros, id func(*T) int64, in func([]sql.Span) ([]T, error), after func(int64) ([]T, error)) (rows []T, fresh int, lost int64, err error) {
+// Follow reads the rows that have appeared since the last call: late ones, by spans of missing ids,
+// and new ones, after an id. in and after must return rows in the order of their ids.
+//
+// It returns the rows, the number of new rows, which are the last ones, and the number of ids given
+// up. After an error the trail may include rows that were not returned; continue with a clone from
+// before.
+func Follow[T any](
+	t *Trail, now job.Micros, id func(*T) int64,
+	in func([]sql.Span) ([]T, error), after func(int64) ([]T, error),
+) (rows []T, fresh int, lost int64, err error) {
 	for _, spans := range t.spans() {
 		late, err := in(spans)
 		if err != nil {
@@ -123,10 +140,12 @@ func Follow[T any](t *Trail, now job.Micros, id func(*T) int64, in func([]sql.Sp
 			}
 		}
 	}
+
 	next, err := after(t.High)
 	if err != nil {
 		return nil, 0, 0, err
 	}
+
 	lost = t.tire(now)
 	ids := make([]int64, len(next))
 	for i := range next {

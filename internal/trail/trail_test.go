@@ -21,8 +21,8 @@ func (t *Trail) missing() (n int64) {
 	return n
 }
 
-// TestTrail has ids come in any order, and looks that each is taken as new exactly once, also when a look fails and is
-// taken again from the trail of before.
+// TestTrail has ids come in any order, and looks that each is taken as new exactly once, also when
+// a look fails and is taken again from the trail of before.
 func TestTrail(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
