@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -224,3 +225,87 @@ type executorFunc func(context.Context, execute.Attempt) job.Result
 func (f executorFunc) Execute(ctx context.Context, a execute.Attempt) job.Result { return f(ctx, a) }
 
 func ptr[T any](v T) *T { return &v }
+
+// TestAnEndThatMySQLRefusesHoldsUpNobody lets MySQL refuse the end of one run.
+func TestAnEndThatMySQLRefusesHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	c := newLawlessCluster(t)
+	l := newLedger()
+	written := make(chan struct{})
+	l.took = func(a execute.Attempt) time.Duration {
+		if a.Job == "odd" {
+			<-written
+		}
+		return 300 * time.Millisecond
+	}
+
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor, cfg.Slots = l, 8 })
+	odd := n.create(job.Spec{Name: "odd", At: ptr(n.Now())})
+	n.await("it runs", 5*time.Second, func() bool { return n.Status().Executing == 1 })
+	c.exec(
+		fmt.Sprintf(
+			"CREATE TRIGGER refuses BEFORE UPDATE ON run FOR EACH ROW IF NEW.job_id = %d AND NEW.state = 'ended' THEN"+
+				" SIGNAL SQLSTATE '22001' SET MESSAGE_TEXT = 'no end'; END IF", odd.ID))
+
+	close(written)
+	jobs := n.every(6, time.Second, func(s *job.Spec) { s.Overlap = job.OverlapAllow })
+	time.Sleep(6 * time.Second)
+	until := n.Now().Add(-1500 * time.Millisecond)
+	n.await("the others ended", 15*time.Second, func() bool {
+		return c.count(`
+			SELECT COUNT(*)
+			FROM run
+			WHERE state <> 'ended' AND due < ? AND job_id <> ?`, until.UnixMicro(), odd.ID) == 0
+	})
+
+	c.exec("DROP TRIGGER refuses")
+	n.await("its end is written once it can be", 10*time.Second, func() bool { return len(c.history(odd.ID)) == 1 })
+	got := account(t, c, l, jobs, until)
+	t.Logf("outcomes: %v", got)
+	if got[job.Succeeded] < 20 || got[job.Skipped] > 0 {
+		t.Errorf("outcomes of the others: %v, want all succeeded", got)
+	}
+}
+
+// TestATroubleOfTheServerBreaksNoJob lets MySQL refuse the writes of a claim, for reasons unrelated
+// to the job.
+func TestATroubleOfTheServerBreaksNoJob(t *testing.T) {
+	t.Parallel()
+	server, c := newServer(t)
+	n, proxy := c.behind(server, "one", newLedger(), 0)
+	full := proxy.Add(faultproxy.Rule{
+		Match: faultproxy.SQL("INSERT INTO run"), Times: 12,
+		Action: faultproxy.Error(1142, "42000", "INSERT command denied"),
+	})
+
+	jobs := c.everySecond(4, n.Now().Add(15*time.Second), time.Second)
+	n.await("the server's trouble", 20*time.Second, func() bool {
+		return full.Fired() >= 12 || c.count("SELECT COUNT(*) FROM job WHERE error <> ''") > 0
+	})
+	n.await("all are claimed", 15*time.Second, func() bool {
+		return c.count("SELECT COUNT(DISTINCT job_id) FROM run WHERE state <> 'ended'") == len(jobs)
+	})
+}
+
+// TestADrainEndsWhileMySQLIsAway loses MySQL while a prepared run is being released, and stops the
+// node.
+func TestADrainEndsWhileMySQLIsAway(t *testing.T) {
+	t.Parallel()
+	server, c := newServer(t)
+	c.expiry = expiry // the drain may take as long as the lease
+	n, proxy := c.behind(server, "one", newLedger(), 0)
+	held := proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 'idle'"), Action: faultproxy.Hold(0)})
+	n.every(4, 100*time.Millisecond, nil)
+	c.exec(`
+		INSERT INTO run (id, job_id, app_id, due, due_now, kind, hash, state, owner, claim, started, spawn_by)
+		SELECT 77, 1, 1, 1, 1, 'schedule', 0, 'executing', id, 1, 1, 1
+		FROM life`)
+
+	n.await("the run is given back", 10*time.Second, func() bool { return held.Fired() > 0 })
+	proxy.Blackhole(faultproxy.BothWays)
+	held.Release()
+	time.Sleep(500 * time.Millisecond)
+	begin := time.Now()
+	n.drain()
+	t.Logf("the drain took %s", time.Since(begin))
+}

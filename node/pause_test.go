@@ -163,3 +163,42 @@ func TestAnswersKnowOfSlowClocks(t *testing.T) {
 		t.Errorf("put forward: got %s, want %s", got, want)
 	}
 }
+
+// TestASecondPauseHoldsToo pauses a job twice: the second answer must not come before the first
+// pause could be answered.
+func TestASecondPauseHoldsToo(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = newLedger() })
+	j := n.create(job.Spec{Name: "yearly", Schedule: "0 0 1 1 *"})
+
+	// The other session has a row, or its run would end lost at once.
+	_, err := c.db.Raw().Exec(`
+		INSERT INTO session (id, node, started, beat_at)
+		VALUES ('somebody else', 'other', 1, ?)`, n.Now().UnixMicro())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	c.exec("INSERT INTO life (session, node, started) VALUES ('somebody else', 'other', 1)")
+	spawnBy := n.Now().Add(5 * time.Second)
+	c.exec(`
+		INSERT INTO run (id, job_id, app_id, due, due_now, kind, hash, state, owner, claim, started, spawn_by)
+		SELECT 77, ?, 1, 1, 1, 'schedule', 0, 'executing', id, 1, 1, ?
+		FROM life
+		WHERE node = 'other'`, j.ID, spawnBy.UnixMicro())
+
+	c.exec("UPDATE job SET running = 77, begun_to = 1 WHERE id = ?", j.ID)
+	impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := n.Editor().Pause(impatient, j.ID, job.PauseRequest{}); err == nil {
+		t.Fatal("the first pause was answered while an attempt might still begin")
+	}
+	if _, err := n.Editor().Pause(t.Context(), j.ID, job.PauseRequest{}); err != nil {
+		t.Fatal(err)
+	}
+
+	if early := spawnBy.Sub(n.Now()); early > 0 {
+		t.Errorf("the second pause was answered %s before the attempt could no more begin", early)
+	}
+}

@@ -385,3 +385,39 @@ func TestKillFromAnyNode(t *testing.T) {
 		t.Errorf("kill of what has ended: %v, want %v", err, sql.ErrNotFound)
 	}
 }
+
+// TestAnEditOfAnOverdueInstantEndsItOnce edits a job whose single due time has passed without a
+// start.
+func TestAnEditOfAnOverdueInstantEndsItOnce(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	release := make(chan struct{})
+	l := newLedger()
+	l.took = func(a execute.Attempt) time.Duration {
+		if a.Command == "block" {
+			<-release
+		}
+		return 0
+	}
+
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor, cfg.Slots = l, 1 })
+	n.create(job.Spec{Name: "blocks", At: ptr(n.Now()), Command: "block"})
+	n.await("no slot is free", 5*time.Second, func() bool { return n.Status().Executing == 1 })
+	j := n.create(job.Spec{Name: "late", At: ptr(n.Now().Add(-30 * time.Minute))})
+	spec := j.Spec
+	spec.Misfire.Policy = job.MisfireSkip
+	if _, err := n.Editor().Update(t.Context(), j.ID, j.Changes, spec); err != nil {
+		t.Fatal(err)
+	}
+
+	close(release)
+	n.await("it ended", 5*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") == 0
+	})
+
+	// A claim or a start ends it, whichever follows the edit first.
+	if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Missed ||
+		!strings.Contains(runs[0].Reason, "nobody could start it") {
+		t.Errorf("runs: %+v, want one that was missed", runs)
+	}
+}
