@@ -10,13 +10,15 @@ import (
 )
 
 const (
-	// manyLinks is how many of the newest links the doctor verifies. go-crontab audit verify looks at all of them.
+	// manyLinks is the number of latest links that the doctor verifies. go-crontab audit verify
+	// checks all.
 	manyLinks = 5000
-	// chainedBy is how long a line may wait for its link before somebody should know.
+	// chainedBy is the time after which an unchained line is reported.
 	chainedBy = 5 * time.Minute
 	// farLine is an id that no cluster reaches.
 	farLine = 1 << 62
-	// removedBy is how long old lines may stay: whoever runs migrate at each upgrade is in time, as a rule.
+	// removedBy is the time after which expired lines are reported. Running migrate at each upgrade
+	// is usually enough.
 	removedBy = 90 * 24 * time.Hour
 )
 
@@ -41,7 +43,8 @@ func auditChain(x *exam) error {
 
 	if len(v.Faults) == 0 {
 		if v.Links > 0 {
-			x.saw = fmt.Sprintf("The newest audit lines are as they were written: links %d (%s) to %d were verified", v.From.Seq, day(v.From.At), v.To.Seq)
+			x.saw = fmt.Sprintf("The newest audit lines are as they were written: links %d (%s) to %d were verified",
+				v.From.Seq, day(v.From.At), v.To.Seq)
 		}
 		return nil
 	}
@@ -50,81 +53,101 @@ func auditChain(x *exam) error {
 		seen += fmt.Sprintf("; and at %d places more", n-1)
 	}
 	x.found(Error, Finding{
-		Seen:     seen,
-		Why:      "Audit lines are never changed, and removed only by age. Somebody who may write the table has done it by hand, or the server lost commits.",
-		Fix:      "Find out who used a user of MySQL that may write there, and compare with a copy of the audit. A line that was changed or removed stays a fault: nothing mends it. A link that no node has written can be removed.",
+		Seen: seen,
+		Why: "Audit lines are never changed, and removed only by age. " +
+			"Somebody who may write the table has done it by hand, or the server lost commits.",
+		Fix: "Find out who used a user of MySQL that may write there, " +
+			"and compare with a copy of the audit. A line that was changed or removed stays a fault: " +
+			"nothing mends it. A link that no node has written can be removed.",
 		Commands: []string{"go-crontab audit verify"},
 	})
 	return nil
 }
 
-// unchained finds lines that no node has added to the chain.
+// unchained reports lines that no node has added to the chain.
 func (x *exam) unchained() error {
 	const most = 100
 	lines, err := unchainedLines(x.db.Reader(x.ctx), x.now.Add(-chainedBy), manyLinks, most)
 	if err != nil || len(lines) == 0 {
 		return err
 	}
+
 	for _, s := range x.live() {
 		if x.now.Sub(s.Started) < chainedBy {
 			continue
 		}
 		x.found(Warning, Finding{
-			Seen: fmt.Sprintf("%s written over %s ago, and no node has added them to the chain; the first is line %d", count(len(lines), most, "audit line was", "audit lines were"), chainedBy, lines[0]),
-			Why:  "Whether a line was changed is known only once it is in the chain.",
-			Fix:  "The logs of the nodes say why, in lines that begin with: cannot chain the audit",
+			Seen: fmt.Sprintf("%s written over %s ago, and no node has added them to the chain; the first is line %d",
+				count(len(lines), most, "audit line was", "audit lines were"), chainedBy, lines[0]),
+			Why: "Whether a line was changed is known only once it is in the chain.",
+			Fix: "The logs of the nodes say why, in lines that begin with: cannot chain the audit",
 		})
 		return nil
 	}
-	return nil // no node has lived for long enough
+
+	return nil // no node has been alive long enough
 }
 
-// farLine finds an audit line with a number so high that the server has few left, or none: then no change is possible.
+// farLine reports an audit line with an id so high that the server has few ids left, or none.
+// Without ids no change is possible.
 func (x *exam) farLine() error {
 	newest, err := newestLine(x.db.Reader(x.ctx))
 	if err != nil || newest <= farLine {
 		return err
 	}
+
 	x.found(Error, Finding{
 		Seen: fmt.Sprintf("the newest audit line has the id %d: somebody has inserted it by hand", newest),
-		Why:  "Audit lines get ids in ascending order. Behind the highest number the server has none left, and refuses every change that is to be in the audit.",
-		Fix: fmt.Sprintf("As a user of MySQL who may change tables: DELETE FROM audit WHERE id > %d; ALTER TABLE audit AUTO_INCREMENT = 1; "+
+		Why: "Audit lines get ids in ascending order. Behind the highest number the server has none left, " +
+			"and refuses every change that is to be in the audit.",
+		Fix: fmt.Sprintf("As a user of MySQL who may change tables: DELETE FROM audit WHERE id > %d; "+
+			"ALTER TABLE audit AUTO_INCREMENT = 1; "+
 			"(the server takes the next free number). Find out who used a user that may insert there.", int64(farLine)),
 	})
+
 	return nil
 }
 
-// oldLines finds lines that should have been removed.
+// oldLines reports lines that should have been removed.
 func (x *exam) oldLines() error {
 	oldest, err := oldestLine(x.db.Reader(x.ctx))
 	if err != nil || oldest == 0 || x.now.Sub(oldest) < audit.Kept+removedBy {
 		return err
 	}
+
 	x.found(Warning, Finding{
-		Seen:     fmt.Sprintf("the oldest audit line is of %s, and lines are kept for %d days", day(oldest), int(audit.Kept.Hours()/24)),
-		Why:      "The nodes' user may not remove audit lines, as it should be, and nobody else does.",
-		Fix:      "Run migrate as the user who may change tables: it removes old lines too. Run it with each upgrade, or once a month.",
+		Seen: fmt.Sprintf("the oldest audit line is of %s, and lines are kept for %d days",
+			day(oldest), int(audit.Kept.Hours()/24)),
+		Why: "The nodes' user may not remove audit lines, as it should be, and nobody else does.",
+		Fix: "Run migrate as the user who may change tables: it removes old lines too. " +
+			"Run it with each upgrade, or once a month.",
 		Commands: migrateCommand,
 	})
+
 	return nil
 }
 
 func day(at job.Micros) string { return at.Time().UTC().Format(time.DateOnly) }
 
-// unchainedLines returns the ids of some audit lines that were written before an instant and are not chained, among the newest.
+// unchainedLines returns the ids of up to limit unchained audit lines that were written before an
+// instant. It looks at the newest ids only.
 func unchainedLines(r sql.Reader, before job.Micros, newest, limit int) ([]int64, error) {
-	return sql.IDs(r, "look for unchained audit lines", "SELECT a.id FROM audit a FORCE INDEX (PRIMARY) LEFT JOIN audit_chain c FORCE INDEX (line) ON c.line = a.id"+
-		" WHERE a.id > (SELECT COALESCE(MAX(id), 0) FROM audit) - ? AND a.at < ? AND c.seq IS NULL ORDER BY a.id LIMIT ?", newest, int64(before), limit)
+	return sql.IDs(r, "look for unchained audit lines", `SELECT a.id
+		FROM audit a FORCE INDEX (PRIMARY)
+		LEFT JOIN audit_chain c FORCE INDEX (line) ON c.line = a.id
+		WHERE a.id > (SELECT COALESCE(MAX(id), 0) FROM audit) - ? AND a.at < ? AND c.seq IS NULL
+		ORDER BY a.id
+		LIMIT ?`, newest, int64(before), limit)
 }
 
-// newestLine returns the id of the newest audit line, 0 if there is none.
+// newestLine returns the id of the newest audit line, or 0.
 func newestLine(r sql.Reader) (id int64, err error) {
 	err = sql.Each(r, "read newest audit line", func(rows *sql.Rows) error { return rows.Scan(&id) },
 		"SELECT COALESCE(MAX(id), 0) FROM audit")
 	return id, err
 }
 
-// oldestLine is when the oldest audit line was written; zero: there is none.
+// oldestLine returns when the oldest audit line was written, or zero.
 func oldestLine(r sql.Reader) (at job.Micros, err error) {
 	err = sql.Each(r, "read oldest audit line", func(rows *sql.Rows) error { return rows.Scan(&at) },
 		"SELECT COALESCE((SELECT MIN(at) FROM audit FORCE INDEX (at)), 0)")

@@ -1,6 +1,6 @@
 package doctor
 
-// checks are all there are, in the order in which they are told. Their ids are for programs and do not change.
+// checks lists all checks in the order of the report. Their ids are for programs and do not change.
 var checks = []check{
 	{"version", MySQL, "The server is new enough", version},
 	{"read-only", MySQL, "The server takes writes", readOnly},

@@ -1,7 +1,8 @@
-// Package doctor looks for what would break the promise, or has broken it already: settings of MySQL, rights, the schema,
-// nodes, the machine of a node, jobs, the size of the history. It changes nothing and takes no lock.
+// Package doctor looks for problems that break the promise or endanger it: in MySQL's settings, the
+// rights, the schema, the nodes, the machine of a node, the jobs and the size of the history. It
+// changes nothing and takes no locks.
 //
-// A check is a function in a table, see checks. It looks at facts that are read once, in [Examine], and says for each
-// thing that is not as it should be what it saw, why that matters, and how it is mended. A check that cannot look, for
-// lack of a right or because what it asks failed, says so, and holds up no other.
+// Each check is a function in the table checks. It judges facts that [Examine] reads once, and
+// reports for each problem its observation, why that matters, and how to fix it. A check that
+// cannot look, because of a missing right or a failed query, says so and does not stop the others.
 package doctor

@@ -14,36 +14,37 @@ import (
 	"go-crontab/sql/read"
 )
 
-// Patient is what is looked at.
+// Patient is the cluster to examine, and the machine of a node.
 type Patient struct {
 	DB      *read.DB
-	Machine *Machine // nil: nothing of a machine is looked at
+	Machine *Machine // nil: no machine is examined
 }
 
-// exam is one look. Its facts are read before the checks, those that only one check needs by that check.
+// exam is an examination. Shared facts are read before the checks; a check reads the facts that
+// only it needs.
 type exam struct {
 	ctx     context.Context
 	db      *read.DB
 	machine *Machine
 
 	now      job.Micros
-	began    time.Time // by this machine's clock, when now was read
+	began    time.Time // the instant now by this machine's clock
 	version  string
 	maria    bool
 	vars     map[string]string
 	counters map[string]string
 	tables   map[string]*sql.TableState
-	migrated bool // the schema is the one that this program is made for
+	migrated bool // the schema has the version of this program
 	sessions []sql.SessionRow
 	expiry   time.Duration
-	most     int // definitions of jobs that a check reads
+	most     int // job definitions that a check reads
 
-	at       *check // that runs
-	saw      string // what the check that runs has looked at, in place of what it is about
+	at       *check // the running check
+	saw      string // result of the running check, to replace about in the report
 	findings []Finding
 }
 
-// check is one thing that is looked at.
+// check is a row of the table checks.
 type check struct {
 	id    string
 	area  Area
@@ -51,20 +52,22 @@ type check struct {
 	run   func(*exam) error
 }
 
-// skip is the error of a check that cannot look, and says why.
+// skip is the reason why a check cannot look, as an error.
 type skip string
 
 func (s skip) Error() string { return string(s) }
 
-// manyDefinitions is how many definitions a check reads. That takes some seconds.
+// manyDefinitions is the number of job definitions that a check reads, which takes some seconds.
 const manyDefinitions = 200_000
 
-// Examine looks at everything. Its error means that MySQL did not answer at all.
+// Examine runs all checks. It returns an error only if MySQL does not answer at all, or if ctx
+// ends.
 func Examine(ctx context.Context, p Patient) (*Report, error) {
 	x := &exam{ctx: ctx, db: p.DB, machine: p.Machine, most: manyDefinitions}
 	if err := x.read(); err != nil {
 		return nil, err
 	}
+
 	r := &Report{At: x.now, Server: x.version}
 	for i := range checks {
 		c := &checks[i]
@@ -87,27 +90,31 @@ func Examine(ctx context.Context, p Patient) (*Report, error) {
 		}
 		r.Checks = append(r.Checks, done)
 	}
+
 	r.Findings = x.findings
 	r.sort()
 	return r, nil
 }
 
-// attempt runs a check. One that panics, over a row that nobody thought of, holds up no other.
+// attempt runs a check. A check that panics over an unexpected row does not stop the others.
 func (x *exam) attempt(c *check) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the check failed: %v", p)
 		}
 	}()
+
 	switch {
 	case c.area != MySQL && c.area != Host && c.id != "schema" && !x.migrated:
 		return skip("the schema is not the one that this program is made for")
 	case c.area == Host && x.machine == nil:
 		return skip("only a node can look at its machine: ask one over the API")
 	}
+
 	return c.run(x)
 }
 
+// excuse returns the reason why a check could not look.
 func (x *exam) excuse(err error) string {
 	if s := skip(""); errors.As(err, &s) {
 		return string(s)
@@ -118,12 +125,13 @@ func (x *exam) excuse(err error) string {
 	return err.Error()
 }
 
-// looked is how a check ends that reads definitions: what it has not read it cannot know.
+// looked is the result of a check that reads definitions: a skip if it could not read all.
 func (x *exam) looked(all bool) error {
 	if all {
 		return nil
 	}
-	return skip(fmt.Sprintf("there are more than %d definitions of jobs, and only the first %d of them were read", x.most, x.most))
+	return skip(fmt.Sprintf("there are more than %d definitions of jobs, and only the first %d of them were read",
+		x.most, x.most))
 }
 
 // read reads the facts that many checks need.
@@ -132,10 +140,12 @@ func (x *exam) read() (err error) {
 	if x.now, err = x.db.Now(x.ctx); err != nil {
 		return err
 	}
+
 	x.began = x.began.Add(time.Since(x.began) / 2)
 	if x.version, err = x.db.ServerVersion(x.ctx); err != nil {
 		return err
 	}
+
 	x.maria = strings.Contains(strings.ToLower(x.version), "mariadb")
 	if x.vars, err = variables(x.db.Reader(x.ctx)); err != nil {
 		return err
@@ -146,30 +156,34 @@ func (x *exam) read() (err error) {
 	if x.tables, err = x.db.Tables(x.ctx); err != nil {
 		return err
 	}
+
 	have, want, err := x.db.SchemaVersions(x.ctx)
 	if err != nil {
 		return err
 	}
+
 	if x.migrated = have == want; !x.migrated {
 		return nil
 	}
 	if x.expiry, err = x.db.SessionExpiry(x.ctx); err != nil {
 		return err
 	}
+
 	if x.expiry == 0 {
 		x.expiry = session.DefaultExpiry
 	}
+
 	x.sessions, err = x.db.Sessions(x.ctx)
 	return err
 }
 
-// found adds a finding of the check that runs.
+// found adds a finding of the running check.
 func (x *exam) found(s Severity, f Finding) {
 	f.Check, f.Area, f.Severity = x.at.id, x.at.area, s
 	x.findings = append(x.findings, f)
 }
 
-// on tells whether a setting of the server is on; false where there is no such setting.
+// on reports whether a server setting exists and is on.
 func (x *exam) on(name string) bool {
 	switch strings.ToUpper(x.vars[name]) {
 	case "ON", "1", "YES", "TRUE":
@@ -178,13 +192,13 @@ func (x *exam) on(name string) bool {
 	return false
 }
 
-// number is a setting as a number; ok is false where there is none.
+// number returns a numeric setting; ok is false if it does not exist.
 func (x *exam) number(name string) (n int64, ok bool) {
 	n, err := strconv.ParseInt(x.vars[name], 10, 64)
 	return n, err == nil
 }
 
-// set is the statement that changes a setting, for good where the server can keep it.
+// set returns the statement that changes a setting, permanently if the server supports that.
 func (x *exam) set(name, value string) string {
 	if x.maria {
 		return fmt.Sprintf("SET GLOBAL %s = %s", name, value)
@@ -192,15 +206,17 @@ func (x *exam) set(name, value string) string {
 	return fmt.Sprintf("SET PERSIST %s = %s", name, value)
 }
 
-// keep says what else is to be done so that a setting outlives a restart.
+// keep describes how to change a setting so that it survives a restart.
 func (x *exam) keep(name, value string) string {
 	if x.maria {
-		return fmt.Sprintf("Set it now with the statement, and write %s = %s below [mysqld] in the server's configuration, so that it outlives a restart.", name, value)
+		return fmt.Sprintf("Set it now with the statement, and write %s = %s below [mysqld] in the "+
+			"server's configuration, so that it outlives a restart.", name, value)
 	}
-	return "Set it with the statement; PERSIST keeps it over restarts. On a managed service change it in the parameter group."
+	return "Set it with the statement; PERSIST keeps it over restarts. " +
+		"On a managed service change it in the parameter group."
 }
 
-// live are the sessions that have been heard of lately.
+// live returns the sessions that have not expired.
 func (x *exam) live() (out []sql.SessionRow) {
 	for _, s := range x.sessions {
 		if x.now.Sub(s.BeatAt) < x.expiry {
@@ -210,6 +226,7 @@ func (x *exam) live() (out []sql.SessionRow) {
 	return out
 }
 
+// jobsOf returns the first ten jobs of a list.
 func jobsOf(list []read.NamedJob) (out []Job) {
 	for _, j := range list {
 		if out = append(out, Job{j.ID, j.App, j.Name}); len(out) == 10 {
@@ -219,7 +236,8 @@ func jobsOf(list []read.NamedJob) (out []Job) {
 	return out
 }
 
-// count writes how many there are of a list that was read up to a limit.
+// count describes the length of a list that was read up to a limit: "1 job", "3 jobs", "20 jobs or
+// more".
 func count(n, limit int, one, many string) string {
 	switch {
 	case n == 1:

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Sizes from which one should know what is kept.
+// Sizes above which the history is reported.
 const (
 	manyRows  = 5_000_000
 	muchSpace = 20 << 30
@@ -28,30 +28,38 @@ func historySize(x *exam) error {
 			}
 		}
 	}
+
 	if rows < manyRows && bytes < muchSpace {
 		return nil
 	}
+
 	rules, err := trip.Retentions(x.db.Reader(x.ctx))
 	if err != nil {
 		return err
 	}
+
 	rule := rules[""]
-	severity, fix := Notice, "If that is more than anybody reads, have the cluster's rule keep half. Apps and jobs that say it themselves do not heed that."
+	severity, fix := Notice, "If that is more than anybody reads, have the cluster's rule keep half. "+
+		"Apps and jobs that say it themselves do not heed that."
 	if !rule.Bounded() {
 		severity, fix = Warning, "The cluster's rule bounds nothing: give it an age."
 	}
+
 	x.found(severity, Finding{
-		Seen: fmt.Sprintf("the history has some %.1f million records and takes %.1f GiB", float64(rows)/1e6, float64(bytes)/(1<<30)),
-		Why:  "Records that nobody reads make backups, restores and upgrades slow.",
-		Fix:  fix, Commands: []string{setRule("", tighter(rule))},
+		Seen: fmt.Sprintf("the history has some %.1f million records and takes %.1f GiB",
+			float64(rows)/1e6, float64(bytes)/(1<<30)),
+		Why:      "Records that nobody reads make backups, restores and upgrades slow.",
+		Fix:      fix,
+		Commands: []string{setRule("", tighter(rule))},
 	})
+
 	return nil
 }
 
-// presetKeep is what a new cluster keeps.
+// presetKeep is the retention of a new cluster.
 var presetKeep = job.Keep{Age: job.Duration(2160 * time.Hour), Failures: job.Duration(8760 * time.Hour)}
 
-// tighter is a rule that keeps half of what another does, and is like it otherwise.
+// tighter returns a rule that keeps half as much.
 func tighter(r job.Retention) job.Retention {
 	switch {
 	case r.Age > 0:
@@ -66,30 +74,38 @@ func tighter(r job.Retention) job.Retention {
 	default:
 		r.Keep = r.Over(presetKeep)
 	}
+
 	return r
 }
 
-// setRule is the command that has the rule of an app, or of the cluster, "", say this. It takes the place of the whole rule.
+// setRule returns the command that replaces the rule of an app, or of the cluster (""), by this
+// one.
 func setRule(app string, r job.Retention) string {
 	command := "go-crontab retention set"
 	if app != "" {
 		command += " --app " + quote(app)
 	}
+
 	if r.Age > 0 {
 		command += " --age " + r.Age.String()
 	}
+
 	if r.Runs > 0 {
 		command += fmt.Sprintf(" --runs %d", r.Runs)
 	}
+
 	if r.Bytes > 0 {
 		command += " --bytes " + r.Bytes.String()
 	}
+
 	if r.Failures > 0 {
 		command += " --failures " + r.Failures.String()
 	}
+
 	if r.Archive {
 		command += " --archive"
 	}
+
 	return command
 }
 
@@ -98,9 +114,13 @@ func retention(x *exam) error {
 	var unreadable *trip.UnreadableRule
 	if errors.As(err, &unreadable) {
 		f := Finding{
-			Seen: unreadable.Error(), Why: "Nothing is removed while a rule cannot be read: no records go at all.",
-			Fix:      "Set this rule anew. What it is to keep the audit has: with a shorter age records go for good.",
-			Commands: []string{"go-crontab audit --kind retention", setRule(unreadable.App, job.Retention{Keep: presetKeep})},
+			Seen: unreadable.Error(),
+			Why:  "Nothing is removed while a rule cannot be read: no records go at all.",
+			Fix:  "Set this rule anew. What it is to keep the audit has: with a shorter age records go for good.",
+			Commands: []string{
+				"go-crontab audit --kind retention",
+				setRule(unreadable.App, job.Retention{Keep: presetKeep}),
+			},
 		}
 		if unreadable.App == "" {
 			f.Fix += " Add --archive if they are to be archived first."
@@ -113,26 +133,34 @@ func retention(x *exam) error {
 	if err != nil {
 		return err
 	}
+
 	c, err := read.Retaining(x.db.Reader(x.ctx))
 	if err != nil {
 		return err
 	}
+
 	if c.Failures > 0 {
 		x.found(Warning, Finding{
-			Seen: fmt.Sprintf("the archive command has failed %d times in a row, the last time at %s: %s", c.Failures, c.ErrorAt.Time().UTC().Format(time.RFC3339), c.Error),
-			Why:  "Records go only after the command has taken them: they stay, and the history grows.",
-			Fix:  "Mend the command, or what it writes to. It is tried again by itself.", Nodes: x.nodeOf(c.Session),
+			Seen: fmt.Sprintf("the archive command has failed %d times in a row, the last time at %s: %s",
+				c.Failures, c.ErrorAt.Time().UTC().Format(time.RFC3339), c.Error),
+			Why:   "Records go only after the command has taken them: they stay, and the history grows.",
+			Fix:   "Mend the command, or what it writes to. It is tried again by itself.",
+			Nodes: x.nodeOf(c.Session),
 		})
 	}
+
 	bounded := false
 	for _, r := range rules {
 		bounded = bounded || r.Bounded()
 	}
-	alive := time.Duration(0) // for how long some node has lived
+
+	alive := time.Duration(0) // age of the oldest live session
 	for _, s := range x.live() {
 		alive = max(alive, x.now.Sub(s.Started))
 	}
-	if bounded && c.Failures == 0 && alive > time.Hour && x.now.Sub(c.Ended) > 24*time.Hour && x.now.Sub(c.Until) > time.Hour {
+
+	if bounded && c.Failures == 0 && alive > time.Hour &&
+		x.now.Sub(c.Ended) > 24*time.Hour && x.now.Sub(c.Until) > time.Hour {
 		f := Finding{
 			Seen: "no node has looked for records to remove for over an hour",
 			Why:  "Records that are kept no longer stay, and the history grows.",
@@ -144,10 +172,11 @@ func retention(x *exam) error {
 		}
 		x.found(Warning, f)
 	}
+
 	return nil
 }
 
-// nodeOf names the node of a session that lives.
+// nodeOf returns the node of a session that still exists.
 func (x *exam) nodeOf(id uuid.UUID) []string {
 	for _, s := range x.sessions {
 		if s.ID == id {

@@ -15,10 +15,12 @@ func broken(x *exam) error {
 	list, err := x.db.BrokenJobs(x.ctx, 20)
 	if len(list) > 0 {
 		x.found(Warning, Finding{
-			Seen:     count(len(list), 20, "job is", "jobs are") + " in error; " + list[0].App + "/" + list[0].Name + ": " + list[0].Text,
+			Seen: count(len(list), 20, "job is", "jobs are") + " in error; " +
+				list[0].App + "/" + list[0].Name + ": " + list[0].Text,
 			Why:      "Their stored definitions cannot be planned, so they have no due times. All others go on.",
 			Fix:      "Correct their definitions; an earlier version can be brought back.",
-			Commands: []string{"go-crontab job rollback " + quote(list[0].App+"/"+list[0].Name) + " VERSION"}, Jobs: jobsOf(list),
+			Commands: []string{"go-crontab job rollback " + quote(list[0].App+"/"+list[0].Name) + " VERSION"},
+			Jobs:     jobsOf(list),
 		})
 	}
 	return err
@@ -29,6 +31,7 @@ func unplaced(x *exam) error {
 	if len(live) == 0 {
 		return nil
 	}
+
 	var jobs []read.NamedJob
 	all, err := x.db.PlacedJobs(x.ctx, x.most, func(j read.PlacedJob) bool {
 		spec := job.Spec{Selector: j.Selector, Handler: j.Handler}
@@ -43,14 +46,18 @@ func unplaced(x *exam) error {
 	if err != nil {
 		return err
 	}
+
 	if len(jobs) > 0 {
 		x.found(Warning, Finding{
-			Seen:     count(len(jobs), 20, "job wants", "jobs want") + " a node that there is not: " + jobs[0].App + "/" + jobs[0].Name + " wants " + jobs[0].Text,
+			Seen: count(len(jobs), 20, "job wants", "jobs want") + " a node that there is not: " +
+				jobs[0].App + "/" + jobs[0].Name + " wants " + jobs[0].Text,
 			Why:      "Their due times wait for such a node, and end missed.",
 			Fix:      "Start a node with these labels or handlers, or change the selector of the jobs.",
-			Commands: []string{"go-crontab node ls", "go-crontab serve --label KEY=VALUE"}, Jobs: jobsOf(jobs),
+			Commands: []string{"go-crontab node ls", "go-crontab serve --label KEY=VALUE"},
+			Jobs:     jobsOf(jobs),
 		})
 	}
+
 	return x.looked(all)
 }
 
@@ -60,7 +67,7 @@ func unbegun(x *exam) error {
 	all, err := x.db.Spells(x.ctx, x.most, func(s read.JobSpell) (bool, error) {
 		switch {
 		case s.Unbegun && len(never) < enough:
-			begun, err := x.db.AnyBegun(x.ctx, s.ID) // a run that lasts has no record yet
+			begun, err := x.db.AnyBegun(x.ctx, s.ID) // a run that is still executing has not ended
 			if err != nil {
 				return false, err
 			}
@@ -75,20 +82,31 @@ func unbegun(x *exam) error {
 	if err != nil {
 		return err
 	}
+
 	if len(never) > 0 {
 		x.found(Warning, Finding{
-			Seen: fmt.Sprintf("%s; the last %d due times of %s/%s were skipped or missed", count(len(never), enough, "job never runs", "jobs never run"), never[0].N, never[0].App, never[0].Name),
-			Why:  "Each of its due times finds an earlier run, no node, or comes too late. Nobody notices a job that only does not run.",
-			Fix:  "The history says why each of them did not run.", Commands: []string{"go-crontab job history " + quote(never[0].App+"/"+never[0].Name)}, Jobs: jobsOf(never),
+			Seen: fmt.Sprintf("%s; the last %d due times of %s/%s were skipped or missed",
+				count(len(never), enough, "job never runs", "jobs never run"), never[0].N, never[0].App, never[0].Name),
+			Why: "Each of its due times finds an earlier run, no node, or comes too late. " +
+				"Nobody notices a job that only does not run.",
+			Fix:      "The history says why each of them did not run.",
+			Commands: []string{"go-crontab job history " + quote(never[0].App+"/"+never[0].Name)},
+			Jobs:     jobsOf(never),
 		})
 	}
+
 	if len(fail) > 0 {
 		x.found(Notice, Finding{
-			Seen: fmt.Sprintf("%s; the last %d runs of %s/%s did not succeed", count(len(fail), enough, "job fails each time", "jobs fail each time"), fail[0].N, fail[0].App, fail[0].Name),
-			Why:  "Nobody may have noticed.", Fix: "Look at the output of the last run.",
-			Commands: []string{"go-crontab job history " + quote(fail[0].App+"/"+fail[0].Name)}, Jobs: jobsOf(fail),
+			Seen: fmt.Sprintf("%s; the last %d runs of %s/%s did not succeed",
+				count(len(fail), enough, "job fails each time", "jobs fail each time"),
+				fail[0].N, fail[0].App, fail[0].Name),
+			Why:      "Nobody may have noticed.",
+			Fix:      "Look at the output of the last run.",
+			Commands: []string{"go-crontab job history " + quote(fail[0].App+"/"+fail[0].Name)},
+			Jobs:     jobsOf(fail),
 		})
 	}
+
 	return x.looked(all)
 }
 
@@ -96,9 +114,13 @@ func farAhead(x *exam) error {
 	list, err := x.db.JobsDueBehind(x.ctx, x.now.Add(400*24*time.Hour), 20)
 	if len(list) > 0 {
 		x.found(Notice, Finding{
-			Seen: fmt.Sprintf("%s in over a year; %s/%s on %s", count(len(list), 20, "job is next due", "jobs are next due"), list[0].App, list[0].Name, job.Micros(list[0].N).Time().UTC().Format(time.DateOnly)),
-			Why:  "That may be meant, or a slip in a schedule or calendar.", Fix: "Look at the next due times.",
-			Commands: []string{"go-crontab job next " + quote(list[0].App+"/"+list[0].Name)}, Jobs: jobsOf(list),
+			Seen: fmt.Sprintf("%s in over a year; %s/%s on %s",
+				count(len(list), 20, "job is next due", "jobs are next due"), list[0].App, list[0].Name,
+				job.Micros(list[0].N).Time().UTC().Format(time.DateOnly)),
+			Why:      "That may be meant, or a slip in a schedule or calendar.",
+			Fix:      "Look at the next due times.",
+			Commands: []string{"go-crontab job next " + quote(list[0].App+"/"+list[0].Name)},
+			Jobs:     jobsOf(list),
 		})
 	}
 	return err
@@ -108,9 +130,13 @@ func pausedLong(x *exam) error {
 	list, err := x.db.JobsPausedBefore(x.ctx, x.now.Add(-30*24*time.Hour), 20)
 	if len(list) > 0 {
 		x.found(Notice, Finding{
-			Seen: fmt.Sprintf("%s for over 30 days, without an end; %s/%s for %s", count(len(list), 20, "job has been paused", "jobs have been paused"), list[0].App, list[0].Name, days(x.now.Sub(job.Micros(list[0].N)))),
-			Why:  "A pause is easily forgotten.", Fix: "Resume them, or delete them.",
-			Commands: []string{"go-crontab job resume " + quote(list[0].App+"/"+list[0].Name)}, Jobs: jobsOf(list),
+			Seen: fmt.Sprintf("%s for over 30 days, without an end; %s/%s for %s",
+				count(len(list), 20, "job has been paused", "jobs have been paused"), list[0].App, list[0].Name,
+				days(x.now.Sub(job.Micros(list[0].N)))),
+			Why:      "A pause is easily forgotten.",
+			Fix:      "Resume them, or delete them.",
+			Commands: []string{"go-crontab job resume " + quote(list[0].App+"/"+list[0].Name)},
+			Jobs:     jobsOf(list),
 		})
 	}
 	return err
@@ -121,18 +147,22 @@ func herds(x *exam) error {
 	for _, s := range x.live() {
 		slots += s.Slots
 	}
+
 	found, err := x.db.Herds(x.ctx, x.now.Add(25*time.Hour), max(100, slots), 5)
 	for _, h := range found {
-		if len(h.Some) == 0 { // they have been planned since
+		if len(h.Some) == 0 { // the jobs have been planned since
 			continue
 		}
 		x.found(Notice, Finding{
-			Seen:     fmt.Sprintf("%d jobs are due at %s, within one second; all nodes together have %d slots", h.Jobs, h.At.Time().UTC().Format(time.RFC3339), slots),
+			Seen: fmt.Sprintf("%d jobs are due at %s, within one second; all nodes together have %d slots",
+				h.Jobs, h.At.Time().UTC().Format(time.RFC3339), slots),
 			Why:      "What finds no slot waits and starts late, and what the jobs call gets all of them at once.",
 			Fix:      "Give jobs that need not start on the minute a jitter: each gets its own part of it, for good.",
-			Commands: []string{"go-crontab job edit " + quote(h.Some[0].App+"/"+h.Some[0].Name) + " --jitter 5m"}, Jobs: jobsOf(h.Some),
+			Commands: []string{"go-crontab job edit " + quote(h.Some[0].App+"/"+h.Some[0].Name) + " --jitter 5m"},
+			Jobs:     jobsOf(h.Some),
 		})
 	}
+
 	return err
 }
 
@@ -141,20 +171,24 @@ func zones(x *exam) error {
 	if err != nil {
 		return err
 	}
+
 	for _, z := range list {
 		if _, err := job.LoadZone(z.Text); err != nil {
 			x.found(Error, Finding{
-				Seen:     fmt.Sprintf("%s of %d jobs cannot be loaded: %v", z.Text, z.N, err),
-				Why:      "These jobs have no due times on this node, and other nodes may compute others.",
-				Fix:      "Repair or install the time zone data of the machine. A machine without any is served by the data in the program.",
-				Commands: []string{"apt-get install --reinstall tzdata"}, Jobs: jobsOf([]read.NamedJob{z}),
+				Seen: fmt.Sprintf("%s of %d jobs cannot be loaded: %v", z.Text, z.N, err),
+				Why:  "These jobs have no due times on this node, and other nodes may compute others.",
+				Fix: "Repair or install the time zone data of the machine. " +
+					"A machine without any is served by the data in the program.",
+				Commands: []string{"apt-get install --reinstall tzdata"},
+				Jobs:     jobsOf([]read.NamedJob{z}),
 			})
 		}
 	}
+
 	return x.looked(all)
 }
 
-// quote writes a word for a shell.
+// quote quotes a word for a shell, if necessary.
 func quote(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-/", r)

@@ -8,25 +8,27 @@ import (
 	"go-crontab/job"
 )
 
-// Machine is the machine of a node, and how the node uses it.
+// Machine describes the machine of a node, and its use by the node.
 type Machine struct {
 	Node      string
 	Slots     int    // attempts at once
 	Unguarded bool   // no helper kills its commands when it dies
-	Unlimited error  // why limits that need a cgroup cannot be held here; nil: they can
-	StateDir  string // where outcomes wait that could not be written; "": nowhere
+	Unlimited error  // why limits that need a cgroup cannot be enforced; nil: they can
+	StateDir  string // folder for outcomes that could not be written; "": none
 
-	OpenFiles uint64 // what the process may have open, 0 if nobody knows
-	Processes uint64 // what its user may run
-	Zones     bool   // the machine has time zone data of its own
+	OpenFiles uint64 // limit of open files of the process; 0: unknown
+	Processes uint64 // limit of processes of its user; 0: unknown
+	Zones     bool   // the machine has its own time zone data
 	Root      bool
 }
 
-// Look fills in what this process can find out by itself.
+// Look fills in Root, OpenFiles, Processes and Zones for this process.
 func (m *Machine) Look() {
 	m.Root = os.Geteuid() == 0
 	m.OpenFiles, m.Processes = ulimits()
-	for _, dir := range []string{os.Getenv("ZONEINFO"), "/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"} {
+	for _, dir := range []string{
+		os.Getenv("ZONEINFO"), "/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo",
+	} {
 		if _, err := os.Stat(dir); dir != "" && err == nil {
 			m.Zones = true
 		}
@@ -35,24 +37,32 @@ func (m *Machine) Look() {
 
 func openFiles(x *exam) error {
 	m := x.machine
-	// Pipes and handles of each command, or connections of as many HTTP requests; connections of the API and to MySQL.
-	need := uint64(max(4*m.Slots, min(job.CallsPerSlot*m.Slots, 10_000)) + 300) // as many tasks as a node holds at most
+	// Each command needs pipes and handles, or each HTTP request a connection; a node holds at most
+	// 10,000 runs. The API and MySQL need connections, too.
+	need := uint64(max(4*m.Slots, min(job.CallsPerSlot*m.Slots, 10_000)) + 300)
 	if m.OpenFiles != 0 && m.OpenFiles < need {
 		x.found(Warning, Finding{
-			Seen:     fmt.Sprintf("%s may have %d files open, and has %d slots", m.Node, m.OpenFiles, m.Slots),
-			Why:      "When no descriptor is left, commands cannot be started, and their runs fail.",
-			Fix:      fmt.Sprintf("Allow it %d: LimitNOFILE= in the unit, or ulimit -n where it is started.", max(need, 65536)),
-			Commands: []string{fmt.Sprintf("systemctl edit go-crontab   # [Service] LimitNOFILE=%d", max(need, 65536))}, Nodes: []string{m.Node},
+			Seen: fmt.Sprintf("%s may have %d files open, and has %d slots", m.Node, m.OpenFiles, m.Slots),
+			Why:  "When no descriptor is left, commands cannot be started, and their runs fail.",
+			Fix: fmt.Sprintf("Allow it %d: LimitNOFILE= in the unit, or ulimit -n where it is started.",
+				max(need, 65536)),
+			Commands: []string{fmt.Sprintf("systemctl edit go-crontab   # [Service] LimitNOFILE=%d", max(need, 65536))},
+			Nodes:    []string{m.Node},
 		})
 	}
+
 	if need := uint64(4*m.Slots + 100); m.Processes != 0 && m.Processes < need && !m.Root {
 		x.found(Warning, Finding{
-			Seen:     fmt.Sprintf("the user of %s may run %d processes and threads, and the node has %d slots", m.Node, m.Processes, m.Slots),
-			Why:      "When the number is reached, commands cannot be started, and their runs fail.",
-			Fix:      fmt.Sprintf("Allow it %d: LimitNPROC= in the unit, or ulimit -u where it is started.", max(need, 16384)),
-			Commands: []string{fmt.Sprintf("systemctl edit go-crontab   # [Service] LimitNPROC=%d", max(need, 16384))}, Nodes: []string{m.Node},
+			Seen: fmt.Sprintf("the user of %s may run %d processes and threads, and the node has %d slots",
+				m.Node, m.Processes, m.Slots),
+			Why: "When the number is reached, commands cannot be started, and their runs fail.",
+			Fix: fmt.Sprintf("Allow it %d: LimitNPROC= in the unit, or ulimit -u where it is started.",
+				max(need, 16384)),
+			Commands: []string{fmt.Sprintf("systemctl edit go-crontab   # [Service] LimitNPROC=%d", max(need, 16384))},
+			Nodes:    []string{m.Node},
 		})
 	}
+
 	return nil
 }
 
@@ -61,8 +71,11 @@ func guarded(x *exam) error {
 	if m.Unguarded {
 		x.found(Warning, Finding{
 			Seen: m.Node + " has no guard",
-			Why:  "If the node is killed or crashes, its commands live on, though their runs end lost and the next ones may start elsewhere; and others wait for " + x.expiry.String() + " before they take over.",
-			Fix:  "Start it without --no-guard. There is no guard but on Linux.", Nodes: []string{m.Node},
+			Why: "If the node is killed or crashes, its commands live on, " +
+				"though their runs end lost and the next ones may start elsewhere; and others wait for " +
+				x.expiry.String() + " before they take over.",
+			Fix:   "Start it without --no-guard. There is no guard but on Linux.",
+			Nodes: []string{m.Node},
 		})
 	}
 	return nil
@@ -73,19 +86,27 @@ func cgroups(x *exam) error {
 	if m.Unlimited == nil {
 		return nil
 	}
+
 	jobs, all, err := x.db.LimitedJobs(x.ctx, x.most, 20)
 	if err != nil {
 		return err
 	}
+
 	if len(jobs) == 0 {
 		return x.looked(all)
 	}
+
 	x.found(Warning, Finding{
-		Seen:     fmt.Sprintf("%s with limits of memory, cpu or pids, which %s cannot hold: %v", count(len(jobs), 20, "job", "jobs"), m.Node, m.Unlimited),
-		Why:      "Their runs fail on this node: a command is not started without the limits that it has.",
-		Fix:      "Let systemd delegate a cgroup to the node, or name one that is its own with --cgroup; or keep these jobs from this node with a selector.",
-		Commands: []string{"systemctl edit go-crontab   # [Service] Delegate=yes"}, Jobs: jobsOf(jobs), Nodes: []string{m.Node},
+		Seen: fmt.Sprintf("%s with limits of memory, cpu or pids, which %s cannot hold: %v",
+			count(len(jobs), 20, "job", "jobs"), m.Node, m.Unlimited),
+		Why: "Their runs fail on this node: a command is not started without the limits that it has.",
+		Fix: "Let systemd delegate a cgroup to the node, or name one that is its own with --cgroup; " +
+			"or keep these jobs from this node with a selector.",
+		Commands: []string{"systemctl edit go-crontab   # [Service] Delegate=yes"},
+		Jobs:     jobsOf(jobs),
+		Nodes:    []string{m.Node},
 	})
+
 	return x.looked(all)
 }
 
@@ -94,24 +115,36 @@ func stateDir(x *exam) error {
 	if m.StateDir == "" {
 		x.found(Warning, Finding{
 			Seen: m.Node + " has no state folder",
-			Why:  "If it must stop while MySQL is away, the outcomes that it could not write are lost: those runs end lost.", Fix: "Give it one.",
-			Commands: []string{"go-crontab serve --state-dir /var/lib/go-crontab"}, Nodes: []string{m.Node},
+			Why: "If it must stop while MySQL is away, " +
+				"the outcomes that it could not write are lost: those runs end lost.",
+			Fix:      "Give it one.",
+			Commands: []string{"go-crontab serve --state-dir /var/lib/go-crontab"},
+			Nodes:    []string{m.Node},
 		})
 		return nil
 	}
 	if err := writable(m.StateDir); err != nil {
 		x.found(Warning, Finding{
 			Seen: fmt.Sprintf("%s may not write to its state folder %s: %v", m.Node, m.StateDir, err),
-			Why:  "If it must stop while MySQL is away, the outcomes that it could not write are lost: those runs end lost.", Fix: "Make the folder writable for its user.", Nodes: []string{m.Node},
+			Why: "If it must stop while MySQL is away, " +
+				"the outcomes that it could not write are lost: those runs end lost.",
+			Fix:   "Make the folder writable for its user.",
+			Nodes: []string{m.Node},
 		})
 		return nil
 	}
+
 	if free, ok := room(m.StateDir); ok && free < 100<<20 {
 		x.found(Warning, Finding{
-			Seen: fmt.Sprintf("%d MiB are left on the disk of %s, where %s keeps its state", free>>20, m.StateDir, m.Node),
-			Why:  "Outcomes that cannot be written to MySQL wait there when the node stops; without room they are lost.", Fix: "Make room.", Nodes: []string{m.Node},
+			Seen: fmt.Sprintf("%d MiB are left on the disk of %s, where %s keeps its state",
+				free>>20, m.StateDir, m.Node),
+			Why: "Outcomes that cannot be written to MySQL wait there when " +
+				"the node stops; without room they are lost.",
+			Fix:   "Make room.",
+			Nodes: []string{m.Node},
 		})
 	}
+
 	return nil
 }
 
@@ -119,8 +152,11 @@ func zoneData(x *exam) error {
 	if m := x.machine; !m.Zones {
 		x.found(Notice, Finding{
 			Seen: m.Node + " has no time zone data of its own and uses those in the program, of " + runtime.Version(),
-			Why:  "Nodes with other data may compute other due times after a government has changed its mind about daylight saving.",
-			Fix:  "Install the data on all machines, or on none.", Commands: []string{"apt-get install tzdata"}, Nodes: []string{m.Node},
+			Why: "Nodes with other data may compute other due times after a " +
+				"government has changed its mind about daylight saving.",
+			Fix:      "Install the data on all machines, or on none.",
+			Commands: []string{"apt-get install tzdata"},
+			Nodes:    []string{m.Node},
 		})
 	}
 	return nil

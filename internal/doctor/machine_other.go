@@ -2,7 +2,7 @@
 
 package doctor
 
-// There are no nodes here, so nobody asks.
+// Nodes do not run on these systems, so these functions are never called.
 
 func ulimits() (files, processes uint64) { return 0, 0 }
 

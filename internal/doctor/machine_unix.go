@@ -4,7 +4,8 @@ package doctor
 
 import "golang.org/x/sys/unix"
 
-// ulimits are how many files this process may have open, and how many processes its user may run; 0 where nobody knows.
+// ulimits returns the limits of open files of this process and of processes of its user; 0:
+// unknown.
 func ulimits() (files, processes uint64) {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil {
@@ -18,7 +19,7 @@ func ulimits() (files, processes uint64) {
 
 func writable(dir string) error { return unix.Access(dir, unix.W_OK) }
 
-// room is how many bytes are left on the disk of a folder.
+// room returns the free bytes on the disk of a folder.
 func room(dir string) (free uint64, ok bool) {
 	var fs unix.Statfs_t
 	err := unix.Statfs(dir, &fs)

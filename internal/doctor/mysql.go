@@ -9,13 +9,15 @@ import (
 	"go-crontab/sql"
 )
 
+// promise begins the explanation of lost commits.
 const promise = "Whether a due time was started is known from what MySQL has committed: "
 
 func version(x *exam) error {
 	if err := sql.CheckVersion(x.version); err != nil {
 		x.found(Error, Finding{
-			Seen: "the server is " + x.version, Why: "Nodes refuse to join: statements need what later versions can.",
-			Fix: "Upgrade the server to MySQL 8.0 or MariaDB 10.6, or newer.",
+			Seen: "the server is " + x.version,
+			Why:  "Nodes refuse to join: statements need what later versions can.",
+			Fix:  "Upgrade the server to MySQL 8.0 or MariaDB 10.6, or newer.",
 		})
 	}
 	return nil
@@ -25,8 +27,10 @@ func redoDurability(x *exam) error {
 	if v := x.vars["innodb_flush_log_at_trx_commit"]; v != "1" {
 		x.found(Error, Finding{
 			Seen: "innodb_flush_log_at_trx_commit is " + v,
-			Why:  promise + "with this setting a power cut, or a crash of the machine, takes up to a second of commits with it, and what they say was started is started again.",
-			Fix:  x.keep("innodb_flush_log_at_trx_commit", "1"), SQL: []string{x.set("innodb_flush_log_at_trx_commit", "1")},
+			Why: promise + "with this setting a power cut, or a crash of the machine, " +
+				"takes up to a second of commits with it, and what they say was started is started again.",
+			Fix: x.keep("innodb_flush_log_at_trx_commit", "1"),
+			SQL: []string{x.set("innodb_flush_log_at_trx_commit", "1")},
 		})
 	}
 	return nil
@@ -36,29 +40,39 @@ func binlogDurability(x *exam) error {
 	if v := x.vars["sync_binlog"]; x.on("log_bin") && v != "1" {
 		x.found(Error, Finding{
 			Seen: "there is a binary log, and sync_binlog is " + v,
-			Why:  promise + "after a power cut the binary log may lack commits that the tables have, so replicas, and what is restored from it, lack them too; a failover then starts things twice.",
-			Fix:  x.keep("sync_binlog", "1"), SQL: []string{x.set("sync_binlog", "1")},
+			Why: promise + "after a power cut the binary log may lack commits that the tables have, so replicas, " +
+				"and what is restored from it, lack them too; a failover then starts things twice.",
+			Fix: x.keep("sync_binlog", "1"),
+			SQL: []string{x.set("sync_binlog", "1")},
 		})
 	}
 	return nil
 }
 
 func tornPages(x *exam) error {
-	// DETECT_ONLY writes no copy of a page either.
+	// Like OFF, DETECT_ONLY writes no copy of a page.
 	if v, ok := x.vars["innodb_doublewrite"]; ok && (sql.IsOff(v) || strings.EqualFold(v, "DETECT_ONLY")) {
 		x.found(Warning, Finding{
 			Seen: "innodb_doublewrite is " + strings.ToLower(v),
-			Why:  "A power cut in the middle of writing a page leaves it torn, and InnoDB may not start again. Only file systems that write pages whole, such as ZFS, can do without.",
-			Fix:  "Write innodb_doublewrite = ON below [mysqld] in the server's configuration, and restart the server.",
+			Why: "A power cut in the middle of writing a page leaves it torn, and InnoDB may not start again. " +
+				"Only file systems that write pages whole, such as ZFS, can do without.",
+			Fix: "Write innodb_doublewrite = ON below [mysqld] in the server's configuration, and restart the server.",
 		})
 	}
+
 	for name, why := range map[string]string{
 		"innodb_checksum_algorithm": "Pages are not checked: what the disk got wrong is taken for what was written.",
 	} {
 		if strings.EqualFold(x.vars[name], "none") {
-			x.found(Warning, Finding{Seen: name + " is none", Why: why, Fix: x.keep(name, "crc32"), SQL: []string{x.set(name, "crc32")}})
+			x.found(Warning, Finding{
+				Seen: name + " is none",
+				Why:  why,
+				Fix:  x.keep(name, "crc32"),
+				SQL:  []string{x.set(name, "crc32")},
+			})
 		}
 	}
+
 	return nil
 }
 
@@ -66,8 +80,10 @@ func binlogFormat(x *exam) error {
 	if x.on("log_bin") && strings.EqualFold(x.vars["binlog_format"], "STATEMENT") {
 		x.found(Error, Finding{
 			Seen: "binlog_format is STATEMENT",
-			Why:  "All transactions are READ COMMITTED, and InnoDB refuses to write them to such a binary log (error 1665): no node can plan, claim or start anything.",
-			Fix:  x.keep("binlog_format", "ROW"), SQL: []string{x.set("binlog_format", "'ROW'")},
+			Why: "All transactions are READ COMMITTED, and InnoDB refuses to write them to such a " +
+				"binary log (error 1665): no node can plan, claim or start anything.",
+			Fix: x.keep("binlog_format", "ROW"),
+			SQL: []string{x.set("binlog_format", "'ROW'")},
 		})
 	}
 	return nil
@@ -78,28 +94,34 @@ func readOnly(x *exam) error {
 		x.found(Error, Finding{
 			Seen: "innodb_read_only is " + strings.ToLower(v),
 			Why:  "InnoDB takes no writes, and no statement can change that while the server runs.",
-			Fix:  "Point GOCRONTAB_DSN at the primary. If this server is to be the primary, take the line out of its configuration, and restart it.",
+			Fix: "Point GOCRONTAB_DSN at the primary. If this server is to be the primary, " +
+				"take the line out of its configuration, and restart it.",
 		})
 		return nil
 	}
+
 	for _, name := range []string{"super_read_only", "read_only"} {
-		if v, there := x.vars[name]; there && !sql.IsOff(v) { // MariaDB 12 has further words for what is on
+		if v, there := x.vars[name]; there && !sql.IsOff(v) { // MariaDB 12 has further values that mean on
 			x.found(Error, Finding{
 				Seen: name + " is " + strings.ToLower(v),
-				Why:  "The server takes no writes. It is a replica, or a failover has not ended yet; nodes wait before they join, and those that have joined start nothing.",
-				Fix:  "Point GOCRONTAB_DSN at the primary. If this server is to be the primary, run the statement.",
-				SQL:  []string{"SET GLOBAL read_only = OFF"}, // of MySQL it clears super_read_only, too
+				Why: "The server takes no writes. It is a replica, or a failover has not ended yet; " +
+					"nodes wait before they join, and those that have joined start nothing.",
+				Fix: "Point GOCRONTAB_DSN at the primary. If this server is to be the primary, run the statement.",
+				SQL: []string{"SET GLOBAL read_only = OFF"}, // MySQL then clears super_read_only, too
 			})
 			return nil
 		}
 	}
+
 	if n, _ := x.number("innodb_force_recovery"); n > 0 {
 		x.found(Error, Finding{
 			Seen: fmt.Sprintf("innodb_force_recovery is %d", n),
 			Why:  "InnoDB runs in its emergency mode: writes are refused, or not recovered after a crash.",
-			Fix:  "Save what is to be saved, repair the server, take the line out of its configuration, and restart it.",
+			Fix: "Save what is to be saved, repair the server, " +
+				"take the line out of its configuration, and restart it.",
 		})
 	}
+
 	return nil
 }
 
@@ -108,30 +130,39 @@ func limits(x *exam) error {
 		x.found(Error, Finding{
 			Seen: fmt.Sprintf("max_allowed_packet is %d bytes", n),
 			Why:  "Output of commands is written in batches of some megabytes; nodes refuse to join.",
-			Fix:  x.keep("max_allowed_packet", "67108864"), SQL: []string{x.set("max_allowed_packet", "67108864")},
+			Fix:  x.keep("max_allowed_packet", "67108864"),
+			SQL:  []string{x.set("max_allowed_packet", "67108864")},
 		})
 	}
-	for _, name := range []string{"idle_transaction_timeout", "idle_write_transaction_timeout", "idle_readonly_transaction_timeout"} {
+
+	for _, name := range []string{
+		"idle_transaction_timeout", "idle_write_transaction_timeout", "idle_readonly_transaction_timeout",
+	} {
 		if n, ok := x.number(name); ok && n > 0 && n < 5 {
 			x.found(Warning, Finding{
 				Seen: fmt.Sprintf("%s is %d s", name, n),
 				Why:  "The server cuts transactions that rest for longer, also when the node's machine was only slow.",
-				Fix:  x.keep(name, "0"), SQL: []string{x.set(name, "0")},
+				Fix:  x.keep(name, "0"),
+				SQL:  []string{x.set(name, "0")},
 			})
 		}
 	}
+
 	if strings.EqualFold(x.vars["innodb_deadlock_detect"], "OFF") {
 		x.found(Warning, Finding{
 			Seen: "innodb_deadlock_detect is off",
-			Why:  "Two transactions that wait for each other go on waiting until a timeout, and what they would start comes seconds late.",
-			Fix:  x.keep("innodb_deadlock_detect", "ON"), SQL: []string{x.set("innodb_deadlock_detect", "ON")},
+			Why: "Two transactions that wait for each other go on waiting until a timeout, " +
+				"and what they would start comes seconds late.",
+			Fix: x.keep("innodb_deadlock_detect", "ON"),
+			SQL: []string{x.set("innodb_deadlock_detect", "ON")},
 		})
 	}
+
 	return nil
 }
 
-// connectionsOfNode is how many connections a node may have: three pools, of 8, 8 and 3, and the one for its beats. Its guard
-// takes one when the node is dead.
+// connectionsOfNode is the most connections of a node: three pools of 8, 8 and 3, and one for its
+// beats. When the node is dead, its guard opens one.
 const connectionsOfNode = 20
 
 func connections(x *exam) error {
@@ -139,44 +170,59 @@ func connections(x *exam) error {
 	if !ok {
 		return skip("the server does not tell max_connections")
 	}
+
 	nodes := int64(max(1, len(x.sessions)))
 	if need := nodes*connectionsOfNode + 10; need > most {
 		x.found(Warning, Finding{
 			Seen: fmt.Sprintf("max_connections is %d; %d nodes may use %d", most, nodes, nodes*connectionsOfNode),
 			Why:  "When the server has no connection left, nodes cannot begin transactions; what is due comes late.",
-			Fix:  x.keep("max_connections", strconv.FormatInt(max(2*need, 151), 10)), SQL: []string{x.set("max_connections", strconv.FormatInt(max(2*need, 151), 10))},
+			Fix:  x.keep("max_connections", strconv.FormatInt(max(2*need, 151), 10)),
+			SQL:  []string{x.set("max_connections", strconv.FormatInt(max(2*need, 151), 10))},
 		})
 	} else if used, err := strconv.ParseInt(x.counters["max_used_connections"], 10, 64); err == nil && used >= most {
 		x.found(Warning, Finding{
 			Seen: fmt.Sprintf("all %d connections were in use at least once since the server started", most),
 			Why:  "When the server has no connection left, nodes cannot begin transactions; what is due comes late.",
-			Fix:  x.keep("max_connections", strconv.FormatInt(2*most, 10)), SQL: []string{x.set("max_connections", strconv.FormatInt(2*most, 10)), "FLUSH STATUS"},
+			Fix:  x.keep("max_connections", strconv.FormatInt(2*most, 10)),
+			SQL:  []string{x.set("max_connections", strconv.FormatInt(2*most, 10)), "FLUSH STATUS"},
 		})
 	}
+
 	return nil
 }
 
 func replication(x *exam) error {
 	if x.on("wsrep_on") {
 		if status := x.counters["wsrep_cluster_status"]; status != "" && !strings.EqualFold(status, "Primary") {
-			x.found(Error, Finding{Seen: "this member of Galera is " + status, Why: "It has lost the majority and takes no writes.", Fix: "Connect to a member of the primary component, or bring the others back."})
+			x.found(Error, Finding{
+				Seen: "this member of Galera is " + status,
+				Why:  "It has lost the majority and takes no writes.",
+				Fix:  "Connect to a member of the primary component, or bring the others back.",
+			})
 		}
 		if size, _ := strconv.Atoi(x.counters["wsrep_cluster_size"]); size > 1 {
 			x.found(Notice, Finding{
 				Seen: fmt.Sprintf("Galera with %d members", size),
-				Why:  "Nodes that write through different members are safe, but meet in the same rows: a transaction that comes second is refused and run again. A pause of an app may miss a start that is under way on another member.",
-				Fix:  "List the members in the same order in the DSN of each node, as in tcp(db1:3306,db2:3306,db3:3306): all ask the first that is there.",
+				Why: "Nodes that write through different members are safe, but meet in the same rows: " +
+					"a transaction that comes second is refused and run again. " +
+					"A pause of an app may miss a start that is under way on another member.",
+				Fix: "List the members in the same order in the DSN of each node, " +
+					"as in tcp(db1:3306,db2:3306,db3:3306): all ask the first that is there.",
 			})
 		}
 		return nil
 	}
-	if name := x.vars["group_replication_group_name"]; name != "" && strings.EqualFold(x.vars["group_replication_single_primary_mode"], "OFF") {
+
+	if name := x.vars["group_replication_group_name"]; name != "" &&
+		strings.EqualFold(x.vars["group_replication_single_primary_mode"], "OFF") {
 		x.found(Warning, Finding{
 			Seen: "Group Replication with several primaries",
 			Why:  "go-crontab has been tried on groups with one primary only.",
-			Fix:  "Switch the group to one primary.", SQL: []string{"SELECT group_replication_switch_to_single_primary_mode()"},
+			Fix:  "Switch the group to one primary.",
+			SQL:  []string{"SELECT group_replication_switch_to_single_primary_mode()"},
 		})
 	}
+
 	semi := ""
 	for _, prefix := range []string{"rpl_semi_sync_master", "rpl_semi_sync_source"} {
 		if x.on(prefix + "_enabled") {
@@ -184,42 +230,53 @@ func replication(x *exam) error {
 			x.semiSync(prefix)
 		}
 	}
+
 	if semi != "" || !x.on("log_bin") {
 		return nil
 	}
+
 	n, err := x.replicas()
 	if n > 0 {
 		fix, statements := x.makeSemiSync()
 		x.found(Notice, Finding{
 			Seen: fmt.Sprintf("replicas (%d) get commits after they were answered", n),
-			Why:  "If the primary is lost and a replica takes its place, it may lack the last commits: due times in them are started twice, or lost.",
-			Fix:  fix + " Or take the risk: docs/engines.md says what may repeat.",
-			SQL:  statements,
+			Why: "If the primary is lost and a replica takes its place, it may lack the last commits: " +
+				"due times in them are started twice, or lost.",
+			Fix: fix + " Or take the risk: docs/engines.md says what may repeat.",
+			SQL: statements,
 		})
 	}
+
 	return err
 }
 
-// semiSync looks at a primary whose commits are to be answered once a replica has them.
+// semiSync checks a primary that should answer commits only when a replica has them.
 func (x *exam) semiSync(prefix string) {
 	if strings.EqualFold(x.vars[prefix+"_wait_point"], "AFTER_COMMIT") {
 		x.found(Notice, Finding{
 			Seen: prefix + "_wait_point is AFTER_COMMIT",
-			Why:  "Others see a commit before a replica has it: after a failover what was built on it stands, and it does not.",
-			Fix:  x.keep(prefix+"_wait_point", "AFTER_SYNC"), SQL: []string{x.set(prefix+"_wait_point", "'AFTER_SYNC'")},
+			Why: "Others see a commit before a replica has it: " +
+				"after a failover what was built on it stands, and it does not.",
+			Fix: x.keep(prefix+"_wait_point", "AFTER_SYNC"),
+			SQL: []string{x.set(prefix+"_wait_point", "'AFTER_SYNC'")},
 		})
 	}
+
 	status, clients := x.counters[prefix+"_status"], x.counters[prefix+"_clients"]
 	if strings.EqualFold(status, "OFF") || clients == "0" {
 		x.found(Warning, Finding{
-			Seen: fmt.Sprintf("%s_enabled is ON, and not in force: %s_status is %s, %s_clients is %s", prefix, prefix, status, prefix, clients),
-			Why:  "Commits are answered before a replica has them: if the primary is lost, due times in the last commits are started twice, or lost.",
-			Fix:  "Look at each replica: it replicates, has its side of semi-synchronous replication on, and has made its connection since (STOP and START of its IO_THREAD). If there is no replica any more, turn it off here.",
+			Seen: fmt.Sprintf("%s_enabled is ON, and not in force: %s_status is %s, %s_clients is %s",
+				prefix, prefix, status, prefix, clients),
+			Why: "Commits are answered before a replica has them: if the primary is lost, " +
+				"due times in the last commits are started twice, or lost.",
+			Fix: "Look at each replica: it replicates, has its side of semi-synchronous replication on, " +
+				"and has made its connection since (STOP and START of its IO_THREAD). " +
+				"If there is no replica any more, turn it off here.",
 		})
 	}
 }
 
-// replicas counts those that are connected. MariaDB counts them itself.
+// replicas returns the number of connected replicas. MariaDB has a counter for it.
 func (x *exam) replicas() (int, error) {
 	if x.maria {
 		n, _ := strconv.Atoi(x.counters["slaves_connected"])
@@ -232,13 +289,15 @@ func (x *exam) replicas() (int, error) {
 	return n, err
 }
 
-// makeSemiSync says how replication becomes semi-synchronous, and with which statements, in their order. A primary that
-// waits before its replicas answer stops all commits until its timeout.
+// makeSemiSync describes how to make replication semi-synchronous, and returns the statements in
+// the right order. A primary that waits before its replicas answer stops all commits until its
+// timeout.
 func (x *exam) makeSemiSync() (fix string, statements []string) {
 	primary, replica, io := "master", "slave", "SLAVE"
 	if !x.maria && !x.older(8, 0, 26) {
 		primary, replica, io = "source", "replica", "REPLICA"
 	}
+
 	on := func(side string) string { return x.set("rpl_semi_sync_"+side+"_enabled", "ON") }
 	const first, each = " /* on the primary; does nothing yet */", " /* on each replica */"
 	last := " /* on the primary, when Rpl_semi_sync_" + replica + "_status is ON on each replica */"
@@ -246,25 +305,31 @@ func (x *exam) makeSemiSync() (fix string, statements []string) {
 		plugin := func(side string) string {
 			return fmt.Sprintf("INSTALL PLUGIN rpl_semi_sync_%s SONAME 'semisync_%s.so'", side, side)
 		}
-		if _, is := x.vars["rpl_semi_sync_master_enabled"]; is { // it may be there on later versions, too
+		if _, is := x.vars["rpl_semi_sync_master_enabled"]; is { // later versions may have it, too
 			primary = "master"
 		} else if _, is := x.vars["rpl_semi_sync_source_enabled"]; !is {
 			statements = append(statements, plugin(primary)+first)
 		}
 		statements = append(statements, plugin(replica)+each)
 	}
-	statements = append(statements, on(replica)+each, "STOP "+io+" IO_THREAD"+each, "START "+io+" IO_THREAD"+each, on(primary)+last)
-	fix = "Make replication semi-synchronous, so that a commit is answered once a replica has it: with the statements, each where it belongs, the replicas first and the primary last. The other way round all commits stop for ten seconds."
+
+	statements = append(statements,
+		on(replica)+each, "STOP "+io+" IO_THREAD"+each, "START "+io+" IO_THREAD"+each, on(primary)+last)
+	fix = "Make replication semi-synchronous, so that a commit is answered once a replica has it: " +
+		"with the statements, each where it belongs, the replicas first and the primary last. " +
+		"The other way round all commits stop for ten seconds."
 	if x.maria {
-		fix += " Write the settings below [mysqld] in the configurations of the servers, so that they outlive a restart."
+		fix += " Write the settings below [mysqld] in the configurations of the servers, " +
+			"so that they outlive a restart."
 	}
+
 	return fix, statements
 }
 
-// older tells whether a MySQL is older than a version.
+// older reports whether a MySQL server is older than a version.
 func (x *exam) older(major, minor, patch int) bool {
 	var is [3]int
-	_, _ = fmt.Sscanf(x.version, "%d.%d.%d", &is[0], &is[1], &is[2]) // what is not understood is old
+	_, _ = fmt.Sscanf(x.version, "%d.%d.%d", &is[0], &is[1], &is[2]) // an unknown format counts as old
 	return slices.Compare(is[:], []int{major, minor, patch}) < 0
 }
 
@@ -276,21 +341,27 @@ func longTransactions(x *exam) error {
 		}
 		return err
 	}
+
 	for _, t := range list {
-		what := fmt.Sprintf("a transaction of %s has been open for %d s and has locked %d rows", t.User, t.Seconds, t.Locked)
+		what := fmt.Sprintf("a transaction of %s has been open for %d s and has locked %d rows",
+			t.User, t.Seconds, t.Locked)
 		severity := Notice
 		if t.Locked > 0 {
 			severity = Warning
 		}
 		x.found(severity, Finding{
 			Seen: what,
-			Why:  "Rows that it has locked cannot be started or ended, and as long as it reads, MySQL cannot throw old versions of rows away: everything becomes slower.",
-			Fix:  "End it where it was begun; a client that was forgotten is cut off with the statement.",
-			SQL:  []string{fmt.Sprintf("KILL %d", t.Thread)},
+			Why: "Rows that it has locked cannot be started or ended, and as long as it reads, " +
+				"MySQL cannot throw old versions of rows away: everything becomes slower.",
+			Fix: "End it where it was begun; a client that was forgotten is cut off with the statement.",
+			SQL: []string{fmt.Sprintf("KILL %d", t.Thread)},
 		})
 	}
+
 	if !all {
-		return skip("MySQL does not list transactions that only read while another one executes a statement with an id: try again")
+		return skip("MySQL does not list transactions that only read while another " +
+			"one executes a statement with an id: try again")
 	}
+
 	return nil
 }

@@ -7,24 +7,24 @@ import (
 	"go-crontab/job"
 )
 
-// Severity says how bad something is.
+// Severity is the severity of a finding or a check.
 type Severity string
 
 // The severities.
 const (
-	Unknown Severity = "unknown" // of a check that could not look
+	Unknown Severity = "unknown" // the check could not look
 	OK      Severity = "ok"
-	Notice  Severity = "notice"  // worth knowing; nothing is wrong
-	Warning Severity = "warning" // something will go wrong, or goes wrong for some jobs
+	Notice  Severity = "notice"  // worth knowing, but nothing is wrong
+	Warning Severity = "warning" // will cause trouble, or does so for some jobs
 	Error   Severity = "error"   // the promise does not hold, or the cluster does not work
 )
 
 var order = []Severity{Unknown, OK, Notice, Warning, Error}
 
-// Worse tells whether a is worse than b.
+// Worse reports whether a is worse than b.
 func (a Severity) Worse(b Severity) bool { return slices.Index(order, a) > slices.Index(order, b) }
 
-// Area is what a check is about.
+// Area is the subject of a check.
 type Area string
 
 // The areas.
@@ -37,39 +37,39 @@ const (
 	History Area = "history"
 )
 
-// Finding is one thing that is not as it should be.
+// Finding is a problem that a check has found.
 type Finding struct {
 	Check    string
 	Area     Area
 	Severity Severity
-	Seen     string
-	Why      string
-	Fix      string
-	SQL      []string // statements that mend it, to be run by who may
+	Seen     string   // the problem
+	Why      string   // why it matters
+	Fix      string   // how to fix it
+	SQL      []string // statements that fix it, for a user with the rights to run them
 	Commands []string
 	Jobs     []Job
 	Nodes    []string
 }
 
-// Job is one that a finding is about.
+// Job is a job that a finding concerns.
 type Job struct {
 	ID        int64
 	App, Name string
 }
 
-// Checked is what came of a check.
+// Checked is the result of a check.
 type Checked struct {
 	ID       string
 	Area     Area
-	About    string // what is so when nothing is found; if nothing was, it may say how much was looked at
+	About    string // the property that holds if nothing is found; it may then include the amount checked
 	Severity Severity
 	Skipped  string // why it could not look
 }
 
-// Report is all of it.
+// Report is the result of an examination.
 type Report struct {
-	At       job.Micros // MySQL's clock
-	Server   string     // what the server calls itself
+	At       job.Micros // by MySQL's clock
+	Server   string     // the server's version
 	Worst    Severity
 	Findings []Finding // the worst first
 	Checks   []Checked

@@ -16,28 +16,39 @@ func schema(x *exam) error {
 	if err != nil {
 		return err
 	}
+
 	switch {
 	case have == 0:
-		x.found(Error, Finding{Seen: "the schema has no tables of go-crontab", Why: "No node can join.", Fix: "Create them, with a user who may create tables.", Commands: migrateCommand})
+		x.found(Error, Finding{
+			Seen:     "the schema has no tables of go-crontab",
+			Why:      "No node can join.",
+			Fix:      "Create them, with a user who may create tables.",
+			Commands: migrateCommand,
+		})
 	case have < want:
 		x.found(Error, Finding{
-			Seen: fmt.Sprintf("the schema has version %d, this program is made for %d", have, want),
-			Why:  "Nodes of this version refuse to join.", Fix: "Upgrade it; nodes of the version before go on meanwhile.", Commands: migrateCommand,
+			Seen:     fmt.Sprintf("the schema has version %d, this program is made for %d", have, want),
+			Why:      "Nodes of this version refuse to join.",
+			Fix:      "Upgrade it; nodes of the version before go on meanwhile.",
+			Commands: migrateCommand,
 		})
 	case have > want:
-		// As when a node joins: a newer schema may let older programs in, while a cluster is upgraded.
+		// While a cluster is upgraded, a newer schema may accept older programs, as when a node
+		// joins.
 		if lets, err := x.db.LetsIn(x.ctx, want); err != nil {
 			return err
 		} else if lets {
 			x.found(Notice, Finding{
 				Seen: fmt.Sprintf("the schema has version %d, this program is made for %d, and may use it", have, want),
-				Why:  "The cluster is being upgraded.", Fix: "Replace this node, too; see docs/upgrades.md.",
+				Why:  "The cluster is being upgraded.",
+				Fix:  "Replace this node, too; see docs/upgrades.md.",
 			})
 			return nil
 		}
 		x.found(Error, Finding{
 			Seen: fmt.Sprintf("the schema has version %d, this program knows up to %d", have, want),
-			Why:  "Nodes of this version refuse to join.", Fix: "Use a newer go-crontab.",
+			Why:  "Nodes of this version refuse to join.",
+			Fix:  "Use a newer go-crontab.",
 		})
 	default:
 		faults, err := x.db.SchemaFaults(x.ctx, x.tables)
@@ -46,13 +57,15 @@ func schema(x *exam) error {
 		}
 		if len(faults) > 0 {
 			x.found(Error, Finding{
-				Seen:     list(faults, 10),
-				Why:      "Somebody changed the tables by hand. Statements name columns and indexes, and fail without them.",
+				Seen: list(faults, 10),
+				Why: "Somebody changed the tables by hand. " +
+					"Statements name columns and indexes, and fail without them.",
 				Fix:      "Compare with a new schema made by go-crontab migrate, and put back what is missing.",
 				Commands: []string{"mysqldump --no-data SCHEMA > have.sql"},
 			})
 		}
 	}
+
 	return nil
 }
 
@@ -61,13 +74,17 @@ func lockRows(x *exam) error {
 	if err != nil {
 		return err
 	}
+
 	if len(missing) > 0 {
 		x.found(Error, Finding{
 			Seen: "missing in table locks: " + list(missing, 10),
-			Why:  "A lock is taken by writing its row. One that is not there excludes nobody, so nodes refuse to join.",
-			Fix:  "Have the rows put back; nothing else is changed, and nodes may run.", Commands: migrateCommand,
+			Why: "A lock is taken by writing its row. " +
+				"One that is not there excludes nobody, so nodes refuse to join.",
+			Fix:      "Have the rows put back; nothing else is changed, and nodes may run.",
+			Commands: migrateCommand,
 		})
 	}
+
 	return nil
 }
 
@@ -97,8 +114,9 @@ func rights(x *exam) error {
 		grants = append(grants, sql.GrantOf(byTable[table], schema, table, name, host))
 	}
 	x.found(Error, Finding{
-		Seen:     user + " lacks " + strings.Join(lacks, "; "),
-		Why:      "A node reads and writes all of its tables; where it may not, due times are not started, or their records are not written.",
+		Seen: user + " lacks " + strings.Join(lacks, "; "),
+		Why: "A node reads and writes all of its tables; where it may not, " +
+			"due times are not started, or their records are not written.",
 		Fix:      "Grant what is missing. The command prints all that nodes need, as the user who may change tables.",
 		SQL:      grants,
 		Commands: []string{"go-crontab migrate --print-grants " + quote(user)},
@@ -106,7 +124,7 @@ func rights(x *exam) error {
 	return nil
 }
 
-// list writes the first of some words.
+// list joins the first few of the distinct words.
 func list(words []string, most int) string {
 	words = slices.Compact(slices.Clone(words))
 	if len(words) > most {

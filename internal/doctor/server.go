@@ -12,16 +12,18 @@ import (
 	"go-crontab/sql"
 )
 
-// variables are the settings of the server, by their names in lower case.
+// variables returns the settings of the server, keyed by name in lower case.
 func variables(r sql.Reader) (map[string]string, error) {
 	return pairs(r, "read the server's settings", "SHOW GLOBAL VARIABLES")
 }
 
-// counters are some of what the server counts, by their names in lower case.
+// counters returns some counters of the server, keyed by name in lower case.
 func counters(r sql.Reader) (map[string]string, error) {
-	return pairs(r, "read the server's counters", "SHOW GLOBAL STATUS WHERE Variable_name IN"+
-		" ('Threads_connected', 'Max_used_connections', 'Slaves_connected', 'Rpl_semi_sync_master_status', 'Rpl_semi_sync_master_clients',"+
-		" 'Rpl_semi_sync_source_status', 'Rpl_semi_sync_source_clients', 'wsrep_cluster_size', 'wsrep_cluster_status')")
+	return pairs(r, "read the server's counters", `SHOW GLOBAL STATUS
+		WHERE Variable_name IN ('Threads_connected', 'Max_used_connections', 'Slaves_connected',
+			'Rpl_semi_sync_master_status', 'Rpl_semi_sync_master_clients',
+			'Rpl_semi_sync_source_status', 'Rpl_semi_sync_source_clients',
+			'wsrep_cluster_size', 'wsrep_cluster_status')`)
 }
 
 func pairs(r sql.Reader, what, query string) (map[string]string, error) {
@@ -35,15 +37,16 @@ func pairs(r sql.Reader, what, query string) (map[string]string, error) {
 	return out, err
 }
 
-// thread is a connection, as the server shows it.
+// thread is a connection in the process list.
 type thread struct {
 	id            int64
 	user, command string
 }
 
-// threads lists the connections of anybody on the server; without the right PROCESS only the user's own, without a word. It does
-// not ask information_schema.processlist: MySQL refuses to fill that while a connection executes what is no text (error 3854), as
-// statements with ids of sessions are.
+// threads lists the connections of the server. Without the right PROCESS it silently lists only the
+// user's own. It does not use information_schema.processlist, which MySQL refuses to fill while a
+// connection executes a statement that is not valid text (error 3854), such as one with a session
+// id.
 func threads(r sql.Reader) ([]thread, error) {
 	var out []thread
 	err := sql.Each(r, "list threads", func(rows *sql.Rows) error {
@@ -53,7 +56,7 @@ func threads(r sql.Reader) ([]thread, error) {
 		}
 		var t thread
 		var rest any
-		into := make([]any, len(names)) // MariaDB has more of them than MySQL
+		into := make([]any, len(names)) // MariaDB has more columns than MySQL
 		for i, name := range names {
 			switch strings.ToLower(name) {
 			case "id":
@@ -70,21 +73,22 @@ func threads(r sql.Reader) ([]thread, error) {
 		out = append(out, t)
 		return err
 	}, "SHOW PROCESSLIST")
+
 	return out, err
 }
 
-// longTransaction is one that has been open for a while.
+// longTransaction is a transaction that has been open for a while.
 type longTransaction struct {
 	Thread  int64
-	User    string // empty when it has ended meanwhile
+	User    string // "": it has ended since
 	Seconds int64
-	Locked  int64 // rows that it has locked
+	Locked  int64 // locked rows
 }
 
-// readTransactions lists the transactions of anybody on the server that are older than so many seconds. It needs the
-// right PROCESS; without it, it is refused. The server says by its machine's time zone when they began, not by the connection's.
-// MySQL refuses to list them while one executes a statement that is no text. If it does so for a while, all is false, and those that
-// only read may be missing.
+// readTransactions lists the server's transactions older than a number of seconds. Without the
+// right PROCESS it is refused. MySQL also refuses while a transaction executes a statement that is
+// not valid text. If it refuses repeatedly, all is false, and transactions that only read may be
+// missing.
 func readTransactions(ctx context.Context, db *sql.DB, seconds int) (list []longTransaction, all bool, err error) {
 	for range 8 {
 		if list, err = listLong(db.Reader(ctx), seconds); !innodb.Refused(err) {
@@ -93,7 +97,7 @@ func readTransactions(ctx context.Context, db *sql.DB, seconds int) (list []long
 		select {
 		case <-ctx.Done():
 			return nil, false, ctx.Err()
-		case <-time.After(120 * time.Millisecond): // it looks no more often than every 100 ms
+		case <-time.After(120 * time.Millisecond): // the server refreshes the list at most every 100 ms
 		}
 	}
 	if all = !innodb.Refused(err); !all {
@@ -102,6 +106,7 @@ func readTransactions(ctx context.Context, db *sql.DB, seconds int) (list []long
 	if err != nil || len(list) == 0 {
 		return nil, all, err
 	}
+
 	threads, err := threads(db.Reader(ctx))
 	for _, t := range threads {
 		for i := range list {
@@ -110,9 +115,12 @@ func readTransactions(ctx context.Context, db *sql.DB, seconds int) (list []long
 			}
 		}
 	}
+
 	return list, all, err
 }
 
+// listLong lists the old transactions from information_schema, which has their start in the time
+// zone of the server's machine, not of the connection.
 func listLong(r sql.Reader, seconds int) (out []longTransaction, err error) {
 	const local = "CONVERT_TZ(NOW(), '+00:00', 'SYSTEM')"
 	err = sql.Each(r, "list long transactions", func(rows *sql.Rows) error {
@@ -120,12 +128,17 @@ func listLong(r sql.Reader, seconds int) (out []longTransaction, err error) {
 		err := rows.Scan(&t.Thread, &t.Seconds, &t.Locked)
 		out = append(out, t)
 		return err
-	}, "SELECT trx_mysql_thread_id, TIMESTAMPDIFF(SECOND, trx_started, "+local+"), trx_rows_locked FROM information_schema.innodb_trx"+
-		" WHERE trx_started < "+local+" - INTERVAL ? SECOND AND trx_mysql_thread_id > 0 ORDER BY trx_started LIMIT 10", seconds)
+	}, `SELECT trx_mysql_thread_id, TIMESTAMPDIFF(SECOND, trx_started, `+local+`), trx_rows_locked
+		FROM information_schema.innodb_trx
+		WHERE trx_started < `+local+` - INTERVAL ? SECOND AND trx_mysql_thread_id > 0
+		ORDER BY trx_started
+		LIMIT 10`, seconds)
+
 	return out, err
 }
 
-// longOfStatus lists, the oldest first, those of the status that the server writes for people.
+// longOfStatus lists the old transactions from the output of SHOW ENGINE INNODB STATUS, the oldest
+// first.
 func longOfStatus(r sql.Reader, seconds int) ([]longTransaction, error) {
 	var out []longTransaction
 	err := sql.Each(r, "read the status of InnoDB", func(rows *sql.Rows) error {
@@ -138,18 +151,22 @@ func longOfStatus(r sql.Reader, seconds int) ([]longTransaction, error) {
 		}
 		return err
 	}, "SHOW ENGINE INNODB STATUS")
+
 	slices.SortStableFunc(out, func(a, b longTransaction) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	return out[:min(len(out), 10)], err
 }
 
-// binlogReaders counts the replicas, and others, that read the server's binary log: MySQL has no counter of them. It needs the
-// right PROCESS; without it, it is refused.
+// binlogReaders counts the replicas and other readers of the server's binary log, for which MySQL
+// has no counter. Without the right PROCESS it is refused.
 func binlogReaders(r sql.Reader) (n int, err error) {
-	// Who lacks the right is shown few threads without a word, and is refused this.
-	err = sql.Each(r, "count metrics", func(rows *sql.Rows) error { return rows.Scan(&n) }, "SELECT COUNT(*) FROM information_schema.innodb_metrics")
+	// Without the right, the list of threads would be silently incomplete, but this query is
+	// refused.
+	err = sql.Each(r, "count metrics", func(rows *sql.Rows) error { return rows.Scan(&n) },
+		"SELECT COUNT(*) FROM information_schema.innodb_metrics")
 	if err != nil {
 		return 0, err
 	}
+
 	threads, err := threads(r)
 	n = 0
 	for _, t := range threads {
@@ -157,28 +174,45 @@ func binlogReaders(r sql.Reader) (n int, err error) {
 			n++
 		}
 	}
+
 	return n, err
 }
 
-// failingChannel is a channel to which nothing was sent since messages to it began to fail.
+// failingChannel is a channel whose latest messages all failed.
 type failingChannel struct {
 	Name   string
 	Spec   string // JSON
-	Failed int64  // messages in a row
+	Failed int64  // number of failed messages in a row
 	Since  job.Micros
-	Said   string // why the last of them failed
+	Said   string // why the last message failed
 }
 
-// failingChannels lists the channels whose latest messages, at least so many, all failed. Messages count in the order in
-// which they were made, without those that are still tried, or were not to be sent.
+// failingChannels lists the channels whose latest messages, at least a given number, all failed.
+// Messages count in the order of their creation, except messages that are still tried or were not
+// to be sent.
 func failingChannels(r sql.Reader, least int) ([]failingChannel, error) {
 	scan := func(rows *sql.Rows) (c failingChannel, err error) {
 		err = rows.Scan(&c.Name, &c.Spec, &c.Failed, &c.Since, &c.Said)
 		return c, err
 	}
-	return sql.Select(r, "list channels that fail", scan, "SELECT c.name, c.spec, f.n, first.created, last.said FROM"+
-		" (SELECT s.id, COUNT(*) n, MIN(d.id) first_id, MAX(d.id) last_id FROM"+
-		" (SELECT id, (SELECT COALESCE(MAX(g.id), 0) FROM delivery g FORCE INDEX (grp) WHERE g.channel_id = alert_channel.id AND g.state = 2) sent FROM alert_channel) s"+
-		" JOIN delivery d FORCE INDEX (grp) ON d.channel_id = s.id AND d.state = 3 AND d.id > s.sent GROUP BY s.id HAVING COUNT(*) >= ?) f"+
-		" JOIN alert_channel c ON c.id = f.id JOIN delivery first ON first.id = f.first_id JOIN delivery last ON last.id = f.last_id ORDER BY c.name", least)
+
+	return sql.Select(r, "list channels that fail", scan, `SELECT c.name, c.spec, f.n, first.created, last.said
+		FROM (
+			SELECT s.id, COUNT(*) n, MIN(d.id) first_id, MAX(d.id) last_id
+			FROM (
+				SELECT id, (
+					SELECT COALESCE(MAX(g.id), 0)
+					FROM delivery g FORCE INDEX (grp)
+					WHERE g.channel_id = alert_channel.id AND g.state = 2
+				) sent
+				FROM alert_channel
+			) s
+			JOIN delivery d FORCE INDEX (grp) ON d.channel_id = s.id AND d.state = 3 AND d.id > s.sent
+			GROUP BY s.id
+			HAVING COUNT(*) >= ?
+		) f
+		JOIN alert_channel c ON c.id = f.id
+		JOIN delivery first ON first.id = f.first_id
+		JOIN delivery last ON last.id = f.last_id
+		ORDER BY c.name`, least)
 }
