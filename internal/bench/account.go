@@ -8,12 +8,12 @@ import (
 	"go-crontab/job"
 )
 
-// record is one start, as its run has it.
+// record is a start, from its run.
 type record struct{ due, late int64 }
 
-// inSpan is how many due times of [from, to) an ended run stands for, and ofSpan finds the runs that stand for any. A node that is
-// far behind ends many due times, a steady distance apart, by one run. Such a run may reach into the span from before it, or out of
-// it. Their parameters are those that edges returns.
+// inSpan is the number of due times in [from, to) that an ended run covers, and ofSpan finds the
+// runs that cover any. A node with a large backlog ends many due times, at equal intervals, by one
+// run. Such a run may begin before the span or end after it. edges returns the parameters of both.
 const (
 	apart  = `((due_last - due) / (due_count - 1))`
 	inSpan = `CAST(IF(COALESCE(due_count, 1) = 1, 1, LEAST(due_count, CEIL((? - due) / ` + apart + `))
@@ -29,8 +29,8 @@ func edges(from, to time.Time) []any {
 	return []any{b, a, early, early, b, a}
 }
 
-// account holds the due times of [from, to) against the records of them: so many were due. It returns what was started,
-// too.
+// account compares the runs of [from, to) with the number of due times in it. It also returns the
+// starts.
 func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a Account, started []record, err error) {
 	const query = `
 		SELECT job_id, due, outcome, ` + inSpan + `, started, CAST(started - due AS SIGNED)` + ofSpan
@@ -39,6 +39,7 @@ func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a 
 		return a, nil, err
 	}
 	defer rows.Close()
+
 	a = Account{Due: due, Other: map[string]int64{}}
 	seen := map[[2]int64]bool{}
 	for rows.Next() {
@@ -47,15 +48,18 @@ func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a 
 		if err := rows.Scan(&id, &at, &outcome, &count, &began, &late); err != nil {
 			return a, nil, err
 		}
+
 		if seen[[2]int64{id, at}] {
 			a.Doubled++
 			continue
 		}
+
 		seen[[2]int64{id, at}] = true
 		a.Once += count
 		if outcome != job.Succeeded.String() {
 			a.Other[outcome] += count
 		}
+
 		if began != 0 {
 			started = append(started, record{at, late})
 			if late < 0 {
@@ -63,24 +67,29 @@ func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a 
 			}
 		}
 	}
+
 	if err := rows.Err(); err != nil {
 		return a, nil, err
 	}
+
 	open, err := c.open(ctx, from, to)
 	a.Open = min(open, max(0, due-a.Once))
 	a.Missing = max(0, due-a.Once-a.Open)
 	return a, started, err
 }
 
-// open counts due times of [from, to) that have not ended: those that have a run, and those that nobody has claimed, of jobs that are
-// due each second or once.
+// open counts due times of [from, to) that have not ended: claimed ones, which have a run, and
+// unclaimed ones. It assumes that unclaimed jobs are due each second or once.
 func (c *schema) open(ctx context.Context, from, to time.Time) (int64, error) {
 	const claimed = `
 		SELECT COUNT(*)
 		FROM run
 		WHERE due >= ? AND due < ? AND kind = 'schedule' AND state <> 'ended'`
 	const ahead = `
-		SELECT CAST(COALESCE(SUM(CEIL((? - GREATEST(next_due, next_due + CEIL((? - next_due) / 1000000) * 1000000)) / 1000000)), 0) AS SIGNED)
+		SELECT CAST(COALESCE(SUM(CEIL((? - GREATEST(
+			next_due,
+			next_due + CEIL((? - next_due) / 1000000) * 1000000
+		)) / 1000000)), 0) AS SIGNED)
 		FROM job
 		WHERE next_due < ?`
 
@@ -90,10 +99,11 @@ func (c *schema) open(ctx context.Context, from, to time.Time) (int64, error) {
 	if err == nil {
 		err = c.db.QueryRowContext(ctx, ahead, end, first, end).Scan(&dues)
 	}
+
 	return runs + dues, err
 }
 
-// began counts what was started in [from, to).
+// began counts starts in [from, to).
 func (c *schema) began(ctx context.Context, from, to time.Time) (n int64, err error) {
 	const query = `
 		SELECT COUNT(*)
@@ -103,37 +113,43 @@ func (c *schema) began(ctx context.Context, from, to time.Time) (n int64, err er
 	return n, err
 }
 
-// awaitRecords returns when so many records are there for due times of [from, to), or when nothing has come for a while:
-// what is missing then is missing.
+// awaitRecords returns when the runs of [from, to) cover due due times, or when no new ones have
+// ended for a while. The rest is missing then.
 func (c *schema) awaitRecords(ctx context.Context, from, to time.Time, due int64) error {
 	last, since := int64(-1), time.Now()
 	for {
 		var n int64
-		if err := c.db.QueryRowContext(ctx, "SELECT COALESCE(SUM("+inSpan+"), 0) "+ofSpan, edges(from, to)...).Scan(&n); err != nil {
+		if err := c.db.QueryRowContext(ctx,
+			"SELECT COALESCE(SUM("+inSpan+"), 0) "+ofSpan, edges(from, to)...).Scan(&n); err != nil {
 			return fmt.Errorf("count records: %w", err)
 		}
+
 		if n >= due {
 			return nil
 		}
+
 		if n != last {
 			last, since = n, time.Now()
 		} else if time.Since(since) > patience {
 			return nil
 		}
+
 		if err := wait(ctx, 200*time.Millisecond); err != nil {
 			return err
 		}
 	}
 }
 
-// awaitRound returns when a node has been through all jobs for records to remove, as it is each ten minutes or more rarely: it would be
-// measured as what it costs to have nothing to do.
+// awaitRound returns when a node has looked through all jobs for records to remove. A node does
+// that every ten minutes or less often, and it would distort the cost of an idle node.
 func (c *schema) awaitRound(ctx context.Context) error {
 	for at, moved := int64(0), time.Now(); time.Since(moved) < time.Minute; {
 		var ended, now int64
-		if err := c.db.QueryRowContext(ctx, "SELECT ended, at_id FROM chore WHERE name = 'retention'").Scan(&ended, &now); err != nil || ended != 0 {
+		if err := c.db.QueryRowContext(ctx,
+			"SELECT ended, at_id FROM chore WHERE name = 'retention'").Scan(&ended, &now); err != nil || ended != 0 {
 			return err
 		}
+
 		if now != at {
 			at, moved = now, time.Now()
 		}
@@ -141,14 +157,15 @@ func (c *schema) awaitRound(ctx context.Context) error {
 			return err
 		}
 	}
+
 	return fmt.Errorf("nobody has gone on through all jobs for a minute")
 }
 
-// patience is longer than a session lives, and than it takes until a due time is a misfire (a minute): whoever has taken over has
-// recorded what there was by then.
+// patience is longer than the life of a session plus the time until a due time is a misfire (a
+// minute). Any node that takes over has recorded everything by then.
 const patience = time.Minute + expiry + 10*time.Second
 
-// seriesOf is what started in each second of a span.
+// seriesOf groups the starts of a span by second.
 func seriesOf(started []record, from time.Time, seconds int) []Second {
 	late := make([][]int64, seconds)
 	for _, r := range started {
@@ -157,10 +174,12 @@ func seriesOf(started []record, from time.Time, seconds int) []Second {
 			late[i] = append(late[i], r.late)
 		}
 	}
+
 	out := make([]Second, seconds)
 	for i, us := range late {
 		l := lateOf(us)
 		out[i] = Second{At: float64(i), Fires: len(us), P50: l.P50, P99: l.P99, Max: l.Max}
 	}
+
 	return out
 }

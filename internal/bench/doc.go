@@ -1,8 +1,9 @@
-// Package bench measures what a MySQL server carries: it runs nodes as processes of their own on a schema that it makes
-// and drops, for a time, and reads from the rows of runs what became of each due time.
+// Package bench measures the load that a MySQL server carries. It runs nodes as separate processes
+// on a schema that it makes and drops, and reads the results of due times from the rows of runs.
 //
-// A scenario ([Scenarios]) is one way to load a cluster. Its result has the rate, how late starts were, what each fire
-// cost in statements, commits, bytes and processor time, and whether the accounting is right: every due time has
-// exactly one run that ended. Beside each rate stands what the same machine did in the same minute with nothing of ours in the
-// way (a limit), since the speed of a machine that others use changes from one minute to the next.
+// A scenario ([Scenarios]) loads a cluster in some way. Its result has the rate, the lateness of
+// starts, and the cost per fire in statements, commits, bytes and CPU time. It also checks the
+// accounting: every due time must have exactly one run that ended. Next to a rate is a limit: the
+// speed of the same machine in the same minute without our code. A shared machine changes its speed
+// from one minute to the next.
 package bench

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// repeated does something on several goroutines for two seconds and returns how often per second it was done.
+// repeated calls do on several goroutines for two seconds, and returns the sum of its results per
+// second.
 func (b *run) repeated(ctx context.Context, goroutines int, do func(worker int) (int, error)) (float64, error) {
 	var (
 		all   sync.WaitGroup
@@ -27,6 +28,7 @@ func (b *run) repeated(ctx context.Context, goroutines int, do func(worker int) 
 	if b.hasty {
 		takes /= 10
 	}
+
 	for i := range goroutines {
 		all.Go(func() {
 			for time.Since(begin) < takes && ctx.Err() == nil {
@@ -39,6 +41,7 @@ func (b *run) repeated(ctx context.Context, goroutines int, do func(worker int) 
 			}
 		})
 	}
+
 	all.Wait()
 	if err, _ := fault.Load().(error); err != nil {
 		return 0, err
@@ -46,10 +49,10 @@ func (b *run) repeated(ctx context.Context, goroutines int, do func(worker int) 
 	return float64(done.Load()) / time.Since(begin).Seconds(), ctx.Err()
 }
 
-// limit measures what the machine does with nothing of ours in the way.
+// limit measures the speed of the machine without our code.
 type limit func(context.Context, *run, *schema) (*Limit, error)
 
-// measureLimit notes the limit of a scenario, if it has one.
+// measureLimit measures the limit of a scenario, if it has one.
 func (b *run) measureLimit(ctx context.Context, l limit, c *schema, r *Result) (err error) {
 	if l == nil {
 		return nil
@@ -60,14 +63,18 @@ func (b *run) measureLimit(ctx context.Context, l limit, c *schema, r *Result) (
 	return nil
 }
 
-// insertLimit is how many ended runs the server takes that nobody claims, starts or finishes: batches of 500 from two connections,
-// each batch a commit.
+// insertLimit is the rate of inserting ended runs that are never claimed, started or finished: in
+// batches of 500 from two connections, with a commit for each batch.
 func insertLimit(ctx context.Context, b *run, c *schema) (*Limit, error) {
 	const batch = 500
 	const insert = `
-		INSERT INTO run (id, job_id, due, due_now, app_id, kind, state, owner, claim, hash, session, started, ended, outcome, final)
+		INSERT INTO run (
+			id, job_id, due, due_now, app_id, kind, state, owner, claim, hash, session, started, ended, outcome, final
+		)
 		VALUES `
-	values := strings.TrimSuffix(strings.Repeat("(?,?,?,?,1,'schedule','ended',-2,1,0,1,1,1,'succeeded',1),", batch), ",")
+	values := strings.TrimSuffix(
+		strings.Repeat("(?,?,?,?,1,'schedule','ended',-2,1,0,1,1,1,'succeeded',1),", batch), ",")
+
 	var last [2]int64
 	rate, err := b.repeated(ctx, len(last), func(worker int) (int, error) {
 		args := make([]any, 0, 4*batch)
@@ -76,25 +83,29 @@ func insertLimit(ctx context.Context, b *run, c *schema) (*Limit, error) {
 			n := last[worker]
 			args = append(args, int64(worker)<<32+n, int64(worker)*10_000+n%10_000, n, n)
 		}
+
 		_, err := c.db.ExecContext(ctx, insert+values, args...)
 		return batch, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	// Not deleted: the server would go on removing the rows while the scenario is measured.
+
+	// TRUNCATE instead of DELETE: the server would go on purging the rows during the measurement.
 	_, err = c.db.ExecContext(ctx, "TRUNCATE TABLE run")
 	return &Limit{What: "rows of ended runs, written by themselves in batches of 500", Rate: rate}, err
 }
 
-// bashLimit is how many times per second bash starts and ends, with as many at a time as there are processors and two
-// more.
+// bashLimit is the rate at which bash starts and ends, with two more at a time than there are
+// processors.
 func bashLimit(ctx context.Context, b *run, _ *schema) (*Limit, error) {
-	rate, err := b.repeated(ctx, runtime.NumCPU()+2, func(int) (int, error) { return 1, exec.CommandContext(ctx, "bash", "-c", "true").Run() })
+	rate, err := b.repeated(ctx, runtime.NumCPU()+2, func(int) (int, error) {
+		return 1, exec.CommandContext(ctx, "bash", "-c", "true").Run()
+	})
 	return &Limit{What: "bash -c true, started by itself", Rate: rate}, err
 }
 
-// sink is a server that HTTP jobs call.
+// newSink makes a server for the calls of HTTP jobs.
 func newSink() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -102,17 +113,20 @@ func newSink() *httptest.Server {
 	}))
 }
 
-// httpLimit is how many calls per second Go's own client makes.
+// httpLimit is the rate at which Go's own HTTP client makes calls.
 func httpLimit(ctx context.Context, b *run, url string) (*Limit, error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	defer client.CloseIdleConnections()
+
 	rate, err := b.repeated(ctx, 32, func(int) (int, error) {
 		resp, err := client.Get(url)
 		if err != nil {
 			return 0, err
 		}
+
 		_, err = io.Copy(io.Discard, resp.Body)
 		return 1, errors.Join(err, resp.Body.Close())
 	})
+
 	return &Limit{What: "calls of Go's HTTP client, by themselves", Rate: rate}, err
 }

@@ -14,37 +14,38 @@ import (
 	"time"
 )
 
-// Command is the verb with which this program is a node of a bench. It is told what to do by its environment.
+// Command is the verb that runs this program as a node of a bench. Its orders are in the
+// environment.
 const Command = "bench-node"
 
 const memberVariable = "GOCRONTAB_BENCH_NODE"
 
-// orders are what a node is told.
+// orders configure a node.
 type orders struct {
 	DSN      string        `json:"dsn"`
 	Name     string        `json:"name"`
-	Executor string        `json:"executor"` // noop; api: that, and it serves its API; "": what jobs ask for
+	Executor string        `json:"executor"` // noop; api: noop and the API; "": as jobs ask for
 	Expiry   time.Duration `json:"expiry"`
 	Slots    int           `json:"slots"`
 }
 
-// vitals are what a node says of its process when it is asked.
+// vitals are a node's answer to a question about its process.
 type vitals struct {
 	CPU   time.Duration `json:"cpu"` // used so far
 	RSS   float64       `json:"rss"` // MB
 	Ready bool          `json:"ready"`
 	Guard guardVitals   `json:"guard"`
 	API   string        `json:"api,omitempty"`   // host:port
-	Token string        `json:"token,omitempty"` // for it
+	Token string        `json:"token,omitempty"` // for the API
 }
 
-// guardVitals are those of a node's guard, as far as /proc tells.
+// guardVitals are the vitals of a node's guard, from /proc.
 type guardVitals struct {
 	CPU time.Duration `json:"cpu"`
 	Own float64       `json:"own"` // MB, without the program's text, which it shares with the node
 }
 
-// member is a node that runs, seen from outside.
+// member is a running node as the bench sees it.
 type member struct {
 	name string
 	cmd  *exec.Cmd
@@ -62,18 +63,22 @@ func start(o orders) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	text, err := json.Marshal(o)
 	if err != nil {
 		return nil, err
 	}
+
 	m := &member{name: o.Name, cmd: exec.Command(self, Command), errs: &tail{}}
 	m.cmd.Env = append(os.Environ(), memberVariable+"="+string(text))
 	m.cmd.Stderr = m.errs
-	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the one who measures
+	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must reach only the bench
+
 	out, err := m.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
+
 	m.out = bufio.NewReader(out)
 	if m.in, err = m.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -81,10 +86,11 @@ func start(o orders) (*member, error) {
 	if err := m.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", o.Name, err)
 	}
+
 	return m, nil
 }
 
-// vitals asks the node.
+// vitals asks the node for its vitals.
 func (m *member) vitals() (v vitals, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,6 +100,7 @@ func (m *member) vitals() (v vitals, err error) {
 	if _, err := io.WriteString(m.in, "\n"); err != nil {
 		return v, m.ended(err)
 	}
+
 	line, err := m.out.ReadBytes('\n')
 	if err != nil {
 		return v, m.ended(err)
@@ -105,7 +112,7 @@ func (m *member) ended(err error) error {
 	return fmt.Errorf("%s ended: %w\n%s", m.name, err, m.errs)
 }
 
-// awaitReady returns when the node has a session and takes part.
+// awaitReady returns when the node has a session and is ready.
 func (m *member) awaitReady(ctx context.Context) error {
 	for end := time.Now().Add(time.Minute); ; {
 		v, err := m.vitals()
@@ -117,13 +124,14 @@ func (m *member) awaitReady(ctx context.Context) error {
 		case time.Now().After(end):
 			return fmt.Errorf("%s is not ready after a minute\n%s", m.name, m.errs)
 		}
+
 		if err := wait(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
 }
 
-// kill ends the node as a crash would.
+// kill kills the node like a crash.
 func (m *member) kill() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,20 +139,21 @@ func (m *member) kill() error {
 	return errors.Join(m.cmd.Process.Kill(), ignoreExit(m.cmd.Wait()))
 }
 
-// gone tells whether the node was killed or stopped.
+// gone reports whether the node was killed or stopped.
 func (m *member) gone() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.dead
 }
 
-// stop has the node drain, and returns when it has ended.
+// stop makes the node drain, and returns when it has ended. After 30 s it kills the node.
 func (m *member) stop() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.dead {
 		return nil
 	}
+
 	m.dead = true
 	_ = m.in.Close()
 	timer := time.AfterFunc(30*time.Second, func() { _ = m.cmd.Process.Kill() })
@@ -153,6 +162,7 @@ func (m *member) stop() error {
 	if err := m.cmd.Wait(); err != nil {
 		return m.ended(err)
 	}
+
 	return nil
 }
 
@@ -164,7 +174,7 @@ func ignoreExit(err error) error {
 	return err
 }
 
-// tail keeps the end of what a node logs.
+// tail keeps the last 4 KiB of a node's log.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

@@ -6,14 +6,17 @@ import (
 	"time"
 )
 
-// tooNoisy is the spread from which on figures say more about others on the machine than about us.
+// tooNoisy is the spread above which figures say more about other load on the machine than about
+// us.
 const tooNoisy = .25
 
-// noise does equal pieces of work on one processor and returns how far their times lie apart: the 90th percentile over
-// the median, less one.
+// noise repeats the same work on one processor and returns the spread of its times: the 90th
+// percentile divided by the median, minus 1.
 func noise() float64 {
+
 	var times []float64
 	block := make([]byte, 1<<20)
+
 	for range 60 {
 		begin := time.Now()
 		for range 4 {
@@ -22,6 +25,7 @@ func noise() float64 {
 		}
 		times = append(times, time.Since(begin).Seconds())
 	}
+
 	slices.Sort(times)
 	return times[len(times)*9/10]/times[len(times)/2] - 1
 }

@@ -8,41 +8,43 @@ import (
 	"time"
 )
 
-// Options say what to measure. Zero fields get the scenario's own.
+// Options selects the measurements. Zero fields get the scenario's defaults.
 type Options struct {
-	DSN       string // of a server; "": a private one is started
-	Schema    string // an empty schema to use; "": one is made, and dropped
+	DSN       string // of the server; "": start a private one
+	Schema    string // an empty schema to use; "": make one, and drop it
 	Scenarios []string
 	Rate      int           // fires per second
-	For       time.Duration // how long is measured, whole seconds
-	Jobs      int           // how many jobs a burst or a table has
-	Nodes     int           // processes
+	For       time.Duration // measured time, in whole seconds
+	Jobs      int           // number of jobs of a burst or a table
+	Nodes     int           // number of node processes
 	RoundTrip time.Duration // added between the nodes and the server
 	Binlog    bool          // the private server writes a binary log, flushed at each commit
-	Repeat    int           // how often each scenario is run; its result is the run with the median rate
+	Repeat    int           // runs per scenario; the result is the run with the median rate
 	Version   string        // of this program, for the report
 
-	Say func(format string, args ...any) // what is going on; nil: nobody wants to know
+	Say func(format string, args ...any) // reports progress; nil: no reports
 
-	hasty bool // for tests: less of what only makes figures steady
+	hasty bool // for tests: skip work that only makes figures steady
 }
 
-// Limits of options.
+// The upper limits of options.
 const (
 	maxRate  = 1_000_000
 	maxJobs  = 100_000_000
 	maxNodes = 64
 )
 
-// Check says what is wrong with options, by the names of their flags.
+// Check returns the errors of all options, by the names of their flags.
 func (o *Options) Check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+
 	for _, name := range o.Scenarios {
 		if _, ok := find(name); !ok {
 			bad("scenario %q: want one of %s", name, strings.Join(Names(), ", "))
 		}
 	}
+
 	if o.Rate < 0 || o.Rate > maxRate {
 		bad("--rate %d: want 1 to %d", o.Rate, maxRate)
 	}
@@ -52,6 +54,7 @@ func (o *Options) Check() error {
 	if o.Nodes < 0 || o.Nodes > maxNodes {
 		bad("--nodes %d: want 1 to %d", o.Nodes, maxNodes)
 	}
+
 	if o.For < 0 || o.For%time.Second != 0 || o.For > time.Hour {
 		bad("--for %s: want whole seconds, at most 1h", o.For)
 	}
@@ -61,6 +64,7 @@ func (o *Options) Check() error {
 	if o.Repeat < 0 || o.Repeat > 100 {
 		bad("--repeat %d: want 1 to 100", o.Repeat)
 	}
+
 	if o.Binlog && o.DSN != "" {
 		bad("--binlog is of the private server; one that --dsn names has a binary log or has none")
 	}

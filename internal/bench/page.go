@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// Page writes reports as Markdown: the machines, a table of what fires cost, one of idle nodes, one of what the API
-// takes, and the plots, which lie in a folder as seen from the page. A scenario that several reports have is that of the
-// latest one.
+// Page writes reports as Markdown: the machines, a table of the cost of fires, one of idle nodes,
+// one of the API, and the plots. plots is the folder of the plots relative to the page. If several
+// reports have the same result, the latest one counts.
 func Page(reports []*Report, plots string) string {
 	reports = slices.Clone(reports)
 	slices.SortStableFunc(reports, func(a, b *Report) int { return a.At.Compare(b.At) })
+
 	type shown struct {
 		*Result
 		of *Report
@@ -22,23 +23,28 @@ func Page(reports []*Report, plots string) string {
 	for _, r := range reports {
 		for i := range r.Results {
 			x := shown{&r.Results[i], r}
-			if at := slices.IndexFunc(all, func(s shown) bool { return s.Name() == x.Name() && s.of.binlog() == r.binlog() }); at >= 0 {
+			if at := slices.IndexFunc(all, func(s shown) bool {
+				return s.Name() == x.Name() && s.of.binlog() == r.binlog()
+			}); at >= 0 {
 				all[at] = x
 			} else {
 				all = append(all, x)
 			}
 		}
 	}
+
 	place := map[string]int{}
 	for i, s := range Scenarios() {
 		place[s.Name] = i
 	}
+
 	slices.SortStableFunc(all, func(a, b shown) int { return cmp.Compare(place[a.Scenario], place[b.Scenario]) })
 
 	var b strings.Builder
 	for _, line := range machines(reports) {
 		fmt.Fprintf(&b, "%s\n", line)
 	}
+
 	var fires, idle, writes, pictures strings.Builder
 	noisy, byName := false, results{}
 	for _, x := range all {
@@ -46,55 +52,76 @@ func Page(reports []*Report, plots string) string {
 		if x.of.binlog() {
 			name += binlogged
 		}
+
 		byName[name] = x.Result
 		if x.Noisy {
 			name, noisy = name+" ¹", true
 		}
+
 		switch {
 		case x.Idle != nil:
-			fmt.Fprintf(&idle, "| %s | %s | %.2f %% | %s | %.0f MB | %s |\n", name, figure(x.Idle.Statements), x.Idle.NodeCPU, percentOr(x.Idle.ServerCPU, 2), x.Cost.NodeMB, x.spread())
+			fmt.Fprintf(&idle, "| %s | %s | %.2f %% | %s | %.0f MB | %s |\n", name, figure(x.Idle.Statements),
+				x.Idle.NodeCPU, percentOr(x.Idle.ServerCPU, 2), x.Cost.NodeMB, x.spread())
 		case x.Writes != nil:
 			w := x.Writes
-			fmt.Fprintf(&writes, "| %s | %s | %.1f / %.1f ms | %.1f | %.0f B | %s |\n", name, figure(x.Rate), w.P50, w.P99, w.Statements, w.Redo, x.spread())
+			fmt.Fprintf(&writes, "| %s | %s | %.1f / %.1f ms | %.1f | %.0f B | %s |\n", name, figure(x.Rate), w.P50,
+				w.P99, w.Statements, w.Redo, x.spread())
 		default:
 			limit := "–"
 			if x.Limit != nil {
 				limit = fmt.Sprintf("%.2f of %s", x.Limit.Ratio, figure(x.Limit.Rate))
 			}
-			fmt.Fprintf(&fires, "| %s | %s | %s / %s / %s ms | %.3f | %.0f B | %.0f %%, %.0f MB | %s | %s | %s | %s |\n", name, figure(x.Rate),
-				figure(x.Late.P50), figure(x.Late.P99), figure(x.Late.Max), x.Cost.Statements, x.Cost.Redo+x.Cost.Binlog, x.Cost.NodeCPU, x.Cost.NodeMB,
+			fmt.Fprintf(&fires,
+				"| %s | %s | %s / %s / %s ms | %.3f | %.0f B | %.0f %%, %.0f MB | %s | %s | %s | %s |\n", name,
+				figure(x.Rate),
+				figure(x.Late.P50), figure(x.Late.P99), figure(x.Late.Max), x.Cost.Statements,
+				x.Cost.Redo+x.Cost.Binlog, x.Cost.NodeCPU, x.Cost.NodeMB,
 				percentOr(x.Cost.ServerCPU, 0), limit, x.Account.words(), x.spread())
 		}
+
 		if len(x.Series) > 1 {
 			fmt.Fprintf(&pictures, "![%s](%s/%s)\n", x.Name(), plots, plotName(x.Result, x.of))
 		}
 	}
+
 	part := func(intro, head string, columns int, rows string) {
 		if rows != "" {
 			fmt.Fprintf(&b, "\n%s\n\n%s\n|%s\n%s", intro, head, strings.Repeat("---|", columns), rows)
 		}
 	}
-	part("What was asked of it, and how far it comes: 1 and more is reached. Each line is measured by `go-crontab bench` and what its last column says; `make bench`\n"+
-		"measures all of them.", "| mark | asked | measured | reached | command |", 5, marksTable(byName))
-	part("What fires took. Of several runs the one in the middle is shown, and the rates of the slowest and the fastest. The node's processor time is that of all\n"+
-		"nodes together, of one processor; bytes are those of the server's redo log, and of its binary log if it has one. The limit is what the machine did in\n"+
+
+	part("What was asked of it, and how far it comes: 1 and more is reached. "+
+		"Each line is measured by `go-crontab bench` and what its last column says; `make bench`\n"+
+		"measures all of them.",
+		"| mark | asked | measured | reached | command |", 5, marksTable(byName))
+	part("What fires took. Of several runs the one in the middle is shown, "+
+		"and the rates of the slowest and the fastest. The node's processor time is that of all\n"+
+		"nodes together, of one processor; bytes are those of the server's redo log, "+
+		"and of its binary log if it has one. The limit is what the machine did in\n"+
 		"the same run with nothing of ours in the way: see `go-crontab bench --help`.",
-		"| scenario | fires per second | lateness p50 / p99 / max | statements per fire | log per fire | node | server CPU | of the limit | due times with one record | runs |", 10, fires.String())
-	part("Nodes with nothing to do, each.", "| scenario | statements per second | node CPU | server CPU | node memory | runs |", 6, idle.String())
-	part("Jobs created through the API of one node.", "| scenario | jobs per second | a request, p50 / p99 | statements per job | redo log per job | runs |", 6, writes.String())
+		"| scenario | fires per second | lateness p50 / p99 / max | statements per fire | log per fire | node | "+
+			"server CPU | of the limit | due times with one record | runs |", 10, fires.String())
+	part("Nodes with nothing to do, each.",
+		"| scenario | statements per second | node CPU | server CPU | node memory | runs |", 6, idle.String())
+	part("Jobs created through the API of one node.",
+		"| scenario | jobs per second | a request, p50 / p99 | statements per job | redo log per job | runs |",
+		6, writes.String())
+
 	if noisy {
-		b.WriteString("\n¹ The machine was too noisy to conclude anything from it: equal pieces of work differed by more than a quarter.\n")
+		b.WriteString("\n¹ The machine was too noisy to conclude anything from it: " +
+			"equal pieces of work differed by more than a quarter.\n")
 	}
+
 	if pictures.Len() > 0 {
 		fmt.Fprintf(&b, "\n%s", pictures.String())
 	}
 	return b.String()
 }
 
-// binlog tells whether the server wrote a binary log.
+// binlog reports whether the server wrote a binary log.
 func (r *Report) binlog() bool { return strings.EqualFold(r.Machine.Settings["log_bin"], "ON") }
 
-// machines says, once for each, where reports were made.
+// machines describes each machine that reports were made on.
 func machines(reports []*Report) []string {
 	when := map[string][]*Report{}
 	for _, r := range reports {
@@ -103,17 +130,22 @@ func machines(reports []*Report) []string {
 		if m.Private {
 			where = "private, on the same machine"
 		}
+
 		cpu := m.CPU
 		if cpu == "" {
 			cpu = "unknown make"
 		}
+
 		var settings []string
 		for _, name := range slices.Sorted(maps.Keys(m.Settings)) {
 			settings = append(settings, fmt.Sprintf("`%s=%s`", name, m.Settings[name]))
 		}
-		line := fmt.Sprintf("%s, %s of %s; server %s (%s) with %s", m.OS, plural(m.Cores, "processor"), cpu, m.Server, where, strings.Join(settings, ", "))
+
+		line := fmt.Sprintf("%s, %s of %s; server %s (%s) with %s", m.OS, plural(m.Cores, "processor"), cpu, m.Server,
+			where, strings.Join(settings, ", "))
 		when[line] = append(when[line], r)
 	}
+
 	var out []string
 	for _, line := range slices.Sorted(maps.Keys(when)) {
 		var versions []string
@@ -129,17 +161,22 @@ func machines(reports []*Report) []string {
 				worst = max(worst, x.Noise)
 			}
 		}
+
 		slices.Sort(versions)
 		days := low.Format("2006-01-02")
 		if last := high.Format("2006-01-02"); last != days {
 			days += " to " + last
 		}
-		out = append(out, fmt.Sprintf("Measured on %s with version %s: %s. Equal pieces of work differed by up to %.0f %% meanwhile.", days, strings.Join(slices.Compact(versions), ", "), line, worst*100))
+
+		out = append(out,
+			fmt.Sprintf("Measured on %s with version %s: %s. Equal pieces of work differed by up to %.0f %% meanwhile.",
+				days, strings.Join(slices.Compact(versions), ", "), line, worst*100))
 	}
+
 	return out
 }
 
-// PagePlots draws the plots that Page shows, by the names of their files.
+// PagePlots draws the plots of Page, by file name.
 func PagePlots(reports []*Report) map[string][]byte {
 	out := map[string][]byte{}
 	for _, r := range reports {
@@ -153,6 +190,7 @@ func PagePlots(reports []*Report) map[string][]byte {
 			}
 		}
 	}
+
 	return out
 }
 
@@ -164,7 +202,7 @@ func plotName(x *Result, of *Report) string {
 	return name + ".svg"
 }
 
-// words say how the account stands.
+// words describes the account.
 func (a Account) words() string {
 	switch {
 	case !a.OK():
@@ -175,14 +213,16 @@ func (a Account) words() string {
 			other = append(other, fmt.Sprintf("%d %s", a.Other[o], o))
 		}
 		if a.Open > 0 {
-			return fmt.Sprintf("%d of %d (%s)", a.Once, a.Due, strings.Join(append(other, "the rest not reached"), ", "))
+			return fmt.Sprintf("%d of %d (%s)", a.Once, a.Due,
+				strings.Join(append(other, "the rest not reached"), ", "))
 		}
 		return fmt.Sprintf("all %d (%s)", a.Due, strings.Join(other, ", "))
 	}
+
 	return fmt.Sprintf("all %d", a.Due)
 }
 
-// spread is between what and what several runs lie.
+// spread returns the number of runs and their range.
 func (r *Result) spread() string {
 	if len(r.Rates) < 2 {
 		return "1"
@@ -197,7 +237,7 @@ func percentOr(p float64, digits int) string {
 	return fmt.Sprintf("%.*f %%", digits, p)
 }
 
-// figure writes a number with the digits that say something.
+// figure formats a number with a sensible precision.
 func figure(f float64) string {
 	switch {
 	case f >= 1000:
@@ -211,10 +251,11 @@ func figure(f float64) string {
 	case f >= 10:
 		return fmt.Sprintf("%.1f", f)
 	}
+
 	return fmt.Sprintf("%.2f", f)
 }
 
-// The lines between which a page has what Page wrote.
+// The lines around the text of Page in a page.
 const (
 	PageBegin = "<!-- bench: written by make bench -->"
 	PageEnd   = "<!-- bench: end -->"

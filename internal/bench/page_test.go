@@ -6,42 +6,65 @@ import (
 	"time"
 )
 
-// TestPage: a page says of each result what it measured and whether it can be trusted, the latest one of several, and
-// keeps what stands around it.
+// TestPage checks that a page has the latest of several results and says whether it can be trusted,
+// and that the text around it stays.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	report := func(days int, binlog string, results ...Result) *Report {
-		return &Report{At: at.AddDate(0, 0, days), Version: "v1", Results: results, Machine: Machine{OS: "linux/amd64", Cores: 2, Server: "10.11", Private: true, Settings: map[string]string{"log_bin": binlog}}}
+		return &Report{
+			At: at.AddDate(0, 0, days), Version: "v1", Results: results, Machine: Machine{
+				OS: "linux/amd64", Cores: 2, Server: "10.11", Private: true,
+				Settings: map[string]string{"log_bin": binlog},
+			},
+		}
 	}
+
 	series := []Second{{At: 0, Fires: 10}, {At: 1, Fires: 11}}
 	reports := []*Report{
-		report(2, "OFF", Result{Scenario: "steady", Variant: "1000/s", Rate: 1234.5, Rates: []float64{1200, 1234.5, 1300}, Account: Account{Due: 10, Once: 10}, Series: series, Limit: &Limit{Rate: 50_000, Ratio: .02}}),
-		report(1, "OFF", Result{Scenario: "steady", Variant: "1000/s", Rate: 7}, Result{Scenario: "idle", Idle: &Idle{Statements: 4.44}, Noisy: true, Noise: .3}),
-		report(1, "ON", Result{Scenario: "steady", Variant: "1000/s", Rate: 999, Account: Account{Due: 5, Once: 4, Missing: 1}},
+		report(2, "OFF", Result{
+			Scenario: "steady", Variant: "1000/s", Rate: 1234.5, Rates: []float64{1200, 1234.5, 1300},
+			Account: Account{Due: 10, Once: 10}, Series: series, Limit: &Limit{Rate: 50_000, Ratio: .02},
+		}),
+		report(1, "OFF", Result{Scenario: "steady", Variant: "1000/s", Rate: 7}, Result{
+			Scenario: "idle", Idle: &Idle{Statements: 4.44}, Noisy: true, Noise: .3,
+		}),
+		report(1, "ON", Result{
+			Scenario: "steady", Variant: "1000/s", Rate: 999, Account: Account{Due: 5, Once: 4, Missing: 1},
+		},
 			Result{Scenario: "api", Rate: 5100, Writes: &Writes{Jobs: 10, Requests: 10, P50: 1.25, P99: 9}}),
 	}
+
 	text := Page(reports, "images")
 	for _, want := range []string{
-		"| steady 1000/s | 1,234 |", "| 0.02 of 50,000 | all 10 | 3: 1,200–1,300 |", "| steady 1000/s, binary log | 999 |", "**1 missing, 0 twice, 0 early**",
-		"| idle ¹ | 4.44 |", "too noisy", "| api, binary log | 5,100 | 1.2 / 9.0 ms |", "![steady 1000/s](images/bench-steady-1000-s.svg)",
-		"Measured on 2026-03-02 to 2026-03-03 with version v1: linux/amd64, 2 processors", "differed by up to 30 %", "`log_bin=OFF`", "`log_bin=ON`",
+		"| steady 1000/s | 1,234 |", "| 0.02 of 50,000 | all 10 | 3: 1,200–1,300 |",
+		"| steady 1000/s, binary log | 999 |", "**1 missing, 0 twice, 0 early**",
+		"| idle ¹ | 4.44 |", "too noisy", "| api, binary log | 5,100 | 1.2 / 9.0 ms |",
+		"![steady 1000/s](images/bench-steady-1000-s.svg)",
+		"Measured on 2026-03-02 to 2026-03-03 with version v1: linux/amd64, 2 processors", "differed by up to 30 %",
+		"`log_bin=OFF`", "`log_bin=ON`",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q:\n%s", want, text)
 		}
 	}
+
 	if strings.Contains(text, "| 7.00 |") {
 		t.Error("the page has the older of two results")
 	}
-	if svg := PagePlots(reports)["bench-steady-1000-s.svg"]; !strings.Contains(string(svg), "<svg") || len(svg) > 30<<10 {
+
+	if svg := PagePlots(reports)["bench-steady-1000-s.svg"]; !strings.Contains(string(svg), "<svg") ||
+		len(svg) > 30<<10 {
 		t.Errorf("got a plot of %d bytes: %.300s", len(svg), svg)
 	}
+
 	page := "# before\n\n" + PageBegin + "\nold\n" + PageEnd + "\n\nafter\n"
 	got, err := Replace(page, text)
-	if err != nil || !strings.HasPrefix(got, "# before\n\n") || !strings.HasSuffix(got, PageEnd+"\n\nafter\n") || strings.Contains(got, "old") || !strings.Contains(got, "1,234") {
+	if err != nil || !strings.HasPrefix(got, "# before\n\n") || !strings.HasSuffix(got, PageEnd+"\n\nafter\n") ||
+		strings.Contains(got, "old") || !strings.Contains(got, "1,234") {
 		t.Errorf("got %v\n%s", err, got)
 	}
+
 	if again, err := Replace(got, text); err != nil || again != got {
 		t.Errorf("written twice it differs: %v", err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/wcharczuk/go-chart/v2/drawing"
 )
 
-// Plots draws each result that has a series, as SVG, by the name of a file: fires per second, and the lateness of each
-// second.
+// Plots draws each result with a series as SVG, by file name: fires per second, and the lateness in
+// each second.
 func Plots(r *Report) map[string][]byte {
 	out := map[string][]byte{}
 	for i := range r.Results {
@@ -24,6 +24,7 @@ func Plots(r *Report) map[string][]byte {
 			out[fileName(x.Name())+".svg"] = svg
 		}
 	}
+
 	return out
 }
 
@@ -43,26 +44,35 @@ func plot(x *Result) ([]byte, error) {
 		at, fires = append(at, s.At), append(fires, float64(s.Fires))
 		p50, p99, most = append(p50, s.P50), append(p99, s.P99), append(most, s.Max)
 	}
+
 	line := func(name string, y []float64, colour drawing.Color, axis chart.YAxisType) chart.ContinuousSeries {
-		return chart.ContinuousSeries{Name: name, XValues: at, YValues: y, YAxis: axis, Style: chart.Style{StrokeColor: colour, StrokeWidth: 2}}
+		return chart.ContinuousSeries{
+			Name: name, XValues: at, YValues: y, YAxis: axis, Style: chart.Style{StrokeColor: colour, StrokeWidth: 2},
+		}
 	}
+
 	series := []chart.ContinuousSeries{
 		line("fires per second", fires, chart.ColorAlternateGray, chart.YAxisSecondary),
 		line("p50", p50, chart.ColorGreen, chart.YAxisPrimary),
 		line("p99", p99, chart.ColorBlue, chart.YAxisPrimary),
 		line("max", most, chart.ColorRed, chart.YAxisPrimary),
 	}
+
 	g := chart.Chart{
 		Width: 860, Height: 360,
-		Background:     chart.Style{Padding: chart.Box{Top: 48, Left: 16, Right: 16, Bottom: 8}},
-		XAxis:          chart.XAxis{Name: "seconds", Ticks: seconds(at), Range: &chart.ContinuousRange{Min: at[0], Max: at[len(at)-1]}},
+		Background: chart.Style{Padding: chart.Box{Top: 48, Left: 16, Right: 16, Bottom: 8}},
+		XAxis: chart.XAxis{
+			Name: "seconds", Ticks: seconds(at), Range: &chart.ContinuousRange{Min: at[0], Max: at[len(at)-1]},
+		},
 		YAxis:          chart.YAxis{Name: "lateness, ms", Range: fromZero(most), ValueFormatter: short},
 		YAxisSecondary: chart.YAxis{Name: "fires per second", Range: fromZero(fires), ValueFormatter: whole},
 		Elements:       []chart.Renderable{heading(x.Name(), series)},
 	}
+
 	for _, s := range series {
 		g.Series = append(g.Series, s)
 	}
+
 	var b bytes.Buffer
 	if err := g.Render(chart.SVG, &b); err != nil {
 		return nil, err
@@ -70,21 +80,25 @@ func plot(x *Result) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// heading writes what the plot is of and what its lines are. The library's own title is turned like the text of an axis.
+// heading writes the title and the legend. The library's own title is rotated like the text of an
+// axis.
 func heading(title string, series []chart.ContinuousSeries) chart.Renderable {
 	return func(r chart.Renderer, box chart.Box, defaults chart.Style) {
 		const base = 24
+
 		r.ClearTextRotation()
 		r.SetFont(defaults.GetFont())
 		r.SetFontColor(chart.ColorBlack)
 		r.SetFontSize(12)
 		r.Text(title, box.Left, base)
+
 		r.SetFontSize(9)
 		at := box.Right
 		for _, s := range slices.Backward(series) {
 			at -= r.MeasureText(s.Name).Width()
 			r.Text(s.Name, at, base)
 			at -= 28
+
 			r.SetStrokeColor(s.Style.StrokeColor)
 			r.SetStrokeWidth(3)
 			r.MoveTo(at, base-4)
@@ -95,7 +109,8 @@ func heading(title string, series []chart.ContinuousSeries) chart.Renderable {
 	}
 }
 
-// fromZero is the range of an axis. Without one, the library draws a thousand lines where all values are the same.
+// fromZero is the range of an axis. Without one, the library draws a thousand lines if all values
+// are equal.
 func fromZero(y []float64) chart.Range {
 	return &chart.ContinuousRange{Min: 0, Max: 1.1 * max(slices.Max(y), 1)}
 }
@@ -107,7 +122,7 @@ func seconds(at []float64) (ticks []chart.Tick) {
 	for s := at[0]; s < last; s += step {
 		ticks = append(ticks, chart.Tick{Value: s, Label: whole(s)})
 	}
-	return append(ticks, chart.Tick{Value: last}) // the axis ends with the last mark
+	return append(ticks, chart.Tick{Value: last}) // the axis ends at the last mark
 }
 
 func short(v any) string {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Report is what one call of Run measured.
+// Report is the result of a call of Run.
 type Report struct {
 	At      time.Time `json:"at"`
 	Version string    `json:"version"`
@@ -16,23 +16,23 @@ type Report struct {
 	Results []Result  `json:"results"`
 }
 
-// Machine is where it was measured.
+// Machine describes the machine and the server.
 type Machine struct {
 	OS       string            `json:"os"`
 	CPU      string            `json:"cpu,omitempty"`
 	Cores    int               `json:"cores"`
 	Server   string            `json:"server"`
-	Private  bool              `json:"private"` // the server was started for this, on the same machine
+	Private  bool              `json:"private"` // started for the bench, on the same machine
 	Settings map[string]string `json:"settings"`
 }
 
-// Result is what a scenario, or one variant of it, measured.
+// Result is the result of a scenario's variant.
 type Result struct {
 	Scenario string `json:"scenario"`
-	Variant  string `json:"variant,omitempty"` // what sets it apart from others of its scenario
+	Variant  string `json:"variant,omitempty"` // distinguishes it from other results of the scenario
 
 	Nodes   int     `json:"nodes"`
-	Seconds float64 `json:"seconds"` // measured
+	Seconds float64 `json:"seconds"` // measured time
 	Fires   int64   `json:"fires"`
 	Rate    float64 `json:"fires_per_second"`
 	Late    Late    `json:"lateness_ms"`
@@ -40,18 +40,18 @@ type Result struct {
 	Account Account `json:"account"`
 	Limit   *Limit  `json:"limit,omitempty"`
 
-	Idle   *Idle   `json:"idle,omitempty"`   // of nodes that have nothing to do
+	Idle   *Idle   `json:"idle,omitempty"`   // of idle nodes
 	Writes *Writes `json:"writes,omitempty"` // of jobs that were created
 
-	Removed float64 `json:"removed_per_second,omitempty"` // old records, meanwhile
+	Removed float64 `json:"removed_per_second,omitempty"` // old records that were removed during the measurement
 
-	Rates  []float64 `json:"runs,omitempty"` // of all runs, when there were several
-	Noise  float64   `json:"noise"`          // spread of equal work on an idle processor, 0 is none
-	Noisy  bool      `json:"noisy"`          // so much that nothing can be concluded
+	Rates  []float64 `json:"runs,omitempty"` // rates of all runs, if there were several
+	Noise  float64   `json:"noise"`          // spread of equal work on an idle processor; 0: none
+	Noisy  bool      `json:"noisy"`          // too noisy to conclude anything
 	Series []Second  `json:"series,omitempty"`
 }
 
-// Late is how much later than due starts were, in milliseconds. A start before its due time would be negative.
+// Late is the lateness of starts, in milliseconds. A start before its due time is negative.
 type Late struct {
 	P50  float64 `json:"p50"`
 	P90  float64 `json:"p90"`
@@ -60,61 +60,62 @@ type Late struct {
 	Max  float64 `json:"max"`
 }
 
-// Cost is what it took. Those of the server count everything that it did meanwhile.
+// Cost is the cost of the fires. The server's figures include everything that it did in the span.
 type Cost struct {
-	Statements float64 `json:"statements_per_fire"` // BEGIN and COMMIT are some
+	Statements float64 `json:"statements_per_fire"` // including BEGIN and COMMIT
 	Commits    float64 `json:"commits_per_fire"`
 	Redo       float64 `json:"redo_bytes_per_fire"`
 	Binlog     float64 `json:"binlog_bytes_per_fire,omitempty"`
-	NodeCPU    float64 `json:"node_cpu_percent"`   // of one processor, all nodes together
-	NodeMB     float64 `json:"node_mb"`            // resident, the largest node
-	NodeUS     float64 `json:"node_us_per_fire"`   // processor time, all nodes together
-	ServerUS   float64 `json:"server_us_per_fire"` // processor time; 0: not known
-	GuardCPU   float64 `json:"guard_cpu_percent"`  // of the guard that took the most
+	NodeCPU    float64 `json:"node_cpu_percent"`   // 100 is one processor; all nodes together
+	NodeMB     float64 `json:"node_mb"`            // resident, of the largest node
+	NodeUS     float64 `json:"node_us_per_fire"`   // CPU time, all nodes together
+	ServerUS   float64 `json:"server_us_per_fire"` // CPU time; 0: unknown
+	GuardCPU   float64 `json:"guard_cpu_percent"`  // of the guard that used most
 	GuardMB    float64 `json:"guard_mb,omitempty"` // resident, without the program's text
 	ServerCPU  float64 `json:"server_cpu_percent,omitempty"`
 	ServerMB   float64 `json:"server_mb,omitempty"`
 }
 
-// Account holds the due times of a measured span against the records.
+// Account compares the due times of a measured span with the runs.
 type Account struct {
-	Due     int64            `json:"due"`
-	Once    int64            `json:"recorded_once"`
-	Missing int64            `json:"missing"`
-	Open    int64            `json:"open,omitempty"` // nodes had not come to them when the bench ended, too much was due
+	Due     int64 `json:"due"`
+	Once    int64 `json:"recorded_once"`
+	Missing int64 `json:"missing"`
+	// not reached by the nodes when the bench ended, as too much was due
+	Open    int64            `json:"open,omitempty"`
 	Doubled int64            `json:"doubled"`
 	Early   int64            `json:"early"`
-	Other   map[string]int64 `json:"other_outcomes,omitempty"` // than succeeded
+	Other   map[string]int64 `json:"other_outcomes,omitempty"` // outcomes except succeeded
 }
 
-// OK tells whether every due time has exactly one record, and none was started before it was due.
+// OK reports whether every due time has exactly one record and none started early.
 func (a Account) OK() bool { return a.Missing == 0 && a.Doubled == 0 && a.Early == 0 }
 
-// Limit is what the machine did in the same run with nothing of ours in the way.
+// Limit is the speed of the machine in the same run without our code.
 type Limit struct {
 	What  string  `json:"what"`
 	Rate  float64 `json:"per_second"`
-	Ratio float64 `json:"ratio"` // of ours to it
+	Ratio float64 `json:"ratio"` // our rate divided by Rate
 }
 
-// Idle is what nodes cost when nothing is due.
+// Idle is the cost of nodes while no job is due.
 type Idle struct {
 	Jobs       int64   `json:"jobs"`
-	Statements float64 `json:"statements_per_second"` // of each node
-	NodeCPU    float64 `json:"node_cpu_percent"`      // of each node
+	Statements float64 `json:"statements_per_second"` // per node
+	NodeCPU    float64 `json:"node_cpu_percent"`      // per node
 	ServerCPU  float64 `json:"server_cpu_percent,omitempty"`
 }
 
-// Second is one second of a result, for plots.
+// Second is a second of a result, for plots.
 type Second struct {
-	At    float64 `json:"at"` // since the span began
+	At    float64 `json:"at"` // seconds since the span began
 	Fires int     `json:"fires"`
 	P50   float64 `json:"p50_ms"`
 	P99   float64 `json:"p99_ms"`
 	Max   float64 `json:"max_ms"`
 }
 
-// Name is what a result is called, the same in each report.
+// Name returns the name of a result, which is the same in each report.
 func (r *Result) Name() string {
 	if r.Variant == "" {
 		return r.Scenario
@@ -122,21 +123,22 @@ func (r *Result) Name() string {
 	return r.Scenario + " " + r.Variant
 }
 
-// lateOf reads percentiles off latenesses in microseconds, which it sorts.
+// lateOf returns percentiles of latenesses in microseconds. It sorts them.
 func lateOf(us []int64) Late {
 	if len(us) == 0 {
 		return Late{}
 	}
 	slices.Sort(us)
+
 	at := func(q float64) float64 {
 		i := int(math.Ceil(q*float64(len(us)))) - 1
 		return float64(us[max(0, i)]) / 1000
 	}
+
 	return Late{P50: at(.5), P90: at(.9), P99: at(.99), P999: at(.999), Max: float64(us[len(us)-1]) / 1000}
 }
 
-// median returns the result of several runs of one thing that stands in the middle by its rate, or for idle nodes by
-// their statements.
+// median returns the run with the median rate or, for idle nodes, the median statements per second.
 func median(runs []Result) Result {
 	key := func(r Result) float64 {
 		if r.Idle != nil {
@@ -144,6 +146,7 @@ func median(runs []Result) Result {
 		}
 		return r.Rate
 	}
+
 	slices.SortStableFunc(runs, func(a, b Result) int {
 		switch x, y := key(a), key(b); {
 		case x < y:
@@ -153,6 +156,7 @@ func median(runs []Result) Result {
 		}
 		return 0
 	})
+
 	m := runs[len(runs)/2]
 	if len(runs) > 1 {
 		for _, r := range runs {
@@ -162,10 +166,11 @@ func median(runs []Result) Result {
 			m.Account = worse(m.Account, r.Account)
 		}
 	}
+
 	return m
 }
 
-// worse keeps a wrong account of any run.
+// worse returns b if only b is wrong, so that an error of any run shows.
 func worse(a, b Account) Account {
 	if a.OK() && !b.OK() {
 		return b
@@ -173,7 +178,7 @@ func worse(a, b Account) Account {
 	return a
 }
 
-// ReadReport reads what -o json wrote.
+// ReadReport reads a report that -o json wrote.
 func ReadReport(text []byte) (*Report, error) {
 	var r Report
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -185,18 +190,18 @@ func ReadReport(text []byte) (*Report, error) {
 	return &r, nil
 }
 
-// Change is how a result differs from an earlier one of the same name.
+// Change is the difference between two results of the same name.
 type Change struct {
 	Name     string  `json:"name"`
-	Before   float64 `json:"before"` // fires per second, of idle nodes statements
+	Before   float64 `json:"before"` // fires per second; for idle nodes statements per second
 	After    float64 `json:"after"`
 	Ratio    float64 `json:"ratio"`
 	P99      float64 `json:"p99_ratio,omitempty"`
 	Cost     float64 `json:"statements_ratio,omitempty"`
-	Distinct bool    `json:"distinct"` // the runs of one are all above those of the other, by more than the noise
+	Distinct bool    `json:"distinct"` // the ranges of runs differ by more than the noise
 }
 
-// Compare holds results against earlier ones of the same names.
+// Compare compares results with earlier ones of the same names.
 func Compare(before, after *Report) []Change {
 	var out []Change
 	for _, a := range after.Results {
@@ -204,11 +209,13 @@ func Compare(before, after *Report) []Change {
 		if i < 0 {
 			continue
 		}
+
 		b := before.Results[i]
 		c := Change{Name: a.Name(), Before: b.Rate, After: a.Rate}
 		if a.Idle != nil && b.Idle != nil {
 			c.Before, c.After = b.Idle.Statements, a.Idle.Statements
 		}
+
 		c.Ratio = ratio(c.After, c.Before)
 		c.P99, c.Cost = ratio(a.Late.P99, b.Late.P99), ratio(a.Cost.Statements, b.Cost.Statements)
 		lowA, highA := span(a, c.After)
@@ -217,6 +224,7 @@ func Compare(before, after *Report) []Change {
 		c.Distinct = !a.Noisy && !b.Noisy && (lowA > highB*noise || lowB > highA*noise)
 		out = append(out, c)
 	}
+
 	return out
 }
 

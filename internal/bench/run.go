@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// run is a call of Run.
+// run is the state of a call of Run.
 type run struct {
 	Options
 	server   *server
 	scenario string
 }
 
-// Run measures. What it has measured before an error or the end of ctx is in the report, and nothing is left on the
-// server.
+// Run runs the selected scenarios. On an error or the end of ctx, the report has the results up to
+// then. Nothing is left on the server.
 func Run(ctx context.Context, o Options) (report *Report, err error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -26,6 +26,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 	if o.Repeat == 0 {
 		o.Repeat = 1
 	}
+
 	scenarios := o.Scenarios
 	if len(scenarios) == 0 {
 		for _, s := range Scenarios() {
@@ -34,15 +35,18 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 			}
 		}
 	}
+
 	s, err := open(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+
 	report = &Report{At: time.Now().UTC().Truncate(time.Second), Version: o.Version}
 	if report.Machine, err = s.machine(ctx); err != nil {
 		return nil, err
 	}
+
 	for _, name := range scenarios {
 		scenario, _ := find(name)
 		b := &run{Options: o, server: s, scenario: name}
@@ -53,10 +57,11 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 			return report, fmt.Errorf("%s: %w", name, err)
 		}
 	}
+
 	return report, nil
 }
 
-// again measures one thing as often as wanted, each time in a schema of its own.
+// again measures a variant Repeat times, each time in a new schema, and returns the median.
 func (b *run) again(ctx context.Context, variant string, measure func(*schema, *Result) error) ([]Result, error) {
 	var runs []Result
 	for range b.Repeat {
@@ -64,13 +69,16 @@ func (b *run) again(ctx context.Context, variant string, measure func(*schema, *
 		if err := b.inSchema(ctx, func(c *schema) error { return measure(c, &r) }); err != nil {
 			return nil, err
 		}
+
 		r.Noise = max(r.Noise, noise())
 		r.Noisy = r.Noise > tooNoisy
 		if r.Limit != nil && r.Limit.Rate > 0 {
 			r.Limit.Ratio = r.Rate / r.Limit.Rate
 		}
+
 		runs = append(runs, r)
 	}
+
 	return []Result{median(runs)}, nil
 }
 
@@ -83,9 +91,11 @@ func (b *run) inSchema(ctx context.Context, do func(*schema) error) (err error) 
 	return do(c)
 }
 
-// startNodes starts nodes and returns when all of them take part. Those that were started are returned with an error,
-// too: they are to be stopped.
-func (b *run) startNodes(ctx context.Context, c *schema, n int, executor string, roundTrip time.Duration) (members []*member, err error) {
+// startNodes starts n nodes and returns when all are ready. On an error it returns the started ones
+// too, so that the caller can stop them.
+func (b *run) startNodes(
+	ctx context.Context, c *schema, n int, executor string, roundTrip time.Duration,
+) (members []*member, err error) {
 	dsn := c.dsn(c.name)
 	if roundTrip > 0 {
 		d, err := newDistance(ctx, c.address(), roundTrip)
@@ -94,6 +104,7 @@ func (b *run) startNodes(ctx context.Context, c *schema, n int, executor string,
 		}
 		dsn = c.over(d, c.name)
 	}
+
 	o := orders{DSN: dsn, Executor: executor, Expiry: expiry}
 	switch executor {
 	case "":
@@ -101,6 +112,7 @@ func (b *run) startNodes(ctx context.Context, c *schema, n int, executor string,
 	case "jobs":
 		o.Executor = ""
 	}
+
 	for i := range n {
 		o.Name = fmt.Sprintf("bench-%d", i+1)
 		m, err := start(o)
@@ -109,31 +121,33 @@ func (b *run) startNodes(ctx context.Context, c *schema, n int, executor string,
 		}
 		members = append(members, m)
 	}
+
 	for _, m := range members {
 		if err := m.awaitReady(ctx); err != nil {
 			return members, err
 		}
 	}
+
 	return members, nil
 }
 
 func stopAll(members []*member) {
 	for _, m := range members {
-		_ = m.stop() // what it did is in the rows of runs
+		_ = m.stop() // its results are in the rows of runs
 	}
 }
 
-// reading is what was used so far.
+// reading has the resources that were used up to at.
 type reading struct {
 	at     time.Time
 	server counters
-	nodes  map[*member]time.Duration // what each that lives has used of all processors
+	nodes  map[*member]time.Duration // CPU time, by living node
 	guards map[*member]guardVitals
-	rss    float64 // of the largest one, MB
-	mb     float64 // of the server
+	rss    float64 // of the largest node, MB
+	mb     float64 // of the server, MB
 }
 
-// read asks the nodes that live, and the server.
+// read asks the living nodes and the server.
 func (b *run) read(ctx context.Context, c *schema, members []*member) (r reading, err error) {
 	r.nodes, r.guards = map[*member]time.Duration{}, map[*member]guardVitals{}
 	for _, m := range members {
@@ -147,16 +161,18 @@ func (b *run) read(ctx context.Context, c *schema, members []*member) (r reading
 		r.nodes[m], r.guards[m] = v.CPU, v.Guard
 		r.rss = max(r.rss, v.RSS)
 	}
+
 	if c.private != nil {
 		r.mb = residentMB(fmt.Sprint(c.private.PID()))
 	}
+
 	r.server, err = c.counters(ctx)
 	r.at = time.Now()
 	return r, err
 }
 
-// nodesSince is what the nodes that live have used since an earlier reading. What one that was killed meanwhile had used
-// is not known.
+// nodesSince returns the CPU time of the living nodes since an earlier reading. The use of a node
+// that was killed in between is unknown.
 func (r reading) nodesSince(before reading) (d time.Duration) {
 	for m, used := range r.nodes {
 		d += used - before.nodes[m]
@@ -164,7 +180,8 @@ func (r reading) nodesSince(before reading) (d time.Duration) {
 	return d
 }
 
-// guardSince is what the guards used of a processor since an earlier reading and what they hold: the most of any.
+// guardSince returns the largest CPU time of a guard since an earlier reading, and the largest
+// memory.
 func (r reading) guardSince(before reading) (most guardVitals) {
 	for m, g := range r.guards {
 		most.CPU, most.Own = max(most.CPU, g.CPU-before.guards[m].CPU), max(most.Own, g.Own)
@@ -172,7 +189,7 @@ func (r reading) guardSince(before reading) (most guardVitals) {
 	return most
 }
 
-// cost fills in what the fires between two readings took.
+// cost sets the cost of the fires between two readings.
 func (r *Result) cost(before, after reading) {
 	d, seconds := after.server.minus(before.server), after.at.Sub(before.at).Seconds()
 	fires := float64(max(1, r.Fires))
@@ -182,6 +199,7 @@ func (r *Result) cost(before, after reading) {
 		ServerCPU: percent(d.cpu, seconds), ServerMB: after.mb,
 		NodeUS: after.nodesSince(before).Seconds() * 1e6 / fires, ServerUS: d.cpu.Seconds() * 1e6 / fires,
 	}
+
 	guard := after.guardSince(before)
 	r.Cost.GuardCPU, r.Cost.GuardMB = percent(guard.CPU, seconds), guard.Own
 }
@@ -190,13 +208,14 @@ func percent(cpu time.Duration, seconds float64) float64 {
 	return cpu.Seconds() / seconds * 100
 }
 
-// awaitClock returns when the server's clock shows an instant.
+// awaitClock returns when the server's clock has reached an instant.
 func (c *schema) awaitClock(ctx context.Context, at time.Time) error {
 	for {
 		now, err := c.now(ctx)
 		if err != nil {
 			return err
 		}
+
 		left := time.Duration(at.UnixMicro()-now) * time.Microsecond
 		if left <= 0 {
 			return nil
@@ -207,7 +226,7 @@ func (c *schema) awaitClock(ctx context.Context, at time.Time) error {
 	}
 }
 
-// hide adds one-shot jobs that nobody claims until they are shown.
+// hide adds one-shot jobs without a due time, so that they are not claimed before show.
 func (c *schema) hide(ctx context.Context, n int, at time.Time, w work) error {
 	if err := c.once(ctx, n, at, w); err != nil {
 		return err
@@ -216,7 +235,7 @@ func (c *schema) hide(ctx context.Context, n int, at time.Time, w work) error {
 	return err
 }
 
-// show makes them due, all at once, and returns when that was.
+// show makes all hidden jobs due at at. It returns the time of that.
 func (c *schema) show(ctx context.Context, at time.Time) (us int64, err error) {
 	if _, err := c.db.ExecContext(ctx, "UPDATE job SET next_due = ?", at.UnixMicro()); err != nil {
 		return 0, err

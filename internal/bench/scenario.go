@@ -7,87 +7,105 @@ import (
 	"time"
 )
 
-// Scenario is one way to load a cluster.
+// Scenario is a way to load a cluster.
 type Scenario struct {
 	Name  string
 	About string
-	Quick bool // one of those that are run when none is named
+	Quick bool // runs if no scenario is named
 	run   func(ctx context.Context, b *run) ([]Result, error)
 }
 
-// Scenarios lists all of them.
+// Scenarios lists all scenarios.
 func Scenarios() []Scenario {
 	return []Scenario{
-		{"steady", "jobs due once a second, spread over it, that do nothing", true, func(ctx context.Context, b *run) ([]Result, error) {
-			return b.steadily(ctx, steady{Spread: true, Limit: insertLimit})
-		}},
+		{"steady", "jobs due once a second, spread over it, that do nothing", true,
+			func(ctx context.Context, b *run) ([]Result, error) {
+				return b.steadily(ctx, steady{Spread: true, Limit: insertLimit})
+			}},
 		{"herd", "the same, all due at the same instant", true, func(ctx context.Context, b *run) ([]Result, error) {
 			return b.steadily(ctx, steady{})
 		}},
-		{"burst", "one-shot jobs that are all overdue, worked off at full speed", true, func(ctx context.Context, b *run) ([]Result, error) {
-			return b.bursting(ctx, burst{Jobs: 100_000, Limit: insertLimit})
-		}},
+
+		{"burst", "one-shot jobs that are all overdue, worked off at full speed", true,
+			func(ctx context.Context, b *run) ([]Result, error) {
+				return b.bursting(ctx, burst{Jobs: 100_000, Limit: insertLimit})
+			}},
 		{"shell", "the same with bash -c true", true, func(ctx context.Context, b *run) ([]Result, error) {
 			return b.bursting(ctx, burst{Jobs: 5_000, Work: bash, Executor: "jobs", Limit: bashLimit})
 		}},
-		{"http", "the same with an HTTP request to this machine", true, func(ctx context.Context, b *run) ([]Result, error) {
-			s := newSink()
-			defer s.Close()
-			bare := func(ctx context.Context, b *run, _ *schema) (*Limit, error) { return httpLimit(ctx, b, s.URL) }
-			return b.bursting(ctx, burst{Jobs: 30_000, Work: calling(s.URL), Executor: "jobs", Limit: bare})
-		}},
-		{"http-steady", "HTTP requests once a second, spread over it", false, func(ctx context.Context, b *run) ([]Result, error) {
-			s := newSink()
-			defer s.Close()
-			return b.steadily(ctx, steady{Spread: true, Work: calling(s.URL), Executor: "jobs"})
-		}},
-		{"http-herd", "the same, all due at the same instant", false, func(ctx context.Context, b *run) ([]Result, error) {
-			s := newSink()
-			defer s.Close()
-			return b.steadily(ctx, steady{Work: calling(s.URL), Executor: "jobs"})
-		}},
-		{"handler", "handlers of a Go program once a second, spread over it", false, func(ctx context.Context, b *run) ([]Result, error) {
-			return b.steadily(ctx, steady{Spread: true, Work: handler, Executor: "jobs"})
-		}},
-		{"idle", "nodes on a table of jobs of which none is due", true, func(ctx context.Context, b *run) ([]Result, error) {
-			return b.idling(ctx)
-		}},
-		{"api", "jobs created through the API of one node, one and 1,000 with each request", false, func(ctx context.Context, b *run) ([]Result, error) {
-			batch := most
-			if b.hasty {
-				batch = most / 20
-			}
-			return each([]int{1, batch}, func(n int) ([]Result, error) { return b.writing(ctx, n) })
-		}},
-		{"table", "steady beside 10,000, 100,000 and 1,000,000 jobs that are not due (--jobs 10000000: that many)", false, func(ctx context.Context, b *run) ([]Result, error) {
-			sizes := []int{10_000, 100_000, 1_000_000}
-			if b.Jobs != 0 {
-				sizes = []int{b.Jobs}
-			}
-			return each(sizes, func(n int) ([]Result, error) {
-				return b.steadily(ctx, steady{Spread: true, Idle: n, Variant: fmt.Sprintf("%d jobs", n)})
-			})
-		}},
-		{"purge", "steady beside 400,000 old records, which stay, and which retention removes meanwhile", false, func(ctx context.Context, b *run) ([]Result, error) {
-			return b.purging(ctx)
-		}},
-		{"nodes", "burst on 1, 2, 4 and 8 nodes of one server", false, func(ctx context.Context, b *run) ([]Result, error) {
-			return each([]int{1, 2, 4, 8}, func(n int) ([]Result, error) {
-				return b.bursting(ctx, burst{Jobs: 50_000, Nodes: n, Variant: plural(n, "node")})
-			})
-		}},
-		{"slow", "steady with 2 and 20 ms to the server and back", false, func(ctx context.Context, b *run) ([]Result, error) {
-			trips := []time.Duration{2 * time.Millisecond, 20 * time.Millisecond}
-			if b.RoundTrip != 0 {
-				trips = []time.Duration{b.RoundTrip}
-			}
-			return each(trips, func(d time.Duration) ([]Result, error) {
-				return b.steadily(ctx, steady{Spread: true, RoundTrip: d, Variant: d.String()})
-			})
-		}},
-		{"failover", "steady on three nodes, of which one is killed in the middle", true, func(ctx context.Context, b *run) ([]Result, error) {
-			return b.steadily(ctx, steady{Spread: true, Nodes: 3, Kill: true, For: 30 * time.Second})
-		}},
+		{"http", "the same with an HTTP request to this machine", true,
+			func(ctx context.Context, b *run) ([]Result, error) {
+				s := newSink()
+				defer s.Close()
+				bare := func(ctx context.Context, b *run, _ *schema) (*Limit, error) { return httpLimit(ctx, b, s.URL) }
+				return b.bursting(ctx, burst{Jobs: 30_000, Work: calling(s.URL), Executor: "jobs", Limit: bare})
+			}},
+
+		{"http-steady", "HTTP requests once a second, spread over it", false,
+			func(ctx context.Context, b *run) ([]Result, error) {
+				s := newSink()
+				defer s.Close()
+				return b.steadily(ctx, steady{Spread: true, Work: calling(s.URL), Executor: "jobs"})
+			}},
+		{"http-herd", "the same, all due at the same instant", false,
+			func(ctx context.Context, b *run) ([]Result, error) {
+				s := newSink()
+				defer s.Close()
+				return b.steadily(ctx, steady{Work: calling(s.URL), Executor: "jobs"})
+			}},
+		{"handler", "handlers of a Go program once a second, spread over it", false,
+			func(ctx context.Context, b *run) ([]Result, error) {
+				return b.steadily(ctx, steady{Spread: true, Work: handler, Executor: "jobs"})
+			}},
+
+		{"idle", "nodes on a table of jobs of which none is due", true,
+			func(ctx context.Context, b *run) ([]Result, error) {
+				return b.idling(ctx)
+			}},
+		{"api", "jobs created through the API of one node, one and 1,000 with each request", false,
+			func(ctx context.Context, b *run) ([]Result, error) {
+				batch := most
+				if b.hasty {
+					batch = most / 20
+				}
+				return each([]int{1, batch}, func(n int) ([]Result, error) { return b.writing(ctx, n) })
+			}},
+
+		{"table", "steady beside 10,000, 100,000 and 1,000,000 jobs that are not due (--jobs 10000000: that many)",
+			false, func(ctx context.Context, b *run) ([]Result, error) {
+				sizes := []int{10_000, 100_000, 1_000_000}
+				if b.Jobs != 0 {
+					sizes = []int{b.Jobs}
+				}
+				return each(sizes, func(n int) ([]Result, error) {
+					return b.steadily(ctx, steady{Spread: true, Idle: n, Variant: fmt.Sprintf("%d jobs", n)})
+				})
+			}},
+		{"purge", "steady beside 400,000 old records, which stay, and which retention removes meanwhile", false,
+			func(ctx context.Context, b *run) ([]Result, error) {
+				return b.purging(ctx)
+			}},
+
+		{"nodes", "burst on 1, 2, 4 and 8 nodes of one server", false,
+			func(ctx context.Context, b *run) ([]Result, error) {
+				return each([]int{1, 2, 4, 8}, func(n int) ([]Result, error) {
+					return b.bursting(ctx, burst{Jobs: 50_000, Nodes: n, Variant: plural(n, "node")})
+				})
+			}},
+		{"slow", "steady with 2 and 20 ms to the server and back", false,
+			func(ctx context.Context, b *run) ([]Result, error) {
+				trips := []time.Duration{2 * time.Millisecond, 20 * time.Millisecond}
+				if b.RoundTrip != 0 {
+					trips = []time.Duration{b.RoundTrip}
+				}
+				return each(trips, func(d time.Duration) ([]Result, error) {
+					return b.steadily(ctx, steady{Spread: true, RoundTrip: d, Variant: d.String()})
+				})
+			}},
+		{"failover", "steady on three nodes, of which one is killed in the middle", true,
+			func(ctx context.Context, b *run) ([]Result, error) {
+				return b.steadily(ctx, steady{Spread: true, Nodes: 3, Kill: true, For: 30 * time.Second})
+			}},
 	}
 }
 
@@ -110,7 +128,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// expiry is the default of nodes, so that what they do beside is what it is in earnest.
+// expiry is the nodes' default, so that their chores are the real ones.
 const expiry = 20 * time.Second
 
 // steady is a constant load.
@@ -118,17 +136,17 @@ type steady struct {
 	Variant   string
 	Spread    bool
 	Work      work
-	Executor  string // see orders; "jobs": what jobs ask for
+	Executor  string // see orders; "jobs": the executors that jobs ask for
 	Nodes     int
-	Idle      int // jobs beside that are not due
+	Idle      int // additional jobs that are not due
 	Past      *past
 	RoundTrip time.Duration
-	Kill      bool          // one node, in the middle
-	For       time.Duration // when nobody has said
+	Kill      bool          // kill one node in the middle
+	For       time.Duration // unless the options have a time
 	Limit     limit
 }
 
-// warm is how long a load has lasted before it is measured.
+// warm returns the time for which a load lasts before the measurement.
 func (b *run) warm() time.Duration {
 	if b.hasty {
 		return time.Second
@@ -141,12 +159,14 @@ const (
 	usualFor  = 10 * time.Second
 )
 
+// steadily measures a constant load.
 func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 	rate, length := cmp.Or(b.Rate, usualRate), cmp.Or(b.For, w.For, usualFor)
 	nodes := cmp.Or(b.Nodes, w.Nodes, 1)
 	if w.Kill {
 		nodes = max(nodes, 2)
 	}
+
 	variant := fmt.Sprintf("%d/s", rate)
 	if w.Nodes == 0 && nodes > 1 {
 		variant += " on " + plural(nodes, "node")
@@ -154,14 +174,18 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 	if w.Variant != "" {
 		variant += " " + w.Variant
 	}
+
 	return b.again(ctx, variant, func(c *schema, r *Result) error {
 		if err := b.measureLimit(ctx, w.Limit, c, r); err != nil {
 			return err
 		}
+
+		// Fill the tables.
 		now, err := c.now(ctx)
 		if err != nil {
 			return err
 		}
+
 		if w.Idle > 0 {
 			b.Say("adding %d jobs that are not due", w.Idle)
 			if err := c.idle(ctx, w.Idle, time.UnixMicro(now)); err != nil {
@@ -171,6 +195,7 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 				return err
 			}
 		}
+
 		if w.Past != nil {
 			b.Say("adding %d old records", w.Past.jobs*w.Past.records)
 			if err := w.Past.fill(ctx, c, time.UnixMicro(now)); err != nil {
@@ -180,25 +205,30 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 				return err
 			}
 		}
-		// Time enough to add them and to start the nodes.
+
+		// This leaves time to add the jobs and to start the nodes.
 		first := time.UnixMicro(now).Truncate(time.Second).Add(3*time.Second + time.Duration(rate/4000)*time.Second)
 		if err := c.everySecond(ctx, rate, first, w.Spread, w.Work.orNoop()); err != nil {
 			return err
 		}
+
 		members, err := b.startNodes(ctx, c, nodes, w.Executor, cmp.Or(b.RoundTrip, w.RoundTrip))
 		defer func() { stopAll(members) }()
 		if err != nil {
 			return err
 		}
+
+		// Wait until the load is steady.
 		from := first.Add(b.warm())
-		if !b.hasty { // claiming all of them for the first time takes so many more round trips
+		if !b.hasty { // the first claim of all jobs takes many round trips
 			from = from.Add(1000 * cmp.Or(b.RoundTrip, w.RoundTrip))
 		}
 		if err := c.awaitClock(ctx, from); err != nil {
 			return err
 		}
+
 		if w.Past != nil || w.Idle > 0 {
-			begun := c.awaitRound // among many jobs it takes a while
+			begun := c.awaitRound // with many jobs it takes a while
 			if w.Past != nil {
 				begun = func(ctx context.Context) error { return w.Past.begun(ctx, c) }
 			}
@@ -208,14 +238,18 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 			if now, err = c.now(ctx); err != nil {
 				return err
 			}
+
 			from = time.UnixMicro(now)
 		}
+
+		// Measure.
 		to := from.Add(length)
 		b.Say("measuring %s for %s", variant, length)
 		before, err := b.read(ctx, c, members)
 		if err != nil {
 			return err
 		}
+
 		if w.Kill {
 			if err := c.awaitClock(ctx, from.Add(length/3)); err != nil {
 				return err
@@ -225,30 +259,39 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 				return err
 			}
 		}
+
 		if err := c.awaitClock(ctx, to); err != nil {
 			return err
 		}
+
 		after, err := b.read(ctx, c, members)
 		if err != nil {
 			return err
 		}
+
 		if w.Past != nil {
 			if r.Removed, err = w.Past.ended(ctx, b, c, length); err != nil {
 				return err
 			}
 		}
+
+		// Read the result.
 		due := int64(rate) * int64(length/time.Second)
 		if err := c.awaitRecords(ctx, from, to, due); err != nil {
 			return err
 		}
+
 		account, started, err := c.account(ctx, from, to, due)
 		if err != nil {
 			return err
 		}
-		// What was done in the span, due in it or before: who is behind starts as much as who is not.
+
+		// Starts in the span, whenever they were due: a node with a backlog starts as many as
+		// another.
 		if r.Fires, err = c.began(ctx, from, to); err != nil {
 			return err
 		}
+
 		r.Nodes, r.Account, r.Seconds = nodes, account, length.Seconds()
 		r.Rate = float64(r.Fires) / r.Seconds
 		r.Series = seriesOf(started, from, int(length/time.Second))
@@ -256,13 +299,14 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 		for i, s := range started {
 			us[i] = s.late
 		}
+
 		r.Late = lateOf(us)
 		r.cost(before, after)
 		return nil
 	})
 }
 
-// burst is a load that is all there at once.
+// burst is a load of jobs that are due at the same time.
 type burst struct {
 	Variant  string
 	Jobs     int
@@ -272,6 +316,7 @@ type burst struct {
 	Limit    limit
 }
 
+// bursting measures the time in which nodes work off a burst.
 func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
 	jobs, nodes := cmp.Or(b.Jobs, w.Jobs), cmp.Or(w.Nodes, b.Nodes, 1)
 	variant := fmt.Sprintf("%d jobs", jobs)
@@ -281,57 +326,72 @@ func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
 	if w.Variant != "" {
 		variant += " " + w.Variant
 	}
+
 	return b.again(ctx, variant, func(c *schema, r *Result) error {
 		if err := b.measureLimit(ctx, w.Limit, c, r); err != nil {
 			return err
 		}
+
 		now, err := c.now(ctx)
 		if err != nil {
 			return err
 		}
-		at := time.UnixMicro(now).Truncate(time.Second) // past when they are shown, and not so far that they were missed
-		// Hidden until nodes wait for work: nobody may prepare them ahead, they are overdue when they are seen, as after an
-		// outage.
+
+		// in the past when they are shown, but not long enough to be misfires
+		at := time.UnixMicro(now).Truncate(time.Second)
+
+		// Hidden until the nodes wait for work. So no run is prepared ahead: the jobs are overdue
+		// when they are seen, as after an outage.
 		if err := c.hide(ctx, jobs, at, w.Work.orNoop()); err != nil {
 			return err
 		}
+
 		members, err := b.startNodes(ctx, c, nodes, w.Executor, b.RoundTrip)
 		defer func() { stopAll(members) }()
 		if err != nil {
 			return err
 		}
+
 		b.Say("measuring %s", variant)
 		begin, err := c.show(ctx, at)
 		if err != nil {
 			return err
 		}
-		before, err := b.read(ctx, c, members) // only now: what showing them took is not ours
+
+		before, err := b.read(ctx, c, members) // only now, as showing the jobs is not part of the cost
 		if err != nil {
 			return err
 		}
+
 		from, to := at, at.Add(time.Microsecond)
 		if err := c.awaitRecords(ctx, from, to, int64(jobs)); err != nil {
 			return err
 		}
+
 		after, err := b.read(ctx, c, members)
 		if err != nil {
 			return err
 		}
+
 		account, started, err := c.account(ctx, from, to, int64(jobs))
 		if err != nil {
 			return err
 		}
+
 		var end int64
-		if err := c.db.QueryRowContext(ctx, "SELECT COALESCE(MAX(ended), 0) FROM run WHERE due = ?", at.UnixMicro()).Scan(&end); err != nil {
+		if err := c.db.QueryRowContext(ctx,
+			"SELECT COALESCE(MAX(ended), 0) FROM run WHERE due = ?", at.UnixMicro()).Scan(&end); err != nil {
 			return err
 		}
-		// How late a start is counts from when the jobs were shown. The speed counts from the first start: until then, which is up
-		// to half a second, no node has looked.
+
+		// Lateness counts from the time when the jobs were shown. The rate counts from the first
+		// start: until then, for up to half a second, no node has looked.
 		us, first := make([]int64, len(started)), end
 		for i, s := range started {
 			us[i] = s.due + s.late - begin
 			first = min(first, s.due+s.late)
 		}
+
 		r.Nodes, r.Account, r.Fires = nodes, account, int64(len(started))
 		r.Seconds = max(float64(end-first)/1e6, 1e-6)
 		r.Rate = float64(r.Fires) / r.Seconds
@@ -341,6 +401,7 @@ func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
 	})
 }
 
+// idling measures nodes while no job is due.
 func (b *run) idling(ctx context.Context) ([]Result, error) {
 	jobs, nodes, length := cmp.Or(b.Jobs, 100_000), cmp.Or(b.Nodes, 1), cmp.Or(b.For, 20*time.Second)
 	return b.again(ctx, fmt.Sprintf("%d jobs", jobs), func(c *schema, r *Result) error {
@@ -348,10 +409,12 @@ func (b *run) idling(ctx context.Context) ([]Result, error) {
 		if err != nil {
 			return err
 		}
+
 		b.Say("adding %d jobs that are not due", jobs)
 		if err := c.idle(ctx, jobs, time.UnixMicro(now)); err != nil {
 			return err
 		}
+
 		members, err := b.startNodes(ctx, c, nodes, "", b.RoundTrip)
 		defer func() { stopAll(members) }()
 		if err != nil {
@@ -363,6 +426,7 @@ func (b *run) idling(ctx context.Context) ([]Result, error) {
 		if err := wait(ctx, 2*b.warm()); err != nil { // until nodes are calm
 			return err
 		}
+
 		b.Say("measuring for %s", length)
 		before, err := b.read(ctx, c, members)
 		if err != nil {
@@ -371,15 +435,20 @@ func (b *run) idling(ctx context.Context) ([]Result, error) {
 		if err := wait(ctx, length); err != nil {
 			return err
 		}
+
 		after, err := b.read(ctx, c, members)
 		if err != nil {
 			return err
 		}
+
 		r.Nodes, r.Seconds = nodes, after.at.Sub(before.at).Seconds()
 		d := after.server.minus(before.server)
-		own := 2.0 // the reading of the counters itself
-		r.Idle = &Idle{Jobs: int64(jobs), Statements: max(0, d.statements-own) / r.Seconds / float64(nodes),
-			NodeCPU: percent(after.nodesSince(before), r.Seconds) / float64(nodes), ServerCPU: percent(d.cpu, r.Seconds)}
+		own := 2.0 // statements of the reading itself
+		r.Idle = &Idle{
+			Jobs: int64(jobs), Statements: max(0, d.statements-own) / r.Seconds / float64(nodes),
+			NodeCPU:   percent(after.nodesSince(before), r.Seconds) / float64(nodes),
+			ServerCPU: percent(d.cpu, r.Seconds),
+		}
 		r.Cost.NodeMB = after.rss
 		return nil
 	})

@@ -20,15 +20,16 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// server is the one that is measured.
+// server is the measured server.
 type server struct {
-	private *privatedb.DB // nil: it is somebody's
+	private *privatedb.DB // nil: the user's own server
 	cfg     *mysql.Config
-	db      *stdsql.DB // no schema
-	given   string     // schema to use, "": make one
+	db      *stdsql.DB // without a schema
+	given   string     // schema to use; "": make one
 }
 
-// The private server has a buffer pool and a log of the size that its tables need, and commits that survive a power cut.
+// The private server has a buffer pool and a redo log as large as its tables need. Its commits
+// survive a power cut.
 const (
 	poolMB = 1024
 	redoMB = 512
@@ -48,15 +49,18 @@ func open(ctx context.Context, o *Options) (*server, error) {
 		}
 		dsn = s.private.DSN("mysql")
 	}
+
 	var err error
 	if s.cfg, err = mysql.ParseDSN(dsn); err != nil {
 		return nil, fmt.Errorf("--dsn: %w", err)
 	}
+
 	s.cfg.DBName = ""
 	c, err := mysql.NewConnector(s.cfg)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("--dsn: %w", err), s.close())
 	}
+
 	s.db = stdsql.OpenDB(c)
 	if err := s.db.PingContext(ctx); err != nil {
 		return nil, errors.Join(err, s.close())
@@ -75,21 +79,21 @@ func (s *server) close() error {
 	return err
 }
 
-// dsn names a schema of the server.
+// dsn returns the DSN of a schema.
 func (s *server) dsn(schema string) string {
 	cfg := s.cfg.Clone()
 	cfg.DBName = schema
 	return cfg.FormatDSN()
 }
 
-// over names a schema of the server at the other end of a distance.
+// over returns the DSN of a schema through a distance.
 func (s *server) over(d *distance, schema string) string {
 	cfg := s.cfg.Clone()
 	cfg.DBName, cfg.Net, cfg.Addr = schema, "tcp", d.addr()
 	return cfg.FormatDSN()
 }
 
-// address is where a distance leads to.
+// address returns the server's address for a distance.
 func (s *server) address() string {
 	if s.cfg.Net == "unix" || strings.HasPrefix(s.cfg.Addr, "/") {
 		return s.cfg.Addr
@@ -100,30 +104,35 @@ func (s *server) address() string {
 	return s.cfg.Addr
 }
 
-// schema is one that a scenario has for itself.
+// schema is used by one scenario.
 type schema struct {
 	*server
 	name string
 	db   *stdsql.DB
-	jobs int64 // id of the last one that was added
-	made bool
+	jobs int64 // id of the last job that was added
+	made bool  // made by the bench
 }
 
-// newSchema makes a schema with the tables of a cluster, under a name that nobody has. One that was given must be empty:
-// what holds a cluster is never touched.
+// newSchema makes a schema with the tables of a cluster, under a random name. A schema of the user
+// must be empty: the bench never touches one that holds a cluster.
 func (s *server) newSchema(ctx context.Context) (*schema, error) {
 	c := &schema{server: s, name: s.given}
 	if c.name == "" {
 		c.name = fmt.Sprintf("gocrontab_bench_%08x", rand.Uint32())
 		if _, err := s.db.ExecContext(ctx, "CREATE DATABASE `"+c.name+"`"); err != nil {
-			return nil, fmt.Errorf("make a schema: %w\nThe user needs: GRANT ALL ON `gocrontab\\_bench\\_%%`.* TO …; or name an empty schema with --schema", err)
+			return nil, fmt.Errorf("make a schema: %w\n"+
+				"The user needs: GRANT ALL ON `gocrontab\\_bench\\_%%`.* TO …; "+
+				"or name an empty schema with --schema", err)
 		}
 		c.made = true
 	} else if tables, err := c.tables(ctx); err != nil {
-		return nil, err // nobody knows what is in it: nothing is dropped
+		return nil, err // its contents are unknown: drop nothing
 	} else if len(tables) > 0 {
-		return nil, fmt.Errorf("--schema %s has tables (%s, …): want an empty one, or none; a bench drops all that is in it", c.name, tables[0])
+		return nil, fmt.Errorf(
+			"--schema %s has tables (%s, …): want an empty one, or none; a bench drops all that is in it",
+			c.name, tables[0])
 	}
+
 	var err error
 	if c.db, err = stdsql.Open("mysql", s.dsn(c.name)); err != nil {
 		return nil, errors.Join(err, c.drop())
@@ -131,19 +140,28 @@ func (s *server) newSchema(ctx context.Context) (*schema, error) {
 	if err := node.Migrate(ctx, s.dsn(c.name)); err != nil {
 		return nil, errors.Join(fmt.Errorf("make the tables: %w", err), c.drop())
 	}
-	// Else the first node would go through all jobs: where nothing is known, they may be planned by other time zone data.
-	if _, err := c.db.ExecContext(ctx, "INSERT INTO setting (name, value) VALUES ('zones', ?)", job.ZoneData()); err != nil {
+
+	// Without this the first node would look through all jobs, as they might have been planned with
+	// other time zone data.
+	if _, err := c.db.ExecContext(ctx, "INSERT INTO setting (name, value) VALUES ('zones', ?)",
+		job.ZoneData()); err != nil {
 		return nil, errors.Join(err, c.drop())
 	}
+
 	return c, nil
 }
 
 func (c *schema) tables(ctx context.Context) (names []string, err error) {
-	rows, err := c.server.db.QueryContext(ctx, "SELECT table_name FROM information_schema.tables WHERE table_schema = ? ORDER BY table_type = 'VIEW' DESC, table_name", c.name)
+	rows, err := c.server.db.QueryContext(ctx, `
+		SELECT table_name
+		FROM information_schema.tables
+		WHERE table_schema = ?
+		ORDER BY table_type = 'VIEW' DESC, table_name`, c.name)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
+
 	for rows.Next() {
 		var name string
 		if err := rows.Scan(&name); err != nil {
@@ -151,22 +169,26 @@ func (c *schema) tables(ctx context.Context) (names []string, err error) {
 		}
 		names = append(names, name)
 	}
+
 	return names, rows.Err()
 }
 
-// drop leaves nothing behind: the schema was made by this run, or was seen empty by it. It has a time of its own: it comes
-// after Ctrl-C, too.
+// drop removes all that the bench has made: the schema, or the tables in a schema that was empty
+// before. It has its own time limit, as it also runs after Ctrl-C.
 func (c *schema) drop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
+
 	var err error
 	if c.db != nil {
 		err = c.db.Close()
 	}
+
 	if c.made {
 		_, dropErr := c.server.db.ExecContext(ctx, "DROP DATABASE `"+c.name+"`")
 		return errors.Join(err, dropErr)
 	}
+
 	names, listErr := c.tables(ctx)
 	err = errors.Join(err, listErr)
 	for _, name := range names {
@@ -177,33 +199,38 @@ func (c *schema) drop() error {
 		_, dropErr := c.server.db.ExecContext(ctx, "DROP "+kind+" `"+c.name+"`.`"+name+"`")
 		err = errors.Join(err, dropErr)
 	}
+
 	return err
 }
 
-// now reads the server's clock, in microseconds.
+// now returns the server's clock in microseconds.
 func (c *schema) now(ctx context.Context) (us int64, err error) {
 	err = c.db.QueryRowContext(ctx, "SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)").Scan(&us)
 	return us, err
 }
 
-// counters are what the server has counted, and used, so far.
+// counters are the server's totals since its start.
 type counters struct {
 	statements, commits, redo, binlog float64
 	cpu                               time.Duration
 }
 
 func (c *schema) counters(ctx context.Context) (n counters, err error) {
-	rows, err := c.db.QueryContext(ctx, "SHOW GLOBAL STATUS WHERE Variable_name IN ('Questions', 'Com_commit', 'Innodb_os_log_written', 'Binlog_bytes_written')")
+	rows, err := c.db.QueryContext(ctx, `
+		SHOW GLOBAL STATUS
+		WHERE Variable_name IN ('Questions', 'Com_commit', 'Innodb_os_log_written', 'Binlog_bytes_written')`)
 	if err != nil {
 		return n, err
 	}
 	defer rows.Close()
-	counted := false // MySQL does not count what it writes to a binary log
+
+	counted := false // MySQL has no counter of its binary log
 	for rows.Next() {
 		var name, value string
 		if err := rows.Scan(&name, &value); err != nil {
 			return n, err
 		}
+
 		f, _ := strconv.ParseFloat(value, 64)
 		switch strings.ToLower(name) {
 		case "questions":
@@ -216,6 +243,7 @@ func (c *schema) counters(ctx context.Context) (n counters, err error) {
 			n.binlog, counted = f, true
 		}
 	}
+
 	if err := rows.Err(); err != nil {
 		return n, err
 	}
@@ -225,25 +253,30 @@ func (c *schema) counters(ctx context.Context) (n counters, err error) {
 	if c.private != nil {
 		n.cpu = cpuOf(c.private.PID())
 	}
+
 	return n, nil
 }
 
-// binlogSize is how long all files of the binary log are together; 0 where there is none, or nobody may know.
+// binlogSize returns the total size of the binary log in bytes, or 0 without a binary log, or
+// without the right to see it.
 func (c *schema) binlogSize(ctx context.Context) (total float64) {
 	rows, err := c.db.QueryContext(ctx, "SHOW BINARY LOGS")
 	if err != nil {
 		return 0
 	}
 	defer rows.Close()
-	columns, err := rows.Columns() // the name and the length, and what further versions add
+
+	columns, err := rows.Columns() // the name, the size, and columns of later versions
 	if err != nil || len(columns) < 2 {
 		return 0
 	}
+
 	var size float64
 	into := make([]any, len(columns))
 	for i := range into {
 		into[i] = new(any)
 	}
+
 	into[1] = &size
 	for rows.Next() {
 		if rows.Scan(into...) != nil {
@@ -251,24 +284,37 @@ func (c *schema) binlogSize(ctx context.Context) (total float64) {
 		}
 		total += size
 	}
+
 	return total
 }
 
 func (n counters) minus(o counters) counters {
-	return counters{n.statements - o.statements, n.commits - o.commits, n.redo - o.redo, n.binlog - o.binlog, n.cpu - o.cpu}
+	return counters{
+		n.statements - o.statements, n.commits - o.commits, n.redo - o.redo, n.binlog - o.binlog, n.cpu - o.cpu,
+	}
 }
 
-// machine says where this is measured.
+// machine describes the machine and the server.
 func (s *server) machine(ctx context.Context) (Machine, error) {
-	m := Machine{OS: runtime.GOOS + "/" + runtime.GOARCH, CPU: cpuModel(), Cores: runtime.NumCPU(), Private: s.private != nil, Settings: map[string]string{}}
+	m := Machine{
+		OS: runtime.GOOS + "/" + runtime.GOARCH, CPU: cpuModel(), Cores: runtime.NumCPU(),
+		Private: s.private != nil, Settings: map[string]string{},
+	}
+
 	if err := s.db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&m.Server); err != nil {
 		return m, err
 	}
-	rows, err := s.db.QueryContext(ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'innodb_buffer_pool_size')")
+
+	rows, err := s.db.QueryContext(ctx, `
+		SHOW GLOBAL VARIABLES
+		WHERE Variable_name IN (
+			'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'innodb_buffer_pool_size'
+		)`)
 	if err != nil {
 		return m, err
 	}
 	defer rows.Close()
+
 	for rows.Next() {
 		var name, value string
 		if err := rows.Scan(&name, &value); err != nil {
@@ -276,6 +322,7 @@ func (s *server) machine(ctx context.Context) (Machine, error) {
 		}
 		m.Settings[name] = value
 	}
+
 	return m, rows.Err()
 }
 

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// distance is a stretch of network: it forwards connections to a server and holds each byte for a while, however many
-// are under way.
+// distance simulates a slow network. It forwards connections to a server and delays each byte by
+// the same time, whatever their number.
 type distance struct {
 	l       net.Listener
 	network string
@@ -18,16 +18,19 @@ type distance struct {
 	oneWay  time.Duration
 }
 
-// newDistance listens on loopback until ctx ends. to is the address of a server, a path when it is a unix socket.
+// newDistance listens on loopback until ctx ends. to is the address of a server, or the path of a
+// unix socket.
 func newDistance(ctx context.Context, to string, roundTrip time.Duration) (*distance, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
+
 	d := &distance{l: l, network: "tcp", address: to, oneWay: roundTrip / 2}
 	if strings.HasPrefix(to, "/") {
 		d.network = "unix"
 	}
+
 	context.AfterFunc(ctx, func() { _ = l.Close() })
 	go func() {
 		for {
@@ -38,6 +41,7 @@ func newDistance(ctx context.Context, to string, roundTrip time.Duration) (*dist
 			go d.forward(ctx, c)
 		}
 	}()
+
 	return d, nil
 }
 
@@ -50,7 +54,9 @@ func (d *distance) forward(ctx context.Context, near net.Conn) {
 		return
 	}
 	defer far.Close()
+
 	defer context.AfterFunc(ctx, func() { near.Close(); far.Close() })()
+
 	var both sync.WaitGroup
 	both.Go(func() { d.carry(far, near) })
 	both.Go(func() { d.carry(near, far) })
@@ -59,10 +65,10 @@ func (d *distance) forward(ctx context.Context, near net.Conn) {
 
 type parcel struct {
 	bytes []byte
-	at    time.Time // when it arrives
+	at    time.Time // time of arrival
 }
 
-// carry copies, each piece as much later as it takes to get there. When one direction ends, so does the connection.
+// carry copies one direction with the delay. When it ends, the connection ends.
 func (d *distance) carry(to, from net.Conn) {
 	road := make(chan parcel, 4096)
 	done := make(chan struct{})
@@ -73,12 +79,13 @@ func (d *distance) carry(to, from net.Conn) {
 			time.Sleep(time.Until(p.at))
 			if _, err := to.Write(p.bytes); err != nil {
 				_ = from.Close()
-				for range road { // until the reader has seen that
+				for range road { // drain until the reader has seen the end
 				}
 				return
 			}
 		}
 	}()
+
 	for {
 		piece := make([]byte, 32<<10)
 		n, err := from.Read(piece)
@@ -89,6 +96,7 @@ func (d *distance) carry(to, from net.Conn) {
 			break
 		}
 	}
+
 	close(road)
 	<-done
 	_, _ = io.Copy(io.Discard, from)
