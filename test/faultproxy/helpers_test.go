@@ -33,10 +33,10 @@ const (
 
 func setUp(t *testing.T) fixture {
 	t.Parallel()
-	return around(t, testdb.DSN(t))
+	return proxied(t, testdb.DSN(t))
 }
 
-func around(t *testing.T, dsn string) fixture {
+func proxied(t *testing.T, dsn string) fixture {
 	t.Helper()
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {

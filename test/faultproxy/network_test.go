@@ -265,7 +265,7 @@ func TestServerOverTCP(t *testing.T) {
 	if err := server.CreateSchema(t.Context(), "tasks"); err != nil {
 		t.Fatal(err)
 	}
-	f := around(t, server.DSNAt(server.Addr(), "tasks"))
+	f := proxied(t, server.DSNAt(server.Addr(), "tasks"))
 	ghost := f.proxy.Add(claim(HoldBefore(0)))
 	tx, result := f.begin(2), make(chan error, 1)
 	go func() { result <- tx.Commit() }()

@@ -29,8 +29,8 @@ type load struct {
 
 	forget func(ledger.Entry) bool     // lines that are counted and otherwise ignored
 	spare  func(ledger.Violation) bool // violations that no promise excludes
-	// early limits how long before its due time a run may start, plus half the time that the machine
-	// stalled right before.
+	// early limits how long before its due time a run may start, plus half the time that the
+	// machine stalled right before.
 	early  time.Duration
 	missed [2]time.Duration // interval after a missed due time in which no start may have happened
 	behind time.Duration    // lead of a lost run's end over other ends of its session

@@ -294,8 +294,8 @@ func (m *member) start() {
 
 var apiLine = regexp.MustCompile(`"api":"(http://[^"]+)"`)
 
-// said returns the log of this life.
-func (m *member) said() string {
+// logged returns the log of this life.
+func (m *member) logged() string {
 	content, err := os.ReadFile(m.log)
 	if err != nil || int64(len(content)) < m.begun {
 		return ""
@@ -308,7 +308,7 @@ func (m *member) ready(limit time.Duration) time.Duration {
 	m.c.t.Helper()
 	return await(m.c.t, m.name+" ready", limit, func() bool {
 		if m.url == "" {
-			if found := apiLine.FindStringSubmatch(m.said()); found != nil {
+			if found := apiLine.FindStringSubmatch(m.logged()); found != nil {
 				m.url = found[1]
 			}
 		}
@@ -433,8 +433,8 @@ func (c *cluster) executing(session uuid.UUID) int {
 	return c.count("SELECT COUNT(*) FROM run r WHERE "+executedBy, session[:])
 }
 
-// count returns the number that a query selects, or a fallback on errors, because scenarios break
-// the server.
+// count returns the number that a query selects. On an error, which is expected when a scenario
+// breaks the server, it returns a number that fulfils no condition.
 func (c *cluster) count(query string, args ...any) (n int) {
 	if err := c.db.QueryRow(query, args...).Scan(&n); err != nil {
 		return -1 << 30

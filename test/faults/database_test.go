@@ -285,7 +285,7 @@ func TestF10KillMySQL(t *testing.T) {
 	}
 
 	var back, dead, behind time.Duration
-	brief, due := 0, 0 // outages that fence no node, and the runs started during all outages
+	brief, due := 0, 0 // outages too short to fence a node; due times of all outages that were started
 	first := time.Now()
 
 	for range times(3, 18) {
@@ -952,7 +952,7 @@ func TestF47Spool(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
-	if !strings.Contains(m.said(), "spooled the ends of runs") {
+	if !strings.Contains(m.logged(), "spooled the ends of runs") {
 		t.Error("the node says nothing of ends that it spooled")
 	}
 

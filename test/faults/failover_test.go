@@ -249,9 +249,9 @@ func (l *load) inTail(from, to job.Micros) func(ledger.Violation) bool {
 
 	touched, jobs := map[dueTime]bool{}, map[string]bool{}
 	starts, often := map[attempt]int{}, map[dueTime]bool{}
-	const beside = job.Micros(1_000_000) // a start is committed before it is in the ledger, an end after it
+	const slack = job.Micros(1_000_000) // a start is committed before it is in the ledger, an end after it
 	for _, e := range entries {
-		if e.Kind != ledger.Alive && e.At >= from-beside && e.At < to+beside {
+		if e.Kind != ledger.Alive && e.At >= from-slack && e.At < to+slack {
 			touched[dueTime{e.Job, e.Due}], jobs[e.Job] = true, true
 		}
 		if a := (attempt{dueTime{e.Job, e.Due}, e.Attempt}); e.Kind == ledger.Start {

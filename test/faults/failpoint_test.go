@@ -594,8 +594,8 @@ func (p *points) isFrozen(m *member) bool {
 	return p.frozen[m]
 }
 
-// kept checks everything that people were promised, before the jobs concerned are deleted.
-func (p *points) kept() {
+// checkPromises checks everything that people were promised, before the jobs concerned are deleted.
+func (p *points) checkPromises() {
 	t, c := p.t, p.c
 	t.Helper()
 	for _, other := range c.nodes {
@@ -959,7 +959,7 @@ func (p *points) lead(v *victim) {
 
 	if !v.ready {
 		if m.url == "" {
-			if found := apiLine.FindStringSubmatch(m.said()); found != nil {
+			if found := apiLine.FindStringSubmatch(m.logged()); found != nil {
 				m.url = found[1]
 			}
 		}
@@ -1246,7 +1246,7 @@ func (p *points) close() {
 	}
 
 	p.unburied, p.reaped = uuid.Nil, time.Now().Add(time.Hour)
-	p.kept()
+	p.checkPromises()
 	p.tidy()
 	p.l.behind = c.soon() // a stopped node may hold rows that others need to write an end
 	p.l.check(0)

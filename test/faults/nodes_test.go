@@ -374,7 +374,7 @@ func (c *cluster) locks(how string) map[int]bool {
 
 // longestGap watches the beats of sessions until an instant, and returns the longest time without a
 // change.
-func (c *cluster) longestGap(sessions []string, until time.Time, beside func()) (worst time.Duration) {
+func (c *cluster) longestGap(sessions []string, until time.Time, meanwhile func()) (worst time.Duration) {
 	c.t.Helper()
 	type sight struct {
 		beat int
@@ -394,7 +394,7 @@ func (c *cluster) longestGap(sessions []string, until time.Time, beside func()) 
 			}
 		}
 
-		beside()
+		meanwhile()
 		time.Sleep(50 * time.Millisecond)
 	}
 

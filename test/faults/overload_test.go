@@ -147,7 +147,7 @@ func (c *cluster) untilFull(d time.Duration) (made, refused int) {
 
 	said := ""
 	for _, m := range c.nodes {
-		said += m.said()
+		said += m.logged()
 	}
 
 	if !strings.Contains(said, "is full") {
@@ -205,7 +205,7 @@ func TestF26NodeDiskFull(t *testing.T) {
 	m.proxy.Blackhole(faultproxy.BothWays)
 	time.Sleep(c.expiry / 5)
 	code, _ := m.leave(20 * time.Second)
-	if !strings.Contains(m.said(), "the ends of runs are lost") {
+	if !strings.Contains(m.logged(), "the ends of runs are lost") {
 		t.Error("the node says nothing of ends that it could not spool")
 	}
 

@@ -24,14 +24,14 @@ func refused(t *testing.T, m *member, limit time.Duration) string {
 	select {
 	case <-m.ended:
 	case <-time.After(limit):
-		t.Fatalf("the node runs on and should have refused:\n%s", m.said())
+		t.Fatalf("the node runs on and should have refused:\n%s", m.logged())
 	}
 
 	if code := m.cmd.ProcessState.ExitCode(); code != 4 {
 		t.Errorf("exit code %d, want 4", code)
 	}
 
-	return m.said()
+	return m.logged()
 }
 
 func TestF27Schema(t *testing.T) {
@@ -67,7 +67,7 @@ func TestF27Schema(t *testing.T) {
 	c.exec("UPDATE "+versions+" SET version_id = -1 WHERE version_id = ?", newest)
 	fresh.start()
 	await(t, "it says that nobody has made the tables", 20*time.Second,
-		func() bool { return strings.Contains(fresh.said(), "the schema is empty") })
+		func() bool { return strings.Contains(fresh.logged(), "the schema is empty") })
 	c.exec("UPDATE "+versions+" SET version_id = ? WHERE version_id = -1", newest)
 	fresh.ready(20 * time.Second)
 
@@ -94,8 +94,8 @@ func (l *load) without(table string, fresh *member) {
 	gone := job.MicrosOf(c.now())
 	fresh.start()
 	await(t, "both say that "+table+" is gone", 20*time.Second, func() bool {
-		return strings.Contains(fresh.said(), "the schema lacks "+table) &&
-			strings.Contains(old.said(), "."+table+"' doesn't exist")
+		return strings.Contains(fresh.logged(), "the schema lacks "+table) &&
+			strings.Contains(old.logged(), "."+table+"' doesn't exist")
 	})
 
 	time.Sleep(3 * time.Second)

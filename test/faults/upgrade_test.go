@@ -75,13 +75,13 @@ func TestF29Upgrade(t *testing.T) {
 	}
 
 	l := c.mixed()
-	beside := time.Duration(times(8, 60)) * time.Second
-	time.Sleep(beside)
+	mixed := time.Duration(times(8, 60)) * time.Second
+	time.Sleep(mixed)
 	begun := time.Now()
 	c.runs("migrate")
 	r.figure("tables from version %d to %d in %s", before, c.count("SELECT MAX(version_id) FROM schema_version"),
 		short(time.Since(begun)))
-	time.Sleep(beside) // old nodes on the new tables
+	time.Sleep(mixed) // old nodes on the new tables
 
 	for i, m := range c.nodes {
 		if code, _ := m.leave(20 * time.Second); code != 0 {
@@ -91,15 +91,15 @@ func TestF29Upgrade(t *testing.T) {
 		m.program = ""
 		m.start()
 		m.ready(60 * time.Second)
-		time.Sleep(beside)
+		time.Sleep(mixed)
 
 		if i == 0 { // each version takes over from the other
 			c.nodes[0].kill()
-			time.Sleep(beside)
+			time.Sleep(mixed)
 			c.nodes[0].start()
 			c.nodes[0].ready(60 * time.Second)
 			c.nodes[2].kill()
-			time.Sleep(beside)
+			time.Sleep(mixed)
 			c.nodes[2].program = old
 			c.nodes[2].start()
 			back := c.now().UnixMicro()
@@ -117,7 +117,7 @@ func TestF29Upgrade(t *testing.T) {
 			default:
 				if rule {
 					t.Errorf("the release before does not join the new tables again, and should:\n%s",
-						c.nodes[2].said())
+						c.nodes[2].logged())
 				} else {
 					r.figure("the release before does not join the new tables (it knows no rule for that)")
 				}
@@ -154,7 +154,7 @@ func joins(m *member) bool {
 		if m.isDead() {
 			return true
 		}
-		if found := apiLine.FindStringSubmatch(m.said()); found != nil {
+		if found := apiLine.FindStringSubmatch(m.logged()); found != nil {
 			m.url = found[1]
 			joined = m.isReady()
 		}

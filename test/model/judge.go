@@ -11,8 +11,8 @@ const (
 	never // its job row is gone and no step ends it (only without EndDeleted)
 )
 
-// judge decides about a run that is due or nearly due. It also returns the run to wait for, or the
-// reason for a refusal, as 1 + run.
+// judge decides about a run that is due or nearly due. It also returns 1 + the run that it
+// must wait for, or that is the reason for a refusal; 0 without such a run.
 func (w *World) judge(s *S, run uint8) (verdict, uint8) {
 	k := w.Job[run]
 	j, r := &s.job[k], &s.run[run]

@@ -164,8 +164,8 @@ func (a *actor) claim(k uint8) {
 	}
 }
 
-// claimAndStart starts a due run in the transaction that claims it, unless something prevents the
-// start. Then claim alone applies.
+// claimAndStart starts a due run in the transaction that claims it. If something prevents the start,
+// the run can only be claimed.
 func (a *actor) claimAndStart(run, launch uint8, minted func(func(*S)) func(*S)) {
 	k := a.Job[run]
 	if !a.isDue(a.s, run) || a.n.lame == 2 || a.inGroup(a.s, k) {

@@ -139,7 +139,7 @@ func (w *World) policy(s *S, j uint8) Overlap {
 // admits reports whether a job may run on a node.
 func (w *World) admits(j uint8, node int) bool { return !w.Pinned || j == 0 || node == int(w.Nodes)-1 }
 
-// ^locked reports whether another transaction holds the row of a job, or of its group: a COMMIT in
+// locked reports whether another transaction holds the row of a job, or of its group: a COMMIT in
 // flight, or a person for ever.
 func (w *World) locked(s *S, j uint8) bool {
 	if s.stuckLock && j == 1 {
