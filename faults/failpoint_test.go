@@ -525,6 +525,7 @@ func (p *points) kept() {
 	t.Helper()
 	for _, other := range c.nodes {
 		p.must("POST", "/api/v1/nodes/"+other.name+"/uncordon", object{})
+		p.must("POST", "/api/v1/handlers/"+other.name+"/enable", object{}) // a node may have died before it did what its lure asked
 	}
 	p.must("POST", "/api/v1/apps/ops/pause?absent=ok", object{"until": "1s"})
 	p.must("POST", p.path("paused", "/pause"), object{"until": "1s"}) // both end by themselves
