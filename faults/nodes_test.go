@@ -222,7 +222,8 @@ func TestF06StopAll(t *testing.T) {
 // launchedBy reports whether a run is one that the session with a number has claimed as the first: nearly all of those that it starts.
 func launchedBy(launch string, number int) bool {
 	l, err := job.ParseLaunch(launch)
-	return err == nil && l.Run>>32 == int64(number)
+	const counterBits = 38 // of ids of runs, as in package session
+	return err == nil && l.Run>>counterBits == int64(number)
 }
 
 // holding stops or cuts off a node in a transaction that has locked the rows of jobs.
