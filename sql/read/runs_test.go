@@ -27,7 +27,7 @@ var runFilters = []struct {
 	{"a time of a job", RunFilter{JobID: 2, From: epoch + 2_000_000, To: epoch + 9_000_000}, "job_id = 2 AND due >= @e + 2000000 AND due < @e + 9000000", 320},
 	{"what failed", RunFilter{Outcome: job.Failed}, "outcome = 'failed'", 320},
 	{"what was skipped", RunFilter{Outcome: job.Skipped}, "outcome = 'skipped'", 380},
-	{"what was skipped of an app", RunFilter{App: "app-11", Outcome: job.Skipped}, "app_id = 11 AND outcome = 'skipped'", 380},
+	{"what was skipped of an app", RunFilter{App: "app-11", Outcome: job.Skipped}, "app_id = 11 AND outcome = 'skipped'", 750},
 	{"what was skipped of a job", RunFilter{JobID: 50, Outcome: job.Skipped}, "job_id = 50 AND outcome = 'skipped'", 380},
 	{"what succeeded of a job", RunFilter{JobID: 2, Outcome: job.Succeeded}, "job_id = 2 AND outcome = 'succeeded'", 440},
 	{"a node", RunFilter{Node: "node-2"}, "session = 2", 600},
