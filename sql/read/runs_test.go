@@ -41,7 +41,7 @@ var runFilters = []struct {
 	{"what was skipped", RunFilter{Outcome: job.Skipped}, "outcome = 'skipped'", 380},
 	{
 		"what was skipped of an app", RunFilter{App: "app-11", Outcome: job.Skipped},
-		"app_id = 11 AND outcome = 'skipped'", 380,
+		"app_id = 11 AND outcome = 'skipped'", 750,
 	},
 	{
 		"what was skipped of a job", RunFilter{JobID: 50, Outcome: job.Skipped},

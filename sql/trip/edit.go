@@ -230,7 +230,7 @@ func InsertCounted(tx *sql.Tx, counted []Counted, now job.Micros) error {
 		r.number(int64(c.Last))
 		r.number(c.Count)
 		r.number(int64(c.Outcome))
-		r.text(c.Reason)
+		r.text(sql.Cut(c.Reason, 512))
 		r.end()
 	}
 	const query = `

@@ -114,8 +114,8 @@ func finishRich(tx *sql.Tx, session Owner, ends []*End, guard string) (int64, er
 		r.number(int64(e.Started))
 		r.number(int64(e.Ended))
 		r.number(int64(exitOf(e)))
-		r.text(e.Signal)
-		r.text(e.Reason)
+		r.text(sql.Cut(e.Signal, 16)) // JSON_TABLE of MySQL takes a text that is too long for NULL
+		r.text(sql.Cut(e.Reason, 512))
 		r.number(e.Output.Bytes)
 		r.number(int64(e.Output.Kept()))
 		r.end()
@@ -235,7 +235,7 @@ func Refuse(tx *sql.Tx, session Owner, refusals []Refusal, now job.Micros) (int6
 		r.number(f.Run)
 		r.number(int64(f.Claim))
 		r.number(int64(f.Outcome))
-		r.text(f.Reason)
+		r.text(sql.Cut(f.Reason, 512))
 		r.end()
 	}
 	const query = `

@@ -150,7 +150,7 @@ func Supersede(tx *sql.Tx, session Owner, refusals []Refusal, now job.Micros) er
 		r.begin()
 		r.number(f.Run)
 		r.number(int64(f.Claim))
-		r.text(f.Reason)
+		r.text(sql.Cut(f.Reason, 512))
 		r.end()
 	}
 	const query = `
