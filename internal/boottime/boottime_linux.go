@@ -1,4 +1,5 @@
-// Package boottime is a clock that also runs while the machine is suspended, and that nobody can set.
+// Package boottime is a clock that also runs while the machine is suspended, and that cannot be
+// set.
 package boottime
 
 import (
@@ -7,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Now reads CLOCK_BOOTTIME: time since boot, suspension included.
+// Now reads CLOCK_BOOTTIME: the time since boot, including suspensions.
 func Now() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
-		panic("CLOCK_BOOTTIME: " + err.Error()) // there since Linux 2.6.39
+		panic("CLOCK_BOOTTIME: " + err.Error()) // exists since Linux 2.6.39
 	}
 	return time.Duration(t.Nano())
 }

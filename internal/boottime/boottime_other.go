@@ -1,11 +1,11 @@
 //go:build !linux && !darwin
 
-// Package boottime is a clock that nobody can set.
+// Package boottime is a clock that cannot be set.
 package boottime
 
 import "time"
 
 var start = time.Now()
 
-// Now is the monotonic clock, which on some systems stops while the machine is suspended.
+// Now reads the monotonic clock, which stops on some systems while the machine is suspended.
 func Now() time.Duration { return time.Since(start) }

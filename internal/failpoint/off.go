@@ -2,20 +2,21 @@
 
 package failpoint
 
-// Reads tells whether a variable is for this package, and so for processes that are this program once more.
+// Reads reports whether an environment variable is for this package. Child processes that run this
+// program need it.
 func Reads(variable string) bool { return false }
 
 // Here is a point.
 func Here(when, what string) {}
 
-// Trail is what a transaction has written.
+// Trail has the statements that a transaction has written.
 type Trail struct{}
 
-// Before is a point, in front of a statement.
+// Before is a point before a statement.
 func (*Trail) Before(what string) {}
 
-// Commit is a point for each statement of the transaction, before its COMMIT.
+// Commit has a point for each statement of the transaction, before COMMIT.
 func (*Trail) Commit() {}
 
-// Committed is a point for each of them, behind it.
+// Committed has a point for each statement of the transaction, after COMMIT.
 func (*Trail) Committed() {}

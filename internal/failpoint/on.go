@@ -12,18 +12,19 @@ import (
 	"syscall"
 )
 
-// The settings: of the point, and of the file for names.
+// The environment variables of the point and of the log.
 const (
 	Variable    = "GOCRONTAB_FAILPOINT"
 	LogVariable = "GOCRONTAB_FAILPOINT_LOG"
 )
 
-// Reads tells whether a variable is for this package, and so for processes that are this program once more.
+// Reads reports whether an environment variable is for this package. Child processes that run this
+// program need it.
 func Reads(variable string) bool { return variable == Variable || variable == LogVariable }
 
 var (
 	name string
-	left int // passes of it until the end
+	left int // passes until the end
 	log  *os.File
 
 	mu     sync.Mutex
@@ -40,6 +41,7 @@ func init() {
 		}
 		name, left = text[:at], n
 	}
+
 	if path := os.Getenv(LogVariable); path != "" {
 		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 		if err != nil {
@@ -55,6 +57,7 @@ func Here(when, what string) {
 	if name == "" && log == nil {
 		return
 	}
+
 	point := when + " " + what
 	mu.Lock()
 	defer mu.Unlock()
@@ -62,21 +65,23 @@ func Here(when, what string) {
 		passed[point] = true
 		fmt.Fprintln(log, point)
 	}
+
 	if point != name {
 		return
 	}
 	if left--; left > 0 {
 		return
 	}
-	for { // others may still run for a moment, as with any kill; whoever is here goes no further
+
+	for { // other goroutines may still run for a moment, as with any kill; this one goes no further
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
 }
 
-// Trail is what a transaction has written.
+// Trail has the statements that a transaction has written.
 type Trail struct{ written []string }
 
-// Before is a point, in front of a statement.
+// Before is a point before a statement.
 func (t *Trail) Before(what string) {
 	Here("before", what)
 	if !slices.Contains(t.written, what) {
@@ -84,14 +89,14 @@ func (t *Trail) Before(what string) {
 	}
 }
 
-// Commit is a point for each statement of the transaction, before its COMMIT.
+// Commit has a point for each statement of the transaction, before COMMIT.
 func (t *Trail) Commit() {
 	for _, what := range t.written {
 		Here("commit", what)
 	}
 }
 
-// Committed is a point for each of them, behind it.
+// Committed has a point for each statement of the transaction, after COMMIT.
 func (t *Trail) Committed() {
 	for _, what := range t.written {
 		Here("committed", what)

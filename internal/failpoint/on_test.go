@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestPoints has a process of its own end at points: run it with -tags failpoint.
+// TestPoints lets child processes end at points. Run it with -tags failpoint.
 func TestPoints(t *testing.T) {
 	if os.Getenv("FAILPOINT_TEST") != "" {
 		for range 2 {
@@ -22,14 +22,18 @@ func TestPoints(t *testing.T) {
 			trail.Commit()
 			trail.Committed()
 		}
+
 		os.Exit(0)
 	}
+
 	for point, want := range map[string]string{
-		"before fork:1":          "before fork\n",
-		"before claim:2":         "before fork\nbefore claim\n",
-		"commit take locks:1":    "before fork\nbefore claim\nbefore take locks\ncommit claim\ncommit take locks\n",
-		"committed claim:1":      "before fork\nbefore claim\nbefore take locks\ncommit claim\ncommit take locks\ncommitted claim\n",
-		"committed claim:2":      "before fork\nbefore claim\nbefore take locks\ncommit claim\ncommit take locks\ncommitted claim\ncommitted take locks\n",
+		"before fork:1":       "before fork\n",
+		"before claim:2":      "before fork\nbefore claim\n",
+		"commit take locks:1": "before fork\nbefore claim\nbefore take locks\ncommit claim\ncommit take locks\n",
+		"committed claim:1": "before fork\nbefore claim\nbefore take locks\n" +
+			"commit claim\ncommit take locks\ncommitted claim\n",
+		"committed claim:2": "before fork\nbefore claim\nbefore take locks\n" +
+			"commit claim\ncommit take locks\ncommitted claim\ncommitted take locks\n",
 		"committed claim:3":      "all",
 		"nothing of that name:1": "all",
 	} {
@@ -48,6 +52,7 @@ func TestPoints(t *testing.T) {
 			t.Errorf("%s: passed %q, want %q", point, passed, want)
 		}
 	}
+
 	for _, text := range []string{"claim", "claim:0", ":1", "claim:x"} {
 		cmd := exec.Command(os.Args[0], "-test.run", "TestPoints")
 		cmd.Env = append(os.Environ(), "FAILPOINT_TEST=1", Variable+"="+text)

@@ -1,5 +1,6 @@
-// Package innodb reads what SHOW ENGINE INNODB STATUS says of transactions, for when MySQL refuses to fill
-// information_schema.innodb_trx: a transaction executes a statement that is no text, as those with ids of sessions are.
+// Package innodb parses the transactions in SHOW ENGINE INNODB STATUS. It is needed when MySQL
+// refuses to fill information_schema.innodb_trx: it does that while a transaction executes a
+// statement that is not valid text, such as one with ids of sessions.
 package innodb
 
 import (
@@ -11,33 +12,35 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Refused tells whether MySQL refuses information_schema.innodb_trx for now, by an error of the query or of its rows.
+// Refused reports whether MySQL refuses information_schema.innodb_trx for now. err is an error of
+// the query or of its rows.
 func Refused(err error) bool {
 	var e *mysql.MySQLError
 	return errors.As(err, &e) && e.Number == 3854
 }
 
-// Transaction is one that is open.
+// Transaction is an open transaction.
 type Transaction struct {
 	Thread  int64
 	Seconds int64 // since it began
-	Locked  int64 // rows that it has locked, about
-	Waiting bool  // for a lock
+	Locked  int64 // approximate number of rows that it has locked
+	Waiting bool  // waits for a lock
 }
 
 var (
-	// The number is the transaction's, or an address where it has none.
+	// The first field is the transaction's number, or an address if it has no number.
 	active = regexp.MustCompile(`^---TRANSACTION [^,]+, ACTIVE(?: \([A-Z]+\))? (\d+) sec`)
 	thread = regexp.MustCompile(`^(?:MySQL|MariaDB) thread id (\d+),`)
 	locked = regexp.MustCompile(`(\d+) row lock\(s\)`)
 )
 
-// Transactions returns those in a status, but for the server's own. MySQL leaves out those that only read, and a server with
-// thousands of connections some, as the text has 1 MB at most.
+// Transactions returns the transactions in a status, except the server's own. MySQL leaves out
+// read-only transactions. The text has at most 1 MB, so a server with thousands of connections
+// leaves out others too.
 func Transactions(status string) []Transaction {
 	var out []Transaction
 	_, status, _ = strings.Cut(status, "\nTRANSACTIONS\n------------\n")
-	var t *Transaction // which the lines are about
+	var t *Transaction // the transaction of the current lines; nil: not of interest
 	for line := range strings.Lines(status) {
 		if strings.HasPrefix(line, "---TRANSACTION ") {
 			if t = nil; active.MatchString(line) {
@@ -46,17 +49,21 @@ func Transactions(status string) []Transaction {
 			}
 			continue
 		}
+
 		if t == nil {
 			continue
 		}
+
 		if m := locked.FindStringSubmatch(line); m != nil {
 			t.Locked, _ = strconv.ParseInt(m[1], 10, 64)
 			t.Waiting = strings.HasPrefix(line, "LOCK WAIT ")
 		}
-		if m := thread.FindStringSubmatch(line); m != nil { // the statement comes behind it
+
+		if m := thread.FindStringSubmatch(line); m != nil { // the line of the statement follows
 			t.Thread, _ = strconv.ParseInt(m[1], 10, 64)
 			out, t = append(out, *t), nil
 		}
 	}
+
 	return out
 }

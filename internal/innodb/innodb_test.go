@@ -39,6 +39,7 @@ FILE I/O
 	if got := Transactions(status); !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
+
 	if got := Transactions("nothing of the kind"); got != nil {
 		t.Errorf("got %+v of nothing", got)
 	}

@@ -1,5 +1,6 @@
-// Package logqueue lets a process log to a reader that may have stopped reading: a terminal after Ctrl-S, a pager, a full
-// journal. A write to such a reader blocks for as long as it pleases, and whoever logs would wait with it.
+// Package logqueue lets a process log to a reader that may have stopped reading: a terminal after
+// Ctrl-S, a pager, a full journal. A direct write would block until the reader goes on, and with it
+// the caller.
 package logqueue
 
 import (
@@ -11,23 +12,25 @@ import (
 	"time"
 )
 
-// Room is how many bytes wait in a queue unless New is told otherwise: some thousand lines.
+// Room is the usual size of a queue in bytes: some thousand lines.
 const Room = 1 << 20
 
-// dropped counts the lines that all queues of this process have dropped.
+// dropped is the number of lines that all queues of this process have dropped.
 var dropped atomic.Int64
 
-// Dropped returns how many lines this process has dropped because the reader of its log was blocked.
+// Dropped returns the number of lines that this process has dropped because the reader of its log
+// was blocked.
 func Dropped() int64 { return dropped.Load() }
 
-// Writer passes on what is written to it, from a goroutine of its own. Write never blocks and never fails: what finds no
-// room is dropped and counted. It is safe for concurrent use.
+// Writer passes its input to a target from a goroutine of its own. Write never blocks and never
+// fails: lines without room are dropped and counted. It is safe for concurrent use.
 type Writer struct {
-	// Notice is what the reader gets in place of n lines that were dropped; nil for nothing. It is set before the first
-	// Write, and called from the Writer's goroutine.
+	// Notice returns the text that replaces n dropped lines; nil: no text. Set it before the first
+	// Write. It is called from the Writer's goroutine.
 	Notice func(n int) []byte
 
-	// Failed is called with the first error of the target; nil for nobody. It is set before the first Write.
+	// Failed is called with the target's first error, if it is not nil. Set it before the first
+	// Write.
 	Failed func(error)
 
 	target io.Writer
@@ -36,24 +39,25 @@ type Writer struct {
 
 	mu      sync.Mutex
 	queue   [][]byte
-	size    int  // of the queue, in bytes
-	lost    int  // lines dropped since the queue was last taken
-	writing bool // a goroutine empties the queue
-	idle    []chan struct{}
+	size    int             // bytes in the queue
+	lost    int             // lines dropped since the queue was last taken
+	writing bool            // a goroutine empties the queue
+	idle    []chan struct{} // closed when the queue is empty
 }
 
-// New returns a writer in front of target, with room for so many bytes.
+// New returns a writer to target with a queue of at most room bytes.
 func New(target io.Writer, room int) *Writer { return &Writer{target: target, room: room} }
 
-// Target is what the writer writes to.
+// Target returns the target of the writer.
 func (w *Writer) Target() io.Writer { return w.target }
 
-// Write queues p, which is one line or several.
+// Write queues p, which has one or several lines.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	// After the first drop all others follow, so that the notice stands where the lines are missing.
+	// After the first dropped line the rest is dropped too, so that the notice is in the right
+	// place.
 	if w.lost > 0 || w.size+len(p) > w.room {
 		n := max(1, bytes.Count(p, []byte("\n")))
 		w.lost += n
@@ -67,11 +71,12 @@ func (w *Writer) Write(p []byte) (int, error) {
 		w.writing = true
 		go w.empty()
 	}
+
 	return len(p), nil
 }
 
-// empty writes until the queue is empty. Each piece is written by itself: another process may write to the same target,
-// and the kernel keeps only short writes to a pipe in one piece.
+// empty writes until the queue is empty. It writes each piece separately: another process may write
+// to the same target, and the kernel only keeps short writes to a pipe in one piece.
 func (w *Writer) empty() {
 	for {
 		pieces, lost := w.take()
@@ -82,13 +87,15 @@ func (w *Writer) empty() {
 		for _, p := range pieces {
 			w.write(p)
 		}
+
 		if lost > 0 && w.Notice != nil {
 			w.write(w.Notice(lost))
 		}
 	}
 }
 
-// take returns what is queued, and how many lines were dropped behind it. It ends the goroutine when there is nothing.
+// take returns the queue and the number of lines that were dropped after it. If the queue is empty,
+// the goroutine ends.
 func (w *Writer) take() (pieces [][]byte, lost int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,18 +109,19 @@ func (w *Writer) take() (pieces [][]byte, lost int) {
 		}
 		w.idle = nil
 	}
+
 	return pieces, lost
 }
 
-// write tells Failed about the first error. Later writes may succeed, so it goes on.
+// write reports the first error to Failed. It goes on, as later writes may succeed.
 func (w *Writer) write(p []byte) {
 	if _, err := w.target.Write(p); err != nil && !w.failed.Swap(true) && w.Failed != nil {
 		w.Failed(err)
 	}
 }
 
-// Flush waits until everything is written, but no longer than the limit: the reader may never read again. It reports
-// whether everything is written.
+// Flush waits until everything is written, but at most for limit, as the reader may never go on. It
+// reports whether everything is written.
 func (w *Writer) Flush(limit time.Duration) bool {
 	done := w.written()
 	timeout := time.NewTimer(limit)
@@ -127,7 +135,7 @@ func (w *Writer) Flush(limit time.Duration) bool {
 	}
 }
 
-// written returns a channel that is closed when nothing waits any more.
+// written returns a channel that is closed when the queue is empty.
 func (w *Writer) written() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,10 +146,11 @@ func (w *Writer) written() <-chan struct{} {
 	} else {
 		close(done)
 	}
+
 	return done
 }
 
-// Notice makes the notice of dropped lines a warning of the log itself, in the format of its handlers.
+// Notice makes the notice of dropped lines a warning in the log's own format.
 func Notice(handler func(io.Writer) slog.Handler) func(n int) []byte {
 	return func(n int) []byte {
 		var line bytes.Buffer

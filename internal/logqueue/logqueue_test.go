@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// reader keeps what it gets.
+// reader keeps its input.
 type reader struct {
 	mu  sync.Mutex
 	got strings.Builder
@@ -37,6 +37,7 @@ func TestLinesArriveInOrder(t *testing.T) {
 		for i := range 100 {
 			fmt.Fprintf(w, "line %d\n", i)
 		}
+
 		if !w.Flush(time.Second) {
 			t.Error("Flush: not everything is written")
 		}
@@ -45,13 +46,15 @@ func TestLinesArriveInOrder(t *testing.T) {
 		for i := range 100 {
 			fmt.Fprintf(&want, "line %d\n", i)
 		}
+
 		if got := r.text(); got != want.String() {
 			t.Errorf("got %q", got)
 		}
 	})
 }
 
-// A blocked reader makes nobody wait. What finds no room is counted, and the reader is told where it is missing.
+// TestBlockedReader checks that a blocked reader delays no caller, and that the reader learns where
+// and how many lines are missing.
 func TestBlockedReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pipe, target := io.Pipe()
@@ -61,15 +64,16 @@ func TestBlockedReader(t *testing.T) {
 		before, began := Dropped(), time.Now()
 
 		io.WriteString(w, "being written\n")
-		synctest.Wait() // the goroutine is blocked in it
+		synctest.Wait() // the goroutine is blocked in the write
 		io.WriteString(w, "waits 1\n")
 		io.WriteString(w, "waits 2\n")
 		io.WriteString(w, "too much\n")
 		io.WriteString(w, "two\nlines\n")
-		io.WriteString(w, "\n") // there is room for it, but not in order
+		io.WriteString(w, "\n") // there is room for it, but it would be out of order
 		if time.Since(began) != 0 {
 			t.Error("Write waited for the reader")
 		}
+
 		if got := Dropped() - before; got != 4 {
 			t.Errorf("%d lines counted as dropped, want 4", got)
 		}
@@ -88,6 +92,7 @@ func TestBlockedReader(t *testing.T) {
 		if !w.Flush(time.Second) {
 			t.Error("Flush: the reader reads again, and not everything is written")
 		}
+
 		target.Close()
 		synctest.Wait()
 		if got, want := r.text(), "being written\nwaits 1\nwaits 2\n4 dropped\nlater\n"; got != want {

@@ -9,17 +9,18 @@ import (
 	"strings"
 )
 
-// Binary names the server program to use instead of searching for one. It is an environment variable.
+// Binary is the environment variable that names a server program. It replaces the search.
 const Binary = "GOCRONTAB_MYSQLD"
 
-// Server is a server program found on this machine.
+// Server is a server program on this machine.
 type Server struct {
 	Path    string // absolute
-	Version string // its own words: "mariadbd  Ver 10.11.6-MariaDB for …"
-	MariaDB bool   // else MySQL: another way to make a data folder, a few other flags
+	Version string // the program's answer: "mariadbd  Ver 10.11.6-MariaDB for …"
+	MariaDB bool   // false: MySQL, with another way to make a data folder and some other flags
 }
 
-// ErrNotFound is wrapped by Find's error when there is no server program; the error's text says what to install.
+// ErrNotFound is wrapped by Find's error if there is no server program. The text of that error says
+// what to install.
 var ErrNotFound = errors.New("no mariadbd or mysqld on this machine")
 
 const hint = `install one, no service is needed:
@@ -29,7 +30,7 @@ const hint = `install one, no service is needed:
   macOS:           brew install mariadb
 or name a server program in ` + Binary
 
-// folders are searched after PATH: system accounts and cron rarely have sbin in theirs.
+// folders are searched after PATH, as system accounts and cron rarely have sbin in their PATH.
 var folders = []string{
 	"/usr/sbin", "/usr/libexec", "/usr/bin",
 	"/usr/local/sbin", "/usr/local/bin", "/usr/local/libexec",
@@ -38,8 +39,9 @@ var folders = []string{
 	"/usr/local/opt/mariadb/bin", "/usr/local/opt/mysql/bin",
 }
 
-// Find returns the server program: the one named in GOCRONTAB_MYSQLD, else a mariadbd, else a mysqld, from PATH and
-// then from the usual folders. Without any the error wraps ErrNotFound and tells what to install.
+// Find returns the server program: the one in GOCRONTAB_MYSQLD, or the first mariadbd, or the first
+// mysqld, from PATH and then from the usual folders. Without any the error wraps ErrNotFound and
+// says what to install.
 func Find() (Server, error) {
 	if path := os.Getenv(Binary); path != "" {
 		return probe(path)
@@ -64,12 +66,14 @@ func search(name string) string {
 	return ""
 }
 
-// probe asks a program for its version. On many systems mysqld is a link to mariadbd: only its answer tells.
+// probe asks a program for its version. On many systems mysqld is a link to mariadbd, so only the
+// answer shows which one it is.
 func probe(path string) (Server, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return Server{}, err
 	}
+
 	out, err := exec.Command(path, "--no-defaults", "--version").CombinedOutput()
 	version := strings.TrimSpace(string(out))
 	if err != nil {
@@ -78,8 +82,8 @@ func probe(path string) (Server, error) {
 	return Server{Path: path, Version: version, MariaDB: strings.Contains(version, "MariaDB")}, nil
 }
 
-// installer is the script that makes a MariaDB data folder, and the base folder it wants to be told: "" unless the
-// server was unpacked from an archive, where the script stands in scripts/.
+// installer returns the script that makes a MariaDB data folder. base is "" unless the server was
+// unpacked from an archive: then the script is in scripts/ and needs the base folder.
 func (s Server) installer() (script, base string, err error) {
 	bin := filepath.Dir(s.Path)
 	root := filepath.Dir(bin)
@@ -94,11 +98,13 @@ func (s Server) installer() (script, base string, err error) {
 			}
 		}
 	}
+
 	for _, name := range names {
 		if path := search(name); path != "" {
 			return path, "", nil
 		}
 	}
+
 	return "", "", fmt.Errorf("%s has no mariadb-install-db with it; %s", s.Path, hint)
 }
 

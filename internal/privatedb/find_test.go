@@ -16,6 +16,7 @@ func TestFind(t *testing.T) {
 	if !filepath.IsAbs(s.Path) || s.MariaDB != strings.Contains(s.Version, "MariaDB") {
 		t.Errorf("got %+v, want an absolute path and the right make", s)
 	}
+
 	t.Setenv("PATH", "/nowhere")
 	if again, err := Find(); err != nil || again != s {
 		t.Errorf("without PATH: got %+v, %v; want %+v", again, err, s)
@@ -28,10 +29,12 @@ func TestFindHonoursTheEnvironment(t *testing.T) {
 	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Setenv(Binary, path)
 	if s, err := Find(); err != nil || s.Path != path || s.MariaDB {
 		t.Errorf("got %+v, %v; want %s, no MariaDB", s, err, path)
 	}
+
 	t.Setenv(Binary, path+"-missing")
 	if s, err := Find(); err == nil || !strings.Contains(err.Error(), path+"-missing") {
 		t.Errorf("got %+v, %v; want an error about the missing program", s, err)
@@ -39,7 +42,7 @@ func TestFindHonoursTheEnvironment(t *testing.T) {
 }
 
 func TestFindTellsWhatToInstall(t *testing.T) {
-	t.Setenv(Binary, "") // whatever server the suite runs on
+	t.Setenv(Binary, "") // whatever server the tests use
 	t.Setenv("PATH", "/nowhere")
 	usual := folders
 	folders = nil

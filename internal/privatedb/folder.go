@@ -8,19 +8,21 @@ import (
 	"strings"
 )
 
-// makeDir settles on an absolute folder and makes it.
+// makeDir chooses and makes the folder. Its path is absolute.
 func (db *DB) makeDir() (err error) {
 	if db.temporary() {
 		db.dir, err = os.MkdirTemp("", "gocrontab-db-")
 		return err
 	}
+
 	if db.dir, err = filepath.Abs(db.options.Dir); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(db.dir, 0o700); err != nil {
 		return err
 	}
-	// The path without symbolic links is how the next life recognises a server of this folder.
+
+	// A later start recognizes a server of this folder by the path without symbolic links.
 	if db.dir, err = filepath.EvalSymlinks(db.dir); err != nil {
 		return err
 	}
@@ -30,16 +32,18 @@ func (db *DB) makeDir() (err error) {
 	return nil
 }
 
-// socketMax is the longest socket path that fits everywhere, in bytes: sun_path holds 104 on BSD and macOS.
+// socketMax is the longest socket path in bytes that works everywhere: sun_path has 104 bytes on
+// BSD and macOS.
 const socketMax = 100
 
-// placeSocket keeps the socket with the data when its path is short enough and fits into a DSN, else in a short folder of
-// its own.
+// placeSocket puts the socket into the data folder if its path is short enough and fits into a DSN,
+// and otherwise into a short folder of its own.
 func (db *DB) placeSocket() error {
 	db.socket = filepath.Join(db.data(), "sock")
 	if len(db.socket) <= socketMax && fitsDSN(db.socket) {
 		return nil
 	}
+
 	for _, temp := range []string{os.TempDir(), "/tmp"} {
 		if len(temp) > socketMax-len("/gocrontab-0123456789/sock") || !fitsDSN(temp) {
 			continue
@@ -51,13 +55,16 @@ func (db *DB) placeSocket() error {
 		db.socket = filepath.Join(dir, "sock")
 		return nil
 	}
-	return fmt.Errorf("no folder for a socket: %s is too long, or has an @ in it; have TMPDIR name another one", os.TempDir())
+
+	return fmt.Errorf("no folder for a socket: %s is too long, or has an @ in it; have TMPDIR name another one",
+		os.TempDir())
 }
 
-// fitsDSN tells whether the path of a socket can stand in a DSN: what stands before its last @ is taken for the password.
+// fitsDSN reports whether a DSN can contain the path of a socket: a DSN takes everything before the
+// last @ for the password.
 func fitsDSN(path string) bool { return !strings.Contains(path, "@") }
 
-// removals are the folders that go with the server.
+// removals returns the folders that are removed with the server.
 func (db *DB) removals() (dirs []string) {
 	if db.temporary() {
 		dirs = append(dirs, db.dir)

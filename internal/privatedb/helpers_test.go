@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// small are options that start quickly and take little memory.
+// small returns options for a server that starts quickly and takes little memory.
 func small(dir string) Options {
 	return Options{Dir: dir, Pool: 16, Redo: 8, Extra: []string{"--loose-innodb-flush-method=nosync"}}
 }
@@ -27,15 +27,17 @@ func start(t *testing.T, o Options) *DB {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := db.Stop(); err != nil {
 			t.Errorf("stop: %v", err)
 		}
 	})
+
 	return db
 }
 
-// write leaves a committed row in the server, read finds it.
+// write commits a row, and read finds it.
 func write(t *testing.T, db *DB) {
 	t.Helper()
 	err := db.exec(t.Context(), "CREATE DATABASE kept",
@@ -63,24 +65,27 @@ func query(t *testing.T, dsn, statement string, into any) error {
 	return pool.QueryRowContext(t.Context(), statement).Scan(into)
 }
 
-// The environment of a helper process: what it shall do, and in which folder ("" = a temporary one).
+// Environment variables of a helper process: its task, and its folder ("": a temporary one).
 const helperDo, helperDir = "PRIVATEDB_TEST_DO", "PRIVATEDB_TEST_DIR"
 
-// TestHelperParent is no test of its own: it is the parent that other tests start and kill.
+// TestHelperParent is the parent process that other tests start and kill, and no test of its own.
 func TestHelperParent(t *testing.T) {
 	do := os.Getenv(helperDo)
 	if do == "" {
 		return
 	}
+
 	db, err := Start(context.Background(), small(os.Getenv(helperDir)))
 	if err != nil {
 		fmt.Println("ERROR", strings.ReplaceAll(err.Error(), "\n", " / "))
 		os.Exit(1)
 	}
+
 	fmt.Println("READY", db.PID(), db.watcher.cmd.Process.Pid, db.Dir())
 	if do == "exit" {
 		os.Exit(3)
 	}
+
 	time.Sleep(time.Minute)
 }
 
@@ -91,7 +96,7 @@ type life struct {
 	dir             string
 }
 
-// helper prepares this test binary to run as a parent.
+// helper makes a command that runs this test binary as a parent.
 func helper(t *testing.T, do, dir string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestHelperParent$")
@@ -102,6 +107,7 @@ func helper(t *testing.T, do, dir string) *exec.Cmd {
 			_ = cmd.Wait()
 		}
 	})
+
 	return cmd
 }
 
@@ -115,6 +121,7 @@ func live(t *testing.T, cmd *exec.Cmd) life {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	line, err := bufio.NewReader(out).ReadString('\n')
 	l := life{cmd: cmd}
 	if _, scanErr := fmt.Sscanf(line, "READY %d %d %s", &l.server, &l.watcher, &l.dir); scanErr != nil {
@@ -123,7 +130,7 @@ func live(t *testing.T, cmd *exec.Cmd) life {
 	return l
 }
 
-// die is kill -9.
+// die kills the process like kill -9.
 func (l life) die(t *testing.T) {
 	t.Helper()
 	if err := l.cmd.Process.Kill(); err != nil {
@@ -132,7 +139,8 @@ func (l life) die(t *testing.T) {
 	_ = l.cmd.Wait()
 }
 
-// alive tells whether a server of the folder is running: it alone can hold the lock once its parent is dead.
+// alive reports whether a server of the folder runs: after the parent's death only a server can
+// hold the lock.
 func alive(t *testing.T, dir string) bool {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "server.lock"))
@@ -142,6 +150,7 @@ func alive(t *testing.T, dir string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer f.Close()
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK
 }

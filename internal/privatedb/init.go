@@ -11,27 +11,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// initialise makes the data folder unless it is there. It works under another name and renames at the end, so a
-// data folder is complete or absent, never half made. Only with both locks held.
+// initialise makes the data folder unless it exists. It works under another name and renames at the
+// end, so that a data folder is always complete. The caller holds both locks.
 func (db *DB) initialise(ctx context.Context) error {
 	leftovers, err := filepath.Glob(filepath.Join(globEscape(db.dir), "data.new-*"))
 	if err != nil {
 		return err
 	}
+
 	for _, path := range append(leftovers, db.temp()) {
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}
 	}
+
 	if err := os.Mkdir(db.temp(), 0o700); err != nil {
 		return err
 	}
+
 	switch info, err := os.Stat(db.data()); {
 	case err == nil:
 		return checkData(db.data(), info)
 	case !errors.Is(err, os.ErrNotExist):
 		return err
 	}
+
 	fresh, err := os.MkdirTemp(db.dir, "data.new-")
 	if err != nil {
 		return err
@@ -39,10 +43,11 @@ func (db *DB) initialise(ctx context.Context) error {
 	if err := db.fill(ctx, fresh); err != nil {
 		return errors.Join(fmt.Errorf("make the data folder %s: %w", db.data(), err), os.RemoveAll(fresh))
 	}
+
 	return os.Rename(fresh, db.data())
 }
 
-// fill makes a data folder in one that is empty.
+// fill makes a data folder in an empty folder.
 func (db *DB) fill(ctx context.Context, fresh string) error {
 	if seed := db.options.Seed; seed != "" {
 		return os.CopyFS(fresh, os.DirFS(seed))
@@ -54,34 +59,40 @@ func (db *DB) fill(ctx context.Context, fresh string) error {
 	return db.run(ctx, args)
 }
 
-// initArgs is the command that fills an empty folder: root without a password, who else can reach the socket is
-// decided by the folder's mode.
+// initArgs returns the command that fills an empty folder. root has no password: the mode of the
+// folder decides who can reach the socket.
 func (db *DB) initArgs(fresh string) ([]string, error) {
 	if !db.server.MariaDB {
-		args := append([]string{db.server.Path, "--no-defaults", "--initialize-insecure", "--datadir=" + fresh}, asRoot()...)
+		args := append([]string{db.server.Path, "--no-defaults", "--initialize-insecure", "--datadir=" + fresh},
+			asRoot()...)
 		return append(args, db.tuning()...), nil
 	}
+
 	script, base, err := db.server.installer()
 	if err != nil {
 		return nil, err
 	}
-	// Not asRoot: the script would hand the folder over with a chown that trips over spaces, and needs no such leave.
+
+	// Not asRoot: the script would change the owner with a chown that fails on spaces, and it runs
+	// as root without the flag.
 	args := []string{script, "--no-defaults", "--datadir=" + fresh, "--auth-root-authentication-method=normal",
 		"--skip-test-db", "--skip-name-resolve",
-		"--force", // also where not even "localhost" resolves: a container without /etc/hosts
+		"--force", // works even if "localhost" does not resolve, as in a container without /etc/hosts
 	}
+
 	if base != "" {
 		args = append(args, "--basedir="+base)
 	}
 	return append(args, db.tuning()...), nil
 }
 
-// run executes a command to its end.
+// run executes a command and waits for its end.
 func (db *DB) run(ctx context.Context, args []string) error {
 	p, err := db.spawn(args)
 	if err != nil {
 		return err
 	}
+
 	for !p.exited() {
 		select {
 		case <-ctx.Done():
@@ -89,30 +100,33 @@ func (db *DB) run(ctx context.Context, args []string) error {
 		case <-time.After(poll):
 		}
 	}
+
 	if p.status.ExitStatus() != 0 {
 		return fmt.Errorf("%s: %s%s", args[0], p.ending(), db.tail(p))
 	}
 	return nil
 }
 
-// checkData refuses a data folder of another user: as root we would leave files in it that its owner cannot open,
-// as anyone else the server would say so in less clear words.
+// checkData refuses a data folder of another user. root would leave files in it that its owner
+// cannot open. For other users the server's own message would be less clear.
 func checkData(path string, info os.FileInfo) error {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
 		return err
 	}
+
 	if int(st.Uid) != os.Geteuid() {
 		return fmt.Errorf("%s belongs to user %d and we run as user %d: run as that user or use another folder",
 			path, st.Uid, os.Geteuid())
 	}
+
 	if info.Mode().Perm() != 0o700 {
-		return os.Chmod(path, 0o700) // the socket inside lets anyone who reaches it be root
+		return os.Chmod(path, 0o700) // a user that reaches the socket inside is root in the database
 	}
 	return nil
 }
 
-// globEscape takes their meaning from the characters that filepath.Glob treats specially.
+// globEscape escapes the special characters of filepath.Glob.
 func globEscape(path string) string {
 	escaped := make([]byte, 0, len(path))
 	for i := range len(path) {

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// logMax is the size in bytes at which a start sets the log aside as server.log.old.
+// logMax is the size in bytes above which a start renames the log to server.log.old.
 const logMax = 4 << 20
 
 func openLog(path string) (*os.File, error) {
@@ -18,23 +18,27 @@ func openLog(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 }
 
-// tail is for the text of an error: what p, or a later program, wrote to the log. Of its last 64 KB these are the
-// lines with an "ERROR", or all when there is none; of them the last 20.
+// tail returns the part of the log for the text of an error: output of p or a later program. From
+// the last 64 KB it takes the lines with "ERROR", or all lines if no line has it, and returns the
+// last 20.
 func (db *DB) tail(p *process) string {
 	f, err := os.Open(db.logPath())
 	if err != nil {
-		return "" // stopped, and the folder with it
+		return "" // the server was stopped, and its folder removed
 	}
 	defer f.Close()
+
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return ""
 	}
+
 	start := max(p.logStart, size-64<<10)
 	b, err := io.ReadAll(io.NewSectionReader(f, start, size-start))
 	if err != nil || len(bytes.TrimSpace(b)) == 0 {
 		return ""
 	}
+
 	lines := bytes.Split(bytes.TrimSpace(b), []byte("\n"))
 	var bad [][]byte
 	for _, line := range lines {
@@ -42,6 +46,7 @@ func (db *DB) tail(p *process) string {
 			bad = append(bad, line)
 		}
 	}
+
 	if len(bad) > 0 {
 		lines = bad
 	}

@@ -10,50 +10,55 @@ import (
 	"time"
 )
 
-// patience is how long a server gets to shut down before it is killed.
+// patience is the time for a server to shut down before it is killed.
 const patience = 20 * time.Second
 
-// poll is the pause between two looks at a process. Looking costs a system call; waiting would cost a goroutine
-// per server for its whole life, which every leak check of every test would find.
+// poll is the pause between two checks of a process. A check costs a system call. Waiting instead
+// would take a goroutine per server for its whole life, which the leak check of every test would
+// find.
 const poll = 5 * time.Millisecond
 
-// launcherScript becomes the program in its arguments once told to. Until then it is nothing but a process id: if
-// the parent dies before the watcher knows that id, the input ends and the program never starts.
+// launcherScript waits for a line, and then becomes the program in its arguments. If the parent
+// dies before the watcher knows its process id, the input ends and the program never starts.
 const launcherScript = `read -r go && exec "$@" </dev/null`
 
-// process is a child that leads a process group and that the watcher knows.
+// process is a child that leads a process group and is known to the watcher.
 type process struct {
 	pid      int
 	watcher  *watcher
-	logStart int64 // the log's size when it started
+	logStart int64 // size of the log at the start
 
 	mu     sync.Mutex
 	reaped bool
 	status syscall.WaitStatus
 }
 
-// spawn starts a program that holds lock open as long as it lives and writes to log.
+// spawn starts a program that holds lock open while it lives and writes to log.
 func spawn(w *watcher, log, lock *os.File, env []string, args ...string) (*process, error) {
 	info, err := log.Stat()
 	if err != nil {
 		return nil, err
 	}
+
 	in, out, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
 	defer out.Close()
+
 	cmd := exec.Command("/bin/sh", append([]string{"-c", launcherScript, "sh"}, args...)...)
 	cmd.Dir, cmd.Env = "/", env
-	// Plain files only. A pipe read by a goroutine of ours would break with us, and our own stderr, held open by
-	// the server, would keep `go test` waiting.
+
+	// Plain files only. A pipe to a goroutine of ours would break when we die. Our own stderr, held
+	// open by the server, would keep `go test` waiting.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, log, log
 	cmd.ExtraFiles = []*os.File{lock}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+
 	p := &process{pid: cmd.Process.Pid, watcher: w, logStart: info.Size()}
 	if err := cmd.Process.Release(); err != nil { // exited reaps it, not os.Process
 		return nil, errors.Join(err, p.kill())
@@ -61,20 +66,23 @@ func spawn(w *watcher, log, lock *os.File, env []string, args ...string) (*proce
 	if err := w.announce(p.pid); err != nil {
 		return nil, errors.Join(err, p.kill())
 	}
-	// If we die here, the watcher ends a launcher that waits for this line and gets an end of file instead.
+
+	// If we die here, the launcher gets an end of file instead of this line, and the watcher ends
+	// it.
 	if _, err := fmt.Fprintln(out, "go"); err != nil {
 		return nil, errors.Join(fmt.Errorf("let process %d go: %w", p.pid, err), p.kill())
 	}
 	return p, nil
 }
 
-// exited tells whether the process has ended, and reaps it when it has.
+// exited reports whether the process has ended, and reaps it.
 func (p *process) exited() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
 		return true
 	}
+
 	for {
 		pid, err := syscall.Wait4(p.pid, &p.status, syscall.WNOHANG, nil)
 		if err == syscall.EINTR {
@@ -83,14 +91,15 @@ func (p *process) exited() bool {
 		if pid != p.pid && err != syscall.ECHILD {
 			return false
 		}
+
 		p.reaped = true
-		// From here on the number may become somebody else's.
+		// From now on another process may get the number.
 		_ = p.watcher.announce(0)
 		return true
 	}
 }
 
-// signal sends s to the process group, if it still has its leader.
+// signal sends s to the process group unless its leader was reaped.
 func (p *process) signal(s syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +112,7 @@ func (p *process) signal(s syscall.Signal) error {
 	return nil
 }
 
-// kill ends the process without ceremony and returns when it is gone.
+// kill kills the process and returns when it is gone.
 func (p *process) kill() error {
 	if err := p.signal(syscall.SIGKILL); err != nil {
 		return err
@@ -114,7 +123,7 @@ func (p *process) kill() error {
 	return nil
 }
 
-// stop asks the process to end and kills it when it takes longer than patience.
+// stop sends SIGTERM, and kills the process if it takes longer than patience.
 func (p *process) stop() error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
@@ -125,7 +134,7 @@ func (p *process) stop() error {
 	return p.kill()
 }
 
-// waitFor tells whether the process ended within d.
+// waitFor reports whether the process ended within d.
 func (p *process) waitFor(d time.Duration) bool {
 	for end := time.Now().Add(d); !p.exited(); time.Sleep(poll) {
 		if time.Now().After(end) {
@@ -135,7 +144,7 @@ func (p *process) waitFor(d time.Duration) bool {
 	return true
 }
 
-// ending says how the process ended. Only after exited.
+// ending describes the end of the process. Call it after exited.
 func (p *process) ending() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

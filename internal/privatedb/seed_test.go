@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestSeed: a server may begin with a copy of the data of one that was stopped, and be told more at each start.
+// TestSeed starts a server on a copy of a stopped server's data, with additional flags at each
+// start.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -15,6 +16,7 @@ func TestSeed(t *testing.T) {
 	if err := first.Stop(); err != nil {
 		t.Fatal(err)
 	}
+
 	var lives int
 	o := small("")
 	o.Seed = filepath.Join(dir, "data")
@@ -25,6 +27,7 @@ func TestSeed(t *testing.T) {
 		}
 		return []string{"--max-connections=" + map[int]string{1: "11", 2: "12"}[lives]}, []string{"TZ=UTC"}, nil
 	}
+
 	second := start(t, o)
 	read(t, second)
 	for life, want := range []int{11, 12} {

@@ -12,23 +12,24 @@ import (
 	"time"
 )
 
-// Options of a server. The zero value is a temporary server with 128 MB of buffer pool and no TCP port.
+// Options configure a server. The zero value is a temporary server with a buffer pool of 128 MB and
+// without TCP.
 type Options struct {
-	Dir     string   // the folder, made when missing; "" = a temporary one that goes with the server
-	Durable bool     // commits survive a power cut; else only the death of the server (flushed once a second)
+	Dir     string   // the folder, made if missing; "": a temporary one, removed with the server
+	Durable bool     // commits survive a power cut; false: only the server's death (flushed once a second)
 	Pool    int      // InnoDB buffer pool in MB; 0 = 128
 	Redo    int      // redo log in MB; 0 = 64
-	TCP     bool     // also listen on a port of 127.0.0.1, where every local user may be root: for tests
-	Extra   []string // more flags, after ours; no spaces in them
-	Env     []string // more variables of the server, as NAME=value: a library to preload, for tests
-	Seed    string   // the data folder of a server that is not running, of which this one's is a copy; "" = a new one
+	TCP     bool     // also listen on a port of 127.0.0.1, where every local user can be root: for tests
+	Extra   []string // additional flags, after ours; without spaces
+	Env     []string // additional variables of the server, NAME=value; for tests, such as a library to preload
+	Seed    string   // data folder of a stopped server to copy; "": make a new one
 
-	// More is asked for more flags and variables before each start of the server, whose command line is so far args and
-	// whose data folder is there. nil: there are none.
+	// More returns additional flags and variables before each start of the server. data is the data
+	// folder, which exists, and args the command line without them. nil: none.
 	More func(data string, args []string) (flags, env []string, err error)
 }
 
-// DB is a running server. Its methods may be called from several goroutines.
+// DB is a running server. Its methods are safe for concurrent use.
 type DB struct {
 	options Options
 	server  Server
@@ -38,29 +39,31 @@ type DB struct {
 
 	watcher *watcher
 	log     *os.File
-	parent  *os.File // lock
-	child   *os.File // lock, inherited by every server
+	parent  *os.File // file of parent.lock
+	child   *os.File // file of server.lock, inherited by every server
 
 	mu      sync.Mutex
-	process *process // the last one started, dead or alive
+	process *process // the last one, dead or alive
 	stopped bool
 }
 
-// starting is how long a server may take until it answers, recovery after a crash included.
+// starting bounds the time until a server answers, including recovery after a crash.
 const starting = 2 * time.Minute
 
-// running keeps every DB reachable until Stop: a collected one would close its pipe, and the watcher would take
-// that for our death.
+// running keeps every DB reachable until Stop. The garbage collector would close the pipe of an
+// unreachable one, and the watcher would take that for our death.
 var running sync.Map // *DB → nothing
 
-// Start finds a server program, makes the data folder on first use (about 0.5 s for MariaDB, 3 s for MySQL), starts
-// the server (about 0.1 s) and returns when it answers. ctx bounds the start only. The folder is refused while
-// another process has it; a server left over from a dead one is ended first, which may take 20 s.
+// Start finds a server program, makes the data folder on first use (about 0.5 s for MariaDB, 3 s
+// for MySQL), starts the server (about 0.1 s) and returns when it answers. ctx bounds only the
+// start. If another process uses the folder the error wraps ErrInUse. A server of a dead process is
+// ended first, which may take 20 s.
 func Start(ctx context.Context, o Options) (*DB, error) {
 	server, err := Find()
 	if err != nil {
 		return nil, err
 	}
+
 	db := &DB{options: o, server: server, dir: o.Dir}
 	running.Store(db, nil)
 	if err := db.start(ctx); err != nil {
@@ -73,6 +76,7 @@ func (db *DB) start(ctx context.Context) error {
 	if err := db.makeDir(); err != nil {
 		return err
 	}
+
 	var err error
 	if db.parent, err = lockParent(ctx, db.dir); err != nil {
 		return err
@@ -83,6 +87,7 @@ func (db *DB) start(ctx context.Context) error {
 	if db.watcher, err = watch(db.temporary(), db.removals()); err != nil {
 		return err
 	}
+
 	if db.child, err = lockServer(ctx, db.dir); err != nil {
 		return err
 	}
@@ -92,19 +97,22 @@ func (db *DB) start(ctx context.Context) error {
 	if err := db.initialise(ctx); err != nil {
 		return err
 	}
+
 	return db.launch(ctx)
 }
 
-// ports lie below the ephemeral ranges of Linux and macOS, so that no outgoing connection of anybody takes a port
-// while its server restarts.
+// Ports are below the ephemeral ranges of Linux and macOS, so that no outgoing connection takes a
+// port while its server restarts.
 const firstPort, lastPort = 13000, 31000
 
-// launch starts the server on the data folder and waits until it answers. Somebody may take a port between our look
-// and the server's bind; a port once used is kept, because clients know it.
+// launch starts the server on the data folder and waits until it answers. Another process may take
+// a new port between our check and the server's bind, so launch tries several. A port in use is
+// kept, as clients know it.
 func (db *DB) launch(ctx context.Context) error {
 	if !db.options.TCP || db.port != 0 {
 		return db.launchOnce(ctx)
 	}
+
 	var err error
 	for range 5 {
 		if db.port, err = FreePort(); err != nil {
@@ -117,16 +125,19 @@ func (db *DB) launch(ctx context.Context) error {
 			return err
 		}
 	}
+
 	return err
 }
 
 func (db *DB) launchOnce(ctx context.Context) error {
-	// What a killed server left. MySQL refuses to start when the number in its lock file is in use by anyone.
+	// Remove leftovers of a killed server. MySQL does not start if any process has the number in
+	// its lock file.
 	for _, path := range []string{db.socket, db.socket + ".lock"} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
+
 	args := db.serverArgs()
 	var env []string
 	if db.options.More != nil {
@@ -136,18 +147,21 @@ func (db *DB) launchOnce(ctx context.Context) error {
 		}
 		args, env = append(args, flags...), more
 	}
+
 	p, err := db.spawn(args, env...)
 	if err != nil {
 		return err
 	}
+
 	db.process = p
 	return db.await(ctx, p)
 }
 
-// await returns when the server answers. A start that fails leaves no process.
+// await returns when the server answers. After a failed start no process is left.
 func (db *DB) await(ctx context.Context, p *process) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, starting, fmt.Errorf("no answer within %s", starting))
 	defer cancel()
+
 	for {
 		err := db.ping(ctx)
 		if err == nil {
@@ -156,6 +170,7 @@ func (db *DB) await(ctx context.Context, p *process) error {
 		if p.exited() {
 			return fmt.Errorf("%s: %s%s", db.server.Path, p.ending(), db.tail(p))
 		}
+
 		select {
 		case <-ctx.Done():
 			return errors.Join(context.Cause(ctx), err, p.kill())
@@ -164,11 +179,13 @@ func (db *DB) await(ctx context.Context, p *process) error {
 	}
 }
 
-// spawn starts a program under the watcher and notes its number for whoever comes after us.
+// spawn starts a program under the watcher and writes its process id for later starts.
 func (db *DB) spawn(args []string, more ...string) (*process, error) {
-	// Not the common one: a starting server deletes every temporary table it finds there, also those of servers
-	// that live, and MariaDB 10.11 crashes when its table vanishes. A flag would not survive spaces in the path.
+	// TMPDIR is not the common folder: a starting server deletes all temporary tables there, also
+	// of living servers, and MariaDB 10.11 crashes when its table vanishes. A flag for it would
+	// fail with spaces in the path.
 	env := append(append(append(os.Environ(), "TMPDIR="+db.temp()), db.options.Env...), more...)
+
 	p, err := spawn(db.watcher, db.log, db.child, env, args...)
 	if err != nil {
 		return nil, err
@@ -176,14 +193,15 @@ func (db *DB) spawn(args []string, more ...string) (*process, error) {
 	if err := os.WriteFile(pidFile(db.dir), fmt.Appendln(nil, p.pid), 0o600); err != nil {
 		return nil, errors.Join(err, p.kill())
 	}
+
 	return p, nil
 }
 
-// given are the ports that were told to be free: whoever asked for one may not listen yet.
+// given has the ports that FreePort has returned: their users may not listen yet.
 var given sync.Map
 
-// FreePort returns a port of 127.0.0.1 that nobody listens on now, that no outgoing connection will take, and that it has
-// not returned before.
+// FreePort returns a port of 127.0.0.1 that has no listener now, that no outgoing connection will
+// take, and that it has not returned before.
 func FreePort() (int, error) {
 	err := errors.New("no port is free")
 	for range 50 {
@@ -196,6 +214,7 @@ func FreePort() (int, error) {
 			return port, l.Close()
 		}
 	}
+
 	return 0, err
 }
 

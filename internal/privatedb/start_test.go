@@ -25,6 +25,7 @@ func TestDataOutlivesStopAndStart(t *testing.T) {
 	if err := db.Stop(); err != nil {
 		t.Errorf("second Stop: got %v, want nothing to do", err)
 	}
+
 	if err := db.Restart(t.Context()); !errors.Is(err, errStopped) {
 		t.Errorf("Restart after Stop: got %v, want %v", err, errStopped)
 	}
@@ -47,13 +48,16 @@ func TestKillAndRestartKeepCommits(t *testing.T) {
 		}
 		read(t, db)
 	}
-	if err := db.Restart(t.Context()); err != nil { // of a living one
+
+	if err := db.Restart(t.Context()); err != nil { // of a living server
 		t.Fatal(err)
 	}
+
 	read(t, db)
 	if db.PID() == pid || db.Addr() != addr {
 		t.Errorf("got pid %d, address %s; want another pid than %d, the address %s", db.PID(), db.Addr(), pid, addr)
 	}
+
 	var n int
 	if err := query(t, db.DSNAt(addr, "kept"), "SELECT COUNT(*) FROM t", &n); err != nil || n != 1 {
 		t.Errorf("over TCP: got %d rows, %v; want 1", n, err)
@@ -76,6 +80,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: got %q, %v; want %q", variable, got, err, want)
 		}
 	}
+
 	if info, err := os.Stat(filepath.Dir(db.Socket())); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the socket's folder: got %v, %v; want mode 0700, the socket makes everybody root", info.Mode(), err)
 	}
@@ -89,6 +94,7 @@ func TestSecondParentIsRefused(t *testing.T) {
 		second.Stop()
 		t.Fatal("two servers share a folder")
 	}
+
 	if !strings.Contains(err.Error(), db.Dir()+" is in use by process") {
 		t.Errorf("got %q, want the folder and its owner", err)
 	}
@@ -104,10 +110,12 @@ func TestLongAndOddPath(t *testing.T) {
 	if len(db.Socket()) > socketMax {
 		t.Errorf("got a socket path of %d bytes, want at most %d", len(db.Socket()), socketMax)
 	}
+
 	write(t, db)
 	if err := db.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	read(t, db)
 	if err := db.Stop(); err != nil {
 		t.Fatal(err)
@@ -123,22 +131,25 @@ func TestOddShortPathKeepsSocketWithData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	db := start(t, small(dir))
 	if filepath.Dir(filepath.Dir(db.Socket())) != db.Dir() {
 		t.Skipf("the temporary folder itself is long: %s", dir)
 	}
+
 	write(t, db)
 	read(t, db)
 }
 
-// TestPathWithAnAt: a DSN cannot name a socket in such a folder.
+// TestPathWithAnAt uses a folder whose path cannot be in a DSN.
 func TestPathWithAnAt(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "a@b")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	db := start(t, small(dir))
 	write(t, db)
@@ -155,6 +166,7 @@ func TestHalfMadeDataIsRedone(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(junk, "mysql"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	start(t, small(dir))
 	if _, err := os.Stat(junk); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("leftover of a cut short first start: got %v, want it gone", err)
@@ -171,6 +183,7 @@ func TestFailedStartTellsWhyAndLeavesNothing(t *testing.T) {
 		db.Stop()
 		t.Fatal("a server with an unknown flag starts")
 	}
+
 	if !strings.Contains(err.Error(), "no-such-flag") {
 		t.Errorf("got %q, want the server's own words", err)
 	}
@@ -191,6 +204,7 @@ func TestCancelledStartLeavesNothing(t *testing.T) {
 	if alive(t, dir) {
 		t.Error("a process is left")
 	}
+
 	start(t, small(dir))
 }
 
@@ -205,6 +219,7 @@ func TestWaitReportsADeadServer(t *testing.T) {
 	if err := syscall.Kill(db.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := db.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("got %v, want how it ended", err)
 	}
@@ -220,7 +235,8 @@ func TestNoGoroutineWhileRunning(t *testing.T) {
 	goleak.VerifyNone(t, leaks)
 }
 
-// TestFreePorts: who asks for several ports before listening gets as many.
+// TestFreePorts checks that a caller that asks for several ports before listening gets different
+// ones.
 func TestFreePorts(t *testing.T) {
 	t.Parallel()
 	seen := map[int]bool{}

@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// Stop ends the server (TERM, after 20 s KILL; KILL at once when its data is temporary), gives the folder back and
-// removes it when temporary. Later calls do nothing.
+// Stop ends the server (TERM, after 20 s KILL; KILL at once if its data is temporary), releases the
+// folder, and removes it if it is temporary. Later calls do nothing.
 func (db *DB) Stop() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.stopped {
 		return nil
 	}
+
 	db.stopped = true
 	defer running.Delete(db)
 	var errs []error
@@ -26,6 +27,7 @@ func (db *DB) Stop() error {
 			errs = append(errs, p.stop())
 		}
 	}
+
 	if db.child != nil {
 		errs = append(errs, os.RemoveAll(pidFile(db.dir)), unlock(db.child))
 	}
@@ -35,18 +37,20 @@ func (db *DB) Stop() error {
 	if db.log != nil {
 		errs = append(errs, db.log.Close())
 	}
+
 	if db.temporary() && db.dir != "" {
-		errs = append(errs, os.RemoveAll(db.dir)) // the watcher did, unless it was never started
+		errs = append(errs, os.RemoveAll(db.dir)) // the watcher did that, unless it was never started
 	}
-	// Last: until here the folder is ours.
+
+	// Last, as the folder is ours until here.
 	if db.parent != nil {
 		errs = append(errs, unlock(db.parent))
 	}
 	return errors.Join(errs...)
 }
 
-// Kill ends the server as kill -9 does and returns when it is gone. The folder stays ours; Restart brings the server
-// back.
+// Kill ends the server like kill -9 and returns when it is gone. The folder stays locked. Restart
+// starts the server again.
 func (db *DB) Kill() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -56,8 +60,9 @@ func (db *DB) Kill() error {
 	return db.process.kill()
 }
 
-// Restart ends the server unless it is dead (TERM, after 20 s KILL) and starts it on the same data, socket and port.
-// ctx bounds the start only. After an error the server is down, and Restart may be tried again.
+// Restart ends the server if it lives (TERM, after 20 s KILL) and starts it on the same data,
+// socket and port. ctx bounds only the start. After an error the server is down, and Restart may be
+// called again.
 func (db *DB) Restart(ctx context.Context) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -70,13 +75,14 @@ func (db *DB) Restart(ctx context.Context) error {
 	if err := db.launch(ctx); err != nil {
 		return fmt.Errorf("restart the private database in %s: %w", db.dir, err)
 	}
+
 	return nil
 }
 
 var errStopped = errors.New("the private database was stopped for good")
 
-// Wait blocks until the server that runs now has ended, however that came, and returns how: the end of ctx, or an
-// error with the last lines of the server's log. After Stop, Kill or Restart it returns too.
+// Wait blocks until the current server has ended for any reason, including Stop, Kill and Restart.
+// It returns the cause of ctx, or an error with the last lines of the server's log.
 func (db *DB) Wait(ctx context.Context) error {
 	db.mu.Lock()
 	p := db.process
@@ -88,5 +94,6 @@ func (db *DB) Wait(ctx context.Context) error {
 		case <-time.After(20 * poll):
 		}
 	}
+
 	return fmt.Errorf("the private database in %s ended: %s%s", db.dir, p.ending(), db.tail(p))
 }

@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// watcherScript ends the process group last announced on its input when the input ends, then removes the folders
-// given as arguments. $1 is the first signal to send, $2 how many tenths of a second to wait before KILL. It gives
-// up on a group that outlives KILL by 5 s: an unreaped process, where nothing reaps orphans. The form of kill is the
-// one that dash, bash and busybox agree on: busybox takes no --, dash no negative number after -s.
+// watcherScript reads process groups from its input. When the input ends, it ends the last group
+// and removes the folders in its arguments. $1 is the first signal, and $2 the time until KILL in
+// tenths of a second. It gives up on a group that lives 5 s after KILL: an unreaped process, on a
+// system where no process reaps orphans. dash, bash and busybox agree only on this form of kill:
+// busybox takes no --, dash no negative number after -s.
 const watcherScript = `
 trap '' HUP INT TERM
 group=0
@@ -38,23 +39,26 @@ type watcher struct {
 	pipe *os.File
 }
 
-// watch starts a watcher that removes the given folders at the end. With hurry the server's data is to be thrown
-// away, and it is killed at once.
+// watch starts a watcher that removes the given folders at the end. hurry means that the server's
+// data is not needed any more, so the server is killed at once.
 func watch(hurry bool, remove []string) (*watcher, error) {
 	signal, limit := "TERM", int(patience/(100*time.Millisecond))
 	if hurry {
 		signal, limit = "KILL", 0
 	}
+
 	in, out, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
+
 	args := append([]string{"-c", watcherScript, "sh", signal, fmt.Sprint(limit)}, remove...)
 	cmd := exec.Command("/bin/sh", args...)
 	cmd.Dir = "/"
 	cmd.Stdin = in
-	// A session of its own: neither Ctrl-C nor a closed terminal reaches it.
+
+	// In its own session, neither Ctrl-C nor a closed terminal reaches it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the watcher: %w", err), out.Close())
@@ -62,7 +66,7 @@ func watch(hurry bool, remove []string) (*watcher, error) {
 	return &watcher{cmd: cmd, pipe: out}, nil
 }
 
-// announce names the process group to end; 0 is none.
+// announce names the process group to end. 0 means none.
 func (w *watcher) announce(group int) error {
 	if _, err := fmt.Fprintln(w.pipe, group); err != nil {
 		return fmt.Errorf("tell the watcher about process %d: %w", group, err)
@@ -70,12 +74,13 @@ func (w *watcher) announce(group int) error {
 	return nil
 }
 
-// close lets the watcher do its work and waits for it.
+// close makes the watcher do its work and waits for it.
 func (w *watcher) close() error {
 	return errors.Join(w.pipe.Close(), ignoreExit(w.cmd.Wait()))
 }
 
-// ignoreExit drops the exit code: the watcher's is that of its last command, and a killed watcher harms nobody.
+// ignoreExit drops the exit code: a watcher returns that of its last command, and a killed watcher
+// does no harm.
 func ignoreExit(err error) error {
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		return nil

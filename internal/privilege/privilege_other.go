@@ -1,6 +1,7 @@
 //go:build !linux
 
-// Package privilege keeps the rights of a node from the programs that it starts, on Linux. Elsewhere it does nothing.
+// Package privilege keeps the rights of a node from the programs that it starts, on Linux.
+// Elsewhere it does nothing.
 package privilege
 
 // Start calls start.

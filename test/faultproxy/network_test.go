@@ -228,7 +228,7 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// Close must return, whatever its connections wait for. TestMain checks for left goroutines.
+// Close must return, whatever its connections wait for. TestMain checks for leaked goroutines.
 func TestCloseInTheMiddle(t *testing.T) {
 	f := setUp(t)
 	results := make(chan error)

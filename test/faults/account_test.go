@@ -33,7 +33,7 @@ type load struct {
 	// machine stalled right before.
 	early  time.Duration
 	missed [2]time.Duration // interval after a missed due time in which no start may have happened
-	behind time.Duration    // lead of a lost run's end over other ends of its session
+	behind time.Duration    // a lost run may have ended this much before other runs of its session
 	starts int              // limit of due times that a node may be starting at once
 	limit  time.Duration    // time limit after the last fault for everything to end
 	counts map[job.Outcome]int64

@@ -1,4 +1,4 @@
--- What may become of a row of the trip. Each trigger names the rule that a change breaks, and refuses the change.
+-- The changes that rows of runs and jobs may undergo. Each trigger refuses a change that breaks a rule, and names the rule.
 
 CREATE TABLE illegal (
   n    BIGINT       NOT NULL AUTO_INCREMENT,

@@ -47,38 +47,61 @@ func TestRefusals(t *testing.T) {
 	must(run + "(5, 1, 1, 40, 'schedule', 0, 1, 'prepared', 7, 1, 100, 0, 'none')")
 	must(run + "(6, 1, 1, 106, 'manual', 9, 1, 'idle', 0, 0, 100, 0, 'none')")
 
-	for statement, rule := range map[string]string{
-		run + "(9, 1, 1, 109, 'schedule', 0, 1, 'executing', 7, 1, 100, 0, 'none')":               "a run that starts as it is claimed is of the schedule, and has a session and a spawn window",
-		run + "(9, 1, 1, 109, 'schedule', 0, 1, 'prepared', 0, 1, 100, 0, 'none')":                "a session as its owner",
-		run + "(9, 1, 1, 109, 'schedule', 3, 1, 'prepared', 7, 1, 100, 0, 'none')":                "the schedule is no request",
-		run + "(9, 1, 1, 109, 'manual', 0, 1, 'idle', 0, 0, 100, 0, 'none')":                      "somebody has asked",
-		"UPDATE run SET due = 7 WHERE id = 1":                                                     "what a run is never changes",
-		"UPDATE run SET claim = 0 WHERE id = 2":                                                   "the claim count never falls",
-		"UPDATE run SET outcome = 'failed' WHERE id = 4":                                          "an end is written once",
-		"UPDATE run SET state = 'prepared', owner = 7 WHERE id = 1":                               "taking a run raises",
-		"UPDATE run SET owner = 8 WHERE id = 2":                                                   "taking a run over raises",
-		"UPDATE run SET state = 'executing', owner = 8, started = 1, spawn_by = 200 WHERE id = 2": "a start is by the owner",
-		"UPDATE run SET state = 'executing' WHERE id = 2":                                         "a start says when",
-		"UPDATE run SET owner = 8, claim = 2 WHERE id = 3":                                        "nobody takes an executing run",
-		"UPDATE run SET state = 'waiting', owner = -1 WHERE id = 3":                               "an executing run ends",
-		"UPDATE run SET state = 'ended', owner = -2 WHERE id = 3":                                 "an ended run has an outcome",
-		"UPDATE run SET state = 'ended', owner = -2, outcome = 'lost', claim = 2 WHERE id = 3":    "at the launch that executed",
-		"UPDATE run SET state = 'executing', owner = 7, claim = 1 WHERE id = 1":                   "a start begins with a prepared run",
-		"DELETE FROM run WHERE id = 3":                                                            "leaves a record",
-		"DELETE FROM run WHERE id = 5":                                                            "after the last one that has begun",
-		"DELETE FROM run WHERE id = 6":                                                            "only first attempts of the schedule",
-		"UPDATE job SET begun_to = 40":                                                            "begun_to never falls",
-		"UPDATE job SET next_due = 50":                                                            "the cursor never moves to or behind",
-		"UPDATE job SET living = NULL":                                                            "a deleted job has no cursor",
-		"UPDATE job SET version = 0":                                                              "the version never falls",
+	for _, c := range []struct{ statement, rule string }{
+		{run + "(9, 1, 1, 109, 'schedule', 0, 1, 'executing', 7, 1, 100, 0, 'none')",
+			"a run that starts as it is claimed is of the schedule, and has a session and a spawn window"},
+		{run + "(9, 1, 1, 109, 'schedule', 0, 1, 'prepared', 0, 1, 100, 0, 'none')",
+			"a session as its owner"},
+		{run + "(9, 1, 1, 109, 'schedule', 3, 1, 'prepared', 7, 1, 100, 0, 'none')",
+			"the schedule is no request"},
+		{run + "(9, 1, 1, 109, 'manual', 0, 1, 'idle', 0, 0, 100, 0, 'none')",
+			"somebody has asked"},
+		{"UPDATE run SET due = 7 WHERE id = 1",
+			"what a run is never changes"},
+		{"UPDATE run SET claim = 0 WHERE id = 2",
+			"the claim count never falls"},
+		{"UPDATE run SET outcome = 'failed' WHERE id = 4",
+			"an end is written once"},
+		{"UPDATE run SET state = 'prepared', owner = 7 WHERE id = 1",
+			"taking a run raises"},
+		{"UPDATE run SET owner = 8 WHERE id = 2",
+			"taking a run over raises"},
+		{"UPDATE run SET state = 'executing', owner = 8, started = 1, spawn_by = 200 WHERE id = 2",
+			"a start is by the owner"},
+		{"UPDATE run SET state = 'executing' WHERE id = 2",
+			"a start says when"},
+		{"UPDATE run SET owner = 8, claim = 2 WHERE id = 3",
+			"nobody takes an executing run"},
+		{"UPDATE run SET state = 'waiting', owner = -1 WHERE id = 3",
+			"an executing run ends"},
+		{"UPDATE run SET state = 'ended', owner = -2 WHERE id = 3",
+			"an ended run has an outcome"},
+		{"UPDATE run SET state = 'ended', owner = -2, outcome = 'lost', claim = 2 WHERE id = 3",
+			"at the launch that executed"},
+		{"UPDATE run SET state = 'executing', owner = 7, claim = 1 WHERE id = 1",
+			"a start begins with a prepared run"},
+		{"DELETE FROM run WHERE id = 3",
+			"leaves a record"},
+		{"DELETE FROM run WHERE id = 5",
+			"after the last one that has begun"},
+		{"DELETE FROM run WHERE id = 6",
+			"only first attempts of the schedule"},
+		{"UPDATE job SET begun_to = 40",
+			"begun_to never falls"},
+		{"UPDATE job SET next_due = 50",
+			"the cursor never moves to or behind"},
+		{"UPDATE job SET living = NULL",
+			"a deleted job has no cursor"},
+		{"UPDATE job SET version = 0",
+			"the version never falls"},
 	} {
 		before := len(legal.Refused(t, db))
-		_, err := db.Raw().Exec(statement)
-		if err == nil || !strings.Contains(err.Error(), rule) {
-			t.Errorf("%s: got %v, want %q", statement, err, rule)
+		_, err := db.Raw().Exec(c.statement)
+		if err == nil || !strings.Contains(err.Error(), c.rule) {
+			t.Errorf("%s: got %v, want %q", c.statement, err, c.rule)
 		}
 		if after := len(legal.Refused(t, db)); err != nil && after != before+1 {
-			t.Errorf("%s: %d lines on record, want one more than %d", statement, after, before)
+			t.Errorf("%s: %d lines on record, want one more than %d", c.statement, after, before)
 		}
 	}
 

@@ -66,7 +66,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	}
 }
 
-// TestEachRuleHasItsLine holds the lists of needed and spare rules against the declaration.
+// TestEachRuleHasItsLine compares the lists of needed and spare rules with the declaration.
 func TestEachRuleHasItsLine(t *testing.T) {
 	t.Parallel()
 

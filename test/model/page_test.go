@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPage holds the tables of docs/internals/model.md against the worlds and rules of this
+// TestPage compares the tables of docs/internals/model.md with the worlds and rules of this
 // package.
 func TestPage(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// statesOnPage returns how many states docs/internals/model.md says that a world has.
+// statesOnPage returns the number of states of a world according to docs/internals/model.md.
 func statesOnPage(t *testing.T, world string) int {
 	t.Helper()
 	at := slices.Index(column(t, "## The worlds", 1), world)

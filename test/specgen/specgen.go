@@ -32,8 +32,8 @@ func Text() *rapid.Generator[string] {
 
 // Name draws a name: a single line without white space at its ends.
 func Name() *rapid.Generator[string] {
-	any := rapid.OneOf(rapid.SampledFrom(hard), rapid.StringMatching(`[a-z][a-z0-9 ._/-]{0,20}`))
-	return any.Filter(func(s string) bool {
+	drawn := rapid.OneOf(rapid.SampledFrom(hard), rapid.StringMatching(`[a-z][a-z0-9 ._/-]{0,20}`))
+	return drawn.Filter(func(s string) bool {
 		spec := job.Spec{Name: s, Schedule: "@yearly", Command: "true"}
 		spec.Defaults(time.Unix(0, 0))
 		return spec.Validate() == nil
@@ -43,8 +43,8 @@ func Name() *rapid.Generator[string] {
 // Spec draws a valid definition for an app, with no due time for years. It may refer to the given
 // groups and calendars.
 func Spec(app string, groups, calendars []string) *rapid.Generator[job.Spec] {
-	any := rapid.Custom(func(t *rapid.T) job.Spec { return draw(t, app, groups, calendars) })
-	return any.Filter(func(s job.Spec) bool {
+	drawn := rapid.Custom(func(t *rapid.T) job.Spec { return draw(t, app, groups, calendars) })
+	return drawn.Filter(func(s job.Spec) bool {
 		s.Defaults(time.Unix(0, 0))
 		return s.Validate() == nil
 	})

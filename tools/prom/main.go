@@ -143,7 +143,7 @@ func (c *checker) query(where, text string) {
 	})
 }
 
-// rules reads the alerts.
+// rules reads and checks the alerting rules.
 func (c *checker) rules(path string) map[string]rulefmt.Rule {
 	groups, errs := rulefmt.Parse(c.read(path), false, model.LegacyValidation, grammar, slog.Default())
 	for _, err := range errs {
