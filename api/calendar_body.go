@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // calendarFields takes the fields of a calendar.
@@ -31,11 +32,11 @@ func (f *fields) days(name string, to *[]job.CalendarDay) {
 	}
 	list, ok := v.([]any)
 	if !ok {
-		f.want(name, v, "a list of days")
+		f.want(name, v, problem.WantDays)
 		return
 	}
 	if len(list) > job.MaxCalendarDays {
-		f.wrong(name, "has %d entries, at most %d are taken", len(list), job.MaxCalendarDays)
+		f.wrong(name, problem.TooMany, len(list), job.MaxCalendarDays)
 		return
 	}
 	out := make([]job.CalendarDay, 0, len(list))
@@ -56,7 +57,7 @@ func (f *fields) days(name string, to *[]job.CalendarDay) {
 			in.text("note", &d.Note)
 			in.unknown()
 		default:
-			f.want(place, item, `a day such as {"date": "2027-02-06", "note": "…"} or "2027-02-06"`)
+			f.want(place, item, problem.WantDay)
 			continue
 		}
 		out = append(out, d)

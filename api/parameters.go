@@ -6,6 +6,7 @@ import (
 
 	"go-crontab/api/openapi"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // A parameter is something that a route takes in its query. It is declared once: its handler reads and checks it by that
@@ -54,15 +55,18 @@ type (
 	cursorParam  struct{ declared }
 )
 
-// wrong says what is wrong with a text, "" if nothing is.
-func (p textParam) wrong(v string) string {
+// wrong says what is wrong with a text, nil if nothing is.
+func (p textParam) wrong(v string) *problem.Text {
+	var t problem.Text
 	switch n := utf8.RuneCountInString(v); {
 	case !utf8.ValidString(v):
-		return strconv.Quote(cutShort(v)) + " is not valid UTF-8"
+		t = problem.ParameterNotUTF8.Of(cutShort(v))
 	case n > p.most:
-		return "is " + strconv.Itoa(n) + " characters long, at most " + strconv.Itoa(p.most) + " are taken"
+		t = problem.TooLong.Of(n, p.most)
+	default:
+		return nil
 	}
-	return ""
+	return &t
 }
 
 // maxID bounds ids. Texts are no longer than what they are compared with.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 )
@@ -19,27 +20,28 @@ func placeText(spec *job.Spec) string {
 	return sel.String()
 }
 
-// placeWarning tells that no node that lives would take a definition now, "" if one would.
-func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (string, error) {
+// placeWarning tells that no node that lives would take a definition now, nil if one would.
+func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (*problem.Text, error) {
 	sel, err := spec.Place()
 	if err != nil || sel.Empty() {
-		return "", nil // a wrong selector is no warning
+		return nil, nil // a wrong selector is no warning
 	}
 	sessions, err := s.cfg.DB.Sessions(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	matched := slices.ContainsFunc(sessions, func(x sql.SessionRow) bool { return sel.Takes(x.AllLabels()) })
 	takes := slices.ContainsFunc(sessions, func(x sql.SessionRow) bool {
 		return x.Cordoned == 0 && !x.Draining && sel.Takes(x.AllLabels())
 	})
+	warning := problem.NoNodeMatches.Of(sel)
 	switch {
 	case takes:
-		return "", nil
+		return nil, nil
 	case matched:
-		return "all nodes that match " + sel.String() + " are cordoned or draining now: due times wait, and are missed when they are too old", nil
+		warning = problem.NodesAreDrained.Of(sel)
 	}
-	return job.NoNode(sel.String()) + " now: due times wait for one, and are missed when they are too old", nil
+	return &warning, nil
 }
 
 // waitsOf shows what of jobs waits, by job, up to a few of each, the earliest due first. Of many jobs together it is bounded too.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // query takes the query parameters of a request, and remembers what is wrong with them.
@@ -34,21 +35,21 @@ func withQuery(takes []parameter, h handler) handler {
 func checkQuery(r *http.Request, takes []string) error {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return invalidField("query", "%q cannot be decoded: %v", cutShort(r.URL.RawQuery), err)
+		return invalidField("query", problem.QueryUndecodable, cutShort(r.URL.RawQuery), err)
 	}
 	var p job.Problems
 	for name, given := range values {
 		switch {
 		case !slices.Contains(takes, name):
-			message := "is no query parameter here"
 			if near := nearest(name, takes); near != "" {
-				message += "; did you mean " + near + "?"
+				p.Add(cutShort(name), problem.UnknownParameterNear, near)
 			} else if len(takes) > 0 {
-				message += "; known are " + strings.Join(takes, ", ")
+				p.Add(cutShort(name), problem.UnknownParameter.Advise("known are %s", strings.Join(takes, ", ")))
+			} else {
+				p.Add(cutShort(name), problem.UnknownParameter)
 			}
-			p = append(p, job.Problem{Field: cutShort(name), Message: message})
 		case len(given) > 1:
-			p = append(p, job.Problem{Field: name, Message: "is given more than once"})
+			p.Add(name, problem.GivenTwice)
 		}
 	}
 	if p != nil {
@@ -60,8 +61,8 @@ func checkQuery(r *http.Request, takes []string) error {
 
 func newQuery(r *http.Request) *query { return &query{values: r.URL.Query()} }
 
-func (q *query) wrong(name, message string) {
-	q.problems = append(q.problems, job.Problem{Field: name, Message: message})
+func (q *query) wrong(name string, s problem.Sentence, values ...any) {
+	q.problems.Add(name, s, values...)
 }
 
 // given returns a parameter as it was sent; an empty one counts as absent.
@@ -70,8 +71,8 @@ func (q *query) given(name string) string { return q.values.Get(name) }
 // text returns a text, "" when it is absent.
 func (q *query) text(p textParam) string {
 	v := q.given(p.name)
-	if wrong := p.wrong(v); wrong != "" {
-		q.wrong(p.name, wrong)
+	if wrong := p.wrong(v); wrong != nil {
+		q.problems.Put(p.name, *wrong)
 		return ""
 	}
 	return v
@@ -85,7 +86,7 @@ func (q *query) number(p numberParam) int64 {
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < 1 || n > p.most {
-		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not a whole number from 1 to "+strconv.FormatInt(p.most, 10))
+		q.wrong(p.name, problem.NotAWholeNumber, cutShort(v), p.most)
 		return p.otherwise
 	}
 	return n
@@ -96,14 +97,14 @@ func (q *query) instant(p instantParam) time.Time {
 	v := q.given(p.name)
 	if v == "" {
 		if p.needed {
-			q.wrong(p.name, "is missing; want a time such as 2027-01-31T03:00:00Z")
+			q.wrong(p.name, problem.Missing.Advise("want a time such as 2027-01-31T03:00:00Z"))
 		}
 		return time.Time{}
 	}
 	// A plus sign that was not encoded arrives as a space, which no such time has.
 	t, err := parseInstant(strings.ReplaceAll(v, " ", "+"))
 	if err != nil {
-		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not a time such as 2027-01-31T03:00:00Z")
+		q.wrong(p.name, problem.NotATime, cutShort(v))
 	}
 	return t
 }
@@ -112,7 +113,11 @@ func (q *query) instant(p instantParam) time.Time {
 func (q *query) word(p wordParam) string {
 	v := q.given(p.name)
 	if v != "" && !slices.Contains(p.words, v) {
-		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not one of "+strings.Join(p.words, ", ")+didYouMean(v, p.words))
+		s := problem.NotOneOf
+		if near := Nearest(v, p.words); near != "" {
+			s = s.Advise("did you mean %q?", near)
+		}
+		q.wrong(p.name, s, cutShort(v), strings.Join(p.words, ", "))
 	}
 	return v
 }
@@ -125,7 +130,7 @@ func (q *query) ids(p idsParam) []int64 {
 	}
 	parts := strings.Split(v, ",")
 	if len(parts) > p.most {
-		q.wrong(p.name, "has "+strconv.Itoa(len(parts))+" ids, at most "+strconv.Itoa(p.most)+" are taken; send the others with another request")
+		q.wrong(p.name, problem.TooManyIDs.Advise("send the others with another request"), len(parts), p.most)
 		return nil
 	}
 	ids, seen := make([]int64, 0, len(parts)), make(map[int64]bool, len(parts))
@@ -133,10 +138,10 @@ func (q *query) ids(p idsParam) []int64 {
 		id, ok := idOf(part)
 		switch {
 		case !ok:
-			q.wrong(p.name, strconv.Quote(cutShort(part))+" is no id; want numbers with commas between them, such as 17,23")
+			q.wrong(p.name, problem.NotAnID, cutShort(part))
 			return nil
 		case seen[id]:
-			q.wrong(p.name, part+" is in it more than once")
+			q.wrong(p.name, problem.GivenAlreadyIn, part)
 			return nil
 		}
 		ids, seen[id] = append(ids, id), true
@@ -152,7 +157,7 @@ func (q *query) label(p labelParam) map[string]string {
 	}
 	key, value, ok := strings.Cut(v, "=")
 	if !ok || key == "" {
-		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not a label and its value, such as team=data")
+		q.wrong(p.name, problem.NotALabel, cutShort(v))
 		return nil
 	}
 	return map[string]string{key: value}
@@ -166,7 +171,7 @@ func (q *query) outcome(p outcomeParam) job.Outcome {
 	}
 	o, err := job.ParseOutcome(v)
 	if err != nil {
-		q.wrong(p.name, err.Error())
+		q.problems.Put(p.name, problem.Of(err))
 	}
 	return o
 }
@@ -179,7 +184,7 @@ func (q *query) cursor(list string) *cursor {
 	}
 	c, ok := parseCursor(v)
 	if !ok || c.list != list {
-		q.wrong(pageParam.name, "is not one that this list gave as next")
+		q.wrong(pageParam.name, problem.NotACursor)
 		return nil
 	}
 	return c

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"go-crontab/internal/manifest"
+	"go-crontab/job/problem"
 
 	"github.com/spf13/cobra"
 )
@@ -36,7 +37,7 @@ type appliedObject struct {
 	Action   string         `json:"action"`
 	Version  int64          `json:"version"`
 	Changes  []appliedField `json:"changes"`
-	Warnings []string       `json:"warnings"`
+	Warnings []problem.Text `json:"warnings"`
 }
 
 type appliedField struct {
@@ -252,7 +253,7 @@ func (r *remote) apply(ctx context.Context, set *manifest.Set, more map[string]a
 		return done, nil, err
 	}
 	done, raw, err := ask[appliedView](ctx, r, http.MethodPost, "/api/v1/apply", nil, document{media: "application/json", data: body})
-	var p *problem
+	var p *apiProblem
 	if errors.As(err, &p) {
 		p.place(set)
 	}
@@ -260,7 +261,7 @@ func (r *remote) apply(ctx context.Context, set *manifest.Set, more map[string]a
 }
 
 // place has a problem name the places in files, in their order, where it names those in a request.
-func (p *problem) place(set *manifest.Set) {
+func (p *apiProblem) place(set *manifest.Set) {
 	for i := range p.Errors {
 		e := &p.Errors[i]
 		e.at, e.name, _ = set.Find(e.Field)

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"go-crontab/internal/crontab"
+	"go-crontab/job/problem"
 )
 
 // keepNames gives lines the names that they have already: a line is named after its command, and after the lines above it
@@ -72,7 +73,7 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !taken[name] {
-			report.Notes = append(report.Notes, importedNote{all[name], 0, fmt.Sprintf("the job %s came from here, and no line stands for it any more; it goes on until it is removed:  %s job rm %s",
+			report.Notes = append(report.Notes, importedNote{File: all[name], Text: problem.ImportJobLeft.Of(
 				app+"/"+name, program(), quote(app+"/"+name))})
 		}
 	}

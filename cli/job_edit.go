@@ -47,7 +47,7 @@ save is kept in a file.`,
 				c.printf("changed %s, version %d\n", plain(j.fullName()), j.Version)
 			}
 			for _, w := range j.Warnings {
-				c.notef("warning: %s\n", plain(w))
+				c.notef("warning: %s\n", plain(w.Message))
 			}
 			return nil
 		})
@@ -205,7 +205,7 @@ func (e *jobEditing) head(refused error) string {
 func (e *jobEditing) faults(refused error) (out []manifest.Fault) {
 	var (
 		faults manifest.Faults
-		p      *problem
+		p      *apiProblem
 	)
 	switch {
 	case errors.As(refused, &faults):
@@ -315,7 +315,7 @@ func saysPaused(text string) bool {
 func (e *jobEditing) rename(ctx context.Context, object json.RawMessage, set *manifest.Set) (json.RawMessage, error) {
 	at := http.Header{"If-Match": {fmt.Sprintf("%q", fmt.Sprint(e.version))}}
 	_, raw, err := e.sendWith(ctx, at, http.MethodPut, "/api/v1/jobs/"+e.id, nil, document{media: "application/json", data: object})
-	var p *problem
+	var p *apiProblem
 	if errors.As(err, &p) {
 		for i := range p.Errors {
 			p.Errors[i].Field = "jobs[0]." + p.Errors[i].Field
@@ -327,7 +327,7 @@ func (e *jobEditing) rename(ctx context.Context, object json.RawMessage, set *ma
 
 // isStale tells that somebody else has changed the job meanwhile.
 func isStale(err error) bool {
-	var p *problem
+	var p *apiProblem
 	return errors.As(err, &p) && (p.Status == http.StatusPreconditionFailed || p.Status == http.StatusConflict && len(p.Errors) > 0)
 }
 

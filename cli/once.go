@@ -43,7 +43,7 @@ func once[T any](ctx context.Context, r *remote, path string, query url.Values, 
 // isLost tells whether a request may have been carried out although it was not answered.
 func isLost(err error) bool {
 	var (
-		p    *problem
+		p    *apiProblem
 		op   *net.OpError
 		slow net.Error
 	)

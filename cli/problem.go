@@ -10,8 +10,8 @@ import (
 	"go-crontab/internal/manifest"
 )
 
-// problem is a refusal of the API (RFC 9457).
-type problem struct {
+// apiProblem is a refusal of the API (RFC 9457).
+type apiProblem struct {
 	Type   string         `json:"type"`
 	Title  string         `json:"title"`
 	Status int            `json:"status"`
@@ -27,7 +27,7 @@ type fieldProblem struct {
 	name string         // and what the field is called there
 }
 
-func (p *problem) Error() string {
+func (p *apiProblem) Error() string {
 	var parts []string
 	detail := p.Detail
 	if len(p.Errors) > 0 {
@@ -47,7 +47,7 @@ func (p *problem) Error() string {
 
 // readProblem makes an error with its exit code of an answer that is no success.
 func readProblem(resp *http.Response, body []byte) error {
-	p := &problem{}
+	p := &apiProblem{}
 	if err := json.Unmarshal(body, p); err != nil || p.Title == "" && p.Detail == "" {
 		return &exitError{
 			code: exitFailed, err: fmt.Errorf("%s answers %q, and not as a go-crontab would", resp.Request.URL.Host, resp.Status),
@@ -81,6 +81,6 @@ func readProblem(resp *http.Response, body []byte) error {
 
 // isStatus tells whether err is a refusal with an HTTP status.
 func isStatus(err error, status int) bool {
-	p := (*problem)(nil)
+	p := (*apiProblem)(nil)
 	return errors.As(err, &p) && p.Status == status
 }

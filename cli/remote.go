@@ -75,7 +75,7 @@ func (r *remote) settle(cmd *cobra.Command) error {
 // maxAnswer bounds what is read of an answer. A run's output is at most some ten kilobytes.
 const maxAnswer = 64 << 20
 
-// call sends one request and returns the body of its answer, or a *problem.
+// call sends one request and returns the body of its answer, or a *apiProblem.
 func (r *remote) call(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
 	_, answer, err := r.send(ctx, method, path, query, body)
 	return answer, err

@@ -137,7 +137,7 @@ func (r *remote) followByAsking(ctx context.Context, run string, raw bool, from 
 // passing tells whether the same request may be answered in a moment: there was no answer, or a node that starts or
 // stops.
 func passing(err error) bool {
-	var p *problem
+	var p *apiProblem
 	return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
 }
 

@@ -1,24 +1,17 @@
 package crontab
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"path"
 	"strings"
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // someday is an instant to fill defaults in at: crontabs have none that would depend on it.
 var someday = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// What is told of lines that may be of the other kind of crontab. How that is said is another for each who has it read.
-const (
-	MaybeSystem   = "the command begins with root: has this crontab a column for users?"
-	MaybePersonal = "there is no command: in this crontab the user stands behind the times, then the command; or is it a personal one?"
-)
 
 // entry reads a line that says when and what.
 func (p *parser) entry(e *Entry, line string) error {
@@ -37,10 +30,10 @@ func (p *parser) entry(e *Entry, line string) error {
 	s.Description = description(p.comments)
 	if p.o.System {
 		if s.User, rest = word(rest); rest == "" {
-			return errors.New(MaybePersonal)
+			return problem.Errorf(problem.CrontabPersonal)
 		}
 	} else if first, more := word(rest); first == "root" && more != "" {
-		e.say(MaybeSystem)
+		e.say(problem.CrontabSystem)
 	}
 	if p.o.User != nil {
 		s.User = *p.o.User
@@ -52,8 +45,8 @@ func (p *parser) entry(e *Entry, line string) error {
 	return nil
 }
 
-func (e *Entry) say(format string, args ...any) {
-	e.Notes = append(e.Notes, fmt.Sprintf(format, args...))
+func (e *Entry) say(s problem.Sentence, values ...any) {
+	e.Notes = append(e.Notes, s.Of(values...))
 }
 
 // word cuts the first word off.
@@ -72,23 +65,23 @@ func (p *parser) command(e *Entry, text string) error {
 	s.Command = strings.TrimRight(command, " \t")
 	switch {
 	case s.Command == "":
-		return errors.New("there is no command")
+		return problem.Errorf(problem.CrontabNoCommand)
 	case s.Command[0] == '*':
-		return errors.New("the command begins with *: a crontab has five fields, the minute first; here seconds may stand before them, but not in a crontab")
+		return problem.Errorf(problem.CrontabSeconds)
 	}
 	if hasStdin {
 		s.Stdin = stdin
 	}
 	if strings.HasSuffix(s.Command, `\`) {
-		e.say("a crontab has no lines that go on: the backslash at the end is part of the command")
+		e.say(problem.CrontabBackslash)
 	}
 	if strings.HasSuffix(s.Command, "&") && !strings.HasSuffix(s.Command, "&&") {
-		e.say("the command ends in &: here what is left of it when the shell ends is killed two seconds later; without the & it runs to its end")
+		e.say(problem.CrontabBackground)
 	}
 	s.Env = maps.Clone(p.env)
 	if home, set := s.Env[varHome]; set {
 		if !path.IsAbs(home) {
-			return fmt.Errorf("HOME is %q, which is no absolute folder to begin in", home)
+			return problem.Errorf(problem.CrontabHome, home)
 		}
 		s.Dir = home
 	}
@@ -109,7 +102,7 @@ func (p *parser) shell(e *Entry) {
 		return
 	}
 	s.Command = "exec " + quote(shell) + " -c " + quote(s.Command)
-	e.say("SHELL is %s: bash runs the command, and has that shell run it", shell)
+	e.say(problem.CrontabShell, shell)
 }
 
 // quote writes s so that bash reads it as one word without any meaning.
@@ -239,7 +232,7 @@ func (p *parser) tellOfGaps(e *Entry, times *job.Cron) {
 	}
 	for _, g := range p.gapsOf(e.Job.Timezone) {
 		if n := times.Count(g.from.Add(-time.Second), g.to.Add(-time.Second)); n > 1 {
-			e.say("when the clocks go forward, such as on %s, the %d times of the hour that is skipped are one due time; cron makes up for each", g.from.Format(time.DateOnly), n)
+			e.say(problem.CrontabGap, g.from.Format(time.DateOnly), n)
 			return
 		}
 	}

@@ -195,7 +195,7 @@ func (f *Folder) tell(done *job.Applied) {
 	for _, j := range done.Jobs {
 		count[j.Action]++
 		for _, w := range j.Warnings {
-			f.Log.Warn("a job of the folder is hardly meant so", "folder", f.Path, "job", j.Job.Spec.App+"/"+j.Job.Spec.Name, "warning", w)
+			f.Log.Warn("a job of the folder is hardly meant so", "folder", f.Path, "job", j.Job.Spec.App+"/"+j.Job.Spec.Name, "warning", w.Message)
 		}
 	}
 	changed := count[job.Created]+count[job.Updated]+count[job.Deleted] > 0
