@@ -76,7 +76,6 @@ var (
 	SecretNotText      = say("secret_not_text", "is no text: it contains a NUL byte, or is not valid UTF-8; encode it, as base64 for instance")
 	SecretBlank        = say("secret_blank", "is nothing but white space")
 	TooManySecrets     = say("too_many_secrets", "names secret number %d of the job, at most %d are taken")
-	SecretsTooLong     = say("secrets_too_long", "has %d bytes once its secrets are put in, at most %d are taken; give the command what is large by stdin")
 	NotAWholeSecret    = say("not_a_whole_secret", "must be {{secret.NAME}}: everybody who sees the channel would read it; go-crontab secret set NAME keeps it")
 	PlaceholderUnknown = say("placeholder_unknown", "has the placeholder {{%s}}; known are {{due}}, {{attempt}}, {{launch}}, {{job}} and {{app}}")
 	PlaceholderOpen    = say("placeholder_open", "has a {{ without }}; write {{{{ for a {{ that is no placeholder")
