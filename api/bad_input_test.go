@@ -85,7 +85,7 @@ func TestBadInput(t *testing.T) {
 		"no fires":                           post(good(`, "max_fires": 0`), 422, "invalid", "max_fires", "a whole number from 1"),
 		"a bad one of several schedules":     post(`{"name": "x", "command": "true", "schedules": ["@daily", "61 * * * *"]}`, 422, "invalid", "schedules[1]", "minute"),
 		"a number among the schedules":       post(`{"name": "x", "command": "true", "schedules": ["@daily", 5]}`, 422, "invalid", "schedules[1]", "text in quotes"),
-		"a retry of success":                 post(good(`, "retry": {"attempts": 2, "on": ["succeeded"]}`), 422, "invalid", "retry.on", "succeeded is not one of"),
+		"a retry of success":                 post(good(`, "retry": {"attempts": 2, "on": ["succeeded"]}`), 422, "invalid", "retry.on", `\"succeeded\" is not one of`),
 		"a retry at once":                    post(good(`, "retry": {"attempts": 2, "backoff": "0s"}`), 422, "invalid", "retry.backoff", "is 0; want more"),
 		"a backoff without retries":          post(good(`, "retry": {"backoff": "1s"}`), 422, "invalid", "retry.attempts", "nothing is retried"),
 		"a factor below 1":                   post(good(`, "retry": {"attempts": 2, "factor": 0.5}`), 422, "invalid", "retry.factor", "between 1"),

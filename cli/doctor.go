@@ -28,6 +28,7 @@ type diagnosis struct {
 
 type finding struct {
 	Check    string          `json:"check"`
+	Code     doctor.Code     `json:"code,omitempty"`
 	Area     doctor.Area     `json:"area"`
 	Severity doctor.Severity `json:"severity"`
 	Seen     string          `json:"seen"`
@@ -135,7 +136,7 @@ func examine(ctx context.Context, db *sql.DB) (v diagnosis, err error) {
 	}
 	v = diagnosis{At: found.At.Time().UTC(), Version: readVersion().Version, Server: found.Server, Worst: found.Worst, Findings: []finding{}}
 	for _, f := range found.Findings {
-		one := finding{Check: f.Check, Area: f.Area, Severity: f.Severity, Seen: f.Seen, Why: f.Why, Fix: f.Fix, SQL: f.SQL, Commands: f.Commands, Nodes: f.Nodes}
+		one := finding{Check: f.Check, Code: f.Code, Area: f.Area, Severity: f.Severity, Seen: f.Seen, Why: f.Why, Fix: f.Fix, SQL: f.SQL, Commands: f.Commands, Nodes: f.Nodes}
 		for _, j := range f.Jobs {
 			one.Jobs = append(one.Jobs, jobMention{strconv.FormatInt(j.ID, 10), j.App, j.Name})
 		}

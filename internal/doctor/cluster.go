@@ -24,6 +24,7 @@ func nodes(x *exam) error {
 	}
 	if len(live) == 0 {
 		x.found(Error, Finding{
+			Code: NoNode,
 			Seen: "no node has been heard of for " + x.expiry.String(),
 			Why:  "Nothing is planned and nothing starts.", Fix: "Start a node; its log says why it does not join, if it does not.", Commands: []string{"go-crontab serve"},
 		})
@@ -32,6 +33,7 @@ func nodes(x *exam) error {
 	slices.Sort(names)
 	if names = slices.Compact(names); len(names) == 1 {
 		x.found(Notice, Finding{
+			Code: OnlyNode,
 			Seen: names[0] + " is the only node",
 			Why:  "When it or its machine is gone, nothing starts until it is back.", Fix: "Start another node on another machine, with the same GOCRONTAB_DSN.", Nodes: names,
 		})
@@ -39,6 +41,7 @@ func nodes(x *exam) error {
 	for _, s := range x.sessions {
 		if age := x.now.Sub(s.BeatAt); age > x.expiry*4/10 {
 			x.found(Warning, Finding{
+				Code: NodeSilent,
 				Seen: fmt.Sprintf("%s has not been heard of for %s", s.Node, age.Round(100*time.Millisecond)),
 				Why:  "It starts nothing, and others take over what it had once its session has expired.",
 				Fix:  "Look at its machine, its log, and its way to MySQL.", Nodes: []string{s.Node},
@@ -81,6 +84,7 @@ func cordons(x *exam) error {
 			cordoned[s.Node] = true
 			if x.now.Sub(s.Cordoned) > 24*time.Hour {
 				x.found(Notice, Finding{
+					Code: NodeCordoned,
 					Seen: fmt.Sprintf("%s has been cordoned for %s", s.Node, days(x.now.Sub(s.Cordoned))),
 					Why:  "It starts nothing, and the others have its work.", Fix: "If it may work again, uncordon it.",
 					Commands: []string{"go-crontab node uncordon " + quote(s.Node)}, Nodes: []string{s.Node},
@@ -97,6 +101,7 @@ func cordons(x *exam) error {
 		}
 		slices.Sort(names)
 		x.found(Warning, Finding{
+			Code: AllCordoned,
 			Seen: "all nodes are cordoned or draining", Why: "Nothing starts.", Fix: "Uncordon one, or start another.",
 			Commands: []string{"go-crontab node uncordon " + quote(names[0])}, Nodes: names,
 		})
@@ -185,6 +190,7 @@ func clocks(x *exam) error {
 			severity = Warning
 		}
 		x.found(severity, Finding{
+			Code: NodeClock,
 			Seen: fmt.Sprintf("the clock of %s is %s off from MySQL's", s.Node, skew.Round(10*time.Millisecond)),
 			Why:  "Schedules go by MySQL's clock alone, so nothing starts at a wrong time. But its log, what its commands read with date, and certificates and sign-ins go by its own.",
 			Fix:  "Have the machine's clock kept by NTP.", Commands: []string{"timedatectl set-ntp true"}, Nodes: []string{s.Node},
@@ -194,6 +200,7 @@ func clocks(x *exam) error {
 	ours := job.MicrosOf(x.began)
 	if skew := x.now.Sub(ours).Abs(); skew > 5*time.Second {
 		x.found(Warning, Finding{
+			Code:     MySQLClock,
 			Seen:     fmt.Sprintf("MySQL's clock is %s off from that of the machine that looks", skew.Round(10*time.Millisecond)),
 			Why:      "All due times go by MySQL's clock. One of the two is wrong.",
 			Fix:      "Have both clocks kept by NTP. When MySQL's is put right, due times that it skips are missed and told, and none is repeated.",
@@ -213,6 +220,7 @@ func stuck(x *exam) error {
 	live := len(x.live()) > 0
 	if len(orphans) > 0 {
 		f := Finding{
+			Code: RunsOrphaned,
 			Seen: count(len(orphans), 20, "run belongs to a session that is gone", "runs belong to sessions that are gone"),
 			Why:  "They neither start nor end until a node takes them over; jobs that must not overlap wait for them.",
 			Fix:  "Start a node: it takes them over within " + (x.expiry + 10*time.Second).String() + ".", Jobs: jobsOfRuns(orphans),
@@ -233,6 +241,7 @@ func stuck(x *exam) error {
 			busy, slots = busy+s.Executing, slots+s.Slots
 		}
 		f := Finding{
+			Code: RunsUnclaimed,
 			Seen: count(len(idle), 20, "run has been due for over a minute and nobody has claimed it", "runs have been due for over a minute and nobody has claimed them"),
 			Why:  "Due times start late, or end missed.", Jobs: jobsOfRuns(idle),
 		}
@@ -249,6 +258,7 @@ func stuck(x *exam) error {
 	}
 	if len(prepared) > 0 {
 		x.found(Warning, Finding{
+			Code:     RunsUnstarted,
 			Seen:     count(len(prepared), 20, "run has been due for over a minute, is claimed, and is not started", "runs have been due for over a minute, are claimed, and are not started"),
 			Why:      "Their node holds them and cannot start them: its slots are taken, or its starts fail.",
 			Fix:      "Look at the log of " + prepared[0].Text + ". Drained, it gives them back.",
@@ -258,6 +268,7 @@ func stuck(x *exam) error {
 	waits, err := x.db.StalledWaits(x.ctx, before)
 	if len(waits) > 0 {
 		x.found(Warning, Finding{
+			Code:     RunsStalled,
 			Seen:     count(len(waits), 20, "run waits for others of its job, and none executes", "runs wait for others of their jobs, and none executes"),
 			Why:      "Whoever ends a run wakes the next one. Nobody wakes these.",
 			Fix:      "Run the job once: the end of that run wakes the next one.",

@@ -47,6 +47,7 @@ func tornPages(x *exam) error {
 	// DETECT_ONLY writes no copy of a page either.
 	if v, ok := x.vars["innodb_doublewrite"]; ok && (sql.IsOff(v) || strings.EqualFold(v, "DETECT_ONLY")) {
 		x.found(Warning, Finding{
+			Code: NoDoublewrite,
 			Seen: "innodb_doublewrite is " + strings.ToLower(v),
 			Why:  "A power cut in the middle of writing a page leaves it torn, and InnoDB may not start again. Only file systems that write pages whole, such as ZFS, can do without.",
 			Fix:  "Write innodb_doublewrite = ON below [mysqld] in the server's configuration, and restart the server.",
@@ -56,7 +57,7 @@ func tornPages(x *exam) error {
 		"innodb_checksum_algorithm": "Pages are not checked: what the disk got wrong is taken for what was written.",
 	} {
 		if strings.EqualFold(x.vars[name], "none") {
-			x.found(Warning, Finding{Seen: name + " is none", Why: why, Fix: x.keep(name, "crc32"), SQL: []string{x.set(name, "crc32")}})
+			x.found(Warning, Finding{Code: NoChecksums, Seen: name + " is none", Why: why, Fix: x.keep(name, "crc32"), SQL: []string{x.set(name, "crc32")}})
 		}
 	}
 	return nil
@@ -76,6 +77,7 @@ func binlogFormat(x *exam) error {
 func readOnly(x *exam) error {
 	if v, there := x.vars["innodb_read_only"]; there && !sql.IsOff(v) {
 		x.found(Error, Finding{
+			Code: InnoDBReadOnly,
 			Seen: "innodb_read_only is " + strings.ToLower(v),
 			Why:  "InnoDB takes no writes, and no statement can change that while the server runs.",
 			Fix:  "Point GOCRONTAB_DSN at the primary. If this server is to be the primary, take the line out of its configuration, and restart it.",
@@ -85,6 +87,7 @@ func readOnly(x *exam) error {
 	for _, name := range []string{"super_read_only", "read_only"} {
 		if v, there := x.vars[name]; there && !sql.IsOff(v) { // MariaDB 12 has further words for what is on
 			x.found(Error, Finding{
+				Code: ServerReadOnly,
 				Seen: name + " is " + strings.ToLower(v),
 				Why:  "The server takes no writes. It is a replica, or a failover has not ended yet; nodes wait before they join, and those that have joined start nothing.",
 				Fix:  "Point GOCRONTAB_DSN at the primary. If this server is to be the primary, run the statement.",
@@ -95,6 +98,7 @@ func readOnly(x *exam) error {
 	}
 	if n, _ := x.number("innodb_force_recovery"); n > 0 {
 		x.found(Error, Finding{
+			Code: ForcedRecovery,
 			Seen: fmt.Sprintf("innodb_force_recovery is %d", n),
 			Why:  "InnoDB runs in its emergency mode: writes are refused, or not recovered after a crash.",
 			Fix:  "Save what is to be saved, repair the server, take the line out of its configuration, and restart it.",
@@ -106,6 +110,7 @@ func readOnly(x *exam) error {
 func limits(x *exam) error {
 	if n, ok := x.number("max_allowed_packet"); ok && n < sql.MinPacket {
 		x.found(Error, Finding{
+			Code: SmallPacket,
 			Seen: fmt.Sprintf("max_allowed_packet is %d bytes", n),
 			Why:  "Output of commands is written in batches of some megabytes; nodes refuse to join.",
 			Fix:  x.keep("max_allowed_packet", "67108864"), SQL: []string{x.set("max_allowed_packet", "67108864")},
@@ -114,6 +119,7 @@ func limits(x *exam) error {
 	for _, name := range []string{"idle_transaction_timeout", "idle_write_transaction_timeout", "idle_readonly_transaction_timeout"} {
 		if n, ok := x.number(name); ok && n > 0 && n < 5 {
 			x.found(Warning, Finding{
+				Code: IdleCut,
 				Seen: fmt.Sprintf("%s is %d s", name, n),
 				Why:  "The server cuts transactions that rest for longer, also when the node's machine was only slow.",
 				Fix:  x.keep(name, "0"), SQL: []string{x.set(name, "0")},
@@ -122,6 +128,7 @@ func limits(x *exam) error {
 	}
 	if strings.EqualFold(x.vars["innodb_deadlock_detect"], "OFF") {
 		x.found(Warning, Finding{
+			Code: DeadlocksUndetected,
 			Seen: "innodb_deadlock_detect is off",
 			Why:  "Two transactions that wait for each other go on waiting until a timeout, and what they would start comes seconds late.",
 			Fix:  x.keep("innodb_deadlock_detect", "ON"), SQL: []string{x.set("innodb_deadlock_detect", "ON")},
@@ -142,12 +149,14 @@ func connections(x *exam) error {
 	nodes := int64(max(1, len(x.sessions)))
 	if need := nodes*connectionsOfNode + 10; need > most {
 		x.found(Warning, Finding{
+			Code: TooFewConnections,
 			Seen: fmt.Sprintf("max_connections is %d; %d nodes may use %d", most, nodes, nodes*connectionsOfNode),
 			Why:  "When the server has no connection left, nodes cannot begin transactions; what is due comes late.",
 			Fix:  x.keep("max_connections", strconv.FormatInt(max(2*need, 151), 10)), SQL: []string{x.set("max_connections", strconv.FormatInt(max(2*need, 151), 10))},
 		})
 	} else if used, err := strconv.ParseInt(x.counters["max_used_connections"], 10, 64); err == nil && used >= most {
 		x.found(Warning, Finding{
+			Code: ConnectionsRanOut,
 			Seen: fmt.Sprintf("all %d connections were in use at least once since the server started", most),
 			Why:  "When the server has no connection left, nodes cannot begin transactions; what is due comes late.",
 			Fix:  x.keep("max_connections", strconv.FormatInt(2*most, 10)), SQL: []string{x.set("max_connections", strconv.FormatInt(2*most, 10)), "FLUSH STATUS"},
@@ -159,10 +168,11 @@ func connections(x *exam) error {
 func replication(x *exam) error {
 	if x.on("wsrep_on") {
 		if status := x.counters["wsrep_cluster_status"]; status != "" && !strings.EqualFold(status, "Primary") {
-			x.found(Error, Finding{Seen: "this member of Galera is " + status, Why: "It has lost the majority and takes no writes.", Fix: "Connect to a member of the primary component, or bring the others back."})
+			x.found(Error, Finding{Code: GaleraNotPrimary, Seen: "this member of Galera is " + status, Why: "It has lost the majority and takes no writes.", Fix: "Connect to a member of the primary component, or bring the others back."})
 		}
 		if size, _ := strconv.Atoi(x.counters["wsrep_cluster_size"]); size > 1 {
 			x.found(Notice, Finding{
+				Code: Galera,
 				Seen: fmt.Sprintf("Galera with %d members", size),
 				Why:  "Nodes that write through different members are safe, but meet in the same rows: a transaction that comes second is refused and run again. A pause of an app may miss a start that is under way on another member.",
 				Fix:  "List the members in the same order in the DSN of each node, as in tcp(db1:3306,db2:3306,db3:3306): all ask the first that is there.",
@@ -172,6 +182,7 @@ func replication(x *exam) error {
 	}
 	if name := x.vars["group_replication_group_name"]; name != "" && strings.EqualFold(x.vars["group_replication_single_primary_mode"], "OFF") {
 		x.found(Warning, Finding{
+			Code: SeveralPrimaries,
 			Seen: "Group Replication with several primaries",
 			Why:  "go-crontab has been tried on groups with one primary only.",
 			Fix:  "Switch the group to one primary.", SQL: []string{"SELECT group_replication_switch_to_single_primary_mode()"},
@@ -191,6 +202,7 @@ func replication(x *exam) error {
 	if n > 0 {
 		fix, statements := x.makeSemiSync()
 		x.found(Notice, Finding{
+			Code: AsynchronousReplicas,
 			Seen: fmt.Sprintf("replicas (%d) get commits after they were answered", n),
 			Why:  "If the primary is lost and a replica takes its place, it may lack the last commits: due times in them are started twice, or lost.",
 			Fix:  fix + " Or take the risk: docs/engines.md says what may repeat.",
@@ -204,6 +216,7 @@ func replication(x *exam) error {
 func (x *exam) semiSync(prefix string) {
 	if strings.EqualFold(x.vars[prefix+"_wait_point"], "AFTER_COMMIT") {
 		x.found(Notice, Finding{
+			Code: WaitsAfterCommit,
 			Seen: prefix + "_wait_point is AFTER_COMMIT",
 			Why:  "Others see a commit before a replica has it: after a failover what was built on it stands, and it does not.",
 			Fix:  x.keep(prefix+"_wait_point", "AFTER_SYNC"), SQL: []string{x.set(prefix+"_wait_point", "'AFTER_SYNC'")},
@@ -212,6 +225,7 @@ func (x *exam) semiSync(prefix string) {
 	status, clients := x.counters[prefix+"_status"], x.counters[prefix+"_clients"]
 	if strings.EqualFold(status, "OFF") || clients == "0" {
 		x.found(Warning, Finding{
+			Code: SemiSyncOff,
 			Seen: fmt.Sprintf("%s_enabled is ON, and not in force: %s_status is %s, %s_clients is %s", prefix, prefix, status, prefix, clients),
 			Why:  "Commits are answered before a replica has them: if the primary is lost, due times in the last commits are started twice, or lost.",
 			Fix:  "Look at each replica: it replicates, has its side of semi-synchronous replication on, and has made its connection since (STOP and START of its IO_THREAD). If there is no replica any more, turn it off here.",

@@ -40,6 +40,7 @@ const (
 // Finding is one thing that is not as it should be.
 type Finding struct {
 	Check    string
+	Code     Code // "" if its check finds one thing only
 	Area     Area
 	Severity Severity
 	Seen     string

@@ -18,9 +18,10 @@ func schema(x *exam) error {
 	}
 	switch {
 	case have == 0:
-		x.found(Error, Finding{Seen: "the schema has no tables of go-crontab", Why: "No node can join.", Fix: "Create them, with a user who may create tables.", Commands: migrateCommand})
+		x.found(Error, Finding{Code: NoTables, Seen: "the schema has no tables of go-crontab", Why: "No node can join.", Fix: "Create them, with a user who may create tables.", Commands: migrateCommand})
 	case have < want:
 		x.found(Error, Finding{
+			Code: SchemaOlder,
 			Seen: fmt.Sprintf("the schema has version %d, this program is made for %d", have, want),
 			Why:  "Nodes of this version refuse to join.", Fix: "Upgrade it; nodes of the version before go on meanwhile.", Commands: migrateCommand,
 		})
@@ -30,12 +31,14 @@ func schema(x *exam) error {
 			return err
 		} else if lets {
 			x.found(Notice, Finding{
+				Code: SchemaNewerUsable,
 				Seen: fmt.Sprintf("the schema has version %d, this program is made for %d, and may use it", have, want),
 				Why:  "The cluster is being upgraded.", Fix: "Replace this node, too; see docs/upgrades.md.",
 			})
 			return nil
 		}
 		x.found(Error, Finding{
+			Code: SchemaNewer,
 			Seen: fmt.Sprintf("the schema has version %d, this program knows up to %d", have, want),
 			Why:  "Nodes of this version refuse to join.", Fix: "Use a newer go-crontab.",
 		})
@@ -46,6 +49,7 @@ func schema(x *exam) error {
 		}
 		if len(faults) > 0 {
 			x.found(Error, Finding{
+				Code:     TablesDiffer,
 				Seen:     list(faults, 10),
 				Why:      "Somebody changed the tables by hand. Statements name columns and indexes, and fail without them.",
 				Fix:      "Compare with a new schema made by go-crontab migrate, and put back what is missing.",

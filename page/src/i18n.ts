@@ -90,5 +90,7 @@ export const explained = (cause: string, answer: string) => (lang.value === 'zh'
 export function problemSaid(type: string): [title: string, advice: string] | undefined {
   return lang.value === 'zh' ? server?.problems[type.replace('urn:go-crontab:problem:', '')] : undefined;
 }
+/** What doctor found, by its code, or by its check. Undefined in English. */
+export const findingSaid = (f: { check: string; code?: string }): string | undefined => (lang.value === 'zh' ? server?.findings[f.code ?? ''] ?? server?.checks[f.check]?.[1] : undefined);
 /** What doctor looks at, by the id of the check: what is so, what is found otherwise, and why that matters. Undefined in English. */
 export const checkSaid = (id: string): [about: string, found: string, why: string] | undefined => (lang.value === 'zh' ? server?.checks[id] : undefined);

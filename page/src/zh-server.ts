@@ -2,7 +2,7 @@
 // type of a problem, the cause of an explanation), and for the texts that people meet often by how they are put. What is
 // not here stays as it is.
 
-export { checks } from './zh-doctor';
+export { checks, findings } from './zh-doctor';
 export { sentences } from './zh-problems';
 
 /** By the type of a problem. */
