@@ -208,6 +208,11 @@ func TestBadInput(t *testing.T) {
 			if b.field != "" && (len(o.items("errors")) == 0 || o.items("errors")[0].text("field") != b.field) {
 				t.Errorf("got %s, want the field %s named first", r.body, b.field)
 			}
+			for _, e := range o.items("errors") {
+				if code := e.text("code"); code == "" || code == "other" {
+					t.Errorf("%s has the code %q", e.text("message"), code)
+				}
+			}
 			if !strings.Contains(r.body, b.says) {
 				t.Errorf("got %s, want it to say %q", r.body, b.says)
 			}
