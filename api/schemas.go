@@ -10,6 +10,7 @@ import (
 	"go-crontab/internal/auth"
 	"go-crontab/internal/doctor"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // newReflector knows what is to be known of our types.
@@ -83,6 +84,7 @@ var schemaNames = map[reflect.Type]string{
 	of[job.CalendarSpec](): "NewCalendar",
 	of[job.Spec]():         "Definition",
 	of[job.Problem]():      "FieldProblem",
+	of[problem.Text]():     "Message",
 	of[job.HTTP]():         "HTTPCall",
 	of[job.HTTPTLS]():      "HTTPTLS",
 	of[job.HTTPSign]():     "HTTPSign",
