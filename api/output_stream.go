@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql/read"
 )
 
@@ -40,7 +41,7 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 	if last := r.Header.Get(lastEventID); last != "" {
 		n, err := strconv.ParseInt(last, 10, 64)
 		if err != nil || n < 0 {
-			return invalidField(lastEventID, "%q is not a number of bytes from 0", cutShort(last))
+			return invalidField(lastEventID, problem.NotAnOffset, cutShort(last))
 		}
 		from = n
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"go-crontab/job/problem"
+
 	"github.com/google/uuid"
 )
 
@@ -111,7 +113,7 @@ func ParseOutcome(s string) (Outcome, error) {
 			return Outcome(i), nil
 		}
 	}
-	return 0, fmt.Errorf("outcome %q: want one of %s", s, strings.Join(outcomes[1:], ", "))
+	return 0, problem.Errorf(problem.NotAnOutcome, s, strings.Join(outcomes[1:], ", "))
 }
 
 // MarshalJSON writes the word.

@@ -54,57 +54,6 @@ func TestReasonsAreSaidInChinese(t *testing.T) {
 	}
 }
 
-// TestCrontabsAreSaidInChinese holds the console's Chinese against what the package crontab tells: by its source, and as it
-// stands in its golden files.
-func TestCrontabsAreSaidInChinese(t *testing.T) {
-	t.Parallel()
-	own := patternsOf(t, "crontab")
-	last := len(own) - 1 // a field, and what is wrong with it
-	chinese := append(own[:last:last], patternsOf(t, "patterns")...)
-	known := func(said string) bool {
-		m := own[last].FindStringSubmatch(said)
-		return matches(chinese, said) || m != nil && matches(chinese, m[2])
-	}
-	verb := regexp.MustCompile(`%[+.0-9]*[a-z]`)
-	found := 0
-	for text, where := range formatsIn(t, filepath.Join("..", "internal", "crontab"), "say", "note", "refuse", "Errorf", "New") {
-		if text == "%s" {
-			continue // an error, which is one of the others or one of a job
-		}
-		found++
-		said := strings.ReplaceAll(verb.ReplaceAllStringFunc(text, func(v string) string {
-			switch v {
-			case "%q":
-				return `"7"`
-			case "%v":
-				return `time zone "7": unknown` // the only errors that are quoted
-			}
-			return "7"
-		}), "%%", "%")
-		if !known(said) {
-			t.Errorf("%s: page/src/zh-server.ts has no Chinese for %q", where, said)
-		}
-	}
-	golden, err := filepath.Glob("../internal/crontab/testdata/*.txt")
-	if err != nil || len(golden) == 0 {
-		t.Fatal(golden, err)
-	}
-	for _, file := range golden {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range regexp.MustCompile(`(?m)^(?:  note|note of line \d+|refused line \d+): (.*)$`).FindAllStringSubmatch(string(text), -1) {
-			if found++; !known(m[1]) {
-				t.Errorf("%s: page/src/zh-server.ts has no Chinese for %q", file, m[1])
-			}
-		}
-	}
-	if found < 50 {
-		t.Errorf("only %d texts were found: have they moved?", found)
-	}
-}
-
 // sourcesOf reads the sources of a package, but for its tests.
 func sourcesOf(t *testing.T, dir string) (files []*ast.File, set *token.FileSet) {
 	t.Helper()
@@ -124,53 +73,6 @@ func sourcesOf(t *testing.T, dir string) (files []*ast.File, set *token.FileSet)
 		files = append(files, f)
 	}
 	return files, set
-}
-
-// formatsIn finds the formats that some functions are called with in a package, and where. A constant of the package
-// stands for its text.
-func formatsIn(t *testing.T, dir string, functions ...string) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	files, set := sourcesOf(t, dir)
-	for _, f := range files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			var values []ast.Expr
-			switch n := n.(type) {
-			case *ast.ValueSpec:
-				for i, id := range n.Names {
-					if i < len(n.Values) && strings.HasPrefix(id.Name, "Maybe") {
-						values = append(values, n.Values[i])
-					}
-				}
-			case *ast.CallExpr:
-				if slices.ContainsFunc(functions, func(name string) bool { return calls(n, name) }) {
-					values = n.Args
-				}
-			}
-			for _, v := range values {
-				if text, ok := textOf(v); ok {
-					out[text] = set.Position(v.Pos()).String()
-					break
-				}
-			}
-			return true
-		})
-	}
-	return out
-}
-
-// textOf is a text that stands in the source, perhaps in parts.
-func textOf(e ast.Expr) (string, bool) {
-	switch e := e.(type) {
-	case *ast.BasicLit:
-		text, err := strconv.Unquote(e.Value)
-		return text, err == nil && e.Kind == token.STRING
-	case *ast.BinaryExpr:
-		a, ok1 := textOf(e.X)
-		b, ok2 := textOf(e.Y)
-		return a + b, ok1 && ok2
-	}
-	return "", false
 }
 
 // TestFreeReasonsStay holds that what a job says of itself is no reason of ours, whatever it begins with.

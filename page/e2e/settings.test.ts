@@ -249,7 +249,7 @@ test('picked jobs: one request, said beforehand what it would do', limit, async 
 test('doctor and the warnings of the editor in Chinese', limit, async () => {
   const { page, wrong, context } = await someone({ zh: true });
   await go('/cluster', page);
-  await page.locator('.findings').getByText('在线节点不足').waitFor(); // there is but one
+  await page.locator('.findings').getByText('只有一个节点在线').waitFor(); // there is but one
   await page.locator('.findings [lang="en"]').getByText('is the only node', { exact: false }).waitFor(); // and the server's own words
   await page.getByRole('button', { name: /^全部 \d+ 项/ }).click();
   await page.getByText('提交的事务不会因断电丢失').waitFor();

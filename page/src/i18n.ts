@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import type { Sentence } from './types';
 import type { Text } from './zh';
 
 export type Lang = 'en' | 'zh';
@@ -58,15 +59,14 @@ function match(patterns: Patterns, text: string, parts: (s: string) => string): 
 }
 const chinese = () => (lang.value === 'zh' ? server : null);
 
-/** What is wrong with a field, and other notes on definitions. */
-export function said(text: string): string {
-  const s = chinese();
-  return (s && match(s.patterns, text, said)) ?? text;
+/** What is wrong with a field, and other notes on definitions: by their code, or as the server put it. */
+export function sentence(s: Sentence): string {
+  return chinese()?.sentences[s.code]?.replace(/\$(\d)/g, (_, i) => s.values?.[i - 1] ?? '') ?? s.message;
 }
-/** What is otherwise here than with cron, and why a line cannot be a job. */
-export function crontabSaid(text: string): string {
-  const s = chinese();
-  return (s && match(s.crontab, text, crontabSaid)) ?? said(text);
+/** What is told of a crontab. Where that is about a field, the message begins with it. */
+export function noteSaid(n: Sentence & { field?: string }): string {
+  const is = sentence(n);
+  return is === n.message || !n.field ? is : `${n.field}：${is}`;
 }
 /** Why a run ended as it did, or waits: whole sentences that nodes write, with semicolons between them. */
 export function reasonSaid(text: string): string {
@@ -90,5 +90,7 @@ export const explained = (cause: string, answer: string) => (lang.value === 'zh'
 export function problemSaid(type: string): [title: string, advice: string] | undefined {
   return lang.value === 'zh' ? server?.problems[type.replace('urn:go-crontab:problem:', '')] : undefined;
 }
+/** What doctor found, by its code, or by its check. Undefined in English. */
+export const findingSaid = (f: { check: string; code?: string }): string | undefined => (lang.value === 'zh' ? server?.findings[f.code ?? ''] ?? server?.checks[f.check]?.[1] : undefined);
 /** What doctor looks at, by the id of the check: what is so, what is found otherwise, and why that matters. Undefined in English. */
 export const checkSaid = (id: string): [about: string, found: string, why: string] | undefined => (lang.value === 'zh' ? server?.checks[id] : undefined);
