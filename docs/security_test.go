@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestSecurityTests: each test that docs/security.md names is there, in the folder that it names.
+// TestSecurityTests: each test that docs/internals/security.md names is there, in the folder that it names.
 func TestSecurityTests(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("security.md")
+	page, err := os.ReadFile("internals/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}

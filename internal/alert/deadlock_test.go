@@ -13,11 +13,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// standing is the time of these tests, in seconds: MySQL's clock stands still.
-const standing = 1_800_000_000
+// frozenTime is the time in these tests, in seconds. MySQL's clock does not move.
+const frozenTime = 1_800_000_000
 
-// hooked has a channel "hook", a heartbeat "beat", a rule for jobs that fail, and two jobs, one with a ping. It has been
-// evaluated once.
+// hooked has a channel "hook", a heartbeat "beat", a rule for failing jobs, and two jobs, one with
+// a ping. It has been evaluated once.
 type hooked struct {
 	*fixture
 	hook *hook
@@ -29,16 +29,20 @@ type hooked struct {
 func (f *fixture) hooked(h *hook) *hooked {
 	f.Helper()
 	f.exec("INSERT INTO secret (name, version, key_id, sealed, created, updated) VALUES ('s', 1, 'k', '', 1, 1)")
-	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL + "/x", Sign: "{{secret.s}}", Wait: 1000})
-	f.channel(job.AlertChannel{Name: "beat", Type: job.ChannelHeartbeat, URL: h.URL + "/beat", Every: job.Duration(time.Minute)})
-	f.rule(job.AlertRule{Name: "ops", On: []job.AlertEvent{job.AlertFailed, job.AlertRecovered}, Channels: []string{"hook"}})
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL + "/x", Sign: "{{secret.s}}",
+		Wait: 1000})
+	f.channel(job.AlertChannel{Name: "beat", Type: job.ChannelHeartbeat, URL: h.URL + "/beat",
+		Every: job.Duration(time.Minute)})
+	f.rule(job.AlertRule{Name: "ops", On: []job.AlertEvent{job.AlertFailed, job.AlertRecovered},
+		Channels: []string{"hook"}})
 
 	s := &fakeSession{f: f, id: uuid.UUID{7}}
-	f.exec("INSERT INTO session (id, node, started, beat_at, labels, handlers) VALUES (?, ?, 1, 1, '{}', '[]')", s.id[:], s.Node())
+	f.exec("INSERT INTO session (id, node, started, beat_at, labels, handlers) VALUES (?, ?, 1, 1, '{}', '[]')",
+		s.id[:], s.Node())
 	x := &hooked{fixture: f, hook: h, node: s, eval: f.evaluator(s), job: f.job("shop", "a", "")}
 	pinged := f.job("shop", "pinged", `,"ping":{"success":"`+h.URL+`/ok"}`)
 	f.pinged(pinged)
-	x.ends(0, job.Succeeded) // ids of notes do not begin at 1 here: the evaluator begins behind this one
+	x.ends(0, job.Succeeded) // ids of notes do not start at 1 here; the evaluator starts after this one
 	f.step(x.eval)
 	return x
 }
@@ -48,13 +52,14 @@ func (x *hooked) ends(n int, o job.Outcome) {
 	x.Helper()
 	at := int64(x.now)
 	id := 7<<32 + int64(n)
-	x.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started, ended, outcome, final, reason)
+	x.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash,
+			started, ended, outcome, final, reason)
 		VALUES (?, ?, 1, ?, 'schedule', 'ended', -2, 1, ?, 0, ?, ?, ?, 1, 'exit code 1')`,
 		id, x.job, at-1000+int64(n), at-500, at-500, at, o.String())
 	x.note(id, x.job, o)
 }
 
-// steps is one step of the evaluator.
+// steps takes one step of the evaluator.
 func (x *hooked) steps() func() (any, error) {
 	return func() (any, error) {
 		_, err := x.eval.step(x.Context(), x.now)
@@ -64,7 +69,8 @@ func (x *hooked) steps() func() (any, error) {
 
 var changesOfAlerts = map[string]func(x *hooked) func() (any, error){
 	"a new channel": func(x *hooked) func() (any, error) {
-		return x.putChannel(job.AlertChannel{Name: "new", Type: job.ChannelWebhook, URL: "http://example.com/", Sign: "{{secret.s}}"})
+		return x.putChannel(job.AlertChannel{Name: "new", Type: job.ChannelWebhook, URL: "http://example.com/",
+			Sign: "{{secret.s}}"})
 	},
 	"edit a channel": func(x *hooked) func() (any, error) {
 		return x.putChannel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: "http://example.com/"})
@@ -101,7 +107,8 @@ var changesOfAlerts = map[string]func(x *hooked) func() (any, error){
 	},
 	"write down a test": func(x *hooked) func() (any, error) {
 		return func() (any, error) {
-			return nil, x.store().RecordTest(x.Context(), &Tested{Channel: "hook", ChannelID: 5, Items: "[]", Sent: true, Said: "ok", At: x.now})
+			return nil, x.store().RecordTest(x.Context(),
+				&Tested{Channel: "hook", ChannelID: 5, Items: "[]", Sent: true, Said: "ok", At: x.now})
 		}
 	},
 	"find what failed": func(x *hooked) func() (any, error) {
@@ -178,22 +185,23 @@ func (f *fixture) newSilence() *job.Silence {
 	return &job.Silence{App: "shop", Until: f.now.Add(time.Hour), Reason: "why"}
 }
 
-// TestAlertsRunAgain refuses each statement of each change of alerts once, as a deadlock does.
+// TestAlertsRunAgain: each change of alerts works if any of its statements is refused once, as by a
+// deadlock.
 func TestAlertsRunAgain(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.DSN(t)
-	beside, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
+	own, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { beside.Close() })
-	if _, _, err := beside.Migrate(t.Context()); err != nil {
+	t.Cleanup(func() { own.Close() })
+	if _, _, err := own.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	schema := faultproxy.NewSchema(t, beside.Raw())
+	schema := faultproxy.NewSchema(t, own.Raw())
 
 	proxy := faultproxy.Before(t, dsn)
-	db, err := sql.Open(proxy.DSN(faultproxy.StandStill(dsn, standing)), sql.DefaultTimeouts, 4)
+	db, err := sql.Open(proxy.DSN(faultproxy.StandStill(dsn, frozenTime)), sql.DefaultTimeouts, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,13 +211,17 @@ func TestAlertsRunAgain(t *testing.T) {
 	for name, change := range changesOfAlerts {
 		t.Run(name, func(t *testing.T) {
 			faultproxy.RefuseEach(t, schema, func() (*faultproxy.Proxy, func() (any, error)) {
-				f := &fixture{t, dsn, &read.DB{DB: db}, beside, job.Micros(standing) * second}
+				f := &fixture{t, dsn, &read.DB{DB: db}, own, job.Micros(frozenTime) * second}
 				changed := change(f.hooked(h))
 				return proxy, func() (any, error) {
 					answer, err := changed()
-					f.exec("UPDATE delivery JOIN (SELECT id, ROW_NUMBER() OVER (ORDER BY id) n FROM delivery) r USING (id) SET idem = n") // random
-					f.exec("UPDATE alert SET subject = RPAD(id, 16, '.')")                                                                // made of ids
-					f.exec(`UPDATE alert_work SET position = REGEXP_REPLACE(position, '"gaps":\\[[^]]*]', '')`)                           // ids before the first run
+
+					// Make random values and ids the same in each run.
+					f.exec(`UPDATE delivery
+						JOIN (SELECT id, ROW_NUMBER() OVER (ORDER BY id) n FROM delivery) r USING (id)
+						SET idem = n`)
+					f.exec("UPDATE alert SET subject = RPAD(id, 16, '.')")
+					f.exec(`UPDATE alert_work SET position = REGEXP_REPLACE(position, '"gaps":\\[[^]]*]', '')`)
 					return answer, err
 				}
 			})

@@ -7,8 +7,8 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// TestDueDeliveries: what waits for busy lanes takes nobody's place in the list, and what was sent and what calls monitors is
-// not read to find what goes to channels.
+// TestDueDeliveries: messages of busy lanes take no place in the list. Finding messages for
+// channels reads neither sent messages nor pings.
 func TestDueDeliveries(t *testing.T) {
 	f := setUp(t)
 	const pings, now, limit = 4096, 1000, 20
@@ -17,28 +17,39 @@ func TestDueDeliveries(t *testing.T) {
 	for n := 1; n < pings; n *= 2 {
 		f.exec(insert+"SELECT '', 'ping', 0, job_id + ?, 0, 1, '[]', 1, 1 FROM delivery", n)
 	}
+
 	f.exec("UPDATE delivery SET target = IF(job_id MOD 2 = 0, 'even', 'odd')")
 	f.exec(insert + "SELECT '', 'alert', 1, 0, 2, 1, '[]', 1, 1 FROM delivery")
 	for i := range 40 {
 		f.exec(insert+"VALUES ('', 'alert', 1, 0, 0, ?, '[]', 1, 1)", 10+i)
 	}
+
 	for i := range 10 {
 		f.exec(insert+"VALUES ('', 'heartbeat', 2, 0, 0, ?, '[]', 1, 1)", 100+i)
 	}
-	f.exec(insert + "VALUES ('', 'alert', 2, 0, 0, 1001, '[]', 1, 1), ('', 'alert', 1, 0, 1, 1, '[]', 1, 1), ('', 'alert', 2, 0, 1, 1, '[]', 1, 1)")
-	db, _ := f.behind()
+
+	f.exec(insert + `VALUES ('', 'alert', 2, 0, 0, 1001, '[]', 1, 1),
+		('', 'alert', 1, 0, 1, 1, '[]', 1, 1),
+		('', 'alert', 2, 0, 1, 1, '[]', 1, 1)`)
+
+	db, _ := f.proxied()
 	for _, c := range []struct {
 		name string
 		busy busyLanes
 		want map[string]int
-		most int64 // rows that may be read; 0: any
+		most int64 // most rows that may be read; 0: any number
 	}{
-		{"nothing is busy", busyLanes{}, map[string]int{"pings 0": 5, "pings 1": 5, "pings 2": 5, "pings 3": 5, "channel 1": 21, "channel 2": 1}, 0},
-		{"a channel", busyLanes{Channels: []int64{1}}, map[string]int{"pings 0": 5, "pings 1": 5, "pings 2": 5, "pings 3": 5, "channel 2": 11}, 0},
-		{"some pings", busyLanes{Pings: []pingLane{{"even", 0}, {"odd", 1}, {"odd", 3}, {"odd", 2}}}, map[string]int{"pings 2": 20, "channel 1": 21, "channel 2": 1}, 0},
-		{"all pings, and a channel", busyLanes{Channels: []int64{1, 7}, Pings: []pingLane{{"even", 0}}, NoPings: true}, map[string]int{"channel 2": 11}, 400},
+		{"nothing is busy", busyLanes{},
+			map[string]int{"pings 0": 5, "pings 1": 5, "pings 2": 5, "pings 3": 5, "channel 1": 21, "channel 2": 1}, 0},
+		{"a channel", busyLanes{Channels: []int64{1}},
+			map[string]int{"pings 0": 5, "pings 1": 5, "pings 2": 5, "pings 3": 5, "channel 2": 11}, 0},
+		{"some pings", busyLanes{Pings: []pingLane{{"even", 0}, {"odd", 1}, {"odd", 3}, {"odd", 2}}},
+			map[string]int{"pings 2": 20, "channel 1": 21, "channel 2": 1}, 0},
+		{"all pings, and a channel", busyLanes{Channels: []int64{1, 7}, Pings: []pingLane{{"even", 0}}, NoPings: true},
+			map[string]int{"channel 2": 11}, 400},
 	} {
-		if _, err := dueDeliveries(db.Reader(t.Context()), now, c.busy, limit); err != nil { // to open a table the server reads more
+		// the server reads more rows to open a table
+		if _, err := dueDeliveries(db.Reader(t.Context()), now, c.busy, limit); err != nil {
 			t.Fatal(err)
 		}
 		before := testdb.Reads(t, db.Raw())

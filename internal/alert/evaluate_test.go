@@ -9,13 +9,15 @@ import (
 	"go-crontab/job"
 )
 
-// TestFailedAndRecovered: an alert fires once, is counted while it goes on, is repeated, and is over.
+// TestFailedAndRecovered: an alert fires once, is counted while it lasts, is repeated, and ends.
 func TestFailedAndRecovered(t *testing.T) {
 	f := setUp(t)
 	h := newHook(t)
-	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL + "/x", Sign: "{{secret.s}}", Wait: 1000})
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL + "/x", Sign: "{{secret.s}}",
+		Wait: 1000})
 	a, b := f.job("shop", "a", ""), f.job("shop", "b", "")
-	f.rule(job.AlertRule{Name: "ops", On: []job.AlertEvent{job.AlertFailed, job.AlertRecovered}, Channels: []string{"hook"}, Repeat: job.Duration(3600e9)})
+	f.rule(job.AlertRule{Name: "ops", On: []job.AlertEvent{job.AlertFailed, job.AlertRecovered},
+		Channels: []string{"hook"}, Repeat: job.Duration(3600e9)})
 	s := f.session()
 	e, send := f.evaluator(s), f.sender(s)
 	f.step(e)
@@ -30,9 +32,12 @@ func TestFailedAndRecovered(t *testing.T) {
 	if got, want := h.said(), []string{"fired failed shop/a"}; !slices.Equal(got, want) {
 		t.Fatalf("got %q, want %q", got, want)
 	}
-	if m := h.seen()[0]; !strings.Contains(m.Title, "shop/a") || !strings.Contains(m.Text, "exit code 1") || m.Count != 1 || m.Key == "" || h.header[0].Get("Idempotency-Key") != m.Key {
+
+	if m := h.seen()[0]; !strings.Contains(m.Title, "shop/a") || !strings.Contains(m.Text, "exit code 1") ||
+		m.Count != 1 || m.Key == "" || h.header[0].Get("Idempotency-Key") != m.Key {
 		t.Errorf("got %+v", m)
 	}
+
 	f.want("alerts that fire", 1, "SELECT COUNT(*) FROM alert WHERE firing = 1 AND seen = 2")
 	f.now += 3600 * second
 	f.run(a, job.TimedOut, 0)
@@ -43,15 +48,18 @@ func TestFailedAndRecovered(t *testing.T) {
 	f.step(e)
 	f.now += second
 	f.send(send)
-	if got, want := h.said(), []string{"fired failed shop/a", "repeated failed shop/a", "resolved failed shop/a"}; !slices.Equal(got, want) {
+	if got, want := h.said(), []string{"fired failed shop/a", "repeated failed shop/a",
+		"resolved failed shop/a"}; !slices.Equal(got, want) {
 		t.Fatalf("got %q, want %q", got, want)
 	}
-	f.want("alerts that are over", 1, "SELECT COUNT(*) FROM alert WHERE firing IS NULL AND seen = 3 AND over_why = 'it succeeded again'")
+
+	f.want("alerts that are over", 1,
+		"SELECT COUNT(*) FROM alert WHERE firing IS NULL AND seen = 3 AND over_why = 'it succeeded again'")
 	f.want("messages sent", 3, "SELECT COUNT(*) FROM delivery WHERE state = 2 AND attempts = 1")
 }
 
-// TestRulesGoByWhatAJobIsNow: a job that got its owner a moment before it failed, and was known without one, is told of by the rule that
-// is for the owner's.
+// TestRulesGoByWhatAJobIsNow: a job fails just after it got an owner, and is cached without one.
+// The rule for this owner's jobs fires.
 func TestRulesGoByWhatAJobIsNow(t *testing.T) {
 	f := setUp(t)
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: "http://example.com/"})
@@ -68,7 +76,8 @@ func TestRulesGoByWhatAJobIsNow(t *testing.T) {
 	f.want("alerts", 1, "SELECT COUNT(*) FROM alert WHERE firing = 1")
 }
 
-// TestLateCommit: a run whose transaction commits after those of later ids is not left out, and none is told twice.
+// TestLateCommit: a run that commits after runs with higher ids is not lost, and no run is reported
+// twice.
 func TestLateCommit(t *testing.T) {
 	f := setUp(t)
 	h := newHook(t)
@@ -84,7 +93,8 @@ func TestLateCommit(t *testing.T) {
 	}
 	defer tx.Rollback()
 	run := minted.Add(1)
-	_, err = tx.Exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started, ended, outcome, final)
+	_, err = tx.Exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash,
+			started, ended, outcome, final)
 		VALUES (?, ?, 1, 1, 'schedule', 'ended', -2, 1, 1, 0, ?, ?, 'failed', 1)`, run, a, int64(f.now), int64(f.now))
 	if err == nil {
 		_, err = tx.Exec("INSERT INTO ending (at, runs) VALUES (?, ?)", int64(f.now), noteOf(run, a, job.Failed))
@@ -92,6 +102,7 @@ func TestLateCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	f.run(b, job.Failed, 0)
 	f.step(e)
 	f.want("what fires meanwhile", 1, "SELECT COUNT(*) FROM alert WHERE job = 'b'")
@@ -100,7 +111,8 @@ func TestLateCommit(t *testing.T) {
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	// Another node goes on from what is written down.
+
+	// Another node continues from the stored position.
 	f.now += 9 * second
 	f.exec("DELETE FROM session WHERE id = ?", s.id[:])
 	f.exec("UPDATE alert_work SET until = 0 WHERE id = 1")
@@ -109,20 +121,25 @@ func TestLateCommit(t *testing.T) {
 	f.step(other)
 	f.want("what fires", 3, "SELECT COUNT(*) FROM alert WHERE firing = 1 AND seen = 1")
 	f.want("of the one that came late", 1, "SELECT COUNT(*) FROM alert WHERE job = 'a'")
-	for range 6 { // on servers that count ids in steps all are behind a gap, and each gap is looked at five times
+	// If the server increments ids by more than one, every id follows a gap, and each gap is looked
+	// at five times.
+	for range 6 {
 		f.now += 15 * second
 		f.step(other)
 		f.step(e)
 	}
+
 	f.want("what fires a while later", 3, "SELECT COUNT(*) FROM alert")
 	f.want("lost", 0, "SELECT lost FROM alert_work WHERE id = 1")
 	var position string
-	if err := f.db.Raw().QueryRow("SELECT position FROM alert_work WHERE id = 1").Scan(&position); err != nil || strings.Contains(position, "gaps") {
+	if err := f.db.Raw().QueryRow("SELECT position FROM alert_work WHERE id = 1").Scan(&position); err != nil ||
+		strings.Contains(position, "gaps") {
 		t.Errorf("got %s, %v, want no gaps", position, err)
 	}
 }
 
-// TestSteps: of two nodes that evaluate at the same time one step stands, whoever believes to hold the work.
+// TestSteps: if two nodes evaluate at the same time, only one step is applied, whichever node
+// believes to be the holder.
 func TestSteps(t *testing.T) {
 	f := setUp(t)
 	h := newHook(t)
@@ -135,29 +152,34 @@ func TestSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	f.run(a, job.Failed, 0)
 	if err := one.learn(t.Context(), w, f.now); err != nil {
 		t.Fatal(err)
 	}
+
 	c1, err := one.find(t.Context(), f.now)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	f.exec("UPDATE alert_work SET until = 0 WHERE id = 1")
 	f.step(two)
 	if err := one.write(t.Context(), w, c1, f.now); err != errOvertaken {
 		t.Fatalf("got %v, want %v", err, errOvertaken)
 	}
+
 	f.want("alerts", 1, "SELECT COUNT(*) FROM alert")
 	f.want("messages", 1, "SELECT COUNT(*) FROM delivery")
 }
 
-// TestEvents: each event is found, and is over.
+// TestEvents: each kind of event fires and ends.
 func TestEvents(t *testing.T) {
 	f := setUp(t)
 	h := newHook(t)
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL, Wait: 1000})
-	f.rule(job.AlertRule{Name: "all", On: job.AlertEvents(), Channels: []string{"hook"}, LateFinish: job.Duration(60e9), NeverRan: job.Duration(3600e9),
+	f.rule(job.AlertRule{Name: "all", On: job.AlertEvents(), Channels: []string{"hook"}, LateFinish: job.Duration(60e9),
+		NeverRan: job.Duration(3600e9),
 		Failures: &job.AlertFailing{Count: 3, Within: job.Duration(100e9)}, Backlog: &job.AlertOverdue{Tasks: 2}})
 	s := f.session()
 	e := f.evaluator(s)
@@ -168,7 +190,7 @@ func TestEvents(t *testing.T) {
 		t.Helper()
 		f.now += 31 * second
 		f.exec("UPDATE alert_work SET until = 0 WHERE id = 1")
-		e.state = nil // as on another node
+		e.state = nil // as another node would have it
 		f.step(e)
 		rows, err := readFiring(f.db.Reader(t.Context()), 100)
 		if err != nil {
@@ -186,6 +208,7 @@ func TestEvents(t *testing.T) {
 			}
 		}
 	}
+
 	check("a job that never ran", "never_ran")
 	f.run(a, job.Succeeded, 0)
 	check("it ran")
@@ -211,9 +234,11 @@ func TestEvents(t *testing.T) {
 	f.noneLive()
 	f.run(a, job.Succeeded, 0)
 	check("it ended")
-	f.exec("INSERT INTO audit (at, who, origin, action, kind, name, reason, app, ref) VALUES (?, 'x', 'x', 'reap', 'session', 'n9', '', '', 0)", int64(f.now))
+	f.exec(`INSERT INTO audit (at, who, origin, action, kind, name, reason, app, ref)
+		VALUES (?, 'x', 'x', 'reap', 'session', 'n9', '', '', 0)`, int64(f.now))
 	check("a node is gone", "node_gone")
-	n9 := f.exec("INSERT INTO session (id, node, started, beat_at, labels, handlers, clock_offset) VALUES ('0123456789abcdef', 'n9', 1, 1, '{}', '[]', -3000000)")
+	n9 := f.exec(`INSERT INTO session (id, node, started, beat_at, labels, handlers, clock_offset)
+		VALUES ('0123456789abcdef', 'n9', 1, 1, '{}', '[]', -3000000)`)
 	_ = n9
 	check("it is back, with another clock", "clock_skew")
 	f.exec("UPDATE session SET clock_offset = 0")
@@ -226,12 +251,13 @@ func TestEvents(t *testing.T) {
 	f.want("all alerts are over", 0, "SELECT COUNT(*) FROM alert WHERE firing = 1 OR over_at = 0")
 }
 
-// TestSilence: what is covered is recorded, and told when it still fires at the end.
+// TestSilence: a silenced alert is recorded, and sent if it still fires when the silence ends.
 func TestSilence(t *testing.T) {
 	f := setUp(t)
 	h := newHook(t)
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL, Wait: 1000})
-	f.rule(job.AlertRule{Name: "ops", On: []job.AlertEvent{job.AlertFailed, job.AlertRecovered}, Channels: []string{"hook"}})
+	f.rule(job.AlertRule{Name: "ops", On: []job.AlertEvent{job.AlertFailed, job.AlertRecovered},
+		Channels: []string{"hook"}})
 	a, b, c := f.job("shop", "a", ""), f.job("shop", "b", ""), f.job("other", "c", "")
 	s := f.session()
 	e, send := f.evaluator(s), f.sender(s)
@@ -240,9 +266,11 @@ func TestSilence(t *testing.T) {
 	if err := f.store().AddSilence(t.Context(), &n); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, id := range []int64{a, b, c} {
 		f.run(id, job.Failed, 0)
 	}
+
 	f.step(e)
 	f.run(a, job.Succeeded, 0)
 	f.step(e)
@@ -251,12 +279,14 @@ func TestSilence(t *testing.T) {
 	if got, want := h.said(), []string{"fired failed other/c"}; !slices.Equal(got, want) {
 		t.Fatalf("in the silence: got %q, want %q", got, want)
 	}
+
 	f.want("silenced", 2, "SELECT SUM(events) FROM delivery WHERE state = ?", DeliverySilenced)
 	ended, err := f.store().EndSilence(t.Context(), n.ID, func(job.Silence) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.now = max(f.now, ended.Until) // by MySQL's clock, which has gone on
+
+	f.now = max(f.now, ended.Until) // MySQL's clock has moved on
 	f.step(e)
 	f.now += second
 	f.send(send)
@@ -265,11 +295,11 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// MaxTestSilence is longer than tests last.
+// MaxTestSilence is longer than any test takes.
 const MaxTestSilence = 3600e9
 
-// TestFlood: many events are one message that says how many more there are, and one that waits for its channel goes on
-// to grow.
+// TestFlood: many events become one message with the number of further events. A message that waits
+// for its channel keeps growing.
 func TestFlood(t *testing.T) {
 	f := setUp(t)
 	h := newHook(t)
@@ -277,7 +307,8 @@ func TestFlood(t *testing.T) {
 	f.channel(job.AlertChannel{Name: "pager", Type: job.ChannelWebhook, URL: h.URL, Wait: 1000})
 	f.exec(`UPDATE alert_channel SET spec = REPLACE(spec, '"webhook"', '"pagerduty"') WHERE name = 'pager'`)
 	f.rule(job.AlertRule{Name: "ops", On: []job.AlertEvent{job.AlertFailed}, Channels: []string{"hook"}})
-	f.rule(job.AlertRule{Name: "page", On: []job.AlertEvent{job.AlertFailed}, Apps: []string{"many"}, Channels: []string{"pager"}})
+	f.rule(job.AlertRule{Name: "page", On: []job.AlertEvent{job.AlertFailed}, Apps: []string{"many"},
+		Channels: []string{"pager"}})
 	s := f.session()
 	e, send := f.evaluator(s), f.sender(s)
 	f.step(e)
@@ -289,17 +320,21 @@ func TestFlood(t *testing.T) {
 		f.now += second
 		f.send(send)
 	}
+
 	flood("a", 332)
 	flood("b", 30)
 	flood("c", 30)
-	if m := h.seen(); len(m) != 1 || m[0].Count != 332 || len(m[0].Items) != 20 || m[0].More != 312 || !strings.Contains(m[0].Text, "and 312 more") {
+	if m := h.seen(); len(m) != 1 || m[0].Count != 332 || len(m[0].Items) != 20 || m[0].More != 312 ||
+		!strings.Contains(m[0].Text, "and 312 more") {
 		t.Fatalf("got %d messages, the first %+v", len(m), m[0])
 	}
+
 	f.now += 61 * second
 	f.send(send)
 	if m := h.seen(); len(m) != 2 || m[1].Count != 60 {
 		t.Fatalf("got %d messages, the last %+v", len(m), m[len(m)-1])
 	}
+
 	h.answer = func(int) int { return 500 }
 	said := &written{}
 	e.Log = slog.New(slog.NewTextHandler(said, nil))
@@ -309,5 +344,6 @@ func TestFlood(t *testing.T) {
 	if log := said.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "events=20") {
 		t.Errorf("the log has %q, want a line of 20 events", log)
 	}
+
 	f.want("alerts, told or not", 392+manyOpen+20+manyOpen+20, "SELECT COUNT(*) FROM alert")
 }

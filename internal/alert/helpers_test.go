@@ -29,13 +29,13 @@ import (
 
 const second = job.Micros(1_000_000)
 
-// fixture is a cluster without nodes: its rows are written by tests, and its clock is theirs.
+// fixture is a cluster without nodes: the tests write its rows and set its clock.
 type fixture struct {
 	*testing.T
-	dsn    string
-	db     *read.DB
-	beside *sql.DB // the tests' own, which has time
-	now    job.Micros
+	dsn string
+	db  *read.DB
+	own *sql.DB // the tests' own pool, with long timeouts
+	now job.Micros
 }
 
 func setUp(t *testing.T) *fixture {
@@ -45,23 +45,28 @@ func setUp(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { m.Close() })
 	if _, _, err := m.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	db, err := sql.Open(dsn, sql.DefaultTimeouts, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { db.Close() })
 	f := &fixture{t, dsn, &read.DB{DB: db}, m, job.MicrosOf(time.Now())}
 	f.exec("INSERT INTO life (id, session, node, started) VALUES (7, REPEAT('7', 16), 'n1', 1)")
-	f.exec("INSERT INTO secret (name, version, key_id, sealed, created, updated) VALUES ('s', 1, 'k', '', 1, 1), ('address', 1, 'k', '', 1, 1)") // see sender
+	// see sender
+	f.exec(`INSERT INTO secret (name, version, key_id, sealed, created, updated)
+		VALUES ('s', 1, 'k', '', 1, 1), ('address', 1, 'k', '', 1, 1)`)
 	return f
 }
 
-// behind makes a pool of one connection, which leads through a fault proxy.
-func (f *fixture) behind() (*sql.DB, *faultproxy.Proxy) {
+// proxied opens a pool of one connection through a fault proxy.
+func (f *fixture) proxied() (*sql.DB, *faultproxy.Proxy) {
 	f.Helper()
 	proxy := faultproxy.Before(f.T, f.dsn)
 	db, err := sql.Open(proxy.DSN(f.dsn), sql.DefaultTimeouts, 1)
@@ -74,7 +79,7 @@ func (f *fixture) behind() (*sql.DB, *faultproxy.Proxy) {
 
 func (f *fixture) exec(query string, args ...any) int64 {
 	f.Helper()
-	r, err := f.beside.Raw().Exec(query, args...)
+	r, err := f.own.Raw().Exec(query, args...)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -84,7 +89,7 @@ func (f *fixture) exec(query string, args ...any) int64 {
 
 func (f *fixture) count(query string, args ...any) (n int) {
 	f.Helper()
-	if err := f.beside.Raw().QueryRow(query, args...).Scan(&n); err != nil {
+	if err := f.own.Raw().QueryRow(query, args...).Scan(&n); err != nil {
 		f.Fatal(err)
 	}
 	return n
@@ -97,7 +102,7 @@ func (f *fixture) want(what string, want int, query string, args ...any) {
 	}
 }
 
-// job writes a job.
+// job inserts a job.
 func (f *fixture) job(app, name string, more string) int64 {
 	f.Helper()
 	f.exec("INSERT IGNORE INTO app (name) VALUES (?)", app)
@@ -107,7 +112,7 @@ func (f *fixture) job(app, name string, more string) int64 {
 	return id
 }
 
-// pinged has it known of jobs that they have a ping.
+// pinged records that jobs have a ping.
 func (f *fixture) pinged(ids ...int64) {
 	f.Helper()
 	for _, id := range ids {
@@ -118,30 +123,32 @@ func (f *fixture) pinged(ids ...int64) {
 // minted counts the ids of runs.
 var minted atomic.Int64
 
-// run writes a run that ended now, and notes its end.
+// run inserts a run that ended now, and the note of its end.
 func (f *fixture) run(jobID int64, o job.Outcome, late job.Micros) int64 {
 	f.Helper()
 	n := minted.Add(1)
 	started := f.now - 500
-	f.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, session, started, ended, outcome, final, reason)
-		VALUES (?, ?, (SELECT app_id FROM job WHERE id = ?), ?, 'schedule', 'ended', -2, 1, ?, 0, 7, ?, ?, ?, 1, 'exit code 1')`,
+	f.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash,
+			session, started, ended, outcome, final, reason)
+		VALUES (?, ?, (SELECT app_id FROM job WHERE id = ?), ?, 'schedule', 'ended', -2, 1, ?, 0,
+			7, ?, ?, ?, 1, 'exit code 1')`,
 		n, jobID, jobID, int64(f.now)-1000+n, int64(started-late), int64(started), int64(f.now), o.String())
 	f.note(n, jobID, o)
 	return n
 }
 
-// note notes the end of a run.
+// note inserts the note of the end of a run.
 func (f *fixture) note(run, jobID int64, o job.Outcome) {
 	f.Helper()
 	f.exec("INSERT INTO ending (at, runs) VALUES (?, ?)", int64(f.now), noteOf(run, jobID, o))
 }
 
-// noteOf is what a row of ending holds of one run.
+// noteOf returns the part of an ending that describes one run.
 func noteOf(run, jobID int64, o job.Outcome) []byte {
 	return append(binary.AppendVarint(binary.AppendVarint(nil, run), jobID), byte(o))
 }
 
-// live writes a run of the schedule that has not ended, and returns its id.
+// live inserts a scheduled run that has not ended, and returns its id.
 func (f *fixture) live(jobID int64, state job.State, due job.Micros) int64 {
 	f.Helper()
 	n := minted.Add(1)
@@ -151,7 +158,7 @@ func (f *fixture) live(jobID int64, state job.State, due job.Micros) int64 {
 	return n
 }
 
-// ownerIn is who has a run in a state.
+// ownerIn returns the owner of a run in a state.
 func ownerIn(state job.State) int {
 	switch state {
 	case job.Idle:
@@ -169,13 +176,13 @@ func startedIn(state job.State, due job.Micros) job.Micros {
 	return 0
 }
 
-// noneLive removes all runs that have not ended.
+// noneLive deletes all runs that have not ended.
 func (f *fixture) noneLive() {
 	f.Helper()
 	f.exec("DELETE FROM run WHERE state <> 'ended'")
 }
 
-// session is that of a node.
+// session is a node's session for tests.
 type fakeSession struct {
 	f    *fixture
 	id   uuid.UUID
@@ -189,7 +196,8 @@ func (s *fakeSession) Fresh() bool     { return !s.dead }
 
 func (f *fixture) session() *fakeSession {
 	s := &fakeSession{f: f, id: uuid.New()}
-	f.exec("INSERT INTO session (id, node, started, beat_at, labels, handlers) VALUES (?, ?, 1, 1, '{}', '[]')", s.id[:], s.Node())
+	f.exec("INSERT INTO session (id, node, started, beat_at, labels, handlers) VALUES (?, ?, 1, 1, '{}', '[]')",
+		s.id[:], s.Node())
 	return s
 }
 
@@ -212,7 +220,9 @@ func (m fakeSecrets) Values(_ context.Context, _ string, names []job.Secret) (ma
 }
 
 func (f *fixture) sender(s *fakeSession) *Sender {
-	o := NewOutside(OutsideConfig{Dial: (&net.Dialer{Timeout: 30 * time.Second}).DialContext, Mask: execute.Mask, Secrets: fakeSecrets{"s": "hunter22", "address": "chat.example/hook?access_token=" + strings.Repeat("3f9a", 32)}, Node: s.Node(),
+	o := NewOutside(OutsideConfig{Dial: (&net.Dialer{Timeout: 30 * time.Second}).DialContext, Mask: execute.Mask,
+		Secrets: fakeSecrets{"s": "hunter22",
+			"address": "chat.example/hook?access_token=" + strings.Repeat("3f9a", 32)}, Node: s.Node(),
 		Sign: func(secret []byte, _ time.Time, key string, _ *http.Request, body string) (string, string) {
 			return "X-Signed", fmt.Sprintf("%s %s %d", secret, key, len(body))
 		}})
@@ -220,7 +230,7 @@ func (f *fixture) sender(s *fakeSession) *Sender {
 	return &Sender{DB: f.db, Session: s, Outside: o, Log: f.log()}
 }
 
-// step has a node evaluate until there is no more.
+// step evaluates until there is nothing more to read.
 func (f *fixture) step(e *Evaluator) {
 	f.Helper()
 	for {
@@ -234,7 +244,7 @@ func (f *fixture) step(e *Evaluator) {
 	}
 }
 
-// send has a node send what is due, and waits for it.
+// send sends the due messages, and waits for the lanes.
 func (f *fixture) send(s *Sender) {
 	f.Helper()
 	s.init()
@@ -253,7 +263,7 @@ func (f *fixture) channel(c job.AlertChannel) {
 	}
 }
 
-// rule writes a rule as one that has been there for a while.
+// rule inserts a rule that is some time old.
 func (f *fixture) rule(r job.AlertRule) {
 	f.Helper()
 	if _, _, err := f.store().PutRule(f.Context(), r); err != nil {
@@ -262,7 +272,7 @@ func (f *fixture) rule(r job.AlertRule) {
 	f.exec("UPDATE alert_rule SET updated = 1")
 }
 
-// written is a log that remembers.
+// written is a log kept in memory.
 type written struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -280,7 +290,7 @@ func (w *written) String() string {
 	return w.text.String()
 }
 
-// hook is a server that remembers what it got.
+// hook is an HTTP server that records its requests.
 type hook struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -299,7 +309,8 @@ func newHook(t *testing.T) *hook {
 		var v webhookBody
 		_ = json.Unmarshal(b, &v)
 		h.mu.Lock()
-		h.got, h.raw, h.header, h.paths = append(h.got, v), append(h.raw, string(b)), append(h.header, r.Header), append(h.paths, r.Method+" "+r.URL.RequestURI())
+		h.got, h.raw, h.header, h.paths = append(h.got, v), append(h.raw, string(b)), append(h.header,
+			r.Header), append(h.paths, r.Method+" "+r.URL.RequestURI())
 		n, answer, say := len(h.got), h.answer, h.say
 		h.mu.Unlock()
 		status := 200
@@ -309,6 +320,7 @@ func newHook(t *testing.T) *hook {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, say)
 	}))
+
 	t.Cleanup(h.Close)
 	return h
 }
@@ -319,7 +331,7 @@ func (h *hook) seen() []webhookBody {
 	return slices.Clone(h.got)
 }
 
-// said lists what happened to which job, in the order in which it was told.
+// said lists the events and their jobs in the order of arrival.
 func (h *hook) said() (out []string) {
 	for _, m := range h.seen() {
 		for _, it := range m.Items {

@@ -10,7 +10,8 @@ import (
 	"go-crontab/sql"
 )
 
-// events lists what PagerDuty was told at a path, as "trigger" and "resolve", in the order in which it was told.
+// events lists the actions that PagerDuty got at a path, "trigger" and "resolve", in order of
+// arrival.
 func (h *hook) events(path string) (out []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -30,7 +31,8 @@ func (f *fixture) pager(name, url string) {
 	f.channel(job.AlertChannel{Name: name, Type: job.ChannelPagerDuty, URL: url, RoutingKey: "{{secret.s}}", Rate: 600})
 }
 
-// TestResolveComesBehind: what resolves an incident does not overtake what opens it.
+// TestResolveComesBehind: the message that resolves an incident does not overtake the one that
+// opens it.
 func TestResolveComesBehind(t *testing.T) {
 	f := setUp(t)
 	h := newHook(t)
@@ -64,7 +66,7 @@ func TestResolveComesBehind(t *testing.T) {
 	f.now += 7 * second
 	check("it is tried again", "trigger", "trigger", "trigger", "resolve")
 
-	// The node that sends it dies: nobody knows whether it arrived.
+	// The sending node dies, so it is unknown whether the message arrived.
 	f.run(b, job.Failed, 0)
 	f.step(e)
 	dead := f.session()
@@ -89,11 +91,13 @@ func TestResolveComesBehind(t *testing.T) {
 	f.want("what waits", 0, "SELECT COUNT(*) FROM delivery WHERE state < 2")
 }
 
-// TestFloodOfIncidents: in a flood all incidents that are opened are resolved, and none is opened that is over by then.
+// TestFloodOfIncidents: in a flood, every opened incident is resolved, and no incident is opened
+// after its alert is over.
 func TestFloodOfIncidents(t *testing.T) {
 	f := setUp(t)
 	h := newHook(t)
-	f.channel(job.AlertChannel{Name: "pager", Type: job.ChannelPagerDuty, URL: h.URL, RoutingKey: "{{secret.s}}", Rate: 20})
+	f.channel(job.AlertChannel{Name: "pager", Type: job.ChannelPagerDuty, URL: h.URL, RoutingKey: "{{secret.s}}",
+		Rate: 20})
 	f.rule(job.AlertRule{Name: "page", On: []job.AlertEvent{job.AlertFailed}, Channels: []string{"pager"}})
 	s := f.session()
 	e, send := f.evaluator(s), f.sender(s)
@@ -103,26 +107,32 @@ func TestFloodOfIncidents(t *testing.T) {
 	for i := range many {
 		jobs = append(jobs, f.job("shop", "j"+idText(int64(i+1)), ""))
 	}
+
 	all := func(o job.Outcome) {
 		for _, id := range jobs {
 			f.run(id, o, 0)
 		}
 		f.step(e)
 	}
+
 	all(job.Failed)
 	for range 2 {
 		f.send(send)
 		f.now += 61 * second
 	}
+
 	all(job.Succeeded)
-	f.want("what is not told of any more, or was too much", many-40, "SELECT COUNT(*) FROM delivery WHERE state = ?", DeliverySuppressed)
-	f.want("what waits: the ends of those that were told", 40, "SELECT COUNT(*) FROM delivery WHERE state = ?", DeliveryPending)
-	f.run(jobs[0], job.Failed, 0) // something new meanwhile
+	f.want("what is not told of any more, or was too much", many-40, "SELECT COUNT(*) FROM delivery WHERE state = ?",
+		DeliverySuppressed)
+	f.want("what waits: the ends of those that were told", 40, "SELECT COUNT(*) FROM delivery WHERE state = ?",
+		DeliveryPending)
+	f.run(jobs[0], job.Failed, 0) // a new event in between
 	f.step(e)
 	for range 5 {
 		f.send(send)
 		f.now += 61 * second
 	}
+
 	f.run(jobs[0], job.Succeeded, 0)
 	f.step(e)
 	f.send(send)
@@ -138,17 +148,20 @@ func TestFloodOfIncidents(t *testing.T) {
 		}
 		keys[event.Key] = append(keys[event.Key], event.Action)
 	}
+
 	for key, got := range keys {
 		if want := []string{"trigger", "resolve"}; !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", key, got, want)
 		}
 	}
+
 	if len(keys) != 41 {
 		t.Errorf("got %d incidents, want 41", len(keys))
 	}
 }
 
-// TestIncidentsEnd: an incident that was told is resolved, however the alert is over, where it was told and nowhere else.
+// TestIncidentsEnd: however an alert ends, its incident is resolved where it was opened, and only
+// there.
 func TestIncidentsEnd(t *testing.T) {
 	f := setUp(t)
 	h := newHook(t)
@@ -161,7 +174,7 @@ func TestIncidentsEnd(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		end   func(rule job.AlertRule, id int64)
-		early bool // before it is told
+		early bool // before the opening message is sent
 	}{
 		{"silenced", func(r job.AlertRule, id int64) {
 			f.silence(r.Name)
@@ -193,7 +206,8 @@ func TestIncidentsEnd(t *testing.T) {
 	} {
 		name := strings.ReplaceAll(c.name, " ", "-")
 		id := f.job("shop", name, "")
-		r := job.AlertRule{Name: name, On: []job.AlertEvent{job.AlertFailed}, Jobs: []string{"shop/" + name}, Channels: []string{"pager", "hook"}}
+		r := job.AlertRule{Name: name, On: []job.AlertEvent{job.AlertFailed}, Jobs: []string{"shop/" + name},
+			Channels: []string{"pager", "hook"}}
 		f.rule(r)
 		f.step(e)
 		before := h.events("/pager")
@@ -215,22 +229,25 @@ func TestIncidentsEnd(t *testing.T) {
 		f.step(e)
 		f.now += second
 		f.send(send)
-		f.send(send) // what resolves it is made behind what opens it
+		f.send(send) // the resolving message is created after the opening one
 		if got := h.events("/pager")[len(before):]; !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", c.name, got, want)
 		}
 	}
+
 	if got := h.events("/other"); len(got) != 0 {
 		t.Errorf("who was told nothing got %q", got)
 	}
+
 	if got := len(h.events("/hook")); got != told {
 		t.Errorf("the chat got %d messages, want %d: that it is over is told nobody but a pager", got, told)
 	}
+
 	f.want("what fires", 0, "SELECT COUNT(*) FROM alert WHERE firing = 1")
 }
 
-// TestUnreadableTold: where it cannot be read what PagerDuty was told, it is told of all that is over, behind what waits, and
-// the step stands.
+// TestUnreadableTold: if the earlier messages cannot be read, all ended alerts are resolved, after
+// the waiting messages, and the step is applied.
 func TestUnreadableTold(t *testing.T) {
 	f := setUp(t)
 	h := newHook(t)
@@ -244,7 +261,7 @@ func TestUnreadableTold(t *testing.T) {
 	f.step(e)
 	f.send(send)
 	f.run(b, job.Failed, 0)
-	f.step(e) // which nobody has begun to send
+	f.step(e) // creates a message that no node has tried to send
 	f.now += second
 	f.exec("ALTER TABLE delivery RENAME KEY grp TO away")
 	f.run(a, job.Succeeded, 0)
@@ -256,6 +273,7 @@ func TestUnreadableTold(t *testing.T) {
 		f.now += second
 		f.send(send)
 	}
+
 	got := h.events("/pager")
 	slices.Sort(got)
 	if want := []string{"resolve", "resolve", "trigger", "trigger"}; !slices.Equal(got, want) {

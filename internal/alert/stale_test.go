@@ -7,7 +7,7 @@ import (
 	"go-crontab/job"
 )
 
-// TestOldMessages: behind an outage of more than a day, what is found then does not become part of a message that is too
+// TestOldMessages: after an outage of more than a day, new events do not join a message that is too
 // old to be sent.
 func TestOldMessages(t *testing.T) {
 	f := setUp(t)
@@ -29,8 +29,9 @@ func TestOldMessages(t *testing.T) {
 	if got, want := h.said(), []string{"fired failed shop/b"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+
 	f.want("suppressed", 1, "SELECT SUM(events) FROM delivery WHERE state = ?", DeliverySuppressed)
-	// One that is almost too old gets something new, and waits on.
+	// A message that is almost too old gets a new event, and waits on.
 	f.run(c, job.Failed, 0)
 	f.step(e)
 	f.now += (24*3600 - 60) * second
@@ -38,12 +39,13 @@ func TestOldMessages(t *testing.T) {
 	f.step(e)
 	f.now += 120 * second
 	f.send(send)
-	if got, want := h.said(), []string{"fired failed shop/b", "fired failed shop/c", "fired failed shop/d"}; !slices.Equal(got, want) {
+	if got, want := h.said(), []string{"fired failed shop/b", "fired failed shop/c",
+		"fired failed shop/d"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// TestOldPing: nor does the end of a due time get lost with that of one which ended before the outage.
+// TestOldPing: the end of a due time is not lost together with an end from before the outage.
 func TestOldPing(t *testing.T) {
 	f := setUp(t)
 	h := newHook(t)

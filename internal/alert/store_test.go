@@ -9,8 +9,8 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// TestLockOrder: whoever writes a definition waits for what is locked before it, and holds nothing meanwhile that others
-// lock behind that.
+// TestLockOrder: a transaction that writes a definition waits for the rows that are locked before
+// it, and meanwhile holds no row that is locked later.
 func TestLockOrder(t *testing.T) {
 	f := setUp(t)
 	hook := job.AlertChannel{Name: "hook", Type: job.ChannelSlack, URL: "{{secret.s}}"}
@@ -22,16 +22,18 @@ func TestLockOrder(t *testing.T) {
 		name, first, then string
 		write             func(context.Context) error
 	}{
-		{"a rule", "SELECT id FROM alert_channel WHERE name = 'hook'", "SELECT id FROM alert_rule WHERE name = 'ops'", func(ctx context.Context) error {
-			_, _, err := f.store().PutRule(ctx, rule)
-			return err
-		}},
-		{"a channel", "SELECT id FROM secret WHERE name = 's'", "SELECT id FROM alert_channel WHERE name = 'hook'", func(ctx context.Context) error {
-			_, _, err := f.store().PutChannel(ctx, hook)
-			return err
-		}},
+		{"a rule", "SELECT id FROM alert_channel WHERE name = 'hook'", "SELECT id FROM alert_rule WHERE name = 'ops'",
+			func(ctx context.Context) error {
+				_, _, err := f.store().PutRule(ctx, rule)
+				return err
+			}},
+		{"a channel", "SELECT id FROM secret WHERE name = 's'", "SELECT id FROM alert_channel WHERE name = 'hook'",
+			func(ctx context.Context) error {
+				_, _, err := f.store().PutChannel(ctx, hook)
+				return err
+			}},
 	} {
-		tx, err := f.beside.Raw().Begin()
+		tx, err := f.own.Raw().Begin()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,6 +42,7 @@ func TestLockOrder(t *testing.T) {
 		if err := tx.QueryRow(c.first + " FOR UPDATE").Scan(&id); err != nil {
 			t.Fatal(err)
 		}
+
 		done := make(chan error, 1)
 		go func() { done <- c.write(t.Context()) }()
 		f.awaitLockWait()
@@ -55,11 +58,11 @@ func TestLockOrder(t *testing.T) {
 	}
 }
 
-// awaitLockWait returns once a transaction of this database waits for a lock.
+// awaitLockWait returns as soon as a transaction of this database waits for a lock.
 func (f *fixture) awaitLockWait() {
 	f.Helper()
 	for end := time.Now().Add(20 * time.Second); ; {
-		switch _, waiting, err := testdb.Transactions(f.beside.Raw()); {
+		switch _, waiting, err := testdb.Transactions(f.own.Raw()); {
 		case err != nil:
 			f.Fatal(err)
 		case waiting > 0:
@@ -68,6 +71,6 @@ func (f *fixture) awaitLockWait() {
 		if time.Now().After(end) {
 			f.Fatal("not within 20 s: a transaction that waits for a lock")
 		}
-		time.Sleep(120 * time.Millisecond) // who asks more often gets the same answer again
+		time.Sleep(120 * time.Millisecond) // the server refreshes the answer at most every 100 ms
 	}
 }

@@ -24,7 +24,7 @@ type place struct {
 	*testing.T
 	dsn     string
 	db      *sql.DB
-	raw     *stdsql.DB // the tests' own, which has time
+	raw     *stdsql.DB // the tests' own pool, with long timeouts
 	session *fakeSession
 	chainer *Chainer
 	now     job.Micros
@@ -47,32 +47,37 @@ func setUp(t *testing.T) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { m.Close() })
 	if _, _, err := m.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	db, err := sql.Open(dsn, sql.DefaultTimeouts, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { db.Close() })
 	now, err := db.Now(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p := &place{T: t, dsn: dsn, db: db, raw: m.Raw(), now: now}
 	p.session = &fakeSession{of: 1, now: now}
 	p.chainer = p.newChainer(p.session)
 	return p
 }
 
-// newChainer makes one that does not know what is new, so it looks each time.
+// newChainer returns a chainer that does not know the newest line, so it looks each time.
 func (p *place) newChainer(s *fakeSession) *Chainer {
-	return &Chainer{DB: p.db, Session: s, Newest: func() (int64, bool) { return 0, false }, Log: slog.New(slog.NewTextHandler(p.Output(), nil))}
+	return &Chainer{DB: p.db, Session: s, Newest: func() (int64, bool) { return 0, false },
+		Log: slog.New(slog.NewTextHandler(p.Output(), nil))}
 }
 
-// behind makes a pool of one connection, which leads through a fault proxy.
-func (p *place) behind() (*sql.DB, *faultproxy.Proxy) {
+// proxied opens a pool of one connection through a fault proxy.
+func (p *place) proxied() (*sql.DB, *faultproxy.Proxy) {
 	p.Helper()
 	proxy := faultproxy.Before(p.T, p.dsn)
 	db, err := sql.Open(proxy.DSN(p.dsn), sql.DefaultTimeouts, 1)
@@ -98,11 +103,13 @@ func (p *place) number(query string, args ...any) (n int64) {
 	return n
 }
 
-// lines writes audit lines, each a second after the one before.
+// lines inserts audit lines, each a second later than the previous one.
 func (p *place) lines(n int, from job.Micros) {
 	p.Helper()
 	for i := range n {
-		p.exec("INSERT INTO audit (at, who, action, kind, ref, name, was, became) VALUES (?, 'ann', 'update', 'job', ?, 'täglich', NULL, '{\"a\": 1}')", int64(from.Add(time.Duration(i)*time.Second)), i)
+		p.exec(`INSERT INTO audit (at, who, action, kind, ref, name, was, became)
+			VALUES (?, 'ann', 'update', 'job', ?, 'täglich', NULL, '{"a": 1}')`,
+			int64(from.Add(time.Duration(i)*time.Second)), i)
 	}
 }
 
@@ -122,7 +129,7 @@ func (p *place) verify() Verified {
 	return v
 }
 
-// whole wants a chain of so many links without a fault.
+// whole expects a chain of n links without a fault.
 func (p *place) whole(links int) {
 	p.Helper()
 	if v := p.verify(); v.Links != links || len(v.Faults) > 0 {
@@ -130,7 +137,7 @@ func (p *place) whole(links int) {
 	}
 }
 
-// restore undoes what was done to the lines and links by hand.
+// restore undoes manual changes of lines and links.
 func (p *place) restore() {
 	p.Helper()
 	p.exec("DELETE FROM audit")
@@ -139,8 +146,8 @@ func (p *place) restore() {
 	p.exec("INSERT INTO audit_chain SELECT * FROM chain_kept")
 }
 
-// TestTampering: whatever somebody does to old lines or links by hand shows, and where. One change
-// is one fault.
+// TestTampering: every manual change of old lines or links is found at its place. One change is one
+// fault.
 func TestTampering(t *testing.T) {
 	p := setUp(t)
 	p.lines(12, p.now)
@@ -155,26 +162,38 @@ func TestTampering(t *testing.T) {
 
 	for name, c := range map[string]struct {
 		do     string
-		faults string // of VerifyAll
-		head   string // of CheckHead
+		faults string // expected from VerifyAll
+		head   string // expected from CheckHead
 	}{
-		"nothing":                 {"DO 0", "", ""},
-		"a field":                 {"UPDATE audit SET who = 'bob' WHERE ref = 4", "5: audit line", ""},
-		"a time":                  {"UPDATE audit SET at = at + 1 WHERE ref = 4", "5: audit line", ""},
-		"the time of a link":      {"UPDATE audit_chain SET at = at + 1 WHERE seq = 5", "5: audit line", ""},
-		"letters between fields":  {"UPDATE audit SET who = 'an', origin = 'n' WHERE ref = 4", "5: audit line", ""},
-		"a definition":            {"UPDATE audit SET became = '{\"a\": 2}' WHERE ref = 0", "1: audit line", ""},
-		"a hash":                  {"UPDATE audit_chain SET hash = REPEAT('x', 32) WHERE seq = 5", "5: audit line, 6: audit line", ""},
-		"a line is gone":          {"DELETE FROM audit WHERE ref = 4", "5: audit line 5 is missing", ""},
-		"a link is gone":          {"DELETE FROM audit_chain WHERE seq = 5", "6: the links from 5 to 5", ""},
-		"line and link":           {"DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE a.ref = 4", "6: the links from 5 to 5", ""},
-		"the last of both":        {"DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE a.ref = 11", "", "the chain ends at link 11"},
-		"the first of both":       {"DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE a.ref < 3", "4: the links before it are missing", ""},
-		"as if removed by age":    {"DELETE a FROM audit a WHERE a.ref < 3", "1: audit line 1 is missing, 2: audit line 2 is missing, 3: audit line 3 is missing", ""},
-		"dated back":              {"DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE a.ref < 3; DELETE FROM audit WHERE ref = 3; UPDATE audit_chain SET at = 1 WHERE seq = 4", "4: the links before it are missing, 4: audit line 4 is missing", ""},
-		"dated back, in the hash": {"DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE a.ref < 3; DELETE FROM audit WHERE ref = 3; UPDATE audit_chain SET at = 1, hash = CONCAT(UNHEX('0000000000000001'), SUBSTR(hash, 9)) WHERE seq = 4", "5: audit line 5", ""},
-		"all lines":               {"DELETE FROM audit", "1: audit line 1 is missing", ""},
-		"two lines change places": {"UPDATE audit_chain SET line = IF(line = 4, 1004, IF(line = 5, 4, line)) WHERE line IN (4, 5)", "4: audit line, 5: audit line", ""},
+		"nothing":                {"DO 0", "", ""},
+		"a field":                {"UPDATE audit SET who = 'bob' WHERE ref = 4", "5: audit line", ""},
+		"a time":                 {"UPDATE audit SET at = at + 1 WHERE ref = 4", "5: audit line", ""},
+		"the time of a link":     {"UPDATE audit_chain SET at = at + 1 WHERE seq = 5", "5: audit line", ""},
+		"letters between fields": {"UPDATE audit SET who = 'an', origin = 'n' WHERE ref = 4", "5: audit line", ""},
+		"a definition":           {"UPDATE audit SET became = '{\"a\": 2}' WHERE ref = 0", "1: audit line", ""},
+		"a hash": {"UPDATE audit_chain SET hash = REPEAT('x', 32) WHERE seq = 5",
+			"5: audit line, 6: audit line", ""},
+		"a line is gone": {"DELETE FROM audit WHERE ref = 4", "5: audit line 5 is missing", ""},
+		"a link is gone": {"DELETE FROM audit_chain WHERE seq = 5", "6: the links from 5 to 5", ""},
+		"line and link": {"DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE a.ref = 4",
+			"6: the links from 5 to 5", ""},
+		"the last of both": {"DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE a.ref = 11", "",
+			"the chain ends at link 11"},
+		"the first of both": {"DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE a.ref < 3",
+			"4: the links before it are missing", ""},
+		"as if removed by age": {"DELETE a FROM audit a WHERE a.ref < 3",
+			"1: audit line 1 is missing, 2: audit line 2 is missing, 3: audit line 3 is missing", ""},
+		"dated back": {`DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE a.ref < 3; ` +
+			`DELETE FROM audit WHERE ref = 3; UPDATE audit_chain SET at = 1 WHERE seq = 4`,
+			"4: the links before it are missing, 4: audit line 4 is missing", ""},
+		"dated back, in the hash": {`DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE a.ref < 3; ` +
+			`DELETE FROM audit WHERE ref = 3; ` +
+			`UPDATE audit_chain SET at = 1, hash = CONCAT(UNHEX('0000000000000001'), SUBSTR(hash, 9)) WHERE seq = 4`,
+			"5: audit line 5", ""},
+		"all lines": {"DELETE FROM audit", "1: audit line 1 is missing", ""},
+		"two lines change places": {`UPDATE audit_chain
+			SET line = IF(line = 4, 1004, IF(line = 5, 4, line))
+			WHERE line IN (4, 5)`, "4: audit line, 5: audit line", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &place{T: t, db: p.db, raw: p.raw}
@@ -219,7 +238,8 @@ func TestTampering(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.exec("DELETE FROM audit_chain WHERE seq < 5")
-		for age, want := range map[time.Duration]string{day: "was not old enough to be removed", -day: "take a head that is younger"} {
+		for age, want := range map[time.Duration]string{day: "was not old enough to be removed",
+			-day: "take a head that is younger"} {
 			if what, err := CheckHead(t.Context(), p.db, third, age); err != nil || !strings.Contains(what, want) {
 				t.Errorf("a head of before, lines are kept for %s: got %q, %v; want %q", age, what, err, want)
 			}
@@ -237,14 +257,15 @@ func TestTampering(t *testing.T) {
 		if v := p.verify(); len(v.Faults) != 0 {
 			t.Errorf("a chain that was computed again shows by itself: %v", v.Faults)
 		}
-		if what, err := CheckHead(t.Context(), p.db, head, Kept); err != nil || !strings.Contains(what, "was computed again") {
+		if what, err := CheckHead(t.Context(), p.db, head, Kept); err != nil ||
+			!strings.Contains(what, "was computed again") {
 			t.Errorf("the kept head: got %q, %v", what, err)
 		}
 	})
 }
 
-// TestLateLines: a line whose transaction commits after lines with greater ids is chained when it
-// comes, and one that no trail follows any more by the next sweep.
+// TestLateLines: a line that commits after lines with higher ids is chained when it appears. A line
+// that the trail has given up is chained by the next sweep.
 func TestLateLines(t *testing.T) {
 	p := setUp(t)
 	p.lines(3, p.now)
@@ -253,7 +274,8 @@ func TestLateLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := late.Exec("INSERT INTO audit (at, who, action, kind) VALUES (?, 'late', 'update', 'job')", int64(p.now)); err != nil {
+	if _, err := late.Exec("INSERT INTO audit (at, who, action, kind) VALUES (?, 'late', 'update', 'job')",
+		int64(p.now)); err != nil {
 		t.Fatal(err)
 	}
 	p.lines(3, p.now)
@@ -270,7 +292,7 @@ func TestLateLines(t *testing.T) {
 
 	p.exec("INSERT INTO audit (id, at, who, action, kind) VALUES (1000, ?, 'x', 'update', 'job')", int64(p.now))
 	p.chain()
-	p.chainer.seen.Gaps = nil // as after the patience
+	p.chainer.seen.Gaps = nil // as if their time were over
 	p.exec("INSERT INTO audit (id, at, who, action, kind) VALUES (500, ?, 'forgotten', 'update', 'job')", int64(p.now))
 	p.chain()
 	p.whole(8)
@@ -279,7 +301,7 @@ func TestLateLines(t *testing.T) {
 	p.whole(9)
 }
 
-// TestTwoChainers: nodes that all think that it is their chore make one chain, with each line in it
+// TestTwoChainers: several nodes that chain at the same time make a single chain with each line
 // once.
 func TestTwoChainers(t *testing.T) {
 	p := setUp(t)
@@ -288,7 +310,7 @@ func TestTwoChainers(t *testing.T) {
 		c := p.newChainer(&fakeSession{of: 3, now: p.now})
 		chaining.Go(func() {
 			for range 30 {
-				_ = c.step(t.Context(), time.Now()) // others may come first
+				_ = c.step(t.Context(), time.Now()) // another chainer may be first
 			}
 		})
 	}
@@ -305,18 +327,18 @@ func TestTwoChainers(t *testing.T) {
 	p.whole(200)
 }
 
-// TestRemovalByAge: old lines go from the beginning on, and the rest verifies from the link that
-// stays of them.
+// TestRemovalByAge: old lines are removed from the start of the chain. The rest is verified from
+// the link that remains.
 func TestRemovalByAge(t *testing.T) {
 	p := setUp(t)
 	p.lines(10, p.now.Add(-Kept-day))
 	p.lines(5, p.now.Add(-day))
-	p.lines(1, p.now.Add(-Kept-day)) // its time is old, its place is not
+	p.lines(1, p.now.Add(-Kept-day)) // an old time at a new place
 	p.chain()
 	p.whole(16)
 
 	before := p.now.Add(-Kept)
-	for _, want := range []int{5, 4, 1, 0} { // the base of the look before is a link of the next, without a line
+	for _, want := range []int{5, 4, 1, 0} { // the previous base counts towards the limit, but has no line
 		n, err := Drop(t.Context(), p.db, before, 4)
 		if err != nil || n != want {
 			t.Fatalf("got %d lines, %v; want %d", n, err, want)
@@ -336,12 +358,12 @@ func TestRemovalByAge(t *testing.T) {
 	}
 }
 
-// TestVerifyInParts: parts that follow each other find what one look finds.
+// TestVerifyInParts: verifying in parts finds the same faults as verifying at once.
 func TestVerifyInParts(t *testing.T) {
 	p := setUp(t)
 	p.lines(25, p.now)
 	p.chain()
-	p.exec("DELETE FROM audit_chain WHERE seq IN (10, 11)") // at a border
+	p.exec("DELETE FROM audit_chain WHERE seq IN (10, 11)") // at the border of two parts
 	p.exec("UPDATE audit SET who = 'bob' WHERE ref = 20")
 	var all Verified
 	for after, parts := int64(0), 0; ; parts++ {
@@ -354,12 +376,16 @@ func TestVerifyInParts(t *testing.T) {
 			break
 		}
 	}
-	if all.Links != 23 || len(all.Faults) != 2 || all.Faults[0].Seq != 12 || all.Faults[1].Seq != 21 || all.From.Seq != 1 || all.To.Seq != 25 {
+
+	if all.Links != 23 || len(all.Faults) != 2 || all.Faults[0].Seq != 12 || all.Faults[1].Seq != 21 ||
+		all.From.Seq != 1 || all.To.Seq != 25 {
 		t.Errorf("got %+v", all)
 	}
+
 	if v, err := Verify(t.Context(), p.db, 11, 100, Kept, time.Minute); err != nil || len(v.Faults) != 2 {
 		t.Errorf("from a link that is missing: got %v, %v", v.Faults, err)
 	}
+
 	if v, err := Verify(t.Context(), p.db, 0, 100, Kept, 0); err != nil || v.Links != 1 || v.Next != 1 {
 		t.Errorf("without patience: got %d links, next %d, %v", v.Links, v.Next, err)
 	}
@@ -371,15 +397,15 @@ func TestHead(t *testing.T) {
 	if got, err := job.ParseHead(l.Head()); err != nil || got.Seq != 1 || got.Hash != l.Hash {
 		t.Errorf("got %v, %v", got, err)
 	}
-	for _, text := range []string{"", "1", "1:", "0:" + strings.Repeat("0", 64), "x:" + strings.Repeat("0", 64), "1:" + strings.Repeat("0", 63), "1:" + strings.Repeat("g", 64)} {
+	for _, text := range []string{"", "1", "1:", "0:" + strings.Repeat("0", 64), "x:" + strings.Repeat("0", 64),
+		"1:" + strings.Repeat("0", 63), "1:" + strings.Repeat("g", 64)} {
 		if _, err := job.ParseHead(text); err == nil || !strings.Contains(err.Error(), "want SEQ:HASH") {
 			t.Errorf("%q: got %v", text, err)
 		}
 	}
 }
 
-// TestStrayLinks: whoever may only insert cannot stop the chain, or the copies of it, with links
-// that no node has written.
+// TestStrayLinks: a user who may only insert cannot stop the chain or its copies with forged links.
 func TestStrayLinks(t *testing.T) {
 	for name, numbers := range map[string][]int64{
 		"the highest number":    {math.MaxInt64},
@@ -396,17 +422,21 @@ func TestStrayLinks(t *testing.T) {
 			c, _ := p.copierTo("", sink)
 			p.copies(c)
 			for i, seq := range numbers {
-				p.exec("INSERT INTO audit_chain (seq, line, at, hash) VALUES (?, ?, ?, REPEAT('x', 32))", seq, 1_000_000+i, int64(p.now)+int64(i))
+				p.exec("INSERT INTO audit_chain (seq, line, at, hash) VALUES (?, ?, ?, REPEAT('x', 32))", seq,
+					1_000_000+i, int64(p.now)+int64(i))
 			}
 
 			p.lines(3, p.now)
 			p.chain()
 			p.lines(3, p.now)
-			p.chain() // and goes on
+			p.chain() // the chain continues
 			p.chainer = p.newChainer(p.session)
 			p.lines(1, p.now)
 			p.chain() // on another node, too
-			if n := p.number("SELECT COUNT(*) FROM audit a JOIN audit_chain c ON c.line = a.id WHERE c.seq BETWEEN 1 AND 10"); n != 10 {
+			if n := p.number(`SELECT COUNT(*)
+				FROM audit a
+				JOIN audit_chain c ON c.line = a.id
+				WHERE c.seq BETWEEN 1 AND 10`); n != 10 {
 				t.Errorf("%d of 10 lines are links 1 to 10", n)
 			}
 
@@ -417,7 +447,8 @@ func TestStrayLinks(t *testing.T) {
 			var named []int64
 			for _, f := range v.Faults {
 				named = append(named, f.Seq)
-				if !strings.Contains(f.What, "the chain ends at link 10 and goes on") || !strings.Contains(f.What, fmt.Sprintf("DELETE FROM audit_chain WHERE seq = %d", f.Seq)) {
+				if !strings.Contains(f.What, "the chain ends at link 10 and goes on") ||
+					!strings.Contains(f.What, fmt.Sprintf("DELETE FROM audit_chain WHERE seq = %d", f.Seq)) {
 					t.Errorf("got %q", f.What)
 				}
 			}
@@ -436,15 +467,16 @@ func TestStrayLinks(t *testing.T) {
 	}
 }
 
-// TestLinkWithinReach: if somebody inserts a link a little ahead of the end, the chain continues
-// after it, and the gap shows.
+// TestLinkWithinReach: after a forged link a little ahead of the end, the chain continues after it,
+// and the gap is reported.
 func TestLinkWithinReach(t *testing.T) {
 	for _, seq := range []int64{7, 1 << 20, 4 + 1<<40} { // the last one is out of reach until the chain has grown
 		t.Run(fmt.Sprint(seq), func(t *testing.T) {
 			p := setUp(t)
 			p.lines(3, p.now)
 			p.chain()
-			p.exec("INSERT INTO audit_chain (seq, line, at, hash) VALUES (?, 1000000, ?, REPEAT('x', 32))", seq, int64(p.now))
+			p.exec("INSERT INTO audit_chain (seq, line, at, hash) VALUES (?, 1000000, ?, REPEAT('x', 32))", seq,
+				int64(p.now))
 			for range 3 {
 				p.lines(3, p.now)
 				p.chain()
@@ -453,24 +485,26 @@ func TestLinkWithinReach(t *testing.T) {
 				t.Errorf("%d of 12 lines have links", n)
 			}
 			v := p.verify()
-			if v.Links != 13 || len(v.Faults) != 2 || v.Faults[0].Seq != seq || !strings.Contains(v.Faults[0].What, "missing") {
+			if v.Links != 13 || len(v.Faults) != 2 || v.Faults[0].Seq != seq ||
+				!strings.Contains(v.Faults[0].What, "missing") {
 				t.Errorf("got %d links and the faults %v", v.Links, v.Faults)
 			}
 		})
 	}
 }
 
-// TestFarLines: audit lines with huge ids are chained like others, and so is what comes behind
-// them.
+// TestFarLines: audit lines with huge ids are chained like others, and so are the lines after them.
 func TestFarLines(t *testing.T) {
 	p := setUp(t)
 	p.lines(2, p.now)
 	p.chain()
-	p.exec("INSERT INTO audit (id, at, who, action, kind) VALUES (?, ?, 'x', 'update', 'job')", int64(1)<<62, int64(p.now))
+	p.exec("INSERT INTO audit (id, at, who, action, kind) VALUES (?, ?, 'x', 'update', 'job')", int64(1)<<62,
+		int64(p.now))
 	p.chain()
 	p.lines(2, p.now)
 	p.chain()
-	p.exec("INSERT INTO audit (id, at, who, action, kind) VALUES (?, ?, 'x', 'update', 'job')", int64(math.MaxInt64), int64(p.now))
+	p.exec("INSERT INTO audit (id, at, who, action, kind) VALUES (?, ?, 'x', 'update', 'job')", int64(math.MaxInt64),
+		int64(p.now))
 	p.chain()
 	p.whole(6)
 }

@@ -15,10 +15,11 @@ import (
 	"go-crontab/job"
 )
 
-// copierTo makes one whose position is in a folder, and a count of its failed tries.
+// copierTo returns a copier with its position in a folder, and a count of its failed tries.
 func (p *place) copierTo(dir string, sink Sink) (c *Copier, failed *int) {
 	failed = new(int)
-	return &Copier{DB: p.db, Sink: sink, Dir: dir, Failed: func() { *failed++ }, Log: slog.New(slog.NewTextHandler(p.Output(), nil))}, failed
+	return &Copier{DB: p.db, Sink: sink, Dir: dir, Failed: func() { *failed++ },
+		Log: slog.New(slog.NewTextHandler(p.Output(), nil))}, failed
 }
 
 func (p *place) file(path string) Sink {
@@ -31,7 +32,7 @@ func (p *place) file(path string) Sink {
 	return sink
 }
 
-// copies runs a copier until nothing is left.
+// copies runs a copier until it has copied everything.
 func (p *place) copies(c *Copier) {
 	p.Helper()
 	for {
@@ -45,7 +46,7 @@ func (p *place) copies(c *Copier) {
 	}
 }
 
-// read returns the numbers of the links in a file.
+// read returns the numbers of the links in a copy.
 func (p *place) read(path string) (seqs []int64, lines []copied) {
 	p.Helper()
 	text, err := os.ReadFile(path)
@@ -75,8 +76,8 @@ func (p *place) wantSeqs(path string, from, to int64) {
 	}
 }
 
-// TestCopies: a file gets each line of the cluster from the first look on, over restarts and
-// rotations, and has heads by which the chain can be checked.
+// TestCopies: from the first look on, a file gets each line of the cluster, across restarts and
+// rotations. Its hashes can be used to check the chain.
 func TestCopies(t *testing.T) {
 	p := setUp(t)
 	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "audit.log")
@@ -84,7 +85,7 @@ func TestCopies(t *testing.T) {
 	p.chain()
 	c, _ := p.copierTo(dir, p.file(path))
 	p.copies(c)
-	p.wantSeqs(path, 1, 0) // what came before is not copied
+	p.wantSeqs(path, 1, 0) // earlier lines are not copied
 
 	p.lines(2*copyBatch+7, p.now)
 	p.chain()
@@ -94,7 +95,8 @@ func TestCopies(t *testing.T) {
 		t.Errorf("the file has mode %v, %v", info.Mode(), err)
 	}
 	_, lines := p.read(path)
-	if l := lines[5]; l.Who != "ann" || l.Name != "täglich" || string(l.Became) != `{"a": 1}` && string(l.Became) != `{"a":1}` || l.Ref != 5 {
+	if l := lines[5]; l.Who != "ann" || l.Name != "täglich" || string(l.Became) != `{"a": 1}` &&
+		string(l.Became) != `{"a":1}` || l.Ref != 5 {
 		t.Errorf("a line is not what was written: %+v", l)
 	}
 	head, err := job.ParseHead(fmt.Sprintf("%d:%s", lines[5].Seq, lines[5].Hash))
@@ -111,7 +113,7 @@ func TestCopies(t *testing.T) {
 	}
 	p.lines(3, p.now)
 	p.chain()
-	c, _ = p.copierTo(dir, p.file(path)) // another life
+	c, _ = p.copierTo(dir, p.file(path)) // after a restart
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +121,7 @@ func TestCopies(t *testing.T) {
 	p.wantSeqs(path, 2*copyBatch+11, 2*copyBatch+13)
 }
 
-// TestCopyAfterARestore: the database is an older one. What is younger than the last copied line is
+// TestCopyAfterARestore: the database is an older one. Lines younger than the last copied line are
 // copied.
 func TestCopyAfterARestore(t *testing.T) {
 	p := setUp(t)
@@ -141,7 +143,7 @@ func TestCopyAfterARestore(t *testing.T) {
 	p.wantSeqs(path+".2", 7, 14)
 }
 
-// brokenSink fails until it is mended.
+// brokenSink fails until it is repaired.
 type brokenSink struct {
 	mu     sync.Mutex
 	broken bool
@@ -161,7 +163,7 @@ func (b *brokenSink) Write(lines [][]byte) error {
 	return nil
 }
 
-// TestBrokenSink: tries that fail are counted, logged once, and leave out no line.
+// TestBrokenSink: failed tries are counted, logged once, and lose no line.
 func TestBrokenSink(t *testing.T) {
 	p := setUp(t)
 	sink := &brokenSink{broken: true}
@@ -175,16 +177,17 @@ func TestBrokenSink(t *testing.T) {
 		_, err := c.step(t.Context())
 		c.tell(err)
 	}
+
 	sink.broken = false
 	_, err := c.step(t.Context())
 	c.tell(err)
-	if *failed != 3 || sink.lines != 5 || strings.Count(log.String(), "cannot copy audit lines") != 1 || strings.Count(log.String(), "are copied again") != 1 {
+	if *failed != 3 || sink.lines != 5 || strings.Count(log.String(), "cannot copy audit lines") != 1 ||
+		strings.Count(log.String(), "are copied again") != 1 {
 		t.Errorf("got %d failed tries, %d lines, and the log %s", *failed, sink.lines, log.String())
 	}
 }
 
-// TestTornFile: what was torn off by a crash is left as it is, and the next line begins on a line
-// of its own.
+// TestTornFile: a line that a crash cut off stays as it is, and the next one starts on a new line.
 func TestTornFile(t *testing.T) {
 	p := setUp(t)
 	path := filepath.Join(t.TempDir(), "audit.log")
@@ -202,8 +205,8 @@ func TestTornFile(t *testing.T) {
 	}
 }
 
-// TestSyslog: lines reach the socket of the machine, without definitions, also after its daemon was
-// started again.
+// TestSyslog: lines reach the local socket without definitions, even after its daemon was
+// restarted.
 func TestSyslog(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "log")
@@ -219,7 +222,8 @@ func TestSyslog(t *testing.T) {
 		buf := make([]byte, 1<<16)
 		l.SetReadDeadline(time.Now().Add(10 * time.Second))
 		n, err := l.Read(buf)
-		if got := string(buf[:n]); err != nil || !strings.HasPrefix(got, "<85>") || !strings.HasSuffix(got, fmt.Sprintf("go-crontab[%d]: %s", os.Getpid(), want)) {
+		if got := string(buf[:n]); err != nil || !strings.HasPrefix(got, "<85>") ||
+			!strings.HasSuffix(got, fmt.Sprintf("go-crontab[%d]: %s", os.Getpid(), want)) {
 			t.Fatalf("got %q, %v", got, err)
 		}
 	}
@@ -247,7 +251,7 @@ func TestSyslog(t *testing.T) {
 	}
 	hears(l, "three")
 
-	// A daemon that does not read: the buffer fills, and the write ends by itself.
+	// If the daemon does not read, the buffer fills and the write times out.
 	for n := 0; ; n++ {
 		if err := s.Write([][]byte{make([]byte, 1<<12)}); err != nil {
 			break

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestPipe: a pipe that nobody reads, or that is full, is an error soon.
+// TestPipe: writing to a pipe without a reader, or to a full one, fails soon.
 func TestPipe(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "pipe")

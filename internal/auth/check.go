@@ -91,7 +91,7 @@ func (c *Checker) Check(ctx context.Context, now job.Micros) error {
 }
 
 // check asks the provider about one login. It reports whether to go on with others.
-func (c *Checker) check(ctx context.Context, l *LoginRow, now job.Micros) (goOn bool, err error) {
+func (c *Checker) check(ctx context.Context, l *LoginRow, now job.Micros) (proceed bool, err error) {
 	if mine, err := c.move(ctx, l, now+checkLease); err != nil || !mine {
 		return true, err
 	}
@@ -136,7 +136,7 @@ func (c *Checker) move(ctx context.Context, l *LoginRow, to job.Micros) (mine bo
 func (c *Checker) end(ctx context.Context, l *LoginRow, why *Refused) error {
 	c.Log.Info("a sign-in ends", "login", l.ID, "who", l.Who, "reason", why.Why)
 	return c.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
-		if was, err := deleteLogin(tx, l.ID); err != nil || !was {
+		if existed, err := deleteLogin(tx, l.ID); err != nil || !existed {
 			return nil, err
 		}
 		line := loginLine(ActionRevoke, l)

@@ -214,13 +214,13 @@ var changesOfAccess = map[string]func(*access) func() (any, error){
 // deadlock.
 func TestAccessRunsAgain(t *testing.T) {
 	p := setUp(t)
-	beside, err := sql.Open(p.dsn, sql.DefaultTimeouts, 2)
+	direct, err := sql.Open(p.dsn, sql.DefaultTimeouts, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	t.Cleanup(func() { beside.Close() })
-	schema := faultproxy.NewSchema(t, beside.Raw())
+	t.Cleanup(func() { direct.Close() })
+	schema := faultproxy.NewSchema(t, direct.Raw())
 
 	standing := *p
 	standing.dsn = faultproxy.StandStill(p.dsn, 1_800_000_000)
@@ -242,7 +242,7 @@ func TestAccessRunsAgain(t *testing.T) {
 					answer, err := changed()
 					for _, random := range []string{"UPDATE api_token SET hash = RPAD(id, 32, '.')",
 						"UPDATE login SET hash = RPAD(id, 32, '.'), sealed = ''"} {
-						if _, err := beside.Raw().Exec(random); err != nil {
+						if _, err := direct.Raw().Exec(random); err != nil {
 							t.Fatal(err)
 						}
 					}

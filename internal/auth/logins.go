@@ -66,8 +66,8 @@ func (i Issuer) SignOut(ctx context.Context, p *Principal) error {
 		return nil
 	}
 	return i.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
-		was, err := deleteLogin(tx, p.Login)
-		if err != nil || !was {
+		existed, err := deleteLogin(tx, p.Login)
+		if err != nil || !existed {
 			return nil, err
 		}
 		return &job.Entry{Action: ActionSignOut, Kind: KindLogin, Ref: p.Login, Name: p.Name}, nil

@@ -220,7 +220,7 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 	}
 
 	// A token for several applications names the one that asked for it.
-	if azp, said := claims["azp"]; said && azp != o.cfg.ClientID {
+	if azp, present := claims["azp"]; present && azp != o.cfg.ClientID {
 		return nil, &Refused{Why: "the provider's ID token was made for another application"}
 	}
 
@@ -259,12 +259,12 @@ func (o *OIDC) groupsOf(
 		return nil, false, &Refused{Why: "the provider spoke of somebody else"}
 	}
 
-	var said map[string]any
-	if err := info.Claims(&said); err != nil {
+	var userClaims map[string]any
+	if err := info.Claims(&userClaims); err != nil {
 		return nil, false, &ProviderError{err}
 	}
 
-	groups, there = textsAt(said, o.cfg.GroupsClaim)
+	groups, there = textsAt(userClaims, o.cfg.GroupsClaim)
 	return groups, there, nil
 }
 

@@ -15,9 +15,9 @@ type record struct{ due, late int64 }
 // runs that cover any. A node with a large backlog ends many due times, at equal intervals, by one
 // run. Such a run may begin before the span or end after it. edges returns the parameters of both.
 const (
-	apart  = `((due_last - due) / (due_count - 1))`
-	inSpan = `CAST(IF(COALESCE(due_count, 1) = 1, 1, LEAST(due_count, CEIL((? - due) / ` + apart + `))
-			- GREATEST(0, CEIL((? - due) / ` + apart + `))) AS SIGNED)`
+	interval = `((due_last - due) / (due_count - 1))`
+	inSpan   = `CAST(IF(COALESCE(due_count, 1) = 1, 1, LEAST(due_count, CEIL((? - due) / ` + interval + `))
+			- GREATEST(0, CEIL((? - due) / ` + interval + `))) AS SIGNED)`
 	ofSpan = `
 		FROM run
 		WHERE owner = -2 AND due_now >= ? AND due >= ? AND due < ? AND COALESCE(due_last, due) >= ?

@@ -144,7 +144,7 @@ func TestScenarios(t *testing.T) {
 		{Scenarios: []string{"api"}, For: time.Second},
 		{Scenarios: []string{"purge"}, Rate: 50, For: 2 * time.Second},
 	} {
-		o.DSN, o.Say, o.hasty = g.dsn, t.Logf, true
+		o.DSN, o.Say, o.forTests = g.dsn, t.Logf, true
 		r, err := Run(t.Context(), o)
 		if err != nil {
 			t.Fatalf("%v: %v", o.Scenarios, err)
@@ -236,7 +236,7 @@ func TestRepeat(t *testing.T) {
 // counted.
 func TestBinlog(t *testing.T) {
 	t.Parallel()
-	r, err := Run(t.Context(), Options{Binlog: true, Scenarios: []string{"burst"}, Jobs: 50, Say: t.Logf, hasty: true})
+	r, err := Run(t.Context(), Options{Binlog: true, Scenarios: []string{"burst"}, Jobs: 50, Say: t.Logf, forTests: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestStopped(t *testing.T) {
 	}
 
 	_, err := Run(ctx, Options{
-		DSN: g.dsn, Scenarios: []string{"steady"}, Rate: 10, For: time.Minute, Say: say, hasty: true,
+		DSN: g.dsn, Scenarios: []string{"steady"}, Rate: 10, For: time.Minute, Say: say, forTests: true,
 	})
 	if !errors.Is(err, enough) {
 		t.Errorf("got %v, want %v", err, enough)
@@ -287,7 +287,7 @@ func TestSchema(t *testing.T) {
 		}
 	}
 
-	o := Options{DSN: g.dsn, Schema: "theirs", Scenarios: []string{"burst"}, Jobs: 10, hasty: true}
+	o := Options{DSN: g.dsn, Schema: "theirs", Scenarios: []string{"burst"}, Jobs: 10, forTests: true}
 	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "has tables (job") {
 		t.Errorf("got %v", err)
 	}

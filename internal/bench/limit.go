@@ -25,7 +25,7 @@ func (b *run) repeated(ctx context.Context, goroutines int, do func(worker int) 
 		begin = time.Now()
 		takes = 2 * time.Second
 	)
-	if b.hasty {
+	if b.forTests {
 		takes /= 10
 	}
 

@@ -24,7 +24,7 @@ type Options struct {
 
 	Say func(format string, args ...any) // reports progress; nil: no reports
 
-	hasty bool // for tests: skip work that only makes figures steady
+	forTests bool // skip work that only makes figures steady
 }
 
 // The upper limits of options.

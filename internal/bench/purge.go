@@ -11,7 +11,7 @@ import (
 func (b *run) purging(ctx context.Context) ([]Result, error) {
 	return each([]bool{false, true}, func(removed bool) ([]Result, error) {
 		p := &past{jobs: 2000, records: 200, removed: removed}
-		if b.hasty {
+		if b.forTests {
 			p.jobs = 20
 		}
 
@@ -116,7 +116,7 @@ func (p *past) ended(ctx context.Context, b *run, c *schema, span time.Duration)
 
 	removed = float64(p.left-left) / span.Seconds()
 	b.Say("%.0f old records a second were removed meanwhile", removed)
-	if left == 0 && !b.hasty {
+	if left == 0 && !b.forTests {
 		return 0, fmt.Errorf(
 			"all old records were removed before the %s were over: measure for less long (--for)", span)
 	}

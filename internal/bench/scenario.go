@@ -65,7 +65,7 @@ func Scenarios() []Scenario {
 		{"api", "jobs created through the API of one node, one and 1,000 with each request", false,
 			func(ctx context.Context, b *run) ([]Result, error) {
 				batch := most
-				if b.hasty {
+				if b.forTests {
 					batch = most / 20
 				}
 				return each([]int{1, batch}, func(n int) ([]Result, error) { return b.writing(ctx, n) })
@@ -148,7 +148,7 @@ type steady struct {
 
 // warm returns the time for which a load lasts before the measurement.
 func (b *run) warm() time.Duration {
-	if b.hasty {
+	if b.forTests {
 		return time.Second
 	}
 	return 5 * time.Second
@@ -220,7 +220,7 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 
 		// Wait until the load is steady.
 		from := first.Add(b.warm())
-		if !b.hasty { // the first claim of all jobs takes many round trips
+		if !b.forTests { // the first claim of all jobs takes many round trips
 			from = from.Add(1000 * cmp.Or(b.RoundTrip, w.RoundTrip))
 		}
 		if err := c.awaitClock(ctx, from); err != nil {

@@ -20,13 +20,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// startWith starts a server with flags of its own, and makes a schema.
+// startWith starts a server with its own flags, and creates a schema.
 func startWith(t *testing.T, flags ...string) (dsn string) {
 	t.Helper()
 	return startServer(t, privatedb.Options{Extra: flags}).DSN("crontab")
 }
 
-// startServer starts a small server, and makes a schema.
+// startServer starts a small server, and creates a schema.
 func startServer(t *testing.T, o privatedb.Options) *privatedb.DB {
 	t.Helper()
 	o.Pool, o.Redo, o.Durable = 64, 16, true
@@ -45,7 +45,7 @@ func startServer(t *testing.T, o privatedb.Options) *privatedb.DB {
 	return server
 }
 
-// asUser is a DSN for somebody else.
+// asUser returns the DSN of another user.
 func asUser(t *testing.T, dsn, user, password string) string {
 	t.Helper()
 	c, err := mysql.ParseDSN(dsn)
@@ -56,17 +56,17 @@ func asUser(t *testing.T, dsn, user, password string) string {
 	return c.FormatDSN()
 }
 
-// patient is a schema with two nodes that only say that they live.
+// patient is a schema with two nodes that only beat.
 type patient struct {
 	*testing.T
 	dsn     string
 	db      *read.DB
 	machine *Machine
 	nodes   []uuid.UUID
-	runs    int64 // the id of the last one that was planted
+	runs    int64 // id of the latest inserted run
 }
 
-// admit makes one on a server of its own, since settings are of servers.
+// admit creates a patient on its own server, whose settings the test may change.
 func admit(t *testing.T) *patient {
 	t.Helper()
 	t.Parallel()
@@ -77,7 +77,7 @@ func admit(t *testing.T) *patient {
 	return prepare(t, server.DSN("crontab"))
 }
 
-// admitShared makes one on the server of all tests, whose settings have faults.
+// admitShared creates a patient on the server of all tests, whose settings have faults.
 func admitShared(t *testing.T) *patient {
 	t.Helper()
 	t.Parallel()
@@ -91,9 +91,11 @@ func prepare(t *testing.T, dsn string) *patient {
 	if _, _, err := migrator.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	p.db = p.open(dsn, sql.DefaultTimeouts)
 	p.exec("INSERT INTO app (id, name) VALUES (1, 'default')")
-	p.machine = &Machine{Node: "a", Slots: 64, StateDir: t.TempDir(), OpenFiles: 1 << 16, Processes: 1 << 16, Zones: true}
+	p.machine = &Machine{Node: "a", Slots: 64, StateDir: t.TempDir(), OpenFiles: 1 << 16, Processes: 1 << 16,
+		Zones: true}
 	p.exec("INSERT INTO setting (name, value) VALUES ('session_expiry_ms', '20000')")
 	for i, name := range []string{"a", "b"} {
 		id := uuid.New()
@@ -106,6 +108,7 @@ func prepare(t *testing.T, dsn string) *patient {
 			t.Fatal(err)
 		}
 	}
+
 	return p
 }
 
@@ -126,7 +129,7 @@ func (p *patient) exec(query string, args ...any) {
 	}
 }
 
-// ago is an instant of MySQL's clock.
+// ago returns a past instant by MySQL's clock.
 func (p *patient) ago(d time.Duration) int64 {
 	p.Helper()
 	now, err := p.db.Now(p.Context())
@@ -136,7 +139,7 @@ func (p *patient) ago(d time.Duration) int64 {
 	return int64(now.Add(-d))
 }
 
-// addJob plants a job. columns are set beside those that it needs.
+// addJob inserts a job. columns are set in addition to the required ones.
 func (p *patient) addJob(name string, columns map[string]any) int64 {
 	p.Helper()
 	spec := job.Spec{Name: name, Schedule: "0 3 * * *", Command: "true"}
@@ -145,6 +148,7 @@ func (p *patient) addJob(name string, columns map[string]any) int64 {
 	if err != nil {
 		p.Fatal(err)
 	}
+
 	names, args := []string{"app_id", "name", "hash"}, []any{1, name, job.HashOf("default", name)}
 	for k, v := range columns {
 		if k == "spec" {
@@ -153,16 +157,19 @@ func (p *patient) addJob(name string, columns map[string]any) int64 {
 		}
 		names, args = append(names, k), append(args, v)
 	}
-	r, err := p.db.Raw().Exec("INSERT INTO job ("+strings.Join(names, ", ")+") VALUES (?"+strings.Repeat(", ?", len(names)-1)+")", args...)
+
+	r, err := p.db.Raw().Exec("INSERT INTO job ("+strings.Join(names, ", ")+") VALUES (?"+strings.Repeat(", ?",
+		len(names)-1)+")", args...)
 	if err != nil {
 		p.Fatal(err)
 	}
+
 	id, _ := r.LastInsertId()
 	p.exec("INSERT INTO job_version (job_id, version, definition, created) VALUES (?, 1, ?, 1)", id, text)
 	return id
 }
 
-// addRun plants a run of a job. columns are set beside those that it needs.
+// addRun inserts a run of a job. columns are set in addition to the required ones.
 func (p *patient) addRun(jobID, due int64, state job.State, owner int, columns map[string]any) int64 {
 	p.Helper()
 	p.runs++
@@ -175,13 +182,13 @@ func (p *patient) addRun(jobID, due int64, state job.State, owner int, columns m
 	return p.runs
 }
 
-// addEnd plants a final run that has ended.
+// addEnd inserts a final run that has ended.
 func (p *patient) addEnd(jobID, due int64, outcome string) {
 	p.Helper()
 	p.addRun(jobID, due, job.Ended, -2, map[string]any{"outcome": outcome, "ended": 1, "final": 1})
 }
 
-// beat has the nodes say that they live, by MySQL's clock now.
+// beat makes all nodes beat now, by MySQL's clock.
 func (p *patient) beat() {
 	p.exec("UPDATE session SET beat_at = CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) WHERE beat_at > 0")
 }
@@ -195,7 +202,8 @@ func (p *patient) examine(db *read.DB) *Report {
 	return r
 }
 
-// finds expects a finding of a check, of a severity, and in what was seen these words. It has all that a person needs.
+// finds expects a finding of a check with a severity, whose text Seen contains words. The finding
+// must be complete.
 func (p *patient) finds(check string, severity Severity, seen string) *Finding {
 	p.Helper()
 	p.beat()
@@ -210,7 +218,8 @@ func (p *patient) findsBy(db *read.DB, check string, severity Severity, seen str
 		if f.Check != check || f.Severity != severity || !strings.Contains(f.Seen, seen) {
 			continue
 		}
-		if f.Why == "" || f.Fix == "" || !slices.ContainsFunc(checks, func(c check_) bool { return c.id == f.Check && c.area == f.Area }) {
+		if f.Why == "" || f.Fix == "" ||
+			!slices.ContainsFunc(checks, func(c check_) bool { return c.id == f.Check && c.area == f.Area }) {
 			p.Errorf("the finding is not complete: %+v", *f)
 		}
 		for _, c := range r.Checks {
@@ -223,15 +232,16 @@ func (p *patient) findsBy(db *read.DB, check string, severity Severity, seen str
 		}
 		return f
 	}
+
 	p.Errorf("%s: want %s with %q among these findings:", check, severity, seen)
 	p.tell(r)
 	return &Finding{}
 }
 
-// check_ is check, whose name tests use for one's id.
+// check_ is an alias for check, as tests use that name for the id of a check.
 type check_ = check
 
-// healthy expects that nothing is found, and that all could look.
+// healthy expects no findings and no skipped checks.
 func (p *patient) healthy() {
 	p.Helper()
 	p.beat()
@@ -262,7 +272,8 @@ func (p *patient) tell(r *Report) {
 	}
 }
 
-// TestServerFaults sets a server's settings so that they break the promise, and undoes it with what doctor says.
+// TestServerFaults sets server settings that break the promise, and undoes each with the statement
+// of the finding.
 func TestServerFaults(t *testing.T) {
 	p := admit(t)
 	p.healthy()
@@ -270,18 +281,24 @@ func TestServerFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault, check, seen string
 		severity           Severity
-		undo               string // where the finding's statement is not all
+		undo               string // for findings whose statement is not enough
 	}{
-		"commits are flushed once a second": {"SET GLOBAL innodb_flush_log_at_trx_commit = 2", "redo-durability", "innodb_flush_log_at_trx_commit is 2", Error, ""},
-		"a small packet":                    {"SET GLOBAL max_allowed_packet = 1048576", "server-limits", "max_allowed_packet is 1048576", Error, ""},
-		"read-only":                         {"SET GLOBAL read_only = ON", "read-only", "read_only is on", Error, ""},
-		"transactions are cut":              {"SET GLOBAL idle_transaction_timeout = 2", "server-limits", "idle_transaction_timeout is 2 s", Warning, ""},
-		"deadlocks are not found":           {"SET GLOBAL innodb_deadlock_detect = OFF", "server-limits", "innodb_deadlock_detect is off", Warning, ""},
-		"few connections":                   {"SET GLOBAL max_connections = 20", "connections", "max_connections is 20", Warning, ""},
+		"commits are flushed once a second": {"SET GLOBAL innodb_flush_log_at_trx_commit = 2", "redo-durability",
+			"innodb_flush_log_at_trx_commit is 2", Error, ""},
+		"a small packet": {"SET GLOBAL max_allowed_packet = 1048576", "server-limits",
+			"max_allowed_packet is 1048576", Error, ""},
+		"read-only": {"SET GLOBAL read_only = ON", "read-only", "read_only is on", Error, ""},
+		"transactions are cut": {"SET GLOBAL idle_transaction_timeout = 2", "server-limits",
+			"idle_transaction_timeout is 2 s", Warning, ""},
+		"deadlocks are not found": {"SET GLOBAL innodb_deadlock_detect = OFF", "server-limits",
+			"innodb_deadlock_detect is off", Warning, ""},
+		"few connections": {"SET GLOBAL max_connections = 20", "connections", "max_connections is 20",
+			Warning, ""},
 	} {
 		if !mariaDB && strings.Contains(c.fault, "idle_transaction_timeout") {
-			continue // MySQL has none
+			continue // MySQL has no such setting
 		}
+
 		p.exec(c.fault)
 		p.T.Run(name, func(t *testing.T) {
 			q := *p
@@ -294,11 +311,12 @@ func TestServerFaults(t *testing.T) {
 				q.exec(statement)
 			}
 		})
+
 		p.healthy()
 	}
 }
 
-// TestBinlogFaults is of a server with a binary log.
+// TestBinlogFaults tests a server with a binary log.
 func TestBinlogFaults(t *testing.T) {
 	t.Parallel()
 	server := startWith(t, "--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=1")
@@ -316,7 +334,8 @@ func TestBinlogFaults(t *testing.T) {
 		semi = "rpl_semi_sync_source"
 		p.exec("INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'")
 	}
-	p.exec("SET GLOBAL " + semi + "_timeout = 1") // there is no replica to wait for
+
+	p.exec("SET GLOBAL " + semi + "_timeout = 1") // there is no replica that could answer
 	p.exec("SET GLOBAL " + semi + "_enabled = ON")
 	p.exec("SET GLOBAL " + semi + "_wait_point = 'AFTER_COMMIT'")
 	f = p.finds("replication", Notice, "AFTER_COMMIT")
@@ -326,10 +345,11 @@ func TestBinlogFaults(t *testing.T) {
 	p.healthy()
 }
 
-// of examines settings and counters that no server at hand has.
+// of examines settings and counters that no server in the tests has.
 func of(t *testing.T, version string, vars, counters map[string]string, run func(*exam) error) []Finding {
 	t.Helper()
-	x := &exam{ctx: t.Context(), version: version, maria: strings.Contains(version, "MariaDB"), vars: vars, counters: counters, at: &check{}}
+	x := &exam{ctx: t.Context(), version: version, maria: strings.Contains(version, "MariaDB"), vars: vars,
+		counters: counters, at: &check{}}
 	if err := run(x); err != nil {
 		t.Error(err)
 	}
@@ -342,45 +362,70 @@ func TestSettingsOfOtherServers(t *testing.T) {
 	for name, c := range map[string]struct {
 		vars, counters settings
 		run            func(*exam) error
-		seen           string // "": nothing
+		seen           string // "": no finding
 		sql            string
 	}{
-		"nothing is read-only":           {settings{"super_read_only": "OFF", "read_only": "0", "innodb_read_only": "OFF"}, nil, readOnly, "", ""},
-		"both switches of MySQL":         {settings{"super_read_only": "ON", "read_only": "ON", "innodb_read_only": "OFF"}, nil, readOnly, "super_read_only is on", "SET GLOBAL read_only = OFF"},
-		"a word of MariaDB 12":           {settings{"read_only": "NO_LOCK_NO_ADMIN"}, nil, readOnly, "read_only is no_lock_no_admin", "SET GLOBAL read_only = OFF"},
-		"what only a restart changes":    {settings{"read_only": "ON", "innodb_read_only": "ON"}, nil, readOnly, "innodb_read_only is on", ""},
-		"doublewrite that only detects":  {settings{"innodb_doublewrite": "DETECT_ONLY"}, nil, tornPages, "innodb_doublewrite is detect_only", ""},
-		"doublewrite":                    {settings{"innodb_doublewrite": "DETECT_AND_RECOVER"}, nil, tornPages, "", ""},
-		"semi-sync in force":             {settings{"rpl_semi_sync_source_enabled": "ON"}, settings{"rpl_semi_sync_source_status": "ON", "rpl_semi_sync_source_clients": "1"}, replication, "", ""},
-		"semi-sync that has fallen back": {settings{"rpl_semi_sync_source_enabled": "ON"}, settings{"rpl_semi_sync_source_status": "OFF", "rpl_semi_sync_source_clients": "1"}, replication, "rpl_semi_sync_source_status is OFF, rpl_semi_sync_source_clients is 1", ""},
-		"semi-sync of nobody":            {settings{"rpl_semi_sync_master_enabled": "ON"}, settings{"rpl_semi_sync_master_status": "ON", "rpl_semi_sync_master_clients": "0"}, replication, "rpl_semi_sync_master_clients is 0", ""},
+		"nothing is read-only": {settings{"super_read_only": "OFF", "read_only": "0",
+			"innodb_read_only": "OFF"}, nil, readOnly, "", ""},
+		"both switches of MySQL": {settings{"super_read_only": "ON", "read_only": "ON",
+			"innodb_read_only": "OFF"}, nil, readOnly, "super_read_only is on", "SET GLOBAL read_only = OFF"},
+		"a word of MariaDB 12": {settings{"read_only": "NO_LOCK_NO_ADMIN"}, nil, readOnly,
+			"read_only is no_lock_no_admin", "SET GLOBAL read_only = OFF"},
+		"what only a restart changes": {settings{"read_only": "ON", "innodb_read_only": "ON"}, nil, readOnly,
+			"innodb_read_only is on", ""},
+		"doublewrite that only detects": {settings{"innodb_doublewrite": "DETECT_ONLY"}, nil, tornPages,
+			"innodb_doublewrite is detect_only", ""},
+		"doublewrite": {settings{"innodb_doublewrite": "DETECT_AND_RECOVER"}, nil, tornPages, "",
+			""},
+		"semi-sync in force": {settings{"rpl_semi_sync_source_enabled": "ON"},
+			settings{"rpl_semi_sync_source_status": "ON", "rpl_semi_sync_source_clients": "1"}, replication, "", ""},
+		"semi-sync that has fallen back": {settings{"rpl_semi_sync_source_enabled": "ON"},
+			settings{"rpl_semi_sync_source_status": "OFF",
+				"rpl_semi_sync_source_clients": "1"}, replication, "rpl_semi_sync_source_status is OFF, " +
+				"rpl_semi_sync_source_clients is 1", ""},
+		"semi-sync of nobody": {settings{"rpl_semi_sync_master_enabled": "ON"},
+			settings{"rpl_semi_sync_master_status": "ON",
+				"rpl_semi_sync_master_clients": "0"}, replication, "rpl_semi_sync_master_clients is 0", ""},
 	} {
 		found := of(t, "8.0.40", c.vars, c.counters, c.run)
 		if (len(found) > 0) != (c.seen != "") {
 			t.Errorf("%s: found %+v", name, found)
 			continue
 		}
-		if c.seen != "" && (len(found) != 1 || !strings.Contains(found[0].Seen, c.seen) || strings.Join(found[0].SQL, "; ") != c.sql) {
+
+		if c.seen != "" &&
+			(len(found) != 1 || !strings.Contains(found[0].Seen, c.seen) || strings.Join(found[0].SQL, "; ") != c.sql) {
 			t.Errorf("%s: found %+v, want %s, mended by %q", name, found, c.seen, c.sql)
 		}
 	}
 }
 
-// TestMakeSemiSync: the primary does not wait before its replicas answer, and plugins have the names of the version.
+// TestMakeSemiSync: the primary does not wait before its replicas answer, and plugins have the
+// names of the server version.
 func TestMakeSemiSync(t *testing.T) {
 	t.Parallel()
-	old, recent := map[string]string{"rpl_semi_sync_master_enabled": "OFF"}, map[string]string{"rpl_semi_sync_source_enabled": "OFF"}
+	old := map[string]string{"rpl_semi_sync_master_enabled": "OFF"}
+	recent := map[string]string{"rpl_semi_sync_source_enabled": "OFF"}
+
 	for _, c := range []struct {
 		version     string
 		vars        map[string]string
 		first, last string
 	}{
-		{"8.0.25", nil, "INSTALL PLUGIN rpl_semi_sync_master SONAME 'semisync_master.so' /* on the primary; does nothing yet */", "SET PERSIST rpl_semi_sync_master_enabled = ON /* on the primary, when"},
-		{"8.0.25-log", old, "INSTALL PLUGIN rpl_semi_sync_slave SONAME 'semisync_slave.so' /* on each replica */", "SET PERSIST rpl_semi_sync_master_enabled = ON /* on the primary, when"},
-		{"8.0.26", nil, "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so' /* on the primary; does nothing yet */", "SET PERSIST rpl_semi_sync_source_enabled = ON /* on the primary, when"},
-		{"9.1.0", recent, "INSTALL PLUGIN rpl_semi_sync_replica SONAME 'semisync_replica.so' /* on each replica */", "SET PERSIST rpl_semi_sync_source_enabled = ON /* on the primary, when"},
-		{"8.4.2", old, "INSTALL PLUGIN rpl_semi_sync_replica SONAME 'semisync_replica.so' /* on each replica */", "SET PERSIST rpl_semi_sync_master_enabled = ON /* on the primary, when"},
-		{"10.11.6-MariaDB", old, "SET GLOBAL rpl_semi_sync_slave_enabled = ON /* on each replica */", "SET GLOBAL rpl_semi_sync_master_enabled = ON /* on the primary, when"},
+		{"8.0.25", nil,
+			"INSTALL PLUGIN rpl_semi_sync_master SONAME 'semisync_master.so' /* on the primary; does nothing yet */",
+			"SET PERSIST rpl_semi_sync_master_enabled = ON /* on the primary, when"},
+		{"8.0.25-log", old, "INSTALL PLUGIN rpl_semi_sync_slave SONAME 'semisync_slave.so' /* on each replica */",
+			"SET PERSIST rpl_semi_sync_master_enabled = ON /* on the primary, when"},
+		{"8.0.26", nil,
+			"INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so' /* on the primary; does nothing yet */",
+			"SET PERSIST rpl_semi_sync_source_enabled = ON /* on the primary, when"},
+		{"9.1.0", recent, "INSTALL PLUGIN rpl_semi_sync_replica SONAME 'semisync_replica.so' /* on each replica */",
+			"SET PERSIST rpl_semi_sync_source_enabled = ON /* on the primary, when"},
+		{"8.4.2", old, "INSTALL PLUGIN rpl_semi_sync_replica SONAME 'semisync_replica.so' /* on each replica */",
+			"SET PERSIST rpl_semi_sync_master_enabled = ON /* on the primary, when"},
+		{"10.11.6-MariaDB", old, "SET GLOBAL rpl_semi_sync_slave_enabled = ON /* on each replica */",
+			"SET GLOBAL rpl_semi_sync_master_enabled = ON /* on the primary, when"},
 	} {
 		x := &exam{version: c.version, maria: strings.Contains(c.version, "MariaDB"), vars: c.vars}
 		_, statements := x.makeSemiSync()
@@ -390,12 +435,14 @@ func TestMakeSemiSync(t *testing.T) {
 	}
 }
 
-// TestReplicas: a replica that gets commits late is seen by whoever may see it.
+// TestReplicas: an asynchronous replica is found if the user has the right to see it.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	start := func(id string) *privatedb.DB {
-		return startServer(t, privatedb.Options{TCP: true, Extra: []string{"--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=" + id}})
+		return startServer(t, privatedb.Options{TCP: true,
+			Extra: []string{"--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=" + id}})
 	}
+
 	primary, replica := start("1"), start("2")
 	p := prepare(t, primary.DSN("crontab"))
 	p.healthy()
@@ -403,22 +450,31 @@ func TestReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	follow := []string{"CHANGE REPLICATION SOURCE TO SOURCE_HOST='" + host + "', SOURCE_PORT=" + port + ", SOURCE_USER='root'", "START REPLICA"}
+
+	follow := []string{"CHANGE REPLICATION SOURCE TO SOURCE_HOST='" + host + "', SOURCE_PORT=" + port +
+		", SOURCE_USER='root'", "START REPLICA"}
 	maria := testdb.EngineOf(t).MariaDB
 	if maria {
-		follow = []string{"CHANGE MASTER TO MASTER_HOST='" + host + "', MASTER_PORT=" + port + ", MASTER_USER='root'", "START SLAVE"}
+		follow = []string{"CHANGE MASTER TO MASTER_HOST='" + host + "', MASTER_PORT=" + port + ", MASTER_USER='root'",
+			"START SLAVE"}
 	}
+
 	db := p.open(replica.DSN("crontab"), sql.DefaultTimeouts)
 	for _, statement := range follow {
 		if _, err := db.Raw().Exec(statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
+
 	replicas := func(by *read.DB) (found bool, skipped string) {
 		r := p.examine(by)
 		i := slices.IndexFunc(r.Checks, func(c Checked) bool { return c.ID == "replication" })
-		return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "replication" && strings.HasPrefix(f.Seen, "replicas (1) ") }), r.Checks[i].Skipped
+		return slices.ContainsFunc(r.Findings, func(f Finding) bool {
+			return f.Check == "replication" &&
+				strings.HasPrefix(f.Seen, "replicas (1) ")
+		}), r.Checks[i].Skipped
 	}
+
 	for until := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		if found, _ := replicas(p.db); found {
 			break
@@ -427,6 +483,7 @@ func TestReplicas(t *testing.T) {
 			t.Fatal("the replica is not found")
 		}
 	}
+
 	statements := p.finds("replication", Notice, "replicas (1) ").SQL
 	p.exec("CREATE USER node@localhost IDENTIFIED BY 'x'")
 	p.exec("GRANT SELECT, INSERT, UPDATE, DELETE ON crontab.* TO node@localhost")
@@ -434,15 +491,19 @@ func TestReplicas(t *testing.T) {
 	if found != maria || strings.Contains(skipped, "PROCESS") == maria {
 		t.Errorf("without PROCESS: found %v, skipped %q", found, skipped)
 	}
-	// As the finding says, one after another. No commit waits for a timeout.
+
+	// Run the statements of the finding in order. No commit waits for a timeout.
 	for _, statement := range statements {
 		on := p.db
 		if strings.Contains(statement, "/* on each replica */") {
 			on = db
 		}
-		for until := time.Now().Add(20 * time.Second); strings.Contains(statement, "when Rpl_semi_sync_"); time.Sleep(50 * time.Millisecond) {
+		for until := time.Now().Add(20 * time.Second); strings.Contains(statement,
+			"when Rpl_semi_sync_"); time.Sleep(50 * time.Millisecond) {
 			var name, status string
-			if err := db.Raw().QueryRow("SHOW GLOBAL STATUS WHERE Variable_name IN ('Rpl_semi_sync_slave_status', 'Rpl_semi_sync_replica_status')").Scan(&name, &status); err != nil {
+			if err := db.Raw().QueryRow(`SHOW GLOBAL STATUS
+				WHERE Variable_name IN ('Rpl_semi_sync_slave_status', 'Rpl_semi_sync_replica_status')`).
+				Scan(&name, &status); err != nil {
 				t.Fatal(err)
 			}
 			if status == "ON" {
@@ -461,10 +522,12 @@ func TestReplicas(t *testing.T) {
 			t.Errorf("after %s a commit takes %s", statement, took)
 		}
 	}
+
 	p.exec("DELETE FROM setting WHERE name = 'commits'")
-	if maria { // its default is another than MySQL's
+	if maria { // its default differs from MySQL's
 		p.exec(p.finds("replication", Notice, "AFTER_COMMIT").SQL[0])
 	}
+
 	p.healthy()
 }
 
@@ -474,7 +537,7 @@ func TestTornPages(t *testing.T) {
 	p.finds("torn-pages", Warning, "innodb_doublewrite is off")
 }
 
-// TestGrants takes rights away.
+// TestGrants: each missing right is found.
 func TestGrants(t *testing.T) {
 	p := admit(t)
 	p.exec("CREATE USER node@localhost IDENTIFIED BY 'x'")
@@ -487,23 +550,26 @@ func TestGrants(t *testing.T) {
 	for _, f := range r.Findings {
 		p.Errorf("with the rights that a node needs: found %s: %s", f.Check, f.Seen)
 	}
+
 	i := slices.IndexFunc(r.Checks, func(c Checked) bool { return c.ID == "long-transactions" })
 	if !strings.Contains(r.Checks[i].Skipped, "PROCESS") || r.Checks[i].Severity != Unknown {
 		p.Errorf("without PROCESS: got %+v", r.Checks[i])
 	}
+
 	p.exec("REVOKE DELETE ON crontab.* FROM node@localhost")
 	p.exec("REVOKE DELETE ON crontab.* FROM node@'%'")
 	f := p.findsBy(login(), "grants", Error, "lacks DELETE on ")
 	for _, statement := range f.SQL {
 		p.exec(statement)
 	}
+
 	r = p.examine(login())
 	if slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "grants" }) {
 		p.Errorf("%q did not mend it", f.SQL)
 	}
 }
 
-// TestHiddenTable: a table on which the user has no right is not missing.
+// TestHiddenTable: a table on which the user has no rights is not reported as missing.
 func TestHiddenTable(t *testing.T) {
 	p := admit(t)
 	for _, host := range []string{"localhost", "'%'"} {
@@ -518,17 +584,20 @@ func TestHiddenTable(t *testing.T) {
 			case "audit":
 				continue
 			case "output":
-				rights = "DELETE" // of which MySQL shows no columns
+				rights = "DELETE" // a right for which MySQL shows no columns
 			}
 			p.exec("GRANT " + rights + " ON crontab." + name + " TO node@" + host)
 		}
 	}
+
 	p.beat()
 	r := p.examine(p.open(asUser(p.T, p.dsn, "node", "x"), sql.DefaultTimeouts))
-	if len(r.Findings) != 1 || r.Findings[0].Check != "grants" || !strings.HasSuffix(r.Findings[0].Seen, " lacks SELECT on audit, output; INSERT on audit, output; UPDATE on output") {
+	if len(r.Findings) != 1 || r.Findings[0].Check != "grants" || !strings.HasSuffix(r.Findings[0].Seen,
+		" lacks SELECT on audit, output; INSERT on audit, output; UPDATE on output") {
 		p.Error("want that rights on two tables are lacking, and nothing else:")
 		p.tell(r)
 	}
+
 	p.exec("DROP TABLE audit")
 	p.finds("schema", Error, "table audit is missing")
 }
@@ -543,13 +612,15 @@ func TestLongTransactions(t *testing.T) {
 	if _, err := tx.Exec("UPDATE locks SET n = n + 1 WHERE id = 0"); err != nil {
 		t.Fatal(err)
 	}
+
 	list, _, err := readTransactions(p.Context(), p.db.DB, 0)
-	for len(list) == 0 && err == nil && p.Context().Err() == nil { // it is long once a second has passed
+	for len(list) == 0 && err == nil && p.Context().Err() == nil { // a transaction is long after one second
 		list, _, err = readTransactions(p.Context(), p.db.DB, 0)
 	}
 	if err != nil || len(list) != 1 || list[0].Locked != 1 {
 		t.Fatalf("got %+v, %v; want the one that holds a row", list, err)
 	}
+
 	p.exec(fmt.Sprintf("KILL %d", list[0].Thread))
 	if _, err := tx.Exec("DO 1"); err == nil {
 		t.Error("the transaction lives on")
@@ -561,7 +632,7 @@ func TestSchemaFaults(t *testing.T) {
 	p.exec("DELETE FROM locks")
 	p.finds("lock-rows", Error, "session")
 	migrator := p.open(p.dsn, sql.MigrateTimeouts)
-	if _, _, err := migrator.Migrate(p.Context()); err != nil { // as the finding says
+	if _, _, err := migrator.Migrate(p.Context()); err != nil { // the fix of the finding
 		t.Fatal(err)
 	}
 	p.healthy()
@@ -569,7 +640,11 @@ func TestSchemaFaults(t *testing.T) {
 	p.exec("ALTER TABLE run DROP KEY by_app")
 	p.finds("schema", Error, "index by_app of run is missing")
 	p.exec("ALTER TABLE run ADD KEY by_app (app_id, due)")
-	p.exec("UPDATE schema_version SET version_id = version_id + 100 WHERE version_id = (SELECT v FROM (SELECT MAX(version_id) v FROM schema_version) x)")
+	p.exec(`UPDATE schema_version
+		SET version_id = version_id + 100
+		WHERE version_id = (SELECT v
+		FROM (SELECT MAX(version_id) v
+		FROM schema_version) x)`)
 	p.finds("schema", Notice, "and may use it")
 	p.exec("UPDATE setting SET value = '999' WHERE name = 'compatible_since'")
 	p.finds("schema", Error, "this program knows up to")
@@ -610,17 +685,19 @@ func TestClusterFaults(t *testing.T) {
 		}
 	}
 	p.exec("UPDATE session SET zones = '1', zones_from = '2025b' WHERE id = ?", a[:])
-	agree() // nobody knows what the other one has
+	agree() // the data of the other node is unknown
 	p.exec("UPDATE session SET zones = '2', zones_from = '2025c' WHERE id <> ?", a[:])
 	p.finds("zone-rules", Warning, "different time zone data: a (2025b) and b (2025c)")
 	p.exec("UPDATE session SET zones = '1', zones_from = 'another file'")
 	agree()
 	p.exec("UPDATE session SET node = 'a', address = 'http://other:8610', pid = 4711 WHERE id <> ?", a[:])
 	f := p.finds("duplicate-names", Warning, "2 live nodes are named a: ")
-	if !strings.Contains(f.Seen, "http://other:8610, pid 4711") || !strings.Contains(f.Seen, "no address, pid 0") || !slices.Equal(f.Nodes, []string{"a"}) {
+	if !strings.Contains(f.Seen, "http://other:8610, pid 4711") || !strings.Contains(f.Seen, "no address, pid 0") ||
+		!slices.Equal(f.Nodes, []string{"a"}) {
 		t.Errorf("got %q of %q, want where both nodes are", f.Seen, f.Nodes)
 	}
-	p.exec("UPDATE session SET beat_at = ? WHERE id <> ?", p.ago(6*time.Second), a[:]) // it was killed, and started again
+	// the node was killed and restarted
+	p.exec("UPDATE session SET beat_at = ? WHERE id <> ?", p.ago(6*time.Second), a[:])
 	for _, f := range p.examine(p.db).Findings {
 		if f.Check == "duplicate-names" {
 			t.Errorf("found beside a session that missed three beats: %s", f.Seen)
@@ -635,7 +712,8 @@ func TestClusterFaults(t *testing.T) {
 	p.exec("INSERT INTO stop (kind, who, since) VALUES ('cluster', 'alice', ?)", p.ago(72*time.Hour))
 	p.finds("pauses", Notice, "the cluster has been paused by alice for 3 days")
 	p.exec("INSERT INTO stop (kind, name, who, since) VALUES ('app', 'a b', 'bob', ?)", p.ago(72*time.Hour))
-	if f := p.finds("pauses", Notice, "app a b has been paused"); !slices.Equal(f.Commands, []string{"go-crontab app resume 'a b'"}) {
+	if f := p.finds("pauses", Notice, "app a b has been paused"); !slices.Equal(f.Commands,
+		[]string{"go-crontab app resume 'a b'"}) {
 		t.Errorf("got commands %q", f.Commands)
 	}
 	p.exec("DELETE FROM stop")
@@ -660,18 +738,23 @@ func TestStuckTasks(t *testing.T) {
 		}
 		p.addRun(id, due, state, owner, map[string]any{"started": started})
 	}
+
 	plant(job.Executing, gone, p.ago(2*time.Minute))
 	p.finds("stuck-tasks", Notice, "1 run belongs to a session that is gone")
 	plant(job.Prepared, a, 0)
 	p.finds("stuck-tasks", Warning, "is claimed, and is not started")
 	plant(job.Idle, nobody, 0)
-	if f := p.finds("stuck-tasks", Warning, "nobody has claimed it"); len(f.Jobs) != 1 || f.Jobs[0] != (Job{id, "default", "stuck"}) {
+	if f := p.finds("stuck-tasks", Warning, "nobody has claimed it"); len(f.Jobs) != 1 ||
+		f.Jobs[0] != (Job{id, "default", "stuck"}) {
 		t.Errorf("got jobs %v", f.Jobs)
 	}
+
 	p.exec("UPDATE session SET executing = 64")
-	if f := p.finds("stuck-tasks", Warning, "nobody has claimed it"); !strings.Contains(f.Fix, "128 runs execute on 128 slots") {
+	if f := p.finds("stuck-tasks", Warning, "nobody has claimed it"); !strings.Contains(f.Fix,
+		"128 runs execute on 128 slots") {
 		t.Errorf("got fix %q", f.Fix)
 	}
+
 	p.exec("DELETE FROM run")
 	ended := p.addRun(id, 1, job.Ended, -2, map[string]any{"ended": p.ago(2 * time.Minute)})
 	p.addRun(id, 2, job.Waiting, -1, nil)
@@ -681,6 +764,7 @@ func TestStuckTasks(t *testing.T) {
 	if r := p.examine(p.db); slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "stuck-tasks" }) {
 		t.Error("a run that waits for one that executes is found")
 	}
+
 	plant(job.Executing, a, p.ago(25*time.Hour))
 	p.finds("long-runs", Notice, "1 run has executed for over 24 hours; default/stuck since ")
 	plant(job.Executing, gone, p.ago(2*time.Minute))
@@ -693,7 +777,8 @@ func TestJobFaults(t *testing.T) {
 	ahead := func(d time.Duration) int64 { return p.ago(-d) }
 	p.addJob("broken", map[string]any{"error": "the year 2300 is not between"})
 	p.finds("broken-jobs", Warning, "1 job is in error; default/broken: the year 2300")
-	p.addJob("unplaced", map[string]any{"spec": `{"name":"unplaced","command":"true","selector":"gpu"}`, "next_due": ahead(time.Hour)})
+	p.addJob("unplaced",
+		map[string]any{"spec": `{"name":"unplaced","command":"true","selector":"gpu"}`, "next_due": ahead(time.Hour)})
 	p.addJob("handled", map[string]any{"spec": `{"name":"handled","handler":"mail"}`, "next_due": ahead(time.Hour)})
 	p.finds("unplaced-jobs", Warning, "2 jobs want a node that there is not: default/unplaced wants gpu")
 	p.exec(`UPDATE session SET labels = '{"gpu":""}', handlers = '["mail"]'`)
@@ -701,6 +786,7 @@ func TestJobFaults(t *testing.T) {
 	if slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "unplaced-jobs" }) {
 		t.Error("there is a node for it, and it is found all the same")
 	}
+
 	p.addJob("far", map[string]any{"next_due": ahead(800 * 24 * time.Hour)})
 	p.finds("far-jobs", Notice, "1 job is next due in over a year; default/far on ")
 	paused := p.addJob("paused", map[string]any{"paused": 1})
@@ -710,22 +796,29 @@ func TestJobFaults(t *testing.T) {
 	for i := range 150 {
 		p.addJob(fmt.Sprintf("herd %d", i), map[string]any{"next_due": at})
 	}
+
 	if f := p.finds("herds", Notice, "150 jobs are due at "); len(f.Jobs) != 10 {
 		t.Errorf("%d jobs are named, want 10", len(f.Jobs))
 	}
+
 	p.exec("UPDATE session SET slots = 8")
 	p.finds("herds", Notice, "all nodes together have 16 slots")
 	never, fails, mixed := p.addJob("never", nil), p.addJob("fails", nil), p.addJob("mixed", nil)
 	for i := range 12 {
-		for id, outcome := range map[int64]string{never: "skipped", fails: "failed", mixed: []string{"succeeded", "failed"}[i%2]} {
+		for id, outcome := range map[int64]string{never: "skipped", fails: "failed",
+			mixed: []string{"succeeded", "failed"}[i%2]} {
 			p.addEnd(id, int64(i)+1, outcome)
 		}
 	}
-	f := p.finds("unrun-jobs", Warning, "1 job never runs; the last 12 due times of default/never were skipped or missed")
+
+	f := p.finds("unrun-jobs", Warning,
+		"1 job never runs; the last 12 due times of default/never were skipped or missed")
 	if len(f.Jobs) != 1 || f.Jobs[0].ID != never {
 		t.Errorf("got jobs %v", f.Jobs)
 	}
-	// One that runs at this moment, and one that has run for long: their due times meanwhile were skipped.
+
+	// One run executes just now, and one has executed for long, so that later due times were
+	// skipped.
 	runs, ran := p.addJob("runs", nil), p.addJob("ran", nil)
 	p.addRun(runs, 50, job.Executing, 1, map[string]any{"started": p.ago(time.Minute)})
 	p.addRun(ran, 50, job.Ended, -2, map[string]any{"outcome": "failed", "started": 1, "ended": 1})
@@ -734,36 +827,45 @@ func TestJobFaults(t *testing.T) {
 			p.addEnd(id, int64(i)+51, "skipped")
 		}
 	}
+
 	p.finds("unrun-jobs", Warning, "1 job never runs; the last 12 due times of default/never were skipped or missed")
-	if f := p.finds("unrun-jobs", Notice, "1 job fails each time; the last 12 runs of default/fails did not succeed"); len(f.Jobs) != 1 {
+	if f := p.finds("unrun-jobs", Notice,
+		"1 job fails each time; the last 12 runs of default/fails did not succeed"); len(f.Jobs) != 1 {
 		t.Errorf("got jobs %v", f.Jobs)
 	}
+
 	spec := job.Spec{Name: "zone", Schedule: "0 3 * * *", Timezone: "Europe/Nowhere", Command: "true"}
 	text, err := spec.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p.addJob("zone", map[string]any{"spec": text})
 	p.finds("time-zones", Error, "Europe/Nowhere of 1 jobs cannot be loaded")
 	x := &exam{ctx: t.Context(), db: p.db, machine: &Machine{Unlimited: fmt.Errorf("no")}, most: 3, at: &check{}}
 	for _, check := range []func(*exam) error{zones, cgroups} {
-		if err := check(x); len(x.findings) != 0 || err == nil || x.excuse(err) != "there are more than 3 definitions of jobs, and only the first 3 of them were read" {
+		if err := check(x); len(x.findings) != 0 || err == nil ||
+			x.excuse(err) != "there are more than 3 definitions of jobs, and only the first 3 of them were read" {
 			t.Errorf("found %+v, %v; want it said that not all were looked at", x.findings, err)
 		}
 	}
 }
 
-// TestUnrunJobsBehindOthers: jobs that never run, or fail each time, are found however much others have run since, and whenever
-// they ran last.
+// TestUnrunJobsBehindOthers: jobs that never run, or always fail, are found however many runs of
+// other jobs came later, and however old their last runs are.
 func TestUnrunJobsBehindOthers(t *testing.T) {
 	p := admitShared(t)
-	never, stopped, fails, retried, good, busy := p.addJob("nightly", nil), p.addJob("stopped", nil), p.addJob("fails", nil), p.addJob("retried", nil), p.addJob("good", nil), p.addJob("busy", nil)
+	never, stopped := p.addJob("nightly", nil), p.addJob("stopped", nil)
+	fails, retried := p.addJob("fails", nil), p.addJob("retried", nil)
+	good, busy := p.addJob("good", nil), p.addJob("busy", nil)
 	at := func(day int) int64 { return p.ago(time.Duration(100-day) * 24 * time.Hour) }
 	add := func(id int64, day, attempt, final int, outcome job.Outcome, reason string, started int64) {
 		p.addRun(id, at(day), job.Ended, -2, map[string]any{
-			"attempt": attempt, "final": final, "outcome": outcome.String(), "reason": reason, "started": started, "ended": 1,
+			"attempt": attempt, "final": final, "outcome": outcome.String(), "reason": reason,
+			"started": started, "ended": 1,
 		})
 	}
+
 	paused, mended, rarely := p.addJob("paused", nil), p.addJob("mended", nil), p.addJob("rarely", nil)
 	for day := range 60 {
 		add(never, day, 1, 1, 7, "no node", 0)
@@ -773,7 +875,7 @@ func TestUnrunJobsBehindOthers(t *testing.T) {
 		}
 		add(good, day, 1, 1, 1, "", 1)
 		add(paused, day, 1, 1, 6, "the job is paused", 0)
-		switch { // ran for half of the time
+		switch { // ran half of the time
 		case day < 30:
 			add(stopped, day, 1, 1, 1, "", 1)
 		default:
@@ -784,21 +886,32 @@ func TestUnrunJobsBehindOthers(t *testing.T) {
 		} else {
 			add(mended, day, 1, 1, 1, "", 1)
 		}
-		if day >= 57 { // too few to say anything
+		if day >= 57 { // too few runs to judge
 			add(rarely, day, 1, 1, 7, "", 0)
 		}
 	}
-	p.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, outcome, started, ended, final)
-		SELECT 1000000 + a.id * 1000 + b.id, ?, 1, ? + a.id * 1000 + b.id, 'schedule', 'ended', -2, 1, 1, 1, 'succeeded', 1, 1, 1
-		FROM locks a, locks b WHERE a.id BETWEEN 1 AND 100 AND b.id BETWEEN 1 AND 55`, busy, at(70))
-	if f := p.finds("unrun-jobs", Warning, "2 jobs never run; the last 50 due times of default/nightly were skipped or missed"); len(f.Jobs) != 2 || f.Jobs[0].ID != never || f.Jobs[1].ID != stopped {
+
+	p.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash,
+			outcome, started, ended, final)
+		SELECT 1000000 + a.id * 1000 + b.id, ?, 1, ? + a.id * 1000 + b.id, 'schedule', 'ended', -2, 1, 1, 1,
+			'succeeded', 1, 1, 1
+		FROM locks a, locks b
+		WHERE a.id BETWEEN 1 AND 100 AND b.id BETWEEN 1 AND 55`, busy, at(70))
+	if f := p.finds("unrun-jobs", Warning,
+		"2 jobs never run; the last 50 due times of default/nightly were skipped or missed"); len(f.Jobs) != 2 ||
+		f.Jobs[0].ID != never || f.Jobs[1].ID != stopped {
 		t.Errorf("got jobs %v", f.Jobs)
 	}
-	if f := p.finds("unrun-jobs", Notice, "2 jobs fail each time; the last 50 runs of default/fails did not succeed"); len(f.Jobs) != 2 || f.Jobs[0].ID != fails || f.Jobs[1].ID != retried {
+
+	if f := p.finds("unrun-jobs", Notice,
+		"2 jobs fail each time; the last 50 runs of default/fails did not succeed"); len(f.Jobs) != 2 ||
+		f.Jobs[0].ID != fails || f.Jobs[1].ID != retried {
 		t.Errorf("got jobs %v", f.Jobs)
 	}
+
 	x := &exam{ctx: t.Context(), db: p.db, most: 3, at: &check{}}
-	if err := unbegun(x); len(x.findings) != 2 || err == nil || x.excuse(err) != "there are more than 3 definitions of jobs, and only the first 3 of them were read" {
+	if err := unbegun(x); len(x.findings) != 2 || err == nil ||
+		x.excuse(err) != "there are more than 3 definitions of jobs, and only the first 3 of them were read" {
 		t.Errorf("found %+v, %v; want it said that not all were looked at", x.findings, err)
 	}
 }
@@ -815,14 +928,17 @@ func TestMachineFaults(t *testing.T) {
 	if r := p.examine(p.db); slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "cgroup" }) {
 		t.Error("no job has limits, and their lack is found")
 	}
+
 	spec := job.Spec{Name: "big", Schedule: "0 3 * * *", Command: "true"}
 	spec.Limits.Memory = 1 << 30
 	text, err := spec.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p.addJob("big", map[string]any{"spec": text})
-	p.finds("cgroup", Warning, "1 job with limits of memory, cpu or pids, which a cannot hold: nobody has delegated a cgroup")
+	p.finds("cgroup", Warning,
+		"1 job with limits of memory, cpu or pids, which a cannot hold: nobody has delegated a cgroup")
 	p.machine.StateDir = p.machine.StateDir + "/there is none"
 	p.finds("state-folder", Warning, "may not write to its state folder")
 	p.machine.StateDir = ""
@@ -836,16 +952,20 @@ func TestMachineFaults(t *testing.T) {
 	}
 }
 
-// TestPlantedAuditRows: rows with huge numbers, which whoever has the nodes' DSN can insert, are found, with what to do.
+// TestPlantedAuditRows: rows with huge numbers, which any user of the nodes' DSN can insert, are
+// found, with a fix.
 func TestPlantedAuditRows(t *testing.T) {
 	p := admitShared(t)
 	p.exec("INSERT INTO audit_chain (seq, line, at, hash) VALUES (?, 77, 1, REPEAT('x', 32))", int64(math.MaxInt64))
-	p.finds("audit-chain", Error, "no node has written this link, for audit line 77: the chain ends at link 0 and goes on from there. "+
-		"Whoever may delete in audit_chain can remove it: DELETE FROM audit_chain WHERE seq = 9223372036854775807")
+	p.finds("audit-chain", Error,
+		"no node has written this link, for audit line 77: the chain ends at link 0 and goes on from there. "+
+			"Whoever may delete in audit_chain can remove it: DELETE FROM audit_chain WHERE seq = 9223372036854775807")
 	p.exec("DELETE FROM audit_chain WHERE seq = 9223372036854775807")
 
-	p.exec("INSERT INTO audit (id, at, who, action, kind) VALUES (?, ?, 'x', 'update', 'job')", int64(math.MaxInt64), p.ago(time.Second))
-	if _, err := p.db.Raw().Exec("INSERT INTO audit (at, who, action, kind) VALUES (1, 'x', 'update', 'job')"); err == nil {
+	p.exec("INSERT INTO audit (id, at, who, action, kind) VALUES (?, ?, 'x', 'update', 'job')", int64(math.MaxInt64),
+		p.ago(time.Second))
+	_, err := p.db.Raw().Exec("INSERT INTO audit (at, who, action, kind) VALUES (1, 'x', 'update', 'job')")
+	if err == nil {
 		t.Error("the server has an id left: this test plants too little")
 	}
 	f := p.finds("audit-chain", Error, "the newest audit line has the id 9223372036854775807")
@@ -861,27 +981,34 @@ func TestPlantedAuditRows(t *testing.T) {
 
 func TestHistoryFaults(t *testing.T) {
 	p := admitShared(t)
-	p.exec("UPDATE chore SET session_id = ?, failures = 3, error = 'exit status 3: no room', error_at = ?", p.nodes[0][:], p.ago(time.Minute))
+	p.exec("UPDATE chore SET session_id = ?, failures = 3, error = 'exit status 3: no room', error_at = ?",
+		p.nodes[0][:], p.ago(time.Minute))
 	if f := p.finds("retention", Warning, "failed 3 times in a row"); !slices.Equal(f.Nodes, []string{"a"}) {
 		t.Errorf("got nodes %v", f.Nodes)
 	}
 	p.exec("UPDATE chore SET failures = 0, until = 0, ended = ?", p.ago(25*time.Hour))
 	p.exec("UPDATE session SET started = ?", p.ago(2*time.Hour))
 	p.exec(`UPDATE retention SET spec = '{"age":"100h","archive":true}'`)
-	if f := p.finds("retention", Warning, "no node has looked for records"); !strings.Contains(f.Fix, "needs the command") {
+	if f := p.finds("retention", Warning, "no node has looked for records"); !strings.Contains(f.Fix,
+		"needs the command") {
 		t.Errorf("got fix %q", f.Fix)
 	}
 	p.exec(`UPDATE retention SET spec = '{"age":"100h"}'`)
-	if f := p.finds("retention", Warning, "no node has looked for records"); !strings.Contains(f.Fix, "cannot remove old records") {
+	if f := p.finds("retention", Warning, "no node has looked for records"); !strings.Contains(f.Fix,
+		"cannot remove old records") {
 		t.Errorf("got fix %q", f.Fix)
 	}
 	p.exec("UPDATE retention SET spec = 'x'")
-	if f := p.finds("retention", Warning, "the rule of the cluster cannot be read"); len(f.Commands) != 2 || f.Commands[1] != "go-crontab retention set --age 2160h --failures 8760h" || !strings.Contains(f.Fix, "--archive") {
+	if f := p.finds("retention", Warning, "the rule of the cluster cannot be read"); len(f.Commands) != 2 ||
+		f.Commands[1] != "go-crontab retention set --age 2160h --failures 8760h" ||
+		!strings.Contains(f.Fix, "--archive") {
 		t.Errorf("got %q, %q", f.Fix, f.Commands)
 	}
 	p.exec("UPDATE retention SET spec = '{}'")
 	p.exec("INSERT INTO retention (app, spec) VALUES ('my shop', 'x')")
-	if f := p.finds("retention", Warning, `the rule of app "my shop" cannot be read`); !slices.Equal(f.Commands, []string{"go-crontab audit --kind retention --app 'my shop'", "go-crontab retention set --app 'my shop' --age 2160h --failures 8760h"}) {
+	if f := p.finds("retention", Warning, `the rule of app "my shop" cannot be read`); !slices.Equal(f.Commands,
+		[]string{"go-crontab audit --kind retention --app 'my shop'",
+			"go-crontab retention set --app 'my shop' --age 2160h --failures 8760h"}) {
 		t.Errorf("got commands %q, and the cluster's rule is a good one", f.Commands)
 	}
 	p.exec("DELETE FROM retention WHERE app <> ''")
@@ -890,11 +1017,13 @@ func TestHistoryFaults(t *testing.T) {
 	}
 	p.finds("restored", Warning, "its database was restored")
 
-	x := &exam{ctx: t.Context(), db: p.db, tables: map[string]*sql.TableState{"run": {Rows: 12_000_000, Bytes: 3 << 30}}, at: &check{id: "history-size"}}
-	if err := historySize(x); err != nil || len(x.findings) != 1 || x.findings[0].Severity != Warning || !strings.Contains(x.findings[0].Seen, "12.0 million records and takes 3.0 GiB") {
+	x := &exam{ctx: t.Context(), db: p.db,
+		tables: map[string]*sql.TableState{"run": {Rows: 12_000_000, Bytes: 3 << 30}}, at: &check{id: "history-size"}}
+	if err := historySize(x); err != nil || len(x.findings) != 1 || x.findings[0].Severity != Warning ||
+		!strings.Contains(x.findings[0].Seen, "12.0 million records and takes 3.0 GiB") {
 		t.Errorf("got %+v, %v", x.findings, err)
 	}
-	// What is to be copied keeps less, and takes nothing else out of the rule that is there.
+	// The suggested rule keeps less, and preserves everything else of the present rule.
 	for spec, want := range map[string]struct {
 		severity Severity
 		command  string
@@ -902,29 +1031,37 @@ func TestHistoryFaults(t *testing.T) {
 		`{}`:                                  {Warning, "--age 2160h --failures 8760h"},
 		`{"failures":"9000h","archive":true}`: {Warning, "--age 2160h --failures 9000h --archive"},
 		`{"age":"2160h","failures":"8760h"}`:  {Notice, "--age 1080h --failures 8760h"},
-		`{"age":"721h","runs":500,"bytes":"1GiB","failures":"8h","archive":true}`: {Notice, "--age 360h --runs 500 --bytes 1GiB --failures 8h --archive"},
+		`{"age":"721h","runs":500,"bytes":"1GiB","failures":"8h","archive":true}`: {Notice,
+			"--age 360h --runs 500 --bytes 1GiB --failures 8h --archive"},
 		`{"age":"1m"}`:                    {Notice, "--age 1m"},
 		`{"runs":1000,"bytes":"3GiB"}`:    {Notice, "--runs 500 --bytes 3GiB"},
 		`{"bytes":"3GiB","archive":true}`: {Notice, "--bytes 1536MiB --archive"},
 	} {
 		p.exec("UPDATE retention SET spec = ?", spec)
 		x.findings = nil
-		if err := historySize(x); err != nil || len(x.findings) != 1 || x.findings[0].Severity != want.severity || !slices.Equal(x.findings[0].Commands, []string{"go-crontab retention set " + want.command}) {
+		if err := historySize(x); err != nil || len(x.findings) != 1 || x.findings[0].Severity != want.severity ||
+			!slices.Equal(x.findings[0].Commands, []string{"go-crontab retention set " + want.command}) {
 			t.Errorf("%s: got %+v, %v; want %s to be copied", spec, x.findings, err, want.command)
 		}
 	}
 }
 
-// TestChannelFaults: a channel that takes nothing is found until it takes something, whatever others get meanwhile.
+// TestChannelFaults: a channel that accepts no message is found until it accepts one, whatever
+// other channels get.
 func TestChannelFaults(t *testing.T) {
 	p := admitShared(t)
-	for id, c := range map[int]string{1: `{"name":"my chat","type":"slack"}`, 2: `{"name":"good","type":"slack"}`, 3: `{"name":"off","type":"slack","disabled":true}`, 4: `{`} {
+	for id, c := range map[int]string{1: `{"name":"my chat","type":"slack"}`, 2: `{"name":"good","type":"slack"}`,
+		3: `{"name":"off","type":"slack","disabled":true}`, 4: `{`} {
 		name := []string{"", "my chat", "good", "off", "unreadable"}[id]
 		p.exec("INSERT INTO alert_channel (id, name, spec, created, updated) VALUES (?, ?, ?, 1, 1)", id, name, c)
 	}
+
 	message := func(channel, state int, said string) {
-		p.exec("INSERT INTO delivery (idem, kind, channel_id, state, next_at, items, said, rule_id, created, updated) VALUES (?, 'alert', ?, ?, 1, '[]', ?, RAND() * 100, ?, 1)", uuid.NewString()[:16], channel, state, said, p.ago(48*time.Hour))
+		p.exec(`INSERT INTO delivery (idem, kind, channel_id, state, next_at, items, said, rule_id, created, updated)
+			VALUES (?, 'alert', ?, ?, 1, '[]', ?, RAND() * 100, ?, 1)`,
+			uuid.NewString()[:16], channel, state, said, p.ago(48*time.Hour))
 	}
+
 	none := func(what string) {
 		t.Helper()
 		for _, f := range p.examine(p.db).Findings {
@@ -933,6 +1070,7 @@ func TestChannelFaults(t *testing.T) {
 			}
 		}
 	}
+
 	message(1, 3, "401")
 	for range 3 {
 		message(1, 2, "200 OK")
@@ -944,20 +1082,25 @@ func TestChannelFaults(t *testing.T) {
 		message(2, 3, "500")
 		message(2, 2, "200 OK")
 	}
+
 	none("two failed after one that was sent")
 	message(1, 3, "410 gone")
 	message(1, 5, "suppressed")
 	for range 20 {
 		message(2, 2, "200 OK")
 	}
-	if f := p.finds("channels", Warning, "the last 3 messages to the channel my chat failed, since "); !strings.HasSuffix(f.Seen, ": 410 gone") || !slices.Equal(f.Commands, []string{"go-crontab alert test 'my chat'"}) {
+
+	if f := p.finds("channels", Warning,
+		"the last 3 messages to the channel my chat failed, since "); !strings.HasSuffix(f.Seen, ": 410 gone") ||
+		!slices.Equal(f.Commands, []string{"go-crontab alert test 'my chat'"}) {
 		t.Errorf("got %q, %q", f.Seen, f.Commands)
 	}
-	message(1, 2, "200 OK") // as a test that works leaves it
+
+	message(1, 2, "200 OK") // like a successful test of the channel
 	none("it was mended")
 }
 
-// TestBadRowsHarmNoCheck plants what no program of ours writes.
+// TestBadRowsHarmNoCheck: rows that our programs never write do not break a check.
 func TestBadRowsHarmNoCheck(t *testing.T) {
 	p := admitShared(t)
 	p.addJob("no JSON", map[string]any{"spec": "{", "next_due": int64(1) << 62})
@@ -975,7 +1118,7 @@ func TestBadRowsHarmNoCheck(t *testing.T) {
 	}
 }
 
-// TestAwayDatabase is an error, not a report.
+// TestAwayDatabase: without a database, Examine returns an error and no report.
 func TestAwayDatabase(t *testing.T) {
 	p := admitShared(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -7,17 +7,20 @@ import (
 	"unicode"
 )
 
-// TestChineseOfThePage: the web console has a Chinese text for each check, and none for a check that there is not.
+// TestChineseOfThePage: the web console has Chinese texts for exactly the existing checks.
 func TestChineseOfThePage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../page/src/zh-doctor.ts")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	said := map[string][]string{}
-	for _, line := range regexp.MustCompile(`(?m)^  '?([a-z-]+)'?: \['(.+)', '(.+)', '(.+)'\],$`).FindAllStringSubmatch(string(page), -1) {
+	row := regexp.MustCompile(`(?m)^  '?([a-z-]+)'?: \['(.+)', '(.+)', '(.+)'\],$`)
+	for _, line := range row.FindAllStringSubmatch(string(page), -1) {
 		said[line[1]] = line[2:]
 	}
+
 	for _, c := range checks {
 		texts := said[c.id]
 		if texts == nil {
@@ -36,6 +39,7 @@ func TestChineseOfThePage(t *testing.T) {
 		}
 		delete(said, c.id)
 	}
+
 	for id := range said {
 		t.Errorf("page/src/zh-doctor.ts has a text for %q, which is no check", id)
 	}

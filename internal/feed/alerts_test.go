@@ -8,8 +8,8 @@ import (
 	"go-crontab/job"
 )
 
-// TestAlerts: each alert is told when it is raised, silenced and over; one that fired before is
-// told by its end alone.
+// TestAlerts: each alert is reported when it is raised, silenced and over. Of an alert that fired
+// before, only the end is reported.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -19,15 +19,20 @@ func TestAlerts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	raise := func(id int, app string) {
 		t.Helper()
-		exec("INSERT INTO alert (id, subject, rule_id, rule, event, severity, app, summary, first_at, last_at) VALUES (?, UNHEX(LPAD(?, 32, '0')), 1, 'ops', 'failed', 'error', ?, 'it failed', ?, ?)", id, id, app, id, id)
+		exec(`INSERT INTO alert (id, subject, rule_id, rule, event, severity, app, summary, first_at, last_at)
+			VALUES (?, UNHEX(LPAD(?, 32, '0')), 1, 'ops', 'failed', 'error', ?, 'it failed', ?, ?)`,
+			id, id, app, id, id)
 	}
+
 	raise(1, "a")
 	r := newReader(c.db, func() job.Micros { return 9 })
 	if err := r.anchor(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
+
 	look := func(want ...string) []Event {
 		t.Helper()
 		var out []Event
@@ -43,14 +48,17 @@ func TestAlerts(t *testing.T) {
 		}
 		return out
 	}
+
 	look()
 	raise(2, "")
 	raise(3, "a")
 	exec("UPDATE alert SET silence_id = 7 WHERE id = 3")
 	raised := look("f2-raised", "f3-raised", "f3-silenced-7")
-	if len(raised) == 3 && (!raised[0].Open || raised[1].Open || raised[1].App != "a" || raised[1].Alert.Summary != "it failed" || raised[1].Kind != KindAlert) {
+	if len(raised) == 3 && (!raised[0].Open || raised[1].Open || raised[1].App != "a" ||
+		raised[1].Alert.Summary != "it failed" || raised[1].Kind != KindAlert) {
 		t.Errorf("got %+v", raised)
 	}
+
 	look()
 	exec("UPDATE alert SET silence_id = 8 WHERE id = 2")
 	look("f2-silenced-8")
@@ -58,7 +66,7 @@ func TestAlerts(t *testing.T) {
 	exec("UPDATE alert SET firing = NULL, over_at = 20 WHERE id IN (1, 2, 4)")
 	look("f1-recovered", "f2-recovered", "f4-raised", "f4-recovered")
 	look()
-	raise(5, "") // which names the job that failed last
+	raise(5, "") // this event names the job that failed last
 	exec("UPDATE alert SET event = 'failures' WHERE id = 5")
 	if counted := look("f5-raised"); len(counted) == 1 && counted[0].Open {
 		t.Errorf("failures of several apps are told to all: %+v", counted)

@@ -19,7 +19,7 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// cluster is an empty schema and a feed over it.
+// cluster is an empty schema with a feed.
 type cluster struct {
 	*testing.T
 	dsn  string
@@ -55,7 +55,8 @@ func (c *cluster) open(dsn string, t sql.Timeouts) *read.DB {
 }
 
 func (c *cluster) newFeed(db *read.DB) *Feed {
-	f := New(db, func() job.Micros { return job.MicrosOf(time.Now()) }, func(e *Event) []byte { b, _ := json.Marshal(e.ID); return b }, slog.New(slog.DiscardHandler))
+	f := New(db, func() job.Micros { return job.MicrosOf(time.Now()) },
+		func(e *Event) []byte { b, _ := json.Marshal(e.ID); return b }, slog.New(slog.DiscardHandler))
 	c.Cleanup(f.Close)
 	return f
 }
@@ -72,8 +73,7 @@ func (c *cluster) listen(f *Feed) *Listener {
 	return l
 }
 
-// hear collects the ids of what is told until a number of them has come; then a little longer, for
-// what is too much.
+// hear collects the ids of events until n have come, and a little longer to catch surplus ones.
 func (c *cluster) hear(l *Listener, most int, into map[string]int) {
 	c.Helper()
 	enough := time.Time{}
@@ -82,18 +82,23 @@ func (c *cluster) hear(l *Listener, most int, into map[string]int) {
 		if missed != 0 {
 			c.Fatalf("%d are missed", missed)
 		}
+
 		for _, e := range events {
 			into[e.ID]++
 		}
+
 		if len(into) >= most && enough.IsZero() {
 			enough = time.Now().Add(1200 * time.Millisecond)
 		}
+
 		if !enough.IsZero() && time.Now().After(enough) {
 			return
 		}
+
 		if time.Now().After(end) {
 			c.Fatalf("heard %v, want %d", into, most)
 		}
+
 		select {
 		case <-news:
 		case <-time.After(100 * time.Millisecond):
@@ -101,12 +106,12 @@ func (c *cluster) hear(l *Listener, most int, into map[string]int) {
 	}
 }
 
-// TestPatience: ids that were left out are looked for as long as a transaction of the cluster may
-// commit.
+// TestPatience: missing ids are looked for as long as a transaction of the cluster may commit.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	timeouts := sql.Timeouts{Dial: time.Second, Read: 90 * time.Second, LockWait: time.Second, Idle: 4 * time.Minute} // of an expiry of 10 minutes
+	// for an expiry of 10 minutes
+	timeouts := sql.Timeouts{Dial: time.Second, Read: 90 * time.Second, LockWait: time.Second, Idle: 4 * time.Minute}
 	r := newReader(c.open(c.dsn, timeouts), c.feed.clock)
 	if err := r.anchor(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
@@ -123,30 +128,33 @@ type execer interface {
 // minted counts the ids of runs.
 var minted atomic.Int64
 
-// end writes a run that has ended, and returns its id as the feed tells it.
+// end inserts an ended run, and returns the id of its event.
 func (c *cluster) end(x execer) string {
 	c.Helper()
 	id := minted.Add(1)
-	_, err := x.Exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, outcome, ended, final)
+	_, err := x.Exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash,
+			outcome, ended, final)
 		VALUES (?, 1, 1, ?, 'schedule', 'ended', -2, 1, 1, 1, 'succeeded', 1, 1)`, id, id)
 	if err != nil {
 		c.Fatal(err)
 	}
-	if _, err := x.Exec("INSERT INTO ending (at, runs) VALUES (1, ?)", noteOf(trip.Note{Run: id, JobID: 1, Outcome: job.Succeeded})); err != nil {
+	if _, err := x.Exec("INSERT INTO ending (at, runs) VALUES (1, ?)",
+		noteOf(trip.Note{Run: id, JobID: 1, Outcome: job.Succeeded})); err != nil {
 		c.Fatal(err)
 	}
 	return fmt.Sprint("e", id)
 }
 
-// noteOf is what a row of ending holds of one run.
+// noteOf returns the part of an ending that describes one run.
 func noteOf(n trip.Note) []byte {
 	return append(binary.AppendVarint(binary.AppendVarint(nil, n.Run), n.JobID), byte(n.Outcome))
 }
 
-// line writes a line of the audit, and returns its id as the feed tells it.
+// line inserts an audit line, and returns the id of its event.
 func (c *cluster) line(x execer) string {
 	c.Helper()
-	r, err := x.Exec("INSERT INTO audit (at, who, action, kind, ref, app, name) VALUES (1, 'ann', 'update', 'job', 1, 'a', 'one')")
+	r, err := x.Exec(`INSERT INTO audit (at, who, action, kind, ref, app, name)
+		VALUES (1, 'ann', 'update', 'job', 1, 'a', 'one')`)
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -173,9 +181,8 @@ func commit(c *cluster, tx *stdsql.Tx) {
 	}
 }
 
-// TestLateCommit has transactions commit in another order than that in which they got their ids:
-// before the first listener came, between two looks, and after many of them. Each run and each line
-// is told once.
+// TestLateCommit: transactions commit in another order than that of their ids: before the first
+// listener comes, between two looks, and after many looks. Each run and each line is reported once.
 func TestLateCommit(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -185,7 +192,7 @@ func TestLateCommit(t *testing.T) {
 			want[id] = true
 		}
 	}
-	c.end(c.db.Raw()) // before anybody listens
+	c.end(c.db.Raw()) // before there is a listener
 	c.line(c.db.Raw())
 	early := c.begin()
 	told(c.end(early), c.line(early))
@@ -198,7 +205,7 @@ func TestLateCommit(t *testing.T) {
 	c.end(never)
 	c.line(never)
 	told(c.end(c.db.Raw()), c.line(c.db.Raw()))
-	c.hear(l, 2, heard) // behind ids that are not committed
+	c.hear(l, 2, heard) // after ids that are not committed
 	if len(heard) != 2 {
 		t.Errorf("heard %v, want only what is committed", heard)
 	}
@@ -223,7 +230,7 @@ func TestLateCommit(t *testing.T) {
 	}
 }
 
-// TestManyLateCommits writes with many transactions at once, whose order is nobody's.
+// TestManyLateCommits: many concurrent transactions commit in random order.
 func TestManyLateCommits(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -246,25 +253,28 @@ func TestManyLateCommits(t *testing.T) {
 			}
 		}()
 	}
+
 	heard, want := map[string]int{}, map[string]bool{}
 	for range writers * each {
 		if id := <-ids; id != "" {
 			want[id] = true
 		}
 	}
+
 	c.hear(l, len(want), heard)
 	for id := range want {
 		if heard[id] != 1 {
 			t.Errorf("%s is told %d times, want once", id, heard[id])
 		}
 	}
+
 	if len(heard) != len(want) {
 		t.Errorf("told are %d, want %d", len(heard), len(want))
 	}
 }
 
-// TestNobodyListens: while nobody does, nothing is read; who comes back at once finds what came
-// meanwhile.
+// TestNobodyListens: without listeners nothing is read. A listener that returns soon gets the
+// events in between.
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -273,16 +283,19 @@ func TestNobodyListens(t *testing.T) {
 	if got := state(); got != "0 false" {
 		t.Errorf("before anybody came: got %s", got)
 	}
+
 	one, two := c.listen(c.feed), c.listen(c.feed)
 	if got := state(); got != "2 true" {
 		t.Errorf("two: got %s", got)
 	}
+
 	c.line(c.db.Raw())
 	c.hear(one, 1, map[string]int{})
 	events, _, _ := two.Next(10)
 	if len(events) != 1 {
 		t.Fatalf("got %v, want what the other heard", events)
 	}
+
 	one.Close()
 	two.Close()
 	id := c.line(c.db.Raw())
@@ -291,43 +304,54 @@ func TestNobodyListens(t *testing.T) {
 	if err != nil || !resumed {
 		t.Fatalf("it is not resumed: %v", err)
 	}
+
 	heard := map[string]int{}
 	c.hear(back, 1, heard)
 	if heard[id] != 1 || len(heard) != 1 {
 		t.Errorf("heard %v, want %s", heard, id)
 	}
+
 	back.Close()
 	for end := time.Now().Add(60 * time.Second); state() != "0 false"; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("it still reads: %s", state())
 		}
 	}
+
 	if again := c.listen(c.feed); again == nil || state() != "1 true" {
 		t.Errorf("who comes later: got %s", state())
 	}
 }
 
-// TestSlowListenerMisses has more come than is remembered.
+// TestSlowListenerMisses: more events come than the ring holds.
 func TestSlowListenerMisses(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	slow, fast := c.listen(c.feed), c.listen(c.feed)
 	const n = ringEvents + 1000
-	if _, err := c.db.Raw().Exec("INSERT INTO audit (at, who, action, kind, name) WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 1000)"+
-		" SELECT 1, 'x', 'update', 'job', CONCAT(a.i, '-', b.i) FROM k a JOIN k b ON b.i <= 6 LIMIT ?", n); err != nil {
+	if _, err := c.db.Raw().Exec(`INSERT INTO audit (at, who, action, kind, name)
+		WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1
+		FROM k
+		WHERE i < 1000) SELECT 1, 'x', 'update', 'job', CONCAT(a.i, '-', b.i)
+		FROM k a
+		JOIN k b ON b.i <= 6
+		LIMIT ?`, n); err != nil {
 		t.Fatal(err)
 	}
+
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		if events, missed, _ := fast.Next(10); missed == n-ringEvents && len(events) == 0 {
-			break // it came in one look, which is more than the ring holds
+			break // a single look found more than the ring holds
 		}
 		if time.Now().After(end) {
 			t.Fatal("the flood is not told")
 		}
 	}
+
 	if _, missed, _ := slow.Next(10); missed != n-ringEvents {
 		t.Errorf("missed are %d, want %d", missed, n-ringEvents)
 	}
+
 	id := c.line(c.db.Raw())
 	heard := map[string]int{}
 	c.hear(slow, 1, heard)
@@ -336,7 +360,7 @@ func TestSlowListenerMisses(t *testing.T) {
 	}
 }
 
-// TestDatabaseAway: what happens while the database cannot be reached is told once it can be again.
+// TestDatabaseAway: events during an outage of the database are reported after it.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -353,6 +377,7 @@ func TestDatabaseAway(t *testing.T) {
 	if events, missed, _ := l.Next(10); len(events) != 0 || missed != 0 {
 		t.Errorf("heard %v while the database is away, and missed %d", events, missed)
 	}
+
 	p.Heal()
 	c.hear(l, 3, heard)
 	if len(heard) != 3 {
@@ -360,8 +385,8 @@ func TestDatabaseAway(t *testing.T) {
 	}
 }
 
-// TestStarts: a run is told when it begins to execute, with all that its row says, and many at once
-// are counted by their jobs.
+// TestStarts: a started run is reported with all columns of its row. Many starts at once are
+// counted by job.
 func TestStarts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -369,12 +394,14 @@ func TestStarts(t *testing.T) {
 	if err := r.anchor(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
+
 	execute := func(n int) (first int64) {
 		t.Helper()
 		for range n {
 			id := minted.Add(1)
 			first = max(first, id-int64(n)+1)
-			_, err := c.db.Raw().Exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started)
+			_, err := c.db.Raw().Exec(`INSERT INTO run
+					(id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started)
 				VALUES (?, 1, 1, ?, 'schedule', 'executing', 7, 1, 1, 1, 5)`, id, id)
 			if err != nil {
 				t.Fatal(err)
@@ -382,6 +409,7 @@ func TestStarts(t *testing.T) {
 		}
 		return first
 	}
+
 	look := func() []Event {
 		t.Helper()
 		events, err := r.look(t.Context(), time.Now())
@@ -390,19 +418,25 @@ func TestStarts(t *testing.T) {
 		}
 		return events
 	}
+
 	if events := look(); len(events) != 0 {
 		t.Errorf("at first: got %+v", events)
 	}
+
 	id := execute(1)
 	events := look()
-	if len(events) != 1 || events[0].Action != Started || events[0].Job != "one" || events[0].App != "a" || events[0].Run.ID != id {
+	if len(events) != 1 || events[0].Action != Started || events[0].Job != "one" || events[0].App != "a" ||
+		events[0].Run.ID != id {
 		t.Errorf("one: got %+v", events)
 	}
+
 	if events := look(); len(events) != 0 {
 		t.Errorf("it was told: got %+v", events)
 	}
+
 	execute(manyRuns + 1)
-	if events := look(); len(events) != 1 || len(events[0].Counts) != 1 || events[0].Counts[0].Started != manyRuns+1 || events[0].Counts[0].Name != "one" {
+	if events := look(); len(events) != 1 || len(events[0].Counts) != 1 || events[0].Counts[0].Started != manyRuns+1 ||
+		events[0].Counts[0].Name != "one" {
 		t.Errorf("many: got %+v", events)
 	}
 }

@@ -15,6 +15,7 @@ func TestRing(t *testing.T) {
 	for i := range 20 {
 		add(fmt.Sprint("e", i), time.Duration(i)*time.Second)
 	}
+
 	place := func(id string, n int) string { return fmt.Sprintf("%s.%s-%d", id, r.epoch, n) }
 	for name, c := range map[string]struct {
 		after string
@@ -36,22 +37,28 @@ func TestRing(t *testing.T) {
 			t.Errorf("%s: got %d, %v, want %d, %v", name, got, ok, c.want, c.ok)
 		}
 	}
+
 	for i := range ringEvents {
 		add(fmt.Sprint("f", i), time.Minute)
 	}
+
 	if len(r.events) != ringEvents || r.first != 20 || len(r.byID) != ringEvents {
 		t.Errorf("got %d events from %d on, %d by id", len(r.events), r.first, len(r.byID))
 	}
+
 	if _, ok := r.resumeAt(place("e7", 7)); ok {
 		t.Error("what is forgotten can be resumed")
 	}
+
 	if _, ok := r.resumeAt("f3.abcdef01-3"); ok {
 		t.Error("what came just before it is forgotten, and it can be resumed")
 	}
+
 	big := make([]byte, ringBytes/4)
 	for i := range 10 {
 		r.add(Event{ID: fmt.Sprint("g", i), Data: big}, now)
 	}
+
 	if r.bytes > ringBytes || len(r.events) > 4 {
 		t.Errorf("got %d events of %d bytes, want at most %d", len(r.events), r.bytes, ringBytes)
 	}

@@ -40,9 +40,9 @@ type Guard struct {
 	file   *os.File
 	limit  time.Duration // a guard that has not looked for this time counts as dead
 
-	pid  atomic.Int64
-	told atomic.Bool // the guard has the DSN, so it can bury
-	pipe atomic.Pointer[os.File]
+	pid    atomic.Int64
+	hasDSN atomic.Bool // the guard has the DSN, so it can bury
+	pipe   atomic.Pointer[os.File]
 
 	mu     sync.Mutex
 	vacant []*Seat
@@ -132,13 +132,13 @@ var (
 // the guard sees.
 func (g *Guard) keep(ctx context.Context) error {
 	g.memory.looked.Store(0)
-	ended, cmd, letter, err := g.start()
+	ended, cmd, socket, err := g.start()
 	if err != nil {
 		return err
 	}
 	defer g.letGo()
 
-	defer letter.Close() // the DSN stays in the guard's end
+	defer socket.Close() // the DSN stays in the guard's end
 	kill := func(why error) error {
 		_ = cmd.Process.Kill()
 		<-ended
@@ -151,7 +151,7 @@ func (g *Guard) keep(ctx context.Context) error {
 	for still, ready := 0, false; ; {
 		select {
 		case err := <-ended:
-			g.told.Store(false)
+			g.hasDSN.Store(false)
 			g.pid.Store(0)
 			if err == nil {
 				err = errors.New("exit status 0")
@@ -167,7 +167,7 @@ func (g *Guard) keep(ctx context.Context) error {
 		case looked != seen:
 			seen, still = looked, 0
 			if !ready {
-				if err := g.sendDSN(letter); err != nil {
+				if err := g.sendDSN(socket); err != nil {
 					return kill(err)
 				}
 				ready = true
@@ -203,32 +203,33 @@ const whileStarting = 10
 //
 // No attempt begins under this guard before. If the node dies now, the guard kills attempts of an
 // earlier guard, but cannot bury the session: peers take over when it expires.
-func (g *Guard) sendDSN(letter *os.File) error {
-	if _, err := letter.WriteString(g.cfg.DSN); err != nil {
+func (g *Guard) sendDSN(socket *os.File) error {
+	if _, err := socket.WriteString(g.cfg.DSN); err != nil {
 		return fmt.Errorf("send it the DSN: %w", err)
 	}
-	g.told.Store(true)
+	g.hasDSN.Store(true)
 	return nil
 }
 
-// start starts a guard. ended gets its exit. letter is the node's end of the socket for the DSN.
-func (g *Guard) start() (ended chan error, _ *exec.Cmd, letter *os.File, err error) {
+// start starts a guard. ended gets its exit. socket is the node's end of the connection for the
+// DSN.
+func (g *Guard) start() (ended chan error, _ *exec.Cmd, socket *os.File, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	defer r.Close()
 
-	letter, slot, err := socketPair()
+	socket, childSocket, err := socketPair()
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, w.Close())
 	}
-	defer slot.Close()
+	defer childSocket.Close()
 
 	// The guard inherits the working directory: a path in the DSN may be relative.
 	cmd := &exec.Cmd{
 		Path: selfExe, Args: []string{comm, g.cfg.Node}, Env: environ(stageWatch),
-		ExtraFiles: []*os.File{g.file, r, slot}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+		ExtraFiles: []*os.File{g.file, r, childSocket}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 
 	mayKill(cmd.SysProcAttr)
@@ -238,19 +239,19 @@ func (g *Guard) start() (ended chan error, _ *exec.Cmd, letter *os.File, err err
 
 	privilege.Start(func() { err = cmd.Start() })
 	if err != nil {
-		return nil, nil, nil, errors.Join(err, w.Close(), letter.Close())
+		return nil, nil, nil, errors.Join(err, w.Close(), socket.Close())
 	}
 
 	g.pipe.Store(w)
 	g.pid.Store(int64(cmd.Process.Pid))
 	ended = make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	return ended, cmd, letter, nil
+	return ended, cmd, socket, nil
 }
 
 // letGo closes the pipe.
 func (g *Guard) letGo() {
-	g.told.Store(false)
+	g.hasDSN.Store(false)
 	g.pid.Store(0)
 	if w := g.pipe.Swap(nil); w != nil {
 		_ = w.Close()
@@ -286,7 +287,7 @@ func isOpen(f *os.File) bool {
 // lapse.
 func (g *Guard) Alive() bool {
 	m := g.memory
-	return g.told.Load() && m.phase.Load() == inForce && m.lapsed.Load() == 0 &&
+	return g.hasDSN.Load() && m.phase.Load() == inForce && m.lapsed.Load() == 0 &&
 		boottime.Now()-time.Duration(m.looked.Load()) <= g.limit
 }
 

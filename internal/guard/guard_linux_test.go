@@ -168,17 +168,17 @@ func TestStopped(t *testing.T) {
 
 	_ = s.cmd.Process.Signal(unix.SIGCONT)
 	// which may come now, or later // which may come now or later
-	said := slices.DeleteFunc(s.order("is"), func(line string) bool { return line == "lapsed" })
-	if strings.Join(said, ", ") != "is false" {
-		t.Errorf("when it goes on it says %q, want that its lease has lapsed", said)
+	output := slices.DeleteFunc(s.order("is"), func(line string) bool { return line == "lapsed" })
+	if strings.Join(output, ", ") != "is false" {
+		t.Errorf("when it goes on it says %q, want that its lease has lapsed", output)
 	}
 
 	// A command that it starts all the same does not live long.
 	s.order("run sleep %s", s.token)
 	s.await("the stale command's death", func() bool { return len(withToken(s.token)) == 0 })
 	s.order("lost")
-	if said := s.order("sweep"); len(said) > 0 && said[0] != "lapsed" {
-		t.Errorf("sweep: %q", said)
+	if output := s.order("sweep"); len(output) > 0 && output[0] != "lapsed" {
+		t.Errorf("sweep: %q", output)
 	}
 
 	s.order("over")
@@ -277,8 +277,8 @@ func TestLost(t *testing.T) {
 	}
 
 	s.order("leave") // it keeps the processes that it has left
-	if said := s.order("sweep"); len(said) > 0 {
-		t.Errorf("sweep: %q", said)
+	if output := s.order("sweep"); len(output) > 0 {
+		t.Errorf("sweep: %q", output)
 	}
 	if left := withToken(s.token); len(left) > 0 {
 		t.Errorf("processes %v live", left)

@@ -306,7 +306,7 @@ func isComm(pid int) bool {
 }
 
 // order makes the stub execute an order, and returns its output except "done".
-func (s *stub) order(format string, args ...any) (said []string) {
+func (s *stub) order(format string, args ...any) (output []string) {
 	s.Helper()
 	line := fmt.Sprintf(format, args...)
 	if _, err := fmt.Fprintln(s.in, line); err != nil {
@@ -320,9 +320,9 @@ func (s *stub) order(format string, args ...any) (said []string) {
 				s.Fatalf("%s: the stub has ended", line)
 			}
 			if strings.HasPrefix(text, "done ") {
-				return said
+				return output
 			}
-			said = append(said, text)
+			output = append(output, text)
 		case <-end:
 			s.Fatalf("%s: no answer", line)
 		}

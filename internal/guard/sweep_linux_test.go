@@ -115,10 +115,10 @@ func TestAProcessThatHangs(t *testing.T) {
 
 	hangs, ours := all[0].Process.Pid, all[1].Process.Pid
 	s := newSweeper(&orders{PID: os.Getpid(), Marker: marker, Began: int64(boottime.Now() - time.Minute)})
-	goOn := make(chan struct{})
+	resume := make(chan struct{})
 	s.readFile = func(file string) ([]byte, error) {
 		if strings.HasPrefix(file, fmt.Sprintf("/proc/%d/", hangs)) {
-			<-goOn
+			<-resume
 		}
 		return os.ReadFile(file)
 	}
@@ -137,7 +137,7 @@ func TestAProcessThatHangs(t *testing.T) {
 		t.Error("found by what nobody could read")
 	}
 
-	close(goOn)
+	close(resume)
 	for end := time.Now().Add(20 * time.Second); s.known[hangs] == nil; s.sweep(seats, signals{}) {
 		if time.Now().After(end) {
 			t.Fatal("it does not hang any more, and is not found")

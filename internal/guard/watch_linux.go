@@ -112,7 +112,7 @@ type ending struct {
 	nodeAt time.Duration
 	parted time.Duration // when the node died or closed the pipe; 0: neither
 	found  int           // number of processes
-	said   bool
+	logged bool
 	final  bool // neither the node nor its children can start anything more
 }
 
@@ -215,7 +215,7 @@ func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 	}
 
 	if e.parted == 0 && (w.dead || !w.open) {
-		e.parted, e.said = now, false
+		e.parted, e.logged = now, false
 		e.killAt = min(e.killAt, now+politeness)
 	}
 
@@ -230,8 +230,8 @@ func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 		cause = "the node stopped without them"
 	}
 
-	if cause != "" && !e.said {
-		e.said = true
+	if cause != "" && !e.logged {
+		e.logged = true
 		w.log.Warn("guard: killing the commands", "cause", cause, "running", len(w.read()), "lease_age",
 			(now - sent).Round(time.Millisecond).String())
 	}

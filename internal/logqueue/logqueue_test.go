@@ -107,12 +107,12 @@ func TestFailedIsToldOnce(t *testing.T) {
 		gone := errors.New("gone")
 		pipe.CloseWithError(gone)
 		w := New(target, Room)
-		told := 0
+		calls := 0
 		w.Failed = func(err error) {
 			if !errors.Is(err, gone) {
 				t.Errorf("Failed(%v)", err)
 			}
-			told++
+			calls++
 		}
 
 		io.WriteString(w, "one\n")
@@ -120,8 +120,8 @@ func TestFailedIsToldOnce(t *testing.T) {
 		if !w.Flush(time.Second) {
 			t.Error("Flush waits for lines that could not be written")
 		}
-		if told != 1 {
-			t.Errorf("Failed was called %d times", told)
+		if calls != 1 {
+			t.Errorf("Failed was called %d times", calls)
 		}
 	})
 }

@@ -8,13 +8,14 @@ import (
 	"testing"
 )
 
-// TestDeploy has Prometheus' own parser and engine check the rules, their tests, and the dashboard
-// that we ship, against what a node serves: see tools/prom.
+// TestDeploy checks the shipped rules, their tests and the dashboard with Prometheus' own parser
+// and engine, against the metrics of a node: see tools/prom.
 func TestDeploy(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("it builds the engine of Prometheus")
 	}
+
 	dir := t.TempDir()
 	program := filepath.Join(dir, "prom")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
@@ -22,6 +23,7 @@ func TestDeploy(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+
 	text, _ := scrape(t, full(10))
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -30,6 +32,7 @@ func TestDeploy(t *testing.T) {
 		}
 		return path
 	}
+
 	read := func(path string) string {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -37,24 +40,34 @@ func TestDeploy(t *testing.T) {
 		}
 		return string(b)
 	}
+
 	metrics := write("metrics", text)
-	const alerts, tests, dashboard = "../../deploy/prometheus/alerts.yaml", "../../deploy/prometheus/alerts_test.yaml", "../../deploy/grafana/dashboard.json"
+	const (
+		alerts    = "../../deploy/prometheus/alerts.yaml"
+		tests     = "../../deploy/prometheus/alerts_test.yaml"
+		dashboard = "../../deploy/grafana/dashboard.json"
+	)
 	out, err := exec.CommandContext(t.Context(), program, metrics, alerts, tests, dashboard).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+
 	t.Logf("%s", out)
-	// It would say so.
+
+	// The check must notice mistakes.
 	for what, change := range map[string][2]string{
-		"no node has gocrontab_redy":    {alerts, "gocrontab_ready == 0 and->gocrontab_redy == 0 and"},
-		"has no label outcom":           {alerts, `outcome="lost"->outcom="lost"`},
-		"parse error":                   {alerts, "sum by (instance) (increase->sum by (instance (increase"},
-		"want a summary":                {alerts, "          summary: \"No node starts jobs\"\n->"},
-		"GocrontabBacklog at 8m":        {alerts, "gocrontab_cluster_backlog_age_seconds) > 60->gocrontab_cluster_backlog_age_seconds) > 600"},
-		"GocrontabNodeDown at 1m30s":    {alerts, "for: 1m->for: 0s"},
-		"nothing shows that":            {tests, "alertname: GocrontabVersionsDiffer\n        exp->alertname: GocrontabLate\n        exp"},
+		"no node has gocrontab_redy": {alerts, "gocrontab_ready == 0 and->gocrontab_redy == 0 and"},
+		"has no label outcom":        {alerts, `outcome="lost"->outcom="lost"`},
+		"parse error":                {alerts, "sum by (instance) (increase->sum by (instance (increase"},
+		"want a summary":             {alerts, "          summary: \"No node starts jobs\"\n->"},
+		"GocrontabBacklog at 8m": {alerts,
+			"gocrontab_cluster_backlog_age_seconds) > 60->gocrontab_cluster_backlog_age_seconds) > 600"},
+		"GocrontabNodeDown at 1m30s": {alerts, "for: 1m->for: 0s"},
+		"nothing shows that": {tests,
+			"alertname: GocrontabVersionsDiffer\n        exp->alertname: GocrontabLate\n        exp"},
 		"no node has gocrontab_slotses": {dashboard, "sum(gocrontab_slots{->sum(gocrontab_slotses{"},
-		"what is $nobody":               {dashboard, "sum(gocrontab_ready{instance=~\\\"$instance\\\"})->sum(gocrontab_ready{instance=~\\\"$nobody\\\"})"},
+		"what is $nobody": {dashboard,
+			"sum(gocrontab_ready{instance=~\\\"$instance\\\"})->sum(gocrontab_ready{instance=~\\\"$nobody\\\"})"},
 	} {
 		files := []string{alerts, tests, dashboard}
 		for i, path := range files {

@@ -21,15 +21,18 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// full is a Metrics of which every family has a series.
+// full returns metrics in which every family has a series.
 func full(most int) *metric.Metrics {
 	m := metric.New("web-1", "v1.2.3", most)
 	m.Watch(func() metric.State {
-		return metric.State{Ready: true, Slots: 8, Executing: 3, UnwrittenAge: 2500 * time.Millisecond, LeaseAge: 1500 * time.Millisecond, Nodes: 2}
+		return metric.State{Ready: true, Slots: 8, Executing: 3, UnwrittenAge: 2500 * time.Millisecond,
+			LeaseAge: 1500 * time.Millisecond, Nodes: 2}
 	})
+
 	meter := new(sql.Meter)
 	meter.Claimed.Add(7)
-	m.Pools(metric.Pool{Name: "trip", Meter: meter, Stats: func() sql.Pool { return sql.Pool{Most: 8, InUse: 1} }}, metric.Pool{Name: "pulse", Meter: new(sql.Meter)})
+	m.Pools(metric.Pool{Name: "trip", Meter: meter, Stats: func() sql.Pool { return sql.Pool{Most: 8, InUse: 1} }},
+		metric.Pool{Name: "pulse", Meter: new(sql.Meter)})
 	m.Cluster(func(context.Context) (read.Amounts, error) { return read.Amounts{Backlog: 5}, nil })
 	m.Began(12 * time.Millisecond)
 	m.Ended(spec("a", "metrics"), run(job.Succeeded, time.Second))
@@ -37,6 +40,7 @@ func full(most int) *metric.Metrics {
 	for _, name := range metric.Changes {
 		m.Changed(name, time.Millisecond)
 	}
+
 	return m
 }
 
@@ -48,14 +52,14 @@ func spec(name, label string) *job.Spec {
 	return s
 }
 
-// begin is some instant.
+// begin is an arbitrary instant.
 const begin = job.Micros(1_800_000_000_000_000)
 
 func run(o job.Outcome, took time.Duration) *job.Run {
 	return &job.Run{Started: begin, Ended: begin.Add(took), Result: job.Result{Outcome: o}}
 }
 
-// scrape asks for the metrics as a server does that takes text.
+// scrape returns the metrics in the text format.
 func scrape(t *testing.T, m *metric.Metrics) (text string, families map[string]*dto.MetricFamily) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -72,7 +76,7 @@ func scrape(t *testing.T, m *metric.Metrics) (text string, families map[string]*
 	return text, families
 }
 
-// value is that of the series with all of the labels, name=value each.
+// value returns the value of the series with all the labels, each as name=value.
 func value(t *testing.T, families map[string]*dto.MetricFamily, name string, labels ...string) float64 {
 	t.Helper()
 	for _, m := range families[name].GetMetric() {
@@ -94,11 +98,12 @@ func value(t *testing.T, families map[string]*dto.MetricFamily, name string, lab
 			return float64(m.Histogram.GetSampleCount())
 		}
 	}
+
 	t.Errorf("no series %s%v", name, labels)
 	return -1
 }
 
-// TestNames: the names and help texts are such as Prometheus' own tool finds nothing to say about.
+// TestNames: Prometheus' own linter accepts the names and help texts.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	text, families := scrape(t, full(10))
@@ -106,16 +111,20 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, p := range problems {
 		if strings.HasPrefix(p.Metric, "gocrontab_") {
 			t.Errorf("%s: %s", p.Metric, p.Text)
 		}
 	}
+
 	for name := range families {
-		if !strings.HasPrefix(name, "gocrontab_") && !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {
+		if !strings.HasPrefix(name, "gocrontab_") && !strings.HasPrefix(name, "go_") &&
+			!strings.HasPrefix(name, "process_") {
 			t.Errorf("%s begins with nothing that is ours", name)
 		}
 	}
+
 	for _, x := range []struct {
 		name   string
 		labels []string
@@ -131,7 +140,7 @@ func TestNames(t *testing.T) {
 		{"gocrontab_cluster_readable", nil, 1},
 		{"gocrontab_lateness_seconds", nil, 1},
 		{"gocrontab_run_duration_seconds", nil, 1},
-		{"gocrontab_runs_ended_total", []string{"outcome=lost"}, 0}, // there before the first one is
+		{"gocrontab_runs_ended_total", []string{"outcome=lost"}, 0}, // exists before the first run is lost
 		{"gocrontab_node_info", []string{"node=web-1", "version=v1.2.3"}, 1},
 		{"gocrontab_job_runs_ended_total", []string{"app=shop", "job=a", "outcome=succeeded"}, 1},
 		{"gocrontab_job_last_success_timestamp_seconds", []string{"job=a"}, 1_800_000_001},
@@ -144,7 +153,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNativeHistograms: who scrapes protocol buffers gets native buckets beside the classic ones.
+// TestNativeHistograms: scrapes in protocol buffers get native buckets in addition to the classic
+// ones.
 func TestNativeHistograms(t *testing.T) {
 	t.Parallel()
 	m := full(10)
@@ -160,18 +170,21 @@ func TestNativeHistograms(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
+
 		if f.GetName() != "gocrontab_lateness_seconds" {
 			continue
 		}
+
 		h := f.GetMetric()[0].GetHistogram()
 		if len(h.GetPositiveSpan()) == 0 || len(h.GetBucket()) == 0 || h.GetSampleCount() != 1 {
 			t.Errorf("got %v, want native and classic buckets", h)
 		}
+
 		return
 	}
 }
 
-// TestSeriesAreBounded: neither many jobs nor odd requests make many series.
+// TestSeriesAreBounded: neither many jobs nor odd requests create many series.
 func TestSeriesAreBounded(t *testing.T) {
 	t.Parallel()
 	m := full(10)
@@ -183,13 +196,16 @@ func TestSeriesAreBounded(t *testing.T) {
 		m.Changed(fmt.Sprintf("change-%d", i), time.Millisecond)
 		m.Began(time.Duration(i) * time.Millisecond)
 	}
+
 	_, after := scrape(t, m)
 	if got, most := series(after)-series(before), 2*10+5; got > most {
 		t.Errorf("%d more series, want at most %d", got, most)
 	}
+
 	if got := value(t, after, "gocrontab_job_runs_ended_total", "job=other", "app="); got != 10_000-9 {
 		t.Errorf("others: got %v, want all but the nine that still found room", got)
 	}
+
 	for _, f := range after["gocrontab_job_runs_ended_total"].GetMetric() {
 		for _, l := range f.GetLabel() {
 			if strings.HasPrefix(l.GetValue(), "plain") {
@@ -206,8 +222,8 @@ func series(families map[string]*dto.MetricFamily) (n int) {
 	return n
 }
 
-// TestSilentJobsMakeRoom: a job of which nothing was heard for an hour gives its place to another,
-// and its series go.
+// TestSilentJobsMakeRoom: a job without a run for an hour loses its place to another job, and its
+// series are removed.
 func TestSilentJobsMakeRoom(t *testing.T) {
 	t.Parallel()
 	m := metric.New("n", "v", 2)
@@ -217,6 +233,7 @@ func TestSilentJobsMakeRoom(t *testing.T) {
 		r.Ended = r.Started
 		m.Ended(spec(name, "metrics"), r)
 	}
+
 	at("a", 0)
 	at("b", 30)
 	at("c", 59)
@@ -230,12 +247,13 @@ func TestSilentJobsMakeRoom(t *testing.T) {
 			}
 		}
 	}
+
 	if want := map[string]float64{"b": 1, "c": 1, "other": 1}; fmt.Sprint(names) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", names, want)
 	}
 }
 
-// TestAnyValue: a job asks for series of its own with a label of any value, the empty one too.
+// TestAnyValue: a job gets its own series whatever the value of the label, even "".
 func TestAnyValue(t *testing.T) {
 	t.Parallel()
 	m := metric.New("n", "v", 10)
@@ -251,7 +269,7 @@ func TestAnyValue(t *testing.T) {
 	}
 }
 
-// TestNothingIsAllocated where attempts begin and end.
+// TestNothingIsAllocated: counting the begin and end of an attempt allocates no memory.
 func TestNothingIsAllocated(t *testing.T) {
 	m := full(10)
 	s, r := spec("x", ""), run(job.Succeeded, time.Second)
@@ -265,7 +283,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 }
 
-// TestUnreadable: without MySQL everything else is told, and that it is away.
+// TestUnreadable: without MySQL all other metrics are served, and gocrontab_cluster_readable is 0.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	m := metric.New("n", "v", 0)
@@ -277,6 +295,7 @@ func TestUnreadable(t *testing.T) {
 		}
 		return read.Amounts{}, fmt.Errorf("away")
 	})
+
 	for range 3 {
 		_, families := scrape(t, m)
 		if got := value(t, families, "gocrontab_cluster_readable"); got != 0 {
@@ -286,6 +305,7 @@ func TestUnreadable(t *testing.T) {
 			t.Error("there is a backlog that nobody has read")
 		}
 	}
+
 	if asked != 1 {
 		t.Errorf("MySQL was asked %d times in a moment", asked)
 	}
@@ -302,6 +322,7 @@ func BenchmarkCounted(b *testing.B) {
 			m.Ended(s, r)
 		}
 	})
+
 	b.Run("attempt of a job with series", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -309,12 +330,14 @@ func BenchmarkCounted(b *testing.B) {
 			m.Ended(asks, r)
 		}
 	})
+
 	b.Run("change", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			m.Changed("start", time.Millisecond)
 		}
 	})
+
 	b.Run("scrape", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestPage: docs/metrics.md has all metrics and all alerts, and no others.
+// TestPage: docs/metrics.md lists exactly the existing metrics and alerts.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	read := func(path string) string {
@@ -19,6 +19,7 @@ func TestPage(t *testing.T) {
 		}
 		return string(b)
 	}
+
 	page := read("../../docs/metrics.md")
 	names := func(text, pattern string) map[string]bool {
 		out := map[string]bool{}
@@ -27,6 +28,7 @@ func TestPage(t *testing.T) {
 		}
 		return out
 	}
+
 	_, families := scrape(t, full(10))
 	ours := map[string]bool{}
 	for name := range families {
@@ -34,8 +36,10 @@ func TestPage(t *testing.T) {
 			ours[name] = true
 		}
 	}
+
 	equal(t, "metrics", names(page, "(?m)^\\| `(gocrontab_\\w+)` \\|"), ours)
-	equal(t, "alerts", names(page, "`(Gocrontab\\w+)`"), names(read("../../deploy/prometheus/alerts.yaml"), `alert: (\w+)`))
+	equal(t, "alerts", names(page, "`(Gocrontab\\w+)`"),
+		names(read("../../deploy/prometheus/alerts.yaml"), `alert: (\w+)`))
 }
 
 func equal(t *testing.T, what string, page, want map[string]bool) {

@@ -197,8 +197,8 @@ func (db *DB) spawn(args []string, more ...string) (*process, error) {
 	return p, nil
 }
 
-// given has the ports that FreePort has returned: their users may not listen yet.
-var given sync.Map
+// issued has the ports that FreePort has returned: their users may not listen yet.
+var issued sync.Map
 
 // FreePort returns a port of 127.0.0.1 that has no listener now, that no outgoing connection will
 // take, and that it has not returned before.
@@ -206,7 +206,7 @@ func FreePort() (int, error) {
 	err := errors.New("no port is free")
 	for range 50 {
 		port := firstPort + rand.IntN(lastPort-firstPort)
-		if _, is := given.LoadOrStore(port, true); is {
+		if _, is := issued.LoadOrStore(port, true); is {
 			continue
 		}
 		var l net.Listener

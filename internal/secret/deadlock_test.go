@@ -15,8 +15,8 @@ func TestSecretsRunAgain(t *testing.T) {
 	old, latest := NewKey(), NewKey()
 	alice := job.WithActor(t.Context(), job.Actor{Who: "alice", Origin: "here"})
 	dsn := testdb.DSN(t)
-	beside := openAt(t, dsn)
-	schema := faultproxy.NewSchema(t, beside.Raw())
+	direct := openAt(t, dsn)
+	schema := faultproxy.NewSchema(t, direct.Raw())
 
 	proxy := faultproxy.Before(t, dsn)
 	db, err := sql.Open(proxy.DSN(faultproxy.StandStill(dsn, 1_800_000_000)), sql.DefaultTimeouts, 2)
@@ -57,13 +57,13 @@ func TestSecretsRunAgain(t *testing.T) {
 						}
 					}
 
-					_, err = beside.Raw().Exec(
+					_, err = direct.Raw().Exec(
 						"UPDATE secret SET sealed = '', key_id = IF(key_id = ?, 'latest', 'old')", now.Keys.IDs()[0])
 					if err != nil {
 						return nil, err
 					}
 
-					_, err = beside.Raw().Exec("UPDATE audit SET reason = REPLACE(reason, ?, 'latest')",
+					_, err = direct.Raw().Exec("UPDATE audit SET reason = REPLACE(reason, ?, 'latest')",
 						now.Keys.IDs()[0])
 					return []any{answer, values}, err
 				}

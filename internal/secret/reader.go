@@ -28,10 +28,10 @@ type Reader struct {
 	DB   *sql.DB
 	Keys *Ring // nil: no secret can be opened
 
-	mu    sync.Mutex
-	known map[job.AppSecret]known
-	under *look // the read in progress; nil: none
-	next  *look // the read after that; nil: no caller needs one
+	mu      sync.Mutex
+	known   map[job.AppSecret]known
+	current *look // the read in progress; nil: none
+	next    *look // the read after that; nil: no caller needs one
 }
 
 // known is the cached row of a secret, still sealed.
@@ -137,7 +137,7 @@ func inOrder(found map[job.AppSecret]*Row, names []job.AppSecret) []*Row {
 // join needs mu. It returns a read that covers names for a caller at now: the read in progress if
 // it is recent enough, however long it will take, and otherwise the next one.
 func (r *Reader) join(names []job.AppSecret, now time.Time) *look {
-	if l := r.under; l != nil && now.Sub(l.began) <= MaxAge && l.has(names) {
+	if l := r.current; l != nil && now.Sub(l.began) <= MaxAge && l.has(names) {
 		return l
 	}
 	if r.next == nil {
@@ -149,7 +149,7 @@ func (r *Reader) join(names []job.AppSecret, now time.Time) *look {
 		l.names[name] = true
 	}
 
-	if r.under == nil {
+	if r.current == nil {
 		r.begin(now)
 	}
 	return l
@@ -166,9 +166,9 @@ func (l *look) has(names []job.AppSecret) bool {
 
 // begin needs mu. It begins the next read if a caller needs one.
 func (r *Reader) begin(now time.Time) {
-	if r.under, r.next = r.next, nil; r.under != nil {
-		r.under.began = now
-		go r.read(r.under)
+	if r.current, r.next = r.next, nil; r.current != nil {
+		r.current.began = now
+		go r.read(r.current)
 	}
 }
 

@@ -23,10 +23,10 @@ func TestReaderLooksOnce(t *testing.T) {
 	release := hold(t, s.DB)
 	began := s.DB.Meter().Statements.Load()
 
-	hasty, cancel := context.WithCancel(t.Context())
+	impatient, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	var temporary interface{ Temporary() bool }
-	if _, err := r.Values(hasty, "", []job.Secret{"pg"}); !errors.Is(err, context.Canceled) ||
+	if _, err := r.Values(impatient, "", []job.Secret{"pg"}); !errors.Is(err, context.Canceled) ||
 		!errors.As(err, &temporary) {
 		t.Errorf("one who does not wait: got %v", err)
 	}
@@ -99,7 +99,7 @@ func TestReaderServesWhoWaited(t *testing.T) {
 		t.Helper()
 		for end := now.Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 			r.mu.Lock()
-			there := r.under != nil && (r.next != nil) == next
+			there := r.current != nil && (r.next != nil) == next
 			r.mu.Unlock()
 			if there {
 				return

@@ -102,14 +102,14 @@ func TestStore(t *testing.T) {
 	}
 
 	page, err := audit.List(s.DB.Reader(ctx), audit.Filter{Kind: job.KindSecret, Limit: 100})
-	var said []string
+	var lines []string
 	for _, l := range page.Lines {
-		said = append(said, fmt.Sprintf("%s %s %s %s %q %q %q", l.Who, l.Action, l.Name, l.App, l.Reason, l.Was,
+		lines = append(lines, fmt.Sprintf("%s %s %s %s %q %q %q", l.Who, l.Action, l.Name, l.App, l.Reason, l.Was,
 			l.Became))
 	}
 
 	want := `alice delete pg shop "" "" ""` + "\n"
-	if got := strings.Join(said, "\n"); err != nil || !strings.HasPrefix(got, want) || len(said) != 6 {
+	if got := strings.Join(lines, "\n"); err != nil || !strings.HasPrefix(got, want) || len(lines) != 6 {
 		t.Errorf("the audit: got %v\n%s", err, got)
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// collected is an OTLP collector in this process.
+// collected is an OTLP collector for tests.
 type collected struct {
 	mu    sync.Mutex
 	spans []*v1.Span
@@ -63,6 +63,7 @@ func collect(t *testing.T) *collected {
 			}
 		}
 	}))
+
 	t.Cleanup(s.Close)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", s.URL)
 	return c
@@ -94,7 +95,8 @@ func TestSpans(t *testing.T) {
 		return job.Result{Outcome: job.Failed, Reason: "said something secret", ExitCode: &code}
 	}))
 	due := time.UnixMicro(1_800_000_000_000_000)
-	run.Execute(t.Context(), execute.Attempt{App: "shop", Job: "close", JobID: 7, Attempt: 2, Due: due, Began: due.Add(1500 * time.Millisecond), Launch: job.Launch{Run: 5, Claim: 1}})
+	run.Execute(t.Context(), execute.Attempt{App: "shop", Job: "close", JobID: 7, Attempt: 2, Due: due,
+		Began: due.Add(1500 * time.Millisecond), Launch: job.Launch{Run: 5, Claim: 1}})
 
 	m := chi.NewRouter()
 	m.Use(tracer.Handler)
@@ -114,28 +116,39 @@ func TestSpans(t *testing.T) {
 	if len(c.spans) != 2 {
 		t.Fatalf("got %d spans, want that of the attempt and that of the request", len(c.spans))
 	}
-	if c.from["service.name"] != "go-crontab" || c.from["service.instance.id"] != "web-1" || c.from["deployment.environment.name"] != "test" {
+	if c.from["service.name"] != "go-crontab" || c.from["service.instance.id"] != "web-1" ||
+		c.from["deployment.environment.name"] != "test" {
 		t.Errorf("resource: got %v", c.from)
 	}
 	attempt, request := c.spans[0], c.spans[1]
 	a := attributes(attempt)
-	for name, want := range map[string]string{"gocrontab.app": "shop", "gocrontab.run": "5", "gocrontab.outcome": "failed", "gocrontab.exit_code": "3", "gocrontab.attempt": "2", "gocrontab.lateness_seconds": "1.5"} {
+	for name, want := range map[string]string{
+		"gocrontab.app":              "shop",
+		"gocrontab.run":              "5",
+		"gocrontab.outcome":          "failed",
+		"gocrontab.exit_code":        "3",
+		"gocrontab.attempt":          "2",
+		"gocrontab.lateness_seconds": "1.5",
+	} {
 		if a[name] != want {
 			t.Errorf("%s: got %q, want %q", name, a[name], want)
 		}
 	}
-	if attempt.GetName() != "run shop/close" || attempt.GetStatus().GetCode() != v1.Status_STATUS_CODE_ERROR || strings.Contains(attempt.String(), "secret") {
+	if attempt.GetName() != "run shop/close" || attempt.GetStatus().GetCode() != v1.Status_STATUS_CODE_ERROR ||
+		strings.Contains(attempt.String(), "secret") {
 		t.Errorf("got %v", attempt)
 	}
 	if want := "00-" + hex(attempt.GetTraceId()) + "-" + hex(attempt.GetSpanId()) + "-01"; given != want {
 		t.Errorf("the attempt is told %q, want %q", given, want)
 	}
-	if request.GetName() != "GET /api/v1/jobs/{id}" || hex(request.GetTraceId()) != "0af7651916cd43dd8448eb211c80319c" || hex(request.GetParentSpanId()) != "b7ad6b7169203331" {
+	if request.GetName() != "GET /api/v1/jobs/{id}" ||
+		hex(request.GetTraceId()) != "0af7651916cd43dd8448eb211c80319c" ||
+		hex(request.GetParentSpanId()) != "b7ad6b7169203331" {
 		t.Errorf("got %v", request)
 	}
 }
 
-// TestStrangers: they neither have spans kept nor name them.
+// TestStrangers: requests without credentials can neither force spans to be kept nor name them.
 func TestStrangers(t *testing.T) {
 	c := collect(t)
 	t.Setenv("OTEL_TRACES_SAMPLER", "parentbased_always_off")
@@ -143,6 +156,7 @@ func TestStrangers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	m := chi.NewRouter()
 	m.Use(tracer.Handler)
 	m.Get("/api/v1/jobs", func(http.ResponseWriter, *http.Request) {})
@@ -154,6 +168,7 @@ func TestStrangers(t *testing.T) {
 		}
 		m.ServeHTTP(httptest.NewRecorder(), r)
 	}
+
 	ask("GET")
 	ask("GET", "Cookie", "other=1")
 	ask("GET", "Cookie", "other=1; __Host-gocrontab-1a2b3c4d=x")
@@ -163,10 +178,12 @@ func TestStrangers(t *testing.T) {
 	if err := tracer.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
+
 	var got []string
 	for _, s := range c.spans {
 		got = append(got, s.GetName()+" by "+attributes(s)["http.request.method"])
 	}
+
 	if want := "GET /api/v1/jobs by GET, _OTHER by _OTHER"; strings.Join(got, ", ") != want {
 		t.Errorf("got %q, want %s: with a login and with a token", got, want)
 	}
@@ -182,21 +199,25 @@ func hex(b []byte) string {
 	return s.String()
 }
 
-// TestOff: without OTEL_… nothing stands around anything.
+// TestOff: without OTEL_… variables nothing is wrapped.
 func TestOff(t *testing.T) {
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_TRACES_EXPORTER"} {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+		"OTEL_TRACES_EXPORTER"} {
 		t.Setenv(name, "")
 	}
+
 	tracer, err := trace.New(t.Context(), "n", "v", slog.Default())
 	if tracer != nil || err != nil {
 		t.Fatalf("got %v, %v", tracer, err)
 	}
+
 	if next := (execute.Noop{}); tracer.Executor(next) != next {
 		t.Error("an executor is wrapped")
 	}
 	if err := tracer.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
+
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 	for name, value := range map[string]string{"OTEL_SDK_DISABLED": "true", "OTEL_TRACES_EXPORTER": "none"} {
 		t.Run(name, func(t *testing.T) {
@@ -206,18 +227,21 @@ func TestOff(t *testing.T) {
 			}
 		})
 	}
-	for name, value := range map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_TRACES_EXPORTER": "zipkin"} {
+
+	for name, value := range map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+		"OTEL_TRACES_EXPORTER": "zipkin"} {
 		t.Run(value, func(t *testing.T) {
 			t.Setenv(name, value)
-			if _, err := trace.New(t.Context(), "n", "v", slog.Default()); err == nil || !strings.Contains(err.Error(), name) {
+			if _, err := trace.New(t.Context(), "n", "v", slog.Default()); err == nil ||
+				!strings.Contains(err.Error(), name) {
 				t.Errorf("got %v, want it to name %s", err, name)
 			}
 		})
 	}
 }
 
-// TestTooMany: what a slow collector does not take is dropped, and the log says how much: each span
-// is sent or counted.
+// TestTooMany: spans that a slow collector does not accept are dropped and logged. Each span is
+// sent or counted.
 func TestTooMany(t *testing.T) {
 	c := collect(t)
 	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "100")
@@ -226,29 +250,35 @@ func TestTooMany(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	run := tracer.Executor(execute.Noop{})
-	c.mu.Lock() // it answers nothing meanwhile
+	c.mu.Lock() // the collector does not answer until Unlock
 	for range 1000 {
 		run.Execute(t.Context(), execute.Attempt{})
 	}
+
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	if err := tracer.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
+
 	dropped := 0
-	lines := regexp.MustCompile(`msg="traces are dropped: .*" spans=([0-9]+) most_waiting=100\n`).FindAllStringSubmatch(said.String(), -1)
+	pattern := regexp.MustCompile(`msg="traces are dropped: .*" spans=([0-9]+) most_waiting=100\n`)
+	lines := pattern.FindAllStringSubmatch(said.String(), -1)
 	for _, l := range lines {
 		n, _ := strconv.Atoi(l[1])
 		dropped += n
 	}
+
 	if len(lines) != 2 || dropped < 500 || dropped+len(c.spans) != 1000 {
-		t.Errorf("%d were sent, %d counted as dropped, want 1000 together; the log has %q", len(c.spans), dropped, said.String())
+		t.Errorf("%d were sent, %d counted as dropped, want 1000 together; the log has %q", len(c.spans), dropped,
+			said.String())
 	}
 }
 
-// TestNobodyListens: a collector that is away holds nothing up.
+// TestNobodyListens: an absent collector delays nothing.
 func TestNobodyListens(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 	tracer, err := trace.New(t.Context(), "n", "v", slog.New(slog.DiscardHandler))
@@ -256,12 +286,12 @@ func TestNobodyListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := tracer.Executor(execute.Noop{})
-	for range 10_000 { // more than the queue takes
+	for range 10_000 { // more than the queue holds
 		if r := run.Execute(t.Context(), execute.Attempt{}); r.Outcome != job.Succeeded {
 			t.Fatal(r)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_ = tracer.Close(ctx) // in time, whatever it says
+	_ = tracer.Close(ctx) // only its duration matters
 }
