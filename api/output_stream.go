@@ -24,12 +24,13 @@ type outputEvent struct {
 
 // outputEnd is how a run ended.
 type outputEnd struct {
-	Outcome   job.Outcome `json:"outcome"`
-	Reason    string      `json:"reason,omitempty"`
-	ExitCode  *int        `json:"exit_code,omitempty"`
-	Signal    string      `json:"signal,omitempty"`
-	Bytes     int64       `json:"bytes"`
-	Truncated bool        `json:"truncated"`
+	Outcome    job.Outcome `json:"outcome"`
+	ReasonCode string      `json:"reason_code,omitempty"`
+	Reason     string      `json:"reason,omitempty"`
+	ExitCode   *int        `json:"exit_code,omitempty"`
+	Signal     string      `json:"signal,omitempty"`
+	Bytes      int64       `json:"bytes"`
+	Truncated  bool        `json:"truncated"`
 }
 
 // streamOutput answers with what a run writes as it comes, and at last with how it ended. The id of each message is the
@@ -95,7 +96,7 @@ func (st *stream) sendOutput(run *read.Run, pieces []job.Piece, raw bool, from i
 		return from, nil
 	}
 	return from, st.send("end", strconv.FormatInt(from, 10), outputEnd{
-		Outcome: run.Outcome, Reason: run.Reason, ExitCode: run.ExitCode, Signal: run.Signal,
-		Bytes: run.Output.Bytes, Truncated: run.Output.Bytes > run.Kept,
+		Outcome: run.Outcome, ReasonCode: string(run.Reason.Code), Reason: run.Reason.Text,
+		ExitCode: run.ExitCode, Signal: run.Signal, Bytes: run.Output.Bytes, Truncated: run.Output.Bytes > run.Kept,
 	})
 }

@@ -68,6 +68,7 @@ func runCard(run *runView, now time.Time) card {
 	d.add("job", fmt.Sprintf("%s/%s  (id %s)", run.App, run.Job, run.JobID))
 	d.add("outcome", run.ending(), outcomeColour(run.ending()))
 	d.add("reason", run.Reason)
+	d.add("reason code", run.ReasonCode)
 	if run.ExitCode != nil {
 		d.add("exit code", fmt.Sprint(*run.ExitCode))
 	}
