@@ -150,7 +150,7 @@ func TestBackfillTakesTurns(t *testing.T) {
 	for _, r := range runs {
 		overlaps := func(o read.Run) bool { return o.Request == 0 && o.Due < r.Due && o.Ended > r.Due }
 		overtook := func(o read.Run) bool { // when its turn had come, in a moment in which nothing of the backfill was planned
-			return o.Request == 0 && o.Due > r.Due && strings.Contains(r.Reason, "the run due "+o.Due.String()+" is still executing")
+			return o.Request == 0 && o.Due > r.Due && strings.Contains(r.Reason.Text, "the run due "+o.Due.String()+" is still executing")
 		}
 		switch {
 		case r.Request == 0 && r.Outcome == job.Skipped && (slices.ContainsFunc(runs, overlaps) || r.Ended > last):

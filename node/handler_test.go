@@ -80,7 +80,7 @@ func TestHandlers(t *testing.T) {
 		"a timeout":           {add("slow", "slow", "", func(s *job.Spec) { s.Timeout = job.Duration(100 * time.Millisecond) }), job.TimedOut, "ran longer than 100ms", ""},
 	} {
 		run := lastRun(t, two.Node, c.job.ID)
-		if run.Outcome != c.outcome || !strings.Contains(run.Reason, c.reason) || run.Node != "one" || !strings.Contains(string(run.Output.Head), c.output) {
+		if run.Outcome != c.outcome || !strings.Contains(run.Reason.Text, c.reason) || run.Node != "one" || !strings.Contains(string(run.Output.Head), c.output) {
 			t.Errorf("%s: got %+v with output %q", what, run, run.Output.Head)
 		}
 	}
@@ -127,7 +127,7 @@ func TestAnUnknownHandler(t *testing.T) {
 		return err == nil && len(waits) > 0 && len(c.history(j.ID)) > 1
 	})
 	for _, r := range c.history(j.ID) {
-		if r.Outcome != job.Missed || r.Reason != "no node matches handler/nobody.has-it" {
+		if r.Outcome != job.Missed || r.Reason.Text != "no node matches handler/nobody.has-it" {
 			t.Errorf("got %+v", r.Run)
 		}
 	}
@@ -182,7 +182,7 @@ func TestDisabledHandler(t *testing.T) {
 	for _, j := range busy {
 		for _, r := range c.history(j.ID) {
 			if r.Outcome == job.Skipped {
-				reasons[r.Reason]++
+				reasons[r.Reason.Text]++
 			} else if r.Outcome != job.Succeeded {
 				t.Errorf("got %+v", r.Run)
 			}
@@ -234,7 +234,7 @@ func TestHandlersOnly(t *testing.T) {
 	if late > 1 {
 		t.Errorf("%d commands were late", late)
 	}
-	if runs := c.history(sly.ID); len(runs) != 1 || runs[0].Outcome != job.Failed || runs[0].Reason != "this node executes no commands" {
+	if runs := c.history(sly.ID); len(runs) != 1 || runs[0].Outcome != job.Failed || runs[0].Reason.Text != "this node executes no commands" {
 		t.Errorf("a command with the selector of a handler: got %+v", runs)
 	}
 	if runs := c.history(page.ID); len(runs) < 3 || runs[0].Node != "web" {

@@ -93,7 +93,7 @@ func TestPauseEndsThoughItsNodeDied(t *testing.T) {
 			if r.Outcome == job.Succeeded && r.Started > from && r.Started < until {
 				t.Errorf("%s: started at %s, though it was paused until %s", j.Spec.Name, r.Started, until)
 			}
-			if r.Count > 1 && strings.HasPrefix(r.Reason, "paused from ") {
+			if r.Count > 1 && strings.HasPrefix(r.Reason.Text, "paused from ") {
 				counted++
 			}
 		}

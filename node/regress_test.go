@@ -155,7 +155,7 @@ func TestAnEditOfAnOverdueInstantEndsItOnce(t *testing.T) {
 	close(release)
 	n.await("it ended", 5*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") == 0 })
 	// A claim or a start ends it, whichever comes first after the edit.
-	if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Missed || !strings.Contains(runs[0].Reason, "nobody could start it") {
+	if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Missed || !strings.Contains(runs[0].Reason.Text, "nobody could start it") {
 		t.Errorf("runs: %+v, want one that was missed", runs)
 	}
 }

@@ -175,7 +175,7 @@ func TestSecrets(t *testing.T) {
 	for _, j := range jobs {
 		r := c.last(j, 1)
 		_, got, _ := strings.Cut(r.Output.Text(), "\n")
-		if want := "***\n***\nin: *** {{due}}\n***x***y"; got != want || r.Reason != "exit status 3" {
+		if want := "***\n***\nin: *** {{due}}\n***x***y"; got != want || r.Reason.Text != "exit status 3" {
 			t.Errorf("%s: got %+v with %q, want it with %q", j.Spec.Name, r.Result, got, want)
 		}
 	}
@@ -191,7 +191,7 @@ func TestSecrets(t *testing.T) {
 	away := n.create(job.Spec{App: "shop", Name: "away", At: ptr(n.Now()), HTTP: &job.HTTP{
 		URL: s.URL + "/away", Headers: map[string]string{"Authorization": "{{secret.hook}}"}, Body: "{{secret.pg}}", Redirects: 3,
 	}})
-	if r := c.last(away, 1); r.Outcome != job.Failed || !strings.Contains(r.Reason, `to "http://elsewhere.invalid/?***", which is another server and is not given the secrets of the body`) {
+	if r := c.last(away, 1); r.Outcome != job.Failed || !strings.Contains(r.Reason.Text, `to "http://elsewhere.invalid/?***", which is another server and is not given the secrets of the body`) {
 		t.Errorf("the call that is sent elsewhere: got %+v", r.Result)
 	}
 
@@ -243,7 +243,7 @@ func TestSecretsThatCannotBeUsed(t *testing.T) {
 	}
 	want := func(j job.Job, outcome job.Outcome, reason string) {
 		t.Helper()
-		if r := c.last(j, 1); r.Outcome != outcome || !strings.Contains(r.Reason, reason) || strings.Contains(r.Output.Text(), pgSecret) {
+		if r := c.last(j, 1); r.Outcome != outcome || !strings.Contains(r.Reason.Text, reason) || strings.Contains(r.Output.Text(), pgSecret) {
 			t.Errorf("%s: got %+v with %q, want %s, %s", j.Spec.Name, r.Result, r.Output.Text(), outcome, reason)
 		}
 	}

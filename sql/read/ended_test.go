@@ -51,7 +51,7 @@ func TestEndsAreNoted(t *testing.T) {
 	for i := range ends {
 		ends[i] = trip.End{Launch: l[i], JobID: int64(i + 1), Outcome: job.Succeeded, Final: true, Ended: epoch}
 	}
-	ends[1].Outcome, ends[1].Reason = job.Failed, "exit status 1"
+	ends[1].Outcome, ends[1].Reason = job.Failed, job.Reason{Code: job.ReasonExitCode, Text: "exit status 1"}
 	finish := func(tx *sql.Tx) error { _, err := trip.FinishAlone(tx, 1, ends[:2]); return err }
 	f.tx(finish)
 	f.tx(finish) // as after an unknown commit
@@ -59,7 +59,7 @@ func TestEndsAreNoted(t *testing.T) {
 	f.exec("UPDATE run SET state = 'ended', owner = -2, outcome = 'lost' WHERE id = ?", l[2].Run) // somebody else was quicker
 	f.tx(func(tx *sql.Tx) error { _, err := trip.FinishAlone(tx, 1, ends[2:]); return err })
 	f.tx(func(tx *sql.Tx) error {
-		_, err := trip.Refuse(tx, 1, []trip.Refusal{{Launch: l[4], Outcome: job.Skipped, Reason: "overlap"}}, epoch)
+		_, err := trip.Refuse(tx, 1, []trip.Refusal{{Launch: l[4], Outcome: job.Skipped, Reason: job.Reason{Code: job.ReasonQueueFull, Text: "overlap"}}}, epoch)
 		return err
 	})
 	f.exec("UPDATE run SET state = 'waiting', owner = -1 WHERE id = ?", l[5].Run)
