@@ -98,70 +98,81 @@ export const patterns: Patterns = [
   [/^no node .* now: due times wait for one, .*$/, '现在没有符合要求的节点：到期时间会等待，过久则被错过'],
 ];
 
-// Reasons of runs. Each is a whole sentence, or a part of one that ends at a semicolon: what a job or a handler says of
-// itself stands there too, and is nobody's to say otherwise. page/reasons_test.go holds them against what nodes write.
-export const reasons: Patterns = [
-  [/^exit status (\d+)$/, '退出码 $1'],
-  [/^killed by (SIG\w+)$/, '被信号 $1 终止'],
-  [/^ran longer than (\S+)$/, '运行超过 $1'],
-  [/^killed on request$/, '应请求终止'],
-  [/^killed on request before it began$/, '在启动之前应请求终止'],
-  [/^killed with everything else on its node$/, '随节点上的其他运行一起终止'],
-  [/^a later due time took its place$/, '被之后的到期时间取代'],
-  [/^a later due time took its place before it began$/, '在启动之前被之后的到期时间取代'],
-  [/^the due time (\S+) took its place$/, '被到期时间 $1 取代'],
-  [/^its node vanished while it was running$/, '运行时它所在的节点消失了'],
-  [/^its node was stopped or cut off for too long, and the guard killed it$/, '节点停顿或失去联系太久，被守护进程终止'],
-  [/^lease lapsed$/, '节点的租约已过期'],
-  [/^session was buried by a peer$/, '节点的会话已被其他节点清理'],
-  [/^the executor panicked; the node's log has more$/, '执行器出错，详见节点日志'],
-  [/^its secrets could not be read in time$/, '未能及时读取密钥'],
-  [/^the exit status was collected by another part of the program$/, '退出码被程序的其他部分取走'],
-  [/^a background process still holds the output$/, '后台进程仍占用输出'],
-  [/^background processes were still running and were ended$/, '仍有后台进程在运行，已结束它们'],
-  [/^processes that had left its process group were still running and were killed$/, '有脱离进程组的进程仍在运行，已终止它们'],
-  [/^it used more processor time than limits\.cpu_seconds, (\d+)$/, '处理器时间超过 limits.cpu_seconds（$1）'],
-  [/^it wrote a larger file than limits\.file_size, (\S+)$/, '写入的文件超过 limits.file_size（$1）'],
-  [/^no handler (".*") is registered on this node$/, '此节点没有注册 Go 函数 $1'],
-  [/^HTTP (\d+)( [A-Za-z' -]+)?, expected (.+)$/, 'HTTP $1$2，应为 $3'],
-  [/^no connection to (\S+): (.+)$/, '无法连接 $1：$2'],
-  [/^the request was sent, but there was no answer: (.+)$/, '请求已发出，但没有响应：$1'],
-  [/^the request was sent, but there was no answer yet$/, '请求已发出，尚无响应'],
-  [/^there was no connection yet, so nothing was sent$/, '尚未建立连接，没有发出请求'],
-  [/^the answer, (HTTP [^,]+), was still coming$/, '响应（$1）尚未接收完'],
-  [/^job was deleted$/, '任务已被删除'],
-  [/^job is paused$/, '任务已暂停'],
-  [/^the job was paused until (\S+)$/, '任务暂停至 $1'],
-  [/^paused since (\S+)$/, '自 $1 起暂停'],
-  [/^its schedule was changed before it was claimed$/, '在领取之前，任务的排期已修改'],
-  [/^the backfill was cancelled$/, '补跑已取消'],
-  [/^a calendar was changed: it is no due time any more$/, '日历已修改：这不再是到期时间'],
-  [/^paused( with app \S+| with the cluster)?( by [^:]+?)?(?:: (.+))?$/s, '$~1已暂停$~2$~3'],
-  [/^paused from (\S+) to (\S+?)( with app \S+| with the cluster)?( by [^:]+?)?(?:: (.+))?$/s, '自 $1 至 $2 $~3暂停$~4$~5'],
-  [/^ with app (\S+)$/, '随应用 $1 '], [/^ with the cluster$/, '随集群'], [/^ by (.+)$/, '（$1）'],
-  [/^handler (\S+) is disabled( by [^:]+?)?(?:: (.+))?$/s, 'Go 函数 $1 已停用$~2$~3'],
-  [/^could not be started by its deadline, (\S+) after it was due$/, '未能在启动期限（到期后 $1）之前启动'],
-  [/^waited until its start deadline$/, '一直等到启动期限'],
-  [/^nobody could start it within (\S+); misfire policy (\S+)$/, '$1 内没有节点能启动它；误点策略 $2'],
-  [/^nobody could start it within (\S+)$/, '$1 内没有节点能启动它'],
-  [/^due before the database was restored at (\S+): whether it ran nobody knows; see docs\/backup\.md(\. And due since, and nobody could start it within \S+)?$/, '在数据库于 $1 恢复之前到期：无法得知是否运行过；见 docs/backup.md$~2'],
-  [/^\. And due since, and nobody could start it within (\S+)$/, '。此后到期的，$1 内没有节点能启动'],
-  [/^no node takes it: all are cordoned, draining, or there for handlers only$/, '没有节点可以运行它：都已隔离、正在排空，或只运行 Go 函数'],
-  [/^no node matches (.+)$/, '没有符合 $1 的节点'],
-  [/^group (.+) does not exist$/, '分组 $1 不存在'],
-  [/^group (.+) has no free slot$/, '分组 $1 没有空闲槽位'],
-  [/^overlap$/, '重叠：上一次运行还没有结束'],
-  [/^overlap: the queue is full$/, '重叠：队列已满'],
-  [/^overlap: the run due (\S+) is still executing$/, '重叠：到期时间为 $1 的运行仍在执行'],
-  [/^overlap: the run due (\S+) still waits for its start$/, '重叠：到期时间为 $1 的运行仍在等待启动'],
-  [/^overlap: another due time waits for the end of a backfill's run$/, '重叠：已有另一个到期时间在等待补跑的运行结束'],
-  [/^(?:app limit: )?at most (\d+)(?: runs?)? a minute \(app (.+)\)$/, '应用 $2 已达上限：每分钟最多启动 $1 次'],
-  [/^(?:app limit: )?at most (\d+)(?: waiting runs?)? \(app (.+)\)$/, '应用 $2 已达上限：最多 $1 个等待的运行'],
-  [/^(\d+) due times wait already$/, '已有 $1 个到期时间在等待'],
-  // For what due times wait.
-  [/^runs of the job before it have not ended$/, '任务之前的运行还没有结束'],
-  [/^a backfill waits for the end of the pause$/, '补跑在等待暂停结束'],
-];
+/** A pattern that no text has. Its words are for the code, where the text fits no pattern; else the first words without a value are. */
+const none = /(?!)/;
+
+// Reasons of runs, by code. A text may be several sentences with semicolons between them. page/reasons_test.go holds the table against
+// job/reason.go, and its patterns against the examples in docs/jobs.md.
+export const reasons: Record<string, Patterns> = {
+  exit_code: [[/^exit status (\d+)$/, '退出码 $1'], [none, '退出码表示失败']],
+  exit_code_unknown: [[/^the exit status was collected by another part of the program$/, '退出码被程序的其他部分取走'], [none, '无法得知退出码']],
+  signal: [[/^killed by (SIG\w+)$/, '被信号 $1 终止'], [none, '被信号终止']],
+  memory_limit: [[/^it was killed for using more memory than limits\.memory, (\S+)$/, '内存超过 limits.memory（$1），已终止'], [none, '内存超过 limits.memory，已终止']],
+  machine_memory: [[/^it was killed because the machine had no memory left$/, '机器内存耗尽，已终止']],
+  cpu_limit: [[/^it used more processor time than limits\.cpu_seconds, (\d+)$/, '处理器时间超过 limits.cpu_seconds（$1）'], [none, '处理器时间超过 limits.cpu_seconds']],
+  file_size_limit: [[/^it wrote a larger file than limits\.file_size, (\S+)$/, '写入的文件超过 limits.file_size（$1）'], [none, '写入的文件超过 limits.file_size']],
+  pids_limit: [[/^it was refused a process (\d+) times by limits\.pids, (\d+)$/, '有 $1 次因 limits.pids（$2）不能创建进程'], [none, '因 limits.pids 不能创建进程']],
+  processes_ended: [[/^background processes were still running and were ended$/, '仍有后台进程在运行，已结束它们']],
+  processes_killed: [[/^processes that had left its process group were still running and were killed$/, '有脱离进程组的进程仍在运行，已终止它们']],
+  output_held: [[/^a background process still holds the output$/, '后台进程仍占用输出']],
+
+  http_status: [[/^HTTP (\d+)( [A-Za-z' -]+)?, expected (.+)$/, 'HTTP $1$2，应为 $3'], [none, 'HTTP 状态不符合预期']],
+  no_connection: [[/^no connection to (\S+): (.+)$/, '无法连接 $1：$2'], [none, '无法连接']],
+  address_refused: [[none, '此节点不允许连接该地址']],
+  no_answer: [[/^the request was sent, but there was no answer: (.+)$/, '请求已发出，但没有响应：$1'], [none, '请求已发出，但没有响应']],
+  answer_broken: [[/^the answer, (HTTP [^,]+), broke off after (\d+) bytes: (.+)$/, '响应（$1）在 $2 字节后中断：$3'], [none, '响应中断']],
+  redirect_refused: [[none, '重定向到不予跟随的地址']],
+
+  handler_error: [[none, 'Go 函数返回了错误']],
+  handler_panic: [[none, 'Go 函数 panic，或没有正常返回']],
+
+  timeout: [[/^ran longer than (\S+)$/, '运行超过 $1'], [none, '运行超时'], [/^the request was sent, but there was no answer yet$/, '请求已发出，尚无响应'], [/^there was no connection yet, so nothing was sent$/, '尚未建立连接，没有发出请求'], [/^the answer, (HTTP [^,]+), was still coming$/, '响应（$1）尚未接收完']],
+  killed_by_user: [[/^killed on request$/, '应请求终止']],
+  replaced: [[/^a later due time took its place$/, '被之后的到期时间取代'], [/^the due time (\S+) took its place$/, '被到期时间 $1 取代']],
+  node_stopped: [[/^the node was stopped$/, '节点已停止']],
+  node_lost: [[/^its node vanished while it was running$/, '运行时它所在的节点消失了']],
+  session_lost: [[none, '节点失去了会话'], [/^lease lapsed$/, '节点的租约已过期'], [/^session was buried by a peer$/, '节点的会话已被其他节点清理']],
+  guard_kill: [[/^its node was stopped or cut off for too long, and the guard killed it$/, '节点停顿或失去联系太久，被守护进程终止']],
+  executor_panic: [[/^the executor panicked; the node's log has more$/, '执行器出错，详见节点日志']],
+
+  start_failed: [[none, '系统未能启动命令']],
+  user_refused: [[none, '此节点不能以该用户运行命令']],
+  directory_unavailable: [[none, '目录不存在或没有响应']],
+  limit_unavailable: [[none, '此节点无法执行任务的某项限制']],
+  secret_unreadable: [[none, '密钥不存在，或无法读取']],
+  request_invalid: [[none, '按定义无法生成可发送的请求']],
+  handler_missing: [[/^no handler (".*") is registered on this node$/, '此节点没有注册 Go 函数 $1'], [none, '此节点没有注册该 Go 函数']],
+  executor_missing: [[none, '此节点不运行这类任务']],
+
+  previous_run_executing: [[/^overlap: the run due (\S+) is still executing$/, '重叠：到期时间为 $1 的运行仍在执行'], [none, '重叠：上一次运行仍在执行']],
+  previous_run_waiting: [[/^overlap: the run due (\S+) still waits for its start$/, '重叠：到期时间为 $1 的运行仍在等待启动'], [none, '重叠：上一次运行仍在等待启动']],
+  backfill_run_ahead: [[/^overlap: another due time waits for the end of a backfill's run$/, '重叠：已有另一个到期时间在等待补跑的运行结束']],
+  queue_full: [[/^overlap: the queue is full; (\d+) due times wait already$/, '重叠：队列已满，已有 $1 个到期时间在等待'], [/^overlap; (\d+) due times wait already$/, '重叠：已有 $1 个到期时间在等待'], [none, '重叠：队列已满']],
+  group_full: [[/^group (.+) has no free slot; (\d+) due times wait already$/, '分组 $1 没有空闲槽位，已有 $2 个到期时间在等待'], [none, '分组没有空闲槽位']],
+  group_missing: [[/^group (.+) does not exist$/, '分组 $1 不存在'], [none, '分组不存在']],
+  app_limit_runs_per_minute: [[/^app limit: at most (\d+) runs? a minute \(app (.+)\)$/, '应用 $2 已达上限：每分钟最多启动 $1 次'], [none, '应用已达上限：每分钟启动次数']],
+  app_limit_waiting: [[/^app limit: at most (\d+) waiting runs? \(app (.+)\)$/, '应用 $2 已达上限：最多 $1 个等待的运行'], [none, '应用已达上限：等待的运行']],
+  job_paused: [[/^job is paused$/, '任务已暂停'], [/^the job was paused until (\S+)$/, '任务暂停至 $1'], [/^paused since (\S+)$/, '自 $1 起暂停']],
+  app_paused: [[/^paused with app (\S+?)( by [^:]+?)?(?:: (.+))?$/s, '随应用 $1 暂停$~2$~3'], [/^the job was paused until (\S+)$/, '任务随应用暂停至 $1'], [none, '应用已暂停']],
+  cluster_paused: [[/^paused with the cluster( by [^:]+?)?(?:: (.+))?$/s, '随集群暂停$~1$~2'], [/^the job was paused until (\S+)$/, '任务随集群暂停至 $1'], [none, '集群已暂停']],
+  handler_disabled: [[/^handler (\S+) is disabled( by [^:]+?)?(?:: (.+))?$/s, 'Go 函数 $1 已停用$~2$~3'], [none, 'Go 函数已停用']],
+  database_restored: [[/^due before the database was restored at (\S+): whether it ran nobody knows; see docs\/backup\.md$/, '在数据库于 $1 恢复之前到期：无法得知是否运行过；见 docs/backup.md'], [none, '在数据库恢复之前到期：无法得知是否运行过']],
+  backfill_cancelled: [[/^the backfill was cancelled$/, '补跑已取消']],
+  definition_invalid: [[none, '任务的定义无法使用']],
+  misfire: [[/^nobody could start it within (\S+); misfire policy (\S+)$/, '$1 内没有节点能启动它；误点策略 $2'], [/^nobody could start it within (\S+)$/, '$1 内没有节点能启动它'], [none, '没有节点能及时启动它']],
+  start_deadline: [[/^could not be started by its deadline, (\S+) after it was due$/, '未能在启动期限（到期后 $1）之前启动'], [none, '未能在启动期限之前启动']],
+  wait_deadline: [[/^waited until its start deadline$/, '一直等到启动期限']],
+  no_node: [[none, '没有可以运行它的节点'], [/^no node takes it: all are cordoned, draining, or there for handlers only$/, '没有节点可以运行它：都已隔离、正在排空，或只运行 Go 函数'], [/^no node matches (.+)$/, '没有符合 $1 的节点']],
+  job_deleted: [[/^job was deleted$/, '任务已被删除']],
+  schedule_changed: [[/^its schedule was changed before it was claimed$/, '在领取之前，任务的排期已修改']],
+};
+
+/** For what a due time waits, by `for`. */
+export const waits: Record<string, Patterns> = {
+  job: [[/^runs of the job before it have not ended$/, '任务之前的运行还没有结束']],
+  group: [[/^group (.+) has no free slot$/, '分组 $1 没有空闲槽位'], [none, '分组没有空闲槽位']],
+  node: reasons.no_node,
+};
 
 // What is told of crontabs. What is not here is about a field of the job. page/reasons_test.go holds them against the
 // package crontab.
@@ -200,7 +211,7 @@ export const crontab: Patterns = [
   [/^([A-Za-z]\w*): (.+)$/, '$1：$~2'], // what is wrong with a field
 ];
 
-// What alerts say. What is not here is a reason.
+// What alerts say. What is not here is a reason of a run.
 export const alerts: Patterns = [
   [/^(.+?), due (\S+), (.+)$/s, '$1，到期 $2，$~3'],
   [/^(.+?): (\d+) due times from (\S+) on (.+)$/s, '$1：自 $3 起的 $2 个到期时间，$~4'],

@@ -57,6 +57,8 @@ func TestRefusals(t *testing.T) {
 		"UPDATE run SET state = 'ended', owner = -2 WHERE id = 3":                                 "an ended run has an outcome",
 		"UPDATE run SET state = 'ended', owner = -2, outcome = 'lost', claim = 2 WHERE id = 3":    "at the launch that executed",
 		"UPDATE run SET state = 'executing', owner = 7, claim = 1 WHERE id = 1":                   "a start begins with a prepared run",
+		"UPDATE run SET reason_code = 'timeout', reason = 'late' WHERE id = 3":                    "the code of a reason comes with the text",
+		"UPDATE run SET reason_code = 'timeout' WHERE id = 4":                                     "the code of a reason comes with the text",
 		"DELETE FROM run WHERE id = 3":                                                            "leaves a record",
 		"DELETE FROM run WHERE id = 5":                                                            "after the last one that has begun",
 		"DELETE FROM run WHERE id = 6":                                                            "only first attempts of the schedule",

@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { now, Problem } from '../api';
-import { lang, problemSaid, said, t, type Text } from '../i18n';
+import { lang, problemSaid, reasonSaid, said, t, type Text } from '../i18n';
 import { second } from '../live';
 import { Link } from '../router';
 import { brief, coarse, inZone, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
@@ -82,6 +82,9 @@ export function Said({ text, by = said }: { text: string; by?: (text: string) =>
   const is = by(text);
   return <><bdi>{inZone(is)}</bdi>{is !== text && <span class="original" lang="en"><bdi>{inZone(text)}</bdi></span>}</>;
 }
+
+/** Why a run ended as it did. */
+export const Reason = ({ run }: { run: Run }) => <Said text={run.reason ?? ''} by={(text) => reasonSaid(text, run.reason_code)} />;
 
 /** What went wrong, in the words of the server, and a way to try again. */
 export function ProblemBox({ problem, again }: { problem: Problem; again?: () => unknown }) {
