@@ -44,7 +44,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("started: got %v", got)
 	}
 	touch(t, gate+"/a")
-	if _, got := e.action("run", "ended"); got.text("run", "id") != run || got.text("run", "outcome") != "failed" || got.text("run", "exit_code") != "3" || got.text("run", "job") != "talks" {
+	if _, got := e.action("run", "ended"); got.text("run", "id") != run || got.text("run", "outcome") != "failed" || got.text("run", "reason_code") != "exit_code" || got.text("run", "exit_code") != "3" || got.text("run", "job") != "talks" {
 		t.Errorf("ended: got %v", got)
 	}
 	s.call("POST", "/api/v1/jobs/"+id+"/pause", object{"reason": "disk"}).want(200)
