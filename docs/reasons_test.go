@@ -32,7 +32,8 @@ func TestReasonCodes(t *testing.T) {
 	}
 	given := producers(t)
 	var codes []string
-	for _, m := range regexp.MustCompile(`(?m)^\t(Reason\w+) +ReasonCode = "(\w+)" +// \w`).FindAllStringSubmatch(string(source), -1) {
+	constant := regexp.MustCompile(`(?m)^\t// .+\.\n\t(Reason\w+) ReasonCode = "(\w+)"$`)
+	for _, m := range constant.FindAllStringSubmatch(string(source), -1) {
 		name, code := m[1], m[2]
 		codes = append(codes, code)
 		if len(code) > 32 {

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// reasonsTable reads the console's Chinese for reasons, by code: the patterns, and whether there are words for any text.
+// reasonsTable reads the console's Chinese for reasons, by code: the patterns, and whether there are words
+// for any text.
 func reasonsTable(t *testing.T) (patterns map[string][]*regexp.Regexp, always map[string]bool) {
 	t.Helper()
 	patterns, always = map[string][]*regexp.Regexp{}, map[string]bool{}
@@ -28,7 +29,8 @@ func reasonsTable(t *testing.T) (patterns map[string][]*regexp.Regexp, always ma
 	return patterns, always
 }
 
-// TestReasonsAreSaidInChinese: the console has Chinese for each code of a reason, and for the text that docs/jobs.md has for it.
+// TestReasonsAreSaidInChinese: the console has Chinese for each code of a reason, and its patterns take the
+// examples of docs/jobs.md.
 func TestReasonsAreSaidInChinese(t *testing.T) {
 	t.Parallel()
 	patterns, always := reasonsTable(t)

@@ -30,13 +30,15 @@ func TestReasonsOfPolicies(t *testing.T) {
 		job.ReasonJobDeleted:        {job.Spec{}, run, jobScene{Job: trip.Job{Deleted: true}}},
 		job.ReasonBackfillCancelled: {job.Spec{}, backfill, jobScene{cancelled: map[int64]bool{3: true}}},
 		job.ReasonDefinitionInvalid: {job.Spec{}, run, jobScene{def: &Definition{Err: errors.New("schedule: broken")}}},
-		job.ReasonNoNode:            {job.Spec{}, run, jobScene{elsewhere: true, lost: map[lateRun]bool{{1, 0, run.Due}: true}}},
-		job.ReasonStartDeadline:     {job.Spec{StartDeadline: job.Duration(time.Minute)}, late, jobScene{}},
-		job.ReasonWaitDeadline:      {job.Spec{StartDeadline: job.Duration(time.Minute)}, woken, jobScene{}},
-		job.ReasonMisfire:           {job.Spec{}, old, jobScene{late: map[lateRun]bool{{1, 0, old.Due}: false}}},
-		job.ReasonGroupMissing:      {job.Spec{Group: "g"}, run, jobScene{group: &groupScene{}}},
-		job.ReasonGroupFull:         {job.Spec{Group: "g", Overlap: job.OverlapQueue, Queue: 1}, run, jobScene{group: full}},
-		job.ReasonAppRunsLimit:      {job.Spec{}, run, jobScene{allowance: &allowance{limits: job.AppLimits{RunsPerMinute: 1}, started: 1}}},
+		job.ReasonNoNode: {job.Spec{}, run,
+			jobScene{elsewhere: true, lost: map[lateRun]bool{{1, 0, run.Due}: true}}},
+		job.ReasonStartDeadline: {job.Spec{StartDeadline: job.Duration(time.Minute)}, late, jobScene{}},
+		job.ReasonWaitDeadline:  {job.Spec{StartDeadline: job.Duration(time.Minute)}, woken, jobScene{}},
+		job.ReasonMisfire:       {job.Spec{}, old, jobScene{late: map[lateRun]bool{{1, 0, old.Due}: false}}},
+		job.ReasonGroupMissing:  {job.Spec{Group: "g"}, run, jobScene{group: &groupScene{}}},
+		job.ReasonGroupFull:     {job.Spec{Group: "g", Overlap: job.OverlapQueue, Queue: 1}, run, jobScene{group: full}},
+		job.ReasonAppRunsLimit: {job.Spec{}, run,
+			jobScene{allowance: &allowance{limits: job.AppLimits{RunsPerMinute: 1}, started: 1}}},
 		job.ReasonAppWaitingLimit: {job.Spec{Overlap: job.OverlapQueue, Queue: 9}, run,
 			jobScene{turn: &executing, allowance: &allowance{limits: job.AppLimits{Waiting: 1}, waiting: 1}}},
 	} {
@@ -52,7 +54,8 @@ func TestReasonsOfPolicies(t *testing.T) {
 	}
 }
 
-// TestReasonsOfCountedDueTimes: what nobody starts any more is counted as missed, or as skipped by the pause that ended.
+// TestReasonsOfCountedDueTimes: due times that passed are counted as missed, or as skipped by the pause that
+// covered them.
 func TestReasonsOfCountedDueTimes(t *testing.T) {
 	t.Parallel()
 	now := t0.Add(time.Hour)

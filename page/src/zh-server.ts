@@ -129,7 +129,7 @@ export const reasons: Record<string, Patterns> = {
   timeout: [[/^ran longer than (\S+)$/, '运行超过 $1'], [none, '运行超时'], [/^the request was sent, but there was no answer yet$/, '请求已发出，尚无响应'], [/^there was no connection yet, so nothing was sent$/, '尚未建立连接，没有发出请求'], [/^the answer, (HTTP [^,]+), was still coming$/, '响应（$1）尚未接收完']],
   killed_by_user: [[/^killed on request$/, '应请求终止']],
   replaced: [[/^a later due time took its place$/, '被之后的到期时间取代'], [/^the due time (\S+) took its place$/, '被到期时间 $1 取代']],
-  node_stopped: [[/^the node was stopped$/, '节点已停止']],
+  node_stopped: [[/^the node was stopped$/, '节点已停止'], [/^killed with everything else on its node$/, '随节点上的其他运行一起终止']],
   node_lost: [[/^its node vanished while it was running$/, '运行时它所在的节点消失了']],
   session_lost: [[none, '节点失去了会话'], [/^lease lapsed$/, '节点的租约已过期'], [/^session was buried by a peer$/, '节点的会话已被其他节点清理']],
   guard_kill: [[/^its node was stopped or cut off for too long, and the guard killed it$/, '节点停顿或失去联系太久，被守护进程终止']],
