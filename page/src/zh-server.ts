@@ -41,6 +41,8 @@ export const causes: Record<string, string> = {
   ahead: '它还没有到，届时会启动。', paused: '任务、应用或集群当时已暂停。', overlap: '上一次运行还没有结束，按重叠策略没有启动。', group: '它的分组没有空闲槽位。', handler_disabled: '它的 Go 函数已停用。', deadline: '等待太久，超过了启动期限。', cluster_down: '当时没有节点在工作。', waiting: '已到期，正在等待。', no_node: '没有可以运行它的节点。', app_limit: '应用已达到其上限之一。', executing: '已启动，正在执行。', definition_is_younger: '任务是之后才创建的，或当时的定义不同。', deleted: '任务在此之前已被删除。', error: '任务无法排期。', no_record: '没有相关记录：旧记录会被清理，或任务当时正被修改。',
 };
 
+/** A pattern that no text has: its words are for a code whose text fits no other pattern. */
+const none = /(?!)/;
 type Patterns = [RegExp, string][]; // how it is put; $1 and so on are what stands in the brackets, $~1 is that in Chinese
 
 /** What is wrong with fields, what definitions are warned of, and why one of many things is left as it is. */
@@ -98,11 +100,8 @@ export const patterns: Patterns = [
   [/^no node .* now: due times wait for one, .*$/, '现在没有符合要求的节点：到期时间会等待，过久则被错过'],
 ];
 
-/** A pattern that no text has. Its words are for the code, where the text fits no pattern; else the first words without a value are. */
-const none = /(?!)/;
-
-// Reasons of runs, by code. A text may be several sentences with semicolons between them. page/reasons_test.go holds the table against
-// job/reason.go, and its patterns against the examples in docs/jobs.md.
+// Reasons of runs. The keys are the codes of job/reason.go. If no pattern of a code fits the text, its first words without a value stand for
+// it. A text may have several sentences with semicolons between them. page/reasons_test.go takes examples from docs/jobs.md.
 export const reasons: Record<string, Patterns> = {
   exit_code: [[/^exit status (\d+)$/, '退出码 $1'], [none, '退出码表示失败']],
   exit_code_unknown: [[/^the exit status was collected by another part of the program$/, '退出码被程序的其他部分取走'], [none, '无法得知退出码']],
