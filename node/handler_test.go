@@ -234,7 +234,7 @@ func TestHandlersOnly(t *testing.T) {
 	if late > 1 {
 		t.Errorf("%d commands were late", late)
 	}
-	if runs := c.history(sly.ID); len(runs) != 1 || runs[0].Outcome != job.Failed || runs[0].Reason.Text != "this node executes no commands" {
+	if runs := c.history(sly.ID); len(runs) != 1 || runs[0].Outcome != job.Failed || runs[0].Reason.Code != job.ReasonExecutorMissing {
 		t.Errorf("a command with the selector of a handler: got %+v", runs)
 	}
 	if runs := c.history(page.ID); len(runs) < 3 || runs[0].Node != "web" {

@@ -47,7 +47,9 @@ func (g *gauge) Execute(ctx context.Context, a execute.Attempt) job.Result {
 	}
 	select {
 	case <-ctx.Done():
-		r = job.Result{Outcome: job.Killed, Reason: job.Reason{Text: context.Cause(ctx).Error()}}
+		r = job.Result{Outcome: job.Killed, Reason: job.Reason{
+			Code: job.CodeOf(context.Cause(ctx), job.ReasonNodeStopped), Text: context.Cause(ctx).Error(),
+		}}
 	case <-time.After(g.took(a)):
 	}
 	g.mu.Lock()
@@ -192,7 +194,7 @@ func TestReplace(t *testing.T) {
 		t.Errorf("%d runs at once", got)
 	}
 	for _, r := range c.history(j.ID) {
-		if r.Outcome != job.Superseded && (r.Outcome != job.Killed || !strings.Contains(r.Reason.Text, "a later due time took its place")) {
+		if r.Outcome != job.Superseded && (r.Outcome != job.Killed || r.Reason.Code != job.ReasonReplaced) {
 			t.Errorf("due %s: %s, %q", r.Due, r.Outcome, r.Reason)
 		}
 	}

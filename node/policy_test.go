@@ -310,7 +310,7 @@ func TestKillFromAnyNode(t *testing.T) {
 	}
 	one.await("its end", 5*time.Second, func() bool { return len(c.history(j.ID)) == 1 })
 	t.Logf("killed after %s", time.Since(asked).Round(time.Millisecond))
-	if r := c.history(j.ID)[0]; r.Outcome != job.Killed || r.Reason.Text != "killed on request" || !r.Final {
+	if r := c.history(j.ID)[0]; r.Outcome != job.Killed || r.Reason.Code != job.ReasonKilledByUser || !r.Final {
 		t.Errorf("got %+v", r.Run)
 	}
 	if err := other.Editor().Kill(t.Context(), running[0].Launch); !errors.Is(err, sql.ErrNotFound) {

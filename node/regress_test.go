@@ -3,7 +3,6 @@ package node_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -155,7 +154,7 @@ func TestAnEditOfAnOverdueInstantEndsItOnce(t *testing.T) {
 	close(release)
 	n.await("it ended", 5*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") == 0 })
 	// A claim or a start ends it, whichever comes first after the edit.
-	if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Missed || !strings.Contains(runs[0].Reason.Text, "nobody could start it") {
+	if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Missed || runs[0].Reason.Code != job.ReasonMisfire {
 		t.Errorf("runs: %+v, want one that was missed", runs)
 	}
 }

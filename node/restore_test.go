@@ -199,7 +199,7 @@ func TestRestore(t *testing.T) {
 	if now, doubles := c.l.counts(); now != ran || doubles != 0 {
 		t.Errorf("%d runs started in the pause, %d of them twice", now-ran, doubles)
 	}
-	if runs := c.history(c.once); len(runs) != 1 || runs[0].Outcome != job.Skipped || !strings.Contains(runs[0].Reason.Text, "the database was restored") {
+	if runs := c.history(c.once); len(runs) != 1 || runs[0].Outcome != job.Skipped || runs[0].Reason.Code != job.ReasonDatabaseRestored {
 		t.Errorf("the single due time: got %+v, want it skipped since the database was restored", runs)
 	}
 	if runs := c.history(c.long); len(runs) == 0 || !slices.ContainsFunc(runs, func(r read.Run) bool { return r.Outcome == job.Lost }) {
