@@ -16,7 +16,7 @@ var examples = map[reflect.Type]string{
 		"created": "2026-11-02T09:15:27.104Z", "updated": "2027-01-12T13:40:02.55Z"}`,
 	of[runView](): `{"id": "274877906951", "job_id": "17", "job": "backup", "app": "default", "due": "2027-01-30T02:00:00Z",
 		"started": "2027-01-30T02:00:00.0012Z", "ended": "2027-01-30T02:04:11.893Z", "lateness_ms": 1.2, "attempt": 1, "final": true, "state": "ended",
-		"outcome": "failed", "reason": "exit code 2", "exit_code": 2, "node": "node-1", "session": "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "trigger": "schedule",
+		"outcome": "failed", "reason_code": "exit_code", "reason": "exit status 2", "exit_code": 2, "node": "node-1", "session": "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "trigger": "schedule",
 		"output_bytes": 52, "output_truncated": false}`,
 	of[requestedView](): `{"job_id": "17", "due": "2027-01-30T14:20:05.221Z", "request": "4"}`,
 	of[versionItem]():   `{"version": 3, "at": "2027-01-12T13:40:02.55Z", "who": "alice", "current": true, "changed": ["schedule", "timeout"]}`,

@@ -127,6 +127,8 @@ type runView struct {
 	Trigger  string     `json:"trigger"`
 	Request  string     `json:"request"`
 
+	ReasonCode string `json:"reason_code"`
+
 	OutputBytes     int64 `json:"output_bytes"`
 	OutputTruncated bool  `json:"output_truncated"`
 	OutputRemoved   bool  `json:"output_removed"`

@@ -35,9 +35,6 @@ const (
 // AllLimits lists those that refuse something. The limit of kept output refuses nothing: old output goes instead.
 var AllLimits = []Limit{LimitJobs, LimitRuns, LimitWaiting}
 
-// LimitReason begins the reason of a run that was skipped because its app is at a limit.
-const LimitReason = "app limit: "
-
 // Validate returns all problems.
 func (l *AppLimits) Validate() error {
 	var p Problems

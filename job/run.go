@@ -136,7 +136,7 @@ func (o *Outcome) UnmarshalJSON(b []byte) error {
 // Result is what an executor reports about one attempt that was started.
 type Result struct {
 	Outcome  Outcome
-	Reason   string // one line, "" when the outcome says it all
+	Reason   Reason
 	ExitCode *int   // nil when there is none: a signal, or not a command
 	Signal   string // "SIGKILL" …, "" when the command exited by itself
 	Output   Output

@@ -402,7 +402,7 @@ func TestLostRunsKeepTheirPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 		same := bytes.Equal(run.Output.Head, want.Head) && bytes.Equal(run.Output.Tail, want.Tail) && run.Output.Bytes == want.Bytes
-		if run.Outcome != job.Lost || !same {
+		if run.Outcome != job.Lost || run.Reason.Code != job.ReasonNodeLost || !same {
 			t.Errorf("run %d: got %s with %d bytes: %q", i, run.Outcome, run.Output.Bytes, run.Output.Text())
 		}
 	}

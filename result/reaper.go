@@ -203,7 +203,8 @@ func (r *Reaper) lost(ctx context.Context, runs []trip.Held) ([]trip.End, error)
 	for i := range runs {
 		h := &runs[i]
 		ends[i] = trip.End{
-			Launch: h.Launch, JobID: h.JobID, Outcome: job.Lost, Final: true, Ended: now, Reason: "its node vanished while it was running",
+			Launch: h.Launch, JobID: h.JobID, Outcome: job.Lost, Final: true, Ended: now,
+			Reason: job.Reason{Code: job.ReasonNodeLost, Text: "its node vanished while it was running"},
 		}
 		if spec, known := specs[h.JobID]; known {
 			if _, again := spec.Again(h.Attempt, job.Lost, 0); again {

@@ -68,17 +68,28 @@ export function noteSaid(n: Sentence & { field?: string }): string {
   const is = sentence(n);
   return is === n.message || !n.field ? is : `${n.field}：${is}`;
 }
-/** Why a run ended as it did, or waits: whole sentences that nodes write, with semicolons between them. */
-export function reasonSaid(text: string): string {
+/** Why a run ended as it did: by the code, and by the text for its values. Where there is no code, as in an alert, by the text alone. */
+export function reasonSaid(text: string, code?: string): string {
   const s = chinese();
   if (!s) return text;
-  const whole = match(s.reasons, text, reasonPart);
-  if (whole !== undefined) return whole;
-  const parts = text.split('; '), are = parts.map((p) => match(s.reasons, p, reasonPart));
-  return are[0] === undefined ? text : are.map((is, i) => is ?? parts[i]).join('；');
+  const every = Object.values(s.reasons).flat();
+  return coded(code === undefined ? every : s.reasons[code] ?? [], text, every, code !== undefined);
 }
-/** What is part of a reason: an end of a sentence that is known, or what somebody wrote. */
-const reasonPart = (text: string) => (/^( (with|by)|\. And) /.test(text) ? match(chinese()!.reasons, text, (x) => x) ?? text : text && `：${text}`);
+/** For what a due time waits. */
+export function waitSaid(w: { for: string; why: string }): string {
+  const s = chinese();
+  return s ? coded(s.waits[w.for] ?? [], w.why, [], true) : w.why;
+}
+/** A text as its code says it: as a whole, or sentence by sentence, what else there is by any code; or else in the words for the code. */
+function coded(own: Patterns, text: string, others: Patterns, known: boolean): string {
+  const whole = match(own, text, reasonPart);
+  if (whole !== undefined) return whole;
+  const parts = text.split('; '), are = parts.map((p) => match(own, p, reasonPart));
+  if (known ? are.some((is) => is !== undefined) : are[0] !== undefined) return are.map((is, i) => is ?? match(others, parts[i], reasonPart) ?? parts[i]).join('；');
+  return (known && own.find(([, words]) => !words.includes('$'))?.[1]) || text;
+}
+/** What is part of a reason: by whom, or what somebody wrote. */
+const reasonPart = (text: string) => (text.startsWith(' by ') ? `（${text.slice(4)}）` : text && `：${text}`);
 /** What an alert says. */
 export function alertSaid(text: string): string {
   const s = chinese();

@@ -27,7 +27,7 @@ export interface Sentence { message: string; code: string; values?: string[] }
 
 export interface Run {
   id: string; job_id: string; job: string; app: string; due: string; until?: string; count?: number; started?: string; ended?: string;
-  lateness_ms?: number; attempt: number; final: boolean; state: 'running' | 'ended'; outcome?: Outcome; reason?: string;
+  lateness_ms?: number; attempt: number; final: boolean; state: 'running' | 'ended'; outcome?: Outcome; reason?: string; reason_code?: string;
   exit_code?: number; signal?: string; node: string; session: string; trigger: 'schedule' | 'manual' | 'backfill';
   request?: string; output_bytes: number; output_truncated: boolean; output_removed?: boolean;
 }

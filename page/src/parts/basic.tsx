@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { now, Problem } from '../api';
-import { lang, problemSaid, sentence, t, type Text } from '../i18n';
+import { lang, problemSaid, reasonSaid, sentence, t, type Text } from '../i18n';
 import { second } from '../live';
 import { Link } from '../router';
 import { brief, coarse, inZone, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
@@ -82,6 +82,9 @@ export function Said<T extends string | Sentence>({ text, by }: { text: T; by?: 
   const was = typeof text === 'string' ? text : text.message, is = by ? by(text) : typeof text === 'string' ? text : sentence(text);
   return <><bdi>{inZone(is)}</bdi>{is !== was && <span class="original" lang="en"><bdi>{inZone(was)}</bdi></span>}</>;
 }
+
+/** Why a run ended as it did. */
+export const Reason = ({ run }: { run: Run }) => <Said text={run.reason ?? ''} by={(text) => reasonSaid(text, run.reason_code)} />;
 
 /** What went wrong, in the words of the server, and a way to try again. */
 export function ProblemBox({ problem, again }: { problem: Problem; again?: () => unknown }) {

@@ -1,7 +1,7 @@
 import { Suspense, lazy } from 'preact/compat';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { call, get, may, now, onceKey, post, Problem, query } from '../api';
-import { explained, reasonSaid, t } from '../i18n';
+import { explained, t, waitSaid } from '../i18n';
 import { useGet, second } from '../live';
 import { deleteJob, pauseJob, resume, runNow } from '../parts/actions';
 import { Ago, ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, outcomeText, ProblemBox, Said, say, show, StatusBadge, Tabs, Until, When } from '../parts/basic';
@@ -44,7 +44,7 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
         {j.error && <Notice look="bad"><b>{t('It cannot be planned')}</b><p><Said text={j.error} /></p></Notice>}
         {j.pause && <Notice look="warn" icon="pause"><b>{j.pause.scope === 'cluster' ? t('The whole cluster is paused') : j.pause.scope === 'app' ? t('The app {app} is paused', { app: j.app }) : t('Paused')}</b>
           <p>{j.pause.reason && <bdi>{j.pause.reason} · </bdi>}{j.pause.by && t('by {who}', { who: j.pause.by })} · <Ago at={j.pause.since} />{j.pause.until && <> · {t('until')} <When at={j.pause.until} zone={j.timezone} /></>}</p></Notice>}
-        {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The due time {at} waits', { at: brief(w.due, j.timezone) })}</b><p><Said text={w.why} by={reasonSaid} /></p></Notice>)}
+        {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The due time {at} waits', { at: brief(w.due, j.timezone) })}</b><p><Said text={w.why} by={() => waitSaid(w)} /></p></Notice>)}
         {j.warnings?.map((w) => <Notice key={w.message} look="warn"><p><Said text={w} /></p></Notice>)}
         <div class="split">
           <div>

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { memo } from 'preact/compat';
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { all, get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
-import { lang, reasonSaid, sentence, t, type Text } from '../i18n';
+import { lang, sentence, t, waitSaid, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
 import { pauseJob, resume, runNow, askPause } from '../parts/actions';
 import { Ago, ask, Badge, Bars, Button, complain, Empty, Head, Loading, Notice, OutcomeBadge, ProblemBox, say, StatusBadge, Until, what, when } from '../parts/basic';
@@ -386,7 +386,7 @@ const Row = memo(function Row({ job: j, index, top, picked, pick, passed }: { jo
         <span class="line faint small"><bdi>{j.description || what(j)}</bdi></span>
       </span>
       <span class="plan" role="cell"><span class="line mono" title={j.timezone}>{when(j)}</span>{j.timezone && j.timezone !== 'UTC' && <span class="line faint small thin-hide">{j.timezone}</span>}</span>
-      <span class="state" role="cell">{j.waiting?.length ? <Badge tone="warn" title={reasonSaid(j.waiting[0].why)}>{t('waiting')}</Badge> : <StatusBadge job={j} />}</span>
+      <span class="state" role="cell">{j.waiting?.length ? <Badge tone="warn" title={waitSaid(j.waiting[0])}>{t('waiting')}</Badge> : <StatusBadge job={j} />}</span>
       <span class="due" role="cell">{j.next_due && j.status === 'active' ? <Until at={j.next_due} zone={j.timezone} /> : <span class="faint">—</span>}</span>
       <span class="spark" role="cell"><Link to={`/jobs/${j.id}`} tabIndex={-1} aria-hidden={!runs}><Bars runs={runs} /></Link></span>
       <span class="last small" role="cell">{last ? <><span class="line"><Link to={`/runs/${last.id}`}><OutcomeBadge run={last} /></Link></span><span class="line faint"><Ago at={last.ended ?? last.started ?? last.due} /></span></> : <span class="faint">{runs && t('never ran')}</span>}</span>
