@@ -58,7 +58,7 @@ type Evaluator struct {
 
 	state  *state // after the last applied step; nil: must be read
 	jobs   jobCache
-	unread int   // steps in a row that could not read which late due times are over
+	unread int   // number of steps in a row that failed to read whether late runs are over
 	unsaid int64 // events that were only counted and are not logged yet
 }
 

@@ -217,8 +217,7 @@ func (o *Outside) clean(text string, values map[job.Secret]string) string {
 	return cutText(text, 400)
 }
 
-// cutText cuts a text after at most most bytes, never inside a character, and appends "…" if it
-// did.
+// cutText shortens a text to most bytes, never inside a character, and marks the cut with "…".
 func cutText(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -83,8 +83,8 @@ func linkUpTo(r sql.Reader, seq int64) (job.Link, error) {
 		"WHERE c.seq > 0 AND c.seq <= ? ORDER BY c.seq DESC LIMIT 1", seq)
 }
 
-// linkAfter returns the first link up to number last whose line was written after an instant, or
-// the zero Link.
+// linkAfter returns the first link whose line was written after an instant, looking no further than
+// number last. It returns the zero Link if there is no such link.
 func linkAfter(r sql.Reader, at job.Micros, last int64) (job.Link, error) {
 	return readLink(r, "find link of the audit chain",
 		"WHERE c.seq > 0 AND c.seq <= ? AND c.at > ? ORDER BY c.seq LIMIT 1", last, int64(at))

@@ -13,7 +13,7 @@ import (
 
 // Session is the part of a node's session that a chainer needs.
 type Session interface {
-	Share() (index, of int) // position among the living nodes, and their number
+	Share() (index, of int) // index 0 chains; see session.Session.Share
 	Fresh() bool            // reports whether the lease is fresh
 	Now() job.Micros        // by MySQL's clock
 }

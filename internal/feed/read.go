@@ -179,7 +179,7 @@ func (r *reader) look(ctx context.Context, now time.Time) ([]Event, error) {
 	return out, err
 }
 
-// lateIDs is the reason to reload when a trail had to give up ids.
+// lateIDs is the reason to reload after a trail gave up ids.
 const lateIDs = "so many transactions were open that not all could be waited for"
 
 // lookAtEnds finds ended runs.

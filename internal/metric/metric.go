@@ -121,7 +121,10 @@ func New(node, version string, mostJobs int) *Metrics {
 func histogram(name, help string, bounds []float64, labels prometheus.Labels) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: prefix + name, Help: help, ConstLabels: labels, Buckets: bounds,
-		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160, NativeHistogramMinResetDuration: time.Hour,
+
+		NativeHistogramBucketFactor:     1.1,
+		NativeHistogramMaxBucketNumber:  160,
+		NativeHistogramMinResetDuration: time.Hour,
 	})
 }
 
