@@ -17,6 +17,8 @@ import (
 // gives it its floor. Packages in test/ and tools/ have no floor, and no package with a floor
 // imports them.
 var floors = []string{
+	// What can be wrong with the nouns.
+	"job/problem",
 	// Nouns, and libraries that do not know them.
 	"job api/openapi docs page internal/boottime internal/failpoint internal/innodb internal/logqueue " +
 		"internal/manifest internal/privatedb internal/privilege internal/sse",

@@ -10,6 +10,7 @@ import (
 
 	"go-crontab/internal/auth"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
@@ -173,7 +174,7 @@ func readLimits(body map[string]any) (l job.AppLimits, err error) {
 
 	l = job.AppLimits{Jobs: int64(jobs), RunsPerMinute: int64(runs), Waiting: int64(waiting), Output: l.Output}
 	if l == (job.AppLimits{}) {
-		return l, invalidField("body", "has no limit; give at least one, or take all of them away with DELETE")
+		return l, invalidField("body", problem.NoLimit)
 	}
 	return l, nil
 }

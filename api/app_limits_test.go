@@ -126,7 +126,7 @@ func TestExplainLimit(t *testing.T) {
 		r := s.call("GET", "/api/v1/jobs/"+id+"/history", nil).want(200)
 		_, text, found := strings.Cut(r.body, `"due":"`)
 		due, _, _ = strings.Cut(text, `"`)
-		return found && strings.Contains(r.body, reason)
+		return found && strings.Contains(r.body, `"reason_code":"app_limit_runs_per_minute","reason":"`+reason)
 	})
 
 	await(t, "explain names the limit", 20*time.Second, func() bool {

@@ -12,6 +12,7 @@ import (
 
 	"go-crontab/internal/auth"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // maxApplyBody is the largest body to apply, in bytes.
@@ -37,13 +38,13 @@ type appliedObject struct {
 }
 
 type appliedJobView struct {
-	ID       string       `json:"id,omitempty" doc:"Absent of a job that would be created."`
-	App      string       `json:"app" doc:"Of the job."`
-	Name     string       `json:"name" doc:"Of the job."`
-	Action   job.Applying `json:"action" doc:"What became of it."`
-	Version  int64        `json:"version,omitempty" doc:"At which the job is; absent of one that is deleted or would be created."`
-	Changes  []job.Change `json:"changes,omitempty" doc:"The fields that are another now; of a new one all that are set."`
-	Warnings []string     `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant."`
+	ID       string         `json:"id,omitempty" doc:"Absent of a job that would be created."`
+	App      string         `json:"app" doc:"Of the job."`
+	Name     string         `json:"name" doc:"Of the job."`
+	Action   job.Applying   `json:"action" doc:"What became of it."`
+	Version  int64          `json:"version,omitempty" doc:"At which the job is; absent of one that is deleted or would be created."`
+	Changes  []job.Change   `json:"changes,omitempty" doc:"The fields that are another now; of a new one all that are set."`
+	Warnings []problem.Text `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant."`
 }
 
 // apply: POST /api/v1/apply
@@ -145,7 +146,7 @@ func applyFields(body map[string]any) (job.Apply, error) {
 		b := jobFields(f)
 		w := job.Wanted{Spec: b.spec, Paused: b.paused}
 		f.version("version", &w.Version)
-		f.refuse("is set by the server; leave it out", except(readOnly, "version")...)
+		f.refuse(except(readOnly, "version")...)
 		want.Jobs = append(want.Jobs, w)
 	})
 
@@ -159,7 +160,7 @@ func applyFields(body map[string]any) (job.Apply, error) {
 	f.boolean("dry_run", &dry)
 	want.DryRun = *dry
 	if _, given := body["jobs"]; want.Prune != nil && !given {
-		f.wrong("jobs", "are missing; give [] if none is to stay")
+		f.wrong("jobs", problem.MissingPlural.Advise("give [] if none is to stay"))
 	}
 	return want, f.done()
 }
@@ -182,12 +183,12 @@ func (f *fields) objects(name string, most int, fn func(*fields)) {
 
 	list, ok := v.([]any)
 	if !ok {
-		f.want(name, v, "a list of objects")
+		f.want(name, v, problem.WantObjects)
 		return
 	}
 
 	if len(list) > most {
-		f.wrong(name, "%d of them, at most %d are taken at once; apply them in parts", len(list), most)
+		f.wrong(name, problem.TooMany.Advise("apply them in parts"), len(list), most)
 		return
 	}
 
@@ -199,7 +200,7 @@ func (f *fields) objects(name string, most int, fn func(*fields)) {
 		place := fmt.Sprintf("%s[%d]", name, i)
 		o, ok := item.(map[string]any)
 		if !ok {
-			f.want(place, item, "an object")
+			f.want(place, item, problem.WantObject)
 			continue
 		}
 
@@ -219,7 +220,7 @@ func (f *fields) version(name string, to **int64) {
 	number, _ := v.(json.Number)
 	n, err := strconv.ParseInt(number.String(), 10, 64)
 	if err != nil || n < 0 {
-		f.want(name, v, "a version such as 7, or 0 for what must not be there yet")
+		f.want(name, v, problem.WantVersion)
 		return
 	}
 
@@ -300,7 +301,7 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 	}
 
 	var errs error
-	places := map[string]string{} // warnings by placement: a thousand jobs have few different ones
+	places := map[string]*problem.Text{} // warnings by placement: a thousand jobs have few different ones
 	for i := range done.Jobs {
 		d := &done.Jobs[i]
 		j := &appliedJobView{
@@ -322,8 +323,8 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 				warning, err = s.placeWarning(r.Context(), &d.Job.Spec)
 				errs, places[text] = errors.Join(errs, err), warning
 			}
-			if warning != "" {
-				j.Warnings = append(j.Warnings, warning)
+			if warning != nil {
+				j.Warnings = append(j.Warnings, *warning)
 			}
 		}
 

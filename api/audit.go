@@ -10,6 +10,7 @@ import (
 	"go-crontab/internal/audit"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // auditView is a line of the audit as clients see it.
@@ -168,7 +169,7 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 	if head != "" {
 		var err error
 		if kept, err = job.ParseHead(head); err != nil {
-			q.wrong(chainHead.name, err.Error())
+			q.problems.Put(chainHead.name, problem.Of(err))
 		}
 	}
 

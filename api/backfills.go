@@ -10,6 +10,7 @@ import (
 
 	"go-crontab/internal/auth"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
@@ -82,7 +83,7 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	f.count("parallel", &parallel, job.MaxParallel)
 	f.boolean("missing", &missing)
 	if from == nil && body["from"] == nil {
-		f.wrong("from", "is missing; give a time such as 2027-01-31T03:00:00Z")
+		f.wrong("from", problem.Missing.Advise("give a time such as 2027-01-31T03:00:00Z"))
 	}
 
 	if to == nil {

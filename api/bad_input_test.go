@@ -126,7 +126,7 @@ func TestBadInput(t *testing.T) {
 		"a number among the schedules": post(`{"name": "x", "command": "true", "schedules": ["@daily", 5]}`, 422,
 			"invalid", "schedules[1]", "text in quotes"),
 		"a retry of success": post(good(`, "retry": {"attempts": 2, "on": ["succeeded"]}`), 422,
-			"invalid", "retry.on", "succeeded is not one of"),
+			"invalid", "retry.on", `\"succeeded\" is not one of`),
 		"a retry at once": post(good(`, "retry": {"attempts": 2, "backoff": "0s"}`), 422, "invalid",
 			"retry.backoff", "is 0; want more"),
 		"a backoff without retries": post(good(`, "retry": {"backoff": "1s"}`), 422, "invalid",
@@ -377,6 +377,11 @@ func TestBadInput(t *testing.T) {
 
 			if b.field != "" && (len(o.items("errors")) == 0 || o.items("errors")[0].text("field") != b.field) {
 				t.Errorf("got %s, want the field %s named first", r.body, b.field)
+			}
+			for _, e := range o.items("errors") {
+				if code := e.text("code"); code == "" || code == "other" {
+					t.Errorf("%s has the code %q", e.text("message"), code)
+				}
 			}
 			if !strings.Contains(r.body, b.says) {
 				t.Errorf("got %s, want it to say %q", r.body, b.says)

@@ -2,13 +2,13 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 
 	"go-crontab/internal/auth"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql/read"
 )
 
@@ -30,7 +30,7 @@ type bulkItem struct {
 	App     string         `json:"app" doc:"Of the job. Empty if there is none of that id."`
 	Name    string         `json:"name" doc:"Of the job. Empty if there is none of that id."`
 	Result  job.BulkResult `json:"result" enum:"changed,unchanged,refused" doc:"What became of it."`
-	Why     string         `json:"why,omitempty" doc:"Why it was refused."`
+	Why     *problem.Text  `json:"why,omitempty" doc:"Why it was refused."`
 	Version int64          `json:"version,omitempty" doc:"At which it is. Absent of one that is deleted."`
 	Request string         `json:"request,omitempty" doc:"The id of the request for its run, which that carries."`
 }
@@ -138,7 +138,7 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 		// An empty value may come from an unset shell variable. A list would only show too much,
 		// but this would change too much.
 		if name := p.self().name; q.values.Has(name) && q.given(name) == "" {
-			q.wrong(name, "is empty; say what is meant, or leave it out")
+			q.wrong(name, problem.Empty.Advise("say what is meant, or leave it out"))
 		}
 	}
 
@@ -150,12 +150,12 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 	if named := q.given(bulkIDs.name) != ""; named {
 		for _, p := range slices.Concat(jobFilterParams, []parameter{allParam, bulkLimit, pageParam}) {
 			if name := p.self().name; q.given(name) != "" {
-				q.wrong(name, "does not go with "+bulkIDs.name+", which says which jobs are meant; give one of the two")
+				q.wrong(name, problem.NotWith.Advise("give one of the two"),
+					problem.Shown(bulkIDs.name, bulkIDs.name+", which says which jobs are meant"))
 			}
 		}
 	} else if !some && !every && q.problems == nil {
-		q.wrong(allParam.name,
-			"without a filter that would be every job; give one, such as app or label, or ids=17,23, or all=true")
+		q.wrong(allParam.name, problem.EveryJob)
 	}
 
 	if c := q.cursor("jobs"); c != nil {
@@ -202,10 +202,12 @@ func (s *Server) bulkJobs(ctx context.Context, q *bulkQuery, role auth.Role) (*b
 		item := bulkItem{ID: strconv.FormatInt(id, 10), Result: job.BulkRefused}
 		switch {
 		case !ok || !p.MayIn(viewer, j.Spec.App):
-			item.Why = "there is no such job"
+			why := problem.NoSuchJob.Of()
+			item.Why = &why
 		case !p.MayIn(role, j.Spec.App):
 			item.App, item.Name, item.Version = j.Spec.App, j.Spec.Name, j.Version
-			item.Why = fmt.Sprintf("that takes role %s of its app", role)
+			why := problem.RoleNeeded.Of(role)
+			item.Why = &why
 		default:
 			out.Rows = append(out.Rows, j)
 			continue
@@ -255,8 +257,12 @@ func viewBulk(want *job.Bulk, found *bulkJobs) *bulkView {
 	for i, d := range want.Done {
 		j := &found.Rows[i]
 		item := bulkItem{
-			ID: strconv.FormatInt(j.ID, 10), App: j.Spec.App, Name: j.Spec.Name, Result: d.Result,
-			Why: cut(d.Why, maxMessage), Version: d.Version,
+			ID: strconv.FormatInt(j.ID, 10), App: j.Spec.App, Name: j.Spec.Name, Result: d.Result, Version: d.Version,
+		}
+
+		if d.Why.Code != "" {
+			why := d.Why.Cut(maxMessage)
+			item.Why = &why
 		}
 
 		if d.Request != 0 {

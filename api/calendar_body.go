@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // calendarFields reads the fields of a calendar.
@@ -35,12 +36,12 @@ func (f *fields) days(name string, to *[]job.CalendarDay) {
 
 	list, ok := v.([]any)
 	if !ok {
-		f.want(name, v, "a list of days")
+		f.want(name, v, problem.WantDays)
 		return
 	}
 
 	if len(list) > job.MaxCalendarDays {
-		f.wrong(name, "has %d entries, at most %d are taken", len(list), job.MaxCalendarDays)
+		f.wrong(name, problem.TooMany, len(list), job.MaxCalendarDays)
 		return
 	}
 
@@ -63,7 +64,7 @@ func (f *fields) days(name string, to *[]job.CalendarDay) {
 			in.text("note", &d.Note)
 			in.unknown()
 		default:
-			f.want(place, item, `a day such as {"date": "2027-02-06", "note": "…"} or "2027-02-06"`)
+			f.want(place, item, problem.WantDay)
 			continue
 		}
 

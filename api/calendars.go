@@ -3,12 +3,12 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
@@ -112,7 +112,7 @@ func (s *Server) createCalendar(w http.ResponseWriter, r *http.Request) error {
 
 	f := newFields(body)
 	spec := calendarFields(f)
-	f.refuse("is set by the server; leave it out", calendarReadOnly...)
+	f.refuse(calendarReadOnly...)
 	if err := f.done(); err != nil {
 		return err
 	}
@@ -135,8 +135,8 @@ func (s *Server) putCalendar(w http.ResponseWriter, r *http.Request) error {
 	spec := calendarFields(f)
 	f.ignore(calendarReadOnly...)
 	if spec.Name != "" && spec.Name != name {
-		f.wrong("name", "is %q, but the path says %q; leave it out: calendars are not renamed", cutShort(spec.Name),
-			cutShort(name))
+		f.wrong("name", problem.NotAsThePathSays.Advise("leave it out: calendars are not renamed"),
+			cutShort(spec.Name), cutShort(name))
 	}
 
 	if err := f.done(); err != nil {
@@ -265,14 +265,14 @@ func (s *Server) calendarDays(w http.ResponseWriter, r *http.Request) error {
 
 	switch {
 	case n < 1:
-		return invalidField("to", "is before from, %s", from.Format(time.DateOnly))
+		return invalidField("to", problem.Before, to.Format(time.DateOnly), "from", from.Format(time.DateOnly))
 	case n > maxDays:
-		return invalidField("to", "is %d days from from, at most %d are listed", n, maxDays)
+		return invalidField("to", problem.TooManyDays, n, maxDays)
 	}
 
 	days, err := c.Calendar.Days(from.Format(time.DateOnly), n)
 	if err != nil {
-		return invalidField("from", "%v", err)
+		return invalidFields(job.Problems{{Field: "from", Text: problem.Of(err)}})
 	}
 	return answer(w, http.StatusOK, page[job.DayState]{Items: days})
 }
@@ -286,7 +286,7 @@ func (q *query) date(p dateParam) time.Time {
 
 	t, err := time.Parse(time.DateOnly, v)
 	if err != nil || t.Year() < 1970 || t.Year() > 2099 {
-		q.wrong(p.name, fmt.Sprintf("%q is not a date such as 2027-02-01, from 1970 to 2099", cutShort(v)))
+		q.wrong(p.name, problem.NotADay, cutShort(v))
 		return time.Time{}
 	}
 

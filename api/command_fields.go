@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // commandFields reads the options of a command.
@@ -41,20 +42,19 @@ func (f *fields) size(name string, to *job.Size) {
 		return
 	}
 
-	const want = `a size such as "512MiB", or a whole number of bytes`
 	text, isText := v.(string)
 	number, isNumber := v.(json.Number)
 	if !isText && !isNumber {
-		f.want(name, v, want)
+		f.want(name, v, problem.WantSize)
 		return
 	}
 
 	size, err := job.ParseSize(text + number.String())
 	switch {
 	case err != nil && isText:
-		f.wrong(name, "%v", err)
+		f.put(name, problem.Of(err))
 	case err != nil:
-		f.want(name, v, want)
+		f.want(name, v, problem.WantSize)
 	default:
 		*to = size
 	}
@@ -69,7 +69,7 @@ func (f *fields) codes(name string, to *[]int) {
 
 	list, ok := v.([]any)
 	if !ok {
-		f.want(name, v, "a list of exit codes, such as [0, 3]")
+		f.want(name, v, problem.WantCodes)
 		return
 	}
 
@@ -78,7 +78,7 @@ func (f *fields) codes(name string, to *[]int) {
 		number, _ := item.(json.Number)
 		code, err := strconv.Atoi(number.String())
 		if err != nil {
-			f.want(fmt.Sprintf("%s[%d]", name, i), item, "an exit code from 0 to 255")
+			f.want(fmt.Sprintf("%s[%d]", name, i), item, problem.WantCode)
 			return
 		}
 		codes = append(codes, code)

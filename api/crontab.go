@@ -6,6 +6,7 @@ import (
 
 	"go-crontab/internal/crontab"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // maxCrontabJobs is the largest size of the jobs from a crontab, in bytes of JSON.
@@ -22,13 +23,14 @@ type crontabJob struct {
 	Line  int             `json:"line" doc:"The number of the line."`
 	Text  string          `json:"text" doc:"The line as it stands in the crontab."`
 	Words string          `json:"words" doc:"When it is due in words, of the language that 'Accept-Language' asks for: English or Chinese."`
-	Notes []string        `json:"notes,omitempty" doc:"What is otherwise here than with cron."`
+	Notes []problem.Text  `json:"notes,omitempty" doc:"What is otherwise here than with cron."`
 	Job   json.RawMessage `json:"job" doc:"The job as a file has it: what 'jobs' of POST /api/v1/apply take."`
 }
 
 type crontabNote struct {
-	Line    int    `json:"line,omitempty" doc:"The number of the line; absent of the whole crontab."`
-	Message string `json:"message" doc:"What is to be told."`
+	Line  int    `json:"line,omitempty" doc:"The number of the line; absent of the whole crontab."`
+	Field string `json:"field,omitempty" doc:"The field of the job, or the variable, that it is about. The message begins with it."`
+	problem.Text
 }
 
 // readCrontab: POST /api/v1/crontab. It translates the lines of a crontab into jobs and changes
@@ -55,10 +57,10 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	if body["text"] == nil {
-		f.wrong("text", "is missing; give the crontab as one text")
+		f.wrong("text", problem.Missing.Advise("give the crontab as one text"))
 	}
 	if _, err := job.LoadZone(o.Zone); err != nil {
-		f.wrong("timezone", "%v", err)
+		f.put("timezone", problem.Of(err))
 	}
 	if err := f.done(); err != nil {
 		return err
@@ -74,7 +76,7 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 	v := crontabView{Jobs: []crontabJob{}}
 	read := crontab.Read([]byte(text), o, &crontab.Names{})
 	if read.Cut {
-		return invalidField("text", "has more than %d lines that are jobs, or that cannot be; read it in parts", o.Most)
+		return invalidField("text", problem.TooManyLines, o.Most)
 	}
 
 	// Each job has all variables above its line, so the jobs can be far larger than the text.
@@ -102,7 +104,7 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 		}
 
 		for i := range e.Notes {
-			e.Notes[i] = cut(e.Notes[i], maxMessage)
+			e.Notes[i] = e.Notes[i].Cut(maxMessage)
 		}
 
 		v.Jobs = append(v.Jobs, crontabJob{e.Line, e.Text, e.Job.Words(languageOf(r)), e.Notes, object})
@@ -130,7 +132,7 @@ func sizeOf(variables map[string]string) int {
 
 func viewCrontabNotes(notes []crontab.Note) (out []crontabNote) {
 	for _, n := range notes {
-		out = append(out, crontabNote{n.Line, cut(n.Text, maxMessage)})
+		out = append(out, crontabNote{n.Line, cut(n.Field, maxPlace), n.Cut(maxMessage)})
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 const (
@@ -119,7 +120,7 @@ func parseObject(ctx context.Context, body []byte) (map[string]any, error) {
 
 	o, ok := v.(map[string]any)
 	if !ok {
-		return nil, invalidField("body", "is %s; want an object", describe(v))
+		return nil, invalidField("body", problem.WantObject, describe(v))
 	}
 	return o, nil
 }
@@ -167,7 +168,7 @@ func (p *bodyParser) value() (any, error) {
 	switch p.peek() {
 	case '{', '[':
 		if len(p.steps) == maxDepth {
-			return nil, invalidField(p.place(), "is nested more than %d levels deep", maxDepth)
+			return nil, invalidField(p.place(), problem.TooDeep, maxDepth)
 		}
 		if p.peek() == '[' {
 			return p.list()
@@ -275,10 +276,10 @@ func (p *bodyParser) object() (any, error) {
 
 		p.steps = append(p.steps, step{name: name})
 		if len(name) > maxFieldName {
-			return nil, invalidField(p.place(), "is a name of %d bytes, at most %d are taken", len(name), maxFieldName)
+			return nil, invalidField(p.place(), problem.LongFieldName, len(name), maxFieldName)
 		}
 		if _, twice := o[name]; twice {
-			return nil, invalidField(p.place(), "is given twice")
+			return nil, invalidField(p.place(), problem.GivenTwice)
 		}
 
 		p.peek()

@@ -20,6 +20,7 @@ type doctorView struct {
 
 type findingView struct {
 	Check    string          `json:"check" doc:"The id of the check that found it. It never changes."`
+	Code     doctor.Code     `json:"code,omitempty" doc:"What was found, where the check can find several things. It never changes."`
 	Area     doctor.Area     `json:"area" doc:"What it is about."`
 	Severity doctor.Severity `json:"severity" doc:"How bad it is."`
 	Seen     string          `json:"seen" doc:"What was seen."`
@@ -64,8 +65,8 @@ func (s *Server) examine(w http.ResponseWriter, r *http.Request) error {
 
 	for _, f := range found.Findings {
 		view := &findingView{
-			Check: f.Check, Area: f.Area, Severity: f.Severity, Seen: f.Seen, Why: f.Why, Fix: f.Fix, SQL: f.SQL,
-			Commands: f.Commands, Nodes: f.Nodes,
+			Check: f.Check, Code: f.Code, Area: f.Area, Severity: f.Severity, Seen: f.Seen, Why: f.Why, Fix: f.Fix,
+			SQL: f.SQL, Commands: f.Commands, Nodes: f.Nodes,
 		}
 		for _, j := range f.Jobs {
 			view.Jobs = append(view.Jobs, jobMention{strconv.FormatInt(j.ID, 10), j.App, j.Name})

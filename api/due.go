@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 const (
@@ -116,7 +117,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	f.text("handler", &spec.Handler)
 	f.text("selector", &spec.Selector)
 	if _, err := spec.Place(); err != nil {
-		f.wrong("selector", "%v", err)
+		f.put("selector", problem.Of(err))
 	}
 
 	f.instant("from", &from)
@@ -142,7 +143,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 
 	var (
 		next     []dueView
-		warnings []string
+		warnings []problem.Text
 	)
 	err = job.Compute(r.Context(), job.DefiningWork, func(w *job.Work) (err error) {
 		if next, err = dueTimes(w, &spec, *from, n, calendars); err == nil {
@@ -156,8 +157,8 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 
 	if place, err := s.placeWarning(r.Context(), &spec); err != nil {
 		return err
-	} else if place != "" {
-		warnings = append(warnings, place)
+	} else if place != nil {
+		warnings = append(warnings, *place)
 	}
 
 	w.Header().Add("Vary", "Accept-Language")
@@ -171,13 +172,13 @@ func languageOf(r *http.Request) job.Language {
 
 // previewView is the preview of a schedule.
 type previewView struct {
-	Words    string    `json:"words" doc:"The schedule in words, of the language that 'Accept-Language' asks for: English or Chinese."`
-	Next     []dueView `json:"next" doc:"The due times, the earliest first."`
-	Warnings []string  `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant."`
+	Words    string         `json:"words" doc:"The schedule in words, of the language that 'Accept-Language' asks for: English or Chinese."`
+	Next     []dueView      `json:"next" doc:"The due times, the earliest first."`
+	Warnings []problem.Text `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant."`
 }
 
 // warningsOf lists probable mistakes in a valid definition.
-func warningsOf(w *job.Work, spec *job.Spec, now time.Time, calendars []*job.Calendar) []string {
+func warningsOf(w *job.Work, spec *job.Spec, now time.Time, calendars []*job.Calendar) []problem.Text {
 	s, err := spec.Compile(calendars...)
 	if err != nil {
 		return nil

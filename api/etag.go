@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql/read"
 )
 
@@ -74,7 +75,7 @@ func preconditionOf(r *http.Request) (precondition, error) {
 		for t := range strings.SplitSeq(list, ",") {
 			t = strings.TrimPrefix(strings.TrimSpace(t), "W/")
 			if list != "" && t != "*" && (len(t) < 2 || t[0] != '"' || t[len(t)-1] != '"') {
-				return p, invalidField(name, `%q is no ETag; want a version in quotes, such as "3", or *`, cutShort(t))
+				return p, invalidField(name, problem.NotAnETag, cutShort(t))
 			}
 		}
 	}
@@ -140,12 +141,11 @@ func withPreconditions(op *operation, h handler) handler {
 		none := r.Header.Get(ifNoneMatch)
 		switch {
 		case r.Header.Get(ifMatch) != "" && !op.matched:
-			return invalidField(ifMatch, "is not looked at here; leave it out")
+			return invalidField(ifMatch, problem.NoPrecondition)
 		case none != "" && !op.matched && !op.unless:
-			return invalidField(ifNoneMatch, "is not looked at here; leave it out")
+			return invalidField(ifNoneMatch, problem.NoPrecondition)
 		case none != "" && none != "*" && !op.matched:
-			return invalidField(ifNoneMatch, "is %s, but there are no versions here; want *, or leave it out",
-				cutShort(none))
+			return invalidField(ifNoneMatch, problem.NoVersions, cutShort(none))
 		}
 
 		return h(w, r)

@@ -12,6 +12,7 @@ import (
 	"go-crontab/internal/auth"
 	"go-crontab/internal/feed"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // eventView is the content of a message of the change feed.
@@ -199,7 +200,7 @@ func (q *query) wordList(p wordsParam) []string {
 	words := strings.Split(v, ",")
 	for _, word := range words {
 		if !slices.Contains(p.words, word) {
-			q.wrong(p.name, strconv.Quote(cutShort(word))+" is not one of "+strings.Join(p.words, ", "))
+			q.wrong(p.name, problem.NotOneOf, cutShort(word), strings.Join(p.words, ", "))
 			return nil
 		}
 	}

@@ -55,7 +55,8 @@ func TestEvents(t *testing.T) {
 
 	touch(t, gate+"/a")
 	if _, got := e.action("run", "ended"); got.text("run", "id") != run || got.text("run", "outcome") != "failed" ||
-		got.text("run", "exit_code") != "3" || got.text("run", "job") != "talks" {
+		got.text("run", "reason_code") != "exit_code" || got.text("run", "exit_code") != "3" ||
+		got.text("run", "job") != "talks" {
 		t.Errorf("ended: got %v", got)
 	}
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"go-crontab/job"
@@ -277,20 +276,31 @@ func (x *inquiry) readable(runs []read.Run) []read.Run {
 	return slices.DeleteFunc(runs, func(r read.Run) bool { return !mayRead(x.ctx, r.App) })
 }
 
-// causeOf names the cause in one word: the outcome of a run, or the reason why a due time was not
-// started.
+// causesByReason are the causes of due times that were not started. The others have their outcome as the cause.
+var causesByReason = map[job.ReasonCode]string{
+	job.ReasonJobPaused:            causePaused,
+	job.ReasonAppPaused:            causePaused,
+	job.ReasonClusterPaused:        causePaused,
+	job.ReasonPreviousRunExecuting: causeOverlap,
+	job.ReasonPreviousRunWaiting:   causeOverlap,
+	job.ReasonBackfillRunAhead:     causeOverlap,
+	job.ReasonQueueFull:            causeOverlap,
+	job.ReasonGroupFull:            causeGroup,
+	job.ReasonGroupMissing:         causeGroup,
+	job.ReasonHandlerDisabled:      causeHandler,
+	job.ReasonJobDeleted:           causeDeleted,
+	job.ReasonStartDeadline:        causeDeadline,
+	job.ReasonWaitDeadline:         causeDeadline,
+	job.ReasonNoNode:               causeNoNode,
+	job.ReasonAppRunsLimit:         causeLimit,
+	job.ReasonAppWaitingLimit:      causeLimit,
+}
+
+// causeOf says in one word why a run ended as it did: its outcome, or what a due time that was not started met.
 func causeOf(r *read.Run) string {
 	if r.Outcome == job.Skipped || r.Outcome == job.Missed || r.Outcome == job.Superseded {
-		for prefix, cause := range map[string]string{
-			"paused": causePaused, "job is paused": causePaused, "overlap": causeOverlap, "group ": causeGroup,
-			"handler ": causeHandler, "job was deleted": causeDeleted,
-			"a calendar was changed":               causeCalendar,
-			"could not be started by its deadline": causeDeadline, "waited until its start deadline": causeDeadline,
-			"no node": causeNoNode, job.LimitReason: causeLimit,
-		} {
-			if strings.HasPrefix(r.Reason, prefix) {
-				return cause
-			}
+		if cause, ok := causesByReason[r.Reason.Code]; ok {
+			return cause
 		}
 	}
 
@@ -315,8 +325,8 @@ func inWords(runs []read.Run) string {
 		text += fmt.Sprintf("It was started %s late on %s and ended %s after %s",
 			time.Duration(r.Lateness)*time.Microsecond, r.Node, r.Outcome,
 			r.Ended.Sub(r.Started).Round(time.Microsecond))
-		if r.Reason != "" {
-			text += ": " + r.Reason
+		if r.Reason.Text != "" {
+			text += ": " + r.Reason.Text
 		}
 		text += "."
 	}

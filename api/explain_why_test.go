@@ -28,13 +28,13 @@ func (s *site) exec(query string, args ...any) {
 }
 
 // ended writes a scheduled run that ended without starting.
-func (s *site) ended(id string, due time.Time, outcome job.Outcome, reason string, at time.Time) {
+func (s *site) ended(id string, due time.Time, outcome job.Outcome, code job.ReasonCode, reason string, at time.Time) {
 	s.t.Helper()
 	s.exec(`
 			INSERT INTO run (id, job_id, app_id, due, due_now, kind, state, owner, claim, hash, outcome, final,
-				reason, ended)`+
-		" SELECT ? + id, id, app_id, ?, ?, 'schedule', 'ended', -2, 0, hash, ?, 1, ?, ? FROM job WHERE id = ?",
-		due.Unix()*1000, due.UnixMicro(), due.UnixMicro(), outcome.String(), reason, at.UnixMicro(), id)
+				reason_code, reason, ended)`+
+		" SELECT ? + id, id, app_id, ?, ?, 'schedule', 'ended', -2, 0, hash, ?, 1, NULLIF(?, ''), ?, ? FROM job WHERE id = ?",
+		due.Unix()*1000, due.UnixMicro(), due.UnixMicro(), outcome.String(), code, reason, at.UnixMicro(), id)
 }
 
 // audited writes an audit line with a given time.
@@ -234,9 +234,8 @@ func TestExplainAnOutage(t *testing.T) {
 	}
 
 	run := func(due, until time.Time, count int, reason string) {
-		s.ended(id, due, job.Missed, reason, at(9, 20))
-		s.exec("UPDATE run SET due_last = ?, due_count = NULLIF(?, 1) WHERE job_id = ? AND due = ?", until.UnixMicro(),
-			count, id, due.UnixMicro())
+		s.ended(id, due, job.Missed, job.ReasonMisfire, reason, at(9, 20))
+		s.exec("UPDATE run SET due_last = ?, due_count = NULLIF(?, 1) WHERE job_id = ? AND due = ?", until.UnixMicro(), count, id, due.UnixMicro())
 	}
 
 	run(at(6, 0), at(9, 0), 4, "nobody could start it within 1m")
@@ -327,28 +326,29 @@ func TestExplainRecorded(t *testing.T) {
 
 	for i, c := range []struct {
 		outcome       job.Outcome
+		code          job.ReasonCode
 		reason, cause string
 	}{
-		{job.Skipped, "overlap: the run due x is still executing", "overlap"},
-		{job.Skipped, "overlap: the queue is full", "overlap"},
-		{job.Skipped, "paused with app a by ann", "paused"},
-		{job.Skipped, "job is paused", "paused"},
-		{job.Superseded, "job was deleted", "deleted"},
-		{job.Skipped, "group db has no free slot; 10 due times wait already", "group"},
-		{job.Skipped, "handler h is disabled", "handler_disabled"},
-		{job.Skipped, "a calendar was changed: it is no due time any more", "calendar"},
-		{job.Skipped, "schedule: x", "skipped"},
-		{job.Missed, "could not be started by its deadline, 1m after it was due", "deadline"},
-		{job.Missed, "waited until its start deadline", "deadline"},
-		{job.Lost, "its node vanished while it was running", "lost"},
-		{job.Superseded, "the due time x took its place", "superseded"},
+		{job.Skipped, job.ReasonPreviousRunExecuting, "overlap: the run due x is still executing", "overlap"},
+		{job.Skipped, job.ReasonQueueFull, "overlap: the queue is full", "overlap"},
+		{job.Skipped, job.ReasonAppPaused, "paused with app a by ann", "paused"},
+		{job.Skipped, job.ReasonJobPaused, "job is paused", "paused"},
+		{job.Skipped, job.ReasonClusterPaused, "the job was paused until x", "paused"},
+		{job.Superseded, job.ReasonJobDeleted, "job was deleted", "deleted"},
+		{job.Skipped, job.ReasonGroupFull, "group db has no free slot; 10 due times wait already", "group"},
+		{job.Skipped, job.ReasonHandlerDisabled, "handler h is disabled", "handler_disabled"},
+		{job.Skipped, job.ReasonDefinitionInvalid, "schedule: x", "skipped"},
+		{job.Missed, job.ReasonStartDeadline, "could not be started by its deadline, 1m after it was due", "deadline"},
+		{job.Missed, job.ReasonWaitDeadline, "waited until its start deadline", "deadline"},
+		{job.Lost, job.ReasonNodeLost, "its node vanished while it was running", "lost"},
+		{job.Superseded, job.ReasonReplaced, "the due time x took its place", "superseded"},
 	} {
 		due := created.Add(time.Duration(i+1) * time.Hour)
-		s.ended(id, due, c.outcome, c.reason, due)
+		s.ended(id, due, c.outcome, c.code, c.reason, due)
 
 		got := s.explain(id, due.Format(time.RFC3339))
 		if got.text("cause") != c.cause || !strings.Contains(got.text("answer"), c.reason) ||
-			len(got.items("runs")) != 1 {
+			len(got.items("runs")) != 1 || got.items("runs")[0].text("reason_code") != string(c.code) {
 			t.Errorf("%s: got %v, want %s", c.reason, got, c.cause)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"go-crontab/api"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
@@ -202,7 +203,7 @@ func TestFailedChanges(t *testing.T) {
 		"gone meanwhile":   {fmt.Errorf("job 1: %w", sql.ErrNotFound), 404, "not-found", false},
 		"changed for ever": {job.ErrChanged, 409, "changed", false},
 		"name taken":       {fmt.Errorf("job a/secret: %w", sql.ErrExists), 409, "exists", false},
-		"refused":          {job.Problems{{Field: "schedule", Message: "no"}}, 422, "invalid", false},
+		"refused":          {job.Wrong("schedule", problem.Empty), 422, "invalid", false},
 	} {
 		for _, c := range changes {
 			editor.err = tc.err

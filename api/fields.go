@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // fields reads the fields of a JSON object one by one. It collects the known names and all
@@ -32,16 +33,19 @@ func (f *fields) take(name string) (any, bool) {
 }
 
 // wrong adds a mistake in a field, up to one more than an answer reports.
-func (f *fields) wrong(name, format string, args ...any) {
+func (f *fields) wrong(name string, s problem.Sentence, values ...any) { f.put(name, s.Of(values...)) }
+
+// put adds a mistake that somebody else has found.
+func (f *fields) put(name string, t problem.Text) {
 	if len(*f.problems) > maxProblems {
 		return
 	}
-	*f.problems = append(*f.problems, job.Problem{Field: join(f.place, name), Message: fmt.Sprintf(format, args...)})
+	f.problems.Put(join(f.place, name), t)
 }
 
 // want adds a mistake: the value has the wrong type or is out of range.
-func (f *fields) want(name string, v any, what string) {
-	f.wrong(name, "is %s; want %s", describe(v), what)
+func (f *fields) want(name string, v any, s problem.Sentence, values ...any) {
+	f.wrong(name, s, append([]any{describe(v)}, values...)...)
 }
 
 func (f *fields) text(name string, to *string) {
@@ -52,7 +56,7 @@ func (f *fields) text(name string, to *string) {
 
 	s, ok := v.(string)
 	if !ok {
-		f.want(name, v, "text in quotes")
+		f.want(name, v, problem.WantText)
 		return
 	}
 
@@ -68,7 +72,7 @@ func (f *fields) texts(name string, to *[]string) {
 
 	list, ok := v.([]any)
 	if !ok {
-		f.want(name, v, "a list of texts")
+		f.want(name, v, problem.WantTexts)
 		return
 	}
 
@@ -76,7 +80,7 @@ func (f *fields) texts(name string, to *[]string) {
 	for i, item := range list {
 		s, ok := item.(string)
 		if !ok {
-			f.want(fmt.Sprintf("%s[%d]", name, i), item, "text in quotes")
+			f.want(fmt.Sprintf("%s[%d]", name, i), item, problem.WantText)
 			return
 		}
 		out = append(out, s)
@@ -94,7 +98,7 @@ func (f *fields) outcomes(name string, to *[]job.Outcome) {
 	for i, word := range words {
 		o, err := job.ParseOutcome(word)
 		if err != nil {
-			f.wrong(fmt.Sprintf("%s[%d]", name, i), "%v", err)
+			f.put(fmt.Sprintf("%s[%d]", name, i), problem.Of(err))
 			return
 		}
 		out = append(out, o)
@@ -115,7 +119,7 @@ func (f *fields) number(name string, to *float64) {
 	text, _ := v.(json.Number)
 	n, err := text.Float64()
 	if err != nil {
-		f.want(name, v, "a number")
+		f.want(name, v, problem.WantNumber)
 		return
 	}
 
@@ -130,7 +134,7 @@ func (f *fields) boolean(name string, to **bool) {
 
 	b, ok := v.(bool)
 	if !ok {
-		f.want(name, v, "true or false")
+		f.want(name, v, problem.WantBool)
 		return
 	}
 
@@ -147,7 +151,7 @@ func (f *fields) count(name string, to *int, most int) {
 	number, _ := v.(json.Number)
 	n, err := strconv.Atoi(number.String())
 	if err != nil || n < 1 || n > most {
-		f.want(name, v, fmt.Sprintf("a whole number from 1 to %d", most))
+		f.want(name, v, problem.WantWholeTo, most)
 		return
 	}
 
@@ -164,7 +168,7 @@ func (f *fields) integer(name string, to *int) {
 	number, _ := v.(json.Number)
 	n, err := strconv.Atoi(number.String())
 	if err != nil {
-		f.want(name, v, "a whole number")
+		f.want(name, v, problem.WantWhole)
 		return
 	}
 
@@ -180,7 +184,7 @@ func (f *fields) duration(name string, to *job.Duration) {
 	s, ok := v.(string)
 	d, err := time.ParseDuration(s)
 	if !ok || err != nil && s != "" {
-		f.want(name, v, `a duration with its unit in quotes, such as "90s" or "1h30m"`)
+		f.want(name, v, problem.WantDuration)
 		return
 	}
 
@@ -192,7 +196,7 @@ func (f *fields) some(name string, to *job.Duration) {
 	f.duration(name, to)
 	given, _ := f.object[name].(string)
 	if d, err := time.ParseDuration(given); err == nil && d == 0 {
-		f.wrong(name, "is 0; want more, or leave it out for the default")
+		f.wrong(name, problem.Zero)
 	}
 }
 
@@ -205,8 +209,7 @@ func (f *fields) instant(name string, to **time.Time) {
 	s, ok := v.(string)
 	t, err := parseInstant(s)
 	if !ok || err != nil {
-		f.want(name, v,
-			`a time with its offset in quotes, such as "2027-01-31T03:00:00Z" or "2027-01-31T04:00:00+01:00"`)
+		f.want(name, v, problem.WantTime)
 		return
 	}
 
@@ -231,7 +234,7 @@ func (f *fields) textMap(name string, to *map[string]string) {
 
 	o, ok := v.(map[string]any)
 	if !ok {
-		f.want(name, v, `an object of texts, such as {"team": "data"}`)
+		f.want(name, v, problem.WantTextMap)
 		return
 	}
 
@@ -239,7 +242,7 @@ func (f *fields) textMap(name string, to *map[string]string) {
 	for _, k := range slices.Sorted(maps.Keys(o)) {
 		s, ok := o[k].(string)
 		if !ok {
-			f.want(name+"."+k, o[k], "text in quotes")
+			f.want(name+"."+k, o[k], problem.WantText)
 			continue
 		}
 		m[k] = s
@@ -260,7 +263,7 @@ func (f *fields) inner(name string, fn func(*fields)) {
 
 	o, ok := v.(map[string]any)
 	if !ok {
-		f.want(name, v, "an object")
+		f.want(name, v, problem.WantObject)
 		return
 	}
 
@@ -272,11 +275,11 @@ func (f *fields) inner(name string, fn func(*fields)) {
 // ignore accepts fields that a client may send back but not set.
 func (f *fields) ignore(names ...string) { f.known = append(f.known, names...) }
 
-// refuse rejects fields that a client may not send, and says why.
-func (f *fields) refuse(why string, names ...string) {
+// refuse rejects fields that a client may not send.
+func (f *fields) refuse(names ...string) {
 	for _, name := range names {
 		if v, ok := f.take(name); ok && v != nil {
-			f.wrong(name, "%s", why)
+			f.wrong(name, problem.ReadOnly)
 		}
 	}
 }
@@ -293,11 +296,12 @@ func (f *fields) unknown() {
 		}
 
 		if near := nearest(name, f.known); near != "" {
-			f.wrong(name, "is not known; did you mean %s?", near)
+			f.wrong(name, problem.UnknownFieldNear, near)
 		} else if listed {
-			f.wrong(name, "is not known")
+			f.wrong(name, problem.UnknownField)
 		} else {
-			f.wrong(name, "is not known; known are %s", strings.Join(slices.Sorted(slices.Values(f.known)), ", "))
+			f.wrong(name, problem.UnknownField.Advise("known are %s",
+				strings.Join(slices.Sorted(slices.Values(f.known)), ", ")))
 			listed = true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 )
@@ -94,7 +95,7 @@ func (s *Server) putGroup(w http.ResponseWriter, r *http.Request) error {
 	f.count("slots", &slots, job.MaxSlots)
 	f.ignore(groupReadOnly...)
 	if _, given := body["slots"]; !given {
-		f.wrong("slots", "is missing; say how many runs of the group's jobs may execute at once")
+		f.wrong("slots", problem.Missing.Advise("say how many runs of the group's jobs may execute at once"))
 	}
 	if err := f.done(); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"go-crontab/internal/auth"
+	"go-crontab/job/problem"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql/read"
 )
@@ -59,7 +60,7 @@ func idempotencyKey(r *http.Request) (string, error) {
 	unprintable := func(c rune) bool { return c < ' ' || c > '~' }
 
 	if len(key) > maxKey || strings.ContainsFunc(key, unprintable) {
-		return "", invalidField(keyHeader, "want at most %d printable ASCII characters", maxKey)
+		return "", invalidField(keyHeader, problem.NotAKey, maxKey)
 	}
 	if key == "" {
 		return "", nil

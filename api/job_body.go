@@ -94,7 +94,7 @@ func scheduleFields(f *fields, s *job.Spec) {
 func newJob(o map[string]any) (jobBody, error) {
 	f := newFields(o)
 	b := jobFields(f)
-	f.refuse("is set by the server; leave it out", readOnly...)
+	f.refuse(readOnly...)
 	return b, f.done()
 }
 

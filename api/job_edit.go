@@ -10,6 +10,7 @@ import (
 
 	"go-crontab/internal/auth"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
@@ -74,7 +75,7 @@ func (s *Server) putJobNamed(w http.ResponseWriter, r *http.Request) error {
 
 	for field, pair := range map[string][2]*string{"app": {&b.spec.App, &app}, "name": {&b.spec.Name, &name}} {
 		if given, path := *pair[0], *pair[1]; given != "" && given != path {
-			return invalidField(field, "is %q, but the path says %q; leave it out, or rename the job by its id",
+			return invalidField(field, problem.NotAsThePathSays.Advise("leave it out, or rename the job by its id"),
 				cutShort(given), cutShort(path))
 		}
 		*pair[0] = *pair[1]

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql/read"
 )
 
@@ -15,17 +16,17 @@ type jobView struct {
 	ID string `json:"id" doc:"Its id, a number. Ids are never used again."`
 	job.Spec
 
-	Paused   bool       `json:"paused" doc:"Whether it is paused by itself. Given in a request it pauses or resumes the job."`
-	Pause    *pauseView `json:"pause,omitempty" doc:"What stops it: its own pause, that of its app, or that of the cluster."`
-	Status   job.Status `json:"status" doc:"How it is."`
-	Error    string     `json:"error,omitempty" doc:"Why no due times can be planned."`
-	Version  int64      `json:"version" doc:"Counts its definitions, from 1. A pause is none."`
-	NextDue  string     `json:"next_due,omitempty" format:"date-time" doc:"The earliest due time that nobody has started."`
-	LastDue  string     `json:"last_due,omitempty" format:"date-time" doc:"The latest due time that was started or has ended."`
-	Created  string     `json:"created" format:"date-time" doc:"When it was created."`
-	Updated  string     `json:"updated" format:"date-time" doc:"When it was changed last."`
-	Warnings []string   `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant; told in the answer to a change."`
-	Waiting  []jobWait  `json:"waiting,omitempty" doc:"Due times that are held back, the earliest few of each job."`
+	Paused   bool           `json:"paused" doc:"Whether it is paused by itself. Given in a request it pauses or resumes the job."`
+	Pause    *pauseView     `json:"pause,omitempty" doc:"What stops it: its own pause, that of its app, or that of the cluster."`
+	Status   job.Status     `json:"status" doc:"How it is."`
+	Error    string         `json:"error,omitempty" doc:"Why no due times can be planned."`
+	Version  int64          `json:"version" doc:"Counts its definitions, from 1. A pause is none."`
+	NextDue  string         `json:"next_due,omitempty" format:"date-time" doc:"The earliest due time that nobody has started."`
+	LastDue  string         `json:"last_due,omitempty" format:"date-time" doc:"The latest due time that was started or has ended."`
+	Created  string         `json:"created" format:"date-time" doc:"When it was created."`
+	Updated  string         `json:"updated" format:"date-time" doc:"When it was changed last."`
+	Warnings []problem.Text `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant; told in the answer to a change."`
+	Waiting  []jobWait      `json:"waiting,omitempty" doc:"Due times that are held back, the earliest few of each job."`
 }
 
 // readOnly are the fields of a job that only the server sets.
@@ -110,7 +111,7 @@ func (s *Server) viewChanged(ctx context.Context, j job.Job) *jobView {
 	planned, isLive := live[j.ID]
 	v := viewOf(&j, isLive, planned, job.MicrosOf(s.cfg.Now()))
 	if calendars, err := s.calendarsOf(ctx, &j.Spec); err == nil {
-		var warnings []string
+		var warnings []problem.Text
 		err := job.Compute(ctx, job.DefiningWork, func(w *job.Work) error {
 			warnings = warningsOf(w, &j.Spec, s.cfg.Now(), calendars)
 			return nil
@@ -120,8 +121,8 @@ func (s *Server) viewChanged(ctx context.Context, j job.Job) *jobView {
 		}
 	}
 
-	if place, err := s.placeWarning(ctx, &j.Spec); err == nil && place != "" {
-		v.Warnings = append(v.Warnings, place)
+	if place, err := s.placeWarning(ctx, &j.Spec); err == nil && place != nil {
+		v.Warnings = append(v.Warnings, *place)
 	}
 	return v
 }

@@ -7,6 +7,7 @@ import (
 
 	"go-crontab/internal/auth"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // meView describes the caller.
@@ -62,7 +63,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	f, token := newFields(body), ""
 	f.text("token", &token)
 	if token == "" {
-		f.wrong("token", "is missing; go-crontab token create makes one")
+		f.wrong("token", problem.Missing.Advise("go-crontab token create makes one"))
 	}
 	if err := f.done(); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"go-crontab/internal/auth"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 )
 
@@ -121,7 +122,7 @@ func (s *Server) endLogins(w http.ResponseWriter, r *http.Request) error {
 	p, q := auth.Of(r.Context()), newQuery(r)
 	who := q.text(loginWhose)
 	if who == "" {
-		q.wrong(loginWhose.name, "is missing; say whose sign-ins to end, as GET /api/v1/logins names them")
+		q.wrong(loginWhose.name, problem.Missing.Advise("say whose sign-ins to end, as GET /api/v1/logins names them"))
 	}
 	if err := q.err(); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 )
 
@@ -109,10 +110,10 @@ func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 
 	level, known := levels[b.Level]
 	if !known {
-		f.wrong("level", "want one of debug, info, warn, error")
+		f.wrong("level", problem.NotOneOf, cutShort(b.Level), "debug, info, warn, error")
 	}
 	if d := time.Duration(b.For); d < 0 || d > longestDebug {
-		f.wrong("for", "%s: want more than 0, and at most %s", d, longestDebug)
+		f.wrong("for", problem.NotUpTo, d, longestDebug)
 	}
 
 	if err := f.done(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql/read"
 )
 
@@ -158,7 +159,7 @@ func (q *query) offset(p offsetParam) (n int64, given bool) {
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < 0 {
-		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not a number of bytes from 0")
+		q.wrong(p.name, problem.NotAnOffset, cutShort(v))
 	}
 	return n, true
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql/read"
 )
 
@@ -25,12 +26,13 @@ type outputEvent struct {
 
 // outputEnd says how a run ended.
 type outputEnd struct {
-	Outcome   job.Outcome `json:"outcome"`
-	Reason    string      `json:"reason,omitempty"`
-	ExitCode  *int        `json:"exit_code,omitempty"`
-	Signal    string      `json:"signal,omitempty"`
-	Bytes     int64       `json:"bytes"`
-	Truncated bool        `json:"truncated"`
+	Outcome    job.Outcome `json:"outcome"`
+	ReasonCode string      `json:"reason_code,omitempty"`
+	Reason     string      `json:"reason,omitempty"`
+	ExitCode   *int        `json:"exit_code,omitempty"`
+	Signal     string      `json:"signal,omitempty"`
+	Bytes      int64       `json:"bytes"`
+	Truncated  bool        `json:"truncated"`
 }
 
 // streamOutput sends the output of a run while it is written, and finally how the run ended. The id
@@ -40,7 +42,7 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 	if last := r.Header.Get(lastEventID); last != "" {
 		n, err := strconv.ParseInt(last, 10, 64)
 		if err != nil || n < 0 {
-			return invalidField(lastEventID, "%q is not a number of bytes from 0", cutShort(last))
+			return invalidField(lastEventID, problem.NotAnOffset, cutShort(last))
 		}
 		from = n
 	}
@@ -108,7 +110,7 @@ func (st *stream) sendOutput(run *read.Run, pieces []job.Piece, raw bool, from i
 		return from, nil
 	}
 	return from, st.send("end", strconv.FormatInt(from, 10), outputEnd{
-		Outcome: run.Outcome, Reason: run.Reason, ExitCode: run.ExitCode, Signal: run.Signal,
-		Bytes: run.Output.Bytes, Truncated: run.Output.Bytes > run.Kept,
+		Outcome: run.Outcome, ReasonCode: string(run.Reason.Code), Reason: run.Reason.Text,
+		ExitCode: run.ExitCode, Signal: run.Signal, Bytes: run.Output.Bytes, Truncated: run.Output.Bytes > run.Kept,
 	})
 }

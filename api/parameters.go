@@ -6,6 +6,7 @@ import (
 
 	"go-crontab/api/openapi"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // A parameter is a query parameter of a route. It is declared once: the handler reads and checks it
@@ -54,15 +55,18 @@ type (
 	cursorParam  struct{ declared }
 )
 
-// wrong returns the mistake in a text, or "".
-func (p textParam) wrong(v string) string {
+// wrong returns the mistake in a text, or nil.
+func (p textParam) wrong(v string) *problem.Text {
+	var t problem.Text
 	switch n := utf8.RuneCountInString(v); {
 	case !utf8.ValidString(v):
-		return strconv.Quote(cutShort(v)) + " is not valid UTF-8"
+		t = problem.ParameterNotUTF8.Of(cutShort(v))
 	case n > p.most:
-		return "is " + strconv.Itoa(n) + " characters long, at most " + strconv.Itoa(p.most) + " are taken"
+		t = problem.TooLong.Of(n, p.most)
+	default:
+		return nil
 	}
-	return ""
+	return &t
 }
 
 // maxID is the largest id. Text parameters need no more characters than the stored values.

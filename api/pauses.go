@@ -9,6 +9,7 @@ import (
 
 	"go-crontab/internal/auth"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql"
 )
@@ -50,7 +51,7 @@ func (s *Server) readPause(r *http.Request) (job.PauseRequest, error) {
 		text, _ := v.(string)
 		until, ok := endOf(text, now)
 		if !ok {
-			f.want("until", v, `a time such as "2027-01-31T09:00:00Z", or a duration such as "2h"`)
+			f.want("until", v, problem.WantUntil)
 		}
 
 		p.Until = job.MicrosOf(until)

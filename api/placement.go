@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 )
@@ -19,31 +20,30 @@ func placeText(spec *job.Spec) string {
 	return sel.String()
 }
 
-// placeWarning warns if no live node would run a definition now; "" if one would.
-func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (string, error) {
+// placeWarning warns if no live node would run a definition now; nil if one would.
+func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (*problem.Text, error) {
 	sel, err := spec.Place()
 	if err != nil || sel.Empty() {
-		return "", nil // an invalid selector is an error elsewhere, not a warning
+		return nil, nil // an invalid selector is an error elsewhere, not a warning
 	}
 
 	sessions, err := s.cfg.DB.Sessions(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 
 	matched := slices.ContainsFunc(sessions, func(x sql.SessionRow) bool { return sel.Takes(x.AllLabels()) })
 	takes := slices.ContainsFunc(sessions, func(x sql.SessionRow) bool {
 		return x.Cordoned == 0 && !x.Draining && sel.Takes(x.AllLabels())
 	})
+	warning := problem.NoNodeMatches.Of(sel)
 	switch {
 	case takes:
-		return "", nil
+		return nil, nil
 	case matched:
-		return "all nodes that match " + sel.String() +
-			" are cordoned or draining now: due times wait, and are missed when they are too old", nil
+		warning = problem.NodesAreDrained.Of(sel)
 	}
-
-	return job.NoNode(sel.String()) + " now: due times wait for one, and are missed when they are too old", nil
+	return &warning, nil
 }
 
 // waitsOf lists the waiting due times of jobs by job, earliest first. It returns up to maxWaits per

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
@@ -81,8 +82,8 @@ func (k kind) problem(format string, args ...any) *Problem {
 }
 
 // invalidField is the problem of a request with one mistake.
-func invalidField(field, format string, args ...any) *Problem {
-	return invalidFields(job.Problems{{Field: field, Message: fmt.Sprintf(format, args...)}})
+func invalidField(field string, s problem.Sentence, values ...any) *Problem {
+	return invalidFields(job.Wrong(field, s, values...))
 }
 
 // Limits of the text about one request. Messages repeat parts of the request: without limits a body
@@ -96,7 +97,7 @@ const (
 func invalidFields(problems job.Problems) *Problem {
 	said := make(job.Problems, 0, min(len(problems), maxProblems))
 	for _, q := range problems[:min(len(problems), maxProblems)] {
-		said = append(said, job.Problem{Field: cut(q.Field, maxPlace), Message: cut(q.Message, maxMessage)})
+		said = append(said, job.Problem{Field: cut(q.Field, maxPlace), Text: q.Cut(maxMessage)})
 	}
 
 	p := invalid.problem("%v", said)

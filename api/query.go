@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // query reads the query parameters of a request and collects the mistakes in them.
@@ -36,22 +37,22 @@ func withQuery(takes []parameter, h handler) handler {
 func checkQuery(r *http.Request, takes []string) error {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return invalidField("query", "%q cannot be decoded: %v", cutShort(r.URL.RawQuery), err)
+		return invalidField("query", problem.QueryUndecodable, cutShort(r.URL.RawQuery), err)
 	}
 
 	var p job.Problems
 	for name, given := range values {
 		switch {
 		case !slices.Contains(takes, name):
-			message := "is no query parameter here"
 			if near := nearest(name, takes); near != "" {
-				message += "; did you mean " + near + "?"
+				p.Add(cutShort(name), problem.UnknownParameterNear, near)
 			} else if len(takes) > 0 {
-				message += "; known are " + strings.Join(takes, ", ")
+				p.Add(cutShort(name), problem.UnknownParameter.Advise("known are %s", strings.Join(takes, ", ")))
+			} else {
+				p.Add(cutShort(name), problem.UnknownParameter)
 			}
-			p = append(p, job.Problem{Field: cutShort(name), Message: message})
 		case len(given) > 1:
-			p = append(p, job.Problem{Field: name, Message: "is given more than once"})
+			p.Add(name, problem.GivenTwice)
 		}
 	}
 
@@ -65,8 +66,8 @@ func checkQuery(r *http.Request, takes []string) error {
 
 func newQuery(r *http.Request) *query { return &query{values: r.URL.Query()} }
 
-func (q *query) wrong(name, message string) {
-	q.problems = append(q.problems, job.Problem{Field: name, Message: message})
+func (q *query) wrong(name string, s problem.Sentence, values ...any) {
+	q.problems.Add(name, s, values...)
 }
 
 // given returns a parameter as sent; an empty one counts as absent.
@@ -75,8 +76,8 @@ func (q *query) given(name string) string { return q.values.Get(name) }
 // text returns a text; "" if absent.
 func (q *query) text(p textParam) string {
 	v := q.given(p.name)
-	if wrong := p.wrong(v); wrong != "" {
-		q.wrong(p.name, wrong)
+	if wrong := p.wrong(v); wrong != nil {
+		q.problems.Put(p.name, *wrong)
 		return ""
 	}
 	return v
@@ -91,7 +92,7 @@ func (q *query) number(p numberParam) int64 {
 
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < 1 || n > p.most {
-		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not a whole number from 1 to "+strconv.FormatInt(p.most, 10))
+		q.wrong(p.name, problem.NotAWholeNumber, cutShort(v), p.most)
 		return p.otherwise
 	}
 
@@ -103,7 +104,7 @@ func (q *query) instant(p instantParam) time.Time {
 	v := q.given(p.name)
 	if v == "" {
 		if p.needed {
-			q.wrong(p.name, "is missing; want a time such as 2027-01-31T03:00:00Z")
+			q.wrong(p.name, problem.Missing.Advise("want a time such as 2027-01-31T03:00:00Z"))
 		}
 		return time.Time{}
 	}
@@ -111,7 +112,7 @@ func (q *query) instant(p instantParam) time.Time {
 	// A plus sign that was not encoded arrives as a space, and no valid time contains a space.
 	t, err := parseInstant(strings.ReplaceAll(v, " ", "+"))
 	if err != nil {
-		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not a time such as 2027-01-31T03:00:00Z")
+		q.wrong(p.name, problem.NotATime, cutShort(v))
 	}
 	return t
 }
@@ -120,7 +121,11 @@ func (q *query) instant(p instantParam) time.Time {
 func (q *query) word(p wordParam) string {
 	v := q.given(p.name)
 	if v != "" && !slices.Contains(p.words, v) {
-		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not one of "+strings.Join(p.words, ", ")+didYouMean(v, p.words))
+		s := problem.NotOneOf
+		if near := Nearest(v, p.words); near != "" {
+			s = s.Advise("did you mean %q?", near)
+		}
+		q.wrong(p.name, s, cutShort(v), strings.Join(p.words, ", "))
 	}
 	return v
 }
@@ -134,8 +139,8 @@ func (q *query) ids(p idsParam) []int64 {
 
 	parts := strings.Split(v, ",")
 	if len(parts) > p.most {
-		q.wrong(p.name, "has "+strconv.Itoa(len(parts))+" ids, at most "+strconv.Itoa(p.most)+
-			" are taken; send the others with another request")
+		q.wrong(p.name, problem.TooManyIDs.Advise("send the others with another request"),
+			len(parts), p.most)
 		return nil
 	}
 
@@ -144,11 +149,10 @@ func (q *query) ids(p idsParam) []int64 {
 		id, ok := idOf(part)
 		switch {
 		case !ok:
-			q.wrong(p.name, strconv.Quote(cutShort(part))+
-				" is no id; want numbers with commas between them, such as 17,23")
+			q.wrong(p.name, problem.NotAnID, cutShort(part))
 			return nil
 		case seen[id]:
-			q.wrong(p.name, part+" is in it more than once")
+			q.wrong(p.name, problem.GivenAlreadyIn, part)
 			return nil
 		}
 
@@ -167,7 +171,7 @@ func (q *query) label(p labelParam) map[string]string {
 
 	key, value, ok := strings.Cut(v, "=")
 	if !ok || key == "" {
-		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not a label and its value, such as team=data")
+		q.wrong(p.name, problem.NotALabel, cutShort(v))
 		return nil
 	}
 
@@ -182,7 +186,7 @@ func (q *query) outcome(p outcomeParam) job.Outcome {
 	}
 	o, err := job.ParseOutcome(v)
 	if err != nil {
-		q.wrong(p.name, err.Error())
+		q.problems.Put(p.name, problem.Of(err))
 	}
 	return o
 }
@@ -196,7 +200,7 @@ func (q *query) cursor(list string) *cursor {
 
 	c, ok := parseCursor(v)
 	if !ok || c.list != list {
-		q.wrong(pageParam.name, "is not one that this list gave as next")
+		q.wrong(pageParam.name, problem.NotACursor)
 		return nil
 	}
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"go-crontab/api/openapi"
+	"go-crontab/job/problem"
 )
 
 var referenceTemplate = template.Must(template.New("reference.html").Funcs(template.FuncMap{
@@ -131,7 +132,7 @@ func pageOf(d *openapi.Document, routes []route, base string) *referenceView {
 		v.Problems = append(v.Problems, problemView{p.name, p.status, p.means, p.advice})
 	}
 
-	example := invalidField("retry.attempts", `is the text "three"; want a whole number from 1 to 100`)
+	example := invalidField("retry.attempts", problem.WantWholeTo, `the text "three"`, 100)
 	example.RequestID = "node-1/000042"
 	v.Problem = indented(example)
 	for _, e := range d.Components.Schemas {

@@ -28,7 +28,8 @@ type runView struct {
 	Final      bool         `json:"final" doc:"Whether it is the last attempt of its due time."`
 	State      string       `json:"state" enum:"running,ended" doc:"Whether it executes."`
 	Outcome    *job.Outcome `json:"outcome,omitempty" doc:"How it ended."`
-	Reason     string       `json:"reason,omitempty" doc:"Why it ended so, in one line."`
+	ReasonCode string       `json:"reason_code,omitempty" doc:"Why it ended so, in one word for programs. Absent: the outcome says everything. docs/jobs.md lists the words; more may come."`
+	Reason     string       `json:"reason,omitempty" doc:"The same for people, in one line that may be worded otherwise in another version."`
 	ExitCode   *int         `json:"exit_code,omitempty" doc:"The exit code of its command."`
 	Signal     string       `json:"signal,omitempty" doc:"The signal that ended its command."`
 	Node       string       `json:"node" doc:"The node that executes it, or did."`
@@ -52,7 +53,8 @@ func viewOfRun(r *read.Run) *runView {
 	v := &runView{
 		ID: job.RunID(r.ID), JobID: strconv.FormatInt(r.JobID, 10), Job: r.Job, App: r.App, Due: stamp(r.Due),
 		Started: stamp(r.Started), Ended: stamp(r.Ended), Attempt: r.Attempt, Final: r.Final, State: running,
-		Reason: r.Reason, ExitCode: r.ExitCode, Signal: r.Signal, Node: r.Node, Session: r.Session.String(),
+		ReasonCode: string(r.Reason.Code), Reason: r.Reason.Text, ExitCode: r.ExitCode, Signal: r.Signal,
+		Node: r.Node, Session: r.Session.String(),
 		Trigger: string(r.Kind), OutputBytes: r.Output.Bytes,
 		OutputTruncated: r.Output.Bytes > r.Kept, OutputRemoved: outputRemoved(r),
 	}

@@ -44,7 +44,7 @@ func TestRun(t *testing.T) {
 	run := s.ran(id, 1)[0]
 	for field, want := range map[string]string{
 		"job_id": id, "job": "echo 🎉", "app": "default", "due": asked.text("due"), "attempt": "1", "final": "true",
-		"state": "ended", "outcome": "failed",
+		"state": "ended", "outcome": "failed", "reason_code": "exit_code", "reason": "exit status 3",
 		"exit_code": "3", "signal": "", "node": "knoten-1", "trigger": "manual", "request": asked.text("request"),
 		"count": "", "until": "",
 		"output_bytes": "16", "output_truncated": "false", "output": "",
@@ -346,8 +346,8 @@ func TestKillARun(t *testing.T) {
 	}
 
 	ended := s.ran(id, 1)[0]
-	if ended.text("outcome") != "killed" || ended.text("reason") != "killed on request" ||
-		ended.text("final") != "true" {
+	if ended.text("outcome") != "killed" || ended.text("reason_code") != "killed_by_user" ||
+		ended.text("reason") != "killed on request" || ended.text("final") != "true" {
 		t.Errorf("got %v", ended)
 	}
 

@@ -10,6 +10,7 @@ import (
 	"go-crontab/internal/auth"
 	"go-crontab/internal/doctor"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // newReflector returns a reflector with the special schemas of our types.
@@ -129,6 +130,7 @@ var schemaNames = map[reflect.Type]string{
 	of[job.CalendarSpec](): "NewCalendar",
 	of[job.Spec]():         "Definition",
 	of[job.Problem]():      "FieldProblem",
+	of[problem.Text]():     "Message",
 	of[job.HTTP]():         "HTTPCall",
 	of[job.HTTPTLS]():      "HTTPTLS",
 	of[job.HTTPSign]():     "HTTPSign",

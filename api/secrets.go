@@ -8,6 +8,7 @@ import (
 	"go-crontab/internal/auth"
 	"go-crontab/internal/secret"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 )
 
@@ -136,9 +137,9 @@ func secretFields(f *fields) (n secret.New, err error) {
 	text, isText := v.(string)
 	switch {
 	case !given:
-		f.wrong("value", "is missing")
+		f.wrong("value", problem.Missing)
 	case !isText:
-		f.wrong("value", "is no text; put it into quotes")
+		f.wrong("value", problem.ValueNotText)
 	}
 
 	n.Value = text
@@ -147,7 +148,7 @@ func secretFields(f *fields) (n secret.New, err error) {
 	}
 
 	f.ignore("app")
-	f.refuse("is set by the server; leave it out", "name", "key", "key_state", "created", "updated", "updated_by")
+	f.refuse("name", "key", "key_state", "created", "updated", "updated_by")
 	return n, f.done()
 }
 
@@ -159,7 +160,7 @@ func secretName(r *http.Request) (job.Secret, error) {
 	}
 	name := job.Secret(text)
 	if err := name.Check(); err != nil {
-		return "", invalidField("name", "%v", err)
+		return "", invalidFields(job.Problems{{Field: "name", Text: problem.Of(err)}})
 	}
 	return name, nil
 }

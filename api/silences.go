@@ -10,6 +10,7 @@ import (
 	"go-crontab/internal/alert"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 )
 
@@ -107,7 +108,7 @@ func (s *Server) addSilence(w http.ResponseWriter, r *http.Request) error {
 		text, _ := v.(string)
 		until, ok := endOf(text, now)
 		if !ok {
-			f.want("until", v, `a time such as "2027-01-31T09:00:00Z", or a duration such as "2h"`)
+			f.want("until", v, problem.WantUntil)
 		}
 
 		n.Until = job.MicrosOf(until)

@@ -8,6 +8,7 @@ import (
 
 	"go-crontab/internal/auth"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 )
 
@@ -99,13 +100,13 @@ func tokenFields(body map[string]any, now time.Time) (auth.Spec, error) {
 	f.text("role", &role)
 	f.texts("apps", &spec.Apps)
 	if list, ok := body["apps"].([]any); ok && len(list) == 0 {
-		f.wrong("apps", "are none; leave them out for all") // an empty list must never mean all apps
+		f.wrong("apps", problem.NoApps) // an empty list must never mean all apps
 	}
 
 	if role != "" {
 		var err error
 		if spec.Role, err = auth.ParseRole(role); err != nil {
-			f.wrong("role", "%v", err)
+			f.put("role", problem.Of(err))
 			spec.Role = viewer // so that the missing role is not reported too
 		}
 	}
@@ -119,7 +120,7 @@ func tokenFields(body map[string]any, now time.Time) (auth.Spec, error) {
 		case ok:
 			spec.Life, spec.Expires = 0, job.MicrosOf(until)
 		default:
-			f.want("expires", v, `a time such as "2027-01-31T09:00:00Z", a duration such as "720h", or "never"`)
+			f.want("expires", v, problem.WantExpiry)
 		}
 	}
 

@@ -11,6 +11,7 @@ import (
 
 	"go-crontab/internal/auth"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql/read"
 )
 
@@ -172,9 +173,9 @@ func (s *Server) rangeAhead(q *query) (from, to time.Time, err error) {
 
 	switch d := to.Sub(from); {
 	case d <= 0:
-		q.wrong(aheadTo.name, to.Format(time.RFC3339)+" is not after from, "+from.Format(time.RFC3339))
+		q.wrong(aheadTo.name, problem.NotAfter, to.Format(time.RFC3339), "from", from.Format(time.RFC3339))
 	case d > maxUpcomingRange:
-		q.wrong(aheadTo.name, "is more than 366 days after from")
+		q.wrong(aheadTo.name, problem.TooFarApart, 366)
 	}
 
 	return from, to.UTC(), nil
@@ -299,8 +300,7 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 
 	steps := int((to.Sub(from) + length - 1) / length)
 	if steps > maxSteps {
-		q.wrong(aheadStep.name,
-			"of "+strconv.Itoa(steps)+" steps there would be, at most "+strconv.Itoa(maxSteps)+" are counted")
+		q.wrong(aheadStep.name, problem.TooManySteps, steps, maxSteps)
 	}
 
 	if err := q.err(); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"go-crontab/internal/auth"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 )
@@ -227,7 +228,7 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 
 	f, version := newFields(body), 0
 	if _, given := body["version"]; !given {
-		f.wrong("version", "is missing; want one at which the job was")
+		f.wrong("version", problem.Missing.Advise("want one at which the job was"))
 	}
 
 	f.count("version", &version, maxVersion)

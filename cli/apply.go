@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"go-crontab/internal/manifest"
+	"go-crontab/job/problem"
 
 	"github.com/spf13/cobra"
 )
@@ -36,7 +37,7 @@ type appliedObject struct {
 	Action   string         `json:"action"`
 	Version  int64          `json:"version"`
 	Changes  []appliedField `json:"changes"`
-	Warnings []string       `json:"warnings"`
+	Warnings []problem.Text `json:"warnings"`
 }
 
 type appliedField struct {
@@ -276,7 +277,7 @@ func (r *remote) apply(
 
 	done, raw, err := ask[appliedView](ctx, r, http.MethodPost, "/api/v1/apply",
 		nil, document{media: "application/json", data: body})
-	var p *problem
+	var p *apiProblem
 	if errors.As(err, &p) {
 		p.place(set)
 	}
@@ -284,7 +285,7 @@ func (r *remote) apply(
 }
 
 // place replaces request fields in a problem by places in files, and sorts them.
-func (p *problem) place(set *manifest.Set) {
+func (p *apiProblem) place(set *manifest.Set) {
 	for i := range p.Errors {
 		e := &p.Errors[i]
 		e.at, e.name, _ = set.Find(e.Field)

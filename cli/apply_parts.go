@@ -148,7 +148,7 @@ func (a *applyReport) show(done *appliedView) {
 					a.showChange(o, k.kind)
 				}
 				for _, w := range o.Warnings {
-					a.notef("warning: %s: %s\n", plain(o.fullName(k.kind)), plain(w))
+					a.notef("warning: %s: %s\n", plain(o.fullName(k.kind)), plain(w.Message))
 				}
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,9 +15,9 @@ import (
 
 // outlook is a description of a schedule, in the format of POST /api/v1/preview but computed here.
 type outlook struct {
-	Words    string       `json:"words"`
-	Next     []outlookDue `json:"next"`
-	Warnings []string     `json:"warnings,omitempty"`
+	Words    string         `json:"words"`
+	Next     []outlookDue   `json:"next"`
+	Warnings []problem.Text `json:"warnings,omitempty"`
 }
 
 type outlookDue struct {
@@ -161,7 +162,7 @@ repeat is one that it shows twice.`,
 		return f.object(c, o, o.names(), func() error {
 			c.notef("%s\n", o.Words)
 			for _, w := range o.Warnings {
-				c.notef("warning: %s\n", plain(w))
+				c.notef("warning: %s\n", plain(w.Message))
 			}
 			if len(o.Next) == 0 {
 				return nil
@@ -260,7 +261,7 @@ func (r *cronReading) card(now time.Time) card {
 	}
 
 	for i, w := range r.Warnings {
-		d.add([]string{"warning", ""}[min(i, 1)], w, yellow)
+		d.add([]string{"warning", ""}[min(i, 1)], w.Message, yellow)
 	}
 
 	return d

@@ -28,6 +28,7 @@ type diagnosis struct {
 
 type finding struct {
 	Check    string          `json:"check"`
+	Code     doctor.Code     `json:"code,omitempty"`
 	Area     doctor.Area     `json:"area"`
 	Severity doctor.Severity `json:"severity"`
 	Seen     string          `json:"seen"`
@@ -153,7 +154,7 @@ func examine(ctx context.Context, db *sql.DB) (v diagnosis, err error) {
 
 	for _, f := range found.Findings {
 		one := finding{
-			Check: f.Check, Area: f.Area, Severity: f.Severity, Seen: f.Seen, Why: f.Why, Fix: f.Fix, SQL: f.SQL,
+			Check: f.Check, Code: f.Code, Area: f.Area, Severity: f.Severity, Seen: f.Seen, Why: f.Why, Fix: f.Fix, SQL: f.SQL,
 			Commands: f.Commands, Nodes: f.Nodes,
 		}
 		for _, j := range f.Jobs {

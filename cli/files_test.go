@@ -158,7 +158,7 @@ func TestApplySendsAndTells(t *testing.T) {
 	t.Parallel()
 
 	const done = `{"dry_run":true,"changed":3,"groups":[],"calendars":[{"name":"c","action":"unchanged"}],"jobs":[
- {"app":"a","name":"n\u001b[31m","action":"created","changes":[{"field":"command","becomes":"x\ny\n"},{"field":"on_lost","becomes":"fail"}],"warnings":["hm"]},
+ {"app":"a","name":"n\u001b[31m","action":"created","changes":[{"field":"command","becomes":"x\ny\n"},{"field":"on_lost","becomes":"fail"}],"warnings":[{"message":"hm","code":"other"}]},
  {"app":"a","name":"u","action":"updated","changes":[{"field":"command","was":"1\n2\n3\n4\n","becomes":"1\n2\nthree\n4\n"},{"field":"owner","was":"me"},{"field":"timeout","was":"1m","becomes":"2m"}]},
  {"app":"a","name":"d","action":"deleted"}]}`
 

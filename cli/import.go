@@ -16,6 +16,7 @@ import (
 	"go-crontab/internal/crontab"
 	"go-crontab/internal/manifest"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 
 	"github.com/spf13/cobra"
 )
@@ -59,15 +60,16 @@ type importedJob struct {
 	Text  string          `json:"text"`
 	Words string          `json:"words"`
 	Next  []outlookDue    `json:"next"`
-	Notes []string        `json:"notes,omitempty"`
+	Notes []problem.Text  `json:"notes,omitempty"`
 	Does  string          `json:"action,omitempty"` // see imported.action
 	Job   json.RawMessage `json:"job"`
 }
 
 type importedNote struct {
-	File    string `json:"file"`
-	Line    int    `json:"line,omitempty"`
-	Message string `json:"message,omitempty"`
+	File  string `json:"file"`
+	Line  int    `json:"line,omitempty"`
+	Field string `json:"field,omitempty"`
+	problem.Text
 }
 
 func (n *importedNote) String() string {
@@ -152,9 +154,7 @@ func (f *importFlags) read(
 	names := &crontab.Names{}
 	report.files = len(files)
 	for _, file := range left {
-		report.Notes = append(report.Notes, importedNote{
-			file, 0, "is left out, as by cron, which takes files whose names are letters, digits, - and _; to import it, name it",
-		})
+		report.Notes = append(report.Notes, importedNote{File: file, Text: problem.ImportFileLeftOut.Of()})
 	}
 
 	told := map[string]bool{}
@@ -178,9 +178,7 @@ func (f *importFlags) read(
 			o.User = &f.user
 		} else if owner := ownerOf(file); owner != "" && !o.System {
 			o.User = &owner
-			report.Notes = append(report.Notes, importedNote{
-				file, 0, "is the crontab of " + owner + ", as whom its jobs run; --user names another",
-			})
+			report.Notes = append(report.Notes, importedNote{File: file, Text: problem.ImportOwner.Of(owner)})
 		}
 
 		out := crontab.Read(text, o, names)
@@ -196,39 +194,38 @@ func (f *importFlags) read(
 		}
 
 		for _, n := range out.Notes {
-			if n.Line == 0 && told[n.Text] { // already printed for another file
+			if n.Line == 0 && told[n.Message] { // already printed for another file
 				continue
 			}
-			told[n.Text] = n.Line == 0
-			report.Notes = append(report.Notes, importedNote{file, n.Line, n.Text})
+			told[n.Message] = n.Line == 0
+			report.Notes = append(report.Notes, importedNote{file, n.Line, n.Field, n.Text})
 		}
 
 		for _, n := range out.Refused {
-			report.Refused = append(report.Refused, importedNote{file, n.Line, withFlag(n.Text)})
+			report.Refused = append(report.Refused, importedNote{file, n.Line, n.Field, withFlag(n.Text)})
 		}
 
 		for _, n := range out.Skipped {
-			report.Skipped = append(report.Skipped, importedNote{file, n, "left out"})
+			report.Skipped = append(report.Skipped, importedNote{File: file, Line: n, Text: problem.ImportLineLeftOut.Of()})
 		}
 	}
 
 	ofZone := func(l imported) bool { return l.Job.Timezone == zone } // unless CRON_TZ names another zone
 	if f.zone == "" && slices.ContainsFunc(lines, ofZone) {
-		report.Notes = append([]importedNote{
-			{lines[0].file, 0, "the times are those of " + zone + ", " + why + "; --tz names another time zone"},
-		}, report.Notes...)
+		report.Notes = append([]importedNote{{File: lines[0].file, Text: problem.ImportZone.Of(zone, why)}},
+			report.Notes...)
 	}
 
 	return lines, report, nil
 }
 
 // withFlag adds the flag that selects the kind of crontab.
-func withFlag(note string) string {
-	switch note {
-	case crontab.MaybeSystem:
-		return note + " Then import it with --system"
-	case crontab.MaybePersonal:
-		return note + " Then import it with --personal"
+func withFlag(note problem.Text) problem.Text {
+	switch note.Code {
+	case problem.CrontabSystem.Code():
+		note.Message += " Then import it with --system"
+	case problem.CrontabPersonal.Code():
+		note.Message += " Then import it with --personal"
 	}
 	return note
 }
@@ -673,7 +670,7 @@ func (r *remote) showLine(l *imported) {
 	}
 
 	for _, n := range l.Notes {
-		add("note", n, yellow)
+		add("note", n.Message, yellow)
 	}
 }
 
@@ -709,7 +706,7 @@ func (r *remote) showImported(lines []imported, report *importReport, done appli
 		r.printf("%-9s  %s  %s\n", action, plain(l.Job.App+"/"+l.Job.Name),
 			painter(colourful(r.out))(faint, plain(l.outlook.Words)))
 		for _, n := range l.Notes {
-			r.notef("note: %s: %s\n", plain(manifest.Place{File: l.file, Line: l.Line}.String()), plain(n))
+			r.notef("note: %s: %s\n", plain(manifest.Place{File: l.file, Line: l.Line}.String()), plain(n.Message))
 		}
 	}
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"go-crontab/internal/crontab"
+	"go-crontab/job/problem"
 )
 
 // keepNames reuses the names from an earlier import. A new name depends on the command and on the
@@ -89,9 +90,8 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 	// Note the jobs whose line is gone.
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !taken[name] {
-			report.Notes = append(report.Notes, importedNote{all[name], 0,
-				fmt.Sprintf("the job %s came from here, and no line stands for it any more; it goes on until it is removed:  %s job rm %s",
-					app+"/"+name, program(), quote(app+"/"+name))})
+			report.Notes = append(report.Notes, importedNote{File: all[name], Text: problem.ImportJobLeft.Of(
+				app+"/"+name, program(), quote(app+"/"+name))})
 		}
 	}
 

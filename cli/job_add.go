@@ -127,7 +127,7 @@ shell has split them: each is quoted again, so nothing in them is expanded when 
 		return r.object(c, raw, j.fullName(), func() error {
 			c.printf("added %s, id %s%s\n", plain(j.fullName()), j.ID, nextDue(&j, c.now()))
 			for _, w := range j.Warnings {
-				c.notef("warning: %s\n", plain(w))
+				c.notef("warning: %s\n", plain(w.Message))
 			}
 			return nil
 		})

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 
+	"go-crontab/job/problem"
+
 	"github.com/spf13/cobra"
 )
 
@@ -107,11 +109,11 @@ type bulkView struct {
 }
 
 type bulkJob struct {
-	ID     string `json:"id"`
-	App    string `json:"app"`
-	Name   string `json:"name"`
-	Result string `json:"result"`
-	Why    string `json:"why"`
+	ID     string       `json:"id"`
+	App    string       `json:"app"`
+	Name   string       `json:"name"`
+	Result string       `json:"result"`
+	Why    problem.Text `json:"why"`
 }
 
 func (j *bulkJob) fullName() string {
@@ -267,7 +269,7 @@ func (b *bulk) print(r *remote, v *bulkView) {
 			words := map[string]cell{
 				"changed": {b.done, yellow}, "unchanged": {"as it is", faint}, "refused": {"refused", red},
 			}
-			t.add(text(j.fullName()), words[j.Result], text(j.Why))
+			t.add(text(j.fullName()), words[j.Result], text(j.Why.Message))
 		}
 
 		_ = r.table(t)
@@ -281,7 +283,7 @@ func (b *bulk) print(r *remote, v *bulkView) {
 
 	for i := range v.jobs {
 		if j := &v.jobs[i]; j.Result == "refused" {
-			r.notef("%s was not %s: %s\n", plain(j.fullName()), b.done, plain(j.Why))
+			r.notef("%s was not %s: %s\n", plain(j.fullName()), b.done, plain(j.Why.Message))
 		}
 	}
 

@@ -13,7 +13,7 @@ func TestBulkCommands(t *testing.T) {
 
 	first := `{"dry_run":false,"changed":2,"unchanged":1,"refused":0,"next":"more","items":[{"id":"1","app":"ops","name":"a","result":"changed","version":2},
 		{"id":"2","app":"ops","name":"b","result":"unchanged"},{"id":"3","app":"ops","name":"c","result":"changed"}]}`
-	last := `{"dry_run":false,"changed":0,"unchanged":0,"refused":1,"items":[{"id":"4","app":"ops","name":"d","result":"refused","why":"it is deleted"}]}`
+	last := `{"dry_run":false,"changed":0,"unchanged":0,"refused":1,"items":[{"id":"4","app":"ops","name":"d","result":"refused","why":{"message":"it is deleted","code":"job_deleted"}}]}`
 	empty := `{"dry_run":false,"changed":0,"unchanged":0,"refused":0,"items":[],"next":"more"}`
 	none := `{"dry_run":true,"changed":0,"unchanged":0,"refused":0,"matched":0,"items":[]}`
 	pages := func(r *http.Request) (int, string) {
@@ -21,7 +21,8 @@ func TestBulkCommands(t *testing.T) {
 		switch {
 		case q.Get("ids") != "":
 			return 200, strings.Replace(strings.Replace(first, `"refused":0,"next":"more"`, `"refused":1`, 1), `]}`,
-				`,{"id":"99","app":"","name":"","result":"refused","why":"there is no such job"}]}`, 1)
+				`,{"id":"99","app":"","name":"","result":"refused",`+
+					`"why":{"message":"there is no such job","code":"no_such_job"}}]}`, 1)
 		case q.Get("dry_run") == "true":
 			return 200, strings.Replace(strings.Replace(first, "false", "true", 1), `"items"`,
 				`"matched":10000,"at_least":true,"items"`, 1)

@@ -51,7 +51,7 @@ save is kept in a file.`,
 				c.printf("changed %s, version %d\n", plain(j.fullName()), j.Version)
 			}
 			for _, w := range j.Warnings {
-				c.notef("warning: %s\n", plain(w))
+				c.notef("warning: %s\n", plain(w.Message))
 			}
 			return nil
 		})
@@ -237,7 +237,7 @@ func (e *jobEditing) head(refused error) string {
 func (e *jobEditing) faults(refused error) (out []manifest.Fault) {
 	var (
 		faults manifest.Faults
-		p      *problem
+		p      *apiProblem
 	)
 
 	switch {
@@ -367,7 +367,7 @@ func (e *jobEditing) rename(ctx context.Context, object json.RawMessage, set *ma
 	at := http.Header{"If-Match": {fmt.Sprintf("%q", fmt.Sprint(e.version))}}
 	_, raw, err := e.sendWith(ctx, at, http.MethodPut, "/api/v1/jobs/"+e.id,
 		nil, document{media: "application/json", data: object})
-	var p *problem
+	var p *apiProblem
 	if errors.As(err, &p) {
 		for i := range p.Errors {
 			p.Errors[i].Field = "jobs[0]." + p.Errors[i].Field
@@ -380,7 +380,7 @@ func (e *jobEditing) rename(ctx context.Context, object json.RawMessage, set *ma
 
 // isStale reports whether the job has been changed since it was read.
 func isStale(err error) bool {
-	var p *problem
+	var p *apiProblem
 	return errors.As(err, &p) &&
 		(p.Status == http.StatusPreconditionFailed || p.Status == http.StatusConflict && len(p.Errors) > 0)
 }

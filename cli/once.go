@@ -47,7 +47,7 @@ func once[T any](
 // isLost reports whether a request may have been carried out although there was no response.
 func isLost(err error) bool {
 	var (
-		p    *problem
+		p    *apiProblem
 		op   *net.OpError
 		slow net.Error
 	)

@@ -10,8 +10,8 @@ import (
 	"go-crontab/internal/manifest"
 )
 
-// problem is an error response of the API (RFC 9457).
-type problem struct {
+// apiProblem is an error response of the API (RFC 9457).
+type apiProblem struct {
 	Type   string         `json:"type"`
 	Title  string         `json:"title"`
 	Status int            `json:"status"`
@@ -27,7 +27,7 @@ type fieldProblem struct {
 	name string         // name of the field in the file
 }
 
-func (p *problem) Error() string {
+func (p *apiProblem) Error() string {
 	var parts []string
 	detail := p.Detail
 	if len(p.Errors) > 0 {
@@ -49,7 +49,7 @@ func (p *problem) Error() string {
 
 // readProblem converts an error response to an error with an exit code.
 func readProblem(resp *http.Response, body []byte) error {
-	p := &problem{}
+	p := &apiProblem{}
 	if err := json.Unmarshal(body, p); err != nil || p.Title == "" && p.Detail == "" {
 		return &exitError{
 			code: exitFailed,
@@ -86,6 +86,6 @@ func readProblem(resp *http.Response, body []byte) error {
 
 // isStatus reports whether err is an error response with this status.
 func isStatus(err error, status int) bool {
-	p := (*problem)(nil)
+	p := (*apiProblem)(nil)
 	return errors.As(err, &p) && p.Status == status
 }

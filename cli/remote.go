@@ -86,7 +86,7 @@ func (r *remote) settle(cmd *cobra.Command) error {
 // kilobytes.
 const maxAnswer = 64 << 20
 
-// call sends a request and returns the response body, or a *problem.
+// call sends a request and returns the response body, or a *apiProblem.
 func (r *remote) call(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
 	_, answer, err := r.send(ctx, method, path, query, body)
 	return answer, err

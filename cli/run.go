@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/job"
+
 	"github.com/spf13/cobra"
 )
 
@@ -176,7 +178,7 @@ func reasonOf(run *runView) string {
 	switch {
 	case run.Signal != "":
 		parts = append(parts, run.Signal)
-	case run.ExitCode != nil && *run.ExitCode != 0 && !strings.HasPrefix(run.Reason, "exit status"):
+	case run.ExitCode != nil && *run.ExitCode != 0 && run.ReasonCode != string(job.ReasonExitCode):
 		parts = append(parts, fmt.Sprintf("exit code %d", *run.ExitCode))
 	}
 

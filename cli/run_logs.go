@@ -151,7 +151,7 @@ func (r *remote) followByAsking(ctx context.Context, run string, raw bool, from 
 // mayPass reports whether a retry may succeed soon: there was no response, or the node is starting,
 // stopping or overloaded.
 func mayPass(err error) bool {
-	var p *problem
+	var p *apiProblem
 	return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
 }
 

@@ -74,7 +74,11 @@ func runCard(run *runView, now time.Time) card {
 	d.add("run", run.ID, bold)
 	d.add("job", fmt.Sprintf("%s/%s  (id %s)", run.App, run.Job, run.JobID))
 	d.add("outcome", run.ending(), outcomeColour(run.ending()))
-	d.add("reason", run.Reason)
+	reason := run.Reason
+	if run.ReasonCode != "" {
+		reason += "  (" + run.ReasonCode + ")"
+	}
+	d.add("reason", reason)
 	if run.ExitCode != nil {
 		d.add("exit code", fmt.Sprint(*run.ExitCode))
 	}

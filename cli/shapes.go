@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // jobView and the other views are the parts of API objects that commands use. Unknown fields are
@@ -51,19 +52,19 @@ type jobView struct {
 		Factor     float64 `json:"factor"`
 		MaxBackoff string  `json:"max_backoff"`
 	} `json:"retry"`
-	Keep     keepView   `json:"keep"`
-	Ping     *job.Ping  `json:"ping"`
-	OnLost   string     `json:"on_lost"`
-	Status   string     `json:"status"`
-	Pause    *pauseView `json:"pause"`
-	Error    string     `json:"error"`
-	Warnings []string   `json:"warnings"`
-	Waiting  []waitView `json:"waiting"`
-	Version  int64      `json:"version"`
-	NextDue  *time.Time `json:"next_due"`
-	LastDue  *time.Time `json:"last_due"`
-	Created  *time.Time `json:"created"`
-	Updated  *time.Time `json:"updated"`
+	Keep     keepView       `json:"keep"`
+	Ping     *job.Ping      `json:"ping"`
+	OnLost   string         `json:"on_lost"`
+	Status   string         `json:"status"`
+	Pause    *pauseView     `json:"pause"`
+	Error    string         `json:"error"`
+	Warnings []problem.Text `json:"warnings"`
+	Waiting  []waitView     `json:"waiting"`
+	Version  int64          `json:"version"`
+	NextDue  *time.Time     `json:"next_due"`
+	LastDue  *time.Time     `json:"last_due"`
+	Created  *time.Time     `json:"created"`
+	Updated  *time.Time     `json:"updated"`
 
 	commandOptions
 }
@@ -125,6 +126,8 @@ type runView struct {
 	Node     string     `json:"node"`
 	Trigger  string     `json:"trigger"`
 	Request  string     `json:"request"`
+
+	ReasonCode string `json:"reason_code"`
 
 	OutputBytes     int64 `json:"output_bytes"`
 	OutputTruncated bool  `json:"output_truncated"`

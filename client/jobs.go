@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // Job is a definition with its defaults filled in, and its current state in the cluster.
@@ -16,16 +17,16 @@ type Job struct {
 	ID string `json:"id"`
 	job.Spec
 
-	Paused   bool       `json:"paused"`
-	Status   string     `json:"status"` // active, paused, finished, error
-	Error    string     `json:"error"`
-	Version  int64      `json:"version"`
-	NextDue  *time.Time `json:"next_due"`
-	LastDue  *time.Time `json:"last_due"`
-	Created  time.Time  `json:"created"`
-	Updated  time.Time  `json:"updated"`
-	Warnings []string   `json:"warnings"` // allowed but probably unintended settings; set after a change
-	Waiting  []Waiting  `json:"waiting"`  // due times that are held back; set by Get and Named
+	Paused   bool           `json:"paused"`
+	Status   string         `json:"status"` // active, paused, finished, error
+	Error    string         `json:"error"`
+	Version  int64          `json:"version"`
+	NextDue  *time.Time     `json:"next_due"`
+	LastDue  *time.Time     `json:"last_due"`
+	Created  time.Time      `json:"created"`
+	Updated  time.Time      `json:"updated"`
+	Warnings []problem.Text `json:"warnings"` // allowed but probably unintended settings; set after a change
+	Waiting  []Waiting      `json:"waiting"`  // due times that are held back; set by Get and Named
 }
 
 // Waiting is a due time that is held back.

@@ -40,6 +40,8 @@ type Run struct {
 	Trigger  string     `json:"trigger"`
 	Request  string     `json:"request"` // id of the request that caused the run, if any
 
+	ReasonCode string `json:"reason_code"` // reason for programs; docs/jobs.md lists the codes
+
 	OutputBytes     int64 `json:"output_bytes"`
 	OutputTruncated bool  `json:"output_truncated"`
 	OutputRemoved   bool  `json:"output_removed"`

@@ -68,8 +68,8 @@ func (Noop) Execute(context.Context, Attempt) job.Result { return job.Result{Out
 // maxReason bounds a reason in bytes: it may quote an error that a job wrote.
 const maxReason = 500
 
-// reason makes one valid line out of parts, leaving out the empty ones.
-func reason(parts ...string) string {
+// reason makes a reason whose text is one valid line out of parts, leaving out the empty ones.
+func reason(code job.ReasonCode, parts ...string) job.Reason {
 	var said []string
 	for _, p := range parts {
 		if p = strings.Join(strings.Fields(strings.ToValidUTF8(p, "\uFFFD")), " "); p != "" {
@@ -80,10 +80,20 @@ func reason(parts ...string) string {
 	if len(s) > maxReason {
 		s = strings.ToValidUTF8(s[:maxReason-len("…")], "") + "…"
 	}
-	return s
+	return job.Reason{Code: code, Text: s}
 }
 
-// failed is the result of an attempt that was never started.
-func failed(err error) job.Result {
-	return job.Result{Outcome: job.Failed, Reason: reason(err.Error())}
+// stopReason is the reason of an attempt whose context was ended, with what else there is to say.
+func stopReason(cause error, more ...string) job.Reason {
+	return reason(job.CodeOf(cause, job.ReasonNodeStopped), append([]string{cause.Error()}, more...)...)
+}
+
+// killed is the result of an attempt whose context was ended before anything was begun.
+func killed(ctx context.Context) job.Result {
+	return job.Result{Outcome: job.Killed, Reason: stopReason(context.Cause(ctx))}
+}
+
+// failed is the result of an attempt that was never started, with the code of the error or else the usual one.
+func failed(usual job.ReasonCode, err error) job.Result {
+	return job.Result{Outcome: job.Failed, Reason: reason(job.CodeOf(err, usual), err.Error())}
 }

@@ -360,19 +360,20 @@ func (g *cgroup) kill() {
 func (g *cgroup) populated() bool { return g.count("cgroup.events", "populated") != 0 }
 
 // exceeded says what of the shared limits the command ran into.
-func (g *cgroup) exceeded() string {
-	var said []string
+func (g *cgroup) exceeded() (found []job.Reason) {
 	if g.limits.Memory != 0 && g.count("memory.events", "oom_kill") > 0 {
 		if g.count("memory.events", "oom") > 0 {
-			said = append(said, fmt.Sprintf("it was killed for using more memory than limits.memory, %s", g.limits.Memory))
+			found = append(found, reason(job.ReasonMemoryLimit,
+				fmt.Sprintf("it was killed for using more memory than limits.memory, %s", g.limits.Memory)))
 		} else {
-			said = append(said, "it was killed because the machine had no memory left")
+			found = append(found, reason(job.ReasonMachineMemory, "it was killed because the machine had no memory left"))
 		}
 	}
 	if n := g.count("pids.events", "max"); g.limits.PIDs != 0 && n > 0 {
-		said = append(said, fmt.Sprintf("it was refused a process %d times by limits.pids, %d", n, g.limits.PIDs))
+		found = append(found, reason(job.ReasonPIDsLimit,
+			fmt.Sprintf("it was refused a process %d times by limits.pids, %d", n, g.limits.PIDs)))
 	}
-	return strings.Join(said, "; ")
+	return found
 }
 
 // count reads one number off a file of names and numbers, 0 if there is none.

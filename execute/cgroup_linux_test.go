@@ -89,7 +89,7 @@ func TestACommandIsBornInItsCgroup(t *testing.T) {
 	cmd, g := inCgroup(t, c, s, a)
 	dir := cmd.cgroup.dir
 	res := finish(context.Background(), s, cmd, g)
-	if out := string(res.Output.Head); res.Outcome != job.Succeeded || !strings.HasSuffix(strings.TrimSpace(out), "/run-"+a.Session.String()+"-"+job.RunID(a.Launch.Run)) || res.Reason != "" {
+	if out := string(res.Output.Head); res.Outcome != job.Succeeded || !strings.HasSuffix(strings.TrimSpace(out), "/run-"+a.Session.String()+"-"+job.RunID(a.Launch.Run)) || res.Reason.Text != "" {
 		t.Errorf("got %v %q, in %q", res.Outcome, res.Reason, out)
 	}
 	if _, err := os.Stat(dir); err == nil {
@@ -106,7 +106,7 @@ func TestWhatLeavesTheGroupDiesInTheCgroup(t *testing.T) {
 	cmd, g := inCgroup(t, c, s, attempt(daemon+"echo done"))
 	dir := cmd.cgroup.dir
 	res := finish(context.Background(), s, cmd, g)
-	if res.Outcome != job.Succeeded || res.Reason != "processes that had left its process group were still running and were killed" {
+	if res.Outcome != job.Succeeded || res.Reason.Text != "processes that had left its process group were still running and were killed" {
 		t.Errorf("got %v %q", res.Outcome, res.Reason)
 	}
 	if pid := pidIn(t, filepath.Join(s.cfg.Dir, "pid")); alive(pid) {
@@ -174,7 +174,7 @@ func TestRealSharedLimits(t *testing.T) {
 	res := with(t, s, "head -c 200000000 /dev/zero | tail -c 190000000 >/dev/null", job.CommandOptions{Limits: job.Limits{Memory: 32 << 20}})
 	wantFailed(t, "memory", res, "killed by SIGKILL; it was killed for using more memory than limits.memory, 32MiB")
 	res = with(t, s, "for i in {1..30}; do sleep 5 & done; wait", job.CommandOptions{Limits: job.Limits{PIDs: 10}})
-	if !strings.Contains(res.Reason, "by limits.pids, 10") {
+	if !strings.Contains(res.Reason.Text, "by limits.pids, 10") {
 		t.Errorf("processes: got %v %q", res.Outcome, res.Reason)
 	}
 	wantOutput(t, "within them", with(t, s, "echo on", job.CommandOptions{Limits: job.Limits{Memory: 64 << 20, PIDs: 10}}), "on\n")

@@ -165,7 +165,7 @@ func TestWhatAnAttemptsCgroupHolds(t *testing.T) {
 	if info, err := g.fd.Stat(); err != nil || !info.IsDir() {
 		t.Errorf("its descriptor: %v, %v", info, err)
 	}
-	if why := g.exceeded(); why != "" || g.populated() {
+	if why := g.exceeded(); why != nil || g.populated() {
 		t.Errorf("new: got %q, populated %v", why, g.populated())
 	}
 	if _, err := c.create(a.Session, a.Launch.Run, job.Limits{PIDs: 1}); err == nil {
@@ -203,14 +203,16 @@ func TestExceededSharedLimits(t *testing.T) {
 		limits       job.Limits
 		memory, pids string
 		want         string
+		code         job.ReasonCode // of a command that ended with an exit code because of that
 	}{
-		"nothing":                    {all, "max 9\noom 0\noom_kill 0\n", "max 0\n", ""},
-		"its memory":                 {all, "max 9\noom 1\noom_kill 3\n", "max 0\n", "it was killed for using more memory than limits.memory, 1GiB"},
-		"that of the machine":        {all, "max 0\noom 0\noom_kill 1\n", "max 0\n", "it was killed because the machine had no memory left"},
-		"processes":                  {all, "oom_kill 0\n", "max 7\n", "it was refused a process 7 times by limits.pids, 5"},
-		"both":                       {all, "oom 1\noom_kill 1\n", "max 1\n", "it was killed for using more memory than limits.memory, 1GiB; it was refused a process 1 times by limits.pids, 5"},
-		"what was not limited":       {job.Limits{CPU: 1}, "oom 1\noom_kill 1\n", "max 1\n", ""},
-		"files that are not as here": {all, "oom_kill\n\noom_kill many\n", "", ""},
+		"nothing":             {all, "max 9\noom 0\noom_kill 0\n", "max 0\n", "exit status 1", job.ReasonExitCode},
+		"its memory":          {all, "max 9\noom 1\noom_kill 3\n", "max 0\n", "exit status 1; it was killed for using more memory than limits.memory, 1GiB", job.ReasonMemoryLimit},
+		"that of the machine": {all, "max 0\noom 0\noom_kill 1\n", "max 0\n", "exit status 1; it was killed because the machine had no memory left", job.ReasonMachineMemory},
+		"processes":           {all, "oom_kill 0\n", "max 7\n", "exit status 1; it was refused a process 7 times by limits.pids, 5", job.ReasonExitCode},
+		"both": {all, "oom 1\noom_kill 1\n", "max 1\n",
+			"exit status 1; it was killed for using more memory than limits.memory, 1GiB; it was refused a process 1 times by limits.pids, 5", job.ReasonMemoryLimit},
+		"what was not limited":       {job.Limits{CPU: 1}, "oom 1\noom_kill 1\n", "max 1\n", "exit status 1", job.ReasonExitCode},
+		"files that are not as here": {all, "oom_kill\n\noom_kill many\n", "", "exit status 1", job.ReasonExitCode},
 	} {
 		k := newTree(t, "memory pids cpu")
 		k.files["memory.events"], k.files["pids.events"] = c.memory, c.pids
@@ -222,8 +224,8 @@ func TestExceededSharedLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := g.exceeded(); got != c.want {
-			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		if got := combined(reason(job.ReasonExitCode, "exit status 1"), g.exceeded()); got != (job.Reason{Code: c.code, Text: c.want}) {
+			t.Errorf("%s: got %s %q, want %s %q", name, got.Code, got, c.code, c.want)
 		}
 		g.remove()
 	}
@@ -257,7 +259,7 @@ func TestControllersThatAreNotThere(t *testing.T) {
 		a := attempt("touch started")
 		a.Options.Limits = l
 		res := run(t, s, a)
-		if want := "limits." + limit + " cannot be held on this node: of this and that"; res.Outcome != job.Failed || res.Reason != want {
+		if want := "limits." + limit + " cannot be held on this node: of this and that"; res.Outcome != job.Failed || res.Reason.Text != want {
 			t.Errorf("got %v %q, want %q", res.Outcome, res.Reason, want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -26,11 +27,11 @@ type command struct {
 	kept     *output  // belongs to the reader until drained is closed
 	drained  chan struct{}
 
-	outcome job.Outcome      // why we stopped it; 0 when we did not
-	why     string           // in words
+	outcome job.Outcome      // what our stop makes of it; 0 when we did not stop it
+	why     job.Reason       // of that stop
 	kill    <-chan time.Time // when SIGKILL is due; nil before SIGTERM and after SIGKILL
 	killed  bool             // SIGKILL was sent
-	notes   []string         // what else the reason must tell
+	notes   []job.Reason     // what else the reason must tell
 }
 
 // untilExit waits for bash, and stops the group when the timeout passes or ctx ends.
@@ -57,15 +58,15 @@ func (c *command) untilExit(ctx context.Context) (syscall.WaitStatus, error) {
 		select {
 		case <-exited:
 			if cause := c.group.killedBy(); c.outcome == 0 && cause != nil {
-				c.outcome, c.why = job.Killed, cause.Error()
+				c.outcome, c.why = job.Killed, stopReason(cause)
 			}
 			return c.group.reap()
 		case <-timeout:
 			timeout, stopped = nil, nil
-			c.stop(job.TimedOut, fmt.Sprintf("ran longer than %v", c.Timeout))
+			c.stop(job.TimedOut, reason(job.ReasonTimeout, fmt.Sprintf("ran longer than %v", c.Timeout)))
 		case <-stopped:
 			timeout, stopped = nil, nil
-			c.stop(job.Killed, context.Cause(ctx).Error())
+			c.stop(job.Killed, stopReason(context.Cause(ctx)))
 		case <-c.kill:
 			c.kill, c.killed = nil, true
 			c.group.signal(unix.SIGKILL)
@@ -74,7 +75,7 @@ func (c *command) untilExit(ctx context.Context) (syscall.WaitStatus, error) {
 }
 
 // stop sends SIGTERM and says what that makes of the attempt.
-func (c *command) stop(o job.Outcome, why string) {
+func (c *command) stop(o job.Outcome, why job.Reason) {
 	c.outcome, c.why = o, why
 	c.terminate()
 }
@@ -147,20 +148,18 @@ func (c *command) leaveCgroup() {
 			c.cgroup.kill()
 			if !said {
 				said = true
-				c.notes = append(c.notes, "processes that had left its process group were still running and were killed")
+				c.note(job.ReasonProcessesKilled, "processes that had left its process group were still running and were killed")
 			}
 		}
 		time.Sleep(pause)
 	}
-	if why := c.cgroup.exceeded(); why != "" {
-		c.notes = append(c.notes, why)
-	}
+	c.notes = append(c.notes, c.cgroup.exceeded()...)
 	c.cgroup.remove()
 }
 
 func (c *command) endLeftovers() {
 	if c.outcome == 0 { // else a KillAll meant them, too
-		c.notes = append(c.notes, "background processes were still running and were ended")
+		c.note(job.ReasonProcessesEnded, "background processes were still running and were ended")
 	}
 	c.terminate()
 }
@@ -187,7 +186,7 @@ func (c *command) untilDrained() {
 	_ = c.pipe.SetReadDeadline(time.Unix(1, 0)) // wakes the reader, if it waits
 	<-c.drained
 	if !c.takeRest() {
-		c.notes = append(c.notes, "a background process still holds the output")
+		c.note(job.ReasonOutputHeld, "a background process still holds the output")
 	}
 }
 
@@ -229,31 +228,54 @@ func (fd nonblocking) Read(p []byte) (int, error) {
 // result puts together what is known. A stop of ours wins over the way in which bash ended.
 func (c *command) result(status syscall.WaitStatus, reapErr error) job.Result {
 	res := job.Result{Outcome: job.Succeeded, Output: c.kept.output()}
-	said := ""
+	var said job.Reason
 	switch {
 	case errors.Is(reapErr, unix.ECHILD):
-		res.Outcome, said = job.Failed, "the exit status was collected by another part of the program"
+		res.Outcome = job.Failed
+		said = reason(job.ReasonExitCodeUnknown, "the exit status was collected by another part of the program")
 	case reapErr != nil:
-		res.Outcome, said = job.Failed, fmt.Sprintf("collect the exit status: %v", reapErr)
+		res.Outcome = job.Failed
+		said = reason(job.ReasonExitCodeUnknown, fmt.Sprintf("collect the exit status: %v", reapErr))
 	case status.Signaled():
 		res.Signal = signalName(status.Signal())
-		res.Outcome, said = job.Failed, "killed by "+res.Signal
+		res.Outcome, said = job.Failed, reason(job.ReasonSignal, "killed by "+res.Signal)
 	default:
 		code := status.ExitStatus()
 		res.ExitCode = &code
 		if !c.Options.Succeeds(code) {
-			res.Outcome, said = job.Failed, fmt.Sprintf("exit status %d", code)
+			res.Outcome, said = job.Failed, reason(job.ReasonExitCode, fmt.Sprintf("exit status %d", code))
 		}
 	}
-	if why := exceeded(c.Options.Limits, status); why != "" {
+	if why := exceeded(c.Options.Limits, status); why != (job.Reason{}) {
 		c.notes = append(c.notes, why)
 	}
 	if c.outcome != 0 {
 		res.Outcome, said = c.outcome, c.why
 	}
-	res.Reason = reason(append([]string{said}, c.notes...)...)
+	res.Reason = combined(said, c.notes)
 	return res
 }
+
+// note adds to what the reason must tell.
+func (c *command) note(code job.ReasonCode, text string) {
+	c.notes = append(c.notes, reason(code, text))
+}
+
+// combined makes one reason. Its code is that of the limit because of which a command ended by itself, or else the first one.
+func combined(said job.Reason, notes []job.Reason) job.Reason {
+	code, texts := said.Code, []string{said.Text}
+	for _, n := range notes {
+		texts = append(texts, n.Text)
+		switch {
+		case code == "", (code == job.ReasonSignal || code == job.ReasonExitCode) && slices.Contains(deadlyLimits, n.Code):
+			code = n.Code
+		}
+	}
+	return reason(code, texts...)
+}
+
+// deadlyLimits are the codes of limits that end a command.
+var deadlyLimits = []job.ReasonCode{job.ReasonMemoryLimit, job.ReasonMachineMemory, job.ReasonCPULimit, job.ReasonFileSizeLimit}
 
 // signalName is "SIGKILL" and the like; real-time signals have only a number.
 func signalName(sig syscall.Signal) string {

@@ -101,8 +101,8 @@ func (x *Executing) Add(started []job.Started) {
 
 // Why an attempt ends that is not retried.
 var (
-	ErrKilled   = errors.New("killed on request")
-	ErrReplaced = errors.New("a later due time took its place")
+	ErrKilled   = job.Coded(job.ReasonKilledByUser, errors.New("killed on request"))
+	ErrReplaced = job.Coded(job.ReasonReplaced, errors.New("a later due time took its place"))
 )
 
 // Kill asks an attempt to stop, if the set has it: because somebody wants that, or because a later due time replaces
@@ -156,9 +156,11 @@ func (x *Executing) run(a *entry) {
 	switch {
 	case result.Outcome == job.Killed && x.Session.Lost():
 		result.Outcome = job.Lost // as a peer would write it, who only knows that the session is gone
+		result.Reason.Code = job.ReasonSessionLost
 	// Some end well, or with an exit status of their own, when they are asked to stop: what they were to do is not done.
 	case x.Guard != nil && x.Guard.Lapsed() && (result.Outcome == job.Failed && result.Signal != "" || signalled && (result.Outcome == job.Failed || result.Outcome == job.Succeeded)):
-		result.Outcome, result.Reason = job.Lost, "its node was stopped or cut off for too long, and the guard killed it"
+		result.Outcome = job.Lost
+		result.Reason = reason(job.ReasonGuardKill, "its node was stopped or cut off for too long, and the guard killed it")
 	}
 	x.mu.Lock()
 	a.over = true
@@ -249,7 +251,9 @@ func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			x.Log.Error("executor panicked", "run", a.Launch, "panic", p)
-			r = job.Result{Outcome: job.Failed, Reason: "the executor panicked; the node's log has more"}
+			r = job.Result{
+				Outcome: job.Failed, Reason: reason(job.ReasonExecutorPanic, "the executor panicked; the node's log has more"),
+			}
 		}
 	}()
 	var sink func([]byte)

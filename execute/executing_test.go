@@ -280,7 +280,17 @@ func TestHowAttemptsEnd(t *testing.T) {
 					t.Fatalf("got %d runs, want 1", len(got.runs))
 				}
 				r := got.runs[0]
-				if r.Outcome != c.outcome || r.Reason != c.reason || r.Started != dayOne || r.Ended != dayOne.Add(time.Second) {
+				code := job.ReasonExitCode
+				switch {
+				case c.outcome == job.Lost:
+					code = job.ReasonSessionLost
+				case c.reason != "as told":
+					code = job.ReasonExecutorPanic
+				}
+				if r.Reason.Code != code {
+					t.Errorf("the code is %s, want %s", r.Reason.Code, code)
+				}
+				if r.Outcome != c.outcome || r.Reason.Text != c.reason || r.Started != dayOne || r.Ended != dayOne.Add(time.Second) {
 					t.Errorf("got %s, %q, from %s to %s; want %s, %q", r.Outcome, r.Reason, r.Started, r.Ended, c.outcome, c.reason)
 				}
 				want := job.Micros(0)
@@ -301,7 +311,9 @@ func TestHowAttemptsEnd(t *testing.T) {
 var retries = job.Retry{Attempts: 3, Backoff: job.Duration(10 * time.Second), Factor: 1, MaxBackoff: job.Duration(time.Hour), On: []job.Outcome{job.Failed, job.TimedOut}}
 
 func reports(o job.Outcome) func(context.Context, Attempt) job.Result {
-	return func(context.Context, Attempt) job.Result { return job.Result{Outcome: o, Reason: "as told"} }
+	return func(context.Context, Attempt) job.Result {
+		return job.Result{Outcome: o, Reason: reason(job.ReasonExitCode, "as told")}
+	}
 }
 
 // TestClockPutBackWhileItRuns: a run never ends before it started.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"go-crontab/job"
 )
 
 // folders finds out whether the folders answer in which commands are to begin. One on a file server that is gone does not,
@@ -64,12 +66,17 @@ func (f *folders) await(ctx context.Context, a Attempt, dir string) (there bool,
 			f.missed(q)
 			return false, err
 		case q.dir == dir:
-			return false, fmt.Errorf("start bash in its directory: %s has not answered for %v; is the server that it is on gone?", dir, took.Truncate(time.Second))
+			return false, silent("%s has not answered for %v; is the server that it is on gone?", dir, took.Truncate(time.Second))
 		case f.ask(dir) == q:
-			return false, fmt.Errorf("start bash in its directory: nobody can tell whether %s would answer: %d other directories have not for %v or longer, %s is one; is the server that they are on gone?",
+			return false, silent("nobody can tell whether %s would answer: %d other directories have not for %v or longer, %s is one; is the server that they are on gone?",
 				dir, mostAsked, took.Truncate(time.Second), q.dir)
 		}
 	}
+}
+
+// silent is the error of an attempt whose directory does not answer.
+func silent(format string, args ...any) error {
+	return job.Coded(job.ReasonDirectoryUnavailable, fmt.Errorf("start bash in its directory: "+format, args...))
 }
 
 // ask asks whether a folder is there, unless that is being asked. Where too many are being asked already, it returns the question

@@ -46,13 +46,13 @@ func TestAFolderThatHangs(t *testing.T) {
 	if res := run(t, s, attempt("true")); res.Outcome != job.Succeeded {
 		t.Errorf("in another folder: got %v %q", res.Outcome, res.Reason)
 	}
-	if res := s.Execute(endsSoon(t, ErrKilled), there(time.Minute)); res.Outcome != job.Killed || res.Reason != ErrKilled.Error() {
+	if res := s.Execute(endsSoon(t, ErrKilled), there(time.Minute)); res.Outcome != job.Killed || res.Reason.Text != ErrKilled.Error() {
 		t.Errorf("killed meanwhile: got %v %q", res.Outcome, res.Reason)
 	}
 	s.folders.mu.Lock()
 	s.folders.asked[gone].since = time.Now().Add(-time.Minute)
 	s.folders.mu.Unlock()
-	if res := run(t, s, there(time.Minute)); res.Outcome != job.Failed || !strings.Contains(res.Reason, gone+" has not answered for 1m0s") {
+	if res := run(t, s, there(time.Minute)); res.Outcome != job.Failed || !strings.Contains(res.Reason.Text, gone+" has not answered for 1m0s") {
 		t.Errorf("after a minute: got %v %q", res.Outcome, res.Reason)
 	}
 	if n := asked.Load(); n != 1 {
@@ -109,7 +109,7 @@ func TestManyFoldersThatHang(t *testing.T) {
 		q.since = q.since.Add(-time.Minute)
 	}
 	s.folders.mu.Unlock()
-	if res := run(t, s, in(well, time.Minute)); res.Outcome != job.Failed || !strings.Contains(res.Reason, "whether "+well+" would answer: 256 other directories have not") {
+	if res := run(t, s, in(well, time.Minute)); res.Outcome != job.Failed || !strings.Contains(res.Reason.Text, "whether "+well+" would answer: 256 other directories have not") {
 		t.Errorf("after a minute: got %v %q", res.Outcome, res.Reason)
 	}
 	close(back)
@@ -166,7 +166,7 @@ func TestAForkThatHangs(t *testing.T) {
 		t.Errorf("got %v %q, want that it is given back", res.Outcome, res.Reason)
 	}
 	a.BeginBy = time.Now().Add(time.Minute)
-	if res := s.Execute(endsSoon(t, ErrKilled), a); res.Outcome != job.Killed || res.Reason != ErrKilled.Error() {
+	if res := s.Execute(endsSoon(t, ErrKilled), a); res.Outcome != job.Killed || res.Reason.Text != ErrKilled.Error() {
 		t.Errorf("killed meanwhile: got %v %q", res.Outcome, res.Reason)
 	}
 	a.May = func() bool { return false }

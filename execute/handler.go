@@ -51,9 +51,9 @@ func (h *Handlers) Execute(ctx context.Context, a Attempt) job.Result {
 	f := h.byKey[a.Handler]
 	h.mu.RUnlock()
 	if f == nil {
-		return failed(fmt.Errorf("no handler %q is registered on this node", a.Handler))
+		return failed(job.ReasonHandlerMissing, fmt.Errorf("no handler %q is registered on this node", a.Handler))
 	}
-	late := fmt.Errorf("ran longer than %v", a.Timeout)
+	late := job.Coded(job.ReasonTimeout, fmt.Errorf("ran longer than %v", a.Timeout))
 	if a.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, a.Timeout, late)
@@ -66,12 +66,14 @@ func (h *Handlers) Execute(ctx context.Context, a Attempt) job.Result {
 	r := job.Result{Outcome: job.Succeeded, Output: out.end()}
 	switch cause := context.Cause(ctx); {
 	case err == nil:
-	case stack != nil, cause == nil:
-		r.Outcome, r.Reason = job.Failed, reason(err.Error())
+	case stack != nil:
+		r.Outcome, r.Reason = job.Failed, reason(job.ReasonHandlerPanic, err.Error())
+	case cause == nil:
+		r.Outcome, r.Reason = job.Failed, reason(job.ReasonHandlerError, err.Error())
 	case errors.Is(cause, late):
-		r.Outcome, r.Reason = job.TimedOut, reason(cause.Error(), err.Error())
+		r.Outcome, r.Reason = job.TimedOut, stopReason(cause, err.Error())
 	default:
-		r.Outcome, r.Reason = job.Killed, reason(cause.Error(), err.Error())
+		r.Outcome, r.Reason = job.Killed, stopReason(cause, err.Error())
 	}
 	return r
 }

@@ -31,25 +31,26 @@ func TestHandlers(t *testing.T) {
 	h.Register("stubborn", func(ctx context.Context, _ Attempt) error { <-ctx.Done(); return nil })
 
 	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(errors.New("killed by ops"))
+	cancel(job.Coded(job.ReasonKilledByUser, errors.New("killed by ops")))
 	for name, tc := range map[string]struct {
 		ctx     context.Context
 		key     string
 		timeout time.Duration
 		outcome job.Outcome
+		code    job.ReasonCode
 		reason  string
 		stack   bool
 	}{
 		"no error":             {key: "ok", outcome: job.Succeeded},
-		"an error":             {key: "error", outcome: job.Failed, reason: "disk full \uFFFD" + strings.Repeat("é", 242) + "…"},
-		"a panic":              {key: "panic", outcome: job.Failed, reason: "panic: boom", stack: true},
-		"a panic with nil":     {key: "nil panic", outcome: job.Failed, reason: "panic: panic called with nil argument", stack: true},
-		"an ended goroutine":   {key: "goexit", outcome: job.Failed, reason: "the handler ended its goroutine instead of returning", stack: true},
-		"an unknown key":       {key: "none", outcome: job.Failed, reason: `no handler "none" is registered on this node`},
-		"a timeout":            {key: "patient", timeout: 20 * time.Millisecond, outcome: job.TimedOut, reason: "ran longer than 20ms; context deadline exceeded"},
-		"a kill":               {ctx: ctx, key: "patient", timeout: time.Minute, outcome: job.Killed, reason: "killed by ops; context canceled"},
+		"an error":             {key: "error", outcome: job.Failed, code: job.ReasonHandlerError, reason: "disk full \uFFFD" + strings.Repeat("é", 242) + "…"},
+		"a panic":              {key: "panic", outcome: job.Failed, code: job.ReasonHandlerPanic, reason: "panic: boom", stack: true},
+		"a panic with nil":     {key: "nil panic", outcome: job.Failed, code: job.ReasonHandlerPanic, reason: "panic: panic called with nil argument", stack: true},
+		"an ended goroutine":   {key: "goexit", outcome: job.Failed, code: job.ReasonHandlerPanic, reason: "the handler ended its goroutine instead of returning", stack: true},
+		"an unknown key":       {key: "none", outcome: job.Failed, code: job.ReasonHandlerMissing, reason: `no handler "none" is registered on this node`},
+		"a timeout":            {key: "patient", timeout: 20 * time.Millisecond, outcome: job.TimedOut, code: job.ReasonTimeout, reason: "ran longer than 20ms; context deadline exceeded"},
+		"a kill":               {ctx: ctx, key: "patient", timeout: time.Minute, outcome: job.Killed, code: job.ReasonKilledByUser, reason: "killed by ops; context canceled"},
 		"work done but late":   {key: "stubborn", timeout: 20 * time.Millisecond, outcome: job.Succeeded},
-		"a panic after a kill": {ctx: ctx, key: "panic", outcome: job.Failed, reason: "panic: boom", stack: true},
+		"a panic after a kill": {ctx: ctx, key: "panic", outcome: job.Failed, code: job.ReasonHandlerPanic, reason: "panic: boom", stack: true},
 	} {
 		if tc.ctx == nil {
 			tc.ctx = context.Background()
@@ -57,8 +58,8 @@ func TestHandlers(t *testing.T) {
 		a := attempt("")
 		a.Handler, a.Payload, a.Timeout = tc.key, []byte("{}"), tc.timeout
 		got := h.Execute(tc.ctx, a)
-		if got.Outcome != tc.outcome || got.Reason != tc.reason {
-			t.Errorf("%s: got %v %q, want %v %q", name, got.Outcome, got.Reason, tc.outcome, tc.reason)
+		if got.Outcome != tc.outcome || got.Reason != (job.Reason{Code: tc.code, Text: tc.reason}) {
+			t.Errorf("%s: got %v %s %q, want %v %s %q", name, got.Outcome, got.Reason.Code, got.Reason, tc.outcome, tc.code, tc.reason)
 		}
 		if has := strings.Contains(string(got.Output.Head), "handler_test.go"); has != tc.stack {
 			t.Errorf("%s: a stack in the output: got %v, want %v\n%s", name, has, tc.stack, got.Output.Head)

@@ -58,9 +58,9 @@ func (h *HTTP) Close() {
 // session holds. If we die meanwhile, the connection breaks.
 func (h *HTTP) Execute(ctx context.Context, a Attempt) job.Result {
 	if ctx.Err() != nil {
-		return job.Result{Outcome: job.Killed, Reason: reason(context.Cause(ctx).Error())}
+		return killed(ctx)
 	}
-	late := fmt.Errorf("ran longer than %v", a.Timeout)
+	late := job.Coded(job.ReasonTimeout, fmt.Errorf("ran longer than %v", a.Timeout))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if a.Timeout > 0 {
@@ -69,24 +69,25 @@ func (h *HTTP) Execute(ctx context.Context, a Attempt) job.Result {
 	}
 	x, err := h.newExchange(a)
 	if err != nil {
-		return failed(err)
+		return failed(job.ReasonRequestInvalid, err)
 	}
 	defer x.leave()
 	err = x.run(ctx)
 	res := job.Result{Output: x.kept.output()}
 	switch cause := context.Cause(ctx); {
 	case err == nil && x.answer.expected:
-		res.Outcome, res.Reason = job.Succeeded, reason(x.answer.String(), x.note)
+		res.Outcome, res.Reason = job.Succeeded, reason("", x.answer.String(), x.note)
 	case err == nil:
-		res.Outcome, res.Reason = job.Failed, reason(x.answer.String()+", expected "+x.expected(), x.note)
+		res.Outcome, res.Reason = job.Failed, reason(job.ReasonHTTPStatus, x.answer.String()+", expected "+x.expected(), x.note)
 	case errors.Is(err, errLate):
-		res.Outcome, res.Reason = job.Missed, err.Error()
+		res.Outcome, res.Reason = job.Missed, reason("", err.Error())
 	case errors.Is(cause, late):
-		res.Outcome, res.Reason = job.TimedOut, reason(cause.Error(), x.known.mask(x.progress()))
+		res.Outcome, res.Reason = job.TimedOut, stopReason(cause, x.known.mask(x.progress()))
 	case cause != nil:
-		res.Outcome, res.Reason = job.Killed, reason(cause.Error(), x.known.mask(x.progress()))
+		res.Outcome, res.Reason = job.Killed, stopReason(cause, x.known.mask(x.progress()))
 	default:
-		res.Outcome, res.Reason = job.Failed, reason(x.known.mask(x.explain(err)))
+		code, why := x.explain(err)
+		res.Outcome, res.Reason = job.Failed, reason(code, x.known.mask(why))
 	}
 	return res
 }

@@ -284,7 +284,7 @@ func TestHTTPOverTLS(t *testing.T) {
 			for range 2 { // the second may find the connection of the first
 				got := h.call(t, request(tc.url, func(r *job.HTTP) { r.TLS = tc.tls }))
 				is(t, name, got, tc.outcome)
-				if said := got.Reason + got.Output.Text(); !strings.Contains(said, tc.says) {
+				if said := got.Reason.Text + got.Output.Text(); !strings.Contains(said, tc.says) {
 					t.Errorf("got %q, want %q in it", said, tc.says)
 				}
 				if tc.tls == nil || tc.tls.ClientCert == "" {

@@ -77,7 +77,7 @@ func (h *HTTP) newExchange(a Attempt) (*exchange, error) {
 	}
 	if a.HTTP.Sign != nil {
 		if x.secret, err = h.secret(&a, a.HTTP.Sign.Secret); err != nil {
-			return nil, fmt.Errorf("sign the request: %w", err)
+			return nil, job.Coded(job.ReasonSecretUnreadable, fmt.Errorf("sign the request: %w", err))
 		}
 	}
 	if a.HTTP.TLS != nil {

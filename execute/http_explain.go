@@ -10,21 +10,27 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"go-crontab/job"
 )
 
 // explain says why there was no answer, or not all of it.
-func (x *exchange) explain(err error) string {
+func (x *exchange) explain(err error) (code job.ReasonCode, text string) {
 	if where, ok := errors.AsType[strayed](err); ok {
-		return where.Error()
+		return job.ReasonRedirectRefused, where.Error()
 	}
 	why := plainly(err)
 	switch x.stage {
 	case connecting:
-		return fmt.Sprintf("no connection to %.200s: %s", x.known.mask(x.filled.URL.Host), why)
+		code = job.ReasonNoConnection
+		if _, ok := errors.AsType[*refusal](err); ok {
+			code = job.ReasonAddressRefused
+		}
+		return code, fmt.Sprintf("no connection to %.200s: %s", x.known.mask(x.filled.URL.Host), why)
 	case waiting:
-		return "the request was sent, but there was no answer: " + why
+		return job.ReasonNoAnswer, "the request was sent, but there was no answer: " + why
 	}
-	return fmt.Sprintf("the answer, %s, broke off after %d bytes: %s", x.answer, x.kept.came, why)
+	return job.ReasonAnswerBroken, fmt.Sprintf("the answer, %s, broke off after %d bytes: %s", x.answer, x.kept.came, why)
 }
 
 // plainly says in few words what an error of the network means.

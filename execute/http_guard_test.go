@@ -131,7 +131,7 @@ func TestGuard(t *testing.T) {
 	} {
 		got := closed.call(t, request("http://"+host+":"+port))
 		is(t, host, got, job.Failed, "this node calls only what is public, or opened by its --http-allow")
-		if !strings.HasPrefix(got.Reason, "no connection to ") {
+		if !strings.HasPrefix(got.Reason.Text, "no connection to ") {
 			t.Errorf("%s: got %q", host, got.Reason)
 		}
 	}

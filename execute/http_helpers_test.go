@@ -132,14 +132,17 @@ func (h *HTTP) call(t testing.TB, a Attempt) job.Result {
 func is(t testing.TB, what string, got job.Result, outcome job.Outcome, words ...string) {
 	t.Helper()
 	for _, w := range words {
-		if !strings.Contains(got.Reason, w) {
+		if !strings.Contains(got.Reason.Text, w) {
 			t.Errorf("%s: the reason is %q, want %q in it", what, got.Reason, w)
 		}
 	}
 	if got.Outcome != outcome {
 		t.Errorf("%s: got %s (%s), want %s", what, got.Outcome, got.Reason, outcome)
 	}
-	if strings.ContainsAny(got.Reason, "\r\n") || len(got.Reason) > maxReason {
+	if started := got.Outcome != job.Missed && got.Outcome != job.Succeeded; started != (got.Reason.Code != "") {
+		t.Errorf("%s: it ended %s with the code %q", what, got.Outcome, got.Reason.Code)
+	}
+	if strings.ContainsAny(got.Reason.Text, "\r\n") || len(got.Reason.Text) > maxReason {
 		t.Errorf("%s: the reason is not one short line: %q", what, got.Reason)
 	}
 }

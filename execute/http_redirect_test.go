@@ -70,7 +70,7 @@ func TestRedirects(t *testing.T) {
 			}
 		}))
 		is(t, name, got, tc.outcome)
-		if said := got.Reason + " " + got.Output.Text(); !strings.Contains(said, tc.says) {
+		if said := got.Reason.Text + " " + got.Output.Text(); !strings.Contains(said, tc.says) {
 			t.Errorf("%s: got %.300q, want %q in it", name, said, tc.says)
 		}
 		asked := s.asked()

@@ -93,8 +93,11 @@ func TestHTTPOutcomes(t *testing.T) {
 			}
 			got := h.call(t, a)
 			is(t, tc.path, got, tc.outcome)
-			if tc.reason != "" && got.Reason != tc.reason || got.Reason == "" {
+			if tc.reason != "" && got.Reason.Text != tc.reason || got.Reason.Text == "" {
 				t.Errorf("the reason is %q, want %q", got.Reason, tc.reason)
+			}
+			if want := codeOfRequest(tc.outcome, tc.reason); tc.reason != "" && got.Reason.Code != want {
+				t.Errorf("the code is %q, want %q", got.Reason.Code, want)
 			}
 			if got.Output.Text() != tc.output || got.ExitCode != nil {
 				t.Errorf("output %q, exit code %v, want %q and none", got.Output.Text(), got.ExitCode, tc.output)
@@ -108,6 +111,21 @@ func TestHTTPOutcomes(t *testing.T) {
 		got := h.call(t, request(gone.URL))
 		is(t, "no server", got, job.Failed, "no connection to "+strings.TrimPrefix(gone.URL, "http://")+": connection refused")
 	})
+}
+
+// codeOfRequest is the code that goes with a text.
+func codeOfRequest(o job.Outcome, text string) job.ReasonCode {
+	switch {
+	case o == job.Succeeded:
+		return ""
+	case strings.HasPrefix(text, "HTTP "):
+		return job.ReasonHTTPStatus
+	case strings.HasPrefix(text, "the request was sent"):
+		return job.ReasonNoAnswer
+	case strings.HasPrefix(text, "the answer, "):
+		return job.ReasonAnswerBroken
+	}
+	return job.ReasonRequestInvalid
 }
 
 // TestHTTPRequest checks what a server gets to see.

@@ -24,7 +24,7 @@ func (h *HTTP) newTLS(a *Attempt, o job.HTTPTLS) (*tlsOptions, error) {
 	if o.ClientKey != "" {
 		var err error
 		if t.key, err = h.secret(a, o.ClientKey); err != nil {
-			return nil, fmt.Errorf("client certificate: %w", err)
+			return nil, job.Coded(job.ReasonSecretUnreadable, fmt.Errorf("client certificate: %w", err))
 		}
 	}
 	return t.sum(), nil

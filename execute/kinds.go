@@ -23,7 +23,7 @@ type Kinds struct {
 func (k *Kinds) Execute(ctx context.Context, a Attempt) job.Result {
 	e, kind := k.of(a)
 	if e == nil {
-		return failed(errors.New("this node executes no " + kind))
+		return failed(job.ReasonExecutorMissing, errors.New("this node executes no "+kind))
 	}
 	if uses := a.uses(); len(uses) > 0 {
 		return k.withSecrets(ctx, e, a, uses)

@@ -34,7 +34,7 @@ func wantOutput(t testing.TB, what string, res job.Result, want string) {
 // wantFailed holds a run against the reason for which it should have failed.
 func wantFailed(t testing.TB, what string, res job.Result, want string) {
 	t.Helper()
-	if res.Outcome != job.Failed || !strings.Contains(res.Reason, want) {
+	if res.Outcome != job.Failed || !strings.Contains(res.Reason.Text, want) {
 		t.Errorf("%s: got %v %q (output %q), want failed and %q", what, res.Outcome, res.Reason, res.Output.Head, want)
 	}
 }
@@ -90,7 +90,7 @@ func TestSuccessCodes(t *testing.T) {
 	t.Parallel()
 	s := shell(t)
 	o := job.CommandOptions{SuccessCodes: []int{3, 255}}
-	if res := with(t, s, "exit 3", o); res.Outcome != job.Succeeded || res.Reason != "" || res.ExitCode == nil || *res.ExitCode != 3 {
+	if res := with(t, s, "exit 3", o); res.Outcome != job.Succeeded || res.Reason.Text != "" || res.ExitCode == nil || *res.ExitCode != 3 {
 		t.Errorf("exit 3: got %v %q %v", res.Outcome, res.Reason, res.ExitCode)
 	}
 	wantFailed(t, "exit 0", with(t, s, "true", o), "exit status 0")

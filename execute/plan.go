@@ -36,7 +36,7 @@ func (s *Shell) plan(ctx context.Context, a Attempt) (*plan, error) {
 	}
 	who, err := s.account(o.User)
 	if err != nil {
-		return nil, err
+		return nil, job.Coded(job.ReasonUserRefused, err)
 	}
 	own := s.env
 	if who != nil {
@@ -58,16 +58,18 @@ func (s *Shell) plan(ctx context.Context, a Attempt) (*plan, error) {
 	p.argv = []string{"bash", "-c", "--", a.Command}
 	if o.Limits.Each() {
 		if p.argv, err = limited(o.Limits, p.bash, a.Command); err != nil {
-			return nil, err
+			return nil, job.Coded(job.ReasonLimitUnavailable, err)
 		}
 	}
 	switch {
 	case o.Limits.Shared():
-		p.cgroup, err = s.makeCgroup(a, o.Limits)
+		if p.cgroup, err = s.makeCgroup(a, o.Limits); err != nil {
+			return nil, job.Coded(job.ReasonLimitUnavailable, err)
+		}
 	case s.cgroups != nil:
 		p.common = s.cgroups.ofSession(a.Session)
 	}
-	return p, err
+	return p, nil
 }
 
 // makeCgroup is that of an attempt with limits for all of its processes.

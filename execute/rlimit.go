@@ -94,15 +94,15 @@ func deref(s *job.Size) job.Size {
 
 // exceeded says which limit a command ran into, if the way it ended tells. Bash adds 128 to the signal of a program
 // that it has started.
-func exceeded(l job.Limits, status syscall.WaitStatus) string {
+func exceeded(l job.Limits, status syscall.WaitStatus) job.Reason {
 	by := func(sig syscall.Signal) bool {
 		return status.Signaled() && status.Signal() == sig || status.Exited() && status.ExitStatus() == 128+int(sig)
 	}
 	switch {
 	case l.CPUSeconds != 0 && by(unix.SIGXCPU):
-		return fmt.Sprintf("it used more processor time than limits.cpu_seconds, %d", l.CPUSeconds)
+		return reason(job.ReasonCPULimit, fmt.Sprintf("it used more processor time than limits.cpu_seconds, %d", l.CPUSeconds))
 	case l.FileSize != 0 && by(unix.SIGXFSZ):
-		return fmt.Sprintf("it wrote a larger file than limits.file_size, %s", l.FileSize)
+		return reason(job.ReasonFileSizeLimit, fmt.Sprintf("it wrote a larger file than limits.file_size, %s", l.FileSize))
 	}
-	return ""
+	return job.Reason{}
 }

@@ -53,7 +53,7 @@ func (w watched) Leave()          { w.say("left") }
 func TestGuarded(t *testing.T) {
 	t.Parallel()
 	killed := func(context.Context, Attempt) job.Result {
-		return job.Result{Outcome: job.Failed, Signal: "SIGKILL", Reason: "killed by SIGKILL"}
+		return job.Result{Outcome: job.Failed, Signal: "SIGKILL", Reason: reason(job.ReasonSignal, "killed by SIGKILL")}
 	}
 	for name, c := range map[string]struct {
 		guard   *watchman

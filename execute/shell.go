@@ -123,7 +123,7 @@ func NewShell(cfg Config) (*Shell, error) {
 //     grace; the exit code or signal is what came of that.
 func (s *Shell) Execute(ctx context.Context, a Attempt) job.Result {
 	if ctx.Err() != nil {
-		return job.Result{Outcome: job.Killed, Reason: reason(context.Cause(ctx).Error())}
+		return killed(ctx)
 	}
 	if a.Grace <= 0 {
 		a.Grace = DefaultGrace
@@ -134,11 +134,11 @@ func (s *Shell) Execute(ctx context.Context, a Attempt) job.Result {
 		s.live.leave(g)
 		switch {
 		case errors.Is(err, errLate):
-			return job.Result{Outcome: job.Missed, Reason: err.Error()}
+			return job.Result{Outcome: job.Missed, Reason: reason("", err.Error())}
 		case errors.Is(err, errStopped):
-			return job.Result{Outcome: job.Killed, Reason: reason(context.Cause(ctx).Error())}
+			return killed(ctx)
 		}
-		return failed(err)
+		return failed(job.ReasonStartFailed, err)
 	}
 	status, reapErr := c.untilExit(ctx)
 	c.untilEmpty(ctx)
@@ -278,7 +278,7 @@ func look(name string) (string, error) {
 func (s *Shell) explain(err error, a Attempt, p *plan) error {
 	switch {
 	case p.cgroup != nil && ofCgroup(err):
-		return p.cgroup.explain(err)
+		return job.Coded(job.ReasonLimitUnavailable, p.cgroup.explain(err))
 	case errors.Is(err, unix.E2BIG) && a.known != nil:
 		return fmt.Errorf("start bash: the command, with %d bytes, and its variables are more than the system takes; give it what is large by stdin", len(a.Command))
 	case errors.Is(err, unix.E2BIG):
@@ -289,9 +289,9 @@ func (s *Shell) explain(err error, a Attempt, p *plan) error {
 		return errors.New("start bash: the limit of processes is reached")
 	}
 	if info, dirErr := os.Stat(p.dir); dirErr != nil {
-		return fmt.Errorf("start bash in its directory: %w", dirErr)
+		return job.Coded(job.ReasonDirectoryUnavailable, fmt.Errorf("start bash in its directory: %w", dirErr))
 	} else if !info.IsDir() {
-		return fmt.Errorf("start bash in its directory: %s is none", p.dir)
+		return job.Coded(job.ReasonDirectoryUnavailable, fmt.Errorf("start bash in its directory: %s is none", p.dir))
 	}
 	if _, bashErr := exec.LookPath(s.cfg.Bash); bashErr != nil {
 		return fmt.Errorf("start bash: %w", bashErr)

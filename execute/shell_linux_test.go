@@ -32,15 +32,15 @@ func TestShellOutcomes(t *testing.T) {
 		"exit 0 succeeds":       {command: "echo hello", want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "hello\n"},
 		"an empty command does": {command: "", want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}},
 		"another exit code fails": {command: "echo oops >&2; exit 3",
-			want: job.Result{Outcome: job.Failed, Reason: "exit status 3", ExitCode: code(3)}, output: "oops\n"},
+			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonExitCode, "exit status 3"), ExitCode: code(3)}, output: "oops\n"},
 		"a command that begins with a dash is no option": {command: "-x; true",
 			want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "bash: line 1: -x: command not found\n"},
 		"a signal of its own fails": {command: "kill -SEGV $$",
-			want: job.Result{Outcome: job.Failed, Reason: "killed by SIGSEGV", Signal: "SIGSEGV"}},
+			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonSignal, "killed by SIGSEGV"), Signal: "SIGSEGV"}},
 		"SIGKILL from elsewhere fails": {command: "kill -KILL $$",
-			want: job.Result{Outcome: job.Failed, Reason: "killed by SIGKILL", Signal: "SIGKILL"}},
+			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonSignal, "killed by SIGKILL"), Signal: "SIGKILL"}},
 		"a real-time signal has a number": {command: "kill -40 $$",
-			want: job.Result{Outcome: job.Failed, Reason: "killed by SIG40", Signal: "SIG40"}},
+			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonSignal, "killed by SIG40"), Signal: "SIG40"}},
 		"both streams keep their order": {command: "for i in 1 2 3; do echo out $i; echo err $i >&2; done",
 			want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n"},
 		"standard input is empty": {command: "cat; read -r line || echo end",
@@ -53,31 +53,31 @@ func TestShellOutcomes(t *testing.T) {
 		"bytes are kept as they are": {command: `printf '\xff\xfe\0\033[31m 備份 🎉'`,
 			want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "\xff\xfe\x00\x1b[31m 備份 🎉"},
 		"a timeout ends it": {command: "sleep 60", change: func(a *Attempt) { a.Timeout = 100 * time.Millisecond },
-			want: job.Result{Outcome: job.TimedOut, Reason: "ran longer than 100ms", Signal: "SIGTERM"}},
+			want: job.Result{Outcome: job.TimedOut, Reason: reason(job.ReasonTimeout, "ran longer than 100ms"), Signal: "SIGTERM"}},
 		"a timeout of a command that cleans up": {command: "trap 'echo bye; exit 4' TERM; sleep 60 & wait",
 			change: func(a *Attempt) { a.Timeout = 5 * time.Second },
-			want:   job.Result{Outcome: job.TimedOut, Reason: "ran longer than 5s", ExitCode: code(4)}, output: "bye\n"},
+			want:   job.Result{Outcome: job.TimedOut, Reason: reason(job.ReasonTimeout, "ran longer than 5s"), ExitCode: code(4)}, output: "bye\n"},
 		"a timeout of a tree that ignores SIGTERM": {command: "trap '' TERM; (sleep 60; sleep 60) & sleep 60; sleep 60",
 			change: func(a *Attempt) { a.Timeout, a.Grace = 5*time.Second, hasty },
-			want:   job.Result{Outcome: job.TimedOut, Reason: "ran longer than 5s", Signal: "SIGKILL"}},
+			want:   job.Result{Outcome: job.TimedOut, Reason: reason(job.ReasonTimeout, "ran longer than 5s"), Signal: "SIGKILL"}},
 		"a timeout of a stopped command": {command: "kill -STOP $$", change: func(a *Attempt) { a.Timeout = 100 * time.Millisecond },
-			want: job.Result{Outcome: job.TimedOut, Reason: "ran longer than 100ms", Signal: "SIGTERM"}},
+			want: job.Result{Outcome: job.TimedOut, Reason: reason(job.ReasonTimeout, "ran longer than 100ms"), Signal: "SIGTERM"}},
 		"a stop and a continue are no exit": {command: "(until grep -q '^State:.T' /proc/$$/status; do sleep .01; done; kill -CONT $$) & kill -STOP $$; echo on; wait",
 			want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "on\n"},
 		"64 KiB of command": {command: "echo " + strings.Repeat("x", 64<<10) + " | wc -c",
 			want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "65537\n"},
 		"too long a command": {command: ": " + strings.Repeat("x", 8<<20),
-			want: job.Result{Outcome: job.Failed, Reason: "start bash: the command has 8388610 bytes, more than the system lets one argument have"}},
+			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonStartFailed, "start bash: the command has 8388610 bytes, more than the system lets one argument have")}},
 		"a NUL in the command": {command: "echo a\x00b",
-			want: job.Result{Outcome: job.Failed, Reason: "start bash: the command or the job's name contains a NUL byte"}},
+			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonStartFailed, "start bash: the command or the job's name contains a NUL byte")}},
 		"no directory": {command: "true", config: func(c *Config) { c.Dir = "/nonexistent" },
-			want: job.Result{Outcome: job.Failed, Reason: "start bash in its directory: stat /nonexistent: no such file or directory"}},
+			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonDirectoryUnavailable, "start bash in its directory: stat /nonexistent: no such file or directory")}},
 		"no bash": {command: "true", config: func(c *Config) { c.Bash = "/nonexistent/bash" },
-			want: job.Result{Outcome: job.Failed, Reason: `start bash: exec: "/nonexistent/bash": stat /nonexistent/bash: no such file or directory`}},
+			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonStartFailed, `start bash: exec: "/nonexistent/bash": stat /nonexistent/bash: no such file or directory`)}},
 		"no bash in PATH": {command: "true", config: func(c *Config) { c.Bash = "no-such-bash" },
-			want: job.Result{Outcome: job.Failed, Reason: `start bash: exec: "no-such-bash": executable file not found in $PATH`}},
+			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonStartFailed, `start bash: exec: "no-such-bash": executable file not found in $PATH`)}},
 		"a bash that is no program": {command: "true", config: func(c *Config) { c.Bash = "/dev/null" },
-			want: job.Result{Outcome: job.Failed, Reason: `start bash: exec: "/dev/null": permission denied`}},
+			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonStartFailed, `start bash: exec: "/dev/null": permission denied`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,7 +186,7 @@ func TestNoDescriptorLeft(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
 		t.Fatal(err)
 	}
-	if during.Outcome != job.Failed || !strings.HasPrefix(during.Reason, "start bash: ") || !strings.HasSuffix(during.Reason, "too many open files") {
+	if during.Outcome != job.Failed || !strings.HasPrefix(during.Reason.Text, "start bash: ") || !strings.HasSuffix(during.Reason.Text, "too many open files") {
 		t.Errorf("at the limit: got %v %q", during.Outcome, during.Reason)
 	}
 	if !errors.Is(err, unix.EMFILE) {
@@ -227,7 +227,7 @@ func TestLeftovers(t *testing.T) {
 			if took := time.Since(begin); took > 20*time.Second {
 				t.Errorf("took %v", took)
 			}
-			if res.ExitCode == nil || *res.ExitCode != tc.code || res.Reason != tc.reason || string(res.Output.Head) != "done\n" {
+			if res.ExitCode == nil || *res.ExitCode != tc.code || res.Reason.Text != tc.reason || string(res.Output.Head) != "done\n" {
 				t.Errorf("got %v %q %q, want exit code %d %q", res.Outcome, res.Reason, res.Output.Head, tc.code, tc.reason)
 			}
 			pid := pidIn(t, filepath.Join(s.cfg.Dir, "pid"))
@@ -246,7 +246,7 @@ func TestAnEscapeThatNeverStopsWriting(t *testing.T) {
 	t.Parallel()
 	s := shell(t, func(c *Config) { c.PipeWait = hasty })
 	res := run(t, s, attempt("setsid bash -c 'echo $$ >pid; exec yes' & while [ ! -s pid ]; do :; done"))
-	if res.Outcome != job.Succeeded || res.Reason != "a background process still holds the output" || len(res.Output.Tail) != DefaultKeep/2 {
+	if res.Outcome != job.Succeeded || res.Reason.Text != "a background process still holds the output" || len(res.Output.Tail) != DefaultKeep/2 {
 		t.Errorf("got %v %q, tail of %d bytes", res.Outcome, res.Reason, len(res.Output.Tail))
 	}
 	pid := pidIn(t, filepath.Join(s.cfg.Dir, "pid"))
@@ -322,12 +322,12 @@ func TestCancel(t *testing.T) {
 				t.Errorf("process %d lives", pid)
 			}
 			if tc.signal == "" {
-				if res.Outcome != job.Succeeded || res.Reason != "background processes were still running and were ended" {
+				if res.Outcome != job.Succeeded || res.Reason.Text != "background processes were still running and were ended" {
 					t.Errorf("got %v %q, want bash's own outcome", res.Outcome, res.Reason)
 				}
 				return
 			}
-			if res.Outcome != job.Killed || res.Reason != "killed by ops over HTTP" || res.Signal != tc.signal {
+			if res.Outcome != job.Killed || res.Reason.Text != "killed by ops over HTTP" || res.Signal != tc.signal {
 				t.Errorf("got %v %q %q, want killed, the cause, %s", res.Outcome, res.Reason, res.Signal, tc.signal)
 			}
 		})
@@ -360,7 +360,7 @@ func TestKillAll(t *testing.T) {
 	}
 	eventually(t, "all dead", func() bool { return len(s.live.all()) == 0 })
 	for range n {
-		if res := <-results; res.Outcome != job.Killed || res.Reason != "lease lost" || res.Signal != "SIGKILL" {
+		if res := <-results; res.Outcome != job.Killed || res.Reason.Text != "lease lost" || res.Signal != "SIGKILL" {
 			t.Fatalf("got %v %q %q, want killed, lease lost, SIGKILL", res.Outcome, res.Reason, res.Signal)
 		}
 	}
@@ -384,7 +384,7 @@ func TestKillAllWhileStarting(t *testing.T) {
 				default:
 				}
 				res := run(t, s, attempt("sleep .003"))
-				if res.Outcome != job.Succeeded && (res.Outcome != job.Killed || res.Reason != "fenced") {
+				if res.Outcome != job.Succeeded && (res.Outcome != job.Killed || res.Reason.Text != "fenced") {
 					t.Errorf("got %v %q", res.Outcome, res.Reason)
 				}
 			}
@@ -412,7 +412,7 @@ func TestKillAllBeforeTheForkCameBack(t *testing.T) {
 	c.untilEmpty(context.Background())
 	s.live.leave(g)
 	c.untilDrained()
-	if res := c.result(status, err); res.Outcome != job.Killed || res.Signal != "SIGKILL" || res.Reason != "lease lost" {
+	if res := c.result(status, err); res.Outcome != job.Killed || res.Signal != "SIGKILL" || res.Reason.Text != "lease lost" {
 		t.Errorf("got %v %q %q, want killed, SIGKILL, the first cause", res.Outcome, res.Signal, res.Reason)
 	}
 }
@@ -512,7 +512,7 @@ func TestManyAtOnceLeaveNothingBehind(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 100 {
 		wg.Go(func() {
-			if res := run(t, s, attempt("sleep .01 & echo x; wait")); res.Outcome != job.Succeeded || res.Reason != "" || res.Output.Bytes != 2 {
+			if res := run(t, s, attempt("sleep .01 & echo x; wait")); res.Outcome != job.Succeeded || res.Reason.Text != "" || res.Output.Bytes != 2 {
 				t.Errorf("got %v %q, %d bytes", res.Outcome, res.Reason, res.Output.Bytes)
 			}
 		})
@@ -558,7 +558,7 @@ func TestSomebodyElseCollectsTheExitStatus(t *testing.T) {
 	c.untilEmpty(context.Background())
 	s.live.leave(g)
 	c.untilDrained()
-	if res := c.result(status, err); res.Outcome != job.Failed || res.Reason != "the exit status was collected by another part of the program" {
+	if res := c.result(status, err); res.Outcome != job.Failed || res.Reason.Text != "the exit status was collected by another part of the program" {
 		t.Errorf("got %v %q", res.Outcome, res.Reason)
 	}
 }

@@ -35,7 +35,7 @@ func (k *known) value(name job.Secret) (string, error) {
 			return value, nil
 		}
 	}
-	return "", fmt.Errorf("there is no secret %s that the job may use", name)
+	return "", job.Coded(job.ReasonSecretUnreadable, fmt.Errorf("there is no secret %s that the job may use", name))
 }
 
 // mask hides the secrets of an attempt in a text.
@@ -65,20 +65,20 @@ func (k *Kinds) withSecrets(ctx context.Context, e Executor, a Attempt, uses []j
 	values, err := k.values(ctx, &a, job.SecretNames(uses))
 	switch {
 	case errors.Is(err, errLate):
-		return job.Result{Outcome: job.Missed, Reason: "its secrets could not be read in time"}
+		return job.Result{Outcome: job.Missed, Reason: reason("", "its secrets could not be read in time")}
 	case ctx.Err() != nil:
-		return job.Result{Outcome: job.Killed, Reason: reason(context.Cause(ctx).Error())}
+		return killed(ctx)
 	case err != nil:
-		return failed(err)
+		return failed(job.ReasonSecretUnreadable, err)
 	}
 	a.known = &known{values, newMasker(values)}
 	if a.Command != "" {
 		if a.Options, err = a.Options.FillSecrets(a.known.value); err != nil {
-			return failed(err)
+			return failed(job.ReasonSecretUnreadable, err)
 		}
 	}
 	res := e.Execute(ctx, a)
-	res.Reason = a.known.mask(res.Reason)
+	res.Reason.Text = a.known.mask(res.Reason.Text)
 	return res
 }
 

@@ -37,7 +37,7 @@ type told struct{ last *Attempt }
 
 func (x *told) Execute(_ context.Context, a Attempt) job.Result {
 	x.last = &a
-	return job.Result{Outcome: job.Succeeded, Reason: "said " + a.Options.Stdin}
+	return job.Result{Outcome: job.Succeeded, Reason: reason("", "said "+a.Options.Stdin)}
 }
 
 func TestSecretsOfAnAttempt(t *testing.T) {
@@ -63,8 +63,10 @@ func TestSecretsOfAnAttempt(t *testing.T) {
 		x := &told{}
 		k := &Kinds{Command: x, Stored: &kept{map[job.Secret]string{"pg": value}, c.fail}}
 		a := Attempt{Command: "cat", Options: job.CommandOptions{Stdin: c.stdin}, May: c.may}
-		if r := k.Execute(t.Context(), a); r.Outcome != c.outcome || r.Reason != c.reason || (x.last != nil) != (c.outcome == job.Succeeded) {
+		if r := k.Execute(t.Context(), a); r.Outcome != c.outcome || r.Reason.Text != c.reason || (x.last != nil) != (c.outcome == job.Succeeded) {
 			t.Errorf("%s: got %+v, want %s, %s", name, r, c.outcome, c.reason)
+		} else if failed := r.Outcome == job.Failed; failed != (r.Reason.Code == job.ReasonSecretUnreadable) {
+			t.Errorf("%s: it ended %s with the code %q", name, r.Outcome, r.Reason.Code)
 		}
 		if strings.Contains(c.stdin, "secret.pg") && x.last != nil && (!strings.Contains(x.last.Options.Stdin, value) || strings.Contains(fmt.Sprintf("%v %+v %#v", x.last.known, x.last.known, x.last.known), value)) {
 			t.Errorf("%s: was told %+v", name, x.last)

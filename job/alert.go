@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"go-crontab/job/problem"
 )
 
 // AlertEvent is what an alert can be about.
@@ -160,14 +162,14 @@ func (r *AlertRule) Validate() error {
 	r.checkEvents(&p)
 	list := func(field string, names []string, most int) {
 		if len(names) > most {
-			p.add(field, "%d of them, at most %d are taken", len(names), most)
+			p.Add(field, problem.TooMany, len(names), most)
 			return
 		}
 		for i, n := range names {
 			at := fmt.Sprintf("%s[%d]", field, i)
 			checkLine(&p, at, n, 2*MaxName+1)
 			if slices.Contains(names[:i], n) {
-				p.add(at, "%q is given already", n)
+				p.Add(at, problem.GivenAlready, problem.Quoted(n))
 			}
 		}
 	}
@@ -176,21 +178,21 @@ func (r *AlertRule) Validate() error {
 	list("channels", r.Channels, 20)
 	for i, j := range r.Jobs[:min(len(r.Jobs), MaxRuleLists)] {
 		if !strings.Contains(j, "/") && j != "" {
-			p.add(fmt.Sprintf("jobs[%d]", i), "%.100q has no app; write it as app/name, such as %s/%.100s, or */%.100s for all apps", j, DefaultApp, j, j)
+			p.Add(fmt.Sprintf("jobs[%d]", i), problem.JobWithoutApp, j, DefaultApp, j, j)
 		}
 	}
 	if len(r.Channels) == 0 {
-		p.add("channels", "are missing; name at least one, which PUT /api/v1/alerts/channels/NAME makes")
+		p.Add("channels", problem.MissingPlural.Advise("name at least one, which PUT /api/v1/alerts/channels/NAME makes"))
 	}
 	if len(r.Labels) > MaxLabels {
-		p.add("labels", "%d of them, at most %d are kept of a job", len(r.Labels), MaxLabels)
+		p.Add("labels", problem.TooMany, len(r.Labels), MaxLabels)
 	}
 	for k, v := range r.Labels {
 		checkName(&p, "labels", k)
 		checkText(&p, "labels."+k, v, MaxName)
 	}
 	if !slices.Contains(Severities, r.Severity) {
-		p.add("severity", "%q is not one of %s", shorten(r.Severity), strings.Join(Severities, ", "))
+		p.Add("severity", problem.NotOneOf, shorten(r.Severity), strings.Join(Severities, ", "))
 	}
 	checkSpan(&p, "repeat", r.Repeat, time.Second, maxAlertTime)
 	r.checkThresholds(&p)
@@ -219,36 +221,36 @@ func (p Problems) orNil() error {
 func checkLine(p *Problems, field, s string, most int) {
 	switch {
 	case s == "":
-		p.add(field, "is empty")
+		p.Add(field, problem.Empty)
 	case !utf8.ValidString(s):
-		p.add(field, "is not valid UTF-8")
+		p.Add(field, problem.NotUTF8)
 	case utf8.RuneCountInString(s) > most:
-		p.add(field, "is %d characters long, at most %d are taken", utf8.RuneCountInString(s), most)
+		p.Add(field, problem.TooLong, utf8.RuneCountInString(s), most)
 	case strings.ContainsFunc(s, unicode.IsControl):
-		p.add(field, "%q contains a control character", shorten(s))
+		p.Add(field, problem.ControlCharacter, shorten(s))
 	}
 }
 
 func (r *AlertRule) checkEvents(p *Problems) {
 	known := AlertEvents()
 	if len(r.On) == 0 {
-		p.add("on", "is missing; name what to tell of, such as [%q, %q]", AlertFailed, AlertRecovered)
+		p.Add("on", problem.Missing.Advise("name what to tell of, such as [%q, %q]", AlertFailed, AlertRecovered))
 	}
 	if len(r.On) > len(known) {
-		p.add("on", "%d of them, and there are %d: %s", len(r.On), len(known), words(known))
+		p.Add("on", problem.TooManyEvents, len(r.On), len(known), words(known))
 		return
 	}
 	for i, e := range r.On {
 		at := fmt.Sprintf("on[%d]", i)
 		switch {
 		case !slices.Contains(known, e):
-			p.add(at, "%q is not one of %s", shorten(string(e)), words(known))
+			p.Add(at, problem.NotOneOf, shorten(string(e)), words(known))
 		case slices.Contains(r.On[:i], e):
-			p.add(at, "%s is given already", e)
+			p.Add(at, problem.GivenAlready, e)
 		}
 	}
 	if len(r.On) == 1 && r.On[0] == AlertRecovered {
-		p.add("on", "has recovered alone; it tells that something is over of which the rule has told: name that, too")
+		p.Add("on", problem.RecoveredAlone)
 	}
 }
 
@@ -262,7 +264,7 @@ func words[T ~string](list []T) string {
 
 func checkSpan(p *Problems, field string, d Duration, least, most time.Duration) {
 	if time.Duration(d) < least || time.Duration(d) > most {
-		p.add(field, "%s is not between %s and %s", d, Duration(least), Duration(most))
+		p.Add(field, problem.NotBetween, d, Duration(least), Duration(most))
 	}
 }
 
@@ -279,9 +281,9 @@ func (r *AlertRule) checkThresholds(p *Problems) {
 		field := string(t.event)
 		switch {
 		case !r.Has(t.event) && t.d != 0:
-			p.add(field, "is given, but on does not name %s", t.event)
+			p.Add(field, problem.ThresholdUnused, t.event)
 		case t.d == 0 && r.Has(t.event) && t.needed:
-			p.add(field, "is missing; say how late is too late, such as \"2h\"")
+			p.Add(field, problem.Missing.Advise("say how late is too late, such as \"2h\""))
 		case t.d != 0 && t.event == AlertClockSkew:
 			checkSpan(p, field, t.d, time.Millisecond, maxAlertTime)
 		case t.d != 0 && t.event == AlertNeverRan:
@@ -292,24 +294,24 @@ func (r *AlertRule) checkThresholds(p *Problems) {
 	}
 	switch f := r.Failures; {
 	case f == nil && r.Has(AlertFailures):
-		p.add("failures", `is missing; say how many within which time, such as {"count": 3, "within": "10m"}`)
+		p.Add("failures", problem.Missing.Advise(`say how many within which time, such as {"count": 3, "within": "10m"}`))
 	case f != nil && !r.Has(AlertFailures):
-		p.add("failures", "is given, but on does not name %s", AlertFailures)
+		p.Add("failures", problem.ThresholdUnused, AlertFailures)
 	case f != nil:
 		if f.Count < 2 || f.Count > 1000 {
-			p.add("failures.count", "%d is not between 2 and 1000; to hear of each, have on name failed", f.Count)
+			p.Add("failures.count", problem.NotBetween.Advise("to hear of each, have on name failed"), f.Count, 2, 1000)
 		}
 		checkSpan(p, "failures.within", f.Within, time.Second, maxAlertTime)
 		if !slices.Contains([]string{"job", "app", "rule"}, f.Per) {
-			p.add("failures.per", "%q is not one of job, app, rule", shorten(f.Per))
+			p.Add("failures.per", problem.NotOneOf, shorten(f.Per), "job, app, rule")
 		}
 	}
 	switch b := r.Backlog; {
 	case b != nil && !r.Has(AlertBacklog):
-		p.add("backlog", "is given, but on does not name %s", AlertBacklog)
+		p.Add("backlog", problem.ThresholdUnused, AlertBacklog)
 	case b != nil:
 		if b.Tasks < 1 || b.Tasks > 10_000 {
-			p.add("backlog.tasks", "%d is not between 1 and 10000", b.Tasks)
+			p.Add("backlog.tasks", problem.NotBetween, b.Tasks, 1, 10000)
 		}
 		checkSpan(p, "backlog.older_than", b.OlderThan, time.Second, maxAlertTime)
 	}
@@ -386,7 +388,7 @@ func (s *Silence) Check(now Micros) error {
 	if s.Job != "" {
 		checkName(&p, "job", s.Job)
 		if s.App == "" {
-			p.add("app", "is missing; a job is one of an app")
+			p.Add("app", problem.Missing.Advise("a job is one of an app"))
 		}
 	}
 	if s.Rule != "" {
@@ -394,14 +396,14 @@ func (s *Silence) Check(now Micros) error {
 	}
 	switch {
 	case s.Until == 0:
-		p.add("until", "is missing; say when the silence ends, or how long it lasts in for")
+		p.Add("until", problem.Missing.Advise("say when the silence ends, or how long it lasts in for"))
 	case s.Until <= now:
-		p.add("until", "%s has passed", s.Until)
+		p.Add("until", problem.Passed, s.Until)
 	case s.Until > now.Add(MaxSilence):
-		p.add("until", "%s is more than %s away", s.Until, Duration(MaxSilence))
+		p.Add("until", problem.TooFarAhead, s.Until, Duration(MaxSilence))
 	}
 	if strings.TrimSpace(s.Reason) == "" {
-		p.add("reason", "is missing; say why, for those who wonder why they hear nothing")
+		p.Add("reason", problem.Missing.Advise("say why, for those who wonder why they hear nothing"))
 	}
 	checkText(&p, "reason", s.Reason, 512)
 	return p.orNil()

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // ChannelType says how a channel is told.
@@ -129,7 +131,7 @@ func (c *AlertChannel) Secrets() []SecretUse {
 func (c *AlertChannel) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	for _, u := range c.Secrets() {
 		if !exist[AppSecret{"", u.Name}] {
-			p.add(u.Field, "there is no secret %q of all apps; make it first: go-crontab secret set %s", u.Name, u.Name)
+			p.Add(u.Field, problem.NoSecretOfAll.Advise("make it first: go-crontab secret set %s", u.Name), u.Name)
 		}
 	}
 	return p
@@ -141,9 +143,9 @@ func (r *AlertRule) MissingChannels(types map[string]ChannelType) (p Problems) {
 	for i, name := range r.Channels {
 		switch t, there := types[name]; {
 		case !there:
-			p.add(fmt.Sprintf("channels[%d]", i), "there is no channel %q; make it first: go-crontab alert channel set %s", shorten(name), shorten(name))
+			p.Add(fmt.Sprintf("channels[%d]", i), problem.NoChannel.Advise("make it first: go-crontab alert channel set %s", shorten(name)), shorten(name))
 		case t == ChannelHeartbeat:
-			p.add(fmt.Sprintf("channels[%d]", i), "%q is a heartbeat, to which no alert goes", shorten(name))
+			p.Add(fmt.Sprintf("channels[%d]", i), problem.ChannelIsHeartbeat, shorten(name))
 		}
 	}
 	return p
@@ -157,7 +159,7 @@ func FillSecrets(text string, value func(Secret) (string, error)) (string, error
 // CheckAlertURL returns what is wrong with an address that a node is to call, "" if nothing is.
 func CheckAlertURL(text string) string {
 	var p Problems
-	checkURL(&p, text)
+	checkURL(&p, "url", text, wantURL)
 	if p == nil {
 		return ""
 	}
@@ -170,7 +172,7 @@ func (c *AlertChannel) Validate() error {
 	checkName(&p, "name", c.Name)
 	checkText(&p, "description", c.Description, MaxText)
 	if !slices.Contains(ChannelTypes(), c.Type) {
-		p.add("type", "%q is not one of %s", shorten(string(c.Type)), words(ChannelTypes()))
+		p.Add("type", problem.NotOneOf, shorten(string(c.Type)), words(ChannelTypes()))
 		return p
 	}
 	c.checkAddress(&p)
@@ -178,19 +180,19 @@ func (c *AlertChannel) Validate() error {
 	if c.Type == ChannelHeartbeat {
 		checkSpan(&p, "every", c.Every, 10*time.Second, 24*time.Hour)
 		if c.Wait != 0 {
-			p.add("wait", "does not go with %s", c.Type)
+			p.Add("wait", problem.NotWith, c.Type)
 		}
 	} else {
 		checkSpan(&p, "wait", c.Wait, 0, 10*time.Minute)
 		if c.Every != 0 {
-			p.add("every", "is of channels of type heartbeat alone")
+			p.Add("every", problem.OnlyWith, problem.Shown("heartbeat", "type heartbeat"))
 		}
 	}
 	switch beats := c.beatsPerMinute(); {
 	case c.Rate < 1 || c.Rate > 600:
-		p.add("rate", "%d is not between 1 and 600 messages a minute", c.Rate)
+		p.Add("rate", problem.NotBetween, c.Rate, 1, problem.Shown(600, "600 messages a minute"))
 	case c.Rate < beats:
-		p.add("rate", "%d messages a minute are too few for a heartbeat each %s; want at least %d, or a longer every", c.Rate, c.Every, beats)
+		p.Add("rate", problem.RateTooLow, c.Rate, c.Every, beats)
 	}
 	checkSpan(&p, "timeout", c.Timeout, time.Second, 30*time.Second)
 	return p.orNil()
@@ -208,17 +210,17 @@ func (c *AlertChannel) beatsPerMinute() int {
 func (c *AlertChannel) checkAddress(p *Problems) {
 	if c.Type == ChannelEmail {
 		if c.URL != "" {
-			p.add("url", "does not go with email; give email.server")
+			p.Add("url", problem.NotWith.Advise("give email.server"), "email")
 		}
 		if c.Email == nil {
-			p.add("email", `is missing; give {"server": "mail.example.com:587", "from": "…", "to": ["…"]}`)
+			p.Add("email", problem.Missing.Advise(`give {"server": "mail.example.com:587", "from": "…", "to": ["…"]}`))
 			return
 		}
 		c.Email.check(p)
 		return
 	}
 	if c.Email != nil {
-		p.add("email", "goes with type email alone")
+		p.Add("email", problem.OnlyWith, problem.Shown("email", "type email"))
 	}
 	checkSecretOrURL(p, "url", c.URL)
 }
@@ -229,24 +231,16 @@ func checkSecretOrURL(p *Problems, field, text string) {
 		return
 	}
 	if strings.Contains(text, opening) {
-		p.add(field, "has a placeholder in it; write all of the URL here, or keep all of it in a secret and write {{secret.NAME}}")
+		p.Add(field, problem.URLPartlySecret)
 		return
 	}
-	var found Problems
-	checkURL(&found, text)
-	for _, q := range found {
-		message, _, cut := strings.Cut(q.Message, "; want")
-		if cut || text == "" {
-			message += "; want a URL such as https://example.com/alerts, or {{secret.NAME}} for one that is secret"
-		}
-		p.add(field, "%s", message)
-	}
+	checkURL(p, field, text, "want a URL such as https://example.com/alerts, or {{secret.NAME}} for one that is secret")
 }
 
 func (c *AlertChannel) checkExtras(p *Problems) {
 	only := func(field string, given bool, types ...ChannelType) bool {
 		if given && !slices.Contains(types, c.Type) {
-			p.add(field, "does not go with %s; it is of %s", c.Type, words(types))
+			p.Add(field, problem.NotWith.Advise("it is of %s", words(types)), c.Type)
 			return false
 		}
 		return given
@@ -263,35 +257,35 @@ func (c *AlertChannel) checkExtras(p *Problems) {
 	if only("routing_key", c.RoutingKey != "", ChannelPagerDuty) {
 		checkWholeSecret(p, "routing_key", c.RoutingKey)
 	} else if c.Type == ChannelPagerDuty {
-		p.add("routing_key", "is missing; keep the integration key in a secret (go-crontab secret set NAME), and write {{secret.NAME}}")
+		p.Add("routing_key", problem.Missing.Advise("keep the integration key in a secret (go-crontab secret set NAME), and write {{secret.NAME}}"))
 	}
 }
 
 func checkWholeSecret(p *Problems, field, text string) {
 	if _, is := WholeSecret(text); !is {
-		p.add(field, "must be {{secret.NAME}}: everybody who sees the channel would read it; go-crontab secret set NAME keeps it")
+		p.Add(field, problem.NotAWholeSecret)
 	}
 }
 
 func (c *AlertChannel) checkHeaders(p *Problems) {
 	if len(c.Headers) > MaxHeaders {
-		p.add("headers", "%d of them, at most %d are sent", len(c.Headers), MaxHeaders)
+		p.Add("headers", problem.TooMany, len(c.Headers), MaxHeaders)
 		return
 	}
 	for _, k := range slices.Sorted(maps.Keys(c.Headers)) {
 		field, v := "headers."+k, c.Headers[k]
 		switch why := notToGive[http.CanonicalHeaderKey(k)]; {
 		case len(k) > MaxHeaderName || !isToken(k):
-			p.add("headers", "%.100q is no name of a header", k)
+			p.Add("headers", problem.NotAHeader, k)
 		case why != "":
-			p.add(field, "%s; leave it out", why)
+			p.Add(field, problem.HeaderNotToGive, why)
 		case len(v) > MaxHeaderValue:
-			p.add(field, "is %d bytes long, at most %d are sent", len(v), MaxHeaderValue)
+			p.Add(field, problem.TooManyBytes, len(v), MaxHeaderValue)
 		case strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r > '~' }):
-			p.add(field, "has something but printable ASCII in it")
+			p.Add(field, problem.NotASCII)
 		default:
 			if _, err := fillSecrets(v, func(Secret) (string, error) { return "", nil }); err != nil {
-				p.add(field, "%v", err)
+				p.Put(field, problem.Of(err))
 			}
 		}
 	}
@@ -303,44 +297,44 @@ func (e *AlertEmail) check(p *Problems) {
 	_, notAddr := netip.ParseAddr(host)
 	switch {
 	case err != nil || portErr != nil || n < 1 || n > 65535:
-		p.add("email.server", "%q is no host and port, such as mail.example.com:587", shorten(e.Server))
+		p.Add("email.server", problem.NotHostAndPort, shorten(e.Server))
 	case notAddr != nil && !hostName.MatchString(host):
-		p.add("email.server", "%q is no host", shorten(host))
+		p.Add("email.server", problem.NotAHost, shorten(host))
 	}
 	if !slices.Contains([]string{"starttls", "tls", "none"}, e.TLS) {
-		p.add("email.tls", "%q is not one of starttls, tls, none", shorten(e.TLS))
+		p.Add("email.tls", problem.NotOneOf, shorten(e.TLS), "starttls, tls, none")
 	}
 	checkText(p, "email.user", e.User, 256)
 	switch {
 	case e.Password != "":
 		checkWholeSecret(p, "email.password", e.Password)
 		if e.TLS == "none" {
-			p.add("email.tls", "is none, which would send the password so that everybody on the way can read it; use starttls or tls")
+			p.Add("email.tls", problem.PasswordInClear)
 		}
 		if e.User == "" {
-			p.add("email.user", "is missing; the password is of whom?")
+			p.Add("email.user", problem.PasswordOfNoOne)
 		}
 	case e.User != "":
-		p.add("email.password", "is missing; keep it in a secret, and write {{secret.NAME}}")
+		p.Add("email.password", problem.Missing.Advise("keep it in a secret, and write {{secret.NAME}}"))
 	}
 	if Address(e.From) == "" {
-		p.add("email.from", "%q is no mail address, such as go-crontab@example.com", shorten(e.From))
+		p.Add("email.from", problem.NotMailSender, shorten(e.From))
 	}
 	if len(e.To) > 50 {
-		p.add("email.to", "%d of them, at most 50 are taken", len(e.To))
+		p.Add("email.to", problem.TooMany, len(e.To), 50)
 		return
 	}
 	for i, to := range e.To {
 		if Address(to) == "" {
-			p.add(fmt.Sprintf("email.to[%d]", i), "%q is no mail address", shorten(to))
+			p.Add(fmt.Sprintf("email.to[%d]", i), problem.NotMail, shorten(to))
 		}
 	}
 	if len(e.To) == 0 {
-		why := ""
+		s := problem.Missing.Advise("name somebody")
 		if e.ToOwner {
-			why = ": jobs may have no owner, or one that is no mail address"
+			s = problem.Missing.Advise("name somebody: jobs may have no owner, or one that is no mail address")
 		}
-		p.add("email.to", "is missing; name somebody%s", why)
+		p.Add("email.to", s)
 	}
 }
 
@@ -357,14 +351,10 @@ func (s *Spec) validatePing(p *Problems) {
 	}
 	check := func(field, text string) {
 		if strings.Contains(text, opening) {
-			p.add(field, "has a placeholder in it, which is not filled in here")
+			p.Add(field, problem.URLNotFilledIn)
 			return
 		}
-		var found Problems
-		checkURL(&found, text)
-		for _, q := range found {
-			p.add(field, "%s", q.Message)
-		}
+		checkURL(p, field, text, wantURL)
 	}
 	check("ping.url", s.Ping.URL)
 	if s.Ping.FailURL != "" {

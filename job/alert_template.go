@@ -8,6 +8,8 @@ import (
 	"text/template"
 	"text/template/parse"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // Templates are of Go's text/template, held so short that whatever somebody writes, it ends soon and stays small: no
@@ -58,20 +60,20 @@ func checkTemplate(p *Problems, field, text string) {
 		return
 	}
 	if len(text) > MaxTemplate {
-		p.add(field, "is %d bytes long, at most %d are taken", len(text), MaxTemplate)
+		p.Add(field, problem.TooManyBytes, len(text), MaxTemplate)
 		return
 	}
 	r := &rendering{end: time.Now().Add(checkTime)}
 	t, err := parseTemplate(text, r)
 	if err != nil {
-		p.add(field, "%v", err)
+		p.Put(field, problem.Of(err))
 		return
 	}
 	// Parsing takes any field; whether there is one shows when it is looked for.
 	for _, m := range samples() {
 		r.out.Reset()
 		if err := execute(t, r, m); err != nil && strings.Contains(err.Error(), "can't evaluate field ") {
-			p.add(field, "%v", err)
+			p.Put(field, problem.Of(err))
 			return
 		}
 	}
@@ -118,7 +120,7 @@ func execute(t *template.Template, r *rendering, m *AlertMessage) (err error) {
 		}
 	}()
 	if err := t.Execute(r, m); err != nil {
-		return errors.New(shortError(err))
+		return problem.Errorf(problem.Template, shortError(err))
 	}
 	return nil
 }
@@ -212,13 +214,13 @@ func (r *rendering) funcs() template.FuncMap {
 func parseTemplate(text string, r *rendering) (*template.Template, error) {
 	t, err := template.New("template").Option("missingkey=error").Funcs(r.funcs()).Parse(text)
 	if err != nil {
-		return nil, errors.New(shortError(err))
+		return nil, problem.Errorf(problem.Template, shortError(err))
 	}
 	if len(t.Templates()) > 1 || t.Tree == nil && strings.Contains(text, "define") {
-		return nil, errors.New("defines another template, which is not taken")
+		return nil, problem.Errorf(problem.TemplateDefines)
 	}
 	if t.Tree == nil {
-		return nil, errors.New("has nothing in it")
+		return nil, problem.Errorf(problem.TemplateEmpty)
 	}
 	return t, checkNodes(t.Root, 0)
 }
@@ -236,17 +238,17 @@ func checkNodes(n parse.Node, ranges int) error {
 			}
 		}
 	case *parse.TemplateNode:
-		return errors.New("calls another template, which is not taken")
+		return problem.Errorf(problem.TemplateCalls)
 	case *parse.IfNode:
 		return checkBranch(&n.BranchNode, ranges)
 	case *parse.WithNode:
 		return checkBranch(&n.BranchNode, ranges)
 	case *parse.RangeNode:
 		if ranges > 0 {
-			return errors.New("has a range within a range, which is not taken")
+			return problem.Errorf(problem.TemplateRangeInRange)
 		}
 		if !isItems(n.Pipe) {
-			return errors.New("has a range over something but .Items, which is not taken")
+			return problem.Errorf(problem.TemplateRange)
 		}
 		return checkBranch(&n.BranchNode, ranges+1)
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // AppLimits bound what one app may take of the cluster. A field that is zero is no limit.
@@ -33,9 +35,6 @@ const (
 // AllLimits lists those that refuse something. The limit of kept output refuses nothing: old output goes instead.
 var AllLimits = []Limit{LimitJobs, LimitRuns, LimitWaiting}
 
-// LimitReason begins the reason of a run that was skipped because its app is at a limit.
-const LimitReason = "app limit: "
-
 // Validate returns all problems.
 func (l *AppLimits) Validate() error {
 	var p Problems
@@ -43,11 +42,11 @@ func (l *AppLimits) Validate() error {
 
 	for _, name := range AllLimits {
 		if n := counts[name]; n < 0 || n > MostLimit {
-			p.add(string(name), "%d is not between 1 and %d; leave it out for no limit", n, MostLimit)
+			p.Add(string(name), problem.NotBetween.Advise("leave it out for no limit"), n, 1, MostLimit)
 		}
 	}
 	if l.Output < 0 || l.Output > MostOutput {
-		p.add("output", "%s is not between 1B and %s; leave it out for no limit", l.Output, MostOutput)
+		p.Add("output", problem.NotBetween.Advise("leave it out for no limit"), l.Output, "1B", MostOutput)
 	}
 
 	if p == nil {

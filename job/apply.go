@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // Bounds of one Apply: what it changes, it changes in one transaction.
@@ -95,7 +97,7 @@ type AppliedJob struct {
 	Action   Applying
 	Job      Job // as it is, or would be
 	Changes  []Change
-	Warnings []string // see Spec.Warnings
+	Warnings []problem.Text // see Spec.Warnings
 }
 
 // Change is a field that is another now. Values are JSON; one that is absent was not set, or is not any more.
@@ -111,7 +113,7 @@ func (a *Apply) Check(now time.Time) error {
 	var p Problems
 	tooMany := func(field string, n, most int) {
 		if n > most {
-			p.add(field, "%d of them, at most %d are taken at once; apply them in parts", n, most)
+			p.Add(field, problem.TooMany.Advise("apply them in parts"), n, most)
 		}
 	}
 	tooMany("groups", len(a.Groups), MaxApplyGroups)
@@ -141,19 +143,19 @@ func (p *Problems) within(place string, err error) {
 	var more Problems
 	if !errors.As(err, &more) {
 		if err != nil {
-			p.add(place, "%v", err)
+			p.Put(place, problem.Of(err))
 		}
 		return
 	}
 	for _, q := range more {
-		p.add(place+"."+q.Field, "%s", q.Message)
+		p.Put(place+"."+q.Field, q.Text)
 	}
 }
 
 // twice notes names that are given more than once; fields are those of where they stand.
 func twice[K comparable](p *Problems, seen map[K]int, key K, list string, i int) {
 	if first, is := seen[key]; is {
-		p.add(fmt.Sprintf("%s[%d].name", list, i), "%v is given already, as %s[%d]", key, list, first)
+		p.Add(fmt.Sprintf("%s[%d].name", list, i), problem.GivenAlreadyAs, key, fmt.Sprintf("%s[%d]", list, first))
 		return
 	}
 	seen[key] = i
@@ -187,7 +189,7 @@ func (a *Apply) checkJobs(p *Problems, now time.Time) {
 		w.Start = start // of a job that is there already it may be another
 		twice(p, seen, Name{w.App, w.Name}, "jobs", i)
 		if v := w.Version; v != nil && *v < 0 {
-			p.add(fmt.Sprintf("jobs[%d].version", i), "%d is negative; give 0 for a job that must not be there yet", *v)
+			p.Add(fmt.Sprintf("jobs[%d].version", i), problem.Negative.Advise("give 0 for a job that must not be there yet"), *v)
 		}
 	}
 }
@@ -198,14 +200,14 @@ func (a *Apply) checkPrune(p *Problems) {
 	}
 	switch {
 	case a.Prune.App != "" && len(a.Prune.Labels) > 0:
-		p.add("prune", "has an app and labels; give one of them")
+		p.Add("prune", problem.PruneOfTwo)
 	case a.Prune.App == "" && len(a.Prune.Labels) == 0:
-		p.add("prune", `does not say which jobs belong to the files; give {"app": "…"} or {"labels": {"…": "…"}}`)
+		p.Add("prune", problem.PruneOfNothing)
 	case a.Prune.App != "":
 		checkName(p, "prune.app", a.Prune.App)
 	}
 	if len(a.Prune.Labels) > MaxLabels {
-		p.add("prune.labels", "%d of them, at most %d are kept of a job", len(a.Prune.Labels), MaxLabels)
+		p.Add("prune.labels", problem.TooMany, len(a.Prune.Labels), MaxLabels)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // RetentionSpec is the retention rule of an app, or of the cluster, as a file has it.
@@ -48,19 +50,19 @@ func checkScope(p *Problems, seen map[string]int, list string, i int, scope, app
 	place := fmt.Sprintf("%s[%d]", list, i)
 	switch {
 	case scope != "" && scope != string(ScopeApp) && scope != string(ScopeCluster):
-		p.add(place+".scope", "%q is neither app nor cluster", scope)
+		p.Add(place+".scope", problem.ScopeUnknown, scope)
 		return
 	case scope == string(ScopeCluster) && app != "":
-		p.add(place+".app", "is %s, but the scope is the cluster; leave one of them out", app)
+		p.Add(place+".app", problem.ScopeOfTwo, app)
 		return
 	case scope != string(ScopeCluster) && app == "":
-		p.add(place+".app", "is missing; give an app, or scope: cluster")
+		p.Add(place+".app", problem.Missing.Advise("give an app, or scope: cluster"))
 		return
 	case app != "":
 		checkName(p, place+".app", app)
 	}
 	if first, is := seen[app]; is {
-		p.add(place+".app", "that of %s is given already, as %s[%d]", scopeName(app), list, first)
+		p.Add(place+".app", problem.GivenAlreadyAs, problem.Shown(app, "that of "+scopeName(app)), fmt.Sprintf("%s[%d]", list, first))
 		return
 	}
 	seen[app] = i

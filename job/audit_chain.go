@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"go-crontab/job/problem"
 )
 
 // Link is the place of one audit line in the chain of hashes. The zero Link stands before the first line.
@@ -53,7 +55,7 @@ func ParseHead(text string) (Link, error) {
 	b, hexErr := hex.DecodeString(hash)
 
 	if err != nil || hexErr != nil || seq < 1 || len(b) != len(Link{}.Hash) {
-		return Link{}, fmt.Errorf("%q is not the head of an audit chain; want SEQ:HASH, a number from 1 and 64 hexadecimal digits", text)
+		return Link{}, problem.Errorf(problem.NotAChainHead, text)
 	}
 	return Link{Seq: seq, Hash: [32]byte(b)}, nil
 }

@@ -1,6 +1,10 @@
 package job
 
-import "time"
+import (
+	"time"
+
+	"go-crontab/job/problem"
+)
 
 // Backfill is a range of due times of a job that are started now, whether or not they were before.
 type Backfill struct {
@@ -48,14 +52,14 @@ func CheckBackfill(from, to time.Time, parallel int, now time.Time) error {
 	switch {
 	case p != nil:
 	case from.After(now):
-		p.add("from", "%s lies ahead: what is due from now on, the schedule starts", from.Format(time.RFC3339))
+		p.Add("from", problem.LiesAhead, from.Format(time.RFC3339))
 	case to.Before(from):
-		p.add("to", "%s is before from, %s", to.Format(time.RFC3339), from.Format(time.RFC3339))
+		p.Add("to", problem.Before, to.Format(time.RFC3339), "from", from.Format(time.RFC3339))
 	case to.After(now):
-		p.add("to", "%s lies ahead: what is due from now on, the schedule starts", to.Format(time.RFC3339))
+		p.Add("to", problem.LiesAhead, to.Format(time.RFC3339))
 	}
 	if parallel < 1 || parallel > MaxParallel {
-		p.add("parallel", "%d is not between 1 and %d", parallel, MaxParallel)
+		p.Add("parallel", problem.NotBetween, parallel, 1, MaxParallel)
 	}
 	if p == nil {
 		return nil
@@ -65,8 +69,8 @@ func CheckBackfill(from, to time.Time, parallel int, now time.Time) error {
 
 func checkYear(p *Problems, field string, t time.Time) {
 	if t.IsZero() {
-		p.add(field, "is missing; give a time such as 2027-01-31T03:00:00Z")
+		p.Add(field, problem.Missing.Advise("give a time such as 2027-01-31T03:00:00Z"))
 	} else if y := t.UTC().Year(); y < 1971 || y > 2099 {
-		p.add(field, "the year %d is not between 1971 and 2099", y)
+		p.Add(field, problem.YearNotBetween, y, 1971, 2099)
 	}
 }

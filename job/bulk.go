@@ -1,5 +1,7 @@
 package job
 
+import "go-crontab/job/problem"
+
 // Bulk is a wish to do the same to several jobs.
 type Bulk struct {
 	Action Action // ActionPause, ActionResume, ActionRun or ActionDelete
@@ -19,9 +21,9 @@ type Seen struct {
 // Bulked is what became of one job.
 type Bulked struct {
 	Result  BulkResult
-	Why     string // it was refused
-	Version int64  // at which the job is; zero if it is deleted, or not there
-	Request int64  // of the run that was asked for
+	Why     problem.Text // it was refused
+	Version int64        // at which the job is; zero if it is deleted, or not there
+	Request int64        // of the run that was asked for
 }
 
 // BulkResult says what became of a job.
@@ -35,7 +37,7 @@ const (
 )
 
 // Refused is what becomes of a job that is left as it is.
-func Refused(why string) Bulked { return Bulked{Result: BulkRefused, Why: why} }
+func Refused(why problem.Text) Bulked { return Bulked{Result: BulkRefused, Why: why} }
 
 // Of tells what there is to do about a job, with the error that reading its definition gave. What only doing it shows is
 // not told.
@@ -52,7 +54,7 @@ func (b *Bulk) Of(j *Job, unreadable error) Bulked {
 		}
 	case ActionRun:
 		if unreadable != nil {
-			return Refused(unreadable.Error())
+			return Refused(problem.Of(unreadable))
 		}
 	}
 	return out

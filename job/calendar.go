@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // Bounds of calendars.
@@ -108,14 +110,14 @@ func (c *CalendarSpec) Compile() (*Calendar, error) {
 	checkName(&p, "name", c.Name)
 	checkText(&p, "description", c.Description, MaxText)
 	if n := len(c.Exclude) + len(c.Include); n > MaxCalendarDays {
-		p.add("exclude", "and include have %d entries together, at most %d are taken; write ranges, or several calendars", n, MaxCalendarDays)
+		p.Add("exclude", problem.CalendarEntries, n, MaxCalendarDays)
 		return nil, p
 	}
 	out := &Calendar{name: c.Name, spec: c}
 	if c.Timezone != "" {
 		zone, err := LoadZone(c.Timezone)
 		if err != nil {
-			p.add("timezone", "%v", err)
+			p.Put("timezone", problem.Of(err))
 		}
 		out.zone = zone
 	}
@@ -125,7 +127,7 @@ func (c *CalendarSpec) Compile() (*Calendar, error) {
 	out.lend(&p)
 	text, err := c.Encode()
 	if err != nil || len(text) > MaxCalendarSize {
-		p.add("calendar", "takes %d bytes, at most %d are kept; shorten the notes", len(text), MaxCalendarSize)
+		p.Add("calendar", problem.TooManyBytes.Advise("shorten the notes"), len(text), MaxCalendarSize)
 	}
 	out.digest = sha256.Sum256([]byte(text))
 	if p != nil {
@@ -143,13 +145,13 @@ func (c *Calendar) weeklyRules(s *CalendarSpec, p *Problems) {
 		}
 	}
 	if size > maxCalendarWords {
-		p.add("hours", "takes %d bytes with exclude_weekdays, at most %d are read", size, maxCalendarWords)
+		p.Add("hours", problem.HoursTooLong, size, maxCalendarWords)
 		return
 	}
 	for i, item := range s.ExcludeWeekdays {
 		w, err := parseWeekdays(item)
 		if err != nil {
-			p.add(fmt.Sprintf("exclude_weekdays[%d]", i), "%v", err)
+			p.Put(fmt.Sprintf("exclude_weekdays[%d]", i), problem.Of(err))
 		}
 		c.off |= w
 	}
@@ -166,7 +168,7 @@ func (c *Calendar) weeklyRules(s *CalendarSpec, p *Problems) {
 	c.windows(s.Hours.Only, "hours.only", p, func(word, window uint64) uint64 { return word | window })
 	c.windows(s.Hours.Except, "hours.except", p, func(word, window uint64) uint64 { return word &^ window })
 	if n := c.windowsADay(); n > MaxCalendarSpans {
-		p.add("hours", "has it open %d times on one day, at most %d are taken", n, MaxCalendarSpans)
+		p.Add("hours", problem.HoursTooMany, n, MaxCalendarSpans)
 	}
 }
 
@@ -183,13 +185,13 @@ func (c *Calendar) windowsADay() (most int) {
 
 func (c *Calendar) windows(lines []string, field string, p *Problems, apply func(word, window uint64) uint64) {
 	if len(lines) > MaxCalendarHours {
-		p.add(field, "has %d lines, at most %d are taken; one line may name several days and times", len(lines), MaxCalendarHours)
+		p.Add(field, problem.TooMany.Advise("one line may name several days and times"), len(lines), MaxCalendarHours)
 		return
 	}
 	for i, line := range lines {
 		o, err := parseWindow(line)
 		if err != nil {
-			p.add(fmt.Sprintf("%s[%d]", field, i), "%v", err)
+			p.Put(fmt.Sprintf("%s[%d]", field, i), problem.Of(err))
 			continue
 		}
 		for d := range c.open {
@@ -211,12 +213,12 @@ func (c *Calendar) lend(p *Problems) {
 		case e.As == asWorkday:
 			c.as[i] = c.work
 		case e.As != "":
-			p.add(fmt.Sprintf("include[%d].as", i), "%q is not one of mon, tue, wed, thu, fri, sat, sun, workday", shorten(e.As))
+			p.Add(fmt.Sprintf("include[%d].as", i), problem.NotOneOf, shorten(e.As), "mon, tue, wed, thu, fri, sat, sun, workday")
 		}
 	}
 	for i, e := range c.spec.Exclude {
 		if e.As != "" {
-			p.add(fmt.Sprintf("exclude[%d].as", i), "goes with include: a day that is closed counts as no day of the week")
+			p.Add(fmt.Sprintf("exclude[%d].as", i), problem.AsOfClosedDay)
 		}
 	}
 	if *p != nil {
@@ -386,7 +388,7 @@ const (
 func (c *Calendar) Days(date string, n int) ([]DayState, error) {
 	first, yearly, err := parseDate(date)
 	if err != nil || yearly {
-		return nil, fmt.Errorf("%q is no date such as 2027-02-06, from %d to %d", shorten(date), firstYear, lastYear)
+		return nil, problem.Errorf(problem.NotADateWithYear, shorten(date), firstYear, lastYear)
 	}
 	out := []DayState{}
 	for day := first; day < min(first+int64(n), lastCalendarDay+1); day++ {

@@ -3,6 +3,8 @@ package job
 import (
 	"fmt"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // Days are counted from 1970-01-01. A calendar knows those of the years that cron knows.
@@ -36,7 +38,7 @@ func yearlyDay(month time.Month, day int) int { return daysBeforeMonth[month] + 
 func parseDate(s string) (day int64, yearly bool, err error) {
 	if t, err := time.Parse(time.DateOnly, s); err == nil {
 		if y := t.Year(); y < firstYear || y > lastYear {
-			return 0, false, fmt.Errorf("the year %d is not between %d and %d", y, firstYear, lastYear)
+			return 0, false, problem.Errorf(problem.YearNotBetween, y, firstYear, lastYear)
 		}
 		return t.Unix() / secondsPerDay, false, nil
 	}
@@ -44,7 +46,7 @@ func parseDate(s string) (day int64, yearly bool, err error) {
 	if t, err := time.Parse(time.DateOnly, fmt.Sprintf("%d-%s", leapYear, s)); err == nil {
 		return int64(yearlyDay(t.Month(), t.Day())), true, nil
 	}
-	return 0, false, fmt.Errorf("%q is no date; write 2027-02-06, or 12-25 for each year", shorten(s))
+	return 0, false, problem.Errorf(problem.NotADate, shorten(s))
 }
 
 // daySet finds the entry of a list that names a day. Dated entries come before yearly ones, earlier before later ones.
@@ -73,9 +75,9 @@ func (d CalendarDay) span() (s daySpan, part string, err error) {
 	switch {
 	case err != nil:
 	case yearly != s.yearly:
-		err = fmt.Errorf("%q does not go with %q: either both have a year or none", d.End, d.Date)
+		err = problem.Errorf(problem.DatesOfTwoKinds, d.End, d.Date)
 	case s.to < s.from && !yearly:
-		err = fmt.Errorf("%s is before %s", d.End, d.Date)
+		err = problem.Errorf(problem.EndsBeforeStart, d.End, d.Date)
 	}
 	return s, "end", err
 }
@@ -91,7 +93,7 @@ func newDaySet(list []CalendarDay, name string, p *Problems) daySet {
 		span, part, err := e.span()
 		switch {
 		case err != nil:
-			p.add(field(part), "%v", err)
+			p.Put(field(part), problem.Of(err))
 		case span.yearly:
 			s.paintYearly(i, int(span.from), int(span.to))
 		default:

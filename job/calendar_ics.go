@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 const (
@@ -50,10 +52,10 @@ func ParseICSWithin(w *Work, text []byte, now time.Time, workday string) (Import
 	r := icsReader{now: now, workday: workday, work: w}
 	r.read(string(text))
 	if r.problems == nil && len(r.stack) > 0 {
-		r.wrong(r.last, "the file ends within %s", r.stack[len(r.stack)-1])
+		r.wrong(r.last, problem.ICSEndsWithin, r.stack[len(r.stack)-1])
 	}
 	if r.problems == nil && !r.calendar {
-		r.wrong(1, "is no iCalendar file: it has no BEGIN:VCALENDAR")
+		r.wrong(1, problem.NotICS)
 	}
 	marked := slices.ContainsFunc(r.events, func(e *icsEvent) bool { return e.special != "" })
 	for _, e := range r.events {
@@ -61,7 +63,7 @@ func ParseICSWithin(w *Work, text []byte, now time.Time, workday string) (Import
 			r.take(e, marked)
 		}
 		if errors.Is(w.Err(), ErrTooExpensive) {
-			r.wrong(e.begun, "comes after as many days of recurring events as are looked at; write single days, or yearly ones")
+			r.wrong(e.begun, problem.ICSTooManyDays)
 			break
 		}
 	}
@@ -100,7 +102,7 @@ func (r *icsReader) read(text string) {
 		r.last = first + 1
 		line, ok := parseICSLine(whole.String())
 		if !ok {
-			r.wrong(r.last, "%q is no property of an iCalendar file, such as DTSTART;VALUE=DATE:20270206", shorten(whole.String()))
+			r.wrong(r.last, problem.ICSProperty, shorten(whole.String()))
 			continue
 		}
 		line.n = r.last
@@ -135,9 +137,9 @@ func (r *icsReader) line(l *icsLine) {
 		name := strings.ToUpper(strings.TrimSpace(l.value))
 		switch {
 		case len(r.stack) == 0 && name != "VCALENDAR":
-			r.wrong(l.n, "begins %s outside of a VCALENDAR", shorten(name))
+			r.wrong(l.n, problem.ICSBeginsOutside, shorten(name))
 		case len(r.stack) >= maxICSDepth:
-			r.wrong(l.n, "components are nested more than %d deep", maxICSDepth)
+			r.wrong(l.n, problem.ICSTooDeep, maxICSDepth)
 			r.enough = true
 		}
 		r.stack = append(r.stack, name)
@@ -149,7 +151,7 @@ func (r *icsReader) line(l *icsLine) {
 	case "END":
 		name := strings.ToUpper(strings.TrimSpace(l.value))
 		if len(r.stack) == 0 || r.stack[len(r.stack)-1] != name {
-			r.wrong(l.n, "ends %s, which has not begun", shorten(name))
+			r.wrong(l.n, problem.ICSEndsUnbegun, shorten(name))
 			r.enough = true
 			return
 		}
@@ -162,7 +164,7 @@ func (r *icsReader) line(l *icsLine) {
 	}
 	switch {
 	case len(r.stack) == 0:
-		r.wrong(l.n, "stands outside of a VCALENDAR")
+		r.wrong(l.n, problem.ICSOutside)
 		r.enough = true
 	case len(r.stack) == 1 && l.name == "X-WR-CALNAME":
 		r.Title = cutNote(icsText(l.value))
@@ -176,7 +178,7 @@ const maxICSDepth = 8
 func (e *icsEvent) line(l *icsLine, r *icsReader) {
 	once := func(to **icsLine) {
 		if *to != nil {
-			r.wrong(l.n, "the event has %s twice", l.name)
+			r.wrong(l.n, problem.ICSTwice, l.name)
 		}
 		*to = l
 	}
@@ -216,7 +218,7 @@ func (r *icsReader) take(e *icsEvent, marked bool) {
 		return
 	}
 	if len(e.foreign) > 0 {
-		r.wrong(e.foreign[0].n, "%s is not understood; write each day that differs as an event of its own", e.foreign[0].name)
+		r.wrong(e.foreign[0].n, problem.ICSUnknown, e.foreign[0].name)
 		return
 	}
 	start, length, ok := r.extent(e)
@@ -244,7 +246,7 @@ func (r *icsReader) take(e *icsEvent, marked bool) {
 	}
 	rule, err := parseRecurrence(e.rule.value, zone)
 	if err != nil {
-		r.wrong(e.rule.n, "%v", err)
+		r.tell(e.rule.n, err)
 		return
 	}
 	except, ok := r.exceptions(e)
@@ -257,7 +259,7 @@ func (r *icsReader) take(e *icsEvent, marked bool) {
 		return
 	}
 	if r.rules++; r.rules > maxRules {
-		r.wrong(e.rule.n, "is one of more than %d events that recur in other ways than once a year", maxRules)
+		r.wrong(e.rule.n, problem.ICSTooManyRules, maxRules)
 		r.enough = true
 		return
 	}
@@ -289,7 +291,7 @@ func yearlyEntry(start, length int64) (CalendarDay, bool) {
 // extent returns the first day of an event, and how many it has.
 func (r *icsReader) extent(e *icsEvent) (start, length int64, ok bool) {
 	if e.start == nil {
-		r.wrong(e.begun, "the event has no DTSTART")
+		r.wrong(e.begun, problem.ICSWithoutStart)
 		return 0, 0, false
 	}
 	start, ok = r.wholeDay(e.start)
@@ -304,18 +306,18 @@ func (r *icsReader) extent(e *icsEvent) (start, length int64, ok bool) {
 			return 0, 0, false
 		}
 		if end < start {
-			r.wrong(e.end.n, "the event ends before it begins")
+			r.wrong(e.end.n, problem.ICSEndsEarly)
 			return 0, 0, false
 		}
 		length = max(1, end-start) // DTEND is the day after the last one; some write the last one itself
 	case e.length != nil:
 		if length, ok = icsDuration(e.length.value); !ok {
-			r.wrong(e.length.n, "the duration %q is no number of whole days, such as P3D", shorten(e.length.value))
+			r.wrong(e.length.n, problem.ICSDuration, shorten(e.length.value))
 			return 0, 0, false
 		}
 	}
 	if length > maxEventDays {
-		r.wrong(e.begun, "the event lasts %d days; at most %d are taken", length, maxEventDays)
+		r.wrong(e.begun, problem.ICSTooLong, length, maxEventDays)
 		return 0, 0, false
 	}
 	return start, length, true
@@ -328,11 +330,11 @@ func (r *icsReader) wholeDay(l *icsLine) (int64, bool) {
 	day, midnight, err := icsDay(strings.TrimSpace(l.value))
 	switch {
 	case err != nil:
-		r.wrong(l.n, "%s: %v", l.name, err)
+		r.tell(l.n, fmt.Errorf("%s: %w", l.name, err))
 	case !midnight:
-		r.wrong(l.n, "%s has a time of day; only whole days are taken: write VALUE=DATE, and hours into the calendar's own hours", l.name)
+		r.wrong(l.n, problem.ICSTime, l.name)
 	case yearOf(day) < firstEventYear || yearOf(day) > lastYear:
-		r.wrong(l.n, "%s: the year %d is not between %d and %d", l.name, yearOf(day), firstEventYear, lastYear)
+		r.wrong(l.n, problem.ICSYear, l.name, yearOf(day), firstEventYear, lastYear)
 	default:
 		return day, true
 	}
@@ -345,11 +347,11 @@ var icsDate = regexp.MustCompile(`^(\d{8})(T(\d{6})(Z?))?$`)
 func icsDay(s string) (day int64, midnight bool, err error) {
 	m := icsDate.FindStringSubmatch(strings.ToUpper(s))
 	if m == nil {
-		return 0, false, fmt.Errorf("%q is no date such as 20270206", shorten(s))
+		return 0, false, problem.Errorf(problem.ICSDate, shorten(s))
 	}
 	t, err := time.Parse("20060102", m[1])
 	if err != nil {
-		return 0, false, fmt.Errorf("%q is no date such as 20270206", shorten(s))
+		return 0, false, problem.Errorf(problem.ICSDate, shorten(s))
 	}
 	return t.Unix() / secondsPerDay, m[2] == "" || m[3] == "000000" && m[4] == "", nil
 }

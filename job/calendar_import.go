@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"go-crontab/job/problem"
 )
 
 // ImportedDays is what a file says about days.
@@ -29,15 +31,19 @@ type importer struct {
 	enough   bool // there is no point in reading on
 }
 
-func (im *importer) wrong(line int, format string, args ...any) {
-	im.problems.add(fmt.Sprintf("line %d", line), format, args...)
+func (im *importer) wrong(line int, s problem.Sentence, values ...any) { im.put(line, s.Of(values...)) }
+
+func (im *importer) tell(line int, err error) { im.put(line, problem.Of(err)) }
+
+func (im *importer) put(line int, t problem.Text) {
+	im.problems.Put(fmt.Sprintf("line %d", line), t)
 	im.enough = im.enough || len(im.problems) >= maxImportProblems
 }
 
 func (im *importer) add(line int, include bool, d CalendarDay) {
 	if len(im.Exclude)+len(im.Include) >= MaxCalendarDays {
 		if !im.enough {
-			im.wrong(line, "comes after %d days; a calendar takes no more", MaxCalendarDays)
+			im.wrong(line, problem.FileTooManyDays, MaxCalendarDays)
 		}
 		im.enough = true
 		return
@@ -75,7 +81,7 @@ func cutNote(s string) string {
 func importText(text []byte) ([]byte, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if len(text) > MaxCalendarSize {
-		return nil, Problems{{"file", fmt.Sprintf("is %d bytes long, at most %d are read", len(text), MaxCalendarSize)}}
+		return nil, Wrong("file", problem.TooManyBytes, len(text), MaxCalendarSize)
 	}
 	if !utf8.Valid(text) {
 		line := 1
@@ -89,7 +95,7 @@ func importText(text []byte) ([]byte, error) {
 			}
 			rest = rest[size:]
 		}
-		return nil, Problems{{fmt.Sprintf("line %d", line), "is not valid UTF-8; save the file in that encoding"}}
+		return nil, Wrong(fmt.Sprintf("line %d", line), problem.NotUTF8.Advise("save the file in that encoding"))
 	}
 	return text, nil
 }
@@ -134,7 +140,7 @@ func ParseCSV(text []byte) (ImportedDays, error) {
 		}
 		var bad *csv.ParseError
 		if errors.As(err, &bad) {
-			im.wrong(bad.Line, "%v", bad.Err)
+			im.wrong(bad.Line, problem.CSVUnreadable, bad.Err)
 			break // what comes after a quote that does not close means nothing
 		}
 		if err != nil {
@@ -180,9 +186,9 @@ func (im *importer) header(line int, record []string) (columns []string) {
 		name := columnOf(cell)
 		switch {
 		case name == "":
-			im.wrong(line, "the column %q is not known; the columns are date, end, kind, note, as", shorten(cell))
+			im.wrong(line, problem.CSVColumnUnknown, shorten(cell))
 		case slices.Contains(columns, name):
-			im.wrong(line, "the column %q comes twice", shorten(cell))
+			im.wrong(line, problem.CSVColumnTwice, shorten(cell))
 		}
 		columns = append(columns, name)
 	}
@@ -191,7 +197,7 @@ func (im *importer) header(line int, record []string) (columns []string) {
 
 func (im *importer) csvLine(line int, record, columns []string) {
 	if len(record) > len(columns) {
-		im.wrong(line, "has %d columns, the columns are %s", len(record), strings.Join(columns, ", "))
+		im.wrong(line, problem.CSVColumns, len(record), strings.Join(columns, ", "))
 		return
 	}
 	cells := map[string]string{}
@@ -207,20 +213,20 @@ func (im *importer) csvLine(line int, record, columns []string) {
 	case "include", "workday", "open", "makeup", "make-up":
 		include = true
 	default:
-		im.wrong(line, "the kind %q is not one of exclude, include", shorten(kind))
+		im.wrong(line, problem.CSVKind, shorten(kind))
 		return
 	}
 	d := CalendarDay{Date: spreadsheetDate(cells["date"]), End: spreadsheetDate(cells["end"]), As: cells["as"], Note: cells["note"]}
 	_, isDay := parseWeekday(d.As)
 	switch _, part, err := d.span(); {
 	case err != nil && part == "end":
-		im.wrong(line, "%v; the columns are %s", err, strings.Join(columns, ", "))
+		im.tell(line, fmt.Errorf("%w; the columns are %s", err, strings.Join(columns, ", ")))
 	case err != nil:
-		im.wrong(line, "%v", err)
+		im.tell(line, err)
 	case d.As != "" && !include:
-		im.wrong(line, "as %q goes with the kind include", shorten(d.As))
+		im.wrong(line, problem.CSVAsOfClosedDay, shorten(d.As))
 	case d.As != "" && !isDay && !strings.EqualFold(d.As, asWorkday):
-		im.wrong(line, "as %q is not one of mon, tue, wed, thu, fri, sat, sun, workday", shorten(d.As))
+		im.wrong(line, problem.CSVAs, shorten(d.As))
 	default:
 		im.add(line, include, d)
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // recurrence is the part of RFC 5545's RRULE that holidays are written in, by whole days: every so many years, months,
@@ -40,7 +42,7 @@ func parseRecurrence(value string, zone *time.Location) (recurrence, error) {
 		key, v, _ := strings.Cut(part, "=")
 		key, v = strings.ToUpper(strings.TrimSpace(key)), strings.ToUpper(strings.TrimSpace(v))
 		if seen[key] {
-			return r, fmt.Errorf("the rule says %s twice", shorten(key))
+			return r, problem.Errorf(problem.RuleTwice, shorten(key))
 		}
 		seen[key] = true
 		if err := r.take(key, v); err != nil {
@@ -53,13 +55,13 @@ func parseRecurrence(value string, zone *time.Location) (recurrence, error) {
 	}
 	switch {
 	case r.freq == "":
-		return r, fmt.Errorf("the rule has no FREQ")
+		return r, problem.Errorf(problem.RuleWithoutFreq)
 	case seen["COUNT"] && seen["UNTIL"]:
-		return r, fmt.Errorf("the rule has both COUNT and UNTIL")
+		return r, problem.Errorf(problem.RuleOfTwoEnds)
 	case nth && r.freq != "YEARLY" && r.freq != "MONTHLY":
-		return r, fmt.Errorf("an n-th day of the week does not go with FREQ=%s", r.freq)
+		return r, problem.Errorf(problem.RuleNthDay, r.freq)
 	case len(r.monthDays) > 0 && r.freq == "WEEKLY":
-		return r, fmt.Errorf("BYMONTHDAY does not go with FREQ=WEEKLY")
+		return r, problem.Errorf(problem.RuleDayOfWeekly)
 	}
 	r.bounded = r.count > 0 || seen["UNTIL"]
 	return r, nil
@@ -72,12 +74,12 @@ func (r *recurrence) take(key, v string) error {
 		case "YEARLY", "MONTHLY", "WEEKLY", "DAILY":
 			r.freq = v
 		default:
-			return fmt.Errorf("FREQ=%s is not one of YEARLY, MONTHLY, WEEKLY, DAILY", shorten(v))
+			return problem.Errorf(problem.RuleFreq, shorten(v))
 		}
 	case "INTERVAL", "COUNT":
 		n, ok := number(v)
 		if !ok || n < 1 || n > 99_999 {
-			return fmt.Errorf("%s=%s is not a number from 1 to 99999", key, shorten(v))
+			return problem.Errorf(problem.RuleNumber, key, shorten(v))
 		}
 		if key == "COUNT" {
 			r.count = n
@@ -98,7 +100,7 @@ func (r *recurrence) take(key, v string) error {
 	case "WKST":
 		day, ok := icsWeekdays[v]
 		if !ok {
-			return fmt.Errorf("WKST=%s is no day of the week", shorten(v))
+			return problem.Errorf(problem.RuleWeekStart, shorten(v))
 		}
 		r.weekStart = day
 	case "BYMONTH":
@@ -108,7 +110,7 @@ func (r *recurrence) take(key, v string) error {
 	case "BYDAY":
 		return r.takeWeekdays(v)
 	default:
-		return fmt.Errorf("%s is not understood; the rule may have FREQ, INTERVAL, COUNT, UNTIL, WKST, BYMONTH, BYMONTHDAY and BYDAY", shorten(key))
+		return problem.Errorf(problem.RuleUnknown, shorten(key))
 	}
 	return nil
 }
@@ -125,7 +127,7 @@ func (r *recurrence) takeWeekdays(v string) error {
 			}
 		}
 		if !ok {
-			return fmt.Errorf("BYDAY: %q is not understood; it is MO, 2MO or -1MO", shorten(item))
+			return problem.Errorf(problem.RuleDay, shorten(item))
 		}
 		r.weekdays[nthWeekday{n, day}] = true
 	}
@@ -137,7 +139,7 @@ func eachNumber(key, v string, least, most int, fn func(int)) error {
 	for item := range strings.SplitSeq(v, ",") {
 		n, err := strconv.Atoi(item)
 		if err != nil || n == 0 || n < least || n > most {
-			return fmt.Errorf("%s: %q is not a number from %d to %d", key, shorten(item), least, most)
+			return problem.Errorf(problem.RuleNotBetween, key, shorten(item), least, most)
 		}
 		fn(n)
 	}

@@ -4,18 +4,20 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 func (s *Spec) validateCalendars(p *Problems) {
 	if len(s.Calendars) > MaxCalendars {
-		p.add("calendars", "%d of them, at most %d are taken", len(s.Calendars), MaxCalendars)
+		p.Add("calendars", problem.TooMany, len(s.Calendars), MaxCalendars)
 		return
 	}
 	for i, name := range s.Calendars {
 		field := fmt.Sprintf("calendars[%d]", i)
 		checkName(p, field, name)
 		if first := slices.Index(s.Calendars, name); first < i {
-			p.add(field, "%q stands there already, as calendars[%d]", shorten(name), first)
+			p.Add(field, problem.GivenAlreadyAs, problem.Quoted(shorten(name)), fmt.Sprintf("calendars[%d]", first))
 		}
 	}
 }
@@ -36,7 +38,7 @@ func (s *Spec) filter(p *Problems, base Schedule, zone *time.Location, given []*
 	for i, name := range s.Calendars {
 		at := slices.IndexFunc(given, func(c *Calendar) bool { return c.name == name })
 		if at < 0 {
-			p.add(fmt.Sprintf("calendars[%d]", i), "there is no calendar %q", shorten(name))
+			p.Add(fmt.Sprintf("calendars[%d]", i), problem.NoCalendar, shorten(name))
 			continue
 		}
 		mine = append(mine, given[at])
@@ -46,7 +48,7 @@ func (s *Spec) filter(p *Problems, base Schedule, zone *time.Location, given []*
 	}
 	f, err := NewFiltered(base, zone, mine...)
 	if err != nil {
-		p.add("schedule", "%v", err)
+		p.Put("schedule", problem.Of(err))
 	}
 	return f
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"go-crontab/job/problem"
 )
 
 // CommandOptions say how a command is run beyond its text. The zero value: as the node's own user, in its home, with
@@ -96,7 +98,7 @@ func (s *Spec) validateOptions(p *Problems) {
 	o := &s.CommandOptions
 	if s.Command == "" {
 		for _, name := range o.given() {
-			p.add(name, "goes with command only")
+			p.Add(name, problem.OnlyWith, "command")
 		}
 		return
 	}
@@ -105,22 +107,22 @@ func (s *Spec) validateOptions(p *Problems) {
 	o.validateEnv(p)
 	switch {
 	case len(o.Stdin) > MaxStdin:
-		p.add("stdin", "is %d bytes long, at most %d are taken; put it in a file and read that", len(o.Stdin), MaxStdin)
+		p.Add("stdin", problem.TooManyBytes.Advise("put it in a file and read that"), len(o.Stdin), MaxStdin)
 	case !utf8.ValidString(o.Stdin):
-		p.add("stdin", "is not valid UTF-8")
+		p.Add("stdin", problem.NotUTF8)
 	}
 	for i, code := range o.SuccessCodes {
 		switch {
 		case code < 0 || code > 255:
-			p.add(fmt.Sprintf("success_codes[%d]", i), "%d is not between 0 and 255", code)
+			p.Add(fmt.Sprintf("success_codes[%d]", i), problem.NotBetween, code, 0, 255)
 			return
 		case slices.Contains(o.SuccessCodes[:i], code):
-			p.add(fmt.Sprintf("success_codes[%d]", i), "%d stands there twice", code)
+			p.Add(fmt.Sprintf("success_codes[%d]", i), problem.GivenAlready, code)
 			return
 		}
 	}
 	if o.Grace < 0 || time.Duration(o.Grace) > MaxGrace {
-		p.add("grace", "%s is not between 0 (%s) and %s", o.Grace, Duration(DefaultGrace), Duration(MaxGrace))
+		p.Add("grace", problem.NotBetween, o.Grace, problem.Shown(0, fmt.Sprintf("0 (%s)", Duration(DefaultGrace))), Duration(MaxGrace))
 	}
 	o.Limits.validate(p)
 }
@@ -132,10 +134,10 @@ func (o *CommandOptions) validateUser(p *Problems) {
 	for _, part := range strings.SplitN(o.User, ":", 2) {
 		switch {
 		case part == "":
-			p.add("user", `%q is not "user" or "user:group"`, o.User)
+			p.Add("user", problem.NotAUser, o.User)
 			return
 		case len(part) > MaxName || !utf8.ValidString(part) || strings.ContainsFunc(part, unicode.IsControl) || strings.ContainsAny(part, ":/"):
-			p.add("user", `%q is not a name or an id of a user or group`, part)
+			p.Add("user", problem.NotAUserID, part)
 			return
 		}
 	}
@@ -145,17 +147,17 @@ func (o *CommandOptions) validateDir(p *Problems) {
 	switch {
 	case o.Dir == "":
 	case !strings.HasPrefix(o.Dir, "/"):
-		p.add("dir", "%q is not absolute; begin it with /", o.Dir)
+		p.Add("dir", problem.NotAbsolute, o.Dir)
 	case len(o.Dir) > maxDir:
-		p.add("dir", "is %d bytes long, at most %d are taken", len(o.Dir), maxDir)
+		p.Add("dir", problem.TooManyBytes, len(o.Dir), maxDir)
 	case strings.ContainsRune(o.Dir, 0) || !utf8.ValidString(o.Dir):
-		p.add("dir", "%q contains a NUL byte, or is not valid UTF-8", o.Dir)
+		p.Add("dir", problem.NotText)
 	}
 }
 
 func (o *CommandOptions) validateEnv(p *Problems) {
 	if len(o.Env) > MaxEnv {
-		p.add("env", "%d variables, at most %d are taken", len(o.Env), MaxEnv)
+		p.Add("env", problem.TooMany, len(o.Env), MaxEnv)
 		return
 	}
 	bytes := 0
@@ -165,18 +167,18 @@ func (o *CommandOptions) validateEnv(p *Problems) {
 		field := "env." + name
 		switch {
 		case !isVariable(name):
-			p.add(field, "is no name of a variable: letters, digits and _, and no digit first")
+			p.Add(field, problem.EnvName)
 		case strings.HasPrefix(name, ReservedEnv):
-			p.add(field, "names that begin with %s are kept for what every attempt is told", ReservedEnv)
+			p.Add(field, problem.EnvReserved, ReservedEnv)
 		case strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_"):
 			// It would change bash itself, before its limits are in force.
-			p.add(field, "cannot be set here, since it would change bash as well; set it in the command: %s=… program", name)
+			p.Add(field, problem.EnvOfBash, name)
 		case strings.ContainsRune(value, 0) || !utf8.ValidString(value):
-			p.add(field, "contains a NUL byte, or is not valid UTF-8")
+			p.Add(field, problem.NotText)
 		}
 	}
 	if bytes > MaxEnvBytes {
-		p.add("env", "has %d bytes of names and values, at most %d are taken", bytes, MaxEnvBytes)
+		p.Add("env", problem.TooManyBytes, bytes, MaxEnvBytes)
 	}
 }
 
@@ -196,17 +198,17 @@ func isVariable(name string) bool {
 func (l *Limits) validate(p *Problems) {
 	size := func(field string, v, least Size) {
 		if v != 0 && (v < least || v > maxSize) {
-			p.add("limits."+field, "%s is not between %s and %s", v, least, maxSize)
+			p.Add("limits."+field, problem.NotBetween, v, least, maxSize)
 		}
 	}
 	number := func(field string, v, least, most int) {
 		if v != 0 && (v < least || v > most) {
-			p.add("limits."+field, "%d is not between %d and %d", v, least, most)
+			p.Add("limits."+field, problem.NotBetween, v, least, most)
 		}
 	}
 	size("memory", l.Memory, minMemory)
 	if l.CPU != 0 && !(l.CPU >= minCPU && l.CPU <= maxCPU) {
-		p.add("limits.cpu", "%g is not between %g and %d processors", l.CPU, minCPU, maxCPU)
+		p.Add("limits.cpu", problem.NotBetween, l.CPU, minCPU, problem.Shown(maxCPU, fmt.Sprintf("%d processors", maxCPU)))
 	}
 	number("pids", l.PIDs, 1, maxPIDs)
 	number("open_files", l.OpenFiles, minOpenFiles, maxOpenFiles)
@@ -214,6 +216,6 @@ func (l *Limits) validate(p *Problems) {
 	size("file_size", l.FileSize, 1024)
 	size("address_space", l.AddressSpace, minSpace)
 	if l.Core != nil && (*l.Core < 0 || *l.Core > maxSize) {
-		p.add("limits.core", "%s is not between 0 (none) and %s", *l.Core, maxSize)
+		p.Add("limits.core", problem.NotBetween, *l.Core, problem.Shown(0, "0 (none)"), maxSize)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/job/problem"
+
 	"github.com/gorhill/cronexpr"
 )
 
@@ -39,7 +41,7 @@ var _ Schedule = (*Cron)(nil)
 func ParseCron(expr string, loc *time.Location) (c *Cron, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			c, err = nil, &CronError{Expr: expr, Problem: fmt.Sprintf("not understood (%v)", r)}
+			c, err = nil, &CronError{Expr: expr, Problem: problem.CronUnreadable, Values: []any{fmt.Sprintf("not understood (%v)", r)}}
 		}
 	}()
 	if loc == nil {
@@ -63,23 +65,24 @@ func ParseCron(expr string, loc *time.Location) (c *Cron, err error) {
 	}
 	c.elapsed = c.fields[secondAt].star || c.fields[minuteAt].star || c.fields[hourAt].star
 	if c.expr, err = cronexpr.Parse(strings.Join(matches, " ")); err != nil {
-		return nil, &CronError{Expr: expr, Problem: err.Error()}
+		return nil, &CronError{Expr: expr, Problem: problem.CronUnreadable, Values: []any{err}}
 	}
-	if problem := c.try(); problem != "" {
-		return nil, &CronError{Expr: expr, Problem: problem}
+	if bad = c.try(); bad != nil {
+		bad.Expr = expr
+		return nil, bad
 	}
 	return c, nil
 }
 
 // try fires the first times there are, and the first of a recent year, before anybody relies on the expression.
-// Gorhill and our own fields must agree on each.
-func (c *Cron) try() (problem string) {
+// Gorhill and our own fields must agree on each. The error lacks its Expr.
+func (c *Cron) try() *CronError {
 	const recent = 1767225600 // 2026-01-01
 	if c.nextCivil(earliest) == never {
-		return fmt.Sprintf("never fires: no day from %d to %d matches", firstYear, lastYear)
+		return &CronError{Problem: problem.CronNever, Values: []any{firstYear, lastYear}}
 	}
 	if _, ok := c.next(earliest); !ok {
-		return fmt.Sprintf("never fires: the clock of %s skips every time that matches", c.loc)
+		return &CronError{Problem: problem.CronSkipped, Values: []any{c.loc}}
 	}
 	for _, civil := range []int64{earliest, recent} {
 		for range 5 {
@@ -88,12 +91,12 @@ func (c *Cron) try() (problem string) {
 				break
 			}
 			if next <= civil || c.fields.count(civil+1, next+1) != 1 || !c.fields.matches(next) {
-				return fmt.Sprintf("two readings of it disagree after %s", civilText(civil))
+				return &CronError{Problem: problem.CronUnclear, Values: []any{civilText(civil)}}
 			}
 			civil = next
 		}
 	}
-	return ""
+	return nil
 }
 
 func civilText(civil int64) string { return time.Unix(civil, 0).UTC().Format("2006-01-02 15:04:05") }

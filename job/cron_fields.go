@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"go-crontab/job/problem"
 )
 
 // The years in which a cron expression can fire, both included: gorhill's table.
@@ -92,7 +94,7 @@ func readField(at int, text string) (cronField, *CronError) {
 	var texts, matches []string
 	for item := range strings.SplitSeq(text, ",") {
 		if item == "" {
-			return f, f.wrong(text, "an empty item in the list", "remove the comma")
+			return f, f.wrong(text, "remove the comma", problem.CronEmptyItem)
 		}
 		t, m, err := f.readItem(item)
 		if err != nil {
@@ -109,8 +111,8 @@ func readField(at int, text string) (cronField, *CronError) {
 	return f, nil
 }
 
-func (f *cronField) wrong(value, problem, fix string) *CronError {
-	return &CronError{Field: f.kind.name, Value: value, Problem: problem, Fix: fix}
+func (f *cronField) wrong(value, fix string, s problem.Sentence, values ...any) *CronError {
+	return &CronError{Field: f.kind.name, Value: value, Problem: s, Values: values, Fix: fix}
 }
 
 // readItem reads one item of the list and returns it as text and for gorhill.
@@ -121,7 +123,7 @@ func (f *cronField) readItem(item string) (text, match string, err *CronError) {
 	}
 	upper := strings.ToUpper(item)
 	if upper == "H" || strings.HasPrefix(upper, "H/") || strings.HasPrefix(upper, "H(") {
-		return "", "", f.wrong(item, "H (a hashed value) is not supported", "write a value; the job's jitter spreads the starts")
+		return "", "", f.wrong(item, "write a value; the job's jitter spreads the starts", problem.CronHashed)
 	}
 	if text, ok, err := f.readSpecial(upper); ok || err != nil {
 		return text, text, err
@@ -171,9 +173,9 @@ func (f *cronField) readSpan(item string) (s span, text string, err *CronError) 
 	}
 	switch {
 	case s.first > s.last:
-		return s, "", f.wrong(item, "the range runs backwards", "write "+f.wrapped(s, from))
+		return s, "", f.wrong(item, "write "+f.wrapped(s, from), problem.CronBackwards)
 	case s.step > limit:
-		return s, "", f.wrong(item, "the step is larger than the range", "write "+strconv.Itoa(s.first))
+		return s, "", f.wrong(item, "write "+strconv.Itoa(s.first), problem.CronStepTooLarge)
 	}
 	return s, text, nil
 }
@@ -191,9 +193,9 @@ func (f *cronField) readStep(item, token string) (int, *CronError) {
 	n, ok := number(token)
 	switch {
 	case !ok:
-		return 0, f.wrong(item, "the step is not a number", "")
+		return 0, f.wrong(item, "", problem.CronStepNotNumber)
 	case n == 0:
-		return 0, f.wrong(item, "a step of 0 never moves on", "write "+strings.TrimSuffix(item, "/"+token))
+		return 0, f.wrong(item, "write "+strings.TrimSuffix(item, "/"+token), problem.CronStepZero)
 	}
 	return n, nil
 }
@@ -269,24 +271,23 @@ func (f *cronField) value(item, token string) (int, *CronError) {
 		if i >= 0 {
 			return k.min + i, nil
 		}
-		problem := "not a number"
 		if k.names != nil {
-			problem += " or a name such as " + k.names[0][:3]
+			return 0, f.wrong(item, "", problem.CronNotNumberOrName, f.blame(item, token), k.names[0][:3])
 		}
-		return 0, f.wrong(item, f.blame(item, token)+problem, "")
+		return 0, f.wrong(item, "", problem.CronNotNumber, f.blame(item, token))
 	}
 	if n < k.min || n > k.top {
-		return 0, f.wrong(item, f.blame(item, token)+fmt.Sprintf("not between %d and %d", k.min, k.top), "")
+		return 0, f.wrong(item, "", problem.CronNotBetween, f.blame(item, token), k.min, k.top)
 	}
 	return n, nil
 }
 
-// blame names the token where the item holds more than it.
-func (f *cronField) blame(item, token string) string {
+// blame is the token, which the message names where the item holds more than it.
+func (f *cronField) blame(item, token string) any {
 	if item == token || token == "" {
-		return ""
+		return problem.Shown(shorten(token), "")
 	}
-	return fmt.Sprintf("%q is ", shorten(token))
+	return problem.Shown(shorten(token), fmt.Sprintf("%q is ", shorten(token)))
 }
 
 // number reads digits only, leading zeros allowed. What no field holds comes back as some number that none does.

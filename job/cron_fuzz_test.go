@@ -23,7 +23,7 @@ func FuzzCron(f *testing.F) {
 		c, err := ParseCron(expr, loc)
 		if err != nil {
 			var ce *CronError
-			if c != nil || !errors.As(err, &ce) || ce.Problem == "" || utf8.ValidString(expr) && !utf8.ValidString(err.Error()) {
+			if c != nil || !errors.As(err, &ce) || ce.Problem.Code() == "" || utf8.ValidString(expr) && !utf8.ValidString(err.Error()) {
 				t.Fatalf("%q: %v, %#v", expr, c, err)
 			}
 			return

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"go-crontab/job/problem"
 )
 
 // readSpecial reads L, LW and 15W as days of the month, 5L and 5#3 as days of the week. ok is false when the
@@ -28,14 +30,14 @@ func (f *cronField) readSpecialDay(item string) (string, bool, *CronError) {
 		return item, true, nil
 	}
 	if back, ok := strings.CutPrefix(item, "L-"); ok {
-		return "", false, f.wrong(item, "counting back from the last day is not supported", daysBefore(back))
+		return "", false, f.wrong(item, daysBefore(back), problem.CronBeforeLast)
 	}
 	day, ok := strings.CutSuffix(item, "W")
 	if !ok {
 		return "", false, nil
 	}
 	if strings.ContainsAny(day, "-/") {
-		return "", false, f.wrong(item, "W takes one day, not a range", "write each day with its own W")
+		return "", false, f.wrong(item, "write each day with its own W", problem.CronWorkdayRange)
 	}
 	v, err := f.value(item, day)
 	if err != nil {
@@ -56,7 +58,7 @@ func daysBefore(back string) string {
 
 func (f *cronField) readSpecialWeekday(item string) (string, bool, *CronError) {
 	if item == "L" {
-		return "", false, f.wrong(item, "L needs a day before it", "write 6L for the last Saturday of the month, or 6 for every one")
+		return "", false, f.wrong(item, "write 6L for the last Saturday of the month, or 6 for every one", problem.CronLastWithoutDay)
 	}
 	if day, week, ok := strings.Cut(item, "#"); ok {
 		v, err := f.value(item, day)
@@ -65,7 +67,7 @@ func (f *cronField) readSpecialWeekday(item string) (string, bool, *CronError) {
 		}
 		n, isNumber := number(week)
 		if !isNumber || n < 1 || n > 5 {
-			return "", false, f.wrong(item, fmt.Sprintf("the week %q is not between 1 and 5", shorten(week)), "")
+			return "", false, f.wrong(item, "", problem.CronWeek, shorten(week))
 		}
 		v %= 7
 		f.nth[n-1].add(v)

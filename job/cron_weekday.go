@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"strings"
 
+	"go-crontab/job/problem"
+
 	"github.com/gorhill/cronexpr"
 )
 
@@ -36,7 +38,7 @@ func (c *Cron) on(days weekdays) (*Cron, error) {
 	}
 	expr, err := cronexpr.Parse(strings.Join(matches, " "))
 	if err != nil {
-		return nil, &CronError{Expr: c.text, Problem: fmt.Sprintf("it has no form for %s: %v", days, err)}
+		return nil, &CronError{Expr: c.text, Problem: problem.CronNoForm, Values: []any{days, err}}
 	}
 	o.expr = expr
 	return &o, nil

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // Duration is a length of time that reads and writes as text, such as "90s", "1h30m" or "10ms".
@@ -35,7 +37,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	}
 	v, err := time.ParseDuration(s)
 	if err != nil {
-		return fmt.Errorf(`%q: want a duration with its unit, such as "90s" or "1h30m"`, s)
+		return problem.Errorf(problem.NotADuration, s)
 	}
 	*d = Duration(v)
 	return nil

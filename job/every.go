@@ -1,8 +1,9 @@
 package job
 
 import (
-	"fmt"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // MinInterval is the shortest interval of an Every.
@@ -24,13 +25,13 @@ var _ Schedule = Every{}
 // what is finer than a microsecond is dropped.
 func NewEvery(interval time.Duration, first time.Time) (Every, error) {
 	if interval < MinInterval {
-		return Every{}, fmt.Errorf("every %v: shorter than %v", interval, MinInterval)
+		return Every{}, problem.Errorf(problem.EveryTooShort, interval, MinInterval)
 	}
 	if interval%time.Microsecond != 0 {
-		return Every{}, fmt.Errorf("every %v: not a whole number of microseconds", interval)
+		return Every{}, problem.Errorf(problem.EveryTooFine, interval)
 	}
 	if y := first.UTC().Year(); first.IsZero() || y < 1 || y > 9999 {
-		return Every{}, fmt.Errorf("every %v: the first due time %v is not in the years 1 to 9999", interval, first)
+		return Every{}, problem.Errorf(problem.EveryFirstYear, interval, first)
 	}
 	return Every{first.UnixMicro(), interval.Microseconds()}, nil
 }

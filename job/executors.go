@@ -3,6 +3,8 @@ package job
 import (
 	"strings"
 	"unicode/utf8"
+
+	"go-crontab/job/problem"
 )
 
 // executors names the fields that say what a job does, of those that are given. A definition gives exactly one.
@@ -23,7 +25,7 @@ func (s *Spec) executors() []string {
 // validateExecutor checks what the job does.
 func (s *Spec) validateExecutor(p *Problems) {
 	if given := s.executors(); len(given) > 1 {
-		p.add(given[1], "is given beside %s; a job does one thing, so leave one of %s out", given[0], strings.Join(given, ", "))
+		p.Add(given[1], problem.GivenBeside, given[0], strings.Join(given, ", "))
 		return
 	}
 	switch {
@@ -37,12 +39,12 @@ func (s *Spec) validateExecutor(p *Problems) {
 func (s *Spec) validateCommand(p *Problems) {
 	switch {
 	case strings.TrimSpace(s.Command) == "":
-		p.add("command", "is empty; it is run as bash -c COMMAND")
+		p.Add("command", problem.Empty.Advise("it is run as bash -c COMMAND"))
 	case len(s.Command) > MaxCommand:
-		p.add("command", "is %d bytes long, at most %d are taken; put it in a script and call that", len(s.Command), MaxCommand)
+		p.Add("command", problem.TooManyBytes.Advise("put it in a script and call that"), len(s.Command), MaxCommand)
 	case strings.ContainsRune(s.Command, 0):
-		p.add("command", "contains a NUL byte, which bash cannot take")
+		p.Add("command", problem.NULByte)
 	case !utf8.ValidString(s.Command):
-		p.add("command", "is not valid UTF-8")
+		p.Add("command", problem.NotUTF8)
 	}
 }

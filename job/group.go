@@ -3,6 +3,8 @@ package job
 import (
 	"fmt"
 	"strings"
+
+	"go-crontab/job/problem"
 )
 
 // MaxSlots bounds the slots of a group.
@@ -13,7 +15,7 @@ func CheckGroup(name string, slots int) error {
 	var p Problems
 	checkName(&p, "name", name)
 	if slots < 1 || slots > MaxSlots {
-		p.add("slots", "%d is not between 1 and %d; to start none at all, pause the jobs", slots, MaxSlots)
+		p.Add("slots", problem.NotBetween.Advise("to start none at all, pause the jobs"), slots, 1, MaxSlots)
 	}
 	if p == nil {
 		return nil

@@ -15,32 +15,34 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"go-crontab/job/problem"
 )
 
 // validate checks a request. It is filled in as one of the job's would be.
 func (h *HTTP) validate(p *Problems, s *Spec) {
 	var found Problems
 	h.checkMethod(&found)
-	checkURL(&found, h.URL)
+	checkURL(&found, "url", h.URL, wantURL)
 	h.checkHeaders(&found)
 	h.checkBody(&found)
 	h.checkAnswer(&found)
 	if h.TLS != nil {
 		h.TLS.check(&found)
 		if strings.HasPrefix(strings.ToLower(h.URL), "http:") {
-			found.add("tls", "does nothing for a URL that begins with http://")
+			found.Add("tls", problem.TLSWithoutHTTPS)
 		}
 	}
 	if h.Sign != nil {
 		if err := h.Sign.Secret.Check(); err != nil {
-			found.add("sign.secret", "%v", err)
+			found.Put("sign.secret", problem.Of(err))
 		}
 	}
 	if found == nil {
 		h.checkFilled(&found, Placeholders{Due: 1, Attempt: 1, Job: s.Name, App: s.App, Secret: func(Secret) (string, error) { return "secret", nil }})
 	}
 	for _, q := range found {
-		p.add("http."+q.Field, "%s", q.Message)
+		p.Put("http."+q.Field, q.Text)
 	}
 }
 
@@ -51,31 +53,33 @@ const maxMethod = 32 // bytes
 func (h *HTTP) checkMethod(p *Problems) {
 	switch {
 	case len(h.Method) > maxMethod || !method.MatchString(h.Method):
-		p.add("method", "%.40q is no method; want one in capital letters, such as GET, POST, PUT, PATCH, DELETE or HEAD", h.Method)
+		p.Add("method", problem.NotAMethod, h.Method)
 	case h.Method == "CONNECT" || h.Method == "TRACE":
-		p.add("method", "%s is not for calling something", h.Method)
+		p.Add("method", problem.MethodNotForCalls, h.Method)
 	case h.Body != "" && (h.Method == "GET" || h.Method == "HEAD"):
-		p.add("method", "%s takes no body; leave the body out, or give a method such as POST", h.Method)
+		p.Add("method", problem.MethodWithoutBody, h.Method)
 	}
 }
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)
 
+// wantURL says which URLs a job may call.
+const wantURL = "want http:// or https://, a host and a path, such as https://example.com/hook?due={{due}}"
+
 // checkURL checks what can be said before placeholders are filled in. None may stand where it could change whom the
-// request goes to.
-func checkURL(p *Problems, text string) {
-	const want = "want http:// or https://, a host and a path, such as https://example.com/hook?due={{due}}"
+// request goes to. want is the advice for a text that is no URL.
+func checkURL(p *Problems, field, text, want string) {
 	switch {
 	case text == "":
-		p.add("url", "is empty; %s", want)
+		p.Add(field, problem.Empty.Advise("%s", want))
 		return
 	case len(text) > MaxURL:
-		p.add("url", "is %d bytes long, at most %d are taken", len(text), MaxURL)
+		p.Add(field, problem.TooManyBytes, len(text), MaxURL)
 		return
 	}
 	scheme, rest, found := strings.Cut(text, "://")
 	if scheme = strings.ToLower(scheme); !found || scheme != "http" && scheme != "https" {
-		p.add("url", "%.100q does not begin with http:// or https://; %s", text, want)
+		p.Add(field, problem.URLScheme.Advise("%s", want), text)
 		return
 	}
 	authority := rest
@@ -83,50 +87,46 @@ func checkURL(p *Problems, text string) {
 		authority = rest[:i]
 	}
 	if strings.Contains(authority, opening) {
-		p.add("url", "has a placeholder in its host; they may stand behind it only")
+		p.Add(field, problem.URLPlaceholder)
 		return
 	}
 	bare := strings.NewReplacer(opening+" ", opening, " "+closing, closing).Replace(text) // {{ due }} is one, too
 	if i := strings.IndexFunc(bare, func(r rune) bool { return r <= ' ' || r > '~' }); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(bare[i:])
-		p.add("url", "contains %q; percent-encode it%s", r, inHost(r, authority))
+		if strings.ContainsRune(authority, r) {
+			p.Add(field, problem.URLCharacterInHost, r)
+		} else {
+			p.Add(field, problem.URLCharacter, r)
+		}
 		return
 	}
 	u, err := url.Parse(scheme + "://" + authority)
 	if err != nil {
-		p.add("url", "%v", errors.Unwrap(err))
+		p.Add(field, problem.URLUnreadable, errors.Unwrap(err))
 		return
 	}
-	checkHost(p, u)
+	checkHost(p, field, u)
 	if strings.Contains(text, "#") {
-		p.add("url", "has a fragment, which is not sent; write %%23 for a # that is part of it")
+		p.Add(field, problem.URLFragment)
 	}
 }
 
-// inHost says what to do about a character that percent-encoding does not help.
-func inHost(r rune, authority string) string {
-	if strings.ContainsRune(authority, r) {
-		return `, or, in a host name, write its ASCII form ("xn--…")`
-	}
-	return ""
-}
-
-func checkHost(p *Problems, u *url.URL) {
+func checkHost(p *Problems, field string, u *url.URL) {
 	host := u.Hostname()
 	addr, notAddr := netip.ParseAddr(host)
 	switch {
 	case u.User != nil:
-		p.add("url", "has a user or password in it, which everybody who sees the job would read")
+		p.Add(field, problem.URLUser)
 	case host == "":
-		p.add("url", "has no host")
+		p.Add(field, problem.URLWithoutHost)
 	case notAddr != nil && (len(host) > 253 || !hostName.MatchString(host)):
-		p.add("url", "%.100q is no host", host)
+		p.Add(field, problem.NotAHost, host)
 	case addr.Zone() != "":
-		p.add("url", "has an address with a zone, which is another one on each node")
+		p.Add(field, problem.URLZone)
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-			p.add("url", "port %s is not between 1 and 65535", port)
+			p.Add(field, problem.PortNotBetween, port, 1, 65535)
 		}
 	}
 }
@@ -151,26 +151,26 @@ const ReservedHeader = "X-Gocrontab-"
 
 func (h *HTTP) checkHeaders(p *Problems) {
 	if len(h.Headers) > MaxHeaders {
-		p.add("headers", "%d of them, at most %d are taken", len(h.Headers), MaxHeaders)
+		p.Add("headers", problem.TooMany, len(h.Headers), MaxHeaders)
 		return
 	}
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
 		field := "headers." + cutName(name)
 		if !isToken(name) || len(name) > MaxHeaderName {
-			p.add(field, "is no name of a header; want up to %d letters, digits and dashes", MaxHeaderName)
+			p.Add(field, problem.HeaderName, MaxHeaderName)
 			continue
 		}
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		if other, twice := seen[canonical]; twice {
-			p.add(field, "is given twice, as %s too", other)
+			p.Add(field, problem.HeaderTwice, other)
 		}
 		seen[canonical] = name
 		if why := notToGive[canonical]; why != "" {
-			p.add(field, "%s; leave it out", why)
+			p.Add(field, problem.HeaderNotToGive, why)
 		}
 		if strings.HasPrefix(canonical, ReservedHeader) {
-			p.add(field, "is one of the headers that every request gets; leave it out")
+			p.Add(field, problem.HeaderReserved)
 		}
 		checkHeaderValue(p, field, h.Headers[name])
 	}
@@ -194,66 +194,66 @@ func isToken(s string) bool {
 // knows how a server reads it.
 func checkHeaderValue(p *Problems, field, value string) {
 	if len(value) > MaxHeaderValue {
-		p.add(field, "is %d bytes long, at most %d are taken", len(value), MaxHeaderValue)
+		p.Add(field, problem.TooManyBytes, len(value), MaxHeaderValue)
 		return
 	}
 	for _, r := range value {
 		switch {
 		case r == '\r' || r == '\n':
-			p.add(field, "contains a line break; a header is one line")
+			p.Add(field, problem.HeaderLineBreak)
 			return
 		case r != '\t' && (r < ' ' || r > '~'):
-			p.add(field, "contains %q; only printable ASCII is taken, so encode it as the server expects it", r)
+			p.Add(field, problem.HeaderCharacter, r)
 			return
 		}
 	}
 	if strings.TrimSpace(value) != value {
-		p.add(field, "begins or ends with white space, which is not sent")
+		p.Add(field, problem.HeaderSpace)
 	}
 }
 
 func (h *HTTP) checkBody(p *Problems) {
 	switch {
 	case len(h.Body) > MaxHTTPBody:
-		p.add("body", "is %d bytes long, at most %d are taken", len(h.Body), MaxHTTPBody)
+		p.Add("body", problem.TooManyBytes, len(h.Body), MaxHTTPBody)
 	case !utf8.ValidString(h.Body):
-		p.add("body", "is not valid UTF-8")
+		p.Add("body", problem.NotUTF8)
 	}
 }
 
 // checkAnswer checks what is said about the answer.
 func (h *HTTP) checkAnswer(p *Problems) {
 	if len(h.Expect) > MaxExpect {
-		p.add("expect", "%d entries, at most %d are taken", len(h.Expect), MaxExpect)
+		p.Add("expect", problem.TooMany, len(h.Expect), MaxExpect)
 	} else {
 		for i, item := range h.Expect {
 			if _, _, err := parseStatuses(item); err != nil {
-				p.add(fmt.Sprintf("expect[%d]", i), "%v", err)
+				p.Put(fmt.Sprintf("expect[%d]", i), problem.Of(err))
 			}
 		}
 	}
 	if h.BodyLimit < 1 || h.BodyLimit > MaxBodyLimit {
-		p.add("body_limit", "%d is not between 1 and %d bytes", h.BodyLimit, MaxBodyLimit)
+		p.Add("body_limit", problem.NotBetween, h.BodyLimit, 1, problem.Shown(MaxBodyLimit, fmt.Sprintf("%d bytes", MaxBodyLimit)))
 	}
 	if h.Redirects < 0 || h.Redirects > MaxRedirects {
-		p.add("redirects", "%d is not between 0 (none are followed) and %d", h.Redirects, MaxRedirects)
+		p.Add("redirects", problem.NotBetween, h.Redirects, problem.Shown(0, "0 (none are followed)"), MaxRedirects)
 	}
 }
 
 func (t *HTTPTLS) check(p *Problems) {
 	if t.SkipVerify && (t.CA != "" || t.ServerName != "") {
-		p.add("tls.skip_verify", "checks nothing, so leave it out, or ca and server_name")
+		p.Add("tls.skip_verify", problem.TLSChecksNothing)
 	}
 	if t.ServerName != "" && (len(t.ServerName) > 253 || !hostName.MatchString(t.ServerName)) {
-		p.add("tls.server_name", "%.100q is no host name", t.ServerName)
+		p.Add("tls.server_name", problem.NotAHostName, t.ServerName)
 	}
 	checkPEM(p, "tls.ca", t.CA)
 	checkPEM(p, "tls.client_cert", t.ClientCert)
 	if (t.ClientCert == "") != (t.ClientKey == "") {
-		p.add("tls.client_key", "and client_cert go together; client_key is the name of the secret that holds the key")
+		p.Add("tls.client_key", problem.TLSHalfACertificate)
 	} else if t.ClientKey != "" {
 		if err := t.ClientKey.Check(); err != nil {
-			p.add("tls.client_key", "%v", err)
+			p.Put("tls.client_key", problem.Of(err))
 		}
 	}
 }
@@ -264,7 +264,7 @@ func checkPEM(p *Problems, field, text string) {
 		return
 	}
 	if len(text) > MaxPEM {
-		p.add(field, "is %d bytes long, at most %d are taken", len(text), MaxPEM)
+		p.Add(field, problem.TooManyBytes, len(text), MaxPEM)
 		return
 	}
 	rest, n := []byte(text), 0
@@ -274,16 +274,16 @@ func checkPEM(p *Problems, field, text string) {
 			break
 		}
 		if strings.Contains(block.Type, "KEY") {
-			p.add(field, "holds a key, which everybody who sees the job would read; name a secret in client_key")
+			p.Add(field, problem.PEMKey)
 			return
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); block.Type != "CERTIFICATE" || err != nil {
-			p.add(field, "block %d is no certificate: it is of type %.40q%s", n+1, block.Type, colon(err))
+			p.Add(field, problem.PEMNoCertificate, n+1, block.Type, colon(err))
 			return
 		}
 	}
 	if n == 0 || strings.TrimSpace(string(rest)) != "" {
-		p.add(field, `is no PEM; want certificates that begin with "-----BEGIN CERTIFICATE-----"`)
+		p.Add(field, problem.NotPEM)
 	}
 }
 
@@ -299,12 +299,12 @@ func (h *HTTP) checkFilled(p *Problems, values Placeholders) {
 	c, err := h.Fill(values)
 	var at *fieldError
 	if errors.As(err, &at) {
-		p.add(at.field, "%v", at.err)
+		p.Put(at.field, problem.Of(at.err))
 		return
 	}
 	for name, value := range c.Headers {
 		if strings.EqualFold(name, contentType) && isJSON(value) && c.Body != "" && !json.Valid([]byte(c.Body)) {
-			p.add("body", "is not JSON once its placeholders are filled in, but its Content-Type is %s; put placeholders into quotes", value)
+			p.Add("body", problem.BodyNotJSON, value)
 		}
 	}
 }

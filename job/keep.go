@@ -3,6 +3,8 @@ package job
 import (
 	"encoding/json"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // Keep says which records of runs are kept, with their output. The zero Keep is all of them, or what the app's and then
@@ -45,14 +47,14 @@ func (k Keep) Bounded() bool { return k.Age > 0 || k.Runs > 0 || k.Bytes > 0 }
 func (k *Keep) validate(p *Problems, place string) {
 	for field, d := range map[string]Duration{"age": k.Age, "failures": k.Failures} {
 		if d != 0 && (time.Duration(d) < LeastKept || time.Duration(d) > LongestKept) {
-			p.add(place+field, "%s is not between %s and %s", d, Duration(LeastKept), Duration(LongestKept))
+			p.Add(place+field, problem.NotBetween, d, Duration(LeastKept), Duration(LongestKept))
 		}
 	}
 	if k.Runs < 0 || k.Runs > MostKept {
-		p.add(place+"runs", "%d is not between 1 and %d", k.Runs, MostKept)
+		p.Add(place+"runs", problem.NotBetween, k.Runs, 1, MostKept)
 	}
 	if k.Bytes < 0 || k.Bytes > LargestKept {
-		p.add(place+"bytes", "%s is not between 1B and %s", k.Bytes, LargestKept)
+		p.Add(place+"bytes", problem.NotBetween, k.Bytes, "1B", LargestKept)
 	}
 }
 
@@ -68,7 +70,7 @@ func (r *Retention) Validate(app string) error {
 	var p Problems
 	r.Keep.validate(&p, "")
 	if r.Archive && app != "" {
-		p.add("archive", "is said for the cluster, not for an app")
+		p.Add("archive", problem.ArchiveOfApp)
 	}
 	if p == nil {
 		return nil

@@ -1,8 +1,9 @@
 package job
 
 import (
-	"fmt"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // Misfire says what happens to due times that nobody could start in time.
@@ -58,19 +59,18 @@ func (s *Spec) CatchUp() int {
 	return DefaultMaxCount
 }
 
-// PastAt says why the single due time of a job ("at") comes too late to be started, and in which field to allow it.
-// Both are empty if it can be started, or if the job has no single due time.
-func (s *Spec) PastAt(now time.Time) (why, field string) {
+// PastAt says why the single due time of a job ("at") comes too late to be started: the values of problem.AtTooLate, of
+// which the last is the field that would allow it. It is nil if it can be started, or if the job has no single due time.
+func (s *Spec) PastAt(now time.Time) (values []any) {
 	if s.At == nil {
-		return "", ""
+		return nil
 	}
 	limit, field := s.latestStart()
 	late := now.Sub(s.At.Add(s.shift()))
 	if late <= limit {
-		return "", ""
+		return nil
 	}
-	return fmt.Sprintf("%s was %s ago, and this job starts at most %s late (%s)",
-		s.At.Format(time.RFC3339), roughly(late), Duration(limit), field), field
+	return []any{s.At.Format(time.RFC3339), roughly(late), Duration(limit), field}
 }
 
 // latestStart is how late a due time may be started while no later one has passed, and which field says so.
@@ -96,12 +96,13 @@ func (s *Spec) SameAt(other *Spec) bool {
 // CheckPastAt refuses a single due time that comes too late to be started. Where nobody has typed it just now, as in an
 // apply of files, it is not refused, and ends missed.
 func (s *Spec) CheckPastAt(now time.Time) error {
-	why, field := s.PastAt(now)
-	if why == "" {
+	values := s.PastAt(now)
+	if values == nil {
 		return nil
 	}
-	return Problems{{Field: "at", Message: fmt.Sprintf(
-		"%s; to run it at once, give the present instant (job add --now); to start it this late, raise %s", why, field)}}
+	field := values[len(values)-1]
+	return Wrong("at", problem.AtTooLate.Advise(
+		"to run it at once, give the present instant (job add --now); to start it this late, raise %s", field), values...)
 }
 
 func (s *Spec) misfireDefaults() {
@@ -121,18 +122,18 @@ func (m *Misfire) validate(p *Problems) {
 	switch m.Policy {
 	case MisfireLatest, MisfireSkip, MisfireAll:
 	default:
-		p.add("misfire.policy", "%q is not one of latest, skip, all", m.Policy)
+		p.Add("misfire.policy", problem.NotOneOf, m.Policy, "latest, skip, all")
 	}
 	if m.MaxAge < 0 {
-		p.add("misfire.max_age", "%s is negative", m.MaxAge)
+		p.Add("misfire.max_age", problem.Negative, m.MaxAge)
 	}
 	if d := time.Duration(m.After); d != 0 && (d < minMisfireAfter || d > maxMisfireAfter) {
-		p.add("misfire.after", "%s is not between %s and %s", m.After, Duration(minMisfireAfter), Duration(maxMisfireAfter))
+		p.Add("misfire.after", problem.NotBetween, m.After, Duration(minMisfireAfter), Duration(maxMisfireAfter))
 	}
 	switch {
 	case m.MaxCount < 0 || m.MaxCount > MaxMaxCount:
-		p.add("misfire.max_count", "%d is not between 1 and %d", m.MaxCount, MaxMaxCount)
+		p.Add("misfire.max_count", problem.NotBetween, m.MaxCount, 1, MaxMaxCount)
 	case m.MaxCount > 0 && m.Policy != MisfireAll:
-		p.add("misfire.max_count", "goes with the policy all; %s starts at most one", m.Policy)
+		p.Add("misfire.max_count", problem.OnlyWith.Advise("%s starts at most one", m.Policy), problem.Shown("all", "policy all"))
 	}
 }

@@ -1,6 +1,10 @@
 package job
 
-import "time"
+import (
+	"time"
+
+	"go-crontab/job/problem"
+)
 
 // Overlap says what happens to a due time that finds an earlier one of the same job still executing, anywhere in the
 // cluster.
@@ -60,21 +64,21 @@ func (s *Spec) validateOverlap(p *Problems) {
 	switch s.Overlap {
 	case OverlapSkip, OverlapQueue, OverlapReplace, OverlapAllow:
 	default:
-		p.add("overlap", "%q is not one of skip, queue, replace, allow", s.Overlap)
+		p.Add("overlap", problem.NotOneOf, s.Overlap, "skip, queue, replace, allow")
 	}
 	switch {
 	case s.Queue < 0 || s.Queue > MaxQueue:
-		p.add("queue", "%d is not between 1 and %d", s.Queue, MaxQueue)
+		p.Add("queue", problem.NotBetween, s.Queue, 1, MaxQueue)
 	case s.Queue > 0 && s.Overlap != OverlapQueue && s.Group == "":
-		p.add("queue", "says how many due times may wait, but with overlap %s and no group none does; set overlap to queue, or leave it out", s.Overlap)
+		p.Add("queue", problem.QueueUnused, s.Overlap)
 	}
 	if s.Group != "" {
 		checkName(p, "group", s.Group)
 	}
 	if s.Priority < -MaxPriority || s.Priority > MaxPriority {
-		p.add("priority", "%d is not between %d and %d", s.Priority, -MaxPriority, MaxPriority)
+		p.Add("priority", problem.NotBetween, s.Priority, -MaxPriority, MaxPriority)
 	}
 	if d := time.Duration(s.StartDeadline); d != 0 && (d < MinStartDeadline || d > MaxStartDeadline) {
-		p.add("start_deadline", "%s is not between %s and %s; leave it out for no bound", s.StartDeadline, Duration(MinStartDeadline), Duration(MaxStartDeadline))
+		p.Add("start_deadline", problem.NotBetween.Advise("leave it out for no bound"), s.StartDeadline, Duration(MinStartDeadline), Duration(MaxStartDeadline))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"go-crontab/job/problem"
 )
 
 // Scope says of what a pause stops the due times.
@@ -91,18 +93,18 @@ func (r *PauseRequest) Validate(now Micros) error {
 	var p Problems
 	switch {
 	case !utf8.ValidString(r.Reason):
-		p.add("reason", "is not valid UTF-8")
+		p.Add("reason", problem.NotUTF8)
 	case utf8.RuneCountInString(r.Reason) > MaxReason:
-		p.add("reason", "is %d characters long, at most %d are taken", utf8.RuneCountInString(r.Reason), MaxReason)
+		p.Add("reason", problem.TooLong, utf8.RuneCountInString(r.Reason), MaxReason)
 	case strings.ContainsFunc(r.Reason, unicode.IsControl):
-		p.add("reason", "contains a control character; want one line")
+		p.Add("reason", problem.ControlCharacter.Advise("want one line"), shorten(r.Reason))
 	}
 	switch {
 	case r.Until == 0:
 	case r.Until <= now:
-		p.add("until", "%s has passed; want a time that lies ahead, or a duration such as \"2h\"", r.Until)
+		p.Add("until", problem.Passed.Advise("want a time that lies ahead, or a duration such as \"2h\""), r.Until)
 	case r.Until.Time().Year() > maxPauseYear:
-		p.add("until", "%s is after the year %d; leave it out to pause until somebody resumes it", r.Until, maxPauseYear)
+		p.Add("until", problem.AfterTheYear.Advise("leave it out to pause until somebody resumes it"), r.Until, maxPauseYear)
 	}
 	if p == nil {
 		return nil

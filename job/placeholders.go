@@ -1,10 +1,11 @@
 package job
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"go-crontab/job/problem"
 )
 
 // Placeholders are the values that the texts of a request name by {{name}}: due (RFC 3339, UTC, up to microseconds),
@@ -43,7 +44,7 @@ func (p *Placeholders) fill(text string, escape func(string) string, secret func
 		}
 		name, after, closed := strings.Cut(rest, closing)
 		if !closed {
-			return "", errors.New("has a {{ without }}; write {{{{ for a {{ that is no placeholder")
+			return "", problem.Errorf(problem.PlaceholderOpen)
 		}
 		value, err := p.put(strings.TrimSpace(name), escape, secret)
 		if err != nil {
@@ -65,9 +66,9 @@ func (p *Placeholders) put(name string, escape func(string) string, secret func(
 		value, err := p.value(name)
 		return escape(value), err
 	case secret == nil:
-		return "", errors.New("has a secret in it, but servers and proxies on the way write URLs down; put it into a header or the body")
+		return "", problem.Errorf(problem.SecretInURL)
 	case p.Secret == nil:
-		return "", errors.New("has the placeholder of a secret, and there are none here")
+		return "", problem.Errorf(problem.SecretNotHere)
 	}
 	value, err := secretNamed(named, p.Secret)
 	if err != nil {
@@ -95,5 +96,5 @@ func (p *Placeholders) value(name string) (string, error) {
 	if len(name) > MaxName {
 		name = strings.ToValidUTF8(name[:MaxName], "") + "…"
 	}
-	return "", fmt.Errorf("has the placeholder {{%s}}; known are {{due}}, {{attempt}}, {{launch}}, {{job}} and {{app}}", name)
+	return "", problem.Errorf(problem.PlaceholderUnknown, name)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"go-crontab/job/problem"
 )
 
 // Labels that every node has, or may not be given: its name, the system and processor that it runs on, and for each
@@ -48,7 +50,7 @@ func CheckNodeLabels(labels map[string]string) error {
 // CheckHandlerKey says what is wrong with the key of a handler, or nil.
 func CheckHandlerKey(key string) error {
 	if len(key) > MaxHandlerKey {
-		return fmt.Errorf("is %d bytes long, at most %d are taken", len(key), MaxHandlerKey)
+		return problem.Errorf(problem.TooManyBytes, len(key), MaxHandlerKey)
 	}
 	return checkLabelKey(key)
 }
@@ -91,7 +93,7 @@ func (s *Spec) placementDefaults() {
 
 func (s *Spec) validatePlacement(p *Problems) {
 	if _, err := ParseSelector(s.Selector); err != nil {
-		p.add("selector", "%v", err)
+		p.Put("selector", problem.Of(err))
 	}
 }
 
@@ -99,18 +101,18 @@ func (s *Spec) validatePlacement(p *Problems) {
 func (s *Spec) validateHandler(p *Problems) {
 	if s.Handler == "" {
 		if s.Payload != "" {
-			p.add("payload", "goes with handler, and there is none; a command gets its input as stdin")
+			p.Add("payload", problem.OnlyWith.Advise("a command gets its input as stdin"), "handler")
 		}
 		return
 	}
 	if err := CheckHandlerKey(s.Handler); err != nil {
-		p.add("handler", "%v", err)
+		p.Put("handler", problem.Of(err))
 	}
 	switch {
 	case len(s.Payload) > MaxPayload:
-		p.add("payload", "is %d bytes long, at most %d are taken; keep it somewhere and give the handler its name", len(s.Payload), MaxPayload)
+		p.Add("payload", problem.TooManyBytes.Advise("keep it somewhere and give the handler its name"), len(s.Payload), MaxPayload)
 	case !utf8.ValidString(s.Payload):
-		p.add("payload", "is not valid UTF-8")
+		p.Add("payload", problem.NotUTF8)
 	}
 }
 
@@ -139,9 +141,9 @@ func ValidateNode(name, reason string) error {
 	var p Problems
 	switch err := checkLabelValue(name); {
 	case name == "":
-		p.add("name", "is empty")
+		p.Add("name", problem.Empty)
 	case err != nil:
-		p.add("name", "%v", err)
+		p.Put("name", problem.Of(err))
 	}
 	return p.withReason(reason)
 }
@@ -150,7 +152,7 @@ func ValidateNode(name, reason string) error {
 func ValidateHandler(key, reason string) error {
 	var p Problems
 	if err := CheckHandlerKey(key); err != nil {
-		p.add("handler", "%v", err)
+		p.Put("handler", problem.Of(err))
 	}
 	return p.withReason(reason)
 }

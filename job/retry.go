@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // Retry says whether and when an attempt that did not succeed is followed by another. The zero Retry is one attempt.
@@ -54,28 +56,28 @@ func (r *Retry) defaults() {
 
 func (r *Retry) validate(p *Problems) {
 	if r.Attempts < 0 || r.Attempts > MaxAttempts {
-		p.add("retry.attempts", "%d is not between 1 (no retry) and %d", r.Attempts, MaxAttempts)
+		p.Add("retry.attempts", problem.NotBetween, r.Attempts, problem.Shown(1, "1 (no retry)"), MaxAttempts)
 	}
 	if r.Attempts <= 1 {
 		if r.Backoff != 0 || r.Factor != 0 || r.MaxBackoff != 0 || r.Jitter != 0 || len(r.On) > 0 {
-			p.add("retry.attempts", "is %d, so nothing is retried; give 2 or more, or leave retry out", r.Attempts)
+			p.Add("retry.attempts", problem.NothingIsRetried, r.Attempts)
 		}
 		return
 	}
 	for field, d := range map[string]Duration{"backoff": r.Backoff, "max_backoff": r.MaxBackoff, "jitter": r.Jitter} {
 		if d < 0 || time.Duration(d) > longestBackoff {
-			p.add("retry."+field, "%s is not between 0 and %s", d, Duration(longestBackoff))
+			p.Add("retry."+field, problem.NotBetween, d, 0, Duration(longestBackoff))
 		}
 	}
 	if r.MaxBackoff < r.Backoff {
-		p.add("retry.max_backoff", "%s is shorter than backoff, %s", r.MaxBackoff, r.Backoff)
+		p.Add("retry.max_backoff", problem.ShorterBackoff, r.MaxBackoff, r.Backoff)
 	}
 	if !(r.Factor >= 1 && r.Factor <= 100) {
-		p.add("retry.factor", "%g is not between 1 (constant) and 100", r.Factor)
+		p.Add("retry.factor", problem.NotBetween, r.Factor, problem.Shown(1, "1 (constant)"), 100)
 	}
 	for _, o := range r.On {
 		if o != Failed && o != TimedOut && o != Killed {
-			p.add("retry.on", "%s is not one of failed, timed_out, killed; for lost there is on_lost", o)
+			p.Add("retry.on", problem.NotOneOf.Advise("for lost there is on_lost"), o, "failed, timed_out, killed")
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"go-crontab/job/problem"
+
 	"github.com/google/uuid"
 )
 
@@ -111,7 +113,7 @@ func ParseOutcome(s string) (Outcome, error) {
 			return Outcome(i), nil
 		}
 	}
-	return 0, fmt.Errorf("outcome %q: want one of %s", s, strings.Join(outcomes[1:], ", "))
+	return 0, problem.Errorf(problem.NotAnOutcome, s, strings.Join(outcomes[1:], ", "))
 }
 
 // MarshalJSON writes the word.
@@ -134,7 +136,7 @@ func (o *Outcome) UnmarshalJSON(b []byte) error {
 // Result is what an executor reports about one attempt that was started.
 type Result struct {
 	Outcome  Outcome
-	Reason   string // one line, "" when the outcome says it all
+	Reason   Reason
 	ExitCode *int   // nil when there is none: a signal, or not a command
 	Signal   string // "SIGKILL" …, "" when the command exited by itself
 	Output   Output

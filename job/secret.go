@@ -1,8 +1,9 @@
 package job
 
 import (
-	"fmt"
 	"regexp"
+
+	"go-crontab/job/problem"
 )
 
 // Secret names a secret. Definitions never hold one: every reader of a job would read it, too.
@@ -23,7 +24,7 @@ var secretName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 // Check tells whether the name is one: whoever looks a secret up makes the name of a file of it.
 func (s Secret) Check() error {
 	if len(s) > MaxSecretName || !secretName.MatchString(string(s)) {
-		return fmt.Errorf("%.200q is no name of a secret; want 1 to %d of the letters A–Z and a–z, digits, _ . and -, the first a letter or digit", string(s), MaxSecretName)
+		return problem.Errorf(problem.SecretName, string(s), MaxSecretName)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -9,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"go-crontab/job/problem"
 )
 
 // A definition names a secret by {{secret.NAME}} in the values of env, in stdin, and in the headers and the body of a
@@ -38,20 +39,20 @@ const ActionRotate Action = "rotate"
 func CheckSecret(name Secret, app, value string) error {
 	var p Problems
 	if err := name.Check(); err != nil {
-		p.add("name", "%v", err)
+		p.Put("name", problem.Of(err))
 	}
 	if app != "" {
 		checkName(&p, "app", app)
 	}
 	switch {
 	case len(value) < MinSecret:
-		p.add("value", "is %d bytes long; want at least %d: a shorter one cannot be hidden in output", len(value), MinSecret)
+		p.Add("value", problem.SecretTooShort, len(value), MinSecret)
 	case len(value) > MaxSecret:
-		p.add("value", "is %d bytes long, at most %d are taken", len(value), MaxSecret)
+		p.Add("value", problem.TooManyBytes, len(value), MaxSecret)
 	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
-		p.add("value", "is no text: it contains a NUL byte, or is not valid UTF-8; encode it, as base64 for instance")
+		p.Add("value", problem.SecretNotText)
 	case strings.TrimSpace(value) == "":
-		p.add("value", "is nothing but white space")
+		p.Add("value", problem.SecretBlank)
 	}
 	if p == nil {
 		return nil
@@ -112,7 +113,7 @@ func SecretNames(uses []SecretUse) []Secret {
 func (s *Spec) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	for _, u := range s.SecretUses() {
 		if !u.Own && !exist[AppSecret{s.App, u.Name}] && !exist[AppSecret{"", u.Name}] {
-			p.add(u.Field, "there is no secret %q that jobs of the app %q may use; make it first: go-crontab secret set %s", u.Name, shorten(s.App), u.Name)
+			p.Add(u.Field, problem.NoSecret.Advise("make it first: go-crontab secret set %s", u.Name), u.Name, shorten(s.App))
 		}
 	}
 	return p
@@ -173,7 +174,7 @@ func fillSecrets(text string, value func(Secret) (string, error)) (string, error
 		}
 		name, after, closed := strings.Cut(rest, closing)
 		if !closed {
-			return "", errors.New("has a {{secret. without }}; write {{{{secret. where no secret is meant")
+			return "", problem.Errorf(problem.SecretOpen)
 		}
 		v, err := secretNamed(name, value)
 		if err != nil {
@@ -199,7 +200,7 @@ func secretNamed(name string, value func(Secret) (string, error)) (string, error
 // bounded keeps a few large secrets in a text of many placeholders from taking all memory.
 func bounded(b *strings.Builder) error {
 	if b.Len() > maxFilled {
-		return fmt.Errorf("has more than %d bytes once its placeholders are filled in", maxFilled)
+		return problem.Errorf(problem.PlaceholdersLong, maxFilled)
 	}
 	return nil
 }
@@ -212,7 +213,7 @@ func sendable(s string) (string, error) { return s, nil }
 // headerSecret takes a value that a header can hold as it is: to encode it would make another one of it.
 func headerSecret(s string) (string, error) {
 	if strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII || r < ' ' && r != '\t' || r == 0x7f }) {
-		return "", errors.New("cannot stand in a header, which is one line of printable ASCII")
+		return "", problem.Errorf(problem.SecretNotInHeader)
 	}
 	return s, nil
 }
@@ -221,22 +222,22 @@ func headerSecret(s string) (string, error) {
 func (s *Spec) validateSecrets(p *Problems) {
 	if s.Command != "" {
 		if at := secretOpening.FindString(s.Command); at != "" && !strings.HasPrefix(at, opening+opening) {
-			p.add("command", `names a secret, but all users of a machine see the arguments of its commands; put it into a variable, "env": {"PASSWORD": "{{secret.NAME}}"}, and write "$PASSWORD" here`)
+			p.Add("command", problem.SecretInCommand)
 		}
 		sample := func(Secret) (string, error) { return "", nil }
 		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 			if _, err := fillSecrets(s.Env[name], sample); err != nil {
-				p.add("env."+name, "%v", err)
+				p.Put("env."+name, problem.Of(err))
 			}
 		}
 		if _, err := fillSecrets(s.Stdin, sample); err != nil {
-			p.add("stdin", "%v", err)
+			p.Put("stdin", problem.Of(err))
 		}
 	}
 	seen := map[Secret]bool{}
 	for _, u := range s.SecretUses() {
 		if seen[u.Name] = true; len(seen) > MaxSecrets {
-			p.add(u.Field, "names secret number %d of the job, at most %d are taken", len(seen), MaxSecrets)
+			p.Add(u.Field, problem.TooManySecrets, len(seen), MaxSecrets)
 			return
 		}
 	}

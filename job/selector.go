@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"go-crontab/job/problem"
 )
 
 // Selector says which labels a node must have to run a job. The zero Selector takes any node.
@@ -50,14 +52,14 @@ const (
 // ParseSelector reads a selector. Its errors say where it goes wrong and what would be right.
 func ParseSelector(text string) (Selector, error) {
 	if len(text) > MaxSelector {
-		return Selector{}, fmt.Errorf("is %d bytes long, at most %d are taken", len(text), MaxSelector)
+		return Selector{}, problem.Errorf(problem.TooManyBytes, len(text), MaxSelector)
 	}
 	s, err := ParsePlace(text)
 	if len(s.terms) > MaxTerms {
-		return Selector{}, fmt.Errorf("has %d terms, at most %d are taken", len(s.terms), MaxTerms)
+		return Selector{}, problem.Errorf(problem.TooMany, len(s.terms), MaxTerms)
 	}
 	if long := len(s.String()); long > MaxSelector {
-		return Selector{}, fmt.Errorf("is %d bytes long when written in full, at most %d are taken", long, MaxSelector)
+		return Selector{}, problem.Errorf(problem.SelectorTooLong, long, MaxSelector)
 	}
 	return s, err
 }
@@ -66,7 +68,7 @@ func ParseSelector(text string) (Selector, error) {
 func ParsePlace(text string) (Selector, error) {
 	var s Selector
 	if !utf8.ValidString(text) {
-		return s, fmt.Errorf("is not valid UTF-8")
+		return s, problem.Errorf(problem.NotUTF8)
 	}
 	p := &selectorText{text: text}
 	if p.space(); p.rest() == "" {
@@ -187,13 +189,13 @@ func checkLabelKey(key string) error {
 	alnum := func(c byte) bool { return isKeyRune(rune(c)) && !strings.ContainsRune("_.-/", rune(c)) }
 	switch {
 	case key == "":
-		return fmt.Errorf("is empty")
+		return problem.Errorf(problem.Empty)
 	case len(key) > MaxLabelKey:
-		return fmt.Errorf("is %d bytes long, at most %d are taken", len(key), MaxLabelKey)
+		return problem.Errorf(problem.TooManyBytes, len(key), MaxLabelKey)
 	case strings.ContainsFunc(key, func(r rune) bool { return !isKeyRune(r) }):
-		return fmt.Errorf("%q has something else than letters a to z, digits and _ . - /", key)
+		return problem.Errorf(problem.LabelCharacters, key)
 	case !alnum(key[0]) || !alnum(key[len(key)-1]):
-		return fmt.Errorf("%q does not begin and end with a letter or a digit", key)
+		return problem.Errorf(problem.LabelEnds, key)
 	}
 	return nil
 }
@@ -202,11 +204,11 @@ func checkLabelKey(key string) error {
 func checkLabelValue(v string) error {
 	switch {
 	case len(v) > MaxLabelValue:
-		return fmt.Errorf("is %d bytes long, at most %d are taken", len(v), MaxLabelValue)
+		return problem.Errorf(problem.TooManyBytes, len(v), MaxLabelValue)
 	case !utf8.ValidString(v):
-		return fmt.Errorf("is not valid UTF-8")
+		return problem.Errorf(problem.NotUTF8)
 	case strings.ContainsFunc(v, unicode.IsControl):
-		return fmt.Errorf("%q contains a control character", v)
+		return problem.Errorf(problem.ControlCharacter, v)
 	}
 	return nil
 }
@@ -238,7 +240,7 @@ func (p *selectorText) wrong(want string) error {
 		}
 		found = fmt.Sprintf("%q", r)
 	}
-	return fmt.Errorf("at character %d: %s stands where %s is wanted", utf8.RuneCountInString(p.text[:p.at])+1, found, want)
+	return problem.Errorf(problem.SelectorUnclear, utf8.RuneCountInString(p.text[:p.at])+1, found, want)
 }
 
 func firstRunes(s string, n int) string {

@@ -2,10 +2,11 @@ package job
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
+
+	"go-crontab/job/problem"
 )
 
 // Size is a number of bytes that reads and writes as text, such as "512MiB". Its units are powers of 1024.
@@ -28,7 +29,7 @@ func (s Size) String() string {
 // ParseSize reads a whole number of bytes with a unit, K, Ki or KiB and the like, or without one. KB is refused: some
 // mean 1000 by it.
 func ParseSize(text string) (Size, error) {
-	wrong := fmt.Errorf(`%q: want a size such as "512MiB" or "2GiB"`, text)
+	wrong := problem.Errorf(problem.NotASize, text)
 	digits := strings.TrimRight(text, "kKMmGgTtiBb ")
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 0 {
@@ -46,7 +47,7 @@ func ParseSize(text string) (Size, error) {
 	case "", "I", "IB":
 		return Size(n << (10 * power)), nil
 	case "B":
-		return 0, fmt.Errorf("%q: some mean 1000 by %s and some 1024; write %ciB", text, unit, unit[0])
+		return 0, problem.Errorf(problem.SizeUnclear, text, unit, unit[:1])
 	}
 	return 0, wrong
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"go-crontab/job/problem"
 )
 
 // Bounds of a definition.
@@ -70,8 +72,8 @@ type Spec struct {
 
 // Problem says what is wrong with one field of a definition, and what would be right.
 type Problem struct {
-	Field   string `json:"field" doc:"The field of the body by its path, such as 'retry.attempts' or 'schedules[1]'; or the query parameter or header."`
-	Message string `json:"message" doc:"What is wrong with it, and what would be right."`
+	Field string `json:"field" doc:"The field of the body by its path, such as 'retry.attempts' or 'schedules[1]'; or the query parameter or header."`
+	problem.Text
 }
 
 // Problems is the error of Validate: everything that is wrong, not only the first.
@@ -85,8 +87,17 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "; ")
 }
 
-func (p *Problems) add(field, format string, args ...any) {
-	*p = append(*p, Problem{field, fmt.Sprintf(format, args...)})
+// Add adds what is wrong with a field.
+func (p *Problems) Add(field string, s problem.Sentence, values ...any) {
+	p.Put(field, s.Of(values...))
+}
+
+// Put adds what is wrong with a field, as it was found elsewhere.
+func (p *Problems) Put(field string, t problem.Text) { *p = append(*p, Problem{field, t}) }
+
+// Wrong is one thing that is wrong with one field.
+func Wrong(field string, s problem.Sentence, values ...any) Problems {
+	return Problems{{field, s.Of(values...)}}
 }
 
 // Defaults fills what was left out, so that a stored definition says everything. now is MySQL's.
@@ -124,7 +135,7 @@ func (s *Spec) Validate() error {
 	checkText(&p, "description", s.Description, MaxText)
 	checkText(&p, "owner", s.Owner, MaxText)
 	if len(s.Labels) > MaxLabels {
-		p.add("labels", "%d of them, at most %d are kept", len(s.Labels), MaxLabels)
+		p.Add("labels", problem.TooMany, len(s.Labels), MaxLabels)
 	}
 	for k, v := range s.Labels {
 		checkName(&p, "labels", k)
@@ -132,7 +143,7 @@ func (s *Spec) Validate() error {
 	}
 	s.validateExecutor(&p)
 	if s.Timeout < 0 || time.Duration(s.Timeout) > MaxTimeout {
-		p.add("timeout", "%s is not between 0 (none) and %s", s.Timeout, Duration(MaxTimeout))
+		p.Add("timeout", problem.NotBetween, s.Timeout, problem.Shown(0, "0 (none)"), Duration(MaxTimeout))
 	}
 	s.validateOptions(&p)
 	s.validateSecrets(&p)
@@ -141,7 +152,7 @@ func (s *Spec) Validate() error {
 	s.validatePlacement(&p)
 	s.validateHandler(&p)
 	if s.OnLost != LostFail && s.OnLost != LostRerun {
-		p.add("on_lost", "%q is not one of fail, rerun", s.OnLost)
+		p.Add("on_lost", problem.NotOneOf, s.OnLost, "fail, rerun")
 	}
 	s.Retry.validate(&p)
 	s.Keep.validate(&p, "keep.")
@@ -152,7 +163,7 @@ func (s *Spec) Validate() error {
 		if errors.As(err, &more) {
 			p = append(p, more...)
 		} else {
-			p.add("schedule", "%v", err)
+			p.Put("schedule", problem.Of(err))
 		}
 	}
 	if p == nil {
@@ -172,12 +183,12 @@ func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 		}
 	}
 	if given != 1 {
-		p.add("schedule", `%d of schedule, schedules, every, at are given; give one, such as "schedule": "0 3 * * *"`, given)
+		p.Add("schedule", problem.NotOneSchedule.Advise(`give one, such as "schedule": "0 3 * * *"`), given)
 		return nil, p
 	}
 	zone, err := LoadZone(s.Timezone)
 	if err != nil {
-		p.add("timezone", "%v", err)
+		p.Put("timezone", problem.Of(err))
 	}
 	s.checkBounds(&p)
 	if p != nil {
@@ -212,29 +223,29 @@ func (s *Spec) checkBounds(p *Problems) {
 	if s.At != nil {
 		for field, set := range map[string]bool{"start": s.Start != nil, "end": s.End != nil, "max_fires": s.MaxFires != 0} {
 			if set {
-				p.add(field, "does not go with at, which is one due time")
+				p.Add(field, problem.NotWith, problem.Shown("at", "at, which is one due time"))
 			}
 		}
 	}
 	if s.Start != nil && s.End != nil && s.End.Before(*s.Start) {
-		p.add("end", "%s is before start, %s", s.End.Format(time.RFC3339), s.Start.Format(time.RFC3339))
+		p.Add("end", problem.Before, s.End.Format(time.RFC3339), "start", s.Start.Format(time.RFC3339))
 	}
 	for field, t := range map[string]*time.Time{"at": s.At, "start": s.Start, "end": s.End} {
 		if t == nil {
 			continue
 		}
 		if y := t.UTC().Year(); y < 1971 || y > 2099 { // 1970 begins at zero, which means no instant
-			p.add(field, "the year %d is not between 1971 and 2099", y)
+			p.Add(field, problem.YearNotBetween, y, 1971, 2099)
 		}
 	}
 	if s.MaxFires < 0 {
-		p.add("max_fires", "%d is negative; leave it out for no bound", s.MaxFires)
+		p.Add("max_fires", problem.Negative.Advise("leave it out for no bound"), s.MaxFires)
 	}
 	if s.Jitter < 0 || time.Duration(s.Jitter) > MaxJitter {
-		p.add("jitter", "%s is not between 0 (none) and %s", s.Jitter, Duration(MaxJitter))
+		p.Add("jitter", problem.NotBetween, s.Jitter, problem.Shown(0, "0 (none)"), Duration(MaxJitter))
 	}
 	if len(s.Schedules) > MaxSchedules {
-		p.add("schedules", "%d of them, at most %d are taken", len(s.Schedules), MaxSchedules)
+		p.Add("schedules", problem.TooMany, len(s.Schedules), MaxSchedules)
 	}
 }
 
@@ -244,7 +255,7 @@ func (s *Spec) base(p *Problems, zone *time.Location) Schedule {
 	case s.Schedule != "":
 		c, err := ParseCron(s.Schedule, zone)
 		if err != nil {
-			p.add("schedule", "%v", err)
+			p.Put("schedule", problem.Of(err))
 		}
 		return c
 	case len(s.Schedules) > 0:
@@ -252,7 +263,7 @@ func (s *Spec) base(p *Problems, zone *time.Location) Schedule {
 		for i, expr := range s.Schedules {
 			c, err := ParseCron(expr, zone)
 			if err != nil {
-				p.add(fmt.Sprintf("schedules[%d]", i), "%v", err)
+				p.Put(fmt.Sprintf("schedules[%d]", i), problem.Of(err))
 				continue
 			}
 			u = append(u, c)
@@ -265,7 +276,7 @@ func (s *Spec) base(p *Problems, zone *time.Location) Schedule {
 		}
 		e, err := NewEvery(time.Duration(s.Every), first)
 		if err != nil {
-			p.add("every", "%v", err)
+			p.Put("every", problem.Of(err))
 		}
 		return e
 	default:
@@ -285,24 +296,24 @@ func (s *Spec) shift() time.Duration {
 func checkName(p *Problems, field, s string) {
 	switch {
 	case s == "":
-		p.add(field, "is empty; give 1 to %d characters", MaxName)
+		p.Add(field, problem.Empty.Advise("give 1 to %d characters", MaxName))
 	case !utf8.ValidString(s):
-		p.add(field, "is not valid UTF-8")
+		p.Add(field, problem.NotUTF8)
 	case utf8.RuneCountInString(s) > MaxName:
-		p.add(field, "is %d characters long, at most %d are taken", utf8.RuneCountInString(s), MaxName)
+		p.Add(field, problem.TooLong, utf8.RuneCountInString(s), MaxName)
 	case strings.ContainsFunc(s, unicode.IsControl):
-		p.add(field, "%q contains a control character", s)
+		p.Add(field, problem.ControlCharacter, s)
 	case strings.TrimSpace(s) != s:
-		p.add(field, "%q begins or ends with white space", s)
+		p.Add(field, problem.OuterSpace, s)
 	}
 }
 
 func checkText(p *Problems, field, s string, limit int) {
 	switch {
 	case len(s) > limit:
-		p.add(field, "is %d bytes long, at most %d are taken", len(s), limit)
+		p.Add(field, problem.TooManyBytes, len(s), limit)
 	case !utf8.ValidString(s):
-		p.add(field, "is not valid UTF-8")
+		p.Add(field, problem.NotUTF8)
 	}
 }
 
@@ -319,7 +330,7 @@ func DecodeSpec(text string) (Spec, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
-		return Spec{}, fmt.Errorf("stored definition: %w", err)
+		return Spec{}, problem.Errorf(problem.StoredUnreadable, err)
 	}
 	return s, nil
 }

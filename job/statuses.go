@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"go-crontab/job/problem"
 )
 
 // Expects tells whether a status means success.
@@ -29,7 +31,7 @@ func parseStatuses(item string) (from, to int, err error) {
 	from, err1 := status(first)
 	to, err2 := status(last)
 	if err1 != nil || err2 != nil || from > to {
-		return 0, 0, fmt.Errorf(`%q is no status; want one such as "200", a class such as "2xx", or a range such as "200-204"`, item)
+		return 0, 0, problem.Errorf(problem.NotAStatus, item)
 	}
 	return from, to, nil
 }

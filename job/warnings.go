@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // warnAhead is how many due times are looked at for warnings.
@@ -11,47 +13,49 @@ const warnAhead = 50
 
 // Warnings says what is allowed and yet hardly meant: policies that contradict the schedule. s is the compiled
 // schedule, now MySQL's clock.
-func (d *Spec) Warnings(s Schedule, now time.Time) []string {
-	var out []string
-	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+func (d *Spec) Warnings(s Schedule, now time.Time) []problem.Text {
+	var out []problem.Text
+	warn := func(s problem.Sentence, values ...any) { out = append(out, s.Of(values...)) }
 	due := Preview(s, now, warnAhead)
 	if len(due) == 0 {
 		if d.At == nil || d.At.After(now) { // a calendar may exclude it
-			warn("no due time lies ahead")
+			warn(problem.NoDueTimeAhead)
 		}
 		return out
 	}
 	if wait := due[0].Sub(now); wait > 366*24*time.Hour {
-		warn("the first due time is %s away, on %s", years(wait), due[0].Format(time.DateOnly))
+		warn(problem.FirstDueFar, years(wait), due[0].Format(time.DateOnly))
 	}
 	gap := shortestGap(due)
 	if gap == 0 {
 		return out
 	}
 	if t := time.Duration(d.Timeout); t > gap && d.Overlap != OverlapAllow {
-		warn("it may run for %s (timeout), but is due again after %s: %s", d.Timeout, Duration(gap), d.consequence())
+		s, more := d.meets(problem.LongerThanGapSkip, problem.LongerThanGapQueue, problem.LongerThanGapReplace)
+		warn(s, append([]any{d.Timeout, Duration(gap)}, more...)...)
 	}
 	if b := d.Retry.shortest(); b > gap && d.Overlap != OverlapAllow {
-		warn("its retries wait for %s in all, but it is due again after %s: attempts of several due times meet, and %s", Duration(b), Duration(gap), d.consequence())
+		s, more := d.meets(problem.RetriesMeetDueSkip, problem.RetriesMeetDueQueue, problem.RetriesMeetDueReplace)
+		warn(s, append([]any{Duration(b), Duration(gap)}, more...)...)
 	}
 	if age := time.Duration(d.Misfire.MaxAge); age > 0 && age < d.MissedAfter() && d.Misfire.Policy != MisfireSkip {
-		warn("misfire.max_age, %s, is shorter than the %s after which a due time is a misfire: none is ever started late", d.Misfire.MaxAge, Duration(d.MissedAfter()))
+		warn(problem.NeverStartsLate, d.Misfire.MaxAge, Duration(d.MissedAfter()))
 	}
 	if dl := time.Duration(d.StartDeadline); dl > 0 && d.Overlap == OverlapQueue && dl < gap {
-		warn("what waits in the queue is missed after %s (start_deadline), before the next due time comes: the queue never fills", d.StartDeadline)
+		warn(problem.QueueNeverFills, d.StartDeadline)
 	}
 	return out
 }
 
-// consequence says what becomes of a due time that finds the one before it.
-func (d *Spec) consequence() string {
+// meets is the sentence for what becomes of a due time that finds the one before it, with the last values of it.
+func (d *Spec) meets(skip, queue, replace problem.Sentence) (s problem.Sentence, more []any) {
 	switch d.Overlap {
 	case OverlapQueue:
-		return fmt.Sprintf("due times wait, and are skipped once %d do (overlap queue)", d.QueueMax())
+		return queue, []any{d.QueueMax()}
 	case OverlapReplace:
-		return "the one before is killed (overlap replace)"
+		return replace, nil
 	}
-	return "due times are skipped meanwhile (overlap skip)"
+	return skip, nil
 }
 
 // shortest is how long all backoffs take together, at least.

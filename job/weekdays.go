@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"strings"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // weekdays is a set of days of the week: bit 0 is Sunday, as time.Weekday counts.
@@ -66,7 +68,7 @@ func parseWeekdays(s string) (weekdays, error) {
 			last, ok = parseWeekday(to)
 		}
 		if !ok {
-			return 0, fmt.Errorf("%q is no day of the week; write mon, tue, wed, thu, fri, sat, sun, or a range such as mon-fri", shorten(item))
+			return 0, problem.Errorf(problem.NotAWeekday, shorten(item))
 		}
 		for d := first; ; d = (d + 1) % 7 {
 			w |= onlyWeekday(d)
@@ -154,7 +156,7 @@ func parseWindow(s string) (o openHours, err error) {
 			return o, err
 		}
 	default:
-		return o, fmt.Errorf("%q is not understood; write days and times, such as \"mon-fri 08:00-18:00\"", shorten(s))
+		return o, problem.Errorf(problem.HoursUnclear, shorten(s))
 	}
 	for item := range strings.SplitSeq(times, ",") {
 		from, to, ok := strings.Cut(item, "-")
@@ -162,9 +164,9 @@ func parseWindow(s string) (o openHours, err error) {
 		last, ok2 := parseClock(to)
 		switch {
 		case !ok || !ok1 || !ok2 || first == minutesPerDay:
-			return o, fmt.Errorf("%q is no stretch of a day; write it as 08:00-18:00, from 00:00 to 24:00", shorten(item))
+			return o, problem.Errorf(problem.NotAStretch, shorten(item))
 		case first == last:
-			return o, fmt.Errorf("%q is empty; the whole day is 00:00-24:00", shorten(item))
+			return o, problem.Errorf(problem.StretchEmpty, shorten(item))
 		}
 		for d := range o {
 			switch {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 // Work bounds what somebody's questions about schedules may cost. A stretch of time in which the calendars of a schedule
@@ -130,18 +132,17 @@ func (s *Spec) Explain(err error, calendars []*Calendar) error {
 	if !errors.Is(err, ErrTooExpensive) {
 		return err
 	}
-	text := "is too expensive to compute"
-	windows := 0
+	why, windows := "", 0
 	for _, c := range calendars {
 		windows = max(windows, c.windowsADay())
 	}
 	if windows > 0 {
-		text += fmt.Sprintf(": %d windows a day × %d schedules", windows, max(1, len(s.Schedules)))
+		why += fmt.Sprintf(": %d windows a day × %d schedules", windows, max(1, len(s.Schedules)))
 	}
 	if s.MaxFires > 0 && s.Start != nil {
-		text += ", all counted since start, " + s.Start.Format(time.DateOnly)
+		why += ", all counted since start, " + s.Start.Format(time.DateOnly)
 	}
-	return Problems{{"schedule", text + "; give a later start, no max_fires, or a calendar with fewer windows"}}
+	return Wrong("schedule", problem.TooExpensive.Advise("give a later start, no max_fires, or a calendar with fewer windows"), why)
 }
 
 // Affordable tells whether the due times of a definition can be computed: nil, Problems, or why it is not known.

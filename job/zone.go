@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 	_ "time/tzdata" // so that a bare container knows the zones
+
+	"go-crontab/job/problem"
 )
 
 // zones keeps what LoadZone found: a few hundred names at most, each read once.
@@ -26,11 +28,11 @@ func LoadZone(name string) (*time.Location, error) {
 	}
 	switch typed := strings.ToLower(name); {
 	case len(name) > maxZoneName:
-		return nil, fmt.Errorf("time zone %q: unknown; want an IANA name such as Europe/Berlin", shorten(name))
+		return nil, problem.Errorf(problem.ZoneUnknown, shorten(name))
 	case typed == "local" || typed == "localtime" || typed == "posixrules":
-		return nil, fmt.Errorf("time zone %q: differs from machine to machine; name the zone, such as Europe/Berlin", name)
+		return nil, problem.Errorf(problem.ZoneLocal, name)
 	case ambiguousZones[typed] != nil:
-		return nil, fmt.Errorf("time zone %q: stands for several zones; write %s", name, orList(ambiguousZones[typed]))
+		return nil, problem.Errorf(problem.ZoneAmbiguous, name, orList(ambiguousZones[typed]))
 	}
 	if canonical := zoneName(name); canonical != "" {
 		name = canonical
@@ -38,9 +40,9 @@ func LoadZone(name string) (*time.Location, error) {
 	loc, ok := findZone(name)
 	if !ok {
 		if near := nearZones(name); near != nil {
-			return nil, fmt.Errorf("time zone %q: unknown; did you mean %s?", shorten(name), orList(near))
+			return nil, problem.Errorf(problem.ZoneNear, shorten(name), orList(near))
 		}
-		return nil, fmt.Errorf("time zone %q: unknown; want an IANA name such as Europe/Berlin", shorten(name))
+		return nil, problem.Errorf(problem.ZoneUnknown, shorten(name))
 	}
 	if loc != time.UTC {
 		zones.Store(name, loc)

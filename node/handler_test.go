@@ -92,7 +92,7 @@ func TestHandlers(t *testing.T) {
 		},
 	} {
 		run := lastRun(t, two.Node, c.job.ID)
-		if run.Outcome != c.outcome || !strings.Contains(run.Reason, c.reason) || run.Node != "one" ||
+		if run.Outcome != c.outcome || !strings.Contains(run.Reason.Text, c.reason) || run.Node != "one" ||
 			!strings.Contains(string(run.Output.Head), c.output) {
 			t.Errorf("%s: got %+v with output %q", what, run, run.Output.Head)
 		}
@@ -154,7 +154,7 @@ func TestAnUnknownHandler(t *testing.T) {
 	})
 
 	for _, r := range c.history(j.ID) {
-		if r.Outcome != job.Missed || r.Reason != "no node matches handler/nobody.has-it" {
+		if r.Outcome != job.Missed || r.Reason.Text != "no node matches handler/nobody.has-it" {
 			t.Errorf("got %+v", r.Run)
 		}
 	}
@@ -229,7 +229,7 @@ func TestDisabledHandler(t *testing.T) {
 	for _, j := range busy {
 		for _, r := range c.history(j.ID) {
 			if r.Outcome == job.Skipped {
-				reasons[r.Reason]++
+				reasons[r.Reason.Text]++
 			} else if r.Outcome != job.Succeeded {
 				t.Errorf("got %+v", r.Run)
 			}
@@ -298,7 +298,7 @@ func TestHandlersOnly(t *testing.T) {
 	}
 
 	if runs := c.history(sly.ID); len(runs) != 1 || runs[0].Outcome != job.Failed ||
-		runs[0].Reason != "this node executes no commands" {
+		runs[0].Reason.Code != job.ReasonExecutorMissing {
 		t.Errorf("a command with the selector of a handler: got %+v", runs)
 	}
 

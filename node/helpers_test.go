@@ -247,7 +247,9 @@ func (l *ledger) Execute(ctx context.Context, a execute.Attempt) job.Result {
 	if took != nil {
 		select {
 		case <-ctx.Done():
-			return job.Result{Outcome: job.Killed, Reason: context.Cause(ctx).Error()}
+			return job.Result{Outcome: job.Killed, Reason: job.Reason{
+				Code: job.CodeOf(context.Cause(ctx), job.ReasonNodeStopped), Text: context.Cause(ctx).Error(),
+			}}
 		case <-time.After(took(a)):
 		}
 	}

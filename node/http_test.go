@@ -68,7 +68,7 @@ func TestHTTPJob(t *testing.T) {
 	}
 
 	if r := c.history(forbidden.ID)[0]; r.Outcome != job.Failed ||
-		!strings.Contains(r.Reason, "clouds keep credentials") {
+		!strings.Contains(r.Reason.Text, "clouds keep credentials") {
 		t.Errorf("the forbidden one: %+v", r.Run)
 	}
 
@@ -88,7 +88,7 @@ func TestHTTPJob(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Outcome != want.outcome || r.Reason != want.reason || r.Output.Text() != want.output || r.ExitCode != nil {
+		if r.Outcome != want.outcome || r.Reason.Text != want.reason || r.Output.Text() != want.output || r.ExitCode != nil {
 			t.Errorf("run %d: %+v with the output %q", i, r.Run, r.Output.Text())
 		}
 
@@ -146,7 +146,7 @@ func TestHTTPJobKilled(t *testing.T) {
 	ended := func(r read.Run, reason string) {
 		t.Helper()
 		await(t, "its end", 10*time.Second, func() bool { return len(c.history(r.JobID)) == 1 })
-		if got := c.history(r.JobID)[0]; got.Outcome != job.Killed || !strings.HasPrefix(got.Reason, reason) {
+		if got := c.history(r.JobID)[0]; got.Outcome != job.Killed || !strings.HasPrefix(got.Reason.Text, reason) {
 			t.Errorf("got %+v, want it killed, %s", got.Run, reason)
 		}
 

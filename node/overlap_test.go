@@ -49,7 +49,9 @@ func (g *gauge) Execute(ctx context.Context, a execute.Attempt) job.Result {
 
 	select {
 	case <-ctx.Done():
-		r = job.Result{Outcome: job.Killed, Reason: context.Cause(ctx).Error()}
+		r = job.Result{Outcome: job.Killed, Reason: job.Reason{
+			Code: job.CodeOf(context.Cause(ctx), job.ReasonNodeStopped), Text: context.Cause(ctx).Error(),
+		}}
 	case <-time.After(g.took(a)):
 	}
 
@@ -119,7 +121,7 @@ func TestQueue(t *testing.T) {
 
 	var end job.Micros
 	for _, r := range c.history(j.ID) {
-		if r.Outcome == job.Skipped && !strings.Contains(r.Reason, "the queue is full; 5 due times wait already") {
+		if r.Outcome == job.Skipped && r.Reason.Code != job.ReasonQueueFull {
 			t.Errorf("skipped for %q", r.Reason)
 		}
 		if r.Outcome == job.Succeeded {
@@ -216,8 +218,7 @@ func TestReplace(t *testing.T) {
 	}
 
 	for _, r := range c.history(j.ID) {
-		if r.Outcome != job.Superseded &&
-			(r.Outcome != job.Killed || !strings.Contains(r.Reason, "a later due time took its place")) {
+		if r.Outcome != job.Superseded && (r.Outcome != job.Killed || r.Reason.Code != job.ReasonReplaced) {
 			t.Errorf("due %s: %s, %q", r.Due, r.Outcome, r.Reason)
 		}
 	}
@@ -367,8 +368,7 @@ func TestStartDeadline(t *testing.T) {
 	}
 
 	for _, r := range c.history(j.ID) {
-		if r.Outcome == job.Missed &&
-			(r.Reason != "waited until its start deadline" || r.Ended.Sub(r.Due) > 20*time.Second) {
+		if r.Outcome == job.Missed && (r.Reason.Code != job.ReasonWaitDeadline || r.Ended.Sub(r.Due) > 20*time.Second) {
 			t.Errorf("due %s ended %s: %q", r.Due, r.Ended, r.Reason)
 		}
 	}

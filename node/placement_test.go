@@ -114,7 +114,7 @@ func TestNoNodeMatches(t *testing.T) {
 
 	one.await("what is too late ends missed", 15*time.Second, func() bool { return len(c.history(quick.ID)) >= 4 })
 	for _, r := range c.history(quick.ID) {
-		if r.Outcome != job.Missed || r.Reason != "no node matches zone=a" || r.Started != 0 {
+		if r.Outcome != job.Missed || r.Reason.Text != "no node matches zone=a" || r.Started != 0 {
 			t.Errorf("got %+v", r.Run)
 		}
 	}

@@ -41,7 +41,7 @@ func TestOverlap(t *testing.T) {
 			}
 			end = r.Ended
 		case job.Skipped:
-			if !strings.Contains(r.Reason, "overlap") || r.Started != 0 {
+			if !strings.Contains(r.Reason.Text, "overlap") || r.Started != 0 {
 				t.Errorf("skipped run: %+v", r.Run)
 			}
 		}
@@ -378,7 +378,7 @@ func TestKillFromAnyNode(t *testing.T) {
 
 	one.await("its end", 5*time.Second, func() bool { return len(c.history(j.ID)) == 1 })
 	t.Logf("killed after %s", time.Since(asked).Round(time.Millisecond))
-	if r := c.history(j.ID)[0]; r.Outcome != job.Killed || r.Reason != "killed on request" || !r.Final {
+	if r := c.history(j.ID)[0]; r.Outcome != job.Killed || r.Reason.Code != job.ReasonKilledByUser || !r.Final {
 		t.Errorf("got %+v", r.Run)
 	}
 	if err := other.Editor().Kill(t.Context(), running[0].Launch); !errors.Is(err, sql.ErrNotFound) {
@@ -417,7 +417,7 @@ func TestAnEditOfAnOverdueInstantEndsItOnce(t *testing.T) {
 
 	// A claim or a start ends it, whichever follows the edit first.
 	if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Missed ||
-		!strings.Contains(runs[0].Reason, "nobody could start it") {
+		runs[0].Reason.Code != job.ReasonMisfire {
 		t.Errorf("runs: %+v, want one that was missed", runs)
 	}
 }

@@ -235,7 +235,7 @@ func TestRestore(t *testing.T) {
 	}
 
 	if runs := c.history(c.once); len(runs) != 1 || runs[0].Outcome != job.Skipped ||
-		!strings.Contains(runs[0].Reason, "the database was restored") {
+		runs[0].Reason.Code != job.ReasonDatabaseRestored {
 		t.Errorf("the single due time: got %+v, want it skipped since the database was restored", runs)
 	}
 

@@ -202,7 +202,7 @@ func TestSecrets(t *testing.T) {
 	for _, j := range jobs {
 		r := c.last(j, 1)
 		_, got, _ := strings.Cut(r.Output.Text(), "\n")
-		if want := "***\n***\nin: *** {{due}}\n***x***y"; got != want || r.Reason != "exit status 3" {
+		if want := "***\n***\nin: *** {{due}}\n***x***y"; got != want || r.Reason.Text != "exit status 3" {
 			t.Errorf("%s: got %+v with %q, want it with %q", j.Spec.Name, r.Result, got, want)
 		}
 	}
@@ -227,7 +227,7 @@ func TestSecrets(t *testing.T) {
 	}})
 
 	if r := c.last(away, 1); r.Outcome != job.Failed ||
-		!strings.Contains(r.Reason,
+		!strings.Contains(r.Reason.Text,
 			`to "http://elsewhere.invalid/?***", which is another server and is not given the secrets of the body`) {
 		t.Errorf("the call that is sent elsewhere: got %+v", r.Result)
 	}
@@ -288,7 +288,7 @@ func TestSecretsThatCannotBeUsed(t *testing.T) {
 
 	want := func(j job.Job, outcome job.Outcome, reason string) {
 		t.Helper()
-		if r := c.last(j, 1); r.Outcome != outcome || !strings.Contains(r.Reason, reason) ||
+		if r := c.last(j, 1); r.Outcome != outcome || !strings.Contains(r.Reason.Text, reason) ||
 			strings.Contains(r.Output.Text(), pgSecret) {
 			t.Errorf("%s: got %+v with %q, want %s, %s", j.Spec.Name, r.Result, r.Output.Text(), outcome, reason)
 		}

@@ -8,100 +8,68 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
 
-// freeReasons are formats of reasons that quote an error, or what somebody wrote: nothing of them is known beforehand.
-var freeReasons = map[string]bool{"%s": true, "%v": true, "collect the exit status: %v": true}
-
-// TestReasonsAreSaidInChinese holds the console's Chinese against the reasons of runs in the source of the packages that
-// write them.
-func TestReasonsAreSaidInChinese(t *testing.T) {
-	t.Parallel()
-	chinese := patternsOf(t, "reasons")
-	sample, optional := regexp.MustCompile(`%[a-z.0-9]*[a-z]`), regexp.MustCompile(`([a-z])%s$`)
-	found := 0
-	for _, pkg := range []string{"schedule", "schedule/edit", "execute", "session", "result"} {
-		for reason, where := range reasonsIn(t, filepath.Join("..", pkg)) {
-			if freeReasons[reason] {
-				continue
-			}
-			found++
-			// A value as it may be: a number does for numbers, lengths of time, instants and names alike.
-			// What follows a word without a space, as in "is disabled%s", may be nothing.
-			said := sample.ReplaceAllStringFunc(optional.ReplaceAllString(reason, "$1"), func(verb string) string {
-				if verb == "%q" {
-					return `"7"`
-				}
-				return "7"
-			})
-			known := matches(chinese, said)
-			if !known {
-				known = true
-				for part := range strings.SplitSeq(strings.TrimPrefix(said, "7; "), "; ") { // 7: another reason
-					known = known && matches(chinese, part)
-				}
-			}
-			if !known {
-				t.Errorf("%s: page/src/zh-server.ts has no Chinese for the reason %q", where, reason)
-			}
+// reasonsTable reads the console's Chinese for reasons, by code: the patterns, and whether there are words
+// for any text.
+func reasonsTable(t *testing.T) (patterns map[string][]*regexp.Regexp, always map[string]bool) {
+	t.Helper()
+	patterns, always = map[string][]*regexp.Regexp{}, map[string]bool{}
+	part := tableOf(t, "export const reasons: Record<string, Patterns> = {", "\n};")
+	for _, line := range regexp.MustCompile(`(?m)^  (\w+): \[(.+)\],$`).FindAllStringSubmatch(part, -1) {
+		code := line[1]
+		patterns[code] = patternsIn(line[2])
+		for _, words := range regexp.MustCompile(`, '([^']+)'\]`).FindAllStringSubmatch(line[2], -1) {
+			always[code] = always[code] || !strings.Contains(words[1], "$")
 		}
 	}
-	if found < 25 {
-		t.Errorf("only %d reasons were found in the source: have they moved?", found)
-	}
+	return patterns, always
 }
 
-// TestCrontabsAreSaidInChinese holds the console's Chinese against what the package crontab tells: by its source, and as it
-// stands in its golden files.
-func TestCrontabsAreSaidInChinese(t *testing.T) {
+// TestReasonsAreSaidInChinese: the console has Chinese for each code of a reason, and its patterns take the
+// examples of docs/jobs.md.
+func TestReasonsAreSaidInChinese(t *testing.T) {
 	t.Parallel()
-	own := patternsOf(t, "crontab")
-	last := len(own) - 1 // a field, and what is wrong with it
-	chinese := append(own[:last:last], patternsOf(t, "patterns")...)
-	known := func(said string) bool {
-		m := own[last].FindStringSubmatch(said)
-		return matches(chinese, said) || m != nil && matches(chinese, m[2])
+	patterns, always := reasonsTable(t)
+	source, err := os.ReadFile("../job/reason.go")
+	if err != nil {
+		t.Fatal(err)
 	}
-	verb := regexp.MustCompile(`%[+.0-9]*[a-z]`)
+	codes := regexp.MustCompile(`ReasonCode = "(\w+)"`).FindAllStringSubmatch(string(source), -1)
+	for _, m := range codes {
+		if !always[m[1]] {
+			t.Errorf("page/src/zh-server.ts has no words without a value for the code %s", m[1])
+		}
+	}
+	if len(codes) != len(patterns) {
+		t.Errorf("page/src/zh-server.ts has %d codes, job/reason.go has %d", len(patterns), len(codes))
+	}
+
+	docs, err := os.ReadFile("../docs/jobs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(docs), "| `reason_code` |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	examples := regexp.MustCompile("(?m)^\\| ((?:`\\w+`(?:, )?)+) \\| .* \\| (.+) \\|$").FindAllStringSubmatch(table, -1)
 	found := 0
-	for text, where := range formatsIn(t, filepath.Join("..", "internal", "crontab"), "say", "note", "refuse", "Errorf", "New") {
-		if text == "%s" {
-			continue // an error, which is one of the others or one of a job
+	for _, m := range examples {
+		var own []*regexp.Regexp
+		for _, code := range strings.Split(strings.ReplaceAll(m[1], "`", ""), ", ") {
+			own = append(own, patterns[code]...)
+		}
+		if len(own) == 0 {
+			continue // words for any text
 		}
 		found++
-		said := strings.ReplaceAll(verb.ReplaceAllStringFunc(text, func(v string) string {
-			switch v {
-			case "%q":
-				return `"7"`
-			case "%v":
-				return `time zone "7": unknown` // the only errors that are quoted
-			}
-			return "7"
-		}), "%%", "%")
-		if !known(said) {
-			t.Errorf("%s: page/src/zh-server.ts has no Chinese for %q", where, said)
+		if !matches(own, m[2]) && !slices.ContainsFunc(strings.Split(m[2], "; "), func(part string) bool { return matches(own, part) }) {
+			t.Errorf("page/src/zh-server.ts: no pattern of %s is for %q", m[1], m[2])
 		}
 	}
-	golden, err := filepath.Glob("../internal/crontab/testdata/*.txt")
-	if err != nil || len(golden) == 0 {
-		t.Fatal(golden, err)
-	}
-	for _, file := range golden {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range regexp.MustCompile(`(?m)^(?:  note|note of line \d+|refused line \d+): (.*)$`).FindAllStringSubmatch(string(text), -1) {
-			if found++; !known(m[1]) {
-				t.Errorf("%s: page/src/zh-server.ts has no Chinese for %q", file, m[1])
-			}
-		}
-	}
-	if found < 50 {
-		t.Errorf("only %d texts were found: have they moved?", found)
+	if found < 30 {
+		t.Errorf("docs/jobs.md has only %d examples: have they moved?", found)
 	}
 }
 
@@ -126,57 +94,14 @@ func sourcesOf(t *testing.T, dir string) (files []*ast.File, set *token.FileSet)
 	return files, set
 }
 
-// formatsIn finds the formats that some functions are called with in a package, and where. A constant of the package
-// stands for its text.
-func formatsIn(t *testing.T, dir string, functions ...string) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	files, set := sourcesOf(t, dir)
-	for _, f := range files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			var values []ast.Expr
-			switch n := n.(type) {
-			case *ast.ValueSpec:
-				for i, id := range n.Names {
-					if i < len(n.Values) && strings.HasPrefix(id.Name, "Maybe") {
-						values = append(values, n.Values[i])
-					}
-				}
-			case *ast.CallExpr:
-				if slices.ContainsFunc(functions, func(name string) bool { return calls(n, name) }) {
-					values = n.Args
-				}
-			}
-			for _, v := range values {
-				if text, ok := textOf(v); ok {
-					out[text] = set.Position(v.Pos()).String()
-					break
-				}
-			}
-			return true
-		})
-	}
-	return out
-}
-
-// textOf is a text that stands in the source, perhaps in parts.
-func textOf(e ast.Expr) (string, bool) {
-	switch e := e.(type) {
-	case *ast.BasicLit:
-		text, err := strconv.Unquote(e.Value)
-		return text, err == nil && e.Kind == token.STRING
-	case *ast.BinaryExpr:
-		a, ok1 := textOf(e.X)
-		b, ok2 := textOf(e.Y)
-		return a + b, ok1 && ok2
-	}
-	return "", false
-}
-
 // TestFreeReasonsStay holds that what a job says of itself is no reason of ours, whatever it begins with.
 func TestFreeReasonsStay(t *testing.T) {
 	t.Parallel()
-	chinese := patternsOf(t, "reasons")
+	var chinese []*regexp.Regexp
+	byCode, _ := reasonsTable(t)
+	for _, patterns := range byCode {
+		chinese = append(chinese, patterns...)
+	}
 	for _, own := range []string{
 		"timeout waiting for lock invoice-7", "killed by the customer", "is missing: orders.csv", "no node in the answer", "overlap of two invoices", "want 3 rows, got 2", "paused invoices are left",
 		"nobody paid", "exit status 1 of convert", "group 7 has no members",
@@ -186,8 +111,8 @@ func TestFreeReasonsStay(t *testing.T) {
 		}
 	}
 	for said, ours := range map[string]bool{
-		"paused by ann: moving; not before May": true, "paused with app shop by ann smith": true, "paused with the cluster: new disks": true, "paused": true,
-		"paused from 2027-01-01T00:00:00Z to 2027-01-02T00:00:00Z with app shop by ann: moving": true, "handler shop/pay is disabled by ann: it pays twice": true,
+		"paused with app shop by ann: moving; not before May": true, "paused with app shop by ann smith": true, "paused with the cluster: new disks": true,
+		"job is paused": true, "handler shop/pay is disabled by ann: it pays twice": true,
 	} {
 		if matches(chinese, said) != ours {
 			t.Errorf("%q: got %t, want %t", said, !ours, ours)
@@ -204,16 +129,30 @@ func matches(patterns []*regexp.Regexp, text string) bool {
 	return false
 }
 
-// patternsOf reads a table of patterns of the console.
-func patternsOf(t *testing.T, table string) (out []*regexp.Regexp) {
+// tableOf reads a table of the console's Chinese.
+func tableOf(t *testing.T, from, to string) string {
 	t.Helper()
 	file, err := os.ReadFile("src/zh-server.ts")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, part, _ := strings.Cut(string(file), "export const "+table+": Patterns = [")
-	part, _, _ = strings.Cut(part, "\n];")
-	for _, m := range regexp.MustCompile(`\[/(\^.+?\$)/(s?), '`).FindAllStringSubmatch(part, -1) {
+	_, part, _ := strings.Cut(string(file), from)
+	part, _, _ = strings.Cut(part, to)
+	return part
+}
+
+// patternsOf reads a table of patterns of the console.
+func patternsOf(t *testing.T, table string) []*regexp.Regexp {
+	t.Helper()
+	out := patternsIn(tableOf(t, "export const "+table+": Patterns = [", "\n];"))
+	if len(out) < 20 {
+		t.Fatalf("src/zh-server.ts has %d patterns in its table %s: has it moved?", len(out), table)
+	}
+	return out
+}
+
+func patternsIn(text string) (out []*regexp.Regexp) {
+	for _, m := range regexp.MustCompile(`\[/(\^.+?\$)/(s?), '`).FindAllStringSubmatch(text, -1) {
 		if strings.HasPrefix(m[1], "^ ") {
 			continue // an end of a sentence
 		}
@@ -221,67 +160,6 @@ func patternsOf(t *testing.T, table string) (out []*regexp.Regexp) {
 			m[1] = "(?s)" + m[1]
 		}
 		out = append(out, regexp.MustCompile(m[1]))
-	}
-	if len(out) < 20 {
-		t.Fatalf("src/zh-server.ts has %d patterns in its table %s: has it moved?", len(out), table)
-	}
-	return out
-}
-
-// reasonsIn finds the texts that become reasons of runs, and where: the formats of functions that end tasks, the field
-// Reason of results, notes, and the errors for which attempts are stopped.
-func reasonsIn(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	files, set := sourcesOf(t, dir)
-	add := func(e ast.Expr) {
-		if call, ok := e.(*ast.CallExpr); ok && len(call.Args) > 0 && (calls(call, "Sprintf") || calls(call, "New") || calls(call, "Errorf")) {
-			e = call.Args[0]
-		}
-		if lit, ok := e.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			if text, err := strconv.Unquote(lit.Value); err == nil && text != "" {
-				out[text] = set.Position(lit.Pos()).String()
-			}
-		}
-	}
-	for _, f := range files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.CallExpr:
-				switch {
-				case calls(n, "refusal") && len(n.Args) >= 2:
-					add(n.Args[1])
-				case calls(n, "waits") && len(n.Args) == 3:
-					add(n.Args[2])
-				case calls(n, "over") && len(n.Args) >= 2: // of an app, at a limit
-					add(n.Args[1])
-				case exprOf(n.Fun) == "v.count" && len(n.Args) == 2: // due times that passed without a run
-					add(n.Args[0])
-				}
-			case *ast.KeyValueExpr:
-				if key, ok := n.Key.(*ast.Ident); ok && (key.Name == "reason" || key.Name == "Reason") && inResult(f, n) {
-					add(n.Value)
-				}
-			case *ast.AssignStmt:
-				for i, to := range n.Lhs {
-					if i < len(n.Rhs) && isReason(to) {
-						add(n.Rhs[i])
-					}
-				}
-				if len(n.Rhs) == 1 { // c.notes = append(c.notes, "…")
-					if call, ok := n.Rhs[0].(*ast.CallExpr); ok && calls(call, "append") && len(call.Args) == 2 && named(n.Lhs[0]) == "notes" {
-						add(call.Args[1])
-					}
-				}
-			case *ast.ValueSpec:
-				for i, v := range n.Values {
-					if name := n.Names[i].Name; name == "ErrKilled" || name == "ErrReplaced" || name == "ErrLapsed" || name == "ErrBuried" || name == "tookItsPlace" {
-						add(v)
-					}
-				}
-			}
-			return true
-		})
 	}
 	return out
 }
@@ -296,30 +174,4 @@ func named(e ast.Expr) string {
 		return e.Sel.Name
 	}
 	return ""
-}
-
-// isReason tells whether something is the reason of a result, or becomes it.
-func isReason(e ast.Expr) bool {
-	n := named(e)
-	return n == "said" || n == "cause" || n == "late" || strings.HasSuffix(exprOf(e), "counted.reason") || n == "Reason" && !strings.Contains(exprOf(e), "line")
-}
-
-func exprOf(e ast.Expr) string {
-	if s, ok := e.(*ast.SelectorExpr); ok {
-		return exprOf(s.X) + "." + s.Sel.Name
-	}
-	return named(e)
-}
-
-// inResult tells whether a field is one of a job.Result: audit lines have reasons too.
-func inResult(f *ast.File, kv *ast.KeyValueExpr) (is bool) {
-	ast.Inspect(f, func(n ast.Node) bool {
-		if lit, ok := n.(*ast.CompositeLit); ok && slices.Contains([]string{"Result", "End", "counted"}, named(lit.Type)) {
-			for _, e := range lit.Elts {
-				is = is || e == kv
-			}
-		}
-		return !is
-	})
-	return is
 }

@@ -36,6 +36,7 @@ type archived struct {
 	Attempt    int     `json:"attempt"`
 	Final      bool    `json:"final"`
 	Outcome    string  `json:"outcome"`
+	ReasonCode string  `json:"reason_code,omitempty"`
 	Reason     string  `json:"reason,omitempty"`
 	ExitCode   *int    `json:"exit_code,omitempty"`
 	Signal     string  `json:"signal,omitempty"`
@@ -54,7 +55,7 @@ func archivedOf(r *read.Run) archived {
 	a := archived{
 		ID: job.RunID(r.ID), JobID: r.JobID, App: r.App, Job: r.Job,
 		Due: r.Due.String(), Kind: string(r.Kind), Request: r.Request, Attempt: r.Attempt, Final: r.Final,
-		Outcome: r.Outcome.String(), Reason: r.Reason, ExitCode: r.ExitCode, Signal: r.Signal,
+		Outcome: r.Outcome.String(), ReasonCode: string(r.Reason.Code), Reason: r.Reason.Text, ExitCode: r.ExitCode, Signal: r.Signal,
 		Ended: r.Ended.String(), LatenessMS: float64(r.Lateness) / 1000, Node: r.Node, Bytes: r.Output.Bytes,
 	}
 	if r.Count > 1 {

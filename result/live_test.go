@@ -390,7 +390,7 @@ func TestLostRunsKeepTheirPieces(t *testing.T) {
 		DB: f.through.DB, Exclusion: lock.New(f.through.DB, f.log()), Session: &testSession{number: 8, now: 5000},
 		Woken: func() {}, Log: f.log(),
 	})
-	if lost, err := reaper.Reap(t.Context()); lost != 3 || err != nil {
+	if lost, _, err := reaper.Reap(t.Context()); lost != 3 || err != nil {
 		t.Fatalf("got %d, %v; want 3 lost runs", lost, err)
 	}
 	f.want("pieces", 0, "SELECT COUNT(*) FROM chunk")
@@ -402,9 +402,42 @@ func TestLostRunsKeepTheirPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 		same := bytes.Equal(run.Output.Head, want.Head) && bytes.Equal(run.Output.Tail, want.Tail) && run.Output.Bytes == want.Bytes
-		if run.Outcome != job.Lost || !same {
+		if run.Outcome != job.Lost || run.Reason.Code != job.ReasonNodeLost || !same {
 			t.Errorf("run %d: got %s with %d bytes: %q", i, run.Outcome, run.Output.Bytes, run.Output.Text())
 		}
+	}
+}
+
+// TestReaperComesBack: a look says that it left runs whose jobs are locked, and the next one ends them.
+func TestReaperComesBack(t *testing.T) {
+	f := setUp(t)
+	all := f.executing(2)
+	locked, err := f.beside.Raw().Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locked.Exec("UPDATE job SET begun_to = begun_to WHERE id = ?", all[0].JobID); err != nil {
+		t.Fatal(err)
+	}
+	reaper := NewReaper(Reaper{
+		DB: f.through.DB, Exclusion: lock.New(f.through.DB, f.log()), Session: &testSession{number: 8, now: 5000},
+		Woken: func() {}, Log: f.log(),
+	})
+	busy := int64(0)
+	for _, e := range all {
+		if e.JobID == all[0].JobID {
+			busy++
+		}
+	}
+	if lost, left, err := reaper.Reap(t.Context()); int64(lost) != int64(len(all))-busy || !left || err != nil {
+		t.Fatalf("got %d lost, some left: %v, %v; want %d and some left", lost, left, err, int64(len(all))-busy)
+	}
+
+	if err := locked.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if lost, left, err := reaper.Reap(t.Context()); int64(lost) != busy || left || err != nil {
+		t.Fatalf("got %d lost, some left: %v, %v; want %d and none left", lost, left, err, busy)
 	}
 }
 
@@ -431,7 +464,7 @@ func TestReaperReleases(t *testing.T) {
 		Woken: func() { woken++ }, Log: f.log(),
 	})
 	reap := func() {
-		if lost, err := reaper.Reap(t.Context()); lost != 0 || err != nil {
+		if lost, _, err := reaper.Reap(t.Context()); lost != 0 || err != nil {
 			t.Fatalf("got %d lost runs, %v; want none", lost, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 func TestEndsAreCounted(t *testing.T) {
 	f := setUp(t)
 	ends := f.executing(6)
-	ends[1].Outcome, ends[2].Outcome, ends[2].Reason = job.Failed, job.Failed, "exit status 1"
+	ends[1].Outcome, ends[2].Outcome, ends[2].Reason.Text = job.Failed, job.Failed, "exit status 1"
 	f.exec("UPDATE run SET state = 'ended', owner = -2, outcome = 'lost' WHERE id = ?", ends[5].Run)
 	f.put(ends...)
 

@@ -18,7 +18,7 @@ import (
 )
 
 // Reaper ends the executing runs of dead sessions as lost, and makes their prepared runs idle, so that other nodes start them on time.
-// It waits for no locked row: what it cannot change now, the next look changes. Any number of nodes may reap at once, since each change
+// It waits for no locked row: a run that it cannot end now, the next look ends, which comes soon then. Any number of nodes may reap at once, since each change
 // is guarded by owner and launch.
 //
 // A prepared run that is missed here, for the moment, becomes overdue, and any node starts it.
@@ -48,7 +48,10 @@ func (r *Reaper) Look() {
 }
 
 const (
-	reapPeriod   = 2 * time.Second
+	reapPeriod = 2 * time.Second
+	// leftPeriod is the longest pause after a look that met locked rows. It is random: a job that is due each two seconds would have its
+	// row locked by a start at each look of a fixed period.
+	leftPeriod   = reapPeriod / 4
 	reapBatch    = 200
 	releaseBatch = 800
 )
@@ -67,46 +70,50 @@ func (r *Reaper) Run(ctx context.Context) error {
 		case <-r.signal:
 			wait = reapPeriod
 		}
-		if _, err := r.Reap(ctx); err != nil && ctx.Err() == nil {
+		_, left, err := r.Reap(ctx)
+		if err != nil && ctx.Err() == nil {
 			r.Log.Warn("cannot end the runs of dead sessions, trying again", "error", err)
+		}
+		if left {
+			wait = rand.N(leftPeriod)
 		}
 	}
 }
 
-// Reap makes one look, and returns how many runs it ended. A session without a row is dead for good: its row is committed before
+// Reap makes one look. It returns how many runs it ended, and whether it left some whose rows were locked. A session without a row is dead for good: its row is committed before
 // it claims anything, and its number is never used again.
-func (r *Reaper) Reap(ctx context.Context) (lost int, err error) {
+func (r *Reaper) Reap(ctx context.Context) (lost int, left bool, err error) {
 	// Owners first, sessions second. The other way round, a session that registers between the two reads would look dead.
 	reader := r.DB.Reader(ctx)
 	owners, err := trip.Owners(reader)
 	if err != nil || len(owners) == 0 {
-		return 0, err
+		return 0, false, err
 	}
 	living, err := trip.Living(reader)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	var failed []error
 	for _, owner := range owners {
 		if _, lives := living[owner]; lives {
 			continue
 		}
-		n, err := r.bury(ctx, owner)
-		lost += n
+		n, some, err := r.bury(ctx, owner)
+		lost, left = lost+n, left || some
 		failed = append(failed, err) // one that fails does not keep the others
 	}
-	return lost, errors.Join(failed...)
+	return lost, left, errors.Join(failed...)
 }
 
 // bury releases the prepared runs of one dead session, which may be due in this moment, and ends those that execute.
-func (r *Reaper) bury(ctx context.Context, dead trip.Owner) (lost int, err error) {
+func (r *Reaper) bury(ctx context.Context, dead trip.Owner) (lost int, left bool, err error) {
 	failed := r.release(ctx, dead)
 	node, err := trip.NodeOf(r.DB.Reader(ctx), dead)
 	if err != nil {
-		return 0, errors.Join(failed, err)
+		return 0, false, errors.Join(failed, err)
 	}
-	lost, err = r.endAll(ctx, dead, node)
-	return lost, errors.Join(failed, err)
+	lost, left, err = r.endAll(ctx, dead, node)
+	return lost, left, errors.Join(failed, err)
 }
 
 // release makes the prepared runs of a dead session idle.
@@ -140,38 +147,38 @@ func (r *Reaper) release(ctx context.Context, dead trip.Owner) error {
 }
 
 // endAll ends the executing runs of a dead session.
-func (r *Reaper) endAll(ctx context.Context, dead trip.Owner, node string) (lost int, err error) {
+func (r *Reaper) endAll(ctx context.Context, dead trip.Owner, node string) (lost int, left bool, err error) {
 	for after := (trip.Held{}); ; {
 		runs, err := trip.ExecutingRuns(r.DB.Reader(ctx), dead, after, reapBatch)
 		if err != nil || len(runs) == 0 {
-			return lost, err
+			return lost, left, err
 		}
-		n, err := r.end(ctx, dead, node, runs)
-		lost += n
+		n, busy, err := r.end(ctx, dead, node, runs)
+		lost, left = lost+n, left || busy > 0
 		if err != nil {
-			return lost, err
+			return lost, left, err
 		}
 		after = runs[len(runs)-1]
 	}
 }
 
 // end writes the ends of some runs in one transaction.
-func (r *Reaper) end(ctx context.Context, dead trip.Owner, node string, runs []trip.Held) (lost int, err error) {
+func (r *Reaper) end(ctx context.Context, dead trip.Owner, node string, runs []trip.Held) (lost, busy int, err error) {
 	ends, err := r.lost(ctx, runs)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if err := r.keepOutput(ctx, ends); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	f := &finisher{exclusion: r.Exclusion, session: r.Session, owner: dead, woken: r.Woken, audit: func(ends []trip.End) *job.Entry {
 		return r.resetLine(node, ends)
 	}}
-	err = f.finish(ctx, ends, func(done, _ []trip.End) { lost = len(done) })
+	err = f.finish(ctx, ends, func(done, locked []trip.End) { lost, busy = len(done), len(locked) })
 	if err == nil && lost > 0 {
 		r.Log.Error("runs are lost: their node vanished", "node", node, "runs", lost)
 	}
-	return lost, err
+	return lost, busy, err
 }
 
 // lost are the ends of runs whose node is gone. Where the job says so, the next attempt starts at once.
@@ -196,7 +203,8 @@ func (r *Reaper) lost(ctx context.Context, runs []trip.Held) ([]trip.End, error)
 	for i := range runs {
 		h := &runs[i]
 		ends[i] = trip.End{
-			Launch: h.Launch, JobID: h.JobID, Outcome: job.Lost, Final: true, Ended: now, Reason: "its node vanished while it was running",
+			Launch: h.Launch, JobID: h.JobID, Outcome: job.Lost, Final: true, Ended: now,
+			Reason: job.Reason{Code: job.ReasonNodeLost, Text: "its node vanished while it was running"},
 		}
 		if spec, known := specs[h.JobID]; known {
 			if _, again := spec.Again(h.Attempt, job.Lost, 0); again {

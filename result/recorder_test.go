@@ -60,7 +60,7 @@ func TestStaleEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := setUp(t)
 			all := f.executing(3)
-			all[1].Reason, all[1].Output = "stale", job.Output{Head: []byte("stale"), Bytes: 5}
+			all[1].Reason.Text, all[1].Output = "stale", job.Output{Head: []byte("stale"), Bytes: 5}
 			f.exec(change, all[1].Run)
 			f.put(all...)
 			for _, e := range all {
@@ -80,12 +80,15 @@ func TestLongTexts(t *testing.T) {
 	f := setUp(t)
 	all := f.executing(3)
 	all[0].Signal, all[0].Outcome = strings.Repeat("SIG", 20), job.Killed
-	all[1].Reason, all[1].Outcome = strings.Repeat("ä", 600), job.Failed
-	all[2].Reason, all[2].Outcome = "\xff\x00 \u2028 🐇", job.Failed
+	all[1].Reason = job.Reason{Code: job.ReasonCode(strings.Repeat("x", 40)), Text: strings.Repeat("ä", 600)}
+	all[1].Outcome = job.Failed
+	all[2].Reason.Text, all[2].Outcome = "\xff\x00 \u2028 🐇", job.Failed
 	f.put(all...)
 	f.recorded(all)
 	f.want("a long signal", 16, "SELECT CHAR_LENGTH(sig) FROM run WHERE id = ?", all[0].Run)
 	f.want("a long reason", 512, "SELECT CHAR_LENGTH(reason) FROM run WHERE id = ?", all[1].Run)
+	f.want("a long code", 32, "SELECT CHAR_LENGTH(reason_code) FROM run WHERE id = ?", all[1].Run)
+	f.want("no code", 1, "SELECT reason_code IS NULL FROM run WHERE id = ?", all[2].Run)
 	f.want("an odd reason", 1, "SELECT reason LIKE '%🐇' FROM run WHERE id = ?", all[2].Run)
 }
 

@@ -675,6 +675,7 @@ func TestArchive(t *testing.T) {
 	r.rule("", `{"age":"1h","archive":true}`)
 	id := r.job("x", `{}`)
 	r.ran(id, job.Failed, 1000, hours(50)...)
+	r.exec("UPDATE run SET reason_code = 'exit_code', reason = 'exit status 3' WHERE outcome = 'failed'")
 	var many []time.Duration
 	for i := range archiveBatch + 5 {
 		many = append(many, time.Duration(200+i)*time.Minute)
@@ -718,7 +719,7 @@ func TestArchive(t *testing.T) {
 		}
 		if a.Outcome == "failed" {
 			failed++
-			if a.Head != strings.Repeat("x", 1000) || a.Bytes != 1000 {
+			if a.Head != strings.Repeat("x", 1000) || a.Bytes != 1000 || a.ReasonCode != "exit_code" || a.Reason != "exit status 3" {
 				t.Errorf("got %s", s.Text())
 			}
 		}

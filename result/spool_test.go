@@ -47,7 +47,8 @@ func anEnd(t *rapid.T) trip.End {
 		Launch: trip.Launch{Run: rapid.Int64Range(1, 1<<62).Draw(t, "run"), Claim: rapid.Int32().Draw(t, "claim")},
 		JobID:  rapid.Int64().Draw(t, "job"), Outcome: job.Outcome(rapid.IntRange(int(job.Succeeded), int(job.Superseded)).Draw(t, "outcome")),
 		Final: rapid.Bool().Draw(t, "final"), Again: micros("again"), Started: micros("started"), Ended: micros("ended"),
-		Signal: rapid.String().Draw(t, "signal"), Reason: rapid.String().Draw(t, "reason"), Live: rapid.Bool().Draw(t, "live"),
+		Signal: rapid.String().Draw(t, "signal"),
+		Reason: job.Reason{Code: job.ReasonCode(rapid.String().Draw(t, "code")), Text: rapid.String().Draw(t, "reason")}, Live: rapid.Bool().Draw(t, "live"),
 		Output: job.Output{
 			Head: rapid.SliceOf(rapid.Byte()).Draw(t, "head"), Tail: rapid.SliceOf(rapid.Byte()).Draw(t, "tail"),
 			Bytes: rapid.Int64().Draw(t, "bytes"),
@@ -192,7 +193,7 @@ func TestSpoolIsOneNodes(t *testing.T) {
 
 // FuzzSpoolLoad puts arbitrary bytes before and behind whole lines: Load never panics, and loses none of those.
 func FuzzSpoolLoad(f *testing.F) {
-	whole, err := json.Marshal(&Spooled{7, trip.End{Launch: trip.Launch{Run: 1 << 40, Claim: 1}, Outcome: job.Succeeded, Reason: "a whole line"}})
+	whole, err := json.Marshal(&Spooled{7, trip.End{Launch: trip.Launch{Run: 1 << 40, Claim: 1}, Outcome: job.Succeeded, Reason: job.Reason{Code: job.ReasonOutputHeld, Text: "a whole line"}}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -223,7 +224,7 @@ func FuzzSpoolLoad(f *testing.F) {
 			if o.Owner <= 0 || o.End.Run <= 0 {
 				t.Fatalf("got an end of nobody's run: %+v", o)
 			}
-			if o.End.Run == 1<<40 && o.End.Outcome == job.Succeeded && o.End.Reason == "a whole line" {
+			if o.End.Run == 1<<40 && o.End.Outcome == job.Succeeded && o.End.Reason == (job.Reason{Code: job.ReasonOutputHeld, Text: "a whole line"}) {
 				found++
 			}
 		}

@@ -27,7 +27,7 @@ func (s *scene) readCancelled(tx *sql.Tx, runs []trip.Run) error {
 // cancelledBackfill: what has not begun of a backfill is not started any more, and what has begun is not tried again.
 func cancelledBackfill(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if r.Kind == trip.Backfill && j.cancelled[r.Request] {
-		return refusal(job.Skipped, "the backfill was cancelled")
+		return refusal(job.Skipped, job.ReasonBackfillCancelled, "the backfill was cancelled")
 	}
 	return nil
 }

@@ -162,7 +162,10 @@ func (c *Claimer) plan(candidate trip.Candidate, d *Definition, work *job.Work, 
 	if p.broken == nil {
 		p.rank, p.grouped = d.Spec.Priority, d.Spec.Group != ""
 		stops, _ := c.Stops.now()
-		resumed := max(candidate.ResumedAt(), resumedWith(stops, candidate.AppID, now))
+		resumed := resumedWith(stops, candidate.AppID, now)
+		if own := candidate.ResumedAt(); own >= resumed.at {
+			resumed = resumption{own, job.ReasonJobPaused}
+		}
 		p.dueTimes = dueFrom(d.Spec, work.On(d.Schedule), candidate.Cursor(), resumed, now, now.Add(c.reach.far(c.LookAhead)))
 	}
 	return p

@@ -19,7 +19,7 @@ type counted struct {
 	first, last job.Micros
 	count       int64
 	outcome     job.Outcome
-	reason      string
+	reason      job.Reason
 }
 
 // maxRuns bounds how many due times of one job one claim takes.
@@ -28,16 +28,17 @@ const maxRuns = 100
 // dueFrom lists the due times of a job from its cursor (included) up to the horizon. A due time is misfired when it is older
 // than the job's patience, or passed before the job was resumed: those are counted in one record, except for the latest ones
 // that the misfire policy starts late.
-func dueFrom(spec *job.Spec, s job.Schedule, cursor, resumed, now, horizon job.Micros) dueTimes {
+func dueFrom(spec *job.Spec, s job.Schedule, cursor job.Micros, resumed resumption, now, horizon job.Micros) dueTimes {
 	var d dueTimes
 	if cursor == 0 {
 		return d
 	}
 	from := cursor
-	if last := max(now.Add(-spec.MissedAfter()), min(resumed, now)-1); from <= last {
+	if last := max(now.Add(-spec.MissedAfter()), min(resumed.at, now)-1); from <= last {
 		d.misfired(spec, s, from, last, now)
-		if d.counted != nil && d.counted.first < resumed {
-			d.counted.outcome, d.counted.reason = job.Skipped, fmt.Sprintf("the job was paused until %s", resumed)
+		if d.counted != nil && d.counted.first < resumed.at {
+			d.counted.outcome = job.Skipped
+			d.counted.reason = job.Reason{Code: resumed.code, Text: fmt.Sprintf("the job was paused until %s", resumed.at)}
 		}
 		from = last + 1
 	}
@@ -67,7 +68,9 @@ func (d *dueTimes) misfired(spec *job.Spec, s job.Schedule, from, to, now job.Mi
 	if ok {
 		d.counted = &counted{
 			first: from, last: last, count: s.Count((from - 1).Time(), last.Time()),
-			outcome: job.Missed, reason: fmt.Sprintf("nobody could start it within %s", job.Duration(spec.MissedAfter())),
+			outcome: job.Missed, reason: job.Reason{
+				Code: job.ReasonMisfire, Text: fmt.Sprintf("nobody could start it within %s", job.Duration(spec.MissedAfter())),
+			},
 		}
 	}
 	for i := range late {

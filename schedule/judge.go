@@ -31,7 +31,7 @@ type verdict struct {
 	run     trip.Run
 	at      job.Micros // of a hold or postpone: when to look again; zero: soon
 	outcome job.Outcome
-	reason  string
+	reason  job.Reason
 	limit   job.Limit // of a refusal: the limit of its app that it would exceed; "": none
 	def     *Definition
 	group   int32 // of a start: the group whose slot it holds; zero: none
@@ -147,8 +147,8 @@ func (j *jobScene) started(v *verdict) {
 	}
 }
 
-func refusal(outcome job.Outcome, format string, args ...any) *verdict {
-	return &verdict{action: refuse, outcome: outcome, reason: fmt.Sprintf(format, args...)}
+func refusal(outcome job.Outcome, code job.ReasonCode, format string, args ...any) *verdict {
+	return &verdict{action: refuse, outcome: outcome, reason: job.Reason{Code: code, Text: fmt.Sprintf(format, args...)}}
 }
 
 // lockedJob: somebody else has locked the row of the job. Nobody waits for it: the runs of other jobs go on.
@@ -170,7 +170,7 @@ func begun(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 
 func deletedJob(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if j.gone || j.Deleted {
-		return refusal(job.Superseded, "job was deleted")
+		return refusal(job.Superseded, job.ReasonJobDeleted, "job was deleted")
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func unreadDefinition(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 
 func brokenDefinition(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if j.def.Err != nil {
-		return refusal(job.Skipped, "%v", j.def.Err)
+		return refusal(job.Skipped, job.ReasonDefinitionInvalid, "%v", j.def.Err)
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func elsewhere(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	case !j.elsewhere:
 		return nil
 	case r.Kind == trip.Schedule && j.lost[lateRun{r.JobID, j.Version, r.Due}]:
-		return refusal(job.Missed, "%s", job.NoNode(j.def.Place.String()))
+		return refusal(job.Missed, job.ReasonNoNode, "%s", job.NoNode(j.def.Place.String()))
 	}
 	return &verdict{action: release}
 }
@@ -208,9 +208,9 @@ func startDeadline(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 		return nil
 	}
 	if r.Woken {
-		return refusal(job.Missed, "waited until its start deadline")
+		return refusal(job.Missed, job.ReasonWaitDeadline, "waited until its start deadline")
 	}
-	return refusal(job.Missed, "could not be started by its deadline, %s after it was due", deadline)
+	return refusal(job.Missed, job.ReasonStartDeadline, "could not be started by its deadline, %s after it was due", deadline)
 }
 
 // misfire: a due time of the schedule that is too old is started only if the misfire policy says so. What it says is computed before
@@ -225,7 +225,8 @@ func misfire(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 		return &verdict{action: unread}
 	case !starts:
 		spec := j.def.Spec
-		return refusal(job.Missed, "nobody could start it within %s; misfire policy %s", job.Duration(spec.MissedAfter()), spec.Misfire.Policy)
+		return refusal(job.Missed, job.ReasonMisfire, "nobody could start it within %s; misfire policy %s",
+			job.Duration(spec.MissedAfter()), spec.Misfire.Policy)
 	}
 	return nil
 }

@@ -30,11 +30,11 @@ func (j *jobScene) skip(r *trip.Run, now job.Micros) *verdict {
 	case r.Attempt > 1, catchesUp(r, j.def.Spec, now):
 		return j.waits(r, now, "overlap")
 	case t.Kind != trip.Backfill && t.State == trip.Executing:
-		return refusal(job.Skipped, "overlap: the run due %s is still executing", t.Due)
+		return refusal(job.Skipped, job.ReasonPreviousRunExecuting, "overlap: the run due %s is still executing", t.Due)
 	case t.Kind != trip.Backfill:
-		return refusal(job.Skipped, "overlap: the run due %s still waits for its start", t.Due)
+		return refusal(job.Skipped, job.ReasonPreviousRunWaiting, "overlap: the run due %s still waits for its start", t.Due)
 	case j.queued > 0:
-		return refusal(job.Skipped, "overlap: another due time waits for the end of a backfill's run")
+		return refusal(job.Skipped, job.ReasonBackfillRunAhead, "overlap: another due time waits for the end of a backfill's run")
 	}
 	return j.waits(r, now, "overlap") // a backfill and the schedule take turns: neither loses due times to the other
 }
@@ -65,7 +65,7 @@ func (j *jobScene) overtaken(r *trip.Run) *verdict {
 	if later <= r.Due {
 		return nil
 	}
-	return refusal(job.Superseded, tookItsPlace, later)
+	return refusal(job.Superseded, job.ReasonReplaced, tookItsPlace, later)
 }
 
 const tookItsPlace = "the due time %s took its place"
@@ -107,7 +107,7 @@ func (j *jobScene) waits(r *trip.Run, now job.Micros, reason string) *verdict {
 	}
 	waiting := j.queued - len(j.outrun(r))
 	if waiting >= most && r.Kind != trip.Backfill && r.Attempt == 1 {
-		return refusal(job.Skipped, "%s; %d due times wait already", reason, waiting)
+		return refusal(job.Skipped, job.ReasonQueueFull, "%s; %d due times wait already", reason, waiting)
 	}
 	return &verdict{action: wait, place: trip.JobPlace(r), turn: j.turn.Launch.Run}
 }

@@ -22,7 +22,7 @@ func said(v verdict) string {
 	text := []string{"start", "refuse", "wait", "hold", "postpone", "release", "unread", "forget"}[v.action]
 	switch v.action {
 	case refuse:
-		text += fmt.Sprintf(" %s: %s", v.outcome, v.reason)
+		text += fmt.Sprintf(" %s, %s: %s", v.outcome, v.reason.Code, v.reason)
 	case wait:
 		text += fmt.Sprintf(" for %d", v.turn)
 	}
@@ -71,23 +71,23 @@ func TestOverlapPolicies(t *testing.T) {
 	}{
 		"nothing executes": {skip, run, jobScene{}, "start"},
 		"skip, and a run executes": {skip, run, jobScene{turn: &executing},
-			"refuse skipped: overlap: the run due 2026-11-02T12:01:20Z is still executing"},
+			"refuse skipped, previous_run_executing: overlap: the run due 2026-11-02T12:01:20Z is still executing"},
 		"skip, and a woken run comes first": {skip, run, jobScene{turn: &woken},
-			"refuse skipped: overlap: the run due 2026-11-02T12:01:20Z still waits for its start"},
+			"refuse skipped, previous_run_waiting: overlap: the run due 2026-11-02T12:01:20Z still waits for its start"},
 		"skip, and an earlier one waits for a slot": {skip, run, jobScene{turn: &queuing},
-			"refuse skipped: overlap: the run due 2026-11-02T12:01:20Z still waits for its start"},
+			"refuse skipped, previous_run_waiting: overlap: the run due 2026-11-02T12:01:20Z still waits for its start"},
 		"skip, a run by hand does as a due time does": {skip, manual, jobScene{turn: &executing},
-			"refuse skipped: overlap: the run due 2026-11-02T12:01:20Z is still executing"},
+			"refuse skipped, previous_run_executing: overlap: the run due 2026-11-02T12:01:20Z is still executing"},
 		"skip, but a retry waits":                         {skip, retry, jobScene{turn: &executing}, "wait for 1"},
 		"skip, but a backfill waits":                      {skip, backfill, jobScene{turn: &executing}, "wait for 1"},
 		"skip, and one due time waits for a backfill":     {skip, run, jobScene{turn: &filling}, "wait for 1"},
-		"skip, and a second one does not":                 {skip, run, jobScene{turn: &filling, queued: 1}, "refuse skipped: overlap: another due time waits for the end of a backfill's run"},
+		"skip, and a second one does not":                 {skip, run, jobScene{turn: &filling, queued: 1}, "refuse skipped, backfill_run_ahead: overlap: another due time waits for the end of a backfill's run"},
 		"skip, but what is caught up waits":               {all, owed, jobScene{turn: &executing}, "wait for 1"},
 		"what is caught up waits beyond the usual":        {all, owed, jobScene{turn: &executing, queued: 99}, "wait for 1"},
 		"it is the turn of the run":                       {skip, run, jobScene{turn: &own}, "start"},
 		"queue":                                           {queue, run, jobScene{turn: &executing, queued: 1}, "wait for 1"},
 		"queue, behind a woken run":                       {queue, run, jobScene{turn: &woken}, "wait for 1"},
-		"queue, but it is full":                           {queue, run, jobScene{turn: &executing, queued: 2}, "refuse skipped: overlap: the queue is full; 2 due times wait already"},
+		"queue, but it is full":                           {queue, run, jobScene{turn: &executing, queued: 2}, "refuse skipped, queue_full: overlap: the queue is full; 2 due times wait already"},
 		"queue, a retry has a place in a full one":        {queue, retry, jobScene{turn: &executing, queued: 2}, "wait for 1"},
 		"queue, backfills wait in any number":             {queue, backfill, jobScene{turn: &executing, queued: 2}, "wait for 1"},
 		"replace":                                         {replace, run, jobScene{turn: &executing}, "wait for 1, replaces it"},
@@ -95,17 +95,17 @@ func TestOverlapPolicies(t *testing.T) {
 		"replace what was woken":                          {replace, run, jobScene{turn: &woken}, "start, supersedes 1"},
 		"replace what waits for a slot":                   {replace, run, jobScene{turn: &queuing}, "start, supersedes 1"},
 		"replace does not kill backfills":                 {replace, run, jobScene{turn: &filling}, "wait for 1"},
-		"replace, but a later due time executes":          {replace, run, jobScene{turn: &later}, "refuse superseded: the due time 2026-11-02T12:01:35Z took its place"},
-		"replace, but a later due time waits":             {replace, run, jobScene{turn: &executing, line: []trip.Held{held(3, 95, trip.Schedule, trip.Waiting)}}, "refuse superseded: the due time 2026-11-02T12:01:35Z took its place"},
-		"replace, but a later due time is due as well":    {replace, run, jobScene{latest: later.Due}, "refuse superseded: the due time 2026-11-02T12:01:35Z took its place"},
-		"replace, a retry of the later one goes on":       {replace, retry, jobScene{turn: &later}, "refuse superseded: the due time 2026-11-02T12:01:35Z took its place"},
+		"replace, but a later due time executes":          {replace, run, jobScene{turn: &later}, "refuse superseded, replaced: the due time 2026-11-02T12:01:35Z took its place"},
+		"replace, but a later due time waits":             {replace, run, jobScene{turn: &executing, line: []trip.Held{held(3, 95, trip.Schedule, trip.Waiting)}}, "refuse superseded, replaced: the due time 2026-11-02T12:01:35Z took its place"},
+		"replace, but a later due time is due as well":    {replace, run, jobScene{latest: later.Due}, "refuse superseded, replaced: the due time 2026-11-02T12:01:35Z took its place"},
+		"replace, a retry of the later one goes on":       {replace, retry, jobScene{turn: &later}, "refuse superseded, replaced: the due time 2026-11-02T12:01:35Z took its place"},
 		"replace, a retry kills nothing":                  {replace, retry, jobScene{turn: &executing}, "wait for 1"},
 		"replace, a backfill kills nothing":               {replace, backfill, jobScene{turn: &executing}, "wait for 1"},
 		"allow":                                           {allow, run, jobScene{turn: &executing}, "start"},
 		"crowded, and nothing of the time before is left": {skip, run, jobScene{Job: trip.Job{Crowded: true}}, "start, alone"},
 		"crowded, and another one executes": {skip, run, jobScene{Job: trip.Job{Crowded: true}, turn: &executing},
-			"refuse skipped: overlap: the run due 2026-11-02T12:01:20Z is still executing"},
-		"a paused job, and it was the turn of the run": {skip, run, jobScene{Job: trip.Job{Paused: true, Running: 9}}, "refuse skipped: job is paused, passes"},
+			"refuse skipped, previous_run_executing: overlap: the run due 2026-11-02T12:01:20Z is still executing"},
+		"a paused job, and it was the turn of the run": {skip, run, jobScene{Job: trip.Job{Paused: true, Running: 9}}, "refuse skipped, job_paused: job is paused, passes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.spec.Misfire.After = job.Duration(time.Minute)

@@ -30,7 +30,7 @@ func (p *person) bulk(action job.Action, ids ...int64) string {
 func becameOf(want *job.Bulk) string {
 	var out []string
 	for _, d := range want.Done {
-		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %d %s", d.Result, d.Version, d.Why)))
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %d %s", d.Result, d.Version, d.Why.Message)))
 	}
 	return strings.Join(out, ", ")
 }

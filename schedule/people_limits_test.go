@@ -151,7 +151,7 @@ func TestAskedRunsOfAnApp(t *testing.T) {
 	if err := p.Bulk(p.ctx, &bulk); err != nil {
 		t.Fatal(err)
 	}
-	if done := bulk.Done[0]; done.Result != job.BulkRefused || !strings.Contains(done.Why, "at most 5 a minute") {
+	if done := bulk.Done[0]; done.Result != job.BulkRefused || !strings.Contains(done.Why.Message, "at most 5 a minute") {
 		t.Errorf("a bulk run: got %+v", done)
 	}
 	want := edit.Range{From: t0.Add(-time.Hour).Time(), To: t0.Time(), Parallel: 1}

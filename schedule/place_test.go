@@ -61,8 +61,11 @@ func TestManyRunsForNobody(t *testing.T) {
 	nobody := every("nobody", 10)
 	nobody.Selector, nobody.Overlap = "zone=elsewhere", job.OverlapAllow
 	stuck, id := c.create(nobody, t0), c.create(every("j", 3600), t0)
-	c.exec("INSERT INTO run (id, job_id, app_id, due, kind, request, state, owner, claim, due_now, hash)"+
-		" SELECT seq, ?, 1, seq, 'manual', seq, 'idle', 0, 0, 7, 5 FROM seq_1_to_2000", stuck)
+	rows := make([]string, 2000)
+	for i := range rows {
+		rows[i] = fmt.Sprintf("(%d, %d, 1, %d, 'manual', %d, 'idle', 0, 0, 7, 5)", i+1, stuck, i+1, i+1)
+	}
+	c.exec("INSERT INTO run (id, job_id, app_id, due, kind, request, state, owner, claim, due_now, hash) VALUES " + strings.Join(rows, ", "))
 	c.exec("INSERT INTO run (id, job_id, app_id, due, kind, request, state, owner, claim, due_now, hash) VALUES (9000, ?, 1, ?, 'manual', 1, 'idle', 0, 0, ?, 5)",
 		id, int64(t0), int64(t0))
 	c.want("it comes to the last one", m.takesOverdue(1), "j@0")

@@ -23,14 +23,14 @@ func slot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	case g == nil:
 		return &verdict{action: hold} // somebody else has locked the group, or the job came into it a moment ago
 	case g.Group == nil:
-		return refusal(job.Skipped, "group %s does not exist", name)
+		return refusal(job.Skipped, job.ReasonGroupMissing, "group %s does not exist", name)
 	case g.free(r) > 0:
 		return nil
 	}
 
 	waiting := g.queued[r.JobID]
 	if waiting >= j.def.Spec.QueueMax() && r.Kind != trip.Backfill && r.Attempt == 1 && !g.woke(r) {
-		return refusal(job.Skipped, "group %s has no free slot; %d due times wait already", name, waiting)
+		return refusal(job.Skipped, job.ReasonGroupFull, "group %s has no free slot; %d due times wait already", name, waiting)
 	}
 	return &verdict{action: wait, place: trip.GroupPlace(r, g.ID, j.def.Spec.Priority), turn: r.Launch.Run}
 }

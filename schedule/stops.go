@@ -120,47 +120,61 @@ func unclaimed(stops []trip.Stop, now job.Micros) (apps []int32, all bool) {
 	return apps, false
 }
 
+// resumption is when a pause ended, with the code of due times that it stopped.
+type resumption struct {
+	at   job.Micros
+	code job.ReasonCode
+}
+
 // resumedWith is when the last pause ended that an app had as a whole; zero: none has ended lately.
-func resumedWith(stops []trip.Stop, app int32, now job.Micros) (at job.Micros) {
+func resumedWith(stops []trip.Stop, app int32, now job.Micros) (last resumption) {
 	for i := range stops {
-		if s := &stops[i]; s.Over(now) && (s.Kind == trip.StopCluster || s.AppID == app) {
-			at = max(at, s.Until)
+		s := &stops[i]
+		if s.Over(now) && (s.Kind == trip.StopCluster || s.AppID == app) && s.Until > last.at {
+			last = resumption{s.Until, pauseCode(s)}
 		}
 	}
-	return at
+	return last
+}
+
+func pauseCode(s *trip.Stop) job.ReasonCode {
+	if s.Kind == trip.StopCluster {
+		return job.ReasonClusterPaused
+	}
+	return job.ReasonAppPaused
 }
 
 // pausedJob: a pause stops the schedule, not what people ask for. Backfills rest while it lasts.
 func pausedJob(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	why := j.pause(r.AppID, now)
 	switch {
-	case why == "" || r.Kind == trip.Manual:
+	case why.Code == "" || r.Kind == trip.Manual:
 		return nil
 	case r.Kind == trip.Backfill:
 		return &verdict{action: postpone, at: now.Add(restPeriod)}
 	}
-	return refusal(job.Skipped, "%s", why)
+	return refusal(job.Skipped, why.Code, "%s", why.Text)
 }
 
 // restPeriod is how long a backfill's run rests in a pause until the next look at it.
 const restPeriod = 10 * time.Second
 
-// pause says why the schedule of the job rests, "" if it does not.
-func (j *jobScene) pause(app int32, now job.Micros) string {
+// pause says why the schedule of the job rests; zero: it does not.
+func (j *jobScene) pause(app int32, now job.Micros) job.Reason {
 	if j.Paused {
-		return "job is paused"
+		return job.Reason{Code: job.ReasonJobPaused, Text: "job is paused"}
 	}
 	for i := range j.stops {
 		s := &j.stops[i]
 		switch {
 		case !s.Pauses(app, now):
 		case s.Kind == trip.StopCluster:
-			return "paused with the cluster" + s.Words()
+			return job.Reason{Code: pauseCode(s), Text: "paused with the cluster" + s.Words()}
 		default:
-			return "paused with app " + s.Name + s.Words()
+			return job.Reason{Code: pauseCode(s), Text: "paused with app " + s.Name + s.Words()}
 		}
 	}
-	return ""
+	return job.Reason{}
 }
 
 // restoredDatabase: nobody knows whether a due time ran that is older than the state of a restored database. An instant that is yet to
@@ -169,7 +183,8 @@ func restoredDatabase(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	for i := range j.stops {
 		s := &j.stops[i]
 		if s.Kind == trip.StopRestored && r.Kind == trip.Schedule && r.Due < s.Until && s.Until <= now {
-			return refusal(job.Skipped, "due before the database was restored at %s: whether it ran nobody knows; see docs/backup.md", s.Until)
+			return refusal(job.Skipped, job.ReasonDatabaseRestored,
+				"due before the database was restored at %s: whether it ran nobody knows; see docs/backup.md", s.Until)
 		}
 	}
 	return nil
@@ -183,7 +198,7 @@ func disabledHandler(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	}
 	for i := range j.stops {
 		if s := &j.stops[i]; s.Kind == trip.StopHandler && s.Name == handler {
-			return refusal(job.Skipped, "handler %s is disabled%s", handler, s.Words())
+			return refusal(job.Skipped, job.ReasonHandlerDisabled, "handler %s is disabled%s", handler, s.Words())
 		}
 	}
 	return nil

@@ -163,7 +163,8 @@ func writeSuperseded(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job
 			continue
 		}
 		for _, h := range v.supersedes {
-			refusals = append(refusals, trip.Refusal{Launch: h.Launch, Reason: fmt.Sprintf(tookItsPlace, v.run.Due)})
+			reason := job.Reason{Code: job.ReasonReplaced, Text: fmt.Sprintf(tookItsPlace, v.run.Due)}
+			refusals = append(refusals, trip.Refusal{Launch: h.Launch, Reason: reason})
 		}
 	}
 	return trip.Supersede(tx, session, refusals, now)

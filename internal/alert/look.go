@@ -321,7 +321,7 @@ func describe(r *read.Run, j *job.AlertJob) string {
 	if r.Attempt > 1 {
 		text += fmt.Sprintf(" after %d attempts", r.Attempt)
 	}
-	if reason := strings.TrimSpace(r.Reason); reason != "" && r.Outcome != job.Succeeded {
+	if reason := strings.TrimSpace(r.Reason.Text); reason != "" && r.Outcome != job.Succeeded {
 		text += ": " + reason
 	}
 	return text

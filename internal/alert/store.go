@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
@@ -91,8 +92,7 @@ func unnamed(tx *sql.Tx, c *job.AlertChannel) error {
 	}
 	by, err := rulesOf(tx, c.Name)
 	if err == nil && len(by) > 0 {
-		err = job.Problems{{Field: "type", Message: fmt.Sprintf(
-			"is heartbeat, to which no alert goes, but the rules %s name the channel", strings.Join(by, ", "))}}
+		err = job.Wrong("type", problem.HeartbeatOfRules, strings.Join(by, ", "))
 	}
 	return err
 }
@@ -178,8 +178,7 @@ func (s *Store) put(
 				return nil, err
 			}
 			if len(all) >= most(t) {
-				return nil, job.Problems{{Field: "name", Message: fmt.Sprintf(
-					"there are %d already, and no more are kept", most(t))}}
+				return nil, job.Wrong("name", problem.TooManyKept, most(t))
 			}
 			isNew, row.Created, row.Updated = true, now, now
 			err = InsertDefinition(tx, t, &row)
@@ -244,8 +243,7 @@ func (s *Store) AddSilence(ctx context.Context, n *job.Silence) error {
 			return nil, err
 		}
 		if count >= job.MaxSilences {
-			return nil, job.Problems{{Field: "until", Message: fmt.Sprintf(
-				"there are %d silences already, and no more are kept; end one", count)}}
+			return nil, job.Wrong("until", problem.TooManySilences, count)
 		}
 
 		if err := insertSilence(tx, n); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 )
 
@@ -46,13 +47,13 @@ type Spec struct {
 func (s *Spec) check() error {
 	var p job.Problems
 	if err := CheckName(s.Name); err != nil {
-		p = append(p, job.Problem{Field: "name", Message: err.Error()})
+		p.Put("name", problem.Of(err))
 	}
 	if s.Role <= None || s.Role > Admin {
-		p = append(p, job.Problem{Field: "role", Message: "is missing; want one of viewer, operator, admin"})
+		p.Add("role", problem.Missing.Advise("want one of viewer, operator, admin"))
 	}
 	if err := s.Grant.Check(); err != nil {
-		p = append(p, job.Problem{Field: "apps", Message: err.Error()})
+		p.Put("apps", problem.Of(err))
 	}
 
 	if p != nil {
@@ -85,7 +86,7 @@ func (s *Spec) insert(
 		row.Expires = at + job.Micros(s.Life/time.Microsecond)
 	}
 	if row.Expires != 0 && row.Expires <= at {
-		return row, nil, job.Problems{{Field: "expires", Message: "lies in the past"}}
+		return row, nil, job.Wrong("expires", problem.InThePast)
 	}
 
 	if row.ID, err = insertToken(tx, &row, hashOf(token)); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // Role is a level of permissions. Each role includes the lower ones.
@@ -38,7 +39,7 @@ func ParseRole(s string) (Role, error) {
 	if i := slices.Index(roleNames[:], s); i > 0 {
 		return Role(i), nil
 	}
-	return None, fmt.Errorf("%q is no role; want one of %s", s, strings.Join(roleNames[1:], ", "))
+	return None, problem.Errorf(problem.NotARole, s, strings.Join(roleNames[1:], ", "))
 }
 
 // MarshalText writes the role's name.
@@ -71,21 +72,21 @@ const MaxApps = 100
 // Check checks the apps of a grant. An empty name is no app.
 func (g *Grant) Check() error {
 	if g.Apps != nil && len(g.Apps) == 0 {
-		return fmt.Errorf("are none; leave them out for all")
+		return problem.Errorf(problem.NoApps)
 	}
 	if len(g.Apps) > MaxApps {
-		return fmt.Errorf("are %d, want at most %d", len(g.Apps), MaxApps)
+		return problem.Errorf(problem.TooManyApps, len(g.Apps), MaxApps)
 	}
 
 	for i, app := range g.Apps {
 		if app == "" {
-			return fmt.Errorf("contain an empty name; leave them out for all")
+			return problem.Errorf(problem.AppsWithEmpty)
 		}
 		if err := job.ValidateApp(app); err != nil {
-			return fmt.Errorf("contain %q, which can be no app", app)
+			return problem.Errorf(problem.AppsWithInvalid, app)
 		}
 		if slices.Contains(g.Apps[:i], app) {
-			return fmt.Errorf("contain %q twice", app)
+			return problem.Errorf(problem.AppsTwice, app)
 		}
 	}
 

@@ -4,12 +4,12 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"hash/crc32"
 	"math/big"
 	"strings"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // A token has three parts: a prefix, by which people and secret scanners recognize it, 256 random
@@ -105,13 +105,13 @@ func CheckName(name string) error {
 	const letters = digits + "_.-/"
 	switch {
 	case name == "":
-		return fmt.Errorf("is empty; a name says who holds the token")
+		return problem.Errorf(problem.Empty.Advise("a name says who holds the token"))
 	case len(name) > maxName:
-		return fmt.Errorf("has %d letters, want at most %d", len(name), maxName)
+		return problem.Errorf(problem.TokenNameLong, len(name), maxName)
 	case strings.Trim(name, letters) != "":
-		return fmt.Errorf("%q: want only letters, digits, and _ . - /", name)
+		return problem.Errorf(problem.TokenName, name)
 	case name == job.Anonymous || name == job.Itself:
-		return fmt.Errorf("%q is how the audit calls somebody else", name)
+		return problem.Errorf(problem.TokenNameTaken, name)
 	}
 
 	return nil

@@ -2,12 +2,13 @@ package crontab
 
 import (
 	"bytes"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // MaxSize bounds a crontab, in bytes.
@@ -26,8 +27,9 @@ type Options struct {
 
 // Note is a message about a line. Line 0 is the whole file.
 type Note struct {
-	Line int
-	Text string
+	Line  int
+	Field string // of the job, or the variable, that it is about; the message begins with it; "": none
+	problem.Text
 }
 
 // Entry is a line that becomes a job.
@@ -35,7 +37,7 @@ type Entry struct {
 	Line  int
 	Text  string // original text
 	Job   job.Spec
-	Notes []string // differences from cron
+	Notes []problem.Text // differences from cron
 }
 
 // File is the content of a crontab.
@@ -58,18 +60,18 @@ func Read(text []byte, o Options, names *Names) *File {
 	p := &parser{o: o, names: names, out: &File{}, env: map[string]string{}, zone: o.Zone, gaps: map[string][]gap{}}
 	switch {
 	case len(text) > MaxSize:
-		p.refuse(0, "is larger than %d KiB", MaxSize>>10)
+		p.refuse(0, problem.CrontabTooLarge, MaxSize>>10)
 		return p.out
 	case !utf8.Valid(text):
-		p.refuse(0, "is not valid UTF-8; is this a crontab?")
+		p.refuse(0, problem.CrontabNotUTF8)
 		return p.out
 	case bytes.IndexByte(text, 0) >= 0:
-		p.refuse(0, "contains a NUL byte; is this a crontab?")
+		p.refuse(0, problem.CrontabNULByte)
 		return p.out
 	}
 
 	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
-		p.note(0, "the last line does not end in a line break: cron leaves such a line out, here it counts")
+		p.note(0, problem.CrontabLastLine)
 	}
 
 	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
@@ -99,12 +101,22 @@ type parser struct {
 	gaps     map[string][]gap
 }
 
-func (p *parser) note(line int, format string, args ...any) {
-	p.out.Notes = append(p.out.Notes, Note{line, fmt.Sprintf(format, args...)})
+func (p *parser) note(line int, s problem.Sentence, values ...any) {
+	p.out.Notes = append(p.out.Notes, Note{Line: line, Text: s.Of(values...)})
 }
 
-func (p *parser) refuse(line int, format string, args ...any) {
-	p.out.Refused = append(p.out.Refused, Note{line, fmt.Sprintf(format, args...)})
+func (p *parser) refuse(line int, s problem.Sentence, values ...any) {
+	p.out.Refused = append(p.out.Refused, Note{Line: line, Text: s.Of(values...)})
+}
+
+// refuseFor refuses a line for an error. Of several problems with fields of its job the first gives the code.
+func (p *parser) refuseFor(line int, err error) {
+	n := Note{Line: line, Text: problem.Of(err)}
+	var wrong job.Problems
+	if errors.As(err, &wrong) {
+		n.Field, n.Code, n.Values = wrong[0].Field, wrong[0].Code, wrong[0].Values
+	}
+	p.out.Refused = append(p.out.Refused, n)
 }
 
 func (p *parser) line(n int, text string) {
@@ -139,7 +151,7 @@ func (p *parser) line(n int, text string) {
 
 	p.comments = nil
 	if err != nil {
-		p.refuse(n, "%s", err)
+		p.refuseFor(n, err)
 		return
 	}
 
@@ -158,10 +170,10 @@ func check(s *job.Spec) error {
 // noteWholeFile adds the notes about the whole file.
 func (p *parser) noteWholeFile() {
 	if p.returns {
-		p.note(0, "lines end in a carriage return, which cron would have given to the commands; it is left out")
+		p.note(0, problem.CrontabReturns)
 	}
 	if len(p.out.Entries) > 0 {
-		p.note(0, "cron starts a job also while its last run still goes on; here such a due time is skipped (overlap: skip)")
+		p.note(0, problem.CrontabOverlap)
 	}
 	slices.SortStableFunc(p.out.Notes, func(a, b Note) int { return a.Line - b.Line })
 }

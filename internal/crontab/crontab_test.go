@@ -27,16 +27,16 @@ func said(f *File) string {
 		}
 		fmt.Fprintf(&b, "line %d %s\n", e.Line, text)
 		for _, n := range e.Notes {
-			fmt.Fprintf(&b, "  note: %s\n", n)
+			fmt.Fprintf(&b, "  note: %s\n", n.Message)
 		}
 	}
 
 	for _, n := range f.Notes {
-		fmt.Fprintf(&b, "note of line %d: %s\n", n.Line, n.Text)
+		fmt.Fprintf(&b, "note of line %d: %s\n", n.Line, n.Message)
 	}
 
 	for _, n := range f.Refused {
-		fmt.Fprintf(&b, "refused line %d: %s\n", n.Line, n.Text)
+		fmt.Fprintf(&b, "refused line %d: %s\n", n.Line, n.Message)
 	}
 	return b.String()
 }
@@ -185,7 +185,7 @@ func TestRefused(t *testing.T) {
 		strings.Repeat("#\n", MaxSize): "larger than",
 	} {
 		f := one(text)
-		if len(f.Refused) != 1 || !strings.Contains(f.Refused[0].Text, want) {
+		if len(f.Refused) != 1 || !strings.Contains(f.Refused[0].Message, want) {
 			t.Errorf("%.40q: got %+v, want it refused: %s", text, f.Refused, want)
 		}
 	}
@@ -196,7 +196,7 @@ func TestRefused(t *testing.T) {
 	}
 
 	if f := Read([]byte("0 3 * * * /bin/x\n"), Options{System: true}, &Names{}); len(f.Refused) != 1 ||
-		!strings.Contains(f.Refused[0].Text, "there is no command: in this crontab the user") {
+		!strings.Contains(f.Refused[0].Message, "there is no command: in this crontab the user") {
 		t.Errorf("without a user: got %+v", f)
 	}
 }

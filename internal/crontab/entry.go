@@ -1,26 +1,18 @@
 package crontab
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"path"
 	"strings"
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // someday is the time at which defaults are filled in. The defaults of crontab jobs do not depend
 // on it.
 var someday = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// Notes about lines that may belong to the other kind of crontab. Callers replace them by their own
-// wording.
-const (
-	MaybeSystem   = "the command begins with root: has this crontab a column for users?"
-	MaybePersonal = "there is no command: in this crontab the user stands behind the times, then the command; or is it a personal one?"
-)
 
 // entry reads a line with a schedule and a command.
 func (p *parser) entry(e *Entry, line string) error {
@@ -42,10 +34,10 @@ func (p *parser) entry(e *Entry, line string) error {
 	s.Description = description(p.comments)
 	if p.o.System {
 		if s.User, rest = word(rest); rest == "" {
-			return errors.New(MaybePersonal)
+			return problem.Errorf(problem.CrontabPersonal)
 		}
 	} else if first, more := word(rest); first == "root" && more != "" {
-		e.say(MaybeSystem)
+		e.say(problem.CrontabSystem)
 	}
 	if p.o.User != nil {
 		s.User = *p.o.User
@@ -59,8 +51,8 @@ func (p *parser) entry(e *Entry, line string) error {
 	return nil
 }
 
-func (e *Entry) say(format string, args ...any) {
-	e.Notes = append(e.Notes, fmt.Sprintf(format, args...))
+func (e *Entry) say(s problem.Sentence, values ...any) {
+	e.Notes = append(e.Notes, s.Of(values...))
 }
 
 // word splits off the first word.
@@ -80,25 +72,25 @@ func (p *parser) command(e *Entry, text string) error {
 
 	switch {
 	case s.Command == "":
-		return errors.New("there is no command")
+		return problem.Errorf(problem.CrontabNoCommand)
 	case s.Command[0] == '*':
-		return errors.New("the command begins with *: a crontab has five fields, the minute first; here seconds may stand before them, but not in a crontab")
+		return problem.Errorf(problem.CrontabSeconds)
 	}
 
 	if hasStdin {
 		s.Stdin = stdin
 	}
 	if strings.HasSuffix(s.Command, `\`) {
-		e.say("a crontab has no lines that go on: the backslash at the end is part of the command")
+		e.say(problem.CrontabBackslash)
 	}
 	if strings.HasSuffix(s.Command, "&") && !strings.HasSuffix(s.Command, "&&") {
-		e.say("the command ends in &: here what is left of it when the shell ends is killed two seconds later; without the & it runs to its end")
+		e.say(problem.CrontabBackground)
 	}
 
 	s.Env = maps.Clone(p.env)
 	if home, set := s.Env[varHome]; set {
 		if !path.IsAbs(home) {
-			return fmt.Errorf("HOME is %q, which is no absolute folder to begin in", home)
+			return problem.Errorf(problem.CrontabHome, home)
 		}
 		s.Dir = home
 	}
@@ -121,7 +113,7 @@ func (p *parser) shell(e *Entry) {
 		return
 	}
 	s.Command = "exec " + quote(shell) + " -c " + quote(s.Command)
-	e.say("SHELL is %s: bash runs the command, and has that shell run it", shell)
+	e.say(problem.CrontabShell, shell)
 }
 
 // quote quotes s so that bash reads it as one literal word.
@@ -265,7 +257,7 @@ func (p *parser) noteGaps(e *Entry, times *job.Cron) {
 	}
 	for _, g := range p.gapsOf(e.Job.Timezone) {
 		if n := times.Count(g.from.Add(-time.Second), g.to.Add(-time.Second)); n > 1 {
-			e.say("when the clocks go forward, such as on %s, the %d times of the hour that is skipped are one due time; cron makes up for each", g.from.Format(time.DateOnly), n)
+			e.say(problem.CrontabGap, g.from.Format(time.DateOnly), n)
 			return
 		}
 	}

@@ -1,11 +1,13 @@
 package crontab
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // assignment reads a line that sets a variable, as cron does: NAME = value, where both may be
@@ -56,49 +58,51 @@ func (p *parser) set(n int, name, value string) {
 	case "CRON_TZ":
 		zone, err := job.LoadZone(value)
 		if err != nil {
-			p.refuse(n, "CRON_TZ: %v", err)
+			p.out.Refused = append(p.out.Refused, Note{Line: n, Field: name, Text: problem.Of(fmt.Errorf("%s: %w", name, err))})
 			return
 		}
 		p.zone = zone.String()
 
 	case "MAILTO":
 		if p.owner = value; value != "" {
-			p.note(n, "MAILTO: %s becomes the owner of the jobs below, who gets mails about failures by an alert channel with to_owner (docs/alerts.md); every run keeps its output", value)
+			p.note(n, problem.CrontabOwner, value)
 		}
 
 	case "RANDOM_DELAY":
 		minutes, err := strconv.Atoi(value)
 		if err != nil || minutes < 0 || minutes > 24*60 {
-			p.refuse(n, "RANDOM_DELAY: %q is no number of minutes up to a day", value)
+			p.refuse(n, problem.CrontabDelayNumber, value)
 			return
 		}
 		p.delay = job.Duration(time.Duration(minutes) * time.Minute)
 		if minutes > 0 {
-			p.note(n, "RANDOM_DELAY: the jobs below get a jitter of %s: each is later by a part of it that is its own",
-				p.delay)
+			p.note(n, problem.CrontabDelay, p.delay)
 		}
 
 	case "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "NO_MAIL_OUTPUT":
-		p.note(n, "%s: is for mails, and none is sent", name)
+		p.note(n, problem.CrontabMail, name)
 	case "LOGNAME", "USER":
-		p.note(n, "%s: is set by the node, from as whom the job runs", name)
+		p.note(n, problem.CrontabUser, name)
 	case "START_HOURS_RANGE":
 		p.anacron = true
-		p.refuse(n, "START_HOURS_RANGE is anacron's: this is no crontab; docs/from-crontab.md says what its lines are here")
+		p.refuse(n, problem.CrontabAnacronHours)
 	default:
 		if name == "TZ" {
-			p.note(n, "TZ: is for the commands; when they are due is not changed by it, with cron neither (CRON_TZ does that)")
+			p.note(n, problem.CrontabTZ)
 		}
 		if err := check(&job.Spec{
 			Schedule: "@daily", Command: "true",
 			CommandOptions: job.CommandOptions{Env: map[string]string{name: value}},
 		}); err != nil {
-			p.refuse(n, "%s", strings.TrimPrefix(err.Error(), "env."))
+			p.refuseFor(n, err)
+			refused := &p.out.Refused[len(p.out.Refused)-1]
+			refused.Field = strings.TrimPrefix(refused.Field, "env.")
+			refused.Message = strings.TrimPrefix(refused.Message, "env.")
 			return
 		}
 
 		if strings.Contains(value, "$") && name != varShell {
-			p.note(n, "%s: is taken as it stands, as cron does: $ means nothing in it", name)
+			p.note(n, problem.CrontabLiteral, name)
 		}
 
 		p.env[name] = value

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // times reads the schedule of a line, and returns it as our cron expression in UTC, with the rest
@@ -16,14 +17,12 @@ import (
 func (p *parser) times(e *Entry, line string) (c *job.Cron, rest string, err error) {
 	if m := anacrons.FindStringSubmatch(line); m != nil && (p.anacron || m[1] == "") {
 		p.anacron = true
-		return nil, "",
-			fmt.Errorf("is a line of an anacrontab (days, minutes of delay, name, command), and this is no crontab; docs/from-crontab.md says what its lines are here")
+		return nil, "", problem.Errorf(problem.CrontabAnacron)
 	}
 	if strings.HasPrefix(line, "@") {
 		macro, rest := word(line)
 		if strings.EqualFold(macro, "@reboot") {
-			return nil, "",
-				fmt.Errorf("@reboot: a cluster has no boot. What belongs to the start of a machine stays in its crontab, or becomes a unit of systemd; what is to run once becomes a job with \"at\"")
+			return nil, "", problem.Errorf(problem.CrontabReboot)
 		}
 		c, err = job.ParseCron(macro, nil)
 		return c, rest, err
@@ -33,8 +32,7 @@ func (p *parser) times(e *Entry, line string) (c *job.Cron, rest string, err err
 	rest = line
 	for i := range fields {
 		if fields[i], rest = word(rest); fields[i] == "" || rest == "" {
-			return nil, "",
-				fmt.Errorf("is neither NAME=value nor five fields and a command: minute hour day-of-month month day-of-week command")
+			return nil, "", problem.Errorf(problem.CrontabLine)
 		}
 	}
 
@@ -78,8 +76,7 @@ func (p *parser) field(e *Entry, i int, text, line string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			e.say("%s %s: cronie takes one at random each time that it reads the file; here it is %s for good",
-				kinds[i].name, item, v)
+			e.say(problem.CrontabRandom, kinds[i].name, item, v)
 			items[n] = v
 			continue
 		}
@@ -106,7 +103,7 @@ func pick(i int, m []string, seed string) (string, error) {
 	}
 
 	if m[3] != "" || len(m[1]) > 3 || len(m[2]) > 3 || first < k.first || last > k.last || first > last {
-		return "", fmt.Errorf("%s %q: want a range such as %d~%d", k.name, m[0], k.first, k.last)
+		return "", problem.Errorf(problem.CrontabRandomRange, k.name, m[0], k.first, k.last)
 	}
 
 	h := fnv.New64a()
@@ -161,13 +158,11 @@ func bothDays(e *Entry, fields *[5]string, starred bool) error {
 			days = append(days, fmt.Sprintf("%d#%d", d, week))
 		}
 		fields[2], fields[4] = "*", strings.Join(days, ",")
-		e.say("days %s that are also %s: written as %s", dom, dow, fields[4])
+		e.say(problem.CrontabWeekOfMonth, dom, dow, fields[4])
 		return nil
 	}
 
-	return fmt.Errorf("day-of-month %s and day-of-week %s: to cron a day must match both, because one of them begins with *; here either would do. "+
-		"Set one of them to * and let the command look at the other, such as: [ \"$(date +\\%%u)\" = 1 ] || exit 0; …",
-		dom, dow)
+	return problem.Errorf(problem.CrontabBothDays, dom, dow)
 }
 
 // members lists the values that match a day field, in a month that begins on a Sunday and has 28

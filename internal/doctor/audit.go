@@ -53,6 +53,7 @@ func auditChain(x *exam) error {
 		seen += fmt.Sprintf("; and at %d places more", n-1)
 	}
 	x.found(Error, Finding{
+		Code: ChainBroken,
 		Seen: seen,
 		Why: "Audit lines are never changed, and removed only by age. " +
 			"Somebody who may write the table has done it by hand, or the server lost commits.",
@@ -77,6 +78,7 @@ func (x *exam) unchained() error {
 			continue
 		}
 		x.found(Warning, Finding{
+			Code: LinesUnchained,
 			Seen: fmt.Sprintf("%s written over %s ago, and no node has added them to the chain; the first is line %d",
 				count(len(lines), most, "audit line was", "audit lines were"), chainedBy, lines[0]),
 			Why: "Whether a line was changed is known only once it is in the chain.",
@@ -97,6 +99,7 @@ func (x *exam) farLine() error {
 	}
 
 	x.found(Error, Finding{
+		Code: LineInserted,
 		Seen: fmt.Sprintf("the newest audit line has the id %d: somebody has inserted it by hand", newest),
 		Why: "Audit lines get ids in ascending order. Behind the highest number the server has none left, " +
 			"and refuses every change that is to be in the audit.",
@@ -116,6 +119,7 @@ func (x *exam) oldLines() error {
 	}
 
 	x.found(Warning, Finding{
+		Code: LinesTooOld,
 		Seen: fmt.Sprintf("the oldest audit line is of %s, and lines are kept for %d days",
 			day(oldest), int(audit.Kept.Hours()/24)),
 		Why: "The nodes' user may not remove audit lines, as it should be, and nobody else does.",

@@ -25,6 +25,7 @@ func nodes(x *exam) error {
 
 	if len(live) == 0 {
 		x.found(Error, Finding{
+			Code:     NoNode,
 			Seen:     "no node has been heard of for " + x.expiry.String(),
 			Why:      "Nothing is planned and nothing starts.",
 			Fix:      "Start a node; its log says why it does not join, if it does not.",
@@ -36,6 +37,7 @@ func nodes(x *exam) error {
 	slices.Sort(names)
 	if names = slices.Compact(names); len(names) == 1 {
 		x.found(Notice, Finding{
+			Code:  OnlyNode,
 			Seen:  names[0] + " is the only node",
 			Why:   "When it or its machine is gone, nothing starts until it is back.",
 			Fix:   "Start another node on another machine, with the same GOCRONTAB_DSN.",
@@ -46,6 +48,7 @@ func nodes(x *exam) error {
 	for _, s := range x.sessions {
 		if age := x.now.Sub(s.BeatAt); age > x.expiry*4/10 {
 			x.found(Warning, Finding{
+				Code:  NodeSilent,
 				Seen:  fmt.Sprintf("%s has not been heard of for %s", s.Node, age.Round(100*time.Millisecond)),
 				Why:   "It starts nothing, and others take over what it had once its session has expired.",
 				Fix:   "Look at its machine, its log, and its way to MySQL.",
@@ -93,6 +96,7 @@ func cordons(x *exam) error {
 			cordoned[s.Node] = true
 			if x.now.Sub(s.Cordoned) > 24*time.Hour {
 				x.found(Notice, Finding{
+					Code:     NodeCordoned,
 					Seen:     fmt.Sprintf("%s has been cordoned for %s", s.Node, days(x.now.Sub(s.Cordoned))),
 					Why:      "It starts nothing, and the others have its work.",
 					Fix:      "If it may work again, uncordon it.",
@@ -112,6 +116,7 @@ func cordons(x *exam) error {
 		}
 		slices.Sort(names)
 		x.found(Warning, Finding{
+			Code:     AllCordoned,
 			Seen:     "all nodes are cordoned or draining",
 			Why:      "Nothing starts.",
 			Fix:      "Uncordon one, or start another.",
@@ -219,6 +224,7 @@ func clocks(x *exam) error {
 			severity = Warning
 		}
 		x.found(severity, Finding{
+			Code: NodeClock,
 			Seen: fmt.Sprintf("the clock of %s is %s off from MySQL's", s.Node, skew.Round(10*time.Millisecond)),
 			Why: "Schedules go by MySQL's clock alone, so nothing starts at a wrong time. But its log, " +
 				"what its commands read with date, and certificates and sign-ins go by its own.",
@@ -232,6 +238,7 @@ func clocks(x *exam) error {
 	ours := job.MicrosOf(x.began)
 	if skew := x.now.Sub(ours).Abs(); skew > 5*time.Second {
 		x.found(Warning, Finding{
+			Code: MySQLClock,
 			Seen: fmt.Sprintf("MySQL's clock is %s off from that of the machine that looks",
 				skew.Round(10*time.Millisecond)),
 			Why: "All due times go by MySQL's clock. One of the two is wrong.",
@@ -255,6 +262,7 @@ func stuck(x *exam) error {
 	live := len(x.live()) > 0
 	if len(orphans) > 0 {
 		f := Finding{
+			Code: RunsOrphaned,
 			Seen: count(len(orphans), 20,
 				"run belongs to a session that is gone", "runs belong to sessions that are gone"),
 			Why:  "They neither start nor end until a node takes them over; jobs that must not overlap wait for them.",
@@ -280,6 +288,7 @@ func stuck(x *exam) error {
 			busy, slots = busy+s.Executing, slots+s.Slots
 		}
 		f := Finding{
+			Code: RunsUnclaimed,
 			Seen: count(len(idle), 20,
 				"run has been due for over a minute and nobody has claimed it",
 				"runs have been due for over a minute and nobody has claimed them"),
@@ -302,6 +311,7 @@ func stuck(x *exam) error {
 
 	if len(prepared) > 0 {
 		x.found(Warning, Finding{
+			Code: RunsUnstarted,
 			Seen: count(len(prepared), 20,
 				"run has been due for over a minute, is claimed, and is not started",
 				"runs have been due for over a minute, are claimed, and are not started"),
@@ -316,6 +326,7 @@ func stuck(x *exam) error {
 	waits, err := x.db.StalledWaits(x.ctx, before)
 	if len(waits) > 0 {
 		x.found(Warning, Finding{
+			Code: RunsStalled,
 			Seen: count(len(waits), 20,
 				"run waits for others of its job, and none executes",
 				"runs wait for others of their jobs, and none executes"),

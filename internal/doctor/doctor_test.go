@@ -859,27 +859,27 @@ func TestUnrunJobsBehindOthers(t *testing.T) {
 	fails, retried := p.addJob("fails", nil), p.addJob("retried", nil)
 	good, busy := p.addJob("good", nil), p.addJob("busy", nil)
 	at := func(day int) int64 { return p.ago(time.Duration(100-day) * 24 * time.Hour) }
-	add := func(id int64, day, attempt, final int, outcome job.Outcome, reason string, started int64) {
+	add := func(id int64, day, attempt, final int, outcome job.Outcome, code job.ReasonCode, started int64) {
 		p.addRun(id, at(day), job.Ended, -2, map[string]any{
-			"attempt": attempt, "final": final, "outcome": outcome.String(), "reason": reason,
+			"attempt": attempt, "final": final, "outcome": outcome.String(), "reason_code": code,
 			"started": started, "ended": 1,
 		})
 	}
 
 	paused, mended, rarely := p.addJob("paused", nil), p.addJob("mended", nil), p.addJob("rarely", nil)
 	for day := range 60 {
-		add(never, day, 1, 1, 7, "no node", 0)
+		add(never, day, 1, 1, 7, job.ReasonNoNode, 0)
 		add(fails, day, 1, 1, 2, "", 1)
 		for attempt := 1; attempt <= 3; attempt++ {
 			add(retried, day, attempt, attempt/3, 3, "", 1)
 		}
 		add(good, day, 1, 1, 1, "", 1)
-		add(paused, day, 1, 1, 6, "the job is paused", 0)
+		add(paused, day, 1, 1, 6, job.ReasonAppPaused, 0)
 		switch { // ran half of the time
 		case day < 30:
 			add(stopped, day, 1, 1, 1, "", 1)
 		default:
-			add(stopped, day, 1, 1, 6, "an earlier run", 0)
+			add(stopped, day, 1, 1, 6, job.ReasonPreviousRunExecuting, 0)
 		}
 		if day < 59 {
 			add(mended, day, 1, 1, 2, "", 1)

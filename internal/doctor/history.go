@@ -114,6 +114,7 @@ func retention(x *exam) error {
 	var unreadable *trip.UnreadableRule
 	if errors.As(err, &unreadable) {
 		f := Finding{
+			Code: RuleUnreadable,
 			Seen: unreadable.Error(),
 			Why:  "Nothing is removed while a rule cannot be read: no records go at all.",
 			Fix:  "Set this rule anew. What it is to keep the audit has: with a shorter age records go for good.",
@@ -141,6 +142,7 @@ func retention(x *exam) error {
 
 	if c.Failures > 0 {
 		x.found(Warning, Finding{
+			Code: ArchiveFails,
 			Seen: fmt.Sprintf("the archive command has failed %d times in a row, the last time at %s: %s",
 				c.Failures, c.ErrorAt.Time().UTC().Format(time.RFC3339), c.Error),
 			Why:   "Records go only after the command has taken them: they stay, and the history grows.",
@@ -162,6 +164,7 @@ func retention(x *exam) error {
 	if bounded && c.Failures == 0 && alive > time.Hour &&
 		x.now.Sub(c.Ended) > 24*time.Hour && x.now.Sub(c.Until) > time.Hour {
 		f := Finding{
+			Code: NobodyRemoves,
 			Seen: "no node has looked for records to remove for over an hour",
 			Why:  "Records that are kept no longer stay, and the history grows.",
 			Fix:  "The logs of the nodes say why, in lines that begin with: cannot remove old records",

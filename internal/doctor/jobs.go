@@ -85,6 +85,7 @@ func unbegun(x *exam) error {
 
 	if len(never) > 0 {
 		x.found(Warning, Finding{
+			Code: NeverRuns,
 			Seen: fmt.Sprintf("%s; the last %d due times of %s/%s were skipped or missed",
 				count(len(never), enough, "job never runs", "jobs never run"), never[0].N, never[0].App, never[0].Name),
 			Why: "Each of its due times finds an earlier run, no node, or comes too late. " +
@@ -97,6 +98,7 @@ func unbegun(x *exam) error {
 
 	if len(fail) > 0 {
 		x.found(Notice, Finding{
+			Code: AlwaysFails,
 			Seen: fmt.Sprintf("%s; the last %d runs of %s/%s did not succeed",
 				count(len(fail), enough, "job fails each time", "jobs fail each time"),
 				fail[0].N, fail[0].App, fail[0].Name),

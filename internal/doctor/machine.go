@@ -42,6 +42,7 @@ func openFiles(x *exam) error {
 	need := uint64(max(4*m.Slots, min(job.CallsPerSlot*m.Slots, 10_000)) + 300)
 	if m.OpenFiles != 0 && m.OpenFiles < need {
 		x.found(Warning, Finding{
+			Code: FewFiles,
 			Seen: fmt.Sprintf("%s may have %d files open, and has %d slots", m.Node, m.OpenFiles, m.Slots),
 			Why:  "When no descriptor is left, commands cannot be started, and their runs fail.",
 			Fix: fmt.Sprintf("Allow it %d: LimitNOFILE= in the unit, or ulimit -n where it is started.",
@@ -53,6 +54,7 @@ func openFiles(x *exam) error {
 
 	if need := uint64(4*m.Slots + 100); m.Processes != 0 && m.Processes < need && !m.Root {
 		x.found(Warning, Finding{
+			Code: FewProcesses,
 			Seen: fmt.Sprintf("the user of %s may run %d processes and threads, and the node has %d slots",
 				m.Node, m.Processes, m.Slots),
 			Why: "When the number is reached, commands cannot be started, and their runs fail.",
@@ -114,6 +116,7 @@ func stateDir(x *exam) error {
 	m := x.machine
 	if m.StateDir == "" {
 		x.found(Warning, Finding{
+			Code: NoStateFolder,
 			Seen: m.Node + " has no state folder",
 			Why: "If it must stop while MySQL is away, " +
 				"the outcomes that it could not write are lost: those runs end lost.",
@@ -125,6 +128,7 @@ func stateDir(x *exam) error {
 	}
 	if err := writable(m.StateDir); err != nil {
 		x.found(Warning, Finding{
+			Code: StateFolderReadOnly,
 			Seen: fmt.Sprintf("%s may not write to its state folder %s: %v", m.Node, m.StateDir, err),
 			Why: "If it must stop while MySQL is away, " +
 				"the outcomes that it could not write are lost: those runs end lost.",
@@ -136,6 +140,7 @@ func stateDir(x *exam) error {
 
 	if free, ok := room(m.StateDir); ok && free < 100<<20 {
 		x.found(Warning, Finding{
+			Code: StateFolderFull,
 			Seen: fmt.Sprintf("%d MiB are left on the disk of %s, where %s keeps its state",
 				free>>20, m.StateDir, m.Node),
 			Why: "Outcomes that cannot be written to MySQL wait there when " +

@@ -53,6 +53,7 @@ func tornPages(x *exam) error {
 	// Like OFF, DETECT_ONLY writes no copy of a page.
 	if v, ok := x.vars["innodb_doublewrite"]; ok && (sql.IsOff(v) || strings.EqualFold(v, "DETECT_ONLY")) {
 		x.found(Warning, Finding{
+			Code: NoDoublewrite,
 			Seen: "innodb_doublewrite is " + strings.ToLower(v),
 			Why: "A power cut in the middle of writing a page leaves it torn, and InnoDB may not start again. " +
 				"Only file systems that write pages whole, such as ZFS, can do without.",
@@ -65,6 +66,7 @@ func tornPages(x *exam) error {
 	} {
 		if strings.EqualFold(x.vars[name], "none") {
 			x.found(Warning, Finding{
+				Code: NoChecksums,
 				Seen: name + " is none",
 				Why:  why,
 				Fix:  x.keep(name, "crc32"),
@@ -92,6 +94,7 @@ func binlogFormat(x *exam) error {
 func readOnly(x *exam) error {
 	if v, there := x.vars["innodb_read_only"]; there && !sql.IsOff(v) {
 		x.found(Error, Finding{
+			Code: InnoDBReadOnly,
 			Seen: "innodb_read_only is " + strings.ToLower(v),
 			Why:  "InnoDB takes no writes, and no statement can change that while the server runs.",
 			Fix: "Point GOCRONTAB_DSN at the primary. If this server is to be the primary, " +
@@ -103,6 +106,7 @@ func readOnly(x *exam) error {
 	for _, name := range []string{"super_read_only", "read_only"} {
 		if v, there := x.vars[name]; there && !sql.IsOff(v) { // MariaDB 12 has further values that mean on
 			x.found(Error, Finding{
+				Code: ServerReadOnly,
 				Seen: name + " is " + strings.ToLower(v),
 				Why: "The server takes no writes. It is a replica, or a failover has not ended yet; " +
 					"nodes wait before they join, and those that have joined start nothing.",
@@ -115,6 +119,7 @@ func readOnly(x *exam) error {
 
 	if n, _ := x.number("innodb_force_recovery"); n > 0 {
 		x.found(Error, Finding{
+			Code: ForcedRecovery,
 			Seen: fmt.Sprintf("innodb_force_recovery is %d", n),
 			Why:  "InnoDB runs in its emergency mode: writes are refused, or not recovered after a crash.",
 			Fix: "Save what is to be saved, repair the server, " +
@@ -128,6 +133,7 @@ func readOnly(x *exam) error {
 func limits(x *exam) error {
 	if n, ok := x.number("max_allowed_packet"); ok && n < sql.MinPacket {
 		x.found(Error, Finding{
+			Code: SmallPacket,
 			Seen: fmt.Sprintf("max_allowed_packet is %d bytes", n),
 			Why:  "Output of commands is written in batches of some megabytes; nodes refuse to join.",
 			Fix:  x.keep("max_allowed_packet", "67108864"),
@@ -140,6 +146,7 @@ func limits(x *exam) error {
 	} {
 		if n, ok := x.number(name); ok && n > 0 && n < 5 {
 			x.found(Warning, Finding{
+				Code: IdleCut,
 				Seen: fmt.Sprintf("%s is %d s", name, n),
 				Why:  "The server cuts transactions that rest for longer, also when the node's machine was only slow.",
 				Fix:  x.keep(name, "0"),
@@ -150,6 +157,7 @@ func limits(x *exam) error {
 
 	if strings.EqualFold(x.vars["innodb_deadlock_detect"], "OFF") {
 		x.found(Warning, Finding{
+			Code: DeadlocksUndetected,
 			Seen: "innodb_deadlock_detect is off",
 			Why: "Two transactions that wait for each other go on waiting until a timeout, " +
 				"and what they would start comes seconds late.",
@@ -174,6 +182,7 @@ func connections(x *exam) error {
 	nodes := int64(max(1, len(x.sessions)))
 	if need := nodes*connectionsOfNode + 10; need > most {
 		x.found(Warning, Finding{
+			Code: TooFewConnections,
 			Seen: fmt.Sprintf("max_connections is %d; %d nodes may use %d", most, nodes, nodes*connectionsOfNode),
 			Why:  "When the server has no connection left, nodes cannot begin transactions; what is due comes late.",
 			Fix:  x.keep("max_connections", strconv.FormatInt(max(2*need, 151), 10)),
@@ -181,6 +190,7 @@ func connections(x *exam) error {
 		})
 	} else if used, err := strconv.ParseInt(x.counters["max_used_connections"], 10, 64); err == nil && used >= most {
 		x.found(Warning, Finding{
+			Code: ConnectionsRanOut,
 			Seen: fmt.Sprintf("all %d connections were in use at least once since the server started", most),
 			Why:  "When the server has no connection left, nodes cannot begin transactions; what is due comes late.",
 			Fix:  x.keep("max_connections", strconv.FormatInt(2*most, 10)),
@@ -195,6 +205,7 @@ func replication(x *exam) error {
 	if x.on("wsrep_on") {
 		if status := x.counters["wsrep_cluster_status"]; status != "" && !strings.EqualFold(status, "Primary") {
 			x.found(Error, Finding{
+				Code: GaleraNotPrimary,
 				Seen: "this member of Galera is " + status,
 				Why:  "It has lost the majority and takes no writes.",
 				Fix:  "Connect to a member of the primary component, or bring the others back.",
@@ -202,6 +213,7 @@ func replication(x *exam) error {
 		}
 		if size, _ := strconv.Atoi(x.counters["wsrep_cluster_size"]); size > 1 {
 			x.found(Notice, Finding{
+				Code: Galera,
 				Seen: fmt.Sprintf("Galera with %d members", size),
 				Why: "Nodes that write through different members are safe, but meet in the same rows: " +
 					"a transaction that comes second is refused and run again. " +
@@ -216,6 +228,7 @@ func replication(x *exam) error {
 	if name := x.vars["group_replication_group_name"]; name != "" &&
 		strings.EqualFold(x.vars["group_replication_single_primary_mode"], "OFF") {
 		x.found(Warning, Finding{
+			Code: SeveralPrimaries,
 			Seen: "Group Replication with several primaries",
 			Why:  "go-crontab has been tried on groups with one primary only.",
 			Fix:  "Switch the group to one primary.",
@@ -239,6 +252,7 @@ func replication(x *exam) error {
 	if n > 0 {
 		fix, statements := x.makeSemiSync()
 		x.found(Notice, Finding{
+			Code: AsynchronousReplicas,
 			Seen: fmt.Sprintf("replicas (%d) get commits after they were answered", n),
 			Why: "If the primary is lost and a replica takes its place, it may lack the last commits: " +
 				"due times in them are started twice, or lost.",
@@ -254,6 +268,7 @@ func replication(x *exam) error {
 func (x *exam) semiSync(prefix string) {
 	if strings.EqualFold(x.vars[prefix+"_wait_point"], "AFTER_COMMIT") {
 		x.found(Notice, Finding{
+			Code: WaitsAfterCommit,
 			Seen: prefix + "_wait_point is AFTER_COMMIT",
 			Why: "Others see a commit before a replica has it: " +
 				"after a failover what was built on it stands, and it does not.",
@@ -265,6 +280,7 @@ func (x *exam) semiSync(prefix string) {
 	status, clients := x.counters[prefix+"_status"], x.counters[prefix+"_clients"]
 	if strings.EqualFold(status, "OFF") || clients == "0" {
 		x.found(Warning, Finding{
+			Code: SemiSyncOff,
 			Seen: fmt.Sprintf("%s_enabled is ON, and not in force: %s_status is %s, %s_clients is %s",
 				prefix, prefix, status, prefix, clients),
 			Why: "Commits are answered before a replica has them: if the primary is lost, " +

@@ -44,3 +44,25 @@ func TestChineseOfThePage(t *testing.T) {
 		t.Errorf("page/src/zh-doctor.ts has a text for %q, which is no check", id)
 	}
 }
+
+// TestChineseOfCodes: the web console has a Chinese text for each code of a finding, and no other.
+func TestChineseOfCodes(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../page/src/zh-doctor.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]bool{}
+	for _, line := range regexp.MustCompile(`(?m)^  ([a-z_]+): '(.*\p{Han}{2}.*)',$`).FindAllStringSubmatch(string(page), -1) {
+		said[line[1]] = true
+	}
+	for _, c := range codes {
+		if !said[string(c.code)] {
+			t.Errorf("page/src/zh-doctor.ts has no Chinese text for the code %s", c.code)
+		}
+		delete(said, string(c.code))
+	}
+	for code := range said {
+		t.Errorf("page/src/zh-doctor.ts has a text for %q, which is no code", code)
+	}
+}

@@ -40,6 +40,7 @@ const (
 // Finding is a problem that a check has found.
 type Finding struct {
 	Check    string
+	Code     Code // "" if its check finds one thing only
 	Area     Area
 	Severity Severity
 	Seen     string   // the problem

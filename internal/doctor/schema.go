@@ -20,6 +20,7 @@ func schema(x *exam) error {
 	switch {
 	case have == 0:
 		x.found(Error, Finding{
+			Code:     NoTables,
 			Seen:     "the schema has no tables of go-crontab",
 			Why:      "No node can join.",
 			Fix:      "Create them, with a user who may create tables.",
@@ -27,6 +28,7 @@ func schema(x *exam) error {
 		})
 	case have < want:
 		x.found(Error, Finding{
+			Code:     SchemaOlder,
 			Seen:     fmt.Sprintf("the schema has version %d, this program is made for %d", have, want),
 			Why:      "Nodes of this version refuse to join.",
 			Fix:      "Upgrade it; nodes of the version before go on meanwhile.",
@@ -39,6 +41,7 @@ func schema(x *exam) error {
 			return err
 		} else if lets {
 			x.found(Notice, Finding{
+				Code: SchemaNewerUsable,
 				Seen: fmt.Sprintf("the schema has version %d, this program is made for %d, and may use it", have, want),
 				Why:  "The cluster is being upgraded.",
 				Fix:  "Replace this node, too; see docs/upgrades.md.",
@@ -46,6 +49,7 @@ func schema(x *exam) error {
 			return nil
 		}
 		x.found(Error, Finding{
+			Code: SchemaNewer,
 			Seen: fmt.Sprintf("the schema has version %d, this program knows up to %d", have, want),
 			Why:  "Nodes of this version refuse to join.",
 			Fix:  "Use a newer go-crontab.",
@@ -57,6 +61,7 @@ func schema(x *exam) error {
 		}
 		if len(faults) > 0 {
 			x.found(Error, Finding{
+				Code: TablesDiffer,
 				Seen: list(faults, 10),
 				Why: "Somebody changed the tables by hand. " +
 					"Statements name columns and indexes, and fail without them.",

@@ -214,7 +214,7 @@ func (f *Folder) logChanges(done *job.Applied) {
 		count[j.Action]++
 		for _, w := range j.Warnings {
 			f.Log.Warn("a job of the folder is hardly meant so", "folder", f.Path, "job",
-				j.Job.Spec.App+"/"+j.Job.Spec.Name, "warning", w)
+				j.Job.Spec.App+"/"+j.Job.Spec.Name, "warning", w.Message)
 		}
 	}
 

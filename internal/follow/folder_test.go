@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 )
 
 // cluster is a fake cluster that records what is applied.
@@ -79,7 +80,7 @@ func read(body []byte) (job.Apply, error) {
 
 	for i, j := range b.Jobs {
 		if j.Schedule == "wrong" {
-			p = append(p, job.Problem{Field: "jobs[" + string(rune('0'+i)) + "].schedule", Message: "is wrong"})
+			p.Put("jobs["+string(rune('0'+i))+"].schedule", problem.Text{Message: "is wrong"})
 		}
 		out.Jobs = append(out.Jobs, job.Wanted{Spec: job.Spec{Name: j.Name}})
 	}
@@ -311,7 +312,7 @@ func TestTriesAgain(t *testing.T) {
 		t.Errorf("tried %d times, noted %+v; want it behind", len(f.got), n)
 	}
 
-	f.err = job.Problems{{Field: "jobs[0].group", Message: "there is no group"}}
+	f.err = job.Problems{{Field: "jobs[0].group", Text: problem.Text{Message: "there is no group"}}}
 	f.steps(int(DefaultAgain / DefaultEvery))
 	if n := f.last(t); n.State != job.FolderRefused ||
 		!strings.HasSuffix(n.Error, "jobs.yaml:1:1: group: there is no group") {
@@ -319,7 +320,7 @@ func TestTriesAgain(t *testing.T) {
 	}
 
 	before := len(f.got)
-	f.err = job.Conflicts{{Field: "jobs[0].version", Message: "want 3"}}
+	f.err = job.Conflicts{{Field: "jobs[0].version", Text: problem.Text{Message: "want 3"}}}
 	f.steps(int(DefaultAgain / DefaultEvery))
 	if n := f.last(t); n.State != job.FolderRefused || !strings.HasSuffix(n.Error, "jobs.yaml:1:1: version: want 3") ||
 		len(f.got) != before+1 {

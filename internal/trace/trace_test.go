@@ -92,7 +92,7 @@ func TestSpans(t *testing.T) {
 	code, given := 3, ""
 	run := tracer.Executor(executor(func(_ context.Context, a execute.Attempt) job.Result {
 		given = a.TraceParent
-		return job.Result{Outcome: job.Failed, Reason: "said something secret", ExitCode: &code}
+		return job.Result{Outcome: job.Failed, Reason: job.Reason{Code: job.ReasonExitCode, Text: "said something secret"}, ExitCode: &code}
 	}))
 	due := time.UnixMicro(1_800_000_000_000_000)
 	run.Execute(t.Context(), execute.Attempt{App: "shop", Job: "close", JobID: 7, Attempt: 2, Due: due,

@@ -291,7 +291,7 @@ test('in Chinese, reasons that are known stand above what the server wrote; what
   await page.locator('.notice b').getByText('按定义，这不是到期时间。').waitFor();
   await page.locator('.notice').getByText('It is no due time of the definition.').waitFor();
   const own = 'timeout waiting for lock invoice-7', explanation = { at: slow.due, due: true, cause: 'failed', answer: own };
-  await page.route(`**/api/v1/runs/${slow.id}`, async (route) => { const r = await (await route.fetch()).json(); await route.fulfill({ json: { ...r, outcome: 'failed', reason: own } }); });
+  await page.route(`**/api/v1/runs/${slow.id}`, async (route) => { const r = await (await route.fetch()).json(); await route.fulfill({ json: { ...r, outcome: 'failed', reason_code: undefined, reason: own } }); });
   await page.route('**/explain?*', (route) => route.fulfill({ json: explanation }));
   await go(`/runs/${slow.id}`, page);
   await page.locator('.notice b').getByText(own, { exact: true }).waitFor();
@@ -305,7 +305,7 @@ test('what was killed by something else is told to have lacked memory, perhaps; 
   const r = await ran('hungry', 'kill -9 $$');
   await go(`/runs/${r.id}`, page);
   await advice.waitFor();
-  await page.route(`**/api/v1/runs/${r.id}`, async (route) => { const is = await (await route.fetch()).json(); await route.fulfill({ json: { ...is, outcome: 'killed', reason: 'killed on request' } }); });
+  await page.route(`**/api/v1/runs/${r.id}`, async (route) => { const is = await (await route.fetch()).json(); await route.fulfill({ json: { ...is, outcome: 'killed', reason_code: 'killed_by_user', reason: 'killed on request' } }); });
   await go(`/runs/${r.id}`, page);
   await page.getByText('killed on request').waitFor();
   assert.equal(await advice.count(), 0);

@@ -1,6 +1,9 @@
 import { signal } from '@preact/signals';
 import { lang } from './i18n';
-import type { Cluster, Me, Page } from './types';
+import type { Cluster, Me, Page, Sentence } from './types';
+
+/** What is wrong with a field. */
+export type FieldProblem = Sentence & { field: string };
 
 /** What an error answer says (RFC 9457), or what we say when no answer came. */
 export class Problem extends Error {
@@ -8,7 +11,7 @@ export class Problem extends Error {
     readonly title: string,
     readonly detail: string,
     readonly status: number, // 0: no answer came
-    readonly errors: { field: string; message: string }[] = [],
+    readonly errors: FieldProblem[] = [],
     readonly type = '',
     readonly version?: number,
     readonly requestID?: string,

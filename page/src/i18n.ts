@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import type { Sentence } from './types';
 import type { Text } from './zh';
 
 export type Lang = 'en' | 'zh';
@@ -58,27 +59,37 @@ function match(patterns: Patterns, text: string, parts: (s: string) => string): 
 }
 const chinese = () => (lang.value === 'zh' ? server : null);
 
-/** What is wrong with a field, and other notes on definitions. */
-export function said(text: string): string {
-  const s = chinese();
-  return (s && match(s.patterns, text, said)) ?? text;
+/** What is wrong with a field, and other notes on definitions: by their code, or as the server put it. */
+export function sentence(s: Sentence): string {
+  return chinese()?.sentences[s.code]?.replace(/\$(\d)/g, (_, i) => s.values?.[i - 1] ?? '') ?? s.message;
 }
-/** What is otherwise here than with cron, and why a line cannot be a job. */
-export function crontabSaid(text: string): string {
-  const s = chinese();
-  return (s && match(s.crontab, text, crontabSaid)) ?? said(text);
+/** What is told of a crontab. Where that is about a field, the message begins with it. */
+export function noteSaid(n: Sentence & { field?: string }): string {
+  const is = sentence(n);
+  return is === n.message || !n.field ? is : `${n.field}：${is}`;
 }
-/** Why a run ended as it did, or waits: whole sentences that nodes write, with semicolons between them. */
-export function reasonSaid(text: string): string {
+/** Why a run ended as it did: by the code, and by the text for its values. Where there is no code, as in an alert, by the text alone. */
+export function reasonSaid(text: string, code?: string): string {
   const s = chinese();
   if (!s) return text;
-  const whole = match(s.reasons, text, reasonPart);
-  if (whole !== undefined) return whole;
-  const parts = text.split('; '), are = parts.map((p) => match(s.reasons, p, reasonPart));
-  return are[0] === undefined ? text : are.map((is, i) => is ?? parts[i]).join('；');
+  const every = Object.values(s.reasons).flat();
+  return coded(code === undefined ? every : s.reasons[code] ?? [], text, every, code !== undefined);
 }
-/** What is part of a reason: an end of a sentence that is known, or what somebody wrote. */
-const reasonPart = (text: string) => (/^( (with|by)|\. And) /.test(text) ? match(chinese()!.reasons, text, (x) => x) ?? text : text && `：${text}`);
+/** For what a due time waits. */
+export function waitSaid(w: { for: string; why: string }): string {
+  const s = chinese();
+  return s ? coded(s.waits[w.for] ?? [], w.why, [], true) : w.why;
+}
+/** A text as its code says it: as a whole, or sentence by sentence, what else there is by any code; or else in the words for the code. */
+function coded(own: Patterns, text: string, others: Patterns, known: boolean): string {
+  const whole = match(own, text, reasonPart);
+  if (whole !== undefined) return whole;
+  const parts = text.split('; '), are = parts.map((p) => match(own, p, reasonPart));
+  if (known ? are.some((is) => is !== undefined) : are[0] !== undefined) return are.map((is, i) => is ?? match(others, parts[i], reasonPart) ?? parts[i]).join('；');
+  return (known && own.find(([, words]) => !words.includes('$'))?.[1]) || text;
+}
+/** What is part of a reason: by whom, or what somebody wrote. */
+const reasonPart = (text: string) => (text.startsWith(' by ') ? `（${text.slice(4)}）` : text && `：${text}`);
 /** What an alert says. */
 export function alertSaid(text: string): string {
   const s = chinese();
@@ -90,5 +101,7 @@ export const explained = (cause: string, answer: string) => (lang.value === 'zh'
 export function problemSaid(type: string): [title: string, advice: string] | undefined {
   return lang.value === 'zh' ? server?.problems[type.replace('urn:go-crontab:problem:', '')] : undefined;
 }
+/** What doctor found, by its code, or by its check. Undefined in English. */
+export const findingSaid = (f: { check: string; code?: string }): string | undefined => (lang.value === 'zh' ? server?.findings[f.code ?? ''] ?? server?.checks[f.check]?.[1] : undefined);
 /** What doctor looks at, by the id of the check: what is so, what is found otherwise, and why that matters. Undefined in English. */
 export const checkSaid = (id: string): [about: string, found: string, why: string] | undefined => (lang.value === 'zh' ? server?.checks[id] : undefined);

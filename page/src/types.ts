@@ -18,19 +18,22 @@ export interface Job {
   timeout?: string; selector?: string; overlap: string; queue?: number; group?: string; priority?: number;
   misfire: Record<string, unknown>; retry?: Record<string, unknown>; on_lost: string;
   paused: boolean; pause?: Pause; status: Status; error?: string; version: number;
-  next_due?: string; last_due?: string; created: string; updated: string; warnings?: string[]; waiting?: Wait[];
+  next_due?: string; last_due?: string; created: string; updated: string; warnings?: Sentence[]; waiting?: Wait[];
   [field: string]: unknown;
 }
 
+/** What the server says of a field or a definition: the message is English, code and values are for programs. */
+export interface Sentence { message: string; code: string; values?: string[] }
+
 export interface Run {
   id: string; job_id: string; job: string; app: string; due: string; until?: string; count?: number; started?: string; ended?: string;
-  lateness_ms?: number; attempt: number; final: boolean; state: 'running' | 'ended'; outcome?: Outcome; reason?: string;
+  lateness_ms?: number; attempt: number; final: boolean; state: 'running' | 'ended'; outcome?: Outcome; reason?: string; reason_code?: string;
   exit_code?: number; signal?: string; node: string; session: string; trigger: 'schedule' | 'manual' | 'backfill';
   request?: string; output_bytes: number; output_truncated: boolean; output_removed?: boolean;
 }
 export interface Output { id: string; state: 'running' | 'ended'; outcome?: Outcome; from: number; next: number; bytes: number; text: string }
 export interface DueTime { due: string; mark?: 'gap' | 'repeat' | 'makeup' }
-export interface Preview { words: string; next: DueTime[]; warnings?: string[] }
+export interface Preview { words: string; next: DueTime[]; warnings?: Sentence[] }
 export interface Explanation { at: string; due_time?: string; due: boolean; cause: string; answer: string; runs?: Run[]; before?: DueTime; after?: DueTime }
 export interface Change { field: string; was?: unknown; becomes?: unknown }
 export interface VersionItem { version: number; at: string; who?: string; current: boolean; changed: string[]; error?: string }
@@ -38,10 +41,10 @@ export interface Backfill {
   id: string; job_id: string; from: string; to: string; parallel: number; missing: boolean; state: 'running' | 'done' | 'cancelled';
   total: number; planned: number; left_out: number; ended: number; outcomes: Record<string, number>; who?: string; created: string; updated: string;
 }
-export interface AppliedObject { id?: string; app?: string; name: string; action: 'created' | 'updated' | 'unchanged' | 'deleted'; version?: number; changes?: Change[]; warnings?: string[] }
+export interface AppliedObject { id?: string; app?: string; name: string; action: 'created' | 'updated' | 'unchanged' | 'deleted'; version?: number; changes?: Change[]; warnings?: Sentence[] }
 export type Applied = { dry_run: boolean; changed: number } & Record<'groups' | 'calendars' | 'channels' | 'rules' | 'retention' | 'pauses' | 'jobs', AppliedObject[]>;
-export interface CrontabNote { line?: number; message: string }
-export interface Crontab { jobs: { line: number; text: string; words: string; notes?: string[]; job: Record<string, unknown> }[]; notes?: CrontabNote[]; refused?: CrontabNote[] }
+export interface CrontabNote extends Sentence { line?: number; field?: string }
+export interface Crontab { jobs: { line: number; text: string; words: string; notes?: Sentence[]; job: Record<string, unknown> }[]; notes?: CrontabNote[]; refused?: CrontabNote[] }
 
 export interface Session {
   id: string; node: string; address: string; pid: number; version: string; started: string; beat_age_ms: number; draining: boolean;

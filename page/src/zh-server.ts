@@ -2,7 +2,8 @@
 // type of a problem, the cause of an explanation), and for the texts that people meet often by how they are put. What is
 // not here stays as it is.
 
-export { checks } from './zh-doctor';
+export { checks, findings } from './zh-doctor';
+export { sentences } from './zh-problems';
 
 /** By the type of a problem. */
 export const problems: Record<string, [title: string, advice: string]> = {
@@ -41,166 +42,84 @@ export const causes: Record<string, string> = {
   ahead: '它还没有到，届时会启动。', paused: '任务、应用或集群当时已暂停。', overlap: '上一次运行还没有结束，按重叠策略没有启动。', group: '它的分组没有空闲槽位。', handler_disabled: '它的 Go 函数已停用。', deadline: '等待太久，超过了启动期限。', cluster_down: '当时没有节点在工作。', waiting: '已到期，正在等待。', no_node: '没有可以运行它的节点。', app_limit: '应用已达到其上限之一。', executing: '已启动，正在执行。', definition_is_younger: '任务是之后才创建的，或当时的定义不同。', deleted: '任务在此之前已被删除。', error: '任务无法排期。', no_record: '没有相关记录：旧记录会被清理，或任务当时正被修改。',
 };
 
+/** A pattern that no text has: its words are for a code whose text fits no other pattern. */
+const none = /(?!)/;
 type Patterns = [RegExp, string][]; // how it is put; $1 and so on are what stands in the brackets, $~1 is that in Chinese
 
-/** What is wrong with fields, what definitions are warned of, and why one of many things is left as it is. */
-export const patterns: Patterns = [
-  [/^is empty; give 1 to (\d+) characters$/, '不能为空，请填写 1 到 $1 个字符'],
-  [/^is missing.*$/, '必须填写'],
-  [/^is (\d+) characters long, at most (\d+) are taken$/, '有 $1 个字符，最多 $2 个'],
-  [/^is (\d+) bytes long, at most (\d+) are taken$/, '有 $1 字节，最多 $2 字节'],
-  [/^is not valid UTF-8$/, '不是有效的 UTF-8'],
-  [/^(".*") contains a control character$/, '$1 含有控制字符'],
-  [/^(".*") begins or ends with white space$/, '$1 的首尾有空白'],
-  [/^(\S+) is not between (\S+)(?: \([^)]*\))? and (\S+?)(?:;.*)?$/, '$1 不在 $2 与 $3 之间'],
-  [/^the year (\d+) is not between (\d+) and (\d+)$/, '年份 $1 不在 $2 与 $3 之间'],
-  [/^(".*"|\S+) is not one of (.*?)(?:;.*)?$/, '$1 不是以下之一：$2'],
-  [/^is not known; did you mean (.*)\?$/, '未知字段；是否想写 $1？'],
-  [/^is not known.*$/, '未知字段'],
-  [/^(\S+) is before start, (\S+)$/, '$1 早于开始时间 $2'],
-  [/^(\S+) is negative.*$/, '$1 不能为负'],
-  [/^(\d+) of schedule, schedules, every, at are given.*$/, '“何时”须且只须填写一种：schedule、schedules、every 或 at（现有 $1 种）'],
-  [/^(\d+) of command, http, handler are given.*$/, '“做什么”须且只须填写一种：command、http 或 handler（现有 $1 种）'],
-  [/^does not go with at, which is one due time$/, '不能与 at 一起使用：at 只有一个到期时间'],
-  [/^time zone (".*"): unknown; did you mean (.*)\?$/, '未知时区 $1；是否想写 $2？'],
-  [/^time zone (".*"): .*$/, '时区 $1 不可用；请填写 IANA 名称，例如 Asia/Shanghai'],
-  [/^every (\S+): shorter than (\S+)$/, '间隔 $1 短于 $2'],
-  [/want a duration/, '请填写时长，例如 90s、15m、1h30m'],
-  [/want a time such as|is not a time such as/, '请填写时刻，例如 2027-01-31T03:00:00Z'],
-  [/^is 0; want more, or leave it out for the default$/, '不能为 0；请填写更大的值，或留空使用默认值'],
-  [/^want .*$/, '格式不正确'],
-  [/^cron (".*?"): ([\w-]+) (".*?"): not between (\d+) and (\d+).*$/, 'cron $1：$2 的 $3 不在 $4 与 $5 之间'],
-  [/^cron (".*?"): ([\w-]+) (".*?"): .*$/, 'cron $1：$2 的 $3 不正确'],
-  [/^cron (".*?"): .*$/, 'cron $1 不正确：需要 5 个字段（分 时 日 月 周），或以秒开头的 6 个字段'],
-  // Of backfills.
-  [/^the job has no due time from (\S+) to (\S+)$/, '从 $1 到 $2，任务没有到期时间'],
-  [/^the range has (\d+) due times, at most (\d+) are taken;.*$/, '此范围有 $1 个到期时间，最多 $2 个；请缩小范围'],
-  [/^has more than (\d+) lines that are jobs.*$/, '任务行或不能成为任务的行超过 $1 行，请分几次读取'],
-  // Why a job of many is left as it is.
-  [/^there is no such job$/, '没有这个任务'],
-  [/^that takes role (\S+) of its app$/, '需要其应用的 $1 角色'],
-  [/^it is deleted$/, '它已被删除'],
-  [/^somebody has changed it meanwhile$/, '期间已被他人修改'],
-  [/^the definition cannot be read.*$/, '保存的定义无法读取'],
-  // Warnings about definitions.
-  [/^at: (\S+) was (.+) ago, and this job starts at most (\S+) late \((\S+)\), so it is not run$/, 'at：$1 是 $2 之前的时刻，而此任务最多晚 $3 启动（$4），因此不会运行'],
-  [/^no due time lies ahead$/, '以后没有到期时间'],
-  [/^the first due time is (\d+) years away, on (\S+)$/, '第一次到期在 $1 年之后：$2'],
-  [/^the first due time is more than a year away, on (\S+)$/, '第一次到期在一年多以后：$1'],
-  [/^it may run for (\S+) \(timeout\), but is due again after (\S+): (.*)$/, '它最长可运行 $1（timeout），但 $2 后又会到期：$~3'],
-  [/^its retries wait for (\S+) in all, but it is due again after (\S+): attempts of several due times meet, and (.*)$/, '重试共等待 $1，但 $2 后又会到期，几个到期时间的尝试会相遇：$~3'],
-  [/^due times wait, and are skipped once (\d+) do \(overlap queue\)$/, '到期时间排队等待，已有 $1 个等待时跳过（overlap queue）'],
-  [/^the one before is killed \(overlap replace\)$/, '前一个会被终止（overlap replace）'],
-  [/^due times are skipped meanwhile \(overlap skip\)$/, '期间的到期时间会被跳过（overlap skip）'],
-  [/^misfire\.max_age, (\S+), is shorter than the (\S+) after which a due time is a misfire: none is ever started late$/, 'misfire.max_age（$1）短于判定误点的 $2：误点的永远不会补启动'],
-  [/^what waits in the queue is missed after (\S+) \(start_deadline\), before the next due time comes: the queue never fills$/, '排队的到期时间在 $1（start_deadline）后即被错过，早于下一次到期：队列永远不会用上'],
-  [/^all nodes that match (.*) are cordoned or draining now: .*$/, '符合 $1 的节点都已隔离或正在排空：到期时间会等待，过久则被错过'],
-  [/^no node .* now: due times wait for one, .*$/, '现在没有符合要求的节点：到期时间会等待，过久则被错过'],
-];
+// Reasons of runs. The keys are the codes of job/reason.go. If no pattern of a code fits the text, its first words without a value stand for
+// it. A text may have several sentences with semicolons between them. page/reasons_test.go takes examples from docs/jobs.md.
+export const reasons: Record<string, Patterns> = {
+  exit_code: [[/^exit status (\d+)$/, '退出码 $1'], [none, '退出码表示失败']],
+  exit_code_unknown: [[/^the exit status was collected by another part of the program$/, '退出码被程序的其他部分取走'], [none, '无法得知退出码']],
+  signal: [[/^killed by (SIG\w+)$/, '被信号 $1 终止'], [none, '被信号终止']],
+  memory_limit: [[/^it was killed for using more memory than limits\.memory, (\S+)$/, '内存超过 limits.memory（$1），已终止'], [none, '内存超过 limits.memory，已终止']],
+  machine_memory: [[/^it was killed because the machine had no memory left$/, '机器内存耗尽，已终止']],
+  cpu_limit: [[/^it used more processor time than limits\.cpu_seconds, (\d+)$/, '处理器时间超过 limits.cpu_seconds（$1）'], [none, '处理器时间超过 limits.cpu_seconds']],
+  file_size_limit: [[/^it wrote a larger file than limits\.file_size, (\S+)$/, '写入的文件超过 limits.file_size（$1）'], [none, '写入的文件超过 limits.file_size']],
+  pids_limit: [[/^it was refused a process (\d+) times by limits\.pids, (\d+)$/, '有 $1 次因 limits.pids（$2）不能创建进程'], [none, '因 limits.pids 不能创建进程']],
+  processes_ended: [[/^background processes were still running and were ended$/, '仍有后台进程在运行，已结束它们']],
+  processes_killed: [[/^processes that had left its process group were still running and were killed$/, '有脱离进程组的进程仍在运行，已终止它们']],
+  output_held: [[/^a background process still holds the output$/, '后台进程仍占用输出']],
 
-// Reasons of runs. Each is a whole sentence, or a part of one that ends at a semicolon: what a job or a handler says of
-// itself stands there too, and is nobody's to say otherwise. page/reasons_test.go holds them against what nodes write.
-export const reasons: Patterns = [
-  [/^exit status (\d+)$/, '退出码 $1'],
-  [/^killed by (SIG\w+)$/, '被信号 $1 终止'],
-  [/^ran longer than (\S+)$/, '运行超过 $1'],
-  [/^killed on request$/, '应请求终止'],
-  [/^killed on request before it began$/, '在启动之前应请求终止'],
-  [/^killed with everything else on its node$/, '随节点上的其他运行一起终止'],
-  [/^a later due time took its place$/, '被之后的到期时间取代'],
-  [/^a later due time took its place before it began$/, '在启动之前被之后的到期时间取代'],
-  [/^the due time (\S+) took its place$/, '被到期时间 $1 取代'],
-  [/^its node vanished while it was running$/, '运行时它所在的节点消失了'],
-  [/^its node was stopped or cut off for too long, and the guard killed it$/, '节点停顿或失去联系太久，被守护进程终止'],
-  [/^lease lapsed$/, '节点的租约已过期'],
-  [/^session was buried by a peer$/, '节点的会话已被其他节点清理'],
-  [/^the executor panicked; the node's log has more$/, '执行器出错，详见节点日志'],
-  [/^its secrets could not be read in time$/, '未能及时读取密钥'],
-  [/^the exit status was collected by another part of the program$/, '退出码被程序的其他部分取走'],
-  [/^a background process still holds the output$/, '后台进程仍占用输出'],
-  [/^background processes were still running and were ended$/, '仍有后台进程在运行，已结束它们'],
-  [/^processes that had left its process group were still running and were killed$/, '有脱离进程组的进程仍在运行，已终止它们'],
-  [/^it used more processor time than limits\.cpu_seconds, (\d+)$/, '处理器时间超过 limits.cpu_seconds（$1）'],
-  [/^it wrote a larger file than limits\.file_size, (\S+)$/, '写入的文件超过 limits.file_size（$1）'],
-  [/^no handler (".*") is registered on this node$/, '此节点没有注册 Go 函数 $1'],
-  [/^HTTP (\d+)( [A-Za-z' -]+)?, expected (.+)$/, 'HTTP $1$2，应为 $3'],
-  [/^no connection to (\S+): (.+)$/, '无法连接 $1：$2'],
-  [/^the request was sent, but there was no answer: (.+)$/, '请求已发出，但没有响应：$1'],
-  [/^the request was sent, but there was no answer yet$/, '请求已发出，尚无响应'],
-  [/^there was no connection yet, so nothing was sent$/, '尚未建立连接，没有发出请求'],
-  [/^the answer, (HTTP [^,]+), was still coming$/, '响应（$1）尚未接收完'],
-  [/^job was deleted$/, '任务已被删除'],
-  [/^job is paused$/, '任务已暂停'],
-  [/^the job was paused until (\S+)$/, '任务暂停至 $1'],
-  [/^paused since (\S+)$/, '自 $1 起暂停'],
-  [/^its schedule was changed before it was claimed$/, '在领取之前，任务的排期已修改'],
-  [/^the backfill was cancelled$/, '补跑已取消'],
-  [/^a calendar was changed: it is no due time any more$/, '日历已修改：这不再是到期时间'],
-  [/^paused( with app \S+| with the cluster)?( by [^:]+?)?(?:: (.+))?$/s, '$~1已暂停$~2$~3'],
-  [/^paused from (\S+) to (\S+?)( with app \S+| with the cluster)?( by [^:]+?)?(?:: (.+))?$/s, '自 $1 至 $2 $~3暂停$~4$~5'],
-  [/^ with app (\S+)$/, '随应用 $1 '], [/^ with the cluster$/, '随集群'], [/^ by (.+)$/, '（$1）'],
-  [/^handler (\S+) is disabled( by [^:]+?)?(?:: (.+))?$/s, 'Go 函数 $1 已停用$~2$~3'],
-  [/^could not be started by its deadline, (\S+) after it was due$/, '未能在启动期限（到期后 $1）之前启动'],
-  [/^waited until its start deadline$/, '一直等到启动期限'],
-  [/^nobody could start it within (\S+); misfire policy (\S+)$/, '$1 内没有节点能启动它；误点策略 $2'],
-  [/^nobody could start it within (\S+)$/, '$1 内没有节点能启动它'],
-  [/^due before the database was restored at (\S+): whether it ran nobody knows; see docs\/backup\.md(\. And due since, and nobody could start it within \S+)?$/, '在数据库于 $1 恢复之前到期：无法得知是否运行过；见 docs/backup.md$~2'],
-  [/^\. And due since, and nobody could start it within (\S+)$/, '。此后到期的，$1 内没有节点能启动'],
-  [/^no node takes it: all are cordoned, draining, or there for handlers only$/, '没有节点可以运行它：都已隔离、正在排空，或只运行 Go 函数'],
-  [/^no node matches (.+)$/, '没有符合 $1 的节点'],
-  [/^group (.+) does not exist$/, '分组 $1 不存在'],
-  [/^group (.+) has no free slot$/, '分组 $1 没有空闲槽位'],
-  [/^overlap$/, '重叠：上一次运行还没有结束'],
-  [/^overlap: the queue is full$/, '重叠：队列已满'],
-  [/^overlap: the run due (\S+) is still executing$/, '重叠：到期时间为 $1 的运行仍在执行'],
-  [/^overlap: the run due (\S+) still waits for its start$/, '重叠：到期时间为 $1 的运行仍在等待启动'],
-  [/^overlap: another due time waits for the end of a backfill's run$/, '重叠：已有另一个到期时间在等待补跑的运行结束'],
-  [/^(?:app limit: )?at most (\d+)(?: runs?)? a minute \(app (.+)\)$/, '应用 $2 已达上限：每分钟最多启动 $1 次'],
-  [/^(?:app limit: )?at most (\d+)(?: waiting runs?)? \(app (.+)\)$/, '应用 $2 已达上限：最多 $1 个等待的运行'],
-  [/^(\d+) due times wait already$/, '已有 $1 个到期时间在等待'],
-  // For what due times wait.
-  [/^runs of the job before it have not ended$/, '任务之前的运行还没有结束'],
-  [/^a backfill waits for the end of the pause$/, '补跑在等待暂停结束'],
-];
+  http_status: [[/^HTTP (\d+)( [A-Za-z' -]+)?, expected (.+)$/, 'HTTP $1$2，应为 $3'], [none, 'HTTP 状态不符合预期']],
+  no_connection: [[/^no connection to (\S+): (.+)$/, '无法连接 $1：$2'], [none, '无法连接']],
+  address_refused: [[none, '此节点不允许连接该地址']],
+  no_answer: [[/^the request was sent, but there was no answer: (.+)$/, '请求已发出，但没有响应：$1'], [none, '请求已发出，但没有响应']],
+  answer_broken: [[/^the answer, (HTTP [^,]+), broke off after (\d+) bytes: (.+)$/, '响应（$1）在 $2 字节后中断：$3'], [none, '响应中断']],
+  redirect_refused: [[none, '重定向到不予跟随的地址']],
 
-// What is told of crontabs. What is not here is about a field of the job. page/reasons_test.go holds them against the
-// package crontab.
-export const crontab: Patterns = [
-  [/^cron starts a job also while its last run still goes on;.*$/, '上一次运行尚未结束时，cron 仍会启动任务；这里则跳过该到期时间（overlap: skip）'],
-  [/^the last line does not end in a line break:.*$/, '最后一行没有换行符：cron 会忽略这一行，这里则算数'],
-  [/^lines end in a carriage return,.*$/, '行尾有回车符，cron 会把它传给命令；这里已去掉'],
-  [/^when the clocks go forward, such as on (\S+), the (\d+) times of the hour that is skipped are one due time; .*$/, '夏令时开始时（例如 $1），被跳过的一小时内的 $2 次合为一个到期时间；cron 则每次都补上'],
-  [/^the command begins with root: .*$/, '命令以 root 开头：这个 crontab 是否有用户列？'],
-  [/^there is no command: in this crontab the user .*$/, '没有命令：在这种 crontab 中，时间之后是用户，然后才是命令；它是否其实是个人的 crontab？'],
-  [/^there is no command$/, '没有命令'],
-  [/^the command begins with \*: .*$/, '命令以 * 开头：crontab 有五个字段，第一个是分钟；这里的计划前面可以有秒，但 crontab 不行'],
-  [/^a crontab has no lines that go on: .*$/, 'crontab 没有续行：末尾的反斜杠是命令的一部分'],
-  [/^the command ends in &: .*$/s, '命令以 & 结尾：外壳结束两秒后，这里会终止它留下的进程；去掉 & 就能运行到结束'],
-  [/^HOME is (".*"), which is no absolute folder to begin in$/s, 'HOME 为 $1，不是可作为起始目录的绝对路径'],
-  [/^SHELL is (.+): bash runs the command, and has that shell run it$/s, 'SHELL 为 $1：由 bash 运行命令，再交给该外壳执行'],
-  [/^@reboot: .*$/, '@reboot：集群没有开机。机器启动时要做的事留在它的 crontab 中，或改为 systemd 单元；只运行一次的改为带 "at" 的任务'],
-  [/^is a line of an anacrontab .*$/, '这是 anacrontab 的行（天数、延迟分钟、名称、命令），不是 crontab；这里的对应写法见 docs/from-crontab.md'],
-  [/^START_HOURS_RANGE is anacron's: .*$/, 'START_HOURS_RANGE 属于 anacron：这不是 crontab；这里的对应写法见 docs/from-crontab.md'],
-  [/^is neither NAME=value nor five fields and a command: .*$/, '既不是 NAME=value，也不是五个字段加命令：分 时 日 月 周 命令'],
-  [/^([\w-]+) (\S+): cronie takes one at random each time that it reads the file; here it is (\S+) for good$/, '$1 $2：cronie 每次读取文件时随机取一个值；这里固定为 $3'],
-  [/^([\w-]+) (".*"): want a range such as (\S+)$/, '$1 $2：应为范围，例如 $3'],
-  [/^days (\S+) that are also (\S+): written as (\S+)$/, '既是 $1 日又是星期 $2 的日子：写作 $3'],
-  [/^day-of-month (\S+) and day-of-week (\S+): to cron a day must match both.*?such as: (.*)$/, '日 $1 与星期 $2：因其中一个以 * 开头，cron 要求两者都符合；这里符合其一即可。请把其中一个改为 *，另一个由命令检查，例如：$3'],
-  [/^CRON_TZ: (.*)$/, 'CRON_TZ：$~1'],
-  [/^MAILTO: (\S+) becomes the owner of the jobs below,.*$/s, 'MAILTO：$1 成为以下任务的负责人；失败时由带 to_owner 的告警渠道发邮件给他（docs/alerts.md）；每次运行都保留输出'],
-  [/^RANDOM_DELAY: (".*") is no number of minutes up to a day$/, 'RANDOM_DELAY：$1 不是一天以内的分钟数'],
-  [/^RANDOM_DELAY: the jobs below get a jitter of (\S+): .*$/, 'RANDOM_DELAY：以下任务的 jitter 为 $1：各自固定推迟其中的一段'],
-  [/^(\w+): is for mails, and none is sent$/, '$1：用于邮件，这里不发邮件'],
-  [/^(\w+): is set by the node, from as whom the job runs$/, '$1：由节点按运行任务的用户设置'],
-  [/^TZ: is for the commands; .*$/, 'TZ：只对命令有效，不改变到期时间，cron 也是如此（改变的是 CRON_TZ）'],
-  [/^(.+): is taken as it stands, as cron does: \$ means nothing in it$/, '$1：与 cron 一样按原样使用，其中的 $ 没有特殊含义'],
-  [/^is larger than (\d+) KiB$/, '大于 $1 KiB'],
-  [/^is not valid UTF-8; is this a crontab\?$/, '不是有效的 UTF-8；这是 crontab 吗？'],
-  [/^contains a NUL byte; is this a crontab\?$/, '含有 NUL 字节；这是 crontab 吗？'],
-  [/^([A-Za-z]\w*): (.+)$/, '$1：$~2'], // what is wrong with a field
-];
+  handler_error: [[none, 'Go 函数返回了错误']],
+  handler_panic: [[none, 'Go 函数 panic，或没有正常返回']],
 
-// What alerts say. What is not here is a reason.
+  timeout: [[/^ran longer than (\S+)$/, '运行超过 $1'], [none, '运行超时'], [/^the request was sent, but there was no answer yet$/, '请求已发出，尚无响应'], [/^there was no connection yet, so nothing was sent$/, '尚未建立连接，没有发出请求'], [/^the answer, (HTTP [^,]+), was still coming$/, '响应（$1）尚未接收完']],
+  killed_by_user: [[/^killed on request$/, '应请求终止']],
+  replaced: [[/^a later due time took its place$/, '被之后的到期时间取代'], [/^the due time (\S+) took its place$/, '被到期时间 $1 取代']],
+  node_stopped: [[/^the node was stopped$/, '节点已停止'], [/^killed with everything else on its node$/, '随节点上的其他运行一起终止']],
+  node_lost: [[/^its node vanished while it was running$/, '运行时它所在的节点消失了']],
+  session_lost: [[none, '节点失去了会话'], [/^lease lapsed$/, '节点的租约已过期'], [/^session was buried by a peer$/, '节点的会话已被其他节点清理']],
+  guard_kill: [[/^its node was stopped or cut off for too long, and the guard killed it$/, '节点停顿或失去联系太久，被守护进程终止']],
+  executor_panic: [[/^the executor panicked; the node's log has more$/, '执行器出错，详见节点日志']],
+
+  start_failed: [[none, '系统未能启动命令']],
+  user_refused: [[none, '此节点不能以该用户运行命令']],
+  directory_unavailable: [[none, '目录不存在或没有响应']],
+  limit_unavailable: [[none, '此节点无法执行任务的某项限制']],
+  secret_unreadable: [[none, '密钥不存在，或无法读取']],
+  request_invalid: [[none, '按定义无法生成可发送的请求']],
+  handler_missing: [[/^no handler (".*") is registered on this node$/, '此节点没有注册 Go 函数 $1'], [none, '此节点没有注册该 Go 函数']],
+  executor_missing: [[none, '此节点不运行这类任务']],
+
+  previous_run_executing: [[/^overlap: the run due (\S+) is still executing$/, '重叠：到期时间为 $1 的运行仍在执行'], [none, '重叠：上一次运行仍在执行']],
+  previous_run_waiting: [[/^overlap: the run due (\S+) still waits for its start$/, '重叠：到期时间为 $1 的运行仍在等待启动'], [none, '重叠：上一次运行仍在等待启动']],
+  backfill_run_ahead: [[/^overlap: another due time waits for the end of a backfill's run$/, '重叠：已有另一个到期时间在等待补跑的运行结束']],
+  queue_full: [[/^overlap: the queue is full; (\d+) due times wait already$/, '重叠：队列已满，已有 $1 个到期时间在等待'], [/^overlap; (\d+) due times wait already$/, '重叠：已有 $1 个到期时间在等待'], [none, '重叠：队列已满']],
+  group_full: [[/^group (.+) has no free slot; (\d+) due times wait already$/, '分组 $1 没有空闲槽位，已有 $2 个到期时间在等待'], [none, '分组没有空闲槽位']],
+  group_missing: [[/^group (.+) does not exist$/, '分组 $1 不存在'], [none, '分组不存在']],
+  app_limit_runs_per_minute: [[/^app limit: at most (\d+) runs? a minute \(app (.+)\)$/, '应用 $2 已达上限：每分钟最多启动 $1 次'], [none, '应用已达上限：每分钟启动次数']],
+  app_limit_waiting: [[/^app limit: at most (\d+) waiting runs? \(app (.+)\)$/, '应用 $2 已达上限：最多 $1 个等待的运行'], [none, '应用已达上限：等待的运行']],
+  job_paused: [[/^job is paused$/, '任务已暂停'], [/^the job was paused until (\S+)$/, '任务暂停至 $1'], [/^paused since (\S+)$/, '自 $1 起暂停']],
+  app_paused: [[/^paused with app (\S+?)( by [^:]+?)?(?:: (.+))?$/s, '随应用 $1 暂停$~2$~3'], [/^the job was paused until (\S+)$/, '任务随应用暂停至 $1'], [none, '应用已暂停']],
+  cluster_paused: [[/^paused with the cluster( by [^:]+?)?(?:: (.+))?$/s, '随集群暂停$~1$~2'], [/^the job was paused until (\S+)$/, '任务随集群暂停至 $1'], [none, '集群已暂停']],
+  handler_disabled: [[/^handler (\S+) is disabled( by [^:]+?)?(?:: (.+))?$/s, 'Go 函数 $1 已停用$~2$~3'], [none, 'Go 函数已停用']],
+  database_restored: [[/^due before the database was restored at (\S+): whether it ran nobody knows; see docs\/backup\.md$/, '在数据库于 $1 恢复之前到期：无法得知是否运行过；见 docs/backup.md'], [none, '在数据库恢复之前到期：无法得知是否运行过']],
+  backfill_cancelled: [[/^the backfill was cancelled$/, '补跑已取消']],
+  definition_invalid: [[none, '任务的定义无法使用']],
+  misfire: [[/^nobody could start it within (\S+); misfire policy (\S+)$/, '$1 内没有节点能启动它；误点策略 $2'], [/^nobody could start it within (\S+)$/, '$1 内没有节点能启动它'], [none, '没有节点能及时启动它']],
+  start_deadline: [[/^could not be started by its deadline, (\S+) after it was due$/, '未能在启动期限（到期后 $1）之前启动'], [none, '未能在启动期限之前启动']],
+  wait_deadline: [[/^waited until its start deadline$/, '一直等到启动期限']],
+  no_node: [[none, '没有可以运行它的节点'], [/^no node takes it: all are cordoned, draining, or there for handlers only$/, '没有节点可以运行它：都已隔离、正在排空，或只运行 Go 函数'], [/^no node matches (.+)$/, '没有符合 $1 的节点']],
+  job_deleted: [[/^job was deleted$/, '任务已被删除']],
+  schedule_changed: [[/^its schedule was changed before it was claimed$/, '在领取之前，任务的排期已修改']],
+};
+
+/** For what a due time waits, by `for`. */
+export const waits: Record<string, Patterns> = {
+  job: [[/^runs of the job before it have not ended$/, '任务之前的运行还没有结束']],
+  group: [[/^group (.+) has no free slot$/, '分组 $1 没有空闲槽位'], [none, '分组没有空闲槽位']],
+  node: reasons.no_node,
+};
+
+// What alerts say. What is not here is a reason of a run.
 export const alerts: Patterns = [
   [/^(.+?), due (\S+), (.+)$/s, '$1，到期 $2，$~3'],
   [/^(.+?): (\d+) due times from (\S+) on (.+)$/s, '$1：自 $3 起的 $2 个到期时间，$~4'],

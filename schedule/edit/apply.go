@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
 )
@@ -88,7 +89,7 @@ type appliedJob struct {
 	calendars []*job.Calendar
 	same      bool  // but for the pause
 	pause     *bool // what that is to be; nil: as it is
-	warnings  []string
+	warnings  []problem.Text
 }
 
 func (j *appliedJob) action() job.Applying {

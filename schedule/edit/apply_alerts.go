@@ -9,6 +9,7 @@ import (
 
 	"go-crontab/internal/alert"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
@@ -129,7 +130,7 @@ func (a *applying) checkAlerts(channels map[string]alert.Definition, secrets map
 	var p job.Problems
 	within := func(list string, i int, more job.Problems) {
 		for _, q := range more {
-			p = append(p, job.Problem{Field: fmt.Sprintf("%s[%d].%s", list, i, q.Field), Message: q.Message})
+			p.Put(fmt.Sprintf("%s[%d].%s", list, i, q.Field), q.Text)
 		}
 	}
 
@@ -142,8 +143,7 @@ func (a *applying) checkAlerts(channels map[string]alert.Definition, secrets map
 	for i := range a.want.Channels {
 		c := &a.want.Channels[i]
 		if was, there := types[c.Name]; there && was != job.ChannelHeartbeat && c.Type == job.ChannelHeartbeat {
-			message := fmt.Sprintf("is heartbeat, to which no alert goes, but the channel is a %s which rules may name; choose another name", was)
-			within("channels", i, job.Problems{{Field: "type", Message: message}})
+			within("channels", i, job.Wrong("type", problem.HeartbeatOfChannel, was))
 		}
 		types[c.Name] = c.Type
 		within("channels", i, c.MissingSecrets(secrets))
@@ -224,7 +224,7 @@ func (a *applying) writeAlertsOf(
 	}
 	all, err := alert.AllDefinitions(tx, t)
 	if err == nil && len(all) > most {
-		err = job.Problems{{Field: field, Message: fmt.Sprintf("there would be %d, and no more than %d are kept", len(all), most)}}
+		err = job.Wrong(field, problem.TooManyWanted, len(all), most)
 	}
 	return lines, err
 }

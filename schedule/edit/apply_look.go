@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
 )
@@ -61,8 +62,8 @@ func (a *applying) lookAtJobs(ctx context.Context) error {
 		if row, there := found[name]; there {
 			old = &row
 		}
-		if why := conflict(&a.want.Jobs[i], old); why != "" {
-			c = append(c, job.Problem{Field: fmt.Sprintf("jobs[%d].version", i), Message: why})
+		if why := conflict(&a.want.Jobs[i], old); why != nil {
+			c = append(c, job.Problem{Field: fmt.Sprintf("jobs[%d].version", i), Text: *why})
 		}
 		if err := a.lookAtJob(ctx, &p, i, old, groups, calendars); err != nil {
 			return err
@@ -138,18 +139,20 @@ func (a *applying) lookAtLimits(ctx context.Context) error {
 	return nil
 }
 
-// conflict says why a job is not at the version that is wanted; "" if it is.
-func conflict(w *job.Wanted, old *read.Job) string {
+// conflict says why a job is not at the version that is wanted; nil if it is.
+func conflict(w *job.Wanted, old *read.Job) *problem.Text {
+	var why problem.Text
 	switch {
 	case w.Version == nil, old != nil && *w.Version == old.Version, old == nil && *w.Version == 0:
-		return ""
+		return nil
 	case old == nil:
-		return fmt.Sprintf("is %d, but there is no job %s/%s any more", *w.Version, w.App, w.Name)
+		why = problem.VersionGone.Of(*w.Version, w.App, w.Name)
 	case *w.Version == 0:
-		return fmt.Sprintf("is 0, but a job %s/%s is there, at version %d", w.App, w.Name, old.Version)
+		why = problem.VersionOfNone.Of(w.App, w.Name, old.Version)
+	default:
+		why = problem.VersionDiffers.Of(*w.Version, w.App, w.Name, old.Version)
 	}
-	return fmt.Sprintf("is %d, but %s/%s is at version %d: somebody has changed it meanwhile",
-		*w.Version, w.App, w.Name, old.Version)
+	return &why
 }
 
 func (a *applying) lookAtGroups(ctx context.Context) (map[string]trip.Group, error) {
@@ -224,20 +227,18 @@ func (a *applying) lookAtJob(
 	}
 	j.spec.Defaults(a.now.Time())
 	j.same = j.same && j.spec.Same(&old.Spec)
-	problem := func(field, format string, args ...any) {
-		*p = append(*p, job.Problem{Field: place + "." + field, Message: fmt.Sprintf(format, args...)})
-	}
+	wrong := func(field string, t problem.Text) { p.Put(place+"."+field, t) }
 	if _, there := groups[j.spec.Group]; j.spec.Group != "" && !there {
-		problem("group", "there is no group %q; make it first, or name it in groups with its slots", j.spec.Group)
+		wrong("group", problem.NoGroup.Advise("make it first, or name it in groups with its slots").Of(j.spec.Group))
 	}
 	for _, q := range j.spec.MissingSecrets(a.secrets) {
-		problem(q.Field, "%s", q.Message)
+		wrong(q.Field, q.Text)
 	}
 	found := true
 	for n, name := range j.spec.Calendars {
 		c, there := calendars[name]
 		if !there {
-			problem(fmt.Sprintf("calendars[%d]", n), "there is no calendar %q that can be read; make it first, or name it in calendars", name)
+			wrong(fmt.Sprintf("calendars[%d]", n), problem.NoCalendarReadable.Advise("make it first, or name it in calendars").Of(name))
 			found = false
 			continue
 		}
@@ -246,7 +247,7 @@ func (a *applying) lookAtJob(
 	if !found {
 		return nil
 	}
-	if err := a.lookAtSchedule(ctx, &j, problem); err != nil {
+	if err := a.lookAtSchedule(ctx, &j, wrong); err != nil {
 		return err
 	}
 	a.jobs = append(a.jobs, j)
@@ -254,28 +255,28 @@ func (a *applying) lookAtJob(
 }
 
 // lookAtSchedule compiles the schedule of a job whose calendars are there.
-func (a *applying) lookAtSchedule(ctx context.Context, j *appliedJob, problem func(field, format string, args ...any)) error {
+func (a *applying) lookAtSchedule(ctx context.Context, j *appliedJob, wrong func(field string, t problem.Text)) error {
 	s, err := j.spec.Compile(j.calendars...)
 	var more job.Problems
 	switch {
 	case errors.As(err, &more):
 		for _, q := range more {
-			problem(q.Field, "%s", q.Message)
+			wrong(q.Field, q.Text)
 		}
 		return nil
 	case err != nil:
-		problem("schedule", "%v", err)
+		wrong("schedule", problem.Of(err))
 		return nil
 	}
 
 	switch err := a.warn(ctx, j, s); {
 	case errors.As(err, &more):
-		problem("schedule", "%s", more[0].Message)
+		wrong("schedule", more[0].Text)
 	case err != nil:
 		return err
 	}
-	if why, _ := j.spec.PastAt(a.now.Time()); why != "" && (j.old == nil || !j.old.Spec.SameAt(&j.spec)) {
-		j.warnings = append(j.warnings, "at: "+why+", so it is not run")
+	if late := j.spec.PastAt(a.now.Time()); late != nil && (j.old == nil || !j.old.Spec.SameAt(&j.spec)) {
+		j.warnings = append(j.warnings, problem.AtIsPast.Of(late...))
 	}
 	return nil
 }
@@ -316,8 +317,7 @@ func (a *applying) lookForGone(ctx context.Context) error {
 		}
 		switch {
 		case len(a.gone) > job.MaxApplyJobs:
-			message := fmt.Sprintf("more than %d jobs would be deleted, which is more than one call does; are these all the files?", job.MaxApplyJobs)
-			return job.Problems{{Field: "prune", Message: message}}
+			return job.Wrong("prune", problem.PruneOfMany, job.MaxApplyJobs)
 		case len(rows) < f.Limit:
 			slices.SortFunc(a.gone, func(a, b read.Job) int {
 				return strings.Compare(a.Spec.App+"\x00"+a.Spec.Name, b.Spec.App+"\x00"+b.Spec.Name)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
@@ -73,7 +74,7 @@ func (e *Editor) planBackfill(ctx context.Context, id int64, seen *trip.Seen, wa
 	}
 	v := &view{Change: &Change{Action: recalendar, ID: id}, seen: seen}
 	if v.open(now); v.problem != nil {
-		return b, job.Problems{{Field: "job", Message: v.problem.Error()}}
+		return b, job.Problems{{Field: "job", Text: problem.Of(v.problem)}}
 	}
 	calendars, err := e.calendarsOf(ctx, []*view{v}, batch{})
 	if err != nil {
@@ -88,7 +89,7 @@ func (e *Editor) planBackfill(ctx context.Context, id int64, seen *trip.Seen, wa
 	err = job.Compute(ctx, job.DefiningWork, func(work *job.Work) error {
 		s, err := compile(work, v.def, calendars)
 		if err != nil {
-			return job.Problems{{Field: "job", Message: err.Error()}}
+			return job.Problems{{Field: "job", Text: problem.Of(err)}}
 		}
 		b.Total = s.Count(b.DoneTo.Time(), b.Last.Time())
 		if first, ok := s.Next(b.DoneTo.Time()); ok {
@@ -98,14 +99,13 @@ func (e *Editor) planBackfill(ctx context.Context, id int64, seen *trip.Seen, wa
 	})
 	switch {
 	case errors.Is(err, job.ErrTooExpensive):
-		return b, job.Problems{{Field: "from", Message: "the due times from there on are too expensive to count; give a shorter range"}}
+		return b, job.Wrong("from", problem.BackfillExpensive)
 	case err != nil:
 		return b, err
 	case b.NextDue == 0 || b.NextDue > b.Last:
-		return b, job.Problems{{Field: "from", Message: fmt.Sprintf("the job has no due time from %s to %s", b.First, b.Last)}}
+		return b, job.Wrong("from", problem.BackfillEmpty, b.First, b.Last)
 	case b.Total > job.MaxBackfillDues:
-		return b, job.Problems{{Field: "to", Message: fmt.Sprintf(
-			"the range has %d due times, at most %d are taken; give a shorter one", b.Total, job.MaxBackfillDues)}}
+		return b, job.Wrong("to", problem.BackfillTooLarge, b.Total, job.MaxBackfillDues)
 	}
 	return b, nil
 }

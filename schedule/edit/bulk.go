@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
@@ -92,11 +93,11 @@ func bulked(done []Done, deleted bool) []job.Bulked {
 		out[i] = job.Bulked{Result: d.Result, Version: int64(d.Version)}
 		switch {
 		case errors.Is(d.Err, sql.ErrNotFound):
-			out[i] = job.Refused("it is deleted")
+			out[i] = job.Refused(problem.JobDeleted.Of())
 		case errors.Is(d.Err, job.ErrChanged):
-			out[i].Why = "somebody has changed it meanwhile"
+			out[i].Why = problem.ChangedMeanwhile.Of()
 		case d.Err != nil:
-			out[i].Why = d.Err.Error()
+			out[i].Why = problem.Of(d.Err)
 		case deleted:
 			out[i].Version = 0
 		}

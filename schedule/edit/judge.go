@@ -149,7 +149,7 @@ func (v *verdict) delete(back []trip.Ahead, now job.Micros) {
 		if v.past == nil || v.past.first != cursor {
 			v.past = &past{first: cursor, last: now}
 		}
-		v.count("job was deleted", now)
+		v.count(job.ReasonJobDeleted, "job was deleted", now)
 	}
 	v.row.Deleted, v.row.Paused, v.row.NextDue, v.row.Parked = true, false, 0, 0
 }
@@ -195,7 +195,7 @@ func (v *verdict) update(back, ahead []trip.Ahead, floor, now job.Micros) {
 			v.again = true // a claim was faster
 			return
 		}
-		v.count("its schedule was changed before it was claimed", now)
+		v.count(job.ReasonScheduleChanged, "its schedule was changed before it was claimed", now)
 	}
 	next, known := v.nextAfter(ahead, max(floor, v.row.BegunTo))
 	v.row.SetCursor(next)
@@ -240,14 +240,16 @@ func (v *verdict) recalendar(back []trip.Ahead, floor, now job.Micros) {
 }
 
 // count makes the row that stands for what passed without a run. Nothing of it may be claimed again (rule B).
-func (v *verdict) count(why string, now job.Micros) {
+func (v *verdict) count(code job.ReasonCode, why string, now job.Micros) {
 	outcome := job.Superseded
 	if v.seen.Paused {
-		outcome, why = job.Skipped, "paused since "+v.seen.Pause.Since.String()+"; "+why
+		outcome, code = job.Skipped, job.ReasonJobPaused
+		why = "paused since " + v.seen.Pause.Since.String() + "; " + why
 	}
 	v.counted = &trip.Counted{
 		JobID: v.row.ID, AppID: v.row.AppID, Version: v.seen.Version, Hash: v.row.Hash,
-		First: v.past.first, Last: v.past.last, Count: v.past.count, Outcome: outcome, Reason: why,
+		First: v.past.first, Last: v.past.last, Count: v.past.count, Outcome: outcome,
+		Reason: job.Reason{Code: code, Text: why},
 	}
 	v.row.BegunTo = max(v.row.BegunTo, v.past.last)
 }

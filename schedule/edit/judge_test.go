@@ -89,15 +89,15 @@ func TestJudge(t *testing.T) {
 		},
 		"delete: takes back and counts what passed": {
 			looked(job.ActionDelete, behind).passed(800, 950, 3), behind, ahead,
-			"changed 3.6 next 0 parked 0 begun 950 deleted, takes 1100 1200 back, counts 800 to 950: 3 superseded",
+			"changed 3.6 next 0 parked 0 begun 950 deleted, takes 1100 1200 back, counts 800 to 950: 3 superseded, job_deleted",
 		},
 		"delete: a claim was faster, and nobody knows how many are left": {
 			looked(job.ActionDelete, behind).passed(800, 950, 3), trip.JobRow{Version: 3, Changes: 5, NextDue: 900, BegunTo: 800}, nil,
-			"changed 3.6 next 0 parked 0 begun 1000 deleted, counts 900 to 1000: 0 superseded",
+			"changed 3.6 next 0 parked 0 begun 1000 deleted, counts 900 to 1000: 0 superseded, job_deleted",
 		},
 		"delete of a paused job: what passed is skipped": {
 			looked(job.ActionDelete, paused).passed(800, 950, 3), paused, nil,
-			"changed 3.6 next 0 parked 0 begun 950 deleted, counts 800 to 950: 3 skipped",
+			"changed 3.6 next 0 parked 0 begun 950 deleted, counts 800 to 950: 3 skipped, job_paused",
 		},
 		"edit: goes on with the first new due time, also before what is taken back": {
 			looked(job.ActionUpdate, idle).toDues(1000, 1050, 1150), idle, ahead,
@@ -116,7 +116,7 @@ func TestJudge(t *testing.T) {
 		},
 		"edit: what passed is counted": {
 			looked(job.ActionUpdate, behind).toDues(1000, 1050).passed(800, 950, 3), behind, nil,
-			"changed 4.6 next 1050 parked 0 begun 950, counts 800 to 950: 3 superseded",
+			"changed 4.6 next 1050 parked 0 begun 950, counts 800 to 950: 3 superseded, schedule_changed",
 		},
 		"edit: a claim was faster than the count": {
 			looked(job.ActionUpdate, behind).toDues(1000, 1050).passed(800, 950, 3), trip.JobRow{Version: 3, Changes: 5, NextDue: 900, BegunTo: 800}, nil,
@@ -127,7 +127,7 @@ func TestJudge(t *testing.T) {
 		},
 		"edit of a paused job moves the parked cursor": {
 			looked(job.ActionUpdate, paused).toDues(1000, 1050).passed(800, 950, 3), paused, nil,
-			"changed 4.6 next 0 parked 1050 begun 950 paused, counts 800 to 950: 3 skipped",
+			"changed 4.6 next 0 parked 1050 begun 950 paused, counts 800 to 950: 3 skipped, job_paused",
 		},
 		"edit that pauses: the new due times are parked": {
 			looked(job.ActionUpdate, idle).toDues(1000, 1050, 1150).pausing(true), idle, ahead,
@@ -135,7 +135,7 @@ func TestJudge(t *testing.T) {
 		},
 		"edit that pauses: what passed before is not skipped by the pause": {
 			looked(job.ActionUpdate, behind).toDues(1000, 1050).passed(800, 950, 3).pausing(true), behind, nil,
-			"changed 4.6 next 0 parked 1050 begun 950 paused, counts 800 to 950: 3 superseded",
+			"changed 4.6 next 0 parked 1050 begun 950 paused, counts 800 to 950: 3 superseded, schedule_changed",
 		},
 		"edit that pauses and keeps the due times: they are taken back": {
 			looked(job.ActionUpdate, idle).toDues(1000).sameDue().pausing(true), idle, ahead,
@@ -143,7 +143,7 @@ func TestJudge(t *testing.T) {
 		},
 		"edit that resumes: the new due times go on": {
 			looked(job.ActionUpdate, paused).toDues(1000, 1050).passed(800, 950, 3).pausing(false), paused, nil,
-			"changed 4.6 next 1050 parked 0 begun 950 resumed 1000, counts 800 to 950: 3 skipped",
+			"changed 4.6 next 1050 parked 0 begun 950 resumed 1000, counts 800 to 950: 3 skipped, job_paused",
 		},
 		"edit that resumes and keeps the due times: the next claim judges what passed": {
 			looked(job.ActionUpdate, paused).toDues(1000).sameDue().pausing(false), paused, nil,
@@ -200,7 +200,7 @@ func describe(v verdict) string {
 		text += " back"
 	}
 	if c := v.counted; c != nil {
-		text += fmt.Sprintf(", counts %d to %d: %d %s", int64(c.First), int64(c.Last), c.Count, c.Outcome)
+		text += fmt.Sprintf(", counts %d to %d: %d %s", int64(c.First), int64(c.Last), c.Count, c.Outcome) + ", " + string(c.Reason.Code)
 	}
 	return text
 }

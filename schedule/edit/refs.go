@@ -1,11 +1,11 @@
 package edit
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
@@ -27,8 +27,7 @@ func lackingGroups(tx *sql.Tx, views []*view) (map[*view]error, error) {
 	problems := map[*view]error{}
 	for _, v := range views {
 		if v.names() && wanted[v.def.Group] && !exist[v.def.Group] {
-			message := fmt.Sprintf("there is no group %q; make it first, with the number of its slots", v.def.Group)
-			problems[v] = job.Problems{{Field: "group", Message: message}}
+			problems[v] = job.Wrong("group", problem.NoGroup.Advise("make it first, with the number of its slots"), v.def.Group)
 		}
 	}
 	return problems, nil

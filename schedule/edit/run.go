@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
@@ -30,7 +31,7 @@ func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key s
 	case due == 0:
 		due = now
 	case due > now:
-		return Asked{}, job.Problems{{Field: "due", Message: fmt.Sprintf("%s lies ahead: the schedule starts it", due)}}
+		return Asked{}, job.Wrong("due", problem.DueLiesAhead, due)
 	default:
 		what = "once more what was due at " + due.String()
 	}
@@ -95,7 +96,7 @@ func runnableOf(jobs []int64, seen map[int64]*trip.Seen) []Done {
 		if s == nil || s.Deleted {
 			done[i].Result, done[i].Err = job.BulkRefused, fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
 		} else if _, err := job.DecodeSpec(s.Text); err != nil {
-			done[i].Result, done[i].Err = job.BulkRefused, job.Problems{{Field: "job", Message: err.Error()}}
+			done[i].Result, done[i].Err = job.BulkRefused, job.Problems{{Field: "job", Text: problem.Of(err)}}
 		}
 	}
 	return done

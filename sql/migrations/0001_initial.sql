@@ -64,6 +64,7 @@ CREATE TABLE run (
   final     TINYINT  NOT NULL DEFAULT 0 COMMENT '1: no attempt follows',
   exit_code SMALLINT NOT NULL DEFAULT -1 COMMENT '-1: none',
   sig       VARCHAR(16)  NULL,
+  reason_code VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NULL COMMENT 'what reason says, for programs',
   reason    VARCHAR(512) NULL,
   due_last  BIGINT   NULL COMMENT 'last of the due times that the row counts',
   due_count BIGINT   NULL COMMENT 'how many due times the row counts',
@@ -607,7 +608,7 @@ CREATE VIEW v_job AS
 
 CREATE VIEW v_run AS
   SELECT r.id, a.name AS app, j.name AS job, TIMESTAMPADD(MICROSECOND, r.due, '1970-01-01') AS due, r.kind, r.request, r.attempt, r.state,
-         r.claim, r.owner, r.outcome, r.final, r.reason, r.exit_code, r.due_count,
+         r.claim, r.owner, r.outcome, r.final, r.reason_code, r.reason, r.exit_code, r.due_count,
          TIMESTAMPADD(MICROSECOND, NULLIF(r.started, 0), '1970-01-01') AS started,
          TIMESTAMPADD(MICROSECOND, NULLIF(r.ended, 0), '1970-01-01') AS ended, l.node
   FROM run r JOIN job j ON j.id = r.job_id JOIN app a ON a.id = r.app_id

@@ -192,9 +192,13 @@ type Spell struct {
 // latestMost bounds the latest runs of a job that are looked at.
 const latestMost = 50
 
+// pauseReasons are the codes of due times that a pause stopped.
+const pauseReasons = "'" + string(job.ReasonJobPaused) + "', '" + string(job.ReasonAppPaused) + "', '" +
+	string(job.ReasonClusterPaused) + "'"
+
 // latestEnds reads the ends of the latest due times of a job, last one first.
 const latestEnds = `
-	SELECT job_id, outcome, COALESCE(reason, '') LIKE '%paused%'
+	SELECT job_id, outcome, COALESCE(reason_code, '') IN (` + pauseReasons + `)
 	FROM run FORCE INDEX (attempt)
 	WHERE job_id = ? AND state = 'ended' AND final = 1
 	ORDER BY due DESC, request DESC, attempt DESC

@@ -55,7 +55,7 @@ func TestEndsAreNoted(t *testing.T) {
 		ends[i] = trip.End{Launch: l[i], JobID: int64(i + 1), Outcome: job.Succeeded, Final: true, Ended: epoch}
 	}
 
-	ends[1].Outcome, ends[1].Reason = job.Failed, "exit status 1"
+	ends[1].Outcome, ends[1].Reason = job.Failed, job.Reason{Code: job.ReasonExitCode, Text: "exit status 1"}
 	finish := func(tx *sql.Tx) error { _, err := trip.FinishAlone(tx, 1, ends[:2]); return err }
 	f.tx(finish)
 	f.tx(finish) // repeated, as after an unknown commit
@@ -67,7 +67,7 @@ func TestEndsAreNoted(t *testing.T) {
 
 	f.tx(func(tx *sql.Tx) error { _, err := trip.FinishAlone(tx, 1, ends[2:]); return err })
 	f.tx(func(tx *sql.Tx) error {
-		_, err := trip.Refuse(tx, 1, []trip.Refusal{{Launch: l[4], Outcome: job.Skipped, Reason: "overlap"}}, epoch)
+		_, err := trip.Refuse(tx, 1, []trip.Refusal{{Launch: l[4], Outcome: job.Skipped, Reason: job.Reason{Code: job.ReasonQueueFull, Text: "overlap"}}}, epoch)
 		return err
 	})
 

@@ -34,7 +34,8 @@ func (r *Run) Place() *RunPlace {
 const selectRuns = `
 	SELECT r.id, r.claim, r.job_id, r.version, r.due, r.due_now, r.hash, r.kind, r.request, r.attempt, r.state,
 		r.final <> 0, r.outcome,
-		COALESCE(r.reason, ''), r.exit_code, COALESCE(r.sig, ''), COALESCE(r.due_last, r.due), COALESCE(r.due_count, 1),
+		COALESCE(r.reason_code, ''), COALESCE(r.reason, ''), r.exit_code, COALESCE(r.sig, ''),
+		COALESCE(r.due_last, r.due), COALESCE(r.due_count, 1),
 		r.started, r.ended, r.output_bytes, r.output_kept,
 		COALESCE(a.name, ''), COALESCE(j.name, ''), l.session, COALESCE(l.node, '')`
 
@@ -53,7 +54,7 @@ func scanRun(rows *sql.Rows) (*Run, error) {
 	)
 	err := rows.Scan(&r.ID, &r.Launch.Claim, &r.JobID, &r.Version, &r.Due, &r.DueNow, &r.Hash, &r.Kind, &r.Request,
 		&r.Attempt, &r.State,
-		&r.Final, &outcome, &r.Reason, &exit, &r.Signal, &r.Until, &r.Count, &r.Started, &r.Ended,
+		&r.Final, &outcome, &r.Reason.Code, &r.Reason.Text, &exit, &r.Signal, &r.Until, &r.Count, &r.Started, &r.Ended,
 		&r.Output.Bytes, &r.Kept, &r.App, &r.Job, &session, &r.Node)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ var runFilters = []struct {
 	{"what was skipped", RunFilter{Outcome: job.Skipped}, "outcome = 'skipped'", 380},
 	{
 		"what was skipped of an app", RunFilter{App: "app-11", Outcome: job.Skipped},
-		"app_id = 11 AND outcome = 'skipped'", 380,
+		"app_id = 11 AND outcome = 'skipped'", 750,
 	},
 	{
 		"what was skipped of a job", RunFilter{JobID: 50, Outcome: job.Skipped},
@@ -151,7 +151,8 @@ func TestRunRow(t *testing.T) {
 	f.runs(100, 100)
 	f.exec(`
 		UPDATE run
-		SET outcome = 'failed', exit_code = 3, reason = 'exit status 3', kind = 'backfill', request = 9,
+		SET outcome = 'failed', exit_code = 3, reason_code = 'exit_code', reason = 'exit status 3',
+			kind = 'backfill', request = 9,
 			attempt = 2, due_now = due + 5000, started = due + 4000, output_bytes = 10, output_kept = 6
 		WHERE id = 50`)
 
@@ -161,15 +162,15 @@ func TestRunRow(t *testing.T) {
 	due := epoch + 50_000
 	got := fmt.Sprint(r.ID, r.Job, r.App, r.Due == due, r.DueNow == due+5000, r.Started == due+5000, r.Lateness,
 		r.Request, r.Attempt, r.Final,
-		r.Outcome.String(), *r.ExitCode, r.Reason, r.Node, r.Launch, string(r.State), r.Executing, r.Output.Bytes,
-		r.Kept, string(r.Output.Head), string(r.Output.Tail), r.Count)
+		r.Outcome.String(), *r.ExitCode, r.Reason.Code, r.Reason, r.Node, r.Launch, string(r.State), r.Executing,
+		r.Output.Bytes, r.Kept, string(r.Output.Head), string(r.Output.Tail), r.Count)
 
 	job2 := must(f.db.Job(f.Context(), r.JobID))
 	if r.Job == "" || r.App == "" || job2.ID != r.JobID {
 		f.Errorf("names: got job %q app %q", r.Job, r.App)
 	}
 
-	want := fmt.Sprint(50, r.Job, r.App, true, true, true, 0, 9, 2, true, "failed", 3, "exit status 3", "node-3",
+	want := fmt.Sprint(50, r.Job, r.App, true, true, true, 0, 9, 2, true, "failed", 3, job.ReasonExitCode, job.Reason{Text: "exit status 3"}, "node-3",
 		"50-1", "ended", false, 10, 6, "abc", "xyz", 1)
 	if got != want {
 		f.Errorf("got\n%s\nwant\n%s", got, want)

@@ -209,7 +209,7 @@ type Counted struct {
 	First, Last job.Micros
 	Count       int64 // zero: nobody knows, because the schedule cannot be computed
 	Outcome     job.Outcome
-	Reason      string
+	Reason      job.Reason
 }
 
 // InsertCounted writes runs that stand for due times without runs of their own. Each is final.
@@ -230,18 +230,18 @@ func InsertCounted(tx *sql.Tx, counted []Counted, now job.Micros) error {
 		r.number(int64(c.Last))
 		r.number(c.Count)
 		r.number(int64(c.Outcome))
-		r.text(c.Reason)
+		r.reason(c.Reason)
 		r.end()
 	}
 	const query = `
 		INSERT INTO run (id, job_id, app_id, version, hash, due, due_now, due_last, due_count, kind, state, owner, claim,
-			outcome, final, ended, reason)
+			outcome, final, ended, reason_code, reason)
 		SELECT id, job_id, app_id, version, hash, due, due, due_last, NULLIF(due_count, 0), 'schedule', 'ended', -2, 0,
-			outcome, 1, ?, reason
+			outcome, 1, ?, reason_code, reason
 		FROM JSON_TABLE(?, '$[*]' COLUMNS (
 			id BIGINT PATH '$[0]', job_id BIGINT PATH '$[1]', app_id INT PATH '$[2]', version INT PATH '$[3]',
 			hash INT PATH '$[4]', due BIGINT PATH '$[5]', due_last BIGINT PATH '$[6]', due_count BIGINT PATH '$[7]',
-			outcome INT PATH '$[8]', reason VARCHAR(512) PATH '$[9]')) n`
+			outcome INT PATH '$[8]', reason_code VARCHAR(32) PATH '$[9]', reason VARCHAR(512) PATH '$[10]')) n`
 
 	if _, err := tx.Exec("insert counted runs", query, int64(now), r.json()); err != nil {
 		return err

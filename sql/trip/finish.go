@@ -29,7 +29,7 @@ func finish(tx *sql.Tx, session Owner, ends []End, guard string) (changed int64,
 	var rich []*End
 	for i := range ends {
 		e := &ends[i]
-		if e.Signal != "" || e.Reason != "" || e.Output.Bytes != 0 || e.Live {
+		if e.Signal != "" || e.Reason != (job.Reason{}) || e.Output.Bytes != 0 || e.Live {
 			rich = append(rich, e)
 			continue
 		}
@@ -114,8 +114,8 @@ func finishRich(tx *sql.Tx, session Owner, ends []*End, guard string) (int64, er
 		r.number(int64(e.Started))
 		r.number(int64(e.Ended))
 		r.number(int64(exitOf(e)))
-		r.text(e.Signal)
-		r.text(e.Reason)
+		r.text(sql.Cut(e.Signal, 16)) // JSON_TABLE of MySQL takes a text that is too long for NULL
+		r.reason(e.Reason)
 		r.number(e.Output.Bytes)
 		r.number(int64(e.Output.Kept()))
 		r.end()
@@ -124,11 +124,12 @@ func finishRich(tx *sql.Tx, session Owner, ends []*End, guard string) (int64, er
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
 			id BIGINT PATH '$[0]', claim INT PATH '$[1]', outcome INT PATH '$[2]', final INT PATH '$[3]',
 			started BIGINT PATH '$[4]', ended BIGINT PATH '$[5]', exit_code INT PATH '$[6]',
-			sig VARCHAR(16) PATH '$[7]', reason VARCHAR(512) PATH '$[8]',
-			bytes BIGINT PATH '$[9]', kept BIGINT PATH '$[10]')) n
+			sig VARCHAR(16) PATH '$[7]', reason_code VARCHAR(32) PATH '$[8]', reason VARCHAR(512) PATH '$[9]',
+			bytes BIGINT PATH '$[10]', kept BIGINT PATH '$[11]')) n
 		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.id
 		SET r.state = 'ended', r.owner = -2, r.outcome = n.outcome, r.final = n.final,
-			r.started = IF(n.started = 0, GREATEST(r.started, r.due_now), n.started), r.ended = n.ended, r.exit_code = n.exit_code, r.sig = n.sig, r.reason = n.reason,
+			r.started = IF(n.started = 0, GREATEST(r.started, r.due_now), n.started), r.ended = n.ended,
+			r.exit_code = n.exit_code, r.sig = n.sig, r.reason_code = n.reason_code, r.reason = n.reason,
 			r.output_bytes = n.bytes, r.output_kept = n.kept
 		WHERE r.claim = n.claim AND r.owner = ? AND r.state = 'executing'` + guard
 
@@ -221,7 +222,7 @@ func flag(b bool) int {
 type Refusal struct {
 	Launch
 	Outcome job.Outcome
-	Reason  string
+	Reason  job.Reason
 }
 
 // Refuse ends prepared runs of a session. Each of them is final.
@@ -235,14 +236,16 @@ func Refuse(tx *sql.Tx, session Owner, refusals []Refusal, now job.Micros) (int6
 		r.number(f.Run)
 		r.number(int64(f.Claim))
 		r.number(int64(f.Outcome))
-		r.text(f.Reason)
+		r.reason(f.Reason)
 		r.end()
 	}
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
-			id BIGINT PATH '$[0]', claim INT PATH '$[1]', outcome INT PATH '$[2]', reason VARCHAR(512) PATH '$[3]')) n
+			id BIGINT PATH '$[0]', claim INT PATH '$[1]', outcome INT PATH '$[2]',
+			reason_code VARCHAR(32) PATH '$[3]', reason VARCHAR(512) PATH '$[4]')) n
 		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.id
-		SET r.state = 'ended', r.session = ?, r.owner = -2, r.outcome = n.outcome, r.final = 1, r.ended = ?, r.reason = n.reason
+		SET r.state = 'ended', r.session = ?, r.owner = -2, r.outcome = n.outcome, r.final = 1, r.ended = ?,
+			r.reason_code = n.reason_code, r.reason = n.reason
 		WHERE r.claim = n.claim AND r.owner = ? AND r.state = 'prepared'`
 
 	changed, err := tx.Exec("refuse runs", query, r.json(), int32(session), int64(now), int32(session))

@@ -85,7 +85,7 @@ type End struct {
 	Ended   job.Micros
 	Exit    *int
 	Signal  string
-	Reason  string
+	Reason  job.Reason
 	Output  job.Output
 	Live    bool // pieces of its output may be in table chunk
 }

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strconv"
 
+	"go-crontab/job"
 	"go-crontab/sql"
 )
 
@@ -71,6 +72,12 @@ func (r *rows) text(s string) {
 	}
 	quoted, _ := json.Marshal(s) // a string cannot fail
 	r.b = append(append(r.b, quoted...), ',')
+}
+
+// reason writes the two cells of a reason for JSON_TABLE.
+func (r *rows) reason(why job.Reason) {
+	r.text(string(why.Code))
+	r.text(sql.Cut(why.Text, 512)) // JSON_TABLE of MySQL takes a text that is too long for NULL
 }
 
 func (r *rows) json() string   { return "[" + string(r.b) + "]" }

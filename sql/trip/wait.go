@@ -150,15 +150,17 @@ func Supersede(tx *sql.Tx, session Owner, refusals []Refusal, now job.Micros) er
 		r.begin()
 		r.number(f.Run)
 		r.number(int64(f.Claim))
-		r.text(f.Reason)
+		r.reason(f.Reason)
 		r.end()
 	}
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
-			id BIGINT PATH '$[0]', claim INT PATH '$[1]', reason VARCHAR(512) PATH '$[2]')) n
+			id BIGINT PATH '$[0]', claim INT PATH '$[1]',
+			reason_code VARCHAR(32) PATH '$[2]', reason VARCHAR(512) PATH '$[3]')) n
 		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.id
 		SET r.state = 'ended', r.session = ?, r.owner = -2, r.due_now = r.due, r.grp = 0,
-			r.outcome = 'superseded', r.final = 1, r.ended = ?, r.reason = n.reason
+			r.outcome = 'superseded', r.final = 1, r.ended = ?,
+			r.reason_code = n.reason_code, r.reason = n.reason
 		WHERE r.claim = n.claim AND r.state IN ('waiting', 'idle')`
 
 	changed, err := tx.Exec("supersede runs", query, r.json(), int32(session), int64(now))

@@ -798,10 +798,12 @@ func TestF55ReadView(t *testing.T) {
 	if _, err := view.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 		t.Errorf("the read view did not stay open: %v", err)
 	}
-
-	c.same(before, "a read view")
-	l.check(0)
-	l.none(job.Lost, job.Missed, job.Killed)
+	l.check(c.soon())
+	l.none(job.Missed)
+	if !long { // in an hour a busy machine may stall for longer than a lease of these six seconds lasts
+		c.same(before, "a read view")
+		l.none(job.Lost, job.Killed)
+	}
 }
 
 func TestF24Connections(t *testing.T) {

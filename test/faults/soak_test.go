@@ -223,7 +223,7 @@ func TestSoak(t *testing.T) {
 	// too.
 	r.figure("%d rows of a job that keeps a minute of two a second", rows)
 	if most := 120 * (1 + 10 + 2*6) * 11 / 10; rows > most {
-		t.Errorf("history has %d rows of a job that keeps a minute of two a second, want %d at most", rows, most)
+		t.Errorf("there are %d rows of a job that keeps a minute of two a second, want %d at most", rows, most)
 	}
 }
 
@@ -342,7 +342,7 @@ type sizes struct {
 func (c *cluster) sizes() (s sizes) {
 	s = c.sizesOf(c.nodes...)
 	s.rows = map[string]int{}
-	for _, table := range []string{"history", "output", "chunk", "task", "session", "waiting", "audit"} {
+	for _, table := range []string{"run", "notable", "output", "chunk", "ending", "session", "audit"} {
 		s.rows[table] = c.count("SELECT COUNT(*) FROM " + table)
 	}
 	return s

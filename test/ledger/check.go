@@ -450,8 +450,8 @@ func describe(r *job.Run) string {
 	if !r.Launch.IsZero() {
 		text += ", launch " + r.Launch.String()
 	}
-	if r.Reason != "" {
-		text += " (" + r.Reason + ")"
+	if r.Reason.Text != "" {
+		text += " (" + r.Reason.Text + ")"
 	}
 	return text
 }

@@ -19,6 +19,7 @@ BEGIN
     WHEN NEW.state IN ('prepared', 'executing') AND NEW.claim <> 1 THEN 'a run that is claimed as it is made has the claim count 1'
     WHEN NEW.state = 'ended' AND NEW.outcome = 'none' THEN 'an ended run has an outcome'
     WHEN NEW.state <> 'ended' AND NEW.outcome <> 'none' THEN 'a run that has not ended has no outcome'
+    WHEN NEW.reason_code IS NOT NULL AND (NEW.state <> 'ended' OR NEW.reason IS NULL) THEN 'the code of a reason comes with the text, at the end'
     WHEN NEW.kind = 'schedule' AND NEW.request <> 0 THEN 'the schedule is no request'
     WHEN NEW.kind <> 'schedule' AND NEW.request = 0 THEN 'somebody has asked for the run'
   END;
@@ -45,6 +46,7 @@ BEGIN
     WHEN NEW.state = 'ended' AND NEW.owner <> -2 THEN 'an ended run has the owner ended'
     WHEN NEW.state = 'ended' AND NEW.outcome = 'none' THEN 'an ended run has an outcome'
     WHEN NEW.state <> 'ended' AND NEW.outcome <> 'none' THEN 'a run that has not ended has no outcome'
+    WHEN NEW.reason_code IS NOT NULL AND (NEW.state <> 'ended' OR NEW.reason IS NULL) THEN 'the code of a reason comes with the text, at the end'
     WHEN OLD.state = 'idle' AND NEW.state = 'executing' THEN 'a start begins with a prepared run'
     WHEN OLD.state IN ('idle', 'waiting') AND NEW.state = 'prepared' AND NEW.claim <> OLD.claim + 1
       THEN 'taking a run raises its claim count'

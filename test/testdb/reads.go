@@ -54,7 +54,7 @@ func WantIndex(t testing.TB, db *sql.DB, name string, statements []string, want 
 	t.Helper()
 	explained := 0
 	for _, s := range statements {
-		verb, _, _ := strings.Cut(strings.TrimPrefix(s, "("), " ")
+		verb, _, _ := strings.Cut(strings.TrimLeft(strings.Join(strings.Fields(s), " "), "( "), " ")
 		if !strings.Contains("SELECT UPDATE DELETE", verb) {
 			continue
 		}

@@ -22,7 +22,7 @@ export async function write(path: string, body: unknown, was: { version?: number
     await call(path, { method: 'PUT', body, headers: !was ? { 'If-None-Match': '*' } : was.version === undefined ? {} : { 'If-Match': `"${was.version}"` } });
   } catch (err) {
     if (was || !(err instanceof Problem) || err.status !== 412) throw err;
-    throw new Problem(err.title, err.detail, err.status, [{ field: 'name', message: t('There is one of that name already') }], err.type);
+    throw new Problem(err.title, err.detail, err.status, [{ field: 'name', code: '', message: t('There is one of that name already') }], err.type);
   }
 }
 
@@ -67,9 +67,9 @@ export function runDueAgain(r: Run, j: Job, key = onceKey()) {
       void follow(b.id);
     },
     instead: (p) => {
-      const none = p.errors.some((e) => e.field === 'from' && /^the job has no due time/.test(e.message)), many = p.errors.find((e) => e.field === 'to' && /^the range has/.test(e.message));
+      const none = p.errors.some((e) => e.field === 'from' && e.code === 'backfill_empty'), many = p.errors.find((e) => e.field === 'to' && e.code === 'backfill_too_large');
       if (none) return <Notice look="warn" action={<Button icon="bolt" work={() => { closeDialog(); return runNow(j, true); }}>{t('Run now')}</Button>}><p>{t('By its definition of now the job has no such due time.')}</p></Notice>;
-      if (many) return <Notice look="warn" action={<Button icon="history" work={() => { closeDialog(); go(`/jobs/${j.id}/backfills${query({ from: r.due, to: r.until })}`); }}>{t('Backfill a part of them')}</Button>}><p><Said text={many.message} /></p></Notice>;
+      if (many) return <Notice look="warn" action={<Button icon="history" work={() => { closeDialog(); go(`/jobs/${j.id}/backfills${query({ from: r.due, to: r.until })}`); }}>{t('Backfill a part of them')}</Button>}><p><Said text={many} /></p></Notice>;
       return undefined;
     },
   });
@@ -107,7 +107,7 @@ function PauseDialog({ title, path, done, text }: { title: string; path: string 
       closeDialog();
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
-  const error = (field: string) => problem?.errors.find((e) => e.field === field)?.message;
+  const error = (field: string) => problem?.errors.find((e) => e.field === field);
   return (
     <Dialog title={title} close={closeDialog}>
       <div class="body">

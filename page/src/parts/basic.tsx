@@ -2,11 +2,11 @@ import { computed, signal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { now, Problem } from '../api';
-import { lang, problemSaid, said, t, type Text } from '../i18n';
+import { lang, problemSaid, reasonSaid, sentence, t, type Text } from '../i18n';
 import { second } from '../live';
 import { Link } from '../router';
 import { brief, coarse, inZone, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
-import type { Job, Outcome, Run, Status } from '../types';
+import type { Job, Outcome, Run, Sentence, Status } from '../types';
 import { Icon, type IconName } from './icon';
 
 // What screens are made of.
@@ -74,14 +74,17 @@ export const problemTitle = (p: Problem) => (p.status === 0 ? t('No answer') : p
 export const problemDetail = (p: Problem) => {
   if (p.status === 0) return t('{host} does not answer.', { host: location.host });
   const advice = problemSaid(p.type)?.[1];
-  return advice === undefined ? p.detail : [advice, ...p.errors.map((e) => `${e.field}：${said(e.message)}`)].filter(Boolean).join('\n');
+  return advice === undefined ? p.detail : [advice, ...p.errors.map((e) => `${e.field}：${sentence(e)}`)].filter(Boolean).join('\n');
 };
 
 /** A text of the server in the language that is shown; where that is another one, what the server wrote stands below. */
-export function Said({ text, by = said }: { text: string; by?: (text: string) => string }) {
-  const is = by(text);
-  return <><bdi>{inZone(is)}</bdi>{is !== text && <span class="original" lang="en"><bdi>{inZone(text)}</bdi></span>}</>;
+export function Said<T extends string | Sentence>({ text, by }: { text: T; by?: (text: T) => string }) {
+  const was = typeof text === 'string' ? text : text.message, is = by ? by(text) : typeof text === 'string' ? text : sentence(text);
+  return <><bdi>{inZone(is)}</bdi>{is !== was && <span class="original" lang="en"><bdi>{inZone(was)}</bdi></span>}</>;
 }
+
+/** Why a run ended as it did. */
+export const Reason = ({ run }: { run: Run }) => <Said text={run.reason ?? ''} by={(text) => reasonSaid(text, run.reason_code)} />;
 
 /** What went wrong, in the words of the server, and a way to try again. */
 export function ProblemBox({ problem, again }: { problem: Problem; again?: () => unknown }) {
@@ -245,7 +248,7 @@ export function when(j: Pick<Job, 'schedule' | 'schedules' | 'every' | 'at' | 't
 
 // Fields.
 
-export function Field({ label, hint, error, children, wide, id }: { label: string; hint?: ComponentChildren; error?: string; children: ComponentChildren; wide?: boolean; id: string }) {
+export function Field({ label, hint, error, children, wide, id }: { label: string; hint?: ComponentChildren; error?: string | Sentence; children: ComponentChildren; wide?: boolean; id: string }) {
   return (
     <div class={`field ${wide ? 'wide' : ''} ${error ? 'wrong' : ''}`}>
       <label for={id}>{label}</label>

@@ -18,7 +18,7 @@ const near = 45_000;
 
 const at = (s: string | undefined) => (s ? Date.parse(s) : NaN);
 /** Whether due times ended missed because nobody could start them, and not for what the job says or waits for. */
-const nobody = (r: Run) => r.outcome === 'missed' && /^(nobody could start it|could not be started by its deadline)/.test(r.reason ?? '');
+const nobody = (r: Run) => r.outcome === 'missed' && (r.reason_code === 'misfire' || r.reason_code === 'start_deadline');
 
 export function outages(runs: Run[], sessions: AuditEntry[], from: number, to: number): Outage[] {
   const due = runs.filter((r) => r.trigger === 'schedule' && r.attempt === 1);

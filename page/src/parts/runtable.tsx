@@ -1,11 +1,11 @@
 import { useEffect } from 'preact/hooks';
 import { now } from '../api';
-import { reasonSaid, t, type Text } from '../i18n';
+import { t, type Text } from '../i18n';
 import { following, onNews, usePages } from '../live';
 import { Link } from '../router';
 import { ms, span, zoneShown } from '../time';
 import type { Run } from '../types';
-import { Button, Empty, Loading, OutcomeBadge, outcomes, outcomeText, ProblemBox, Said, useCounted, When } from './basic';
+import { Button, Empty, Loading, OutcomeBadge, outcomes, outcomeText, ProblemBox, Reason, useCounted, When } from './basic';
 import { setQuery } from '../router';
 
 /** How long a run took, counting while it goes on. */
@@ -47,7 +47,7 @@ export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boole
               <td class="num thin-hide"><Late run={r} /></td>
               <td class={withJob ? 'num thin-hide' : 'num'}><Took run={r} /></td>
               <td class="thin-hide"><Link to={`/runs?node=${encodeURIComponent(r.node)}`}>{r.node}</Link></td>
-              <td class="thin-hide reason">{r.trigger !== 'schedule' && <span class="tag">{triggerText(r)}</span>} {r.reason ? <Said text={r.reason} by={reasonSaid} /> : r.exit_code ? t('exit code {n}', { n: r.exit_code }) : ''}</td>
+              <td class="thin-hide reason">{r.trigger !== 'schedule' && <span class="tag">{triggerText(r)}</span>} {r.reason ? <Reason run={r} /> : r.exit_code ? t('exit code {n}', { n: r.exit_code }) : ''}</td>
             </tr>
           ))}
         </tbody>

@@ -180,8 +180,8 @@ function GroupDialog({ group: g, done }: { group?: Group; done: () => void }) {
   return (
     <Dialog title={g ? g.name : t('New group')} close={closeDialog}>
       <div class="body">
-        {!g && <Field id="gname" label={t('Name')} error={problem?.errors.find((x) => x.field === 'name')?.message}><input id="gname" autoFocus value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>}
-        <Field id="slots" label={t('Slots')} error={problem?.errors.find((x) => x.field === 'slots')?.message}><input id="slots" type="number" min={1} value={slots} onInput={(e) => setSlots(e.currentTarget.value)} /></Field>
+        {!g && <Field id="gname" label={t('Name')} error={problem?.errors.find((x) => x.field === 'name')}><input id="gname" autoFocus value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>}
+        <Field id="slots" label={t('Slots')} error={problem?.errors.find((x) => x.field === 'slots')}><input id="slots" type="number" min={1} value={slots} onInput={(e) => setSlots(e.currentTarget.value)} /></Field>
         {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
       </div>
       <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!name.trim()} work={work}>{t('Save')}</Button></footer>
@@ -209,7 +209,7 @@ function Secrets() {
 
 function SecretDialog({ secret: s, done }: { secret?: Secret; done: () => void }) {
   const [name, setName] = useState(s?.name ?? ''), [value, setValue] = useState(''), [app, setApp] = useState(s?.app ?? ''), [problem, setProblem] = useState<Problem>();
-  const error = (f: string) => problem?.errors.find((x) => x.field === f)?.message;
+  const error = (f: string) => problem?.errors.find((x) => x.field === f);
   const work = async () => {
     try { await write(`/api/v1/secrets/${encodeURIComponent(name)}`, { value, ...(app.trim() && { app: app.trim() }) }, s); closeDialog(); say(t('{job} is kept', { job: name })); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
@@ -250,7 +250,7 @@ const roleText: Record<Role, Text> = { viewer: 'viewer', operator: 'operator', a
 function TokenDialog({ done }: { done: () => void }) {
   const [name, setName] = useState(''), [role, setRole] = useState<Role>('viewer'), [apps, setApps] = useState(''), [expires, setExpires] = useState('720h');
   const [problem, setProblem] = useState<Problem>(), [made, setMade] = useState<Token>();
-  const error = (f: string) => problem?.errors.find((x) => x.field === f)?.message;
+  const error = (f: string) => problem?.errors.find((x) => x.field === f);
   const key = useMemo(onceKey, [name, role, apps, expires]); // who presses again gets the same token, not two
   const work = async () => {
     try {

@@ -127,7 +127,7 @@ function bodyOf<T extends Stamped>(x: Partial<T>): Record<string, unknown> {
 function useDraft<T extends Stamped & { name: string }>(was: T | undefined, draft: Partial<T>, kind: string, done: (name: string) => void) {
   const [d, setD] = useState<Partial<T>>(draft), [problem, setProblem] = useState<Problem>();
   const set = (more: Partial<T>) => setD((old) => ({ ...old, ...more }));
-  const error = (f: string) => problem?.errors.find((e) => e.field === f || e.field.startsWith(f + '[') || e.field.startsWith(f + '.'))?.message;
+  const error = (f: string) => problem?.errors.find((e) => e.field === f || e.field.startsWith(f + '[') || e.field.startsWith(f + '.'));
   const known = new Set<string>();
   const of = (f: string) => { known.add(f); return error(f); };
   const save = async () => {
@@ -299,7 +299,7 @@ function Silences() {
 
 function SilenceDialog({ done, ...of }: { app?: string; job?: string; rule?: string; done: () => void }) {
   const [d, setD] = useState({ app: of.app ?? '', job: of.job ?? '', rule: of.rule ?? '', until: '2h', reason: '' }), [problem, setProblem] = useState<Problem>();
-  const error = (f: string) => problem?.errors.find((x) => x.field === f)?.message, set = (more: Partial<typeof d>) => setD({ ...d, ...more });
+  const error = (f: string) => problem?.errors.find((x) => x.field === f), set = (more: Partial<typeof d>) => setD({ ...d, ...more });
   const key = useMemo(onceKey, [d]); // who presses again means the same silence
   const work = async () => {
     try {

@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get, Problem } from '../api';
-import { checkSaid, t, type Text, word } from '../i18n';
+import { checkSaid, findingSaid, t, type Text, word } from '../i18n';
 import { Badge, Button, Card, copy, Empty, Loading, ProblemBox, type Tone, When } from '../parts/basic';
 import { Link } from '../router';
 
-interface Finding { check: string; area: string; severity: string; seen: string; why: string; fix: string; sql?: string[]; commands?: string[]; jobs?: { id: string; app: string; name: string }[]; nodes?: string[] }
+interface Finding { check: string; code?: string; area: string; severity: string; seen: string; why: string; fix: string; sql?: string[]; commands?: string[]; jobs?: { id: string; app: string; name: string }[]; nodes?: string[] }
 interface Report { at: string; node: string; worst: string; findings: Finding[]; checks: { id: string; area: string; about: string; severity: string; skipped?: string }[] }
 
 const tones: Record<string, Tone> = { ok: 'good', notice: 'mute', warning: 'warn', error: 'bad', unknown: 'mute' };
@@ -28,7 +28,7 @@ export function Doctor() {
           <li key={f.check + i}>
             <Badge tone={tones[f.severity] ?? 'mute'}>{word(words, f.severity)}</Badge>
             <div>
-              <b>{checkSaid(f.check)?.[1] ?? f.seen}</b> <span class="faint small">{word(areas, f.area)}{f.nodes && <> · <Nodes names={f.nodes} /></>}</span>
+              <b>{findingSaid(f) ?? f.seen}</b> <span class="faint small">{word(areas, f.area)}{f.nodes && <> · <Nodes names={f.nodes} /></>}</span>
               {checkSaid(f.check) && <p class="faint">{checkSaid(f.check)![2]}</p>}
               {checkSaid(f.check) ? <p class="small" lang="en">{f.seen}. {f.why} {f.fix}</p> : <><p class="faint">{f.why}</p><p>{f.fix}</p></>}
               {[...(f.sql ?? []), ...(f.commands ?? [])].map((line) => <div key={line} class="copyline"><code>{line}</code><Button look="quiet" icon="copy" aria-label={t('Copy')} work={() => copy(line)} /></div>)}

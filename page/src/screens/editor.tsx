@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Document, isCollection, parseDocument, stringify, visit } from 'yaml';
-import { call, may, mayAnywhere, now, onceKey, post, Problem } from '../api';
+import { call, may, mayAnywhere, now, onceKey, post, Problem, type FieldProblem } from '../api';
 import { t, type Text } from '../i18n';
 import { upTo, useGet } from '../live';
 import { Ago, ask, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, problemTitle, Said, say, show } from '../parts/basic';
@@ -10,7 +10,7 @@ import { Icon } from '../parts/icon';
 import { KeepInForce } from '../parts/keep';
 import { go, here, leaveGuard, Link } from '../router';
 import { inZone, myZone } from '../time';
-import type { Applied, CalendarItem, Group, Job, Page, Preview } from '../types';
+import type { Applied, CalendarItem, Group, Job, Page, Preview, Sentence } from '../types';
 import { Dues, whenOf } from './job';
 
 // The editor. Its text (YAML or JSON) is the one truth: the form shows what stands in it, and writes into it, so that
@@ -115,11 +115,11 @@ function merge(base: Spec, mine: Spec, theirs: Spec) {
 }
 
 /** What the server says of a text, before anything is saved. */
-interface Looked { json: string; preview?: Preview; warnings: string[]; errors: { field: string; message: string }[]; problem?: Problem }
+interface Looked { json: string; preview?: Preview; warnings: Sentence[]; errors: FieldProblem[]; problem?: Problem }
 async function look(spec: Spec, json: string, signal?: AbortSignal): Promise<Looked> {
   const out: Looked = { json, warnings: [], errors: [] };
   const failed = (err: unknown) => { if (err instanceof Problem) out.problem = err; else throw err; };
-  const warn = (more: string[] = []) => { out.warnings = [...new Set([...out.warnings, ...more])]; };
+  const warn = (more: Sentence[] = []) => { out.warnings.push(...more.filter((w) => !out.warnings.some((o) => o.message === w.message))); };
   const wrong = (more: Looked['errors']) => { out.errors.push(...more.filter((e) => !out.errors.some((o) => o.field === e.field))); };
   const looks: Promise<void>[] = [];
   if (['schedule', 'schedules', 'every', 'at'].some((k) => spec[k] !== undefined)) looks.push(call<Preview>('/api/v1/preview', { method: 'POST', body: { ...whenOf(spec), n: 6 }, signal }).then(
@@ -129,7 +129,7 @@ async function look(spec: Spec, json: string, signal?: AbortSignal): Promise<Loo
     (a) => a.data.jobs.forEach((j) => warn(j.warnings)),
     (err) => {
       if (!(err instanceof Problem) || (err.status !== 422 && err.status !== 400)) return failed(err);
-      wrong((err.errors.length ? err.errors : [{ field: '', message: err.detail }]).map((e) => ({ ...e, field: e.field.replace(/^jobs\[0\]\.?/, '') })));
+      wrong((err.errors.length ? err.errors : [{ field: '', code: '', message: err.detail }]).map((e) => ({ ...e, field: e.field.replace(/^jobs\[0\]\.?/, '') })));
     }));
   await Promise.all(looks);
   return out;
@@ -209,7 +209,7 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
   const set = (path: Path, value: unknown) => setText((old) => put(old, format, path, value));
   const change = (changes: [Path, unknown][]) => setText((old) => changes.reduce((s, [p, v]) => put(s, format, p, v), old));
   /** What is wrong with a field. What is merely not there yet is said once saving was tried. */
-  const error = (path: string) => errors.find((e) => (e.field === path || e.field.startsWith(path + '[') || e.field.startsWith(path + '.')) && (tried || !blank(at(spec, path.split('.')))))?.message;
+  const error = (path: string) => errors.find((e) => (e.field === path || e.field.startsWith(path + '[') || e.field.startsWith(path + '.')) && (tried || !blank(at(spec, path.split('.')))));
   const known = new Set<string>();
   const e = (path: string) => { known.add(path); return error(path); };
 
@@ -283,14 +283,14 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
         <div class={`editor face-${face}`}>
           <div class="stack side-form">
             {wrong && <Notice look="bad"><b>{t('The text cannot be read: line {n}', { n: wrong.line })}</b><p>{wrong.message}</p></Notice>}
-            {rest.map((x) => <Notice key={x.field} look="bad"><b><code>{x.field}</code></b> <Said text={x.message} /></Notice>)}
+            {rest.map((x) => <Notice key={x.field} look="bad"><b><code>{x.field}</code></b> <Said text={x} /></Notice>)}
             {form}
           </div>
           <div class="stack sticky">
             <Card title={t('When it would run')}>
               <div class="in stack" aria-live="polite">
                 {preview ? <><p class="words"><b>{inZone(preview.words)}</b></p>{preview.next.length === 0 ? <p class="faint">{t('It has no further due times.')}</p> : <Dues list={preview.next} zone={spec.timezone} />}</> : <p class="faint">{t('Say when, and the next due times appear here.')}</p>}
-                {warnings.map((w) => <Notice key={w} look="warn"><p><Said text={w} /></p></Notice>)}
+                {warnings.map((w) => <Notice key={w.message} look="warn"><p><Said text={w} /></p></Notice>)}
                 {looked.problem && <Notice look="warn"><b>{t('The server could not look at it')}</b><p>{problemTitle(looked.problem)}</p></Notice>}
               </div>
             </Card>
@@ -325,7 +325,7 @@ function Review({ id, base, spec, looked: { preview, warnings, problem }, save }
     <Dialog wide title={id ? t('Save {job}?', { job: spec.name }) : t('Add {job}?', { job: spec.name ?? '' })} close={closeDialog}>
       <div class="body">
         {preview && <p><b>{inZone(preview.words)}</b></p>}
-        {warnings.map((w) => <Notice key={w} look="warn"><p><Said text={w} /></p></Notice>)}
+        {warnings.map((w) => <Notice key={w.message} look="warn"><p><Said text={w} /></p></Notice>)}
         {problem && <Notice look="warn"><b>{t('The server could not look at it')}</b><p>{problemTitle(problem)}</p></Notice>}
         {changes.length === 0 ? <p class="faint">{t('Nothing changes.')}</p> : <Diff changes={changes} />}
         {id && <p class="faint small">{t('Due times that have not begun follow the new definition. What executes runs to its end.')}</p>}
@@ -337,7 +337,7 @@ function Review({ id, base, spec, looked: { preview, warnings, problem }, save }
 
 // The form.
 
-interface FieldsProps { spec: Spec; set: (path: Path, value: unknown) => void; change: (c: [Path, unknown][]) => void; error: (path: string) => string | undefined; disabled: boolean }
+interface FieldsProps { spec: Spec; set: (path: Path, value: unknown) => void; change: (c: [Path, unknown][]) => void; error: (path: string) => Sentence | undefined; disabled: boolean }
 
 const crons: { cron: string; text: Text }[] = [
   { cron: '*/5 * * * *', text: 'every 5 minutes' }, { cron: '17 * * * *', text: 'hourly' }, { cron: '0 3 * * *', text: 'nightly' }, { cron: '30 6 * * MON-FRI', text: 'workdays' }, { cron: '0 4 * * SUN', text: 'weekly' }, { cron: '0 5 1 * *', text: 'monthly' },
@@ -456,7 +456,7 @@ function List({ spec, set, error, disabled }: Pick<FieldsProps, 'spec' | 'set' |
 }
 
 /** Names and values. */
-function Pairs({ label, value, set, disabled, error }: { label: string; value: Record<string, unknown> | undefined; set: (v: Record<string, string> | undefined) => void; disabled: boolean; error?: string }) {
+function Pairs({ label, value, set, disabled, error }: { label: string; value: Record<string, unknown> | undefined; set: (v: Record<string, string> | undefined) => void; disabled: boolean; error?: Sentence }) {
   const given = Object.entries(value && typeof value === 'object' ? value : {}).map(([k, v]) => [k, String(v)] as [string, string]);
   const [rows, setRows] = useState(given);
   const told = rows.filter(([k]) => k !== '');

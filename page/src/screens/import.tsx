@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { parseAllDocuments } from 'yaml';
 import { call, mayAnywhere, onceKey, post, Problem } from '../api';
-import { crontabSaid, t, type Text } from '../i18n';
+import { noteSaid, t, type Text } from '../i18n';
 import { Badge, Button, Card, Choice, Empty, Field, Head, Loading, Notice, ProblemBox, Said, say, type Tone } from '../parts/basic';
 import { Diff } from '../parts/diff';
 import { Icon } from '../parts/icon';
@@ -155,10 +155,10 @@ export function Import() {
         <div class="stack" aria-live="polite">
           {blank ? <Empty icon="download" title={t('Nothing is changed yet')}><p>{t('What it would make and change appears here, before anything is done.')}</p></Empty> : looked.of === '' ? <Loading rows={4} /> : <>
             {looked.wrong && <Notice look="bad"><b>{t('It cannot be read')}</b><p>{looked.wrong}</p></Notice>}
-            {shown && (shown.errors.length ? <Notice look="bad"><b>{t('Something in it is not right')}</b>{shown.errors.map((e) => <p key={e.field}><b>{place(e.field)}</b> <Said text={e.message} /></p>)}</Notice> : <ProblemBox problem={shown} again={() => setTurn((n) => n + 1)} />)}
+            {shown && (shown.errors.length ? <Notice look="bad"><b>{t('Something in it is not right')}</b>{shown.errors.map((e) => <p key={e.field}><b>{place(e.field)}</b> <Said text={e} /></p>)}</Notice> : <ProblemBox problem={shown} again={() => setTurn((n) => n + 1)} />)}
             {refused.length > 0 && (
               <Notice look="warn"><b>{t('{n} lines cannot be jobs', { n: refused.length })}</b>
-                {refused.map((r) => <p key={r.line}><b>{r.line ? t('line {n}', { n: r.line }) : ''}</b> <Said text={r.message} by={crontabSaid} /></p>)}
+                {refused.map((r) => <p key={r.line}><b>{r.line ? t('line {n}', { n: r.line }) : ''}</b> <Said text={r} by={noteSaid} /></p>)}
                 {changes > 0 && <label class="check"><input type="checkbox" checked={left === leaving} onChange={() => setLeft(left === leaving ? '' : leaving)} />{t('Leave them out', { n: refused.length })}</label>}
               </Notice>
             )}
@@ -169,7 +169,7 @@ export function Import() {
               </Notice>
             )}
             {looked.would && <Would looked={looked} sum={[['created', count('created')], ['updated', count('updated')], ['unchanged', count('unchanged')]]} />}
-            {looked.crontab?.notes && <Card title={t('Otherwise here than with cron')}><ul class="keep in small">{looked.crontab.notes.map((n, i) => <li key={i}>{n.line ? `${t('line {n}', { n: n.line })}: ` : ''}<Said text={n.message} by={crontabSaid} /></li>)}</ul></Card>}
+            {looked.crontab?.notes && <Card title={t('Otherwise here than with cron')}><ul class="keep in small">{looked.crontab.notes.map((n, i) => <li key={i}>{n.line ? `${t('line {n}', { n: n.line })}: ` : ''}<Said text={n} by={noteSaid} /></li>)}</ul></Card>}
           </>}
         </div>
       </div>
@@ -195,8 +195,8 @@ function Would({ looked: { would, crontab }, sum }: { looked: Looked; sum: [Appl
               <td class="nowrap"><Badge tone={tone}>{t(text)}</Badge></td>
               <td><b><bdi>{o.name || o.app || t('The whole cluster')}</bdi></b> <span class="faint small">{l === 'jobs' ? o.app !== 'default' && <bdi>{o.app}</bdi> : t(listText[l])}</span>
                 {line && <div class="small">{inZone(line.words)} <span class="faint">· {t('line {n}', { n: line.line })}</span></div>}
-                {line?.notes?.map((n) => <div key={n} class="small faint"><Icon name="warning" /> <Said text={n} by={crontabSaid} /></div>)}
-                {o.warnings?.map((w) => <div key={w} class="small faint"><Icon name="warning" /> <Said text={w} /></div>)}</td>
+                {line?.notes?.map((n) => <div key={n.message} class="small faint"><Icon name="warning" /> <Said text={n} by={noteSaid} /></div>)}
+                {o.warnings?.map((w) => <div key={w.message} class="small faint"><Icon name="warning" /> <Said text={w} /></div>)}</td>
               <td class="num">{!!o.changes?.length && <Button look="quiet" icon="down" aria-expanded={open} aria-label={t('{n} fields', { n: o.changes.length })} title={t('{n} fields', { n: o.changes.length })} work={() => turn({ ...turned, [id]: !open })} />}</td>
             </tr>,
             open && <tr key={id + 'd'}><td colSpan={3}><Diff changes={o.changes!} /></td></tr>,

@@ -1,7 +1,7 @@
 import { Suspense, lazy } from 'preact/compat';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { call, get, may, now, onceKey, post, Problem, query } from '../api';
-import { explained, reasonSaid, t } from '../i18n';
+import { explained, t, waitSaid } from '../i18n';
 import { useGet, second } from '../live';
 import { deleteJob, pauseJob, resume, runNow } from '../parts/actions';
 import { Ago, ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, outcomeText, ProblemBox, Said, say, show, StatusBadge, Tabs, Until, When } from '../parts/basic';
@@ -44,8 +44,8 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
         {j.error && <Notice look="bad"><b>{t('It cannot be planned')}</b><p><Said text={j.error} /></p></Notice>}
         {j.pause && <Notice look="warn" icon="pause"><b>{j.pause.scope === 'cluster' ? t('The whole cluster is paused') : j.pause.scope === 'app' ? t('The app {app} is paused', { app: j.app }) : t('Paused')}</b>
           <p>{j.pause.reason && <bdi>{j.pause.reason} · </bdi>}{j.pause.by && t('by {who}', { who: j.pause.by })} · <Ago at={j.pause.since} />{j.pause.until && <> · {t('until')} <When at={j.pause.until} zone={j.timezone} /></>}</p></Notice>}
-        {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The due time {at} waits', { at: brief(w.due, j.timezone) })}</b><p><Said text={w.why} by={reasonSaid} /></p></Notice>)}
-        {j.warnings?.map((w) => <Notice key={w} look="warn"><p><Said text={w} /></p></Notice>)}
+        {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The due time {at} waits', { at: brief(w.due, j.timezone) })}</b><p><Said text={w.why} by={() => waitSaid(w)} /></p></Notice>)}
+        {j.warnings?.map((w) => <Notice key={w.message} look="warn"><p><Said text={w} /></p></Notice>)}
         <div class="split">
           <div>
             <Tabs current={tab} items={[
@@ -140,7 +140,7 @@ function NextDue({ job: j }: { job: Job }) {
       <div class="in stack">
         {p && <p><b>{inZone(p.words)}</b></p>}
         {wrong && <ProblemBox problem={wrong} again={again} />}
-        {p?.warnings?.map((w) => <Notice key={w} look="warn"><p><Said text={w} /></p></Notice>)}
+        {p?.warnings?.map((w) => <Notice key={w.message} look="warn"><p><Said text={w} /></p></Notice>)}
         {j.status === 'finished' ? <p class="faint">{t('It has no further due times.')}</p> : j.pause ? <p class="faint">{t('It is paused; without the pause:')}</p> : null}
         {j.status !== 'finished' && (next ? <Dues list={left.slice(0, 6)} zone={j.timezone} /> : !wrong && <Loading rows={4} />)}
         {j.timezone && j.timezone !== zoneShown() && <p class="faint small">{t('Times of {zone}.', { zone: j.timezone })}</p>}
@@ -325,7 +325,7 @@ function BackfillDialog({ job: j, range }: { job: Job; range?: [from: string, to
       .then((p) => { const n = p.items.filter((d) => ms(d.due) <= ms(b)).length; setCount(n === 1000 ? '1000+' : String(n)); }, () => undefined), 250);
     return () => { clearTimeout(timer); stop.abort(); };
   }, [a, b]);
-  const error = (f: string) => problem?.errors.find((e) => e.field === f)?.message;
+  const error = (f: string) => problem?.errors.find((e) => e.field === f);
   const work = async () => {
     setProblem(undefined);
     try {

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { memo } from 'preact/compat';
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { all, get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
-import { lang, reasonSaid, said, t, type Text } from '../i18n';
+import { lang, sentence, t, waitSaid, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
 import { pauseJob, resume, runNow, askPause } from '../parts/actions';
 import { Ago, ask, Badge, Bars, Button, complain, Empty, Head, Loading, Notice, OutcomeBadge, ProblemBox, say, StatusBadge, Until, what, when } from '../parts/basic';
@@ -11,7 +11,7 @@ import { Icon } from '../parts/icon';
 import { follow, heardOf, isInSight, lastKnown, lastRuns, want } from '../parts/outcomes';
 import { go, here, Link, setQuery } from '../router';
 import { ms } from '../time';
-import type { Job, Outcome, Page, Run } from '../types';
+import type { Job, Outcome, Page, Run, Sentence } from '../types';
 
 const most = 20_000; // jobs that are listed at once; of more, the server looks for those of a name
 
@@ -386,7 +386,7 @@ const Row = memo(function Row({ job: j, index, top, picked, pick, passed }: { jo
         <span class="line faint small"><bdi>{j.description || what(j)}</bdi></span>
       </span>
       <span class="plan" role="cell"><span class="line mono" title={j.timezone}>{when(j)}</span>{j.timezone && j.timezone !== 'UTC' && <span class="line faint small thin-hide">{j.timezone}</span>}</span>
-      <span class="state" role="cell">{j.waiting?.length ? <Badge tone="warn" title={reasonSaid(j.waiting[0].why)}>{t('waiting')}</Badge> : <StatusBadge job={j} />}</span>
+      <span class="state" role="cell">{j.waiting?.length ? <Badge tone="warn" title={waitSaid(j.waiting[0])}>{t('waiting')}</Badge> : <StatusBadge job={j} />}</span>
       <span class="due" role="cell">{j.next_due && j.status === 'active' ? <Until at={j.next_due} zone={j.timezone} /> : <span class="faint">—</span>}</span>
       <span class="spark" role="cell"><Link to={`/jobs/${j.id}`} tabIndex={-1} aria-hidden={!runs}><Bars runs={runs} /></Link></span>
       <span class="last small" role="cell">{last ? <><span class="line"><Link to={`/runs/${last.id}`}><OutcomeBadge run={last} /></Link></span><span class="line faint"><Ago at={last.ended ?? last.started ?? last.due} /></span></> : <span class="faint">{runs && t('never ran')}</span>}</span>
@@ -401,7 +401,7 @@ const Row = memo(function Row({ job: j, index, top, picked, pick, passed }: { jo
   );
 });
 
-interface Bulked { changed: number; unchanged: number; refused: number; items: { id: string; app: string; name: string; result: 'changed' | 'unchanged' | 'refused'; why?: string }[] }
+interface Bulked { changed: number; unchanged: number; refused: number; items: { id: string; app: string; name: string; result: 'changed' | 'unchanged' | 'refused'; why?: Sentence }[] }
 type Action = 'run' | 'pause' | 'resume' | 'delete';
 
 /** The requests that do something to jobs, or try it: each takes so many. */
@@ -416,7 +416,7 @@ const sum = (all: Bulked[]): Bulked => ({
 function Bulk({ jobs, clear, reload }: { jobs: Job[]; clear: () => void; reload: () => Promise<void> }) {
   const done = async (answers: Bulked[]) => {
     const b = sum(answers), refused = b.items.filter((i) => i.result === 'refused');
-    if (refused.length) complain(new Problem(t('Done for {n} jobs; {m} refused', { n: b.changed, m: refused.length }), refused.slice(0, 5).map((i) => `${i.name || i.id}: ${said(i.why ?? '')}`).join('\n'), 1));
+    if (refused.length) complain(new Problem(t('Done for {n} jobs; {m} refused', { n: b.changed, m: refused.length }), refused.slice(0, 5).map((i) => `${i.name || i.id}: ${i.why ? sentence(i.why) : ''}`).join('\n'), 1));
     else say(t('Done for {n} jobs', { n: b.changed }) + (b.unchanged ? `, ${t('{n} were so already', { n: b.unchanged })}` : ''));
     clear();
     await reload();
@@ -460,7 +460,7 @@ function WouldBe({ action, jobs }: { action: Action; jobs: Job[] }) {
   return (
     <>
       <p>{t('{n} would be changed', { n: would.changed })}{would.unchanged > 0 && `, ${t('{n} were so already', { n: would.unchanged })}`}{would.refused > 0 && `, ${t('{n} would be refused', { n: would.refused })}`}</p>
-      <ul class="small">{shown.map((i) => <li key={i.id}><bdi>{i.name ? `${i.app}/${i.name}` : i.id}</bdi> {i.result !== 'changed' && <span class="faint">{t(results[i.result])}{i.why && `: ${said(i.why)}`}</span>}</li>)}
+      <ul class="small">{shown.map((i) => <li key={i.id}><bdi>{i.name ? `${i.app}/${i.name}` : i.id}</bdi> {i.result !== 'changed' && <span class="faint">{t(results[i.result])}{i.why && `: ${sentence(i.why)}`}</span>}</li>)}
         {would.items.length > shown.length && <li class="faint">{t('and {n} more', { n: would.items.length - shown.length })}</li>}</ul>
     </>
   );

@@ -93,7 +93,7 @@ function LimitsDialog({ of, edit, done }: { of?: AppLimits; edit: (of: AppLimits
   };
 
   const box = (f: Field, label: Text, place: string, hint: Text) => (
-    <Field id={'l' + f} label={t(label)} error={problem?.errors.find((e) => e.field === f)?.message} hint={t(hint)}>
+    <Field id={'l' + f} label={t(label)} error={problem?.errors.find((e) => e.field === f)} hint={t(hint)}>
       <input id={'l' + f} class="mono" placeholder={place} value={now[f]} inputMode={f === 'output' ? undefined : 'numeric'} autocomplete="off" onInput={(e) => set({ ...now, [f]: e.currentTarget.value })} />
     </Field>
   );

@@ -3,10 +3,10 @@ import { memo } from 'preact/compat';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { all, download, get, may, now, Problem, query } from '../api';
 import type { Piece } from '../ansi';
-import { explained, reasonSaid, t } from '../i18n';
+import { explained, t } from '../i18n';
 import { following, useGet } from '../live';
 import { killRun, runDueAgain, runNow } from '../parts/actions';
-import { Badge, Button, Card, copy, Empty, Head, Loading, Notice, OutcomeBadge, outcomeOf, ProblemBox, Said, toneOf, When } from '../parts/basic';
+import { Badge, Button, Card, copy, Empty, Head, Loading, Notice, OutcomeBadge, outcomeOf, ProblemBox, Reason, toneOf, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
 import { Lines } from '../parts/lines';
 import { Late, Took, triggerText } from '../parts/runtable';
@@ -64,7 +64,7 @@ function WhyNot({ run: r, job: j }: { run: Run; job?: Job }) {
   return (
     <Notice look={tone === 'bad' ? 'bad' : tone === 'warn' ? 'warn' : undefined} icon={tone === 'mute' ? 'question' : 'warning'}
       action={<Link class="button" to={`/jobs/${r.job_id}/why?at=${encodeURIComponent(r.due)}`}>{t('Explain')}</Link>}>
-      <b>{r.reason ? <Said text={r.reason} by={reasonSaid} /> : <bdi>{r.exit_code ? t('exit code {n}', { n: r.exit_code }) : e ? explained(e.cause, e.answer) : t('It did not succeed')}</bdi>}</b>
+      <b>{r.reason ? <Reason run={r} /> : <bdi>{r.exit_code ? t('exit code {n}', { n: r.exit_code }) : e ? explained(e.cause, e.answer) : t('It did not succeed')}</bdi>}</b>
       {e && r.reason && <p>{explained(e.cause, e.answer)}</p>}
       {e && explained(e.cause, e.answer) !== e.answer && <p class="faint small" lang="en">{e.answer}</p>}
       {advice && <p>{advice}</p>}

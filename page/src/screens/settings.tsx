@@ -107,7 +107,7 @@ function RuleDialog({ rule, fresh, edit, done }: { rule: Rule; fresh: boolean; e
   if (archive) body.archive = true;
   const becomes = { ...body, scope: rule.scope } as Rule;
   const changes: Change[] = [...keepFields, 'archive' as const].filter((f) => text(rule[f]) !== text(body[f])).map((field) => ({ field, was: rule[field], becomes: body[field] }));
-  const error = (f: string) => problem?.errors.find((e) => e.field === f)?.message;
+  const error = (f: string) => problem?.errors.find((e) => e.field === f);
   const box = (f: (typeof keepFields)[number], label: Text, place: string, hint: Text) => (
     <Field id={'k' + f} label={t(label)} error={error(f)} hint={t(hint)}><input id={'k' + f} class="mono" placeholder={place} value={now[f]} inputMode={f === 'runs' ? 'numeric' : undefined} autocomplete="off" onInput={(e) => set({ ...now, [f]: e.currentTarget.value })} /></Field>
   );
@@ -189,7 +189,7 @@ function DisableDialog({ handler, done }: { handler: string; done: () => void })
     <Dialog title={t('Disable {job}?', { job: handler })} close={closeDialog}>
       <div class="body">
         <p class="faint">{t('Nothing starts it any more, on any node. What executes runs to its end.')}</p>
-        <Field id="hreason" label={t('Reason')} hint={t('Others will read it.')} error={problem?.errors.find((e) => e.field === 'reason')?.message}><input id="hreason" autoFocus maxLength={1000} value={reason} onInput={(e) => setReason(e.currentTarget.value)} /></Field>
+        <Field id="hreason" label={t('Reason')} hint={t('Others will read it.')} error={problem?.errors.find((e) => e.field === 'reason')}><input id="hreason" autoFocus maxLength={1000} value={reason} onInput={(e) => setReason(e.currentTarget.value)} /></Field>
         {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
       </div>
       <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" work={work}>{t('Disable')}</Button></footer>

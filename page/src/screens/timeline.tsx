@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { theme } from '../app';
 import { all, get, now, Problem, query } from '../api';
-import { lang, reasonSaid, t, type Text } from '../i18n';
+import { lang, t, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
-import { Button, Card, Choice, Empty, Head, Loading, Notice, outcomeOf, outcomeText, ProblemBox, Said, Tabs, toneOf } from '../parts/basic';
+import { Button, Card, Choice, Empty, Head, Loading, Notice, outcomeOf, outcomeText, ProblemBox, Reason, Tabs, toneOf } from '../parts/basic';
 import { outages, type Outage } from '../parts/outage';
 import { AppField, learnApps } from '../parts/apps';
 import { countMinutes, dueTimes, type Ahead, type Counts, type Due } from '../parts/dues';
@@ -206,7 +206,7 @@ function Lanes() {
           <p class="faint small">{t('Told from what is recorded: between two punctual starts nothing started when it was due. Why, the logs of the nodes and of MySQL say.')}</p>
         </div>
       )}
-      {tip?.run && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{tip.run!.job}</b> {t(outcomeText[outcomeOf(tip.run!)])}<br />{stamp(tip.run!.started!)} · {tip.run!.ended ? span(ms(tip.run!.ended) - ms(tip.run!.started)) : coarse(now() - ms(tip.run!.started))} · {tip.run!.node}{tip.run!.reason && <><br /><Said text={tip.run!.reason} by={reasonSaid} /></>}</div>}
+      {tip?.run && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{tip.run!.job}</b> {t(outcomeText[outcomeOf(tip.run!)])}<br />{stamp(tip.run!.started!)} · {tip.run!.ended ? span(ms(tip.run!.ended) - ms(tip.run!.started)) : coarse(now() - ms(tip.run!.started))} · {tip.run!.node}{tip.run!.reason && <><br /><Reason run={tip.run!} /></>}</div>}
       {tip?.gap && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{t('Outage')} {span(tip.gap.to - tip.gap.from)}</b><br />{stamp(tip.gap.from)} – {clock(tip.gap.to)}<br /><OutageWords o={tip.gap} /></div>}
     </Card>
   );

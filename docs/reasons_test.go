@@ -1,0 +1,78 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestReasonCodes: docs/jobs.md has each code of a reason once, as job/reason.go does, and somebody gives each of them.
+func TestReasonCodes(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("jobs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "\n| `reason_code` |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var told []string
+	for _, row := range strings.Split(table, "\n")[2:] {
+		codes := strings.Split(row, "|")[1]
+		for _, m := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(codes, -1) {
+			told = append(told, m[1])
+		}
+	}
+
+	source, err := os.ReadFile("../job/reason.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := producers(t)
+	var codes []string
+	constant := regexp.MustCompile(`(?m)^\t// .+\.\n\t(Reason\w+) ReasonCode = "(\w+)"$`)
+	for _, m := range constant.FindAllStringSubmatch(string(source), -1) {
+		name, code := m[1], m[2]
+		codes = append(codes, code)
+		if len(code) > 32 {
+			t.Errorf("%s has more than 32 characters", code)
+		}
+		if !regexp.MustCompile(`job\.` + name + `\b`).MatchString(given) {
+			t.Errorf("nobody gives the code %s", code)
+		}
+	}
+
+	if constants := strings.Count(string(source), "ReasonCode = "); constants != len(codes) {
+		t.Errorf("%d constants, of which %d say in a line what happened", constants, len(codes))
+	}
+	slices.Sort(codes)
+	slices.Sort(told)
+	if !slices.Equal(codes, told) {
+		t.Errorf("docs/jobs.md has the codes\n%v\nand job/reason.go\n%v", told, codes)
+	}
+}
+
+// producers returns the source of the packages that end runs.
+func producers(t *testing.T) string {
+	t.Helper()
+	var source strings.Builder
+	for _, dir := range []string{"schedule", "schedule/edit", "execute", "result"} {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(dir, len(files), err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source.Write(text)
+		}
+	}
+	return source.String()
+}

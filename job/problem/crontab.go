@@ -1,0 +1,45 @@
+package problem
+
+// What an import says about a crontab and its lines.
+var (
+	CrontabOverlap      = say("crontab_overlap", "cron starts a job also while its last run still goes on; here such a due time is skipped (overlap: skip)")
+	CrontabLastLine     = say("crontab_last_line", "the last line does not end in a line break: cron leaves such a line out, here it counts")
+	CrontabReturns      = say("crontab_returns", "lines end in a carriage return, which cron would have given to the commands; it is left out")
+	CrontabGap          = say("crontab_gap", "when the clocks go forward, such as on %s, the %d times of the hour that is skipped are one due time; cron makes up for each")
+	CrontabSystem       = say("crontab_system", "the command begins with root: has this crontab a column for users?")
+	CrontabPersonal     = say("crontab_personal", "there is no command: in this crontab the user stands behind the times, then the command; or is it a personal one?")
+	CrontabNoCommand    = say("crontab_no_command", "there is no command")
+	CrontabSeconds      = say("crontab_seconds", "the command begins with *: a crontab has five fields, the minute first; here seconds may stand before them, but not in a crontab")
+	CrontabBackslash    = say("crontab_backslash", "a crontab has no lines that go on: the backslash at the end is part of the command")
+	CrontabBackground   = say("crontab_background", "the command ends in &: here what is left of it when the shell ends is killed two seconds later; without the & it runs to its end")
+	CrontabHome         = say("crontab_home", "HOME is %q, which is no absolute folder to begin in")
+	CrontabShell        = say("crontab_shell", "SHELL is %s: bash runs the command, and has that shell run it")
+	CrontabReboot       = say("crontab_reboot", `@reboot: a cluster has no boot. What belongs to the start of a machine stays in its crontab, or becomes a unit of systemd; what is to run once becomes a job with "at"`)
+	CrontabAnacron      = say("crontab_anacron", "is a line of an anacrontab (days, minutes of delay, name, command), and this is no crontab; docs/from-crontab.md says what its lines are here")
+	CrontabAnacronHours = say("crontab_anacron_hours", "START_HOURS_RANGE is anacron's: this is no crontab; docs/from-crontab.md says what its lines are here")
+	CrontabLine         = say("crontab_line", "is neither NAME=value nor five fields and a command: minute hour day-of-month month day-of-week command")
+	CrontabRandom       = say("crontab_random", "%s %s: cronie takes one at random each time that it reads the file; here it is %s for good")
+	CrontabRandomRange  = say("crontab_random_range", "%s %q: want a range such as %d~%d")
+	CrontabWeekOfMonth  = say("crontab_week_of_month", "days %s that are also %s: written as %s")
+	CrontabBothDays     = say("crontab_both_days", "day-of-month %s and day-of-week %s: to cron a day must match both, because one of them begins with *; here either would do. "+
+		"Set one of them to * and let the command look at the other, such as: [ \"$(date +\\%%u)\" = 1 ] || exit 0; …")
+	CrontabOwner       = say("crontab_owner", "MAILTO: %s becomes the owner of the jobs below, who gets mails about failures by an alert channel with to_owner (docs/alerts.md); every run keeps its output")
+	CrontabDelay       = say("crontab_delay", "RANDOM_DELAY: the jobs below get a jitter of %s: each is later by a part of it that is its own")
+	CrontabDelayNumber = say("crontab_delay_number", "RANDOM_DELAY: %q is no number of minutes up to a day")
+	CrontabMail        = say("crontab_mail", "%s: is for mails, and none is sent")
+	CrontabUser        = say("crontab_user", "%s: is set by the node, from as whom the job runs")
+	CrontabTZ          = say("crontab_tz", "TZ: is for the commands; when they are due is not changed by it, with cron neither (CRON_TZ does that)")
+	CrontabLiteral     = say("crontab_literal", "%s: is taken as it stands, as cron does: $ means nothing in it")
+	CrontabTooLarge    = say("crontab_too_large", "is larger than %d KiB")
+	CrontabNotUTF8     = say("crontab_not_utf8", "is not valid UTF-8; is this a crontab?")
+	CrontabNULByte     = say("crontab_nul_byte", "contains a NUL byte; is this a crontab?")
+)
+
+// What the command import crontab adds to that.
+var (
+	ImportFileLeftOut = say("import_file_left_out", "is left out, as by cron, which takes files whose names are letters, digits, - and _; to import it, name it")
+	ImportLineLeftOut = say("import_line_left_out", "left out")
+	ImportOwner       = say("import_owner", "is the crontab of %s, as whom its jobs run; --user names another")
+	ImportZone        = say("import_zone", "the times are those of %s, %s; --tz names another time zone")
+	ImportJobLeft     = say("import_job_left", "the job %s came from here, and no line stands for it any more; it goes on until it is removed:  %s job rm %s")
+)

@@ -1,0 +1,178 @@
+// Package problem has the sentences that say what is wrong with a field of a definition or of a request, what a
+// definition is warned of, and what an import says about a crontab. Each sentence stands here once, under a code that
+// never changes: programs and translations go by the code and the values, people read the message.
+//
+// A sentence says what is wrong. What to do about it at one place only is an advice, which the caller adds (see
+// [Sentence.Advise]); it changes the message and not the code.
+package problem
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Sentence is one thing that can be wrong, in English, with verbs of package fmt where its values go.
+type Sentence struct{ code, format, advice string }
+
+// Text is a sentence about one case.
+type Text struct {
+	Message string   `json:"message" doc:"What is wrong, or odd, for people."`
+	Code    string   `json:"code" doc:"The same as a name that never changes. See the table of codes."`
+	Values  []string `json:"values,omitempty" doc:"The values in the message, in the order of the table of codes."`
+}
+
+// all are the sentences of this package, in the order of their declaration.
+var all []Sentence
+
+// say declares a sentence.
+func say(code, format string) Sentence {
+	s := Sentence{code: code, format: format}
+	all = append(all, s)
+	return s
+}
+
+// All returns the sentences by their codes. Where a code has several, they differ in grammar and have the same values.
+func All() []Sentence {
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b Sentence) int { return cmp.Compare(a.code, b.code) })
+	return sorted
+}
+
+// Code names the sentence.
+func (s Sentence) Code() string { return s.code }
+
+// Verbs returns the places of the values in the sentence, such as %q.
+func (s Sentence) Verbs() []string {
+	return slices.DeleteFunc(verb.FindAllString(s.format, -1), func(v string) bool { return v == "%%" })
+}
+
+// String is the sentence with {1}, {2} and so on for its values.
+func (s Sentence) String() string {
+	n := 0
+	return verb.ReplaceAllStringFunc(s.format, func(v string) string {
+		if v == "%%" {
+			return "%"
+		}
+		n++
+		if strings.HasSuffix(v, "q") {
+			return fmt.Sprintf(`"{%d}"`, n)
+		}
+		return fmt.Sprintf("{%d}", n)
+	})
+}
+
+// Advise returns the sentence with what to do about it, which follows a semicolon.
+func (s Sentence) Advise(format string, args ...any) Sentence {
+	s.advice += "; " + fmt.Sprintf(format, args...)
+	return s
+}
+
+var verb = regexp.MustCompile(`%%|%[+.0-9]*[a-z]`)
+
+// Of fills in the values of a sentence.
+func (s Sentence) Of(values ...any) Text {
+	t := Text{Code: s.code, Message: fmt.Sprintf(s.format, values...) + s.advice}
+	for i, v := range s.Verbs() {
+		if i < len(values) {
+			t.Values = append(t.Values, valueOf(v, values[i]))
+		}
+	}
+	return t
+}
+
+// valueOf is a value as its verb writes it, but without quotes.
+func valueOf(verb string, value any) string {
+	if s, is := value.(shown); is {
+		value = s.value
+	}
+	if r, is := value.(rune); is && strings.HasSuffix(verb, "q") {
+		return string(r)
+	}
+	if strings.HasSuffix(verb, "q") {
+		verb = strings.TrimSuffix(verb, "q") + "s"
+	}
+	if _, is := value.(string); is {
+		verb = strings.NewReplacer("d", "s", "v", "s").Replace(verb)
+	}
+	return strings.ToValidUTF8(fmt.Sprintf(verb, value), "\uFFFD")
+}
+
+// shown is a value that the message writes in another way.
+type shown struct {
+	value any
+	text  string
+}
+
+func (s shown) String() string { return s.text }
+
+// Quoted is a value that the message writes in quotes.
+func Quoted(value string) any { return shown{value, strconv.Quote(value)} }
+
+// Shown is a value that the message writes as a text, such as 0 as "0 (none)".
+func Shown(value any, text string) any { return shown{value, text} }
+
+// Cut keeps the values and the message to some bytes each, and the last character of each whole.
+func (t Text) Cut(most int) Text {
+	values := slices.Clone(t.Values)
+	for i := range values {
+		values[i] = cut(values[i], most)
+	}
+	t.Values, t.Message = values, cut(t.Message, most)
+	return t
+}
+
+func cut(s string, most int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// Error is a sentence as an error. Errors that wrap it have its code and its values, and a message of their own.
+type Error struct {
+	Text
+
+	cause error
+}
+
+// Errorf makes an error of a sentence. It wraps the last value if that is an error.
+func Errorf(s Sentence, values ...any) error {
+	e := &Error{Text: s.Of(values...)}
+	if len(values) > 0 {
+		e.cause, _ = values[len(values)-1].(error)
+	}
+	return e
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the error that is a value of the sentence, or nil.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Said returns the sentence.
+func (e *Error) Said() Text { return e.Text }
+
+// Of says an error as a sentence: as the one that it is or wraps, with the error's own message, or as [Other].
+func Of(err error) Text {
+	var said interface {
+		error
+		Said() Text
+	}
+	if !errors.As(err, &said) {
+		return Other.Of(err)
+	}
+	t := said.Said()
+	t.Message = err.Error()
+	return t
+}

@@ -1,0 +1,170 @@
+package job
+
+import "errors"
+
+// Reason says why a run ended as it did. The zero value means that the outcome says everything.
+type Reason struct {
+	Code ReasonCode // for programs; empty beside a text such as "HTTP 200 OK", where nothing went wrong
+	Text string     // for people, one line
+}
+
+func (r Reason) String() string { return r.Text }
+
+// ReasonCode names a reason, in at most 32 ASCII characters. Its meaning never changes, even if the
+// text is reworded. docs/jobs.md lists all codes.
+type ReasonCode string
+
+// Why a command did not succeed, or what it left behind.
+const (
+	// It ended with an exit code that does not count as success.
+	ReasonExitCode ReasonCode = "exit_code"
+	// It ended, and its exit code could not be read.
+	ReasonExitCodeUnknown ReasonCode = "exit_code_unknown"
+	// A signal ended it that no node sent.
+	ReasonSignal ReasonCode = "signal"
+	// It used more memory than limits.memory.
+	ReasonMemoryLimit ReasonCode = "memory_limit"
+	// Its machine had no memory left.
+	ReasonMachineMemory ReasonCode = "machine_memory"
+	// It used more processor time than limits.cpu_seconds.
+	ReasonCPULimit ReasonCode = "cpu_limit"
+	// It wrote a larger file than limits.file_size.
+	ReasonFileSizeLimit ReasonCode = "file_size_limit"
+	// It ended well, but was refused processes by limits.pids.
+	ReasonPIDsLimit ReasonCode = "pids_limit"
+	// It ended well, but its background processes had to be ended.
+	ReasonProcessesEnded ReasonCode = "processes_ended"
+	// It ended well, but processes outside its group had to be killed.
+	ReasonProcessesKilled ReasonCode = "processes_killed"
+	// It ended well, but a background process still holds its output.
+	ReasonOutputHeld ReasonCode = "output_held"
+)
+
+// Why a request did not succeed.
+const (
+	// The status of the answer is not an expected one.
+	ReasonHTTPStatus ReasonCode = "http_status"
+	// There was no connection, so nothing was sent.
+	ReasonNoConnection ReasonCode = "no_connection"
+	// The node may not connect to that address.
+	ReasonAddressRefused ReasonCode = "address_refused"
+	// The request was sent, and no answer came.
+	ReasonNoAnswer ReasonCode = "no_answer"
+	// The answer broke off.
+	ReasonAnswerBroken ReasonCode = "answer_broken"
+	// The server redirected to a place that is not followed.
+	ReasonRedirectRefused ReasonCode = "redirect_refused"
+)
+
+// Why a Go function did not succeed.
+const (
+	// It returned an error.
+	ReasonHandlerError ReasonCode = "handler_error"
+	// It panicked, or ended its goroutine.
+	ReasonHandlerPanic ReasonCode = "handler_panic"
+)
+
+// Why a run of any kind was stopped, or was lost.
+const (
+	// It ran longer than its timeout.
+	ReasonTimeout ReasonCode = "timeout"
+	// Somebody asked for it to be killed.
+	ReasonKilledByUser ReasonCode = "killed_by_user"
+	// A later due time took its place.
+	ReasonReplaced ReasonCode = "replaced"
+	// Its node was stopped.
+	ReasonNodeStopped ReasonCode = "node_stopped"
+	// Its node vanished.
+	ReasonNodeLost ReasonCode = "node_lost"
+	// Its node lost its session, and killed it.
+	ReasonSessionLost ReasonCode = "session_lost"
+	// Its node was stopped or cut off for too long, and the guard killed it.
+	ReasonGuardKill ReasonCode = "guard_kill"
+	// The node's own code panicked.
+	ReasonExecutorPanic ReasonCode = "executor_panic"
+)
+
+// Why nothing was begun on the node that was to execute the run.
+const (
+	// The system refused to start the command.
+	ReasonStartFailed ReasonCode = "start_failed"
+	// The node cannot or may not run commands as that user.
+	ReasonUserRefused ReasonCode = "user_refused"
+	// The directory is missing, or does not answer.
+	ReasonDirectoryUnavailable ReasonCode = "directory_unavailable"
+	// The node cannot hold a limit of the job.
+	ReasonLimitUnavailable ReasonCode = "limit_unavailable"
+	// A secret is missing, or could not be read.
+	ReasonSecretUnreadable ReasonCode = "secret_unreadable"
+	// The definition does not make a request that can be sent.
+	ReasonRequestInvalid ReasonCode = "request_invalid"
+	// The node has no Go function of that name.
+	ReasonHandlerMissing ReasonCode = "handler_missing"
+	// The node does not execute jobs of this kind.
+	ReasonExecutorMissing ReasonCode = "executor_missing"
+)
+
+// Why a due time was not started.
+const (
+	// Overlap: the run before it still executes.
+	ReasonPreviousRunExecuting ReasonCode = "previous_run_executing"
+	// Overlap: the run before it still waits for its start.
+	ReasonPreviousRunWaiting ReasonCode = "previous_run_waiting"
+	// Overlap: another due time already waits for a backfill's run.
+	ReasonBackfillRunAhead ReasonCode = "backfill_run_ahead"
+	// Overlap: as many due times wait as the job allows.
+	ReasonQueueFull ReasonCode = "queue_full"
+	// Its group has no free slot, and as many wait as the job allows.
+	ReasonGroupFull ReasonCode = "group_full"
+	// Its group does not exist.
+	ReasonGroupMissing ReasonCode = "group_missing"
+	// Its app has had as many runs in a minute as it may have.
+	ReasonAppRunsLimit ReasonCode = "app_limit_runs_per_minute"
+	// Its app has as many waiting runs as it may have.
+	ReasonAppWaitingLimit ReasonCode = "app_limit_waiting"
+	// Its job was paused.
+	ReasonJobPaused ReasonCode = "job_paused"
+	// Its app was paused.
+	ReasonAppPaused ReasonCode = "app_paused"
+	// The cluster was paused.
+	ReasonClusterPaused ReasonCode = "cluster_paused"
+	// Its Go function was disabled.
+	ReasonHandlerDisabled ReasonCode = "handler_disabled"
+	// It was due before the database was restored: it may have run.
+	ReasonDatabaseRestored ReasonCode = "database_restored"
+	// Its backfill was cancelled.
+	ReasonBackfillCancelled ReasonCode = "backfill_cancelled"
+	// The definition of its job cannot be used.
+	ReasonDefinitionInvalid ReasonCode = "definition_invalid"
+	// Nobody could start it in time, and the misfire policy does not start it late.
+	ReasonMisfire ReasonCode = "misfire"
+	// Nobody could start it before its start deadline.
+	ReasonStartDeadline ReasonCode = "start_deadline"
+	// It waited for a run or a slot until its start deadline.
+	ReasonWaitDeadline ReasonCode = "wait_deadline"
+	// No node matched what the job wants of nodes.
+	ReasonNoNode ReasonCode = "no_node"
+	// Its job was deleted.
+	ReasonJobDeleted ReasonCode = "job_deleted"
+	// The schedule was changed before the due time was claimed.
+	ReasonScheduleChanged ReasonCode = "schedule_changed"
+)
+
+// Coded gives an error the code of the reason that it becomes when it stops a run, or keeps a run from
+// beginning.
+func Coded(code ReasonCode, err error) error { return &codedError{err, code} }
+
+type codedError struct {
+	error
+	code ReasonCode
+}
+
+func (e *codedError) Unwrap() error { return e.error }
+
+// CodeOf returns the code that Coded gave to an error or to one that it wraps, or else the usual code.
+func CodeOf(err error, usual ReasonCode) ReasonCode {
+	if e, ok := errors.AsType[*codedError](err); ok {
+		return e.code
+	}
+	return usual
+}
