@@ -225,7 +225,7 @@ func TestWhoCannotBeChecked(t *testing.T) {
 		"neither an ID token nor groups": {nil, func(c *checking) {
 			c.be(func(p *testidp.Provider) { p.Refresh.NoIDToken = true })
 		}, 2},
-		// The client sends its secret in two ways, as it does not know which one the provider takes.
+		// The client sends its secret in two ways, as it does not know which one is accepted.
 		"a provider that is down": {
 			nil, func(c *checking) { c.be(func(p *testidp.Provider) { p.Wrong.Down = true }) }, 3,
 		},

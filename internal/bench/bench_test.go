@@ -236,7 +236,9 @@ func TestRepeat(t *testing.T) {
 // counted.
 func TestBinlog(t *testing.T) {
 	t.Parallel()
-	r, err := Run(t.Context(), Options{Binlog: true, Scenarios: []string{"burst"}, Jobs: 50, Say: t.Logf, forTests: true})
+	r, err := Run(t.Context(), Options{
+		Binlog: true, Scenarios: []string{"burst"}, Jobs: 50, Say: t.Logf, forTests: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 // dies, or is stopped or cut off for longer than its lease, the guard kills all processes that the
 // node's commands have started.
 //
-//	node ── shared memory: lease, phase, seats ──▶ guard    guard ── last look, lapsed, swept ──▶ node
+//	node ── shared memory: lease, phase, seats ──▶ guard   guard ── last look, lapsed, swept ──▶ node
 //	     ── pipe: closes with the node ──────────▶
 //	     ── socket: the DSN, after the first look ─▶
 //
@@ -61,7 +61,7 @@
 //
 // # When it acts
 //
-//	the pipe closes              SIGTERM, SIGKILL half a second later, until two looks find nothing.
+//	the pipe closes              SIGTERM, SIGKILL after half a second, until two looks find nothing.
 //	                             Then it deletes the session's row, if the node is dead, and ends.
 //	the node lost the session    The node kills its commands itself, once the guard has seen which
 //	                             processes are theirs. The guard kills the rest.

@@ -167,7 +167,7 @@ func TestStopped(t *testing.T) {
 	}
 
 	_ = s.cmd.Process.Signal(unix.SIGCONT)
-	// which may come now, or later // which may come now or later
+	// which may come now, or later
 	output := slices.DeleteFunc(s.order("is"), func(line string) bool { return line == "lapsed" })
 	if strings.Join(output, ", ") != "is false" {
 		t.Errorf("when it goes on it says %q, want that its lease has lapsed", output)
