@@ -202,3 +202,10 @@ func (c *Config) check() error {
 
 	return nil
 }
+
+// LoadSecretKeys reads the cluster's secret keys from a file, for Config.SecretKeys. The file is the
+// one that serve takes as --secret-key-file.
+func LoadSecretKeys(file string) (*secret.Ring, error) {
+	keys, _, err := secret.Load(file)
+	return keys, err
+}
