@@ -2,28 +2,33 @@
 //
 //	claim.go    moves the cursors of jobs and inserts their next runs as prepared
 //	prepared.go holds the prepared runs of this session, by the instant of the next look at each
-//	start.go    takes the runs that are due from there, and makes one transaction of them:
+//	start.go    takes the due runs from that set, and makes one transaction of them:
 //	scene.go      reads, in lock order, everything that the verdicts need
-//	judge.go      gives each run a verdict, by pure policies; those in overlap.go, slot.go and stops.go too
+//	judge.go      gives each run a verdict, by pure policies; more in overlap.go, slot.go and stops.go
 //	write.go      writes the verdicts, and wakes the runs that come next
-//	overdue.go  finds idle runs that are due, and prepared ones that their owner did not start in time, and starts them here
+//	overdue.go  starts idle runs that are due, and prepared runs that their owner did not start in time
 //	homeless.go ends runs that no living node may run, once it is too late for them
 //	idle.go     prepares idle runs ahead of time
-//	stops.go    knows what is paused or disabled for many jobs
+//	stops.go    knows the pauses and disabled handlers that concern many jobs
 //
-// A prepared run is a lease of seconds. If its owner dies, hangs or loses its link, the run becomes overdue, and any node with a
-// free slot starts it: that transaction raises the claim count, so the first owner's start changes no row. Nothing else
-// has to be done for prepared runs: a claim with an unknown end is forgotten, and so is everything that a node does not know
-// about its own prepared runs.
+// A prepared run is a lease of seconds. If its owner dies, hangs or loses its link, the run becomes
+// overdue, and any node with a free slot starts it. That transaction raises the claim count, so the
+// first owner's start changes no row. Prepared runs need no other recovery: after a claim with an
+// unknown end, a node simply forgets the runs.
 //
 // # Waiting
 //
-// job.running names the run whose turn it is: it executes, or was woken and goes next, or waits for a slot of its group as the first of
-// its job. Other runs of the job are skipped for it, take its place, or wait in the line of the job. A waiting run is state waiting and
-// nobody's; its due_now is its place in the line, see package trip. It marks the run that it waits for (awaited) in its own
-// transaction, so every end either sees the mark or comes first. Whoever ends a marked run, refuses it, or makes it wait for
-// something else wakes the next one in the same transaction. There is no other list of waiting runs, and no sweeper.
+// job.running names the run that has the turn of its job. It executes, or was woken and goes next,
+// or waits for a slot of its group as the first run of its job. Other runs of the job are skipped,
+// replace it, or wait in the line of the job.
 //
-// A group counts how many of its slots are taken. A start raises the count, the end of the run lowers it: run.grp says which group's. A
-// woken run holds no slot; newcomers leave one for it for five seconds. If it does not begin, whoever sees that wakes the next one.
+// A waiting run has state waiting and no owner; due_now is its place in the line (see package trip).
+// In its own transaction it marks the run that it waits for as awaited, so an end of that run either
+// sees the mark or comes first. A transaction that ends a marked run, refuses it, or makes it wait
+// for something different also wakes the next run. There is no other list of waiting runs, and no
+// sweeper.
+//
+// A group counts its taken slots. A start raises the count and the end of the run lowers it; run.grp
+// names the group. A woken run holds no slot, but newcomers leave one for it for five seconds. If it
+// does not begin by then, the first node that notices wakes the next run.
 package schedule

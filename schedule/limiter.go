@@ -16,19 +16,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// Limiter is what a node knows of apps with limits, so that a start asks nobody. About once a second it writes how many runs this
-// session has started, and reads how many the others have, and how many wait. It adds what this node has done since then.
+// Limiter holds a node's view of the apps with limits, so a start needs no query for them. About
+// once a second it writes the starts of this session, and reads the starts of other sessions and
+// the number of waiting runs. Between two looks it adds this node's own starts.
 //
-// So a limit of n is exact on one node. N nodes may exceed it by what the others start between two looks: in the worst case each
-// starts all that was left, which makes N times n within a second, and then nothing for the rest of the minute.
+// A limit of n is therefore exact on one node. N nodes may exceed it between two looks: in the
+// worst case each node starts the whole remainder, N times n within a second, and then nothing for
+// the rest of the minute.
 type Limiter struct {
 	DB      *sql.DB
 	Session interface {
 		ID() uuid.UUID
 		Now() job.Micros
 	}
-	None    func() bool     // reports that no app had limits a moment ago; nil: nobody knows
-	Refused func(job.Limit) // called for each due time that ends because of a limit; nil: nobody counts
+	None    func() bool     // reports that no app had limits a moment ago; nil: unknown
+	Refused func(job.Limit) // called for each due time that ends because of a limit; may be nil
 	Log     *slog.Logger
 
 	mu     sync.Mutex
@@ -36,17 +38,17 @@ type Limiter struct {
 	starts map[string]job.Starts // of this session, in the last minute, by app
 }
 
-// appUse is what one app with limits did, as of the last look.
+// appUse is the use that one app makes of its limits, as of the last look.
 type appUse struct {
 	limits  job.AppLimits
-	others  job.Starts // by other sessions, and asked for by people
-	waiting int64      // as counted by the last look, and those that this node has added since
-	added   int64      // of them
+	others  job.Starts // by other sessions, and requested by people
+	waiting int64      // the count of the last look, plus this node's additions since
+	added   int64      // this node's additions to waiting
 }
 
 const (
 	limitPeriod = time.Second
-	// limitRest is how many times as long as a look the pause after it is, at least: counting may be slow.
+	// limitRest is the minimum ratio of the pause to the look before it: counting may be slow.
 	limitRest = 20
 )
 
@@ -65,12 +67,13 @@ func (l *Limiter) Run(ctx context.Context) error {
 	}
 }
 
-// look tells the others of this node's starts, and learns of theirs.
+// look publishes this node's starts and reads the starts of the others.
 func (l *Limiter) look(ctx context.Context, now job.Micros) error {
 	if l.None != nil && l.None() {
 		l.forget()
 		return nil
 	}
+
 	limits, err := trip.Limits(l.DB.Reader(ctx))
 	if err != nil {
 		return err
@@ -83,6 +86,7 @@ func (l *Limiter) look(ctx context.Context, now job.Micros) error {
 	if err := trip.TellStarts(ctx, l.DB, l.Session.ID(), l.untold(limits, now)); err != nil {
 		return err
 	}
+
 	others, err := trip.StartsBeside(l.DB.Reader(ctx), appsLimited(limits), job.FirstOfMinute(now), l.Session.ID())
 	if err != nil {
 		return err
@@ -95,11 +99,12 @@ func (l *Limiter) look(ctx context.Context, now job.Micros) error {
 			return err
 		}
 	}
+
 	l.learn(limits, others, waiting, before)
 	return nil
 }
 
-// appsLimited lists, in order, the apps that may start only so many runs a minute.
+// appsLimited lists, in order, the apps with a limit of runs a minute.
 func appsLimited(limits map[string]job.AppLimits) (out []string) {
 	for app, a := range limits {
 		if a.RunsPerMinute != 0 {
@@ -110,14 +115,15 @@ func appsLimited(limits map[string]job.AppLimits) (out []string) {
 	return out
 }
 
-// forget is for when no app has limits.
+// forget clears everything when no app has limits.
 func (l *Limiter) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.apps, l.starts = nil, nil
 }
 
-// untold returns the starts of this session that others may not know of: those of the last minute, which are few numbers.
+// untold returns the starts of this session in the last minute. Others may not know of them, and
+// they are few numbers.
 func (l *Limiter) untold(limits map[string]job.AppLimits, now job.Micros) map[string]job.Starts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,10 +136,12 @@ func (l *Limiter) untold(limits map[string]job.AppLimits, now job.Micros) map[st
 		}
 		out[app] = maps.Clone(starts)
 	}
+
 	return out
 }
 
-// added is how many waiting runs this node has added, by app, since it knows of the app.
+// added returns the number of waiting runs that this node has added, by app, since it first saw the
+// app.
 func (l *Limiter) added() map[string]int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,8 +153,8 @@ func (l *Limiter) added() map[string]int64 {
 	return out
 }
 
-// learn takes what a look has found. What this node has added since before the count may be in it or not, and is counted beside
-// it.
+// learn stores the result of a look. The count may or may not include the runs that this node added
+// after before was read, so they are added to it.
 func (l *Limiter) learn(limits map[string]job.AppLimits, others map[string]job.Starts, waiting, before map[string]int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,10 +168,11 @@ func (l *Limiter) learn(limits map[string]job.AppLimits, others map[string]job.S
 		}
 		apps[app] = use
 	}
+
 	l.apps = apps
 }
 
-// allowances are what the limits leave to one transaction, by app. Nil is no limits.
+// allowances holds what one transaction may still use of the limits, by app. Nil means no limits.
 type allowances struct {
 	limiter *Limiter
 	now     job.Micros
@@ -195,11 +204,12 @@ func (a *allowances) of(app string) *allowance {
 	return known
 }
 
-// of returns what the limits of an app leave now; nil if it has none.
+// of returns the allowance of an app now; nil if the app has no limits.
 func (l *Limiter) of(app string, now job.Micros) *allowance {
 	if l == nil {
 		return nil
 	}
+
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -207,6 +217,7 @@ func (l *Limiter) of(app string, now job.Micros) *allowance {
 	if use == nil {
 		return nil
 	}
+
 	started := use.others.LastMinute(now) + l.starts[app].LastMinute(now)
 	return &allowance{app: app, limits: use.limits, started: started, waiting: use.waiting}
 }
@@ -217,11 +228,12 @@ func (l *Limiter) mayFeed(app string, now job.Micros) bool {
 	return a == nil || a.limits.RunsPerMinute == 0 || a.started < a.limits.RunsPerMinute
 }
 
-// took counts what a committed transaction started, what it left waiting, and what it refused.
+// took counts the starts, waits and refusals of a committed transaction.
 func (l *Limiter) took(verdicts []verdict, now job.Micros) {
 	if l == nil {
 		return
 	}
+
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.apps) == 0 {
@@ -261,7 +273,7 @@ func (l *Limiter) count(app string, at job.Micros) {
 	l.starts[app][job.SecondOf(at)]++
 }
 
-// allowance is what the limits of one app leave to the starts of one transaction. Nil is any number.
+// allowance holds the use of one app's limits as one transaction sees it. Nil means no limits.
 type allowance struct {
 	app     string
 	limits  job.AppLimits
@@ -269,9 +281,9 @@ type allowance struct {
 	waiting int64
 }
 
-// judge applies the limits to what would become of a run otherwise: where the app is at a limit, a due time of the schedule ends
-// skipped. A retry never does, since its due time has begun. A run that somebody asked for was admitted then, and is skipped only
-// where it would have to wait. Backfills are paced by the feeder instead.
+// judge applies the limits to the verdict of the policies. If the app is at a limit, a scheduled
+// run ends skipped. A retry never does, because its due time has begun. A manual run was counted
+// when it was requested, and is skipped only if it would have to wait. The feeder paces backfills.
 func (a *allowance) judge(r *trip.Run, v verdict) verdict {
 	if a == nil || r.Attempt > 1 {
 		return v
@@ -286,7 +298,7 @@ func (a *allowance) judge(r *trip.Run, v verdict) verdict {
 	return v
 }
 
-// take counts a verdict, so that those behind it in the transaction see it.
+// take counts a verdict, so that later verdicts of the transaction see it.
 func (a *allowance) take(v *verdict) {
 	if a == nil {
 		return
@@ -299,12 +311,14 @@ func (a *allowance) take(v *verdict) {
 	}
 }
 
-// counts reports whether a verdict counts against the limit of runs a minute. A run that somebody asked for has counted then.
+// counts reports whether a verdict counts against the limit of runs a minute. A manual run was
+// counted when it was requested.
 func (v *verdict) counts() bool {
 	return v.action == start && (v.run.Kind != trip.Manual || v.run.Attempt > 1)
 }
 
-// queues reports whether a verdict adds to the runs that wait. One that was woken and finds no slot waited before.
+// queues reports whether a verdict adds a waiting run. A woken run that finds no slot was waiting
+// before.
 func (v *verdict) queues() bool { return v.action == wait && v.run.Group >= 0 }
 
 // over ends a run because its app is at a limit.

@@ -9,56 +9,56 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// scene is everything that the verdicts on a batch of runs depend on. It is read in one transaction, which holds the rows of
-// the groups and jobs until it ends. While verdicts are given, the scene follows them: a run that starts executes for the runs
-// behind it.
+// scene holds everything that the verdicts on a batch of runs depend on. One transaction reads it,
+// and keeps the rows of the groups and jobs locked until it ends. Each verdict updates the scene: a
+// run that starts counts as executing for the runs judged after it.
 type scene struct {
 	now job.Micros
 	surroundings
-	groups map[string]*groupScene // those that could be locked, and those that do not exist
-	slots  map[int32]*groupScene  // those that could be locked, by id
+	groups map[string]*groupScene // locked groups, and names without a group
+	slots  map[int32]*groupScene  // locked groups, by id
 	jobs   map[int64]*jobScene
 }
 
-// surroundings are what verdicts depend on that lies in no locked row.
+// surroundings is the part of the scene that comes from no locked row.
 type surroundings struct {
 	labels map[string]string // of this node
 	stops  []trip.Stop
 	limits *allowances
-	late   map[lateRun]bool // which misfired runs are to be started
-	lost   map[lateRun]bool // which runs that no node may run are too late
+	late   map[lateRun]bool // the misfired runs that may still start
+	lost   map[lateRun]bool // the runs that no node may run and that are too late
 }
 
-// jobScene is what the verdicts on the runs of one job depend on.
+// jobScene is the part of the scene for one job.
 type jobScene struct {
 	trip.Job
-	busy      bool                  // somebody else has locked the row
-	gone      bool                  // there is no such job
+	busy      bool                  // another transaction has locked the row
+	gone      bool                  // the job does not exist
 	def       *Definition           // of the current version; nil: not read yet
 	stops     []trip.Stop           // of the scene
 	late      map[lateRun]bool      // of the scene
 	lost      map[lateRun]bool      // of the scene
-	elsewhere bool                  // other nodes are to run it
-	turn      *trip.Held            // the run that excludes others: it executes, was woken, or waits for a slot; nil: none, or overlap allow
-	queued    int                   // how many runs wait in the line of the job, those of backfills left out
-	line      []trip.Held           // these runs, with overlap replace only
-	latest    job.Micros            // the latest due time among the runs of the batch that are due; backfills left out
-	group     *groupScene           // nil: the job has none, or it is locked by somebody else
+	elsewhere bool                  // its labels exclude this node
+	turn      *trip.Held            // the run that excludes others: executing, woken, or waiting for a slot; nil: none
+	queued    int                   // runs that wait in the line of the job, without backfills
+	line      []trip.Held           // the queued runs, with overlap replace only
+	latest    job.Micros            // the latest due time in the batch that has come, without backfills
+	group     *groupScene           // nil: the job has no group, or another transaction has locked it
 	slots     map[int32]*groupScene // of the scene
-	allowance *allowance            // what the limits of its app leave; nil: it has none
+	allowance *allowance            // of its app; nil: the app has no limits
 
-	cancelled map[int64]bool // backfills
+	cancelled map[int64]bool // by backfill id
 }
 
-// groupScene is what the verdicts on the runs of one group depend on.
+// groupScene is the part of the scene for one group.
 type groupScene struct {
-	*trip.Group               // nil: there is no such group
-	before      int           // how many slots were taken when it was read
-	woken       int           // how many runs were woken for its slots a moment ago
-	queued      map[int64]int // how many runs wait for a slot, by job; only if the group is full and the job's overlap is allow
+	*trip.Group               // nil: the group does not exist
+	before      int           // slots taken when the row was read
+	woken       int           // runs woken for its slots a moment ago
+	queued      map[int64]int // runs waiting for a slot, by job; only for a full group and overlap allow
 }
 
-// readScene locks the groups and jobs of the runs and reads what else the verdicts need.
+// readScene locks the groups and jobs of the runs, and reads the rest of the scene.
 func readScene(tx *sql.Tx, runs []trip.Run, defs *Definitions, around surroundings, now job.Micros) (*scene, error) {
 	s := &scene{now: now, surroundings: around, jobs: map[int64]*jobScene{}}
 	if err := s.lockGroups(tx, runs, defs); err != nil {
@@ -76,11 +76,13 @@ func readScene(tx *sql.Tx, runs []trip.Run, defs *Definitions, around surroundin
 	if err := s.readLines(tx); err != nil {
 		return nil, err
 	}
+
 	return s, s.readGroupLines(tx, runs)
 }
 
-// lockGroups locks the groups that the runs seem to need, and those whose slots they hold. Groups come before jobs in the order of
-// locks, so this goes by the latest definitions that the node knows. A run whose job needs another group is looked at again.
+// lockGroups locks the groups that the runs seem to need, and the groups whose slots they hold.
+// Groups are locked before jobs, so it relies on the latest definitions that the node knows. If the
+// locked job turns out to need another group, its runs are judged again later.
 func (s *scene) lockGroups(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
 	names, held := map[string]bool{}, map[int32]bool{}
 	for i := range runs {
@@ -91,9 +93,11 @@ func (s *scene) lockGroups(tx *sql.Tx, runs []trip.Run, defs *Definitions) error
 			held[runs[i].Group] = true
 		}
 	}
+
 	if len(names)+len(held) == 0 {
 		return nil
 	}
+
 	s.groups, s.slots = map[string]*groupScene{}, map[int32]*groupScene{}
 	if err := s.lockNamedGroups(tx, slices.Sorted(maps.Keys(names))); err != nil {
 		return err
@@ -104,13 +108,16 @@ func (s *scene) lockGroups(tx *sql.Tx, runs []trip.Run, defs *Definitions) error
 	if err != nil {
 		return err
 	}
+
 	for _, g := range others {
 		s.addGroup(g)
 	}
+
 	woken, err := trip.Woken(tx, slices.Sorted(maps.Keys(s.slots)), s.now)
 	for id, g := range s.slots {
 		g.woken = woken[id]
 	}
+
 	return err
 }
 
@@ -119,34 +126,40 @@ func (s *scene) addGroup(g *trip.Group) {
 	s.groups[g.Name], s.slots[g.ID] = gs, gs
 }
 
-// lockNamedGroups locks groups by name. A group that is missing then does not exist, or somebody else has locked it.
+// lockNamedGroups locks groups by name. A group that is missing afterwards is locked by another
+// transaction; one with an empty scene does not exist.
 func (s *scene) lockNamedGroups(tx *sql.Tx, names []string) error {
 	locked, err := trip.LockGroups(tx, names)
 	if err != nil {
 		return err
 	}
+
 	for _, g := range locked {
 		s.addGroup(g)
 	}
+
 	if len(locked) == len(names) {
 		return nil
 	}
+
 	exist, err := trip.GroupNames(tx, names)
 	for _, name := range names {
 		if locked[name] == nil && !exist[name] {
 			s.groups[name] = &groupScene{}
 		}
 	}
+
 	return err
 }
 
-// lockJobs locks the rows of jobs that nobody else has locked.
+// lockJobs locks the rows of the runs' jobs, and skips rows that are locked already.
 func (s *scene) lockJobs(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
 	ids := jobsOf(runs)
 	locked, err := trip.LockJobs(tx, ids)
 	if err != nil {
 		return err
 	}
+
 	var missing []int64
 	for _, id := range ids {
 		j := locked[id]
@@ -157,20 +170,22 @@ func (s *scene) lockJobs(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
 		s.addJob(j, defs)
 	}
 
-	// A row that is not there is an answer; a row that is locked is not.
+	// A missing row means a deleted job. A locked row says nothing, so the two must be told apart.
 	exist, err := trip.Existing(tx, missing)
 	for _, id := range missing {
 		s.jobs[id] = &jobScene{busy: exist[id], gone: !exist[id]}
 	}
+
 	for i := range runs {
 		if r := &runs[i]; r.Kind != trip.Backfill && r.DueNow <= s.now {
 			s.jobs[r.JobID].latest = max(s.jobs[r.JobID].latest, r.Due)
 		}
 	}
+
 	return err
 }
 
-// addJob begins the scene of a job whose row the transaction has locked.
+// addJob adds the scene of a job whose row the transaction has locked.
 func (s *scene) addJob(j *trip.Job, defs *Definitions) {
 	js := &jobScene{Job: *j, slots: s.slots, stops: s.stops, late: s.late, lost: s.lost}
 	js.def, _ = defs.Get(j.ID, j.Version)
@@ -184,7 +199,7 @@ func (s *scene) addJob(j *trip.Job, defs *Definitions) {
 	s.jobs[j.ID] = js
 }
 
-// spec is the definition of the job; nil if it is not known or cannot be used.
+// spec returns the definition of the job; nil if it has not been read or is invalid.
 func (j *jobScene) spec() *job.Spec {
 	if j.def == nil || j.def.Err != nil {
 		return nil
@@ -198,8 +213,8 @@ func (j *jobScene) excludes() bool {
 	return spec == nil || spec.Overlap != job.OverlapAllow
 }
 
-// readTurns reads which runs exclude others. That is one look at one row for each job, but for crowded jobs: of them more runs
-// may execute than job.running can name.
+// readTurns reads the runs that exclude others. That costs one row for each job, except for crowded
+// jobs: more of their runs may execute than job.running can name.
 func (s *scene) readTurns(tx *sql.Tx) error {
 	var running, crowded []int64
 	for id, j := range s.jobs {
@@ -214,13 +229,16 @@ func (s *scene) readTurns(tx *sql.Tx) error {
 			}
 		}
 	}
+
 	turns, err := trip.Turns(tx, running)
 	if err != nil {
 		return err
 	}
+
 	for _, j := range s.jobs {
 		j.turn = turns[j.Running]
 	}
+
 	if len(crowded) == 0 {
 		return nil
 	}
@@ -229,6 +247,7 @@ func (s *scene) readTurns(tx *sql.Tx) error {
 	if err != nil {
 		return err
 	}
+
 	executing, err := trip.ExecutingOf(tx, owners, crowded)
 	for i := range executing {
 		h := &executing[i]
@@ -236,10 +255,11 @@ func (s *scene) readTurns(tx *sql.Tx) error {
 			j.turn = h
 		}
 	}
+
 	return err
 }
 
-// readLines reads what waits in the lines of jobs. Nothing waits for a job without a turn.
+// readLines reads the lines of jobs. A job without a turn has an empty line.
 func (s *scene) readLines(tx *sql.Tx) error {
 	var count, list []int64
 	for id, j := range s.jobs {
@@ -252,23 +272,28 @@ func (s *scene) readLines(tx *sql.Tx) error {
 			count = append(count, id)
 		}
 	}
+
 	queued, err := trip.Queued(tx, count)
 	if err != nil {
 		return err
 	}
+
 	for id, n := range queued {
 		s.jobs[id].queued = n
 	}
+
 	lines, err := trip.Lines(tx, list)
 	for _, h := range lines {
 		j := s.jobs[h.JobID]
 		j.line = append(j.line, h)
 		j.queued++
 	}
+
 	return err
 }
 
-// readGroupLines counts, for jobs that overlap, how many of their runs wait for a slot. Of other jobs one run does.
+// readGroupLines counts the runs that wait for a slot, for jobs with overlap allow. Any other job
+// has at most one.
 func (s *scene) readGroupLines(tx *sql.Tx, runs []trip.Run) error {
 	for i := range runs {
 		r := &runs[i]
@@ -286,5 +311,6 @@ func (s *scene) readGroupLines(tx *sql.Tx, runs []trip.Run) error {
 		}
 		g.queued[r.JobID] = n
 	}
+
 	return nil
 }

@@ -15,13 +15,13 @@ import (
 
 // Executing is the set of executing runs of this session.
 type Executing interface {
-	Free() int // how many more may start
+	Free() int // the number of runs that may still start
 	Add([]job.Started)
 }
 
-// Ends holds how runs of this node ended, until it is written.
+// Ends holds the ends of this node's runs until they are written.
 type Ends interface {
-	// Push writes the ends of runs of jobs that are about to start, if there are some. It returns soon, written or not.
+	// Push writes the pending ends of runs of the given jobs. It returns soon, written or not.
 	Push(ctx context.Context, jobs []int64)
 }
 
@@ -36,13 +36,13 @@ type Starter struct {
 	Ends        Ends   // nil: nothing ends here
 	Stops       *Stops // what is paused or disabled
 	Limits      *Limiter
-	Replaced    func() // called when executing runs are to be killed, because later due times take their place; nil: nobody asks
+	Replaced    func() // called when later due times replace executing runs, which must be killed; may be nil
 	Log         *slog.Logger
 
 	Labels  map[string]string          // of this node and of its handlers
-	Nothing func(now job.Micros) bool  // reports that a moment ago no run was due or held by anybody; nil: nobody knows
-	Peers   func() []map[string]string // the labels of the nodes that take work; nil or none: nobody knows them
-	Window  time.Duration              // how long after its due time, or its start if that is later, a run may be spawned, at least
+	Nothing func(now job.Micros) bool  // reports that a moment ago no run was due or held by a session; nil: unknown
+	Peers   func() []map[string]string // the labels of the nodes that take work; nil or empty: unknown
+	Window  time.Duration              // the least spawn window, from the later of due time and start
 
 	freed wake
 	woken wake
@@ -50,7 +50,7 @@ type Starter struct {
 
 	room  *room
 	aside *aside
-	busy  int // how many looks in a row found overdue runs that could not be judged
+	busy  int // looks in a row that found overdue runs which could not be judged
 }
 
 // NewStarter completes a starter. Run it.
@@ -60,38 +60,43 @@ func NewStarter(s Starter) *Starter {
 	return &s
 }
 
-// mayStart reports whether the node knows what it must not start.
+// mayStart reports whether the lease is fresh and the node knows the current stops.
 func (s *Starter) mayStart() bool {
 	_, fresh := s.Stops.now()
 	return fresh && s.Session.Fresh()
 }
 
-// startBatch is how many runs one transaction starts.
+// startBatch is the largest number of runs that one transaction starts.
 const startBatch = 800
 
-// start takes the runs that are due before an instant, and starts those that may start. It returns how many it took.
+// start takes the runs that are due before an instant and decides on them. It returns the number of
+// runs that it took.
 func (s *Starter) start(ctx context.Context, now, before job.Micros) (int, error) {
 	if !s.mayStart() {
 		return 0, nil
 	}
+
 	runs, taken := s.takeFitting(before)
 	defer s.unreserve(taken)
 	if len(runs) == 0 {
 		return 0, nil
 	}
-	if s.Ends != nil { // rule 10: a run that is known to be over does not stand in the way of the next one
+	if s.Ends != nil { // rule 10: a run that is known to be over must not block the next one
 		s.Ends.Push(ctx, jobsOf(runs))
 	}
+
 	verdicts, err := s.decideHalves(ctx, runs, nil, now)
 	if err != nil {
-		for _, r := range runs { // those that were decided have left the set, or have an instant of their own
+		for _, r := range runs { // no effect on runs with a verdict: they have left the set or are queued again
 			s.Prepared.Return(r, now.Add(retryPause))
 		}
 	}
+
 	return len(runs), errors.Join(err, s.learn(ctx, verdicts, now))
 }
 
-// takeFitting takes prepared runs that are due before an instant, as many as there is room for, which is reserved then.
+// takeFitting takes as many prepared runs, due before an instant, as there is room for, and
+// reserves that room.
 func (s *Starter) takeFitting(before job.Micros) (runs []trip.Run, taken int) {
 	if s.Executing.Free() <= 0 {
 		return nil, 0
@@ -108,7 +113,8 @@ func (s *Starter) takeFitting(before job.Micros) (runs []trip.Run, taken int) {
 
 const retryPause = 100 * time.Millisecond
 
-// decide is one transaction: read, judge, write. Of the runs that it does not hold yet, holders names who does.
+// decide is one transaction: read, judge, write. For runs that this session does not hold yet,
+// holders names the owner.
 func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros) (verdicts []verdict, err error) {
 	defer s.pace.decided(time.Now())
 	woken, window := 0, s.window()
@@ -133,17 +139,18 @@ func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64
 			forgetOthers(verdicts, start, started)
 			return err
 		},
-		// If we die before this, the runs execute for a session that is gone, and end lost. If we die after it, so do they:
-		// nothing of a node outlives it.
+		// If we die before this, the runs execute for a session that is gone, and end lost. If we
+		// die after it, so do they: nothing of a node outlives it.
 		Sets: func() { s.apply(verdicts, now, window) },
 	})
 	if err == nil {
 		s.signalOthers(woken, verdicts)
 	}
+
 	return verdicts, err
 }
 
-// signalOthers wakes the loops that have something new to look at.
+// signalOthers wakes the loops that have new work.
 func (s *Starter) signalOthers(woken int, verdicts []verdict) {
 	if woken > 0 {
 		s.Woken()
@@ -154,7 +161,7 @@ func (s *Starter) signalOthers(woken int, verdicts []verdict) {
 	}
 }
 
-// apply makes the sets say what the rows say.
+// apply changes the sets of this node as the transaction changed the rows.
 func (s *Starter) apply(verdicts []verdict, now, window job.Micros) {
 	var started []job.Started
 	for i := range verdicts {
@@ -174,14 +181,16 @@ func (s *Starter) apply(verdicts []verdict, now, window job.Micros) {
 		}
 		s.Prepared.Drop(v.run.Launch)
 	}
+
 	s.Executing.Add(started)
 	s.Limits.took(verdicts, now)
 }
 
-// busyPause is how long a run waits for the next look when somebody has locked a row that it needs: twice as long each time.
+// busyPause returns the pause before the next look at a run whose rows are locked. It doubles each
+// time.
 func busyPause(times int) time.Duration { return min(time.Second, 4*time.Millisecond<<min(times, 8)) }
 
-// learn reads the definitions that verdicts lacked, and returns their runs for another look.
+// learn reads the definitions that verdicts lacked, and puts their runs back for another look.
 func (s *Starter) learn(ctx context.Context, verdicts []verdict, now job.Micros) error {
 	var runs []trip.Run
 	for i := range verdicts {
@@ -189,15 +198,19 @@ func (s *Starter) learn(ctx context.Context, verdicts []verdict, now job.Micros)
 			runs = append(runs, verdicts[i].run)
 		}
 	}
+
 	if len(runs) == 0 {
 		return nil
 	}
+
 	read, err := trip.Definitions(s.DB.Reader(ctx), jobsOf(runs))
 	for _, d := range read {
 		s.Definitions.Put(d)
 	}
+
 	for _, r := range runs {
 		s.Prepared.Return(r, now)
 	}
+
 	return err
 }

@@ -1,5 +1,5 @@
-// Package trip holds the statements that move runs. A run is one attempt at one due time of a job, and it is one row from
-// its claim until retention removes it:
+// Package trip holds the statements that move runs. A run is one attempt at one due time of a job:
+// a single row, from its claim until retention removes it.
 //
 //	 job ──claim──▶ prepared ──start──▶ executing ──finish──▶ ended
 //	 (cursor)        ▲    │ refuse                              ▲
@@ -8,14 +8,15 @@
 //	(retries, runs by hand, backfills)                          │
 //	                      executing, session dead ───lose───────┘
 //
-// Beside them stand the rows that several stages read or lock together with jobs: calendars, limits of apps, what people said about
-// nodes, rules of retention, names of secrets, and what jobs refer to.
+// It also holds the rows that several stages read or lock together with jobs: calendars, limits of
+// apps, marks on nodes, rules of retention, names of secrets, and references of jobs.
 //
-// Every state change names what it expects: id, owner, state and claim count. A row that is not as expected is not changed,
-// and the caller learns which.
+// Every state change is guarded by id, owner, state and claim count. A row that does not match stays
+// unchanged, and the caller learns which rows did.
 //
-// Lock order of a transaction: bucket locks ascending, groups, jobs ascending, runs ascending, inserts.
+// Lock order of a transaction: bucket locks ascending, groups, jobs ascending, runs ascending,
+// inserts.
 //
-// Lists of whole numbers travel as text inside a statement. Thousands of placeholders cost the server and the node more
-// than the work itself.
+// Lists of whole numbers travel as text inside a statement. Thousands of placeholders cost the
+// server and the node more than the work itself.
 package trip

@@ -11,16 +11,17 @@ import (
 	"go-crontab/sql"
 )
 
-// An app may have a limit of the output that is kept of its runs. Table app_output has the sum of each such app. The trip knows
-// nothing of it: a run is counted after it has ended.
+// An app may have a limit of kept output. Table app_output holds the sum for each limited app. The
+// trip itself does not count: a run is counted after it has ended.
 //
-// Each row of `output` says in which count it is, and each row of app_output which count is valid. Both change in one transaction, so
-// a run is counted once, however often it is found, and it is taken from the sum only if it was counted. Runs are found
-// in two ways: by the notes of ends, and once from the first due time on, for the runs that ended before anybody followed the notes.
+// Each row of `output` names the count that includes it, and each row of app_output names the valid
+// count. Both change in one transaction, so a run that is found twice is counted once, and it is
+// subtracted only if it was counted. Runs are found in two ways: by the notes of ends, and by one
+// scan from the first due time on, for runs that ended before the notes were followed.
 //
 // Lock order: rows of output ascending, rows of run, rows of app_output ascending, the limit.
 
-// OutputLimit is how much output of an app is kept at most.
+// OutputLimit is the limit of kept output of one app.
 type OutputLimit struct {
 	AppID int32
 	App   string
@@ -46,21 +47,21 @@ func OutputLimits(r sql.Reader) ([]OutputLimit, error) {
 // OutputSum is the counted kept output of an app.
 type OutputSum struct {
 	AppID int32
-	Count int64 // which count it is
+	Count int64 // the number of the count
 	Bytes int64
 	Upto  job.Micros // no counted run is due before
 	Seen  job.Micros // see All
-	All   bool       // runs that were there when the count began are all counted; else those due before Seen
+	All   bool       // all runs from before the count are counted; if false, only runs due before Seen
 }
 
 // OutputSums are the sums of all apps that are counted.
 type OutputSums struct {
-	Counting bool  // somebody follows the notes of ends
+	Counting bool  // the notes of ends are being followed
 	Upto     int64 // the note up to which runs are counted
 	Apps     map[int32]OutputSum
 }
 
-// ReadOutputSums reads how far output is counted.
+// ReadOutputSums reads the sums of output and the progress of the count.
 func ReadOutputSums(r sql.Reader) (OutputSums, error) {
 	const query = `
 		SELECT app_id, count, GREATEST(bytes, 0), upto, COALESCE(seen, 0), seen IS NULL
@@ -70,6 +71,7 @@ func ReadOutputSums(r sql.Reader) (OutputSums, error) {
 		err = rows.Scan(&s.AppID, &s.Count, &s.Bytes, &s.Upto, &s.Seen, &s.All)
 		return s, err
 	}
+
 	sums := OutputSums{Apps: map[int32]OutputSum{}}
 	found, err := sql.Select(r, "read sums of output", scan, query)
 	for _, s := range found {
@@ -79,10 +81,11 @@ func ReadOutputSums(r sql.Reader) (OutputSums, error) {
 		}
 		sums.Apps[s.AppID] = s
 	}
+
 	return sums, err
 }
 
-// LastNote is the id of the latest note of ends that can be seen, zero if there is none.
+// LastNote returns the id of the latest visible note of ends, or zero.
 func LastNote(r sql.Reader) (int64, error) {
 	const query = `
 		SELECT COALESCE(MAX(id), 0)
@@ -94,7 +97,8 @@ func LastNote(r sql.Reader) (int64, error) {
 	return found[0], nil
 }
 
-// FollowNotes begins to count by the notes behind an id. Runs that ended before are looked for in all apps.
+// FollowNotes starts to count by the notes with ids above upto. Runs that ended earlier are looked
+// for again in all apps.
 func FollowNotes(tx *sql.Tx, upto int64) error {
 	const begin = `
 		INSERT INTO app_output (app_id, upto)
@@ -103,6 +107,7 @@ func FollowNotes(tx *sql.Tx, upto int64) error {
 	if _, err := tx.Exec("begin to count output", begin, upto); err != nil {
 		return err
 	}
+
 	const again = `
 		UPDATE app_output
 		SET seen = 0
@@ -111,7 +116,7 @@ func FollowNotes(tx *sql.Tx, upto int64) error {
 	return err
 }
 
-// ForgetNotes ends what FollowNotes began. The notes may go then.
+// ForgetNotes undoes FollowNotes. The notes may then be removed.
 func ForgetNotes(tx *sql.Tx) error {
 	const query = `
 		DELETE FROM app_output
@@ -120,10 +125,11 @@ func ForgetNotes(tx *sql.Tx) error {
 	return err
 }
 
-// nextCount is the number of a new count. No count before has it, even if rows of app_output were removed.
+// nextCount is the number of a new count. No earlier count has it, even if rows of app_output were
+// removed.
 const nextCount = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)"
 
-// CountApps begins to count apps, and forgets what was counted of all others.
+// CountApps starts to count the given apps, and forgets the sums of all others.
 func CountApps(tx *sql.Tx, apps []int32) error {
 	forget := `
 		UPDATE app_output
@@ -132,6 +138,7 @@ func CountApps(tx *sql.Tx, apps []int32) error {
 	if _, err := tx.Exec("forget sums of output", forget); err != nil {
 		return err
 	}
+
 	begin := `
 		INSERT INTO app_output (app_id, count)
 		SELECT id, ` + nextCount + `
@@ -142,7 +149,7 @@ func CountApps(tx *sql.Tx, apps []int32) error {
 	return err
 }
 
-// CountAgain begins the count of an app again: rows do not bear out its sum.
+// CountAgain restarts the count of an app whose sum contradicts its rows.
 func CountAgain(tx *sql.Tx, s OutputSum) error {
 	const query = `
 		UPDATE app_output FORCE INDEX (PRIMARY)
@@ -154,10 +161,11 @@ func CountAgain(tx *sql.Tx, s OutputSum) error {
 
 const (
 	countNotes = 100    // rows of `ending` that one transaction counts at most
-	countMost  = 10_000 // runs that one statement looks at, a few more if they ended in one transaction, or are due at one instant
+	countMost  = 10_000 // runs that one statement looks at, or slightly more: one transaction and one instant are never split
 )
 
-// CountNotes counts the output of apps that the next notes name, up to a note at most. It returns up to where output is counted.
+// CountNotes counts the output of the given apps in the next notes, up to note upto. It returns the
+// last note that is counted.
 func CountNotes(tx *sql.Tx, apps []int32, from, upto int64) (counted int64, err error) {
 	const query = `
 		SELECT id, runs
@@ -170,10 +178,12 @@ func CountNotes(tx *sql.Tx, apps []int32, from, upto int64) (counted int64, err 
 		id   int64
 		runs []byte
 	}
+
 	scan := func(rows *sql.Rows) (r row, err error) {
 		err = rows.Scan(&r.id, &r.runs)
 		return r, err
 	}
+
 	found, err := sql.Select(tx, "read notes of ends", scan, query, from, upto, countNotes)
 	if err != nil {
 		return 0, err
@@ -182,7 +192,7 @@ func CountNotes(tx *sql.Tx, apps []int32, from, upto int64) (counted int64, err 
 	var ids []int64
 	counted = upto
 	for i, r := range found {
-		notes, _ := DecodeNotes(r.runs) // of a damaged row what can be read
+		notes, _ := DecodeNotes(r.runs) // a damaged row yields its readable part
 		for _, n := range notes {
 			ids = append(ids, n.Run)
 		}
@@ -194,6 +204,7 @@ func CountNotes(tx *sql.Tx, apps []int32, from, upto int64) (counted int64, err 
 	if err := countOutput(tx, apps, ids); err != nil {
 		return 0, err
 	}
+
 	const move = `
 		UPDATE app_output FORCE INDEX (PRIMARY)
 		SET upto = ?
@@ -202,12 +213,13 @@ func CountNotes(tx *sql.Tx, apps []int32, from, upto int64) (counted int64, err 
 	return counted, expect("move on in counting output", n, 1, err)
 }
 
-// CountOld counts the next runs of an app that ended before anybody followed the notes.
+// CountOld counts the next runs of an app that ended before the notes were followed.
 func CountOld(tx *sql.Tx, s OutputSum) error {
 	end, err := countEnd(tx, s.AppID, s.Seen)
 	if err != nil {
 		return err
 	}
+
 	const query = `
 		SELECT id
 		FROM run FORCE INDEX (by_app)
@@ -228,10 +240,10 @@ func CountOld(tx *sql.Tx, s OutputSum) error {
 	return expect("move on in counting output of an app", n, 1, err)
 }
 
-// noEnd is behind all due times.
+// noEnd is later than all due times.
 const noEnd job.Micros = math.MaxInt64
 
-// countEnd says up to where the next countMost runs of an app are due.
+// countEnd returns the end (excluded) of the due times of the app's next countMost runs.
 func countEnd(r sql.Reader, app int32, from job.Micros) (job.Micros, error) {
 	const query = `
 		SELECT due
@@ -246,21 +258,22 @@ func countEnd(r sql.Reader, app int32, from job.Micros) (job.Micros, error) {
 	return max(job.Micros(found[0]), from+1), nil
 }
 
-// keptRun is an ended run of which output is kept.
+// keptRun is an ended run with kept output.
 type keptRun struct {
 	id    int64
 	app   int32
 	due   job.Micros
 	bytes int64
-	count int64 // which count of its app is valid, zero: none is
+	count int64 // the valid count of its app; zero: none
 }
 
-// keptRuns reads those of some runs of which output is kept.
+// keptRuns returns the given runs that have kept output.
 func keptRuns(r sql.Reader, ids []int64) ([]keptRun, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	// What a hand wrote into output_kept leaves room to add it up.
+
+	// LEAST keeps the sum from overflowing if output_kept was edited by hand.
 	const query = `
 		SELECT r.id, r.app_id, r.due, LEAST(r.output_kept, 1073741824), COALESCE(a.count, 0)
 		FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]')) n
@@ -275,7 +288,8 @@ func keptRuns(r sql.Reader, ids []int64) ([]keptRun, error) {
 	return sql.Select(r, "read how much output is kept", scan, query, singles(ids))
 }
 
-// lockOutputs locks the rows of output of runs, and returns in which counts they are. A run without a row is missing.
+// lockOutputs locks the rows of output of runs, and returns their counts by run. A run without a
+// row is missing.
 func lockOutputs(tx *sql.Tx, ids []int64) (map[int64]int64, error) {
 	out := make(map[int64]int64, len(ids))
 	for part := range slices.Chunk(slices.Sorted(slices.Values(ids)), 500) {
@@ -297,26 +311,30 @@ func lockOutputs(tx *sql.Tx, ids []int64) (map[int64]int64, error) {
 			out[pair[0]] = pair[1]
 		}
 	}
+
 	return out, nil
 }
 
-// countOutput adds runs of apps to the sums, those that are not counted yet.
+// countOutput adds the runs of the given apps to the sums, unless they are counted already.
 func countOutput(tx *sql.Tx, apps []int32, ids []int64) error {
 	found, err := keptRuns(tx, ids)
 	if err != nil {
 		return err
 	}
+
 	ids = nil
 	for _, k := range found {
 		if k.count != 0 && slices.Contains(apps, k.app) {
 			ids = append(ids, k.id)
 		}
 	}
+
 	counted, err := lockOutputs(tx, ids)
 	if err != nil {
 		return err
 	}
-	// Read again: nobody removes the output now.
+
+	// Read again: with the locks, no other transaction can remove the output.
 	if found, err = keptRuns(tx, slices.Collect(maps.Keys(counted))); err != nil {
 		return err
 	}
@@ -334,20 +352,23 @@ func countOutput(tx *sql.Tx, apps []int32, ids []int64) error {
 		}
 		sums[k.app] = OutputSum{AppID: k.app, Count: k.count, Bytes: s.Bytes + k.bytes, Upto: min(s.Upto, k.due)}
 	}
+
 	for count, ids := range byCount {
 		if err := markCounted(tx, count, ids); err != nil {
 			return err
 		}
 	}
+
 	for _, app := range slices.Sorted(maps.Keys(sums)) {
 		if err := addOutput(tx, sums[app]); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
-// markCounted notes that runs are in a count.
+// markCounted marks runs as included in a count.
 func markCounted(tx *sql.Tx, count int64, ids []int64) error {
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]')) n
@@ -367,17 +388,20 @@ func addOutput(tx *sql.Tx, s OutputSum) error {
 	return expect("add to the sum of an app", n, 1, err)
 }
 
-// uncountOutput takes the output of runs from the sums that it was counted in. It locks the rows of output.
+// uncountOutput subtracts the output of runs from the sums that include it. It locks the rows of
+// output.
 func uncountOutput(tx *sql.Tx, ids []int64) error {
 	counted, err := lockOutputs(tx, ids)
 	if err != nil {
 		return err
 	}
+
 	maps.DeleteFunc(counted, func(_, count int64) bool { return count == 0 })
 	found, err := keptRuns(tx, slices.Collect(maps.Keys(counted)))
 	if err != nil {
 		return err
 	}
+
 	sums := map[int32]OutputSum{}
 	for _, k := range found {
 		if counted[k.id] == k.count {
@@ -394,6 +418,7 @@ func uncountOutput(tx *sql.Tx, ids []int64) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -404,13 +429,15 @@ type KeptOutput struct {
 	Bytes int64
 }
 
-// OldestOutput lists counted output of an app, the earliest due first, at most limit. It looks at a bounded number of runs, and returns
-// where it stopped, and whether that is behind all runs.
+// OldestOutput lists counted output of an app, the earliest due first, at most limit. It looks at a
+// bounded number of runs, and returns the due time where it stopped and whether it has passed all
+// runs.
 func OldestOutput(r sql.Reader, s OutputSum, limit int) (out []KeptOutput, end job.Micros, last bool, err error) {
 	end, err = countEnd(r, s.AppID, s.Upto)
 	if err != nil {
 		return nil, 0, false, err
 	}
+
 	query := `
 		SELECT r.id, r.due, LEAST(r.output_kept, 1073741824)
 		FROM run r FORCE INDEX (by_app)
@@ -423,15 +450,18 @@ func OldestOutput(r sql.Reader, s OutputSum, limit int) (out []KeptOutput, end j
 		err = rows.Scan(&o.Run, &o.Due, &o.Bytes)
 		return o, err
 	}
+
 	out, err = sql.Select(r, "find old output of an app", scan, query, s.AppID, int64(s.Upto), int64(end), s.Count)
 	if len(out) == limit {
 		return out, out[limit-1].Due, false, err
 	}
+
 	return out, end, end == noEnd, err
 }
 
-// DropOutput removes the output of runs of an app, whose rows stay, and notes that the app has no counted output due before an
-// instant. It returns sql.ErrMoved if the app's limit is not the given one any more, or if the sum is another count.
+// DropOutput removes the output of runs of an app, whose rows stay, and notes that the app has no
+// counted output due before an instant. It returns sql.ErrMoved if the app's limit has changed, or
+// if the sum belongs to another count.
 func DropOutput(tx *sql.Tx, l OutputLimit, s OutputSum, runs []KeptOutput, upto job.Micros) error {
 	if len(runs) > 0 {
 		ids := singles(idsOfKept(runs))
@@ -459,6 +489,7 @@ func DropOutput(tx *sql.Tx, l OutputLimit, s OutputSum, runs []KeptOutput, upto 
 	if err := expect("note where an app has output", n, 1, err); err != nil {
 		return err
 	}
+
 	return holdOutputLimit(tx, l)
 }
 
