@@ -22,25 +22,25 @@ type Claimer struct {
 	Session     Session
 	Definitions *Definitions
 	Prepared    *Prepared
-	Stops       *Stops   // what is paused
+	Stops       *Stops   // pauses
 	Limits      *Limiter // nil: no app has limits
 	Log         *slog.Logger
 
-	LookAhead time.Duration                // how far ahead of now runs are made at most
+	LookAhead time.Duration                // runs are made at most this far ahead of now
 	Labels    map[string]string            // of this node and of its handlers
-	Most      int                          // how many prepared runs this session holds at most
-	Node      string                       // its name, for the audit
-	Nothing   func(before job.Micros) bool // reports that a moment ago nothing was to be claimed that is due before an instant; nil: nobody knows
+	Most      int                          // the most prepared runs that this session holds
+	Node      string                       // name of this node, for the audit
+	Nothing   func(before job.Micros) bool // reports that no due time before an instant was left to claim a moment ago; nil: unknown
 
-	Starter *Starter // starts at once what has come; nil: it is prepared, too
+	Starter *Starter // starts runs that are due when they are claimed; nil: they are prepared, too
 
 	reach   *reach
 	slow    *slowLane
 	signal  wake
 	round   round
-	left    *atomic.Bool // a look could not claim something, or not all of it: it may be older than the next mark
+	left    *atomic.Bool // a look left due times unclaimed, which may be older than the next mark
 	backlog bool         // the last look found more than one batch
-	fed     int64        // the last backfill that a look came to, if there are more
+	fed     int64        // the id after which the next look at backfills continues; zero: from the first
 }
 
 // NewClaimer completes a claimer. Run it.
@@ -49,10 +49,11 @@ func NewClaimer(c Claimer) *Claimer {
 	return &c
 }
 
-// claimBatch is how many jobs one look reads. Larger batches cost less per run, and hold the jobs' rows for longer.
+// claimBatch is the number of jobs that one look reads. Larger batches cost less per run, but lock
+// the jobs' rows for longer.
 const claimBatch = 800
 
-// claim makes one look, and returns how many jobs it found.
+// claim makes one look, and returns the number of jobs that it found.
 func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (found int, err error) {
 	room := c.Most - c.Prepared.Len()
 	stops, known := c.Stops.now()
@@ -61,6 +62,7 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (f
 		c.left.Store(true)
 		return 0, nil
 	}
+
 	look.NotApps = apps
 	candidates, err := trip.Candidates(c.DB.Reader(ctx), look, now, min(claimBatch, room)+c.slow.len())
 	if err != nil || len(candidates) == 0 {
@@ -75,18 +77,20 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (f
 	if len(plans) < len(candidates) {
 		c.left.Store(true)
 	}
+
 	for _, part := range parts(plans) {
 		if failed := c.writeHalves(ctx, part, now); failed != nil {
 			err = failed
 		}
 	}
+
 	return len(candidates), err
 }
 
-// mostRuns is about how many runs one claim inserts.
+// mostRuns is roughly the number of runs that one claim inserts.
 const mostRuns = 2 * claimBatch
 
-// parts cuts plans into those that one claim writes: many runs of few jobs are many rows, too.
+// parts cuts plans into parts for one claim each. It counts runs, because a few jobs can have many.
 func parts(plans []plan) (out [][]plan) {
 	for len(plans) > 0 {
 		n, runs := 0, 0
@@ -99,7 +103,7 @@ func parts(plans []plan) (out [][]plan) {
 	return out
 }
 
-// learn caches the definitions that the candidates need.
+// learn reads the definitions of candidates that are not cached.
 func (c *Claimer) learn(ctx context.Context, candidates []trip.Candidate) error {
 	var unknown []int64 // jobs
 	for _, candidate := range candidates {
@@ -107,28 +111,32 @@ func (c *Claimer) learn(ctx context.Context, candidates []trip.Candidate) error 
 			unknown = append(unknown, candidate.JobID)
 		}
 	}
+
 	read, err := trip.Definitions(c.DB.Reader(ctx), unknown)
 	if err != nil {
 		return err
 	}
+
 	for _, d := range read {
 		c.Definitions.Put(d)
 	}
+
 	return nil
 }
 
-// plan is what one claim of one job would write.
+// plan is the intended claim of one job.
 type plan struct {
 	trip.Candidate
 	dueTimes
-	broken    error // why the job has no due times; nil if it has
+	broken    error // why the due times cannot be computed; nil: they can
 	rank      int   // the priority of its runs
-	elsewhere bool  // other nodes are to run it
+	elsewhere bool  // its labels exclude this node
 	grouped   bool  // its runs take slots of a group
 }
 
-// compute lists the due times of candidates. A candidate whose definition is not known was edited in this moment: the next look finds
-// it again. One whose schedule takes long goes to the slow lane.
+// compute plans the claims of candidates. It skips a candidate that was edited just now, whose
+// definition is not cached: the next look finds it again. A candidate with an expensive schedule
+// goes to the slow lane.
 func (c *Claimer) compute(ctx context.Context, candidates []trip.Candidate, now job.Micros) []plan {
 	plans := make([]plan, 0, len(candidates))
 	for _, candidate := range candidates {
@@ -150,10 +158,11 @@ func (c *Claimer) compute(ctx context.Context, candidates []trip.Candidate, now 
 		}
 		plans = append(plans, p)
 	}
+
 	return plans
 }
 
-// plan computes the due times of one candidate. They mean nothing if the work is used up.
+// plan computes the due times of one candidate. They are invalid if the work is used up.
 func (c *Claimer) plan(candidate trip.Candidate, d *Definition, work *job.Work, now job.Micros) plan {
 	p := plan{Candidate: candidate, broken: d.Err, elsewhere: !d.admits(c.Labels)}
 	if p.broken == nil && min(candidate.NextDue, candidate.Cursor()) < 0 {
@@ -168,20 +177,24 @@ func (c *Claimer) plan(candidate trip.Candidate, d *Definition, work *job.Work, 
 		}
 		p.dueTimes = dueFrom(d.Spec, work.On(d.Schedule), candidate.Cursor(), resumed, now, now.Add(c.reach.far(c.LookAhead)))
 	}
+
 	return p
 }
 
-// write moves the cursors and inserts the runs of those plans whose jobs are still as they were read.
+// write moves the cursors and inserts the runs of plans. It drops plans whose jobs have changed
+// since they were read.
 func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error {
 	if len(plans) == 0 {
 		return nil
 	}
-	now = max(now, c.Session.Now()) // far from MySQL the reading from before the look is old
+
+	now = max(now, c.Session.Now()) // with a slow link to MySQL the look took long, and its reading of the clock is old
 	runs := c.mint(plans, now)
 	ids := make([]int64, len(plans))
 	for i := range plans {
 		ids[i] = plans[i].JobID
 	}
+
 	at := c.Starter.newDirect(plans, runs, now)
 	defer at.giveBack()
 	if ending := at.jobsOf(runs); len(ending) > 0 && c.Starter.Ends != nil {
@@ -215,17 +228,18 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 			}
 			return trip.Insert(tx, trip.NoOwner, idle)
 		},
-		// Nobody asks which runs a claim with an unknown end has prepared. If it was applied, they become overdue and are started then,
-		// by whoever has a free slot. What it has started must be known.
+		// After an unknown end, the prepared runs are not looked up. If the claim was applied, they
+		// become overdue and any node with a free slot starts them. The started runs must be looked
+		// up.
 		Settle: func(tx *sql.Tx) error { claimed = nil; return at.settle(tx) },
-		// If we die before this, the prepared runs are overdue two seconds after they are due: see overdue.go. Those that were started
-		// execute for a session that is gone, and end lost.
+		// If we die before this, the prepared runs become overdue two seconds after their due
+		// times: see overdue.go. The started runs execute for a dead session, and end lost.
 		Sets: func() { c.Prepared.Add(claimed); at.apply(now) },
 	})
 }
 
-// asRead are the plans of jobs that are as they were read (rule C), and their runs: those for this session, and those for nodes that
-// admit them.
+// asRead returns the plans of jobs that have not changed since they were read (rule C). It splits
+// their runs into runs for this session and idle runs for other nodes.
 func asRead(plans []plan, runs [][]trip.Run, jobs map[int64]*trip.Job) (kept []*plan, own, idle []trip.Run) {
 	for i := range plans {
 		p := &plans[i]
@@ -240,10 +254,11 @@ func asRead(plans []plan, runs [][]trip.Run, jobs map[int64]*trip.Job) (kept []*
 			own = append(own, runs[i]...)
 		}
 	}
+
 	return kept, own, idle
 }
 
-// writeJobs writes plans of jobs whose rows are as they were read, but for their runs.
+// writeJobs writes everything of the plans except the runs. The rows of the jobs must be unchanged.
 func (c *Claimer) writeJobs(tx *sql.Tx, plans []*plan, begun map[int64]trip.Begun, now job.Micros) error {
 	cursors := make([]trip.Cursor, len(plans))
 	var counted []trip.Counted
@@ -257,7 +272,7 @@ func (c *Claimer) writeJobs(tx *sql.Tx, plans []*plan, begun map[int64]trip.Begu
 		if p.broken != nil {
 			broken[p.JobID] = p.broken.Error()
 		}
-		if d := p.counted; d != nil { // nothing of it may be claimed again
+		if d := p.counted; d != nil { // these due times must not be claimed again
 			b.To = max(b.To, d.last)
 			counted = append(counted, trip.Counted{
 				Run: c.Session.Mint(1), JobID: p.JobID, AppID: p.AppID, Version: p.Version, Hash: p.Hash,
@@ -276,16 +291,19 @@ func (c *Claimer) writeJobs(tx *sql.Tx, plans []*plan, begun map[int64]trip.Begu
 	if err := trip.Break(tx, broken); err != nil {
 		return err
 	}
+
 	return trip.InsertCounted(tx, counted, now)
 }
 
-// mint makes the runs of all plans, those of plans that will not be written included: ids are plenty. A due time that has
-// passed starts now. By its due time alone it would be overdue at once, and other nodes would take it before this one can start it.
+// mint makes the runs of all plans, even of plans that will be dropped: ids are plenty. A run whose
+// due time has passed gets due_now = now. Otherwise it would be overdue at once, and other nodes
+// would take it before this node can start it.
 func (c *Claimer) mint(plans []plan, now job.Micros) [][]trip.Run {
 	n := 0
 	for i := range plans {
 		n += len(plans[i].runs)
 	}
+
 	id := c.Session.Mint(n)
 	out := make([][]trip.Run, len(plans))
 	all := make([]trip.Run, 0, n)
@@ -293,7 +311,7 @@ func (c *Claimer) mint(plans []plan, now job.Micros) [][]trip.Run {
 		p := &plans[i]
 		claim := int32(1)
 		if p.elsewhere {
-			claim = 0 // nobody has claimed it yet
+			claim = 0 // not claimed yet
 		}
 		for _, due := range p.runs {
 			all = append(all, trip.Run{
@@ -304,6 +322,7 @@ func (c *Claimer) mint(plans []plan, now job.Micros) [][]trip.Run {
 		}
 		out[i] = all[len(all)-len(p.runs):]
 	}
+
 	return out
 }
 

@@ -14,17 +14,21 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// patience is how long a run may be overdue before any node may start it, unless MySQL is far away.
+// patience is the time that a run may be overdue before any node may start it. It is longer with a
+// slow link to MySQL: see pace.patience.
 const patience = 2 * time.Second
 
-// takeOverdue starts runs that nobody has started in time: prepared runs of nodes that died, hang or have no free slot, prepared
-// runs of this session that its set does not hold, and idle runs that are due. It returns the pause until the next look.
+// takeOverdue starts overdue runs: prepared runs of nodes that died, hang or have no free slot;
+// prepared runs of this session that its set does not hold; and idle runs that are due. It returns
+// the pause until the next look.
 //
-// Taking a run and starting it are one transaction. If they were two, two nodes could take a run from each other for ever.
+// Taking a run and starting it are one transaction. With two transactions, two nodes could take a
+// run from each other forever.
 func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Duration, err error) {
 	if !s.mayStart() || s.Executing.Free() <= 0 {
 		return overduePeriod, nil
 	}
+
 	found, others, err := s.findOverdue(ctx, now)
 	if err != nil {
 		return overduePeriod, err
@@ -38,7 +42,7 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Du
 	more = more && len(found) > 0
 	found = append(found, s.homeless(ctx, others, now)...) // these need no room
 	if len(found) == 0 {
-		return overduePeriod, nil // until a slot is free
+		return overduePeriod, nil // nothing to do until a slot is free
 	}
 
 	runs, holders := make([]trip.Run, 0, len(found)), make(map[int64]trip.Owner, len(found))
@@ -47,15 +51,18 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Du
 		h.Claim++
 		runs = append(runs, h.Run)
 	}
-	now = s.Session.Now() // far from MySQL the reading from before the look is old
+
+	now = s.Session.Now() // with a slow link to MySQL the look took long, and its reading of the clock is old
 	verdicts, err := s.decideHalves(ctx, runs, holders, now)
 	if err != nil {
 		return overduePeriod, err
 	}
+
 	return s.nextOverdue(verdicts, more), s.learn(ctx, verdicts, now)
 }
 
-// fitting returns the first of the runs for which there is room, which it reserves, and reports whether runs are left.
+// fitting returns the first runs that there is room for, reserves that room, and reports whether
+// runs are left.
 func (s *Starter) fitting(found []trip.Held) (fit []trip.Held, taken int, more bool) {
 	runs := make([]trip.Run, len(found))
 	for i := range found {
@@ -67,7 +74,7 @@ func (s *Starter) fitting(found []trip.Held) (fit []trip.Held, taken int, more b
 	return found[:n], taken, n < len(found)
 }
 
-// nextOverdue is how long the next look can wait.
+// nextOverdue returns the pause until the next look.
 func (s *Starter) nextOverdue(verdicts []verdict, more bool) time.Duration {
 	switch {
 	case more, slices.ContainsFunc(verdicts, func(v verdict) bool { return v.action == unread }):
@@ -80,8 +87,8 @@ func (s *Starter) nextOverdue(verdicts []verdict, more bool) time.Duration {
 	return overduePeriod
 }
 
-// findOverdue lists the runs that are to be taken: of those that this node may run, the highest priority first, and then the earliest.
-// It returns as well the idle runs that are for other nodes.
+// findOverdue lists the overdue runs that this node may run, by priority and then by time. It also
+// returns the idle runs that only other nodes may run.
 func (s *Starter) findOverdue(ctx context.Context, now job.Micros) (found, others []trip.Held, err error) {
 	r := s.DB.Reader(ctx)
 	found, others, err = s.findIn(r, []trip.Owner{trip.NoOwner}, trip.Idle, now)
@@ -99,13 +106,16 @@ func (s *Starter) findOverdue(ctx context.Context, now job.Micros) (found, other
 		}
 		found = append(found, overdue...)
 	}
+
 	slices.SortStableFunc(found, func(a, b trip.Held) int {
 		return cmp.Or(cmp.Compare(b.Rank, a.Rank), cmp.Compare(a.DueNow, b.DueNow))
 	})
+
 	return found[:min(startBatch, len(found))], others, nil
 }
 
-// lateForSlots lists the groups of which a run was woken some seconds ago that is for other nodes.
+// lateForSlots returns the groups with a woken run that only other nodes may run, and that has not
+// started for some seconds.
 func lateForSlots(others []trip.Held, now job.Micros) map[int32]bool {
 	late := map[int32]bool{}
 	for i := range others {
@@ -116,12 +126,13 @@ func lateForSlots(others []trip.Held, now job.Micros) map[int32]bool {
 	return late
 }
 
-// passSlotsOn wakes the next runs of groups whose woken runs found no node with room. The earlier ones stay idle, and ask for a
-// slot again when a node has room.
+// passSlotsOn wakes the next runs of groups whose woken runs found no node with room. The earlier
+// runs stay idle, and ask for a slot again when a node has room.
 func (s *Starter) passSlotsOn(ctx context.Context, groups map[int32]bool, now job.Micros) error {
 	if len(groups) == 0 {
 		return nil
 	}
+
 	woken := 0
 	err := s.Exclusion.Do(ctx, lock.Change{
 		Name: "pass slots on",
@@ -134,19 +145,22 @@ func (s *Starter) passSlotsOn(ctx context.Context, groups map[int32]bool, now jo
 			woken, err = trip.WakeGroups(tx, slices.Collect(maps.Values(locked)), now)
 			return err
 		},
-		Settle: func(*sql.Tx) error { return nil }, // the next look sees what stands
+		Settle: func(*sql.Tx) error { return nil }, // the next look reads the rows again
 		Sets:   func() {},
 	})
 	if err == nil && woken > 0 {
 		s.Woken()
 	}
+
 	return err
 }
 
-// overduePages bounds how many batches one look reads past runs that this node may not run.
+// overduePages bounds the batches that one look reads, if it meets many runs that this node may not
+// run.
 const overduePages = 10
 
-// findIn lists startable runs of some owners: a batch of those that this node may run, and the others that it passed on the way.
+// findIn lists startable runs of the given owners: a batch that this node may run, and the runs for
+// other nodes that it met on the way.
 func (s *Starter) findIn(r sql.Reader, owners []trip.Owner, state trip.State, before job.Micros) (out, others []trip.Held, err error) {
 	after := trip.Held{}
 	after.DueNow = math.MinInt64
@@ -161,14 +175,14 @@ func (s *Starter) findIn(r sql.Reader, owners []trip.Owner, state trip.State, be
 		}
 		for _, h := range page {
 			if h.Owner == s.Session.Number() && s.Prepared.Has(h.Launch) || s.aside.rests(h.Launch.Run, s.Session.Now()) {
-				continue // it waits for its turn, or cannot be started
+				continue // this node will start it anyway, or has set it aside
 			}
 			d := defs[h.JobID]
 			if d != nil && !d.admits(s.Labels) {
 				others = append(others, h)
 				continue
 			}
-			if d != nil { // else the job is gone: any node ends its runs
+			if d != nil { // nil: the job is gone, and any node ends its runs
 				h.Rank = d.rank()
 			}
 			out = append(out, h)
@@ -178,5 +192,6 @@ func (s *Starter) findIn(r sql.Reader, owners []trip.Owner, state trip.State, be
 		}
 		after = page[len(page)-1]
 	}
+
 	return out, others, nil
 }

@@ -11,19 +11,19 @@ import (
 	"go-crontab/sql"
 )
 
-// CalendarRow is a calendar as its row says. One that cannot be read (a newer version wrote it, or a hand did) has an
-// error in place of its days; it harms only the jobs that name it.
+// CalendarRow is the row of a calendar. A calendar that cannot be read, because a newer version or
+// a manual edit wrote it, has SpecErr instead of days. It affects only the jobs that name it.
 type CalendarRow struct {
 	ID, Version      int64
 	Name             string
 	SpecText         string
 	Calendar         *job.Calendar // nil with SpecErr
 	SpecErr          error
-	Jobs             int64 // living jobs that name it, where a reading says so
+	Jobs             int64 // living jobs that name it; only set by CalendarNamed
 	Created, Updated job.Micros
 }
 
-// CalendarError is why a calendar cannot be used.
+// CalendarError says why a calendar cannot be used.
 type CalendarError struct {
 	Name string
 	Err  error
@@ -33,8 +33,8 @@ func (e *CalendarError) Error() string { return fmt.Sprintf("calendar %q: %v", e
 
 func (e *CalendarError) Unwrap() error { return e.Err }
 
-// The calendars that were read last. A calendar is found by the digest of its definition, so what is found can be
-// neither old nor that of another schema.
+// knownCalendars caches compiled calendars by the digest of their definitions. So an entry can
+// neither be outdated nor belong to another schema.
 var knownCalendars = struct {
 	sync.Mutex
 	byDigest map[string]knownCalendar
@@ -46,7 +46,8 @@ type knownCalendar struct {
 	err error
 }
 
-// maxKnownCalendars bounds the definitions of known calendars, in bytes; compiled they take a few times as much.
+// maxKnownCalendars bounds the cached definitions, in bytes. Compiled they take a few times as
+// much.
 const maxKnownCalendars = 32 << 20
 
 func knowCalendar(digest []byte) (knownCalendar, bool) {
@@ -56,11 +57,12 @@ func knowCalendar(digest []byte) (knownCalendar, bool) {
 	return k, ok
 }
 
-// readCalendar decodes and compiles a stored definition, and remembers it.
+// readCalendar decodes, compiles and caches a stored definition.
 func readCalendar(name, text string, digest []byte) (k knownCalendar) {
 	if is := sha256.Sum256([]byte(text)); string(is[:]) != string(digest) {
 		return knownCalendar{err: &CalendarError{name, errors.New("a hand has changed its definition and not its digest")}}
 	}
+
 	spec, err := job.DecodeCalendar(text)
 	if err == nil {
 		k.Calendar, err = spec.Compile()
@@ -68,22 +70,26 @@ func readCalendar(name, text string, digest []byte) (k knownCalendar) {
 	if err != nil {
 		k.err = &CalendarError{name, err}
 	}
+
 	knownCalendars.Lock()
 	defer knownCalendars.Unlock()
 	if knownCalendars.size += len(text); knownCalendars.size > maxKnownCalendars {
 		clear(knownCalendars.byDigest)
 		knownCalendars.size = len(text)
 	}
+
 	knownCalendars.byDigest[string(digest)] = k
 	return k
 }
 
-// calendarsNamed reads those of some calendars that there are: their digests, and of those that are not known the rest.
+// calendarsNamed reads the named calendars that exist. It reads the digests first, and the
+// definitions only of calendars that are not cached.
 func calendarsNamed(r sql.Reader, names []string) (map[string]knownCalendar, error) {
 	out := map[string]knownCalendar{}
 	if len(names) == 0 {
 		return out, nil
 	}
+
 	list, args := sql.In(nil, names)
 	var unknown []string
 	err := sql.Each(r, "read digests of calendars", func(rows *sql.Rows) error {
@@ -100,6 +106,7 @@ func calendarsNamed(r sql.Reader, names []string) (map[string]knownCalendar, err
 	if err != nil || len(unknown) == 0 {
 		return out, err
 	}
+
 	list, args = sql.In(nil, unknown)
 	return out, sql.Each(r, "read calendars", func(rows *sql.Rows) error {
 		var name, text string
@@ -112,7 +119,7 @@ func calendarsNamed(r sql.Reader, names []string) (map[string]knownCalendar, err
 	}, "SELECT name, spec, digest FROM calendar WHERE name IN "+list, args...)
 }
 
-// pick returns those of the named calendars that there are, and an error if one of them cannot be read.
+// pick returns the named calendars that were found, and an error if a calendar cannot be read.
 func pick(found map[string]knownCalendar, names []string) (list []*job.Calendar, err error) {
 	for _, name := range names {
 		k, ok := found[name]
@@ -126,7 +133,7 @@ func pick(found map[string]knownCalendar, names []string) (list []*job.Calendar,
 	return list, err
 }
 
-// CalendarsNamed reads those of some calendars that there are.
+// CalendarsNamed reads the named calendars that exist.
 func CalendarsNamed(r sql.Reader, names []string) ([]*job.Calendar, error) {
 	found, err := calendarsNamed(r, names)
 	if err != nil {
@@ -150,10 +157,10 @@ func scanCalendar(rows *sql.Rows) (c CalendarRow, err error) {
 	return c, nil
 }
 
-// namesAtOnce is how many names one statement looks for.
+// namesAtOnce bounds the names in one statement.
 const namesAtOnce = 200
 
-// CalendarRows reads those of some calendars that there are, without how many jobs name them.
+// CalendarRows reads the named calendars that exist, by name. It does not set Jobs.
 func CalendarRows(r sql.Reader, names []string) (map[string]CalendarRow, error) {
 	out := map[string]CalendarRow{}
 	for part := range slices.Chunk(names, namesAtOnce) {
@@ -166,6 +173,7 @@ func CalendarRows(r sql.Reader, names []string) (map[string]CalendarRow, error) 
 			out[r.Name] = r
 		}
 	}
+
 	return out, nil
 }
 
@@ -174,7 +182,7 @@ func LockCalendar(tx *sql.Tx, name string) (CalendarRow, error) {
 	return sql.First(sql.Select(tx, "lock calendar", scanCalendar, "SELECT "+calendarColumns+" FROM calendar WHERE name = ? FOR UPDATE", name))
 }
 
-// CalendarNamed returns a calendar and how many jobs name it, or sql.ErrNotFound.
+// CalendarNamed returns a calendar with its number of jobs, or sql.ErrNotFound.
 func CalendarNamed(r sql.Reader, name string) (CalendarRow, error) {
 	c, err := sql.First(sql.Select(r, "read calendar", scanCalendar, "SELECT "+calendarColumns+" FROM calendar WHERE name = ?", name))
 	if err != nil {
@@ -185,7 +193,7 @@ func CalendarNamed(r sql.Reader, name string) (CalendarRow, error) {
 	return c, err
 }
 
-// readableCalendars reads those of some calendars that exist. One that cannot be read is as one that does not exist.
+// readableCalendars reads the named calendars that exist, and leaves out unreadable ones.
 func readableCalendars(r sql.Reader, names []string) ([]*job.Calendar, error) {
 	found, err := calendarsNamed(r, names)
 	if err != nil {

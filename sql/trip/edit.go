@@ -8,11 +8,11 @@ import (
 	"go-crontab/sql"
 )
 
-// atOnce bounds how many numbers one list of a statement has. MariaDB makes a subquery of a list with 1,000 numbers, and then
-// finds the rows in another way.
+// atOnce bounds the numbers in one list of a statement. From 1,000 numbers on, MariaDB turns the
+// list into a subquery and changes the query plan.
 const atOnce = 800
 
-// JobRow is the row of a job, as an edit reads and writes it.
+// JobRow is the row of a job as an edit reads and writes it.
 type JobRow struct {
 	ID      int64
 	AppID   int32
@@ -23,7 +23,7 @@ type JobRow struct {
 	Paused  bool
 	Deleted bool
 	Crowded bool
-	NextDue job.Micros // of a paused job: when its pause ends by itself; zero: none
+	NextDue job.Micros // for a paused job: when its pause ends by itself; zero: none
 	Parked  job.Micros // the cursor of a paused job; zero: none
 	BegunTo job.Micros
 	Resumed job.Micros
@@ -31,7 +31,7 @@ type JobRow struct {
 	Error   string
 }
 
-// Cursor is the first due time that no run has; zero: none.
+// Cursor returns the first due time that no run has; zero: none.
 func (j *JobRow) Cursor() job.Micros {
 	if j.Paused {
 		return j.Parked
@@ -57,7 +57,7 @@ type Seen struct {
 	Pause     Pause
 }
 
-// Pause is why a job is paused, for people. Without a pause it is zero.
+// Pause says why a job is paused, for people. It is zero for a job that is not paused.
 type Pause struct {
 	JobID  int64
 	Since  job.Micros
@@ -101,16 +101,17 @@ func SeeJobs(r sql.Reader, ids []int64) (map[int64]*Seen, error) {
 			out[s.ID] = s
 		}
 	}
+
 	return out, nil
 }
 
-// LockToEdit locks the rows of jobs that nobody else has locked, and returns them by id.
+// LockToEdit locks the rows of jobs, and returns them by id. It skips rows that are locked already.
 func LockToEdit(tx *sql.Tx, ids []int64) (map[int64]*JobRow, error) {
 	return lockToEdit(tx, ids, "FOR UPDATE SKIP LOCKED")
 }
 
-// AwaitToEdit is LockToEdit for one job, and waits for whoever has locked its row. The row of a job that is due many times a second is
-// locked nearly always, but never for long.
+// AwaitToEdit is LockToEdit for one job, and waits for the lock. The row of a job that is due many
+// times a second is locked nearly always, but never for long.
 func AwaitToEdit(tx *sql.Tx, id int64) (map[int64]*JobRow, error) {
 	return lockToEdit(tx, []int64{id}, "FOR UPDATE")
 }
@@ -136,10 +137,11 @@ func lockToEdit(tx *sql.Tx, ids []int64, lock string) (map[int64]*JobRow, error)
 			out[j.ID] = j
 		}
 	}
+
 	return out, nil
 }
 
-// Ahead is a run of the schedule that is due after an edit.
+// Ahead is a scheduled run that is due after an edit.
 type Ahead struct {
 	Run     int64
 	JobID   int64
@@ -148,8 +150,9 @@ type Ahead struct {
 	State   State
 }
 
-// RunsAhead lists the runs of the schedule of jobs that are due after an instant, the earliest of each job first. The
-// transaction has locked the rows of the jobs, so no run of theirs is claimed or started meanwhile.
+// RunsAhead lists the scheduled runs of jobs that are due after an instant, by job in the order of
+// due times. The transaction has locked the rows of the jobs, so none of their runs can be claimed
+// or started.
 func RunsAhead(tx *sql.Tx, jobs []int64, after job.Micros) (map[int64][]Ahead, error) {
 	out := map[int64][]Ahead{}
 	scan := func(rows *sql.Rows) (a Ahead, err error) {
@@ -170,10 +173,11 @@ func RunsAhead(tx *sql.Tx, jobs []int64, after job.Micros) (map[int64][]Ahead, e
 			out[a.JobID] = append(out[a.JobID], a)
 		}
 	}
+
 	return out, nil
 }
 
-// TakeBack deletes runs that have not begun. If one of them has, it is sql.ErrMoved.
+// TakeBack deletes runs that have not begun. If a run has begun, it returns sql.ErrMoved.
 func TakeBack(tx *sql.Tx, runs []int64) error {
 	const query = `
 		DELETE r
@@ -188,7 +192,7 @@ func TakeBack(tx *sql.Tx, runs []int64) error {
 	return expect("take back runs", n, len(runs), err)
 }
 
-// singles writes numbers as rows of one cell.
+// singles writes numbers as JSON rows with a single cell.
 func singles(numbers []int64) string {
 	r := jsonRows(len(numbers))
 	for _, n := range numbers {
@@ -199,7 +203,7 @@ func singles(numbers []int64) string {
 	return r.json()
 }
 
-// Counted is an ended run that stands for due times that have no run of their own.
+// Counted is an ended run that represents a range of due times without runs.
 type Counted struct {
 	Run         int64
 	JobID       int64
@@ -207,16 +211,17 @@ type Counted struct {
 	Version     int32
 	Hash        int
 	First, Last job.Micros
-	Count       int64 // zero: nobody knows, because the schedule cannot be computed
+	Count       int64 // zero: unknown, because the schedule cannot be computed
 	Outcome     job.Outcome
 	Reason      job.Reason
 }
 
-// InsertCounted writes runs that stand for due times without runs of their own. Each is final.
+// InsertCounted writes counted runs. Each is final.
 func InsertCounted(tx *sql.Tx, counted []Counted, now job.Micros) error {
 	if len(counted) == 0 {
 		return nil
 	}
+
 	r := jsonRows(len(counted))
 	for i := range counted {
 		c := &counted[i]
@@ -233,6 +238,7 @@ func InsertCounted(tx *sql.Tx, counted []Counted, now job.Micros) error {
 		r.reason(c.Reason)
 		r.end()
 	}
+
 	const query = `
 		INSERT INTO run (id, job_id, app_id, version, hash, due, due_now, due_last, due_count, kind, state, owner, claim,
 			outcome, final, ended, reason_code, reason)
@@ -252,15 +258,17 @@ func InsertCounted(tx *sql.Tx, counted []Counted, now job.Micros) error {
 		c := &counted[i]
 		notes[i] = Note{Run: c.Run, JobID: c.JobID, Outcome: c.Outcome}
 	}
+
 	return noteEnds(tx, notes, int64(len(notes)))
 }
 
-// WriteJobs writes the rows of jobs, which the transaction has locked. If another living job has the name of one of them, it
-// is sql.ErrExists.
+// WriteJobs writes the rows of jobs, which the transaction has locked. If another living job
+// already has such a name, it returns sql.ErrExists.
 func WriteJobs(tx *sql.Tx, jobs []JobRow) error {
 	if len(jobs) == 0 {
 		return nil
 	}
+
 	r := jsonRows(len(jobs))
 	for i := range jobs {
 		j := &jobs[i]
@@ -280,6 +288,7 @@ func WriteJobs(tx *sql.Tx, jobs []JobRow) error {
 		r.text(j.Error)
 		r.end()
 	}
+
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
 			id BIGINT PATH '$[0]', app_id INT PATH '$[1]', name VARCHAR(128) PATH '$[2]', living INT PATH '$[3]',
@@ -295,14 +304,17 @@ func WriteJobs(tx *sql.Tx, jobs []JobRow) error {
 	if sql.IsDuplicate(err) {
 		return fmt.Errorf("a job of that name: %w", sql.ErrExists)
 	}
+
 	return expect("write jobs", n, len(jobs), err)
 }
 
-// InsertJobs writes new jobs and gives each its id. If there is a living job of one of the names, it is sql.ErrExists.
+// InsertJobs writes new jobs and sets their ids. If a living job already has such a name, it
+// returns sql.ErrExists.
 func InsertJobs(tx *sql.Tx, jobs []*JobRow) error {
 	if len(jobs) == 0 {
 		return nil
 	}
+
 	r := jsonRows(len(jobs))
 	apps := map[int32]bool{}
 	for _, j := range jobs {
@@ -316,6 +328,7 @@ func InsertJobs(tx *sql.Tx, jobs []*JobRow) error {
 		r.numberOrNull(int64(j.Parked))
 		r.end()
 	}
+
 	const columns = `JSON_TABLE(?, '$[*]' COLUMNS (
 			app_id INT PATH '$[0]', name VARCHAR(128) PATH '$[1]', hash INT PATH '$[2]', paused INT PATH '$[3]',
 			next_due BIGINT PATH '$[4]', parked BIGINT PATH '$[5]')) n`
@@ -332,7 +345,8 @@ func InsertJobs(tx *sql.Tx, jobs []*JobRow) error {
 		return err
 	}
 
-	// Read back rather than counted: not every server gives the rows of one statement numbers that follow one another.
+	// Read the ids back instead of counting up: not every server numbers the rows of a statement
+	// consecutively.
 	const read = `
 		SELECT j.id, j.app_id, j.name
 		FROM ` + columns + `
@@ -341,21 +355,26 @@ func InsertJobs(tx *sql.Tx, jobs []*JobRow) error {
 		err = rows.Scan(&j.ID, &j.AppID, &j.Name)
 		return j, err
 	}
+
 	found, err := sql.Select(tx, "read ids of jobs", scan, read, text)
 	if err != nil {
 		return err
 	}
+
 	type name struct {
 		app  int32
 		name string
 	}
+
 	ids := make(map[name]int64, len(found))
 	for i := range found {
 		ids[name{found[i].AppID, found[i].Name}] = found[i].ID
 	}
+
 	for _, j := range jobs {
 		j.ID = ids[name{j.AppID, j.Name}]
 	}
+
 	return expect("read ids of jobs", int64(len(ids)), len(jobs), nil)
 }
 
@@ -390,21 +409,23 @@ func InsertVersions(tx *sql.Tx, versions []Version, now job.Micros) error {
 		}
 		versions = versions[n:]
 	}
+
 	return nil
 }
 
-// Ref says that a job refers to something by its name.
+// Ref is a reference of a job to something by its name.
 type Ref struct {
 	Kind  RefKind
 	Name  string
 	JobID int64
 }
 
-// SetRefs has jobs refer to what is given, and to nothing else.
+// SetRefs replaces all references of the jobs by the given ones.
 func SetRefs(tx *sql.Tx, jobs []int64, refs []Ref) error {
 	if len(jobs) == 0 {
 		return nil
 	}
+
 	const remove = `
 		DELETE r
 		FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]')) n
@@ -412,6 +433,7 @@ func SetRefs(tx *sql.Tx, jobs []int64, refs []Ref) error {
 	if _, err := tx.Exec("delete references", remove, singles(jobs)); err != nil {
 		return err
 	}
+
 	for part := range slices.Chunk(refs, atOnce) {
 		var args []any
 		for _, r := range part {
@@ -422,6 +444,7 @@ func SetRefs(tx *sql.Tx, jobs []int64, refs []Ref) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -440,7 +463,7 @@ func PutPauses(tx *sql.Tx, pauses []Pause) error {
 	return nil
 }
 
-// DropPauses removes what said why jobs were paused.
+// DropPauses removes the pauses of jobs.
 func DropPauses(tx *sql.Tx, jobs []int64) error {
 	if len(jobs) == 0 {
 		return nil
@@ -453,9 +476,10 @@ func DropPauses(tx *sql.Tx, jobs []int64) error {
 	return err
 }
 
-// SpawnBy returns until when something of jobs may be spawned, given the runs whose turn it is; zero if nothing may. That is the
-// run of each job that was started last: the windows of earlier ones end before. If it has not begun, a run may have started
-// just before it was woken, whose window ends at the latest at the given instant.
+// SpawnBy returns the end of the last spawn window of jobs; zero if nothing can be spawned any
+// more. Running holds the runs that have the turns: the last started run of each job, whose window
+// ends last. A run in that list that has not begun may have been woken just after another run
+// started; the window of that run ends at the instant latest or before.
 func SpawnBy(r sql.Reader, running []int64, latest job.Micros) (until job.Micros, err error) {
 	scan := func(rows *sql.Rows) (by job.Micros, err error) {
 		err = rows.Scan(&by)
@@ -472,10 +496,11 @@ func SpawnBy(r sql.Reader, running []int64, latest job.Micros) (until job.Micros
 		}
 		until = max(until, found[0])
 	}
+
 	return until, nil
 }
 
-// Apps returns the numbers of the apps that have one.
+// Apps returns the numbers of apps by name. Apps without a number are missing.
 func Apps(r sql.Reader, names []string) (map[string]int32, error) {
 	out := make(map[string]int32, len(names))
 	scan := func(rows *sql.Rows) (id int32, err error) {
@@ -490,10 +515,11 @@ func Apps(r sql.Reader, names []string) (map[string]int32, error) {
 			return nil, err
 		}
 	}
+
 	return out, nil
 }
 
-// NumberApps gives apps a number that have none. An app without jobs does no harm.
+// NumberApps gives a number to each app without one. An app without jobs does no harm.
 func NumberApps(tx *sql.Tx, names []string) error {
 	for part := range slices.Chunk(names, atOnce) {
 		query := "INSERT IGNORE INTO app (name) VALUES " + sql.Values(len(part), 1)
