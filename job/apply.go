@@ -12,15 +12,15 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Bounds of one Apply: what it changes, it changes in one transaction.
+// Bounds of one Apply, which is a single transaction.
 const (
-	MaxApplyJobs      = 1000 // of those it names, and of those it deletes
+	MaxApplyJobs      = 1000 // jobs that it names, and jobs that it deletes
 	MaxApplyGroups    = 200
 	MaxApplyCalendars = 100
 )
 
-// Apply is what somebody wants a cluster to have: groups, calendars, channels and rules of alerts, rules of retention, pauses
-// of apps and of the cluster, and jobs, as files hold them.
+// Apply is the wanted state of a cluster as files hold it: groups, calendars, alert channels and
+// rules, retention rules, pauses of apps and of the cluster, and jobs.
 type Apply struct {
 	Groups    []GroupSpec
 	Calendars []CalendarSpec
@@ -29,39 +29,39 @@ type Apply struct {
 	Retention []RetentionSpec
 	Pauses    []PauseSpec
 	Jobs      []Wanted
-	Prune     *Prune  // jobs to delete that are not among Jobs
-	DryRun    bool    // only tell what would be changed
-	Folder    *Folder // whose files these are; nil: nobody's
+	Prune     *Prune  // jobs to delete if they are not in Jobs
+	DryRun    bool    // report the changes without making them
+	Folder    *Folder // the folder that the files belong to, or nil
 }
 
-// GroupSpec is a group as a file has it.
+// GroupSpec is a group as files have it.
 type GroupSpec struct {
 	Name  string `json:"name" doc:"Its name. It is not renamed."`
 	Slots int    `json:"slots" doc:"How many runs of its jobs may execute at once in the whole cluster."`
 }
 
-// Wanted is a job as a file has it.
+// Wanted is a job as files have it.
 type Wanted struct {
 	Spec
-	Paused  *bool  // nil: as it is, and a new one is not
-	Version *int64 // it must be at this one, 0: must not be there; nil: any
+	Paused  *bool  // nil: unchanged; a new job is not paused
+	Version *int64 // the version the job must have; 0: it must not exist; nil: any
 }
 
-// Prune says which jobs belong to a set of files, so that those not in it are to be deleted. Zero fields do not
-// restrict; one of App and Labels must be given.
+// Prune selects the jobs that belong to a set of files; a selected job that is not in the files is
+// deleted. Zero fields do not restrict. App or Labels must be set.
 type Prune struct {
 	App    string
-	Labels map[string]string // all of them
-	Apps   []string          // only in these, whatever App says; nil: in all
+	Labels map[string]string // the job must have all
+	Apps   []string          // restricts further than App; nil: all apps
 }
 
 // KindGroup is the kind of groups in the audit.
 const KindGroup Kind = "group"
 
-// Applying says what became of one object.
+// Applying is the effect of an Apply on one object.
 type Applying string
 
-// What can become of an object.
+// The effects.
 const (
 	Created   Applying = "created"
 	Updated   Applying = "updated"
@@ -69,46 +69,46 @@ const (
 	Deleted   Applying = "deleted"
 )
 
-// Applied is what an Apply has changed, or would change.
+// Applied lists the changes of an Apply, made or planned.
 type Applied struct {
 	Groups    []AppliedObject
 	Calendars []AppliedObject
 	Channels  []AppliedObject
 	Rules     []AppliedObject
-	Retention []AppliedObject // by apps; the name is the app, "" the cluster
+	Retention []AppliedObject // named by app; "" is the cluster
 	Pauses    []AppliedObject // likewise
-	Jobs      []AppliedJob    // those of the Apply in its order, then those that were deleted by their names
+	Jobs      []AppliedJob    // the jobs of the Apply in its order, then the deleted ones by name
 }
 
-// Objects are all but the jobs.
+// Objects returns everything but the jobs.
 func (a *Applied) Objects() []AppliedObject {
 	return slices.Concat(a.Groups, a.Calendars, a.Channels, a.Rules, a.Retention, a.Pauses)
 }
 
-// AppliedObject is what is no job.
+// AppliedObject is an object other than a job.
 type AppliedObject struct {
 	Name    string
 	Action  Applying
 	Changes []Change
 }
 
-// AppliedJob is a job. Of one that would be created the id and the version are zero.
+// AppliedJob is a job. The id and the version are zero if the job would be created.
 type AppliedJob struct {
 	Action   Applying
-	Job      Job // as it is, or would be
+	Job      Job // after the change
 	Changes  []Change
 	Warnings []problem.Text // see Spec.Warnings
 }
 
-// Change is a field that is another now. Values are JSON; one that is absent was not set, or is not any more.
+// Change is a changed field. Values are JSON; nil means not set.
 type Change struct {
 	Field   string          `json:"field" doc:"Which field, such as 'retry.attempts'."`
 	Was     json.RawMessage `json:"was,omitempty" doc:"What it was; absent if it was not set."`
 	Becomes json.RawMessage `json:"becomes,omitempty" doc:"What it is now; absent if it is not set any more."`
 }
 
-// Check fills the defaults in and returns all that is wrong, as Problems whose fields are those of a manifest, such as
-// jobs[3].schedule, or nil.
+// Check fills the defaults in and returns Problems or nil. Its fields are paths in the manifest,
+// such as jobs[3].schedule.
 func (a *Apply) Check(now time.Time) error {
 	var p Problems
 	tooMany := func(field string, n, most int) {
@@ -138,7 +138,7 @@ func (a *Apply) Check(now time.Time) error {
 	return p
 }
 
-// within adds the problems of a part.
+// within adds the problems of a part of the manifest.
 func (p *Problems) within(place string, err error) {
 	var more Problems
 	if !errors.As(err, &more) {
@@ -152,7 +152,7 @@ func (p *Problems) within(place string, err error) {
 	}
 }
 
-// twice notes names that are given more than once; fields are those of where they stand.
+// twice adds a problem if a name was given before. list and i give the place of the name.
 func twice[K comparable](p *Problems, seen map[K]int, key K, list string, i int) {
 	if first, is := seen[key]; is {
 		p.Add(fmt.Sprintf("%s[%d].name", list, i), problem.GivenAlreadyAs, key, fmt.Sprintf("%s[%d]", list, first))
@@ -186,7 +186,7 @@ func (a *Apply) checkJobs(p *Problems, now time.Time) {
 		start := w.Start
 		w.Defaults(now)
 		p.within(fmt.Sprintf("jobs[%d]", i), w.Validate())
-		w.Start = start // of a job that is there already it may be another
+		w.Start = start // an existing job may have another Start
 		twice(p, seen, Name{w.App, w.Name}, "jobs", i)
 		if v := w.Version; v != nil && *v < 0 {
 			p.Add(fmt.Sprintf("jobs[%d].version", i), problem.Negative.Advise("give 0 for a job that must not be there yet"), *v)
@@ -211,8 +211,8 @@ func (a *Apply) checkPrune(p *Problems) {
 	}
 }
 
-// KeepStart has a definition that replaces another, and does not say when it begins, go on as that one has begun: an
-// interval keeps its phase, a number of due times is counted from where it was.
+// KeepStart copies the start of the definition that s replaces, if s has none. An interval keeps
+// its phase, and a number of due times keeps its count.
 func (s *Spec) KeepStart(old *Spec) {
 	if s.Start != nil {
 		return
@@ -222,14 +222,15 @@ func (s *Spec) KeepStart(old *Spec) {
 	}
 }
 
-// Same tells whether two definitions with their defaults say the same; instants may be written with another offset.
+// Same reports whether two definitions with defaults mean the same. Instants may have different
+// offsets.
 func (s *Spec) Same(other *Spec) bool {
 	a, err1 := s.inUTC().Encode()
 	b, err2 := other.inUTC().Encode()
 	return err1 == nil && err2 == nil && a == b
 }
 
-// inUTC is the definition with its instants in UTC.
+// inUTC returns the definition with its instants in UTC.
 func (s *Spec) inUTC() *Spec {
 	u := *s
 	for _, t := range []**time.Time{&u.At, &u.Start, &u.End} {
@@ -244,7 +245,7 @@ func (s *Spec) inUTC() *Spec {
 	return &u
 }
 
-// Diff lists what is different, by fields, between two definitions with their defaults; either may be nil.
+// Diff lists the fields in which two definitions with defaults differ. Either may be nil.
 func (s *Spec) Diff(other *Spec) []Change {
 	return diff(s.flat(), other.flat())
 }
@@ -256,7 +257,7 @@ func (s *Spec) flat() map[string]json.RawMessage {
 	return flatten(s.inUTC())
 }
 
-// Diff lists what is different, by fields, between two calendars; either may be nil.
+// Diff lists the fields in which two calendars differ. Either may be nil.
 func (c *CalendarSpec) Diff(other *CalendarSpec) []Change {
 	flat := func(c *CalendarSpec) map[string]json.RawMessage {
 		if c == nil {
@@ -283,14 +284,14 @@ func diff(a, b map[string]json.RawMessage) []Change {
 	return out
 }
 
-// flatten is what v encodes to, by the paths of what is no object, without what is empty.
+// flatten encodes v and returns its non-empty leaves by path. A leaf is any value but an object.
 func flatten(v any) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false) // commands are full of && and <
 	if e.Encode(v) != nil {
-		return out // a definition that is stored can be written
+		return out // cannot happen: stored definitions encode
 	}
 	var walk func(place string, text json.RawMessage)
 	walk = func(place string, text json.RawMessage) {
@@ -313,7 +314,7 @@ func flatten(v any) map[string]json.RawMessage {
 	return out
 }
 
-// Conflicts are the problems of an Apply whose jobs are not at the versions that it wants.
+// Conflicts lists the jobs of an Apply that are not at the wanted version.
 type Conflicts []Problem
 
 func (c Conflicts) Error() string { return Problems(c).Error() }

@@ -13,24 +13,25 @@ import (
 
 // Bounds of calendars.
 const (
-	MaxCalendars     = 8        // of one job
-	MaxCalendarDays  = 10_000   // entries of one calendar, exclude and include together
-	MaxCalendarHours = 24       // lines of weekly hours, of each kind
-	MaxCalendarSpans = 96       // times that it opens on one day: one each quarter of an hour
+	MaxCalendars     = 8        // per job
+	MaxCalendarDays  = 10_000   // entries per calendar, exclude and include together
+	MaxCalendarHours = 24       // lines of weekly hours, per kind
+	MaxCalendarSpans = 96       // openings per day: one every quarter of an hour
 	MaxCalendarNote  = 256      // bytes
-	MaxCalendarSize  = 1 << 20  // bytes of a stored calendar, and of a file that is imported
+	MaxCalendarSize  = 1 << 20  // bytes of a stored calendar, and of an imported file
 	maxCalendarWords = 16 << 10 // bytes of weekday and hours lines together
 )
 
-// CalendarSpec is the definition of a calendar as people write it: on which days, and at which hours of them, the jobs
-// that name it have due times.
+// CalendarSpec is the definition of a calendar as people write it. Jobs that name it have due times
+// only on its days and within its hours.
 //
-// A calendar is looked at with the due time that the schedule gives, before the job's jitter is added. A day is closed
-// if exclude or exclude_weekdays names it, unless include names it too: included days win over what the same calendar
-// excludes. Of several calendars of a job all must be open.
+// A calendar judges the due time that the schedule gives, before the job's jitter is added. A day
+// is closed if exclude or exclude_weekdays names it. An entry in include opens the day again, but
+// only in the same calendar. If a job names several calendars, all must be open.
 //
-// An included day can count as another day of the week (see CalendarDay.As): a make-up workday. It does so for the
-// job's schedule, and for the weekdays and hours of all of the job's calendars.
+// An included day can count as another day of the week (see CalendarDay.As), as make-up workdays
+// do. This applies to the job's schedule, and to the weekdays and hours of all of the job's
+// calendars.
 type CalendarSpec struct {
 	Name        string `json:"name" doc:"Its name. It is not renamed."`
 	Description string `json:"description,omitempty" doc:"What it is good for."`
@@ -42,21 +43,23 @@ type CalendarSpec struct {
 	Include         []CalendarDay `json:"include,omitempty" doc:"Days that are open although the calendar excludes them."`
 }
 
-// CalendarDay is a day, or the days from Date to End, both included: of one year (2027-02-06), or of each (12-25). Of
-// several entries of a list that name a day, those with a year count, and of these the first.
+// CalendarDay is a day, or the days from Date to End inclusive. The dates have a year (2027-02-06),
+// or repeat every year (12-25). If several entries of a list name a day, an entry with a year wins,
+// and among equals the first.
 type CalendarDay struct {
 	Date string `json:"date" doc:"The day: '2027-02-06', or '12-25' of each year."`
 	End  string `json:"end,omitempty" doc:"The last day, if there are several; it belongs to them."`
-	// As is only for included days: mon … sun has them count as that day of the week, workday as a working day: what
-	// is so on every working day of the week is so on them. The default is workday for days that are off by their
-	// weekday, and what they are for all others. Days are off by their weekday if exclude_weekdays says so, or, if it
-	// says nothing, on Saturday and Sunday.
+	// As is only for included days. mon … sun makes the day count as that day of the week. workday
+	// makes it count as a working day: rules that hold on every working day of the week hold on it.
+	// By default a day that is off by its weekday counts as a workday, and any other as itself.
+	// Days are off by their weekday if exclude_weekdays names them, or, if that is empty, on
+	// Saturday and Sunday.
 	As   string `json:"as,omitempty" doc:"Of an included day: as which day of the week it counts, 'mon' to 'sun', or 'workday'. Without it, 'workday' where it is off by its weekday: a make-up workday."`
 	Note string `json:"note,omitempty" doc:"Which holiday it is. It is shown where the day matters."`
 }
 
-// CalendarHours are weekly hours, each line some days of the week and some times, such as "mon-fri 08:00-18:00". The
-// first minute is in, the last is not: what is due at 18:00 is outside.
+// CalendarHours are weekly hours. Each line gives days of the week and times, such as "mon-fri
+// 08:00-18:00". The first minute is included, the last is not: a due time at 18:00 is outside.
 type CalendarHours struct {
 	Only   []string `json:"only,omitempty" doc:"Open in these hours only, such as 'mon-fri 08:00-18:00'. The first minute is in, the last is not."`
 	Except []string `json:"except,omitempty" doc:"Closed in these hours."`
@@ -65,7 +68,7 @@ type CalendarHours struct {
 // asWorkday is the As of a day that counts as a working day.
 const asWorkday = "workday"
 
-// Defaults writes what people may write in several ways in the one in which it is stored.
+// Defaults brings fields that can be written in several ways into their stored form.
 func (c *CalendarSpec) Defaults() {
 	c.Timezone = canonicalZone(c.Timezone)
 	if w, err := parseWeekdayList(c.ExcludeWeekdays); err == nil {
@@ -103,8 +106,8 @@ func (c *CalendarSpec) Validate() error {
 	return err
 }
 
-// Compile makes a calendar of the definition. Its errors are Problems.
-// What it returns holds on to the definition, which must not be changed any more.
+// Compile makes a calendar of the definition. Errors are Problems. The calendar keeps a reference
+// to the definition, which must not be changed afterwards.
 func (c *CalendarSpec) Compile() (*Calendar, error) {
 	var p Problems
 	checkName(&p, "name", c.Name)
@@ -136,7 +139,7 @@ func (c *CalendarSpec) Compile() (*Calendar, error) {
 	return out, nil
 }
 
-// weeklyRules reads what is the same in every week.
+// weeklyRules reads the rules that repeat every week.
 func (c *Calendar) weeklyRules(s *CalendarSpec, p *Problems) {
 	size := 0
 	for _, list := range [][]string{s.ExcludeWeekdays, s.Hours.Only, s.Hours.Except} {
@@ -172,7 +175,7 @@ func (c *Calendar) weeklyRules(s *CalendarSpec, p *Problems) {
 	}
 }
 
-// windowsADay is how often it opens on the day of the week on which it does so most often.
+// windowsADay returns the largest number of openings on one day of the week.
 func (c *Calendar) windowsADay() (most int) {
 	if !c.hours {
 		return 0
@@ -202,7 +205,7 @@ func (c *Calendar) windows(lines []string, field string, p *Problems, apply func
 	}
 }
 
-// lend reads as which days of the week included days count, and lists those that do.
+// lend reads the As of included days, and lists the days that count as others.
 func (c *Calendar) lend(p *Problems) {
 	list := c.spec.Include
 	c.as = make([]weekdays, len(list))
@@ -231,14 +234,14 @@ func (c *Calendar) lend(p *Problems) {
 	})
 }
 
-// Encode writes the definition as it is stored.
+// Encode returns the definition as it is stored, in JSON.
 func (c *CalendarSpec) Encode() (string, error) {
 	b, err := json.Marshal(c)
 	return string(b), err
 }
 
-// DecodeCalendar reads what Encode wrote. Fields that a newer version wrote are an error: half of a calendar would have
-// jobs due when they must not be.
+// DecodeCalendar reads the output of Encode. An unknown field, written by a newer version, is an
+// error: with half of a calendar, jobs would be due when they must not be.
 func DecodeCalendar(text string) (CalendarSpec, error) {
 	var c CalendarSpec
 	d := json.NewDecoder(strings.NewReader(text))
@@ -249,31 +252,31 @@ func DecodeCalendar(text string) (CalendarSpec, error) {
 	return c, nil
 }
 
-// Calendar is a definition, compiled. It is immutable and safe for concurrent use.
+// Calendar is a compiled definition. It is immutable and safe for concurrent use.
 type Calendar struct {
 	name   string
 	digest [sha256.Size]byte
 	spec   *CalendarSpec
-	zone   *time.Location // nil: that of whoever asks
+	zone   *time.Location // nil: the caller's
 
 	exclude, include daySet
 	off, work        weekdays   // closed by weekday; the working days of the week
-	as               []weekdays // by entry of include: as which days it counts; none: as what it is, or by the default
-	lent             []int32    // the days that count as others, in order
-	hours            bool       // are there weekly hours at all?
+	as               []weekdays // by entry of include: the days it counts as; none: itself, or the default
+	lent             []int32    // days that count as others, sorted
+	hours            bool       // it has weekly hours
 	open             openHours
 }
 
 // Name returns the name.
 func (c *Calendar) Name() string { return c.name }
 
-// Spec returns the definition, which nobody may change.
+// Spec returns the definition, which is read-only.
 func (c *Calendar) Spec() *CalendarSpec { return c.spec }
 
-// Digest is that of the definition as Encode writes it: calendars that have the same are the same.
+// Digest hashes the output of Encode: calendars with equal digests are equal.
 func (c *Calendar) Digest() [sha256.Size]byte { return c.digest }
 
-// Allows tells whether an instant is open: in the calendar's time zone, or, if it has none, in that of t.
+// Allows reports whether an instant is open, in the calendar's time zone or, without one, in t's.
 func (c *Calendar) Allows(t time.Time) bool {
 	zone := c.zone
 	if zone == nil {
@@ -284,13 +287,13 @@ func (c *Calendar) Allows(t time.Time) bool {
 	return open
 }
 
-// civilOf is what a zone's wall clock shows at an instant, in seconds.
+// civilOf returns the wall clock of a zone at an instant, both in seconds.
 func civilOf(zone *time.Location, t int64) int64 {
 	_, offset := time.Unix(t, 0).In(zone).Zone()
 	return t + int64(offset)
 }
 
-// lends returns as which days of the week a day counts; none: as the one it is.
+// lends returns the days of the week that a day counts as; none: the day itself.
 func (c *Calendar) lends(day int64) weekdays {
 	if entry := c.include.at(day); entry >= 0 {
 		return c.lentBy(day, entry)
@@ -306,13 +309,14 @@ func (c *Calendar) lentBy(day int64, entry int) weekdays {
 	case c.as[entry] != 0:
 		return c.as[entry]
 	case own&c.work == 0:
-		return c.work // none, if all days are off: then it stays what it is
+		return c.work // none if all days are off: then the day counts as itself
 	}
 	return 0
 }
 
-// at tells whether a minute of a day is open, and until which minute that stays so; as says as which days of the week
-// the day counts, none: as the one it is. What is so on all of them is so on the day.
+// at reports whether a minute of a day is open, and the minute until which that holds. as are the
+// days of the week that the day counts as; none: the day itself. The day is open only if each day
+// in as would be.
 func (c *Calendar) at(day int64, minute int, as weekdays) (open bool, until int) {
 	if as == 0 {
 		as = onlyWeekday(weekdayOf(day))
@@ -334,7 +338,7 @@ func (c *Calendar) shutUntil(day, limit int64) int64 {
 	return day
 }
 
-// why says why a closed minute is closed.
+// why gives the reason why a closed minute is closed.
 func (c *Calendar) why(day int64, as weekdays) string {
 	own := weekdayOf(day)
 	if entry := c.exclude.at(day); entry >= 0 && c.include.at(day) < 0 {
@@ -356,7 +360,7 @@ func (c *Calendar) why(day int64, as weekdays) string {
 	return "the hours of the day are " + strings.Join(hours, ", ")
 }
 
-// noteOf names an entry.
+// noteOf returns the note of an entry, or its dates.
 func noteOf(e CalendarDay) string {
 	switch {
 	case e.Note != "":
@@ -367,7 +371,7 @@ func noteOf(e CalendarDay) string {
 	return e.Date
 }
 
-// DayState is what a calendar makes of a day.
+// DayState is the state of one day in a calendar.
 type DayState struct {
 	Date    string   `json:"date" format:"date" doc:"The day."`
 	Weekday string   `json:"weekday" doc:"Its day of the week."`
@@ -384,7 +388,7 @@ const (
 	DayMakeup = "makeup"
 )
 
-// Days lists n days from a date on, 2027-02-06, by this calendar alone.
+// Days lists n days from a date such as 2027-02-06 on. It looks at this calendar alone.
 func (c *Calendar) Days(date string, n int) ([]DayState, error) {
 	first, yearly, err := parseDate(date)
 	if err != nil || yearly {
@@ -420,7 +424,7 @@ func (c *Calendar) state(day int64) DayState {
 	return DayState{Date: s.Date, Weekday: s.Weekday, State: DayClosed, Why: c.why(day, as)}
 }
 
-// AddDays adds entries to a list, those that are there already excepted: their notes are taken over.
+// AddDays adds entries to a list. An entry that the list already has only takes over the new note.
 func AddDays(list, more []CalendarDay) []CalendarDay {
 	out := slices.Clone(list)
 	seen := map[CalendarDay]int{}
