@@ -10,34 +10,37 @@ import (
 )
 
 const (
-	// backfillBatch is how many backfills one look feeds.
+	// backfillBatch is the number of backfills that one look feeds.
 	backfillBatch = 100
-	// backfillLooks bounds how many due times of a backfill one look passes that have succeeded already.
+	// backfillLooks bounds the due times that one look checks for an earlier success.
 	backfillLooks = 1000
-	// backfillSpread bounds how many due times a backfill goes on beyond one that has not ended: a look counts what is alive among
-	// them.
+	// backfillSpread bounds the due times between the oldest run of a backfill that has not ended
+	// and its cursor: a look counts the live runs in that range.
 	backfillSpread = 2000
 )
 
-// meal is what one look gives a backfill.
+// meal is the change that one look makes to a backfill.
 type meal struct {
 	trip.Hungry
-	before job.Micros // the cursor as it was read
+	before job.Micros // the cursor when it was read
 	dues   []job.Micros
 	rank   int // the priority of its runs
 }
 
-// feed gives backfills their next runs: as many as may be alive at once. It needs no other sign than the rows: whoever looks
-// counts what is alive and moves the cursor. If two look at once, the cursor keeps them apart.
+// feed gives backfills their next runs, up to the number that may be alive at once. The rows hold
+// all the state: a look counts the live runs and moves the cursor. Two looks at the same time are
+// safe, because both expect the old cursor.
 func (c *Claimer) feed(ctx context.Context, now job.Micros) error {
 	if !c.Session.Fresh() || c.Most <= c.Prepared.Len() {
 		return nil
 	}
+
 	hungry, err := trip.HungryBackfills(c.DB.Reader(ctx), c.fed, backfillBatch)
 	if err != nil {
 		return err
 	}
-	c.fed = 0 // the next look begins anew, unless there are more
+
+	c.fed = 0 // the next look starts from the first backfill, unless this batch is full
 	if len(hungry) == backfillBatch {
 		c.fed = hungry[len(hungry)-1].ID
 	}
@@ -58,10 +61,11 @@ func (c *Claimer) feed(ctx context.Context, now job.Micros) error {
 			meals = append(meals, *m)
 		}
 	}
+
 	return c.writeMeals(ctx, meals, now)
 }
 
-// learnFor caches the definitions that backfills need.
+// learnFor reads the definitions of backfills that are not cached.
 func (c *Claimer) learnFor(ctx context.Context, hungry []trip.Hungry) error {
 	candidates := make([]trip.Candidate, len(hungry))
 	for i := range hungry {
@@ -70,7 +74,7 @@ func (c *Claimer) learnFor(ctx context.Context, hungry []trip.Hungry) error {
 	return c.learn(ctx, candidates)
 }
 
-// serve computes the next due times of a backfill; nil: there is nothing to change.
+// serve computes the next due times of a backfill; nil: nothing changes.
 func (c *Claimer) serve(ctx context.Context, h *trip.Hungry, now job.Micros) (*meal, error) {
 	m := &meal{Hungry: *h, before: h.NextDue}
 	m.Updated = now
@@ -78,19 +82,22 @@ func (c *Claimer) serve(ctx context.Context, h *trip.Hungry, now job.Micros) (*m
 		m.State, m.NextDue = trip.BackfillCancelled, 0
 		return m, nil
 	}
+
 	d, ok := c.Definitions.Get(h.JobID, h.Version)
 	if !ok || d.Err != nil || !d.admits(c.Labels) {
-		return nil, nil // it goes on once its job can be read, at a node that may run it
+		return nil, nil // it continues once its job can be read, on a node that may run it
 	}
 	if !c.Limits.mayFeed(d.Spec.App, now) {
-		return nil, nil // it goes on when its app may start more
+		return nil, nil // it continues when its app may start more runs
 	}
+
 	m.rank = d.Spec.Priority
 
 	alive, oldest, err := h.Alive(c.DB.Reader(ctx))
 	if err != nil {
 		return nil, err
 	}
+
 	m.DoneTo = oldest - 1
 	if alive == 0 {
 		m.DoneTo = h.Last
@@ -103,21 +110,24 @@ func (c *Claimer) serve(ctx context.Context, h *trip.Hungry, now job.Micros) (*m
 			return nil, err
 		}
 	}
+
 	switch {
 	case m.NextDue == 0 && alive == 0 && len(m.dues) == 0:
 		m.State = trip.BackfillDone
 	case m.NextDue == h.NextDue:
 		return nil, nil
 	}
+
 	return m, nil
 }
 
-// choose takes due times from the cursor on, at most so many, and moves it behind them.
+// choose takes up to most due times from the cursor on, and moves the cursor past them.
 func (m *meal) choose(r sql.Reader, s job.Schedule, most int) error {
 	if spread := s.Count(m.DoneTo.Time(), (m.NextDue - 1).Time()); spread > backfillSpread {
 		return nil
 	}
-	first := m.NextDue - 1 // the cursor may be no due time any more: somebody has changed the job
+
+	first := m.NextDue - 1 // the cursor need not be a due time any more: the job may have been edited
 	for looks := 0; len(m.dues) < most && looks < backfillLooks; {
 		var dues []job.Micros
 		for at := first; len(dues) < most; {
@@ -151,18 +161,22 @@ func (m *meal) choose(r sql.Reader, s job.Schedule, most int) error {
 			m.Planned++
 		}
 	}
+
 	m.NextDue = 0
 	if due, ok := next(s, first); ok && due <= m.Last {
 		m.NextDue = due
 	}
+
 	return nil
 }
 
-// writeMeals moves the cursors of backfills that are still as they were read, and inserts their runs as prepared.
+// writeMeals moves the cursors and inserts the runs as prepared. It drops backfills whose cursors
+// have moved since they were read.
 func (c *Claimer) writeMeals(ctx context.Context, meals []meal, now job.Micros) error {
 	if len(meals) == 0 {
 		return nil
 	}
+
 	ids := make([]int64, len(meals))
 	runs := make([][]trip.Run, len(meals))
 	for i := range meals {
@@ -190,17 +204,18 @@ func (c *Claimer) writeMeals(ctx context.Context, meals []meal, now job.Micros) 
 			}
 			return trip.Insert(tx, c.Session.Number(), claimed)
 		},
-		// As with a claim, nobody asks what became of it: its runs become overdue.
+		// As with a claim, the runs of an unknown end are not looked up: they become overdue.
 		Settle: func(*sql.Tx) error { claimed = nil; return nil },
 		Sets:   func() { c.Prepared.Add(claimed) },
 	})
 }
 
-// runs are the runs of the due times that were chosen.
+// runs makes the runs of the chosen due times.
 func (m *meal) runs(s Session, now job.Micros) []trip.Run {
 	if len(m.dues) == 0 {
 		return nil
 	}
+
 	id := s.Mint(len(m.dues))
 	out := make([]trip.Run, len(m.dues))
 	for i, due := range m.dues {
@@ -209,5 +224,6 @@ func (m *meal) runs(s Session, now job.Micros) []trip.Run {
 			Request: m.ID, Attempt: 1, Due: due, DueNow: max(now, due), Hash: m.Hash, Rank: m.rank,
 		}
 	}
+
 	return out
 }

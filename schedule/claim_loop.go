@@ -15,11 +15,13 @@ import (
 
 const (
 	claimPeriod = 500 * time.Millisecond
-	// neglect is how late a due time is when any session claims it: the one whose share it is in seems not to.
+	// neglect is the delay after which any session claims a due time: the session with that share
+	// seems not to.
 	neglect = time.Second
-	// lanes is how many parts of a backlog are claimed side by side.
+	// lanes is the number of parts of a backlog that are claimed in parallel.
 	lanes = 2
-	// laneTurn is for how long a lane goes on before the others are looked at: idle runs, backfills, what is neglected.
+	// laneTurn is the longest time that lanes claim a backlog before the loop turns to idle runs,
+	// backfills and neglected shares.
 	laneTurn = time.Second
 )
 
@@ -31,7 +33,7 @@ func (c *Claimer) Run(ctx context.Context) error {
 	defer lane.Wait()
 	defer cancel()
 
-	wait := rand.N(claimPeriod) // so that nodes do not march in step
+	wait := rand.N(claimPeriod) // so nodes do not march in step
 	for {
 		select {
 		case <-ctx.Done():
@@ -44,7 +46,7 @@ func (c *Claimer) Run(ctx context.Context) error {
 		now := c.Session.Now()
 		c.reach.adapt(c.LookAhead, c.Prepared.Len(), c.Most)
 		if wait = claimPeriod; !c.round.due(now) && c.Nothing != nil && c.Nothing(now.Add(c.LookAhead)) {
-			continue // what somebody does here comes by the signal, what others do is seen a moment later
+			continue // changes on this node raise the signal, and changes on others are seen a moment later
 		}
 		more, err := c.look(ctx, now)
 		if err != nil && ctx.Err() == nil {
@@ -56,12 +58,13 @@ func (c *Claimer) Run(ctx context.Context) error {
 	}
 }
 
-// Look makes the next look come at once, as the first of a round. It is for changes that may set a cursor into the past, such as
-// the end of a pause. A look that is lost with its node is made up for within a minute.
+// Look makes the next look come at once, as the first of a round. It is for changes that may set a
+// cursor into the past, such as the end of a pause. If the node dies before that look, another
+// node's round makes up for it within a minute.
 func (c *Claimer) Look() { c.signal.up() }
 
-// look claims one batch of the session's own share, and of another one what its session left behind. It reports whether there is more
-// to claim at once.
+// look claims one batch of the session's own share, and the neglected due times of one other share.
+// It reports whether there is more to claim at once.
 func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err error) {
 	own, others := shareOf(c.Session), otherShares(c.Session)
 	other := others[turn(now)%len(others)]
@@ -73,23 +76,26 @@ func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err erro
 		c.left.Store(false)
 		more, err := c.claimIn(ctx, now, slice)
 		if err != nil || more {
-			return more, err // who has enough to do leaves the rest to others
+			return more, err // a busy node leaves the rest to others
 		}
 		if !c.left.Load() {
 			c.round.claimed(slice)
 		}
 	}
+
 	c.round.end(append(others, own))
 
 	if err := c.feed(ctx, now); err != nil {
 		return false, err
 	}
+
 	found, err := c.takeIdle(ctx, now)
 	return err == nil && found == claimBatch, err
 }
 
-// claimIn claims one batch of a slice, and reports whether there is more. While there was more a moment ago, parts of the slice are
-// claimed side by side, and each goes on for a while: while MySQL works on one, this node computes the others.
+// claimIn claims one batch of a slice, and reports whether there is more. During a backlog it
+// claims parts of the slice in parallel, several batches each: MySQL works on one part while this
+// node computes the others.
 func (c *Claimer) claimIn(ctx context.Context, now job.Micros, slice trip.Slice) (more bool, err error) {
 	if slice.FromHash >= slice.ToHash {
 		return false, nil
@@ -108,12 +114,14 @@ func (c *Claimer) claimIn(ctx context.Context, now job.Micros, slice trip.Slice)
 		part.FromHash, part.ToHash = slice.FromHash+width*i/lanes, slice.FromHash+width*(i+1)/lanes
 		all.Go(func() { full[i], failed[i] = c.claimOn(ctx, part) })
 	}
+
 	all.Wait()
 	c.backlog = slices.Contains(full, true)
 	return c.backlog, errors.Join(failed...)
 }
 
-// claimOn claims batches of a slice until a batch is not full or the turn is over, and reports whether there is more.
+// claimOn claims batches of a slice until a batch is not full or the turn is over, and reports
+// whether there is more.
 func (c *Claimer) claimOn(ctx context.Context, slice trip.Slice) (more bool, err error) {
 	for over := c.Session.Now().Add(laneTurn); ; {
 		now := c.Session.Now()
@@ -124,20 +132,21 @@ func (c *Claimer) claimOn(ctx context.Context, slice trip.Slice) (more bool, err
 	}
 }
 
-// shareOf is the slice of all times and the hashes of a session's share. Sessions that count each other differently for a moment
-// have shares that overlap or leave a gap. That is harmless: claims are guarded, and what nobody prefers is claimed once it is late.
+// shareOf returns the hashes of a session's share, for all times. If sessions count each other
+// differently for a moment, their shares overlap or leave a gap. That is harmless: claims are
+// guarded, and a due time in a gap is claimed once it is late.
 func shareOf(s Session) trip.Slice {
 	index, of := s.Share()
 	if index < 0 || of <= 0 {
-		return trip.Slice{} // it has not seen the others yet, or takes no work
+		return trip.Slice{} // it has not seen the other sessions yet, or takes no work
 	}
 	return trip.Slice{FromHash: index * job.Hashes / of, ToHash: (index + 1) * job.Hashes / of}
 }
 
-// otherShares are the shares of the other sessions, in the order of this session's turns.
+// otherShares returns the shares of the other sessions, in the order of this session's turns.
 func otherShares(s Session) []trip.Slice {
 	index, of := s.Share()
-	// Any hash that a row can have: one that somebody has changed by hand is in nobody's share.
+	// Cover every hash that a row can have: a hash that was edited by hand may be in no share.
 	all := trip.Slice{FromHash: math.MinInt16, ToHash: math.MaxInt16 + 1}
 	if index < 0 || of <= 1 {
 		return []trip.Slice{all}
@@ -155,9 +164,11 @@ func otherShares(s Session) []trip.Slice {
 		}
 		out = append(out, slice)
 	}
+
 	return out
 }
 
-// turn counts the looks that all sessions make. So no two look at the same share of another one at a time. If they did, those that are
-// done first with a backlog would all reach for the rows of the last one, and hold it up.
+// turn numbers the looks in step for all sessions, so two sessions never look at the same foreign
+// share at a time. Otherwise all sessions that finish a backlog early would compete for the rows of
+// the slowest one, and delay it.
 func turn(now job.Micros) int { return int(now.Time().UnixMicro() / claimPeriod.Microseconds()) }

@@ -20,36 +20,36 @@ const (
 	wait                   // it waits for another run of its job, or for a slot of its group
 	hold                   // it stays prepared, and is looked at again
 	postpone               // it becomes idle, for a look at an instant
-	release                // it becomes idle: other nodes are to run it
+	release                // it becomes idle, for other nodes
 	unread                 // it stays prepared until the definition of its job has been read
-	forget                 // its row is not ours any more
+	forget                 // another node has the run
 )
 
 // verdict is the decision on one run.
 type verdict struct {
 	action
 	run     trip.Run
-	at      job.Micros // of a hold or postpone: when to look again; zero: soon
+	at      job.Micros // for hold and postpone: when to look again; zero: soon
 	outcome job.Outcome
 	reason  job.Reason
-	limit   job.Limit // of a refusal: the limit of its app that it would exceed; "": none
+	limit   job.Limit // for refuse: the app limit that the run would exceed; "": none
 	def     *Definition
-	group   int32 // of a start: the group whose slot it holds; zero: none
-	takes   bool  // of a start: it takes that slot now
+	group   int32 // for start: the group whose slot it holds; zero: none
+	takes   bool  // for start: it takes that slot now
 	gives   bool  // it gives back the slot that it holds
 
-	place      job.Micros  // of a wait: in which line, and where
-	turn       int64       // of a start or wait: the run whose turn it is now
-	replaces   bool        // of a wait: that run is to be killed
-	supersedes []trip.Held // runs that have not begun and will not, because of this one
-	alone      bool        // of a start: the job is not crowded any more
-	passes     bool        // it had the turn, or a slot, and does not use it: the next one is to be woken
+	place      job.Micros  // for wait: the line and the place in it
+	turn       int64       // for start and wait: the run that has the turn afterwards
+	replaces   bool        // for wait: the run with the turn must be killed
+	supersedes []trip.Held // runs that have not begun and never will, because this run replaces them
+	alone      bool        // for start: the job is no longer crowded
+	passes     bool        // it had the turn or a slot and does not use it: the next run must be woken
 }
 
 // policy is one rule about starts. It returns nil if it has no objection to a start.
 type policy func(r *trip.Run, j *jobScene, now job.Micros) *verdict
 
-// policies are asked in this order. The first objection is the verdict.
+// policies are applied in this order. The first objection is the verdict.
 var policies = []policy{
 	lockedJob,
 	begun,
@@ -68,7 +68,7 @@ var policies = []policy{
 	slot,
 }
 
-// judge gives every run a verdict, the earliest due first. The scene follows the verdicts.
+// judge gives every run a verdict, the earliest due first, and updates the scene after each.
 func judge(runs []trip.Run, s *scene) []verdict {
 	order := slices.Clone(runs)
 	slices.SortFunc(order, byDue)
@@ -87,7 +87,7 @@ func judge(runs []trip.Run, s *scene) []verdict {
 
 		v = j.allowance.judge(r, v)
 
-		// Before the due time nothing else than a start is final: what stands in the way may be gone by then.
+		// Before the due time only a start is final: an obstacle may be gone by then.
 		if (v.action == refuse || v.action == wait) && s.now < r.DueNow {
 			v = verdict{action: hold, at: r.DueNow}
 		}
@@ -96,6 +96,7 @@ func judge(runs []trip.Run, s *scene) []verdict {
 		j.allowance.take(&v)
 		out[i] = v
 	}
+
 	return out
 }
 
@@ -103,7 +104,7 @@ func byDue(a, b trip.Run) int {
 	return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.Launch.Run, b.Launch.Run))
 }
 
-// follow makes the scene of a job say what a verdict makes true.
+// follow updates the scene of a job after a verdict.
 func (j *jobScene) follow(v *verdict) {
 	r := &v.run
 	had := j.gone || j.Running == r.Launch.Run
@@ -125,6 +126,7 @@ func (j *jobScene) follow(v *verdict) {
 		j.giveSlot(v)
 		v.passes = had || r.Group < 0
 	}
+
 	if v.passes && j.turn != nil && j.turn.Launch.Run == r.Launch.Run {
 		j.turn = nil
 	}
@@ -133,7 +135,7 @@ func (j *jobScene) follow(v *verdict) {
 	}
 }
 
-// noTurn is the run whose turn it is when it is nobody's.
+// noTurn is written to job.running when no run has the turn.
 const noTurn = -1
 
 func (j *jobScene) started(v *verdict) {
@@ -151,7 +153,8 @@ func refusal(outcome job.Outcome, code job.ReasonCode, format string, args ...an
 	return &verdict{action: refuse, outcome: outcome, reason: job.Reason{Code: code, Text: fmt.Sprintf(format, args...)}}
 }
 
-// lockedJob: somebody else has locked the row of the job. Nobody waits for it: the runs of other jobs go on.
+// lockedJob: another transaction has locked the row of the job. The batch does not wait for it, so
+// runs of other jobs go on.
 func lockedJob(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if j.busy {
 		return &verdict{action: hold}
@@ -159,8 +162,9 @@ func lockedJob(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	return nil
 }
 
-// begun: the run executes already. This node holds an earlier launch of it, and another one has taken it over and started it. If it
-// were judged and refused, the turn that it has would be free for another run.
+// begun: the run executes already. This node holds an earlier launch, and another node has taken
+// the run over and started it. If it were judged and refused here, its turn would pass to another
+// run.
 func begun(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if j.turn != nil && j.turn.Launch.Run == r.Launch.Run && j.turn.State == trip.Executing {
 		return &verdict{action: forget}
@@ -175,7 +179,8 @@ func deletedJob(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	return nil
 }
 
-// unreadDefinition: the job was edited since the run was claimed. The definition is read outside the transaction.
+// unreadDefinition: the job was edited since the run was claimed. The definition is read outside
+// the transaction.
 func unreadDefinition(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if j.def == nil {
 		return &verdict{action: unread}
@@ -190,7 +195,7 @@ func brokenDefinition(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	return nil
 }
 
-// elsewhere: this node may not run the job, or not any more: it was edited since the run was claimed.
+// elsewhere: this node may not run the job. The job may have been edited since the run was claimed.
 func elsewhere(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	switch {
 	case !j.elsewhere:
@@ -201,7 +206,8 @@ func elsewhere(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	return &verdict{action: release}
 }
 
-// startDeadline is about first attempts of the schedule: what people ask for is started however late it is.
+// startDeadline applies to first attempts of scheduled runs. Manual runs start however late they
+// are.
 func startDeadline(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	deadline := j.def.Spec.StartDeadline
 	if deadline == 0 || r.Kind != trip.Schedule || r.Attempt > 1 || now.Sub(r.Due) <= time.Duration(deadline) {
@@ -213,12 +219,13 @@ func startDeadline(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	return refusal(job.Missed, job.ReasonStartDeadline, "could not be started by its deadline, %s after it was due", deadline)
 }
 
-// misfire: a due time of the schedule that is too old is started only if the misfire policy says so. What it says is computed before
-// the transaction: it may take a walk through the schedule.
+// misfire: a scheduled run that is too old starts only if the misfire policy says so. The answer is
+// computed before the transaction, because it may take a walk through the schedule.
 func misfire(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	if !isMisfired(r, j.def, j.Version, now) {
 		return nil
 	}
+
 	starts, known := j.late[lateRun{r.JobID, j.Version, r.Due}]
 	switch {
 	case !known:
@@ -228,11 +235,13 @@ func misfire(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 		return refusal(job.Missed, job.ReasonMisfire, "nobody could start it within %s; misfire policy %s",
 			job.Duration(spec.MissedAfter()), spec.Misfire.Policy)
 	}
+
 	return nil
 }
 
-// isMisfired reports whether a due time of the schedule is so old that the misfire policy applies, as a version of its job has it. What
-// a claim made late counts from then, by the policy of the version that it knew.
+// isMisfired reports whether the misfire policy of the given version applies to a scheduled run. A
+// run that was claimed late counts from its claim: the claim has applied the policy of the version
+// that it knew.
 func isMisfired(r *trip.Run, d *Definition, version int32, now job.Micros) bool {
 	since := r.DueNow
 	if r.Version != version && !r.Woken {
@@ -248,8 +257,8 @@ type lateRun struct {
 	due     job.Micros
 }
 
-// lateOnes tells which misfired runs are to be started, as the latest definitions that the node knows have it. One whose schedule is too
-// expensive is not.
+// lateOnes returns, for each misfired run, whether it may start by the latest definition that the
+// node knows. A run with too expensive a schedule may not.
 func (s *Starter) lateOnes(ctx context.Context, runs []trip.Run, now job.Micros) map[lateRun]bool {
 	var late map[lateRun]bool
 	for i := range runs {
@@ -265,5 +274,6 @@ func (s *Starter) lateOnes(ctx context.Context, runs []trip.Run, now job.Micros)
 		starts := startsLate(d.Spec, work.On(d.Schedule), r.Due, now)
 		late[lateRun{r.JobID, version, r.Due}] = starts && work.Err() == nil
 	}
+
 	return late
 }

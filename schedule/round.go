@@ -9,28 +9,29 @@ import (
 )
 
 const (
-	// roundPeriod is how often a round begins.
+	// roundPeriod is the time between the beginnings of two rounds.
 	roundPeriod = time.Minute
-	// behindMark is how far the mark stays behind the beginning of a round.
+	// behindMark is the distance of the mark before the beginning of a round.
 	behindMark = 10 * time.Second
 )
 
-// round tells from which cursor on to look. Dead entries of the index, which a long backup keeps from being purged, stand before the
-// living ones, and a look that begins at the mark does not pass them. Once a minute, and when somebody asks, a round passes them: one
-// look at each share without a lower bound. It ends when the looks have claimed all that they found, and the mark moves then.
+// round decides on the lower bound of cursors for a look. The index may begin with many dead
+// entries, which a long backup keeps from being purged. A look that begins at the mark skips them.
+// Once a minute, and on request, a round looks at each share without a lower bound. When these
+// looks have claimed everything that they found, the round ends and the mark moves.
 //
 // The zero value begins a round at once.
 type round struct {
-	mark  job.Micros      // no cursor is older, but for those that the next round finds
+	mark  job.Micros      // no cursor is older, except for cursors that the next round finds
 	next  job.Micros      // when the next round begins
-	began job.Micros      // this round
-	done  map[hashes]bool // shares of which all was claimed; nil between two rounds
+	began job.Micros      // when this round began
+	done  map[hashes]bool // shares that are completely claimed; nil between two rounds
 }
 
-// due reports that a look now belongs to a round.
+// due reports whether a look now belongs to a round.
 func (r *round) due(now job.Micros) bool { return r.done != nil || now >= r.next }
 
-// again begins a round with the next look, also in the middle of one.
+// again starts a new round with the next look, even in the middle of a round.
 func (r *round) again() { r.next, r.done = 0, nil }
 
 // begin comes before each look.
@@ -40,7 +41,7 @@ func (r *round) begin(now job.Micros) {
 	}
 }
 
-// from is where a look at a share begins.
+// from returns the lower bound for a look at a share.
 func (r *round) from(share trip.Slice) job.Micros {
 	if r.done == nil || r.done[hashesOf(share)] {
 		return r.mark
@@ -48,14 +49,14 @@ func (r *round) from(share trip.Slice) job.Micros {
 	return math.MinInt64
 }
 
-// claimed notes that a look has claimed all that it found in a share.
+// claimed records that a look has claimed everything that it found in a share.
 func (r *round) claimed(share trip.Slice) {
 	if r.done != nil {
 		r.done[hashesOf(share)] = true
 	}
 }
 
-// end ends the round if nothing is left of it. Sessions that come and go change the shares: a round counts those of now.
+// end ends the round if all current shares are claimed. Shares change as sessions come and go.
 func (r *round) end(shares []trip.Slice) {
 	if r.done == nil {
 		return
@@ -68,7 +69,7 @@ func (r *round) end(shares []trip.Slice) {
 	r.mark, r.next, r.done = r.began.Add(-behindMark), r.began.Add(roundPeriod), nil
 }
 
-// hashes are those of a share: from the first up to the second.
+// hashes identifies a share: from the first hash (included) to the second (excluded).
 type hashes [2]int
 
 func hashesOf(share trip.Slice) hashes { return hashes{share.FromHash, share.ToHash} }

@@ -10,8 +10,9 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// write makes the rows say what the verdicts say. A run whose row is not as expected loses its verdict: somebody else has
-// taken it, or an edit has taken it back. The transaction has locked the rows of the groups and jobs.
+// write changes the rows as the verdicts say. A run whose row is not as expected loses its verdict:
+// another node has taken it over, or an edit has taken it back. The transaction has locked the rows
+// of the groups and jobs. It returns the number of runs that it woke.
 func write(tx *sql.Tx, session trip.Owner, verdicts []verdict, s *scene, window int64) (woken int, err error) {
 	for _, step := range []func() error{
 		func() error { return writeStarts(tx, session, verdicts, s.now, window) },
@@ -28,15 +29,18 @@ func write(tx *sql.Tx, session trip.Owner, verdicts []verdict, s *scene, window 
 			return 0, err
 		}
 	}
+
 	return wakeNext(tx, verdicts, s)
 }
 
-// takeOver gives this session the runs of other holders whose verdict changes their rows. All other runs stay as they are.
+// takeOver makes this session the owner of the runs of other holders, if their verdicts change
+// their rows. All other runs stay unchanged.
 func takeOver(tx *sql.Tx, session trip.Owner, verdicts []verdict, holders map[int64]trip.Owner) error {
 	if len(holders) == 0 {
 		return nil
 	}
-	before := map[trip.Owner][]trip.Launch{} // the launches at which the holders have the runs
+
+	before := map[trip.Owner][]trip.Launch{} // by owner, the launches before the takeover
 	for i := range verdicts {
 		v := &verdicts[i]
 		if v.action == start || v.action == refuse || v.action == wait || v.action == postpone {
@@ -55,6 +59,7 @@ func takeOver(tx *sql.Tx, session trip.Owner, verdicts []verdict, holders map[in
 			taken[l] = true
 		}
 	}
+
 	forgetOthers(verdicts, start, taken)
 	forgetOthers(verdicts, refuse, taken)
 	forgetOthers(verdicts, wait, taken)
@@ -63,12 +68,13 @@ func takeOver(tx *sql.Tx, session trip.Owner, verdicts []verdict, holders map[in
 }
 
 func writeStarts(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job.Micros, window int64) error {
-	byGroup := map[int32][]trip.Launch{} // nearly all runs have none, so this is one list
+	byGroup := map[int32][]trip.Launch{} // nearly all runs have no group, so this is usually one list
 	for i := range verdicts {
 		if v := &verdicts[i]; v.action == start {
 			byGroup[v.group] = append(byGroup[v.group], v.run.Launch)
 		}
 	}
+
 	moved := true
 	for group, launches := range byGroup {
 		n, err := trip.Start(tx, session, group, launches, now, window)
@@ -77,9 +83,11 @@ func writeStarts(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job.Mic
 		}
 		moved = moved && n == int64(len(launches))
 	}
+
 	if moved {
 		return nil
 	}
+
 	started, err := trip.StartedAmong(tx, session, launchesOf(verdicts, start))
 	forgetOthers(verdicts, start, started)
 	return err
@@ -92,17 +100,19 @@ func writeRefusals(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job.M
 			refusals = append(refusals, trip.Refusal{Launch: v.run.Launch, Outcome: v.outcome, Reason: v.reason})
 		}
 	}
+
 	n, err := trip.Refuse(tx, session, refusals, now)
 	if err != nil || n == int64(len(refusals)) {
 		return err
 	}
+
 	ended, err := trip.EndedAmong(tx, launchesOf(verdicts, refuse))
 	forgetOthers(verdicts, refuse, ended)
 	return err
 }
 
-// writeWaits makes runs wait. Each marks the run that it waits for, so that the end of that run wakes it. If the mark fails, that
-// run has ended or is ending, and the waiter is looked at again.
+// writeWaits makes runs wait. It marks the run that each waits for, so that run's end wakes the
+// waiter. If the mark fails, that run has ended or is ending, and the waiter is judged again later.
 func writeWaits(tx *sql.Tx, session trip.Owner, verdicts []verdict) error {
 	awaited, replaced := map[int64]bool{}, map[int64]bool{}
 	for i := range verdicts {
@@ -111,10 +121,12 @@ func writeWaits(tx *sql.Tx, session trip.Owner, verdicts []verdict) error {
 			replaced[v.turn] = replaced[v.turn] || v.replaces
 		}
 	}
+
 	marked, err := trip.MarkAwaited(tx, slices.Sorted(maps.Keys(awaited)))
 	if err != nil {
 		return err
 	}
+
 	maps.DeleteFunc(replaced, func(run int64, is bool) bool { return !is || !marked[run] })
 	if err := trip.Replace(tx, slices.Sorted(maps.Keys(replaced))); err != nil {
 		return err
@@ -131,30 +143,32 @@ func writeWaits(tx *sql.Tx, session trip.Owner, verdicts []verdict) error {
 			waiters = append(waiters, trip.Waiter{Launch: v.run.Launch, Place: v.place})
 		}
 	}
+
 	n, err := trip.Wait(tx, session, waiters)
 	if err != nil || n == int64(len(waiters)) {
 		return err
 	}
+
 	waiting, err := trip.WaitingAmong(tx, launchesOf(verdicts, wait))
 	forgetOthers(verdicts, wait, waiting)
 	return err
 }
 
-// writeReleases makes prepared runs of this session idle, now or from a later instant on.
+// writeReleases makes prepared runs of this session idle, at once or for a later instant.
 func writeReleases(tx *sql.Tx, session trip.Owner, verdicts []verdict) error {
 	for i := range verdicts {
 		if v := &verdicts[i]; v.action == postpone {
 			if _, err := trip.Postpone(tx, session, launchesOf(verdicts, postpone), v.at); err != nil {
 				return err
 			}
-			break // they all rest until the same instant
+			break // all postponed runs rest until the same instant
 		}
 	}
 	_, err := trip.Release(tx, session, trip.Prepared, launchesOf(verdicts, release))
 	return err
 }
 
-// writeSuperseded ends the runs whose place others have taken.
+// writeSuperseded ends the runs that others have replaced.
 func writeSuperseded(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job.Micros) error {
 	var refusals []trip.Refusal
 	for i := range verdicts {
@@ -167,10 +181,12 @@ func writeSuperseded(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job
 			refusals = append(refusals, trip.Refusal{Launch: h.Launch, Reason: reason})
 		}
 	}
+
 	return trip.Supersede(tx, session, refusals, now)
 }
 
-// wakeNext wakes the runs that come next, where a run did not use its turn or its slot. It returns how many it woke.
+// wakeNext wakes the next runs where a run did not use its turn or its slot. It returns the number
+// of runs that it woke.
 func wakeNext(tx *sql.Tx, verdicts []verdict, s *scene) (woken int, err error) {
 	jobs, afterSchedule := map[int64]bool{}, map[int64]bool{}
 	for i := range verdicts {
@@ -179,19 +195,22 @@ func wakeNext(tx *sql.Tx, verdicts []verdict, s *scene) (woken int, err error) {
 			afterSchedule[v.run.JobID] = v.run.Kind != trip.Backfill
 		}
 	}
+
 	groups, err := writeSlots(tx, verdicts, s)
 	if err != nil {
 		return 0, err
 	}
+
 	byJobs, err := trip.WakeJobs(tx, slices.Sorted(maps.Keys(jobs)), afterSchedule, s.now)
 	if err != nil || len(groups) == 0 {
 		return byJobs, err
 	}
+
 	byGroups, err := trip.WakeGroups(tx, groups, s.now)
 	return byJobs + byGroups, err
 }
 
-// writeSlots counts the slots that the verdicts take and give back, and returns the groups.
+// writeSlots writes the numbers of taken slots after the verdicts, and returns the groups.
 func writeSlots(tx *sql.Tx, verdicts []verdict, s *scene) (groups []*trip.Group, err error) {
 	moved := map[int32]int{}
 	for i := range verdicts {
@@ -202,6 +221,7 @@ func writeSlots(tx *sql.Tx, verdicts []verdict, s *scene) (groups []*trip.Group,
 			moved[v.run.Group]--
 		}
 	}
+
 	for _, id := range slices.Sorted(maps.Keys(s.slots)) {
 		g := s.slots[id]
 		g.Taken = g.before + moved[id]
@@ -213,6 +233,7 @@ func writeSlots(tx *sql.Tx, verdicts []verdict, s *scene) (groups []*trip.Group,
 			return nil, err
 		}
 	}
+
 	return groups, nil
 }
 
@@ -225,7 +246,7 @@ func launchesOf(verdicts []verdict, a action) (launches []trip.Launch) {
 	return launches
 }
 
-// forgetOthers changes the verdicts of one action on runs that are not among those whose rows were changed.
+// forgetOthers turns verdicts with action a into forget, for runs whose rows were not changed.
 func forgetOthers(verdicts []verdict, a action, changed map[trip.Launch]bool) {
 	for i := range verdicts {
 		if v := &verdicts[i]; v.action == a && !changed[v.run.Launch] {
@@ -234,7 +255,8 @@ func forgetOthers(verdicts []verdict, a action, changed map[trip.Launch]bool) {
 	}
 }
 
-// begunOf is what the verdicts say about jobs: how far the schedule has begun (rule B), and whose turn it is.
+// begunOf collects the effects of the verdicts on jobs: the latest due time that has begun (rule
+// B), and the run that has the turn.
 func begunOf(verdicts []verdict, s *scene) []trip.Begun {
 	index := map[int64]int{}
 	var out []trip.Begun
@@ -260,10 +282,11 @@ func begunOf(verdicts []verdict, s *scene) []trip.Begun {
 			b.Running = v.turn
 		}
 	}
+
 	return out
 }
 
-// aloneOf lists the jobs of which a run starts that are not crowded any more.
+// aloneOf lists the jobs that have a starting run and are no longer crowded.
 func aloneOf(verdicts []verdict) (jobs []int64) {
 	for i := range verdicts {
 		if v := &verdicts[i]; v.action == start && v.alone {

@@ -7,7 +7,7 @@ import (
 	"go-crontab/sql"
 )
 
-// Candidate is a job that may be claimed, as it was read without a lock.
+// Candidate is a job that may be claimed, read without a lock.
 type Candidate struct {
 	JobID   int64
 	AppID   int32
@@ -19,19 +19,21 @@ type Candidate struct {
 	Resumed job.Micros // when its last pause ended; zero: it never was paused
 }
 
-// Slice is what one look is about: the due times from From on and before Before, in a range of hashes.
+// Slice is the range of one look: due times in [From, Before), in a range of hashes.
 type Slice struct {
 	From, Before     job.Micros
 	FromHash, ToHash int // FromHash ≤ hash < ToHash
 	NotApps          []int32
 }
 
-// Candidates lists jobs whose cursor is in the slice, the earliest first, and jobs whose pause has ended by itself. It takes no lock.
+// Candidates lists jobs whose cursor is in the slice, the earliest first, and jobs whose pause has
+// ended by itself. It takes no lock.
 func Candidates(r sql.Reader, s Slice, now job.Micros, limit int) ([]Candidate, error) {
 	others := ""
 	if len(s.NotApps) > 0 {
 		others = " AND app_id NOT IN " + list(slices.Values(s.NotApps))
 	}
+
 	query := `
 		SELECT id, app_id, hash, version, next_due, paused <> 0, COALESCE(parked, 0), resumed
 		FROM job FORCE INDEX (claim)
@@ -46,7 +48,7 @@ func Candidates(r sql.Reader, s Slice, now job.Micros, limit int) ([]Candidate, 
 	return sql.Select(r, "list jobs to claim", scan, query, int64(s.From), int64(s.Before), s.FromHash, s.ToHash, int64(now), limit)
 }
 
-// Cursor is the first due time that no run has; zero: none.
+// Cursor returns the first due time that no run has; zero: none.
 func (c *Candidate) Cursor() job.Micros {
 	if c.Paused {
 		return c.Parked
@@ -54,7 +56,7 @@ func (c *Candidate) Cursor() job.Micros {
 	return c.NextDue
 }
 
-// ResumedAt is when the last pause ended, now included.
+// ResumedAt returns the end of the last pause, including a pause that ends now.
 func (c *Candidate) ResumedAt() job.Micros {
 	if c.Paused {
 		return c.NextDue
@@ -62,7 +64,7 @@ func (c *Candidate) ResumedAt() job.Micros {
 	return c.Resumed
 }
 
-// Definition is what a job is in one of its versions, as JSON.
+// Definition is one version of a job's definition, as JSON.
 type Definition struct {
 	JobID     int64
 	Version   int32
@@ -89,16 +91,18 @@ func Versions(r sql.Reader, jobs []int64) (map[int64]int32, error) {
 			return nil, err
 		}
 	}
+
 	return out, nil
 }
 
-// Definitions reads the current definitions of jobs, with the calendars that they name. It takes no lock. A definition is missing
-// whose calendars were changed in this moment: the job has another version by now. A job whose definition is gone, by a hand, has
-// an empty one, which cannot be used.
+// Definitions reads the current definitions of jobs, with the calendars that they name. It takes no
+// lock. If a calendar changes at this moment, the definition is missing: the job has another
+// version by now. If a definition was deleted by hand, its text is empty and cannot be used.
 func Definitions(r sql.Reader, jobs []int64) ([]Definition, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
+
 	query := `
 		SELECT j.id, j.version, COALESCE(v.definition, ''), COALESCE(v.calendars, '')
 		FROM job j FORCE INDEX (PRIMARY)
@@ -109,20 +113,23 @@ func Definitions(r sql.Reader, jobs []int64) ([]Definition, error) {
 		err = rows.Scan(&d.JobID, &d.Version, &d.Text, &d.pinned)
 		return d, err
 	}
+
 	found, err := sql.Select(r, "read definitions", scan, query)
 	if err != nil {
 		return nil, err
 	}
+
 	return withCalendars(r, found)
 }
 
-// LockJobs locks the rows of jobs that nobody else has locked, and returns them by id. A job that is missing in the answer
-// is locked by somebody else, or does not exist.
+// LockJobs locks the rows of jobs, and returns them by id. A missing job is locked by another
+// transaction, or does not exist.
 func LockJobs(tx *sql.Tx, ids []int64) (map[int64]*Job, error) {
 	out := make(map[int64]*Job, len(ids))
 	if len(ids) == 0 {
 		return out, nil
 	}
+
 	query := `
 		SELECT id, version, paused <> 0, living IS NULL, crowded <> 0, COALESCE(next_due, 0), begun_to, running
 		FROM job FORCE INDEX (PRIMARY)
@@ -135,19 +142,22 @@ func LockJobs(tx *sql.Tx, ids []int64) (map[int64]*Job, error) {
 		err := rows.Scan(&j.ID, &j.Version, &j.Paused, &j.Deleted, &j.Crowded, &j.NextDue, &j.BegunTo, &j.Running)
 		return j, err
 	}
+
 	jobs, err := sql.Select(tx, "lock jobs", scan, query)
 	for _, j := range jobs {
 		out[j.ID] = j
 	}
+
 	return out, err
 }
 
-// Existing reports which of the jobs exist. It takes no lock and waits for none.
+// Existing returns the jobs that exist. It takes no lock and waits for none.
 func Existing(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 	out := map[int64]bool{}
 	if len(ids) == 0 {
 		return out, nil
 	}
+
 	query := `
 		SELECT id
 		FROM job FORCE INDEX (PRIMARY)
@@ -157,13 +167,14 @@ func Existing(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 	for _, id := range found {
 		out[id] = true
 	}
+
 	return out, err
 }
 
-// Cursor is what a claim writes into the row of a job.
+// Cursor is the change that a claim makes to the row of a job.
 type Cursor struct {
 	JobID   int64
-	Next    job.Micros // zero: there is no further due time
+	Next    job.Micros // zero: no further due time
 	BegunTo job.Micros // the latest due time of the schedule that has begun or ended with the claim; zero: none
 	Running int64      // the run that has the turn now; zero: the old one stays
 }
@@ -187,14 +198,16 @@ func MoveCursors(tx *sql.Tx, cursors []Cursor) error {
 	if err := setCursors(tx, plain); err != nil {
 		return err
 	}
+
 	return beginCursors(tx, begun)
 }
 
-// setCursors moves cursors of jobs of which nothing has begun.
+// setCursors moves the cursors of jobs without a run that begins with the claim.
 func setCursors(tx *sql.Tx, cursors []Cursor) error {
 	if len(cursors) == 0 {
 		return nil
 	}
+
 	r := jsonRows(len(cursors))
 	for _, c := range cursors {
 		r.begin()
@@ -202,6 +215,7 @@ func setCursors(tx *sql.Tx, cursors []Cursor) error {
 		r.number(int64(c.Next))
 		r.end()
 	}
+
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', next_due BIGINT PATH '$[1]')) n
 		STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.id
@@ -211,11 +225,12 @@ func setCursors(tx *sql.Tx, cursors []Cursor) error {
 	return expect("move cursors", n, len(cursors), err)
 }
 
-// beginCursors moves cursors of jobs of which runs have begun with the claim.
+// beginCursors moves the cursors of jobs with runs that begin with the claim.
 func beginCursors(tx *sql.Tx, cursors []Cursor) error {
 	if len(cursors) == 0 {
 		return nil
 	}
+
 	r := jsonRows(len(cursors))
 	for _, c := range cursors {
 		r.begin()
@@ -225,6 +240,7 @@ func beginCursors(tx *sql.Tx, cursors []Cursor) error {
 		r.number(c.Running)
 		r.end()
 	}
+
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
 			id BIGINT PATH '$[0]', next_due BIGINT PATH '$[1]', begun_to BIGINT PATH '$[2]', running BIGINT PATH '$[3]')) n
@@ -236,7 +252,8 @@ func beginCursors(tx *sql.Tx, cursors []Cursor) error {
 	return expect("move cursors and mark jobs as begun", n, len(cursors), err)
 }
 
-// endCursors takes the cursors of jobs that have no further due time, and of which nothing has begun.
+// endCursors clears the cursors of jobs without a further due time and without a run that begins
+// with the claim.
 func endCursors(tx *sql.Tx, cursors []Cursor) error {
 	if len(cursors) == 0 {
 		return nil
@@ -268,11 +285,12 @@ func InsertStarted(tx *sql.Tx, session Owner, runs []Run, now job.Micros, window
 	})
 }
 
-// insertRuns writes new runs with further columns.
+// insertRuns writes new runs, optionally with further columns.
 func insertRuns(tx *sql.Tx, owner Owner, state State, runs []Run, columns string, further func(*rows, *Run)) error {
 	if len(runs) == 0 {
 		return nil
 	}
+
 	r := valueRows(len(runs))
 	for i := range runs {
 		run := &runs[i]
@@ -295,6 +313,7 @@ func insertRuns(tx *sql.Tx, owner Owner, state State, runs []Run, columns string
 		}
 		r.end()
 	}
+
 	query := `
 		INSERT INTO run (id, job_id, app_id, version, due, kind, request, attempt, state, owner, claim, due_now, hash` + columns + `)
 		VALUES `
@@ -302,5 +321,6 @@ func insertRuns(tx *sql.Tx, owner Owner, state State, runs []Run, columns string
 	if owner != NoOwner {
 		tx.Claimed(int64(len(runs)))
 	}
+
 	return err
 }

@@ -8,8 +8,9 @@ import (
 	"go-crontab/sql"
 )
 
-// FinishAlone writes the ends of executing runs of a session for which nobody waits, and which hold no slot. It returns how many
-// rows it changed. If that is less than the number of ends, EndedAmong says whose rows were changed, now or before.
+// FinishAlone writes the ends of a session's executing runs that are not awaited and hold no slot.
+// It returns the number of changed rows. If that is less than the number of ends, EndedAmong
+// returns the runs that have ended, now or before.
 func FinishAlone(tx *sql.Tx, session Owner, ends []End) (changed int64, err error) {
 	return finish(tx, session, ends, " AND r.awaited = 0 AND r.grp = 0")
 }
@@ -20,10 +21,11 @@ func Finish(tx *sql.Tx, session Owner, ends []End) error {
 	return expect("finish runs", n, len(ends), err)
 }
 
-// finish writes ends where the guard holds. A run that is not at its launch any more is left as it is: somebody else has ended it.
+// finish writes ends where the guard holds. It skips a run that is no longer at its launch: another
+// node has ended it.
 //
-// Most ends say the same but for their times. Those travel as three numbers a run, all else stands in the statement once: each
-// further column costs the server a microsecond a run.
+// Most ends differ only in their times. Such ends travel as three numbers a run, and share one copy
+// of the other values: each further column costs the server a microsecond a run.
 func finish(tx *sql.Tx, session Owner, ends []End, guard string) (changed int64, err error) {
 	plain := map[alike][]*End{}
 	var rich []*End
@@ -44,15 +46,17 @@ func finish(tx *sql.Tx, session Owner, ends []End, guard string) (changed int64,
 		}
 		changed += n
 	}
+
 	n, err := finishRich(tx, session, rich, guard)
 	if err != nil {
 		return 0, err
 	}
+
 	changed += n
 	return changed, noteFinished(tx, ends, changed)
 }
 
-// noteFinished notes ends for followers.
+// noteFinished notes the ends for followers.
 func noteFinished(tx *sql.Tx, ends []End, changed int64) error {
 	notes := make([]Note, len(ends))
 	for i := range ends {
@@ -62,7 +66,7 @@ func noteFinished(tx *sql.Tx, ends []End, changed int64) error {
 	return noteEnds(tx, notes, changed)
 }
 
-// alike is what plain ends have in common.
+// alike holds the values that plain ends have in common.
 type alike struct {
 	claim   int32
 	outcome job.Outcome
@@ -70,7 +74,7 @@ type alike struct {
 	exit    int
 }
 
-// noExit is the exit code of a run that has none.
+// noExit is the stored exit code of a run without an exit code.
 const noExit = -1
 
 func exitOf(e *End) int {
@@ -89,6 +93,7 @@ func finishAlike(tx *sql.Tx, session Owner, key alike, ends []*End, guard string
 		r.number(int64(e.Ended))
 		r.end()
 	}
+
 	query := `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
 			id BIGINT PATH '$[0]', started BIGINT PATH '$[1]', ended BIGINT PATH '$[2]')) n
@@ -104,6 +109,7 @@ func finishRich(tx *sql.Tx, session Owner, ends []*End, guard string) (int64, er
 	if len(ends) == 0 {
 		return 0, nil
 	}
+
 	r := jsonRows(len(ends))
 	for _, e := range ends {
 		r.begin()
@@ -114,12 +120,13 @@ func finishRich(tx *sql.Tx, session Owner, ends []*End, guard string) (int64, er
 		r.number(int64(e.Started))
 		r.number(int64(e.Ended))
 		r.number(int64(exitOf(e)))
-		r.text(sql.Cut(e.Signal, 16)) // JSON_TABLE of MySQL takes a text that is too long for NULL
+		r.text(sql.Cut(e.Signal, 16)) // MySQL's JSON_TABLE turns a text that is too long into NULL
 		r.reason(e.Reason)
 		r.number(e.Output.Bytes)
 		r.number(int64(e.Output.Kept()))
 		r.end()
 	}
+
 	query := `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
 			id BIGINT PATH '$[0]', claim INT PATH '$[1]', outcome INT PATH '$[2]', final INT PATH '$[3]',
@@ -140,16 +147,18 @@ func finishRich(tx *sql.Tx, session Owner, ends []*End, guard string) (int64, er
 	if err := insertOutput(tx, ends); err != nil {
 		return 0, err
 	}
+
 	return changed, dropLive(tx, ends)
 }
 
-// insertOutput keeps the output of runs whose rows say that there is some. That leaves out runs that somebody else has ended,
-// and output that stands already, when an unknown end is written again.
+// insertOutput stores the output of runs whose rows announce output. So it leaves out runs that
+// another node has ended, and, when an unknown end is written again, output that is stored already.
 func insertOutput(tx *sql.Tx, ends []*End) error {
 	with := slices.DeleteFunc(slices.Clone(ends), func(e *End) bool { return e.Output.Kept() == 0 })
 	if len(with) == 0 {
 		return nil
 	}
+
 	query := `
 		SELECT r.id
 		FROM run r FORCE INDEX (PRIMARY)
@@ -159,6 +168,7 @@ func insertOutput(tx *sql.Tx, ends []*End) error {
 	if err != nil {
 		return err
 	}
+
 	wanted := make(map[int64]bool, len(ids))
 	for _, id := range ids {
 		wanted[id] = true
@@ -176,6 +186,7 @@ func insertOutput(tx *sql.Tx, ends []*End) error {
 		args, size = nil, 0
 		return err
 	}
+
 	for _, e := range with {
 		if !wanted[e.Run] {
 			continue
@@ -188,10 +199,11 @@ func insertOutput(tx *sql.Tx, ends []*End) error {
 			}
 		}
 	}
+
 	return insert()
 }
 
-// bytesOf is a text that is not NULL.
+// bytesOf returns the text, never as NULL.
 func bytesOf(text []byte) []byte {
 	if text == nil {
 		return []byte{}
@@ -199,8 +211,8 @@ func bytesOf(text []byte) []byte {
 	return text
 }
 
-// dropLive removes pieces of output that were there for readers while the runs executed. If a run was ended by somebody else, its
-// pieces are nobody's either.
+// dropLive removes the pieces of output that served readers while the runs executed. It does so
+// even if another node has ended the run: the pieces have no use then either.
 func dropLive(tx *sql.Tx, ends []*End) error {
 	var live []int64
 	for _, e := range ends {
@@ -225,11 +237,12 @@ type Refusal struct {
 	Reason  job.Reason
 }
 
-// Refuse ends prepared runs of a session. Each of them is final.
+// Refuse ends prepared runs of a session as final, and returns the number of changed rows.
 func Refuse(tx *sql.Tx, session Owner, refusals []Refusal, now job.Micros) (int64, error) {
 	if len(refusals) == 0 {
 		return 0, nil
 	}
+
 	r := jsonRows(len(refusals))
 	for _, f := range refusals {
 		r.begin()
@@ -239,6 +252,7 @@ func Refuse(tx *sql.Tx, session Owner, refusals []Refusal, now job.Micros) (int6
 		r.reason(f.Reason)
 		r.end()
 	}
+
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
 			id BIGINT PATH '$[0]', claim INT PATH '$[1]', outcome INT PATH '$[2]',
@@ -252,5 +266,6 @@ func Refuse(tx *sql.Tx, session Owner, refusals []Refusal, now job.Micros) (int6
 	if err != nil {
 		return 0, err
 	}
+
 	return changed, noteRefused(tx, refusals, changed)
 }

@@ -9,19 +9,20 @@ import (
 	"go-crontab/sql"
 )
 
-// A waiting run stands in a line: the line of its job, or that of a group. The column due_now holds its place there, so the
-// index `live` finds the first run of a line, and counts a line, without a look at any other line.
+// A waiting run has a place in a line: the line of its job or of its group. The column due_now
+// holds the place, so the index `live` can find the first run of a line, or count a line, without
+// reading other lines.
 //
-// The line of a job: first what the schedule and people asked for, then backfills; the earliest due first.
-// The line of a group: the highest priority first, then the earliest due. Its places are below zero.
+// The line of a job: first scheduled and manual runs, then backfills; the earliest due first. The
+// line of a group: the highest priority first, then the earliest due. Its places are negative.
 const (
 	dueBits      = 33 // seconds since 1970
 	priorityBits = 8
-	jobBits      = dueBits + 1 // one bit tells backfills from the others. That leaves 29 bits for jobs
+	jobBits      = dueBits + 1 // one bit marks backfills. That leaves 29 bits for jobs
 	groupBits    = dueBits + priorityBits
 )
 
-// JobPlace is the place of a run in the line of its job.
+// JobPlace returns the place of a run in the line of its job.
 func JobPlace(r *Run) job.Micros {
 	place := r.JobID<<jobBits | dueSecond(r)
 	if r.Kind == Backfill {
@@ -30,12 +31,13 @@ func JobPlace(r *Run) job.Micros {
 	return job.Micros(place)
 }
 
-// GroupPlace is the place of a run in the line of a group.
+// GroupPlace returns the place of a run in the line of a group.
 func GroupPlace(r *Run, group int32, priority int) job.Micros {
 	return job.Micros(math.MinInt64 + int64(group)<<groupBits + int64(job.MaxPriority-priority)<<dueBits + dueSecond(r))
 }
 
-// dueSecond is when a run came into the line. The due times of backfills lie before all others: they count from when they were ready.
+// dueSecond returns the second that orders a run in its line. For backfills it is the time at which
+// the run was ready: their due times are older than all others.
 func dueSecond(r *Run) int64 {
 	due := r.Due
 	if r.Kind == Backfill {
@@ -52,12 +54,12 @@ func backfillLine(id int64) span   { return span{id<<jobBits | 1<<dueBits, (id +
 func groupLine(group int32) span   { return span{groupStart(group), groupStart(group + 1)} }
 func groupStart(group int32) int64 { return math.MinInt64 + int64(group)<<groupBits }
 
-// groupAt is the group in whose line a place is.
+// groupAt returns the group of a place.
 func groupAt(place job.Micros) int32 { return int32((int64(place) - math.MinInt64) >> groupBits) }
 
 func (s span) String() string { return fmt.Sprintf("due_now >= %d AND due_now < %d", s.from, s.before) }
 
-// inLines is the condition that a waiting run stands in one of some lines.
+// inLines returns the condition that a waiting run is in one of the lines.
 func inLines(ids []int64, line func(int64) span) string {
 	parts := make([]string, len(ids))
 	for i, id := range ids {
@@ -66,12 +68,13 @@ func inLines(ids []int64, line func(int64) span) string {
 	return "owner = -1 AND (" + strings.Join(parts, " OR ") + ")"
 }
 
-// Queued counts, by job, the runs in the lines of jobs, those of backfills left out. It reads nothing but the index.
+// Queued counts, by job, the runs in the lines of jobs, without backfills. It reads only the index.
 func Queued(r sql.Reader, jobs []int64) (map[int64]int, error) {
 	out := map[int64]int{}
 	if len(jobs) == 0 {
 		return out, nil
 	}
+
 	query := fmt.Sprintf(`
 		SELECT due_now DIV %d line, COUNT(*)
 		FROM run FORCE INDEX (live)
@@ -82,14 +85,16 @@ func Queued(r sql.Reader, jobs []int64) (map[int64]int, error) {
 		err = rows.Scan(&c[0], &c[1])
 		return c, err
 	}
+
 	counts, err := sql.Select(r, "count waiting runs", scan, query)
 	for _, c := range counts {
 		out[c[0]] = int(c[1])
 	}
+
 	return out, err
 }
 
-// Lines lists the runs in the lines of jobs, those of backfills left out, in order.
+// Lines lists the runs in the lines of jobs in order, without backfills.
 func Lines(r sql.Reader, jobs []int64) ([]Held, error) {
 	if len(jobs) == 0 {
 		return nil, nil
@@ -103,11 +108,12 @@ func Lines(r sql.Reader, jobs []int64) ([]Held, error) {
 	return sql.Select(r, "list waiting runs", scanHeld, query)
 }
 
-// firsts lists the first so many runs of each of some lines.
+// firsts lists the first n(i) runs of line i.
 func firsts(r sql.Reader, lines []span, n func(i int) int) ([]Held, error) {
 	if len(lines) == 0 {
 		return nil, nil
 	}
+
 	parts := make([]string, len(lines))
 	for i, line := range lines {
 		parts[i] = fmt.Sprintf(`(
@@ -117,10 +123,11 @@ func firsts(r sql.Reader, lines []span, n func(i int) int) ([]Held, error) {
 			ORDER BY due_now
 			LIMIT %d)`, heldColumns, line, n(i))
 	}
+
 	return sql.Select(r, "find the next waiting runs", scanHeld, strings.Join(parts, " UNION ALL "))
 }
 
-// InJobLines is the condition that a run waits in the line of one of some jobs.
+// InJobLines returns the condition that a run waits in the line of one of the jobs.
 func InJobLines(jobs []int64) string {
 	return inLines(jobs, func(id int64) span { return span{scheduleLine(id).from, backfillLine(id).before} })
 }

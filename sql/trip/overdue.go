@@ -7,7 +7,7 @@ import (
 	"go-crontab/sql"
 )
 
-// Held is a run and who holds it, as it was read without a lock.
+// Held is a run with its owner and state, read without a lock.
 type Held struct {
 	Run
 	Owner Owner
@@ -22,8 +22,9 @@ func scanHeld(rows *sql.Rows) (h Held, err error) {
 	return h, err
 }
 
-// Owners lists the sessions that hold runs. It steps from one to the next, a statement and an entry of the index each. SELECT
-// DISTINCT reads all entries for as long as the server has no statistics of the table, and so does a query that steps by itself.
+// Owners lists the sessions that hold runs. It steps from owner to owner; each step is one
+// statement that reads one entry of the index. SELECT DISTINCT would read all entries as long as
+// the server has no statistics of the table, and so would one query that does the steps itself.
 func Owners(r sql.Reader) ([]Owner, error) {
 	const query = `
 		SELECT owner
@@ -36,6 +37,7 @@ func Owners(r sql.Reader) ([]Owner, error) {
 		err = rows.Scan(&o)
 		return o, err
 	}
+
 	var out []Owner
 	for after := NoOwner; ; {
 		next, err := sql.Select(r, "list owners of runs", scan, query, int32(after))
@@ -47,12 +49,13 @@ func Owners(r sql.Reader) ([]Owner, error) {
 	}
 }
 
-// Startable lists runs in one state of some owners that were to start before an instant, the earliest first, after the given
-// one in that order. It takes no lock.
+// Startable lists runs of the owners in one state whose start was before an instant, the earliest
+// first, beginning after the given run. It takes no lock.
 func Startable(r sql.Reader, owners []Owner, state State, after Held, before job.Micros, limit int) ([]Held, error) {
 	if len(owners) == 0 {
 		return nil, nil
 	}
+
 	query := `
 		SELECT ` + heldColumns + `
 		FROM run FORCE INDEX (live)
@@ -77,16 +80,19 @@ func IdleRuns(r sql.Reader, s Slice, limit int) ([]Held, error) {
 	return sql.Select(r, "list idle runs", scanHeld, query, int64(s.From), int64(s.Before), s.FromHash, s.ToHash, limit)
 }
 
-// Take makes runs of one owner prepared runs of a session, and raises their claim counts. A run that is not at its launch any
-// more, or that somebody else has locked, stays as it is. It returns the new launches of those that it took.
+// Take turns runs of one owner into prepared runs of a session, and raises their claim counts. It
+// skips runs that are locked or no longer at their launches, and returns the new launches of the
+// runs that it took.
 func Take(tx *sql.Tx, session, from Owner, launches []Launch) (taken []Launch, err error) {
 	if len(launches) == 0 {
 		return nil, nil
 	}
+
 	state := Prepared
 	if from == NoOwner {
 		state = Idle
 	}
+
 	found, err := lockFree(tx, from, state, launches)
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -101,14 +107,16 @@ func Take(tx *sql.Tx, session, from Owner, launches []Launch) (taken []Launch, e
 	if err := expect("take runs", n, len(found), err); err != nil {
 		return nil, err
 	}
+
 	for i := range found {
 		found[i].Claim++
 	}
+
 	return found, nil
 }
 
-// ReleaseDead makes prepared runs of a session that is gone idle, and returns how many. A run that somebody else has locked stays: he is
-// starting it.
+// ReleaseDead makes prepared runs of a dead session idle, and returns their number. It skips locked
+// runs: another node is starting them.
 func ReleaseDead(tx *sql.Tx, dead Owner, launches []Launch) (int64, error) {
 	free, err := lockFree(tx, dead, Prepared, launches)
 	if err != nil {
@@ -117,7 +125,8 @@ func ReleaseDead(tx *sql.Tx, dead Owner, launches []Launch) (int64, error) {
 	return Release(tx, dead, Prepared, free)
 }
 
-// lockFree locks those of the runs at launches that nobody else has locked, and returns them.
+// lockFree locks the runs at launches, skips rows that are locked already, and returns the launches
+// that it locked.
 func lockFree(tx *sql.Tx, owner Owner, state State, launches []Launch) ([]Launch, error) {
 	query := `
 		SELECT id, claim

@@ -7,13 +7,14 @@ import (
 	"go-crontab/sql"
 )
 
-// Turns reads runs by id, those of them that have not ended. It takes no lock: what the rows of executing, woken and waiting runs
-// become needs the row of the job, which the transaction has locked, or is an end.
+// Turns reads runs by id, without ended ones. It needs no lock: executing, woken and waiting runs
+// change only under the lock of their job's row, which the transaction holds, or by their end.
 func Turns(r sql.Reader, ids []int64) (map[int64]*Held, error) {
 	out := map[int64]*Held{}
 	if len(ids) == 0 {
 		return out, nil
 	}
+
 	query := `
 		SELECT ` + heldColumns + `
 		FROM run FORCE INDEX (PRIMARY)
@@ -23,11 +24,12 @@ func Turns(r sql.Reader, ids []int64) (map[int64]*Held, error) {
 	for i := range found {
 		out[found[i].Launch.Run] = &found[i]
 	}
+
 	return out, err
 }
 
-// ExecutingOf lists the executing runs of jobs. It reads the rows of all prepared and executing runs of the cluster: it is
-// for jobs that begin to exclude, see job.crowded.
+// ExecutingOf lists the executing runs of jobs. It reads the rows of all prepared and executing
+// runs of the cluster. It is only for jobs that have just begun to exclude runs: see job.crowded.
 func ExecutingOf(r sql.Reader, owners []Owner, jobs []int64) ([]Held, error) {
 	if len(jobs) == 0 || len(owners) == 0 {
 		return nil, nil
@@ -42,13 +44,14 @@ func ExecutingOf(r sql.Reader, owners []Owner, jobs []int64) ([]Held, error) {
 	return sql.Select(r, "list executing runs of jobs", scanHeld, query)
 }
 
-// MarkAwaited notes on runs that others wait for their end, and returns those that it could mark. A run that is missing in
-// the answer has ended, or somebody has locked its row: it may be ending.
+// MarkAwaited marks runs whose ends others wait for, and returns the marked runs. A missing run has
+// ended, or its row is locked and it may be ending.
 func MarkAwaited(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 	out := map[int64]bool{}
 	if len(ids) == 0 {
 		return out, nil
 	}
+
 	query := `
 		SELECT id
 		FROM run FORCE INDEX (PRIMARY)
@@ -60,6 +63,7 @@ func MarkAwaited(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 	if err != nil || len(found) == 0 {
 		return out, err
 	}
+
 	for _, id := range found {
 		out[id] = true
 	}
@@ -72,8 +76,8 @@ func MarkAwaited(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 	return out, err
 }
 
-// Replace asks for the end of executing runs, whose place later due times take. The transaction has marked them as awaited.
-// A run that somebody wants killed stays as it is.
+// Replace asks for the end of executing runs that later due times replace. The transaction has
+// marked them as awaited. A run that is to be killed already stays unchanged.
 func Replace(tx *sql.Tx, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -86,13 +90,14 @@ func Replace(tx *sql.Tx, ids []int64) error {
 	return err
 }
 
-// Wish says that an executing run is to be killed.
+// Wish is a request to kill an executing run.
 type Wish struct {
 	Launch
-	Replace bool // a later due time takes its place; else somebody asked for it
+	Replace bool // a later due time replaces the run; false: a person asked for the kill
 }
 
-// Wishes lists the executing runs of a session that are to be killed. It takes no lock, and reads the rows of all runs of the session.
+// Wishes lists the executing runs of a session that are to be killed. It takes no lock, and reads
+// the rows of all runs of the session.
 func Wishes(r sql.Reader, session Owner) ([]Wish, error) {
 	const query = `
 		SELECT id, claim, wish = 'replace'
@@ -106,17 +111,19 @@ func Wishes(r sql.Reader, session Owner) ([]Wish, error) {
 	return sql.Select(r, "list runs to kill", scan, query, int32(session))
 }
 
-// Waiter is a prepared run that is to wait.
+// Waiter is a prepared run that must wait.
 type Waiter struct {
 	Launch
 	Place job.Micros // see JobPlace and GroupPlace
 }
 
-// Wait makes prepared runs of a session wait, and returns how many. WaitingAmong says which.
+// Wait makes prepared runs of a session wait, and returns their number. WaitingAmong returns the
+// runs themselves.
 func Wait(tx *sql.Tx, session Owner, waiters []Waiter) (int64, error) {
 	if len(waiters) == 0 {
 		return 0, nil
 	}
+
 	r := jsonRows(len(waiters))
 	for _, w := range waiters {
 		r.begin()
@@ -125,6 +132,7 @@ func Wait(tx *sql.Tx, session Owner, waiters []Waiter) (int64, error) {
 		r.number(int64(w.Place))
 		r.end()
 	}
+
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
 			id BIGINT PATH '$[0]', claim INT PATH '$[1]', place BIGINT PATH '$[2]')) n
@@ -135,16 +143,19 @@ func Wait(tx *sql.Tx, session Owner, waiters []Waiter) (int64, error) {
 	return tx.Exec("let runs wait", query, r.json(), int32(session))
 }
 
-// WaitingAmong returns which of the runs wait at these launches. It locks the rows as StartedAmong does.
+// WaitingAmong returns which of the runs wait at these launches. It locks the rows as StartedAmong
+// does.
 func WaitingAmong(tx *sql.Tx, launches []Launch) (map[Launch]bool, error) {
 	return among(tx, WaitingOwner, Waiting, launches)
 }
 
-// Supersede ends runs that have not begun, because a later due time takes their place. The transaction has locked their jobs.
+// Supersede ends runs that have not begun, because later due times replace them. The transaction
+// has locked their jobs.
 func Supersede(tx *sql.Tx, session Owner, refusals []Refusal, now job.Micros) error {
 	if len(refusals) == 0 {
 		return nil
 	}
+
 	r := jsonRows(len(refusals))
 	for _, f := range refusals {
 		r.begin()
@@ -153,6 +164,7 @@ func Supersede(tx *sql.Tx, session Owner, refusals []Refusal, now job.Micros) er
 		r.reason(f.Reason)
 		r.end()
 	}
+
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
 			id BIGINT PATH '$[0]', claim INT PATH '$[1]',
@@ -167,14 +179,16 @@ func Supersede(tx *sql.Tx, session Owner, refusals []Refusal, now job.Micros) er
 	if err != nil {
 		return err
 	}
+
 	superseded := slices.Clone(refusals)
 	for i := range superseded {
 		superseded[i].Outcome = job.Superseded
 	}
+
 	return noteRefused(tx, superseded, changed)
 }
 
-// WaitingByApp counts the runs that wait, by the name of their app. It reads all of them.
+// WaitingByApp counts the waiting runs by the name of their app. It reads all waiting runs.
 func WaitingByApp(r sql.Reader) (map[string]int64, error) {
 	const query = `
 		SELECT a.name, COUNT(*)
@@ -190,6 +204,7 @@ func WaitingByApp(r sql.Reader) (map[string]int64, error) {
 		counts[app] = n
 		return n, err
 	}
+
 	_, err := sql.Select(r, "count waiting runs", scan, query)
 	return counts, err
 }
