@@ -12,10 +12,11 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// asidePause is how long a run rests whose start MySQL refuses for what its rows say: it will be refused again.
+// asidePause is the rest of a run after MySQL has refused its start because of values in its rows.
+// It would be refused again at once.
 const asidePause = 30 * time.Second
 
-// aside holds such runs that no set of this node holds, so that not each look meets them again.
+// aside remembers refused runs that are in no set of this node, so looks skip them for a while.
 type aside struct {
 	mu    sync.Mutex
 	until map[int64]job.Micros // by run
@@ -41,8 +42,8 @@ func (a *aside) rests(run int64, now job.Micros) bool {
 	return is && now < until
 }
 
-// decideHalves decides on runs in one transaction. If MySQL refuses that for what some row says, it tries both halves, until the run
-// that is to blame is alone. That one is set aside.
+// decideHalves decides on runs in one transaction. If MySQL refuses a value in some row, it tries
+// both halves, until the bad run is alone. It sets that run aside.
 func (s *Starter) decideHalves(ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros) ([]verdict, error) {
 	verdicts, err := s.decide(ctx, runs, holders, now)
 	switch {
@@ -55,14 +56,15 @@ func (s *Starter) decideHalves(ctx context.Context, runs []trip.Run, holders map
 		s.aside.put(r.Run, now.Add(asidePause))
 		return nil, nil
 	}
+
 	half := len(runs) / 2
 	one, failed := s.decideHalves(ctx, runs[:half], holders, now)
 	two, err := s.decideHalves(ctx, runs[half:], holders, now)
 	return append(one, two...), errors.Join(failed, err)
 }
 
-// writeHalves claims jobs in one transaction. If MySQL refuses that for what some row says, it tries both halves, until the job that is
-// to blame is alone. That one gets no due times until somebody edits it.
+// writeHalves claims jobs in one transaction. If MySQL refuses a value in some row, it tries both
+// halves, until the bad job is alone. That job gets no due times until it is edited.
 func (c *Claimer) writeHalves(ctx context.Context, plans []plan, now job.Micros) error {
 	err := c.write(ctx, plans, now)
 	switch {
@@ -70,12 +72,13 @@ func (c *Claimer) writeHalves(ctx context.Context, plans []plan, now job.Micros)
 		return err
 	case len(plans) == 1:
 		p := plans[0]
-		if p.broken != nil { // not even that can be written
+		if p.broken != nil { // even the error cannot be written
 			return err
 		}
 		p.broken, p.dueTimes = fmt.Errorf("MySQL refuses its due times: %w", err), dueTimes{}
 		return c.write(ctx, []plan{p}, now)
 	}
+
 	half := len(plans) / 2
 	return errors.Join(c.writeHalves(ctx, plans[:half], now), c.writeHalves(ctx, plans[half:], now))
 }

@@ -9,7 +9,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// readCancelled reads which backfills are cancelled. Whoever cancels one locks the row of its job, which this transaction holds.
+// readCancelled reads the cancelled backfills. A cancellation locks the row of the job, so it
+// cannot happen while this transaction holds that lock.
 func (s *scene) readCancelled(tx *sql.Tx, runs []trip.Run) error {
 	backfills := map[int64]bool{}
 	for i := range runs {
@@ -24,7 +25,8 @@ func (s *scene) readCancelled(tx *sql.Tx, runs []trip.Run) error {
 	return err
 }
 
-// cancelledBackfill: what has not begun of a backfill is not started any more, and what has begun is not tried again.
+// cancelledBackfill: after a cancellation, waiting runs of the backfill do not start, and failed
+// runs are not retried.
 func cancelledBackfill(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if r.Kind == trip.Backfill && j.cancelled[r.Request] {
 		return refusal(job.Skipped, job.ReasonBackfillCancelled, "the backfill was cancelled")

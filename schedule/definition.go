@@ -14,23 +14,23 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// Definition is a compiled version of what a job is. It never changes.
+// Definition is a compiled version of a job's definition. It never changes.
 type Definition struct {
 	Spec     *job.Spec
-	Schedule job.Schedule // nil if Err is not
-	Place    job.Selector // which nodes it wants
+	Schedule job.Schedule // nil if Err is set
+	Place    job.Selector // the nodes that may run it
 	Err      error        // why the definition cannot be used
 
 	slow atomic.Bool // its due times take long to compute
 }
 
-// admits reports whether a node with these labels may run the job. A job with a definition that cannot be used is anybody's: its
-// runs are refused.
+// admits reports whether a node with these labels may run the job. Any node may run a job with an
+// invalid definition: its runs are refused.
 func (d *Definition) admits(labels map[string]string) bool {
 	return d.Err != nil || d.Place.Takes(labels)
 }
 
-// rank is the priority of the job's runs.
+// rank returns the priority of the job's runs.
 func (d *Definition) rank() int {
 	if d.Err != nil {
 		return 0
@@ -38,13 +38,14 @@ func (d *Definition) rank() int {
 	return d.Spec.Priority
 }
 
-// version names a definition.
+// version identifies a definition.
 type version struct {
 	job    int64
 	number int32
 }
 
-// Definitions caches definitions by job and version. It holds at most maxBytes of their text, the latest used.
+// Definitions caches definitions by job and version. It keeps the most recently used ones, up to
+// maxBytes.
 type Definitions struct {
 	mu     sync.Mutex
 	cache  *simplelru.LRU[version, sized]
@@ -59,7 +60,7 @@ type sized struct {
 
 const (
 	maxBytes = 64 << 20
-	// overhead is about what a compiled definition needs besides its text.
+	// overhead is the approximate size of a compiled definition besides its text.
 	overhead = 2 << 10
 )
 
@@ -72,11 +73,11 @@ func NewDefinitions() *Definitions {
 			delete(d.latest, v.job)
 		}
 	}
-	d.cache, _ = simplelru.NewLRU(maxBytes/overhead, forget) // fails for no size only
+	d.cache, _ = simplelru.NewLRU(maxBytes/overhead, forget) // it fails only for a size of zero or less
 	return d
 }
 
-// Latest returns the latest definition of a job that is cached; nil: none is. It may be outdated.
+// Latest returns the latest cached definition of a job, which may be outdated; nil: none is cached.
 func (d *Definitions) Latest(jobID int64) *Definition {
 	_, found := d.latestOf(jobID)
 	return found
@@ -101,7 +102,7 @@ func (d *Definitions) Get(jobID int64, number int32) (*Definition, bool) {
 	return found.Definition, ok
 }
 
-// Put compiles a definition as it was read and caches it.
+// Put compiles and caches a definition that was read.
 func (d *Definitions) Put(read trip.Definition) *Definition {
 	compiled := sized{compile(read.Text, read.Calendars), len(read.Text) + overhead}
 
@@ -114,10 +115,11 @@ func (d *Definitions) Put(read trip.Definition) *Definition {
 	for d.bytes += compiled.bytes; d.bytes > maxBytes; {
 		d.cache.RemoveOldest()
 	}
+
 	return compiled.Definition
 }
 
-// compile never fails: a job whose definition cannot be used is that job's affair.
+// compile never fails: an invalid definition must affect only its own job.
 func compile(text string, calendars []*job.Calendar) (d *Definition) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -128,20 +130,24 @@ func compile(text string, calendars []*job.Calendar) (d *Definition) {
 	if err != nil {
 		return &Definition{Err: err}
 	}
+
 	place, err := spec.Place()
 	if err != nil {
 		return &Definition{Err: err}
 	}
+
 	schedule, err := spec.Compile(calendars...)
 	return &Definition{Spec: &spec, Schedule: schedule, Place: place, Err: err}
 }
 
-// current returns the current definitions of the jobs of runs, and reads those that are not cached. A job that is gone has none.
+// current returns the current definitions of the jobs of runs, and reads missing ones into the
+// cache. A deleted job has no definition.
 func (d *Definitions) current(r sql.Reader, runs []trip.Held) (map[int64]*Definition, error) {
 	jobs := map[int64]bool{}
 	for i := range runs {
 		jobs[runs[i].JobID] = true
 	}
+
 	versions, err := trip.Versions(r, slices.Sorted(maps.Keys(jobs)))
 	if err != nil {
 		return nil, err
@@ -156,9 +162,11 @@ func (d *Definitions) current(r sql.Reader, runs []trip.Held) (map[int64]*Defini
 			unknown = append(unknown, id)
 		}
 	}
+
 	read, err := trip.Definitions(r, unknown)
 	for _, definition := range read {
 		out[definition.JobID] = d.Put(definition)
 	}
+
 	return out, err
 }

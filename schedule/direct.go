@@ -6,31 +6,34 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// A due time that has come when it is claimed is started by the transaction that claims it: there is nothing to wait for. That is a
-// claim and a start with nothing between them, and costs less than two thirds of both. It is for runs that start at once. All others
-// are prepared, and the starter judges them: what waits, what is refused, what takes a slot of a group.
+// If a due time has come when it is claimed, the claim starts it in the same transaction. This
+// costs less than two thirds of a separate claim and start. It is only for runs that start at once.
+// All other runs are prepared, and the starter judges them: runs that wait, are refused, or take a
+// slot of a group.
 
-// direct is what one claim starts at once.
+// direct holds the runs that one claim starts at once.
 type direct struct {
 	starter  *Starter
 	around   surroundings
 	window   job.Micros
-	ripe     map[int64]bool // runs that may start at once
-	room     int            // that is reserved for them
+	ripe     map[int64]bool // by run id: the run may start at once
+	room     int            // reserved for the ripe runs
 	verdicts []verdict      // the starts of the last try
 }
 
-// newDirect picks, of the runs that a claim would insert, those that have come, and reserves slots for them. The caller gives the slots
-// back.
+// newDirect picks the due runs among the runs that a claim would insert, and reserves slots for
+// them. The caller gives the slots back.
 func (s *Starter) newDirect(plans []plan, runs [][]trip.Run, now job.Micros) *direct {
 	if s == nil || !s.mayStart() {
 		return &direct{}
 	}
+
 	stops, _ := s.Stops.now()
 	d := &direct{
 		starter: s, around: surroundings{labels: s.Labels, stops: stops, limits: s.Limits.allowances(now)}, window: s.window(),
 		ripe: map[int64]bool{},
 	}
+
 	count := 0
 	for i := range plans {
 		if p := &plans[i]; p.elsewhere || p.broken != nil || p.grouped {
@@ -43,11 +46,12 @@ func (s *Starter) newDirect(plans []plan, runs [][]trip.Run, now job.Micros) *di
 			}
 		}
 	}
+
 	d.room = s.reserve(count)
 	return d
 }
 
-// jobsOf lists the jobs of which a run may start at once.
+// jobsOf lists the jobs with a run that may start at once.
 func (d *direct) jobsOf(runs [][]trip.Run) (jobs []int64) {
 	if d.room == 0 {
 		return nil
@@ -60,12 +64,14 @@ func (d *direct) jobsOf(runs [][]trip.Run) (jobs []int64) {
 	return jobs
 }
 
-// decide judges runs of jobs that the transaction has locked, and divides them into those that start and the others.
+// decide judges runs of jobs that the transaction has locked. It keeps the runs that start, and
+// returns the others to be prepared.
 func (d *direct) decide(tx *sql.Tx, runs []trip.Run, jobs map[int64]*trip.Job, defs *Definitions, now job.Micros) (prepare []trip.Run, err error) {
 	d.verdicts = nil
 	if d.room == 0 {
 		return runs, nil
 	}
+
 	s := &scene{now: now, surroundings: d.around, jobs: map[int64]*jobScene{}}
 	var ripe []trip.Run
 	left := d.room
@@ -92,12 +98,13 @@ func (d *direct) decide(tx *sql.Tx, runs []trip.Run, jobs map[int64]*trip.Job, d
 
 	for _, v := range judge(ripe, s) {
 		if v.action == start && !v.takes && !v.alone && len(v.supersedes) == 0 {
-			v.run.DueNow = v.run.Due // so late it is: no other node looks for a run that executes
+			v.run.DueNow = v.run.Due // the true due time, which now is safe: no node takes over an executing run
 			d.verdicts = append(d.verdicts, v)
 		} else {
 			prepare = append(prepare, v.run)
 		}
 	}
+
 	return prepare, nil
 }
 
@@ -113,7 +120,7 @@ func (d *direct) write(tx *sql.Tx, now job.Micros) error {
 	return trip.InsertStarted(tx, d.starter.Session.Number(), runs, now, int64(d.window))
 }
 
-// settle finds out which of the starts stand whose commit is unknown.
+// settle finds out which starts were applied after an unknown commit.
 func (d *direct) settle(tx *sql.Tx) error {
 	if len(d.verdicts) == 0 {
 		return nil
@@ -130,14 +137,14 @@ func (d *direct) apply(now job.Micros) {
 	}
 }
 
-// giveBack gives back the reserved slots: by now the executing set counts the runs.
+// giveBack gives the reserved slots back: the executing set counts the runs now.
 func (d *direct) giveBack() {
 	if d.room > 0 {
 		d.starter.unreserve(d.room)
 	}
 }
 
-// begun is what the starts say about jobs.
+// begun returns the effects of the starts on jobs.
 func (d *direct) begun() map[int64]trip.Begun {
 	out := make(map[int64]trip.Begun, len(d.verdicts))
 	for i := range d.verdicts {

@@ -10,11 +10,11 @@ import (
 // dueTimes are the due times of one job from its cursor up to a horizon.
 type dueTimes struct {
 	runs    []job.Micros // to be started
-	counted *counted     // due times that nobody starts any more; nil: none
-	next    job.Micros   // the new cursor; zero: there is no further due time
+	counted *counted     // due times that will not be started; nil: none
+	next    job.Micros   // the new cursor; zero: no further due time
 }
 
-// counted stands for a range of due times that ended without a run of their own.
+// counted is a range of due times that end without runs of their own.
 type counted struct {
 	first, last job.Micros
 	count       int64
@@ -22,17 +22,19 @@ type counted struct {
 	reason      job.Reason
 }
 
-// maxRuns bounds how many due times of one job one claim takes.
+// maxRuns bounds the due times of one job in one claim.
 const maxRuns = 100
 
-// dueFrom lists the due times of a job from its cursor (included) up to the horizon. A due time is misfired when it is older
-// than the job's patience, or passed before the job was resumed: those are counted in one record, except for the latest ones
-// that the misfire policy starts late.
+// dueFrom lists the due times of a job from its cursor (included) up to the horizon. A due time is
+// misfired if it is older than the job's patience, or passed before the job was resumed. Misfired
+// due times are counted in one record, except for the latest ones that the misfire policy starts
+// late.
 func dueFrom(spec *job.Spec, s job.Schedule, cursor job.Micros, resumed resumption, now, horizon job.Micros) dueTimes {
 	var d dueTimes
 	if cursor == 0 {
 		return d
 	}
+
 	from := cursor
 	if last := max(now.Add(-spec.MissedAfter()), min(resumed.at, now)-1); from <= last {
 		d.misfired(spec, s, from, last, now)
@@ -57,7 +59,8 @@ func dueFrom(spec *job.Spec, s job.Schedule, cursor job.Micros, resumed resumpti
 	}
 }
 
-// misfired divides the due times in [from, to]: the latest ones that the policy starts late, and the others.
+// misfired divides the due times in [from, to]: the latest ones that the policy starts late become
+// runs, and the others are counted.
 func (d *dueTimes) misfired(spec *job.Spec, s job.Schedule, from, to, now job.Micros) {
 	last, ok := lastIn(s, from, to)
 	var late []job.Micros
@@ -65,6 +68,7 @@ func (d *dueTimes) misfired(spec *job.Spec, s job.Schedule, from, to, now job.Mi
 		late = append(late, last)
 		last, ok = lastIn(s, from, last-1)
 	}
+
 	if ok {
 		d.counted = &counted{
 			first: from, last: last, count: s.Count((from - 1).Time(), last.Time()),
@@ -73,6 +77,7 @@ func (d *dueTimes) misfired(spec *job.Spec, s job.Schedule, from, to, now job.Mi
 			},
 		}
 	}
+
 	for i := range late {
 		d.runs = append(d.runs, late[len(late)-1-i])
 	}
@@ -94,6 +99,7 @@ func startsLate(spec *job.Spec, s job.Schedule, due, now job.Micros) bool {
 	case job.MisfireAll:
 		return s.Count(due.Time(), now.Add(-spec.MissedAfter()).Time()) < int64(spec.CatchUp())
 	}
+
 	return false
 }
 

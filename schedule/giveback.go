@@ -9,10 +9,11 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// GiveBack makes everything that this session has prepared idle, so that other nodes start it on time. It is for a node that is
-// about to stop, that is cordoned, or that has lost its guard. Without it they would start the runs two seconds late.
+// GiveBack makes all prepared runs of this session idle, so other nodes start them on time. It is
+// for a node that is about to stop, is cordoned, or has lost its guard. Without it other nodes
+// would start the runs two seconds late.
 //
-// Whoever calls it lets nothing new be claimed or started before.
+// The caller must stop claims and starts first.
 func (s *Starter) GiveBack(ctx context.Context) error {
 	return s.Exclusion.Alone(ctx, lock.Change{
 		Name: "give back",
@@ -30,7 +31,7 @@ func (s *Starter) GiveBack(ctx context.Context) error {
 	})
 }
 
-// launches lists what the set holds, in the order of ids.
+// launches lists the launches in the set, in the order of ids.
 func (p *Prepared) launches() []trip.Launch {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,17 +8,19 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// A run that no living node may run stays idle, and starts when there is a node for it. Once the rules of its job would not start it
-// any more, it ends missed, and while the schedule of its app rests, it ends skipped as the runs of other jobs do. What people asked for
-// has no such end: no later due time takes its place.
+// A run that no living node may run stays idle, and starts once there is a node for it. It ends
+// missed when the rules of its job would no longer start it, and skipped while its app is paused,
+// like runs of other jobs. Manual runs have no such end, because no later due time replaces them.
 
-// homeless returns, of runs that are for other nodes, those that are to end: no node is there for them, and it is too late.
+// homeless returns the runs for other nodes that must end: no living node may run them, and it is
+// too late.
 func (s *Starter) homeless(ctx context.Context, others []trip.Held, now job.Micros) (out []trip.Held) {
-	share := shareOf(s.Session) // one node is enough
+	share := shareOf(s.Session) // one node for each run is enough
 	runs := make([]trip.Run, len(others))
 	for i := range others {
 		runs[i] = others[i].Run
 	}
+
 	stops, _ := s.Stops.now()
 	ends := s.homelessOnes(ctx, runs, stops, now)
 	for _, h := range others {
@@ -28,18 +30,22 @@ func (s *Starter) homeless(ctx context.Context, others []trip.Held, now job.Micr
 			out = append(out, h)
 		}
 	}
+
 	return out
 }
 
-// homelessOnes tells which runs no node may run and are to end, as the latest definitions that the node knows have it.
+// homelessOnes returns the runs that no node may run and that must end, by the latest definitions
+// that the node knows.
 func (s *Starter) homelessOnes(ctx context.Context, runs []trip.Run, stops []trip.Stop, now job.Micros) map[lateRun]bool {
 	if s.Peers == nil {
 		return nil
 	}
+
 	peers := s.Peers()
 	if len(peers) == 0 {
-		return nil // nobody knows yet who is there
+		return nil // the living nodes are not known yet
 	}
+
 	var ends map[lateRun]bool
 	for i := range runs {
 		r := &runs[i]
@@ -52,6 +58,7 @@ func (s *Starter) homelessOnes(ctx context.Context, runs []trip.Run, stops []tri
 		}
 		ends[lateRun{r.JobID, version, r.Due}] = true
 	}
+
 	return ends
 }
 
@@ -64,7 +71,8 @@ func admittedBy(d *Definition, peers []map[string]string) bool {
 	return false
 }
 
-// stopped reports whether a due run of the schedule ends because of a stop, whichever node looks at it.
+// stopped reports whether a due run of the schedule ends because of a stop, whichever node looks at
+// it.
 func stopped(r *trip.Run, stops []trip.Stop, now job.Micros) bool {
 	if r.Kind != trip.Schedule || r.DueNow > now {
 		return false
@@ -73,7 +81,8 @@ func stopped(r *trip.Run, stops []trip.Stop, now job.Micros) bool {
 	return pausedJob(r, j, now) != nil || restoredDatabase(r, j, now) != nil
 }
 
-// tooLate reports whether a run that waits for a node would not be started any more if there were one.
+// tooLate reports whether a run that waits for a node would no longer start even if a node
+// appeared.
 func (s *Starter) tooLate(ctx context.Context, r *trip.Run, d *Definition, now job.Micros) bool {
 	late := now.Sub(r.DueNow)
 	deadline := time.Duration(d.Spec.StartDeadline)
@@ -85,6 +94,7 @@ func (s *Starter) tooLate(ctx context.Context, r *trip.Run, d *Definition, now j
 	case late <= d.Spec.MissedAfter():
 		return false
 	}
+
 	work := job.NewWork(ctx, quickWork)
 	return !startsLate(d.Spec, work.On(d.Schedule), r.Due, now) && work.Err() == nil
 }

@@ -9,23 +9,26 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// takeIdle prepares idle runs that are due within the look-ahead: retries, runs that people asked for, backfills, and runs that
-// nodes have claimed which may not run them. Those that are due already are started from where they are, see overdue.go. It returns
-// how many it took.
+// takeIdle prepares idle runs that become due within the look-ahead: retries, manual runs,
+// backfills, and runs that a node claimed for other nodes. Idle runs that are due already are
+// started directly: see overdue.go. It returns the number of runs that it took.
 func (c *Claimer) takeIdle(ctx context.Context, now job.Micros) (took int, err error) {
 	room := min(claimBatch, c.Most-c.Prepared.Len())
 	if !c.Session.Fresh() || room <= 0 {
 		return 0, nil
 	}
+
 	r := c.DB.Reader(ctx)
 	found, err := trip.IdleRuns(r, trip.Slice{From: now, Before: now.Add(c.LookAhead), ToHash: job.Hashes}, claimBatch)
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
+
 	defs, err := c.Definitions.current(r, found)
 	if err != nil {
 		return 0, err
 	}
+
 	idle := c.ours(found, defs)
 	idle = idle[:min(room, len(idle))]
 	if len(idle) == 0 {
@@ -36,6 +39,7 @@ func (c *Claimer) takeIdle(ctx context.Context, now job.Micros) (took int, err e
 	for i := range idle {
 		launches[i] = idle[i].Launch
 	}
+
 	var taken []trip.Run
 	err = c.Exclusion.Do(ctx, lock.Change{
 		Name: "take",
@@ -45,21 +49,23 @@ func (c *Claimer) takeIdle(ctx context.Context, now job.Micros) (took int, err e
 			taken = atLaunches(idle, got)
 			return err
 		},
-		// As with a claim, nobody asks what became of it: runs that were taken and are in no set become overdue.
+		// As with a claim, an unknown end is not looked up: runs that were taken and are in no set
+		// become overdue.
 		Settle: func(*sql.Tx) error { taken = nil; return nil },
 		Sets:   func() { c.Prepared.Add(taken) },
 	})
+
 	return len(taken), err
 }
 
-// ours are, of idle runs, those of the session's share, and those that only some nodes may run, if this is one of them: the share that
-// they are in may be that of a node which may not.
+// ours are, of idle runs, those of the session's share, and those that only some nodes may run, if
+// this is one of them: the share that they are in may be that of a node which may not.
 func (c *Claimer) ours(found []trip.Held, defs map[int64]*Definition) (out []trip.Held) {
 	share := shareOf(c.Session)
 	for _, h := range found {
 		d := defs[h.JobID]
 		if d == nil || !d.admits(c.Labels) {
-			continue // a run of a job that is gone ends when it is due
+			continue // a run of a deleted job ends when it is due
 		}
 		placed := d.Err == nil && d.Place.String() != ""
 		if placed || h.Hash >= share.FromHash && h.Hash < share.ToHash {
@@ -67,10 +73,11 @@ func (c *Claimer) ours(found []trip.Held, defs map[int64]*Definition) (out []tri
 			out = append(out, h)
 		}
 	}
+
 	return out
 }
 
-// atLaunches returns the runs that were taken, at their new launches.
+// atLaunches returns the runs that were taken, with their new launches.
 func atLaunches(idle []trip.Held, launches []trip.Launch) (runs []trip.Run) {
 	claims := make(map[int64]int32, len(launches))
 	for _, l := range launches {

@@ -5,12 +5,12 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// overlap judges a run by the run of its job that has the turn.
+// overlap judges a run against the run of its job that has the turn.
 func overlap(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	if !j.excludes() || j.turn == nil || j.turn.Launch.Run == r.Launch.Run {
 		return j.overtaken(r)
 	}
-	if r.Kind == trip.Backfill { // it neither takes a place nor loses it
+	if r.Kind == trip.Backfill { // it neither replaces a run nor is replaced
 		return j.waits(r, now, "overlap")
 	}
 
@@ -20,10 +20,11 @@ func overlap(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	case job.OverlapReplace:
 		return j.replace(r, now)
 	}
+
 	return j.skip(r, now)
 }
 
-// skip: the due time is skipped, unless it is owed. Then it waits.
+// skip skips a due time. Retries and due times that catch up wait instead.
 func (j *jobScene) skip(r *trip.Run, now job.Micros) *verdict {
 	t := j.turn
 	switch {
@@ -36,24 +37,27 @@ func (j *jobScene) skip(r *trip.Run, now job.Micros) *verdict {
 	case j.queued > 0:
 		return refusal(job.Skipped, job.ReasonBackfillRunAhead, "overlap: another due time waits for the end of a backfill's run")
 	}
-	return j.waits(r, now, "overlap") // a backfill and the schedule take turns: neither loses due times to the other
+
+	return j.waits(r, now, "overlap") // a backfill and the schedule take turns, so neither loses due times to the other
 }
 
-// replace: a later due time takes the place of an earlier one. It waits until a run that executes is dead.
+// replace lets a later due time replace an earlier one. If the earlier run executes, the later one
+// waits until it is dead.
 func (j *jobScene) replace(r *trip.Run, now job.Micros) *verdict {
 	if v := j.overtaken(r); v != nil {
 		return v
 	}
 	t := j.turn
 	if t.State != trip.Executing && t.Kind != trip.Backfill && r.Attempt == 1 {
-		return nil // it has not begun, and ends superseded: see outrun
+		return nil // the other run has not begun, and ends superseded: see outrun
 	}
 	v := j.waits(r, now, "overlap")
 	v.replaces = t.State == trip.Executing && t.Kind != trip.Backfill && r.Attempt == 1
 	return v
 }
 
-// overtaken: with overlap replace, a run that comes after a later due time neither kills that nor keeps it waiting.
+// overtaken: with overlap replace, a run that arrives after a later due time is superseded. It
+// neither kills the later run nor delays it.
 func (j *jobScene) overtaken(r *trip.Run) *verdict {
 	if !j.replacesOthers() || r.Kind == trip.Backfill {
 		return nil
@@ -74,7 +78,8 @@ func (j *jobScene) replacesOthers() bool {
 	return j.spec() != nil && j.def.Spec.Overlap == job.OverlapReplace
 }
 
-// turnDue is the due time of the run that has the turn; zero if there is none, or it is a backfill's.
+// turnDue returns the due time of the run that has the turn; zero: no run has it, or a backfill's
+// run.
 func (j *jobScene) turnDue() job.Micros {
 	if j.turn == nil || j.turn.Kind == trip.Backfill {
 		return 0
@@ -82,24 +87,28 @@ func (j *jobScene) turnDue() job.Micros {
 	return j.turn.Due
 }
 
-// outrun lists, with overlap replace, the runs that have not begun and whose place a run takes.
+// outrun lists, with overlap replace, the runs that have not begun and that a run replaces.
 func (j *jobScene) outrun(r *trip.Run) (out []trip.Held) {
 	if !j.replacesOthers() || r.Kind == trip.Backfill || r.Attempt > 1 {
 		return nil
 	}
+
 	unbegun := j.line
 	if t := j.turn; t != nil && t.State != trip.Executing && t.Launch.Run != r.Launch.Run {
 		unbegun = append(unbegun[:len(unbegun):len(unbegun)], *t)
 	}
+
 	for _, h := range unbegun {
 		if h.Kind != trip.Backfill && h.Due < r.Due {
 			out = append(out, h)
 		}
 	}
+
 	return out
 }
 
-// waits lets a run wait in the line of its job. The queue is bounded: a due time that finds it full is skipped.
+// waits puts a run into the line of its job. The line is bounded: a due time that finds it full is
+// skipped.
 func (j *jobScene) waits(r *trip.Run, now job.Micros, reason string) *verdict {
 	most := j.def.Spec.QueueMax()
 	if catchesUp(r, j.def.Spec, now) {
@@ -112,7 +121,7 @@ func (j *jobScene) waits(r *trip.Run, now job.Micros, reason string) *verdict {
 	return &verdict{action: wait, place: trip.JobPlace(r), turn: j.turn.Launch.Run}
 }
 
-// waited makes the scene say that a run waits.
+// waited updates the scene for a run that waits.
 func (j *jobScene) waited(v *verdict) {
 	v.supersedes = j.outrun(&v.run)
 	j.queued -= len(v.supersedes)
@@ -120,7 +129,7 @@ func (j *jobScene) waited(v *verdict) {
 
 	h := trip.Held{Run: v.run, State: trip.Waiting}
 	switch {
-	case v.turn == v.run.Launch.Run && j.excludes(): // it waits for a slot: the others wait behind it
+	case v.turn == v.run.Launch.Run && j.excludes(): // it waits for a slot, and the other runs wait for it
 		j.turn = &h
 	case v.turn == v.run.Launch.Run:
 		j.group.queued[v.run.JobID]++
@@ -132,7 +141,7 @@ func (j *jobScene) waited(v *verdict) {
 	}
 }
 
-// remaining is a line without some of its runs.
+// remaining returns a line without the given runs.
 func remaining(line, gone []trip.Held) (out []trip.Held) {
 	left := map[int64]bool{}
 	for i := range gone {
@@ -146,7 +155,8 @@ func remaining(line, gone []trip.Held) (out []trip.Held) {
 	return out
 }
 
-// catchesUp reports whether a due time is one of those that the misfire policy `all` starts late. They go one after the other.
+// catchesUp reports whether the misfire policy `all` starts a due time late. Such runs go one after
+// the other.
 func catchesUp(r *trip.Run, spec *job.Spec, now job.Micros) bool {
 	return r.Kind == trip.Schedule && spec.Misfire.Policy == job.MisfireAll && now.Sub(r.Due) > spec.MissedAfter()
 }

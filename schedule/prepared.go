@@ -9,22 +9,22 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Prepared holds the prepared runs of this session, by the instant of the next look at each. Its rows say the same: both
-// change only through lock.Exclusion.
+// Prepared holds the prepared runs of this session, by the instant of the next look at each. It
+// mirrors their rows: both change only through lock.Exclusion.
 type Prepared struct {
 	mu     sync.Mutex
 	byRun  map[int64]*prepared
 	queue  queue // by the instant of the next look
-	ready  queue // those whose instant has come: the highest priority first
+	ready  queue // runs whose instant has come: the highest priority first
 	signal wake
 }
 
 type prepared struct {
 	trip.Run
 	at    job.Micros // when to look at it
-	busy  int        // how many looks found a row locked
-	ready bool       // it is in that queue
-	index int        // in its queue; -1 while a start is under way
+	busy  int        // looks that found a row locked
+	ready bool       // it is in the ready queue
+	index int        // its place in the heap; -1 while a start is under way
 }
 
 // NewPrepared returns an empty set.
@@ -47,8 +47,8 @@ func (p *Prepared) Add(runs []trip.Run) {
 	p.signal.up()
 }
 
-// Take returns up to n runs whose look comes before an instant, the highest priority first, and then the earliest. They stay in the
-// set, out of reach of the next Take, until Drop or Return.
+// Take returns up to n runs whose look comes before an instant, the highest priority first, and
+// then the earliest. They stay in the set, out of reach of the next Take, until Drop or Return.
 func (p *Prepared) Take(before job.Micros, n int) (runs []trip.Run) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,15 +57,17 @@ func (p *Prepared) Take(before job.Micros, n int) (runs []trip.Run) {
 		it.ready = true
 		heap.Push(&p.ready, it)
 	}
+
 	for len(runs) < n && len(p.ready) > 0 {
 		it := heap.Pop(&p.ready).(*prepared)
 		it.ready = false
 		runs = append(runs, it.Run)
 	}
+
 	return runs
 }
 
-// Return puts a run that was taken back, for a look at an instant.
+// Return puts back a run that Take returned, for a look at an instant.
 func (p *Prepared) Return(r trip.Run, at job.Micros) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +77,8 @@ func (p *Prepared) Return(r trip.Run, at job.Micros) {
 	}
 }
 
-// Hold is Return for a run that could not be judged yet: until an instant, or with a zero one until a while that grows each time.
+// Hold is Return for a run that could not be judged yet. If at is zero, it waits for a pause that
+// grows each time.
 func (p *Prepared) Hold(r trip.Run, at, now job.Micros) {
 	if at == 0 {
 		at = now.Add(busyPause(p.busy(r.Launch)))
@@ -83,7 +86,7 @@ func (p *Prepared) Hold(r trip.Run, at, now job.Micros) {
 	p.Return(r, at)
 }
 
-// busy counts the looks that found a row locked which a run needs.
+// busy counts one more look that found a needed row locked, and returns the number before.
 func (p *Prepared) busy(l trip.Launch) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +98,7 @@ func (p *Prepared) busy(l trip.Launch) int {
 	return it.busy - 1
 }
 
-// Drop removes a run: it was started, it ended, or somebody else has it now.
+// Drop removes a run that was started, has ended, or belongs to another node now.
 func (p *Prepared) Drop(l trip.Launch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +126,7 @@ func (p *Prepared) Has(l trip.Launch) bool {
 	return it != nil && it.Launch == l
 }
 
-// Next is the instant of the earliest look.
+// Next returns the instant of the earliest look.
 func (p *Prepared) Next() (at job.Micros, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,14 +141,14 @@ func (p *Prepared) Next() (at job.Micros, ok bool) {
 	return at, ok
 }
 
-// Len is how many runs the set holds.
+// Len returns the number of runs in the set.
 func (p *Prepared) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.byRun)
 }
 
-// Overdue is how long ago the earliest run should have been looked at.
+// Overdue returns the delay of the earliest look; zero: no look is late.
 func (p *Prepared) Overdue(now job.Micros) time.Duration {
 	at, ok := p.Next()
 	if !ok {
@@ -162,8 +165,8 @@ func (p *Prepared) Forget() {
 	p.queue, p.ready = nil, nil
 }
 
-// queue is a heap: by instant, and of runs whose instant has come by priority first. Runs of one instant go in the order of their
-// ids, which is the order of their claims.
+// queue is a heap by instant. Ready runs are ordered by priority before that. Runs with the same
+// instant go in the order of their ids, which is the order of their claims.
 type queue []*prepared
 
 func (q queue) Len() int { return len(q) }
@@ -198,7 +201,8 @@ func (q *queue) Pop() any {
 	return it
 }
 
-// wake is a signal with one slot. A wake that finds it full is not needed; a wake that is missed costs one tick.
+// wake is a signal with one slot. A wake that finds the slot full is redundant; a missed wake costs
+// one tick.
 type wake chan struct{}
 
 func newWake() wake { return make(wake, 1) }

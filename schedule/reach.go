@@ -5,18 +5,20 @@ import (
 	"time"
 )
 
-// reach is how far ahead of now runs are made: as far as the look-ahead while the set has room, and less while it has not. Otherwise
-// the next ten seconds of a few jobs would fill it, and due times of the others that come first would be late.
+// reach is the time ahead of now for which runs are made. It equals the look-ahead while the set
+// has room, and shrinks as the set fills. Otherwise the next ten seconds of a few jobs could fill
+// the set, and earlier due times of other jobs would be late.
 //
-// A job is claimed when its cursor is near, and gets runs up to far. So one that is due each second is claimed every few seconds.
+// A job is claimed when its cursor is before near, and gets runs up to far. So a job that is due
+// each second is claimed every few seconds.
 type reach struct {
 	ahead atomic.Int64 // a time.Duration; zero: the look-ahead
 }
 
-// leastReach is how far ahead runs are made however full the set is: a few looks of the claimer.
+// leastReach is the least reach, even for a full set: a few looks of the claimer.
 const leastReach = 4 * claimPeriod
 
-// adapt comes before each look.
+// adapt adjusts the reach before each look.
 func (r *reach) adapt(lookAhead time.Duration, held, most int) {
 	ahead := r.far(lookAhead)
 	switch {
@@ -28,7 +30,7 @@ func (r *reach) adapt(lookAhead time.Duration, held, most int) {
 	r.ahead.Store(int64(min(lookAhead, max(leastReach, ahead))))
 }
 
-// far is up to where runs are made.
+// far returns the reach: runs are made up to there.
 func (r *reach) far(lookAhead time.Duration) time.Duration {
 	if ahead := time.Duration(r.ahead.Load()); ahead > 0 {
 		return ahead
@@ -36,7 +38,7 @@ func (r *reach) far(lookAhead time.Duration) time.Duration {
 	return lookAhead
 }
 
-// near is where the cursors are that are moved.
+// near returns the distance up to which cursors are moved.
 func (r *reach) near(lookAhead time.Duration) time.Duration {
 	far := r.far(lookAhead)
 	return max(far/2, min(far, leastReach))

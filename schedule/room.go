@@ -7,14 +7,15 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// room counts what is being started, so that looks that run side by side do not start more than there are free slots for. It
-// counts in HTTP requests: job.CallsPerSlot of them share a slot, and everything else takes a whole one.
+// room counts the starts under way, so parallel looks together do not start more runs than there
+// are free slots. The unit is one HTTP request: job.CallsPerSlot requests share a slot, and any
+// other run takes a whole slot.
 type room struct {
 	mu       sync.Mutex
 	reserved int
 }
 
-// reserve takes room for up to n runs, and returns how much it got.
+// reserve takes room for up to n runs, and returns the room that it got.
 func (s *Starter) reserve(n int) int {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
@@ -23,14 +24,14 @@ func (s *Starter) reserve(n int) int {
 	return got
 }
 
-// unreserve gives room back: what was started is counted by the executing set.
+// unreserve gives room back: the executing set counts the started runs.
 func (s *Starter) unreserve(room int) {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
 	s.room.reserved -= room
 }
 
-// cost is how much room a run of a job takes.
+// cost returns the room that a run of a job takes.
 func (s *Starter) cost(jobID int64) int {
 	if d := s.Definitions.Latest(jobID); d != nil && d.Err == nil && d.Spec.HTTP != nil {
 		return 1
@@ -38,7 +39,8 @@ func (s *Starter) cost(jobID int64) int {
 	return job.CallsPerSlot
 }
 
-// fit returns how many of the runs, from the first on, there is room for, and how much of it they take.
+// fit returns the number of runs, from the first on, that fit into the room, and the room that they
+// take.
 func (s *Starter) fit(runs []trip.Run, room int) (n, taken int) {
 	for n < len(runs) {
 		cost := s.cost(runs[n].JobID)

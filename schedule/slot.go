@@ -5,15 +5,16 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// heldSlot: a run that was started and never spawned holds the slot of its first start. Whatever becomes of it needs that group.
+// heldSlot: a run that was started and never spawned still holds the slot of its first start. Any
+// verdict on it needs the lock of that group.
 func heldSlot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if r.Group > 0 && j.slots[r.Group] == nil {
-		return &verdict{action: hold} // somebody else has locked the group
+		return &verdict{action: hold} // another transaction has locked the group
 	}
 	return nil
 }
 
-// slot: a run of a group takes a slot of it, or waits for one.
+// slot: a run of a group takes a slot, or waits for a slot.
 func slot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	name := j.def.Spec.Group
 	g := j.group
@@ -21,7 +22,7 @@ func slot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	case name == "", r.Group > 0:
 		return nil
 	case g == nil:
-		return &verdict{action: hold} // somebody else has locked the group, or the job came into it a moment ago
+		return &verdict{action: hold} // another transaction has locked the group, or the job joined it a moment ago
 	case g.Group == nil:
 		return refusal(job.Skipped, job.ReasonGroupMissing, "group %s does not exist", name)
 	case g.free(r) > 0:
@@ -32,10 +33,12 @@ func slot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if waiting >= j.def.Spec.QueueMax() && r.Kind != trip.Backfill && r.Attempt == 1 && !g.woke(r) {
 		return refusal(job.Skipped, job.ReasonGroupFull, "group %s has no free slot; %d due times wait already", name, waiting)
 	}
+
 	return &verdict{action: wait, place: trip.GroupPlace(r, g.ID, j.def.Spec.Priority), turn: r.Launch.Run}
 }
 
-// free is how many slots there are for a run. Runs that were woken for slots a moment ago go before those that were not.
+// free returns the number of slots that are free for a run. Runs that were woken for a slot a
+// moment ago go first.
 func (g *groupScene) free(r *trip.Run) int {
 	free := g.Slots - g.Taken
 	if !g.woke(r) {
@@ -47,10 +50,10 @@ func (g *groupScene) free(r *trip.Run) int {
 // woke reports whether a run was woken for a slot of the group.
 func (g *groupScene) woke(r *trip.Run) bool { return r.Group == -g.ID }
 
-// takeSlot makes the scene say that a run starts in its group.
+// takeSlot updates the scene for a run that starts in its group.
 func (j *jobScene) takeSlot(v *verdict) {
 	switch g := j.group; {
-	case v.run.Group > 0: // it holds one
+	case v.run.Group > 0: // it holds a slot already
 		v.group = v.run.Group
 	case g != nil:
 		v.group = g.ID
@@ -59,7 +62,7 @@ func (j *jobScene) takeSlot(v *verdict) {
 	}
 }
 
-// giveSlot makes the scene say that a run does not use the slot that it holds.
+// giveSlot updates the scene for a run that gives back the slot that it holds.
 func (j *jobScene) giveSlot(v *verdict) {
 	if v.run.Group > 0 {
 		v.gives = true

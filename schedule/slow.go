@@ -9,25 +9,27 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// slowLane computes due times of schedules that take long, one job after the other and beside the looks of the claimer. So an
-// expensive schedule delays no job but others of its kind.
+// slowLane computes expensive schedules in a goroutine of its own, one job after the other. So an
+// expensive schedule delays only other expensive ones.
 type slowLane struct {
 	mu      sync.Mutex
 	waiting []trip.Candidate
-	held    map[int64]bool // jobs that wait here, or are being computed
+	held    map[int64]bool // jobs in the lane, waiting or being computed
 	signal  wake
 }
 
 const (
-	// quickWork is what a look spends on one schedule before the job goes to the slow lane: about 5 ms.
+	// quickWork is the work that a look spends on one schedule before the job goes to the slow
+	// lane: about 5 ms.
 	quickWork = 5_000
-	// slowWork is what the slow lane spends: about a second. A job whose due times cost more has none, until somebody edits it.
+	// slowWork is the work that the slow lane spends on one schedule: about a second. A job that
+	// needs more gets no due times until it is edited.
 	slowWork = 1_000_000
 )
 
 func newSlowLane() *slowLane { return &slowLane{held: map[int64]bool{}, signal: newWake()} }
 
-// add takes a job, unless it is there.
+// add puts a job into the lane, unless it is there already.
 func (l *slowLane) add(c trip.Candidate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,14 +40,14 @@ func (l *slowLane) add(c trip.Candidate) {
 	}
 }
 
-// has reports whether a job is there.
+// has reports whether a job is in the lane.
 func (l *slowLane) has(jobID int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.held[jobID]
 }
 
-// len is how many jobs are there.
+// len returns the number of jobs in the lane.
 func (l *slowLane) len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,7 +86,7 @@ func (c *Claimer) runSlowLane(ctx context.Context) {
 		if err := c.claimSlow(ctx, candidate); err != nil && ctx.Err() == nil {
 			c.Log.Warn("cannot claim due times, trying again", "error", err, "job_id", candidate.JobID)
 		}
-		c.slow.done(candidate) // the next look finds it again, if it has a due time that is not claimed
+		c.slow.done(candidate) // the next look finds it again if it still has an unclaimed due time
 	}
 }
 
@@ -94,6 +96,7 @@ func (c *Claimer) claimSlow(ctx context.Context, candidate trip.Candidate) error
 	if !ok || !c.Session.Fresh() {
 		return nil
 	}
+
 	work := job.NewWork(ctx, slowWork)
 	p := c.plan(candidate, d, work, now)
 	if err := work.Err(); err != nil {
@@ -102,5 +105,6 @@ func (c *Claimer) claimSlow(ctx context.Context, candidate trip.Candidate) error
 		}
 		p.broken, p.dueTimes = err, dueTimes{}
 	}
+
 	return c.writeHalves(ctx, []plan{p}, c.Session.Now())
 }

@@ -10,15 +10,16 @@ import (
 )
 
 const (
-	// together is how far behind the first run others may be due that start in the same transaction.
+	// together is the range of due times after the first run that start in the same transaction.
 	together = 15 * time.Millisecond
-	// overduePeriod is how often a node looks for runs that nobody has started in time.
+	// overduePeriod is the time between two looks for overdue runs.
 	overduePeriod = time.Second
 	// startPeriod is the longest pause between two looks.
 	startPeriod = 250 * time.Millisecond
 )
 
-// Run starts runs until ctx is over. Looks for overdue runs go on beside: they read more, and a run that is due does not wait for them.
+// Run starts runs until ctx is over. A second goroutine looks for overdue runs: these looks read
+// more, and due runs must not wait for them.
 func (s *Starter) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var overdue sync.WaitGroup
@@ -61,10 +62,10 @@ func (s *Starter) Run(ctx context.Context) error {
 	}
 }
 
-// runOverdue starts runs that nobody has started in time, until ctx is over.
+// runOverdue starts overdue runs until ctx is over.
 func (s *Starter) runOverdue(ctx context.Context) {
-	wait := rand.N(overduePeriod) // nodes do not march in step
-	asked := false                // something was woken, or is left of the look before
+	wait := rand.N(overduePeriod) // so nodes do not march in step
+	asked := false                // a run was woken, or the last look left work
 	for {
 		select {
 		case <-ctx.Done():
@@ -86,7 +87,7 @@ func (s *Starter) runOverdue(ctx context.Context) {
 	}
 }
 
-// untilNext is how long there is nothing to do. It is zero when a run is due within the lead.
+// untilNext returns the time until the next start. It is zero when a run is due within the lead.
 func (s *Starter) untilNext(now job.Micros) time.Duration {
 	at, ok := s.Prepared.Next()
 	if !ok {
@@ -95,8 +96,8 @@ func (s *Starter) untilNext(now job.Micros) time.Duration {
 	return min(startPeriod, max(0, at.Sub(now)-s.pace.lead()))
 }
 
-// Freed tells the starter that a slot has become free.
+// Freed signals that a slot has become free.
 func (s *Starter) Freed() { s.freed.up() }
 
-// Woken tells the starter that runs which waited are idle now.
+// Woken signals that waiting runs have become idle.
 func (s *Starter) Woken() { s.woken.up() }

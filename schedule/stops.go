@@ -12,17 +12,18 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Stops knows what keeps runs of many jobs from starting: pauses of apps and of the cluster, disabled handlers, a restored database.
-// It is read beside the trip, so that no start pays for it. A node that has not read it for two seconds starts nothing. So
-// whoever writes a stop needs no answer of any node: after StopsSeen nothing starts against it.
+// Stops knows the stops: pauses of apps and of the cluster, disabled handlers, a restored database.
+// Its own loop reads them, so no start pays for it. A node that has not read them for two seconds
+// starts nothing. So the writer of a stop needs no answer from any node: after StopsSeen nothing
+// starts against it.
 //
-// A nil Stops knows of none.
+// A nil Stops has no stops.
 type Stops struct {
 	DB      *sql.DB
-	Changed func() // called when the stops have changed: jobs may be claimed that were not
+	Changed func() // called when the stops have changed: jobs may have become claimable
 	Now     func() job.Micros
-	Busy    func() bool                 // something is prepared; nil: it may be
-	Over    func(context.Context) error // called when a pause has ended by itself; nil: nobody asks
+	Busy    func() bool                 // reports whether runs are prepared; nil: assume so
+	Over    func(context.Context) error // called when a pause has ended by itself; may be nil
 	Log     *slog.Logger
 
 	mu   sync.Mutex
@@ -35,7 +36,8 @@ const (
 	stopsValid  = 2 * time.Second
 )
 
-// StopsSeen is how long after the commit of a stop nothing is spawned any more that it is about, by nodes with this spawn window.
+// StopsSeen returns the time after the commit of a stop from which nodes with this spawn window
+// spawn nothing against it.
 func StopsSeen(window time.Duration) time.Duration { return stopsValid + maxLead + together + window }
 
 // Run reads until ctx is over.
@@ -57,7 +59,7 @@ func (s *Stops) Run(ctx context.Context) error {
 	}
 }
 
-// period is the pause until the next look. A node with nothing to start can look less often.
+// period returns the pause until the next look. A node without prepared runs can look less often.
 func (s *Stops) period() time.Duration {
 	if s.Busy != nil && !s.Busy() {
 		return 2 * stopsPeriod
@@ -71,6 +73,7 @@ func (s *Stops) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	s.mu.Lock()
 	changed := !slices.Equal(rows, s.rows)
 	s.rows, s.read = rows, began
@@ -78,6 +81,7 @@ func (s *Stops) look(ctx context.Context) error {
 	if changed && s.Changed != nil {
 		s.Changed()
 	}
+
 	return nil
 }
 
@@ -90,13 +94,13 @@ func (s *Stops) isOver() bool {
 	})
 }
 
-// Any reports whether something is paused, or was when this node looked last.
+// Any reports whether there was a stop when this node looked last.
 func (s *Stops) Any() bool {
 	rows, _ := s.now()
 	return len(rows) > 0
 }
 
-// now returns the stops. They are not to be relied on if they are not fresh.
+// now returns the stops, and reports whether they are fresh enough to rely on.
 func (s *Stops) now() (rows []trip.Stop, fresh bool) {
 	if s == nil {
 		return nil, true
@@ -106,7 +110,8 @@ func (s *Stops) now() (rows []trip.Stop, fresh bool) {
 	return s.rows, !s.read.IsZero() && time.Since(s.read) < stopsValid
 }
 
-// unclaimed lists the apps whose due times are not claimed, and reports whether none are at all.
+// unclaimed lists the apps whose due times must not be claimed, and reports whether this holds for
+// all apps.
 func unclaimed(stops []trip.Stop, now job.Micros) (apps []int32, all bool) {
 	for i := range stops {
 		switch s := &stops[i]; {
@@ -120,13 +125,14 @@ func unclaimed(stops []trip.Stop, now job.Micros) (apps []int32, all bool) {
 	return apps, false
 }
 
-// resumption is when a pause ended, with the code of due times that it stopped.
+// resumption is the end of a pause, with the reason code for the due times that it stopped.
 type resumption struct {
 	at   job.Micros
 	code job.ReasonCode
 }
 
-// resumedWith is when the last pause ended that an app had as a whole; zero: none has ended lately.
+// resumedWith returns the end of the last pause of the cluster or of the whole app; zero: none has
+// ended lately.
 func resumedWith(stops []trip.Stop, app int32, now job.Micros) (last resumption) {
 	for i := range stops {
 		s := &stops[i]
@@ -144,7 +150,7 @@ func pauseCode(s *trip.Stop) job.ReasonCode {
 	return job.ReasonAppPaused
 }
 
-// pausedJob: a pause stops the schedule, not what people ask for. Backfills rest while it lasts.
+// pausedJob: a pause stops the schedule, but not manual runs. Backfills rest while it lasts.
 func pausedJob(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	why := j.pause(r.AppID, now)
 	switch {
@@ -156,14 +162,15 @@ func pausedJob(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	return refusal(job.Skipped, why.Code, "%s", why.Text)
 }
 
-// restPeriod is how long a backfill's run rests in a pause until the next look at it.
+// restPeriod is the time between two looks at a backfill's run that rests in a pause.
 const restPeriod = 10 * time.Second
 
-// pause says why the schedule of the job rests; zero: it does not.
+// pause returns the reason why the schedule of the job rests; zero: it is not paused.
 func (j *jobScene) pause(app int32, now job.Micros) job.Reason {
 	if j.Paused {
 		return job.Reason{Code: job.ReasonJobPaused, Text: "job is paused"}
 	}
+
 	for i := range j.stops {
 		s := &j.stops[i]
 		switch {
@@ -174,11 +181,12 @@ func (j *jobScene) pause(app int32, now job.Micros) job.Reason {
 			return job.Reason{Code: pauseCode(s), Text: "paused with app " + s.Name + s.Words()}
 		}
 	}
+
 	return job.Reason{}
 }
 
-// restoredDatabase: nobody knows whether a due time ran that is older than the state of a restored database. An instant that is yet to
-// come does not count: MySQL's clock was put back since.
+// restoredDatabase: it is unknown whether a due time ran that is older than the restore of the
+// database. An instant in the future does not count: MySQL's clock was put back since.
 func restoredDatabase(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	for i := range j.stops {
 		s := &j.stops[i]
@@ -190,7 +198,7 @@ func restoredDatabase(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	return nil
 }
 
-// disabledHandler: nothing of a job starts whose handler somebody has disabled.
+// disabledHandler: a job with a disabled handler starts no runs.
 func disabledHandler(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	handler := j.def.Spec.Handler
 	if handler == "" {

@@ -7,17 +7,17 @@ import (
 	"go-crontab/sql"
 )
 
-// BackfillRow is a range of due times of a job that are started beside its schedule. It is a cursor of its own: claims bring its next
-// due times whenever fewer of its runs are alive than may be.
+// BackfillRow is a range of due times of a job that are started in addition to its schedule. It has
+// its own cursor: claims insert its next runs whenever fewer than Parallel are alive.
 type BackfillRow struct {
-	ID       int64 // of the request, which its runs carry
+	ID       int64 // of the request; its runs carry it
 	JobID    int64
 	First    job.Micros
 	Last     job.Micros
 	NextDue  job.Micros // the cursor; zero: no due time is left
 	DoneTo   job.Micros // all due times up to here have ended
 	Parallel int
-	Missing  bool // leave out due times that have a run which succeeded
+	Missing  bool // leave out due times with a succeeded run
 	Total    int64
 	Planned  int64
 	LeftOut  int64
@@ -27,7 +27,7 @@ type BackfillRow struct {
 	Updated  job.Micros
 }
 
-// BackfillState says how far a backfill is, as its row says it.
+// BackfillState is the state of a backfill, as its row spells it.
 type BackfillState string
 
 // States of a backfill.
@@ -45,7 +45,7 @@ func (b *BackfillRow) fields() []any {
 		&b.Planned, &b.LeftOut, &b.State, &b.Who, &b.Created, &b.Updated}
 }
 
-// InsertBackfill writes a new backfill. Its id is that of its request.
+// InsertBackfill writes a new backfill. Its id is the id of its request.
 func InsertBackfill(tx *sql.Tx, b *BackfillRow) error {
 	const query = `
 		INSERT INTO backfill (id, job_id, first, last, next_due, done_to, parallel, missing, total, state, who, created, updated)
@@ -74,6 +74,7 @@ func oneBackfill(r sql.Reader, lock string, id int64) (BackfillRow, error) {
 		err = rows.Scan(b.fields()...)
 		return b, err
 	}
+
 	found, err := sql.Select(r, "read backfill", scan, query, id)
 	if err == nil && len(found) == 0 {
 		err = sql.ErrNotFound
@@ -81,19 +82,21 @@ func oneBackfill(r sql.Reader, lock string, id int64) (BackfillRow, error) {
 	if err != nil {
 		return BackfillRow{}, err
 	}
+
 	return found[0], nil
 }
 
-// Hungry is a backfill that is not done, with what its next runs need of its job.
+// Hungry is a backfill that is not done, with the columns of its job that its next runs need.
 type Hungry struct {
 	BackfillRow
 	AppID   int32
 	Hash    int
 	Version int32
-	Deleted bool // its job
+	Deleted bool // the job is deleted
 }
 
-// HungryBackfills lists backfills with a greater id that are not done, but for those whose jobs are paused. It takes no lock.
+// HungryBackfills lists backfills with ids above after that are not done, without backfills of
+// paused jobs. It takes no lock.
 func HungryBackfills(r sql.Reader, after int64, limit int) ([]Hungry, error) {
 	const query = `
 		SELECT ` + backfillColumns + `, j.app_id, j.hash, j.version, j.living IS NULL
@@ -109,8 +112,8 @@ func HungryBackfills(r sql.Reader, after int64, limit int) ([]Hungry, error) {
 	return sql.Select(r, "list backfills", scan, query, after, limit)
 }
 
-// Alive counts the runs of a backfill that have not ended, and returns the earliest of their due times. It reads the runs of its job
-// between those that have all ended and the cursor.
+// Alive counts the runs of a backfill that have not ended, and returns their earliest due time. It
+// reads the runs of its job between DoneTo and the cursor.
 func (b *BackfillRow) Alive(r sql.Reader) (alive int, oldest job.Micros, err error) {
 	const query = `
 		SELECT COUNT(*), COALESCE(MIN(due), 0)
@@ -121,12 +124,13 @@ func (b *BackfillRow) Alive(r sql.Reader) (alive int, oldest job.Micros, err err
 	if b.NextDue != 0 {
 		before = b.NextDue - 1
 	}
+
 	scan := func(rows *sql.Rows) (none struct{}, err error) { return none, rows.Scan(&alive, &oldest) }
 	_, err = sql.Select(r, "count runs of a backfill", scan, query, b.JobID, int64(b.DoneTo), int64(before), b.ID)
 	return alive, oldest, err
 }
 
-// Succeeded returns which due times of a job have a run that succeeded, whoever asked for it.
+// Succeeded returns the due times of a job that have a succeeded run of any kind.
 func Succeeded(r sql.Reader, jobID int64, dues []job.Micros) (map[job.Micros]bool, error) {
 	out := map[job.Micros]bool{}
 	scan := func(rows *sql.Rows) (due job.Micros, err error) {
@@ -146,15 +150,18 @@ func Succeeded(r sql.Reader, jobID int64, dues []job.Micros) (map[job.Micros]boo
 			out[due] = true
 		}
 	}
+
 	return out, nil
 }
 
-// CursorsOfBackfills locks the rows of running backfills that nobody else has locked, and returns their cursors by id.
+// CursorsOfBackfills locks the rows of running backfills, and returns their cursors by id. It skips
+// rows that are locked already.
 func CursorsOfBackfills(tx *sql.Tx, ids []int64) (map[int64]job.Micros, error) {
 	out := map[int64]job.Micros{}
 	if len(ids) == 0 {
 		return out, nil
 	}
+
 	query := `
 		SELECT id, COALESCE(next_due, 0)
 		FROM backfill FORCE INDEX (PRIMARY)
@@ -167,15 +174,17 @@ func CursorsOfBackfills(tx *sql.Tx, ids []int64) (map[int64]job.Micros, error) {
 		out[id] = next
 		return id, err
 	}
+
 	_, err := sql.Select(tx, "lock backfills", scan, query)
 	return out, err
 }
 
-// MoveBackfills writes how far backfills are, whose rows the transaction has locked.
+// MoveBackfills writes the progress of backfills whose rows the transaction has locked.
 func MoveBackfills(tx *sql.Tx, backfills []BackfillRow) error {
 	if len(backfills) == 0 {
 		return nil
 	}
+
 	r := jsonRows(len(backfills))
 	for i := range backfills {
 		b := &backfills[i]
@@ -189,6 +198,7 @@ func MoveBackfills(tx *sql.Tx, backfills []BackfillRow) error {
 		r.number(int64(b.Updated))
 		r.end()
 	}
+
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
 			id BIGINT PATH '$[0]', next_due BIGINT PATH '$[1]', done_to BIGINT PATH '$[2]', planned BIGINT PATH '$[3]',
@@ -200,13 +210,14 @@ func MoveBackfills(tx *sql.Tx, backfills []BackfillRow) error {
 	return expect("move backfills", n, len(backfills), err)
 }
 
-// CancelledBackfills returns which of the backfills are cancelled. The transaction has locked the rows of their jobs, as whoever
-// cancels one does.
+// CancelledBackfills returns the cancelled backfills. The transaction has locked the rows of their
+// jobs, as a cancellation does too.
 func CancelledBackfills(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 	out := map[int64]bool{}
 	if len(ids) == 0 {
 		return out, nil
 	}
+
 	query := `
 		SELECT id
 		FROM backfill FORCE INDEX (PRIMARY)
@@ -215,5 +226,6 @@ func CancelledBackfills(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 	for _, id := range found {
 		out[id] = true
 	}
+
 	return out, err
 }

@@ -9,23 +9,25 @@ import (
 	"go-crontab/sql"
 )
 
-// Group bounds how many runs of its jobs execute at once.
+// Group bounds the number of runs of its jobs that execute at once.
 type Group struct {
 	ID    int32
 	Name  string
 	Slots int
-	Taken int // how many executing runs hold a slot
+	Taken int // slots that executing runs hold
 }
 
-// LockGroups locks groups that nobody else has locked, and returns them by name.
+// LockGroups locks groups, and returns them by name. It skips groups that are locked already.
 func LockGroups(tx *sql.Tx, names []string) (map[string]*Group, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
+
 	args := make([]any, len(names))
 	for i, name := range names {
 		args[i] = name
 	}
+
 	query := `
 		SELECT id, name, slots, taken
 		FROM grp
@@ -35,7 +37,7 @@ func LockGroups(tx *sql.Tx, names []string) (map[string]*Group, error) {
 	return groupsBy(tx, func(g *Group) string { return g.Name }, query, args...)
 }
 
-// LockGroupIDs is LockGroups for groups that are known by their ids.
+// LockGroupIDs is LockGroups by id.
 func LockGroupIDs(tx *sql.Tx, ids []int32) (map[int32]*Group, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -63,20 +65,23 @@ func groupsBy[K comparable](tx *sql.Tx, key func(*Group) K, query string, args .
 	return out, err
 }
 
-// GroupNames returns which of the groups exist. It takes no lock.
+// GroupNames returns the names of the groups that exist. It takes no lock.
 func GroupNames(r sql.Reader, names []string) (map[string]bool, error) {
 	out := map[string]bool{}
 	if len(names) == 0 {
 		return out, nil
 	}
+
 	args := make([]any, len(names))
 	for i, name := range names {
 		args[i] = name
 	}
+
 	scan := func(rows *sql.Rows) (name string, err error) {
 		err = rows.Scan(&name)
 		return name, err
 	}
+
 	query := `
 		SELECT name
 		FROM grp
@@ -85,10 +90,11 @@ func GroupNames(r sql.Reader, names []string) (map[string]bool, error) {
 	for _, name := range found {
 		out[name] = true
 	}
+
 	return out, err
 }
 
-// MoveTaken changes how many slots of a locked group are taken.
+// MoveTaken changes the number of taken slots of a locked group.
 func MoveTaken(tx *sql.Tx, group int32, by int) error {
 	const query = `
 		UPDATE grp
@@ -98,16 +104,18 @@ func MoveTaken(tx *sql.Tx, group int32, by int) error {
 	return expect("take or give back slots", n, 1, err)
 }
 
-// WokenFirst is how long a woken run goes before runs that have not waited for a slot of its group.
+// WokenFirst is the time for which a woken run has precedence over runs that have not waited for a
+// slot of its group.
 const WokenFirst = 5 * time.Second
 
-// Woken counts, by group, the runs that were woken for a slot a moment ago and have not begun. It reads the idle runs that became
-// due in this time.
+// Woken counts, by group, the runs that were woken for a slot within WokenFirst and have not begun.
+// It reads the idle runs that became due in that time.
 func Woken(r sql.Reader, groups []int32, now job.Micros) (map[int32]int, error) {
 	out := map[int32]int{}
 	if len(groups) == 0 {
 		return out, nil
 	}
+
 	query := `
 		SELECT -grp, COUNT(*)
 		FROM run FORCE INDEX (live)
@@ -118,23 +126,28 @@ func Woken(r sql.Reader, groups []int32, now job.Micros) (map[int32]int, error) 
 		err = rows.Scan(&c[0], &c[1])
 		return c, err
 	}
+
 	counts, err := sql.Select(r, "count woken runs", scan, query, int64(now.Add(-WokenFirst)), int64(now))
 	for _, c := range counts {
 		out[int32(c[0])] = c[1]
 	}
+
 	return out, err
 }
 
-// WakeGroups wakes the first waiting runs of locked groups, as many as there are slots for them. It returns how many it woke.
+// WakeGroups wakes the first waiting runs of locked groups, one for each free slot. It returns the
+// number of runs that it woke.
 func WakeGroups(tx *sql.Tx, groups []*Group, now job.Micros) (int, error) {
 	ids := make([]int32, len(groups))
 	for i, g := range groups {
 		ids[i] = g.ID
 	}
+
 	woken, err := Woken(tx, ids, now)
 	if err != nil {
 		return 0, err
 	}
+
 	var lines []span
 	var free []int
 	for _, g := range groups {
@@ -142,6 +155,7 @@ func WakeGroups(tx *sql.Tx, groups []*Group, now job.Micros) (int, error) {
 			lines, free = append(lines, groupLine(g.ID)), append(free, n)
 		}
 	}
+
 	found, err := firsts(tx, lines, func(i int) int { return free[i] })
 	if err != nil {
 		return 0, err
@@ -152,6 +166,7 @@ func WakeGroups(tx *sql.Tx, groups []*Group, now job.Micros) (int, error) {
 		g := groupAt(h.DueNow)
 		byGroup[g] = append(byGroup[g], h.Launch.Run)
 	}
+
 	total := 0
 	for _, g := range groups {
 		runs, err := wakeRuns(tx, byGroup[g.ID], g.ID, now)
@@ -160,10 +175,11 @@ func WakeGroups(tx *sql.Tx, groups []*Group, now job.Micros) (int, error) {
 		}
 		total += len(runs)
 	}
+
 	return total, nil
 }
 
-// QueuedInGroup counts how many runs of a job wait in the line of a group.
+// QueuedInGroup counts the runs of a job that wait in the line of a group.
 func QueuedInGroup(r sql.Reader, group int32, jobID int64, hash int) (int, error) {
 	query := `
 		SELECT COUNT(*)
@@ -174,9 +190,11 @@ func QueuedInGroup(r sql.Reader, group int32, jobID int64, hash int) (int, error
 		err = rows.Scan(&n)
 		return n, err
 	}
+
 	counts, err := sql.Select(r, "count runs that wait for a slot", scan, query, hash, jobID)
 	if err != nil || len(counts) == 0 {
 		return 0, err
 	}
+
 	return counts[0], nil
 }

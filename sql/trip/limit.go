@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// CountJobs counts the living jobs of an app, those that the transaction has made included.
+// CountJobs counts the living jobs of an app, including new jobs of this transaction.
 func CountJobs(r sql.Reader, app string) (int64, error) {
 	const query = `
 		SELECT COUNT(*)
@@ -22,7 +22,8 @@ func CountJobs(r sql.Reader, app string) (int64, error) {
 	return found[0], nil
 }
 
-// CountWaiting counts the waiting runs of an app, up to a number. It reads the waiting runs of all apps.
+// CountWaiting counts the waiting runs of an app, up to most. It reads the waiting runs of all
+// apps.
 func CountWaiting(r sql.Reader, app string, most int64) (int64, error) {
 	const query = `
 		SELECT COUNT(*)
@@ -35,17 +36,18 @@ func CountWaiting(r sql.Reader, app string, most int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	return found[0], nil
 }
 
-// What a hand wrote below zero is no limit.
+// A negative limit, which only a manual edit can write, means no limit.
 const limitColumns = "GREATEST(COALESCE(jobs, 0), 0), GREATEST(COALESCE(runs_per_minute, 0), 0)," +
 	" GREATEST(COALESCE(waiting, 0), 0), GREATEST(COALESCE(output, 0), 0)"
 
-// startsColumn leaves room to add up what a hand wrote.
+// startsColumn is bounded, so a manual edit cannot make the sum overflow.
 const startsColumn = "LEAST(GREATEST(starts, 0), 1000000000)"
 
-// Limits returns the limits of all apps that have some.
+// Limits returns the limits of all apps with limits.
 func Limits(r sql.Reader) (map[string]job.AppLimits, error) {
 	out := map[string]job.AppLimits{}
 	err := sql.Each(r, "read limits", func(rows *sql.Rows) error {
@@ -58,8 +60,9 @@ func Limits(r sql.Reader) (map[string]job.AppLimits, error) {
 	return out, err
 }
 
-// HoldLimits returns the limits of an app and keeps others from counting against them until this transaction is over.
-// Nothing is locked where there are none. It writes the row, as TakeLocks does, for engines with several writers.
+// HoldLimits returns the limits of an app and keeps others from counting against them until this
+// transaction is over. For an app without limits it locks nothing. It writes the row, as TakeLocks
+// does, for multi-writer clusters.
 func HoldLimits(tx *sql.Tx, app string) (l job.AppLimits, found bool, err error) {
 	n, err := tx.Exec("hold limits", "UPDATE app_limit FORCE INDEX (PRIMARY) SET "+sql.Next("taken")+" WHERE app = ?", app)
 	if err != nil || n == 0 {
@@ -72,7 +75,7 @@ func HoldLimits(tx *sql.Tx, app string) (l job.AppLimits, found bool, err error)
 	return l, found, err
 }
 
-// AppStarts returns the starts of an app since a second, whoever started them.
+// AppStarts returns the starts of an app since a second, by all sessions and on request.
 func AppStarts(r sql.Reader, app string, since int64) (job.Starts, error) {
 	out := job.Starts{}
 	scan := func(rows *sql.Rows) error {
@@ -85,7 +88,7 @@ func AppStarts(r sql.Reader, app string, since int64) (job.Starts, error) {
 	return out, sql.Each(r, "read starts of an app", scan, query, app, since)
 }
 
-// AddAskedRuns counts runs that somebody asks for. The caller holds the limits of the app.
+// AddAskedRuns counts manual runs as they are requested. The caller holds the limits of the app.
 func AddAskedRuns(tx *sql.Tx, app string, at, runs int64) error {
 	_, err := tx.Exec("count asked runs", `
 		INSERT INTO app_start (app, at, session_id, starts)
@@ -95,12 +98,14 @@ func AddAskedRuns(tx *sql.Tx, app string, at, runs int64) error {
 	return err
 }
 
-// StartsBeside returns the starts of some apps since a second, those of one session left out.
+// StartsBeside returns the starts of the apps since a second, without the starts of the given
+// session.
 func StartsBeside(r sql.Reader, apps []string, since int64, session uuid.UUID) (map[string]job.Starts, error) {
 	out := map[string]job.Starts{}
 	if len(apps) == 0 {
 		return out, nil
 	}
+
 	list, args := sql.In([]any{since, session[:]}, apps)
 	err := sql.Each(r, "read starts of apps", func(rows *sql.Rows) error {
 		var (
@@ -117,8 +122,8 @@ func StartsBeside(r sql.Reader, apps []string, since int64, session uuid.UUID) (
 	return out, err
 }
 
-// TellStarts writes how many starts a session has had in some seconds. They are absolute numbers, so it does no harm to
-// write them twice.
+// TellStarts writes the starts of a session, by app and second. The numbers are absolute, so
+// writing them twice is harmless.
 func TellStarts(ctx context.Context, db *sql.DB, session uuid.UUID, starts map[string]job.Starts) error {
 	const columns = 4
 	var args []any
@@ -127,9 +132,11 @@ func TellStarts(ctx context.Context, db *sql.DB, session uuid.UUID, starts map[s
 			args = append(args, app, at, session[:], n)
 		}
 	}
+
 	if len(args) == 0 {
 		return nil
 	}
+
 	return db.Tx(ctx, func(tx *sql.Tx) error {
 		_, err := tx.Exec("tell of starts", "INSERT INTO app_start (app, at, session_id, starts) VALUES "+
 			sql.Values(len(args)/columns, columns)+" ON DUPLICATE KEY UPDATE starts = VALUES(starts)", args...)

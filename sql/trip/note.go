@@ -9,26 +9,28 @@ import (
 	"go-crontab/sql"
 )
 
-// People and alerts follow what ends. No index of `run` has the order of ends, and ids of runs have no order in time. So each
-// transaction that ends runs adds one row to `ending` that lists them, a few bytes a run. A follower reads the rows after the last
-// id that it has seen. A slow transaction may commit after one with a higher id, so followers also look back for gaps, for as long
-// as a transaction may take (internal/trail).
+// People and alerts follow the ends of runs. No index of `run` is in the order of ends, and ids of
+// runs are not in time order. So each transaction that ends runs adds one row to `ending` that
+// lists them, a few bytes a run. A follower reads the rows after the last id that it has seen. A
+// slow transaction may commit after another with a higher id. So followers also look back for gaps,
+// for the longest time that a transaction may take (internal/trail).
 //
-// Measured (BenchmarkFinish of sql/read, 800 ends a transaction): the row costs less than what two measurements differ by. An index of
-// ends on `run` would cost each run an entry.
+// Measured (BenchmarkFinish of sql/read, 800 ends a transaction): the row costs less than the
+// noise. An index of ends on `run` would cost an entry for each run.
 //
-// The number is one of a transaction, not of a run, and means nothing to the trip. In a sharded database each shard has
-// its own, as it has its own runs.
+// The id numbers a transaction, not a run, and has no meaning for the trip. In a sharded database
+// each shard has its own ids, as it has its own runs.
 
-// Note says that a transaction has ended a run.
+// Note is the end of one run.
 type Note struct {
 	Run     int64
 	JobID   int64
 	Outcome job.Outcome
 }
 
-// noteEnds records which runs a transaction has ended, for followers, and which of them did not succeed, for lists. Changed is the
-// number of rows that the transaction changed. If it is lower than expected, another node has ended and noted the others.
+// noteEnds records the ends of a transaction: all runs for followers, and unsuccessful runs for
+// lists. Changed is the number of rows that the transaction changed. If it is lower than expected,
+// another node has ended and noted the rest.
 func noteEnds(tx *sql.Tx, notes []Note, changed int64) error {
 	if len(notes) == 0 || changed == 0 {
 		return nil
@@ -43,41 +45,48 @@ func noteEnds(tx *sql.Tx, notes []Note, changed int64) error {
 			return nil
 		}
 	}
+
 	for _, n := range notes {
 		tx.Ended(n.Outcome, 1)
 	}
+
 	const query = `
 		INSERT INTO ending (at, runs)
 		VALUES (CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED), ?)`
 	if _, err := tx.Exec("note ends", query, encodeNotes(notes)); err != nil {
 		return err
 	}
+
 	return noteFailures(tx, notes)
 }
 
-// noteRefused is noteEnds for runs that were never started. Their jobs are read from their rows.
+// noteRefused is noteEnds for runs that were never started. It reads their jobs from their rows.
 func noteRefused(tx *sql.Tx, refusals []Refusal, changed int64) error {
 	if changed == 0 {
 		return nil
 	}
+
 	notes := make([]Note, len(refusals))
 	for i := range refusals {
 		notes[i] = Note{Run: refusals[i].Run, Outcome: refusals[i].Outcome}
 	}
+
 	ended, err := endsOf(tx, notes)
 	if err != nil {
 		return err
 	}
+
 	var own []Note
 	for _, n := range notes {
 		if e, ok := ended[n.Run]; ok && e.Outcome == n.Outcome {
 			own = append(own, e)
 		}
 	}
+
 	return noteEnds(tx, own, int64(len(own)))
 }
 
-// endsOf reads how runs have ended, those of them that have.
+// endsOf reads the outcomes of the runs that have ended.
 func endsOf(tx *sql.Tx, notes []Note) (map[int64]Note, error) {
 	query := `
 		SELECT id, job_id, outcome
@@ -92,15 +101,17 @@ func endsOf(tx *sql.Tx, notes []Note) (map[int64]Note, error) {
 		n.Outcome, err = job.ParseOutcome(outcome)
 		return n, err
 	}
+
 	found, err := sql.Select(tx, "read how runs ended", scan, query)
 	out := make(map[int64]Note, len(found))
 	for _, n := range found {
 		out[n.Run] = n
 	}
+
 	return out, err
 }
 
-// noteFailures records runs that did not succeed, for lists.
+// noteFailures records unsuccessful runs, for lists.
 func noteFailures(tx *sql.Tx, notes []Note) error {
 	failed := slices.DeleteFunc(slices.Clone(notes), func(n Note) bool { return n.Outcome == job.Succeeded })
 	if len(failed) == 0 {
@@ -115,7 +126,8 @@ func noteFailures(tx *sql.Tx, notes []Note) error {
 	return err
 }
 
-// encodeNotes writes notes as varints. Ids of one batch lie close together, so most take two bytes.
+// encodeNotes writes notes as varints of differences. Ids in a batch are close together, so most
+// take two bytes.
 func encodeNotes(notes []Note) []byte {
 	b := make([]byte, 0, 8*len(notes))
 	var run, jobID int64
@@ -130,7 +142,8 @@ func encodeNotes(notes []Note) []byte {
 
 var errNotes = errors.New("a row of ending cannot be read")
 
-// DecodeNotes reads what a row of `ending` holds.
+// DecodeNotes decodes a row of `ending`. Of a damaged row it returns the readable notes, with an
+// error.
 func DecodeNotes(b []byte) ([]Note, error) {
 	var out []Note
 	var n Note
@@ -148,11 +161,12 @@ func DecodeNotes(b []byte) ([]Note, error) {
 		b = b[size+1:]
 		out = append(out, n)
 	}
+
 	return out, nil
 }
 
-// DropNotes removes rows of `ending` that are older than an instant, the oldest first, at most limit of them, and none behind an id. The
-// latest row stays: followers learn from it which ids were given.
+// DropNotes removes up to limit rows of `ending`, the oldest first, if they are older than an
+// instant and have ids up to upto. The latest row stays, because it tells followers the highest id.
 func DropNotes(tx *sql.Tx, before job.Micros, upto int64, limit int) (int64, error) {
 	const query = `
 		DELETE e

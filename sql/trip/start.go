@@ -8,7 +8,8 @@ import (
 	"go-crontab/sql"
 )
 
-// expect turns a number of changed rows that is not the expected one into ErrMoved: somebody else changed them.
+// expect returns sql.ErrMoved if the number of changed rows is not the expected one: another
+// transaction has changed the others.
 func expect(what string, n int64, want int, err error) error {
 	if err == nil && n != int64(want) {
 		err = fmt.Errorf("%s: changed %d rows, expected %d: %w", what, n, want, sql.ErrMoved)
@@ -16,12 +17,14 @@ func expect(what string, n int64, want int, err error) error {
 	return err
 }
 
-// at is the guard of every state change: the rows that still are at these launches of one owner, in one state.
+// at returns the guard of every state change: it admits only rows that are still at these launches,
+// with this owner and state.
 func at(owner Owner, state State, launches []Launch) string {
-	byClaim := map[int32][]Launch{} // nearly all runs are claimed once, so this is one list
+	byClaim := map[int32][]Launch{} // nearly all runs are claimed once, so this is usually one list
 	for _, l := range launches {
 		byClaim[l.Claim] = append(byClaim[l.Claim], l)
 	}
+
 	guard := ""
 	for claim, part := range byClaim {
 		if guard != "" {
@@ -29,12 +32,13 @@ func at(owner Owner, state State, launches []Launch) string {
 		}
 		guard += fmt.Sprintf("claim = %d AND id IN %s", claim, each(part, func(l *Launch) int64 { return l.Run }))
 	}
+
 	return fmt.Sprintf("owner = %d AND state = '%s' AND (%s)", owner, state, guard)
 }
 
-// Start moves prepared runs of a session to executing, and returns how many it moved. Nothing may be spawned for a run after
-// max(due_now, now) + window microseconds. The transaction has locked the rows of their jobs, and that of the group whose slots
-// they take; group zero: none.
+// Start moves prepared runs of a session to executing, and returns their number. Nothing may be
+// spawned for a run after max(due_now, now) + window microseconds. The transaction has locked the
+// rows of their jobs, and the group whose slots they take; group zero means none.
 func Start(tx *sql.Tx, session Owner, group int32, launches []Launch, now job.Micros, window int64) (int64, error) {
 	if len(launches) == 0 {
 		return 0, nil
@@ -48,13 +52,13 @@ func Start(tx *sql.Tx, session Owner, group int32, launches []Launch, now job.Mi
 	return n, err
 }
 
-// StartedAmong returns which of the runs execute for a session at these launches. It locks the rows, and waits for whoever
-// holds them, the COMMIT of a transaction that was given up for lost included.
+// StartedAmong returns the launches that execute for a session. It locks the rows, and waits for
+// their locks. So it also waits for a COMMIT that was given up for lost.
 func StartedAmong(tx *sql.Tx, session Owner, launches []Launch) (map[Launch]bool, error) {
 	return among(tx, session, Executing, launches)
 }
 
-// EndedAmong returns which of the runs have ended at these launches. It locks the rows as StartedAmong does.
+// EndedAmong returns the launches that have ended. It locks the rows as StartedAmong does.
 func EndedAmong(tx *sql.Tx, launches []Launch) (map[Launch]bool, error) {
 	return among(tx, EndedOwner, Ended, launches)
 }
@@ -64,6 +68,7 @@ func among(tx *sql.Tx, owner Owner, state State, launches []Launch) (map[Launch]
 	if len(launches) == 0 {
 		return out, nil
 	}
+
 	query := `
 		SELECT id, claim
 		FROM run FORCE INDEX (PRIMARY)
@@ -74,26 +79,30 @@ func among(tx *sql.Tx, owner Owner, state State, launches []Launch) (map[Launch]
 		err = rows.Scan(&l.Run, &l.Claim)
 		return l, err
 	}
+
 	found, err := sql.Select(tx, "read "+string(state)+" runs", scan, query)
 	for _, l := range found {
 		out[l] = true
 	}
+
 	return out, err
 }
 
-// Begun is what a start writes into the row of a job.
+// Begun is the change that a start makes to the row of a job.
 type Begun struct {
 	JobID   int64
-	To      job.Micros // the latest due time of the schedule among them; zero: none
-	Running int64      // the run whose turn it is now; zero: the old one stays
+	To      job.Micros // the latest scheduled due time that has begun; zero: none
+	Running int64      // the run that has the turn now; zero: unchanged
 }
 
-// MarkBegun writes the rows of jobs that the transaction has locked. A start writes them even if nothing changes: a server
-// of a multi-writer cluster certifies what a transaction wrote, not what it locked.
+// MarkBegun writes the rows of jobs that the transaction has locked. A start writes the rows even
+// if nothing changes: a multi-writer cluster certifies the written rows of a transaction, not the
+// locked ones.
 func MarkBegun(tx *sql.Tx, begun []Begun) error {
 	if len(begun) == 0 {
 		return nil
 	}
+
 	r := jsonRows(len(begun))
 	for _, b := range begun {
 		r.begin()
@@ -102,6 +111,7 @@ func MarkBegun(tx *sql.Tx, begun []Begun) error {
 		r.number(b.Running)
 		r.end()
 	}
+
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
 			id BIGINT PATH '$[0]', begun_to BIGINT PATH '$[1]', running BIGINT PATH '$[2]')) n
@@ -112,7 +122,8 @@ func MarkBegun(tx *sql.Tx, begun []Begun) error {
 	return expect("mark jobs as begun", n, len(begun), err)
 }
 
-// Uncrowd notes on locked jobs that no run executes any more which began before the job excluded others.
+// Uncrowd clears the crowded flag of locked jobs: all runs that began before the job excluded
+// others have ended.
 func Uncrowd(tx *sql.Tx, jobs []int64) error {
 	if len(jobs) == 0 {
 		return nil
