@@ -12,29 +12,29 @@ import (
 	"go-crontab/job/problem"
 )
 
-// AlertEvent is what an alert can be about.
+// AlertEvent is a kind of event that alerts report.
 type AlertEvent string
 
 // The events. All but the last four are of a job.
 const (
-	AlertFailed     AlertEvent = "failed"      // a due time did not succeed, after all its attempts
-	AlertRecovered  AlertEvent = "recovered"   // an alert of the rule is over
+	AlertFailed     AlertEvent = "failed"      // a due time failed in all its attempts
+	AlertRecovered  AlertEvent = "recovered"   // an alert of the rule has ended
 	AlertLost       AlertEvent = "lost"        // the node of a run vanished
 	AlertLateStart  AlertEvent = "late_start"  // a due time was not started in time
 	AlertLateFinish AlertEvent = "late_finish" // a due time did not end in time
 	AlertNeverRan   AlertEvent = "never_ran"   // a due time was missed, or the job did not run for too long
-	AlertFailures   AlertEvent = "failures"    // so many failures within a time
-	AlertNodeGone   AlertEvent = "node_gone"   // a node vanished, and is not back
+	AlertFailures   AlertEvent = "failures"    // too many failures within a time
+	AlertNodeGone   AlertEvent = "node_gone"   // a node vanished and has not come back
 	AlertBacklog    AlertEvent = "backlog"     // too many due times are overdue
 	AlertClockSkew  AlertEvent = "clock_skew"  // the clock of a node differs from MySQL's
 )
 
-// AlertEvents are all events, in the order in which they are documented.
+// AlertEvents lists all events in the order of the docs.
 func AlertEvents() []AlertEvent {
 	return []AlertEvent{AlertFailed, AlertRecovered, AlertLost, AlertLateStart, AlertLateFinish, AlertNeverRan, AlertFailures, AlertNodeGone, AlertBacklog, AlertClockSkew}
 }
 
-// OfJob tells whether an event is of one job.
+// OfJob reports whether an event concerns a single job.
 func (e AlertEvent) OfJob() bool {
 	switch e {
 	case AlertNodeGone, AlertBacklog, AlertClockSkew, AlertFailures:
@@ -43,20 +43,20 @@ func (e AlertEvent) OfJob() bool {
 	return true
 }
 
-// Kinds of what belongs to alerts in the audit.
+// Kinds of objects in the audit.
 const (
 	KindAlertRule    Kind = "alert_rule"
 	KindAlertChannel Kind = "alert_channel"
 	KindAlertSilence Kind = "alert_silence"
 )
 
-// ActionTest is the action of whoever sends a test message to a channel.
+// ActionTest is sending a test message to a channel.
 const ActionTest Action = "test"
 
-// Severities of alerts, the least one first.
+// Severities of alerts, the least first.
 var Severities = []string{"info", "warning", "error", "critical"}
 
-// Bounds of what belongs to alerts.
+// Bounds of rules, channels and silences.
 const (
 	MaxAlertRules    = 500
 	MaxAlertChannels = 100
@@ -67,7 +67,7 @@ const (
 	maxAlertTime     = 31 * 24 * time.Hour
 )
 
-// AlertRule says of what people want to be told, and where.
+// AlertRule says which events to report, for which jobs, and on which channels.
 type AlertRule struct {
 	Name        string            `json:"name" doc:"Its name. It is not renamed."`
 	Description string            `json:"description,omitempty" doc:"What it is for."`
@@ -93,20 +93,20 @@ type AlertRule struct {
 	Text  string `json:"text,omitempty" doc:"A template of what follows. Default: the built-in one."`
 }
 
-// AlertFailing says how many failures are too many.
+// AlertFailing is the threshold of failures: Count within Within.
 type AlertFailing struct {
 	Count  int      `json:"count" doc:"So many failed due times, from 2 to 1000,"`
 	Within Duration `json:"within" doc:"within so long, from 1s to 744h,"`
 	Per    string   `json:"per,omitempty" enum:"job,app,rule" doc:"of one job, of the jobs of one app, or of all jobs of the rule together. Default job."`
 }
 
-// AlertOverdue says how many overdue due times are too many.
+// AlertOverdue is the threshold of the backlog: the number of overdue due times.
 type AlertOverdue struct {
 	Tasks     int      `json:"tasks,omitempty" doc:"So many due times, from 1 to 10000,"`
 	OlderThan Duration `json:"older_than,omitempty" doc:"that were to be started so long ago, from 1s to 744h."`
 }
 
-// Has tells whether a rule is about an event.
+// Has reports whether the rule listens to an event.
 func (r *AlertRule) Has(e AlertEvent) bool { return slices.Contains(r.On, e) }
 
 // Defaults of rules.
@@ -119,7 +119,7 @@ const (
 	DefaultBacklogAge     = Duration(time.Minute)
 )
 
-// Defaults fills in what was left out.
+// Defaults fills empty fields.
 func (r *AlertRule) Defaults() {
 	if r.Severity == "" {
 		r.Severity = "error"
@@ -153,7 +153,7 @@ func (r *AlertRule) Defaults() {
 	}
 }
 
-// Validate returns all that is wrong with a rule with its defaults, as Problems, or nil.
+// Validate returns all problems of a rule with its defaults filled in, as Problems, or nil.
 func (r *AlertRule) Validate() error {
 	var p Problems
 	checkName(&p, "name", r.Name)
@@ -201,8 +201,8 @@ func (r *AlertRule) Validate() error {
 	return p.orNil()
 }
 
-// CheckStored returns what is wrong with the times and counts of a stored rule, with its defaults, as Problems, or nil. With
-// anything else there something can be told all the same.
+// CheckStored checks only the times and counts of a stored rule with its defaults filled in. It
+// returns Problems or nil. A rule with any other problem can still send alerts.
 func (r *AlertRule) CheckStored() error {
 	var p Problems
 	checkSpan(&p, "repeat", r.Repeat, time.Second, maxAlertTime)
@@ -217,7 +217,7 @@ func (p Problems) orNil() error {
 	return p
 }
 
-// checkLine wants one line of text that people can read.
+// checkLine wants one line of readable text.
 func checkLine(p *Problems, field, s string, most int) {
 	switch {
 	case s == "":
@@ -268,7 +268,8 @@ func checkSpan(p *Problems, field string, d Duration, least, most time.Duration)
 	}
 }
 
-// checkThresholds wants those that events need, and none that no event uses: it would look as if it did something.
+// checkThresholds wants every threshold that an event of the rule needs. It refuses any threshold
+// that no event uses, because that one would only look effective.
 func (r *AlertRule) checkThresholds(p *Problems) {
 	for _, t := range []struct {
 		event  AlertEvent
@@ -317,7 +318,7 @@ func (r *AlertRule) checkThresholds(p *Problems) {
 	}
 }
 
-// AlertJob is what rules see of a job.
+// AlertJob is the part of a job that rules look at.
 type AlertJob struct {
 	ID           int64
 	App, Name    string
@@ -328,7 +329,7 @@ type AlertJob struct {
 	Ping         *Ping
 }
 
-// Takes tells whether a rule is about a job.
+// Takes reports whether a rule covers a job.
 func (r *AlertRule) Takes(j *AlertJob) bool {
 	if len(r.Apps) > 0 && !slices.Contains(r.Apps, j.App) || r.Owner != "" && r.Owner != j.Owner {
 		return false
@@ -341,12 +342,12 @@ func (r *AlertRule) Takes(j *AlertJob) bool {
 	return len(r.Jobs) == 0 || slices.ContainsFunc(r.Jobs, func(pattern string) bool { return matches(pattern, j.App+"/"+j.Name) })
 }
 
-// OfAll tells whether a rule is about all jobs.
+// OfAll reports whether a rule covers all jobs.
 func (r *AlertRule) OfAll() bool {
 	return len(r.Apps) == 0 && len(r.Jobs) == 0 && r.Owner == "" && len(r.Labels) == 0
 }
 
-// matches tells whether a text is as a pattern says, in which * stands for any characters.
+// matches reports whether text fits pattern, in which * matches any characters.
 func matches(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
@@ -367,19 +368,19 @@ func matches(pattern, text string) bool {
 	return strings.HasSuffix(text, last)
 }
 
-// Silence keeps alerts from being told for a while. They are recorded all the same.
+// Silence stops messages about alerts for a while. The alerts are recorded all the same.
 type Silence struct {
 	ID      int64
-	App     string // only what belongs to this app; "": all
+	App     string // only alerts of this app; "": all
 	Job     string // only this job of the app
-	Rule    string // only what this rule finds
+	Rule    string // only alerts of this rule
 	Until   Micros
 	Reason  string
 	Who     string
 	Created Micros
 }
 
-// Check returns what is wrong with a silence that is to begin now, as Problems, or nil.
+// Check returns the problems of a silence that begins now, as Problems, or nil.
 func (s *Silence) Check(now Micros) error {
 	var p Problems
 	if s.App != "" {
@@ -409,12 +410,13 @@ func (s *Silence) Check(now Micros) error {
 	return p.orNil()
 }
 
-// Covers tells whether a silence is about what a rule found, of a job of an app or of neither.
+// Covers reports whether the silence applies to an alert of a rule. app and jobName are empty if
+// the alert has none.
 func (s *Silence) Covers(rule, app, jobName string) bool {
 	return (s.App == "" || s.App == app) && (s.Job == "" || s.Job == jobName) && (s.Rule == "" || s.Rule == rule)
 }
 
-// Address returns a mail address that a text is, "" if it is none. An owner may be one.
+// Address returns the mail address that text holds, or "". An owner may be an address.
 func Address(text string) string {
 	a, err := mail.ParseAddress(text)
 	if err != nil || len(a.Address) > 254 || strings.ContainsAny(a.Address, "\r\n") {

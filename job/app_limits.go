@@ -8,21 +8,21 @@ import (
 	"go-crontab/job/problem"
 )
 
-// AppLimits bound what one app may take of the cluster. A field that is zero is no limit.
+// AppLimits bounds the share of one app in the cluster. Zero means no limit.
 type AppLimits struct {
-	Jobs          int64 `json:"jobs,omitempty"`            // jobs, paused and finished ones included
+	Jobs          int64 `json:"jobs,omitempty"`            // jobs, including paused and finished jobs
 	RunsPerMinute int64 `json:"runs_per_minute,omitempty"` // starts in sixty seconds
-	Waiting       int64 `json:"waiting,omitempty"`         // due times that wait for a run or a group
-	Output        Size  `json:"output,omitempty"`          // bytes of kept output, of all runs together
+	Waiting       int64 `json:"waiting,omitempty"`         // due times waiting for a run or a group
+	Output        Size  `json:"output,omitempty"`          // bytes of kept output of all runs
 }
 
-// MostLimit is the highest limit of each number, and MostOutput that of kept output.
+// MostLimit is the highest number for a limit, and MostOutput for kept output.
 const (
 	MostLimit  = 1_000_000_000
 	MostOutput = Size(1) << 50
 )
 
-// Limit names a limit that refuses something, as its field does.
+// Limit names a limit that can refuse a change, by its field.
 type Limit string
 
 // The limits.
@@ -32,7 +32,8 @@ const (
 	LimitWaiting Limit = "waiting"
 )
 
-// AllLimits lists those that refuse something. The limit of kept output refuses nothing: old output goes instead.
+// AllLimits lists the limits that refuse changes. The limit of kept output refuses nothing; it
+// removes old output.
 var AllLimits = []Limit{LimitJobs, LimitRuns, LimitWaiting}
 
 // Validate returns all problems.
@@ -55,20 +56,20 @@ func (l *AppLimits) Validate() error {
 	return p
 }
 
-// Encode writes the limits as the audit has them.
+// Encode returns the limits as JSON for the audit.
 func (l AppLimits) Encode() string {
 	b, _ := json.Marshal(l) // numbers cannot fail
 	return string(b)
 }
 
-// OverLimit is the error of a change that would take an app over one of its limits.
+// OverLimit is the error of a change that would exceed a limit of an app.
 type OverLimit struct {
 	App   string
 	Limit Limit
 	Most  int64
 	Has   int64         // now, or in the last minute
-	Adds  int64         // what the change would add
-	After time.Duration // when the same request may pass; zero: nobody knows
+	Adds  int64         // added by the change
+	After time.Duration // when a retry may succeed; zero: unknown
 }
 
 func (e *OverLimit) Error() string {
@@ -87,7 +88,7 @@ func (e *OverLimit) Error() string {
 	}
 }
 
-// Jobs is a number of jobs in words.
+// Jobs formats a number of jobs in words.
 func Jobs(n int64) string {
 	if n == 1 {
 		return "1 job"
@@ -95,8 +96,8 @@ func Jobs(n int64) string {
 	return fmt.Sprintf("%d jobs", n)
 }
 
-// CheckJobs returns *OverLimit if an app that has so many jobs may not get so many more. An app that is over its limit
-// already, because the limit was lowered, keeps its jobs.
+// CheckJobs returns *OverLimit if an app with has jobs may not get adds more. An app that is
+// already over its limit, because the limit was lowered, keeps its jobs.
 func (l AppLimits) CheckJobs(app string, has, adds int64) error {
 	if l.Jobs == 0 || adds <= 0 || has+adds <= l.Jobs {
 		return nil
@@ -104,7 +105,7 @@ func (l AppLimits) CheckJobs(app string, has, adds int64) error {
 	return &OverLimit{App: app, Limit: LimitJobs, Most: l.Jobs, Has: has, Adds: adds}
 }
 
-// CheckRun returns *OverLimit if nobody may ask for a run of an app now.
+// CheckRun returns *OverLimit if the app may not have another requested run now.
 func (l AppLimits) CheckRun(app string, starts Starts, waiting int64, now Micros) error {
 	if has := starts.LastMinute(now); l.RunsPerMinute != 0 && has >= l.RunsPerMinute {
 		return &OverLimit{App: app, Limit: LimitRuns, Most: l.RunsPerMinute, Has: has, Adds: 1, After: starts.Wait(l.RunsPerMinute, now)}
@@ -115,23 +116,24 @@ func (l AppLimits) CheckRun(app string, starts Starts, waiting int64, now Micros
 	return nil
 }
 
-// Starts counts the starts of an app by the second (since 1970) in which they fell.
+// Starts counts the starts of an app by second (since 1970).
 type Starts map[int64]int64
 
-// startsKept is how many seconds count.
+// startsKept is the length of the counted window in seconds.
 const startsKept = 60
 
-// SecondOf is the second in which an instant lies.
+// SecondOf converts an instant to seconds since 1970.
 func SecondOf(at Micros) int64 { return int64(at) / int64(time.Second/time.Microsecond) }
 
-// FirstOfMinute is the first second that counts at an instant: with the second of the instant itself they are sixty.
+// FirstOfMinute is the first second of the counted window. With the second of now the window has
+// sixty seconds.
 func FirstOfMinute(now Micros) int64 { return SecondOf(now) - startsKept + 1 }
 
-// startsAhead is by how many seconds a start may lie ahead of a clock that reads it. What lies further ahead, since MySQL's
-// clock was put back, does not count.
+// startsAhead is the number of seconds that a start may be ahead of the reader's clock. Starts
+// further ahead, from before MySQL's clock was put back, do not count.
 const startsAhead = 5
 
-// LastMinute is how many of them count at an instant.
+// LastMinute returns the number of starts in the window.
 func (s Starts) LastMinute(now Micros) (n int64) {
 	first, last := FirstOfMinute(now), SecondOf(now)+startsAhead
 	for at, starts := range s {
@@ -142,7 +144,7 @@ func (s Starts) LastMinute(now Micros) (n int64) {
 	return n
 }
 
-// Wait is how long it takes until fewer than so many count, in whole seconds and at least one.
+// Wait returns the time until fewer than most starts count, in whole seconds and at least one.
 func (s Starts) Wait(most int64, now Micros) time.Duration {
 	left, second := s.LastMinute(now), FirstOfMinute(now)
 	wait := int64(0)
@@ -153,7 +155,7 @@ func (s Starts) Wait(most int64, now Micros) time.Duration {
 	return time.Duration(max(1, wait)) * time.Second
 }
 
-// Forget drops what does not count any more.
+// Forget drops starts that are outside the window.
 func (s Starts) Forget(now Micros) {
 	first, last := FirstOfMinute(now), SecondOf(now)+startsAhead
 	for at := range s {

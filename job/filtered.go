@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// Filtered is due when its schedule is and all of its calendars are open. On a day that a calendar has count as another
-// day of the week, the schedule is as if every day were that one: a weekday that cron asks for is that one, and due
-// times that only the day's own weekday would give do not come.
+// Filtered is due when its schedule is due and all of its calendars are open. On a day that a
+// calendar counts as another day of the week, the schedule runs as on that day. A cron weekday
+// matches it, and due times that only the day's own weekday would give do not occur.
 //
-// It has due times in the years that cron has them in, 1970 to 2099, whatever its schedule is. Its methods jump over
-// what is closed, so that they take as long as there are openings and closings on the way, not due times; Next and Last
-// give up after maxStretches of those, which no calendar without weekly hours reaches.
+// Its due times are in the years of cron, 1970 to 2099, for any schedule. Its methods jump over
+// closed stretches, so their cost grows with the number of openings and closings on the way, not
+// with the due times. Next and Last give up after maxStretches stretches, which no calendar without
+// weekly hours reaches.
 type Filtered struct {
 	base      Schedule
 	calendars []*Calendar
 	zones     []*time.Location      // of the calendars
-	lent      map[weekdays]Schedule // the schedule on days that count as others; nil: it is not due on such
+	lent      map[weekdays]Schedule // by weekdays that a day counts as; nil: never due then
 
-	work *Work // what walks use; nil: nobody counts
-	cost int64 // of a look at the schedule
+	work *Work // budget of walks; nil: no bound
+	cost int64 // of one look at the schedule
 }
 
 var (
@@ -32,7 +33,7 @@ var (
 // maxStretches bounds a search: 130 years have 47,482 days.
 const maxStretches = 200_000
 
-// NewFiltered filters a schedule. zone is that of calendars which name none.
+// NewFiltered filters a schedule. zone is the time zone for calendars without one.
 func NewFiltered(base Schedule, zone *time.Location, calendars ...*Calendar) (Filtered, error) {
 	f := Filtered{base: base, calendars: calendars, lent: map[weekdays]Schedule{}}
 	for _, c := range calendars {
@@ -56,7 +57,8 @@ func NewFiltered(base Schedule, zone *time.Location, calendars ...*Calendar) (Fi
 	return f, nil
 }
 
-// onWeekdays returns a schedule as it is if every day is one of the given days of the week; nil if it is never due then.
+// onWeekdays returns a schedule as it runs if every day counts as the given days of the week; nil
+// if it is never due then.
 func onWeekdays(s Schedule, days weekdays) (Schedule, error) {
 	switch s := s.(type) {
 	case *Cron:
@@ -81,7 +83,7 @@ func onWeekdays(s Schedule, days weekdays) (Schedule, error) {
 		}
 		return u, nil
 	}
-	return s, nil // knows no days of the week
+	return s, nil // does not depend on weekdays
 }
 
 // Next returns the first due time after t.
@@ -121,8 +123,8 @@ func (f Filtered) next(t, limit int64) (due time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// skip returns up to which instant nothing of the schedule is due after t, given its next due time: up to that, or up to
-// the next day on which the schedule is another one.
+// skip returns an instant up to which the schedule has no due time after t: its next due time, or
+// an earlier day on which another schedule applies.
 func (f Filtered) skip(t, due int64, ok bool) int64 {
 	if !ok {
 		due = latestMicros
@@ -133,8 +135,8 @@ func (f Filtered) skip(t, due int64, ok bool) int64 {
 	return due
 }
 
-// lentAfter returns an instant before which, from t on, no day counts as another day of the week. It is in
-// microseconds, and not after the day begins in any time zone.
+// lentAfter returns an instant in microseconds. From t until then no day counts as another day of
+// the week, in any time zone.
 func (c *Calendar) lentAfter(t int64) int64 {
 	day, _ := splitCivil(floorSeconds(t) - maxOffset)
 	at, _ := slices.BinarySearch(c.lent, int32(day))
@@ -144,7 +146,7 @@ func (c *Calendar) lentAfter(t int64) int64 {
 	return (int64(c.lent[at])*secondsPerDay - maxOffset) * 1_000_000
 }
 
-// spend uses the work of one stretch, and of a look at its schedule.
+// spend pays for one stretch and one look at its schedule.
 func (f Filtered) spend(schedule Schedule) bool {
 	units := int64(len(f.calendars))
 	if schedule != nil {
@@ -153,7 +155,7 @@ func (f Filtered) spend(schedule Schedule) bool {
 	return f.work.spend(units)
 }
 
-// on returns the schedule of a stretch; nil if nothing can be due in it.
+// on returns the schedule of a stretch; nil if the stretch has no due time.
 func (f Filtered) on(s stretch) Schedule {
 	switch {
 	case !s.open:
@@ -167,7 +169,7 @@ func (f Filtered) on(s stretch) Schedule {
 // Last returns the last due time in (from, to].
 func (f Filtered) Last(from, to time.Time) (due time.Time, ok bool) {
 	lo, hi := max(micros(from), earliestMicros-1), min(micros(to), latestMicros-1)
-	// Double the distance from the end until something is due in it, then halve what is left.
+	// Double the distance from the end until it contains a due time, then halve the interval.
 	for back := int64(1_000_000); ; back *= 2 {
 		start := max(hi-back, lo)
 		if start >= hi {
@@ -191,7 +193,7 @@ func (f Filtered) Last(from, to time.Time) (due time.Time, ok bool) {
 	return due, true
 }
 
-// Count returns how many due times lie in (from, to].
+// Count returns the number of due times in (from, to].
 func (f Filtered) Count(from, to time.Time) (n int64) {
 	lo, hi := max(micros(from), earliestMicros-1), min(micros(to), latestMicros-1)
 	t := lo
@@ -206,7 +208,7 @@ func (f Filtered) Count(from, to time.Time) (n int64) {
 		if schedule != nil {
 			here := schedule.Count(time.UnixMicro(t), time.UnixMicro(min(end-1, hi)))
 			n += here
-			if here == 0 && s.as == 0 { // there may be nothing for long
+			if here == 0 && s.as == 0 { // the next due time may be far away
 				due, ok := schedule.Next(time.UnixMicro(t))
 				end = max(end, f.skip(t, micros(due), ok))
 			}
@@ -216,7 +218,7 @@ func (f Filtered) Count(from, to time.Time) (n int64) {
 	return n
 }
 
-// Mark is that of the schedule, or Makeup on a day that counts as another day of the week.
+// Mark returns the mark of the schedule, or Makeup on a day that counts as another day of the week.
 func (f Filtered) Mark(due time.Time) Mark {
 	w := f.walk()
 	s := w.at(micros(due))
@@ -231,7 +233,8 @@ func (f Filtered) Mark(due time.Time) Mark {
 	return m
 }
 
-// why tells which calendar keeps an instant from being a due time, and by which entry or rule; ok is false if none does.
+// why returns the calendar and its entry or rule that closes an instant; ok is false if no calendar
+// closes it.
 func (f Filtered) why(t time.Time) (calendar, reason string, ok bool) {
 	w := f.walk()
 	s := w.at(micros(t))
@@ -250,24 +253,24 @@ func (f Filtered) why(t time.Time) (calendar, reason string, ok bool) {
 	return "", "", false
 }
 
-// stretch is a part of time, up to but without its end, in which nothing changes: all calendars are open or not, and
-// days count as the same days of the week, none: as what they are.
+// stretch is a part of time, without its end, in which nothing changes: the calendars stay open or
+// closed, and the day counts as the same days of the week (none: as itself).
 type stretch struct {
 	end  int64 // microseconds
 	open bool
 	as   weekdays
 }
 
-// walk goes forward through time. It remembers what the clock of each calendar showed last.
+// walk goes forward through time. It caches the wall clock of each calendar.
 type walk struct {
 	f     *Filtered
 	views []view
 }
 
-// view is what the clock of one calendar shows.
+// view is a calendar's wall clock.
 type view struct {
 	segment
-	since int64 // seconds: from then on the segment is right
+	since int64 // seconds: the segment is valid from here
 	day   int64
 	at    int // second of the day
 }
@@ -290,16 +293,18 @@ func (w *walk) look(i int, t int64) *view {
 	return v
 }
 
-// instant is when the clock shows the begin of a minute of the day that it shows, or the end of what is known of it.
+// instant returns when the clock shows a minute of the given day, at most the end of the known
+// segment.
 func (v *view) instant(day int64, minute int) int64 {
 	return min(day*secondsPerDay+int64(minute)*60-v.offset, v.end)
 }
 
-// at returns the stretch that an instant is in, as far as is cheap to see: another of the same kind may follow.
+// at returns the stretch that contains an instant. It ends early if finding its end is expensive:
+// the next stretch may be of the same kind.
 func (w *walk) at(micro int64) stretch {
 	t := floorSeconds(micro)
 	s := stretch{end: latest + secondsPerDay, open: true}
-	shut := t // until when a dated exclusion closes, whatever else is so
+	shut := t // the end of the current dated exclusion
 	for i, c := range w.f.calendars {
 		v := w.look(i, t)
 		if until := c.shutUntil(v.day, (v.end+v.offset)/secondsPerDay); until > v.day {

@@ -6,58 +6,58 @@ import (
 	"time"
 )
 
-// Folder names, in an Apply, the folder whose files it has, if a node follows one.
+// Folder is the source of an Apply that a node made from a folder it follows.
 type Folder struct {
-	Name   string // the same on all nodes that follow it
-	Node   string // whose folder it is
-	Digest string // of what it holds, see DigestSize
+	Name   string // the same on all nodes
+	Node   string // the node that read it
+	Digest string // of the files, see DigestSize
 }
 
 // DigestSize is the length of digests of folders.
 const DigestSize = 32
 
-// FolderState is what a cluster knows of a folder that nodes follow.
+// FolderState is the cluster's record of a folder that nodes follow.
 type FolderState struct {
 	ID      int64
 	Name    string
-	Digest  string   // of what was applied last; "": nothing yet
-	Past    []string // what was applied before that, the latest first
+	Digest  string   // the applied digest; "": nothing applied yet
+	Past    []string // digests applied before that, latest first
 	Applied Micros
-	Node    string // which applied it
+	Node    string // the node that applied it
 	Nodes   []FolderNode
 }
 
-// MaxPast is how many digests of what was applied earlier are kept.
+// MaxPast is the number of earlier applied digests to keep.
 const MaxPast = 200
 
-// FolderNode is what a node's copy of a folder holds, and what became of it.
+// FolderNode is the state of one node's copy of a folder.
 type FolderNode struct {
 	Node   string
 	Alive  bool   // it has a session
-	Digest string // of what the folder holds
-	Held   string // of what it held when that was what is applied
+	Digest string // of its files
+	Held   string // the last digest it held while that was the applied one
 	State  FolderWord
-	Error  string // why it was refused
-	Since  Micros // when state, error or digest became these
+	Error  string // the error if it was refused
+	Since  Micros // last change of state, error or digest
 }
 
-// FolderWord says how a node's folder stands to what is applied.
+// FolderWord compares a node's folder with the applied state.
 type FolderWord string
 
-// How a folder can stand.
+// The states of a node's folder.
 const (
-	FolderApplied FolderWord = "applied" // it holds what is applied
-	FolderBehind  FolderWord = "behind"  // it holds what was applied before that
-	FolderRefused FolderWord = "refused" // it holds what cannot be applied
+	FolderApplied FolderWord = "applied" // it equals the applied state
+	FolderBehind  FolderWord = "behind"  // it equals an earlier applied state
+	FolderRefused FolderWord = "refused" // it cannot be applied
 )
 
-// ErrBehind tells that a folder holds what was applied once and has been replaced since.
+// ErrBehind reports a folder whose files were applied once and have been replaced since.
 var ErrBehind = errors.New("it holds what was applied earlier and has been replaced since, by another node whose folder was newer")
 
-// BehindFor is how long a folder is behind before it counts that no other one holds what is applied.
+// BehindFor is how old the state behind must be before Verdict takes it for an intended return.
 const BehindFor = 5 * time.Minute
 
-// NodeOf returns the line of a node.
+// NodeOf returns the entry of a node, or an empty one.
 func (f *FolderState) NodeOf(name string) FolderNode {
 	for _, n := range f.Nodes {
 		if n.Node == name {
@@ -67,13 +67,15 @@ func (f *FolderState) NodeOf(name string) FolderNode {
 	return FolderNode{Node: name}
 }
 
-// Verdict says what is to be done about a folder that holds something, nil for applying it. Folders of several nodes do
-// not change at the same instant, so one that differs from what is applied may be ahead or behind:
+// Verdict decides what to do about a node's folder: applied means there is nothing to do, a nil
+// error means to apply it. Folders of several nodes do not change at the same instant, so a folder
+// that differs from the applied state may be ahead or behind:
 //
-//   - What was never applied is ahead.
-//   - So is what was, if the folder held what is applied before it changed: somebody went back.
-//   - Else it is behind. But when it has been so for BehindFor and there is no living node whose folder holds what is
-//     applied, that was taken back by everybody.
+//   - A digest that was never applied is ahead.
+//   - A digest that was applied before is ahead as well if the folder held the applied one before it
+//     changed: the user went back.
+//   - Otherwise the folder is behind. But if it has been behind for BehindFor, and no living node's
+//     folder holds the applied state, then all folders were taken back, and it is applied.
 func (f *FolderState) Verdict(node, digest string, now Micros) (applied bool, err error) {
 	mine := f.NodeOf(node)
 	switch {
@@ -92,14 +94,14 @@ func (f *FolderState) Verdict(node, digest string, now Micros) (applied bool, er
 	return false, nil
 }
 
-// Advance makes what is applied another.
+// Advance records a new applied digest.
 func (f *FolderState) Advance(w *Folder, now Micros) {
 	past := slices.DeleteFunc(append([]string{f.Digest}, f.Past...), func(d string) bool { return d == "" || d == w.Digest })
 	f.Past = past[:min(len(past), MaxPast)]
 	f.Digest, f.Applied, f.Node = w.Digest, now, w.Node
 }
 
-// KindFolder is the kind of folders in the audit, ActionApply what is done with them.
+// The kind and the action of folders in the audit.
 const (
 	KindFolder  Kind   = "folder"
 	ActionApply Action = "apply"

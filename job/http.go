@@ -11,35 +11,36 @@ import (
 	"time"
 )
 
-// CallsPerSlot is how many HTTP requests share a slot of a node. A slot stands for a process, its memory and its part of a
-// processor; a request mostly waits for somebody else, and holds its part from the commit of its start, which is up to a
-// quarter of a second before it is due.
+// CallsPerSlot is the number of HTTP requests that share a slot of a node. A slot represents a
+// process with its memory and its share of a processor. A request mostly waits for the server. It
+// holds its share from the commit of its start, which is up to a quarter of a second before it is
+// due.
 const CallsPerSlot = 16
 
-// HTTP is a request that a job sends, instead of running a command. Placeholders may stand in the URL behind the host,
-// in the values of headers and in the body.
+// HTTP is a request that a job sends instead of running a command. Placeholders are allowed in the
+// URL after the host, in header values and in the body.
 type HTTP struct {
 	Method    string            `json:"method,omitempty"` // default: GET without a body, POST with one
 	URL       string            `json:"url"`
 	Headers   map[string]string `json:"headers,omitempty"`
 	Body      string            `json:"body,omitempty"`
-	Expect    []string          `json:"expect,omitempty"`     // the statuses that mean success: "2xx", "404", "200-299"
-	BodyLimit int               `json:"body_limit,omitempty"` // bytes that are kept of the answer, half of them from its end
-	Redirects int               `json:"redirects,omitempty"`  // how many are followed; 0: none
+	Expect    []string          `json:"expect,omitempty"`     // statuses that mean success: "2xx", "404", "200-299"
+	BodyLimit int               `json:"body_limit,omitempty"` // bytes of the answer to keep, half from its end
+	Redirects int               `json:"redirects,omitempty"`  // redirects to follow at most; 0: none
 	TLS       *HTTPTLS          `json:"tls,omitempty"`
 	Sign      *HTTPSign         `json:"sign,omitempty"`
 }
 
-// HTTPTLS says how https is spoken, where the system's certificates are not enough.
+// HTTPTLS adapts https where the system's certificates are not enough.
 type HTTPTLS struct {
-	SkipVerify bool   `json:"skip_verify,omitempty"` // whoever answers is believed
-	CA         string `json:"ca,omitempty"`          // PEM: trusted instead of what the system trusts
-	ServerName string `json:"server_name,omitempty"` // what the server's certificate is for; default: the URL's host
-	ClientCert string `json:"client_cert,omitempty"` // PEM: the certificate to show, with those that it was issued by
+	SkipVerify bool   `json:"skip_verify,omitempty"` // accept any server certificate
+	CA         string `json:"ca,omitempty"`          // PEM: replaces the system's trusted certificates
+	ServerName string `json:"server_name,omitempty"` // expected name in the server's certificate; default: the URL's host
+	ClientCert string `json:"client_cert,omitempty"` // PEM: the client's certificate with its chain
 	ClientKey  Secret `json:"client_key,omitempty"`  // its key, PEM
 }
 
-// HTTPSign has requests signed with HMAC-SHA256.
+// HTTPSign signs requests with HMAC-SHA256.
 type HTTPSign struct {
 	Secret Secret `json:"secret"`
 }
@@ -58,8 +59,8 @@ const (
 	DefaultBodyLimit = 64 << 10  // bytes of the answer
 	MaxBodyLimit     = 256 << 10 // bytes of the answer
 
-	// DefaultHTTPTimeout is the timeout of HTTP jobs that name none: a server that never answers would hold them up
-	// for good.
+	// DefaultHTTPTimeout is the timeout of HTTP jobs without one: a server that never answers would
+	// hold them up forever.
 	DefaultHTTPTimeout = 5 * time.Minute
 )
 
@@ -85,18 +86,19 @@ func (s *Spec) httpDefaults() {
 	}
 }
 
-// Call is a request whose placeholders are filled in.
+// Call is a request with its placeholders filled in.
 type Call struct {
 	Method  string
 	URL     *url.URL
-	Headers map[string]string // as the definition has them, and a Content-Type if there is a body
+	Headers map[string]string // those of the definition, and Content-Type if there is a body
 	Body    string
 }
 
-// Fill fills the placeholders in. What it puts in is escaped for where it stands: percent-encoded in the URL; as text
-// within a JSON string, an XML element or a form field in a body of such a type, and as it is in any other; with
-// everything but printable ASCII, and the percent sign, percent-encoded in a header. Secrets are not encoded in a
-// header, since servers want them as they are; one that no header can hold is an error.
+// Fill fills the placeholders in. The escaping of a value depends on its place: percent-encoded in
+// the URL; as text in a JSON string, an XML element or a form field in a body of such a type, and
+// unchanged in any other body; in a header, percent-encoded except for printable ASCII, with the
+// percent sign encoded too. Secrets in headers are not encoded, because servers expect the exact
+// value; a secret that no header can hold is an error.
 func (h *HTTP) Fill(p Placeholders) (*Call, error) {
 	c := &Call{Method: h.Method}
 	text, err := p.fill(h.URL, percent, nil)
@@ -135,7 +137,7 @@ func (h *HTTP) Fill(p Placeholders) (*Call, error) {
 	return c, nil
 }
 
-// fieldError is what is wrong with a field of a request.
+// fieldError is a problem with a field of a request.
 type fieldError struct {
 	field string
 	err   error
@@ -146,14 +148,14 @@ func (e *fieldError) Unwrap() error { return e.err }
 
 const contentType = "Content-Type"
 
-// Types of bodies that name none.
+// Types of bodies without a type.
 const (
 	mediaJSON = "application/json"
 	mediaText = "text/plain; charset=utf-8"
 )
 
-// fillBody fills a body of a type. One without a type is JSON if that is what comes out when it is taken for it, an
-// object or an array; else it is text.
+// fillBody fills a body of the given type. A body without a type is JSON if the result parses as an
+// object or array, and text otherwise.
 func (p *Placeholders) fillBody(template, given string) (body, media string, err error) {
 	if given == "" {
 		body, err = p.fill(template, jsonText, escaped(jsonText))
@@ -167,24 +169,24 @@ func (p *Placeholders) fillBody(template, given string) (body, media string, err
 	return body, given, err
 }
 
-// escaped has secrets written like everything else.
+// escaped makes secrets use the same escaping as other values.
 func escaped(escape func(string) string) func(string) (string, error) {
 	return func(s string) (string, error) { return escape(s), nil }
 }
 
-// isDocument tells whether a text is a JSON object or array.
+// isDocument reports whether a text is a JSON object or array.
 func isDocument(text string) bool {
 	text = strings.TrimLeft(text, " \t\r\n")
 	return (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text))
 }
 
-// isJSON tells whether a content type is one of JSON.
+// isJSON reports whether a content type means JSON.
 func isJSON(given string) bool {
 	media, _, err := mime.ParseMediaType(given)
 	return err == nil && (media == mediaJSON || strings.HasSuffix(media, "+json"))
 }
 
-// escapeFor is how to write a text within a body of a type.
+// escapeFor returns the escaping for a body of a type.
 func escapeFor(given string) func(string) string {
 	media, _, _ := mime.ParseMediaType(given)
 	switch {
@@ -198,30 +200,30 @@ func escapeFor(given string) func(string) string {
 	return func(s string) string { return s }
 }
 
-// jsonText writes a text as it stands between the quotes of a JSON string.
+// jsonText escapes a text for use between the quotes of a JSON string.
 func jsonText(s string) string {
 	quoted, err := json.Marshal(s)
-	if err != nil { // no text is an error
+	if err != nil { // cannot happen with a string
 		return ""
 	}
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// percent encodes everything but what RFC 3986 leaves unreserved, so that it is one segment of a path, or one value
-// of a query, and nothing else.
+// percent encodes everything except the unreserved characters of RFC 3986. The result is a single
+// segment of a path, or a single value of a query.
 func percent(s string) string {
 	return percentEncode(s, func(c byte) bool {
 		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 	})
 }
 
-// headerText encodes what is not printable ASCII: a header has no character set.
+// headerText encodes all but printable ASCII, because headers have no character set.
 func headerText(s string) string {
 	return percentEncode(s, func(c byte) bool { return ' ' <= c && c <= '~' && c != '%' })
 }
 
-// HeaderText writes any text as the value of a header: percent-encoded where it is not printable ASCII, and the
-// percent sign too, so that it can be read back.
+// HeaderText encodes any text as a header value that can be decoded again: percent-encoded outside
+// printable ASCII, and for the percent sign.
 func HeaderText(s string) string { return headerText(s) }
 
 func percentEncode(s string, keep func(byte) bool) string {

@@ -12,30 +12,30 @@ import (
 	"github.com/google/uuid"
 )
 
-// State says how far a run is.
+// State is the state of a run.
 type State string
 
 // States, in the order of a run's trip.
 const (
-	Idle      State = "idle"      // nobody's: any node may claim it
+	Idle      State = "idle"      // any node may claim it
 	Prepared  State = "prepared"  // claimed by a session, in its heap
 	Executing State = "executing" // its start is committed
-	Waiting   State = "waiting"   // due, and something must end before it starts
+	Waiting   State = "waiting"   // due, but something else must end first
 	Ended     State = "ended"     // it has an outcome
 )
 
-// RunKind says where a run comes from.
+// RunKind is the origin of a run.
 type RunKind string
 
 // Kinds of runs.
 const (
 	FromSchedule RunKind = "schedule"
-	Manual       RunKind = "manual"   // somebody asked for it
-	FromBackfill RunKind = "backfill" // somebody asked for a range of due times
+	Manual       RunKind = "manual"   // requested by a user
+	FromBackfill RunKind = "backfill" // requested by a user, for a range of due times
 )
 
-// Launch identifies one start of a run: the run, and how often it was claimed. It is the fencing token of every write that
-// follows: each claim raises the count, so a write that names an older launch changes nothing.
+// Launch identifies one start of a run: the run and its claim count. It is the fencing token of
+// every later write: each claim raises the count, so a write with an older launch changes nothing.
 type Launch struct {
 	Run   int64
 	Claim int32
@@ -44,7 +44,7 @@ type Launch struct {
 // IsZero reports whether there is no run.
 func (l Launch) IsZero() bool { return l.Run == 0 }
 
-// String is "<run>-<claim>".
+// String returns "<run>-<claim>".
 func (l Launch) String() string {
 	return strconv.FormatInt(l.Run, 10) + "-" + strconv.FormatInt(int64(l.Claim), 10)
 }
@@ -52,7 +52,7 @@ func (l Launch) String() string {
 // LogValue makes log lines show String, in any format.
 func (l Launch) LogValue() slog.Value { return slog.StringValue(l.String()) }
 
-// ParseLaunch reads what String wrote.
+// ParseLaunch parses the output of String.
 func ParseLaunch(s string) (Launch, error) {
 	run, claim, _ := strings.Cut(s, "-")
 	id, err1 := strconv.ParseInt(run, 10, 64)
@@ -64,10 +64,10 @@ func ParseLaunch(s string) (Launch, error) {
 	return l, nil
 }
 
-// RunID is the id of a run as people and programs see it: a whole number above zero, as text.
+// RunID formats the id of a run for people and programs: a whole number above zero, as text.
 func RunID(id int64) string { return strconv.FormatInt(id, 10) }
 
-// ParseRunID reads what RunID wrote.
+// ParseRunID parses the output of RunID.
 func ParseRunID(s string) (int64, error) {
 	id, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || id < 1 || RunID(id) != s {
@@ -79,8 +79,9 @@ func ParseRunID(s string) (int64, error) {
 // Outcome says how a run ended.
 type Outcome int8
 
-// The outcomes. A run that was never started ends skipped (a policy said no), missed (nobody could start it in
-// time) or superseded; lost means that its node vanished and nobody knows what the command did.
+// The outcomes. A run that never started ends skipped (a policy refused it), missed (no node could
+// start it in time) or superseded. Lost means that its node vanished, so the result of the command
+// is unknown.
 const (
 	Succeeded Outcome = 1 + iota
 	Failed
@@ -106,7 +107,7 @@ func (o Outcome) String() string {
 // Outcomes lists the words for all outcomes.
 func Outcomes() []string { return outcomes[1:] }
 
-// ParseOutcome reads what String wrote.
+// ParseOutcome parses the output of String.
 func ParseOutcome(s string) (Outcome, error) {
 	for i, name := range outcomes {
 		if i > 0 && name == s {
@@ -133,12 +134,12 @@ func (o *Outcome) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Result is what an executor reports about one attempt that was started.
+// Result is an executor's report about one attempt.
 type Result struct {
 	Outcome  Outcome
 	Reason   Reason
-	ExitCode *int   // nil when there is none: a signal, or not a command
-	Signal   string // "SIGKILL" …, "" when the command exited by itself
+	ExitCode *int   // nil after a signal, or if it was not a command
+	Signal   string // such as "SIGKILL"; "" if the command exited by itself
 	Output   Output
 }
 
@@ -146,18 +147,18 @@ type Result struct {
 type Run struct {
 	Launch   Launch
 	JobID    int64
-	App      string // of its job, "" where that is not at hand
+	App      string // of its job; may be left empty
 	Due      Micros
-	Until    Micros // last due time it stands for; equals Due unless Count > 1
-	Count    int64  // due times it stands for, 1 or more
+	Until    Micros // last due time that it covers; Due unless Count > 1
+	Count    int64  // covered due times, at least 1
 	Kind     RunKind
-	Request  int64 // who asked for it; zero: the schedule
+	Request  int64 // the request that made it; zero: the schedule
 	Attempt  int
 	Final    bool
 	Started  Micros // zero when never started
 	Ended    Micros
-	Lateness int64 // microseconds from when it should have started to Started
+	Lateness int64 // microseconds from the planned start to Started
 	Node     string
-	Session  uuid.UUID // which started or ended it
+	Session  uuid.UUID // the session that started or ended it
 	Result
 }

@@ -20,16 +20,16 @@ import (
 //	gpu               the node has the label, whatever its value
 //	!gpu              it has not
 //
-// Terms stand between commas, and a node must satisfy all of them. A value is letters, digits and _ . - / : @ +, or any
-// text in double quotes, in which \" and \\ are a quote and a backslash.
+// Commas separate the terms, and a node must satisfy every term. A value is letters, digits and _ .
+// - / : @ +, or any text in double quotes, in which \" and \\ are a quote and a backslash.
 type Selector struct {
-	terms []term // in canonical order, each once
+	terms []term // sorted, without duplicates
 }
 
 type term struct {
 	key    string
 	op     selectOp
-	values []string // sorted, each once; none for has and hasNot
+	values []string // sorted, unique; none for has and hasNot
 }
 
 type selectOp int8
@@ -49,7 +49,7 @@ const (
 	MaxLabelValue = 128 // bytes of the value of a node's label
 )
 
-// ParseSelector reads a selector. Its errors say where it goes wrong and what would be right.
+// ParseSelector reads a selector. Its errors give the place and the expected text.
 func ParseSelector(text string) (Selector, error) {
 	if len(text) > MaxSelector {
 		return Selector{}, problem.Errorf(problem.TooManyBytes, len(text), MaxSelector)
@@ -64,7 +64,7 @@ func ParseSelector(text string) (Selector, error) {
 	return s, err
 }
 
-// ParsePlace reads a selector that is stored, with what the handler of a job adds to it.
+// ParsePlace reads a stored selector, which may include the label of the job's handler.
 func ParsePlace(text string) (Selector, error) {
 	var s Selector
 	if !utf8.ValidString(text) {
@@ -93,7 +93,8 @@ func ParsePlace(text string) (Selector, error) {
 	return s, nil
 }
 
-// String is the canonical text: selectors that ask for the same in another order or notation have the same.
+// String returns the canonical text, which is equal for equivalent selectors in any order or
+// notation.
 func (s Selector) String() string {
 	parts := make([]string, len(s.terms))
 	for i, t := range s.terms {
@@ -102,10 +103,10 @@ func (s Selector) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Empty tells whether any node will do.
+// Empty reports whether the selector matches any node.
 func (s Selector) Empty() bool { return len(s.terms) == 0 }
 
-// Matches tells whether a node with these labels will do.
+// Matches reports whether the selector matches a node with these labels.
 func (s Selector) Matches(labels map[string]string) bool {
 	for _, t := range s.terms {
 		if !t.matches(labels) {
@@ -115,7 +116,7 @@ func (s Selector) Matches(labels map[string]string) bool {
 	return true
 }
 
-// Requires returns the selector that also wants a label, whatever its value.
+// Requires returns the selector with a term for a label with any value.
 func (s Selector) Requires(key string) Selector {
 	out := Selector{terms: append(slices.Clone(s.terms), term{key: key, op: opHas})}
 	slices.SortFunc(out.terms, compareTerms)
@@ -123,7 +124,7 @@ func (s Selector) Requires(key string) Selector {
 	return out
 }
 
-// Wants tells whether the selector takes only nodes that have a label, whatever its value.
+// Wants reports whether the selector has the term for a label with any value.
 func (s Selector) Wants(key string) bool {
 	return slices.ContainsFunc(s.terms, func(t term) bool { return t.op == opHas && t.key == key })
 }
@@ -168,7 +169,7 @@ func compareTerms(a, b term) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.op, b.op), slices.Compare(a.values, b.values))
 }
 
-// quoteValue writes a value in quotes if it cannot stand without.
+// quoteValue puts a value in quotes if it needs them.
 func quoteValue(v string) string {
 	if v != "" && !strings.ContainsFunc(v, func(r rune) bool { return !isValueRune(r) }) {
 		return v
@@ -184,7 +185,7 @@ func isKeyRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-/", r)
 }
 
-// checkLabelKey says what is wrong with the name of a label, or nil.
+// checkLabelKey returns the problem of a label's name, or nil.
 func checkLabelKey(key string) error {
 	alnum := func(c byte) bool { return isKeyRune(rune(c)) && !strings.ContainsRune("_.-/", rune(c)) }
 	switch {
@@ -200,7 +201,7 @@ func checkLabelKey(key string) error {
 	return nil
 }
 
-// checkLabelValue says what is wrong with the value of a label, or nil.
+// checkLabelValue returns the problem of a label's value, or nil.
 func checkLabelValue(v string) error {
 	switch {
 	case len(v) > MaxLabelValue:
@@ -213,7 +214,7 @@ func checkLabelValue(v string) error {
 	return nil
 }
 
-// selectorText is a selector that is being read.
+// selectorText is a selector during parsing.
 type selectorText struct {
 	text string
 	at   int // byte
@@ -231,7 +232,7 @@ func (p *selectorText) take(s string) bool {
 	return true
 }
 
-// wrong says what is wanted where the reading stands.
+// wrong reports which text was expected at the current place.
 func (p *selectorText) wrong(want string) error {
 	found := "the end"
 	if r := p.rest(); r != "" {
@@ -252,7 +253,7 @@ func firstRunes(s string, n int) string {
 	return s
 }
 
-// word reads as many runes as are of one kind.
+// word reads the longest run of runes that satisfy is.
 func (p *selectorText) word(is func(rune) bool) string {
 	end := strings.IndexFunc(p.rest(), func(r rune) bool { return !is(r) })
 	if end < 0 {
@@ -294,7 +295,7 @@ func (p *selectorText) term() (term, error) {
 	return term{}, p.wrong("a comma, =, !=, in or notin")
 }
 
-// keyword takes a word that ends where it ends.
+// keyword reads a whole word.
 func (p *selectorText) keyword(w string) bool {
 	rest, ok := strings.CutPrefix(p.rest(), w)
 	if next, _ := utf8.DecodeRuneInString(rest); !ok || rest != "" && isKeyRune(next) {
@@ -352,7 +353,7 @@ func (p *selectorText) value() (string, error) {
 	return v, nil
 }
 
-// quoted reads up to the quote at the end.
+// quoted reads up to the closing quote.
 func (p *selectorText) quoted() (string, bool) {
 	var b strings.Builder
 	for rest := p.rest(); rest != ""; rest = p.rest() {

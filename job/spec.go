@@ -22,7 +22,7 @@ const (
 	MaxTimeout = 366 * 24 * time.Hour
 	MaxJitter  = 24 * time.Hour
 
-	MaxSchedules = 20 // of one job
+	MaxSchedules = 20 // per job
 )
 
 // DefaultApp is the app of jobs that name none.
@@ -37,46 +37,46 @@ type Spec struct {
 	Labels      map[string]string `json:"labels"`
 
 	Schedule  string     `json:"schedule,omitempty"`  // cron, see ParseCron
-	Schedules []string   `json:"schedules,omitempty"` // or several of them: due whenever one is
+	Schedules []string   `json:"schedules,omitempty"` // or several cron expressions: due whenever any is due
 	Every     Duration   `json:"every,omitempty"`     // or a fixed interval
 	At        *time.Time `json:"at,omitempty"`        // or a single instant
 	Timezone  string     `json:"timezone,omitempty"`  // IANA name, "" is UTC
-	Start     *time.Time `json:"start,omitempty"`     // no due time before it; the first one of Every, set at creation when absent
+	Start     *time.Time `json:"start,omitempty"`     // no due time before it; with Every, the first due time, by default set at creation
 	End       *time.Time `json:"end,omitempty"`       // no due time after it
-	MaxFires  int64      `json:"max_fires,omitempty"` // so many due times from Start on
-	Jitter    Duration   `json:"jitter,omitempty"`    // each due time is shifted by a part of it that is the job's own, for good
-	Calendars []string   `json:"calendars,omitempty"` // names of calendars that must all be open at a due time, before it is shifted
+	MaxFires  int64      `json:"max_fires,omitempty"` // number of due times from Start on
+	Jitter    Duration   `json:"jitter,omitempty"`    // each due time is shifted by a fixed part of it, see shift
+	Calendars []string   `json:"calendars,omitempty"` // names; all must be open at the due time, before the shift
 
 	Command  string   `json:"command,omitempty"`  // bash runs it
-	HTTP     *HTTP    `json:"http,omitempty"`     // or a request that is sent
-	Handler  string   `json:"handler,omitempty"`  // or the key of a Go function of a program that embeds a node
-	Payload  string   `json:"payload,omitempty"`  // what the handler gets, as it is
+	HTTP     *HTTP    `json:"http,omitempty"`     // or a request to send
+	Handler  string   `json:"handler,omitempty"`  // or the key of a Go function in a program that embeds a node
+	Payload  string   `json:"payload,omitempty"`  // passed to the handler unchanged
 	Timeout  Duration `json:"timeout,omitempty"`  // zero: none
 	Selector string   `json:"selector,omitempty"` // which nodes may run it, see ParseSelector; "": any
 
-	CommandOptions // of a command
+	CommandOptions // for commands
 
 	Overlap       Overlap  `json:"overlap"`
-	Queue         int      `json:"queue,omitempty"`          // due times that may wait, with overlap "queue"
-	Group         string   `json:"group,omitempty"`          // shares its slots with the other jobs of the group
-	Priority      int      `json:"priority,omitempty"`       // the higher goes first when there is no room for all
-	StartDeadline Duration `json:"start_deadline,omitempty"` // how late a due time may be started at all; zero: no bound
+	Queue         int      `json:"queue,omitempty"`          // with overlap "queue": how deep the queue is
+	Group         string   `json:"group,omitempty"`          // the jobs of a group share its slots
+	Priority      int      `json:"priority,omitempty"`       // when nodes are full, higher goes first
+	StartDeadline Duration `json:"start_deadline,omitempty"` // the latest start after the due time; zero: no bound
 
 	Misfire Misfire `json:"misfire"`
 	Retry   Retry   `json:"retry,omitzero"`
-	Keep    Keep    `json:"keep,omitzero"` // which records of its runs are kept
+	Keep    Keep    `json:"keep,omitzero"` // which records of runs to keep
 	OnLost  string  `json:"on_lost"`
 
-	Ping *Ping `json:"ping,omitempty"` // what is called when a due time has ended
+	Ping *Ping `json:"ping,omitempty"` // called when a due time has ended
 }
 
-// Problem says what is wrong with one field of a definition, and what would be right.
+// Problem says what is wrong with one field of a definition, and how to correct it.
 type Problem struct {
 	Field string `json:"field" doc:"The field of the body by its path, such as 'retry.attempts' or 'schedules[1]'; or the query parameter or header."`
 	problem.Text
 }
 
-// Problems is the error of Validate: everything that is wrong, not only the first.
+// Problems is the error of Validate. It lists every problem, not only the first.
 type Problems []Problem
 
 func (p Problems) Error() string {
@@ -87,20 +87,20 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "; ")
 }
 
-// Add adds what is wrong with a field.
+// Add adds a problem of a field.
 func (p *Problems) Add(field string, s problem.Sentence, values ...any) {
 	p.Put(field, s.Of(values...))
 }
 
-// Put adds what is wrong with a field, as it was found elsewhere.
+// Put adds a problem of a field whose text was made elsewhere.
 func (p *Problems) Put(field string, t problem.Text) { *p = append(*p, Problem{field, t}) }
 
-// Wrong is one thing that is wrong with one field.
+// Wrong returns one problem of one field.
 func Wrong(field string, s problem.Sentence, values ...any) Problems {
 	return Problems{{field, s.Of(values...)}}
 }
 
-// Defaults fills what was left out, so that a stored definition says everything. now is MySQL's.
+// Defaults fills empty fields, so that a stored definition is complete. now is MySQL's clock.
 func (s *Spec) Defaults(now time.Time) {
 	if s.App == "" {
 		s.App = DefaultApp
@@ -122,7 +122,7 @@ func (s *Spec) Defaults(now time.Time) {
 		s.Start = &t
 	}
 	if s.MaxFires > 0 && s.Start == nil {
-		t := now.UTC().Truncate(time.Microsecond) // from when they are counted
+		t := now.UTC().Truncate(time.Microsecond) // the count begins here
 		s.Start = &t
 	}
 }
@@ -172,8 +172,8 @@ func (s *Spec) Validate() error {
 	return p
 }
 
-// Compile makes the schedule of the definition, of which it is given the calendars that it names. Its errors are
-// Problems.
+// Compile makes the schedule of the definition. The caller passes the calendars that the definition
+// names. Errors are Problems.
 func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 	var p Problems
 	given := 0
@@ -284,15 +284,15 @@ func (s *Spec) base(p *Problems, zone *time.Location) Schedule {
 	}
 }
 
-// shift is the job's own part of its jitter, in whole milliseconds. It comes from its name, so that it is the same
-// on all nodes and for good.
+// shift is the job's fixed part of its jitter, in whole milliseconds. It is a hash of the app and
+// the name, so it is the same on all nodes and never changes.
 func (s *Spec) shift() time.Duration {
 	h := fnv.New64a()
 	h.Write([]byte(s.App + "\x00" + s.Name + "\x00jitter"))
 	return time.Duration(h.Sum64()%uint64(max(1, time.Duration(s.Jitter)/time.Millisecond))) * time.Millisecond
 }
 
-// checkName holds app and job names to 1–128 runes of what people can read and type.
+// checkName allows names of 1 to 128 runes that people can read and type.
 func checkName(p *Problems, field, s string) {
 	switch {
 	case s == "":
@@ -317,14 +317,14 @@ func checkText(p *Problems, field, s string, limit int) {
 	}
 }
 
-// Encode writes the definition as it is stored.
+// Encode returns the definition as it is stored, in JSON.
 func (s *Spec) Encode() (string, error) {
 	b, err := json.Marshal(s)
 	return string(b), err
 }
 
-// DecodeSpec reads what Encode wrote. Fields that a newer version wrote are an error: running half of a
-// definition is worse than not running it.
+// DecodeSpec reads the output of Encode. An unknown field, written by a newer version, is an error:
+// running half of a definition is worse than not running it.
 func DecodeSpec(text string) (Spec, error) {
 	var s Spec
 	d := json.NewDecoder(strings.NewReader(text))

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Coming lists the due times of many schedules together, in their order; those of one instant in the order of the ids.
-// Each is found when it is asked for.
+// Coming merges the due times of many schedules in order. Due times of the same instant come in the
+// order of the ids. It computes each due time only when Next asks for it.
 type Coming struct {
 	rows comingRows
 	to   time.Time
@@ -25,14 +25,14 @@ type ComingDue struct {
 // NewComing makes a list of the due times before an instant.
 func NewComing(to time.Time) *Coming { return &Coming{to: to} }
 
-// Add adds the due times of a schedule, from an instant on, which is one of them if the schedule is due then.
+// Add adds the due times of a schedule from an instant on, including the instant itself.
 func (c *Coming) Add(id int64, s Schedule, from time.Time) {
 	if due, ok := s.Next(from.Add(-time.Microsecond)); ok && due.Before(c.to) {
 		heap.Push(&c.rows, ComingDue{due, id, s})
 	}
 }
 
-// Next returns the next due time; ok is false when there is none.
+// Next returns the next due time; ok is false at the end.
 func (c *Coming) Next() (due ComingDue, ok bool) {
 	if len(c.rows) == 0 {
 		return ComingDue{}, false
@@ -48,7 +48,7 @@ func (c *Coming) Next() (due ComingDue, ok bool) {
 	return due, true
 }
 
-// Mark tells what the clock or a calendar does to the due time.
+// Mark says how a clock change or a calendar affects the due time.
 func (d *ComingDue) Mark() Mark { return markOf(d.schedule, d.Due) }
 
 type comingRows []ComingDue
@@ -69,42 +69,42 @@ func (r *comingRows) Pop() any {
 	return x
 }
 
-// Tally counts the due times of many definitions, for each step of a range.
+// Tally counts the due times of many definitions for each step of a range.
 type Tally struct {
-	Counts []int64 // of each step
-	Jobs   int     // that are due in the range
-	Total  int64   // of Counts
-	Left   int     // how much work may still be done, see Add
-	Work   *Work   // what looking at the schedules may cost; nil: anything
+	Counts []int64 // by step
+	Jobs   int     // jobs with a due time in the range
+	Total  int64   // sum of Counts
+	Left   int     // remaining work, see Add
+	Work   *Work   // budget for walks of the schedules; nil: no bound
 
 	from, to time.Time
 	step     time.Duration
 	known    map[string]*tallied
 }
 
-// tallied is what was found out of definitions that differ in nothing that is of interest here, but in their jitter.
+// tallied caches results for definitions that differ only in jitter or in irrelevant fields.
 type tallied struct {
-	work  *Work    // of base; nil: nobody counts
-	base  Schedule // without jitter; nil: it is not valid
-	dues  []Micros // of it; nil: its due times lie closer than steps, or nobody has asked for them
-	since Micros   // from when on those are
-	done  []int64  // its counts without jitter; nil: nobody has asked for them
+	work  *Work    // budget of base; nil: no bound
+	base  Schedule // without jitter; nil: not valid
+	dues  []Micros // of base; nil: closer than steps, or not computed yet
+	since Micros   // where dues begins
+	done  []int64  // counts without jitter; nil: not computed yet
 }
 
-// NewTally makes a tally of steps, which begin at an instant. It does at most so much work, in due times that are found.
+// NewTally makes a tally whose steps begin at from. work limits its work, in computed due times.
 func NewTally(from time.Time, step time.Duration, steps, work int) *Tally {
 	return &Tally{Counts: make([]int64, steps), Left: work, from: from, to: from.Add(time.Duration(steps) * step), step: step, known: map[string]*tallied{}}
 }
 
-// What work costs, in due times of a cron expression that are found.
+// The cost of work, in due times of a cron expression.
 const (
-	everyShare = 32 // so many of an interval cost one
-	parseCost  = 50 // of an expression that is read
+	everyShare = 32 // due times of an interval for one unit
+	parseCost  = 50 // of parsing an expression
 )
 
-// Add counts the due times of a definition, of which it is given the calendars that it names; one that is not valid has
-// none. Definitions that have the same schedule cost little more than one of them. It is false, and nothing is counted,
-// when that would be too much work.
+// Add counts the due times of a definition. The caller passes the calendars that the definition
+// names. A definition that is not valid has none. Definitions with equal schedules cost little more
+// than one. Add returns false and counts nothing if that would exceed the work left.
 func (t *Tally) Add(s *Spec, calendars ...*Calendar) bool {
 	k, ok := t.knownOf(s, calendars)
 	if !ok || k.base == nil {
@@ -130,7 +130,8 @@ func (t *Tally) Add(s *Spec, calendars ...*Calendar) bool {
 	return true
 }
 
-// Schedule is that of a definition; false if it is not valid, or too much work to read.
+// Schedule returns the schedule of a definition; false if it is not valid, or too much work to
+// read.
 func (t *Tally) Schedule(s *Spec, calendars ...*Calendar) (Schedule, bool) {
 	k, ok := t.knownOf(s, calendars)
 	if !ok || k.base == nil {
@@ -142,10 +143,10 @@ func (t *Tally) Schedule(s *Spec, calendars ...*Calendar) (Schedule, bool) {
 	return k.base, true
 }
 
-// knownOf returns what is known of a definition; false when it was too much work to read it.
+// knownOf returns the cached results for a definition; false if reading it was too much work.
 func (t *Tally) knownOf(s *Spec, calendars []*Calendar) (*tallied, bool) {
 	plain := Spec{Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Timezone: s.Timezone, Calendars: s.Calendars, Start: s.Start, End: s.End, MaxFires: s.MaxFires}
-	if s.Every != 0 || s.At != nil { // they begin when their jobs were made, and are quickly read
+	if s.Every != 0 || s.At != nil { // each begins at its own time, and is quick to read
 		k := compiled(&plain, calendars)
 		t.bound(k)
 		return k, true
@@ -182,13 +183,13 @@ func compiled(s *Spec, calendars []*Calendar) *tallied {
 	return &tallied{base: base}
 }
 
-// count counts by looking at each due time, or, where these lie closer than the steps, at each step.
+// count visits each due time or, if due times are closer than the steps, each step.
 func (t *Tally) count(k *tallied, s *Spec) ([]int64, bool) {
 	shift := time.Duration(0)
 	if s.Jitter > 0 {
 		shift = s.shift()
 	}
-	from, to := t.from.Add(-shift-time.Microsecond), t.to.Add(-shift-time.Microsecond) // (from, to] has what is due in the range
+	from, to := t.from.Add(-shift-time.Microsecond), t.to.Add(-shift-time.Microsecond) // (from, to] covers the range
 	if !t.pay(s, 1) {
 		return nil, false
 	}
@@ -211,7 +212,7 @@ func (t *Tally) count(k *tallied, s *Spec) ([]int64, bool) {
 	}
 	if k.dues == nil || k.since > MicrosOf(from)+1 {
 		first := t.from
-		if s.Jitter > 0 { // others with another part of it come, too
+		if s.Jitter > 0 { // other jobs shift the same due times differently
 			first = first.Add(-MaxJitter)
 		}
 		if !t.find(k, s, first, t.to) {
@@ -247,7 +248,7 @@ func (t *Tally) find(k *tallied, s *Spec, first, last time.Time) bool {
 	}
 }
 
-// pay takes the cost of n due times from what is left; false when that is too little.
+// pay subtracts the cost of n due times from the work left; false if too little is left.
 func (t *Tally) pay(s *Spec, n int) bool {
 	if s.Every != 0 && len(s.Calendars) == 0 {
 		n = (n + everyShare - 1) / everyShare

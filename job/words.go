@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Language is one in which a schedule can be put into words, by its BCP 47 tag.
+// Language is a language for schedules in words, by its BCP 47 tag.
 type Language string
 
-// The languages. English is that of what has no other.
+// The languages. English is the fallback.
 const (
 	English Language = "en"
-	Chinese Language = "zh" // in simplified characters
+	Chinese Language = "zh" // simplified
 )
 
-// LanguageOf picks a language as the header Accept-Language of a browser asks for it: the first in the list that is known.
-// Weights are looked at only for whether they are zero, since browsers list what they want most first.
+// LanguageOf picks the first known language in an Accept-Language header. Of the weights only zero
+// counts, because browsers list languages by preference.
 func LanguageOf(accept string) Language {
 	for part := range strings.SplitSeq(accept, ",") {
 		tag, weight, _ := strings.Cut(part, ";")
@@ -27,17 +27,18 @@ func LanguageOf(accept string) Language {
 	return English
 }
 
-// tongue speaks a language. What is to be said has been worked out already, the same for all of them: a new language is
-// a tongue and its line in tongues.
+// tongue speaks a language. Its input is already worked out and the same for every language: a new
+// language is a tongue and a line in tongues.
 type tongue interface {
 	schedule(w *scheduleWords) string
 }
 
 var tongues = map[Language]tongue{English: english{}, Chinese: chinese{}}
 
-// Words says in plain words when a job is due: "at 03:00 on weekdays, Europe/Berlin". It says all of it, so that two
-// definitions with the same words have the same due times, but for what a clock change does to them, what the calendars
-// hold that it names, and jitter. "" stands for a definition that is not valid, a language that is not known for English.
+// Words describes in plain words when a job is due: "at 03:00 on weekdays, Europe/Berlin". The
+// description is complete: two definitions with the same words have the same due times, except for
+// clock changes, the content of the named calendars, and jitter. It is "" for a definition that is
+// not valid, and English for an unknown language.
 func (s *Spec) Words(l Language) string {
 	w, ok := s.inWords()
 	if !ok {
@@ -50,13 +51,13 @@ func (s *Spec) Words(l Language) string {
 	return t.schedule(w)
 }
 
-// scheduleWords is what is to be said of a schedule. One of crons, every and at is set.
+// scheduleWords is the content of a description. One of crons, every and at is set.
 type scheduleWords struct {
 	crons []*cronWords
 	every time.Duration
 	at    time.Time
 
-	zone      *time.Location // of crons, and of the instants here
+	zone      *time.Location // of crons and of the instants
 	start     time.Time      // of every: the first due time
 	end       time.Time
 	fires     int64
@@ -95,7 +96,7 @@ func (s *Spec) inWords() (*scheduleWords, bool) {
 	return w, true
 }
 
-// cronWords is what is to be said of a cron expression: at which times of the matching days.
+// cronWords describes a cron expression: the days, and the times on these days.
 type cronWords struct {
 	times  timeWords
 	days   dayWords
@@ -108,7 +109,7 @@ func (c *Cron) inWords() *cronWords {
 	return &cronWords{times: f.timesInWords(), days: f.daysInWords(), months: f[monthAt].restricted(), years: f[yearAt].restricted()}
 }
 
-// restricted is the field's values as spans; nil when it has them all.
+// restricted returns the field's values as spans; nil if it has all values.
 func (f *cronField) restricted() []span {
 	size := f.kind.max - f.kind.min + 1
 	if int(f.values.below(size)) == size {
@@ -128,13 +129,13 @@ func (f *cronField) members() []int {
 	return out
 }
 
-// Spans are said as such from so many members on: 3 to 5, and 0 to 40 in steps of 10.
+// The minimum of members for a span: 3 to 5, and 0 to 40 in steps of 10.
 const (
 	leastRange = 3
 	leastSteps = 5
 )
 
-// spans takes an increasing list apart into as few spans as one finds from its beginning on.
+// spans splits an increasing list greedily into few spans.
 func spans(list []int) []span {
 	var out []span
 	for i := 0; i < len(list); {
@@ -153,17 +154,17 @@ func spans(list []int) []span {
 	return out
 }
 
-// timeKind says how the times of a day are put.
+// timeKind is a way to describe the times of a day.
 type timeKind int
 
 const (
-	timesListed timeKind = iota // each of them
-	timesEvery                  // one after every step, from the first to the last
+	timesListed timeKind = iota // every time by itself
+	timesEvery                  // first to last in equal steps
 	timesHourly                 // some minutes of every hour
-	timesFields                 // hours, minutes and seconds, each by themselves
+	timesFields                 // hours, minutes and seconds separately
 )
 
-// timeWords is what is to be said of the times of a day, in seconds since its midnight as the clock shows them.
+// timeWords describes the times of a day, in seconds of the wall clock since midnight.
 type timeWords struct {
 	kind  timeKind
 	list  []int
@@ -171,16 +172,16 @@ type timeWords struct {
 	first int
 	last  int
 
-	// Nil stands for all.
+	// Nil means all.
 	seconds, minutes, hours []span
 }
 
-// allDay tells whether the times go on from day to day at the same pace, midnight included.
+// allDay reports whether the times go on at the same pace across midnight.
 func (t *timeWords) allDay() bool {
 	return t.kind == timesEvery && t.first == 0 && t.last+t.step == secondsPerDay
 }
 
-// mostListed is up to how many times of a day each of them is said.
+// mostListed is the most times of a day to list one by one.
 const mostListed = 6
 
 func (c *cronFields) timesInWords() timeWords {
@@ -224,7 +225,7 @@ func eachTime(hours, minutes, seconds []int, fn func(at int) bool) {
 	}
 }
 
-// pace tells whether the times of a day come at equal distances, and at which.
+// pace reports whether the times of a day are equally spaced, and their distance in seconds.
 func pace(hours, minutes, seconds []int) (step int, even bool) {
 	last, even := -1, true
 	eachTime(hours, minutes, seconds, func(at int) bool {
@@ -241,24 +242,24 @@ func pace(hours, minutes, seconds []int) (step int, even bool) {
 	return step, even
 }
 
-// dayWords is what is to be said of the matching days. They match if any of it does.
+// dayWords describes the matching days. A day matches if any field matches it.
 type dayWords struct {
-	every bool // all do, and nothing else is set
+	every bool // all days; no other field is set
 
 	monthdays         []span // of the month
-	nearest           []int  // the days from Monday to Friday that are nearest to these
+	nearest           []int  // these dates, moved to the nearest Monday to Friday
 	last, lastWorkday bool   // of the month
 
 	weekdays weekdays
 	nth      [5]weekdays // of the month: the first to the fifth such day
-	lastOf   weekdays    // the last such day of the month
+	lastOf   weekdays    // of the month: the last such day
 }
 
 func (c *cronFields) daysInWords() dayWords {
 	var w dayWords
 	dom, dow := &c[domAt], &c[dowAt]
 	if dom.any && dow.any || !dom.any && dom.values.below(31) == 31 || !dow.any && dow.values.below(7) == 7 {
-		w.every = true // also where both fields are restricted: then either will do
+		w.every = true // either field suffices, even if both are restricted
 		return w
 	}
 	if !dom.any {
@@ -279,7 +280,7 @@ func (c *cronFields) daysInWords() dayWords {
 	return w
 }
 
-// date is the day of the month that is the only one that matches, if it is.
+// date returns the day of the month if that is the only matching day.
 func (d *dayWords) date() (day int, is bool) {
 	if len(d.monthdays) != 1 || d.monthdays[0].first != d.monthdays[0].last || d.nearest != nil || d.last || d.lastWorkday {
 		return 0, false

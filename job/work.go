@@ -10,40 +10,42 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Work bounds what somebody's questions about schedules may cost. A stretch of time in which the calendars of a schedule
-// neither open nor close costs a unit for each of these, and where they are open one for each of its expressions. Once it is
-// used up, or its context has ended, every walk of a schedule of On ends at once, with an answer that means nothing: whoever
-// asks looks at Err before making use of it. It is not for several goroutines. A nil Work bounds nothing.
+// Work is a budget for schedule arithmetic in one request. A stretch of time in which the
+// schedule's calendars neither open nor close costs one unit per calendar, plus one per expression
+// if they are open. Once the budget is spent or the context has ended, every walk of a schedule
+// from On stops at once with a meaningless answer: callers must check Err before they use it. A
+// Work is not safe for concurrent use. A nil Work bounds nothing.
 type Work struct {
 	ctx    context.Context
-	whole  *Work // what is spent here is spent there, too
+	whole  *Work // units spent here are spent there, too
 	budget int64
 	spent  int64
 	err    error
 }
 
-// Budgets of work. A unit takes about a microsecond.
+// Budgets. A unit takes about a microsecond.
 const (
-	// DefiningWork is for one definition: a request that asks about a job, or one that creates or changes it.
+	// DefiningWork is for one definition: a request that reads, creates or changes a job.
 	DefiningWork = 300_000
-	// ListingWork is for a request about many jobs, and JobWork for each of them.
+	// ListingWork is for a request about many jobs, and JobWork for each job in it.
 	ListingWork = 1_000_000
 	JobWork     = 100_000
 )
 
-// ErrTooExpensive says that the budget of a Work was used up.
+// ErrTooExpensive reports that the budget of a Work was used up.
 var ErrTooExpensive = errors.New("the schedule is too expensive to compute")
 
-// NewWork makes a budget of so many units, which ends with ctx.
+// NewWork makes a budget in units, which ends with ctx.
 func NewWork(ctx context.Context, units int64) *Work { return &Work{ctx: ctx, budget: units} }
 
-// Part is a budget of its own within another one.
+// Part makes a smaller budget within this one.
 func (w *Work) Part(units int64) *Work { return &Work{ctx: w.ctx, whole: w, budget: units} }
 
-// Spent returns how many units were used.
+// Spent returns the number of units used.
 func (w *Work) Spent() int64 { return w.spent }
 
-// Err is nil while there is something left; else ErrTooExpensive, or why the context has ended.
+// Err is nil while the budget lasts. After that it is ErrTooExpensive, or the cause of the
+// context's end.
 func (w *Work) Err() error {
 	switch {
 	case w == nil:
@@ -54,10 +56,10 @@ func (w *Work) Err() error {
 	return w.err
 }
 
-// ctxEvery is after how many units the context is looked at.
+// ctxEvery is the number of units between two checks of the context.
 const ctxEvery = 1 << 10
 
-// spend uses units. It is false when there are no more, and from then on.
+// spend uses units. It returns false once there are no more.
 func (w *Work) spend(units int64) bool {
 	if w == nil {
 		return true
@@ -78,10 +80,12 @@ func (w *Work) spend(units int64) bool {
 	return w.err == nil
 }
 
-// On is a schedule whose walks use this work. Once that is used up it has no due time.
+// On returns the schedule with its walks bounded by this work. Once that is spent it has no due
+// time.
 func (w *Work) On(s Schedule) Schedule { return worked{w.on(s), w} }
 
-// worked has no due times when its work is used up: what a walk has come to then means nothing.
+// worked has no due times once its work is spent, because the result of an aborted walk means
+// nothing.
 type worked struct {
 	Schedule
 	work *Work
@@ -99,7 +103,7 @@ func (s worked) Last(from, to time.Time) (time.Time, bool) {
 	return due, ok && s.work.Err() == nil
 }
 
-// Mark is that of the schedule.
+// Mark returns the mark of the schedule.
 func (s worked) Mark(due time.Time) Mark { return markOf(s.Schedule, due) }
 
 func (w *Work) on(s Schedule) Schedule {
@@ -109,17 +113,17 @@ func (w *Work) on(s Schedule) Schedule {
 	case Bounded:
 		s.Schedule = w.on(s.Schedule)
 		if s.counted != nil {
-			s.counted = newTally() // what was counted when the work ended is not to be remembered elsewhere
+			s.counted = newTally() // do not share counts of an aborted walk
 		}
 		return s
 	case Filtered:
 		s.work, s.cost = w, costOf(s.base)
 		return s
 	}
-	return s // jumps to its answer
+	return s // computes its answer directly
 }
 
-// costOf is how many units one look at a schedule costs.
+// costOf returns the cost of one look at a schedule, in units.
 func costOf(s Schedule) int64 {
 	if u, ok := s.(Union); ok {
 		return int64(len(u))
@@ -127,7 +131,8 @@ func costOf(s Schedule) int64 {
 	return 1
 }
 
-// Explain says of ErrTooExpensive what makes a definition expensive, and what to do, as Problems. Other errors stay.
+// Explain replaces ErrTooExpensive by Problems that say what makes the definition expensive, and
+// what to do. It returns other errors unchanged.
 func (s *Spec) Explain(err error, calendars []*Calendar) error {
 	if !errors.Is(err, ErrTooExpensive) {
 		return err
@@ -145,14 +150,15 @@ func (s *Spec) Explain(err error, calendars []*Calendar) error {
 	return Wrong("schedule", problem.TooExpensive.Advise("give a later start, no max_fires, or a calendar with fewer windows"), why)
 }
 
-// Affordable tells whether the due times of a definition can be computed: nil, Problems, or why it is not known.
+// Affordable checks that the due times of a definition can be computed. It returns nil, Problems,
+// or the error that prevented the check.
 func (s *Spec) Affordable(ctx context.Context, now time.Time, calendars []*Calendar) error {
 	if len(s.Calendars) == 0 {
 		return nil
 	}
 	schedule, err := s.Compile(calendars...)
 	if err != nil {
-		return nil // what is wrong with it is said elsewhere
+		return nil // Validate reports it
 	}
 	err = Compute(ctx, DefiningWork, func(w *Work) error {
 		Preview(w.On(schedule), now, warnAhead)
@@ -161,27 +167,28 @@ func (s *Spec) Affordable(ctx context.Context, now time.Time, calendars []*Calen
 	return s.Explain(err, calendars)
 }
 
-// ErrBusy says that this process already computes as many schedules as it may.
+// ErrBusy reports that this process already computes as many schedules as it may.
 var ErrBusy = errors.New("this node is busy computing schedules for others")
 
-// computeWait is how long one waits for those who compute.
+// computeWait bounds the wait for a free place in computing.
 const computeWait = 5 * time.Second
 
-// computing has as many places as may compute schedules at once for people: half of the processors. The other half is left
-// to whatever starts commands.
+// computing limits concurrent schedule arithmetic for requests to half of the processors. The other
+// half is left to the code that starts commands.
 var computing = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 
-// Computing counts those who compute schedules for people in this process.
+// Computing returns the number of requests that compute schedules in this process.
 func Computing() int { return len(computing) }
 
-// Compute does schedule arithmetic that somebody has asked for: within a budget, not beside many others, and no longer than
-// whoever asked waits for it. It returns the error of do, and else that of the work.
+// Compute does the schedule arithmetic of a request within a budget. It limits how many requests
+// compute at the same time, and stops when the caller's context ends. It returns the error of do,
+// otherwise that of the work.
 func Compute(ctx context.Context, units int64, do func(*Work) error) error {
 	w := NewWork(ctx, units)
 	return w.Turn(func() error { return do(w) })
 }
 
-// Turn is Compute for a part of what w is for.
+// Turn is Compute for one part of the request that w was made for.
 func (w *Work) Turn(do func() error) error {
 	late := time.NewTimer(computeWait)
 	defer late.Stop()
