@@ -11,64 +11,64 @@ import (
 	"github.com/google/uuid"
 )
 
-// Attempt is what an executor gets to know about one attempt.
+// Attempt is an executor's input for one attempt.
 type Attempt struct {
 	Launch  job.Launch
-	Session uuid.UUID // the life of the node that executes it
+	Session uuid.UUID // of the node that executes it
 	JobID   int64
 	Job     string
 	App     string
-	Due     time.Time // the planned instant, not that of a retry
+	Due     time.Time // the run's due time; the same for its retries
 	Attempt int       // 1 for the first
 	Began   time.Time // by MySQL's clock
 
-	Command string    // of a command: one argument of bash, never a template
-	HTTP    *job.HTTP // of a request
-	Handler string    // of a handler: its key
-	Payload []byte    // of a handler: what the job's definition gives it
-	Out     io.Writer // of a handler: what it writes there is the run's output, until it returns
+	Command string    // for a command: one argument of bash, never a template
+	HTTP    *job.HTTP // for a request
+	Handler string    // for a handler: its key
+	Payload []byte    // for a handler: the payload in the job's definition
+	Out     io.Writer // for a handler: takes the run's output until the handler returns
 
-	Options job.CommandOptions // of a command: how it is run; its grace is the one below
+	Options job.CommandOptions // for a command; its grace is the one below
 
 	Timeout time.Duration // 0: none
 	Grace   time.Duration // from SIGTERM to SIGKILL; 0: DefaultGrace
 
-	// Sink is told of output as it comes, every byte of it and in order, by one goroutine at a time and not after Execute
-	// has returned; nil: nobody reads along. It must not keep p, and not block: it delays the command.
+	// Sink receives every byte of output in order, from one goroutine at a time and not after Execute has returned; nil:
+	// no live output. It must not keep p. It must not block, because that delays the command.
 	Sink func(p []byte)
 
-	// May tells whether the attempt may still begin; nil: it may. An executor for which beginning takes its time, or has
-	// to wait for others, asks once more right before, and returns Missed if the answer is no: nothing was begun.
+	// May reports whether the attempt may still begin; nil: it may. An executor whose preparation takes time calls it
+	// again right before it begins. If the answer is no, it begins nothing and returns Missed.
 	May     func() bool
-	BeginBy time.Time // when that is no for good, by this process's clock; zero: nobody knows
+	BeginBy time.Time // when May becomes false for good, by this process's clock; zero: unknown
 
-	// Holds tells whether the session holds, so that something more may be begun for an attempt that has begun: it has no
-	// window any more; nil: it does. If it says no, either it says yes again soon, or ctx ends.
+	// Holds reports whether the session is fresh, so that an attempt that has begun may begin more, such as a redirect;
+	// nil: it is. After false, either it soon returns true again, or ctx ends.
 	Holds func() bool
 
-	TraceParent, TraceState string // what a command or a request is told of the trace that it belongs to, as W3C has it; "": nothing
+	TraceParent, TraceState string // W3C trace context for a command or a request; "": none
 
 	known *known // the secrets that it names; nil: none
 
-	Seat Seat // what the guard knows of it; nil: nobody guards it
+	Seat Seat // its place at the guard; nil: it has no guard
 }
 
-// Executor executes attempts of one kind. Execute blocks until nothing of the attempt lives any more and never
-// panics; the end of ctx asks it to stop the attempt, and context.Cause is the reason given.
+// Executor executes attempts of one kind. Execute blocks until no part of the attempt is alive, and never panics. The
+// end of ctx asks it to stop the attempt, and context.Cause becomes the reason.
 type Executor interface {
 	Execute(ctx context.Context, a Attempt) job.Result
 }
 
-// Noop succeeds at once: what remains is the cost of everything around an execution.
+// Noop succeeds at once, to measure the cost of everything around an execution.
 type Noop struct{}
 
 // Execute succeeds.
 func (Noop) Execute(context.Context, Attempt) job.Result { return job.Result{Outcome: job.Succeeded} }
 
-// maxReason bounds a reason in bytes: it may quote an error that a job wrote.
+// maxReason bounds a reason in bytes: it may quote a job's own error.
 const maxReason = 500
 
-// reason makes a reason whose text is one valid line out of parts, leaving out the empty ones.
+// reason joins the parts that are not empty into a reason whose text is one line of valid UTF-8.
 func reason(code job.ReasonCode, parts ...string) job.Reason {
 	var said []string
 	for _, p := range parts {
@@ -76,6 +76,7 @@ func reason(code job.ReasonCode, parts ...string) job.Reason {
 			said = append(said, p)
 		}
 	}
+
 	s := strings.Join(said, "; ")
 	if len(s) > maxReason {
 		s = strings.ToValidUTF8(s[:maxReason-len("…")], "") + "…"
@@ -83,17 +84,17 @@ func reason(code job.ReasonCode, parts ...string) job.Reason {
 	return job.Reason{Code: code, Text: s}
 }
 
-// stopReason is the reason of an attempt whose context was ended, with what else there is to say.
+// stopReason is the reason of an attempt whose context ended: its cause, then more.
 func stopReason(cause error, more ...string) job.Reason {
 	return reason(job.CodeOf(cause, job.ReasonNodeStopped), append([]string{cause.Error()}, more...)...)
 }
 
-// killed is the result of an attempt whose context was ended before anything was begun.
+// killed is the result of an attempt whose context ended before it began.
 func killed(ctx context.Context) job.Result {
 	return job.Result{Outcome: job.Killed, Reason: stopReason(context.Cause(ctx))}
 }
 
-// failed is the result of an attempt that was never started, with the code of the error or else the usual one.
+// failed is the result of an attempt that never started. Its code is the error's, or usual if the error has none.
 func failed(usual job.ReasonCode, err error) job.Result {
 	return job.Result{Outcome: job.Failed, Reason: reason(job.CodeOf(err, usual), err.Error())}
 }

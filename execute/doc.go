@@ -1,9 +1,9 @@
-// Package execute carries out one started attempt and says how it ended. It cannot reach the database: what it is
-// told stands in an [Attempt], what it learned in a job.Result.
+// Package execute carries out one started attempt and reports how it ended. It cannot reach the database: its input is
+// an [Attempt], its answer a job.Result.
 //
-// There is one [Executor] per kind of job: [Shell] runs `bash -c`, [HTTP] sends a request, [Handlers] calls Go functions
-// of the program that embeds the node, [Noop] does nothing and is there to measure everything around it. [Kinds] hands
-// each attempt to the right one. [Executing] is the set of what is under way.
+// Each kind of job has an [Executor]: [Shell] runs `bash -c`, [HTTP] sends a request, [Handlers] calls Go functions of
+// the program that embeds the node, and [Noop] does nothing, for benchmarks of everything else. [Kinds] picks the
+// executor of an attempt. [Executing] is the set of attempts under way.
 //
 // # A command's life
 //
@@ -11,47 +11,47 @@
 //	             a signal waits       │  timeout, ctx or        │ PipeWait, then         │ EOF, or
 //	             for the fork         │  KillAll: TERM, KILL    │ TERM, then KILL        │ PipeWait
 //
-// A command is its process group, not only bash. The caller ends the run when Execute returns, so whatever
-// still lived then would live beside the job's next run. Hence what bash leaves behind in the group gets PipeWait to
-// end by itself (`cmd > >(tee log)` needs a moment), then SIGTERM, and SIGKILL after the grace. cron would leave it
-// alone; a job that wants to leave a daemon starts it outside the group (`setsid server >/dev/null 2>&1 &`, or better
-// systemd-run) and one that wants its background work finished says `wait`.
+// A command is its whole process group, not only bash. The caller ends the run when Execute returns, so a surviving
+// process would overlap with the job's next run. Therefore the processes that bash leaves in the group get PipeWait to
+// end by themselves (`cmd > >(tee log)` needs a moment), then SIGTERM, and SIGKILL after the grace. cron would leave
+// them alone. A job that starts a daemon must start it outside the group (`setsid server >/dev/null 2>&1 &`, or better
+// systemd-run), and a job that needs its background work finished calls `wait`.
 //
-// What a job says of how its command is run becomes a plan (plan.go) before the fork: as whom (account.go), with which
-// limits of each process (rlimit.go) and of all of them (cgroup.go). What cannot be had on this node is a reason not to
-// start: never less than was asked for. A command with a cgroup of its own has nothing left when its group is empty and
-// what had left the group is killed; it cannot leave a daemon.
+// Before the fork, a job's options become a plan (plan.go): the user (account.go), the limits of each process
+// (rlimit.go) and the limits of all processes together (cgroup.go). If this node cannot provide an option, the command
+// does not start: it never runs with less than its job asks for. A command with its own cgroup cannot leave a daemon:
+// once its group is empty, every other process in the cgroup is killed.
 //
 // # A request's life
 //
-//	Execute ──▶ filled in, signed ──▶ connecting ──the guard lets it, it may begin──▶ sent ──status──▶ reading ──▶ job.Result
-//	             what is wrong: Failed    │ timeout, ctx: nothing was sent               │ timeout, ctx: the connection is closed
+//	Execute ──▶ filled in, signed ──▶ connecting ──address and window allowed──▶ sent ──status──▶ reading ──▶ job.Result
+//	             an error: Failed         │ timeout, ctx: nothing was sent        │ timeout, ctx: the connection is closed
 //
-// What was sent cannot be taken back, and whether a server whose connection breaks stops its work is up to it. It gets
-// an Idempotency-Key, and no request is repeated behind the job's back. A redirect is followed only while the session
-// holds. What may be called is decided by the address that a name was resolved to, at each connection (http_guard.go).
+// A sent request cannot be taken back. When the connection breaks, the server decides whether it stops its work. Each
+// request has an Idempotency-Key, and the node never repeats one that the server may have seen. Redirects are followed
+// only while the session is fresh. Each connection's resolved address must be allowed (http_guard.go).
 //
 // # Invariants
 //
-//   - Execute returns only when the process group is empty; zombies that nobody collects do not count. A process that
-//     left the group by setsid is seen here only if the command has a cgroup of its own: finding it by the
-//     GOCRONTAB_SEAT in its environment is the guard's work.
-//   - A group is signalled by number only while its number cannot belong to anybody else (group.go).
-//   - No more than [Config].Keep bytes of output are held per command, however much it writes.
-//   - A command inherits nothing it was not given: a short list of variables, the null device, one pipe.
-//   - KillAll needs no lock that is held over anything that can hang: neither over a fork (an exec from a dead network
-//     disk takes as long as it likes) nor over a wait.
+//   - Execute returns only when the process group is empty, apart from zombies that their parents do not collect. A
+//     process that left the group by setsid is visible here only if the command has its own cgroup. Otherwise the guard
+//     finds it, by the GOCRONTAB_SEAT in its environment.
+//   - A group is signalled by number only while no other group can have that number (group.go).
+//   - At most [Config].Keep bytes of output are held per command, however much it writes.
+//   - A command inherits only a short list of variables, the null device and one pipe.
+//   - KillAll never needs a lock that is held during an operation that can hang: not a fork (an exec from a dead network
+//     disk can take forever) and not a wait.
 //
 // # What each failure does
 //
-//   - Bash is missing, the command is too long, the directory is gone, no process or descriptor is left: Failed, and
-//     the reason says which; nothing was started.
-//   - A process cannot be killed (stuck in the kernel, or it belongs to another user): Execute waits for it, because
-//     the command is alive. The lease and the guard, not this package, decide how long that may last.
-//   - A process outside the group keeps the output open: after PipeWait our end is closed, the outcome stays bash's,
-//     and the reason says so.
-//   - Another part of the program collected bash's exit status: Failed, and the reason says so.
-//   - A handler panics or calls runtime.Goexit: Failed; the stack ends the output. A handler that ignores its context
-//     is waited for: a goroutine cannot be killed.
-//   - The node dies: its commands would go on. That is why there is a [Guard], which is told of each before it begins.
+//   - Bash or the directory is missing, the command is too long, or the system has no process or descriptor left:
+//     Failed, with the cause as reason; nothing was started.
+//   - A process cannot be killed (stuck in the kernel, or another user's): Execute waits for it, because the command is
+//     alive. The lease and the guard limit that time, not this package.
+//   - A process outside the group keeps the output open: after PipeWait our end is closed. The outcome stays bash's, and
+//     the reason mentions it.
+//   - Another part of the program collected bash's exit status: Failed, with that as reason.
+//   - A handler panics or calls runtime.Goexit: Failed; its stack is appended to the output. A handler that ignores its
+//     context blocks Execute: a goroutine cannot be killed.
+//   - The node dies: its commands would go on. Therefore a [Guard] is told of each command before it begins.
 package execute

@@ -14,67 +14,71 @@ import (
 	"github.com/google/uuid"
 )
 
-// Session is the life on whose behalf attempts are executed.
+// Session is the node's session, which owns the attempts.
 type Session interface {
 	ID() uuid.UUID
 	Node() string
 	Now() job.Micros // MySQL's clock
-	Fresh() bool     // may anything be spawned now?
-	Lost() bool      // was the lease or the session's row lost?
+	Fresh() bool     // whether the lease allows a spawn now
+	Lost() bool      // whether the lease or the session's row was lost
 }
 
-// Executing is the executing set: the runs of one session whose start is committed and whose end is not. It
-// changes only where rows are known to say the same (lock.Do).
+// Executing is the set of one session's runs whose start is committed and whose end is not. It changes only after the
+// rows are known to have changed (lock.Do).
 //
 //	Add ──(due instant, lease fresh, window open)──▶ spawned ──▶ ended ──(outcome written)──▶ gone
 //	 └──────────────── otherwise: never spawned, forgotten; compensation gives its row back
 type Executing struct {
-	// Ctx is what the attempts live under. When it ends they are asked to stop.
+	// Ctx is the context of all attempts. When it ends, they are asked to stop.
 	Ctx      context.Context
 	Session  Session
 	Executor Executor
-	Guard    Guard // nil: nobody guards the attempts
+	Guard    Guard // nil: the attempts have no guard
 	Slots    int
-	// Ended takes the run of an attempt that is over, to be written. Once it is known to be written, Written is to be called.
-	// Ended does not wait for that, but it may wait for MySQL, if output of the attempt is just being written. The attempt holds no
-	// slot by then, and the set no lock.
-	// again is when the next attempt is to be started, zero if this one was the last.
+
+	// Ended queues the ended run for writing. Its user calls Written after the write. Ended does not wait for the write,
+	// but it may wait for MySQL while output of the attempt is being written. The attempt holds no slot by then, and the
+	// set no lock. again is the start time of the next attempt, zero after the last one.
 	Ended func(s job.Started, r job.Run, again job.Micros)
-	// Began is told of each attempt that begins, and how late it is; nil: nobody counts.
+
+	// Began is called for each attempt that begins, with its lateness; nil: not called.
 	Began func(at job.Micros, late time.Duration)
-	// Sink returns what takes the output of an attempt as it comes, until Ended is called; nil: nobody reads along.
+
+	// Sink returns the receiver of an attempt's live output, used until Ended is called; nil: no live output.
 	Sink func(l job.Launch) func(p []byte)
-	// Freed is called when a run was forgotten whose row is still ours.
+
+	// Freed is called after an attempt was dropped whose row still belongs to this session.
 	Freed func()
+
 	// Room is called when a slot became free.
 	Room func()
 	Log  *slog.Logger
 
 	mu    sync.Mutex
 	byRun map[int64]*entry
-	over  int           // attempts among byRun whose end waits to be written
-	calls int           // HTTP requests among the others
+	over  int           // ended attempts in byRun whose outcome is not written yet
+	calls int           // HTTP requests in byRun that have not ended
 	busy  int           // attempts under way
-	idle  chan struct{} // closed when none is any more; nil: nobody waits for that
-	hold  func() bool   // holds, made once for all attempts
+	idle  chan struct{} // closed when busy becomes 0; nil without a waiter
+	hold  func() bool   // the method value x.holds, allocated once
 }
 
 type entry struct {
 	job.Started
 	ctx   context.Context
 	kill  context.CancelCauseFunc
-	until time.Time // when the window of its spawn has passed, whatever becomes of MySQL's clock
+	until time.Time // end of its spawn window by this process's clock, in case MySQL's clock is moved
 	seat  Seat
 	over  bool
 }
 
-// NewExecuting sets what has no useful zero value.
+// NewExecuting initializes x's private fields.
 func NewExecuting(x *Executing) *Executing {
 	x.byRun, x.hold = map[int64]*entry{}, x.holds
 	return x
 }
 
-// Add takes runs whose start is committed; their commands are spawned when they are due.
+// Add takes runs whose start is committed, and spawns their commands when they are due.
 func (x *Executing) Add(started []job.Started) {
 	now := x.Session.Now()
 	entries := make([]*entry, len(started))
@@ -87,31 +91,32 @@ func (x *Executing) Add(started []job.Started) {
 	x.mu.Lock()
 	for _, a := range entries {
 		if old := x.byRun[a.Run]; old != nil && old.over {
-			x.over-- // the end of an earlier launch, which is not ours to write any more
+			x.over-- // an earlier launch, whose outcome this session may no longer write
 		}
 		x.byRun[a.Run] = a
 		x.busy++
 		x.calls += a.call()
 	}
 	x.mu.Unlock()
+
 	for _, a := range entries {
 		go x.run(a)
 	}
 }
 
-// Why an attempt ends that is not retried.
+// Causes of a stop after which the run is not retried.
 var (
 	ErrKilled   = job.Coded(job.ReasonKilledByUser, errors.New("killed on request"))
 	ErrReplaced = job.Coded(job.ReasonReplaced, errors.New("a later due time took its place"))
 )
 
-// Kill asks an attempt to stop, if the set has it: because somebody wants that, or because a later due time replaces
-// it.
+// Kill asks an attempt to stop, if the set has it: for a user, or, with replaced, because a later due time replaces it.
 func (x *Executing) Kill(l job.Launch, replaced bool) {
 	why := ErrKilled
 	if replaced {
 		why = ErrReplaced
 	}
+
 	x.mu.Lock()
 	a := x.byRun[l.Run]
 	kills := a != nil && a.Launch == l && a.ctx.Err() == nil
@@ -119,7 +124,8 @@ func (x *Executing) Kill(l job.Launch, replaced bool) {
 		a.kill(why)
 	}
 	x.mu.Unlock()
-	if kills { // not under the lock, which heartbeats take: whoever reads the log may have stopped
+
+	if kills { // logged without the lock, which heartbeats need: a log write can block
 		x.Log.Info("killing a run", "run", l, "job_id", a.JobID, "due", a.Due, "reason", why)
 	}
 }
@@ -128,22 +134,25 @@ func (x *Executing) Kill(l job.Launch, replaced bool) {
 func (x *Executing) run(a *entry) {
 	defer x.leave()
 	defer a.kill(nil)
+
 	x.await(a.DueNow)
 	if a.seat = x.enter(a); a.seat == nil {
 		x.forget(a)
 		return
 	}
+
 	started, ok := x.spawn(a)
 	if !ok {
 		a.seat.Leave()
 		x.forget(a)
 		return
 	}
+
 	failpoint.Here("before", "execute")
 	if x.Began != nil {
 		x.Began(started, started.Sub(a.DueNow))
 	}
-	// If we die here or while it runs, the row has an owner that is gone and ends lost.
+	// If we die here or while it runs, the row belongs to a dead session and ends lost.
 	result := x.execute(a, started)
 	failpoint.Here("behind", "execute")
 	signalled := a.seat.Signalled()
@@ -152,16 +161,20 @@ func (x *Executing) run(a *entry) {
 		x.forget(a)
 		return
 	}
+
 	ended := x.Session.Now()
 	switch {
 	case result.Outcome == job.Killed && x.Session.Lost():
-		result.Outcome = job.Lost // as a peer would write it, who only knows that the session is gone
+		result.Outcome = job.Lost // like the reaper of another node, which only knows that the session is gone
 		result.Reason.Code = job.ReasonSessionLost
-	// Some end well, or with an exit status of their own, when they are asked to stop: what they were to do is not done.
-	case x.Guard != nil && x.Guard.Lapsed() && (result.Outcome == job.Failed && result.Signal != "" || signalled && (result.Outcome == job.Failed || result.Outcome == job.Succeeded)):
+	// A signalled command may exit with 0 or a status of its own, but its work is not done.
+	case x.Guard != nil && x.Guard.Lapsed() &&
+		(result.Outcome == job.Failed && result.Signal != "" ||
+			signalled && (result.Outcome == job.Failed || result.Outcome == job.Succeeded)):
 		result.Outcome = job.Lost
 		result.Reason = reason(job.ReasonGuardKill, "its node was stopped or cut off for too long, and the guard killed it")
 	}
+
 	x.mu.Lock()
 	a.over = true
 	x.calls -= a.call()
@@ -169,36 +182,42 @@ func (x *Executing) run(a *entry) {
 		x.over++
 	}
 	x.mu.Unlock()
+
 	run := job.Run{
-		Launch: a.Launch, JobID: a.JobID, App: a.Spec.App, Due: a.Due, Until: a.Due, Count: 1, Kind: a.Kind, Request: a.Request, Attempt: a.Attempt, Final: true,
-		Started: started, Ended: max(ended, started), Lateness: int64(started - a.DueNow), Node: x.Session.Node(), Session: x.Session.ID(), Result: result,
+		Launch: a.Launch, JobID: a.JobID, App: a.Spec.App,
+		Due: a.Due, Until: a.Due, Count: 1,
+		Kind: a.Kind, Request: a.Request, Attempt: a.Attempt, Final: true,
+		Started: started, Ended: max(ended, started), Lateness: int64(started - a.DueNow),
+		Node: x.Session.Node(), Session: x.Session.ID(), Result: result,
 	}
 	var again job.Micros
 	if after, ok := a.Spec.Again(a.Attempt, result.Outcome, rand.Float64()); ok && !a.stopped() {
 		run.Final, again = false, run.Ended.Add(after)
 	}
+
 	x.Ended(a.Started, run, again)
 	failpoint.Here("behind", "put outcome")
 	x.Room()
 }
 
-// stopped tells whether somebody had a reason to end the attempt that means its due time as a whole.
+// stopped reports whether the attempt was killed or replaced, which excludes a retry.
 func (a *entry) stopped() bool {
 	cause := context.Cause(a.ctx)
 	return errors.Is(cause, ErrKilled) || errors.Is(cause, ErrReplaced)
 }
 
-// farOff is how far away no due instant is when its start is committed: MySQL's clock was put back since.
+// farOff is longer than any wait between a committed start and its due instant, unless MySQL's clock was set back.
 const farOff = time.Second
 
-// await sleeps until an instant of MySQL's clock, which may be moved meanwhile, or until the attempts are stopped. For
-// an instant that is far off it does not wait: the run is not to hold a slot until then, nor whoever pauses its job.
+// await sleeps until at by MySQL's clock, which may be moved during the sleep, or until x.Ctx ends. If at is more than
+// farOff away, it returns at once: the run must not hold a slot that long, nor delay a pause of its job.
 func (x *Executing) await(at job.Micros) {
 	for {
 		wait := at.Sub(x.Session.Now())
 		if wait <= 0 || wait > farOff {
 			return
 		}
+
 		select {
 		case <-x.Ctx.Done():
 			return
@@ -207,8 +226,8 @@ func (x *Executing) await(at job.Micros) {
 	}
 }
 
-// enter has the attempt guarded. It comes before the last look at the lease: if this process is stopped in between, the
-// guard knows that something may begin here. nil: it cannot be guarded now.
+// enter registers the attempt with the guard; nil: it cannot be guarded now. It runs before the last check of the
+// lease: if this process is stopped between the two, the guard knows that a command may begin.
 func (x *Executing) enter(a *entry) Seat {
 	if x.Guard == nil {
 		return unguarded{}
@@ -216,37 +235,41 @@ func (x *Executing) enter(a *entry) Seat {
 	return x.Guard.Enter(a.Launch, a.Spec.Handler != "")
 }
 
-// spawn decides, at the last moment, whether the command may be spawned, and returns the instant by which it did. That is
-// when the attempt starts: a beat may set the clock back by a hair at any time, and then it would have begun before it was due.
+// spawn reports, at the last moment, whether the command may be spawned, and returns the instant of that decision. It
+// becomes the attempt's start: a heartbeat can set the clock back slightly, and a later reading could be before the
+// due instant.
 func (x *Executing) spawn(a *entry) (started job.Micros, ok bool) {
 	started = x.Session.Now()
 	return started, x.may(a, started)
 }
 
-// forget takes out an attempt for which nothing was spawned. Its row goes back to idle.
+// forget removes an attempt that was not spawned. Its row becomes idle again.
 func (x *Executing) forget(a *entry) {
-	x.Log.Warn("not spawned", "run", a.Launch, "job_id", a.JobID, "due", a.Due, "late", x.Session.Now().Sub(a.DueNow), "fresh", x.Session.Fresh(), "guarded", x.guarded())
+	x.Log.Warn("not spawned", "run", a.Launch, "job_id", a.JobID, "due", a.Due,
+		"late", x.Session.Now().Sub(a.DueNow), "fresh", x.Session.Fresh(), "guarded", x.guarded())
+
 	x.mu.Lock()
 	if x.byRun[a.Run] == a {
 		delete(x.byRun, a.Run)
 	}
 	x.calls -= a.call()
 	x.mu.Unlock()
+
 	x.Freed()
 	x.Room()
 }
 
-// may tells whether an attempt may begin at an instant, which is now.
+// may reports whether an attempt may begin now.
 func (x *Executing) may(a *entry, now job.Micros) bool {
 	return x.holds() && a.DueNow <= now && now <= a.SpawnBy && !time.Now().After(a.until)
 }
 
-// holds tells whether the session holds: as far as it goes, anything may begin.
+// holds reports whether the session is fresh, guarded and not stopping.
 func (x *Executing) holds() bool { return x.Ctx.Err() == nil && x.Session.Fresh() && x.guarded() }
 
 func (x *Executing) guarded() bool { return x.Guard == nil || x.Guard.Alive() }
 
-// execute runs the command. Whatever goes wrong in there is this attempt's affair.
+// execute runs the executor. Its panic fails this attempt only.
 func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -256,19 +279,25 @@ func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 			}
 		}
 	}()
+
 	var sink func([]byte)
 	if x.Sink != nil {
 		sink = x.Sink(a.Launch)
 	}
 	return x.Executor.Execute(a.ctx, Attempt{
-		Launch: a.Launch, Session: x.Session.ID(), JobID: a.JobID, Job: a.Spec.Name, App: a.Spec.App, Due: a.Due.Time(), Attempt: a.Attempt,
-		Began: started.Time(), Command: a.Spec.Command, HTTP: a.Spec.HTTP, Handler: a.Spec.Handler, Payload: []byte(a.Spec.Payload),
+		Launch: a.Launch, Session: x.Session.ID(), JobID: a.JobID, Job: a.Spec.Name, App: a.Spec.App,
+		Due: a.Due.Time(), Attempt: a.Attempt, Began: started.Time(),
+		Command: a.Spec.Command, HTTP: a.Spec.HTTP, Handler: a.Spec.Handler, Payload: []byte(a.Spec.Payload),
 		Timeout: time.Duration(a.Spec.Timeout), Options: a.Spec.CommandOptions, Grace: time.Duration(a.Spec.Grace),
-		Sink: sink, May: func() bool { return x.may(a, max(started, x.Session.Now())) }, BeginBy: a.until, Holds: x.hold, Seat: a.seat,
+		Sink:    sink,
+		May:     func() bool { return x.may(a, max(started, x.Session.Now())) },
+		BeginBy: a.until,
+		Holds:   x.hold,
+		Seat:    a.seat,
 	})
 }
 
-// Written takes out attempts whose ends are known to be written.
+// Written removes attempts whose outcomes are known to be written.
 func (x *Executing) Written(launches []job.Launch) {
 	x.mu.Lock()
 	for _, l := range launches {
@@ -278,6 +307,7 @@ func (x *Executing) Written(launches []job.Launch) {
 		}
 	}
 	x.mu.Unlock()
+
 	x.Room()
 }
 
@@ -289,21 +319,21 @@ func (x *Executing) Has(l job.Launch) bool {
 	return a != nil && a.Launch == l
 }
 
-// Len is how many attempts the set holds.
+// Len returns the number of attempts in the set.
 func (x *Executing) Len() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.byRun)
 }
 
-// Idle tells whether no attempt is under way.
+// Idle reports whether no attempt is under way.
 func (x *Executing) Idle() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.busy == 0
 }
 
-// leave comes when an attempt is not under way any more.
+// leave counts an attempt as no longer under way, and wakes Wait after the last one.
 func (x *Executing) leave() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -314,12 +344,12 @@ func (x *Executing) leave() {
 	}
 }
 
-// mostOver is how many outcomes may wait to be written beside as many attempts as there are slots. What has ended holds no
-// slot: short attempts would wait for MySQL to take the records of those before them, again and again. The bound is for
-// memory, since an outcome has its output.
+// mostOver is the number of unwritten outcomes that occupy no slot; each further one occupies a slot. If all of them
+// did, short attempts would always wait for MySQL to write earlier outcomes. The limit bounds memory, because an outcome
+// carries its output.
 const mostOver = 512
 
-// call is 1 for an HTTP request, 0 for a command or a handler.
+// call returns 1 for an HTTP request, 0 for a command or a handler.
 func (a *entry) call() int {
 	if a.Spec.HTTP != nil {
 		return 1
@@ -327,18 +357,21 @@ func (a *entry) call() int {
 	return 0
 }
 
-// Taken is how many slots are held.
+// Taken returns the number of occupied slots. CallsPerSlot HTTP requests share one.
 func (x *Executing) Taken() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.byRun) - x.over - x.calls + (x.calls+job.CallsPerSlot-1)/job.CallsPerSlot + max(0, x.over-mostOver)
+
+	return len(x.byRun) - x.over - x.calls +
+		(x.calls+job.CallsPerSlot-1)/job.CallsPerSlot +
+		max(0, x.over-mostOver)
 }
 
-// Free is how many more slots there are: as many attempts, whatever they are.
+// Free returns the number of free slots: that many more attempts of any kind fit.
 func (x *Executing) Free() int { return x.Slots - x.Taken() }
 
-// Wait returns when no attempt is under way any more (their outcomes may still wait to be written), or with an
-// error when ctx ends first.
+// Wait returns when no attempt is under way any more, though outcomes may still be unwritten, or with an error when ctx
+// ends first.
 func (x *Executing) Wait(ctx context.Context) error {
 	x.mu.Lock()
 	if x.busy == 0 {
@@ -350,6 +383,7 @@ func (x *Executing) Wait(ctx context.Context) error {
 	}
 	idle := x.idle
 	x.mu.Unlock()
+
 	select {
 	case <-idle:
 		return nil
