@@ -11,10 +11,10 @@ import (
 	"go-crontab/sql"
 )
 
-// Checker asks the identity provider again about people who signed in by it. Members who lost a
-// group lose its role; a person whose account was closed is signed out. Every node runs it, apart
-// from requests. A node claims a login by moving its row's check_at forward, so one node checks
-// each login.
+// Checker asks the identity provider again about signed-in people. If a person has left a group,
+// the role goes too; if the account was closed, the login ends. Every node runs it, apart from
+// requests. A node claims a login by moving its row's check_at forward, so one node checks each
+// login.
 //
 // Failures:
 //
@@ -132,7 +132,7 @@ func (c *Checker) move(ctx context.Context, l *LoginRow, to job.Micros) (mine bo
 	return mine, err
 }
 
-// end signs out a person whom the provider has refused.
+// end signs out a person after the provider's refusal.
 func (c *Checker) end(ctx context.Context, l *LoginRow, why *Refused) error {
 	c.Log.Info("a sign-in ends", "login", l.ID, "who", l.Who, "reason", why.Why)
 	return c.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {

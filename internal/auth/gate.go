@@ -85,8 +85,8 @@ func (g *Gate) ByToken(ctx context.Context, token, address string, changing bool
 	return g.find(ctx, hashOf(token), address, changing, now, g.tokenOf)
 }
 
-// ByLogin returns the principal of a login. The cookie of one login with the key of another finds
-// nothing: the table has only the hash of the pair.
+// ByLogin returns the principal of a login. A cookie with the key of another login finds nothing:
+// the table has only the hash of the pair.
 func (g *Gate) ByLogin(
 	ctx context.Context, login Login, address string, changing bool, now time.Time,
 ) (*Principal, error) {

@@ -16,7 +16,7 @@ import (
 // bits, and a checksum. The checksum tells mistyped or made-up tokens from real ones without a
 // query:
 //
-//	gocrontab_ + 43 digits + 6 digits        [0-9A-Za-z], so that a double click takes all of it
+//	gocrontab_ + 43 digits + 6 digits        [0-9A-Za-z], so that a double click selects everything
 //
 // The database has only its SHA-256. A slow hash protects secrets that can be guessed. 256 random
 // bits cannot, and a slow hash would cost every request, also a stranger's, some 10 ms of CPU. The
@@ -84,7 +84,7 @@ func newLogin() Login { return Login{Cookie: newSecret(loginPrefix), Key: newSec
 func (l Login) Complete() bool { return isSecret(loginPrefix, l.Cookie) && isSecret(keyPrefix, l.Key) }
 
 // Tag returns a name for the cookie that belongs to a key. It reveals nothing about the key.
-// Sign-ins at several ports of one host have different tags, so they do not overwrite each other's
+// Sign-ins at different ports of a host have different tags, so they do not overwrite each other's
 // cookies.
 func Tag(key string) string {
 	sum := sha256.Sum256([]byte("go-crontab cookie of " + key))
