@@ -14,27 +14,27 @@ import (
 	"go-crontab/job/problem"
 )
 
-// ChannelType says how a channel is told.
+// ChannelType is the way a channel sends alerts.
 type ChannelType string
 
 // The types.
 const (
 	ChannelWebhook   ChannelType = "webhook"   // our JSON, signed
-	ChannelSlack     ChannelType = "slack"     // an incoming webhook of Slack, or what takes the same, such as Mattermost
+	ChannelSlack     ChannelType = "slack"     // an incoming webhook of Slack or a compatible service, such as Mattermost
 	ChannelFeishu    ChannelType = "feishu"    // a custom bot of Feishu or Lark
 	ChannelDingTalk  ChannelType = "dingtalk"  // a custom robot of DingTalk
 	ChannelWeCom     ChannelType = "wecom"     // a group robot of WeCom
 	ChannelEmail     ChannelType = "email"     // by SMTP
 	ChannelPagerDuty ChannelType = "pagerduty" // events of the API v2
-	ChannelHeartbeat ChannelType = "heartbeat" // a URL that is called as long as all is well
+	ChannelHeartbeat ChannelType = "heartbeat" // a URL called as long as all is well
 )
 
-// ChannelTypes are all types.
+// ChannelTypes lists all types.
 func ChannelTypes() []ChannelType {
 	return []ChannelType{ChannelWebhook, ChannelSlack, ChannelFeishu, ChannelDingTalk, ChannelWeCom, ChannelEmail, ChannelPagerDuty, ChannelHeartbeat}
 }
 
-// AlertChannel is a place to which alerts go.
+// AlertChannel is a destination of alerts.
 type AlertChannel struct {
 	Name        string            `json:"name" doc:"Its name. It is not renamed."`
 	Description string            `json:"description,omitempty" doc:"What it is for."`
@@ -52,7 +52,7 @@ type AlertChannel struct {
 	Timeout     Duration          `json:"timeout,omitempty" doc:"How long it may take to answer, from 1s to 30s. Default 10s."`
 }
 
-// AlertEmail is a way to send mail, and to whom.
+// AlertEmail is an SMTP server with its settings and recipients.
 type AlertEmail struct {
 	Server   string   `json:"server" doc:"The mail server, as host:port."`
 	TLS      string   `json:"tls,omitempty" enum:"starttls,tls,none" doc:"Whether the connection becomes TLS (starttls, the default), is TLS from its beginning (tls), or stays plain (none), which goes without a password."`
@@ -72,7 +72,7 @@ const (
 	PagerDutyURL          = "https://events.pagerduty.com/v2/enqueue"
 )
 
-// Defaults fills in what was left out.
+// Defaults fills empty fields.
 func (c *AlertChannel) Defaults() {
 	if c.Type != ChannelHeartbeat && c.Wait == 0 {
 		c.Wait = DefaultChannelWait
@@ -94,7 +94,7 @@ func (c *AlertChannel) Defaults() {
 	}
 }
 
-// WholeSecret returns the secret that a text is to be taken from as a whole; false if it is none.
+// WholeSecret returns the secret if a text is nothing but its placeholder.
 func WholeSecret(text string) (Secret, bool) {
 	name, found := strings.CutPrefix(strings.TrimSpace(text), opening)
 	name, closed := strings.CutSuffix(name, closing)
@@ -103,7 +103,7 @@ func WholeSecret(text string) (Secret, bool) {
 	return s, found && closed && is && s.Check() == nil
 }
 
-// Secrets lists the secrets that a valid channel names, by their fields.
+// Secrets lists the secrets of a valid channel with the fields that name them.
 func (c *AlertChannel) Secrets() []SecretUse {
 	var uses []SecretUse
 	whole := func(field, text string) {
@@ -126,8 +126,8 @@ func (c *AlertChannel) Secrets() []SecretUse {
 	return uses
 }
 
-// MissingSecrets returns what is wrong with a channel that names secrets which the cluster does not have. A channel
-// belongs to no app, so it uses secrets of all apps only. exist are the secrets that exist.
+// MissingSecrets returns a problem for each secret of the channel that the cluster does not have. A
+// channel belongs to no app, so it uses only secrets of all apps. exist holds the existing secrets.
 func (c *AlertChannel) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	for _, u := range c.Secrets() {
 		if !exist[AppSecret{"", u.Name}] {
@@ -137,8 +137,8 @@ func (c *AlertChannel) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	return p
 }
 
-// MissingChannels returns what is wrong with a rule that names channels which there are not, or to which no alert goes.
-// types tells of those that there are.
+// MissingChannels returns a problem for each channel of the rule that does not exist or cannot take
+// alerts. types holds the existing channels.
 func (r *AlertRule) MissingChannels(types map[string]ChannelType) (p Problems) {
 	for i, name := range r.Channels {
 		switch t, there := types[name]; {
@@ -156,7 +156,7 @@ func FillSecrets(text string, value func(Secret) (string, error)) (string, error
 	return fillSecrets(text, value)
 }
 
-// CheckAlertURL returns what is wrong with an address that a node is to call, "" if nothing is.
+// CheckAlertURL returns the problem of an address that a node is to call, or "".
 func CheckAlertURL(text string) string {
 	var p Problems
 	checkURL(&p, "url", text, wantURL)
@@ -166,7 +166,7 @@ func CheckAlertURL(text string) string {
 	return p[0].Message
 }
 
-// Validate returns all that is wrong with a channel with its defaults, as Problems, or nil.
+// Validate returns all problems of a channel with its defaults filled in, as Problems, or nil.
 func (c *AlertChannel) Validate() error {
 	var p Problems
 	checkName(&p, "name", c.Name)
@@ -198,10 +198,10 @@ func (c *AlertChannel) Validate() error {
 	return p.orNil()
 }
 
-// beatsPerMinute is how many messages a minute a heartbeat makes, at most.
+// beatsPerMinute is the largest number of messages that a heartbeat makes in a minute.
 func (c *AlertChannel) beatsPerMinute() int {
 	every := time.Duration(c.Every)
-	if c.Type != ChannelHeartbeat || every < 10*time.Second { // which is refused
+	if c.Type != ChannelHeartbeat || every < 10*time.Second { // validation refuses that
 		return 0
 	}
 	return int((time.Minute + every - 1) / every)
@@ -225,7 +225,7 @@ func (c *AlertChannel) checkAddress(p *Problems) {
 	checkSecretOrURL(p, "url", c.URL)
 }
 
-// checkSecretOrURL wants a URL, or all of it from a secret.
+// checkSecretOrURL wants a URL, or a secret that holds the whole URL.
 func checkSecretOrURL(p *Problems, field, text string) {
 	if _, is := WholeSecret(text); is {
 		return
@@ -338,11 +338,11 @@ func (e *AlertEmail) check(p *Problems) {
 	}
 }
 
-// Ping is what a job calls when a due time has ended: a monitor elsewhere that raises an alarm when it is not called in
+// Ping is a URL to call when a due time has ended. The monitor behind it alarms if no call comes in
 // time.
 type Ping struct {
 	URL     string `json:"url"`
-	FailURL string `json:"fail_url,omitempty"` // when it did not succeed; "": nothing is called then
+	FailURL string `json:"fail_url,omitempty"` // called if it did not succeed; "": no call
 }
 
 func (s *Spec) validatePing(p *Problems) {

@@ -12,14 +12,15 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Templates are of Go's text/template, held so short that whatever somebody writes, it ends soon and stays small: no
-// template calls another one, a range goes over lists alone and not within another, and what functions make is bounded.
+// Templates use Go's text/template with limits, so that every template ends soon with a small
+// result: a template cannot call another, a range covers only lists and cannot contain a range, and
+// the results of functions are bounded.
 
-// Bounds of what templates make.
+// Bounds of rendering.
 const (
 	MaxRendered  = 16 << 10 // bytes
 	templateTime = 500 * time.Millisecond
-	checkTime    = templateTime / 5 // of a template that is written down
+	checkTime    = templateTime / 5 // when a rule is saved
 )
 
 // AlertItem is one event of a message, as templates and webhooks see it.
@@ -41,7 +42,7 @@ type AlertItem struct {
 	Seen     int64      `json:"seen" doc:"How often it has happened since."`
 }
 
-// AlertMessage is what templates are given.
+// AlertMessage is the input of templates.
 type AlertMessage struct {
 	Key      string      `json:"key" doc:"The same when a message is sent once more: whoever gets it twice drops the second."`
 	Channel  string      `json:"channel" doc:"To which channel it goes."`
@@ -54,7 +55,7 @@ type AlertMessage struct {
 	Items    []AlertItem `json:"items" doc:"The first of them, at most 20."`
 }
 
-// checkTemplate says what is wrong with a template.
+// checkTemplate adds the problems of a template.
 func checkTemplate(p *Problems, field, text string) {
 	if text == "" {
 		return
@@ -69,7 +70,7 @@ func checkTemplate(p *Problems, field, text string) {
 		p.Put(field, problem.Of(err))
 		return
 	}
-	// Parsing takes any field; whether there is one shows when it is looked for.
+	// Parsing accepts unknown fields; only rendering finds them.
 	for _, m := range samples() {
 		r.out.Reset()
 		if err := execute(t, r, m); err != nil && strings.Contains(err.Error(), "can't evaluate field ") {
@@ -79,8 +80,8 @@ func checkTemplate(p *Problems, field, text string) {
 	}
 }
 
-// samples are messages in which templates find what messages may have: one of a single event, and one of very many, of each
-// kind, of which half have no job.
+// samples returns messages to test templates with: for each kind, one with a single event and one
+// with very many, half of them without a job.
 func samples() []*AlertMessage {
 	const at = "2027-01-30T02:00:00Z"
 	item := func(what string) AlertItem {
@@ -99,8 +100,8 @@ func samples() []*AlertMessage {
 	return []*AlertMessage{one, many}
 }
 
-// Render makes a text of a template. Whatever the template does, it ends within about a second, and an error says why
-// there is no text.
+// Render renders a template. It ends within about a second, whatever the template does. The error
+// says why there is no text.
 func Render(text string, m *AlertMessage) (string, error) {
 	r := &rendering{end: time.Now().Add(templateTime)}
 	t, err := parseTemplate(text, r)
@@ -133,7 +134,7 @@ func shortError(err error) string {
 	return text
 }
 
-// rendering is one use of a template.
+// rendering is one execution of a template.
 type rendering struct {
 	out strings.Builder
 	end time.Time
@@ -156,7 +157,7 @@ func (r *rendering) bound(n int) error {
 	return nil
 }
 
-// funcs are those of templates: Go's own that make texts, bounded, and some more.
+// funcs returns the functions of templates: Go's functions that make texts, bounded, and some more.
 func (r *rendering) funcs() template.FuncMap {
 	bounded := func(f func(...any) string) func(...any) (string, error) {
 		return func(args ...any) (string, error) {
@@ -181,7 +182,7 @@ func (r *rendering) funcs() template.FuncMap {
 		"print":   bounded(fmt.Sprint),
 		"println": bounded(fmt.Sprintln),
 		"printf": func(format string, args ...any) (string, error) {
-			// A width such as %999999d would make much of little.
+			// A width such as %999999d would make a huge text.
 			digits := 0
 			for _, c := range format {
 				if digits++; c < '0' || c > '9' {
@@ -225,7 +226,7 @@ func parseTemplate(text string, r *rendering) (*template.Template, error) {
 	return t, checkNodes(t.Root, 0)
 }
 
-// checkNodes refuses what could make much of little.
+// checkNodes refuses constructs that can make a huge text.
 func checkNodes(n parse.Node, ranges int) error {
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -262,7 +263,7 @@ func checkBranch(b *parse.BranchNode, ranges int) error {
 	return checkNodes(b.ElseList, ranges)
 }
 
-// isItems tells whether a range goes over the items of the message.
+// isItems reports whether a range covers the items of the message.
 func isItems(p *parse.PipeNode) bool {
 	if len(p.Cmds) != 1 || len(p.Cmds[0].Args) != 1 {
 		return false

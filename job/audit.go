@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Entry is one line of the audit: a change that stands, who made it, and what it made of what.
+// Entry is one line of the audit: a committed change, who made it, and the values before and after.
 type Entry struct {
-	ID int64 // in the order in which the changes were made, or nearly
+	ID int64 // roughly in the order of the changes
 	At Micros
 	Actor
 	Action Action
-	Kind   Kind   // of what was changed
+	Kind   Kind   // of the changed object
 	Ref    int64  // its id, if it has one
 	App    string // of a job, or the app itself
 	Name   string
-	Reason string // what was given for it, one line
-	Was    string // what it was before, as JSON, "" when there is nothing to say
-	Became string // and what it is since
+	Reason string // the user's reason, one line
+	Was    string // the value before, as JSON; may be ""
+	Became string // the value after, as JSON; may be ""
 }
 
-// Kind says what a change was made to.
+// Kind is the kind of a changed object.
 type Kind string
 
 // The kinds. Other packages may have more.
@@ -34,7 +34,7 @@ const (
 	KindSession   Kind = "session"
 )
 
-// Action says what was done.
+// Action is the kind of a change.
 type Action string
 
 // The actions. Other packages may have more.
@@ -49,23 +49,23 @@ const (
 	ActionKill     Action = "kill"
 	ActionBackfill Action = "backfill"
 	ActionCancel   Action = "cancel" // of a backfill
-	ActionReap     Action = "reap"   // of a session that vanished, by a peer or its guard
-	ActionLeave    Action = "leave"  // of a session that ended as it should
+	ActionReap     Action = "reap"   // of a dead session, by a peer or its guard
+	ActionLeave    Action = "leave"  // of a session that ended normally
 	ActionFence    Action = "fence"  // of a session that lost its lease and killed its commands
-	ActionReset    Action = "reset"  // of runs whose session is gone: they end lost
-	ActionBreak    Action = "break"  // of a job that cannot be planned any more
-	ActionVoid     Action = "void"   // a change whose commit was not confirmed, and which was not made
+	ActionReset    Action = "reset"  // of runs of a dead session: they end lost
+	ActionBreak    Action = "break"  // of a job that can no longer be planned
+	ActionVoid     Action = "void"   // a change with an unknown commit that was not made
 )
 
-// SessionLife is what the audit keeps, as JSON, of a session that is gone: between the two instants it may have
-// started something.
+// SessionLife is the audit's JSON about a dead session: between the two instants it may have
+// started runs.
 type SessionLife struct {
 	Session  string    `json:"session"`
 	Started  time.Time `json:"started"`
 	LastBeat time.Time `json:"last_beat"`
 }
 
-// PauseUntil is the end that a pause was given, zero if it has none.
+// PauseUntil returns the end of a pause, zero if it has none.
 func (e *Entry) PauseUntil() Micros {
 	var became struct {
 		Until time.Time `json:"until"`

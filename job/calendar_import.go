@@ -14,21 +14,21 @@ import (
 	"go-crontab/job/problem"
 )
 
-// ImportedDays is what a file says about days.
+// ImportedDays is the content of an imported file.
 type ImportedDays struct {
 	Exclude, Include []CalendarDay
-	Ignored          int    // events that name days of no kind, see ParseICS
-	Title            string // what the file calls itself
+	Ignored          int    // events without a kind of day, see ParseICS
+	Title            string // the title in the file
 }
 
-// maxImportProblems are as many problems of a file as are told.
+// maxImportProblems is the most problems that an import reports.
 const maxImportProblems = 20
 
-// importer collects days, and what is wrong, by line.
+// importer collects days, and problems by line.
 type importer struct {
 	ImportedDays
 	problems Problems
-	enough   bool // there is no point in reading on
+	enough   bool // too many problems: stop reading
 }
 
 func (im *importer) wrong(line int, s problem.Sentence, values ...any) { im.put(line, s.Of(values...)) }
@@ -56,7 +56,7 @@ func (im *importer) add(line int, include bool, d CalendarDay) {
 	}
 }
 
-// done returns nothing of a file with which something is wrong.
+// done returns no days if the file has problems.
 func (im *importer) done() (ImportedDays, error) {
 	if im.problems != nil {
 		return ImportedDays{}, im.problems
@@ -64,7 +64,7 @@ func (im *importer) done() (ImportedDays, error) {
 	return im.ImportedDays, nil
 }
 
-// cutNote makes one line of a note, and as much of it as is kept.
+// cutNote makes a note a single line and cuts it to the allowed length.
 func cutNote(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) <= MaxCalendarNote {
@@ -77,7 +77,7 @@ func cutNote(s string) string {
 	return s[:most] + "…"
 }
 
-// importText checks what is the same for all formats.
+// importText does the checks common to all formats.
 func importText(text []byte) ([]byte, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if len(text) > MaxCalendarSize {
@@ -100,7 +100,7 @@ func importText(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// csvColumns are the columns in the order that they have without a header, and what else a header may call them.
+// csvColumns are the columns in the order used without a header, with their other names in headers.
 var csvColumns = []struct {
 	name    string
 	aliases []string
@@ -112,11 +112,12 @@ var csvColumns = []struct {
 	{"as", nil},
 }
 
-// ParseCSV reads a day or a range of days from each line: date, end, kind, note, as, of which only the date is needed. A
-// header may name the columns in another order. Dates are 2027-02-06, 2027/2/6, 20270206, or 12-25 for each year; the
-// kind is exclude (or holiday, closed, off; the default) or include (or workday, open, makeup); as is for included days,
-// see [CalendarDay]. Columns are divided by commas, or by semicolons or tabs if the first row has no comma. Empty lines
-// and those that begin with # are left out. Errors are Problems of lines.
+// ParseCSV reads a day or a range of days from each line: date, end, kind, note, as. Only the date
+// is required. A header may name the columns in another order. Dates are 2027-02-06, 2027/2/6,
+// 20270206, or 12-25 for each year. The kind is exclude (or holiday, closed, off; the default) or
+// include (or workday, open, makeup). as is for included days, see [CalendarDay]. Commas separate
+// columns, or semicolons or tabs if the first row has no comma. Empty lines and lines that begin
+// with # are ignored. Errors are Problems of lines.
 func ParseCSV(text []byte) (ImportedDays, error) {
 	text, err := importText(text)
 	if err != nil {
@@ -130,7 +131,7 @@ func ParseCSV(text []byte) (ImportedDays, error) {
 			r.Comma = other
 		}
 	}
-	r.TrimLeadingSpace = r.Comma != '\t' // it would take empty columns for space
+	r.TrimLeadingSpace = r.Comma != '\t' // a tab would count as space, and empty columns vanish
 	var im importer
 	columns := []string{"date", "end", "kind", "note", "as"}
 	for n := 0; !im.enough; n++ {
@@ -141,7 +142,7 @@ func ParseCSV(text []byte) (ImportedDays, error) {
 		var bad *csv.ParseError
 		if errors.As(err, &bad) {
 			im.wrong(bad.Line, problem.CSVUnreadable, bad.Err)
-			break // what comes after a quote that does not close means nothing
+			break // after an unclosed quote the rest is meaningless
 		}
 		if err != nil {
 			return ImportedDays{}, err
@@ -156,7 +157,7 @@ func ParseCSV(text []byte) (ImportedDays, error) {
 	return im.done()
 }
 
-// firstRow is the first line that is not left out.
+// firstRow returns the first line that is not ignored.
 func firstRow(text []byte) []byte {
 	for line := range bytes.Lines(text) {
 		if len(bytes.TrimSpace(line)) > 0 && line[0] != '#' {
@@ -166,7 +167,7 @@ func firstRow(text []byte) []byte {
 	return nil
 }
 
-// isHeader tells whether a record names a date's column.
+// isHeader reports whether a record contains a name of the date column.
 func isHeader(record []string) bool {
 	return slices.ContainsFunc(record, func(cell string) bool { return columnOf(cell) == "date" })
 }
@@ -234,7 +235,8 @@ func (im *importer) csvLine(line int, record, columns []string) {
 
 var spreadsheetForms = regexp.MustCompile(`^(\d{4})[/.](\d{1,2})[/.](\d{1,2})$|^(\d{4})(\d{2})(\d{2})$`)
 
-// spreadsheetDate rewrites the forms in which spreadsheets write a date, year first, and leaves all else as it is.
+// spreadsheetDate converts the year-first date formats of spreadsheets, and leaves other texts
+// alone.
 func spreadsheetDate(s string) string {
 	m := spreadsheetForms.FindStringSubmatch(s)
 	if m == nil {

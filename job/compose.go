@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Union is due whenever one of its schedules is; an instant at which several are due is one due time.
+// Union is due whenever any of its schedules is. An instant at which several are due is one due
+// time.
 type Union []Schedule
 
 var _ Schedule = Union{}
@@ -31,8 +32,9 @@ func (u Union) Last(from, to time.Time) (due time.Time, ok bool) {
 	return due, ok
 }
 
-// Count returns how many due times lie in (from, to]. Of cron expressions of one time zone it looks at each day, of others at
-// each due time but those of the schedule that has the most of them.
+// Count returns the number of due times in (from, to]. For cron expressions of one time zone its
+// cost grows with the days. For other schedules it visits every due time, except those of the
+// schedule with the most.
 func (u Union) Count(from, to time.Time) int64 {
 	if len(u) == 0 {
 		return 0
@@ -64,19 +66,19 @@ func dueAt(s Schedule, t time.Time) bool {
 	return ok && due.Equal(t)
 }
 
-// Bounded is due when its schedule is, from First on, not after End unless that is zero, and Fires times at most
-// unless that is zero.
+// Bounded limits a schedule: no due time before First or, unless it is zero, after End, and at most
+// Fires due times unless that is zero.
 type Bounded struct {
 	Schedule
 	First, End time.Time
 	Fires      int64
 
-	counted *atomic.Pointer[tally] // nil: nothing is remembered
+	counted *atomic.Pointer[tally] // cache of fired; nil: none
 }
 
 var _ Schedule = Bounded{}
 
-// tally is how many due times there were up to an instant.
+// tally is the number of due times up to an instant.
 type tally struct {
 	to time.Time
 	n  int64
@@ -84,8 +86,8 @@ type tally struct {
 
 func newTally() *atomic.Pointer[tally] { return new(atomic.Pointer[tally]) }
 
-// fired counts the due times from First on, up to t. Whoever goes from due time to due time asks that of each: then only
-// those are counted that are new.
+// fired counts the due times from First on, up to t. Callers that step through due times call it
+// for each. It remembers the last count, and then counts only the new ones.
 func (b Bounded) fired(t time.Time) int64 {
 	last := tally{to: b.before()}
 	if b.counted != nil {
@@ -103,7 +105,7 @@ func (b Bounded) fired(t time.Time) int64 {
 	return last.n
 }
 
-// before is the last instant before First: the due times after it are those from First on.
+// before returns the last instant before First.
 func (b Bounded) before() time.Time { return b.First.Add(-time.Microsecond) }
 
 // Next returns the first due time after t.
@@ -136,7 +138,7 @@ func (b Bounded) Last(from, to time.Time) (due time.Time, ok bool) {
 
 // final returns the last of the Fires due times, which is before over.
 func (b Bounded) final(over time.Time) (time.Time, bool) {
-	low, high := b.before(), over // Count up to low is at most Fires, up to high it is more
+	low, high := b.before(), over // invariant: Count to low ≤ Fires < Count to high
 	counted := int64(0)           // up to low
 	for high.Sub(low) > time.Microsecond {
 		mid := low.Add(high.Sub(low) / 2).Truncate(time.Microsecond)
@@ -152,7 +154,7 @@ func (b Bounded) final(over time.Time) (time.Time, bool) {
 	return b.Schedule.Last(b.before(), low)
 }
 
-// Count returns how many due times lie in (from, to].
+// Count returns the number of due times in (from, to].
 func (b Bounded) Count(from, to time.Time) int64 {
 	from, to = b.clip(from, to)
 	if !to.After(from) {
@@ -175,7 +177,7 @@ func (b Bounded) clip(from, to time.Time) (time.Time, time.Time) {
 	return from, to
 }
 
-// Shifted is due a constant time after its schedule is: jitter that is stable.
+// Shifted is due a constant time after its schedule, for jitter that never changes.
 type Shifted struct {
 	Schedule
 	By time.Duration
@@ -191,7 +193,7 @@ func (s Shifted) Last(from, to time.Time) (time.Time, bool) {
 	return s.shift(s.Schedule.Last(from.Add(-s.By), to.Add(-s.By)))
 }
 
-// Count returns how many due times lie in (from, to].
+// Count returns the number of due times in (from, to].
 func (s Shifted) Count(from, to time.Time) int64 {
 	return s.Schedule.Count(from.Add(-s.By), to.Add(-s.By))
 }
@@ -203,7 +205,7 @@ func (s Shifted) shift(t time.Time, ok bool) (time.Time, bool) {
 	return t.Add(s.By), true
 }
 
-// Marker tells what the wall clock does to a due time.
+// Marker is a schedule that knows how a clock change affects a due time.
 type Marker interface{ Mark(due time.Time) Mark }
 
 func markOf(s Schedule, due time.Time) Mark {
@@ -213,7 +215,7 @@ func markOf(s Schedule, due time.Time) Mark {
 	return Unmarked
 }
 
-// Mark is that of the schedules that are due then.
+// Mark returns the mark of the schedules that are due then.
 func (u Union) Mark(due time.Time) Mark {
 	for _, s := range u {
 		if dueAt(s, due) {
@@ -225,8 +227,8 @@ func (u Union) Mark(due time.Time) Mark {
 	return Unmarked
 }
 
-// Mark is that of the schedule.
+// Mark returns the mark of the schedule.
 func (b Bounded) Mark(due time.Time) Mark { return markOf(b.Schedule, due) }
 
-// Mark is that of the due time before it was shifted.
+// Mark returns the mark of the unshifted due time.
 func (s Shifted) Mark(due time.Time) Mark { return markOf(s.Schedule, due.Add(-s.By)) }

@@ -10,16 +10,17 @@ import (
 	"github.com/gorhill/cronexpr"
 )
 
-// never stands for a civil time that does not come; it lies after the end of every segment.
+// never represents a missing civil time; it is after the end of every segment.
 const never = int64(1) << 61
 
 // Cron is a cron expression in a time zone. It is immutable and safe for concurrent use.
 //
-// A gap is the stretch of civil time that a clock skips when it is put forward, a repeat the stretch that it
-// shows twice when put back. An expression whose second, minute or hour field begins with * follows elapsed
-// time: it fires at every instant whose wall clock matches, so not in a gap and in both passes of a repeat. Any
-// other fires once for each civil time that matches: at the gap's end if the time falls into one, however many
-// do, and on the first pass of a repeat.
+// A gap is the civil time that a clock skips when it is put forward. A repeat is the civil time
+// that it shows twice when it is put back. An expression whose second, minute or hour field begins
+// with * follows elapsed time: it fires at every instant whose wall clock matches, so not in a gap,
+// and in both passes of a repeat. Any other expression fires once for each matching civil time. All
+// times that fall into a gap fire together, once, at its end. A time in a repeat fires on the first
+// pass.
 type Cron struct {
 	text    string
 	read    layout
@@ -27,17 +28,18 @@ type Cron struct {
 	elapsed bool
 	loc     *time.Location
 
-	// expr is asked only about civil times, dressed as UTC, and never directly: its Next is wrong in every
-	// zone whose offset changes, and writes to the receiver.
+	// Call expr only with civil times, dressed as UTC: its Next is wrong in every zone with
+	// changing offsets, and writes to the receiver.
 	expr *cronexpr.Expression
 }
 
 var _ Schedule = (*Cron)(nil)
 
-// ParseCron reads an expression of 5 fields (minute hour day-of-month month day-of-week), 6 (with the second
-// first; or with the year last if the sixth field holds one) or 7 (second … year), or a macro such as @daily,
-// at most 256 bytes long. A nil loc means UTC. What never fires in the years 1970 to 2099 is refused; what
-// fires only in the past is not, because that depends on the reader's now. The error is a *CronError.
+// ParseCron reads an expression of 5 fields (minute hour day-of-month month day-of-week), of 6
+// (with the second first, or with the year last if the sixth field holds one) or of 7 (second …
+// year), or a macro such as @daily. The limit is 256 bytes. A nil loc means UTC. An expression that
+// never fires in the years 1970 to 2099 is refused. One that fires only in the past is accepted,
+// because the past depends on the reader's clock. The error is a *CronError.
 func ParseCron(expr string, loc *time.Location) (c *Cron, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -74,8 +76,8 @@ func ParseCron(expr string, loc *time.Location) (c *Cron, err error) {
 	return c, nil
 }
 
-// try fires the first times there are, and the first of a recent year, before anybody relies on the expression.
-// Gorhill and our own fields must agree on each. The error lacks its Expr.
+// try computes the first due times ever, and the first of a recent year, before the expression is
+// used. Gorhill and our own fields must agree on each. The error lacks its Expr.
 func (c *Cron) try() *CronError {
 	const recent = 1767225600 // 2026-01-01
 	if c.nextCivil(earliest) == never {
@@ -107,14 +109,15 @@ func (c *Cron) String() string { return c.text }
 // Location returns the time zone.
 func (c *Cron) Location() *time.Location { return c.loc }
 
-// Elapsed tells whether the expression follows elapsed time where the clock jumps.
+// Elapsed reports whether the expression follows elapsed time at clock changes.
 func (c *Cron) Elapsed() bool { return c.elapsed }
 
-// Layout names the fields as they were read, in order; that of a macro is the five of crontab.
+// Layout names the fields in the order in which they were read. A macro has the five fields of
+// crontab.
 func (c *Cron) Layout() string { return c.read.String() }
 
-// Fields returns second, minute, hour, day of month, month, day of week and year in a plain form: names as
-// numbers, no leading zeros, * for ?, and what was left out filled in.
+// Fields returns second, minute, hour, day of month, month, day of week and year in plain form:
+// names become numbers, leading zeros go, ? becomes *, and missing fields are filled in.
 func (c *Cron) Fields() (texts [7]string) {
 	for i := range c.fields {
 		texts[i] = c.fields[i].text
@@ -134,7 +137,7 @@ func (c *Cron) Next(t time.Time) (due time.Time, ok bool) {
 // Last returns the last due time in (from, to], in the expression's zone.
 func (c *Cron) Last(from, to time.Time) (due time.Time, ok bool) {
 	lo, hi := seconds(from), seconds(to)
-	// Double the distance from the end until something fires in it, then halve what is left.
+	// Double the distance from the end until a due time is in it, then halve the interval.
 	var last int64
 	for back := int64(1); ; back *= 2 {
 		start := max(hi-back, lo)
@@ -159,7 +162,7 @@ func (c *Cron) Last(from, to time.Time) (due time.Time, ok bool) {
 	return time.Unix(last, 0).In(c.loc), true
 }
 
-// Count returns how many due times lie in (from, to], without visiting them.
+// Count returns the number of due times in (from, to], without visiting them.
 func (c *Cron) Count(from, to time.Time) int64 {
 	lo, hi := seconds(from)+1, seconds(to)+1
 	if lo >= hi {
@@ -181,7 +184,8 @@ func (c *Cron) Count(from, to time.Time) int64 {
 	}
 }
 
-// movedTo tells whether the segment begins with the end of a gap that swallowed a matching civil time.
+// movedTo reports whether the segment begins at the end of a gap that swallowed a matching civil
+// time.
 func (c *Cron) movedTo(k *clock) bool {
 	return !c.elapsed && k.start > -noEnd && c.fields.count(k.seen, k.start+k.offset) > 0
 }
@@ -203,7 +207,7 @@ func (c *Cron) nextOnce(t int64) (int64, bool) {
 	}
 	s, start := k.segment, t
 	for civil >= s.end+s.offset {
-		start = max(s.end, civil-maxOffset) // before that, no clock can be so far
+		start = max(s.end, civil-maxOffset) // no clock can be ahead of that
 		s = segmentAt(c.loc, start)
 	}
 	return max(start, civil-s.offset), true
@@ -233,14 +237,14 @@ func (c *Cron) nextElapsed(t int64) (int64, bool) {
 
 // nextCivil returns the first matching civil time after the given one, or never.
 func (c *Cron) nextCivil(after int64) (civil int64) {
-	// What was normalised and tried has not been seen to panic. If it does, the job has no next due time,
-	// and every other job goes on.
+	// Next has not been seen to panic on expressions that passed try. If it does, this job has no
+	// next due time, and all other jobs go on.
 	defer func() {
 		if recover() != nil {
 			civil = never
 		}
 	}()
-	scratch := *c.expr // Next keeps the days of a month in its receiver; all else is only read
+	scratch := *c.expr // Next writes the days of a month to its receiver
 	next := scratch.Next(time.Unix(after, 0).UTC())
 	if next.IsZero() || next.Unix() <= after {
 		return never

@@ -6,31 +6,31 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Misfire says what happens to due times that nobody could start in time.
+// Misfire is the policy for due times that no node could start in time.
 type Misfire struct {
 	Policy MisfirePolicy `json:"policy,omitempty"`
-	// After is how late a due time is before the policy applies. Zero means the default: [MisfireAfter].
+	// After is the delay from which the policy applies. Zero means the default: [MisfireAfter].
 	After Duration `json:"after,omitempty"`
-	// MaxAge bounds how late one may still be started. Zero means the default: [DefaultMaxAge].
+	// MaxAge bounds the delay of a late start. Zero means the default: [DefaultMaxAge].
 	MaxAge Duration `json:"max_age,omitempty"`
-	// MaxCount is how many of those that passed during an outage or a pause are started under the policy all: the
-	// latest ones.
+	// MaxCount is for the policy all: of the due times missed in an outage or a pause, it starts
+	// only the latest MaxCount.
 	MaxCount int `json:"max_count,omitempty"`
 }
 
-// MisfirePolicy names what to do with missed due times.
+// MisfirePolicy names a way to treat missed due times.
 type MisfirePolicy string
 
 // The misfire policies.
 const (
-	MisfireLatest MisfirePolicy = "latest" // start the latest one, the earlier ones end missed
+	MisfireLatest MisfirePolicy = "latest" // start the latest, the earlier end missed
 	MisfireSkip   MisfirePolicy = "skip"   // all end missed
-	MisfireAll    MisfirePolicy = "all"    // start the latest so many, one after the other unless they may overlap
+	MisfireAll    MisfirePolicy = "all"    // start the latest MaxCount, one after the other unless they may overlap
 )
 
 // Defaults and bounds of misfires.
 const (
-	MisfireAfter  = 60 * time.Second // a due time that is later than this is missed
+	MisfireAfter  = 60 * time.Second // a due time delayed longer is missed
 	DefaultMaxAge = time.Hour
 
 	DefaultMaxCount = 100
@@ -40,7 +40,7 @@ const (
 	maxMisfireAfter = 24 * time.Hour
 )
 
-// MissedAfter is how late a due time of the job is before its misfire policy applies.
+// MissedAfter is the delay after which the misfire policy applies to a due time of the job.
 func (s *Spec) MissedAfter() time.Duration {
 	if s.Misfire.After > 0 {
 		return time.Duration(s.Misfire.After)
@@ -48,7 +48,7 @@ func (s *Spec) MissedAfter() time.Duration {
 	return MisfireAfter
 }
 
-// CatchUp is how many of the due times that passed during an outage or a pause may be started at most.
+// CatchUp is the most due times to start after an outage or a pause.
 func (s *Spec) CatchUp() int {
 	switch {
 	case s.Misfire.Policy != MisfireAll:
@@ -59,8 +59,9 @@ func (s *Spec) CatchUp() int {
 	return DefaultMaxCount
 }
 
-// PastAt says why the single due time of a job ("at") comes too late to be started: the values of problem.AtTooLate, of
-// which the last is the field that would allow it. It is nil if it can be started, or if the job has no single due time.
+// PastAt returns nil if the job's single due time ("at") can still be started, or if the job has
+// none. Otherwise it returns the values for problem.AtTooLate. The last value is the field that
+// would allow the start.
 func (s *Spec) PastAt(now time.Time) (values []any) {
 	if s.At == nil {
 		return nil
@@ -73,7 +74,8 @@ func (s *Spec) PastAt(now time.Time) (values []any) {
 	return []any{s.At.Format(time.RFC3339), roughly(late), Duration(limit), field}
 }
 
-// latestStart is how late a due time may be started while no later one has passed, and which field says so.
+// latestStart is the longest delay of a start while no later due time has passed, and the field
+// that sets it.
 func (s *Spec) latestStart() (time.Duration, string) {
 	limit, field := s.MissedAfter(), "misfire.after"
 	if age := time.Duration(s.Misfire.MaxAge); s.Misfire.Policy != MisfireSkip && age > limit {
@@ -93,8 +95,8 @@ func (s *Spec) SameAt(other *Spec) bool {
 	return s.At.Equal(*other.At)
 }
 
-// CheckPastAt refuses a single due time that comes too late to be started. Where nobody has typed it just now, as in an
-// apply of files, it is not refused, and ends missed.
+// CheckPastAt refuses a single due time that is too late to be started. An apply of files does not
+// call it, where the time was not typed just now. There it ends missed.
 func (s *Spec) CheckPastAt(now time.Time) error {
 	values := s.PastAt(now)
 	if values == nil {

@@ -8,7 +8,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Scope says of what a pause stops the due times.
+// Scope is the range of a pause.
 type Scope string
 
 // The scopes.
@@ -18,23 +18,24 @@ const (
 	ScopeCluster Scope = "cluster"
 )
 
-// Pause is by whom, why and for how long due times are stopped.
+// Pause records who stopped due times, why, and until when.
 type Pause struct {
 	Scope  Scope
-	App    string // of an app's pause
+	App    string // with the scope of an app
 	By     string
 	Reason string
 	Since  Micros
-	Until  Micros // when it ends by itself; zero: it does not
+	Until  Micros // when it ends by itself; zero: never
 }
 
-// Over tells whether the pause has ended by itself.
+// Over reports whether the pause has ended by itself.
 func (p *Pause) Over(now Micros) bool { return p.Until != 0 && p.Until <= now }
 
-// String says it in one line that begins with "paused", as the reason of a due time that was not started.
+// String describes the pause in one line that begins with "paused": the reason of a due time that
+// was not started.
 func (p *Pause) String() string { return "paused" + p.Words() }
 
-// Words says with what, by whom and why, as the end of a sentence.
+// Words gives the scope, the person and the reason, as the end of a sentence.
 func (p *Pause) Words() string {
 	text := ""
 	switch p.Scope {
@@ -52,16 +53,17 @@ func (p *Pause) Words() string {
 	return text
 }
 
-// PauseAt returns the pause under which the job has no due times at an instant: its own, or that of its app or of the
-// cluster, whichever lasts longer. It is nil when there is none.
+// PauseAt returns the pause that stops the job's due times at an instant: its own, its app's or the
+// cluster's. It picks the one that lasts longest, and returns nil if there is no pause.
 func (j *Job) PauseAt(now Micros) *Pause {
-	if j.Paused { // until somebody has resumed it, also when that is overdue
+	if j.Paused { // until the job is resumed, even if that is overdue
 		return &Pause{Scope: ScopeJob, By: j.PausedBy, Reason: j.PauseReason, Since: j.PausedAt, Until: j.PauseUntil}
 	}
 	return Longest(j.Covers, j.Spec.App, now)
 }
 
-// Longest returns the pause that covers the jobs of an app at an instant for the longest time, or nil.
+// Longest returns the pause that lasts longest, of the pauses that stop an app's jobs at an
+// instant, or nil.
 func Longest(pauses []Pause, app string, now Micros) *Pause {
 	var out *Pause
 	for i := range pauses {
@@ -76,10 +78,10 @@ func Longest(pauses []Pause, app string, now Micros) *Pause {
 	return out
 }
 
-// PauseRequest is somebody's wish to pause something.
+// PauseRequest is a request to pause a job, an app or the cluster.
 type PauseRequest struct {
 	Reason string // one line
-	Until  Micros // when to resume; zero: when somebody does it
+	Until  Micros // when to resume; zero: by hand
 }
 
 // Bounds of a pause.
@@ -88,7 +90,7 @@ const (
 	maxPauseYear = 2099
 )
 
-// Validate returns all problems of a wish, as Problems, or nil.
+// Validate returns all problems of the request, as Problems, or nil.
 func (r *PauseRequest) Validate(now Micros) error {
 	var p Problems
 	switch {
@@ -112,7 +114,7 @@ func (r *PauseRequest) Validate(now Micros) error {
 	return p
 }
 
-// ValidateApp returns what is wrong with the name of an app, as Problems, or nil.
+// ValidateApp returns the problems of an app's name, as Problems, or nil.
 func ValidateApp(app string) error {
 	var p Problems
 	checkName(&p, "app", app)

@@ -11,15 +11,15 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Labels that every node has, or may not be given: its name, the system and processor that it runs on, and for each
-// handler that it has a label that begins with [HandlerLabel].
+// Labels that every node has and users cannot set: its name, its system and processor, and a label
+// that begins with [HandlerLabel] for each of its handlers.
 const (
 	LabelNode    = "node"
 	LabelOS      = "os"
 	LabelArch    = "arch"
 	HandlerLabel = "handler/"
 
-	// LabelOnly says, as "handlers", that the node takes no jobs but those of its handlers.
+	// LabelOnly, with the value "handlers", means that the node takes only jobs of its handlers.
 	LabelOnly = "only"
 
 	MaxNodeLabels = 64
@@ -27,7 +27,7 @@ const (
 	MaxPayload    = 64 << 10 // bytes
 )
 
-// CheckNodeLabels says what is wrong with the labels that somebody gives a node, or nil.
+// CheckNodeLabels returns the problem of the labels configured for a node, or nil.
 func CheckNodeLabels(labels map[string]string) error {
 	if len(labels) > MaxNodeLabels {
 		return fmt.Errorf("%d of them, at most %d are kept", len(labels), MaxNodeLabels)
@@ -47,7 +47,7 @@ func CheckNodeLabels(labels map[string]string) error {
 	return nil
 }
 
-// CheckHandlerKey says what is wrong with the key of a handler, or nil.
+// CheckHandlerKey returns the problem of a handler's key, or nil.
 func CheckHandlerKey(key string) error {
 	if len(key) > MaxHandlerKey {
 		return problem.Errorf(problem.TooManyBytes, len(key), MaxHandlerKey)
@@ -55,7 +55,7 @@ func CheckHandlerKey(key string) error {
 	return checkLabelKey(key)
 }
 
-// WithHandlers adds the labels of handlers to those of a node.
+// WithHandlers returns a node's labels with those of its handlers.
 func WithHandlers(labels map[string]string, handlers []string) map[string]string {
 	out := make(map[string]string, len(labels)+len(handlers))
 	maps.Copy(out, labels)
@@ -65,7 +65,7 @@ func WithHandlers(labels map[string]string, handlers []string) map[string]string
 	return out
 }
 
-// Place is what a job wants of the node that runs it: its selector, and its handler, if it has one.
+// Place returns the job's selector, extended by its handler's label if it has one.
 func (s *Spec) Place() (Selector, error) {
 	sel, err := ParseSelector(s.Selector)
 	if err == nil && s.Handler != "" {
@@ -74,7 +74,7 @@ func (s *Spec) Place() (Selector, error) {
 	return sel, err
 }
 
-// Takes tells whether a node with these labels, those of its handlers included, takes runs of a place.
+// Takes reports whether a node with these labels, including handler labels, runs jobs of a place.
 func (s Selector) Takes(labels map[string]string) bool {
 	if labels[LabelOnly] == "handlers" && !slices.ContainsFunc(s.terms, func(t term) bool {
 		return t.op == opHas && strings.HasPrefix(t.key, HandlerLabel)
@@ -84,7 +84,8 @@ func (s Selector) Takes(labels map[string]string) bool {
 	return s.Matches(labels)
 }
 
-// placementDefaults writes the selector in its canonical form, so that the same wish is the same definition.
+// placementDefaults stores the selector in canonical form, so that equal selectors give equal
+// definitions.
 func (s *Spec) placementDefaults() {
 	if sel, err := ParseSelector(s.Selector); err == nil {
 		s.Selector = sel.String()
@@ -97,7 +98,8 @@ func (s *Spec) validatePlacement(p *Problems) {
 	}
 }
 
-// validateHandler checks the handler and what it gets. That a job has no other kind as well is checked with the kinds.
+// validateHandler checks the handler and its payload. validateExecutor checks that the job has no
+// second kind.
 func (s *Spec) validateHandler(p *Problems) {
 	if s.Handler == "" {
 		if s.Payload != "" {
@@ -116,7 +118,7 @@ func (s *Spec) validateHandler(p *Problems) {
 	}
 }
 
-// NoNode says why no node takes the runs of a place; of the empty one any node would that takes work.
+// NoNode says why no node takes the runs of a place. An empty place fits any node that takes work.
 func NoNode(selector string) string {
 	if selector == "" {
 		return "no node takes it: all are cordoned, draining, or there for handlers only"
@@ -124,7 +126,7 @@ func NoNode(selector string) string {
 	return "no node matches " + selector
 }
 
-// What the audit says of nodes and handlers.
+// The kinds and actions of nodes and handlers in the audit.
 const (
 	KindNode    Kind = "node"
 	KindHandler Kind = "handler"
@@ -136,7 +138,8 @@ const (
 	ActionEnable   Action = "enable"
 )
 
-// ValidateNode returns what is wrong with what somebody says about a node, as Problems, or nil.
+// ValidateNode checks the name and the reason in a request about a node. It returns Problems or
+// nil.
 func ValidateNode(name, reason string) error {
 	var p Problems
 	switch err := checkLabelValue(name); {
@@ -148,7 +151,8 @@ func ValidateNode(name, reason string) error {
 	return p.withReason(reason)
 }
 
-// ValidateHandler returns what is wrong with what somebody says about a handler, as Problems, or nil.
+// ValidateHandler checks the key and the reason in a request about a handler. It returns Problems
+// or nil.
 func ValidateHandler(key, reason string) error {
 	var p Problems
 	if err := CheckHandlerKey(key); err != nil {
@@ -157,7 +161,7 @@ func ValidateHandler(key, reason string) error {
 	return p.withReason(reason)
 }
 
-// withReason adds what is wrong with a reason.
+// withReason adds the problems of a reason.
 func (p Problems) withReason(reason string) error {
 	var more Problems
 	if errors.As((&PauseRequest{Reason: reason}).Validate(0), &more) {

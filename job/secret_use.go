@@ -12,30 +12,30 @@ import (
 	"go-crontab/job/problem"
 )
 
-// A definition names a secret by {{secret.NAME}} in the values of env, in stdin, and in the headers and the body of a
-// request: there, and nowhere else, is its value put in when the job runs. sign.secret and tls.client_key have the bare
-// name.
+// A definition names a secret by {{secret.NAME}} in the values of env, in stdin, and in the headers
+// and the body of a request. The value is put in only there, and only when the job runs.
+// sign.secret and tls.client_key hold the bare name.
 //
-// In env and stdin nothing else is a placeholder, so that texts with a {{ of their own stay as they are; {{{{secret.
-// stands for {{secret. itself.
+// In env and stdin no other placeholder exists, so texts with a {{ of their own stay unchanged;
+// {{{{secret. means the text {{secret. itself.
 
 // Bounds of secrets.
 const (
-	MinSecret  = 4        // bytes: a shorter one could not be hidden in output without hiding all of it
+	MinSecret  = 4        // bytes: a shorter value occurs too often in output to hide it
 	MaxSecret  = 64 << 10 // bytes
-	MaxSecrets = 16       // that one job names
+	MaxSecrets = 16       // per job
 
-	maxFilled = 1 << 20 // bytes of a text whose placeholders are filled in
+	maxFilled = 1 << 20 // bytes of a text after filling
 )
 
 // KindSecret is the kind of secrets in the audit.
 const KindSecret Kind = "secret"
 
-// ActionRotate is the action of whoever has secrets sealed with another key.
+// ActionRotate is sealing secrets with another key.
 const ActionRotate Action = "rotate"
 
-// CheckSecret returns what is wrong with a secret, as Problems, or nil. app "" is all apps. Nothing of the value is
-// repeated.
+// CheckSecret returns the problems of a secret, as Problems, or nil. They never contain the value.
+// app "" means all apps.
 func CheckSecret(name Secret, app, value string) error {
 	var p Problems
 	if err := name.Check(); err != nil {
@@ -60,14 +60,14 @@ func CheckSecret(name Secret, app, value string) error {
 	return p
 }
 
-// SecretUse is a place of a definition that names a secret.
+// SecretUse is a place in a definition that names a secret.
 type SecretUse struct {
 	Field string
 	Name  Secret
-	Own   bool // one that the node itself has does as well, where the cluster keeps none of that name
+	Own   bool // the node's own secret is the fallback for the cluster's
 }
 
-// SecretUses lists where a valid definition names secrets.
+// SecretUses lists the places where a valid definition names secrets.
 func (s *Spec) SecretUses() []SecretUse {
 	var uses []SecretUse
 	in := func(field string) func(Secret) (string, error) {
@@ -76,7 +76,7 @@ func (s *Spec) SecretUses() []SecretUse {
 			return "", nil
 		}
 	}
-	// What is wrong with a text was said when the definition was checked.
+	// Validation has already reported problems of the texts.
 	if s.Command != "" {
 		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 			_, _ = fillSecrets(s.Env[name], in("env."+name))
@@ -98,7 +98,7 @@ func (s *Spec) SecretUses() []SecretUse {
 	return uses
 }
 
-// SecretNames are the names in uses, each once, in order.
+// SecretNames returns the sorted, distinct names in uses.
 func SecretNames(uses []SecretUse) []Secret {
 	var names []Secret
 	for _, u := range uses {
@@ -108,8 +108,8 @@ func SecretNames(uses []SecretUse) []Secret {
 	return slices.Compact(names)
 }
 
-// MissingSecrets returns what is wrong with a definition that names secrets which its app does not have. exist are the
-// secrets that exist.
+// MissingSecrets returns a problem for each secret of the definition that its app does not have.
+// exist holds the existing secrets.
 func (s *Spec) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	for _, u := range s.SecretUses() {
 		if !u.Own && !exist[AppSecret{s.App, u.Name}] && !exist[AppSecret{"", u.Name}] {
@@ -119,7 +119,7 @@ func (s *Spec) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	return p
 }
 
-// HasSecrets tells whether secrets are put into a header's value or a body.
+// HasSecrets reports whether a header value or a body contains secrets.
 func HasSecrets(text string) bool {
 	has := false
 	p := &Placeholders{Secret: func(Secret) (string, error) { has = true; return "", nil }}
@@ -127,7 +127,7 @@ func HasSecrets(text string) bool {
 	return has
 }
 
-// FillSecrets returns the options with the secrets put into env and stdin.
+// FillSecrets returns the options with the values of secrets in env and stdin.
 func (o CommandOptions) FillSecrets(value func(Secret) (string, error)) (CommandOptions, error) {
 	env, bytes := make(map[string]string, len(o.Env)), 0
 	for name, text := range o.Env {
@@ -150,10 +150,11 @@ func (o CommandOptions) FillSecrets(value func(Secret) (string, error)) (Command
 
 const secretPrefix = "secret."
 
-// secretOpening begins a placeholder of a secret in env and stdin, or with four braces the text that looks like one.
+// secretOpening matches the start of a placeholder in env and stdin, or with four braces its
+// escaped form.
 var secretOpening = regexp.MustCompile(`(?:\{\{)?\{\{ *secret\.`)
 
-// fillSecrets puts secrets into a text, in which nothing else is a placeholder.
+// fillSecrets fills a text in which only secrets are placeholders.
 func fillSecrets(text string, value func(Secret) (string, error)) (string, error) {
 	if !strings.Contains(text, opening) {
 		return text, nil
@@ -188,7 +189,7 @@ func fillSecrets(text string, value func(Secret) (string, error)) (string, error
 	}
 }
 
-// secretNamed returns the value of what a placeholder names behind its prefix.
+// secretNamed returns the value of a secret, given the name in its placeholder.
 func secretNamed(name string, value func(Secret) (string, error)) (string, error) {
 	s := Secret(strings.TrimSpace(name))
 	if err := s.Check(); err != nil {
@@ -197,7 +198,7 @@ func secretNamed(name string, value func(Secret) (string, error)) (string, error
 	return value(s)
 }
 
-// bounded keeps a few large secrets in a text of many placeholders from taking all memory.
+// bounded limits the memory that a few large secrets in many placeholders can take.
 func bounded(b *strings.Builder) error {
 	if b.Len() > maxFilled {
 		return problem.Errorf(problem.PlaceholdersLong, maxFilled)
@@ -207,10 +208,11 @@ func bounded(b *strings.Builder) error {
 
 func asItIs(s string) string { return s }
 
-// sendable takes any value.
+// sendable accepts any value.
 func sendable(s string) (string, error) { return s, nil }
 
-// headerSecret takes a value that a header can hold as it is: to encode it would make another one of it.
+// headerSecret accepts only a value that a header can hold unchanged, because encoding would alter
+// the secret.
 func headerSecret(s string) (string, error) {
 	if strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII || r < ' ' && r != '\t' || r == 0x7f }) {
 		return "", problem.Errorf(problem.SecretNotInHeader)

@@ -7,11 +7,12 @@ import (
 	"slices"
 )
 
-// Term stands for something that jobs can be found by, such as a label with its value: the beginning of a digest, since
-// what it stands for may be long.
+// Term is a search key of jobs, such as a label with its value. It is the beginning of a digest,
+// since the text may be long.
 type Term [16]byte
 
-// What terms stand for, in all apps; with an app only there.
+// Constructors of terms. With an app, the term finds jobs of this app only; with "", jobs of all
+// apps.
 func OwnerTerm(app, owner string) Term        { return newTerm("owner", app, owner) }
 func LabelTerm(app, label, value string) Term { return newTerm("label", app, label, value) }
 func GroupTerm(app, group string) Term        { return newTerm("group", app, group) }
@@ -21,12 +22,12 @@ func newTerm(kind, app string, parts ...string) Term {
 	h := sha256.New()
 	for _, p := range append([]string{kind, app}, parts...) {
 		h.Write([]byte(p))
-		h.Write([]byte{0xFF}) // no text has that byte, so no two lists of parts look the same
+		h.Write([]byte{0xFF}) // no text has this byte, so different lists hash differently
 	}
 	return Term(h.Sum(nil)[:len(Term{})])
 }
 
-// Terms lists, in order, what a job of this definition can be found by, but for its name and its app.
+// Terms lists the sorted terms of a job with this definition. Its name and app are not among them.
 func (s *Spec) Terms() []Term {
 	var out []Term
 	for _, app := range []string{"", s.App} {
@@ -47,17 +48,17 @@ func (s *Spec) Terms() []Term {
 	return slices.Compact(out)
 }
 
-// NamePart is a name from one of its characters on.
+// NamePart is a suffix of a name, cut to MaxPart.
 type NamePart struct {
-	Text string // at most MaxPart characters of it
-	Pos  int    // which character is its first, from 0
+	Text string // at most MaxPart characters
+	Pos  int    // position of its first character, from 0
 }
 
-// MaxPart is how many characters of a name's part are kept.
+// MaxPart is the length of a name's part in characters.
 const MaxPart = 32
 
-// NameParts lists the parts of a name, from each of its characters on: the name contains a text of up to MaxPart
-// characters if and only if one of them begins with it.
+// NameParts lists the parts of a name, one from each of its characters on. The name contains a text
+// of up to MaxPart characters if and only if a part begins with it.
 func NameParts(name string) []NamePart {
 	runes := []rune(name)
 	out := make([]NamePart, len(runes))

@@ -6,19 +6,20 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // so that a bare container knows the zones
+	_ "time/tzdata" // for containers without zone files
 
 	"go-crontab/job/problem"
 )
 
-// zones keeps what LoadZone found: a few hundred names at most, each read once.
+// zones caches results of LoadZone: a few hundred names at most, each read once.
 var zones sync.Map // canonical name → *time.Location
 
-// LoadZone returns the time zone of an IANA name such as Europe/Berlin, in any case, or of what Windows and people call
-// one (see zoneAliases); "" means UTC. The location's String is the IANA name. Names whose meaning depends on the machine
-// are refused: each node must compute the same due times. So are abbreviations that stand for several zones. The zone's
-// data comes from the system, or else from the binary, and stays as it was first read: the only file that this package
-// ever opens.
+// LoadZone returns the time zone of an IANA name such as Europe/Berlin in any case, of a Windows
+// name, or of a common alias (see zoneAliases); "" means UTC. The location's String is the IANA
+// name. It refuses names whose meaning depends on the machine, because each node must compute the
+// same due times, and abbreviations shared by several zones. The zone's data comes from the system,
+// or from the binary if the system has none. It is read only once. No other function of this
+// package opens a file.
 func LoadZone(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil
@@ -50,7 +51,8 @@ func LoadZone(name string) (*time.Location, error) {
 	return loc, nil
 }
 
-// canonicalZone is the IANA name of a zone, or what was given if there is none: validation says why.
+// canonicalZone returns the IANA name of a zone. It returns an unknown name unchanged, and
+// validation reports it.
 func canonicalZone(name string) string {
 	if name == "" {
 		return ""
@@ -76,7 +78,7 @@ func findZone(name string) (*time.Location, bool) {
 	return loc, err == nil
 }
 
-// zoneNames finds a zone by what is typed for it, in lower case and without spaces.
+// zoneNames maps the accepted spellings to zones, in lower case and without spaces.
 var zoneNames = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
 	for area, list := range zonesByArea {
@@ -95,12 +97,12 @@ var zoneNames = sync.OnceValue(func() map[string]string {
 	return m
 })
 
-// zoneName is the IANA name of what is typed, or "".
+// zoneName returns the IANA name of a typed name, or "".
 func zoneName(typed string) string { return zoneNames()[typedZone(typed)] }
 
 func typedZone(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), "_") }
 
-// zoneAliases are places that people name and that have no zone of their own.
+// zoneAliases are common names of places without a zone of their own.
 var zoneAliases = map[string]string{
 	"Beijing": "Asia/Shanghai", "Asia/Beijing": "Asia/Shanghai", "Shenzhen": "Asia/Shanghai", "Asia/Shenzhen": "Asia/Shanghai",
 	"Guangzhou": "Asia/Shanghai", "Asia/Guangzhou": "Asia/Shanghai", "China": "Asia/Shanghai",
@@ -129,8 +131,8 @@ var ambiguousZones = map[string][]string{
 	"ect": {"America/Guayaquil", "Europe/Paris"},
 }
 
-// nearZones finds the names that what is typed is like: the same city without its area or in a wrong one, a fixed
-// offset, or a few letters that are wrong.
+// nearZones returns names similar to a typed one: the same city with no area or a wrong one, a
+// fixed offset, or a few wrong letters.
 func nearZones(name string) []string {
 	typed := typedZone(name)
 	if near := offsetZone(typed); near != "" {
@@ -138,7 +140,7 @@ func nearZones(name string) []string {
 	}
 	city := typed[strings.LastIndexByte(typed, '/')+1:]
 	var same, like []string
-	most := min(2, len(typed)/4) // letters that may be wrong
+	most := min(2, len(typed)/4) // wrong letters allowed
 	for key, canonical := range zoneNames() {
 		switch {
 		case key == city || strings.HasSuffix(key, "/"+city):
@@ -155,7 +157,8 @@ func nearZones(name string) []string {
 	return same[:min(len(same), 3)]
 }
 
-// offsetZone is the IANA name of a fixed offset such as utc+8, whose sign is the other way round; "" if it is none.
+// offsetZone returns the IANA name of a fixed offset such as utc+8, or "". IANA names have the
+// opposite sign.
 func offsetZone(typed string) string {
 	for _, prefix := range []string{"utc", "gmt"} {
 		rest, ok := strings.CutPrefix(typed, prefix)
@@ -171,7 +174,7 @@ func offsetZone(typed string) string {
 	return ""
 }
 
-// within tells whether a few letters make one text of the other: the edit distance is at most most.
+// within reports whether the edit distance of two texts is at most most.
 func within(a, b string, most int) bool {
 	if max(len(a), len(b))-min(len(a), len(b)) > most {
 		return false
