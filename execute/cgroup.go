@@ -19,39 +19,39 @@ import (
 	"go-crontab/job"
 )
 
-// cgroups is the part of the cgroup v2 tree that belongs to this node. Each attempt with limits for all of its
-// processes gets a cgroup of its own in there:
+// cgroups is the part of the cgroup v2 tree that belongs to this node. Each attempt with shared limits for its processes
+// gets its own cgroup:
 //
-//	base                     delegated to the node; its controllers are switched on for what is below
-//	├── go-crontab           the node, if it was in base: a cgroup with limits below may have no processes itself
-//	├── run-<session>        the commands of a session that have no limits, so that the guard finds them all
+//	base                     delegated to the node; its controllers are enabled for its children
+//	├── go-crontab           the node, if it was in base: a cgroup whose children have limits may not have processes
+//	├── run-<session>        a session's commands without limits, so that the guard finds all processes
 //	└── run-<session>-<run>  one attempt
 type cgroups struct {
 	base string
-	lack map[string]error // by controller: why it cannot be used; nil: it can
+	lack map[string]error // why each controller cannot be used; nil: it can
 
 	mu     sync.Mutex
 	common commonCgroup
-	refuse bool // processes cannot be started in a cgroup here
+	refuse bool // this node cannot start processes in a cgroup
 
 	kernel
 }
 
-// commonCgroup is that of a session.
+// commonCgroup holds a session's commands without limits.
 type commonCgroup struct {
 	session uuid.UUID
 	dir     string
-	fd      *os.File // nil: it could not be made
+	fd      *os.File // nil: it could not be created
 }
 
-// kernel changes the tree: it fills and empties the folders by itself, and acts on what is written.
+// kernel changes the tree. The real one fills and empties the folders by itself, and acts on each write.
 type kernel interface {
 	mkdir(dir string) error
 	rmdir(dir string) error
-	write(dir, file, value string) error // makes no file: what is missing there is not supported
+	write(dir, file, value string) error // creates no file: a missing one is not supported
 }
 
-// cgroupfs is the kernel.
+// cgroupfs is the real kernel.
 type cgroupfs struct{}
 
 func (cgroupfs) mkdir(dir string) error { return os.Mkdir(dir, 0o755) }
@@ -75,8 +75,8 @@ const (
 
 var controllers = []string{"memory", "cpu", "pids"}
 
-// openCgroups prepares the cgroup of a folder, or, when dir is empty, the one that this process is in, if it was
-// delegated. It moves this process into a cgroup of its own if it must. proc is /proc.
+// openCgroups prepares the cgroup dir, or, when dir is empty, this process's cgroup if it was delegated. If necessary it
+// moves this process into a child cgroup. proc is the path of /proc.
 func openCgroups(dir, proc string) (*cgroups, error) {
 	own, err := ownCgroup(proc)
 	if dir == "" {
@@ -92,6 +92,7 @@ func openCgroups(dir, proc string) (*cgroups, error) {
 			return nil, fmt.Errorf("cgroup %s is not the node's alone%s", own, howDelegate)
 		}
 	}
+
 	c := &cgroups{base: filepath.Clean(dir), kernel: cgroupfs{}}
 	if err := c.prepare(own); err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func openCgroups(dir, proc string) (*cgroups, error) {
 	return c, nil
 }
 
-// ownCgroup returns the folder of the cgroup v2 that this process is in.
+// ownCgroup returns the folder of this process's cgroup v2.
 func ownCgroup(proc string) (string, error) {
 	mount, root, err := cgroupMount(filepath.Join(proc, "self/mountinfo"))
 	if err != nil {
@@ -110,6 +111,7 @@ func ownCgroup(proc string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the node's cgroup: %w", err)
 	}
+
 	for line := range strings.Lines(string(text)) {
 		path, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::")
 		if !ok {
@@ -124,19 +126,21 @@ func ownCgroup(proc string) (string, error) {
 	return "", errors.New("this node is in no cgroup v2")
 }
 
-// cgroupMount finds where cgroup v2 is mounted, and which part of it.
+// cgroupMount returns the mount point of cgroup v2, and the root of the mounted part.
 func cgroupMount(mountinfo string) (mount, root string, err error) {
 	f, err := os.Open(mountinfo)
 	if err != nil {
 		return "", "", errors.New("there is no cgroup v2 on this system")
 	}
 	defer f.Close()
+
 	for s := bufio.NewScanner(f); s.Scan(); {
 		before, after, ok := strings.Cut(s.Text(), " - ")
 		fields := strings.Fields(before) // id, parent, device, root, mount point, options …
 		if ok && len(fields) >= 6 && strings.HasPrefix(after, "cgroup2 ") {
 			if slices.Contains(strings.Split(fields[5], ","), "ro") {
-				return "", "", fmt.Errorf("cgroup v2 is mounted read-only at %s, as usual in containers; mount it writable and name a cgroup with --cgroup", fields[4])
+				return "", "", fmt.Errorf("cgroup v2 is mounted read-only at %s, as usual in containers; "+
+					"mount it writable and name a cgroup with --cgroup", fields[4])
 			}
 			return fields[4], fields[3], nil
 		}
@@ -144,7 +148,7 @@ func cgroupMount(mountinfo string) (mount, root string, err error) {
 	return "", "", errors.New("there is no cgroup v2 on this system")
 }
 
-// delegated tells whether systemd has marked a cgroup as one whose inside is left alone.
+// delegated reports whether systemd marked a cgroup as delegated, so that systemd itself does not change its children.
 func delegated(dir string) bool {
 	value := make([]byte, 8)
 	for _, name := range []string{"user.delegate", "trusted.delegate"} {
@@ -155,12 +159,14 @@ func delegated(dir string) bool {
 	return false
 }
 
-// prepare switches on what limits need, as far as it is there. own is the cgroup of this process.
+// prepare enables the controllers that limits need, and notes in c.lack why others cannot be used. own is this process's
+// cgroup.
 func (c *cgroups) prepare(own string) error {
 	text, err := os.ReadFile(filepath.Join(c.base, "cgroup.controllers"))
 	if err != nil {
 		return fmt.Errorf("%s is no cgroup v2 that can be used: %w", c.base, err)
 	}
+
 	there := strings.Fields(string(text))
 	c.lack = map[string]error{}
 	for _, name := range controllers {
@@ -169,12 +175,14 @@ func (c *cgroups) prepare(own string) error {
 				"(then boot with systemd.unified_cgroup_hierarchy=1)", c.base, name)
 			continue
 		}
+
 		err := c.enable(name)
 		if errors.Is(err, unix.EBUSY) && own == c.base {
 			if err = c.stepAside(); err == nil {
 				err = c.enable(name)
 			}
 		}
+
 		switch {
 		case errors.Is(err, unix.EBUSY):
 			err = fmt.Errorf("cgroup %s holds other processes beside the node%s", c.base, howDelegate)
@@ -186,7 +194,7 @@ func (c *cgroups) prepare(own string) error {
 	return nil
 }
 
-// enable switches a controller on for the cgroups below base.
+// enable enables a controller for the children of base.
 func (c *cgroups) enable(controller string) error {
 	const file = "cgroup.subtree_control"
 	on, err := os.ReadFile(filepath.Join(c.base, file))
@@ -196,7 +204,7 @@ func (c *cgroups) enable(controller string) error {
 	return c.write(c.base, file, "+"+controller)
 }
 
-// stepAside moves this process, all of its threads, out of base into a cgroup below it.
+// stepAside moves this process, with all threads, from base into a child cgroup.
 func (c *cgroups) stepAside() error {
 	dir := filepath.Join(c.base, nodeCgroup)
 	if err := c.mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -205,15 +213,16 @@ func (c *cgroups) stepAside() error {
 	return c.write(dir, "cgroup.procs", strconv.Itoa(os.Getpid()))
 }
 
-// youngCgroup is the age up to which an empty cgroup may be one that another node of this machine has just made.
+// youngCgroup protects an empty cgroup up to this age: another node on this machine may just have created it.
 const youngCgroup = time.Minute
 
-// sweep removes what a node that was killed has left. Cgroups in which something lives stay: rmdir refuses them.
+// sweep removes the cgroups of killed nodes. Cgroups with living processes stay: rmdir refuses them.
 func (c *cgroups) sweep(now time.Time) {
 	entries, err := os.ReadDir(c.base)
 	if err != nil {
 		return
 	}
+
 	for _, e := range entries {
 		if !e.IsDir() || !strings.HasPrefix(e.Name(), runCgroup) {
 			continue
@@ -224,7 +233,7 @@ func (c *cgroups) sweep(now time.Time) {
 	}
 }
 
-// ofSession returns the cgroup of a session's commands that have no limits. nil: they do without.
+// ofSession returns the cgroup for a session's commands without limits; nil: they run without one.
 func (c *cgroups) ofSession(id uuid.UUID) *os.File {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -234,10 +243,12 @@ func (c *cgroups) ofSession(id uuid.UUID) *os.File {
 	if c.common.session == id {
 		return c.common.fd
 	}
-	if c.common.fd != nil { // of an earlier session, whose commands are dead
+
+	if c.common.fd != nil { // an earlier session's, whose commands are dead
 		_ = c.common.fd.Close()
-		_ = c.rmdir(c.common.dir) // it stays while a daemon lives in there that a command left behind
+		_ = c.rmdir(c.common.dir) // refused while a daemon that a command started lives in it
 	}
+
 	c.common = commonCgroup{session: id, dir: c.prefix(id)}
 	if err := c.mkdir(c.common.dir); err == nil || errors.Is(err, fs.ErrExist) {
 		c.common.fd, _ = os.Open(c.common.dir)
@@ -245,27 +256,29 @@ func (c *cgroups) ofSession(id uuid.UUID) *os.File {
 	return c.common.fd
 }
 
-// instead returns what to use after a fork into the cgroup of a session was refused, if that was because of it: another
-// one, if somebody has removed it, else none from now on. Nothing was asked for that it would give.
+// instead returns the replacement after a fork into a session's cgroup failed. again reports whether the cgroup was the
+// cause. If it had been removed, a new one replaces it; otherwise this node uses no common cgroup from now on. That
+// costs the command nothing: it has no limits.
 func (c *cgroups) instead(id uuid.UUID, why error) (other *os.File, again bool) {
 	c.mu.Lock()
-	_, err := os.Stat(c.prefix(id)) // the kernel says "no such file" of a missing bash, too
+	_, err := os.Stat(c.prefix(id)) // the fork's "no such file" may also mean bash
 	removed := errors.Is(err, fs.ErrNotExist)
 	if again = removed || ofCgroup(why); again {
 		c.refuse = c.refuse || !removed
-		c.common = commonCgroup{} // somebody may be about to fork into the old one: the collector closes it
+		c.common = commonCgroup{} // not closed, as another fork may use it now: the garbage collector closes it
 	}
 	c.mu.Unlock()
+
 	if !again {
 		return nil, false
 	}
 	return c.ofSession(id), true
 }
 
-// prefix begins the names of all cgroups of a session.
+// prefix is the common prefix of the folders of a session's cgroups.
 func (c *cgroups) prefix(id uuid.UUID) string { return filepath.Join(c.base, runCgroup+id.String()) }
 
-// Cgroups is what the folders of a session's cgroups begin with, "" if this node has none.
+// Cgroups returns the common prefix of the folders of a session's cgroups, "" if this node has none.
 func (s *Shell) Cgroups(session uuid.UUID) string {
 	if s.cgroups == nil {
 		return ""
@@ -273,7 +286,7 @@ func (s *Shell) Cgroups(session uuid.UUID) string {
 	return s.cgroups.prefix(session)
 }
 
-// cgroup is that of one attempt, from before its fork until nothing lives in it.
+// cgroup is one attempt's cgroup, from before the fork until all of its processes are dead.
 type cgroup struct {
 	in     *cgroups
 	dir    string
@@ -281,10 +294,10 @@ type cgroup struct {
 	fd     *os.File // for the fork
 }
 
-// cpuPeriod is the time over which the use of processors is counted, in microseconds.
+// cpuPeriod is the accounting period of the CPU limit, in microseconds.
 const cpuPeriod = 100_000
 
-// create makes the cgroup of an attempt. If we die behind it, sweep of a later life removes it.
+// create creates the cgroup of an attempt. If we die after it, the sweep of a later session removes it.
 func (c *cgroups) create(session uuid.UUID, run int64, limits job.Limits) (*cgroup, error) {
 	for _, need := range []struct {
 		controller string
@@ -294,10 +307,12 @@ func (c *cgroups) create(session uuid.UUID, run int64, limits job.Limits) (*cgro
 			return nil, unheld(need.controller, c.lack[need.controller])
 		}
 	}
+
 	g := &cgroup{in: c, dir: c.prefix(session) + "-" + job.RunID(run), limits: limits}
 	if err := c.mkdir(g.dir); err != nil {
 		return nil, fmt.Errorf("limits: make a cgroup: %w", err)
 	}
+
 	err := g.setLimits()
 	if err == nil {
 		g.fd, err = os.Open(g.dir)
@@ -309,7 +324,7 @@ func (c *cgroups) create(session uuid.UUID, run int64, limits job.Limits) (*cgro
 	return g, nil
 }
 
-// unheld is the error of an attempt whose limits this node cannot hold: it is not started without them.
+// unheld is the error of an attempt whose limits this node cannot enforce: it is not started without them.
 func unheld(limit string, why error) error {
 	return fmt.Errorf("limits.%s cannot be held on this node: %w", limit, why)
 }
@@ -319,8 +334,8 @@ func (g *cgroup) setLimits() error {
 		if err := g.in.write(g.dir, "memory.max", strconv.FormatInt(int64(g.limits.Memory), 10)); err != nil {
 			return err
 		}
-		// Without swap the limit means what it says, and all of a command ends with the part that was too much: what
-		// goes on after losing a process at random is no use to anybody. Both are missing on some kernels.
+		// Swap would make the limit too generous. The OOM killer ends the whole command, because a command that lost a
+		// random process is useless. Some kernels lack these files.
 		for file, value := range map[string]string{"memory.swap.max": "0", "memory.oom.group": "1"} {
 			if err := g.in.write(g.dir, file, value); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
@@ -344,7 +359,8 @@ func (g *cgroup) kill() {
 	if g.in.write(g.dir, "cgroup.kill", "1") == nil {
 		return
 	}
-	// A kernel before 5.14. What is forked meanwhile is met by the next kill.
+
+	// A kernel before 5.14. The next kill catches processes that are forked during this one.
 	text, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
 	if err != nil {
 		return
@@ -356,10 +372,10 @@ func (g *cgroup) kill() {
 	}
 }
 
-// populated tells whether anything lives in the cgroup; not if the cgroup is gone.
+// populated reports whether the cgroup has living processes; false if the cgroup is gone.
 func (g *cgroup) populated() bool { return g.count("cgroup.events", "populated") != 0 }
 
-// exceeded says what of the shared limits the command ran into.
+// exceeded returns a reason for each shared limit that the command hit.
 func (g *cgroup) exceeded() (found []job.Reason) {
 	if g.limits.Memory != 0 && g.count("memory.events", "oom_kill") > 0 {
 		if g.count("memory.events", "oom") > 0 {
@@ -376,7 +392,7 @@ func (g *cgroup) exceeded() (found []job.Reason) {
 	return found
 }
 
-// count reads one number off a file of names and numbers, 0 if there is none.
+// count reads the number of a name in a file of names and numbers, 0 if it is missing.
 func (g *cgroup) count(file, name string) int64 {
 	text, err := os.ReadFile(filepath.Join(g.dir, file))
 	if err != nil {
@@ -391,13 +407,13 @@ func (g *cgroup) count(file, name string) int64 {
 	return 0
 }
 
-// remove takes the cgroup away, in which nothing lives. What cannot be removed now is swept later.
+// remove deletes the cgroup, whose processes are dead. If that fails, a later sweep deletes it.
 func (g *cgroup) remove() {
 	_ = g.fd.Close()
 	_ = g.in.rmdir(g.dir)
 }
 
-// ofCgroup tells whether an error of a fork can only come of the cgroup that it was to go to.
+// ofCgroup reports whether the target cgroup is the only possible cause of a fork's error.
 func ofCgroup(err error) bool {
 	for _, errno := range []error{unix.ENOSYS, unix.EBADF, unix.EBUSY, unix.ENODEV, unix.EOPNOTSUPP} {
 		if errors.Is(err, errno) {
@@ -407,10 +423,11 @@ func ofCgroup(err error) bool {
 	return false
 }
 
-// explain says why a fork into the cgroup was refused.
+// explain turns the error of a fork into the cgroup into one that names cause and fix.
 func (g *cgroup) explain(err error) error {
 	if errors.Is(err, unix.ENOSYS) {
-		return errors.New("limits: this node cannot start a process in a cgroup: Linux 5.7 or newer is needed, and a container that allows clone3")
+		return errors.New("limits: this node cannot start a process in a cgroup: Linux 5.7 or newer is needed, " +
+			"and a container that allows clone3")
 	}
 	return fmt.Errorf("limits: start bash in cgroup %s: %w", g.dir, err)
 }

@@ -17,34 +17,34 @@ import (
 	"go-crontab/job"
 )
 
-// exchange is one attempt under way. It belongs to the goroutine of its Execute.
+// exchange is one HTTP attempt under way. It belongs to the goroutine of its Execute.
 type exchange struct {
 	Attempt
 	h      *HTTP
-	began  time.Time // on the node's clock, when Began was read off MySQL's
-	filled *job.Call // what is sent next
+	began  time.Time // the node's clock at the instant of Began, which is by MySQL's clock
+	filled *job.Call // the next request
 	header http.Header
-	secret []byte      // to sign with; nil: it is not signed
+	secret []byte      // for the signature; nil: not signed
 	tls    *tlsOptions // nil: none
 	kept   *output
 
 	conn   *conn // nil: none
 	stage  stage
-	hops   int // redirects that were followed
+	hops   int // followed redirects
 	answer answer
-	note   string // what else the reason must tell
+	note   string // appended to the reason
 }
 
-// stage is how far a call got with its latest request.
+// stage is the progress of the latest request.
 type stage int
 
 const (
 	connecting stage = iota
-	waiting          // for the answer: the request was sent, or part of it
-	reading          // the answer
+	waiting          // for the answer: the request was sent, at least in part
+	reading          // the answer's body
 )
 
-// answer is what is told of an answer beside its body.
+// answer is the status of an answer.
 type answer struct {
 	status   int
 	expected bool
@@ -56,16 +56,17 @@ func (a answer) String() string {
 
 // Bounds of an answer, in bytes.
 const (
-	maxAnswer       = 16 << 20  // of the body: whoever sends more does not mean a scheduler
-	maxAnswerHeader = 256 << 10 // of the status line and the headers
+	maxAnswer       = 16 << 20  // the body; a longer one is not meant for a scheduler
+	maxAnswerHeader = 256 << 10 // the status line and the headers
 )
 
-// newExchange prepares what is sent. All that can be wrong with it is found before anything is connected to.
+// newExchange prepares the request. It finds every error of the definition before any connection is made.
 func (h *HTTP) newExchange(a Attempt) (*exchange, error) {
 	x := &exchange{Attempt: a, h: h, began: time.Now()}
 	if x.Began.IsZero() {
 		x.Began = x.began
 	}
+
 	var err error
 	if x.filled, err = a.HTTP.Fill(job.Placeholders{
 		Due: job.MicrosOf(a.Due), Attempt: a.Attempt, Launch: a.Launch, Job: a.Job, App: a.App, Secret: a.known.value,
@@ -75,6 +76,7 @@ func (h *HTTP) newExchange(a Attempt) (*exchange, error) {
 	if x.filled.URL.Host == "" || x.filled.URL.Scheme != "http" && x.filled.URL.Scheme != "https" {
 		return nil, fmt.Errorf("http.url: want http:// or https:// and a host")
 	}
+
 	if a.HTTP.Sign != nil {
 		if x.secret, err = h.secret(&a, a.HTTP.Sign.Secret); err != nil {
 			return nil, job.Coded(job.ReasonSecretUnreadable, fmt.Errorf("sign the request: %w", err))
@@ -86,6 +88,7 @@ func (h *HTTP) newExchange(a Attempt) (*exchange, error) {
 		}
 	}
 	x.header = x.headers()
+
 	keep := a.HTTP.BodyLimit
 	if keep < 1 || keep > job.MaxBodyLimit {
 		keep = job.DefaultBodyLimit
@@ -95,13 +98,19 @@ func (h *HTTP) newExchange(a Attempt) (*exchange, error) {
 	return x, nil
 }
 
-// headers are what the definition says, and what every request has.
+// headers returns the definition's headers and the usual ones.
 func (x *exchange) headers() http.Header {
 	header := make(http.Header, len(x.filled.Headers)+8)
 	launch := x.Launch.String()
-	// One piece of the heap for what every request has, by names that need not be made canonical each time.
-	values := []string{"go-crontab", launch, job.HeaderText(x.App), job.HeaderText(x.Job), job.MicrosOf(x.Due).String(), strconv.Itoa(x.Attempt.Attempt), launch}
+
+	// One allocation for the values of all usual headers, whose names are canonical already.
+	values := []string{
+		"go-crontab", launch, job.HeaderText(x.App), job.HeaderText(x.Job),
+		job.MicrosOf(x.Due).String(), strconv.Itoa(x.Attempt.Attempt), launch,
+	}
 	set := func(i int) { header[usualHeaders[i]] = values[i : i+1 : i+1] }
+
+	// The definition may replace the first two only.
 	set(0)
 	set(1)
 	for name, value := range x.filled.Headers {
@@ -110,6 +119,7 @@ func (x *exchange) headers() http.Header {
 	for i := 2; i < len(values); i++ {
 		set(i)
 	}
+
 	if x.TraceParent != "" {
 		header.Set("Traceparent", x.TraceParent)
 		if x.TraceState != "" {
@@ -119,29 +129,34 @@ func (x *exchange) headers() http.Header {
 	return header
 }
 
-// usualHeaders are what every request has: the first two unless the definition says otherwise.
-var usualHeaders = [...]string{"User-Agent", "Idempotency-Key", ownHeader("App"), ownHeader("Job"), ownHeader("Due"), ownHeader("Attempt"), ownHeader("Launch")}
+// usualHeaders are the headers of every request. The definition may replace the first two.
+var usualHeaders = [...]string{
+	"User-Agent", "Idempotency-Key",
+	ownHeader("App"), ownHeader("Job"), ownHeader("Due"), ownHeader("Attempt"), ownHeader("Launch"),
+}
 
 func ownHeader(name string) string {
 	return textproto.CanonicalMIMEHeaderKey(job.ReservedHeader + name)
 }
 
-// run sends the request, follows redirects as far as the definition wants, and reads the answer.
+// run sends the request, follows as many redirects as the definition allows, and reads the answer.
 func (x *exchange) run(ctx context.Context) error {
 	for {
 		resp, err := x.send(ctx)
 		if err != nil {
 			return err
 		}
+
 		followed, err := x.follow(resp)
 		switch {
 		case followed:
-			_, _ = io.CopyN(io.Discard, resp.Body, maxRedirectBody) // so that the connection may be used again
+			_, _ = io.CopyN(io.Discard, resp.Body, maxRedirectBody) // so that the connection can be reused
 		case err == nil:
 			failpoint.Here("behind", "send request")
 			err = x.read(resp)
 			failpoint.Here("behind", "read answer")
 		}
+
 		_ = resp.Body.Close()
 		x.leave()
 		if !followed {
@@ -150,11 +165,11 @@ func (x *exchange) run(ctx context.Context) error {
 	}
 }
 
-// maxRedirectBody is how many bytes of the text beside a redirect are read.
+// maxRedirectBody is the number of bytes that are read of a redirect's body.
 const maxRedirectBody = 16 << 10
 
-// send sends one request and returns the answer, whose body is still to be read. A server that says that it did not
-// look at the request, because it is about to close its end of a connection that many share, is asked again.
+// send sends one request and returns the answer with its body unread. It sends the request again if the server reports
+// that it did not process it, because it is closing a shared connection.
 func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 	for try := 1; ; try++ {
 		resp, err := x.sendOnce(ctx)
@@ -167,14 +182,15 @@ func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 
 const maxTries = 3
 
-// unseen tells whether an error of HTTP/2 promises that the server did nothing: that is what RFC 9113 says of a stream
-// that was refused, and of one above the last that a GOAWAY names.
+// unseen reports whether an HTTP/2 error promises that the server did not process the request. By RFC 9113 that holds
+// for a refused stream, and for a stream above the last one that a GOAWAY names.
 func unseen(err error) bool {
 	var refused streamError
-	return errors.As(err, &refused) && refused.Code == refusedStream || strings.HasSuffix(err.Error(), "graceful shutdown GOAWAY")
+	return errors.As(err, &refused) && refused.Code == refusedStream ||
+		strings.HasSuffix(err.Error(), "graceful shutdown GOAWAY")
 }
 
-// streamError is what net/http makes of its own, which has no name for others, when it is asked for one like it.
+// streamError receives net/http's unexported stream error: its As method fills any type with these fields.
 type streamError struct {
 	StreamID uint32
 	Code     uint32
@@ -189,6 +205,7 @@ func (x *exchange) sendOnce(ctx context.Context) (*http.Response, error) {
 	if err := x.ready(ctx); err != nil {
 		return nil, err
 	}
+
 	req := &http.Request{
 		Method: x.filled.Method, URL: x.filled.URL, Host: x.filled.URL.Host, Header: x.header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody,
@@ -196,6 +213,7 @@ func (x *exchange) sendOnce(ctx context.Context) (*http.Response, error) {
 	if x.filled.Body != "" {
 		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(x.filled.Body)), int64(len(x.filled.Body))
 	}
+
 	if x.secret != nil {
 		at := x.Began.Add(time.Since(x.began))
 		x.header.Set(signatureHeader, signature(x.secret, Signed{
@@ -203,17 +221,18 @@ func (x *exchange) sendOnce(ctx context.Context) (*http.Response, error) {
 			App: job.HeaderText(x.App), Body: x.filled.Body,
 		}))
 	}
-	// If we die from here on, the request may have been carried out or not; the run ends lost.
+
+	// If we die from here on, the request may or may not have been processed; the run ends lost.
 	x.stage = waiting
 	failpoint.Here("before", "send request")
 	return x.conn.RoundTrip(req.WithContext(ctx))
 }
 
-// ready connects to where the next request goes, and asks right before whether it may go there.
+// ready connects to the next request's server, and then checks that the request may be sent.
 //
-// A redirect is no beginning, so it has no window: the attempt began with the first request. But it is one more request,
-// and none is sent for a session that peers may have buried, as they have if we were stopped while the answer was on its
-// way. Then the watchdog is about to end ctx. If MySQL was only slow, the session holds again soon.
+// A redirect needs no spawn window: the attempt began with the first request. But it needs a fresh session. If this
+// process was stopped while the answer arrived, other nodes may have reaped the session; then the watchdog is about to
+// end ctx. If MySQL was only slow, the session is fresh again soon.
 func (x *exchange) ready(ctx context.Context) error {
 	x.stage = connecting
 	to := destination{scheme: x.filled.URL.Scheme, addr: address(x.filled.URL)}
@@ -222,6 +241,7 @@ func (x *exchange) ready(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+
 		x.conn = conn
 		if err = x.refusal(ctx); err == nil {
 			return nil
@@ -230,17 +250,18 @@ func (x *exchange) ready(ctx context.Context) error {
 		if !errors.Is(err, errUnheld) {
 			return err
 		}
-		x.leave() // servers close connections that wait
+
+		x.leave() // a server may close an idle connection during the wait
 		if err := x.untilHeld(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// errUnheld is why a request waits.
+// errUnheld makes a redirected request wait.
 var errUnheld = errors.New("the session does not hold")
 
-// refusal tells why the next request may not be sent now, nil if it may.
+// refusal returns the reason not to send the next request now, nil if it may be sent.
 func (x *exchange) refusal(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
@@ -253,10 +274,10 @@ func (x *exchange) refusal(ctx context.Context) error {
 	return nil
 }
 
-// holdPause is between two looks whether the session holds again.
+// holdPause is the interval of untilHeld's checks.
 const holdPause = 50 * time.Millisecond
 
-// untilHeld waits until the session holds again, or ctx ends.
+// untilHeld waits until the session is fresh again, or ctx ends.
 func (x *exchange) untilHeld(ctx context.Context) error {
 	for !x.Holds() {
 		select {
@@ -288,8 +309,9 @@ func (x *exchange) leave() {
 func (x *exchange) read(resp *http.Response) error {
 	x.stage, x.answer = reading, answer{resp.StatusCode, x.HTTP.Expects(resp.StatusCode)}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return nil // what follows is no body
+		return nil // the rest is not a body
 	}
+
 	body := &io.LimitedReader{R: resp.Body, N: maxAnswer}
 	if err := x.kept.readAll(body); err != nil {
 		return err
@@ -300,7 +322,7 @@ func (x *exchange) read(resp *http.Response) error {
 	return nil
 }
 
-// progress says how far a call got that was stopped.
+// progress describes how far a stopped call got.
 func (x *exchange) progress() string {
 	switch {
 	case x.stage == reading:
@@ -313,7 +335,7 @@ func (x *exchange) progress() string {
 	return "there was no connection yet, so nothing was sent"
 }
 
-// expected says what a good answer would be.
+// expected returns the status codes of a good answer.
 func (x *exchange) expected() string {
 	if len(x.HTTP.Expect) == 0 {
 		return "2xx"
@@ -321,7 +343,7 @@ func (x *exchange) expected() string {
 	return strings.Join(x.HTTP.Expect, ", ")
 }
 
-// address is where to connect to for a URL.
+// address returns host:port for a URL.
 func address(u *url.URL) string {
 	port := u.Port()
 	switch {
@@ -334,14 +356,16 @@ func address(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// follow makes the request to which a redirect leads the next one; false if the answer is none, or is not to be
-// followed.
+// follow prepares the next request if the answer is a redirect that may be followed, and reports whether it did. A
+// refused redirect is an error.
 func (x *exchange) follow(resp *http.Response) (bool, error) {
 	to := resp.Header.Get("Location")
-	shown := x.known.mask(to) // before it is cut
+	shown := x.known.mask(to) // before %.200q cuts it: half a secret would not be masked
 	if x.HTTP.Redirects == 0 || to == "" {
 		return false, nil
 	}
+
+	// The method and body depend on the status, as in browsers.
 	method, body := x.filled.Method, x.filled.Body
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound:
@@ -357,34 +381,41 @@ func (x *exchange) follow(resp *http.Response) (bool, error) {
 	default:
 		return false, nil
 	}
+
 	if x.hops++; x.hops > x.HTTP.Redirects {
 		return false, strayed(fmt.Sprintf("redirected more than %d times, at last to %.200q", x.HTTP.Redirects, shown))
 	}
+
 	next, err := x.filled.URL.Parse(to)
-	if err != nil || next.Host == "" || next.User != nil || next.Scheme != "https" && next.Scheme != x.filled.URL.Scheme {
-		return false, strayed(fmt.Sprintf("redirected to %.200q, which is not followed: want a host without a user, http or https, and not http after https", shown))
+	if err != nil || next.Host == "" || next.User != nil ||
+		next.Scheme != "https" && next.Scheme != x.filled.URL.Scheme {
+		return false, strayed(fmt.Sprintf("redirected to %.200q, which is not followed: "+
+			"want a host without a user, http or https, and not http after https", shown))
 	}
-	x.header = x.header.Clone() // the one that was sent may still be read
+
+	x.header = x.header.Clone() // the transport may still read the old one
 	if body == "" {
 		x.header.Del("Content-Type")
 	}
 	if x.filled.URL.Scheme != next.Scheme || !strings.EqualFold(address(x.filled.URL), address(next)) {
 		if body != "" && job.HasSecrets(x.HTTP.Body) {
-			return false, strayed(fmt.Sprintf("redirected to %.200q, which is another server and is not given the secrets of the body", shown))
+			return false, strayed(fmt.Sprintf("redirected to %.200q, "+
+				"which is another server and is not given the secrets of the body", shown))
 		}
 		x.distrust()
 	}
+
 	x.filled = &job.Call{Method: method, URL: next, Headers: x.filled.Headers, Body: body}
 	return true, nil
 }
 
-// strayed is an error that says which redirect is not followed.
+// strayed is the error of a refused redirect.
 type strayed string
 
 func (s strayed) Error() string { return string(s) }
 
-// distrust takes away what was meant for the server that the definition names, before the next request goes to
-// another one: nobody knows which of the headers are credentials. What all requests have is none.
+// distrust removes the credentials before a request goes to another server than the definition names: the signature,
+// the client certificate and the definition's headers, any of which may be a credential. The usual headers stay.
 func (x *exchange) distrust() {
 	for name := range x.filled.Headers {
 		harmless := false
