@@ -124,7 +124,7 @@ func (c *Claimer) learn(ctx context.Context, candidates []trip.Candidate) error 
 	return nil
 }
 
-// plan is the intended claim of one job.
+// plan is the intended claim of a job.
 type plan struct {
 	trip.Candidate
 	dueTimes
@@ -162,7 +162,7 @@ func (c *Claimer) compute(ctx context.Context, candidates []trip.Candidate, now 
 	return plans
 }
 
-// plan computes the due times of one candidate. They are invalid if the work is used up.
+// plan computes the due times of a candidate. They are invalid if the work is used up.
 func (c *Claimer) plan(candidate trip.Candidate, d *Definition, work *job.Work, now job.Micros) plan {
 	p := plan{Candidate: candidate, broken: d.Err, elsewhere: !d.admits(c.Labels)}
 	if p.broken == nil && min(candidate.NextDue, candidate.Cursor()) < 0 {

@@ -63,7 +63,7 @@ func (c *Claimer) Run(ctx context.Context) error {
 // node's round makes up for it within a minute.
 func (c *Claimer) Look() { c.signal.up() }
 
-// look claims one batch of the session's own share, and the neglected due times of one other share.
+// look claims one batch of the session's own share, and the neglected due times in another share.
 // It reports whether there is more to claim at once.
 func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err error) {
 	own, others := shareOf(c.Session), otherShares(c.Session)

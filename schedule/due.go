@@ -7,7 +7,7 @@ import (
 	"go-crontab/job"
 )
 
-// dueTimes are the due times of one job from its cursor up to a horizon.
+// dueTimes holds the due times of a job from its cursor up to a horizon.
 type dueTimes struct {
 	runs    []job.Micros // to be started
 	counted *counted     // due times that will not be started; nil: none
@@ -22,7 +22,7 @@ type counted struct {
 	reason      job.Reason
 }
 
-// maxRuns bounds the due times of one job in one claim.
+// maxRuns bounds the due times that a claim takes from a job.
 const maxRuns = 100
 
 // dueFrom lists the due times of a job from its cursor (included) up to the horizon. A due time is

@@ -58,8 +58,9 @@ func (c *Claimer) takeIdle(ctx context.Context, now job.Micros) (took int, err e
 	return len(taken), err
 }
 
-// ours are, of idle runs, those of the session's share, and those that only some nodes may run, if
-// this is one of them: the share that they are in may be that of a node which may not.
+// ours returns the idle runs that this session should take: runs in its share, and runs of jobs
+// that only some nodes may run, including this node. The owner of such a job's share may be a node
+// that may not run it.
 func (c *Claimer) ours(found []trip.Held, defs map[int64]*Definition) (out []trip.Held) {
 	share := shareOf(c.Session)
 	for _, h := range found {

@@ -11,7 +11,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// action is what a transaction does with one run.
+// action is the effect of a verdict on a run.
 type action int
 
 const (
@@ -46,7 +46,7 @@ type verdict struct {
 	passes     bool        // it had the turn or a slot and does not use it: the next run must be woken
 }
 
-// policy is one rule about starts. It returns nil if it has no objection to a start.
+// policy is a rule about starts. It returns nil if it has no objection to a start.
 type policy func(r *trip.Run, j *jobScene, now job.Micros) *verdict
 
 // policies are applied in this order. The first objection is the verdict.
@@ -250,7 +250,7 @@ func isMisfired(r *trip.Run, d *Definition, version int32, now job.Micros) bool 
 	return r.Kind == trip.Schedule && r.Attempt == 1 && now.Sub(since) > d.Spec.MissedAfter()
 }
 
-// lateRun is a misfired run of one version of a job.
+// lateRun identifies a late run, as a version of its job sees it.
 type lateRun struct {
 	job     int64
 	version int32

@@ -122,8 +122,8 @@ func (l *Limiter) forget() {
 	l.apps, l.starts = nil, nil
 }
 
-// untold returns the starts of this session in the last minute. Others may not know of them, and
-// they are few numbers.
+// untold returns the starts of this session in the last minute. Other sessions may not have read
+// them yet. They are few numbers.
 func (l *Limiter) untold(limits map[string]job.AppLimits, now job.Micros) map[string]job.Starts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,7 +172,7 @@ func (l *Limiter) learn(limits map[string]job.AppLimits, others map[string]job.S
 	l.apps = apps
 }
 
-// allowances holds what one transaction may still use of the limits, by app. Nil means no limits.
+// allowances holds the allowances of a transaction, by app. Nil means no limits.
 type allowances struct {
 	limiter *Limiter
 	now     job.Micros
@@ -273,7 +273,8 @@ func (l *Limiter) count(app string, at job.Micros) {
 	l.starts[app][job.SecondOf(at)]++
 }
 
-// allowance holds the use of one app's limits as one transaction sees it. Nil means no limits.
+// allowance holds the limits of an app and their use, as a transaction sees them. Nil means no
+// limits.
 type allowance struct {
 	app     string
 	limits  job.AppLimits

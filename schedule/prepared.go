@@ -165,8 +165,8 @@ func (p *Prepared) Forget() {
 	p.queue, p.ready = nil, nil
 }
 
-// queue is a heap by instant. Ready runs are ordered by priority before that. Runs with the same
-// instant go in the order of their ids, which is the order of their claims.
+// queue is a heap. Ready runs are ordered by priority first. Then the order is by instant, and then
+// by id, which is the order of claims.
 type queue []*prepared
 
 func (q queue) Len() int { return len(q) }

@@ -207,7 +207,7 @@ func (j *jobScene) spec() *job.Spec {
 	return j.def.Spec
 }
 
-// excludes reports whether a run of the job keeps other runs of it from starting.
+// excludes reports whether a run of the job keeps its other runs from starting.
 func (j *jobScene) excludes() bool {
 	spec := j.spec()
 	return spec == nil || spec.Overlap != job.OverlapAllow

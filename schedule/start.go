@@ -34,7 +34,7 @@ type Starter struct {
 	Prepared    *Prepared
 	Executing   Executing
 	Ends        Ends   // nil: nothing ends here
-	Stops       *Stops // what is paused or disabled
+	Stops       *Stops // pauses and disabled handlers
 	Limits      *Limiter
 	Replaced    func() // called when later due times replace executing runs, which must be killed; may be nil
 	Log         *slog.Logger

@@ -10,10 +10,11 @@ import (
 	"go-crontab/sql"
 )
 
-// A version of a definition is pinned to its calendars: it says by which digests it was written. A change of a calendar makes a new
-// version of each job that names it. So whoever knows a version knows its due times, and nobody has to be told of calendars.
+// A version of a definition is pinned to its calendars by their digests. A change of a calendar
+// makes a new version of every job that names it. So a version determines the due times, and
+// changes of calendars need no announcement.
 
-// DigestsOf says which calendars a definition is pinned to.
+// DigestsOf returns the digests that pin a definition to its calendars.
 func DigestsOf(calendars []*job.Calendar) string {
 	digests := make([]string, len(calendars))
 	for i, c := range calendars {
@@ -23,7 +24,8 @@ func DigestsOf(calendars []*job.Calendar) string {
 	return strings.Join(digests, ",")
 }
 
-// withCalendars gives definitions the calendars that they are pinned to, and leaves out those whose calendars are other ones by now.
+// withCalendars adds the pinned calendars to definitions, and leaves out definitions whose
+// calendars have changed.
 func withCalendars(r sql.Reader, definitions []Definition) ([]Definition, error) {
 	var jobs []int64
 	for i := range definitions {
@@ -31,9 +33,11 @@ func withCalendars(r sql.Reader, definitions []Definition) ([]Definition, error)
 			jobs = append(jobs, definitions[i].JobID)
 		}
 	}
+
 	if len(jobs) == 0 {
 		return definitions, nil
 	}
+
 	byDigest, err := calendarsOf(r, jobs)
 	if err != nil {
 		return nil, err
@@ -52,6 +56,7 @@ func withCalendars(r sql.Reader, definitions []Definition) ([]Definition, error)
 			kept = append(kept, d)
 		}
 	}
+
 	return kept, nil
 }
 
@@ -72,11 +77,13 @@ func calendarsOf(r sql.Reader, jobs []int64) (map[string]*job.Calendar, error) {
 			return nil, err
 		}
 	}
+
 	found, err := readableCalendars(r, slices.Sorted(maps.Keys(names)))
 	byDigest := make(map[string]*job.Calendar, len(found))
 	for _, c := range found {
 		byDigest[DigestsOf([]*job.Calendar{c})] = c
 	}
+
 	return byDigest, err
 }
 
@@ -96,6 +103,7 @@ func NamesOf(r sql.Reader, jobs []int64) ([]job.Name, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
+
 	query := `
 		SELECT a.name, j.name
 		FROM job j FORCE INDEX (PRIMARY)

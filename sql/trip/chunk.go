@@ -9,8 +9,8 @@ import (
 	"go-crontab/sql"
 )
 
-// Chunk is a piece of the output of an executing run. Pieces do not overlap; where one does not begin at the end of the one before,
-// output was left out.
+// Chunk is a piece of the output of an executing run. Pieces do not overlap. A gap between two
+// pieces means that output was left out.
 type Chunk struct {
 	Launch Launch
 	job.Piece
@@ -19,7 +19,7 @@ type Chunk struct {
 // outputBytes bounds the output that one statement carries.
 const outputBytes = 2 << 20
 
-// PutChunks writes pieces. A piece that is there already, known by where it begins, is replaced: it may have grown.
+// PutChunks writes pieces. A stored piece with the same beginning is replaced: it may have grown.
 func PutChunks(tx *sql.Tx, chunks []Chunk) error {
 	for len(chunks) > 0 {
 		n, size := 0, 0
@@ -41,16 +41,18 @@ func PutChunks(tx *sql.Tx, chunks []Chunk) error {
 		}
 		chunks = chunks[n:]
 	}
+
 	return nil
 }
 
-// ChunkRange names the pieces of a run that begin at From or behind it, and before To.
+// ChunkRange selects the pieces of a run that begin in [From, To).
 type ChunkRange struct {
 	Launch   Launch
 	From, To int64
 }
 
-// CutChunks removes pieces. The index is named so that a small table is not scanned, and pieces of others are not waited for.
+// CutChunks removes pieces. It forces the index: a scan of a small table would wait for locks on
+// pieces of other runs.
 func CutChunks(tx *sql.Tx, ranges []ChunkRange) error {
 	for part := range slices.Chunk(ranges, 200) {
 		args := make([]any, 0, 4*len(part))
@@ -67,6 +69,7 @@ func CutChunks(tx *sql.Tx, ranges []ChunkRange) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -84,12 +87,13 @@ func DropChunks(tx *sql.Tx, runs []int64) error {
 	return nil
 }
 
-// Outputs returns what the pieces of launches make of their outputs. A launch without pieces is missing.
+// Outputs puts the pieces of launches together. A launch without pieces is missing.
 func Outputs(r sql.Reader, launches []Launch) (map[Launch]job.Output, error) {
 	out := map[Launch]job.Output{}
 	if len(launches) == 0 {
 		return out, nil
 	}
+
 	query := `
 		SELECT run_id, claim, at_byte, data
 		FROM chunk FORCE INDEX (PRIMARY)
@@ -103,19 +107,22 @@ func Outputs(r sql.Reader, launches []Launch) (map[Launch]job.Output, error) {
 		pieces[l] = append(pieces[l], p)
 		return l, err
 	}
+
 	if _, err := sql.Select(r, "read live output", scan, query); err != nil {
 		return nil, err
 	}
+
 	for _, l := range launches {
 		if written := pieces[l]; written != nil {
 			out[l] = job.OutputOf(written)
 		}
 	}
+
 	return out, nil
 }
 
-// StrayChunks lists runs that have pieces and do not execute: whoever ended them did not know of the pieces, or the pieces came
-// late.
+// StrayChunks lists runs that have pieces but do not execute: the transaction that ended the run
+// did not know of the pieces, or they came late.
 func StrayChunks(r sql.Reader, limit int) ([]int64, error) {
 	query := `
 		SELECT c.run_id

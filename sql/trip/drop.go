@@ -22,8 +22,8 @@ const dropOutputs = `
 	FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]')) n
 	STRAIGHT_JOIN output o FORCE INDEX (PRIMARY) ON o.run_id = n.id`
 
-// DropRuns removes ended runs, their output, and what lists find them by. All rows are found by primary keys, so nothing is locked
-// but what goes.
+// DropRuns removes ended runs with their output and their entries in lists. It finds all rows by
+// primary keys, so it locks only rows that it removes.
 func DropRuns(tx *sql.Tx, runs []OldRun) error {
 	var ids, outputs []int64
 	notable := map[job.Outcome][]OldRun{}
@@ -36,6 +36,7 @@ func DropRuns(tx *sql.Tx, runs []OldRun) error {
 			notable[r.Outcome] = append(notable[r.Outcome], r)
 		}
 	}
+
 	slices.Sort(ids)
 	slices.Sort(outputs)
 
@@ -58,19 +59,22 @@ func DropRuns(tx *sql.Tx, runs []OldRun) error {
 			return err
 		}
 	}
+
 	for outcome := job.Failed; outcome <= job.LastOutcome; outcome++ {
 		if err := dropNotable(tx, outcome, notable[outcome]); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
-// dropNotable removes what lists find runs of one outcome by.
+// dropNotable removes the list entries of runs with the given outcome.
 func dropNotable(tx *sql.Tx, outcome job.Outcome, runs []OldRun) error {
 	if len(runs) == 0 {
 		return nil
 	}
+
 	r := jsonRows(len(runs))
 	for i := range runs {
 		r.begin()
@@ -78,6 +82,7 @@ func dropNotable(tx *sql.Tx, outcome job.Outcome, runs []OldRun) error {
 		r.number(runs[i].ID)
 		r.end()
 	}
+
 	query := `
 		DELETE t
 		FROM JSON_TABLE(?, '$[*]' COLUMNS (due BIGINT PATH '$[0]', id BIGINT PATH '$[1]')) n
@@ -87,8 +92,9 @@ func dropNotable(tx *sql.Tx, outcome job.Outcome, runs []OldRun) error {
 	return err
 }
 
-// HoldVersion keeps others from changing a job, or returns sql.ErrMoved if its version is another one. It comes last in a transaction
-// that removes runs: so the job's row is locked for as long as a COMMIT takes, and its starts hardly wait.
+// HoldVersion keeps others from changing a job, or returns sql.ErrMoved if its version has changed.
+// It comes last in a transaction that removes runs: then the job's row is locked only during the
+// COMMIT, and starts hardly wait.
 func HoldVersion(tx *sql.Tx, jobID int64, version int32) error {
 	const query = `
 		SELECT version

@@ -5,13 +5,13 @@ import (
 	"go-crontab/sql"
 )
 
-// Ending is what an executing run takes along when it ends.
+// Ending holds the columns of an executing run that its end needs.
 type Ending struct {
 	Launch
 	JobID  int64
 	Group  int32 // whose slot it holds; zero: none
 	Kind   Kind
-	Wished bool // somebody wanted it killed: it is not tried again
+	Wished bool // a person asked for the kill: there is no retry
 }
 
 // Endings reads runs that execute for a session at these launches. It takes no lock.
@@ -19,7 +19,7 @@ func Endings(r sql.Reader, session Owner, launches []Launch) ([]Ending, error) {
 	return endings(r, session, launches, "")
 }
 
-// LockEndings is Endings for runs whose rows nobody else has locked, and locks them.
+// LockEndings is Endings, and locks the rows. It skips rows that are locked already.
 func LockEndings(tx *sql.Tx, session Owner, launches []Launch) ([]Ending, error) {
 	return endings(tx, session, launches, `
 		ORDER BY id
@@ -30,6 +30,7 @@ func endings(r sql.Reader, session Owner, launches []Launch, lock string) ([]End
 	if len(launches) == 0 {
 		return nil, nil
 	}
+
 	query := `
 		SELECT id, claim, job_id, grp, kind, wish IS NOT NULL
 		FROM run FORCE INDEX (PRIMARY)
@@ -49,11 +50,13 @@ type Again struct {
 	At    job.Micros
 }
 
-// InsertAgain inserts the next attempts of runs as idle. An attempt that is there already stays as it is.
+// InsertAgain inserts the next attempts of runs as idle. An attempt that is there already stays as
+// it is.
 func InsertAgain(tx *sql.Tx, attempts []Again) error {
 	if len(attempts) == 0 {
 		return nil
 	}
+
 	r := jsonRows(len(attempts))
 	for _, a := range attempts {
 		r.begin()
@@ -62,6 +65,7 @@ func InsertAgain(tx *sql.Tx, attempts []Again) error {
 		r.number(int64(a.At))
 		r.end()
 	}
+
 	const query = `
 		INSERT INTO run (id, job_id, app_id, version, due, kind, request, attempt, state, owner, claim, due_now, hash)
 		SELECT n.id, r.job_id, r.app_id, r.version, r.due, r.kind, r.request, r.attempt + 1, 'idle', 0, 0, n.at, r.hash

@@ -7,7 +7,8 @@ import (
 	"go-crontab/sql"
 )
 
-// LockGroup locks a group and returns it, nil if there is none. It waits for starts that hold the row.
+// LockGroup locks and returns a group; nil: it does not exist. It waits for starts that hold the
+// row.
 func LockGroup(tx *sql.Tx, name string) (*Group, error) {
 	const query = `
 		SELECT id, name, slots, taken
@@ -18,17 +19,20 @@ func LockGroup(tx *sql.Tx, name string) (*Group, error) {
 	return found[name], err
 }
 
-// ShareGroups returns which of the groups exist, and keeps others from deleting them until the transaction is over.
+// ShareGroups returns the groups that exist, and keeps others from deleting them until the
+// transaction is over.
 func ShareGroups(tx *sql.Tx, names []string) (map[string]bool, error) {
 	out := map[string]bool{}
 	if len(names) == 0 {
 		return out, nil
 	}
+
 	scan := func(rows *sql.Rows) (name string, err error) {
 		err = rows.Scan(&name)
 		out[name] = true
 		return name, err
 	}
+
 	query := `
 		SELECT name
 		FROM grp FORCE INDEX (name)
@@ -39,7 +43,7 @@ func ShareGroups(tx *sql.Tx, names []string) (map[string]bool, error) {
 	return out, err
 }
 
-// InsertGroup writes a new group, and gives it its id. If there is one of that name, it is sql.ErrExists.
+// InsertGroup writes a new group and sets its id. If the name is taken, it returns sql.ErrExists.
 func InsertGroup(tx *sql.Tx, g *Group, now job.Micros) error {
 	const query = `
 		INSERT INTO grp (name, slots, created, updated)
@@ -52,7 +56,8 @@ func InsertGroup(tx *sql.Tx, g *Group, now job.Micros) error {
 	return err
 }
 
-// SetSlots changes how many slots a locked group has. Slots that are taken stay so until their runs end.
+// SetSlots changes the number of slots of a locked group. Taken slots stay taken until their runs
+// end.
 func SetSlots(tx *sql.Tx, g *Group, now job.Micros) error {
 	const query = `
 		UPDATE grp
@@ -71,17 +76,19 @@ func DropGroup(tx *sql.Tx, id int32) error {
 	return expect("delete group", n, 1, err)
 }
 
-// GroupsNamed reads the groups of some names that exist. It takes no lock.
+// GroupsNamed reads the named groups that exist. It takes no lock.
 func GroupsNamed(r sql.Reader, names []string) (map[string]Group, error) {
 	out := map[string]Group{}
 	if len(names) == 0 {
 		return out, nil
 	}
+
 	scan := func(rows *sql.Rows) (g Group, err error) {
 		err = rows.Scan(&g.ID, &g.Name, &g.Slots, &g.Taken)
 		out[g.Name] = g
 		return g, err
 	}
+
 	query := `
 		SELECT id, name, slots, taken
 		FROM grp FORCE INDEX (name)

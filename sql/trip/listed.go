@@ -7,14 +7,14 @@ import (
 	"go-crontab/sql"
 )
 
-// Listed is what people find a living job by.
+// Listed holds the search terms of a living job.
 type Listed struct {
 	JobID int64
 	Name  string
 	Terms []job.Term
 }
 
-// List has people find jobs by what is given. What they found them by before is to be removed first.
+// List writes the search terms of jobs. The caller must remove the old terms first.
 func List(tx *sql.Tx, jobs []Listed) error {
 	var terms, parts []any
 	for i := range jobs {
@@ -33,20 +33,23 @@ func List(tx *sql.Tx, jobs []Listed) error {
 			return err
 		}
 	}
+
 	for part := range slices.Chunk(parts, 3*atOnce) {
 		query := "INSERT INTO job_part (part, job_id, pos) VALUES " + sql.Values(len(part)/3, 3)
 		if _, err := tx.Exec("list jobs by names", query, part...); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
-// Unlist has nobody find jobs any more.
+// Unlist removes the search terms of jobs.
 func Unlist(tx *sql.Tx, jobs []int64) error {
 	if len(jobs) == 0 {
 		return nil
 	}
+
 	const terms = `
 		DELETE t
 		FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]')) n
@@ -59,6 +62,7 @@ func Unlist(tx *sql.Tx, jobs []int64) error {
 	if _, err := tx.Exec("unlist terms of jobs", terms, singles(jobs)); err != nil {
 		return err
 	}
+
 	_, err := tx.Exec("unlist names of jobs", parts, singles(jobs))
 	return err
 }

@@ -17,7 +17,7 @@ func NewLife(tx *sql.Tx, session uuid.UUID, node string) (Owner, error) {
 	return Owner(id), err
 }
 
-// EndLife notes that a session is over, in the transaction that removes its row.
+// EndLife records the end of a session, in the transaction that removes its row.
 func EndLife(tx *sql.Tx, session uuid.UUID) error {
 	const query = `
 		UPDATE life FORCE INDEX (session)
@@ -44,11 +44,12 @@ func Living(r sql.Reader) (map[Owner]string, error) {
 		living[o] = node
 		return o, err
 	}
+
 	_, err := sql.Select(r, "list living sessions", scan, query)
 	return living, err
 }
 
-// NodeOf returns the name of the node that had a session, "" if there is none of the number.
+// NodeOf returns the name of a session's node; "": no session has the number.
 func NodeOf(r sql.Reader, session Owner) (string, error) {
 	const query = `
 		SELECT node
@@ -62,8 +63,8 @@ func NodeOf(r sql.Reader, session Owner) (string, error) {
 	return found[0], err
 }
 
-// ExecutingRuns lists the runs that execute for an owner, the earliest due first, after the given one in that order. It takes no
-// lock.
+// ExecutingRuns lists the runs that execute for an owner, the earliest due first, beginning after
+// the given run. It takes no lock.
 func ExecutingRuns(r sql.Reader, owner Owner, after Held, limit int) ([]Held, error) {
 	const query = `
 		SELECT ` + heldColumns + `
@@ -76,8 +77,9 @@ func ExecutingRuns(r sql.Reader, owner Owner, after Held, limit int) ([]Held, er
 		int64(after.DueNow), int64(after.DueNow), after.Hash, after.Hash, after.Launch.Run, limit)
 }
 
-// Release makes runs of a session idle at once, and returns how many. The caller knows that nothing was spawned for them, and that
-// nothing will be. Runs that are prepared need not be released: they become overdue two seconds later.
+// Release makes runs of a session idle at once, and returns their number. The caller guarantees
+// that nothing was or will be spawned for them. Prepared runs need no release: they become overdue
+// two seconds later.
 func Release(tx *sql.Tx, session Owner, state State, launches []Launch) (int64, error) {
 	if len(launches) == 0 {
 		return 0, nil
@@ -91,12 +93,14 @@ func Release(tx *sql.Tx, session Owner, state State, launches []Launch) (int64, 
 	return n, err
 }
 
-// SpawnByOf is until when a run that executes may still be spawned, of an app or with zero of any; zero: none executes. It takes no lock.
+// SpawnByOf returns the latest spawn_by of the executing runs of an app, or of all apps if app is
+// zero; zero: no run executes. It takes no lock.
 func SpawnByOf(r sql.Reader, app int32) (job.Micros, error) {
 	owners, err := Owners(r)
 	if err != nil || len(owners) == 0 {
 		return 0, err
 	}
+
 	query := `
 		SELECT COALESCE(MAX(spawn_by), 0)
 		FROM run FORCE INDEX (live)
@@ -106,9 +110,11 @@ func SpawnByOf(r sql.Reader, app int32) (job.Micros, error) {
 		err = rows.Scan(&at)
 		return at, err
 	}
+
 	found, err := sql.Select(r, "read spawn windows", scan, query, app, app)
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
+
 	return found[0], nil
 }

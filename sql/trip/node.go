@@ -5,14 +5,14 @@ import (
 	"go-crontab/sql"
 )
 
-// NodeRow is what people said about a node, by its name. It outlives sessions; a node about which nothing is said has
-// no row.
+// NodeRow holds the marks that people put on a node, by its name. It outlives sessions. A node
+// without marks has no row.
 type NodeRow struct {
 	Name     string
-	Draining bool // it takes no new work, and somebody waits until it has none
+	Draining bool // it takes no new work, and a person waits until it is empty
 	Reason   string
 	Who      string
-	Since    job.Micros // since when it takes no new work
+	Since    job.Micros // when it stopped taking new work
 }
 
 const nodeColumns = "name, draining, reason, who, since"
@@ -22,12 +22,12 @@ func scanNode(rows *sql.Rows) (n NodeRow, err error) {
 	return n, err
 }
 
-// CordonedNodes lists the nodes that are to take no new work, whether or not they live.
+// CordonedNodes lists the nodes that must take no new work, living or not.
 func CordonedNodes(r sql.Reader) ([]NodeRow, error) {
 	return sql.Select(r, "list cordoned nodes", scanNode, "SELECT "+nodeColumns+" FROM node WHERE cordoned = 1 ORDER BY name")
 }
 
-// LockNode locks and returns what was said about a node, or sql.ErrNotFound.
+// LockNode locks and returns the row of a node, or sql.ErrNotFound.
 func LockNode(tx *sql.Tx, name string) (NodeRow, error) {
 	return sql.First(sql.Select(tx, "lock node", scanNode, "SELECT "+nodeColumns+" FROM node WHERE name = ? AND cordoned = 1 FOR UPDATE", name))
 }

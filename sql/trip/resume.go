@@ -8,12 +8,13 @@ import (
 	"go-crontab/sql"
 )
 
-// EndPauses ends the pauses of jobs whose end has come: their rows are locked, and their cursors are moved next. It writes a line
-// of the audit for each.
+// EndPauses ends pauses whose end has come. The rows of the jobs are locked, and the caller moves
+// their cursors next. It writes an audit entry for each job.
 func EndPauses(tx *sql.Tx, jobs []int64, by job.Actor, now job.Micros) error {
 	if len(jobs) == 0 {
 		return nil
 	}
+
 	ids := list(slices.Values(jobs))
 	note := `
 		INSERT INTO audit (at, who, origin, action, kind, ref, app, name, reason)
@@ -34,14 +35,16 @@ func EndPauses(tx *sql.Tx, jobs []int64, by job.Actor, now job.Micros) error {
 	if err := expect("end pauses", n, len(jobs), err); err != nil {
 		return err
 	}
+
 	return DropPauses(tx, jobs)
 }
 
-// Break says of jobs why no due time of theirs can be computed.
+// Break records why the due times of jobs cannot be computed.
 func Break(tx *sql.Tx, why map[int64]string) error {
 	if len(why) == 0 {
 		return nil
 	}
+
 	r := jsonRows(len(why))
 	for id, text := range why {
 		r.begin()
@@ -49,6 +52,7 @@ func Break(tx *sql.Tx, why map[int64]string) error {
 		r.text(text)
 		r.end()
 	}
+
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', error VARCHAR(512) PATH '$[1]')) n
 		STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.id
@@ -56,6 +60,7 @@ func Break(tx *sql.Tx, why map[int64]string) error {
 	if _, err := tx.Exec("mark jobs as broken", query, r.json()); err != nil {
 		return err
 	}
+
 	note := `
 		INSERT INTO audit (at, who, action, kind, ref, app, name, reason)
 		SELECT ` + serverNow + `, ?, ?, ?, j.id, a.name, j.name, j.error

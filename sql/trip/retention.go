@@ -7,15 +7,16 @@ import (
 	"go-crontab/sql"
 )
 
-// Retentions are the rules of apps, and, under "", of the cluster. One that cannot be read, since a hand wrote it, is an
-// error: nothing is to go by a rule that nobody can read.
+// Retentions returns the rules of apps, and the rule of the cluster under "". A rule that cannot be
+// read, such as one edited by hand, is an error: nothing may be removed by an unreadable rule.
 func Retentions(r sql.Reader) (map[string]job.Retention, error) {
 	out := map[string]job.Retention{}
 	err := sql.Each(r, "read retention", retentionRows(out), "SELECT app, spec FROM retention")
 	return out, err
 }
 
-// UnreadableRule is that the rule of an app, or of the cluster, "", is none that this version knows.
+// UnreadableRule is the error for a rule that this version cannot read. App is "" for the rule of
+// the cluster.
 type UnreadableRule struct {
 	App string
 	Err error
@@ -45,8 +46,9 @@ func retentionRows(out map[string]job.Retention) func(*sql.Rows) error {
 	}
 }
 
-// LockRetention reads a rule and keeps others from changing it; nil when there is none. It locks the cluster's rule too: so
-// the first rule of an app, which has no row to lock, waits for HoldRules as well.
+// LockRetention reads a rule and keeps others from changing it; nil: there is no rule. It locks the
+// cluster's rule too. So even the first rule of an app, which has no row to lock yet, waits for
+// HoldRules.
 func LockRetention(tx *sql.Tx, app string) (*job.Retention, error) {
 	var out *job.Retention
 	err := sql.Each(tx, "lock retention", func(rows *sql.Rows) error {
@@ -56,7 +58,7 @@ func LockRetention(tx *sql.Tx, app string) (*job.Retention, error) {
 		}
 		r, err := job.DecodeRetention(spec)
 		if err != nil {
-			r = job.Retention{} // whoever writes it anew mends it
+			r = job.Retention{} // an unreadable rule can be replaced
 		}
 		out = &r
 		return nil
@@ -64,7 +66,7 @@ func LockRetention(tx *sql.Tx, app string) (*job.Retention, error) {
 	return out, err
 }
 
-// PutRetention writes a rule. An empty one of an app is no row.
+// PutRetention writes a rule. An empty rule of an app removes its row.
 func PutRetention(tx *sql.Tx, app string, r job.Retention, who string, now job.Micros) error {
 	if app != "" && r == (job.Retention{}) {
 		_, err := tx.Exec("drop retention", "DELETE FROM retention WHERE app = ?", app)
@@ -75,8 +77,8 @@ func PutRetention(tx *sql.Tx, app string, r job.Retention, who string, now job.M
 	return err
 }
 
-// HoldRules keeps others from changing the rules of an app and of the cluster, or returns sql.ErrMoved if they are not the given ones any
-// more.
+// HoldRules keeps others from changing the rules of an app and of the cluster, or returns
+// sql.ErrMoved if they differ from the given rules.
 func HoldRules(tx *sql.Tx, app string, rules map[string]job.Retention) error {
 	found := map[string]job.Retention{}
 	err := sql.Each(tx, "hold retention", retentionRows(found), `

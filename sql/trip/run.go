@@ -6,7 +6,7 @@ import (
 	"go-crontab/job"
 )
 
-// State of a run, as its row says it.
+// State is the state of a run, as its row spells it.
 type State = job.State
 
 // States.
@@ -18,7 +18,7 @@ const (
 	Ended     = job.Ended
 )
 
-// Kind says where a run comes from.
+// Kind is the origin of a run.
 type Kind = job.RunKind
 
 // Kinds.
@@ -28,18 +28,18 @@ const (
 	Backfill = job.FromBackfill
 )
 
-// Owner is the number of the session that holds a run, or one of the fixed owners. The owner of an executing or prepared
-// run is a session.
+// Owner is the number of the session that holds a run, or one of the fixed owners. The owner of an
+// executing or prepared run is a session.
 type Owner int32
 
 // Fixed owners.
 const (
 	NoOwner      Owner = 0  // idle: any session may take it
-	WaitingOwner Owner = -1 // waiting: whoever ends what it waits for wakes it
+	WaitingOwner Owner = -1 // waiting: the end of the awaited run wakes it
 	EndedOwner   Owner = -2
 )
 
-// String is the owner as a statement spells it.
+// String returns the owner as a statement spells it.
 func (o Owner) String() string { return strconv.Itoa(int(o)) }
 
 // Launch is the fencing token of a run.
@@ -50,19 +50,19 @@ type Run struct {
 	Launch
 	JobID   int64
 	AppID   int32
-	Version int32 // the definition that its due time comes from
+	Version int32 // the version of the definition that gave the due time
 	Kind    Kind
 	Request int64
 	Attempt int
 	Due     job.Micros
-	DueNow  job.Micros // when it is to start: Due, or later; while it waits, its place in the line
+	DueNow  job.Micros // when it should start: Due, or later; of a waiting run: its place in the line
 	Hash    int
-	Rank    int   // the priority of its job, as the node that holds it knows it; in no row
-	Group   int32 // while it is idle: below zero, it was woken for a slot of that group
-	Woken   bool  // it waited, and its turn has come; or another run waits for it
+	Rank    int   // the priority of its job, as the holding node knows it; not in the row
+	Group   int32 // the group whose slot it holds; negative for an idle run that was woken for a slot of group -Group
+	Woken   bool  // it waited and its turn has come, or another run waits for it
 }
 
-// Job is what a transaction reads of a job's row.
+// Job is the part of a job's row that transactions read.
 type Job struct {
 	ID      int64
 	Version int32
@@ -71,7 +71,7 @@ type Job struct {
 	Crowded bool
 	NextDue job.Micros // zero: none
 	BegunTo job.Micros
-	Running int64 // the run whose turn it is; it may have ended
+	Running int64 // the run that has the turn; it may have ended
 }
 
 // End is the end of an executing run.
@@ -80,7 +80,7 @@ type End struct {
 	JobID   int64
 	Outcome job.Outcome
 	Final   bool
-	Again   job.Micros // when the next attempt is to start; zero: none follows
+	Again   job.Micros // when the next attempt should start; zero: no retry
 	Started job.Micros
 	Ended   job.Micros
 	Exit    *int

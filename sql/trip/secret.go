@@ -5,14 +5,15 @@ import (
 	"go-crontab/sql"
 )
 
-// Usable is the condition for secrets of some names that jobs of some apps may use: those of the apps, and of all apps.
+// Usable returns the condition for the named secrets that jobs of the apps may use: secrets of
+// these apps, and secrets for all apps.
 func Usable(apps []string, names []job.Secret) (string, []any) {
 	nameList, args := sql.In(nil, names)
 	appList, args := sql.In(args, append([]string{""}, apps...))
 	return "name IN " + nameList + " AND app IN " + appList, args
 }
 
-// SecretsThere returns which of the named secrets exist for jobs of some apps.
+// SecretsThere returns the named secrets that exist for jobs of the apps.
 func SecretsThere(r sql.Reader, apps []string, names []job.Secret) (map[job.AppSecret]bool, error) {
 	out := map[job.AppSecret]bool{}
 	if len(names) == 0 {
@@ -23,8 +24,8 @@ func SecretsThere(r sql.Reader, apps []string, names []job.Secret) (map[job.AppS
 	return out, err
 }
 
-// ShareSecrets is SecretsThere, and keeps others from deleting or changing these secrets until this transaction is over.
-// Secrets are locked after all else that a change of a job locks.
+// ShareSecrets is SecretsThere, and keeps others from deleting or changing these secrets until this
+// transaction is over. A change of a job locks secrets last.
 func ShareSecrets(tx *sql.Tx, apps []string, names []job.Secret) (map[job.AppSecret]bool, error) {
 	out := map[job.AppSecret]bool{}
 	if len(names) == 0 {

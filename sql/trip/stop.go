@@ -5,7 +5,7 @@ import (
 	"go-crontab/sql"
 )
 
-// StopKind says what a stop is about.
+// StopKind is the kind of a stop.
 type StopKind string
 
 // Kinds of stops.
@@ -22,12 +22,12 @@ type Stop struct {
 	Name   string // of the app or handler
 	AppID  int32
 	Since  job.Micros
-	Until  job.Micros // when it ends by itself, zero: it does not; of a restored database: the instant
+	Until  job.Micros // when it ends by itself, zero: never; for StopRestored: the instant of the restore
 	Who    string
 	Reason string
 }
 
-// Pauses reports whether the stop is a pause of an app, at an instant.
+// Pauses reports whether the stop pauses an app at an instant.
 func (s *Stop) Pauses(app int32, now job.Micros) bool {
 	if s.Until != 0 && s.Until <= now {
 		return false
@@ -35,16 +35,16 @@ func (s *Stop) Pauses(app int32, now job.Micros) bool {
 	return s.Kind == StopCluster || s.Kind == StopApp && s.AppID == app
 }
 
-// Over reports whether the stop is a pause that is over at an instant. Its row stays for a day: claims judge by it what was due
-// meanwhile.
+// Over reports whether the stop is a pause that is over at an instant. Its row stays for a day:
+// claims need it to judge due times within the pause.
 func (s *Stop) Over(now job.Micros) bool {
 	return (s.Kind == StopCluster || s.Kind == StopApp) && s.Until != 0 && s.Until <= now
 }
 
-// Told reports whether the audit says that the pause is over: then nobody is named any more who has paused.
+// Told reports whether the end of the pause is in the audit. EndPause clears Who then.
 func (s *Stop) Told() bool { return s.Who == "" }
 
-// Words says by whom and why, as the end of a sentence.
+// Words returns the author and the reason, as the end of a sentence.
 func (s *Stop) Words() (text string) {
 	if s.Who != "" {
 		text += " by " + s.Who
@@ -69,7 +69,7 @@ func Stops(r sql.Reader) ([]Stop, error) {
 	return sql.Select(r, "read stops", scan, query)
 }
 
-// PutStop writes a stop, or changes it. Whoever writes one answers only when all nodes have seen it.
+// PutStop writes or replaces a stop. The caller must answer only after all nodes have seen it.
 func PutStop(tx *sql.Tx, s Stop) error {
 	const query = `
 		REPLACE INTO stop (kind, name, app_id, since, until, who, reason)
@@ -78,13 +78,13 @@ func PutStop(tx *sql.Tx, s Stop) error {
 	return err
 }
 
-// EndPause notes that a pause is over since an instant, and that the audit says so.
+// EndPause records that a pause ended at an instant, and that its end is in the audit.
 func EndPause(tx *sql.Tx, s Stop, at job.Micros) error {
 	s.Until, s.Who, s.Reason = at, "", ""
 	return PutStop(tx, s)
 }
 
-// DropStop removes a stop, and reports whether there was one.
+// DropStop removes a stop, and reports whether it existed.
 func DropStop(tx *sql.Tx, kind StopKind, name string) (bool, error) {
 	const query = `
 		DELETE FROM stop
@@ -93,7 +93,7 @@ func DropStop(tx *sql.Tx, kind StopKind, name string) (bool, error) {
 	return n == 1, err
 }
 
-// Postpone makes prepared runs of a session idle, for a look at an instant, and returns how many.
+// Postpone makes prepared runs of a session idle until an instant, and returns their number.
 func Postpone(tx *sql.Tx, session Owner, launches []Launch, until job.Micros) (int64, error) {
 	if len(launches) == 0 {
 		return 0, nil

@@ -19,7 +19,7 @@ func list[T ~int64 | ~int32](values iter.Seq[T]) string {
 	return string(b)
 }
 
-// each is list of one number of each element.
+// each is list for a number taken from every element.
 func each[E any, T ~int64 | ~int32](elements []E, number func(*E) T) string {
 	return list(func(yield func(T) bool) {
 		for i := range elements {
@@ -70,14 +70,14 @@ func (r *rows) text(s string) {
 		r.null()
 		return
 	}
-	quoted, _ := json.Marshal(s) // a string cannot fail
+	quoted, _ := json.Marshal(s) // it cannot fail for a string
 	r.b = append(append(r.b, quoted...), ',')
 }
 
 // reason writes the two cells of a reason for JSON_TABLE.
 func (r *rows) reason(why job.Reason) {
 	r.text(string(why.Code))
-	r.text(sql.Cut(why.Text, 512)) // JSON_TABLE of MySQL takes a text that is too long for NULL
+	r.text(sql.Cut(why.Text, 512)) // MySQL's JSON_TABLE turns a text that is too long into NULL
 }
 
 func (r *rows) json() string   { return "[" + string(r.b) + "]" }

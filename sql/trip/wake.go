@@ -7,14 +7,16 @@ import (
 	"go-crontab/sql"
 )
 
-// WakeJobs gives the turn to the next waiting run of each job whose turn is over: it becomes idle and is due now. A run whose
-// turn is not over is marked as awaited instead, so that its end wakes the next one. The transaction has locked the
-// rows of the jobs. In the jobs of afterSchedule a run has ended that was no backfill's: there a backfill goes first.
+// WakeJobs gives the turn to the next waiting run of the jobs: it becomes idle and is due now. If a
+// run of the job still has the turn, WakeJobs marks that run as awaited instead, so its end wakes
+// the next run. The transaction has locked the rows of the jobs. In jobs with afterSchedule, the
+// last run was no backfill's, so a backfill goes first.
 func WakeJobs(tx *sql.Tx, jobs []int64, afterSchedule map[int64]bool, now job.Micros) (woken int, err error) {
 	next, err := nextOf(tx, jobs, afterSchedule)
 	if err != nil || len(next) == 0 {
 		return 0, err
 	}
+
 	turns, err := turnsOf(tx, jobs)
 	if err != nil {
 		return 0, err
@@ -30,17 +32,20 @@ func WakeJobs(tx *sql.Tx, jobs []int64, afterSchedule map[int64]bool, now job.Mi
 			wake = append(wake, run)
 		}
 	}
+
 	if _, err := MarkAwaited(tx, awaited); err != nil {
 		return 0, err
 	}
+
 	found, err := wakeRuns(tx, wake, 0, now)
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
+
 	return len(found), passTurns(tx, found, jobOf)
 }
 
-// passTurns gives jobs the runs whose turn it is.
+// passTurns writes the runs that have the turn into the rows of their jobs.
 func passTurns(tx *sql.Tx, runs []int64, jobOf map[int64]int64) error {
 	turns := jsonRows(len(runs))
 	for _, run := range runs {
@@ -49,6 +54,7 @@ func passTurns(tx *sql.Tx, runs []int64, jobOf map[int64]int64) error {
 		turns.number(run)
 		turns.end()
 	}
+
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
 			id BIGINT PATH '$[0]', running BIGINT PATH '$[1]')) n
@@ -58,7 +64,7 @@ func passTurns(tx *sql.Tx, runs []int64, jobOf map[int64]int64) error {
 	return err
 }
 
-// nextOf returns the run that comes next in the line of each job.
+// nextOf returns, by job, the next run in its line.
 func nextOf(tx *sql.Tx, jobs []int64, afterSchedule map[int64]bool) (map[int64]int64, error) {
 	out := map[int64]int64{}
 	one := func(int) int { return 1 }
@@ -77,10 +83,11 @@ func nextOf(tx *sql.Tx, jobs []int64, afterSchedule map[int64]bool) (map[int64]i
 			}
 		}
 	}
+
 	return out, nil
 }
 
-// turnsOf returns, by job, the run that has the turn; nothing if that has ended.
+// turnsOf returns, by job, the run that has the turn. It leaves out ended runs.
 func turnsOf(tx *sql.Tx, jobs []int64) (map[int64]int64, error) {
 	out := map[int64]int64{}
 	query := `
@@ -93,19 +100,22 @@ func turnsOf(tx *sql.Tx, jobs []int64) (map[int64]int64, error) {
 		err = rows.Scan(&turn[0], &turn[1])
 		return turn, err
 	}
+
 	found, err := sql.Select(tx, "read whose turn it is", scan, query)
 	for _, turn := range found {
 		out[turn[0]] = turn[1]
 	}
+
 	return out, err
 }
 
-// wakeRuns makes waiting runs idle and due now, and returns which: somebody may have locked the others. What waits behind them
-// waits for their ends from now on.
+// wakeRuns makes waiting runs idle and due now, and returns the runs that it woke. It skips locked
+// rows. It also marks the woken runs as awaited: the rest of the line now waits for their ends.
 func wakeRuns(tx *sql.Tx, ids []int64, group int32, now job.Micros) ([]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
+
 	query := `
 		SELECT id
 		FROM run FORCE INDEX (PRIMARY)
@@ -126,12 +136,14 @@ func wakeRuns(tx *sql.Tx, ids []int64, group int32, now job.Micros) ([]int64, er
 	return found, expect("wake runs", n, len(found), err)
 }
 
-// WakeAll wakes all waiting runs of jobs whose rows the transaction has locked, in whichever line they stand: an edit may let them
-// start, or wait for something else. It returns how many it woke. It reads all waiting runs.
+// WakeAll wakes all waiting runs of jobs, in any line: after an edit they may start, or wait for a
+// different run. The transaction has locked the rows of the jobs. It reads all waiting runs, and
+// returns the number of runs that it woke.
 func WakeAll(tx *sql.Tx, jobs []int64, now job.Micros) (int, error) {
 	if len(jobs) == 0 {
 		return 0, nil
 	}
+
 	query := `
 		SELECT id
 		FROM run FORCE INDEX (live)
@@ -141,6 +153,7 @@ func WakeAll(tx *sql.Tx, jobs []int64, now job.Micros) (int, error) {
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
+
 	woken, err := wakeRuns(tx, found, 0, now)
 	return len(woken), err
 }

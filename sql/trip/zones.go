@@ -5,7 +5,7 @@ import (
 	"go-crontab/sql"
 )
 
-// Zoned is a living job as whoever compares its cursor with its schedule sees it.
+// Zoned is the part of a living job that a check of its cursor against its schedule needs.
 type Zoned struct {
 	JobID   int64
 	Version int32
@@ -13,7 +13,7 @@ type Zoned struct {
 	Paused  bool
 }
 
-// JobsAfter lists living jobs by id, those after the given one.
+// JobsAfter lists living jobs with ids above after, in the order of ids.
 func JobsAfter(r sql.Reader, after int64, limit int) ([]Zoned, error) {
 	const query = `
 		SELECT id, version, COALESCE(next_due, 0), paused <> 0
