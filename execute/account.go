@@ -20,8 +20,9 @@ type account struct {
 // account finds as whom an attempt is to run: nil for the node's own user as the node runs, without a switch and with
 // the node's own HOME and USER.
 //
-// A node that may switch runs commands as anybody, unless the operator gives a list, or RunAs. Then commands run as nobody
-// else, not even as the node's own user: a job of a node that runs as root would only have to leave out its user.
+// A node that may switch runs commands as anybody, unless the operator gives a list, or RunAs. Then commands run as
+// nobody else, not even as the node's own user: a job of a node that runs as root would only have to leave out its
+// user.
 func (s *Shell) account(want string) (*account, error) {
 	if want == "" {
 		if s.usual != nil || len(s.cfg.Allow) == 0 {
@@ -62,8 +63,8 @@ const needsRights = "must run as root or have CAP_SETUID, CAP_SETGID and CAP_KIL
 
 // settleAccounts checks who commands may run as, and finds the account of those that name no user.
 //
-// With RunAs no command runs as the node's own user: it could read what the node knows, the database's password for one.
-// So a job can name no other user unless the operator lists it, and the operator cannot list the node's own.
+// With RunAs no command runs as the node's own user: it could read what the node knows, the database's password for
+// one. So a job can name no other user unless the operator lists it, and the operator cannot list the node's own.
 func (s *Shell) settleAccounts() error {
 	if s.cfg.RunAs == "" {
 		return nil

@@ -33,8 +33,8 @@ type Attempt struct {
 	Timeout time.Duration // 0: none
 	Grace   time.Duration // from SIGTERM to SIGKILL; 0: DefaultGrace
 
-	// Sink receives every byte of output in order, from one goroutine at a time and not after Execute has returned; nil:
-	// no live output. It must not keep p. It must not block, because that delays the command.
+	// Sink receives every byte of output in order, from one goroutine at a time and not after Execute has returned;
+	// nil: no live output. It must not keep p. It must not block, because that delays the command.
 	Sink func(p []byte)
 
 	// May reports whether the attempt may still begin; nil: it may. An executor whose preparation takes time calls it

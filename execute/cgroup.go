@@ -19,8 +19,8 @@ import (
 	"go-crontab/job"
 )
 
-// cgroups is the part of the cgroup v2 tree that belongs to this node. Each attempt with shared limits for its processes
-// gets its own cgroup:
+// cgroups is the part of the cgroup v2 tree that belongs to this node. Each attempt with shared limits for its
+// processes gets its own cgroup:
 //
 //	base                     delegated to the node; its controllers are enabled for its children
 //	├── go-crontab           the node, if it was in base: a cgroup whose children have limits may not have processes
@@ -75,8 +75,8 @@ const (
 
 var controllers = []string{"memory", "cpu", "pids"}
 
-// openCgroups prepares the cgroup dir, or, when dir is empty, this process's cgroup if it was delegated. If necessary it
-// moves this process into a child cgroup. proc is the path of /proc.
+// openCgroups prepares the cgroup dir, or, when dir is empty, this process's cgroup if it was delegated. If necessary
+// it moves this process into a child cgroup. proc is the path of /proc.
 func openCgroups(dir, proc string) (*cgroups, error) {
 	own, err := ownCgroup(proc)
 	if dir == "" {
@@ -159,8 +159,8 @@ func delegated(dir string) bool {
 	return false
 }
 
-// prepare enables the controllers that limits need, and notes in c.lack why others cannot be used. own is this process's
-// cgroup.
+// prepare enables the controllers that limits need, and notes in c.lack why others cannot be used. own is this
+// process's cgroup.
 func (c *cgroups) prepare(own string) error {
 	text, err := os.ReadFile(filepath.Join(c.base, "cgroup.controllers"))
 	if err != nil {

@@ -15,23 +15,23 @@ import (
 	"go-crontab/job"
 )
 
-// command is one attempt after its fork. Its states are its methods, in the order in which Execute calls them; it
-// belongs to the goroutine of that Execute. Everybody else knows only its group.
+// command is one attempt after its fork. Execute calls its methods in the order of the command's states. It belongs to
+// the goroutine of that Execute; all other code knows only its group.
 type command struct {
 	Attempt
 	group    *group
 	pipeWait time.Duration
 	pipe     *os.File // our end
-	fed      func()   // ends the writing of its input; nil when it has none
-	cgroup   *cgroup  // nil when it has none of its own
+	fed      func()   // ends the writing of its input; nil without input
+	cgroup   *cgroup  // its own; nil: it has none
 	kept     *output  // belongs to the reader until drained is closed
 	drained  chan struct{}
 
-	outcome job.Outcome      // what our stop makes of it; 0 when we did not stop it
-	why     job.Reason       // of that stop
-	kill    <-chan time.Time // when SIGKILL is due; nil before SIGTERM and after SIGKILL
+	outcome job.Outcome      // of our stop; 0 when we did not stop it
+	why     job.Reason       // of our stop
+	kill    <-chan time.Time // fires when SIGKILL is due; nil before SIGTERM and after SIGKILL
 	killed  bool             // SIGKILL was sent
-	notes   []job.Reason     // what else the reason must tell
+	notes   []job.Reason     // added to the reason
 }
 
 // untilExit waits for bash, and stops the group when the timeout passes or ctx ends.
@@ -41,6 +41,7 @@ func (c *command) untilExit(ctx context.Context) (syscall.WaitStatus, error) {
 		defer close(c.drained)
 		_ = c.kept.readAll(c.pipe) // fails only when untilDrained stops it
 	}()
+
 	exited := make(chan struct{})
 	go func() {
 		defer close(exited)
@@ -53,6 +54,7 @@ func (c *command) untilExit(ctx context.Context) (syscall.WaitStatus, error) {
 		defer t.Stop()
 		timeout = t.C
 	}
+
 	stopped := ctx.Done()
 	for {
 		select {
@@ -61,12 +63,15 @@ func (c *command) untilExit(ctx context.Context) (syscall.WaitStatus, error) {
 				c.outcome, c.why = job.Killed, stopReason(cause)
 			}
 			return c.group.reap()
+
 		case <-timeout:
 			timeout, stopped = nil, nil
 			c.stop(job.TimedOut, reason(job.ReasonTimeout, fmt.Sprintf("ran longer than %v", c.Timeout)))
+
 		case <-stopped:
 			timeout, stopped = nil, nil
 			c.stop(job.Killed, stopReason(context.Cause(ctx)))
+
 		case <-c.kill:
 			c.kill, c.killed = nil, true
 			c.group.signal(unix.SIGKILL)
@@ -74,7 +79,7 @@ func (c *command) untilExit(ctx context.Context) (syscall.WaitStatus, error) {
 	}
 }
 
-// stop sends SIGTERM and says what that makes of the attempt.
+// stop sends SIGTERM and notes the attempt's outcome and reason.
 func (c *command) stop(o job.Outcome, why job.Reason) {
 	c.outcome, c.why = o, why
 	c.terminate()
@@ -85,16 +90,16 @@ func (c *command) terminate() {
 	c.kill = time.After(c.Grace)
 }
 
-// How often untilEmpty looks: soon at first, because most of what bash leaves behind is about to end, then seldom.
-// It walks the process table only on the seldom looks.
+// Intervals of untilEmpty's checks. The first are short, because most processes that bash leaves are about to end. Only
+// the later, longer ones (above walkFrom) walk the process table.
 const (
 	firstLook = time.Millisecond
 	lastLook  = 256 * time.Millisecond
 	walkFrom  = 32 * time.Millisecond
 )
 
-// untilEmpty waits for what bash left behind in its group, and ends it: after PipeWait, or at once when ctx ends, or,
-// if the group has had its SIGTERM from us, after what remains of the grace.
+// untilEmpty waits for the processes that bash left in its group, and ends them: after PipeWait, or at once when ctx
+// ends. If we have sent the group SIGTERM already, they get SIGKILL when the rest of the grace is over.
 func (c *command) untilEmpty(ctx context.Context) {
 	defer c.Seat.Empty()
 	var patience <-chan time.Time
@@ -104,10 +109,12 @@ func (c *command) untilEmpty(ctx context.Context) {
 		defer t.Stop()
 		patience, stopped = t.C, ctx.Done()
 	}
+
 	for pause := firstLook; !c.group.empty(pause > walkFrom); pause = min(2*pause, lastLook) {
 		if c.killed {
-			c.group.signal(unix.SIGKILL) // again: a member may have come by setpgid
+			c.group.signal(unix.SIGKILL) // again: a process may have joined by setpgid
 		}
+
 		select {
 		case <-patience:
 			patience, stopped = nil, nil
@@ -122,7 +129,7 @@ func (c *command) untilEmpty(ctx context.Context) {
 	}
 }
 
-// unstarted lets go of what a command that was not forked would have needed.
+// unstarted releases the resources of a command that was not forked.
 func (c *command) unstarted() {
 	if c.pipe != nil {
 		_ = c.pipe.Close()
@@ -135,13 +142,14 @@ func (c *command) unstarted() {
 	}
 }
 
-// leaveCgroup removes the cgroup, and kills what is left in there. Bash and its group are dead, so that has left the
-// group: a command with shared limits leaves no daemon behind, whose limits would end with the cgroup. The kernel may
-// take a moment to notice that the last one is dead.
+// leaveCgroup kills the remaining processes in the cgroup and removes it. Bash and its group are dead, so these
+// processes had left the group. A command with shared limits may leave no daemon, because the limits end with the
+// cgroup. The kernel may take a moment to report the last death.
 func (c *command) leaveCgroup() {
 	if c.cgroup == nil {
 		return
 	}
+
 	said := false
 	for pause := firstLook; c.cgroup.populated(); pause = min(2*pause, lastLook) {
 		if pause > walkFrom {
@@ -153,29 +161,32 @@ func (c *command) leaveCgroup() {
 		}
 		time.Sleep(pause)
 	}
+
 	c.notes = append(c.notes, c.cgroup.exceeded()...)
 	c.cgroup.remove()
 }
 
 func (c *command) endLeftovers() {
-	if c.outcome == 0 { // else a KillAll meant them, too
+	if c.outcome == 0 { // otherwise a stop ends them, too
 		c.note(job.ReasonProcessesEnded, "background processes were still running and were ended")
 	}
 	c.terminate()
 }
 
-// untilDrained waits for the end of the output. Whatever still holds the pipe is outside the group and may hold it
-// for ever, so after PipeWait what is in there is taken, and that was all.
+// untilDrained waits for the end of the output. A process that still holds the pipe is outside the group and may hold
+// it for ever. So after PipeWait it takes the bytes in the pipe and stops reading.
 func (c *command) untilDrained() {
 	defer c.pipe.Close()
 	if c.fed != nil {
 		c.fed()
 	}
+
 	select {
 	case <-c.drained:
 		return
 	default:
 	}
+
 	t := time.NewTimer(c.pipeWait)
 	defer t.Stop()
 	select {
@@ -183,6 +194,7 @@ func (c *command) untilDrained() {
 		return
 	case <-t.C:
 	}
+
 	_ = c.pipe.SetReadDeadline(time.Unix(1, 0)) // wakes the reader, if it waits
 	<-c.drained
 	if !c.takeRest() {
@@ -190,16 +202,17 @@ func (c *command) untilDrained() {
 	}
 }
 
-// maxRest is more than a pipe holds: a process that goes on writing must not keep us reading.
+// maxRest is larger than a pipe's buffer. It bounds takeRest against a process that goes on writing.
 const maxRest = 1 << 20
 
-// takeRest reads what bash may have written while this busy process had no time to read. It does not wait; ended
-// tells whether the output ended after all.
+// takeRest reads, without waiting, the bytes that bash wrote before this busy process came to read them. ended reports
+// whether the output ended after all.
 func (c *command) takeRest() (ended bool) {
 	raw, err := c.pipe.SyscallConn()
 	if err != nil {
 		return false
 	}
+
 	_ = raw.Control(func(fd uintptr) {
 		for enough := c.kept.came + maxRest; err == nil && c.kept.came < enough; {
 			err = c.kept.read(nonblocking(fd))
@@ -225,9 +238,10 @@ func (fd nonblocking) Read(p []byte) (int, error) {
 	}
 }
 
-// result puts together what is known. A stop of ours wins over the way in which bash ended.
+// result builds the attempt's result. A stop of ours takes precedence over bash's exit status.
 func (c *command) result(status syscall.WaitStatus, reapErr error) job.Result {
 	res := job.Result{Outcome: job.Succeeded, Output: c.kept.output()}
+
 	var said job.Reason
 	switch {
 	case errors.Is(reapErr, unix.ECHILD):
@@ -246,6 +260,7 @@ func (c *command) result(status syscall.WaitStatus, reapErr error) job.Result {
 			res.Outcome, said = job.Failed, reason(job.ReasonExitCode, fmt.Sprintf("exit status %d", code))
 		}
 	}
+
 	if why := exceeded(c.Options.Limits, status); why != (job.Reason{}) {
 		c.notes = append(c.notes, why)
 	}
@@ -256,12 +271,13 @@ func (c *command) result(status syscall.WaitStatus, reapErr error) job.Result {
 	return res
 }
 
-// note adds to what the reason must tell.
+// note adds a text to the reason.
 func (c *command) note(code job.ReasonCode, text string) {
 	c.notes = append(c.notes, reason(code, text))
 }
 
-// combined makes one reason. Its code is that of the limit because of which a command ended by itself, or else the first one.
+// combined joins all into one reason. If the command ended by itself because of a limit, the code is that limit's.
+// Otherwise it is the first code.
 func combined(said job.Reason, notes []job.Reason) job.Reason {
 	code, texts := said.Code, []string{said.Text}
 	for _, n := range notes {
@@ -275,9 +291,11 @@ func combined(said job.Reason, notes []job.Reason) job.Reason {
 }
 
 // deadlyLimits are the codes of limits that end a command.
-var deadlyLimits = []job.ReasonCode{job.ReasonMemoryLimit, job.ReasonMachineMemory, job.ReasonCPULimit, job.ReasonFileSizeLimit}
+var deadlyLimits = []job.ReasonCode{
+	job.ReasonMemoryLimit, job.ReasonMachineMemory, job.ReasonCPULimit, job.ReasonFileSizeLimit,
+}
 
-// signalName is "SIGKILL" and the like; real-time signals have only a number.
+// signalName returns a name such as "SIGKILL"; a real-time signal has only a number.
 func signalName(sig syscall.Signal) string {
 	if name := unix.SignalName(sig); name != "" {
 		return name

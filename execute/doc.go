@@ -24,8 +24,8 @@
 //
 // # A request's life
 //
-//	Execute ──▶ filled in, signed ──▶ connecting ──address and window allowed──▶ sent ──status──▶ reading ──▶ job.Result
-//	             an error: Failed         │ timeout, ctx: nothing was sent        │ timeout, ctx: the connection is closed
+//	Execute ──▶ filled in, signed ──▶ connecting ──address and window ok──▶ sent ──status──▶ reading ──▶ job.Result
+//	             an error: Failed         │ timeout, ctx: nothing was sent   │ timeout, ctx: close the connection
 //
 // A sent request cannot be taken back. When the connection breaks, the server decides whether it stops its work. Each
 // request has an Idempotency-Key, and the node never repeats one that the server may have seen. Redirects are followed
@@ -39,8 +39,8 @@
 //   - A group is signalled by number only while no other group can have that number (group.go).
 //   - At most [Config].Keep bytes of output are held per command, however much it writes.
 //   - A command inherits only a short list of variables, the null device and one pipe.
-//   - KillAll never needs a lock that is held during an operation that can hang: not a fork (an exec from a dead network
-//     disk can take forever) and not a wait.
+//   - KillAll never needs a lock that is held during an operation that can hang: not a fork (an exec from a dead
+//     network disk can take forever) and not a wait.
 //
 // # What each failure does
 //
@@ -48,8 +48,8 @@
 //     Failed, with the cause as reason; nothing was started.
 //   - A process cannot be killed (stuck in the kernel, or another user's): Execute waits for it, because the command is
 //     alive. The lease and the guard limit that time, not this package.
-//   - A process outside the group keeps the output open: after PipeWait our end is closed. The outcome stays bash's, and
-//     the reason mentions it.
+//   - A process outside the group keeps the output open: after PipeWait our end is closed. The outcome stays bash's,
+//     and the reason mentions it.
 //   - Another part of the program collected bash's exit status: Failed, with that as reason.
 //   - A handler panics or calls runtime.Goexit: Failed; its stack is appended to the output. A handler that ignores its
 //     context blocks Execute: a goroutine cannot be killed.

@@ -58,8 +58,8 @@ func variable(pair string) string {
 	return name
 }
 
-// Marker is what the environment of each command of a session has before the run's id: by it the guard finds what commands have left
-// outside of their groups.
+// Marker is what the environment of each command of a session has before the run's id: by it the guard finds what
+// commands have left outside of their groups.
 func Marker(session uuid.UUID) string { return reserved + "SEAT=" + session.String() + "-" }
 
 // about appends what a command may know of its attempt. The due instant is UTC with microseconds.

@@ -36,9 +36,9 @@ type Executing struct {
 	Guard    Guard // nil: the attempts have no guard
 	Slots    int
 
-	// Ended queues the ended run for writing. Its user calls Written after the write. Ended does not wait for the write,
-	// but it may wait for MySQL while output of the attempt is being written. The attempt holds no slot by then, and the
-	// set no lock. again is the start time of the next attempt, zero after the last one.
+	// Ended queues the ended run for writing. Its user calls Written after the write. Ended does not wait for the
+	// write, but it may wait for MySQL while output of the attempt is being written. The attempt holds no slot by
+	// then, and the set no lock. again is the start time of the next attempt, zero after the last one.
 	Ended func(s job.Started, r job.Run, again job.Micros)
 
 	// Began is called for each attempt that begins, with its lateness; nil: not called.
@@ -345,8 +345,8 @@ func (x *Executing) leave() {
 }
 
 // mostOver is the number of unwritten outcomes that occupy no slot; each further one occupies a slot. If all of them
-// did, short attempts would always wait for MySQL to write earlier outcomes. The limit bounds memory, because an outcome
-// carries its output.
+// did, short attempts would always wait for MySQL to write earlier outcomes. The limit bounds memory, because an
+// outcome carries its output.
 const mostOver = 512
 
 // call returns 1 for an HTTP request, 0 for a command or a handler.

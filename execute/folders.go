@@ -11,10 +11,10 @@ import (
 	"go-crontab/job"
 )
 
-// folders finds out whether the folders answer in which commands are to begin. One on a file server that is gone does not,
-// for as long as the kernel tries. Met by a child that has no program yet, that would stop this whole process: until the
-// child has one, the runtime holds for it a processor that it cannot take away, and the next garbage collection waits for
-// that. So a goroutine asks first, one for each folder however many commands are to begin there.
+// folders finds out whether the folders answer in which commands are to begin. One on a file server that is gone does
+// not, for as long as the kernel tries. Met by a child that has no program yet, that would stop this whole process:
+// until the child has one, the runtime holds for it a processor that it cannot take away, and the next garbage
+// collection waits for that. So a goroutine asks first, one for each folder however many commands are to begin there.
 type folders struct {
 	stat func(string) (os.FileInfo, error)
 
@@ -36,15 +36,16 @@ func newFolders() folders {
 }
 
 const (
-	// silence is how long a folder may take to answer, which one that has to be mounted first does. Until then an attempt is
-	// given back when its time to begin is over; then it fails, so that somebody learns what is wrong.
+	// silence is how long a folder may take to answer, which one that has to be mounted first does. Until then an
+	// attempt is given back when its time to begin is over; then it fails, so that somebody learns what is wrong.
 	silence = 10 * time.Second
 
-	// keep is how long an answer is gone by that came too late for an attempt: it comes again within that. Else a folder
-	// that always takes longer than there is time to begin would hold up its jobs for ever.
+	// keep is how long an answer is gone by that came too late for an attempt: it comes again within that. Else a
+	// folder that always takes longer than there is time to begin would hold up its jobs for ever.
 	keep = 5 * time.Second
 
-	// mostAsked is how many folders may be asked at once. One that does not answer holds a thread, of which Go bears 10,000.
+	// mostAsked is how many folders may be asked at once. One that does not answer holds a thread, of which Go bears
+	// 10,000.
 	mostAsked = 256
 )
 
@@ -79,8 +80,8 @@ func silent(format string, args ...any) error {
 	return job.Coded(job.ReasonDirectoryUnavailable, fmt.Errorf("start bash in its directory: "+format, args...))
 }
 
-// ask asks whether a folder is there, unless that is being asked. Where too many are being asked already, it returns the question
-// that was asked last instead: if that has been silent for long, all have.
+// ask asks whether a folder is there, unless that is being asked. Where too many are being asked already, it returns
+// the question that was asked last instead: if that has been silent for long, all have.
 func (f *folders) ask(dir string) *question {
 	f.mu.Lock()
 	defer f.mu.Unlock()

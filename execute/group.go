@@ -11,24 +11,24 @@ import (
 
 // group is the process group of one command, from before its fork until it is empty.
 //
-// A group is named by a number that the kernel gives to somebody else once it is free, and a signal sent then kills
-// a stranger. The number is ours for sure as long as bash was not reaped, a zombie included: until then groups are
-// signalled by number, and reaping excludes signalling. After that the number stays taken while a member lives, but
-// nothing tells us when the last one dies, so signalOrphans names the group by the pidfd of its dead leader, or, on
-// a kernel that cannot do that, first checks that no process bears the number.
+// A group is named by a number. The kernel reuses a free number, and then a signal would kill a stranger. The number is
+// certainly ours until bash is reaped, even while it is a zombie. Until then groups are signalled by number, and the
+// mutex keeps reaping and signalling apart. After that the number stays taken while a member lives, but we do not see
+// the death of the last one. So signalOrphans names the group by the pidfd of its dead leader. On a kernel that cannot
+// do that, it first checks that no process has the number.
 type group struct {
-	mu     sync.Mutex // held over system calls, but only ones that do not block
-	cgroup *cgroup    // set before the fork; nil: it has none of its own
+	mu     sync.Mutex // held during system calls, but only ones that do not block
+	cgroup *cgroup    // its own, set before the fork; nil: it has none
 	pgid   int        // bash's pid; 0 until forked
-	exit   *os.File   // bash's pidfd; nil where there is none
+	exit   *os.File   // bash's pidfd; nil on systems without one
 	reaped bool
 	gone   bool
 
-	asked syscall.Signal // by KillAll before the fork came back; delivered by forked
-	cause error          // of the first KillAll that met the group; nil if none did
+	asked syscall.Signal // KillAll's signal during the fork; sent by forked
+	cause error          // of the first KillAll that included the group; nil before
 }
 
-// forked says that bash runs as pid and delivers what was asked meanwhile.
+// forked notes bash's pid, and sends the signal that KillAll asked for during the fork.
 func (g *group) forked(pid int, exit *os.File) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -42,7 +42,7 @@ func (g *group) forked(pid int, exit *os.File) {
 func (g *group) signal(sig syscall.Signal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_ = g.send(sig) // ESRCH: too late; EPERM: another user's, empty() goes on seeing it
+	_ = g.send(sig) // ESRCH: too late; EPERM: another user's process, which empty still sees
 }
 
 // kill is signal on behalf of KillAll.
@@ -52,6 +52,7 @@ func (g *group) kill(sig syscall.Signal, cause error) {
 	if g.cause == nil {
 		g.cause = cause
 	}
+
 	if g.pgid == 0 {
 		if g.asked != unix.SIGKILL {
 			g.asked = sig
@@ -61,20 +62,20 @@ func (g *group) kill(sig syscall.Signal, cause error) {
 	_ = g.send(sig)
 }
 
-// killedBy returns the cause of the first KillAll that met the group, or nil.
+// killedBy returns the cause of the first KillAll that included the group, or nil.
 func (g *group) killedBy() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.cause
 }
 
-// send needs mu. A terminated process that is stopped acts only when it is continued.
+// send needs mu. It sends SIGCONT after SIGTERM, because a stopped process handles SIGTERM only when it is continued.
 func (g *group) send(sig syscall.Signal) error {
 	if g.gone {
 		return unix.ESRCH
 	}
 	if sig == unix.SIGKILL && g.cgroup != nil {
-		go g.cgroup.kill() // the kernel may have it wait for others who change cgroups
+		go g.cgroup.kill() // may block in the kernel while another process changes cgroups
 	}
 	err := g.sendOne(sig)
 	if sig == unix.SIGTERM && err == nil {
@@ -90,7 +91,7 @@ func (g *group) sendOne(sig syscall.Signal) error {
 	return unix.Kill(-g.pgid, sig)
 }
 
-// reap collects bash, which must have exited, and so gives up the right to its number.
+// reap collects bash, which must have exited. After that its number is no longer certainly ours.
 func (g *group) reap() (syscall.WaitStatus, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,24 +103,26 @@ func (g *group) reap() (syscall.WaitStatus, error) {
 	return status, err
 }
 
-// empty tells whether nothing of the group lives. Before reap the answer is false. With look it also sees that all
-// members are zombies, which needs a walk through the process table, and so must not happen under mu.
+// empty reports whether all processes of the group are dead; false before reap. With look it also recognizes a group of
+// zombies. That walks the process table, so it must not hold mu.
 func (g *group) empty(look bool) bool {
-	if g.nobody() {
+	if g.vacant() {
 		return true
 	}
-	// Twice: the first walk may miss who was forked during it, by somebody who was a zombie when it came to him.
+
+	// Twice: the first walk misses a process whose parent forked it during the walk and then became a zombie.
 	if !look || !onlyZombies(g.pgid) || !onlyZombies(g.pgid) {
 		return false
 	}
+
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.collect()
 	return true
 }
 
-// nobody tells whether the group has no member, not even a zombie of somebody else's.
-func (g *group) nobody() bool {
+// vacant reports whether the group has no member, not even another parent's zombie.
+func (g *group) vacant() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.reaped {
@@ -132,8 +135,8 @@ func (g *group) nobody() bool {
 	return errors.Is(g.sendOne(0), unix.ESRCH)
 }
 
-// collect needs mu. It reaps the orphans of the group, if they became ours: when this process is the init of its container or a
-// subreaper, nobody else will.
+// collect needs mu. It reaps the group's orphans that became children of this process. If this process is the init of
+// its container or a subreaper, no other process reaps them.
 func (g *group) collect() {
 	for {
 		if _, pid, err := wait4(-g.pgid); err != nil || pid <= 0 {
@@ -152,8 +155,9 @@ func (g *group) close() {
 	}
 }
 
-// signalByNumber signals the group of a leader that was reaped. Its number can be somebody else's only if it was
-// handed out again, and then a process bears it (or bore it and left its own group behind, all since the last look).
+// signalByNumber signals the group of a reaped leader. If the kernel reused the number, a process has it as its pid,
+// and nothing is signalled. The check fails only if that process also ended since the last check and left its own
+// group.
 func signalByNumber(pgid int, sig syscall.Signal) error {
 	if err := unix.Kill(pgid, 0); !errors.Is(err, unix.ESRCH) {
 		return unix.ESRCH
@@ -161,7 +165,7 @@ func signalByNumber(pgid int, sig syscall.Signal) error {
 	return unix.Kill(-pgid, sig)
 }
 
-// wait4 collects a child without blocking; pid is 0 when there was none to collect.
+// wait4 collects a child without blocking; pid is 0 when no child had exited.
 func wait4(which int) (status syscall.WaitStatus, pid int, err error) {
 	for {
 		if pid, err = syscall.Wait4(which, &status, syscall.WNOHANG, nil); err != unix.EINTR {

@@ -25,8 +25,8 @@ type Signed struct {
 }
 
 // signature is the value of the header: "t=1785553200,v2=5257a8…". v2 is the HMAC-SHA256, in hexadecimal, of these
-// eight, joined by line feeds: "v2", the t (seconds since 1970), and the rest in the order of the fields. The host and the
-// app keep a server that gets a signature from using it at another one. client.CheckSignature checks it.
+// eight, joined by line feeds: "v2", the t (seconds since 1970), and the rest in the order of the fields. The host
+// and the app keep a server that gets a signature from using it at another one. client.CheckSignature checks it.
 func signature(secret []byte, s Signed) string {
 	t := fmt.Sprint(s.At.Unix())
 	mac := hmac.New(sha256.New, secret)

@@ -8,9 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// notation is a way in which programs write text. undo looks at the bytes that were not read yet, the first of which is
-// special, and returns what the escape with which they begin stands for, and its length. Length 0: more bytes are
-// needed to say. An escape ends within maxEscape bytes. state is where the notation is in a longer escape; 0 is outside.
+// notation is a way in which programs write text. undo looks at the bytes that were not read yet, the first of which
+// is special, and returns what the escape with which they begin stands for, and its length. Length 0: more bytes are
+// needed to say. An escape ends within maxEscape bytes. state is where the notation is in a longer escape; 0 is
+// outside.
 type notation struct {
 	*automaton
 	special [256]bool

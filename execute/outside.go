@@ -35,7 +35,8 @@ func newGuard(cfg HTTPConfig) (*guard, error) {
 	return g, nil
 }
 
-// Mask returns a text with stars for the values of secrets, in whatever form they stand in it, as outputs of jobs have them.
+// Mask returns a text with stars for the values of secrets, in whatever form they stand in it, as outputs of jobs
+// have them.
 func Mask(text string, values map[job.Secret]string) string { return newMasker(values).text(text) }
 
 // Sign signs a request as those of HTTP jobs are signed. It returns the name and the value of a header.

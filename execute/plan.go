@@ -87,9 +87,9 @@ func (s *Shell) makeCgroup(a Attempt, limits job.Limits) (*cgroup, error) {
 	return nil, unheld(first, s.noCgroups)
 }
 
-// own lets the user that a command runs as open our end of a pipe, and so the pipe. Otherwise the command could not open
-// its own /dev/stdout. Without CAP_CHOWN the pipe stays the node's and everybody may open it; but a pipe has no name, and
-// only the user of a process that holds it can get there through /proc/PID/fd.
+// own lets the user that a command runs as open our end of a pipe, and so the pipe. Otherwise the command could not
+// open its own /dev/stdout. Without CAP_CHOWN the pipe stays the node's and everybody may open it; but a pipe has no
+// name, and only the user of a process that holds it can get there through /proc/PID/fd.
 func (p *plan) own(f *os.File) {
 	if p.credential == nil {
 		return

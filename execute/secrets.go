@@ -18,9 +18,9 @@ type Secrets interface {
 	Secret(app string, name job.Secret) ([]byte, error)
 }
 
-// NodeSecrets are the node's own secrets, which its operator grants to apps: the file APP/NAME in Dir, else the variable
-// GOCRONTAB_SECRET_NAME, with the name in capitals and _ for . and -, if Grants has the app. They are read each time, so
-// a changed file counts at once. Commands do not get the variables.
+// NodeSecrets are the node's own secrets, which its operator grants to apps: the file APP/NAME in Dir, else the
+// variable GOCRONTAB_SECRET_NAME, with the name in capitals and _ for . and -, if Grants has the app. They are read
+// each time, so a changed file counts at once. Commands do not get the variables.
 type NodeSecrets struct {
 	Dir    string // "": no files
 	Grants Grants

@@ -26,45 +26,45 @@ const (
 	DefaultPipeWait = 2 * time.Second
 )
 
-// Config says how commands are run. The zero value is ready for use.
+// Config configures a Shell. The zero value is ready for use.
 type Config struct {
 	Bash string   // path of bash; "": looked up in PATH
-	Dir  string   // where commands begin; "": HOME, or / where that is none
-	Env  []string // NAME=value, beside what is inherited
+	Dir  string   // working directory of commands; "": HOME, or / if HOME is no directory
+	Env  []string // NAME=value, added to the inherited variables
 
-	RunAs    string   // user or user:group that commands run as when their job names no user; "": the node's own
-	Allow    []string // users that commands may run as at all, by name or id; none: RunAs, without that anybody whom this process may become
+	RunAs    string   // user or user:group for jobs that name no user; "": the node's own user
+	Allow    []string // users, by name or id, that commands may run as; none: RunAs only, or any user without RunAs
 	NewPrivs bool     // commands may gain rights by setuid programs and by capabilities of files
 
-	Cgroup string // folder of a cgroup v2 that is this process's alone; "": the one that it is in, if it was delegated
+	Cgroup string // folder of a cgroup v2 for this process alone; "": its current one, if it was delegated
 
 	Keep     int           // bytes of output kept per attempt, half from the beginning, half from the end
-	PipeWait time.Duration // how long what bash left behind may go on before it is ended
+	PipeWait time.Duration // time for processes that outlive bash, before they are ended
 }
 
 // Shell executes attempts with bash. Use NewShell.
 type Shell struct {
 	cfg   Config
 	env   []string
-	usual *account // of commands whose job names no user; nil: the node's own
-	null  *os.File // the standard input of every command that is given nothing to read
+	usual *account // for jobs that name no user; nil: the node's own
+	null  *os.File // the standard input of commands without input
 	live  running
 
-	cgroups   *cgroups // nil where there are none to use,
-	noCgroups error    // and why
+	cgroups   *cgroups // nil: this node has no usable cgroup
+	noCgroups error    // the reason why cgroups is nil
 
 	folders folders
-	fork    chan struct{} // holds what who forks takes: the guard counts on it that only one is forked at a time
+	fork    chan struct{} // holds a token for one fork at a time, which the guard relies on
 }
 
-// Why an attempt was not forked that has waited for its turn.
+// Reasons why a waiting attempt was not forked.
 var (
 	errLate    = errors.New("the node was too busy to begin it in time")
 	errStopped = errors.New("it was to stop before it began")
 )
 
-// NewShell checks cfg and marks this process's descriptors above 2 close-on-exec. A missing bash is no error here:
-// it is one of every attempt until there is one.
+// NewShell checks cfg and marks this process's descriptors above 2 close-on-exec. A missing bash is not an error here:
+// each attempt fails until bash is installed.
 func NewShell(cfg Config) (*Shell, error) {
 	if cfg.Keep < 0 || cfg.PipeWait < 0 {
 		return nil, fmt.Errorf("shell: keep %d bytes, wait %v for the pipe: want neither below 0", cfg.Keep, cfg.PipeWait)
@@ -81,12 +81,14 @@ func NewShell(cfg Config) (*Shell, error) {
 	if path, err := look(cfg.Bash); err == nil {
 		cfg.Bash = path
 	}
+
 	cfg.Allow = slices.Clone(cfg.Allow)
 	for i, name := range cfg.Allow {
 		if cfg.Allow[i] = strings.TrimSpace(name); cfg.Allow[i] == "" {
 			return nil, fmt.Errorf("shell: run-as-allow %q: want names or ids of users", cfg.Allow)
 		}
 	}
+
 	env, err := environ(cfg.Bash, cfg.Env)
 	if err != nil {
 		return nil, fmt.Errorf("shell: %w", err)
@@ -99,6 +101,7 @@ func NewShell(cfg Config) (*Shell, error) {
 			}
 		}
 	}
+
 	seal()
 	s := &Shell{cfg: cfg, env: env, folders: newFolders(), fork: make(chan struct{}, 1)}
 	s.fork <- struct{}{}
@@ -117,10 +120,10 @@ func NewShell(cfg Config) (*Shell, error) {
 // Execute runs the attempt's command and returns when its process group is empty. The umask is the daemon's: a
 // process has one for all its threads.
 //
-//   - Succeeded: bash exited with 0. Failed: with anything else, or by a signal that nobody here sent, or it could
-//     not be started.
-//   - TimedOut, Killed: the timeout passed; ctx ended or KillAll came. The group gets SIGTERM, SIGKILL after the
-//     grace; the exit code or signal is what came of that.
+//   - Succeeded: bash exited with 0, or with a status that the job accepts.
+//   - Failed: bash exited with another status, was ended by a signal that this package did not send, or did not start.
+//   - TimedOut, Killed: the timeout passed; ctx ended or KillAll was called. The group gets SIGTERM, and SIGKILL after
+//     the grace. The exit code or signal is the one after that.
 func (s *Shell) Execute(ctx context.Context, a Attempt) job.Result {
 	if ctx.Err() != nil {
 		return killed(ctx)
@@ -128,6 +131,7 @@ func (s *Shell) Execute(ctx context.Context, a Attempt) job.Result {
 	if a.Grace <= 0 {
 		a.Grace = DefaultGrace
 	}
+
 	g := s.live.enter()
 	c, err := s.start(ctx, g, a)
 	if err != nil {
@@ -140,6 +144,7 @@ func (s *Shell) Execute(ctx context.Context, a Attempt) job.Result {
 		}
 		return failed(job.ReasonStartFailed, err)
 	}
+
 	status, reapErr := c.untilExit(ctx)
 	c.untilEmpty(ctx)
 	c.leaveCgroup()
@@ -148,8 +153,8 @@ func (s *Shell) Execute(ctx context.Context, a Attempt) job.Result {
 	return c.result(status, reapErr)
 }
 
-// start forks the command. Nothing here is slow but the fork itself, and looking up another user: the caller stands at
-// the due instant.
+// start plans and forks the command. It runs at the due instant, so only the fork and the lookup of another user may be
+// slow.
 func (s *Shell) start(ctx context.Context, g *group, a Attempt) (*command, error) {
 	p, err := s.plan(ctx, a)
 	if err != nil {
@@ -170,13 +175,15 @@ func (s *Shell) begin(ctx context.Context, g *group, a Attempt, p *plan) (_ *com
 			c.unstarted()
 		}
 	}()
+
 	stdin, shared, err := c.input(p, s.null)
 	if err != nil {
 		return nil, fmt.Errorf("start bash: %w", err)
 	}
 	if !shared {
-		defer stdin.Close() // else who writes would not notice that nobody reads
+		defer stdin.Close() // otherwise the writer would not notice that the command stopped reading
 	}
+
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start bash: %w", err)
@@ -184,11 +191,13 @@ func (s *Shell) begin(ctx context.Context, g *group, a Attempt, p *plan) (_ *com
 	c.pipe = r
 	defer w.Close()
 	p.own(w)
+
 	// Fd puts our end of w into blocking mode, which bash shares: commands don't expect EAGAIN.
 	attr := &syscall.ProcAttr{Dir: p.dir, Env: p.env, Files: []uintptr{stdin.Fd(), w.Fd(), w.Fd()}}
 	if p.cgroup != nil {
-		g.cgroup = p.cgroup // before KillAll may look for it: it has no process yet
+		g.cgroup = p.cgroup // before the fork, so that KillAll sees it
 	}
+
 	pid, exit, err := s.forkInTime(ctx, p, attr, a)
 	if errors.Is(err, errLate) || errors.Is(err, errStopped) {
 		return nil, err
@@ -200,21 +209,26 @@ func (s *Shell) begin(ctx context.Context, g *group, a Attempt, p *plan) (_ *com
 	return c, nil
 }
 
-// forkInTime forks bash, unless the attempt may not begin any more by the time that it is its turn.
-func (s *Shell) forkInTime(ctx context.Context, p *plan, attr *syscall.ProcAttr, a Attempt) (pid int, exit *os.File, err error) {
+// forkInTime waits for its turn and forks bash, unless the attempt may no longer begin then.
+func (s *Shell) forkInTime(
+	ctx context.Context, p *plan, attr *syscall.ProcAttr, a Attempt,
+) (pid int, exit *os.File, err error) {
 	if err := a.await(ctx, s.fork, a.BeginBy); err != nil {
 		return 0, nil, err
 	}
 	defer func() { s.fork <- struct{}{} }()
+
 	a.Seat.Inside(true)
 	if a.May != nil && !a.May() {
 		a.Seat.Inside(false)
 		return 0, nil, errLate
 	}
+
 	in := p.common
 	if p.cgroup != nil {
 		in = p.cgroup.fd
 	}
+
 	failpoint.Here("before", "fork")
 	pid, exit, err = s.forkPlan(p, attr, in)
 	if err != nil && in != nil && in == p.common {
@@ -226,14 +240,16 @@ func (s *Shell) forkInTime(ctx context.Context, p *plan, attr *syscall.ProcAttr,
 		a.Seat.Inside(false)
 		return 0, nil, err
 	}
-	// If we die before this, the command runs and its group is unknown: the guard finds it by its GOCRONTAB_SEAT.
+
+	// If we die before Forked, the command runs and its group is unknown: the guard finds it by its GOCRONTAB_SEAT.
 	failpoint.Here("behind", "fork")
 	a.Seat.Forked(pid)
 	failpoint.Here("behind", "seat")
 	return pid, exit, nil
 }
 
-// forkPlan forks bash without any right of the node's. A command cannot gain rights either, unless the operator allows it.
+// forkPlan forks bash without the node's rights. A command cannot gain rights, unless the operator allows it
+// (NewPrivs).
 func (s *Shell) forkPlan(p *plan, attr *syscall.ProcAttr, in *os.File) (pid int, exit *os.File, err error) {
 	start := privilege.StartConfined
 	if s.cfg.NewPrivs {
@@ -243,8 +259,8 @@ func (s *Shell) forkPlan(p *plan, attr *syscall.ProcAttr, in *os.File) (pid int,
 	return pid, exit, err
 }
 
-// await returns once c has something, or with errLate when the attempt may not begin any more, or with errStopped when it
-// itself was killed. Whatever hangs, nobody waits behind it for longer.
+// await receives from c. It returns errLate when the attempt may no longer begin, and errStopped when the attempt
+// itself was killed. So an attempt never waits longer than that for a hanging one.
 func (a *Attempt) await(ctx context.Context, c <-chan struct{}, by time.Time) error {
 	var late <-chan time.Time
 	if !by.IsZero() {
@@ -252,13 +268,14 @@ func (a *Attempt) await(ctx context.Context, c <-chan struct{}, by time.Time) er
 		defer t.Stop()
 		late = t.C
 	}
+
 	select {
 	case <-c:
 		return nil
 	case <-late:
 		return errLate
 	case <-ctx.Done():
-		if a.May != nil && !a.May() { // nothing may begin here any more: its due time is given back
+		if a.May != nil && !a.May() { // this node may begin nothing more: it gives the due time back
 			return errLate
 		}
 		return errStopped
@@ -274,20 +291,24 @@ func look(name string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// explain says why a fork was refused. The kernel's word alone is no help: "no such file" may mean bash or the folder.
+// explain returns an error with the cause of a failed fork. The kernel's error alone is ambiguous: "no such file" may
+// mean bash or the directory.
 func (s *Shell) explain(err error, a Attempt, p *plan) error {
 	switch {
 	case p.cgroup != nil && ofCgroup(err):
 		return job.Coded(job.ReasonLimitUnavailable, p.cgroup.explain(err))
 	case errors.Is(err, unix.E2BIG) && a.known != nil:
-		return fmt.Errorf("start bash: the command, with %d bytes, and its variables are more than the system takes; give it what is large by stdin", len(a.Command))
+		return fmt.Errorf("start bash: the command, with %d bytes, and its variables are more than the system takes; "+
+			"give it what is large by stdin", len(a.Command))
 	case errors.Is(err, unix.E2BIG):
-		return fmt.Errorf("start bash: the command has %d bytes, more than the system lets one argument have", len(a.Command))
+		return fmt.Errorf("start bash: the command has %d bytes, more than the system lets one argument have",
+			len(a.Command))
 	case errors.Is(err, unix.EINVAL) && strings.ContainsRune(a.Command+a.Job+a.App, 0):
 		return errors.New("start bash: the command or the job's name contains a NUL byte")
 	case errors.Is(err, unix.EAGAIN):
 		return errors.New("start bash: the limit of processes is reached")
 	}
+
 	if info, dirErr := os.Stat(p.dir); dirErr != nil {
 		return job.Coded(job.ReasonDirectoryUnavailable, fmt.Errorf("start bash in its directory: %w", dirErr))
 	} else if !info.IsDir() {
@@ -296,6 +317,7 @@ func (s *Shell) explain(err error, a Attempt, p *plan) error {
 	if _, bashErr := exec.LookPath(s.cfg.Bash); bashErr != nil {
 		return fmt.Errorf("start bash: %w", bashErr)
 	}
+
 	as := ""
 	if p.credential != nil {
 		as = fmt.Sprintf(" as user %d, group %d", p.credential.Uid, p.credential.Gid)
@@ -306,7 +328,7 @@ func (s *Shell) explain(err error, a Attempt, p *plan) error {
 	return fmt.Errorf("start %s in %s%s: %w", s.cfg.Bash, p.dir, as, err)
 }
 
-// input is what a command reads. The caller closes it once the command has it, unless it is the one for all.
+// input returns a command's standard input. If it is not shared, the caller closes it after the fork.
 func (c *command) input(p *plan, null *os.File) (f *os.File, shared bool, err error) {
 	if c.Options.Stdin == "" {
 		return null, true, nil

@@ -11,8 +11,8 @@ import (
 
 // Stored are the secrets that the cluster keeps.
 type Stored interface {
-	// Values returns the values of those of some secrets that there are and that jobs of an app may use. It returns when
-	// ctx ends. An error that is Temporary is one of the database's, and may be over a moment later.
+	// Values returns the values of those of some secrets that there are and that jobs of an app may use. It returns
+	// when ctx ends. An error that is Temporary is one of the database's, and may be over a moment later.
 	Values(ctx context.Context, app string, names []job.Secret) (map[job.Secret]string, error)
 }
 
