@@ -44,14 +44,17 @@ func (a *aside) rests(run int64, now job.Micros) bool {
 
 // decideHalves decides on runs in one transaction. If MySQL refuses a value in some row, it tries
 // both halves, until the bad run is alone. It sets that run aside.
-func (s *Starter) decideHalves(ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros) ([]verdict, error) {
+func (s *Starter) decideHalves(
+	ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros,
+) ([]verdict, error) {
 	verdicts, err := s.decide(ctx, runs, holders, now)
 	switch {
 	case err == nil || !sql.BlamesRows(err):
 		return verdicts, err
 	case len(runs) == 1:
 		r := &runs[0]
-		s.Log.Error("MySQL refuses the start of a run, which rests for a while", "run", r.Launch, "job_id", r.JobID, "due", r.Due, "error", err)
+		s.Log.Error("MySQL refuses the start of a run, which rests for a while",
+			"run", r.Launch, "job_id", r.JobID, "due", r.Due, "error", err)
 		s.Prepared.Return(*r, now.Add(asidePause))
 		s.aside.put(r.Run, now.Add(asidePause))
 		return nil, nil

@@ -220,8 +220,8 @@ func (m *meal) runs(s Session, now job.Micros) []trip.Run {
 	out := make([]trip.Run, len(m.dues))
 	for i, due := range m.dues {
 		out[i] = trip.Run{
-			Launch: trip.Launch{Run: id + int64(i), Claim: 1}, JobID: m.JobID, AppID: m.AppID, Version: m.Version, Kind: trip.Backfill,
-			Request: m.ID, Attempt: 1, Due: due, DueNow: max(now, due), Hash: m.Hash, Rank: m.rank,
+			Launch: trip.Launch{Run: id + int64(i), Claim: 1}, JobID: m.JobID, AppID: m.AppID, Version: m.Version,
+			Kind: trip.Backfill, Request: m.ID, Attempt: 1, Due: due, DueNow: max(now, due), Hash: m.Hash, Rank: m.rank,
 		}
 	}
 

@@ -30,7 +30,7 @@ type Claimer struct {
 	Labels    map[string]string            // of this node and of its handlers
 	Most      int                          // the most prepared runs that this session holds
 	Node      string                       // name of this node, for the audit
-	Nothing   func(before job.Micros) bool // reports that no due time before an instant was left to claim a moment ago; nil: unknown
+	Nothing   func(before job.Micros) bool // reports that no due time before an instant was left to claim; nil: unknown
 
 	Starter *Starter // starts runs that are due when they are claimed; nil: they are prepared, too
 
@@ -175,7 +175,9 @@ func (c *Claimer) plan(candidate trip.Candidate, d *Definition, work *job.Work, 
 		if own := candidate.ResumedAt(); own >= resumed.at {
 			resumed = resumption{own, job.ReasonJobPaused}
 		}
-		p.dueTimes = dueFrom(d.Spec, work.On(d.Schedule), candidate.Cursor(), resumed, now, now.Add(c.reach.far(c.LookAhead)))
+
+		horizon := now.Add(c.reach.far(c.LookAhead))
+		p.dueTimes = dueFrom(d.Spec, work.On(d.Schedule), candidate.Cursor(), resumed, now, horizon)
 	}
 
 	return p
@@ -211,7 +213,8 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 			}
 
 			kept, own, idle := asRead(plans, runs, jobs)
-			if len(kept) < len(plans) || slices.ContainsFunc(kept, func(p *plan) bool { return p.next != 0 && p.next < now }) {
+			passed := func(p *plan) bool { return p.next != 0 && p.next < now }
+			if len(kept) < len(plans) || slices.ContainsFunc(kept, passed) {
 				c.left.Store(true)
 			}
 			if claimed, err = at.decide(tx, own, jobs, c.Definitions, now); err != nil {
@@ -315,8 +318,8 @@ func (c *Claimer) mint(plans []plan, now job.Micros) [][]trip.Run {
 		}
 		for _, due := range p.runs {
 			all = append(all, trip.Run{
-				Launch: trip.Launch{Run: id, Claim: claim}, JobID: p.JobID, AppID: p.AppID, Version: p.Version, Kind: trip.Schedule,
-				Attempt: 1, Due: due, DueNow: max(due, now), Hash: p.Hash, Rank: p.rank,
+				Launch: trip.Launch{Run: id, Claim: claim}, JobID: p.JobID, AppID: p.AppID, Version: p.Version,
+				Kind: trip.Schedule, Attempt: 1, Due: due, DueNow: max(due, now), Hash: p.Hash, Rank: p.rank,
 			})
 			id++
 		}

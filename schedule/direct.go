@@ -30,8 +30,10 @@ func (s *Starter) newDirect(plans []plan, runs [][]trip.Run, now job.Micros) *di
 
 	stops, _ := s.Stops.now()
 	d := &direct{
-		starter: s, around: surroundings{labels: s.Labels, stops: stops, limits: s.Limits.allowances(now)}, window: s.window(),
-		ripe: map[int64]bool{},
+		starter: s,
+		around:  surroundings{labels: s.Labels, stops: stops, limits: s.Limits.allowances(now)},
+		window:  s.window(),
+		ripe:    map[int64]bool{},
 	}
 
 	count := 0
@@ -66,7 +68,9 @@ func (d *direct) jobsOf(runs [][]trip.Run) (jobs []int64) {
 
 // decide judges runs of jobs that the transaction has locked. It keeps the runs that start, and
 // returns the others to be prepared.
-func (d *direct) decide(tx *sql.Tx, runs []trip.Run, jobs map[int64]*trip.Job, defs *Definitions, now job.Micros) (prepare []trip.Run, err error) {
+func (d *direct) decide(
+	tx *sql.Tx, runs []trip.Run, jobs map[int64]*trip.Job, defs *Definitions, now job.Micros,
+) (prepare []trip.Run, err error) {
 	d.verdicts = nil
 	if d.room == 0 {
 		return runs, nil

@@ -40,7 +40,9 @@ func dueFrom(spec *job.Spec, s job.Schedule, cursor job.Micros, resumed resumpti
 		d.misfired(spec, s, from, last, now)
 		if d.counted != nil && d.counted.first < resumed.at {
 			d.counted.outcome = job.Skipped
-			d.counted.reason = job.Reason{Code: resumed.code, Text: fmt.Sprintf("the job was paused until %s", resumed.at)}
+			d.counted.reason = job.Reason{
+				Code: resumed.code, Text: fmt.Sprintf("the job was paused until %s", resumed.at),
+			}
 		}
 		from = last + 1
 	}
@@ -73,7 +75,8 @@ func (d *dueTimes) misfired(spec *job.Spec, s job.Schedule, from, to, now job.Mi
 		d.counted = &counted{
 			first: from, last: last, count: s.Count((from - 1).Time(), last.Time()),
 			outcome: job.Missed, reason: job.Reason{
-				Code: job.ReasonMisfire, Text: fmt.Sprintf("nobody could start it within %s", job.Duration(spec.MissedAfter())),
+				Code: job.ReasonMisfire,
+				Text: fmt.Sprintf("nobody could start it within %s", job.Duration(spec.MissedAfter())),
 			},
 		}
 	}

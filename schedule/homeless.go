@@ -36,7 +36,9 @@ func (s *Starter) homeless(ctx context.Context, others []trip.Held, now job.Micr
 
 // homelessOnes returns the runs that no node may run and that must end, by the latest definitions
 // that the node knows.
-func (s *Starter) homelessOnes(ctx context.Context, runs []trip.Run, stops []trip.Stop, now job.Micros) map[lateRun]bool {
+func (s *Starter) homelessOnes(
+	ctx context.Context, runs []trip.Run, stops []trip.Stop, now job.Micros,
+) map[lateRun]bool {
 	if s.Peers == nil {
 		return nil
 	}
@@ -50,7 +52,8 @@ func (s *Starter) homelessOnes(ctx context.Context, runs []trip.Run, stops []tri
 	for i := range runs {
 		r := &runs[i]
 		version, d := s.Definitions.latestOf(r.JobID)
-		if d == nil || d.Err != nil || d.admits(s.Labels) || admittedBy(d, peers) || !stopped(r, stops, now) && !s.tooLate(ctx, r, d, now) {
+		if d == nil || d.Err != nil || d.admits(s.Labels) || admittedBy(d, peers) ||
+			!stopped(r, stops, now) && !s.tooLate(ctx, r, d, now) {
 			continue
 		}
 		if ends == nil {

@@ -150,7 +150,8 @@ func (j *jobScene) started(v *verdict) {
 }
 
 func refusal(outcome job.Outcome, code job.ReasonCode, format string, args ...any) *verdict {
-	return &verdict{action: refuse, outcome: outcome, reason: job.Reason{Code: code, Text: fmt.Sprintf(format, args...)}}
+	reason := job.Reason{Code: code, Text: fmt.Sprintf(format, args...)}
+	return &verdict{action: refuse, outcome: outcome, reason: reason}
 }
 
 // lockedJob: another transaction has locked the row of the job. The batch does not wait for it, so
@@ -216,7 +217,8 @@ func startDeadline(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	if r.Woken {
 		return refusal(job.Missed, job.ReasonWaitDeadline, "waited until its start deadline")
 	}
-	return refusal(job.Missed, job.ReasonStartDeadline, "could not be started by its deadline, %s after it was due", deadline)
+	return refusal(job.Missed, job.ReasonStartDeadline,
+		"could not be started by its deadline, %s after it was due", deadline)
 }
 
 // misfire: a scheduled run that is too old starts only if the misfire policy says so. The answer is

@@ -155,7 +155,9 @@ func (l *Limiter) added() map[string]int64 {
 
 // learn stores the result of a look. The count may or may not include the runs that this node added
 // after before was read, so they are added to it.
-func (l *Limiter) learn(limits map[string]job.AppLimits, others map[string]job.Starts, waiting, before map[string]int64) {
+func (l *Limiter) learn(
+	limits map[string]job.AppLimits, others map[string]job.Starts, waiting, before map[string]int64,
+) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -292,9 +294,11 @@ func (a *allowance) judge(r *trip.Run, v verdict) verdict {
 	l := &a.limits
 	switch {
 	case v.action == start && r.Kind == trip.Schedule && l.RunsPerMinute != 0 && a.started >= l.RunsPerMinute:
-		return a.over(job.LimitRuns, job.ReasonAppRunsLimit, "at most %s a minute (app %s)", numbered(l.RunsPerMinute, "run"), a.app)
+		return a.over(job.LimitRuns, job.ReasonAppRunsLimit,
+			"at most %s a minute (app %s)", numbered(l.RunsPerMinute, "run"), a.app)
 	case v.action == wait && r.Kind != trip.Backfill && r.Group >= 0 && l.Waiting != 0 && a.waiting >= l.Waiting:
-		return a.over(job.LimitWaiting, job.ReasonAppWaitingLimit, "at most %s (app %s)", numbered(l.Waiting, "waiting run"), a.app)
+		return a.over(job.LimitWaiting, job.ReasonAppWaitingLimit,
+			"at most %s (app %s)", numbered(l.Waiting, "waiting run"), a.app)
 	}
 	return v
 }

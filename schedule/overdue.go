@@ -161,7 +161,9 @@ const overduePages = 10
 
 // findIn lists startable runs of the given owners: a batch that this node may run, and the runs for
 // other nodes that it met on the way.
-func (s *Starter) findIn(r sql.Reader, owners []trip.Owner, state trip.State, before job.Micros) (out, others []trip.Held, err error) {
+func (s *Starter) findIn(
+	r sql.Reader, owners []trip.Owner, state trip.State, before job.Micros,
+) (out, others []trip.Held, err error) {
 	after := trip.Held{}
 	after.DueNow = math.MinInt64
 	for range overduePages {
@@ -174,7 +176,8 @@ func (s *Starter) findIn(r sql.Reader, owners []trip.Owner, state trip.State, be
 			return nil, nil, err
 		}
 		for _, h := range page {
-			if h.Owner == s.Session.Number() && s.Prepared.Has(h.Launch) || s.aside.rests(h.Launch.Run, s.Session.Now()) {
+			if h.Owner == s.Session.Number() && s.Prepared.Has(h.Launch) ||
+				s.aside.rests(h.Launch.Run, s.Session.Now()) {
 				continue // this node will start it anyway, or has set it aside
 			}
 			d := defs[h.JobID]

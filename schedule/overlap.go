@@ -33,9 +33,11 @@ func (j *jobScene) skip(r *trip.Run, now job.Micros) *verdict {
 	case t.Kind != trip.Backfill && t.State == trip.Executing:
 		return refusal(job.Skipped, job.ReasonPreviousRunExecuting, "overlap: the run due %s is still executing", t.Due)
 	case t.Kind != trip.Backfill:
-		return refusal(job.Skipped, job.ReasonPreviousRunWaiting, "overlap: the run due %s still waits for its start", t.Due)
+		return refusal(job.Skipped, job.ReasonPreviousRunWaiting,
+			"overlap: the run due %s still waits for its start", t.Due)
 	case j.queued > 0:
-		return refusal(job.Skipped, job.ReasonBackfillRunAhead, "overlap: another due time waits for the end of a backfill's run")
+		return refusal(job.Skipped, job.ReasonBackfillRunAhead,
+			"overlap: another due time waits for the end of a backfill's run")
 	}
 
 	return j.waits(r, now, "overlap") // a backfill and the schedule take turns, so neither loses due times to the other

@@ -115,11 +115,20 @@ const retryPause = 100 * time.Millisecond
 
 // decide is one transaction: read, judge, write. For runs that this session does not hold yet,
 // holders names the owner.
-func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros) (verdicts []verdict, err error) {
+func (s *Starter) decide(
+	ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros,
+) (verdicts []verdict, err error) {
 	defer s.pace.decided(time.Now())
 	woken, window := 0, s.window()
 	stops, _ := s.Stops.now()
-	around := surroundings{s.Labels, stops, s.Limits.allowances(now), s.lateOnes(ctx, runs, now), s.homelessOnes(ctx, runs, stops, now)}
+	around := surroundings{
+		labels: s.Labels,
+		stops:  stops,
+		limits: s.Limits.allowances(now),
+		late:   s.lateOnes(ctx, runs, now),
+		lost:   s.homelessOnes(ctx, runs, stops, now),
+	}
+
 	err = s.Exclusion.Do(ctx, lock.Change{
 		Name: "start",
 		Rows: func(tx *sql.Tx) error {
@@ -170,8 +179,8 @@ func (s *Starter) apply(verdicts []verdict, now, window job.Micros) {
 		case start:
 			r := &v.run
 			started = append(started, job.Started{
-				Launch: r.Launch, JobID: r.JobID, Kind: r.Kind, Request: r.Request, Attempt: r.Attempt, Due: r.Due, DueNow: r.DueNow,
-				Spec: v.def.Spec, At: now, SpawnBy: max(r.DueNow, now) + window,
+				Launch: r.Launch, JobID: r.JobID, Kind: r.Kind, Request: r.Request, Attempt: r.Attempt,
+				Due: r.Due, DueNow: r.DueNow, Spec: v.def.Spec, At: now, SpawnBy: max(r.DueNow, now) + window,
 			})
 		case hold:
 			s.Prepared.Hold(v.run, v.at, now)

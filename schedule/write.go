@@ -262,7 +262,8 @@ func begunOf(verdicts []verdict, s *scene) []trip.Begun {
 	var out []trip.Begun
 	for i := range verdicts {
 		v := &verdicts[i]
-		if v.action != start && v.action != refuse && v.action != wait && v.action != postpone || s.jobs[v.run.JobID].gone {
+		if v.action != start && v.action != refuse && v.action != wait && v.action != postpone ||
+			s.jobs[v.run.JobID].gone {
 			continue
 		}
 		at, ok := index[v.run.JobID]

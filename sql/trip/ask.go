@@ -10,7 +10,8 @@ type Named struct {
 	App, Name string
 }
 
-// NameOf names the job of an executing run, and the app to which the run belongs; sql.ErrNotFound if it does not execute.
+// NameOf returns the name of an executing run's job, and the app of the run. If the run does not
+// execute, it returns sql.ErrNotFound.
 func NameOf(tx *sql.Tx, l Launch) (Named, error) {
 	const query = `
 		SELECT j.id, a.name, j.name

@@ -37,8 +37,8 @@ const (
 	BackfillCancelled BackfillState = "cancelled"
 )
 
-const backfillColumns = "b.id, b.job_id, b.first, b.last, COALESCE(b.next_due, 0), b.done_to, b.parallel, b.missing <> 0, b.total," +
-	" b.planned, b.left_out, b.state, b.who, b.created, b.updated"
+const backfillColumns = "b.id, b.job_id, b.first, b.last, COALESCE(b.next_due, 0), b.done_to, b.parallel," +
+	" b.missing <> 0, b.total, b.planned, b.left_out, b.state, b.who, b.created, b.updated"
 
 func (b *BackfillRow) fields() []any {
 	return []any{&b.ID, &b.JobID, &b.First, &b.Last, &b.NextDue, &b.DoneTo, &b.Parallel, &b.Missing, &b.Total,
@@ -48,10 +48,12 @@ func (b *BackfillRow) fields() []any {
 // InsertBackfill writes a new backfill. Its id is the id of its request.
 func InsertBackfill(tx *sql.Tx, b *BackfillRow) error {
 	const query = `
-		INSERT INTO backfill (id, job_id, first, last, next_due, done_to, parallel, missing, total, state, who, created, updated)
+		INSERT INTO backfill (id, job_id, first, last, next_due, done_to, parallel, missing, total, state, who,
+			created, updated)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	_, err := tx.Exec("insert backfill", query, b.ID, b.JobID, int64(b.First), int64(b.Last), int64(b.NextDue), int64(b.DoneTo),
-		b.Parallel, b.Missing, b.Total, b.State, b.Who, int64(b.Created), int64(b.Updated))
+	_, err := tx.Exec("insert backfill", query,
+		b.ID, b.JobID, int64(b.First), int64(b.Last), int64(b.NextDue), int64(b.DoneTo), b.Parallel,
+		b.Missing, b.Total, b.State, b.Who, int64(b.Created), int64(b.Updated))
 	return err
 }
 

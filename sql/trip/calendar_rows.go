@@ -60,7 +60,8 @@ func knowCalendar(digest []byte) (knownCalendar, bool) {
 // readCalendar decodes, compiles and caches a stored definition.
 func readCalendar(name, text string, digest []byte) (k knownCalendar) {
 	if is := sha256.Sum256([]byte(text)); string(is[:]) != string(digest) {
-		return knownCalendar{err: &CalendarError{name, errors.New("a hand has changed its definition and not its digest")}}
+		return knownCalendar{err: &CalendarError{name,
+			errors.New("a hand has changed its definition and not its digest")}}
 	}
 
 	spec, err := job.DecodeCalendar(text)
@@ -165,7 +166,11 @@ func CalendarRows(r sql.Reader, names []string) (map[string]CalendarRow, error) 
 	out := map[string]CalendarRow{}
 	for part := range slices.Chunk(names, namesAtOnce) {
 		list, args := sql.In(nil, part)
-		rows, err := sql.Select(r, "read calendars by name", scanCalendar, "SELECT "+calendarColumns+" FROM calendar WHERE name IN "+list, args...)
+		query := `
+			SELECT ` + calendarColumns + `
+			FROM calendar
+			WHERE name IN ` + list
+		rows, err := sql.Select(r, "read calendars by name", scanCalendar, query, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -179,12 +184,21 @@ func CalendarRows(r sql.Reader, names []string) (map[string]CalendarRow, error) 
 
 // LockCalendar locks and returns a calendar, or sql.ErrNotFound.
 func LockCalendar(tx *sql.Tx, name string) (CalendarRow, error) {
-	return sql.First(sql.Select(tx, "lock calendar", scanCalendar, "SELECT "+calendarColumns+" FROM calendar WHERE name = ? FOR UPDATE", name))
+	const query = `
+		SELECT ` + calendarColumns + `
+		FROM calendar
+		WHERE name = ?
+		FOR UPDATE`
+	return sql.First(sql.Select(tx, "lock calendar", scanCalendar, query, name))
 }
 
 // CalendarNamed returns a calendar with its number of jobs, or sql.ErrNotFound.
 func CalendarNamed(r sql.Reader, name string) (CalendarRow, error) {
-	c, err := sql.First(sql.Select(r, "read calendar", scanCalendar, "SELECT "+calendarColumns+" FROM calendar WHERE name = ?", name))
+	const query = `
+		SELECT ` + calendarColumns + `
+		FROM calendar
+		WHERE name = ?`
+	c, err := sql.First(sql.Select(r, "read calendar", scanCalendar, query, name))
 	if err != nil {
 		return c, err
 	}

@@ -45,7 +45,8 @@ func Candidates(r sql.Reader, s Slice, now job.Micros, limit int) ([]Candidate, 
 		err = rows.Scan(&c.JobID, &c.AppID, &c.Hash, &c.Version, &c.NextDue, &c.Paused, &c.Parked, &c.Resumed)
 		return c, err
 	}
-	return sql.Select(r, "list jobs to claim", scan, query, int64(s.From), int64(s.Before), s.FromHash, s.ToHash, int64(now), limit)
+	return sql.Select(r, "list jobs to claim", scan, query,
+		int64(s.From), int64(s.Before), s.FromHash, s.ToHash, int64(now), limit)
 }
 
 // Cursor returns the first due time that no run has; zero: none.
@@ -243,7 +244,8 @@ func beginCursors(tx *sql.Tx, cursors []Cursor) error {
 
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
-			id BIGINT PATH '$[0]', next_due BIGINT PATH '$[1]', begun_to BIGINT PATH '$[2]', running BIGINT PATH '$[3]')) n
+			id BIGINT PATH '$[0]', next_due BIGINT PATH '$[1]', begun_to BIGINT PATH '$[2]',
+			running BIGINT PATH '$[3]')) n
 		STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.id
 		SET j.next_due = n.next_due, j.begun_to = GREATEST(j.begun_to, n.begun_to),
 			j.running = IF(n.running = 0, j.running, n.running)`
@@ -315,7 +317,8 @@ func insertRuns(tx *sql.Tx, owner Owner, state State, runs []Run, columns string
 	}
 
 	query := `
-		INSERT INTO run (id, job_id, app_id, version, due, kind, request, attempt, state, owner, claim, due_now, hash` + columns + `)
+		INSERT INTO run (id, job_id, app_id, version, due, kind, request, attempt, state, owner, claim,
+			due_now, hash` + columns + `)
 		VALUES `
 	_, err := tx.Exec("insert runs", query+r.values())
 	if owner != NoOwner {

@@ -66,8 +66,9 @@ type Pause struct {
 	Reason string
 }
 
-const jobColumns = "j.id, j.app_id, j.name, j.hash, j.version, j.changes, j.paused <> 0, j.living IS NULL, j.crowded <> 0," +
-	" COALESCE(j.next_due, 0), COALESCE(j.parked, 0), j.begun_to, j.resumed, j.running, j.error"
+const jobColumns = "j.id, j.app_id, j.name, j.hash, j.version, j.changes, j.paused <> 0," +
+	" j.living IS NULL, j.crowded <> 0, COALESCE(j.next_due, 0), COALESCE(j.parked, 0), j.begun_to," +
+	" j.resumed, j.running, j.error"
 
 func (j *JobRow) fields() []any {
 	return []any{&j.ID, &j.AppID, &j.Name, &j.Hash, &j.Version, &j.Changes, &j.Paused, &j.Deleted, &j.Crowded,
@@ -240,8 +241,8 @@ func InsertCounted(tx *sql.Tx, counted []Counted, now job.Micros) error {
 	}
 
 	const query = `
-		INSERT INTO run (id, job_id, app_id, version, hash, due, due_now, due_last, due_count, kind, state, owner, claim,
-			outcome, final, ended, reason_code, reason)
+		INSERT INTO run (id, job_id, app_id, version, hash, due, due_now, due_last, due_count, kind, state,
+			owner, claim, outcome, final, ended, reason_code, reason)
 		SELECT id, job_id, app_id, version, hash, due, due, due_last, NULLIF(due_count, 0), 'schedule', 'ended', -2, 0,
 			outcome, 1, ?, reason_code, reason
 		FROM JSON_TABLE(?, '$[*]' COLUMNS (
@@ -350,7 +351,8 @@ func InsertJobs(tx *sql.Tx, jobs []*JobRow) error {
 	const read = `
 		SELECT j.id, j.app_id, j.name
 		FROM ` + columns + `
-		STRAIGHT_JOIN job j FORCE INDEX (name) ON j.app_id = n.app_id AND j.name = n.name COLLATE utf8mb4_bin AND j.living = 1`
+		STRAIGHT_JOIN job j FORCE INDEX (name)
+			ON j.app_id = n.app_id AND j.name = n.name COLLATE utf8mb4_bin AND j.living = 1`
 	scan := func(rows *sql.Rows) (j JobRow, err error) {
 		err = rows.Scan(&j.ID, &j.AppID, &j.Name)
 		return j, err

@@ -163,7 +163,8 @@ func insertOutput(tx *sql.Tx, ends []*End) error {
 		SELECT r.id
 		FROM run r FORCE INDEX (PRIMARY)
 		LEFT JOIN output o ON o.run_id = r.id
-		WHERE r.id IN ` + each(with, func(e **End) int64 { return (*e).Run }) + ` AND r.output_kept > 0 AND o.run_id IS NULL`
+		WHERE r.id IN ` + each(with, func(e **End) int64 { return (*e).Run }) + `
+			AND r.output_kept > 0 AND o.run_id IS NULL`
 	ids, err := sql.Select(tx, "look for runs with output", scanID, query)
 	if err != nil {
 		return err
@@ -181,7 +182,9 @@ func insertOutput(tx *sql.Tx, ends []*End) error {
 			return nil
 		}
 		const row = "(?, ?, ?, ?)"
-		query := "INSERT INTO output (run_id, head, tail, encoding) VALUES " + row + strings.Repeat(", "+row, len(args)/4-1)
+		query := `
+			INSERT INTO output (run_id, head, tail, encoding)
+			VALUES ` + row + strings.Repeat(", "+row, len(args)/4-1)
 		_, err := tx.Exec("insert output", query, args...)
 		args, size = nil, 0
 		return err

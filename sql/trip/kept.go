@@ -161,7 +161,7 @@ func CountAgain(tx *sql.Tx, s OutputSum) error {
 
 const (
 	countNotes = 100    // rows of `ending` that one transaction counts at most
-	countMost  = 10_000 // runs that one statement looks at, or slightly more: one transaction and one instant are never split
+	countMost  = 10_000 // runs that one statement looks at; slightly more, as no transaction or instant is split
 )
 
 // CountNotes counts the output of the given apps in the next notes, up to note upto. It returns the
@@ -236,7 +236,8 @@ func CountOld(tx *sql.Tx, s OutputSum) error {
 		UPDATE app_output FORCE INDEX (PRIMARY)
 		SET seen = NULLIF(?, ?)
 		WHERE app_id = ? AND count = ? AND seen = ?`
-	n, err := tx.Exec("move on in counting output of an app", move, int64(end), int64(noEnd), s.AppID, s.Count, int64(s.Seen))
+	n, err := tx.Exec("move on in counting output of an app", move,
+		int64(end), int64(noEnd), s.AppID, s.Count, int64(s.Seen))
 	return expect("move on in counting output of an app", n, 1, err)
 }
 

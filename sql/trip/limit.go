@@ -64,7 +64,11 @@ func Limits(r sql.Reader) (map[string]job.AppLimits, error) {
 // transaction is over. For an app without limits it locks nothing. It writes the row, as TakeLocks
 // does, for multi-writer clusters.
 func HoldLimits(tx *sql.Tx, app string) (l job.AppLimits, found bool, err error) {
-	n, err := tx.Exec("hold limits", "UPDATE app_limit FORCE INDEX (PRIMARY) SET "+sql.Next("taken")+" WHERE app = ?", app)
+	hold := `
+		UPDATE app_limit FORCE INDEX (PRIMARY)
+		SET ` + sql.Next("taken") + `
+		WHERE app = ?`
+	n, err := tx.Exec("hold limits", hold, app)
 	if err != nil || n == 0 {
 		return l, false, err
 	}
@@ -107,6 +111,11 @@ func StartsBeside(r sql.Reader, apps []string, since int64, session uuid.UUID) (
 	}
 
 	list, args := sql.In([]any{since, session[:]}, apps)
+	query := `
+		SELECT app, at, ` + startsColumn + `
+		FROM app_start FORCE INDEX (PRIMARY)
+		WHERE at >= ? AND session_id <> ? AND app IN ` + list
+
 	err := sql.Each(r, "read starts of apps", func(rows *sql.Rows) error {
 		var (
 			app   string
@@ -118,7 +127,7 @@ func StartsBeside(r sql.Reader, apps []string, since int64, session uuid.UUID) (
 		}
 		out[app][at] += n
 		return err
-	}, "SELECT app, at, "+startsColumn+" FROM app_start FORCE INDEX (PRIMARY) WHERE at >= ? AND session_id <> ? AND app IN "+list, args...)
+	}, query, args...)
 	return out, err
 }
 

@@ -24,10 +24,20 @@ func scanNode(rows *sql.Rows) (n NodeRow, err error) {
 
 // CordonedNodes lists the nodes that must take no new work, living or not.
 func CordonedNodes(r sql.Reader) ([]NodeRow, error) {
-	return sql.Select(r, "list cordoned nodes", scanNode, "SELECT "+nodeColumns+" FROM node WHERE cordoned = 1 ORDER BY name")
+	const query = `
+		SELECT ` + nodeColumns + `
+		FROM node
+		WHERE cordoned = 1
+		ORDER BY name`
+	return sql.Select(r, "list cordoned nodes", scanNode, query)
 }
 
 // LockNode locks and returns the row of a node, or sql.ErrNotFound.
 func LockNode(tx *sql.Tx, name string) (NodeRow, error) {
-	return sql.First(sql.Select(tx, "lock node", scanNode, "SELECT "+nodeColumns+" FROM node WHERE name = ? AND cordoned = 1 FOR UPDATE", name))
+	const query = `
+		SELECT ` + nodeColumns + `
+		FROM node
+		WHERE name = ? AND cordoned = 1
+		FOR UPDATE`
+	return sql.First(sql.Select(tx, "lock node", scanNode, query, name))
 }

@@ -14,11 +14,12 @@ type Held struct {
 	State State
 }
 
-const heldColumns = "id, claim, job_id, app_id, version, kind, request, attempt, due, due_now, hash, grp, awaited <> 0, owner, state"
+const heldColumns = "id, claim, job_id, app_id, version, kind, request, attempt, due, due_now, hash, grp," +
+	" awaited <> 0, owner, state"
 
 func scanHeld(rows *sql.Rows) (h Held, err error) {
-	err = rows.Scan(&h.Launch.Run, &h.Claim, &h.JobID, &h.AppID, &h.Version, &h.Kind, &h.Request, &h.Attempt, &h.Due, &h.DueNow,
-		&h.Hash, &h.Group, &h.Woken, &h.Owner, &h.State)
+	err = rows.Scan(&h.Launch.Run, &h.Claim, &h.JobID, &h.AppID, &h.Version, &h.Kind, &h.Request, &h.Attempt,
+		&h.Due, &h.DueNow, &h.Hash, &h.Group, &h.Woken, &h.Owner, &h.State)
 	return h, err
 }
 

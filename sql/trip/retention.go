@@ -72,8 +72,11 @@ func PutRetention(tx *sql.Tx, app string, r job.Retention, who string, now job.M
 		_, err := tx.Exec("drop retention", "DELETE FROM retention WHERE app = ?", app)
 		return err
 	}
-	_, err := tx.Exec("put retention", "INSERT INTO retention (app, spec, who, updated) VALUES (?, ?, ?, ?) ON DUPLICATE KEY UPDATE spec = VALUES(spec), who = VALUES(who), updated = VALUES(updated)",
-		app, r.Encode(), sql.Cut(who, 128), int64(now))
+	const query = `
+		INSERT INTO retention (app, spec, who, updated)
+		VALUES (?, ?, ?, ?)
+		ON DUPLICATE KEY UPDATE spec = VALUES(spec), who = VALUES(who), updated = VALUES(updated)`
+	_, err := tx.Exec("put retention", query, app, r.Encode(), sql.Cut(who, 128), int64(now))
 	return err
 }
 

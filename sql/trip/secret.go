@@ -32,7 +32,13 @@ func ShareSecrets(tx *sql.Tx, apps []string, names []job.Secret) (map[job.AppSec
 		return out, nil
 	}
 	cond, args := Usable(apps, names)
-	err := sql.Each(tx, "share secrets", secretNames(out), "SELECT app, name FROM secret WHERE "+cond+" ORDER BY name, app LOCK IN SHARE MODE", args...)
+	query := `
+		SELECT app, name
+		FROM secret
+		WHERE ` + cond + `
+		ORDER BY name, app
+		LOCK IN SHARE MODE`
+	err := sql.Each(tx, "share secrets", secretNames(out), query, args...)
 	return out, err
 }
 
