@@ -2,28 +2,28 @@ package job
 
 import "context"
 
-// Actor is who makes a change, and from where.
+// Actor is the author of a change.
 type Actor struct {
-	Who    string // a person, a token, or a node
-	Origin string // the address that the request came from, or the name of a node
+	Who    string // a person, a token or a node
+	Origin string // the address of the client, or the name of a node
 
-	Caller string // tells those of the same name apart who ask by the API; it is not kept
+	Caller string // separates API clients with the same name; not stored
 }
 
-// Anonymous is who makes a change when nobody said.
+// Anonymous is the author of changes without a name.
 const Anonymous = "anonymous"
 
-// Itself is the actor of changes that nobody asked for at that moment, such as the end of a pause that has one.
+// Itself is the author of automatic changes, such as the end of a pause.
 const Itself = "go-crontab"
 
 type actorKey struct{}
 
-// WithActor returns a context whose changes are made by a.
+// WithActor returns a context for changes by a.
 func WithActor(ctx context.Context, a Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, a)
 }
 
-// ActorOf tells who makes the changes of a context.
+// ActorOf returns the author of a context's changes.
 func ActorOf(ctx context.Context) Actor {
 	if a, ok := ctx.Value(actorKey{}).(Actor); ok && a.Who != "" {
 		return a

@@ -9,7 +9,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// RetentionSpec is the retention rule of an app, or of the cluster, as a file has it.
+// RetentionSpec is the retention rule of an app, or of the cluster, as files have it.
 type RetentionSpec struct {
 	Scope string `json:"scope,omitempty" enum:"app,cluster" doc:"'cluster' for the rule of the cluster; that of an app needs only 'app'."`
 	App   string `json:"app,omitempty" doc:"The app, if it is the rule of one."`
@@ -21,12 +21,12 @@ type RetentionSpec struct {
 	Archive  bool     `json:"archive,omitempty" doc:"Nothing goes before a node that has an archive command has handed it over. Of the cluster's rule alone."`
 }
 
-// Rule is what it says.
+// Rule returns the rule.
 func (s *RetentionSpec) Rule() Retention {
 	return Retention{Keep{s.Age, s.Runs, s.Bytes, s.Failures}, s.Archive}
 }
 
-// PauseSpec is the pause of an app, or of the cluster, as a file has it.
+// PauseSpec is the pause of an app, or of the cluster, as files have it.
 type PauseSpec struct {
 	Scope  string     `json:"scope,omitempty" enum:"app,cluster" doc:"'cluster' for the pause of the cluster; that of an app needs only 'app'."`
 	App    string     `json:"app,omitempty" doc:"The app, if it is the pause of one."`
@@ -34,7 +34,7 @@ type PauseSpec struct {
 	Until  *time.Time `json:"until,omitempty" doc:"When the pause ends by itself. Without it, somebody must resume. Once that has passed, there is nothing to do."`
 }
 
-// Request is the wish that it says.
+// Request returns the pause as a request.
 func (s *PauseSpec) Request() (r PauseRequest) {
 	if r.Reason = s.Reason; s.Until != nil {
 		r.Until = MicrosOf(*s.Until)
@@ -42,10 +42,10 @@ func (s *PauseSpec) Request() (r PauseRequest) {
 	return r
 }
 
-// MaxApplyScopes bounds the apps that one Apply says retention of, and those that it pauses.
+// MaxApplyScopes bounds the apps with retention in one Apply, and the apps with a pause.
 const MaxApplyScopes = 1000
 
-// checkScope notes what is wrong with what a rule or a pause is of.
+// checkScope adds the problems of the scope and the app of a rule or a pause.
 func checkScope(p *Problems, seen map[string]int, list string, i int, scope, app string) {
 	place := fmt.Sprintf("%s[%d]", list, i)
 	switch {
@@ -75,7 +75,7 @@ func scopeName(app string) string {
 	return "app " + app
 }
 
-// checkScopes checks retention and pauses, and puts them in the order of their apps.
+// checkScopes checks retention and pauses, and sorts them by app.
 func (a *Apply) checkScopes(p *Problems, now Micros) {
 	seen := map[string]int{}
 	for i := range a.Retention {
@@ -89,20 +89,20 @@ func (a *Apply) checkScopes(p *Problems, now Micros) {
 		s := &a.Pauses[i]
 		checkScope(p, seen, "pauses", i, s.Scope, s.App)
 		r := s.Request()
-		if s.Until != nil && r.Until <= now { // a file outlives the pause that it has
+		if s.Until != nil && r.Until <= now { // the pause in the file has ended
 			r.Until = 0
 		}
 		p.within(fmt.Sprintf("pauses[%d]", i), r.Validate(now))
 	}
-	// Who locks several does so in the order of their apps.
+	// Lock the apps in sorted order.
 	slices.SortFunc(a.Retention, func(a, b RetentionSpec) int { return strings.Compare(a.App, b.App) })
 	slices.SortFunc(a.Pauses, func(a, b PauseSpec) int { return strings.Compare(a.App, b.App) })
 }
 
-// Diff lists what is different, by fields, between two rules; either may be nil.
+// Diff lists the fields in which two rules differ. Either may be nil.
 func (r *Retention) Diff(other *Retention) []Change { return diff(flatOf(r), flatOf(other)) }
 
-// Diff lists what is different, by fields, between two wishes to pause the same; the first may be nil.
+// Diff lists the fields in which two pauses of the same scope differ. The first may be nil.
 func (r *PauseRequest) Diff(other *PauseRequest) []Change {
 	return diff(flatOf(r.spec()), flatOf(other.spec()))
 }

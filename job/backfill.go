@@ -6,25 +6,25 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Backfill is a range of due times of a job that are started now, whether or not they were before.
+// Backfill is a request to start the due times of a job in a range now, even if they ran before.
 type Backfill struct {
 	ID       int64
 	JobID    int64
-	From, To Micros // due times in this range, both ends included
-	Parallel int    // runs of it at once
-	Missing  bool   // leave out due times that have a run which succeeded
+	From, To Micros // range of due times, inclusive
+	Parallel int    // its runs at once
+	Missing  bool   // leave out due times with a successful run
 
 	State   BackfillState
-	NextDue Micros // the first due time without a run; zero: none is left
+	NextDue Micros // first due time without a run; zero: none left
 	Total   int64  // due times in the range
-	Planned int64  // of them, those that have or had a run
-	LeftOut int64  // of them, those that had succeeded before
+	Planned int64  // due times that have or had a run
+	LeftOut int64  // due times left out because they succeeded before
 	Who     string
 	Created Micros
 	Updated Micros
 }
 
-// BackfillState says how far a backfill is.
+// BackfillState is the progress of a backfill.
 type BackfillState int8
 
 // The states of a backfill.
@@ -44,7 +44,8 @@ const (
 	MaxBackfillDues = 1_000_000
 )
 
-// CheckBackfill returns what is wrong with a wish for a backfill, as Problems, or nil. now is MySQL's clock.
+// CheckBackfill returns the problems of a requested backfill, as Problems, or nil. now is MySQL's
+// clock.
 func CheckBackfill(from, to time.Time, parallel int, now time.Time) error {
 	var p Problems
 	checkYear(&p, "from", from)

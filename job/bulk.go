@@ -2,45 +2,46 @@ package job
 
 import "go-crontab/job/problem"
 
-// Bulk is a wish to do the same to several jobs.
+// Bulk is a request to change several jobs in the same way.
 type Bulk struct {
 	Action Action // ActionPause, ActionResume, ActionRun or ActionDelete
 	Pause  PauseRequest
-	Jobs   []Seen // each once
+	Jobs   []Seen // without duplicates
 
-	// Done is what it has come to, in the order of Jobs. Whoever makes the change fills it within the transaction.
+	// Done lists the results in the order of Jobs. The code that makes the change fills it within
+	// the transaction.
 	Done []Bulked
 }
 
-// Seen is a job as it was found: a change of one that has been changed since is refused.
+// Seen is a job as the caller saw it. If the job has changed since, the change is refused.
 type Seen struct {
 	ID      int64
-	Changes int32 // how often people had changed it
+	Changes int32 // number of changes by people
 }
 
-// Bulked is what became of one job.
+// Bulked is the result for one job.
 type Bulked struct {
 	Result  BulkResult
-	Why     problem.Text // it was refused
-	Version int64        // at which the job is; zero if it is deleted, or not there
-	Request int64        // of the run that was asked for
+	Why     problem.Text // why it was refused
+	Version int64        // of the job; zero if it is deleted or missing
+	Request int64        // of the requested run
 }
 
-// BulkResult says what became of a job.
+// BulkResult is the kind of a result.
 type BulkResult string
 
 // The results.
 const (
 	BulkChanged   BulkResult = "changed"
-	BulkUnchanged BulkResult = "unchanged" // it was so already
+	BulkUnchanged BulkResult = "unchanged" // already in the wanted state
 	BulkRefused   BulkResult = "refused"
 )
 
-// Refused is what becomes of a job that is left as it is.
+// Refused is the result for a job that stays unchanged.
 func Refused(why problem.Text) Bulked { return Bulked{Result: BulkRefused, Why: why} }
 
-// Of tells what there is to do about a job, with the error that reading its definition gave. What only doing it shows is
-// not told.
+// Of predicts the result for a job. unreadable is the error from reading its definition. Errors
+// that occur only during the change are not predicted.
 func (b *Bulk) Of(j *Job, unreadable error) Bulked {
 	out := Bulked{Result: BulkChanged, Version: j.Version}
 	switch b.Action {
@@ -48,7 +49,7 @@ func (b *Bulk) Of(j *Job, unreadable error) Bulked {
 		if !b.Pause.Alters(j) {
 			out.Result = BulkUnchanged
 		}
-	case ActionResume: // its due times are up to claims
+	case ActionResume: // claims handle its due times
 		if !j.Paused {
 			out.Result = BulkUnchanged
 		}
@@ -60,7 +61,8 @@ func (b *Bulk) Of(j *Job, unreadable error) Bulked {
 	return out
 }
 
-// Alters tells whether the wish changes a job: it is not paused, or for another reason or until another instant.
+// Alters reports whether the pause would change the job: the job is not paused, or the reason or
+// the end differs.
 func (r PauseRequest) Alters(j *Job) bool {
 	return !j.Paused || r != PauseRequest{} && r != PauseRequest{Reason: j.PauseReason, Until: j.PauseUntil}
 }

@@ -7,7 +7,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Days are counted from 1970-01-01. A calendar knows those of the years that cron knows.
+// Days are counted from 1970-01-01. Calendars cover the years of cron.
 var (
 	firstCalendarDay = dayOf(firstYear, time.January, 1)
 	lastCalendarDay  = dayOf(lastYear, time.December, 31)
@@ -21,10 +21,10 @@ func weekdayOf(day int64) time.Weekday { return time.Weekday(((day+4)%7 + 7) % 7
 
 func dateText(day int64) string { return time.Unix(day*secondsPerDay, 0).UTC().Format(time.DateOnly) }
 
-// leapYear is one in which every day of the year exists: days of each year are counted in it, from 0.
+// leapYear contains every possible day of a year: yearly days are counted in it, from 0.
 const leapYear = 2000
 
-// daysBeforeMonth is how many days of a leap year come before each month.
+// daysBeforeMonth is the number of days before each month of a leap year.
 var daysBeforeMonth = func() (days [13]int) {
 	for m := time.January; m < time.December; m++ {
 		days[m+1] = days[m] + daysIn(leapYear, m)
@@ -34,7 +34,7 @@ var daysBeforeMonth = func() (days [13]int) {
 
 func yearlyDay(month time.Month, day int) int { return daysBeforeMonth[month] + day - 1 }
 
-// parseDate reads 2027-02-06 as a day, and 12-25 as a day of each year.
+// parseDate reads 2027-02-06 as a day, and 12-25 as a yearly day.
 func parseDate(s string) (day int64, yearly bool, err error) {
 	if t, err := time.Parse(time.DateOnly, s); err == nil {
 		if y := t.Year(); y < firstYear || y > lastYear {
@@ -42,27 +42,28 @@ func parseDate(s string) (day int64, yearly bool, err error) {
 		}
 		return t.Unix() / secondsPerDay, false, nil
 	}
-	// In a leap year, so that 02-29 is a date.
+	// A leap year makes 02-29 a date.
 	if t, err := time.Parse(time.DateOnly, fmt.Sprintf("%d-%s", leapYear, s)); err == nil {
 		return int64(yearlyDay(t.Month(), t.Day())), true, nil
 	}
 	return 0, false, problem.Errorf(problem.NotADate, shorten(s))
 }
 
-// daySet finds the entry of a list that names a day. Dated entries come before yearly ones, earlier before later ones.
+// daySet finds the list entry that names a day. Dated entries take precedence over yearly ones, and
+// earlier entries over later ones.
 type daySet struct {
-	first  int64   // of byDay
-	byDay  []int32 // entry + 1, or 0: from the first to the last day that a dated entry names
+	first  int64   // first day of byDay
+	byDay  []int32 // entry + 1, or 0; from the first to the last dated day
 	yearly []int32 // the same by day of a leap year; nil: no yearly entry
 }
 
-// daySpan is the days that an entry names, from the first to the last one.
+// daySpan is the first and the last day of an entry.
 type daySpan struct {
 	from, to int64
 	yearly   bool
 }
 
-// span reads the days of an entry; part is the field that is wrong.
+// span reads the days of an entry; part is the field with the error.
 func (d CalendarDay) span() (s daySpan, part string, err error) {
 	if s.from, s.yearly, err = parseDate(d.Date); err != nil {
 		return s, "date", err
@@ -104,9 +105,10 @@ func newDaySet(list []CalendarDay, name string, p *Problems) daySet {
 	if len(dated) == 0 {
 		return s
 	}
-	// Each day is painted once, by the first entry that names it: free leads over those that are painted.
+	// Paint each day once, with the first entry that names it. free skips days that are already
+	// painted.
 	s.first, s.byDay = low, make([]int32, high-low+1)
-	free := make([]int32, len(s.byDay)+1) // the first day from here on that may be free
+	free := make([]int32, len(s.byDay)+1) // by day: the next day that may be free
 	for i := range free {
 		free[i] = int32(i)
 	}
@@ -129,7 +131,7 @@ func newDaySet(list []CalendarDay, name string, p *Problems) daySet {
 	return s
 }
 
-// paintYearly names the days of each year, over its end if to comes before from.
+// paintYearly paints yearly days, across the end of the year if to is before from.
 func (s *daySet) paintYearly(entry, from, to int) {
 	if s.yearly == nil {
 		s.yearly = make([]int32, 366)
@@ -156,7 +158,7 @@ func (s *daySet) at(day int64) int {
 	return int(s.yearly[yearlyDay(month, dom)]) - 1
 }
 
-// each calls fn with the days that entries name, in order.
+// each calls fn in order with the days that have an entry.
 func (s *daySet) each(fn func(day int64, entry int)) {
 	from, to := s.first, s.first+int64(len(s.byDay))
 	if s.yearly != nil {

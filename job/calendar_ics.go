@@ -12,21 +12,22 @@ import (
 )
 
 const (
-	// maxRules bounds the work that a file can ask for: each recurring event is looked at for every day to 2099.
+	// maxRules bounds the work of a file: each recurring event is checked for every day to 2099.
 	maxRules = 500
-	// firstEventYear is before any calendar's, so that what is counted from a start is counted right.
+	// firstEventYear is before the first year of calendars, so that counts from the start of an
+	// event are right.
 	firstEventYear = 1900
 )
 
-// icsLine is one content line: what is folded over several is put together.
+// icsLine is one content line, with its folded parts joined.
 type icsLine struct {
-	n      int // of its first line
+	n      int // number of its first line
 	name   string
 	params map[string]string
 	value  string
 }
 
-// icsEvent is the properties of a VEVENT that say which days it means.
+// icsEvent holds the properties of a VEVENT that determine its days.
 type icsEvent struct {
 	begun                    int // line of BEGIN
 	start, end, length, rule *icsLine
@@ -34,11 +35,13 @@ type icsEvent struct {
 	summary, special, status string
 }
 
-// ParseICS reads the days of an iCalendar file (RFC 5545): each VEVENT of whole days, with DTEND or DURATION and with an
-// RRULE as recurrence reads it; what recurs without end does so to 2099, but an event of every year from the year of now
-// or earlier becomes a yearly entry. A summary that contains workday names make-up workdays, which become included; all
-// others are excluded. Where events say what they are by Apple's X-APPLE-SPECIAL-DAY, that counts, and events that say
-// nothing are festivals on which people work: they are counted as ignored. Errors are Problems of lines.
+// ParseICS reads the days of an iCalendar file (RFC 5545). It takes each VEVENT of whole days, with
+// DTEND or DURATION, and with an RRULE as recurrence supports it. An event that recurs without end
+// does so to 2099. If it occurs every year, from the year of now or earlier, it becomes a yearly
+// entry instead. A summary that contains workday marks make-up workdays, which become included; all
+// other days are excluded. If the file uses Apple's X-APPLE-SPECIAL-DAY, that property decides.
+// Events without it are then festivals on which people work, and are counted as ignored. Errors are
+// Problems of lines.
 func ParseICS(text []byte, now time.Time, workday string) (ImportedDays, error) {
 	return ParseICSWithin(nil, text, now, workday)
 }
@@ -78,7 +81,7 @@ type icsReader struct {
 	now      time.Time
 	workday  string
 	work     *Work
-	stack    []string // components that are open
+	stack    []string // open components
 	calendar bool
 	event    *icsEvent
 	events   []*icsEvent
@@ -86,7 +89,7 @@ type icsReader struct {
 	last     int // line
 }
 
-// read takes the events.
+// read collects the events.
 func (r *icsReader) read(text string) {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i := 0; i < len(lines) && !r.enough; {
@@ -110,7 +113,7 @@ func (r *icsReader) read(text string) {
 	}
 }
 
-// parseICSLine divides a line into its name, its parameters and its value.
+// parseICSLine splits a line into its name, its parameters and its value.
 func parseICSLine(s string) (*icsLine, bool) {
 	quoted := false
 	colon := strings.IndexFunc(s, func(c rune) bool {
@@ -208,7 +211,8 @@ func (e *icsEvent) line(l *icsLine, r *icsReader) {
 
 const appleWorkday = "ALTERNATE-WORKDAY"
 
-// take makes days of one event. marked tells whether the file's events say what they are.
+// take converts an event to days. marked reports whether the file uses Apple's property, see
+// ParseICS.
 func (r *icsReader) take(e *icsEvent, marked bool) {
 	if e.status == "CANCELLED" {
 		return
@@ -268,8 +272,8 @@ func (r *icsReader) take(e *icsEvent, marked bool) {
 
 func yearOf(day int64) int { y, _, _ := dateOf(day); return y }
 
-// yearlyEntry writes days as those of each year. That would be wrong of several days with the end of February among
-// them, which are not always as many.
+// yearlyEntry makes a yearly entry of days. It refuses several days that include the end of
+// February, because their number differs between years.
 func yearlyEntry(start, length int64) (CalendarDay, bool) {
 	_, m, d := dateOf(start)
 	first := yearlyDay(m, d)
@@ -288,7 +292,7 @@ func yearlyEntry(start, length int64) (CalendarDay, bool) {
 	return entry, true
 }
 
-// extent returns the first day of an event, and how many it has.
+// extent returns the first day of an event and its number of days.
 func (r *icsReader) extent(e *icsEvent) (start, length int64, ok bool) {
 	if e.start == nil {
 		r.wrong(e.begun, problem.ICSWithoutStart)
@@ -309,7 +313,7 @@ func (r *icsReader) extent(e *icsEvent) (start, length int64, ok bool) {
 			r.wrong(e.end.n, problem.ICSEndsEarly)
 			return 0, 0, false
 		}
-		length = max(1, end-start) // DTEND is the day after the last one; some write the last one itself
+		length = max(1, end-start) // DTEND is the day after the last; some programs write the last day
 	case e.length != nil:
 		if length, ok = icsDuration(e.length.value); !ok {
 			r.wrong(e.length.n, problem.ICSDuration, shorten(e.length.value))
@@ -325,7 +329,8 @@ func (r *icsReader) extent(e *icsEvent) (start, length int64, ok bool) {
 
 const maxEventDays = 366
 
-// wholeDay reads a date, or a midnight of a wall clock: some programs write whole days that way.
+// wholeDay reads a date, or midnight on a wall clock, because some programs write whole days that
+// way.
 func (r *icsReader) wholeDay(l *icsLine) (int64, bool) {
 	day, midnight, err := icsDay(strings.TrimSpace(l.value))
 	switch {
@@ -343,7 +348,8 @@ func (r *icsReader) wholeDay(l *icsLine) (int64, bool) {
 
 var icsDate = regexp.MustCompile(`^(\d{8})(T(\d{6})(Z?))?$`)
 
-// icsDay reads 20270206 and 20270206T000000. midnight tells whether it is a whole day, or may stand for one.
+// icsDay reads 20270206 and 20270206T000000. midnight reports whether the value can mean a whole
+// day.
 func icsDay(s string) (day int64, midnight bool, err error) {
 	m := icsDate.FindStringSubmatch(strings.ToUpper(s))
 	if m == nil {
@@ -370,7 +376,7 @@ func icsDuration(s string) (int64, bool) {
 	return n, n > 0
 }
 
-// exceptions are the days on which a recurring event does not happen.
+// exceptions returns the days without the recurring event.
 func (r *icsReader) exceptions(e *icsEvent) (map[int64]bool, bool) {
 	days := map[int64]bool{}
 	for _, l := range e.except {
@@ -387,7 +393,7 @@ func (r *icsReader) exceptions(e *icsEvent) (map[int64]bool, bool) {
 	return days, true
 }
 
-// icsText takes the escapes out of a text.
+// icsText unescapes a text.
 func icsText(s string) string {
 	return strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\N`, "\n", `\,`, ",", `\;`, ";").Replace(s)
 }

@@ -9,22 +9,23 @@ import (
 	"go-crontab/job/problem"
 )
 
-// recurrence is the part of RFC 5545's RRULE that holidays are written in, by whole days: every so many years, months,
-// weeks or days, on days of the month or of the week, in some months.
+// recurrence is the part of RFC 5545's RRULE that holidays use, by whole days: every n years,
+// months, weeks or days, on days of the month or of the week, in some months.
 type recurrence struct {
 	freq      string
 	interval  int64
 	count     int   // 0: no bound
-	until     int64 // last day, which belongs to it; lastCalendarDay: no bound
+	until     int64 // last day, inclusive; lastCalendarDay: no bound
 	zone      *time.Location
 	bounded   bool // by count or until
 	months    uint16
-	monthDays map[int]bool // from the end if negative
+	monthDays map[int]bool // negative: from the end
 	weekdays  map[nthWeekday]bool
 	weekStart time.Weekday
 }
 
-// nthWeekday is a day of the week: the n-th of the month or year, from the end if negative; 0: every one.
+// nthWeekday is the n-th of a weekday in the month or year, counted from the end if negative; 0:
+// every one.
 type nthWeekday struct {
 	n   int
 	day time.Weekday
@@ -34,7 +35,8 @@ var icsWeekdays = map[string]time.Weekday{
 	"SU": time.Sunday, "MO": time.Monday, "TU": time.Tuesday, "WE": time.Wednesday, "TH": time.Thursday, "FR": time.Friday, "SA": time.Saturday,
 }
 
-// parseRecurrence reads the value of an RRULE, and refuses what it does not know. zone is that of the event's start.
+// parseRecurrence reads the value of an RRULE, and refuses unknown parts. zone is the zone of the
+// event's start.
 func parseRecurrence(value string, zone *time.Location) (recurrence, error) {
 	r := recurrence{interval: 1, until: lastCalendarDay, weekStart: time.Monday, zone: zone, monthDays: map[int]bool{}, weekdays: map[nthWeekday]bool{}}
 	seen := map[string]bool{}
@@ -91,7 +93,7 @@ func (r *recurrence) take(key, v string) error {
 		if err != nil {
 			return fmt.Errorf("UNTIL: %w", err)
 		}
-		// RFC 5545: it is the last one if it is one; by a zone it is an instant in UTC, of dates a date.
+		// RFC 5545: the end is inclusive. It is an instant in UTC for events with a zone, and a date for dates.
 		if end, err := time.Parse("20060102T150405Z", v); err == nil {
 			end = end.In(r.zone)
 			day = dayOf(end.Year(), end.Month(), end.Day())
@@ -134,7 +136,7 @@ func (r *recurrence) takeWeekdays(v string) error {
 	return nil
 }
 
-// eachNumber reads a list of numbers, none of them zero.
+// eachNumber reads a list of non-zero numbers.
 func eachNumber(key, v string, least, most int, fn func(int)) error {
 	for item := range strings.SplitSeq(v, ",") {
 		n, err := strconv.Atoi(item)
@@ -146,7 +148,7 @@ func eachNumber(key, v string, least, most int, fn func(int)) error {
 	return nil
 }
 
-// plainlyYearly tells whether the rule is the day of its start in every year, for ever.
+// plainlyYearly reports whether the rule is simply the day of its start in every year, without end.
 func (r *recurrence) plainlyYearly(start int64) bool {
 	_, month, day := dateOf(start)
 	return r.freq == "YEARLY" && r.interval == 1 && !r.bounded && len(r.weekdays) == 0 &&
@@ -154,10 +156,11 @@ func (r *recurrence) plainlyYearly(start int64) bool {
 		(len(r.monthDays) == 0 || r.months != 0 && len(r.monthDays) == 1 && r.monthDays[day])
 }
 
-// daysAUnit is how many days a rule is asked about for one unit of work.
+// daysAUnit is the number of checked days for one unit of work.
 const daysAUnit = 16
 
-// days calls fn with the days of the rule, from its start on, until that returns false or the work is used up.
+// days calls fn with the days of the rule from its start on, until fn returns false or the work is
+// used up.
 func (r *recurrence) days(w *Work, start int64, fn func(day int64) bool) {
 	left := r.count
 	if left == 0 {
@@ -203,7 +206,7 @@ func (r *recurrence) matches(start, day int64) bool {
 		return false
 	}
 	if len(r.weekdays) > 0 {
-		at, of := d-1, length // among the days of the month
+		at, of := d-1, length // position in the month, and its length
 		if r.freq == "YEARLY" && r.months == 0 {
 			at, of = time.Date(y, m, d, 0, 0, 0, 0, time.UTC).YearDay()-1, 365+daysIn(y, time.February)-28
 		}

@@ -12,36 +12,36 @@ import (
 	"go-crontab/job/problem"
 )
 
-// CommandOptions say how a command is run beyond its text. The zero value: as the node's own user, in its home, with
-// nothing to read.
+// CommandOptions say how to run a command. With the zero value it runs as the node's own user, in
+// its home, with empty input.
 type CommandOptions struct {
-	User         string            `json:"user,omitempty"`          // run as: user or user:group, by name or id; "": the node's own
-	Dir          string            `json:"dir,omitempty"`           // absolute folder where it begins; "": the user's home
-	Env          map[string]string `json:"env,omitempty"`           // variables beside those that every command has
-	Stdin        string            `json:"stdin,omitempty"`         // what it reads; "": nothing
+	User         string            `json:"user,omitempty"`          // user or user:group, by name or id; "": the node's own
+	Dir          string            `json:"dir,omitempty"`           // absolute working directory; "": the user's home
+	Env          map[string]string `json:"env,omitempty"`           // in addition to the variables of every command
+	Stdin        string            `json:"stdin,omitempty"`         // its input; "": empty
 	SuccessCodes []int             `json:"success_codes,omitempty"` // exit codes that count as success; none: 0
-	Grace        Duration          `json:"grace,omitempty"`         // from SIGTERM to SIGKILL when it is stopped; 0: [DefaultGrace]
+	Grace        Duration          `json:"grace,omitempty"`         // from SIGTERM to SIGKILL; 0: [DefaultGrace]
 	Limits       Limits            `json:"limits,omitzero"`
 }
 
-// Limits bound what a command may use. Zero fields do not. Memory, CPU and PIDs hold for everything that it starts
-// together; the others for each of its processes.
+// Limits bounds the resources of a command. Zero fields set no limit. Memory, CPU and PIDs apply to
+// all its processes together, the others to each process.
 type Limits struct {
-	Memory Size    `json:"memory,omitempty"` // more than that ends it, all of it
-	CPU    float64 `json:"cpu,omitempty"`    // processors: 0.5 is half of one
+	Memory Size    `json:"memory,omitempty"` // exceeding it ends all processes
+	CPU    float64 `json:"cpu,omitempty"`    // processors: 0.5 is half a processor
 	PIDs   int     `json:"pids,omitempty"`   // processes and threads at once
 
 	OpenFiles    int   `json:"open_files,omitempty"`
-	CPUSeconds   int   `json:"cpu_seconds,omitempty"` // of processor time; SIGXCPU, and SIGKILL a little later
-	FileSize     Size  `json:"file_size,omitempty"`   // of a file that it writes; SIGXFSZ
+	CPUSeconds   int   `json:"cpu_seconds,omitempty"` // processor time; then SIGXCPU, and SIGKILL a little later
+	FileSize     Size  `json:"file_size,omitempty"`   // of a written file; beyond it SIGXFSZ
 	AddressSpace Size  `json:"address_space,omitempty"`
-	Core         *Size `json:"core,omitempty"` // of a core dump; 0: none is written, nil: as the node has it
+	Core         *Size `json:"core,omitempty"` // of a core dump; 0: no dump, nil: the node's setting
 }
 
-// Shared tells whether there are limits for all processes together, which only a cgroup can hold.
+// Shared reports whether there are limits for all processes together, which need a cgroup.
 func (l Limits) Shared() bool { return l.Memory != 0 || l.CPU != 0 || l.PIDs != 0 }
 
-// Each tells whether there are limits for each process.
+// Each reports whether there are limits for each process.
 func (l Limits) Each() bool {
 	return l.OpenFiles != 0 || l.CPUSeconds != 0 || l.FileSize != 0 || l.AddressSpace != 0 || l.Core != nil
 }
@@ -54,9 +54,9 @@ const (
 	MaxGrace     = 5 * time.Minute
 	DefaultGrace = 5 * time.Second
 
-	ReservedEnv = "GOCRONTAB_" // begins the names of what every attempt is told
+	ReservedEnv = "GOCRONTAB_" // prefix of variables about the attempt
 
-	maxDir       = 4096 // bytes, as most systems have it
+	maxDir       = 4096 // bytes, the usual PATH_MAX
 	minMemory    = Size(1 << 20)
 	maxSize      = Size(1 << 50)
 	minCPU       = 0.01
@@ -68,7 +68,7 @@ const (
 	maxSeconds   = 366 * 24 * 3600
 )
 
-// Succeeds tells whether an exit code counts as success.
+// Succeeds reports whether an exit code counts as success.
 func (o *CommandOptions) Succeeds(code int) bool {
 	if len(o.SuccessCodes) == 0 {
 		return code == 0
@@ -76,7 +76,7 @@ func (o *CommandOptions) Succeeds(code int) bool {
 	return slices.Contains(o.SuccessCodes, code)
 }
 
-// given lists the fields that say something.
+// given lists the fields that are set.
 func (o *CommandOptions) given() []string {
 	var names []string
 	for _, f := range []struct {
@@ -93,7 +93,7 @@ func (o *CommandOptions) given() []string {
 	return names
 }
 
-// validateOptions checks the options. They go with a command only.
+// validateOptions checks the options, which are only for commands.
 func (s *Spec) validateOptions(p *Problems) {
 	o := &s.CommandOptions
 	if s.Command == "" {
@@ -171,7 +171,7 @@ func (o *CommandOptions) validateEnv(p *Problems) {
 		case strings.HasPrefix(name, ReservedEnv):
 			p.Add(field, problem.EnvReserved, ReservedEnv)
 		case strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_"):
-			// It would change bash itself, before its limits are in force.
+			// The variable would affect bash before its limits apply.
 			p.Add(field, problem.EnvOfBash, name)
 		case strings.ContainsRune(value, 0) || !utf8.ValidString(value):
 			p.Add(field, problem.NotText)
@@ -182,7 +182,7 @@ func (o *CommandOptions) validateEnv(p *Problems) {
 	}
 }
 
-// isVariable tells whether bash takes a name.
+// isVariable reports whether bash accepts a variable name.
 func isVariable(name string) bool {
 	for i, r := range []byte(name) {
 		switch {

@@ -7,13 +7,13 @@ import (
 
 const secondsPerDay = 24 * 60 * 60
 
-// cronFields is a whole expression, read. It answers how often it matches without walking from match to match,
-// which is what gorhill is for; each checks the other.
+// cronFields is a parsed expression. It counts matches without walking from match to match, as
+// gorhill does. Each checks the other.
 //
 // Civil times are seconds since 1970-01-01 00:00:00 on the wall clock, as if every day had 86400 of them.
 type cronFields [7]cronField
 
-// count returns how many civil times in [from, to) match.
+// count returns the number of matching civil times in [from, to).
 func (c *cronFields) count(from, to int64) int64 {
 	if from >= to {
 		return 0
@@ -29,10 +29,10 @@ func (c *cronFields) count(from, to int64) int64 {
 		c.days(toDay, toDay+1)*c.timesBefore(toSecond)
 }
 
-// matches tells whether a civil time matches.
+// matches reports whether a civil time matches.
 func (c *cronFields) matches(civil int64) bool { return c.count(civil, civil+1) == 1 }
 
-// splitCivil returns the day since 1970-01-01 and the second of it.
+// splitCivil returns the day since 1970-01-01 and the second within it.
 func splitCivil(civil int64) (day int64, second int) {
 	day, rest := civil/secondsPerDay, civil%secondsPerDay
 	if rest < 0 {
@@ -41,7 +41,7 @@ func splitCivil(civil int64) (day int64, second int) {
 	return day, int(rest)
 }
 
-// timesBefore counts the matching times of a day that come before its second s, 0 to 86400.
+// timesBefore counts the matching times of a day before its second s, 0 to 86400.
 func (c *cronFields) timesBefore(s int) int64 {
 	hour, minute, second := &c[hourAt].values, &c[minuteAt].values, &c[secondAt].values
 	h, m, s := s/3600, s/60%60, s%60
@@ -81,14 +81,14 @@ func (c *cronFields) days(from, to int64) int64 {
 	return int64(n)
 }
 
-// civilDay is the date of a day since 1970-01-01, and the day of the week of its month's first.
+// civilDay returns the date of a day since 1970-01-01, and the weekday of the first of its month.
 func civilDay(at int64) (year int, month time.Month, day, weekday int) {
 	t := time.Unix(at*secondsPerDay, 0).UTC()
 	year, month, day = t.Date()
 	return year, month, day, (int(t.Weekday()) + 35 - (day - 1)) % 7
 }
 
-// monthMask has bit d set when day d of the month matches. weekday is that of the first.
+// monthMask has bit d set if day d of the month matches. weekday is that of the first.
 func (c *cronFields) monthMask(year int, month time.Month, weekday, length int) uint32 {
 	if year < firstYear || year > lastYear || !c[yearAt].values.has(year-firstYear) || !c[monthAt].values.has(int(month)-1) {
 		return 0
@@ -126,7 +126,7 @@ func (f *cronField) monthdayMask(weekday, length int) uint32 {
 	return mask
 }
 
-// workday returns the day from Monday to Friday that is nearest to day, within its month.
+// workday returns the day from Monday to Friday closest to day, within its month.
 func workday(day, weekday, length int) int {
 	switch (weekday + day - 1) % 7 {
 	case int(time.Saturday):
@@ -152,7 +152,7 @@ func (f *cronField) weekdayMask(weekday, length int) uint32 {
 	return mask | rotate(f.lastOf[0], weekday+lastWeek-1)<<lastWeek
 }
 
-// rotate turns a set of days of the week so that the given one comes first.
+// rotate rotates a set of weekdays so that the given one is bit 0.
 func rotate(week uint64, weekday int) uint32 {
 	weekday %= 7
 	return uint32(week>>weekday|week<<(7-weekday)) & 0x7f

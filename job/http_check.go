@@ -19,7 +19,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// validate checks a request. It is filled in as one of the job's would be.
+// validate checks a request by filling it in with sample values.
 func (h *HTTP) validate(p *Problems, s *Spec) {
 	var found Problems
 	h.checkMethod(&found)
@@ -63,11 +63,12 @@ func (h *HTTP) checkMethod(p *Problems) {
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)
 
-// wantURL says which URLs a job may call.
+// wantURL describes the URLs that a job may call.
 const wantURL = "want http:// or https://, a host and a path, such as https://example.com/hook?due={{due}}"
 
-// checkURL checks what can be said before placeholders are filled in. None may stand where it could change whom the
-// request goes to. want is the advice for a text that is no URL.
+// checkURL checks a URL before its placeholders are filled in. It refuses a placeholder wherever
+// the value could redirect the request to another server. want is the advice for a text that is not
+// a URL.
 func checkURL(p *Problems, field, text, want string) {
 	switch {
 	case text == "":
@@ -90,7 +91,7 @@ func checkURL(p *Problems, field, text, want string) {
 		p.Add(field, problem.URLPlaceholder)
 		return
 	}
-	bare := strings.NewReplacer(opening+" ", opening, " "+closing, closing).Replace(text) // {{ due }} is one, too
+	bare := strings.NewReplacer(opening+" ", opening, " "+closing, closing).Replace(text) // {{ due }} is valid, too
 	if i := strings.IndexFunc(bare, func(r rune) bool { return r <= ' ' || r > '~' }); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(bare[i:])
 		if strings.ContainsRune(authority, r) {
@@ -131,7 +132,7 @@ func checkHost(p *Problems, field string, u *url.URL) {
 	}
 }
 
-// notToGive are headers that the connection, the URL or the node decide about.
+// notToGive are the headers that the connection, the URL or the node sets.
 var notToGive = map[string]string{
 	"Host":              "comes from the URL",
 	"Content-Length":    "comes from the body",
@@ -146,7 +147,7 @@ var notToGive = map[string]string{
 	"Expect":            "belongs to the connection",
 }
 
-// ReservedHeader begins the names of the headers that tell a server about the attempt.
+// ReservedHeader is the prefix of headers that describe the attempt to the server.
 const ReservedHeader = "X-Gocrontab-"
 
 func (h *HTTP) checkHeaders(p *Problems) {
@@ -183,15 +184,15 @@ func cutName(name string) string {
 	return strings.ToValidUTF8(name, "\uFFFD")
 }
 
-// isToken tells whether a text is a token of RFC 9110.
+// isToken reports whether a text is a token of RFC 9110.
 func isToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 	})
 }
 
-// checkHeaderValue takes printable ASCII only: a line break would begin a header of its own, and of the rest nobody
-// knows how a server reads it.
+// checkHeaderValue accepts only printable ASCII. A line break would begin another header, and
+// servers disagree about all other characters.
 func checkHeaderValue(p *Problems, field, value string) {
 	if len(value) > MaxHeaderValue {
 		p.Add(field, problem.TooManyBytes, len(value), MaxHeaderValue)
@@ -221,7 +222,7 @@ func (h *HTTP) checkBody(p *Problems) {
 	}
 }
 
-// checkAnswer checks what is said about the answer.
+// checkAnswer checks the fields about the answer.
 func (h *HTTP) checkAnswer(p *Problems) {
 	if len(h.Expect) > MaxExpect {
 		p.Add("expect", problem.TooMany, len(h.Expect), MaxExpect)
@@ -258,7 +259,7 @@ func (t *HTTPTLS) check(p *Problems) {
 	}
 }
 
-// checkPEM takes certificates only.
+// checkPEM accepts only certificates.
 func checkPEM(p *Problems, field, text string) {
 	if text == "" {
 		return
@@ -294,7 +295,7 @@ func colon(err error) string {
 	return ": " + err.Error()
 }
 
-// checkFilled checks what comes out when the placeholders are filled in.
+// checkFilled checks the request after its placeholders are filled in.
 func (h *HTTP) checkFilled(p *Problems, values Placeholders) {
 	c, err := h.Fill(values)
 	var at *fieldError

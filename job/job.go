@@ -2,29 +2,29 @@ package job
 
 import "hash/fnv"
 
-// Job is a definition and what the cluster knows about it.
+// Job is a definition with its state in the cluster.
 type Job struct {
 	ID       int64
 	Spec     Spec
-	Version  int64  // of its definition
-	Changes  int32  // how often people have changed it
-	Hash     int    // drawn at its creation
-	Paused   bool   // by somebody, it alone
-	PausedAt Micros // since when, while it is paused
+	Version  int64  // of the definition
+	Changes  int32  // number of changes by people
+	Hash     int    // fixed at creation
+	Paused   bool   // the job itself, not its app or the cluster
+	PausedAt Micros // start of the pause, while paused
 	Deleted  bool
-	NextDue  Micros // the cursor: the first due time without a run; zero: none. Of a paused job: when its pause ends by itself
+	NextDue  Micros // the cursor: the first due time without a run, zero: none; if paused, the end of the pause
 	LastDue  Micros // latest due time whose run has begun or ended; only grows
-	Error    string // why no due time can be computed, "" when all is well
+	Error    string // why no due time can be computed, or ""
 	Created  Micros
 	Updated  Micros
 
-	PausedBy    string // of a paused job
+	PausedBy    string // while paused
 	PauseReason string
-	PauseUntil  Micros  // when its pause ends by itself; zero: it does not
-	Covers      []Pause // of its app and of the cluster, as of the reading of its row
+	PauseUntil  Micros  // when the pause ends by itself; zero: never
+	Covers      []Pause // pauses of its app and of the cluster when its row was read
 }
 
-// Status is what people see of a job's life.
+// Status summarizes the state of a job for people.
 type Status string
 
 // The statuses.
@@ -35,7 +35,7 @@ const (
 	Broken   Status = "error"    // its stored definition cannot be planned
 )
 
-// Status derives the status. live tells whether the job has runs of its schedule that did not end yet.
+// Status derives the status. live reports whether a run of the job's schedule has not ended.
 func (j *Job) Status(live bool, now Micros) Status {
 	switch {
 	case j.Error != "":
@@ -48,16 +48,16 @@ func (j *Job) Status(live bool, now Micros) Status {
 	return Active
 }
 
-// Hashes is the number of hash values of jobs. A node's share of them is a range, so the number of nodes may change without a row
-// being rewritten.
+// Hashes is the number of hash values of jobs. Each node takes a range, so a change in the number
+// of nodes rewrites no rows.
 const Hashes = 1024
 
-// HashOf spreads jobs evenly over [0, Hashes). It is drawn once, at creation, and kept through renames; all
-// runs of a job share it.
+// HashOf spreads jobs evenly over [0, Hashes). A job gets its value at creation and keeps it when
+// renamed; all its runs share it.
 func HashOf(app, name string) int {
 	h := fnv.New64a()
 	h.Write([]byte(app))
 	h.Write([]byte{0})
 	h.Write([]byte(name))
-	return int(h.Sum64() * 0x9E3779B97F4A7C15 >> 54) // the multiplication spreads what FNV leaves in the low bits
+	return int(h.Sum64() * 0x9E3779B97F4A7C15 >> 54) // spread FNV's low bits by a multiplication
 }

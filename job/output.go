@@ -6,22 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// Output is what is kept of a command's stdout and stderr, in the order in which they were written.
+// Output is the kept part of a command's stdout and stderr, in the order of writing.
 type Output struct {
-	Head, Tail []byte // Tail is empty unless something between them was dropped
-	Bytes      int64  // written in all
+	Head, Tail []byte // Tail is empty unless the middle was dropped
+	Bytes      int64  // bytes written in total
 
-	// Of one that is compressed, see Pack: head and tail are not to be read then, and Size is how many bytes they stand for.
+	// Encoding and Size are for compressed outputs, see Pack: head and tail are then not readable,
+	// and Size is their uncompressed length.
 	Encoding Encoding `json:",omitempty"`
 	Size     int      `json:",omitempty"`
 }
 
-// Truncated tells whether the middle was dropped.
+// Truncated reports whether the middle was dropped.
 func (o Output) Truncated() bool { return o.Bytes > int64(o.Kept()) }
 
-// Text is what people read of an output: valid UTF-8, a replacement character for each run of bytes that are none,
-// and a line of its own between beginning and end that counts the bytes not shown. A character that the cut split
-// counts among those. Control characters are left alone: escaping them is up to whoever shows the text.
+// Text returns the output as valid UTF-8 for people. A replacement character stands in for each run
+// of invalid bytes, and a line between head and tail gives the number of missing bytes. A character
+// split by the cut counts as missing. Control characters remain: the code that shows the text must
+// escape them.
 func (o Output) Text() string {
 	if !o.Truncated() {
 		return strings.ToValidUTF8(string(o.Head)+string(o.Tail), "\uFFFD")
@@ -37,7 +39,7 @@ func (o Output) Text() string {
 		strings.ToValidUTF8(string(tail), "\uFFFD")
 }
 
-// wholeEnd cuts off the beginning of a character at the end of b.
+// wholeEnd cuts an incomplete character off the end of b.
 func wholeEnd(b []byte) []byte {
 	for i := len(b) - 1; i >= max(0, len(b)-utf8.UTFMax); i-- {
 		if utf8.RuneStart(b[i]) {
@@ -50,7 +52,8 @@ func wholeEnd(b []byte) []byte {
 	return b
 }
 
-// wholeStart cuts off the rest of a character at the start of b. More than such a rest can be is no text anyway.
+// wholeStart cuts the rest of a character off the start of b, but never more bytes than one
+// character has.
 func wholeStart(b []byte) []byte {
 	rest := 0
 	for rest < len(b) && !utf8.RuneStart(b[rest]) {

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Piece is a part of an output: bytes, and where in the output they begin.
+// Piece is a part of an output: bytes and their offset.
 type Piece struct {
 	At   int64
 	Data []byte
 }
 
-// End is the byte behind it.
+// End is the offset after the last byte.
 func (p Piece) End() int64 { return p.At + int64(len(p.Data)) }
 
-// Pieces returns what was kept, as one or two pieces; none of nothing.
+// Pieces returns the kept bytes as one or two pieces; no pieces if it is empty.
 func (o Output) Pieces() []Piece {
 	var out []Piece
 	if len(o.Head) > 0 {
@@ -26,8 +26,8 @@ func (o Output) Pieces() []Piece {
 	return Join(out)
 }
 
-// OutputOf is the output of which pieces are known, in their order. Of several gaps it can keep but one: what stands
-// alone between two of them is left out.
+// OutputOf makes an output of its known pieces, which are in order. An output has room for only one
+// gap, so pieces between two gaps are dropped.
 func OutputOf(pieces []Piece) Output {
 	joined := Join(pieces)
 	if len(joined) == 0 {
@@ -44,7 +44,7 @@ func OutputOf(pieces []Piece) Output {
 	return o
 }
 
-// Join makes one piece of those that follow each other without a gap. Pieces are in order and do not overlap.
+// Join merges pieces that touch. They are in order and do not overlap.
 func Join(pieces []Piece) []Piece {
 	var out []Piece
 	for _, p := range pieces {
@@ -57,7 +57,7 @@ func Join(pieces []Piece) []Piece {
 	return out
 }
 
-// From returns what joined pieces have at a byte and behind it.
+// From returns the bytes of joined pieces from an offset on.
 func From(pieces []Piece, from int64) []Piece {
 	for len(pieces) > 0 && pieces[0].End() <= from {
 		pieces = pieces[1:]
@@ -69,9 +69,9 @@ func From(pieces []Piece, from int64) []Piece {
 	return pieces
 }
 
-// PiecesText is what people read of joined pieces from a byte on: as [Output.Text], with a line for each gap. next is
-// the byte up to which it has shown, or counted, everything. Unless the output is over, a character whose rest is to
-// come is left for then.
+// PiecesText returns the text of joined pieces from an offset on, like [Output.Text], with a line
+// for each gap. next is the offset up to which it has shown or counted every byte. Unless the
+// output is over, an incomplete character at the end waits for the next call.
 func PiecesText(pieces []Piece, from int64, over bool) (text string, next int64) {
 	var b strings.Builder
 	next = from

@@ -2,18 +2,20 @@ package job
 
 import "math/bits"
 
-// cronUnion counts the due times of cron expressions of one time zone, where an instant at which several are due is one due
-// time. It goes from day to day, and not from due time to due time: of two that are due each second a year has 31,536,000.
+// cronUnion counts the due times of cron expressions of one time zone. An instant at which several
+// are due is one due time. It steps through days instead of due times: two expressions that are due
+// every second have 31,536,000 due times a year.
 type cronUnion struct {
 	parts []*Cron
-	full  map[uint32]int64 // by the parts that are due on a day: how many due times all of it has
+	full  map[uint32]int64 // due times of a whole day, by the set of parts due on it
 
-	firstDay int64    // of the month that was looked at last, since 1970-01-01
-	length   int      // of that month; 0: none was
-	months   []uint32 // of each part: bit d is set when it is due on day d of that month
+	firstDay int64    // of the cached month, since 1970-01-01
+	length   int      // of the cached month; 0: none
+	months   []uint32 // by part: bit d is set if it is due on day d of the month
 }
 
-// crons returns what counts a union; nil if it is not one of cron expressions of one time zone.
+// crons returns a counter for the union; nil unless all parts are cron expressions of one time
+// zone.
 func (u Union) crons() *cronUnion {
 	c := &cronUnion{full: map[uint32]int64{}, months: make([]uint32, len(u))}
 	if len(u) == 0 || len(u) > 32 {
@@ -29,7 +31,7 @@ func (u Union) crons() *cronUnion {
 	return c
 }
 
-// count returns how many due times lie in [lo, hi), in seconds. See Cron.Count.
+// count returns the number of due times in [lo, hi), in seconds. See Cron.Count.
 func (c *cronUnion) count(lo, hi int64) (n int64) {
 	if lo >= hi {
 		return 0
@@ -43,7 +45,7 @@ func (c *cronUnion) count(lo, hi int64) (n int64) {
 	}
 	for k := clockAt(c.parts[0].loc, lo); ; k.advance() {
 		first, end := max(k.start, lo)+k.offset, min(k.end, hi)+k.offset
-		fresh := max(first, k.seen) // before that it is a second pass, which counts for some
+		fresh := max(first, k.seen) // before that it is a second pass, which only some parts count
 		n += c.between(first, min(fresh, end), elapsed) + c.between(fresh, end, all)
 		if k.start >= lo && c.movedTo(&k, first) {
 			n++
@@ -54,7 +56,7 @@ func (c *cronUnion) count(lo, hi int64) (n int64) {
 	}
 }
 
-// movedTo tells whether the end of a gap is a due time only because the gap swallowed one.
+// movedTo reports whether the end of a gap is a due time only because the gap swallowed one.
 func (c *cronUnion) movedTo(k *clock, first int64) (moved bool) {
 	for _, part := range c.parts {
 		if part.fields.matches(first) {
@@ -65,7 +67,7 @@ func (c *cronUnion) movedTo(k *clock, first int64) (moved bool) {
 	return moved
 }
 
-// between counts the civil times in [from, to) that some of the parts match.
+// between counts the civil times in [from, to) that match any part in some.
 func (c *cronUnion) between(from, to int64, some uint32) (n int64) {
 	for some != 0 && from < to {
 		day, second := splitCivil(from)
@@ -78,7 +80,7 @@ func (c *cronUnion) between(from, to int64, some uint32) (n int64) {
 	return n
 }
 
-// dueOn returns the parts that are due on a day.
+// dueOn returns the set of parts that are due on a day.
 func (c *cronUnion) dueOn(day int64) (due uint32) {
 	if c.length == 0 || day < c.firstDay || day >= c.firstDay+int64(c.length) {
 		year, month, dayOfMonth, weekday := civilDay(day)
@@ -93,14 +95,14 @@ func (c *cronUnion) dueOn(day int64) (due uint32) {
 	return due
 }
 
-// times counts the seconds in [from, to) of a day at which some of the parts are due.
+// times counts the seconds in [from, to) of a day at which any part in due is due.
 func (c *cronUnion) times(due uint32, from, to int) (n int64) {
 	whole := from == 0 && to == secondsPerDay
 	if n, known := c.full[due]; whole && known {
 		return n
 	}
 	firstMinute, lastMinute := from/60, (to+59)/60
-	var minutes [24 * 60]uint64 // of each minute, bit s is set when something is due in its second s
+	var minutes [24 * 60]uint64 // by minute: bit s is set if second s is due
 	for i, part := range c.parts {
 		if due>>i&1 == 0 {
 			continue

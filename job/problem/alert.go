@@ -1,6 +1,6 @@
 package problem
 
-// What can be wrong with rules, channels and silences of alerts.
+// Problems of rules, channels and silences of alerts.
 var (
 	JobWithoutApp      = say("job_without_app", "%.100q has no app; write it as app/name, such as %s/%.100s, or */%.100s for all apps")
 	TooManyEvents      = say("too_many_events", "%d of them, and there are %d: %s")

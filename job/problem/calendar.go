@@ -1,6 +1,6 @@
 package problem
 
-// What can be wrong with a calendar.
+// Problems of a calendar.
 var (
 	CalendarEntries  = say("calendar_entries", "and include have %d entries together, at most %d are taken; write ranges, or several calendars")
 	HoursTooLong     = say("hours_too_long", "takes %d bytes with exclude_weekdays, at most %d are read")
@@ -16,7 +16,7 @@ var (
 	AsOfClosedDay    = say("as_of_closed_day", "goes with include: a day that is closed counts as no day of the week")
 )
 
-// What can be wrong with a file of days.
+// Problems of a file of days.
 var (
 	FileTooManyDays  = say("file_too_many_days", "comes after %d days; a calendar takes no more")
 	CSVUnreadable    = say("csv_unreadable", "%v")

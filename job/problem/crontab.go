@@ -1,6 +1,6 @@
 package problem
 
-// What an import says about a crontab and its lines.
+// Messages of an import about a crontab and its lines.
 var (
 	CrontabOverlap      = say("crontab_overlap", "cron starts a job also while its last run still goes on; here such a due time is skipped (overlap: skip)")
 	CrontabLastLine     = say("crontab_last_line", "the last line does not end in a line break: cron leaves such a line out, here it counts")
@@ -35,7 +35,7 @@ var (
 	CrontabNULByte     = say("crontab_nul_byte", "contains a NUL byte; is this a crontab?")
 )
 
-// What the command import crontab adds to that.
+// Additional messages of the command import crontab.
 var (
 	ImportFileLeftOut = say("import_file_left_out", "is left out, as by cron, which takes files whose names are letters, digits, - and _; to import it, name it")
 	ImportLineLeftOut = say("import_line_left_out", "left out")

@@ -1,6 +1,6 @@
 package problem
 
-// What can be wrong with when a job is due.
+// Problems of schedules.
 var (
 	NotOneSchedule   = say("not_one_schedule", "%d of schedule, schedules, every, at are given")
 	EveryTooShort    = say("every_too_short", "every %v: shorter than %v")
@@ -19,7 +19,7 @@ var (
 	ZoneLocal     = say("zone_local", "time zone %q: differs from machine to machine; name the zone, such as Europe/Berlin")
 )
 
-// What can be wrong with a cron expression. The first value is the expression; the next two are the field and the part
+// Problems of a cron expression. The first value is the expression; the next two are the field and the part
 // of it that is wrong, where only a part is.
 var (
 	CronTooLong       = say("cron_too_long", "cron %q: %d bytes long, at most %d are read")
@@ -52,7 +52,7 @@ var (
 	CronWeek            = say("cron_week", "cron %q: %s %q: the week %q is not between 1 and 5")
 )
 
-// What can be wrong with a command and its options.
+// Problems of a command and its options.
 var (
 	EnvName     = say("env_name", "is no name of a variable: letters, digits and _, and no digit first")
 	EnvReserved = say("env_reserved", "names that begin with %s are kept for what every attempt is told")
@@ -64,7 +64,7 @@ var (
 	SizeUnclear = say("size_unclear", "%q: some mean 1000 by %s and some 1024; write %siB")
 )
 
-// What can be wrong with secrets and placeholders.
+// Problems of secrets and placeholders.
 var (
 	SecretName         = say("secret_name", "%.200q is no name of a secret; want 1 to %d of the letters A–Z and a–z, digits, _ . and -, the first a letter or digit")
 	SecretInCommand    = say("secret_in_command", `names a secret, but all users of a machine see the arguments of its commands; put it into a variable, "env": {"PASSWORD": "{{secret.NAME}}"}, and write "$PASSWORD" here`)
@@ -82,7 +82,7 @@ var (
 	PlaceholdersLong   = say("placeholders_long", "has more than %d bytes once its placeholders are filled in")
 )
 
-// What can be wrong with an HTTP request.
+// Problems of an HTTP request.
 var (
 	NotAMethod          = say("not_a_method", "%.40q is no method; want one in capital letters, such as GET, POST, PUT, PATCH, DELETE or HEAD")
 	MethodNotForCalls   = say("method_not_for_calls", "%s is not for calling something")
@@ -118,7 +118,7 @@ var (
 	BodyNotJSON         = say("body_not_json", "is not JSON once its placeholders are filled in, but its Content-Type is %s; put placeholders into quotes")
 )
 
-// What can be wrong with labels and selectors.
+// Problems of labels and selectors.
 var (
 	LabelCharacters  = say("label_characters", "%q has something else than letters a to z, digits and _ . - /")
 	LabelEnds        = say("label_ends", "%q does not begin and end with a letter or a digit")

@@ -1,9 +1,9 @@
-// Package problem has the sentences that say what is wrong with a field of a definition or of a request, what a
-// definition is warned of, and what an import says about a crontab. Each sentence stands here once, under a code that
-// never changes: programs and translations go by the code and the values, people read the message.
+// Package problem holds the sentences about problems of fields, warnings about definitions, and
+// messages about imported crontabs. Each sentence is declared here once, under a code that never
+// changes. Programs and translations use the code and the values; people read the message.
 //
-// A sentence says what is wrong. What to do about it at one place only is an advice, which the caller adds (see
-// [Sentence.Advise]); it changes the message and not the code.
+// A sentence says what is wrong. If one place needs more, such as how to correct it, the caller
+// adds advice (see [Sentence.Advise]), which changes the message but not the code.
 package problem
 
 import (
@@ -17,17 +17,17 @@ import (
 	"unicode/utf8"
 )
 
-// Sentence is one thing that can be wrong, in English, with verbs of package fmt where its values go.
+// Sentence is one possible problem in English, with verbs of package fmt for its values.
 type Sentence struct{ code, format, advice string }
 
-// Text is a sentence about one case.
+// Text is a sentence with its values.
 type Text struct {
 	Message string   `json:"message" doc:"What is wrong, or odd, for people."`
 	Code    string   `json:"code" doc:"The same as a name that never changes. See the table of codes."`
 	Values  []string `json:"values,omitempty" doc:"The values in the message, in the order of the table of codes."`
 }
 
-// all are the sentences of this package, in the order of their declaration.
+// all lists the sentences of this package in the order of their declaration.
 var all []Sentence
 
 // say declares a sentence.
@@ -37,7 +37,8 @@ func say(code, format string) Sentence {
 	return s
 }
 
-// All returns the sentences by their codes. Where a code has several, they differ in grammar and have the same values.
+// All returns the sentences by code. Several sentences of a code differ in grammar and have the
+// same values.
 func All() []Sentence {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b Sentence) int { return cmp.Compare(a.code, b.code) })
@@ -47,12 +48,12 @@ func All() []Sentence {
 // Code names the sentence.
 func (s Sentence) Code() string { return s.code }
 
-// Verbs returns the places of the values in the sentence, such as %q.
+// Verbs returns the verbs of the values in the sentence, such as %q.
 func (s Sentence) Verbs() []string {
 	return slices.DeleteFunc(verb.FindAllString(s.format, -1), func(v string) bool { return v == "%%" })
 }
 
-// String is the sentence with {1}, {2} and so on for its values.
+// String is the sentence with {1}, {2} and so on as its values.
 func (s Sentence) String() string {
 	n := 0
 	return verb.ReplaceAllStringFunc(s.format, func(v string) string {
@@ -67,7 +68,7 @@ func (s Sentence) String() string {
 	})
 }
 
-// Advise returns the sentence with what to do about it, which follows a semicolon.
+// Advise returns the sentence followed by a semicolon and the advice.
 func (s Sentence) Advise(format string, args ...any) Sentence {
 	s.advice += "; " + fmt.Sprintf(format, args...)
 	return s
@@ -86,7 +87,7 @@ func (s Sentence) Of(values ...any) Text {
 	return t
 }
 
-// valueOf is a value as its verb writes it, but without quotes.
+// valueOf formats a value by its verb, but without quotes.
 func valueOf(verb string, value any) string {
 	if s, is := value.(shown); is {
 		value = s.value
@@ -103,7 +104,7 @@ func valueOf(verb string, value any) string {
 	return strings.ToValidUTF8(fmt.Sprintf(verb, value), "\uFFFD")
 }
 
-// shown is a value that the message writes in another way.
+// shown is a value with a different text in the message.
 type shown struct {
 	value any
 	text  string
@@ -111,13 +112,13 @@ type shown struct {
 
 func (s shown) String() string { return s.text }
 
-// Quoted is a value that the message writes in quotes.
+// Quoted makes a value appear in quotes in the message.
 func Quoted(value string) any { return shown{value, strconv.Quote(value)} }
 
-// Shown is a value that the message writes as a text, such as 0 as "0 (none)".
+// Shown makes a value appear as another text in the message, such as 0 as "0 (none)".
 func Shown(value any, text string) any { return shown{value, text} }
 
-// Cut keeps the values and the message to some bytes each, and the last character of each whole.
+// Cut cuts the message and each value to most bytes, without splitting a character.
 func (t Text) Cut(most int) Text {
 	values := slices.Clone(t.Values)
 	for i := range values {
@@ -138,7 +139,8 @@ func cut(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// Error is a sentence as an error. Errors that wrap it have its code and its values, and a message of their own.
+// Error is a sentence as an error. An error that wraps it has its code and values, and its own
+// message.
 type Error struct {
 	Text
 
@@ -157,13 +159,14 @@ func Errorf(s Sentence, values ...any) error {
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap returns the error that is a value of the sentence, or nil.
+// Unwrap returns the wrapped error among the values, or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Said returns the sentence.
 func (e *Error) Said() Text { return e.Text }
 
-// Of says an error as a sentence: as the one that it is or wraps, with the error's own message, or as [Other].
+// Of converts an error to a sentence: the sentence that it is or wraps, with the error's own
+// message, or else [Other].
 func Of(err error) Text {
 	var said interface {
 		error

@@ -1,6 +1,6 @@
 package problem
 
-// What can be wrong with the type of a field. The first value says what was given.
+// Problems of the type of a field. The first value says what was given.
 var (
 	WantText     = say("want_text", "is %s; want text in quotes")
 	WantTexts    = say("want_texts", "is %s; want a list of texts")
@@ -23,7 +23,7 @@ var (
 	WantExpiry   = say("want_expiry", `is %s; want a time such as "2027-01-31T09:00:00Z", a duration such as "720h", or "never"`)
 )
 
-// What can be wrong with the fields of a body.
+// Problems of the fields of a body.
 var (
 	UnknownField     = say("unknown_field", "is not known")
 	UnknownFieldNear = say("unknown_field_near", "is not known; did you mean %s?")
@@ -39,7 +39,7 @@ var (
 	NotADuration     = say("not_a_duration", `%q: want a duration with its unit, such as "90s" or "1h30m"`)
 )
 
-// What can be wrong with query parameters and headers.
+// Problems of query parameters and headers.
 var (
 	QueryUndecodable     = say("query_undecodable", "%q cannot be decoded: %v")
 	UnknownParameter     = say("unknown_parameter", "is no query parameter here")
@@ -65,7 +65,7 @@ var (
 	NotAKey              = say("not_a_key", "want at most %d printable ASCII characters")
 )
 
-// What can be wrong with a token.
+// Problems of a token.
 var (
 	TokenName       = say("token_name", "%q: want only letters, digits, and _ . - /")
 	TokenNameTaken  = say("token_name_taken", "%q is how the audit calls somebody else")
@@ -78,7 +78,7 @@ var (
 	AppsTwice       = say("apps_twice", "contain %q twice")
 )
 
-// What is in the way of a change, where there is more than a field.
+// Problems of changes that concern more than one field.
 var (
 	VersionGone       = say("version_gone", "is %d, but there is no job %s/%s any more")
 	VersionOfNone     = say("version_of_none", "is 0, but a job %s/%s is there, at version %d")

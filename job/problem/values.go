@@ -1,6 +1,6 @@
 package problem
 
-// What can be wrong with a value of any field.
+// Problems of a value of any field.
 var (
 	Other = say("other", "%v") // the message of an error that has no code of its own
 
@@ -41,7 +41,7 @@ var (
 	AfterTheYear = say("after_the_year", "%s is after the year %d")
 )
 
-// What a definition names and there is not.
+// Problems of references to missing objects.
 var (
 	NoGroup            = say("no_group", "there is no group %q")
 	NoCalendar         = say("no_calendar", "there is no calendar %q")

@@ -1,6 +1,6 @@
 package problem
 
-// What a definition is warned of: it is allowed, and hardly meant.
+// Warnings: the definition is allowed, but hardly intended.
 var (
 	NoDueTimeAhead  = say("no_due_time_ahead", "no due time lies ahead")
 	FirstDueFar     = say("first_due_far", "the first due time is %s away, on %s")
