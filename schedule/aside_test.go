@@ -10,7 +10,8 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// TestOneBadRunHoldsUpNoOther: MySQL refuses a batch for what one run says. The others start at once, and that one rests.
+// TestOneBadRunHoldsUpNoOther: MySQL refuses a batch because of one run. The other runs start at
+// once, and that run rests.
 func TestOneBadRunHoldsUpNoOther(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -21,6 +22,7 @@ func TestOneBadRunHoldsUpNoOther(t *testing.T) {
 			want = append(want, fmt.Sprintf("j%d@60", i))
 		}
 	}
+
 	m.claims(55)
 	c.exec("UPDATE run SET due_now = 9223372036854775000 WHERE job_id = (SELECT id FROM job WHERE name = 'j4')") // its window cannot be written
 	for range 3 {
@@ -28,6 +30,7 @@ func TestOneBadRunHoldsUpNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	c.want("started", m.set.take(), want...)
 	if n := m.starter.Prepared.Len(); n != 1 {
 		t.Errorf("%d runs are prepared still, want the bad one", n)
@@ -37,7 +40,8 @@ func TestOneBadRunHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// TestOneBadJobHoldsUpNoOther: MySQL refuses a claim for what one job says. The others are claimed, and that one is marked.
+// TestOneBadJobHoldsUpNoOther: MySQL refuses a claim because of one job. The other jobs are
+// claimed, and that job is marked.
 func TestOneBadJobHoldsUpNoOther(t *testing.T) {
 	c := newCluster(t)
 	dsn, proxy := c.proxied()
@@ -58,8 +62,8 @@ func TestOneBadJobHoldsUpNoOther(t *testing.T) {
 	c.want("audit", c.rows("SELECT CONCAT_WS(' ', action, kind, name) FROM audit"), "break job j2")
 }
 
-// TestPauseOfAnAppEnds: what was due while an app was paused is judged by the misfire policy once the pause is over, and what does not
-// start ends skipped.
+// TestPauseOfAnAppEnds: after the pause of an app, the misfire policy judges the due times within
+// the pause. Due times that do not start end skipped.
 func TestPauseOfAnAppEnds(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -79,6 +83,7 @@ func TestPauseOfAnAppEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	look(20)
 	c.want("runs in the pause", c.rows("SELECT id FROM run"))
 	look(46)

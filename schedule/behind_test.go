@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestNothingStaysBehindAMark: what a look without a lower bound could not claim, the next looks find, however old it is by then.
+// TestNothingStaysBehindAMark: if a look without a lower bound leaves due times unclaimed, later
+// looks find them at any age.
 func TestNothingStaysBehindAMark(t *testing.T) {
 	look := func(m *member, at float64) {
 		m.Helper()
@@ -49,7 +50,8 @@ func TestNothingStaysBehindAMark(t *testing.T) {
 	}
 }
 
-// TestOldCursorsOfAllShares: a round goes through the shares of all others, one with each look, and moves the mark at its end only.
+// TestOldCursorsOfAllShares: a round covers the shares of all other sessions, one in each look, and
+// moves the mark only at its end.
 func TestOldCursorsOfAllShares(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -85,7 +87,8 @@ func TestOldCursorsOfAllShares(t *testing.T) {
 	c.want("claimed by the round", claimed(), "a", "b", "c", "d")
 }
 
-// TestCursorBefore1970: a job whose cursor somebody has changed to what no schedule gives says so, and does not stay behind unseen.
+// TestCursorBefore1970: a job whose cursor was edited to an impossible value reports that, and is
+// not overlooked.
 func TestCursorBefore1970(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)

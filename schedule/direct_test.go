@@ -8,7 +8,8 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// TestStartsWhatItClaimsLate: a due time that has come is started by its claim; all that cannot start at once is prepared.
+// TestStartsWhatItClaimsLate: a claim starts due times that have come. It prepares runs that cannot
+// start at once.
 func TestStartsWhatItClaimsLate(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -36,7 +37,7 @@ func TestStartsWhatItClaimsLate(t *testing.T) {
 		"ahead prepared 1 1 0 0 0 0", "busy prepared 1 1 0 0 0 0", "grouped prepared 1 1 0 0 0 0", "late executing 1 1 1 1 1 1")
 }
 
-// TestClaimStartsNoMoreThanThereIsRoomFor: what has no slot is prepared.
+// TestClaimStartsNoMoreThanThereIsRoomFor: runs without a slot are prepared.
 func TestClaimStartsNoMoreThanThereIsRoomFor(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -45,10 +46,12 @@ func TestClaimStartsNoMoreThanThereIsRoomFor(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		c.create(every(name, 60), t0)
 	}
+
 	m.claims(61)
 	if n := len(m.set.take()); n != 2 {
 		t.Errorf("%d runs started, want 2", n)
 	}
+
 	c.want("states", c.rows("SELECT CONCAT(COUNT(*), ' ', state) FROM run GROUP BY state ORDER BY state"), "2 prepared", "2 executing")
 	for slots, want := range map[int][2]int{2: {2, 0}, 8: {5, 3}, 20: {5, 5}} {
 		m.set.slots = slots
@@ -58,12 +61,13 @@ func TestClaimStartsNoMoreThanThereIsRoomFor(t *testing.T) {
 		}
 		m.starter.unreserve(one + two)
 	}
+
 	if m.starter.room.reserved != 0 {
 		t.Errorf("%d slots stay reserved", m.starter.room.reserved)
 	}
 }
 
-// TestFateOfAClaimThatStarts: whatever becomes of its commit, a due time starts once.
+// TestFateOfAClaimThatStarts: with every fate of the commit, a due time starts once.
 func TestFateOfAClaimThatStarts(t *testing.T) {
 	for name, rule := range map[string]faultproxy.Rule{
 		"it is lost":      {Match: faultproxy.CommitOf("INSERT INTO run"), Action: faultproxy.CutBefore()},

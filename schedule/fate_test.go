@@ -8,7 +8,7 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// TestFates: whatever becomes of the COMMIT of one transaction, the runs go the same way, a little later at most.
+// TestFates: with every fate of a COMMIT, the runs take the same course, at most a little later.
 func TestFates(t *testing.T) {
 	deadlock := faultproxy.Error(1213, "40001", "Deadlock found")
 	for name, rule := range map[string]faultproxy.Rule{
@@ -60,9 +60,9 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// settles has the member do all that there is to do at an instant, and returns what it started.
+// settles lets the member do all its work at an instant, and returns the runs that it started.
 func (m *member) settles(seconds float64) (started []string) {
-	for range 3 { // what was lost is overdue
+	for range 3 { // lost runs are overdue
 		seconds += 0.001
 		now := m.at(seconds)
 		if _, err := m.starter.start(m.Context(), now, now); err != nil {

@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// TestChangedJobsAreListed: people find jobs by what they are now, and deleted jobs no more.
+// TestChangedJobsAreListed: people find jobs by their current definitions, and find no deleted
+// jobs.
 func TestChangedJobsAreListed(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)

@@ -10,14 +10,14 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// held is a run of job 1 for tests of policies.
+// held makes a run of job 1 for tests of policies.
 func held(id int64, seconds int, kind trip.Kind, state trip.State) trip.Held {
 	due := t0.Add(time.Duration(seconds) * time.Second)
 	r := trip.Run{Launch: trip.Launch{Run: id, Claim: 1}, JobID: 1, Kind: kind, Attempt: 1, Due: due, DueNow: due}
 	return trip.Held{Run: r, State: state}
 }
 
-// said is a verdict as a test writes it.
+// said is a verdict in the notation of the tests.
 func said(v verdict) string {
 	text := []string{"start", "refuse", "wait", "hold", "postpone", "release", "unread", "forget"}[v.action]
 	switch v.action {
@@ -26,18 +26,22 @@ func said(v verdict) string {
 	case wait:
 		text += fmt.Sprintf(" for %d", v.turn)
 	}
+
 	if v.replaces {
 		text += ", replaces it"
 	}
+
 	for _, h := range v.supersedes {
 		text += fmt.Sprintf(", supersedes %d", h.Launch.Run)
 	}
+
 	if v.passes {
 		text += ", passes"
 	}
 	if v.alone {
 		text += ", alone"
 	}
+
 	return text
 }
 

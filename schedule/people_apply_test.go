@@ -15,7 +15,7 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// wanted is a job as a file has it. It runs true.
+// wanted is a job as a file describes it. Its command is true.
 func wanted(spec job.Spec) job.Wanted {
 	if spec.Command == "" {
 		spec.Command = "true"
@@ -40,7 +40,7 @@ func (p *person) applies(want job.Apply) job.Applied {
 	return out
 }
 
-// told is what was applied, in short.
+// told returns a summary of an Apply.
 func told(a job.Applied) string {
 	var out []string
 	for _, o := range a.Objects() {
@@ -72,7 +72,8 @@ func (c *cluster) written() string {
 	return strings.Join(append(out, c.rows("SELECT COALESCE(SUM(changes), 0) FROM job")...), " ")
 }
 
-// TestApply: groups, calendars and jobs are made, changed and deleted together; the same once more changes nothing.
+// TestApply: groups, calendars and jobs are created, changed and deleted together. A second Apply
+// changes nothing.
 func TestApply(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -163,7 +164,8 @@ func TestApplyChangesOneOfMany(t *testing.T) {
 	}
 }
 
-// TestApplyChangesDefinitionAndPause: both change in one step, and nothing of either definition is left to be claimed.
+// TestApplyChangesDefinitionAndPause: both change in one step, and no due time of either definition
+// is left to claim.
 func TestApplyChangesDefinitionAndPause(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -188,7 +190,8 @@ func TestApplyChangesDefinitionAndPause(t *testing.T) {
 	c.want("started", m.starts(20), "j@20")
 }
 
-// TestApplyOfAnInstantLongPast: files keep jobs whose single due time is over. Such a job is made, and not run.
+// TestApplyOfAnInstantLongPast: files keep jobs whose single due time is over. Such a job is
+// created, but does not run.
 func TestApplyOfAnInstantLongPast(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -218,7 +221,7 @@ func TestApplyOfAnInstantLongPast(t *testing.T) {
 	}
 }
 
-// TestApplyIsAllOrNothing: whatever is wrong is told with its place, and nothing is written.
+// TestApplyIsAllOrNothing: every problem is reported with its place, and nothing is written.
 func TestApplyIsAllOrNothing(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -283,7 +286,7 @@ func TestApplyIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestApplyPrunes: jobs that belong to the files and are in none are deleted, and no others.
+// TestApplyPrunes: only jobs that belong to the files but are in no file are deleted.
 func TestApplyPrunes(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -292,11 +295,13 @@ func TestApplyPrunes(t *testing.T) {
 		s.App, s.Labels = app, map[string]string{"team": team, "x": name}
 		return s
 	}
+
 	for _, name := range []string{"one", "two", "three"} {
 		p.creates(spec("a", name, "red"))
 		p.creates(spec("b", name, "blue"))
 		p.creates(spec("c", name, "red"))
 	}
+
 	for _, test := range []struct {
 		what  string
 		prune job.Prune
@@ -314,10 +319,11 @@ func TestApplyPrunes(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", test.what, got, test.want)
 		}
 	}
+
 	c.want("left", c.rows("SELECT COUNT(*) FROM job WHERE living = 1"), "4")
 }
 
-// TestUnknownCommitOfAnApply: all of it stands, once.
+// TestUnknownCommitOfAnApply: everything is applied, once.
 func TestUnknownCommitOfAnApply(t *testing.T) {
 	for name, fate := range map[string]faultproxy.Action{"it never arrives": faultproxy.CutBefore(), "the reply is lost": faultproxy.CutAfter()} {
 		t.Run(name, func(t *testing.T) {
@@ -344,7 +350,7 @@ func TestUnknownCommitOfAnApply(t *testing.T) {
 	}
 }
 
-// TestApplyLooksAgain has others change the same between the look and the transaction.
+// TestApplyLooksAgain: others change the same objects between the look and the transaction.
 func TestApplyLooksAgain(t *testing.T) {
 	c := newCluster(t)
 	dsn, proxy := c.proxied()
@@ -390,7 +396,8 @@ func TestApplyLooksAgain(t *testing.T) {
 	c.want("jobs", c.rows("SELECT CONCAT_WS(' ', name, version) FROM job ORDER BY name"), "edited 3", "new 1")
 }
 
-// TestAppliesAtOnce: of several who apply the same at the same time each gets it, and it is there once.
+// TestAppliesAtOnce: several people apply the same files at the same time. All succeed, and
+// everything exists once.
 func TestAppliesAtOnce(t *testing.T) {
 	c := newCluster(t)
 	people := []*person{c.person(c.dsn), c.person(c.dsn), c.person(c.dsn)}
@@ -398,6 +405,7 @@ func TestAppliesAtOnce(t *testing.T) {
 		p.session.minted.Store(int64(1 + i<<20)) // each has ids of its own
 		p.Soon = func() {}
 	}
+
 	for round := range 3 {
 		var want job.Apply
 		for i := range 40 {
@@ -420,7 +428,8 @@ func TestAppliesAtOnce(t *testing.T) {
 	}
 }
 
-// TestApplyAnswerWaits: it is not answered while a run may begin under the old definition, also if it changes nothing.
+// TestApplyAnswerWaits: the answer waits while a run may begin under the old definition, even if
+// the Apply changes nothing.
 func TestApplyAnswerWaits(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -449,6 +458,7 @@ func TestApplyOfMany(t *testing.T) {
 	for i := range job.MaxApplyJobs {
 		want.Jobs = append(want.Jobs, wanted(ofEvery(fmt.Sprint("job-", i), 4)))
 	}
+
 	step := func(what string) {
 		t.Helper()
 		before := proxy.Statements()
@@ -457,11 +467,13 @@ func TestApplyOfMany(t *testing.T) {
 			t.Errorf("%s: %d statements, want at most 60", what, n)
 		}
 	}
+
 	step("create")
 	step("nothing")
 	for i := range want.Jobs {
 		want.Jobs[i].Owner = "new"
 	}
+
 	step("change")
 	c.want("versions", c.rows("SELECT SUM(version) FROM job"), fmt.Sprint(2*job.MaxApplyJobs))
 	want = job.Apply{Prune: &job.Prune{App: "default"}}
@@ -469,7 +481,8 @@ func TestApplyOfMany(t *testing.T) {
 	c.want("jobs", c.rows("SELECT COUNT(*) FROM job WHERE living = 1"), "0")
 }
 
-// TestApplyOfACalendar: jobs that name a calendar which changes go on by the new one, whether the files have them or not.
+// TestApplyOfACalendar: when a calendar changes, the jobs that name it follow the new one, in the
+// files or not.
 func TestApplyOfACalendar(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -487,7 +500,7 @@ func TestApplyOfACalendar(t *testing.T) {
 	c.wantJobs("without the jobs", "known 3 3 parked 120.0000 paused", "other 3 3 next 120.0000")
 }
 
-// TestApplyRetentionAndPauses: they stand or fall with the jobs beside them.
+// TestApplyRetentionAndPauses: they are applied together with the jobs, or not at all.
 func TestApplyRetentionAndPauses(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -543,7 +556,7 @@ func TestApplyRetentionAndPauses(t *testing.T) {
 	c.want("since when the pause is", c.rows(pause, int64(t0), int64(t0)), "app 1 0.0000 3600.0000 alice ")
 	c.want("an empty rule of an app", c.rows("SELECT COUNT(*) FROM retention WHERE app = 'shop'"), "0")
 
-	// A pause that a file has and that has ended by itself does no harm.
+	// A pause in a file that has ended by itself does no harm.
 	p.at(3601)
 	if got := actions(want()); !strings.HasSuffix(got, " ops:unchanged shop:unchanged") {
 		t.Errorf("after its end: got %s", got)
@@ -557,7 +570,8 @@ func TestApplyRetentionAndPauses(t *testing.T) {
 		c.rows("SELECT who FROM audit WHERE kind = 'app' AND app = 'shop' AND action = 'resume'"), "go-crontab")
 }
 
-// TestApplyScopesByMany: of several who apply different files at the same time each ends with a cluster that has one of them whole.
+// TestApplyScopesByMany: several people apply different files at the same time. The cluster ends
+// with one complete set of files.
 func TestApplyScopesByMany(t *testing.T) {
 	c := newCluster(t)
 	var all sync.WaitGroup
@@ -576,12 +590,13 @@ func TestApplyScopesByMany(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 	c.want("pauses", c.rows("SELECT CONCAT_WS(' ', COUNT(*), COUNT(DISTINCT reason)) FROM stop"), "2 1")
 	c.want("rules", c.rows("SELECT COUNT(DISTINCT spec) FROM retention WHERE app <> ''"), "1")
 }
 
-// TestApplyAlerts: channels and rules stand or fall with the jobs beside them.
+// TestApplyAlerts: channels and rules are applied together with the jobs, or not at all.
 func TestApplyAlerts(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -639,7 +654,8 @@ func copyOf(node, version string) job.Apply {
 	return job.Apply{Jobs: []job.Wanted{j}, Folder: &job.Folder{Name: "/jobs", Node: node, Digest: strings.Repeat(version, job.DigestSize)}}
 }
 
-// follows is what a node does when its copy is another one: it applies it and writes down what became of that.
+// follows does the work of a node whose copy has changed: it applies the copy and records the
+// result.
 func (p *person) follows(node, version string) string {
 	p.Helper()
 	want := copyOf(node, version)
@@ -658,7 +674,8 @@ func (p *person) follows(node, version string) string {
 	return out
 }
 
-// TestFolderOfTwoNodes: what was never applied is ahead; what was applied before is behind, unless its folder held what is applied.
+// TestFolderOfTwoNodes: a copy that was never applied is ahead. A copy that was applied before is
+// outdated, unless its folder held the applied version.
 func TestFolderOfTwoNodes(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)

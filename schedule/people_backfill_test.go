@@ -15,7 +15,7 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// past is a range of instants by their seconds after t0.
+// past makes a range of instants from seconds after t0.
 func past(from, to float64, parallel int) edit.Range {
 	instant := func(s float64) time.Time { return t0.Add(time.Duration(s * float64(time.Second))).Time() }
 	return edit.Range{From: instant(from), To: instant(to), Parallel: parallel}
@@ -30,7 +30,7 @@ func (p *person) backfills(id int64, want edit.Range, key string) trip.BackfillR
 	return b
 }
 
-// overlapping is a job that was due each 10 s since before t0, whose runs may overlap.
+// overlapping makes a job that has been due every 10 s since before t0, and whose runs may overlap.
 func (p *person) overlapping() int64 {
 	spec := ofEvery("j", 10)
 	start := t0.Add(-1000 * time.Second).Time()
@@ -50,7 +50,7 @@ func (c *cluster) finishAll(outcome string) {
 	c.exec("UPDATE run SET state = 'ended', owner = -2, outcome = ?, final = 1 WHERE state = 'executing'", outcome)
 }
 
-// TestBackfill: as many runs of a backfill are alive as may be, until none is left.
+// TestBackfill: a backfill keeps its allowed number of runs alive until no due time is left.
 func TestBackfill(t *testing.T) {
 	c := newCluster(t)
 	p, m, other := c.person(c.dsn), c.member(1, c.dsn), c.member(2, c.dsn)
@@ -59,6 +59,7 @@ func TestBackfill(t *testing.T) {
 	if again := p.at(1).backfills(id, past(-60, -20, 2), "key"); again != b {
 		t.Errorf("asked again: got %+v, want %+v", again, b)
 	}
+
 	c.wantBackfill("at first", "running next -60.0000 5 0 0")
 	m.claims(1)
 	other.claims(1)
@@ -81,7 +82,7 @@ func TestBackfill(t *testing.T) {
 	c.want("runs", c.rows("SELECT CONCAT_WS(' ', kind, request = ?, COUNT(*)) FROM run GROUP BY kind, request", b.ID), "backfill 1 5")
 }
 
-// TestBackfillOfMissing: due times that have succeeded are left out, whoever asked for them.
+// TestBackfillOfMissing: due times with a succeeded run of any kind are left out.
 func TestBackfillOfMissing(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -102,7 +103,7 @@ func TestBackfillOfMissing(t *testing.T) {
 	c.wantBackfill("two were there", "running 5 3 2")
 }
 
-// TestCancelBackfill: nothing of a cancelled backfill starts any more, nor is tried again.
+// TestCancelBackfill: a cancelled backfill neither starts nor retries runs.
 func TestCancelBackfill(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -116,6 +117,7 @@ func TestCancelBackfill(t *testing.T) {
 			t.Fatal(b, err)
 		}
 	}
+
 	c.want("nothing starts", append(m.takesOverdue(4), m.takesOverdue(4.1)...))
 	c.wantEnded("ended", "-60.0000 skipped 1 the backfill was cancelled", "-50.0000 skipped 1 the backfill was cancelled")
 	m.claims(5)
@@ -147,7 +149,8 @@ func TestBackfillAndItsJob(t *testing.T) {
 	}
 }
 
-// TestTwoFeedOneBackfill: of two nodes that compute the same due times of a backfill, one writes them.
+// TestTwoFeedOneBackfill: if two nodes compute the same due times of a backfill, only one writes
+// them.
 func TestTwoFeedOneBackfill(t *testing.T) {
 	c := newCluster(t)
 	p, m, other := c.person(c.dsn), c.member(1, c.dsn), c.member(2, c.dsn)
@@ -160,18 +163,21 @@ func TestTwoFeedOneBackfill(t *testing.T) {
 	if err := other.claimer.learnFor(c.Context(), hungry); err != nil {
 		t.Fatal(err)
 	}
+
 	slow, err := other.claimer.serve(c.Context(), &hungry[0], t0)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	m.claims(1)
 	if err := other.claimer.writeMeals(c.Context(), []meal{*slow}, t0); err != nil {
 		t.Fatal(err)
 	}
+
 	c.want("claimed", c.rows(allRuns, int64(t0)), "j -60.0000 prepared 1 1", "j -50.0000 prepared 1 1")
 }
 
-// TestUnknownCommitsOfABackfill: a backfill is made once, and its runs are not lost.
+// TestUnknownCommitsOfABackfill: a backfill is created once, and its runs are not lost.
 func TestUnknownCommitsOfABackfill(t *testing.T) {
 	for name, action := range map[string]faultproxy.Action{"the reply is lost": faultproxy.CutAfter(), "the commit never arrives": faultproxy.CutBefore()} {
 		t.Run(name, func(t *testing.T) {

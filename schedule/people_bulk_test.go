@@ -10,7 +10,7 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// bulk does the same to jobs, as they are, and says what became of each.
+// bulk applies one change to jobs at their current versions, and returns the result for each.
 func (p *person) bulk(action job.Action, ids ...int64) string {
 	p.Helper()
 	want := &job.Bulk{Action: action}
@@ -35,7 +35,7 @@ func becameOf(want *job.Bulk) string {
 	return strings.Join(out, ", ")
 }
 
-// TestBulk: what many jobs get at once is what each would have got alone.
+// TestBulk: a bulk change has the same effect on each job as a single change.
 func TestBulk(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -44,29 +44,35 @@ func TestBulk(t *testing.T) {
 	if got := p.bulk(job.ActionPause, one, two); got != "changed 1, changed 1" {
 		t.Errorf("pause: got %s", got)
 	}
+
 	c.wantJobs("paused", "one 1 2 parked 10.0000 paused", "three 1 1 next 20.0000", "two 1 2 parked 10.0000 paused")
 	if got := p.bulk(job.ActionPause, three, two, one); got != "changed 1, unchanged 1, unchanged 1" { // in the order that was asked for
 		t.Errorf("pause again: got %s", got)
 	}
+
 	p.must(p.Resume(p.ctx, three))
 	if got := p.bulk(job.ActionResume, one, two, three); got != "changed 1, changed 1, unchanged 1" {
 		t.Errorf("resume: got %s", got)
 	}
+
 	p.soon = 0
 	if got := p.bulk(job.ActionRun, one, two, three); got != "changed 1, changed 1, changed 1" || p.soon != 1 {
 		t.Errorf("run: got %s, and %d hints that something is due", got, p.soon)
 	}
+
 	c.want("runs that were asked for", c.rows("SELECT CONCAT_WS(' ', COUNT(*), COUNT(DISTINCT r.request)) FROM run r"+
 		" JOIN request q ON q.id = r.request WHERE r.kind = 'manual' AND q.kind = 'run'"), "3 1")
 	if got := p.bulk(job.ActionDelete, one, two); got != "changed 0, changed 0" {
 		t.Errorf("delete: got %s", got)
 	}
+
 	c.want("living", c.rows("SELECT name FROM job WHERE living = 1"), "three")
 	c.want("found by their names", c.rows("SELECT COUNT(*) FROM job_part WHERE job_id <> ?", three), "0")
 	c.want("lines of the audit", c.rows("SELECT COUNT(*) FROM audit"), "14")
 }
 
-// TestBulkRefusesOne: a job that is not as it was seen is left alone, and so is a job that cannot be read.
+// TestBulkRefusesOne: a job that has changed since it was seen stays unchanged, and so does an
+// unreadable job.
 func TestBulkRefusesOne(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -103,7 +109,8 @@ func TestBulkRefusesOne(t *testing.T) {
 	}
 }
 
-// TestUnknownCommitOfABulk: all of it stands, once, and so do the key and the answer of the request.
+// TestUnknownCommitOfABulk: the bulk is applied once, and so are the key and the answer of the
+// request.
 func TestUnknownCommitOfABulk(t *testing.T) {
 	for name, fate := range map[string]faultproxy.Action{"it never arrives": faultproxy.CutBefore(), "the reply is lost": faultproxy.CutAfter()} {
 		for _, action := range []job.Action{job.ActionRun, job.ActionPause} {

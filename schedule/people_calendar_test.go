@@ -12,7 +12,7 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// closed is a calendar that is closed in some minutes after t0.
+// closed makes a calendar that is closed in the given minutes after t0.
 func closed(name string, minutes ...int) job.CalendarSpec {
 	c := job.CalendarSpec{Name: name, Timezone: "UTC"}
 	for _, m := range minutes {
@@ -30,14 +30,14 @@ func (p *person) puts(c job.CalendarSpec) bool {
 	return isNew
 }
 
-// withCalendar is a job that is due each 30 s, when its calendar is open.
+// withCalendar makes a job that is due every 30 s while its calendar is open.
 func (p *person) withCalendar(name, calendar string) int64 {
 	spec := ofEvery(name, 30)
 	spec.Calendars = []string{calendar}
 	return p.creates(spec)
 }
 
-// TestCalendarChange: a change of a calendar moves the cursors of the jobs that name it, and of no others.
+// TestCalendarChange: a change of a calendar moves only the cursors of jobs that name it.
 func TestCalendarChange(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -69,7 +69,8 @@ func TestCalendarChange(t *testing.T) {
 		"create calendar c", "update calendar c", "update calendar c")
 }
 
-// TestCalendarVersions: who is to change a calendar as it was seen is refused if it is another one; one that is in use stays.
+// TestCalendarVersions: a change based on an outdated version is refused. A calendar in use cannot
+// be deleted.
 func TestCalendarVersions(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -81,14 +82,17 @@ func TestCalendarVersions(t *testing.T) {
 	if _, err := p.PutCalendar(p.ctx, closed("c", 2), edit.NoVersion); !errors.Is(err, sql.ErrExists) {
 		t.Errorf("as a new one: got %v, want sql.ErrExists", err)
 	}
+
 	id := p.withCalendar("j", "c")
 	if err := p.DeleteCalendar(p.ctx, "c"); !errors.As(err, new(*job.InUse)) {
 		t.Errorf("deleted while in use: got %v, want job.InUse", err)
 	}
+
 	p.must(p.Delete(p.ctx, id))
 	if err := p.DeleteCalendar(p.ctx, "c"); err != nil {
 		t.Error(err)
 	}
+
 	spec := ofEvery("k", 30)
 	spec.Calendars = []string{"c"}
 	if _, err := p.Create(p.ctx, spec, false); !errors.As(err, new(job.Problems)) {
@@ -96,7 +100,8 @@ func TestCalendarVersions(t *testing.T) {
 	}
 }
 
-// TestCalendarChangesInBetween: a claim that has computed due times by a calendar that was changed then writes nothing.
+// TestCalendarChangesInBetween: if a calendar changes after a claim has computed due times by it,
+// the claim writes nothing.
 func TestCalendarChangesInBetween(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -110,7 +115,7 @@ func TestCalendarChangesInBetween(t *testing.T) {
 	c.wantJobs("cursor", "j 2 2 next 60.0000")
 }
 
-// TestUnknownCommitOfACalendar: a change of a calendar whose commit is unknown is made once.
+// TestUnknownCommitOfACalendar: a change of a calendar with an unknown commit is made once.
 func TestUnknownCommitOfACalendar(t *testing.T) {
 	for name, action := range map[string]faultproxy.Action{"the reply is lost": faultproxy.CutAfter(), "the commit never arrives": faultproxy.CutBefore()} {
 		t.Run(name, func(t *testing.T) {
@@ -127,8 +132,8 @@ func TestUnknownCommitOfACalendar(t *testing.T) {
 	}
 }
 
-// TestEditInBetween: a claim that has computed due times by a version that was changed then writes nothing, though the cursor stands
-// where it stood (rule C).
+// TestEditInBetween: if a job changes after a claim has computed its due times, the claim writes
+// nothing, even if the cursor is the same (rule C).
 func TestEditInBetween(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)

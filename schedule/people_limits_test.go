@@ -25,7 +25,7 @@ func inApp(app, name string) job.Spec {
 	return s
 }
 
-// atOnce has many people do something at the same time, and counts whom a limit refuses.
+// atOnce lets many people do something at the same time, and counts the refusals by a limit.
 func (p *person) atOnce(many int, do func(n int) error) (refused int) {
 	p.Helper()
 	p.Soon = func() {} // which only counts, and is not for many at once
@@ -46,7 +46,8 @@ func (p *person) atOnce(many int, do func(n int) error) (refused int) {
 	return refused
 }
 
-// TestJobLimit: an app gets no more jobs than its limit, however they come, and whoever comes at the same time.
+// TestJobLimit: an app gets no more jobs than its limit, in every way of creating them and with
+// concurrent changes.
 func TestJobLimit(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -85,7 +86,7 @@ func TestJobLimit(t *testing.T) {
 	over("a dry run", err)
 	c.want("jobs of the other app", c.rows(jobs, "b"), "1")
 
-	// A job that goes makes room, and an edit in place needs none.
+	// A deleted job makes room, and an edit in place needs none.
 	first := inApp("a", "first")
 	ids := c.rows("SELECT MIN(j.id) FROM job j JOIN app a ON a.id = j.app_id WHERE a.name = 'a'")
 	var id int64
@@ -107,7 +108,7 @@ func TestJobLimit(t *testing.T) {
 		`update a {"jobs":3}`, `update a {"jobs":3} {"jobs":1}`, `delete a {"jobs":1}`)
 }
 
-// TestJobLimitOfAnotherApp: whoever holds the limits of one app holds up no other one.
+// TestJobLimitOfAnotherApp: a lock on the limits of one app does not delay other apps.
 func TestJobLimitOfAnotherApp(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -123,7 +124,7 @@ func TestJobLimitOfAnotherApp(t *testing.T) {
 	p.creates(inApp("b", "j"))
 }
 
-// TestAskedRunsOfAnApp: no more runs are let through than the limit has room for, however many ask at once.
+// TestAskedRunsOfAnApp: concurrent requests get no more runs than the limit allows.
 func TestAskedRunsOfAnApp(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -168,7 +169,7 @@ func TestAskedRunsOfAnApp(t *testing.T) {
 	}
 }
 
-// TestWaitingRunsOfAnApp: nobody may ask for a run of an app that has as many waiting runs as it may.
+// TestWaitingRunsOfAnApp: a manual run is refused while the app is at its limit of waiting runs.
 func TestWaitingRunsOfAnApp(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -185,6 +186,7 @@ func TestWaitingRunsOfAnApp(t *testing.T) {
 	if _, err := p.at(9).RunNow(p.ctx, []int64{id}, 0, ""); !errors.As(err, &over) || over.Limit != job.LimitWaiting {
 		t.Errorf("got %v", err)
 	}
+
 	p.limits("a", job.AppLimits{Waiting: 2})
 	if _, err := p.RunNow(p.ctx, []int64{id}, 0, ""); err != nil {
 		t.Error(err)

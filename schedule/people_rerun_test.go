@@ -13,7 +13,7 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// changesToRefuse are changes of people to jobs in the midst of their work: "busy" has a run that is due and prepared, some that are ahead,
+// changesToRefuse are changes to jobs at work: "busy" has a due prepared run and some later ones,
 // and "paused" is paused.
 var changesToRefuse = map[string]func(p *person, busy, paused int64) (any, error){
 	"create": func(p *person, _, _ int64) (any, error) { return p.Create(p.ctx, ofEvery("new", 5), true) },
@@ -62,8 +62,8 @@ var changesToRefuse = map[string]func(p *person, busy, paused int64) (any, error
 	},
 }
 
-// TestChangesOfPeopleRunAgain refuses each statement of each change once, as a deadlock does. Rows and answers must be those of an
-// undisturbed change.
+// TestChangesOfPeopleRunAgain refuses each statement of each change once, as a deadlock does. Rows
+// and answers must be those of an undisturbed change.
 func TestChangesOfPeopleRunAgain(t *testing.T) {
 	c := newCluster(t)
 	c.exec("DROP TRIGGER run_deleted") // a reset deletes everything

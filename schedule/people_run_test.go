@@ -12,7 +12,7 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// TestRunNow: a run that somebody asks for is due at once, beside the schedule, once for each key.
+// TestRunNow: a manual run is due at once, in addition to the schedule, and once for each key.
 func TestRunNow(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -64,7 +64,7 @@ func TestRunMany(t *testing.T) {
 	c.want("requests", c.rows("SELECT COUNT(*) FROM request"), "1")
 }
 
-// TestRunOfDeletedJob: a run that was asked for ends if its job is deleted before it starts.
+// TestRunOfDeletedJob: a manual run ends if its job is deleted before it starts.
 func TestRunOfDeletedJob(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -89,6 +89,7 @@ func TestKill(t *testing.T) {
 	if err := p.Kill(p.ctx, l); !errors.Is(err, sql.ErrNotFound) {
 		t.Errorf("before it starts: got %v, want sql.ErrNotFound", err)
 	}
+
 	m.starts(4)
 	for range 2 {
 		if err := p.Kill(p.ctx, l); err != nil {
@@ -98,13 +99,14 @@ func TestKill(t *testing.T) {
 	if err := p.Kill(p.ctx, trip.Launch{Run: id, Claim: 2}); !errors.Is(err, sql.ErrNotFound) {
 		t.Errorf("at another launch: got %v, want sql.ErrNotFound", err)
 	}
+
 	wishes, err := trip.Wishes(c.db.Reader(c.Context()), 1)
 	if err != nil || len(wishes) != 1 || wishes[0].Launch != l {
 		t.Errorf("wishes: got %v, %v", wishes, err)
 	}
 }
 
-// TestUnknownCommitOfARequest: a request whose commit is unknown is made once.
+// TestUnknownCommitOfARequest: a request with an unknown commit is made once.
 func TestUnknownCommitOfARequest(t *testing.T) {
 	for name, action := range map[string]faultproxy.Action{"the reply is lost": faultproxy.CutAfter(), "the commit never arrives": faultproxy.CutBefore()} {
 		for _, key := range []string{"", "key"} {

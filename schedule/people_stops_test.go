@@ -28,7 +28,8 @@ func (p *person) pausesApp(app string, r job.PauseRequest) job.Pause {
 	return out
 }
 
-// TestPauseApp: a pause of an app or of the cluster is one row, whose reason and end can be replaced.
+// TestPauseApp: a pause of an app or of the cluster is one row, whose reason and end can be
+// replaced.
 func TestPauseApp(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -51,7 +52,7 @@ func TestPauseApp(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// The pause has ended by itself: it begins anew.
+	// The pause has ended by itself, so a new pause begins.
 	p.at(61).pausesApp("shop", job.PauseRequest{})
 	c.wantStops("anew", "cluster 1.0000 2.0000 ", "app shop 61.0000 alice")
 	c.want("audit", c.rows("SELECT CONCAT_WS(' ', who, action, kind, NULLIF(app, ''), NULLIF(reason, '')) FROM audit ORDER BY id"),
@@ -59,7 +60,8 @@ func TestPauseApp(t *testing.T) {
 		"go-crontab resume app shop it was paused until 2026-11-02T12:01:00Z", "alice pause app shop")
 }
 
-// TestStopAnswerWaits: a pause of an app and a disabled handler are answered when no node starts anything against them.
+// TestStopAnswerWaits: a pause of an app and the disabling of a handler are answered only when no
+// node starts anything against them.
 func TestStopAnswerWaits(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -74,11 +76,13 @@ func TestStopAnswerWaits(t *testing.T) {
 			t.Errorf("%s: answered after %s", what, took)
 		}
 	}
+
 	const at = 300 * time.Millisecond
 	for range 2 { // a repeated request is not answered before the original one
 		waits("an app", at, time.Hour, func() error { _, err := p.PauseApp(p.ctx, "shop", job.PauseRequest{}); return err })
 		waits("a handler", at, time.Hour, func() error { return p.DisableHandler(p.ctx, "mail", "spam") })
 	}
+
 	want := job.Apply{Pauses: []job.PauseSpec{{App: "shop"}}}
 	waits("files with a pause", at, time.Hour, func() error { _, err := p.Apply(p.ctx, want); return err })
 	waits("a resumed app", 0, 10*at, func() error { return p.ResumeApp(p.ctx, "shop") })
@@ -87,7 +91,8 @@ func TestStopAnswerWaits(t *testing.T) {
 	}
 }
 
-// TestPausedAppOfAPerson: nothing of the app starts while it is paused, and its jobs go on behind the pause.
+// TestPausedAppOfAPerson: no run of the app starts during the pause, and its jobs continue
+// afterwards.
 func TestPausedAppOfAPerson(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -99,6 +104,7 @@ func TestPausedAppOfAPerson(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	p.creates(inApp("a", "paused"))
 	p.must(p.Update(p.ctx, p.creates(ofEvery("other", 4)), 0, ofEvery("other", 10)))
 	spec := inApp("a", "often")
@@ -112,6 +118,7 @@ func TestPausedAppOfAPerson(t *testing.T) {
 	if err := p.at(15).ResumeApp(p.ctx, "a"); err != nil {
 		t.Fatal(err)
 	}
+
 	look()
 	m.claims(16)
 	c.finish(10, "other")
@@ -120,7 +127,8 @@ func TestPausedAppOfAPerson(t *testing.T) {
 	c.want("started behind the pause", m.starts(20), "often@20", "other@20")
 }
 
-// TestUnknownCommitOfNodesAndHandlers: what is said about nodes and handlers stands once it is answered, with one line of the audit.
+// TestUnknownCommitOfNodesAndHandlers: a change of a node or handler is applied once it is
+// answered, with one audit entry.
 func TestUnknownCommitOfNodesAndHandlers(t *testing.T) {
 	for name, fate := range map[string]faultproxy.Action{"it never arrives": faultproxy.CutBefore(), "the reply is lost": faultproxy.CutAfter()} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +162,8 @@ func TestUnknownCommitOfNodesAndHandlers(t *testing.T) {
 	}
 }
 
-// TestACordonKeepsItsInstant: sessions obey since when it holds, whatever else is said meanwhile.
+// TestACordonKeepsItsInstant: sessions obey the instant of the cordon, which later changes must not
+// move.
 func TestACordonKeepsItsInstant(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -167,6 +176,7 @@ func TestACordonKeepsItsInstant(t *testing.T) {
 		}
 		c.want("since", c.rows("SELECT since - ? FROM node WHERE name = 'x'", int64(t0)), "0")
 	}
+
 	c.want("draining still", c.rows("SELECT draining FROM node WHERE name = 'x'"), "1")
 	for i, err := range []error{
 		p.Cordon(p.ctx, "", "", false), p.Cordon(p.ctx, "x", "a\nb", false), p.Uncordon(p.ctx, "a\x00"),
@@ -178,7 +188,8 @@ func TestACordonKeepsItsInstant(t *testing.T) {
 	}
 }
 
-// TestPutRetention: the rule of an app, or of the cluster, is replaced; the same again writes nothing.
+// TestPutRetention: the rule of an app or of the cluster is replaced. The same rule again writes
+// nothing.
 func TestPutRetention(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)

@@ -22,10 +22,10 @@ type person struct {
 	*edit.Editor
 	session *testSession
 	ctx     context.Context
-	soon    int // how often the node was told that there may be something to do at once
+	soon    int // signals to the node that there may be work at once
 }
 
-// person adds somebody who asks a node of their own, whose number is used for nothing else.
+// person adds a person with a node of their own, whose number is used for nothing else.
 func (c *cluster) person(dsn string) *person {
 	p := &person{cluster: c, session: &testSession{number: 99, now: t0}}
 	p.session.minted.Store(1)
@@ -56,7 +56,7 @@ func (p *person) creates(spec job.Spec) int64 {
 	return p.must(p.Create(p.ctx, spec, false)).ID
 }
 
-// ofEvery is every with what a definition needs.
+// ofEvery is every with the required fields of a definition.
 func ofEvery(name string, seconds int) job.Spec {
 	spec := every(name, seconds)
 	spec.Command = "true"
@@ -90,6 +90,7 @@ func TestCreate(t *testing.T) {
 	if _, err := p.Create(p.ctx, ofEvery("j", 4), false); !errors.Is(err, sql.ErrExists) {
 		t.Errorf("the same name: got %v, want sql.ErrExists", err)
 	}
+
 	other := ofEvery("j", 4)
 	other.App = "other"
 	p.creates(other)
@@ -97,6 +98,7 @@ func TestCreate(t *testing.T) {
 	if _, err := p.Create(p.ctx, job.Spec{Name: "x"}, false); err == nil {
 		t.Error("without a schedule: got no error")
 	}
+
 	c.wantJobs("cursors", "j 1 1 next 4.0000", "j 1 1 next 4.0000", "paused 1 1 parked 4.0000 paused")
 	m.claims(1)
 	c.want("started", m.starts(4), "j@4", "j@4")
@@ -124,7 +126,8 @@ func TestPauseThatIsOverInTime(t *testing.T) {
 	}
 }
 
-// TestResumeAppliesTheMisfirePolicy: what passed during a pause leaves one counted run, and the latest due time is started late.
+// TestResumeAppliesTheMisfirePolicy: due times within a pause become one counted run, and the
+// latest of the due times starts late.
 func TestResumeAppliesTheMisfirePolicy(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -142,7 +145,7 @@ func TestResumeAppliesTheMisfirePolicy(t *testing.T) {
 	c.wantEnded("counted", "10.0000 to 20.0000 2 skipped 1 the job was paused until 2026-11-02T12:00:36Z", "30.0000 succeeded 1", "40.0000 succeeded 1")
 }
 
-// TestPauseWithAnEnd: a pause ends by itself, and claims go on from where it began.
+// TestPauseWithAnEnd: a pause ends by itself, and claims continue from its beginning.
 func TestPauseWithAnEnd(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -165,7 +168,7 @@ func TestPauseWithAnEnd(t *testing.T) {
 		"go-crontab resume default j its pause had an end")
 }
 
-// TestPauseAgain: of a paused job a pause replaces reason and end.
+// TestPauseAgain: a second pause replaces the reason and the end.
 func TestPauseAgain(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -181,7 +184,8 @@ func TestPauseAgain(t *testing.T) {
 	c.wantJobs("resumed", "j 1 4 next 10.0000")
 }
 
-// TestUpdate: an edit takes back what has not begun, and goes on with the first new due time after now and all that has begun.
+// TestUpdate: an edit takes back runs that have not begun. It continues with the first new due time
+// after now and after all runs that have begun.
 func TestUpdate(t *testing.T) {
 	for name, test := range map[string]struct {
 		claimed, edited float64
@@ -226,7 +230,8 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestNothingRunsTwice: an edit never goes back to a due time that has begun (rule B), whether its row is there or not.
+// TestNothingRunsTwice: an edit never returns to a due time that has begun (rule B), with or
+// without a row.
 func TestNothingRunsTwice(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -236,6 +241,7 @@ func TestNothingRunsTwice(t *testing.T) {
 	if _, err := m.starter.start(m.Context(), m.session.now, m.session.now.Add(minLead)); err != nil {
 		t.Fatal(err)
 	}
+
 	c.want("started ahead of time", m.set.take(), "j@8")
 	c.finish(8, "j")
 	c.exec("DELETE FROM run WHERE state = 'ended'") // as retention does
@@ -248,13 +254,15 @@ func TestNothingRunsTwice(t *testing.T) {
 	c.wantJobs("and of a paused job", "j 3 4 parked 12.0000 paused")
 }
 
-// TestEditSettlesThePast: what passed without a run leaves one counted row before an edit or a deletion moves the cursor (rule P).
+// TestEditSettlesThePast: before an edit or a deletion moves the cursor, passed due times without
+// runs become one counted row (rule P).
 func TestEditSettlesThePast(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
 	for _, name := range []string{"deleted", "edited", "paused"} {
 		p.creates(ofEvery(name, 10))
 	}
+
 	ids := map[string]int64{"deleted": 1, "edited": 2, "paused": 3}
 	p.must(p.at(15).Pause(p.ctx, ids["paused"], job.PauseRequest{}))
 	p.at(35)
@@ -272,7 +280,7 @@ func TestEditSettlesThePast(t *testing.T) {
 	}
 }
 
-// TestDelete: what has not begun is taken back; what is due already ends superseded at its start.
+// TestDelete: runs that have not begun are taken back. A due run ends superseded at its start.
 func TestDelete(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -285,7 +293,8 @@ func TestDelete(t *testing.T) {
 	p.creates(ofEvery("j", 4)) // the name is free
 }
 
-// TestBrokenJob: a job whose definition cannot be read can be paused, resumed and deleted, and an edit repairs it.
+// TestBrokenJob: a job whose definition cannot be read can be paused, resumed and deleted, and an
+// edit repairs it.
 func TestBrokenJob(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -298,6 +307,7 @@ func TestBrokenJob(t *testing.T) {
 	if broken := c.rows("SELECT error FROM job"); broken[0] == "" {
 		t.Error("the job does not say why it has no due times")
 	}
+
 	p.must(p.at(7).Update(p.ctx, id, 0, ofEvery("j", 5)))
 	c.want("repaired", c.rows("SELECT error FROM job"), "")
 	m.claims(7)
@@ -353,7 +363,7 @@ func TestSingleInstant(t *testing.T) {
 	id := p.creates(instant(-5))
 	m.claims(0)
 	p.must(p.at(0).Update(p.ctx, id, 0, ofEvery("j", 1000)))
-	p.must(p.at(0).Update(p.ctx, id, 0, instant(-5))) // of which there is a run
+	p.must(p.at(0).Update(p.ctx, id, 0, instant(-5))) // due times with a run
 	c.wantJobs("there is a run", "j 3 3")
 	m.claims(1)
 	m.starts(1)
@@ -362,7 +372,7 @@ func TestSingleInstant(t *testing.T) {
 	c.wantJobs("another instant that has passed", "j 4 4 next -3.0000")
 }
 
-// TestAnswersAfterWindows: a change is answered when nothing that started before may be spawned any more.
+// TestAnswersAfterWindows: a change is answered once no earlier start can be spawned any more.
 func TestAnswersAfterWindows(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
@@ -382,7 +392,7 @@ func TestAnswersAfterWindows(t *testing.T) {
 	}
 }
 
-// TestLockedJob: nobody waits for the row of a job that somebody keeps locked; the other changes of a batch are made.
+// TestLockedJob: a batch does not wait for a locked row of a job, and makes its other changes.
 func TestLockedJob(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -391,10 +401,12 @@ func TestLockedJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer tx.Rollback()
 	if _, err := tx.Exec("SELECT id FROM job WHERE id = ? FOR UPDATE", kept); err != nil {
 		t.Fatal(err)
 	}
+
 	began := time.Now()
 	done, err := p.Each(p.ctx, []edit.Change{{Action: job.ActionPause, ID: kept}, {Action: job.ActionPause, ID: other}})
 	if err != nil {
@@ -408,7 +420,7 @@ func TestLockedJob(t *testing.T) {
 	}
 }
 
-// TestBusyJob: the row of a single job is waited for, also where it is locked at each look.
+// TestBusyJob: a change of a single job waits for its row, even if each look finds it locked.
 func TestBusyJob(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
@@ -460,36 +472,42 @@ func TestManyJobs(t *testing.T) {
 			t.Errorf("%s: %d statements, want at most %d", what, statements, most)
 		}
 	}
+
 	for i := range changes {
 		spec := ofEvery(fmt.Sprint("job-", i), 4)
 		changes[i] = edit.Change{Action: job.ActionCreate, Spec: &spec}
 	}
+
 	apply("create")
 	m.claims(1)
 	for i := range changes {
 		spec := ofEvery(fmt.Sprint("job-", i), 3)
 		changes[i].Action, changes[i].Spec = job.ActionUpdate, &spec
 	}
+
 	apply("update")
 	m.claims(1)
 	for i := range changes {
 		changes[i].Action, changes[i].Spec = job.ActionPause, nil
 	}
+
 	apply("pause")
 	for i := range changes {
 		changes[i].Action = job.ActionResume
 	}
+
 	apply("resume")
 	m.claims(1)
 	for i := range changes {
 		changes[i].Action = job.ActionDelete
 	}
+
 	apply("delete")
 	c.want("runs", c.rows("SELECT COUNT(*) FROM run"), "0")
 	c.want("lines of the audit", c.rows("SELECT COUNT(*) FROM audit"), fmt.Sprint(5*n))
 }
 
-// proxied is a DSN that leads through a proxy.
+// proxied returns a DSN that leads through a proxy.
 func (c *cluster) proxied() (string, *faultproxy.Proxy) {
 	c.Helper()
 	cfg, err := mysql.ParseDSN(c.dsn)
@@ -500,7 +518,7 @@ func (c *cluster) proxied() (string, *faultproxy.Proxy) {
 	return proxy.DSN(c.dsn), proxy
 }
 
-// TestUnknownCommitOfAChange: a change whose commit is unknown is settled, and made once.
+// TestUnknownCommitOfAChange: a change with an unknown commit is settled, and made once.
 func TestUnknownCommitOfAChange(t *testing.T) {
 	for name, action := range map[string]faultproxy.Action{
 		"the reply is lost":        faultproxy.CutAfter(),

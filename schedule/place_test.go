@@ -12,7 +12,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// TestPlaces: a node takes no run of a job that it may not run, ahead of time, when it is due, or when it is overdue.
+// TestPlaces: a node takes no run of a job that it may not run, ahead of time, when it is due, or
+// when it is overdue.
 func TestPlaces(t *testing.T) {
 	c := newCluster(t)
 	left, right := c.member(1, c.dsn), c.member(2, c.dsn)
@@ -54,7 +55,7 @@ func (m *member) placed(zone string) {
 	m.claimer.Labels, m.starter.Labels = labels, labels
 }
 
-// TestManyRunsForNobody: runs that no node may run do not keep a node from those behind them.
+// TestManyRunsForNobody: runs that no node may run do not keep a node from later runs.
 func TestManyRunsForNobody(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -71,7 +72,7 @@ func TestManyRunsForNobody(t *testing.T) {
 	c.want("it comes to the last one", m.takesOverdue(1), "j@0")
 }
 
-// TestSlotIsPassedOn: a run that was woken for a slot, and finds no node, does not keep the others of its group waiting.
+// TestSlotIsPassedOn: a woken run that finds no node does not keep the rest of its group waiting.
 func TestSlotIsPassedOn(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -82,6 +83,7 @@ func TestSlotIsPassedOn(t *testing.T) {
 		spec.Start, spec.Group = &start, "g"
 		c.create(spec, t0)
 	}
+
 	m.claims(8)
 	c.want("a", m.starts(12), "a@10")
 	spec := every("b", 1000)
@@ -103,7 +105,8 @@ func TestSlotIsPassedOn(t *testing.T) {
 	c.want("slots", c.rows("SELECT taken FROM grp"), "0")
 }
 
-// TestReleasedRunKeepsItsSlot: a run that was started and never spawned, and starts again, takes no second slot.
+// TestReleasedRunKeepsItsSlot: a run that was started, never spawned, and started again takes no
+// second slot.
 func TestReleasedRunKeepsItsSlot(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -116,6 +119,7 @@ func TestReleasedRunKeepsItsSlot(t *testing.T) {
 	release := func() {
 		c.exec("UPDATE run SET state = 'idle', owner = 0, started = 0, spawn_by = 0 WHERE state = 'executing'")
 	}
+
 	release()
 	c.want("it starts again", m.takesOverdue(1), "a@0")
 	c.want("one slot is taken", c.rows("SELECT taken FROM grp"), "1")
@@ -125,7 +129,8 @@ func TestReleasedRunKeepsItsSlot(t *testing.T) {
 	c.want("a refusal gives it back", c.rows("SELECT taken FROM grp"), "0")
 }
 
-// TestPriority: when more is due than there are slots, the highest priority goes first, from the heap and from what is overdue.
+// TestPriority: with more due runs than slots, the highest priority goes first, both for prepared
+// and for overdue runs.
 func TestPriority(t *testing.T) {
 	c := newCluster(t)
 	m, other := c.member(1, c.dsn), c.member(2, c.dsn)
@@ -135,27 +140,33 @@ func TestPriority(t *testing.T) {
 		spec.Start, spec.Priority = &start, rank
 		c.create(spec, t0)
 	}
+
 	m.claims(1)
 	m.set.slots, other.set.slots = 1, 1
 	var order []string
 	for range 2 {
 		order = append(order, m.starts(11)...)
 	}
+
 	for range 2 {
 		order = append(order, other.takesOverdue(14)...)
 	}
+
 	for i := range order {
 		order[i], _, _ = strings.Cut(order[i], "@")
 	}
+
 	c.want("order", order, "j9", "j5", "j0", "j-5")
 }
 
-// TestReadyRuns: the heap gives the earliest first among equals, and holds what is not due.
+// TestReadyRuns: the heap returns the earliest run first among equals, and keeps runs that are not
+// due.
 func TestReadyRuns(t *testing.T) {
 	p := NewPrepared()
 	run := func(id int64, at int, rank int) trip.Run {
 		return trip.Run{Launch: trip.Launch{Run: id, Claim: 1}, DueNow: t0.Add(time.Duration(at) * time.Second), Rank: rank}
 	}
+
 	p.Add([]trip.Run{run(1, 1, 0), run(2, 2, 5), run(3, 3, 0), run(4, 9, 9)})
 	ids := func(runs []trip.Run) (out []int64) {
 		for _, r := range runs {
@@ -163,6 +174,7 @@ func TestReadyRuns(t *testing.T) {
 		}
 		return out
 	}
+
 	now := t0.Add(5 * time.Second)
 	if got := ids(p.Take(now, 1)); !slices.Equal(got, []int64{2}) {
 		t.Errorf("first: got %v", got)
@@ -170,10 +182,12 @@ func TestReadyRuns(t *testing.T) {
 	if at, ok := p.Next(); !ok || at != t0.Add(time.Second) {
 		t.Errorf("next look: %v, %v", at, ok)
 	}
+
 	p.Drop(trip.Launch{Run: 1, Claim: 1})
 	if got := ids(p.Take(now, 5)); !slices.Equal(got, []int64{3}) {
 		t.Errorf("then: got %v", got)
 	}
+
 	p.Return(run(3, 3, 0), now)
 	if got := ids(p.Take(now, 5)); !slices.Equal(got, []int64{3}) {
 		t.Errorf("returned: got %v", got)
@@ -183,7 +197,8 @@ func TestReadyRuns(t *testing.T) {
 	}
 }
 
-// TestNoNodeIsThere: a run that no living node may run waits for one, until the rules of its job would not start it any more.
+// TestNoNodeIsThere: a run that no living node may run waits for a node until the rules of its job
+// would no longer start it.
 func TestNoNodeIsThere(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -218,7 +233,8 @@ func TestNoNodeIsThere(t *testing.T) {
 	c.want("nothing is left of deleted jobs", c.rows("SELECT kind FROM run WHERE state <> 'ended'"))
 }
 
-// TestNobodyRunsItInAPause: a due time of a paused app ends skipped, though no node may run its job.
+// TestNobodyRunsItInAPause: a due time of a paused app ends skipped, even if no node may run its
+// job.
 func TestNobodyRunsItInAPause(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -244,7 +260,7 @@ func TestNobodyRunsItInAPause(t *testing.T) {
 	c.want("it ends", c.rows("SELECT CONCAT(state, ' ', outcome, ' ', reason) FROM run"), "ended skipped paused with the cluster by ann")
 }
 
-// TestNoDefinition: a job whose definition somebody has removed says so, and holds up nobody.
+// TestNoDefinition: a job whose definition was removed reports that, and does not delay other jobs.
 func TestNoDefinition(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -256,7 +272,7 @@ func TestNoDefinition(t *testing.T) {
 	c.want("it says so", c.rows("SELECT name FROM job WHERE error <> '' AND next_due IS NULL"), "gone")
 }
 
-// TestHashOutOfRange: a job whose hash somebody has changed is in nobody's share, and claimed all the same.
+// TestHashOutOfRange: a job with an edited hash is in no share, but is still claimed.
 func TestHashOutOfRange(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)

@@ -14,8 +14,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// life is what a job was, from one instant to the next: due each so many seconds from t0 on, shifted by some. It is the oracle's, and
-// computes due times by itself.
+// life is the schedule of a job between two instants: a period in seconds from t0 on, and a shift.
+// It belongs to the oracle, and computes due times independently.
 type life struct {
 	from, to job.Micros // due times later than from, up to to
 	every    int
@@ -55,14 +55,16 @@ type chaos struct {
 	log     []string
 }
 
-// TestRandomLife: whatever people and nodes do in whatever order, each due time of each definition's lifetime ends in exactly one
-// final run, or is counted in exactly one row, as an oracle of its own computes them.
+// TestRandomLife: people and nodes act in random order. Each due time in the lifetime of each
+// definition must end in exactly one final run, or be counted in exactly one row. An independent
+// oracle computes the due times.
 func TestRandomLife(t *testing.T) {
 	seeds := []uint64{1, 2, 3}
 	if s := os.Getenv("GOCRONTAB_SEED"); s != "" {
 		seed, _ := strconv.ParseUint(s, 10, 64)
 		seeds = []uint64{seed}
 	}
+
 	for _, seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			c := newCluster(t)
@@ -70,7 +72,7 @@ func TestRandomLife(t *testing.T) {
 			for i := range 2 {
 				m := c.member(trip.Owner(i+1), c.dsn)
 				m.starter.Window = 0
-				if i == 1 { // what it claims late it starts at once
+				if i == 1 { // late claims start at once
 					m.claimer.Starter = m.starter
 				}
 				x.members = append(x.members, m)
@@ -92,7 +94,7 @@ func (x *chaos) note(format string, args ...any) {
 	x.log = append(x.log, fmt.Sprintf("%8.3f ", x.now.Sub(t0).Seconds())+fmt.Sprintf(format, args...))
 }
 
-// tick moves the clock of everybody, never to a whole second.
+// tick moves the clock for all, never to a whole second.
 func (x *chaos) tick(most time.Duration) {
 	x.now += job.Micros(1 + x.Int64N(most.Microseconds()))
 	if x.now%1_000_000 == 0 {
@@ -146,7 +148,7 @@ func (x *chaos) claim(m *member) {
 	x.check1(err)
 }
 
-// computes is the first half of a claim: what is read and computed without a lock.
+// computes is the first half of a claim: it reads and computes without a lock.
 func (x *chaos) computes(i int) {
 	c := x.members[i].claimer
 	slice := trip.Slice{Before: x.now.Add(c.LookAhead), ToHash: job.Hashes}
@@ -194,6 +196,7 @@ func (x *chaos) change() {
 		x.create()
 		return
 	}
+
 	s := alive[x.IntN(len(alive))]
 	switch x.IntN(8) {
 	case 0, 1, 2:
@@ -259,7 +262,8 @@ func (x *chaos) remove(s *soul) {
 	s.last().to, s.deleted = x.now, true
 }
 
-// finale lets the nodes work off what is there, deletes all jobs, and lets the nodes work off what is left.
+// finale lets the nodes finish the remaining work, deletes all jobs, and lets the nodes finish
+// again.
 func (x *chaos) finale() {
 	work := func() {
 		for range 12 {
@@ -272,11 +276,13 @@ func (x *chaos) finale() {
 			}
 		}
 	}
+
 	for _, s := range x.souls {
 		if !s.deleted {
 			x.person.must(x.person.Resume(x.person.ctx, s.id))
 		}
 	}
+
 	work()
 	var all []edit.Change
 	for _, s := range x.souls {
@@ -285,6 +291,7 @@ func (x *chaos) finale() {
 			s.last().to, s.deleted = x.now, true
 		}
 	}
+
 	_, err := x.person.All(x.person.ctx, all)
 	x.check1(err)
 	work()
@@ -312,7 +319,7 @@ func (x *chaos) records() (out []record) {
 	return out
 }
 
-// check holds the rows against the oracle.
+// check compares the rows with the oracle.
 func (x *chaos) check() {
 	of := map[string][]record{}
 	outcomes := map[string]int{}
@@ -323,6 +330,7 @@ func (x *chaos) check() {
 		of[r.job] = append(of[r.job], r)
 		outcomes[r.outcome]++
 	}
+
 	total := 0
 	for _, s := range x.souls {
 		var dues []job.Micros
@@ -353,6 +361,7 @@ func (x *chaos) check() {
 			}
 		}
 	}
+
 	x.Logf("%d due times of %d jobs: %v", total, len(x.souls), outcomes)
 	if x.Failed() {
 		for _, line := range x.log {

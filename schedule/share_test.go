@@ -14,7 +14,8 @@ type shared struct {
 
 func (s shared) Share() (index, of int) { return s.index, s.of }
 
-// TestShares: the shares of all sessions are all hashes, each once; who is no member has none.
+// TestShares: the shares of all sessions cover each hash once. A session that is no member has no
+// share.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	for _, of := range []int{1, 2, 3, 7, 1000} {

@@ -2,8 +2,9 @@ package schedule
 
 import "testing"
 
-// TestStaleRunLetsNobodyThrough: a node that still holds a run which executes elsewhere by now does not judge it. If it did, and found
-// that it has come too late, the turn would be free for the next run of the job.
+// TestStaleRunLetsNobodyThrough: a node may still hold a run that executes on another node. It must
+// not judge that run: if it refused the run as too late, the turn would pass to the next run of the
+// job.
 func TestStaleRunLetsNobodyThrough(t *testing.T) {
 	c := newCluster(t)
 	hung, other := c.member(1, c.dsn), c.member(2, c.dsn)

@@ -56,7 +56,8 @@ func TestStopPolicies(t *testing.T) {
 	}
 }
 
-// TestPausedApp: nothing is claimed of a paused app, what was claimed before is skipped, backfills rest, and other apps go on.
+// TestPausedApp: a paused app gets no claims, earlier claimed runs are skipped, backfills rest, and
+// other apps go on.
 func TestPausedApp(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)

@@ -20,7 +20,7 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// t0 is when tests begin, by the clock of their database.
+// t0 is the beginning of the tests, by the clock of their database.
 var t0 = job.MicrosOf(time.Date(2026, 11, 2, 12, 0, 0, 0, time.UTC))
 
 // cluster is a schema with the tables of the trip.
@@ -40,7 +40,7 @@ type member struct {
 	session *testSession
 	set     *executing
 	ending  *result.Recorder
-	woken   int // how often the recorder said that runs were woken
+	woken   int // signals of the recorder that runs were woken
 }
 
 type testSession struct {
@@ -48,7 +48,7 @@ type testSession struct {
 	minted atomic.Int64
 	now    job.Micros
 	stale  bool
-	others int // how many other sessions there are
+	others int // number of other sessions
 }
 
 func (s *testSession) Number() trip.Owner { return s.number }
@@ -59,7 +59,7 @@ func (s *testSession) Mint(n int) int64 {
 	return int64(s.number)<<32 + s.minted.Add(int64(n)) - int64(n)
 }
 
-// executing is a set that holds what was started.
+// executing is a set that holds the started runs.
 type executing struct {
 	mu      sync.Mutex
 	started []job.Started
@@ -153,7 +153,7 @@ func (c *cluster) member(number trip.Owner, dsn string) *member {
 	return m
 }
 
-// create adds a job whose cursor stands at its first due time after an instant.
+// create adds a job with its cursor at the first due time after an instant.
 func (c *cluster) create(spec job.Spec, after job.Micros) (id int64) {
 	c.Helper()
 	if spec.App == "" {
@@ -162,29 +162,34 @@ func (c *cluster) create(spec job.Spec, after job.Micros) (id int64) {
 	if spec.Command == "" {
 		spec.Command = "true"
 	}
+
 	spec.Defaults(t0.Time())
 	schedule, err := spec.Compile()
 	if err != nil {
 		c.Fatal(err)
 	}
+
 	text, err := spec.Encode()
 	if err != nil {
 		c.Fatal(err)
 	}
+
 	var cursor any
 	if due, ok := next(schedule, after); ok {
 		cursor = int64(due)
 	}
+
 	result, err := c.db.Raw().Exec("INSERT INTO job (app_id, name, hash, next_due) VALUES (1, ?, ?, ?)", spec.Name, c.hash, cursor)
 	if err != nil {
 		c.Fatal(err)
 	}
+
 	id, _ = result.LastInsertId()
 	c.exec("INSERT INTO job_version (job_id, version, definition, created) VALUES (?, 1, ?, 0)", id, text)
 	return id
 }
 
-// every is a job that is due each so many seconds from t0 on.
+// every makes a job with a period in seconds from t0 on.
 func every(name string, seconds int) job.Spec {
 	start := t0.Time()
 	return job.Spec{Name: name, Every: job.Duration(time.Duration(seconds) * time.Second), Start: &start}
@@ -213,7 +218,7 @@ func (m *member) claims(seconds float64) {
 	}
 }
 
-// starts has the member start what is due at an instant.
+// starts lets the member start the runs that are due at an instant.
 func (m *member) starts(seconds float64) []string {
 	m.Helper()
 	now := m.at(seconds)
@@ -246,7 +251,8 @@ func (c *cluster) finish(due float64, name string) {
 const allRuns = "SELECT CONCAT_WS(' ', j.name, (r.due - ?) / 1000000, r.state, NULLIF(r.outcome, 'none'), r.claim, r.owner, r.reason)" +
 	" FROM run r JOIN job j ON j.id = r.job_id ORDER BY j.name, r.due, r.attempt"
 
-// TestClaimAndStart: due times within the look-ahead become prepared runs, and each starts when it is due.
+// TestClaimAndStart: due times within the look-ahead become prepared runs, and each starts when it
+// is due.
 func TestClaimAndStart(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -259,7 +265,7 @@ func TestClaimAndStart(t *testing.T) {
 	c.want("the job", c.rows("SELECT CONCAT_WS(' ', (next_due - ?) / 1000000, (begun_to - ?) / 1000000) FROM job", int64(t0), int64(t0)), "12.0000 4.0000")
 }
 
-// TestOverlapSkips: while a run executes no other one of its job starts.
+// TestOverlapSkips: while a run executes, no other run of its job starts.
 func TestOverlapSkips(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -278,7 +284,8 @@ func TestOverlapSkips(t *testing.T) {
 	}
 }
 
-// TestOverdueRunIsTakenOver: a run whose node does not start it is started by another one two seconds later, once.
+// TestOverdueRunIsTakenOver: if a node does not start its run, another node starts it two seconds
+// later, once.
 func TestOverdueRunIsTakenOver(t *testing.T) {
 	c := newCluster(t)
 	hung, well := c.member(1, c.dsn), c.member(2, c.dsn)
@@ -290,7 +297,8 @@ func TestOverdueRunIsTakenOver(t *testing.T) {
 	c.want("rows", c.rows(allRuns, int64(t0)), "j 5.0000 executing 2 2", "j 10.0000 prepared 1 1")
 }
 
-// TestForgottenRunIsStarted: a run that is prepared for a session whose set does not hold it, as after a claim with an unknown end.
+// TestForgottenRunIsStarted: a run that is prepared for a session whose set does not hold it, as
+// after a claim with an unknown end.
 func TestForgottenRunIsStarted(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -300,7 +308,7 @@ func TestForgottenRunIsStarted(t *testing.T) {
 	c.want("overdue", m.takesOverdue(7.1), "j@5")
 }
 
-// TestDeletedAndPaused: what becomes of prepared runs whose job is paused or deleted.
+// TestDeletedAndPaused: prepared runs of paused and deleted jobs do not start.
 func TestDeletedAndPaused(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -315,7 +323,7 @@ func TestDeletedAndPaused(t *testing.T) {
 		"skipped job is paused", "superseded job was deleted", "superseded job was deleted")
 }
 
-// TestEditedJob: a start goes by the definition of now, which it has to read first.
+// TestEditedJob: a start uses the current definition, which it has to read first.
 func TestEditedJob(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -330,7 +338,8 @@ func TestEditedJob(t *testing.T) {
 	c.want("started", m.starts(5), "edited@5")
 }
 
-// TestIdleRuns: an idle run is prepared ahead of its time, or started from where it is when it is due already.
+// TestIdleRuns: an idle run is prepared ahead of its time, or started directly if it is due
+// already.
 func TestIdleRuns(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)

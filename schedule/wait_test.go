@@ -12,7 +12,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// ended is how a test ends a run.
+// ended is the end that a test gives a run.
 type ended struct {
 	outcome job.Outcome
 	again   float64 // when the next attempt starts; zero: none follows
@@ -20,7 +20,7 @@ type ended struct {
 
 var succeeded = ended{outcome: job.Succeeded}
 
-// ends has the member end the run of a job that was due at an instant, as its recorder does.
+// ends lets the member end a job's run that was due at an instant, as its recorder does.
 func (m *member) ends(name string, due float64, seconds float64, how ended) {
 	m.Helper()
 	now := m.at(seconds)
@@ -28,12 +28,14 @@ func (m *member) ends(name string, due float64, seconds float64, how ended) {
 	if how.again != 0 {
 		e.Again = t0.Add(time.Duration(how.again * float64(time.Second)))
 	}
+
 	at := int64(t0.Add(time.Duration(due * float64(time.Second))))
 	row := m.db.Raw().QueryRow("SELECT r.id, r.claim, r.job_id FROM run r JOIN job j ON j.id = r.job_id"+
 		" WHERE j.name = ? AND r.due = ? AND r.state = 'executing' AND r.owner = ?", name, at, m.session.number)
 	if err := row.Scan(&e.Run, &e.Claim, &e.JobID); err != nil {
 		m.Fatalf("run of %s due at %g: %v", name, due, err)
 	}
+
 	m.recorder().Put(e, true)
 	flushing, cancel := context.WithTimeout(m.Context(), 20*time.Second)
 	defer cancel()
@@ -66,7 +68,8 @@ func (c *cluster) runningOf(name string) []string {
 	return c.rows("SELECT ROUND((r.due - ?) / 1000000) FROM job j JOIN run r ON r.id = j.running WHERE j.name = ?", int64(t0), name)
 }
 
-// TestQueueInOrder: due times wait for those before them, and start in order, each when the one before it ends.
+// TestQueueInOrder: due times wait for earlier ones, and start in order, each when the run before
+// it ends.
 func TestQueueInOrder(t *testing.T) {
 	c := newCluster(t)
 	m, other := c.member(1, c.dsn), c.member(2, c.dsn)
@@ -95,7 +98,7 @@ func TestQueueInOrder(t *testing.T) {
 	c.want("outcomes", c.outcomes(), "j 2 succeeded", "j 4 succeeded", "j 6 succeeded", "j 8 skipped", "j 10 succeeded")
 }
 
-// TestReplace: a later due time has the executing run killed, and starts when that is dead.
+// TestReplace: a later due time gets the executing run killed, and starts when it is dead.
 func TestReplace(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -110,6 +113,7 @@ func TestReplace(t *testing.T) {
 	if err != nil || len(wishes) != 1 || !wishes[0].Replace {
 		t.Errorf("wishes: %v, %v", wishes, err)
 	}
+
 	c.want("third", m.starts(6))
 	c.want("the second one has lost its place", c.runsNow(), "j 2 executing", "j 6 waiting")
 	m.ends("j", 2, 6.5, ended{job.Killed, 7})
@@ -117,7 +121,8 @@ func TestReplace(t *testing.T) {
 	c.want("what was replaced is not tried again", c.outcomes(), "j 2 killed", "j 4 superseded")
 }
 
-// TestRetryWaits: the next attempt is there with the end of the one before, and waits for another run of its job.
+// TestRetryWaits: the end of an attempt inserts the next one, which waits for another run of its
+// job.
 func TestRetryWaits(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -136,7 +141,7 @@ func TestRetryWaits(t *testing.T) {
 	c.want("outcomes", c.outcomes(), "j 2 failed", "j 2 succeeded", "j 4 succeeded", "j 6 skipped")
 }
 
-// TestKilledRunIsNotRetried: somebody wanted it killed, and it failed by itself before it was.
+// TestKilledRunIsNotRetried: a run that should be killed fails by itself before.
 func TestKilledRunIsNotRetried(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -183,7 +188,8 @@ func (c *cluster) edit(id int64, spec job.Spec, set string) {
 	c.exec("INSERT INTO job_version (job_id, version, definition, created) SELECT id, version, ?, 0 FROM job WHERE id = ?", text, id)
 }
 
-// TestGroup: no more runs of a group execute than it has slots. Of the waiting ones the highest priority goes first.
+// TestGroup: no more runs of a group execute than it has slots. Among the waiting runs the highest
+// priority goes first.
 func TestGroup(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -194,6 +200,7 @@ func TestGroup(t *testing.T) {
 		spec.Start, spec.Group, spec.Priority = &start, "g", i/3*10
 		c.create(spec, t0)
 	}
+
 	taken := func() []string { return c.rows("SELECT taken FROM grp") }
 	m.claims(95)
 	c.want("two begin", m.starts(104), "a@100", "b@101")
@@ -214,7 +221,7 @@ func TestGroup(t *testing.T) {
 	c.want("all slots are free", taken(), "0")
 }
 
-// TestWokenRunGoesFirst: for five seconds nobody takes the slot for which a run was woken.
+// TestWokenRunGoesFirst: for five seconds no other run takes the slot of a woken run.
 func TestWokenRunGoesFirst(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -225,6 +232,7 @@ func TestWokenRunGoesFirst(t *testing.T) {
 		spec.Start, spec.Group = &start, "g"
 		c.create(spec, t0)
 	}
+
 	m.claims(100.5)
 	c.want("a has the slot", m.starts(105), "a@100")
 	m.ends("a", 100, 108, succeeded)
@@ -236,7 +244,8 @@ func TestWokenRunGoesFirst(t *testing.T) {
 	c.want("c begins", m.takesOverdue(111.1), "c@110")
 }
 
-// TestCatchUpOneAfterTheOther: what misfire all starts late does not overlap, and is not skipped.
+// TestCatchUpOneAfterTheOther: late starts by the misfire policy all neither overlap nor get
+// skipped.
 func TestCatchUpOneAfterTheOther(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -255,11 +264,13 @@ func TestCatchUpOneAfterTheOther(t *testing.T) {
 			break
 		}
 	}
+
 	c.want("order", order, "j@200", "j@300", "j@400")
 	c.want("outcomes", c.outcomes(), "j 100 missed", "j 200 succeeded", "j 300 succeeded", "j 400 succeeded")
 }
 
-// TestBackfillTakesTurns: a backfill and the schedule wait for each other, and neither loses a due time.
+// TestBackfillTakesTurns: a backfill and the schedule wait for each other, and neither loses a due
+// time.
 func TestBackfillTakesTurns(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -269,6 +280,7 @@ func TestBackfillTakesTurns(t *testing.T) {
 		c.exec("INSERT INTO run (id, job_id, app_id, due, kind, request, state, owner, claim, due_now, hash) VALUES (?, ?, 1, ?, 'backfill', 1, 'idle', 0, 0, ?, 5)",
 			i+1, id, due, int64(t0)+int64(i))
 	}
+
 	m.claims(1)
 	c.want("the backfill begins", m.takesOverdue(1), "j@-100")
 	c.want("its others wait", c.runsNow(), "j -100 executing", "j -99 waiting", "j -98 waiting")
@@ -287,7 +299,7 @@ func TestBackfillTakesTurns(t *testing.T) {
 	c.want("a second one does not", c.runsNow(), "j -98 executing", "j 20 waiting")
 }
 
-// TestTurns: when a run of the schedule ends, a backfill goes first; when one of a backfill ends, the schedule does.
+// TestTurns: after a scheduled run a backfill goes first; after a backfill's run the schedule does.
 func TestTurns(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -301,6 +313,7 @@ func TestTurns(t *testing.T) {
 		c.exec("INSERT INTO run (id, job_id, app_id, due, kind, request, state, owner, claim, due_now, hash) VALUES (?, ?, 1, ?, 'backfill', 1, 'idle', 0, 0, ?, 5)",
 			i+1, id, due, int64(t0)+int64(i))
 	}
+
 	m.takesOverdue(16)
 	m.claims(25)
 	m.starts(30)
@@ -312,10 +325,12 @@ func TestTurns(t *testing.T) {
 		order = append(order, m.takesOverdue(at+0.1)...)
 		at++
 	}
+
 	c.want("order", order, "j@-100", "j@20", "j@-99", "j@30")
 }
 
-// TestKeptJob: while somebody keeps the row of a job locked, its ends are set aside, and those of others are written.
+// TestKeptJob: while the row of a job stays locked, its ends are set aside, and the ends of other
+// jobs are written.
 func TestKeptJob(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -331,10 +346,12 @@ func TestKeptJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer tx.Rollback()
 	if _, err := tx.Exec("SELECT id FROM job WHERE id = ? FOR UPDATE", id); err != nil {
 		t.Fatal(err)
 	}
+
 	var e trip.End
 	c.db.Raw().QueryRow("SELECT id, claim, job_id FROM run WHERE job_id = ? AND state = 'executing'", id).Scan(&e.Run, &e.Claim, &e.JobID)
 	e.Outcome, e.Final, e.Started, e.Ended = job.Succeeded, true, t0, t0
@@ -345,11 +362,13 @@ func TestKeptJob(t *testing.T) {
 	if n := m.recorder().Waiting(); n != 1 || time.Since(began) > 5*time.Second {
 		t.Errorf("%d ends wait after %v", n, time.Since(began))
 	}
+
 	c.want("other goes on", c.rows("SELECT COUNT(*) FROM run r JOIN job j ON j.id = r.job_id WHERE j.name = 'other' AND r.state = 'waiting'"), "1")
 	row := c.db.Raw().QueryRow("SELECT r.id, r.claim, r.job_id FROM run r JOIN job j ON j.id = r.job_id WHERE j.name = 'other' AND r.state = 'executing'")
 	if err := row.Scan(&e.Run, &e.Claim, &e.JobID); err != nil {
 		t.Fatal(err)
 	}
+
 	m.recorder().Put(e, true)
 	m.recorder().Push(t.Context(), []int64{e.JobID})
 	c.want("it starts", m.takesOverdue(5.1), "other@4")
@@ -358,7 +377,8 @@ func TestKeptJob(t *testing.T) {
 	c.want("then the first one does", m.takesOverdue(5.2), "j@4")
 }
 
-// TestEndingRun: a run does not begin to wait for one that may be ending. It is looked at again.
+// TestEndingRun: a run does not begin to wait for a run that may be ending. It is judged again
+// later.
 func TestEndingRun(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -372,10 +392,12 @@ func TestEndingRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer tx.Rollback()
 	if _, err := tx.Exec("SELECT id FROM run WHERE state = 'executing' FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
+
 	c.want("its row is locked", m.starts(4))
 	c.want("nothing waits", c.runsNow(), "j 2 executing")
 	tx.Rollback()
@@ -385,7 +407,8 @@ func TestEndingRun(t *testing.T) {
 	c.want("and is woken", c.runsNow(), "j 4 idle")
 }
 
-// TestManyLines: with 1,000 waiting runs in 20 jobs, whoever ends, counts or wakes runs of one job reads nothing of the others.
+// TestManyLines: with 1,000 waiting runs in 20 jobs, ending, counting or waking the runs of one job
+// reads no rows of other jobs.
 func TestManyLines(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
@@ -446,7 +469,7 @@ func TestManyLines(t *testing.T) {
 	c.want("the first one", c.rows("SELECT id FROM run WHERE state = 'idle' AND job_id = ?", full[3]), "40000")
 }
 
-// handlerReads is how many rows and index entries the connection has read.
+// handlerReads returns the number of rows and index entries that the connection has read.
 func handlerReads(tx *sql.Tx) (n int, err error) {
 	scan := func(rows *sql.Rows) (v int, err error) {
 		var name string

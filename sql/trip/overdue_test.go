@@ -12,10 +12,10 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// TestOwners: all sessions that hold runs are found, by a few entries of the index each.
+// TestOwners: Owners finds all sessions that hold runs, and reads a few index entries for each.
 func TestOwners(t *testing.T) {
 	t.Parallel()
-	db, err := sql.Open(testdb.DSN(t), sql.DefaultTimeouts, 1) // one connection: it counts what it reads
+	db, err := sql.Open(testdb.DSN(t), sql.DefaultTimeouts, 1) // one connection, because the counter of reads belongs to it
 	if err != nil {
 		t.Fatal(err)
 	}
