@@ -10,19 +10,18 @@ import (
 	"syscall"
 )
 
-// account is as whom a command runs, if not as the node's own user.
+// account is the user and group that a command runs as, if not the node's own.
 type account struct {
 	uid, gid   uint32
 	groups     []uint32 // supplementary ones; gid may be among them
 	name, home string
 }
 
-// account finds as whom an attempt is to run: nil for the node's own user as the node runs, without a switch and with
-// the node's own HOME and USER.
+// account returns the account of an attempt: nil for the node's own user, without a switch and with the node's own HOME
+// and USER.
 //
-// A node that may switch runs commands as anybody, unless the operator gives a list, or RunAs. Then commands run as
-// nobody else, not even as the node's own user: a job of a node that runs as root would only have to leave out its
-// user.
+// A node that may switch runs commands as any user, unless the operator sets Allow or RunAs. Then it runs them as no
+// other user, not even as its own. Otherwise a job could get the rights of a node that runs as root by naming no user.
 func (s *Shell) account(want string) (*account, error) {
 	if want == "" {
 		if s.usual != nil || len(s.cfg.Allow) == 0 {
@@ -30,11 +29,12 @@ func (s *Shell) account(want string) (*account, error) {
 		}
 		own, err := ownAccount()
 		if err == nil && !own.listed(s.cfg.Allow) {
-			err = fmt.Errorf("the job names no user, and %s, as which this node runs, is not in its --run-as-allow: %s; name one with --run-as",
-				own.name, strings.Join(s.cfg.Allow, ", "))
+			err = fmt.Errorf("the job names no user, and %s, as which this node runs, "+
+				"is not in its --run-as-allow: %s; name one with --run-as", own.name, strings.Join(s.cfg.Allow, ", "))
 		}
 		return nil, err
 	}
+
 	name, group, withGroup := strings.Cut(want, ":")
 	a, err := findAccount(name, withGroup)
 	if err != nil {
@@ -50,21 +50,24 @@ func (s *Shell) account(want string) (*account, error) {
 		}
 		a.gid = gid
 	}
+
 	switch {
 	case len(s.cfg.Allow) > 0 && !a.listed(s.cfg.Allow):
-		return nil, fmt.Errorf("user: %s is not in this node's --run-as-allow: %s", a.name, strings.Join(s.cfg.Allow, ", "))
+		return nil, fmt.Errorf("user: %s is not in this node's --run-as-allow: %s",
+			a.name, strings.Join(s.cfg.Allow, ", "))
 	case !a.own() && !maySwitch():
 		return nil, fmt.Errorf("user: this node may not run commands as %s: for that it %s", want, needsRights)
 	}
 	return a, nil
 }
 
-const needsRights = "must run as root or have CAP_SETUID, CAP_SETGID and CAP_KILL; a container must have left it these three"
+const needsRights = "must run as root or have CAP_SETUID, CAP_SETGID and CAP_KILL; " +
+	"a container must have left it these three"
 
-// settleAccounts checks who commands may run as, and finds the account of those that name no user.
+// settleAccounts checks RunAs and Allow, and finds the account for jobs that name no user.
 //
-// With RunAs no command runs as the node's own user: it could read what the node knows, the database's password for
-// one. So a job can name no other user unless the operator lists it, and the operator cannot list the node's own.
+// With RunAs no command runs as the node's own user, because it could read the node's secrets, such as the database's
+// password. So a job may name another user only if the operator lists that user, and the node's own cannot be listed.
 func (s *Shell) settleAccounts() error {
 	if s.cfg.RunAs == "" {
 		return nil
@@ -88,20 +91,24 @@ func (s *Shell) settleAccounts() error {
 	}
 	switch {
 	case a.uid == own.uid:
-		return fmt.Errorf("%s: that is the user of the node itself, so commands could read the database's password; name another one", flag)
+		return fmt.Errorf("%s: that is the user of the node itself, "+
+			"so commands could read the database's password; name another one", flag)
 	case !maySwitch():
-		return fmt.Errorf("%s: this node may not run commands as another user: it %s; without --run-as (GOCRONTAB_RUN_AS=) commands run as the node's own user, and can read the database's password", flag, needsRights)
+		return fmt.Errorf("%s: this node may not run commands as another user: it %s; "+
+			"without --run-as (GOCRONTAB_RUN_AS=) commands run as the node's own user, "+
+			"and can read the database's password", flag, needsRights)
 	case !a.listed(s.cfg.Allow):
 		return fmt.Errorf("%s: --run-as-allow does not list that user: %s", flag, strings.Join(s.cfg.Allow, ", "))
 	case own.listed(s.cfg.Allow):
-		return fmt.Errorf("%s: --run-as-allow lists %s, the user of the node itself, whose commands could read the database's password; leave it out", flag, own.name)
+		return fmt.Errorf("%s: --run-as-allow lists %s, the user of the node itself, "+
+			"whose commands could read the database's password; leave it out", flag, own.name)
 	}
 	s.usual = a
 	return nil
 }
 
-// credential is for the fork; nil when there is nothing to switch. Without it supplementary groups stay as they are,
-// which only a node that may switch could change.
+// credential is for the fork; nil when no switch is needed or possible. Without it the supplementary groups stay the
+// node's: only a node that may switch users can change them.
 func (a *account) credential() *syscall.Credential {
 	if a.own() && !maySwitch() {
 		return nil
@@ -109,22 +116,22 @@ func (a *account) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: a.uid, Gid: a.gid, Groups: a.groups}
 }
 
-// own tells whether that is as whom the node runs.
+// own reports whether the account is the node's own.
 func (a *account) own() bool { return int(a.uid) == os.Geteuid() && int(a.gid) == os.Getegid() }
 
-// listed tells whether a list names the account's user, by name or id.
+// listed reports whether a list names the account's user, by name or id.
 func (a *account) listed(list []string) bool {
 	return slices.Contains(list, a.name) || slices.Contains(list, strconv.Itoa(int(a.uid)))
 }
 
 func (a *account) member(gid uint32) bool { return gid == a.gid || slices.Contains(a.groups, gid) }
 
-// environ is what a command gets to know of who it is.
+// environ returns the variables that name the account to its commands.
 func (a *account) environ() map[string]string {
 	return map[string]string{"HOME": a.home, "USER": a.name, "LOGNAME": a.name}
 }
 
-// ownAccount is the user as which the node runs.
+// ownAccount returns the node's own user.
 func ownAccount() (*account, error) {
 	uid := strconv.Itoa(os.Geteuid())
 	u, err := user.LookupId(uid)
@@ -134,7 +141,7 @@ func ownAccount() (*account, error) {
 	return accountOf(u)
 }
 
-// findAccount looks up a user by name or, if there is none of that name, by id. An id that no user has will do if the
+// findAccount looks up a user by name or, if no user has that name, by id. An id without a user is accepted if the
 // group is named as well: containers often run that way.
 func findAccount(name string, withGroup bool) (*account, error) {
 	u, err := user.Lookup(name)
@@ -177,7 +184,7 @@ func accountOf(u *user.User) (*account, error) {
 	return a, nil
 }
 
-// findGroup looks up a group by name or id. An id that no group has will do.
+// findGroup looks up a group by name or id. An id without a group is accepted.
 func findGroup(name string) (uint32, error) {
 	g, err := user.LookupGroup(name)
 	if err == nil {

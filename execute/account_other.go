@@ -4,5 +4,5 @@ package execute
 
 import "os"
 
-// maySwitch tells whether this process may have a command run as another user, and kill it.
+// maySwitch reports whether this process may run a command as another user, and kill it.
 func maySwitch() bool { return os.Geteuid() == 0 }

@@ -11,24 +11,25 @@ import (
 	"go-crontab/job"
 )
 
-// folders finds out whether the folders answer in which commands are to begin. One on a file server that is gone does
-// not, for as long as the kernel tries. Met by a child that has no program yet, that would stop this whole process:
-// until the child has one, the runtime holds for it a processor that it cannot take away, and the next garbage
-// collection waits for that. So a goroutine asks first, one for each folder however many commands are to begin there.
+// folders checks that the folders of commands answer. A folder on a dead file server does not answer for as long as
+// the kernel tries. A forked child that waits for it before its exec would stop this whole process: until the exec,
+// the runtime cannot take back the processor that it holds for the child, and the next garbage collection waits for
+// it. So a goroutine asks first, one per folder for any number of commands.
 type folders struct {
 	stat func(string) (os.FileInfo, error)
 
 	mu    sync.Mutex
-	asked map[string]*question // what has no answer yet, mostAsked at most
-	kept  map[string]*question // what was answered a moment ago, too late for somebody
+	asked map[string]*question // without an answer, mostAsked at most
+	kept  map[string]*question // answered within keep, too late for an attempt
 }
 
+// question is a pending or answered stat of one folder.
 type question struct {
 	dir      string
 	since    time.Time
-	late     bool // somebody did not wait for the answer
+	late     bool // an attempt gave up waiting for the answer
 	answered chan struct{}
-	there    bool // there is such a folder, as far as this process may see; once answered
+	there    bool // the folder exists and this process may see it; valid once answered
 }
 
 func newFolders() folders {
@@ -36,20 +37,20 @@ func newFolders() folders {
 }
 
 const (
-	// silence is how long a folder may take to answer, which one that has to be mounted first does. Until then an
-	// attempt is given back when its time to begin is over; then it fails, so that somebody learns what is wrong.
+	// silence is the time that a folder may take to answer, for example because it must be mounted first. Before that,
+	// an attempt whose time to begin is over is given back. After that it fails, so that the user learns the cause.
 	silence = 10 * time.Second
 
-	// keep is how long an answer is gone by that came too late for an attempt: it comes again within that. Else a
-	// folder that always takes longer than there is time to begin would hold up its jobs for ever.
+	// keep is the time that an answer stays valid if it came too late for an attempt, which returns within that time.
+	// Otherwise a folder that always answers too late would hold up its jobs for ever.
 	keep = 5 * time.Second
 
-	// mostAsked is how many folders may be asked at once. One that does not answer holds a thread, of which Go bears
+	// mostAsked is the number of folders that are asked at once. A silent one holds a thread, of which Go allows
 	// 10,000.
 	mostAsked = 256
 )
 
-// await returns once a folder has answered, and tells whether it is there.
+// await waits until a folder has answered, and reports whether it exists.
 func (f *folders) await(ctx context.Context, a Attempt, dir string) (there bool, err error) {
 	for {
 		q := f.ask(dir)
@@ -57,8 +58,10 @@ func (f *folders) await(ctx context.Context, a Attempt, dir string) (there bool,
 		if !a.BeginBy.IsZero() && a.BeginBy.Before(by) {
 			by = a.BeginBy
 		}
+
 		err = a.await(ctx, q.answered, by)
 		took := time.Since(q.since)
+
 		switch {
 		case err == nil && q.dir == dir:
 			return q.there, nil
@@ -67,9 +70,11 @@ func (f *folders) await(ctx context.Context, a Attempt, dir string) (there bool,
 			f.missed(q)
 			return false, err
 		case q.dir == dir:
-			return false, silent("%s has not answered for %v; is the server that it is on gone?", dir, took.Truncate(time.Second))
+			return false, silent("%s has not answered for %v; is the server that it is on gone?",
+				dir, took.Truncate(time.Second))
 		case f.ask(dir) == q:
-			return false, silent("nobody can tell whether %s would answer: %d other directories have not for %v or longer, %s is one; is the server that they are on gone?",
+			return false, silent("nobody can tell whether %s would answer: "+
+				"%d other directories have not for %v or longer, %s is one; is the server that they are on gone?",
 				dir, mostAsked, took.Truncate(time.Second), q.dir)
 		}
 	}
@@ -80,8 +85,8 @@ func silent(format string, args ...any) error {
 	return job.Coded(job.ReasonDirectoryUnavailable, fmt.Errorf("start bash in its directory: "+format, args...))
 }
 
-// ask asks whether a folder is there, unless that is being asked. Where too many are being asked already, it returns
-// the question that was asked last instead: if that has been silent for long, all have.
+// ask returns the pending or kept question for a folder, and asks a new one if there is none. If too many are
+// pending, it returns the latest of them instead: if that one has been silent for long, all have.
 func (f *folders) ask(dir string) *question {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,6 +95,7 @@ func (f *folders) ask(dir string) *question {
 			return q
 		}
 	}
+
 	if len(f.asked) >= mostAsked {
 		var last *question
 		for _, q := range f.asked {
@@ -99,6 +105,7 @@ func (f *folders) ask(dir string) *question {
 		}
 		return last
 	}
+
 	q := &question{dir: dir, since: time.Now(), answered: make(chan struct{})}
 	f.asked[dir] = q
 	go func() {
@@ -110,7 +117,7 @@ func (f *folders) ask(dir string) *question {
 	return q
 }
 
-// forget is for a question that has its answer, which is kept where somebody did not wait for it.
+// forget removes an answered question. Its answer is kept for a while if an attempt gave up waiting.
 func (f *folders) forget(q *question) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,7 +132,7 @@ func (f *folders) forget(q *question) {
 	}
 }
 
-// missed notes that somebody did not wait for an answer.
+// missed notes that an attempt gave up waiting for an answer.
 func (f *folders) missed(q *question) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

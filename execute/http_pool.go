@@ -10,29 +10,30 @@ import (
 	"time"
 )
 
-// pool keeps connections to servers that were called. It hands them out itself, rather than net/http, for two reasons:
-// between having a connection and using it the attempt must be asked whether it may still begin; and a Transport
-// repeats a request whose connection broke if it takes it for idempotent, which is up to the job's retry policy.
+// pool keeps connections to the servers of earlier requests. It replaces net/http's pool for two reasons. The attempt
+// must check that it may still begin after it has a connection and before it uses it. And a Transport repeats a
+// seemingly idempotent request when its connection breaks, which the job's retry policy must decide.
 //
 //	take: an idle one, or a new one ──▶ one request ──▶ done: idle again, or closed
 //
-// An HTTP/1 connection has one request at a time and is in the pool only while it has none. One of HTTP/2 stays in the
-// pool, and is taken by many, until it is full; but its first request it has alone, since only with the first answer we
-// know how many the server lets there be.
+// An HTTP/1 connection has one request at a time and is in the pool only while it has none. An HTTP/2 connection
+// stays in the pool for many requests until it is full. It carries its first request alone, because only the first
+// answer shows how many requests the server allows.
 type pool struct {
 	guard *guard
 	plain *http.Transport // makes connections without TLS options, and keeps none
-	keep  time.Duration   // how long a used connection is kept
+	keep  time.Duration   // idle time after which a used connection is closed
 
 	mu       sync.Mutex
-	idle     map[destination][]*conn // the last one was used last
-	sweeping *time.Timer             // nil: there is nothing to sweep
-	kept     int                     // conns in idle
+	idle     map[destination][]*conn // the most recently used one last
+	sweeping *time.Timer             // nil: nothing to sweep
+	kept     int                     // number of conns in idle
 }
 
-// How long connections are kept. Servers close idle ones, some after two seconds; a request that crosses such a close
-// is lost, and nobody knows whether it was carried out, so ours go before. One that had no request yet is waited for
-// by the server: it is kept longer, for an attempt that came too late because connecting took so long.
+// Limits of kept connections. Servers close idle connections, some after two seconds. A request that crosses such a
+// close is lost, and may or may not have been processed, so we close ours earlier. A server waits for the first
+// request of a new connection, so an unused one is kept longer: for the next attempt, when connecting took too long
+// for this one.
 const (
 	keepUsed   = time.Second
 	keepUnused = 10 * time.Second
@@ -41,42 +42,43 @@ const (
 
 func newPool(g *guard) *pool { return &pool{guard: g, plain: newTransport(g, nil), keep: keepUsed} }
 
-// newTransport returns what makes connections: without a proxy, whatever the environment says, because the guard would
-// see only the proxy's address.
+// newTransport returns a maker of connections. It ignores the environment's proxy, because the guard would see only the
+// proxy's address.
 func newTransport(g *guard, cfg *tls.Config) *http.Transport {
 	return &http.Transport{
 		DialContext:            g.dial,
 		TLSClientConfig:        cfg,
 		TLSHandshakeTimeout:    connectTimeout,
 		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // what is kept is little, and what was sent
+		DisableCompression:     true, // little is kept, and as the server sent it
 		MaxResponseHeaderBytes: maxAnswerHeader,
-		IdleConnTimeout:        keepUnused, // of HTTP/2 connections that left the pool while they were full
+		IdleConnTimeout:        keepUnused, // for HTTP/2 connections that left the pool while they were full
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: connectTimeout},
 	}
 }
 
-// destination is what a connection is good for.
+// destination is the key of interchangeable connections.
 type destination struct {
 	scheme, addr string            // host:port
 	tls          [sha256.Size]byte // zero: no options
 }
 
-// conn is a connection, and what the pool knows of it.
+// conn is a connection with the pool's notes.
 type conn struct {
 	*http.ClientConn
 	to     destination
 	listed bool      // in idle
-	used   bool      // by a request
-	since  time.Time // when it was there, or used last
+	used   bool      // it has had a request
+	since  time.Time // when it was made, or used last
 }
 
-// take returns a connection with room for one request, which is reserved. options makes the TLS configuration for a
-// new one; nil: there are none.
+// take returns a connection with one request reserved. options makes the TLS configuration of a new connection; nil: it
+// has none.
 func (p *pool) take(ctx context.Context, to destination, options func() (*tls.Config, error)) (*conn, error) {
 	if c := p.takeIdle(to); c != nil {
 		return c, nil
 	}
+
 	t := p.plain
 	if options != nil {
 		cfg, err := options()
@@ -85,10 +87,12 @@ func (p *pool) take(ctx context.Context, to destination, options func() (*tls.Co
 		}
 		t = newTransport(p.guard, cfg)
 	}
+
 	cc, err := t.NewClientConn(ctx, to.scheme, to.addr)
 	if err != nil {
 		return nil, err
 	}
+
 	c := &conn{ClientConn: cc, to: to, since: time.Now()}
 	if err := cc.Reserve(); err != nil {
 		_ = cc.Close() // it is closed already
@@ -116,19 +120,20 @@ func (p *pool) takeIdle(to destination) *conn {
 	return nil
 }
 
-// done gives a connection back whose request is over, and its answer read; or whose reservation was released.
+// done gives back a connection after its answer was read or its reservation was released.
 func (p *pool) done(c *conn, used bool) {
 	p.mu.Lock()
 	c.since, c.used = time.Now(), c.used || used
 	p.list(c)
 	over := !c.listed && c.InFlight() == 0
 	p.mu.Unlock()
+
 	if over {
-		_ = c.Close() // it is of no use any more
+		_ = c.Close()
 	}
 }
 
-// list needs mu. It puts a connection into the pool that has room for a request.
+// list needs mu. It adds a connection to the pool if it has room for a request.
 func (p *pool) list(c *conn) {
 	if c.listed || c.Available() == 0 || p.kept >= mostKept {
 		return
@@ -136,6 +141,7 @@ func (p *pool) list(c *conn) {
 	if p.idle == nil {
 		p.idle = map[destination][]*conn{}
 	}
+
 	c.listed = true
 	p.idle[c.to] = append(p.idle[c.to], c)
 	p.kept++
@@ -144,7 +150,7 @@ func (p *pool) list(c *conn) {
 	}
 }
 
-// unlist needs mu. It takes the connection at a place of its destination's list out of the pool.
+// unlist needs mu. It removes connection i of a destination from the pool.
 func (p *pool) unlist(i int, to destination) {
 	list := p.idle[to]
 	list[i].listed = false
@@ -156,7 +162,7 @@ func (p *pool) unlist(i int, to destination) {
 	}
 }
 
-// sweep closes what was idle for long enough, as often as there is something.
+// sweep closes connections that were idle too long, and runs again while the pool has any.
 func (p *pool) sweep() {
 	for _, c := range p.drop(func(c *conn) bool {
 		keep := p.keep
@@ -167,6 +173,7 @@ func (p *pool) sweep() {
 	}) {
 		_ = c.Close()
 	}
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.kept == 0 {
@@ -176,10 +183,11 @@ func (p *pool) sweep() {
 	p.sweeping.Reset(p.keep / 4)
 }
 
-// drop takes the connections without a request out of the pool for which which is true.
+// drop removes and returns the pool's connections without a request that which selects.
 func (p *pool) drop(which func(*conn) bool) []*conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	var out []*conn
 	for to := range p.idle {
 		for i := len(p.idle[to]) - 1; i >= 0; i-- {

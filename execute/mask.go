@@ -10,25 +10,25 @@ import (
 	"go-crontab/job"
 )
 
-// stars replace a secret, however long it is.
+// stars replace a secret of any length.
 const stars = "***"
 
-// Bounds of what is searched for, in bytes.
+// Bounds of the search, in bytes.
 const (
-	minForm  = 8       // of a value whose base64 and hex are searched for, and of a line of a value
-	maxForm  = 4 << 10 // of a value whose base64 and hex are searched for
-	minStart = 8       // of the beginning of a secret that is hidden at the end of a text
+	minForm  = 8       // shortest value that is searched as base64 and hex, and shortest line of a value
+	maxForm  = 4 << 10 // longest value that is searched as base64 and hex
+	minStart = 8       // shortest beginning of a secret that is hidden at the end of a text
 )
 
-// masker finds secrets in a text. A program rarely writes a value as it is: a shell quotes it, JSON escapes it. The
-// masker does not list the forms of a value, since every program has its own rule of what to escape. It undoes the
-// escapes of the text instead, in several notations side by side, and searches each result for the value.
+// masker finds secrets in a text. A program rarely writes a value literally: a shell quotes it, JSON escapes it. The
+// masker cannot list the forms of a value, because each program has its own rules for escapes. Instead it undoes the
+// escapes of the text in several notations in parallel, and searches each result for the value.
 type masker struct {
 	notations []*notation
-	wakes     [256]uint // the notations, as bits, in which a byte may begin a secret or an escape
+	wakes     [256]uint // per byte: the notations, as bits, in which it may begin a secret or an escape
 }
 
-// newMasker finds values, or returns nil if there is nothing to find.
+// newMasker returns a masker for values, or nil if no value is long enough to search for.
 func newMasker(values map[job.Secret]string) *masker {
 	plain, form, spaced := newAutomaton(), newAutomaton(), newAutomaton()
 	for _, value := range values {
@@ -58,7 +58,7 @@ func newMasker(values map[job.Secret]string) *masker {
 	return m
 }
 
-// parts are the texts of a value that are searched for: all of it, and its longer lines.
+// parts returns the texts of a value that are searched for: the whole value and its longer lines.
 func parts(value string) []string {
 	out := []string{value, strings.TrimSpace(value)}
 	if strings.Contains(value, "\n") {
@@ -71,7 +71,7 @@ func parts(value string) []string {
 	return out
 }
 
-// encodings are the base64 and the hex of a value.
+// encodings returns the base64 and hex forms of a value.
 func encodings(value string) []string {
 	if len(value) < minForm || len(value) > maxForm {
 		return nil
@@ -80,19 +80,20 @@ func encodings(value string) []string {
 	digits := hex.EncodeToString([]byte(value))
 	out := []string{digits, strings.ToUpper(digits)}
 	for before := range 3 {
-		out = append(out, within(base64.RawStdEncoding, before, value), within(base64.RawURLEncoding, before, value))
+		out = append(out,
+			within(base64.RawStdEncoding, before, value), within(base64.RawURLEncoding, before, value))
 	}
 	return out
 }
 
-// within is the part of the base64 of a longer text that depends on nothing but the value, which begins there at a byte
-// whose number has this remainder by three.
+// within returns the part of a longer text's base64 that depends on the value alone. before is the value's offset in
+// that text modulo 3.
 func within(e *base64.Encoding, before int, value string) string {
 	text := e.EncodeToString(append(make([]byte, before, before+len(value)), value...))
 	return text[(before*8+5)/6 : (before+len(value))*8/6]
 }
 
-// text returns a text with stars in the place of secrets, also of the beginning of one with which the text ends.
+// text replaces secrets in s by stars, including a secret that is cut off at the end of s.
 func (m *masker) text(s string) string {
 	if m == nil {
 		return s
@@ -101,23 +102,23 @@ func (m *masker) text(s string) string {
 	return string(t.end(t.next(nil, []byte(s))))
 }
 
-// masking hides secrets in a stream. It holds back what may be the beginning of one until that is known. What it holds
-// is bounded: a byte of a secret has at most a dozen bytes in any notation.
+// masking hides secrets in a stream. It holds back bytes that may begin a secret until that is decided. They are
+// bounded: a byte of a secret takes at most a dozen bytes in any notation.
 type masking struct {
 	m       *masker
 	readers []reader // one for each notation
-	busy    uint     // those, as bits, that are within something that may become a secret
-	at      int64    // bytes that came
-	held    []byte   // the last of them, which are not passed on
-	from    int      // where in held they begin
-	found   []span   // what of them is to be hidden, in order, without overlaps
-	said    bool     // the stars of the first one were written
+	busy    uint     // the readers, as bits, that are within a possible secret
+	at      int64    // number of received bytes
+	held    []byte   // ends with the received bytes that are not passed on yet
+	from    int      // index in held of the first byte that is not passed on
+	found   []span   // secrets in the held bytes, in order, without overlaps
+	said    bool     // the stars for found[0] were written
 }
 
-// span is from a byte of the stream up to another, which does not belong to it.
+// span is the range [from, to) of stream positions.
 type span struct{ from, to int64 }
 
-// next takes what comes and appends to out what can be passed on.
+// next takes the stream's next bytes and appends to out the bytes that can be passed on.
 func (t *masking) next(out, p []byte) []byte {
 	if t.readers == nil {
 		t.readers = make([]reader, len(t.m.notations))
@@ -151,7 +152,7 @@ func (t *masking) next(out, p []byte) []byte {
 	return out
 }
 
-// hide notes a span. Spans that overlap become one.
+// hide notes a span. Overlapping spans become one.
 func (t *masking) hide(s span) {
 	i := len(t.found)
 	for i > 0 && t.found[i-1].to > s.from {
@@ -165,7 +166,7 @@ func (t *masking) hide(s span) {
 	t.found = slices.Replace(t.found, i, end, s)
 }
 
-// pass passes on what was held up to a byte.
+// pass passes on the held bytes before stream position to.
 func (t *masking) pass(out []byte, to int64) []byte {
 	at := t.at - int64(len(t.held)-t.from)
 	if to == at {
@@ -179,6 +180,7 @@ func (t *masking) pass(out []byte, to int64) []byte {
 			t.from, at = t.from+n, to
 		}
 	}
+
 	for len(t.found) > 0 && t.found[0].from < to {
 		s := &t.found[0]
 		plain(s.from)
@@ -194,6 +196,7 @@ func (t *masking) pass(out []byte, to int64) []byte {
 		t.found, t.said = t.found[1:], false
 	}
 	plain(to)
+
 	if t.from > len(t.held)/2 {
 		t.held = t.held[:copy(t.held, t.held[t.from:])]
 		t.from = 0
@@ -201,7 +204,7 @@ func (t *masking) pass(out []byte, to int64) []byte {
 	return out
 }
 
-// end passes on the rest. The beginning of a secret at the very end may be one that was cut off.
+// end passes on the rest, and hides a secret that is cut off at the end.
 func (t *masking) end(out []byte) []byte {
 	for i := range t.readers {
 		t.readers[i].end(t)

@@ -8,22 +8,23 @@ import (
 	"unicode/utf8"
 )
 
-// notation is a way in which programs write text. undo looks at the bytes that were not read yet, the first of which
-// is special, and returns what the escape with which they begin stands for, and its length. Length 0: more bytes are
-// needed to say. An escape ends within maxEscape bytes. state is where the notation is in a longer escape; 0 is
-// outside.
+// notation is a way in which programs write text.
+//
+// undo gets the unread bytes, the first of which is special. It returns the bytes that the first escape stands for, the
+// escape's length, and the next state. Length 0 means that it needs more bytes. An escape is at most maxEscape bytes
+// long. state is the position within a longer escape; 0 is outside.
 type notation struct {
 	*automaton
 	special [256]bool
-	inside  bool // escapes stand within a secret only
+	inside  bool // escapes occur within a secret only
 	undo    func(state int, text []byte) (stands []byte, length, next int)
 }
 
 // maxEscape is the length of the longest escape: two UTF-16 surrogates, as in \ud83d\ude00.
 const maxEscape = 12
 
-// notations of a text. form finds the values with spaces for their plus signs, spaced finds encodings that programs
-// break into lines, and plain finds the values.
+// notations returns all notations that are searched. plain finds the values, form finds them with spaces for plus
+// signs, and spaced finds encodings that programs break into lines.
 func notations(plain, form, spaced *automaton) []*notation {
 	return []*notation{
 		newNotation(plain, "", nil),
@@ -63,7 +64,7 @@ func raw(text []byte) ([]byte, int, int) { return text[:1], 1, 0 }
 // more waits for the next byte.
 func more(state int) ([]byte, int, int) { return nil, 0, state }
 
-// undoBackslash takes what follows a backslash for itself: bash's %q, its patterns under set -x, its double quotes.
+// undoBackslash reads a backslash before a literal byte: bash's %q, its patterns under set -x, its double quotes.
 func undoBackslash(_ int, text []byte) ([]byte, int, int) {
 	if len(text) < 2 {
 		return more(0)
@@ -81,7 +82,7 @@ func undoRunes(_ int, text []byte) ([]byte, int, int) {
 	return undoC(text, func(n uint64) []byte { return utf8.AppendRune(nil, rune(n)) })
 }
 
-// controls are what a backslash makes of letters.
+// controls are the control characters of backslash and letter.
 var controls = map[byte]string{
 	'a': "\a", 'b': "\b", 'e': "\x1b", 'E': "\x1b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v",
 }
@@ -106,8 +107,8 @@ func undoC(text []byte, short func(uint64) []byte) ([]byte, int, int) {
 	return text[1:2], 2, 0
 }
 
-// number reads digits of a text from a byte on. With base 8 there may be fewer; otherwise it is no number then, and the
-// backslash stands for what follows it.
+// number reads up to digits digits from index from on. Only base 8 allows fewer digits; in another base the backslash
+// then escapes the next byte.
 func number(text []byte, from, digits int, base int, stands func(uint64) []byte) ([]byte, int, int) {
 	end := from
 	for end < len(text) && end < from+digits && isDigit(text[end], base) {
@@ -121,6 +122,7 @@ func number(text []byte, from, digits int, base int, stands func(uint64) []byte)
 	if !whole && base != 8 {
 		return text[1:2], 2, 0
 	}
+
 	n, _ := strconv.ParseUint(string(text[from:end]), base, 32) // at most eight hexadecimal digits
 	return stands(n), end, 0
 }
@@ -150,6 +152,7 @@ func undoUTF16(text []byte) ([]byte, int, int) {
 	case !bytes.HasPrefix(rest, []byte(`\u`)):
 		return stands, length, 0
 	}
+
 	second, low := rune(0), 0
 	_, low, _ = number(rest, 2, 4, 16, func(n uint64) []byte { second = rune(n); return nil })
 	if low == 0 {
@@ -164,9 +167,10 @@ const (
 	inDouble            // in dash's "'''" between two other quotes
 )
 
-// undoShell reads what stands in single quotes: '\” or, with dash, '"'"' for a quote, and '$'\n” for a line break.
+// undoShell reads single-quoted text. shellTokens lists the ways in which bash, dash and coreutils write a quote or a
+// control character within it.
 func undoShell(state int, text []byte) ([]byte, int, int) {
-	is := func(want string) (bool, bool) { // whether it begins so, or may
+	is := func(want string) (bool, bool) { // whether text begins with want, or may after more bytes
 		n := min(len(want), len(text))
 		same := string(text[:n]) == want[:n]
 		return same && n == len(want), same && n < len(want)
@@ -184,6 +188,7 @@ func undoShell(state int, text []byte) ([]byte, int, int) {
 			return []byte(t.stands), t.length, t.next
 		}
 	}
+
 	if state == inDollar && text[0] == '\\' {
 		stands, length, _ := undoBytes(0, text)
 		return stands, length, inDollar
@@ -234,7 +239,7 @@ func undoEntity(_ int, text []byte) ([]byte, int, int) {
 	return more(0)
 }
 
-// undoPercent reads percent-encoding, in which a plus may be a space: its values have spaces for both.
+// undoPercent reads percent-encoding. There a plus may mean a space, so the text and the values have spaces for both.
 func undoPercent(_ int, text []byte) ([]byte, int, int) {
 	if text[0] == '+' {
 		return []byte(" "), 1, 0
@@ -248,6 +253,7 @@ func undoPercent(_ int, text []byte) ([]byte, int, int) {
 			return raw(text)
 		}
 	}
+
 	n, _ := strconv.ParseUint(string(text[1:3]), 16, 8) // two digits
 	if n == '+' {
 		n = ' '
@@ -255,7 +261,7 @@ func undoPercent(_ int, text []byte) ([]byte, int, int) {
 	return []byte{byte(n)}, 3, 0
 }
 
-// undoBreak skips one line break after a letter. An empty line is no break within an encoding.
+// undoBreak skips one line break after a letter. An empty line ends an encoding, so it is not skipped.
 func undoBreak(_ int, text []byte) ([]byte, int, int) {
 	switch {
 	case text[0] == '\r' && len(text) < 2:
@@ -263,6 +269,7 @@ func undoBreak(_ int, text []byte) ([]byte, int, int) {
 	case text[0] == '\r' && text[1] != '\n':
 		return raw(text)
 	}
+
 	length := bytes.IndexByte(text, '\n') + 1
 	if length == len(text) {
 		return more(0)
@@ -278,14 +285,14 @@ type reader struct {
 	*notation
 	state   int32   // of the automaton
 	mode    int     // of the notation
-	at      int64   // bytes of the stream that were read
-	pending []byte  // those that came after them: the beginning of an escape
-	starts  []int64 // where the last bytes of the text begin in the stream, at least as many as the automaton is deep
+	at      int64   // number of decoded bytes of the stream
+	pending []byte  // the bytes after at: the beginning of an escape
+	starts  []int64 // stream positions of the text's last bytes, at least as many as the automaton's depth
 }
 
 func (r *reader) depth() int { return int(r.nodes[r.state].depth) }
 
-// begin is the first byte of the stream that may belong to a secret whose end is still to come.
+// begin returns the stream position from which a secret may have begun whose end has not arrived.
 func (r *reader) begin() int64 {
 	if depth := r.depth(); depth > 0 {
 		return r.starts[len(r.starts)-depth]
@@ -293,10 +300,10 @@ func (r *reader) begin() int64 {
 	return r.at
 }
 
-// read takes the last byte of the stream.
+// read takes the stream's next byte.
 func (r *reader) read(b byte, t *masking) {
 	if len(r.pending) == 0 {
-		r.at = t.at - 1 // an idle reader is not shown every byte
+		r.at = t.at - 1 // an idle reader does not get every byte
 		if r.mode == 0 && !r.escapes(b) {
 			r.at++
 			r.step(b, r.at-1, t)
@@ -313,6 +320,7 @@ func (r *reader) read(b byte, t *masking) {
 		if length == 0 {
 			return
 		}
+
 		r.take(stands, length, t)
 		r.pending = r.pending[:copy(r.pending, r.pending[length:])]
 	}
@@ -323,7 +331,7 @@ func (r *reader) idle() bool { return r.state == 0 && r.mode == 0 && len(r.pendi
 
 func (r *reader) escapes(b byte) bool { return r.special[b] && (!r.inside || r.state != 0) }
 
-// take takes bytes of the text, and how many bytes of the stream stand for them.
+// take takes decoded bytes, which occupy length bytes of the stream.
 func (r *reader) take(text []byte, length int, t *masking) {
 	from := r.at
 	r.at += int64(length)
@@ -332,7 +340,7 @@ func (r *reader) take(text []byte, length int, t *masking) {
 	}
 }
 
-// step takes a byte of the text for which the stream has the bytes from one on.
+// step takes one decoded byte, whose notation begins at stream position from.
 func (r *reader) step(b byte, from int64, t *masking) {
 	if r.state = r.automaton.step(r.state, b); r.state == 0 {
 		r.starts = r.starts[:0]
@@ -349,7 +357,7 @@ func (r *reader) step(b byte, from int64, t *masking) {
 	}
 }
 
-// end hides the beginning of a secret at the end of the stream, and takes an escape that does not end as it is.
+// end hides a secret that is cut off at the end of the stream, and takes the bytes of an incomplete escape literally.
 func (r *reader) end(t *masking) {
 	if r.depth() >= minStart {
 		t.hide(span{r.begin(), t.at})
