@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Diff lists what is different, by fields, between two rules with their defaults; either may be nil.
+// Diff lists the fields in which two rules with defaults differ. Either may be nil.
 func (r *AlertRule) Diff(other *AlertRule) []Change { return diff(flatOf(r), flatOf(other)) }
 
-// Diff lists what is different, by fields, between two channels with their defaults; either may be nil.
+// Diff lists the fields in which two channels with defaults differ. Either may be nil.
 func (c *AlertChannel) Diff(other *AlertChannel) []Change { return diff(flatOf(c), flatOf(other)) }
 
 func flatOf[T any](v *T) map[string]json.RawMessage {
@@ -18,7 +18,7 @@ func flatOf[T any](v *T) map[string]json.RawMessage {
 	return flatten(v)
 }
 
-// Minimal is a rule without what is the default, as people would write it.
+// Minimal returns the rule without default values, as people would write it.
 func (r AlertRule) Minimal() AlertRule {
 	if r.Severity == "error" {
 		r.Severity = ""
@@ -41,7 +41,7 @@ func (r AlertRule) Minimal() AlertRule {
 	return r
 }
 
-// Minimal is a channel without what is the default, as people would write it.
+// Minimal returns the channel without default values, as people would write it.
 func (c AlertChannel) Minimal() AlertChannel {
 	drop := func(d *Duration, is Duration) {
 		if *d == is {

@@ -7,7 +7,7 @@ type At struct{ due time.Time }
 
 var _ Schedule = At{}
 
-// NewAt is due at t, less what is finer than a microsecond.
+// NewAt is due at t, truncated to microseconds.
 func NewAt(t time.Time) At {
 	if t.IsZero() {
 		return At{}
@@ -15,7 +15,7 @@ func NewAt(t time.Time) At {
 	return At{time.UnixMicro(micros(t)).UTC()}
 }
 
-// Next returns the due time, in UTC, if it comes after t.
+// Next returns the due time, in UTC, if it is after t.
 func (a At) Next(t time.Time) (due time.Time, ok bool) {
 	if a.due.IsZero() || !a.due.After(t) {
 		return time.Time{}, false
@@ -23,7 +23,7 @@ func (a At) Next(t time.Time) (due time.Time, ok bool) {
 	return a.due, true
 }
 
-// Last returns the due time, in UTC, if it lies in (from, to].
+// Last returns the due time, in UTC, if it is in (from, to].
 func (a At) Last(from, to time.Time) (due time.Time, ok bool) {
 	if due, ok = a.Next(from); !ok || due.After(to) {
 		return time.Time{}, false
@@ -31,7 +31,7 @@ func (a At) Last(from, to time.Time) (due time.Time, ok bool) {
 	return due, true
 }
 
-// Count returns 1 if the due time lies in (from, to], else 0.
+// Count returns 1 if the due time is in (from, to], and 0 otherwise.
 func (a At) Count(from, to time.Time) int64 {
 	if _, ok := a.Last(from, to); ok {
 		return 1

@@ -11,7 +11,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Link is the place of one audit line in the chain of hashes. The zero Link stands before the first line.
+// Link is the place of one audit line in the chain of hashes. The zero Link precedes the first
+// line.
 type Link struct {
 	Seq  int64 // from 1, without a gap
 	Line int64 // id of the audit line
@@ -19,12 +20,13 @@ type Link struct {
 	Hash [32]byte
 }
 
-// timeBytes is how many bytes of a hash say when its line was written.
+// timeBytes is the number of bytes of a hash that hold the time of its line.
 const timeBytes = 8
 
-// Next returns the link of the line that follows. Its hash begins with the time of the line, which stays known when old
-// lines are removed. The rest is from the SHA-256 of the hash before, the sequence number and all fields of the line. Each of
-// these is written as its length, a colon, its bytes and a comma, so no two lines read the same.
+// Next returns the link of the next line. Its hash begins with the time of the line, so the time
+// remains known after old lines are removed. The rest is from the SHA-256 of the previous hash, the
+// sequence number and all fields of the line. Each field is written as its length, a colon, its
+// bytes and a comma, so different lines never have equal input.
 func (l Link) Next(e *Entry) Link {
 	next := Link{Seq: l.Seq + 1, Line: e.ID, At: e.At}
 	h := sha256.New()
@@ -42,13 +44,13 @@ func (l Link) Next(e *Entry) Link {
 	return next
 }
 
-// Written is when the line was written, by the hash: nobody can change that without changing the hash.
+// Written returns the time of the line from its hash. A changed time changes the hash.
 func (l Link) Written() Micros { return Micros(binary.BigEndian.Uint64(l.Hash[:timeBytes])) }
 
-// Head is how people keep a link: SEQ:HASH.
+// Head formats a link for people to keep: SEQ:HASH.
 func (l Link) Head() string { return fmt.Sprintf("%d:%x", l.Seq, l.Hash) }
 
-// ParseHead reads what Head writes. Line and At are not in it.
+// ParseHead reads the output of Head. Line and At are not in it.
 func ParseHead(text string) (Link, error) {
 	number, hash, _ := strings.Cut(text, ":")
 	seq, err := strconv.ParseInt(number, 10, 64)

@@ -22,7 +22,7 @@ func (s *Spec) validateCalendars(p *Problems) {
 	}
 }
 
-// uncalendared is the definition without its calendars.
+// uncalendared returns the definition without its calendars.
 func (s *Spec) uncalendared() *Spec {
 	if len(s.Calendars) == 0 {
 		return s
@@ -32,7 +32,7 @@ func (s *Spec) uncalendared() *Spec {
 	return &plain
 }
 
-// filter has the calendars of the definition, found among those given, filter its schedule.
+// filter filters the schedule by the definition's calendars, which it finds in given.
 func (s *Spec) filter(p *Problems, base Schedule, zone *time.Location, given []*Calendar) Schedule {
 	mine := make([]*Calendar, 0, len(s.Calendars))
 	for i, name := range s.Calendars {
@@ -53,11 +53,12 @@ func (s *Spec) filter(p *Problems, base Schedule, zone *time.Location, given []*
 	return f
 }
 
-// ExcludedBy tells which calendar keeps an instant from being a due time of the definition, and why: by a holiday's
-// note, or a rule. ok is false if none does, or if it were no due time without calendars either.
+// ExcludedBy returns the calendar that excludes an instant from the definition's due times, and the
+// reason: a holiday's note, or a rule. ok is false if no calendar does, or if the instant is not a
+// due time even without calendars.
 func (s *Spec) ExcludedBy(at time.Time, calendars ...*Calendar) (calendar, why string, ok bool) {
 	plain := *s.uncalendared()
-	plain.MaxFires = 0 // what calendars exclude does not count
+	plain.MaxFires = 0 // excluded due times do not count
 	bare, err := plain.Compile()
 	if err != nil || len(s.Calendars) == 0 || !dueAt(bare, at) {
 		return "", "", false

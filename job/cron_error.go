@@ -6,13 +6,13 @@ import (
 	"go-crontab/job/problem"
 )
 
-// CronError says what is wrong with a cron expression, and where there is one way out, what to write instead.
+// CronError is a problem of a cron expression. If there is a single correction, Fix gives it.
 type CronError struct {
 	Expr    string // as given
-	Field   string // "minute", "day-of-week" …; "" when the whole expression is meant
+	Field   string // "minute", "day-of-week" …; "" for the whole expression
 	Value   string // the offending part of the field; "" with Field
 	Problem problem.Sentence
-	Values  []any  // of the problem, behind those above
+	Values  []any  // of the problem, after the three above
 	Fix     string // an instruction, or ""
 }
 
@@ -32,7 +32,7 @@ func (e *CronError) Said() problem.Text {
 	return s.Of(append(values, e.Values...)...)
 }
 
-// shorten keeps a message readable whatever somebody pasted into the field.
+// shorten keeps a message readable after a paste of a long text.
 func shorten(s string) string {
 	const most = 80
 	if len(s) <= most {

@@ -10,7 +10,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// The years in which a cron expression can fire, both included: gorhill's table.
+// The years of cron expressions, inclusive, from gorhill's table.
 const (
 	firstYear = 1970
 	lastYear  = 2099
@@ -27,11 +27,11 @@ const (
 	yearAt
 )
 
-// fieldKind is what a field may hold.
+// fieldKind describes the valid content of a field.
 type fieldKind struct {
 	name     string
 	min, max int
-	top      int // largest value that may be written; above max only for Sunday's other number
+	top      int // largest valid number; above max only for Sunday's second number
 	maxStep  int // of a step over the whole field
 	names    []string
 }
@@ -40,8 +40,8 @@ var (
 	monthNames = []string{"JANUARY", "FEBRUARY", "MARCH", "APRIL", "MAY", "JUNE", "JULY", "AUGUST", "SEPTEMBER", "OCTOBER", "NOVEMBER", "DECEMBER"}
 	dayNames   = []string{"SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY"}
 
-	// The largest steps are gorhill's, so */12 is January and */31 the first; for years, which it lets grow
-	// to 2099, the last that meets two of them.
+	// The largest steps are gorhill's, so */12 is January and */31 the first. For years gorhill has
+	// no bound below 2099; ours is the largest step that still gives two years.
 	fieldKinds = [7]fieldKind{
 		secondAt: {name: "second", min: 0, max: 59, top: 59, maxStep: 59},
 		minuteAt: {name: "minute", min: 0, max: 59, top: 59, maxStep: 59},
@@ -53,7 +53,7 @@ var (
 	}
 )
 
-// valueSet is a set of values counted from their field's minimum. 130 years are the most.
+// valueSet is a set of values counted from their field's minimum. It holds at most 130 years.
 type valueSet [3]uint64
 
 func (s *valueSet) add(i int)      { s[i/64] |= 1 << (i % 64) }
@@ -71,23 +71,23 @@ func (s *valueSet) below(i int) int64 {
 	return int64(n)
 }
 
-// cronField is one field, read.
+// cronField is one parsed field.
 type cronField struct {
 	kind   *fieldKind
 	text   string // as written, with names as numbers, no leading zeros and * for ?
-	match  string // the same in the part of the language in which gorhill is right
-	star   bool   // begins with *: the DST rule asks
+	match  string // the same in the syntax that gorhill gets right
+	star   bool   // begins with *: for the DST rule
 	any    bool   // holds a bare *: such a day field does not restrict the days
 	values valueSet
 
-	// Day fields only.
+	// For day fields only.
 	lastDay, lastWorkday bool        // L and LW
 	nearest              valueSet    // 15W: the weekdays nearest to these days
 	nth                  [5]valueSet // 5#3: the days of the week that count in the first … fifth week
 	lastOf               valueSet    // 5L: the last such day of the week
 }
 
-// readField reads a field, item by item. The error lacks its Expr.
+// readField parses a field, item by item. The error lacks its Expr.
 func readField(at int, text string) (cronField, *CronError) {
 	f := cronField{kind: &fieldKinds[at]}
 	f.star = text[0] == '*' || text[0] == '?'
@@ -115,7 +115,7 @@ func (f *cronField) wrong(value, fix string, s problem.Sentence, values ...any) 
 	return &CronError{Field: f.kind.name, Value: value, Problem: s, Values: values, Fix: fix}
 }
 
-// readItem reads one item of the list and returns it as text and for gorhill.
+// readItem parses one item of the list, and returns it as text and for gorhill.
 func (f *cronField) readItem(item string) (text, match string, err *CronError) {
 	if item == "*" || item == "?" {
 		f.any = true
@@ -180,7 +180,7 @@ func (f *cronField) readSpan(item string) (s span, text string, err *CronError) 
 	return s, text, nil
 }
 
-// rangeEnd reads the end of a range. Whoever names Sunday as the end means the one after: FRI-SUN is 5-7.
+// rangeEnd parses the end of a range. Sunday as the end means the following Sunday: FRI-SUN is 5-7.
 func (f *cronField) rangeEnd(item, token string, first int) (int, *CronError) {
 	last, err := f.value(item, token)
 	if err == nil && f.kind == &fieldKinds[dowAt] && first > 0 && strings.HasPrefix(strings.ToUpper(token), "SUN") {
@@ -200,8 +200,8 @@ func (f *cronField) readStep(item, token string) (int, *CronError) {
 	return n, nil
 }
 
-// addSpan takes the values of s and returns them for gorhill, which reads 7 as the first day of the week even
-// where it ends a range, and knows no step above 59.
+// addSpan adds the values of s and returns them for gorhill. Gorhill takes 7 for the first day of
+// the week even at the end of a range, and accepts no step above 59.
 func (f *cronField) addSpan(s span) string {
 	size := f.kind.max - f.kind.min + 1
 	var list []string
@@ -228,8 +228,8 @@ func (s span) String() string {
 	return fmt.Sprintf("%d-%d/%d", s.first, s.last, s.step)
 }
 
-// wrapped spells a backwards range so that it says what its author will have meant: on to the end of the field
-// and over its start. Years do not come round again.
+// wrapped spells a backwards range as its author must mean it: to the end of the field, then from
+// its start. Years do not wrap around.
 func (f *cronField) wrapped(s span, from string) string {
 	k := f.kind
 	if k == &fieldKinds[yearAt] {
@@ -261,7 +261,7 @@ func (f *cronField) wrapped(s span, from string) string {
 	return strings.Join(texts, ",")
 }
 
-// value reads one number or name.
+// value parses one number or name.
 func (f *cronField) value(item, token string) (int, *CronError) {
 	k := f.kind
 	n, ok := number(token)
@@ -282,7 +282,7 @@ func (f *cronField) value(item, token string) (int, *CronError) {
 	return n, nil
 }
 
-// blame is the token, which the message names where the item holds more than it.
+// blame returns the token, for a message that names it if the item is longer.
 func (f *cronField) blame(item, token string) any {
 	if item == token || token == "" {
 		return problem.Shown(shorten(token), "")
@@ -290,7 +290,8 @@ func (f *cronField) blame(item, token string) any {
 	return problem.Shown(shorten(token), fmt.Sprintf("%q is ", shorten(token)))
 }
 
-// number reads digits only, leading zeros allowed. What no field holds comes back as some number that none does.
+// number parses digits, with leading zeros allowed. It cuts very large
+// numbers to six digits, which are too large for any field as well.
 func number(s string) (int, bool) {
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false

@@ -8,11 +8,11 @@ import (
 	"go-crontab/job/problem"
 )
 
-// maxCronLength bounds an expression, in bytes. Every minute of an hour, one by one, needs 170.
+// maxCronLength bounds an expression, in bytes. A list of all minutes of an hour needs 170.
 const maxCronLength = 256
 
-// macros are spelled out rather than left to gorhill, which replaces them anywhere in a line and knows fewer.
-// The last two are FreeBSD's.
+// macros are expanded here, because gorhill replaces them anywhere in a line and knows fewer. The
+// last two are FreeBSD's.
 var macros = map[string]string{
 	"@yearly":       "0 0 1 1 *",
 	"@annually":     "0 0 1 1 *",
@@ -26,7 +26,7 @@ var macros = map[string]string{
 	"@every_second": "* * * * * * *",
 }
 
-// layout tells which field stands where, as positions in fieldKinds.
+// layout gives the field at each position, as an index of fieldKinds.
 type layout []int
 
 var (
@@ -45,8 +45,8 @@ func (l layout) String() string {
 	return strings.Join(names, " ")
 }
 
-// splitCron finds the seven fields of an expression and how it was read. Fields that were left out are filled
-// in: second 0, every year.
+// splitCron finds the seven fields of an expression and its layout. Missing fields are filled in:
+// second 0, every year.
 func splitCron(expr string) (fields [7]string, read layout, err *CronError) {
 	if len(expr) > maxCronLength {
 		return fields, nil, &CronError{Expr: expr, Problem: problem.CronTooLong, Values: []any{len(expr), maxCronLength}}

@@ -8,8 +8,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// readSpecial reads L, LW and 15W as days of the month, 5L and 5#3 as days of the week. ok is false when the
-// item is none of them.
+// readSpecial parses L, LW and 15W as days of the month, 5L and 5#3 as days of the week. ok is
+// false for any other item.
 func (f *cronField) readSpecial(item string) (text string, ok bool, err *CronError) {
 	switch f.kind {
 	case &fieldKinds[domAt]:
@@ -47,7 +47,7 @@ func (f *cronField) readSpecialDay(item string) (string, bool, *CronError) {
 	return strconv.Itoa(v) + "W", true, nil
 }
 
-// daysBefore tells how to spell L-3: a schedule per length of month.
+// daysBefore suggests a replacement for L-3: a schedule per length of month.
 func daysBefore(back string) string {
 	n, ok := number(back)
 	if !ok || n < 1 || n > 27 {

@@ -10,10 +10,11 @@ import (
 	"github.com/gorhill/cronexpr"
 )
 
-// on returns the expression as it is if every day is one of the given days of the week, whatever it is in truth: its
-// day-of-week field is replaced by what it says of them. Of several days all must match, and only what the field says
-// of whole weekdays counts: a day that stands for all working days is no second Friday (5#2) and no last one (5L). The
-// month, the day of the month and the time stay. It returns nil if no day is left.
+// on returns the expression as if every day were one of the given weekdays. It replaces the
+// day-of-week field by that field's answer for them. If several weekdays are given, all must match.
+// Then only whole weekdays count: a day that stands in for all working days is neither a second
+// Friday (5#2) nor a last one (5L). The month, the day of the month and the time stay. It returns
+// nil if no day is left.
 func (c *Cron) on(days weekdays) (*Cron, error) {
 	dow := &c.fields[dowAt]
 	if dow.any || days == 0 {
@@ -23,7 +24,7 @@ func (c *Cron) on(days weekdays) (*Cron, error) {
 	o.expr = nil
 	dom := &o.fields[domAt]
 	switch weeks, always := dow.saysOf(days); {
-	case always: // both day fields are alternatives
+	case always: // the day fields are alternatives
 		*dom, o.fields[dowAt] = dom.free(), dow.free()
 	case weeks.text != "":
 		o.fields[dowAt] = weeks
@@ -44,8 +45,8 @@ func (c *Cron) on(days weekdays) (*Cron, error) {
 	return &o, nil
 }
 
-// saysOf tells whether a day-of-week field always matches on the given days, or else returns the weeks of the month in
-// which it does, as a field.
+// saysOf reports whether a day-of-week field always matches on the given days. If not, it returns
+// the weeks of the month in which the field matches.
 func (f *cronField) saysOf(days weekdays) (weeks cronField, always bool) {
 	if weekdays(f.values[0])&days == days {
 		return weeks, true
@@ -74,7 +75,7 @@ func (f *cronField) saysOf(days weekdays) (weeks cronField, always bool) {
 	return weeks, false
 }
 
-// free is the field as *.
+// free returns the field as *.
 func (f *cronField) free() cronField {
 	free := cronField{kind: f.kind, text: "*", match: "*", star: true, any: true}
 	free.addSpan(span{f.kind.min, f.kind.max, 1})

@@ -9,20 +9,22 @@ import (
 // MinInterval is the shortest interval of an Every.
 const MinInterval = 10 * time.Millisecond
 
-// The instants that Every and At yield, in microseconds: the years 1 to 9999, which are what RFC 3339 can write.
+// The instants of Every and At are in microseconds and in the years 1 to 9999, the range of RFC
+// 3339.
 var (
 	firstInstant = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 	lastInstant  = time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC).UnixMicro()
 )
 
-// Every is due at first, first+interval, first+2·interval and so on up to the year 9999: the phase is kept for
-// ever, whatever is missed. The zero Every is never due. It is immutable and safe for concurrent use.
+// Every is due at first, first+interval, first+2·interval and so on up to the year 9999. The phase
+// never changes, whatever is missed. The zero Every is never due. It is immutable and safe for
+// concurrent use.
 type Every struct{ first, interval int64 } // microseconds
 
 var _ Schedule = Every{}
 
-// NewEvery refuses intervals below MinInterval and those that are no whole number of microseconds. Of first,
-// what is finer than a microsecond is dropped.
+// NewEvery refuses intervals that are shorter than MinInterval or not whole microseconds. It
+// truncates first to microseconds.
 func NewEvery(interval time.Duration, first time.Time) (Every, error) {
 	if interval < MinInterval {
 		return Every{}, problem.Errorf(problem.EveryTooShort, interval, MinInterval)
@@ -54,7 +56,7 @@ func (e Every) Last(from, to time.Time) (due time.Time, ok bool) {
 	return e.at(n - 1)
 }
 
-// Count returns how many due times lie in (from, to].
+// Count returns the number of due times in (from, to].
 func (e Every) Count(from, to time.Time) int64 { return max(e.upTo(to)-e.upTo(from), 0) }
 
 // upTo counts the due times up to and including t.
@@ -66,7 +68,7 @@ func (e Every) upTo(t time.Time) int64 {
 	return (at-e.first)/e.interval + 1
 }
 
-// at returns the due time that has n others before it.
+// at returns the due time number n, from 0.
 func (e Every) at(n int64) (time.Time, bool) {
 	if e.interval == 0 || n > (lastInstant-e.first)/e.interval {
 		return time.Time{}, false
@@ -74,7 +76,8 @@ func (e Every) at(n int64) (time.Time, bool) {
 	return time.UnixMicro(e.first + n*e.interval).UTC(), true
 }
 
-// micros rounds down to a microsecond and into the years that can be due, where UnixMicro cannot overflow.
+// micros rounds down to a microsecond and clamps to the valid years, where UnixMicro cannot
+// overflow.
 func micros(t time.Time) int64 {
 	switch y := t.UTC().Year(); {
 	case y < 1:

@@ -7,7 +7,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// executors names the fields that say what a job does, of those that are given. A definition gives exactly one.
+// executors lists the fields given for the kind of the job. A valid definition gives exactly one.
 func (s *Spec) executors() []string {
 	var given []string
 	if s.Command != "" {
@@ -22,7 +22,7 @@ func (s *Spec) executors() []string {
 	return given
 }
 
-// validateExecutor checks what the job does.
+// validateExecutor checks the command, the request or the handler.
 func (s *Spec) validateExecutor(p *Problems) {
 	if given := s.executors(); len(given) > 1 {
 		p.Add(given[1], problem.GivenBeside, given[0], strings.Join(given, ", "))

@@ -10,7 +10,7 @@ import (
 // MaxSlots bounds the slots of a group.
 const MaxSlots = 1_000_000
 
-// CheckGroup returns what is wrong with a group of runs that may execute at once, as Problems, or nil.
+// CheckGroup returns the problems of a group's name and slots, as Problems, or nil.
 func CheckGroup(name string, slots int) error {
 	var p Problems
 	checkName(&p, "name", name)
@@ -28,10 +28,10 @@ type Name struct{ App, Name string }
 
 func (n Name) String() string { return n.App + "/" + n.Name }
 
-// InUse is why an object cannot be deleted: jobs refer to it.
+// InUse is the error of deleting an object that jobs refer to.
 type InUse struct {
 	Kind, Name string
-	By         []Name // some of them
+	By         []Name // some of these jobs
 }
 
 func (e *InUse) Error() string {

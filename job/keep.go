@@ -7,13 +7,13 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Keep says which records of runs are kept, with their output. The zero Keep is all of them, or what the app's and then
-// the cluster's rule says.
+// Keep says which records of runs to keep, with their output. Zero fields fall back to the app's
+// rule, then to the cluster's, then to no bound.
 type Keep struct {
-	Age      Duration `json:"age,omitempty"`      // records that ended longer ago go
-	Runs     int64    `json:"runs,omitempty"`     // of each job only the latest so many stay
-	Bytes    Size     `json:"bytes,omitempty"`    // of each job only the latest stay whose kept output comes to no more
-	Failures Duration `json:"failures,omitempty"` // what did not succeed stays at least so long, whatever the others say
+	Age      Duration `json:"age,omitempty"`      // remove records that ended longer ago
+	Runs     int64    `json:"runs,omitempty"`     // keep only the latest records of each job
+	Bytes    Size     `json:"bytes,omitempty"`    // keep only the latest records of each job with this much output
+	Failures Duration `json:"failures,omitempty"` // overrides the others: keep failures at least this long
 }
 
 // Bounds of Keep.
@@ -24,7 +24,7 @@ const (
 	LargestKept = Size(1) << 50
 )
 
-// Over fills what k leaves out with what a wider rule says.
+// Over fills the zero fields of k from a wider rule.
 func (k Keep) Over(wider Keep) Keep {
 	if k.Age == 0 {
 		k.Age = wider.Age
@@ -41,7 +41,7 @@ func (k Keep) Over(wider Keep) Keep {
 	return k
 }
 
-// Bounded tells whether any record ever goes.
+// Bounded reports whether the rule removes any record.
 func (k Keep) Bounded() bool { return k.Age > 0 || k.Runs > 0 || k.Bytes > 0 }
 
 func (k *Keep) validate(p *Problems, place string) {
@@ -61,11 +61,12 @@ func (k *Keep) validate(p *Problems, place string) {
 // Retention is the rule of an app, or of the cluster.
 type Retention struct {
 	Keep
-	// Archive, of the cluster's rule: nothing goes before a node that has an archive command has handed it over.
+	// Archive is only for the cluster's rule. It keeps every record until a node with an archive
+	// command has archived it.
 	Archive bool `json:"archive,omitempty"`
 }
 
-// Validate returns all problems of the rule of an app, or of the cluster, "".
+// Validate returns all problems of an app's rule, or of the cluster's with "".
 func (r *Retention) Validate(app string) error {
 	var p Problems
 	r.Keep.validate(&p, "")
@@ -78,13 +79,13 @@ func (r *Retention) Validate(app string) error {
 	return p
 }
 
-// Encode writes the rule as it is stored.
+// Encode returns the rule as it is stored, in JSON.
 func (r *Retention) Encode() string {
-	b, _ := json.Marshal(r) // lengths, numbers and a word cannot fail
+	b, _ := json.Marshal(r) // cannot fail for these types
 	return string(b)
 }
 
-// DecodeRetention reads what Encode wrote.
+// DecodeRetention reads the output of Encode.
 func DecodeRetention(text string) (r Retention, err error) {
 	err = json.Unmarshal([]byte(text), &r)
 	return r, err

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// FigureStep is how much time is counted together when a node counts what it does.
+// FigureStep is the period over which a node sums up its counts.
 const FigureStep = 10 * time.Second
 
-// Lateness is counted in classes. Each is a quarter wider than the one before; the first ends at a tenth of a
-// millisecond, and the last has no end.
+// Lateness is counted in classes. Each is a quarter wider than the one before. The first ends at a
+// tenth of a millisecond, and the last has no end.
 const (
 	lateFirst   = 100 * time.Microsecond
 	lateGrowth  = 1.25
 	LateClasses = 80
 )
 
-// LateClass is the class of a lateness.
+// LateClass returns the class of a lateness.
 func LateClass(late time.Duration) int {
 	if late <= lateFirst {
 		return 0
@@ -25,7 +25,7 @@ func LateClass(late time.Duration) int {
 	return min(max(k, 0), LateClasses-1)
 }
 
-// LateBound is where a class ends.
+// LateBound returns the end of a class.
 func LateBound(class int) time.Duration {
 	return time.Duration(float64(lateFirst) * math.Pow(lateGrowth, float64(class)))
 }
@@ -33,14 +33,15 @@ func LateBound(class int) time.Duration {
 // Lates counts by class.
 type Lates [LateClasses]int64
 
-// Add counts the ones of others.
+// Add adds the counts of others.
 func (l *Lates) Add(other *Lates) {
 	for i, n := range other {
 		l[i] += n
 	}
 }
 
-// Quantile is what that share of all is at most as late as, to the end of its class; false when nothing was counted.
+// Quantile returns the lateness that the given share does not exceed, rounded up to the end of its
+// class; false if nothing was counted.
 func (l *Lates) Quantile(share float64) (time.Duration, bool) {
 	all := int64(0)
 	for _, n := range l {

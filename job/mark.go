@@ -2,18 +2,19 @@ package job
 
 import "time"
 
-// Mark says what the wall clock does to one due time of a cron expression, or a calendar to its day.
+// Mark is the effect of a clock change, or of a calendar, on one due time.
 type Mark string
 
 // The marks.
 const (
 	Unmarked Mark = ""
-	Gap      Mark = "gap"    // stands for at least one civil time that the clock skips just before it
+	Gap      Mark = "gap"    // replaces civil times that the clock skips just before it
 	Repeat   Mark = "repeat" // the clock shows its civil time twice
-	Makeup   Mark = "makeup" // a calendar has the day count as another day of the week
+	Makeup   Mark = "makeup" // a calendar counts the day as another day of the week
 )
 
-// Mark tells whether a due time of c is touched by a gap or a repeat. Of other instants it says nothing useful.
+// Mark returns the effect of a gap or a repeat on a due time of c. The result for any other instant
+// means nothing.
 func (c *Cron) Mark(due time.Time) Mark {
 	t := seconds(due)
 	k := clockAt(c.loc, t)

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Micros is an instant in microseconds since 1970-01-01 UTC, read off MySQL's clock. It is the only form in
-// which instants are stored: MySQL rounds and MariaDB truncates fractions of DATETIME columns.
-// Zero means "no instant".
+// Micros is an instant in microseconds since 1970-01-01 UTC on MySQL's clock. Instants are stored
+// only in this form, because MySQL rounds and MariaDB truncates fractions of DATETIME columns. Zero
+// means "no instant".
 type Micros int64
 
-// MicrosOf converts t, dropping what is finer than a microsecond. The zero time becomes zero.
+// MicrosOf converts t, truncated to microseconds. The zero time becomes zero.
 func MicrosOf(t time.Time) Micros {
 	if t.IsZero() {
 		return 0
@@ -26,7 +26,7 @@ func (m Micros) Time() time.Time {
 	return time.UnixMicro(int64(m)).UTC()
 }
 
-// Add returns m+d, dropping what is finer than a microsecond.
+// Add returns m+d, with d truncated to microseconds.
 func (m Micros) Add(d time.Duration) Micros { return m + Micros(d/time.Microsecond) }
 
 // Sub returns m-n.
@@ -35,7 +35,7 @@ func (m Micros) Sub(n Micros) time.Duration { return time.Duration(m-n) * time.M
 // LogValue makes log lines show String, in any format.
 func (m Micros) LogValue() slog.Value { return slog.StringValue(m.String()) }
 
-// String formats as RFC 3339 with as much of a fraction as there is, or "-" for no instant.
+// String formats as RFC 3339 without trailing zeros of the fraction, or "-" for no instant.
 func (m Micros) String() string {
 	if m == 0 {
 		return "-"

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// keptFields are written also where they are the default: who a job is, and when it began.
+// keptFields are written even with default values: they identify the job and its start.
 var keptFields = []string{"app", "name", "start"}
 
-// structured are the fields whose fields have defaults of their own.
+// structured are the fields that contain fields with defaults.
 var structured = []string{"http", "http.tls", "http.sign", "limits", "misfire", "retry", "keep"}
 
-// Minimal writes a definition that has its defaults as people would write it: without what is the default. What is
-// written comes to the same definition once Defaults has filled it in, on any day. Its fields are in the order of Spec.
+// Minimal returns a definition without default values, as people would write it. Defaults turns the
+// result into the same definition again, on any day. Its fields are in the order of Spec.
 func (s *Spec) Minimal() (json.RawMessage, error) {
 	s = s.inUTC()
 	full, err := s.Encode()
@@ -45,7 +45,7 @@ type minimizer struct {
 	want string
 }
 
-// strip takes the fields out of an object, which is at a place, that are not needed.
+// strip removes unnecessary fields from the object at a place.
 func (m *minimizer) strip(o *fieldList, place string) error {
 	for i := 0; i < len(o.list); {
 		f := o.list[i]
@@ -72,7 +72,7 @@ func (m *minimizer) strip(o *fieldList, place string) error {
 	return nil
 }
 
-// same tells whether what is left comes to the same definition.
+// same reports whether the remaining fields give the same definition.
 func (m *minimizer) same() bool {
 	text, err := m.root.MarshalJSON()
 	if err != nil {
@@ -87,13 +87,13 @@ func (m *minimizer) same() bool {
 	return err == nil && is == m.want
 }
 
-// fieldList is a JSON object in the order in which it was written.
+// fieldList is a JSON object that keeps the order of its fields.
 type fieldList struct{ list []namedValue }
 
 type namedValue struct {
 	name  string
 	value json.RawMessage
-	inner *fieldList // instead of value, where it was taken apart
+	inner *fieldList // replaces value if that is an object
 }
 
 func readFields(text []byte) (*fieldList, error) {
@@ -116,7 +116,7 @@ func readFields(text []byte) (*fieldList, error) {
 	return o, nil
 }
 
-// MarshalJSON writes it in its order.
+// MarshalJSON writes the fields in order.
 func (o *fieldList) MarshalJSON() ([]byte, error) {
 	var b strings.Builder
 	b.WriteByte('{')

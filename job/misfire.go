@@ -95,8 +95,8 @@ func (s *Spec) SameAt(other *Spec) bool {
 	return s.At.Equal(*other.At)
 }
 
-// CheckPastAt refuses a single due time that is too late to be started. An apply of files does not
-// call it, where the time was not typed just now. There it ends missed.
+// CheckPastAt refuses a single due time that is too late to be started. Applies of files
+// skip this check, because the time may have been written long ago: there the due time ends missed.
 func (s *Spec) CheckPastAt(now time.Time) error {
 	values := s.PastAt(now)
 	if values == nil {

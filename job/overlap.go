@@ -6,31 +6,31 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Overlap says what happens to a due time that finds an earlier one of the same job still executing, anywhere in the
-// cluster.
+// Overlap is the policy for a due time while an earlier one of the same job still executes,
+// anywhere in the cluster.
 type Overlap string
 
 // The overlap policies.
 const (
 	OverlapSkip    Overlap = "skip"    // it ends skipped
-	OverlapQueue   Overlap = "queue"   // it waits for those before it, the earliest due first
-	OverlapReplace Overlap = "replace" // what executes is killed, what waits is superseded, and it starts
+	OverlapQueue   Overlap = "queue"   // it waits for all earlier ones
+	OverlapReplace Overlap = "replace" // executing runs are killed, waiting ones superseded, and it starts
 	OverlapAllow   Overlap = "allow"   // both run
 )
 
-// Bounds of what may wait.
+// Bounds of waiting due times.
 const (
 	MaxQueue     = 1000
 	DefaultQueue = 10  // with overlap queue
-	defaultWaits = 100 // due times of a job with another policy that may wait for its group or to be caught up
+	defaultWaits = 100 // with other policies: due times that wait for the group or a catch-up
 
-	MaxPriority = 100 // and as much below zero
+	MaxPriority = 100 // the lowest is -MaxPriority
 
 	MinStartDeadline = time.Second
 	MaxStartDeadline = 366 * 24 * time.Hour
 )
 
-// QueueMax is how many due times of the job may wait at once.
+// QueueMax is the most due times of the job that may wait at once.
 func (s *Spec) QueueMax() int {
 	switch {
 	case s.Queue > 0:
@@ -41,12 +41,12 @@ func (s *Spec) QueueMax() int {
 	return defaultWaits
 }
 
-// Orders tells whether due times of the job that have not begun count for those behind them.
+// Orders reports whether a due time of the job must wait for earlier ones that have not begun.
 func (s *Spec) Orders() bool {
 	return s.Overlap == OverlapQueue || s.Overlap == OverlapReplace || s.Group != "" || s.Misfire.Policy == MisfireAll
 }
 
-// Awaited reports whether another run may wait for the end of a run of the job, which is of the given kind.
+// Awaited reports whether another run may wait for the end of a run of the job of the given kind.
 func (s *Spec) Awaited(kind RunKind) bool {
 	return kind != FromSchedule || s.Retry.Attempts > 1 || s.OnLost == LostRerun || s.Orders()
 }

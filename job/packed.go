@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Encoding says how the head and the tail of an output are written.
+// Encoding is the encoding of an output's head and tail.
 type Encoding int8
 
 // The encodings.
@@ -17,15 +17,15 @@ const (
 	Deflate Encoding = 1
 )
 
-// packLeast is from how many bytes on an output is worth compressing: a line or two are not.
+// packLeast is the smallest output to compress, in bytes: a line or two are not worth it.
 const packLeast = 512
 
-// unpackMost bounds what comes of a stored output: more than any run keeps.
+// unpackMost bounds a decompressed output. It is more than any run keeps.
 const unpackMost = 64 << 20
 
 var packers = sync.Pool{New: func() any { w, _ := flate.NewWriter(nil, flate.BestSpeed); return w }}
 
-// Kept is how many bytes of the output are kept, however they are encoded.
+// Kept returns the number of kept bytes, uncompressed.
 func (o *Output) Kept() int {
 	if o.Encoding != Plain {
 		return o.Size
@@ -33,7 +33,7 @@ func (o *Output) Kept() int {
 	return len(o.Head) + len(o.Tail)
 }
 
-// Pack compresses what is kept, if that makes it smaller by a tenth at least.
+// Pack compresses the kept bytes if that saves at least a tenth.
 func (o *Output) Pack() {
 	size := o.Kept()
 	if o.Encoding != Plain || size < packLeast {
@@ -54,7 +54,7 @@ func pack(text []byte) []byte {
 	w := packers.Get().(*flate.Writer)
 	defer packers.Put(w)
 	w.Reset(&b)
-	w.Write(text) // a buffer takes everything
+	w.Write(text) // a buffer never fails
 	w.Close()
 	return b.Bytes()
 }

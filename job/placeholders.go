@@ -8,9 +8,9 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Placeholders are the values that the texts of a request name by {{name}}: due (RFC 3339, UTC, up to microseconds),
-// attempt (1 for the first), launch (the id of the run), job and app; and secret.NAME, but not in the URL. Nothing else
-// can be named, and {{{{ stands for {{ itself.
+// Placeholders are the values for {{name}} in the texts of a request: due (RFC 3339, UTC, up to
+// microseconds), attempt (1 for the first), launch (the id of the run), job and app; and
+// secret.NAME, except in the URL. Any other name is an error. {{{{ is the escape for {{.
 type Placeholders struct {
 	Due      Micros
 	Attempt  int
@@ -24,8 +24,8 @@ const (
 	closing = "}}"
 )
 
-// fill returns the text with its placeholders filled in, each value escaped, and secrets as secret has them; nil: none
-// may stand here.
+// fill fills the placeholders of a text, with each value escaped. secret formats secrets; nil
+// forbids them.
 func (p *Placeholders) fill(text string, escape func(string) string, secret func(string) (string, error)) (string, error) {
 	if !strings.Contains(text, opening) {
 		return text, nil
@@ -58,7 +58,7 @@ func (p *Placeholders) fill(text string, escape func(string) string, secret func
 	}
 }
 
-// put is what stands in a text for a placeholder.
+// put returns the value for a placeholder.
 func (p *Placeholders) put(name string, escape func(string) string, secret func(string) (string, error)) (string, error) {
 	named, is := strings.CutPrefix(name, secretPrefix)
 	switch {
@@ -75,7 +75,7 @@ func (p *Placeholders) put(name string, escape func(string) string, secret func(
 		return "", err
 	}
 	if value, err = secret(value); err != nil {
-		return "", fmt.Errorf("the secret %s %w", strings.TrimSpace(named), err) // the error does not repeat it
+		return "", fmt.Errorf("the secret %s %w", strings.TrimSpace(named), err) // err does not contain the value
 	}
 	return value, nil
 }

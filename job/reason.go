@@ -2,9 +2,9 @@ package job
 
 import "errors"
 
-// Reason says why a run ended as it did. The zero value means that the outcome says everything.
+// Reason says why a run ended as it did. The zero value means that the outcome says it all.
 type Reason struct {
-	Code ReasonCode // for programs; empty beside a text such as "HTTP 200 OK", where nothing went wrong
+	Code ReasonCode // for programs; empty for a good end, as with "HTTP 200 OK"
 	Text string     // for people, one line
 }
 
@@ -68,7 +68,7 @@ const (
 const (
 	// It ran longer than its timeout.
 	ReasonTimeout ReasonCode = "timeout"
-	// Somebody asked for it to be killed.
+	// A user had it killed.
 	ReasonKilledByUser ReasonCode = "killed_by_user"
 	// A later due time took its place.
 	ReasonReplaced ReasonCode = "replaced"
@@ -136,13 +136,13 @@ const (
 	ReasonBackfillCancelled ReasonCode = "backfill_cancelled"
 	// The definition of its job cannot be used.
 	ReasonDefinitionInvalid ReasonCode = "definition_invalid"
-	// Nobody could start it in time, and the misfire policy does not start it late.
+	// No node could start it in time, and the misfire policy forbids a late start.
 	ReasonMisfire ReasonCode = "misfire"
-	// Nobody could start it before its start deadline.
+	// No node could start it before its start deadline.
 	ReasonStartDeadline ReasonCode = "start_deadline"
 	// It waited for a run or a slot until its start deadline.
 	ReasonWaitDeadline ReasonCode = "wait_deadline"
-	// No node matched what the job wants of nodes.
+	// No node matched the job's requirements.
 	ReasonNoNode ReasonCode = "no_node"
 	// Its job was deleted.
 	ReasonJobDeleted ReasonCode = "job_deleted"
@@ -150,8 +150,7 @@ const (
 	ReasonScheduleChanged ReasonCode = "schedule_changed"
 )
 
-// Coded gives an error the code of the reason that it becomes when it stops a run, or keeps a run from
-// beginning.
+// Coded attaches a code to an error that stops a run or prevents its start.
 func Coded(code ReasonCode, err error) error { return &codedError{err, code} }
 
 type codedError struct {
@@ -161,7 +160,7 @@ type codedError struct {
 
 func (e *codedError) Unwrap() error { return e.error }
 
-// CodeOf returns the code that Coded gave to an error or to one that it wraps, or else the usual code.
+// CodeOf returns the code attached to an error or to one that it wraps, and usual if there is none.
 func CodeOf(err error, usual ReasonCode) ReasonCode {
 	if e, ok := errors.AsType[*codedError](err); ok {
 		return e.code

@@ -2,17 +2,17 @@ package job
 
 import "errors"
 
-// Requested is a run that somebody asked for beside the schedule.
+// Requested is a run requested by a user, outside the schedule.
 type Requested struct {
 	JobID   int64
 	Due     Micros
-	Request int64 // its runs carry it
+	Request int64 // stored with its runs
 }
 
-// Why a change of a job was refused, beside Problems.
+// Reasons to refuse a change of a job, in addition to Problems.
 var (
 	// ErrChanged means that the job is not at the version that the caller saw.
 	ErrChanged = errors.New("the job was changed by somebody else meanwhile")
-	// ErrKeyReused means that an idempotency key was used before, for something else.
+	// ErrKeyReused means that an idempotency key was used before, for another request.
 	ErrKeyReused = errors.New("the Idempotency-Key was used before, for another request")
 )

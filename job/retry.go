@@ -8,14 +8,14 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Retry says whether and when an attempt that did not succeed is followed by another. The zero Retry is one attempt.
+// Retry is the policy for attempts that did not succeed. The zero Retry allows one attempt.
 type Retry struct {
 	Attempts   int       `json:"attempts,omitempty"`    // starts in all, the first included; 0 and 1: no retry
 	Backoff    Duration  `json:"backoff,omitempty"`     // from the end of an attempt to the next one
-	Factor     float64   `json:"factor,omitempty"`      // each backoff is so many times the one before; 1 is constant
-	MaxBackoff Duration  `json:"max_backoff,omitempty"` // and at most this
-	Jitter     Duration  `json:"jitter,omitempty"`      // up to so much longer, at random
-	On         []Outcome `json:"on,omitempty"`          // after which outcomes
+	Factor     float64   `json:"factor,omitempty"`      // growth of the backoff from attempt to attempt; 1 is constant
+	MaxBackoff Duration  `json:"max_backoff,omitempty"` // the longest backoff
+	Jitter     Duration  `json:"jitter,omitempty"`      // random addition, up to this
+	On         []Outcome `json:"on,omitempty"`          // outcomes to retry
 }
 
 // Bounds and defaults of retries.
@@ -25,15 +25,15 @@ const (
 	DefaultMaxBackoff = time.Hour
 	longestBackoff    = 30 * 24 * time.Hour
 
-	// LostAttempts is how often a due time is started at most where on_lost is rerun and retries allow less: a
-	// command that takes its node with it must not wander through the cluster for ever.
+	// LostAttempts is the most starts of a due time where on_lost is rerun and retries allow fewer.
+	// A command that crashes its node must not wander through the cluster forever.
 	LostAttempts = 3
 )
 
-// What becomes of a run that is lost.
+// The policies for lost runs.
 const (
-	LostFail  = "fail"  // its due time is over: at most one start
-	LostRerun = "rerun" // it is started again: at least one start, for commands that may run twice
+	LostFail  = "fail"  // at most one start
+	LostRerun = "rerun" // start again: at least one start, for commands that may run twice
 )
 
 func (r *Retry) defaults() {
@@ -82,8 +82,8 @@ func (r *Retry) validate(p *Problems) {
 	}
 }
 
-// Again tells whether the attempt of a number that ended with an outcome is followed by another, and after how long.
-// spread is a random number in [0, 1).
+// Again reports whether another attempt follows after an outcome, and the delay until then. attempt
+// is the number of the ended attempt. spread is a random number in [0, 1).
 func (s *Spec) Again(attempt int, o Outcome, spread float64) (after time.Duration, ok bool) {
 	r := &s.Retry
 	if o == Lost {

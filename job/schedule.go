@@ -2,13 +2,13 @@ package job
 
 import "time"
 
-// Schedule yields the due times of a job: an increasing sequence of instants, given by the definition alone.
-// Implementations are immutable and safe for concurrent use.
+// Schedule yields the due times of a job: an increasing sequence of instants that only the
+// definition determines. Implementations are immutable and safe for concurrent use.
 type Schedule interface {
 	// Next returns the first due time after t; ok is false when there is none.
 	Next(t time.Time) (due time.Time, ok bool)
 	// Last returns the last due time in (from, to]; ok is false when there is none.
 	Last(from, to time.Time) (due time.Time, ok bool)
-	// Count returns how many due times lie in (from, to].
+	// Count returns the number of due times in (from, to].
 	Count(from, to time.Time) int64
 }

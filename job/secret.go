@@ -6,11 +6,12 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Secret names a secret. Definitions never hold one: every reader of a job would read it, too.
+// Secret is the name of a secret. Definitions never hold values, because every reader of a job
+// would see them.
 type Secret string
 
-// AppSecret is a secret of an app, or with "" one of all apps. A job uses its app's own secret of a name, or else that of
-// all apps.
+// AppSecret is a secret of an app, or of all apps with "". A job uses its app's own secret, or else
+// the secret of that name for all apps.
 type AppSecret struct {
 	App  string
 	Name Secret
@@ -21,7 +22,7 @@ const MaxSecretName = 128
 
 var secretName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
-// Check tells whether the name is one: whoever looks a secret up makes the name of a file of it.
+// Check returns the problem of the name, or nil. Nodes use the name as a file name.
 func (s Secret) Check() error {
 	if len(s) > MaxSecretName || !secretName.MatchString(string(s)) {
 		return problem.Errorf(problem.SecretName, string(s), MaxSecretName)

@@ -3,26 +3,26 @@ package job
 import "time"
 
 const (
-	// maxOffset is further from UTC than any zone ever was, in seconds.
+	// maxOffset is larger than the offset of any zone in history, in seconds.
 	maxOffset = 26 * 60 * 60
 
-	// Nothing fires before earliest or from latest on, in Unix seconds: no civil time of the years 1970 to
-	// 2099 is further from its instant than maxOffset.
+	// Nothing fires before earliest or from latest on, in Unix seconds: no civil time of the years
+	// 1970 to 2099 differs from its instant by more than maxOffset.
 	earliest = -2 * maxOffset
 	latest   = 4102444800 + 2*maxOffset // 2100-01-01 and a margin
 
 	noEnd = int64(1) << 60
 )
 
-// segment is a stretch of real time in which a zone's offset stays the same. Where two of them meet, the wall
-// clock jumps forward (a gap), back (a repeat), or not at all. All numbers are seconds.
+// segment is a stretch of real time in which a zone's offset stays the same. Between two segments
+// the wall clock jumps forward (a gap), back (a repeat), or not at all. All numbers are seconds.
 type segment struct {
 	end    int64 // the first instant after it
 	offset int64 // east of UTC
 }
 
-// segmentAt returns the segment that holds the instant t. What it knows of the segment's start is not exact
-// (the zone may have older rules in the same year), so nobody is told; walk forward instead.
+// segmentAt returns the segment that contains the instant t. It does not return the start, which is
+// inexact, because the zone may have older rules in the same year. Walk forward instead.
 func segmentAt(loc *time.Location, t int64) segment {
 	at := time.Unix(t, 0).In(loc)
 	_, offset := at.Zone()
@@ -33,22 +33,23 @@ func segmentAt(loc *time.Location, t int64) segment {
 	case end.Unix() > t:
 		s.end = end.Unix()
 	default:
-		// Past its table of transitions, package time takes every year for 365 days long, and so on the
-		// last day of a leap year returns an end that is already over.
+		// Beyond its table of transitions, package time treats every year as 365 days long. On the
+		// last day of a leap year it returns an end in the past.
 		s.end = time.Date(at.UTC().Year()+1, time.January, 1, 0, 0, 0, 0, time.UTC).Unix()
 	}
 	return s
 }
 
-// clock is a zone's wall clock on its way from segment to segment.
+// clock is a zone's wall clock, which moves from segment to segment.
 type clock struct {
 	segment
 	loc   *time.Location
-	start int64 // of the segment; below everything for the first
-	seen  int64 // each civil time below it was shown or jumped over before start
+	start int64 // of the segment; the minimum for the first
+	seen  int64 // civil times below it were shown or skipped before start
 }
 
-// clockAt returns a clock that shows t and has passed every segment which can have shown the same civil time.
+// clockAt returns a clock at t that has passed every segment which may have shown the same civil
+// time.
 func clockAt(loc *time.Location, t int64) clock {
 	k := clock{segmentAt(loc, t-2*maxOffset), loc, -noEnd, -noEnd}
 	for k.end <= t {

@@ -8,7 +8,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Expects tells whether a status means success.
+// Expects reports whether a status means success.
 func (h *HTTP) Expects(status int) bool {
 	for _, item := range h.Expect {
 		if from, to, err := parseStatuses(item); err == nil && from <= status && status <= to {
@@ -18,7 +18,7 @@ func (h *HTTP) Expects(status int) bool {
 	return len(h.Expect) == 0 && 200 <= status && status <= 299
 }
 
-// parseStatuses reads "2xx", "404" or "200-299".
+// parseStatuses parses "2xx", "404" or "200-299".
 func parseStatuses(item string) (from, to int, err error) {
 	if len(item) == 3 && strings.EqualFold(item[1:], "xx") && '2' <= item[0] && item[0] <= '5' {
 		from = int(item[0]-'0') * 100
@@ -36,7 +36,7 @@ func parseStatuses(item string) (from, to int, err error) {
 	return from, to, nil
 }
 
-// status reads a final status: those of 1xx precede another.
+// status parses a final status. 1xx is not final.
 func status(text string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || n < 200 || n > 599 {

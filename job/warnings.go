@@ -8,11 +8,11 @@ import (
 	"go-crontab/job/problem"
 )
 
-// warnAhead is how many due times are looked at for warnings.
+// warnAhead is the number of due times to check for warnings.
 const warnAhead = 50
 
-// Warnings says what is allowed and yet hardly meant: policies that contradict the schedule. s is the compiled
-// schedule, now MySQL's clock.
+// Warnings lists settings that are allowed but hardly intended: policies that contradict the
+// schedule. s is the compiled schedule, now MySQL's clock.
 func (d *Spec) Warnings(s Schedule, now time.Time) []problem.Text {
 	var out []problem.Text
 	warn := func(s problem.Sentence, values ...any) { out = append(out, s.Of(values...)) }
@@ -47,7 +47,8 @@ func (d *Spec) Warnings(s Schedule, now time.Time) []problem.Text {
 	return out
 }
 
-// meets is the sentence for what becomes of a due time that finds the one before it, with the last values of it.
+// meets picks the sentence about a due time that finds the one before it still running, and the
+// last values of the sentence.
 func (d *Spec) meets(skip, queue, replace problem.Sentence) (s problem.Sentence, more []any) {
 	switch d.Overlap {
 	case OverlapQueue:
@@ -58,7 +59,7 @@ func (d *Spec) meets(skip, queue, replace problem.Sentence) (s problem.Sentence,
 	return skip, nil
 }
 
-// shortest is how long all backoffs take together, at least.
+// shortest is the shortest total of all backoffs.
 func (r *Retry) shortest() time.Duration {
 	sum := 0.0
 	for i := 1; i < r.Attempts; i++ {
@@ -67,7 +68,7 @@ func (r *Retry) shortest() time.Duration {
 	return time.Duration(min(sum, math.MaxInt64/2)).Truncate(time.Millisecond)
 }
 
-// shortestGap is between two of the due times; zero if there is but one.
+// shortestGap is the shortest time between consecutive due times; zero if there is only one.
 func shortestGap(due []time.Time) time.Duration {
 	gap := time.Duration(0)
 	for i := 1; i < len(due); i++ {
@@ -78,7 +79,7 @@ func shortestGap(due []time.Time) time.Duration {
 	return gap
 }
 
-// roughly is a length of time in a unit that people count in.
+// roughly rounds a duration to a unit that people use.
 func roughly(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

@@ -14,11 +14,11 @@ type weekdays uint8
 
 const (
 	allWeekdays weekdays = 0x7f
-	// usualWork are the working days of a calendar that does not say which days are off.
+	// usualWork are the working days of a calendar without closed weekdays.
 	usualWork = weekdays(1<<time.Monday | 1<<time.Tuesday | 1<<time.Wednesday | 1<<time.Thursday | 1<<time.Friday)
 )
 
-// weekdayTexts are the names that are stored and shown.
+// weekdayTexts are the stored and displayed names.
 var weekdayTexts = [7]string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
 func onlyWeekday(d time.Weekday) weekdays { return 1 << d }
@@ -57,7 +57,8 @@ func parseWeekday(s string) (time.Weekday, bool) {
 	return 0, false
 }
 
-// parseWeekdays reads a list of days and ranges of days, such as mon-fri or sat,sun. A range may go round: fri-mon.
+// parseWeekdays parses a list of days and ranges, such as mon-fri or sat,sun. A range may wrap
+// around: fri-mon.
 func parseWeekdays(s string) (weekdays, error) {
 	var w weekdays
 	for item := range strings.SplitSeq(s, ",") {
@@ -97,10 +98,10 @@ func allMinutes() (m minutes) {
 	return m
 }
 
-// openHours says at which minutes of each day of the week something is open.
+// openHours holds the open minutes of each day of the week.
 type openHours [7]minutes
 
-// word is the i-th word of the minutes that all of the days have.
+// word returns the i-th word of the minutes that are open on all of the days.
 func (o *openHours) word(days weekdays, i int) uint64 {
 	w := ^uint64(0)
 	for left := days; left != 0; left &= left - 1 {
@@ -109,7 +110,8 @@ func (o *openHours) word(days weekdays, i int) uint64 {
 	return w
 }
 
-// at tells whether a minute is open on all of the days, and until which minute that stays so, 1440 at most.
+// at reports whether a minute is open on all of the days, and the minute until which that holds, at
+// most 1440.
 func (o *openHours) at(days weekdays, minute int) (open bool, until int) {
 	i := minute / 64
 	w := o.word(days, i)
@@ -118,7 +120,7 @@ func (o *openHours) at(days weekdays, minute int) (open bool, until int) {
 	if open {
 		flip = ^uint64(0)
 	}
-	w = (w ^ flip) &^ (1<<(minute%64) - 1) // the set bits are the minutes from this one on that differ
+	w = (w ^ flip) &^ (1<<(minute%64) - 1) // set bits: later minutes with the other state
 	for w == 0 {
 		if i++; i == len(minutes{}) {
 			return open, minutesPerDay
@@ -128,7 +130,7 @@ func (o *openHours) at(days weekdays, minute int) (open bool, until int) {
 	return open, min(i*64+bits.TrailingZeros64(w), minutesPerDay)
 }
 
-// stretches writes the open minutes of a day as 08:00-18:00.
+// stretches formats the open minutes of a day as 08:00-18:00.
 func (o *openHours) stretches(days weekdays) (list []string) {
 	for m := 0; m < minutesPerDay; {
 		open, until := o.at(days, m)
@@ -142,8 +144,8 @@ func (o *openHours) stretches(days weekdays) (list []string) {
 
 func clockText(minute int) string { return fmt.Sprintf("%02d:%02d", minute/60, minute%60) }
 
-// parseWindow reads one line of weekly hours, such as "mon-fri 08:00-12:00,13:00-18:00", or "22:00-02:00" for all days.
-// What crosses midnight belongs, from there on, to the day after.
+// parseWindow parses one line of weekly hours, such as "mon-fri 08:00-12:00,13:00-18:00", or
+// "22:00-02:00" for all days. After midnight a window belongs to the next day.
 func parseWindow(s string) (o openHours, err error) {
 	fields := strings.Fields(s)
 	days, times := allWeekdays, ""

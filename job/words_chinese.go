@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// chinese speaks Chinese, in simplified characters. 工作日 are the days from Monday to Friday.
+// chinese speaks simplified Chinese. 工作日 are the days from Monday to Friday.
 type chinese struct{}
 
 func (c chinese) schedule(w *scheduleWords) string {
@@ -53,7 +53,7 @@ func (c chinese) schedule(w *scheduleWords) string {
 	return strings.Join(parts, "；")
 }
 
-// cron begins with the widest: year, month, days, times.
+// cron goes from the widest unit to the narrowest: year, month, days, times.
 func (c chinese) cron(w *cronWords) string {
 	s := ""
 	if w.years != nil {
@@ -108,7 +108,7 @@ func (c chinese) times(t *timeWords) string {
 	return s + "的" + c.values("秒", "每秒", t.seconds)
 }
 
-// values is, for instance, "第 5、10 至 20 分" or "9 至 17 点", or what stands for all of them.
+// values returns, for instance, "第 5、10 至 20 分" or "9 至 17 点", or all if the list is nil.
 func (c chinese) values(unit, all string, list []span) string {
 	if list == nil {
 		return all
@@ -223,7 +223,7 @@ func (c chinese) weekdays(w weekdays) string {
 
 func (chinese) list(items []string) string { return strings.Join(items, "、") }
 
-// pace is how often: "1 分钟", "15 分钟", "90 秒".
+// pace returns an interval: "1 分钟", "15 分钟", "90 秒".
 func (chinese) pace(seconds int) string {
 	switch {
 	case seconds%3600 == 0:
@@ -234,7 +234,7 @@ func (chinese) pace(seconds int) string {
 	return strconv.Itoa(seconds) + " 秒"
 }
 
-// duration is a length of time, to the nanosecond.
+// duration returns a length of time, to the nanosecond.
 func (chinese) duration(d time.Duration) string {
 	var items []string
 	for _, u := range []struct {

@@ -223,7 +223,7 @@ func ordinal(n int) string {
 	return strconv.Itoa(n) + suffix
 }
 
-// clock is a time of day, with its seconds where it has some.
+// clock returns a time of day, with its seconds unless they are zero.
 func (english) clock(at int) string {
 	s := fmt.Sprintf("%02d:%02d", at/3600, at/60%60)
 	if at%60 != 0 {
@@ -232,7 +232,7 @@ func (english) clock(at int) string {
 	return s
 }
 
-// pace is how often: "minute", "15 minutes", "90 seconds".
+// pace returns an interval: "minute", "15 minutes", "90 seconds".
 func (english) pace(seconds int) string {
 	n, unit := seconds, "second"
 	switch {
@@ -247,7 +247,7 @@ func (english) pace(seconds int) string {
 	return fmt.Sprintf("%d %ss", n, unit)
 }
 
-// duration is a length of time, to the microsecond: "1 hour and 30 minutes".
+// duration returns a length of time, to the microsecond: "1 hour and 30 minutes".
 func (e english) duration(d time.Duration) string {
 	var items []string
 	for _, u := range []struct {
@@ -273,7 +273,7 @@ func (e english) duration(d time.Duration) string {
 func (english) instant(t time.Time) string {
 	name := t.Location().String()
 	if name != "UTC" {
-		name = t.Format("-07:00") + " " + name // an hour that comes twice
+		name = t.Format("-07:00") + " " + name // an hour that occurs twice
 	}
 	return t.Format("2006-01-02 15:04:05.999999") + " " + name
 }

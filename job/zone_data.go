@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// The years whose offsets tell time zone data apart. They are the same for all nodes, whenever these were started. From 2038 on all data
-// goes by the rules of 2037.
+// The years whose offsets distinguish time zone data. They are constants, so they are equal on all
+// nodes. From 2038 on all data follows the rules of 2037.
 var zoneDataFrom, zoneDataTo = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2038, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// ZoneData is a fingerprint of the time zone data that this process computes with: that of another is the same if all zones have the
-// same offsets from 2020 to 2037, whatever files they are from. It reads all zones, which then stay as they are, see LoadZone, and takes
-// some tens of milliseconds the first time.
+// ZoneData is a fingerprint of this process's time zone data. Two processes have the same one if
+// all zones have equal offsets from 2020 to 2037, in whatever files. It reads all zones, which then
+// stay loaded (see LoadZone), and takes some tens of milliseconds the first time.
 var ZoneData = sync.OnceValue(func() string {
 	h := fnv.New64a()
 	for _, name := range ZoneNames() {
@@ -26,7 +26,7 @@ var ZoneData = sync.OnceValue(func() string {
 	return hex.EncodeToString(h.Sum(nil))
 })
 
-// offsets says since when a zone has had which offset.
+// offsets encodes the offsets of a zone with the instants of their changes.
 func offsets(zone *time.Location) []byte {
 	var b []byte
 	was := -1
@@ -40,7 +40,7 @@ func offsets(zone *time.Location) []byte {
 		switch {
 		case end.IsZero():
 			return b
-		case !end.After(at): // package time says so on the last day of leap years
+		case !end.After(at): // package time returns this on the last day of leap years
 			at = at.Add(24 * time.Hour)
 		default:
 			at = end

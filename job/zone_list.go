@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ZoneNames lists the names of the time zones that LoadZone knows of, in order: those of the IANA database.
+// ZoneNames lists the IANA names that LoadZone knows, sorted.
 func ZoneNames() []string {
 	names := []string{}
 	for area, list := range zonesByArea {

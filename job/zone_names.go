@@ -1,8 +1,8 @@
 package job
 
-// zonesByArea are the names of the IANA database, 2025c, by what stands before the first slash: so that a name is found in
-// any case, and one that is nearly right is suggested. A name that is newer than this list is taken as well, if the zone
-// data of the system or of the binary has it.
+// zonesByArea are the names of the IANA database, 2025c, by the part before the first slash. The
+// list allows any case, and suggestions for misspelled names. A newer name works as well if the
+// zone data of the system or of the binary has it.
 var zonesByArea = map[string]string{
 	"": `CET CST6CDT Cuba EET EST EST5EDT Egypt Eire Factory GB GB-Eire GMT GMT+0 GMT-0 GMT0 Greenwich HST Hongkong
 		Iceland Iran Israel Jamaica Japan Kwajalein Libya MET MST MST7MDT NZ NZ-CHAT Navajo PRC PST8PDT Poland Portugal
@@ -61,7 +61,7 @@ var zonesByArea = map[string]string{
 	"US": "Alaska Aleutian Arizona Central East-Indiana Eastern Hawaii Indiana-Starke Michigan Mountain Pacific Samoa",
 }
 
-// windowsZones are the time zones of Windows and where each is in the IANA database, by the table of Unicode CLDR.
+// windowsZones maps the time zones of Windows to IANA names, from the table of Unicode CLDR.
 var windowsZones = map[string]string{
 	"AUS Central Standard Time":       "Australia/Darwin",
 	"AUS Eastern Standard Time":       "Australia/Sydney",
