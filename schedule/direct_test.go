@@ -82,6 +82,7 @@ func TestFateOfAClaimThatStarts(t *testing.T) {
 			m.claimer.Starter = m.starter
 			c.create(every("j", 60), t0)
 			injected := proxy.Add(rule)
+
 			var started []string
 			for _, at := range []float64{61, 62, 63} {
 				m.session.now = t0.Add(time.Duration(at * float64(time.Second)))
@@ -91,6 +92,7 @@ func TestFateOfAClaimThatStarts(t *testing.T) {
 				}
 				started = append(started, m.set.take()...)
 			}
+
 			c.want("started", started, "j@60")
 			c.want("rows", c.rows("SELECT state FROM run WHERE due = ?", int64(t0.Add(60*time.Second))), string(job.Executing))
 			if injected.Fired() != 1 {

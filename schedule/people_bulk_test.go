@@ -122,18 +122,21 @@ func TestUnknownCommitOfABulk(t *testing.T) {
 				for _, name := range []string{"a", "b"} {
 					want.Jobs = append(want.Jobs, job.Seen{ID: p.creates(ofEvery(name, 3600)), Changes: 1})
 				}
+
 				rule := proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("INSERT INTO audit"), Action: fate, Times: 1})
 				answer := func() job.KeptAnswer { return job.KeptAnswer{Status: 200, Body: []byte(becameOf(want))} }
 				ctx := job.WithOnce(p.ctx, &job.Once{Key: "k", Kind: "bulk", Answer: answer})
 				if err := p.Bulk(ctx, want); err != nil || rule.Fired() != 1 {
 					t.Fatalf("got %v; injected %d times", err, rule.Fired())
 				}
+
 				const changed = "changed 1, changed 1"
 				if got := becameOf(want); got != changed {
 					t.Errorf("got %s", got)
 				}
 				c.want("lines of the audit", c.rows("SELECT COUNT(*) FROM audit WHERE action = ?", action), "2")
 				c.want("answers", c.rows("SELECT answer FROM request WHERE idem_key = 'k' AND status = 200"), changed)
+
 				again := job.WithOnce(p.ctx, &job.Once{Key: "k", Kind: "bulk"})
 				if err := p.Bulk(again, want); !errors.Is(err, job.ErrRepeated) {
 					t.Errorf("again: got %v", err)

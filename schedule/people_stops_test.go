@@ -135,6 +135,7 @@ func TestUnknownCommitOfNodesAndHandlers(t *testing.T) {
 			c := newCluster(t)
 			dsn, proxy := c.proxied()
 			p := c.person(dsn)
+
 			for i, step := range []struct {
 				do   func() error
 				want string
@@ -149,6 +150,7 @@ func TestUnknownCommitOfNodesAndHandlers(t *testing.T) {
 				if err := step.do(); err != nil || rule.Fired() != 1 {
 					t.Fatalf("step %d: %v; the commit was lost %d times, want once", i, err, rule.Fired())
 				}
+
 				for range 2 { // again does no harm
 					c.want(fmt.Sprint("step ", i), c.rows("SELECT CONCAT_WS(' ', (SELECT COUNT(*) FROM node WHERE cordoned = 1 AND who = 'alice' AND reason = 'disk'),"+
 						" (SELECT COUNT(*) FROM node WHERE draining = 1), (SELECT COUNT(*) FROM stop WHERE kind = 'handler' AND name = 'mail' AND who = 'alice'))"), step.want)

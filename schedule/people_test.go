@@ -208,9 +208,11 @@ func TestUpdate(t *testing.T) {
 			p, m := c.person(c.dsn), c.member(1, c.dsn)
 			id := p.creates(ofEvery("j", 8))
 			m.claims(test.claimed)
+
 			p.must(p.at(test.edited).Update(p.ctx, id, 1, test.spec))
 			c.wantJobs("job", test.jobs)
 			c.want("runs", []string{strings.Join(c.rows(allRuns, int64(t0)), "; ")}, test.runs)
+
 			m.claims(test.edited)
 			started := m.starts(test.edited)
 			for s := test.edited; s < 10; s += 0.1 {
@@ -222,6 +224,7 @@ func TestUpdate(t *testing.T) {
 					c.finish(due, name)
 				}
 			}
+
 			c.want("started", []string{strings.Join(started, " ")}, test.starts)
 			if _, err := p.Update(p.ctx, id, 1, test.spec); !errors.Is(err, job.ErrChanged) {
 				t.Errorf("at an old version: got %v, want job.ErrChanged", err)
@@ -534,11 +537,13 @@ func TestUnknownCommitOfAChange(t *testing.T) {
 					p.must(p.Pause(p.ctx, id, job.PauseRequest{}))
 				}
 				m.claims(1)
+
 				spec := ofEvery("j", 3)
 				ch := edit.Change{Action: change, ID: id, Spec: &spec}
 				if change == job.ActionCreate {
 					ch.ID, spec.Name = 0, "k"
 				}
+
 				proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("INSERT INTO audit"), Action: action})
 				done, err := p.All(p.ctx, []edit.Change{ch})
 				if err != nil {
@@ -547,6 +552,7 @@ func TestUnknownCommitOfAChange(t *testing.T) {
 				if done[0].Result != job.BulkChanged || done[0].ID == 0 {
 					t.Errorf("got %+v", done[0])
 				}
+
 				c.want("lines of the audit", c.rows("SELECT COUNT(*) FROM audit WHERE action = ? AND ref = ?", change, done[0].ID), "1")
 			})
 		}
