@@ -124,24 +124,30 @@ func (r *AlertRule) Defaults() {
 	if r.Severity == "" {
 		r.Severity = "error"
 	}
+
 	set := func(to *Duration, d Duration) {
 		if *to == 0 {
 			*to = d
 		}
 	}
+
 	set(&r.Repeat, DefaultAlertRepeat)
 	if r.Has(AlertLateStart) {
 		set(&r.LateStart, DefaultAlertLateStart)
 	}
+
 	if r.Has(AlertNodeGone) {
 		set(&r.NodeGone, DefaultAlertNodeGone)
 	}
+
 	if r.Has(AlertClockSkew) {
 		set(&r.ClockSkew, DefaultAlertClockSkew)
 	}
+
 	if r.Failures != nil && r.Failures.Per == "" {
 		r.Failures.Per = "job"
 	}
+
 	if r.Has(AlertBacklog) {
 		if r.Backlog == nil {
 			r.Backlog = &AlertOverdue{}
@@ -173,6 +179,7 @@ func (r *AlertRule) Validate() error {
 			}
 		}
 	}
+
 	list("apps", r.Apps, MaxRuleLists)
 	list("jobs", r.Jobs, MaxRuleLists)
 	list("channels", r.Channels, 20)
@@ -181,19 +188,24 @@ func (r *AlertRule) Validate() error {
 			p.Add(fmt.Sprintf("jobs[%d]", i), problem.JobWithoutApp, j, DefaultApp, j, j)
 		}
 	}
+
 	if len(r.Channels) == 0 {
 		p.Add("channels", problem.MissingPlural.Advise("name at least one, which PUT /api/v1/alerts/channels/NAME makes"))
 	}
+
 	if len(r.Labels) > MaxLabels {
 		p.Add("labels", problem.TooMany, len(r.Labels), MaxLabels)
 	}
+
 	for k, v := range r.Labels {
 		checkName(&p, "labels", k)
 		checkText(&p, "labels."+k, v, MaxName)
 	}
+
 	if !slices.Contains(Severities, r.Severity) {
 		p.Add("severity", problem.NotOneOf, shorten(r.Severity), strings.Join(Severities, ", "))
 	}
+
 	checkSpan(&p, "repeat", r.Repeat, time.Second, maxAlertTime)
 	r.checkThresholds(&p)
 	checkTemplate(&p, "title", r.Title)
@@ -217,7 +229,7 @@ func (p Problems) orNil() error {
 	return p
 }
 
-// checkLine wants one line of readable text.
+// checkLine accepts only one line of readable text.
 func checkLine(p *Problems, field, s string, most int) {
 	switch {
 	case s == "":
@@ -236,10 +248,12 @@ func (r *AlertRule) checkEvents(p *Problems) {
 	if len(r.On) == 0 {
 		p.Add("on", problem.Missing.Advise("name what to tell of, such as [%q, %q]", AlertFailed, AlertRecovered))
 	}
+
 	if len(r.On) > len(known) {
 		p.Add("on", problem.TooManyEvents, len(r.On), len(known), words(known))
 		return
 	}
+
 	for i, e := range r.On {
 		at := fmt.Sprintf("on[%d]", i)
 		switch {
@@ -249,6 +263,7 @@ func (r *AlertRule) checkEvents(p *Problems) {
 			p.Add(at, problem.GivenAlready, e)
 		}
 	}
+
 	if len(r.On) == 1 && r.On[0] == AlertRecovered {
 		p.Add("on", problem.RecoveredAlone)
 	}
@@ -268,8 +283,8 @@ func checkSpan(p *Problems, field string, d Duration, least, most time.Duration)
 	}
 }
 
-// checkThresholds wants every threshold that an event of the rule needs. It refuses any threshold
-// that no event uses, because that one would only look effective.
+// checkThresholds requires every threshold that an event of the rule needs. It refuses any
+// threshold that no event uses, because that one would only look effective.
 func (r *AlertRule) checkThresholds(p *Problems) {
 	for _, t := range []struct {
 		event  AlertEvent
@@ -293,6 +308,7 @@ func (r *AlertRule) checkThresholds(p *Problems) {
 			checkSpan(p, field, t.d, time.Second, maxAlertTime)
 		}
 	}
+
 	switch f := r.Failures; {
 	case f == nil && r.Has(AlertFailures):
 		p.Add("failures", problem.Missing.Advise(`say how many within which time, such as {"count": 3, "within": "10m"}`))
@@ -307,6 +323,7 @@ func (r *AlertRule) checkThresholds(p *Problems) {
 			p.Add("failures.per", problem.NotOneOf, shorten(f.Per), "job, app, rule")
 		}
 	}
+
 	switch b := r.Backlog; {
 	case b != nil && !r.Has(AlertBacklog):
 		p.Add("backlog", problem.ThresholdUnused, AlertBacklog)
@@ -353,9 +370,11 @@ func matches(pattern, text string) bool {
 	if len(parts) == 1 {
 		return pattern == text
 	}
+
 	if !strings.HasPrefix(text, parts[0]) {
 		return false
 	}
+
 	text = text[len(parts[0]):]
 	last := parts[len(parts)-1]
 	for _, part := range parts[1 : len(parts)-1] {
@@ -365,6 +384,7 @@ func matches(pattern, text string) bool {
 		}
 		text = text[i+len(part):]
 	}
+
 	return strings.HasSuffix(text, last)
 }
 
@@ -386,15 +406,18 @@ func (s *Silence) Check(now Micros) error {
 	if s.App != "" {
 		checkName(&p, "app", s.App)
 	}
+
 	if s.Job != "" {
 		checkName(&p, "job", s.Job)
 		if s.App == "" {
 			p.Add("app", problem.Missing.Advise("a job is one of an app"))
 		}
 	}
+
 	if s.Rule != "" {
 		checkName(&p, "rule", s.Rule)
 	}
+
 	switch {
 	case s.Until == 0:
 		p.Add("until", problem.Missing.Advise("say when the silence ends, or how long it lasts in for"))
@@ -403,9 +426,11 @@ func (s *Silence) Check(now Micros) error {
 	case s.Until > now.Add(MaxSilence):
 		p.Add("until", problem.TooFarAhead, s.Until, Duration(MaxSilence))
 	}
+
 	if strings.TrimSpace(s.Reason) == "" {
 		p.Add("reason", problem.Missing.Advise("say why, for those who wonder why they hear nothing"))
 	}
+
 	checkText(&p, "reason", s.Reason, 512)
 	return p.orNil()
 }

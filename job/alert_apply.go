@@ -23,11 +23,13 @@ func (r AlertRule) Minimal() AlertRule {
 	if r.Severity == "error" {
 		r.Severity = ""
 	}
+
 	drop := func(d *Duration, is Duration) {
 		if *d == is {
 			*d = 0
 		}
 	}
+
 	drop(&r.Repeat, DefaultAlertRepeat)
 	drop(&r.LateStart, DefaultAlertLateStart)
 	drop(&r.NodeGone, DefaultAlertNodeGone)
@@ -35,9 +37,11 @@ func (r AlertRule) Minimal() AlertRule {
 	if f := r.Failures; f != nil && f.Per == "job" {
 		r.Failures = &AlertFailing{Count: f.Count, Within: f.Within}
 	}
+
 	if b := r.Backlog; b != nil && *b == (AlertOverdue{DefaultBacklogTasks, DefaultBacklogAge}) {
 		r.Backlog = nil
 	}
+
 	return r
 }
 
@@ -48,20 +52,24 @@ func (c AlertChannel) Minimal() AlertChannel {
 			*d = 0
 		}
 	}
+
 	drop(&c.Wait, DefaultChannelWait)
 	drop(&c.Timeout, DefaultChannelTimeout)
 	drop(&c.Every, DefaultHeartbeat)
 	if c.Rate == DefaultChannelRate {
 		c.Rate = 0
 	}
+
 	if c.Type == ChannelPagerDuty && c.URL == PagerDutyURL {
 		c.URL = ""
 	}
+
 	if c.Email != nil && c.Email.TLS == "starttls" {
 		e := *c.Email
 		e.TLS = ""
 		c.Email = &e
 	}
+
 	return c
 }
 
@@ -72,6 +80,7 @@ func (a *Apply) checkAlerts(p *Problems) {
 		p.within(fmt.Sprintf("channels[%d]", i), a.Channels[i].Validate())
 		twice(p, seen, a.Channels[i].Name, "channels", i)
 	}
+
 	seen = map[string]int{}
 	for i := range a.Rules {
 		a.Rules[i].Defaults()

@@ -77,18 +77,23 @@ func (c *AlertChannel) Defaults() {
 	if c.Type != ChannelHeartbeat && c.Wait == 0 {
 		c.Wait = DefaultChannelWait
 	}
+
 	if c.Type == ChannelHeartbeat && c.Every == 0 {
 		c.Every = DefaultHeartbeat
 	}
+
 	if c.Type == ChannelPagerDuty && c.URL == "" {
 		c.URL = PagerDutyURL
 	}
+
 	if c.Rate == 0 {
 		c.Rate = DefaultChannelRate
 	}
+
 	if c.Timeout == 0 {
 		c.Timeout = DefaultChannelTimeout
 	}
+
 	if c.Email != nil && c.Email.TLS == "" {
 		c.Email.TLS = "starttls"
 	}
@@ -111,18 +116,21 @@ func (c *AlertChannel) Secrets() []SecretUse {
 			uses = append(uses, SecretUse{Field: field, Name: name})
 		}
 	}
+
 	whole("url", c.URL)
 	whole("sign", c.Sign)
 	whole("routing_key", c.RoutingKey)
 	if c.Email != nil {
 		whole("email.password", c.Email.Password)
 	}
+
 	for _, k := range slices.Sorted(maps.Keys(c.Headers)) {
 		_, _ = fillSecrets(c.Headers[k], func(name Secret) (string, error) {
 			uses = append(uses, SecretUse{Field: "headers." + k, Name: name})
 			return "", nil
 		})
 	}
+
 	return uses
 }
 
@@ -175,6 +183,7 @@ func (c *AlertChannel) Validate() error {
 		p.Add("type", problem.NotOneOf, shorten(string(c.Type)), words(ChannelTypes()))
 		return p
 	}
+
 	c.checkAddress(&p)
 	c.checkExtras(&p)
 	if c.Type == ChannelHeartbeat {
@@ -188,12 +197,14 @@ func (c *AlertChannel) Validate() error {
 			p.Add("every", problem.OnlyWith, problem.Shown("heartbeat", "type heartbeat"))
 		}
 	}
+
 	switch beats := c.beatsPerMinute(); {
 	case c.Rate < 1 || c.Rate > 600:
 		p.Add("rate", problem.NotBetween, c.Rate, 1, problem.Shown(600, "600 messages a minute"))
 	case c.Rate < beats:
 		p.Add("rate", problem.RateTooLow, c.Rate, c.Every, beats)
 	}
+
 	checkSpan(&p, "timeout", c.Timeout, time.Second, 30*time.Second)
 	return p.orNil()
 }
@@ -219,13 +230,15 @@ func (c *AlertChannel) checkAddress(p *Problems) {
 		c.Email.check(p)
 		return
 	}
+
 	if c.Email != nil {
 		p.Add("email", problem.OnlyWith, problem.Shown("email", "type email"))
 	}
+
 	checkSecretOrURL(p, "url", c.URL)
 }
 
-// checkSecretOrURL wants a URL, or a secret that holds the whole URL.
+// checkSecretOrURL accepts only a URL, or a secret that holds the whole URL.
 func checkSecretOrURL(p *Problems, field, text string) {
 	if _, is := WholeSecret(text); is {
 		return
@@ -245,15 +258,19 @@ func (c *AlertChannel) checkExtras(p *Problems) {
 		}
 		return given
 	}
+
 	if only("headers", len(c.Headers) > 0, ChannelWebhook, ChannelHeartbeat) {
 		c.checkHeaders(p)
 	}
+
 	if only("body", c.Body != "", ChannelWebhook) {
 		checkTemplate(p, "body", c.Body)
 	}
+
 	if only("sign", c.Sign != "", ChannelWebhook, ChannelFeishu, ChannelDingTalk) {
 		checkWholeSecret(p, "sign", c.Sign)
 	}
+
 	if only("routing_key", c.RoutingKey != "", ChannelPagerDuty) {
 		checkWholeSecret(p, "routing_key", c.RoutingKey)
 	} else if c.Type == ChannelPagerDuty {
@@ -272,6 +289,7 @@ func (c *AlertChannel) checkHeaders(p *Problems) {
 		p.Add("headers", problem.TooMany, len(c.Headers), MaxHeaders)
 		return
 	}
+
 	for _, k := range slices.Sorted(maps.Keys(c.Headers)) {
 		field, v := "headers."+k, c.Headers[k]
 		switch why := notToGive[http.CanonicalHeaderKey(k)]; {
@@ -301,9 +319,11 @@ func (e *AlertEmail) check(p *Problems) {
 	case notAddr != nil && !hostName.MatchString(host):
 		p.Add("email.server", problem.NotAHost, shorten(host))
 	}
+
 	if !slices.Contains([]string{"starttls", "tls", "none"}, e.TLS) {
 		p.Add("email.tls", problem.NotOneOf, shorten(e.TLS), "starttls, tls, none")
 	}
+
 	checkText(p, "email.user", e.User, 256)
 	switch {
 	case e.Password != "":
@@ -317,18 +337,22 @@ func (e *AlertEmail) check(p *Problems) {
 	case e.User != "":
 		p.Add("email.password", problem.Missing.Advise("keep it in a secret, and write {{secret.NAME}}"))
 	}
+
 	if Address(e.From) == "" {
 		p.Add("email.from", problem.NotMailSender, shorten(e.From))
 	}
+
 	if len(e.To) > 50 {
 		p.Add("email.to", problem.TooMany, len(e.To), 50)
 		return
 	}
+
 	for i, to := range e.To {
 		if Address(to) == "" {
 			p.Add(fmt.Sprintf("email.to[%d]", i), problem.NotMail, shorten(to))
 		}
 	}
+
 	if len(e.To) == 0 {
 		s := problem.Missing.Advise("name somebody")
 		if e.ToOwner {
@@ -338,7 +362,7 @@ func (e *AlertEmail) check(p *Problems) {
 	}
 }
 
-// Ping is a URL to call when a due time has ended. The monitor behind it alarms if no call comes in
+// Ping is a URL to call when a due time has ended. A monitor there alarms if no call comes in
 // time.
 type Ping struct {
 	URL     string `json:"url"`
@@ -349,6 +373,7 @@ func (s *Spec) validatePing(p *Problems) {
 	if s.Ping == nil {
 		return
 	}
+
 	check := func(field, text string) {
 		if strings.Contains(text, opening) {
 			p.Add(field, problem.URLNotFilledIn)
@@ -356,6 +381,7 @@ func (s *Spec) validatePing(p *Problems) {
 		}
 		checkURL(p, field, text, wantURL)
 	}
+
 	check("ping.url", s.Ping.URL)
 	if s.Ping.FailURL != "" {
 		check("ping.fail_url", s.Ping.FailURL)

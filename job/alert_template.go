@@ -23,7 +23,7 @@ const (
 	checkTime    = templateTime / 5 // when a rule is saved
 )
 
-// AlertItem is one event of a message, as templates and webhooks see it.
+// AlertItem is an event of a message, as templates and webhooks see it.
 type AlertItem struct {
 	What     string     `json:"what" doc:"'fired', 'repeated' (it goes on), 'resolved' (it is over) or 'test'."`
 	Event    AlertEvent `json:"event" doc:"What it is about."`
@@ -60,16 +60,19 @@ func checkTemplate(p *Problems, field, text string) {
 	if text == "" {
 		return
 	}
+
 	if len(text) > MaxTemplate {
 		p.Add(field, problem.TooManyBytes, len(text), MaxTemplate)
 		return
 	}
+
 	r := &rendering{end: time.Now().Add(checkTime)}
 	t, err := parseTemplate(text, r)
 	if err != nil {
 		p.Put(field, problem.Of(err))
 		return
 	}
+
 	// Parsing accepts unknown fields; only rendering finds them.
 	for _, m := range samples() {
 		r.out.Reset()
@@ -81,13 +84,14 @@ func checkTemplate(p *Problems, field, text string) {
 }
 
 // samples returns messages to test templates with: for each kind, one with a single event and one
-// with very many, half of them without a job.
+// with very many, half without a job.
 func samples() []*AlertMessage {
 	const at = "2027-01-30T02:00:00Z"
 	item := func(what string) AlertItem {
 		return AlertItem{What: what, Event: AlertFailed, Severity: "critical", AlertID: "7", Rule: "rule", App: "app", JobID: "17", Job: "job", Owner: "owner", Node: "node", Run: "run",
 			Summary: "summary", At: at, Since: at, Seen: 1}
 	}
+
 	one := &AlertMessage{Key: "key", Channel: "channel", Rule: "rule", Severity: "critical", Title: "title", Text: "text", Count: 1, Items: []AlertItem{item("fired")}}
 	many := &AlertMessage{Key: "key", Channel: "channel", Rule: "rule", Severity: "info", Title: "title", Text: "text", Count: 332, More: 312}
 	for i := range 20 {
@@ -97,6 +101,7 @@ func samples() []*AlertMessage {
 		}
 		many.Items = append(many.Items, it)
 	}
+
 	return []*AlertMessage{one, many}
 }
 
@@ -134,7 +139,7 @@ func shortError(err error) string {
 	return text
 }
 
-// rendering is one execution of a template.
+// rendering is an execution of a template.
 type rendering struct {
 	out strings.Builder
 	end time.Time
@@ -174,10 +179,12 @@ func (r *rendering) funcs() template.FuncMap {
 			return s, r.bound(len(s))
 		}
 	}
+
 	text := func(f func(string) string) func(any) (string, error) {
 		one := bounded(func(args ...any) string { return f(fmt.Sprint(args...)) })
 		return func(v any) (string, error) { return one(v) }
 	}
+
 	return template.FuncMap{
 		"print":   bounded(fmt.Sprint),
 		"println": bounded(fmt.Sprintln),
@@ -217,12 +224,15 @@ func parseTemplate(text string, r *rendering) (*template.Template, error) {
 	if err != nil {
 		return nil, problem.Errorf(problem.Template, shortError(err))
 	}
+
 	if len(t.Templates()) > 1 || t.Tree == nil && strings.Contains(text, "define") {
 		return nil, problem.Errorf(problem.TemplateDefines)
 	}
+
 	if t.Tree == nil {
 		return nil, problem.Errorf(problem.TemplateEmpty)
 	}
+
 	return t, checkNodes(t.Root, 0)
 }
 
@@ -253,6 +263,7 @@ func checkNodes(n parse.Node, ranges int) error {
 		}
 		return checkBranch(&n.BranchNode, ranges+1)
 	}
+
 	return nil
 }
 
@@ -268,11 +279,13 @@ func isItems(p *parse.PipeNode) bool {
 	if len(p.Cmds) != 1 || len(p.Cmds[0].Args) != 1 {
 		return false
 	}
+
 	switch a := p.Cmds[0].Args[0].(type) {
 	case *parse.FieldNode:
 		return len(a.Ident) == 1 && a.Ident[0] == "Items"
 	case *parse.VariableNode:
 		return len(a.Ident) == 2 && a.Ident[0] == "$" && a.Ident[1] == "Items"
 	}
+
 	return false
 }

@@ -8,7 +8,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// AppLimits bounds the share of one app in the cluster. Zero means no limit.
+// AppLimits bounds the share of an app in the cluster. Zero means no limit.
 type AppLimits struct {
 	Jobs          int64 `json:"jobs,omitempty"`            // jobs, including paused and finished jobs
 	RunsPerMinute int64 `json:"runs_per_minute,omitempty"` // starts in sixty seconds

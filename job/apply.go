@@ -116,6 +116,7 @@ func (a *Apply) Check(now time.Time) error {
 			p.Add(field, problem.TooMany.Advise("apply them in parts"), n, most)
 		}
 	}
+
 	tooMany("groups", len(a.Groups), MaxApplyGroups)
 	tooMany("calendars", len(a.Calendars), MaxApplyCalendars)
 	tooMany("channels", len(a.Channels), MaxAlertChannels)
@@ -126,6 +127,7 @@ func (a *Apply) Check(now time.Time) error {
 	if p != nil {
 		return p
 	}
+
 	a.checkGroups(&p)
 	a.checkCalendars(&p)
 	a.checkAlerts(&p)
@@ -135,6 +137,7 @@ func (a *Apply) Check(now time.Time) error {
 	if p == nil {
 		return nil
 	}
+
 	return p
 }
 
@@ -147,6 +150,7 @@ func (p *Problems) within(place string, err error) {
 		}
 		return
 	}
+
 	for _, q := range more {
 		p.Put(place+"."+q.Field, q.Text)
 	}
@@ -198,6 +202,7 @@ func (a *Apply) checkPrune(p *Problems) {
 	if a.Prune == nil {
 		return
 	}
+
 	switch {
 	case a.Prune.App != "" && len(a.Prune.Labels) > 0:
 		p.Add("prune", problem.PruneOfTwo)
@@ -206,6 +211,7 @@ func (a *Apply) checkPrune(p *Problems) {
 	case a.Prune.App != "":
 		checkName(p, "prune.app", a.Prune.App)
 	}
+
 	if len(a.Prune.Labels) > MaxLabels {
 		p.Add("prune.labels", problem.TooMany, len(a.Prune.Labels), MaxLabels)
 	}
@@ -239,9 +245,11 @@ func (s *Spec) inUTC() *Spec {
 			*t = &utc
 		}
 	}
+
 	if len(u.Labels) == 0 {
 		u.Labels = nil
 	}
+
 	return &u
 }
 
@@ -275,12 +283,14 @@ func diff(a, b map[string]json.RawMessage) []Change {
 			fields[k] = true
 		}
 	}
+
 	var out []Change
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		if !bytes.Equal(a[field], b[field]) {
 			out = append(out, Change{field, a[field], b[field]})
 		}
 	}
+
 	return out
 }
 
@@ -293,6 +303,7 @@ func flatten(v any) map[string]json.RawMessage {
 	if e.Encode(v) != nil {
 		return out // cannot happen: stored definitions encode
 	}
+
 	var walk func(place string, text json.RawMessage)
 	walk = func(place string, text json.RawMessage) {
 		var inner map[string]json.RawMessage
@@ -310,6 +321,7 @@ func flatten(v any) map[string]json.RawMessage {
 			out[place] = text
 		}
 	}
+
 	walk("", bytes.TrimSpace(text.Bytes()))
 	return out
 }

@@ -61,10 +61,12 @@ func checkScope(p *Problems, seen map[string]int, list string, i int, scope, app
 	case app != "":
 		checkName(p, place+".app", app)
 	}
+
 	if first, is := seen[app]; is {
 		p.Add(place+".app", problem.GivenAlreadyAs, problem.Shown(app, "that of "+scopeName(app)), fmt.Sprintf("%s[%d]", list, first))
 		return
 	}
+
 	seen[app] = i
 }
 
@@ -84,6 +86,7 @@ func (a *Apply) checkScopes(p *Problems, now Micros) {
 		rule := s.Rule()
 		p.within(fmt.Sprintf("retention[%d]", i), rule.Validate(s.App))
 	}
+
 	seen = map[string]int{}
 	for i := range a.Pauses {
 		s := &a.Pauses[i]
@@ -94,6 +97,7 @@ func (a *Apply) checkScopes(p *Problems, now Micros) {
 		}
 		p.within(fmt.Sprintf("pauses[%d]", i), r.Validate(now))
 	}
+
 	// Lock the apps in sorted order.
 	slices.SortFunc(a.Retention, func(a, b RetentionSpec) int { return strings.Compare(a.App, b.App) })
 	slices.SortFunc(a.Pauses, func(a, b PauseSpec) int { return strings.Compare(a.App, b.App) })

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Entry is one line of the audit: a committed change, who made it, and the values before and after.
+// Entry is a line of the audit: a committed change, its author, and the values before and after.
 type Entry struct {
 	ID int64 // roughly in the order of the changes
 	At Micros

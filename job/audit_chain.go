@@ -11,7 +11,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Link is the place of one audit line in the chain of hashes. The zero Link precedes the first
+// Link is the place of an audit line in the chain of hashes. The zero Link precedes the first
 // line.
 type Link struct {
 	Seq  int64 // from 1, without a gap

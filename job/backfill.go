@@ -59,12 +59,15 @@ func CheckBackfill(from, to time.Time, parallel int, now time.Time) error {
 	case to.After(now):
 		p.Add("to", problem.LiesAhead, to.Format(time.RFC3339))
 	}
+
 	if parallel < 1 || parallel > MaxParallel {
 		p.Add("parallel", problem.NotBetween, parallel, 1, MaxParallel)
 	}
+
 	if p == nil {
 		return nil
 	}
+
 	return p
 }
 

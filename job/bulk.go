@@ -58,6 +58,7 @@ func (b *Bulk) Of(j *Job, unreadable error) Bulked {
 			return Refused(problem.Of(unreadable))
 		}
 	}
+
 	return out
 }
 

@@ -74,6 +74,7 @@ func (c *CalendarSpec) Defaults() {
 	if w, err := parseWeekdayList(c.ExcludeWeekdays); err == nil {
 		c.ExcludeWeekdays = w.list()
 	}
+
 	for _, list := range [][]CalendarDay{c.Exclude, c.Include} {
 		for i := range list {
 			if d, ok := parseWeekday(list[i].As); ok {
@@ -116,6 +117,7 @@ func (c *CalendarSpec) Compile() (*Calendar, error) {
 		p.Add("exclude", problem.CalendarEntries, n, MaxCalendarDays)
 		return nil, p
 	}
+
 	out := &Calendar{name: c.Name, spec: c}
 	if c.Timezone != "" {
 		zone, err := LoadZone(c.Timezone)
@@ -124,6 +126,7 @@ func (c *CalendarSpec) Compile() (*Calendar, error) {
 		}
 		out.zone = zone
 	}
+
 	out.weeklyRules(c, &p)
 	out.exclude = newDaySet(c.Exclude, "exclude", &p)
 	out.include = newDaySet(c.Include, "include", &p)
@@ -132,10 +135,12 @@ func (c *CalendarSpec) Compile() (*Calendar, error) {
 	if err != nil || len(text) > MaxCalendarSize {
 		p.Add("calendar", problem.TooManyBytes.Advise("shorten the notes"), len(text), MaxCalendarSize)
 	}
+
 	out.digest = sha256.Sum256([]byte(text))
 	if p != nil {
 		return nil, p
 	}
+
 	return out, nil
 }
 
@@ -147,10 +152,12 @@ func (c *Calendar) weeklyRules(s *CalendarSpec, p *Problems) {
 			size += len(line)
 		}
 	}
+
 	if size > maxCalendarWords {
 		p.Add("hours", problem.HoursTooLong, size, maxCalendarWords)
 		return
 	}
+
 	for i, item := range s.ExcludeWeekdays {
 		w, err := parseWeekdays(item)
 		if err != nil {
@@ -158,16 +165,19 @@ func (c *Calendar) weeklyRules(s *CalendarSpec, p *Problems) {
 		}
 		c.off |= w
 	}
+
 	c.work = allWeekdays &^ c.off
 	if c.off == 0 {
 		c.work = usualWork
 	}
+
 	c.hours = len(s.Hours.Only)+len(s.Hours.Except) > 0
 	if len(s.Hours.Only) == 0 {
 		for d := range c.open {
 			c.open[d] = allMinutes()
 		}
 	}
+
 	c.windows(s.Hours.Only, "hours.only", p, func(word, window uint64) uint64 { return word | window })
 	c.windows(s.Hours.Except, "hours.except", p, func(word, window uint64) uint64 { return word &^ window })
 	if n := c.windowsADay(); n > MaxCalendarSpans {
@@ -191,6 +201,7 @@ func (c *Calendar) windows(lines []string, field string, p *Problems, apply func
 		p.Add(field, problem.TooMany.Advise("one line may name several days and times"), len(lines), MaxCalendarHours)
 		return
 	}
+
 	for i, line := range lines {
 		o, err := parseWindow(line)
 		if err != nil {
@@ -219,14 +230,17 @@ func (c *Calendar) lend(p *Problems) {
 			p.Add(fmt.Sprintf("include[%d].as", i), problem.NotOneOf, shorten(e.As), "mon, tue, wed, thu, fri, sat, sun, workday")
 		}
 	}
+
 	for i, e := range c.spec.Exclude {
 		if e.As != "" {
 			p.Add(fmt.Sprintf("exclude[%d].as", i), problem.AsOfClosedDay)
 		}
 	}
+
 	if *p != nil {
 		return
 	}
+
 	c.include.each(func(day int64, entry int) {
 		if c.lentBy(day, entry) != 0 {
 			c.lent = append(c.lent, int32(day))
@@ -311,6 +325,7 @@ func (c *Calendar) lentBy(day int64, entry int) weekdays {
 	case own&c.work == 0:
 		return c.work // none if all days are off: then the day counts as itself
 	}
+
 	return 0
 }
 
@@ -321,12 +336,15 @@ func (c *Calendar) at(day int64, minute int, as weekdays) (open bool, until int)
 	if as == 0 {
 		as = onlyWeekday(weekdayOf(day))
 	}
+
 	if c.include.at(day) < 0 && (c.exclude.at(day) >= 0 || c.off&as != 0) {
 		return false, minutesPerDay
 	}
+
 	if !c.hours {
 		return true, minutesPerDay
 	}
+
 	return c.open.at(as, minute)
 }
 
@@ -344,19 +362,24 @@ func (c *Calendar) why(day int64, as weekdays) string {
 	if entry := c.exclude.at(day); entry >= 0 && c.include.at(day) < 0 {
 		return noteOf(c.spec.Exclude[entry])
 	}
+
 	if as == 0 && c.include.at(day) < 0 && c.off.has(own) {
 		return own.String() + " is off"
 	}
+
 	if as == 0 {
 		as = onlyWeekday(own)
 	}
+
 	if c.include.at(day) < 0 && c.off&as != 0 {
 		return fmt.Sprintf("the day counts as %s, and %s is off", as, c.off&as)
 	}
+
 	hours := c.open.stretches(as)
 	if len(hours) == 0 {
 		return "no hour of the day is open"
 	}
+
 	return "the hours of the day are " + strings.Join(hours, ", ")
 }
 
@@ -371,7 +394,7 @@ func noteOf(e CalendarDay) string {
 	return e.Date
 }
 
-// DayState is the state of one day in a calendar.
+// DayState is the state of a day in a calendar.
 type DayState struct {
 	Date    string   `json:"date" format:"date" doc:"The day."`
 	Weekday string   `json:"weekday" doc:"Its day of the week."`
@@ -407,20 +430,24 @@ func (c *Calendar) state(day int64) DayState {
 	if entry := c.include.at(day); entry >= 0 {
 		s.Why = c.spec.Include[entry].Note
 	}
+
 	effective := as
 	if as != 0 {
 		s.State, s.As = DayMakeup, as.String()
 	} else {
 		effective = onlyWeekday(weekdayOf(day))
 	}
+
 	open, until := c.at(day, 0, as)
 	if open && until == minutesPerDay {
 		return s
 	}
+
 	if until < minutesPerDay {
 		s.Hours = c.open.stretches(effective)
 		return s
 	}
+
 	return DayState{Date: s.Date, Weekday: s.Weekday, State: DayClosed, Why: c.why(day, as)}
 }
 
@@ -432,6 +459,7 @@ func AddDays(list, more []CalendarDay) []CalendarDay {
 		d.Note = ""
 		seen[d] = i
 	}
+
 	for _, d := range more {
 		key := d
 		key.Note = ""
@@ -444,5 +472,6 @@ func AddDays(list, more []CalendarDay) []CalendarDay {
 		seen[key] = len(out)
 		out = append(out, d)
 	}
+
 	return out
 }

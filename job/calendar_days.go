@@ -42,10 +42,12 @@ func parseDate(s string) (day int64, yearly bool, err error) {
 		}
 		return t.Unix() / secondsPerDay, false, nil
 	}
+
 	// A leap year makes 02-29 a date.
 	if t, err := time.Parse(time.DateOnly, fmt.Sprintf("%d-%s", leapYear, s)); err == nil {
 		return int64(yearlyDay(t.Month(), t.Day())), true, nil
 	}
+
 	return 0, false, problem.Errorf(problem.NotADate, shorten(s))
 }
 
@@ -68,9 +70,11 @@ func (d CalendarDay) span() (s daySpan, part string, err error) {
 	if s.from, s.yearly, err = parseDate(d.Date); err != nil {
 		return s, "date", err
 	}
+
 	if s.to = s.from; d.End == "" {
 		return s, "", nil
 	}
+
 	yearly := false
 	s.to, yearly, err = parseDate(d.End)
 	switch {
@@ -80,6 +84,7 @@ func (d CalendarDay) span() (s daySpan, part string, err error) {
 	case s.to < s.from && !yearly:
 		err = problem.Errorf(problem.EndsBeforeStart, d.End, d.Date)
 	}
+
 	return s, "end", err
 }
 
@@ -102,9 +107,11 @@ func newDaySet(list []CalendarDay, name string, p *Problems) daySet {
 			low, high = min(low, span.from), max(high, span.to)
 		}
 	}
+
 	if len(dated) == 0 {
 		return s
 	}
+
 	// Paint each day once, with the first entry that names it. free skips days that are already
 	// painted.
 	s.first, s.byDay = low, make([]int32, high-low+1)
@@ -112,6 +119,7 @@ func newDaySet(list []CalendarDay, name string, p *Problems) daySet {
 	for i := range free {
 		free[i] = int32(i)
 	}
+
 	next := func(i int32) int32 {
 		for free[i] != i {
 			free[i] = free[free[i]]
@@ -119,6 +127,7 @@ func newDaySet(list []CalendarDay, name string, p *Problems) daySet {
 		}
 		return i
 	}
+
 	for entry := range list {
 		d, ok := dated[entry]
 		if !ok {
@@ -128,6 +137,7 @@ func newDaySet(list []CalendarDay, name string, p *Problems) daySet {
 			s.byDay[i], free[i] = int32(entry+1), i+1
 		}
 	}
+
 	return s
 }
 
@@ -136,6 +146,7 @@ func (s *daySet) paintYearly(entry, from, to int) {
 	if s.yearly == nil {
 		s.yearly = make([]int32, 366)
 	}
+
 	for i := from; ; i = (i + 1) % len(s.yearly) {
 		if s.yearly[i] == 0 {
 			s.yearly[i] = int32(entry + 1)

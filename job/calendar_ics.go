@@ -19,7 +19,7 @@ const (
 	firstEventYear = 1900
 )
 
-// icsLine is one content line, with its folded parts joined.
+// icsLine is a content line, with its folded parts joined.
 type icsLine struct {
 	n      int // number of its first line
 	name   string
@@ -52,14 +52,17 @@ func ParseICSWithin(w *Work, text []byte, now time.Time, workday string) (Import
 	if err != nil {
 		return ImportedDays{}, err
 	}
+
 	r := icsReader{now: now, workday: workday, work: w}
 	r.read(string(text))
 	if r.problems == nil && len(r.stack) > 0 {
 		r.wrong(r.last, problem.ICSEndsWithin, r.stack[len(r.stack)-1])
 	}
+
 	if r.problems == nil && !r.calendar {
 		r.wrong(1, problem.NotICS)
 	}
+
 	marked := slices.ContainsFunc(r.events, func(e *icsEvent) bool { return e.special != "" })
 	for _, e := range r.events {
 		if !r.enough {
@@ -73,6 +76,7 @@ func ParseICSWithin(w *Work, text []byte, now time.Time, workday string) (Import
 	if err := w.Err(); err != nil && !errors.Is(err, ErrTooExpensive) {
 		return ImportedDays{}, err
 	}
+
 	return r.done()
 }
 
@@ -99,15 +103,18 @@ func (r *icsReader) read(text string) {
 		for i++; i < len(lines) && lines[i] != "" && (lines[i][0] == ' ' || lines[i][0] == '\t'); i++ {
 			whole.WriteString(lines[i][1:])
 		}
+
 		if strings.TrimSpace(whole.String()) == "" {
 			continue
 		}
+
 		r.last = first + 1
 		line, ok := parseICSLine(whole.String())
 		if !ok {
 			r.wrong(r.last, problem.ICSProperty, shorten(whole.String()))
 			continue
 		}
+
 		line.n = r.last
 		r.line(line)
 	}
@@ -122,15 +129,18 @@ func parseICSLine(s string) (*icsLine, bool) {
 		}
 		return c == ':' && !quoted
 	})
+
 	if colon < 0 {
 		return nil, false
 	}
+
 	head := strings.Split(s[:colon], ";")
 	l := &icsLine{name: strings.ToUpper(strings.TrimSpace(head[0])), params: map[string]string{}, value: s[colon+1:]}
 	for _, p := range head[1:] {
 		key, v, _ := strings.Cut(p, "=")
 		l.params[strings.ToUpper(key)] = strings.ToUpper(strings.Trim(v, `"`))
 	}
+
 	return l, l.name != "" && !strings.ContainsAny(l.name, " \t")
 }
 
@@ -165,6 +175,7 @@ func (r *icsReader) line(l *icsLine) {
 		r.stack = r.stack[:len(r.stack)-1]
 		return
 	}
+
 	switch {
 	case len(r.stack) == 0:
 		r.wrong(l.n, problem.ICSOutside)
@@ -185,6 +196,7 @@ func (e *icsEvent) line(l *icsLine, r *icsReader) {
 		}
 		*to = l
 	}
+
 	switch l.name {
 	case "DTSTART":
 		once(&e.start)
@@ -217,18 +229,22 @@ func (r *icsReader) take(e *icsEvent, marked bool) {
 	if e.status == "CANCELLED" {
 		return
 	}
+
 	if marked && e.special == "" {
 		r.Ignored++
 		return
 	}
+
 	if len(e.foreign) > 0 {
 		r.wrong(e.foreign[0].n, problem.ICSUnknown, e.foreign[0].name)
 		return
 	}
+
 	start, length, ok := r.extent(e)
 	if !ok {
 		return
 	}
+
 	include := e.special == appleWorkday || e.special == "" && r.workday != "" && strings.Contains(e.summary, r.workday)
 	add := func(day int64) bool {
 		if last := day + length - 1; last >= firstCalendarDay && day <= lastCalendarDay {
@@ -240,33 +256,40 @@ func (r *icsReader) take(e *icsEvent, marked bool) {
 		}
 		return !r.enough
 	}
+
 	if e.rule == nil {
 		add(start)
 		return
 	}
+
 	zone := time.UTC
 	if named, err := LoadZone(e.start.params["TZID"]); err == nil {
 		zone = named
 	}
+
 	rule, err := parseRecurrence(e.rule.value, zone)
 	if err != nil {
 		r.tell(e.rule.n, err)
 		return
 	}
+
 	except, ok := r.exceptions(e)
 	if !ok {
 		return
 	}
+
 	if d, ok := yearlyEntry(start, length); ok && rule.plainlyYearly(start) && len(except) == 0 && yearOf(start) <= r.now.Year() {
 		d.Note = e.summary
 		r.add(e.begun, include, d)
 		return
 	}
+
 	if r.rules++; r.rules > maxRules {
 		r.wrong(e.rule.n, problem.ICSTooManyRules, maxRules)
 		r.enough = true
 		return
 	}
+
 	rule.days(r.work, start, func(day int64) bool { return except[day] || add(day) })
 }
 
@@ -282,12 +305,14 @@ func yearlyEntry(start, length int64) (CalendarDay, bool) {
 	if length == 1 {
 		return entry, true
 	}
+
 	leap := yearlyDay(time.February, 29)
 	for i := range length {
 		if (first+int(i))%366 == leap {
 			return entry, false
 		}
 	}
+
 	entry.End = text((first + int(length) - 1) % 366)
 	return entry, true
 }
@@ -298,10 +323,12 @@ func (r *icsReader) extent(e *icsEvent) (start, length int64, ok bool) {
 		r.wrong(e.begun, problem.ICSWithoutStart)
 		return 0, 0, false
 	}
+
 	start, ok = r.wholeDay(e.start)
 	if !ok {
 		return 0, 0, false
 	}
+
 	length = 1
 	switch {
 	case e.end != nil:
@@ -320,10 +347,12 @@ func (r *icsReader) extent(e *icsEvent) (start, length int64, ok bool) {
 			return 0, 0, false
 		}
 	}
+
 	if length > maxEventDays {
 		r.wrong(e.begun, problem.ICSTooLong, length, maxEventDays)
 		return 0, 0, false
 	}
+
 	return start, length, true
 }
 
@@ -343,6 +372,7 @@ func (r *icsReader) wholeDay(l *icsLine) (int64, bool) {
 	default:
 		return day, true
 	}
+
 	return 0, false
 }
 
@@ -390,6 +420,7 @@ func (r *icsReader) exceptions(e *icsEvent) (map[int64]bool, bool) {
 			days[day] = true
 		}
 	}
+
 	return days, true
 }
 

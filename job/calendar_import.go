@@ -48,6 +48,7 @@ func (im *importer) add(line int, include bool, d CalendarDay) {
 		im.enough = true
 		return
 	}
+
 	d.Note = cutNote(d.Note)
 	if include {
 		im.Include = append(im.Include, d)
@@ -83,6 +84,7 @@ func importText(text []byte) ([]byte, error) {
 	if len(text) > MaxCalendarSize {
 		return nil, Wrong("file", problem.TooManyBytes, len(text), MaxCalendarSize)
 	}
+
 	if !utf8.Valid(text) {
 		line := 1
 		for rest := text; len(rest) > 0; {
@@ -97,6 +99,7 @@ func importText(text []byte) ([]byte, error) {
 		}
 		return nil, Wrong(fmt.Sprintf("line %d", line), problem.NotUTF8.Advise("save the file in that encoding"))
 	}
+
 	return text, nil
 }
 
@@ -123,6 +126,7 @@ func ParseCSV(text []byte) (ImportedDays, error) {
 	if err != nil {
 		return ImportedDays{}, err
 	}
+
 	r := csv.NewReader(bytes.NewReader(text))
 	r.FieldsPerRecord, r.Comment = -1, '#'
 	first := firstRow(text)
@@ -131,6 +135,7 @@ func ParseCSV(text []byte) (ImportedDays, error) {
 			r.Comma = other
 		}
 	}
+
 	r.TrimLeadingSpace = r.Comma != '\t' // a tab would count as space, and empty columns vanish
 	var im importer
 	columns := []string{"date", "end", "kind", "note", "as"}
@@ -154,6 +159,7 @@ func ParseCSV(text []byte) (ImportedDays, error) {
 		}
 		im.csvLine(line, record, columns)
 	}
+
 	return im.done()
 }
 
@@ -193,6 +199,7 @@ func (im *importer) header(line int, record []string) (columns []string) {
 		}
 		columns = append(columns, name)
 	}
+
 	return columns
 }
 
@@ -201,13 +208,16 @@ func (im *importer) csvLine(line int, record, columns []string) {
 		im.wrong(line, problem.CSVColumns, len(record), strings.Join(columns, ", "))
 		return
 	}
+
 	cells := map[string]string{}
 	for i, cell := range record {
 		cells[columns[i]] = strings.TrimSpace(cell)
 	}
+
 	if strings.Join(record, "") == "" {
 		return // an empty row of a spreadsheet
 	}
+
 	include := false
 	switch kind := strings.ToLower(cells["kind"]); kind {
 	case "", "exclude", "holiday", "closed", "off":
@@ -217,6 +227,7 @@ func (im *importer) csvLine(line int, record, columns []string) {
 		im.wrong(line, problem.CSVKind, shorten(kind))
 		return
 	}
+
 	d := CalendarDay{Date: spreadsheetDate(cells["date"]), End: spreadsheetDate(cells["end"]), As: cells["as"], Note: cells["note"]}
 	_, isDay := parseWeekday(d.As)
 	switch _, part, err := d.span(); {

@@ -51,10 +51,12 @@ func parseRecurrence(value string, zone *time.Location) (recurrence, error) {
 			return r, err
 		}
 	}
+
 	nth := false
 	for w := range r.weekdays {
 		nth = nth || w.n != 0
 	}
+
 	switch {
 	case r.freq == "":
 		return r, problem.Errorf(problem.RuleWithoutFreq)
@@ -65,6 +67,7 @@ func parseRecurrence(value string, zone *time.Location) (recurrence, error) {
 	case len(r.monthDays) > 0 && r.freq == "WEEKLY":
 		return r, problem.Errorf(problem.RuleDayOfWeekly)
 	}
+
 	r.bounded = r.count > 0 || seen["UNTIL"]
 	return r, nil
 }
@@ -93,7 +96,8 @@ func (r *recurrence) take(key, v string) error {
 		if err != nil {
 			return fmt.Errorf("UNTIL: %w", err)
 		}
-		// RFC 5545: the end is inclusive. It is an instant in UTC for events with a zone, and a date for dates.
+		// RFC 5545: the end is inclusive. It is an instant in UTC for events with a zone, and a
+		// date for dates.
 		if end, err := time.Parse("20060102T150405Z", v); err == nil {
 			end = end.In(r.zone)
 			day = dayOf(end.Year(), end.Month(), end.Day())
@@ -114,6 +118,7 @@ func (r *recurrence) take(key, v string) error {
 	default:
 		return problem.Errorf(problem.RuleUnknown, shorten(key))
 	}
+
 	return nil
 }
 
@@ -133,6 +138,7 @@ func (r *recurrence) takeWeekdays(v string) error {
 		}
 		r.weekdays[nthWeekday{n, day}] = true
 	}
+
 	return nil
 }
 
@@ -166,6 +172,7 @@ func (r *recurrence) days(w *Work, start int64, fn func(day int64) bool) {
 	if left == 0 {
 		left = -1
 	}
+
 	for day := start; day <= r.until && left != 0; day++ {
 		if day%daysAUnit == 0 && !w.spend(1) {
 			return
@@ -186,6 +193,7 @@ func (r *recurrence) matches(start, day int64) bool {
 	if r.months != 0 && r.months>>m&1 == 0 {
 		return false
 	}
+
 	var since int64
 	switch r.freq {
 	case "YEARLY":
@@ -198,13 +206,16 @@ func (r *recurrence) matches(start, day int64) bool {
 	case "DAILY":
 		since = day - start
 	}
+
 	if since%r.interval != 0 {
 		return false
 	}
+
 	length := daysIn(y, m)
 	if len(r.monthDays) > 0 && !r.monthDays[d] && !r.monthDays[d-length-1] {
 		return false
 	}
+
 	if len(r.weekdays) > 0 {
 		at, of := d-1, length // position in the month, and its length
 		if r.freq == "YEARLY" && r.months == 0 {
@@ -213,6 +224,7 @@ func (r *recurrence) matches(start, day int64) bool {
 		own := weekdayOf(day)
 		return r.weekdays[nthWeekday{0, own}] || r.weekdays[nthWeekday{at/7 + 1, own}] || r.weekdays[nthWeekday{-((of - 1 - at) / 7) - 1, own}]
 	}
+
 	switch {
 	case len(r.monthDays) > 0 || r.freq == "DAILY":
 		return true
@@ -221,6 +233,7 @@ func (r *recurrence) matches(start, day int64) bool {
 	case r.freq == "YEARLY" && r.months == 0 && m != m0:
 		return false
 	}
+
 	return d == d0
 }
 

@@ -13,6 +13,7 @@ func (s *Spec) validateCalendars(p *Problems) {
 		p.Add("calendars", problem.TooMany, len(s.Calendars), MaxCalendars)
 		return
 	}
+
 	for i, name := range s.Calendars {
 		field := fmt.Sprintf("calendars[%d]", i)
 		checkName(p, field, name)
@@ -43,13 +44,16 @@ func (s *Spec) filter(p *Problems, base Schedule, zone *time.Location, given []*
 		}
 		mine = append(mine, given[at])
 	}
+
 	if *p != nil {
 		return nil
 	}
+
 	f, err := NewFiltered(base, zone, mine...)
 	if err != nil {
 		p.Put("schedule", problem.Of(err))
 	}
+
 	return f
 }
 
@@ -63,18 +67,22 @@ func (s *Spec) ExcludedBy(at time.Time, calendars ...*Calendar) (calendar, why s
 	if err != nil || len(s.Calendars) == 0 || !dueAt(bare, at) {
 		return "", "", false
 	}
+
 	zone, err := LoadZone(s.Timezone)
 	if err != nil {
 		return "", "", false
 	}
+
 	var p Problems
 	f, _ := s.filter(&p, s.base(&p, zone), zone, calendars).(Filtered)
 	if p != nil {
 		return "", "", false
 	}
+
 	if s.Jitter > 0 {
 		at = at.Add(-s.shift())
 	}
+
 	return f.why(at)
 }
 

@@ -90,6 +90,7 @@ func (o *CommandOptions) given() []string {
 			names = append(names, f.name)
 		}
 	}
+
 	return names
 }
 
@@ -102,6 +103,7 @@ func (s *Spec) validateOptions(p *Problems) {
 		}
 		return
 	}
+
 	o.validateUser(p)
 	o.validateDir(p)
 	o.validateEnv(p)
@@ -111,6 +113,7 @@ func (s *Spec) validateOptions(p *Problems) {
 	case !utf8.ValidString(o.Stdin):
 		p.Add("stdin", problem.NotUTF8)
 	}
+
 	for i, code := range o.SuccessCodes {
 		switch {
 		case code < 0 || code > 255:
@@ -121,9 +124,11 @@ func (s *Spec) validateOptions(p *Problems) {
 			return
 		}
 	}
+
 	if o.Grace < 0 || time.Duration(o.Grace) > MaxGrace {
 		p.Add("grace", problem.NotBetween, o.Grace, problem.Shown(0, fmt.Sprintf("0 (%s)", Duration(DefaultGrace))), Duration(MaxGrace))
 	}
+
 	o.Limits.validate(p)
 }
 
@@ -131,6 +136,7 @@ func (o *CommandOptions) validateUser(p *Problems) {
 	if o.User == "" {
 		return
 	}
+
 	for _, part := range strings.SplitN(o.User, ":", 2) {
 		switch {
 		case part == "":
@@ -160,6 +166,7 @@ func (o *CommandOptions) validateEnv(p *Problems) {
 		p.Add("env", problem.TooMany, len(o.Env), MaxEnv)
 		return
 	}
+
 	bytes := 0
 	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
 		value := o.Env[name]
@@ -177,6 +184,7 @@ func (o *CommandOptions) validateEnv(p *Problems) {
 			p.Add(field, problem.NotText)
 		}
 	}
+
 	if bytes > MaxEnvBytes {
 		p.Add("env", problem.TooManyBytes, bytes, MaxEnvBytes)
 	}
@@ -201,15 +209,18 @@ func (l *Limits) validate(p *Problems) {
 			p.Add("limits."+field, problem.NotBetween, v, least, maxSize)
 		}
 	}
+
 	number := func(field string, v, least, most int) {
 		if v != 0 && (v < least || v > most) {
 			p.Add("limits."+field, problem.NotBetween, v, least, most)
 		}
 	}
+
 	size("memory", l.Memory, minMemory)
 	if l.CPU != 0 && !(l.CPU >= minCPU && l.CPU <= maxCPU) {
 		p.Add("limits.cpu", problem.NotBetween, l.CPU, minCPU, problem.Shown(maxCPU, fmt.Sprintf("%d processors", maxCPU)))
 	}
+
 	number("pids", l.PIDs, 1, maxPIDs)
 	number("open_files", l.OpenFiles, minOpenFiles, maxOpenFiles)
 	number("cpu_seconds", l.CPUSeconds, 1, maxSeconds)

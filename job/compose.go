@@ -39,13 +39,16 @@ func (u Union) Count(from, to time.Time) int64 {
 	if len(u) == 0 {
 		return 0
 	}
+
 	if c := u.crons(); c != nil {
 		return c.count(seconds(from)+1, seconds(to)+1)
 	}
+
 	counts := make([]int64, len(u))
 	for i, s := range u {
 		counts[i] = s.Count(from, to)
 	}
+
 	most := slices.Index(counts, slices.Max(counts))
 	rest := slices.Delete(slices.Clone(u), most, most+1)
 	n := counts[most]
@@ -95,13 +98,16 @@ func (b Bounded) fired(t time.Time) int64 {
 			last = *l
 		}
 	}
+
 	if !t.After(last.to) {
 		return last.n
 	}
+
 	last = tally{t, last.n + b.Schedule.Count(last.to, t)}
 	if b.counted != nil {
 		b.counted.Store(&last)
 	}
+
 	return last.n
 }
 
@@ -126,13 +132,16 @@ func (b Bounded) Last(from, to time.Time) (due time.Time, ok bool) {
 	if !to.After(from) {
 		return time.Time{}, false
 	}
+
 	due, ok = b.Schedule.Last(from, to)
 	if !ok || b.Fires == 0 || b.fired(due) <= b.Fires {
 		return due, ok
 	}
+
 	if due, ok = b.final(due); !ok || !due.After(from) {
 		return time.Time{}, false
 	}
+
 	return due, true
 }
 
@@ -151,6 +160,7 @@ func (b Bounded) final(over time.Time) (time.Time, bool) {
 			high = mid
 		}
 	}
+
 	return b.Schedule.Last(b.before(), low)
 }
 

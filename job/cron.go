@@ -46,13 +46,16 @@ func ParseCron(expr string, loc *time.Location) (c *Cron, err error) {
 			c, err = nil, &CronError{Expr: expr, Problem: problem.CronUnreadable, Values: []any{fmt.Sprintf("not understood (%v)", r)}}
 		}
 	}()
+
 	if loc == nil {
 		loc = time.UTC
 	}
+
 	texts, read, bad := splitCron(expr)
 	if bad != nil {
 		return nil, bad
 	}
+
 	c = &Cron{text: strings.Join(strings.Fields(expr), " "), read: read, loc: loc}
 	matches := make([]string, len(texts))
 	for at, text := range texts {
@@ -65,14 +68,17 @@ func ParseCron(expr string, loc *time.Location) (c *Cron, err error) {
 		}
 		matches[at] = c.fields[at].match
 	}
+
 	c.elapsed = c.fields[secondAt].star || c.fields[minuteAt].star || c.fields[hourAt].star
 	if c.expr, err = cronexpr.Parse(strings.Join(matches, " ")); err != nil {
 		return nil, &CronError{Expr: expr, Problem: problem.CronUnreadable, Values: []any{err}}
 	}
+
 	if bad = c.try(); bad != nil {
 		bad.Expr = expr
 		return nil, bad
 	}
+
 	return c, nil
 }
 
@@ -83,9 +89,11 @@ func (c *Cron) try() *CronError {
 	if c.nextCivil(earliest) == never {
 		return &CronError{Problem: problem.CronNever, Values: []any{firstYear, lastYear}}
 	}
+
 	if _, ok := c.next(earliest); !ok {
 		return &CronError{Problem: problem.CronSkipped, Values: []any{c.loc}}
 	}
+
 	for _, civil := range []int64{earliest, recent} {
 		for range 5 {
 			next := c.nextCivil(civil)
@@ -98,6 +106,7 @@ func (c *Cron) try() *CronError {
 			civil = next
 		}
 	}
+
 	return nil
 }
 
@@ -125,7 +134,8 @@ func (c *Cron) Fields() (texts [7]string) {
 	return texts
 }
 
-// Next returns the first due time after t, in the expression's zone; ok is false when there is none up to 2099.
+// Next returns the first due time after t, in the expression's zone; ok is false when there is none
+// up to 2099.
 func (c *Cron) Next(t time.Time) (due time.Time, ok bool) {
 	at, ok := c.next(seconds(t))
 	if !ok {
@@ -151,6 +161,7 @@ func (c *Cron) Last(from, to time.Time) (due time.Time, ok bool) {
 			return time.Time{}, false
 		}
 	}
+
 	for last < hi {
 		middle := last + (hi-last)/2
 		if next, ok := c.next(middle); ok && next <= hi {
@@ -159,6 +170,7 @@ func (c *Cron) Last(from, to time.Time) (due time.Time, ok bool) {
 			hi = middle
 		}
 	}
+
 	return time.Unix(last, 0).In(c.loc), true
 }
 
@@ -168,6 +180,7 @@ func (c *Cron) Count(from, to time.Time) int64 {
 	if lo >= hi {
 		return 0
 	}
+
 	var n int64
 	for k := clockAt(c.loc, lo); ; k.advance() {
 		first := max(k.start, lo) + k.offset
@@ -205,11 +218,13 @@ func (c *Cron) nextOnce(t int64) (int64, bool) {
 	if civil == never {
 		return 0, false
 	}
+
 	s, start := k.segment, t
 	for civil >= s.end+s.offset {
 		start = max(s.end, civil-maxOffset) // no clock can be ahead of that
 		s = segmentAt(c.loc, start)
 	}
+
 	return max(start, civil-s.offset), true
 }
 
@@ -232,6 +247,7 @@ func (c *Cron) nextElapsed(t int64) (int64, bool) {
 			civil = c.nextCivil(after)
 		}
 	}
+
 	return civil - s.offset, true
 }
 
@@ -244,11 +260,13 @@ func (c *Cron) nextCivil(after int64) (civil int64) {
 			civil = never
 		}
 	}()
+
 	scratch := *c.expr // Next writes the days of a month to its receiver
 	next := scratch.Next(time.Unix(after, 0).UTC())
 	if next.IsZero() || next.Unix() <= after {
 		return never
 	}
+
 	return next.Unix()
 }
 

@@ -10,7 +10,8 @@ const secondsPerDay = 24 * 60 * 60
 // cronFields is a parsed expression. It counts matches without walking from match to match, as
 // gorhill does. Each checks the other.
 //
-// Civil times are seconds since 1970-01-01 00:00:00 on the wall clock, as if every day had 86400 of them.
+// Civil times are seconds since 1970-01-01 00:00:00 on the wall clock, as if every day had 86400 of
+// them.
 type cronFields [7]cronField
 
 // count returns the number of matching civil times in [from, to).
@@ -18,11 +19,13 @@ func (c *cronFields) count(from, to int64) int64 {
 	if from >= to {
 		return 0
 	}
+
 	fromDay, fromSecond := splitCivil(from)
 	toDay, toSecond := splitCivil(to)
 	if fromDay == toDay {
 		return c.days(fromDay, fromDay+1) * (c.timesBefore(toSecond) - c.timesBefore(fromSecond))
 	}
+
 	aDay := c.timesBefore(secondsPerDay)
 	return c.days(fromDay, fromDay+1)*(aDay-c.timesBefore(fromSecond)) +
 		c.days(fromDay+1, toDay)*aDay +
@@ -52,6 +55,7 @@ func (c *cronFields) timesBefore(s int) int64 {
 			n += second.below(s)
 		}
 	}
+
 	return n
 }
 
@@ -60,6 +64,7 @@ func (c *cronFields) days(from, to int64) int64 {
 	if from >= to {
 		return 0
 	}
+
 	year, month, day, weekday := civilDay(from)
 	n := 0
 	for at := from - int64(day-1); at < to; {
@@ -78,6 +83,7 @@ func (c *cronFields) days(from, to int64) int64 {
 			year, month = year+1, time.January
 		}
 	}
+
 	return int64(n)
 }
 
@@ -93,6 +99,7 @@ func (c *cronFields) monthMask(year int, month time.Month, weekday, length int) 
 	if year < firstYear || year > lastYear || !c[yearAt].values.has(year-firstYear) || !c[monthAt].values.has(int(month)-1) {
 		return 0
 	}
+
 	dom, dow := &c[domAt], &c[dowAt]
 	all := uint32(1)<<(length+1) - 2
 	// Two restricted day fields are alternatives, as in crontab. */2 restricts, * does not.
@@ -107,6 +114,7 @@ func (c *cronFields) monthMask(year int, month time.Month, weekday, length int) 
 	default:
 		mask = dom.monthdayMask(weekday, length) | dow.weekdayMask(weekday, length)
 	}
+
 	return mask & all
 }
 
@@ -115,14 +123,17 @@ func (f *cronField) monthdayMask(weekday, length int) uint32 {
 	if f.lastDay {
 		mask |= 1 << length
 	}
+
 	if f.lastWorkday {
 		mask |= 1 << workday(length, weekday, length)
 	}
+
 	for left := f.nearest[0]; left != 0; left &= left - 1 {
 		if day := bits.TrailingZeros64(left) + 1; day <= length {
 			mask |= 1 << workday(day, weekday, length)
 		}
 	}
+
 	return mask
 }
 
@@ -140,6 +151,7 @@ func workday(day, weekday, length int) int {
 		}
 		return day + 1
 	}
+
 	return day
 }
 
@@ -168,5 +180,6 @@ func daysIn(year int, month time.Month) int {
 		}
 		return 28
 	}
+
 	return 31
 }

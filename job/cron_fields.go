@@ -71,7 +71,7 @@ func (s *valueSet) below(i int) int64 {
 	return int64(n)
 }
 
-// cronField is one parsed field.
+// cronField is a parsed field.
 type cronField struct {
 	kind   *fieldKind
 	text   string // as written, with names as numbers, no leading zeros and * for ?
@@ -103,11 +103,13 @@ func readField(at int, text string) (cronField, *CronError) {
 		}
 		texts, matches = append(texts, t), append(matches, m)
 	}
+
 	f.text, f.match = strings.Join(texts, ","), strings.Join(matches, ",")
 	if f.any {
 		f.match = "*"
 		f.addSpan(span{f.kind.min, f.kind.max, 1})
 	}
+
 	return f, nil
 }
 
@@ -121,17 +123,21 @@ func (f *cronField) readItem(item string) (text, match string, err *CronError) {
 		f.any = true
 		return "*", "*", nil
 	}
+
 	upper := strings.ToUpper(item)
 	if upper == "H" || strings.HasPrefix(upper, "H/") || strings.HasPrefix(upper, "H(") {
 		return "", "", f.wrong(item, "write a value; the job's jitter spreads the starts", problem.CronHashed)
 	}
+
 	if text, ok, err := f.readSpecial(upper); ok || err != nil {
 		return text, text, err
 	}
+
 	s, text, err := f.readSpan(item)
 	if err != nil {
 		return "", "", err
 	}
+
 	return text, f.addSpan(s), nil
 }
 
@@ -165,18 +171,21 @@ func (f *cronField) readSpan(item string) (s span, text string, err *CronError) 
 			text += "-" + strconv.Itoa(s.last)
 		}
 	}
+
 	if stepped {
 		if s.step, err = f.readStep(item, step); err != nil {
 			return s, "", err
 		}
 		text += "/" + strconv.Itoa(s.step)
 	}
+
 	switch {
 	case s.first > s.last:
 		return s, "", f.wrong(item, "write "+f.wrapped(s, from), problem.CronBackwards)
 	case s.step > limit:
 		return s, "", f.wrong(item, "write "+strconv.Itoa(s.first), problem.CronStepTooLarge)
 	}
+
 	return s, text, nil
 }
 
@@ -212,9 +221,11 @@ func (f *cronField) addSpan(s span) string {
 			list = append(list, strconv.Itoa(i+f.kind.min))
 		}
 	}
+
 	if list != nil {
 		return strings.Join(list, ",")
 	}
+
 	return s.String()
 }
 
@@ -235,18 +246,22 @@ func (f *cronField) wrapped(s span, from string) string {
 	if k == &fieldKinds[yearAt] {
 		return span{s.last, s.first, s.step}.String()
 	}
+
 	s.first = k.min + (s.first-k.min)%(k.max-k.min+1) // 7-2 starts on Sunday
 	if s.first <= s.last {
 		return s.String()
 	}
+
 	parts := []span{{s.first, k.max, s.step}}
 	rest := s.first
 	for rest <= k.max {
 		rest += s.step
 	}
+
 	if rest -= k.max - k.min + 1; rest <= s.last {
 		parts = append(parts, span{rest, s.last, s.step})
 	}
+
 	named := from != "" && (from[0] < '0' || from[0] > '9')
 	texts := make([]string, len(parts))
 	for i, p := range parts {
@@ -258,6 +273,7 @@ func (f *cronField) wrapped(s span, from string) string {
 			}
 		}
 	}
+
 	return strings.Join(texts, ",")
 }
 
@@ -276,9 +292,11 @@ func (f *cronField) value(item, token string) (int, *CronError) {
 		}
 		return 0, f.wrong(item, "", problem.CronNotNumber, f.blame(item, token))
 	}
+
 	if n < k.min || n > k.top {
 		return 0, f.wrong(item, "", problem.CronNotBetween, f.blame(item, token), k.min, k.top)
 	}
+
 	return n, nil
 }
 
@@ -290,8 +308,8 @@ func (f *cronField) blame(item, token string) any {
 	return problem.Shown(shorten(token), fmt.Sprintf("%q is ", shorten(token)))
 }
 
-// number parses digits, with leading zeros allowed. It cuts very large
-// numbers to six digits, which are too large for any field as well.
+// number parses digits, with leading zeros allowed. It cuts very large numbers to six digits, which
+// are too large for any field as well.
 func number(s string) (int, bool) {
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false

@@ -108,6 +108,7 @@ func refuseForeign(expr string, words []string) *CronError {
 			return &CronError{Expr: expr, Problem: problem.CronZone, Fix: fix}
 		}
 	}
+
 	switch first {
 	case "@EVERY":
 		interval := "15m"
@@ -118,6 +119,7 @@ func refuseForeign(expr string, words []string) *CronError {
 	case "@REBOOT":
 		return &CronError{Expr: expr, Problem: problem.CronReboot, Fix: `start it from the machine's own init system, or give the job an "at" to run it once`}
 	}
+
 	return nil
 }
 

@@ -25,24 +25,30 @@ func (f *cronField) readSpecialDay(item string) (string, bool, *CronError) {
 		f.lastDay = true
 		return item, true, nil
 	}
+
 	if item == "LW" {
 		f.lastWorkday = true
 		return item, true, nil
 	}
+
 	if back, ok := strings.CutPrefix(item, "L-"); ok {
 		return "", false, f.wrong(item, daysBefore(back), problem.CronBeforeLast)
 	}
+
 	day, ok := strings.CutSuffix(item, "W")
 	if !ok {
 		return "", false, nil
 	}
+
 	if strings.ContainsAny(day, "-/") {
 		return "", false, f.wrong(item, "write each day with its own W", problem.CronWorkdayRange)
 	}
+
 	v, err := f.value(item, day)
 	if err != nil {
 		return "", false, err
 	}
+
 	f.nearest.add(v - f.kind.min)
 	return strconv.Itoa(v) + "W", true, nil
 }
@@ -60,6 +66,7 @@ func (f *cronField) readSpecialWeekday(item string) (string, bool, *CronError) {
 	if item == "L" {
 		return "", false, f.wrong(item, "write 6L for the last Saturday of the month, or 6 for every one", problem.CronLastWithoutDay)
 	}
+
 	if day, week, ok := strings.Cut(item, "#"); ok {
 		v, err := f.value(item, day)
 		if err != nil {
@@ -73,6 +80,7 @@ func (f *cronField) readSpecialWeekday(item string) (string, bool, *CronError) {
 		f.nth[n-1].add(v)
 		return fmt.Sprintf("%d#%d", v, n), true, nil
 	}
+
 	// No name of a day ends in L.
 	if day, ok := strings.CutSuffix(item, "L"); ok {
 		v, err := f.value(item, day)
@@ -83,5 +91,6 @@ func (f *cronField) readSpecialWeekday(item string) (string, bool, *CronError) {
 		f.lastOf.add(v)
 		return strconv.Itoa(v) + "L", true, nil
 	}
+
 	return "", false, nil
 }

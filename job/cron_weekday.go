@@ -12,7 +12,7 @@ import (
 
 // on returns the expression as if every day were one of the given weekdays. It replaces the
 // day-of-week field by that field's answer for them. If several weekdays are given, all must match.
-// Then only whole weekdays count: a day that stands in for all working days is neither a second
+// Then only whole weekdays count: a day that replaces all working days is neither a second
 // Friday (5#2) nor a last one (5L). The month, the day of the month and the time stay. It returns
 // nil if no day is left.
 func (c *Cron) on(days weekdays) (*Cron, error) {
@@ -20,6 +20,7 @@ func (c *Cron) on(days weekdays) (*Cron, error) {
 	if dow.any || days == 0 {
 		return c, nil
 	}
+
 	o := *c
 	o.expr = nil
 	dom := &o.fields[domAt]
@@ -33,14 +34,17 @@ func (c *Cron) on(days weekdays) (*Cron, error) {
 	default:
 		o.fields[dowAt] = dow.free()
 	}
+
 	matches := make([]string, len(o.fields))
 	for i := range o.fields {
 		matches[i] = o.fields[i].match
 	}
+
 	expr, err := cronexpr.Parse(strings.Join(matches, " "))
 	if err != nil {
 		return nil, &CronError{Expr: c.text, Problem: problem.CronNoForm, Values: []any{days, err}}
 	}
+
 	o.expr = expr
 	return &o, nil
 }
@@ -51,10 +55,12 @@ func (f *cronField) saysOf(days weekdays) (weeks cronField, always bool) {
 	if weekdays(f.values[0])&days == days {
 		return weeks, true
 	}
+
 	weeks = cronField{kind: f.kind}
 	if bits.OnesCount8(uint8(days)) != 1 {
 		return weeks, false
 	}
+
 	var items []string
 	allDays := func(to *valueSet, format string, args ...any) {
 		for d := range 7 {
@@ -62,14 +68,17 @@ func (f *cronField) saysOf(days weekdays) (weeks cronField, always bool) {
 			items = append(items, fmt.Sprint(d)+fmt.Sprintf(format, args...))
 		}
 	}
+
 	for week := range f.nth {
 		if weekdays(f.nth[week][0])&days != 0 {
 			allDays(&weeks.nth[week], "#%d", week+1)
 		}
 	}
+
 	if weekdays(f.lastOf[0])&days != 0 {
 		allDays(&weeks.lastOf, "L")
 	}
+
 	weeks.text = strings.Join(items, ",")
 	weeks.match = weeks.text
 	return weeks, false

@@ -31,14 +31,17 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return fmt.Errorf(`%s: want a duration with its unit in quotes, such as "90s" or "1h30m"`, b)
 	}
+
 	if s == "" {
 		*d = 0
 		return nil
 	}
+
 	v, err := time.ParseDuration(s)
 	if err != nil {
 		return problem.Errorf(problem.NotADuration, s)
 	}
+
 	*d = Duration(v)
 	return nil
 }

@@ -29,12 +29,15 @@ func NewEvery(interval time.Duration, first time.Time) (Every, error) {
 	if interval < MinInterval {
 		return Every{}, problem.Errorf(problem.EveryTooShort, interval, MinInterval)
 	}
+
 	if interval%time.Microsecond != 0 {
 		return Every{}, problem.Errorf(problem.EveryTooFine, interval)
 	}
+
 	if y := first.UTC().Year(); first.IsZero() || y < 1 || y > 9999 {
 		return Every{}, problem.Errorf(problem.EveryFirstYear, interval, first)
 	}
+
 	return Every{first.UnixMicro(), interval.Microseconds()}, nil
 }
 

@@ -13,12 +13,15 @@ func (s *Spec) executors() []string {
 	if s.Command != "" {
 		given = append(given, "command")
 	}
+
 	if s.HTTP != nil {
 		given = append(given, "http")
 	}
+
 	if s.Handler != "" {
 		given = append(given, "handler")
 	}
+
 	return given
 }
 
@@ -28,6 +31,7 @@ func (s *Spec) validateExecutor(p *Problems) {
 		p.Add(given[1], problem.GivenBeside, given[0], strings.Join(given, ", "))
 		return
 	}
+
 	switch {
 	case s.HTTP != nil:
 		s.HTTP.validate(p, s)

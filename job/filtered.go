@@ -22,7 +22,7 @@ type Filtered struct {
 	lent      map[weekdays]Schedule // by weekdays that a day counts as; nil: never due then
 
 	work *Work // budget of walks; nil: no bound
-	cost int64 // of one look at the schedule
+	cost int64 // of a look at the schedule
 }
 
 var (
@@ -54,6 +54,7 @@ func NewFiltered(base Schedule, zone *time.Location, calendars ...*Calendar) (Fi
 			f.lent[days] = s
 		}
 	}
+
 	return f, nil
 }
 
@@ -83,6 +84,7 @@ func onWeekdays(s Schedule, days weekdays) (Schedule, error) {
 		}
 		return u, nil
 	}
+
 	return s, nil // does not depend on weekdays
 }
 
@@ -120,6 +122,7 @@ func (f Filtered) next(t, limit int64) (due time.Time, ok bool) {
 		}
 		t = to - 1
 	}
+
 	return time.Time{}, false
 }
 
@@ -182,6 +185,7 @@ func (f Filtered) Last(from, to time.Time) (due time.Time, ok bool) {
 			return time.Time{}, false
 		}
 	}
+
 	for last := micros(due); last < hi; {
 		middle := last + (hi-last)/2
 		if next, ok := f.next(middle, hi); ok {
@@ -190,6 +194,7 @@ func (f Filtered) Last(from, to time.Time) (due time.Time, ok bool) {
 			hi = middle
 		}
 	}
+
 	return due, true
 }
 
@@ -215,6 +220,7 @@ func (f Filtered) Count(from, to time.Time) (n int64) {
 		}
 		t = end - 1
 	}
+
 	return n
 }
 
@@ -226,10 +232,12 @@ func (f Filtered) Mark(due time.Time) Mark {
 	if schedule == nil {
 		return Unmarked
 	}
+
 	m := markOf(schedule, due)
 	if m == Unmarked && s.as != 0 {
 		m = Makeup
 	}
+
 	return m
 }
 
@@ -250,6 +258,7 @@ func (f Filtered) why(t time.Time) (calendar, reason string, ok bool) {
 			}
 		}
 	}
+
 	return "", "", false
 }
 
@@ -314,15 +323,18 @@ func (w *walk) at(micro int64) stretch {
 			s.as = c.lends(v.day)
 		}
 	}
+
 	if shut > t {
 		return stretch{end: shut * 1_000_000}
 	}
+
 	for i, c := range w.f.calendars {
 		v := &w.views[i]
 		open, until := c.at(v.day, v.at/60, s.as)
 		s.open = s.open && open
 		s.end = min(s.end, v.instant(v.day, until))
 	}
+
 	s.end *= 1_000_000
 	return s
 }

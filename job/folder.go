@@ -30,7 +30,7 @@ type FolderState struct {
 // MaxPast is the number of earlier applied digests to keep.
 const MaxPast = 200
 
-// FolderNode is the state of one node's copy of a folder.
+// FolderNode is the state of a node's copy of a folder.
 type FolderNode struct {
 	Node   string
 	Alive  bool   // it has a session
@@ -86,11 +86,13 @@ func (f *FolderState) Verdict(node, digest string, now Micros) (applied bool, er
 	case mine.State != FolderBehind, mine.Digest != digest, now.Sub(mine.Since) < BehindFor:
 		return false, ErrBehind
 	}
+
 	for _, n := range f.Nodes {
 		if n.Node != node && n.Alive && n.Digest == f.Digest {
 			return false, ErrBehind
 		}
 	}
+
 	return false, nil
 }
 

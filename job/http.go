@@ -69,18 +69,22 @@ func (s *Spec) httpDefaults() {
 	if h == nil {
 		return
 	}
+
 	if s.Timeout == 0 {
 		s.Timeout = Duration(DefaultHTTPTimeout)
 	}
+
 	if h.Method == "" {
 		h.Method = "GET"
 		if h.Body != "" {
 			h.Method = "POST"
 		}
 	}
+
 	if len(h.Expect) == 0 {
 		h.Expect = []string{"2xx"}
 	}
+
 	if h.BodyLimit == 0 {
 		h.BodyLimit = DefaultBodyLimit
 	}
@@ -90,7 +94,7 @@ func (s *Spec) httpDefaults() {
 type Call struct {
 	Method  string
 	URL     *url.URL
-	Headers map[string]string // those of the definition, and Content-Type if there is a body
+	Headers map[string]string // from the definition, with Content-Type if there is a body
 	Body    string
 }
 
@@ -112,6 +116,7 @@ func (h *HTTP) Fill(p Placeholders) (*Call, error) {
 	if err != nil {
 		return nil, &fieldError{"url", err}
 	}
+
 	c.Headers = make(map[string]string, len(h.Headers)+1)
 	given := ""
 	for name, template := range h.Headers {
@@ -124,16 +129,20 @@ func (h *HTTP) Fill(p Placeholders) (*Call, error) {
 			given = value
 		}
 	}
+
 	if h.Body == "" {
 		return c, nil
 	}
+
 	media := given
 	if c.Body, media, err = p.fillBody(h.Body, given); err != nil {
 		return nil, &fieldError{"body", err}
 	}
+
 	if given == "" {
 		c.Headers[contentType] = media
 	}
+
 	return c, nil
 }
 
@@ -164,6 +173,7 @@ func (p *Placeholders) fillBody(template, given string) (body, media string, err
 		}
 		given = mediaText
 	}
+
 	escape := escapeFor(given)
 	body, err = p.fill(template, escape, escaped(escape))
 	return body, given, err
@@ -197,6 +207,7 @@ func escapeFor(given string) func(string) string {
 	case media == "application/xml", media == "text/xml", media == "text/html", strings.HasSuffix(media, "+xml"):
 		return html.EscapeString
 	}
+
 	return func(s string) string { return s }
 }
 

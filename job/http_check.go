@@ -33,14 +33,17 @@ func (h *HTTP) validate(p *Problems, s *Spec) {
 			found.Add("tls", problem.TLSWithoutHTTPS)
 		}
 	}
+
 	if h.Sign != nil {
 		if err := h.Sign.Secret.Check(); err != nil {
 			found.Put("sign.secret", problem.Of(err))
 		}
 	}
+
 	if found == nil {
 		h.checkFilled(&found, Placeholders{Due: 1, Attempt: 1, Job: s.Name, App: s.App, Secret: func(Secret) (string, error) { return "secret", nil }})
 	}
+
 	for _, q := range found {
 		p.Put("http."+q.Field, q.Text)
 	}
@@ -78,19 +81,23 @@ func checkURL(p *Problems, field, text, want string) {
 		p.Add(field, problem.TooManyBytes, len(text), MaxURL)
 		return
 	}
+
 	scheme, rest, found := strings.Cut(text, "://")
 	if scheme = strings.ToLower(scheme); !found || scheme != "http" && scheme != "https" {
 		p.Add(field, problem.URLScheme.Advise("%s", want), text)
 		return
 	}
+
 	authority := rest
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority = rest[:i]
 	}
+
 	if strings.Contains(authority, opening) {
 		p.Add(field, problem.URLPlaceholder)
 		return
 	}
+
 	bare := strings.NewReplacer(opening+" ", opening, " "+closing, closing).Replace(text) // {{ due }} is valid, too
 	if i := strings.IndexFunc(bare, func(r rune) bool { return r <= ' ' || r > '~' }); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(bare[i:])
@@ -101,11 +108,13 @@ func checkURL(p *Problems, field, text, want string) {
 		}
 		return
 	}
+
 	u, err := url.Parse(scheme + "://" + authority)
 	if err != nil {
 		p.Add(field, problem.URLUnreadable, errors.Unwrap(err))
 		return
 	}
+
 	checkHost(p, field, u)
 	if strings.Contains(text, "#") {
 		p.Add(field, problem.URLFragment)
@@ -125,6 +134,7 @@ func checkHost(p *Problems, field string, u *url.URL) {
 	case addr.Zone() != "":
 		p.Add(field, problem.URLZone)
 	}
+
 	if port := u.Port(); port != "" {
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
 			p.Add(field, problem.PortNotBetween, port, 1, 65535)
@@ -155,6 +165,7 @@ func (h *HTTP) checkHeaders(p *Problems) {
 		p.Add("headers", problem.TooMany, len(h.Headers), MaxHeaders)
 		return
 	}
+
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
 		field := "headers." + cutName(name)
@@ -198,6 +209,7 @@ func checkHeaderValue(p *Problems, field, value string) {
 		p.Add(field, problem.TooManyBytes, len(value), MaxHeaderValue)
 		return
 	}
+
 	for _, r := range value {
 		switch {
 		case r == '\r' || r == '\n':
@@ -208,6 +220,7 @@ func checkHeaderValue(p *Problems, field, value string) {
 			return
 		}
 	}
+
 	if strings.TrimSpace(value) != value {
 		p.Add(field, problem.HeaderSpace)
 	}
@@ -233,9 +246,11 @@ func (h *HTTP) checkAnswer(p *Problems) {
 			}
 		}
 	}
+
 	if h.BodyLimit < 1 || h.BodyLimit > MaxBodyLimit {
 		p.Add("body_limit", problem.NotBetween, h.BodyLimit, 1, problem.Shown(MaxBodyLimit, fmt.Sprintf("%d bytes", MaxBodyLimit)))
 	}
+
 	if h.Redirects < 0 || h.Redirects > MaxRedirects {
 		p.Add("redirects", problem.NotBetween, h.Redirects, problem.Shown(0, "0 (none are followed)"), MaxRedirects)
 	}
@@ -245,9 +260,11 @@ func (t *HTTPTLS) check(p *Problems) {
 	if t.SkipVerify && (t.CA != "" || t.ServerName != "") {
 		p.Add("tls.skip_verify", problem.TLSChecksNothing)
 	}
+
 	if t.ServerName != "" && (len(t.ServerName) > 253 || !hostName.MatchString(t.ServerName)) {
 		p.Add("tls.server_name", problem.NotAHostName, t.ServerName)
 	}
+
 	checkPEM(p, "tls.ca", t.CA)
 	checkPEM(p, "tls.client_cert", t.ClientCert)
 	if (t.ClientCert == "") != (t.ClientKey == "") {
@@ -264,10 +281,12 @@ func checkPEM(p *Problems, field, text string) {
 	if text == "" {
 		return
 	}
+
 	if len(text) > MaxPEM {
 		p.Add(field, problem.TooManyBytes, len(text), MaxPEM)
 		return
 	}
+
 	rest, n := []byte(text), 0
 	for ; ; n++ {
 		var block *pem.Block
@@ -283,6 +302,7 @@ func checkPEM(p *Problems, field, text string) {
 			return
 		}
 	}
+
 	if n == 0 || strings.TrimSpace(string(rest)) != "" {
 		p.Add(field, problem.NotPEM)
 	}
@@ -303,6 +323,7 @@ func (h *HTTP) checkFilled(p *Problems, values Placeholders) {
 		p.Put(at.field, problem.Of(at.err))
 		return
 	}
+
 	for name, value := range c.Headers {
 		if strings.EqualFold(name, contentType) && isJSON(value) && c.Body != "" && !json.Valid([]byte(c.Body)) {
 			p.Add("body", problem.BodyNotJSON, value)

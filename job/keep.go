@@ -29,15 +29,19 @@ func (k Keep) Over(wider Keep) Keep {
 	if k.Age == 0 {
 		k.Age = wider.Age
 	}
+
 	if k.Runs == 0 {
 		k.Runs = wider.Runs
 	}
+
 	if k.Bytes == 0 {
 		k.Bytes = wider.Bytes
 	}
+
 	if k.Failures == 0 {
 		k.Failures = wider.Failures
 	}
+
 	return k
 }
 
@@ -50,9 +54,11 @@ func (k *Keep) validate(p *Problems, place string) {
 			p.Add(place+field, problem.NotBetween, d, Duration(LeastKept), Duration(LongestKept))
 		}
 	}
+
 	if k.Runs < 0 || k.Runs > MostKept {
 		p.Add(place+"runs", problem.NotBetween, k.Runs, 1, MostKept)
 	}
+
 	if k.Bytes < 0 || k.Bytes > LargestKept {
 		p.Add(place+"bytes", problem.NotBetween, k.Bytes, "1B", LargestKept)
 	}

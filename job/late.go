@@ -47,14 +47,17 @@ func (l *Lates) Quantile(share float64) (time.Duration, bool) {
 	for _, n := range l {
 		all += n
 	}
+
 	if all == 0 {
 		return 0, false
 	}
+
 	rank := max(1, int64(math.Ceil(share*float64(all))))
 	for i, n := range l {
 		if rank -= n; rank <= 0 {
 			return LateBound(i), true
 		}
 	}
+
 	return LateBound(LateClasses - 1), true
 }

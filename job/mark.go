@@ -22,14 +22,17 @@ func (c *Cron) Mark(due time.Time) Mark {
 	if k.start == t && c.movedTo(&k) {
 		return Gap
 	}
+
 	if civil < k.seen {
 		return Repeat
 	}
+
 	for k.end < t+2*maxOffset {
 		k.advance()
 		if k.start+k.offset <= civil && civil < k.end+k.offset {
 			return Repeat
 		}
 	}
+
 	return Unmarked
 }

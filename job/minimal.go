@@ -23,20 +23,24 @@ func (s *Spec) Minimal() (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false) // people will read it
 	if err := e.Encode(s); err != nil {
 		return nil, err
 	}
+
 	o, err := readFields(text.Bytes())
 	if err != nil {
 		return nil, err
 	}
+
 	m := minimizer{root: o, want: full}
 	if err := m.strip(o, ""); err != nil {
 		return nil, err
 	}
+
 	return m.root.MarshalJSON()
 }
 
@@ -69,6 +73,7 @@ func (m *minimizer) strip(o *fieldList, place string) error {
 		}
 		i++
 	}
+
 	return nil
 }
 
@@ -78,10 +83,12 @@ func (m *minimizer) same() bool {
 	if err != nil {
 		return false
 	}
+
 	s, err := DecodeSpec(string(text))
 	if err != nil {
 		return false
 	}
+
 	s.Defaults(time.Unix(0, 0))
 	is, err := s.inUTC().Encode()
 	return err == nil && is == m.want
@@ -101,6 +108,7 @@ func readFields(text []byte) (*fieldList, error) {
 	if _, err := d.Token(); err != nil {
 		return nil, err
 	}
+
 	o := &fieldList{}
 	for d.More() {
 		name, err := d.Token()
@@ -113,6 +121,7 @@ func readFields(text []byte) (*fieldList, error) {
 		}
 		o.list = append(o.list, namedValue{name: fmt.Sprint(name), value: value})
 	}
+
 	return o, nil
 }
 
@@ -138,6 +147,7 @@ func (o *fieldList) MarshalJSON() ([]byte, error) {
 		b.WriteByte(':')
 		b.Write(value)
 	}
+
 	b.WriteByte('}')
 	return []byte(b.String()), nil
 }

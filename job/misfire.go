@@ -112,9 +112,11 @@ func (s *Spec) misfireDefaults() {
 	if m.Policy == "" {
 		m.Policy = MisfireLatest
 	}
+
 	if m.MaxAge == 0 && m.Policy != MisfireSkip {
 		m.MaxAge = Duration(DefaultMaxAge)
 	}
+
 	if m.MaxCount == 0 && m.Policy == MisfireAll {
 		m.MaxCount = DefaultMaxCount
 	}
@@ -126,12 +128,15 @@ func (m *Misfire) validate(p *Problems) {
 	default:
 		p.Add("misfire.policy", problem.NotOneOf, m.Policy, "latest, skip, all")
 	}
+
 	if m.MaxAge < 0 {
 		p.Add("misfire.max_age", problem.Negative, m.MaxAge)
 	}
+
 	if d := time.Duration(m.After); d != 0 && (d < minMisfireAfter || d > maxMisfireAfter) {
 		p.Add("misfire.after", problem.NotBetween, m.After, Duration(minMisfireAfter), Duration(maxMisfireAfter))
 	}
+
 	switch {
 	case m.MaxCount < 0 || m.MaxCount > MaxMaxCount:
 		p.Add("misfire.max_count", problem.NotBetween, m.MaxCount, 1, MaxMaxCount)

@@ -16,7 +16,7 @@ type Once struct {
 	// answer with the key. Otherwise the answer is stored after it was sent.
 	Answer func() KeptAnswer
 
-	// The code that makes the change sets these.
+	// Set by the code that makes the change.
 	JobID int64 // the created or changed job, or zero
 	Done  bool  // the change and the key are known to be committed
 }

@@ -20,7 +20,7 @@ type Output struct {
 // Truncated reports whether the middle was dropped.
 func (o Output) Truncated() bool { return o.Bytes > int64(o.Kept()) }
 
-// Text returns the output as valid UTF-8 for people. A replacement character stands in for each run
+// Text returns the output as valid UTF-8 for people. A replacement character replaces each run
 // of invalid bytes, and a line between head and tail gives the number of missing bytes. A character
 // split by the cut counts as missing. Control characters remain: the code that shows the text must
 // escape them.
@@ -28,11 +28,13 @@ func (o Output) Text() string {
 	if !o.Truncated() {
 		return strings.ToValidUTF8(string(o.Head)+string(o.Tail), "\uFFFD")
 	}
+
 	head, tail := wholeEnd(o.Head), wholeStart(o.Tail)
 	gap := "\n"
 	if len(head) == 0 || head[len(head)-1] == '\n' {
 		gap = ""
 	}
+
 	dropped := o.Bytes - int64(len(head)+len(tail))
 	return strings.ToValidUTF8(string(head), "\uFFFD") + gap +
 		fmt.Sprintf("… %d bytes dropped …\n", dropped) +

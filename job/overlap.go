@@ -66,18 +66,22 @@ func (s *Spec) validateOverlap(p *Problems) {
 	default:
 		p.Add("overlap", problem.NotOneOf, s.Overlap, "skip, queue, replace, allow")
 	}
+
 	switch {
 	case s.Queue < 0 || s.Queue > MaxQueue:
 		p.Add("queue", problem.NotBetween, s.Queue, 1, MaxQueue)
 	case s.Queue > 0 && s.Overlap != OverlapQueue && s.Group == "":
 		p.Add("queue", problem.QueueUnused, s.Overlap)
 	}
+
 	if s.Group != "" {
 		checkName(p, "group", s.Group)
 	}
+
 	if s.Priority < -MaxPriority || s.Priority > MaxPriority {
 		p.Add("priority", problem.NotBetween, s.Priority, -MaxPriority, MaxPriority)
 	}
+
 	if d := time.Duration(s.StartDeadline); d != 0 && (d < MinStartDeadline || d > MaxStartDeadline) {
 		p.Add("start_deadline", problem.NotBetween.Advise("leave it out for no bound"), s.StartDeadline, Duration(MinStartDeadline), Duration(MaxStartDeadline))
 	}

@@ -49,6 +49,7 @@ func pack(text []byte) []byte {
 	if len(text) == 0 {
 		return nil
 	}
+
 	var b bytes.Buffer
 	b.Grow(len(text) / 2)
 	w := packers.Get().(*flate.Writer)
@@ -68,14 +69,17 @@ func (o *Output) Unpack() error {
 	default:
 		return fmt.Errorf("output is encoded in a way that this version does not know: %d", o.Encoding)
 	}
+
 	head, err := unpack(o.Head)
 	if err != nil {
 		return err
 	}
+
 	tail, err := unpack(o.Tail)
 	if err != nil {
 		return err
 	}
+
 	o.Head, o.Tail, o.Encoding, o.Size = head, tail, Plain, 0
 	return nil
 }

@@ -18,7 +18,7 @@ const (
 	ScopeCluster Scope = "cluster"
 )
 
-// Pause records who stopped due times, why, and until when.
+// Pause is a stop of due times, with its author, its reason and its end.
 type Pause struct {
 	Scope  Scope
 	App    string // with the scope of an app
@@ -44,12 +44,15 @@ func (p *Pause) Words() string {
 	case ScopeCluster:
 		text = " with the cluster"
 	}
+
 	if p.By != "" {
 		text += " by " + p.By
 	}
+
 	if p.Reason != "" {
 		text += ": " + p.Reason
 	}
+
 	return text
 }
 
@@ -75,6 +78,7 @@ func Longest(pauses []Pause, app string, now Micros) *Pause {
 			out = p
 		}
 	}
+
 	return out
 }
 
@@ -101,6 +105,7 @@ func (r *PauseRequest) Validate(now Micros) error {
 	case strings.ContainsFunc(r.Reason, unicode.IsControl):
 		p.Add("reason", problem.ControlCharacter.Advise("want one line"), shorten(r.Reason))
 	}
+
 	switch {
 	case r.Until == 0:
 	case r.Until <= now:
@@ -108,9 +113,11 @@ func (r *PauseRequest) Validate(now Micros) error {
 	case r.Until.Time().Year() > maxPauseYear:
 		p.Add("until", problem.AfterTheYear.Advise("leave it out to pause until somebody resumes it"), r.Until, maxPauseYear)
 	}
+
 	if p == nil {
 		return nil
 	}
+
 	return p
 }
 

@@ -33,14 +33,17 @@ func OutputOf(pieces []Piece) Output {
 	if len(joined) == 0 {
 		return Output{}
 	}
+
 	last := joined[len(joined)-1]
 	o := Output{Bytes: last.End()}
 	if joined[0].At == 0 {
 		o.Head = joined[0].Data
 	}
+
 	if last.At > 0 {
 		o.Tail = last.Data
 	}
+
 	return o
 }
 
@@ -94,5 +97,6 @@ func PiecesText(pieces []Piece, from int64, over bool) (text string, next int64)
 		b.WriteString(strings.ToValidUTF8(string(p.Data), "\uFFFD"))
 		next = p.End()
 	}
+
 	return b.String(), next
 }

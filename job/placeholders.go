@@ -30,6 +30,7 @@ func (p *Placeholders) fill(text string, escape func(string) string, secret func
 	if !strings.Contains(text, opening) {
 		return text, nil
 	}
+
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, opening)
@@ -70,6 +71,7 @@ func (p *Placeholders) put(name string, escape func(string) string, secret func(
 	case p.Secret == nil:
 		return "", problem.Errorf(problem.SecretNotHere)
 	}
+
 	value, err := secretNamed(named, p.Secret)
 	if err != nil {
 		return "", err
@@ -77,6 +79,7 @@ func (p *Placeholders) put(name string, escape func(string) string, secret func(
 	if value, err = secret(value); err != nil {
 		return "", fmt.Errorf("the secret %s %w", strings.TrimSpace(named), err) // err does not contain the value
 	}
+
 	return value, nil
 }
 
@@ -93,8 +96,10 @@ func (p *Placeholders) value(name string) (string, error) {
 	case "app":
 		return p.App, nil
 	}
+
 	if len(name) > MaxName {
 		name = strings.ToValidUTF8(name[:MaxName], "") + "…"
 	}
+
 	return "", problem.Errorf(problem.PlaceholderUnknown, name)
 }

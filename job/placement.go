@@ -32,6 +32,7 @@ func CheckNodeLabels(labels map[string]string) error {
 	if len(labels) > MaxNodeLabels {
 		return fmt.Errorf("%d of them, at most %d are kept", len(labels), MaxNodeLabels)
 	}
+
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if err := checkLabelKey(key); err != nil {
 			return fmt.Errorf("the name %w", err)
@@ -44,6 +45,7 @@ func CheckNodeLabels(labels map[string]string) error {
 			return fmt.Errorf("the value of %s %w", key, err)
 		}
 	}
+
 	return nil
 }
 
@@ -55,7 +57,7 @@ func CheckHandlerKey(key string) error {
 	return checkLabelKey(key)
 }
 
-// WithHandlers returns a node's labels with those of its handlers.
+// WithHandlers returns a node's labels with its handler labels.
 func WithHandlers(labels map[string]string, handlers []string) map[string]string {
 	out := make(map[string]string, len(labels)+len(handlers))
 	maps.Copy(out, labels)
@@ -110,6 +112,7 @@ func (s *Spec) validateHandler(p *Problems) {
 	if err := CheckHandlerKey(s.Handler); err != nil {
 		p.Put("handler", problem.Of(err))
 	}
+
 	switch {
 	case len(s.Payload) > MaxPayload:
 		p.Add("payload", problem.TooManyBytes.Advise("keep it somewhere and give the handler its name"), len(s.Payload), MaxPayload)

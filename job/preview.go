@@ -13,5 +13,6 @@ func Preview(s Schedule, from time.Time, n int) []time.Time {
 		due = append(due, next)
 		from = next
 	}
+
 	return due
 }

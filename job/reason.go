@@ -14,7 +14,7 @@ func (r Reason) String() string { return r.Text }
 // text is reworded. docs/jobs.md lists all codes.
 type ReasonCode string
 
-// Why a command did not succeed, or what it left behind.
+// Commands that failed or left processes.
 const (
 	// It ended with an exit code that does not count as success.
 	ReasonExitCode ReasonCode = "exit_code"

@@ -40,15 +40,19 @@ func (r *Retry) defaults() {
 	if r.Attempts <= 1 {
 		return
 	}
+
 	if r.Backoff == 0 {
 		r.Backoff = Duration(DefaultBackoff)
 	}
+
 	if r.Factor == 0 {
 		r.Factor = 1
 	}
+
 	if r.MaxBackoff == 0 {
 		r.MaxBackoff = Duration(max(DefaultMaxBackoff, time.Duration(r.Backoff)))
 	}
+
 	if len(r.On) == 0 {
 		r.On = []Outcome{Failed, TimedOut}
 	}
@@ -58,23 +62,28 @@ func (r *Retry) validate(p *Problems) {
 	if r.Attempts < 0 || r.Attempts > MaxAttempts {
 		p.Add("retry.attempts", problem.NotBetween, r.Attempts, problem.Shown(1, "1 (no retry)"), MaxAttempts)
 	}
+
 	if r.Attempts <= 1 {
 		if r.Backoff != 0 || r.Factor != 0 || r.MaxBackoff != 0 || r.Jitter != 0 || len(r.On) > 0 {
 			p.Add("retry.attempts", problem.NothingIsRetried, r.Attempts)
 		}
 		return
 	}
+
 	for field, d := range map[string]Duration{"backoff": r.Backoff, "max_backoff": r.MaxBackoff, "jitter": r.Jitter} {
 		if d < 0 || time.Duration(d) > longestBackoff {
 			p.Add("retry."+field, problem.NotBetween, d, 0, Duration(longestBackoff))
 		}
 	}
+
 	if r.MaxBackoff < r.Backoff {
 		p.Add("retry.max_backoff", problem.ShorterBackoff, r.MaxBackoff, r.Backoff)
 	}
+
 	if !(r.Factor >= 1 && r.Factor <= 100) {
 		p.Add("retry.factor", problem.NotBetween, r.Factor, problem.Shown(1, "1 (constant)"), 100)
 	}
+
 	for _, o := range r.On {
 		if o != Failed && o != TimedOut && o != Killed {
 			p.Add("retry.on", problem.NotOneOf.Advise("for lost there is on_lost"), o, "failed, timed_out, killed")

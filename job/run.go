@@ -20,7 +20,7 @@ const (
 	Idle      State = "idle"      // any node may claim it
 	Prepared  State = "prepared"  // claimed by a session, in its heap
 	Executing State = "executing" // its start is committed
-	Waiting   State = "waiting"   // due, but something else must end first
+	Waiting   State = "waiting"   // due, but another run must end first
 	Ended     State = "ended"     // it has an outcome
 )
 
@@ -126,10 +126,12 @@ func (o *Outcome) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}
+
 	v, err := ParseOutcome(s)
 	if err != nil {
 		return err
 	}
+
 	*o = v
 	return nil
 }
@@ -143,7 +145,8 @@ type Result struct {
 	Output   Output
 }
 
-// Run is the durable record of one attempt, or of a counted range of due times that were never attempted.
+// Run is the durable record of one attempt, or of a counted range of due times that were never
+// attempted.
 type Run struct {
 	Launch   Launch
 	JobID    int64

@@ -41,9 +41,11 @@ func CheckSecret(name Secret, app, value string) error {
 	if err := name.Check(); err != nil {
 		p.Put("name", problem.Of(err))
 	}
+
 	if app != "" {
 		checkName(&p, "app", app)
 	}
+
 	switch {
 	case len(value) < MinSecret:
 		p.Add("value", problem.SecretTooShort, len(value), MinSecret)
@@ -54,9 +56,11 @@ func CheckSecret(name Secret, app, value string) error {
 	case strings.TrimSpace(value) == "":
 		p.Add("value", problem.SecretBlank)
 	}
+
 	if p == nil {
 		return nil
 	}
+
 	return p
 }
 
@@ -76,6 +80,7 @@ func (s *Spec) SecretUses() []SecretUse {
 			return "", nil
 		}
 	}
+
 	// Validation has already reported problems of the texts.
 	if s.Command != "" {
 		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
@@ -83,6 +88,7 @@ func (s *Spec) SecretUses() []SecretUse {
 		}
 		_, _ = fillSecrets(s.Stdin, in("stdin"))
 	}
+
 	if h := s.HTTP; h != nil {
 		for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
 			_, _ = (&Placeholders{Secret: in("http.headers." + name)}).fill(h.Headers[name], asItIs, sendable)
@@ -95,6 +101,7 @@ func (s *Spec) SecretUses() []SecretUse {
 			uses = append(uses, SecretUse{"http.tls.client_key", h.TLS.ClientKey, true})
 		}
 	}
+
 	return uses
 }
 
@@ -137,14 +144,17 @@ func (o CommandOptions) FillSecrets(value func(Secret) (string, error)) (Command
 		}
 		env[name], bytes = filled, bytes+len(filled)
 	}
+
 	if bytes > maxFilled {
 		return o, fmt.Errorf("env: has %d bytes once its secrets are put in, at most %d are taken; give the command what is large by stdin", bytes, maxFilled)
 	}
+
 	o.Env = env
 	var err error
 	if o.Stdin, err = fillSecrets(o.Stdin, value); err != nil {
 		return o, fmt.Errorf("stdin: %w", err)
 	}
+
 	return o, nil
 }
 
@@ -159,6 +169,7 @@ func fillSecrets(text string, value func(Secret) (string, error)) (string, error
 	if !strings.Contains(text, opening) {
 		return text, nil
 	}
+
 	var b strings.Builder
 	for {
 		at := secretOpening.FindStringIndex(text)
@@ -236,6 +247,7 @@ func (s *Spec) validateSecrets(p *Problems) {
 			p.Put("stdin", problem.Of(err))
 		}
 	}
+
 	seen := map[Secret]bool{}
 	for _, u := range s.SecretUses() {
 		if seen[u.Name] = true; len(seen) > MaxSecrets {

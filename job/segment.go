@@ -37,6 +37,7 @@ func segmentAt(loc *time.Location, t int64) segment {
 		// last day of a leap year it returns an end in the past.
 		s.end = time.Date(at.UTC().Year()+1, time.January, 1, 0, 0, 0, 0, time.UTC).Unix()
 	}
+
 	return s
 }
 

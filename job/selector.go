@@ -54,13 +54,16 @@ func ParseSelector(text string) (Selector, error) {
 	if len(text) > MaxSelector {
 		return Selector{}, problem.Errorf(problem.TooManyBytes, len(text), MaxSelector)
 	}
+
 	s, err := ParsePlace(text)
 	if len(s.terms) > MaxTerms {
 		return Selector{}, problem.Errorf(problem.TooMany, len(s.terms), MaxTerms)
 	}
+
 	if long := len(s.String()); long > MaxSelector {
 		return Selector{}, problem.Errorf(problem.SelectorTooLong, long, MaxSelector)
 	}
+
 	return s, err
 }
 
@@ -70,10 +73,12 @@ func ParsePlace(text string) (Selector, error) {
 	if !utf8.ValidString(text) {
 		return s, problem.Errorf(problem.NotUTF8)
 	}
+
 	p := &selectorText{text: text}
 	if p.space(); p.rest() == "" {
 		return s, nil
 	}
+
 	for {
 		t, err := p.term()
 		if err != nil {
@@ -88,6 +93,7 @@ func ParsePlace(text string) (Selector, error) {
 			return Selector{}, p.wrong("a comma before the next term")
 		}
 	}
+
 	slices.SortFunc(s.terms, compareTerms)
 	s.terms = slices.CompactFunc(s.terms, func(a, b term) bool { return compareTerms(a, b) == 0 })
 	return s, nil
@@ -139,6 +145,7 @@ func (t term) matches(labels map[string]string) bool {
 	case opIn:
 		return has && slices.Contains(t.values, v)
 	}
+
 	return !has || !slices.Contains(t.values, v)
 }
 
@@ -149,10 +156,12 @@ func (t term) String() string {
 	case opHasNot:
 		return "!" + t.key
 	}
+
 	values := make([]string, len(t.values))
 	for i, v := range t.values {
 		values[i] = quoteValue(v)
 	}
+
 	list := strings.Join(values, ",")
 	switch {
 	case t.op == opIn && len(values) == 1:
@@ -162,6 +171,7 @@ func (t term) String() string {
 	case len(values) == 1:
 		return t.key + "!=" + list
 	}
+
 	return t.key + " notin (" + list + ")"
 }
 
@@ -198,6 +208,7 @@ func checkLabelKey(key string) error {
 	case !alnum(key[0]) || !alnum(key[len(key)-1]):
 		return problem.Errorf(problem.LabelEnds, key)
 	}
+
 	return nil
 }
 
@@ -276,9 +287,11 @@ func (p *selectorText) term() (term, error) {
 	if err := checkLabelKey(key); err != nil {
 		return term{}, fmt.Errorf("at character %d: the name of a label %w", utf8.RuneCountInString(p.text[:begin])+1, err)
 	}
+
 	if absent {
 		return term{key: key, op: opHasNot}, nil
 	}
+
 	p.space()
 	switch {
 	case p.take("=="), p.take("="):
@@ -292,6 +305,7 @@ func (p *selectorText) term() (term, error) {
 	case p.rest() == "" || p.rest()[0] == ',':
 		return term{key: key, op: opHas}, nil
 	}
+
 	return term{}, p.wrong("a comma, =, !=, in or notin")
 }
 
@@ -315,6 +329,7 @@ func (p *selectorText) several(key string, op selectOp) (term, error) {
 	if p.space(); !p.take("(") {
 		return t, p.wrong("( and values, as in zone in (a,b),")
 	}
+
 	for {
 		v, err := p.value()
 		if err != nil {
@@ -329,6 +344,7 @@ func (p *selectorText) several(key string, op selectOp) (term, error) {
 			return t, p.wrong("a comma or )")
 		}
 	}
+
 	slices.Sort(t.values)
 	t.values = slices.Compact(t.values)
 	return t, nil
@@ -350,6 +366,7 @@ func (p *selectorText) value() (string, error) {
 	if err := checkLabelValue(v); err != nil {
 		return "", fmt.Errorf("at character %d: the value %w", utf8.RuneCountInString(p.text[:begin])+1, err)
 	}
+
 	return v, nil
 }
 
@@ -372,5 +389,6 @@ func (p *selectorText) quoted() (string, bool) {
 			p.at += n
 		}
 	}
+
 	return "", false
 }

@@ -9,7 +9,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Size is a number of bytes that reads and writes as text, such as "512MiB". Its units are powers of 1024.
+// Size is a number of bytes that reads and writes as text, such as "512MiB". Its units are powers
+// of 1024.
 type Size int64
 
 const units = "KMGT"
@@ -26,8 +27,8 @@ func (s Size) String() string {
 	return strconv.FormatInt(n, 10) + unit + "B"
 }
 
-// ParseSize reads a whole number of bytes with a unit, K, Ki or KiB and the like, or without one. KB is refused: some
-// mean 1000 by it.
+// ParseSize reads a whole number of bytes with a unit, K, Ki or KiB and the like, or without one.
+// KB is refused: some mean 1000 by it.
 func ParseSize(text string) (Size, error) {
 	wrong := problem.Errorf(problem.NotASize, text)
 	digits := strings.TrimRight(text, "kKMmGgTtiBb ")
@@ -35,20 +36,24 @@ func ParseSize(text string) (Size, error) {
 	if err != nil || n < 0 {
 		return 0, wrong
 	}
+
 	unit := strings.ToUpper(strings.TrimSpace(text[len(digits):]))
 	if unit == "" || unit == "B" {
 		return Size(n), nil
 	}
+
 	power := 1 + strings.IndexByte(units, unit[0])
 	if power == 0 || n > math.MaxInt64>>(10*power) {
 		return 0, wrong
 	}
+
 	switch unit[1:] {
 	case "", "I", "IB":
 		return Size(n << (10 * power)), nil
 	case "B":
 		return 0, problem.Errorf(problem.SizeUnclear, text, unit, unit[:1])
 	}
+
 	return 0, wrong
 }
 
@@ -63,10 +68,12 @@ func (s *Size) UnmarshalJSON(b []byte) error {
 			return err
 		}
 	}
+
 	v, err := ParseSize(text)
 	if err != nil {
 		return err
 	}
+
 	*s = v
 	return nil
 }

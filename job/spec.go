@@ -18,7 +18,7 @@ const (
 	MaxName    = 128      // runes in an app or job name
 	MaxCommand = 64 << 10 // bytes
 	MaxText    = 1 << 10  // bytes in a description or owner
-	MaxLabels  = 32       // labels of one job
+	MaxLabels  = 32       // labels of a job
 	MaxTimeout = 366 * 24 * time.Hour
 	MaxJitter  = 24 * time.Hour
 
@@ -95,7 +95,7 @@ func (p *Problems) Add(field string, s problem.Sentence, values ...any) {
 // Put adds a problem of a field whose text was made elsewhere.
 func (p *Problems) Put(field string, t problem.Text) { *p = append(*p, Problem{field, t}) }
 
-// Wrong returns one problem of one field.
+// Wrong returns a single problem of a field.
 func Wrong(field string, s problem.Sentence, values ...any) Problems {
 	return Problems{{field, s.Of(values...)}}
 }
@@ -105,9 +105,11 @@ func (s *Spec) Defaults(now time.Time) {
 	if s.App == "" {
 		s.App = DefaultApp
 	}
+
 	if s.Timezone == "" && (s.Schedule != "" || len(s.Schedules) > 0) {
 		s.Timezone = "UTC"
 	}
+
 	s.Timezone = canonicalZone(s.Timezone)
 	s.httpDefaults()
 	s.overlapDefaults()
@@ -116,11 +118,13 @@ func (s *Spec) Defaults(now time.Time) {
 	if s.OnLost == "" {
 		s.OnLost = LostFail
 	}
+
 	s.Retry.defaults()
 	if s.Every > 0 && s.Start == nil {
 		t := now.Add(time.Duration(s.Every)).UTC().Truncate(time.Microsecond)
 		s.Start = &t
 	}
+
 	if s.MaxFires > 0 && s.Start == nil {
 		t := now.UTC().Truncate(time.Microsecond) // the count begins here
 		s.Start = &t
@@ -137,14 +141,17 @@ func (s *Spec) Validate() error {
 	if len(s.Labels) > MaxLabels {
 		p.Add("labels", problem.TooMany, len(s.Labels), MaxLabels)
 	}
+
 	for k, v := range s.Labels {
 		checkName(&p, "labels", k)
 		checkText(&p, "labels."+k, v, MaxName)
 	}
+
 	s.validateExecutor(&p)
 	if s.Timeout < 0 || time.Duration(s.Timeout) > MaxTimeout {
 		p.Add("timeout", problem.NotBetween, s.Timeout, problem.Shown(0, "0 (none)"), Duration(MaxTimeout))
 	}
+
 	s.validateOptions(&p)
 	s.validateSecrets(&p)
 	s.validateOverlap(&p)
@@ -154,6 +161,7 @@ func (s *Spec) Validate() error {
 	if s.OnLost != LostFail && s.OnLost != LostRerun {
 		p.Add("on_lost", problem.NotOneOf, s.OnLost, "fail, rerun")
 	}
+
 	s.Retry.validate(&p)
 	s.Keep.validate(&p, "keep.")
 	s.validatePing(&p)
@@ -166,9 +174,11 @@ func (s *Spec) Validate() error {
 			p.Put("schedule", problem.Of(err))
 		}
 	}
+
 	if p == nil {
 		return nil
 	}
+
 	return p
 }
 
@@ -182,27 +192,33 @@ func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 			given++
 		}
 	}
+
 	if given != 1 {
 		p.Add("schedule", problem.NotOneSchedule.Advise(`give one, such as "schedule": "0 3 * * *"`), given)
 		return nil, p
 	}
+
 	zone, err := LoadZone(s.Timezone)
 	if err != nil {
 		p.Put("timezone", problem.Of(err))
 	}
+
 	s.checkBounds(&p)
 	if p != nil {
 		return nil, p
 	}
+
 	base := s.base(&p, zone)
 	if p != nil {
 		return nil, p
 	}
+
 	if len(s.Calendars) > 0 {
 		if base = s.filter(&p, base, zone, calendars); p != nil {
 			return nil, p
 		}
 	}
+
 	if s.End != nil || s.MaxFires > 0 || s.Start != nil && s.Every == 0 {
 		b := Bounded{Schedule: base, First: time.Unix(0, 0), Fires: s.MaxFires, counted: newTally()}
 		if s.Start != nil {
@@ -213,9 +229,11 @@ func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 		}
 		base = b
 	}
+
 	if s.Jitter > 0 {
 		base = Shifted{base, s.shift()}
 	}
+
 	return base, nil
 }
 
@@ -227,9 +245,11 @@ func (s *Spec) checkBounds(p *Problems) {
 			}
 		}
 	}
+
 	if s.Start != nil && s.End != nil && s.End.Before(*s.Start) {
 		p.Add("end", problem.Before, s.End.Format(time.RFC3339), "start", s.Start.Format(time.RFC3339))
 	}
+
 	for field, t := range map[string]*time.Time{"at": s.At, "start": s.Start, "end": s.End} {
 		if t == nil {
 			continue
@@ -238,12 +258,15 @@ func (s *Spec) checkBounds(p *Problems) {
 			p.Add(field, problem.YearNotBetween, y, 1971, 2099)
 		}
 	}
+
 	if s.MaxFires < 0 {
 		p.Add("max_fires", problem.Negative.Advise("leave it out for no bound"), s.MaxFires)
 	}
+
 	if s.Jitter < 0 || time.Duration(s.Jitter) > MaxJitter {
 		p.Add("jitter", problem.NotBetween, s.Jitter, problem.Shown(0, "0 (none)"), Duration(MaxJitter))
 	}
+
 	if len(s.Schedules) > MaxSchedules {
 		p.Add("schedules", problem.TooMany, len(s.Schedules), MaxSchedules)
 	}
@@ -257,6 +280,7 @@ func (s *Spec) base(p *Problems, zone *time.Location) Schedule {
 		if err != nil {
 			p.Put("schedule", problem.Of(err))
 		}
+
 		return c
 	case len(s.Schedules) > 0:
 		var u Union
@@ -268,16 +292,19 @@ func (s *Spec) base(p *Problems, zone *time.Location) Schedule {
 			}
 			u = append(u, c)
 		}
+
 		return u
 	case s.Every != 0:
 		first := time.Time{}
 		if s.Start != nil {
 			first = *s.Start
 		}
+
 		e, err := NewEvery(time.Duration(s.Every), first)
 		if err != nil {
 			p.Put("every", problem.Of(err))
 		}
+
 		return e
 	default:
 		return NewAt(*s.At)

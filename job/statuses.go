@@ -24,15 +24,18 @@ func parseStatuses(item string) (from, to int, err error) {
 		from = int(item[0]-'0') * 100
 		return from, from + 99, nil
 	}
+
 	first, last, isRange := strings.Cut(item, "-")
 	if !isRange {
 		last = first
 	}
+
 	from, err1 := status(first)
 	to, err2 := status(last)
 	if err1 != nil || err2 != nil || from > to {
 		return 0, 0, problem.Errorf(problem.NotAStatus, item)
 	}
+
 	return from, to, nil
 }
 

@@ -44,6 +44,7 @@ func (s *Spec) Terms() []Term {
 			out = append(out, CalendarTerm(app, c))
 		}
 	}
+
 	slices.SortFunc(out, func(a, b Term) int { return bytes.Compare(a[:], b[:]) })
 	return slices.Compact(out)
 }

@@ -21,6 +21,7 @@ func (u Union) crons() *cronUnion {
 	if len(u) == 0 || len(u) > 32 {
 		return nil
 	}
+
 	for _, s := range u {
 		part, ok := s.(*Cron)
 		if !ok || len(c.parts) > 0 && part.loc.String() != c.parts[0].loc.String() {
@@ -28,6 +29,7 @@ func (u Union) crons() *cronUnion {
 		}
 		c.parts = append(c.parts, part)
 	}
+
 	return c
 }
 
@@ -36,6 +38,7 @@ func (c *cronUnion) count(lo, hi int64) (n int64) {
 	if lo >= hi {
 		return 0
 	}
+
 	var all, elapsed uint32
 	for i, part := range c.parts {
 		all |= 1 << i
@@ -43,6 +46,7 @@ func (c *cronUnion) count(lo, hi int64) (n int64) {
 			elapsed |= 1 << i
 		}
 	}
+
 	for k := clockAt(c.parts[0].loc, lo); ; k.advance() {
 		first, end := max(k.start, lo)+k.offset, min(k.end, hi)+k.offset
 		fresh := max(first, k.seen) // before that it is a second pass, which only some parts count
@@ -89,9 +93,11 @@ func (c *cronUnion) dueOn(day int64) (due uint32) {
 			c.months[i] = part.fields.monthMask(year, month, weekday, c.length)
 		}
 	}
+
 	for i, mask := range c.months {
 		due |= mask >> (day - c.firstDay + 1) & 1 << i
 	}
+
 	return due
 }
 
@@ -101,6 +107,7 @@ func (c *cronUnion) times(due uint32, from, to int) (n int64) {
 	if n, known := c.full[due]; whole && known {
 		return n
 	}
+
 	firstMinute, lastMinute := from/60, (to+59)/60
 	var minutes [24 * 60]uint64 // by minute: bit s is set if second s is due
 	for i, part := range c.parts {
@@ -114,13 +121,16 @@ func (c *cronUnion) times(due uint32, from, to int) (n int64) {
 			}
 		}
 	}
+
 	for m := firstMinute; m < lastMinute; m++ {
 		seconds := minutes[m]
 		low, high := min(max(from-60*m, 0), 60), min(max(to-60*m, 0), 60)
 		n += int64(bits.OnesCount64(seconds & (1<<high - 1) &^ (1<<low - 1)))
 	}
+
 	if whole {
 		c.full[due] = n
 	}
+
 	return n
 }

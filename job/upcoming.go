@@ -37,6 +37,7 @@ func (c *Coming) Next() (due ComingDue, ok bool) {
 	if len(c.rows) == 0 {
 		return ComingDue{}, false
 	}
+
 	first := &c.rows[0]
 	due = *first
 	if next, ok := first.schedule.Next(first.Due); ok && next.Before(c.to) {
@@ -45,6 +46,7 @@ func (c *Coming) Next() (due ComingDue, ok bool) {
 	} else {
 		heap.Pop(&c.rows)
 	}
+
 	return due, true
 }
 
@@ -110,6 +112,7 @@ func (t *Tally) Add(s *Spec, calendars ...*Calendar) bool {
 	if !ok || k.base == nil {
 		return ok
 	}
+
 	counts := k.done
 	if s.Jitter > 0 || counts == nil {
 		if counts, ok = t.count(k, s); !ok || k.work.Err() != nil {
@@ -119,14 +122,17 @@ func (t *Tally) Add(s *Spec, calendars ...*Calendar) bool {
 			k.done = counts
 		}
 	}
+
 	sum := int64(0)
 	for i, n := range counts {
 		t.Counts[i] += n
 		sum += n
 	}
+
 	if t.Total += sum; sum > 0 {
 		t.Jobs++
 	}
+
 	return true
 }
 
@@ -151,10 +157,12 @@ func (t *Tally) knownOf(s *Spec, calendars []*Calendar) (*tallied, bool) {
 		t.bound(k)
 		return k, true
 	}
+
 	key, err := json.Marshal(&plain)
 	if err != nil {
 		return &tallied{}, true
 	}
+
 	k := t.known[string(key)]
 	if k == nil {
 		if !t.pay(s, parseCost*max(1, len(s.Schedules))) {
@@ -164,6 +172,7 @@ func (t *Tally) knownOf(s *Spec, calendars []*Calendar) (*tallied, bool) {
 		t.bound(k)
 		t.known[string(key)] = k
 	}
+
 	return k, true
 }
 
@@ -189,10 +198,12 @@ func (t *Tally) count(k *tallied, s *Spec) ([]int64, bool) {
 	if s.Jitter > 0 {
 		shift = s.shift()
 	}
+
 	from, to := t.from.Add(-shift-time.Microsecond), t.to.Add(-shift-time.Microsecond) // (from, to] covers the range
 	if !t.pay(s, 1) {
 		return nil, false
 	}
+
 	n := k.base.Count(from, to)
 	if n > int64(len(t.Counts)) {
 		if !t.pay(s, len(t.Counts)) {
@@ -206,10 +217,12 @@ func (t *Tally) count(k *tallied, s *Spec) ([]int64, bool) {
 		}
 		return counts, true
 	}
+
 	counts := make([]int64, len(t.Counts))
 	if n == 0 {
 		return counts, true
 	}
+
 	if k.dues == nil || k.since > MicrosOf(from)+1 {
 		first := t.from
 		if s.Jitter > 0 { // other jobs shift the same due times differently
@@ -219,6 +232,7 @@ func (t *Tally) count(k *tallied, s *Spec) ([]int64, bool) {
 			return nil, false
 		}
 	}
+
 	begin, _ := slices.BinarySearch(k.dues, MicrosOf(from)+1)
 	for _, due := range k.dues[begin:] {
 		i := due.Add(shift).Sub(MicrosOf(t.from)) / t.step
@@ -227,6 +241,7 @@ func (t *Tally) count(k *tallied, s *Spec) ([]int64, bool) {
 		}
 		counts[i]++
 	}
+
 	return counts, true
 }
 
@@ -237,6 +252,7 @@ func (t *Tally) find(k *tallied, s *Spec, first, last time.Time) bool {
 	if !t.pay(s, int(min(n, int64(t.Left)*everyShare+1))) {
 		return false
 	}
+
 	k.dues, k.since = make([]Micros, 0, n), MicrosOf(first)
 	for at := first.Add(-before); ; {
 		due, ok := k.base.Next(at)

@@ -23,27 +23,34 @@ func (d *Spec) Warnings(s Schedule, now time.Time) []problem.Text {
 		}
 		return out
 	}
+
 	if wait := due[0].Sub(now); wait > 366*24*time.Hour {
 		warn(problem.FirstDueFar, years(wait), due[0].Format(time.DateOnly))
 	}
+
 	gap := shortestGap(due)
 	if gap == 0 {
 		return out
 	}
+
 	if t := time.Duration(d.Timeout); t > gap && d.Overlap != OverlapAllow {
 		s, more := d.meets(problem.LongerThanGapSkip, problem.LongerThanGapQueue, problem.LongerThanGapReplace)
 		warn(s, append([]any{d.Timeout, Duration(gap)}, more...)...)
 	}
+
 	if b := d.Retry.shortest(); b > gap && d.Overlap != OverlapAllow {
 		s, more := d.meets(problem.RetriesMeetDueSkip, problem.RetriesMeetDueQueue, problem.RetriesMeetDueReplace)
 		warn(s, append([]any{Duration(b), Duration(gap)}, more...)...)
 	}
+
 	if age := time.Duration(d.Misfire.MaxAge); age > 0 && age < d.MissedAfter() && d.Misfire.Policy != MisfireSkip {
 		warn(problem.NeverStartsLate, d.Misfire.MaxAge, Duration(d.MissedAfter()))
 	}
+
 	if dl := time.Duration(d.StartDeadline); dl > 0 && d.Overlap == OverlapQueue && dl < gap {
 		warn(problem.QueueNeverFills, d.StartDeadline)
 	}
+
 	return out
 }
 

@@ -78,6 +78,7 @@ func parseWeekdays(s string) (weekdays, error) {
 			}
 		}
 	}
+
 	return w, nil
 }
 
@@ -120,6 +121,7 @@ func (o *openHours) at(days weekdays, minute int) (open bool, until int) {
 	if open {
 		flip = ^uint64(0)
 	}
+
 	w = (w ^ flip) &^ (1<<(minute%64) - 1) // set bits: later minutes with the other state
 	for w == 0 {
 		if i++; i == len(minutes{}) {
@@ -127,6 +129,7 @@ func (o *openHours) at(days weekdays, minute int) (open bool, until int) {
 		}
 		w = o.word(days, i) ^ flip
 	}
+
 	return open, min(i*64+bits.TrailingZeros64(w), minutesPerDay)
 }
 
@@ -160,6 +163,7 @@ func parseWindow(s string) (o openHours, err error) {
 	default:
 		return o, problem.Errorf(problem.HoursUnclear, shorten(s))
 	}
+
 	for item := range strings.SplitSeq(times, ",") {
 		from, to, ok := strings.Cut(item, "-")
 		first, ok1 := parseClock(from)
@@ -181,6 +185,7 @@ func parseWindow(s string) (o openHours, err error) {
 			}
 		}
 	}
+
 	return o, nil
 }
 

@@ -69,10 +69,12 @@ func (s *Spec) inWords() (*scheduleWords, bool) {
 	if _, err := s.uncalendared().Compile(); err != nil {
 		return nil, false
 	}
+
 	zone, err := LoadZone(s.Timezone)
 	if err != nil {
 		return nil, false
 	}
+
 	w := &scheduleWords{every: time.Duration(s.Every), zone: zone, fires: s.MaxFires, jitter: time.Duration(s.Jitter), calendars: s.Calendars}
 	for _, set := range []struct {
 		from *time.Time
@@ -82,10 +84,12 @@ func (s *Spec) inWords() (*scheduleWords, bool) {
 			*set.to = set.from.In(zone)
 		}
 	}
+
 	exprs := s.Schedules
 	if s.Schedule != "" {
 		exprs = []string{s.Schedule}
 	}
+
 	for _, expr := range exprs {
 		c, err := ParseCron(expr, zone)
 		if err != nil {
@@ -93,6 +97,7 @@ func (s *Spec) inWords() (*scheduleWords, bool) {
 		}
 		w.crons = append(w.crons, c.inWords())
 	}
+
 	return w, true
 }
 
@@ -151,6 +156,7 @@ func spans(list []int) []span {
 		out = append(out, span{list[i], list[i+n-1], step})
 		i += n
 	}
+
 	return out
 }
 
@@ -192,6 +198,7 @@ func (c *cronFields) timesInWords() timeWords {
 		eachTime(hours, minutes, seconds, func(at int) bool { w.list = append(w.list, at); return true })
 		return w
 	}
+
 	step, even := pace(hours, minutes, seconds)
 	w.step, w.first, w.last = step, timeOf(hours[0], minutes[0], seconds[0]), timeOf(hours[len(hours)-1], minutes[len(minutes)-1], seconds[len(seconds)-1])
 	w.kind = timesEvery
@@ -205,6 +212,7 @@ func (c *cronFields) timesInWords() timeWords {
 	case even:
 		return w
 	}
+
 	w.kind = timesFields
 	w.seconds, w.minutes, w.hours = c[secondAt].restricted(), c[minuteAt].restricted(), c[hourAt].restricted()
 	return w
@@ -239,6 +247,7 @@ func pace(hours, minutes, seconds []int) (step int, even bool) {
 		last = at
 		return even
 	})
+
 	return step, even
 }
 
@@ -262,6 +271,7 @@ func (c *cronFields) daysInWords() dayWords {
 		w.every = true // either field suffices, even if both are restricted
 		return w
 	}
+
 	if !dom.any {
 		w.monthdays = spans(dom.members())
 		w.last, w.lastWorkday = dom.lastDay, dom.lastWorkday
@@ -271,12 +281,14 @@ func (c *cronFields) daysInWords() dayWords {
 			}
 		}
 	}
+
 	if !dow.any {
 		w.weekdays, w.lastOf = weekdays(dow.values[0]), weekdays(dow.lastOf[0])
 		for i := range w.nth {
 			w.nth[i] = weekdays(dow.nth[i][0])
 		}
 	}
+
 	return w
 }
 

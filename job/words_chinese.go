@@ -30,12 +30,15 @@ func (c chinese) schedule(w *scheduleWords) string {
 			parts = append(parts, "自 "+c.instant(w.start)+" 起")
 		}
 	}
+
 	if !w.end.IsZero() {
 		parts = append(parts, "到 "+c.instant(w.end)+" 为止")
 	}
+
 	if w.fires > 0 {
 		parts = append(parts, fmt.Sprintf("共 %d 次", w.fires))
 	}
+
 	if len(w.calendars) > 0 {
 		quoted := make([]string, len(w.calendars))
 		for i, name := range w.calendars {
@@ -47,9 +50,11 @@ func (c chinese) schedule(w *scheduleWords) string {
 		}
 		parts = append(parts, "仅在日历"+c.list(quoted)+all+"开放时")
 	}
+
 	if w.jitter != 0 {
 		parts = append(parts, "每次推迟 "+c.duration(w.jitter)+"以内该任务固定的一段")
 	}
+
 	return strings.Join(parts, "；")
 }
 
@@ -59,6 +64,7 @@ func (c chinese) cron(w *cronWords) string {
 	if w.years != nil {
 		s += c.spans(w.years, "年")
 	}
+
 	day, is := w.days.date()
 	dated := is && len(w.months) == 1 && w.months[0].first == w.months[0].last
 	switch {
@@ -70,12 +76,14 @@ func (c chinese) cron(w *cronWords) string {
 	case w.months != nil:
 		s += c.spans(w.months, "月")
 	}
+
 	if !dated && (!w.days.every || w.times.kind != timesHourly && !w.times.allDay()) {
 		if s != "" {
 			s += "的"
 		}
 		s += c.days(&w.days)
 	}
+
 	return strings.TrimSpace(s + c.times(&w.times))
 }
 
@@ -101,10 +109,12 @@ func (c chinese) times(t *timeWords) string {
 	case timesHourly:
 		return "每小时的" + c.values("分", "每分钟", t.minutes)
 	}
+
 	s := " " + c.values("点", "每小时", t.hours) + "的" + c.values("分", "每分钟", t.minutes)
 	if len(t.seconds) == 1 && t.seconds[0].first == 0 && t.seconds[0].last == 0 {
 		return s
 	}
+
 	return s + "的" + c.values("秒", "每秒", t.seconds)
 }
 
@@ -113,13 +123,16 @@ func (c chinese) values(unit, all string, list []span) string {
 	if list == nil {
 		return all
 	}
+
 	s := c.spans(list, "")
 	if !strings.HasSuffix(s, "）") {
 		s += " "
 	}
+
 	if unit == "点" {
 		return s + unit
 	}
+
 	return "第 " + s + unit
 }
 
@@ -137,6 +150,7 @@ func (c chinese) spans(list []span, unit string) string {
 			items[i] += fmt.Sprintf("（每隔 %d）", s.step)
 		}
 	}
+
 	return c.list(items)
 }
 
@@ -144,6 +158,7 @@ func (c chinese) days(d *dayWords) string {
 	if d.every {
 		return "每天"
 	}
+
 	var said, monthdays []string
 	for _, s := range d.monthdays {
 		switch {
@@ -155,33 +170,42 @@ func (c chinese) days(d *dayWords) string {
 			monthdays = append(monthdays, fmt.Sprintf("%d日至%d日每 %d 天", s.first, s.last, s.step))
 		}
 	}
+
 	for _, n := range d.nearest {
 		monthdays = append(monthdays, fmt.Sprintf("最接近%d日的工作日", n))
 	}
+
 	if d.lastWorkday {
 		monthdays = append(monthdays, "最后一个工作日")
 	}
+
 	if d.last {
 		monthdays = append(monthdays, "最后一天")
 	}
+
 	if monthdays != nil {
 		said = append(said, "每月"+c.list(monthdays))
 	}
+
 	if d.weekdays != 0 {
 		said = append(said, c.weekdays(d.weekdays))
 	}
+
 	var nth []string
 	for week, days := range d.nth {
 		for _, day := range c.names(days) {
 			nth = append(nth, fmt.Sprintf("第 %d 个%s", week+1, day))
 		}
 	}
+
 	for _, day := range c.names(d.lastOf) {
 		nth = append(nth, "最后一个"+day)
 	}
+
 	if nth != nil {
 		said = append(said, "每月"+c.list(nth))
 	}
+
 	return strings.Join(said, "以及")
 }
 
@@ -201,12 +225,14 @@ func (c chinese) weekdays(w weekdays) string {
 	if w == usualWork {
 		return "每个工作日"
 	}
+
 	var list []int
 	for i := range 7 {
 		if w.has(time.Weekday((i + 1) % 7)) {
 			list = append(list, i+1)
 		}
 	}
+
 	var items []string
 	for _, s := range spans(list) {
 		item := chineseDays[s.first%7]
@@ -218,6 +244,7 @@ func (c chinese) weekdays(w weekdays) string {
 		}
 		items = append(items, item)
 	}
+
 	return "每" + c.list(items)
 }
 
@@ -246,6 +273,7 @@ func (chinese) duration(d time.Duration) string {
 			d -= n * u.size
 		}
 	}
+
 	return strings.Join(items, " ")
 }
 

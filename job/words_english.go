@@ -30,15 +30,18 @@ func (e english) schedule(w *scheduleWords) string {
 			parts = append(parts, "from "+e.instant(w.start)+" on")
 		}
 	}
+
 	if !w.end.IsZero() {
 		parts = append(parts, "until "+e.instant(w.end))
 	}
+
 	switch {
 	case w.fires == 1:
 		parts = append(parts, "once in all")
 	case w.fires > 1:
 		parts = append(parts, fmt.Sprintf("%d times in all", w.fires))
 	}
+
 	switch names := w.calendars; len(names) {
 	case 0:
 	case 1:
@@ -50,9 +53,11 @@ func (e english) schedule(w *scheduleWords) string {
 		}
 		parts = append(parts, "where the calendars "+e.list(quoted)+" are open")
 	}
+
 	if w.jitter != 0 {
 		parts = append(parts, "each later by the job's own part of "+e.duration(w.jitter))
 	}
+
 	return strings.Join(parts, "; ")
 }
 
@@ -63,12 +68,15 @@ func (e english) cron(c *cronWords) string {
 	} else if !c.days.every || c.times.kind != timesHourly && !c.times.allDay() {
 		s += " " + e.days(&c.days)
 	}
+
 	if c.months != nil && !dated {
 		s += ", in " + e.spans(c.months, func(n int) string { return time.Month(n).String() })
 	}
+
 	if c.years != nil {
 		s += ", in " + e.spans(c.years, strconv.Itoa)
 	}
+
 	return s
 }
 
@@ -92,10 +100,12 @@ func (e english) times(t *timeWords) string {
 	case timesHourly:
 		return "every hour at " + e.values("minute", t.minutes)
 	}
+
 	s := e.values("minute", t.minutes) + " of " + e.values("hour", t.hours)
 	if len(t.seconds) == 1 && t.seconds[0].first == 0 && t.seconds[0].last == 0 {
 		return "at " + s
 	}
+
 	return "at " + e.values("second", t.seconds) + " of " + s
 }
 
@@ -121,6 +131,7 @@ func (e english) spans(list []span, word func(int) string) string {
 			items[i] += fmt.Sprintf(" in steps of %d", s.step)
 		}
 	}
+
 	return e.list(items)
 }
 
@@ -128,12 +139,14 @@ func (e english) days(d *dayWords) string {
 	if d.every {
 		return "every day"
 	}
+
 	var said []string
 	say := func(items []string, of string) {
 		if items != nil {
 			said = append(said, "on "+e.list(items)+of)
 		}
 	}
+
 	var monthdays []string
 	for _, s := range d.monthdays {
 		switch first, last := "the "+ordinal(s.first), "the "+ordinal(s.last); {
@@ -145,15 +158,19 @@ func (e english) days(d *dayWords) string {
 			monthdays = append(monthdays, "every "+ordinal(s.step)+" day from "+first+" to "+last)
 		}
 	}
+
 	for _, n := range d.nearest {
 		monthdays = append(monthdays, "the weekday nearest the "+ordinal(n))
 	}
+
 	if d.lastWorkday {
 		monthdays = append(monthdays, "the last weekday")
 	}
+
 	if d.last {
 		monthdays = append(monthdays, "the last day")
 	}
+
 	say(monthdays, " of the month")
 	say(e.weekdays(d.weekdays), "")
 	var nth []string
@@ -162,9 +179,11 @@ func (e english) days(d *dayWords) string {
 			nth = append(nth, "the "+weekOrdinals[week]+" "+day)
 		}
 	}
+
 	for _, day := range e.names(d.lastOf) {
 		nth = append(nth, "the last "+day)
 	}
+
 	say(nth, " of the month")
 	return strings.Join(said, " and also ")
 }
@@ -185,12 +204,14 @@ func (e english) weekdays(w weekdays) (items []string) {
 	if w == usualWork {
 		return []string{"weekdays"}
 	}
+
 	var list []int
 	for i := range 7 {
 		if w.has(time.Weekday((i + 1) % 7)) {
 			list = append(list, i+1)
 		}
 	}
+
 	for _, s := range spans(list) {
 		item := time.Weekday(s.first%7).String() + "s"
 		if s.last > s.first {
@@ -198,6 +219,7 @@ func (e english) weekdays(w weekdays) (items []string) {
 		}
 		items = append(items, item)
 	}
+
 	return items
 }
 
@@ -220,6 +242,7 @@ func ordinal(n int) string {
 			suffix = "rd"
 		}
 	}
+
 	return strconv.Itoa(n) + suffix
 }
 
@@ -241,9 +264,11 @@ func (english) pace(seconds int) string {
 	case n%60 == 0:
 		n, unit = n/60, "minute"
 	}
+
 	if n == 1 {
 		return unit
 	}
+
 	return fmt.Sprintf("%d %ss", n, unit)
 }
 
@@ -264,9 +289,11 @@ func (e english) duration(d time.Duration) string {
 		}
 		items = append(items, item)
 	}
+
 	if len(items) == 1 && strings.HasPrefix(items[0], "1 ") {
 		return items[0][2:]
 	}
+
 	return e.list(items)
 }
 

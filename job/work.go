@@ -67,6 +67,7 @@ func (w *Work) spend(units int64) bool {
 	if w.err != nil {
 		return false
 	}
+
 	before := w.spent
 	w.spent += units
 	switch {
@@ -77,6 +78,7 @@ func (w *Work) spend(units int64) bool {
 	case !w.whole.spend(units):
 		w.err = w.whole.err
 	}
+
 	return w.err == nil
 }
 
@@ -120,10 +122,11 @@ func (w *Work) on(s Schedule) Schedule {
 		s.work, s.cost = w, costOf(s.base)
 		return s
 	}
+
 	return s // computes its answer directly
 }
 
-// costOf returns the cost of one look at a schedule, in units.
+// costOf returns the cost of a look at a schedule, in units.
 func costOf(s Schedule) int64 {
 	if u, ok := s.(Union); ok {
 		return int64(len(u))
@@ -137,16 +140,20 @@ func (s *Spec) Explain(err error, calendars []*Calendar) error {
 	if !errors.Is(err, ErrTooExpensive) {
 		return err
 	}
+
 	why, windows := "", 0
 	for _, c := range calendars {
 		windows = max(windows, c.windowsADay())
 	}
+
 	if windows > 0 {
 		why += fmt.Sprintf(": %d windows a day × %d schedules", windows, max(1, len(s.Schedules)))
 	}
+
 	if s.MaxFires > 0 && s.Start != nil {
 		why += ", all counted since start, " + s.Start.Format(time.DateOnly)
 	}
+
 	return Wrong("schedule", problem.TooExpensive.Advise("give a later start, no max_fires, or a calendar with fewer windows"), why)
 }
 
@@ -156,14 +163,17 @@ func (s *Spec) Affordable(ctx context.Context, now time.Time, calendars []*Calen
 	if len(s.Calendars) == 0 {
 		return nil
 	}
+
 	schedule, err := s.Compile(calendars...)
 	if err != nil {
 		return nil // Validate reports it
 	}
+
 	err = Compute(ctx, DefiningWork, func(w *Work) error {
 		Preview(w.On(schedule), now, warnAhead)
 		return nil
 	})
+
 	return s.Explain(err, calendars)
 }
 

@@ -24,9 +24,11 @@ func LoadZone(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil
 	}
+
 	if loc, ok := zones.Load(name); ok {
 		return loc.(*time.Location), nil
 	}
+
 	switch typed := strings.ToLower(name); {
 	case len(name) > maxZoneName:
 		return nil, problem.Errorf(problem.ZoneUnknown, shorten(name))
@@ -35,9 +37,11 @@ func LoadZone(name string) (*time.Location, error) {
 	case ambiguousZones[typed] != nil:
 		return nil, problem.Errorf(problem.ZoneAmbiguous, name, orList(ambiguousZones[typed]))
 	}
+
 	if canonical := zoneName(name); canonical != "" {
 		name = canonical
 	}
+
 	loc, ok := findZone(name)
 	if !ok {
 		if near := nearZones(name); near != nil {
@@ -45,9 +49,11 @@ func LoadZone(name string) (*time.Location, error) {
 		}
 		return nil, problem.Errorf(problem.ZoneUnknown, shorten(name))
 	}
+
 	if loc != time.UTC {
 		zones.Store(name, loc)
 	}
+
 	return loc, nil
 }
 
@@ -67,13 +73,16 @@ func canonicalZone(name string) string {
 const maxZoneName = 64 // bytes
 
 func findZone(name string) (*time.Location, bool) {
-	// These two are second copies that some systems have. The latter counts leap seconds, which we don't.
+	// These two are second copies that some systems have. The latter counts leap seconds, which we
+	// don't.
 	if area, _, _ := strings.Cut(strings.ToLower(name), "/"); area == "posix" || area == "right" {
 		return nil, false
 	}
+
 	if name == "UTC" {
 		return time.UTC, true
 	}
+
 	loc, err := time.LoadLocation(name)
 	return loc, err == nil
 }
@@ -138,6 +147,7 @@ func nearZones(name string) []string {
 	if near := offsetZone(typed); near != "" {
 		return []string{near}
 	}
+
 	city := typed[strings.LastIndexByte(typed, '/')+1:]
 	var same, like []string
 	most := min(2, len(typed)/4) // wrong letters allowed
@@ -149,9 +159,11 @@ func nearZones(name string) []string {
 			like = append(like, canonical)
 		}
 	}
+
 	if same == nil {
 		same = like
 	}
+
 	slices.Sort(same)
 	same = slices.Compact(same)
 	return same[:min(len(same), 3)]
@@ -171,6 +183,7 @@ func offsetZone(typed string) string {
 			return name
 		}
 	}
+
 	return ""
 }
 
@@ -179,10 +192,12 @@ func within(a, b string, most int) bool {
 	if max(len(a), len(b))-min(len(a), len(b)) > most {
 		return false
 	}
+
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
+
 	for i := range a {
 		corner := row[0]
 		row[0] = i + 1
@@ -200,6 +215,7 @@ func within(a, b string, most int) bool {
 			return false
 		}
 	}
+
 	return row[len(b)] <= most
 }
 

@@ -46,5 +46,6 @@ func offsets(zone *time.Location) []byte {
 			at = end
 		}
 	}
+
 	return b
 }

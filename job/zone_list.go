@@ -16,6 +16,7 @@ func ZoneNames() []string {
 			names = append(names, name)
 		}
 	}
+
 	slices.Sort(names)
 	return names
 }

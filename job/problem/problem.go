@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 )
 
-// Sentence is one possible problem in English, with verbs of package fmt for its values.
+// Sentence is a possible problem in English, with verbs of package fmt for its values.
 type Sentence struct{ code, format, advice string }
 
 // Text is a sentence with its values.
@@ -60,10 +60,12 @@ func (s Sentence) String() string {
 		if v == "%%" {
 			return "%"
 		}
+
 		n++
 		if strings.HasSuffix(v, "q") {
 			return fmt.Sprintf(`"{%d}"`, n)
 		}
+
 		return fmt.Sprintf("{%d}", n)
 	})
 }
@@ -92,15 +94,19 @@ func valueOf(verb string, value any) string {
 	if s, is := value.(shown); is {
 		value = s.value
 	}
+
 	if r, is := value.(rune); is && strings.HasSuffix(verb, "q") {
 		return string(r)
 	}
+
 	if strings.HasSuffix(verb, "q") {
 		verb = strings.TrimSuffix(verb, "q") + "s"
 	}
+
 	if _, is := value.(string); is {
 		verb = strings.NewReplacer("d", "s", "v", "s").Replace(verb)
 	}
+
 	return strings.ToValidUTF8(fmt.Sprintf(verb, value), "\uFFFD")
 }
 
@@ -166,7 +172,7 @@ func (e *Error) Unwrap() error { return e.cause }
 func (e *Error) Said() Text { return e.Text }
 
 // Of converts an error to a sentence: the sentence that it is or wraps, with the error's own
-// message, or else [Other].
+// message, otherwise [Other].
 func Of(err error) Text {
 	var said interface {
 		error
@@ -175,6 +181,7 @@ func Of(err error) Text {
 	if !errors.As(err, &said) {
 		return Other.Of(err)
 	}
+
 	t := said.Said()
 	t.Message = err.Error()
 	return t
