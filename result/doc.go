@@ -1,16 +1,17 @@
-// Package result finishes runs: it writes how they ended.
+// Package result finishes runs: it writes their ends.
 //
-//	recorder.go gathers ends, and writes those that concern nobody else by one statement
-//	together.go writes the others: next attempts, slots, and the runs that come next, in one transaction
-//	wishes.go   learns which executing runs are to be killed
+//	recorder.go gathers ends, and writes independent ones in one statement
+//	together.go writes the others in one transaction: next attempts, slots, and the runs that come next
+//	wishes.go   finds executing runs that must be killed
 //	reaper.go   ends the runs of dead sessions
 //	live.go     writes output while runs execute
 //	spool.go    keeps ends in a file while MySQL is away
-//	retain.go   removes runs that are kept no longer, archive.go hands them over before
-//	trim.go     holds apps to their limit of kept output
-//	tidy.go     removes requests, audit lines and notes that are kept no longer
-//	figures.go  counts starts and ends for people who watch
+//	retain.go   removes expired runs; archive.go hands them over first
+//	trim.go     keeps apps within their limit of kept output
+//	tidy.go     removes expired requests, audit lines and notes
+//	figures.go  counts starts and ends for the console
 //
-// A run that nobody waits for, that holds no slot and that is not tried again is ended by one guarded UPDATE. The guard is the row
-// itself (awaited, grp): whoever begins to wait marks the row, so an end that misses the mark comes before it.
+// An end is independent if no run waits for it, the run holds no slot, and there is no retry. One
+// guarded UPDATE writes it. The guard is in the row itself (columns awaited and grp): a run that
+// begins to wait marks the row, so an end that misses the mark was written before it.
 package result

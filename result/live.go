@@ -14,17 +14,17 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Live writes the output of attempts while they execute, in pieces, so that any node can show it. It is a copy for
-// readers: what a run keeps is written with its end, and the pieces go in the same transaction. Only if the node dies
-// are they all that is left, and become the output of the lost run.
+// Live writes the output of attempts while they execute, in pieces, so that any node can show it. The
+// pieces are a copy for readers: the output to keep is written with the run's end, in the transaction
+// that removes the pieces. If the node dies, the pieces become the output of the lost run.
 //
 //	command ──Sink──▶ pending (bounded) ──each half second──▶ table chunk ──┬─ Recorder: the run ends, pieces go
-//	                                                                         ├─ Reaper: the run is lost, they are its output
-//	                                                                         └─ sweep: nobody knew of them
+//	                                                                         ├─ Reaper: the run is lost, it keeps the pieces
+//	                                                                         └─ sweep: forgotten pieces go
 //
-// A command cannot flood the database: it has pendingMost bytes for each flush, all of a node's have flushMost, and
-// headKept from the beginning and some tailKept from the end stay in the table. What is too much is left out, and the
-// next piece says where it begins, so that a reader sees the gap.
+// A command cannot flood the database. An attempt may write pendingMost bytes for each flush, and all
+// attempts of a node flushMost. The table keeps headKept bytes from the beginning and about tailKept
+// from the end. Surplus output is left out. The next piece has its offset, so a reader sees the gap.
 type Live struct {
 	db  *sql.DB
 	log *slog.Logger
@@ -35,48 +35,49 @@ type Live struct {
 
 const (
 	flushEvery = 500 * time.Millisecond
-	quietTicks = 2 // ticks that a stream lives before it is written: most are over by then, and cost no statement
+	quietTicks = 2 // ticks before a stream is first written: most attempts have ended by then, and cost no statement
 	sweepEvery = 10 * time.Minute
 	sweepBatch = 1000
 
 	pendingMost = 32 << 10
 	flushMost   = 1 << 20
-	flushLeast  = 1 << 10 // of each attempt, however many there are
-	pieceSize   = 2 << 10 // a piece grows up to this, so that a line each second does not make a row each second
+	flushLeast  = 1 << 10 // for each attempt, even if there are many
+	pieceSize   = 2 << 10 // a piece grows up to this size, so a line each second does not become a row each second
 	headKept    = 32 << 10
 	tailKept    = 32 << 10
 )
 
-// NewLive returns one whose sinks may be used at once. Run it.
+// NewLive returns a Live whose sinks may be used at once. The caller runs it.
 func NewLive(db *sql.DB, log *slog.Logger) *Live {
 	return &Live{db: db, log: log, streams: map[job.Launch]*stream{}}
 }
 
-// stream is the output of one attempt that has written something.
+// stream is the output of an attempt that has written something.
 type stream struct {
 	launch job.Launch
 
 	mu      sync.Mutex
-	pending []byte // not taken yet
-	at      int64  // which byte of the output is its first
-	skipped int64  // bytes behind it that were left out: nothing more is taken until it is empty
+	pending []byte // not in a piece yet
+	at      int64  // offset of pending in the output
+	skipped int64  // bytes left out after pending: until it is empty, all further output is left out
 
-	// Of the loop alone.
+	// Used only by the loop.
 	ticks     int
 	open      trip.Chunk // the last piece
-	unwritten bool       // it is not known to be written
-	tail      []span     // the pieces behind the head, the open one included
-	kept      int64      // bytes of them
+	unwritten bool       // open may not be in the table yet
+	tail      []span     // the pieces after the head, with the open one
+	kept      int64      // bytes in tail
 
-	// Under the mutex of Live.
+	// Guarded by the mutex of Live.
 	tried  bool          // something may have been written
-	flight chan struct{} // closed when the transaction that carries a piece of it is over; nil: there is none
+	flight chan struct{} // closed after the transaction with a piece of this stream; nil without one
 }
 
-// span is where a piece begins, and its length.
+// span is the offset and the length of a piece.
 type span struct{ at, n int64 }
 
-// Sink takes the output of an attempt as it comes. A silent attempt leaves no trace here.
+// Sink returns a function that takes the output of an attempt as it comes. A silent attempt leaves
+// no trace here.
 func (v *Live) Sink(l job.Launch) func([]byte) {
 	var s *stream
 	return func(p []byte) {
@@ -101,8 +102,9 @@ func (s *stream) take(p []byte) {
 	s.skipped += int64(len(p) - n)
 }
 
-// End forgets an attempt that is over and tells whether pieces of it may have been written, which then are to go with
-// the run's end. Nothing of it is written any more: if that is just happening, End waits for it.
+// End forgets an attempt that has ended. It reports whether pieces of it may be in the table: they
+// must then be removed with the run's end. If a write is under way, End waits for it; afterwards
+// there are no more writes.
 func (v *Live) End(l job.Launch) (written bool) {
 	v.mu.Lock()
 	s := v.streams[l]
@@ -110,9 +112,11 @@ func (v *Live) End(l job.Launch) (written bool) {
 		v.mu.Unlock()
 		return false
 	}
+
 	delete(v.streams, l)
 	flight := s.flight
 	v.mu.Unlock()
+
 	if flight != nil {
 		<-flight
 	}
@@ -129,6 +133,7 @@ func (v *Live) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(wait):
 		}
+
 		wait = flushEvery
 		err := v.flush(ctx)
 		if err == nil && time.Now().After(nextSweep) {
@@ -136,22 +141,24 @@ func (v *Live) Run(ctx context.Context) error {
 			err = v.sweep(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			wait = 4 * flushEvery // what comes meanwhile is bounded
+			wait = 4 * flushEvery // pending output is bounded
 			if !failed {
 				v.log.Warn("cannot write live output, trying again", "error", err)
 			}
 		}
+
 		failed = err != nil
 	}
 }
 
-// flush writes what has come, of all attempts in one transaction.
+// flush writes the new output of all attempts in one transaction.
 func (v *Live) flush(ctx context.Context) error {
 	batch, landed := v.board()
 	if len(batch) == 0 {
 		return nil
 	}
 	defer landed()
+
 	var chunks []trip.Chunk
 	var cuts []trip.ChunkRange
 	for _, s := range batch {
@@ -160,6 +167,7 @@ func (v *Live) flush(ctx context.Context) error {
 			cuts = append(cuts, cut)
 		}
 	}
+
 	err := v.db.Tx(ctx, func(tx *sql.Tx) error {
 		if err := trip.PutChunks(tx, chunks); err != nil {
 			return err
@@ -167,15 +175,17 @@ func (v *Live) flush(ctx context.Context) error {
 		return trip.CutChunks(tx, cuts)
 	})
 	if err != nil {
-		return err // unknown too: the same pieces are written again, over themselves
+		return err // unknown too: the next flush overwrites the same pieces
 	}
+
 	for _, s := range batch {
 		s.written()
 	}
 	return nil
 }
 
-// board picks the attempts with something to write, the oldest first. Until landed is called, End waits for them.
+// board picks the attempts that have output to write, the oldest first. End waits for these until
+// landed is called.
 func (v *Live) board() (batch []*stream, landed func()) {
 	flight := make(chan struct{})
 	v.mu.Lock()
@@ -185,12 +195,14 @@ func (v *Live) board() (batch []*stream, landed func()) {
 			batch = append(batch, s)
 		}
 	}
+
 	slices.SortFunc(batch, func(a, b *stream) int { return cmp.Compare(a.launch.Run, b.launch.Run) })
 	share := min(pendingMost, max(flushLeast, flushMost/max(1, len(batch))))
 	for _, s := range batch {
 		s.next(share)
 		s.tried, s.flight = true, flight
 	}
+
 	return batch, func() {
 		v.mu.Lock()
 		defer v.mu.Unlock()
@@ -207,8 +219,8 @@ func (s *stream) waits() bool {
 	return len(s.pending) > 0
 }
 
-// next moves up to most bytes from what waits into the open piece, or makes them the next one. What could not be
-// written comes first, by itself.
+// next moves up to most pending bytes into the open piece, or starts a new piece with them. If the
+// open piece is not written yet, it does nothing.
 func (s *stream) next(most int) {
 	if s.unwritten {
 		return
@@ -230,6 +242,7 @@ func (s *stream) next(most int) {
 	} else {
 		s.open = trip.Chunk{Launch: s.launch, Piece: job.Piece{At: at, Data: data}}
 	}
+
 	if s.open.At < headKept {
 		return
 	}
@@ -241,8 +254,8 @@ func (s *stream) next(most int) {
 	s.kept += int64(n)
 }
 
-// surplus is how many of the oldest pieces of the tail are too many. They are let grow to twice what is kept before
-// they are cut: not each flush needs a second statement.
+// surplus returns the number of oldest tail pieces to remove. The tail may grow to twice its limit
+// before it is cut, so that only some flushes need a second statement.
 func (s *stream) surplus() int {
 	if s.kept <= 2*tailKept {
 		return 0
@@ -262,7 +275,7 @@ func (s *stream) cut() (trip.ChunkRange, bool) {
 	return trip.ChunkRange{Launch: s.launch, From: s.tail[0].at, To: s.tail[n].at}, true
 }
 
-// written notes that the open piece is in the table, and what was too much is not.
+// written notes that the open piece is in the table, and that the surplus pieces are gone.
 func (s *stream) written() {
 	s.unwritten = false
 	n := s.surplus()
@@ -272,8 +285,8 @@ func (s *stream) written() {
 	s.tail = slices.Delete(s.tail, 0, n)
 }
 
-// sweep removes pieces of attempts that are over and of which nobody knew: a commit that came later than the run's end,
-// or a node that went on writing after it was taken for dead.
+// sweep removes forgotten pieces of ended attempts. They come from a commit later than the run's
+// end, or from a node that went on writing after it was declared dead.
 func (v *Live) sweep(ctx context.Context) error {
 	for {
 		stray, err := trip.StrayChunks(v.db.Reader(ctx), sweepBatch)
@@ -281,7 +294,7 @@ func (v *Live) sweep(ctx context.Context) error {
 			return err
 		}
 		if err := v.db.Tx(ctx, func(tx *sql.Tx) error { return trip.DropChunks(tx, stray) }); err != nil {
-			return err // unknown too: the next sweep sees what is left
+			return err // unknown too: the next sweep removes the rest
 		}
 		v.log.Info("removed output of runs that are over", "runs", len(stray))
 		if len(stray) < sweepBatch {

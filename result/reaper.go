@@ -17,23 +17,24 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Reaper ends the executing runs of dead sessions as lost, and makes their prepared runs idle, so that other nodes start them on time.
-// It waits for no locked row: a run that it cannot end now, the next look ends, which comes soon then. Any number of nodes may reap at once, since each change
-// is guarded by owner and launch.
+// Reaper ends the executing runs of dead sessions as lost, and makes their prepared runs idle, so
+// that other nodes start them on time. It never waits for a locked row: it leaves the run to the
+// next look, which then comes soon. Any number of nodes may reap at once, since each change is
+// guarded by owner and launch.
 //
-// A prepared run that is missed here, for the moment, becomes overdue, and any node starts it.
+// If a prepared run is missed here, it becomes overdue, and any node starts it.
 type Reaper struct {
 	DB        *sql.DB
 	Exclusion *lock.Exclusion
 	Session   Session
 	Woken     func()      // called when runs became idle
-	Nothing   func() bool // reports that no session held runs a moment ago; nil: nobody knows
+	Nothing   func() bool // reports that no session held runs a moment ago; nil: unknown
 	Log       *slog.Logger
 
 	signal chan struct{}
 }
 
-// NewReaper completes a reaper. Run it.
+// NewReaper completes a reaper. The caller runs it.
 func NewReaper(r Reaper) *Reaper {
 	r.signal = make(chan struct{}, 1)
 	return &r
@@ -49,8 +50,9 @@ func (r *Reaper) Look() {
 
 const (
 	reapPeriod = 2 * time.Second
-	// leftPeriod is the longest pause after a look that met locked rows. It is random: a job that is due each two seconds would have its
-	// row locked by a start at each look of a fixed period.
+	// leftPeriod is the longest pause after a look that met locked rows. The pause is random: with
+	// a fixed one, each look could meet the start of a job that is due every two seconds, which
+	// locks its row.
 	leftPeriod   = reapPeriod / 4
 	reapBatch    = 200
 	releaseBatch = 800
@@ -70,6 +72,7 @@ func (r *Reaper) Run(ctx context.Context) error {
 		case <-r.signal:
 			wait = reapPeriod
 		}
+
 		_, left, err := r.Reap(ctx)
 		if err != nil && ctx.Err() == nil {
 			r.Log.Warn("cannot end the runs of dead sessions, trying again", "error", err)
@@ -80,8 +83,11 @@ func (r *Reaper) Run(ctx context.Context) error {
 	}
 }
 
-// Reap makes one look. It returns how many runs it ended, and whether it left some whose rows were locked. A session without a row is dead for good: its row is committed before
-// it claims anything, and its number is never used again.
+// Reap makes one look. It returns the number of ended runs, and reports whether some are left
+// because their rows were locked.
+//
+// A session without a row is dead for good: its row is committed before it claims anything, and its
+// number is never used again.
 func (r *Reaper) Reap(ctx context.Context) (lost int, left bool, err error) {
 	// Owners first, sessions second. The other way round, a session that registers between the two reads would look dead.
 	reader := r.DB.Reader(ctx)
@@ -93,6 +99,7 @@ func (r *Reaper) Reap(ctx context.Context) (lost int, left bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
+
 	var failed []error
 	for _, owner := range owners {
 		if _, lives := living[owner]; lives {
@@ -100,12 +107,13 @@ func (r *Reaper) Reap(ctx context.Context) (lost int, left bool, err error) {
 		}
 		n, some, err := r.bury(ctx, owner)
 		lost, left = lost+n, left || some
-		failed = append(failed, err) // one that fails does not keep the others
+		failed = append(failed, err) // a failure does not stop the others
 	}
 	return lost, left, errors.Join(failed...)
 }
 
-// bury releases the prepared runs of one dead session, which may be due in this moment, and ends those that execute.
+// bury releases the prepared runs of one dead session, and ends its executing runs. Prepared runs
+// come first because they may be due right now.
 func (r *Reaper) bury(ctx context.Context, dead trip.Owner) (lost int, left bool, err error) {
 	failed := r.release(ctx, dead)
 	node, err := trip.NodeOf(r.DB.Reader(ctx), dead)
@@ -125,20 +133,23 @@ func (r *Reaper) release(ctx context.Context, dead trip.Owner) error {
 		if err != nil || len(runs) == 0 {
 			return err
 		}
+
 		launches := make([]trip.Launch, len(runs))
 		for i := range runs {
 			launches[i] = runs[i].Launch
 		}
+
 		released := int64(0)
 		err = r.Exclusion.Do(ctx, lock.Change{
 			Name:   "release",
 			Rows:   func(tx *sql.Tx) (err error) { released, err = trip.ReleaseDead(tx, dead, launches); return err },
-			Settle: func(*sql.Tx) error { return nil }, // the next look sees what stands
+			Settle: func(*sql.Tx) error { return nil }, // the next look reads the result
 			Sets:   func() {},                          // no set of this node holds them
 		})
 		if err != nil {
 			return err
 		}
+
 		if released > 0 && r.Woken != nil {
 			r.Woken()
 		}
@@ -162,7 +173,7 @@ func (r *Reaper) endAll(ctx context.Context, dead trip.Owner, node string) (lost
 	}
 }
 
-// end writes the ends of some runs in one transaction.
+// end writes the ends of runs in one transaction.
 func (r *Reaper) end(ctx context.Context, dead trip.Owner, node string, runs []trip.Held) (lost, busy int, err error) {
 	ends, err := r.lost(ctx, runs)
 	if err != nil {
@@ -181,7 +192,7 @@ func (r *Reaper) end(ctx context.Context, dead trip.Owner, node string, runs []t
 	return lost, busy, err
 }
 
-// lost are the ends of runs whose node is gone. Where the job says so, the next attempt starts at once.
+// lost returns the ends of runs whose node is gone. If the job allows a retry, it is due at once.
 func (r *Reaper) lost(ctx context.Context, runs []trip.Held) ([]trip.End, error) {
 	jobs := map[int64]bool{}
 	for i := range runs {
@@ -193,7 +204,7 @@ func (r *Reaper) lost(ctx context.Context, runs []trip.Held) ([]trip.End, error)
 	}
 	specs := map[int64]job.Spec{}
 	for _, d := range read {
-		if spec, err := job.DecodeSpec(d.Text); err == nil { // a run of a job that nobody can read is not tried again
+		if spec, err := job.DecodeSpec(d.Text); err == nil { // a job that cannot be read has no retries
 			specs[d.JobID] = spec
 		}
 	}
@@ -215,7 +226,7 @@ func (r *Reaper) lost(ctx context.Context, runs []trip.Held) ([]trip.End, error)
 	return ends, nil
 }
 
-// resetLine is the audit's line of runs that were ended for a node that is gone.
+// resetLine returns the audit line for the ended runs of a dead session.
 func (r *Reaper) resetLine(node string, ends []trip.End) *job.Entry {
 	again := 0
 	for i := range ends {
@@ -229,8 +240,8 @@ func (r *Reaper) resetLine(node string, ends []trip.End) *job.Entry {
 	}
 }
 
-// keepOutput gives lost runs the output that their node had written for readers. What a node writes that only seemed dead comes too late,
-// and Live removes it.
+// keepOutput gives lost runs the live output that their node has written. A node that only seemed
+// dead may write more; Live removes that.
 func (r *Reaper) keepOutput(ctx context.Context, ends []trip.End) error {
 	outputs, err := trip.Outputs(r.DB.Reader(ctx), launchesOf(ends))
 	for i := range ends {

@@ -16,7 +16,7 @@ import (
 type Session interface {
 	Number() trip.Owner
 	Now() job.Micros        // the clock of MySQL
-	Mint(n int) (run int64) // the first of n run ids that nobody else uses
+	Mint(n int) (run int64) // the first of n unused run ids
 }
 
 // Recorder writes the ends of runs, many in one transaction.
@@ -24,31 +24,31 @@ type Recorder struct {
 	Exclusion *lock.Exclusion
 	Session   Session
 	Log       *slog.Logger
-	Written   func([]trip.End) // called with ends whose rows are known to be written, or to belong to somebody else
-	Woken     func()           // called when runs that waited became idle; nil: nobody asks
+	Written   func([]trip.End) // called with ends that are written, or whose rows belong to another owner now
+	Woken     func()           // called when waiting runs became idle; may be nil
 
 	mu      sync.Mutex
 	waiting []trip.End
-	urgent  bool                 // an end among them lets another run begin
-	kept    map[trip.Launch]bool // whose rows, or those of their jobs, somebody had locked at the last try
-	failing time.Time            // since when every transaction has failed; zero: the last one did not
+	urgent  bool                 // a waiting end lets another run begin
+	kept    map[trip.Launch]bool // the row of the run, or of its job, was locked at the last try
+	failing time.Time            // start of the current series of failed transactions; zero: the last one succeeded
 	pause   time.Duration        // after the last transaction, if it failed
 	signal  chan struct{}
-	writing chan struct{} // held by whoever writes
-	batch   sql.Batch     // of whoever writes
+	writing chan struct{} // a semaphore for the writer
+	batch   sql.Batch     // used by the writer
 }
 
 const (
 	finishBatch = 800
-	// gather is how long an end waits for others that share its transaction.
+	// gather is the time that an end waits for others to share its transaction.
 	gather = 10 * time.Millisecond
 )
 
-// busyPause is how long an end waits for the next try when somebody has locked the row of its run, job or group: twice as long each
-// time. An urgent end that comes meanwhile shortens it.
+// busyPause is the pause before the next try when the row of a run, job or group was locked. It
+// doubles each time. An urgent end cuts it short.
 func busyPause(times int) time.Duration { return min(time.Second, 5*time.Millisecond<<min(times, 8)) }
 
-// New returns a recorder. Run it.
+// New returns a recorder. The caller runs it.
 func New(x *lock.Exclusion, s Session, log *slog.Logger, written func([]trip.End)) *Recorder {
 	return &Recorder{
 		Exclusion: x, Session: s, Log: log, Written: written,
@@ -56,14 +56,17 @@ func New(x *lock.Exclusion, s Session, log *slog.Logger, written func([]trip.End
 	}
 }
 
-// Put takes the end of a run, and compresses its output. It never blocks. Urgent ends are not kept waiting for others.
+// Put queues the end of a run, and compresses its output. It never blocks. Urgent ends do not wait
+// for others.
 func (r *Recorder) Put(e trip.End, urgent bool) {
 	e.Output.Pack()
+
 	r.mu.Lock()
 	r.waiting = append(r.waiting, e)
 	r.urgent = r.urgent || urgent
 	wake := r.urgent || len(r.waiting) == 1 || len(r.waiting) == finishBatch
 	r.mu.Unlock()
+
 	if wake {
 		select {
 		case r.signal <- struct{}{}:
@@ -79,14 +82,16 @@ func (r *Recorder) Run(ctx context.Context) error {
 		if err := r.await(ctx); err != nil {
 			return err
 		}
-		if ctx.Err() != nil { // ends that wait are written by Flush
+		if ctx.Err() != nil { // Flush writes the waiting ends
 			return context.Cause(ctx)
 		}
+
 		busy, err := r.finish(ctx)
 		pause, wake := time.Duration(0), (chan struct{})(nil)
 		if !busy {
 			kept = 0
 		}
+
 		switch {
 		case err != nil && ctx.Err() == nil:
 			r.Log.Warn("cannot write how runs ended, trying again", "error", err)
@@ -95,6 +100,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 			pause, wake = busyPause(kept), r.signal
 			kept++
 		}
+
 		if pause > 0 {
 			select {
 			case <-ctx.Done():
@@ -105,13 +111,16 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// await returns when there is something to write, a moment after the first of it.
+// await returns shortly after the first end has come, or at once if it is urgent or the batch is
+// full.
 func (r *Recorder) await(ctx context.Context) error {
 	deadline := (<-chan time.Time)(nil)
 	for {
 		r.mu.Lock()
 		n, urgent := len(r.waiting), r.urgent
 		r.mu.Unlock()
+
+		// n >= finishBatch {
 		if urgent || n >= finishBatch {
 			return nil
 		}
@@ -128,11 +137,11 @@ func (r *Recorder) await(ctx context.Context) error {
 	}
 }
 
-// pushTries bounds how many batches a start waits for.
+// pushTries bounds the batches that a start waits for.
 const pushTries = 3
 
-// Push writes the ends of jobs that are about to start, if some wait: a start must not find a run executing that this node knows
-// to be over. It gives up when they cannot be written at once.
+// Push writes waiting ends of jobs that are about to start. Without it, a start could still find a
+// run executing that has ended on this node. Push gives up when the ends cannot be written at once.
 func (r *Recorder) Push(ctx context.Context, jobs []int64) {
 	if r.Waiting() == 0 {
 		return
@@ -141,6 +150,7 @@ func (r *Recorder) Push(ctx context.Context, jobs []int64) {
 	for _, id := range jobs {
 		starting[id] = true
 	}
+
 	for range pushTries {
 		if !r.holds(starting) {
 			return
@@ -162,8 +172,8 @@ func (r *Recorder) holds(jobs map[int64]bool) bool {
 	return false
 }
 
-// finish writes one batch: first the ends that concern nobody else, then the others. It reports whether some could not be written
-// because somebody has locked rows that they need.
+// finish writes one batch: first the independent ends, then the others. It reports whether some
+// could not be written because rows were locked.
 func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 	select {
 	case r.writing <- struct{}{}:
@@ -171,6 +181,7 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
 	}
+
 	r.mu.Lock()
 	ends := append([]trip.End(nil), r.waiting[:min(len(r.waiting), r.batch.Size())]...)
 	r.mu.Unlock()
@@ -179,7 +190,7 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 	}
 
 	others, err := r.finishAlone(ctx, ends)
-	if sql.IsLockWait(err) { // somebody keeps the row of a run locked: together with what concerns others, such rows are skipped
+	if sql.IsLockWait(err) { // a run's row is locked: the second way skips locked rows
 		others, err = ends, nil
 	}
 	if err == nil && len(others) > 0 {
@@ -189,6 +200,7 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 			r.settled(done, left)
 		})
 	}
+
 	r.batch.Took(len(ends), err)
 	r.noteFailure(err)
 	if r.batch.Culprit() {
@@ -199,8 +211,8 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 	return busy, err
 }
 
-// finishAlone writes the ends of runs that nobody waits for, that hold no slot and that are not tried again. These are nearly
-// all: one statement by which no other row is read. It returns the others.
+// finishAlone writes the independent ends (no waiting run, no slot, no retry) in one statement that
+// reads no other row. Nearly all ends are independent. It returns the others.
 func (r *Recorder) finishAlone(ctx context.Context, ends []trip.End) (others []trip.End, err error) {
 	var alone, again []trip.End
 	for _, e := range ends {
@@ -236,8 +248,8 @@ func (r *Recorder) finishAlone(ctx context.Context, ends []trip.End) (others []t
 	err = r.Exclusion.Do(ctx, lock.Change{
 		Name:   "finish",
 		Rows:   write,
-		Settle: write, // what was written already is not written again
-		// If we die before this, the rows say how the runs ended, and nobody misses the set.
+		Settle: write, // ends that are written already are not written again
+		// If we die before this, the ends are in the rows, and no other node needs the set.
 		Sets: func() { r.settled(done, nil) },
 	})
 	return others, err
@@ -251,7 +263,7 @@ func launchesOf(ends []trip.End) []trip.Launch {
 	return out
 }
 
-// settled removes written ends from the queue, and moves those that cannot be written yet to its end.
+// settled removes written ends from the queue, and moves blocked ones to its end.
 func (r *Recorder) settled(written, later []trip.End) {
 	gone, last := make(map[trip.Launch]bool, len(written)), make(map[trip.Launch]bool, len(later))
 	for i := range written {
@@ -281,14 +293,14 @@ func (r *Recorder) settled(written, later []trip.End) {
 	}
 }
 
-// Waiting is how many ends are not known to be written.
+// Waiting returns the number of ends that are not known to be written.
 func (r *Recorder) Waiting() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.waiting)
 }
 
-// spooled are the ends that are not known to be written.
+// spooled returns the ends that are not known to be written.
 func (r *Recorder) spooled() []Spooled {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,22 +16,25 @@ import (
 	"github.com/google/uuid"
 )
 
-// Retainer removes records that are kept no longer, with their output: job after job, by the rule of the job, of its app,
-// and of the cluster. One node at a time does it, the one that has the chore; each batch is a transaction of its own that
-// locks nothing but the rows that go, and the rule while it commits, and it rests after each for several times as long as
-// that took. Where a command is given, it gets the records before they go.
+// Retainer removes expired records with their output, job after job, by the rules of the job, of
+// its app, and of the cluster. Only the node that holds the chore does it. Each batch is a
+// transaction of its own. It locks only the rows that it deletes, and the rules while it commits.
+// After each batch the Retainer rests for several times as long as the batch took. An archive
+// command, if there is one, gets the records before they are deleted.
 //
 //	look at jobs ──▶ cut of a job ──▶ list ──▶ archive command ──▶ delete ──▶ rest
 //
-// A batch goes by the rules that stand when it is deleted: when they are not those any more by which it
-// was listed, it stays, although the archive may have it, and the jobs that are left are looked at by the new ones.
+// A batch must still agree with the rules when it is deleted. If they have changed since it was
+// listed, it stays, although the archive may have it already, and the new rules apply to the jobs
+// that are left.
 //
-// If we die between the archive and the delete, or that commit is unknown, the records are still there, or not, and the
-// next look sees which: what is there is handed over once more. So the archive gets each record at least once, and knows
-// by the id of the run which it has.
+// If we die between the archive and the delete, or if the commit is unknown, the next look hands
+// over the remaining records again. So the archive gets each record at least once, and recognises
+// repeated ones by the run's id.
 //
-// Records that it does not take may be wrong themselves: it gets those of the next job. When it does not take those of some
-// jobs in a row, it is the archive, and the round goes on in a while: behind the last of these, so that none stops it for good.
+// A refused record may be bad itself, so the next job has its turn. If several jobs in a row are
+// refused, the archive is at fault. The round then ends, and the next one begins after the last of
+// the refused jobs, so that a bad job cannot block the rest for good.
 type Retainer struct {
 	DB      *read.DB
 	Session interface {
@@ -40,39 +43,40 @@ type Retainer struct {
 		Fresh() bool
 	}
 	Archive Archive     // nil: none
-	Behind  func() bool // tells that due times are overdue, so that it is better to rest a while; nil: nobody knows
+	Behind  func() bool // reports that due times are overdue, so that resting is better; nil: unknown
 	Log     *slog.Logger
 
-	done   choreDone     // not told yet
-	bad    int64         // failures of the archive since a round over all jobs without any
-	failed bool          // it did in this round
-	row    int           // jobs in a row whose records it has not taken
-	looked time.Duration // at jobs, in this round
-	owed   time.Duration // what small batches took for which it has not rested yet
-	held   time.Time     // since when the chore is ours for choreHold, at least
+	done   choreDone     // not written to the chore's row yet
+	bad    int64         // failures of the archive since the last round without one
+	failed bool          // the archive failed in this round
+	row    int           // consecutive jobs whose records the archive refused
+	looked time.Duration // spent on looking at jobs in this round
+	owed   time.Duration // spent on small batches, without a rest so far
+	held   time.Time     // the chore is ours for choreHold from here, at least
 }
 
-// Archive takes records before they go: one line of JSON for each. When it returns nil it has them.
+// Archive takes records before they are deleted. It has them once it returns nil.
 type Archive func(ctx context.Context, runs []read.Run) error
 
 const (
 	retainPeriod = 10 * time.Minute // between rounds over all jobs
-	retainTry    = time.Minute      // between looks whether nobody has the chore
+	retainTry    = time.Minute      // between tries to take the chore
 	choreHold    = 5 * time.Minute  // longer than the archive command may take, see node.Config.ArchiveTimeout
-	choreKeep    = 10 * time.Second // between taking it again
-	keptJobs     = 2000             // whose rules one look reads
+	choreKeep    = 10 * time.Second // between renewals of the chore
+	keptJobs     = 2000             // jobs in one look
 	dropBatch    = 800
-	archiveBatch = 200 // each may have some ten kilobytes of output
-	archiveTries = 3   // jobs in a row whose records the archive does not take, before the round ends
-	// rest is how many times as long as a batch took it rests, and restLeast how long at least: a trip that commits at
-	// the same time has the disk to itself for most of it.
+	archiveBatch = 200 // a record may have some ten kilobytes of output
+	archiveTries = 3   // consecutive refused jobs that end the round
+
+	// A batch is followed by a rest of this many times its duration, and of restLeast at least:
+	// concurrent commits of the trip then have the disk to themselves most of the time.
 	rest      = 4
-	restRound = 50 // a round that looked for so long is followed by so many times that without one
+	restRound = 50 // the pause after a round, as a multiple of the time spent on looking at jobs
 	restLeast = 50 * time.Millisecond
-	// restLongest is the most that a batch makes it rest, however long MySQL took for it.
+	// restLongest bounds the rest after a batch, even if MySQL was very slow.
 	restLongest = time.Minute
-	// restMost is for how long due times that are overdue keep it from the next batch. Not for ever: on a cluster whose
-	// slots are all taken something is overdue all the time.
+	// restMost bounds the extra rest while due times are overdue: if all slots of a cluster are
+	// taken, some due time is always overdue.
 	restMost = 20 * time.Second
 )
 
@@ -100,22 +104,25 @@ func (r *Retainer) Run(ctx context.Context) error {
 	}
 }
 
-// errNoArchive is why a node without the command removes nothing where one is wanted.
+// errNoArchive means that an archive is required and this node has no command for it.
 var errNoArchive = errors.New("records are to be archived before they go, and this node has no --archive-command")
 
-// errArchive is that the archive command did not take records.
+// errArchive means that the archive command refused records.
 var errArchive = errors.New("archive")
 
-// Round looks at all jobs once, from where the last round was, if nobody else does. It tells whether it did.
+// Round looks at all jobs once, from the place where the last round ended, unless another node has
+// the chore. It reports whether this node had it.
 func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
 	if _, err := r.rules(ctx); err != nil {
 		return false, err
 	}
+
 	asked := time.Now()
 	mine, at, err := takeChore(ctx, r.DB.DB, choreRetention, r.Session.ID(), choreHold)
 	if err != nil || !mine {
 		return false, err
 	}
+
 	r.held, r.done.At = asked, at
 	for last := false; !last && err == nil; {
 		last, err = r.page(ctx)
@@ -123,7 +130,7 @@ func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
 	return true, err
 }
 
-// rules reads the rules, if this node can do as they say.
+// rules reads the rules. It fails with errNoArchive if this node cannot follow them.
 func (r *Retainer) rules(ctx context.Context) (map[string]job.Retention, error) {
 	rules, err := trip.Retentions(r.DB.Reader(ctx))
 	if err == nil && rules[""].Archive && r.Archive == nil {
@@ -132,11 +139,12 @@ func (r *Retainer) rules(ctx context.Context) (map[string]job.Retention, error) 
 	return rules, err
 }
 
-// page looks at the next jobs, by the rules as they are now, and tells whether these jobs were the last.
+// page looks at the next jobs, by the current rules, and reports whether these were the last.
 func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 	if err := r.hold(ctx); err != nil {
 		return false, err
 	}
+
 	began := time.Now()
 	rules, err := r.rules(ctx)
 	if err != nil {
@@ -148,13 +156,15 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 	}
 	took := time.Since(began)
 	r.looked += took
+
 	for i := range jobs {
 		j := &jobs[i]
 		switch err := r.shorten(ctx, j, rules); {
-		case errors.Is(err, sql.ErrMoved): // rules have changed: this job and those behind it are looked at once more
+		case errors.Is(err, sql.ErrMoved): // the rules have changed: this job and the following ones are looked at again
 			r.rest(ctx, took)
 			return false, nil
-		case sql.IsLockWait(err) || errors.Is(err, read.ErrUnreadable): // the jobs behind it do not wait for that: the next round looks again
+		// The following jobs need not wait for this one: the next round looks at it again.
+		case sql.IsLockWait(err) || errors.Is(err, read.ErrUnreadable):
 			r.Log.Warn("records of a job stay for now", "job_id", j.ID, "error", err)
 			if !sql.IsLockWait(err) {
 				r.done.Error, r.done.ErrorAt = fmt.Sprintf("records of job %d stay: %v", j.ID, err), r.Session.Now()
@@ -167,8 +177,9 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 		case err != nil:
 			return false, err
 		}
-		r.done.At = j.ID // if we die before this is told, the next one looks at the job once more
+		r.done.At = j.ID // if we die before this is written, the next round looks at the job again
 	}
+
 	if len(jobs) < keptJobs {
 		r.done.At, r.done.Ended = 0, r.Session.Now()
 		if !r.failed {
@@ -181,7 +192,7 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 	return false, nil
 }
 
-// cut finds out which records of a job go.
+// cut computes which records of a job have expired.
 func (r *Retainer) cut(ctx context.Context, j *read.KeptJob, keep job.Keep) (c read.Cut, err error) {
 	now := r.Session.Now()
 	c = read.Cut{JobID: j.ID, Failed: now + 1}
@@ -191,6 +202,7 @@ func (r *Retainer) cut(ctx context.Context, j *read.KeptJob, keep job.Keep) (c r
 	if keep.Failures > 0 {
 		c.Failed = now.Add(-time.Duration(keep.Failures))
 	}
+
 	if keep.Runs > 0 {
 		if c.Surely, err = r.DB.LastDues(ctx, j.ID, keep.Runs); err != nil {
 			return c, err
@@ -203,11 +215,13 @@ func (r *Retainer) cut(ctx context.Context, j *read.KeptJob, keep job.Keep) (c r
 		}
 		c.Surely = max(c.Surely, due)
 	}
+
 	c.Due = max(c.Ended, c.Surely) // nothing ends before it is due
 	return c, nil
 }
 
-// shorten removes what goes of one job's records. It returns sql.ErrMoved if the job or a rule has been changed since it was read.
+// shorten removes the expired records of one job. It returns sql.ErrMoved if the job or a rule has
+// changed since it was read.
 func (r *Retainer) shorten(ctx context.Context, j *read.KeptJob, rules map[string]job.Retention) error {
 	rule := j.Rule(rules)
 	if j.Oldest == 0 || !rule.Bounded() {
@@ -217,6 +231,7 @@ func (r *Retainer) shorten(ctx context.Context, j *read.KeptJob, rules map[strin
 	if err != nil || j.Oldest >= c.Due {
 		return err
 	}
+
 	most := dropBatch
 	if r.Archive != nil {
 		most = archiveBatch
@@ -240,8 +255,8 @@ func (r *Retainer) shorten(ctx context.Context, j *read.KeptJob, rules map[strin
 	}
 }
 
-// batch removes some of the records that go, the earliest first, and moves on in the cut. It returns how many, and how long
-// that took without the archive command.
+// batch removes some expired records, the earliest first, and advances the cut. It returns their
+// number, and the time spent without the archive command.
 func (r *Retainer) batch(
 	ctx context.Context, j *read.KeptJob, c *read.Cut, rules map[string]job.Retention, most int,
 ) (n int, took time.Duration, err error) {
@@ -255,7 +270,7 @@ func (r *Retainer) batch(
 	if err != nil {
 		return 0, 0, err
 	}
-	next := c.To // what stays before that is not read again
+	next := c.To // the records that stay before it are not read again
 	if len(runs) == most {
 		next = runs[most-1].Due // others may be due at the same instant
 	}
@@ -263,32 +278,37 @@ func (r *Retainer) batch(
 		c.From = next
 		return 0, time.Since(began), nil
 	}
+
 	archiving, err := r.archive(ctx, j.ID, runs)
 	if err != nil {
 		return 0, 0, err
 	}
+
 	err = r.DB.Tx(ctx, func(tx *sql.Tx) error {
 		if err := trip.DropRuns(tx, runs); err != nil {
 			return err
 		}
-		// Once a change of the rules or of the job is answered, nothing goes by the old ones.
+		// Once a change of the rules or of the job is answered, no batch follows the old ones.
 		if err := trip.HoldRules(tx, j.App, rules); err != nil {
 			return err
 		}
 		return trip.HoldVersion(tx, j.ID, j.Version)
 	})
 	if err != nil {
-		return 0, 0, err // unknown too: the next round sees what stands
+		return 0, 0, err // unknown too: the next round reads the result
 	}
+
 	r.done.Removed += int64(len(runs))
 	c.From = next
 	return len(runs), time.Since(began) - archiving, nil
 }
 
-// hold tells what was done, and keeps the chore, unless it was taken a moment ago. It is asked before each batch, after the
-// rest, and before each archive command: so the chore is ours for longer than the command may take, and no other node
-// archives beside it. What remains is a node that is stopped in the middle, or dies and leaves its command behind: another one
-// takes over when the chore expires, and the two commands may run at once.
+// hold writes the progress and renews the chore, unless it did so a moment ago. It runs before each
+// batch, after the rest, and before each archive command. So the chore is ours for longer than the
+// command may take, and no other node archives at the same time.
+//
+// One case is left: a node is stopped in the middle, or dies while its command goes on. Another
+// node takes over once the chore expires, and two commands may then run at once.
 func (r *Retainer) hold(ctx context.Context) error {
 	if !r.Session.Fresh() {
 		return errTaken
@@ -299,6 +319,7 @@ func (r *Retainer) hold(ctx context.Context) error {
 	if err := r.tell(ctx); err != nil {
 		return err
 	}
+
 	asked := time.Now()
 	mine, _, err := takeChore(ctx, r.DB.DB, choreRetention, r.Session.ID(), choreHold)
 	if err == nil && !mine {
@@ -310,8 +331,8 @@ func (r *Retainer) hold(ctx context.Context) error {
 	return err
 }
 
-// restLater rests after small batches, of many jobs that have few old records each: for as long as after large ones, in
-// pieces that are worth it.
+// restLater rests after small batches (many jobs with few old records each). The rest is as long in
+// all as after large batches, in pieces of a useful length.
 func (r *Retainer) restLater(ctx context.Context, took time.Duration) {
 	if r.owed += took; rest*r.owed >= restLeast {
 		r.rest(ctx, r.owed)
@@ -319,7 +340,8 @@ func (r *Retainer) restLater(ctx context.Context, took time.Duration) {
 	}
 }
 
-// rest is what comes after each batch, which took so long: for longer while due times are overdue.
+// rest pauses after a batch, in proportion to the time that it took, and longer while due times are
+// overdue.
 func (r *Retainer) rest(ctx context.Context, took time.Duration) { restAfter(ctx, took, r.Behind) }
 
 func restAfter(ctx context.Context, took time.Duration, behind func() bool) {
@@ -337,7 +359,8 @@ func restAfter(ctx context.Context, took time.Duration, behind func() bool) {
 
 var errTaken = errors.New("another node does it now, or this one has lost its lease")
 
-// archive hands records over, and returns how long the command took. One that fails keeps them here.
+// archive hands records over, and returns the duration of the command. If the command fails, the
+// records stay.
 func (r *Retainer) archive(ctx context.Context, jobID int64, old []trip.OldRun) (took time.Duration, err error) {
 	if r.Archive == nil {
 		return 0, nil
@@ -353,6 +376,7 @@ func (r *Retainer) archive(ctx context.Context, jobID int64, old []trip.OldRun) 
 	if err := r.hold(ctx); err != nil {
 		return 0, err
 	}
+
 	began := time.Now()
 	err = r.Archive(ctx, runs)
 	took = time.Since(began)
@@ -373,7 +397,8 @@ func (r *Retainer) archive(ctx context.Context, jobID int64, old []trip.OldRun) 
 	return took, nil
 }
 
-// tell writes down what was done. Numbers are for people: an unknown commit may count something twice, or not.
+// tell writes the progress to the chore's row. The numbers are only shown to people: after an
+// unknown commit, records may be counted twice or not at all.
 func (r *Retainer) tell(ctx context.Context) error {
 	d := r.done
 	d.Failures = r.bad

@@ -1,30 +1,33 @@
-// Package edit makes people's changes: it creates, changes, pauses, resumes and deletes jobs, one by one, many at once, or as
-// files want them; it asks for runs and backfills, and kills runs; and it changes what jobs share: calendars, groups, pauses of apps,
-// handlers, nodes, limits and rules of retention.
+// Package edit makes the changes that people ask for. It creates, changes, pauses, resumes and
+// deletes jobs: one, many at once, or all jobs of a set of files. It adds runs and backfills, and
+// kills runs. It also changes the things that jobs share: calendars, groups, pauses of apps, alert
+// handlers, nodes, limits and retention rules.
 //
-// A change of jobs has four steps, however many jobs it is about:
+// A change of jobs has four steps, for any number of jobs:
 //
-//	see.go      reads the jobs and computes their due times; nothing is locked
-//	judge.go    decides about each job, by what was seen and by its row, which is locked by now
-//	write.go    writes the decisions, a few statements for all jobs together
-//	editor.go   runs these in one transaction with the lines of the audit, and answers
+//	see.go      reads the jobs and computes their due times, without locks
+//	judge.go    decides about each job, from the first reading and from its row, now locked
+//	write.go    writes the decisions, in a few statements for all jobs together
+//	editor.go   runs these steps in one transaction, adds the audit lines, and answers
 //
-// What a job names must exist: refs.go looks, in the transaction that writes the job. Limits of apps are counted there, too
-// (limits.go).
+// Everything that a job names must exist. refs.go checks this in the transaction that writes the
+// job, and limits.go counts against the limits of apps in the same transaction.
 //
-// Files are applied by the same steps (apply.go). Before them, a look says what differs and makes the list of changes of jobs. The
-// transaction writes the folder, pauses, calendars and groups before the jobs, and alerts and retention behind them.
+// Applying files uses the same steps (apply.go). First it compares the files with the database and
+// lists the changes of jobs. The transaction then writes the folder, pauses, calendars and groups
+// before the jobs, and alerts and retention after them.
 //
-// A change of jobs is answered when the spawn windows of their executing runs have passed. A stop (stops.go) is about many jobs and
-// is read by nodes now and then, so it is answered when no node can start anything by an older reading.
+// A change of jobs is answered once the spawn windows of their executing runs have passed. A stop
+// (stops.go) concerns many jobs, and nodes read stops only periodically. It is therefore answered
+// once no node can start a run from an older reading.
 //
-// A decision never computes a due time. If the row is not as it was seen (somebody else was faster), the whole change begins again:
-// at most a few times.
+// A decision never computes a due time. If a row has changed since it was first read, the whole
+// change begins again, a few times at most.
 //
-// An edit takes back what has not begun: it deletes the future runs of the schedule, and the new cursor makes claims bring them
-// again, under the new definition. Runs that are due already, retries, and runs that people have asked for stay: their start
-// judges them by what it finds then.
+// An edit takes back runs that have not begun: it deletes the future runs of the schedule, and
+// claims insert them again from the new cursor, under the new definition. Runs that are already
+// due, retries and requested runs stay. They are judged when they start.
 //
-// If we die before the commit, nothing of a change stands. If we die after it, all of it does: nobody is told so, and claims go
-// on from the new cursors.
+// If we die before the commit, the change has no effect. If we die after it, the change is complete
+// but unanswered, and claims go on from the new cursors.
 package edit
