@@ -14,17 +14,17 @@ import (
 	"go-crontab/job"
 )
 
-// reserved begins the names of the daemon's own settings, secrets among them, and of what a command is told.
+// reserved is the prefix of the daemon's own settings, secrets among them, and of the variables that describe a run.
 const reserved = job.ReservedEnv
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// inherited are the variables that a command takes over from the daemon, where it has them. Like cron, and unlike a
-// shell, nothing else is: not even LD_* or BASH_ENV, which would change what runs.
+// inherited are the variables that a command inherits from the daemon. As with cron, and unlike a shell, all others are
+// dropped: even LD_* and BASH_ENV, which would change what runs.
 var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ"}
 
-// environ returns what every command of a shell gets: inherited, with the defaults that cron has for what is missing,
-// and then extra, of which the later wins.
+// environ returns the variables of every command: the inherited ones, cron's defaults for missing ones, and extra, in
+// which a later entry wins.
 func environ(bash string, extra []string) ([]string, error) {
 	env := map[string]string{"PATH": defaultPath, "SHELL": bash}
 	if u, err := user.Current(); err == nil {
@@ -35,13 +35,16 @@ func environ(bash string, extra []string) ([]string, error) {
 			env[name] = v
 		}
 	}
+
 	for _, pair := range extra {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" || strings.ContainsRune(pair, 0) || strings.HasPrefix(name, reserved) {
-			return nil, fmt.Errorf("environment: variable %q: want NAME=value, and no name that begins with %s", name, reserved)
+			return nil, fmt.Errorf("environment: variable %q: want NAME=value, and no name that begins with %s",
+				name, reserved)
 		}
 		env[name] = value
 	}
+
 	var pairs []string
 	for name, value := range env {
 		if value != "" {
@@ -52,17 +55,17 @@ func environ(bash string, extra []string) ([]string, error) {
 	return pairs, nil
 }
 
-// variable is the name in NAME=value.
+// variable returns the name in NAME=value.
 func variable(pair string) string {
 	name, _, _ := strings.Cut(pair, "=")
 	return name
 }
 
-// Marker is what the environment of each command of a session has before the run's id: by it the guard finds what
-// commands have left outside of their groups.
+// Marker returns the environment entry of a session's commands up to the run's id. By it the guard finds processes that
+// left their groups.
 func Marker(session uuid.UUID) string { return reserved + "SEAT=" + session.String() + "-" }
 
-// about appends what a command may know of its attempt. The due instant is UTC with microseconds.
+// about appends the variables that describe the attempt. The due instant is in UTC with microseconds.
 func about(a Attempt, env []string) []string {
 	if a.TraceParent != "" {
 		env = append(slices.Clip(env), "TRACEPARENT="+a.TraceParent)
@@ -80,9 +83,9 @@ func about(a Attempt, env []string) []string {
 	)
 }
 
-// seal marks every descriptor that this process was born with close-on-exec. Go opens its own that way, but the
-// parent of a daemon, or a C library in it, may not have, and a command must not get at them. What cannot be listed
-// or marked stays as it is: that is no reason not to run.
+// seal marks every open descriptor above 2 close-on-exec. Go opens its own that way, but descriptors of the parent or
+// of a C library may be open, and a command must not get them. Descriptors that cannot be listed or marked stay as
+// they are.
 func seal() {
 	open, err := os.ReadDir("/dev/fd")
 	if err != nil {

@@ -8,9 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fork starts argv as the leader of a group of its own, as another user if that is not nil. There are no pidfds and no
-// cgroups here.
-func fork(path string, argv []string, attr *syscall.ProcAttr, as *syscall.Credential, _ *os.File) (pid int, exit *os.File, err error) {
+// fork starts argv as the leader of its own group, as another user if as is not nil. Darwin has no pidfds and no
+// cgroups.
+func fork(
+	path string, argv []string, attr *syscall.ProcAttr, as *syscall.Credential, _ *os.File,
+) (pid int, exit *os.File, err error) {
 	attr.Sys = &syscall.SysProcAttr{Setpgid: true, Credential: as}
 	pid, err = syscall.ForkExec(path, argv, attr)
 	return pid, nil, err
@@ -20,7 +22,7 @@ func fork(path string, argv []string, attr *syscall.ProcAttr, as *syscall.Creden
 // only stopped, so a kqueue watches it.
 func (g *group) awaitExit() {
 	kq, err := unix.Kqueue()
-	for err != nil { // no descriptor left: one will be
+	for err != nil { // no descriptor is free: wait for one
 		time.Sleep(50 * time.Millisecond)
 		kq, err = unix.Kqueue()
 	}
@@ -39,5 +41,5 @@ func (g *group) awaitExit() {
 
 func signalOrphans(_ *os.File, pgid int, sig syscall.Signal) error { return signalByNumber(pgid, sig) }
 
-// onlyZombies is false: launchd collects every orphan at once.
+// onlyZombies returns false: launchd collects every orphan at once.
 func onlyZombies(int) bool { return false }

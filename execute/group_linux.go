@@ -9,9 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fork starts argv as the leader of a group of its own, as another user and in a cgroup if they are not nil. exit is
+// fork starts argv as the leader of its own group, as another user and in a cgroup if as and in are not nil. exit is
 // its pidfd, nil on kernels before 5.4.
-func fork(path string, argv []string, attr *syscall.ProcAttr, as *syscall.Credential, in *os.File) (pid int, exit *os.File, err error) {
+func fork(
+	path string, argv []string, attr *syscall.ProcAttr, as *syscall.Credential, in *os.File,
+) (pid int, exit *os.File, err error) {
 	fd := -1
 	attr.Sys = &syscall.SysProcAttr{Setpgid: true, PidFD: &fd, Credential: as}
 	if in != nil {
@@ -21,8 +23,8 @@ func fork(path string, argv []string, attr *syscall.ProcAttr, as *syscall.Creden
 	if err != nil || fd < 0 {
 		return pid, nil, err
 	}
-	// Non-blocking, so that the netpoller takes it: a command that runs for hours then parks a goroutine, not a
-	// thread.
+
+	// Non-blocking for the netpoller: a command that runs for hours then parks a goroutine, not a thread.
 	_ = unix.SetNonblock(fd, true)
 	return pid, os.NewFile(uintptr(fd), "pidfd"), nil
 }
@@ -35,17 +37,18 @@ func (g *group) awaitExit() {
 	for {
 		err := unix.Waitid(unix.P_PID, g.pgid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if err != unix.EINTR {
-			return // ECHILD: somebody else reaped it; reap will say so
+			return // ECHILD: other code reaped it, which reap reports
 		}
 	}
 }
 
-// pollExit waits for the exit behind a pidfd; false means that this kernel cannot.
+// pollExit waits for the exit of a pidfd's process; false means that this kernel cannot.
 func pollExit(exit *os.File) bool {
 	raw, err := exit.SyscallConn()
 	if err != nil {
 		return false
 	}
+
 	var waitErr error
 	err = raw.Read(func(fd uintptr) bool {
 		var info unix.Siginfo
@@ -62,7 +65,7 @@ func pollExit(exit *os.File) bool {
 }
 
 // signalOrphans signals a group whose leader was reaped. Linux 6.9 and later can name it by the leader's pidfd, which
-// never comes to mean another one.
+// is never reused for another process.
 func signalOrphans(exit *os.File, pgid int, sig syscall.Signal) error {
 	if exit == nil {
 		return signalByNumber(pgid, sig)
@@ -71,6 +74,7 @@ func signalOrphans(exit *os.File, pgid int, sig syscall.Signal) error {
 	if err != nil {
 		return signalByNumber(pgid, sig)
 	}
+
 	sent := error(unix.EBADF)
 	_ = raw.Control(func(fd uintptr) {
 		sent = unix.PidfdSendSignal(int(fd), sig, nil, unix.PIDFD_SIGNAL_PROCESS_GROUP)
@@ -81,8 +85,8 @@ func signalOrphans(exit *os.File, pgid int, sig syscall.Signal) error {
 	return signalByNumber(pgid, sig) // EINVAL: an older kernel; ENOSYS, EPERM: a container's filter
 }
 
-// onlyZombies tells whether the group has members and none of them lives. They stay until their parent collects
-// them, which an init that is none never does, and no signal tells them from the living.
+// onlyZombies reports whether the group has members and all are zombies. Zombies stay until their parent collects them,
+// which a container's improper init never does. A signal cannot distinguish them from living processes.
 func onlyZombies(pgid int) bool {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -93,6 +97,7 @@ func onlyZombies(pgid int) bool {
 	if err != nil {
 		return false
 	}
+
 	zombies := 0
 	for _, name := range names {
 		if name[0] < '0' || name[0] > '9' {
@@ -100,8 +105,9 @@ func onlyZombies(pgid int) bool {
 		}
 		stat, err := os.ReadFile("/proc/" + name + "/stat")
 		if err != nil {
-			continue // ended meanwhile
+			continue // the process has ended
 		}
+
 		switch state, group := parseStat(stat); {
 		case group != pgid:
 		case state == 'Z' || state == 'X':
@@ -113,8 +119,8 @@ func onlyZombies(pgid int) bool {
 	return zombies > 0
 }
 
-// parseStat reads state and process group off a /proc/<pid>/stat: "pid (name) state ppid pgrp …", where the name may
-// hold anything, parentheses too.
+// parseStat reads the state and process group from a /proc/<pid>/stat: "pid (name) state ppid pgrp …". The name may
+// contain any characters, even parentheses.
 func parseStat(stat []byte) (state byte, pgid int) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 3 {

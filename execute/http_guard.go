@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// guard keeps requests away from what is not meant to be reached from outside: whoever may write a job must not get
-// at the node's own machine, its network, or the credentials that a cloud hands to it. It looks at the address that
-// is about to be connected to, after all names are resolved, so that no name and no redirect leads around it.
+// guard keeps requests away from internal addresses. The author of a job must not reach the node's own machine, its
+// network, or the credentials that a cloud provides to the machine. The guard checks the address of each connection
+// after all names are resolved, so neither a name nor a redirect can bypass it.
 type guard struct {
 	allow    []allowance
 	machine  *machine
 	resolver *net.Resolver // nil: the system's
 }
 
-// allowance opens addresses, or what a host name stands for.
+// allowance opens addresses, or the addresses of a host name.
 type allowance struct {
-	prefix netip.Prefix // valid, or
-	host   string       // lower case; "*." in front stands for any names before it
+	prefix netip.Prefix // if invalid, host counts
+	host   string       // lower case; a leading "*." matches any subdomain
 	port   string       // "": any
 }
 
@@ -33,20 +33,23 @@ var allowedName = regexp.MustCompile(`^(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$
 // parseAllowance reads 10.0.0.0/8, 10.1.2.3, fd00::/8, intranet.example or *.intranet.example; a port may follow each,
 // as in 10.0.0.0/8:8080, [fd00::1]:8080 and intranet.example:8080.
 func parseAllowance(text string) (allowance, error) {
-	wrong := fmt.Errorf("%q: want addresses such as 10.0.0.0/8 or [fd00::1]:8080, or a host such as intranet.example:8080 or *.intranet.example", text)
+	wrong := fmt.Errorf("%q: want addresses such as 10.0.0.0/8 or [fd00::1]:8080, "+
+		"or a host such as intranet.example:8080 or *.intranet.example", text)
 	if prefix, port, ok := cutPrefixPort(text); ok {
 		return allowance{prefix: prefix, port: port}, nil
 	}
+
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
 		host, port = text, ""
 	}
 	host = canonicalHost(host)
-	if _, addrErr := netip.ParseAddr(host); addrErr == nil || !allowedName.MatchString(host) || err == nil && !isPort(port) {
+	if _, addrErr := netip.ParseAddr(host); addrErr == nil ||
+		!allowedName.MatchString(host) || err == nil && !isPort(port) {
 		return allowance{}, wrong
 	}
 	if _, numeric := strconv.Atoi(strings.ReplaceAll(host, ".", "")); numeric == nil {
-		return allowance{}, wrong // an address that is none, such as 10.0.0
+		return allowance{}, wrong // an incomplete address, such as 10.0.0
 	}
 	return allowance{host: host, port: port}, nil
 }
@@ -60,6 +63,7 @@ func cutPrefixPort(text string) (prefix netip.Prefix, port string, ok bool) {
 		addr := ap.Addr().Unmap()
 		return netip.PrefixFrom(addr, addr.BitLen()), strconv.Itoa(int(ap.Port())), true
 	}
+
 	if slash := strings.IndexByte(text, '/'); slash >= 0 {
 		if colon := strings.LastIndexByte(text, ':'); colon > slash {
 			text, port = text[:colon], text[colon+1:]
@@ -68,6 +72,7 @@ func cutPrefixPort(text string) (prefix netip.Prefix, port string, ok bool) {
 			}
 		}
 	}
+
 	prefix, err := netip.ParsePrefix(text)
 	return prefix.Masked(), port, err == nil
 }
@@ -77,10 +82,10 @@ func isPort(s string) bool {
 	return err == nil && n > 0
 }
 
-// canonicalHost makes hosts comparable.
+// canonicalHost returns the form of a host that can be compared.
 func canonicalHost(host string) string { return strings.TrimSuffix(strings.ToLower(host), ".") }
 
-// holds tells whether the allowance is about an address that a host stands for.
+// holds reports whether the allowance covers a host that resolved to addr.
 func (a allowance) holds(host, port string, addr netip.Addr) bool {
 	if a.port != "" && a.port != port {
 		return false
@@ -94,10 +99,10 @@ func (a allowance) holds(host, port string, addr netip.Addr) bool {
 	return host == a.host
 }
 
-// connectTimeout is how long a connection may take to be there; another as long is for its TLS handshake.
+// connectTimeout bounds the making of a connection, and also its TLS handshake.
 const connectTimeout = 10 * time.Second
 
-// dial connects to addr, host:port, if the guard lets it.
+// dial connects to addr, host:port, if the guard allows it.
 func (g *guard) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -112,7 +117,7 @@ func (g *guard) dial(ctx context.Context, network, addr string) (net.Conn, error
 	return d.DialContext(ctx, network, addr)
 }
 
-// refusal is why the guard does not let a request go to an address.
+// refusal is the error of an address that the guard does not allow.
 type refusal struct {
 	host string
 	addr netip.Addr
@@ -127,12 +132,13 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("%s is %s; this node calls only what is public, or opened by its --http-allow", what, r.kind)
 }
 
-// check tells whether a host, resolved to an address and port, may be connected to.
+// check returns an error unless connections to a host, resolved to an address and port, are allowed.
 func (g *guard) check(host, resolved string) error {
 	ap, err := netip.ParseAddrPort(resolved)
 	if err != nil {
 		return fmt.Errorf("connect to %q: %w", resolved, err)
 	}
+
 	addr, port := ap.Addr().Unmap().WithZone(""), strconv.Itoa(int(ap.Port()))
 	k, err := g.kindOf(addr)
 	if err != nil {
@@ -141,9 +147,10 @@ func (g *guard) check(host, resolved string) error {
 	if k == public {
 		return nil
 	}
+
 	for _, a := range g.allow {
-		// Whoever owns a name chooses its address. That is trusted for networks that are the operator's, but not for
-		// addresses at which there are other things than servers.
+		// The owner of a name chooses its address. That is trusted within the operator's networks, but not for
+		// addresses that are not servers', such as metadata services.
 		if a.holds(host, port, addr) && (a.prefix.IsValid() || k.hasServers()) {
 			return nil
 		}
@@ -151,7 +158,7 @@ func (g *guard) check(host, resolved string) error {
 	return &refusal{host, addr, k}
 }
 
-// kindOf says what an address is for on this machine: its own ones are loopback, also those that are public.
+// kindOf returns the kind of an address on this machine: its own addresses are loopback, even public ones.
 func (g *guard) kindOf(addr netip.Addr) (kind, error) {
 	k := kindOf(addr)
 	if k != public && !k.hasServers() {
@@ -165,7 +172,7 @@ func (g *guard) kindOf(addr netip.Addr) (kind, error) {
 	return k, err
 }
 
-// kind says what an address is for.
+// kind is the use of an address, as text for refusals.
 type kind string
 
 const (
@@ -182,8 +189,8 @@ const (
 
 func (k kind) hasServers() bool { return k == loopback || k == private || k == shared }
 
-// kinds of addresses that are not public, the more special ones first. What is IPv6 and neither here nor in 2000::/3
-// is not public either.
+// kinds are the kinds of addresses that are not public, the more specific prefixes first. An IPv6 address outside of
+// 2000::/3 is not public either.
 var kinds = []struct {
 	prefix netip.Prefix
 	kind   kind
@@ -227,7 +234,7 @@ var (
 	global = netip.MustParsePrefix("2000::/3")
 )
 
-// kindOf says what an address is for, which is not an IPv4 address in IPv6's clothes.
+// kindOf returns the kind of an address, which must not be an IPv4-mapped IPv6 address.
 func kindOf(addr netip.Addr) kind {
 	addr = behindNAT64(addr)
 	for _, k := range kinds {

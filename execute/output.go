@@ -6,22 +6,21 @@ import (
 	"go-crontab/job"
 )
 
-// output keeps the beginning and the end of what a command writes: the first head bytes, the last tail bytes and the
-// count of all. It reads straight into what it keeps and grows by doubling, so a silent command costs half a KiB and
-// a loud one no more than the bound.
+// output keeps the first and the last bytes of a command's output, and counts all bytes. It reads directly into its
+// buffers, which grow by doubling: a silent command costs half a KiB, a loud one at most the limit.
 type output struct {
 	head, tail ends
-	bytes      int64          // all that is told of, with stars for secrets
-	came       int64          // all that was read
-	sink       func(p []byte) // is told of each byte that is read; nil: nobody is
-	hiding     *masking       // hides secrets before anybody is told; nil: there are none
+	bytes      int64          // length of the output, with stars for secrets
+	came       int64          // bytes that were read
+	sink       func(p []byte) // receives the live output; nil: no receiver
+	hiding     *masking       // hides secrets before the bytes are kept or passed on; nil: no secrets
 }
 
-// ends holds up to limit bytes, the last ones once it is full.
+// ends holds up to limit bytes: the latest ones once it is full.
 type ends struct {
 	limit int
 	kept  []byte
-	next  int // where the next byte goes once full: the oldest byte stands there
+	next  int // index of the oldest byte, which the next one replaces, once full
 }
 
 // newOutput keeps up to keep bytes, at least 1: half from the beginning, half from the end.
@@ -29,7 +28,7 @@ func newOutput(keep int) *output {
 	return &output{head: ends{limit: keep / 2}, tail: ends{limit: keep - keep/2}}
 }
 
-// readAll reads until the end, or until r is closed under it.
+// readAll reads until the end, or until reading fails because r was closed or its deadline passed.
 func (o *output) readAll(r io.Reader) error {
 	for {
 		if err := o.read(r); err != nil {
@@ -46,10 +45,12 @@ func (o *output) read(r io.Reader) error {
 	if o.hiding != nil {
 		return o.readHiding(r)
 	}
+
 	e := &o.tail
 	if !o.head.full() {
 		e = &o.head
 	}
+
 	free := e.free()
 	n, err := r.Read(free)
 	if n > 0 && o.sink != nil {
@@ -61,7 +62,7 @@ func (o *output) read(r io.Reader) error {
 	return err
 }
 
-// readHiding reads once, and keeps what is no secret and is not held back.
+// readHiding reads once, and keeps the bytes that the masking passes on.
 func (o *output) readHiding(r io.Reader) error {
 	var buffer [4 << 10]byte
 	n, err := r.Read(buffer[:])
@@ -76,6 +77,7 @@ func (o *output) take(p []byte) {
 		o.sink(p)
 	}
 	o.bytes += int64(len(p))
+
 	for len(p) > 0 {
 		e := &o.tail
 		if !o.head.full() {
@@ -87,12 +89,13 @@ func (o *output) take(p []byte) {
 	}
 }
 
-// output returns what was kept. The caller must not read on afterwards.
+// output returns the kept output. Nothing may be read after it.
 func (o *output) output() job.Output {
 	if o.hiding != nil {
 		o.take(o.hiding.end(nil))
 		o.hiding = nil
 	}
+
 	tail := append(o.tail.kept[o.tail.next:], o.tail.kept[:o.tail.next]...)
 	if o.bytes > int64(len(o.head.kept)+len(tail)) {
 		return job.Output{Head: o.head.kept, Tail: tail, Bytes: o.bytes}
@@ -102,7 +105,7 @@ func (o *output) output() job.Output {
 
 func (e *ends) full() bool { return len(e.kept) == e.limit }
 
-// free is where the next bytes go; it is never empty unless the limit is 0.
+// free returns the buffer for the next bytes; it is empty only if the limit is 0.
 func (e *ends) free() []byte {
 	if e.full() {
 		return e.kept[e.next:]
@@ -115,7 +118,7 @@ func (e *ends) free() []byte {
 	return e.kept[len(e.kept):cap(e.kept)]
 }
 
-// took notes that n bytes were written to what free returned.
+// took notes that n bytes were written to the buffer that free returned.
 func (e *ends) took(n int) {
 	if e.full() {
 		e.next = (e.next + n) % e.limit

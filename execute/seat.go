@@ -2,27 +2,29 @@ package execute
 
 import "go-crontab/job"
 
-// Guard is what outlives this process and kills what attempts have started. It is told of each.
+// Guard tells a process that outlives this one about each attempt, so that it can kill the attempts' processes.
 type Guard interface {
-	// Alive tells whether there is one. Nothing may begin without.
+	// Alive reports whether the guard process is alive. Nothing may begin without it.
 	Alive() bool
-	// Enter has an attempt guarded from now on, or returns nil if that cannot be. inside says that this process itself
+
+	// Enter registers an attempt with the guard, or returns nil if that fails. inside means that this process itself
 	// does the work.
 	Enter(l job.Launch, inside bool) Seat
-	// Lapsed tells whether the guard had to kill commands because the lease was over.
+
+	// Lapsed reports whether the guard had to kill commands because the lease had expired.
 	Lapsed() bool
 }
 
-// Seat is one attempt in the eyes of the guard. Nothing of it blocks: it all stands in the way of a start.
+// Seat is the guard's entry for one attempt. Its methods never block, because they would delay the start.
 type Seat interface {
-	Inside(yes bool) // this process may be forking; said before it is asked for the last time whether it may
-	Forked(pgid int) // it has
-	Signalled() bool // the guard has asked it to stop, or killed it; asked before Leave
-	Empty()          // nobody is left in the group, whose number may be given to others
-	Leave()          // nothing of the attempt lives
+	Inside(yes bool) // this process may be forking; called before the last check of Attempt.May
+	Forked(pgid int) // the fork is done
+	Signalled() bool // reports whether the guard has signalled or killed the attempt; called before Leave
+	Empty()          // the group is empty, so the kernel may reuse its number
+	Leave()          // the attempt is over
 }
 
-// unguarded is the seat of an attempt that nobody guards.
+// unguarded is the seat of an attempt without a guard.
 type unguarded struct{}
 
 func (unguarded) Inside(bool)     {}

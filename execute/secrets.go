@@ -12,30 +12,31 @@ import (
 	"go-crontab/job"
 )
 
-// Secrets looks up what definitions only name.
+// Secrets looks up the secrets that definitions name.
 type Secrets interface {
 	// Secret returns a secret for a job of an app.
 	Secret(app string, name job.Secret) ([]byte, error)
 }
 
-// NodeSecrets are the node's own secrets, which its operator grants to apps: the file APP/NAME in Dir, else the
-// variable GOCRONTAB_SECRET_NAME, with the name in capitals and _ for . and -, if Grants has the app. They are read
-// each time, so a changed file counts at once. Commands do not get the variables.
+// NodeSecrets are the node's own secrets, which its operator grants to apps. A secret is the file APP/NAME in Dir,
+// or, if Grants has the app, the variable GOCRONTAB_SECRET_NAME, with the name in capitals and _ for . and -. Secrets
+// are read for each use, so a changed file takes effect at once. Commands do not inherit the variables.
 type NodeSecrets struct {
 	Dir    string // "": no files
 	Grants Grants
 }
 
-// everyApp stands for all apps, as a folder and in grants.
+// everyApp means all apps, as a folder and in grants.
 const everyApp = "*"
 
-// secretEnv begins the names of the variables. Without it a job could have any variable of the node's used.
+// secretEnv is the prefix of the variables. Without it a job could use any variable of the node.
 const secretEnv = reserved + "SECRET_"
 
 // maxSecret bounds a secret, in bytes.
 const maxSecret = 64 << 10
 
-// Secret returns a secret without the line break at its end. An empty one is an error: it would sign for everybody.
+// Secret returns a secret without the line break at its end. An empty secret is an error, because anyone could forge
+// its signatures.
 func (n NodeSecrets) Secret(app string, name job.Secret) ([]byte, error) {
 	if err := name.Check(); err != nil {
 		return nil, err
@@ -48,6 +49,7 @@ func (n NodeSecrets) Secret(app string, name job.Secret) ([]byte, error) {
 		}
 		err = nil
 	}
+
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("secret %s: %w", name, err)
@@ -75,11 +77,12 @@ func missing(app string, name job.Secret) error {
 	if ways == nil {
 		ways = []string{fmt.Sprintf("the file %s in its --secrets-dir", filepath.Join(everyApp, string(name)))}
 	}
-	return fmt.Errorf("secret %s: the cluster keeps none that jobs of the app %q may use, and this node grants that app none; give the node %s",
-		name, app, strings.Join(ways, " or "))
+
+	return fmt.Errorf("secret %s: the cluster keeps none that jobs of the app %q may use, "+
+		"and this node grants that app none; give the node %s", name, app, strings.Join(ways, " or "))
 }
 
-// file reads the app's file, or else that of all apps.
+// file reads the app's file, or, if it does not exist, the file of all apps.
 func (n NodeSecrets) file(app string, name job.Secret) ([]byte, error) {
 	if n.Dir == "" {
 		return nil, fs.ErrNotExist
@@ -97,7 +100,7 @@ func (n NodeSecrets) file(app string, name job.Secret) ([]byte, error) {
 	return nil, fs.ErrNotExist
 }
 
-// isFolder reports whether the folder of an app may have the app's name: it must not lead to another place.
+// isFolder reports whether an app's name is safe as a folder name: it must not lead to another place.
 func isFolder(app string) bool {
 	return app != "" && !strings.HasPrefix(app, ".") && !strings.ContainsAny(app, `/\`+"\x00")
 }
@@ -110,16 +113,16 @@ func (n NodeSecrets) variable(app string, name job.Secret) []byte {
 	return []byte(os.Getenv(secretEnv + key))
 }
 
-// ofKeys reports whether a variable holds keys that seal the cluster's secrets.
+// ofKeys reports whether a variable holds the keys that seal the cluster's secrets.
 func ofKeys(key string) bool { return key == "KEY" || key == "KEY_FILE" }
 
-// Grants say which apps may use the node's variables, by the name behind GOCRONTAB_SECRET_.
+// Grants lists the apps that may use each of the node's variables, by the name after GOCRONTAB_SECRET_.
 type Grants map[string][]string
 
-// grantMarks separate the parts of a grant, and of a list of them.
+// grantMarks separate the parts of a grant, and the grants of a list.
 const grantMarks = "=|,"
 
-// grantKey is the name of a secret as its variable has it.
+// grantKey returns a secret's name as in its variable.
 func grantKey(name string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name))
 }
@@ -131,13 +134,15 @@ func ParseGrants(texts []string) (Grants, error) {
 	for _, text := range texts {
 		name, apps, _ := strings.Cut(text, "=")
 		if err := job.Secret(name).Check(); err != nil || apps == "" || slices.Contains(strings.Split(apps, "|"), "") {
-			return nil, fmt.Errorf("%q: want the name of a secret and the apps that may use it, such as SHOP_HOOK=shop|billing, or SHOP_HOOK=* for all", text)
+			return nil, fmt.Errorf("%q: want the name of a secret and the apps that may use it, "+
+				"such as SHOP_HOOK=shop|billing, or SHOP_HOOK=* for all", text)
 		}
 
 		key := grantKey(name)
 		switch {
 		case ofKeys(key):
-			return nil, fmt.Errorf("%q: %s holds what seals the cluster's secrets; no job may use it", text, secretEnv+key)
+			return nil, fmt.Errorf("%q: %s holds what seals the cluster's secrets; no job may use it",
+				text, secretEnv+key)
 		case os.Getenv(secretEnv+key) == "":
 			return nil, fmt.Errorf("%q: there is no variable %s", text, secretEnv+key)
 		}
@@ -146,7 +151,7 @@ func ParseGrants(texts []string) (Grants, error) {
 	return grants, nil
 }
 
-// Unused returns the variables with secrets of the node that no grant names, so that no job may use them.
+// Unused returns the node's secret variables that no grant names, so that no job may use them.
 func (g Grants) Unused() (names []string) {
 	for _, pair := range os.Environ() {
 		name, value, _ := strings.Cut(pair, "=")

@@ -9,26 +9,26 @@ import (
 	"go-crontab/job"
 )
 
-// Stored are the secrets that the cluster keeps.
+// Stored reads the cluster's secrets.
 type Stored interface {
-	// Values returns the values of those of some secrets that there are and that jobs of an app may use. It returns
-	// when ctx ends. An error that is Temporary is one of the database's, and may be over a moment later.
+	// Values returns the named secrets that exist and that jobs of the app may use. It returns when ctx ends. An error
+	// whose Temporary method returns true is the database's and may soon be over.
 	Values(ctx context.Context, app string, names []job.Secret) (map[job.Secret]string, error)
 }
 
-// known are the secrets of an attempt, for as long as it runs.
+// known holds the secrets of an attempt while it runs.
 type known struct {
 	values map[job.Secret]string
-	masker *masker // nil: there is nothing to hide
+	masker *masker // nil: nothing to hide
 }
 
-// String says nothing.
+// String returns stars, so that no secret is ever printed.
 func (*known) String() string { return stars }
 
-// GoString says nothing.
+// GoString returns stars.
 func (*known) GoString() string { return stars }
 
-// value returns a secret that the cluster must have.
+// value returns one of the cluster's secrets, or an error if the job has none of that name.
 func (k *known) value(name job.Secret) (string, error) {
 	if k != nil {
 		if value, ok := k.values[name]; ok {
@@ -46,7 +46,7 @@ func (k *known) mask(text string) string {
 	return k.masker.text(text)
 }
 
-// hiding is what hides the secrets of an attempt in its output, nil if there is nothing to hide.
+// hiding returns a masking for the attempt's output, nil if there is nothing to hide.
 func (k *known) hiding() *masking {
 	if k == nil || k.masker == nil {
 		return nil
@@ -54,7 +54,7 @@ func (k *known) hiding() *masking {
 	return &masking{m: k.masker}
 }
 
-// uses lists where an attempt names secrets.
+// uses lists the places in which an attempt names secrets.
 func (a *Attempt) uses() []job.SecretUse {
 	spec := job.Spec{Command: a.Command, HTTP: a.HTTP, CommandOptions: a.Options}
 	return spec.SecretUses()
@@ -71,31 +71,35 @@ func (k *Kinds) withSecrets(ctx context.Context, e Executor, a Attempt, uses []j
 	case err != nil:
 		return failed(job.ReasonSecretUnreadable, err)
 	}
+
 	a.known = &known{values, newMasker(values)}
 	if a.Command != "" {
 		if a.Options, err = a.Options.FillSecrets(a.known.value); err != nil {
 			return failed(job.ReasonSecretUnreadable, err)
 		}
 	}
+
 	res := e.Execute(ctx, a)
 	res.Reason.Text = a.known.mask(res.Reason.Text)
 	return res
 }
 
-// secretPause is between two looks for secrets while there is no database.
+// secretPause is the interval between tries to read secrets while the database is unreachable.
 const secretPause = 50 * time.Millisecond
 
-// values looks for secrets as long as the attempt may begin: it is none that failed when the database was away.
+// values reads secrets, and retries while the attempt may begin: an unreachable database does not fail the attempt.
 func (k *Kinds) values(ctx context.Context, a *Attempt, names []job.Secret) (map[job.Secret]string, error) {
 	if k.Stored == nil {
 		return nil, nil
 	}
+
 	look := ctx
-	if !a.BeginBy.IsZero() { // it holds a slot meanwhile
+	if !a.BeginBy.IsZero() { // bounded, because the attempt holds a slot
 		var cancel context.CancelFunc
 		look, cancel = context.WithDeadline(ctx, a.BeginBy)
 		defer cancel()
 	}
+
 	for {
 		values, err := k.Stored.Values(look, a.App, names)
 		var t interface{ Temporary() bool }
@@ -107,6 +111,7 @@ func (k *Kinds) values(ctx context.Context, a *Attempt, names []job.Secret) (map
 		case !a.May():
 			return nil, errLate
 		}
+
 		select {
 		case <-ctx.Done():
 		case <-time.After(secretPause):
@@ -114,7 +119,7 @@ func (k *Kinds) values(ctx context.Context, a *Attempt, names []job.Secret) (map
 	}
 }
 
-// secret returns a secret for an attempt's signature or key: the cluster's, or else the node's own.
+// secret returns a secret for an attempt's signature or key: the cluster's if it has one, otherwise the node's own.
 func (h *HTTP) secret(a *Attempt, name job.Secret) ([]byte, error) {
 	if value, err := a.known.value(name); err == nil {
 		return []byte(value), nil
