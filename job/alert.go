@@ -31,7 +31,10 @@ const (
 
 // AlertEvents lists all events in the order of the docs.
 func AlertEvents() []AlertEvent {
-	return []AlertEvent{AlertFailed, AlertRecovered, AlertLost, AlertLateStart, AlertLateFinish, AlertNeverRan, AlertFailures, AlertNodeGone, AlertBacklog, AlertClockSkew}
+	return []AlertEvent{
+		AlertFailed, AlertRecovered, AlertLost, AlertLateStart, AlertLateFinish, AlertNeverRan, AlertFailures,
+		AlertNodeGone, AlertBacklog, AlertClockSkew,
+	}
 }
 
 // OfJob reports whether an event concerns a single job.
@@ -190,7 +193,8 @@ func (r *AlertRule) Validate() error {
 	}
 
 	if len(r.Channels) == 0 {
-		p.Add("channels", problem.MissingPlural.Advise("name at least one, which PUT /api/v1/alerts/channels/NAME makes"))
+		p.Add("channels",
+			problem.MissingPlural.Advise("name at least one, which PUT /api/v1/alerts/channels/NAME makes"))
 	}
 
 	if len(r.Labels) > MaxLabels {
@@ -311,7 +315,8 @@ func (r *AlertRule) checkThresholds(p *Problems) {
 
 	switch f := r.Failures; {
 	case f == nil && r.Has(AlertFailures):
-		p.Add("failures", problem.Missing.Advise(`say how many within which time, such as {"count": 3, "within": "10m"}`))
+		p.Add("failures",
+			problem.Missing.Advise(`say how many within which time, such as {"count": 3, "within": "10m"}`))
 	case f != nil && !r.Has(AlertFailures):
 		p.Add("failures", problem.ThresholdUnused, AlertFailures)
 	case f != nil:
@@ -356,7 +361,9 @@ func (r *AlertRule) Takes(j *AlertJob) bool {
 			return false
 		}
 	}
-	return len(r.Jobs) == 0 || slices.ContainsFunc(r.Jobs, func(pattern string) bool { return matches(pattern, j.App+"/"+j.Name) })
+	return len(r.Jobs) == 0 || slices.ContainsFunc(r.Jobs, func(pattern string) bool {
+		return matches(pattern, j.App+"/"+j.Name)
+	})
 }
 
 // OfAll reports whether a rule covers all jobs.

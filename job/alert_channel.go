@@ -20,7 +20,7 @@ type ChannelType string
 // The types.
 const (
 	ChannelWebhook   ChannelType = "webhook"   // our JSON, signed
-	ChannelSlack     ChannelType = "slack"     // an incoming webhook of Slack or a compatible service, such as Mattermost
+	ChannelSlack     ChannelType = "slack"     // an incoming webhook of Slack, or compatible (Mattermost)
 	ChannelFeishu    ChannelType = "feishu"    // a custom bot of Feishu or Lark
 	ChannelDingTalk  ChannelType = "dingtalk"  // a custom robot of DingTalk
 	ChannelWeCom     ChannelType = "wecom"     // a group robot of WeCom
@@ -31,7 +31,10 @@ const (
 
 // ChannelTypes lists all types.
 func ChannelTypes() []ChannelType {
-	return []ChannelType{ChannelWebhook, ChannelSlack, ChannelFeishu, ChannelDingTalk, ChannelWeCom, ChannelEmail, ChannelPagerDuty, ChannelHeartbeat}
+	return []ChannelType{
+		ChannelWebhook, ChannelSlack, ChannelFeishu, ChannelDingTalk, ChannelWeCom, ChannelEmail, ChannelPagerDuty,
+		ChannelHeartbeat,
+	}
 }
 
 // AlertChannel is a destination of alerts.
@@ -151,7 +154,9 @@ func (r *AlertRule) MissingChannels(types map[string]ChannelType) (p Problems) {
 	for i, name := range r.Channels {
 		switch t, there := types[name]; {
 		case !there:
-			p.Add(fmt.Sprintf("channels[%d]", i), problem.NoChannel.Advise("make it first: go-crontab alert channel set %s", shorten(name)), shorten(name))
+			p.Add(fmt.Sprintf("channels[%d]", i),
+				problem.NoChannel.Advise("make it first: go-crontab alert channel set %s", shorten(name)),
+				shorten(name))
 		case t == ChannelHeartbeat:
 			p.Add(fmt.Sprintf("channels[%d]", i), problem.ChannelIsHeartbeat, shorten(name))
 		}
@@ -274,7 +279,9 @@ func (c *AlertChannel) checkExtras(p *Problems) {
 	if only("routing_key", c.RoutingKey != "", ChannelPagerDuty) {
 		checkWholeSecret(p, "routing_key", c.RoutingKey)
 	} else if c.Type == ChannelPagerDuty {
-		p.Add("routing_key", problem.Missing.Advise("keep the integration key in a secret (go-crontab secret set NAME), and write {{secret.NAME}}"))
+		p.Add("routing_key",
+			problem.Missing.Advise(
+				"keep the integration key in a secret (go-crontab secret set NAME), and write {{secret.NAME}}"))
 	}
 }
 

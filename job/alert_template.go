@@ -88,16 +88,24 @@ func checkTemplate(p *Problems, field, text string) {
 func samples() []*AlertMessage {
 	const at = "2027-01-30T02:00:00Z"
 	item := func(what string) AlertItem {
-		return AlertItem{What: what, Event: AlertFailed, Severity: "critical", AlertID: "7", Rule: "rule", App: "app", JobID: "17", Job: "job", Owner: "owner", Node: "node", Run: "run",
+		return AlertItem{What: what, Event: AlertFailed, Severity: "critical", AlertID: "7", Rule: "rule", App: "app",
+			JobID: "17", Job: "job", Owner: "owner", Node: "node", Run: "run",
 			Summary: "summary", At: at, Since: at, Seen: 1}
 	}
 
-	one := &AlertMessage{Key: "key", Channel: "channel", Rule: "rule", Severity: "critical", Title: "title", Text: "text", Count: 1, Items: []AlertItem{item("fired")}}
-	many := &AlertMessage{Key: "key", Channel: "channel", Rule: "rule", Severity: "info", Title: "title", Text: "text", Count: 332, More: 312}
+	one := &AlertMessage{
+		Key: "key", Channel: "channel", Rule: "rule", Severity: "critical", Title: "title", Text: "text", Count: 1,
+		Items: []AlertItem{item("fired")},
+	}
+	many := &AlertMessage{
+		Key: "key", Channel: "channel", Rule: "rule", Severity: "info", Title: "title", Text: "text", Count: 332,
+		More: 312,
+	}
 	for i := range 20 {
 		it := item([]string{"resolved", "repeated", "fired", "test", "resolved"}[i%5])
 		if i%2 == 0 {
-			it.App, it.JobID, it.Job, it.Owner, it.Run, it.Event, it.Severity, it.Seen = "", "", "", "", "", AlertNodeGone, "info", 3
+			it.App, it.JobID, it.Job, it.Owner, it.Run, it.Event, it.Severity, it.Seen = "", "", "", "", "",
+				AlertNodeGone, "info", 3
 		}
 		many.Items = append(many.Items, it)
 	}

@@ -77,13 +77,16 @@ func (e *OverLimit) Error() string {
 
 	switch e.Limit {
 	case LimitJobs:
-		return fmt.Sprintf("app %s has %s and may have at most %d, so %d more cannot be added: delete jobs that nobody needs, %s",
+		return fmt.Sprintf(
+			"app %s has %s and may have at most %d, so %d more cannot be added: delete jobs that nobody needs, %s",
 			e.App, Jobs(e.Has), e.Most, e.Adds, raise)
 	case LimitRuns:
-		return fmt.Sprintf("app %s has had %d runs in the last minute and may have at most %d a minute: try again in %d s, %s",
+		return fmt.Sprintf(
+			"app %s has had %d runs in the last minute and may have at most %d a minute: try again in %d s, %s",
 			e.App, e.Has, e.Most, e.After/time.Second, raise)
 	default:
-		return fmt.Sprintf("app %s has %d waiting runs and may have at most %d: try again when some of them have begun, %s",
+		return fmt.Sprintf(
+			"app %s has %d waiting runs and may have at most %d: try again when some of them have begun, %s",
 			e.App, e.Has, e.Most, raise)
 	}
 }
@@ -108,7 +111,10 @@ func (l AppLimits) CheckJobs(app string, has, adds int64) error {
 // CheckRun returns *OverLimit if the app may not have another requested run now.
 func (l AppLimits) CheckRun(app string, starts Starts, waiting int64, now Micros) error {
 	if has := starts.LastMinute(now); l.RunsPerMinute != 0 && has >= l.RunsPerMinute {
-		return &OverLimit{App: app, Limit: LimitRuns, Most: l.RunsPerMinute, Has: has, Adds: 1, After: starts.Wait(l.RunsPerMinute, now)}
+		return &OverLimit{
+			App: app, Limit: LimitRuns, Most: l.RunsPerMinute, Has: has, Adds: 1,
+			After: starts.Wait(l.RunsPerMinute, now),
+		}
 	}
 	if l.Waiting != 0 && waiting >= l.Waiting {
 		return &OverLimit{App: app, Limit: LimitWaiting, Most: l.Waiting, Has: waiting, Adds: 1}

@@ -193,7 +193,8 @@ func (a *Apply) checkJobs(p *Problems, now time.Time) {
 		w.Start = start // an existing job may have another Start
 		twice(p, seen, Name{w.App, w.Name}, "jobs", i)
 		if v := w.Version; v != nil && *v < 0 {
-			p.Add(fmt.Sprintf("jobs[%d].version", i), problem.Negative.Advise("give 0 for a job that must not be there yet"), *v)
+			p.Add(fmt.Sprintf("jobs[%d].version", i),
+				problem.Negative.Advise("give 0 for a job that must not be there yet"), *v)
 		}
 	}
 }
@@ -223,7 +224,8 @@ func (s *Spec) KeepStart(old *Spec) {
 	if s.Start != nil {
 		return
 	}
-	if s.Every != 0 && s.Every == old.Every || s.Every == 0 && old.Every == 0 && s.MaxFires != 0 && s.MaxFires == old.MaxFires {
+	if s.Every != 0 && s.Every == old.Every ||
+		s.Every == 0 && old.Every == 0 && s.MaxFires != 0 && s.MaxFires == old.MaxFires {
 		s.Start = old.Start
 	}
 }

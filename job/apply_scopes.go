@@ -63,7 +63,8 @@ func checkScope(p *Problems, seen map[string]int, list string, i int, scope, app
 	}
 
 	if first, is := seen[app]; is {
-		p.Add(place+".app", problem.GivenAlreadyAs, problem.Shown(app, "that of "+scopeName(app)), fmt.Sprintf("%s[%d]", list, first))
+		p.Add(place+".app", problem.GivenAlreadyAs, problem.Shown(app, "that of "+scopeName(app)),
+			fmt.Sprintf("%s[%d]", list, first))
 		return
 	}
 

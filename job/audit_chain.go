@@ -33,7 +33,8 @@ func (l Link) Next(e *Entry) Link {
 	h.Write(l.Hash[:])
 
 	for _, field := range []string{
-		strconv.FormatInt(next.Seq, 10), strconv.FormatInt(e.ID, 10), strconv.FormatInt(int64(e.At), 10), e.Who, e.Origin,
+		strconv.FormatInt(next.Seq, 10), strconv.FormatInt(e.ID, 10), strconv.FormatInt(int64(e.At), 10), e.Who,
+		e.Origin,
 		string(e.Action), string(e.Kind), strconv.FormatInt(e.Ref, 10), e.App, e.Name, e.Reason, e.Was, e.Became,
 	} {
 		fmt.Fprintf(h, "%d:%s,", len(field), field)

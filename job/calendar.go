@@ -227,7 +227,8 @@ func (c *Calendar) lend(p *Problems) {
 		case e.As == asWorkday:
 			c.as[i] = c.work
 		case e.As != "":
-			p.Add(fmt.Sprintf("include[%d].as", i), problem.NotOneOf, shorten(e.As), "mon, tue, wed, thu, fri, sat, sun, workday")
+			p.Add(fmt.Sprintf("include[%d].as", i), problem.NotOneOf, shorten(e.As),
+				"mon, tue, wed, thu, fri, sat, sun, workday")
 		}
 	}
 

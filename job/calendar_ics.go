@@ -278,7 +278,8 @@ func (r *icsReader) take(e *icsEvent, marked bool) {
 		return
 	}
 
-	if d, ok := yearlyEntry(start, length); ok && rule.plainlyYearly(start) && len(except) == 0 && yearOf(start) <= r.now.Year() {
+	if d, ok := yearlyEntry(start, length); ok && rule.plainlyYearly(start) && len(except) == 0 &&
+		yearOf(start) <= r.now.Year() {
 		d.Note = e.summary
 		r.add(e.begun, include, d)
 		return

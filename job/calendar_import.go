@@ -228,7 +228,9 @@ func (im *importer) csvLine(line int, record, columns []string) {
 		return
 	}
 
-	d := CalendarDay{Date: spreadsheetDate(cells["date"]), End: spreadsheetDate(cells["end"]), As: cells["as"], Note: cells["note"]}
+	d := CalendarDay{
+		Date: spreadsheetDate(cells["date"]), End: spreadsheetDate(cells["end"]), As: cells["as"], Note: cells["note"],
+	}
 	_, isDay := parseWeekday(d.As)
 	switch _, part, err := d.span(); {
 	case err != nil && part == "end":

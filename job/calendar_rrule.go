@@ -32,13 +32,17 @@ type nthWeekday struct {
 }
 
 var icsWeekdays = map[string]time.Weekday{
-	"SU": time.Sunday, "MO": time.Monday, "TU": time.Tuesday, "WE": time.Wednesday, "TH": time.Thursday, "FR": time.Friday, "SA": time.Saturday,
+	"SU": time.Sunday, "MO": time.Monday, "TU": time.Tuesday, "WE": time.Wednesday, "TH": time.Thursday,
+	"FR": time.Friday, "SA": time.Saturday,
 }
 
 // parseRecurrence reads the value of an RRULE, and refuses unknown parts. zone is the zone of the
 // event's start.
 func parseRecurrence(value string, zone *time.Location) (recurrence, error) {
-	r := recurrence{interval: 1, until: lastCalendarDay, weekStart: time.Monday, zone: zone, monthDays: map[int]bool{}, weekdays: map[nthWeekday]bool{}}
+	r := recurrence{
+		interval: 1, until: lastCalendarDay, weekStart: time.Monday, zone: zone, monthDays: map[int]bool{},
+		weekdays: map[nthWeekday]bool{},
+	}
 	seen := map[string]bool{}
 	for part := range strings.SplitSeq(strings.TrimSuffix(value, ";"), ";") {
 		key, v, _ := strings.Cut(part, "=")
@@ -222,7 +226,8 @@ func (r *recurrence) matches(start, day int64) bool {
 			at, of = time.Date(y, m, d, 0, 0, 0, 0, time.UTC).YearDay()-1, 365+daysIn(y, time.February)-28
 		}
 		own := weekdayOf(day)
-		return r.weekdays[nthWeekday{0, own}] || r.weekdays[nthWeekday{at/7 + 1, own}] || r.weekdays[nthWeekday{-((of - 1 - at) / 7) - 1, own}]
+		return r.weekdays[nthWeekday{0, own}] || r.weekdays[nthWeekday{at/7 + 1, own}] ||
+			r.weekdays[nthWeekday{-((of - 1 - at) / 7) - 1, own}]
 	}
 
 	switch {

@@ -15,7 +15,7 @@ import (
 // CommandOptions say how to run a command. With the zero value it runs as the node's own user, in
 // its home, with empty input.
 type CommandOptions struct {
-	User         string            `json:"user,omitempty"`          // user or user:group, by name or id; "": the node's own
+	User         string            `json:"user,omitempty"`          // user[:group], by name or id; "": the node's own
 	Dir          string            `json:"dir,omitempty"`           // absolute working directory; "": the user's home
 	Env          map[string]string `json:"env,omitempty"`           // in addition to the variables of every command
 	Stdin        string            `json:"stdin,omitempty"`         // its input; "": empty
@@ -126,7 +126,8 @@ func (s *Spec) validateOptions(p *Problems) {
 	}
 
 	if o.Grace < 0 || time.Duration(o.Grace) > MaxGrace {
-		p.Add("grace", problem.NotBetween, o.Grace, problem.Shown(0, fmt.Sprintf("0 (%s)", Duration(DefaultGrace))), Duration(MaxGrace))
+		p.Add("grace", problem.NotBetween, o.Grace, problem.Shown(0, fmt.Sprintf("0 (%s)", Duration(DefaultGrace))),
+			Duration(MaxGrace))
 	}
 
 	o.Limits.validate(p)
@@ -142,7 +143,8 @@ func (o *CommandOptions) validateUser(p *Problems) {
 		case part == "":
 			p.Add("user", problem.NotAUser, o.User)
 			return
-		case len(part) > MaxName || !utf8.ValidString(part) || strings.ContainsFunc(part, unicode.IsControl) || strings.ContainsAny(part, ":/"):
+		case len(part) > MaxName || !utf8.ValidString(part) || strings.ContainsFunc(part, unicode.IsControl) ||
+			strings.ContainsAny(part, ":/"):
 			p.Add("user", problem.NotAUserID, part)
 			return
 		}
@@ -218,7 +220,8 @@ func (l *Limits) validate(p *Problems) {
 
 	size("memory", l.Memory, minMemory)
 	if l.CPU != 0 && !(l.CPU >= minCPU && l.CPU <= maxCPU) {
-		p.Add("limits.cpu", problem.NotBetween, l.CPU, minCPU, problem.Shown(maxCPU, fmt.Sprintf("%d processors", maxCPU)))
+		p.Add("limits.cpu", problem.NotBetween, l.CPU, minCPU,
+			problem.Shown(maxCPU, fmt.Sprintf("%d processors", maxCPU)))
 	}
 
 	number("pids", l.PIDs, 1, maxPIDs)

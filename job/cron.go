@@ -43,7 +43,9 @@ var _ Schedule = (*Cron)(nil)
 func ParseCron(expr string, loc *time.Location) (c *Cron, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			c, err = nil, &CronError{Expr: expr, Problem: problem.CronUnreadable, Values: []any{fmt.Sprintf("not understood (%v)", r)}}
+			c, err = nil, &CronError{
+				Expr: expr, Problem: problem.CronUnreadable, Values: []any{fmt.Sprintf("not understood (%v)", r)},
+			}
 		}
 	}()
 

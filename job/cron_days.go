@@ -96,7 +96,8 @@ func civilDay(at int64) (year int, month time.Month, day, weekday int) {
 
 // monthMask has bit d set if day d of the month matches. weekday is that of the first.
 func (c *cronFields) monthMask(year int, month time.Month, weekday, length int) uint32 {
-	if year < firstYear || year > lastYear || !c[yearAt].values.has(year-firstYear) || !c[monthAt].values.has(int(month)-1) {
+	if year < firstYear || year > lastYear || !c[yearAt].values.has(year-firstYear) ||
+		!c[monthAt].values.has(int(month)-1) {
 		return 0
 	}
 

@@ -49,11 +49,15 @@ func (l layout) String() string {
 // second 0, every year.
 func splitCron(expr string) (fields [7]string, read layout, err *CronError) {
 	if len(expr) > maxCronLength {
-		return fields, nil, &CronError{Expr: expr, Problem: problem.CronTooLong, Values: []any{len(expr), maxCronLength}}
+		return fields, nil, &CronError{
+			Expr: expr, Problem: problem.CronTooLong, Values: []any{len(expr), maxCronLength},
+		}
 	}
 	words := strings.Fields(expr)
 	if len(words) == 0 {
-		return fields, nil, &CronError{Expr: expr, Problem: problem.CronEmpty, Fix: `write five fields, such as "0 3 * * *", or @daily`}
+		return fields, nil, &CronError{
+			Expr: expr, Problem: problem.CronEmpty, Fix: `write five fields, such as "0 3 * * *", or @daily`,
+		}
 	}
 	if err := refuseForeign(expr, words); err != nil {
 		return fields, nil, err
@@ -61,10 +65,15 @@ func splitCron(expr string) (fields [7]string, read layout, err *CronError) {
 	if strings.HasPrefix(words[0], "@") {
 		spelled, ok := macros[strings.ToLower(words[0])]
 		if !ok {
-			return fields, nil, &CronError{Expr: expr, Problem: problem.CronMacro, Values: []any{shorten(words[0])}, Fix: "the macros are @yearly, @monthly, @weekly, @daily, @hourly and @minutely"}
+			return fields, nil, &CronError{
+				Expr: expr, Problem: problem.CronMacro, Values: []any{shorten(words[0])},
+				Fix: "the macros are @yearly, @monthly, @weekly, @daily, @hourly and @minutely",
+			}
 		}
 		if len(words) > 1 {
-			return fields, nil, &CronError{Expr: expr, Problem: problem.CronAfterMacro, Fix: "write " + words[0] + " alone"}
+			return fields, nil, &CronError{
+				Expr: expr, Problem: problem.CronAfterMacro, Fix: "write " + words[0] + " alone",
+			}
 		}
 		words = strings.Fields(spelled)
 	}
@@ -91,9 +100,15 @@ func splitCron(expr string) (fields [7]string, read layout, err *CronError) {
 
 func wrongCount(expr string, n int) *CronError {
 	if n > 7 {
-		return &CronError{Expr: expr, Problem: problem.CronTooManyFields, Values: []any{n}, Fix: "write 5, 6 or 7; a command stands in the job's own field"}
+		return &CronError{
+			Expr: expr, Problem: problem.CronTooManyFields, Values: []any{n},
+			Fix: "write 5, 6 or 7; a command stands in the job's own field",
+		}
 	}
-	return &CronError{Expr: expr, Problem: problem.CronTooFewFields, Values: []any{n}, Fix: "write minute hour day-of-month month day-of-week"}
+	return &CronError{
+		Expr: expr, Problem: problem.CronTooFewFields, Values: []any{n},
+		Fix: "write minute hour day-of-month month day-of-week",
+	}
 }
 
 // refuseForeign explains what other schedulers take and we say elsewhere.
@@ -115,9 +130,15 @@ func refuseForeign(expr string, words []string) *CronError {
 		if len(words) == 2 {
 			interval = shorten(words[1])
 		}
-		return &CronError{Expr: expr, Problem: problem.CronEvery, Fix: fmt.Sprintf(`give the job "every": %q instead of a schedule`, interval)}
+		return &CronError{
+			Expr: expr, Problem: problem.CronEvery,
+			Fix: fmt.Sprintf(`give the job "every": %q instead of a schedule`, interval),
+		}
 	case "@REBOOT":
-		return &CronError{Expr: expr, Problem: problem.CronReboot, Fix: `start it from the machine's own init system, or give the job an "at" to run it once`}
+		return &CronError{
+			Expr: expr, Problem: problem.CronReboot,
+			Fix: `start it from the machine's own init system, or give the job an "at" to run it once`,
+		}
 	}
 
 	return nil

@@ -59,12 +59,15 @@ func daysBefore(back string) string {
 	if !ok || n < 1 || n > 27 {
 		return "write L, or the days themselves"
 	}
-	return fmt.Sprintf("give the job three schedules, with day %d in months 1,3,5,7,8,10,12, day %d in 4,6,9,11 and day %d in 2", 31-n, 30-n, 28-n)
+	return fmt.Sprintf(
+		"give the job three schedules, with day %d in months 1,3,5,7,8,10,12, day %d in 4,6,9,11 and day %d in 2",
+		31-n, 30-n, 28-n)
 }
 
 func (f *cronField) readSpecialWeekday(item string) (string, bool, *CronError) {
 	if item == "L" {
-		return "", false, f.wrong(item, "write 6L for the last Saturday of the month, or 6 for every one", problem.CronLastWithoutDay)
+		return "", false, f.wrong(item, "write 6L for the last Saturday of the month, or 6 for every one",
+			problem.CronLastWithoutDay)
 	}
 
 	if day, week, ok := strings.Cut(item, "#"); ok {

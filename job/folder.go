@@ -52,7 +52,8 @@ const (
 )
 
 // ErrBehind reports a folder whose files were applied once and have been replaced since.
-var ErrBehind = errors.New("it holds what was applied earlier and has been replaced since, by another node whose folder was newer")
+var ErrBehind = errors.New(
+	"it holds what was applied earlier and has been replaced since, by another node whose folder was newer")
 
 // BehindFor is how old the state behind must be before Verdict takes it for an intended return.
 const BehindFor = 5 * time.Minute
@@ -98,7 +99,9 @@ func (f *FolderState) Verdict(node, digest string, now Micros) (applied bool, er
 
 // Advance records a new applied digest.
 func (f *FolderState) Advance(w *Folder, now Micros) {
-	past := slices.DeleteFunc(append([]string{f.Digest}, f.Past...), func(d string) bool { return d == "" || d == w.Digest })
+	past := slices.DeleteFunc(append([]string{f.Digest}, f.Past...), func(d string) bool {
+		return d == "" || d == w.Digest
+	})
 	f.Past = past[:min(len(past), MaxPast)]
 	f.Digest, f.Applied, f.Node = w.Digest, now, w.Node
 }

@@ -35,7 +35,7 @@ type HTTP struct {
 type HTTPTLS struct {
 	SkipVerify bool   `json:"skip_verify,omitempty"` // accept any server certificate
 	CA         string `json:"ca,omitempty"`          // PEM: replaces the system's trusted certificates
-	ServerName string `json:"server_name,omitempty"` // expected name in the server's certificate; default: the URL's host
+	ServerName string `json:"server_name,omitempty"` // name in the server's certificate; default: the URL's host
 	ClientCert string `json:"client_cert,omitempty"` // PEM: the client's certificate with its chain
 	ClientKey  Secret `json:"client_key,omitempty"`  // its key, PEM
 }

@@ -41,7 +41,9 @@ func (h *HTTP) validate(p *Problems, s *Spec) {
 	}
 
 	if found == nil {
-		h.checkFilled(&found, Placeholders{Due: 1, Attempt: 1, Job: s.Name, App: s.App, Secret: func(Secret) (string, error) { return "secret", nil }})
+		h.checkFilled(&found, Placeholders{
+			Due: 1, Attempt: 1, Job: s.Name, App: s.App, Secret: func(Secret) (string, error) { return "secret", nil },
+		})
 	}
 
 	for _, q := range found {
@@ -248,7 +250,8 @@ func (h *HTTP) checkAnswer(p *Problems) {
 	}
 
 	if h.BodyLimit < 1 || h.BodyLimit > MaxBodyLimit {
-		p.Add("body_limit", problem.NotBetween, h.BodyLimit, 1, problem.Shown(MaxBodyLimit, fmt.Sprintf("%d bytes", MaxBodyLimit)))
+		p.Add("body_limit", problem.NotBetween, h.BodyLimit, 1,
+			problem.Shown(MaxBodyLimit, fmt.Sprintf("%d bytes", MaxBodyLimit)))
 	}
 
 	if h.Redirects < 0 || h.Redirects > MaxRedirects {

@@ -111,7 +111,8 @@ func (r *PauseRequest) Validate(now Micros) error {
 	case r.Until <= now:
 		p.Add("until", problem.Passed.Advise("want a time that lies ahead, or a duration such as \"2h\""), r.Until)
 	case r.Until.Time().Year() > maxPauseYear:
-		p.Add("until", problem.AfterTheYear.Advise("leave it out to pause until somebody resumes it"), r.Until, maxPauseYear)
+		p.Add("until", problem.AfterTheYear.Advise("leave it out to pause until somebody resumes it"), r.Until,
+			maxPauseYear)
 	}
 
 	if p == nil {

@@ -26,7 +26,8 @@ const (
 
 // fill fills the placeholders of a text, with each value escaped. secret formats secrets; nil
 // forbids them.
-func (p *Placeholders) fill(text string, escape func(string) string, secret func(string) (string, error)) (string, error) {
+func (p *Placeholders) fill(text string, escape func(string) string,
+	secret func(string) (string, error)) (string, error) {
 	if !strings.Contains(text, opening) {
 		return text, nil
 	}
@@ -60,7 +61,8 @@ func (p *Placeholders) fill(text string, escape func(string) string, secret func
 }
 
 // put returns the value for a placeholder.
-func (p *Placeholders) put(name string, escape func(string) string, secret func(string) (string, error)) (string, error) {
+func (p *Placeholders) put(name string, escape func(string) string,
+	secret func(string) (string, error)) (string, error) {
 	named, is := strings.CutPrefix(name, secretPrefix)
 	switch {
 	case !is:

@@ -115,7 +115,8 @@ func (s *Spec) validateHandler(p *Problems) {
 
 	switch {
 	case len(s.Payload) > MaxPayload:
-		p.Add("payload", problem.TooManyBytes.Advise("keep it somewhere and give the handler its name"), len(s.Payload), MaxPayload)
+		p.Add("payload", problem.TooManyBytes.Advise("keep it somewhere and give the handler its name"), len(s.Payload),
+			MaxPayload)
 	case !utf8.ValidString(s.Payload):
 		p.Add("payload", problem.NotUTF8)
 	}

@@ -285,7 +285,8 @@ func (p *selectorText) term() (term, error) {
 		return term{}, p.wrong("the name of a label, as in zone=a, zone in (a,b), gpu or !gpu,")
 	}
 	if err := checkLabelKey(key); err != nil {
-		return term{}, fmt.Errorf("at character %d: the name of a label %w", utf8.RuneCountInString(p.text[:begin])+1, err)
+		return term{}, fmt.Errorf("at character %d: the name of a label %w",
+			utf8.RuneCountInString(p.text[:begin])+1, err)
 	}
 
 	if absent {

@@ -41,7 +41,7 @@ type Spec struct {
 	Every     Duration   `json:"every,omitempty"`     // or a fixed interval
 	At        *time.Time `json:"at,omitempty"`        // or a single instant
 	Timezone  string     `json:"timezone,omitempty"`  // IANA name, "" is UTC
-	Start     *time.Time `json:"start,omitempty"`     // no due time before it; with Every, the first due time, by default set at creation
+	Start     *time.Time `json:"start,omitempty"`     // no due time before it; see Defaults
 	End       *time.Time `json:"end,omitempty"`       // no due time after it
 	MaxFires  int64      `json:"max_fires,omitempty"` // number of due times from Start on
 	Jitter    Duration   `json:"jitter,omitempty"`    // each due time is shifted by a fixed part of it, see shift
@@ -100,7 +100,8 @@ func Wrong(field string, s problem.Sentence, values ...any) Problems {
 	return Problems{{field, s.Of(values...)}}
 }
 
-// Defaults fills empty fields, so that a stored definition is complete. now is MySQL's clock.
+// Defaults fills empty fields, so that a stored definition is complete. Start becomes the first due
+// time of Every, or the beginning of the count of MaxFires. now is MySQL's clock.
 func (s *Spec) Defaults(now time.Time) {
 	if s.App == "" {
 		s.App = DefaultApp
@@ -239,7 +240,9 @@ func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 
 func (s *Spec) checkBounds(p *Problems) {
 	if s.At != nil {
-		for field, set := range map[string]bool{"start": s.Start != nil, "end": s.End != nil, "max_fires": s.MaxFires != 0} {
+		for field, set := range map[string]bool{
+			"start": s.Start != nil, "end": s.End != nil, "max_fires": s.MaxFires != 0,
+		} {
 			if set {
 				p.Add(field, problem.NotWith, problem.Shown("at", "at, which is one due time"))
 			}

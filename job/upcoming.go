@@ -95,7 +95,10 @@ type tallied struct {
 
 // NewTally makes a tally whose steps begin at from. work limits its work, in computed due times.
 func NewTally(from time.Time, step time.Duration, steps, work int) *Tally {
-	return &Tally{Counts: make([]int64, steps), Left: work, from: from, to: from.Add(time.Duration(steps) * step), step: step, known: map[string]*tallied{}}
+	return &Tally{
+		Counts: make([]int64, steps), Left: work, from: from, to: from.Add(time.Duration(steps) * step), step: step,
+		known: map[string]*tallied{},
+	}
 }
 
 // The cost of work, in due times of a cron expression.
@@ -151,7 +154,10 @@ func (t *Tally) Schedule(s *Spec, calendars ...*Calendar) (Schedule, bool) {
 
 // knownOf returns the cached results for a definition; false if reading it was too much work.
 func (t *Tally) knownOf(s *Spec, calendars []*Calendar) (*tallied, bool) {
-	plain := Spec{Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Timezone: s.Timezone, Calendars: s.Calendars, Start: s.Start, End: s.End, MaxFires: s.MaxFires}
+	plain := Spec{
+		Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Timezone: s.Timezone,
+		Calendars: s.Calendars, Start: s.Start, End: s.End, MaxFires: s.MaxFires,
+	}
 	if s.Every != 0 || s.At != nil { // each begins at its own time, and is quick to read
 		k := compiled(&plain, calendars)
 		t.bound(k)

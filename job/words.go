@@ -75,7 +75,10 @@ func (s *Spec) inWords() (*scheduleWords, bool) {
 		return nil, false
 	}
 
-	w := &scheduleWords{every: time.Duration(s.Every), zone: zone, fires: s.MaxFires, jitter: time.Duration(s.Jitter), calendars: s.Calendars}
+	w := &scheduleWords{
+		every: time.Duration(s.Every), zone: zone, fires: s.MaxFires, jitter: time.Duration(s.Jitter),
+		calendars: s.Calendars,
+	}
 	for _, set := range []struct {
 		from *time.Time
 		to   *time.Time
@@ -111,7 +114,9 @@ type cronWords struct {
 
 func (c *Cron) inWords() *cronWords {
 	f := &c.fields
-	return &cronWords{times: f.timesInWords(), days: f.daysInWords(), months: f[monthAt].restricted(), years: f[yearAt].restricted()}
+	return &cronWords{
+		times: f.timesInWords(), days: f.daysInWords(), months: f[monthAt].restricted(), years: f[yearAt].restricted(),
+	}
 }
 
 // restricted returns the field's values as spans; nil if it has all values.
@@ -200,7 +205,8 @@ func (c *cronFields) timesInWords() timeWords {
 	}
 
 	step, even := pace(hours, minutes, seconds)
-	w.step, w.first, w.last = step, timeOf(hours[0], minutes[0], seconds[0]), timeOf(hours[len(hours)-1], minutes[len(minutes)-1], seconds[len(seconds)-1])
+	w.step, w.first, w.last = step, timeOf(hours[0], minutes[0], seconds[0]),
+		timeOf(hours[len(hours)-1], minutes[len(minutes)-1], seconds[len(seconds)-1])
 	w.kind = timesEvery
 	onTheMinute := len(seconds) == 1 && seconds[0] == 0
 	switch {
@@ -294,7 +300,8 @@ func (c *cronFields) daysInWords() dayWords {
 
 // date returns the day of the month if that is the only matching day.
 func (d *dayWords) date() (day int, is bool) {
-	if len(d.monthdays) != 1 || d.monthdays[0].first != d.monthdays[0].last || d.nearest != nil || d.last || d.lastWorkday {
+	if len(d.monthdays) != 1 || d.monthdays[0].first != d.monthdays[0].last || d.nearest != nil || d.last ||
+		d.lastWorkday {
 		return 0, false
 	}
 	if d.weekdays|d.lastOf != 0 || d.nth != [5]weekdays{} {

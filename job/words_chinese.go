@@ -267,7 +267,8 @@ func (chinese) duration(d time.Duration) string {
 	for _, u := range []struct {
 		unit string
 		size time.Duration
-	}{{"小时", time.Hour}, {"分钟", time.Minute}, {"秒", time.Second}, {"毫秒", time.Millisecond}, {"微秒", time.Microsecond}, {"纳秒", 1}} {
+	}{{"小时", time.Hour}, {"分钟", time.Minute}, {"秒", time.Second}, {"毫秒", time.Millisecond}, {"微秒", time.Microsecond},
+		{"纳秒", 1}} {
 		if n := d / u.size; n > 0 {
 			items = append(items, fmt.Sprintf("%d %s", n, u.unit))
 			d -= n * u.size

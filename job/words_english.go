@@ -278,7 +278,8 @@ func (e english) duration(d time.Duration) string {
 	for _, u := range []struct {
 		unit string
 		size time.Duration
-	}{{"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}, {"millisecond", time.Millisecond}, {"microsecond", time.Microsecond}, {"nanosecond", 1}} {
+	}{{"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}, {"millisecond", time.Millisecond},
+		{"microsecond", time.Microsecond}, {"nanosecond", 1}} {
 		n := d / u.size
 		if d -= n * u.size; n == 0 {
 			continue

@@ -154,7 +154,8 @@ func (s *Spec) Explain(err error, calendars []*Calendar) error {
 		why += ", all counted since start, " + s.Start.Format(time.DateOnly)
 	}
 
-	return Wrong("schedule", problem.TooExpensive.Advise("give a later start, no max_fires, or a calendar with fewer windows"), why)
+	return Wrong("schedule",
+		problem.TooExpensive.Advise("give a later start, no max_fires, or a calendar with fewer windows"), why)
 }
 
 // Affordable checks that the due times of a definition can be computed. It returns nil, Problems,
