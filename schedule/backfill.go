@@ -105,6 +105,8 @@ func (c *Claimer) serve(ctx context.Context, h *trip.Hungry, now job.Micros) (*m
 			m.DoneTo = h.NextDue - 1
 		}
 	}
+
+	// Choose due times for the free places, then see whether anything has changed.
 	if h.NextDue != 0 && alive < h.Parallel {
 		if err := m.choose(c.DB.Reader(ctx), d.Schedule, h.Parallel-alive); err != nil {
 			return nil, err

@@ -25,8 +25,8 @@ func (s *scene) readCancelled(tx *sql.Tx, runs []trip.Run) error {
 	return err
 }
 
-// cancelledBackfill: after a cancellation, waiting runs of the backfill do not start, and failed
-// runs are not retried.
+// cancelledBackfill: after a cancellation, runs of the backfill that have not begun do not start,
+// and failed runs are not retried.
 func cancelledBackfill(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if r.Kind == trip.Backfill && j.cancelled[r.Request] {
 		return refusal(job.Skipped, job.ReasonBackfillCancelled, "the backfill was cancelled")

@@ -130,7 +130,7 @@ type plan struct {
 	dueTimes
 	broken    error // why the due times cannot be computed; nil: they can
 	rank      int   // the priority of its runs
-	elsewhere bool  // its labels exclude this node
+	elsewhere bool  // this node may not run it
 	grouped   bool  // its runs take slots of a group
 }
 
@@ -217,9 +217,12 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 			if len(kept) < len(plans) || slices.ContainsFunc(kept, passed) {
 				c.left.Store(true)
 			}
+
+			// Due runs start at once if they may. The others are prepared.
 			if claimed, err = at.decide(tx, own, jobs, c.Definitions, now); err != nil {
 				return err
 			}
+
 			if err := c.writeJobs(tx, kept, at.begun(), now); err != nil {
 				return err
 			}

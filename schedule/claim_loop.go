@@ -106,6 +106,7 @@ func (c *Claimer) claimIn(ctx context.Context, now job.Micros, slice trip.Slice)
 		return c.backlog, err
 	}
 
+	// Claim the parts of the slice in parallel, one lane each.
 	full, failed := make([]bool, lanes), make([]error, lanes)
 	var all sync.WaitGroup
 	for i := range lanes {

@@ -77,6 +77,8 @@ func judge(runs []trip.Run, s *scene) []verdict {
 	for i := range order {
 		r := &order[i]
 		j := s.jobs[r.JobID]
+
+		// Without an objection the run starts.
 		v := verdict{action: start}
 		for _, object := range policies {
 			if objection := object(r, j, s.now); objection != nil {

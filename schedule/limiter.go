@@ -174,7 +174,7 @@ func (l *Limiter) learn(
 	l.apps = apps
 }
 
-// allowances holds the allowances of a transaction, by app. Nil means no limits.
+// allowances holds the allowances that a transaction has read, by app. Nil means no limits.
 type allowances struct {
 	limiter *Limiter
 	now     job.Micros
@@ -291,6 +291,7 @@ func (a *allowance) judge(r *trip.Run, v verdict) verdict {
 	if a == nil || r.Attempt > 1 {
 		return v
 	}
+
 	l := &a.limits
 	switch {
 	case v.action == start && r.Kind == trip.Schedule && l.RunsPerMinute != 0 && a.started >= l.RunsPerMinute:
@@ -300,6 +301,7 @@ func (a *allowance) judge(r *trip.Run, v verdict) verdict {
 		return a.over(job.LimitWaiting, job.ReasonAppWaitingLimit,
 			"at most %s (app %s)", numbered(l.Waiting, "waiting run"), a.app)
 	}
+
 	return v
 }
 

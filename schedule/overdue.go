@@ -45,6 +45,7 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Du
 		return overduePeriod, nil // nothing to do until a slot is free
 	}
 
+	// Each run is taken over with a higher claim count.
 	runs, holders := make([]trip.Run, 0, len(found)), make(map[int64]trip.Owner, len(found))
 	for _, h := range found {
 		holders[h.Launch.Run] = h.Owner

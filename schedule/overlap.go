@@ -89,7 +89,7 @@ func (j *jobScene) turnDue() job.Micros {
 	return j.turn.Due
 }
 
-// outrun lists, with overlap replace, the runs that have not begun and that a run replaces.
+// outrun lists the runs that a run replaces before they have begun. Only overlap replace does so.
 func (j *jobScene) outrun(r *trip.Run) (out []trip.Held) {
 	if !j.replacesOthers() || r.Kind == trip.Backfill || r.Attempt > 1 {
 		return nil

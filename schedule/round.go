@@ -34,7 +34,7 @@ func (r *round) due(now job.Micros) bool { return r.done != nil || now >= r.next
 // again starts a new round with the next look, even in the middle of a round.
 func (r *round) again() { r.next, r.done = 0, nil }
 
-// begin comes before each look.
+// begin is called before each look. It begins a round that is due.
 func (r *round) begin(now job.Micros) {
 	if r.done == nil && now >= r.next {
 		r.began, r.done = now, map[hashes]bool{}

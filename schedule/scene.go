@@ -38,7 +38,7 @@ type jobScene struct {
 	stops     []trip.Stop           // of the scene
 	late      map[lateRun]bool      // of the scene
 	lost      map[lateRun]bool      // of the scene
-	elsewhere bool                  // its labels exclude this node
+	elsewhere bool                  // this node may not run it
 	turn      *trip.Held            // the run that excludes others: executing, woken, or waiting for a slot; nil: none
 	queued    int                   // runs that wait in the line of the job, without backfills
 	line      []trip.Held           // the queued runs, with overlap replace only

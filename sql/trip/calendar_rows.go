@@ -19,7 +19,7 @@ type CalendarRow struct {
 	SpecText         string
 	Calendar         *job.Calendar // nil with SpecErr
 	SpecErr          error
-	Jobs             int64 // living jobs that name it; only set by CalendarNamed
+	Jobs             int64 // living jobs that name it; zero if the query did not count them
 	Created, Updated job.Micros
 }
 
