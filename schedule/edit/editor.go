@@ -14,103 +14,112 @@ import (
 // Session is the life of the node process that makes the changes.
 type Session interface {
 	Now() job.Micros        // the clock of MySQL
-	Mint(n int) (run int64) // the first of n run ids that nobody else uses
+	Mint(n int) (run int64) // the first of n unused run ids
 }
 
-// Editor makes people's changes. Each is answered once it holds everywhere: nothing starts under an old definition any more.
+// Editor makes people's changes. A change is answered once it holds everywhere: from then on no
+// node starts a run under an old definition.
 //
-// A change whose commit is unknown is settled before it is answered. If MySQL stays out of reach, the error is sql.Unknown,
-// and the client must look.
+// If a commit is unknown, the editor settles it before it answers. If MySQL stays out of reach, the
+// error is sql.Unknown, and the client must check.
 type Editor struct {
 	DB      *sql.DB
 	Session Session
 	Soon    func() // called when something may have to be claimed or started at once
 
-	// StopsSeen is how long after the commit of a stop nodes may still start something against it, see schedule.StopsSeen.
-	// Zero: as long as nodes with the usual spawn window may.
+	// StopsSeen is the time after the commit of a stop in which nodes may still start runs against
+	// it, see schedule.StopsSeen. Zero means the usual spawn window.
 	StopsSeen time.Duration
 
-	// Unsettled is how long some node may still use what MySQL's clock was before it was put forward; nil or zero: none does.
+	// Unsettled returns the time for which some node may still use the old value of MySQL's clock,
+	// after that was put forward. Zero: no node does. It may be nil.
 	Unsettled func() time.Duration
 
-	Limited func(job.Limit) // called when a limit of an app refuses a change; nil: nobody counts
+	Limited func(job.Limit) // called when a limit of an app refuses a change; may be nil
 
 	mu   sync.Mutex
 	apps map[string]int32
 }
 
-// Change is what somebody wants to do to a job.
+// Change is a requested change of a job.
 type Change struct {
 	Action  job.Action // create, update, rollback, pause, resume, delete, or recalendar
-	ID      int64      // of the job, unless it is to be created
-	Changes int32      // how often the job must have been changed before; zero: any number
-	Spec    *job.Spec  // of create, update and rollback, with its defaults
-	Paused  *bool      // of create and update: whether it is paused then; nil: as it is, and a new job is not
-	Past    bool       // of create and update: a single due time that has passed is no error
+	ID      int64      // of the job; not used by create
+	Changes int32      // required number of earlier changes of the job; zero: any
+	Spec    *job.Spec  // for create, update and rollback, with its defaults
+	Paused  *bool      // for create and update: the new pause state; nil: unchanged, and a new job is not paused
+	Past    bool       // for create and update: accept a single due time in the past
 	Pause   job.PauseRequest
 	Reason  string // for the audit
 }
 
-// recalendar is the change of a job whose calendars have changed.
+// recalendar is the change of a job after a change of its calendars.
 const recalendar job.Action = "calendar"
 
-// Done is what became of a change.
+// Done is the result of a change.
 type Done struct {
 	Result  job.BulkResult
-	Err     error // why it was refused
+	Err     error // the reason of a refusal
 	ID      int64
 	Version int32
 	Changes int32
 }
 
 var (
-	// ErrLocked means that somebody else keeps the row of a job locked.
+	// ErrLocked means that another transaction keeps the row of the job locked.
 	ErrLocked = errors.New("somebody else keeps the job locked; try again later")
-	// errAgain means that a row was not as it was seen: the change begins again.
+	// errAgain means that a row has changed since it was read: the change begins again.
 	errAgain = fmt.Errorf("it changes too often; try again: %w", job.ErrChanged)
 )
 
 const (
-	// tries is how often a change begins again, and againPause the first pause before that. Each pause is twice as long.
+	// tries bounds the attempts at a change. The pause after the first one is againPause, and
+	// doubles each time.
 	tries      = 8
 	againPause = 5 * time.Millisecond
-	// windowMargin is added to a spawn window, for what two readings of MySQL's clock may differ.
+	// windowMargin is added to a spawn window, because two readings of MySQL's clock may differ.
 	windowMargin = 100 * time.Millisecond
-	// longestWindow bounds the wait for a spawn window: MySQL's clock may have been put back behind the start. No node has a
-	// longer window, its lead included.
+	// longestWindow bounds the wait for a spawn window, in case MySQL's clock was put back after
+	// the start. It is the longest window that a node can have, its lead included.
 	longestWindow = 10500 * time.Millisecond
 )
 
-// Each makes changes in one transaction, each of another job. A change that cannot be made is refused by itself, and does not
-// hold up the others.
+// Each makes changes of different jobs in one transaction. A refused change does not stop the
+// others.
 func (e *Editor) Each(ctx context.Context, changes []Change) ([]Done, error) {
 	return e.apply(ctx, batch{changes: changes})
 }
 
-// All makes all changes, or none: a refused one is the error.
+// All makes all changes, or none: the refusal of one is returned as the error.
 func (e *Editor) All(ctx context.Context, changes []Change) ([]Done, error) {
 	return e.apply(ctx, batch{changes: changes, all: true})
 }
 
-// batch is what one transaction does.
+// batch is the work of one transaction.
 type batch struct {
-	changes   []Change
-	list      func(context.Context, job.Micros) ([]Change, error) // makes the changes anew at each try; nil: they are given
-	all       bool                                                // or none
-	looks     bool                                                // list has looked at the jobs: if one is not so any more, it looks again
-	before    writing                                             // what comes before the jobs in the lock order; nil: nothing
-	after     func(*sql.Tx, batch, []Done) ([]*job.Entry, error)  // and behind them
-	calendars func() []*job.Calendar                              // that before writes; nil: none
-	now       job.Micros                                          // when the changes are made
+	changes []Change
+
+	// list computes the changes, again at each try. Nil: they are given.
+	list  func(context.Context, job.Micros) ([]Change, error)
+	all   bool // all changes or none
+	looks bool // list depends on the jobs: if one has changed since, it is called again
+
+	// before writes what precedes the jobs in the lock order, and after writes the rest. Both may be nil.
+	before writing
+	after  func(*sql.Tx, batch, []Done) ([]*job.Entry, error)
+
+	calendars func() []*job.Calendar // the calendars that before writes; may be nil
+	now       job.Micros             // the time of the changes
 	actor     job.Actor
 }
 
-// again reports whether an error means that a job is not as list has seen it.
+// again reports whether an error means that a job has changed since list looked at it.
 func (b *batch) again(err error) bool {
-	return b.looks && (errors.Is(err, sql.ErrExists) || errors.Is(err, sql.ErrNotFound) || errors.Is(err, job.ErrChanged))
+	return b.looks &&
+		(errors.Is(err, sql.ErrExists) || errors.Is(err, sql.ErrNotFound) || errors.Is(err, job.ErrChanged))
 }
 
-// writing is a part of a transaction. It returns its lines of the audit.
+// writing is a part of a transaction. It returns its audit lines.
 type writing func(*sql.Tx, batch) ([]*job.Entry, error)
 
 func (e *Editor) apply(ctx context.Context, b batch) ([]Done, error) {
@@ -133,7 +142,8 @@ func (e *Editor) apply(ctx context.Context, b batch) ([]Done, error) {
 	}
 }
 
-// once sees, judges and writes. It returns what became of the changes, and until when something of their jobs may still be spawned.
+// once makes one try: it sees, judges and writes. It returns the results, and the end of the last
+// spawn window of the changed jobs.
 func (e *Editor) once(ctx context.Context, b batch, last bool) (done []Done, window job.Micros, err error) {
 	b.now = e.Session.Now()
 	if b.list != nil {
@@ -156,7 +166,7 @@ func (e *Editor) once(ctx context.Context, b batch, last bool) (done []Done, win
 	return done, window, e.refused(err)
 }
 
-// transact is the transaction of a change. It returns the last line of the audit, which is still to be written.
+// transact is the transaction of a change. It returns the last audit line, which the caller writes.
 func (e *Editor) transact(
 	ctx context.Context, tx *sql.Tx, views []*view, b batch, last bool,
 ) (done []Done, window job.Micros, line *job.Entry, err error) {
@@ -190,7 +200,7 @@ func (e *Editor) transact(
 	return done, window, line, err
 }
 
-// refused tells whoever counts them of a change that a limit refused.
+// refused reports a refusal by a limit to Limited, and returns the error.
 func (e *Editor) refused(err error) error {
 	var over *job.OverLimit
 	if e.Limited != nil && errors.As(err, &over) {
@@ -199,11 +209,11 @@ func (e *Editor) refused(err error) error {
 	return err
 }
 
-// passed waits until a spawn window has passed. Runs that started under an old definition have been spawned by then, or never
-// will be.
+// passed waits until a spawn window has passed. After it, no run can begin under an old definition
+// any more.
 func (e *Editor) passed(ctx context.Context, window job.Micros) error {
 	wait := min(window.Sub(e.Session.Now()), longestWindow) + windowMargin
-	if e.Unsettled != nil { // by a clock that is behind, it has not passed
+	if e.Unsettled != nil { // a slow clock may still be inside the window
 		wait = max(wait, min(e.Unsettled(), longestWindow))
 	}
 	if window == 0 || wait <= 0 {

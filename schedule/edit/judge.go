@@ -8,19 +8,19 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// verdict is the decision about one job: what its rows become.
+// verdict is the decision about one job, with the new contents of its rows.
 type verdict struct {
 	Done
 	*view
 	row      trip.JobRow
 	takeBack []trip.Ahead
 	counted  *trip.Counted
-	wake     bool // waiting runs of it: what they wait for does not matter any more
-	again    bool // the row is not as it was seen
+	wake     bool // wake the job's waiting runs: their reason to wait may be gone
+	again    bool // the row has changed since it was read: begin again
 }
 
-// judge decides about a change by what was seen, by the row of the job, and by the runs of its schedule that are ahead. It
-// never computes a due time.
+// judge decides about a change. It uses the first reading, the locked row of the job, and the runs
+// of its schedule that lie ahead. It never computes a due time.
 func judge(v *view, locked *trip.JobRow, ahead []trip.Ahead, now job.Micros) verdict {
 	out := verdict{view: v}
 	out.ID = v.ID
@@ -72,8 +72,9 @@ func (v verdict) refuse(err error) verdict {
 	return v
 }
 
-// split divides the runs of a schedule that are due after an instant (rule K): those that an edit takes back, and the others, none
-// of which new due times may come before. It returns the latest due time of the others, or the instant.
+// split divides the runs of a schedule that are due after an instant (rule K). back are the runs
+// that an edit takes back; new due times must come after all others. floor is the latest due time
+// of these others, or the instant.
 func split(ahead []trip.Ahead, after job.Micros) (back []trip.Ahead, floor job.Micros) {
 	floor = after
 	for _, a := range ahead {
@@ -81,7 +82,7 @@ func split(ahead []trip.Ahead, after job.Micros) (back []trip.Ahead, floor job.M
 		case a.Due <= after:
 		case a.Attempt == 1 && (a.State == trip.Idle || a.State == trip.Prepared):
 			back = append(back, a)
-		default: // MySQL's clock was put back behind it
+		default: // it began before MySQL's clock was put back
 			floor = max(floor, a.Due)
 		}
 	}
@@ -98,7 +99,8 @@ func (v *verdict) create() {
 	v.row.SetCursor(first)
 }
 
-// pause takes back what has not begun, and parks the cursor at the earliest of it. It needs no due time that is not there already.
+// pause takes back runs that have not begun, and parks the cursor at the earliest of their due
+// times. It needs no new due time.
 func (v *verdict) pause(back []trip.Ahead) {
 	was := v.seen.Pause
 	if v.row.Paused && (v.Pause == job.PauseRequest{} || v.Pause == job.PauseRequest{Reason: was.Reason, Until: was.Until}) {
@@ -110,7 +112,7 @@ func (v *verdict) pause(back []trip.Ahead) {
 	v.row.NextDue = v.Pause.Until
 }
 
-// park takes back what has not begun, and parks the cursor. A job that is paused has nothing that could be taken back.
+// park takes back runs that have not begun, and parks the cursor. A paused job has no such runs.
 func (v *verdict) park(back []trip.Ahead) {
 	if v.row.Paused {
 		return
@@ -123,7 +125,8 @@ func (v *verdict) park(back []trip.Ahead) {
 	v.row.Paused, v.row.NextDue = true, 0
 }
 
-// resume puts the cursor back to where it is parked. What was due before is up to the misfire policy, at the next claim.
+// resume restores the parked cursor. The next claim applies the misfire policy to earlier due
+// times.
 func (v *verdict) resume(now job.Micros) {
 	if !v.row.Paused {
 		v.Result = job.BulkUnchanged
@@ -141,8 +144,8 @@ func (v *verdict) unpark(now job.Micros) {
 	v.row.Paused, v.row.NextDue, v.row.Parked = false, v.row.Parked, 0
 }
 
-// delete takes back what has not begun, and counts what passed without a run (rule P). It needs no schedule: if nobody could
-// compute that, nobody knows how many due times it were.
+// delete takes back runs that have not begun, and counts due times that passed without a run (rule
+// P). It needs no schedule: if that cannot be computed, the number is unknown.
 func (v *verdict) delete(back []trip.Ahead, now job.Micros) {
 	v.Result, v.takeBack = job.BulkChanged, back
 	if cursor := v.row.Cursor(); cursor != 0 && cursor <= now {
@@ -154,8 +157,8 @@ func (v *verdict) delete(back []trip.Ahead, now job.Micros) {
 	v.row.Deleted, v.row.Paused, v.row.NextDue, v.row.Parked = true, false, 0, 0
 }
 
-// change gives the job another definition, and pauses or resumes it if that is wanted, too: under the pause nothing of either
-// definition is claimed.
+// change gives the job another definition, and pauses or resumes it if requested. Both happen under
+// one pause, so no due time of either definition is claimed in between.
 func (v *verdict) change(back, ahead []trip.Ahead, floor, now job.Micros) {
 	if v.Paused != nil && *v.Paused {
 		v.park(back)
@@ -166,7 +169,8 @@ func (v *verdict) change(back, ahead []trip.Ahead, floor, now job.Micros) {
 	}
 }
 
-// pausing is what a change of the definition does to the pause; empty: nothing.
+// pausing returns the effect of a changed definition on the pause: pause, resume, or empty for
+// none.
 func (v *verdict) pausing() job.Action {
 	was := v.seen != nil && v.seen.Paused
 	switch {
@@ -178,8 +182,10 @@ func (v *verdict) pausing() job.Action {
 	return job.ActionResume
 }
 
-// update gives the job another definition. If its due times stay, so do its cursor and its runs, which start under the new
-// definition. Else it takes back what has not begun, and goes on with the first new due time after now and after all that has begun.
+// update gives the job another definition. If the due times are the same, the cursor and the runs
+// stay, and the runs start under the new definition. Otherwise update takes back runs that have not
+// begun, and moves the cursor to the first new due time after now and after all runs that have
+// begun.
 func (v *verdict) update(back, ahead []trip.Ahead, floor, now job.Micros) {
 	v.Result = job.BulkChanged
 	v.row.Version++
@@ -197,12 +203,14 @@ func (v *verdict) update(back, ahead []trip.Ahead, floor, now job.Micros) {
 		}
 		v.count(job.ReasonScheduleChanged, "its schedule was changed before it was claimed", now)
 	}
+
 	next, known := v.nextAfter(ahead, max(floor, v.row.BegunTo))
 	v.row.SetCursor(next)
 	v.row.Error, v.takeBack, v.again = "", back, !known
 }
 
-// nextAfter is the first new due time. A single one that has passed is due at once, unless there is a run of it.
+// nextAfter returns the first new due time. If the schedule is a single instant in the past, that
+// is due at once, unless it has a run.
 func (v *verdict) nextAfter(ahead []trip.Ahead, floor job.Micros) (next job.Micros, known bool) {
 	if v.def.At == nil {
 		return v.next.first(floor)
@@ -216,8 +224,8 @@ func (v *verdict) nextAfter(ahead []trip.Ahead, floor job.Micros) (next job.Micr
 	return next, known
 }
 
-// recalendar makes a new version of the same definition, with the calendars as they are now. Due times that passed before are
-// left to the next claim.
+// recalendar makes a new version of the same definition, with the current calendars. It leaves
+// passed due times to the next claim.
 func (v *verdict) recalendar(back []trip.Ahead, floor, now job.Micros) {
 	if v.def == nil || v.problem == nil && v.calendars == v.seen.Calendars {
 		v.Result = job.BulkUnchanged
@@ -228,6 +236,7 @@ func (v *verdict) recalendar(back []trip.Ahead, floor, now job.Micros) {
 	if cursor := v.row.Cursor(); v.problem == nil && cursor != 0 && cursor <= now {
 		return
 	}
+
 	v.takeBack = back
 	if v.problem != nil {
 		v.row.Error = v.problem.Error()
@@ -239,7 +248,8 @@ func (v *verdict) recalendar(back []trip.Ahead, floor, now job.Micros) {
 	v.row.Error, v.again = "", !known
 }
 
-// count makes the row that stands for what passed without a run. Nothing of it may be claimed again (rule B).
+// count makes the row for due times that passed without a run. These must never be claimed again
+// (rule B).
 func (v *verdict) count(code job.ReasonCode, why string, now job.Micros) {
 	outcome := job.Superseded
 	if v.seen.Paused {

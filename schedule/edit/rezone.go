@@ -12,11 +12,13 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Rezoner moves the cursors of jobs where nodes have got other time zone data than the cursors were computed with. Such a cursor may lie
-// behind a due time, which nobody would claim, or be none. It looks at all jobs once.
+// Rezoner looks at all jobs once after the time zone data of the nodes has changed, and moves
+// cursors that were computed with older data. Such a cursor may be too late for a due time, which
+// would then never be claimed, or may not be a due time any more.
 //
-// It waits until all nodes have the same data: else what one node had moved, another one would move back. One node does it, the first.
-// If that dies, the next one begins anew, and finds in place what was moved.
+// It waits until all nodes have the same data: otherwise a node with other data would move the
+// cursors back. Only the first node of the cluster does it. If that node dies, the next one begins
+// from the start, and finds the moved cursors in place.
 type Rezoner struct {
 	Editor  *Editor
 	Session interface {
@@ -24,22 +26,23 @@ type Rezoner struct {
 		Fresh() bool
 		Share() (index, of int)
 	}
-	Zones string // the time zone data of this node, see job.ZoneData
+	Zones string // this node's time zone data, see job.ZoneData
 	Log   *slog.Logger
 
-	seen  string // what the look through all jobs goes by, see sql.Unzoned
-	last  int64  // the last job that it came to
-	again bool   // a job could not be moved: it takes another look through all of them
-	jobs  int    // how many it looked at
-	moved int    // how many of these it moved
+	seen  string // the setting at the beginning of this look, see sql.Unzoned
+	last  int64  // id of the last job that was looked at
+	again bool   // a job could not be moved: all jobs need another look
+	jobs  int    // number of jobs looked at
+	moved int    // number of jobs moved
 }
 
 const (
 	rezonePeriod = 10 * time.Second
 	rezoneBatch  = 200
-	// rezonePause is between two batches: claims go on beside it.
+	// rezonePause is the pause between two batches, in which claims go on.
 	rezonePause = 20 * time.Millisecond
-	// rezoneAhead is how far ahead of now runs may exist already: jobs that are due so soon are always computed anew.
+	// rezoneAhead is the time ahead of now in which runs may already exist. The cursor of a job
+	// that is due within it is always computed again.
 	rezoneAhead = 30 * time.Second
 )
 
@@ -53,6 +56,7 @@ func (r *Rezoner) Run(ctx context.Context) error {
 		case <-time.After(wait):
 		}
 		wait = rezonePeriod
+
 		more, err := r.look(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
@@ -83,7 +87,7 @@ func (r *Rezoner) look(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if err := r.move(ctx, found); err != nil {
-		return false, err // unknown too: those that were moved are found in place
+		return false, err // unknown too: the next try finds the moved jobs in place
 	}
 	r.jobs += len(found)
 	if len(found) == rezoneBatch {
@@ -99,11 +103,11 @@ func (r *Rezoner) look(ctx context.Context) (more bool, err error) {
 	if err == nil && done {
 		r.Log.Info("all due times are those of the time zone data of all nodes", "jobs", r.jobs, "moved", r.moved)
 	}
-	r.seen = "" // if a node has joined meanwhile, once more
+	r.seen = "" // if a node has joined since, all jobs need another look
 	return false, err
 }
 
-// move has the cursors of those jobs computed anew that are not where their schedules have them.
+// move recomputes the cursors that do not fit the schedules of their jobs.
 func (r *Rezoner) move(ctx context.Context, jobs []trip.Zoned) error {
 	ids := make([]int64, len(jobs))
 	for i := range jobs {
@@ -127,6 +131,7 @@ func (r *Rezoner) move(ctx context.Context, jobs []trip.Zoned) error {
 	if len(changes) == 0 {
 		return nil
 	}
+
 	done, err := r.Editor.Each(job.WithActor(ctx, job.Actor{Who: job.Itself}), changes)
 	for _, d := range done {
 		switch {
@@ -139,24 +144,27 @@ func (r *Rezoner) move(ctx context.Context, jobs []trip.Zoned) error {
 	return err
 }
 
-// misplaced reports whether the cursor of a job is not where its schedule has it now. A job that is too expensive to compute stays as
-// it is.
+// misplaced reports whether the cursor of a job is not at the next due time of its schedule. A job
+// that is too expensive to compute stays unchanged.
 func misplaced(j trip.Zoned, d trip.Definition, now job.Micros) bool {
 	spec, err := job.DecodeSpec(d.Text)
 	if err != nil || j.Paused || j.NextDue != 0 && j.NextDue <= now {
 		return false
 	}
+
 	if spec.Timezone == "" || spec.Timezone == "UTC" {
 		return false
 	}
 	if j.NextDue != 0 && j.NextDue < now.Add(rezoneAhead) {
 		return true
 	}
+
 	s, err := spec.Compile(d.Calendars...)
 	if err != nil {
 		return false
 	}
 	work := job.NewWork(context.Background(), job.DefiningWork)
+
 	next := job.Micros(0)
 	if at, ok := work.On(s).Next((now.Add(rezoneAhead) - 1).Time()); ok {
 		next = job.MicrosOf(at)
@@ -164,8 +172,8 @@ func misplaced(j trip.Zoned, d trip.Definition, now job.Micros) bool {
 	return next != j.NextDue && work.Err() == nil
 }
 
-// unzoned tells whether all sessions compute with the same time zone data as the caller, and not all jobs were planned by that. seen is
-// what the setting says, for plannedBy.
+// unzoned reports whether every session uses the caller's time zone data while some jobs were still
+// planned with older data. seen is the value of the setting, for plannedBy.
 func unzoned(r sql.Reader, zones string) (seen string, is bool, err error) {
 	others := 0
 	err = sql.Each(r, "read time zone data", func(rows *sql.Rows) error { return rows.Scan(&seen, &others) },
@@ -173,8 +181,8 @@ func unzoned(r sql.Reader, zones string) (seen string, is bool, err error) {
 	return seen, strings.HasPrefix(seen, "?") && others == 0, err
 }
 
-// plannedBy notes that all jobs are planned by some time zone data, unless a node with other data joined since seen was read. It tells
-// whether it did.
+// plannedBy notes that all jobs are planned with some time zone data, unless a node with other data
+// has joined since seen was read. It reports whether it did.
 func plannedBy(ctx context.Context, db *sql.DB, seen, zones string) (bool, error) {
 	n := int64(0)
 	err := db.Tx(ctx, func(tx *sql.Tx) (err error) {
