@@ -15,7 +15,7 @@ import (
 // AlertEvent is a kind of event that alerts report.
 type AlertEvent string
 
-// The events. All but the last four are of a job.
+// The events. All but the last four concern a job.
 const (
 	AlertFailed     AlertEvent = "failed"      // a due time failed in all its attempts
 	AlertRecovered  AlertEvent = "recovered"   // an alert of the rule has ended

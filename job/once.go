@@ -13,7 +13,7 @@ type Once struct {
 	Kind   string // the kind of request, at most 32 characters
 
 	// If Answer is set, it is called as the last step of the transaction, which then stores the
-	// answer with the key. Otherwise the answer is stored after it was sent.
+	// answer with the key. Otherwise the answer is stored later, once it is known.
 	Answer func() KeptAnswer
 
 	// Set by the code that makes the change.

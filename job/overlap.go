@@ -13,7 +13,7 @@ type Overlap string
 // The overlap policies.
 const (
 	OverlapSkip    Overlap = "skip"    // it ends skipped
-	OverlapQueue   Overlap = "queue"   // it waits for all earlier ones
+	OverlapQueue   Overlap = "queue"   // it waits; the earliest due starts first
 	OverlapReplace Overlap = "replace" // executing runs are killed, waiting ones superseded, and it starts
 	OverlapAllow   Overlap = "allow"   // both run
 )
