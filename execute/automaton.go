@@ -54,7 +54,7 @@ func (a *automaton) child(at int32, b byte) int32 {
 	return 0
 }
 
-// link sets where to go on when the next byte does not fit, the short beginnings first.
+// link sets the fail nodes, shorter beginnings first.
 func (a *automaton) link() {
 	queue := []int32{0}
 	for len(queue) > 0 {

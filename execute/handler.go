@@ -14,7 +14,7 @@ import (
 )
 
 // Handler is a Go function that does the work of a job. It must return soon after ctx ended: it cannot be killed, and
-// until it returns its run executes.
+// its run executes until it returns.
 type Handler func(ctx context.Context, a Attempt) error
 
 // Handlers executes attempts by calling the function registered under the attempt's handler key. The zero value is
@@ -24,7 +24,7 @@ type Handlers struct {
 	byKey map[string]Handler
 }
 
-// Register makes f the handler of key. It panics when key is empty or taken: both are slips in the program.
+// Register makes f the handler of key. It panics when f is nil, or key is empty or taken: these are programming errors.
 func (h *Handlers) Register(key string, f Handler) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -50,19 +50,23 @@ func (h *Handlers) Execute(ctx context.Context, a Attempt) job.Result {
 	h.mu.RLock()
 	f := h.byKey[a.Handler]
 	h.mu.RUnlock()
+
 	if f == nil {
 		return failed(job.ReasonHandlerMissing, fmt.Errorf("no handler %q is registered on this node", a.Handler))
 	}
+
 	late := job.Coded(job.ReasonTimeout, fmt.Errorf("ran longer than %v", a.Timeout))
 	if a.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, a.Timeout, late)
 		defer cancel()
 	}
+
 	out := &handlerOutput{kept: newOutput(DefaultKeep)}
 	out.kept.sink, a.Out = a.Sink, out
 	stack, err := call(ctx, f, a)
 	_, _ = out.Write(stack)
+
 	r := job.Result{Outcome: job.Succeeded, Output: out.end()}
 	switch cause := context.Cause(ctx); {
 	case err == nil:
@@ -78,7 +82,7 @@ func (h *Handlers) Execute(ctx context.Context, a Attempt) job.Result {
 	return r
 }
 
-// handlerOutput is what a handler writes, from as many goroutines as it likes, until it has returned.
+// handlerOutput takes a handler's output until the handler returns. Any number of goroutines may write.
 type handlerOutput struct {
 	mu   sync.Mutex
 	kept *output
@@ -94,7 +98,7 @@ func (o *handlerOutput) Write(p []byte) (int, error) {
 	return len(p), o.kept.readAll(bytes.NewReader(p))
 }
 
-// end returns what was kept, and takes no more.
+// end returns the kept output. Later writes fail.
 func (o *handlerOutput) end() job.Output {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -102,8 +106,8 @@ func (o *handlerOutput) end() job.Output {
 	return o.kept.output()
 }
 
-// call runs f on a goroutine of its own, because one that calls runtime.Goexit takes its goroutine along. stack is
-// nil unless f panicked or did that.
+// call runs f on its own goroutine, because runtime.Goexit in f would end the caller's. stack is nil unless f
+// panicked or called runtime.Goexit.
 func call(ctx context.Context, f Handler, a Attempt) (stack []byte, err error) {
 	done := make(chan struct{})
 	go func() {

@@ -9,14 +9,13 @@ import (
 	"go-crontab/job"
 )
 
-// HTTPConfig says how requests are sent. The zero value is ready for use.
+// HTTPConfig configures HTTP. The zero value is ready for use.
 type HTTPConfig struct {
-	// Allow opens what is not public: addresses or hosts, such as 10.0.0.0/8, [fd00::1]:8080, intranet.example or
-	// *.intranet.example:8080.
-	Allow   []string
-	Secrets Secrets // nil: there are none
-	// Resolver looks names up; nil: as the system does.
-	Resolver *net.Resolver
+	// Allow lists addresses and hosts that are not public but may be called, such as 10.0.0.0/8, [fd00::1]:8080,
+	// intranet.example or *.intranet.example:8080.
+	Allow    []string
+	Secrets  Secrets       // nil: NodeSecrets without files and grants
+	Resolver *net.Resolver // nil: the system's
 }
 
 // HTTP executes attempts by sending a request. Use NewHTTP.
@@ -38,7 +37,7 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	return h, nil
 }
 
-// Close closes the idle connections, when the node ends. They go by themselves after some seconds, too.
+// Close closes the idle connections when the node ends. Without it they are closed after some seconds.
 func (h *HTTP) Close() {
 	for _, c := range h.pool.drop(func(*conn) bool { return true }) {
 		_ = c.Close()
@@ -48,18 +47,18 @@ func (h *HTTP) Close() {
 // Execute sends the attempt's request, once, and reads the answer. The output is the answer's body.
 //
 //   - Succeeded, Failed: the status is expected, or not; Failed also if there is no answer, or it breaks off.
-//   - TimedOut, Killed: the timeout passed, or ctx ended, first. The connection is closed, which tells the other side;
-//     whether it stops its work then is up to it. It can tell by the Idempotency-Key, the launch, what it was asked
-//     before.
-//   - Missed: by the time that there was a connection the attempt might not begin any more. Nothing was sent, and the
-//     connection waits for the next attempt to come.
+//   - TimedOut, Killed: the timeout passed, or ctx ended, first. The connection is closed. The server may notice and
+//     stop its work, or not. By the Idempotency-Key, the launch, it recognizes a request that it got before.
+//   - Missed: when the connection was ready, the attempt might no longer begin. Nothing was sent, and the connection is
+//     kept for the next attempt.
 //
-// Nothing is ever sent twice, unless the job's retries say so. Where the server redirects to is called only while the
-// session holds. If we die meanwhile, the connection breaks.
+// A request is never sent twice, except by the job's retries or if the server did not process it. A redirect is
+// followed only while the session is fresh. If we die during a request, the connection breaks.
 func (h *HTTP) Execute(ctx context.Context, a Attempt) job.Result {
 	if ctx.Err() != nil {
 		return killed(ctx)
 	}
+
 	late := job.Coded(job.ReasonTimeout, fmt.Errorf("ran longer than %v", a.Timeout))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -67,18 +66,22 @@ func (h *HTTP) Execute(ctx context.Context, a Attempt) job.Result {
 		ctx, cancel = context.WithTimeoutCause(ctx, a.Timeout, late)
 		defer cancel()
 	}
+
 	x, err := h.newExchange(a)
 	if err != nil {
 		return failed(job.ReasonRequestInvalid, err)
 	}
 	defer x.leave()
+
 	err = x.run(ctx)
 	res := job.Result{Output: x.kept.output()}
+
 	switch cause := context.Cause(ctx); {
 	case err == nil && x.answer.expected:
 		res.Outcome, res.Reason = job.Succeeded, reason("", x.answer.String(), x.note)
 	case err == nil:
-		res.Outcome, res.Reason = job.Failed, reason(job.ReasonHTTPStatus, x.answer.String()+", expected "+x.expected(), x.note)
+		res.Outcome = job.Failed
+		res.Reason = reason(job.ReasonHTTPStatus, x.answer.String()+", expected "+x.expected(), x.note)
 	case errors.Is(err, errLate):
 		res.Outcome, res.Reason = job.Missed, reason("", err.Error())
 	case errors.Is(cause, late):

@@ -14,11 +14,12 @@ import (
 	"go-crontab/job"
 )
 
-// explain says why there was no answer, or not all of it.
+// explain returns the reason for a missing or incomplete answer.
 func (x *exchange) explain(err error) (code job.ReasonCode, text string) {
 	if where, ok := errors.AsType[strayed](err); ok {
 		return job.ReasonRedirectRefused, where.Error()
 	}
+
 	why := plainly(err)
 	switch x.stage {
 	case connecting:
@@ -30,14 +31,16 @@ func (x *exchange) explain(err error) (code job.ReasonCode, text string) {
 	case waiting:
 		return job.ReasonNoAnswer, "the request was sent, but there was no answer: " + why
 	}
-	return job.ReasonAnswerBroken, fmt.Sprintf("the answer, %s, broke off after %d bytes: %s", x.answer, x.kept.came, why)
+	return job.ReasonAnswerBroken,
+		fmt.Sprintf("the answer, %s, broke off after %d bytes: %s", x.answer, x.kept.came, why)
 }
 
-// plainly says in few words what an error of the network means.
+// plainly describes a network error in a few words.
 func plainly(err error) string {
 	if why := plainlyTLS(err); why != "" {
 		return why
 	}
+
 	var (
 		refused *refusal
 		dns     *net.DNSError
@@ -62,6 +65,7 @@ func plainly(err error) string {
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &op) && op.Timeout():
 		return fmt.Sprintf("no reply within %s", connectTimeout)
 	}
+
 	text := strings.NewReplacer("net/http: ", "", "HTTP/1.x transport connection broken: ", "").Replace(err.Error())
 	if strings.Contains(text, "malformed") {
 		return "what the server sent is no HTTP: " + text
@@ -69,7 +73,7 @@ func plainly(err error) string {
 	return text
 }
 
-// plainlyTLS does that for TLS, "" for everything else.
+// plainlyTLS describes a TLS error; "" for other errors.
 func plainlyTLS(err error) string {
 	var (
 		noTLS   tls.RecordHeaderError
@@ -79,6 +83,7 @@ func plainlyTLS(err error) string {
 		alert   *net.OpError
 		verify  *tls.CertificateVerificationError
 	)
+
 	switch {
 	case errors.As(err, &noTLS):
 		return "TLS: the server does not speak TLS at this port"

@@ -12,11 +12,11 @@ import (
 	"go-crontab/job"
 )
 
-// tlsOptions are a job's, with the key that they name.
+// tlsOptions are a job's TLS options with the key that they name.
 type tlsOptions struct {
 	job.HTTPTLS
 	key    []byte
-	digest [sha256.Size]byte // tells them from others
+	digest [sha256.Size]byte // identifies the options and the key
 }
 
 func (h *HTTP) newTLS(a *Attempt, o job.HTTPTLS) (*tlsOptions, error) {
@@ -36,14 +36,14 @@ func (t *tlsOptions) sum() *tlsOptions {
 	return t
 }
 
-// elsewhere is what of the options holds for another server than the one that the definition names.
+// elsewhere returns the options for a redirect to another server: without server name and client certificate.
 func (t *tlsOptions) elsewhere() *tlsOptions {
 	o := &tlsOptions{HTTPTLS: t.HTTPTLS}
 	o.ServerName, o.ClientCert, o.ClientKey = "", "", ""
 	return o.sum()
 }
 
-// config makes of the options what a connection needs.
+// config returns the options as the configuration of a connection.
 func (t *tlsOptions) config() (*tls.Config, error) {
 	cfg := &tls.Config{ServerName: t.ServerName, InsecureSkipVerify: t.SkipVerify}
 	if t.CA != "" {

@@ -16,10 +16,10 @@ type Kinds struct {
 	HTTP    Executor
 	Handler Executor
 
-	Stored Stored // the secrets of the cluster; nil: it keeps none
+	Stored Stored // the cluster's secrets; nil: it has none
 }
 
-// Execute hands the attempt on.
+// Execute passes the attempt to the executor of its kind.
 func (k *Kinds) Execute(ctx context.Context, a Attempt) job.Result {
 	e, kind := k.of(a)
 	if e == nil {
@@ -43,8 +43,8 @@ func (k *Kinds) of(a Attempt) (e Executor, kind string) {
 	return nil, "such thing: its definition has neither a command, http nor a handler"
 }
 
-// KillAll does what [Shell.KillAll] does, with all executors that have processes to signal. The others go by their
-// attempts' contexts.
+// KillAll calls KillAll of every executor that has processes, as [Shell.KillAll]. The others stop when their attempts'
+// contexts end.
 func (k *Kinds) KillAll(sig syscall.Signal, cause error) (n int) {
 	for _, e := range k.all() {
 		if killer, ok := e.(interface {
@@ -56,7 +56,7 @@ func (k *Kinds) KillAll(sig syscall.Signal, cause error) (n int) {
 	return n
 }
 
-// Close does what [HTTP.Close] does, with all executors that keep something for the next attempt.
+// Close calls Close of every executor that has it, as [HTTP.Close].
 func (k *Kinds) Close() {
 	for _, e := range k.all() {
 		if c, ok := e.(interface{ Close() }); ok {
@@ -65,7 +65,7 @@ func (k *Kinds) Close() {
 	}
 }
 
-// Cgroups does what [Shell.Cgroups] does.
+// Cgroups is [Shell.Cgroups] of the executor for commands, "" if it has none.
 func (k *Kinds) Cgroups(session uuid.UUID) string {
 	if c, ok := k.Command.(interface{ Cgroups(uuid.UUID) string }); ok {
 		return c.Cgroups(session)

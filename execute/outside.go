@@ -13,8 +13,8 @@ import (
 // Dial connects to host:port.
 type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// NewDial makes a function that connects to what HTTP jobs may call, and to nothing else: for what a node sends beside
-// them. See HTTPConfig.
+// NewDial returns a function that connects only to addresses that HTTP jobs may call, for a node's other requests. See
+// HTTPConfig.
 func NewDial(cfg HTTPConfig) (Dial, error) {
 	g, err := newGuard(cfg)
 	if err != nil {
@@ -35,11 +35,10 @@ func newGuard(cfg HTTPConfig) (*guard, error) {
 	return g, nil
 }
 
-// Mask returns a text with stars for the values of secrets, in whatever form they stand in it, as outputs of jobs
-// have them.
+// Mask replaces the values of secrets in a text by stars, in all forms that are also hidden in the output of jobs.
 func Mask(text string, values map[job.Secret]string) string { return newMasker(values).text(text) }
 
-// Sign signs a request as those of HTTP jobs are signed. It returns the name and the value of a header.
+// Sign signs a request like an HTTP job's. It returns the name and the value of a header.
 func Sign(secret []byte, at time.Time, key string, req *http.Request, body string) (header, value string) {
 	return signatureHeader, signature(secret, Signed{
 		At: at, ID: key, Method: req.Method, Host: req.URL.Host, Target: req.URL.RequestURI(), Body: body,

@@ -12,38 +12,41 @@ import (
 	"go-crontab/job"
 )
 
-// plan is how one command is started.
+// plan has the parameters of one command's fork.
 type plan struct {
 	bash       string
 	argv       []string
 	dir        string
 	env        []string
 	credential *syscall.Credential // nil: as the node's own user
-	cgroup     *cgroup             // of its own; nil: none
-	common     *os.File            // that of all commands of its session; nil: none
+	cgroup     *cgroup             // its own; nil: none
+	common     *os.File            // the cgroup of its session's commands; nil: none
 }
 
-// plan works out what an attempt's options mean on this node, and makes its cgroup.
+// plan turns an attempt's options into a plan for this node, and creates its cgroup.
 func (s *Shell) plan(ctx context.Context, a Attempt) (*plan, error) {
 	p := &plan{bash: s.cfg.Bash, dir: s.cfg.Dir}
 	o := &a.Options
-	if !filepath.IsAbs(p.bash) { // not there when the node came up; never one from the directory we stand in
+
+	if !filepath.IsAbs(p.bash) { // missing at the node's start; look never takes one from the working directory
 		path, err := look(p.bash)
 		if err != nil {
 			return nil, fmt.Errorf("start bash: %w", err)
 		}
 		p.bash = path
 	}
-	who, err := s.account(o.User)
+
+	as, err := s.account(o.User)
 	if err != nil {
 		return nil, job.Coded(job.ReasonUserRefused, err)
 	}
 	own := s.env
-	if who != nil {
-		p.credential = who.credential()
-		p.dir = who.home
-		own = withVariables(own, who.environ())
+	if as != nil {
+		p.credential = as.credential()
+		p.dir = as.home
+		own = withVariables(own, as.environ())
 	}
+
 	if o.Dir != "" {
 		p.dir = o.Dir
 	}
@@ -51,9 +54,10 @@ func (s *Shell) plan(ctx context.Context, a Attempt) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Dir == "" && who != nil && (!there || !filepath.IsAbs(p.dir)) { // a home that is none
+	if o.Dir == "" && as != nil && (!there || !filepath.IsAbs(p.dir)) { // the home is no directory
 		p.dir = "/"
 	}
+
 	p.env = about(a, withVariables(own, o.Env))
 	p.argv = []string{"bash", "-c", "--", a.Command}
 	if o.Limits.Each() {
@@ -61,6 +65,7 @@ func (s *Shell) plan(ctx context.Context, a Attempt) (*plan, error) {
 			return nil, job.Coded(job.ReasonLimitUnavailable, err)
 		}
 	}
+
 	switch {
 	case o.Limits.Shared():
 		if p.cgroup, err = s.makeCgroup(a, o.Limits); err != nil {
@@ -72,7 +77,7 @@ func (s *Shell) plan(ctx context.Context, a Attempt) (*plan, error) {
 	return p, nil
 }
 
-// makeCgroup is that of an attempt with limits for all of its processes.
+// makeCgroup creates the cgroup of an attempt with shared limits.
 func (s *Shell) makeCgroup(a Attempt, limits job.Limits) (*cgroup, error) {
 	if s.cgroups != nil {
 		return s.cgroups.create(a.Session, a.Launch.Run, limits)
@@ -87,9 +92,9 @@ func (s *Shell) makeCgroup(a Attempt, limits job.Limits) (*cgroup, error) {
 	return nil, unheld(first, s.noCgroups)
 }
 
-// own lets the user that a command runs as open our end of a pipe, and so the pipe. Otherwise the command could not
-// open its own /dev/stdout. Without CAP_CHOWN the pipe stays the node's and everybody may open it; but a pipe has no
-// name, and only the user of a process that holds it can get there through /proc/PID/fd.
+// own gives the pipe to the command's user, so that the command can open its own /dev/stdout. Without CAP_CHOWN the
+// pipe stays the node's, and every user may open it. That is safe, because a pipe has no name: only the user of a
+// process that holds it gets to it through /proc/PID/fd.
 func (p *plan) own(f *os.File) {
 	if p.credential == nil {
 		return
@@ -99,7 +104,7 @@ func (p *plan) own(f *os.File) {
 	}
 }
 
-// homeOr is a home directory, or what stands in for one that is none.
+// homeOr returns home if it is a directory with an absolute path, and otherwise the other path.
 func homeOr(home, otherwise string) string {
 	if info, err := os.Stat(home); err != nil || !info.IsDir() || !filepath.IsAbs(home) {
 		return otherwise
@@ -107,7 +112,7 @@ func homeOr(home, otherwise string) string {
 	return home
 }
 
-// withVariables sets variables in an environment, which stays as it is.
+// withVariables returns a copy of env with the variables set.
 func withVariables(env []string, set map[string]string) []string {
 	if len(set) == 0 {
 		return env

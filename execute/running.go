@@ -6,15 +6,16 @@ import (
 	"syscall"
 )
 
-// running is the set of process groups that are being forked or live.
+// running is the set of process groups that are being forked or are alive.
 type running struct {
-	mu     sync.Mutex // held over nothing but the map: a watchdog takes it
+	mu     sync.Mutex // held only for access to the map, because a watchdog takes it
 	groups map[*group]struct{}
 }
 
-// enter comes before the fork: a group that KillAll does not see must not come to life.
+// enter adds a group. It is called before the fork, so that KillAll never misses a living group.
 func (r *running) enter() *group {
 	g := new(group)
+
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.groups == nil {
@@ -24,7 +25,7 @@ func (r *running) enter() *group {
 	return g
 }
 
-// leave comes when the group is empty, or was never forked.
+// leave removes a group that is empty or was never forked.
 func (r *running) leave(g *group) {
 	g.close()
 	r.mu.Lock()
@@ -42,11 +43,11 @@ func (r *running) all() []*group {
 	return groups
 }
 
-// KillAll sends sig to the process group of every attempt at once and returns how many there are. Those that are
-// just being forked get it as soon as they exist. Their attempts end Killed with the cause's text as reason.
+// KillAll sends sig to the process group of every attempt and returns their number. A group that is being forked gets
+// it as soon as it exists. The attempts end Killed with the cause's text as reason.
 //
-// It never blocks, whatever hangs, and escalates nothing: a lease watchdog sends SIGTERM, and SIGKILL when it must.
-// Attempts that begin after the call are not touched, so stop those first.
+// It never blocks and does not escalate: a lease watchdog sends SIGTERM, and SIGKILL when it must. Attempts that begin
+// after the call are not signalled, so stop new attempts first.
 func (s *Shell) KillAll(sig syscall.Signal, cause error) int {
 	if cause == nil {
 		cause = errors.New("killed with everything else on its node")

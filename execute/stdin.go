@@ -2,8 +2,8 @@ package execute
 
 import "os"
 
-// feed returns the end of a pipe out of which a command reads text. It is written beside the command, which may never
-// read; done ends that.
+// feed returns the reading end of a pipe, into which a goroutine writes text. The command may never read it: done
+// ends the writing.
 func feed(text string) (r *os.File, done func(), err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -12,7 +12,7 @@ func feed(text string) (r *os.File, done func(), err error) {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		_, _ = w.WriteString(text) // EPIPE: it did not want all of it
+		_, _ = w.WriteString(text) // EPIPE: the command did not read all of it
 		_ = w.Close()
 	}()
 	return r, func() { _ = w.Close(); <-written }, nil

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Unlimited says why limits that need a cgroup cannot be held here; nil when all of them can.
+// Unlimited returns the reasons why this node cannot enforce limits that need a cgroup; nil when it can enforce all.
 func (s *Shell) Unlimited() error {
 	if s.cgroups == nil {
 		return s.noCgroups
