@@ -10,15 +10,18 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Apply makes the cluster have what a set of files wants: all of it, in one transaction, or nothing. What is as wanted already is
-// not written, so that the same Apply again changes nothing.
+// Apply makes the cluster match a set of files, completely or not at all, in one transaction. It
+// writes only differences, so the same Apply again changes nothing.
 //
-// It looks first, without locks: what is there, what is to be done, and whether all of that is valid. This is all that a dry run
-// does. Then it makes the changes as every change is made; if something is not as it was seen, it looks again.
+// It first looks without locks: it reads the current state, lists the changes, and validates them.
+// A dry run ends here. Then it makes the changes like any others; if something has changed since
+// the look, it looks again.
 //
-// Of a folder that nodes follow nothing is done if it holds what is applied already, and job.ErrBehind says that it holds what was
-// applied earlier. job.Problems say what is wrong, job.Conflicts which jobs are not at the version that is wanted, job.ErrChanged
-// that others kept changing the same.
+// The files may be those of a folder that nodes follow. If they are applied already, nothing is
+// done. If they are an earlier state, the error is job.ErrBehind.
+//
+// Other errors: job.Problems for invalid files, job.Conflicts for jobs at another version than the
+// wanted one, and job.ErrChanged if others kept changing the same things.
 func (e *Editor) Apply(ctx context.Context, want job.Apply) (job.Applied, error) {
 	if err := want.Check(e.Session.Now().Time()); err != nil {
 		return job.Applied{}, err
@@ -42,18 +45,18 @@ func (e *Editor) Apply(ctx context.Context, want job.Apply) (job.Applied, error)
 	return a.out, a.passedUnchanged(ctx)
 }
 
-// errApplied means that a folder holds what is applied.
+// errApplied means that the files of the folder are applied already.
 var errApplied = errors.New("it is applied already")
 
-// applying is an Apply as the latest try has seen it.
+// applying is an Apply with the findings of its latest try.
 type applying struct {
 	*Editor
 	want *job.Apply
 	now  job.Micros
 
-	folder *job.FolderState // as it was seen; nil: these are no folder's files
+	folder *job.FolderState // as last read; nil: the files belong to no folder
 
-	// What look has found.
+	// The findings of look.
 	groups    []appliedGroup
 	calendars []appliedCalendar
 	channels  []appliedAlert
@@ -63,10 +66,10 @@ type applying struct {
 	jobs      []appliedJob
 	gone      []read.Job             // to be deleted
 	secrets   map[job.AppSecret]bool // the secrets that exist, of those that jobs name
-	apps      map[string]int32       // numbers of the apps that are to be paused
+	apps      map[string]int32       // numbers of the apps to pause
 
 	changes []Change
-	places  []int // of the changes in out.Jobs; -1: the job is not told
+	places  []int // index of each change's job in out.Jobs; -1: not reported
 	out     job.Applied
 }
 
@@ -87,8 +90,8 @@ type appliedJob struct {
 	spec      job.Spec
 	old       *read.Job // nil: it is new
 	calendars []*job.Calendar
-	same      bool  // but for the pause
-	pause     *bool // what that is to be; nil: as it is
+	same      bool  // apart from the pause
+	pause     *bool // the wanted state; nil: unchanged
 	warnings  []problem.Text
 }
 
@@ -104,7 +107,7 @@ func (j *appliedJob) action() job.Applying {
 
 func (a *applying) read() *read.DB { return &read.DB{DB: a.DB} }
 
-// learn tells of the jobs what the change has made of them.
+// learn completes the answer with the ids and versions of changed jobs.
 func (a *applying) learn(done []Done) {
 	for i, d := range done {
 		if at := a.places[i]; at >= 0 && a.out.Jobs[at].Action != job.Deleted {
@@ -113,8 +116,8 @@ func (a *applying) learn(done []Done) {
 	}
 }
 
-// passedUnchanged waits for what an earlier request may have changed of the jobs and the pauses that this one finds as it wants them:
-// a repeated request must not return before the original one.
+// passedUnchanged waits for earlier changes of jobs and pauses that this request finds as wanted
+// already: a repeated request must not return before the original one.
 func (a *applying) passedUnchanged(ctx context.Context) error {
 	var running []int64
 	for i := range a.jobs {
@@ -122,6 +125,7 @@ func (a *applying) passedUnchanged(ctx context.Context) error {
 			running = append(running, j.old.Running)
 		}
 	}
+
 	window, err := trip.SpawnBy(a.DB.Reader(ctx), running, a.now+job.SpawnWindow)
 	if err == nil {
 		err = a.passed(ctx, window)
@@ -129,6 +133,7 @@ func (a *applying) passedUnchanged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	for i := range a.pauses {
 		if !a.pauses[i].over {
 			return a.seen(ctx, 0)

@@ -12,18 +12,20 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Range is a wish for a backfill: the due times from one instant to another, both included, so many at once. With Missing, due times
-// that have a run which succeeded are left out. A zero To is now.
+// Range is a request for a backfill. It covers the due times from From to To, both included, and
+// runs Parallel at once. With Missing, it leaves out due times that have a successful run. A zero
+// To is now.
 type Range struct {
 	From, To time.Time
 	Parallel int
 	Missing  bool
 }
 
-// Backfill starts the due times of a job in a range. The same key answers with the first request again; it may be empty.
+// Backfill starts the due times of a job in a range. The same key returns the first request again.
+// The key may be empty.
 //
-// It writes a cursor and no run: claims bring the runs, as those of a job. If we die before the commit there is no backfill; behind it
-// claims find it.
+// It writes a cursor and no run: claims insert the runs, as for a job. If we die before the commit,
+// there is no backfill; after it, claims find the backfill.
 func (e *Editor) Backfill(ctx context.Context, id int64, want Range, key string) (trip.BackfillRow, error) {
 	now := e.Session.Now()
 	end := int64(0) // a repeated request that ends "now" is the same request
@@ -35,11 +37,13 @@ func (e *Editor) Backfill(ctx context.Context, id int64, want Range, key string)
 	if err := job.CheckBackfill(want.From, want.To, want.Parallel, now.Time()); err != nil {
 		return trip.BackfillRow{}, err
 	}
+
 	digest := askedFor(ctx, "backfill %d %d %d %d %t", id, want.From.UnixMicro(), end, want.Parallel, want.Missing)
 	seen, err := trip.SeeJobs(e.DB.Reader(ctx), []int64{id})
 	if err != nil {
 		return trip.BackfillRow{}, err
 	}
+
 	planned, refused := e.planBackfill(ctx, id, seen[id], want, now)
 
 	var out trip.BackfillRow
@@ -57,6 +61,7 @@ func (e *Editor) Backfill(ctx context.Context, id int64, want Range, key string)
 		if out.ID, err = tx.InsertRequest("backfill", key, digest, id, now); err != nil {
 			return nil, err
 		}
+
 		s := seen[id]
 		line = &job.Entry{At: now, Action: job.ActionBackfill, Kind: job.KindJob, Ref: id, App: s.App, Name: s.Name, Became: backfillText(&out)}
 		return line, trip.InsertBackfill(tx, &out)
@@ -67,7 +72,7 @@ func (e *Editor) Backfill(ctx context.Context, id int64, want Range, key string)
 	return out, e.refused(err)
 }
 
-// planBackfill computes how many due times a range has, and the first of them.
+// planBackfill computes the number of due times in a range, and the first one.
 func (e *Editor) planBackfill(ctx context.Context, id int64, seen *trip.Seen, want Range, now job.Micros) (b trip.BackfillRow, err error) {
 	if seen == nil || seen.Deleted {
 		return b, fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
@@ -76,6 +81,7 @@ func (e *Editor) planBackfill(ctx context.Context, id int64, seen *trip.Seen, wa
 	if v.open(now); v.problem != nil {
 		return b, job.Problems{{Field: "job", Text: problem.Of(v.problem)}}
 	}
+
 	calendars, err := e.calendarsOf(ctx, []*view{v}, batch{})
 	if err != nil {
 		return b, err
@@ -85,6 +91,7 @@ func (e *Editor) planBackfill(ctx context.Context, id int64, seen *trip.Seen, wa
 		JobID: id, First: job.MicrosOf(want.From), Last: job.MicrosOf(want.To), Parallel: want.Parallel, Missing: want.Missing,
 		State: trip.Backfilling, Who: job.ActorOf(ctx).Who, Created: now, Updated: now,
 	}
+
 	b.DoneTo = b.First - 1
 	err = job.Compute(ctx, job.DefiningWork, func(work *job.Work) error {
 		s, err := compile(work, v.def, calendars)
@@ -110,13 +117,14 @@ func (e *Editor) planBackfill(ctx context.Context, id int64, seen *trip.Seen, wa
 	return b, nil
 }
 
-// backfillText is what the audit says of a backfill.
+// backfillText returns the audit text of a backfill.
 func backfillText(b *trip.BackfillRow) string {
 	return fmt.Sprintf(`{"backfill":"%d","from":"%s","to":"%s","parallel":%d,"missing":%t}`, b.ID, b.First, b.Last, b.Parallel, b.Missing)
 }
 
-// CancelBackfill ends a backfill: what it has not begun is not started any more, and what executes is not tried again. Its starts
-// read that it is cancelled, under the lock of the job that this transaction takes. So no run has to be looked for.
+// CancelBackfill ends a backfill: its waiting runs never start, and its executing runs have no
+// retries. It does not look for runs. A start reads the cancellation under the lock of the job,
+// which this transaction takes.
 func (e *Editor) CancelBackfill(ctx context.Context, id int64) (trip.BackfillRow, error) {
 	found, err := trip.BackfillOf(e.DB.Reader(ctx), id)
 	if err != nil {
@@ -144,7 +152,7 @@ func (e *Editor) CancelBackfill(ctx context.Context, id int64) (trip.BackfillRow
 	}
 }
 
-// cancel is one try.
+// cancel makes one try.
 func (e *Editor) cancel(ctx context.Context, found trip.BackfillRow, seen *trip.Seen) (b trip.BackfillRow, window job.Micros, err error) {
 	now := e.Session.Now()
 	err = e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
@@ -157,6 +165,7 @@ func (e *Editor) cancel(ctx context.Context, found trip.BackfillRow, seen *trip.
 		if j == nil && seen != nil {
 			return nil, ErrLocked
 		}
+
 		if b, err = trip.LockBackfill(tx, found.ID); err != nil {
 			return nil, err
 		}
@@ -165,6 +174,7 @@ func (e *Editor) cancel(ctx context.Context, found trip.BackfillRow, seen *trip.
 				return nil, err
 			}
 		}
+
 		if b.State != trip.Backfilling {
 			return nil, nil
 		}
@@ -173,7 +183,7 @@ func (e *Editor) cancel(ctx context.Context, found trip.BackfillRow, seen *trip.
 		if err := trip.MoveBackfills(tx, []trip.BackfillRow{b}); err != nil {
 			return nil, err
 		}
-		// What waits is judged again, and ends.
+		// Waiting runs are judged again, and end.
 		if _, err := trip.WakeAll(tx, []int64{b.JobID}, now); err != nil {
 			return nil, err
 		}

@@ -12,15 +12,18 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// The versions that PutCalendar may be asked for, beside those that a calendar has had.
+// Special versions for PutCalendar.
 const (
 	AnyVersion = 0
 	NoVersion  = -1 // it must not exist yet
 )
 
-// PutCalendar makes a calendar, or replaces one that is at the given version (job.ErrChanged if it is at another), and reports
-// whether it is new. All jobs that name it get a new version in the same transaction: what has not begun of them is taken back, and
-// they go on with the first due time by the new calendar. What was due before and not claimed is judged by the new calendar, too.
+// PutCalendar makes a calendar, or replaces it if it is at the given version (otherwise
+// job.ErrChanged). It reports whether the calendar is new.
+//
+// All jobs that name the calendar get a new version in the same transaction: their runs that have
+// not begun are taken back, and they go on with the first due time by the new calendar. The new
+// calendar also decides about earlier due times that are not claimed yet.
 func (e *Editor) PutCalendar(ctx context.Context, spec job.CalendarSpec, version int64) (isNew bool, err error) {
 	spec.Defaults()
 	c, err := spec.Compile()
@@ -46,7 +49,7 @@ func (e *Editor) PutCalendar(ctx context.Context, spec job.CalendarSpec, version
 	return isNew, err
 }
 
-// changesOf is a change for each job that names a calendar.
+// changesOf returns a change for each job that names a calendar.
 func (e *Editor) changesOf(ctx context.Context, calendar string) ([]Change, error) {
 	jobs, err := trip.Referring(e.DB.Reader(ctx), trip.RefCalendar, calendar)
 	changes := make([]Change, len(jobs))
@@ -56,7 +59,8 @@ func (e *Editor) changesOf(ctx context.Context, calendar string) ([]Change, erro
 	return changes, err
 }
 
-// sameUsers looks once more which jobs name a calendar. The transaction has written its row, and so does whoever changes that.
+// sameUsers fails with errAgain if other jobs name the calendar by now. The transaction has written
+// the calendar's row, as does every change that names it.
 func sameUsers(tx *sql.Tx, calendar string, b batch) error {
 	users, err := trip.Referring(tx, trip.RefCalendar, calendar)
 	if err == nil && !slices.EqualFunc(users, b.changes, func(id int64, c Change) bool { return id == c.ID }) {
@@ -65,7 +69,7 @@ func sameUsers(tx *sql.Tx, calendar string, b batch) error {
 	return err
 }
 
-// putCalendar writes the row of a calendar, and returns its line of the audit; nil: it is as it was.
+// putCalendar writes the row of a calendar, and returns its audit line; nil: it is unchanged.
 func putCalendar(ctx context.Context, tx *sql.Tx, c *job.Calendar, version int64, now job.Micros) (isNew bool, line *job.Entry, err error) {
 	row, err := trip.LockCalendar(tx, c.Name())
 	exists := err == nil
@@ -97,13 +101,15 @@ func putCalendar(ctx context.Context, tx *sql.Tx, c *job.Calendar, version int64
 	return false, line, updateCalendar(tx, &row, c, max(now, row.Updated+1))
 }
 
-// DeleteCalendar deletes a calendar that no job names. job.InUse says which do.
+// DeleteCalendar deletes a calendar that no job names. Otherwise the error is job.InUse, with some
+// of these jobs.
 func (e *Editor) DeleteCalendar(ctx context.Context, name string) error {
 	return e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
 		row, err := trip.LockCalendar(tx, name)
 		if err != nil {
 			return nil, fmt.Errorf("calendar %q: %w", name, err)
 		}
+
 		users, err := trip.Referring(tx, trip.RefCalendar, name)
 		if err != nil {
 			return nil, err
@@ -115,6 +121,7 @@ func (e *Editor) DeleteCalendar(ctx context.Context, name string) error {
 			}
 			return nil, &job.InUse{Kind: "calendar", Name: name, By: names}
 		}
+
 		line := calendarLine(job.ActionDelete, row.ID, name)
 		line.At = e.Session.Now()
 		if row.SpecErr == nil {
@@ -128,7 +135,8 @@ func calendarLine(action job.Action, id int64, name string) *job.Entry {
 	return &job.Entry{Action: action, Kind: job.KindCalendar, Ref: id, Name: name}
 }
 
-// maxAuditedCalendar is how many bytes of a calendar's definition the audit keeps; of a larger one it keeps how many days it has.
+// maxAuditedCalendar is the size in bytes up to which the audit keeps a calendar's definition. For
+// a larger one it keeps the numbers of days.
 const maxAuditedCalendar = 16 << 10
 
 func calendarText(c *job.Calendar) string {
@@ -143,8 +151,8 @@ func calendarText(c *job.Calendar) string {
 	return string(b)
 }
 
-// nameCalendars locks, by writing them, and returns those of some calendars that there are, for a job whose definition
-// is about to name them. Calendars are locked before jobs.
+// nameCalendars locks calendars, by writing their rows, for a definition that is about to name
+// them. It returns the existing ones. Calendars are locked before jobs.
 func nameCalendars(tx *sql.Tx, names []string) ([]*job.Calendar, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -156,7 +164,8 @@ func nameCalendars(tx *sql.Tx, names []string) ([]*job.Calendar, error) {
 	return trip.CalendarsNamed(tx, names)
 }
 
-// insertCalendar writes a new calendar and returns its id. One of that name is sql.ErrExists.
+// insertCalendar writes a new calendar and returns its id. If the name is taken, the error is
+// sql.ErrExists.
 func insertCalendar(tx *sql.Tx, c *job.Calendar, now job.Micros) (int64, error) {
 	spec, text, err := encoded(c)
 	if err != nil {
@@ -171,7 +180,7 @@ func insertCalendar(tx *sql.Tx, c *job.Calendar, now job.Micros) (int64, error) 
 	return id, err
 }
 
-// updateCalendar writes the next version of a calendar whose row this transaction has locked.
+// updateCalendar writes the next version of a calendar. The transaction has locked its row.
 func updateCalendar(tx *sql.Tx, row *trip.CalendarRow, c *job.Calendar, now job.Micros) error {
 	spec, text, err := encoded(c)
 	if err != nil {
@@ -191,7 +200,7 @@ func encoded(c *job.Calendar) (*job.CalendarSpec, string, error) {
 	return c.Spec(), text, err
 }
 
-// deleteCalendar deletes a calendar, whose row this transaction has locked.
+// deleteCalendar deletes a calendar. The transaction has locked its row.
 func deleteCalendar(tx *sql.Tx, id int64) error {
 	n, err := tx.Exec("delete calendar", "DELETE FROM calendar WHERE id = ?", id)
 	if err == nil && n != 1 {

@@ -11,7 +11,8 @@ import (
 	"go-crontab/sql"
 )
 
-// NoteFolder writes down what a node's folder holds and what became of it, if that is news.
+// NoteFolder writes the contents of a node's folder and the result of applying them, if either is
+// new.
 func (e *Editor) NoteFolder(ctx context.Context, name string, n job.FolderNode) error {
 	f, err := folderNamed(ctx, e.DB, name)
 	if err != nil {
@@ -27,7 +28,8 @@ func (e *Editor) NoteFolder(ctx context.Context, name string, n job.FolderNode) 
 	}
 	n.Since = e.Session.Now()
 
-	// The line is the node's own, and it is written again when it is found to be another: nothing is lost with it.
+	// Each node writes only its own row, and writes it again if it is wrong: a lost write does no
+	// harm.
 	return e.DB.Tx(ctx, func(tx *sql.Tx) error {
 		locked, err := lockFolder(tx, name)
 		if err != nil {
@@ -46,7 +48,7 @@ func folderNamed(ctx context.Context, db *sql.DB, name string) (job.FolderState,
 	return found[0], nil
 }
 
-// folderNodeKept is how long the line of a node is kept that has no session.
+// folderNodeKept is the time for which the row of a node without a session is kept.
 const folderNodeKept = 24 * time.Hour
 
 // gone lists the nodes that have not followed a folder for a long time.
@@ -59,7 +61,8 @@ func gone(f *job.FolderState, now job.Micros) (out []string) {
 	return out
 }
 
-// lookAtFolder reads what is known of the folder whose files are to be applied, and whether there is anything to do.
+// lookAtFolder reads the state of the folder whose files are to be applied. It returns errApplied
+// if there is nothing to do.
 func (a *applying) lookAtFolder(ctx context.Context) error {
 	w := a.want.Folder
 	if w == nil || a.want.DryRun {
@@ -77,8 +80,8 @@ func (a *applying) lookAtFolder(ctx context.Context) error {
 	return err
 }
 
-// writeFolder writes down that the folder is applied, in the transaction that does it. Of nodes that come with the same at the same
-// time the others see it then, and have nothing to do.
+// writeFolder notes that the folder is applied, in the same transaction. If several nodes apply the
+// same files at once, the others then find nothing to do.
 func (a *applying) writeFolder(tx *sql.Tx) (*job.Entry, error) {
 	w := a.want.Folder
 	f, err := lockFolder(tx, w.Name)
@@ -115,7 +118,7 @@ func scanFolder(rows *sql.Rows) (f job.FolderState, err error) {
 	return f, err
 }
 
-// Folders reads what is known of the folders that nodes follow: of one by its name, or with "" of all.
+// Folders reads the state of one folder by its name, or of all folders with an empty name.
 func Folders(r sql.Reader, name string) ([]job.FolderState, error) {
 	out, err := sql.Select(r, "read folders", scanFolder, "SELECT "+folderColumns+" FROM folder WHERE ? IN ('', name) ORDER BY name", name)
 	if err != nil || len(out) == 0 {
@@ -126,6 +129,7 @@ func Folders(r sql.Reader, name string) ([]job.FolderState, error) {
 	for i := range out {
 		at[out[i].ID], ids[i] = &out[i], out[i].ID
 	}
+
 	list, args := sql.In(nil, ids)
 	err = sql.Each(r, "read nodes of folders", func(rows *sql.Rows) error {
 		var (
@@ -139,8 +143,8 @@ func Folders(r sql.Reader, name string) ([]job.FolderState, error) {
 	return out, err
 }
 
-// lockFolder locks a folder, which is made if there is none, before anything else: of nodes that apply one at the same
-// time one waits for the other. The nodes' lines are not read.
+// lockFolder locks a folder before anything else, and makes it if necessary: nodes that apply the
+// same folder wait for each other. It does not read the rows of the nodes.
 func lockFolder(tx *sql.Tx, name string) (f job.FolderState, err error) {
 	if _, err = tx.Exec("make folder", "INSERT INTO folder (name, past) VALUES (?, '') ON DUPLICATE KEY UPDATE name = name", name); err != nil {
 		return f, err
@@ -152,14 +156,14 @@ func lockFolder(tx *sql.Tx, name string) (f job.FolderState, err error) {
 	return f, err
 }
 
-// updateFolder writes what is applied of a folder that the transaction has locked.
+// updateFolder writes the state of a locked folder.
 func updateFolder(tx *sql.Tx, f *job.FolderState) error {
 	_, err := tx.Exec("update folder", "UPDATE folder SET digest = ?, past = ?, applied = ?, node = ? WHERE id = ?",
 		f.Digest, strings.Join(f.Past, " "), int64(f.Applied), sql.Cut(f.Node, 128), f.ID)
 	return err
 }
 
-// putFolderNode writes a node's line of a folder, and removes those of nodes that are gone.
+// putFolderNode writes a node's row for a folder, and removes the rows of absent nodes.
 func putFolderNode(tx *sql.Tx, id int64, n *job.FolderNode, gone []string) error {
 	_, err := tx.Exec("write node of folder", "INSERT INTO folder_node (folder_id, node, digest, held, state, error, since) VALUES (?, ?, ?, ?, ?, ?, ?)"+
 		" ON DUPLICATE KEY UPDATE digest = VALUES(digest), held = VALUES(held), state = VALUES(state), error = VALUES(error), since = VALUES(since)",
@@ -172,5 +176,5 @@ func putFolderNode(tx *sql.Tx, id int64, n *job.FolderNode, gone []string) error
 	return err
 }
 
-// maxFolderError bounds what is kept of an error.
+// maxFolderError bounds the stored text of an error.
 const maxFolderError = 4000

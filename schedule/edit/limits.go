@@ -11,7 +11,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// PutLimits gives an app limits in place of those before.
+// PutLimits replaces the limits of an app.
 func (e *Editor) PutLimits(ctx context.Context, app string, l job.AppLimits) error {
 	if err := l.Validate(); err != nil {
 		return err
@@ -19,12 +19,13 @@ func (e *Editor) PutLimits(ctx context.Context, app string, l job.AppLimits) err
 	return e.changeLimits(ctx, app, l)
 }
 
-// DeleteLimits takes all limits from an app.
+// DeleteLimits removes all limits of an app.
 func (e *Editor) DeleteLimits(ctx context.Context, app string) error {
 	return e.changeLimits(ctx, app, job.AppLimits{})
 }
 
-// changeLimits writes limits, none for the zero ones. What an app has beyond a lower limit stays.
+// changeLimits replaces the limits of an app; zero limits remove them. A lower limit removes
+// nothing that exceeds it already.
 func (e *Editor) changeLimits(ctx context.Context, app string, l job.AppLimits) error {
 	return e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		was, found, err := trip.HoldLimits(tx, app)
@@ -50,8 +51,8 @@ func (e *Editor) changeLimits(ctx context.Context, app string, l job.AppLimits) 
 	})
 }
 
-// limitJobs refuses the changes that would give an app more jobs than it may have. Changes that count against the same limit wait
-// for each other, and for those of no other app.
+// limitJobs refuses changes that would exceed the job limit of an app. Changes of the same app wait
+// for each other; other apps do not wait.
 func limitJobs(tx *sql.Tx, verdicts []verdict) error {
 	adds := map[string]int64{}
 	for i := range verdicts {
@@ -82,7 +83,7 @@ func limitJobs(tx *sql.Tx, verdicts []verdict) error {
 	return nil
 }
 
-// joins is the app that has one job more by the change, empty for none.
+// joins returns the app that gets one more job by the change, empty for none.
 func (v *verdict) joins() string {
 	if !v.names() || v.seen != nil && v.seen.App == v.def.App {
 		return ""
@@ -90,7 +91,7 @@ func (v *verdict) joins() string {
 	return v.def.App
 }
 
-// leaves is the app that has one job less by the change, empty for none.
+// leaves returns the app that loses a job by the change, empty for none.
 func (v *verdict) leaves() string {
 	if v.Action == job.ActionDelete || v.seen != nil && v.joins() != "" {
 		return v.seen.App
@@ -98,7 +99,7 @@ func (v *verdict) leaves() string {
 	return ""
 }
 
-// limitApp returns *job.OverLimit if an app may not get so many jobs more.
+// limitApp returns *job.OverLimit if the additional jobs would exceed the limit of an app.
 func limitApp(tx *sql.Tx, app string, adds int64) error {
 	limits, _, err := trip.HoldLimits(tx, app)
 	if err != nil || limits.Jobs == 0 {
@@ -111,8 +112,9 @@ func limitApp(tx *sql.Tx, app string, adds int64) error {
 	return limits.CheckJobs(app, has, adds)
 }
 
-// limitRuns holds the limits of the apps of some jobs, in order, and refuses those whose runs a limit does not admit. A run that is
-// admitted counts as started at once, so that many who ask in the same second do not all pass; its start does not count again.
+// limitRuns locks the limits of the jobs' apps, in order, and refuses runs beyond a limit. An
+// admitted run counts as started at once, so that concurrent requests cannot all pass; its start
+// does not count again.
 func limitRuns(tx *sql.Tx, done []Done, seen map[int64]*trip.Seen, now job.Micros) error {
 	apps := map[string]bool{}
 	for i := range done {
@@ -120,6 +122,7 @@ func limitRuns(tx *sql.Tx, done []Done, seen map[int64]*trip.Seen, now job.Micro
 			apps[seen[done[i].ID].App] = true
 		}
 	}
+
 	limited := map[string]job.AppLimits{}
 	for _, app := range slices.Sorted(maps.Keys(apps)) {
 		limits, found, err := trip.HoldLimits(tx, app)
@@ -141,6 +144,7 @@ func limitRuns(tx *sql.Tx, done []Done, seen map[int64]*trip.Seen, now job.Micro
 		if !found {
 			continue
 		}
+
 		switch err := admit(tx, app, limits, now); {
 		case errors.As(err, new(*job.OverLimit)):
 			d.Result, d.Err = job.BulkRefused, err
@@ -151,7 +155,7 @@ func limitRuns(tx *sql.Tx, done []Done, seen map[int64]*trip.Seen, now job.Micro
 	return nil
 }
 
-// admit counts a run that somebody asks for, or refuses it with *job.OverLimit.
+// admit counts a requested run, or refuses it with *job.OverLimit.
 func admit(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) error {
 	if err := checkRun(tx, app, limits, now); err != nil || limits.RunsPerMinute == 0 {
 		return err
@@ -159,7 +163,8 @@ func admit(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) error {
 	return trip.AddAskedRuns(tx, app, job.SecondOf(now), 1)
 }
 
-// admitBackfill refuses a backfill with *job.OverLimit while its app is at a limit. Its runs are paced as they come.
+// admitBackfill refuses a backfill with *job.OverLimit while its app is at a limit. The runs of a
+// backfill are paced later.
 func admitBackfill(tx *sql.Tx, app string, now job.Micros) error {
 	limits, _, err := trip.HoldLimits(tx, app)
 	if err != nil {
@@ -168,7 +173,8 @@ func admitBackfill(tx *sql.Tx, app string, now job.Micros) error {
 	return checkRun(tx, app, limits, now)
 }
 
-// checkRun returns *job.OverLimit if nobody may ask for a run of an app now. The limits are held.
+// checkRun returns *job.OverLimit if an app may not have another requested run now. The caller has
+// locked the limits.
 func checkRun(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) (err error) {
 	starts, waiting := job.Starts{}, int64(0)
 	if limits.RunsPerMinute != 0 {
@@ -184,7 +190,7 @@ func checkRun(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) (err
 	return limits.CheckRun(app, starts, waiting, now)
 }
 
-// putLimits writes the limits of an app in place of those before.
+// putLimits replaces the row of an app's limits.
 func putLimits(tx *sql.Tx, app string, l job.AppLimits, who string, now job.Micros) error {
 	null := func(n int64) any {
 		if n == 0 {

@@ -12,17 +12,19 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// How long a cordon waits until the sessions of its node have given back what they had prepared.
+// Limits of the wait for a cordon: the sessions of the node must give back their prepared runs.
 const (
 	cordonWait = 8 * time.Second
 	cordonLook = 50 * time.Millisecond
 )
 
-// Cordon has the node of a name take no new work, in all its lives, until it is uncordoned. With drain, somebody waits until it has
-// none. What it executes runs to its end; what it only prepared goes back at once.
+// Cordon stops a node, by its name and across restarts, from taking new work until it is
+// uncordoned. With drain, the caller waits until the node is empty. Executing runs go on to their
+// ends; prepared runs go back at once.
 //
-// The answer comes when the node's sessions have obeyed: from then on nothing starts there. A silent session may not have obeyed
-// within cordonWait; then its row says so, and it will at its next look.
+// The answer comes once the node's sessions have obeyed: from then on nothing starts there. If a
+// silent session has not obeyed within cordonWait, it will at its next look, because its row says
+// so.
 func (e *Editor) Cordon(ctx context.Context, name, reason string, drain bool) error {
 	if err := job.ValidateNode(name, reason); err != nil {
 		return err
@@ -40,7 +42,7 @@ func (e *Editor) Cordon(ctx context.Context, name, reason string, drain bool) er
 			Name: name, Draining: drain || was.Draining, Reason: reason, Who: job.ActorOf(ctx).Who, Since: was.Since,
 		}
 		if was.Since == 0 {
-			row.Since = now // sessions know by it what they obey
+			row.Since = now // identifies this cordon to the sessions
 		} else if row.Draining == was.Draining && reason == was.Reason {
 			return nil, nil
 		}
@@ -52,7 +54,7 @@ func (e *Editor) Cordon(ctx context.Context, name, reason string, drain bool) er
 	return e.obeyed(ctx, name)
 }
 
-// obeyed waits until the sessions of a node that is cordoned have given back what they had prepared.
+// obeyed waits until the sessions of a cordoned node have given back their prepared runs.
 func (e *Editor) obeyed(ctx context.Context, name string) error {
 	busy := func(s sql.SessionRow) bool { return s.Node == name && s.Cordoned != s.CordonSeen }
 	for end := time.Now().Add(cordonWait); time.Now().Before(end); {
@@ -72,7 +74,7 @@ func (e *Editor) obeyed(ctx context.Context, name string) error {
 	return nil
 }
 
-// Uncordon has a node take work again. A node that is not cordoned stays as it is.
+// Uncordon lets a node take work again. It does nothing if the node is not cordoned.
 func (e *Editor) Uncordon(ctx context.Context, name string) error {
 	if err := job.ValidateNode(name, ""); err != nil {
 		return err
@@ -89,7 +91,7 @@ func (e *Editor) Uncordon(ctx context.Context, name string) error {
 	})
 }
 
-// cordonNode says that a node is to take no new work.
+// cordonNode writes the row of a cordon.
 func cordonNode(tx *sql.Tx, n trip.NodeRow) error {
 	_, err := tx.Exec("cordon node", "INSERT INTO node (name, cordoned, draining, reason, who, since) VALUES (?, 1, ?, ?, ?, ?)"+
 		" ON DUPLICATE KEY UPDATE cordoned = 1, draining = VALUES(draining), reason = VALUES(reason), who = VALUES(who), since = VALUES(since)",
@@ -97,7 +99,7 @@ func cordonNode(tx *sql.Tx, n trip.NodeRow) error {
 	return err
 }
 
-// uncordonNode says nothing about a node any more.
+// uncordonNode removes the row of a cordon.
 func uncordonNode(tx *sql.Tx, name string) error {
 	_, err := tx.Exec("uncordon node", "DELETE FROM node WHERE name = ?", name)
 	return err

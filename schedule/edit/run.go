@@ -12,17 +12,17 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Asked is what became of a request for runs.
+// Asked is the result of a request for runs.
 type Asked struct {
 	Request int64
 	Due     job.Micros
-	Done    []Done // of each job; nil if the request was made before
+	Done    []Done // one for each job; nil if the request was made before
 }
 
-// RunNow adds a run of each job, beside its schedule: due now, or at a due time that has passed, which is run once more. The same key
-// answers with the first request again; it may be empty.
+// RunNow adds a run of each job, outside its schedule: due now, or at a due time in the past, which
+// then has another run. The same key returns the first request again. The key may be empty.
 //
-// Nothing is locked. If a job is deleted meanwhile, its run ends at its start.
+// Nothing is locked. If a job is deleted in between, its run ends at its start.
 func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key string) (Asked, error) {
 	now := e.Session.Now()
 	digest := askedFor(ctx, "run %d due %d", jobs, int64(due))
@@ -35,6 +35,7 @@ func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key s
 	default:
 		what = "once more what was due at " + due.String()
 	}
+
 	seen, err := trip.SeeJobs(e.DB.Reader(ctx), jobs)
 	if err != nil {
 		return Asked{}, err
@@ -50,6 +51,7 @@ func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key s
 		if out.Done, err = runnable(tx, jobs, seen, now); err != nil {
 			return nil, err
 		}
+
 		of := jobs[0]
 		if len(jobs) > 1 {
 			of = 0
@@ -67,15 +69,15 @@ func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key s
 	return out, e.refused(err)
 }
 
-// refusedOf tells whoever counts them of the changes that limits refused.
+// refusedOf reports refusals by limits to Limited.
 func (e *Editor) refusedOf(done []Done) {
 	for i := range done {
 		e.refused(done[i].Err)
 	}
 }
 
-// runnable says of which jobs a run can be added, and counts those runs against the limits of their apps. Of a single job it is an
-// error if that cannot be done.
+// runnable checks which jobs can have another run, and counts the runs against the limits of their
+// apps. A refusal of a single job is an error.
 func runnable(tx *sql.Tx, jobs []int64, seen map[int64]*trip.Seen, now job.Micros) ([]Done, error) {
 	done := runnableOf(jobs, seen)
 	if err := limitRuns(tx, done, seen, now); err != nil {
@@ -87,7 +89,7 @@ func runnable(tx *sql.Tx, jobs []int64, seen map[int64]*trip.Seen, now job.Micro
 	return done, nil
 }
 
-// runnableOf says which jobs there are and can be read.
+// runnableOf checks which jobs exist and can be read.
 func runnableOf(jobs []int64, seen map[int64]*trip.Seen) []Done {
 	done := make([]Done, len(jobs))
 	for i, id := range jobs {
@@ -102,8 +104,10 @@ func runnableOf(jobs []int64, seen map[int64]*trip.Seen) []Done {
 	return done
 }
 
-// insertAsked writes the runs of a request, and its lines of the audit but one, which is returned.
-func (e *Editor) insertAsked(ctx context.Context, tx *sql.Tx, a Asked, seen map[int64]*trip.Seen, what string, now job.Micros) (*job.Entry, error) {
+// insertAsked writes the runs of a request and all audit lines except the last, which it returns.
+func (e *Editor) insertAsked(
+	ctx context.Context, tx *sql.Tx, a Asked, seen map[int64]*trip.Seen, what string, now job.Micros,
+) (*job.Entry, error) {
 	id := e.Session.Mint(len(a.Done))
 	var runs []trip.Run
 	var lines []*job.Entry
@@ -132,7 +136,8 @@ func (e *Editor) insertAsked(ctx context.Context, tx *sql.Tx, a Asked, seen map[
 	return lines[last], trip.Insert(tx, trip.NoOwner, runs)
 }
 
-// ask makes a request under an idempotency key. If the key was used before for the same, do gets that request.
+// ask makes a request under an idempotency key. If the same request was made before with this key,
+// do gets that one.
 func (e *Editor) ask(ctx context.Context, key string, digest [32]byte, do func(*sql.Tx, *sql.Request) (*job.Entry, error)) error {
 	for try := 1; ; try++ {
 		err := e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
@@ -145,11 +150,11 @@ func (e *Editor) ask(ctx context.Context, key string, digest [32]byte, do func(*
 		if !errors.Is(err, sql.ErrExists) || try == tries {
 			return err
 		}
-		// Somebody has used the same key in this moment.
+		// Another request has just used the same key.
 	}
 }
 
-// asked returns the request that carries a key, or nil.
+// asked returns the request with a key, or nil.
 func asked(tx *sql.Tx, key string, digest [32]byte) (*sql.Request, error) {
 	if key == "" {
 		return nil, nil
@@ -164,8 +169,8 @@ func asked(tx *sql.Tx, key string, digest [32]byte) (*sql.Request, error) {
 	return &r, err
 }
 
-// askedFor is the digest of what is asked for under an idempotency key, and of who asks by the API. Programs with a node
-// of their own are one caller, whichever of their nodes they ask.
+// askedFor returns the digest of a request under an idempotency key. It includes the caller of the
+// API. Embedding programs all count as one caller, on any of their nodes.
 func askedFor(ctx context.Context, format string, args ...any) [32]byte {
 	what := fmt.Appendf(nil, format, args...)
 	if caller := job.ActorOf(ctx).Caller; caller != "" {
@@ -174,14 +179,15 @@ func askedFor(ctx context.Context, format string, args ...any) [32]byte {
 	return sha256.Sum256(what)
 }
 
-// Kill asks for an executing run to be killed, on whichever node it is. sql.ErrNotFound means that it does not execute. Asking
-// twice does no harm.
+// Kill requests that an executing run be killed, on any node. sql.ErrNotFound means that the run is
+// not executing. Kill may be repeated.
 func (e *Editor) Kill(ctx context.Context, l trip.Launch) error {
 	return e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
 		of, err := trip.NameOf(tx, l)
 		if err != nil {
 			return nil, fmt.Errorf("run %s: %w", l, err)
 		}
+
 		executes, err := trip.Kill(tx, l)
 		if err == nil && !executes {
 			err = fmt.Errorf("run %s: %w", l, sql.ErrNotFound)

@@ -16,29 +16,30 @@ import (
 // view is everything that the decision about one job needs and that may be known before its row is locked.
 type view struct {
 	*Change
-	seen    *trip.Seen // nil: there is no such job, or it is to be created
-	was     *job.Spec  // the old definition; nil: it cannot be read
-	problem error      // why the change cannot be made
+	seen    *trip.Seen // nil: the job does not exist yet, or at all
+	was     *job.Spec  // the old definition; nil: unreadable
+	problem error      // the reason of a refusal
 
-	// Of a change that gives the job a definition.
+	// Only of changes that give the job a definition.
 	def       *job.Spec
 	appID     int32
 	text      string
 	calendars string
-	sameDues  bool     // the due times stay: so do cursor and runs
-	next      upcoming // the new ones
+	sameDues  bool     // same due times as before: cursor and runs stay
+	next      upcoming // the new due times
 
-	past *past // due times up to now that no run has; nil: there are none
+	past *past // due times up to now without a run; nil: no such due times
 }
 
 // upcoming are the due times of a schedule after an instant.
 type upcoming struct {
 	after job.Micros
 	dues  []job.Micros
-	all   bool // there are no further ones
+	all   bool // dues is complete
 }
 
-// first returns the first due time after an instant; zero: there is none. It does not know for instants after the last due time that was computed.
+// first returns the first due time after an instant; zero: the schedule has ended. known is false
+// if the due times were not computed that far.
 func (u *upcoming) first(after job.Micros) (due job.Micros, known bool) {
 	if after < u.after {
 		return 0, false
@@ -54,12 +55,12 @@ func (u *upcoming) first(after job.Micros) (due job.Micros, known bool) {
 // past are due times that passed without a run.
 type past struct {
 	first, last job.Micros
-	count       int64 // zero: nobody knows
+	count       int64 // zero: unknown
 }
 
 const (
-	// knownDues and knownFor bound how many due times a change computes ahead: runs of some of them may begin before it has
-	// locked the job.
+	// knownDues and knownFor bound the due times that a change computes ahead. It computes several
+	// because runs may begin at the first ones before the change has locked the job.
 	knownDues = 16
 	knownFor  = 10 * time.Second
 )
@@ -76,6 +77,7 @@ func (e *Editor) see(ctx context.Context, b batch) ([]*view, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	views := make([]*view, len(b.changes))
 	for i := range b.changes {
 		v := &view{Change: &b.changes[i], seen: seen[b.changes[i].ID]}
@@ -91,6 +93,7 @@ func (e *Editor) see(ctx context.Context, b batch) ([]*view, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	work := job.NewWork(ctx, int64(max(10, len(views)))*job.JobWork)
 	for _, v := range views {
 		if v.problem != nil {
@@ -107,7 +110,7 @@ func (e *Editor) see(ctx context.Context, b batch) ([]*view, error) {
 	return views, nil
 }
 
-// open reads the old definition and finds what is wrong with the change.
+// open reads the old definition and checks the change.
 func (v *view) open(now job.Micros) {
 	if v.Action != job.ActionCreate {
 		if v.seen == nil || v.seen.Deleted {
@@ -118,6 +121,7 @@ func (v *view) open(now job.Micros) {
 			v.was = &spec
 		}
 	}
+
 	switch v.Action {
 	case recalendar:
 		if v.was == nil {
@@ -150,14 +154,16 @@ func (e *Editor) calendarsOf(ctx context.Context, views []*view, b batch) (map[s
 			}
 		}
 	}
+
 	out := map[string]*job.Calendar{}
 	found, err := trip.CalendarsNamed(e.DB.Reader(ctx), slices.Sorted(maps.Keys(names)))
 	if sql.IsAway(err) {
 		return nil, err
 	}
-	for _, c := range found { // one that cannot be read is as one that is not there
+	for _, c := range found { // unreadable calendars count as missing
 		out[c.Name()] = c
 	}
+
 	if b.calendars != nil {
 		for _, c := range b.calendars() {
 			out[c.Name()] = c
@@ -177,7 +183,7 @@ func (e *Editor) appsOf(ctx context.Context, views []*view) (map[string]int32, e
 	return e.numbers(ctx, names)
 }
 
-// numbers returns the numbers of apps. An app without one gets one.
+// numbers returns the numbers of apps, and assigns missing ones.
 func (e *Editor) numbers(ctx context.Context, apps []string) (map[string]int32, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -201,16 +207,17 @@ func (e *Editor) numbers(ctx context.Context, apps []string) (map[string]int32, 
 	if err == nil && len(found) < len(names) {
 		err = errAgain
 	}
+
 	if e.apps == nil {
 		e.apps = map[string]int32{}
 	}
-	known := maps.Clone(e.apps) // others may be reading the old one
+	known := maps.Clone(e.apps) // callers may still be reading the old map
 	maps.Copy(known, found)
 	e.apps = known
 	return known, err
 }
 
-// compute does all arithmetic of schedules that the decision may need.
+// compute does all schedule arithmetic that the decision may need.
 func (v *view) compute(work *job.Work, calendars map[string]*job.Calendar, now job.Micros) {
 	v.sameDues = v.Action != recalendar && v.was != nil && v.def != nil && v.seen.Error == "" && sameDues(v.was, v.def) &&
 		digestsOf(v.def, calendars) == v.seen.Calendars
@@ -227,6 +234,7 @@ func (v *view) compute(work *job.Work, calendars map[string]*job.Calendar, now j
 	if v.seen != nil {
 		begun = v.seen.BegunTo
 	}
+
 	if err == nil && !v.sameDues {
 		v.next = upcomingOf(schedule, v.outset(begun, now))
 		err = v.def.Explain(work.Err(), nil)
@@ -237,8 +245,8 @@ func (v *view) compute(work *job.Work, calendars map[string]*job.Calendar, now j
 	v.problem = err
 }
 
-// outset is the instant after which the due times of the new definition begin. A single due time that has passed is due at
-// once, unless a run of the job has begun at it or later.
+// outset is the instant from which the due times of the new definition are computed. A single due
+// time in the past is due at once, unless a run of the job has begun at it or later.
 func (v *view) outset(begun, now job.Micros) job.Micros {
 	if v.def.At != nil {
 		return begun
@@ -246,7 +254,8 @@ func (v *view) outset(begun, now job.Micros) job.Micros {
 	return max(now, begun)
 }
 
-// passed finds the due times from a cursor up to now. If the schedule cannot be computed, nobody knows how many they are.
+// passed finds the due times from a cursor up to now. If the schedule cannot be computed, their
+// number is unknown.
 func passed(work *job.Work, spec *job.Spec, calendars map[string]*job.Calendar, cursor, now job.Micros) *past {
 	if cursor == 0 || cursor > now {
 		return nil
@@ -259,11 +268,13 @@ func passed(work *job.Work, spec *job.Spec, calendars map[string]*job.Calendar, 
 	if err != nil {
 		return unknown
 	}
+
 	last, ok := schedule.Last((cursor - 1).Time(), now.Time())
 	count := schedule.Count((cursor - 1).Time(), now.Time())
 	if work.Err() != nil {
 		return unknown
 	}
+
 	if !ok { // a calendar has closed since the cursor was computed
 		return &past{first: cursor, last: cursor, count: 1}
 	}
@@ -284,13 +295,14 @@ func upcomingOf(s job.Schedule, after job.Micros) upcoming {
 	return u
 }
 
-// compile makes the schedule of a definition.
+// compile compiles the schedule of a definition.
 func compile(work *job.Work, spec *job.Spec, calendars map[string]*job.Calendar) (s job.Schedule, err error) {
 	defer func() {
 		if r := recover(); r != nil { // one bad definition must not stop a node
 			err = fmt.Errorf("schedule: %v", r)
 		}
 	}()
+
 	var used []*job.Calendar
 	for _, name := range spec.Calendars {
 		if c := calendars[name]; c != nil {
@@ -304,7 +316,8 @@ func compile(work *job.Work, spec *job.Spec, calendars map[string]*job.Calendar)
 	return work.On(s), nil
 }
 
-// digestsOf says which calendars a definition names, in its order. See job_version.calendars.
+// digestsOf returns the digests of the calendars that a definition names, in its order. See
+// job_version.calendars.
 func digestsOf(spec *job.Spec, calendars map[string]*job.Calendar) string {
 	var named []*job.Calendar
 	for _, name := range spec.Calendars {
@@ -315,8 +328,8 @@ func digestsOf(spec *job.Spec, calendars map[string]*job.Calendar) string {
 	return trip.DigestsOf(named)
 }
 
-// sameDues reports whether two definitions have the same due times on the same nodes, so that what was claimed under one
-// may start under the other.
+// sameDues reports whether two definitions have the same due times on the same nodes. Runs that
+// were claimed under one may then start under the other.
 func sameDues(a, b *job.Spec) bool {
 	when := func(s *job.Spec) *job.Spec {
 		w := job.Spec{
@@ -324,7 +337,7 @@ func sameDues(a, b *job.Spec) bool {
 			End: s.End, MaxFires: s.MaxFires, Jitter: s.Jitter, Calendars: s.Calendars, Selector: s.Selector,
 		}
 		if s.Jitter != 0 {
-			w.App, w.Name = s.App, s.Name // each job's share of the jitter comes from its name
+			w.App, w.Name = s.App, s.Name // the jitter is derived from the job's name
 		}
 		return &w
 	}

@@ -11,12 +11,14 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// usualStopsSeen is what schedule.StopsSeen comes to with the usual spawn window, and something for slow commits.
+// usualStopsSeen is schedule.StopsSeen with the usual spawn window, plus a margin for slow commits.
 const usualStopsSeen = 3500 * time.Millisecond
 
-// seen waits until nothing is started against a stop any more that is committed by now. No node is asked: one that has not read the
-// stops for some time starts nothing.
-// Far from MySQL, runs that were started before that may be spawned for longer: their rows say until when.
+// seen waits until no node starts a run against a stop that is committed by now. It asks no node: a
+// node that has not read the stops for some time starts nothing.
+//
+// On nodes far from MySQL, earlier runs may be spawned later than that. Their rows have the time
+// limit.
 func (e *Editor) seen(ctx context.Context, app int32) error {
 	wait := e.StopsSeen
 	if wait == 0 {
@@ -27,6 +29,7 @@ func (e *Editor) seen(ctx context.Context, app int32) error {
 		return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", context.Cause(ctx))}
 	case <-time.After(wait):
 	}
+
 	until, err := trip.SpawnByOf(e.DB.Reader(ctx), app)
 	if err != nil {
 		return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", err)}
@@ -34,9 +37,10 @@ func (e *Editor) seen(ctx context.Context, app int32) error {
 	return e.passed(ctx, until)
 }
 
-// PauseApp stops the due times of all jobs of an app, those that it will get included, or with "" of the whole cluster, until
-// somebody resumes it or until the instant that the request gives. One row does it, however many jobs there are. Of an app that is
-// paused it replaces reason and end, if either is given.
+// PauseApp stops the due times of all jobs of an app, future jobs included, or of the whole cluster
+// with an empty name. The pause lasts until it is resumed, or until the end in the request. It is
+// one row, for any number of jobs. If the app is paused already, PauseApp replaces the reason and
+// the end, if either is given.
 func (e *Editor) PauseApp(ctx context.Context, app string, r job.PauseRequest) (job.Pause, error) {
 	if err := r.Validate(e.Session.Now()); err != nil {
 		return job.Pause{}, err
@@ -70,7 +74,8 @@ func (e *Editor) PauseApp(ctx context.Context, app string, r job.PauseRequest) (
 	return p, e.seen(ctx, numbers[app])
 }
 
-// numbersOf is the number of an app, by its name; that of the cluster is zero.
+// numbersOf returns the numbers of apps by their names. The cluster, with an empty name, has number
+// zero.
 func (e *Editor) numbersOf(ctx context.Context, apps ...string) (map[string]int32, error) {
 	var named []string
 	for _, app := range apps {
@@ -84,10 +89,10 @@ func (e *Editor) numbersOf(ctx context.Context, apps ...string) (map[string]int3
 // lockedPause is the row of a pause. Without a row it is zero.
 type lockedPause struct {
 	trip.Stop
-	lasts bool // else it has ended by itself, or there is none
+	lasts bool // false: it has ended by itself, or does not exist
 }
 
-// lockPause locks the pause of an app, or with "" of the cluster.
+// lockPause locks the pause of an app, or of the cluster with an empty name.
 func lockPause(tx *sql.Tx, app string, now job.Micros) (p lockedPause, err error) {
 	p.Stop, err = trip.LockStop(tx, scopeOf(app), app)
 	if errors.Is(err, sql.ErrNotFound) {
@@ -106,7 +111,7 @@ func scopeOf(app string) trip.StopKind {
 	return trip.StopApp
 }
 
-// pauseOf is the pause that a row says.
+// pauseOf returns the pause in a row.
 func pauseOf(s trip.Stop) job.Pause {
 	p := job.Pause{Scope: job.ScopeApp, App: s.Name, By: s.Who, Reason: s.Reason, Since: s.Since, Until: s.Until}
 	if s.Kind == trip.StopCluster {
@@ -115,7 +120,7 @@ func pauseOf(s trip.Stop) job.Pause {
 	return p
 }
 
-// beginPause begins a pause, or has the one that lasts be another.
+// beginPause begins a pause, or replaces the current one.
 func beginPause(
 	by job.Actor, tx *sql.Tx, was lockedPause, app string, number int32, r job.PauseRequest, now job.Micros,
 ) (job.Pause, []*job.Entry, error) {
@@ -135,7 +140,8 @@ func beginPause(
 	return pauseOf(stop), append(lines, line), trip.PutStop(tx, stop)
 }
 
-// ResumeApp ends the pause of an app, or with "" of the cluster. The misfire policies of its jobs judge what was due meanwhile.
+// ResumeApp ends the pause of an app, or of the cluster with an empty name. The misfire policies of
+// its jobs decide about due times during the pause.
 func (e *Editor) ResumeApp(ctx context.Context, app string) error {
 	err := e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		was, err := lockPause(tx, app, now)
@@ -153,7 +159,7 @@ func (e *Editor) ResumeApp(ctx context.Context, app string) error {
 	return err
 }
 
-// pauseEnded is the audit's line of a pause that ended by itself.
+// pauseEnded returns the audit line of a pause that ended by itself.
 func pauseEnded(s trip.Stop) *job.Entry {
 	line := appLine(job.ActionResume, s.Name)
 	line.Actor = job.Actor{Who: job.Itself}
@@ -168,7 +174,8 @@ func appLine(action job.Action, app string) *job.Entry {
 	return &job.Entry{Action: action, Kind: job.KindApp, App: app}
 }
 
-// DisableHandler has jobs with a handler not started on any node: their due times end skipped until it is enabled.
+// DisableHandler stops all nodes from starting jobs with a handler. Their due times end skipped
+// until it is enabled again.
 func (e *Editor) DisableHandler(ctx context.Context, key, reason string) error {
 	if err := job.ValidateHandler(key, reason); err != nil {
 		return err
@@ -194,7 +201,8 @@ func (e *Editor) DisableHandler(ctx context.Context, key, reason string) error {
 	return e.seen(ctx, 0)
 }
 
-// EnableHandler has jobs with a handler started again. A handler that is not disabled stays as it is.
+// EnableHandler allows jobs with a handler to start again. It does nothing if the handler is not
+// disabled.
 func (e *Editor) EnableHandler(ctx context.Context, key string) error {
 	if err := job.ValidateHandler(key, ""); err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// decide locks the jobs, reads the runs ahead, and judges. It returns until when something of the jobs may be spawned.
+// decide locks the jobs, reads the runs ahead, and judges. It returns the end of the last spawn
+// window of the jobs.
 func decide(tx *sql.Tx, views []*view, b batch, last bool) ([]verdict, job.Micros, error) {
 	if err := lockCalendars(tx, views); err != nil {
 		return nil, 0, err
@@ -47,8 +48,8 @@ func decide(tx *sql.Tx, views []*view, b batch, last bool) ([]verdict, job.Micro
 	return verdicts, until, err
 }
 
-// lockJobs locks the jobs of the views, and reads what runs of them have not begun. Of a job whose single due time has passed, that
-// includes the run of that due time.
+// lockJobs locks the jobs of the views, and reads their runs that have not begun. For a job with a
+// single due time in the past, this includes the run of that due time.
 func lockJobs(
 	tx *sql.Tx, views []*view, last bool, now job.Micros,
 ) (locked map[int64]*trip.JobRow, ahead map[int64][]trip.Ahead, err error) {
@@ -76,8 +77,8 @@ func lockJobs(
 	return locked, ahead, err
 }
 
-// refuseOthers refuses changes that exceed a limit of their app or name a secret that does not exist. If all changes are to be made or
-// none, the first refusal is the error.
+// refuseOthers refuses changes that exceed a limit of their app or name a missing secret. If the
+// batch is all or nothing, the first refusal is the error.
 func refuseOthers(tx *sql.Tx, verdicts []verdict, all bool) error {
 	if err := limitJobs(tx, verdicts); err != nil {
 		return err
@@ -93,7 +94,7 @@ func refuseOthers(tx *sql.Tx, verdicts []verdict, all bool) error {
 	return nil
 }
 
-// runningOf lists the runs that have the turns of jobs.
+// runningOf lists the runs that hold the turns of jobs.
 func runningOf(locked map[int64]*trip.JobRow) (runs []int64) {
 	for _, j := range locked {
 		if j.Running != 0 {
@@ -103,7 +104,8 @@ func runningOf(locked map[int64]*trip.JobRow) (runs []int64) {
 	return runs
 }
 
-// lock locks the rows of jobs, those that nobody else has locked. At the last try a single job is waited for.
+// lock locks rows of jobs and skips rows that are locked already. At the last try it waits for the
+// lock of a single job.
 func lock(tx *sql.Tx, ids []int64, last bool) (map[int64]*trip.JobRow, error) {
 	if !last || len(ids) != 1 {
 		return trip.LockToEdit(tx, ids)
@@ -115,8 +117,10 @@ func lock(tx *sql.Tx, ids []int64, last bool) (map[int64]*trip.JobRow, error) {
 	return locked, err
 }
 
-// lockCalendars writes the rows of the calendars that new definitions name: a change of one of them comes before this change, or
-// finds its job. The calendars must still be those that the due times were computed with. A change of calendars has locked those.
+// lockCalendars writes the rows of the calendars that new definitions name. A concurrent change of
+// a calendar then either precedes this change, or finds its job. It fails with errAgain if a
+// calendar has changed since the due times were computed. A change of calendars has locked its own
+// already.
 func lockCalendars(tx *sql.Tx, views []*view) error {
 	names := map[string]bool{}
 	for _, v := range views {
@@ -129,6 +133,7 @@ func lockCalendars(tx *sql.Tx, views []*view) error {
 	if len(names) == 0 {
 		return nil
 	}
+
 	found, err := nameCalendars(tx, slices.Sorted(maps.Keys(names)))
 	if err != nil {
 		return err
@@ -145,10 +150,11 @@ func lockCalendars(tx *sql.Tx, views []*view) error {
 	return nil
 }
 
-// names reports whether the change may have its job name something that it did not name before.
+// names reports whether the change may make its job name something new.
 func (v *view) names() bool { return v.def != nil && v.problem == nil && v.Action != recalendar }
 
-// write makes the rows say what the verdicts say. Minting ids before would be no better: a transaction that runs again takes new ones.
+// write writes the verdicts to the rows. It mints ids itself: a repeated transaction would take new
+// ones anyway.
 func write(tx *sql.Tx, s Session, verdicts []verdict, b batch) ([]Done, error) {
 	var created []*trip.JobRow
 	var rows []trip.JobRow
@@ -171,12 +177,13 @@ func write(tx *sql.Tx, s Session, verdicts []verdict, b batch) ([]Done, error) {
 			counted = append(counted, *v.counted)
 		}
 	}
+
 	id := s.Mint(max(1, len(counted)))
 	for i := range counted {
 		counted[i].Run = id + int64(i)
 	}
 
-	// Jobs before runs, as everybody locks them.
+	// Jobs before runs, as in every transaction.
 	if err := trip.WriteJobs(tx, rows); err != nil {
 		return nil, err
 	}
@@ -207,7 +214,7 @@ func write(tx *sql.Tx, s Session, verdicts []verdict, b batch) ([]Done, error) {
 	return done, nil
 }
 
-// jobID is the id of the job, of a new one too.
+// jobID returns the id of the job, even of a new one.
 func (v *verdict) jobID() int64 {
 	if v.Action == job.ActionCreate {
 		return v.row.ID
@@ -215,7 +222,7 @@ func (v *verdict) jobID() int64 {
 	return v.view.ID
 }
 
-// writeDefinitions writes new versions, and what jobs refer to.
+// writeDefinitions writes new versions of jobs, and their references.
 func writeDefinitions(tx *sql.Tx, verdicts []verdict, b batch) error {
 	var versions []trip.Version
 	var refs []trip.Ref
@@ -230,8 +237,11 @@ func writeDefinitions(tx *sql.Tx, verdicts []verdict, b batch) error {
 			woken = append(woken, id)
 		}
 		if v.def != nil {
-			versions = append(versions, trip.Version{JobID: id, Number: v.row.Version, Text: v.text, Calendars: v.calendars, Who: b.actor.Who})
+			versions = append(versions, trip.Version{
+				JobID: id, Number: v.row.Version, Text: v.text, Calendars: v.calendars, Who: b.actor.Who,
+			})
 		}
+
 		switch became := refsOf(v.def, id); {
 		case v.Action == job.ActionDelete:
 			referring = append(referring, id)
@@ -239,6 +249,7 @@ func writeDefinitions(tx *sql.Tx, verdicts []verdict, b batch) error {
 			referring, refs = append(referring, id), append(refs, became...)
 		}
 	}
+
 	if err := trip.InsertVersions(tx, versions, b.now); err != nil {
 		return err
 	}
@@ -249,7 +260,7 @@ func writeDefinitions(tx *sql.Tx, verdicts []verdict, b batch) error {
 	return err
 }
 
-// refsOf lists what a definition refers to.
+// refsOf lists the references of a definition.
 func refsOf(s *job.Spec, id int64) (refs []trip.Ref) {
 	if s == nil {
 		return nil
@@ -272,7 +283,7 @@ func refsOf(s *job.Spec, id int64) (refs []trip.Ref) {
 	return refs
 }
 
-// writePauses writes why jobs are paused, and removes that of jobs that are not any more.
+// writePauses writes the pauses of jobs, and removes those that have ended.
 func writePauses(tx *sql.Tx, verdicts []verdict, b batch) error {
 	var paused []trip.Pause
 	var over []int64
@@ -290,18 +301,19 @@ func writePauses(tx *sql.Tx, verdicts []verdict, b batch) error {
 			over = append(over, v.view.ID)
 		}
 	}
+
 	if err := trip.PutPauses(tx, paused); err != nil {
 		return err
 	}
 	return trip.DropPauses(tx, over)
 }
 
-// linesOf is what the audit says of the changes.
+// linesOf returns the audit lines of the changes.
 func linesOf(verdicts []verdict) (lines []*job.Entry) {
 	for i := range verdicts {
 		v := &verdicts[i]
 		if v.Result != job.BulkChanged || v.Action == recalendar {
-			continue // what changed is a calendar
+			continue // the line of the calendar's change covers it
 		}
 		lines = append(lines, v.line())
 		if action := v.pausing(); action != "" {
@@ -313,7 +325,8 @@ func linesOf(verdicts []verdict) (lines []*job.Entry) {
 	return lines
 }
 
-// note writes the lines of the audit but the last, which is returned: it stands if and only if the whole change does.
+// note writes all audit lines except the last. The caller writes that one with the commit: it
+// exists if and only if the whole change does.
 func note(tx *sql.Tx, lines []*job.Entry, b batch) (*job.Entry, error) {
 	if len(lines) == 0 {
 		return nil, nil
@@ -328,7 +341,7 @@ func note(tx *sql.Tx, lines []*job.Entry, b batch) (*job.Entry, error) {
 	return lines[last], tx.InsertAudits(lines[:last])
 }
 
-// line is what the audit says of a change.
+// line returns the audit line of a change.
 func (v *verdict) line() *job.Entry {
 	line := &job.Entry{Action: v.Action, Kind: job.KindJob, Ref: v.jobID(), Reason: v.Reason}
 	if v.seen != nil {
@@ -348,7 +361,7 @@ func (v *verdict) line() *job.Entry {
 	return line
 }
 
-// untilText is what the audit says of when a pause ends by itself.
+// untilText returns the audit text of a pause's end.
 func untilText(until job.Micros) string {
 	if until == 0 {
 		return ""
