@@ -26,6 +26,7 @@ func TestRender(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", text, got, err, want)
 		}
 	}
+
 	double := `{{$x := "xxxxxxxxxxxxxxxx"}}` + strings.Repeat(`{{$x = print $x $x}}`, 100)
 	for text, want := range map[string]string{
 		`{{.Nothing}}`:              "can't evaluate field Nothing",
@@ -52,11 +53,12 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// FuzzRender: whatever somebody writes, it ends soon, stays small, and takes nothing down.
+// FuzzRender: any template ends soon, stays small, and breaks nothing.
 func FuzzRender(f *testing.F) {
 	for _, s := range []string{"{{.Title}}", `{{range .Items}}{{printf "%s" .Summary}}{{end}}`, `{{$x := .}}{{json $x}}`, "{{- 1 -}}", `{{with .Items}}{{len .}}{{else}}-{{end}}`, `{{slice .Title 0 1}}`} {
 		f.Add(s)
 	}
+
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > MaxTemplate {
 			return
@@ -110,6 +112,7 @@ func TestRuleProblems(t *testing.T) {
 	good := func() AlertRule {
 		return AlertRule{Name: "ops", On: []AlertEvent{AlertFailed}, Channels: []string{"chat"}}
 	}
+
 	for name, c := range map[string]struct {
 		change      func(*AlertRule)
 		field, want string
@@ -151,6 +154,7 @@ func TestChannelProblems(t *testing.T) {
 	mail := func() *AlertEmail {
 		return &AlertEmail{Server: "mail.example.com:587", From: "cron@example.com", To: []string{"ops@example.com"}}
 	}
+
 	for name, c := range map[string]struct {
 		channel     AlertChannel
 		field, want string
@@ -209,7 +213,7 @@ func TestRuleTakes(t *testing.T) {
 	}
 }
 
-// TestMinimalAlerts: what is left out comes back.
+// TestMinimalAlerts: Defaults restores the fields that Minimal drops.
 func TestMinimalAlerts(t *testing.T) {
 	t.Parallel()
 	r := AlertRule{Name: "r", On: AlertEvents(), Channels: []string{"c"}, LateFinish: 1e9, Failures: &AlertFailing{Count: 2, Within: 1e9}}
@@ -218,15 +222,18 @@ func TestMinimalAlerts(t *testing.T) {
 	if again.Severity != "" || again.Repeat != 0 || again.Backlog != nil {
 		t.Errorf("got %+v", again)
 	}
+
 	if again.Defaults(); len(again.Diff(&r)) != 0 {
 		t.Errorf("got %v", again.Diff(&r))
 	}
+
 	c := AlertChannel{Name: "c", Type: ChannelEmail, Email: &AlertEmail{From: "a@b.c"}}
 	c.Defaults()
 	small := c.Minimal()
 	if small.Rate != 0 || small.Wait != 0 || small.Email.TLS != "" {
 		t.Errorf("got %+v", small)
 	}
+
 	if small.Defaults(); len(small.Diff(&c)) != 0 {
 		t.Errorf("got %v", small.Diff(&c))
 	}

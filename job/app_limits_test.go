@@ -30,6 +30,7 @@ func TestCheckJobs(t *testing.T) {
 		if errors.As(err, &over) != c.refused {
 			t.Errorf("%s: got %v", name, err)
 		}
+
 		if c.refused && (over.App != "billing" || over.Limit != LimitJobs || over.Most != c.limit || over.Has != c.has) {
 			t.Errorf("%s: got %+v", name, over)
 		}
@@ -77,11 +78,13 @@ func TestSteadyRate(t *testing.T) {
 		if err := limits.CheckRun("a", starts, 0, now); err != nil {
 			t.Fatalf("second %d: %v", n, err)
 		}
+
 		starts[SecondOf(now)]++
 		starts.Forget(now)
 		if n >= 59 && limits.CheckRun("a", starts, 0, now) == nil {
 			t.Fatalf("second %d: the sixty-first run of a minute was let through", n)
 		}
+
 		if len(starts) > 60 {
 			t.Fatalf("second %d: %d seconds are kept", n, len(starts))
 		}
@@ -105,6 +108,7 @@ func TestAppLimitsValidate(t *testing.T) {
 		for _, q := range p {
 			fields = append(fields, q.Field)
 		}
+
 		if got := strings.Join(fields, " "); got != c.wrong {
 			t.Errorf("%s: got %q, want %q", name, got, c.wrong)
 		}

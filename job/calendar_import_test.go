@@ -12,7 +12,7 @@ import (
 
 var importNow = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 
-// shown writes days as date..end=as!note, those that are included with a plus.
+// shown formats days as date..end=as!note, with a plus before included days.
 func shown(d ImportedDays) string {
 	var out []string
 	for i, list := range [][]CalendarDay{d.Exclude, d.Include} {
@@ -30,6 +30,7 @@ func shown(d ImportedDays) string {
 			out = append(out, s)
 		}
 	}
+
 	return strings.Join(out, " ")
 }
 
@@ -78,6 +79,7 @@ func TestParseCSVRefuses(t *testing.T) {
 			t.Errorf("%s: got %s, %v; want a problem of %s that says %q, and nothing else", name, shown(got), err, c.line, c.says)
 		}
 	}
+
 	_, err := ParseCSV([]byte(strings.Repeat("x\n", 1000)))
 	if p := (Problems)(nil); !errors.As(err, &p) || len(p) != maxImportProblems || p[19].Field != "line 20" {
 		t.Errorf("a thousand bad lines: got %v, want the first %d", err, maxImportProblems)
@@ -141,10 +143,12 @@ func TestParseICS(t *testing.T) {
 			t.Errorf("%s: got %s, %v; want %s", name, shown(got), err, c.want)
 		}
 	}
+
 	got, err := ParseICS([]byte(ics(from+"20400101\nRRULE:FREQ=YEARLY", from+"20200228\nDTEND;VALUE=DATE:20200302\nRRULE:FREQ=YEARLY")), importNow, "")
 	if err != nil || len(got.Exclude) != 60+80 || got.Exclude[0].Date != "2040-01-01" || got.Exclude[139].Date != "2099-02-28" {
 		t.Errorf("what no yearly entry can say: got %d days from %s, %v; want one for each year up to 2099", len(got.Exclude), shown(got), err)
 	}
+
 	got, err = ParseICS([]byte(strings.Replace(ics(from+"20270101\nX-APPLE-SPECIAL-DAY:WORK-HOLIDAY", from+"20270115"), "VERSION:2.0", "X-WR-CALNAME:中国大陆节假日", 1)), importNow, "班")
 	if err != nil || got.Ignored != 1 || got.Title != "中国大陆节假日" {
 		t.Errorf("got %+v, %v", got, err)
@@ -158,6 +162,7 @@ func TestParseICSRefuses(t *testing.T) {
 	for range maxRules + 1 {
 		rules = append(rules, from+"20270101\nRRULE:FREQ=YEARLY;COUNT=1")
 	}
+
 	for name, c := range map[string]struct{ text, line, says string }{
 		"a time of day":         {ics("DTSTART:20270101T090000Z"), "line 4", "has a time of day"},
 		"midnight in UTC":       {ics("DTSTART:20270101T000000Z"), "line 4", "has a time of day"},
@@ -219,6 +224,7 @@ func imported(t *testing.T, got ImportedDays, err error, took time.Duration) {
 		}
 		return
 	}
+
 	c := CalendarSpec{Name: "x", Exclude: got.Exclude, Include: got.Include}
 	c.Defaults()
 	if p := (Problems)(nil); errors.As(c.Validate(), &p) && !slices.ContainsFunc(p, func(q Problem) bool { return q.Field == "calendar" }) {
@@ -246,6 +252,7 @@ func FuzzParseICS(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+
 	f.Fuzz(func(t *testing.T, text []byte) {
 		began := time.Now()
 		got, err := ParseICS(text, importNow, "班")
@@ -258,6 +265,7 @@ func BenchmarkWorstICS(b *testing.B) {
 	for range maxRules {
 		events = append(events, fmt.Sprintf("DTSTART;VALUE=DATE:%d0101\nRRULE:FREQ=MONTHLY;BYMONTH=2;BYMONTHDAY=30", firstEventYear))
 	}
+
 	text := []byte(ics(events...))
 	for b.Loop() {
 		if _, err := ParseICS(text, importNow, ""); err != nil {

@@ -35,10 +35,12 @@ func dueDays(t testing.TB, s Spec, from, to string, calendars ...*Calendar) stri
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	sched, err := s.Compile(calendars...)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var out []string
 	for at := first.Add(-1); ; {
 		due, ok := sched.Next(at)
@@ -81,14 +83,15 @@ func TestMakeupWorkdays(t *testing.T) {
 			t.Errorf("%s (%s): got %s, want %s", name, c.cron, got, c.want)
 		}
 	}
-	// The calendar's days are those of its own zone: 02:00 in Berlin is 09:00 in Shanghai on the same day, 20:00 is 03:00
-	// on the next.
+
+	// The calendar has its own zone: 02:00 in Berlin is 09:00 in Shanghai on the same day, 20:00 is
+	// 03:00 on the next.
 	if got := dueDays(t, Spec{Schedule: "0 20 * * *", Timezone: "Europe/Berlin", Calendars: []string{"cn"}}, "2027-02-02", "2027-02-15", cn); got != "02-02 02-03 02-11 02-12m 02-14 02-15" {
 		t.Errorf("evenings in Berlin: got %s", got)
 	}
 }
 
-// TestWorkingWeeks: the working week is what is not off, whatever days these are.
+// TestWorkingWeeks: the working week is all days that are not off.
 func TestWorkingWeeks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -165,6 +168,7 @@ func TestClosedIsJumpedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	everyMinute, _ := ParseCron("* * * * *", nil)
 	odd, _ := ParseCron("1-59/2 * * * *", zone(t, "Europe/Berlin"))
 	at := NewAt(epoch.AddDate(0, 6, 0))
@@ -175,6 +179,7 @@ func TestClosedIsJumpedOver(t *testing.T) {
 	for h := range 24 { // the even minutes of no hour in which odd is due
 		hours.Hours.Only = append(hours.Hours.Only, fmt.Sprintf("%02d:10-%02d:11,%02d:20-%02d:21", h, h, h, h))
 	}
+
 	for name, c := range map[string]struct {
 		base Schedule
 		cal  CalendarSpec
@@ -216,26 +221,30 @@ func TestClosedIsJumpedOver(t *testing.T) {
 			}
 		})
 	}
-	// After the year they come, each of them.
+
+	// In the following year every holiday comes.
 	cal := year
 	cal.Name = "c"
 	f, err := NewFiltered(often, time.UTC, compiledCalendar(t, cal))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	from, to := epoch.Add(time.Hour), epoch.AddDate(1, 0, 0).Add(time.Minute)
 	if n := f.Count(from, to); n != 6001 {
 		t.Errorf("Count of the first minute: got %d, want 6001", n)
 	}
+
 	if last, ok := f.Last(from, to.Add(3*time.Millisecond)); !ok || !last.Equal(to) {
 		t.Errorf("Last: got %s, want %s", last, to)
 	}
+
 	if last, ok := f.Last(time.Time{}, epoch.AddDate(2000, 0, 0)); !ok || last.Year() != 2100 && last.Year() != 2099 {
 		t.Errorf("Last of all times: got %s, %v", last, ok)
 	}
 }
 
-// TestCalendarComesBeforeJitter, and before max_fires: what is excluded does not count.
+// TestCalendarComesBeforeJitter, and before max_fires: excluded due times do not count.
 func TestCalendarComesBeforeJitter(t *testing.T) {
 	t.Parallel()
 	cal := compiledCalendar(t, CalendarSpec{Name: "c", Hours: CalendarHours{Only: []string{"sat,sun 00:00-24:00", "mon-fri 09:00-09:01"}}})
@@ -245,18 +254,22 @@ func TestCalendarComesBeforeJitter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	by := s.shift()
 	if by < 2*time.Minute {
 		t.Fatalf("the job's own part of the jitter is %s: take another name", by)
 	}
+
 	got := Preview(sched, from, 10)
 	var want []time.Time
 	for d := range 3 {
 		want = append(want, from.AddDate(0, 0, d).Add(9*time.Hour+by))
 	}
+
 	if !slices.EqualFunc(got, want, time.Time.Equal) {
 		t.Errorf("got %v, want %v", got, want)
 	}
+
 	if calendar, why, ok := s.ExcludedBy(from.Add(10*time.Hour+by), cal); !ok || calendar != "c" || why != "the hours of the day are 09:00-09:01" {
 		t.Errorf("10:00: got %q, %q, %v", calendar, why, ok)
 	}
@@ -284,14 +297,17 @@ func TestExcludedBy(t *testing.T) {
 		if strings.HasPrefix(at, "2027-01-30") {
 			s.Schedule = "0 9 * * 6"
 		}
+
 		instant, err := time.ParseInLocation("2006-01-02 15:04", at, zone(t, "Asia/Shanghai"))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		got, why, ok := s.ExcludedBy(instant, plain, cn)
 		if ok {
 			got += ": " + why
 		}
+
 		if got != want {
 			t.Errorf("%s: got %q, want %q", at, got, want)
 		}
@@ -303,11 +319,13 @@ func TestCalendarIsChecked(t *testing.T) {
 	day := func(d CalendarDay) CalendarSpec {
 		return CalendarSpec{Name: "c", Exclude: []CalendarDay{{Date: "01-01"}, d}}
 	}
+
 	many := CalendarSpec{Name: "c", Include: make([]CalendarDay, MaxCalendarDays), Exclude: make([]CalendarDay, 1)}
 	big := CalendarSpec{Name: "c"}
 	for i := range MaxCalendarDays {
 		big.Exclude = append(big.Exclude, CalendarDay{Date: dateText(int64(i)), Note: strings.Repeat("n", 100)})
 	}
+
 	for name, c := range map[string]struct {
 		spec  CalendarSpec
 		field string
@@ -355,11 +373,13 @@ func TestCalendarsOfAJobAreChecked(t *testing.T) {
 			t.Errorf("%v: got %v, want a problem of %s", names, err, field)
 		}
 	}
+
 	s := Spec{Name: "n", Command: "true", Schedule: "@daily", Calendars: []string{"a", "b"}}
 	s.Defaults(time.Unix(0, 0))
 	if err := s.Validate(); err != nil {
 		t.Errorf("got %v; which calendars there are is not for Validate to know", err)
 	}
+
 	var p Problems
 	if _, err := s.Compile(compiledCalendar(t, CalendarSpec{Name: "a"})); !errors.As(err, &p) || p[0].Field != "calendars[1]" {
 		t.Errorf("got %v, want a problem of calendars[1]", err)
@@ -375,6 +395,7 @@ func TestDaysOfACalendar(t *testing.T) {
 	if err != nil || len(days) != 16 {
 		t.Fatalf("got %d days, %v", len(days), err)
 	}
+
 	for i, want := range map[int]string{
 		0: "{2027-01-29 fri open  [08:00-12:00 13:00-15:00] }", 1: "{2027-01-30 sat makeup mon-fri [08:00-12:00 13:00-15:00] make-up}",
 		2: "{2027-01-31 sun closed  [] Sunday is off}", 3: "{2027-02-01 mon open  [00:00-02:00 08:00-18:00] }",
@@ -384,17 +405,19 @@ func TestDaysOfACalendar(t *testing.T) {
 			t.Errorf("day %d: got %s, want %s", i, got, want)
 		}
 	}
+
 	for _, date := range []string{"", "02-01", "2100-01-01", "x"} {
 		if _, err := cal.Days(date, 1); err == nil {
 			t.Errorf("days from %q: got no error", date)
 		}
 	}
+
 	if days, _ := cal.Days("2099-12-30", 10); len(days) != 2 {
 		t.Errorf("at the end of days: got %d", len(days))
 	}
 }
 
-// TestCalendarIsStored: what is stored reads back as it was, in its canonical form.
+// TestCalendarIsStored: Decode returns the encoded calendar in its canonical form.
 func TestCalendarIsStored(t *testing.T) {
 	t.Parallel()
 	c := china()
@@ -405,16 +428,19 @@ func TestCalendarIsStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	const want = `{"name":"cn","timezone":"Asia/Shanghai","exclude":[{"date":"2027-02-05","end":"2027-02-11","note":"Spring Festival"},` +
 		`{"date":"05-01","note":"Labour Day"}],"exclude_weekdays":["sat","sun"],"include":[{"date":"2027-01-30","as":"workday","note":"make-up"},` +
 		`{"date":"2027-02-13","as":"thu"}]}`
 	if text != want {
 		t.Errorf("got\n%s, want\n%s", text, want)
 	}
+
 	again, err := DecodeCalendar(text)
 	if err != nil || fmt.Sprint(again) != fmt.Sprint(c) {
 		t.Errorf("got %v, %v; want %v", again, err, c)
 	}
+
 	for _, bad := range []string{"", "{", `{"name":"x","new":1}`, "[]"} {
 		if _, err := DecodeCalendar(bad); err == nil {
 			t.Errorf("%q: got no error", bad)
@@ -438,10 +464,12 @@ func BenchmarkFiltered(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	f, err := NewFiltered(c, zone(b, "Asia/Shanghai"), cal)
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	at := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	for b.Loop() {
 		next, _ := f.Next(at)
@@ -461,13 +489,16 @@ func TestManyCountsOfOneStart(t *testing.T) {
 	for h := range 24 {
 		hours.Except = append(hours.Except, fmt.Sprintf("%02d:10-%02d:20,%02d:30-%02d:40", h, h, h, h))
 	}
+
 	sched, err := s.Compile(compiledCalendar(t, CalendarSpec{Name: "c", Hours: hours}))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	began := time.Now()
 	if got := Preview(sched, time.Date(2027, 1, 1, 0, 9, 55, 0, time.UTC), 1000); len(got) != 1000 || got[999] != time.Date(2027, 1, 1, 0, 20, 5, 0, time.UTC) {
 		t.Errorf("got %d due times, the last %v", len(got), got[len(got)-1])
 	}
-	t.Log(time.Since(began)) // who counted each from the start would take days
+
+	t.Log(time.Since(began)) // counting each from the start would take days
 }

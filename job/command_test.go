@@ -39,10 +39,12 @@ func TestCommandOptionsAreTaken(t *testing.T) {
 		if err := s.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+
 		text, err := s.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		back, err := DecodeSpec(text)
 		again, _ := back.Encode()
 		if err != nil || again != text {
@@ -57,6 +59,7 @@ func TestCommandOptionsAreChecked(t *testing.T) {
 	for i := range MaxEnv + 1 {
 		many[fmt.Sprint("V", i)] = ""
 	}
+
 	negative := Size(-1)
 	for want, change := range map[string]func(*CommandOptions){
 		`user: "a:" is not`:                            func(o *CommandOptions) { o.User = "a:" },
@@ -105,6 +108,7 @@ func TestOptionsGoWithACommandOnly(t *testing.T) {
 		o.User, o.Dir, o.Env, o.Stdin, o.SuccessCodes, o.Grace = "a", "/", map[string]string{"A": "b"}, "x", []int{0}, 1
 		o.Limits.PIDs = 1
 	})
+
 	s.Command = ""
 	var p Problems
 	s.validateOptions(&p)
@@ -112,6 +116,7 @@ func TestOptionsGoWithACommandOnly(t *testing.T) {
 	for _, q := range p {
 		fields += q.Field + " "
 	}
+
 	if want := "user dir env stdin success_codes grace limits "; fields != want || !errors.As(error(p), &p) {
 		t.Errorf("got problems of %q, want of %q", fields, want)
 	}
@@ -144,6 +149,7 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%s: read back as %s, %v", got, back, err)
 		}
 	}
+
 	for text, want := range map[string]string{
 		"": "want a size", "MiB": "want a size", "-1": "want a size", "1.5GiB": "want a size", "1e3": "want a size", "5MB": "write MiB", "5kb": "write KiB",
 		"9PiB": "want a size", "9000000TiB": "want a size", "12Mi5": "want a size", "5MMM": "want a size", "99999999999999999999": "want a size", "5iB": "want a size",
@@ -152,6 +158,7 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%q: got %s, %v, want an error with %q", text, got, err, want)
 		}
 	}
+
 	var v struct{ A, B Size }
 	if err := json.Unmarshal([]byte(`{"A": 2048, "B": "3KiB"}`), &v); err != nil || v.A != 2048 || v.B != 3072 {
 		t.Errorf("got %+v, %v", v, err)

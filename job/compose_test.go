@@ -31,6 +31,7 @@ func TestComposedSchedulesAgreeWithThemselves(t *testing.T) {
 		instant := func(name string) time.Time {
 			return epoch.Add(time.Duration(rapid.Int64Range(0, 100_000).Draw(t, name)) * time.Second)
 		}
+
 		simple := rapid.Custom(func(t *rapid.T) Schedule {
 			switch rapid.IntRange(0, 2).Draw(t, "kind") {
 			case 0:
@@ -48,19 +49,23 @@ func TestComposedSchedulesAgreeWithThemselves(t *testing.T) {
 			}
 			return c
 		})
+
 		union := Union(rapid.SliceOfN(simple, 1, 3).Draw(t, "schedules"))
 		by := time.Duration(rapid.Int64Range(0, 3000).Draw(t, "shift")) * time.Second
 		b := Bounded{Schedule: Shifted{union, by}, First: instant("start"), Fires: rapid.Int64Range(0, 20).Draw(t, "fires")}
 		if rapid.Bool().Draw(t, "remembers") {
 			b.counted = new(atomic.Pointer[tally])
 		}
+
 		if rapid.Bool().Draw(t, "ends") {
 			b.End = instant("end")
 		}
+
 		from, to := instant("from"), instant("to")
 		if to.Before(from) {
 			from, to = to, from
 		}
+
 		// By definition: every due time of any part, shifted, once, from First on, not after End, the first Fires.
 		var want []time.Time
 		n := int64(0)
@@ -79,18 +84,22 @@ func TestComposedSchedulesAgreeWithThemselves(t *testing.T) {
 			}
 			at = due
 		}
+
 		got := naive(b, from, to)
 		if len(got) != len(want) {
 			t.Fatalf("Next yields %d due times, want %d", len(got), len(want))
 		}
+
 		for i := range got {
 			if !got[i].Equal(want[i]) {
 				t.Fatalf("due time %d is %s, want %s", i, got[i], want[i])
 			}
 		}
+
 		if n := b.Count(from, to); n != int64(len(want)) {
 			t.Errorf("Count is %d, want %d", n, len(want))
 		}
+
 		last, ok := b.Last(from, to)
 		if ok != (len(want) > 0) || ok && !last.Equal(want[len(want)-1]) {
 			t.Errorf("Last is %s, %v; want the last of %v", last, ok, want)
@@ -105,11 +114,13 @@ func TestUnionsOfCronCountByDays(t *testing.T) {
 		"0-29 * * * * *", "*/7 * * * * *", "* * * * *", "*/20 * * * *", "30 2 * * *", "15,45 1-3 * * *", "0 0 * * *", "20 2 * * 0", "0 2 L * *", "10 * * 3 *",
 		"0 30 2 28-31 3,10 *", "5 3 * * 1#2", "59 23 * * *",
 	}
+
 	changes := map[string]time.Time{
 		"Europe/Berlin": time.Date(2027, 3, 28, 0, 0, 0, 0, time.UTC), "America/New_York": time.Date(2027, 11, 7, 4, 0, 0, 0, time.UTC),
 		"Australia/Lord_Howe": time.Date(2027, 4, 3, 14, 0, 0, 0, time.UTC), "UTC": time.Date(2027, 2, 28, 20, 0, 0, 0, time.UTC),
 		"Pacific/Apia": time.Date(2011, 12, 30, 8, 0, 0, 0, time.UTC), // skipped a day
 	}
+
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom(slices.Sorted(maps.Keys(changes))).Draw(t, "zone")
 		zone, err := time.LoadLocation(name)
@@ -152,10 +163,12 @@ func TestLongUnions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	if n, want := schedule.Count(start.Add(-1), now), int64(now.Sub(start)/time.Second)+1; n != want {
 		t.Errorf("%d due times, want %d", n, want)
 	}
+
 	for t0 := now; t0.Before(now.Add(1000 * time.Second)); {
 		due, ok := schedule.Next(t0)
 		if !ok || !due.Equal(t0.Add(time.Second)) {

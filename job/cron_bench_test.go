@@ -47,16 +47,19 @@ func BenchmarkCronTenYears(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	c, err := ParseCron("* * * * * * *", loc)
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	from, to := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2036, 1, 1, 0, 0, 0, 0, time.UTC)
 	b.Run("Last", func(b *testing.B) {
 		for b.Loop() {
 			c.Last(from, to)
 		}
 	})
+
 	b.Run("Count", func(b *testing.B) {
 		for b.Loop() {
 			c.Count(from, to)

@@ -96,20 +96,23 @@ func TestCronWhereTheClockJumps(t *testing.T) {
 	}
 }
 
-// Until 1972 Monrovia was 44 minutes and 30 seconds behind UTC, and then jumped to it.
+// Until 1972 Monrovia's clock was 44 minutes and 30 seconds slower than UTC; then it jumped to UTC.
 func TestCronWhereOffsetsHaveSeconds(t *testing.T) {
 	loc := zone(t, "Africa/Monrovia")
 	before := time.Date(1972, 1, 6, 12, 0, 0, 0, loc)
 	if _, offset := before.Zone(); offset != -(44*60 + 30) {
 		t.Skipf("this zone data has another offset, %d s", offset)
 	}
+
 	at := transitionsOf(loc, before, before.AddDate(0, 0, 3))
 	if len(at) != 1 {
 		t.Fatalf("transitions at %v, want one", at)
 	}
+
 	for _, expr := range []string{"*/7 * * * *", "*/20 * * * * *", "10,50 0-23 * * *", "5,25 5,35 0,12,23 * * *", "0 0 * * *"} {
 		compare(t, expr, loc, newWindow(loc, at[0]-13*3600, at[0]+13*3600, 1, 2*3600), at[0], at[0]-1)
 	}
+
 	wantFires(t, "0,15,30 0 7 1 *", "Africa/Monrovia", before.Format(time.RFC3339Nano), "1972-01-07T00:44:30Z", "1973-01-07T00:00:00Z")
 }
 

@@ -18,6 +18,7 @@ func FuzzCron(f *testing.F) {
 	} {
 		f.Add(expr, uint8(i), int64(1_600_000_000+i*20_000_000))
 	}
+
 	f.Fuzz(func(t *testing.T, expr string, zoneAt uint8, sec int64) {
 		loc := zone(t, oracleZones[int(zoneAt)%len(oracleZones)])
 		c, err := ParseCron(expr, loc)

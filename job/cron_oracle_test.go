@@ -24,10 +24,12 @@ func newOracle(expr string) oracle {
 	case 6:
 		words = append(words, "*")
 	}
+
 	o := oracle{fields: [7]string(words)}
 	for _, f := range o.fields[:3] {
 		o.elapsed = o.elapsed || f[0] == '*' || f[0] == '?'
 	}
+
 	return o
 }
 
@@ -42,6 +44,7 @@ func (o oracle) day(t time.Time) bool {
 		items := strings.Split(f, ",")
 		return slices.Contains(items, "*") || slices.Contains(items, "?")
 	}
+
 	dom := func() bool { return oracleDay(o.fields[3], t) }
 	dow := func() bool { return o.weekday(t) }
 	switch {
@@ -52,6 +55,7 @@ func (o oracle) day(t time.Time) bool {
 	case free(o.fields[5]):
 		return dom()
 	}
+
 	return dom() || dow()
 }
 
@@ -71,7 +75,7 @@ func oracleNumber(s string) int {
 	return n
 }
 
-// oracleValue tells whether v is in a list of values, ranges and steps between lo and hi.
+// oracleValue reports whether v is in a list of values, ranges and steps between lo and hi.
 func oracleValue(field string, v, lo, hi int) bool {
 	for _, item := range strings.Split(field, ",") {
 		if item == "*" || item == "?" {
@@ -99,6 +103,7 @@ func oracleValue(field string, v, lo, hi int) bool {
 			}
 		}
 	}
+
 	return false
 }
 
@@ -133,10 +138,11 @@ func oracleDay(field string, t time.Time) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
-// weekday tells whether the day-of-week field takes a day, or all of those that it is as.
+// weekday reports whether the day-of-week field matches a day, or all weekdays that it counts as.
 func (o oracle) weekday(t time.Time) bool {
 	if o.as == nil {
 		return oracleWeekday(o.fields[5], t, int(t.Weekday()))
@@ -165,11 +171,12 @@ func oracleWeekday(field string, t time.Time, day int) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
-// window is what a zone's wall clock showed at each step of [from, to), in Unix seconds, and a margin on both
-// sides. The step divides all that happens in it.
+// window holds a zone's wall clock at each step of [from, to), in Unix seconds, with a margin on
+// both sides. Every change in it happens at a multiple of the step.
 type window struct {
 	from, to, step int64
 	civil          []int64 // of the instants from-margin, from-margin+step, …
@@ -199,6 +206,7 @@ func (w window) fires(o oracle) []int64 {
 			fires[t] = true
 		}
 	}
+
 	if !o.elapsed {
 		for civil := w.civil[0]; civil < w.civil[len(w.civil)-1]; civil += w.step {
 			if !o.matches(time.Unix(civil, 0).UTC()) {
@@ -212,12 +220,14 @@ func (w window) fires(o oracle) []int64 {
 			fires[t] = true
 		}
 	}
+
 	var list []int64
 	for t := range fires {
 		if w.from <= t && t < w.to {
 			list = append(list, t)
 		}
 	}
+
 	slices.Sort(list)
 	return list
 }
@@ -239,5 +249,6 @@ func transitionsOf(loc *time.Location, from, to time.Time) (at []int64) {
 		}
 		at = append(at, hi)
 	}
+
 	return at
 }

@@ -48,6 +48,7 @@ func oracleTransitions(t testing.TB) (all []transition) {
 			all = append(all, transition{loc, at})
 		}
 	}
+
 	return all
 }
 
@@ -69,20 +70,23 @@ func item(lo, hi int) *rapid.Generator[string] {
 		case 4:
 			return fmt.Sprintf("%02d", a)
 		}
+
 		return fmt.Sprint(a)
 	})
 }
 
-// listOf draws a field: often *, else a few items.
+// listOf draws a field: often *, otherwise a few items.
 func listOf(items ...*rapid.Generator[string]) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		if rapid.IntRange(0, 3).Draw(t, "free") == 0 {
 			return rapid.SampledFrom([]string{"*", "*", "?"}).Draw(t, "star")
 		}
+
 		list := rapid.SliceOfN(rapid.OneOf(items...), 1, 3).Draw(t, "items")
 		if rapid.IntRange(0, 19).Draw(t, "late star") == 0 {
 			list = append(list, "*")
 		}
+
 		return strings.Join(list, ",")
 	})
 }
@@ -102,6 +106,7 @@ func expressionNear(at time.Time, withSeconds bool) *rapid.Generator[string] {
 			words = append([]string{listOf(item(0, 59), rapid.Just("0")).Draw(t, "second")}, words...)
 			words = append(words, rapid.SampledFrom([]string{"*", "*", "2010-2037", "*/1", fmt.Sprintf("%d,2050", at.Year())}).Draw(t, "year"))
 		}
+
 		return strings.Join(words, " ")
 	})
 }
@@ -123,6 +128,7 @@ func compare(t fatal, expr string, loc *time.Location, w window, probes ...int64
 		}
 		t.Fatalf("%v", err)
 	}
+
 	at := func(sec int64) time.Time { return time.Unix(sec, 0).In(loc) }
 	want := w.fires(newOracle(expr))
 	var got []int64
@@ -136,6 +142,7 @@ func compare(t fatal, expr string, loc *time.Location, w window, probes ...int64
 		}
 		got, now = append(got, next.Unix()), next
 	}
+
 	if !slices.Equal(got, want) {
 		for i := range max(len(got), len(want)) {
 			if i >= len(got) || i >= len(want) || got[i] != want[i] {
@@ -143,6 +150,7 @@ func compare(t fatal, expr string, loc *time.Location, w window, probes ...int64
 			}
 		}
 	}
+
 	for _, p := range append(probes, w.from-1) {
 		from := at(p).Add(300 * time.Millisecond)
 		i, exact := slices.BinarySearch(want, p)
@@ -179,7 +187,7 @@ func clip(at func(int64) time.Time, list []int64, i int) (near []string) {
 	return near
 }
 
-// long asks for the whole oracle, some minutes of it, instead of a sample.
+// long selects the whole oracle, which takes minutes, instead of a sample.
 var long = os.Getenv("GOCRONTAB_TEST_LONG") != ""
 
 func TestCronEqualsOracleByTheMinute(t *testing.T) {
@@ -201,6 +209,7 @@ func TestCronEqualsOracleByTheSecond(t *testing.T) {
 		name := x.loc.String()
 		return name == "Pacific/Apia" || name == "Pacific/Fakaofo" // a day's jump needs a day's margin
 	})
+
 	rapid.Check(t, func(t *rapid.T) {
 		if !long && rapid.IntRange(0, 3).Draw(t, "sample") > 0 {
 			return
@@ -213,8 +222,8 @@ func TestCronEqualsOracleByTheSecond(t *testing.T) {
 	})
 }
 
-// TestCronEqualsOracleEverywhere goes to each transition with the same expressions: of every zone in its long
-// form, else of a few years.
+// TestCronEqualsOracleEverywhere tries the same expressions at each transition: of all zones and
+// years in its long form, otherwise of a few years.
 func TestCronEqualsOracleEverywhere(t *testing.T) {
 	exprs := []string{"*/10 * * * *", "30 * * * *", "30 2 * * *", "0 0 * * *", "0,30 0-4,23 * * *", "*/15 1-2 * * *", "15 0-23 L * SUN"}
 	years := map[int]bool{2011: true, 2028: true}
@@ -222,6 +231,7 @@ func TestCronEqualsOracleEverywhere(t *testing.T) {
 		if !long && !years[time.Unix(x.at, 0).UTC().Year()] {
 			continue
 		}
+
 		w := newWindow(x.loc, x.at-26*3600, x.at+26*3600, 60, 26*3600)
 		for _, expr := range exprs {
 			compare(t, expr, x.loc, w, x.at, x.at-1)
@@ -236,11 +246,13 @@ func TestCountEqualsNextOverYears(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		from := time.Unix(rapid.Int64Range(0, 4102444800).Draw(t, "from"), rapid.Int64Range(0, 999999999).Draw(t, "nsec"))
 		c, err := ParseCron(expressionNear(from, rapid.Bool().Draw(t, "seconds")).Draw(t, "expr"), loc)
 		if err != nil {
 			return
 		}
+
 		var n int64
 		to, last := from, time.Time{}
 		for steps := rapid.Int64Range(1, 500).Draw(t, "steps"); n < steps; n++ {
@@ -250,9 +262,11 @@ func TestCountEqualsNextOverYears(t *testing.T) {
 			}
 			to, last = next, next
 		}
+
 		if got := c.Count(from, to); got != n {
 			t.Fatalf("%q %s: Count(%v, %v) = %d, want %d", c, loc, from, to, got, n)
 		}
+
 		if got, ok := c.Last(from, to); n > 0 && (!ok || !got.Equal(last)) {
 			t.Fatalf("%q %s: Last(%v, %v) = %v %v, want %v", c, loc, from, to, got, ok, last)
 		}

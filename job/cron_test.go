@@ -216,23 +216,29 @@ func TestCronEnds(t *testing.T) {
 	if next, ok := c.Next(due); ok {
 		t.Errorf("Next after the last year = %v", next)
 	}
+
 	far := instant(t, "9999-12-31T23:59:59Z")
 	if last, ok := c.Last(time.Time{}, far); !ok || !last.Equal(due) {
 		t.Errorf("Last = %v, %v; want %v", last, ok, due)
 	}
+
 	if n := c.Count(time.Time{}, far); n != 1 {
 		t.Errorf("Count = %d, want 1", n)
 	}
+
 	if _, ok := c.Last(due, far); ok {
 		t.Error("Last includes from")
 	}
+
 	if _, ok := c.Last(far, due); ok || c.Count(far, due) != 0 {
 		t.Error("a backwards interval holds something")
 	}
+
 	every := cron(t, "* * * * * * *", "America/New_York")
 	if next, ok := every.Next(far); ok {
 		t.Errorf("Next(%v) = %v", far, next)
 	}
+
 	// Midnight to midnight by the wall clock, standard time at both ends.
 	if n, want := every.Count(time.Time{}, far), int64(47482*secondsPerDay); n != want {
 		t.Errorf("seconds of 1970 to 2099 = %d, want %d", n, want)
@@ -260,6 +266,7 @@ func TestCronIsSharedSafely(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 }
 
@@ -275,6 +282,7 @@ func TestLastAndCountAreFast(t *testing.T) {
 			c.Count(from, to)
 			best = min(best, time.Since(start))
 		}
+
 		if best > 50*time.Millisecond {
 			t.Errorf("%q: Last and Count took %v", expr, best)
 		}

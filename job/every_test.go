@@ -37,6 +37,7 @@ func TestEveryKeepsItsPhase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, c := range map[string]struct{ from, want string }{
 		"long before":         {"0001-01-01T00:00:00Z", "2026-11-20T12:00:00.123456Z"},
 		"a microsecond early": {"2026-11-20T12:00:00.123455999Z", "2026-11-20T12:00:00.123456Z"},
@@ -51,20 +52,25 @@ func TestEveryKeepsItsPhase(t *testing.T) {
 			}
 		})
 	}
+
 	if got, ok := e.Next(instant(t, "9999-12-31T23:59:59.9Z")); ok {
 		t.Errorf("Next at the end of time = %v", got)
 	}
+
 	if got, ok := e.Next(time.Unix(math.MaxInt64, 0)); ok {
 		t.Errorf("Next past the end of time = %v", got)
 	}
+
 	if got, ok := (Every{}).Next(first); ok {
 		t.Errorf("the zero Every is due at %v", got)
 	}
-	// A due time at the epoch is one like any other, although Micros(0) means none.
+
+	// A due time at the epoch is valid, although Micros(0) means no instant.
 	epoch, err := NewEvery(time.Second, time.Unix(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if got, ok := epoch.Next(time.Unix(-1, 0)); !ok || got.Unix() != 0 {
 		t.Errorf("Next before the epoch = %v, %v", got, ok)
 	}
@@ -78,6 +84,7 @@ func TestEveryEqualsAdding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		from := first.Add(time.Duration(rapid.Int64Range(-2, 5).Draw(t, "steps"))*interval + time.Duration(rapid.Int64Range(-2000, 2000).Draw(t, "off")))
 		to := from.Add(time.Duration(rapid.Int64Range(-1, 50).Draw(t, "length")) * interval / 7)
 		var n int64
@@ -94,12 +101,15 @@ func TestEveryEqualsAdding(t *testing.T) {
 			}
 			n, last = n+1, due
 		}
+
 		if got, ok := e.Next(from); !ok || !got.Equal(next) {
 			t.Fatalf("Next(%v) = %v, want %v", from, got, next)
 		}
+
 		if got := e.Count(from, to); got != n {
 			t.Fatalf("Count(%v, %v) = %d, want %d", from, to, got, n)
 		}
+
 		if got, ok := e.Last(from, to); ok != (n > 0) || ok && !got.Equal(last) {
 			t.Fatalf("Last(%v, %v) = %v %v, want %v", from, to, got, ok, last)
 		}
@@ -113,9 +123,11 @@ func TestAtIsDueOnce(t *testing.T) {
 	if got, ok := a.Next(before); !ok || !got.Equal(due) || got.Location() != time.UTC {
 		t.Errorf("Next before = %v, %v", got, ok)
 	}
+
 	if got, ok := a.Next(due); ok {
 		t.Errorf("Next at the due time = %v", got)
 	}
+
 	for name, c := range map[string]struct {
 		from, to time.Time
 		want     int64
@@ -133,6 +145,7 @@ func TestAtIsDueOnce(t *testing.T) {
 			}
 		})
 	}
+
 	if got, ok := NewAt(time.Time{}).Next(time.Time{}); ok {
 		t.Errorf("no instant is due at %v", got)
 	}
@@ -143,9 +156,11 @@ func TestPreviewStopsWhereTheScheduleDoes(t *testing.T) {
 	if got := Preview(a, time.Unix(0, 0), 5); len(got) != 1 || got[0].Unix() != 100 {
 		t.Errorf("got %v", got)
 	}
+
 	if got := Preview(a, time.Unix(0, 0), 0); len(got) != 0 {
 		t.Errorf("n = 0: got %v", got)
 	}
+
 	if got := Preview(a, time.Unix(100, 0), 5); len(got) != 0 {
 		t.Errorf("from is excluded: got %v", got)
 	}

@@ -25,18 +25,20 @@ func (o calendarOracle) local(c CalendarSpec, at time.Time) time.Time {
 	return at.In(zone(o.t, c.Timezone))
 }
 
-// names tells whether an entry names a date.
+// names reports whether an entry names a date.
 func (o calendarOracle) names(d CalendarDay, date string) bool {
 	end := d.End
 	if end == "" {
 		end = d.Date
 	}
+
 	if len(d.Date) == len("12-25") {
 		date = date[len("2027-"):]
 		if end < d.Date { // over the end of the year
 			return date >= d.Date || date <= end
 		}
 	}
+
 	return d.Date <= date && date <= end
 }
 
@@ -79,6 +81,7 @@ func (o calendarOracle) lent(at time.Time) []time.Weekday {
 			return as
 		}
 	}
+
 	return nil
 }
 
@@ -104,6 +107,7 @@ func (o calendarOracle) open(at time.Time) bool {
 			}
 		}
 	}
+
 	return true
 }
 
@@ -121,6 +125,7 @@ func (o calendarOracle) inHours(lines []string, day time.Weekday, local time.Tim
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -133,10 +138,12 @@ func entryNear(at time.Time) *rapid.Generator[CalendarDay] {
 		if to.Before(from) {
 			from, to = to, from
 		}
+
 		d := CalendarDay{Date: from.Format(format), Note: rapid.SampledFrom([]string{"", "a note"}).Draw(t, "note")}
 		if rapid.Bool().Draw(t, "range") {
 			d.End = to.Format(format)
 		}
+
 		return d
 	})
 }
@@ -153,6 +160,7 @@ func calendarNear(at time.Time, zones ...string) *rapid.Generator[CalendarSpec] 
 		}
 		return fmt.Sprintf("%s %s-%s", rapid.SampledFrom(oracleDays).Draw(t, "day"), from, to)
 	}), 0, 6)
+
 	return rapid.Custom(func(t *rapid.T) CalendarSpec {
 		c := CalendarSpec{Timezone: rapid.SampledFrom(append(zones, "")).Draw(t, "calendar's zone")}
 		c.Exclude = rapid.SliceOfN(entryNear(at), 0, 3).Draw(t, "exclude")
@@ -170,8 +178,8 @@ func calendarNear(at time.Time, zones ...string) *rapid.Generator[CalendarSpec] 
 	})
 }
 
-// TestFilteredEqualsOracle holds schedules behind one to three calendars, of several time zones, against brute force
-// around transitions.
+// TestFilteredEqualsOracle compares schedules under one to three calendars, in several time zones,
+// with brute force around transitions.
 func TestFilteredEqualsOracle(t *testing.T) {
 	t.Parallel()
 	all := oracleTransitions(t)
@@ -189,6 +197,7 @@ func TestFilteredEqualsOracle(t *testing.T) {
 			}
 			o.specs, calendars = append(o.specs, c), append(calendars, compiled)
 		}
+
 		var base Union
 		var texts []string
 		for range rapid.IntRange(1, 2).Draw(rt, "schedules") {
@@ -199,14 +208,17 @@ func TestFilteredEqualsOracle(t *testing.T) {
 			}
 			base, texts = append(base, c), append(texts, expr)
 		}
+
 		var s Schedule = base
 		if len(base) == 1 {
 			s = base[0]
 		}
+
 		f, err := NewFiltered(s, x.loc, calendars...)
 		if err != nil {
 			rt.Fatal(err)
 		}
+
 		fires := map[string]map[int64]bool{} // by what every day is
 		firesAs := func(as []time.Weekday) map[int64]bool {
 			key := fmt.Sprint(as)
@@ -222,6 +234,7 @@ func TestFilteredEqualsOracle(t *testing.T) {
 			}
 			return fires[key]
 		}
+
 		var want []int64
 		for sec := w.from; sec < w.to; sec += 60 {
 			at := time.Unix(sec, 0)
@@ -235,6 +248,7 @@ func TestFilteredEqualsOracle(t *testing.T) {
 				}
 			}
 		}
+
 		probe := rapid.Int64Range(w.from, w.to-1)
 		compareSchedule(rt, f, w, want, probe.Draw(rt, "p"), probe.Draw(rt, "q"), x.at, x.at-1)
 		for _, due := range want {
@@ -260,6 +274,7 @@ func compareSchedule(t fatal, s Schedule, w window, want []int64, probes ...int6
 		}
 		got, now = append(got, next.Unix()), next
 	}
+
 	if !slices.Equal(got, want) {
 		for i := range max(len(got), len(want)) {
 			if i >= len(got) || i >= len(want) || got[i] != want[i] {
@@ -267,6 +282,7 @@ func compareSchedule(t fatal, s Schedule, w window, want []int64, probes ...int6
 			}
 		}
 	}
+
 	for _, p := range append(probes, w.from-1) {
 		from := at(p).Add(300 * time.Millisecond)
 		i, exact := slices.BinarySearch(want, p)

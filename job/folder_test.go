@@ -39,6 +39,7 @@ func TestFolderVerdict(t *testing.T) {
 			t.Errorf("%s: got %v, %v", name, applied, err)
 		}
 	}
+
 	if applied, err := (&FolderState{}).Verdict("a", "x", now); applied || err != nil {
 		t.Errorf("nothing was applied yet: got %v, %v", applied, err)
 	}
@@ -50,19 +51,23 @@ func TestFolderAdvance(t *testing.T) {
 	for _, d := range []string{"1", "2", "3", "2"} {
 		f.Advance(&Folder{Node: "n", Digest: d}, 7)
 	}
+
 	if f.Digest != "2" || !slices.Equal(f.Past, []string{"3", "1"}) || f.Node != "n" || f.Applied != 7 {
 		t.Errorf("got %+v", f)
 	}
+
 	for i := range 2 * MaxPast {
 		f.Advance(&Folder{Digest: fmt.Sprint("d", i)}, 7)
 	}
+
 	if len(f.Past) != MaxPast || f.Past[0] != fmt.Sprint("d", 2*MaxPast-2) {
 		t.Errorf("kept %d, the latest %s", len(f.Past), f.Past[0])
 	}
 }
 
-// TestFoldersComeTogether has the copies of several nodes follow one history of commits, each in its own time, leaving
-// some out, while nodes die and come again: what nobody changes any more is applied at last, once, and stays so.
+// TestFoldersComeTogether lets the copies of several nodes follow one history of commits, each at
+// its own pace and with gaps, while nodes die and return. A state that no longer changes is applied
+// in the end, once, and remains.
 func TestFoldersComeTogether(t *testing.T) {
 	t.Parallel()
 	const nodes = 4
@@ -72,12 +77,14 @@ func TestFoldersComeTogether(t *testing.T) {
 		for range 2 + r.IntN(6) {
 			history = append(history, string(rune('a'+r.IntN(4)))) // some are gone back to
 		}
+
 		f := &FolderState{}
 		var at [nodes]int
 		now, applied := Micros(1), 0
 		for n := range nodes {
 			f.Nodes = append(f.Nodes, FolderNode{Node: string(rune('0' + n)), Alive: true})
 		}
+
 		look := func(n int) {
 			mine := &f.Nodes[n]
 			if !mine.Alive {
@@ -101,6 +108,7 @@ func TestFoldersComeTogether(t *testing.T) {
 			}
 			mine.Digest, mine.State = digest, state
 		}
+
 		for range 60 {
 			now = now.Add(time.Duration(r.IntN(40)) * time.Second)
 			n := r.IntN(nodes)
@@ -112,27 +120,32 @@ func TestFoldersComeTogether(t *testing.T) {
 			}
 			look(n)
 		}
+
 		last := len(history) - 1
 		for n := range nodes {
 			at[n], f.Nodes[n].Alive = last, n == 0 || f.Nodes[n].Alive // some do not come back
 		}
+
 		looks := func() {
 			for n := range nodes {
 				now = now.Add(2 * time.Second)
 				look(n)
 			}
 		}
+
 		looks()
-		now = now.Add(BehindFor) // should who applied another one be gone
+		now = now.Add(BehindFor) // in case the node that applied another state is gone
 		looks()
 		before := applied
 		looks()
 		if f.Digest != history[last] {
 			t.Fatalf("seed %d: %v ends with %s applied", seed, history, f.Digest)
 		}
+
 		if applied != before {
 			t.Fatalf("seed %d: it is applied again, and nothing has changed", seed)
 		}
+
 		for _, n := range f.Nodes {
 			if n.Alive && n.State != FolderApplied {
 				t.Fatalf("seed %d: node %s is %s at the end", seed, n.Node, n.State)

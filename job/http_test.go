@@ -49,6 +49,7 @@ func TestHTTPDefaults(t *testing.T) {
 			t.Errorf("%s: stored as %s, read as %+v, %v", name, text, back, err)
 		}
 	}
+
 	with := Spec{Timeout: Duration(time.Second), HTTP: &HTTP{}}
 	if with.Defaults(time.Unix(0, 0)); with.Timeout != Duration(time.Second) {
 		t.Errorf("a timeout of a second became %s", with.Timeout)
@@ -199,6 +200,7 @@ func TestFill(t *testing.T) {
 		Launch: Launch{Run: 30064771079, Claim: 2},
 		Job:    `a/b "c" & <é> 5%`, App: "my app",
 	}
+
 	const launch = "30064771079-2"
 	for name, tc := range map[string]struct {
 		http        HTTP
@@ -269,6 +271,7 @@ func TestExpects(t *testing.T) {
 				t.Errorf("%q does not expect %d", tc.expect, status)
 			}
 		}
+
 		for _, status := range tc.no {
 			if h.Expects(status) {
 				t.Errorf("%q expects %d", tc.expect, status)

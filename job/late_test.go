@@ -15,9 +15,11 @@ func TestLateClasses(t *testing.T) {
 			t.Errorf("%s: class %d ends at %s, and the one before at %s", late, k, bound, LateBound(k-1))
 		}
 	}
+
 	if got := LateClass(1000 * time.Hour); got != LateClasses-1 {
 		t.Errorf("far too late: got class %d, want the last", got)
 	}
+
 	if LateBound(LateClasses-1) < time.Hour {
 		t.Errorf("the last class begins at %s", LateBound(LateClasses-2))
 	}
@@ -29,9 +31,11 @@ func TestQuantile(t *testing.T) {
 	if _, ok := l.Quantile(0.5); ok {
 		t.Error("of nothing there is a quantile")
 	}
+
 	for range 98 {
 		l[LateClass(time.Millisecond)]++
 	}
+
 	more[LateClass(time.Second)] = 2
 	l.Add(&more)
 	for share, least := range map[float64]time.Duration{0.01: time.Millisecond, 0.5: time.Millisecond, 0.98: time.Millisecond, 0.99: time.Second, 1: time.Second} {

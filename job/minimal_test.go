@@ -27,15 +27,18 @@ func TestMinimal(t *testing.T) {
 		if err := json.Unmarshal([]byte(given), &s); err != nil {
 			t.Fatalf("%s: %v", given, err)
 		}
+
 		s.Defaults(now)
 		got, err := s.Minimal()
 		if err != nil || string(got) != want {
 			t.Errorf("%s: got\n%s, %v, want\n%s", given, got, err, want)
 		}
+
 		again, err := DecodeSpec(string(got))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if again.Defaults(now.AddDate(1, 0, 0)); !again.Same(&s) {
 			t.Errorf("%s: %s comes to something else: %+v", given, got, again.Diff(&s))
 		}

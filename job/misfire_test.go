@@ -54,10 +54,12 @@ func TestPastAtWithJitter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	due, ok := sched.Next(now)
 	if !ok {
 		t.Fatal("jitter has not shifted the due time")
 	}
+
 	for late, refused := range map[time.Duration]bool{time.Hour: false, time.Hour + time.Microsecond: true} {
 		if err := s.CheckPastAt(due.Add(late)); (err != nil) != refused {
 			t.Errorf("%s behind the due time: got %v", late, err)

@@ -25,9 +25,11 @@ func TestPack(t *testing.T) {
 		if is := o.Encoding == Deflate; is != c.packed {
 			t.Errorf("%s: packed is %v, want %v", name, is, c.packed)
 		}
+
 		if o.Kept() != len(c.o.Head)+len(c.o.Tail) || o.Truncated() != c.o.Truncated() {
 			t.Errorf("%s: %d bytes are kept, truncated %v", name, o.Kept(), o.Truncated())
 		}
+
 		again := o
 		again.Pack()
 		if again.Encoding != o.Encoding || !bytes.Equal(again.Head, o.Head) {
@@ -76,9 +78,11 @@ func TestKeep(t *testing.T) {
 	if want := (Keep{Age: day, Runs: 5, Bytes: 1, Failures: 2 * day}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
+
 	if (Keep{Failures: day}).Bounded() || !(Keep{Bytes: 1}).Bounded() {
 		t.Error("what did not succeed is kept at least so long: that alone removes nothing")
 	}
+
 	for want, r := range map[string]Retention{
 		"age: 1s is not between":      {Keep: Keep{Age: Duration(1e9)}},
 		"failures: -1h is not":        {Keep: Keep{Failures: Duration(-3600 * 1e9)}},
@@ -90,6 +94,7 @@ func TestKeep(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
+
 	if r, err := DecodeRetention((&Retention{Keep: got, Archive: true}).Encode()); err != nil || r.Keep != got || !r.Archive {
 		t.Errorf("got %+v, %v", r, err)
 	}

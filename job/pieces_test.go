@@ -49,8 +49,8 @@ func TestPiecesText(t *testing.T) {
 	}
 }
 
-// Whoever asks for what is behind the last answer gets the text of all, each byte once, however the output was cut into
-// pieces and whenever he asked.
+// A reader that continues from each answer gets the whole text, each byte once, however the output
+// was cut into pieces and whenever the reader asked.
 func TestFollowingLosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -66,6 +66,7 @@ func TestFollowingLosesNothing(t *testing.T) {
 			}
 			from = next
 		}
+
 		for at := 0; at < len(all); {
 			n := rapid.IntRange(1, 9).Draw(t, "n")
 			n = min(n, len(all)-at)
@@ -74,6 +75,7 @@ func TestFollowingLosesNothing(t *testing.T) {
 				ask(false)
 			}
 		}
+
 		ask(true)
 		if text.String() != string(all) || from != int64(len(all)) {
 			t.Errorf("got %q up to %d, want %q", text.String(), from, all)
@@ -92,12 +94,14 @@ func TestPiecesOfAnOutput(t *testing.T) {
 			tail := rapid.IntRange(head+1, len(all)).Draw(t, "tail")
 			o.Head, o.Tail = all[:head], all[tail:]
 		}
+
 		text, next := PiecesText(o.Pieces(), 0, true)
 		if len(o.Tail) > 0 || !o.Truncated() {
 			if text != o.Text() || next != o.Bytes {
 				t.Errorf("got %q, %d, want %q, %d", text, next, o.Text(), o.Bytes)
 			}
 		}
+
 		if back := OutputOf(o.Pieces()); len(o.Tail) > 0 && (!bytes.Equal(back.Head, o.Head) || !bytes.Equal(back.Tail, o.Tail) || back.Bytes != o.Bytes) {
 			t.Errorf("got %+v, want %+v", back, o)
 		}

@@ -15,25 +15,31 @@ func TestSecretUses(t *testing.T) {
 		Env:   map[string]string{"B": "{{secret.pg}}/{{ secret.pg }}", "A": "a{{.Template}}{{{{secret.none}}", "C": "{{secret.c-1_2.x}}"},
 		Stdin: "{{due}} {{secret.in}}",
 	}}
+
 	if got, want := fmt.Sprint(s.SecretUses()), "[{env.B pg false} {env.B pg false} {env.C c-1_2.x false} {stdin in false}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+
 	h := Spec{HTTP: &HTTP{
 		URL: "http://a", Headers: map[string]string{"Authorization": "Bearer {{secret.api}} {{{{secret.not}}", "X": "{{due}}"}, Body: `{"k": "{{secret.body}}"}`,
 		Sign: &HTTPSign{"hook"}, TLS: &HTTPTLS{ClientKey: "key"},
 	}}
+
 	want := "[{http.headers.Authorization api false} {http.body body false} {http.sign.secret hook true} {http.tls.client_key key true}]"
 	if got := fmt.Sprint(h.SecretUses()); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+
 	if got := SecretNames(append(s.SecretUses(), h.SecretUses()...)); !slices.Equal(got, []Secret{"api", "body", "c-1_2.x", "hook", "in", "key", "pg"}) {
 		t.Errorf("got the names %v", got)
 	}
+
 	h.App = "shop"
 	exist := map[AppSecret]bool{{"", "api"}: true, {"billing", "body"}: true}
 	if got := h.MissingSecrets(exist); len(got) != 1 || got[0].Field != "http.body" || !strings.Contains(got[0].Message, `no secret "body" that jobs of the app "shop" may use`) {
 		t.Errorf("got %v", got)
 	}
+
 	if exist[AppSecret{"shop", "body"}] = true; h.MissingSecrets(exist) != nil {
 		t.Errorf("got %v, want nothing", h.MissingSecrets(exist))
 	}
@@ -45,8 +51,9 @@ func TestFillSecrets(t *testing.T) {
 		if name == "gone" {
 			return "", errors.New("there is none")
 		}
-		return "<{{secret.pg}}" + string(name) + ">", nil // what it looks like is no placeholder
+		return "<{{secret.pg}}" + string(name) + ">", nil // a value is never a placeholder
 	}
+
 	for text, want := range map[string]string{
 		"":                                     "",
 		"{{due}} {{ .Values.x }} }} {{":        "{{due}} {{ .Values.x }} }} {{",
@@ -60,6 +67,7 @@ func TestFillSecrets(t *testing.T) {
 			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)
 		}
 	}
+
 	for text, want := range map[string]string{
 		"{{secret.pg": "without }}", "{{secret.}}": "is no name of a secret", "{{secret.a b}}": "is no name", "{{secret.../x}}": "is no name", "{{secret.gone}}": "there is none",
 	} {
@@ -67,15 +75,18 @@ func TestFillSecrets(t *testing.T) {
 			t.Errorf("%q: got %q, %v, want an error with %q", text, got, err, want)
 		}
 	}
+
 	big := func(Secret) (string, error) { return strings.Repeat("x", MaxSecret), nil }
 	many := CommandOptions{Stdin: strings.Repeat("{{secret.a}}", 1000)}
 	if _, err := many.FillSecrets(big); err == nil || !strings.Contains(err.Error(), "stdin: has more than 1048576 bytes") {
 		t.Errorf("got %v, want that it is too much", err)
 	}
+
 	many = CommandOptions{Env: map[string]string{}}
 	for i := range 20 {
 		many.Env[fmt.Sprint("V", i)] = "{{secret.a}}"
 	}
+
 	if _, err := many.FillSecrets(big); err == nil || !strings.Contains(err.Error(), "env: has 1310720 bytes") {
 		t.Errorf("got %v, want that it is too much", err)
 	}
@@ -90,6 +101,7 @@ func TestFillSecretsIntoRequest(t *testing.T) {
 	if err != nil || c.Headers["Authorization"] != `Bearer a%b "c` || c.Body != `{"a": "a%b \"c a\nb"}` {
 		t.Errorf("got %+v, %v", c, err)
 	}
+
 	for name := range values {
 		h.Headers["Authorization"] = "{{secret." + string(name) + "}}"
 		_, err := h.Fill(p)
@@ -105,6 +117,7 @@ func TestWhereSecretsMayStand(t *testing.T) {
 	for i := range MaxSecrets + 1 {
 		many[fmt.Sprintf("V%02d", i)] = fmt.Sprintf("{{secret.s%02d}}", i)
 	}
+
 	for name, c := range map[string]struct {
 		change func(*Spec)
 		field  string // "" if it is valid

@@ -60,15 +60,19 @@ func TestSelector(t *testing.T) {
 			t.Errorf("%s: %q: %v", name, c.text, err)
 			continue
 		}
+
 		if s.String() != c.canonical {
 			t.Errorf("%s: %q: got %q, want %q", name, c.text, s, c.canonical)
 		}
+
 		if got := s.Matches(node); got != c.matches {
 			t.Errorf("%s: %q matches: got %t, want %t", name, c.text, got, c.matches)
 		}
+
 		if again, err := ParseSelector(s.String()); err != nil || again.String() != s.String() {
 			t.Errorf("%s: the canonical text %q reads as %q, %v", name, s, again, err)
 		}
+
 		if s.Empty() != (c.canonical == "") {
 			t.Errorf("%s: empty: got %t", name, s.Empty())
 		}
@@ -111,12 +115,13 @@ func TestSelectorErrors(t *testing.T) {
 			t.Errorf("%q: a selector beside the error", text)
 		}
 	}
+
 	if _, err := ParseSelector(terms(MaxTerms)); err != nil {
 		t.Errorf("as many terms as are taken: %v", err)
 	}
 }
 
-// terms is a selector with so many different terms.
+// terms makes a selector with n different terms.
 func terms(n int) string {
 	var parts []string
 	for i := range n {
@@ -143,6 +148,7 @@ func TestPlaceOfADefinition(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", name, got, err, c.want)
 		}
 	}
+
 	web := WithHandlers(map[string]string{LabelOnly: "handlers", "zone": "a"}, []string{"mail"})
 	for text, want := range map[string]bool{"": false, "zone=a": false, "handler/mail": true, "handler/mail,zone=b": false, "!handler/x": false, "handler/x": false} {
 		s, _ := ParseSelector(text)
@@ -158,6 +164,7 @@ func TestNodeLabels(t *testing.T) {
 	for _, k := range strings.Split(terms(MaxNodeLabels+1), ",") {
 		many[k] = ""
 	}
+
 	for name, c := range map[string]struct {
 		labels map[string]string
 		want   string // of the error, "" for none
@@ -179,11 +186,12 @@ func TestNodeLabels(t *testing.T) {
 	}
 }
 
-// FuzzSelector has whatever is taken read back as what it was written as, and matched the same.
+// FuzzSelector: any accepted selector reads back as it was written, and matches the same nodes.
 func FuzzSelector(f *testing.F) {
 	for _, s := range []string{"zone in (a,b), !gpu", `a="\"\\",b!=c,d notin (e)`, "in in (in)", "a==b", `x in ("",y)`} {
 		f.Add(s, "zone", "a")
 	}
+
 	f.Fuzz(func(t *testing.T, text, key, value string) {
 		s, err := ParseSelector(text)
 		if err != nil {

@@ -41,10 +41,11 @@ func comingSpecs(r *rand.Rand, n int) []*Spec {
 		}
 		out = append(out, s)
 	}
+
 	return out
 }
 
-// What is counted at once is what one gets by looking at each due time of each job.
+// The tally equals a count of each due time of each job.
 func TestTallyCountsEachDueTime(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -74,17 +75,20 @@ func TestTallyCountsEachDueTime(t *testing.T) {
 				jobs++
 			}
 		}
+
 		total := int64(0)
 		for _, n := range want {
 			total += n
 		}
+
 		if !slices.Equal(tally.Counts, want) || tally.Total != total || tally.Jobs != jobs {
 			t.Fatalf("round %d, steps of %s from %s:\ngot  %d jobs, %d: %v\nwant %d jobs, %d: %v", round, step, from, tally.Jobs, tally.Total, tally.Counts, jobs, total, want)
 		}
 	}
 }
 
-// Ten thousand jobs that are due each minute for a week cost what one does; ten thousand that differ end at the bound.
+// Ten thousand jobs with the same schedule, due each minute for a week, cost as much as one. Ten
+// thousand different ones end at the bound.
 func TestTallyIsBounded(t *testing.T) {
 	t.Parallel()
 	from := time.Date(2027, 1, 4, 0, 0, 0, 0, time.UTC)
@@ -95,18 +99,22 @@ func TestTallyIsBounded(t *testing.T) {
 			t.Fatalf("the same schedule was too much at job %d", i)
 		}
 	}
+
 	if tally.Total != 10_000*week || tally.Jobs != 10_000 {
 		t.Errorf("got %d of %d jobs", tally.Total, tally.Jobs)
 	}
+
 	left, refused := tally.Left, 0
 	for i := range 100 {
 		if !tally.Add(&Spec{App: "a", Name: fmt.Sprint(i), Schedule: fmt.Sprintf("%d-59 * * * *", i%50)}) {
 			refused++
 		}
 	}
+
 	if refused < 90 || tally.Left < 0 || tally.Left > left {
 		t.Errorf("%d of 100 were refused, %d left of %d", refused, tally.Left, left)
 	}
+
 	if tally.Add(&Spec{App: "a", Name: "x", Schedule: "not one"}) && tally.Jobs > 10_010 {
 		t.Error("what is not valid was counted")
 	}
@@ -121,6 +129,7 @@ func TestComingIsInOrder(t *testing.T) {
 		at Micros
 		id int64
 	}
+
 	var got, want []due
 	c := NewComing(to)
 	for i, s := range comingSpecs(r, 60) {
@@ -138,15 +147,18 @@ func TestComingIsInOrder(t *testing.T) {
 			at = next
 		}
 	}
+
 	for d, ok := c.Next(); ok; d, ok = c.Next() {
 		got = append(got, due{MicrosOf(d.Due), d.ID})
 	}
+
 	slices.SortFunc(want, func(a, b due) int {
 		if a.at != b.at {
 			return int(min(max(a.at-b.at, -1), 1))
 		}
 		return int(a.id - b.id)
 	})
+
 	if !slices.Equal(got, want) {
 		t.Errorf("got %d due times, want %d in order", len(got), len(want))
 	}

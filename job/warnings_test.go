@@ -34,6 +34,7 @@ func TestWarnings(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
+
 		got := s.Warnings(sched, now)
 		switch {
 		case c.want == "" && len(got) != 0, c.want != "" && len(got) != 1:

@@ -38,6 +38,7 @@ func TestChineseWords(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", expr, got, want)
 		}
 	}
+
 	start, end := time.Date(2027, 1, 1, 4, 30, 0, 0, time.UTC), time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC)
 	for want, s := range map[string]Spec{
 		"每个工作日 09:00，以及每周六 12:00（Asia/Shanghai）":                                        {Schedules: []string{"0 9 * * MON-FRI", "0 12 * * SAT"}, Timezone: "Asia/Shanghai"},
@@ -62,13 +63,16 @@ func TestChineseSaysAll(t *testing.T) {
 		if err != nil {
 			t.Skip("not taken")
 		}
+
 		en, zh := english{}.cron(c.inWords()), chinese{}.cron(c.inWords())
 		if was, known := there[en]; known && was != zh {
 			t.Fatalf("%q is\n%q and\n%q", en, was, zh)
 		}
+
 		if was, known := back[zh]; known && was != en {
 			t.Fatalf("%q is\n%q and\n%q", zh, was, en)
 		}
+
 		there[en], back[zh] = zh, en
 	})
 }

@@ -21,6 +21,7 @@ func TestWords(t *testing.T) {
 		}
 		return &at
 	}
+
 	for expr, want := range map[string]string{
 		"0 3 * * *":                "at 03:00 every day, UTC",
 		"0 3 * * 1-5":              "at 03:00 on weekdays, UTC",
@@ -56,6 +57,7 @@ func TestWords(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", expr, got, want)
 		}
 	}
+
 	for want, s := range map[string]Spec{
 		"at 09:00 on weekdays, and at 12:00 on Saturdays, Asia/Shanghai": {Schedules: []string{"0 9 * * MON-FRI", "0 12 * * SAT"}, Timezone: "Asia/Shanghai"},
 		"every 15 minutes; first at 2027-01-01 04:30:00 UTC":             {Every: Duration(15 * time.Minute), Start: day("2027-01-01T04:30:00Z")},
@@ -75,7 +77,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestWordsSayAll reads the words back, by rules of its own, and holds what they say against the expression.
+// TestWordsSayAll parses the words by rules of its own, and compares the result with the
+// expression.
 func TestWordsSayAll(t *testing.T) {
 	t.Parallel()
 	from := time.Date(2010, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -86,16 +89,19 @@ func TestWordsSayAll(t *testing.T) {
 		if err != nil {
 			t.Skip("not taken")
 		}
+
 		words := english{}.cron(c.inWords())
 		said, err := readWords(words)
 		if err != nil {
 			t.Fatalf("%s: %q: %v", expr, words, err)
 		}
+
 		check := func(civil int64) {
 			if got, want := said(time.Unix(civil, 0).UTC()), c.fields.matches(civil); got != want {
 				t.Fatalf("%s: %q: %s is said to match: %v, and does: %v", expr, words, civilText(civil), got, want)
 			}
 		}
+
 		civil := at.Unix()
 		for range 20 {
 			if civil = c.nextCivil(civil); civil == never {
@@ -107,13 +113,14 @@ func TestWordsSayAll(t *testing.T) {
 				}
 			}
 		}
+
 		for range 50 {
 			check(at.Unix() + rapid.Int64Range(0, 60*86400).Draw(t, "off"))
 		}
 	})
 }
 
-// predicate tells whether an instant of a clock is said to match.
+// predicate reports whether the words match an instant of a clock.
 type predicate func(time.Time) bool
 
 // readWords reads what english says of a cron expression.
@@ -131,6 +138,7 @@ func readWords(words string) (predicate, error) {
 		}
 		words, all = rest, append(all, p)
 	}
+
 	times, days, found := strings.Cut(words, " on ")
 	if found {
 		p, err := readDays("on " + days)
@@ -139,10 +147,12 @@ func readWords(words string) (predicate, error) {
 		}
 		all = append(all, p)
 	}
+
 	p, err := readTimes(strings.TrimSuffix(times, " every day"))
 	if err != nil {
 		return nil, err
 	}
+
 	all = append(all, p)
 	return func(t time.Time) bool { return !slices.ContainsFunc(all, func(p predicate) bool { return !p(t) }) }, nil
 }
@@ -200,6 +210,7 @@ func readSet(text string, value func(string) (int, error)) (map[int]bool, error)
 			set[n] = true
 		}
 	}
+
 	return set, nil
 }
 
@@ -220,6 +231,7 @@ func readTimes(text string) (predicate, error) {
 		set, err := readSet(m[1], strconv.Atoi)
 		return func(t time.Time) bool { return set[t.Minute()] && t.Second() == 0 }, err
 	}
+
 	if m := pacePattern.FindStringSubmatch(text); m != nil {
 		step := map[string]int{"second": 1, "minute": 60, "hour": 3600}[m[2]]
 		if m[1] != "" {
@@ -245,6 +257,7 @@ func readTimes(text string) (predicate, error) {
 			return at >= first && at <= last && (at-first)%step == 0
 		}, nil
 	}
+
 	if m := fieldPattern.FindStringSubmatch(text); m != nil {
 		part := func(text, otherwise string) (map[int]bool, error) {
 			if text == "" {
@@ -265,10 +278,12 @@ func readTimes(text string) (predicate, error) {
 		in := func(set map[int]bool, n int) bool { return set == nil || set[n] }
 		return func(t time.Time) bool { return in(s, t.Second()) && in(min, t.Minute()) && in(h, t.Hour()) }, nil
 	}
+
 	list, found := strings.CutPrefix(text, "at ")
 	if !found {
 		return nil, fmt.Errorf("%q says not when", text)
 	}
+
 	set, err := readSet(list, readClock)
 	return func(t time.Time) bool { return set[second(t)] }, err
 }
@@ -284,6 +299,7 @@ func readDays(text string) (predicate, error) {
 		}
 		return func(t time.Time) bool { return t.Day() == day && int(t.Month()) == month }, nil
 	}
+
 	var any []predicate
 	for _, said := range strings.Split(text, " and also ") {
 		list, found := strings.CutPrefix(said, "on ")
@@ -303,6 +319,7 @@ func readDays(text string) (predicate, error) {
 			any = append(any, p)
 		}
 	}
+
 	return func(t time.Time) bool { return slices.ContainsFunc(any, func(p predicate) bool { return p(t) }) }, nil
 }
 
@@ -312,15 +329,18 @@ func readWeekday(item string) (predicate, error) {
 	if item == "weekdays" {
 		return isWeekday, nil
 	}
+
 	from, to, ranged := strings.Cut(item, " to ")
 	if !ranged {
 		to = from
 	}
+
 	first, ok1 := parseWeekday(strings.TrimSuffix(from, "s"))
 	last, ok2 := parseWeekday(strings.TrimSuffix(to, "s"))
 	if !ok1 || !ok2 {
 		return nil, fmt.Errorf("%q is no day of the week", item)
 	}
+
 	monday := func(d time.Weekday) int { return (int(d) + 6) % 7 }
 	return func(t time.Time) bool {
 		return monday(first) <= monday(t.Weekday()) && monday(t.Weekday()) <= monday(last)
@@ -343,6 +363,7 @@ func readMonthday(item string) (predicate, error) {
 	if item == "the last day" {
 		return func(t time.Time) bool { return t.Day() == lastDay(t) }, nil
 	}
+
 	if item == "the last weekday" {
 		return func(t time.Time) bool {
 			for next := t.AddDate(0, 0, 1); next.Month() == t.Month(); next = next.AddDate(0, 0, 1) {
@@ -353,6 +374,7 @@ func readMonthday(item string) (predicate, error) {
 			return isWeekday(t)
 		}, nil
 	}
+
 	if text, found := strings.CutPrefix(item, "the weekday nearest "); found {
 		n, err := readOrdinal(text)
 		return func(t time.Time) bool {
@@ -368,6 +390,7 @@ func readMonthday(item string) (predicate, error) {
 			return false
 		}, err
 	}
+
 	first, last, step := 0, 0, 1
 	if m := everyDayPattern.FindStringSubmatch(item); m != nil {
 		var errs [3]error
@@ -393,5 +416,6 @@ func readMonthday(item string) (predicate, error) {
 			return week == "last" && t.Day()+7 > lastDay(t) || (t.Day()-1)/7 == nth
 		}, nil
 	}
+
 	return func(t time.Time) bool { return t.Day() >= first && t.Day() <= last && (t.Day()-first)%step == 0 }, nil
 }

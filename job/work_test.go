@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// minuteWindows is a calendar that opens so many times a day, a minute each, whatever Compile would say to it.
+// minuteWindows makes a calendar with n openings a day, each a minute long, even where Compile
+// would refuse it.
 func minuteWindows(t testing.TB, n int) *Calendar {
 	t.Helper()
 	spec := CalendarSpec{Name: "windows", Timezone: "UTC"}
@@ -17,18 +18,22 @@ func minuteWindows(t testing.TB, n int) *Calendar {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	c.hours = true
 	var p Problems
 	for d := range c.open {
 		c.open[d] = openHours{}[d]
 	}
+
 	for at := 0; at < n*2; at += 2 {
 		line := fmt.Sprintf("%02d:%02d-%02d:%02d", at/60, at%60, (at+1)/60, (at+1)%60)
 		c.windows([]string{line}, "hours.only", &p, func(word, window uint64) uint64 { return word | window })
 	}
+
 	if p != nil {
 		t.Fatal(p)
 	}
+
 	return c
 }
 
@@ -48,6 +53,7 @@ func TestWorkIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, ask := range map[string]func(s Schedule){
 		"next":    func(s Schedule) { s.Next(workNow) },
 		"last":    func(s Schedule) { s.Last(time.Unix(0, 0), workNow) },
@@ -74,6 +80,7 @@ func TestWorkOfHonestSchedules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, spec := range map[string]*Spec{
 		"each minute of office hours, counted for five years": {Schedule: "* * * * *", Timezone: "Europe/Berlin", Start: &start, MaxFires: 10_000_000},
 		"three expressions":  {Schedules: []string{"0 9 * * *", "30 10 * * mon", "0 0 17 L * *"}, Timezone: "Europe/Berlin"},
@@ -92,13 +99,14 @@ func TestWorkOfHonestSchedules(t *testing.T) {
 	}
 }
 
-// TestWorkEndsWithItsContext: who hangs up is not computed for any more.
+// TestWorkEndsWithItsContext: the computation stops when the client hangs up.
 func TestWorkEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s, err := expensive().Compile(minuteWindows(t, 720))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, hangUp := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
 	hangUp(gone)
@@ -120,6 +128,7 @@ func TestPartsOfWork(t *testing.T) {
 	if b.spend(5) || !errors.Is(b.Err(), ErrTooExpensive) || !errors.Is(w.Err(), ErrTooExpensive) {
 		t.Errorf("the second part: %v, of the whole %v", b.Err(), w.Err())
 	}
+
 	var none *Work
 	if !none.spend(1<<60) || none.Err() != nil {
 		t.Error("no work bounds something")
@@ -135,6 +144,7 @@ func TestExpensiveDefinitions(t *testing.T) {
 	if !errors.As(err, &p) || p[0].Field != "schedule" || !strings.Contains(p[0].Message, "720 windows a day × 1 schedules, all counted since start, 1971-01-01") {
 		t.Errorf("got %v", err)
 	}
+
 	cheap := expensive()
 	cheap.MaxFires = 0
 	if err := cheap.Affordable(t.Context(), workNow, []*Calendar{c}); err != nil {
@@ -142,7 +152,7 @@ func TestExpensiveDefinitions(t *testing.T) {
 	}
 }
 
-// TestCalendarSpans: a calendar opens at most so many times a day.
+// TestCalendarSpans: the number of openings a day is bounded.
 func TestCalendarSpans(t *testing.T) {
 	t.Parallel()
 	spec := func(n int) *CalendarSpec {
@@ -155,6 +165,7 @@ func TestCalendarSpans(t *testing.T) {
 	if err := spec(MaxCalendarSpans).Validate(); err != nil {
 		t.Errorf("%d times: %v", MaxCalendarSpans, err)
 	}
+
 	err := spec(MaxCalendarSpans + 1).Validate()
 	if err == nil || !strings.Contains(err.Error(), "hours: has it open 97 times on one day, at most 96 are taken") {
 		t.Errorf("got %v", err)

@@ -18,6 +18,7 @@ func TestOffsets(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
+
 	archive, err := zip.OpenReader(filepath.Join(strings.TrimSpace(string(root)), "lib", "time", "zoneinfo.zip"))
 	if err != nil {
 		t.Skip(err)
@@ -34,6 +35,7 @@ func TestOffsets(t *testing.T) {
 		}
 		return b
 	}
+
 	zone := func(b []byte) *time.Location {
 		loc, err := time.LoadLocationFromTZData("x", b)
 		if err != nil {
@@ -41,19 +43,23 @@ func TestOffsets(t *testing.T) {
 		}
 		return loc
 	}
+
 	berlin := data("Europe/Berlin")
 	if b, err := os.ReadFile("/usr/share/zoneinfo/Europe/Berlin"); err == nil { // written in another way
 		if !bytes.Equal(offsets(zone(b)), offsets(zone(berlin))) {
 			t.Error("of Europe/Berlin the machine says something else than Go")
 		}
 	}
+
 	changed := bytes.Replace(berlin, []byte("M10.5.0"), []byte("M10.4.0"), 1)
 	if bytes.Equal(changed, berlin) || bytes.Equal(offsets(zone(changed)), offsets(zone(berlin))) {
 		t.Error("a summer that ends a week before is not noticed")
 	}
+
 	if got := len(offsets(zone(berlin))) / 12; got != 37 {
 		t.Errorf("got %d offsets of Europe/Berlin in eighteen years, want 37", got)
 	}
+
 	if got := len(offsets(time.UTC)) / 12; got != 1 {
 		t.Errorf("got %d offsets of UTC, want one", got)
 	}

@@ -18,6 +18,7 @@ func TestZonesInABareContainer(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+
 	run := exec.Command("/zones", "Europe/Berlin", "china standard time", "America/Argentina/Buenos_Aires", "Europe/Berln")
 	run.Env, run.Dir = []string{}, "/"
 	run.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
@@ -25,10 +26,12 @@ func TestZonesInABareContainer(t *testing.T) {
 		run.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
 		run.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
 	}
+
 	out, err := run.CombinedOutput()
 	if errors.Is(err, syscall.EPERM) {
 		t.Skip("this system lets nobody but root change the root folder")
 	}
+
 	const want = "Europe/Berlin +02:00\nAsia/Shanghai +08:00\nAmerica/Argentina/Buenos_Aires -03:00\n" +
 		"time zone \"Europe/Berln\": unknown; did you mean Europe/Berlin?\nfiles: 1 <nil>\n"
 	if err != nil || string(out) != want {

@@ -27,6 +27,7 @@ func TestLoadZone(t *testing.T) {
 				t.Errorf("%q: got %v, %v; want %s", typed, loc, err, want)
 			}
 		}
+
 		if got := canonicalZone(typed); typed != "" && got != want {
 			t.Errorf("%q is stored as %q, want %s", typed, got, want)
 		}
@@ -62,6 +63,7 @@ func TestLoadZoneRefuses(t *testing.T) {
 		if loc, err := LoadZone(name); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 300 {
 			t.Errorf("%q: got %v, %v; want %q", name, loc, err, want)
 		}
+
 		if got := canonicalZone(name); got != name {
 			t.Errorf("%q is stored as %q", name, got)
 		}
@@ -79,6 +81,7 @@ func TestZoneTables(t *testing.T) {
 			t.Errorf("%q leads to %s, and is ambiguous", typed, name)
 		}
 	}
+
 	for typed, choices := range ambiguousZones {
 		for _, name := range choices {
 			if zoneName(name) != name {
@@ -86,11 +89,13 @@ func TestZoneTables(t *testing.T) {
 			}
 		}
 	}
+
 	// The list is that of the data which is built into the binary.
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	archive, err := zip.OpenReader(filepath.Join(strings.TrimSpace(string(root)), "lib", "time", "zoneinfo.zip"))
 	if err != nil {
 		t.Logf("not compared with Go's own list: %v", err)

@@ -35,6 +35,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%s: got %q, want %q with the values %q", name, c.got, c.message, c.values)
 		}
 	}
+
 	if got := Of(os.ErrNotExist); got.Code != "other" || got.Message != os.ErrNotExist.Error() {
 		t.Errorf("an error without a code: got %q", got)
 	}
@@ -49,13 +50,16 @@ func TestCodes(t *testing.T) {
 		if !code.MatchString(s.Code()) {
 			t.Errorf("%q is no code", s.Code())
 		}
+
 		if n, twice := values[s.Code()]; twice && n != len(s.Verbs()) {
 			t.Errorf("%s: one sentence has %d values, another %d", s.Code(), n, len(s.Verbs()))
 		}
+
 		values[s.Code()] = len(s.Verbs())
 		if other, twice := said[s.String()]; twice && strings.Trim(s.String(), `{}1"`) != "" {
 			t.Errorf("%s and %s say the same: %s", s.Code(), other, s)
 		}
+
 		said[s.String()] = s.Code()
 	}
 }
@@ -67,6 +71,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	table, last := "| Code | Message |\n|---|---|\n", ""
 	for _, s := range All() {
 		if s.Code() != last { // of several sentences with one code, the first
@@ -74,6 +79,7 @@ func TestPage(t *testing.T) {
 		}
 		last = s.Code()
 	}
+
 	if !strings.Contains(string(page), "\n\n"+table) {
 		t.Errorf("docs/api.md lacks this table:\n%s", table)
 	}
@@ -86,11 +92,13 @@ func declared(t *testing.T) map[string]Sentence {
 	for _, s := range All() {
 		byFormat[s.code+" "+s.format] = s
 	}
+
 	out := map[string]Sentence{}
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range files {
 		f := parse(t, name)
 		for _, d := range f.Decls {
@@ -113,17 +121,19 @@ func declared(t *testing.T) map[string]Sentence {
 			}
 		}
 	}
+
 	return out
 }
 
-// TestCalls holds that each sentence is said somewhere, each time with as many values as it has, and that nobody writes
-// a text beside them, which would have no code.
+// TestCalls checks that each sentence is used, always with the right number of values, and that no
+// code makes a text without a sentence, which would have no code.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	sentences, used := declared(t), map[string]bool{"Other": true}
 	if len(sentences) < 300 {
 		t.Fatalf("only %d sentences were found", len(sentences))
 	}
+
 	for _, name := range sources(t) {
 		f := parse(t, name)
 		ast.Inspect(f, func(n ast.Node) bool {
@@ -142,6 +152,7 @@ func TestCalls(t *testing.T) {
 			return true
 		})
 	}
+
 	for v := range sentences {
 		if !used[v] {
 			t.Errorf("nobody says %s", v)
@@ -155,6 +166,7 @@ func checkCall(t *testing.T, file string, call *ast.CallExpr, sentences map[stri
 	if call.Ellipsis.IsValid() {
 		return
 	}
+
 	check := func(e ast.Expr, given int) {
 		s, is := sentences[sentenceOf(e)]
 		want := len(s.Verbs())
@@ -172,15 +184,18 @@ func checkCall(t *testing.T, file string, call *ast.CallExpr, sentences map[stri
 			t.Errorf("%s: %s gets %d values of %d", file, sentenceOf(e), given, want)
 		}
 	}
+
 	if sel, is := call.Fun.(*ast.SelectorExpr); is && sel.Sel.Name == "Of" {
 		check(sel.X, len(call.Args))
 	}
+
 	for i, a := range call.Args {
 		check(a, len(call.Args)-i-1)
 	}
 }
 
-// sentenceOf is the variable of a sentence, with or without an advice; "" for anything else.
+// sentenceOf returns the variable of a sentence, with or without advice; "" for any other
+// expression.
 func sentenceOf(e ast.Expr) string {
 	if call, is := e.(*ast.CallExpr); is && nameOf(call.Fun) == "Advise" {
 		return sentenceOf(call.Fun.(*ast.SelectorExpr).X)
@@ -214,6 +229,7 @@ func textOf(t *testing.T, e ast.Expr) string {
 	case *ast.BinaryExpr:
 		return textOf(t, e.X) + textOf(t, e.Y)
 	}
+
 	t.Fatalf("%T is no text", e)
 	return ""
 }
@@ -241,5 +257,6 @@ func sources(t *testing.T) (files []string) {
 			t.Fatal(err)
 		}
 	}
+
 	return files
 }
