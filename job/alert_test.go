@@ -7,8 +7,12 @@ import (
 )
 
 func message() *AlertMessage {
-	return &AlertMessage{Key: "k", Channel: "chat", Rule: "ops", Severity: "error", Title: "t", Text: "x", Count: 332, More: 330,
-		Items: []AlertItem{{What: "fired", Event: AlertFailed, App: "shop", Job: "a", Summary: "shop/a failed"}, {What: "resolved", App: "shop", Job: "b"}}}
+	return &AlertMessage{Key: "k", Channel: "chat", Rule: "ops", Severity: "error", Title: "t", Text: "x", Count: 332,
+		More: 330,
+		Items: []AlertItem{
+			{What: "fired", Event: AlertFailed, App: "shop", Job: "a", Summary: "shop/a failed"},
+			{What: "resolved", App: "shop", Job: "b"},
+		}}
 }
 
 func TestRender(t *testing.T) {
@@ -55,7 +59,8 @@ func TestRender(t *testing.T) {
 
 // FuzzRender: any template ends soon, stays small, and breaks nothing.
 func FuzzRender(f *testing.F) {
-	for _, s := range []string{"{{.Title}}", `{{range .Items}}{{printf "%s" .Summary}}{{end}}`, `{{$x := .}}{{json $x}}`, "{{- 1 -}}", `{{with .Items}}{{len .}}{{else}}-{{end}}`, `{{slice .Title 0 1}}`} {
+	for _, s := range []string{"{{.Title}}", `{{range .Items}}{{printf "%s" .Summary}}{{end}}`,
+		`{{$x := .}}{{json $x}}`, "{{- 1 -}}", `{{with .Items}}{{len .}}{{else}}-{{end}}`, `{{slice .Title 0 1}}`} {
 		f.Add(s)
 	}
 
@@ -81,21 +86,23 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// TestMisspeltFields: a field that there is not is found when the template is written, wherever messages may lead to it.
+// TestMisspeltFields: a field that there is not is found when the template is written, wherever
+// messages may lead to it.
 func TestMisspeltFields(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{{.Titel}}`: "field Titel in type *job.AlertMessage",
 		`{{.Job}}`:   "field Job in type *job.AlertMessage",
-		`{{range .Items}}{{.Job}}{{.Summery}}{{end}}`:                            "field Summery in type job.AlertItem",
-		`{{range .Items}}{{if eq .What "resolved"}}{{.Until}}{{end}}{{end}}`:     "field Until",
-		`{{range .Items}}{{if .Job}}{{.Job}}{{else}}{{.Cluster}}{{end}}{{end}}`:  "field Cluster",
-		`{{if .More}}and {{.Others}} more{{end}}`:                                "field Others",
-		`{{if gt .Count 1}}{{.Count}}{{else}}{{(index .Items 0).Name}}{{end}}`:   "field Name",
-		`{{$m := .}}{{range .Items}}{{$m.Rule}}: {{$m.Summary}}{{end}}`:          "field Summary",
-		`{{with index .Items 0}}{{.Title}}{{end}}`:                               "field Title",
-		`{{range .Items}}{{.Severity.Name}}{{end}}`:                              "field Name in type string",
-		`{{(index .Items 1).Job}}`:                                               "", // of a message with one item it fails, of others not
+		`{{range .Items}}{{.Job}}{{.Summery}}{{end}}`:                           "field Summery in type job.AlertItem",
+		`{{range .Items}}{{if eq .What "resolved"}}{{.Until}}{{end}}{{end}}`:    "field Until",
+		`{{range .Items}}{{if .Job}}{{.Job}}{{else}}{{.Cluster}}{{end}}{{end}}`: "field Cluster",
+		`{{if .More}}and {{.Others}} more{{end}}`:                               "field Others",
+		`{{if gt .Count 1}}{{.Count}}{{else}}{{(index .Items 0).Name}}{{end}}`:  "field Name",
+		`{{$m := .}}{{range .Items}}{{$m.Rule}}: {{$m.Summary}}{{end}}`:         "field Summary",
+		`{{with index .Items 0}}{{.Title}}{{end}}`:                              "field Title",
+		`{{range .Items}}{{.Severity.Name}}{{end}}`:                             "field Name in type string",
+		// of a message with one item it fails, of others not
+		`{{(index .Items 1).Job}}`: "",
 		`{{range .Items}}{{.What}} {{.Event}} {{.AlertID}} {{.Since}}{{end}}`:    "",
 		`{{.Key}}{{.Channel}}{{.Rule}}{{.Severity}}{{.Title}}{{.Text}}{{.More}}`: "",
 	} {
@@ -117,14 +124,16 @@ func TestRuleProblems(t *testing.T) {
 		change      func(*AlertRule)
 		field, want string
 	}{
-		"nothing wrong":        {func(*AlertRule) {}, "", ""},
-		"no events":            {func(r *AlertRule) { r.On = nil }, "on", "missing"},
-		"an unknown event":     {func(r *AlertRule) { r.On = []AlertEvent{"broke"} }, "on[0]", "one of failed"},
-		"recovered alone":      {func(r *AlertRule) { r.On = []AlertEvent{AlertRecovered} }, "on", "alone"},
-		"no channel":           {func(r *AlertRule) { r.Channels = nil }, "channels", "missing"},
-		"late_finish without":  {func(r *AlertRule) { r.On = []AlertEvent{AlertLateFinish} }, "late_finish", "missing"},
-		"failures without":     {func(r *AlertRule) { r.On = []AlertEvent{AlertFailures} }, "failures", "missing"},
-		"a threshold for none": {func(r *AlertRule) { r.LateStart = Duration(time.Minute) }, "late_start", "does not name"},
+		"nothing wrong":       {func(*AlertRule) {}, "", ""},
+		"no events":           {func(r *AlertRule) { r.On = nil }, "on", "missing"},
+		"an unknown event":    {func(r *AlertRule) { r.On = []AlertEvent{"broke"} }, "on[0]", "one of failed"},
+		"recovered alone":     {func(r *AlertRule) { r.On = []AlertEvent{AlertRecovered} }, "on", "alone"},
+		"no channel":          {func(r *AlertRule) { r.Channels = nil }, "channels", "missing"},
+		"late_finish without": {func(r *AlertRule) { r.On = []AlertEvent{AlertLateFinish} }, "late_finish", "missing"},
+		"failures without":    {func(r *AlertRule) { r.On = []AlertEvent{AlertFailures} }, "failures", "missing"},
+		"a threshold for none": {
+			func(r *AlertRule) { r.LateStart = Duration(time.Minute) }, "late_start", "does not name",
+		},
 		"a job without an app": {func(r *AlertRule) { r.Jobs = []string{"backup"} }, "jobs[0]", "app/name"},
 		"a severity":           {func(r *AlertRule) { r.Severity = "bad" }, "severity", "one of"},
 		"a template":           {func(r *AlertRule) { r.Text = "{{.Title" }, "text", "unclosed"},
@@ -159,30 +168,78 @@ func TestChannelProblems(t *testing.T) {
 		channel     AlertChannel
 		field, want string
 	}{
-		"a webhook":              {AlertChannel{Type: ChannelWebhook, URL: "https://example.com/a?b=c", Sign: "{{secret.x}}"}, "", ""},
-		"a url from a secret":    {AlertChannel{Type: ChannelSlack, URL: "{{ secret.x }}"}, "", ""},
-		"mail":                   {AlertChannel{Type: ChannelEmail, Email: mail()}, "", ""},
-		"a heartbeat":            {AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com/beat"}, "", ""},
-		"no type":                {AlertChannel{URL: "https://example.com"}, "type", "one of webhook"},
-		"no url":                 {AlertChannel{Type: ChannelSlack}, "url", "empty"},
-		"a part from a secret":   {AlertChannel{Type: ChannelSlack, URL: "https://example.com/{{secret.x}}"}, "url", "all of the URL"},
-		"a secret in the open":   {AlertChannel{Type: ChannelWebhook, URL: "https://example.com", Sign: "hunter2"}, "sign", "{{secret.NAME}}"},
-		"a key in the open":      {AlertChannel{Type: ChannelPagerDuty, RoutingKey: "abc"}, "routing_key", "{{secret.NAME}}"},
-		"no key":                 {AlertChannel{Type: ChannelPagerDuty}, "routing_key", "missing"},
-		"a header of ours":       {AlertChannel{Type: ChannelWebhook, URL: "https://example.com", Headers: map[string]string{"Host": "x"}}, "headers.Host", "URL"},
-		"a header of two lines":  {AlertChannel{Type: ChannelWebhook, URL: "https://example.com", Headers: map[string]string{"X-A": "a\r\nB: c"}}, "headers.X-A", "ASCII"},
-		"headers of a chat":      {AlertChannel{Type: ChannelSlack, URL: "https://example.com", Headers: map[string]string{"X-A": "a"}}, "headers", "does not go"},
-		"mail without":           {AlertChannel{Type: ChannelEmail}, "email", "missing"},
-		"a password, not hidden": {AlertChannel{Type: ChannelEmail, Email: &AlertEmail{Server: "m:25", TLS: "none", User: "u", Password: "{{secret.x}}", From: "a@b.c", To: []string{"a@b.c"}}}, "email.tls", "everybody on the way"},
-		"an address":             {AlertChannel{Type: ChannelEmail, Email: &AlertEmail{Server: "m:25", From: "a@b.c", To: []string{"ops"}}}, "email.to[0]", "no mail address"},
-		"two lines":              {AlertChannel{Type: ChannelEmail, Email: &AlertEmail{Server: "m:25", From: "a@b.c", To: []string{"a@b.c\r\nBcc: d@e.f"}}}, "email.to[0]", "no mail address"},
-		"no server":              {AlertChannel{Type: ChannelEmail, Email: &AlertEmail{Server: "m", From: "a@b.c", To: []string{"a@b.c"}}}, "email.server", "host and port"},
-		"too many":               {AlertChannel{Type: ChannelSlack, URL: "https://example.com", Rate: 601}, "rate", "between 1 and 600"},
-		"too often":              {AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(time.Second)}, "every", "between 10s"},
-		"a beat, and no more":    {AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(10 * time.Second), Rate: 6}, "", ""},
-		"a beat a day":           {AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(24 * time.Hour), Rate: 1}, "", ""},
-		"too few for its beats":  {AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(10 * time.Second), Rate: 5}, "rate", "want at least 6"},
-		"and not by much":        {AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(59 * time.Second), Rate: 1}, "rate", "want at least 2"},
+		"a webhook": {
+			AlertChannel{Type: ChannelWebhook, URL: "https://example.com/a?b=c", Sign: "{{secret.x}}"}, "", "",
+		},
+		"a url from a secret": {AlertChannel{Type: ChannelSlack, URL: "{{ secret.x }}"}, "", ""},
+		"mail":                {AlertChannel{Type: ChannelEmail, Email: mail()}, "", ""},
+		"a heartbeat":         {AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com/beat"}, "", ""},
+		"no type":             {AlertChannel{URL: "https://example.com"}, "type", "one of webhook"},
+		"no url":              {AlertChannel{Type: ChannelSlack}, "url", "empty"},
+		"a part from a secret": {
+			AlertChannel{Type: ChannelSlack, URL: "https://example.com/{{secret.x}}"}, "url", "all of the URL",
+		},
+		"a secret in the open": {
+			AlertChannel{Type: ChannelWebhook, URL: "https://example.com", Sign: "hunter2"}, "sign", "{{secret.NAME}}",
+		},
+		"a key in the open": {
+			AlertChannel{Type: ChannelPagerDuty, RoutingKey: "abc"}, "routing_key", "{{secret.NAME}}",
+		},
+		"no key": {AlertChannel{Type: ChannelPagerDuty}, "routing_key", "missing"},
+		"a header of ours": {
+			AlertChannel{Type: ChannelWebhook, URL: "https://example.com", Headers: map[string]string{"Host": "x"}},
+			"headers.Host", "URL",
+		},
+		"a header of two lines": {
+			AlertChannel{Type: ChannelWebhook, URL: "https://example.com",
+				Headers: map[string]string{"X-A": "a\r\nB: c"}}, "headers.X-A", "ASCII",
+		},
+		"headers of a chat": {
+			AlertChannel{Type: ChannelSlack, URL: "https://example.com", Headers: map[string]string{"X-A": "a"}},
+			"headers", "does not go",
+		},
+		"mail without": {AlertChannel{Type: ChannelEmail}, "email", "missing"},
+		"a password, not hidden": {
+			AlertChannel{Type: ChannelEmail,
+				Email: &AlertEmail{Server: "m:25", TLS: "none", User: "u", Password: "{{secret.x}}", From: "a@b.c",
+					To: []string{"a@b.c"}}}, "email.tls", "everybody on the way",
+		},
+		"an address": {
+			AlertChannel{Type: ChannelEmail, Email: &AlertEmail{Server: "m:25", From: "a@b.c", To: []string{"ops"}}},
+			"email.to[0]", "no mail address",
+		},
+		"two lines": {
+			AlertChannel{Type: ChannelEmail,
+				Email: &AlertEmail{Server: "m:25", From: "a@b.c", To: []string{"a@b.c\r\nBcc: d@e.f"}}}, "email.to[0]",
+			"no mail address",
+		},
+		"no server": {
+			AlertChannel{Type: ChannelEmail, Email: &AlertEmail{Server: "m", From: "a@b.c", To: []string{"a@b.c"}}},
+			"email.server", "host and port",
+		},
+		"too many": {
+			AlertChannel{Type: ChannelSlack, URL: "https://example.com", Rate: 601}, "rate", "between 1 and 600",
+		},
+		"too often": {
+			AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(time.Second)}, "every",
+			"between 10s",
+		},
+		"a beat, and no more": {
+			AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(10 * time.Second),
+				Rate: 6}, "", "",
+		},
+		"a beat a day": {
+			AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(24 * time.Hour), Rate: 1},
+			"", "",
+		},
+		"too few for its beats": {
+			AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(10 * time.Second),
+				Rate: 5}, "rate", "want at least 6",
+		},
+		"and not by much": {
+			AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(59 * time.Second),
+				Rate: 1}, "rate", "want at least 2",
+		},
 	} {
 		c.channel.Name = "c"
 		c.channel.Defaults()
@@ -216,7 +273,10 @@ func TestRuleTakes(t *testing.T) {
 // TestMinimalAlerts: Defaults restores the fields that Minimal drops.
 func TestMinimalAlerts(t *testing.T) {
 	t.Parallel()
-	r := AlertRule{Name: "r", On: AlertEvents(), Channels: []string{"c"}, LateFinish: 1e9, Failures: &AlertFailing{Count: 2, Within: 1e9}}
+	r := AlertRule{
+		Name: "r", On: AlertEvents(), Channels: []string{"c"}, LateFinish: 1e9,
+		Failures: &AlertFailing{Count: 2, Within: 1e9},
+	}
 	r.Defaults()
 	again := r.Minimal()
 	if again.Severity != "" || again.Repeat != 0 || again.Backlog != nil {

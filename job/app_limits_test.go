@@ -31,7 +31,8 @@ func TestCheckJobs(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 
-		if c.refused && (over.App != "billing" || over.Limit != LimitJobs || over.Most != c.limit || over.Has != c.has) {
+		if c.refused && (over.App != "billing" || over.Limit != LimitJobs || over.Most != c.limit ||
+			over.Has != c.has) {
 			t.Errorf("%s: got %+v", name, over)
 		}
 	}
@@ -47,29 +48,45 @@ func TestCheckRun(t *testing.T) {
 		limit   Limit // that refuses; empty: none
 		after   time.Duration
 	}{
-		"no limit":                               {AppLimits{}, Starts{now: 1000}, 1000, "", 0},
-		"one below":                              {AppLimits{RunsPerMinute: 3}, Starts{now: 1, now - 5: 1}, 0, "", 0},
-		"at the limit":                           {AppLimits{RunsPerMinute: 3}, Starts{now: 2, now - 5: 1}, 0, LimitRuns, 55 * time.Second},
-		"far over it":                            {AppLimits{RunsPerMinute: 3}, Starts{now: 2, now - 5: 1, now - 50: 7}, 0, LimitRuns, 55 * time.Second},
-		"all of them in this second":             {AppLimits{RunsPerMinute: 3}, Starts{now: 3}, 0, LimitRuns, 60 * time.Second},
-		"the first second that counts":           {AppLimits{RunsPerMinute: 1}, Starts{now - 59: 1}, 0, LimitRuns, time.Second},
-		"the last second that does not":          {AppLimits{RunsPerMinute: 1}, Starts{now - 60: 1}, 0, "", 0},
-		"one that begins in the next second":     {AppLimits{RunsPerMinute: 1}, Starts{now + 1: 1}, 0, LimitRuns, 60 * time.Second},
-		"counted before the clock was put back":  {AppLimits{RunsPerMinute: 1}, Starts{now + 3600: 9}, 0, "", 0},
-		"as many wait as may":                    {AppLimits{Waiting: 2}, nil, 2, LimitWaiting, 0},
-		"one less":                               {AppLimits{Waiting: 2}, nil, 1, "", 0},
-		"runs are full, whatever waits":          {AppLimits{RunsPerMinute: 1, Waiting: 2}, Starts{now: 1}, 2, LimitRuns, 60 * time.Second},
-		"runs are not full, but as many as wait": {AppLimits{RunsPerMinute: 2, Waiting: 2}, Starts{now: 1}, 2, LimitWaiting, 0},
+		"no limit":  {AppLimits{}, Starts{now: 1000}, 1000, "", 0},
+		"one below": {AppLimits{RunsPerMinute: 3}, Starts{now: 1, now - 5: 1}, 0, "", 0},
+		"at the limit": {
+			AppLimits{RunsPerMinute: 3}, Starts{now: 2, now - 5: 1}, 0, LimitRuns, 55 * time.Second,
+		},
+		"far over it": {
+			AppLimits{RunsPerMinute: 3}, Starts{now: 2, now - 5: 1, now - 50: 7}, 0, LimitRuns, 55 * time.Second,
+		},
+		"all of them in this second": {
+			AppLimits{RunsPerMinute: 3}, Starts{now: 3}, 0, LimitRuns, 60 * time.Second,
+		},
+		"the first second that counts": {
+			AppLimits{RunsPerMinute: 1}, Starts{now - 59: 1}, 0, LimitRuns, time.Second,
+		},
+		"the last second that does not": {AppLimits{RunsPerMinute: 1}, Starts{now - 60: 1}, 0, "", 0},
+		"one that begins in the next second": {
+			AppLimits{RunsPerMinute: 1}, Starts{now + 1: 1}, 0, LimitRuns, 60 * time.Second,
+		},
+		"counted before the clock was put back": {AppLimits{RunsPerMinute: 1}, Starts{now + 3600: 9}, 0, "", 0},
+		"as many wait as may":                   {AppLimits{Waiting: 2}, nil, 2, LimitWaiting, 0},
+		"one less":                              {AppLimits{Waiting: 2}, nil, 1, "", 0},
+		"runs are full, whatever waits": {
+			AppLimits{RunsPerMinute: 1, Waiting: 2}, Starts{now: 1}, 2, LimitRuns, 60 * time.Second,
+		},
+		"runs are not full, but as many as wait": {
+			AppLimits{RunsPerMinute: 2, Waiting: 2}, Starts{now: 1}, 2, LimitWaiting, 0,
+		},
 	} {
 		err := c.limits.CheckRun("billing", c.starts, c.waiting, limitsAt)
 		var over *OverLimit
-		if errors.As(err, &over); over == nil != (c.limit == "") || over != nil && (over.Limit != c.limit || over.After != c.after) {
+		if errors.As(err, &over); over == nil != (c.limit == "") ||
+			over != nil && (over.Limit != c.limit || over.After != c.after) {
 			t.Errorf("%s: got %+v, want %q after %s", name, over, c.limit, c.after)
 		}
 	}
 }
 
-// TestSteadyRate: a job that is due each second is never over a limit of sixty a minute, nor does one more fit.
+// TestSteadyRate: a job that is due each second is never over a limit of sixty a minute, nor does
+// one more fit.
 func TestSteadyRate(t *testing.T) {
 	t.Parallel()
 	starts, limits := Starts{}, AppLimits{RunsPerMinute: 60}

@@ -27,10 +27,13 @@ func TestCommandOptionsAreTaken(t *testing.T) {
 		"of a domain": func(o *CommandOptions) { o.User = `EXAMPLE\domain users` },
 		"everything": func(o *CommandOptions) {
 			*o = CommandOptions{
-				Dir: "/srv/data 1", Env: map[string]string{"A": "", "_b2": "x=y\n", "HOME": "/srv", "BASH_ENV": "/etc/profile"}, Stdin: strings.Repeat("x", MaxStdin),
+				Dir:          "/srv/data 1",
+				Env:          map[string]string{"A": "", "_b2": "x=y\n", "HOME": "/srv", "BASH_ENV": "/etc/profile"},
+				Stdin:        strings.Repeat("x", MaxStdin),
 				SuccessCodes: []int{0, 1, 255}, Grace: Duration(MaxGrace),
 				Limits: Limits{
-					Memory: 1 << 30, CPU: 0.5, PIDs: 1, OpenFiles: 64, CPUSeconds: 1, FileSize: 1 << 40, AddressSpace: 1 << 30, Core: &zero,
+					Memory: 1 << 30, CPU: 0.5, PIDs: 1, OpenFiles: 64, CPUSeconds: 1, FileSize: 1 << 40,
+					AddressSpace: 1 << 30, Core: &zero,
 				},
 			}
 		},
@@ -62,29 +65,47 @@ func TestCommandOptionsAreChecked(t *testing.T) {
 
 	negative := Size(-1)
 	for want, change := range map[string]func(*CommandOptions){
-		`user: "a:" is not`:                            func(o *CommandOptions) { o.User = "a:" },
-		`user: ":a" is not`:                            func(o *CommandOptions) { o.User = ":a" },
-		`user: "b:c" is not a name`:                    func(o *CommandOptions) { o.User = "a:b:c" },
-		`user: "../root" is not a name`:                func(o *CommandOptions) { o.User = "../root" },
-		`user: "a\nb" is not a name`:                   func(o *CommandOptions) { o.User = "a\nb" },
-		`dir: "data" is not absolute`:                  func(o *CommandOptions) { o.Dir = "data" },
-		`dir: contains a NUL byte`:                     func(o *CommandOptions) { o.Dir = "/a\x00" },
-		`dir: is 5001 bytes long`:                      func(o *CommandOptions) { o.Dir = "/" + strings.Repeat("x", 5000) },
-		`env: 101 of them`:                             func(o *CommandOptions) { o.Env = many },
-		`env.1A: is no name`:                           func(o *CommandOptions) { o.Env = map[string]string{"1A": ""} },
-		`env.: is no name`:                             func(o *CommandOptions) { o.Env = map[string]string{"": ""} },
-		`env.BASH_FUNC_ulimit%%: is no name`:           func(o *CommandOptions) { o.Env = map[string]string{"BASH_FUNC_ulimit%%": "() { :; }"} },
-		`env.A=B: is no name`:                          func(o *CommandOptions) { o.Env = map[string]string{"A=B": ""} },
-		`env.GOCRONTAB_JOB: names that begin`:          func(o *CommandOptions) { o.Env = map[string]string{"GOCRONTAB_JOB": ""} },
-		`env.LD_PRELOAD: cannot be set here`:           func(o *CommandOptions) { o.Env = map[string]string{"LD_PRELOAD": "/x.so"} },
-		`env.A: contains a NUL`:                        func(o *CommandOptions) { o.Env = map[string]string{"A": "\x00"} },
-		`env: is 40001 bytes long`:                     func(o *CommandOptions) { o.Env = map[string]string{"A": strings.Repeat("x", 40000)} },
-		`stdin: is 65537 bytes long`:                   func(o *CommandOptions) { o.Stdin = strings.Repeat("x", MaxStdin+1) },
-		`stdin: is not valid UTF-8`:                    func(o *CommandOptions) { o.Stdin = "\xff" },
-		`success_codes[1]: 256 is not`:                 func(o *CommandOptions) { o.SuccessCodes = []int{0, 256} },
-		`success_codes[0]: -1 is not`:                  func(o *CommandOptions) { o.SuccessCodes = []int{-1} },
-		`success_codes[2]: 0 is given already`:         func(o *CommandOptions) { o.SuccessCodes = []int{0, 1, 0} },
-		`grace: 5m1s is not between 0 (5s) and 5m`:     func(o *CommandOptions) { o.Grace = Duration(MaxGrace + time.Second) },
+		`user: "a:" is not`:             func(o *CommandOptions) { o.User = "a:" },
+		`user: ":a" is not`:             func(o *CommandOptions) { o.User = ":a" },
+		`user: "b:c" is not a name`:     func(o *CommandOptions) { o.User = "a:b:c" },
+		`user: "../root" is not a name`: func(o *CommandOptions) { o.User = "../root" },
+		`user: "a\nb" is not a name`:    func(o *CommandOptions) { o.User = "a\nb" },
+		`dir: "data" is not absolute`:   func(o *CommandOptions) { o.Dir = "data" },
+		`dir: contains a NUL byte`:      func(o *CommandOptions) { o.Dir = "/a\x00" },
+		`dir: is 5001 bytes long`: func(o *CommandOptions) {
+			o.Dir = "/" + strings.Repeat("x", 5000)
+		},
+		`env: 101 of them`:   func(o *CommandOptions) { o.Env = many },
+		`env.1A: is no name`: func(o *CommandOptions) { o.Env = map[string]string{"1A": ""} },
+		`env.: is no name`:   func(o *CommandOptions) { o.Env = map[string]string{"": ""} },
+		`env.BASH_FUNC_ulimit%%: is no name`: func(o *CommandOptions) {
+			o.Env = map[string]string{"BASH_FUNC_ulimit%%": "() { :; }"}
+		},
+		`env.A=B: is no name`: func(o *CommandOptions) {
+			o.Env = map[string]string{"A=B": ""}
+		},
+		`env.GOCRONTAB_JOB: names that begin`: func(o *CommandOptions) {
+			o.Env = map[string]string{"GOCRONTAB_JOB": ""}
+		},
+		`env.LD_PRELOAD: cannot be set here`: func(o *CommandOptions) {
+			o.Env = map[string]string{"LD_PRELOAD": "/x.so"}
+		},
+		`env.A: contains a NUL`: func(o *CommandOptions) {
+			o.Env = map[string]string{"A": "\x00"}
+		},
+		`env: is 40001 bytes long`: func(o *CommandOptions) {
+			o.Env = map[string]string{"A": strings.Repeat("x", 40000)}
+		},
+		`stdin: is 65537 bytes long`: func(o *CommandOptions) {
+			o.Stdin = strings.Repeat("x", MaxStdin+1)
+		},
+		`stdin: is not valid UTF-8`:            func(o *CommandOptions) { o.Stdin = "\xff" },
+		`success_codes[1]: 256 is not`:         func(o *CommandOptions) { o.SuccessCodes = []int{0, 256} },
+		`success_codes[0]: -1 is not`:          func(o *CommandOptions) { o.SuccessCodes = []int{-1} },
+		`success_codes[2]: 0 is given already`: func(o *CommandOptions) { o.SuccessCodes = []int{0, 1, 0} },
+		`grace: 5m1s is not between 0 (5s) and 5m`: func(o *CommandOptions) {
+			o.Grace = Duration(MaxGrace + time.Second)
+		},
 		`grace: -1s is not`:                            func(o *CommandOptions) { o.Grace = Duration(-time.Second) },
 		`limits.memory: 1000KiB is not between 1MiB`:   func(o *CommandOptions) { o.Limits.Memory = 1000 << 10 },
 		`limits.memory: -1B is not`:                    func(o *CommandOptions) { o.Limits.Memory = -1 },
@@ -137,7 +158,8 @@ func TestSucceeds(t *testing.T) {
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"0": "0B", "1": "1B", "1023": "1023B", "1024": "1KiB", "1025B": "1025B", "512MiB": "512MiB", "512 MiB": "512MiB", "512M": "512MiB", "512m": "512MiB",
+		"0": "0B", "1": "1B", "1023": "1023B", "1024": "1KiB", "1025B": "1025B", "512MiB": "512MiB",
+		"512 MiB": "512MiB", "512M": "512MiB", "512m": "512MiB",
 		"2Gi": "2GiB", "3072MiB": "3GiB", "8191TiB": "8191TiB", "1536k": "1536KiB",
 	} {
 		got, err := ParseSize(text)
@@ -151,8 +173,10 @@ func TestSizes(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		"": "want a size", "MiB": "want a size", "-1": "want a size", "1.5GiB": "want a size", "1e3": "want a size", "5MB": "write MiB", "5kb": "write KiB",
-		"9PiB": "want a size", "9000000TiB": "want a size", "12Mi5": "want a size", "5MMM": "want a size", "99999999999999999999": "want a size", "5iB": "want a size",
+		"": "want a size", "MiB": "want a size", "-1": "want a size", "1.5GiB": "want a size", "1e3": "want a size",
+		"5MB": "write MiB", "5kb": "write KiB",
+		"9PiB": "want a size", "9000000TiB": "want a size", "12Mi5": "want a size", "5MMM": "want a size",
+		"99999999999999999999": "want a size", "5iB": "want a size",
 	} {
 		if got, err := ParseSize(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %s, %v, want an error with %q", text, got, err, want)

@@ -22,8 +22,8 @@ func naive(s Schedule, from, to time.Time) (dues []time.Time) {
 	}
 }
 
-// TestComposedSchedulesAgreeWithThemselves holds Last and Count against Next, and Next against its definition, for
-// random compositions.
+// TestComposedSchedulesAgreeWithThemselves holds Last and Count against Next, and Next against its
+// definition, for random compositions.
 func TestComposedSchedulesAgreeWithThemselves(t *testing.T) {
 	t.Parallel()
 	epoch := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -35,7 +35,8 @@ func TestComposedSchedulesAgreeWithThemselves(t *testing.T) {
 		simple := rapid.Custom(func(t *rapid.T) Schedule {
 			switch rapid.IntRange(0, 2).Draw(t, "kind") {
 			case 0:
-				e, err := NewEvery(time.Duration(rapid.Int64Range(600, 9000).Draw(t, "interval"))*time.Second, instant("first"))
+				e, err := NewEvery(time.Duration(rapid.Int64Range(600, 9000).Draw(t, "interval"))*time.Second,
+					instant("first"))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -43,7 +44,9 @@ func TestComposedSchedulesAgreeWithThemselves(t *testing.T) {
 			case 1:
 				return NewAt(instant("at"))
 			}
-			c, err := ParseCron(rapid.SampledFrom([]string{"*/15 * * * *", "0 */2 * * *", "30 3 * * *", "0,30 1-5 * * *"}).Draw(t, "cron"), time.UTC)
+			c, err := ParseCron(
+				rapid.SampledFrom([]string{"*/15 * * * *", "0 */2 * * *", "30 3 * * *", "0,30 1-5 * * *"}).Draw(t,
+					"cron"), time.UTC)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +55,9 @@ func TestComposedSchedulesAgreeWithThemselves(t *testing.T) {
 
 		union := Union(rapid.SliceOfN(simple, 1, 3).Draw(t, "schedules"))
 		by := time.Duration(rapid.Int64Range(0, 3000).Draw(t, "shift")) * time.Second
-		b := Bounded{Schedule: Shifted{union, by}, First: instant("start"), Fires: rapid.Int64Range(0, 20).Draw(t, "fires")}
+		b := Bounded{
+			Schedule: Shifted{union, by}, First: instant("start"), Fires: rapid.Int64Range(0, 20).Draw(t, "fires"),
+		}
 		if rapid.Bool().Draw(t, "remembers") {
 			b.counted = new(atomic.Pointer[tally])
 		}
@@ -66,7 +71,8 @@ func TestComposedSchedulesAgreeWithThemselves(t *testing.T) {
 			from, to = to, from
 		}
 
-		// By definition: every due time of any part, shifted, once, from First on, not after End, the first Fires.
+		// By definition: every due time of any part, shifted, once, from First on, not after End,
+		// the first Fires.
 		var want []time.Time
 		n := int64(0)
 		for at := b.First.Add(-time.Microsecond); ; n++ {
@@ -107,18 +113,22 @@ func TestComposedSchedulesAgreeWithThemselves(t *testing.T) {
 	})
 }
 
-// TestUnionsOfCronCountByDays holds the count of a union against its due times one by one, around changes of the clock.
+// TestUnionsOfCronCountByDays holds the count of a union against its due times one by one, around
+// changes of the clock.
 func TestUnionsOfCronCountByDays(t *testing.T) {
 	t.Parallel()
 	exprs := []string{
-		"0-29 * * * * *", "*/7 * * * * *", "* * * * *", "*/20 * * * *", "30 2 * * *", "15,45 1-3 * * *", "0 0 * * *", "20 2 * * 0", "0 2 L * *", "10 * * 3 *",
+		"0-29 * * * * *", "*/7 * * * * *", "* * * * *", "*/20 * * * *", "30 2 * * *", "15,45 1-3 * * *", "0 0 * * *",
+		"20 2 * * 0", "0 2 L * *", "10 * * 3 *",
 		"0 30 2 28-31 3,10 *", "5 3 * * 1#2", "59 23 * * *",
 	}
 
 	changes := map[string]time.Time{
-		"Europe/Berlin": time.Date(2027, 3, 28, 0, 0, 0, 0, time.UTC), "America/New_York": time.Date(2027, 11, 7, 4, 0, 0, 0, time.UTC),
-		"Australia/Lord_Howe": time.Date(2027, 4, 3, 14, 0, 0, 0, time.UTC), "UTC": time.Date(2027, 2, 28, 20, 0, 0, 0, time.UTC),
-		"Pacific/Apia": time.Date(2011, 12, 30, 8, 0, 0, 0, time.UTC), // skipped a day
+		"Europe/Berlin":       time.Date(2027, 3, 28, 0, 0, 0, 0, time.UTC),
+		"America/New_York":    time.Date(2027, 11, 7, 4, 0, 0, 0, time.UTC),
+		"Australia/Lord_Howe": time.Date(2027, 4, 3, 14, 0, 0, 0, time.UTC),
+		"UTC":                 time.Date(2027, 2, 28, 20, 0, 0, 0, time.UTC),
+		"Pacific/Apia":        time.Date(2011, 12, 30, 8, 0, 0, 0, time.UTC), // skipped a day
 	}
 
 	rapid.Check(t, func(t *rapid.T) {
@@ -157,7 +167,10 @@ func TestUnionsOfCronCountByDays(t *testing.T) {
 func TestLongUnions(t *testing.T) {
 	t.Parallel()
 	start := time.Date(1971, 1, 1, 0, 0, 0, 0, time.UTC)
-	s := Spec{App: "a", Name: "n", Command: "true", Schedules: []string{"0-29 * * * * *", "30-59 * * * * *"}, Start: &start, MaxFires: 2_000_000_000}
+	s := Spec{
+		App: "a", Name: "n", Command: "true", Schedules: []string{"0-29 * * * * *", "30-59 * * * * *"}, Start: &start,
+		MaxFires: 2_000_000_000,
+	}
 	s.Defaults(start)
 	schedule, err := s.Compile()
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 )
 
 func BenchmarkCronNext(b *testing.B) {
-	for _, expr := range []string{"*/5 * * * *", "30 2 * * *", "0 9 * * MON-FRI", "0 0 L * *", "0 0 29 2 *", "* * * * * * *"} {
+	for _, expr := range []string{"*/5 * * * *", "30 2 * * *", "0 9 * * MON-FRI", "0 0 L * *", "0 0 29 2 *",
+		"* * * * * * *"} {
 		b.Run(expr, func(b *testing.B) {
 			loc, err := LoadZone("America/New_York")
 			if err != nil {

@@ -24,13 +24,19 @@ func TestCronWhereTheClockJumps(t *testing.T) {
 			[]string{"2026-10-25T02:30:00+02:00", "2026-10-25T02:30:00+01:00", "2026-10-25T03:30:00+01:00"}},
 		"a star in the minute with a fixed hour takes both passes": {
 			"*/30 2 * * *", "Europe/Berlin", "2026-10-25T01:30:00+02:00",
-			[]string{"2026-10-25T02:00:00+02:00", "2026-10-25T02:30:00+02:00", "2026-10-25T02:00:00+01:00", "2026-10-25T02:30:00+01:00", "2026-10-26T02:00:00+01:00"}},
+			[]string{
+				"2026-10-25T02:00:00+02:00", "2026-10-25T02:30:00+02:00", "2026-10-25T02:00:00+01:00",
+				"2026-10-25T02:30:00+01:00", "2026-10-26T02:00:00+01:00",
+			}},
 		"and nothing of a gap": {
 			"*/30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00+01:00",
 			[]string{"2026-03-30T02:00:00+02:00"}},
 		"a star in the second does too": {
 			"*/30 30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00+02:00",
-			[]string{"2026-10-25T02:30:00+02:00", "2026-10-25T02:30:30+02:00", "2026-10-25T02:30:00+01:00", "2026-10-25T02:30:30+01:00"}},
+			[]string{
+				"2026-10-25T02:30:00+02:00", "2026-10-25T02:30:30+02:00", "2026-10-25T02:30:00+01:00",
+				"2026-10-25T02:30:30+01:00",
+			}},
 		"from inside the second pass, what was due in the first is over": {
 			"0,30 2 * * *", "Europe/Berlin", "2026-10-25T02:10:00+01:00",
 			[]string{"2026-10-26T02:00:00+01:00"}},
@@ -109,11 +115,13 @@ func TestCronWhereOffsetsHaveSeconds(t *testing.T) {
 		t.Fatalf("transitions at %v, want one", at)
 	}
 
-	for _, expr := range []string{"*/7 * * * *", "*/20 * * * * *", "10,50 0-23 * * *", "5,25 5,35 0,12,23 * * *", "0 0 * * *"} {
+	for _, expr := range []string{"*/7 * * * *", "*/20 * * * * *", "10,50 0-23 * * *", "5,25 5,35 0,12,23 * * *",
+		"0 0 * * *"} {
 		compare(t, expr, loc, newWindow(loc, at[0]-13*3600, at[0]+13*3600, 1, 2*3600), at[0], at[0]-1)
 	}
 
-	wantFires(t, "0,15,30 0 7 1 *", "Africa/Monrovia", before.Format(time.RFC3339Nano), "1972-01-07T00:44:30Z", "1973-01-07T00:00:00Z")
+	wantFires(t, "0,15,30 0 7 1 *", "Africa/Monrovia", before.Format(time.RFC3339Nano), "1972-01-07T00:44:30Z",
+		"1973-01-07T00:00:00Z")
 }
 
 func TestMark(t *testing.T) {

@@ -7,13 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzCron holds what must be true of any text: no panic, an error of our own type, at least one due time, and
-// due times that increase and agree with Last and Count.
+// FuzzCron holds what must be true of any text: no panic, an error of our own type, at least one
+// due time, and due times that increase and agree with Last and Count.
 func FuzzCron(f *testing.F) {
 	for i, expr := range []string{
 		"*/5 * * * *", "0 3 * * MON-FRI", "0 0 L,LW,15W * *", "0 0 * * 5#3,7L,SUN-TUE", "0 0 12 ? * 2-6 2027/2",
 		"30 2 29 2 ?", "* 2 28 3 * 2027", "0,30 */2 1-31/7 JAN-DEC/3 *", "1-0 * * * *", "22-6 22-6 * 11-2 FRI-MON",
-		"0 0 31 2 *", "@daily", "@every 5m", "CRON_TZ=Asia/Tokyo * * * * *", "H/15 * * * *", "0 0 L-3 * *", "1,2,, * * * *",
+		"0 0 31 2 *", "@daily", "@every 5m", "CRON_TZ=Asia/Tokyo * * * * *", "H/15 * * * *", "0 0 L-3 * *",
+		"1,2,, * * * *",
 		"0 0 1 1 * 2099", "00 000 01 09 07", "* * * * * * */129", "５ * * * *", "0 0 * * \u017fun",
 	} {
 		f.Add(expr, uint8(i), int64(1_600_000_000+i*20_000_000))
@@ -24,7 +25,8 @@ func FuzzCron(f *testing.F) {
 		c, err := ParseCron(expr, loc)
 		if err != nil {
 			var ce *CronError
-			if c != nil || !errors.As(err, &ce) || ce.Problem.Code() == "" || utf8.ValidString(expr) && !utf8.ValidString(err.Error()) {
+			if c != nil || !errors.As(err, &ce) || ce.Problem.Code() == "" ||
+				utf8.ValidString(expr) && !utf8.ValidString(err.Error()) {
 				t.Fatalf("%q: %v, %#v", expr, c, err)
 			}
 			return

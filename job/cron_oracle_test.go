@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// The oracle knows cron and the DST rule by brute force and shares no code with the package: it reads the wall
-// clock of every instant of a window and compares field by field. It takes valid expressions of 5 or 7 fields,
-// and 6 with the second first.
+// The oracle knows cron and the DST rule by brute force and shares no code with the package: it
+// reads the wall clock of every instant of a window and compares field by field. It takes valid
+// expressions of 5 or 7 fields, and 6 with the second first.
 type oracle struct {
 	fields  [7]string // second … year, upper case
 	elapsed bool
@@ -60,7 +60,8 @@ func (o oracle) day(t time.Time) bool {
 }
 
 var oracleNames = map[string]int{
-	"JAN": 1, "FEB": 2, "MAR": 3, "APR": 4, "MAY": 5, "JUN": 6, "JUL": 7, "AUG": 8, "SEP": 9, "OCT": 10, "NOV": 11, "DEC": 12,
+	"JAN": 1, "FEB": 2, "MAR": 3, "APR": 4, "MAY": 5, "JUN": 6, "JUL": 7, "AUG": 8, "SEP": 9, "OCT": 10, "NOV": 11,
+	"DEC": 12,
 	"SUN": 0, "MON": 1, "TUE": 2, "WED": 3, "THU": 4, "FRI": 5, "SAT": 6,
 }
 
@@ -149,9 +150,12 @@ func (o oracle) weekday(t time.Time) bool {
 	}
 	field := o.fields[5]
 	if len(o.as) > 1 { // the second Friday is no working day
-		field = strings.Join(slices.DeleteFunc(strings.Split(field, ","), func(item string) bool { return strings.ContainsAny(item, "#L") }), ",")
+		field = strings.Join(slices.DeleteFunc(strings.Split(field, ","),
+			func(item string) bool { return strings.ContainsAny(item, "#L") }), ",")
 	}
-	return field != "" && !slices.ContainsFunc(o.as, func(d time.Weekday) bool { return !oracleWeekday(field, t, int(d)) })
+	return field != "" && !slices.ContainsFunc(o.as, func(d time.Weekday) bool {
+		return !oracleWeekday(field, t, int(d))
+	})
 }
 
 func oracleWeekday(field string, t time.Time, day int) bool {

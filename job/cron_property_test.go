@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// oracleZones jump by 24, 3, 2 hours, one hour, 45, 30 and 15 minutes; at midnight, before and after it; east
-// and west of UTC; forward in winter, in spring and around Ramadan.
+// oracleZones jump by 24, 3, 2 hours, one hour, 45, 30 and 15 minutes; at midnight, before and
+// after it; east and west of UTC; forward in winter, in spring and around Ramadan.
 var oracleZones = []string{
 	"Africa/Cairo", "Africa/Casablanca", "Africa/Juba", "America/Asuncion", "America/Caracas", "America/Havana",
 	"America/Los_Angeles", "America/New_York", "America/Nuuk", "America/Santiago", "America/Sao_Paulo",
@@ -40,7 +40,8 @@ func oracleTransitions(t testing.TB) (all []transition) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := transitionsOf(loc, time.Date(2010, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2038, 1, 1, 0, 0, 0, 0, time.UTC))
+		at := transitionsOf(loc, time.Date(2010, 1, 1, 0, 0, 0, 0, time.UTC),
+			time.Date(2038, 1, 1, 0, 0, 0, 0, time.UTC))
 		if len(at) == 0 {
 			t.Fatalf("%s: no transition", name)
 		}
@@ -96,15 +97,24 @@ func expressionNear(at time.Time, withSeconds bool) *rapid.Generator[string] {
 	free := rapid.Just("*")
 	day := rapid.Map(rapid.IntRange(-1, 1), func(n int) string { return fmt.Sprint(at.AddDate(0, 0, n).Day()) })
 	dom := listOf(item(1, 31), day, day, rapid.SampledFrom([]string{"L", "LW", "l", "1W", "15W", "31W", "28w"}))
-	dow := listOf(item(0, 6), rapid.SampledFrom([]string{"7", "07", "5-7", "1-7", "1-7/2", "FRI-SUN", "sat-sun", "SUN-TUE", "Mon", "SUN", "5L", "7L", "SUNL", "0#1", "SUN#5", "7#2", "6#4"}))
+	dow := listOf(item(0, 6), rapid.SampledFrom([]string{
+		"7", "07", "5-7", "1-7", "1-7/2", "FRI-SUN", "sat-sun", "SUN-TUE", "Mon", "SUN", "5L", "7L", "SUNL", "0#1",
+		"SUN#5", "7#2", "6#4",
+	}))
 	month := listOf(item(1, 12), rapid.Just(at.Format("Jan")), rapid.Just("JAN-DEC"), rapid.Just("1-12"))
 	hour := listOf(item(0, 23), item(0, 4), item(0, 3), rapid.SampledFrom([]string{"23", "0", "1", "2", "3", "0-23"}))
 	return rapid.Custom(func(t *rapid.T) string {
-		words := []string{listOf(item(0, 59), rapid.SampledFrom([]string{"0", "30", "0,30", "59"})).Draw(t, "minute"), hour.Draw(t, "hour")}
-		words = append(words, rapid.OneOf(free, dom).Draw(t, "dom"), rapid.OneOf(free, free, month).Draw(t, "month"), rapid.OneOf(free, dow).Draw(t, "dow"))
+		words := []string{
+			listOf(item(0, 59), rapid.SampledFrom([]string{"0", "30", "0,30", "59"})).Draw(t, "minute"),
+			hour.Draw(t, "hour"),
+		}
+		words = append(words, rapid.OneOf(free, dom).Draw(t, "dom"), rapid.OneOf(free, free, month).Draw(t, "month"),
+			rapid.OneOf(free, dow).Draw(t, "dow"))
 		if withSeconds {
 			words = append([]string{listOf(item(0, 59), rapid.Just("0")).Draw(t, "second")}, words...)
-			words = append(words, rapid.SampledFrom([]string{"*", "*", "2010-2037", "*/1", fmt.Sprintf("%d,2050", at.Year())}).Draw(t, "year"))
+			words = append(words,
+				rapid.SampledFrom([]string{"*", "*", "2010-2037", "*/1", fmt.Sprintf("%d,2050", at.Year())}).Draw(t,
+					"year"))
 		}
 
 		return strings.Join(words, " ")
@@ -146,7 +156,8 @@ func compare(t fatal, expr string, loc *time.Location, w window, probes ...int64
 	if !slices.Equal(got, want) {
 		for i := range max(len(got), len(want)) {
 			if i >= len(got) || i >= len(want) || got[i] != want[i] {
-				t.Fatalf("%q %s: %d due times, want %d; differ at %d: got %v, want %v", expr, loc, len(got), len(want), i, clip(at, got, i), clip(at, want, i))
+				t.Fatalf("%q %s: %d due times, want %d; differ at %d: got %v, want %v", expr, loc, len(got), len(want),
+					i, clip(at, got, i), clip(at, want, i))
 			}
 		}
 	}
@@ -225,7 +236,10 @@ func TestCronEqualsOracleByTheSecond(t *testing.T) {
 // TestCronEqualsOracleEverywhere tries the same expressions at each transition: of all zones and
 // years in its long form, otherwise of a few years.
 func TestCronEqualsOracleEverywhere(t *testing.T) {
-	exprs := []string{"*/10 * * * *", "30 * * * *", "30 2 * * *", "0 0 * * *", "0,30 0-4,23 * * *", "*/15 1-2 * * *", "15 0-23 L * SUN"}
+	exprs := []string{
+		"*/10 * * * *", "30 * * * *", "30 2 * * *", "0 0 * * *", "0,30 0-4,23 * * *", "*/15 1-2 * * *",
+		"15 0-23 L * SUN",
+	}
 	years := map[int]bool{2011: true, 2028: true}
 	for _, x := range oracleTransitions(t) {
 		if !long && !years[time.Unix(x.at, 0).UTC().Year()] {
@@ -239,7 +253,8 @@ func TestCronEqualsOracleEverywhere(t *testing.T) {
 	}
 }
 
-// TestCountEqualsNextOverYears crosses months, leap days and many transitions, which the windows do not.
+// TestCountEqualsNextOverYears crosses months, leap days and many transitions, which the windows do
+// not.
 func TestCountEqualsNextOverYears(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		loc, err := LoadZone(rapid.SampledFrom(oracleZones).Draw(t, "zone"))
@@ -247,7 +262,8 @@ func TestCountEqualsNextOverYears(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		from := time.Unix(rapid.Int64Range(0, 4102444800).Draw(t, "from"), rapid.Int64Range(0, 999999999).Draw(t, "nsec"))
+		from := time.Unix(rapid.Int64Range(0, 4102444800).Draw(t, "from"),
+			rapid.Int64Range(0, 999999999).Draw(t, "nsec"))
 		c, err := ParseCron(expressionNear(from, rapid.Bool().Draw(t, "seconds")).Draw(t, "expr"), loc)
 		if err != nil {
 			return

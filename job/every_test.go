@@ -16,12 +16,14 @@ func TestNewEveryRefuses(t *testing.T) {
 		first    time.Time
 		want     string
 	}{
-		"less than 10 ms":              {9999 * time.Microsecond, first, "every 9.999ms: shorter than 10ms"},
-		"nothing":                      {0, first, "shorter than"},
-		"a negative interval":          {-time.Hour, first, "shorter than"},
-		"a fraction of a microsecond":  {time.Second + time.Nanosecond, first, "not a whole number of microseconds"},
-		"no first due time":            {time.Second, time.Time{}, "the first due time"},
-		"a first that cannot be shown": {time.Second, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), "not in the years 1 to 9999"},
+		"less than 10 ms":             {9999 * time.Microsecond, first, "every 9.999ms: shorter than 10ms"},
+		"nothing":                     {0, first, "shorter than"},
+		"a negative interval":         {-time.Hour, first, "shorter than"},
+		"a fraction of a microsecond": {time.Second + time.Nanosecond, first, "not a whole number of microseconds"},
+		"no first due time":           {time.Second, time.Time{}, "the first due time"},
+		"a first that cannot be shown": {
+			time.Second, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), "not in the years 1 to 9999",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := NewEvery(c.interval, c.first); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -43,7 +45,8 @@ func TestEveryKeepsItsPhase(t *testing.T) {
 		"a microsecond early": {"2026-11-20T12:00:00.123455999Z", "2026-11-20T12:00:00.123456Z"},
 		"at the first":        {"2026-11-20T12:00:00.123456Z", "2026-11-20T13:30:00.123456Z"},
 		"in another zone":     {"2026-11-20T22:00:00+09:00", "2026-11-20T13:30:00.123456Z"},
-		"a hundred years on":  {"2126-11-20T12:00:00.123456Z", "2126-11-20T13:30:00.123456Z"}, // 36524 days are whole intervals
+		// 36524 days are whole intervals
+		"a hundred years on": {"2126-11-20T12:00:00.123456Z", "2126-11-20T13:30:00.123456Z"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := e.Next(instant(t, c.from))
@@ -85,7 +88,8 @@ func TestEveryEqualsAdding(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		from := first.Add(time.Duration(rapid.Int64Range(-2, 5).Draw(t, "steps"))*interval + time.Duration(rapid.Int64Range(-2000, 2000).Draw(t, "off")))
+		from := first.Add(time.Duration(rapid.Int64Range(-2, 5).Draw(t, "steps"))*interval + time.Duration(
+			rapid.Int64Range(-2000, 2000).Draw(t, "off")))
 		to := from.Add(time.Duration(rapid.Int64Range(-1, 50).Draw(t, "length")) * interval / 7)
 		var n int64
 		var last, next time.Time

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// calendarOracle knows calendars by brute force: it reads the wall clock of an instant and goes through the text of the
-// definitions line by line.
+// calendarOracle knows calendars by brute force: it reads the wall clock of an instant and goes
+// through the text of the definitions line by line.
 type calendarOracle struct {
 	specs []CalendarSpec
 	zone  *time.Location // of calendars without one
@@ -66,7 +66,8 @@ func (o calendarOracle) lent(at time.Time) []time.Weekday {
 		}
 		var work []time.Weekday
 		for i, name := range oracleDays {
-			if len(c.ExcludeWeekdays) > 0 && !slices.Contains(c.ExcludeWeekdays, name) || len(c.ExcludeWeekdays) == 0 && i > 0 && i < 6 {
+			if len(c.ExcludeWeekdays) > 0 && !slices.Contains(c.ExcludeWeekdays, name) ||
+				len(c.ExcludeWeekdays) == 0 && i > 0 && i < 6 {
 				work = append(work, time.Weekday(i))
 			}
 		}
@@ -111,7 +112,8 @@ func (o calendarOracle) open(at time.Time) bool {
 	return true
 }
 
-// inHours reads lines of the one form that the tests write: "mon 08:00-18:00", the second time later or on the next day.
+// inHours reads lines of the one form that the tests write: "mon 08:00-18:00", the second time
+// later or on the next day.
 func (o calendarOracle) inHours(lines []string, day time.Weekday, local time.Time) bool {
 	clock := local.Format("15:04")
 	for _, line := range lines {
@@ -165,7 +167,8 @@ func calendarNear(at time.Time, zones ...string) *rapid.Generator[CalendarSpec] 
 		c := CalendarSpec{Timezone: rapid.SampledFrom(append(zones, "")).Draw(t, "calendar's zone")}
 		c.Exclude = rapid.SliceOfN(entryNear(at), 0, 3).Draw(t, "exclude")
 		if rapid.Bool().Draw(t, "weekends") {
-			c.ExcludeWeekdays = rapid.SliceOfNDistinct(rapid.SampledFrom(oracleDays), 0, 7, rapid.ID).Draw(t, "weekdays")
+			c.ExcludeWeekdays = rapid.SliceOfNDistinct(rapid.SampledFrom(oracleDays), 0, 7, rapid.ID).Draw(t,
+				"weekdays")
 		}
 		if rapid.IntRange(0, 2).Draw(t, "hours") == 0 {
 			c.Hours = CalendarHours{Only: hours.Draw(t, "only"), Except: hours.Draw(t, "except")}
@@ -189,7 +192,8 @@ func TestFilteredEqualsOracle(t *testing.T) {
 		w := newWindow(x.loc, x.at-2*24*3600, x.at+2*24*3600, 60, 48*3600)
 		o := calendarOracle{zone: x.loc, t: t}
 		var calendars []*Calendar
-		for i, c := range rapid.SliceOfN(calendarNear(at, x.loc.String(), "Asia/Shanghai", "America/St_Johns"), 1, 3).Draw(rt, "calendars") {
+		for i, c := range rapid.SliceOfN(calendarNear(at, x.loc.String(), "Asia/Shanghai", "America/St_Johns"), 1,
+			3).Draw(rt, "calendars") {
 			c.Name = fmt.Sprint(i)
 			compiled, err := c.Compile()
 			if err != nil {
@@ -278,7 +282,8 @@ func compareSchedule(t fatal, s Schedule, w window, want []int64, probes ...int6
 	if !slices.Equal(got, want) {
 		for i := range max(len(got), len(want)) {
 			if i >= len(got) || i >= len(want) || got[i] != want[i] {
-				t.Fatalf("%d due times, want %d; differ at %d: got %v, want %v", len(got), len(want), i, clip(at, got, i), clip(at, want, i))
+				t.Fatalf("%d due times, want %d; differ at %d: got %v, want %v", len(got), len(want), i,
+					clip(at, got, i), clip(at, want, i))
 			}
 		}
 	}

@@ -22,17 +22,36 @@ func TestFolderVerdict(t *testing.T) {
 		applied bool
 		err     error
 	}{
-		"it holds what is applied":                      {digest: "new", applied: true},
-		"it holds what never was":                       {digest: "newer", nodes: []FolderNode{other}},
-		"it never changed and was overtaken":            {digest: "old", nodes: []FolderNode{{Node: "a", Digest: "old", Held: "old"}, other}, err: ErrBehind},
-		"a new node comes with something old":           {digest: "old", nodes: []FolderNode{other}, err: ErrBehind},
-		"it goes back from what is applied":             {digest: "old", nodes: []FolderNode{{Node: "a", Digest: "new", Held: "new"}, other}},
-		"it goes back after it held what is wrong":      {digest: "old", nodes: []FolderNode{{Node: "a", Digest: "wrong", Held: "new"}, other}},
-		"it catches up step by step":                    {digest: "old", nodes: []FolderNode{{Node: "a", Digest: "older", Held: "older"}, other}, err: ErrBehind},
-		"it has been behind for long, another is right": {digest: "old", nodes: []FolderNode{{Node: "a", Digest: "old", State: FolderBehind, Since: long}, other}, err: ErrBehind},
-		"it has been behind for long, nobody is right":  {digest: "old", nodes: []FolderNode{{Node: "a", Digest: "old", State: FolderBehind, Since: long}, gone}},
-		"it is behind since shortly, nobody is right":   {digest: "old", nodes: []FolderNode{{Node: "a", Digest: "old", State: FolderBehind, Since: shortly}, gone}, err: ErrBehind},
-		"it was behind with something else":             {digest: "old", nodes: []FolderNode{{Node: "a", Digest: "older", State: FolderBehind, Since: long}}, err: ErrBehind},
+		"it holds what is applied": {digest: "new", applied: true},
+		"it holds what never was":  {digest: "newer", nodes: []FolderNode{other}},
+		"it never changed and was overtaken": {
+			digest: "old", nodes: []FolderNode{{Node: "a", Digest: "old", Held: "old"}, other}, err: ErrBehind,
+		},
+		"a new node comes with something old": {digest: "old", nodes: []FolderNode{other}, err: ErrBehind},
+		"it goes back from what is applied": {
+			digest: "old", nodes: []FolderNode{{Node: "a", Digest: "new", Held: "new"}, other},
+		},
+		"it goes back after it held what is wrong": {
+			digest: "old", nodes: []FolderNode{{Node: "a", Digest: "wrong", Held: "new"}, other},
+		},
+		"it catches up step by step": {
+			digest: "old", nodes: []FolderNode{{Node: "a", Digest: "older", Held: "older"}, other}, err: ErrBehind,
+		},
+		"it has been behind for long, another is right": {
+			digest: "old", nodes: []FolderNode{{Node: "a", Digest: "old", State: FolderBehind, Since: long}, other},
+			err: ErrBehind,
+		},
+		"it has been behind for long, nobody is right": {
+			digest: "old", nodes: []FolderNode{{Node: "a", Digest: "old", State: FolderBehind, Since: long}, gone},
+		},
+		"it is behind since shortly, nobody is right": {
+			digest: "old", nodes: []FolderNode{{Node: "a", Digest: "old", State: FolderBehind, Since: shortly}, gone},
+			err: ErrBehind,
+		},
+		"it was behind with something else": {
+			digest: "old", nodes: []FolderNode{{Node: "a", Digest: "older", State: FolderBehind, Since: long}},
+			err: ErrBehind,
+		},
 	} {
 		f := &FolderState{Digest: "new", Past: []string{"old", "older"}, Nodes: c.nodes}
 		if applied, err := f.Verdict("a", c.digest, now); applied != c.applied || !errors.Is(err, c.err) {

@@ -7,7 +7,8 @@ import (
 
 func TestLateClasses(t *testing.T) {
 	t.Parallel()
-	for _, late := range []time.Duration{-time.Second, 0, 1, lateFirst, lateFirst + 1, 125 * time.Microsecond, 126 * time.Microsecond, time.Millisecond, 37 * time.Millisecond,
+	for _, late := range []time.Duration{-time.Second, 0, 1, lateFirst, lateFirst + 1, 125 * time.Microsecond,
+		126 * time.Microsecond, time.Millisecond, 37 * time.Millisecond,
 		time.Second, time.Minute, 55 * time.Minute} {
 		k := LateClass(late)
 		bound := LateBound(k)
@@ -38,7 +39,8 @@ func TestQuantile(t *testing.T) {
 
 	more[LateClass(time.Second)] = 2
 	l.Add(&more)
-	for share, least := range map[float64]time.Duration{0.01: time.Millisecond, 0.5: time.Millisecond, 0.98: time.Millisecond, 0.99: time.Second, 1: time.Second} {
+	for share, least := range map[float64]time.Duration{0.01: time.Millisecond, 0.5: time.Millisecond,
+		0.98: time.Millisecond, 0.99: time.Second, 1: time.Second} {
 		got, ok := l.Quantile(share)
 		if !ok || got < least || got > least*5/4 {
 			t.Errorf("%g: got %s, want %s or up to a quarter more", share, got, least)

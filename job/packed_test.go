@@ -14,11 +14,13 @@ func TestPack(t *testing.T) {
 		o      Output
 		packed bool
 	}{
-		"nothing":       {Output{}, false},
-		"a line":        {Output{Head: []byte("done\n"), Bytes: 5}, false},
-		"many lines":    {Output{Head: []byte(strings.Repeat("line\n", 1000)), Bytes: 5000}, true},
-		"head and tail": {Output{Head: bytes.Repeat([]byte{7}, 600), Tail: bytes.Repeat([]byte{8}, 700), Bytes: 9000}, true},
-		"a long tail":   {Output{Tail: bytes.Repeat([]byte{8}, 700), Bytes: 9000}, true},
+		"nothing":    {Output{}, false},
+		"a line":     {Output{Head: []byte("done\n"), Bytes: 5}, false},
+		"many lines": {Output{Head: []byte(strings.Repeat("line\n", 1000)), Bytes: 5000}, true},
+		"head and tail": {
+			Output{Head: bytes.Repeat([]byte{7}, 600), Tail: bytes.Repeat([]byte{8}, 700), Bytes: 9000}, true,
+		},
+		"a long tail": {Output{Tail: bytes.Repeat([]byte{8}, 700), Bytes: 9000}, true},
 	} {
 		o := c.o
 		o.Pack()
@@ -95,7 +97,8 @@ func TestKeep(t *testing.T) {
 		}
 	}
 
-	if r, err := DecodeRetention((&Retention{Keep: got, Archive: true}).Encode()); err != nil || r.Keep != got || !r.Archive {
+	if r, err := DecodeRetention((&Retention{Keep: got, Archive: true}).Encode()); err != nil || r.Keep != got ||
+		!r.Archive {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }

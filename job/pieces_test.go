@@ -25,23 +25,33 @@ func TestPiecesText(t *testing.T) {
 		text   string
 		next   int64
 	}{
-		"nothing":                              {nil, 0, false, "", 0},
-		"nothing, over":                        {nil, 7, true, "", 7},
-		"all":                                  {piecesOf(0, "one\n", 4, "two"), 0, false, "one\ntwo", 7},
-		"behind a byte":                        {piecesOf(0, "one\n", 4, "two"), 5, false, "wo", 7},
-		"behind all":                           {piecesOf(0, "one\n", 4, "two"), 7, false, "", 7},
-		"behind more than all":                 {piecesOf(0, "one"), 9, true, "", 9},
-		"a gap":                                {piecesOf(0, "one", 10, "two"), 0, true, "one\n… 7 bytes dropped …\ntwo", 13},
-		"a gap behind the end of a line":       {piecesOf(0, "one\n", 10, "two"), 0, true, "one\n… 6 bytes dropped …\ntwo", 13},
-		"a gap at the beginning":               {piecesOf(10, "two"), 0, false, "… 10 bytes dropped …\ntwo", 13},
-		"a gap since the last answer":          {piecesOf(10, "two"), 4, false, "\n… 6 bytes dropped …\ntwo", 13},
-		"two gaps":                             {piecesOf(0, "a\n", 5, "b\n", 10, "c"), 0, true, "a\n… 3 bytes dropped …\nb\n… 3 bytes dropped …\nc", 11},
-		"half a character to come":             {piecesOf(0, "a€"[:3]), 0, false, "a", 1},
-		"its rest":                             {piecesOf(0, "a€"[:3], 3, "a€"[3:]), 1, false, "€", 4},
-		"half a character at the end":          {piecesOf(0, "a€"[:3]), 0, true, "a\uFFFD", 3},
-		"what will be no character":            {piecesOf(0, "a\xff"), 0, false, "a\uFFFD", 2},
-		"a gap through a character":            {piecesOf(0, "a€"[:2], 10, "€b"[1:]), 0, true, "a\n… 11 bytes dropped …\nb", 13},
-		"a gap and half a character behind it": {piecesOf(0, "a", 10, "€"[:1]), 0, false, "a\n… 9 bytes dropped …\n", 10},
+		"nothing":              {nil, 0, false, "", 0},
+		"nothing, over":        {nil, 7, true, "", 7},
+		"all":                  {piecesOf(0, "one\n", 4, "two"), 0, false, "one\ntwo", 7},
+		"behind a byte":        {piecesOf(0, "one\n", 4, "two"), 5, false, "wo", 7},
+		"behind all":           {piecesOf(0, "one\n", 4, "two"), 7, false, "", 7},
+		"behind more than all": {piecesOf(0, "one"), 9, true, "", 9},
+		"a gap": {
+			piecesOf(0, "one", 10, "two"), 0, true, "one\n… 7 bytes dropped …\ntwo", 13,
+		},
+		"a gap behind the end of a line": {
+			piecesOf(0, "one\n", 10, "two"), 0, true, "one\n… 6 bytes dropped …\ntwo", 13,
+		},
+		"a gap at the beginning":      {piecesOf(10, "two"), 0, false, "… 10 bytes dropped …\ntwo", 13},
+		"a gap since the last answer": {piecesOf(10, "two"), 4, false, "\n… 6 bytes dropped …\ntwo", 13},
+		"two gaps": {
+			piecesOf(0, "a\n", 5, "b\n", 10, "c"), 0, true, "a\n… 3 bytes dropped …\nb\n… 3 bytes dropped …\nc", 11,
+		},
+		"half a character to come":    {piecesOf(0, "a€"[:3]), 0, false, "a", 1},
+		"its rest":                    {piecesOf(0, "a€"[:3], 3, "a€"[3:]), 1, false, "€", 4},
+		"half a character at the end": {piecesOf(0, "a€"[:3]), 0, true, "a\uFFFD", 3},
+		"what will be no character":   {piecesOf(0, "a\xff"), 0, false, "a\uFFFD", 2},
+		"a gap through a character": {
+			piecesOf(0, "a€"[:2], 10, "€b"[1:]), 0, true, "a\n… 11 bytes dropped …\nb", 13,
+		},
+		"a gap and half a character behind it": {
+			piecesOf(0, "a", 10, "€"[:1]), 0, false, "a\n… 9 bytes dropped …\n", 10,
+		},
 	} {
 		if text, next := PiecesText(Join(c.pieces), c.from, c.over); text != c.text || next != c.next {
 			t.Errorf("%s: got %q, %d, want %q, %d", name, text, next, c.text, c.next)
@@ -102,7 +112,8 @@ func TestPiecesOfAnOutput(t *testing.T) {
 			}
 		}
 
-		if back := OutputOf(o.Pieces()); len(o.Tail) > 0 && (!bytes.Equal(back.Head, o.Head) || !bytes.Equal(back.Tail, o.Tail) || back.Bytes != o.Bytes) {
+		if back := OutputOf(o.Pieces()); len(o.Tail) > 0 &&
+			(!bytes.Equal(back.Head, o.Head) || !bytes.Equal(back.Tail, o.Tail) || back.Bytes != o.Bytes) {
 			t.Errorf("got %+v, want %+v", back, o)
 		}
 	})
@@ -125,7 +136,8 @@ func TestOutputOf(t *testing.T) {
 	} {
 		got := OutputOf(c.pieces)
 		if string(got.Head) != c.head || string(got.Tail) != c.tail || got.Bytes != c.bytes {
-			t.Errorf("%s: got %q … %q, %d bytes, want %q … %q, %d", name, got.Head, got.Tail, got.Bytes, c.head, c.tail, c.bytes)
+			t.Errorf("%s: got %q … %q, %d bytes, want %q … %q, %d", name, got.Head, got.Tail, got.Bytes, c.head, c.tail,
+				c.bytes)
 		}
 	}
 }

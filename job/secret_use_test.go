@@ -12,16 +12,20 @@ import (
 func TestSecretUses(t *testing.T) {
 	t.Parallel()
 	s := Spec{Command: "x", CommandOptions: CommandOptions{
-		Env:   map[string]string{"B": "{{secret.pg}}/{{ secret.pg }}", "A": "a{{.Template}}{{{{secret.none}}", "C": "{{secret.c-1_2.x}}"},
+		Env: map[string]string{
+			"B": "{{secret.pg}}/{{ secret.pg }}", "A": "a{{.Template}}{{{{secret.none}}", "C": "{{secret.c-1_2.x}}",
+		},
 		Stdin: "{{due}} {{secret.in}}",
 	}}
 
-	if got, want := fmt.Sprint(s.SecretUses()), "[{env.B pg false} {env.B pg false} {env.C c-1_2.x false} {stdin in false}]"; got != want {
+	if got, want := fmt.Sprint(s.SecretUses()),
+		"[{env.B pg false} {env.B pg false} {env.C c-1_2.x false} {stdin in false}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 
 	h := Spec{HTTP: &HTTP{
-		URL: "http://a", Headers: map[string]string{"Authorization": "Bearer {{secret.api}} {{{{secret.not}}", "X": "{{due}}"}, Body: `{"k": "{{secret.body}}"}`,
+		URL: "http://a", Headers: map[string]string{"Authorization": "Bearer {{secret.api}} {{{{secret.not}}",
+			"X": "{{due}}"}, Body: `{"k": "{{secret.body}}"}`,
 		Sign: &HTTPSign{"hook"}, TLS: &HTTPTLS{ClientKey: "key"},
 	}}
 
@@ -30,13 +34,15 @@ func TestSecretUses(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 
-	if got := SecretNames(append(s.SecretUses(), h.SecretUses()...)); !slices.Equal(got, []Secret{"api", "body", "c-1_2.x", "hook", "in", "key", "pg"}) {
+	if got := SecretNames(append(s.SecretUses(), h.SecretUses()...)); !slices.Equal(got,
+		[]Secret{"api", "body", "c-1_2.x", "hook", "in", "key", "pg"}) {
 		t.Errorf("got the names %v", got)
 	}
 
 	h.App = "shop"
 	exist := map[AppSecret]bool{{"", "api"}: true, {"billing", "body"}: true}
-	if got := h.MissingSecrets(exist); len(got) != 1 || got[0].Field != "http.body" || !strings.Contains(got[0].Message, `no secret "body" that jobs of the app "shop" may use`) {
+	if got := h.MissingSecrets(exist); len(got) != 1 || got[0].Field != "http.body" ||
+		!strings.Contains(got[0].Message, `no secret "body" that jobs of the app "shop" may use`) {
 		t.Errorf("got %v", got)
 	}
 
@@ -69,7 +75,8 @@ func TestFillSecrets(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		"{{secret.pg": "without }}", "{{secret.}}": "is no name of a secret", "{{secret.a b}}": "is no name", "{{secret.../x}}": "is no name", "{{secret.gone}}": "there is none",
+		"{{secret.pg": "without }}", "{{secret.}}": "is no name of a secret", "{{secret.a b}}": "is no name",
+		"{{secret.../x}}": "is no name", "{{secret.gone}}": "there is none",
 	} {
 		if got, err := fillSecrets(text, value); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %q, %v, want an error with %q", text, got, err, want)
@@ -78,7 +85,8 @@ func TestFillSecrets(t *testing.T) {
 
 	big := func(Secret) (string, error) { return strings.Repeat("x", MaxSecret), nil }
 	many := CommandOptions{Stdin: strings.Repeat("{{secret.a}}", 1000)}
-	if _, err := many.FillSecrets(big); err == nil || !strings.Contains(err.Error(), "stdin: has more than 1048576 bytes") {
+	if _, err := many.FillSecrets(big); err == nil ||
+		!strings.Contains(err.Error(), "stdin: has more than 1048576 bytes") {
 		t.Errorf("got %v, want that it is too much", err)
 	}
 
@@ -96,7 +104,10 @@ func TestFillSecretsIntoRequest(t *testing.T) {
 	t.Parallel()
 	values := map[Secret]string{"token": `a%b "c`, "lines": "a\nb", "euro": "€€"}
 	p := Placeholders{Secret: func(n Secret) (string, error) { return values[n], nil }}
-	h := HTTP{URL: "http://a", Headers: map[string]string{"Authorization": "Bearer {{secret.token}}"}, Body: `{"a": "{{secret.token}} {{secret.lines}}"}`}
+	h := HTTP{
+		URL: "http://a", Headers: map[string]string{"Authorization": "Bearer {{secret.token}}"},
+		Body: `{"a": "{{secret.token}} {{secret.lines}}"}`,
+	}
 	c, err := h.Fill(p)
 	if err != nil || c.Headers["Authorization"] != `Bearer a%b "c` || c.Body != `{"a": "a%b \"c a\nb"}` {
 		t.Errorf("got %+v, %v", c, err)
@@ -105,7 +116,9 @@ func TestFillSecretsIntoRequest(t *testing.T) {
 	for name := range values {
 		h.Headers["Authorization"] = "{{secret." + string(name) + "}}"
 		_, err := h.Fill(p)
-		if bad := name != "token"; bad != (err != nil) || bad && (!strings.Contains(err.Error(), "headers.Authorization: the secret "+string(name)) || strings.Contains(err.Error(), values[name])) {
+		if bad := name != "token"; bad != (err != nil) ||
+			bad && (!strings.Contains(err.Error(), "headers.Authorization: the secret "+string(name)) ||
+				strings.Contains(err.Error(), values[name])) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -129,11 +142,16 @@ func TestWhereSecretsMayStand(t *testing.T) {
 		"open":                   {func(s *Spec) { s.Env = map[string]string{"P": "{{secret.pg"} }, "env.P"},
 		"no name":                {func(s *Spec) { s.Stdin = "{{secret.a b}}" }, "stdin"},
 		"too many":               {func(s *Spec) { s.Env = many }, "env.V16"},
-		"in a header":            {func(s *Spec) { *s = httpJob(HTTP{URL: "http://a", Headers: map[string]string{"A": "{{secret.pg}}"}}) }, ""},
-		"in a body":              {func(s *Spec) { *s = httpJob(HTTP{URL: "http://a", Body: `{"a": "{{secret.pg}}"}`}) }, ""},
-		"in the URL":             {func(s *Spec) { *s = httpJob(HTTP{URL: "http://a/{{secret.pg}}"}) }, "http.url"},
+		"in a header": {
+			func(s *Spec) { *s = httpJob(HTTP{URL: "http://a", Headers: map[string]string{"A": "{{secret.pg}}"}}) }, "",
+		},
+		"in a body":  {func(s *Spec) { *s = httpJob(HTTP{URL: "http://a", Body: `{"a": "{{secret.pg}}"}`}) }, ""},
+		"in the URL": {func(s *Spec) { *s = httpJob(HTTP{URL: "http://a/{{secret.pg}}"}) }, "http.url"},
 		"unquoted in JSON": {func(s *Spec) {
-			*s = httpJob(HTTP{URL: "http://a", Headers: map[string]string{"Content-Type": "application/json"}, Body: `{"a": {{secret.pg}}}`})
+			*s = httpJob(HTTP{
+				URL: "http://a", Headers: map[string]string{"Content-Type": "application/json"},
+				Body: `{"a": {{secret.pg}}}`,
+			})
 		}, "http.body"},
 	} {
 		s := Spec{Name: "a", Schedule: "@daily", Command: "true"}
@@ -157,13 +175,16 @@ func TestCheckSecret(t *testing.T) {
 		app, value string
 		field      string
 	}{
-		"good": {"a", "", "good", ""}, "short": {"a", "", "sho", "value"}, "long": {"a", "", strings.Repeat("x", MaxSecret+1), "value"}, "NUL": {"a", "", "hunter\x00", "value"},
-		"no text": {"a", "", "hunter\xff", "value"}, "space": {"a", "", "    \n", "value"}, "no name": {"a/b", "", "good", "name"}, "no app": {"a", "a\nb", "good", "app"},
+		"good": {"a", "", "good", ""}, "short": {"a", "", "sho", "value"},
+		"long": {"a", "", strings.Repeat("x", MaxSecret+1), "value"}, "NUL": {"a", "", "hunter\x00", "value"},
+		"no text": {"a", "", "hunter\xff", "value"}, "space": {"a", "", "    \n", "value"},
+		"no name": {"a/b", "", "good", "name"}, "no app": {"a", "a\nb", "good", "app"},
 	} {
 		err := CheckSecret(c.name, c.app, c.value)
 		var p Problems
 		errors.As(err, &p)
-		if c.field == "" && err != nil || c.field != "" && (len(p) != 1 || p[0].Field != c.field) || err != nil && strings.Contains(err.Error(), "hunter") {
+		if c.field == "" && err != nil || c.field != "" && (len(p) != 1 || p[0].Field != c.field) ||
+			err != nil && strings.Contains(err.Error(), "hunter") {
 			t.Errorf("%s: got %v, want a problem of %q", name, err, c.field)
 		}
 	}

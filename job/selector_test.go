@@ -150,7 +150,8 @@ func TestPlaceOfADefinition(t *testing.T) {
 	}
 
 	web := WithHandlers(map[string]string{LabelOnly: "handlers", "zone": "a"}, []string{"mail"})
-	for text, want := range map[string]bool{"": false, "zone=a": false, "handler/mail": true, "handler/mail,zone=b": false, "!handler/x": false, "handler/x": false} {
+	for text, want := range map[string]bool{"": false, "zone=a": false, "handler/mail": true,
+		"handler/mail,zone=b": false, "!handler/x": false, "handler/x": false} {
 		s, _ := ParseSelector(text)
 		if got := s.Takes(web); got != want {
 			t.Errorf("a node for handlers only takes %q: got %t, want %t", text, got, want)
@@ -176,8 +177,10 @@ func TestNodeLabels(t *testing.T) {
 		"the node's":         {map[string]string{"node": "a"}, "node is set by the node itself"},
 		"a handler's":        {map[string]string{"handler/x": ""}, "handler/x is set by the node itself"},
 		"a control":          {map[string]string{"zone": "\n"}, "the value of zone"},
-		"a long value":       {map[string]string{"zone": strings.Repeat("x", MaxLabelValue+1)}, "at most 128 are taken"},
-		"too many":           {many, "at most 64 are kept"},
+		"a long value": {
+			map[string]string{"zone": strings.Repeat("x", MaxLabelValue+1)}, "at most 128 are taken",
+		},
+		"too many": {many, "at most 64 are kept"},
 	} {
 		err := CheckNodeLabels(c.labels)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -188,7 +191,8 @@ func TestNodeLabels(t *testing.T) {
 
 // FuzzSelector: any accepted selector reads back as it was written, and matches the same nodes.
 func FuzzSelector(f *testing.F) {
-	for _, s := range []string{"zone in (a,b), !gpu", `a="\"\\",b!=c,d notin (e)`, "in in (in)", "a==b", `x in ("",y)`} {
+	for _, s := range []string{"zone in (a,b), !gpu", `a="\"\\",b!=c,d notin (e)`, "in in (in)", "a==b",
+		`x in ("",y)`} {
 		f.Add(s, "zone", "a")
 	}
 

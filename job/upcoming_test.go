@@ -12,7 +12,10 @@ import (
 func comingSpecs(r *rand.Rand, n int) []*Spec {
 	from := time.Date(2027, 3, 25, 0, 0, 0, 0, time.UTC)
 	zones := []string{"", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"}
-	crons := []string{"* * * * *", "*/5 * * * *", "30 2 * * *", "0 9 * * mon-fri", "*/20 * * * * *", "0 0 1 * *", "7 */3 * * *", "59 59 23 31 12 ? 2026"}
+	crons := []string{
+		"* * * * *", "*/5 * * * *", "30 2 * * *", "0 9 * * mon-fri", "*/20 * * * * *", "0 0 1 * *", "7 */3 * * *",
+		"59 59 23 31 12 ? 2026",
+	}
 	var out []*Spec
 	for i := range n {
 		s := &Spec{App: "a", Name: fmt.Sprint("job ", i), Timezone: zones[r.IntN(len(zones))]}
@@ -82,7 +85,8 @@ func TestTallyCountsEachDueTime(t *testing.T) {
 		}
 
 		if !slices.Equal(tally.Counts, want) || tally.Total != total || tally.Jobs != jobs {
-			t.Fatalf("round %d, steps of %s from %s:\ngot  %d jobs, %d: %v\nwant %d jobs, %d: %v", round, step, from, tally.Jobs, tally.Total, tally.Counts, jobs, total, want)
+			t.Fatalf("round %d, steps of %s from %s:\ngot  %d jobs, %d: %v\nwant %d jobs, %d: %v", round, step, from,
+				tally.Jobs, tally.Total, tally.Counts, jobs, total, want)
 		}
 	}
 }

@@ -41,10 +41,16 @@ func TestChineseWords(t *testing.T) {
 
 	start, end := time.Date(2027, 1, 1, 4, 30, 0, 0, time.UTC), time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC)
 	for want, s := range map[string]Spec{
-		"每个工作日 09:00，以及每周六 12:00（Asia/Shanghai）":                                        {Schedules: []string{"0 9 * * MON-FRI", "0 12 * * SAT"}, Timezone: "Asia/Shanghai"},
-		"每 1 小时 30 分钟一次；首次 2027-01-01 04:30:00 UTC；到 2028-01-01 00:00:00 UTC 为止；共 24 次": {Every: Duration(90 * time.Minute), Start: &start, End: &end, MaxFires: 24},
-		"一次，2027-01-01 12:30:00 +08:00 Asia/Shanghai":                                   {At: &start, Timezone: "Asia/Shanghai"},
-		"每天 03:00（UTC）；共 1 次；仅在日历“a”、“b c”都开放时；每次推迟 5 分钟以内该任务固定的一段":                     {Schedule: "0 3 * * *", MaxFires: 1, Calendars: []string{"a", "b c"}, Jitter: Duration(5 * time.Minute)},
+		"每个工作日 09:00，以及每周六 12:00（Asia/Shanghai）": {
+			Schedules: []string{"0 9 * * MON-FRI", "0 12 * * SAT"}, Timezone: "Asia/Shanghai",
+		},
+		"每 1 小时 30 分钟一次；首次 2027-01-01 04:30:00 UTC；到 2028-01-01 00:00:00 UTC 为止；共 24 次": {
+			Every: Duration(90 * time.Minute), Start: &start, End: &end, MaxFires: 24,
+		},
+		"一次，2027-01-01 12:30:00 +08:00 Asia/Shanghai": {At: &start, Timezone: "Asia/Shanghai"},
+		"每天 03:00（UTC）；共 1 次；仅在日历“a”、“b c”都开放时；每次推迟 5 分钟以内该任务固定的一段": {
+			Schedule: "0 3 * * *", MaxFires: 1, Calendars: []string{"a", "b c"}, Jitter: Duration(5 * time.Minute),
+		},
 	} {
 		if got := s.Words(Chinese); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -80,7 +86,8 @@ func TestChineseSaysAll(t *testing.T) {
 func TestLanguageOf(t *testing.T) {
 	t.Parallel()
 	for accept, want := range map[string]Language{
-		"": English, "zh-CN,zh;q=0.9,en;q=0.8": Chinese, "en-GB,en;q=0.9,zh;q=0.8": English, "fr,ZH-hans;q=0.5": Chinese, "zh;q=0, en": English, "*": English, ";;,": English, "zho": English,
+		"": English, "zh-CN,zh;q=0.9,en;q=0.8": Chinese, "en-GB,en;q=0.9,zh;q=0.8": English,
+		"fr,ZH-hans;q=0.5": Chinese, "zh;q=0, en": English, "*": English, ";;,": English, "zho": English,
 	} {
 		if got := LanguageOf(accept); got != want {
 			t.Errorf("%q: got %s, want %s", accept, got, want)

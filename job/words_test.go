@@ -59,15 +59,25 @@ func TestWords(t *testing.T) {
 	}
 
 	for want, s := range map[string]Spec{
-		"at 09:00 on weekdays, and at 12:00 on Saturdays, Asia/Shanghai": {Schedules: []string{"0 9 * * MON-FRI", "0 12 * * SAT"}, Timezone: "Asia/Shanghai"},
-		"every 15 minutes; first at 2027-01-01 04:30:00 UTC":             {Every: Duration(15 * time.Minute), Start: day("2027-01-01T04:30:00Z")},
-		"every hour; first at 2027-01-01 04:30:00.25 UTC":                {Every: Duration(time.Hour), Start: day("2027-01-01T04:30:00.25Z")},
-		"once, at 2027-10-31 02:30:00 +01:00 Europe/Berlin":              {At: day("2027-10-31T01:30:00Z"), Timezone: "Europe/Berlin"},
+		"at 09:00 on weekdays, and at 12:00 on Saturdays, Asia/Shanghai": {
+			Schedules: []string{"0 9 * * MON-FRI", "0 12 * * SAT"}, Timezone: "Asia/Shanghai",
+		},
+		"every 15 minutes; first at 2027-01-01 04:30:00 UTC": {
+			Every: Duration(15 * time.Minute), Start: day("2027-01-01T04:30:00Z"),
+		},
+		"every hour; first at 2027-01-01 04:30:00.25 UTC": {
+			Every: Duration(time.Hour), Start: day("2027-01-01T04:30:00.25Z"),
+		},
+		"once, at 2027-10-31 02:30:00 +01:00 Europe/Berlin": {
+			At: day("2027-10-31T01:30:00Z"), Timezone: "Europe/Berlin",
+		},
 		"every 1 hour, 30 minutes and 10 milliseconds; first at 2027-01-01 00:00:00 UTC; until 2028-01-01 00:00:00 UTC; 24 times in all": {
-			Every: Duration(90*time.Minute + 10*time.Millisecond), Start: day("2027-01-01T00:00:00Z"), End: day("2028-01-01T00:00:00Z"), MaxFires: 24,
+			Every: Duration(90*time.Minute + 10*time.Millisecond), Start: day("2027-01-01T00:00:00Z"),
+			End: day("2028-01-01T00:00:00Z"), MaxFires: 24,
 		},
 		`at 03:00 every day, UTC; from 2027-01-01 00:00:00 UTC on; once in all; where the calendars "a", "b" and "c d" are open; each later by the job's own part of 5 minutes`: {
-			Schedule: "0 3 * * *", Start: day("2027-01-01T00:00:00Z"), MaxFires: 1, Calendars: []string{"a", "b", "c d"}, Jitter: Duration(5 * time.Minute),
+			Schedule: "0 3 * * *", Start: day("2027-01-01T00:00:00Z"), MaxFires: 1,
+			Calendars: []string{"a", "b", "c d"}, Jitter: Duration(5 * time.Minute),
 		},
 		"": {Schedule: "61 * * * *"},
 	} {
@@ -107,7 +117,8 @@ func TestWordsSayAll(t *testing.T) {
 			if civil = c.nextCivil(civil); civil == never {
 				break
 			}
-			for _, off := range []int64{0, 1, -1, 60, -60, 3600, -3600, 86400, -86400, 7 * 86400, 30 * 86400, 366 * 86400} {
+			for _, off := range []int64{0, 1, -1, 60, -60, 3600, -3600, 86400, -86400, 7 * 86400, 30 * 86400,
+				366 * 86400} {
 				if y := time.Unix(civil+off, 0).UTC().Year(); y >= firstYear && y <= lastYear {
 					check(civil + off)
 				}
@@ -217,7 +228,8 @@ func readSet(text string, value func(string) (int, error)) (map[int]bool, error)
 var (
 	pacePattern   = regexp.MustCompile(`^every (?:(\d+) )?(second|minute|hour)s?(?: from (\S+) to (\S+))?$`)
 	hourlyPattern = regexp.MustCompile(`^every hour at minutes? (.*)$`)
-	fieldPattern  = regexp.MustCompile(`^at (?:(every second|seconds? .*) of )?(every minute|minutes? .*) of (every hour|hours? .*)$`)
+	fieldPattern  = regexp.MustCompile(
+		`^at (?:(every second|seconds? .*) of )?(every minute|minutes? .*) of (every hour|hours? .*)$`)
 )
 
 func readClock(text string) (int, error) {

@@ -40,7 +40,10 @@ func minuteWindows(t testing.TB, n int) *Calendar {
 // expensive is a definition of the kind that once made healthy starts 10 s late.
 func expensive() *Spec {
 	start := time.Date(1971, 1, 1, 0, 0, 0, 0, time.UTC)
-	return &Spec{App: "a", Name: "n", Schedule: "* * * * * *", Timezone: "UTC", Start: &start, MaxFires: 1_000_000_000, Calendars: []string{"windows"}}
+	return &Spec{
+		App: "a", Name: "n", Schedule: "* * * * * *", Timezone: "UTC", Start: &start, MaxFires: 1_000_000_000,
+		Calendars: []string{"windows"},
+	}
 }
 
 var workNow = time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC)
@@ -82,8 +85,12 @@ func TestWorkOfHonestSchedules(t *testing.T) {
 	}
 
 	for name, spec := range map[string]*Spec{
-		"each minute of office hours, counted for five years": {Schedule: "* * * * *", Timezone: "Europe/Berlin", Start: &start, MaxFires: 10_000_000},
-		"three expressions":  {Schedules: []string{"0 9 * * *", "30 10 * * mon", "0 0 17 L * *"}, Timezone: "Europe/Berlin"},
+		"each minute of office hours, counted for five years": {
+			Schedule: "* * * * *", Timezone: "Europe/Berlin", Start: &start, MaxFires: 10_000_000,
+		},
+		"three expressions": {
+			Schedules: []string{"0 9 * * *", "30 10 * * mon", "0 0 17 L * *"}, Timezone: "Europe/Berlin",
+		},
 		"never in its hours": {Schedule: "0 3 * * *", Timezone: "Europe/Berlin"},
 	} {
 		spec.App, spec.Name, spec.Calendars = "a", "n", []string{"hours"}
@@ -141,7 +148,8 @@ func TestExpensiveDefinitions(t *testing.T) {
 	c := minuteWindows(t, 720)
 	err := expensive().Affordable(t.Context(), workNow, []*Calendar{c})
 	var p Problems
-	if !errors.As(err, &p) || p[0].Field != "schedule" || !strings.Contains(p[0].Message, "720 windows a day × 1 schedules, all counted since start, 1971-01-01") {
+	if !errors.As(err, &p) || p[0].Field != "schedule" ||
+		!strings.Contains(p[0].Message, "720 windows a day × 1 schedules, all counted since start, 1971-01-01") {
 		t.Errorf("got %v", err)
 	}
 
@@ -188,10 +196,13 @@ func TestLongLists(t *testing.T) {
 // TestWorkOfImports: a file of many rules is read within its budget.
 func TestWorkOfImports(t *testing.T) {
 	t.Parallel()
-	text := "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n" + strings.Repeat("BEGIN:VEVENT\r\nDTSTART;VALUE=DATE:19710101\r\nRRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30\r\nEND:VEVENT\r\n", 400) + "END:VCALENDAR\r\n"
+	text := "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n" +
+		strings.Repeat(
+			"BEGIN:VEVENT\r\nDTSTART;VALUE=DATE:19710101\r\nRRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30\r\nEND:VEVENT\r\n", 400) + "END:VCALENDAR\r\n"
 	w := NewWork(t.Context(), DefiningWork)
 	_, err := ParseICSWithin(w, []byte(text), workNow, "")
-	if err == nil || !strings.Contains(err.Error(), "as many days of recurring events as are looked at") || w.Spent() > DefiningWork+1 {
+	if err == nil || !strings.Contains(err.Error(), "as many days of recurring events as are looked at") ||
+		w.Spent() > DefiningWork+1 {
 		t.Errorf("got %v after %d units", err, w.Spent())
 	}
 }

@@ -19,7 +19,8 @@ func TestZonesInABareContainer(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 
-	run := exec.Command("/zones", "Europe/Berlin", "china standard time", "America/Argentina/Buenos_Aires", "Europe/Berln")
+	run := exec.Command("/zones", "Europe/Berlin", "china standard time", "America/Argentina/Buenos_Aires",
+		"Europe/Berln")
 	run.Env, run.Dir = []string{}, "/"
 	run.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
 	if os.Getuid() != 0 { // then as root of a user namespace, where that is allowed

@@ -12,15 +12,21 @@ import (
 func TestLoadZone(t *testing.T) {
 	t.Parallel()
 	for typed, want := range map[string]string{
-		"": "UTC", "UTC": "UTC", "Europe/Berlin": "Europe/Berlin", "America/Argentina/Buenos_Aires": "America/Argentina/Buenos_Aires", "Etc/GMT-8": "Etc/GMT-8",
+		"": "UTC", "UTC": "UTC", "Europe/Berlin": "Europe/Berlin",
+		"America/Argentina/Buenos_Aires": "America/Argentina/Buenos_Aires", "Etc/GMT-8": "Etc/GMT-8",
 		"PRC": "PRC", "EST": "EST",
 		// In any case, and with spaces.
-		"utc": "UTC", "europe/berlin": "Europe/Berlin", "AMERICA/NEW_YORK": "America/New_York", "america/new york": "America/New_York", "etc/gmt-8": "Etc/GMT-8",
-		"america/port-au-prince": "America/Port-au-Prince", "africa/dar_es_salaam": "Africa/Dar_es_Salaam", "prc": "PRC",
+		"utc": "UTC", "europe/berlin": "Europe/Berlin", "AMERICA/NEW_YORK": "America/New_York",
+		"america/new york": "America/New_York", "etc/gmt-8": "Etc/GMT-8",
+		"america/port-au-prince": "America/Port-au-Prince", "africa/dar_es_salaam": "Africa/Dar_es_Salaam",
+		"prc": "PRC",
 		// What people and Windows call them.
-		"Beijing": "Asia/Shanghai", "asia/beijing": "Asia/Shanghai", "San Francisco": "America/Los_Angeles", "mumbai": "Asia/Kolkata",
-		"China Standard Time": "Asia/Shanghai", "W. Europe Standard Time": "Europe/Berlin", "w. europe standard time": "Europe/Berlin",
-		"Eastern Standard Time": "America/New_York", "FLE Standard Time": "Europe/Kyiv", "India Standard Time": "Asia/Kolkata", "UTC-11": "Etc/GMT+11",
+		"Beijing": "Asia/Shanghai", "asia/beijing": "Asia/Shanghai", "San Francisco": "America/Los_Angeles",
+		"mumbai":              "Asia/Kolkata",
+		"China Standard Time": "Asia/Shanghai", "W. Europe Standard Time": "Europe/Berlin",
+		"w. europe standard time": "Europe/Berlin",
+		"Eastern Standard Time":   "America/New_York", "FLE Standard Time": "Europe/Kyiv",
+		"India Standard Time": "Asia/Kolkata", "UTC-11": "Etc/GMT+11",
 	} {
 		for range 2 {
 			if loc, err := LoadZone(typed); err != nil || loc.String() != want {
