@@ -53,7 +53,7 @@ type Attempt struct {
 	Seat Seat // its place at the guard; nil: it has no guard
 }
 
-// Executor executes attempts of one kind. Execute blocks until no part of the attempt is alive, and never panics. The
+// Executor executes one kind of attempt. Execute blocks until no part of the attempt is alive, and never panics. The
 // end of ctx asks it to stop the attempt, and context.Cause becomes the reason.
 type Executor interface {
 	Execute(ctx context.Context, a Attempt) job.Result

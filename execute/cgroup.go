@@ -119,7 +119,8 @@ func ownCgroup(proc string) (string, error) {
 		}
 		below, err := filepath.Rel(root, path)
 		if err != nil || strings.HasPrefix(below, "..") {
-			return "", fmt.Errorf("the node's cgroup %s is outside of what is mounted at %s%s", path, mount, howDelegate)
+			return "", fmt.Errorf("the node's cgroup %s is outside of what is mounted at %s%s",
+				path, mount, howDelegate)
 		}
 		return filepath.Join(mount, below), nil
 	}
@@ -382,7 +383,8 @@ func (g *cgroup) exceeded() (found []job.Reason) {
 			found = append(found, reason(job.ReasonMemoryLimit,
 				fmt.Sprintf("it was killed for using more memory than limits.memory, %s", g.limits.Memory)))
 		} else {
-			found = append(found, reason(job.ReasonMachineMemory, "it was killed because the machine had no memory left"))
+			found = append(found, reason(job.ReasonMachineMemory,
+				"it was killed because the machine had no memory left"))
 		}
 	}
 	if n := g.count("pids.events", "max"); g.limits.PIDs != 0 && n > 0 {

@@ -23,10 +23,12 @@ func realCgroups(t *testing.T, need ...string) *cgroups {
 	if err != nil {
 		t.Skip(err)
 	}
+
 	base := filepath.Join(own, fmt.Sprintf("execute-test-%d-%s", os.Getpid(), filepath.Base(t.TempDir())))
 	if err := os.Mkdir(base, 0o755); err != nil {
 		t.Skipf("no cgroup can be made in that of this process: %v", err)
 	}
+
 	t.Cleanup(func() {
 		for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 			err := unix.Rmdir(base)
@@ -39,15 +41,18 @@ func realCgroups(t *testing.T, need ...string) *cgroups {
 			}
 		}
 	})
+
 	c, err := openCgroups(base, "/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range need {
 		if c.lack[name] != nil {
 			t.Skipf("%v", c.lack[name])
 		}
 	}
+
 	return c
 }
 
@@ -141,14 +146,17 @@ func TestKillOneByOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	a := attempt("")
 	g, err := c.create(a.Session, a.Launch.Run, job.Limits{PIDs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer g.remove()
 	var sleepers []*exec.Cmd
 	pids := "0\nx\n"
+
 	for range 2 {
 		cmd := exec.Command("sleep", "60")
 		if err := cmd.Start(); err != nil {
@@ -157,8 +165,10 @@ func TestKillOneByOne(t *testing.T) {
 		sleepers = append(sleepers, cmd)
 		pids += fmt.Sprintln(cmd.Process.Pid)
 	}
+
 	k.put(g.dir, "cgroup.procs", pids)
 	g.kill()
+
 	for _, cmd := range sleepers {
 		if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
 			t.Errorf("got %v", err)
@@ -212,28 +222,35 @@ func TestTheCgroupOfASession(t *testing.T) {
 		}
 		return filepath.Base(strings.TrimSpace(string(res.Output.Head)))
 	}
+
 	one, two := uuid.New(), uuid.New()
 	if got, want := in(one), "run-"+one.String(); got != want || filepath.Join(c.base, got) != s.Cgroups(one) {
 		t.Errorf("got %s, want %s", got, want)
 	}
+
 	// The next session has its own, and that of the last one goes.
 	if got, want := in(two), "run-"+two.String(); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+
 	if _, err := os.Stat(s.Cgroups(one)); err == nil {
 		t.Error("the cgroup of the last session is still there")
 	}
+
 	// Somebody removes it: there is another.
 	if err := unix.Rmdir(s.Cgroups(two)); err != nil {
 		t.Fatal(err)
 	}
+
 	if got, want := in(two), "run-"+two.String(); got != want {
 		t.Errorf("after it was removed: got %s, want %s", got, want)
 	}
+
 	// It cannot be had: commands do without.
 	c.instead(two, unix.ENOSYS)
 	if got := in(two); strings.HasPrefix(got, "run-") {
 		t.Errorf("got %s, want that of this process", got)
 	}
+
 	_ = unix.Rmdir(s.Cgroups(two))
 }

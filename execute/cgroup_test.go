@@ -101,6 +101,7 @@ func TestOwnCgroup(t *testing.T) {
 31 23 0:28 / /sys/fs/cgroup ro,nosuid shared:4 - tmpfs tmpfs ro,mode=755
 35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
 `
+
 	for name, c := range map[string]struct{ mountinfo, cgroup, want, err string }{
 		"the only one": {"30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n", "0::/system.slice/go-crontab.service\n",
 			"/sys/fs/cgroup/system.slice/go-crontab.service", ""},
@@ -125,6 +126,7 @@ func TestOwnCgroup(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q, %q", name, got, err, c.want, c.err)
 		}
 	}
+
 	if _, err := openCgroups("", t.TempDir()); err == nil || !strings.Contains(err.Error(), "there is no cgroup v2 on this system") {
 		t.Errorf("without /proc: got %v", err)
 	}
@@ -199,6 +201,7 @@ func TestWhatAnAttemptsCgroupHolds(t *testing.T) {
 func TestExceededSharedLimits(t *testing.T) {
 	t.Parallel()
 	a, all := attempt(""), job.Limits{Memory: 1 << 30, PIDs: 5}
+
 	for name, c := range map[string]struct {
 		limits       job.Limits
 		memory, pids string
@@ -272,6 +275,7 @@ func TestControllersThatAreNotThere(t *testing.T) {
 func TestANodeStepsAside(t *testing.T) {
 	t.Parallel()
 	me := strconv.Itoa(os.Getpid())
+
 	for name, c := range map[string]struct {
 		procs, on string // of base
 		own       bool   // base is that of this process
@@ -320,6 +324,7 @@ func TestSweep(t *testing.T) {
 	k := newTree(t, "")
 	c := &cgroups{base: k.base, kernel: k}
 	now := time.Now()
+
 	for name, age := range map[string]time.Duration{"run-old": time.Hour, "run-new": time.Second, "other-old": time.Hour, "go-crontab": time.Hour} {
 		dir := filepath.Join(k.base, name)
 		if err := k.mkdir(dir); err != nil {
@@ -329,6 +334,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	left := func() (names []string) {
 		entries, err := os.ReadDir(k.base)
 		if err != nil {
@@ -341,11 +347,13 @@ func TestSweep(t *testing.T) {
 		}
 		return names
 	}
+
 	k.busy = true
 	c.sweep(now)
 	if got := left(); len(got) != 4 {
 		t.Errorf("while something lives in them: %v are left", got)
 	}
+
 	k.busy = false
 	c.sweep(now)
 	if got, want := left(), []string{"go-crontab", "other-old", "run-new"}; !slices.Equal(got, want) {

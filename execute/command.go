@@ -156,7 +156,8 @@ func (c *command) leaveCgroup() {
 			c.cgroup.kill()
 			if !said {
 				said = true
-				c.note(job.ReasonProcessesKilled, "processes that had left its process group were still running and were killed")
+				c.note(job.ReasonProcessesKilled,
+					"processes that had left its process group were still running and were killed")
 			}
 		}
 		time.Sleep(pause)
@@ -283,7 +284,8 @@ func combined(said job.Reason, notes []job.Reason) job.Reason {
 	for _, n := range notes {
 		texts = append(texts, n.Text)
 		switch {
-		case code == "", (code == job.ReasonSignal || code == job.ReasonExitCode) && slices.Contains(deadlyLimits, n.Code):
+		case code == "",
+			(code == job.ReasonSignal || code == job.ReasonExitCode) && slices.Contains(deadlyLimits, n.Code):
 			code = n.Code
 		}
 	}

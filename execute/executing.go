@@ -130,7 +130,7 @@ func (x *Executing) Kill(l job.Launch, replaced bool) {
 	}
 }
 
-// run is the life of one attempt.
+// run takes an attempt from its start to its outcome.
 func (x *Executing) run(a *entry) {
 	defer x.leave()
 	defer a.kill(nil)
@@ -172,7 +172,8 @@ func (x *Executing) run(a *entry) {
 		(result.Outcome == job.Failed && result.Signal != "" ||
 			signalled && (result.Outcome == job.Failed || result.Outcome == job.Succeeded)):
 		result.Outcome = job.Lost
-		result.Reason = reason(job.ReasonGuardKill, "its node was stopped or cut off for too long, and the guard killed it")
+		result.Reason = reason(job.ReasonGuardKill,
+			"its node was stopped or cut off for too long, and the guard killed it")
 	}
 
 	x.mu.Lock()
@@ -275,7 +276,8 @@ func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 		if p := recover(); p != nil {
 			x.Log.Error("executor panicked", "run", a.Launch, "panic", p)
 			r = job.Result{
-				Outcome: job.Failed, Reason: reason(job.ReasonExecutorPanic, "the executor panicked; the node's log has more"),
+				Outcome: job.Failed,
+				Reason:  reason(job.ReasonExecutorPanic, "the executor panicked; the node's log has more"),
 			}
 		}
 	}()
@@ -344,7 +346,7 @@ func (x *Executing) leave() {
 	}
 }
 
-// mostOver is the number of unwritten outcomes that occupy no slot; each further one occupies a slot. If all of them
+// mostOver is the number of unwritten outcomes that occupy no slot; each further one occupies a slot. If every one
 // did, short attempts would always wait for MySQL to write earlier outcomes. The limit bounds memory, because an
 // outcome carries its output.
 const mostOver = 512

@@ -23,7 +23,7 @@ type folders struct {
 	kept  map[string]*question // answered within keep, too late for an attempt
 }
 
-// question is a pending or answered stat of one folder.
+// question is a folder's pending or answered stat.
 type question struct {
 	dir      string
 	since    time.Time

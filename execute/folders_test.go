@@ -29,11 +29,13 @@ func TestAFolderThatHangs(t *testing.T) {
 		}
 		return os.Stat(path)
 	}
+
 	there := func(soon time.Duration) Attempt {
 		a := attempt("pwd")
 		a.Options.Dir, a.BeginBy = gone, time.Now().Add(soon)
 		return a
 	}
+
 	for range 3 {
 		began := time.Now()
 		if res := run(t, s, there(100*time.Millisecond)); res.Outcome != job.Missed {
@@ -43,27 +45,33 @@ func TestAFolderThatHangs(t *testing.T) {
 			t.Errorf("it was given back after %v", took)
 		}
 	}
+
 	if res := run(t, s, attempt("true")); res.Outcome != job.Succeeded {
 		t.Errorf("in another folder: got %v %q", res.Outcome, res.Reason)
 	}
+
 	if res := s.Execute(endsSoon(t, ErrKilled), there(time.Minute)); res.Outcome != job.Killed || res.Reason.Text != ErrKilled.Error() {
 		t.Errorf("killed meanwhile: got %v %q", res.Outcome, res.Reason)
 	}
+
 	s.folders.mu.Lock()
 	s.folders.asked[gone].since = time.Now().Add(-time.Minute)
 	s.folders.mu.Unlock()
 	if res := run(t, s, there(time.Minute)); res.Outcome != job.Failed || !strings.Contains(res.Reason.Text, gone+" has not answered for 1m0s") {
 		t.Errorf("after a minute: got %v %q", res.Outcome, res.Reason)
 	}
+
 	if n := asked.Load(); n != 1 {
 		t.Errorf("it was asked for %d times at once", n)
 	}
+
 	close(back)
 	eventually(t, "the answer", func() bool {
 		s.folders.mu.Lock()
 		defer s.folders.mu.Unlock()
 		return len(s.folders.asked) == 0
 	})
+
 	if res := run(t, s, there(time.Minute)); res.Outcome != job.Succeeded || strings.TrimSpace(string(res.Output.Head)) != unlinked(t, gone) {
 		t.Errorf("when it is back: got %v %q, %q", res.Outcome, res.Reason, res.Output.Head)
 	}
@@ -83,12 +91,15 @@ func TestManyFoldersThatHang(t *testing.T) {
 		}
 		return os.Stat(path)
 	}
+
 	in := func(dir string, soon time.Duration) Attempt {
 		a := attempt("true")
 		a.Options.Dir, a.BeginBy = dir, time.Now().Add(soon)
 		return a
 	}
+
 	var all sync.WaitGroup
+
 	for i := range 2 * mostAsked {
 		all.Go(func() {
 			if res := run(t, s, in(filepath.Join(gone, strconv.Itoa(i)), time.Second)); res.Outcome != job.Missed {
@@ -96,28 +107,35 @@ func TestManyFoldersThatHang(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 	if n := asked.Load(); n != mostAsked { // who was given back waited for a second
 		t.Errorf("%d folders were asked, want %d", n, mostAsked)
 	}
+
 	well := t.TempDir()
 	if res := run(t, s, in(well, 100*time.Millisecond)); res.Outcome != job.Missed {
 		t.Errorf("in a folder that is well: got %v %q, want that it is given back", res.Outcome, res.Reason)
 	}
+
 	s.folders.mu.Lock()
+
 	for _, q := range s.folders.asked {
 		q.since = q.since.Add(-time.Minute)
 	}
+
 	s.folders.mu.Unlock()
 	if res := run(t, s, in(well, time.Minute)); res.Outcome != job.Failed || !strings.Contains(res.Reason.Text, "whether "+well+" would answer: 256 other directories have not") {
 		t.Errorf("after a minute: got %v %q", res.Outcome, res.Reason)
 	}
+
 	close(back)
 	eventually(t, "the answers", func() bool {
 		s.folders.mu.Lock()
 		defer s.folders.mu.Unlock()
 		return len(s.folders.asked) == 0
 	})
+
 	if res := run(t, s, in(well, time.Minute)); res.Outcome != job.Succeeded {
 		t.Errorf("when they are back: got %v %q", res.Outcome, res.Reason)
 	}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// group is the process group of one command, from before its fork until it is empty.
+// group is a command's process group, from before its fork until it is empty.
 //
 // A group is named by a number. The kernel reuses a free number, and then a signal would kill a stranger. The number is
 // certainly ours until bash is reaped, even while it is a zombie. Until then groups are signalled by number, and the

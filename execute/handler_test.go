@@ -102,6 +102,7 @@ func TestHandlerOutput(t *testing.T) {
 		}
 		return nil
 	})
+
 	a := attempt("")
 	a.Handler, a.Attempt = "writes", 1
 	var heard int
@@ -110,10 +111,12 @@ func TestHandlerOutput(t *testing.T) {
 	if want := 800 * len("line of 0\n"); r.Outcome != job.Succeeded || r.Output.Bytes != int64(want) || heard != want || !strings.HasPrefix(string(r.Output.Head), "line of ") {
 		t.Errorf("got %v, %d bytes of output, heard %d; want %d", r.Outcome, r.Output.Bytes, heard, want)
 	}
+
 	late := <-kept
 	if n, err := late.Write([]byte("late")); n != 0 || err == nil || heard != 8000 {
 		t.Errorf("a write after the handler has returned: took %d bytes, %v", n, err)
 	}
+
 	a.Attempt = 2
 	r = h.Execute(t.Context(), a)
 	if text := string(r.Output.Head) + string(r.Output.Tail); r.Outcome != job.Failed || !strings.HasPrefix(text, "line of ") || !strings.Contains(text, "handler_test.go") {

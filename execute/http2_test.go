@@ -26,6 +26,7 @@ func TestHTTP2Unseen(t *testing.T) {
 		headers, reset, settings, goAway = 1, 3, 4, 7
 		noError, internalError           = 0, 2
 	)
+
 	for name, tc := range map[string]struct {
 		refuse  func(w io.Writer, stream uint32)
 		times   int64

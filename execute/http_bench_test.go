@@ -18,6 +18,7 @@ func BenchmarkHTTP(b *testing.B) {
 		r.Body = `{"due": "{{due}}", "job": "{{job}}"}`
 		r.Sign = &job.HTTPSign{Secret: "hook"}
 	}
+
 	for name, bc := range map[string]struct {
 		change  func(*job.HTTP)
 		servers []func(*httptest.Server)

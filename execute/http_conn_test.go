@@ -37,6 +37,7 @@ func newRaw(t testing.TB, f func(net.Conn, *bufio.Reader)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var conns []net.Conn
@@ -52,6 +53,7 @@ func newRaw(t testing.TB, f func(net.Conn, *bufio.Reader)) string {
 			wg.Go(func() { f(c, bufio.NewReader(c)); c.Close() })
 		}
 	})
+
 	t.Cleanup(func() {
 		l.Close()
 		mu.Lock()
@@ -61,6 +63,7 @@ func newRaw(t testing.TB, f func(net.Conn, *bufio.Reader)) string {
 		mu.Unlock()
 		wg.Wait()
 	})
+
 	return l.Addr().String()
 }
 
@@ -105,16 +108,20 @@ func TestHTTP2ConnectionsAreShared(t *testing.T) {
 	if got := h.call(t, request(s.URL, trust)); got.Outcome != job.Succeeded || string(got.Output.Head) != "HTTP/2.0" {
 		t.Fatalf("got %+v", got)
 	}
+
 	var wg sync.WaitGroup
+
 	for range calls {
 		wg.Go(func() {
 			is(t, "a call", h.call(t, request(s.URL+"/meet", trust, func(r *job.HTTP) { r.Body = "b" })), job.Succeeded)
 		})
 	}
+
 	wg.Wait()
 	if n := s.connections(); n != 1 {
 		t.Errorf("%d connections for %d calls at once", n, calls)
 	}
+
 	for _, r := range s.asked()[1:] {
 		if r.method != "POST" || r.body != "b" || r.header.Get("Idempotency-Key") == "" {
 			t.Fatalf("got %+v", r)
@@ -147,6 +154,7 @@ func TestHTTP2FullConnection(t *testing.T) {
 // request again.
 func TestHTTPSendsOnce(t *testing.T) {
 	t.Parallel()
+
 	for _, method := range []string{"GET", "PUT", "POST"} {
 		var asked, accepted atomic.Int64
 		addr := newRaw(t, func(c net.Conn, r *bufio.Reader) {
@@ -246,11 +254,13 @@ func TestHTTPOverTLS(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(secrets, "default"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, text := range map[string]string{"key": key, "other-key": otherKey} {
 		if err := os.WriteFile(filepath.Join(secrets, "default", name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	h := requests(t, func(cfg *HTTPConfig) { cfg.Secrets = NodeSecrets{Dir: secrets} })
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("shown ", len(r.TLS.PeerCertificates)))
@@ -258,6 +268,7 @@ func TestHTTPOverTLS(t *testing.T) {
 	strict := newSite(t, func(http.ResponseWriter, *http.Request) {}, overTLS, func(s *httptest.Server) { s.TLS.ClientAuth = tls.RequireAnyClientCert })
 	plain := newSite(t, func(http.ResponseWriter, *http.Request) {})
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})) // for example.com and 127.0.0.1
+
 	for name, tc := range map[string]struct {
 		url     string
 		tls     *job.HTTPTLS

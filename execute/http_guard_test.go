@@ -39,6 +39,7 @@ func TestKindsOfAddresses(t *testing.T) {
 
 func TestAllowances(t *testing.T) {
 	t.Parallel()
+
 	for _, tc := range []struct {
 		allow, host, resolved string
 		want                  bool
@@ -92,6 +93,7 @@ func TestAllowances(t *testing.T) {
 			t.Errorf("with %q, %s at %s: %v, want it let through: %v", tc.allow, tc.host, tc.resolved, err, tc.want)
 		}
 	}
+
 	for _, text := range []string{
 		"", "*", "10.0.0.0/33", "10.0.0", "10.0.0.256", "127.1", "a b", "http://a", "a:0", "a:x", "a:65536", "10.0.0.0/8:x", "10.0.0.0/8:0", "a*.b", "*a", "[fe80::1%lo]:80", "-a",
 	} {

@@ -59,15 +59,19 @@ func newSite(t testing.TB, f http.HandlerFunc, change ...func(*httptest.Server))
 			s.mu.Unlock()
 		}
 	}
+
 	s.Config.ErrorLog = log.New(discard{}, "", 0)
+
 	for _, c := range change {
 		c(s.Server)
 	}
+
 	if s.TLS == nil {
 		s.Start()
 	} else {
 		s.StartTLS()
 	}
+
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	return s
 }
@@ -179,16 +183,19 @@ func resolved(query []byte, known func(string) []string) []byte {
 	const header = 12
 	end := header
 	var labels []string
+
 	for query[end] != 0 {
 		n := int(query[end])
 		labels = append(labels, string(query[end+1:end+1+n]))
 		end += 1 + n
 	}
+
 	kind := binary.BigEndian.Uint16(query[end+1:])
 	question := query[header : end+5]
 	var answers []byte
 	count := 0
 	texts := known(strings.ToLower(strings.Join(labels, ".")))
+
 	for _, text := range texts {
 		addr := netip.MustParseAddr(text)
 		if addr.Is4() != (kind == 1) || addr.Is6() != (kind == 28) {
@@ -201,13 +208,17 @@ func resolved(query []byte, known func(string) []string) []byte {
 		answers = append(answers, addr.AsSlice()...)
 		count++
 	}
+
 	flags := uint16(0x8180)
 	if texts == nil {
 		flags |= 3 // no such name
 	}
+
 	out := append([]byte(nil), query[:2]...)
+
 	for _, v := range []uint16{flags, 1, uint16(count), 0, 0} {
 		out = binary.BigEndian.AppendUint16(out, v)
 	}
+
 	return append(append(out, question...), answers...)
 }

@@ -33,6 +33,7 @@ func TestRedirects(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, redirecting)
 	h := requests(t)
+
 	for name, tc := range map[string]struct {
 		path      string
 		method    string

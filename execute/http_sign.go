@@ -13,7 +13,7 @@ import (
 
 const signatureHeader = job.ReservedHeader + "Signature"
 
-// Signed has the parts of a request that its signature covers. A server finds all of them in the request.
+// Signed has the parts of a request that its signature covers. The server finds every part in the request.
 type Signed struct {
 	At     time.Time // when the request was sent
 	ID     string    // the header X-Gocrontab-Launch, the run's id; in an alert the header Idempotency-Key

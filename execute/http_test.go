@@ -58,8 +58,10 @@ func TestHTTPOutcomes(t *testing.T) {
 			}
 		}
 	})
+
 	h := requests(t)
 	expect := func(items ...string) func(*job.HTTP) { return func(r *job.HTTP) { r.Expect = items } }
+
 	for name, tc := range map[string]struct {
 		path    string
 		change  func(*job.HTTP)
@@ -104,6 +106,7 @@ func TestHTTPOutcomes(t *testing.T) {
 			}
 		})
 	}
+
 	t.Run("no server", func(t *testing.T) {
 		t.Parallel()
 		gone := newSite(t, func(http.ResponseWriter, *http.Request) {})
@@ -137,6 +140,7 @@ func TestHTTPRequest(t *testing.T) {
 		r.Headers = map[string]string{"authorization": "Bearer x", "X-Due": "{{due}}"}
 		r.Body = `{"launch": "{{launch}}"}`
 	})
+
 	a.Job, a.App = "é 100%", "my app"
 	is(t, "the call", h.call(t, a), job.Succeeded)
 	got := s.asked()[0]
@@ -144,6 +148,7 @@ func TestHTTPRequest(t *testing.T) {
 	if got.method != "POST" || got.target != "/%C3%A9%20100%25?n=2" || got.body != `{"launch": "`+launch+`"}` || "http://"+got.host != s.URL {
 		t.Errorf("got %+v", got)
 	}
+
 	for name, want := range map[string]string{
 		"Authorization": "Bearer x", "X-Due": "2026-08-01T03:00:00.25Z", "Content-Type": "application/json", "Content-Length": "27",
 		"User-Agent": "go-crontab", "Idempotency-Key": launch, "X-Gocrontab-Launch": launch, "X-Gocrontab-Due": "2026-08-01T03:00:00.25Z",
@@ -153,10 +158,12 @@ func TestHTTPRequest(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, v, want)
 		}
 	}
+
 	a = request(s.URL, func(r *job.HTTP) {
 		r.Method = "POST"
 		r.Headers = map[string]string{"Idempotency-Key": "{{app}}/{{job}}/{{due}}", "User-Agent": "curl/8"}
 	})
+
 	is(t, "the second call", h.call(t, a), job.Succeeded)
 	got = s.asked()[1]
 	if got.header.Get("Idempotency-Key") != "default/back up/2026-08-01T03:00:00.25Z" || got.header.Get("User-Agent") != "curl/8" ||
@@ -171,8 +178,10 @@ func TestHTTPOutput(t *testing.T) {
 		n, _ := strconv.Atoi(r.URL.RawQuery)
 		_, _ = w.Write(append(bytes.Repeat([]byte("h"), n/2), bytes.Repeat([]byte("t"), n-n/2)...))
 	})
+
 	h := requests(t)
 	limit := func(n int) func(*job.HTTP) { return func(r *job.HTTP) { r.BodyLimit = n } }
+
 	for _, tc := range []struct{ sent, limit, head, tail int }{
 		{0, 1000, 0, 0}, {1000, 1000, 1000, 0}, {1001, 1000, 500, 500}, {1 << 20, 1000, 500, 500}, {1 << 20, 1, 0, 1}, {5, 1, 0, 1},
 	} {
@@ -186,16 +195,19 @@ func TestHTTPOutput(t *testing.T) {
 			t.Errorf("kept %q", got.Output.Text())
 		}
 	}
+
 	var heard int
 	a := request(s.URL+"/?5000", limit(10))
 	a.Sink = func(p []byte) { heard += len(p) }
 	if is(t, "the answer", h.call(t, a), job.Succeeded); heard != 5000 {
 		t.Errorf("the sink heard %d bytes of 5000", heard)
 	}
+
 	// A stored definition may say anything.
 	if got := h.call(t, request(s.URL+"/?100", limit(-5))); got.Output.Bytes != 100 || len(got.Output.Head) != 100 {
 		t.Errorf("got %+v", got)
 	}
+
 	got := h.call(t, request(s.URL+"/?"+strconv.Itoa(maxAnswer+1)))
 	is(t, "a huge answer", got, job.Succeeded, "HTTP 200 OK; the answer is longer than 16 MiB")
 	if got.Output.Bytes != maxAnswer {
@@ -214,6 +226,7 @@ func TestHTTPStopped(t *testing.T) {
 		default:
 		}
 	}
+
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/drip":
@@ -231,9 +244,11 @@ func TestHTTPStopped(t *testing.T) {
 		}
 		left <- r.URL.Path
 	})
+
 	deaf := newDeaf(t)
 	h := requests(t)
 	why := errors.New("killed by ops")
+
 	for _, tc := range []struct {
 		what, url, progress string
 		output              bool

@@ -27,6 +27,7 @@ func maskOf(values ...string) *masker {
 func TestMask(t *testing.T) {
 	t.Parallel()
 	m := maskOf("hunter2 & Söhne/+", "abcd", "bcde", "aaaa", "-----BEGIN\nline one 1\nline two 2\n", "abcdefgh tail")
+
 	for text, want := range map[string]string{
 		"nothing here":                       "nothing here",
 		"xhunter2 & Söhne/+y":                "x***y",
@@ -46,10 +47,12 @@ func TestMask(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
+
 	quoted, _ := json.Marshal("say hunter2 & Söhne/+ twice")
 	if got := m.text(string(quoted)); got != `"say *** twice"` {
 		t.Errorf("got %s", got)
 	}
+
 	for before := range 5 {
 		for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
 			text := e.EncodeToString([]byte(strings.Repeat("u", before) + "hunter2 & Söhne/+" + "xyz"))
@@ -58,6 +61,7 @@ func TestMask(t *testing.T) {
 			}
 		}
 	}
+
 	if maskOf() != nil || maskOf("abc") != nil {
 		t.Error("there is something to find in nothing")
 	}

@@ -134,7 +134,7 @@ func isDigit(b byte, base int) bool {
 	return b >= '0' && b <= '9' || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F'
 }
 
-// undoUTF16 reads \uXXXX, and two of them for a rune that needs two.
+// undoUTF16 reads \uXXXX, and a surrogate pair as one rune.
 func undoUTF16(text []byte) ([]byte, int, int) {
 	var unit rune
 	stands, length, _ := number(text, 2, 4, 16, func(n uint64) []byte {

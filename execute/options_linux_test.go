@@ -109,21 +109,25 @@ func TestLimitsOfEachProcess(t *testing.T) {
 	const show = "ulimit -n; ulimit -St; ulimit -Ht; ulimit -f; ulimit -v; ulimit -c"
 	all := job.Limits{OpenFiles: 77, CPUSeconds: 9, FileSize: 2 << 20, AddressSpace: 1 << 30, Core: &zero}
 	wantOutput(t, "all", with(t, s, show, job.CommandOptions{Limits: all}), "77\n9\n14\n2048\n1048576\n0\n")
+
 	// The job's environment can turn neither the units nor the limits around, nor run anything before they hold.
 	env := map[string]string{"POSIXLY_CORRECT": "1", "u": "7", "SHELLOPTS": "xtrace:noexec", "BASHOPTS": "extdebug"}
 	got := with(t, s, "set +o posix; ulimit -n; ulimit -f; ulimit -c; echo $u", job.CommandOptions{
 		Limits: job.Limits{OpenFiles: 77, FileSize: 2 << 20, Core: &zero},
 		Env:    map[string]string{"POSIXLY_CORRECT": env["POSIXLY_CORRECT"], "u": env["u"]},
 	})
+
 	wantOutput(t, "in POSIX mode", got, "77\n2048\n0\n7\n")
 	rc := filepath.Join(t.TempDir(), "rc")
 	if err := os.WriteFile(rc, []byte("echo rc $(ulimit -n)\nulimit() { builtin ulimit -n; }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	wantOutput(t, "BASH_ENV", with(t, s, "builtin ulimit -n", job.CommandOptions{Limits: job.Limits{OpenFiles: 77}, Env: map[string]string{"BASH_ENV": rc}}),
 		"rc 77\n77\n")
 	wantFailed(t, "SHELLOPTS", with(t, s, "echo $-; builtin ulimit -n; exit 4", job.CommandOptions{Limits: job.Limits{OpenFiles: 77},
 		Env: map[string]string{"SHELLOPTS": "errexit"}}), "exit status 4")
+
 	// The command is one argument, whatever stands in it.
 	for _, text := range []string{`echo "$0 $# $-"`, `echo '"$1"; ulimit -n 5'`, "echo $SHLVL; cat; sleep 0 & wait; exit 0", "-x 2>&1; echo $?", "printf %s \"${BASH_VERSION:0:1}\""} {
 		plain := with(t, s, text, job.CommandOptions{})
@@ -132,12 +136,14 @@ func TestLimitsOfEachProcess(t *testing.T) {
 			t.Errorf("%s: got %q %q, without limits %q %q", text, limited.Output.Head, limited.Reason, plain.Output.Head, plain.Reason)
 		}
 	}
+
 	wantFailed(t, "file size", with(t, s, "head -c 2000000 /dev/zero > big; exit", job.CommandOptions{Limits: job.Limits{FileSize: some}}),
 		"exit status 153; it wrote a larger file than limits.file_size, 1MiB")
 	res := with(t, s, "while :; do :; done", job.CommandOptions{Limits: job.Limits{CPUSeconds: 1}})
 	if res.Signal != "SIGXCPU" {
 		t.Errorf("processor time: got signal %q", res.Signal)
 	}
+
 	wantFailed(t, "processor time", res, "killed by SIGXCPU; it used more processor time than limits.cpu_seconds, 1")
 	wantFailed(t, "address space", with(t, s, "head -c 100000000 /dev/zero | tail -c 90000000 >/dev/null; exit ${PIPESTATUS[1]}",
 		job.CommandOptions{Limits: job.Limits{AddressSpace: 64 << 20}}), "exit status 1")

@@ -85,6 +85,7 @@ func (s *lapsing) Lost() bool  { return s.lost.Load() }
 // slow.
 func TestNoRedirectWhileTheLeaseIsStale(t *testing.T) {
 	t.Parallel()
+
 	for name, c := range map[string]struct {
 		lapses   bool
 		outcome  job.Outcome

@@ -55,6 +55,7 @@ func TestGuarded(t *testing.T) {
 	killed := func(context.Context, Attempt) job.Result {
 		return job.Result{Outcome: job.Failed, Signal: "SIGKILL", Reason: reason(job.ReasonSignal, "killed by SIGKILL")}
 	}
+
 	for name, c := range map[string]struct {
 		guard   *watchman
 		handler string

@@ -67,8 +67,10 @@ var (
 // each attempt fails until bash is installed.
 func NewShell(cfg Config) (*Shell, error) {
 	if cfg.Keep < 0 || cfg.PipeWait < 0 {
-		return nil, fmt.Errorf("shell: keep %d bytes, wait %v for the pipe: want neither below 0", cfg.Keep, cfg.PipeWait)
+		return nil, fmt.Errorf("shell: keep %d bytes, wait %v for the pipe: want neither below 0",
+			cfg.Keep, cfg.PipeWait)
 	}
+
 	if cfg.Keep == 0 {
 		cfg.Keep = DefaultKeep
 	}

@@ -22,6 +22,7 @@ import (
 func TestShellOutcomes(t *testing.T) {
 	t.Parallel()
 	code := func(n int) *int { return &n }
+
 	for name, tc := range map[string]struct {
 		command string
 		change  func(*Attempt)
@@ -172,26 +173,32 @@ func TestNoDescriptorLeft(t *testing.T) {
 		}
 		return
 	}
+
 	s := shell(t)
 	var own, none unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
 		t.Fatal(err)
 	}
+
 	none.Max = own.Max
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
 		t.Fatal(err)
 	}
+
 	during := run(t, s, attempt("cat"))
 	_, err := NewShell(Config{})
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
 		t.Fatal(err)
 	}
+
 	if during.Outcome != job.Failed || !strings.HasPrefix(during.Reason.Text, "start bash: ") || !strings.HasSuffix(during.Reason.Text, "too many open files") {
 		t.Errorf("at the limit: got %v %q", during.Outcome, during.Reason)
 	}
+
 	if !errors.Is(err, unix.EMFILE) {
 		t.Errorf("a new one at the limit: got %v", err)
 	}
+
 	if res := run(t, s, attempt("cat")); res.Outcome != job.Succeeded {
 		t.Errorf("afterwards: got %v %q", res.Outcome, res.Reason)
 	}
@@ -201,6 +208,7 @@ func TestNoDescriptorLeft(t *testing.T) {
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	const ended, holds = "background processes were still running and were ended", "a background process still holds the output"
+
 	for name, tc := range map[string]struct {
 		command  string
 		reason   string
@@ -256,6 +264,7 @@ func TestAnEscapeThatNeverStopsWriting(t *testing.T) {
 // A node too busy to read in time still has what bash wrote before it exited.
 func TestTheRestIsTaken(t *testing.T) {
 	t.Parallel()
+
 	for command, ended := range map[string]bool{
 		"head -c 60000 /dev/zero": true,
 		"head -c 60000 /dev/zero; setsid bash -c 'echo $$ >pid; exec sleep 60' & while [ ! -s pid ]; do :; done": false,
@@ -290,6 +299,7 @@ func TestTheRestIsTaken(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	why := errors.New("killed by ops\nover HTTP")
+
 	for name, tc := range map[string]struct {
 		command string
 		signal  string
@@ -337,6 +347,7 @@ func TestCancel(t *testing.T) {
 			}
 		})
 	}
+
 	t.Run("before the start", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(why)

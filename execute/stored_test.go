@@ -44,6 +44,7 @@ func TestSecretsOfAnAttempt(t *testing.T) {
 	t.Parallel()
 	const value = "hunter2-pg"
 	looks := 0
+
 	for name, c := range map[string]struct {
 		fail    func() error
 		may     func() bool
@@ -72,6 +73,7 @@ func TestSecretsOfAnAttempt(t *testing.T) {
 			t.Errorf("%s: was told %+v", name, x.last)
 		}
 	}
+
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { cancel(ErrKilled) })
 	k := &Kinds{Command: &told{}, Stored: &kept{nil, func() error { return away{} }}}
