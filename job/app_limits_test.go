@@ -41,6 +41,7 @@ func TestCheckJobs(t *testing.T) {
 func TestCheckRun(t *testing.T) {
 	t.Parallel()
 	now := SecondOf(limitsAt)
+
 	for name, c := range map[string]struct {
 		limits  AppLimits
 		starts  Starts
@@ -77,6 +78,7 @@ func TestCheckRun(t *testing.T) {
 		},
 	} {
 		err := c.limits.CheckRun("billing", c.starts, c.waiting, limitsAt)
+
 		var over *OverLimit
 		if errors.As(err, &over); over == nil != (c.limit == "") ||
 			over != nil && (over.Limit != c.limit || over.After != c.after) {

@@ -9,11 +9,14 @@ import (
 	"time"
 )
 
-// china is how the spring of 2027 could be: the festival's week is off, the Saturday before and the one after are not.
+// china is how the spring of 2027 could be: the festival's week is off, the Saturday before and the
+// one after are not.
 func china() CalendarSpec {
 	return CalendarSpec{
 		Name: "cn", Timezone: "Asia/Shanghai", ExcludeWeekdays: []string{"sat", "sun"},
-		Exclude: []CalendarDay{{Date: "2027-02-05", End: "2027-02-11", Note: "Spring Festival"}, {Date: "05-01", Note: "Labour Day"}},
+		Exclude: []CalendarDay{
+			{Date: "2027-02-05", End: "2027-02-11", Note: "Spring Festival"}, {Date: "05-01", Note: "Labour Day"},
+		},
 		Include: []CalendarDay{{Date: "2027-01-30", Note: "make-up"}, {Date: "2027-02-13", As: "thu"}},
 	}
 }
@@ -64,15 +67,21 @@ func TestMakeupWorkdays(t *testing.T) {
 		with []*Calendar
 		want string
 	}{
-		"every working day":                          {"0 9 * * 1-5", nil, "01-28 01-29 01-30m 02-01 02-02 02-03 02-04 02-12 02-13m 02-15"},
-		"every day":                                  {"0 9 * * *", nil, "01-28 01-29 01-30m 02-01 02-02 02-03 02-04 02-12 02-13m 02-15"},
-		"Thursdays":                                  {"0 9 * * 4", nil, "01-28 02-04 02-13m"},
-		"Saturdays are working days here":            {"0 9 * * 6", nil, ""},
-		"the second Thursday":                        {"0 9 * * 4#2", nil, "02-13m"},
-		"a day of the month":                         {"0 9 30 * *", nil, "01-30m"},
-		"a day of the month, or Mondays":             {"0 9 30 * 1", nil, "01-30m 02-01 02-15"},
-		"hours of another calendar, outside":         {"0 7 * * 1-5", []*Calendar{shop}, ""},
-		"hours of another calendar, inside":          {"0 8 * * 1-5", []*Calendar{shop}, "01-28 01-29 01-30m 02-01 02-02 02-03 02-04 02-12 02-13m 02-15"},
+		"every working day": {
+			"0 9 * * 1-5", nil, "01-28 01-29 01-30m 02-01 02-02 02-03 02-04 02-12 02-13m 02-15",
+		},
+		"every day": {
+			"0 9 * * *", nil, "01-28 01-29 01-30m 02-01 02-02 02-03 02-04 02-12 02-13m 02-15",
+		},
+		"Thursdays":                          {"0 9 * * 4", nil, "01-28 02-04 02-13m"},
+		"Saturdays are working days here":    {"0 9 * * 6", nil, ""},
+		"the second Thursday":                {"0 9 * * 4#2", nil, "02-13m"},
+		"a day of the month":                 {"0 9 30 * *", nil, "01-30m"},
+		"a day of the month, or Mondays":     {"0 9 30 * 1", nil, "01-30m 02-01 02-15"},
+		"hours of another calendar, outside": {"0 7 * * 1-5", []*Calendar{shop}, ""},
+		"hours of another calendar, inside": {
+			"0 8 * * 1-5", []*Calendar{shop}, "01-28 01-29 01-30m 02-01 02-02 02-03 02-04 02-12 02-13m 02-15",
+		},
 		"hours of another calendar, the last is out": {"0 18 * * *", []*Calendar{shop}, ""},
 	} {
 		s := Spec{Schedule: c.cron, Timezone: "Asia/Shanghai", Calendars: []string{"cn"}}
@@ -86,7 +95,8 @@ func TestMakeupWorkdays(t *testing.T) {
 
 	// The calendar has its own zone: 02:00 in Berlin is 09:00 in Shanghai on the same day, 20:00 is
 	// 03:00 on the next.
-	if got := dueDays(t, Spec{Schedule: "0 20 * * *", Timezone: "Europe/Berlin", Calendars: []string{"cn"}}, "2027-02-02", "2027-02-15", cn); got != "02-02 02-03 02-11 02-12m 02-14 02-15" {
+	if got := dueDays(t, Spec{Schedule: "0 20 * * *", Timezone: "Europe/Berlin", Calendars: []string{"cn"}},
+		"2027-02-02", "2027-02-15", cn); got != "02-02 02-03 02-11 02-12m 02-14 02-15" {
 		t.Errorf("evenings in Berlin: got %s", got)
 	}
 }
@@ -105,23 +115,29 @@ func TestWorkingWeeks(t *testing.T) {
 		"nothing is off":              {nil, "0 9 * * 1-5", "02-04 02-05 02-06m"},
 		"everything is off":           {[]string{"mon-sun"}, "0 9 * * *", "02-05 02-06"},
 	} {
-		cal := compiledCalendar(t, CalendarSpec{Name: "c", ExcludeWeekdays: c.off, Include: []CalendarDay{{Date: "2027-02-05", End: "2027-02-06"}}})
-		if got := dueDays(t, Spec{Schedule: c.cron, Timezone: "UTC", Calendars: []string{"c"}}, "2027-02-04", "2027-02-07", cal); got != c.want {
+		cal := compiledCalendar(t, CalendarSpec{
+			Name: "c", ExcludeWeekdays: c.off, Include: []CalendarDay{{Date: "2027-02-05", End: "2027-02-06"}},
+		})
+		if got := dueDays(t, Spec{Schedule: c.cron, Timezone: "UTC", Calendars: []string{"c"}}, "2027-02-04",
+			"2027-02-07", cal); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)
 		}
 	}
 }
 
-// TestCronOnWeekdays holds the expression of a day that counts as others against brute force, for every day of years.
+// TestCronOnWeekdays holds the expression of a day that counts as others against brute force, for
+// every day of years.
 func TestCronOnWeekdays(t *testing.T) {
 	t.Parallel()
-	for _, days := range []string{"*", "1-5", "MON-FRI", "1", "0,6", "1-5/2", "5L", "1#1", "0#5,3L", "1,5#2", "7", "2-6", "1-4,5#1", "1L,2L,3L,4L,5L"} {
+	for _, days := range []string{"*", "1-5", "MON-FRI", "1", "0,6", "1-5/2", "5L", "1#1", "0#5,3L", "1,5#2", "7",
+		"2-6", "1-4,5#1", "1L,2L,3L,4L,5L"} {
 		for _, dom := range []string{"*", "13", "L", "15W", "*/2"} {
 			expr := "0 9 " + dom + " * " + days
 			c, err := ParseCron(expr, time.UTC)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			for _, as := range []weekdays{1, 2, 1 << 3, 1 << 5, 1 << 6, usualWork, usualWork &^ 2, 1 | 1<<6} {
 				o := newOracle(expr)
 				for d := range time.Saturday + 1 {
@@ -129,10 +145,12 @@ func TestCronOnWeekdays(t *testing.T) {
 						o.as = append(o.as, d)
 					}
 				}
+
 				other, err := c.on(as)
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				from := time.Date(2027, 12, 1, 0, 0, 0, 0, time.UTC)
 				last := from
 				for at := from; at.Before(from.AddDate(0, 5, 0)); at = at.AddDate(0, 0, 1) {
@@ -144,9 +162,11 @@ func TestCronOnWeekdays(t *testing.T) {
 						}
 						continue
 					}
+
 					next, ok := other.Next(last)
 					if got := ok && next.Equal(due); got != want {
-						t.Fatalf("%s as %s: the due time after %s is %s, want %v of %s", expr, as, last, next, want, due)
+						t.Fatalf("%s as %s: the due time after %s is %s, want %v of %s", expr, as, last, next,
+							want, due)
 					}
 					if n := other.Count(at, at.AddDate(0, 0, 1)); (n == 1) != want {
 						t.Fatalf("%s as %s: %d due times on %s, want %v", expr, as, n, at, want)
@@ -247,9 +267,14 @@ func TestClosedIsJumpedOver(t *testing.T) {
 // TestCalendarComesBeforeJitter, and before max_fires: excluded due times do not count.
 func TestCalendarComesBeforeJitter(t *testing.T) {
 	t.Parallel()
-	cal := compiledCalendar(t, CalendarSpec{Name: "c", Hours: CalendarHours{Only: []string{"sat,sun 00:00-24:00", "mon-fri 09:00-09:01"}}})
+	cal := compiledCalendar(t, CalendarSpec{
+		Name: "c", Hours: CalendarHours{Only: []string{"sat,sun 00:00-24:00", "mon-fri 09:00-09:01"}},
+	})
 	from := time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC) // a Monday
-	s := Spec{App: "a", Name: "n", Schedule: "0 9,10 * * *", Calendars: []string{"c"}, Jitter: Duration(2 * time.Hour), Start: &from, MaxFires: 3}
+	s := Spec{
+		App: "a", Name: "n", Schedule: "0 9,10 * * *", Calendars: []string{"c"}, Jitter: Duration(2 * time.Hour),
+		Start: &from, MaxFires: 3,
+	}
 	sched, err := s.Compile(cal)
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +295,8 @@ func TestCalendarComesBeforeJitter(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 
-	if calendar, why, ok := s.ExcludedBy(from.Add(10*time.Hour+by), cal); !ok || calendar != "c" || why != "the hours of the day are 09:00-09:01" {
+	if calendar, why, ok := s.ExcludedBy(from.Add(10*time.Hour+by), cal); !ok || calendar != "c" ||
+		why != "the hours of the day are 09:00-09:01" {
 		t.Errorf("10:00: got %q, %q, %v", calendar, why, ok)
 	}
 }
@@ -278,7 +304,9 @@ func TestCalendarComesBeforeJitter(t *testing.T) {
 func TestExcludedBy(t *testing.T) {
 	t.Parallel()
 	cn := compiledCalendar(t, china())
-	plain := compiledCalendar(t, CalendarSpec{Name: "plain", Exclude: []CalendarDay{{Date: "2027-03-01", End: "2027-03-02"}, {Date: "2027-03-03"}},
+	plain := compiledCalendar(t, CalendarSpec{Name: "plain", Exclude: []CalendarDay{
+		{Date: "2027-03-01", End: "2027-03-02"}, {Date: "2027-03-03"},
+	},
 		Hours: CalendarHours{Except: []string{"tue 00:00-24:00", "thu 08:00-10:00"}}})
 	for at, want := range map[string]string{
 		"2027-02-08 09:00": "cn: Spring Festival",
@@ -331,28 +359,70 @@ func TestCalendarIsChecked(t *testing.T) {
 		field string
 		says  string
 	}{
-		"no name":                      {CalendarSpec{}, "name", "is empty"},
-		"a zone that there is not":     {CalendarSpec{Name: "c", Timezone: "Europe/Berln"}, "timezone", "did you mean Europe/Berlin?"},
-		"a word as date":               {day(CalendarDay{Date: "tomorrow"}), "exclude[1].date", "write 2027-02-06, or 12-25"},
-		"a day that there is not":      {day(CalendarDay{Date: "2027-02-29"}), "exclude[1].date", "is no date"},
-		"no date":                      {day(CalendarDay{}), "exclude[1].date", "is no date"},
-		"a year far away":              {day(CalendarDay{Date: "2100-01-01"}), "exclude[1].date", "not between 1970 and 2099"},
-		"an end before its begin":      {day(CalendarDay{Date: "2027-02-06", End: "2027-02-05"}), "exclude[1].end", "is before 2027-02-06"},
-		"an end of another kind":       {day(CalendarDay{Date: "2027-02-06", End: "02-07"}), "exclude[1].end", "either both have a year or none"},
-		"an end that is none":          {day(CalendarDay{Date: "2027-02-06", End: "x"}), "exclude[1].end", "is no date"},
-		"as of a closed day":           {day(CalendarDay{Date: "2027-02-06", As: "mon"}), "exclude[1].as", "goes with include"},
-		"as nothing":                   {CalendarSpec{Name: "c", Include: []CalendarDay{{Date: "2027-02-06", As: "holiday"}}}, "include[0].as", "workday"},
-		"a long note":                  {day(CalendarDay{Date: "2027-02-06", Note: strings.Repeat("x", 257)}), "exclude[1].note", "at most 256"},
-		"a weekday that there is not":  {CalendarSpec{Name: "c", ExcludeWeekdays: []string{"sat", "day"}}, "exclude_weekdays[1]", "is no day of the week"},
-		"a line without times":         {CalendarSpec{Name: "c", Hours: CalendarHours{Only: []string{"mon-fri"}}}, "hours.only[0]", "write it as 08:00-18:00"},
-		"a line of too much":           {CalendarSpec{Name: "c", Hours: CalendarHours{Only: []string{"mon-fri 08:00 - 18:00"}}}, "hours.only[0]", "mon-fri 08:00-18:00"},
-		"hours that there are not":     {CalendarSpec{Name: "c", Hours: CalendarHours{Except: []string{"00:00-01:00", "mon 24:00-25:00"}}}, "hours.except[1]", "from 00:00 to 24:00"},
-		"empty hours":                  {CalendarSpec{Name: "c", Hours: CalendarHours{Except: []string{"08:00-08:00"}}}, "hours.except[0]", "00:00-24:00"},
-		"too many lines":               {CalendarSpec{Name: "c", Hours: CalendarHours{Only: make([]string, MaxCalendarHours+1)}}, "hours.only", "at most 24"},
-		"very long lines":              {CalendarSpec{Name: "c", Hours: CalendarHours{Only: []string{strings.Repeat("mon,", 5000)}}}, "hours", "at most 16384"},
-		"too many days":                {many, "exclude", "at most 10000"},
-		"too much in all":              {big, "calendar", "at most 1048576"},
-		"a description that is a book": {CalendarSpec{Name: "c", Description: strings.Repeat("x", MaxText+1)}, "description", "at most"},
+		"no name": {CalendarSpec{}, "name", "is empty"},
+		"a zone that there is not": {
+			CalendarSpec{Name: "c", Timezone: "Europe/Berln"}, "timezone", "did you mean Europe/Berlin?",
+		},
+		"a word as date": {
+			day(CalendarDay{Date: "tomorrow"}), "exclude[1].date", "write 2027-02-06, or 12-25",
+		},
+		"a day that there is not": {day(CalendarDay{Date: "2027-02-29"}), "exclude[1].date", "is no date"},
+		"no date":                 {day(CalendarDay{}), "exclude[1].date", "is no date"},
+		"a year far away": {
+			day(CalendarDay{Date: "2100-01-01"}), "exclude[1].date", "not between 1970 and 2099",
+		},
+		"an end before its begin": {
+			day(CalendarDay{Date: "2027-02-06", End: "2027-02-05"}), "exclude[1].end", "is before 2027-02-06",
+		},
+		"an end of another kind": {
+			day(CalendarDay{Date: "2027-02-06", End: "02-07"}), "exclude[1].end", "either both have a year or none",
+		},
+		"an end that is none": {
+			day(CalendarDay{Date: "2027-02-06", End: "x"}), "exclude[1].end", "is no date",
+		},
+		"as of a closed day": {
+			day(CalendarDay{Date: "2027-02-06", As: "mon"}), "exclude[1].as", "goes with include",
+		},
+		"as nothing": {
+			CalendarSpec{Name: "c", Include: []CalendarDay{{Date: "2027-02-06", As: "holiday"}}}, "include[0].as",
+			"workday",
+		},
+		"a long note": {
+			day(CalendarDay{Date: "2027-02-06", Note: strings.Repeat("x", 257)}), "exclude[1].note", "at most 256",
+		},
+		"a weekday that there is not": {
+			CalendarSpec{Name: "c", ExcludeWeekdays: []string{"sat", "day"}}, "exclude_weekdays[1]",
+			"is no day of the week",
+		},
+		"a line without times": {
+			CalendarSpec{Name: "c", Hours: CalendarHours{Only: []string{"mon-fri"}}}, "hours.only[0]",
+			"write it as 08:00-18:00",
+		},
+		"a line of too much": {
+			CalendarSpec{Name: "c", Hours: CalendarHours{Only: []string{"mon-fri 08:00 - 18:00"}}}, "hours.only[0]",
+			"mon-fri 08:00-18:00",
+		},
+		"hours that there are not": {
+			CalendarSpec{Name: "c", Hours: CalendarHours{Except: []string{"00:00-01:00", "mon 24:00-25:00"}}},
+			"hours.except[1]", "from 00:00 to 24:00",
+		},
+		"empty hours": {
+			CalendarSpec{Name: "c", Hours: CalendarHours{Except: []string{"08:00-08:00"}}}, "hours.except[0]",
+			"00:00-24:00",
+		},
+		"too many lines": {
+			CalendarSpec{Name: "c", Hours: CalendarHours{Only: make([]string, MaxCalendarHours+1)}}, "hours.only",
+			"at most 24",
+		},
+		"very long lines": {
+			CalendarSpec{Name: "c", Hours: CalendarHours{Only: []string{strings.Repeat("mon,", 5000)}}}, "hours",
+			"at most 16384",
+		},
+		"too many days":   {many, "exclude", "at most 10000"},
+		"too much in all": {big, "calendar", "at most 1048576"},
+		"a description that is a book": {
+			CalendarSpec{Name: "c", Description: strings.Repeat("x", MaxText+1)}, "description", "at most",
+		},
 	} {
 		err := c.spec.Validate()
 		var p Problems
@@ -365,7 +435,8 @@ func TestCalendarIsChecked(t *testing.T) {
 func TestCalendarsOfAJobAreChecked(t *testing.T) {
 	t.Parallel()
 	nine := strings.Fields("a b c d e f g h i")
-	for field, names := range map[string][]string{"calendars": nine, "calendars[1]": {"a", "a"}, "calendars[2]": {"a", "b", ""}} {
+	for field, names := range map[string][]string{"calendars": nine, "calendars[1]": {"a", "a"},
+		"calendars[2]": {"a", "b", ""}} {
 		s := Spec{Name: "n", Command: "true", Schedule: "@daily", Calendars: names}
 		s.Defaults(time.Unix(0, 0))
 		var p Problems
@@ -381,7 +452,8 @@ func TestCalendarsOfAJobAreChecked(t *testing.T) {
 	}
 
 	var p Problems
-	if _, err := s.Compile(compiledCalendar(t, CalendarSpec{Name: "a"})); !errors.As(err, &p) || p[0].Field != "calendars[1]" {
+	if _, err := s.Compile(compiledCalendar(t, CalendarSpec{Name: "a"})); !errors.As(err, &p) ||
+		p[0].Field != "calendars[1]" {
 		t.Errorf("got %v, want a problem of calendars[1]", err)
 	}
 }
@@ -397,7 +469,8 @@ func TestDaysOfACalendar(t *testing.T) {
 	}
 
 	for i, want := range map[int]string{
-		0: "{2027-01-29 fri open  [08:00-12:00 13:00-15:00] }", 1: "{2027-01-30 sat makeup mon-fri [08:00-12:00 13:00-15:00] make-up}",
+		0: "{2027-01-29 fri open  [08:00-12:00 13:00-15:00] }",
+		1: "{2027-01-30 sat makeup mon-fri [08:00-12:00 13:00-15:00] make-up}",
 		2: "{2027-01-31 sun closed  [] Sunday is off}", 3: "{2027-02-01 mon open  [00:00-02:00 08:00-18:00] }",
 		7: "{2027-02-05 fri closed  [] Spring Festival}", 15: "{2027-02-13 sat makeup thu [08:00-18:00] }",
 	} {
@@ -421,7 +494,8 @@ func TestDaysOfACalendar(t *testing.T) {
 func TestCalendarIsStored(t *testing.T) {
 	t.Parallel()
 	c := china()
-	c.Timezone, c.ExcludeWeekdays, c.Include[0].As, c.Exclude[1].End = "beijing", []string{"Sunday", "SAT"}, "Workday", "05-01"
+	c.Timezone, c.ExcludeWeekdays, c.Include[0].As, c.Exclude[1].End = "beijing", []string{"Sunday", "SAT"}, "Workday",
+		"05-01"
 	c.Include[1].As = "Thursday"
 	c.Defaults()
 	text, err := c.Encode()
@@ -451,8 +525,14 @@ func TestCalendarIsStored(t *testing.T) {
 func TestAddDays(t *testing.T) {
 	t.Parallel()
 	got := AddDays([]CalendarDay{{Date: "01-01"}, {Date: "2027-02-06", Note: "old"}, {Date: "12-25", Note: "kept"}},
-		[]CalendarDay{{Date: "2027-02-06", Note: "new"}, {Date: "2027-02-06", As: "mon"}, {Date: "12-25"}, {Date: "05-01"}, {Date: "05-01"}})
-	want := []CalendarDay{{Date: "01-01"}, {Date: "2027-02-06", Note: "new"}, {Date: "12-25", Note: "kept"}, {Date: "2027-02-06", As: "mon"}, {Date: "05-01"}}
+		[]CalendarDay{
+			{Date: "2027-02-06", Note: "new"}, {Date: "2027-02-06", As: "mon"}, {Date: "12-25"}, {Date: "05-01"},
+			{Date: "05-01"},
+		})
+	want := []CalendarDay{
+		{Date: "01-01"}, {Date: "2027-02-06", Note: "new"}, {Date: "12-25", Note: "kept"},
+		{Date: "2027-02-06", As: "mon"}, {Date: "05-01"},
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -480,11 +560,15 @@ func BenchmarkFiltered(b *testing.B) {
 	}
 }
 
-// TestManyCountsOfOneStart: a job that is bounded by max_fires asks for the count since its start with each due time.
+// TestManyCountsOfOneStart: a job that is bounded by max_fires asks for the count since its start
+// with each due time.
 func TestManyCountsOfOneStart(t *testing.T) {
 	t.Parallel()
 	start := time.Date(1971, 1, 1, 0, 0, 0, 0, time.UTC)
-	s := Spec{App: "a", Name: "n", Every: Duration(10 * time.Millisecond), Start: &start, MaxFires: 1_000_000_000_000, Calendars: []string{"c"}}
+	s := Spec{
+		App: "a", Name: "n", Every: Duration(10 * time.Millisecond), Start: &start, MaxFires: 1_000_000_000_000,
+		Calendars: []string{"c"},
+	}
 	hours := CalendarHours{}
 	for h := range 24 {
 		hours.Except = append(hours.Except, fmt.Sprintf("%02d:10-%02d:20,%02d:30-%02d:40", h, h, h, h))
@@ -496,7 +580,8 @@ func TestManyCountsOfOneStart(t *testing.T) {
 	}
 
 	began := time.Now()
-	if got := Preview(sched, time.Date(2027, 1, 1, 0, 9, 55, 0, time.UTC), 1000); len(got) != 1000 || got[999] != time.Date(2027, 1, 1, 0, 20, 5, 0, time.UTC) {
+	if got := Preview(sched, time.Date(2027, 1, 1, 0, 9, 55, 0, time.UTC), 1000); len(got) != 1000 ||
+		got[999] != time.Date(2027, 1, 1, 0, 20, 5, 0, time.UTC) {
 		t.Errorf("got %d due times, the last %v", len(got), got[len(got)-1])
 	}
 

@@ -91,6 +91,7 @@ func TestCronWhereTheClockJumps(t *testing.T) {
 		"Shanghai did until 1991": {
 			"30 2 * * *", "Asia/Shanghai", "1991-04-13T12:00:00+08:00",
 			[]string{"1991-04-14T03:00:00+09:00", "1991-04-15T02:30:00+09:00"}},
+
 		"from the last day of a leap year, which package time gives an end in the past": {
 			"0 12 1 7 *", "America/New_York", "2096-12-31T12:00:00-05:00",
 			[]string{"2097-07-01T12:00:00-04:00", "2098-07-01T12:00:00-04:00"}},

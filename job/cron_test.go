@@ -36,7 +36,8 @@ func instant(t testing.TB, s string) time.Time {
 	return at
 }
 
-// wantFires checks the due times after from, written in RFC 3339 with the offset that the wall clock shows.
+// wantFires checks the due times after from, written in RFC 3339 with the offset that the wall
+// clock shows.
 func wantFires(t *testing.T, expr, zoneName, from string, want ...string) {
 	t.Helper()
 	c := cron(t, expr, zoneName)
@@ -62,10 +63,16 @@ func TestCronDoesNotRepeatGorhillsBugs(t *testing.T) {
 			[]string{"2026-03-08T03:00:00-04:00", "2026-03-09T02:30:00-04:00"}},
 		"the second pass of the autumn hour goes on, not back to the first": {
 			"*/20 * * * *", "America/New_York", "2026-11-01T01:40:00-04:00",
-			[]string{"2026-11-01T01:00:00-05:00", "2026-11-01T01:20:00-05:00", "2026-11-01T01:40:00-05:00", "2026-11-01T02:00:00-05:00"}},
+			[]string{
+				"2026-11-01T01:00:00-05:00", "2026-11-01T01:20:00-05:00", "2026-11-01T01:40:00-05:00",
+				"2026-11-01T02:00:00-05:00",
+			}},
 		"east of UTC, the first pass is not skipped": {
 			"*/30 * * * *", "Europe/London", "2026-10-25T00:30:00+01:00",
-			[]string{"2026-10-25T01:00:00+01:00", "2026-10-25T01:30:00+01:00", "2026-10-25T01:00:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:00:00Z"}},
+			[]string{
+				"2026-10-25T01:00:00+01:00", "2026-10-25T01:30:00+01:00", "2026-10-25T01:00:00Z",
+				"2026-10-25T01:30:00Z", "2026-10-25T02:00:00Z",
+			}},
 		"a fixed time in the repeat fires on the first pass alone": {
 			"30 1 * * *", "Europe/London", "2026-10-24T12:00:00Z",
 			[]string{"2026-10-25T01:30:00+01:00", "2026-10-26T01:30:00Z"}},
@@ -78,31 +85,53 @@ func TestCronDoesNotRepeatGorhillsBugs(t *testing.T) {
 		"month 09 is September": {
 			"0 0 1 09 *", "UTC", "2026-01-01T00:00:00Z", []string{"2026-09-01T00:00:00Z", "2027-09-01T00:00:00Z"}},
 		"months 01 to 03 are a range": {
-			"0 0 1 01-03 *", "UTC", "2026-01-01T00:00:00Z", []string{"2026-02-01T00:00:00Z", "2026-03-01T00:00:00Z", "2027-01-01T00:00:00Z"}},
+			"0 0 1 01-03 *", "UTC", "2026-01-01T00:00:00Z", []string{
+				"2026-02-01T00:00:00Z", "2026-03-01T00:00:00Z", "2027-01-01T00:00:00Z",
+			}},
 		"day 05 is Friday": {
 			"0 0 * * 05", "UTC", "2026-11-01T00:00:00Z", []string{"2026-11-06T00:00:00Z", "2026-11-13T00:00:00Z"}},
 		"days 5-7 are Friday to Sunday": {
-			"0 0 * * 5-7", "UTC", "2026-11-01T00:00:00Z", []string{"2026-11-06T00:00:00Z", "2026-11-07T00:00:00Z", "2026-11-08T00:00:00Z", "2026-11-13T00:00:00Z"}},
+			"0 0 * * 5-7", "UTC", "2026-11-01T00:00:00Z", []string{
+				"2026-11-06T00:00:00Z", "2026-11-07T00:00:00Z", "2026-11-08T00:00:00Z", "2026-11-13T00:00:00Z",
+			}},
 		"days FRI-SUN are Friday to Sunday": {
-			"0 0 * * FRI-SUN", "UTC", "2026-11-01T00:00:00Z", []string{"2026-11-06T00:00:00Z", "2026-11-07T00:00:00Z", "2026-11-08T00:00:00Z", "2026-11-13T00:00:00Z"}},
+			"0 0 * * FRI-SUN", "UTC", "2026-11-01T00:00:00Z", []string{
+				"2026-11-06T00:00:00Z", "2026-11-07T00:00:00Z", "2026-11-08T00:00:00Z", "2026-11-13T00:00:00Z",
+			}},
 		"days 1-7/2 are Monday, Wednesday, Friday and Sunday": {
-			"0 0 * * 1-7/2", "UTC", "2026-11-01T00:00:00Z", []string{"2026-11-02T00:00:00Z", "2026-11-04T00:00:00Z", "2026-11-06T00:00:00Z", "2026-11-08T00:00:00Z", "2026-11-09T00:00:00Z"}},
+			"0 0 * * 1-7/2", "UTC", "2026-11-01T00:00:00Z", []string{
+				"2026-11-02T00:00:00Z", "2026-11-04T00:00:00Z", "2026-11-06T00:00:00Z", "2026-11-08T00:00:00Z",
+				"2026-11-09T00:00:00Z",
+			}},
 		"six fields begin with the second": {
 			"*/10 * * * * *", "UTC", "2026-11-01T00:00:00Z", []string{"2026-11-01T00:00:10Z", "2026-11-01T00:00:20Z"}},
 		"Quartz's daily noon is noon": {
 			"0 0 12 * * ?", "UTC", "2026-11-01T00:00:00Z", []string{"2026-11-01T12:00:00Z", "2026-11-02T12:00:00Z"}},
 		"six fields end with the year if the last holds one": {
-			"0 12 1 1 * 2030-2032", "UTC", "2026-11-01T00:00:00Z", []string{"2030-01-01T12:00:00Z", "2031-01-01T12:00:00Z", "2032-01-01T12:00:00Z"}},
+			"0 12 1 1 * 2030-2032", "UTC", "2026-11-01T00:00:00Z", []string{
+				"2030-01-01T12:00:00Z", "2031-01-01T12:00:00Z", "2032-01-01T12:00:00Z",
+			}},
 		"two restricted day fields are alternatives, */2 included": {
-			"0 0 */2 * 1", "UTC", "2026-11-01T00:00:00Z", []string{"2026-11-02T00:00:00Z", "2026-11-03T00:00:00Z", "2026-11-05T00:00:00Z", "2026-11-07T00:00:00Z", "2026-11-09T00:00:00Z"}},
+			"0 0 */2 * 1", "UTC", "2026-11-01T00:00:00Z", []string{
+				"2026-11-02T00:00:00Z", "2026-11-03T00:00:00Z", "2026-11-05T00:00:00Z", "2026-11-07T00:00:00Z",
+				"2026-11-09T00:00:00Z",
+			}},
 		"years may be far apart": {
 			"0 0 0 1 1 ? */100", "UTC", "1970-01-01T00:00:00Z", []string{"2070-01-01T00:00:00Z"}},
 		"L is the last day, whatever else is in the list": {
-			"0 0 L,15 * *", "UTC", "2026-02-01T00:00:00Z", []string{"2026-02-15T00:00:00Z", "2026-02-28T00:00:00Z", "2026-03-15T00:00:00Z", "2026-03-31T00:00:00Z"}},
+			"0 0 L,15 * *", "UTC", "2026-02-01T00:00:00Z", []string{
+				"2026-02-15T00:00:00Z", "2026-02-28T00:00:00Z", "2026-03-15T00:00:00Z", "2026-03-31T00:00:00Z",
+			}},
 		"weekdays nearest to a day stay in its month": {
-			"0 0 1W,31W * *", "UTC", "2026-07-31T00:00:00Z", []string{"2026-08-03T00:00:00Z", "2026-08-31T00:00:00Z", "2026-09-01T00:00:00Z", "2026-10-01T00:00:00Z", "2026-10-30T00:00:00Z"}},
+			"0 0 1W,31W * *", "UTC", "2026-07-31T00:00:00Z", []string{
+				"2026-08-03T00:00:00Z", "2026-08-31T00:00:00Z", "2026-09-01T00:00:00Z", "2026-10-01T00:00:00Z",
+				"2026-10-30T00:00:00Z",
+			}},
 		"the last and the numbered weekday": {
-			"0 0 * * FRIL,1#1", "UTC", "2026-11-01T00:00:00Z", []string{"2026-11-02T00:00:00Z", "2026-11-27T00:00:00Z", "2026-12-07T00:00:00Z", "2026-12-25T00:00:00Z"}},
+			"0 0 * * FRIL,1#1", "UTC", "2026-11-01T00:00:00Z", []string{
+				"2026-11-02T00:00:00Z", "2026-11-27T00:00:00Z", "2026-12-07T00:00:00Z", "2026-12-25T00:00:00Z",
+			}},
+
 		"macros in any case, @midnight too": {
 			" @MidNight\t", "UTC", "2026-11-01T00:00:00Z", []string{"2026-11-02T00:00:00Z"}},
 		"white space does not count": {
@@ -118,51 +147,80 @@ func TestCronDoesNotRepeatGorhillsBugs(t *testing.T) {
 
 func TestCronRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ expr, want string }{
-		"a minute out of range":                {"61 * * * *", `cron "61 * * * *": minute "61": not between 0 and 59`},
-		"day 0":                                {"0 0 0 * *", `day-of-month "0": not between 1 and 31`},
-		"day of week 8":                        {"0 0 * * 8", `day-of-week "8": not between 0 and 7`},
-		"a number of any length":               {"0 0 * 99999999999999999999999 *", `not between 1 and 12`},
-		"a range out of range":                 {"0 5-25 * * *", `hour "5-25": "25" is not between 0 and 23`},
-		"a word":                               {"x * * * *", `minute "x": not a number`},
-		"a wrong month":                        {"0 0 1 SEPT *", `month "SEPT": not a number or a name such as JAN`},
-		"hours backwards":                      {"0 22-6 * * *", `hour "22-6": the range runs backwards; write 22-23,0-6`},
-		"hours backwards with a step":          {"0 22-6/2 * * *", `write 22,0-6/2`},
-		"minutes backwards":                    {"50-10 * * * *", `minute "50-10": the range runs backwards; write 50-59,0-10`},
-		"what makes gorhill panic":             {"1-0 * * * *", `write 1-59,0`},
-		"months backwards":                     {"0 0 1 11-2 *", `write 11-12,1-2`},
-		"days backwards":                       {"0 0 25-5 * *", `write 25-31,1-5`},
-		"named days backwards":                 {"0 0 * * FRI-MON", `day-of-week "FRI-MON": the range runs backwards; write FRI-SAT,SUN-MON`},
+		"a minute out of range":  {"61 * * * *", `cron "61 * * * *": minute "61": not between 0 and 59`},
+		"day 0":                  {"0 0 0 * *", `day-of-month "0": not between 1 and 31`},
+		"day of week 8":          {"0 0 * * 8", `day-of-week "8": not between 0 and 7`},
+		"a number of any length": {"0 0 * 99999999999999999999999 *", `not between 1 and 12`},
+		"a range out of range":   {"0 5-25 * * *", `hour "5-25": "25" is not between 0 and 23`},
+		"a word":                 {"x * * * *", `minute "x": not a number`},
+		"a wrong month":          {"0 0 1 SEPT *", `month "SEPT": not a number or a name such as JAN`},
+		"hours backwards": {
+			"0 22-6 * * *", `hour "22-6": the range runs backwards; write 22-23,0-6`,
+		},
+		"hours backwards with a step": {"0 22-6/2 * * *", `write 22,0-6/2`},
+		"minutes backwards": {
+			"50-10 * * * *", `minute "50-10": the range runs backwards; write 50-59,0-10`,
+		},
+		"what makes gorhill panic": {"1-0 * * * *", `write 1-59,0`},
+		"months backwards":         {"0 0 1 11-2 *", `write 11-12,1-2`},
+		"days backwards":           {"0 0 25-5 * *", `write 25-31,1-5`},
+		"named days backwards": {
+			"0 0 * * FRI-MON", `day-of-week "FRI-MON": the range runs backwards; write FRI-SAT,SUN-MON`,
+		},
 		"days from Sunday by its other number": {"0 0 * * 7-2", `write 0-2`},
-		"years backwards":                      {"0 0 1 1 * 2030-2028", `year "2030-2028": the range runs backwards; write 2028-2030`},
-		"a step of zero":                       {"*/0 * * * *", `minute "*/0": a step of 0 never moves on; write *`},
-		"a step past the field":                {"*/60 * * * *", `minute "*/60": the step is larger than the range; write 0`},
-		"a step past the range":                {"10-20/15 * * * *", `the step is larger than the range; write 10`},
-		"a step that is no number":             {"*/x * * * *", `minute "*/x": the step is not a number`},
-		"an empty item":                        {"1,2, * * * *", `minute "1,2,": an empty item in the list; remove the comma`},
-		"a lone comma":                         {", * * * *", `an empty item`},
-		"a negative number":                    {"-5 * * * *", `minute "-5": not a number`},
-		"week 6 of a month":                    {"0 0 * * 5#6", `day-of-week "5#6": the week "6" is not between 1 and 5`},
-		"a lone L for a day of the week":       {"0 0 * * L", `write 6L for the last Saturday`},
-		"W after a range":                      {"0 0 1-5W * *", `W takes one day, not a range`},
-		"L W # in other fields":                {"L 0 * * *", `minute "L": not a number`},
-		"days before the last":                 {"0 0 L-3 * *", `day-of-month "L-3": counting back from the last day is not supported; give the job three schedules, with day 28 in months 1,3,5,7,8,10,12, day 27 in 4,6,9,11 and day 25 in 2`},
-		"Jenkins' H":                           {"H * * * *", `minute "H": H (a hashed value) is not supported`},
-		"Jenkins' H with a step":               {"H/15 * * * *", `the job's jitter spreads the starts`},
-		"@every":                               {"@every 5m", `@every is not a cron expression; give the job "every": "5m" instead of a schedule`},
-		"@reboot":                              {"@reboot", `a cluster has no boot to run at`},
-		"a zone before the fields":             {"CRON_TZ=Asia/Tokyo 0 9 * * *", `a time zone does not belong in the expression; set the job's timezone to "Asia/Tokyo"`},
-		"a zone and nothing else":              {"TZ=", `a time zone does not belong in the expression; set the job's timezone`},
-		"an unknown macro":                     {"@fortnightly", `unknown macro @fortnightly; the macros are @yearly`},
-		"junk after a macro":                   {"@daily junk", `nothing may follow a macro; write @daily alone`},
-		"nothing":                              {" ", `empty; write five fields`},
-		"too few fields":                       {"0 0 * *", `4 of at least 5 fields`},
-		"too many fields":                      {"0 0 0 1 1 * 2030 true", `8 fields are too many`},
-		"a line of /etc/crontab":               {"0 3 * * * root", `day-of-week "root": not a number or a name such as SUN; six fields are read as second minute hour`},
-		"a year that gorhill lacks":            {"0 0 1 1 * 2100", `year "2100": not between 1970 and 2099`},
-		"30 February":                          {"0 0 30 2 *", `never fires: no day from 1970 to 2099 matches`},
-		"29 February of a common year":         {"0 0 29 2 * 2027", `never fires`},
-		"a gap that nothing else matches":      {"* 2 28 3 * 2027", `never fires: the clock of Europe/Berlin skips every time that matches`},
-		"an expression without an end":         {strings.Repeat("1,", 200) + "1 * * * *", `409 bytes long, at most 256 are read`},
+		"years backwards": {
+			"0 0 1 1 * 2030-2028", `year "2030-2028": the range runs backwards; write 2028-2030`,
+		},
+		"a step of zero": {"*/0 * * * *", `minute "*/0": a step of 0 never moves on; write *`},
+		"a step past the field": {
+			"*/60 * * * *", `minute "*/60": the step is larger than the range; write 0`,
+		},
+		"a step past the range":    {"10-20/15 * * * *", `the step is larger than the range; write 10`},
+		"a step that is no number": {"*/x * * * *", `minute "*/x": the step is not a number`},
+		"an empty item": {
+			"1,2, * * * *", `minute "1,2,": an empty item in the list; remove the comma`,
+		},
+		"a lone comma":                   {", * * * *", `an empty item`},
+		"a negative number":              {"-5 * * * *", `minute "-5": not a number`},
+		"week 6 of a month":              {"0 0 * * 5#6", `day-of-week "5#6": the week "6" is not between 1 and 5`},
+		"a lone L for a day of the week": {"0 0 * * L", `write 6L for the last Saturday`},
+		"W after a range":                {"0 0 1-5W * *", `W takes one day, not a range`},
+		"L W # in other fields":          {"L 0 * * *", `minute "L": not a number`},
+		"days before the last": {
+			"0 0 L-3 * *",
+			`day-of-month "L-3": counting back from the last day is not supported; give the job three schedules, with day 28 in months 1,3,5,7,8,10,12, day 27 in 4,6,9,11 and day 25 in 2`,
+		},
+		"Jenkins' H":             {"H * * * *", `minute "H": H (a hashed value) is not supported`},
+		"Jenkins' H with a step": {"H/15 * * * *", `the job's jitter spreads the starts`},
+		"@every": {
+			"@every 5m", `@every is not a cron expression; give the job "every": "5m" instead of a schedule`,
+		},
+		"@reboot": {"@reboot", `a cluster has no boot to run at`},
+		"a zone before the fields": {
+			"CRON_TZ=Asia/Tokyo 0 9 * * *",
+			`a time zone does not belong in the expression; set the job's timezone to "Asia/Tokyo"`,
+		},
+		"a zone and nothing else": {
+			"TZ=", `a time zone does not belong in the expression; set the job's timezone`,
+		},
+		"an unknown macro":   {"@fortnightly", `unknown macro @fortnightly; the macros are @yearly`},
+		"junk after a macro": {"@daily junk", `nothing may follow a macro; write @daily alone`},
+		"nothing":            {" ", `empty; write five fields`},
+		"too few fields":     {"0 0 * *", `4 of at least 5 fields`},
+		"too many fields":    {"0 0 0 1 1 * 2030 true", `8 fields are too many`},
+		"a line of /etc/crontab": {
+			"0 3 * * * root",
+			`day-of-week "root": not a number or a name such as SUN; six fields are read as second minute hour`,
+		},
+		"a year that gorhill lacks":    {"0 0 1 1 * 2100", `year "2100": not between 1970 and 2099`},
+		"30 February":                  {"0 0 30 2 *", `never fires: no day from 1970 to 2099 matches`},
+		"29 February of a common year": {"0 0 29 2 * 2027", `never fires`},
+		"a gap that nothing else matches": {
+			"* 2 28 3 * 2027", `never fires: the clock of Europe/Berlin skips every time that matches`,
+		},
+		"an expression without an end": {
+			strings.Repeat("1,", 200) + "1 * * * *", `409 bytes long, at most 256 are read`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParseCron(c.expr, zone(t, "Europe/Berlin"))
@@ -170,9 +228,11 @@ func TestCronRefuses(t *testing.T) {
 			if !errors.As(err, &ce) || got != nil {
 				t.Fatalf("%q: got %v, %v; want a CronError", c.expr, got, err)
 			}
+
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%q:\n got %s\nwant %s", c.expr, err, c.want)
 			}
+
 			if ce.Expr != c.expr {
 				t.Errorf("Expr = %q, want %q", ce.Expr, c.expr)
 			}
@@ -187,21 +247,51 @@ func TestCronIsReadAs(t *testing.T) {
 		layout  string
 		elapsed bool
 	}{
-		"crontab":                        {"*/5 0 * * *", [7]string{"0", "*/5", "0", "*", "*", "*", "*"}, "minute hour day-of-month month day-of-week", true},
-		"an implicit second is fixed":    {"0 0 * * *", [7]string{"0", "0", "0", "*", "*", "*", "*"}, "minute hour day-of-month month day-of-week", false},
-		"all hours one by one are":       {"0 0-23 * * *", [7]string{"0", "0", "0-23", "*", "*", "*", "*"}, "minute hour day-of-month month day-of-week", false},
-		"a star later on is no start":    {"0 0,* * * *", [7]string{"0", "0", "0,*", "*", "*", "*", "*"}, "minute hour day-of-month month day-of-week", false},
-		"seconds first":                  {"* 0 0 ? JAN-MAR SAT-SUN", [7]string{"*", "0", "0", "*", "1-3", "6-7", "*"}, "second minute hour day-of-month month day-of-week", true},
-		"year last":                      {"00 0012 * * ? 2027,2029/2", [7]string{"0", "0", "12", "*", "*", "*", "2027,2029/2"}, "minute hour day-of-month month day-of-week year", false},
-		"a step in the sixth is no year": {"0 0 1 1 * 1-6/3", [7]string{"0", "0", "1", "1", "*", "1-6/3", "*"}, "second minute hour day-of-month month day-of-week", false},
-		"all seven":                      {"1 2 3 lw,04W 5 fri#2,07L 2030", [7]string{"1", "2", "3", "LW,4W", "5", "5#2,0L", "2030"}, "second minute hour day-of-month month day-of-week year", false},
-		"a macro":                        {"@Weekly", [7]string{"0", "0", "0", "*", "*", "0", "*"}, "minute hour day-of-month month day-of-week", false},
-		"the hour's macro":               {"@hourly", [7]string{"0", "0", "*", "*", "*", "*", "*"}, "minute hour day-of-month month day-of-week", true},
+		"crontab": {
+			"*/5 0 * * *", [7]string{"0", "*/5", "0", "*", "*", "*", "*"},
+			"minute hour day-of-month month day-of-week", true,
+		},
+		"an implicit second is fixed": {
+			"0 0 * * *", [7]string{"0", "0", "0", "*", "*", "*", "*"}, "minute hour day-of-month month day-of-week",
+			false,
+		},
+		"all hours one by one are": {
+			"0 0-23 * * *", [7]string{"0", "0", "0-23", "*", "*", "*", "*"},
+			"minute hour day-of-month month day-of-week", false,
+		},
+		"a star later on is no start": {
+			"0 0,* * * *", [7]string{"0", "0", "0,*", "*", "*", "*", "*"}, "minute hour day-of-month month day-of-week",
+			false,
+		},
+		"seconds first": {
+			"* 0 0 ? JAN-MAR SAT-SUN", [7]string{"*", "0", "0", "*", "1-3", "6-7", "*"},
+			"second minute hour day-of-month month day-of-week", true,
+		},
+		"year last": {
+			"00 0012 * * ? 2027,2029/2", [7]string{"0", "0", "12", "*", "*", "*", "2027,2029/2"},
+			"minute hour day-of-month month day-of-week year", false,
+		},
+		"a step in the sixth is no year": {
+			"0 0 1 1 * 1-6/3", [7]string{"0", "0", "1", "1", "*", "1-6/3", "*"},
+			"second minute hour day-of-month month day-of-week", false,
+		},
+		"all seven": {
+			"1 2 3 lw,04W 5 fri#2,07L 2030", [7]string{"1", "2", "3", "LW,4W", "5", "5#2,0L", "2030"},
+			"second minute hour day-of-month month day-of-week year", false,
+		},
+		"a macro": {
+			"@Weekly", [7]string{"0", "0", "0", "*", "*", "0", "*"}, "minute hour day-of-month month day-of-week",
+			false,
+		},
+		"the hour's macro": {
+			"@hourly", [7]string{"0", "0", "*", "*", "*", "*", "*"}, "minute hour day-of-month month day-of-week", true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := cron(t, c.expr, "UTC")
 			if got.Fields() != c.fields || got.Layout() != c.layout || got.Elapsed() != c.elapsed {
-				t.Errorf("%q: got %q %q %v, want %q %q %v", c.expr, got.Fields(), got.Layout(), got.Elapsed(), c.fields, c.layout, c.elapsed)
+				t.Errorf("%q: got %q %q %v, want %q %q %v", c.expr, got.Fields(), got.Layout(), got.Elapsed(), c.fields,
+					c.layout, c.elapsed)
 			}
 			if want := strings.Join(strings.Fields(c.expr), " "); got.String() != want {
 				t.Errorf("String() = %q, want %q", got, want)
@@ -245,7 +335,8 @@ func TestCronEnds(t *testing.T) {
 	}
 }
 
-// TestCronIsSharedSafely is for the race detector; gorhill's own expression fails it, and gives wrong answers.
+// TestCronIsSharedSafely is for the race detector; gorhill's own expression fails it, and gives
+// wrong answers.
 func TestCronIsSharedSafely(t *testing.T) {
 	c := cron(t, "0 0 L * *", "America/New_York")
 	from := instant(t, "2026-01-01T00:00:00Z")
@@ -270,7 +361,8 @@ func TestCronIsSharedSafely(t *testing.T) {
 	wg.Wait()
 }
 
-// TestLastAndCountAreFast takes the best of a few tries: other tests and other people share the machine.
+// TestLastAndCountAreFast takes the best of a few tries: other tests and other people share the
+// machine.
 func TestLastAndCountAreFast(t *testing.T) {
 	from, to := instant(t, "2026-01-01T00:00:00Z"), instant(t, "2036-01-01T00:00:00Z")
 	for _, expr := range []string{"* * * * * * *", "0-59 0-59 0-23 * * * *", "0 0 29 2 *", "0 0 1 1 * 2026"} {

@@ -10,6 +10,7 @@ import (
 func TestPastAt(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
+
 	for name, c := range map[string]struct {
 		late   time.Duration
 		change func(*Spec)
@@ -56,6 +57,7 @@ func TestPastAt(t *testing.T) {
 		s := Spec{Name: "j", Command: "true", At: &at}
 		c.change(&s)
 		s.Defaults(now)
+
 		err := s.CheckPastAt(now)
 		switch {
 		case c.want == "" && err != nil, c.want != "" && err == nil:

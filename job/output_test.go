@@ -4,6 +4,7 @@ import "testing"
 
 func TestOutputText(t *testing.T) {
 	t.Parallel()
+
 	for name, tc := range map[string]struct {
 		out  Output
 		want string

@@ -18,6 +18,7 @@ func piecesOf(list ...any) []Piece {
 
 func TestPiecesText(t *testing.T) {
 	t.Parallel()
+
 	for name, c := range map[string]struct {
 		pieces []Piece
 		from   int64

@@ -8,6 +8,7 @@ import (
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	exponential := Retry{Attempts: 5, Backoff: Duration(10 * time.Second), Factor: 3, MaxBackoff: Duration(time.Minute)}
+
 	for name, tc := range map[string]struct {
 		spec    Spec
 		attempt int
@@ -45,6 +46,7 @@ func TestAgain(t *testing.T) {
 			t.Parallel()
 			tc.spec.Defaults(time.Unix(0, 0))
 			after, ok := tc.spec.Again(tc.attempt, tc.outcome, tc.spread)
+
 			if after != tc.after || ok != tc.ok {
 				t.Errorf("got %s, %v, want %s, %v", after, ok, tc.after, tc.ok)
 			}

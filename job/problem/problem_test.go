@@ -21,17 +21,31 @@ func TestText(t *testing.T) {
 		message string
 		values  []string
 	}{
-		"numbers":         {TooLong.Of(612, 500), "is 612 characters long, at most 500 are taken", []string{"612", "500"}},
-		"no quotes":       {NotOneOf.Of("x", "a, b"), `"x" is not one of a, b`, []string{"x", "a, b"}},
-		"a cut value":     {NotAMethod.Of(strings.Repeat("x", 50)), `"` + strings.Repeat("x", 40) + `" is no method; want one in capital letters, such as GET, POST, PUT, PATCH, DELETE or HEAD`, []string{strings.Repeat("x", 40)}},
-		"a character":     {HeaderCharacter.Of('é'), "contains 'é'; only printable ASCII is taken, so encode it as the server expects it", []string{"é"}},
-		"shown":           {NotBetween.Of(-1, Shown(0, "0 (none)"), 7), "-1 is not between 0 (none) and 7", []string{"-1", "0", "7"}},
-		"advice":          {Empty.Advise("give 1 to %d", 9).Of(), "is empty; give 1 to 9", nil},
-		"a percent sign":  {URLFragment.Of(), "has a fragment, which is not sent; write %23 for a # that is part of it", nil},
+		"numbers": {
+			TooLong.Of(612, 500), "is 612 characters long, at most 500 are taken", []string{"612", "500"},
+		},
+		"no quotes": {NotOneOf.Of("x", "a, b"), `"x" is not one of a, b`, []string{"x", "a, b"}},
+		"a cut value": {
+			NotAMethod.Of(strings.Repeat("x", 50)), `"` + strings.Repeat("x", 40) +
+				`" is no method; want one in capital letters, such as GET, POST, PUT, PATCH, DELETE or HEAD`,
+			[]string{strings.Repeat("x", 40)},
+		},
+		"a character": {
+			HeaderCharacter.Of('é'),
+			"contains 'é'; only printable ASCII is taken, so encode it as the server expects it", []string{"é"},
+		},
+		"shown": {
+			NotBetween.Of(-1, Shown(0, "0 (none)"), 7), "-1 is not between 0 (none) and 7", []string{"-1", "0", "7"},
+		},
+		"advice": {Empty.Advise("give 1 to %d", 9).Of(), "is empty; give 1 to 9", nil},
+		"a percent sign": {
+			URLFragment.Of(), "has a fragment, which is not sent; write %23 for a # that is part of it", nil,
+		},
 		"of a wrap":       {Of(fmt.Errorf("the name %w", Errorf(Empty))), "the name is empty", nil},
 		"cut to 10 bytes": {NotWith.Of(strings.Repeat("é", 9)).Cut(10), "does not g…", []string{"ééééé…"}},
 	} {
-		if c.got.Message != c.message || strings.Join(c.got.Values, "|") != strings.Join(c.values, "|") || c.got.Code == "" {
+		if c.got.Message != c.message || strings.Join(c.got.Values, "|") != strings.Join(c.values, "|") ||
+			c.got.Code == "" {
 			t.Errorf("%s: got %q, want %q with the values %q", name, c.got, c.message, c.values)
 		}
 	}
@@ -160,7 +174,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// checkCall compares the values of a call with the verbs of the sentence in it. Values that come as a list are not counted.
+// checkCall compares the values of a call with the verbs of the sentence in it. Values that come as
+// a list are not counted.
 func checkCall(t *testing.T, file string, call *ast.CallExpr, sentences map[string]Sentence) {
 	t.Helper()
 	if call.Ellipsis.IsValid() {
@@ -175,7 +190,8 @@ func checkCall(t *testing.T, file string, call *ast.CallExpr, sentences map[stri
 			return
 		case nameOf(call.Fun) == "want": // which describes the value itself
 			want--
-		case nameOf(call.Fun) == "wrong" && strings.HasPrefix(s.code, "cron_"): // a CronError has its first values itself
+		// a CronError has its first values itself
+		case nameOf(call.Fun) == "wrong" && strings.HasPrefix(s.code, "cron_"):
 			want -= 3
 		case nameOf(call.Fun) == "meets":
 			return
@@ -248,7 +264,8 @@ func sources(t *testing.T) (files []string) {
 	t.Helper()
 	for _, dir := range []string{"job", "schedule", "api", "cli", "internal", "client", "node", "execute"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", dir), func(path string, d fs.DirEntry, err error) error {
-			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && filepath.Base(filepath.Dir(path)) != "problem" {
+			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") &&
+				filepath.Base(filepath.Dir(path)) != "problem" {
 				files = append(files, path)
 			}
 			return err
