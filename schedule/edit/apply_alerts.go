@@ -44,7 +44,8 @@ func tellAlerts(list []appliedAlert) (out []job.AppliedObject) {
 	return out
 }
 
-// lookAtAlerts finds out what is to be done about channels and rules of alerts, and whether what they name is there.
+// lookAtAlerts compares channels and rules of alerts with the current state, and checks that
+// everything they name exists.
 func (a *applying) lookAtAlerts(ctx context.Context) error {
 	if len(a.want.Channels)+len(a.want.Rules) == 0 {
 		return nil
@@ -91,7 +92,8 @@ func (a *applying) lookAtAlerts(ctx context.Context) error {
 	return nil
 }
 
-// lookAtAlert compares a definition with the one that stands, which is nil if there is none that can be read.
+// lookAtAlert compares a definition with the stored one. old is nil if that does not exist or
+// cannot be read.
 func lookAtAlert[T any](name string, spec *T, rows map[string]alert.Definition) (o appliedAlert, old *T, err error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -105,7 +107,7 @@ func lookAtAlert[T any](name string, spec *T, rows map[string]alert.Definition) 
 	return o, old, nil
 }
 
-// channelNames lists the channels that are wanted, and those that rules name.
+// channelNames lists the wanted channels, and the channels that rules name.
 func (a *applying) channelNames() (names []string) {
 	for _, c := range a.want.Channels {
 		names = append(names, c.Name)
@@ -125,7 +127,8 @@ func (a *applying) channelSecrets() []job.Secret {
 	return job.SecretNames(uses)
 }
 
-// checkAlerts returns what is wrong with channels and rules by what else there is, as Problems, or nil.
+// checkAlerts checks channels and rules against everything that they name. It returns Problems, or
+// nil.
 func (a *applying) checkAlerts(channels map[string]alert.Definition, secrets map[job.AppSecret]bool) error {
 	var p job.Problems
 	within := func(list string, i int, more job.Problems) {
@@ -137,7 +140,7 @@ func (a *applying) checkAlerts(channels map[string]alert.Definition, secrets map
 	types := map[string]job.ChannelType{}
 	for name, row := range channels {
 		var c job.AlertChannel
-		_ = json.Unmarshal([]byte(row.Spec), &c) // one that cannot be read has no type
+		_ = json.Unmarshal([]byte(row.Spec), &c) // an unreadable channel has no type
 		types[name] = c.Type
 	}
 	for i := range a.want.Channels {
@@ -157,7 +160,8 @@ func (a *applying) checkAlerts(channels map[string]alert.Definition, secrets map
 	return p
 }
 
-// writeAlerts writes the channels and rules that differ. They are locked after all else but retention and the audit.
+// writeAlerts writes the channels and rules that differ. They are locked last, except for retention
+// and the audit.
 func (a *applying) writeAlerts(tx *sql.Tx, b batch) (lines []*job.Entry, err error) {
 	if len(a.channels)+len(a.rules) == 0 {
 		return nil, nil
@@ -190,7 +194,7 @@ func (a *applying) writeAlerts(tx *sql.Tx, b batch) (lines []*job.Entry, err err
 	return append(written, more...), err
 }
 
-// writeAlertsOf writes what differs in one of the two tables, whose rows are locked.
+// writeAlertsOf writes the differences in one of the two tables. The rows are locked.
 func (a *applying) writeAlertsOf(
 	tx *sql.Tx, b batch, t alert.Table, list []appliedAlert, rows map[string]alert.Definition,
 ) (lines []*job.Entry, err error) {
@@ -222,6 +226,7 @@ func (a *applying) writeAlertsOf(
 	if t == alert.ChannelTable {
 		field, most = "channels", job.MaxAlertChannels
 	}
+
 	all, err := alert.AllDefinitions(tx, t)
 	if err == nil && len(all) > most {
 		err = job.Wrong(field, problem.TooManyWanted, len(all), most)
@@ -229,7 +234,7 @@ func (a *applying) writeAlertsOf(
 	return lines, err
 }
 
-// writeAlert writes a channel or a rule in place of its row, which is zero if it is new.
+// writeAlert writes a channel or a rule in place of its row, which is zero for a new one.
 func (a *applying) writeAlert(tx *sql.Tx, b batch, t alert.Table, row alert.Definition, o *appliedAlert) (*job.Entry, error) {
 	kind := job.KindAlertRule
 	if t == alert.ChannelTable {

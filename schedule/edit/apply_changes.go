@@ -8,8 +8,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// plan lists the changes of jobs that make the cluster have what is wanted: one for each job that is to change, and one for each
-// other job that names a calendar which changes.
+// plan lists the changes of jobs: one for each job that differs, and one for each other job that
+// names a changing calendar.
 func (a *applying) plan(ctx context.Context) error {
 	changed := map[string]bool{}
 	for _, c := range a.changedCalendars() {
@@ -47,7 +47,7 @@ func (a *applying) add(c Change, place int) {
 	a.changes, a.places = append(a.changes, c), append(a.places, place)
 }
 
-// changedCalendars lists the calendars that are to be written.
+// changedCalendars lists the calendars to write.
 func (a *applying) changedCalendars() (out []*job.Calendar) {
 	for _, c := range a.calendars {
 		if !c.same {
@@ -57,7 +57,7 @@ func (a *applying) changedCalendars() (out []*job.Calendar) {
 	return out
 }
 
-// change is what is to be done to a job, nil if it is as it is wanted.
+// change returns the change of a job, nil if it is as wanted.
 func (j *appliedJob) change(changed map[string]bool) *Change {
 	spec := j.spec
 	c := &Change{Action: job.ActionUpdate, Spec: &spec, Paused: j.pause, Past: true}
@@ -72,7 +72,7 @@ func (j *appliedJob) change(changed map[string]bool) *Change {
 	case !j.same:
 		return c
 	case j.pause == nil:
-		return nil // if a calendar of it changes, it is one of the jobs that name it
+		return nil // a changed calendar is handled by plan
 	case renewed:
 		return c
 	case *j.pause:
@@ -81,7 +81,7 @@ func (j *appliedJob) change(changed map[string]bool) *Change {
 	return &Change{Action: job.ActionResume, ID: c.ID, Changes: c.Changes}
 }
 
-// planned reports whether jobs are all among the changes.
+// planned reports whether all of these jobs are among the changes.
 func (b *batch) planned(jobs []int64) bool {
 	ids := make(map[int64]bool, len(b.changes))
 	for i := range b.changes {

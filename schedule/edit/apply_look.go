@@ -14,7 +14,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// look reads what there is at an instant and finds out what is to be done.
+// look reads the current state and lists the changes.
 func (a *applying) look(ctx context.Context, now job.Micros) ([]Change, error) {
 	*a = applying{Editor: a.Editor, want: a.want, now: now}
 	if err := a.lookAtFolder(ctx); err != nil {
@@ -23,6 +23,7 @@ func (a *applying) look(ctx context.Context, now job.Micros) ([]Change, error) {
 	if err := a.lookAtJobs(ctx); err != nil {
 		return nil, err
 	}
+
 	for _, look := range []func(context.Context) error{a.lookAtAlerts, a.lookAtScopes, a.lookForGone, a.lookAtLimits} {
 		if err := look(ctx); err != nil {
 			return nil, err
@@ -34,7 +35,7 @@ func (a *applying) look(ctx context.Context, now job.Micros) ([]Change, error) {
 	return a.changes, err
 }
 
-// lookAtJobs finds out what is to be done about jobs, groups and calendars.
+// lookAtJobs compares jobs, groups and calendars with the current state.
 func (a *applying) lookAtJobs(ctx context.Context) error {
 	groups, err := a.lookAtGroups(ctx)
 	if err != nil {
@@ -47,6 +48,7 @@ func (a *applying) lookAtJobs(ctx context.Context) error {
 	if a.secrets, err = a.lookForSecrets(ctx); err != nil {
 		return err
 	}
+
 	names := a.names()
 	found, err := a.read().JobsNamed(ctx, names)
 	if err != nil {
@@ -78,7 +80,7 @@ func (a *applying) lookAtJobs(ctx context.Context) error {
 	return nil
 }
 
-// names are those of the wanted jobs.
+// names returns the names of the wanted jobs.
 func (a *applying) names() []job.Name {
 	names := make([]job.Name, len(a.want.Jobs))
 	for i, w := range a.want.Jobs {
@@ -87,7 +89,8 @@ func (a *applying) names() []job.Name {
 	return names
 }
 
-// lookForSecrets returns which of the secrets that jobs name exist. They are looked at again when the jobs are written.
+// lookForSecrets returns the existing secrets among those that jobs name. They are checked again
+// when the jobs are written.
 func (a *applying) lookForSecrets(ctx context.Context) (map[job.AppSecret]bool, error) {
 	var uses []job.SecretUse
 	var apps []string
@@ -99,7 +102,7 @@ func (a *applying) lookForSecrets(ctx context.Context) (map[job.AppSecret]bool, 
 	return trip.SecretsThere(a.DB.Reader(ctx), slices.Compact(apps), job.SecretNames(uses))
 }
 
-// adds is the change in the number of jobs of each app.
+// adds returns the change in the number of jobs of each app.
 func (a *applying) adds() map[string]int64 {
 	adds := map[string]int64{}
 	for i := range a.jobs {
@@ -113,10 +116,10 @@ func (a *applying) adds() map[string]int64 {
 	return adds
 }
 
-// lookAtLimits says of a dry run whether an app would get more jobs than it may have.
+// lookAtLimits checks the job limits of apps in a dry run.
 func (a *applying) lookAtLimits(ctx context.Context) error {
 	if !a.want.DryRun {
-		return nil // the transaction looks
+		return nil // the transaction checks them
 	}
 	limits, err := trip.Limits(a.DB.Reader(ctx))
 	if err != nil {
@@ -139,7 +142,7 @@ func (a *applying) lookAtLimits(ctx context.Context) error {
 	return nil
 }
 
-// conflict says why a job is not at the version that is wanted; nil if it is.
+// conflict explains why a job is not at the wanted version; nil if it is.
 func conflict(w *job.Wanted, old *read.Job) *problem.Text {
 	var why problem.Text
 	switch {
@@ -209,7 +212,7 @@ func (a *applying) lookAtCalendars(ctx context.Context) (map[string]*job.Calenda
 	return found, nil
 }
 
-// lookAtJob finds out what is to be done about a job, and whether that is valid.
+// lookAtJob compares a job with the current state, and validates the change.
 func (a *applying) lookAtJob(
 	ctx context.Context, p *job.Problems, i int, old *read.Job, groups map[string]trip.Group, calendars map[string]*job.Calendar,
 ) error {
@@ -218,7 +221,7 @@ func (a *applying) lookAtJob(
 	place := fmt.Sprintf("jobs[%d]", i)
 	if old != nil {
 		j.spec.KeepStart(&old.Spec)
-		j.same = old.SpecErr == nil && old.Error == "" // one in error is written again, so that it is planned again
+		j.same = old.SpecErr == nil && old.Error == "" // a job in error is written again, and so planned again
 		if w.Paused != nil && *w.Paused != old.Paused {
 			j.pause = w.Paused
 		}
@@ -227,6 +230,7 @@ func (a *applying) lookAtJob(
 	}
 	j.spec.Defaults(a.now.Time())
 	j.same = j.same && j.spec.Same(&old.Spec)
+
 	wrong := func(field string, t problem.Text) { p.Put(place+"."+field, t) }
 	if _, there := groups[j.spec.Group]; j.spec.Group != "" && !there {
 		wrong("group", problem.NoGroup.Advise("make it first, or name it in groups with its slots").Of(j.spec.Group))
@@ -234,6 +238,7 @@ func (a *applying) lookAtJob(
 	for _, q := range j.spec.MissingSecrets(a.secrets) {
 		wrong(q.Field, q.Text)
 	}
+
 	found := true
 	for n, name := range j.spec.Calendars {
 		c, there := calendars[name]
@@ -244,6 +249,7 @@ func (a *applying) lookAtJob(
 		}
 		j.calendars = append(j.calendars, c)
 	}
+
 	if !found {
 		return nil
 	}
@@ -254,7 +260,7 @@ func (a *applying) lookAtJob(
 	return nil
 }
 
-// lookAtSchedule compiles the schedule of a job whose calendars are there.
+// lookAtSchedule compiles the schedule of a job. All its calendars exist.
 func (a *applying) lookAtSchedule(ctx context.Context, j *appliedJob, wrong func(field string, t problem.Text)) error {
 	s, err := j.spec.Compile(j.calendars...)
 	var more job.Problems
@@ -275,18 +281,20 @@ func (a *applying) lookAtSchedule(ctx context.Context, j *appliedJob, wrong func
 	case err != nil:
 		return err
 	}
+
 	if late := j.spec.PastAt(a.now.Time()); late != nil && (j.old == nil || !j.old.Spec.SameAt(&j.spec)) {
 		j.warnings = append(j.warnings, problem.AtIsPast.Of(late...))
 	}
 	return nil
 }
 
-// warn says what is hardly meant in a definition, and refuses one whose due times are too expensive to compute.
+// warn lists warnings about a definition. It fails if the due times are too expensive to compute.
 func (a *applying) warn(ctx context.Context, j *appliedJob, s job.Schedule) error {
 	if len(j.spec.Calendars) == 0 {
 		j.warnings = j.spec.Warnings(s, a.now.Time())
 		return nil
 	}
+
 	err := job.Compute(ctx, job.DefiningWork, func(w *job.Work) error {
 		j.warnings = j.spec.Warnings(w.On(s), a.now.Time())
 		return nil
@@ -294,7 +302,8 @@ func (a *applying) warn(ctx context.Context, j *appliedJob, s job.Schedule) erro
 	return j.spec.Explain(err, j.calendars)
 }
 
-// lookForGone finds the jobs that belong to the files and are in none.
+// lookForGone finds the jobs to prune: they belong to the files by the prune filter, but are in no
+// file.
 func (a *applying) lookForGone(ctx context.Context) error {
 	prune := a.want.Prune
 	if prune == nil {

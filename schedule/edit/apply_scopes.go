@@ -8,11 +8,11 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// appliedRetention is the retention rule of an app, or with "" of the cluster.
+// appliedRetention is the retention rule of an app, or of the cluster with an empty name.
 type appliedRetention struct {
 	app  string
 	rule job.Retention
-	was  *job.Retention // nil: there is none
+	was  *job.Retention // nil: no rule yet
 }
 
 func (o *appliedRetention) tell() job.AppliedObject {
@@ -28,12 +28,12 @@ func (o *appliedRetention) tell() job.AppliedObject {
 	return out
 }
 
-// appliedPause is the pause of an app, or with "" of the cluster.
+// appliedPause is the pause of an app, or of the cluster with an empty name.
 type appliedPause struct {
 	app  string
 	want job.PauseRequest
-	was  *trip.Stop // the pause that lasts; nil: there is none
-	over bool       // it has ended by itself: there is nothing to do
+	was  *trip.Stop // the current pause; nil: not paused
+	over bool       // the wanted pause has ended already: nothing to do
 }
 
 func (o *appliedPause) tell() job.AppliedObject {
@@ -50,7 +50,7 @@ func (o *appliedPause) tell() job.AppliedObject {
 	return out
 }
 
-// lookAtScopes finds out what is to be done about retention and pauses.
+// lookAtScopes compares retention and pauses with the current state.
 func (a *applying) lookAtScopes(ctx context.Context) error {
 	if len(a.want.Retention) > 0 {
 		rules, err := trip.Retentions(a.DB.Reader(ctx))
@@ -74,6 +74,7 @@ func (a *applying) lookAtScopes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	var apps []string
 	for i := range a.want.Pauses {
 		w := &a.want.Pauses[i]
@@ -81,13 +82,15 @@ func (a *applying) lookAtScopes(ctx context.Context) error {
 		o.over = o.want.Until != 0 && o.want.Until <= a.now
 		a.pauses, apps = append(a.pauses, o), append(apps, w.App)
 	}
+
 	if !a.want.DryRun {
 		a.apps, err = a.numbersOf(ctx, apps...)
 	}
 	return err
 }
 
-// thePause returns the pause of an app, or with "" of the cluster, that lasts; nil if there is none.
+// thePause returns the current pause of an app, or of the cluster with an empty name; nil if it is
+// not paused.
 func thePause(stops []trip.Stop, app string, now job.Micros) *trip.Stop {
 	for i := range stops {
 		if s := &stops[i]; s.Kind == scopeOf(app) && s.Name == app && (s.Until == 0 || s.Until > now) {
@@ -114,6 +117,7 @@ func (a *applying) writePauses(tx *sql.Tx, b batch) (lines []*job.Entry, err err
 		if o.tell().Action == job.Unchanged {
 			continue
 		}
+
 		_, more, err := beginPause(b.actor, tx, is, o.app, a.apps[o.app], o.want, a.now)
 		if err != nil {
 			return nil, err
@@ -123,7 +127,8 @@ func (a *applying) writePauses(tx *sql.Tx, b batch) (lines []*job.Entry, err err
 	return lines, nil
 }
 
-// writeRetention writes the rules that differ, in the order of their apps. Nobody who has locked one waits for anything else.
+// writeRetention writes the rules that differ, in the order of their apps. A transaction that has
+// locked a rule waits for no other lock, so this cannot deadlock.
 func (a *applying) writeRetention(tx *sql.Tx, b batch) (lines []*job.Entry, err error) {
 	for i := range a.retention {
 		o := &a.retention[i]

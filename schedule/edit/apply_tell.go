@@ -7,7 +7,7 @@ import (
 	"go-crontab/job"
 )
 
-// tell says what would be changed.
+// tell makes the answer: the list of differences.
 func (a *applying) tell() {
 	a.out = job.Applied{}
 	for _, g := range a.groups {
@@ -35,6 +35,7 @@ func (a *applying) tell() {
 		}
 		a.out.Calendars = append(a.out.Calendars, o)
 	}
+
 	a.out.Channels, a.out.Rules = tellAlerts(a.channels), tellAlerts(a.rules)
 	for i := range a.retention {
 		a.out.Retention = append(a.out.Retention, a.retention[i].tell())

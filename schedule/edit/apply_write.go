@@ -9,7 +9,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// before writes what comes before jobs in the lock order: the folder, pauses, calendars and groups.
+// before writes what precedes jobs in the lock order: the folder, pauses, calendars and groups.
 func (a *applying) before(tx *sql.Tx, b batch) (lines []*job.Entry, err error) {
 	if a.folder != nil {
 		line, err := a.writeFolder(tx)
@@ -28,7 +28,8 @@ func (a *applying) before(tx *sql.Tx, b batch) (lines []*job.Entry, err error) {
 	return lines, nil
 }
 
-// after writes what comes behind jobs: channels and rules of alerts, and retention. It wakes runs that wait for the new slots.
+// after writes what follows jobs in the lock order: alert channels and rules, and retention. It
+// also wakes runs that wait for the new slots.
 func (a *applying) after(tx *sql.Tx, b batch, _ []Done) (lines []*job.Entry, err error) {
 	if err := a.wake(tx); err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (a *applying) after(tx *sql.Tx, b batch, _ []Done) (lines []*job.Entry, err
 	return lines, nil
 }
 
-// writeCalendars locks the calendars that are wanted, in their order, and writes those that differ.
+// writeCalendars locks the wanted calendars in their order, and writes those with changes.
 func (a *applying) writeCalendars(tx *sql.Tx, b batch) (lines []*job.Entry, err error) {
 	if len(a.calendars) == 0 {
 		return nil, nil
@@ -72,6 +73,7 @@ func (a *applying) writeCalendars(tx *sql.Tx, b batch) (lines []*job.Entry, err 
 		if err != nil {
 			return nil, err
 		}
+
 		users, err := trip.Referring(tx, trip.RefCalendar, c.Name())
 		if err != nil {
 			return nil, err
@@ -108,7 +110,7 @@ func (a *applying) writeCalendar(tx *sql.Tx, c appliedCalendar) (*job.Entry, err
 	return line, updateCalendar(tx, &row, c.Calendar, max(a.now, row.Updated+1))
 }
 
-// writeGroups locks the groups that are wanted, in the order of their names, and writes those that differ.
+// writeGroups locks the wanted groups by name order, and writes those with changes.
 func (a *applying) writeGroups(tx *sql.Tx, _ batch) (lines []*job.Entry, err error) {
 	for i := range a.groups {
 		g := &a.groups[i]
@@ -119,6 +121,7 @@ func (a *applying) writeGroups(tx *sql.Tx, _ batch) (lines []*job.Entry, err err
 		if (is == nil) != (g.was.ID == 0) || is != nil && (is.ID != g.was.ID || is.Slots != g.was.Slots) {
 			return nil, errAgain
 		}
+
 		_, line, err := putGroup(tx, is, g.Name, g.Slots, a.now)
 		if err != nil {
 			return nil, err
@@ -130,7 +133,8 @@ func (a *applying) writeGroups(tx *sql.Tx, _ batch) (lines []*job.Entry, err err
 	return lines, nil
 }
 
-// wake has runs go on that wait for slots which the groups have got. The transaction has locked the groups.
+// wake wakes runs that wait for slots which the groups have gained. The transaction has locked the
+// groups.
 func (a *applying) wake(tx *sql.Tx) error {
 	var names []string
 	for i := range a.groups {
@@ -142,6 +146,7 @@ func (a *applying) wake(tx *sql.Tx) error {
 	if err != nil || len(locked) == 0 {
 		return err
 	}
+
 	groups := make([]*trip.Group, 0, len(locked))
 	for _, g := range locked {
 		groups = append(groups, g)

@@ -12,10 +12,11 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Bulk does the same to several jobs, in one transaction: what want.Done says stands, or nothing does. A job that is not as it was
-// seen any more, or of which the change makes no sense, is refused by itself and does not hold up the others.
+// Bulk makes the same change of several jobs in one transaction. It writes the results to
+// want.Done. If it fails, nothing has changed. A job is refused by itself if it has changed since
+// it was read, or if the change makes no sense for it.
 //
-// How many jobs one transaction locks is for the caller to bound.
+// The caller bounds the number of jobs, all of which are locked at once.
 func (e *Editor) Bulk(ctx context.Context, want *job.Bulk) error {
 	switch want.Action {
 	case job.ActionRun:
@@ -43,7 +44,8 @@ func (e *Editor) Bulk(ctx context.Context, want *job.Bulk) error {
 	return err
 }
 
-// bulkRun adds a run of each job, all of them by one request. No lock is taken: a job that is changed meanwhile runs as it is then.
+// bulkRun adds a run of each job, under one request. It takes no lock: a job that changes in
+// between runs in its new form.
 func (e *Editor) bulkRun(ctx context.Context, want *job.Bulk) error {
 	ids := make([]int64, len(want.Jobs))
 	for i, s := range want.Jobs {
@@ -62,6 +64,7 @@ func (e *Editor) bulkRun(ctx context.Context, want *job.Bulk) error {
 				d.Result, d.Err, d.Version = job.BulkRefused, job.ErrChanged, seen[s.ID].Version
 			}
 		}
+
 		if err := limitRuns(tx, out.Done, seen, now); err != nil {
 			return nil, err
 		}
@@ -69,6 +72,7 @@ func (e *Editor) bulkRun(ctx context.Context, want *job.Bulk) error {
 		if err != nil {
 			return nil, err
 		}
+
 		line, err := e.insertAsked(ctx, tx, out, seen, "", now)
 		want.Done = bulked(out.Done, false)
 		for i := range want.Done {
@@ -85,7 +89,7 @@ func (e *Editor) bulkRun(ctx context.Context, want *job.Bulk) error {
 	return err
 }
 
-// bulked says what became of jobs as people are told. Deleted jobs have no version.
+// bulked returns the results for the API. Deleted jobs have no version.
 func bulked(done []Done, deleted bool) []job.Bulked {
 	out := make([]job.Bulked, len(done))
 	for i := range done {

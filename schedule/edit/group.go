@@ -10,26 +10,28 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// PutGroup makes a group, or changes how many runs of its jobs may execute at once in the whole cluster. Slots that are added are
-// used at once; slots that are taken away are given up as runs end.
+// PutGroup makes a group, or changes its slots: the number of its jobs' runs that may execute at
+// once in the whole cluster. New slots are used at once. Removed slots are given up as runs end.
 func (e *Editor) PutGroup(ctx context.Context, name string, slots int) (trip.Group, error) {
 	if err := job.CheckGroup(name, slots); err != nil {
 		return trip.Group{}, err
 	}
 	g, woken, err := e.tryPutGroup(ctx, name, slots)
-	for try := 1; errors.Is(err, sql.ErrExists) && try < groupTries; try++ { // somebody else has made it meanwhile: now it is found
+	// If another transaction has just made the group, the next try finds it.
+	for try := 1; errors.Is(err, sql.ErrExists) && try < groupTries; try++ {
 		g, woken, err = e.tryPutGroup(ctx, name, slots)
 	}
 	if err != nil {
 		return trip.Group{}, err
 	}
+
 	if woken > 0 {
 		e.Soon()
 	}
 	return g, nil
 }
 
-// groupTries bounds how often a group that others make and delete at the same time is looked for.
+// groupTries bounds the tries when others make and delete the group at the same time.
 const groupTries = 5
 
 func (e *Editor) tryPutGroup(ctx context.Context, name string, slots int) (g trip.Group, woken int, err error) {
@@ -41,6 +43,7 @@ func (e *Editor) tryPutGroup(ctx context.Context, name string, slots int) (g tri
 		if err := job.CheckPrecondition(ctx, was != nil, 0); err != nil {
 			return nil, err
 		}
+
 		var line *job.Entry
 		g, line, err = putGroup(tx, was, name, slots, now)
 		if err != nil {
@@ -52,8 +55,8 @@ func (e *Editor) tryPutGroup(ctx context.Context, name string, slots int) (g tri
 	return g, woken, err
 }
 
-// putGroup writes a group that the transaction has locked, nil if there is none. It returns the line of the audit; nil: the group is
-// as it was.
+// putGroup writes a group that the transaction has locked; was is nil for a new one. It returns the
+// audit line, nil if the group is unchanged.
 func putGroup(tx *sql.Tx, was *trip.Group, name string, slots int, now job.Micros) (g trip.Group, line *job.Entry, err error) {
 	line = &job.Entry{Action: job.ActionCreate, Kind: job.KindGroup, Name: name, Became: slotsText(slots)}
 	switch {
@@ -73,7 +76,8 @@ func putGroup(tx *sql.Tx, was *trip.Group, name string, slots int, now job.Micro
 
 func slotsText(slots int) string { return fmt.Sprintf(`{"slots":%d}`, slots) }
 
-// DeleteGroup deletes a group to which no job refers. job.InUse says which do.
+// DeleteGroup deletes a group to which no job refers. Otherwise the error is job.InUse, with some
+// of these jobs.
 func (e *Editor) DeleteGroup(ctx context.Context, name string) error {
 	return e.record(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
 		g, err := trip.LockGroup(tx, name)
@@ -83,6 +87,7 @@ func (e *Editor) DeleteGroup(ctx context.Context, name string) error {
 		if g == nil {
 			return nil, fmt.Errorf("group %q: %w", name, sql.ErrNotFound)
 		}
+
 		users, err := referrers(tx, trip.RefGroup, name, 5)
 		if err != nil {
 			return nil, err
@@ -90,6 +95,7 @@ func (e *Editor) DeleteGroup(ctx context.Context, name string) error {
 		if len(users) > 0 {
 			return nil, &job.InUse{Kind: "group", Name: name, By: users}
 		}
+
 		line := &job.Entry{Action: job.ActionDelete, Kind: job.KindGroup, Ref: int64(g.ID), Name: name, Was: slotsText(g.Slots)}
 		return line, trip.DropGroup(tx, g.ID)
 	})

@@ -8,7 +8,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// writeListed has people find jobs by what their definitions say now, and deleted jobs no more.
+// writeListed updates the search index of jobs with new definitions, and removes deleted jobs from
+// it.
 func writeListed(tx *sql.Tx, verdicts []verdict) error {
 	var listed []trip.Listed
 	var before []int64

@@ -19,8 +19,8 @@ const (
 )
 
 // Cordon stops a node, by its name and across restarts, from taking new work until it is
-// uncordoned. With drain, the caller waits until the node is empty. Executing runs go on to their
-// ends; prepared runs go back at once.
+// uncordoned. drain notes in addition that an operator is waiting for the node to be empty.
+// Executing runs go on to their ends; prepared runs go back at once.
 //
 // The answer comes once the node's sessions have obeyed: from then on nothing starts there. If a
 // silent session has not obeyed within cordonWait, it will at its next look, because its row says

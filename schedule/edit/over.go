@@ -10,11 +10,13 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// pauseKept is how long the row of a pause that is over stays: claims judge by it what was due meanwhile.
+// pauseKept is the time for which the row of an ended pause stays: claims use it to judge due times
+// during the pause.
 const pauseKept = 24 * time.Hour
 
-// EndPauses says in the audit, in the name of a node, which pauses of apps and of the cluster have ended by themselves, and removes the
-// rows of those that ended a day ago. Any number of nodes may do it at once. If we die before the commit, others do it.
+// EndPauses writes audit lines for pauses of apps and of the cluster that have ended by themselves,
+// in the name of a node. It removes the rows of pauses that ended more than a day ago. Any number
+// of nodes may do this at once. If we die before the commit, other nodes do it.
 func (e *Editor) EndPauses(ctx context.Context, node string) error {
 	stops, err := trip.Stops(e.DB.Reader(ctx))
 	if err != nil {
@@ -31,7 +33,8 @@ func (e *Editor) EndPauses(ctx context.Context, node string) error {
 	return errors.Join(failed...)
 }
 
-// endPause notes that the pause of an app, or with "" of the cluster, is over, or removes it if the audit says so already.
+// endPause notes that the pause of an app, or of the cluster with an empty name, has ended. If the
+// audit has the line already, it removes the row.
 func (e *Editor) endPause(ctx context.Context, app, node string) error {
 	return e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		was, err := lockPause(tx, app, now)
@@ -42,6 +45,7 @@ func (e *Editor) endPause(ctx context.Context, app, node string) error {
 			_, err := trip.DropStop(tx, was.Kind, app)
 			return nil, err
 		}
+
 		line := pauseEnded(was.Stop)
 		line.Actor.Origin = node
 		return line, trip.EndPause(tx, was.Stop, was.Until)

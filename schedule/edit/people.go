@@ -12,8 +12,9 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (Done, 
 	return e.one(ctx, Change{Action: job.ActionCreate, Spec: &spec, Paused: &paused})
 }
 
-// Update gives a job another definition, and moves it to another app if that says so. Runs that are due already stay and start
-// under the new definition. changes is how often the job must have been changed before, zero for any number.
+// Update gives a job another definition, and moves it to another app if that differs. Runs that are
+// due already stay and start under the new definition. changes is the required number of earlier
+// changes of the job, zero for any.
 func (e *Editor) Update(ctx context.Context, id int64, changes int32, spec job.Spec) (Done, error) {
 	return e.one(ctx, Change{Action: job.ActionUpdate, ID: id, Changes: changes, Spec: &spec})
 }
@@ -29,8 +30,8 @@ func (e *Editor) Rollback(ctx context.Context, id int64, changes int32, spec job
 	return e.one(ctx, Change{Action: job.ActionRollback, ID: id, Changes: changes, Spec: &spec, Reason: reason})
 }
 
-// Pause stops the due times of a job until it is resumed, or until the instant that the request gives. Of a paused job it
-// replaces reason and end.
+// Pause stops the due times of a job until it is resumed, or until the end in the request. For a
+// paused job it replaces the reason and the end.
 func (e *Editor) Pause(ctx context.Context, id int64, r job.PauseRequest) (Done, error) {
 	if err := r.Validate(e.Session.Now()); err != nil {
 		return Done{}, err
@@ -38,17 +39,18 @@ func (e *Editor) Pause(ctx context.Context, id int64, r job.PauseRequest) (Done,
 	return e.one(ctx, Change{Action: job.ActionPause, ID: id, Pause: r})
 }
 
-// Resume lets a paused job go on from where it was paused. What passed meanwhile is up to its misfire policy.
+// Resume lets a paused job go on from where it was paused. Its misfire policy decides about due
+// times during the pause.
 func (e *Editor) Resume(ctx context.Context, id int64) (Done, error) {
 	return e.one(ctx, Change{Action: job.ActionResume, ID: id})
 }
 
-// Delete ends a job. Executing runs go on to their end, and its history stays.
+// Delete ends a job. Executing runs go on to their ends, and the history stays.
 func (e *Editor) Delete(ctx context.Context, id int64) (Done, error) {
 	return e.one(ctx, Change{Action: job.ActionDelete, ID: id})
 }
 
-// one makes one change. The job must have been changed as often as the context says, if it does.
+// one makes one change. If the context requires a number of earlier changes, the job must have it.
 func (e *Editor) one(ctx context.Context, c Change) (Done, error) {
 	if at := int32(job.VersionOf(ctx)); at != 0 {
 		if c.Changes != 0 && c.Changes != at {

@@ -7,7 +7,8 @@ import (
 	"go-crontab/sql"
 )
 
-// record makes a change of something that is no job, together with its line of the audit. Nil means that there was nothing to change.
+// record makes a change of something other than a job, together with its audit line. A nil line
+// means that nothing was changed.
 func (e *Editor) record(ctx context.Context, change func(*sql.Tx, job.Micros) (*job.Entry, error)) error {
 	now := e.Session.Now()
 	err := e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {

@@ -10,8 +10,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// lackingGroups finds the changes that have their jobs name a group which does not exist. The others' groups stay until the
-// transaction is over: whoever deletes a group waits for it, and finds the job.
+// lackingGroups finds the changes whose jobs newly name a missing group. It locks the existing
+// groups until the end of the transaction: a concurrent deletion waits, and then finds the job.
 func lackingGroups(tx *sql.Tx, views []*view) (map[*view]error, error) {
 	wanted := map[string]bool{}
 	for _, v := range views {
@@ -19,6 +19,7 @@ func lackingGroups(tx *sql.Tx, views []*view) (map[*view]error, error) {
 			wanted[v.def.Group] = true
 		}
 	}
+
 	exist, err := trip.ShareGroups(tx, slices.Sorted(maps.Keys(wanted)))
 	if err != nil {
 		return nil, err
@@ -33,8 +34,8 @@ func lackingGroups(tx *sql.Tx, views []*view) (map[*view]error, error) {
 	return problems, nil
 }
 
-// lackSecrets refuses the changes that have their jobs name a secret which their app does not have, and which no node may know by
-// itself. The others' secrets stay until the transaction is over.
+// lackSecrets refuses the changes whose jobs newly name a secret that their app does not have and
+// that no node can have of its own. It locks the existing secrets until the end of the transaction.
 func lackSecrets(tx *sql.Tx, verdicts []verdict) error {
 	apps, names := map[string]bool{}, map[job.Secret]bool{}
 	var naming []*verdict
@@ -65,8 +66,8 @@ func lackSecrets(tx *sql.Tx, verdicts []verdict) error {
 	return nil
 }
 
-// referrers lists some of the living jobs that refer to an object, the caller holding its row: no job begins to refer
-// to it meanwhile.
+// referrers lists some living jobs that refer to an object. The caller has locked the object's row,
+// so no new references appear.
 func referrers(tx *sql.Tx, kind trip.RefKind, name string, limit int) ([]job.Name, error) {
 	scan := func(rows *sql.Rows) (n job.Name, err error) {
 		err = rows.Scan(&n.App, &n.Name)

@@ -8,7 +8,9 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// PutRetention says which records an app keeps, or, with "", the cluster. An empty rule leaves it to the wider one, or keeps all.
+// PutRetention sets the retention rule of an app, or of the cluster with an empty name. With an
+// empty rule of an app, the cluster's rule applies; with an empty rule of the cluster, all records
+// are kept.
 func (e *Editor) PutRetention(ctx context.Context, app string, r job.Retention) error {
 	if err := r.Validate(app); err != nil {
 		return err
@@ -21,6 +23,7 @@ func (e *Editor) PutRetention(ctx context.Context, app string, r job.Retention) 
 		if err := job.CheckPrecondition(ctx, was != nil, 0); err != nil {
 			return nil, err
 		}
+
 		if sameRetention(was, r) {
 			return nil, nil
 		}
@@ -28,7 +31,7 @@ func (e *Editor) PutRetention(ctx context.Context, app string, r job.Retention) 
 	})
 }
 
-// sameRetention reports whether a rule says what there is. No rule says the same as an empty one.
+// sameRetention reports whether a rule equals the current one. A missing rule equals an empty one.
 func sameRetention(was *job.Retention, rule job.Retention) bool {
 	if was == nil {
 		was = &job.Retention{}
@@ -36,7 +39,7 @@ func sameRetention(was *job.Retention, rule job.Retention) bool {
 	return *was == rule
 }
 
-// retentionLine is what the audit says of a rule that took the place of another one, or of none.
+// retentionLine returns the audit line of a new retention rule.
 func retentionLine(app string, was *job.Retention, r job.Retention) *job.Entry {
 	line := &job.Entry{Action: job.ActionUpdate, Kind: job.KindRetention, App: app, Became: r.Encode()}
 	if was != nil {
