@@ -99,8 +99,8 @@ func Jobs(n int64) string {
 	return fmt.Sprintf("%d jobs", n)
 }
 
-// CheckJobs returns *OverLimit if an app with has jobs may not get adds more. An app that is
-// already over its limit, because the limit was lowered, keeps its jobs.
+// CheckJobs returns *OverLimit if adds more jobs would exceed the limit of an app with has jobs. An
+// app that is already over a lowered limit keeps its jobs.
 func (l AppLimits) CheckJobs(app string, has, adds int64) error {
 	if l.Jobs == 0 || adds <= 0 || has+adds <= l.Jobs {
 		return nil

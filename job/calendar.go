@@ -330,9 +330,8 @@ func (c *Calendar) lentBy(day int64, entry int) weekdays {
 	return 0
 }
 
-// at reports whether a minute of a day is open, and the minute until which that holds. as are the
-// days of the week that the day counts as; none: the day itself. The day is open only if each day
-// in as would be.
+// at reports whether a minute of a day is open, and the minute until which that holds. as lists the
+// weekdays that the day counts as; none: its own. The minute is open only if it is open on each.
 func (c *Calendar) at(day int64, minute int, as weekdays) (open bool, until int) {
 	if as == 0 {
 		as = onlyWeekday(weekdayOf(day))

@@ -7,8 +7,8 @@ import (
 
 const secondsPerDay = 24 * 60 * 60
 
-// cronFields is a parsed expression. It counts matches without walking from match to match, as
-// gorhill does. Each checks the other.
+// cronFields is a parsed expression. It counts matches directly; gorhill walks from match to
+// match. Each checks the other.
 //
 // Civil times are seconds since 1970-01-01 00:00:00 on the wall clock, as if every day had 86400 of
 // them.

@@ -289,6 +289,7 @@ func TestCronIsReadAs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := cron(t, c.expr, "UTC")
+
 			if got.Fields() != c.fields || got.Layout() != c.layout || got.Elapsed() != c.elapsed {
 				t.Errorf("%q: got %q %q %v, want %q %q %v", c.expr, got.Fields(), got.Layout(), got.Elapsed(), c.fields,
 					c.layout, c.elapsed)

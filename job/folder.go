@@ -73,7 +73,7 @@ func (f *FolderState) NodeOf(name string) FolderNode {
 // that differs from the applied state may be ahead or behind:
 //
 //   - A digest that was never applied is ahead.
-//   - A digest that was applied before is ahead as well if the folder held the applied one before it
+//   - A digest that was applied before is also ahead if the folder held the applied one until it
 //     changed: the user went back.
 //   - Otherwise the folder is behind. But if it has been behind for BehindFor, and no living node's
 //     folder holds the applied state, then all folders were taken back, and it is applied.

@@ -19,8 +19,8 @@ var (
 	ZoneLocal     = say("zone_local", "time zone %q: differs from machine to machine; name the zone, such as Europe/Berlin")
 )
 
-// Problems of a cron expression. The first value is the expression; the next two are the field and
-// the part of it that is wrong, where only a part is.
+// Problems of a cron expression. The first value is the expression. If only a part is wrong, the
+// next two are the field and the wrong part.
 var (
 	CronTooLong       = say("cron_too_long", "cron %q: %d bytes long, at most %d are read")
 	CronEmpty         = say("cron_empty", "cron %q: empty")

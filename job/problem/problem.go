@@ -2,7 +2,7 @@
 // messages about imported crontabs. Each sentence is declared here once, under a code that never
 // changes. Programs and translations use the code and the values; people read the message.
 //
-// A sentence says what is wrong. If one place needs more, such as how to correct it, the caller
+// A sentence describes the problem. If one place needs more, such as how to correct it, the caller
 // adds advice (see [Sentence.Advise]), which changes the message but not the code.
 package problem
 
@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 )
 
-// Sentence is a possible problem in English, with verbs of package fmt for its values.
+// Sentence describes a possible problem in English, with verbs of package fmt for its values.
 type Sentence struct{ code, format, advice string }
 
 // Text is a sentence with its values.

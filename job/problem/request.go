@@ -1,6 +1,6 @@
 package problem
 
-// Problems of the type of a field. The first value says what was given.
+// Problems of the type of a field. The first value describes the given value.
 var (
 	WantText     = say("want_text", "is %s; want text in quotes")
 	WantTexts    = say("want_texts", "is %s; want a list of texts")
