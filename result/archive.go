@@ -19,20 +19,20 @@ import (
 	"go-crontab/sql/read"
 )
 
-// ArchiveTimeout is how long the command may take for one batch of records, unless it is told otherwise.
+// ArchiveTimeout is the default time limit of the archive command for one batch of records.
 const ArchiveTimeout = time.Minute
 
-// archived is a record as the archive command gets it: a line of JSON.
+// archived is a record in the form that the archive command gets: a line of JSON.
 type archived struct {
 	ID         string  `json:"id"`
 	JobID      int64   `json:"job_id"`
 	App        string  `json:"app"`
 	Job        string  `json:"job"`
 	Due        string  `json:"due"`
-	Until      string  `json:"until,omitempty"` // with count: the last due time that it stands for
+	Until      string  `json:"until,omitempty"` // only with count: the last due time of the record
 	Count      int64   `json:"count,omitempty"`
 	Kind       string  `json:"kind"`
-	Request    int64   `json:"request,omitempty"` // who asked for it
+	Request    int64   `json:"request,omitempty"` // id of the request
 	Attempt    int     `json:"attempt"`
 	Final      bool    `json:"final"`
 	Outcome    string  `json:"outcome"`
@@ -76,9 +76,12 @@ func textOrBase64(b []byte) (text, base string) {
 	return "", base64.StdEncoding.EncodeToString(b)
 }
 
-// ArchiveCommand hands records to a command, which bash runs, on its standard input. It has them when it exits with 0.
-// If more than a pipe holds is left unread by then, it has failed. It is killed, with what it has started, when it takes too long.
-// It has the environment of the node without its settings, among which are the database's password and the cluster's secrets.
+// ArchiveCommand hands records to a command on its standard input. bash runs the command. An exit
+// status of 0 means that it has them, unless it has left more unread than a pipe holds. After the
+// timeout it is killed together with its child processes.
+//
+// Its environment is that of the node without the node's settings, which include the database's
+// password and the cluster's secrets.
 func ArchiveCommand(command string, timeout time.Duration) Archive {
 	return func(ctx context.Context, runs []read.Run) error {
 		var lines bytes.Buffer
@@ -89,15 +92,18 @@ func ArchiveCommand(command string, timeout time.Duration) Archive {
 				return err
 			}
 		}
+
 		bounded, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
+
 		cmd := exec.CommandContext(bounded, "bash", "-c", command)
 		var said tailBuffer
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = &lines, &said, &said
 		cmd.Env = append(slices.DeleteFunc(os.Environ(), isSetting), fmt.Sprintf(job.ReservedEnv+"RECORDS=%d", len(runs)))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-		cmd.WaitDelay = time.Second // what it left behind may hold its output open
+		cmd.WaitDelay = time.Second // a child process may hold the output open
+
 		var err error
 		privilege.Start(func() { err = cmd.Start() })
 		if err == nil {
@@ -117,7 +123,7 @@ func ArchiveCommand(command string, timeout time.Duration) Archive {
 
 func isSetting(variable string) bool { return strings.HasPrefix(variable, job.ReservedEnv) }
 
-// tailBuffer keeps the end of what is written.
+// tailBuffer keeps the last tailMost bytes written to it.
 type tailBuffer struct{ b []byte }
 
 const tailMost = 300

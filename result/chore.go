@@ -16,36 +16,48 @@ const (
 	choreOutput    = "output"    // removes output of apps over their limit
 )
 
-// takeChore has a session do a chore for a while, unless another one does. It tells whether it does, and how far the one
-// before it was. An end so far ahead that nobody writes it is a hand's, and holds nobody up.
-func takeChore(ctx context.Context, db *sql.DB, name string, session uuid.UUID, hold time.Duration) (mine bool, at int64, err error) {
+// takeChore gives a chore to a session for some time, unless another session has it. It reports
+// whether it did, and the position at which the last holder stopped. An end beyond any real hold
+// must come from a manual edit, and blocks nobody.
+func takeChore(
+	ctx context.Context, db *sql.DB, name string, session uuid.UUID, hold time.Duration,
+) (mine bool, at int64, err error) {
 	err = db.Tx(ctx, func(tx *sql.Tx) error {
-		n, err := tx.Exec("take chore", "UPDATE chore FORCE INDEX (PRIMARY) SET session_id = ?, until = "+sql.Clock+" + ? WHERE name = ? AND (session_id = ? OR session_id IS NULL OR until < "+sql.Clock+" OR until > "+sql.Clock+" + ?)",
+		n, err := tx.Exec("take chore", `
+			UPDATE chore FORCE INDEX (PRIMARY)
+			SET session_id = ?, until = `+sql.Clock+` + ?
+			WHERE name = ?
+				AND (session_id = ? OR session_id IS NULL OR until < `+sql.Clock+` OR until > `+sql.Clock+` + ?)`,
 			session[:], hold.Microseconds(), name, session[:], 2*hold.Microseconds())
 		if mine = n == 1; err != nil || !mine {
 			return err
 		}
-		return sql.Each(tx, "read chore", func(rows *sql.Rows) error { return rows.Scan(&at) }, "SELECT at_id FROM chore WHERE name = ?", name)
+		scan := func(rows *sql.Rows) error { return rows.Scan(&at) }
+		return sql.Each(tx, "read chore", scan, "SELECT at_id FROM chore WHERE name = ?", name)
 	})
 	return mine && err == nil, at, err
 }
 
-// choreDone is what a session did of it since it said so last.
+// choreDone is the progress of a session since its last report.
 type choreDone struct {
-	At                int64 // how far it is
+	At                int64 // id of the last job that is done
 	Ended             job.Micros
 	Removed, Archived int64
-	Failures          int64 // since a round without any
+	Failures          int64 // since the last round without a failure
 	Error             string
 	ErrorAt           job.Micros
 }
 
-// tellChore writes down what a session did of the removal of records.
+// tellChore writes the progress of a session with the removal of records.
 func tellChore(ctx context.Context, db *sql.DB, session uuid.UUID, d choreDone) error {
 	return db.Tx(ctx, func(tx *sql.Tx) error {
-		_, err := tx.Exec("tell of chore", "UPDATE chore FORCE INDEX (PRIMARY) SET at_id = ?, ended = GREATEST(ended, ?), "+sql.Added("removed")+", "+sql.Added("archived")+", failures = ?,"+
-			" error = IF(? = '', error, ?), error_at = GREATEST(error_at, ?) WHERE name = 'retention' AND session_id = ?",
-			d.At, int64(d.Ended), d.Removed, d.Archived, d.Failures, sql.Cut(d.Error, 512), sql.Cut(d.Error, 512), int64(d.ErrorAt), session[:])
+		_, err := tx.Exec("tell of chore", `
+			UPDATE chore FORCE INDEX (PRIMARY)
+			SET at_id = ?, ended = GREATEST(ended, ?), `+sql.Added("removed")+`, `+sql.Added("archived")+`,
+				failures = ?, error = IF(? = '', error, ?), error_at = GREATEST(error_at, ?)
+			WHERE name = 'retention' AND session_id = ?`,
+			d.At, int64(d.Ended), d.Removed, d.Archived, d.Failures,
+			sql.Cut(d.Error, 512), sql.Cut(d.Error, 512), int64(d.ErrorAt), session[:])
 		return err
 	})
 }

@@ -18,8 +18,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Figures counts what this process starts and ends, for people who watch: in memory, ten seconds at a time, and written
-// as often. A process that dies takes what it had not written with it; nothing rests on these numbers.
+// Figures counts the starts and ends of this process for the console. It counts in memory, in steps
+// of ten seconds, and writes after each. If the process dies, it loses the last step; nothing else
+// depends on these numbers.
 type Figures struct {
 	db     *sql.DB
 	now    func() job.Micros // MySQL's clock
@@ -32,23 +33,23 @@ type Figures struct {
 
 type part struct {
 	read.Figure
-	changes, written int64 // how often it was changed, and how often it had been when it was written
+	changes, written int64 // number of changes now, and at the last write
 }
 
-// figuresKept is for how long parts are kept.
+// figuresKept is the lifetime of a part.
 const figuresKept = 20 * time.Minute
 
-// NewFigures returns one that counts at once. Run it.
+// NewFigures returns Figures that count at once. The caller runs them.
 func NewFigures(db *sql.DB, now func() job.Micros, log *slog.Logger) *Figures {
 	return &Figures{db: db, now: now, source: uuid.New(), log: log, parts: map[job.Micros]*part{}}
 }
 
-// Began counts an attempt that begins.
+// Began counts the start of an attempt.
 func (f *Figures) Began(at job.Micros, late time.Duration) {
 	f.change(at, func(p *part) { p.Starts++; p.Late[job.LateClass(late)]++ })
 }
 
-// Ended counts an attempt that had begun and is over.
+// Ended counts the end of an attempt that had begun.
 func (f *Figures) Ended(at job.Micros, o job.Outcome) {
 	f.change(at, func(p *part) {
 		p.Ends++
@@ -88,12 +89,14 @@ func (f *Figures) Run(ctx context.Context) error {
 	}
 }
 
-// write writes what has changed. An unknown commit is as good as a refused one: the same is written again.
+// write writes changed parts. An unknown commit counts as a refused one: the same parts are written
+// again.
 func (f *Figures) write(ctx context.Context) error {
 	now := f.now()
 	kept := now.Add(-figuresKept)
 	f.mu.Lock()
 	maps.DeleteFunc(f.parts, func(at job.Micros, _ *part) bool { return at < kept })
+
 	var figures []read.Figure
 	changes := map[job.Micros]int64{}
 	for _, at := range slices.Sorted(maps.Keys(f.parts)) {
@@ -103,9 +106,11 @@ func (f *Figures) write(ctx context.Context) error {
 		}
 	}
 	f.mu.Unlock()
+
 	if figures == nil {
 		return nil
 	}
+
 	err := f.db.Tx(ctx, func(tx *sql.Tx) error { return putFigures(tx, f.source, figures, kept) })
 	if err != nil {
 		return err
@@ -120,8 +125,8 @@ func (f *Figures) write(ctx context.Context) error {
 	return nil
 }
 
-// putFigures writes the figures of a process, in place of what it wrote of the same times before, and removes old ones
-// of all. So it can be done again.
+// putFigures replaces the figures of a process for the given times, and removes old figures of all
+// processes. It may be repeated.
 func putFigures(tx *sql.Tx, source uuid.UUID, figures []read.Figure, before job.Micros) error {
 	if len(figures) > 0 {
 		var args []any
@@ -133,8 +138,11 @@ func putFigures(tx *sql.Tx, source uuid.UUID, figures []read.Figure, before job.
 			}
 			args = append(args, int64(f.At), source[:], f.Starts, f.Ends, f.Failed, string(late))
 		}
-		_, err := tx.Exec("write figures", "INSERT INTO figure (at, source, starts, ends, failed, late) VALUES "+sql.Values(len(figures), 6)+
-			" ON DUPLICATE KEY UPDATE starts = VALUES(starts), ends = VALUES(ends), failed = VALUES(failed), late = VALUES(late)", args...)
+		_, err := tx.Exec("write figures", `
+			INSERT INTO figure (at, source, starts, ends, failed, late)
+			VALUES `+sql.Values(len(figures), 6)+`
+			ON DUPLICATE KEY UPDATE
+				starts = VALUES(starts), ends = VALUES(ends), failed = VALUES(failed), late = VALUES(late)`, args...)
 		if err != nil {
 			return err
 		}

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// flushPause is how long Flush waits after a try that left ends for later.
+// flushPause is the pause of Flush after a try that left ends for later.
 const flushPause = 50 * time.Millisecond
 
-// Flush writes the ends that wait until none is left or ctx is over.
+// Flush writes the waiting ends until none is left or ctx ends.
 func (r *Recorder) Flush(ctx context.Context) {
 	for r.Waiting() > 0 && ctx.Err() == nil {
 		busy, err := r.finish(ctx)
@@ -24,7 +24,7 @@ func (r *Recorder) Flush(ctx context.Context) {
 	}
 }
 
-// Age is how long ago the end came that has waited longest; zero if none waits.
+// Age returns the age of the oldest waiting end; zero if none waits.
 func (r *Recorder) Age() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,7 +34,8 @@ func (r *Recorder) Age() time.Duration {
 	return max(0, r.Session.Now().Sub(r.waiting[0].Ended))
 }
 
-// noteFailure learns how a transaction ended. One that leaves ends for later, because rows are locked, does not fail.
+// noteFailure notes the result of a transaction. Leaving ends for later, because rows are locked,
+// is no failure.
 func (r *Recorder) noteFailure(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,21 +48,22 @@ func (r *Recorder) noteFailure(err error) {
 	}
 }
 
-// pauseAfterFailure is how long Run waits after a transaction that failed.
+// pauseAfterFailure returns the pause of Run after a failed transaction.
 func (r *Recorder) pauseAfterFailure() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.pause
 }
 
-// isKept reports whether somebody had locked a row that the end of a run needs, at the last try.
+// isKept reports whether a row that the end of a run needs was locked at the last try.
 func (r *Recorder) isKept(l trip.Launch) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.kept[l]
 }
 
-// FailingFor is how long every transaction of the recorder has failed; zero: the last one did not.
+// FailingFor returns the time for which every transaction of the recorder has failed; zero if the
+// last one succeeded.
 func (r *Recorder) FailingFor() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

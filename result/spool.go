@@ -16,20 +16,22 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Spooled is an end that is not known to be written, with the session that owned its run.
+// Spooled is an end that is not known to be written, with the owner of its run.
 type Spooled struct {
 	Owner trip.Owner
 	End   trip.End
 }
 
-// Spool keeps ends of a node that must stop while MySQL is out of reach, in one file of a folder of its own.
+// Spool keeps the ends of a node that must stop while MySQL is out of reach, in one file of its own
+// folder.
 type Spool struct {
 	dir  string
 	lock *os.File
 }
 
-// OpenSpool makes the folder, readable by its owner only: ends hold output of commands. It takes it until Close, or the
-// end of the process: two nodes with one spool would remove each other's ends.
+// OpenSpool makes the folder and locks it until Close, or until the process ends: two nodes with
+// one spool would remove each other's ends. Only the owner may read it, because ends hold output of
+// commands.
 func OpenSpool(dir string) (*Spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("spool: %w", err)
@@ -48,16 +50,18 @@ func OpenSpool(dir string) (*Spool, error) {
 	return &Spool{dir, f}, nil
 }
 
-// Close gives the folder back.
+// Close releases the folder.
 func (s *Spool) Close() {
-	_ = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN) // a command that is just being forked has the file for a moment longer
+	// Closing the file alone would not do: a command that is just being forked has it open for a moment longer.
+	_ = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN)
 	s.lock.Close()
 }
 
 func (s *Spool) path() string { return filepath.Join(s.dir, "outcomes.jsonl") }
 
-// Save writes the ends that wait in recorders, and returns how many these are. They are on the disk when Save returns. They take the place
-// of what was spooled before: that was handed to a recorder, and waits there still, or is written.
+// Save writes the waiting ends of recorders to the disk, and returns their number. They replace the
+// earlier contents: ends that were loaded from there are written by now, or wait in a recorder
+// again.
 func (s *Spool) Save(recorders ...*Recorder) (int, error) {
 	var ends []Spooled
 	for _, r := range recorders {
@@ -86,21 +90,21 @@ func (s *Spool) Save(recorders ...*Recorder) (int, error) {
 		return 0, fmt.Errorf("spool: %w", err)
 	}
 
-	// If we die here, what was spooled before is there still.
+	// If we die here, the old file is still complete.
 	failpoint.Here("before", "rename spool")
 	if err := os.Rename(f.Name(), s.path()); err != nil {
 		return 0, fmt.Errorf("spool: %w", err)
 	}
 	if d, err := os.Open(s.dir); err == nil {
-		d.Sync() // some file systems cannot
+		d.Sync() // not supported by some file systems
 		d.Close()
 	}
 	failpoint.Here("behind", "rename spool")
 	return len(ends), nil
 }
 
-// Load reads what an earlier life spooled. A line that was torn by a crash, or that only another version
-// understands, is left out; torn reports that there was one.
+// Load reads the ends that an earlier process has spooled. It skips lines that were torn by a crash
+// or that only another version understands; torn reports that it did.
 func (s *Spool) Load() (ends []Spooled, torn bool, err error) {
 	f, err := os.Open(s.path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,8 +133,8 @@ func (s *Spool) Load() (ends []Spooled, torn bool, err error) {
 	}
 }
 
-// Clear removes the file once everything in it is known to be written. If we die before it, the next life finds that
-// the runs have ended.
+// Clear removes the file once all its ends are known to be written. If we die before it, the next
+// process finds that the runs have ended.
 func (s *Spool) Clear() error {
 	failpoint.Here("before", "clear spool")
 	if err := os.Remove(s.path()); err != nil && !errors.Is(err, fs.ErrNotExist) {

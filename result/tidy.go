@@ -17,9 +17,11 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Tidier removes rows that are kept no longer: requests with their keys and answers, audit lines, notes of ends, and counts of starts.
-// Runs are the Retainer's affair. It works in small batches, none of them on the trip of a run, and all of it may be late: so while due
-// times are overdue it waits, for a minute at most. One node of the cluster does it: the first.
+// Tidier removes expired rows: requests with their keys and answers, audit lines, notes of ends,
+// and counts of starts. The Retainer removes runs.
+//
+// It works in small batches outside the trip of runs, and all of it may be late. While due times
+// are overdue it waits, for a minute at most. Only the first node of the cluster does it.
 type Tidier struct {
 	DB      *read.DB
 	Session interface {
@@ -27,34 +29,35 @@ type Tidier struct {
 		Now() job.Micros // MySQL's clock
 		Fresh() bool
 	}
-	Behind func() bool   // reports that due times are overdue; nil: nobody knows
-	Audit  time.Duration // lines of the audit that are older go; zero: none does
+	Behind func() bool   // reports that due times are overdue; nil: unknown
+	Audit  time.Duration // audit lines are kept for this time; zero: for ever
 	Log    *slog.Logger
 
-	tidied time.Time // when it looked last
-	denied time.Time // when MySQL last refused to remove audit lines; zero: it did not
+	tidied time.Time // time of the last look
+	denied time.Time // time of MySQL's last refusal to remove audit lines; zero: never
 }
 
 const (
 	tidyPeriod = 2 * time.Second
-	// calmPeriod is between looks when the last one found less than it could take: an idle cluster is asked little.
+	// calmPeriod is the pause after a look that found less than a full batch: an idle cluster has
+	// few queries.
 	calmPeriod = 10 * time.Second
-	// tidyRuns bounds how many batches of one kind one look takes; what is left is for the next.
+	// tidyRuns bounds the batches of one kind in a look; the next look does the rest.
 	tidyRuns  = 20
 	tidyBatch = 500
-	// tidyPatience is for how long due times that are overdue keep it from looking.
+	// tidyPatience bounds the time for which overdue due times postpone a look.
 	tidyPatience = time.Minute
-	// deniedPeriod is between tries to remove audit lines as a user who may not.
+	// deniedPeriod is the pause between tries to remove audit lines without the privilege.
 	deniedPeriod = time.Hour
 
-	// RequestsKept is for how long an Idempotency-Key is remembered.
+	// RequestsKept is the lifetime of an Idempotency-Key.
 	RequestsKept = 24 * time.Hour
-	// NotesKept is for how long followers of ends may stand still and miss nothing.
+	// NotesKept is the time for which a follower of ends may pause without missing any.
 	NotesKept = 6 * time.Hour
-	// notesHeld is for how long notes are kept from which the output of apps is to be counted yet. Then they go, and it is counted by
-	// a look at all runs.
+	// notesHeld bounds the life of notes that are not counted for the output of apps yet. After it
+	// the notes are removed, and a look at all runs counts the output.
 	notesHeld = 24 * time.Hour
-	// startsKept is for how long starts of apps are counted: longer than the minute that their limit is about.
+	// startsKept is the lifetime of counts of starts, longer than the minute of the limit.
 	startsKept = 3 * time.Minute
 )
 
@@ -88,15 +91,15 @@ func (t *Tidier) Run(ctx context.Context) error {
 	}
 }
 
-// tidyStep removes rows of one kind, a batch at a time.
+// tidyStep removes rows of one kind in batches.
 type tidyStep struct {
 	what   string
 	wanted bool
 	batch  func() (removed int, err error)
 }
 
-// Tidy takes one look, and reports whether there is more to do. An unknown commit is as good as none: the next look sees
-// what stands.
+// Tidy takes one look, and reports whether there is more to do. An unknown commit does not matter:
+// the next look reads the result.
 func (t *Tidier) Tidy(ctx context.Context, now job.Micros) (more bool, err error) {
 	oldest, err := readOldest(t.DB.Reader(ctx))
 	if err != nil {
@@ -120,7 +123,7 @@ func (t *Tidier) Tidy(ctx context.Context, now job.Micros) (more bool, err error
 		{"counts of starts", oldest.LastStart != 0 && (oldest.FirstStart < first || oldest.LastStart > last), func() (int, error) {
 			return dropStarts(ctx, t.DB.DB, first, last, tidyBatch)
 		}},
-	} { // one that fails does not hold up the others
+	} { // a failure does not stop the others
 		left, err := step.run(ctx)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", step.what, err))
@@ -130,7 +133,7 @@ func (t *Tidier) Tidy(ctx context.Context, now job.Micros) (more bool, err error
 	return more, errors.Join(errs...)
 }
 
-// run takes some batches, and reports whether there may be more.
+// run removes some batches, and reports whether there may be more.
 func (s *tidyStep) run(ctx context.Context) (more bool, err error) {
 	if !s.wanted {
 		return false, nil
@@ -149,13 +152,14 @@ func (s *tidyStep) run(ctx context.Context) (more bool, err error) {
 
 func (t *Tidier) dropAudit(ctx context.Context, before job.Micros) (int, error) {
 	n, err := audit.Drop(ctx, t.DB.DB, before, tidyBatch)
-	if sql.IsDenied(err) { // as it should be: then migrate removes them, and doctor says when it does not
+	if sql.IsDenied(err) { // the recommended setup: migrate removes the lines, and doctor warns if it does not
 		t.denied, err = time.Now(), nil
 	}
 	return n, err
 }
 
-// dropNotes removes notes of ends, but for those from which output is to be counted. Overheld says that some of these are too old.
+// dropNotes removes notes of ends, except for uncounted ones. With overheld, it stops counting and
+// removes these too.
 func (t *Tidier) dropNotes(ctx context.Context, before job.Micros, overheld bool) (removed int, err error) {
 	err = t.DB.Tx(ctx, func(tx *sql.Tx) error {
 		sums, err := trip.ReadOutputSums(tx)
@@ -178,8 +182,8 @@ func (t *Tidier) dropNotes(ctx context.Context, before job.Micros, overheld bool
 	return removed, err
 }
 
-// dropStarts removes some of the counts that are older than a second, or later than another one: MySQL's clock was put
-// back since. It returns how many it removed.
+// dropStarts removes some counts before the first second or after the last one, and returns their
+// number. Counts in the future remain from before MySQL's clock was put back.
 func dropStarts(ctx context.Context, db *sql.DB, before, behind int64, limit int) (removed int, err error) {
 	const query = `
 		DELETE FROM app_start
@@ -192,16 +196,16 @@ func dropStarts(ctx context.Context, db *sql.DB, before, behind int64, limit int
 	})
 }
 
-// oldest are the ages of what is removed by its age: when the oldest row of each kind was written, zero if there is none.
+// oldest has the time of the oldest row of each kind; zero without rows.
 type oldest struct {
 	Request job.Micros
-	Line    job.Micros // of the audit
+	Line    job.Micros // of an audit line
 	Ending  job.Micros
 
-	FirstStart, LastStart int64 // the first and the last second in which starts of apps are counted
+	FirstStart, LastStart int64 // first and last second with counted starts of apps
 }
 
-// readOldest reads one end of an index for each of its facts, and takes no lock.
+// readOldest reads one end of an index for each fact. It takes no lock.
 func readOldest(r sql.Reader) (o oldest, err error) {
 	const query = `
 		SELECT COALESCE((SELECT MIN(created) FROM request FORCE INDEX (created)), 0),
@@ -216,8 +220,8 @@ func readOldest(r sql.Reader) (o oldest, err error) {
 	return o, err
 }
 
-// dropRequests removes some requests that were made before an instant, with their keys and answers, and returns how many.
-// The runs and backfills that came of them stay.
+// dropRequests removes some requests from before an instant, with their keys and answers, and
+// returns their number. Their runs and backfills stay.
 func dropRequests(ctx context.Context, db *sql.DB, before job.Micros, limit int) (int, error) {
 	const find = `
 		SELECT id

@@ -11,30 +11,32 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// together are ends that concern other runs: of runs that others wait for, that hold slots, or that are tried again.
+// together are ends that affect other runs: a run waits for them, they hold a slot, or they have a
+// retry.
 type together struct {
 	ends    []trip.End
-	endings map[trip.Launch]trip.Ending // those whose rows are still ours
-	groups  map[int32]*trip.Group       // locked
-	free    map[int64]bool              // jobs that are locked, or gone
+	endings map[trip.Launch]trip.Ending // ends whose rows are still ours
+	groups  map[int32]*trip.Group       // all locked
+	free    map[int64]bool              // jobs that we have locked, or that are gone
 
-	write []trip.End // what is written
-	busy  []trip.End // what is left for later: somebody else has locked what it needs
+	write []trip.End // the ends to write
+	busy  []trip.End // ends left for later: another transaction has locked their rows
 	woken int
 }
 
-// finisher writes ends that concern other runs, for a session or for one that is dead.
+// finisher writes ends that affect other runs, for its own session or for a dead one.
 type finisher struct {
 	exclusion *lock.Exclusion
-	session   Session    // mints the next attempts, and tells the time
-	owner     trip.Owner // whose runs have ended
-	woken     func()     // called when runs became idle; nil: nobody asks
+	session   Session    // mints the ids of next attempts, and has the time
+	owner     trip.Owner // the owner of the ended runs
+	woken     func()     // called when runs became idle; may be nil
 
-	audit func([]trip.End) *job.Entry // the audit's line of what was written; nil: there is none
+	audit func([]trip.End) *job.Entry // makes the audit line of written ends; may be nil
 }
 
-// finish writes the ends, the next attempts, and wakes the runs that come next, all in one transaction. Then it tells sets which
-// ends are written, or were by somebody else, and which are left for later, because somebody has locked a row that they need.
+// finish writes the ends and the next attempts, and wakes the runs that come next, all in one
+// transaction. Then it calls sets: done are the ends that are written, by us or by another owner;
+// busy are left for later, because a row that they need is locked.
 func (f *finisher) finish(ctx context.Context, ends []trip.End, sets func(done, busy []trip.End)) error {
 	var t *together
 	write := func(tx *sql.Tx) error {
@@ -50,10 +52,12 @@ func (f *finisher) finish(ctx context.Context, ends []trip.End, sets func(done, 
 		return err
 	}
 	err := f.exclusion.Do(ctx, lock.Change{
-		Name:   "finish together",
-		Rows:   write,
-		Settle: write, // runs that have ended already are not ours any more: neither they nor what follows is written again
-		// If we die before this, the rows say how the runs ended, and the next attempts and woken runs are idle.
+		Name: "finish together",
+		Rows: write,
+		// Runs that have ended are not ours any more, so nothing is written twice.
+		Settle: write,
+		// If we die before this, the ends are in the rows, and the next attempts and woken runs are
+		// idle.
 		Sets: func() { sets(t.done(), t.busy) },
 	})
 	if err == nil && t.woken > 0 && f.woken != nil {
@@ -62,7 +66,7 @@ func (f *finisher) finish(ctx context.Context, ends []trip.End, sets func(done, 
 	return err
 }
 
-// done are the ends that are not left for later.
+// done returns the ends that are not left for later.
 func (t *together) done() []trip.End {
 	left := make(map[trip.Launch]bool, len(t.busy))
 	for i := range t.busy {
@@ -71,7 +75,7 @@ func (t *together) done() []trip.End {
 	return slices.DeleteFunc(slices.Clone(t.ends), func(e trip.End) bool { return left[e.Launch] })
 }
 
-// read locks the groups, jobs and rows of the runs, those of them that nobody else has locked.
+// read locks the groups, jobs and rows of the runs. It skips rows that are locked already.
 func (t *together) read(tx *sql.Tx, session trip.Owner) error {
 	launches := launchesOf(t.ends)
 	ours, err := trip.Endings(tx, session, launches)
@@ -110,7 +114,7 @@ func (t *together) read(tx *sql.Tx, session trip.Owner) error {
 	return t.lockRuns(tx, session, free)
 }
 
-// lockJobs locks jobs that nobody else has locked. A job that is gone needs no lock.
+// lockJobs locks jobs, and skips locked ones. A job that is gone needs no lock.
 func (t *together) lockJobs(tx *sql.Tx, ids []int64) error {
 	locked, err := trip.LockJobs(tx, ids)
 	if err != nil {
@@ -123,6 +127,7 @@ func (t *together) lockJobs(tx *sql.Tx, ids []int64) error {
 			missing = append(missing, id)
 		}
 	}
+
 	exist, err := trip.Existing(tx, missing)
 	for _, id := range missing {
 		t.free[id] = !exist[id]
@@ -130,7 +135,8 @@ func (t *together) lockJobs(tx *sql.Tx, ids []int64) error {
 	return err
 }
 
-// lockRuns locks the rows of runs, and reads them once more: somebody may have ended them, or want them killed, since.
+// lockRuns locks the rows of runs, and reads them again: they may have ended since, or have a kill
+// request.
 func (t *together) lockRuns(tx *sql.Tx, session trip.Owner, launches []trip.Launch) error {
 	locked, err := trip.LockEndings(tx, session, launches)
 	if err != nil {
@@ -146,7 +152,7 @@ func (t *together) lockRuns(tx *sql.Tx, session trip.Owner, launches []trip.Laun
 		}
 		if o, is := byLaunch[e.Launch]; is {
 			t.endings[e.Launch] = o
-		} else { // locked by somebody else, or ended by now: the next try tells
+		} else { // locked elsewhere, or ended by now: left to the next try
 			delete(t.endings, e.Launch)
 			t.busy = append(t.busy, e)
 		}
@@ -154,7 +160,7 @@ func (t *together) lockRuns(tx *sql.Tx, session trip.Owner, launches []trip.Laun
 	return nil
 }
 
-// judge says which ends are final. A run that somebody wanted killed is not tried again.
+// judge decides which ends are final. A run with a kill request has no retry.
 func (t *together) judge() {
 	for _, e := range t.ends {
 		o, is := t.endings[e.Launch]
@@ -169,7 +175,7 @@ func (t *together) judge() {
 	}
 }
 
-// writeRows writes the ends and what follows from them.
+// writeRows writes the ends and their consequences.
 func (t *together) writeRows(tx *sql.Tx, s Session, owner trip.Owner) error {
 	if len(t.write) == 0 {
 		return nil
@@ -199,7 +205,7 @@ func (t *together) writeRows(tx *sql.Tx, s Session, owner trip.Owner) error {
 	return err
 }
 
-// attempts are the next attempts of runs that are not over.
+// attempts returns the next attempts of runs with a retry.
 func (t *together) attempts(s Session) []trip.Again {
 	var out []trip.Again
 	for i := range t.write {
@@ -217,7 +223,7 @@ func (t *together) attempts(s Session) []trip.Again {
 	return out
 }
 
-// giveBack gives the slots of runs back to their groups.
+// giveBack returns the slots of ended runs to their groups.
 func (t *together) giveBack(tx *sql.Tx) error {
 	given := map[int32]int{}
 	for _, e := range t.endings {

@@ -17,37 +17,39 @@ import (
 	"github.com/google/uuid"
 )
 
-// Trimmer holds apps to their limit of kept output: where the runs of an app keep more, the output of the earliest due times goes. The
-// runs stay. One node at a time does it, the one that has the chore.
+// Trimmer keeps apps within their limit of kept output. If the runs of an app keep more, it removes the
+// output of the earliest due times; the runs stay. Only the node that holds the chore does it.
 //
-//	count new runs ──▶ sums of apps ──▶ oldest output of each app that is over its limit ──▶ remove
+//	count new runs ──▶ sum per app ──▶ oldest output of each app over its limit ──▶ remove
 //
-// A sum is kept for each app that has a limit, so an app below its limit costs nothing but that its new output is counted once. Output
-// that the Retainer removes leaves the sums in its transaction. Package trip says how each run is counted once, see trip/kept.go.
+// Each app with a limit has a sum, so an app within its limit costs only the count of its new output.
+// The Retainer subtracts the output that it removes from the sums, in its own transaction. Package
+// trip ensures that each run is counted once, see trip/kept.go.
 //
-// While no app has any limits it sends no statement. If we die between two transactions, the next node goes on from the rows.
+// Without any limit it sends no statement. If we die between two transactions, the next node goes on
+// from the rows.
 type Trimmer struct {
 	DB      *read.DB
 	Session interface {
 		ID() uuid.UUID
 		Fresh() bool
 	}
-	NoLimits func() bool // reports that no app has limits; nil: nobody knows
-	Behind   func() bool // reports that due times are overdue, so that it is better to rest a while; nil: nobody knows
+	NoLimits func() bool // reports that no app has limits; nil: unknown
+	Behind   func() bool // reports that due times are overdue, so that resting is better; nil: unknown
 	Log      *slog.Logger
 
-	looked bool  // latest is known
-	latest int64 // note of ends, as of the look before
+	looked bool  // latest is set
+	latest int64 // id of the latest note of ends at the last look
 }
 
 const (
 	trimPeriod = time.Minute
 	trimFirst  = 10 * time.Second
-	trimHold   = 3 * time.Minute // how long the chore is ours; more than one look takes
-	// trimPages and trimBatches bound one look. What is left has its turn in the next look, which then comes at once.
-	trimPages   = 100 // each is a transaction that counts runs
-	trimBatches = 50  // for each app, so that none waits for another one
-	trimBatch   = 500 // runs whose output goes in one transaction
+	trimHold   = 3 * time.Minute // hold of the chore; longer than a look
+	// trimPages and trimBatches bound one look. If something is left, the next look comes at once.
+	trimPages   = 100 // transactions that count runs
+	trimBatches = 50  // for each app, so that apps do not wait for each other
+	trimBatch   = 500 // runs that lose their output in one transaction
 	trimLongest = time.Minute
 )
 
@@ -72,8 +74,9 @@ func (r *Trimmer) Run(ctx context.Context) error {
 	}
 }
 
-// Look counts what is new and removes what is too much, if this node has the chore. It counts only by notes that the look before has
-// seen, a minute ago: a transaction may commit a note behind one with a higher id. It reports whether there is more to do.
+// Look counts new output and removes surplus output, if this node has the chore. It counts only up
+// to the latest note of the previous look, a minute ago, because a note may be committed after one
+// with a higher id. It reports whether there is more to do.
 func (r *Trimmer) Look(ctx context.Context) (more bool, err error) {
 	if !r.Session.Fresh() || r.NoLimits != nil && r.NoLimits() {
 		return false, nil
@@ -103,6 +106,7 @@ func (r *Trimmer) Look(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+
 	more = counted < upto
 	for _, l := range limits {
 		left, err := r.app(ctx, l, began)
@@ -112,19 +116,19 @@ func (r *Trimmer) Look(ctx context.Context) (more bool, err error) {
 		more = more || left
 	}
 	if more {
-		r.latest = upto // the next look comes too soon to believe that all notes up to there are committed
+		r.latest = upto // the next look comes too soon: notes before latest may not be committed yet
 	}
 	return more, nil
 }
 
-// begin begins to count what is not counted yet: notes of ends, if nobody follows them, and apps that have got a limit. Sums of apps
-// whose limit is gone are forgotten.
+// begin starts to count whatever is not counted yet: notes of ends, if this has not begun, and apps
+// with a new limit. It forgets the sums of apps without a limit.
 func (r *Trimmer) begin(ctx context.Context, limits []trip.OutputLimit, upto int64) (trip.OutputSums, error) {
 	sums, err := trip.ReadOutputSums(r.DB.Reader(ctx))
 	if err != nil {
 		return sums, err
 	}
-	// A note that was counted may be gone, but ids do not fall unless somebody has removed rows by hand.
+	// The counted note may be gone, but ids never fall, except if rows were removed by hand.
 	ahead := sums.Upto > r.latest && r.latest > 0
 	apps := appsOf(limits)
 	complete := true
@@ -148,7 +152,7 @@ func (r *Trimmer) begin(ctx context.Context, limits []trip.OutputLimit, upto int
 		return trip.CountApps(tx, apps)
 	})
 	if err != nil {
-		return sums, err // unknown too: the next look reads what stands
+		return sums, err // unknown too: the next look reads the result
 	}
 	return trip.ReadOutputSums(r.DB.Reader(ctx))
 }
@@ -161,7 +165,7 @@ func appsOf(limits []trip.OutputLimit) []int32 {
 	return apps
 }
 
-// count adds runs to the sums by notes of ends, up to a note, and returns how far it came.
+// count adds runs to the sums by notes of ends, up to a note. It returns the last note counted.
 func (r *Trimmer) count(
 	ctx context.Context, limits []trip.OutputLimit, from, upto int64, began time.Time,
 ) (counted int64, err error) {
@@ -173,7 +177,7 @@ func (r *Trimmer) count(
 			return err
 		})
 		if err != nil {
-			return 0, err // unknown too: the row says how far it is counted
+			return 0, err // unknown too: the row has the last note counted
 		}
 		from = counted
 		restAfter(ctx, time.Since(page), r.Behind)
@@ -184,8 +188,8 @@ func (r *Trimmer) count(
 	return counted, nil
 }
 
-// app counts runs of one app that ended before somebody counted, and removes its oldest output until its limit is kept. It reports
-// whether there is more to do.
+// app counts runs of one app that ended before counting began, and removes its oldest output until
+// it is within its limit. It reports whether there is more to do.
 func (r *Trimmer) app(ctx context.Context, l trip.OutputLimit, began time.Time) (more bool, err error) {
 	s, err := r.sum(ctx, l)
 	for page := 0; err == nil && !s.All; page++ {
@@ -218,7 +222,8 @@ func (r *Trimmer) sum(ctx context.Context, l trip.OutputLimit) (trip.OutputSum, 
 	return s, err
 }
 
-// trim removes the oldest output of one app until its limit is kept. It reports whether there is more to remove.
+// trim removes the oldest output of one app until it is within its limit. It reports whether there
+// is more to remove.
 func (r *Trimmer) trim(ctx context.Context, l trip.OutputLimit, s trip.OutputSum) (more bool, err error) {
 	runs, bytes := 0, int64(0)
 	defer func() {
@@ -244,10 +249,10 @@ func (r *Trimmer) trim(ctx context.Context, l trip.OutputLimit, s trip.OutputSum
 		old, gone, end := enough(old, over, end)
 		err = r.DB.Tx(ctx, func(tx *sql.Tx) error { return trip.DropOutput(tx, l, s, old, end) })
 		if errors.Is(err, sql.ErrMoved) {
-			return false, nil // the next look goes by what stands then
+			return false, nil // the next look reads the new state
 		}
 		if err != nil {
-			return false, err // unknown too: the next look reads what stands
+			return false, err // unknown too: the next look reads the result
 		}
 		runs, bytes = runs+len(old), bytes+gone
 		restAfter(ctx, time.Since(began), r.Behind)
@@ -258,8 +263,8 @@ func (r *Trimmer) trim(ctx context.Context, l trip.OutputLimit, s trip.OutputSum
 	return true, nil
 }
 
-// enough returns the first of some runs whose output comes to so many bytes, how many these are, and up to which due time the
-// app has no output when they are removed.
+// enough returns the first runs whose output adds up to the surplus, the size of that output, and
+// the due time up to which the app has no output after its removal.
 func enough(old []trip.KeptOutput, over int64, end job.Micros) (oldest []trip.KeptOutput, bytes int64, upto job.Micros) {
 	for i, o := range old {
 		if bytes += o.Bytes; bytes >= over {
@@ -269,12 +274,12 @@ func enough(old []trip.KeptOutput, over int64, end job.Micros) (oldest []trip.Ke
 	return old, bytes, end
 }
 
-// recount is for a sum that rows do not bear out: somebody has removed runs by hand, or changed the sum. It reports whether there is
-// something to count.
+// recount handles a sum that the rows do not confirm, because runs or the sum were changed by hand.
+// It reports whether there is something to count.
 func (r *Trimmer) recount(ctx context.Context, l trip.OutputLimit, was trip.OutputSum) (more bool, err error) {
 	s, err := r.sum(ctx, l)
 	if err != nil || s != was {
-		return false, err // retention has just removed the output that was counted
+		return false, err // retention has just removed counted output
 	}
 	r.Log.Warn("counting the kept output of an app again: there is less than was counted", "app", l.App)
 	return true, r.DB.Tx(ctx, func(tx *sql.Tx) error { return trip.CountAgain(tx, s) })

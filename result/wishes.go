@@ -9,22 +9,24 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Wishes looks for executing runs of this session that are to be killed: somebody asked for it, or a later due time takes their
-// place. Any node may write such a wish, and no node needs to reach another.
+// Wishes finds executing runs of this session that must be killed, because of a request or because
+// a later due time replaces them. Any node may write such a wish, so nodes need not reach each
+// other.
 type Wishes struct {
 	DB      *sql.DB
 	Session Session
-	Busy    func() bool // something executes
+	Busy    func() bool // reports that a run executes here
 	Kill    func(l trip.Launch, replaced bool)
 	Log     *slog.Logger
 
 	signal chan struct{}
 }
 
-// wishPeriod is how soon a node learns of a wish that another one wrote. A look reads the rows of all runs of the session.
+// wishPeriod bounds the time until a node sees a wish of another node. A look reads the rows of all
+// runs of the session.
 const wishPeriod = 500 * time.Millisecond
 
-// NewWishes completes wishes. Run them.
+// NewWishes completes wishes. The caller runs them.
 func NewWishes(w Wishes) *Wishes {
 	w.signal = make(chan struct{}, 1)
 	return &w
@@ -55,7 +57,7 @@ func (w *Wishes) Run(ctx context.Context) error {
 	}
 }
 
-// look has the runs killed again and again until they are over: that does no harm.
+// look kills the runs at each look until they have ended: repeated kills do no harm.
 func (w *Wishes) look(ctx context.Context) error {
 	if !w.Busy() {
 		return nil
