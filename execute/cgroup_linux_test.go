@@ -16,7 +16,7 @@ import (
 	"go-crontab/job"
 )
 
-// realCgroups makes a cgroup for a test, in the real tree.
+// realCgroups creates a cgroup for a test in the real tree.
 func realCgroups(t *testing.T, need ...string) *cgroups {
 	t.Helper()
 	own, err := ownCgroup("/proc")
@@ -76,7 +76,7 @@ func inCgroup(t *testing.T, c *cgroups, s *Shell, a Attempt) (*command, *group) 
 	return cmd, g
 }
 
-// finish is the rest of Execute.
+// finish does the rest of Execute after the fork.
 func finish(ctx context.Context, s *Shell, c *command, g *group) job.Result {
 	status, err := c.untilExit(ctx)
 	c.untilEmpty(ctx)
@@ -102,7 +102,7 @@ func TestACommandIsBornInItsCgroup(t *testing.T) {
 	}
 }
 
-// What has left the process group, twice removed from bash, is in the cgroup still.
+// A process that left the group, a grandchild of bash, is still in the cgroup.
 func TestWhatLeavesTheGroupDiesInTheCgroup(t *testing.T) {
 	t.Parallel()
 	c := realCgroups(t)
@@ -121,7 +121,7 @@ func TestWhatLeavesTheGroupDiesInTheCgroup(t *testing.T) {
 		t.Error("its cgroup is still there")
 	}
 
-	// KillAll means them as well, at once.
+	// KillAll kills such processes as well, at once.
 	if err := os.Remove(filepath.Join(s.cfg.Dir, "pid")); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestRealSharedLimits(t *testing.T) {
 	wantOutput(t, "within them", with(t, s, "echo on", job.CommandOptions{Limits: job.Limits{Memory: 64 << 20, PIDs: 10}}), "on\n")
 }
 
-// A cgroup that a fork cannot go to is said to be to blame.
+// If a fork into a cgroup fails because of the cgroup, the error names it.
 func TestAForkIntoACgroupThatIsNone(t *testing.T) {
 	t.Parallel()
 	k := newTree(t, "pids")
@@ -206,7 +206,7 @@ func TestAForkIntoACgroupThatIsNone(t *testing.T) {
 	wantFailed(t, "no folder to begin in", with(t, s, "true", job.CommandOptions{Dir: "/nonexistent", Limits: job.Limits{PIDs: 1}}), "start bash")
 }
 
-// Commands without limits share the cgroup of their session, and leave daemons in there as they would elsewhere.
+// Commands without limits share their session's cgroup, and may leave daemons in it.
 func TestTheCgroupOfASession(t *testing.T) {
 	t.Parallel()
 	c := realCgroups(t)
@@ -228,7 +228,7 @@ func TestTheCgroupOfASession(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 
-	// The next session has its own, and that of the last one goes.
+	// The next session has its own cgroup, and the last one is removed.
 	if got, want := in(two), "run-"+two.String(); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -237,7 +237,7 @@ func TestTheCgroupOfASession(t *testing.T) {
 		t.Error("the cgroup of the last session is still there")
 	}
 
-	// Somebody removes it: there is another.
+	// If it is removed from outside, a new one replaces it.
 	if err := unix.Rmdir(s.Cgroups(two)); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestTheCgroupOfASession(t *testing.T) {
 		t.Errorf("after it was removed: got %s, want %s", got, want)
 	}
 
-	// It cannot be had: commands do without.
+	// If none can be created, commands run without.
 	c.instead(two, unix.ENOSYS)
 	if got := in(two); strings.HasPrefix(got, "run-") {
 		t.Errorf("got %s, want that of this process", got)

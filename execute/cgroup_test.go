@@ -15,7 +15,7 @@ import (
 	"go-crontab/job"
 )
 
-// tree is a fake cgroup tree: a folder whose files are what the kernel would put there.
+// tree is a fake cgroup tree: a folder with the files that the kernel would create.
 type tree struct {
 	t     testing.TB
 	base  string
@@ -178,7 +178,7 @@ func TestWhatAnAttemptsCgroupHolds(t *testing.T) {
 		t.Errorf("after it: %v", err)
 	}
 
-	// What is not asked for stays as it is, and what this kernel does not have is no reason to fail.
+	// Limits that the job does not set stay unchanged, and optional files that the kernel lacks are no error.
 	delete(k.files, "memory.swap.max")
 	delete(k.files, "memory.oom.group")
 	g, err = c.create(a.Session, a.Launch.Run, job.Limits{Memory: 1 << 20, CPU: 0.01})
@@ -206,7 +206,7 @@ func TestExceededSharedLimits(t *testing.T) {
 		limits       job.Limits
 		memory, pids string
 		want         string
-		code         job.ReasonCode // of a command that ended with an exit code because of that
+		code         job.ReasonCode // of a command that then ended with an exit code
 	}{
 		"nothing":             {all, "max 9\noom 0\noom_kill 0\n", "max 0\n", "exit status 1", job.ReasonExitCode},
 		"its memory":          {all, "max 9\noom 1\noom_kill 3\n", "max 0\n", "exit status 1; it was killed for using more memory than limits.memory, 1GiB", job.ReasonMemoryLimit},
@@ -234,7 +234,7 @@ func TestExceededSharedLimits(t *testing.T) {
 	}
 }
 
-// A limit that cannot be held is an error that says why, and never no limit.
+// A limit that cannot be enforced is an error with its cause. The command never runs without it.
 func TestControllersThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	a, k := attempt(""), newTree(t, "pids hugetlb")
@@ -271,7 +271,7 @@ func TestControllersThatAreNotThere(t *testing.T) {
 	}
 }
 
-// A node that stands in its own cgroup goes into one below it, and only then, and only if that helps.
+// A node whose process is in its base cgroup moves to a child of it, but only if that helps.
 func TestANodeStepsAside(t *testing.T) {
 	t.Parallel()
 	me := strconv.Itoa(os.Getpid())

@@ -25,8 +25,8 @@ const dayOne = job.Micros(1_800_000_000_000_000)
 type bubble struct {
 	*Executing
 	begin time.Time
-	step  atomic.Int64 // by which MySQL's clock was put forward, microseconds
-	back  atomic.Int64 // by which it is put back at each look at the lease, microseconds
+	step  atomic.Int64 // MySQL's clock was put forward by this, in microseconds
+	back  atomic.Int64 // each look at the lease puts it back by this, in microseconds
 	stale atomic.Bool
 	lost  atomic.Bool
 	stop  context.CancelCauseFunc
@@ -35,7 +35,7 @@ type bubble struct {
 	so sofar
 }
 
-// sofar is what has happened.
+// sofar has the events so far.
 type sofar struct {
 	spawned  []time.Duration // when attempts were spawned, after the beginning
 	attempts []Attempt
@@ -45,7 +45,7 @@ type sofar struct {
 	room     int
 }
 
-// look waits until everything in the bubble waits for time to pass, and tells what has happened.
+// look waits until every goroutine in the bubble is blocked, and returns the events so far.
 func (b *bubble) look() sofar {
 	synctest.Wait()
 	b.mu.Lock()
@@ -106,7 +106,7 @@ func inBubble(t *testing.T, f func(context.Context, Attempt) job.Result, body fu
 	})
 }
 
-// attempt is one whose start is committed now and which is due so much later.
+// attempt returns a run whose start is committed now and that is due after the given time.
 func (b *bubble) attempt(id int64, due time.Duration) job.Started {
 	at := b.Now().Add(due)
 	return job.Started{
@@ -123,7 +123,7 @@ func (b *bubble) attempt(id int64, due time.Duration) job.Started {
 	}
 }
 
-// TestSpawnedWhenDue: not before, not after, and with what the definition says.
+// TestSpawnedWhenDue checks the instant of the spawn, and the attempt against the definition.
 func TestSpawnedWhenDue(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
 		s := b.attempt(1, 250*time.Millisecond)
@@ -131,16 +131,19 @@ func TestSpawnedWhenDue(t *testing.T) {
 		if !b.Has(s.Launch) || b.Has(job.Launch{Run: 1}) || b.Has(job.Launch{Run: 2, Claim: 1}) || b.Len() != 1 || b.Free() != 2 {
 			t.Errorf("got %d in the set, %d free; want it to know its one launch", b.Len(), b.Free())
 		}
+
 		time.Sleep(250*time.Millisecond - 1)
 		got := b.look()
 		if len(got.spawned) != 0 {
 			t.Errorf("spawned after %s, before it was due", got.spawned)
 		}
+
 		time.Sleep(time.Nanosecond)
 		got = b.look()
 		if len(got.spawned) != 1 || got.spawned[0] != 250*time.Millisecond {
 			t.Fatalf("spawned after %s, want after 250ms", got.spawned)
 		}
+
 		a := got.attempts[0]
 		if a.Launch != s.Launch || a.Session != b.ID() || a.JobID != 11 || a.Job != "n" || a.App != "a" || a.Command != "c" || a.Timeout != time.Minute || a.Attempt != 1 || !a.Due.Equal(s.Due.Time()) {
 			t.Errorf("got attempt %+v", a)
@@ -150,10 +153,12 @@ func TestSpawnedWhenDue(t *testing.T) {
 			r.Lateness != 0 || r.Node != "one" || r.Session != b.ID() || r.Outcome != job.Succeeded || got.again[0] != 0 {
 			t.Errorf("got run %+v", r)
 		}
+
 		// It is in the set until its outcome is written, but holds no slot.
 		if !b.Has(s.Launch) || b.Len() != 1 || b.Free() != 3 || got.room != 1 {
 			t.Errorf("ended: got %d in the set, %d free, told %d times of room; want it to wait for its record without a slot", b.Len(), b.Free(), got.room)
 		}
+
 		b.Written([]job.Launch{s.Launch})
 		got = b.look()
 		if b.Has(s.Launch) || b.Len() != 0 || b.Free() != 3 || got.room != 2 || got.freed != 0 {
@@ -162,7 +167,7 @@ func TestSpawnedWhenDue(t *testing.T) {
 	})
 }
 
-// TestWhetherItIsSpawned changes the world between the start and the due instant, 200 ms later.
+// TestWhetherItIsSpawned changes a condition between the start and the due instant, 200 ms later.
 func TestWhetherItIsSpawned(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(b *bubble)
@@ -171,7 +176,7 @@ func TestWhetherItIsSpawned(t *testing.T) {
 		"nothing happens":                              {func(*bubble) {}, 200 * time.Millisecond},
 		"the lease is stale":                           {func(b *bubble) { b.stale.Store(true) }, -1},
 		"the attempts are stopped":                     {func(b *bubble) { b.stop(errors.New("lease lapsed")) }, -1},
-		"MySQL's clock is put forward a little":        {func(b *bubble) { b.step.Add(50_000) }, 200 * time.Millisecond}, // it sleeps until the instant that it knew
+		"MySQL's clock is put forward a little":        {func(b *bubble) { b.step.Add(50_000) }, 200 * time.Millisecond}, // it sleeps until the old instant
 		"MySQL's clock is put forward a second":        {func(b *bubble) { b.step.Add(1_000_000) }, 200 * time.Millisecond},
 		"MySQL's clock is put forward over the window": {func(b *bubble) { b.step.Add(1_000_001) }, -1},
 		"MySQL's clock is put back a little":           {func(b *bubble) { b.step.Add(-700_000) }, 900 * time.Millisecond},
@@ -184,6 +189,7 @@ func TestWhetherItIsSpawned(t *testing.T) {
 				synctest.Wait() // it sleeps
 				c.change(b)
 				time.Sleep(3 * time.Second)
+
 				got := b.look()
 				if c.spawns < 0 {
 					if len(got.spawned) != 0 || got.freed != 1 || got.room != 1 || b.Len() != 0 || b.Has(s.Launch) || len(got.runs) != 0 {
@@ -232,7 +238,7 @@ func TestStoppedBeforeItIsAdded(t *testing.T) {
 	})
 }
 
-// TestHowAttemptsEnd: what comes of what an executor reports.
+// TestHowAttemptsEnd checks the run that follows from an executor's result.
 func TestHowAttemptsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		f       func(context.Context, Attempt) job.Result
@@ -275,10 +281,12 @@ func TestHowAttemptsEnd(t *testing.T) {
 					b.Kill(s.Launch, false)
 				}
 				time.Sleep(500 * time.Millisecond)
+
 				got := b.look()
 				if len(got.runs) != 1 {
 					t.Fatalf("got %d runs, want 1", len(got.runs))
 				}
+
 				r := got.runs[0]
 				code := job.ReasonExitCode
 				switch {
@@ -293,6 +301,7 @@ func TestHowAttemptsEnd(t *testing.T) {
 				if r.Outcome != c.outcome || r.Reason.Text != c.reason || r.Started != dayOne || r.Ended != dayOne.Add(time.Second) {
 					t.Errorf("got %s, %q, from %s to %s; want %s, %q", r.Outcome, r.Reason, r.Started, r.Ended, c.outcome, c.reason)
 				}
+
 				want := job.Micros(0)
 				if c.again != 0 {
 					want = r.Ended.Add(c.again)
@@ -332,8 +341,8 @@ func TestClockPutBackWhileItRuns(t *testing.T) {
 	})
 }
 
-// TestClockPutBackWhileItStarts: a beat corrects the clock by a hair right behind the look that found an attempt due. It
-// has started when that look was, and not before it was due.
+// TestClockPutBackWhileItStarts: a heartbeat sets the clock back slightly, right after the check that found an attempt
+// due. The attempt starts at the instant of that check, and not before its due instant.
 func TestClockPutBackWhileItStarts(t *testing.T) {
 	inBubble(t, func(_ context.Context, a Attempt) job.Result {
 		if !a.May() {
@@ -364,8 +373,8 @@ func TestStopAndKill(t *testing.T) {
 	}, func(b *bubble) {
 		b.Add([]job.Started{b.attempt(1, 0), b.attempt(2, 0), b.attempt(3, 0)})
 		b.look()
-		b.Kill(job.Launch{Run: 99, Claim: 1}, false) // of nobody
-		b.Kill(job.Launch{Run: 2, Claim: 2}, false)  // not this launch
+		b.Kill(job.Launch{Run: 99, Claim: 1}, false) // unknown run
+		b.Kill(job.Launch{Run: 2, Claim: 2}, false)  // another launch
 		b.Kill(b.attempt(2, 0).Launch, false)
 		b.Kill(b.attempt(2, 0).Launch, false)
 		got := b.look()
@@ -411,7 +420,7 @@ func TestNewLaunchOfTheSameRun(t *testing.T) {
 	})
 }
 
-// TestWait returns when nothing is under way, or says that something is.
+// TestWait: Wait returns when no attempt is under way, or with an error when its context ends first.
 func TestWait(t *testing.T) {
 	inBubble(t, func(context.Context, Attempt) job.Result {
 		time.Sleep(time.Minute)
@@ -432,7 +441,7 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestWaitLeavesNothing: who waited in vain leaves nobody who goes on waiting.
+// TestWaitLeavesNothing: a Wait that gave up leaves no goroutine.
 func TestWaitLeavesNothing(t *testing.T) {
 	inBubble(t, func(context.Context, Attempt) job.Result {
 		time.Sleep(time.Hour)
@@ -454,7 +463,7 @@ func TestWaitLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestOutcomesThatWait: attempts that have ended make room for others while MySQL takes their records, up to a number.
+// TestOutcomesThatWait: up to mostOver ended attempts hold no slot while MySQL takes their records.
 func TestOutcomesThatWait(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ running, calls, over, free int }{

@@ -15,8 +15,8 @@ import (
 	"go-crontab/job"
 )
 
-// TestAFolderThatHangs: commands that are to begin in a folder whose server is gone are given back, and fail once it has
-// been silent for long; all of them together wait by one goroutine, and no other command waits for them.
+// TestAFolderThatHangs: commands in a folder on a dead file server are given back, and fail after a long silence. All
+// of them share one waiting goroutine, and no other command waits for them.
 func TestAFolderThatHangs(t *testing.T) {
 	t.Parallel()
 	s, gone := shell(t), t.TempDir()
@@ -77,8 +77,8 @@ func TestAFolderThatHangs(t *testing.T) {
 	}
 }
 
-// TestManyFoldersThatHang: however many folders hang, not more threads than some do. Commands that are to begin in others are given back
-// meanwhile, and fail once nothing has answered for long.
+// TestManyFoldersThatHang: any number of hanging folders takes at most mostAsked threads. Commands in further folders
+// are given back, and fail after a long silence of all.
 func TestManyFoldersThatHang(t *testing.T) {
 	t.Parallel()
 	s, gone := shell(t), filepath.Join(t.TempDir(), "gone")
@@ -109,7 +109,7 @@ func TestManyFoldersThatHang(t *testing.T) {
 	}
 
 	all.Wait()
-	if n := asked.Load(); n != mostAsked { // who was given back waited for a second
+	if n := asked.Load(); n != mostAsked { // each attempt that was given back waited for a second
 		t.Errorf("%d folders were asked, want %d", n, mostAsked)
 	}
 
@@ -141,7 +141,7 @@ func TestManyFoldersThatHang(t *testing.T) {
 	}
 }
 
-// TestAFolderThatIsSlow: commands are begun in a folder that always takes longer to answer than there is time to begin.
+// TestAFolderThatIsSlow: commands begin even in a folder that always answers after their time to begin.
 func TestAFolderThatIsSlow(t *testing.T) {
 	t.Parallel()
 	s, slow := shell(t), t.TempDir()
@@ -157,7 +157,7 @@ func TestAFolderThatIsSlow(t *testing.T) {
 		if tries == 0 && res.Outcome != job.Missed {
 			t.Errorf("at first: got %v %q, want that it is given back", res.Outcome, res.Reason)
 		}
-		time.Sleep(time.Second) // until somebody claims it again
+		time.Sleep(time.Second) // until a node claims it again
 	}
 	if res.Outcome != job.Succeeded {
 		t.Errorf("got %v %q", res.Outcome, res.Reason)
@@ -172,7 +172,7 @@ func unlinked(t *testing.T, path string) string {
 	return path
 }
 
-// TestAForkThatHangs: while one command is being forked, for ever, the others are given back or killed in time.
+// TestAForkThatHangs: while the fork of one command hangs, the others are given back or killed in time.
 func TestAForkThatHangs(t *testing.T) {
 	t.Parallel()
 	s := shell(t)
@@ -200,7 +200,7 @@ func TestAForkThatHangs(t *testing.T) {
 	}
 }
 
-// endsSoon is a context that ends in a moment.
+// endsSoon returns a context that ends in a moment.
 func endsSoon(t *testing.T, cause error) context.Context {
 	ctx, end := context.WithCancelCause(t.Context())
 	time.AfterFunc(100*time.Millisecond, func() { end(cause) })

@@ -47,7 +47,7 @@ func TestWithoutPidfd(t *testing.T) {
 	}
 }
 
-// A number that was handed out again is a stranger's: nothing is sent to it.
+// A reused number is a stranger's: it gets no signal.
 func TestAReusedNumberIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	stranger := exec.Command("sleep", "60")
@@ -87,7 +87,7 @@ func TestOnlyZombies(t *testing.T) {
 	}
 }
 
-// As the init of a container we inherit the orphans of our commands; as nobody else would, we collect them.
+// As the init of a container we inherit the orphans of our commands, and must collect them.
 func TestOrphansAreCollectedByASubreaper(t *testing.T) {
 	if os.Getenv("EXECUTE_SUBREAPER") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestOrphansAreCollectedByASubreaper$", "-test.v")
@@ -171,7 +171,7 @@ func pidIn(t testing.TB, path string) (pid int) {
 	return pid
 }
 
-// alive tells whether pid exists and is no zombie.
+// alive reports whether pid exists and is no zombie.
 func alive(pid int) bool {
 	if unix.Kill(pid, 0) == unix.ESRCH {
 		return false

@@ -14,8 +14,8 @@ import (
 	"go-crontab/job"
 )
 
-// TestHTTP2Unseen has a server turn requests down in the ways that promise that it did nothing with them. net/http has
-// no names for these errors, so that this test is what tells when they change.
+// TestHTTP2Unseen: a server refuses requests in the ways that promise that it did not process them. net/http exports no
+// names for these errors, so this test must notice when they change.
 func TestHTTP2Unseen(t *testing.T) {
 	t.Parallel()
 	borrowed := httptest.NewUnstartedServer(http.NotFoundHandler())

@@ -45,7 +45,7 @@ func BenchmarkHTTP(b *testing.B) {
 	}
 }
 
-// newBareSite answers "ok" and remembers nothing.
+// newBareSite answers "ok" and records nothing.
 func newBareSite(b *testing.B, change []func(*httptest.Server)) *httptest.Server {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -24,13 +24,13 @@ import (
 	"go-crontab/job"
 )
 
-// newDeaf listens, takes connections, and never says a word. It returns its address.
+// newDeaf returns the address of a server that accepts connections and never answers.
 func newDeaf(t testing.TB) string {
 	t.Helper()
 	return newRaw(t, func(c net.Conn, _ *bufio.Reader) { _, _ = io.Copy(io.Discard, c) })
 }
 
-// newRaw is a server of which f does all the talking on a connection, which is closed afterwards.
+// newRaw is a server that calls f for each connection and then closes it.
 func newRaw(t testing.TB, f func(net.Conn, *bufio.Reader)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -129,7 +129,7 @@ func TestHTTP2ConnectionsAreShared(t *testing.T) {
 	}
 }
 
-// TestHTTP2FullConnection has more calls than streams fit into a connection.
+// TestHTTP2FullConnection makes more calls at once than a connection has streams.
 func TestHTTP2FullConnection(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Millisecond) }, overHTTP2, func(s *httptest.Server) {
@@ -150,8 +150,7 @@ func TestHTTP2FullConnection(t *testing.T) {
 	}
 }
 
-// TestHTTPSendsOnce has servers break a connection that was used before, at a moment when a Transport would send the
-// request again.
+// TestHTTPSendsOnce: servers break a reused connection at a moment when a Transport would send the request again.
 func TestHTTPSendsOnce(t *testing.T) {
 	t.Parallel()
 
@@ -185,7 +184,7 @@ func TestHTTPSendsOnce(t *testing.T) {
 	}
 }
 
-// TestHTTPIdleConnectionThatBroke is not noticed by calls.
+// TestHTTPIdleConnectionThatBroke: calls do not notice a broken idle connection.
 func TestHTTPIdleConnectionThatBroke(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(http.ResponseWriter, *http.Request) {})
@@ -203,7 +202,7 @@ func TestHTTPIdleConnectionThatBroke(t *testing.T) {
 	}
 }
 
-// TestHTTPUnreadAnswerEndsItsConnection: the rest of an answer must not be taken for the next one.
+// TestHTTPUnreadAnswerEndsItsConnection: the rest of an answer must not become part of the next one.
 func TestHTTPUnreadAnswerEndsItsConnection(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
@@ -223,7 +222,7 @@ func TestHTTPUnreadAnswerEndsItsConnection(t *testing.T) {
 	}
 }
 
-// keyPair makes a certificate that clients show, and its key, as PEM.
+// keyPair returns a client certificate and its key, as PEM.
 func keyPair(t testing.TB) (cert, key string) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

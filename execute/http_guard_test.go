@@ -72,7 +72,7 @@ func TestAllowances(t *testing.T) {
 		{"*.intranet.example", "intranet.example", "10.0.0.1:80", false},
 		{"*.intranet.example", "xintranet.example", "10.0.0.1:80", false},
 		{"*.intranet.example:443", "a.intranet.example", "10.0.0.1:443", true},
-		// A name is not trusted with everything.
+		// A name opens only some kinds of addresses.
 		{"intranet.example", "intranet.example", "169.254.169.254:80", false},
 		{"intranet.example", "intranet.example", "100.100.100.200:80", false},
 		{"intranet.example", "intranet.example", "[fd00:ec2::254]:80", false},
@@ -106,7 +106,7 @@ func TestAllowances(t *testing.T) {
 	}
 }
 
-// TestGuard has requests go to what must not be reached, by all ways that there are.
+// TestGuard sends requests to forbidden addresses, written in all ways.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
@@ -170,7 +170,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestGuardLooksAtEachConnection has a name change its address between two calls.
+// TestGuardLooksAtEachConnection: a name changes its address between two calls.
 func TestGuardLooksAtEachConnection(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") })
@@ -189,7 +189,7 @@ func TestGuardLooksAtEachConnection(t *testing.T) {
 	is(t, "the second call", h.call(t, request(url)), job.Failed, "this node calls only")
 }
 
-// TestNoProxy: a proxy would connect to what the guard forbids.
+// TestNoProxy: a proxy would connect to forbidden addresses.
 func TestNoProxy(t *testing.T) {
 	t.Parallel()
 	if newTransport(&guard{machine: thisMachine}, nil).Proxy != nil {

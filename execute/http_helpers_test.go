@@ -18,7 +18,7 @@ import (
 	"go-crontab/job"
 )
 
-// site is a server on the loopback address that knows what it was asked.
+// site is a server on the loopback address that records its requests.
 type site struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -126,13 +126,13 @@ func request(url string, change ...func(*job.HTTP)) Attempt {
 	return a
 }
 
-// call executes an attempt that nobody kills.
+// call executes an attempt without killing it.
 func (h *HTTP) call(t testing.TB, a Attempt) job.Result {
 	t.Helper()
 	return h.Execute(context.Background(), a)
 }
 
-// is fails the test unless an attempt ended as it should. words must all stand in the reason.
+// is fails the test unless an attempt has the outcome, and its reason contains all words.
 func is(t testing.TB, what string, got job.Result, outcome job.Outcome, words ...string) {
 	t.Helper()
 	for _, w := range words {
@@ -151,7 +151,7 @@ func is(t testing.TB, what string, got job.Result, outcome job.Outcome, words ..
 	}
 }
 
-// names is a resolver that asks a server of its own, which knows what known returns: the addresses of a name, nil if
+// names returns a resolver with its own name server. known returns the addresses of a name, nil if
 // there is no such name.
 func names(t testing.TB, known func(name string) []string) *net.Resolver {
 	t.Helper()

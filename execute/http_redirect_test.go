@@ -82,7 +82,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestRedirectsToOthers: another server gets nothing that was meant for the first one.
+// TestRedirectsToOthers: another server gets no credentials of the first one.
 func TestRedirectsToOthers(t *testing.T) {
 	t.Parallel()
 	first, other, secure := newSite(t, redirecting), newSite(t, redirecting), newSite(t, redirecting, overTLS)

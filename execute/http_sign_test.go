@@ -15,7 +15,7 @@ import (
 	"go-crontab/job"
 )
 
-// fixed are secrets.
+// fixed holds secrets by name.
 type fixed map[job.Secret]string
 
 func (f fixed) Secret(_ string, name job.Secret) ([]byte, error) {
@@ -25,7 +25,7 @@ func (f fixed) Secret(_ string, name job.Secret) ([]byte, error) {
 	return nil, fmt.Errorf("no secret %s", name)
 }
 
-// TestSignature holds a signature against one that was computed by another program, Python's hmac.
+// TestSignature compares a signature with the one that Python's hmac computed.
 func TestSignature(t *testing.T) {
 	t.Parallel()
 	got := signature([]byte("k3y"), Signed{
@@ -156,7 +156,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestGrantsAreAsked has jobs of two apps use a node's own secrets, of which one has the grant.
+// TestGrantsAreAsked: jobs of two apps use a node's secret, and only one app has the grant.
 func TestGrantsAreAsked(t *testing.T) {
 	t.Parallel()
 	cert, key := keyPair(t)

@@ -16,7 +16,7 @@ import (
 	"go-crontab/job"
 )
 
-// ages is far more than any test waits.
+// ages is far longer than any test waits.
 const ages = 30 * time.Second
 
 func TestHTTPOutcomes(t *testing.T) {
@@ -116,7 +116,7 @@ func TestHTTPOutcomes(t *testing.T) {
 	})
 }
 
-// codeOfRequest is the code that goes with a text.
+// codeOfRequest returns the code that belongs to a text.
 func codeOfRequest(o job.Outcome, text string) job.ReasonCode {
 	switch {
 	case o == job.Succeeded:
@@ -131,7 +131,7 @@ func codeOfRequest(o job.Outcome, text string) job.ReasonCode {
 	return job.ReasonRequestInvalid
 }
 
-// TestHTTPRequest checks what a server gets to see.
+// TestHTTPRequest checks the request as a server gets it.
 func TestHTTPRequest(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(http.ResponseWriter, *http.Request) {})
@@ -215,7 +215,7 @@ func TestHTTPOutput(t *testing.T) {
 	}
 }
 
-// TestHTTPStopped has a timeout or a kill come at each stage.
+// TestHTTPStopped: a timeout or a kill comes at each stage.
 func TestHTTPStopped(t *testing.T) {
 	t.Parallel()
 	left := make(chan string, 100)
@@ -252,7 +252,7 @@ func TestHTTPStopped(t *testing.T) {
 	for _, tc := range []struct {
 		what, url, progress string
 		output              bool
-		so                  chan struct{} // told when it is; nil: from the beginning
+		so                  chan struct{} // closed when the stage is reached; nil: at the beginning
 	}{
 		{"while connecting", "https://" + deaf, "there was no connection yet, so nothing was sent", false, nil},
 		{"without an answer", s.URL + "/silent", "the request was sent, but there was no answer yet", false, silent},
@@ -289,7 +289,7 @@ func TestHTTPStopped(t *testing.T) {
 			if !strings.HasPrefix(tc.url, "http:") {
 				return
 			}
-			for range 2 { // the other side hears of it
+			for range 2 { // the server notices it
 				select {
 				case <-left:
 				case <-time.After(ages / 2):
@@ -300,7 +300,7 @@ func TestHTTPStopped(t *testing.T) {
 	}
 }
 
-// TestHTTPLate has connecting take until the attempt may not begin any more.
+// TestHTTPLate: connecting takes until the attempt may no longer begin.
 func TestHTTPLate(t *testing.T) {
 	t.Parallel()
 	for name, over := range map[string]func(*httptest.Server){"HTTP/1": overTLS, "HTTP/2": overHTTP2} {

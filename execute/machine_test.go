@@ -17,7 +17,7 @@ import (
 	"go-crontab/job"
 )
 
-// TestGuardKnowsItsMachine has requests go to the machine by an address that is public. The address is added to the
+// TestGuardKnowsItsMachine sends requests to the machine by a public address. The address is added to the
 // loopback interface where the test may do that, and to the list of addresses otherwise.
 func TestGuardKnowsItsMachine(t *testing.T) {
 	t.Parallel()

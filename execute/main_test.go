@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
-	// A zombie would be collected here, and so would a child that still runs be seen.
+	// Wait4 finds zombies and children that still run.
 	if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); err != syscall.ECHILD && code == 0 {
 		fmt.Fprintf(os.Stderr, "children after the tests: wait4 got %d, %v, want ECHILD\n", pid, err)
 		code = 1
@@ -68,7 +68,7 @@ func run(t testing.TB, s *Shell, a Attempt) job.Result {
 	return s.Execute(context.Background(), a)
 }
 
-// eventually waits for what another process does.
+// eventually waits for an effect of another process.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !cond(); time.Sleep(5 * time.Millisecond) {

@@ -67,15 +67,16 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// TestMaskAgainstPlainSearch holds streams in pieces of any size against a search for each value in the whole text.
+// TestMaskAgainstPlainSearch compares streams in random pieces with a search of the whole text for each value.
 func TestMaskAgainstPlainSearch(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.StringMatching(`[ab]{4,7}`)
 		values := rapid.SliceOfN(word, 1, 4).Draw(t, "values")
 		text := strings.Join(rapid.SliceOfN(rapid.OneOf(rapid.StringMatching(`[abc]{0,6}`), rapid.SampledFrom(values)), 0, 12).Draw(t, "parts"), "")
+
 		var want strings.Builder
-		hidden := 0 // up to where
+		hidden := 0 // end of the last secret in text
 		for i := range text {
 			to := 0
 			for _, v := range values {
@@ -91,6 +92,7 @@ func TestMaskAgainstPlainSearch(t *testing.T) {
 			}
 			hidden = max(hidden, to)
 		}
+
 		s := &masking{m: maskOf(values...)}
 		var got []byte
 		for rest := text; rest != ""; {
@@ -104,8 +106,7 @@ func TestMaskAgainstPlainSearch(t *testing.T) {
 	})
 }
 
-// TestMaskedOutput has a secret come byte by byte, at the bound between what is kept of the beginning and of the end,
-// and many times over.
+// TestMaskedOutput: a secret arrives byte by byte, at the boundary between the kept head and tail, and many times.
 func TestMaskedOutput(t *testing.T) {
 	t.Parallel()
 	const secret = "correct horse battery"
@@ -136,7 +137,7 @@ func TestMaskedOutput(t *testing.T) {
 	}
 }
 
-// TestMaskIsLinear has a long secret of one letter nearly come again and again.
+// TestMaskIsLinear: the text repeats almost all of a long secret of one letter.
 func TestMaskIsLinear(t *testing.T) {
 	t.Parallel()
 	s := &masking{m: maskOf(strings.Repeat("a", job.MaxSecret))}

@@ -30,7 +30,7 @@ var awkward = func() string {
 	return b.String()
 }()
 
-// hidden masks a text at once and byte by byte, and returns what is left of it.
+// hidden masks a text at once and byte by byte, and returns the result.
 func hidden(t *testing.T, m *masker, text string) string {
 	t.Helper()
 	at := &masking{m: m}
@@ -46,7 +46,7 @@ func hidden(t *testing.T, m *masker, text string) string {
 	return once
 }
 
-// TestMaskWhatProgramsWrite has programs of every Debian write the secret: the shells, coreutils.
+// TestMaskWhatProgramsWrite: programs of every Debian, shells and coreutils, write the secret.
 func TestMaskWhatProgramsWrite(t *testing.T) {
 	t.Parallel()
 	for kind, value := range awkwards {
@@ -121,7 +121,7 @@ func testProgram(t *testing.T, command []string, locale, value string) {
 	}
 }
 
-// TestMaskBase64InLines has base64 break lines where it likes, in the middle of a longer text.
+// TestMaskBase64InLines: base64 breaks lines anywhere in a longer text.
 func TestMaskBase64InLines(t *testing.T) {
 	t.Parallel()
 	value := strings.Repeat(awkward, 4)
@@ -169,7 +169,7 @@ func inLines(s string, columns int, ending string) string {
 	return b.String() + s + ending
 }
 
-// TestMaskNotations has what other languages write, by the rules of each.
+// TestMaskNotations writes the secret by the rules of other languages.
 func TestMaskNotations(t *testing.T) {
 	t.Parallel()
 	for kind, value := range awkwards {
@@ -243,7 +243,7 @@ func eachByte(s, keep, format string) string {
 	return b.String()
 }
 
-// quoted writes some characters behind a backslash, and control characters, or all that are not ASCII, in a format.
+// quoted writes some characters after a backslash, and control or non-ASCII characters in a format.
 func quoted(s, escaped, format string, onlyASCII bool) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -266,7 +266,7 @@ func quoted(s, escaped, format string, onlyASCII bool) string {
 	return b.String()
 }
 
-// TestMaskKeepsEverythingElse has texts full of escapes without a secret pass unchanged, in pieces of any size.
+// TestMaskKeepsEverythingElse: texts full of escapes but without a secret pass unchanged, in random pieces.
 func TestMaskKeepsEverythingElse(t *testing.T) {
 	t.Parallel()
 	piece := rapid.OneOf(rapid.SampledFrom([]string{
@@ -288,7 +288,7 @@ func TestMaskKeepsEverythingElse(t *testing.T) {
 	})
 }
 
-// TestMaskHoldsLittle has escapes that never end. What is held back must not grow.
+// TestMaskHoldsLittle: escapes never end, and the held bytes must not grow.
 func TestMaskHoldsLittle(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`\`, `'`, `"`, `'$'\`, `'"'`, `''`, "&#", "%", "\n", "\r\n", `\u`, `\ud83d`, "S\n", "U\r\n"} {

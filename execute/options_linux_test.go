@@ -23,7 +23,7 @@ func with(t testing.TB, s *Shell, command string, o job.CommandOptions) job.Resu
 	return run(t, s, a)
 }
 
-// wantOutput holds a run that succeeded against what it should have written.
+// wantOutput checks the output of a run that must have succeeded.
 func wantOutput(t testing.TB, what string, res job.Result, want string) {
 	t.Helper()
 	if got := string(res.Output.Head); res.Outcome != job.Succeeded || got != want {
@@ -31,7 +31,7 @@ func wantOutput(t testing.TB, what string, res job.Result, want string) {
 	}
 }
 
-// wantFailed holds a run against the reason for which it should have failed.
+// wantFailed checks the reason of a run that must have failed.
 func wantFailed(t testing.TB, what string, res job.Result, want string) {
 	t.Helper()
 	if res.Outcome != job.Failed || !strings.Contains(res.Reason.Text, want) {
@@ -58,7 +58,7 @@ func TestEnv(t *testing.T) {
 	env := map[string]string{"REGION": "us = 'x'\n", "HOME": "/srv", "A": ""}
 	wantOutput(t, "variables", with(t, s, `printf '%s|' "$REGION" "$ZONE" "$HOME" "${A-unset}" "$GOCRONTAB_JOB"`, job.CommandOptions{Env: env}),
 		"us = 'x'\n|1|/srv||back up|")
-	// Nobody else's command sees them, whatever was appended to what all share.
+	// No other command sees them, although all share the beginning of the slice.
 	wantOutput(t, "the next one", with(t, s, `printf '%s|' "$REGION" "${A-unset}"`, job.CommandOptions{}), "eu|unset|")
 }
 
@@ -72,7 +72,7 @@ func TestStdin(t *testing.T) {
 	wantOutput(t, "not wanted", with(t, s, "exec <&-; echo on", job.CommandOptions{Stdin: text}), "on\n")
 	wantOutput(t, "one line of it", with(t, s, "read -r l; echo $l", job.CommandOptions{Stdin: text}), "0123456789abcdef\n")
 	wantOutput(t, "none", with(t, s, "cat; echo on", job.CommandOptions{}), "on\n")
-	// Who holds the input for ever, outside of the group, does not hold up who writes it.
+	// A process outside the group that holds the input for ever does not block the writer.
 	res := with(t, s, "setsid sleep 60 >/dev/null 2>&1 & echo $!; sleep .1", job.CommandOptions{Stdin: text + text[:0]})
 	if res.Outcome != job.Succeeded {
 		t.Errorf("got %v %q", res.Outcome, res.Reason)
@@ -82,7 +82,7 @@ func TestStdin(t *testing.T) {
 	if pid > 1 {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
-	// And one that does not start leaves nobody writing: the leak check of the package sees it.
+	// A command that does not start leaves no writer: the leak check of the package would see it.
 	wantFailed(t, "not started", with(t, s, "true", job.CommandOptions{Stdin: text, Dir: "/nonexistent"}), "no such file")
 }
 
@@ -110,7 +110,7 @@ func TestLimitsOfEachProcess(t *testing.T) {
 	all := job.Limits{OpenFiles: 77, CPUSeconds: 9, FileSize: 2 << 20, AddressSpace: 1 << 30, Core: &zero}
 	wantOutput(t, "all", with(t, s, show, job.CommandOptions{Limits: all}), "77\n9\n14\n2048\n1048576\n0\n")
 
-	// The job's environment can turn neither the units nor the limits around, nor run anything before they hold.
+	// The job's environment cannot change the units or the limits, nor run code before the limits hold.
 	env := map[string]string{"POSIXLY_CORRECT": "1", "u": "7", "SHELLOPTS": "xtrace:noexec", "BASHOPTS": "extdebug"}
 	got := with(t, s, "set +o posix; ulimit -n; ulimit -f; ulimit -c; echo $u", job.CommandOptions{
 		Limits: job.Limits{OpenFiles: 77, FileSize: 2 << 20, Core: &zero},
@@ -128,7 +128,7 @@ func TestLimitsOfEachProcess(t *testing.T) {
 	wantFailed(t, "SHELLOPTS", with(t, s, "echo $-; builtin ulimit -n; exit 4", job.CommandOptions{Limits: job.Limits{OpenFiles: 77},
 		Env: map[string]string{"SHELLOPTS": "errexit"}}), "exit status 4")
 
-	// The command is one argument, whatever stands in it.
+	// Any command text is one argument.
 	for _, text := range []string{`echo "$0 $# $-"`, `echo '"$1"; ulimit -n 5'`, "echo $SHLVL; cat; sleep 0 & wait; exit 0", "-x 2>&1; echo $?", "printf %s \"${BASH_VERSION:0:1}\""} {
 		plain := with(t, s, text, job.CommandOptions{})
 		limited := with(t, s, text, job.CommandOptions{Limits: job.Limits{Core: &zero}})
@@ -164,7 +164,7 @@ func TestLimitsBeyondTheNodesOwn(t *testing.T) {
 	wantOutput(t, "all that it has", with(t, s, "ulimit -n", job.CommandOptions{Limits: job.Limits{OpenFiles: int(own.Max)}}), fmt.Sprintln(own.Max))
 }
 
-// A first bash that cannot set a limit runs nothing, and no exit code can make a success of it.
+// A first bash that cannot set a limit runs nothing, and no SuccessCodes turn that into a success.
 func TestALimitThatCannotBeSet(t *testing.T) {
 	t.Parallel()
 	s := shell(t)
@@ -194,7 +194,7 @@ func TestALimitThatCannotBeSet(t *testing.T) {
 	}
 }
 
-// needRoot skips what only root, or who has its capabilities, can do.
+// needRoot skips a test that needs root or its capabilities.
 func needRoot(t testing.TB) *user.User {
 	t.Helper()
 	u, err := user.Lookup("nobody")
@@ -234,7 +234,7 @@ func TestRunAsAnotherUser(t *testing.T) {
 	}
 }
 
-// With RunAs commands run as that user, and as nobody else unless a list says so.
+// With RunAs commands run as that user, and as another one only if Allow lists it.
 func TestRunAs(t *testing.T) {
 	t.Parallel()
 	u := needRoot(t)
@@ -261,7 +261,7 @@ func TestNoNewPrivileges(t *testing.T) {
 	wantOutput(t, "allowed", with(t, shell(t, func(c *Config) { c.NewPrivs = true }), show, job.CommandOptions{}), "NoNewPrivs:\t0\n")
 }
 
-// With a list commands run as nobody else, the node's own user included, and with no groups that are not the user's.
+// With Allow commands run only as listed users, not even as the node's own, and only with the user's groups.
 func TestRunAsAllow(t *testing.T) {
 	t.Parallel()
 	u := needRoot(t)
@@ -278,7 +278,7 @@ func TestRunAsAllow(t *testing.T) {
 	wantOutput(t, "the node's own user is listed", with(t, own, "id -u", job.CommandOptions{}), "0\n")
 }
 
-// A node without the rights says so, and starts nothing.
+// A node without the rights fails with that reason, and starts nothing.
 func TestRunAsWithoutTheRight(t *testing.T) {
 	t.Parallel()
 	needRoot(t)

@@ -33,7 +33,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// checkKept compares with the obvious: all bytes at once, cut.
+// checkKept compares the output with a simple cut of all bytes.
 func checkKept(t interface{ Errorf(string, ...any) }, keep int, all []byte, got job.Output) {
 	head, tail := all, []byte(nil)
 	if len(all) > keep {
@@ -74,7 +74,7 @@ func FuzzOutput(f *testing.F) {
 	f.Add([]byte("hello"), 3, 2)
 	f.Add([]byte("備份 🎉 \xff\x00"), 7, 1)
 	f.Add(bytes.Repeat([]byte("🎉"), 500), 1025, 600)
-	f.Add([]byte("0䍰"), 3, 4) // the tail is nothing but the rest of a character
+	f.Add([]byte("0䍰"), 3, 4) // the tail is only the rest of a character
 	f.Fuzz(func(t *testing.T, all []byte, keep, size int) {
 		if keep < 1 || keep > 1<<16 || size < 1 {
 			t.Skip()

@@ -22,7 +22,7 @@ func (s *stepped) Now() job.Micros { return job.Micros(s.now.Load()) }
 func (s *stepped) Fresh() bool     { return true }
 func (s *stepped) Lost() bool      { return false }
 
-// never begins what it is asked to execute if that takes until it may not begin any more.
+// slow is an executor that calls before, and returns Missed if the attempt may then no longer begin.
 type slow struct{ before func() }
 
 func (e slow) Execute(_ context.Context, a Attempt) job.Result {
@@ -45,7 +45,7 @@ func started(due job.Micros) job.Started {
 	return job.Started{Launch: job.Launch{Run: 1}, JobID: 1, Due: due, DueNow: due, Spec: &job.Spec{}, SpawnBy: due + job.SpawnWindow}
 }
 
-// TestAStartBeforeTheClockIsPutBackIsGivenUp has MySQL's clock put back by an hour between a start and its due instant.
+// TestAStartBeforeTheClockIsPutBackIsGivenUp puts MySQL's clock back by an hour between a start and its due instant.
 func TestAStartBeforeTheClockIsPutBackIsGivenUp(t *testing.T) {
 	s := &stepped{}
 	s.now.Store(int64(10 * time.Hour / time.Microsecond))
@@ -60,7 +60,7 @@ func TestAStartBeforeTheClockIsPutBackIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestWhatCouldNotBeginInTimeIsGivenUp lets the spawn window pass while an executor is about to begin.
+// TestWhatCouldNotBeginInTimeIsGivenUp: the spawn window passes while an executor is about to begin.
 func TestWhatCouldNotBeginInTimeIsGivenUp(t *testing.T) {
 	s := &stepped{}
 	s.now.Store(1_000_000)
@@ -80,9 +80,9 @@ type lapsing struct {
 func (s *lapsing) Fresh() bool { return !s.stale.Load() }
 func (s *lapsing) Lost() bool  { return s.lost.Load() }
 
-// TestNoRedirectWhileTheLeaseIsStale has the lease become stale while a server answers with a redirect: as if the node was
-// stopped for so long that peers have buried it, and the attempt goes on before the watchdog does; or because MySQL was
-// slow.
+// TestNoRedirectWhileTheLeaseIsStale: the lease becomes stale while a server answers with a redirect. Either the node
+// was stopped so long that other nodes have reaped its session, and the attempt resumes before the watchdog does, or
+// MySQL was slow.
 func TestNoRedirectWhileTheLeaseIsStale(t *testing.T) {
 	t.Parallel()
 

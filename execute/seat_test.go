@@ -10,7 +10,7 @@ import (
 	"go-crontab/job"
 )
 
-// watchman is a guard that remembers what it was told.
+// watchman is a guard that records its calls.
 type watchman struct {
 	mu        sync.Mutex
 	dead      bool
@@ -49,7 +49,7 @@ func (w watched) Signalled() bool { return w.signalled }
 func (w watched) Empty()          { w.say("empty") }
 func (w watched) Leave()          { w.say("left") }
 
-// TestGuarded: an attempt has its seat before it is asked whether it may begin, and until nothing of it lives.
+// TestGuarded: an attempt has its seat from before the check of May until all of its processes are dead.
 func TestGuarded(t *testing.T) {
 	t.Parallel()
 	killed := func(context.Context, Attempt) job.Result {

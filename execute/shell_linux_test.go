@@ -162,8 +162,8 @@ func TestNewShellRefuses(t *testing.T) {
 	}
 }
 
-// TestNoDescriptorLeft has this process at its limit while a command begins, in a process of its own: that one fails, and
-// the next one does not.
+// TestNoDescriptorLeft: a process without free descriptors cannot begin a command, but it can begin the next one when
+// it has some again.
 func TestNoDescriptorLeft(t *testing.T) {
 	if os.Getenv("EXECUTE_NO_DESCRIPTOR") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestNoDescriptorLeft$", "-test.v")
@@ -204,7 +204,7 @@ func TestNoDescriptorLeft(t *testing.T) {
 	}
 }
 
-// What bash leaves behind: in its group it is ended, outside it only loses the output.
+// Processes that outlive bash are ended if they are in its group; others only lose the output.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	const ended, holds = "background processes were still running and were ended", "a background process still holds the output"
@@ -282,7 +282,7 @@ func TestTheRestIsTaken(t *testing.T) {
 		c.untilEmpty(t.Context())
 		s.live.leave(g)
 		got := c.takeRest()
-		// A process that another test has forked in this moment holds the pipe too, until it executes its program.
+		// A process that another test forks at this moment also holds the pipe, until its exec.
 		for end := time.Now().Add(10 * time.Second); ended && !got && time.Now().Before(end); time.Sleep(time.Millisecond) {
 			got = c.takeRest()
 		}
@@ -385,7 +385,7 @@ func TestKillAll(t *testing.T) {
 	}
 }
 
-// A KillAll that comes while commands are being forked, ended and reaped meets each of them or none of it.
+// KillAll during forks, ends and reaps either signals a command's whole group or does nothing to it.
 func TestKillAllWhileStarting(t *testing.T) {
 	t.Parallel()
 	s := shell(t)
@@ -433,7 +433,7 @@ func TestKillAllBeforeTheForkCameBack(t *testing.T) {
 	}
 }
 
-// seat is what a guard is told of one attempt.
+// seat records the calls of one attempt's seat.
 type seat struct {
 	t    testing.TB
 	mu   sync.Mutex
@@ -472,7 +472,7 @@ func (s *seat) Empty() {
 	s.say("empty")
 }
 
-// A guard is told that this process may be forking before it asks for the last time whether it may.
+// The guard learns that this process may be forking before the last check of May.
 func TestAGuardIsToldOfTheGroup(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -498,7 +498,7 @@ func TestAGuardIsToldOfTheGroup(t *testing.T) {
 	}
 }
 
-// 100 MB cost time in proportion and no memory. The same bytes to the null device are the yardstick.
+// 100 MB of output take proportional time and no extra memory, compared with the same bytes to the null device.
 func TestLoudCommand(t *testing.T) {
 	s := shell(t)
 	const n = 100 << 20
@@ -537,7 +537,7 @@ func TestManyAtOnceLeaveNothingBehind(t *testing.T) {
 	if got := openFiles(t); got > fds {
 		t.Errorf("open files: got %d, had %d", got, fds)
 	}
-	// And those that did not start.
+	// Commands that did not start leak none either.
 	broken := shell(t, func(c *Config) { c.Dir = "/nonexistent" })
 	fds = openFiles(t) // with the null device of that shell
 	for range 100 {

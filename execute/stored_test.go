@@ -12,7 +12,7 @@ import (
 	"go-crontab/job"
 )
 
-// kept are secrets of the cluster; a look may fail.
+// kept holds secrets of the cluster; reading them may fail.
 type kept struct {
 	values map[job.Secret]string
 	fail   func() error
@@ -32,7 +32,7 @@ type away struct{}
 func (away) Error() string   { return "no database" }
 func (away) Temporary() bool { return true }
 
-// told is an executor that remembers what it was asked to execute.
+// told is an executor that records its attempts.
 type told struct{ last *Attempt }
 
 func (x *told) Execute(_ context.Context, a Attempt) job.Result {
@@ -82,7 +82,7 @@ func TestSecretsOfAnAttempt(t *testing.T) {
 	}
 }
 
-// hanging are secrets that cannot be read: as if all connections were taken.
+// hanging never answers, as if all database connections were taken.
 type hanging struct{}
 
 func (hanging) Values(ctx context.Context, _ string, _ []job.Secret) (map[job.Secret]string, error) {
@@ -90,7 +90,8 @@ func (hanging) Values(ctx context.Context, _ string, _ []job.Secret) (map[job.Se
 	return nil, away{}
 }
 
-// TestSecretsAreNotWaitedForForEver: an attempt waits for its secrets as long as it may begin, and then gives its slot back.
+// TestSecretsAreNotWaitedForForEver: an attempt waits for its secrets as long as it may begin, and then gives its
+// slot back.
 func TestSecretsAreNotWaitedForForEver(t *testing.T) {
 	x := &told{}
 	inBubble(t, (&Kinds{Command: x, Stored: hanging{}}).Execute, func(b *bubble) {
@@ -108,7 +109,7 @@ func TestSecretsAreNotWaitedForForEver(t *testing.T) {
 	})
 }
 
-// TestSecretsGoToOneServer has a server send requests elsewhere: no header with a secret goes there, whatever its name.
+// TestSecretsGoToOneServer: after a redirect to another server, no header with a secret goes there.
 func TestSecretsGoToOneServer(t *testing.T) {
 	t.Parallel()
 	const value = "hunter2-pg"
@@ -136,7 +137,7 @@ func TestSecretsGoToOneServer(t *testing.T) {
 	}
 }
 
-// TestKeysAreNoSecrets has a job sign with what would be the variable of the keys.
+// TestKeysAreNoSecrets: a job cannot sign with the variable that holds the cluster's keys.
 func TestKeysAreNoSecrets(t *testing.T) {
 	t.Setenv("GOCRONTAB_SECRET_KEY", "master")
 	t.Setenv("GOCRONTAB_SECRET_KEY_FILE", "/master")

@@ -7,7 +7,7 @@ import (
 	"go-crontab/job"
 )
 
-// TestTraceContext: commands and HTTP servers get to know of the trace that they belong to, if there is one.
+// TestTraceContext: commands and HTTP servers get the trace context of their run, if it has one.
 func TestTraceContext(t *testing.T) {
 	t.Parallel()
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -7,7 +7,7 @@ import (
 	"go-crontab/job"
 )
 
-// slowGuard takes its time before it gives a seat, and MySQL's clock is put back meanwhile.
+// slowGuard is slow to give a seat, and MySQL's clock is put back during that time.
 type slowGuard struct {
 	b    *bubble
 	took time.Duration
@@ -22,8 +22,8 @@ func (g slowGuard) Enter(job.Launch, bool) Seat {
 func (slowGuard) Alive() bool  { return true }
 func (slowGuard) Lapsed() bool { return false }
 
-// TestWindowIsOverForGood: what took longer than its window is not spawned, although MySQL's clock says that there is
-// time left, because it was put back. Whoever paused the job was answered by then.
+// TestWindowIsOverForGood: an attempt whose window has passed is not spawned, even if MySQL's clock was set back and
+// shows time left. A pause of the job may have been answered by then.
 func TestWindowIsOverForGood(t *testing.T) {
 	for name, c := range map[string]struct {
 		guard  slowGuard
