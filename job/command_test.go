@@ -65,7 +65,7 @@ func TestCommandOptionsAreChecked(t *testing.T) {
 		`user: "../root" is not a name`:                func(o *CommandOptions) { o.User = "../root" },
 		`user: "a\nb" is not a name`:                   func(o *CommandOptions) { o.User = "a\nb" },
 		`dir: "data" is not absolute`:                  func(o *CommandOptions) { o.Dir = "data" },
-		`dir: contains a NUL byte`:                       func(o *CommandOptions) { o.Dir = "/a\x00" },
+		`dir: contains a NUL byte`:                     func(o *CommandOptions) { o.Dir = "/a\x00" },
 		`dir: is 5001 bytes long`:                      func(o *CommandOptions) { o.Dir = "/" + strings.Repeat("x", 5000) },
 		`env: 101 of them`:                             func(o *CommandOptions) { o.Env = many },
 		`env.1A: is no name`:                           func(o *CommandOptions) { o.Env = map[string]string{"1A": ""} },
