@@ -1,11 +1,7 @@
 package page
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -73,27 +69,6 @@ func TestReasonsAreSaidInChinese(t *testing.T) {
 	}
 }
 
-// sourcesOf reads the sources of a package, but for its tests.
-func sourcesOf(t *testing.T, dir string) (files []*ast.File, set *token.FileSet) {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil || len(names) == 0 {
-		t.Fatal(dir, len(names), err)
-	}
-	set = token.NewFileSet()
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		f, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, f)
-	}
-	return files, set
-}
-
 // TestFreeReasonsStay holds that what a job says of itself is no reason of ours, whatever it begins with.
 func TestFreeReasonsStay(t *testing.T) {
 	t.Parallel()
@@ -141,16 +116,6 @@ func tableOf(t *testing.T, from, to string) string {
 	return part
 }
 
-// patternsOf reads a table of patterns of the console.
-func patternsOf(t *testing.T, table string) []*regexp.Regexp {
-	t.Helper()
-	out := patternsIn(tableOf(t, "export const "+table+": Patterns = [", "\n];"))
-	if len(out) < 20 {
-		t.Fatalf("src/zh-server.ts has %d patterns in its table %s: has it moved?", len(out), table)
-	}
-	return out
-}
-
 func patternsIn(text string) (out []*regexp.Regexp) {
 	for _, m := range regexp.MustCompile(`\[/(\^.+?\$)/(s?), '`).FindAllStringSubmatch(text, -1) {
 		if strings.HasPrefix(m[1], "^ ") {
@@ -162,16 +127,4 @@ func patternsIn(text string) (out []*regexp.Regexp) {
 		out = append(out, regexp.MustCompile(m[1]))
 	}
 	return out
-}
-
-func calls(c *ast.CallExpr, name string) bool { return named(c.Fun) == name }
-
-func named(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.Ident:
-		return e.Name
-	case *ast.SelectorExpr:
-		return e.Sel.Name
-	}
-	return ""
 }
