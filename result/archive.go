@@ -55,7 +55,8 @@ func archivedOf(r *read.Run) archived {
 	a := archived{
 		ID: job.RunID(r.ID), JobID: r.JobID, App: r.App, Job: r.Job,
 		Due: r.Due.String(), Kind: string(r.Kind), Request: r.Request, Attempt: r.Attempt, Final: r.Final,
-		Outcome: r.Outcome.String(), ReasonCode: string(r.Reason.Code), Reason: r.Reason.Text, ExitCode: r.ExitCode, Signal: r.Signal,
+		Outcome: r.Outcome.String(), ReasonCode: string(r.Reason.Code), Reason: r.Reason.Text,
+		ExitCode: r.ExitCode, Signal: r.Signal,
 		Ended: r.Ended.String(), LatenessMS: float64(r.Lateness) / 1000, Node: r.Node, Bytes: r.Output.Bytes,
 	}
 	if r.Count > 1 {

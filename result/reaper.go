@@ -89,7 +89,8 @@ func (r *Reaper) Run(ctx context.Context) error {
 // A session without a row is dead for good: its row is committed before it claims anything, and its
 // number is never used again.
 func (r *Reaper) Reap(ctx context.Context) (lost int, left bool, err error) {
-	// Owners first, sessions second. The other way round, a session that registers between the two reads would look dead.
+	// Owners first, sessions second. The other way round, a session that registers between
+	// the two reads would look dead.
 	reader := r.DB.Reader(ctx)
 	owners, err := trip.Owners(reader)
 	if err != nil || len(owners) == 0 {
@@ -182,9 +183,10 @@ func (r *Reaper) end(ctx context.Context, dead trip.Owner, node string, runs []t
 	if err := r.keepOutput(ctx, ends); err != nil {
 		return 0, 0, err
 	}
-	f := &finisher{exclusion: r.Exclusion, session: r.Session, owner: dead, woken: r.Woken, audit: func(ends []trip.End) *job.Entry {
-		return r.resetLine(node, ends)
-	}}
+	f := &finisher{
+		exclusion: r.Exclusion, session: r.Session, owner: dead, woken: r.Woken,
+		audit: func(ends []trip.End) *job.Entry { return r.resetLine(node, ends) },
+	}
 	err = f.finish(ctx, ends, func(done, locked []trip.End) { lost, busy = len(done), len(locked) })
 	if err == nil && lost > 0 {
 		r.Log.Error("runs are lost: their node vanished", "node", node, "runs", lost)
@@ -235,7 +237,8 @@ func (r *Reaper) resetLine(node string, ends []trip.End) *job.Entry {
 		}
 	}
 	return &job.Entry{
-		At: r.Session.Now(), Actor: job.Actor{Who: job.Itself}, Action: job.ActionReset, Kind: job.KindSession, Name: node,
+		At: r.Session.Now(), Actor: job.Actor{Who: job.Itself}, Action: job.ActionReset,
+		Kind: job.KindSession, Name: node,
 		Reason: fmt.Sprintf("its session is gone: %d runs are lost, %d of which are started again", len(ends), again),
 	}
 }

@@ -160,7 +160,8 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 	for i := range jobs {
 		j := &jobs[i]
 		switch err := r.shorten(ctx, j, rules); {
-		case errors.Is(err, sql.ErrMoved): // the rules have changed: this job and the following ones are looked at again
+		// The rules have changed: this job and the following ones are looked at again.
+		case errors.Is(err, sql.ErrMoved):
 			r.rest(ctx, took)
 			return false, nil
 		// The following jobs need not wait for this one: the next round looks at it again.
@@ -386,7 +387,8 @@ func (r *Retainer) archive(ctx context.Context, jobID int64, old []trip.OldRun) 
 		}
 		r.bad, r.failed = r.bad+1, true
 		r.done.Error, r.done.ErrorAt = fmt.Sprintf("job %d: %v", jobID, err), r.Session.Now()
-		r.Log.Error("records stay: the archive command did not take them", "job_id", jobID, "records", len(runs), "failures", r.bad, "error", err)
+		r.Log.Error("records stay: the archive command did not take them",
+			"job_id", jobID, "records", len(runs), "failures", r.bad, "error", err)
 		if err := r.tell(ctx); err != nil {
 			return took, err
 		}

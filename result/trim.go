@@ -228,7 +228,8 @@ func (r *Trimmer) trim(ctx context.Context, l trip.OutputLimit, s trip.OutputSum
 	runs, bytes := 0, int64(0)
 	defer func() {
 		if runs > 0 {
-			r.Log.Info("removed old output: an app is at its limit", "app", l.App, "limit", l.Limit, "runs", runs, "bytes", bytes)
+			r.Log.Info("removed old output: an app is at its limit",
+				"app", l.App, "limit", l.Limit, "runs", runs, "bytes", bytes)
 		}
 	}()
 
@@ -265,7 +266,9 @@ func (r *Trimmer) trim(ctx context.Context, l trip.OutputLimit, s trip.OutputSum
 
 // enough returns the first runs whose output adds up to the surplus, the size of that output, and
 // the due time up to which the app has no output after its removal.
-func enough(old []trip.KeptOutput, over int64, end job.Micros) (oldest []trip.KeptOutput, bytes int64, upto job.Micros) {
+func enough(
+	old []trip.KeptOutput, over int64, end job.Micros,
+) (oldest []trip.KeptOutput, bytes int64, upto job.Micros) {
 	for i, o := range old {
 		if bytes += o.Bytes; bytes >= over {
 			return old[:i+1], bytes, o.Due

@@ -235,7 +235,9 @@ func (a *applying) writeAlertsOf(
 }
 
 // writeAlert writes a channel or a rule in place of its row, which is zero for a new one.
-func (a *applying) writeAlert(tx *sql.Tx, b batch, t alert.Table, row alert.Definition, o *appliedAlert) (*job.Entry, error) {
+func (a *applying) writeAlert(
+	tx *sql.Tx, b batch, t alert.Table, row alert.Definition, o *appliedAlert,
+) (*job.Entry, error) {
 	kind := job.KindAlertRule
 	if t == alert.ChannelTable {
 		kind = job.KindAlertChannel

@@ -214,7 +214,8 @@ func (a *applying) lookAtCalendars(ctx context.Context) (map[string]*job.Calenda
 
 // lookAtJob compares a job with the current state, and validates the change.
 func (a *applying) lookAtJob(
-	ctx context.Context, p *job.Problems, i int, old *read.Job, groups map[string]trip.Group, calendars map[string]*job.Calendar,
+	ctx context.Context, p *job.Problems, i int, old *read.Job,
+	groups map[string]trip.Group, calendars map[string]*job.Calendar,
 ) error {
 	w := &a.want.Jobs[i]
 	j := appliedJob{index: i, spec: w.Spec, old: old}

@@ -63,7 +63,10 @@ func (e *Editor) Backfill(ctx context.Context, id int64, want Range, key string)
 		}
 
 		s := seen[id]
-		line = &job.Entry{At: now, Action: job.ActionBackfill, Kind: job.KindJob, Ref: id, App: s.App, Name: s.Name, Became: backfillText(&out)}
+		line = &job.Entry{
+			At: now, Action: job.ActionBackfill, Kind: job.KindJob, Ref: id, App: s.App, Name: s.Name,
+			Became: backfillText(&out),
+		}
 		return line, trip.InsertBackfill(tx, &out)
 	})
 	if err == nil {
@@ -73,7 +76,9 @@ func (e *Editor) Backfill(ctx context.Context, id int64, want Range, key string)
 }
 
 // planBackfill computes the number of due times in a range, and the first one.
-func (e *Editor) planBackfill(ctx context.Context, id int64, seen *trip.Seen, want Range, now job.Micros) (b trip.BackfillRow, err error) {
+func (e *Editor) planBackfill(
+	ctx context.Context, id int64, seen *trip.Seen, want Range, now job.Micros,
+) (b trip.BackfillRow, err error) {
 	if seen == nil || seen.Deleted {
 		return b, fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
 	}
@@ -88,7 +93,8 @@ func (e *Editor) planBackfill(ctx context.Context, id int64, seen *trip.Seen, wa
 	}
 
 	b = trip.BackfillRow{
-		JobID: id, First: job.MicrosOf(want.From), Last: job.MicrosOf(want.To), Parallel: want.Parallel, Missing: want.Missing,
+		JobID: id, First: job.MicrosOf(want.From), Last: job.MicrosOf(want.To),
+		Parallel: want.Parallel, Missing: want.Missing,
 		State: trip.Backfilling, Who: job.ActorOf(ctx).Who, Created: now, Updated: now,
 	}
 
@@ -119,7 +125,8 @@ func (e *Editor) planBackfill(ctx context.Context, id int64, seen *trip.Seen, wa
 
 // backfillText returns the audit text of a backfill.
 func backfillText(b *trip.BackfillRow) string {
-	return fmt.Sprintf(`{"backfill":"%d","from":"%s","to":"%s","parallel":%d,"missing":%t}`, b.ID, b.First, b.Last, b.Parallel, b.Missing)
+	return fmt.Sprintf(`{"backfill":"%d","from":"%s","to":"%s","parallel":%d,"missing":%t}`,
+		b.ID, b.First, b.Last, b.Parallel, b.Missing)
 }
 
 // CancelBackfill ends a backfill: its waiting runs never start, and its executing runs have no
@@ -153,7 +160,9 @@ func (e *Editor) CancelBackfill(ctx context.Context, id int64) (trip.BackfillRow
 }
 
 // cancel makes one try.
-func (e *Editor) cancel(ctx context.Context, found trip.BackfillRow, seen *trip.Seen) (b trip.BackfillRow, window job.Micros, err error) {
+func (e *Editor) cancel(
+	ctx context.Context, found trip.BackfillRow, seen *trip.Seen,
+) (b trip.BackfillRow, window job.Micros, err error) {
 	now := e.Session.Now()
 	err = e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
 		window = 0
@@ -187,7 +196,9 @@ func (e *Editor) cancel(ctx context.Context, found trip.BackfillRow, seen *trip.
 		if _, err := trip.WakeAll(tx, []int64{b.JobID}, now); err != nil {
 			return nil, err
 		}
-		line := &job.Entry{At: now, Action: job.ActionCancel, Kind: job.KindJob, Ref: b.JobID, Was: backfillText(&found)}
+		line := &job.Entry{
+			At: now, Action: job.ActionCancel, Kind: job.KindJob, Ref: b.JobID, Was: backfillText(&found),
+		}
 		if seen != nil {
 			line.App, line.Name = seen.App, seen.Name
 		}

@@ -70,7 +70,9 @@ func sameUsers(tx *sql.Tx, calendar string, b batch) error {
 }
 
 // putCalendar writes the row of a calendar, and returns its audit line; nil: it is unchanged.
-func putCalendar(ctx context.Context, tx *sql.Tx, c *job.Calendar, version int64, now job.Micros) (isNew bool, line *job.Entry, err error) {
+func putCalendar(
+	ctx context.Context, tx *sql.Tx, c *job.Calendar, version int64, now job.Micros,
+) (isNew bool, line *job.Entry, err error) {
 	row, err := trip.LockCalendar(tx, c.Name())
 	exists := err == nil
 	if err != nil && !errors.Is(err, sql.ErrNotFound) {
@@ -158,7 +160,12 @@ func nameCalendars(tx *sql.Tx, names []string) ([]*job.Calendar, error) {
 		return nil, nil
 	}
 	list, args := sql.In(nil, names)
-	if _, err := tx.Exec("name calendars", "UPDATE calendar SET named = named + 1 WHERE name IN "+list+" ORDER BY id", args...); err != nil {
+	query := `
+		UPDATE calendar
+		SET named = named + 1
+		WHERE name IN ` + list + `
+		ORDER BY id`
+	if _, err := tx.Exec("name calendars", query, args...); err != nil {
 		return nil, err
 	}
 	return trip.CalendarsNamed(tx, names)
@@ -172,7 +179,9 @@ func insertCalendar(tx *sql.Tx, c *job.Calendar, now job.Micros) (int64, error) 
 		return 0, err
 	}
 	digest := c.Digest()
-	id, err := tx.Insert("insert calendar", "INSERT INTO calendar (name, spec, digest, timezone, excludes, includes, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+	id, err := tx.Insert("insert calendar", `
+		INSERT INTO calendar (name, spec, digest, timezone, excludes, includes, created, updated)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		c.Name(), text, digest[:], spec.Timezone, len(spec.Exclude), len(spec.Include), int64(now), int64(now))
 	if sql.IsDuplicate(err) {
 		return 0, fmt.Errorf("calendar %q: %w", c.Name(), sql.ErrExists)
@@ -187,8 +196,11 @@ func updateCalendar(tx *sql.Tx, row *trip.CalendarRow, c *job.Calendar, now job.
 		return err
 	}
 	digest := c.Digest()
-	n, err := tx.Exec("update calendar", "UPDATE calendar SET version = version + 1, spec = ?, digest = ?, timezone = ?, excludes = ?, includes = ?, updated = ?"+
-		" WHERE id = ? AND version = ?", text, digest[:], spec.Timezone, len(spec.Exclude), len(spec.Include), int64(now), row.ID, row.Version)
+	n, err := tx.Exec("update calendar", `
+		UPDATE calendar
+		SET version = version + 1, spec = ?, digest = ?, timezone = ?, excludes = ?, includes = ?, updated = ?
+		WHERE id = ? AND version = ?`,
+		text, digest[:], spec.Timezone, len(spec.Exclude), len(spec.Include), int64(now), row.ID, row.Version)
 	if err == nil && n != 1 {
 		err = fmt.Errorf("update calendar %q: %w", row.Name, sql.ErrMoved)
 	}

@@ -221,7 +221,8 @@ func (e *Editor) passed(ctx context.Context, window job.Micros) error {
 	}
 	select {
 	case <-ctx.Done():
-		return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", context.Cause(ctx))}
+		err := context.Cause(ctx)
+		return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", err)}
 	case <-time.After(wait):
 		return nil
 	}

@@ -92,7 +92,9 @@ func (a *applying) writeFolder(tx *sql.Tx) (*job.Entry, error) {
 		return nil, errAgain
 	}
 
-	line := &job.Entry{Action: job.ActionApply, Kind: job.KindFolder, Ref: f.ID, Name: w.Name, Became: digestText(w.Digest)}
+	line := &job.Entry{
+		Action: job.ActionApply, Kind: job.KindFolder, Ref: f.ID, Name: w.Name, Became: digestText(w.Digest),
+	}
 	if f.Digest != "" {
 		line.Was = digestText(f.Digest)
 	}
@@ -120,7 +122,12 @@ func scanFolder(rows *sql.Rows) (f job.FolderState, err error) {
 
 // Folders reads the state of one folder by its name, or of all folders with an empty name.
 func Folders(r sql.Reader, name string) ([]job.FolderState, error) {
-	out, err := sql.Select(r, "read folders", scanFolder, "SELECT "+folderColumns+" FROM folder WHERE ? IN ('', name) ORDER BY name", name)
+	query := `
+		SELECT ` + folderColumns + `
+		FROM folder
+		WHERE ? IN ('', name)
+		ORDER BY name`
+	out, err := sql.Select(r, "read folders", scanFolder, query, name)
 	if err != nil || len(out) == 0 {
 		return nil, err
 	}
@@ -131,6 +138,12 @@ func Folders(r sql.Reader, name string) ([]job.FolderState, error) {
 	}
 
 	list, args := sql.In(nil, ids)
+	query = `
+		SELECT f.folder_id, f.node, f.digest, f.held, f.state, f.error, f.since,
+			EXISTS (SELECT 1 FROM session s WHERE s.node = f.node)
+		FROM folder_node f
+		WHERE f.folder_id IN ` + list + `
+		ORDER BY f.folder_id, f.node`
 	err = sql.Each(r, "read nodes of folders", func(rows *sql.Rows) error {
 		var (
 			id int64
@@ -139,14 +152,18 @@ func Folders(r sql.Reader, name string) ([]job.FolderState, error) {
 		err := rows.Scan(&id, &n.Node, &n.Digest, &n.Held, &n.State, &n.Error, &n.Since, &n.Alive)
 		at[id].Nodes = append(at[id].Nodes, n)
 		return err
-	}, "SELECT f.folder_id, f.node, f.digest, f.held, f.state, f.error, f.since, EXISTS (SELECT 1 FROM session s WHERE s.node = f.node) FROM folder_node f WHERE f.folder_id IN "+list+" ORDER BY f.folder_id, f.node", args...)
+	}, query, args...)
 	return out, err
 }
 
 // lockFolder locks a folder before anything else, and makes it if necessary: nodes that apply the
 // same folder wait for each other. It does not read the rows of the nodes.
 func lockFolder(tx *sql.Tx, name string) (f job.FolderState, err error) {
-	if _, err = tx.Exec("make folder", "INSERT INTO folder (name, past) VALUES (?, '') ON DUPLICATE KEY UPDATE name = name", name); err != nil {
+	_, err = tx.Exec("make folder", `
+		INSERT INTO folder (name, past)
+		VALUES (?, '')
+		ON DUPLICATE KEY UPDATE name = name`, name)
+	if err != nil {
 		return f, err
 	}
 	err = sql.Each(tx, "lock folder", func(rows *sql.Rows) (err error) {
@@ -165,8 +182,12 @@ func updateFolder(tx *sql.Tx, f *job.FolderState) error {
 
 // putFolderNode writes a node's row for a folder, and removes the rows of absent nodes.
 func putFolderNode(tx *sql.Tx, id int64, n *job.FolderNode, gone []string) error {
-	_, err := tx.Exec("write node of folder", "INSERT INTO folder_node (folder_id, node, digest, held, state, error, since) VALUES (?, ?, ?, ?, ?, ?, ?)"+
-		" ON DUPLICATE KEY UPDATE digest = VALUES(digest), held = VALUES(held), state = VALUES(state), error = VALUES(error), since = VALUES(since)",
+	_, err := tx.Exec("write node of folder", `
+		INSERT INTO folder_node (folder_id, node, digest, held, state, error, since)
+		VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON DUPLICATE KEY UPDATE
+			digest = VALUES(digest), held = VALUES(held), state = VALUES(state), error = VALUES(error),
+			since = VALUES(since)`,
 		id, n.Node, n.Digest, n.Held, string(n.State), sql.Cut(n.Error, maxFolderError), int64(n.Since))
 	if err != nil || len(gone) == 0 {
 		return err

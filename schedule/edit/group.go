@@ -57,7 +57,9 @@ func (e *Editor) tryPutGroup(ctx context.Context, name string, slots int) (g tri
 
 // putGroup writes a group that the transaction has locked; was is nil for a new one. It returns the
 // audit line, nil if the group is unchanged.
-func putGroup(tx *sql.Tx, was *trip.Group, name string, slots int, now job.Micros) (g trip.Group, line *job.Entry, err error) {
+func putGroup(
+	tx *sql.Tx, was *trip.Group, name string, slots int, now job.Micros,
+) (g trip.Group, line *job.Entry, err error) {
 	line = &job.Entry{Action: job.ActionCreate, Kind: job.KindGroup, Name: name, Became: slotsText(slots)}
 	switch {
 	case was == nil:
@@ -96,7 +98,9 @@ func (e *Editor) DeleteGroup(ctx context.Context, name string) error {
 			return nil, &job.InUse{Kind: "group", Name: name, By: users}
 		}
 
-		line := &job.Entry{Action: job.ActionDelete, Kind: job.KindGroup, Ref: int64(g.ID), Name: name, Was: slotsText(g.Slots)}
+		line := &job.Entry{
+			Action: job.ActionDelete, Kind: job.KindGroup, Ref: int64(g.ID), Name: name, Was: slotsText(g.Slots),
+		}
 		return line, trip.DropGroup(tx, g.ID)
 	})
 }

@@ -103,7 +103,8 @@ func (v *verdict) create() {
 // times. It needs no new due time.
 func (v *verdict) pause(back []trip.Ahead) {
 	was := v.seen.Pause
-	if v.row.Paused && (v.Pause == job.PauseRequest{} || v.Pause == job.PauseRequest{Reason: was.Reason, Until: was.Until}) {
+	if v.row.Paused &&
+		(v.Pause == job.PauseRequest{} || v.Pause == job.PauseRequest{Reason: was.Reason, Until: was.Until}) {
 		v.Result = job.BulkUnchanged
 		return
 	}
@@ -190,7 +191,8 @@ func (v *verdict) update(back, ahead []trip.Ahead, floor, now job.Micros) {
 	v.Result = job.BulkChanged
 	v.row.Version++
 	v.row.AppID, v.row.Name = v.appID, v.def.Name
-	v.row.Crowded = v.row.Crowded || v.def.Overlap != job.OverlapAllow && (v.was == nil || v.was.Overlap == job.OverlapAllow)
+	v.row.Crowded = v.row.Crowded ||
+		v.def.Overlap != job.OverlapAllow && (v.was == nil || v.was.Overlap == job.OverlapAllow)
 	v.wake = v.was == nil || v.was.Group != v.def.Group
 	if v.sameDues {
 		return

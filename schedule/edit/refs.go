@@ -28,7 +28,8 @@ func lackingGroups(tx *sql.Tx, views []*view) (map[*view]error, error) {
 	problems := map[*view]error{}
 	for _, v := range views {
 		if v.names() && wanted[v.def.Group] && !exist[v.def.Group] {
-			problems[v] = job.Wrong("group", problem.NoGroup.Advise("make it first, with the number of its slots"), v.def.Group)
+			problems[v] = job.Wrong(
+				"group", problem.NoGroup.Advise("make it first, with the number of its slots"), v.def.Group)
 		}
 	}
 	return problems, nil
@@ -73,5 +74,13 @@ func referrers(tx *sql.Tx, kind trip.RefKind, name string, limit int) ([]job.Nam
 		err = rows.Scan(&n.App, &n.Name)
 		return n, err
 	}
-	return sql.Select(tx, "read references", scan, "SELECT a.name, j.name FROM job_ref r JOIN job j ON j.id = r.job_id JOIN app a ON a.id = j.app_id WHERE r.kind = ? AND r.name = ? AND j.living = 1 ORDER BY j.id LIMIT ?", kind, name, limit)
+	const query = `
+		SELECT a.name, j.name
+		FROM job_ref r
+		JOIN job j ON j.id = r.job_id
+		JOIN app a ON a.id = j.app_id
+		WHERE r.kind = ? AND r.name = ? AND j.living = 1
+		ORDER BY j.id
+		LIMIT ?`
+	return sql.Select(tx, "read references", scan, query, kind, name, limit)
 }

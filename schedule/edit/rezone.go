@@ -176,8 +176,11 @@ func misplaced(j trip.Zoned, d trip.Definition, now job.Micros) bool {
 // planned with older data. seen is the value of the setting, for plannedBy.
 func unzoned(r sql.Reader, zones string) (seen string, is bool, err error) {
 	others := 0
-	err = sql.Each(r, "read time zone data", func(rows *sql.Rows) error { return rows.Scan(&seen, &others) },
-		"SELECT COALESCE((SELECT value FROM setting WHERE name = 'zones'), ''), (SELECT COUNT(*) FROM session WHERE zones <> ?)", zones)
+	const query = `
+		SELECT COALESCE((SELECT value FROM setting WHERE name = 'zones'), ''),
+			(SELECT COUNT(*) FROM session WHERE zones <> ?)`
+	scan := func(rows *sql.Rows) error { return rows.Scan(&seen, &others) }
+	err = sql.Each(r, "read time zone data", scan, query, zones)
 	return seen, strings.HasPrefix(seen, "?") && others == 0, err
 }
 
@@ -186,7 +189,10 @@ func unzoned(r sql.Reader, zones string) (seen string, is bool, err error) {
 func plannedBy(ctx context.Context, db *sql.DB, seen, zones string) (bool, error) {
 	n := int64(0)
 	err := db.Tx(ctx, func(tx *sql.Tx) (err error) {
-		n, err = tx.Exec("note time zone data", "UPDATE setting SET value = ? WHERE name = 'zones' AND value = ?", zones, seen)
+		n, err = tx.Exec("note time zone data", `
+			UPDATE setting
+			SET value = ?
+			WHERE name = 'zones' AND value = ?`, zones, seen)
 		return err
 	})
 	return n == 1, err

@@ -123,7 +123,8 @@ func (e *Editor) insertAsked(
 			Request: a.Request, Attempt: 1, Due: a.Due, DueNow: now, Hash: s.Hash,
 		})
 		lines = append(lines, &job.Entry{
-			At: now, Actor: job.ActorOf(ctx), Action: job.ActionRun, Kind: job.KindJob, Ref: d.ID, App: s.App, Name: s.Name, Reason: what,
+			At: now, Actor: job.ActorOf(ctx), Action: job.ActionRun, Kind: job.KindJob,
+			Ref: d.ID, App: s.App, Name: s.Name, Reason: what,
 		})
 	}
 	if len(lines) == 0 {
@@ -138,7 +139,9 @@ func (e *Editor) insertAsked(
 
 // ask makes a request under an idempotency key. If the same request was made before with this key,
 // do gets that one.
-func (e *Editor) ask(ctx context.Context, key string, digest [32]byte, do func(*sql.Tx, *sql.Request) (*job.Entry, error)) error {
+func (e *Editor) ask(
+	ctx context.Context, key string, digest [32]byte, do func(*sql.Tx, *sql.Request) (*job.Entry, error),
+) error {
 	for try := 1; ; try++ {
 		err := e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
 			there, err := asked(tx, key, digest)

@@ -26,7 +26,8 @@ func (e *Editor) seen(ctx context.Context, app int32) error {
 	}
 	select {
 	case <-ctx.Done():
-		return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", context.Cause(ctx))}
+		err := context.Cause(ctx)
+		return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", err)}
 	case <-time.After(wait):
 	}
 
