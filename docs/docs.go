@@ -1,4 +1,4 @@
-// Package docs holds the page about jobs for programs: what its tables say of a field is what the API's reference says.
+// Package docs embeds the page about jobs. The API's reference takes its descriptions of fields from it.
 package docs
 
 import (
@@ -11,20 +11,20 @@ import (
 //go:embed jobs.md
 var jobs string
 
-// Field is what the page says of a field of a job.
+// Field is the page's description of a field of a job.
 type Field struct {
 	Meaning  string
-	Default  string            // "" when there is none; the field is then absent or empty
-	Required bool              // instead of a default
-	Limits   string            // "" when there are none to tell
-	Values   []json.RawMessage // of its examples
-	Preset   json.RawMessage   // the default, if it is a value whatever else is given
+	Default  string            // empty: no default
+	Required bool              // the field has no default and must be given
+	Limits   string            // empty: no limits
+	Values   []json.RawMessage // examples
+	Preset   json.RawMessage   // the default, if it does not depend on other fields
 }
 
 // JobFields returns the fields of a job by their path, such as retry.attempts.
 func JobFields() map[string]Field {
 	out := map[string]Field{}
-	var columns []string // of the table in which the line is, if that is one of fields
+	var columns []string // of the current table of fields
 	for line := range strings.Lines(jobs) {
 		line = strings.TrimSpace(line)
 		switch {
@@ -40,7 +40,7 @@ func JobFields() map[string]Field {
 	return out
 }
 
-// bar stands between cells, unless it is written as \|.
+// bar separates cells, unless it is written as \|.
 var bar = regexp.MustCompile(`(^|[^\\])\|`)
 
 func cells(line string) []string {
@@ -86,7 +86,7 @@ func field(columns, cells []string) (path string, f Field) {
 	return path, f
 }
 
-// valueAt returns what an object holds at a path, or nil.
+// valueAt returns the value at a path of an object, or nil.
 func valueAt(object string, path []string) json.RawMessage {
 	value := json.RawMessage(object)
 	for _, name := range path {

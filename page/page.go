@@ -1,5 +1,5 @@
-// Package page holds the web console, as `make build` has built it from the sources beside this file. Without that step
-// it holds a page that says how to build it.
+// Package page holds the web console. `make build` builds it from the sources in this folder; without
+// that step the package holds a page that explains how to build it.
 package page
 
 import (
@@ -10,17 +10,17 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// Files are those that browsers get: a page, and below assets/ what it loads. The names there change with what is in
-// them.
+// Files returns the files for browsers: a page, and its assets in assets/. The names of assets change
+// with their content.
 func Files() fs.FS {
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {
-		panic(err) // the name of the folder is a valid one
+		panic(err) // the folder's name is valid
 	}
 	return files
 }
 
-// Built tells whether the console is in this program.
+// Built reports whether this program contains the console.
 func Built() bool {
 	_, err := fs.Stat(dist, "dist/index.html")
 	return err == nil
