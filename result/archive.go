@@ -59,12 +59,15 @@ func archivedOf(r *read.Run) archived {
 		ExitCode: r.ExitCode, Signal: r.Signal,
 		Ended: r.Ended.String(), LatenessMS: float64(r.Lateness) / 1000, Node: r.Node, Bytes: r.Output.Bytes,
 	}
+
 	if r.Count > 1 {
 		a.Count, a.Until = r.Count, r.Until.String()
 	}
+
 	if r.Started != 0 {
 		a.Started = r.Started.String()
 	}
+
 	a.Head, a.HeadBase64 = textOrBase64(r.Output.Head)
 	a.Tail, a.TailBase64 = textOrBase64(r.Output.Tail)
 	return a

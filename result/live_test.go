@@ -69,16 +69,19 @@ func TestQuickAttemptsCostNothing(t *testing.T) {
 			sink([]byte("hello\n"))
 		}
 	}
+
 	f.tick(v, quietTicks)
 	for n := range int64(50) {
 		if v.End(f.launch(n)) {
 			t.Errorf("attempt %d: said to be written", n)
 		}
 	}
+
 	f.tick(v, 3)
 	if got := f.proxy.Counts(); got.Statements != before.Statements {
 		t.Errorf("got %d statements, want none", got.Statements-before.Statements)
 	}
+
 	if len(v.streams) != 0 {
 		t.Errorf("%d attempts are remembered", len(v.streams))
 	}
@@ -106,15 +109,18 @@ func TestPiecesAreWrittenAsTheyCome(t *testing.T) {
 	if got := f.proxy.Counts(); got.Transactions-before.Transactions != 4 {
 		t.Errorf("got %d transactions, want one for each flush with something to write", got.Transactions-before.Transactions)
 	}
+
 	f.want("rows: a small piece grows", 2, "SELECT COUNT(*) FROM chunk")
 	before = f.proxy.Counts()
 	f.tick(v, 5)
 	if got := f.proxy.Counts(); got.Statements != before.Statements {
 		t.Error("nothing new costs statements")
 	}
+
 	if !v.End(a) || !v.End(b) || v.End(a) {
 		t.Error("End does not say what was written")
 	}
+
 	f.tick(v, 5)
 	if got := f.proxy.Counts(); got.Statements != before.Statements {
 		t.Error("attempts that are over cost statements")
@@ -137,6 +143,7 @@ func TestManyPieces(t *testing.T) {
 		}
 		f.tick(v, 1)
 	}
+
 	f.wantText("all of it", l, "[0]"+string(all))
 	if n := f.number("SELECT COUNT(*) FROM chunk"); n > 2*len(all)/pieceSize+2 {
 		t.Errorf("%d rows for %d bytes", n, len(all))
@@ -161,6 +168,7 @@ func TestAChattyCommand(t *testing.T) {
 			at += 1000
 		}
 	}
+
 	for i := range 40 {
 		write(100_000)
 		f.tick(v, 1)
@@ -190,9 +198,11 @@ func TestAChattyCommand(t *testing.T) {
 			t.Errorf("the last piece begins at %d of %d", last.At, at)
 		}
 	}
+
 	if joined := job.Join(f.chunks(l)); len(joined) < 2 {
 		t.Error("no gap is to be seen")
 	}
+
 	s := v.streams[l]
 	if cap(s.pending) > 2*pendingMost || len(s.tail) > 20 {
 		t.Errorf("it holds %d bytes and %d pieces", cap(s.pending), len(s.tail))
@@ -280,10 +290,12 @@ func TestEndWaitsForAFlush(t *testing.T) {
 	if err := held.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	v.Sink(b)([]byte("not on board"))
 	if v.End(b) {
 		t.Error("said to be written: what came later")
 	}
+
 	ended := make(chan bool, 1)
 	go func() { ended <- v.End(a) }()
 	select {
@@ -291,6 +303,7 @@ func TestEndWaitsForAFlush(t *testing.T) {
 		t.Error("End came back while its pieces were under way")
 	case <-time.After(50 * time.Millisecond):
 	}
+
 	held.Release()
 	if !<-ended {
 		t.Error("said not to be written")
@@ -298,6 +311,7 @@ func TestEndWaitsForAFlush(t *testing.T) {
 	if err := <-flushed; err != nil {
 		t.Fatal(err)
 	}
+
 	f.wantText("it arrived before", a, "[0]carried")
 }
 
@@ -355,6 +369,7 @@ func TestSweep(t *testing.T) {
 	for _, l := range []trip.Launch{executing, over, other} {
 		f.pieces(l)
 	}
+
 	v := f.live()
 	for range 2 {
 		if err := v.sweep(t.Context()); err != nil {
@@ -363,6 +378,7 @@ func TestSweep(t *testing.T) {
 		f.want("pieces", 2, "SELECT COUNT(*) FROM chunk")
 		f.wantText("those of the one that executes", executing, "[0]ab")
 	}
+
 	err := f.beside.Tx(t.Context(), func(tx *sql.Tx) error {
 		var chunks []trip.Chunk
 		for n := range int64(2*sweepBatch + 7) {
@@ -376,6 +392,7 @@ func TestSweep(t *testing.T) {
 	if err := v.sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	f.want("pieces, of many", 2, "SELECT COUNT(*) FROM chunk")
 }
 
@@ -390,9 +407,11 @@ func TestLostRunsKeepTheirPieces(t *testing.T) {
 		DB: f.through.DB, Exclusion: lock.New(f.through.DB, f.log()), Session: &testSession{number: 8, now: 5000},
 		Woken: func() {}, Log: f.log(),
 	})
+
 	if lost, _, err := reaper.Reap(t.Context()); lost != 3 || err != nil {
 		t.Fatalf("got %d, %v; want 3 lost runs", lost, err)
 	}
+
 	f.want("pieces", 0, "SELECT COUNT(*) FROM chunk")
 	for i, want := range []job.Output{
 		{Head: []byte("ab"), Bytes: 2}, {Tail: []byte(long), Bytes: 100 + int64(len(long))}, {},
@@ -506,12 +525,14 @@ func TestLiveRuns(t *testing.T) {
 			}
 		})
 	}
+
 	v.Sink(l)([]byte("hello"))
 	for until := time.Now().Add(20 * time.Second); len(f.chunks(l)) == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatal("not within 20 s: the output is written")
 		}
 	}
+
 	wg.Wait()
 	over := errors.New("over")
 	stop(over)

@@ -30,11 +30,13 @@ func TestBatches(t *testing.T) {
 	for _, e := range all {
 		f.recorder.Put(e, false)
 	}
+
 	before := f.proxy.Counts().Commits
 	f.flush()
 	if n := f.proxy.Counts().Commits - before; n != 3 {
 		t.Errorf("got %d commits, want 3", n)
 	}
+
 	f.want("ended", len(all), "SELECT COUNT(*) FROM run WHERE outcome = 'succeeded' AND final = 1 AND started = due AND ended = due + 5")
 	f.want("notes", 3, "SELECT COUNT(*) FROM ending")
 	for _, e := range all {
@@ -173,12 +175,14 @@ func TestResultsRunAgain(t *testing.T) {
 				return f.recorder.Waiting(), nil
 			}
 		},
+
 		"keep what a run writes": func() func() (any, error) {
 			v := f.live()
 			v.Sink(f.launch(1))([]byte("some text"))
 			f.tick(v, quietTicks)
 			return func() (any, error) { return nil, v.flush(t.Context()) }
 		},
+
 		"retain": func() func() (any, error) {
 			r.rule("", `{"age":"24h"}`)
 			id := r.job("shop", "{}")
@@ -191,6 +195,7 @@ func TestResultsRunAgain(t *testing.T) {
 				return mine, err
 			}
 		},
+
 		"trim": func() func() (any, error) {
 			id := r.job("shop", "{}")
 			for range 3 {
@@ -207,6 +212,7 @@ func TestResultsRunAgain(t *testing.T) {
 				return more, err
 			}
 		},
+
 		"tidy": func() func() (any, error) {
 			f.exec("INSERT INTO request (kind, job_id, digest, created) VALUES ('x', 0, REPEAT('x', 32), 1)")
 			f.exec("INSERT INTO ending (at, runs) VALUES (1, ''), (1, '')")

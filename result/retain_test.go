@@ -121,6 +121,7 @@ func (r *retaining) insert(runs ...endedRun) (ids []int64) {
 			r.exec("INSERT INTO output (run_id, head, tail, encoding) VALUES "+strings.Join(outputs, ", "), kept...)
 		}
 	}
+
 	r.exec("INSERT IGNORE INTO notable SELECT outcome, due, id, app_id, job_id FROM run WHERE outcome <> 'succeeded'")
 	return ids
 }
@@ -157,6 +158,7 @@ func (r *retaining) left(id int64) string {
 		}
 		out = append(out, fmt.Sprint(int(r.now.Sub(at)/time.Hour)))
 	}
+
 	r.want("output without a run", 0, "SELECT COUNT(*) FROM output o WHERE NOT EXISTS (SELECT 1 FROM run r WHERE r.id = o.run_id)")
 	r.want("runs without output", 0, "SELECT COUNT(*) FROM run r WHERE r.output_bytes > 0 AND NOT EXISTS (SELECT 1 FROM output o WHERE r.id = o.run_id)")
 	r.want("notes without a run", 0, "SELECT COUNT(*) FROM notable n WHERE NOT EXISTS (SELECT 1 FROM run r WHERE r.id = n.run_id)")
@@ -195,12 +197,14 @@ func TestRetention(t *testing.T) {
 		"a definition that nobody can read": {"x", `{"keep`, "250 90 20 10", 0},
 		"bytes":                             {"x", `{"keep":{"age":"876000h","bytes":"2000B","failures":"1m"}}`, "20 10", 0},
 	}
+
 	for name, c := range cases {
 		c.id = r.job(c.app, c.spec)
 		cases[name] = c
 		r.ran(c.id, job.Succeeded, 1000, hours(400, 200, 90, 20, 10)...)
 		r.ran(c.id, job.Failed, 700, hours(390, 250)...)
 	}
+
 	r.exec("UPDATE job SET living = NULL WHERE id = ?", cases["the cluster's rule, and failures longer"].id) // also of jobs that are gone
 	r.round(r.retainer(nil))
 	removed := 7*9 - int(r.number("SELECT COUNT(*) FROM run"))
@@ -210,6 +214,7 @@ func TestRetention(t *testing.T) {
 			t.Errorf("%s: left are %q, want %q", name, got, c.left)
 		}
 	}
+
 	before := r.number("SELECT COUNT(*) FROM run")
 	r.round(r.retainerWith(nil))
 	r.want("records after another round", before, "SELECT COUNT(*) FROM run")
@@ -229,17 +234,21 @@ func TestRetentionInBatches(t *testing.T) {
 		}
 		r.ran(id, job.Succeeded, 0, ago...)
 	}
+
 	one, two := r.retainer(nil), r.retainer(nil)
 	if mine, _, err := takeChore(t.Context(), r.beside.DB, choreRetention, one.Session.ID(), time.Minute); !mine || err != nil {
 		t.Fatalf("got %v, %v", mine, err)
 	}
+
 	if mine, err := two.Round(t.Context()); mine || err != nil {
 		t.Errorf("beside another node: got %v, %v; want it to leave the chore alone", mine, err)
 	}
+
 	r.round(one)
 	for _, id := range ids {
 		r.want("records", 3, "SELECT COUNT(*) FROM run WHERE job_id = ?", id)
 	}
+
 	r.want("records that are told to be removed", 3*(2*dropBatch+14), "SELECT removed FROM chore WHERE name = 'retention'")
 	r.exec("UPDATE chore SET until = 0") // its node is gone
 	r.round(two)
@@ -259,6 +268,7 @@ func TestRetentionOfMany(t *testing.T) {
 		r.ran(failing, job.Failed, 0, ago...)
 		r.ran(long, job.Succeeded, 0, ago...)
 	}
+
 	r.ran(failing, job.Succeeded, 0, hours(9, 8, 0)...)
 	r.round(r.retainer(nil))
 	r.want("failures", read.LookMost+20, "SELECT COUNT(*) FROM run WHERE job_id = ? AND outcome = ?", failing, job.Failed)
@@ -318,9 +328,11 @@ func TestRetentionByTheRuleOfNow(t *testing.T) {
 		"the job keeps more": {func(r *retaining, id int64) {
 			r.redefine(id, `{"keep":{"age":"2160h"}}`)
 		}, nil},
+
 		"nobody can read what the job keeps": {func(r *retaining, id int64) {
 			r.redefine(id, `{"keep":{"age":7}}`)
 		}, nil},
+
 		"the archive is to have them": {func(r *retaining, _ int64) { r.rule("", `{"age":"1h","archive":true}`) }, errNoArchive},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -365,6 +377,7 @@ func TestRetentionGoesOnByNewRules(t *testing.T) {
 		r.ran(id, job.Succeeded, 100, hours(50, 40, 5, 4)...)
 		r.ran(id, job.Failed, 100, hours(49, 3)...)
 	}
+
 	archived := 0
 	x := r.retainer(func(_ context.Context, runs []read.Run) error {
 		if archived += len(runs); archived == 6 {
@@ -372,15 +385,18 @@ func TestRetentionGoesOnByNewRules(t *testing.T) {
 		}
 		return nil
 	})
+
 	r.round(x)
 	for _, id := range []int64{a, b} {
 		if got := r.left(id); got != "5 4 3" {
 			t.Errorf("left are %q, want what the new rule keeps", got)
 		}
 	}
+
 	if archived != 6+3+3 {
 		t.Errorf("%d records were archived, want all of the first job, and what went", archived)
 	}
+
 	r.want("records that are told to be removed", 6, "SELECT removed FROM chore WHERE name = 'retention'")
 }
 
@@ -483,6 +499,7 @@ func TestArchiveDoesNotCountForTheRest(t *testing.T) {
 		time.Sleep(command)
 		return nil
 	})
+
 	x.held = time.Now()
 	rules := map[string]job.Retention{"": {Keep: job.Keep{Age: job.Duration(time.Hour)}}}
 	j := &read.KeptJob{ID: id, App: "x", Version: 1}
@@ -505,6 +522,7 @@ func TestRetentionOfJobsBehind(t *testing.T) {
 			r.exec("UPDATE output SET encoding = 9 WHERE run_id = (SELECT MAX(id) FROM run WHERE job_id = ?)", id)
 			return func() { r.exec("UPDATE output SET encoding = 1 WHERE encoding = 9") }
 		}, true},
+
 		"a record that somebody holds": {`{"age":"1h"}`, nil, func(r *retaining, id int64) func() {
 			holder, err := r.beside.Raw().BeginTx(r.Context(), nil)
 			if err == nil {
@@ -558,6 +576,7 @@ func TestArchiveOfJobsBehind(t *testing.T) {
 		ids = append(ids, id)
 		r.ran(id, job.Succeeded, 0, hours(5)...)
 	}
+
 	var refused []int64
 	asked := 0
 	x := r.retainer(func(_ context.Context, runs []read.Run) error {
@@ -567,6 +586,7 @@ func TestArchiveOfJobsBehind(t *testing.T) {
 		}
 		return nil
 	})
+
 	for _, c := range []struct {
 		what                  string
 		refused               []int64
@@ -680,27 +700,32 @@ func TestArchive(t *testing.T) {
 	for i := range archiveBatch + 5 {
 		many = append(many, time.Duration(200+i)*time.Minute)
 	}
+
 	r.ran(id, job.Succeeded, 0, many...)
 	if _, err := r.retainer(nil).Round(t.Context()); !errors.Is(err, errNoArchive) {
 		t.Errorf("a node without the command: got %v, want %v", err, errNoArchive)
 	}
+
 	file := filepath.Join(t.TempDir(), "it's archived")
 	bad := map[string]Archive{
 		"it fails":      ArchiveCommand("cat > /dev/null; echo no room >&2; exit 3", time.Minute),
 		"it hangs":      ArchiveCommand("sleep 1000 & sleep 1000", 300*time.Millisecond),
 		"there is none": ArchiveCommand("/there/is/none", time.Minute),
 	}
+
 	for name, a := range bad {
 		r.round(r.retainerWith(a))
 		r.want("records when "+name, archiveBatch+6, "SELECT COUNT(*) FROM run")
 		r.want("failures", 1, "SELECT failures FROM chore WHERE name = 'retention'")
 	}
+
 	r.round(r.retainerWith(bad["it fails"]))
 	r.want("what it said", 1, "SELECT COUNT(*) FROM chore WHERE error LIKE CONCAT('job ', ?, ': exit status 3: no room%')", id)
 	r.round(r.retainerWith(ArchiveCommand("cat >> '"+strings.ReplaceAll(file, "'", `'\''`)+"'", time.Minute)))
 	if r.left(id) != "" {
 		t.Errorf("left are %q", r.left(id))
 	}
+
 	r.want("failures", 0, "SELECT failures FROM chore WHERE name = 'retention'")
 	r.want("records that are told to be archived", archiveBatch+6, "SELECT archived FROM chore WHERE name = 'retention'")
 	f, err := os.Open(file)
@@ -724,6 +749,7 @@ func TestArchive(t *testing.T) {
 			}
 		}
 	}
+
 	if len(seen) != archiveBatch+6 || failed != 1 {
 		t.Errorf("%d records are archived, %d of them failed", len(seen), failed)
 	}

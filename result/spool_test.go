@@ -54,13 +54,16 @@ func anEnd(t *rapid.T) trip.End {
 			Bytes: rapid.Int64().Draw(t, "bytes"),
 		},
 	}
+
 	if rapid.Bool().Draw(t, "long") {
 		e.Output.Head = bytes.Repeat([]byte("line\n"), 1000)
 	}
+
 	if rapid.Bool().Draw(t, "exited") {
 		code := rapid.IntRange(0, 255).Draw(t, "exit code")
 		e.Exit = &code
 	}
+
 	return e
 }
 
@@ -82,18 +85,22 @@ func TestSpoolKeepsAll(t *testing.T) {
 				want = append(want, Spooled{owner + 1, e})
 			}
 		}
+
 		if n, err := s.Save(recorders...); n != len(want) || err != nil {
 			t.Fatalf("saved %d, %v; want %d", n, err, len(want))
 		}
+
 		got, torn, err := s.Load()
 		if err != nil || torn {
 			t.Fatalf("load: torn %v, %v", torn, err)
 		}
+
 		for i := range got { // the recorder has compressed what is long
 			if err := got[i].End.Output.Unpack(); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("loaded (+) is not what was saved (-):\n%s", d)
 		}
@@ -109,32 +116,39 @@ func TestSpool(t *testing.T) {
 			t.Errorf("%s: loaded %d, torn %v, %v; want %d", what, len(got), torn, err, want)
 		}
 	}
+
 	load("no file", 0)
 	if err := s.Clear(); err != nil {
 		t.Errorf("clear without a file: %v", err)
 	}
+
 	if n, err := s.Save(waitingIn(7)); n != 0 || err != nil {
 		t.Errorf("saved %d, %v; want nothing", n, err)
 	}
+
 	if _, err := os.Stat(s.path()); !os.IsNotExist(err) {
 		t.Errorf("nothing to save: got %v, want no file", err)
 	}
 	if err := os.WriteFile(s.path()+".new", []byte(`{"Owner":7,"En`), 0o600); err != nil { // a crash while saving
 		t.Fatal(err)
 	}
+
 	r := waitingIn(7, failed(1))
 	for range 2 { // again, with what an earlier life left and this one could not write
 		if _, err := s.Save(r); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	load("one end, saved twice", 1)
 	if n := r.Waiting(); n != 1 {
 		t.Errorf("%d ends wait after they were saved, want 1", n)
 	}
+
 	if n, err := s.Save(waitingIn(7)); n != 0 || err != nil {
 		t.Errorf("saved %d, %v; want nothing", n, err)
 	}
+
 	load("after a life that had nothing to save", 1)
 	for path, want := range map[string]os.FileMode{s.path(): 0o600, s.dir: 0o700} {
 		info, err := os.Stat(path)
@@ -142,12 +156,14 @@ func TestSpool(t *testing.T) {
 			t.Errorf("%s: got mode %v, %v; want %v", path, info.Mode(), err, want)
 		}
 	}
+
 	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) != 2 {
 		t.Errorf("got %d files in the folder, %v; want the ends and the lock", len(entries), err)
 	}
 	if err := s.Clear(); err != nil {
 		t.Error(err)
 	}
+
 	load("cleared", 0)
 }
 
@@ -162,16 +178,20 @@ func TestSpoolErrors(t *testing.T) {
 	if err := os.Mkdir(s.path()+".new", 0o700); err != nil { // where it is to be written
 		t.Fatal(err)
 	}
+
 	if n, err := s.Save(r); err == nil || n != 0 {
 		t.Errorf("saved %d, %v; want an error", n, err)
 	}
+
 	if got, _, err := s.Load(); len(got) != 1 || err != nil {
 		t.Errorf("after it: loaded %d, %v; want 1", len(got), err)
 	}
+
 	blocked := &Spool{dir: filepath.Join(s.path(), "a file is no folder")}
 	if _, _, err := blocked.Load(); err == nil {
 		t.Error("load: got no error")
 	}
+
 	if _, err := OpenSpool(blocked.dir); err == nil {
 		t.Error("open: got no error")
 	}
@@ -197,6 +217,7 @@ func FuzzSpoolLoad(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	f.Add([]byte(nil), []byte(nil))
 	f.Add([]byte(nil), whole[:len(whole)/2])
 	f.Add(whole[:len(whole)-1], []byte(`{"Owner":1,"End":{"Run":3,"Due`))

@@ -180,6 +180,7 @@ func TestTrimAndRetentionAtOnce(t *testing.T) {
 	for range 5 {
 		r.wrote(id, 1000)
 	}
+
 	r.limit("shop", 4000)
 	x := r.trimmer()
 	x.Look(t.Context())
@@ -192,10 +193,12 @@ func TestTrimAndRetentionAtOnce(t *testing.T) {
 			r.round(r.retainer(nil))
 		}
 	})
+
 	r.looks(x)
 	if !done {
 		t.Fatal("the retention removed nothing in between")
 	}
+
 	r.want("records", 3, "SELECT COUNT(*) FROM run")
 	r.keeps("shop", 3000)
 }
@@ -226,6 +229,7 @@ func TestTrimOldRunsWithoutNotes(t *testing.T) {
 	for range 3 {
 		r.wrote(id, 1000)
 	}
+
 	r.exec("DELETE FROM ending")
 	r.limit("shop", 100_000)
 	x := r.trimmer()
@@ -235,6 +239,7 @@ func TestTrimOldRunsWithoutNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	r.looks(x)
 	r.keeps("shop", 3030)
 	r.want("runs that are counted", 6, "SELECT COUNT(*) FROM output WHERE counted > 0")
@@ -252,6 +257,7 @@ func TestTrimByTheLimitThatStands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	err = r.beside.Tx(t.Context(), func(tx *sql.Tx) error {
 		limit := trip.OutputLimit{AppID: 2, App: "shop", Limit: 500}
 		return trip.DropOutput(tx, limit, sums.Apps[2], []trip.KeptOutput{{Run: l, Bytes: 1000}}, r.now)
@@ -259,6 +265,7 @@ func TestTrimByTheLimitThatStands(t *testing.T) {
 	if !errors.Is(err, sql.ErrMoved) {
 		t.Errorf("got %v", err)
 	}
+
 	r.want("kept", 1000, "SELECT SUM(output_kept) FROM run")
 	r.want("outputs", 1, "SELECT COUNT(*) FROM output")
 }

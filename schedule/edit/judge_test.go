@@ -182,6 +182,7 @@ func describe(v verdict) string {
 	case v.Result != job.BulkChanged:
 		return string(v.Result)
 	}
+
 	r := &v.row
 	text := fmt.Sprintf("%s %d.%d next %d parked %d begun %d", v.Result, v.Version, v.Changes, int64(r.NextDue), int64(r.Parked), int64(r.BegunTo))
 	for word, is := range map[string]bool{" paused": r.Paused, " deleted": r.Deleted} {
@@ -189,9 +190,11 @@ func describe(v verdict) string {
 			text += word
 		}
 	}
+
 	if r.Resumed != 0 {
 		text += fmt.Sprintf(" resumed %d", int64(r.Resumed))
 	}
+
 	if len(v.takeBack) > 0 {
 		text += ", takes"
 		for _, a := range v.takeBack {
@@ -199,9 +202,11 @@ func describe(v verdict) string {
 		}
 		text += " back"
 	}
+
 	if c := v.counted; c != nil {
 		text += fmt.Sprintf(", counts %d to %d: %d %s", int64(c.First), int64(c.Last), c.Count, c.Outcome) + ", " + string(c.Reason.Code)
 	}
+
 	return text
 }
 

@@ -29,10 +29,12 @@ func (e *Editor) Cordon(ctx context.Context, name, reason string, drain bool) er
 	if err := job.ValidateNode(name, reason); err != nil {
 		return err
 	}
+
 	action := job.ActionCordon
 	if drain {
 		action = job.ActionDrain
 	}
+
 	err := e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		was, err := trip.LockNode(tx, name)
 		if err != nil && !errors.Is(err, sql.ErrNotFound) {
@@ -51,6 +53,7 @@ func (e *Editor) Cordon(ctx context.Context, name, reason string, drain bool) er
 	if err != nil {
 		return err
 	}
+
 	return e.obeyed(ctx, name)
 }
 
@@ -71,6 +74,7 @@ func (e *Editor) obeyed(ctx context.Context, name string) error {
 		case <-time.After(cordonLook):
 		}
 	}
+
 	return nil
 }
 

@@ -13,7 +13,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// view is everything that the decision about one job needs and that may be known before its row is locked.
+// view holds everything that the decision about a job needs and that can be read before its row is
+// locked.
 type view struct {
 	*Change
 	seen    *trip.Seen // nil: the job does not exist yet, or at all
