@@ -18,7 +18,7 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// live is one whose connections lead through the proxy.
+// live returns a Live with connections through the proxy.
 func (f *fixture) live() *Live {
 	return NewLive(f.through.DB, f.log())
 }
@@ -33,10 +33,10 @@ func (f *fixture) tick(v *Live, n int) {
 	}
 }
 
-// launch is the n-th of the session.
+// launch returns the n-th launch of the session.
 func (f *fixture) launch(n int64) job.Launch { return job.Launch{Run: f.session.id(n), Claim: 1} }
 
-// chunks are the pieces of an attempt that are in the table.
+// chunks returns the pieces of an attempt in the table.
 func (f *fixture) chunks(l job.Launch) []job.Piece {
 	f.Helper()
 	pieces, err := f.beside.Chunks(context.Background(), l, 0)
@@ -46,7 +46,7 @@ func (f *fixture) chunks(l job.Launch) []job.Piece {
 	return pieces
 }
 
-// wantText holds what is there of an attempt's output against what was written.
+// wantText compares the pieces of an attempt with the written output.
 func (f *fixture) wantText(what string, l job.Launch, want string) {
 	f.Helper()
 	got := ""
@@ -58,7 +58,8 @@ func (f *fixture) wantText(what string, l job.Launch, want string) {
 	}
 }
 
-// TestQuickAttemptsCostNothing: what is over within the first second is never written, and what is silent neither.
+// TestQuickAttemptsCostNothing: attempts that end within the first second, and silent ones, are
+// never written.
 func TestQuickAttemptsCostNothing(t *testing.T) {
 	f := setUp(t)
 	v := f.live()
@@ -127,7 +128,7 @@ func TestPiecesAreWrittenAsTheyCome(t *testing.T) {
 	}
 }
 
-// TestManyPieces: whatever is written and whenever it is flushed, the table has it, each byte where it belongs.
+// TestManyPieces: for any writes and any flushes, the table has each byte at its place.
 func TestManyPieces(t *testing.T) {
 	f := setUp(t)
 	v := f.live()
@@ -150,8 +151,8 @@ func TestManyPieces(t *testing.T) {
 	}
 }
 
-// TestAChattyCommand cannot flood the database: it is cut to what one flush takes, and to head and tail in all. What is
-// there stands where it belongs.
+// TestAChattyCommand: a command cannot flood the database. Its output is cut to the limit of each
+// flush, and to head and tail in all. The remaining bytes are at their places.
 func TestAChattyCommand(t *testing.T) {
 	f := setUp(t)
 	v := f.live()
@@ -209,7 +210,7 @@ func TestAChattyCommand(t *testing.T) {
 	}
 }
 
-// TestASlowTalker over a long time leaves a bounded number of rows.
+// TestASlowTalker: slow output over a long time leaves a bounded number of rows.
 func TestASlowTalker(t *testing.T) {
 	f := setUp(t)
 	v := f.live()
@@ -228,7 +229,8 @@ func TestASlowTalker(t *testing.T) {
 	}
 }
 
-// TestAllShare: many chatty attempts together write no more than a flush takes, each its part.
+// TestAllShare: many chatty attempts together write no more than the limit of a flush, in equal
+// shares.
 func TestAllShare(t *testing.T) {
 	f := setUp(t)
 	v := f.live()
@@ -243,7 +245,8 @@ func TestAllShare(t *testing.T) {
 	f.want("bytes, after a while", n*pendingMost, "SELECT SUM(LENGTH(data)) FROM chunk")
 }
 
-// TestFlushFates: whatever becomes of a flush, the next one makes it good, and nothing stands there twice.
+// TestFlushFates: whatever happens to a flush, the next one repairs it, and no piece is there
+// twice.
 func TestFlushFates(t *testing.T) {
 	t.Parallel()
 	insert, commit := faultproxy.SQL("INSERT INTO chunk"), faultproxy.CommitOf("INSERT INTO chunk")
@@ -277,7 +280,7 @@ func TestFlushFates(t *testing.T) {
 	}
 }
 
-// TestEndWaitsForAFlush: once an attempt is said to be over, nothing of it can arrive any more.
+// TestEndWaitsForAFlush: after End has returned, no piece of the attempt can arrive any more.
 func TestEndWaitsForAFlush(t *testing.T) {
 	f := setUp(t)
 	v := f.live()
@@ -320,8 +323,8 @@ func (f *fixture) pieces(l trip.Launch) {
 	f.exec("INSERT INTO chunk (run_id, claim, at_byte, data) VALUES (?, ?, 0, 'a'), (?, ?, 1, 'b')", l.Run, l.Claim, l.Run, l.Claim)
 }
 
-// TestPiecesGoWithTheEnd: the transaction that writes a run's end removes its pieces, and those of nobody else. Runs
-// that had none cost no statement.
+// TestPiecesGoWithTheEnd: the transaction that writes a run's end removes its pieces, and no
+// others. Runs without pieces cost no statement.
 func TestPiecesGoWithTheEnd(t *testing.T) {
 	f := setUp(t)
 	all := f.executing(4)
@@ -352,14 +355,14 @@ func TestPiecesGoWithTheEnd(t *testing.T) {
 		t.Errorf("got %q, want one statement for each sort of end", deletes)
 	}
 
-	// A run that a peer has ended meanwhile has no use for pieces either. How it ended stays.
+	// A run that a peer has ended in between needs no pieces either. Its outcome stays.
 	all[3].Live = true
 	f.exec("UPDATE run SET state = 'ended', owner = -2, outcome = 'lost' WHERE id = ?", all[3].Run)
 	f.put(all[3])
 	f.want("runs that a peer has ended", 1, "SELECT COUNT(*) FROM run WHERE outcome = 'lost'")
 }
 
-// TestSweep removes pieces whose run is over, and no others.
+// TestSweep: a sweep removes pieces of ended runs, and no others.
 func TestSweep(t *testing.T) {
 	f := setUp(t)
 	all := f.executing(2)
@@ -396,7 +399,8 @@ func TestSweep(t *testing.T) {
 	f.want("pieces, of many", 2, "SELECT COUNT(*) FROM chunk")
 }
 
-// TestLostRunsKeepTheirPieces: what a dead node has written of the output of its runs becomes their output, and the pieces go.
+// TestLostRunsKeepTheirPieces: the live output of a dead node's runs becomes their output, and the
+// pieces go.
 func TestLostRunsKeepTheirPieces(t *testing.T) {
 	f := setUp(t)
 	all := f.executing(3)
@@ -427,7 +431,8 @@ func TestLostRunsKeepTheirPieces(t *testing.T) {
 	}
 }
 
-// TestReaperComesBack: a look says that it left runs whose jobs are locked, and the next one ends them.
+// TestReaperComesBack: a look reports runs that it left because their jobs are locked, and the next
+// look ends them.
 func TestReaperComesBack(t *testing.T) {
 	f := setUp(t)
 	all := f.executing(2)
@@ -460,7 +465,8 @@ func TestReaperComesBack(t *testing.T) {
 	}
 }
 
-// TestReaperReleases: what a dead session has prepared becomes idle, whenever it is due, but for what somebody has locked.
+// TestReaperReleases: the prepared runs of a dead session become idle, for any due time, except for
+// locked ones.
 func TestReaperReleases(t *testing.T) {
 	f := setUp(t)
 	const row = "INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash) VALUES (?, 1, 1, ?, 'schedule', 'prepared', ?, 1, ?, 0)"

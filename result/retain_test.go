@@ -24,7 +24,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// living is a session that only lives.
+// living is a session that stays alive.
 type living struct {
 	id  uuid.UUID
 	now job.Micros
@@ -34,7 +34,7 @@ func (l *living) ID() uuid.UUID   { return l.id }
 func (l *living) Now() job.Micros { return l.now }
 func (l *living) Fresh() bool     { return true }
 
-// retaining is a day on which records are removed.
+// retaining is a fixture for the removal of records.
 type retaining struct {
 	*fixture
 	now    job.Micros
@@ -89,7 +89,7 @@ func (r *retaining) redefine(id int64, definition string) {
 	}
 }
 
-// endedRun is a run that has ended, as a test makes one.
+// endedRun describes an ended run.
 type endedRun struct {
 	job     int64
 	outcome job.Outcome
@@ -98,7 +98,7 @@ type endedRun struct {
 	output  job.Output
 }
 
-// insert writes runs that have ended, and returns their ids.
+// insert writes ended runs, and returns their ids.
 func (r *retaining) insert(runs ...endedRun) (ids []int64) {
 	r.Helper()
 	for part := range slices.Chunk(runs, 500) {
@@ -142,7 +142,8 @@ func (r *retaining) ran(id int64, outcome job.Outcome, output int, ago ...time.D
 	r.insert(runs...)
 }
 
-// left is how long ago the runs ended that are still there, in hours. Nothing of others is left in the other tables.
+// left returns the ages of the remaining runs, in hours. It checks that the other tables have no
+// rows of removed runs.
 func (r *retaining) left(id int64) string {
 	r.Helper()
 	rows, err := r.beside.Raw().Query("SELECT ended FROM run WHERE job_id = ? ORDER BY ended", id)
@@ -220,7 +221,7 @@ func TestRetention(t *testing.T) {
 	r.want("records after another round", before, "SELECT COUNT(*) FROM run")
 }
 
-// TestRetentionInBatches is of more than goes at once, in several jobs, by one node at a time.
+// TestRetentionInBatches removes more than one batch, in several jobs, by one node at a time.
 func TestRetentionInBatches(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"runs":3}`)
@@ -254,8 +255,8 @@ func TestRetentionInBatches(t *testing.T) {
 	r.round(two)
 }
 
-// TestRetentionOfMany: behind more failures, which are kept longer, than one look reads, what is old goes all the same; and
-// more records are kept than one look counts.
+// TestRetentionOfMany: old records go even if they follow more long-kept failures than one look
+// reads; and more records are kept than one look counts.
 func TestRetentionOfMany(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"age":"1h","failures":"100000h"}`)
@@ -276,7 +277,7 @@ func TestRetentionOfMany(t *testing.T) {
 	r.want("records of the other", read.LookMost+5, "SELECT COUNT(*) FROM run WHERE job_id = ?", long)
 }
 
-// TestRetentionGoesOn begins where the one before was.
+// TestRetentionGoesOn: a round begins where the last one ended.
 func TestRetentionGoesOn(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"age":"1h"}`)
@@ -314,8 +315,8 @@ func TestRetentionRests(t *testing.T) {
 	})
 }
 
-// TestRetentionByTheRuleOfNow withdraws a rule, in one way or another, while its first batch is being removed: nothing more
-// goes by it.
+// TestRetentionByTheRuleOfNow withdraws a rule in several ways while its first batch is being
+// removed. The rule removes nothing more.
 func TestRetentionByTheRuleOfNow(t *testing.T) {
 	t.Parallel()
 	longer := job.Retention{Keep: job.Keep{Age: job.Duration(2160 * time.Hour)}}
@@ -367,8 +368,8 @@ func TestRetentionByTheRuleOfNow(t *testing.T) {
 	}
 }
 
-// TestRetentionGoesOnByNewRules: what was handed to the archive stays if the rule is withdrawn before it goes, and what goes by
-// the new one goes in the same round.
+// TestRetentionGoesOnByNewRules: archived records stay if their rule is withdrawn before the
+// delete, and the same round follows the new rule.
 func TestRetentionGoesOnByNewRules(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"age":"1h"}`)
@@ -400,7 +401,8 @@ func TestRetentionGoesOnByNewRules(t *testing.T) {
 	r.want("records that are told to be removed", 6, "SELECT removed FROM chore WHERE name = 'retention'")
 }
 
-// TestRuleWaitsForABatch: whoever changes a rule, or what a job keeps, is answered when nothing goes by the old one any more.
+// TestRuleWaitsForABatch: a change of a rule or of a job's own limits is answered once no batch
+// follows the old ones.
 func TestRuleWaitsForABatch(t *testing.T) {
 	t.Parallel()
 	longer := job.Retention{Keep: job.Keep{Age: job.Duration(2160 * time.Hour)}}
@@ -440,8 +442,8 @@ func TestRuleWaitsForABatch(t *testing.T) {
 	}
 }
 
-// TestOneNodeAtATime: behind a rest, behind another job's archive command, and behind reads that took long, a node asks whether
-// the chore is its own still, before it removes or archives anything.
+// TestOneNodeAtATime: after a rest, after the archive command of another job, and after slow reads,
+// a node checks that it still has the chore before it removes or archives anything.
 func TestOneNodeAtATime(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"age":"1h"}`)
@@ -488,7 +490,7 @@ func TestOneNodeAtATime(t *testing.T) {
 	}
 }
 
-// TestArchiveDoesNotCountForTheRest: the command may take minutes, in which MySQL has nothing to do with it.
+// TestArchiveDoesNotCountForTheRest: the command may take minutes, in which MySQL is idle.
 func TestArchiveDoesNotCountForTheRest(t *testing.T) {
 	const command = time.Second
 	r := setUpRetaining(t)
@@ -509,8 +511,8 @@ func TestArchiveDoesNotCountForTheRest(t *testing.T) {
 	}
 }
 
-// TestRetentionOfJobsBehind: records that cannot go, because somebody holds one or its output cannot be read, keep nobody
-// else's.
+// TestRetentionOfJobsBehind: records that cannot go, because one is locked or its output is
+// unreadable, do not keep the records of other jobs.
 func TestRetentionOfJobsBehind(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec    string
@@ -565,8 +567,8 @@ func TestRetentionOfJobsBehind(t *testing.T) {
 	}
 }
 
-// TestArchiveOfJobsBehind: records that the archive does not take keep nobody else's, also when several such jobs stand side
-// by side; and they are told of for as long as there are any.
+// TestArchiveOfJobsBehind: records that the archive refuses do not keep the records of other jobs,
+// even if several such jobs are adjacent. They are reported as long as there are any.
 func TestArchiveOfJobsBehind(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"age":"1h","archive":true}`)
@@ -619,7 +621,8 @@ func TestArchiveOfJobsBehind(t *testing.T) {
 	}
 }
 
-// TestRetentionStaysWhereItWas: a node that takes over, and dies before it is through with a job, leaves the place as it was.
+// TestRetentionStaysWhereItWas: if a node takes over and dies in the middle of a job, the recorded
+// place is unchanged.
 func TestRetentionStaysWhereItWas(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"age":"1h"}`)
@@ -635,7 +638,8 @@ func TestRetentionStaysWhereItWas(t *testing.T) {
 	r.want("where it is", int(a), "SELECT at_id FROM chore WHERE name = 'retention'")
 }
 
-// TestArchiveKnowsNoSettings: the command has the node's environment, but not the database's password and the secrets.
+// TestArchiveKnowsNoSettings: the command has the node's environment without the database's
+// password and the secrets.
 func TestArchiveKnowsNoSettings(t *testing.T) {
 	for _, name := range []string{"GOCRONTAB_DSN", "GOCRONTAB_SECRET_KEY", "GOCRONTAB_SECRET_TOKEN", "ARCHIVE_BUCKET"} {
 		t.Setenv(name, "x")
@@ -651,8 +655,8 @@ func TestArchiveKnowsNoSettings(t *testing.T) {
 	}
 }
 
-// TestRetentionWaits: while due times are overdue the next batch waits, but not for ever; so it goes on as soon as they
-// are not, or when it is to end.
+// TestRetentionWaits: while due times are overdue, the next batch waits, for a limited time. It
+// goes on as soon as none is overdue, and stops waiting when it must end.
 func TestRetentionWaits(t *testing.T) {
 	const took = 100 * time.Millisecond
 	for name, c := range map[string]struct {
@@ -755,14 +759,14 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// retainerWith is the next one, once the one before has let go.
+// retainerWith returns the next retainer, once the last one has released the chore.
 func (r *retaining) retainerWith(a Archive) *Retainer {
 	r.exec("UPDATE chore SET until = 0")
 	return r.retainer(a)
 }
 
-// TestArchivedAtLeastOnce loses the COMMIT of the removal, or its answer: what is still there is archived once more, and
-// nothing goes that was not.
+// TestArchivedAtLeastOnce loses the COMMIT of the removal, or its answer. Remaining records are
+// archived again, and no record goes without having been archived.
 func TestArchivedAtLeastOnce(t *testing.T) {
 	for name, fate := range map[string]faultproxy.Action{"the request is lost": faultproxy.CutBefore(), "the answer is lost": faultproxy.CutAfter()} {
 		t.Run(name, func(t *testing.T) {

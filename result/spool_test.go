@@ -26,7 +26,7 @@ func spool(t testing.TB) *Spool {
 	return s
 }
 
-// waitingIn is a recorder of a session in which some ends wait.
+// waitingIn returns a recorder of a session with some waiting ends.
 func waitingIn(owner trip.Owner, ends ...trip.End) *Recorder {
 	r := New(nil, &testSession{number: owner}, nil, nil)
 	for _, e := range ends {
@@ -35,7 +35,7 @@ func waitingIn(owner trip.Owner, ends ...trip.End) *Recorder {
 	return r
 }
 
-// failed is the end of a run.
+// failed returns the end of a run.
 func failed(id int64) trip.End {
 	return trip.End{Launch: trip.Launch{Run: id, Claim: 1}, Outcome: job.Failed}
 }
@@ -67,7 +67,7 @@ func anEnd(t *rapid.T) trip.End {
 	return e
 }
 
-// TestSpoolKeepsAll: what is saved is loaded, byte by byte, whatever commands wrote.
+// TestSpoolKeepsAll: saved ends are loaded byte by byte, for any output.
 func TestSpoolKeepsAll(t *testing.T) {
 	t.Parallel()
 	s := spool(t)
@@ -167,7 +167,7 @@ func TestSpool(t *testing.T) {
 	load("cleared", 0)
 }
 
-// TestSpoolErrors: what cannot be written or read is said, and what was spooled before is there still.
+// TestSpoolErrors: failures to write or read are reported, and the earlier contents stay.
 func TestSpoolErrors(t *testing.T) {
 	t.Parallel()
 	s := spool(t)
@@ -197,7 +197,7 @@ func TestSpoolErrors(t *testing.T) {
 	}
 }
 
-// TestSpoolIsOneNodes: nobody else opens a spool until it is closed.
+// TestSpoolIsOneNodes: a spool can only be opened again after it is closed.
 func TestSpoolIsOneNodes(t *testing.T) {
 	s := spool(t)
 	if _, err := OpenSpool(s.dir); err == nil || !strings.Contains(err.Error(), s.dir+": another node uses it") {
@@ -211,7 +211,8 @@ func TestSpoolIsOneNodes(t *testing.T) {
 	again.Close()
 }
 
-// FuzzSpoolLoad puts arbitrary bytes before and behind whole lines: Load never panics, and loses none of those.
+// FuzzSpoolLoad puts arbitrary bytes before and after whole lines: Load never panics, and loses
+// none of the lines.
 func FuzzSpoolLoad(f *testing.F) {
 	whole, err := json.Marshal(&Spooled{7, trip.End{Launch: trip.Launch{Run: 1 << 40, Claim: 1}, Outcome: job.Succeeded, Reason: job.Reason{Code: job.ReasonOutputHeld, Text: "a whole line"}}})
 	if err != nil {

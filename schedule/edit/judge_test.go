@@ -12,13 +12,13 @@ import (
 
 const now = job.Micros(1000)
 
-// looked is a view of a job whose row is as it was seen.
+// looked returns a view of a job whose row has not changed since it was read.
 func looked(action job.Action, row trip.JobRow) *view {
 	row.ID = 7
 	return &view{Change: &Change{Action: action, ID: 7}, seen: &trip.Seen{JobRow: row}}
 }
 
-// toDues has the change give the job other due times.
+// toDues makes the change give the job other due times.
 func (v *view) toDues(after job.Micros, dues ...job.Micros) *view {
 	v.was, v.def, v.text = &job.Spec{}, &job.Spec{Name: "j"}, "{}"
 	v.next = upcoming{after: after, dues: dues}
@@ -30,13 +30,13 @@ func (v *view) passed(first, last job.Micros, count int64) *view {
 	return v
 }
 
-// pausing has the change pause or resume the job, too.
+// pausing makes the change also pause or resume the job.
 func (v *view) pausing(paused bool) *view {
 	v.Paused = &paused
 	return v
 }
 
-// sameDue has the change keep the due times.
+// sameDue makes the change keep the due times.
 func (v *view) sameDue() *view {
 	v.sameDues = true
 	return v
@@ -46,7 +46,7 @@ func run(due job.Micros, state trip.State) trip.Ahead {
 	return trip.Ahead{Run: int64(due), JobID: 7, Due: due, Attempt: 1, State: state}
 }
 
-// TestJudge: what becomes of a job, by what was seen and by its row.
+// TestJudge checks the decision about a job, for a first reading and a row.
 func TestJudge(t *testing.T) {
 	idle := trip.JobRow{Version: 3, Changes: 5, NextDue: 1500, BegunTo: 900}
 	behind := trip.JobRow{Version: 3, Changes: 5, NextDue: 800, BegunTo: 700}
@@ -210,7 +210,7 @@ func describe(v verdict) string {
 	return text
 }
 
-// TestRefusals: a change that cannot be made says why, and a locked row is met again.
+// TestRefusals: a refused change has a reason, and a locked row leads to another try.
 func TestRefusals(t *testing.T) {
 	v := looked(job.ActionUpdate, trip.JobRow{Changes: 5})
 	if got := judge(v, nil, nil, now); !got.again {
