@@ -103,7 +103,8 @@ func ArchiveCommand(command string, timeout time.Duration) Archive {
 		cmd := exec.CommandContext(bounded, "bash", "-c", command)
 		var said tailBuffer
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = &lines, &said, &said
-		cmd.Env = append(slices.DeleteFunc(os.Environ(), isSetting), fmt.Sprintf(job.ReservedEnv+"RECORDS=%d", len(runs)))
+		cmd.Env = append(
+			slices.DeleteFunc(os.Environ(), isSetting), fmt.Sprintf(job.ReservedEnv+"RECORDS=%d", len(runs)))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 		cmd.WaitDelay = time.Second // a child process may hold the output open
@@ -119,7 +120,8 @@ func ArchiveCommand(command string, timeout time.Duration) Archive {
 		case err != nil:
 			return fmt.Errorf("%w%s", err, said.words())
 		case lines.Len() > 0:
-			return fmt.Errorf("it exited with 0 before it had read everything: %d bytes were left%s", lines.Len(), said.words())
+			return fmt.Errorf("it exited with 0 before it had read everything: %d bytes were left%s",
+				lines.Len(), said.words())
 		}
 		return nil
 	}

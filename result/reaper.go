@@ -130,7 +130,8 @@ func (r *Reaper) release(ctx context.Context, dead trip.Owner) error {
 	after := trip.Held{}
 	after.DueNow = math.MinInt64
 	for {
-		runs, err := trip.Startable(r.DB.Reader(ctx), []trip.Owner{dead}, trip.Prepared, after, math.MaxInt64, releaseBatch)
+		runs, err := trip.Startable(
+			r.DB.Reader(ctx), []trip.Owner{dead}, trip.Prepared, after, math.MaxInt64, releaseBatch)
 		if err != nil || len(runs) == 0 {
 			return err
 		}

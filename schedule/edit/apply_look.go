@@ -253,7 +253,9 @@ func (a *applying) lookAtJob(
 	for n, name := range j.spec.Calendars {
 		c, there := calendars[name]
 		if !there {
-			wrong(fmt.Sprintf("calendars[%d]", n), problem.NoCalendarReadable.Advise("make it first, or name it in calendars").Of(name))
+			wrong(
+				fmt.Sprintf("calendars[%d]", n),
+				problem.NoCalendarReadable.Advise("make it first, or name it in calendars").Of(name))
 			found = false
 			continue
 		}

@@ -150,7 +150,8 @@ func calendarText(c *job.Calendar) string {
 	}
 	digest := c.Digest()
 	b, _ := json.Marshal(map[string]any{ // cannot fail
-		"name": spec.Name, "excludes": len(spec.Exclude), "includes": len(spec.Include), "digest": fmt.Sprintf("%x", digest[:8]),
+		"name": spec.Name, "excludes": len(spec.Exclude), "includes": len(spec.Include),
+		"digest": fmt.Sprintf("%x", digest[:8]),
 	})
 	return string(b)
 }

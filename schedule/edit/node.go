@@ -101,7 +101,8 @@ func cordonNode(tx *sql.Tx, n trip.NodeRow) error {
 		INSERT INTO node (name, cordoned, draining, reason, who, since)
 		VALUES (?, 1, ?, ?, ?, ?)
 		ON DUPLICATE KEY UPDATE
-			cordoned = 1, draining = VALUES(draining), reason = VALUES(reason), who = VALUES(who), since = VALUES(since)`,
+			cordoned = 1, draining = VALUES(draining), reason = VALUES(reason), who = VALUES(who),
+			since = VALUES(since)`,
 		n.Name, n.Draining, sql.Cut(n.Reason, 512), sql.Cut(n.Who, 128), int64(n.Since))
 	return err
 }

@@ -298,7 +298,9 @@ func writePauses(tx *sql.Tx, verdicts []verdict, b batch) error {
 		switch {
 		case v.Result != job.BulkChanged:
 		case v.Action == job.ActionPause || v.pausing() == job.ActionPause:
-			p := trip.Pause{JobID: v.jobID(), Since: b.now, Until: v.Pause.Until, Who: b.actor.Who, Reason: v.Pause.Reason}
+			p := trip.Pause{
+				JobID: v.jobID(), Since: b.now, Until: v.Pause.Until, Who: b.actor.Who, Reason: v.Pause.Reason,
+			}
 			if v.seen != nil && v.seen.Paused {
 				p.Since = v.seen.Pause.Since
 			}
