@@ -264,10 +264,12 @@ func TestFlushFates(t *testing.T) {
 			sink := v.Sink(l)
 			sink([]byte("one "))
 			f.tick(v, quietTicks)
+
 			f.proxy.Add(rule)
 			if err := v.flush(t.Context()); err == nil {
 				t.Fatal("the fault was not noticed")
 			}
+
 			sink([]byte("two "))
 			f.tick(v, 1)
 			sink([]byte("three"))

@@ -421,11 +421,13 @@ func TestRuleWaitsForABatch(t *testing.T) {
 			x := r.retainer(nil)
 			x.DB = r.through
 			held := r.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("DELETE r"), Action: faultproxy.HoldBefore(0)})
+
 			var going sync.WaitGroup
 			going.Go(func() { r.round(x) })
 			if err := held.Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+
 			changed := make(chan bool)
 			going.Go(func() { change(r, id); close(changed) })
 			select {
@@ -685,6 +687,7 @@ func TestRetentionWaits(t *testing.T) {
 					ctx, cancel = context.WithTimeout(ctx, c.until)
 					defer cancel()
 				}
+
 				r.rest(ctx, took)
 				if waited := time.Since(began); waited < c.atLeast || waited > c.andMost {
 					t.Errorf("it waited for %s, want %s to %s", waited, c.atLeast, c.andMost)
