@@ -59,12 +59,15 @@ func archivedOf(r *read.Run) archived {
 		ExitCode: r.ExitCode, Signal: r.Signal,
 		Ended: r.Ended.String(), LatenessMS: float64(r.Lateness) / 1000, Node: r.Node, Bytes: r.Output.Bytes,
 	}
+
 	if r.Count > 1 {
 		a.Count, a.Until = r.Count, r.Until.String()
 	}
+
 	if r.Started != 0 {
 		a.Started = r.Started.String()
 	}
+
 	a.Head, a.HeadBase64 = textOrBase64(r.Output.Head)
 	a.Tail, a.TailBase64 = textOrBase64(r.Output.Tail)
 	return a
@@ -100,7 +103,8 @@ func ArchiveCommand(command string, timeout time.Duration) Archive {
 		cmd := exec.CommandContext(bounded, "bash", "-c", command)
 		var said tailBuffer
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = &lines, &said, &said
-		cmd.Env = append(slices.DeleteFunc(os.Environ(), isSetting), fmt.Sprintf(job.ReservedEnv+"RECORDS=%d", len(runs)))
+		cmd.Env = append(
+			slices.DeleteFunc(os.Environ(), isSetting), fmt.Sprintf(job.ReservedEnv+"RECORDS=%d", len(runs)))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 		cmd.WaitDelay = time.Second // a child process may hold the output open
@@ -116,7 +120,8 @@ func ArchiveCommand(command string, timeout time.Duration) Archive {
 		case err != nil:
 			return fmt.Errorf("%w%s", err, said.words())
 		case lines.Len() > 0:
-			return fmt.Errorf("it exited with 0 before it had read everything: %d bytes were left%s", lines.Len(), said.words())
+			return fmt.Errorf("it exited with 0 before it had read everything: %d bytes were left%s",
+				lines.Len(), said.words())
 		}
 		return nil
 	}

@@ -18,7 +18,7 @@ const (
 
 // takeChore gives a chore to a session for some time, unless another session has it. It reports
 // whether it did, and the position at which the last holder stopped. An end beyond any real hold
-// must come from a manual edit, and blocks nobody.
+// must come from a manual edit, and is ignored.
 func takeChore(
 	ctx context.Context, db *sql.DB, name string, session uuid.UUID, hold time.Duration,
 ) (mine bool, at int64, err error) {
@@ -35,6 +35,7 @@ func takeChore(
 		scan := func(rows *sql.Rows) error { return rows.Scan(&at) }
 		return sql.Each(tx, "read chore", scan, "SELECT at_id FROM chore WHERE name = ?", name)
 	})
+
 	return mine && err == nil, at, err
 }
 

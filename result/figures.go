@@ -19,8 +19,8 @@ import (
 )
 
 // Figures counts the starts and ends of this process for the console. It counts in memory, in steps
-// of ten seconds, and writes after each. If the process dies, it loses the last step; nothing else
-// depends on these numbers.
+// of ten seconds, and writes after each. If the process dies, it loses the last step. The numbers
+// are only for display.
 type Figures struct {
 	db     *sql.DB
 	now    func() job.Micros // MySQL's clock
@@ -147,6 +147,7 @@ func putFigures(tx *sql.Tx, source uuid.UUID, figures []read.Figure, before job.
 			return err
 		}
 	}
+
 	_, err := tx.Exec("remove old figures", "DELETE FROM figure WHERE at < ?", int64(before))
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// TestFigures writes what two processes count, again and again, and finds each of it once.
+// TestFigures repeatedly writes the figures of two processes, and finds each count once.
 func TestFigures(t *testing.T) {
 	f := setUp(t)
 	now := job.MicrosOf(time.Unix(1_800_000_003, 0))
@@ -23,6 +23,7 @@ func TestFigures(t *testing.T) {
 			}
 		}
 	}
+
 	check := func(want map[job.Micros]read.Figure) {
 		t.Helper()
 		rows, err := read.Figures(f.beside.Reader(t.Context()), 0)
@@ -46,6 +47,7 @@ func TestFigures(t *testing.T) {
 			t.Errorf("got %v too much", got)
 		}
 	}
+
 	write()
 	check(nil)
 	first, second := job.MicrosOf(time.Unix(1_800_000_000, 0)), job.MicrosOf(time.Unix(1_800_000_010, 0))
@@ -61,8 +63,9 @@ func TestFigures(t *testing.T) {
 		write()
 		check(map[job.Micros]read.Figure{first: w, second: last})
 	}
+
 	now = now.Add(30 * time.Second)
-	one.Ended(now.Add(-24*time.Second), job.Killed) // late, into a part that was written
+	one.Ended(now.Add(-24*time.Second), job.Killed) // late, into a part that is written already
 	w.Ends, w.Failed = 2, 1
 	write()
 	check(map[job.Micros]read.Figure{first: w, second: last})

@@ -17,7 +17,7 @@ import (
 	"go-crontab/test/testdb"
 )
 
-// fixture is a recorder whose connections lead through a fault proxy, and a pool beside it.
+// fixture is a recorder with connections through a fault proxy, and a pool without the proxy.
 type fixture struct {
 	*testing.T
 	beside   *read.DB
@@ -26,10 +26,10 @@ type fixture struct {
 	recorder *Recorder
 	session  *testSession
 	jobs     int
-	written  map[trip.Launch]int // how often it was said
+	written  map[trip.Launch]int // number of reports
 }
 
-// testSession is a session that only lives.
+// testSession is a session that stays alive.
 type testSession struct {
 	number trip.Owner
 	minted atomic.Int64
@@ -116,7 +116,7 @@ func (f *fixture) job(app, definition string) (id int64) {
 	return id
 }
 
-// executing has the session execute n runs of a job, and returns how they ended.
+// executing makes the session execute n runs of a job, and returns their ends.
 func (f *fixture) executing(n int) (ends []trip.End) {
 	f.Helper()
 	id := f.job("x", "{}")
@@ -132,7 +132,7 @@ func (f *fixture) executing(n int) (ends []trip.End) {
 	return ends
 }
 
-// put hands ends to the recorder, and has it write what waits.
+// put hands ends to the recorder, and makes it write all waiting ends.
 func (f *fixture) put(ends ...trip.End) {
 	f.Helper()
 	for _, e := range ends {
@@ -141,7 +141,7 @@ func (f *fixture) put(ends ...trip.End) {
 	f.flush()
 }
 
-// flush has the recorder write what waits.
+// flush makes the recorder write all waiting ends.
 func (f *fixture) flush() {
 	f.Helper()
 	for range 20 {

@@ -102,9 +102,9 @@ func (s *stream) take(p []byte) {
 	s.skipped += int64(len(p) - n)
 }
 
-// End forgets an attempt that has ended. It reports whether pieces of it may be in the table: they
-// must then be removed with the run's end. If a write is under way, End waits for it; afterwards
-// there are no more writes.
+// End forgets an attempt that has ended. It reports whether the table may hold pieces of its
+// output, which the run's end must then remove. If a write is under way, End waits for it;
+// afterwards there are no more writes.
 func (v *Live) End(l job.Launch) (written bool) {
 	v.mu.Lock()
 	s := v.streams[l]

@@ -18,7 +18,7 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// live is one whose connections lead through the proxy.
+// live returns a Live with connections through the proxy.
 func (f *fixture) live() *Live {
 	return NewLive(f.through.DB, f.log())
 }
@@ -33,10 +33,10 @@ func (f *fixture) tick(v *Live, n int) {
 	}
 }
 
-// launch is the n-th of the session.
+// launch returns the n-th launch of the session.
 func (f *fixture) launch(n int64) job.Launch { return job.Launch{Run: f.session.id(n), Claim: 1} }
 
-// chunks are the pieces of an attempt that are in the table.
+// chunks returns the pieces of an attempt in the table.
 func (f *fixture) chunks(l job.Launch) []job.Piece {
 	f.Helper()
 	pieces, err := f.beside.Chunks(context.Background(), l, 0)
@@ -46,7 +46,7 @@ func (f *fixture) chunks(l job.Launch) []job.Piece {
 	return pieces
 }
 
-// wantText holds what is there of an attempt's output against what was written.
+// wantText compares the pieces of an attempt with the written output.
 func (f *fixture) wantText(what string, l job.Launch, want string) {
 	f.Helper()
 	got := ""
@@ -58,7 +58,8 @@ func (f *fixture) wantText(what string, l job.Launch, want string) {
 	}
 }
 
-// TestQuickAttemptsCostNothing: what is over within the first second is never written, and what is silent neither.
+// TestQuickAttemptsCostNothing: attempts that end within the first second, and silent ones, are
+// never written.
 func TestQuickAttemptsCostNothing(t *testing.T) {
 	f := setUp(t)
 	v := f.live()
@@ -69,16 +70,19 @@ func TestQuickAttemptsCostNothing(t *testing.T) {
 			sink([]byte("hello\n"))
 		}
 	}
+
 	f.tick(v, quietTicks)
 	for n := range int64(50) {
 		if v.End(f.launch(n)) {
 			t.Errorf("attempt %d: said to be written", n)
 		}
 	}
+
 	f.tick(v, 3)
 	if got := f.proxy.Counts(); got.Statements != before.Statements {
 		t.Errorf("got %d statements, want none", got.Statements-before.Statements)
 	}
+
 	if len(v.streams) != 0 {
 		t.Errorf("%d attempts are remembered", len(v.streams))
 	}
@@ -106,22 +110,25 @@ func TestPiecesAreWrittenAsTheyCome(t *testing.T) {
 	if got := f.proxy.Counts(); got.Transactions-before.Transactions != 4 {
 		t.Errorf("got %d transactions, want one for each flush with something to write", got.Transactions-before.Transactions)
 	}
+
 	f.want("rows: a small piece grows", 2, "SELECT COUNT(*) FROM chunk")
 	before = f.proxy.Counts()
 	f.tick(v, 5)
 	if got := f.proxy.Counts(); got.Statements != before.Statements {
 		t.Error("nothing new costs statements")
 	}
+
 	if !v.End(a) || !v.End(b) || v.End(a) {
 		t.Error("End does not say what was written")
 	}
+
 	f.tick(v, 5)
 	if got := f.proxy.Counts(); got.Statements != before.Statements {
 		t.Error("attempts that are over cost statements")
 	}
 }
 
-// TestManyPieces: whatever is written and whenever it is flushed, the table has it, each byte where it belongs.
+// TestManyPieces: for any writes and any flushes, the table has each byte at its place.
 func TestManyPieces(t *testing.T) {
 	f := setUp(t)
 	v := f.live()
@@ -137,14 +144,15 @@ func TestManyPieces(t *testing.T) {
 		}
 		f.tick(v, 1)
 	}
+
 	f.wantText("all of it", l, "[0]"+string(all))
 	if n := f.number("SELECT COUNT(*) FROM chunk"); n > 2*len(all)/pieceSize+2 {
 		t.Errorf("%d rows for %d bytes", n, len(all))
 	}
 }
 
-// TestAChattyCommand cannot flood the database: it is cut to what one flush takes, and to head and tail in all. What is
-// there stands where it belongs.
+// TestAChattyCommand: a command cannot flood the database. Its output is cut to the limit of each
+// flush, and to head and tail in all. The remaining bytes are at their places.
 func TestAChattyCommand(t *testing.T) {
 	f := setUp(t)
 	v := f.live()
@@ -161,6 +169,7 @@ func TestAChattyCommand(t *testing.T) {
 			at += 1000
 		}
 	}
+
 	for i := range 40 {
 		write(100_000)
 		f.tick(v, 1)
@@ -190,16 +199,18 @@ func TestAChattyCommand(t *testing.T) {
 			t.Errorf("the last piece begins at %d of %d", last.At, at)
 		}
 	}
+
 	if joined := job.Join(f.chunks(l)); len(joined) < 2 {
 		t.Error("no gap is to be seen")
 	}
+
 	s := v.streams[l]
 	if cap(s.pending) > 2*pendingMost || len(s.tail) > 20 {
 		t.Errorf("it holds %d bytes and %d pieces", cap(s.pending), len(s.tail))
 	}
 }
 
-// TestASlowTalker over a long time leaves a bounded number of rows.
+// TestASlowTalker: slow output over a long time leaves a bounded number of rows.
 func TestASlowTalker(t *testing.T) {
 	f := setUp(t)
 	v := f.live()
@@ -218,7 +229,8 @@ func TestASlowTalker(t *testing.T) {
 	}
 }
 
-// TestAllShare: many chatty attempts together write no more than a flush takes, each its part.
+// TestAllShare: many chatty attempts together write no more than the limit of a flush, in equal
+// shares.
 func TestAllShare(t *testing.T) {
 	f := setUp(t)
 	v := f.live()
@@ -233,7 +245,8 @@ func TestAllShare(t *testing.T) {
 	f.want("bytes, after a while", n*pendingMost, "SELECT SUM(LENGTH(data)) FROM chunk")
 }
 
-// TestFlushFates: whatever becomes of a flush, the next one makes it good, and nothing stands there twice.
+// TestFlushFates: whatever happens to a flush, the next one repairs it, and no piece is there
+// twice.
 func TestFlushFates(t *testing.T) {
 	t.Parallel()
 	insert, commit := faultproxy.SQL("INSERT INTO chunk"), faultproxy.CommitOf("INSERT INTO chunk")
@@ -251,10 +264,12 @@ func TestFlushFates(t *testing.T) {
 			sink := v.Sink(l)
 			sink([]byte("one "))
 			f.tick(v, quietTicks)
+
 			f.proxy.Add(rule)
 			if err := v.flush(t.Context()); err == nil {
 				t.Fatal("the fault was not noticed")
 			}
+
 			sink([]byte("two "))
 			f.tick(v, 1)
 			sink([]byte("three"))
@@ -267,7 +282,7 @@ func TestFlushFates(t *testing.T) {
 	}
 }
 
-// TestEndWaitsForAFlush: once an attempt is said to be over, nothing of it can arrive any more.
+// TestEndWaitsForAFlush: after End has returned, no piece of the attempt can arrive any more.
 func TestEndWaitsForAFlush(t *testing.T) {
 	f := setUp(t)
 	v := f.live()
@@ -280,10 +295,12 @@ func TestEndWaitsForAFlush(t *testing.T) {
 	if err := held.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	v.Sink(b)([]byte("not on board"))
 	if v.End(b) {
 		t.Error("said to be written: what came later")
 	}
+
 	ended := make(chan bool, 1)
 	go func() { ended <- v.End(a) }()
 	select {
@@ -291,6 +308,7 @@ func TestEndWaitsForAFlush(t *testing.T) {
 		t.Error("End came back while its pieces were under way")
 	case <-time.After(50 * time.Millisecond):
 	}
+
 	held.Release()
 	if !<-ended {
 		t.Error("said not to be written")
@@ -298,6 +316,7 @@ func TestEndWaitsForAFlush(t *testing.T) {
 	if err := <-flushed; err != nil {
 		t.Fatal(err)
 	}
+
 	f.wantText("it arrived before", a, "[0]carried")
 }
 
@@ -306,8 +325,8 @@ func (f *fixture) pieces(l trip.Launch) {
 	f.exec("INSERT INTO chunk (run_id, claim, at_byte, data) VALUES (?, ?, 0, 'a'), (?, ?, 1, 'b')", l.Run, l.Claim, l.Run, l.Claim)
 }
 
-// TestPiecesGoWithTheEnd: the transaction that writes a run's end removes its pieces, and those of nobody else. Runs
-// that had none cost no statement.
+// TestPiecesGoWithTheEnd: the transaction that writes a run's end removes its pieces, and no
+// others. Runs without pieces cost no statement.
 func TestPiecesGoWithTheEnd(t *testing.T) {
 	f := setUp(t)
 	all := f.executing(4)
@@ -338,14 +357,14 @@ func TestPiecesGoWithTheEnd(t *testing.T) {
 		t.Errorf("got %q, want one statement for each sort of end", deletes)
 	}
 
-	// A run that a peer has ended meanwhile has no use for pieces either. How it ended stays.
+	// A run that a peer has ended in between needs no pieces either. Its outcome stays.
 	all[3].Live = true
 	f.exec("UPDATE run SET state = 'ended', owner = -2, outcome = 'lost' WHERE id = ?", all[3].Run)
 	f.put(all[3])
 	f.want("runs that a peer has ended", 1, "SELECT COUNT(*) FROM run WHERE outcome = 'lost'")
 }
 
-// TestSweep removes pieces whose run is over, and no others.
+// TestSweep: a sweep removes pieces of ended runs, and no others.
 func TestSweep(t *testing.T) {
 	f := setUp(t)
 	all := f.executing(2)
@@ -355,6 +374,7 @@ func TestSweep(t *testing.T) {
 	for _, l := range []trip.Launch{executing, over, other} {
 		f.pieces(l)
 	}
+
 	v := f.live()
 	for range 2 {
 		if err := v.sweep(t.Context()); err != nil {
@@ -363,6 +383,7 @@ func TestSweep(t *testing.T) {
 		f.want("pieces", 2, "SELECT COUNT(*) FROM chunk")
 		f.wantText("those of the one that executes", executing, "[0]ab")
 	}
+
 	err := f.beside.Tx(t.Context(), func(tx *sql.Tx) error {
 		var chunks []trip.Chunk
 		for n := range int64(2*sweepBatch + 7) {
@@ -376,10 +397,12 @@ func TestSweep(t *testing.T) {
 	if err := v.sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	f.want("pieces, of many", 2, "SELECT COUNT(*) FROM chunk")
 }
 
-// TestLostRunsKeepTheirPieces: what a dead node has written of the output of its runs becomes their output, and the pieces go.
+// TestLostRunsKeepTheirPieces: the live output of a dead node's runs becomes their output, and the
+// pieces go.
 func TestLostRunsKeepTheirPieces(t *testing.T) {
 	f := setUp(t)
 	all := f.executing(3)
@@ -390,9 +413,11 @@ func TestLostRunsKeepTheirPieces(t *testing.T) {
 		DB: f.through.DB, Exclusion: lock.New(f.through.DB, f.log()), Session: &testSession{number: 8, now: 5000},
 		Woken: func() {}, Log: f.log(),
 	})
+
 	if lost, _, err := reaper.Reap(t.Context()); lost != 3 || err != nil {
 		t.Fatalf("got %d, %v; want 3 lost runs", lost, err)
 	}
+
 	f.want("pieces", 0, "SELECT COUNT(*) FROM chunk")
 	for i, want := range []job.Output{
 		{Head: []byte("ab"), Bytes: 2}, {Tail: []byte(long), Bytes: 100 + int64(len(long))}, {},
@@ -408,7 +433,8 @@ func TestLostRunsKeepTheirPieces(t *testing.T) {
 	}
 }
 
-// TestReaperComesBack: a look says that it left runs whose jobs are locked, and the next one ends them.
+// TestReaperComesBack: a look reports runs that it left because their jobs are locked, and the next
+// look ends them.
 func TestReaperComesBack(t *testing.T) {
 	f := setUp(t)
 	all := f.executing(2)
@@ -441,7 +467,8 @@ func TestReaperComesBack(t *testing.T) {
 	}
 }
 
-// TestReaperReleases: what a dead session has prepared becomes idle, whenever it is due, but for what somebody has locked.
+// TestReaperReleases: the prepared runs of a dead session become idle, for any due time, except for
+// locked ones.
 func TestReaperReleases(t *testing.T) {
 	f := setUp(t)
 	const row = "INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash) VALUES (?, 1, 1, ?, 'schedule', 'prepared', ?, 1, ?, 0)"
@@ -506,12 +533,14 @@ func TestLiveRuns(t *testing.T) {
 			}
 		})
 	}
+
 	v.Sink(l)([]byte("hello"))
 	for until := time.Now().Add(20 * time.Second); len(f.chunks(l)) == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatal("not within 20 s: the output is written")
 		}
 	}
+
 	wg.Wait()
 	over := errors.New("over")
 	stop(over)

@@ -6,7 +6,8 @@ import (
 	"go-crontab/job"
 )
 
-// TestEndsAreCounted: the pool counts what its transactions have ended by outcome, once each, whatever somebody else has ended.
+// TestEndsAreCounted: the pool counts the ends of its own transactions by outcome, once each, and
+// no ends of others.
 func TestEndsAreCounted(t *testing.T) {
 	f := setUp(t)
 	ends := f.executing(6)

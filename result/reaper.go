@@ -113,7 +113,7 @@ func (r *Reaper) Reap(ctx context.Context) (lost int, left bool, err error) {
 	return lost, left, errors.Join(failed...)
 }
 
-// bury releases the prepared runs of one dead session, and ends its executing runs. Prepared runs
+// bury releases the prepared runs of a dead session, and ends its executing runs. Prepared runs
 // come first because they may be due right now.
 func (r *Reaper) bury(ctx context.Context, dead trip.Owner) (lost int, left bool, err error) {
 	failed := r.release(ctx, dead)
@@ -130,7 +130,8 @@ func (r *Reaper) release(ctx context.Context, dead trip.Owner) error {
 	after := trip.Held{}
 	after.DueNow = math.MinInt64
 	for {
-		runs, err := trip.Startable(r.DB.Reader(ctx), []trip.Owner{dead}, trip.Prepared, after, math.MaxInt64, releaseBatch)
+		runs, err := trip.Startable(
+			r.DB.Reader(ctx), []trip.Owner{dead}, trip.Prepared, after, math.MaxInt64, releaseBatch)
 		if err != nil || len(runs) == 0 {
 			return err
 		}
@@ -183,14 +184,17 @@ func (r *Reaper) end(ctx context.Context, dead trip.Owner, node string, runs []t
 	if err := r.keepOutput(ctx, ends); err != nil {
 		return 0, 0, err
 	}
+
 	f := &finisher{
 		exclusion: r.Exclusion, session: r.Session, owner: dead, woken: r.Woken,
 		audit: func(ends []trip.End) *job.Entry { return r.resetLine(node, ends) },
 	}
+
 	err = f.finish(ctx, ends, func(done, locked []trip.End) { lost, busy = len(done), len(locked) })
 	if err == nil && lost > 0 {
 		r.Log.Error("runs are lost: their node vanished", "node", node, "runs", lost)
 	}
+
 	return lost, busy, err
 }
 

@@ -10,7 +10,7 @@ import (
 	"go-crontab/test/faultproxy"
 )
 
-// recorded holds ends against the rows: each was written once, and said to be.
+// recorded compares ends with the rows: each was written once, and reported once.
 func (f *fixture) recorded(ends []trip.End) {
 	f.Helper()
 	for _, e := range ends {
@@ -30,11 +30,13 @@ func TestBatches(t *testing.T) {
 	for _, e := range all {
 		f.recorder.Put(e, false)
 	}
+
 	before := f.proxy.Counts().Commits
 	f.flush()
 	if n := f.proxy.Counts().Commits - before; n != 3 {
 		t.Errorf("got %d commits, want 3", n)
 	}
+
 	f.want("ended", len(all), "SELECT COUNT(*) FROM run WHERE outcome = 'succeeded' AND final = 1 AND started = due AND ended = due + 5")
 	f.want("notes", 3, "SELECT COUNT(*) FROM ending")
 	for _, e := range all {
@@ -44,7 +46,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestStaleEnds: where the row is not at the launch that ended any more, a peer has ended the run or will. Ours is
+// TestStaleEnds: if a row is at another launch by now, a peer has ended the run or will. Our end is
 // dropped, and the others of its batch are written.
 func TestStaleEnds(t *testing.T) {
 	t.Parallel()
@@ -75,7 +77,8 @@ func TestStaleEnds(t *testing.T) {
 	}
 }
 
-// TestLongTexts: what a row has no room for is cut, and costs no end its outcome.
+// TestLongTexts: texts that are too long for a row are cut, and the outcome is written all the
+// same.
 func TestLongTexts(t *testing.T) {
 	f := setUp(t)
 	all := f.executing(3)
@@ -92,7 +95,8 @@ func TestLongTexts(t *testing.T) {
 	f.want("an odd reason", 1, "SELECT reason LIKE '%🐇' FROM run WHERE id = ?", all[2].Run)
 }
 
-// TestLockedRowsHoldUpNoOther: while somebody holds the row of a run or of its job, all ends that need none of these are written.
+// TestLockedRowsHoldUpNoOther: while the row of a run or of its job is locked, all other ends are
+// written.
 func TestLockedRowsHoldUpNoOther(t *testing.T) {
 	t.Parallel()
 	for name, lock := range map[string]string{
@@ -136,7 +140,7 @@ func TestLockedRowsHoldUpNoOther(t *testing.T) {
 	}
 }
 
-// TestKilledRunsAreNotTriedAgain: a run failed before its node had read that somebody wants it killed.
+// TestKilledRunsAreNotTriedAgain: a run failed before its node had read the request to kill it.
 func TestKilledRunsAreNotTriedAgain(t *testing.T) {
 	f := setUp(t)
 	all := f.executing(2)
@@ -150,8 +154,8 @@ func TestKilledRunsAreNotTriedAgain(t *testing.T) {
 	f.want("final ends", 1, "SELECT COUNT(*) FROM run WHERE id = ? AND final = 1", all[0].Run)
 }
 
-// TestResultsRunAgain refuses each statement once, as a deadlock does, of the transactions that write how runs ended,
-// that keep what they write, and that remove old rows.
+// TestResultsRunAgain refuses each statement once, as a deadlock does, in the transactions that
+// write ends, write live output, and remove old rows.
 func TestResultsRunAgain(t *testing.T) {
 	r := setUpRetaining(t)
 	f := r.fixture
@@ -173,12 +177,14 @@ func TestResultsRunAgain(t *testing.T) {
 				return f.recorder.Waiting(), nil
 			}
 		},
+
 		"keep what a run writes": func() func() (any, error) {
 			v := f.live()
 			v.Sink(f.launch(1))([]byte("some text"))
 			f.tick(v, quietTicks)
 			return func() (any, error) { return nil, v.flush(t.Context()) }
 		},
+
 		"retain": func() func() (any, error) {
 			r.rule("", `{"age":"24h"}`)
 			id := r.job("shop", "{}")
@@ -191,6 +197,7 @@ func TestResultsRunAgain(t *testing.T) {
 				return mine, err
 			}
 		},
+
 		"trim": func() func() (any, error) {
 			id := r.job("shop", "{}")
 			for range 3 {
@@ -207,6 +214,7 @@ func TestResultsRunAgain(t *testing.T) {
 				return more, err
 			}
 		},
+
 		"tidy": func() func() (any, error) {
 			f.exec("INSERT INTO request (kind, job_id, digest, created) VALUES ('x', 0, REPEAT('x', 32), 1)")
 			f.exec("INSERT INTO ending (at, runs) VALUES (1, ''), (1, '')")

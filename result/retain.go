@@ -51,7 +51,7 @@ type Retainer struct {
 	failed bool          // the archive failed in this round
 	row    int           // consecutive jobs whose records the archive refused
 	looked time.Duration // spent on looking at jobs in this round
-	owed   time.Duration // spent on small batches, without a rest so far
+	owed   time.Duration // spent on small batches since the last rest
 	held   time.Time     // the chore is ours for choreHold from here, at least
 }
 
@@ -89,11 +89,13 @@ func (r *Retainer) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(wait):
 		}
+
 		wait = retainTry
 		r.looked = 0
 		if !r.Session.Fresh() {
 			continue
 		}
+
 		mine, err := r.Round(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
@@ -221,7 +223,7 @@ func (r *Retainer) cut(ctx context.Context, j *read.KeptJob, keep job.Keep) (c r
 	return c, nil
 }
 
-// shorten removes the expired records of one job. It returns sql.ErrMoved if the job or a rule has
+// shorten removes the expired records of a job. It returns sql.ErrMoved if the job or a rule has
 // changed since it was read.
 func (r *Retainer) shorten(ctx context.Context, j *read.KeptJob, rules map[string]job.Retention) error {
 	rule := j.Rule(rules)

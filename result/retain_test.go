@@ -24,7 +24,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// living is a session that only lives.
+// living is a session that stays alive.
 type living struct {
 	id  uuid.UUID
 	now job.Micros
@@ -34,7 +34,7 @@ func (l *living) ID() uuid.UUID   { return l.id }
 func (l *living) Now() job.Micros { return l.now }
 func (l *living) Fresh() bool     { return true }
 
-// retaining is a day on which records are removed.
+// retaining is a fixture for the removal of records.
 type retaining struct {
 	*fixture
 	now    job.Micros
@@ -89,7 +89,7 @@ func (r *retaining) redefine(id int64, definition string) {
 	}
 }
 
-// endedRun is a run that has ended, as a test makes one.
+// endedRun describes an ended run.
 type endedRun struct {
 	job     int64
 	outcome job.Outcome
@@ -98,7 +98,7 @@ type endedRun struct {
 	output  job.Output
 }
 
-// insert writes runs that have ended, and returns their ids.
+// insert writes ended runs, and returns their ids.
 func (r *retaining) insert(runs ...endedRun) (ids []int64) {
 	r.Helper()
 	for part := range slices.Chunk(runs, 500) {
@@ -121,6 +121,7 @@ func (r *retaining) insert(runs ...endedRun) (ids []int64) {
 			r.exec("INSERT INTO output (run_id, head, tail, encoding) VALUES "+strings.Join(outputs, ", "), kept...)
 		}
 	}
+
 	r.exec("INSERT IGNORE INTO notable SELECT outcome, due, id, app_id, job_id FROM run WHERE outcome <> 'succeeded'")
 	return ids
 }
@@ -141,7 +142,8 @@ func (r *retaining) ran(id int64, outcome job.Outcome, output int, ago ...time.D
 	r.insert(runs...)
 }
 
-// left is how long ago the runs ended that are still there, in hours. Nothing of others is left in the other tables.
+// left returns the ages of the remaining runs, in hours. It checks that the other tables have no
+// rows of removed runs.
 func (r *retaining) left(id int64) string {
 	r.Helper()
 	rows, err := r.beside.Raw().Query("SELECT ended FROM run WHERE job_id = ? ORDER BY ended", id)
@@ -157,6 +159,7 @@ func (r *retaining) left(id int64) string {
 		}
 		out = append(out, fmt.Sprint(int(r.now.Sub(at)/time.Hour)))
 	}
+
 	r.want("output without a run", 0, "SELECT COUNT(*) FROM output o WHERE NOT EXISTS (SELECT 1 FROM run r WHERE r.id = o.run_id)")
 	r.want("runs without output", 0, "SELECT COUNT(*) FROM run r WHERE r.output_bytes > 0 AND NOT EXISTS (SELECT 1 FROM output o WHERE r.id = o.run_id)")
 	r.want("notes without a run", 0, "SELECT COUNT(*) FROM notable n WHERE NOT EXISTS (SELECT 1 FROM run r WHERE r.id = n.run_id)")
@@ -195,12 +198,14 @@ func TestRetention(t *testing.T) {
 		"a definition that nobody can read": {"x", `{"keep`, "250 90 20 10", 0},
 		"bytes":                             {"x", `{"keep":{"age":"876000h","bytes":"2000B","failures":"1m"}}`, "20 10", 0},
 	}
+
 	for name, c := range cases {
 		c.id = r.job(c.app, c.spec)
 		cases[name] = c
 		r.ran(c.id, job.Succeeded, 1000, hours(400, 200, 90, 20, 10)...)
 		r.ran(c.id, job.Failed, 700, hours(390, 250)...)
 	}
+
 	r.exec("UPDATE job SET living = NULL WHERE id = ?", cases["the cluster's rule, and failures longer"].id) // also of jobs that are gone
 	r.round(r.retainer(nil))
 	removed := 7*9 - int(r.number("SELECT COUNT(*) FROM run"))
@@ -210,12 +215,13 @@ func TestRetention(t *testing.T) {
 			t.Errorf("%s: left are %q, want %q", name, got, c.left)
 		}
 	}
+
 	before := r.number("SELECT COUNT(*) FROM run")
 	r.round(r.retainerWith(nil))
 	r.want("records after another round", before, "SELECT COUNT(*) FROM run")
 }
 
-// TestRetentionInBatches is of more than goes at once, in several jobs, by one node at a time.
+// TestRetentionInBatches removes more than one batch, in several jobs, by one node at a time.
 func TestRetentionInBatches(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"runs":3}`)
@@ -229,24 +235,28 @@ func TestRetentionInBatches(t *testing.T) {
 		}
 		r.ran(id, job.Succeeded, 0, ago...)
 	}
+
 	one, two := r.retainer(nil), r.retainer(nil)
 	if mine, _, err := takeChore(t.Context(), r.beside.DB, choreRetention, one.Session.ID(), time.Minute); !mine || err != nil {
 		t.Fatalf("got %v, %v", mine, err)
 	}
+
 	if mine, err := two.Round(t.Context()); mine || err != nil {
 		t.Errorf("beside another node: got %v, %v; want it to leave the chore alone", mine, err)
 	}
+
 	r.round(one)
 	for _, id := range ids {
 		r.want("records", 3, "SELECT COUNT(*) FROM run WHERE job_id = ?", id)
 	}
+
 	r.want("records that are told to be removed", 3*(2*dropBatch+14), "SELECT removed FROM chore WHERE name = 'retention'")
 	r.exec("UPDATE chore SET until = 0") // its node is gone
 	r.round(two)
 }
 
-// TestRetentionOfMany: behind more failures, which are kept longer, than one look reads, what is old goes all the same; and
-// more records are kept than one look counts.
+// TestRetentionOfMany: old records go even if they follow more long-kept failures than one look
+// reads; and more records are kept than one look counts.
 func TestRetentionOfMany(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"age":"1h","failures":"100000h"}`)
@@ -259,6 +269,7 @@ func TestRetentionOfMany(t *testing.T) {
 		r.ran(failing, job.Failed, 0, ago...)
 		r.ran(long, job.Succeeded, 0, ago...)
 	}
+
 	r.ran(failing, job.Succeeded, 0, hours(9, 8, 0)...)
 	r.round(r.retainer(nil))
 	r.want("failures", read.LookMost+20, "SELECT COUNT(*) FROM run WHERE job_id = ? AND outcome = ?", failing, job.Failed)
@@ -266,7 +277,7 @@ func TestRetentionOfMany(t *testing.T) {
 	r.want("records of the other", read.LookMost+5, "SELECT COUNT(*) FROM run WHERE job_id = ?", long)
 }
 
-// TestRetentionGoesOn begins where the one before was.
+// TestRetentionGoesOn: a round begins where the last one ended.
 func TestRetentionGoesOn(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"age":"1h"}`)
@@ -304,8 +315,8 @@ func TestRetentionRests(t *testing.T) {
 	})
 }
 
-// TestRetentionByTheRuleOfNow withdraws a rule, in one way or another, while its first batch is being removed: nothing more
-// goes by it.
+// TestRetentionByTheRuleOfNow withdraws a rule in several ways while its first batch is being
+// removed. The rule removes nothing more.
 func TestRetentionByTheRuleOfNow(t *testing.T) {
 	t.Parallel()
 	longer := job.Retention{Keep: job.Keep{Age: job.Duration(2160 * time.Hour)}}
@@ -318,9 +329,11 @@ func TestRetentionByTheRuleOfNow(t *testing.T) {
 		"the job keeps more": {func(r *retaining, id int64) {
 			r.redefine(id, `{"keep":{"age":"2160h"}}`)
 		}, nil},
+
 		"nobody can read what the job keeps": {func(r *retaining, id int64) {
 			r.redefine(id, `{"keep":{"age":7}}`)
 		}, nil},
+
 		"the archive is to have them": {func(r *retaining, _ int64) { r.rule("", `{"age":"1h","archive":true}`) }, errNoArchive},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -355,8 +368,8 @@ func TestRetentionByTheRuleOfNow(t *testing.T) {
 	}
 }
 
-// TestRetentionGoesOnByNewRules: what was handed to the archive stays if the rule is withdrawn before it goes, and what goes by
-// the new one goes in the same round.
+// TestRetentionGoesOnByNewRules: archived records stay if their rule is withdrawn before the
+// delete, and the same round follows the new rule.
 func TestRetentionGoesOnByNewRules(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"age":"1h"}`)
@@ -365,6 +378,7 @@ func TestRetentionGoesOnByNewRules(t *testing.T) {
 		r.ran(id, job.Succeeded, 100, hours(50, 40, 5, 4)...)
 		r.ran(id, job.Failed, 100, hours(49, 3)...)
 	}
+
 	archived := 0
 	x := r.retainer(func(_ context.Context, runs []read.Run) error {
 		if archived += len(runs); archived == 6 {
@@ -372,19 +386,23 @@ func TestRetentionGoesOnByNewRules(t *testing.T) {
 		}
 		return nil
 	})
+
 	r.round(x)
 	for _, id := range []int64{a, b} {
 		if got := r.left(id); got != "5 4 3" {
 			t.Errorf("left are %q, want what the new rule keeps", got)
 		}
 	}
+
 	if archived != 6+3+3 {
 		t.Errorf("%d records were archived, want all of the first job, and what went", archived)
 	}
+
 	r.want("records that are told to be removed", 6, "SELECT removed FROM chore WHERE name = 'retention'")
 }
 
-// TestRuleWaitsForABatch: whoever changes a rule, or what a job keeps, is answered when nothing goes by the old one any more.
+// TestRuleWaitsForABatch: a change of a rule or of a job's own limits is answered once no batch
+// follows the old ones.
 func TestRuleWaitsForABatch(t *testing.T) {
 	t.Parallel()
 	longer := job.Retention{Keep: job.Keep{Age: job.Duration(2160 * time.Hour)}}
@@ -403,11 +421,13 @@ func TestRuleWaitsForABatch(t *testing.T) {
 			x := r.retainer(nil)
 			x.DB = r.through
 			held := r.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("DELETE r"), Action: faultproxy.HoldBefore(0)})
+
 			var going sync.WaitGroup
 			going.Go(func() { r.round(x) })
 			if err := held.Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+
 			changed := make(chan bool)
 			going.Go(func() { change(r, id); close(changed) })
 			select {
@@ -424,8 +444,8 @@ func TestRuleWaitsForABatch(t *testing.T) {
 	}
 }
 
-// TestOneNodeAtATime: behind a rest, behind another job's archive command, and behind reads that took long, a node asks whether
-// the chore is its own still, before it removes or archives anything.
+// TestOneNodeAtATime: after a rest, after the archive command of another job, and after slow reads,
+// a node checks that it still has the chore before it removes or archives anything.
 func TestOneNodeAtATime(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"age":"1h"}`)
@@ -472,7 +492,7 @@ func TestOneNodeAtATime(t *testing.T) {
 	}
 }
 
-// TestArchiveDoesNotCountForTheRest: the command may take minutes, in which MySQL has nothing to do with it.
+// TestArchiveDoesNotCountForTheRest: the command may take minutes, in which MySQL is idle.
 func TestArchiveDoesNotCountForTheRest(t *testing.T) {
 	const command = time.Second
 	r := setUpRetaining(t)
@@ -483,6 +503,7 @@ func TestArchiveDoesNotCountForTheRest(t *testing.T) {
 		time.Sleep(command)
 		return nil
 	})
+
 	x.held = time.Now()
 	rules := map[string]job.Retention{"": {Keep: job.Keep{Age: job.Duration(time.Hour)}}}
 	j := &read.KeptJob{ID: id, App: "x", Version: 1}
@@ -492,8 +513,8 @@ func TestArchiveDoesNotCountForTheRest(t *testing.T) {
 	}
 }
 
-// TestRetentionOfJobsBehind: records that cannot go, because somebody holds one or its output cannot be read, keep nobody
-// else's.
+// TestRetentionOfJobsBehind: records that cannot go, because one is locked or its output is
+// unreadable, do not keep the records of other jobs.
 func TestRetentionOfJobsBehind(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec    string
@@ -505,6 +526,7 @@ func TestRetentionOfJobsBehind(t *testing.T) {
 			r.exec("UPDATE output SET encoding = 9 WHERE run_id = (SELECT MAX(id) FROM run WHERE job_id = ?)", id)
 			return func() { r.exec("UPDATE output SET encoding = 1 WHERE encoding = 9") }
 		}, true},
+
 		"a record that somebody holds": {`{"age":"1h"}`, nil, func(r *retaining, id int64) func() {
 			holder, err := r.beside.Raw().BeginTx(r.Context(), nil)
 			if err == nil {
@@ -547,8 +569,8 @@ func TestRetentionOfJobsBehind(t *testing.T) {
 	}
 }
 
-// TestArchiveOfJobsBehind: records that the archive does not take keep nobody else's, also when several such jobs stand side
-// by side; and they are told of for as long as there are any.
+// TestArchiveOfJobsBehind: records that the archive refuses do not keep the records of other jobs,
+// even if several such jobs are adjacent. They are reported as long as there are any.
 func TestArchiveOfJobsBehind(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"age":"1h","archive":true}`)
@@ -558,6 +580,7 @@ func TestArchiveOfJobsBehind(t *testing.T) {
 		ids = append(ids, id)
 		r.ran(id, job.Succeeded, 0, hours(5)...)
 	}
+
 	var refused []int64
 	asked := 0
 	x := r.retainer(func(_ context.Context, runs []read.Run) error {
@@ -567,6 +590,7 @@ func TestArchiveOfJobsBehind(t *testing.T) {
 		}
 		return nil
 	})
+
 	for _, c := range []struct {
 		what                  string
 		refused               []int64
@@ -599,7 +623,8 @@ func TestArchiveOfJobsBehind(t *testing.T) {
 	}
 }
 
-// TestRetentionStaysWhereItWas: a node that takes over, and dies before it is through with a job, leaves the place as it was.
+// TestRetentionStaysWhereItWas: if a node takes over and dies in the middle of a job, the recorded
+// place is unchanged.
 func TestRetentionStaysWhereItWas(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"age":"1h"}`)
@@ -615,7 +640,8 @@ func TestRetentionStaysWhereItWas(t *testing.T) {
 	r.want("where it is", int(a), "SELECT at_id FROM chore WHERE name = 'retention'")
 }
 
-// TestArchiveKnowsNoSettings: the command has the node's environment, but not the database's password and the secrets.
+// TestArchiveKnowsNoSettings: the command has the node's environment without the database's
+// password and the secrets.
 func TestArchiveKnowsNoSettings(t *testing.T) {
 	for _, name := range []string{"GOCRONTAB_DSN", "GOCRONTAB_SECRET_KEY", "GOCRONTAB_SECRET_TOKEN", "ARCHIVE_BUCKET"} {
 		t.Setenv(name, "x")
@@ -631,8 +657,8 @@ func TestArchiveKnowsNoSettings(t *testing.T) {
 	}
 }
 
-// TestRetentionWaits: while due times are overdue the next batch waits, but not for ever; so it goes on as soon as they
-// are not, or when it is to end.
+// TestRetentionWaits: while due times are overdue, the next batch waits, for a limited time. It
+// goes on as soon as none is overdue, and stops waiting when it must end.
 func TestRetentionWaits(t *testing.T) {
 	const took = 100 * time.Millisecond
 	for name, c := range map[string]struct {
@@ -661,6 +687,7 @@ func TestRetentionWaits(t *testing.T) {
 					ctx, cancel = context.WithTimeout(ctx, c.until)
 					defer cancel()
 				}
+
 				r.rest(ctx, took)
 				if waited := time.Since(began); waited < c.atLeast || waited > c.andMost {
 					t.Errorf("it waited for %s, want %s to %s", waited, c.atLeast, c.andMost)
@@ -680,27 +707,32 @@ func TestArchive(t *testing.T) {
 	for i := range archiveBatch + 5 {
 		many = append(many, time.Duration(200+i)*time.Minute)
 	}
+
 	r.ran(id, job.Succeeded, 0, many...)
 	if _, err := r.retainer(nil).Round(t.Context()); !errors.Is(err, errNoArchive) {
 		t.Errorf("a node without the command: got %v, want %v", err, errNoArchive)
 	}
+
 	file := filepath.Join(t.TempDir(), "it's archived")
 	bad := map[string]Archive{
 		"it fails":      ArchiveCommand("cat > /dev/null; echo no room >&2; exit 3", time.Minute),
 		"it hangs":      ArchiveCommand("sleep 1000 & sleep 1000", 300*time.Millisecond),
 		"there is none": ArchiveCommand("/there/is/none", time.Minute),
 	}
+
 	for name, a := range bad {
 		r.round(r.retainerWith(a))
 		r.want("records when "+name, archiveBatch+6, "SELECT COUNT(*) FROM run")
 		r.want("failures", 1, "SELECT failures FROM chore WHERE name = 'retention'")
 	}
+
 	r.round(r.retainerWith(bad["it fails"]))
 	r.want("what it said", 1, "SELECT COUNT(*) FROM chore WHERE error LIKE CONCAT('job ', ?, ': exit status 3: no room%')", id)
 	r.round(r.retainerWith(ArchiveCommand("cat >> '"+strings.ReplaceAll(file, "'", `'\''`)+"'", time.Minute)))
 	if r.left(id) != "" {
 		t.Errorf("left are %q", r.left(id))
 	}
+
 	r.want("failures", 0, "SELECT failures FROM chore WHERE name = 'retention'")
 	r.want("records that are told to be archived", archiveBatch+6, "SELECT archived FROM chore WHERE name = 'retention'")
 	f, err := os.Open(file)
@@ -724,19 +756,20 @@ func TestArchive(t *testing.T) {
 			}
 		}
 	}
+
 	if len(seen) != archiveBatch+6 || failed != 1 {
 		t.Errorf("%d records are archived, %d of them failed", len(seen), failed)
 	}
 }
 
-// retainerWith is the next one, once the one before has let go.
+// retainerWith returns the next retainer, once the last one has released the chore.
 func (r *retaining) retainerWith(a Archive) *Retainer {
 	r.exec("UPDATE chore SET until = 0")
 	return r.retainer(a)
 }
 
-// TestArchivedAtLeastOnce loses the COMMIT of the removal, or its answer: what is still there is archived once more, and
-// nothing goes that was not.
+// TestArchivedAtLeastOnce loses the COMMIT of the removal, or its answer. Remaining records are
+// archived again, and no record goes without having been archived.
 func TestArchivedAtLeastOnce(t *testing.T) {
 	for name, fate := range map[string]faultproxy.Action{"the request is lost": faultproxy.CutBefore(), "the answer is lost": faultproxy.CutAfter()} {
 		t.Run(name, func(t *testing.T) {

@@ -52,7 +52,8 @@ func OpenSpool(dir string) (*Spool, error) {
 
 // Close releases the folder.
 func (s *Spool) Close() {
-	// Closing the file alone would not do: a command that is just being forked has it open for a moment longer.
+	// Closing the file alone would not do: a command that is just being forked has it open for a
+	// moment longer.
 	_ = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN)
 	s.lock.Close()
 }
@@ -124,6 +125,7 @@ func (s *Spool) Load() (ends []Spooled, torn bool, err error) {
 				torn = true
 			}
 		}
+
 		switch {
 		case errors.Is(err, io.EOF):
 			return ends, torn, nil

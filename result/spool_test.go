@@ -26,7 +26,7 @@ func spool(t testing.TB) *Spool {
 	return s
 }
 
-// waitingIn is a recorder of a session in which some ends wait.
+// waitingIn returns a recorder of a session with some waiting ends.
 func waitingIn(owner trip.Owner, ends ...trip.End) *Recorder {
 	r := New(nil, &testSession{number: owner}, nil, nil)
 	for _, e := range ends {
@@ -35,7 +35,7 @@ func waitingIn(owner trip.Owner, ends ...trip.End) *Recorder {
 	return r
 }
 
-// failed is the end of a run.
+// failed returns the end of a run.
 func failed(id int64) trip.End {
 	return trip.End{Launch: trip.Launch{Run: id, Claim: 1}, Outcome: job.Failed}
 }
@@ -54,17 +54,20 @@ func anEnd(t *rapid.T) trip.End {
 			Bytes: rapid.Int64().Draw(t, "bytes"),
 		},
 	}
+
 	if rapid.Bool().Draw(t, "long") {
 		e.Output.Head = bytes.Repeat([]byte("line\n"), 1000)
 	}
+
 	if rapid.Bool().Draw(t, "exited") {
 		code := rapid.IntRange(0, 255).Draw(t, "exit code")
 		e.Exit = &code
 	}
+
 	return e
 }
 
-// TestSpoolKeepsAll: what is saved is loaded, byte by byte, whatever commands wrote.
+// TestSpoolKeepsAll: saved ends are loaded byte by byte, for any output.
 func TestSpoolKeepsAll(t *testing.T) {
 	t.Parallel()
 	s := spool(t)
@@ -82,18 +85,22 @@ func TestSpoolKeepsAll(t *testing.T) {
 				want = append(want, Spooled{owner + 1, e})
 			}
 		}
+
 		if n, err := s.Save(recorders...); n != len(want) || err != nil {
 			t.Fatalf("saved %d, %v; want %d", n, err, len(want))
 		}
+
 		got, torn, err := s.Load()
 		if err != nil || torn {
 			t.Fatalf("load: torn %v, %v", torn, err)
 		}
+
 		for i := range got { // the recorder has compressed what is long
 			if err := got[i].End.Output.Unpack(); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("loaded (+) is not what was saved (-):\n%s", d)
 		}
@@ -109,32 +116,39 @@ func TestSpool(t *testing.T) {
 			t.Errorf("%s: loaded %d, torn %v, %v; want %d", what, len(got), torn, err, want)
 		}
 	}
+
 	load("no file", 0)
 	if err := s.Clear(); err != nil {
 		t.Errorf("clear without a file: %v", err)
 	}
+
 	if n, err := s.Save(waitingIn(7)); n != 0 || err != nil {
 		t.Errorf("saved %d, %v; want nothing", n, err)
 	}
+
 	if _, err := os.Stat(s.path()); !os.IsNotExist(err) {
 		t.Errorf("nothing to save: got %v, want no file", err)
 	}
 	if err := os.WriteFile(s.path()+".new", []byte(`{"Owner":7,"En`), 0o600); err != nil { // a crash while saving
 		t.Fatal(err)
 	}
+
 	r := waitingIn(7, failed(1))
 	for range 2 { // again, with what an earlier life left and this one could not write
 		if _, err := s.Save(r); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	load("one end, saved twice", 1)
 	if n := r.Waiting(); n != 1 {
 		t.Errorf("%d ends wait after they were saved, want 1", n)
 	}
+
 	if n, err := s.Save(waitingIn(7)); n != 0 || err != nil {
 		t.Errorf("saved %d, %v; want nothing", n, err)
 	}
+
 	load("after a life that had nothing to save", 1)
 	for path, want := range map[string]os.FileMode{s.path(): 0o600, s.dir: 0o700} {
 		info, err := os.Stat(path)
@@ -142,16 +156,18 @@ func TestSpool(t *testing.T) {
 			t.Errorf("%s: got mode %v, %v; want %v", path, info.Mode(), err, want)
 		}
 	}
+
 	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) != 2 {
 		t.Errorf("got %d files in the folder, %v; want the ends and the lock", len(entries), err)
 	}
 	if err := s.Clear(); err != nil {
 		t.Error(err)
 	}
+
 	load("cleared", 0)
 }
 
-// TestSpoolErrors: what cannot be written or read is said, and what was spooled before is there still.
+// TestSpoolErrors: failures to write or read are reported, and the earlier contents stay.
 func TestSpoolErrors(t *testing.T) {
 	t.Parallel()
 	s := spool(t)
@@ -162,22 +178,26 @@ func TestSpoolErrors(t *testing.T) {
 	if err := os.Mkdir(s.path()+".new", 0o700); err != nil { // where it is to be written
 		t.Fatal(err)
 	}
+
 	if n, err := s.Save(r); err == nil || n != 0 {
 		t.Errorf("saved %d, %v; want an error", n, err)
 	}
+
 	if got, _, err := s.Load(); len(got) != 1 || err != nil {
 		t.Errorf("after it: loaded %d, %v; want 1", len(got), err)
 	}
+
 	blocked := &Spool{dir: filepath.Join(s.path(), "a file is no folder")}
 	if _, _, err := blocked.Load(); err == nil {
 		t.Error("load: got no error")
 	}
+
 	if _, err := OpenSpool(blocked.dir); err == nil {
 		t.Error("open: got no error")
 	}
 }
 
-// TestSpoolIsOneNodes: nobody else opens a spool until it is closed.
+// TestSpoolIsOneNodes: a spool can only be opened again after it is closed.
 func TestSpoolIsOneNodes(t *testing.T) {
 	s := spool(t)
 	if _, err := OpenSpool(s.dir); err == nil || !strings.Contains(err.Error(), s.dir+": another node uses it") {
@@ -191,12 +211,14 @@ func TestSpoolIsOneNodes(t *testing.T) {
 	again.Close()
 }
 
-// FuzzSpoolLoad puts arbitrary bytes before and behind whole lines: Load never panics, and loses none of those.
+// FuzzSpoolLoad puts arbitrary bytes before and after whole lines: Load never panics, and loses
+// none of the lines.
 func FuzzSpoolLoad(f *testing.F) {
 	whole, err := json.Marshal(&Spooled{7, trip.End{Launch: trip.Launch{Run: 1 << 40, Claim: 1}, Outcome: job.Succeeded, Reason: job.Reason{Code: job.ReasonOutputHeld, Text: "a whole line"}}})
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	f.Add([]byte(nil), []byte(nil))
 	f.Add([]byte(nil), whole[:len(whole)/2])
 	f.Add(whole[:len(whole)-1], []byte(`{"Owner":1,"End":{"Run":3,"Due`))

@@ -159,7 +159,7 @@ func (t *Tidier) dropAudit(ctx context.Context, before job.Micros) (int, error) 
 }
 
 // dropNotes removes notes of ends, except for uncounted ones. With overheld, it stops counting and
-// removes these too.
+// removes all old notes.
 func (t *Tidier) dropNotes(ctx context.Context, before job.Micros, overheld bool) (removed int, err error) {
 	err = t.DB.Tx(ctx, func(tx *sql.Tx) error {
 		sums, err := trip.ReadOutputSums(tx)
@@ -179,6 +179,7 @@ func (t *Tidier) dropNotes(ctx context.Context, before job.Micros, overheld bool
 		removed = int(n)
 		return err
 	})
+
 	return removed, err
 }
 
@@ -233,6 +234,7 @@ func dropRequests(ctx context.Context, db *sql.DB, before job.Micros, limit int)
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
+
 	slices.Sort(ids)
 	list, args := sql.In(nil, ids)
 	query := `

@@ -11,7 +11,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// sharing is a session that has a part of the chores.
+// sharing is a session with a share of the chores.
 type sharing struct {
 	living
 	index, of int
@@ -23,7 +23,7 @@ func (f *fixture) tidier() *Tidier {
 	return &Tidier{DB: f.beside, Session: &sharing{of: 1}, Audit: 400 * 24 * time.Hour, Log: f.log()}
 }
 
-// tidy has a tidier look at an instant, until nothing is left.
+// tidy makes a tidier look at an instant, until nothing is left.
 func (f *fixture) tidy(x *Tidier, now job.Micros) {
 	f.Helper()
 	for more := true; more; {
@@ -34,7 +34,8 @@ func (f *fixture) tidy(x *Tidier, now job.Micros) {
 	}
 }
 
-// TestOldRequestsGo: an Idempotency-Key and its answer are kept for a day. What came of the request stays.
+// TestOldRequestsGo: an Idempotency-Key and its answer are kept for a day. The runs of the request
+// stay.
 func TestOldRequestsGo(t *testing.T) {
 	f := setUp(t)
 	const at = job.Micros(1_800_000_000_000_000)
@@ -54,7 +55,8 @@ func TestOldRequestsGo(t *testing.T) {
 	f.want("the run that was asked for", 1, "SELECT COUNT(*) FROM run WHERE request > 0")
 }
 
-// TestOldStartsGo: counts of starts go after some minutes, and those that MySQL's clock has left ahead of it.
+// TestOldStartsGo: counts of starts go after some minutes, as do counts from the future, left by a
+// change of MySQL's clock.
 func TestOldStartsGo(t *testing.T) {
 	f := setUp(t)
 	now := job.Micros(1_800_000_000_000_000)
@@ -66,7 +68,7 @@ func TestOldStartsGo(t *testing.T) {
 	f.want("counts of the last minutes", 2, "SELECT COUNT(*) FROM app_start WHERE at BETWEEN ? AND ?", job.SecondOf(now)-60, job.SecondOf(now))
 }
 
-// TestOldNotesGo: notes of ends go when they are old, but for the latest, and for those from which output is yet to be counted.
+// TestOldNotesGo: old notes of ends go, except for the latest and for uncounted ones.
 func TestOldNotesGo(t *testing.T) {
 	f := setUp(t)
 	const at = job.Micros(1_800_000_000_000_000)
@@ -113,7 +115,7 @@ func TestOneNodeTidies(t *testing.T) {
 	f.want("requests of the first node", 0, "SELECT COUNT(*) FROM request")
 }
 
-// runFor has a tidier run for a while.
+// runFor makes a tidier run for a while.
 func (f *fixture) runFor(x *Tidier, d time.Duration) {
 	ctx, stop := context.WithTimeout(f.Context(), d)
 	defer stop()

@@ -51,6 +51,7 @@ func (f *finisher) finish(ctx context.Context, ends []trip.End, sets func(done, 
 		_, err := tx.InsertAudit(f.audit(t.write))
 		return err
 	}
+
 	err := f.exclusion.Do(ctx, lock.Change{
 		Name: "finish together",
 		Rows: write,
@@ -63,6 +64,7 @@ func (f *finisher) finish(ctx context.Context, ends []trip.End, sets func(done, 
 	if err == nil && t.woken > 0 && f.woken != nil {
 		f.woken()
 	}
+
 	return err
 }
 
@@ -142,10 +144,12 @@ func (t *together) lockRuns(tx *sql.Tx, session trip.Owner, launches []trip.Laun
 	if err != nil {
 		return err
 	}
+
 	byLaunch := make(map[trip.Launch]trip.Ending, len(locked))
 	for _, e := range locked {
 		byLaunch[e.Launch] = e
 	}
+
 	for _, e := range t.ends {
 		if _, was := t.endings[e.Launch]; !was {
 			continue
@@ -157,6 +161,7 @@ func (t *together) lockRuns(tx *sql.Tx, session trip.Owner, launches []trip.Laun
 			t.busy = append(t.busy, e)
 		}
 	}
+
 	return nil
 }
 

@@ -17,17 +17,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// Trimmer keeps apps within their limit of kept output. If the runs of an app keep more, it removes the
-// output of the earliest due times; the runs stay. Only the node that holds the chore does it.
+// Trimmer keeps apps within their limit of kept output. If the runs of an app keep more, it removes
+// the output of the earliest due times; the runs stay. Only the node that holds the chore does it.
 //
 //	count new runs ──▶ sum per app ──▶ oldest output of each app over its limit ──▶ remove
 //
-// Each app with a limit has a sum, so an app within its limit costs only the count of its new output.
-// The Retainer subtracts the output that it removes from the sums, in its own transaction. Package
-// trip ensures that each run is counted once, see trip/kept.go.
+// Each app with a limit has a sum, so an app within its limit costs only the count of its new
+// output. The Retainer subtracts the output that it removes from the sums, in its own transaction.
+// Package trip ensures that each run is counted once, see trip/kept.go.
 //
-// Without any limit it sends no statement. If we die between two transactions, the next node goes on
-// from the rows.
+// Without any limit it sends no statement. If we die between two transactions, the next node goes
+// on from the rows.
 type Trimmer struct {
 	DB      *read.DB
 	Session interface {
@@ -185,11 +185,12 @@ func (r *Trimmer) count(
 			return 0, context.Cause(ctx)
 		}
 	}
+
 	return counted, nil
 }
 
-// app counts runs of one app that ended before counting began, and removes its oldest output until
-// it is within its limit. It reports whether there is more to do.
+// app counts the runs of an app that ended before counting began, and removes its oldest output
+// until it is within its limit. It reports whether there is more to do.
 func (r *Trimmer) app(ctx context.Context, l trip.OutputLimit, began time.Time) (more bool, err error) {
 	s, err := r.sum(ctx, l)
 	for page := 0; err == nil && !s.All; page++ {
@@ -208,6 +209,7 @@ func (r *Trimmer) app(ctx context.Context, l trip.OutputLimit, began time.Time) 
 	if err != nil {
 		return false, err
 	}
+
 	left, err := r.trim(ctx, l, s)
 	return more || left, err
 }
@@ -222,7 +224,7 @@ func (r *Trimmer) sum(ctx context.Context, l trip.OutputLimit) (trip.OutputSum, 
 	return s, err
 }
 
-// trim removes the oldest output of one app until it is within its limit. It reports whether there
+// trim removes the oldest output of an app until it is within its limit. It reports whether there
 // is more to remove.
 func (r *Trimmer) trim(ctx context.Context, l trip.OutputLimit, s trip.OutputSum) (more bool, err error) {
 	runs, bytes := 0, int64(0)

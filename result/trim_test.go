@@ -16,12 +16,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// limit gives an app a limit of kept output; 0 takes it away.
+// limit gives an app a limit of kept output; 0 removes it.
 func (r *retaining) limit(app string, bytes int) {
 	r.exec("REPLACE INTO app_limit (app, output) VALUES (?, NULLIF(?, 0))", app, bytes)
 }
 
-// wrote records a run of a job with so many bytes of output, due behind all before it, and notes its end. It returns its id.
+// wrote records a run of a job with some bytes of output, due after all earlier ones, and notes its
+// end. It returns its id.
 func (r *retaining) wrote(id int64, bytes int) int64 {
 	r.Helper()
 	r.wrotes++
@@ -46,7 +47,7 @@ func (r *retaining) trimmer() *Trimmer {
 	return &Trimmer{DB: r.through, Session: &living{uuid.UUID{9}, r.now}, Log: r.log()}
 }
 
-// looks looks until nothing is left: what is new is counted by the second look that sees it.
+// looks makes looks until nothing is left. New output is counted by the second look after it.
 func (r *retaining) looks(x *Trimmer) {
 	r.Helper()
 	for range 2 {
@@ -59,7 +60,8 @@ func (r *retaining) looks(x *Trimmer) {
 	}
 }
 
-// keeps checks how much output an app keeps in the rows and in the sum, and that rows of output and records fit.
+// keeps checks the output of an app in the rows and in the sum, and that rows of output and records
+// agree.
 func (r *retaining) keeps(app string, want int) {
 	r.Helper()
 	r.want("kept output of "+app, want, "SELECT COALESCE(SUM(r.output_kept), 0) FROM run r JOIN app a ON a.id = r.app_id WHERE a.name = ?", app)
@@ -68,8 +70,8 @@ func (r *retaining) keeps(app string, want int) {
 	r.want("runs whose output is missing", 0, "SELECT COUNT(*) FROM run r LEFT JOIN output o ON o.run_id = r.id WHERE r.output_kept > 0 AND o.run_id IS NULL")
 }
 
-// TestTrimOldestOutput: the oldest output of an app over its limit goes, whichever of its jobs wrote it. The records stay and
-// say so, and nothing of another app is touched.
+// TestTrimOldestOutput: the oldest output of an app over its limit goes, from any of its jobs. The
+// records stay and say so, and other apps are not touched.
 func TestTrimOldestOutput(t *testing.T) {
 	r := setUpRetaining(t)
 	one, two, other := r.job("shop", "{}"), r.job("shop", "{}"), r.job("x", "{}")
@@ -97,7 +99,7 @@ func TestTrimOldestOutput(t *testing.T) {
 		}
 	}
 
-	// What comes later is counted with what is there already.
+	// Later output is counted together with the existing one.
 	r.wrote(one, 700)
 	r.looks(x)
 	r.keeps("shop", 2700)
@@ -110,7 +112,7 @@ func TestTrimOldestOutput(t *testing.T) {
 	r.keeps("shop", 5700)
 }
 
-// TestTrimBelowTheLimit: of an app below its limit nothing is read but its new records, once.
+// TestTrimBelowTheLimit: for an app below its limit, only new records are read, once.
 func TestTrimBelowTheLimit(t *testing.T) {
 	r := setUpRetaining(t)
 	id := r.job("shop", "{}")
@@ -127,11 +129,12 @@ func TestTrimBelowTheLimit(t *testing.T) {
 	r.looks(x)
 }
 
-// TestTrimMany: more than one transaction removes, and of a very long history no statement reads more than a part.
+// TestTrimMany: the removal takes several transactions, and each statement reads only a part of a
+// very long history.
 func TestTrimMany(t *testing.T) {
 	r := setUpRetaining(t)
 	id, other := r.job("shop", "{}"), r.job("x", "{}")
-	// Many runs of the app have no output, and many of another app stand before them.
+	// Many runs of the app have no output, and many runs of another app precede them.
 	r.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, outcome, ended, final)
 		SELECT n, IF(n MOD 2, ?, ?), IF(n MOD 2, 1, 2), n, 'schedule', 'ended', -2, 1, n, 1, 'succeeded', n, 1
 		FROM (SELECT 1 + a.id * 257 + b.id n FROM locks a JOIN locks b) numbers
@@ -144,8 +147,8 @@ func TestTrimMany(t *testing.T) {
 	r.keeps("shop", 50)
 }
 
-// TestTrimAndRetention: records that the retention removes leave the sums, and count once whether or not they were counted,
-// or their output was removed before.
+// TestTrimAndRetention: records that the retention removes leave the sums, and count once, whether
+// or not they were counted before, or had lost their output.
 func TestTrimAndRetention(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"runs":6}`)
@@ -180,10 +183,11 @@ func TestTrimAndRetentionAtOnce(t *testing.T) {
 	for range 5 {
 		r.wrote(id, 1000)
 	}
+
 	r.limit("shop", 4000)
 	x := r.trimmer()
 	x.Look(t.Context())
-	// The count stands, and the trimmer has listed what goes, when the retention removes it.
+	// The count is done, and the trimmer has listed its batch, when the retention removes it.
 	done := false
 	r.proxy.OnCommand(func(c faultproxy.Command) {
 		if !done && strings.Contains(c.SQL, "SELECT run_id, counted") {
@@ -192,15 +196,18 @@ func TestTrimAndRetentionAtOnce(t *testing.T) {
 			r.round(r.retainer(nil))
 		}
 	})
+
 	r.looks(x)
 	if !done {
 		t.Fatal("the retention removed nothing in between")
 	}
+
 	r.want("records", 3, "SELECT COUNT(*) FROM run")
 	r.keeps("shop", 3000)
 }
 
-// TestTrimBackfills: a run of a due time that is long past, which ends later than others, has the oldest output.
+// TestTrimBackfills: a run with a long past due time has the oldest output, even if it ends later
+// than others.
 func TestTrimBackfills(t *testing.T) {
 	r := setUpRetaining(t)
 	id := r.job("shop", "{}")
@@ -218,14 +225,15 @@ func TestTrimBackfills(t *testing.T) {
 	r.want("output of the old due time", 0, "SELECT output_kept FROM run WHERE id = ?", old)
 }
 
-// TestTrimOldRunsWithoutNotes: runs whose notes are gone when the app gets its limit are counted, and those that end while they are
-// counted too, each once.
+// TestTrimOldRunsWithoutNotes: when an app gets its limit, runs whose notes are gone are counted,
+// as are runs that end during the count, each once.
 func TestTrimOldRunsWithoutNotes(t *testing.T) {
 	r := setUpRetaining(t)
 	id := r.job("shop", "{}")
 	for range 3 {
 		r.wrote(id, 1000)
 	}
+
 	r.exec("DELETE FROM ending")
 	r.limit("shop", 100_000)
 	x := r.trimmer()
@@ -235,12 +243,13 @@ func TestTrimOldRunsWithoutNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	r.looks(x)
 	r.keeps("shop", 3030)
 	r.want("runs that are counted", 6, "SELECT COUNT(*) FROM output WHERE counted > 0")
 }
 
-// TestTrimByTheLimitThatStands: when the limit was raised since, nothing goes.
+// TestTrimByTheLimitThatStands: if the limit was raised in between, no output goes.
 func TestTrimByTheLimitThatStands(t *testing.T) {
 	r := setUpRetaining(t)
 	id := r.job("shop", "{}")
@@ -252,6 +261,7 @@ func TestTrimByTheLimitThatStands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	err = r.beside.Tx(t.Context(), func(tx *sql.Tx) error {
 		limit := trip.OutputLimit{AppID: 2, App: "shop", Limit: 500}
 		return trip.DropOutput(tx, limit, sums.Apps[2], []trip.KeptOutput{{Run: l, Bytes: 1000}}, r.now)
@@ -259,11 +269,12 @@ func TestTrimByTheLimitThatStands(t *testing.T) {
 	if !errors.Is(err, sql.ErrMoved) {
 		t.Errorf("got %v", err)
 	}
+
 	r.want("kept", 1000, "SELECT SUM(output_kept) FROM run")
 	r.want("outputs", 1, "SELECT COUNT(*) FROM output")
 }
 
-// TestTrimCountsAgain: where the rows do not bear the sum out, all is counted again.
+// TestTrimCountsAgain: if the rows do not confirm the sum, everything is counted again.
 func TestTrimCountsAgain(t *testing.T) {
 	r := setUpRetaining(t)
 	id := r.job("shop", "{}")
@@ -277,7 +288,7 @@ func TestTrimCountsAgain(t *testing.T) {
 	r.keeps("shop", 1000)
 }
 
-// TestTrimSpoiledRows: what a hand wrote into sums and records stops neither the trimmer nor the retention.
+// TestTrimSpoiledRows: manual edits of sums and records stop neither the trimmer nor the retention.
 func TestTrimSpoiledRows(t *testing.T) {
 	for name, spoil := range map[string]string{
 		"counted farther than notes reach": "UPDATE app_output SET upto = 9223372036854775807 WHERE app_id = 0",
@@ -308,7 +319,7 @@ func TestTrimSpoiledRows(t *testing.T) {
 	}
 }
 
-// TestTrimOneNode: what one node does no other does beside it.
+// TestTrimOneNode: only one node trims at a time.
 func TestTrimOneNode(t *testing.T) {
 	r := setUpRetaining(t)
 	id := r.job("shop", "{}")
@@ -321,7 +332,7 @@ func TestTrimOneNode(t *testing.T) {
 	r.want("kept", 1000, "SELECT SUM(output_kept) FROM run")
 }
 
-// TestEnough is of how much goes.
+// TestEnough checks the choice of the output to remove.
 func TestEnough(t *testing.T) {
 	t.Parallel()
 	old := []trip.KeptOutput{{Due: 3, Bytes: 10}, {Due: 5, Bytes: 10}, {Due: 8, Bytes: 10}}

@@ -65,7 +65,7 @@ type applying struct {
 	pauses    []appliedPause
 	jobs      []appliedJob
 	gone      []read.Job             // to be deleted
-	secrets   map[job.AppSecret]bool // the secrets that exist, of those that jobs name
+	secrets   map[job.AppSecret]bool // existing secrets that jobs name
 	apps      map[string]int32       // numbers of the apps to pause
 
 	changes []Change

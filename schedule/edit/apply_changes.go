@@ -81,7 +81,7 @@ func (j *appliedJob) change(changed map[string]bool) *Change {
 	return &Change{Action: job.ActionResume, ID: c.ID, Changes: c.Changes}
 }
 
-// planned reports whether all of these jobs are among the changes.
+// planned reports whether all the given jobs are among the changes.
 func (b *batch) planned(jobs []int64) bool {
 	ids := make(map[int64]bool, len(b.changes))
 	for i := range b.changes {

@@ -89,8 +89,8 @@ func (a *applying) names() []job.Name {
 	return names
 }
 
-// lookForSecrets returns the existing secrets among those that jobs name. They are checked again
-// when the jobs are written.
+// lookForSecrets returns the secrets that jobs name and that exist. They are checked again when the
+// jobs are written.
 func (a *applying) lookForSecrets(ctx context.Context) (map[job.AppSecret]bool, error) {
 	var uses []job.SecretUse
 	var apps []string
@@ -163,20 +163,24 @@ func (a *applying) lookAtGroups(ctx context.Context) (map[string]trip.Group, err
 	for _, g := range a.want.Groups {
 		names = append(names, g.Name)
 	}
+
 	for _, w := range a.want.Jobs {
 		if w.Group != "" {
 			names = append(names, w.Group)
 		}
 	}
+
 	slices.Sort(names)
 	found, err := trip.GroupsNamed(a.DB.Reader(ctx), slices.Compact(names))
 	if err != nil {
 		return nil, err
 	}
+
 	for _, g := range a.want.Groups {
 		a.groups = append(a.groups, appliedGroup{g, found[g.Name]})
 		found[g.Name] = trip.Group{Name: g.Name, Slots: g.Slots} // jobs may name it
 	}
+
 	return found, nil
 }
 
@@ -185,20 +189,24 @@ func (a *applying) lookAtCalendars(ctx context.Context) (map[string]*job.Calenda
 	for _, c := range a.want.Calendars {
 		names = append(names, c.Name)
 	}
+
 	for _, w := range a.want.Jobs {
 		names = append(names, w.Calendars...)
 	}
+
 	slices.Sort(names)
 	rows, err := trip.CalendarRows(a.DB.Reader(ctx), slices.Compact(names))
 	if err != nil {
 		return nil, err
 	}
+
 	found := map[string]*job.Calendar{}
 	for name, row := range rows {
 		if row.SpecErr == nil {
 			found[name] = row.Calendar
 		}
 	}
+
 	for i := range a.want.Calendars {
 		c, err := a.want.Calendars[i].Compile()
 		if err != nil {
@@ -209,6 +217,7 @@ func (a *applying) lookAtCalendars(ctx context.Context) (map[string]*job.Calenda
 		a.calendars = append(a.calendars, appliedCalendar{c, row, !there, same})
 		found[c.Name()] = c
 	}
+
 	return found, nil
 }
 
@@ -244,7 +253,9 @@ func (a *applying) lookAtJob(
 	for n, name := range j.spec.Calendars {
 		c, there := calendars[name]
 		if !there {
-			wrong(fmt.Sprintf("calendars[%d]", n), problem.NoCalendarReadable.Advise("make it first, or name it in calendars").Of(name))
+			wrong(
+				fmt.Sprintf("calendars[%d]", n),
+				problem.NoCalendarReadable.Advise("make it first, or name it in calendars").Of(name))
 			found = false
 			continue
 		}
@@ -310,10 +321,12 @@ func (a *applying) lookForGone(ctx context.Context) error {
 	if prune == nil {
 		return nil
 	}
+
 	stay := map[job.Name]bool{}
 	for _, n := range a.names() {
 		stay[n] = true
 	}
+
 	f := read.JobFilter{App: prune.App, Labels: prune.Labels, Apps: prune.Apps, Limit: 500}
 	for {
 		rows, err := a.read().Jobs(ctx, f)

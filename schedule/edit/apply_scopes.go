@@ -146,5 +146,6 @@ func (a *applying) writeRetention(tx *sql.Tx, b batch) (lines []*job.Entry, err 
 		}
 		lines = append(lines, retentionLine(o.app, is, o.rule))
 	}
+
 	return lines, nil
 }

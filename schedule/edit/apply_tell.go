@@ -58,14 +58,17 @@ func (j *appliedJob) tell() job.AppliedJob {
 	if j.old != nil {
 		out.Job = j.old.Job
 	}
+
 	out.Job.Spec = j.spec
 	if out.Action == job.Unchanged {
 		return out
 	}
+
 	var was *job.Spec
 	if j.old != nil && j.old.SpecErr == nil {
 		was = &j.old.Spec
 	}
+
 	out.Changes, out.Warnings = was.Diff(&j.spec), j.warnings
 	if j.pause != nil {
 		change := job.Change{Field: "paused", Becomes: json.RawMessage(fmt.Sprint(*j.pause))}
@@ -74,5 +77,6 @@ func (j *appliedJob) tell() job.AppliedJob {
 		}
 		out.Changes, out.Job.Paused = append(out.Changes, change), *j.pause
 	}
+
 	return out
 }

@@ -44,7 +44,7 @@ func (a *applying) after(tx *sql.Tx, b batch, _ []Done) (lines []*job.Entry, err
 	return lines, nil
 }
 
-// writeCalendars locks the wanted calendars in their order, and writes those with changes.
+// writeCalendars locks the wanted calendars in their order, and writes changed calendars.
 func (a *applying) writeCalendars(tx *sql.Tx, b batch) (lines []*job.Entry, err error) {
 	if len(a.calendars) == 0 {
 		return nil, nil
@@ -110,7 +110,7 @@ func (a *applying) writeCalendar(tx *sql.Tx, c appliedCalendar) (*job.Entry, err
 	return line, updateCalendar(tx, &row, c.Calendar, max(a.now, row.Updated+1))
 }
 
-// writeGroups locks the wanted groups by name order, and writes those with changes.
+// writeGroups locks the wanted groups in the order of their names, and writes changed groups.
 func (a *applying) writeGroups(tx *sql.Tx, _ batch) (lines []*job.Entry, err error) {
 	for i := range a.groups {
 		g := &a.groups[i]

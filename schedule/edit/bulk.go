@@ -16,7 +16,7 @@ import (
 // want.Done. If it fails, nothing has changed. A job is refused by itself if it has changed since
 // it was read, or if the change makes no sense for it.
 //
-// The caller bounds the number of jobs, all of which are locked at once.
+// The caller bounds the number of jobs, because the transaction locks them all.
 func (e *Editor) Bulk(ctx context.Context, want *job.Bulk) error {
 	switch want.Action {
 	case job.ActionRun:
@@ -106,5 +106,6 @@ func bulked(done []Done, deleted bool) []job.Bulked {
 			out[i].Version = 0
 		}
 	}
+
 	return out
 }

@@ -30,6 +30,7 @@ func (e *Editor) PutCalendar(ctx context.Context, spec job.CalendarSpec, version
 	if err != nil {
 		return false, err
 	}
+
 	_, err = e.apply(ctx, batch{
 		all:       true,
 		calendars: func() []*job.Calendar { return []*job.Calendar{c} },
@@ -46,6 +47,7 @@ func (e *Editor) PutCalendar(ctx context.Context, spec job.CalendarSpec, version
 			return lines, sameUsers(tx, spec.Name, b)
 		},
 	})
+
 	return isNew, err
 }
 
@@ -103,8 +105,8 @@ func putCalendar(
 	return false, line, updateCalendar(tx, &row, c, max(now, row.Updated+1))
 }
 
-// DeleteCalendar deletes a calendar that no job names. Otherwise the error is job.InUse, with some
-// of these jobs.
+// DeleteCalendar deletes a calendar that no job names. Otherwise the error is job.InUse, with the
+// names of some jobs.
 func (e *Editor) DeleteCalendar(ctx context.Context, name string) error {
 	return e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
 		row, err := trip.LockCalendar(tx, name)
@@ -148,7 +150,8 @@ func calendarText(c *job.Calendar) string {
 	}
 	digest := c.Digest()
 	b, _ := json.Marshal(map[string]any{ // cannot fail
-		"name": spec.Name, "excludes": len(spec.Exclude), "includes": len(spec.Include), "digest": fmt.Sprintf("%x", digest[:8]),
+		"name": spec.Name, "excludes": len(spec.Exclude), "includes": len(spec.Include),
+		"digest": fmt.Sprintf("%x", digest[:8]),
 	})
 	return string(b)
 }

@@ -90,12 +90,12 @@ func (e *Editor) Each(ctx context.Context, changes []Change) ([]Done, error) {
 	return e.apply(ctx, batch{changes: changes})
 }
 
-// All makes all changes, or none: the refusal of one is returned as the error.
+// All makes all changes, or none: it then returns the first refusal as the error.
 func (e *Editor) All(ctx context.Context, changes []Change) ([]Done, error) {
 	return e.apply(ctx, batch{changes: changes, all: true})
 }
 
-// batch is the work of one transaction.
+// batch is the content of a transaction.
 type batch struct {
 	changes []Change
 
@@ -104,7 +104,8 @@ type batch struct {
 	all   bool // all changes or none
 	looks bool // list depends on the jobs: if one has changed since, it is called again
 
-	// before writes what precedes the jobs in the lock order, and after writes the rest. Both may be nil.
+	// before writes what precedes the jobs in the lock order, and after writes the rest. Both may
+	// be nil.
 	before writing
 	after  func(*sql.Tx, batch, []Done) ([]*job.Entry, error)
 
@@ -129,11 +130,13 @@ func (e *Editor) apply(ctx context.Context, b batch) ([]Done, error) {
 		switch {
 		case err == nil:
 			e.Soon()
-			// Also when nothing changed: a repeated request must not return before the original one.
+			// Also when nothing changed: a repeated request must not return before the original
+			// one.
 			return done, e.passed(ctx, window)
 		case !errors.Is(err, errAgain) || try == tries:
 			return nil, err
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

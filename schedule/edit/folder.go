@@ -156,8 +156,8 @@ func Folders(r sql.Reader, name string) ([]job.FolderState, error) {
 	return out, err
 }
 
-// lockFolder locks a folder before anything else, and makes it if necessary: nodes that apply the
-// same folder wait for each other. It does not read the rows of the nodes.
+// lockFolder locks a folder, as the first lock of the transaction, and makes it if necessary: nodes
+// that apply the same folder wait for each other. It does not read the rows of the nodes.
 func lockFolder(tx *sql.Tx, name string) (f job.FolderState, err error) {
 	_, err = tx.Exec("make folder", `
 		INSERT INTO folder (name, past)

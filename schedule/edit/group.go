@@ -72,14 +72,15 @@ func putGroup(
 		g.Slots = slots
 		err = trip.SetSlots(tx, &g, now)
 	}
+
 	line.Ref = int64(g.ID)
 	return g, line, err
 }
 
 func slotsText(slots int) string { return fmt.Sprintf(`{"slots":%d}`, slots) }
 
-// DeleteGroup deletes a group to which no job refers. Otherwise the error is job.InUse, with some
-// of these jobs.
+// DeleteGroup deletes a group to which no job refers. Otherwise the error is job.InUse, with the
+// names of some jobs.
 func (e *Editor) DeleteGroup(ctx context.Context, name string) error {
 	return e.record(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
 		g, err := trip.LockGroup(tx, name)

@@ -73,8 +73,8 @@ func (v verdict) refuse(err error) verdict {
 }
 
 // split divides the runs of a schedule that are due after an instant (rule K). back are the runs
-// that an edit takes back; new due times must come after all others. floor is the latest due time
-// of these others, or the instant.
+// that an edit takes back. floor is the latest due time of the other runs, or the instant: new due
+// times must come after it.
 func split(ahead []trip.Ahead, after job.Micros) (back []trip.Ahead, floor job.Micros) {
 	floor = after
 	for _, a := range ahead {

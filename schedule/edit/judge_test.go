@@ -12,13 +12,13 @@ import (
 
 const now = job.Micros(1000)
 
-// looked is a view of a job whose row is as it was seen.
+// looked returns a view of a job whose row has not changed since it was read.
 func looked(action job.Action, row trip.JobRow) *view {
 	row.ID = 7
 	return &view{Change: &Change{Action: action, ID: 7}, seen: &trip.Seen{JobRow: row}}
 }
 
-// toDues has the change give the job other due times.
+// toDues makes the change give the job other due times.
 func (v *view) toDues(after job.Micros, dues ...job.Micros) *view {
 	v.was, v.def, v.text = &job.Spec{}, &job.Spec{Name: "j"}, "{}"
 	v.next = upcoming{after: after, dues: dues}
@@ -30,13 +30,13 @@ func (v *view) passed(first, last job.Micros, count int64) *view {
 	return v
 }
 
-// pausing has the change pause or resume the job, too.
+// pausing makes the change also pause or resume the job.
 func (v *view) pausing(paused bool) *view {
 	v.Paused = &paused
 	return v
 }
 
-// sameDue has the change keep the due times.
+// sameDue makes the change keep the due times.
 func (v *view) sameDue() *view {
 	v.sameDues = true
 	return v
@@ -46,7 +46,7 @@ func run(due job.Micros, state trip.State) trip.Ahead {
 	return trip.Ahead{Run: int64(due), JobID: 7, Due: due, Attempt: 1, State: state}
 }
 
-// TestJudge: what becomes of a job, by what was seen and by its row.
+// TestJudge checks the decision about a job, for a first reading and a row.
 func TestJudge(t *testing.T) {
 	idle := trip.JobRow{Version: 3, Changes: 5, NextDue: 1500, BegunTo: 900}
 	behind := trip.JobRow{Version: 3, Changes: 5, NextDue: 800, BegunTo: 700}
@@ -182,6 +182,7 @@ func describe(v verdict) string {
 	case v.Result != job.BulkChanged:
 		return string(v.Result)
 	}
+
 	r := &v.row
 	text := fmt.Sprintf("%s %d.%d next %d parked %d begun %d", v.Result, v.Version, v.Changes, int64(r.NextDue), int64(r.Parked), int64(r.BegunTo))
 	for word, is := range map[string]bool{" paused": r.Paused, " deleted": r.Deleted} {
@@ -189,9 +190,11 @@ func describe(v verdict) string {
 			text += word
 		}
 	}
+
 	if r.Resumed != 0 {
 		text += fmt.Sprintf(" resumed %d", int64(r.Resumed))
 	}
+
 	if len(v.takeBack) > 0 {
 		text += ", takes"
 		for _, a := range v.takeBack {
@@ -199,13 +202,15 @@ func describe(v verdict) string {
 		}
 		text += " back"
 	}
+
 	if c := v.counted; c != nil {
 		text += fmt.Sprintf(", counts %d to %d: %d %s", int64(c.First), int64(c.Last), c.Count, c.Outcome) + ", " + string(c.Reason.Code)
 	}
+
 	return text
 }
 
-// TestRefusals: a change that cannot be made says why, and a locked row is met again.
+// TestRefusals: a refused change has a reason, and a locked row leads to another try.
 func TestRefusals(t *testing.T) {
 	v := looked(job.ActionUpdate, trip.JobRow{Changes: 5})
 	if got := judge(v, nil, nil, now); !got.again {

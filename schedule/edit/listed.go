@@ -29,5 +29,6 @@ func writeListed(tx *sql.Tx, verdicts []verdict) error {
 	if err := trip.Unlist(tx, before); err != nil {
 		return err
 	}
+
 	return trip.List(tx, listed)
 }

@@ -29,10 +29,12 @@ func (e *Editor) Cordon(ctx context.Context, name, reason string, drain bool) er
 	if err := job.ValidateNode(name, reason); err != nil {
 		return err
 	}
+
 	action := job.ActionCordon
 	if drain {
 		action = job.ActionDrain
 	}
+
 	err := e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		was, err := trip.LockNode(tx, name)
 		if err != nil && !errors.Is(err, sql.ErrNotFound) {
@@ -51,6 +53,7 @@ func (e *Editor) Cordon(ctx context.Context, name, reason string, drain bool) er
 	if err != nil {
 		return err
 	}
+
 	return e.obeyed(ctx, name)
 }
 
@@ -71,6 +74,7 @@ func (e *Editor) obeyed(ctx context.Context, name string) error {
 		case <-time.After(cordonLook):
 		}
 	}
+
 	return nil
 }
 
@@ -97,7 +101,8 @@ func cordonNode(tx *sql.Tx, n trip.NodeRow) error {
 		INSERT INTO node (name, cordoned, draining, reason, who, since)
 		VALUES (?, 1, ?, ?, ?, ?)
 		ON DUPLICATE KEY UPDATE
-			cordoned = 1, draining = VALUES(draining), reason = VALUES(reason), who = VALUES(who), since = VALUES(since)`,
+			cordoned = 1, draining = VALUES(draining), reason = VALUES(reason), who = VALUES(who),
+			since = VALUES(since)`,
 		n.Name, n.Draining, sql.Cut(n.Reason, 512), sql.Cut(n.Who, 128), int64(n.Since))
 	return err
 }

@@ -127,13 +127,16 @@ func (e *Editor) insertAsked(
 			Ref: d.ID, App: s.App, Name: s.Name, Reason: what,
 		})
 	}
+
 	if len(lines) == 0 {
 		return nil, nil
 	}
+
 	last := len(lines) - 1
 	if err := tx.InsertAudits(lines[:last]); err != nil {
 		return nil, err
 	}
+
 	return lines[last], trip.Insert(tx, trip.NoOwner, runs)
 }
 

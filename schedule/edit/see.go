@@ -13,7 +13,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// view is everything that the decision about one job needs and that may be known before its row is locked.
+// view holds everything that the decision about a job needs and that can be read before its row is
+// locked.
 type view struct {
 	*Change
 	seen    *trip.Seen // nil: the job does not exist yet, or at all
@@ -219,9 +220,11 @@ func (e *Editor) numbers(ctx context.Context, apps []string) (map[string]int32, 
 
 // compute does all schedule arithmetic that the decision may need.
 func (v *view) compute(work *job.Work, calendars map[string]*job.Calendar, now job.Micros) {
-	v.sameDues = v.Action != recalendar && v.was != nil && v.def != nil && v.seen.Error == "" && sameDues(v.was, v.def) &&
+	v.sameDues = v.Action != recalendar && v.was != nil && v.def != nil && v.seen.Error == "" &&
+		sameDues(v.was, v.def) &&
 		digestsOf(v.def, calendars) == v.seen.Calendars
-	if v.Action == job.ActionDelete || v.Action != job.ActionCreate && v.Action != recalendar && v.def != nil && !v.sameDues {
+	if v.Action == job.ActionDelete ||
+		v.Action != job.ActionCreate && v.Action != recalendar && v.def != nil && !v.sameDues {
 		v.past = passed(work, v.was, calendars, v.seen.Cursor(), now)
 	}
 	if v.def == nil {
@@ -333,8 +336,8 @@ func digestsOf(spec *job.Spec, calendars map[string]*job.Calendar) string {
 func sameDues(a, b *job.Spec) bool {
 	when := func(s *job.Spec) *job.Spec {
 		w := job.Spec{
-			Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Timezone: s.Timezone, Start: s.Start,
-			End: s.End, MaxFires: s.MaxFires, Jitter: s.Jitter, Calendars: s.Calendars, Selector: s.Selector,
+			Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Timezone: s.Timezone,
+			Start: s.Start, End: s.End, MaxFires: s.MaxFires, Jitter: s.Jitter, Calendars: s.Calendars, Selector: s.Selector,
 		}
 		if s.Jitter != 0 {
 			w.App, w.Name = s.App, s.Name // the jitter is derived from the job's name

@@ -181,6 +181,7 @@ func (e *Editor) DisableHandler(ctx context.Context, key, reason string) error {
 	if err := job.ValidateHandler(key, reason); err != nil {
 		return err
 	}
+
 	err := e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		was, err := trip.LockStop(tx, trip.StopHandler, key)
 		switch {
@@ -199,6 +200,7 @@ func (e *Editor) DisableHandler(ctx context.Context, key, reason string) error {
 	if err != nil {
 		return err
 	}
+
 	return e.seen(ctx, 0)
 }
 

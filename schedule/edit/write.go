@@ -77,8 +77,8 @@ func lockJobs(
 	return locked, ahead, err
 }
 
-// refuseOthers refuses changes that exceed a limit of their app or name a missing secret. If the
-// batch is all or nothing, the first refusal is the error.
+// refuseOthers refuses changes that exceed a limit of their app or name a missing secret. With all,
+// the first refusal is the error.
 func refuseOthers(tx *sql.Tx, verdicts []verdict, all bool) error {
 	if err := limitJobs(tx, verdicts); err != nil {
 		return err
@@ -265,25 +265,31 @@ func refsOf(s *job.Spec, id int64) (refs []trip.Ref) {
 	if s == nil {
 		return nil
 	}
+
 	if s.Group != "" {
 		refs = append(refs, trip.Ref{Kind: trip.RefGroup, Name: s.Group, JobID: id})
 	}
+
 	for _, name := range s.Calendars {
 		refs = append(refs, trip.Ref{Kind: trip.RefCalendar, Name: name, JobID: id})
 	}
+
 	for _, name := range job.SecretNames(s.SecretUses()) {
 		refs = append(refs, trip.Ref{Kind: trip.RefSecret, Name: string(name), JobID: id})
 	}
+
 	if s.Handler != "" {
 		refs = append(refs, trip.Ref{Kind: trip.RefHandler, Name: s.Handler, JobID: id})
 	}
+
 	if s.Ping != nil {
 		refs = append(refs, trip.Ref{Kind: trip.RefPing, JobID: id})
 	}
+
 	return refs
 }
 
-// writePauses writes the pauses of jobs, and removes those that have ended.
+// writePauses writes the pauses of paused jobs, and removes the pauses of resumed jobs.
 func writePauses(tx *sql.Tx, verdicts []verdict, b batch) error {
 	var paused []trip.Pause
 	var over []int64
@@ -292,7 +298,9 @@ func writePauses(tx *sql.Tx, verdicts []verdict, b batch) error {
 		switch {
 		case v.Result != job.BulkChanged:
 		case v.Action == job.ActionPause || v.pausing() == job.ActionPause:
-			p := trip.Pause{JobID: v.jobID(), Since: b.now, Until: v.Pause.Until, Who: b.actor.Who, Reason: v.Pause.Reason}
+			p := trip.Pause{
+				JobID: v.jobID(), Since: b.now, Until: v.Pause.Until, Who: b.actor.Who, Reason: v.Pause.Reason,
+			}
 			if v.seen != nil && v.seen.Paused {
 				p.Since = v.seen.Pause.Since
 			}
@@ -347,6 +355,7 @@ func (v *verdict) line() *job.Entry {
 	if v.seen != nil {
 		line.App, line.Name = v.seen.App, v.seen.Name
 	}
+
 	switch v.Action {
 	case job.ActionCreate:
 		line.App, line.Name, line.Became = v.def.App, v.def.Name, v.text
@@ -358,6 +367,7 @@ func (v *verdict) line() *job.Entry {
 	case job.ActionPause:
 		line.Reason, line.Became = v.Pause.Reason, untilText(v.Pause.Until)
 	}
+
 	return line
 }
 
