@@ -32,20 +32,29 @@ func (f *fields) take(name string) (any, bool) {
 	return v, v != nil
 }
 
-// wrong adds a mistake in a field, up to one more than an answer reports.
-func (f *fields) wrong(name string, s problem.Sentence, values ...any) { f.put(name, s.Of(values...)) }
+// full reports whether there is one mistake more than an answer reports. Further ones need no text: a
+// body may have hundreds of thousands.
+func (f *fields) full() bool { return len(*f.problems) > maxProblems }
 
-// put adds a mistake that somebody else has found.
-func (f *fields) put(name string, t problem.Text) {
-	if len(*f.problems) > maxProblems {
-		return
+// wrong adds a mistake in a field.
+func (f *fields) wrong(name string, s problem.Sentence, values ...any) {
+	if !f.full() {
+		f.put(name, s.Of(values...))
 	}
-	f.problems.Put(join(f.place, name), t)
+}
+
+// put adds a mistake that another function has found.
+func (f *fields) put(name string, t problem.Text) {
+	if !f.full() {
+		f.problems.Put(join(f.place, name), t)
+	}
 }
 
 // want adds a mistake: the value has the wrong type or is out of range.
 func (f *fields) want(name string, v any, s problem.Sentence, values ...any) {
-	f.wrong(name, s, append([]any{describe(v)}, values...)...)
+	if !f.full() {
+		f.wrong(name, s, append([]any{describe(v)}, values...)...)
+	}
 }
 
 func (f *fields) text(name string, to *string) {
