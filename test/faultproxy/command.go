@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -27,7 +28,7 @@ const (
 type Command struct {
 	Conn int // number of the connection at this proxy, from 1
 	Op   Op
-	SQL  string // of Query, Prepare and Execute; a prepared statement keeps its question marks
+	SQL  string // of Query, Prepare and Execute, on one line; a prepared statement keeps its question marks
 	// Tx holds the earlier statements of the open transaction, its BEGIN included, or is nil.
 	Tx []string
 
@@ -87,9 +88,9 @@ func (d *dialogue) parse(m message) (Command, bool) {
 	c := Command{Conn: d.conn, Op: Op(payload[0]), Tx: slices.Clip(d.tx)}
 	switch c.Op {
 	case Query, Prepare:
-		c.SQL = string(payload[1:])
+		c.SQL = oneLine(string(payload[1:]))
 	case Execute, CloseStatement:
-		c.SQL = d.statement(payload[1:], c.Op == CloseStatement)
+		c.SQL = oneLine(d.statement(payload[1:], c.Op == CloseStatement))
 	}
 
 	c.first = d.manual && d.tx == nil && c.IsStatement() && !c.IsCommit() && !c.rollsBack() && !sets.MatchString(c.SQL)
@@ -146,3 +147,7 @@ func (d *dialogue) statement(id []byte, forget bool) string {
 
 	return sql
 }
+
+// oneLine writes a statement with one space for each break and indent, so that rules do not depend on
+// its layout.
+func oneLine(sql string) string { return strings.Join(strings.Fields(sql), " ") }
