@@ -166,8 +166,8 @@ func (r *Reaper) endAll(ctx context.Context, dead trip.Owner, node string) (lost
 		if err != nil || len(runs) == 0 {
 			return lost, left, err
 		}
-		n, busy, err := r.end(ctx, dead, node, runs)
-		lost, left = lost+n, left || busy > 0
+		n, some, err := r.end(ctx, dead, node, runs)
+		lost, left = lost+n, left || some
 		if err != nil {
 			return lost, left, err
 		}
@@ -176,13 +176,13 @@ func (r *Reaper) endAll(ctx context.Context, dead trip.Owner, node string) (lost
 }
 
 // end writes the ends of runs in one transaction.
-func (r *Reaper) end(ctx context.Context, dead trip.Owner, node string, runs []trip.Held) (lost, busy int, err error) {
+func (r *Reaper) end(ctx context.Context, dead trip.Owner, node string, runs []trip.Held) (lost int, left bool, err error) {
 	ends, err := r.lost(ctx, runs)
 	if err != nil {
-		return 0, 0, err
+		return 0, false, err
 	}
 	if err := r.keepOutput(ctx, ends); err != nil {
-		return 0, 0, err
+		return 0, false, err
 	}
 
 	f := &finisher{
@@ -190,12 +190,12 @@ func (r *Reaper) end(ctx context.Context, dead trip.Owner, node string, runs []t
 		audit: func(ends []trip.End) *job.Entry { return r.resetLine(node, ends) },
 	}
 
-	err = f.finish(ctx, ends, func(done, locked []trip.End) { lost, busy = len(done), len(locked) })
+	err = f.finish(ctx, ends, func(done, locked []trip.End) { lost, left = len(done), len(locked) > 0 })
 	if err == nil && lost > 0 {
 		r.Log.Error("runs are lost: their node vanished", "node", node, "runs", lost)
 	}
 
-	return lost, busy, err
+	return lost, left, err
 }
 
 // lost returns the ends of runs whose node is gone. If the job allows a retry, it is due at once.
