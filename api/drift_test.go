@@ -88,7 +88,7 @@ func (s *site) pathOf(d *documented) string {
 	return path
 }
 
-// complaint is the message of an answer about a field; "" if there is none.
+// complaint returns the message about a field in an answer, or "".
 func (r *reply) complaint(field string) string {
 	if r.status != 422 {
 		return ""

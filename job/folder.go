@@ -55,7 +55,7 @@ const (
 var ErrBehind = errors.New(
 	"it holds what was applied earlier and has been replaced since, by another node whose folder was newer")
 
-// BehindFor is how old the state behind must be before Verdict takes it for an intended return.
+// BehindFor is the age at which Verdict accepts an older state as an intended return.
 const BehindFor = 5 * time.Minute
 
 // NodeOf returns the entry of a node, or an empty one.
