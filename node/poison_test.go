@@ -844,7 +844,8 @@ func (p *poisoner) unsaid() (bad []string) {
 		}
 	}
 
-	for end := time.Now().Add(15 * time.Second); len(look()) > 0 && time.Now().Before(end); {
+	// Once a minute a round finds cursors that lie far back.
+	for end := time.Now().Add(90 * time.Second); len(look()) > 0 && time.Now().Before(end); {
 		time.Sleep(100 * time.Millisecond)
 	}
 

@@ -40,7 +40,7 @@ func emptySchema(t *testing.T) (f *fixture, db *DB, proxy *faultproxy.Proxy) {
 	return &fixture{t, dsn, open(t, dsn, MigrateTimeouts, 2)}, open(t, proxy.DSN(dsn), MigrateTimeouts, 2), proxy
 }
 
-// ofMigrations matches the statements of the files.
+// ofMigrations matches the statements of the files; the proxy shows statements on one line.
 func ofMigrations(t *testing.T) func(faultproxy.Command) bool {
 	t.Helper()
 	files, err := migrations()
@@ -51,7 +51,7 @@ func ofMigrations(t *testing.T) func(faultproxy.Command) bool {
 	all := map[string]bool{}
 	for _, m := range files {
 		for _, s := range m.statements {
-			all[s] = true
+			all[strings.Join(strings.Fields(s), " ")] = true
 		}
 	}
 
