@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/alert"
 	"go-crontab/internal/auth"
 	"go-crontab/internal/feed"
@@ -24,17 +25,8 @@ type Alerter interface {
 	Test(ctx context.Context, channel string) (alert.Tested, error)
 }
 
-// alertMeta holds the server's metadata of a rule or a channel.
-type alertMeta struct {
-	Version int64  `json:"version" doc:"Grows with each change."`
-	Created string `json:"created" format:"date-time" doc:"When it was created."`
-	Updated string `json:"updated" format:"date-time" doc:"When it was changed last."`
-	By      string `json:"updated_by" doc:"By whom."`
-	Error   string `json:"error,omitempty" doc:"Why what is stored cannot be read. Put it again."`
-}
-
-func metaOf(r *alert.Definition) alertMeta {
-	return alertMeta{Version: r.Version, Created: stamp(r.Created), Updated: stamp(r.Updated), By: r.By}
+func metaOf(r *alert.Definition) view.AlertMeta {
+	return view.AlertMeta{Version: r.Version, Created: r.Created.Time(), Updated: r.Updated.Time(), By: r.By}
 }
 
 // alertReadOnly are the fields of a rule or channel that only the server sets, and the name, which
@@ -44,22 +36,9 @@ var alertReadOnly = []string{"name", "version", "created", "updated", "updated_b
 // channelReadOnly is alertReadOnly for channels.
 var channelReadOnly = append([]string{"held"}, alertReadOnly...)
 
-// alertRuleView is a rule as clients see it.
-type alertRuleView struct {
-	job.AlertRule
-	alertMeta
-}
-
-// alertChannelView is a channel as clients see it.
-type alertChannelView struct {
-	job.AlertChannel
-	alertMeta
-	Held string `json:"held,omitempty" doc:"Of a heartbeat: why it is not called now."`
-}
-
-func viewRule(row *alert.Definition) alertRuleView {
+func viewRule(row *alert.Definition) view.AlertRule {
 	r, err := alert.DecodeRule(row)
-	v := alertRuleView{r, metaOf(row)}
+	v := view.AlertRule{AlertRule: r, AlertMeta: metaOf(row)}
 	if v.AlertRule.Name = row.Name; err != nil {
 		v.Error = err.Error()
 	}
@@ -68,9 +47,9 @@ func viewRule(row *alert.Definition) alertRuleView {
 
 // viewChannel shows a channel. Only admins see the parts that may hold secrets, although no secret
 // should be written there.
-func viewChannel(ctx context.Context, row *alert.Definition) alertChannelView {
+func viewChannel(ctx context.Context, row *alert.Definition) view.AlertChannel {
 	c, err := alert.DecodeChannel(row)
-	v := alertChannelView{c, metaOf(row), row.Held}
+	v := view.AlertChannel{AlertChannel: c, AlertMeta: metaOf(row), Held: row.Held}
 	if v.AlertChannel.Name = row.Name; err != nil {
 		v.Error = err.Error()
 	}
@@ -96,7 +75,7 @@ func hideSecrets(c *job.AlertChannel) {
 
 // listOf answers with a page of definitions.
 func listOf[V any](s *Server, w http.ResponseWriter, r *http.Request, t alert.Table,
-	view func(*alert.Definition) V) error {
+	show func(*alert.Definition) V) error {
 	q := newQuery(r)
 	limit, after := q.limit(), int64(0)
 	if c := q.cursor(string(t)); c != nil {
@@ -111,10 +90,10 @@ func listOf[V any](s *Server, w http.ResponseWriter, r *http.Request, t alert.Ta
 		return err
 	}
 
-	p := page[V]{Items: []V{}}
+	p := view.Page[V]{Items: []V{}}
 	rows, p.Next = oneMore(string(t), rows, limit, func(r *alert.Definition) int64 { return r.ID })
 	for i := range rows {
-		p.Items = append(p.Items, view(&rows[i]))
+		p.Items = append(p.Items, show(&rows[i]))
 	}
 
 	return answer(w, http.StatusOK, p)
@@ -227,7 +206,7 @@ func capital(s string) string { return "T" + s[1:] } // the text begins with "th
 
 // listChannels: GET /api/v1/alerts/channels
 func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
-	return listOf(s, w, r, alert.ChannelTable, func(row *alert.Definition) alertChannelView {
+	return listOf(s, w, r, alert.ChannelTable, func(row *alert.Definition) view.AlertChannel {
 		return viewChannel(r.Context(), row)
 	})
 }
@@ -273,13 +252,6 @@ func (s *Server) putChannel(w http.ResponseWriter, r *http.Request) error {
 	return answerTagged(w, createdIf(isNew), row.Version, viewChannel(r.Context(), &row))
 }
 
-// testedView is the result of a channel test.
-type testedView struct {
-	Sent   bool   `json:"sent" doc:"Whether the channel took the message."`
-	Said   string `json:"said" doc:"What it answered, or why the message could not be sent."`
-	TookMS int64  `json:"took_ms" doc:"How long that took."`
-}
-
 // testChannel: POST /api/v1/alerts/channels/{name}/test
 func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
 	name, err := param(r, "name")
@@ -305,38 +277,15 @@ func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
 		// The message was sent, so this is not an error for the client.
 		s.cfg.Log.Warn("the test of a channel cannot be written down", "channel", name, "error", err)
 	}
-	return answer(w, http.StatusOK, testedView{t.Sent, t.Said, t.Took.Milliseconds()})
+	return answer(w, http.StatusOK, view.ChannelTest{Sent: t.Sent, Said: t.Said, TookMS: t.Took.Milliseconds()})
 }
 
-// alertView is an alert as clients see it.
-type alertView struct {
-	ID       string         `json:"id" doc:"Its id."`
-	State    string         `json:"state" enum:"firing,resolved" doc:"Whether it goes on."`
-	Rule     string         `json:"rule" doc:"The rule that found it."`
-	Event    job.AlertEvent `json:"event" doc:"What it is about."`
-	Severity string         `json:"severity" doc:"Of the rule."`
-	App      string         `json:"app,omitempty" doc:"Of the job. Absent: it is about the cluster."`
-	JobID    string         `json:"job_id,omitempty" doc:"The job."`
-	Job      string         `json:"job,omitempty" doc:"Its name."`
-	Owner    string         `json:"owner,omitempty" doc:"Its owner."`
-	Node     string         `json:"node,omitempty" doc:"The node: which executed the run, or which is in trouble."`
-	Run      string         `json:"run,omitempty" doc:"The run that was seen last."`
-	Summary  string         `json:"summary" doc:"What has happened, in one line."`
-	First    string         `json:"first" format:"date-time" doc:"When it began."`
-	Last     string         `json:"last" format:"date-time" doc:"When it was seen last."`
-	Seen     int64          `json:"seen" doc:"How often."`
-	Told     string         `json:"told,omitempty" format:"date-time" doc:"When a message about it was last made. Absent: none was."`
-	Silence  string         `json:"silence,omitempty" doc:"The id of the silence for which none was."`
-	Resolved string         `json:"resolved,omitempty" format:"date-time" doc:"When it was over."`
-	Why      string         `json:"resolved_by,omitempty" doc:"Why it is over."`
-}
-
-func viewAlert(f *alert.FiredRow) alertView {
-	v := alertView{
+func viewAlert(f *alert.FiredRow) view.Alert {
+	v := view.Alert{
 		ID: idText(f.ID), State: "resolved", Rule: f.Rule, Event: f.Event, Severity: f.Severity,
 		App: f.App, JobID: idText(f.JobID), Job: f.Job, Owner: f.Owner, Node: f.Node,
-		Run: f.Run, Summary: f.Summary, First: stamp(f.First), Last: stamp(f.Last), Seen: f.Seen,
-		Told: stamp(f.Told), Silence: idText(f.Silence), Resolved: stamp(f.Over), Why: f.Why,
+		Run: f.Run, Summary: f.Summary, First: f.First.Time(), Last: f.Last.Time(), Seen: f.Seen,
+		Told: instant(f.Told), Silence: idText(f.Silence), Resolved: instant(f.Over), Why: f.Why,
 	}
 	if f.Firing {
 		v.State = "firing"
@@ -377,7 +326,7 @@ func (s *Server) listAlerts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	p := page[alertView]{Items: []alertView{}}
+	p := view.Page[view.Alert]{Items: []view.Alert{}}
 	if next != 0 {
 		p.Next = (&cursor{list: "alerts", RunPlace: read.RunPlace{ID: next}}).String()
 	}
@@ -413,49 +362,23 @@ func (s *Server) getAlert(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, viewAlert(&row))
 }
 
-// alertSummaryView summarises all alerts and messages.
-type alertSummaryView struct {
-	Firing    int64            `json:"firing" doc:"How many alerts fire."`
-	States    map[string]int64 `json:"deliveries" doc:"How many messages there are of the last 30 days, by their states. Of one state no more than 10000 are counted."`
-	Lost      int64            `json:"lost" doc:"How many events could not be told since the cluster was made, because there was too much."`
-	Templates int64            `json:"template_failures" doc:"How many messages were sent with the built-in text since then, because a template failed."`
-}
-
 // alertSummary: GET /api/v1/alerts/summary
 func (s *Server) alertSummary(w http.ResponseWriter, r *http.Request) error {
 	c, err := alert.Count(s.cfg.DB.Reader(r.Context()))
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, alertSummaryView(c))
+	return answer(w, http.StatusOK, view.AlertSummary(c))
 }
 
-// deliveryView is a message as clients see it.
-type deliveryView struct {
-	ID       string          `json:"id" doc:"Its id."`
-	Key      string          `json:"key" doc:"What whoever gets it twice can tell it by."`
-	Kind     string          `json:"kind" enum:"alert,test,ping,heartbeat" doc:"What it is: 'ping' is the call of a job's ping."`
-	Channel  string          `json:"channel,omitempty" doc:"To which channel it goes."`
-	Rule     string          `json:"rule,omitempty" doc:"Of which rule."`
-	Target   string          `json:"target,omitempty" doc:"To whom, where the channel does not say: the owner of a job. Of a ping, the host."`
-	State    string          `json:"state" enum:"pending,sending,sent,failed,silenced,suppressed" doc:"Where it is. 'suppressed': its channel was disabled or gone, or got too much."`
-	Attempts int             `json:"attempts" doc:"How often it was tried."`
-	Next     string          `json:"next,omitempty" format:"date-time" doc:"When it is tried, or tried again."`
-	Events   int64           `json:"events" doc:"Of how many events it tells."`
-	Items    []job.AlertItem `json:"items" doc:"The first of them, at most 20."`
-	Said     string          `json:"said,omitempty" doc:"What the channel answered last, or why it failed."`
-	Created  string          `json:"created" format:"date-time" doc:"When it was made."`
-	Updated  string          `json:"updated" format:"date-time" doc:"When something of it changed last."`
-}
-
-func viewDelivery(d *alert.DeliveryRow) deliveryView {
-	v := deliveryView{
+func viewDelivery(d *alert.DeliveryRow) view.Delivery {
+	v := view.Delivery{
 		ID: idText(d.ID), Key: hex.EncodeToString(d.Key[:]), Kind: d.Kind, Channel: d.Channel,
 		Rule: d.Rule, Target: d.Target, State: d.State.String(), Attempts: d.Attempts,
-		Events: d.Events, Items: []job.AlertItem{}, Said: d.Said, Created: stamp(d.Created), Updated: stamp(d.Updated),
+		Events: d.Events, Items: []job.AlertItem{}, Said: d.Said, Created: d.Created.Time(), Updated: d.Updated.Time(),
 	}
 	if d.State <= alert.DeliverySending {
-		v.Next = stamp(d.NextAt)
+		v.Next = instant(d.NextAt)
 	}
 	// Items that were edited by hand and cannot be read are shown as none.
 	_ = json.Unmarshal([]byte(d.Items), &v.Items)
@@ -486,7 +409,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	p := page[deliveryView]{Items: []deliveryView{}}
+	p := view.Page[view.Delivery]{Items: []view.Delivery{}}
 	if next != nil {
 		p.Next = (&cursor{list: "deliveries", RunPlace: runPlace(next)}).String()
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/job/problem"
@@ -16,33 +17,14 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// backfillView is a backfill as clients see it.
-type backfillView struct {
-	ID       string           `json:"id" doc:"Its id, a number."`
-	JobID    string           `json:"job_id" doc:"The id of its job."`
-	From     string           `json:"from" format:"date-time" doc:"The beginning of the range, which belongs to it."`
-	To       string           `json:"to" format:"date-time" doc:"The end of the range, which belongs to it."`
-	Parallel int              `json:"parallel" doc:"How many of its due times are started at once."`
-	Missing  bool             `json:"missing" doc:"Whether it leaves out due times that have succeeded."`
-	State    string           `json:"state" enum:"running,done,cancelled" doc:"How far it is."`
-	Total    int64            `json:"total" doc:"How many due times are in the range."`
-	Started  int64            `json:"planned" doc:"How many of them have or had a run."`
-	LeftOut  int64            `json:"left_out" doc:"How many of them had succeeded before."`
-	Ended    int64            `json:"ended" doc:"How many of them have ended. In a list 0 if they could not be counted in time."`
-	Outcomes map[string]int64 `json:"outcomes" doc:"How many ended how, by outcome. In a list empty if they could not be counted in time."`
-	Who      string           `json:"who,omitempty" doc:"Who asked for it."`
-	Created  string           `json:"created" format:"date-time" doc:"When it was begun."`
-	Updated  string           `json:"updated" format:"date-time" doc:"When it went on last."`
-}
-
 // viewBackfill returns the view without counts if counting fails.
-func (s *Server) viewBackfill(ctx context.Context, b trip.BackfillRow) (backfillView, error) {
-	v := backfillView{
-		ID: strconv.FormatInt(b.ID, 10), JobID: strconv.FormatInt(b.JobID, 10), From: stamp(b.First), To: stamp(b.Last),
+func (s *Server) viewBackfill(ctx context.Context, b trip.BackfillRow) (view.Backfill, error) {
+	v := view.Backfill{
+		ID: strconv.FormatInt(b.ID, 10), JobID: strconv.FormatInt(b.JobID, 10), From: b.First.Time(), To: b.Last.Time(),
 		Parallel: b.Parallel, Missing: b.Missing,
 		State: string(b.State), Total: b.Total, Started: b.Planned, LeftOut: b.LeftOut, Outcomes: map[string]int64{},
 		Who:     b.Who,
-		Created: stamp(b.Created), Updated: stamp(b.Updated),
+		Created: b.Created.Time(), Updated: b.Updated.Time(),
 	}
 
 	outcomes, err := s.cfg.DB.BackfillOutcomes(ctx, &b)
@@ -134,7 +116,7 @@ func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	p := page[backfillView]{Items: []backfillView{}}
+	p := view.Page[view.Backfill]{Items: []view.Backfill{}}
 	rows, p.Next = oneMore("backfills", rows, limit, func(r *trip.BackfillRow) int64 { return r.ID })
 
 	ctx, stop := context.WithTimeout(r.Context(), countFor)

@@ -6,34 +6,12 @@ import (
 	"slices"
 	"strconv"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/sql/read"
 )
-
-// bulkView reports the changes to the selected jobs, or with dry_run the changes that would be
-// made.
-type bulkView struct {
-	DryRun    bool       `json:"dry_run" doc:"Nothing was changed: this is what would be."`
-	Changed   int        `json:"changed" doc:"How many of the jobs were changed; of 'run' how many of them run."`
-	Unchanged int        `json:"unchanged" doc:"How many were so already."`
-	Refused   int        `json:"refused" doc:"How many were left as they are, and say why."`
-	Matched   *int       `json:"matched,omitempty" doc:"How many jobs match in all, as far as they were counted. Only with dry_run."`
-	AtLeast   bool       `json:"at_least,omitempty" doc:"There are more than were counted. Only with dry_run."`
-	Items     []bulkItem `json:"items" doc:"The jobs, in the order of the list, or of 'ids'; behind them what of 'ids' is no job that you may do it to."`
-	Next      string     `json:"next,omitempty" doc:"There are more: what to give as 'cursor' to go on with them. Absent: these were the last."`
-}
-
-type bulkItem struct {
-	ID      string         `json:"id" doc:"Of the job."`
-	App     string         `json:"app" doc:"Of the job. Empty if there is none of that id."`
-	Name    string         `json:"name" doc:"Of the job. Empty if there is none of that id."`
-	Result  job.BulkResult `json:"result" enum:"changed,unchanged,refused" doc:"What became of it."`
-	Why     *problem.Text  `json:"why,omitempty" doc:"Why it was refused."`
-	Version int64          `json:"version,omitempty" doc:"At which it is. Absent of one that is deleted."`
-	Request string         `json:"request,omitempty" doc:"The id of the request for its run, which that carries."`
-}
 
 // Limits: jobs that one request changes, and jobs and pages that a dry run counts.
 const (
@@ -178,7 +156,7 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 // bulkJobs are the jobs to change.
 type bulkJobs struct {
 	read.JobPage
-	not []bulkItem // named ids that are no job, or a job that the caller may not change
+	not []view.BulkItem // named ids that are no job, or a job that the caller may not change
 }
 
 // bulkJobs reads the selected jobs. Each id is accepted or refused on its own: a deleted job does
@@ -199,7 +177,7 @@ func (s *Server) bulkJobs(ctx context.Context, q *bulkQuery, role auth.Role) (*b
 	p := auth.Of(ctx)
 	for _, id := range q.ids {
 		j, ok := rows[id]
-		item := bulkItem{ID: strconv.FormatInt(id, 10), Result: job.BulkRefused}
+		item := view.BulkItem{ID: strconv.FormatInt(id, 10), Result: job.BulkRefused}
 		switch {
 		case !ok || !p.MayIn(viewer, j.Spec.App):
 			why := problem.NoSuchJob.Of()
@@ -252,11 +230,11 @@ func (s *Server) countJobs(ctx context.Context, f read.JobFilter, p read.JobPage
 	return n, p.Next != nil, nil
 }
 
-func viewBulk(want *job.Bulk, found *bulkJobs) *bulkView {
-	v := &bulkView{Items: []bulkItem{}}
+func viewBulk(want *job.Bulk, found *bulkJobs) *view.Bulk {
+	v := &view.Bulk{Items: []view.BulkItem{}}
 	for i, d := range want.Done {
 		j := &found.Rows[i]
-		item := bulkItem{
+		item := view.BulkItem{
 			ID: strconv.FormatInt(j.ID, 10), App: j.Spec.App, Name: j.Spec.Name, Result: d.Result, Version: d.Version,
 		}
 
@@ -313,7 +291,7 @@ var (
 		"A job that somebody changes at the same time is refused, and so is one of which it makes no sense; that " +
 		"does not hold up the others. Try it with `dry_run` first."
 
-	bulkDone     = []reply{{status: http.StatusOK, about: "What was done.", of: of[*bulkView]()}}
+	bulkDone     = []reply{{status: http.StatusOK, about: "What was done.", of: of[*view.Bulk]()}}
 	bulkPauseDoc = operation{
 		id: "pauseJobs", tag: tagJobs, once: true, summary: "Pause many jobs", about: "As pausing each of them." +
 			aboutBulk,

@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"go-crontab/internal/auth"
+	"go-crontab/api/view"
 )
 
 var (
@@ -55,7 +55,7 @@ type (
 	}
 	tokenBody struct {
 		Name    string    `json:"name" doc:"Who holds it, as the audit is to say it: up to 64 letters, digits and _ . - /."`
-		Role    auth.Role `json:"role" doc:"What it may do."`
+		Role    view.Role `json:"role" doc:"What it may do."`
 		Apps    []string  `json:"apps,omitempty" doc:"The only apps in which it may. Without it: in all of them, and over what belongs to none."`
 		Expires string    `json:"expires,omitempty" doc:"Until when it lets somebody in: an instant, a length of time such as 720h, or never. Without it, 90 days."`
 	}
@@ -65,12 +65,12 @@ var (
 	meDoc = operation{
 		id: "getMe", tag: tagAccess, summary: "Show who asks",
 		about:   "Who the token or the login belongs to, and what that may do.",
-		replies: found[meView]("Who asks."),
+		replies: found[view.Me]("Who asks."),
 	}
 	waysInDoc = operation{
 		id: "listWaysIn", tag: tagAccess, summary: "Show how one may sign in",
 		about:   "For pages that offer it. Anybody may ask.",
-		replies: found[waysView]("The ways."),
+		replies: found[view.Ways]("The ways."),
 	}
 	loginDoc = operation{
 		id: "login", tag: tagAccess, most: maxLoginBody, summary: "Sign a browser in",
@@ -80,7 +80,7 @@ var (
 			"The login may do what the token may, until it expires, the token is revoked, or somebody signs out. " +
 			"Programs send the token with each request instead.",
 		body: &requestBody{of: of[loginBody](), about: "The token.", example: `{"token": "gocrontab_…"}`},
-		replies: []reply{{status: http.StatusOK, about: "Who is signed in.", of: of[loginView](),
+		replies: []reply{{status: http.StatusOK, about: "Who is signed in.", of: of[view.Login](),
 			headers: []string{"Set-Cookie"}}}, problems: []kind{unauthenticated, tooMany, unknownOutcome},
 	}
 	logoutDoc = operation{
@@ -94,7 +94,7 @@ var (
 		id: "beginOIDC", tag: tagAccess, most: maxLoginBody, summary: "Begin a sign-in by the identity provider",
 		about:    "For pages: says where to send the browser, and what to keep until the provider sends it back.",
 		body:     emptyBody,
-		replies:  []reply{{status: http.StatusOK, about: "The sign-in.", of: of[beganView]()}},
+		replies:  []reply{{status: http.StatusOK, about: "The sign-in.", of: of[view.Began]()}},
 		problems: []kind{notFound, tooMany, providerAway},
 	}
 	returnOIDCDoc = operation{
@@ -109,7 +109,7 @@ var (
 			of: of[returnBody](), about: "What was kept, and what came back.",
 			example: `{"flow": "…", "state": "…", "code": "…"}`,
 		},
-		replies: []reply{{status: http.StatusOK, about: "Who is signed in.", of: of[loginView](),
+		replies: []reply{{status: http.StatusOK, about: "Who is signed in.", of: of[view.Login](),
 			headers: []string{"Set-Cookie"}}}, problems: []kind{
 			unauthenticated, notFound, tooMany, providerAway, unknownOutcome,
 		},
@@ -118,7 +118,8 @@ var (
 		id: "listLogins", tag: tagAccess, summary: "List who is signed in",
 		about: "Browsers that are signed in, by token or by the identity provider, in the order in which they signed " +
 			"in. Who is no admin of the cluster gets their own.",
-		query: []parameter{loginWho, limitParam, pageParam}, replies: found[page[loginRowView]]("A page of sign-ins."),
+		query:   []parameter{loginWho, limitParam, pageParam},
+		replies: found[view.Page[view.LoginRow]]("A page of sign-ins."),
 	}
 	endLoginDoc = operation{
 		id: "endLogin", tag: tagAccess, summary: "End a sign-in",
@@ -131,7 +132,7 @@ var (
 	endLoginsDoc = operation{
 		id: "endLogins", tag: tagAccess, summary: "End all sign-ins of somebody",
 		about: "As ending each of them. Without `who` nothing is ended.",
-		query: []parameter{loginWhose}, replies: found[endedView]("How many were ended."),
+		query: []parameter{loginWhose}, replies: found[view.Ended]("How many were ended."),
 		problems: []kind{notFound, unknownOutcome},
 	}
 	createTokenDoc = operation{
@@ -140,18 +141,18 @@ var (
 			"same request with the same credential gets it again for a day.",
 		body: &requestBody{of: of[tokenBody](), about: "Who is to hold it, and what it may do.",
 			example: `{"name": "ci", "role": "admin", "apps": ["billing"], "expires": "720h"}`},
-		replies: []reply{{status: http.StatusCreated, about: "The token.", of: of[newTokenView](),
+		replies: []reply{{status: http.StatusCreated, about: "The token.", of: of[view.NewToken](),
 			headers: []string{"Location"}}}, problems: []kind{exists, unknownOutcome},
 	}
 	listTokensDoc = operation{
 		id: "listTokens", tag: tagAccess, summary: "List tokens",
 		about:   "In the order in which they were made; nobody can read their texts.",
 		query:   []parameter{tokenName, tokenRevokedToo, limitParam, pageParam},
-		replies: found[page[tokenView]]("A page of tokens."),
+		replies: found[view.Page[view.Token]]("A page of tokens."),
 	}
 	getTokenDoc = operation{
 		id: "getToken", tag: tagAccess, summary: "Show a token", about: "Also one that was revoked.",
-		replies: found[tokenView]("The token."), problems: []kind{notFound},
+		replies: found[view.Token]("The token."), problems: []kind{notFound},
 	}
 	revokeTokenDoc = operation{
 		id: "revokeToken", tag: tagAccess, summary: "Revoke a token",

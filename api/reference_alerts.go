@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/alert"
 	"go-crontab/job"
 )
@@ -36,17 +37,17 @@ var (
 			"which one may see nothing are left out, and for who is limited to some apps those that count failures " +
 			"of several.",
 		query:   []parameter{ofAppParam, ofJobParam, ofRuleParam, alertStateParam, limitParam, pageParam},
-		replies: found[page[alertView]]("A page of alerts."),
+		replies: found[view.Page[view.Alert]]("A page of alerts."),
 	}
 	getAlertDoc = operation{
 		id: "getAlert", tag: tagAlerts, summary: "Show an alert",
 		about:   "Whether it fires, since when, and what was seen last.",
-		replies: found[alertView]("The alert."), problems: []kind{notFound},
+		replies: found[view.Alert]("The alert."), problems: []kind{notFound},
 	}
 	alertSummaryDoc = operation{
 		id: "getAlertSummary", tag: tagAlerts, summary: "Count alerts and messages",
 		about:   "How many alerts fire, what became of messages, and what could not be told.",
-		replies: found[alertSummaryView]("The counts."),
+		replies: found[view.AlertSummary]("The counts."),
 	}
 	listDeliveriesDoc = operation{
 		id: "listDeliveries", tag: tagAlerts, summary: "List messages",
@@ -54,26 +55,26 @@ var (
 			"into it, with what the channels answered. They are kept for 30 days, those of heartbeats and pings " +
 			"for one.",
 		query:   []parameter{ofChannelParam, ofRuleParam, deliveryStateParam, limitParam, pageParam},
-		replies: found[page[deliveryView]]("A page of messages."),
+		replies: found[view.Page[view.Delivery]]("A page of messages."),
 	}
 	listRulesDoc = operation{
 		id: "listAlertRules", tag: tagAlerts, summary: "List rules", about: "In the order of their creation.",
-		query: []parameter{limitParam, pageParam}, replies: found[page[alertRuleView]]("A page of rules."),
+		query: []parameter{limitParam, pageParam}, replies: found[view.Page[view.AlertRule]]("A page of rules."),
 	}
 	getRuleDoc = operation{
 		id: "getAlertRule", tag: tagAlerts, summary: "Show a rule", about: "Of what it tells, and where.",
-		replies: found[alertRuleView]("The rule."), problems: []kind{notFound},
+		replies: found[view.AlertRule]("The rule."), problems: []kind{notFound},
 	}
 	putRuleDoc = operation{
 		id: "putAlertRule", tag: tagAlerts, matched: true, unless: true, summary: "Make or replace a rule",
 		about: "It finds what happens from then on. The same body twice changes nothing.",
 		body: &requestBody{
-			of: of[alertRuleView](), about: "The rule.",
+			of: of[view.AlertRule](), about: "The rule.",
 			example: `{"on": ["failed", "recovered"], "apps": ["billing"], "channels": ["chat"]}`,
 		},
 		replies: []reply{
-			{status: http.StatusOK, about: "The rule as it is now.", of: of[alertRuleView]()}, {
-				status: http.StatusCreated, about: "It is new.", of: of[alertRuleView](),
+			{status: http.StatusOK, about: "The rule as it is now.", of: of[view.AlertRule]()}, {
+				status: http.StatusCreated, about: "It is new.", of: of[view.AlertRule](),
 			},
 		},
 		problems: []kind{unknownOutcome},
@@ -87,22 +88,22 @@ var (
 		id: "listAlertChannels", tag: tagAlerts, summary: "List channels",
 		about: "In the order of their creation. Who is not admin of the cluster is shown no more of an address than " +
 			"its host.",
-		query: []parameter{limitParam, pageParam}, replies: found[page[alertChannelView]]("A page of channels."),
+		query: []parameter{limitParam, pageParam}, replies: found[view.Page[view.AlertChannel]]("A page of channels."),
 	}
 	getChannelDoc = operation{
 		id: "getAlertChannel", tag: tagAlerts, summary: "Show a channel", about: "Where messages go, and how.",
-		replies: found[alertChannelView]("The channel."), problems: []kind{notFound},
+		replies: found[view.AlertChannel]("The channel."), problems: []kind{notFound},
 	}
 	putChannelDoc = operation{
 		id: "putAlertChannel", tag: tagAlerts, matched: true, unless: true, summary: "Make or replace a channel",
 		about: "Secrets are named, as `{{secret.NAME}}`, and must be for all apps. The same body twice changes nothing.",
 		body: &requestBody{
-			of: of[alertChannelView](), about: "The channel.",
+			of: of[view.AlertChannel](), about: "The channel.",
 			example: `{"type": "webhook", "url": "https://example.com/alerts"}`,
 		},
 		replies: []reply{
-			{status: http.StatusOK, about: "The channel as it is now.", of: of[alertChannelView]()}, {
-				status: http.StatusCreated, about: "It is new.", of: of[alertChannelView](),
+			{status: http.StatusOK, about: "The channel as it is now.", of: of[view.AlertChannel]()}, {
+				status: http.StatusCreated, about: "It is new.", of: of[view.AlertChannel](),
 			},
 		},
 		problems: []kind{unknownOutcome},
@@ -117,14 +118,14 @@ var (
 			"tested, too.",
 		body: emptyBody,
 		replies: []reply{{status: http.StatusOK, about: "What became of it; also when it failed.",
-			of: of[testedView]()}}, problems: []kind{notFound, noSession, unknownOutcome},
+			of: of[view.ChannelTest]()}}, problems: []kind{notFound, noSession, unknownOutcome},
 	}
 	listSilencesDoc = operation{
 		id: "listAlertSilences", tag: tagAlerts, summary: "List silences",
 		about: "Those that have not ended, in the order of their creation. Those of apps of which one may see " +
 			"nothing are left out.",
 		query:   []parameter{silencesOverParam, limitParam, pageParam},
-		replies: found[page[silenceView]]("A page of silences."),
+		replies: found[view.Page[view.Silence]]("A page of silences."),
 	}
 	addSilenceDoc = operation{
 		id: "addAlertSilence", tag: tagAlerts, once: true, summary: "Begin a silence",
@@ -134,12 +135,12 @@ var (
 			of: of[silenceBody](), about: "What to keep silent about, until when, and why.",
 			example: `{"app": "billing", "until": "2h", "reason": "the database moves"}`,
 		},
-		replies: []reply{{status: http.StatusCreated, about: "The silence.", of: of[silenceView](),
+		replies: []reply{{status: http.StatusCreated, about: "The silence.", of: of[view.Silence](),
 			headers: []string{"Location"}}}, problems: []kind{unknownOutcome},
 	}
 	getSilenceDoc = operation{
 		id: "getAlertSilence", tag: tagAlerts, summary: "Show a silence", about: "Also one that has ended.",
-		replies: found[silenceView]("The silence."), problems: []kind{notFound},
+		replies: found[view.Silence]("The silence."), problems: []kind{notFound},
 	}
 	endSilenceDoc = operation{
 		id: "endAlertSilence", tag: tagAlerts, summary: "End a silence",

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 )
 
@@ -32,15 +33,15 @@ var (
 )
 
 var (
-	madePause    = []reply{{status: http.StatusOK, about: "The pause.", of: of[pauseView]()}}
-	pausesThatGo = found[page[*pauseView]]("The pauses that are left.")
+	madePause    = []reply{{status: http.StatusOK, about: "The pause.", of: of[view.Pause]()}}
+	pausesThatGo = found[view.Page[*view.Pause]]("The pauses that are left.")
 )
 
 var (
 	clusterDoc = operation{
 		id: "getCluster", tag: tagCluster, summary: "Show the cluster",
 		about:   "The sessions of its nodes, as they told of themselves with their last beats.",
-		replies: found[clusterView]("The cluster."),
+		replies: found[view.Cluster]("The cluster."),
 	}
 	statsDoc = operation{
 		id: "getStats", tag: tagCluster, summary: "Show how much the cluster does",
@@ -48,7 +49,7 @@ var (
 			"and how late, in each ten seconds of the last minutes. " +
 			"Each node counts by itself and writes its counts every ten seconds. What is counted where is in " +
 			"`docs/events.md`.",
-		query: []parameter{statsMinutes}, replies: found[statsView]("The figures."),
+		query: []parameter{statsMinutes}, replies: found[view.Stats]("The figures."),
 	}
 	eventsDoc = operation{
 		id: "watchEvents", tag: tagCluster, summary: "Watch what changes",
@@ -62,7 +63,7 @@ var (
 		query: []parameter{ofAppParam, ofJobParam, eventKinds}, streams: true,
 		replies: []reply{
 			{
-				status: http.StatusOK, about: "Events as they come.", stream: of[eventView](),
+				status: http.StatusOK, about: "Events as they come.", stream: of[view.Event](),
 				headers: []string{accelHeader},
 			},
 		},
@@ -92,12 +93,12 @@ var (
 	listAppsDoc = operation{
 		id: "listApps", tag: tagCluster, summary: "List apps",
 		about:   "Those that have jobs. Their order is that of their names.",
-		replies: found[page[*appView]]("The apps, all of them."),
+		replies: found[view.Page[*view.App]]("The apps, all of them."),
 	}
 	listPausesDoc = operation{
 		id: "listPauses", tag: tagCluster, summary: "List pauses of apps and of the cluster",
 		about:   "Those that have not ended.",
-		replies: found[page[*pauseView]]("The pauses, all of them."),
+		replies: found[view.Page[*view.Pause]]("The pauses, all of them."),
 	}
 	listAuditDoc = operation{
 		id: "listAudit", tag: tagCluster, summary: "List changes",
@@ -106,7 +107,7 @@ var (
 			ofAppParam, ofJobParam, auditName, auditWho, auditAction, auditKind, auditFrom, auditBefore, limitParam,
 			pageParam,
 		},
-		replies: found[page[*auditView]]("A page of changes."),
+		replies: found[view.Page[*view.AuditEntry]]("A page of changes."),
 	}
 	verifyAuditDoc = operation{
 		id: "verifyAudit", tag: tagCluster, summary: "Verify the audit",
@@ -115,7 +116,7 @@ var (
 			"Ask again behind `next` until there is none. With `head` it also checks that the chain still has a link " +
 			"that was kept elsewhere.",
 		query:   []parameter{chainAfter, chainHead},
-		replies: found[chainView]("What was found. Without faults the lines are as they were chained."),
+		replies: found[view.AuditChain]("What was found. Without faults the lines are as they were chained."),
 	}
 )
 

@@ -1,21 +1,23 @@
 package api
 
+import "go-crontab/api/view"
+
 import "net/http"
 
 var (
 	listGroupsDoc = operation{
 		id: "listGroups", tag: tagGroups, summary: "List groups", about: "In the order of their creation.",
-		query: []parameter{limitParam, pageParam}, replies: found[page[groupView]]("A page of groups."),
+		query: []parameter{limitParam, pageParam}, replies: found[view.Page[view.Group]]("A page of groups."),
 	}
 	getGroupDoc = operation{
 		id: "getGroup", tag: tagGroups, summary: "Show a group", about: "Its slots, and what takes and wants them.",
-		replies: found[groupView]("The group."), problems: []kind{notFound},
+		replies: found[view.Group]("The group."), problems: []kind{notFound},
 	}
 	putGroupDoc = operation{
 		id: "putGroup", tag: tagGroups, unless: true, summary: "Make a group, or change its slots",
 		about:   "Fewer slots than before are reached as runs end.",
-		body:    &requestBody{of: of[groupView](), about: "The group.", example: `{"slots": 2}`},
-		replies: []reply{{status: http.StatusOK, about: "The group as it is now.", of: of[groupView]()}}, changes: true,
+		body:    &requestBody{of: of[view.Group](), about: "The group.", example: `{"slots": 2}`},
+		replies: []reply{{status: http.StatusOK, about: "The group as it is now.", of: of[view.Group]()}}, changes: true,
 		problems: []kind{notFound},
 	}
 	deleteGroupDoc = operation{

@@ -1,5 +1,7 @@
 package api
 
+import "go-crontab/api/view"
+
 import "net/http"
 
 // pageReplies are the replies of the console's routes.
@@ -27,14 +29,14 @@ var (
 	healthzDoc = operation{
 		id: "isAlive", tag: tagNode, summary: "Does the process live?",
 		about:   "That it answers is all there is to say: the database is not asked. Any `Host` is served.",
-		replies: found[aliveView]("It lives."),
+		replies: found[view.Alive]("It lives."),
 	}
 	readyzDoc = operation{
 		id: "isReady", tag: tagNode, summary: "May the node start jobs?",
 		about: "Whether the node has a session and a fresh lease.",
 		replies: []reply{
-			{status: http.StatusOK, about: "It may.", of: of[readyView]()},
-			{status: http.StatusServiceUnavailable, about: "It may not.", of: of[readyView]()},
+			{status: http.StatusOK, about: "It may.", of: of[view.Ready]()},
+			{status: http.StatusServiceUnavailable, about: "It may not.", of: of[view.Ready]()},
 		},
 	}
 
@@ -49,7 +51,7 @@ var (
 
 	getLogLevelDoc = operation{
 		id: "getLogLevel", tag: tagNode, summary: "Show the log level", about: "Of the node that answers.",
-		replies: found[logLevelView]("The level."), problems: []kind{notFound},
+		replies: found[view.LogLevel]("The level."), problems: []kind{notFound},
 	}
 	putLogLevelDoc = operation{
 		id: "putLogLevel", tag: tagNode, once: true, summary: "Change the log level",
@@ -58,18 +60,18 @@ var (
 		body: &requestBody{
 			of: of[logLevelBody](), about: "The level, and for how long.", example: `{"level": "debug", "for": "10m"}`,
 		},
-		replies: found[logLevelView]("The level that holds now."), problems: []kind{notFound},
+		replies: found[view.LogLevel]("The level that holds now."), problems: []kind{notFound},
 	}
 
 	listNodesDoc = operation{
 		id: "listNodes", tag: tagNodes, summary: "List nodes",
 		about:   "Those that live, and those of which somebody said something. Their order is that of their names.",
-		replies: found[page[*nodeView]]("The nodes, all of them."),
+		replies: found[view.Page[*view.Node]]("The nodes, all of them."),
 	}
 	getNodeDoc = operation{
 		id: "getNode", tag: tagNodes, summary: "Show a node",
 		about:   "Its sessions, its load, and what people said about it.",
-		replies: found[*nodeView]("The node."), problems: []kind{notFound},
+		replies: found[*view.Node]("The node."), problems: []kind{notFound},
 	}
 	cordonNodeDoc = operation{
 		id: "cordonNode", tag: tagNodes, once: true, summary: "Cordon a node",
@@ -93,7 +95,7 @@ var (
 	listHandlersDoc = operation{
 		id: "listHandlers", tag: tagHandlers, summary: "List handlers",
 		about:   "Those that a node has, a job names, or somebody has disabled.",
-		replies: found[page[*handlerView]]("The handlers, all of them."),
+		replies: found[view.Page[*view.Handler]]("The handlers, all of them."),
 	}
 	disableHandlerDoc = operation{
 		id: "disableHandler", tag: tagHandlers, once: true, summary: "Disable a handler",
@@ -107,6 +109,6 @@ var (
 )
 
 var (
-	changedNode    = []reply{{status: http.StatusOK, about: "The node as it is now.", of: of[nodeView]()}}
-	changedHandler = []reply{{status: http.StatusOK, about: "The handler as it is now.", of: of[handlerView]()}}
+	changedNode    = []reply{{status: http.StatusOK, about: "The node as it is now.", of: of[view.Node]()}}
+	changedHandler = []reply{{status: http.StatusOK, about: "The handler as it is now.", of: of[view.Handler]()}}
 )

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 )
 
@@ -21,7 +22,7 @@ var (
 		id: "listSecrets", tag: tagSecrets, summary: "List secrets",
 		about: "In the order of their creation, without their values, which nothing shows. Those of apps of which " +
 			"one may see nothing are left out.",
-		query: []parameter{limitParam, pageParam}, replies: found[page[secretView]]("A page of secrets."),
+		query: []parameter{limitParam, pageParam}, replies: found[view.Page[view.Secret]]("A page of secrets."),
 	}
 	putSecretDoc = operation{
 		id: "putSecret", tag: tagSecrets, most: maxSecretBody, unless: true, summary: "Set a secret",
@@ -33,8 +34,8 @@ var (
 			of: of[secretBody](), about: "The value.", example: `{"value": "a1b2c3d4", "app": "billing"}`,
 		},
 		replies: []reply{
-			{status: http.StatusOK, about: "It has its value.", of: of[secretView]()}, {
-				status: http.StatusCreated, about: "It is new.", of: of[secretView](),
+			{status: http.StatusOK, about: "It has its value.", of: of[view.Secret]()}, {
+				status: http.StatusCreated, about: "It is new.", of: of[view.Secret](),
 			},
 		},
 		problems: []kind{noSecretKey, unknownOutcome},
@@ -49,7 +50,7 @@ var (
 		id: "rotateSecrets", tag: tagSecrets, once: true, summary: "Seal all secrets with the first key",
 		about: "Of the keys that the answering node has. Their values stay, and jobs run on meanwhile, as long as " +
 			"all nodes have that key.",
-		body: emptyBody, replies: []reply{{status: http.StatusOK, about: "What was done.", of: of[rotatedView]()}},
+		body: emptyBody, replies: []reply{{status: http.StatusOK, about: "What was done.", of: of[view.Rotated]()}},
 		problems: []kind{noSecretKey, unknownOutcome},
 	}
 )

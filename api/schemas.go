@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"go-crontab/api/openapi"
+	"go-crontab/api/view"
 	"go-crontab/docs"
 	"go-crontab/internal/auth"
 	"go-crontab/internal/doctor"
@@ -50,27 +51,27 @@ func newReflector() *openapi.Reflector {
 					"before it, `refused` what cannot be applied.", []job.FolderWord{
 					job.FolderApplied, job.FolderBehind, job.FolderRefused,
 				}),
-			of[doctor.Severity](): words("Severity",
+			of[view.Severity](): words("Severity",
 				"How bad something is. `notice`: worth knowing, nothing is wrong; `warning`: something will go "+
 					"wrong, or goes wrong for some jobs; `error`: the promise does not hold, or the cluster does not "+
 					"work. A check that could not look is `unknown`.", []doctor.Severity{
 					doctor.Unknown, doctor.OK, doctor.Notice, doctor.Warning, doctor.Error,
 				}),
-			of[doctor.Area](): words("DoctorArea", "What a check is about.", []doctor.Area{
+			of[view.Area](): words("DoctorArea", "What a check is about.", []doctor.Area{
 				doctor.MySQL, doctor.Schema, doctor.Cluster, doctor.Host, doctor.Jobs, doctor.History,
 			}),
 			of[job.AlertEvent](): words("AlertEvent", "What an alert is about.", job.AlertEvents()),
-			of[auth.Role](): words("Role",
+			of[view.Role](): words("Role",
 				"What somebody may do. Each role includes those before it: `viewer` reads, `operator` pauses, "+
 					"resumes, runs and kills what there is, `admin` writes definitions, which is to run code on "+
 					"the nodes.", auth.RoleNames()),
-			of[nodeState](): words("NodeState",
+			of[view.NodeState](): words("NodeState",
 				"How a node is. `cordoning`: it was cordoned a moment ago and may still start something. `stopping`: "+
 					"its process is about to end. "+
 					"`silent`: it has not been heard of, and starts nothing. `absent`: it has no session.",
-				[]nodeState{
-					nodeReady, nodeCordoning, nodeCordoned, nodeDraining, nodeDrained, nodeStopping, nodeSilent,
-					nodeAbsent,
+				[]view.NodeState{
+					view.NodeReady, view.NodeCordoning, view.NodeCordoned, view.NodeDraining, view.NodeDrained,
+					view.NodeStopping, view.NodeSilent, view.NodeAbsent,
 				}),
 		},
 
@@ -112,21 +113,9 @@ var (
 
 // schemaNames are the schema names that are not derived from the Go type.
 var schemaNames = map[reflect.Type]string{
-	of[explanation]():      "Explanation",
-	of[auditView]():        "AuditEntry",
-	of[chainView]():        "AuditChain",
-	of[linkView]():         "AuditLink",
-	of[faultView]():        "AuditFault",
-	of[countView]():        "RunCounts",
-	of[closedView]():       "Exclusion",
-	of[downView]():         "Outage",
-	of[dueView]():          "DueTime",
-	of[changeView]():       "ChangeNote",
 	of[calendarBody]():     "Calendar",
 	of[newJobBody]():       "NewJob",
 	of[job.GroupSpec]():    "ManifestGroup",
-	of[appliedJobView]():   "AppliedJob",
-	of[unreadableView]():   "UnreadableJob", // Unreadable is the name of the problem answer
 	of[job.CalendarSpec](): "NewCalendar",
 	of[job.Spec]():         "Definition",
 	of[job.Problem]():      "FieldProblem",
@@ -136,7 +125,6 @@ var schemaNames = map[reflect.Type]string{
 	of[job.HTTPSign]():     "HTTPSign",
 	of[job.AlertRule]():    "ManifestRule",
 	of[job.AlertChannel](): "ManifestChannel",
-	of[testedView]():       "ChannelTest",
 }
 
 // schemaName names the schema of a struct after its Go type.
@@ -146,33 +134,25 @@ func schemaName(t reflect.Type) string {
 	}
 
 	name, inner, generic := strings.Cut(t.Name(), "[")
-	if generic { // such as page[*go-crontab/api.jobView]
+	if generic { // such as Page[*go-crontab/api/view.Job]
 		inner = strings.TrimSuffix(inner, "]")
 		inner = inner[strings.LastIndexByte(inner, '.')+1:]
-		return trimKind(inner) + camel(name)
+		return inner + name
 	}
 
-	return trimKind(name)
-}
-
-// trimKind turns jobView into Job.
-func trimKind(name string) string {
-	for _, end := range []string{"View", "Body"} {
-		name = strings.TrimSuffix(name, end)
-	}
-	return camel(name)
+	return camel(strings.TrimSuffix(name, "Body"))
 }
 
 // ignored are fields that requests may contain because answers do.
 var ignored = map[reflect.Type][]string{
-	of[jobView]():       readOnly,
-	of[calendarBody]():  calendarReadOnly,
-	of[groupView]():     groupReadOnly,
-	of[appLimitsView](): limitsReadOnly,
-	of[retentionView](): retentionReadOnly,
+	of[view.Job]():       readOnly,
+	of[calendarBody]():   calendarReadOnly,
+	of[view.Group]():     groupReadOnly,
+	of[view.AppLimits](): limitsReadOnly,
+	of[view.Retention](): retentionReadOnly,
 
-	of[alertRuleView]():    alertReadOnly,
-	of[alertChannelView](): channelReadOnly,
+	of[view.AlertRule]():    alertReadOnly,
+	of[view.AlertChannel](): channelReadOnly,
 }
 
 // instead replaces the schemas of ignored request fields.
@@ -185,7 +165,7 @@ func instead(owner reflect.Type, name string, use openapi.Use) *openapi.Schema {
 
 // onPage is the prefix of a type's fields in docs/jobs.md. A doc tag takes precedence.
 var onPage = map[reflect.Type]string{
-	of[jobView]():      "",
+	of[view.Job]():     "",
 	of[job.Spec]():     "",
 	of[newJobBody]():   "",
 	of[manifestJob]():  "",

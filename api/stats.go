@@ -4,49 +4,10 @@ import (
 	"net/http"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/sql/read"
 )
-
-// statsView is the state of the cluster, and its load in the last minutes.
-type statsView struct {
-	Now         string      `json:"now" format:"date-time" doc:"What MySQL's clock says."`
-	Executing   int64       `json:"executing" doc:"Attempts that execute, as their rows say."`
-	Prepared    int64       `json:"prepared" doc:"Due times that nodes hold ready."`
-	Waiting     int64       `json:"waiting" doc:"Due times that wait for a run of their job, a slot of their group, or a node."`
-	Backlog     int64       `json:"backlog" doc:"Due times that have come, are not started, and wait for nothing but a node's time."`
-	Most        int64       `json:"most" doc:"How far these four are counted: what is equal to it may be more."`
-	Slots       int         `json:"slots" doc:"How many attempts all nodes together may execute; an HTTP request counts as a sixteenth of one."`
-	Nodes       []statsNode `json:"nodes" doc:"The sessions of the nodes, as they told of themselves with their last beats."`
-	StepSeconds int         `json:"step_seconds" doc:"How long one part of 'series' is."`
-	Series      []statsPart `json:"series" doc:"The last minutes in parts, the oldest first. The last ones may not be complete yet."`
-	LastMinute  statsRates  `json:"last_minute" doc:"The six parts before the current one."`
-}
-
-type statsNode struct {
-	Node      string `json:"node" doc:"The name of the node."`
-	Session   string `json:"session" format:"uuid" doc:"Its session."`
-	Slots     int    `json:"slots" doc:"How many attempts it may execute; an HTTP request counts as a sixteenth of one."`
-	Executing int    `json:"executing" doc:"How many it executes."`
-	Prepared  int    `json:"prepared" doc:"How many due times it holds ready."`
-	Draining  bool   `json:"draining" doc:"Whether its process is about to end."`
-}
-
-type statsPart struct {
-	At     string   `json:"at" format:"date-time" doc:"When it begins."`
-	Starts int64    `json:"starts" doc:"Attempts that began in it."`
-	Ends   int64    `json:"ends" doc:"Attempts that had begun and were over in it."`
-	Failed int64    `json:"failed" doc:"Those of them that did not succeed."`
-	P50    *float64 `json:"lateness_p50_ms,omitempty" doc:"Half of those that began were at most so late, in milliseconds."`
-	P99    *float64 `json:"lateness_p99_ms,omitempty" doc:"99 of 100 were at most so late."`
-}
-
-type statsRates struct {
-	Starts float64  `json:"starts_per_second" doc:"Attempts that began."`
-	Ends   float64  `json:"ends_per_second" doc:"Attempts that were over."`
-	P50    *float64 `json:"lateness_p50_ms,omitempty" doc:"Half of those that began were at most so late, in milliseconds."`
-	P99    *float64 `json:"lateness_p99_ms,omitempty" doc:"99 of 100 were at most so late."`
-}
 
 const (
 	statsStep = job.FigureStep
@@ -87,14 +48,14 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	v := statsView{
-		Now: stamp(at), Executing: amounts.Executing, Prepared: amounts.Prepared, Waiting: amounts.Waiting,
+	v := view.Stats{
+		Now: at.Time(), Executing: amounts.Executing, Prepared: amounts.Prepared, Waiting: amounts.Waiting,
 		Backlog: amounts.Backlog, Most: statsMost,
-		Nodes: []statsNode{}, StepSeconds: int(statsStep / time.Second),
+		Nodes: []view.StatsNode{}, StepSeconds: int(statsStep / time.Second),
 	}
 	for _, x := range sessions {
 		v.Slots += x.Slots
-		v.Nodes = append(v.Nodes, statsNode{
+		v.Nodes = append(v.Nodes, view.StatsNode{
 			Node: x.Node, Session: x.ID.String(), Slots: x.Slots, Executing: x.Executing, Prepared: x.Prepared,
 			Draining: x.Draining,
 		})
@@ -102,12 +63,12 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 
 	// Add up the figures of all nodes, by step.
 	late := map[job.Micros]*job.Lates{}
-	parts := map[job.Micros]*statsPart{}
+	parts := map[job.Micros]*view.StatsPart{}
 	for i := range figures {
 		f := &figures[i]
 		p := parts[f.At]
 		if p == nil {
-			p = &statsPart{}
+			p = &view.StatsPart{}
 			parts[f.At], late[f.At] = p, &job.Lates{}
 		}
 
@@ -118,7 +79,7 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	for at := first; at <= current; at += step {
-		p := statsPart{At: stamp(at)}
+		p := view.StatsPart{At: at.Time()}
 		if counted := parts[at]; counted != nil {
 			p.Starts, p.Ends, p.Failed = counted.Starts, counted.Ends, counted.Failed
 			p.P50, p.P99 = quantile(late[at], 0.5), quantile(late[at], 0.99)
@@ -136,7 +97,7 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 
-	v.LastMinute = statsRates{
+	v.LastMinute = view.StatsRates{
 		Starts: float64(starts) / 60, Ends: float64(ends) / 60, P50: quantile(&minute, 0.5),
 		P99: quantile(&minute, 0.99),
 	}

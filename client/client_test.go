@@ -200,7 +200,7 @@ func TestRuns(t *testing.T) {
 	}
 
 	run, err := c.Wait(ctx, asked)
-	if err != nil || run.Outcome != "failed" || run.Succeeded() || run.ExitCode == nil || *run.ExitCode != 3 ||
+	if err != nil || run.Outcome != job.Failed || run.Succeeded() || run.ExitCode == nil || *run.ExitCode != 3 ||
 		run.Node != "one" || run.Request != asked.Request || run.Ended == nil {
 		t.Fatalf("got %+v, %v", run, err)
 	}
@@ -256,7 +256,7 @@ func TestRuns(t *testing.T) {
 	if _, err := c.Kill(ctx, running.ID); err != nil {
 		t.Fatal(err)
 	}
-	if run, err = c.Wait(ctx, asked); err != nil || run.Outcome != "killed" || run.ID != running.ID {
+	if run, err = c.Wait(ctx, asked); err != nil || run.Outcome != job.Killed || run.ID != running.ID {
 		t.Errorf("got %+v, %v", run, err)
 	}
 	if got := <-followed; !strings.HasSuffix(got, "<nil>") {
