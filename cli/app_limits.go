@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 
 	"github.com/spf13/cobra"
@@ -191,7 +192,7 @@ func showAppLimits(c *console, r *remote, v appLimitsView, raw []byte) error {
 }
 
 func listAppLimits(cmd *cobra.Command, c *console, r *remote) error {
-	v, raw, err := get[page[appLimitsView]](cmd.Context(), r, limitsPath, nil)
+	v, raw, err := get[view.Page[appLimitsView]](cmd.Context(), r, limitsPath, nil)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"go-crontab/client"
 	"go-crontab/internal/manifest"
 	"go-crontab/job/problem"
 
@@ -276,7 +277,7 @@ func (r *remote) apply(
 	}
 
 	done, raw, err := ask[appliedView](ctx, r, http.MethodPost, "/api/v1/apply",
-		nil, document{media: "application/json", data: body})
+		nil, client.Document{Media: "application/json", Data: body})
 	var p *apiProblem
 	if errors.As(err, &p) {
 		p.place(set)

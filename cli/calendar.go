@@ -13,6 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+	"go-crontab/client"
+
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 )
@@ -200,7 +203,7 @@ func calendarDays(c *console) *cobra.Command {
 			}
 		}
 
-		days, raw, err := get[page[dayView]](cmd.Context(), r, calendarPath(args[0])+"/days", query)
+		days, raw, err := get[view.Page[dayView]](cmd.Context(), r, calendarPath(args[0])+"/days", query)
 		if err != nil {
 			return calendarMissing(err, args[0])
 		}
@@ -355,12 +358,6 @@ func asWritten(n *yaml.Node, depth int) {
 	}
 }
 
-// document is a request body that is not JSON.
-type document struct {
-	media string
-	data  []byte
-}
-
 func calendarImport(c *console) *cobra.Command {
 	var format, workday string
 	var add, dry bool
@@ -407,7 +404,7 @@ summary contains the word of --workday is a make-up workday.`,
 		}
 
 		v, raw, err := ask[calendarView](cmd.Context(), r, http.MethodPost, calendarPath(args[0])+"/import", query,
-			document{media, data})
+			client.Document{Media: media, Data: data})
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
 
@@ -26,7 +28,7 @@ func clusterCommand(c *console) *cobra.Command {
 			return err
 		}
 
-		pauses, _, err := get[page[pauseView]](cmd.Context(), r, "/api/v1/pauses", nil)
+		pauses, _, err := get[view.Page[pauseView]](cmd.Context(), r, "/api/v1/pauses", nil)
 		if err != nil {
 			return err
 		}

@@ -64,7 +64,11 @@ func (d *dev) addSamples(ctx context.Context) (int, error) {
 }
 
 func (d *dev) api(m *member) *remote {
-	return &remote{console: d.console, http: http.Client{Timeout: 10 * time.Second}, server: m.url(), token: d.token}
+	r := &remote{console: d.console, server: m.url(), token: d.token}
+	if err := r.connect(10 * time.Second); err != nil {
+		panic(err) // the URL is our own
+	}
+	return r
 }
 
 // awaitReady waits until a node can change jobs. It returns false if ctx ends first.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"time"
+
+	"go-crontab/api/view"
 )
 
 // everything is a limit larger than any list.
@@ -94,7 +96,7 @@ func (r *remote) noteJobPauses(ctx context.Context, n *notes) error {
 }
 
 func (r *remote) noteHandlers(ctx context.Context, n *notes) error {
-	handlers, _, err := get[page[handlerView]](ctx, r, handlersPath, nil)
+	handlers, _, err := get[view.Page[handlerView]](ctx, r, handlersPath, nil)
 	for _, h := range handlers.Items {
 		if h.Disabled {
 			n.add("handler disable "+quote(h.Handler), "--reason", h.Reason)
@@ -104,7 +106,7 @@ func (r *remote) noteHandlers(ctx context.Context, n *notes) error {
 }
 
 func (r *remote) noteNodes(ctx context.Context, n *notes) error {
-	nodes, _, err := get[page[nodeView]](ctx, r, nodesPath, nil)
+	nodes, _, err := get[view.Page[nodeView]](ctx, r, nodesPath, nil)
 	for _, v := range nodes.Items {
 		if v.Cordoned {
 			n.add("node cordon --absent-ok "+quote(v.Name), "--reason", v.Reason)

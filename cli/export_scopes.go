@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/manifest"
 )
 
@@ -52,7 +53,7 @@ type filePause struct {
 
 // exportPauses adds the pauses of the cluster and of apps in the file format.
 func (r *remote) exportPauses(ctx context.Context, o *manifest.Objects) error {
-	pauses, _, err := get[page[pauseView]](ctx, r, "/api/v1/pauses", nil)
+	pauses, _, err := get[view.Page[pauseView]](ctx, r, "/api/v1/pauses", nil)
 	if err != nil {
 		return err
 	}

@@ -171,8 +171,8 @@ func jobRemove(c *console) *cobra.Command {
 // completeJobs completes names of jobs, if a server answers quickly.
 func completeJobs(c *console) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		r := &remote{console: c, http: http.Client{Timeout: time.Second}}
-		if r.settle(cmd) != nil {
+		r, ok := completing(c, cmd)
+		if !ok {
 			return nil, cobra.ShellCompDirectiveError
 		}
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
 
@@ -46,7 +48,7 @@ func jobNext(c *console) *cobra.Command {
 			query.Set("from", t.Format(time.RFC3339Nano))
 		}
 
-		due, raw, err := get[page[dueView]](cmd.Context(), r, j.path()+"/next", query)
+		due, raw, err := get[view.Page[dueView]](cmd.Context(), r, j.path()+"/next", query)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/client"
+
 	"github.com/spf13/cobra"
 )
 
@@ -205,9 +207,10 @@ as well; whether the job is paused stays as it is. If somebody else changes the 
 			return r.showDiff(cmd.Context(), j.path(), j.fullName(), j.Version, version)
 		}
 
-		guard := http.Header{"If-Match": {fmt.Sprintf("%q", strconv.FormatInt(j.Version, 10))}}
-		_, raw, err := r.sendWith(cmd.Context(), guard, http.MethodPost, j.path()+"/rollback", nil,
-			map[string]int64{"version": version})
+		_, raw, err := r.send(cmd.Context(), client.Request{
+			Method: http.MethodPost, Path: j.path() + "/rollback", Body: map[string]int64{"version": version},
+			Match: fmt.Sprintf("%q", strconv.FormatInt(j.Version, 10)),
+		})
 		switch {
 		case isStatus(err, http.StatusPreconditionFailed):
 			return withHint(err, "somebody has changed it just now; to see what:  %s job diff %s", program(),

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
 
@@ -61,12 +63,12 @@ func nodeList(c *console) *cobra.Command {
 }
 
 // all reads a list without pages.
-func all[T any](ctx context.Context, r *remote, path string) (items []T, raw page[json.RawMessage], err error) {
-	raw, body, err := get[page[json.RawMessage]](ctx, r, path, nil)
+func all[T any](ctx context.Context, r *remote, path string) (items []T, raw view.Page[json.RawMessage], err error) {
+	raw, body, err := get[view.Page[json.RawMessage]](ctx, r, path, nil)
 	if err != nil {
 		return nil, raw, err
 	}
-	var v page[T]
+	var v view.Page[T]
 	if err := json.Unmarshal(body, &v); err != nil {
 		return nil, raw, fmt.Errorf("the answer of %s is not understood: %w", r.server+path, err)
 	}
@@ -279,8 +281,8 @@ func (r *remote) drain(ctx context.Context, name string, f *cordonFlags, timeout
 // completeNodes completes names of nodes, if a server answers quickly.
 func completeNodes(c *console) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		r := &remote{console: c, http: http.Client{Timeout: time.Second}}
-		if r.settle(cmd) != nil {
+		r, ok := completing(c, cmd)
+		if !ok {
 			return nil, cobra.ShellCompDirectiveError
 		}
 

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/sql"
 )
 
@@ -183,7 +184,7 @@ func (s *server) alerts() {
 		return strings.Contains(out, "shop/loud") && strings.Contains(out, "shop/quiet")
 	})
 
-	var known page[alertView]
+	var known view.Page[alertView]
 	if got := s.wants(0, "alert ls -o json"); json.Unmarshal([]byte(got.out), &known) != nil || len(known.Items) != 2 {
 		s.t.Fatalf("got %+v, want two alerts", got)
 	}

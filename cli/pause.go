@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
 
@@ -174,7 +176,7 @@ func resumeAll(c *console, use, short string, args cobra.PositionalArgs, example
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		path, what := scopePath(args)
-		left, raw, err := ask[page[pauseView]](cmd.Context(), r, http.MethodPost, path+"/resume", nil, struct{}{})
+		left, raw, err := ask[view.Page[pauseView]](cmd.Context(), r, http.MethodPost, path+"/resume", nil, struct{}{})
 		if err != nil {
 			return err
 		}

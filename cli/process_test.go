@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"go-crontab/api/view"
 )
 
 // process is a running instance of the program.
@@ -224,7 +226,7 @@ func (s *server) ask(args ...string) result {
 func (s *server) runs(name string) []runView {
 	s.t.Helper()
 	got := s.ask("job", "history", name, "-n", "0", "-o", "json")
-	var p page[runView]
+	var p view.Page[runView]
 	if err := json.Unmarshal([]byte(got.out), &p); err != nil {
 		s.t.Fatalf("history of %s: %+v", name, got)
 	}

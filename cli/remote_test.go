@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 )
 
@@ -139,7 +140,7 @@ func TestListReadsAllPages(t *testing.T) {
 	}
 
 	got = command("job", "ls", "-o", "json", "--server", f.URL)
-	var v page[map[string]any]
+	var v view.Page[map[string]any]
 	if err := json.Unmarshal([]byte(got.out), &v); err != nil || len(v.Items) != 2 || v.Next != "" {
 		t.Errorf("json: got %s, %v; want both items and no cursor", got.out, err)
 	}

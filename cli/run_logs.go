@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"go-crontab/client"
 	"go-crontab/internal/sse"
 
 	"github.com/spf13/cobra"
@@ -172,8 +173,10 @@ func (r *remote) textFrom(
 func (r *remote) bytesFrom(
 	ctx context.Context, run string, from int64,
 ) (b []byte, next int64, ended bool, err error) {
-	header, b, err := r.send(ctx, http.MethodGet, outputPath(run),
-		url.Values{"raw": {"1"}, "from": {strconv.FormatInt(from, 10)}}, nil)
+	header, b, err := r.send(ctx, client.Request{
+		Method: http.MethodGet, Path: outputPath(run),
+		Query: url.Values{"raw": {"1"}, "from": {strconv.FormatInt(from, 10)}},
+	})
 	if err != nil {
 		return nil, 0, false, err
 	}

@@ -29,6 +29,9 @@ type Option func(*Client)
 // WithToken sends an API token with each request.
 func WithToken(token string) Option { return func(c *Client) { c.token = token } }
 
+// WithTimeout bounds each request, streams excepted. The default is a minute.
+func WithTimeout(d time.Duration) Option { return func(c *Client) { c.http.Timeout = d } }
+
 // WithHTTP replaces the default HTTP client, whose timeout is a minute.
 func WithHTTP(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
@@ -58,7 +61,7 @@ func New(server string, options ...Option) (*Client, error) {
 // each invalid field, with a code.
 type Problem struct {
 	view.Problem
-	Foreign bool // the answer is not that of a go-crontab: its Type and Detail are empty
+	Foreign string // the status of an answer that is not a go-crontab's; Type and Detail are empty then
 }
 
 // IsNotFound reports whether an error means that the object does not exist.
@@ -206,7 +209,7 @@ func (c *Client) paced(req *http.Request) (*http.Response, error) {
 func readProblem(resp *http.Response, body []byte) error {
 	p := &Problem{}
 	if err := json.Unmarshal(body, &p.Problem); err != nil || p.Title == "" && p.Detail == "" {
-		p = &Problem{Foreign: true}
+		p = &Problem{Foreign: resp.Status}
 		p.Title = "the answer is " + resp.Status + ", and not as a go-crontab would answer"
 	}
 	p.Status = resp.StatusCode // the status line is authoritative
