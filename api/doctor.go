@@ -20,8 +20,15 @@ func (s *Server) examine(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	v := view.Doctor{
-		At: found.At.Time(), Node: s.cfg.Node, Version: s.cfg.Version, Server: found.Server,
+	v := ViewOfReport(found)
+	v.Node, v.Version = s.cfg.Node, s.cfg.Version
+	return answer(w, http.StatusOK, v)
+}
+
+// ViewOfReport shows a report of the doctor, without the node that looked.
+func ViewOfReport(found *doctor.Report) *view.Doctor {
+	v := &view.Doctor{
+		At: found.At.Time(), Server: found.Server,
 		Worst:    view.Severity(found.Worst),
 		Findings: []*view.Finding{},
 	}
@@ -44,5 +51,5 @@ func (s *Server) examine(w http.ResponseWriter, r *http.Request) error {
 		})
 	}
 
-	return answer(w, http.StatusOK, v)
+	return v
 }

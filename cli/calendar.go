@@ -15,6 +15,7 @@ import (
 
 	"go-crontab/api/view"
 	"go-crontab/client"
+	"go-crontab/job"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
@@ -22,34 +23,27 @@ import (
 
 // calendarView is a calendar: the days on which jobs are due or not.
 type calendarView struct {
-	Name            string        `json:"name"`
-	Description     string        `json:"description"`
-	Timezone        string        `json:"timezone"`
-	Exclude         []calendarDay `json:"exclude"`
-	ExcludeWeekdays []string      `json:"exclude_weekdays"`
+	Name            string            `json:"name"`
+	Description     string            `json:"description"`
+	Timezone        string            `json:"timezone"`
+	Exclude         []job.CalendarDay `json:"exclude"`
+	ExcludeWeekdays []string          `json:"exclude_weekdays"`
 	Hours           struct {
 		Only   []string `json:"only"`
 		Except []string `json:"except"`
 	} `json:"hours"`
-	Include  []calendarDay `json:"include"`
-	Excludes int           `json:"excludes"` // in lists
-	Includes int           `json:"includes"`
-	Jobs     int           `json:"jobs"`
-	Version  int64         `json:"version"`
-	Updated  *time.Time    `json:"updated"`
-	Error    string        `json:"error"`
-	Imported struct {      // in responses to an import
+	Include  []job.CalendarDay `json:"include"`
+	Excludes int               `json:"excludes"` // in lists
+	Includes int               `json:"includes"`
+	Jobs     int               `json:"jobs"`
+	Version  int64             `json:"version"`
+	Updated  *time.Time        `json:"updated"`
+	Error    string            `json:"error"`
+	Imported struct {          // in responses to an import
 		Excludes int `json:"excludes"`
 		Includes int `json:"includes"`
 		Ignored  int `json:"ignored"`
 	} `json:"imported"`
-}
-
-type calendarDay struct {
-	Date string `json:"date"`
-	End  string `json:"end"`
-	As   string `json:"as"`
-	Note string `json:"note"`
 }
 
 const (
@@ -156,7 +150,7 @@ func (r *remote) calendarEntries(v *calendarView) error {
 
 	r.printf("\n")
 	t := &table{columns: []column{{head: "DAYS"}, {head: "KIND"}, {head: "NOTE", shrink: true}}}
-	add := func(days []calendarDay, kind string) {
+	add := func(days []job.CalendarDay, kind string) {
 		for _, e := range days {
 			days, kind := e.Date, kind
 			if e.End != "" {
@@ -172,16 +166,6 @@ func (r *remote) calendarEntries(v *calendarView) error {
 	add(v.Exclude, "exclude")
 	add(v.Include, "include")
 	return r.table(t)
-}
-
-// dayView is a day and its state in a calendar.
-type dayView struct {
-	Date    string   `json:"date"`
-	Weekday string   `json:"weekday"`
-	State   string   `json:"state"`
-	As      string   `json:"as"`
-	Hours   []string `json:"hours"`
-	Why     string   `json:"why"`
 }
 
 func calendarDays(c *console) *cobra.Command {
@@ -203,7 +187,7 @@ func calendarDays(c *console) *cobra.Command {
 			}
 		}
 
-		days, raw, err := get[view.Page[dayView]](cmd.Context(), r, calendarPath(args[0])+"/days", query)
+		days, raw, err := get[view.Page[job.DayState]](cmd.Context(), r, calendarPath(args[0])+"/days", query)
 		if err != nil {
 			return calendarMissing(err, args[0])
 		}

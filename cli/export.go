@@ -12,21 +12,12 @@ import (
 	"strings"
 
 	"go-crontab/api"
+	"go-crontab/api/view"
 	"go-crontab/internal/manifest"
+	"go-crontab/job"
 
 	"github.com/spf13/cobra"
 )
-
-// exportPage is a page of jobs in the file format.
-type exportPage struct {
-	Items      []json.RawMessage `json:"items"`
-	Unreadable []struct {
-		App   string `json:"app"`
-		Name  string `json:"name"`
-		Error string `json:"error"`
-	} `json:"unreadable"`
-	Next string `json:"next"`
-}
 
 func exportCommand(c *console) *cobra.Command {
 	var app, label string
@@ -129,7 +120,7 @@ func (r *remote) export(
 	}
 
 	for {
-		page, _, err := get[exportPage](ctx, r, "/api/v1/export", q)
+		page, _, err := get[view.Export](ctx, r, "/api/v1/export", q)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -230,10 +221,7 @@ func (r *remote) namedBy(
 
 func (r *remote) exportGroups(ctx context.Context, names []string) (out []json.RawMessage, err error) {
 	for _, name := range names {
-		g, _, err := get[struct {
-			Name  string `json:"name"`
-			Slots int    `json:"slots"`
-		}](ctx, r, "/api/v1/groups/"+url.PathEscape(name), nil)
+		g, _, err := get[job.GroupSpec](ctx, r, "/api/v1/groups/"+url.PathEscape(name), nil)
 		if isStatus(err, http.StatusNotFound) {
 			continue // deleted since
 		}

@@ -114,7 +114,7 @@ func nextDue(j *jobView, now time.Time) string {
 	case j.NextDue != nil:
 		return ", next due " + both(j.NextDue, now)
 	case j.Status == "paused" && j.Pause != nil && j.Pause.Scope != "job":
-		return ", but " + plain(j.Pause.what()) + " is paused: no due times until that is resumed"
+		return ", but " + plain(whatPaused(j.Pause)) + " is paused: no due times until that is resumed"
 	case j.Status == "paused" && j.Pause != nil && j.Pause.Until != nil:
 		return ", no due times until " + both(j.Pause.Until, now)
 	case j.Status == "paused":

@@ -42,7 +42,7 @@ type newJob struct {
 	Deadline    string            `json:"start_deadline,omitempty"`
 	Misfire     *newMisfire       `json:"misfire,omitempty"`
 	Retry       *newRetry         `json:"retry,omitempty"`
-	Keep        *keepView         `json:"keep,omitempty"`
+	Keep        *keepFlags        `json:"keep,omitempty"`
 	Ping        *job.Ping         `json:"ping,omitempty"`
 	OnLost      string            `json:"on_lost,omitempty"`
 	Paused      bool              `json:"paused,omitempty"`
@@ -69,7 +69,7 @@ type addFlags struct {
 	job       newJob
 	misfire   newMisfire
 	retry     newRetry
-	keep      keepView
+	keep      keepFlags
 	ping      job.Ping
 	http      httpFlags
 	command   commandFlags
@@ -297,7 +297,7 @@ func (f *addFlags) complete(now time.Time) error {
 	if f.misfire != (newMisfire{}) {
 		f.job.Misfire = &f.misfire
 	}
-	if f.keep != (keepView{}) {
+	if f.keep != (keepFlags{}) {
 		f.job.Keep = &f.keep
 	}
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"go-crontab/job"
+
 	"github.com/spf13/cobra"
 )
 
@@ -94,7 +96,7 @@ func numberOrText(s string) any {
 }
 
 // commandCard adds the non-default options.
-func commandCard(d *card, o *commandOptions) {
+func commandCard(d *card, o *job.CommandOptions) {
 	d.add("user", o.User)
 	d.add("dir", o.Dir)
 	for i, name := range slices.Sorted(maps.Keys(o.Env)) {
@@ -108,10 +110,15 @@ func commandCard(d *card, o *commandOptions) {
 		d.add("success", "exit codes "+strings.Trim(strings.ReplaceAll(fmt.Sprint(o.SuccessCodes), " ", ", "), "[]"))
 	}
 
-	d.add("grace", o.Grace)
+	d.add("grace", lengthOf(o.Grace))
+
+	byName := map[string]any{}
+	if text, err := json.Marshal(o.Limits); err == nil {
+		_ = json.Unmarshal(text, &byName)
+	}
 	var limits []string
-	for _, name := range slices.Sorted(maps.Keys(o.Limits)) {
-		limits = append(limits, fmt.Sprintf("%s=%v", name, o.Limits[name]))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		limits = append(limits, fmt.Sprintf("%s=%v", name, byName[name]))
 	}
 
 	d.add("limits", strings.Join(limits, ", "))

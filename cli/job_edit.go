@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"strings"
 
+	"go-crontab/api/view"
 	"go-crontab/client"
 	"go-crontab/internal/manifest"
 
@@ -150,7 +151,7 @@ func (e *jobEditing) keep(err error) error {
 
 // text returns the job in the file format.
 func (e *jobEditing) text(ctx context.Context) (string, error) {
-	page, _, err := get[exportPage](ctx, e.remote, "/api/v1/export", url.Values{"job_id": {e.id}})
+	page, _, err := get[view.Export](ctx, e.remote, "/api/v1/export", url.Values{"job_id": {e.id}})
 	if err != nil {
 		return "", err
 	}

@@ -480,7 +480,7 @@ func (s *plantedNode) look() {
 	}
 
 	run := ""
-	var runs view.Page[runView]
+	var runs view.Page[view.Run]
 	if err := json.Unmarshal([]byte(s.ask(200, "GET", "/api/v1/runs", "")), &runs); err != nil || len(runs.Items) < 6 {
 		s.t.Fatalf("runs: %d %v", len(runs.Items), err)
 	}

@@ -17,20 +17,7 @@ import (
 )
 
 // nodeView is a node with its cordon.
-type nodeView struct {
-	Name      string            `json:"name"`
-	State     string            `json:"state"`
-	Labels    map[string]string `json:"labels"`
-	Handlers  []string          `json:"handlers"`
-	Cordoned  bool              `json:"cordoned"`
-	Drained   bool              `json:"drained"`
-	Reason    string            `json:"reason"`
-	By        string            `json:"by"`
-	Since     *time.Time        `json:"since"`
-	Prepared  int               `json:"prepared"`
-	Executing int               `json:"executing"`
-	Slots     int               `json:"slots"`
-}
+type nodeView struct{ view.Node }
 
 const nodesPath = "/api/v1/nodes"
 
@@ -83,7 +70,7 @@ func nodeTable(nodes []nodeView, now time.Time) *table {
 	}}
 
 	for _, n := range nodes {
-		t.add(text(n.Name), cell{n.State, statusColour(n.State)},
+		t.add(text(n.Name), cell{string(n.State), statusColour(n.State)},
 			text(fmt.Sprint(n.Executing)), text(fmt.Sprint(n.Slots)), text(fmt.Sprint(n.Prepared)),
 			text(n.labels()), text(strings.Join(n.Handlers, ", ")), text(n.why(now)))
 	}
@@ -294,29 +281,21 @@ func completeNodes(c *console) cobra.CompletionFunc {
 		var names []cobra.Completion
 		for _, n := range nodes {
 			if strings.HasPrefix(n.Name, typed) {
-				names = append(names, cobra.CompletionWithDesc(n.Name, n.State))
+				names = append(names, cobra.CompletionWithDesc(n.Name, string(n.State)))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// waitView is a due time that is held back.
-type waitView struct {
-	Due   *time.Time `json:"due"`
-	Since *time.Time `json:"since"`
-	Until *time.Time `json:"until"`
-	Why   string     `json:"why"`
-}
-
 // waitingCard adds held-back due times to the card of a job.
-func waitingCard(d *card, waiting []waitView, now time.Time) {
+func waitingCard(d *card, waiting []view.JobWait, now time.Time) {
 	for i, w := range waiting {
 		name := ""
 		if i == 0 {
 			name = "waiting"
 		}
-		line := absolute(w.Due, now.Location()) + ": " + w.Why
+		line := absolute(&w.Due, now.Location()) + ": " + w.Why
 		if w.Until != nil {
 			line += ", until " + both(w.Until, now)
 		}

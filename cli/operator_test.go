@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"go-crontab/api/view"
+	"go-crontab/job"
 	"go-crontab/sql"
 )
 
@@ -279,7 +280,7 @@ func (s *server) restored(dsn, state string, node func() *process) {
 	next.wants(0, "cluster", sql.RestoredReason)
 	await(t, "what was due ends, and is not started", 20*time.Second, func() bool {
 		runs := next.runs("once")
-		return len(runs) == 1 && runs[0].Outcome == "skipped" && strings.Contains(runs[0].Reason, sql.RestoredReason)
+		return len(runs) == 1 && runs[0].Outcome == job.Skipped && strings.Contains(runs[0].Reason, sql.RestoredReason)
 	})
 
 	next.wants(0, "cluster resume")

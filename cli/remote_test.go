@@ -410,19 +410,21 @@ func TestWaitOutlastsSilence(t *testing.T) {
 	}
 }
 
-// The CLI does not use the API's Go types, so its view of jobs must be kept complete.
+// TestCardShowsEveryPolicy compares the card of a job with many fields.
 func TestCardShowsEveryPolicy(t *testing.T) {
 	t.Parallel()
 
-	j := jobView{
-		ID: "1", App: "a", Name: "n", Description: "described", Owner: "owned",
-		Labels: map[string]string{"k2": "v2", "k1": "v1"}, Every: "1h", Start: at(0),
-		Command: "one\n  two", Timeout: "30m", Overlap: string(job.OverlapSkip), OnLost: "fail", Status: "error",
-		Error: "why", Version: 7,
-		NextDue: at(time.Hour), LastDue: at(-time.Hour), Created: at(-48 * time.Hour), Updated: at(-time.Hour),
-	}
+	j := jobView{view.Job{
+		ID: "1", Status: job.Broken, Error: "why", Version: 7,
+		NextDue: at(time.Hour), LastDue: at(-time.Hour), Created: *at(-48 * time.Hour), Updated: *at(-time.Hour),
+		Spec: job.Spec{
+			App: "a", Name: "n", Description: "described", Owner: "owned",
+			Labels: map[string]string{"k2": "v2", "k1": "v1"}, Every: job.Duration(time.Hour), Start: at(0),
+			Command: "one\n  two", Timeout: job.Duration(30 * time.Minute), Overlap: job.OverlapSkip, OnLost: "fail",
+			Misfire: job.Misfire{Policy: job.MisfireLatest, MaxAge: job.Duration(time.Hour)},
+		},
+	}}
 
-	j.Misfire.Policy, j.Misfire.MaxAge = string(job.MisfireLatest), "1h"
 	var b strings.Builder
 	r := &remote{console: &console{out: &b}}
 	if err := r.card(jobCard(&j, now)); err != nil {

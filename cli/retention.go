@@ -7,52 +7,42 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+	"go-crontab/job"
+
 	"github.com/spf13/cobra"
 )
 
-// keepView says which records are kept.
-type keepView struct {
+// keepFlags are the limits of a rule as typed. Only the server validates them.
+type keepFlags struct {
 	Age      string `json:"age,omitempty"`
 	Runs     int64  `json:"runs,omitempty"`
 	Bytes    string `json:"bytes,omitempty"`
 	Failures string `json:"failures,omitempty"`
 }
 
-// String returns "" for a rule without limits.
-func (k keepView) String() string {
+// keepWords describes a rule; "" for one without limits.
+func keepWords(k job.Keep) string {
 	var out []string
-	if k.Age != "" {
-		out = append(out, "for "+k.Age)
+	if k.Age != 0 {
+		out = append(out, "for "+k.Age.String())
 	}
 	if k.Runs != 0 {
 		out = append(out, fmt.Sprintf("the latest %d", k.Runs))
 	}
-	if k.Bytes != "" {
-		out = append(out, "up to "+k.Bytes+" of output")
+	if k.Bytes != 0 {
+		out = append(out, "up to "+k.Bytes.String()+" of output")
 	}
 
-	if k.Failures != "" {
-		out = append(out, "what did not succeed for at least "+k.Failures)
+	if k.Failures != 0 {
+		out = append(out, "what did not succeed for at least "+k.Failures.String())
 	}
 	return strings.Join(out, ", ")
 }
 
-type retentionRule struct {
-	Scope string `json:"scope,omitempty"`
-	App   string `json:"app,omitempty"`
-	keepView
-	Archive bool `json:"archive,omitempty"`
-}
-
-type retentionRules struct {
-	Items []retentionRule `json:"items"`
-	Work  *struct {
-		Ended    *time.Time `json:"ended"`
-		Removed  int64      `json:"removed"`
-		Archived int64      `json:"archived"`
-		Failures int64      `json:"failures"`
-		Error    string     `json:"error"`
-	} `json:"work"`
+// keepOf returns the limits of a rule.
+func keepOf(r *view.Retention) job.Keep {
+	return job.Keep{Age: r.Age, Runs: r.Runs, Bytes: r.Bytes, Failures: r.Failures}
 }
 
 func retentionCommand(c *console) *cobra.Command {
@@ -72,7 +62,7 @@ func retentionList(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		v, raw, err := get[retentionRules](cmd.Context(), r, "/api/v1/retention", nil)
+		v, raw, err := get[view.Retentions](cmd.Context(), r, "/api/v1/retention", nil)
 		if err != nil {
 			return err
 		}
@@ -91,15 +81,18 @@ func retentionList(c *console) *cobra.Command {
 			}
 
 			for _, rule := range v.Items {
-				runs, archive := "", ""
+				runs, size, archive := "", "", ""
 				if rule.Runs != 0 {
 					runs = fmt.Sprint(rule.Runs)
+				}
+				if rule.Bytes != 0 {
+					size = rule.Bytes.String()
 				}
 				if rule.Archive {
 					archive = "first"
 				}
-				t.add(text(rule.Scope), text(rule.App), text(rule.Age), text(runs), text(rule.Bytes),
-					text(rule.Failures), text(archive))
+				t.add(text(rule.Scope), text(rule.App), text(lengthOf(rule.Age)), text(runs), text(size),
+					text(lengthOf(rule.Failures)), text(archive))
 			}
 
 			if err := r.table(t); err != nil {
@@ -126,8 +119,11 @@ func retentionList(c *console) *cobra.Command {
 
 func retentionSet(c *console) *cobra.Command {
 	var (
-		rule retentionRule
 		app  string
+		rule struct {
+			keepFlags
+			Archive bool `json:"archive,omitempty"`
+		}
 	)
 
 	cmd := &cobra.Command{
@@ -154,7 +150,7 @@ none any more. What is kept no longer goes within some ten minutes.`,
 			path = "/api/v1/apps/" + url.PathEscape(app) + "/retention"
 		}
 
-		v, raw, err := ask[retentionRule](cmd.Context(), r, http.MethodPut, path, nil, rule)
+		v, raw, err := ask[view.Retention](cmd.Context(), r, http.MethodPut, path, nil, rule)
 		if err != nil {
 			return err
 		}
@@ -165,7 +161,7 @@ none any more. What is kept no longer goes within some ten minutes.`,
 			if v.App != "" {
 				whose = "app " + plain(v.App)
 			}
-			c.printf("%s keeps records %s\n", whose, plain(orElse(v.keepView.String(), "as nobody says otherwise")))
+			c.printf("%s keeps records %s\n", whose, plain(orElse(keepWords(keepOf(&v)), "as nobody says otherwise")))
 			return nil
 		})
 	}

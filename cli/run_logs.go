@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/client"
 	"go-crontab/internal/sse"
 
@@ -47,7 +48,7 @@ func runLogs(c *console) *cobra.Command {
 func outputPath(run string) string { return "/api/v1/runs/" + url.PathEscape(run) + "/output" }
 
 // printOutput prints the output of a run so far.
-func (r *remote) printOutput(ctx context.Context, run *runView, raw bool) error {
+func (r *remote) printOutput(ctx context.Context, run *view.Run, raw bool) error {
 	q := url.Values{}
 	if raw {
 		q.Set("raw", "1")
@@ -156,17 +157,10 @@ func mayPass(err error) bool {
 	return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
 }
 
-// outputView is the output of a run from a byte on.
-type outputView struct {
-	State string `json:"state"`
-	Next  int64  `json:"next"`
-	Text  string `json:"text"`
-}
-
 func (r *remote) textFrom(
 	ctx context.Context, run string, from int64,
 ) (text []byte, next int64, ended bool, err error) {
-	v, _, err := get[outputView](ctx, r, outputPath(run), url.Values{"from": {strconv.FormatInt(from, 10)}})
+	v, _, err := get[view.Output](ctx, r, outputPath(run), url.Values{"from": {strconv.FormatInt(from, 10)}})
 	return []byte(visible(v.Text)), v.Next, v.State == "ended", err
 }
 
