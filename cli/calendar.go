@@ -21,31 +21,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// calendarView is a calendar: the days on which jobs are due or not.
-type calendarView struct {
-	Name            string            `json:"name"`
-	Description     string            `json:"description"`
-	Timezone        string            `json:"timezone"`
-	Exclude         []job.CalendarDay `json:"exclude"`
-	ExcludeWeekdays []string          `json:"exclude_weekdays"`
-	Hours           struct {
-		Only   []string `json:"only"`
-		Except []string `json:"except"`
-	} `json:"hours"`
-	Include  []job.CalendarDay `json:"include"`
-	Excludes int               `json:"excludes"` // in lists
-	Includes int               `json:"includes"`
-	Jobs     int               `json:"jobs"`
-	Version  int64             `json:"version"`
-	Updated  *time.Time        `json:"updated"`
-	Error    string            `json:"error"`
-	Imported struct {          // in responses to an import
-		Excludes int `json:"excludes"`
-		Includes int `json:"includes"`
-		Ignored  int `json:"ignored"`
-	} `json:"imported"`
-}
-
 const (
 	calendarsPath    = "/api/v1/calendars"
 	calendarArgument = "one CALENDAR"
@@ -69,7 +44,7 @@ func calendarList(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		calendars, raw, err := list[calendarView](cmd.Context(), r, calendarsPath, nil, 0)
+		calendars, raw, err := list[view.CalendarItem](cmd.Context(), r, calendarsPath, nil, 0)
 		if err != nil {
 			return err
 		}
@@ -86,7 +61,7 @@ func calendarList(c *console) *cobra.Command {
 
 			for _, v := range calendars {
 				t.add(text(v.Name), text(v.Timezone), text(fmt.Sprint(v.Excludes)), text(fmt.Sprint(v.Includes)),
-					text(fmt.Sprint(v.Jobs)), text(relative(v.Updated, time.Now())))
+					text(fmt.Sprint(v.Jobs)), text(relative(&v.Updated, time.Now())))
 			}
 			return r.table(t)
 		})
@@ -103,7 +78,7 @@ func calendarShow(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		v, raw, err := get[calendarView](cmd.Context(), r, calendarPath(args[0]), nil)
+		v, raw, err := get[view.Calendar](cmd.Context(), r, calendarPath(args[0]), nil)
 		if err != nil {
 			return calendarMissing(err, args[0])
 		}
@@ -128,7 +103,7 @@ func calendarMissing(err error, name string) error {
 	return err
 }
 
-func calendarCard(v *calendarView, now time.Time) card {
+func calendarCard(v *view.Calendar, now time.Time) card {
 	var d card
 	d.add("calendar", v.Name, bold)
 	d.add("error", v.Error, red)
@@ -138,12 +113,12 @@ func calendarCard(v *calendarView, now time.Time) card {
 	d.add("open only", strings.Join(v.Hours.Only, "\n"))
 	d.add("closed", strings.Join(v.Hours.Except, "\n"))
 	d.add("jobs", fmt.Sprint(v.Jobs))
-	d.add("version", fmt.Sprintf("%d, %s", v.Version, both(v.Updated, now)))
+	d.add("version", fmt.Sprintf("%d, %s", v.Version, both(&v.Updated, now)))
 	return d
 }
 
 // calendarEntries prints the days of a calendar.
-func (r *remote) calendarEntries(v *calendarView) error {
+func (r *remote) calendarEntries(v *view.Calendar) error {
 	if len(v.Exclude)+len(v.Include) == 0 {
 		return nil
 	}
@@ -264,7 +239,7 @@ Jobs that name a calendar follow it at once.`,
 				if name == "" {
 					return usageError("%s: the name of calendar %d is missing", file, i+1)
 				}
-				v, raw, err := ask[calendarView](cmd.Context(), r, http.MethodPut, calendarPath(name), nil, calendar)
+				v, raw, err := ask[view.Calendar](cmd.Context(), r, http.MethodPut, calendarPath(name), nil, calendar)
 				if err != nil {
 					return fmt.Errorf("%s: %s: %w", file, plain(name), err)
 				}
@@ -280,7 +255,7 @@ Jobs that name a calendar follow it at once.`,
 	return cmd
 }
 
-func (c *console) calendarDone(v *calendarView) {
+func (c *console) calendarDone(v *view.Calendar) {
 	c.printf("calendar %s, version %d: %d excluded, %d included, %d jobs\n", plain(v.Name), v.Version, len(v.Exclude),
 		len(v.Include), v.Jobs)
 }
@@ -387,7 +362,7 @@ summary contains the word of --workday is a make-up workday.`,
 			}
 		}
 
-		v, raw, err := ask[calendarView](cmd.Context(), r, http.MethodPost, calendarPath(args[0])+"/import", query,
+		v, raw, err := ask[view.Import](cmd.Context(), r, http.MethodPost, calendarPath(args[0])+"/import", query,
 			client.Document{Media: media, Data: data})
 		if err != nil {
 			return err
@@ -397,7 +372,7 @@ summary contains the word of --workday is a make-up workday.`,
 			if dry {
 				c.printf("it would be: ")
 			}
-			c.calendarDone(&v)
+			c.calendarDone(v.Calendar)
 			c.notef("the file has %d days off and %d make-up workdays\n", v.Imported.Excludes, v.Imported.Includes)
 			if n := v.Imported.Ignored; n > 0 {
 				c.notef("%d events that are neither were left out\n", n)

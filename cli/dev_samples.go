@@ -12,23 +12,25 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"go-crontab/job"
 )
 
 // samples are jobs that show the main features, including runs that fail or are skipped.
-func samples(now time.Time) []newJob {
+func samples(now time.Time) []job.Spec {
 	first, once := now.Add(5*time.Second).Truncate(5*time.Second), now.Add(time.Minute).Truncate(time.Second)
-	return []newJob{
+	return []job.Spec{
 		{
-			Name: "hello", Every: "5s", Start: &first, Description: "Says hello, every 5 seconds",
+			Name: "hello", Every: job.Duration(5 * time.Second), Start: &first, Description: "Says hello, every 5 seconds",
 			Command: `echo "Hello, I was due at $GOCRONTAB_DUE"`,
 		},
 		{Name: "disk", Schedule: "* * * * *", Description: "Disk usage, each minute", Command: "df -h /"},
 		{
-			Name: "flaky", Every: "20s", Start: &first, Description: "Fails about one time in three",
+			Name: "flaky", Every: job.Duration(20 * time.Second), Start: &first, Description: "Fails about one time in three",
 			Command: "if (( RANDOM % 3 )); then echo fine; else echo 'out of luck' >&2; exit 3; fi",
 		},
 		{
-			Name: "slow", Every: "15s", Start: &first, Overlap: "skip",
+			Name: "slow", Every: job.Duration(15 * time.Second), Start: &first, Overlap: job.OverlapSkip,
 			Description: "Takes 20 seconds, so every other due time is skipped",
 			Command:     "for i in {1..20}; do echo \"step $i of 20\"; sleep 1; done",
 		},

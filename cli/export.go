@@ -241,7 +241,7 @@ func (r *remote) exportGroups(ctx context.Context, names []string) (out []json.R
 
 func (r *remote) exportCalendars(ctx context.Context, names []string, o *manifest.Objects) (left []string, err error) {
 	for _, name := range names {
-		v, raw, err := get[calendarView](ctx, r, calendarPath(name), nil)
+		v, raw, err := get[view.Calendar](ctx, r, calendarPath(name), nil)
 		switch {
 		case isStatus(err, http.StatusNotFound):
 			continue

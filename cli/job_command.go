@@ -13,50 +13,38 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// commandOptions are the options of a command in the API.
-type commandOptions struct {
-	User         string            `json:"user,omitempty"`
-	Dir          string            `json:"dir,omitempty"`
-	Env          map[string]string `json:"env,omitempty"`
-	Stdin        string            `json:"stdin,omitempty"`
-	SuccessCodes []int             `json:"success_codes,omitempty"`
-	Grace        string            `json:"grace,omitempty"`
-	Limits       map[string]any    `json:"limits,omitempty"`
-}
-
 // commandFlags are the flags of `job add` that need conversion.
 type commandFlags struct {
 	env, limits []string
 	stdinFile   string
 }
 
-func (f *commandFlags) flags(cmd *cobra.Command, o *commandOptions) {
+func (f *commandFlags) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.User, "user", "",
+	flags.String("user", "",
 		"run the command as this user, or user:group, by name or id (default as the node runs)")
-	flags.StringVar(&o.Dir, "dir", "", "the absolute folder where the command begins (default the user's home)")
+	flags.String("dir", "", "the absolute folder where the command begins (default the user's home)")
 	flags.StringArrayVar(&f.env, "env", nil,
 		"NAME=value for the command, may be repeated; everybody who may see the job sees it")
-	flags.StringVar(&o.Stdin, "stdin", "", "text for the command to read (default none)")
+	flags.String("stdin", "", "text for the command to read (default none)")
 	flags.StringVar(&f.stdinFile, "stdin-file", "", "a file of this machine with that text")
-	flags.IntSliceVar(&o.SuccessCodes, "success-codes", nil, "exit codes that count as success (default 0)")
-	flags.StringVar(&o.Grace, "grace", "", "from SIGTERM to SIGKILL when it is killed or takes too long (default 5s)")
+	flags.IntSlice("success-codes", nil, "exit codes that count as success (default 0)")
+	flags.String("grace", "", "from SIGTERM to SIGKILL when it is killed or takes too long (default 5s)")
 	flags.StringSliceVar(&f.limits, "limit", nil,
 		`NAME=value: memory, cpu, pids for all of the command; open_files, cpu_seconds,
 file_size, address_space, core for each process; may be repeated, or separated by commas`)
 }
 
 // complete converts the remaining flags.
-func (f *commandFlags) complete(o *commandOptions) error {
+func (f *commandFlags) complete(body map[string]any) error {
+	env, limits := map[string]string{}, map[string]any{}
 	for _, pair := range f.env {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok {
 			return usageError("--env %q: want NAME=value", pair)
 		}
-		if o.Env == nil {
-			o.Env = map[string]string{}
-		}
-		o.Env[name] = value
+		env[name] = value
+		body["env"] = env
 	}
 
 	for _, pair := range f.limits {
@@ -64,16 +52,14 @@ func (f *commandFlags) complete(o *commandOptions) error {
 		if !ok {
 			return usageError("--limit %q: want NAME=value, such as memory=512MiB", pair)
 		}
-		if o.Limits == nil {
-			o.Limits = map[string]any{}
-		}
-		o.Limits[name] = numberOrText(value)
+		limits[name] = numberOrText(value)
+		body["limits"] = limits
 	}
 
 	if f.stdinFile == "" {
 		return nil
 	}
-	if o.Stdin != "" {
+	if body["stdin"] != nil {
 		return usageError("give one of --stdin, --stdin-file")
 	}
 
@@ -82,7 +68,9 @@ func (f *commandFlags) complete(o *commandOptions) error {
 		return usageError("--stdin-file: %w", err)
 	}
 
-	o.Stdin = string(text)
+	if len(text) > 0 {
+		body["stdin"] = string(text)
+	}
 	return nil
 }
 

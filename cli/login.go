@@ -153,9 +153,7 @@ func (r *remote) revokeLoginsOf(cmd *cobra.Command, who string) error {
 		return err
 	}
 
-	n, err := decode[struct {
-		Ended int `json:"ended"`
-	}](r, loginsPath, raw)
+	n, err := decode[view.Ended](r, loginsPath, raw)
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ const countingRestored = time.Minute
 
 func mentions(list []read.NamedJob) (out []view.JobMention) {
 	for _, j := range list {
-		out = append(out, view.JobMention{strconv.FormatInt(j.ID, 10), j.App, j.Name})
+		out = append(out, view.JobMention{ID: strconv.FormatInt(j.ID, 10), App: j.App, Name: j.Name})
 	}
 	return out
 }

@@ -13,14 +13,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// keepFlags are the limits of a rule as typed. Only the server validates them.
-type keepFlags struct {
-	Age      string `json:"age,omitempty"`
-	Runs     int64  `json:"runs,omitempty"`
-	Bytes    string `json:"bytes,omitempty"`
-	Failures string `json:"failures,omitempty"`
-}
-
 // keepWords describes a rule; "" for one without limits.
 func keepWords(k job.Keep) string {
 	var out []string
@@ -118,14 +110,7 @@ func retentionList(c *console) *cobra.Command {
 }
 
 func retentionSet(c *console) *cobra.Command {
-	var (
-		app  string
-		rule struct {
-			keepFlags
-			Archive bool `json:"archive,omitempty"`
-		}
-	)
-
+	app := ""
 	cmd := &cobra.Command{
 		Use: "set", Short: "Set the rule of the cluster, or of an app", Args: nothing,
 		Long: `Set the rule of the cluster, or with --app that of an app. It takes the place of the one before; without any flag there is
@@ -137,12 +122,12 @@ none any more. What is kept no longer goes within some ten minutes.`,
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&app, "app", "", "the app (default the whole cluster)")
-	flags.StringVar(&rule.Age, "age", "", "records that ended longer ago go")
-	flags.Int64Var(&rule.Runs, "runs", 0, "of each job only so many of the latest stay")
-	flags.StringVar(&rule.Bytes, "bytes", "",
+	flags.String("age", "", "records that ended longer ago go")
+	flags.Int64("runs", 0, "of each job only so many of the latest stay")
+	flags.String("bytes", "",
 		"of each job only the latest stay whose output comes to no more, such as 1GiB")
-	flags.StringVar(&rule.Failures, "failures", "", "what did not succeed stays at least so long")
-	flags.BoolVar(&rule.Archive, "archive", false,
+	flags.String("failures", "", "what did not succeed stays at least so long")
+	flags.Bool("archive", false,
 		"nothing goes before an archive command has it (serve --archive-command)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path := "/api/v1/cluster/retention"
@@ -150,6 +135,9 @@ none any more. What is kept no longer goes within some ten minutes.`,
 			path = "/api/v1/apps/" + url.PathEscape(app) + "/retention"
 		}
 
+		rule := bodyOf(cmd.Flags(), map[string]string{
+			"age": "age", "runs": "runs", "bytes": "bytes", "failures": "failures", "archive": "archive",
+		})
 		v, raw, err := ask[view.Retention](cmd.Context(), r, http.MethodPut, path, nil, rule)
 		if err != nil {
 			return err

@@ -85,20 +85,15 @@ func (r *remote) follow(ctx context.Context, run string, raw bool) error {
 	f.On = func(m sse.Message) error {
 		switch m.Event {
 		case "output":
-			var part struct {
-				Next  int64  `json:"next"`
-				Text  string `json:"text"`
-				Bytes []byte `json:"bytes"`
-			}
-
+			var part view.OutputEvent
 			if err := json.Unmarshal([]byte(m.Data), &part); err != nil {
 				return fmt.Errorf("the output of run %s is not understood: %w", run, err)
 			}
 
 			from = part.Next
 			b := part.Bytes
-			if !raw {
-				b = []byte(visible(part.Text))
+			if part.Text != nil {
+				b = []byte(visible(*part.Text))
 			}
 
 			_, err := r.out.Write(b)
