@@ -6,7 +6,7 @@ import { lang, problemSaid, reasonSaid, sentence, t, type Text } from '../i18n';
 import { second } from '../live';
 import { Link } from '../router';
 import { brief, coarse, inZone, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
-import type { Job, Outcome, Run, Sentence, Status } from '../types';
+import type { Job, Outcome, Run, Message as Sentence, Status } from '../types';
 import { Icon, type IconName } from './icon';
 
 // What screens are made of.
