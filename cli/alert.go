@@ -248,7 +248,8 @@ channel did not take it.`,
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		v, raw, err := ask[view.ChannelTest](cmd.Context(), r, http.MethodPost, channelPath(args[0])+"/test", nil, map[string]any{})
+		v, raw, err := ask[view.ChannelTest](cmd.Context(), r, http.MethodPost, channelPath(args[0])+"/test", nil,
+			map[string]any{})
 		if err != nil {
 			return err
 		}

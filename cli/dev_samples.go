@@ -21,13 +21,15 @@ func samples(now time.Time) []job.Spec {
 	first, once := now.Add(5*time.Second).Truncate(5*time.Second), now.Add(time.Minute).Truncate(time.Second)
 	return []job.Spec{
 		{
-			Name: "hello", Every: job.Duration(5 * time.Second), Start: &first, Description: "Says hello, every 5 seconds",
-			Command: `echo "Hello, I was due at $GOCRONTAB_DUE"`,
+			Name: "hello", Every: job.Duration(5 * time.Second), Start: &first,
+			Description: "Says hello, every 5 seconds",
+			Command:     `echo "Hello, I was due at $GOCRONTAB_DUE"`,
 		},
 		{Name: "disk", Schedule: "* * * * *", Description: "Disk usage, each minute", Command: "df -h /"},
 		{
-			Name: "flaky", Every: job.Duration(20 * time.Second), Start: &first, Description: "Fails about one time in three",
-			Command: "if (( RANDOM % 3 )); then echo fine; else echo 'out of luck' >&2; exit 3; fi",
+			Name: "flaky", Every: job.Duration(20 * time.Second), Start: &first,
+			Description: "Fails about one time in three",
+			Command:     "if (( RANDOM % 3 )); then echo fine; else echo 'out of luck' >&2; exit 3; fi",
 		},
 		{
 			Name: "slow", Every: job.Duration(15 * time.Second), Start: &first, Overlap: job.OverlapSkip,

@@ -123,9 +123,11 @@ func (r *remote) printDiagnosis(v *view.Doctor, all bool) {
 	colours := map[doctor.Severity]colour{
 		doctor.Error: red, doctor.Warning: yellow, doctor.Notice: blue, doctor.OK: green, doctor.Unknown: purple,
 	}
+	tint := func(s view.Severity) colour { return colours[doctor.Severity(s)] }
+
 	for i := range v.Findings {
 		f := v.Findings[i]
-		r.printf("%s  %s  %s\n", paint(colours[doctor.Severity(f.Severity)], string(f.Severity)), paint(bold, plain(f.Seen)),
+		r.printf("%s  %s  %s\n", paint(tint(f.Severity), string(f.Severity)), paint(bold, plain(f.Seen)),
 			paint(faint, "("+plain(f.Check)+")"))
 		r.printf("    why  %s\n", plain(f.Why))
 		r.printf("    fix  %s\n", plain(f.Fix))
@@ -154,10 +156,10 @@ func (r *remote) printDiagnosis(v *view.Doctor, all bool) {
 			skipped++
 		}
 		if all && doctor.Severity(c.Severity) == doctor.OK {
-			r.printf("%s  %s  %s\n", paint(colours[doctor.Severity(c.Severity)], "ok"), plain(c.About),
+			r.printf("%s  %s  %s\n", paint(tint(c.Severity), "ok"), plain(c.About),
 				paint(faint, "("+plain(c.ID)+")"))
 		} else if c.Skipped != "" && (all || doctor.Area(c.Area) != doctor.Host) {
-			r.printf("%s  %s: %s  %s\n", paint(colours[doctor.Severity(c.Severity)], "not looked at"), plain(c.About), plain(c.Skipped),
+			r.printf("%s  %s: %s  %s\n", paint(tint(c.Severity), "not looked at"), plain(c.About), plain(c.Skipped),
 				paint(faint, "("+plain(c.ID)+")"))
 		}
 	}

@@ -921,7 +921,8 @@ func (s *server) post(t *testing.T, path, body string) string {
 	if err := r.connect(time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := r.call(t.Context(), http.MethodPost, path, nil, client.Document{Media: "application/json", Data: []byte(body)})
+	raw, err := r.call(t.Context(), http.MethodPost, path, nil,
+		client.Document{Media: "application/json", Data: []byte(body)})
 	if err != nil {
 		t.Fatal(err)
 	}

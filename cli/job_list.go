@@ -44,8 +44,8 @@ func jobTable(jobs []jobView, now time.Time) *table {
 		{head: "NEXT"}, {head: "LAST", drop: true}, {head: "COMMAND", shrink: true, spare: true},
 	}}
 	for _, j := range jobs {
-		t.add(text(j.ID), text(j.fullName()), text(j.when(now.Location())), cell{string(j.Status), statusColour(j.Status)},
-			text(relative(j.NextDue, now)), text(relative(j.LastDue, now)), text(j.what()))
+		t.add(text(j.ID), text(j.fullName()), text(j.when(now.Location())),
+			cell{string(j.Status), statusColour(j.Status)}, text(relative(j.NextDue, now)), text(relative(j.LastDue, now)), text(j.what()))
 	}
 	return t
 }

@@ -70,8 +70,10 @@ func sampleRuns() []view.Run {
 
 	ok, failed, missed, running := run, run, run, run
 	ok.Started, ok.Ended, ok.LatenessMS, ok.Outcome = at(0), at(1240*time.Millisecond), &late, job.Succeeded
-	failed.Started, failed.Ended, failed.LatenessMS, failed.Outcome, failed.ExitCode, failed.Trigger = at(0), at(time.Hour+2*time.Minute), &late, job.Failed, &exit, "manual"
-	missed.Outcome, missed.Count, missed.Until, missed.Reason = job.Missed, 17, at(time.Minute), "nobody could start it within 1m0s"
+	failed.Started, failed.Ended, failed.LatenessMS = at(0), at(time.Hour+2*time.Minute), &late
+	failed.Outcome, failed.ExitCode, failed.Trigger = job.Failed, &exit, "manual"
+	missed.Outcome, missed.Count, missed.Until = job.Missed, 17, at(time.Minute)
+	missed.Reason = "nobody could start it within 1m0s"
 	running.State, running.Started, running.LatenessMS = "running", at(-3*time.Second), &late
 	return []view.Run{running, ok, failed, missed}
 }
