@@ -48,6 +48,7 @@ func (c *Compensator) Look() {
 
 const (
 	period = 10 * time.Second
+	again  = time.Second // after an error or a release: the commit of a release may have been lost
 	page   = 500
 )
 
@@ -62,9 +63,14 @@ func (c *Compensator) Run(ctx context.Context) error {
 		case <-c.signal:
 		}
 
-		wait = period
-		if _, err := c.Compensate(ctx); err != nil && ctx.Err() == nil {
+		released, err := c.Compensate(ctx)
+		if err != nil && ctx.Err() == nil {
 			c.Log.Warn("cannot compare rows and sets, trying again", "error", err)
+		}
+
+		wait = period
+		if err != nil || released > 0 {
+			wait = again
 		}
 	}
 }
