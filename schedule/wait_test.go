@@ -121,6 +121,25 @@ func TestReplace(t *testing.T) {
 	c.want("what was replaced is not tried again", c.outcomes(), "j 2 killed", "j 4 superseded")
 }
 
+// TestForeignRunInLine: the row of a waiting run was edited by hand and names a different job now.
+// The job in whose line it waits goes on.
+func TestForeignRunInLine(t *testing.T) {
+	c := newCluster(t)
+	c.exec("DROP TRIGGER run_updated") // it forbids that
+	m := c.member(1, c.dsn)
+	spec := every("j", 2)
+	spec.Overlap = job.OverlapReplace
+	c.create(spec, t0)
+	m.claims(0)
+	c.want("first", m.starts(2), "j@2")
+	c.want("second", m.starts(4))
+
+	c.exec("UPDATE run SET job_id = 999 WHERE state = 'waiting'")
+	c.want("third", m.starts(6))
+	m.ends("j", 2, 6.5, succeeded)
+	c.want("a later one starts", m.starts(8), "j@8")
+}
+
 // TestRetryWaits: the end of an attempt inserts the next one, which waits for another run of its
 // job.
 func TestRetryWaits(t *testing.T) {
