@@ -36,6 +36,8 @@ const (
 	pointsVariable = "GOCRONTAB_FAILPOINT_LOG"
 	// pointedVariable names a program with the tag, to use instead of building one.
 	pointedVariable = "GOCRONTAB_FAULTS_POINTED_BINARY"
+	// roundsVariable sets the number of rounds of kills, instead of 1, or 20 with LONG=1.
+	roundsVariable = "GOCRONTAB_FAULTS_ROUNDS"
 )
 
 // pointed is the program, built with points.
@@ -102,6 +104,12 @@ func TestF42Points(t *testing.T) {
 	}
 	r := scenario(t, "F42+", "kill -9 of a node at every point between two effects of its code")
 	rounds := times(1, 20)
+	if text := os.Getenv(roundsVariable); text != "" {
+		if rounds, err = strconv.Atoi(text); err != nil || rounds < 1 {
+			t.Fatalf("%s=%q: want a number of rounds, at least 1", roundsVariable, text)
+		}
+	}
+
 	kills, missed := 0, map[string]int{}
 	reached := map[string]int{}
 
