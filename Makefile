@@ -54,6 +54,7 @@ test: deps lint ## Lint, run all tests with the race detector and some faults, c
 	$(GO) test -tags failpoint $(TESTFLAGS) ./internal/failpoint
 	$(FAULTS) -parallel 4 -timeout 15m -run '$(GATE)'
 	cd tools/release && $(GO) test -timeout 10m $(TESTFLAGS) ./...
+	cd tools/benchplot && $(GO) test $(TESTFLAGS) ./...
 	GO=$(GO) tools/vulncheck.sh
 
 # The server comes out of Debian or Ubuntu into a folder of its own (tools/engine.sh, which names those there are). All
@@ -105,6 +106,7 @@ bench-peers: build ## Measure a backlog beside River on PostgreSQL (needs apt-ge
 
 bench-page: ## Write what make bench measured into docs/internals/performance.md
 	$(GO) run ./tools/benchpage -page docs/internals/performance.md -plots images bin/bench/*.json
+	cd tools/benchplot && $(GO) run . -out ../../docs/internals/images ../../bin/bench/*.json
 
 # How often hot functions allocate is the same on any machine; how long they take is for benchstat to compare.
 HOT = $(GO) test ./job -run '^$$' -bench 'CronNext|ParseCron' -benchmem -count 6 -benchtime 2000x

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,7 +24,6 @@ func benchCommand(c *console) *cobra.Command {
 	var (
 		o       bench.Options
 		out     output
-		plots   string
 		compare string
 	)
 
@@ -44,7 +42,7 @@ conclude anything says so.
 		Example: `  go-crontab bench
   go-crontab bench steady --rate 5000 --for 30s --repeat 3
   go-crontab bench --dsn 'bench:secret@tcp(db:3306)/' steady herd burst -o json > before.json
-  go-crontab bench steady herd burst --compare before.json --plot plots`,
+  go-crontab bench steady herd burst --compare before.json`,
 		ValidArgsFunction: cobra.FixedCompletions(bench.Names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Scenarios, o.Version = args, readVersion().Version
@@ -78,11 +76,6 @@ conclude anything says so.
 			if printErr := c.printBench(&out, r, before); printErr != nil {
 				return printErr
 			}
-			if plots != "" && len(r.Results) > 0 {
-				if plotErr := writePlots(plots, r); plotErr != nil {
-					return plotErr
-				}
-			}
 
 			if err != nil {
 				return err
@@ -104,9 +97,7 @@ conclude anything says so.
 	flags.BoolVar(&o.Binlog, "binlog", false, "the private server writes a binary log, flushed at each commit")
 	flags.IntVar(&o.Repeat, "repeat", 1, "how often each scenario is run; the run in the middle counts")
 	flags.StringVar(&compare, "compare", "", "JSON of an earlier bench to compare with")
-	flags.StringVar(&plots, "plot", "", "folder for plots of the results (SVG)")
 	out.flags(cmd, "table", "json", "yaml")
-	_ = cmd.MarkFlagDirname("plot")
 	_ = cmd.MarkFlagFilename("compare", "json")
 
 	return cmd
@@ -292,16 +283,4 @@ func orUnknown(s string) string {
 		return "unknown"
 	}
 	return s
-}
-
-func writePlots(folder string, r *bench.Report) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("--plot: %w", err)
-	}
-	for name, svg := range bench.Plots(r) {
-		if err := os.WriteFile(filepath.Join(folder, name), svg, 0o644); err != nil {
-			return fmt.Errorf("--plot: %w", err)
-		}
-	}
-	return nil
 }

@@ -162,6 +162,7 @@ func TestWidth(t *testing.T) {
 
 	for s, want := range map[string]int{
 		"": 0, "abc": 3, "é": 1, "e\u0301": 1, "备份": 4, "한국": 4, "🚀x": 3, "…": 1, "ｆ": 2,
+		"👨\u200d👩\u200d👧": 2, "🇨🇳": 2, "𗁭": 2,
 	} {
 		if got := displayWidth(s); got != want {
 			t.Errorf("%q: got %d columns, want %d", s, got, want)

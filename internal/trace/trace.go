@@ -29,7 +29,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -71,9 +71,13 @@ func New(ctx context.Context, node, version string, log *slog.Logger) (*Tracer, 
 		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER=%s: want otlp, or none", e)
 	}
 
-	exporter, err := otlptracehttp.New(ctx)
+	s, err := readSettings()
 	if err != nil {
-		return nil, fmt.Errorf("OTLP: %w", err)
+		return nil, err
+	}
+	exporter, err := otlptrace.New(ctx, newCollector(s))
+	if err != nil {
+		return nil, err
 	}
 
 	own := resource.NewSchemaless(

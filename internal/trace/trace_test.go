@@ -19,7 +19,6 @@ import (
 	"go-crontab/job"
 
 	"github.com/go-chi/chi/v5"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	v1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
@@ -48,7 +47,7 @@ func collect(t *testing.T) *collected {
 		if err != nil {
 			t.Error(err)
 		}
-		var m collector.ExportTraceServiceRequest
+		var m v1.TracesData // encoded as ExportTraceServiceRequest is
 		if err := proto.Unmarshal(b, &m); err != nil || r.URL.Path != "/v1/traces" {
 			t.Errorf("%s: %v", r.URL.Path, err)
 		}
