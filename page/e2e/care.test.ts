@@ -46,13 +46,13 @@ test('what is new takes the place of nothing, and what is edited is what was rea
     await dialog.getByLabel('Name', { exact: true }).fill('there');
     if (path === 'secrets') await dialog.getByLabel('Value').fill('x');
     await button('Save', page).click();
-    await dialog.locator('.field.wrong').getByText('There is one of that name already').waitFor();
+    await dialog.locator('.field.wrong').getByText('This name is already taken').waitFor();
     assert.equal(sent.pop()!.headers()['if-none-match'], '*', name);
   }
   await go('/activity/alerts/channels', page);
   await button('Edit', page).click();
   await button('Save', page).click();
-  await dialog.getByText('Somebody has changed it meanwhile').waitFor();
+  await dialog.getByText('Someone else changed it in the meantime').waitFor();
   const version = (await cluster.api('GET', '/api/v1/alerts/channels')).items[0].version;
   assert.equal(sent.pop()!.headers()['if-match'], `"${version}"`);
   await page.unrouteAll();
@@ -60,7 +60,7 @@ test('what is new takes the place of nothing, and what is edited is what was rea
   await button('New group', page).click();
   await dialog.getByLabel('Name', { exact: true }).fill('there');
   await button('Save', page).click();
-  await dialog.locator('.field.wrong').getByText('There is one of that name already').waitFor();
+  await dialog.locator('.field.wrong').getByText('This name is already taken').waitFor();
   assert.equal((await cluster.api('GET', '/api/v1/groups/there')).slots, 2);
   assert.deepEqual(wrong, []);
   await context.close();
@@ -72,7 +72,7 @@ test('an event of a rule that is unticked takes along what was said of it; a sec
   await cluster.api('PUT', '/api/v1/alerts/rules/many', { on: ['failed', 'failures', 'late_start'], failures: { count: 4, within: '2h' }, late_start: '5m', channels: ['chat'] });
   await go('/activity/alerts/rules', page);
   await button('Edit', page).click();
-  await dialog.getByLabel('Many failures').uncheck();
+  await dialog.getByLabel('Repeated failures').uncheck();
   await dialog.getByLabel('Started late').uncheck();
   await button('Save', page).click();
   await dialog.waitFor({ state: 'detached' });
@@ -124,7 +124,7 @@ test('of more jobs than are listed, the server looks for those of a name', limit
   await page.getByRole('link', { name: 'the needle', exact: true }).waitFor();
   await page.getByText('names alone were searched', { exact: false }).waitFor();
   await page.getByLabel('Search jobs').fill('nothing like it');
-  await page.getByText('No job is like that').waitFor();
+  await page.getByText('No matching jobs').waitFor();
   assert.deepEqual([...new Set(asked)], ['needle', 'nothing']);
   assert.deepEqual(wrong, []);
   await context.close();
@@ -195,7 +195,7 @@ test('to resume the cluster and to cancel a backfill is asked first', limit, asy
   await button('Resume', page).click();
   await dialog.getByText('Resume the whole cluster?').waitFor();
   assert.equal((await cluster.api('GET', '/api/v1/pauses')).items.length, 1, 'nothing is done before it is confirmed');
-  await button('Resume all', page).click();
+  await button('Resume cluster', page).click();
   await dialog.waitFor({ state: 'detached' });
   assert.equal((await cluster.api('GET', '/api/v1/pauses')).items.length, 0);
 
@@ -203,9 +203,9 @@ test('to resume the cluster and to cancel a backfill is asked first', limit, asy
   const b = await cluster.api('POST', `/api/v1/jobs/${j.id}/backfill`, { from: iso(Date.now() - 3600_000), to: iso(Date.now() - 60_000) });
   await go(`/jobs/${j.id}/backfills`, page);
   await button('Cancel', page).click();
-  await dialog.getByText('Cancel this backfill?').waitFor();
+  await dialog.getByText('Cancel this backfill of {job}?').waitFor();
   assert.equal((await cluster.api('GET', `/api/v1/backfills/${b.id}`)).state, 'running');
-  await button('Cancel the backfill', page).click();
+  await button('Cancel backfill', page).click();
   await until('it is cancelled', async () => (await cluster.api('GET', `/api/v1/backfills/${b.id}`)).state === 'cancelled');
   assert.deepEqual(wrong, []);
   await cluster.api('DELETE', `/api/v1/jobs/${j.id}`, undefined, { 'If-Match': '*' });
@@ -219,20 +219,20 @@ test('the last look before saving is at the text at hand, and says if the server
   await page.getByText(/^at 05:00 every day/).waitFor();
   await page.route('**/api/v1/preview', async (route) => { await wait(2000); await route.continue().catch(() => undefined); });
   await page.locator('#f-schedule').fill('0 7 * * *');
-  await button('Look at it and save', page).click();
+  await button('Review changes', page).click();
   await dialog.waitFor();
   assert.match(await dialog.innerText(), /07:00/);
   assert.doesNotMatch(await dialog.innerText(), /at 05:00/);
   await dialog.getByRole('button', { name: 'Back' }).click();
   await page.locator('#f-schedule').fill('61 7 * * *');
-  await button('Look at it and save', page).click();
+  await button('Review changes', page).click();
   await page.locator('.field.wrong').getByText(/minute/).waitFor();
   assert.equal(await dialog.count(), 0, 'what is wrong is not offered for saving');
   await page.unroute('**/api/v1/preview');
   await page.route('**/api/v1/preview', (route) => route.fulfill({ status: 503, contentType: 'application/problem+json', json: { title: 'Not now', detail: 'Try again.' } }));
   await page.locator('#f-schedule').fill('0 9 * * *');
-  await button('Look at it and save', page).click();
-  await dialog.getByText('The server could not look at it').waitFor();
+  await button('Review changes', page).click();
+  await dialog.getByText('The server could not check it').waitFor();
   assert.deepEqual(wrong, []);
   page.on('dialog', (d) => void d.accept().catch(() => undefined));
   await context.close();
@@ -247,7 +247,7 @@ test('older lines stay without a hole, or the list begins anew; what was loaded 
   });
   await go('/activity', page);
   const rows = page.locator('tbody tr'), first = () => rows.first().innerText();
-  await button('Older ones', page).click();
+  await button('Show older', page).click();
   await until('two pages', async () => (await rows.count()) === 100);
   const news = () => cluster.api('POST', '/api/v1/cluster/pause', {}).then(() => cluster.api('POST', '/api/v1/cluster/resume', {}));
   top = 1010;
@@ -301,7 +301,7 @@ test('in Chinese, reasons that are known stand above what the server wrote; what
 });
 
 test('what was killed by something else is told to have lacked memory, perhaps; what somebody killed is not', limit, async () => {
-  const { page, wrong, context } = await someone(), advice = page.getByText('Something killed it, perhaps for its memory.');
+  const { page, wrong, context } = await someone(), advice = page.getByText('The process was killed from outside, perhaps because memory ran out.');
   const r = await ran('hungry', 'kill -9 $$');
   await go(`/runs/${r.id}`, page);
   await advice.waitFor();
@@ -381,8 +381,8 @@ test('a button keeps the focus while it works; what a dialog shows once stays, a
   await go('/activity/tokens', page);
   await button('New token', page).click();
   await dialog.getByLabel('Name').fill('shown-once');
-  await button('Make it', page).click();
-  await dialog.getByText('This is shown once:').waitFor();
+  await button('Create token', page).click();
+  await dialog.getByText('Copy it now. It is shown only once.').waitFor();
   await page.mouse.click(5, 5);
   await wait(300);
   assert.equal(await dialog.isVisible(), true, 'a press beside it does not take it away');
@@ -405,14 +405,14 @@ test('runs of a time and of a job by its name; many that are picked are looked a
   await page.waitForURL(new RegExp(`job_id=${r.job_id}`));
   await page.locator('.chip').getByText('sought').waitFor();
   await page.locator('table.runs tbody tr').first().waitFor();
-  await page.getByLabel('Due from').fill('2027-01-01T10:00');
-  await page.getByLabel('Due from').blur();
+  await page.getByLabel('Scheduled from').fill('2027-01-01T10:00');
+  await page.getByLabel('Scheduled from').blur();
   await page.waitForURL(/from=2027-01-01T09%3A00%3A00Z/); // the browser is in Berlin
-  await page.getByText('No such runs').waitFor();
+  await page.getByText('No matching runs').waitFor();
 
   await go('/jobs?q=sought', page);
   await page.getByLabel('Pick sought').check();
-  const bar = page.getByRole('region', { name: 'Picked jobs' });
+  const bar = page.getByRole('region', { name: 'Selected jobs' });
   await bar.getByRole('button', { name: 'Run now' }).click();
   await dialog.getByText('Run 1 job now?').waitFor();
   await dialog.getByRole('button', { name: 'Cancel' }).click();

@@ -25,7 +25,7 @@ test('a crontab is pasted: what it would make, what it cannot, and then it is th
   const { page, wrong, context } = await someone();
   await go('/jobs', page);
   await page.getByRole('link', { name: 'Import', exact: true }).click();
-  const text = page.getByRole('textbox', { name: 'What you have' }), button = page.getByRole('button', { name: 'Import', exact: true });
+  const text = page.getByRole('textbox', { name: 'Your crontab' }), button = page.getByRole('button', { name: 'Import', exact: true });
   await text.fill('MAILTO=ops@example.com\n0 3 * * * backup.sh\n@reboot start.sh\n0 4 * * * load orders');
   await page.getByText('1 line cannot be a job').waitFor();
   await page.getByText('at 03:00 every day, Europe/Berlin').waitFor();
@@ -81,7 +81,7 @@ test('a crontab names jobs that are there, and has a column for users; in Chines
   const { page, wrong, context } = await someone();
   await cluster.job({ name: 'backup', app: 'taken', every: '1h', command: 'of-somebody-else' });
   await go('/jobs/import', page);
-  const text = page.getByRole('textbox', { name: 'What you have' }), button = page.getByRole('button', { name: 'Import', exact: true });
+  const text = page.getByRole('textbox', { name: 'Your crontab' }), button = page.getByRole('button', { name: 'Import', exact: true });
   await page.getByLabel('App', { exact: true }).fill('taken');
   await text.fill('0 3 * * * backup.sh\n0 4 * * * load orders\n');
   await page.getByText('1 job is there already under this name').waitFor();
@@ -90,7 +90,7 @@ test('a crontab names jobs that are there, and has a column for users; in Chines
   await page.getByLabel('Replace it').check();
   assert.ok(await button.isEnabled());
   await text.fill('17 * * * * root cd / && run-parts\n');
-  const notice = page.getByText('A command begins with root: do its lines name a user?');
+  const notice = page.getByText('A command begins with root. Do the lines contain a user name?');
   await notice.waitFor();
   await page.getByLabel('Its lines name a user').check();
   await notice.waitFor({ state: 'detached' });
@@ -107,12 +107,12 @@ test('a crontab names jobs that are there, and has a column for users; in Chines
 test('a file is pasted: groups and jobs, what is wrong with it, and again it changes nothing', limit, async () => {
   const { page, wrong, context } = await someone();
   await go('/jobs/import', page);
-  const text = page.getByRole('textbox', { name: 'What you have' }), button = page.getByRole('button', { name: 'Import', exact: true });
+  const text = page.getByRole('textbox', { name: 'Your crontab' }), button = page.getByRole('button', { name: 'Import', exact: true });
   const file = 'groups:\n  - name: house\n    slots: 2\njobs:\n  - name: one of a file\n    schedule: 0 3 * * *\n    group: house\n    command: "true"\n---\nname: another of it\nevery: 1h\ncommand: echo\n';
   await text.fill(file.replace('every: 1h', 'every: never'));
   await page.locator('.notice.bad', { hasText: 'another of it · every' }).waitFor();
   await text.fill(file.replace('name: another', '  name: another'));
-  await page.getByText('It cannot be read').waitFor();
+  await page.getByText('Cannot read the text').waitFor();
   assert.ok(await button.isDisabled());
   // A job has the names of its calendars in a list, JSON values may stand behind each other, and what goes round and round is told.
   await text.fill('name: closed on holidays\nschedule: 0 3 * * *\ncommand: "true"\ncalendars: [holidays]\n');
@@ -120,7 +120,7 @@ test('a file is pasted: groups and jobs, what is wrong with it, and again it cha
   await text.fill('{"name": "a", "every": "1h", "command": "echo }"}\n{\n  "name": "b", "every": "1h", "command": "b"\n}\n\n[{"name": "c", "every": "1h", "command": "c"}]\n');
   await page.locator('.badge.good', { hasText: '3 new' }).waitFor();
   await text.fill('name: round\nevery: 1h\ncommand: x\nlabels: &l\n  a: *l\n');
-  await page.getByText('It cannot be read').waitFor();
+  await page.getByText('Cannot read the text').waitFor();
   await text.fill(file);
   await page.getByText('one of a file', { exact: true }).waitFor();
   await page.locator('.badge.good', { hasText: '3 new' }).waitFor();
@@ -139,7 +139,7 @@ test('who may change no job is not asked for any', limit, async () => {
   const { token } = await cluster.api('POST', '/api/v1/tokens', { name: 'operates', role: 'operator' });
   const { page, wrong, context } = await someone({}, token);
   await page.goto(cluster.urls[0] + '/jobs/import');
-  await page.getByText('You may not change jobs').waitFor();
+  await page.getByText('Changing jobs needs the admin role').waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
 });
@@ -152,7 +152,7 @@ test('alert when it fails: from the job, with the first channel on the way', lim
   await alert.click();
   assert.equal(await dialog.getByLabel('Name', { exact: true }).inputValue(), 'shop/fragile');
   assert.equal(await dialog.getByLabel('Jobs', { exact: true }).inputValue(), 'shop/fragile');
-  assert.ok(await dialog.getByLabel('A due time failed').isChecked());
+  assert.ok(await dialog.getByLabel('Run failed').isChecked());
   await dialog.getByLabel('Description').fill('what was typed stays');
   await dialog.getByRole('button', { name: 'New channel' }).click();
   await dialog.getByRole('button', { name: 'Cancel' }).click(); // back at the rule
@@ -169,7 +169,7 @@ test('alert when it fails: from the job, with the first channel on the way', lim
   assert.deepEqual([rule.jobs, rule.channels, rule.on.includes('failed'), rule.description], [['shop/fragile'], ['hook'], true, 'what was typed stays']);
   await alert.click(); // there is one: that is shown
   await dialog.getByRole('heading', { name: 'shop/fragile' }).waitFor();
-  await dialog.getByLabel('Told again after').fill('4h');
+  await dialog.getByLabel('Repeat every').fill('4h');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await until('the rule is changed', async () => (await cluster.api('GET', '/api/v1/alerts/rules/shop%2Ffragile')).repeat === '4h');
   assert.equal((await cluster.api('GET', '/api/v1/alerts/rules')).items.length, 1);
@@ -185,9 +185,9 @@ test('a due time that failed runs again as that due time', limit, async () => {
   const failed = await until('it has failed', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&outcome=failed`)).items[0]);
   await job('0 * * * *', 'echo "mended for $GOCRONTAB_DUE"');
   await go(`/runs/${failed.id}`, page);
-  const again = page.getByRole('button', { name: 'Run this due time again' }), dialog = page.getByRole('dialog');
+  const again = page.getByRole('button', { name: 'Rerun (same scheduled time)' }), dialog = page.getByRole('dialog');
   await again.click();
-  await dialog.getByRole('button', { name: 'Run it again' }).click();
+  await dialog.getByRole('button', { name: 'Rerun' }).click();
   await page.waitForURL((u) => !u.pathname.endsWith(failed.id)); // to its run, or to the backfills where it has not begun soon
   const mended = await until('it ran again', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&outcome=succeeded`)).items[0]);
   assert.deepEqual([mended.trigger, mended.due], ['backfill', failed.due]);
@@ -200,18 +200,18 @@ test('a due time that failed runs again as that due time', limit, async () => {
   await job('30 5 1 1 *', 'echo by hand');
   await go(`/runs/${failed.id}`, page);
   await again.click();
-  await dialog.getByRole('button', { name: 'Run it again' }).click();
-  await dialog.getByText('By its definition of now the job has no such due time.').waitFor();
+  await dialog.getByRole('button', { name: 'Rerun' }).click();
+  await dialog.getByText('With its current schedule, the job has no run at that time.').waitFor();
   await dialog.getByRole('button', { name: 'Run now' }).click();
   await until('it ran by hand', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&trigger=manual`)).items[0]);
 
   // Of a record that counts more than one backfill takes, a part can be chosen.
   await page.route(`**/api/v1/runs/${failed.id}`, async (route) => { const r = await route.fetch(); await route.fulfill({ response: r, json: { ...(await r.json()), count: 2_000_000, until: failed.due } }); });
-  await page.route(`**/api/v1/jobs/${j.id}/backfill`, (route) => route.fulfill({ status: 422, contentType: 'application/problem+json', json: { title: 'Something in it is not right', status: 422, errors: [{ field: 'to', code: 'backfill_too_large', values: ['2000000', '1000000'], message: 'the range has 2000000 due times, at most 1000000 are taken; give a shorter one' }] } }));
+  await page.route(`**/api/v1/jobs/${j.id}/backfill`, (route) => route.fulfill({ status: 422, contentType: 'application/problem+json', json: { title: 'Some values are invalid', status: 422, errors: [{ field: 'to', code: 'backfill_too_large', values: ['2000000', '1000000'], message: 'the range has 2000000 due times, at most 1000000 are taken; give a shorter one' }] } }));
   await go(`/runs/${failed.id}`, page);
   await again.click();
-  await dialog.getByRole('button', { name: 'Run it again' }).click();
-  await dialog.getByRole('button', { name: 'Backfill a part of them' }).click();
+  await dialog.getByRole('button', { name: 'Rerun' }).click();
+  await dialog.getByRole('button', { name: 'Backfill part of the range' }).click();
   await dialog.getByRole('heading', { name: 'Backfill tells its due time' }).waitFor();
   assert.match(await dialog.getByLabel('From').inputValue(), /:00:00$/);
   assert.equal(await dialog.getByLabel('To', { exact: true }).inputValue(), await dialog.getByLabel('From').inputValue());
@@ -238,7 +238,7 @@ test('deleted jobs: which there were, their records and what they were', limit, 
   await page.getByRole('link', { name: 'Deleted jobs' }).click();
   await page.getByRole('button', { name: 'Deleted jobs', pressed: true }).waitFor();
   await page.goto(cluster.urls[0] + '/jobs/987654321');
-  await page.getByRole('heading', { name: 'There is no such job' }).waitFor();
+  await page.getByRole('heading', { name: 'Job not found' }).waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
 });

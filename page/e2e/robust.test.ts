@@ -53,10 +53,10 @@ test('ten megabytes of lines: few of them exist, all can be reached and searched
   await until('the middle is there', async () => /line 8[45]\d\d\d of/.test(await out.innerText()));
   const top = await out.locator('.l .n').first().innerText();
   assert.match(await out.locator('.l').first().innerText(), new RegExp(`line ${top} of`), 'numbers are those of the lines');
-  await page.getByLabel('Search in the output').fill('Line 99999 ');
+  await page.getByLabel('Search the output').fill('Line 99999 ');
   await until('one line is left', async () => (await out.locator('.l').count()) === 1);
   assert.match(await out.innerText(), /99999\s+line 99999 of/);
-  await page.getByLabel('Search in the output').fill('very many');
+  await page.getByLabel('Search the output').fill('very many');
   await page.getByText('170,000 lines').waitFor();
   assert.ok((await elements(page)) < 1500, `${await elements(page)} elements`);
   assert.ok((await answers(page)) < 3000);
@@ -72,9 +72,9 @@ test('a line of ten megabytes, with and without wrapping', limit, async () => {
   assert.ok((await page.evaluate(() => document.querySelector('.out')!.textContent!.length)) < 500_000);
   await out.evaluate((el) => { el.scrollTop = el.scrollHeight; });
   await until('its end', async () => { await out.evaluate((el) => { el.scrollTop = el.scrollHeight; }); return /y end\s+2\s+the second/.test(await out.innerText()); });
-  await page.getByLabel('Search in the output').fill('needle');
+  await page.getByLabel('Search the output').fill('needle');
   await until('the part with it is left', async () => { const n = await out.locator('.l').count(); return n >= 1 && n <= 2; });
-  await page.getByLabel('Search in the output').fill('');
+  await page.getByLabel('Search the output').fill('');
   await page.getByLabel('Wrap long lines').click();
   await until('it is one row high for each part', async () => (await out.evaluate((el) => el.scrollHeight)) < 70_000);
   assert.ok((await answers(page)) < 3000);
@@ -124,7 +124,7 @@ test('ten thousand lines a second for ten seconds: followed, and the page still 
   console.log(`fast output: slowest answer ${slowest} ms, at most ${most} elements`);
   assert.ok(most < 1500, `${most} elements`);
   assert.ok(slowest < 5000, `${slowest} ms`);
-  await page.getByText('the middle is left out').waitFor();
+  await page.getByText('the middle is omitted').waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
 });
@@ -146,9 +146,9 @@ for (const hours of [1, -1]) {
     await page.getByText("This browser's clock is off by", { exact: false }).waitFor();
     const r = await run('sleep 8');
     await go(`/runs/${r.id}`, page);
-    const took = () => page.locator('.tile').filter({ hasText: 'Took' }).locator('b').innerText();
+    const took = () => page.locator('.tile').filter({ hasText: 'Duration' }).locator('b').innerText();
     await until('it counts up from its start', async () => /^[1-9] s$|^1\d s$/.test(await took()));
-    const late = await page.locator('.tile').filter({ hasText: 'Late' }).locator('b').innerText();
+    const late = await page.locator('.tile').filter({ hasText: 'Delay' }).locator('b').innerText();
     assert.match(late, /ms$|^\d+(\.\d)? s$/, late);
     await over(r.id);
     await go('/jobs', page);

@@ -82,7 +82,7 @@ export async function call<T>(path: string, o: Options = {}): Promise<Answer<T>>
   } catch (err) {
     if (o.signal?.aborted) throw err;
     unreachable.value = true;
-    throw new Problem('No answer', `${location.host} does not answer.`, 0);
+    throw new Problem('No response', `${location.host} does not answer.`, 0);
   } finally {
     clearTimeout(timer);
     o.signal?.removeEventListener('abort', away);

@@ -67,7 +67,7 @@ function screen(path: string): JSX.Element {
     case 'settings': return <Settings />;
     case 'activity': return <Activity tab={second ?? 'audit'} item={third} />;
   }
-  return <Empty icon="question" title={t('There is no such screen')}><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
+  return <Empty icon="question" title={t('Page not found')}><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
 }
 const decode = (s: string) => { try { return decodeURIComponent(s); } catch { return s; } };
 
@@ -125,7 +125,7 @@ export function App() {
   const path = here.value.path, active = path === '/' ? '/jobs' : '/' + path.split('/')[1];
   return (
     <div class="frame">
-      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>{t('Skip to the content')}</a>
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>{t('Skip to content')}</a>
       <div class="topbar">
         <Button look="quiet" icon="menu" aria-label={t('Menu')} aria-expanded={menu} work={() => setMenu(!menu)} />
         <Brand />
@@ -136,7 +136,7 @@ export function App() {
       <aside class={`side ${menu ? 'open' : ''}`}>
         <Brand />
         <button class="item find" onClick={openPalette}><Icon name="search" />{t('Search')}<kbd>/</kbd></button>
-        <nav aria-label={t('Screens')}>
+        <nav aria-label={t('Navigation')}>
           {nav.map((n) => <Link key={n.to} class="item" to={n.to} aria-current={active === n.to ? 'page' : undefined}><Icon name={n.icon} />{t(n.text)}</Link>)}
         </nav>
         <Foot />
@@ -158,26 +158,26 @@ class Boundary extends Component<{ children: ComponentChildren }, { error?: Erro
   render() {
     const e = this.state.error;
     if (!e) return this.props.children;
-    return <ProblemBox problem={new Problem(t('This screen is broken'), String(e.message ?? e), 1)} again={() => location.reload()} />;
+    return <ProblemBox problem={new Problem(t('Something went wrong on this page'), String(e.message ?? e), 1)} again={() => location.reload()} />;
   }
 }
 
 const Over = ({ f }: { f: () => JSX.Element }) => f();
 const Brand = () => <Link class="brand" to="/jobs"><Mark />go-crontab</Link>;
 
-const paceText: Record<string, Text> = { live: 'Live', asking: 'Live', paused: 'Paused', stale: 'No answer' };
+const paceText: Record<string, Text> = { live: 'Live', asking: 'Live', paused: 'Paused', stale: 'No response' };
 const PaceDot = () => <span class={`pace ${pace.value}`} role="img" aria-label={t(paceText[pace.value])} title={t(paceText[pace.value])} />;
 
 function Foot() {
   const m = me.value;
   return (
     <div class="foot">
-      <button class="item" aria-pressed={following.value} onClick={() => setFollowing(!following.value)} title={t('Whether the page follows what happens')}>
+      <button class="item" aria-pressed={following.value} onClick={() => setFollowing(!following.value)} title={t('Turn live updates on or off')}>
         <PaceDot />{t(paceText[pace.value])}<span class="tail"><Icon name={following.value ? 'pause' : 'play'} /></span>
       </button>
       <button class="item" onClick={flipTheme}><Icon name={theme.value === 'dark' ? 'sun' : 'moon'} />{theme.value === 'dark' ? t('Light') : t('Dark')}</button>
       <button class="item" lang={lang.value === 'zh' ? 'en' : 'zh-CN'} onClick={() => choose(lang.value === 'zh' ? 'en' : 'zh')}><Icon name="globe" />{lang.value === 'zh' ? 'English' : '中文'}</button>
-      <button class="item" title={t('Times are shown in this zone')} onClick={() => { inUTC.value = !inUTC.value; localStorage.setItem('utc', inUTC.value ? 'yes' : 'no'); }}>
+      <button class="item" title={t('Switch the time zone of this page')} onClick={() => { inUTC.value = !inUTC.value; localStorage.setItem('utc', inUTC.value ? 'yes' : 'no'); }}>
         <Icon name="clock" /><span class="cut">{inUTC.value ? 'UTC' : myZone}</span>
       </button>
       <a class="item" href="/docs"><Icon name="question" />{t('API reference')}</a>
@@ -199,8 +199,8 @@ function Banners() {
       {unreachable.value && (
         <div class="banner" role="alert">
           <Icon name="warning" />
-          <span>{t('{host} does not answer; what you see may be old. Trying again.', { host: location.host })}</span>
-          {others.map((s) => <a key={s.id} href={s.address + location.pathname + location.search}>{t('Go on with {node}', { node: s.node })}</a>)}
+          <span>{t('{host} is not responding, so this page may be out of date. Retrying…', { host: location.host })}</span>
+          {others.map((s) => <a key={s.id} href={s.address + location.pathname + location.search}>{t('Continue on {node}', { node: s.node })}</a>)}
         </div>
       )}
       {pauses.value.map((p) => (
@@ -210,11 +210,11 @@ function Banners() {
             <b>{p.scope === 'cluster' ? t('The whole cluster is paused') : t('The app {app} is paused', { app: p.app ?? '' })}</b>
             {p.reason && <>: <bdi>{p.reason}</bdi></>}{p.by && ` (${p.by})`}
           </span>
-          <Link to="/activity/pauses">{t('Look')}</Link>
+          <Link to="/activity/pauses">{t('Show')}</Link>
         </div>
       ))}
       {Math.abs(off) > 30_000 && (
-        <div class="banner warn" role="status"><Icon name="clock" />{t("This browser's clock is off by {span}. All times here are the cluster's: it is {time} UTC there.", { span: coarse(Math.abs(off)), time: new Date(now()).toISOString().slice(11, 16) })}</div>
+        <div class="banner warn" role="status"><Icon name="clock" />{t("This browser's clock is off by {span}. Times on this page follow the cluster's clock, which says {time} UTC.", { span: coarse(Math.abs(off)), time: new Date(now()).toISOString().slice(11, 16) })}</div>
       )}
     </>
   );
@@ -274,11 +274,11 @@ function SignIn({ over }: { over?: boolean }) {
       {!over && <div class="row"><div class="grow"><Brand /></div>
         <button type="button" class="button quiet" lang={lang.value === 'zh' ? 'en' : 'zh-CN'} onClick={() => choose(lang.value === 'zh' ? 'en' : 'zh')}>{lang.value === 'zh' ? 'English' : '中文'}</button>
         <Button look="quiet" icon={theme.value === 'dark' ? 'sun' : 'moon'} aria-label={theme.value === 'dark' ? t('Light') : t('Dark')} work={flipTheme} /></div>}
-      {over && <p>{t('Sign in again to go on. Nothing that you typed is lost.')}</p>}
+      {over && <p>{t('Sign in again to continue. Nothing you typed is lost.')}</p>}
       <div class={`field ${problem ? 'wrong' : ''}`}>
         <label for="token">{t('Token')}</label>
         <input id="token" type="password" autocomplete="off" spellcheck={false} required autoFocus value={token} onInput={(e) => { setToken(e.currentTarget.value); setProblem(undefined); }} aria-describedby="token-hint" />
-        <p class="hint" id="token-hint">{t('dev writes one into its data folder, migrate --bootstrap prints the first one, token create makes more.')}</p>
+        <p class="hint" id="token-hint">{t('"go-crontab dev" prints where its token is. Admins create tokens with "go-crontab token create".')}</p>
       </div>
       {problem && <ProblemBox problem={problem} />}
       <div class="row">

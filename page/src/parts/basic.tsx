@@ -63,16 +63,16 @@ export const Toasts = ({ layer }: { layer?: symbol }) => layers.value[layers.val
 
 const titles: Record<string, Text> = {
   'urn:go-crontab:problem:unauthenticated': 'You are not signed in',
-  'urn:go-crontab:problem:forbidden': 'You may not do that',
-  'urn:go-crontab:problem:not-found': 'There is no such thing',
-  'urn:go-crontab:problem:invalid': 'Something in it is not right',
-  'urn:go-crontab:problem:stale': 'Somebody has changed it meanwhile',
+  'urn:go-crontab:problem:forbidden': 'You do not have permission',
+  'urn:go-crontab:problem:not-found': 'Not found',
+  'urn:go-crontab:problem:invalid': 'Some values are invalid',
+  'urn:go-crontab:problem:stale': 'Someone else changed it in the meantime',
 };
-export const problemTitle = (p: Problem) => (p.status === 0 ? t('No answer') : problemSaid(p.type)?.[0] ?? (titles[p.type] ? t(titles[p.type]) : p.title));
+export const problemTitle = (p: Problem) => (p.status === 0 ? t('No response') : problemSaid(p.type)?.[0] ?? (titles[p.type] ? t(titles[p.type]) : p.title));
 
 /** What a problem says: in Chinese by its type and by its places, and then as the server put it. */
 export const problemDetail = (p: Problem) => {
-  if (p.status === 0) return t('{host} does not answer.', { host: location.host });
+  if (p.status === 0) return t('{host} is not responding.', { host: location.host });
   const advice = problemSaid(p.type)?.[1];
   return advice === undefined ? p.detail : [advice, ...p.errors.map((e) => `${e.field}：${sentence(e)}`)].filter(Boolean).join('\n');
 };
@@ -181,7 +181,7 @@ export function Ago({ at }: { at: string }) {
 
 /** How long until an instant. */
 export function Until({ at, zone }: { at: string; zone?: string }) {
-  const text = useCounted(() => { const d = ms(at) - now(); return d > 0 ? t('in {span}', { span: short(d) }) : d > -5000 ? t('now') : t('due {span} ago', { span: short(-d) }); }, [at]);
+  const text = useCounted(() => { const d = ms(at) - now(); return d > 0 ? t('in {span}', { span: short(d) }) : d > -5000 ? t('now') : t('scheduled {span} ago', { span: short(-d) }); }, [at]);
   return <time dateTime={at} data-zone={zone}>{text}</time>;
 }
 
@@ -279,7 +279,7 @@ export async function copy(text: string) {
     const done = document.execCommand('copy');
     area.remove();
     back?.focus();
-    if (!done) return say(t('The browser does not let pages copy here'), true, t('Select the text and copy it by hand.'));
+    if (!done) return say(t('Could not copy'), true, t('The browser blocks copying here. Select the text and copy it by hand.'));
   }
   say(t('Copied'));
 }

@@ -27,10 +27,10 @@ export function length(text: string): string {
 /** What one field of a rule says. */
 export function keepWords(field: Field, k: Keep): string {
   switch (field) {
-    case 'age': return t('A record goes {age} after its run has ended', { age: length(String(k.age)) });
-    case 'runs': return t('Only records of the latest {n} due times stay', { n: Number(k.runs).toLocaleString() });
-    case 'bytes': return t('Only the latest records stay whose output comes to {size}', { size: String(k.bytes) });
-    case 'failures': return t('What did not succeed stays for {age} at least', { age: length(String(k.failures)) });
+    case 'age': return t('Runs are kept for {age}', { age: length(String(k.age)) });
+    case 'runs': return t('Only the latest {n} scheduled times are kept', { n: Number(k.runs).toLocaleString() });
+    case 'bytes': return t('Runs are kept up to {size} of output', { size: String(k.bytes) });
+    case 'failures': return t('Unsuccessful runs are kept for at least {age}', { age: length(String(k.failures)) });
   }
 }
 
@@ -49,11 +49,11 @@ export function KeepInForce({ own, app }: { own?: Keep; app: string }) {
   const bounded = lines.some((l) => l.f !== 'failures');
   return (
     <ul class="keep">
-      {!bounded && <li>{t('All records are kept: nobody says otherwise')}</li>}
+      {!bounded && <li>{t('All runs are kept: no retention rule applies')}</li>}
       {bounded && lines.map((l) => (
-        <li key={l.f}>{l.text} <span class="faint small nowrap">{l.whose === 'job' ? t('says the job') : l.whose === 'app' ? <Link to="/settings#retention">{t('says its app')}</Link> : <Link to="/settings#retention">{t('says the cluster')}</Link>}</span></li>
+        <li key={l.f}>{l.text} <span class="faint small nowrap">{l.whose === 'job' ? t('job setting') : l.whose === 'app' ? <Link to="/settings#retention">{t('app setting')}</Link> : <Link to="/settings#retention">{t('cluster default')}</Link>}</span></li>
       ))}
-      {bounded && ofAll?.archive && <li>{t('Nothing goes before the archive command has taken it')}</li>}
+      {bounded && ofAll?.archive && <li>{t('Runs are deleted only after the archive command has stored them')}</li>}
     </ul>
   );
 }
