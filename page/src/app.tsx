@@ -10,6 +10,7 @@ import { Icon, Mark, type IconName } from './parts/icon';
 import { openPalette } from './parts/palette';
 import { go, here, Link } from './router';
 import { Jobs } from './screens/jobs';
+import { flipTheme, theme } from './theme';
 import { coarse, inUTC, myZone } from './time';
 import type { Cluster, Pause } from './types';
 
@@ -24,21 +25,8 @@ const Upcoming = lazy(() => import('./screens/upcoming').then((m) => m.Upcoming)
 const Settings = lazy(() => import('./screens/settings').then((m) => m.Settings));
 const Timeline = lazy(() => import('./screens/timeline').then((m) => m.Timeline));
 
-// Light or dark.
-
-export type Theme = 'light' | 'dark';
-const system = matchMedia('(prefers-color-scheme: dark)');
-const keptTheme = () => { const k = localStorage.getItem('theme'); return k === 'light' || k === 'dark' ? k : null; };
-export const theme = signal<Theme>(keptTheme() ?? (system.matches ? 'dark' : 'light'));
-system.addEventListener('change', () => { theme.value = keptTheme() ?? (system.matches ? 'dark' : 'light'); });
-theme.subscribe((x) => { document.documentElement.dataset.theme = x; });
-export function flipTheme() {
-  theme.value = theme.value === 'dark' ? 'light' : 'dark';
-  localStorage.setItem('theme', theme.value);
-}
-
 /** What there is in the cluster, to be told apart from what a screen shows. */
-export const cluster = signal<Cluster | undefined>(undefined);
+const cluster = signal<Cluster | undefined>(undefined);
 const pauses = signal<Pause[]>([]);
 
 const nav: { to: string; text: Text; icon: IconName }[] = [

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { flipTheme } from '../app';
 import { get, mayAnywhere, query } from '../api';
 import { choose, lang, t } from '../i18n';
 import { following, setFollowing } from '../live';
 import { go } from '../router';
+import { flipTheme } from '../theme';
 import type { Job, Page } from '../types';
 import { closeDialog, show } from './basic';
 import { Icon, type IconName } from './icon';

@@ -6,12 +6,12 @@ import { t, type Text } from '../i18n';
 import { upTo, useGet } from '../live';
 import { Ago, ask, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, problemTitle, Said, say, show } from '../parts/basic';
 import { Diff, differences } from '../parts/diff';
+import { Dues, whenOf } from '../parts/duelist';
 import { Icon } from '../parts/icon';
 import { KeepInForce } from '../parts/keep';
 import { go, here, leaveGuard, Link } from '../router';
 import { inZone, myZone } from '../time';
 import type { Applied, CalendarItem, Group, Job, Page, Preview, Sentence } from '../types';
-import { Dues, whenOf } from './job';
 
 // The editor. Its text (YAML or JSON) is the one truth: the form shows what stands in it, and writes into it, so that
 // comments and fields that the form does not know survive. Nothing is saved before it was looked at once more.

@@ -8,18 +8,13 @@ import { Ago, ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Head,
 import { Icon } from '../parts/icon';
 import { OutcomeSelect, RunTable, TriggerSelect, useRuns } from '../parts/runtable';
 import { Diff, differences, plain } from '../parts/diff';
-import { marks } from '../parts/dues';
+import { Dues, whenOf } from '../parts/duelist';
 import { KeepInForce, type Keep } from '../parts/keep';
 import { go, here, Link, setQuery } from '../router';
-import { brief, inZone, instantOf, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
+import { brief, inZone, instantOf, ms, stamp, zoneShown } from '../time';
 import type { AuditEntry, Backfill, Change, DueTime, Explanation, Job, Outcome, Page, Preview, Run, VersionItem } from '../types';
 
 const Plot = lazy(() => import('../parts/plot').then((m) => m.Plot));
-
-const whenFields = ['schedule', 'schedules', 'every', 'at', 'timezone', 'start', 'end', 'max_fires', 'jitter', 'calendars', 'handler', 'selector', 'app', 'name'];
-
-/** The fields that a preview takes. */
-export const whenOf = (spec: Record<string, unknown>) => Object.fromEntries(whenFields.filter((k) => spec[k] !== undefined).map((k) => [k, spec[k]]));
 
 export function JobScreen({ id, tab }: { id: string; tab: string }) {
   const { data: j, problem, loading, reload } = useGet<Job>(`/api/v1/jobs/${id}`, { every: 3000, on: ['job', 'run', 'pause', 'change'], job: id });
@@ -96,22 +91,6 @@ function Facts({ job: j }: { job: Job }) {
     [t('Created'), <Ago at={j.created} />],
   ];
   return <Card title={t('Details')}><dl class="facts in">{facts.map(([k, v]) => v && <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl></Card>;
-}
-
-export function Dues({ list, zone }: { list: DueTime[]; zone?: string }) {
-  const mine = zoneShown(), z = zone ?? mine;
-  return (
-    <ol class="dues">
-      {list.map((d) => (
-        <li key={d.due}>
-          <span class="mono nowrap" title={mine !== z ? `${stamp(d.due, mine)} ${mine}` : undefined}>{weekday(d.due, z)} {stamp(d.due, z).slice(stamp(now(), z).slice(0, 4) === stamp(d.due, z).slice(0, 4) ? 5 : 0)}</span>
-          <span class="faint small">{offsetOf(ms(d.due), z)}</span>
-          {d.mark && <span class="tag warn">{t(marks[d.mark])}</span>}
-          <span class="until"><Until at={d.due} zone={zone} /></span>
-        </li>
-      ))}
-    </ol>
-  );
 }
 
 function NextDue({ job: j }: { job: Job }) {

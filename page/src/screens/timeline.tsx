@@ -1,5 +1,4 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { theme } from '../app';
 import { all, get, now, Problem, query } from '../api';
 import { lang, t, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
@@ -8,6 +7,7 @@ import { outages, type Outage } from '../parts/outage';
 import { AppField, learnApps } from '../parts/apps';
 import { countMinutes, dueTimes, type Ahead, type Counts, type Due } from '../parts/dues';
 import { go, here, Link, setQuery } from '../router';
+import { theme } from '../theme';
 import { clock, coarse, day, inUTC, ms, span, stamp, weekday } from '../time';
 import type { AuditEntry, Page, Run } from '../types';
 
