@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { Component, type ComponentChildren, type JSX } from 'preact';
 import { Suspense, lazy } from 'preact/compat';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { askCluster, clockOff, get, me, now, post, Problem, signedIn, signOut, unreachable, whoAmI } from './api';
+import { askCluster, clockOff, get, me, noResponse, now, post, Problem, reloadIfReachable, signedIn, signOut, unreachable, whoAmI } from './api';
 import { choose, lang, t, type Text } from './i18n';
 import { following, pace, setFollowing } from './live';
 import { Button, complain, dialog, Dialog, Empty, Loading, ProblemBox, Toasts } from './parts/basic';
@@ -14,16 +14,23 @@ import { flipTheme, theme } from './theme';
 import { coarse, inUTC, myZone } from './time';
 import type { Cluster, Pause } from './types';
 
-const JobScreen = lazy(() => import('./screens/job').then((m) => m.JobScreen));
-const Editor = lazy(() => import('./screens/editor').then((m) => m.Editor));
-const Import = lazy(() => import('./screens/import').then((m) => m.Import));
-const Runs = lazy(() => import('./screens/runs').then((m) => m.Runs));
-const RunScreen = lazy(() => import('./screens/run').then((m) => m.RunScreen));
-const ClusterScreen = lazy(() => import('./screens/cluster').then((m) => m.ClusterScreen));
-const Activity = lazy(() => import('./screens/activity').then((m) => m.Activity));
-const Upcoming = lazy(() => import('./screens/upcoming').then((m) => m.Upcoming));
-const Settings = lazy(() => import('./screens/settings').then((m) => m.Settings));
-const Timeline = lazy(() => import('./screens/timeline').then((m) => m.Timeline));
+// What is loaded when it is first shown, or when the page has nothing else to do: the node may be gone by then.
+const parts = {
+  job: () => import('./screens/job'), editor: () => import('./screens/editor'), import: () => import('./screens/import'),
+  runs: () => import('./screens/runs'), run: () => import('./screens/run'), cluster: () => import('./screens/cluster'),
+  activity: () => import('./screens/activity'), alerts: () => import('./screens/alerts'), upcoming: () => import('./screens/upcoming'),
+  settings: () => import('./screens/settings'), timeline: () => import('./screens/timeline'), plot: () => import('./parts/plot'),
+};
+const JobScreen = lazy(() => parts.job().then((m) => m.JobScreen));
+const Editor = lazy(() => parts.editor().then((m) => m.Editor));
+const Import = lazy(() => parts.import().then((m) => m.Import));
+const Runs = lazy(() => parts.runs().then((m) => m.Runs));
+const RunScreen = lazy(() => parts.run().then((m) => m.RunScreen));
+const ClusterScreen = lazy(() => parts.cluster().then((m) => m.ClusterScreen));
+const Activity = lazy(() => parts.activity().then((m) => m.Activity));
+const Upcoming = lazy(() => parts.upcoming().then((m) => m.Upcoming));
+const Settings = lazy(() => parts.settings().then((m) => m.Settings));
+const Timeline = lazy(() => parts.timeline().then((m) => m.Timeline));
 
 /** What there is in the cluster, to be told apart from what a screen shows. */
 const cluster = signal<Cluster | undefined>(undefined);
@@ -82,9 +89,11 @@ export function App() {
   useEffect(() => {
     if (!me.value) return;
     setWas(true);
+    const prefetch = setTimeout(() => { for (const load of Object.values(parts)) load().catch(() => undefined); }, 3000);
     const to = sessionStorage.getItem(leftFor);
     sessionStorage.removeItem(leftFor);
     if (here.value.path === '/') go(to && /^\/[^/\\]/.test(to) ? to : '/jobs', 'replace'); // a path of this page and nothing else
+    return () => clearTimeout(prefetch);
   }, [me.value]);
   const came = useRef(here.value.path);
   useEffect(() => {
@@ -146,7 +155,8 @@ class Boundary extends Component<{ children: ComponentChildren }, { error?: Erro
   render() {
     const e = this.state.error;
     if (!e) return this.props.children;
-    return <ProblemBox problem={new Problem(t('Something went wrong on this page'), String(e.message ?? e), 1)} again={() => location.reload()} />;
+    const problem = unreachable.value ? noResponse() : new Problem(t('Something went wrong on this page'), String(e.message ?? e), 1);
+    return <ProblemBox problem={problem} again={reloadIfReachable} />;
   }
 }
 
@@ -198,7 +208,7 @@ function Banners() {
             <b>{p.scope === 'cluster' ? t('The whole cluster is paused') : t('The app {app} is paused', { app: p.app ?? '' })}</b>
             {p.reason && <>: <bdi>{p.reason}</bdi></>}{p.by && ` (${p.by})`}
           </span>
-          <Link to="/activity/pauses">{t('Show')}</Link>
+          <Link to="/activity/pauses">{t('Show pauses')}</Link>
         </div>
       ))}
       {Math.abs(off) > 30_000 && (
@@ -253,7 +263,8 @@ function SignIn({ over }: { over?: boolean }) {
     try {
       await signedIn(await post<{ login_key: string }>('/api/v1/login', { token: token.trim() }));
     } catch (err) {
-      if (err instanceof Problem) setProblem(err); else complain(err);
+      if (!(err instanceof Problem)) complain(err);
+      else setProblem(err.status === 401 ? new Problem(t('Invalid token'), t('Check that you copied all of it.'), 1) : err);
     }
     setBusy(false);
   };

@@ -3,7 +3,7 @@ import { call, get, onceKey, post, Problem, query } from '../api';
 import { t } from '../i18n';
 import { tell } from '../live';
 import { go, here } from '../router';
-import { brief, ms } from '../time';
+import { brief, ms, range } from '../time';
 import type { Job, Page, Run } from '../types';
 import type { ComponentChildren } from 'preact';
 import { ask, Button, Choice, closeDialog, Dialog, Field, Notice, ProblemBox, Said, say, show } from './basic';
@@ -33,7 +33,7 @@ export async function runNow(j: Job, follow: boolean) {
   unanswered.set(j.id, o);
   const asked = await post<{ request: string }>(`/api/v1/jobs/${j.id}/run`, {}, o.key);
   unanswered.delete(j.id);
-  say(t('Run started', { job: j.name }));
+  say(t('Run started'));
   const run = await runOf(j, { trigger: 'manual' }, asked.request);
   if (run && follow && here.value.path === path) go(`/runs/${run.id}`);
 }
@@ -53,17 +53,17 @@ async function runOf(j: Job, which: Parameters<typeof query>[0], request: string
 
 /** Asks, and starts the due time of a run once more, or each of the range that a record counts: a backfill of just that. */
 export function runDueAgain(r: Run, j: Job, key = onceKey()) {
-  const n = r.count ?? 1, path = here.value.path;
+  const n = r.count ?? 1, path = here.value.path, at = n > 1 && r.until ? range(r.due, r.until, j.timezone).join(' – ') : brief(r.due, j.timezone);
   const follow = async (backfill: string) => {
     const run = n > 1 ? undefined : await runOf(j, { trigger: 'backfill', from: r.due, to: new Date(ms(r.due) + 1).toISOString() }, backfill).catch(() => undefined);
     if (here.value.path === path) go(run ? `/runs/${run.id}` : `/jobs/${j.id}/backfills`);
   };
   ask({
-    title: n > 1 ? t('Rerun {job} for these {n} scheduled times?', { n }) : t('Rerun {job} for {at}?', { at: brief(r.due, j.timezone) }), button: t('Rerun'),
-    text: <><p>{t("Runs again for {at}, with today's definition. The command sees the original scheduled time.")}</p>{(j.paused || j.pause) && <p>{t('The job is paused. The run starts once the job is resumed.')}</p>}</>,
+    title: n > 1 ? t('Rerun {job} for these {n} scheduled times?', { job: j.name, n }) : t('Rerun {job} for {at}?', { job: j.name, at }), button: t('Rerun'),
+    text: <><p>{t("Runs again for {at}, with today's definition. The command sees the original scheduled time.", { at })}</p>{(j.paused || j.pause) && <p>{t('The job is paused. The run starts once the job is resumed.')}</p>}</>,
     work: async () => {
       const b = await post<{ id: string }>(`/api/v1/jobs/${j.id}/backfill`, { from: r.due, to: r.until ?? r.due }, key);
-      say(t('Run started', { job: j.name }));
+      say(t('Run started'));
       void follow(b.id);
     },
     instead: (p) => {
@@ -76,10 +76,9 @@ export function runDueAgain(r: Run, j: Job, key = onceKey()) {
 }
 
 export async function resume(j: Job) {
-  const was = j.pause?.scope;
   const now = await post<Job>(`/api/v1/jobs/${j.id}/resume`);
   changed(now);
-  if (now.paused) say(t('Still paused, because the {scope} is paused.', { scope: was === 'app' ? t('app') : t('cluster') }), true);
+  if (now.status === 'paused') say(t('Still paused, because the {scope} is paused.', { scope: now.pause?.scope === 'app' ? t('app') : t('cluster') }), true);
   else say(t('{job} resumed', { job: j.name }));
 }
 
@@ -137,7 +136,7 @@ export const resumeCluster = (done: () => Promise<void>) => ask({
 });
 
 export const killRun = (r: Run, done: () => void) => ask({
-  title: t('Kill this run of {job}?'), button: t('Kill'), danger: true,
+  title: t('Kill this run of {job}?', { job: r.job }), button: t('Kill'), danger: true,
   text: <p>{t('Its processes get SIGTERM, then SIGKILL after the grace period. The run is marked killed and will not be retried.')}</p>,
   work: async () => {
     await post(`/api/v1/runs/${r.id}/kill`, {}, onceKey());

@@ -1,7 +1,7 @@
 import { t } from '../i18n';
 import { useGet } from '../live';
 import { Link } from '../router';
-import { coarse } from '../time';
+import { coarse, milliseconds } from '../time';
 
 // Which records of runs are kept: what a job says counts more than the rule of its app, and that more than the rule of
 // the cluster, each field by itself.
@@ -15,13 +15,12 @@ export interface Retention {
 export const keepFields = ['age', 'runs', 'bytes', 'failures'] as const;
 type Field = (typeof keepFields)[number];
 
-const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3600_000 };
-/** A length of time as the server writes it (2160h, 1h30m), in longer units; as it stands if it is not one. */
-export function length(text: string): string {
-  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return text;
-  let sum = 0;
-  for (const [, n, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) sum += Number(n) * units[unit];
-  return coarse(sum);
+const dayLong = 86_400_000;
+/** A duration as the server writes it (2160h), in days where it has whole ones; unchanged if it is none. */
+function length(text: string): string {
+  const sum = milliseconds(text);
+  if (sum === undefined) return text;
+  return sum > 0 && sum % dayLong === 0 ? t('{n} days', { n: sum / dayLong }) : coarse(sum);
 }
 
 /** What one field of a rule says. */

@@ -5,7 +5,7 @@ import { following, onNews, usePages } from '../live';
 import { Link } from '../router';
 import { ms, span, zoneShown } from '../time';
 import type { Run } from '../types';
-import { Button, Empty, Loading, OutcomeBadge, outcomes, outcomeText, ProblemBox, Reason, useCounted, When } from './basic';
+import { Button, Empty, Loading, OutcomeBadge, outcomes, outcomeText, ProblemBox, Range, Reason, useCounted, When } from './basic';
 import { setQuery } from '../router';
 
 /** How long a run took, counting while it goes on. */
@@ -41,7 +41,7 @@ export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boole
         <tbody>
           {runs.map((r) => (
             <tr key={keyOf(r)}>
-              <td class="nowrap"><Link to={`/runs/${r.id}`}><When at={r.due} zone={zone} in={zone} /></Link>{r.until && <span class="faint"> – <When at={r.until} zone={zone} in={zone} /></span>}</td>
+              <td class="nowrap"><Link to={`/runs/${r.id}`}>{r.until ? <Range from={r.due} to={r.until} zone={zone} /> : <When at={r.due} zone={zone} in={zone} />}</Link></td>
               {withJob && <td><Link to={`/jobs/${r.job_id}`}><bdi>{r.job}</bdi></Link>{r.app !== 'default' && <span class="faint small"> · <bdi>{r.app}</bdi></span>}</td>}
               <td><Link to={`/runs/${r.id}`} class="plain"><OutcomeBadge run={r} /></Link>{r.attempt > 1 && <span class="faint small"> {t('attempt {n}', { n: r.attempt })}</span>}</td>
               <td class="num thin-hide"><Late run={r} /></td>

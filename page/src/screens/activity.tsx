@@ -1,7 +1,7 @@
 import { lazy, Suspense } from 'preact/compat';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { all, call, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
-import { t, type Text, word } from '../i18n';
+import { lang, t, type Text, word } from '../i18n';
 import { upTo, useGet, usePages } from '../live';
 import { askPause, resumeCluster, write } from '../parts/actions';
 import { actions, kinds } from '../parts/audit';
@@ -9,7 +9,7 @@ import { Ago, ask, Badge, Button, Card, Choice, closeDialog, copy, Dialog, Empty
 import { Diff, differences } from '../parts/diff';
 import { Logins } from './logins';
 import { here, Link, setQuery } from '../router';
-import { day } from '../time';
+import { day, weekday } from '../time';
 import type { AuditEntry, CalendarItem, DayState, Group, Page, Pause, Role, Secret, Token } from '../types';
 
 const most = 1000; // things of a kind that are listed at once
@@ -43,14 +43,14 @@ function Audit() {
         <input class="short" aria-label={t('User')} placeholder={t('User')} value={of('who')} onChange={(e) => setQuery({ who: e.currentTarget.value })} />
         <button class="chip" aria-pressed={deleted} onClick={() => setQuery(deleted ? { kind: undefined, action: undefined } : { kind: 'job', action: 'delete' })}>{t('Deleted jobs')}</button>
         {of('action') && !deleted && <button class="chip" aria-pressed="true" onClick={() => setQuery({ action: undefined })}>{word(actions, of('action'))} ×</button>}
-        {(['app', 'job_id'] as const).map((k) => of(k) && <button key={k} class="chip" aria-pressed="true" onClick={() => setQuery({ [k]: undefined })}>{k}: {of(k)} ×</button>)}
+        {(['app', 'job_id'] as const).map((k) => of(k) && <button key={k} class="chip" aria-pressed="true" onClick={() => setQuery({ [k]: undefined })}>{k === 'app' ? t('App') : t('Job')}: {of(k)} ×</button>)}
       </div>
       <Card>
         {problem && <ProblemBox problem={problem} again={reload} />}
         {loading ? <Loading rows={8} /> : items.length === 0 ? !problem && <Empty icon="activity" title={t('No matching audit entries')} /> : (
           <div class="scroll">
             <table>
-              <thead><tr><th>{t('When')}</th><th>{t('User')}</th><th>{t('What')}</th><th class="thin-hide">{t('Reason')}</th><th><span class="unseen">{t('What changed')}</span></th></tr></thead>
+              <thead><tr><th>{t('Time')}</th><th>{t('User')}</th><th>{t('Event')}</th><th class="thin-hide">{t('Reason')}</th><th><span class="unseen">{t('Changes')}</span></th></tr></thead>
               <tbody>
                 {items.map((e) => {
                   const changes = e.was !== undefined || e.became !== undefined ? differences(e.was, e.became) : [];
@@ -86,7 +86,7 @@ function Pauses() {
       <Card title={t('Paused apps and cluster')} more={mayAnywhere('operator') && <form class="row" onSubmit={(e) => { e.preventDefault(); if (app.trim()) askPause(t('Pause the app {app}', { app: app.trim() }), `/api/v1/apps/${encodeURIComponent(app.trim())}/pause`, () => { setApp(''); void list.reload(); }); }}>
         <input style={{ width: '140px' }} aria-label={t('App')} placeholder={t('App')} value={app} onInput={(e) => setApp(e.currentTarget.value)} /><button class="button" disabled={!app.trim()}>{t('Pause')}</button></form>}>
         {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-        {list.loading ? <Loading rows={2} /> : items.length === 0 ? <Empty icon="play" title={t('No app is paused')} /> : (
+        {list.loading ? <Loading rows={2} /> : items.length === 0 ? <Empty icon="play" title={t('No app is paused')}><p>{t('Pausing an app stops new runs of all its jobs. Enter its name above.')}</p></Empty> : (
           <table><tbody>{items.map((p) => (
             <tr key={p.scope + p.app}>
               <td><b>{p.scope === 'cluster' ? t('The whole cluster') : <Link to={`/jobs?app=${encodeURIComponent(p.app ?? '')}`}><bdi>{p.app}</bdi></Link>}</b>{p.jobs !== undefined && <Link class="small" to={p.scope === 'cluster' ? '/jobs' : `/jobs?app=${encodeURIComponent(p.app ?? '')}`}> {t('{n} jobs', { n: p.jobs })}</Link>}</td>
@@ -98,12 +98,12 @@ function Pauses() {
       </Card>
       <Card title={t('Paused jobs')}>
         {jobs.problem && <ProblemBox problem={jobs.problem} again={jobs.reload} />}
-        {jobs.loading ? <Loading rows={2} /> : own.length === 0 ? !jobs.problem && !jobs.data?.next && <Empty icon="play" title={t('No job is paused')} /> : (
+        {jobs.loading ? <Loading rows={2} /> : own.length === 0 ? !jobs.problem && !jobs.data?.next && <Empty icon="play" title={t('No job is paused')}><p>{t('To pause a job, open it and choose Pause.')}</p></Empty> : (
           <table><tbody>{own.map((j) => (
             <tr key={j.id}><td><Link to={`/jobs/${j.id}`}><bdi>{j.name}</bdi></Link> <span class="faint small"><bdi>{j.app}</bdi></span></td><td><bdi>{j.pause?.reason}</bdi>{j.pause && <div class="faint small">{j.pause.by} · <Ago at={j.pause.since} />{j.pause.until && <> · {t('until')} <When at={j.pause.until} /></>}</div>}</td></tr>
           ))}</tbody></table>
         )}
-        {jobs.data?.next && <p class="in faint small">{t('Only the first {n} paused jobs are listed.', { n: jobs.data.items.length.toLocaleString() })} <Link to="/jobs?show=paused">{t('Show all')}</Link></p>}
+        {jobs.data?.next && <p class="in faint small">{t('Only the first {n} paused jobs are listed.', { n: jobs.data.items.length.toLocaleString() })} <Link to="/jobs?show=paused">{t('Show all jobs')}</Link></p>}
       </Card>
     </div>
   );
@@ -140,6 +140,7 @@ function CalendarDays({ name }: { name: string }) {
           <div key={m}>
             <h3>{m}</h3>
             <div class="month">
+              {Array.from({ length: 7 }, (_, i) => <span key={'w' + i} class="day faint">{weekday(Date.UTC(2024, 0, 1 + i), 'UTC').slice(0, lang.value === 'en' ? 2 : undefined)}</span>)}
               {Array.from({ length: (new Date(days[0].date + 'T00:00:00Z').getUTCDay() + 6) % 7 }, (_, i) => <span key={'e' + i} />)}
               {days.map((d) => <span key={d.date} class={`day ${d.state} ${d.date === today ? 'today' : ''}`} title={[d.date, d.weekday, d.state, d.why, d.as, d.hours?.join(', ')].filter(Boolean).join(' · ')}>{+d.date.slice(8)}</span>)}
             </div>
@@ -164,7 +165,7 @@ export function Groups() {
               <td><bdi>{g.name}</bdi></td>
               <td style={{ minWidth: '120px' }}><div class="meter"><i style={{ width: `${Math.min(100, (100 * g.executing) / Math.max(1, g.slots))}%` }} /></div><span class="small faint">{g.executing} / {g.slots}</span></td>
               <td class="num"><Link to={`/jobs?group=${encodeURIComponent(g.name)}&show=waiting`}>{g.waiting}</Link></td><td class="num thin-hide"><Link to={`/jobs?group=${encodeURIComponent(g.name)}`}>{g.jobs}</Link></td>
-              <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(g)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: g.name }), button: t('Delete'), danger: true, work: async () => { await call(`/api/v1/groups/${encodeURIComponent(g.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
+              <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(g)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete the group {name}?', { name: g.name }), button: t('Delete'), danger: true, text: <p>{t('A group that jobs still use cannot be deleted.')}</p>, work: async () => { await call(`/api/v1/groups/${encodeURIComponent(g.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
             </tr>
           ))}</tbody></table></div>
       )}
@@ -197,15 +198,17 @@ function Secrets() {
     <Card title={t('Secrets')} more={mayAnywhere('admin') && <Button icon="plus" work={() => edit()}>{t('New secret')}</Button>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
       {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="lock" title={t('No secrets yet')}><p>{t('A secret holds a password or key. Jobs use it as {{secret.NAME}}; its value cannot be read back.')}</p></Empty> : (
-        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('App')}</th><th>{t('Key')}</th><th>{t('Updated')}</th><th /></tr></thead>
+        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('App')}</th><th>{t('Encryption key')}</th><th>{t('Updated')}</th><th /></tr></thead>
           <tbody>{items.map((s) => (
-            <tr key={`${s.app ?? ''}/${s.name}`}><td class="mono">{s.name}</td><td>{s.app ?? <span class="faint">{t('all apps')}</span>}</td><td><Badge tone={s.key_state === 'current' ? 'good' : s.key_state === 'old' ? 'warn' : 'bad'}>{s.key_state}</Badge></td><td><Ago at={s.updated} /> <span class="faint small"><bdi>{s.updated_by}</bdi></span></td>
-              <td class="num nowrap">{may('admin', s.app) && <><Button look="quiet" icon="edit" aria-label={t('Change the value of {name}', { name: s.name })} title={t('Change the value of {name}', { name: s.name })} work={() => edit(s)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: s.name }), button: t('Delete'), danger: true, text: <p>{t('Jobs that use it will fail.')}</p>, work: async () => { await call(`/api/v1/secrets/${encodeURIComponent(s.name)}${s.app ? `?app=${encodeURIComponent(s.app)}` : ''}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td></tr>
+            <tr key={`${s.app ?? ''}/${s.name}`}><td class="mono">{s.name}</td><td>{s.app ?? <span class="faint">{t('all apps')}</span>}</td><td><Badge tone={s.key_state === 'current' ? 'good' : s.key_state === 'old' ? 'warn' : 'bad'}>{word(keyText, s.key_state)}</Badge></td><td><Ago at={s.updated} /> <span class="faint small"><bdi>{s.updated_by}</bdi></span></td>
+              <td class="num nowrap">{may('admin', s.app) && <><Button look="quiet" icon="edit" aria-label={t('Change the value of {name}', { name: s.name })} title={t('Change the value of {name}', { name: s.name })} work={() => edit(s)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete the secret {name}?', { name: s.name }), button: t('Delete'), danger: true, text: <p>{t('Jobs that use it will fail.')}</p>, work: async () => { await call(`/api/v1/secrets/${encodeURIComponent(s.name)}${s.app ? `?app=${encodeURIComponent(s.app)}` : ''}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td></tr>
           ))}</tbody></table></div>
       )}
     </Card>
   );
 }
+
+const keyText: Record<string, Text> = { current: 'current', old: 'old', unknown: 'unknown' };
 
 function SecretDialog({ secret: s, done }: { secret?: Secret; done: () => void }) {
   const [name, setName] = useState(s?.name ?? ''), [value, setValue] = useState(''), [app, setApp] = useState(s?.app ?? ''), [problem, setProblem] = useState<Problem>();
@@ -227,6 +230,11 @@ function SecretDialog({ secret: s, done }: { secret?: Secret; done: () => void }
 }
 
 function Tokens() {
+  if (!may('admin')) return <Empty icon="lock" title={t('Needs {role} role', { role: t('admin') })} />;
+  return <TokenList />;
+}
+
+function TokenList() {
   const [items, setItems] = useState<Token[]>(), [problem, setProblem] = useState<Problem>();
   const load = () => all<Token>('/api/v1/tokens', 1000).then(setItems, setProblem);
   useEffect(() => { void load(); }, []);
@@ -236,15 +244,16 @@ function Tokens() {
       {!items ? !problem && <Loading /> : (
         <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Role')}</th><th>{t('State')}</th><th class="thin-hide">{t('Last used')}</th><th class="thin-hide">{t('Expires')}</th><th class="thin-hide">{t('Created')}</th><th /></tr></thead>
           <tbody>{items.map((k) => (
-            <tr key={k.id}><td><bdi>{k.name}</bdi></td><td>{t(k.role)}{k.apps && <div class="small faint">{k.apps.join(', ')}</div>}</td><td><Badge tone={k.state === 'active' ? 'good' : 'mute'}>{k.state}</Badge></td>
+            <tr key={k.id}><td><bdi>{k.name}</bdi></td><td>{t(k.role)}{k.apps && <div class="small faint">{k.apps.join(', ')}</div>}</td><td><Badge tone={k.state === 'active' ? 'good' : 'mute'}>{word(tokenText, k.state)}</Badge></td>
               <td class="thin-hide">{k.last_used ? <><Ago at={k.last_used} /> <span class="faint small">{k.last_used_from}</span></> : <span class="faint">{t('never')}</span>}</td><td class="thin-hide">{k.expires ? <When at={k.expires} /> : <span class="faint">{t('never')}</span>}</td><td class="thin-hide"><Ago at={k.created} /> <span class="faint small"><bdi>{k.created_by}</bdi></span></td>
-              <td class="num">{k.state === 'active' && <Button look="quiet" work={() => ask({ title: t('Revoke {job}?', { job: k.name }), button: t('Revoke'), danger: true, text: <p>{t('The token stops working on every node. This cannot be undone.')}</p>, work: async () => { await call(`/api/v1/tokens/${k.id}`, { method: 'DELETE' }); await load(); } })}>{t('Revoke')}</Button>}</td></tr>
+              <td class="num">{k.state === 'active' && <Button look="quiet" work={() => ask({ title: t('Revoke the token {name}?', { name: k.name }), button: t('Revoke'), danger: true, text: <p>{t('The token stops working on every node. This cannot be undone.')}</p>, work: async () => { await call(`/api/v1/tokens/${k.id}`, { method: 'DELETE' }); await load(); } })}>{t('Revoke')}</Button>}</td></tr>
           ))}</tbody></table></div>
       )}
     </Card>
   );
 }
 
+const tokenText: Record<string, Text> = { active: 'active', expired: 'expired', revoked: 'revoked' };
 const roleText: Record<Role, Text> = { viewer: 'viewer', operator: 'operator', admin: 'admin' };
 
 function TokenDialog({ done }: { done: () => void }) {

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
-import { all, call, may, onceKey, post, Problem, query } from '../api';
+import { all, call, may, me, onceKey, post, Problem, query } from '../api';
 import { alertSaid, t, type Text } from '../i18n';
 import { upTo, useGet, usePages } from '../live';
 import { write } from '../parts/actions';
@@ -42,7 +42,7 @@ type Kind = (typeof kinds)[number];
 const kindText: Record<Kind, Text> = { webhook: 'Webhook', slack: 'Slack or Mattermost', feishu: 'Feishu', dingtalk: 'DingTalk', wecom: 'WeCom', email: 'Mail', pagerduty: 'PagerDuty', heartbeat: 'Heartbeat' };
 const stateTone: Record<string, Tone> = { sent: 'good', failed: 'bad', pending: 'busy', sending: 'busy', silenced: 'mute', suppressed: 'mute' };
 const stateText: Record<string, Text> = { sent: 'sent', failed: 'failed', pending: 'pending', sending: 'sending', silenced: 'silenced', suppressed: 'suppressed' };
-export const alertStateText = (s: string) => (stateText[s] ? t(stateText[s]) : s);
+const alertStateText = (s: string) => (stateText[s] ? t(stateText[s]) : s);
 
 const base = '/api/v1/alerts', enc = encodeURIComponent, most = 1000;
 const views = ['now', 'rules', 'channels', 'silences', 'sent'] as const;
@@ -62,13 +62,15 @@ function Now() {
   const all = here.value.search.get('state') === 'all', job = here.value.search.get('job_id') ?? undefined;
   const path = `${base}${query({ state: all ? undefined : 'firing', job_id: job, limit: 100 })}`;
   const list = usePages<Alert>(path, (a) => a.id, { every: 10_000, on: ['alert'], always: true }), { items, more } = list, sum = useGet<Summary>(`${base}/summary`, { every: 15_000, on: ['alert'], always: true });
-  const failed = sum.data?.deliveries.failed ?? 0, lost = sum.data?.lost ?? 0, templates = sum.data?.template_failures ?? 0;
+  const whole = me.value?.grants.some((g) => !g.apps); // the summary counts all apps
+  const failed = whole ? sum.data?.deliveries.failed ?? 0 : 0, lost = sum.data?.lost ?? 0, templates = sum.data?.template_failures ?? 0;
+  const firing = whole ? sum.data?.firing ?? 0 : items.length;
   return (
     <div class="stack">
-      {failed > 0 && <Notice look="warn" action={may('operator') && <Link class="button" to="/activity/alerts/sent?state=failed">{t('Show')}</Link>}><p>{t('{n} messages could not be sent.', { n: failed })}</p></Notice>}
-      <Card title={all ? t('Alerts') : <>{t('Active alerts')} {sum.data && sum.data.firing > 0 && <span class="count">{sum.data.firing.toLocaleString()}</span>}</>} more={<Choice label={t('Filter')} value={all ? 'all' : 'now'} set={(v) => setQuery({ state: v === 'all' ? 'all' : undefined })} options={[{ value: 'now', text: t('Active') }, { value: 'all', text: t('All') }]} />}>
+      {failed > 0 && <Notice look="warn" action={may('operator') && <Link class="button" to="/activity/alerts/sent?state=failed">{t('Show messages')}</Link>}><p>{t('{n} messages could not be sent.', { n: failed })}</p></Notice>}
+      <Card title={all ? t('Alerts') : <>{t('Active alerts')} {firing > 0 && <span class="count">{firing.toLocaleString()}{!whole && more ? '+' : ''}</span>}</>} more={<Choice label={t('Filter')} value={all ? 'all' : 'now'} set={(v) => setQuery({ state: v === 'all' ? 'all' : undefined })} options={[{ value: 'now', text: t('Active') }, { value: 'all', text: t('All') }]} />}>
         {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-        {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="check" title={all ? t('No alerts yet') : t('No active alerts')}><Link class="button" to="/activity/alerts/rules">{t('Rules')}</Link></Empty> : (
+        {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="check" title={all ? t('No alerts yet') : t('No active alerts')}><p>{t('Rules decide what raises an alert.')}</p><Link class="button" to="/activity/alerts/rules">{t('Rules')}</Link></Empty> : (
           <div class="scroll"><table>
             <thead><tr><th>{t('Alert')}</th><th class="thin-hide">{t('Rule')}</th><th class="thin-hide">{t('Since')}</th><th class="num thin-hide">{t('Count')}</th><th class="thin-hide">{t('Notified')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
             <tbody>{items.map((a) => (
@@ -98,13 +100,13 @@ function Rules() {
     <Card title={t('Rules')} more={may('admin') && <Button icon="plus" work={() => edit()}>{t('New rule')}</Button>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
       {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="warning" title={t('No rules yet')}><p>{t('A rule says which problems raise an alert, and which channels are notified.')}</p>{may('admin') && <Button icon="plus" look="primary" work={() => edit()}>{t('New rule')}</Button>}</Empty> : (
-        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('When')}</th><th class="thin-hide">{t('Scope')}</th><th>{t('Channels')}</th><th class="thin-hide">{t('Updated')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
+        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Conditions')}</th><th class="thin-hide">{t('Scope')}</th><th>{t('Channels')}</th><th class="thin-hide">{t('Updated')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
           <tbody>{items.map((r) => (
             <tr key={r.name}>
               <td><bdi><b>{r.name}</b></bdi> {r.disabled ? <Badge tone="mute">{t('off')}</Badge> : <Badge tone={toneOf[r.severity]}>{t(severityText[r.severity])}</Badge>}{r.description && <div class="faint small"><bdi>{r.description}</bdi></div>}{r.error && <div class="small bad-text">{r.error}</div>}</td>
               <td>{r.on.map((e) => t(eventText[e])).join(' · ')}</td><td class="thin-hide">{scope(r).length ? scope(r).map((s) => <span key={s} class="tag">{s}</span>) : <span class="faint">{t('all jobs')}</span>}</td>
               <td>{r.channels.map((c) => <span key={c} class="tag">{c}</span>)}</td><td class="thin-hide"><Ago at={r.updated} /> <span class="faint small"><bdi>{r.updated_by}</bdi></span></td>
-              <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(r)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: r.name }), button: t('Delete'), danger: true, work: async () => { await call(`${base}/rules/${enc(r.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
+              <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(r)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete the alert rule {name}?', { name: r.name }), button: t('Delete'), danger: true, text: <p>{t('It will raise no more alerts.')}</p>, work: async () => { await call(`${base}/rules/${enc(r.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
             </tr>
           ))}</tbody></table></div>
       )}
@@ -168,7 +170,7 @@ function RuleDialog({ rule, draft, done }: { rule?: Rule; draft?: Partial<Rule>;
           {!rule && <Field id="r-name" label={t('Name')} error={of('name')}><Input id="r-name" autoFocus value={d.name} set={(name) => set({ name })} /></Field>}
           <Field id="r-description" label={t('Description')} error={of('description')}><Input id="r-description" value={d.description} set={(description) => set({ description })} /></Field>
         </div>
-        <fieldset class="boxes"><legend>{t('When')}</legend>{events.map((e) => <label key={e} class="check"><input type="checkbox" checked={has(e)} onChange={() => set({ on: flip(d.on, e), ...(has(e) ? { [e]: undefined } : e === 'failures' && { failures: fail }) })} />{t(eventText[e])}</label>)}{of('on') && <p class="error"><Said text={of('on')!} /></p>}</fieldset>
+        <fieldset class="boxes"><legend>{t('Conditions')}</legend>{events.map((e) => <label key={e} class="check"><input type="checkbox" checked={has(e)} onChange={() => set({ on: flip(d.on, e), ...(has(e) ? { [e]: undefined } : e === 'failures' && { failures: fail }) })} />{t(eventText[e])}</label>)}{of('on') && <p class="error"><Said text={of('on')!} /></p>}</fieldset>
         <div class="fields">
           {has('late_start') && <Field id="r-late-start" label={t('Delay of at least')} error={of('late_start')} hint="1m"><Input id="r-late-start" mono value={d.late_start} set={(late_start) => set({ late_start })} placeholder="1m" /></Field>}
           {has('late_finish') && <Field id="r-late-finish" label={t('Must finish within')} error={of('late_finish')}><Input id="r-late-finish" mono value={d.late_finish} set={(late_finish) => set({ late_finish })} placeholder="1h" /></Field>}
@@ -189,7 +191,7 @@ function RuleDialog({ rule, draft, done }: { rule?: Rule; draft?: Partial<Rule>;
           {channels.data?.items.map((c) => <label key={c.name} class="check"><input type="checkbox" checked={d.channels?.includes(c.name)} onChange={() => set({ channels: flip(d.channels, c.name) })} /><bdi>{c.name}</bdi> <span class="faint small">{t(kindText[c.type])}</span></label>)}
           {channels.data?.items.length === 0 && <p class="faint">{t('No channels yet. Create one first.')}</p>}
           {channels.data && <Button look="quiet" icon="plus" work={newChannel}>{t('New channel')}</Button>}
-          {of('channels') && <p class="error"><Said text={of('channels')!} /></p>}</fieldset>
+          {of('channels') && <p class="error">{d.channels?.length ? <Said text={of('channels')!} /> : t('Choose at least one channel.')}</p>}</fieldset>
         <div class="field"><span class="label">{t('Severity')}</span><Choice label={t('Severity')} value={d.severity ?? 'error'} set={(severity) => set({ severity })} options={severities.map((value) => ({ value, text: t(severityText[value]) }))} /></div>
         <div class="fields">
           <Field id="r-apps" label={t('Apps')} error={of('apps')} hint={t('Separate names with commas. Leave empty for all.')}><Input id="r-apps" value={texts.apps} set={(v) => { setTexts({ ...texts, apps: v }); set({ apps: listed(v) }); }} /></Field>
@@ -226,7 +228,7 @@ function Channels() {
             <tr key={c.name}>
               <td><bdi><b>{c.name}</b></bdi> {c.disabled && <Badge tone="mute">{t('off')}</Badge>}{c.held && <Badge tone="bad" title={c.held}>{t('suppressed')}</Badge>}{c.description && <div class="faint small"><bdi>{c.description}</bdi></div>}{c.error && <div class="small bad-text">{c.error}</div>}</td>
               <td>{t(kindText[c.type])}</td><td class="thin-hide mono small">{c.email ? (c.email.to ?? []).join(', ') || t("the job's owner") : c.url}</td><td class="thin-hide"><Ago at={c.updated} /> <span class="faint small"><bdi>{c.updated_by}</bdi></span></td>
-              <td class="num nowrap">{may('operator') && <Button work={() => test(c)}>{t('Test')}</Button>}{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(c)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: c.name }), button: t('Delete'), danger: true, work: async () => { await call(`${base}/channels/${enc(c.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
+              <td class="num nowrap">{may('operator') && <Button work={() => test(c)}>{t('Test')}</Button>}{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(c)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete the alert channel {name}?', { name: c.name }), button: t('Delete'), danger: true, text: <p>{t('No more alerts will be sent to it.')}</p>, work: async () => { await call(`${base}/channels/${enc(c.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
             </tr>
           ))}</tbody></table></div>
       )}
@@ -329,12 +331,12 @@ function Sent() {
   return (
     <Card title={t('Messages')} more={<select aria-label={t('State')} value={state} onChange={(e) => setQuery({ state: e.currentTarget.value })}><option value="">{t('Any state')}</option>{Object.keys(stateText).map((s) => <option key={s} value={s}>{alertStateText(s)}</option>)}</select>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="link" title={t('No messages yet')} /> : (
-        <div class="scroll"><table><thead><tr><th>{t('When')}</th><th>{t('Channel')}</th><th>{t('What')}</th><th>{t('State')}</th></tr></thead>
+      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="link" title={t('No messages yet')}><p>{t('Messages to channels appear here once a rule raises an alert.')}</p></Empty> : (
+        <div class="scroll"><table><thead><tr><th>{t('Time')}</th><th>{t('Channel')}</th><th>{t('Alerts')}</th><th>{t('State')}</th></tr></thead>
           <tbody>{items.map((d) => (
             <tr key={d.id}><td class="nowrap"><When at={d.updated} /></td><td><bdi>{d.channel}</bdi><div class="faint small">{d.rule}</div></td>
               <td>{(d.items ?? []).slice(0, 3).map((x, i) => <div key={i}>{x.job_id ? <Link to={`/jobs/${x.job_id}`}><Said text={x.summary} by={alertSaid} /></Link> : <Said text={x.summary} by={alertSaid} />}</div>)}{d.events > 3 && <span class="faint small">{t('and {n} more', { n: d.events - 3 })}</span>}{!d.items?.length && <span class="faint">{d.kind}</span>}</td>
-              <td><Badge tone={stateTone[d.state] ?? 'mute'}>{alertStateText(d.state)}</Badge>{d.attempts > 1 && <span class="faint small"> ×{d.attempts}</span>}{d.said && <div class="faint small"><bdi>{d.said}</bdi></div>}</td></tr>
+              <td>{d.state === 'pending' && d.attempts > 0 ? <Badge tone="warn">{t('retrying, {n} failed', { n: d.attempts })}</Badge> : <><Badge tone={stateTone[d.state] ?? 'mute'}>{alertStateText(d.state)}</Badge>{d.attempts > 1 && <span class="faint small"> ×{d.attempts}</span>}</>}{d.said && <div class="faint small"><bdi>{d.said}</bdi></div>}</td></tr>
           ))}</tbody></table></div>
       )}
     </Card>

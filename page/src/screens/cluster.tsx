@@ -63,7 +63,7 @@ export function ClusterScreen() {
       <div class="stack">
         {st && st.series.length > 2 && <Figures st={st} />}
         <Card id="nodes" title={t('Nodes')}>
-          {!n.data ? n.loading && <Loading /> : nodes.length === 0 ? <Empty icon="cluster" title={t('No running nodes')} /> : (
+          {!n.data ? n.loading && <Loading /> : nodes.length === 0 ? <Empty icon="cluster" title={t('No running nodes')}><p>{t('Start a node with go-crontab serve.')}</p></Empty> : (
             <div class="scroll">
               <table>
                 <thead><tr><th>{t('Node')}</th><th>{t('State')}</th><th>{t('Slots')}</th><th class="num thin-hide">{t('Lease age')}</th><th class="num thin-hide">{t('Clock offset')}</th><th class="thin-hide">{t('Uptime')}</th><th class="thin-hide">{t('Labels')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
@@ -89,7 +89,7 @@ function NodeRow({ n, c, operate, reload }: { n: NodeView; c?: Cluster; operate:
     <tr>
       <td><Link class="nowrap" to={`/runs?node=${encodeURIComponent(n.name)}`}><b>{n.name}</b></Link>{s?.address && <div class="faint small mono thin-hide">{s.address}</div>}{n.reason && <div class="small faint"><bdi>{n.reason}</bdi>{n.by && ` (${n.by})`}</div>}</td>
       <td><Badge tone={state.tone}>{t(state.text)}</Badge></td>
-      <td style={{ minWidth: '96px' }}>{n.slots > 0 && <><div class="meter" role="img" aria-label={t('{n} on {all} slots', { n: n.executing, all: n.slots })}><i style={{ width: `${Math.min(100, (100 * n.executing) / n.slots)}%` }} /><i class="next" style={{ width: `${Math.min(100, (100 * n.prepared) / n.slots)}%` }} /></div><span class="small faint" title={t('An HTTP request takes 1/16 of a slot')}><Link to={`/runs?state=running&node=${encodeURIComponent(n.name)}`}>{n.executing}</Link> + {n.prepared} / {n.slots}</span></>}</td>
+      <td style={{ minWidth: '96px' }}>{n.slots > 0 && <><div class="meter" role="img" aria-label={t('{n} on {all} slots', { n: n.executing, all: n.slots })}><i style={{ width: `${Math.min(100, (100 * n.executing) / n.slots)}%` }} /><i class="next" style={{ width: `${Math.min(100, (100 * n.prepared) / n.slots)}%` }} /></div><span class="small faint" title={t('An HTTP request takes 1/16 of a slot')}><Link to={`/runs?state=running&node=${encodeURIComponent(n.name)}`}>{t('{n} running', { n: n.executing })}</Link>{t(', ')}{t('{n} prefetched of {all}', { n: n.prepared, all: n.slots })}</span></>}</td>
       <td class="num thin-hide">{s ? span(s.beat_age_ms) : '—'}</td>
       <td class="num thin-hide">{more ? `${more.clock_offset_ms >= 0 ? '+' : '−'}${span(more.clock_offset_ms)}` : '—'}</td>
       <td class="thin-hide">{s ? <span title={s.started}>{coarse(now() - ms(s.started))}</span> : n.since ? <Ago at={n.since} /> : '—'}</td>

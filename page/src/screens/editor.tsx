@@ -125,7 +125,7 @@ async function look(spec: Spec, json: string, signal?: AbortSignal): Promise<Loo
   if (['schedule', 'schedules', 'every', 'at'].some((k) => spec[k] !== undefined)) looks.push(call<Preview>('/api/v1/preview', { method: 'POST', body: { ...whenOf(spec), n: 6 }, signal }).then(
     (p) => { out.preview = p.data; warn(p.data.warnings); },
     (err) => { if (err instanceof Problem && err.status === 422) wrong(err.errors); else failed(err); }));
-  if (json !== '{}') looks.push(call<Applied>('/api/v1/apply', { method: 'POST', body: { dry_run: true, jobs: [spec] }, signal }).then(
+  looks.push(call<Applied>('/api/v1/apply', { method: 'POST', body: { dry_run: true, jobs: [spec] }, signal }).then(
     (a) => a.data.jobs.forEach((j) => warn(j.warnings)),
     (err) => {
       if (!(err instanceof Problem) || (err.status !== 422 && err.status !== 400)) return failed(err);
@@ -383,7 +383,7 @@ function Fields({ spec, set, change, error, disabled }: FieldsProps) {
       <Card title={t('Basics')}>
         <div class="in fields">{box('name', 'Name', { place: 'nightly backup' })}{box('app', 'App', { place: 'default', hint: t('A namespace for related jobs') })}{box('description', 'Description', { wide: true })}</div>
       </Card>
-      <Card title={t('When')} more={<Choice label={t('When')} value={shown} disabled={disabled} set={setKind} options={[{ value: 'schedule', text: 'Cron' }, { value: 'schedules', text: t('Several crons') }, { value: 'every', text: t('Interval') }, { value: 'at', text: t('Once') }]} />}>
+      <Card title={t('Schedule')} more={<Choice label={t('Schedule')} value={shown} disabled={disabled} set={setKind} options={[{ value: 'schedule', text: 'Cron' }, { value: 'schedules', text: t('Several crons') }, { value: 'every', text: t('Interval') }, { value: 'at', text: t('Once') }]} />}>
         <div class="in fields">
           {shown === 'schedule' && <>
             {box('schedule', 'Cron expression', { mono: true, place: '0 3 * * *', wide: true, hint: t('minute hour day month weekday; with six fields, seconds come first') })}

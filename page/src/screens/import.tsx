@@ -164,7 +164,7 @@ export function Import() {
             )}
             {taken.length > 0 && (
               <Notice look="warn"><b>{t('{n} jobs with these names already exist', { n: taken.length })}</b>
-                <p>{t('If they are different jobs, import into another app.')}</p>
+                <p>{t('If they are different jobs, import into another app.', { n: taken.length })}</p>
                 <label class="check"><input type="checkbox" checked={replaced === replacing} onChange={() => setReplaced(replaced === replacing ? '' : replacing)} />{t('Replace them', { n: taken.length })}</label>
               </Notice>
             )}

@@ -1,10 +1,10 @@
 import { Suspense, lazy } from 'preact/compat';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { call, get, may, now, onceKey, post, Problem, query } from '../api';
-import { explained, t, waitSaid } from '../i18n';
+import { explained, t, waitSaid, word, type Text } from '../i18n';
 import { useGet, second } from '../live';
 import { deleteJob, pauseJob, resume, runNow } from '../parts/actions';
-import { Ago, ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, outcomeText, ProblemBox, Said, say, show, StatusBadge, Tabs, Until, When } from '../parts/basic';
+import { Ago, ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, outcomes, outcomeText, ProblemBox, Range, Said, say, show, StatusBadge, Tabs, toneOf, Until, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
 import { OutcomeSelect, RunTable, TriggerSelect, useRuns } from '../parts/runtable';
 import { Diff, differences, plain } from '../parts/diff';
@@ -21,25 +21,26 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
   if (!j) return loading ? <Loading /> : problem?.status === 404
     ? <Gone id={id} problem={problem} />
     : problem ? <ProblemBox problem={problem} again={reload} /> : <Loading />;
+  if (problem?.status === 404) return <Gone id={id} problem={problem} />; // somebody has deleted it
   const operate = may('operator', j.app), edit = may('admin', j.app);
   return (
     <>
       <Head title={<bdi>{j.name}</bdi>} crumb={<><Link to="/jobs">{t('Jobs')}</Link> / <Link to={`/jobs?app=${encodeURIComponent(j.app)}`}><bdi>{j.app}</bdi></Link></>}
         sub={<><StatusBadge job={j} />{j.next_due && j.status === 'active' && <span>{t('next run')} <Until at={j.next_due} zone={j.timezone} /></span>}{j.description && <bdi>{j.description}</bdi>}</>}>
         {operate && <Button look="primary" icon="bolt" work={() => runNow(j, true)}>{t('Run now')}</Button>}
-        {operate && (j.paused ? <Button icon="play" work={() => resume(j).then(reload)}>{t('Resume')}</Button> : <Button icon="pause" work={() => pauseJob(j)}>{t('Pause')}</Button>)}
+        {operate && (j.paused ? <Button icon="play" work={() => resume(j).then(reload)}>{t('Resume')}</Button> : j.pause ? <Link class="button" to="/activity/pauses"><Icon name="pause" />{t('Show pauses')}</Link> : <Button icon="pause" work={() => pauseJob(j)}>{t('Pause')}</Button>)}
         {edit && <Link class="button" to={`/jobs/${j.id}/edit`}><Icon name="edit" />{t('Edit')}</Link>}
         {operate && !j.at && <Button icon="history" work={() => show(() => <BackfillDialog job={j} />)}>{t('Backfill')}</Button>}
-        {may('admin') && <Button icon="bell" work={async () => (await import('./alerts')).alertOf(j)}>{t('Alert')}</Button>}
+        {may('admin') && <Button icon="bell" work={async () => (await import('./alerts')).alertOf(j)}>{t('Add alert')}</Button>}
         {edit && <Link class="button" to={`/jobs/new?from=${j.id}`} aria-label={t('Duplicate')} title={t('Duplicate')}><Icon name="copy" /></Link>}
         {edit && <Button icon="trash" aria-label={t('Delete')} title={t('Delete')} work={() => deleteJob(j)} />}
       </Head>
       <div class="stack">
         {problem && problem.status !== 0 && <ProblemBox problem={problem} again={reload} />}
         {j.error && <Notice look="bad"><b>{t('Cannot be scheduled')}</b><p><Said text={j.error} /></p></Notice>}
-        {j.pause && <Notice look="warn" icon="pause"><b>{j.pause.scope === 'cluster' ? t('The whole cluster is paused') : j.pause.scope === 'app' ? t('The app {app} is paused', { app: j.app }) : t('Paused')}</b>
+        {j.pause?.scope === 'job' && <Notice look="warn" icon="pause"><b>{t('Paused')}</b>
           <p>{j.pause.reason && <bdi>{j.pause.reason} · </bdi>}{j.pause.by && t('by {who}', { who: j.pause.by })} · <Ago at={j.pause.since} />{j.pause.until && <> · {t('until')} <When at={j.pause.until} zone={j.timezone} /></>}</p></Notice>}
-        {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The run scheduled for {at} is waiting', { at: brief(w.due, j.timezone) })}</b><p><Said text={w.why} by={() => waitSaid(w)} /></p></Notice>)}
+        {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The run scheduled for {at} is waiting', { at: `${brief(w.due, j.timezone)}${j.timezone ? ' ' + j.timezone : ''}` })}</b><p><Said text={w.why} by={() => waitSaid(w)} /></p></Notice>)}
         {j.warnings?.map((w) => <Notice key={w.message} look="warn"><p><Said text={w} /></p></Notice>)}
         <div class="split">
           <div>
@@ -66,7 +67,7 @@ function Gone({ id, problem }: { id: string; problem: Problem }) {
   return (
     <>
       <Head title={<bdi>{e?.name ?? runs[0].job}</bdi>} crumb={<><Link to="/jobs">{t('Jobs')}</Link> / <bdi>{e?.app ?? runs[0].app}</bdi></>}
-        sub={<><Badge tone="mute">{t('deleted')}</Badge>{e && <span>{t('by {who}', { who: e.who })} · <Ago at={e.at} /></span>}</>}>
+        sub={<><Badge tone="mute">{t('deleted')}</Badge>{e && <span>{t('This job was deleted by {who}', { who: e.who })} <Ago at={e.at} /></span>}</>}>
         <Link class="button" to="/activity?kind=job&action=delete">{t('Deleted jobs')}</Link>
       </Head>
       <div class="stack">
@@ -80,13 +81,15 @@ function Gone({ id, problem }: { id: string; problem: Problem }) {
   );
 }
 
+const overlapText: Record<string, Text> = { skip: 'skip the new run', queue: 'queue the new run', replace: 'replace the old run', allow: 'run both' };
+
 function Facts({ job: j }: { job: Job }) {
   const facts: [string, preact.ComponentChildren][] = [
     [t('Owner'), j.owner && <Link to={`/jobs?owner=${encodeURIComponent(j.owner)}`}><bdi>{j.owner}</bdi></Link>],
     [t('Labels'), Object.keys(j.labels).length > 0 && <span class="row">{Object.entries(j.labels).map(([k, v]) => <Link key={k} class="tag" to={`/jobs?label=${encodeURIComponent(k + '=' + v)}`}>{k}={v}</Link>)}</span>],
     [t('Group'), j.group && <Link to={`/jobs?group=${encodeURIComponent(j.group)}`}><bdi>{j.group}</bdi></Link>],
     [t('Node selector'), j.selector && <code>{j.selector}</code>],
-    [t('Overlap'), j.overlap], [t('Timeout'), j.timeout],
+    [t('Overlap'), word(overlapText, j.overlap)], [t('Timeout'), j.timeout],
     [t('Updated'), <><Ago at={j.updated} /> · <Link to={`/jobs/${j.id}/versions`}>{t('Versions')}</Link></>],
     [t('Created'), <Ago at={j.created} />],
   ];
@@ -194,7 +197,7 @@ function Versions({ job: j, done }: { job: Job; done: () => Promise<void> }) {
             <b>{t('version {n}', { n: v.version })}</b>{v.current && <span class="tag good">{t('current')}</span>}
             <span class="faint"><When at={v.at} long />{v.who && <> · <bdi>{v.who}</bdi></>}</span>
             <span class="grow" />
-            {i < items.length - 1 && <Button look="quiet" aria-expanded={open === v.version} work={() => setOpen(open === v.version ? undefined : v.version)}>{t('What changed')}</Button>}
+            {i < items.length - 1 && <Button look="quiet" aria-expanded={open === v.version} work={() => setOpen(open === v.version ? undefined : v.version)}>{t('Show changes')}</Button>}
             {!v.current && may('admin', j.app) && <Button icon="history" work={() => rollback(j, v, done)}>{t('Roll back')}</Button>}
           </div>
           <p class="small faint">{v.changed.length ? v.changed.join(', ') : i === items.length - 1 ? t('first version') : ''}</p>
@@ -211,7 +214,7 @@ function VersionDiff({ job, from, to }: { job: string; from: number; to: number 
 }
 
 const rollback = (j: Job, v: VersionItem, done: () => Promise<void>, key = onceKey()) => ask({
-  title: t('Roll back {job} to version {n}?', { n: v.version }), button: t('Roll back'),
+  title: t('Roll back {job} to version {n}?', { job: j.name, n: v.version }), button: t('Roll back'),
   text: <><p>{t('These fields will change:')}</p><VersionDiff job={j.id} from={j.version} to={v.version} /></>,
   work: async () => {
     await post(`/api/v1/jobs/${j.id}/rollback`, { version: v.version }, { 'If-Match': `"${j.version}"`, ...key });
@@ -239,10 +242,10 @@ function Why({ job: j }: { job: Job }) {
         {problem && <ProblemBox problem={problem} />}
         {asked && loading && <Loading rows={2} />}
         {e && <>
-          <Notice look={e.cause === 'succeeded' ? 'good' : e.cause === 'not_due' || e.cause === 'ahead' || e.cause === 'executing' ? undefined : 'warn'} icon="question"><b>{explained(e.cause, e.answer)}</b>{explained(e.cause, e.answer) !== e.answer && <p class="faint small" lang="en">{e.answer}</p>}<p class="faint small mono">{e.cause}</p></Notice>
+          <Notice look={e.cause === 'succeeded' ? 'good' : e.cause === 'not_due' || e.cause === 'ahead' || e.cause === 'executing' ? undefined : 'warn'} icon="question"><b>{inZone(explained(e.cause, e.answer))}</b>{explained(e.cause, e.answer) !== e.answer && <p class="faint small" lang="en">{inZone(e.answer)}</p>}</Notice>
           <div class="row">
-            {e.before && <Button icon="left" work={() => { setQuery({ at: e.before!.due }); setText(stamp(e.before!.due, zone)); }}>{t('Previous: {at}', { at: brief(e.before.due, zone) })}</Button>}
-            {e.after && <Button work={() => { setQuery({ at: e.after!.due }); setText(stamp(e.after!.due, zone)); }}>{t('Next: {at}', { at: brief(e.after.due, zone) })}<Icon name="right" /></Button>}
+            {e.before && <Button icon="left" work={() => { setQuery({ at: e.before!.due }); setText(stamp(e.before!.due, zone)); }}>{t('Previous: {at}', { at: stamp(e.before.due, zone) })}</Button>}
+            {e.after && <Button work={() => { setQuery({ at: e.after!.due }); setText(stamp(e.after!.due, zone)); }}>{t('Next: {at}', { at: stamp(e.after.due, zone) })}<Icon name="right" /></Button>}
           </div>
           {e.runs && e.runs.length > 0 && <RunTable runs={e.runs} zone={j.timezone} />}
         </>}
@@ -250,6 +253,8 @@ function Why({ job: j }: { job: Job }) {
     </Card>
   );
 }
+
+const wrongs: Outcome[] = ['failed', 'timed_out', 'killed', 'lost', 'missed'];
 
 function Backfills({ job: j }: { job: Job }) {
   const list = useGet<Page<Backfill>>(`/api/v1/backfills?job_id=${j.id}&limit=50`, { every: 2000, on: ['backfill', 'run'], job: j.id });
@@ -264,17 +269,17 @@ function Backfills({ job: j }: { job: Job }) {
     <Card title={t('Backfills')} more={may('operator', j.app) && !j.at && <Button icon="history" work={() => show(() => <BackfillDialog job={j} />)}>{t('Backfill')}</Button>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
       {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="history" title={t('No backfills yet')}><p>{t('A backfill runs missed or past times again. Each run gets its original scheduled time.')}</p></Empty> : items.map((b, i) => {
-        const todo = Math.max(1, b.total - b.left_out);
+        const todo = Math.max(1, b.total - b.left_out), failed = wrongs.some((o) => b.outcomes[o] > 0);
         return (
           <div key={b.id} class="in" style={{ borderTop: i ? '1px solid var(--line)' : undefined }}>
             <div class="row">
-              <Badge tone={b.state === 'running' ? 'busy' : b.state === 'done' ? 'good' : 'mute'}>{t(b.state)}</Badge>
-              <span><When at={b.from} zone={j.timezone} in={j.timezone} /> – <When at={b.to} zone={j.timezone} in={j.timezone} />{j.timezone && j.timezone !== zoneShown() && <span class="faint small"> {j.timezone}</span>}</span>
+              <Badge tone={b.state === 'running' ? 'busy' : b.state !== 'done' ? 'mute' : failed ? 'bad' : 'good'}>{b.state === 'done' && failed ? t('done, with failures') : t(b.state)}</Badge>
+              <span><Range from={b.from} to={b.to} zone={j.timezone} />{j.timezone && j.timezone !== zoneShown() && <span class="faint small"> {j.timezone}</span>}</span>
               <span class="faint">{t('{n} of {all} finished', { n: b.ended.toLocaleString(), all: (b.total - b.left_out).toLocaleString() })}</span>
               <span class="grow" />
-              {b.state === 'running' && may('operator', j.app) && <Button work={() => cancelBackfill(b, list.reload)}>{t('Cancel')}</Button>}
+              {b.state === 'running' && may('operator', j.app) && <Button work={() => cancelBackfill(j, b, list.reload)}>{t('Cancel')}</Button>}
             </div>
-            <div class="meter" style={{ margin: '8px 0' }}><i style={{ width: `${(100 * b.ended) / todo}%` }} /></div>
+            <div class="meter" style={{ margin: '8px 0' }}>{outcomes.map((o) => b.outcomes[o] > 0 && <i key={o} class={toneOf(o)} style={{ width: `${(100 * b.outcomes[o]) / todo}%` }} />)}</div>
             <p class="small faint">{Object.entries(b.outcomes).map(([o, n]) => `${n} ${t(outcomeText[o as Outcome])}`).join(' · ')}{b.left_out > 0 && ` · ${t('{n} skipped: already successful', { n: b.left_out })}`}</p>
           </div>
         );
@@ -283,8 +288,8 @@ function Backfills({ job: j }: { job: Job }) {
   );
 }
 
-const cancelBackfill = (b: Backfill, done: () => Promise<void>, key = onceKey()) => ask({
-  title: t('Cancel this backfill of {job}?'), button: t('Cancel backfill'), danger: true, text: <p>{t('Its remaining runs will not start. Runs in progress finish.')}</p>,
+const cancelBackfill = (j: Job, b: Backfill, done: () => Promise<void>, key = onceKey()) => ask({
+  title: t('Cancel this backfill of {job}?', { job: j.name }), button: t('Cancel backfill'), danger: true, text: <p>{t('Its remaining runs will not start. Runs in progress finish.')}</p>,
   work: async () => { await post(`/api/v1/backfills/${b.id}/cancel`, {}, key); await done(); },
 });
 
@@ -325,10 +330,10 @@ function BackfillDialog({ job: j, range }: { job: Job; range?: [from: string, to
         </div>
         <p class="faint small">{t('Times are in {zone}.', { zone })}</p>
         <label class="check"><input type="checkbox" checked={missing} onChange={() => setMissing(!missing)} />{t('Skip successful ones')}</label>
-        {count !== undefined && <p><b>{t('{n} scheduled times in this range.', { n: count })}</b></p>}
+        {count !== undefined && <p><b>{count === '0' ? t('No scheduled times in this range. Choose another one.') : t('{n} scheduled times in this range.', { n: count })}</b></p>}
         {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
       </div>
-      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!a || !b} work={work}>{t('Start backfill')}</Button></footer>
+      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!a || !b || count === '0'} work={work}>{t('Start backfill')}</Button></footer>
     </Dialog>
   );
 }

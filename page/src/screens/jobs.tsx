@@ -2,10 +2,10 @@ import { useSignal } from '@preact/signals';
 import { memo } from 'preact/compat';
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { all, get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
-import { lang, sentence, t, waitSaid, type Text } from '../i18n';
+import { lang, sentence, t, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
 import { pauseJob, resume, runNow, askPause } from '../parts/actions';
-import { Ago, ask, Badge, Bars, Button, complain, Empty, Head, Loading, Notice, OutcomeBadge, ProblemBox, say, StatusBadge, Until, what, when } from '../parts/basic';
+import { Ago, ask, Bars, Button, complain, Empty, Head, Loading, Notice, OutcomeBadge, ProblemBox, say, StatusBadge, Until, what, when } from '../parts/basic';
 import { learnApps } from '../parts/apps';
 import { Icon } from '../parts/icon';
 import { follow, heardOf, isInSight, lastKnown, lastRuns, want } from '../parts/outcomes';
@@ -45,6 +45,8 @@ function renewed(list: Job[], are: Map<string, Job | null>): Job[] {
   }
   return moved ? out.sort(byName) : out;
 }
+
+const filterText: Record<'label' | 'owner' | 'group' | 'calendar', Text> = { label: 'Label', owner: 'Owner', group: 'Group', calendar: 'Calendar' };
 
 type Sort = 'name' | 'due' | 'status';
 
@@ -244,16 +246,17 @@ export function Jobs() {
     return !!bad && (!j.last_due || ms(bad.until ?? bad.due) >= ms(j.last_due));
   }
 
+  const failed = useMemo(() => new Set((jobs ?? []).filter(isFailing).map((j) => j.id)), [jobs, failing.value, heardOf.value]);
   const counts = useMemo(() => {
     const c = { all: 0, failing: 0, paused: 0, error: 0, finished: 0, waiting: 0 };
     for (const j of jobs ?? []) {
       c.all++;
-      if (isFailing(j)) c.failing++;
+      if (failed.has(j.id)) c.failing++;
       if (j.waiting?.length) c.waiting++;
       if (j.status !== 'active') c[j.status]++;
     }
     return c;
-  }, [jobs, failing.value, heardOf.value]);
+  }, [jobs, failed]);
 
   const texts = useMemo(() => new WeakMap<Job, string>(), [lang.value]); // in which words are looked for
   const textOf = (j: Job) => {
@@ -264,14 +267,14 @@ export function Jobs() {
   const list = useMemo(() => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     const found = (jobs ?? []).filter((j) =>
-      (shown === '' || (shown === 'failing' ? isFailing(j) : shown === 'waiting' ? !!j.waiting?.length : j.status === shown)) &&
+      (shown === '' || (shown === 'failing' ? failed.has(j.id) : shown === 'waiting' ? !!j.waiting?.length : j.status === shown)) &&
       (!words.length || words.every((w) => textOf(j).includes(w))));
     if (sort === 'name') return found;
     const never = Number.MAX_SAFE_INTEGER;
     const rank = sort === 'due' ? (j: Job) => (j.next_due ? ms(j.next_due) : never)
-      : (j: Job) => (j.status === 'error' ? 0 : isFailing(j) ? 1 : j.waiting?.length ? 2 : j.status === 'active' ? 3 : j.status === 'paused' ? 4 : 5);
+      : (j: Job) => (j.status === 'error' ? 0 : failed.has(j.id) ? 1 : j.waiting?.length ? 2 : j.status === 'active' ? 3 : j.status === 'paused' ? 4 : 5);
     return found.map((j): [number, Job] => [rank(j), j]).sort((a, b) => a[0] - b[0]).map(([, j]) => j);
-  }, [jobs, text, shown, sort, sort === 'status' || shown === 'failing' ? failing.value : 0]);
+  }, [jobs, text, shown, sort, sort === 'status' || shown === 'failing' ? [...failed].join() : '']); // and not for each run
 
   const apps = useMemo(() => [...new Set((jobs ?? []).map((j) => j.app))].sort(), [jobs]);
   useEffect(() => learnApps(apps.map((app) => ({ app }))), [apps]);
@@ -294,7 +297,7 @@ export function Jobs() {
             {[...new Set([...apps, ...(filters.app ? [filters.app] : [])])].map((a) => <option key={a} value={a}>{a}</option>)}
           </select>
         )}
-        {(['label', 'owner', 'group', 'calendar'] as const).map((f) => filters[f] && <button key={f} class="chip" aria-pressed="true" onClick={() => setQuery({ [f]: undefined })}>{f}: {filters[f]} ×</button>)}
+        {(['label', 'owner', 'group', 'calendar'] as const).map((f) => filters[f] && <button key={f} class="chip" aria-pressed="true" onClick={() => setQuery({ [f]: undefined })}>{t(filterText[f])}: {filters[f]} ×</button>)}
         <div class="chips">
           {chip('', 'All', counts.all)}{chip('failing', 'Failing', counts.failing, true)}{chip('error', 'Broken', counts.error, true)}{chip('waiting', 'Waiting', counts.waiting)}{chip('paused', 'Paused', counts.paused)}{chip('finished', 'Finished', counts.finished)}
         </div>
@@ -304,7 +307,7 @@ export function Jobs() {
       <section class="card">
         {(!jobs && !problem) || (list.length === 0 && many === listed && name !== text) ? <Loading rows={8} /> : list.length === 0 ? (
           filtered && (jobs?.length !== 0 || word) ? (
-            <Empty icon="search" title={t('No matching jobs')}><Button work={() => go('/jobs')}>{t('Show all')}</Button></Empty>
+            <Empty icon="search" title={t('No matching jobs')}><Button work={() => go('/jobs')}>{t('Show all jobs')}</Button></Empty>
           ) : (
             <Empty icon="clock" title={t('No jobs yet')}>
               <p>{t('A job says what to run and when: a command, an HTTP request or a Go function.')}</p>
@@ -351,8 +354,8 @@ function Rows({ list, sort, picked, setPicked, passed }: { list: Job[]; sort: So
     <div class="list" role="table" aria-label={t('Jobs')} aria-rowcount={list.length + 1}>
       <div role="rowgroup">
         <div class="jobrow top" role="row">
-          <span class="pick" role="columnheader"><input type="checkbox" aria-label={t('Select all')} checked={allPicked} onChange={() => setPicked(allPicked ? new Set() : new Set(list.map((j) => j.id)))} /></span>
-          {column('name', 'Name')}<span role="columnheader">{t('When')}</span>{column('status', 'Status')}{column('due', 'Next run')}
+          <span class="pick" role="columnheader">{mayAnywhere('operator') && <input type="checkbox" aria-label={t('Select all')} checked={allPicked} onChange={() => setPicked(allPicked ? new Set() : new Set(list.map((j) => j.id)))} />}</span>
+          {column('name', 'Name')}<span role="columnheader">{t('Schedule')}</span>{column('status', 'Status')}{column('due', 'Next run')}
           <span role="columnheader">{t('Recent runs')}</span><span class="last" role="columnheader">{t('Last run')}</span><span role="columnheader"><span class="unseen">{t('Actions')}</span></span>
         </div>
       </div>
@@ -380,20 +383,20 @@ const Row = memo(function Row({ job: j, index, top, picked, pick, passed }: { jo
   const can = may('operator', j.app);
   return (
     <div class="jobrow" role="row" aria-rowindex={index + 2} style={{ transform: `translateY(${top}px)` }}>
-      <span class="pick" role="cell"><input type="checkbox" aria-label={t('Select {job}', { job: j.name })} checked={picked} onChange={() => pick(j.id)} /></span>
+      <span class="pick" role="cell">{mayAnywhere('operator') && <input type="checkbox" aria-label={t('Select {job}', { job: j.name })} checked={picked} onChange={() => pick(j.id)} />}</span>
       <span class="name" role="cell">
         <span class="line"><Link to={`/jobs/${j.id}`}><bdi>{j.name}</bdi></Link>{j.app !== 'default' && <span class="faint"> · <bdi>{j.app}</bdi></span>}</span>
         <span class="line faint small"><bdi>{j.description || what(j)}</bdi></span>
       </span>
       <span class="plan" role="cell"><span class="line mono" title={j.timezone}>{when(j)}</span>{j.timezone && j.timezone !== 'UTC' && <span class="line faint small thin-hide">{j.timezone}</span>}</span>
-      <span class="state" role="cell">{j.waiting?.length ? <Badge tone="warn" title={waitSaid(j.waiting[0])}>{t('waiting')}</Badge> : <StatusBadge job={j} />}</span>
+      <span class="state" role="cell"><StatusBadge job={j} /></span>
       <span class="due" role="cell">{j.next_due && j.status === 'active' ? <Until at={j.next_due} zone={j.timezone} /> : <span class="faint">—</span>}</span>
       <span class="spark" role="cell"><Link to={`/jobs/${j.id}`} tabIndex={-1} aria-hidden={!runs}><Bars runs={runs} /></Link></span>
       <span class="last small" role="cell">{last ? <><span class="line"><Link to={`/runs/${last.id}`}><OutcomeBadge run={last} /></Link></span><span class="line faint"><Ago at={last.ended ?? last.started ?? last.due} /></span></> : <span class="faint">{runs && t('never ran')}</span>}</span>
       <span class="do" role="cell">
         {can && <>
           <Button look="quiet" icon="bolt" aria-label={t('Run {job} now', { job: j.name })} title={t('Run now')} work={() => runNow(j, false)} />
-          {j.paused ? <Button look="quiet" icon="play" aria-label={t('Resume {job}', { job: j.name })} title={t('Resume')} work={() => resume(j)} />
+          {j.pause && !j.paused ? null : j.paused ? <Button look="quiet" icon="play" aria-label={t('Resume {job}', { job: j.name })} title={t('Resume')} work={() => resume(j)} />
             : <Button look="quiet" icon="pause" aria-label={t('Pause {job}', { job: j.name })} title={t('Pause')} work={() => pauseJob(j)} />}
         </>}
       </span>

@@ -39,7 +39,7 @@ export function AppLimitsCard() {
         </table></div>
       )}
       {items.length > 0 && <p class="in faint small">{t('Current use / limit.')} {t('Stored output is counted about once a minute.')} <Link to="/activity?kind=limits">{t('Change history')}</Link></p>}
-      <p class="in faint small who">{t('Cluster admins can change this.')}{!can && ` ${t('Needs {role} role')}`}</p>
+      <p class="in faint small who">{can ? t('Cluster admins can change this.') : t('Needs {role} role', { role: t('admin') })}</p>
     </Card></section>
   );
 }

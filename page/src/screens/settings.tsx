@@ -39,7 +39,7 @@ export function Settings() {
 }
 
 /** Who may change it, and whether you may. */
-const Who = ({ text, ok }: { text: Text; ok: boolean }) => <p class="in faint small who">{t(text)}{!ok && ` ${t('Needs {role} role')}`}</p>;
+const Who = ({ text, role, ok }: { text: Text; role: 'operator' | 'admin'; ok: boolean }) => <p class="in faint small who">{ok ? t(text) : t('Needs {role} role', { role: t(role) })}</p>;
 
 function Pausing() {
   const list = useGet<Page<Pause>>('/api/v1/pauses', { every: 10_000, on: ['pause'] });
@@ -56,7 +56,7 @@ function Pausing() {
           {apps > 0 && <p><Link to="/activity/pauses">{t('{n} apps are paused', { n: apps })}</Link></p>}
         </div>
       )}
-      <Who text='Cluster operators can change this.' ok={can} />
+      <Who text="Cluster operators can change this." role="operator" ok={can} />
     </Card>
   );
 }
@@ -80,7 +80,7 @@ function Retention() {
       {w && w.failures > 0 && <div class="in"><Notice look="bad"><b>{t('The archive command fails, so no runs are deleted')}</b><p class="lines">{w.error}</p><p class="faint small">{t('{n} times in a row', { n: w.failures })}{w.error_at && <> · <Ago at={w.error_at} /></>}</p></Notice></div>}
       {data && <p class="in faint small">{t('Job settings override app settings, which override cluster settings.')}
         {w && <> {t('{n} runs were deleted so far', { n: w.removed.toLocaleString() })}{w.archived > 0 && `, ${t('{n} archived', { n: w.archived.toLocaleString() })}`}{w.ended ? <>; {t('all jobs were checked')} <Ago at={w.ended} />{t('.')}</> : `; ${t('not all jobs were checked yet.')}`} <Link to="/activity?kind=retention">{t('Change history')}</Link></>}</p>}
-      <Who text='Cluster admins can change all rules, app admins the rule of their app.' ok={may('admin')} />
+      <Who text="Cluster admins can change all rules, app admins the rule of their app." role="admin" ok={may('admin')} />
     </Card></section>
   );
 }
@@ -165,7 +165,7 @@ function Handlers() {
   return (
     <Card title={t('Go functions')}>
       <div class="scroll"><table>
-        <thead><tr><th>{t('Key')}</th><th>{t('Nodes')}</th><th class="num">{t('Jobs')}</th><th>{t('State')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
+        <thead><tr><th>{t('Function')}</th><th>{t('Nodes')}</th><th class="num">{t('Jobs')}</th><th>{t('State')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
         <tbody>{items.map((h) => (
           <tr key={h.handler}>
             <td class="mono">{h.handler}</td><td>{h.nodes.length === 0 ? <span class="faint">{t('on no node')}</span> : h.nodes.map((n, i) => <>{i > 0 && ', '}<Link key={n} to={`/runs?node=${encodeURIComponent(n)}`}>{n}</Link></>)}</td>
@@ -175,7 +175,7 @@ function Handlers() {
           </tr>
         ))}</tbody>
       </table></div>
-      <Who text='Cluster operators can change this.' ok={can} />
+      <Who text="Cluster operators can change this." role="operator" ok={can} />
     </Card>
   );
 }
@@ -225,7 +225,7 @@ function Log({ sessions }: { sessions: Cluster['sessions'] }) {
         )}
         {others.length > 0 && <p class="faint small">{t('Other nodes:')} {others.map((s, i) => <>{i > 0 && ', '}<a key={s.id} href={`${s.address.includes('://') ? '' : location.protocol + '//'}${s.address}/settings#log`}>{s.node}</a></>)}</p>}
       </div>
-      <Who text='Cluster admins can change this.' ok={can} />
+      <Who text="Cluster admins can change this." role="admin" ok={can} />
     </Card></section>
   );
 }
@@ -241,9 +241,9 @@ function Facts({ c }: { c: Cluster }) {
   ];
   return (
     <section id="facts"><Card title={t('Set elsewhere')}>
-      {c.sessions.length === 0 && <Empty icon="cluster" title={t('No running nodes')} />}
+      {c.sessions.length === 0 && <Empty icon="cluster" title={t('No running nodes')}><p>{t('Start a node with go-crontab serve.')}</p></Empty>}
       <table class="settled"><tbody>{rows.map(([name, value, how]) => <tr key={name}><th scope="row">{name}</th><td>{value}</td><td class="faint small">{how}</td></tr>)}</tbody></table>
-      <p class="in faint small who">{t('These are set where the nodes are started. Set in other parts of the console:')} <Link to="/activity/tokens">{t('Tokens')}</Link>{t('; ')}{t('channels and rules with')} <Link to="/activity/alerts">{t('Alerts')}</Link>{t('; ')}<Link to="/activity/calendars">{t('Calendars')}</Link>{t(', ')}<Link to="/activity/secrets">{t('Secrets')}</Link>{t('.')}</p>
+      <p class="in faint small who">{t('These are set where the nodes are started. Set in other parts of the console:')} <Link to="/activity/tokens">{t('Tokens')}</Link>{t(', ')}<Link to="/activity/alerts">{t('Alerts')}</Link>{t(', ')}<Link to="/activity/calendars">{t('Calendars')}</Link>{t(', ')}<Link to="/activity/secrets">{t('Secrets')}</Link>{t('.')}</p>
     </Card></section>
   );
 }

@@ -271,14 +271,14 @@ function Week() {
   }, [seldom, again, app, inUTC.value]);
   const t0 = now(), noon = Date.parse(`${day(t0)}T12:00:00Z`);
   const dates = Array.from({ length: 7 }, (_, i) => new Date(noon + i * 86400_000).toISOString().slice(0, 10));
-  const top = Math.max(1, ...(heat?.hours.values() ?? [])), minutes = heat?.minutes ?? new Array<number>(60).fill(0), busiest = Math.max(1, ...minutes);
+  const top = Math.max(1, ...(heat?.hours.values() ?? [])), least = Math.min(top, ...[...(heat?.hours.values() ?? [])].filter((n) => n > 0)), minutes = heat?.minutes ?? new Array<number>(60).fill(0), busiest = Math.max(1, ...minutes);
   const free = minutes.map((n, m) => ({ n, m })).sort((a, b) => a.n - b.n || Math.abs(a.m - 30) - Math.abs(b.m - 30)).slice(0, 6).map((x) => x.m).sort((a, b) => a - b);
   const freeText = t('Free minutes: {list}', { list: free.map((m) => ':' + two(m)).join(' ') });
   return (
     <div class="stack">
       {problem && <ProblemBox problem={problem} again={() => setAgain(again + 1)} />}
       {heat?.out.truncated && <Notice look="warn"><p>{heat.out.uncounted ? t('Too many jobs to count. {n} jobs are not included.', { n: heat.out.uncounted.toLocaleString() }) : t('Too many jobs to show them all. Choose an app.')}</p></Notice>}
-      <Card title={<>{t('Scheduled runs per hour')} {heat && <span class="count">{heat.total.toLocaleString()}</span>}</>} more={<><AppField value={app} set={(v) => { setOpen(undefined); setQuery({ app: v }); }} /><label class="check small"><input type="checkbox" checked={seldom} onChange={() => setSeldom(!seldom)} />{t('Hide frequent jobs')}{seldom && heat?.out.frequent_count ? ` (${heat.out.frequent_count.toLocaleString()})` : ''}</label></>}>
+      <Card title={<>{t('Scheduled runs per hour')} {heat && <span class="count">{heat.total.toLocaleString()}</span>}</>} more={<><AppField value={app} set={(v) => { setOpen(undefined); setQuery({ app: v }); }} /><label class="check small" title={t('Jobs that run more often than every 10 minutes')}><input type="checkbox" checked={seldom} onChange={() => setSeldom(!seldom)} />{seldom && heat?.out.frequent_count ? t('Hide {n} frequent jobs', { n: heat.out.frequent_count.toLocaleString() }) : t('Hide frequent jobs')}</label></>}>
         {!heat ? !problem && <Loading rows={7} /> : (
           <div class="scroll"><div class="in"><div class="heat" role="grid" aria-label={t('Scheduled runs per hour')}>
             <div role="row" style={{ display: 'contents' }}><span role="columnheader" class="h"><span class="unseen">{t('Day')}</span></span>{Array.from({ length: 24 }, (_, h) => <span key={h} role="columnheader" class="h">{h}</span>)}</div>
@@ -288,7 +288,7 @@ function Week() {
                 {Array.from({ length: 24 }, (_, h) => {
                   const k = `${d} ${two(h)}`, n = heat.hours.get(k) ?? 0, at = heat.at.get(k);
                   if (at === undefined) return <span key={h} role="gridcell"><span class="c past" style={{ display: 'block' }} /></span>;
-                  const share = n === 0 ? 0 : 0.12 + 0.68 * Math.sqrt(n / top), is = open?.from === at && open.to === at + hour;
+                  const share = n === 0 ? 0 : top === least ? 0.4 : 0.12 + 0.68 * Math.sqrt((n - least) / (top - least)), is = open?.from === at && open.to === at + hour;
                   return <span key={h} role="gridcell"><button class="c" aria-pressed={is} aria-label={`${d} ${h}:00, ${n}`} title={`${d} ${h}:00 · ${n.toLocaleString()}`} style={{ width: '100%', background: n ? `color-mix(in srgb, var(--heat) ${Math.round(share * 100)}%, var(--surface))` : undefined }} onClick={() => setOpen(is ? undefined : { from: at, to: at + hour, n })}>{n > 0 ? short(n) : ''}</button></span>;
                 })}
               </div>

@@ -75,7 +75,7 @@ export function Upcoming() {
             <div class="in chips">{frequent.slice(0, 40).map((f) => <Link key={f.job_id} class="chip" to={`/jobs/${f.job_id}`}><bdi>{f.job}</bdi> <span class="faint small">×{f.count.toLocaleString()}</span></Link>)}{frequent.length > 40 && <span class="faint small">{t('and {n} more', { n: frequent.length - 40 })}</span>}</div>
           </Card>
         )}
-        {!list ? !problem && <section class="card"><Loading rows={8} /></section> : rows.length === 0 ? <section class="card"><Empty icon="upcoming" title={t('No other upcoming runs')} /></section>
+        {!list ? !problem && <section class="card"><Loading rows={8} /></section> : rows.length === 0 ? <section class="card"><Empty icon="upcoming" title={frequent.length ? t('No other upcoming runs') : t('No upcoming runs')}><p>{t('Runs of active jobs appear here. Choose a longer time range to see more.')}</p></Empty></section>
           : span === 'week' ? <WeekCalendar days={days} open={here.value.search.get('day') ?? ''} whole={!list.next} />
           : [...days].map(([d, items]) => <DayList key={d} date={d} items={items} />)}
         {list?.next && <div class="more-row"><Button work={more}>{t('Show more')}</Button></div>}
