@@ -81,7 +81,7 @@ test('an event of a rule that is unticked takes along what was said of it; a sec
   await cluster.api('PUT', '/api/v1/secrets/DB_PASSWORD', { value: 'the first', app: 'shop' });
   const secret = async () => (await cluster.api('GET', '/api/v1/secrets')).items[0], before = await secret();
   await go('/activity/secrets', page);
-  await button('Give DB_PASSWORD another value', page).click();
+  await button('Change the value of DB_PASSWORD', page).click();
   await dialog.getByLabel('Value').fill('the second');
   await button('Save', page).click();
   await dialog.waitFor({ state: 'detached' });
@@ -119,10 +119,10 @@ test('of more jobs than are listed, the server looks for those of a name', limit
     await route.fulfill({ json: { items: q.get('name') === 'needle' ? [job(99_999, 'the needle')] : [] } });
   });
   await go('/jobs', page);
-  await page.getByText('These are the first 20,000 jobs of more', { exact: false }).waitFor();
+  await page.getByText('Only the first 20,000 jobs are shown', { exact: false }).waitFor();
   await page.getByLabel('Search jobs').fill('the needle');
   await page.getByRole('link', { name: 'the needle', exact: true }).waitFor();
-  await page.getByText('names alone were searched', { exact: false }).waitFor();
+  await page.getByText('only names were searched', { exact: false }).waitFor();
   await page.getByLabel('Search jobs').fill('nothing like it');
   await page.getByText('No matching jobs').waitFor();
   assert.deepEqual([...new Set(asked)], ['needle', 'nothing']);
@@ -174,7 +174,7 @@ test('who signs in comes back to where it was, and other tabs go on by themselve
   assert.deepEqual(ends, [{ flow: 'S.N.V', state: 'S', code: 'C' }]);
   assert.equal(await page.evaluate(() => sessionStorage.getItem('sign-in-flow')), null);
 
-  const other = await context.newPage(), locked = (on: Page) => on.getByText('Nothing that you typed is lost', { exact: false });
+  const other = await context.newPage(), locked = (on: Page) => on.getByText('Nothing you typed is lost', { exact: false });
   await other.goto(cluster.urls[0] + '/cluster');
   await other.locator('main h1').first().waitFor();
   await context.clearCookies();
@@ -203,7 +203,7 @@ test('to resume the cluster and to cancel a backfill is asked first', limit, asy
   const b = await cluster.api('POST', `/api/v1/jobs/${j.id}/backfill`, { from: iso(Date.now() - 3600_000), to: iso(Date.now() - 60_000) });
   await go(`/jobs/${j.id}/backfills`, page);
   await button('Cancel', page).click();
-  await dialog.getByText('Cancel this backfill of {job}?').waitFor();
+  await dialog.getByText('Cancel this backfill of filled?').waitFor();
   assert.equal((await cluster.api('GET', `/api/v1/backfills/${b.id}`)).state, 'running');
   await button('Cancel backfill', page).click();
   await until('it is cancelled', async () => (await cluster.api('GET', `/api/v1/backfills/${b.id}`)).state === 'cancelled');
@@ -288,7 +288,7 @@ test('in Chinese, reasons that are known stand above what the server wrote; what
   await page.locator('.notice b').getByText('运行超过 1s').waitFor();
   await page.locator('.notice .original').getByText('ran longer than 1s').waitFor();
   await go(`/jobs/${slow.job_id}/why?at=${encodeURIComponent(iso(Date.parse(slow.due) + 3600_000))}`, page);
-  await page.locator('.notice b').getByText('按定义，这不是到期时间。').waitFor();
+  await page.locator('.notice b').getByText('按定义，这不是计划时间。').waitFor();
   await page.locator('.notice').getByText('It is no due time of the definition.').waitFor();
   const own = 'timeout waiting for lock invoice-7', explanation = { at: slow.due, due: true, cause: 'failed', answer: own };
   await page.route(`**/api/v1/runs/${slow.id}`, async (route) => { const r = await (await route.fetch()).json(); await route.fulfill({ json: { ...r, outcome: 'failed', reason_code: undefined, reason: own } }); });
@@ -332,7 +332,7 @@ test('the way back leads to the same place: the list, how far it was scrolled, w
   await go('/jobs?app=rows&sort=name', page);
   const row = page.getByRole('link', { name: 'row 180', exact: true });
   await page.getByRole('link', { name: 'row 105', exact: true }).waitFor();
-  await page.getByLabel('Pick row 105').check();
+  await page.getByLabel('Select row 105').check();
   await page.evaluate(() => scrollTo(0, 4000));
   await row.click();
   await page.getByRole('heading', { name: 'row 180', level: 1 }).waitFor();
@@ -342,7 +342,7 @@ test('the way back leads to the same place: the list, how far it was scrolled, w
   await page.goBack();
   await row.waitFor({ timeout: 5000 });
   await until('it is scrolled as it was', async () => Math.abs((await page.evaluate(() => scrollY)) - 4000) < 60);
-  await page.getByText('1 picked').waitFor();
+  await page.getByText('1 selected').waitFor();
   await until('it is read again', () => reads > 0);
   await page.unroute('**/api/v1/jobs?*');
 
@@ -411,13 +411,13 @@ test('runs of a time and of a job by its name; many that are picked are looked a
   await page.getByText('No matching runs').waitFor();
 
   await go('/jobs?q=sought', page);
-  await page.getByLabel('Pick sought').check();
+  await page.getByLabel('Select sought').check();
   const bar = page.getByRole('region', { name: 'Selected jobs' });
   await bar.getByRole('button', { name: 'Run now' }).click();
   await dialog.getByText('Run 1 job now?').waitFor();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   await bar.getByRole('button', { name: 'Pause' }).click();
-  await dialog.getByText('1 would be changed').waitFor();
+  await dialog.getByText('1 will change').waitFor();
   await dialog.getByRole('button', { name: 'Pause', exact: true }).click();
   await page.locator('.toast').getByText('Done for 1 job', { exact: true }).waitFor();
   assert.deepEqual(wrong, []);

@@ -133,7 +133,7 @@ test('backfill a range', limit, async () => {
   await button('Backfill').first().click();
   const dialog = page.getByRole('dialog'), from = await dialog.getByLabel('From').inputValue();
   await dialog.getByLabel('From').fill(new Date(Date.parse(from.replace(' ', 'T') + ':00Z') - 3 * 3600_000).toISOString().slice(0, 16).replace('T', ' '));
-  await dialog.getByText(/^[345] due times lie in this range/).waitFor();
+  await dialog.getByText(/^[345] scheduled times in this range/).waitFor();
   await dialog.getByRole('button', { name: 'Start backfill' }).click();
   await page.waitForURL(/\/backfills/);
   await seen('done');
@@ -165,7 +165,7 @@ test('a sign-in that ends in the middle of an edit: nothing typed is lost', limi
   await page.locator('#f-command').fill('echo typed before');
   await context.clearCookies(); // the next question that the page asks is refused
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('Nothing that you typed is lost', { exact: false }).waitFor();
+  await dialog.getByText('Nothing you typed is lost', { exact: false }).waitFor();
   await signIn(page);
   await dialog.waitFor({ state: 'detached' });
   await page.locator('#f-description').fill('typed after');
@@ -187,7 +187,7 @@ test('form and text are two sides of one thing, and comments survive', limit, as
   await until('the text follows', async () => /timeout: 5m/.test(await text.inputValue()));
   assert.match(await text.inputValue(), /# why it is there[\s\S]*# for now/);
   await text.fill('name: [two\n');
-  await seen(/The text cannot be read: line \d/);
+  await seen(/Cannot parse the text: line \d/);
   assert.equal(await page.locator('#f-name').isDisabled(), true);
   await text.fill('{"name": "two sides", "schedule": "61 3 * * *", "command": "true"}');
   await page.locator('.field.wrong').getByText(/minute/).first().waitFor();
@@ -320,7 +320,7 @@ test('alerts: a channel that is tested, a rule, and a silence', limit, async () 
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
   await button('Test').click();
-  await page.locator('.toast.bad').getByText('ops chat did not take the test message').waitFor();
+  await page.locator('.toast.bad').getByText('Test to "ops chat" failed').waitFor();
   await button('Rules').click();
   await button('New rule').first().click();
   await dialog.getByLabel('Name', { exact: true }).fill('nights');
@@ -342,7 +342,7 @@ test('alerts: a channel that is tested, a rule, and a silence', limit, async () 
   const counted = '**/api/v1/alerts/summary'; // a cluster on which too much went wrong once
   await page.route(counted, (route) => route.fulfill({ json: { firing: 0, deliveries: {}, lost: 3, template_failures: 1 } }));
   await go('/activity/alerts');
-  await page.getByText('3 events could not be told, because there were too many. Once a template failed').waitFor();
+  await page.getByText('3 events were dropped because there were too many. A template failed once').waitFor();
   await page.unroute(counted);
   quiet();
 });
@@ -402,11 +402,11 @@ test('the node that is looked at dies: it is said, another one is offered, and t
   await v.page.getByRole('link', { name: 'heartbeat', exact: true }).waitFor();
   await wait(1500); // it has asked who the others are
   process.kill(await cluster.pid(1), 'SIGKILL');
-  await v.page.getByText('does not answer; what you see may be old', { exact: false }).waitFor();
-  const other = v.page.getByRole('link', { name: /^Go on with node-/ }).first();
+  await v.page.getByText('is not responding, so this page may be out of date', { exact: false }).waitFor();
+  const other = v.page.getByRole('link', { name: /^Continue on node-/ }).first();
   assert.notEqual(new URL((await other.getAttribute('href'))!).host, new URL(cluster.urls[1]).host);
   await v.page.getByRole('link', { name: 'heartbeat', exact: true }).waitFor(); // what was there stays
-  await until('the node is back and the page has noticed', async () => (await v.page.getByText('does not answer', { exact: false }).count()) === 0, 60_000);
+  await until('the node is back and the page has noticed', async () => (await v.page.getByText('is not responding', { exact: false }).count()) === 0, 60_000);
   await other.waitFor({ state: 'detached' });
   await v.context.close();
 });

@@ -70,9 +70,9 @@ test('whoever presses again after no answer repeats the request; after an answer
   const dialog = page.getByRole('dialog'), bar = page.getByRole('region', { name: 'Selected jobs' });
   await failFirst('**/api/v1/bulk/run?*', 503);
   const bulk = async () => {
-    for (const n of ['pressed', 'pressed too']) await page.getByLabel(`Pick ${n}`, { exact: true }).check();
+    for (const n of ['pressed', 'pressed too']) await page.getByLabel(`Select ${n}`, { exact: true }).check();
     await bar.getByRole('button', { name: 'Run now' }).click();
-    await dialog.getByText('2 would be changed').waitFor();
+    await dialog.getByText('2 will change').waitFor();
     await button('Run now', page).last().click();
   };
   await bulk();
@@ -108,6 +108,7 @@ test('whoever presses again after no answer repeats the request; after an answer
   await go(`/jobs/${j.id}`, page);
   await failFirst(`**/api/v1/jobs/${j.id}/backfill`, 503);
   await page.locator('.head').getByRole('button', { name: 'Backfill' }).click();
+  await dialog.getByLabel('From').fill(`${new Date().getFullYear() - 1}-01-01 00:00`); // there is a scheduled time in it
   await dialog.getByRole('button', { name: 'Start backfill' }).click();
   await dialog.getByText('Try again.').waitFor();
   await dialog.getByRole('button', { name: 'Start backfill' }).click();
@@ -123,7 +124,7 @@ test('a text that cannot be read while others change the job: mine is not merged
   await go(`/jobs/${j.id}/edit`, page);
   const text = page.getByLabel('Source'), was = await text.inputValue(), keep = button('Merge my changes', page);
   await text.fill(was + 'labels: [a\n');
-  await page.getByText(/The text cannot be read: line \d/).waitFor();
+  await page.getByText(/Cannot parse the text: line \d/).waitFor();
   await cluster.api('PATCH', `/api/v1/jobs/${j.id}`, { description: 'theirs' });
   await page.getByText('Someone else changed this job while you were editing').waitFor();
   assert.equal(await keep.isDisabled(), true);
@@ -160,7 +161,7 @@ test('texts that are YAML and yet cannot be read, and fields where nothing or so
   await button('Interval', page).click(); // on an empty text
   await until('it is in the text', async () => /every: 10m/.test(await text.inputValue()));
   await text.fill('name: x\ncommand: "true"\nschedule: */5'); // on the way to */5 * * * *
-  await page.getByText('The text cannot be read: line 3').waitFor();
+  await page.getByText('Cannot parse the text: line 3').waitFor();
   assert.equal(await page.locator('#f-name').isDisabled(), true);
   await text.fill('name: x\ncommand: "true"\nschedule: "*/5 * * * *"\nretry:\nlimits: none # yet\n');
   await page.getByText(/^every 5 minutes/).waitFor();
@@ -276,7 +277,7 @@ test('Esc does not take away the question for a token, however often it is press
   await go('/jobs', page);
   await context.clearCookies();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('Nothing that you typed is lost', { exact: false }).waitFor();
+  await dialog.getByText('Nothing you typed is lost', { exact: false }).waitFor();
   for (let i = 0; i < 4; i++) { await page.keyboard.press('Escape'); await wait(200); }
   assert.equal(await dialog.isVisible(), true);
   assert.equal(await dialog.getByRole('button', { name: 'Close' }).count(), 0);

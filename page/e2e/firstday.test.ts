@@ -27,31 +27,31 @@ test('a crontab is pasted: what it would make, what it cannot, and then it is th
   await page.getByRole('link', { name: 'Import', exact: true }).click();
   const text = page.getByRole('textbox', { name: 'Your crontab' }), button = page.getByRole('button', { name: 'Import', exact: true });
   await text.fill('MAILTO=ops@example.com\n0 3 * * * backup.sh\n@reboot start.sh\n0 4 * * * load orders');
-  await page.getByText('1 line cannot be a job').waitFor();
+  await page.getByText('1 line skipped').waitFor();
   await page.getByText('at 03:00 every day, Europe/Berlin').waitFor();
   await page.getByLabel('App', { exact: true }).fill('tab');
   await page.getByLabel('Time zone').fill('Asia/Shanghai');
   await page.getByText('at 03:00 every day, Asia/Shanghai').waitFor();
   assert.equal((await cluster.api('GET', '/api/v1/jobs?app=tab')).items.length, 0, 'nothing is there before it was said');
   assert.ok(await button.isDisabled(), 'a line that cannot be a job is not left out unless somebody says so');
-  await page.getByLabel('Leave it out').check();
+  await page.getByLabel('Import without it').check();
   assert.ok(await button.isEnabled());
   // Who agreed to one line has not agreed to others; and all that was typed outlives a reload.
   const lines = await text.inputValue();
   await text.fill(lines + '\n@reboot another.sh');
-  await page.getByText('2 lines cannot be jobs').waitFor();
+  await page.getByText('2 lines skipped').waitFor();
   assert.ok(await button.isDisabled());
   await text.fill(lines);
-  await page.getByText('1 line cannot be a job').waitFor();
-  await page.getByLabel('Its lines name a user').check();
+  await page.getByText('1 line skipped').waitFor();
+  await page.getByLabel('Lines contain a user name').check();
   await page.reload();
   await page.getByText('at 04:00 every day, Asia/Shanghai').waitFor(); // the other line has no command behind the user
-  assert.deepEqual([await text.inputValue(), await page.getByLabel('App', { exact: true }).inputValue(), await page.getByLabel('Time zone').inputValue(), await page.getByLabel('Its lines name a user').isChecked()], [lines, 'tab', 'Asia/Shanghai', true]);
-  await page.getByLabel('Its lines name a user').uncheck();
-  await page.getByText('1 line cannot be a job').waitFor();
-  await page.getByLabel('Leave it out').check();
+  assert.deepEqual([await text.inputValue(), await page.getByLabel('App', { exact: true }).inputValue(), await page.getByLabel('Time zone').inputValue(), await page.getByLabel('Lines contain a user name').isChecked()], [lines, 'tab', 'Asia/Shanghai', true]);
+  await page.getByLabel('Lines contain a user name').uncheck();
+  await page.getByText('1 line skipped').waitFor();
+  await page.getByLabel('Import without it').check();
   await button.click();
-  await page.getByText('2 things were made or changed').waitFor();
+  await page.getByText('2 objects created or changed').waitFor();
   await page.waitForURL(/\/jobs\?app=tab$/);
   const jobs = (await cluster.api('GET', '/api/v1/jobs?app=tab')).items;
   assert.deepEqual(jobs.map((j: any) => [j.name, j.command, j.owner, j.timezone]).sort(), [['backup', 'backup.sh', 'ops@example.com', 'Asia/Shanghai'], ['load', 'load orders', 'ops@example.com', 'Asia/Shanghai']].sort());
@@ -65,7 +65,7 @@ test('a crontab is pasted: what it would make, what it cannot, and then it is th
   await page.locator('.badge.warn', { hasText: /^changed$/ }).waitFor();
   assert.match(await page.locator('.diff').innerText(), /schedule[\s\S]*0 3 \* \* \*[\s\S]*30 5 \* \* \*/);
   assert.ok(await button.isDisabled(), 'it may be another job that has the name');
-  await page.getByText('1 job is there already under this name').waitFor();
+  await page.getByText('1 job with this name already exists').waitFor();
   await page.getByLabel('Replace it').check();
   // Meanwhile somebody changes that job: theirs is not written over.
   const is = jobs.find((j: any) => j.name === 'backup');
@@ -84,7 +84,7 @@ test('a crontab names jobs that are there, and has a column for users; in Chines
   const text = page.getByRole('textbox', { name: 'Your crontab' }), button = page.getByRole('button', { name: 'Import', exact: true });
   await page.getByLabel('App', { exact: true }).fill('taken');
   await text.fill('0 3 * * * backup.sh\n0 4 * * * load orders\n');
-  await page.getByText('1 job is there already under this name').waitFor();
+  await page.getByText('1 job with this name already exists').waitFor();
   assert.ok(await button.isDisabled());
   assert.match(await page.locator('.diff').innerText(), /of-somebody-else[\s\S]*backup\.sh/);
   await page.getByLabel('Replace it').check();
@@ -92,7 +92,7 @@ test('a crontab names jobs that are there, and has a column for users; in Chines
   await text.fill('17 * * * * root cd / && run-parts\n');
   const notice = page.getByText('A command begins with root. Do the lines contain a user name?');
   await notice.waitFor();
-  await page.getByLabel('Its lines name a user').check();
+  await page.getByLabel('Lines contain a user name').check();
   await notice.waitFor({ state: 'detached' });
   assert.deepEqual(wrong, []);
   await context.close();
@@ -125,11 +125,11 @@ test('a file is pasted: groups and jobs, what is wrong with it, and again it cha
   await page.getByText('one of a file', { exact: true }).waitFor();
   await page.locator('.badge.good', { hasText: '3 new' }).waitFor();
   await button.click();
-  await page.getByText('3 things were made or changed').waitFor();
+  await page.getByText('3 objects created or changed').waitFor();
   assert.equal((await cluster.api('GET', '/api/v1/groups/house')).slots, 2);
   await go('/jobs/import', page);
   await text.fill(file);
-  await page.locator('.badge.mute', { hasText: '3 as it is' }).waitFor();
+  await page.locator('.badge.mute', { hasText: '3 unchanged' }).waitFor();
   assert.ok(await button.isDisabled(), 'there is nothing to do');
   assert.deepEqual(wrong, []);
   await context.close();
@@ -148,7 +148,7 @@ test('alert when it fails: from the job, with the first channel on the way', lim
   const { page, wrong, context } = await someone();
   const j = await cluster.job({ name: 'fragile', app: 'shop', every: '1h', command: 'false' });
   await go(`/jobs/${j.id}`, page);
-  const alert = page.getByRole('button', { name: 'Alert', exact: true }), dialog = page.getByRole('dialog');
+  const alert = page.getByRole('button', { name: 'Add alert', exact: true }), dialog = page.getByRole('dialog');
   await alert.click();
   assert.equal(await dialog.getByLabel('Name', { exact: true }).inputValue(), 'shop/fragile');
   assert.equal(await dialog.getByLabel('Jobs', { exact: true }).inputValue(), 'shop/fragile');
@@ -164,7 +164,7 @@ test('alert when it fails: from the job, with the first channel on the way', lim
   assert.ok(await dialog.getByRole('checkbox', { name: /^hook/ }).isChecked());
   assert.equal(await dialog.getByLabel('Description').inputValue(), 'what was typed stays');
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('shop/fragile is saved').waitFor();
+  await page.getByText('shop/fragile saved').waitFor();
   const rule = await cluster.api('GET', '/api/v1/alerts/rules/shop%2Ffragile');
   assert.deepEqual([rule.jobs, rule.channels, rule.on.includes('failed'), rule.description], [['shop/fragile'], ['hook'], true, 'what was typed stays']);
   await alert.click(); // there is one: that is shown
@@ -187,7 +187,7 @@ test('a due time that failed runs again as that due time', limit, async () => {
   await go(`/runs/${failed.id}`, page);
   const again = page.getByRole('button', { name: 'Rerun (same scheduled time)' }), dialog = page.getByRole('dialog');
   await again.click();
-  await dialog.getByRole('button', { name: 'Rerun' }).click();
+  await dialog.getByRole('button', { name: 'Rerun', exact: true }).click();
   await page.waitForURL((u) => !u.pathname.endsWith(failed.id)); // to its run, or to the backfills where it has not begun soon
   const mended = await until('it ran again', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&outcome=succeeded`)).items[0]);
   assert.deepEqual([mended.trigger, mended.due], ['backfill', failed.due]);
@@ -200,7 +200,7 @@ test('a due time that failed runs again as that due time', limit, async () => {
   await job('30 5 1 1 *', 'echo by hand');
   await go(`/runs/${failed.id}`, page);
   await again.click();
-  await dialog.getByRole('button', { name: 'Rerun' }).click();
+  await dialog.getByRole('button', { name: 'Rerun', exact: true }).click();
   await dialog.getByText('With its current schedule, the job has no run at that time.').waitFor();
   await dialog.getByRole('button', { name: 'Run now' }).click();
   await until('it ran by hand', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&trigger=manual`)).items[0]);
@@ -210,7 +210,7 @@ test('a due time that failed runs again as that due time', limit, async () => {
   await page.route(`**/api/v1/jobs/${j.id}/backfill`, (route) => route.fulfill({ status: 422, contentType: 'application/problem+json', json: { title: 'Some values are invalid', status: 422, errors: [{ field: 'to', code: 'backfill_too_large', values: ['2000000', '1000000'], message: 'the range has 2000000 due times, at most 1000000 are taken; give a shorter one' }] } }));
   await go(`/runs/${failed.id}`, page);
   await again.click();
-  await dialog.getByRole('button', { name: 'Rerun' }).click();
+  await dialog.getByRole('button', { name: 'Rerun', exact: true }).click();
   await dialog.getByRole('button', { name: 'Backfill part of the range' }).click();
   await dialog.getByRole('heading', { name: 'Backfill tells its due time' }).waitFor();
   assert.match(await dialog.getByLabel('From').inputValue(), /:00:00$/);

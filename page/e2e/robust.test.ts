@@ -146,7 +146,7 @@ for (const hours of [1, -1]) {
     await page.getByText("This browser's clock is off by", { exact: false }).waitFor();
     const r = await run('sleep 8');
     await go(`/runs/${r.id}`, page);
-    const took = () => page.locator('.tile').filter({ hasText: 'Duration' }).locator('b').innerText();
+    const took = () => page.locator('.tile').filter({ hasText: 'Running for' }).locator('b').innerText();
     await until('it counts up from its start', async () => /^[1-9] s$|^1\d s$/.test(await took()));
     const late = await page.locator('.tile').filter({ hasText: 'Delay' }).locator('b').innerText();
     assert.match(late, /ms$|^\d+(\.\d)? s$/, late);
@@ -167,14 +167,14 @@ test('nodes die one after the other, then all: the page keeps what it shows, and
   const { page, context, wrong } = await someone({}, 1);
   await cluster.job({ name: 'beat', every: '5s', command: 'true' });
   await go('/jobs', page, 1);
-  const row = page.getByRole('link', { name: 'beat', exact: true }), gone = page.getByText('does not answer; what you see may be old', { exact: false });
+  const row = page.getByRole('link', { name: 'beat', exact: true }), gone = page.getByText('is not responding, so this page may be out of date', { exact: false });
   await row.waitFor();
   await until('it knows the others', async () => page.evaluate(() => performance.getEntriesByType('resource').some((e) => e.name.endsWith('/api/v1/cluster'))));
   await wait(1000);
   const pids = await Promise.all([0, 1, 2].map((n) => cluster.pid(n)));
   process.kill(pids[1], 'SIGKILL');
   await gone.waitFor();
-  const offered = page.getByRole('link', { name: /^Go on with node-/ });
+  const offered = page.getByRole('link', { name: /^Continue on node-/ });
   assert.deepEqual((await offered.evaluateAll((l: HTMLAnchorElement[]) => l.map((a) => new URL(a.href).host))).sort(), [cluster.urls[0], cluster.urls[2]].map((u) => new URL(u).host).sort());
   process.kill(pids[0], 'SIGKILL');
   process.kill(pids[2], 'SIGKILL');

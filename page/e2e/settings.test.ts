@@ -51,11 +51,11 @@ test('an outage is a mark on the time line that leads to what it concerns', limi
   await go('/timeline', page);
   const list = page.locator('.outages');
   await list.getByText('2 m', { exact: true }).waitFor();
-  const link = list.getByRole('link', { name: '4 due times were missed' });
+  const link = list.getByRole('link', { name: '4 runs were missed' });
   assert.match((await link.getAttribute('href'))!, /\/runs\?outcome=missed&trigger=schedule&from=.*&to=/);
   const mark = page.locator('.lanes canvas'), box = (await mark.boundingBox())!, at = box.x + 150 + ((900_000 - 370_000) / 900_000) * (box.width - 158);
   await page.mouse.move(at, box.y + 4);
-  await page.locator('.tip').getByText('4 due times were missed').waitFor();
+  await page.locator('.tip').getByText('4 runs were missed').waitFor();
   await page.mouse.click(at, box.y + 4);
   await page.waitForURL(/\/runs\?trigger=schedule&from=/);
   assert.deepEqual(wrong, []);
@@ -70,18 +70,18 @@ test('limits of apps: what each has now, errors at the field, what would change,
   await card.getByText('No app has limits').waitFor();
   await fresh.click();
   await dialog.getByLabel('App', { exact: true }).fill('wear');
-  await dialog.getByText('There is no job in the app wear yet.').waitFor();
+  await dialog.getByText('The app wear has no jobs yet.').waitFor();
   await dialog.getByLabel('App', { exact: true }).fill('ware');
   await dialog.getByLabel('Jobs', { exact: true }).fill('-1');
   await dialog.getByLabel('Stored output').fill('1KB');
   await dialog.getByRole('button', { name: 'Review changes' }).click();
-  await dialog.getByText('the oldest goes within minutes', { exact: false }).waitFor();
+  await dialog.getByText('the oldest is deleted within minutes', { exact: false }).waitFor();
   await dialog.getByRole('button', { name: 'Save' }).click();
   await until('both fields are wrong', async () => await dialog.locator('.field.wrong').count() === 2);
   await dialog.getByLabel('Jobs', { exact: true }).fill('1');
   await dialog.getByLabel('Stored output').fill('2GiB');
   await dialog.getByRole('button', { name: 'Review changes' }).click();
-  assert.match(await dialog.locator('.diff').innerText(), /Jobs[\s\S]*1[\s\S]*Kept output[\s\S]*2GiB/);
+  assert.match(await dialog.locator('.diff').innerText(), /Jobs[\s\S]*1[\s\S]*Stored output[\s\S]*2GiB/);
   await dialog.getByRole('button', { name: 'Save' }).click();
   const row = card.getByRole('row', { name: 'ware' });
   await row.getByText('1 / 1').waitFor();
@@ -100,7 +100,7 @@ test('limits of apps: what each has now, errors at the field, what would change,
   await dialog.getByRole('heading', { name: 'Limits of the app ware' }).waitFor();
   for (const field of ['Jobs', 'Stored output']) await dialog.getByLabel(field, { exact: true }).fill('');
   await dialog.getByRole('button', { name: 'Review changes' }).click();
-  await dialog.getByText('The app has no limits then', { exact: false }).waitFor();
+  await dialog.getByText('The app will have no limits', { exact: false }).waitFor();
   await dialog.getByRole('button', { name: 'Save' }).click();
   await card.getByText('No app has limits').waitFor();
 
@@ -126,14 +126,14 @@ test('the rule of the cluster: errors at the field, what would change, and then 
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Keep runs for').fill('1s');
   await dialog.getByRole('button', { name: 'Review changes' }).click();
-  await dialog.getByText('cannot be brought back', { exact: false }).waitFor();
+  await dialog.getByText('cannot be restored', { exact: false }).waitFor();
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.locator('.field.wrong').getByText('is not between', { exact: false }).waitFor();
   await dialog.getByLabel('Keep runs for').fill('1440h');
   await dialog.getByRole('button', { name: 'Review changes' }).click();
   assert.match(await dialog.locator('.diff').innerText(), /age[\s\S]*1440h/);
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await page.locator('#retention').getByText('A record goes 60 d after its run has ended').waitFor();
+  await page.locator('#retention').getByText('Runs are kept for 60 days').waitFor();
   const { items } = await cluster.api('GET', '/api/v1/retention');
   assert.equal(items[0].age, '1440h');
 
@@ -144,19 +144,19 @@ test('the rule of the cluster: errors at the field, what would change, and then 
   await dialog.getByLabel('Keep the latest').fill('77');
   await dialog.getByRole('button', { name: 'Review changes' }).click();
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await page.locator('#retention').getByText('Only records of the latest 77 due times stay').waitFor();
+  await page.locator('#retention').getByText('Only the latest 77 scheduled times are kept').waitFor();
   await rule.click();
   await dialog.getByLabel('App', { exact: true }).fill('shop');
   await dialog.getByLabel('Keep runs for').fill('99h');
   await dialog.getByText('The app shop has a rule already').waitFor();
   assert.ok(await dialog.getByRole('button', { name: 'Review changes' }).isDisabled());
   await dialog.getByRole('button', { name: 'Edit' }).click();
-  await dialog.getByRole('heading', { name: 'What the app shop keeps' }).waitFor();
+  await dialog.getByRole('heading', { name: 'Retention of the app shop' }).waitFor();
   assert.equal(await dialog.getByLabel('Keep the latest').inputValue(), '77');
   await dialog.getByLabel('Keep runs for').fill('720h');
   await dialog.getByRole('button', { name: 'Review changes' }).click();
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await page.locator('#retention').getByText('A record goes 30 d after its run has ended').waitFor();
+  await page.locator('#retention').getByText('Runs are kept for 30 days').waitFor();
   assert.deepEqual((await cluster.api('GET', '/api/v1/retention')).items.find((r: any) => r.app === 'shop'), { scope: 'app', app: 'shop', age: '720h', runs: 77 });
 
   // Somebody else makes one between two looks at the list; and where that cannot be read, this is said.
@@ -191,7 +191,7 @@ test('the rule of the cluster: errors at the field, what would change, and then 
   await page.locator('#f-keep-runs').fill('zero');
   await page.locator('.field.wrong #f-keep-runs').waitFor();
   await page.locator('#f-keep-runs').fill('500');
-  await page.getByText('Only records of the latest 500 due times stay').waitFor();
+  await page.getByText('Only the latest 500 scheduled times are kept').waitFor();
   await page.locator('.field:not(.wrong) #f-keep-runs').waitFor();
   await page.getByRole('button', { name: 'Review changes' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
@@ -206,7 +206,7 @@ test('the rule of the cluster: errors at the field, what would change, and then 
   await page.getByLabel('Log level').selectOption('debug');
   await page.locator('#log').getByRole('button', { name: 'Change level' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Change level' }).click();
-  await page.locator('#log').getByText('It logs lines from debug on', { exact: false }).waitFor();
+  await page.locator('#log').getByText('Log level: debug', { exact: false }).waitFor();
   assert.equal((await cluster.api('GET', '/api/v1/log-level')).level, 'debug');
   assert.deepEqual(wrong, []);
   await context.close();
@@ -216,7 +216,7 @@ test('who may not change a thing is told so, and finds no button for it', limit,
   const { token } = await cluster.api('POST', '/api/v1/tokens', { name: 'looks', role: 'viewer' });
   const { page, wrong, context } = await someone({}, token);
   await go('/settings', page);
-  await page.locator('#retention').getByText('Needs {role} role', { exact: false }).waitFor();
+  await page.locator('#retention').getByText('Needs admin role', { exact: false }).waitFor();
   await page.locator('#facts').getByText('Schema version').waitFor();
   assert.equal(await page.locator('main').getByRole('button', { name: /Edit|Pause|Change|New|Rule/ }).count(), 0);
   assert.deepEqual(wrong, []);
@@ -229,18 +229,18 @@ test('picked jobs: one request, said beforehand what it would do', limit, async 
   const asked: string[] = [];
   page.on('request', (r) => { if (r.method() === 'POST' && !/login|events/.test(r.url())) asked.push(new URL(r.url()).pathname + (r.url().includes('dry_run=true') ? ' (dry)' : '')); });
   await go('/jobs?q=many', page);
-  for (const name of ['many a', 'many b']) await page.getByLabel(`Pick ${name}`).check();
+  for (const name of ['many a', 'many b']) await page.getByLabel(`Select ${name}`).check();
   const bar = page.getByRole('region', { name: 'Selected jobs' });
   await bar.getByRole('button', { name: 'Pause' }).click();
   await page.getByRole('dialog').getByLabel('Reason').fill('a move');
   await page.getByRole('dialog').getByRole('button', { name: 'Pause', exact: true }).click();
   await page.getByText('Done for 2 jobs').waitFor();
   assert.equal((await cluster.api('GET', '/api/v1/jobs?name=many&state=paused')).items.length, 2);
-  for (const name of ['many a', 'many c']) await page.getByLabel(`Pick ${name}`).check();
+  for (const name of ['many a', 'many c']) await page.getByLabel(`Select ${name}`).check();
   await bar.getByRole('button', { name: 'Resume' }).click();
-  await page.getByRole('dialog').getByText('1 would be changed, 1 was so already').waitFor();
+  await page.getByRole('dialog').getByText('1 will change, 1 unchanged').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Resume', exact: true }).click();
-  await page.getByText('Done for 1 job, 1 was so already').waitFor();
+  await page.getByText('Done for 1 job, 1 unchanged').waitFor();
   assert.deepEqual(asked, ['/api/v1/bulk/pause (dry)', '/api/v1/bulk/pause', '/api/v1/bulk/resume (dry)', '/api/v1/bulk/resume']);
   assert.deepEqual(wrong, []);
   await context.close();
@@ -255,7 +255,7 @@ test('doctor and the warnings of the editor in Chinese', limit, async () => {
   await page.getByText('提交的事务不会因断电丢失').waitFor();
   await page.evaluate(() => sessionStorage.setItem('draft:new', JSON.stringify({ text: 'name: w\nschedule: "0 * * * *"\ncommand: "true"\ntimeout: 2h\n', format: 'yaml' })));
   await go('/jobs/new', page);
-  await page.getByText('它最长可运行 2h（timeout），但 1h 后又会到期：期间的到期时间会被跳过（overlap skip）').waitFor();
+  await page.getByText('它最长可运行 2h（timeout），但 1h 后又会到期：期间的计划时间会被跳过（overlap skip）').waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
 });

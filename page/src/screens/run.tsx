@@ -69,7 +69,7 @@ function WhyNot({ run: r, job: j, tail }: { run: Run; job?: Job; tail: string[] 
       <b>{r.reason ? <Reason run={r} /> : <bdi>{r.exit_code ? t('exit code {n}', { n: r.exit_code }) : e ? explained(e.cause, e.answer) : t('Not successful')}</bdi>}</b>
       {e && r.reason && <p>{explained(e.cause, e.answer)}</p>}
       {e && explained(e.cause, e.answer) !== e.answer && <p class="faint small" lang="en">{e.answer}</p>}
-      {advice ? <p>{advice}</p> : started && r.outcome === 'failed' && tail.length > 0 && <pre class="code">{tail.join('\n')}</pre>}
+      {advice ? <p>{advice}</p> : started && r.outcome === 'failed' && tail.length > 0 && <pre class="code" tabIndex={0}>{tail.join('\n')}</pre>}
     </Notice>
   );
 }
