@@ -73,15 +73,15 @@ test('limits of apps: what each has now, errors at the field, what would change,
   await dialog.getByText('The app wear has no jobs yet.').waitFor();
   await dialog.getByLabel('App', { exact: true }).fill('ware');
   await dialog.getByLabel('Jobs', { exact: true }).fill('-1');
-  await dialog.getByLabel('Stored output').fill('1KB');
+  await dialog.getByLabel('Kept output').fill('1KB');
   await dialog.getByRole('button', { name: 'Review changes' }).click();
   await dialog.getByText('the oldest is deleted within minutes', { exact: false }).waitFor();
   await dialog.getByRole('button', { name: 'Save' }).click();
   await until('both fields are wrong', async () => await dialog.locator('.field.wrong').count() === 2);
   await dialog.getByLabel('Jobs', { exact: true }).fill('1');
-  await dialog.getByLabel('Stored output').fill('2GiB');
+  await dialog.getByLabel('Kept output').fill('2GiB');
   await dialog.getByRole('button', { name: 'Review changes' }).click();
-  assert.match(await dialog.locator('.diff').innerText(), /Jobs[\s\S]*1[\s\S]*Stored output[\s\S]*2GiB/);
+  assert.match(await dialog.locator('.diff').innerText(), /Jobs[\s\S]*1[\s\S]*Kept output[\s\S]*2GiB/);
   await dialog.getByRole('button', { name: 'Save' }).click();
   const row = card.getByRole('row', { name: 'ware' });
   await row.getByText('1 / 1').waitFor();
@@ -94,11 +94,11 @@ test('limits of apps: what each has now, errors at the field, what would change,
   // New limits take the place of none: what is there is edited.
   await fresh.click();
   await dialog.getByLabel('App', { exact: true }).fill('ware');
-  await dialog.getByText('The app ware has limits already').waitFor();
+  await dialog.getByText('The app ware already has limits').waitFor();
   assert.ok(await dialog.getByRole('button', { name: 'Review changes' }).isDisabled());
   await dialog.getByRole('button', { name: 'Edit' }).click();
   await dialog.getByRole('heading', { name: 'Limits of the app ware' }).waitFor();
-  for (const field of ['Jobs', 'Stored output']) await dialog.getByLabel(field, { exact: true }).fill('');
+  for (const field of ['Jobs', 'Kept output']) await dialog.getByLabel(field, { exact: true }).fill('');
   await dialog.getByRole('button', { name: 'Review changes' }).click();
   await dialog.getByText('The app will have no limits', { exact: false }).waitFor();
   await dialog.getByRole('button', { name: 'Save' }).click();
@@ -148,7 +148,7 @@ test('the rule of the cluster: errors at the field, what would change, and then 
   await rule.click();
   await dialog.getByLabel('App', { exact: true }).fill('shop');
   await dialog.getByLabel('Keep runs for').fill('99h');
-  await dialog.getByText('The app shop has a rule already').waitFor();
+  await dialog.getByText('The app shop already has a rule').waitFor();
   assert.ok(await dialog.getByRole('button', { name: 'Review changes' }).isDisabled());
   await dialog.getByRole('button', { name: 'Edit' }).click();
   await dialog.getByRole('heading', { name: 'Retention of the app shop' }).waitFor();
@@ -170,7 +170,7 @@ test('the rule of the cluster: errors at the field, what would change, and then 
   await cluster.api('PUT', '/api/v1/apps/race/retention', { runs: 99 });
   await page.route('**/api/v1/apps/race/retention', (route) => { held = false; return route.continue(); });
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await dialog.getByText('The app race has a rule already').waitFor();
+  await dialog.getByText('The app race already has a rule').waitFor();
   assert.equal((await cluster.api('GET', '/api/v1/retention')).items.find((r: any) => r.app === 'race').runs, 99);
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   await page.unroute('**/api/v1/retention');

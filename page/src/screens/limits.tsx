@@ -15,7 +15,7 @@ interface AppLimits extends Limits { app: string; use?: { jobs: number; runs_per
 
 const fields = ['jobs', 'runs_per_minute', 'waiting', 'output'] as const;
 type Field = (typeof fields)[number];
-const heads: Record<Field, Text> = { jobs: 'Jobs', runs_per_minute: 'Runs per minute', waiting: 'Waiting runs', output: 'Stored output' };
+const heads: Record<Field, Text> = { jobs: 'Jobs', runs_per_minute: 'Runs per minute', waiting: 'Waiting runs', output: 'Kept output' };
 
 export function AppLimitsCard() {
   const { data, problem, loading, reload } = useGet<Page<AppLimits>>('/api/v1/limits', { every: 10_000, on: ['change'] });
@@ -38,7 +38,7 @@ export function AppLimitsCard() {
           ))}</tbody>
         </table></div>
       )}
-      {items.length > 0 && <p class="in faint small">{t('Current use / limit.')} {t('Stored output is counted about once a minute.')} <Link to="/activity?kind=limits">{t('Change history')}</Link></p>}
+      {items.length > 0 && <p class="in faint small">{t('Current use / limit.')} {t('Kept output is counted about once a minute.')} <Link to="/activity?kind=limits">{t('Change history')}</Link></p>}
       <p class="in faint small who">{can ? t('Cluster admins can change this.') : t('Needs {role} role', { role: t('admin') })}</p>
     </Card></section>
   );
@@ -105,19 +105,19 @@ function LimitsDialog({ of, edit, done }: { of?: AppLimits; edit: (of: AppLimits
           <Diff changes={changes} />
           {none && <p>{t('The app will have no limits.')}</p>}
           {absent && <Notice look="warn"><p>{t('The app {app} has no jobs yet.', { app: name })}</p></Notice>}
-          {body.output !== undefined && body.output !== of?.output && <Notice look="warn"><p>{t('If the app stores more output than this, the oldest is deleted within minutes. It cannot be restored; the runs themselves are kept.')}</p></Notice>}
+          {body.output !== undefined && body.output !== of?.output && <Notice look="warn"><p>{t('If the app keeps more output than this, the oldest is deleted within minutes. It cannot be restored; the runs themselves are kept.')}</p></Notice>}
           <p class="faint small">{t('All nodes apply it within three seconds.')}</p>
         </div>
       ) : (
         <div class="body">
           {!of && <Field id="lapp" label={t('App')} hint={absent ? t('The app {app} has no jobs yet.', { app: name }) : undefined}><input id="lapp" list="lapps" autoFocus autocomplete="off" value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>}
           <datalist id="lapps">{known.data?.items.map((a) => <option key={a.name} value={a.name} />)}</datalist>
-          {there && <Notice look="warn" action={<Button icon="edit" work={() => edit(there)}>{t('Edit')}</Button>}><b>{t('The app {app} has limits already', { app: there.app })}</b></Notice>}
+          {there && <Notice look="warn" action={<Button icon="edit" work={() => edit(there)}>{t('Edit')}</Button>}><b>{t('The app {app} already has limits', { app: there.app })}</b></Notice>}
           {!of && !list.data && list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
           {box('jobs', 'Jobs', '200', 'No more jobs can be created')}
           {box('runs_per_minute', 'Runs per minute', '600', 'Further runs are skipped')}
           {box('waiting', 'Waiting runs', '1000', 'Further runs are skipped instead of waiting')}
-          {box('output', 'Stored output', '2GiB', 'Of all runs together; the oldest output is deleted first')}
+          {box('output', 'Kept output', '2GiB', 'Of all runs together; the oldest output is deleted first')}
           <p class="faint small">{t('Empty fields have no limit.')}</p>
           {problem && problem.errors.every((e) => !(e.field in now)) && <ProblemBox problem={problem} />}
         </div>

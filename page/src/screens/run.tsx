@@ -216,7 +216,7 @@ function OutputView({ run: r, ended, told }: { run: Run; ended: () => void; told
   }, [lines, version, word]);
 
   return (
-    <Card title={<>{t('Output')} <span class="count">{size(bytes)}</span> {r.output_removed ? <span class="tag warn">{t('deleted: the app reached its limit of stored output')}</span> : r.output_truncated && <span class="tag warn">{t('the middle is omitted')}</span>}</>}
+    <Card title={<>{t('Output')} <span class="count">{size(bytes)}</span> {r.output_removed ? <span class="tag warn">{t('deleted: the app reached its limit of kept output')}</span> : r.output_truncated && <span class="tag warn">{t('the middle is omitted')}</span>}</>}
       more={<>
         {!done && <Badge tone="busy">{t('live')}</Badge>}
         <input type="search" class="thin" aria-label={t('Search the output')} placeholder={t('Search')} value={search} onInput={(e) => setSearch(e.currentTarget.value)} style={{ width: '150px' }} />

@@ -136,7 +136,7 @@ function RuleDialog({ rule, fresh, edit, done }: { rule: Rule; fresh: boolean; e
       ) : (
         <div class="body">
           {fresh && <Field id="kapp" label={t('App')} error={error('app')}><input id="kapp" autoFocus value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>}
-          {there && <Notice look="warn" action={<Button icon="edit" work={() => edit(there)}>{t('Edit')}</Button>}><b>{t('The app {app} has a rule already', { app: there.app! })}</b><Words rule={there} /></Notice>}
+          {there && <Notice look="warn" action={<Button icon="edit" work={() => edit(there)}>{t('Edit')}</Button>}><b>{t('The app {app} already has a rule', { app: there.app! })}</b><Words rule={there} /></Notice>}
           {fresh && !rules && unread && <ProblemBox problem={unread} again={reload} />}
           {box('age', 'Keep runs for', '2160h', 'Counted from the end of each run')}
           {box('runs', 'Keep the latest', '10000', 'Scheduled times per job')}
