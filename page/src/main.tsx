@@ -7,7 +7,8 @@ import './style.css';
 // A node of another version has other files: then the page is loaded again, once. What was typed is kept.
 addEventListener('vite:preloadError', () => {
   if (Date.now() - Number(sessionStorage.getItem('reloaded') ?? 0) < 30_000) return;
-  void reloadIfReachable().then((reloads) => { if (reloads) sessionStorage.setItem('reloaded', String(Date.now())); });
+  sessionStorage.setItem('reloaded', String(Date.now()));
+  void reloadIfReachable().then((reloads) => { if (!reloads) sessionStorage.removeItem('reloaded'); });
 });
 
 void begin().then(() => render(<App />, document.getElementById('page')!));

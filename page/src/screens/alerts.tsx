@@ -63,7 +63,7 @@ function Now() {
   const path = `${base}${query({ state: all ? undefined : 'firing', job_id: job, limit: 100 })}`;
   const list = usePages<Alert>(path, (a) => a.id, { every: 10_000, on: ['alert'], always: true }), { items, more } = list, sum = useGet<Summary>(`${base}/summary`, { every: 15_000, on: ['alert'], always: true });
   const whole = me.value?.grants.some((g) => !g.apps); // the summary counts all apps
-  const failed = whole ? sum.data?.deliveries.failed ?? 0 : 0, lost = sum.data?.lost ?? 0, templates = sum.data?.template_failures ?? 0;
+  const failed = whole ? sum.data?.deliveries.failed ?? 0 : 0, lost = whole ? sum.data?.lost ?? 0 : 0, templates = whole ? sum.data?.template_failures ?? 0 : 0;
   const firing = whole ? sum.data?.firing ?? 0 : items.length;
   return (
     <div class="stack">
