@@ -106,8 +106,8 @@ func (x *Executing) Add(started []job.Started) {
 
 // Causes of a stop after which the run is not retried.
 var (
-	ErrKilled   = job.Coded(job.ReasonKilledByUser, errors.New("killed on request"))
-	ErrReplaced = job.Coded(job.ReasonReplaced, errors.New("a later due time took its place"))
+	ErrKilled   = job.Coded(job.ReasonKilledByUser, errors.New("killed by a user"))
+	ErrReplaced = job.Coded(job.ReasonReplaced, errors.New("a later run replaced it"))
 )
 
 // Kill asks an attempt to stop, if the set has it: for a user, or, with replaced, because a later due time replaces it.
@@ -173,7 +173,7 @@ func (x *Executing) run(a *entry) {
 			signalled && (result.Outcome == job.Failed || result.Outcome == job.Succeeded)):
 		result.Outcome = job.Lost
 		result.Reason = reason(job.ReasonGuardKill,
-			"its node was stopped or cut off for too long, and the guard killed it")
+			"its node hung or lost MySQL for too long, and the guard killed the run")
 	}
 
 	x.mu.Lock()
@@ -277,7 +277,7 @@ func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 			x.Log.Error("executor panicked", "run", a.Launch, "panic", p)
 			r = job.Result{
 				Outcome: job.Failed,
-				Reason:  reason(job.ReasonExecutorPanic, "the executor panicked; the node's log has more"),
+				Reason:  reason(job.ReasonExecutorPanic, "the node panicked while executing the run; see the node's log"),
 			}
 		}
 	}()

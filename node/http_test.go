@@ -166,7 +166,7 @@ func TestHTTPJobKilled(t *testing.T) {
 		}
 	}
 
-	ended(killed, "killed on request; ")
+	ended(killed, "killed by a user; ")
 	drained := start("drained")
 	nodes[drained.Node].drain()
 	ended(drained, node.ErrStopped.Error()+"; ")

@@ -85,7 +85,7 @@ func TestALongGraceEndsWithTheNode(t *testing.T) {
 func TestSettingsOfCommandsAreChecked(t *testing.T) {
 	t.Parallel()
 	if _, err := node.New(node.Config{DSN: "u@tcp(localhost)/d", Cgroup: t.TempDir()}); err == nil ||
-		!strings.Contains(err.Error(), "is no cgroup v2") {
+		!strings.Contains(err.Error(), "is not a usable cgroup v2") {
 		t.Errorf("a folder that is no cgroup: got %v", err)
 	}
 }

@@ -221,7 +221,7 @@ func (r *Reaper) lost(ctx context.Context, runs []trip.Held) ([]trip.End, error)
 		h := &runs[i]
 		ends[i] = trip.End{
 			Launch: h.Launch, JobID: h.JobID, Outcome: job.Lost, Final: true, Ended: now,
-			Reason: job.Reason{Code: job.ReasonNodeLost, Text: "its node vanished while it was running"},
+			Reason: job.Reason{Code: job.ReasonNodeLost, Text: "its node stopped responding while it was running"},
 		}
 		if spec, known := specs[h.JobID]; known {
 			if _, again := spec.Again(h.Attempt, job.Lost, 0); again {

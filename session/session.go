@@ -19,9 +19,9 @@ import (
 
 // Reasons for the loss of a session.
 var (
-	ErrLapsed = errors.New("lease lapsed")
-	ErrBuried = errors.New("session was buried by a peer")
-	errIDs    = errors.New("the session has no run ids left")
+	ErrLapsed = errors.New("the node's lease expired: it could not renew it in MySQL in time")
+	ErrBuried = errors.New("another node declared this node dead")
+	errIDs    = errors.New("the session has used up its run ids")
 )
 
 // Identity is the information about a node that its session publishes.
@@ -319,7 +319,7 @@ func (s *Session) End(ctx context.Context, db *sql.DB) error {
 	return db.Tx(ctx, func(tx *sql.Tx) error {
 		action, reason := job.ActionLeave, ""
 		if s.Lost() {
-			action, reason = job.ActionFence, context.Cause(s.ctx).Error()+": what it executed was killed"
+			action, reason = job.ActionFence, context.Cause(s.ctx).Error()+"; its runs were killed"
 		}
 
 		exists, err := auditSession(tx, s.id, s.actor(), action, reason)
