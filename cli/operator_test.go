@@ -253,7 +253,7 @@ func (s *server) restored(dsn, state string, node func() *process) {
 		t.Errorf("a node over an older database exits with %d, want %d", code, exitRefused)
 	}
 
-	for _, want := range []string{"It was restored", "migrate --after-restore", backup.UTC().Format(time.RFC3339)} {
+	for _, want := range []string{"the database was restored", "migrate --after-restore", backup.UTC().Format(time.RFC3339)} {
 		if !strings.Contains(p.out.String(), want) {
 			t.Errorf("the node does not say %q", want)
 		}

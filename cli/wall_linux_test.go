@@ -111,7 +111,7 @@ func TestCommandsRunAsAnotherUser(t *testing.T) {
 	dsn := reachable(t, migrated(t))
 	w := newWall(t, dsn)
 	s := w.node(t, dsn, "one")
-	guard := s.says(`"msg":"guarded"[^\n]*"guard":(\d+)`, 10*time.Second)
+	guard := s.says(`"msg":"the guard is running"[^\n]*"guard":(\d+)`, 10*time.Second)
 
 	// systemd gives the node capabilities that commands must not inherit.
 	got := s.do(t, "rights", "id -un; id -gn; id -G; grep -E '^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs)' /proc/self/status")
@@ -163,7 +163,7 @@ func TestCommandsRunAsAnotherUser(t *testing.T) {
 	await(t, "the command", 10*time.Second, func() bool { return asleep(token) })
 	s.signal(syscall.SIGKILL)
 	await(t, "the end of the command of a dead node", 10*time.Second, func() bool { return !asleep(token) })
-	s.says(`"msg":"guard: buried the session of a dead node"`, 10*time.Second)
+	s.says(`"msg":"guard: ended the session of the dead node"`, 10*time.Second)
 }
 
 // asleep reports whether a sleep with this duration runs.
@@ -179,7 +179,7 @@ func TestNoCommandGetsTheDSN(t *testing.T) {
 	dsn := reachable(t, migrated(t))
 	w := newWall(t, dsn)
 	s := w.node(t, dsn, "one")
-	guard := s.says(`"msg":"guarded"[^\n]*"guard":(\d+)`, 10*time.Second)
+	guard := s.says(`"msg":"the guard is running"[^\n]*"guard":(\d+)`, 10*time.Second)
 	node := strconv.Itoa(s.cmd.Process.Pid)
 
 	attempts := map[string]string{

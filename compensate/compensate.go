@@ -64,7 +64,7 @@ func (c *Compensator) Run(ctx context.Context) error {
 
 		wait = period
 		if _, err := c.Compensate(ctx); err != nil && ctx.Err() == nil {
-			c.Log.Warn("cannot compare rows and sets, trying again", "error", err)
+			c.Log.Warn("cannot look for runs that this node must release, trying again", "error", err)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func (c *Compensator) release(ctx context.Context, strange []trip.Launch) (relea
 		Sets:   func() {},
 	})
 	if released > 0 && err == nil {
-		c.Log.Warn("released runs that were started and never spawned", "runs", released)
+		c.Log.Warn("released runs that were marked started but not executed", "runs", released)
 		c.Freed()
 	}
 

@@ -246,7 +246,7 @@ func (x *Executing) spawn(a *entry) (started job.Micros, ok bool) {
 
 // forget removes an attempt that was not spawned. Its row becomes idle again.
 func (x *Executing) forget(a *entry) {
-	x.Log.Warn("not spawned", "run", a.Launch, "job_id", a.JobID, "due", a.Due,
+	x.Log.Warn("run not executed: it is too late, or the node lost its lease or guard", "run", a.Launch, "job_id", a.JobID, "due", a.Due,
 		"late", x.Session.Now().Sub(a.DueNow), "fresh", x.Session.Fresh(), "guarded", x.guarded())
 
 	x.mu.Lock()
@@ -274,7 +274,7 @@ func (x *Executing) guarded() bool { return x.Guard == nil || x.Guard.Alive() }
 func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 	defer func() {
 		if p := recover(); p != nil {
-			x.Log.Error("executor panicked", "run", a.Launch, "panic", p)
+			x.Log.Error("panic while executing a run", "run", a.Launch, "panic", p)
 			r = job.Result{
 				Outcome: job.Failed,
 				Reason:  reason(job.ReasonExecutorPanic, "the node panicked while executing the run; see the node's log"),

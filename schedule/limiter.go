@@ -57,7 +57,7 @@ func (l *Limiter) Run(ctx context.Context) error {
 	for {
 		began := time.Now()
 		if err := l.look(ctx, l.Session.Now()); err != nil && ctx.Err() == nil {
-			l.Log.Warn("cannot read the limits of apps, using the last ones", "error", err)
+			l.Log.Warn("cannot read the limits of apps, using the last known ones", "error", err)
 		}
 		select {
 		case <-ctx.Done():

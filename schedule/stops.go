@@ -48,7 +48,7 @@ func (s *Stops) Run(ctx context.Context) error {
 		}
 		if s.Over != nil && s.isOver() {
 			if err := s.Over(ctx); err != nil && ctx.Err() == nil {
-				s.Log.Warn("cannot remove pauses that are over, trying again", "error", err)
+				s.Log.Warn("cannot remove ended pauses, trying again", "error", err)
 			}
 		}
 		select {

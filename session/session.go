@@ -85,11 +85,11 @@ func Register(
 		case errors.Is(err, errNameHeld):
 			pause = nameLook
 			if !waits {
-				log.Info("waiting to join until the earlier session with this node's name is over", "reason", err)
+				log.Info("waiting to join: an earlier session with this node's name has not ended", "reason", err)
 				waits = true
 			}
 		default:
-			log.Warn("cannot register yet, trying again", "error", err, "in", pause)
+			log.Warn("cannot join the cluster yet, trying again", "error", err, "in", pause)
 		}
 
 		select {
@@ -172,7 +172,7 @@ func register(
 		var there bool
 		err = db.Tx(ctx, func(tx *sql.Tx) (err error) { there, err = tx.LockSession(s.id); return err })
 		if err == nil && !there {
-			err = fmt.Errorf("register: the commit did not arrive")
+			err = fmt.Errorf("register: the commit was not applied")
 		}
 	}
 

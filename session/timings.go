@@ -32,7 +32,7 @@ type Timings struct {
 // NewTimings derives the timings, or returns an error if the expiry cannot work.
 func NewTimings(expiry time.Duration) (Timings, error) {
 	if expiry < MinExpiry || expiry > 10*time.Minute {
-		return Timings{}, fmt.Errorf("session expiry %s is not between %s and 10m0s", expiry, MinExpiry)
+		return Timings{}, fmt.Errorf("session expiry: %s, want %s to 10m0s", expiry, MinExpiry)
 	}
 
 	t := Timings{

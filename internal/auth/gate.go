@@ -235,7 +235,7 @@ func (g *Gate) note(ctx context.Context, p *Principal, at job.Micros, address st
 		return useToken(tx, p.Token, at, at-noteEvery, address)
 	})
 	if err != nil {
-		g.log.Debug("the use of a token or login is not noted", "token", p.Token, "login", p.Login, "error", err)
+		g.log.Debug("cannot record the use of a token or sign-in", "token", p.Token, "login", p.Login, "error", err)
 	}
 }
 

@@ -121,7 +121,7 @@ func (p *ProviderError) Unwrap() error { return p.Err }
 
 // ErrNoClock means that MySQL's clock was not read yet, so the expiry of a provider's tokens cannot
 // be checked.
-var ErrNoClock = errors.New("the database's clock was not read yet")
+var ErrNoClock = errors.New("MySQL's clock has not been read yet")
 
 // Origin returns the URL of the cluster for browsers. The provider sends them back to no other.
 func (o *OIDC) Origin() string { return o.cfg.PublicURL }

@@ -287,7 +287,7 @@ func TestTellsWhatIsWrong(t *testing.T) {
 	if n := f.last(t); n.State != job.FolderApplied || len(f.got[len(f.got)-1].Jobs) != 0 {
 		t.Errorf("who says that there is no job is believed: got %+v", n)
 	}
-	if !strings.Contains(f.log.String(), "the folder is applied") {
+	if !strings.Contains(f.log.String(), "applied the folder") {
 		t.Errorf("that it is well again is not told: %s", f.log.String())
 	}
 }
