@@ -30,7 +30,8 @@ func (s *Shell) account(want string) (*account, error) {
 		own, err := ownAccount()
 		if err == nil && !own.listed(s.cfg.Allow) {
 			err = fmt.Errorf("user: the job names none, and the node's own user %s "+
-				"is not in its --run-as-allow: %s; set user in the job, or start the node with --run-as", own.name, strings.Join(s.cfg.Allow, ", "))
+				"is not in its --run-as-allow: %s; set user in the job, or start the node with --run-as",
+				own.name, strings.Join(s.cfg.Allow, ", "))
 		}
 		return nil, err
 	}
@@ -46,7 +47,8 @@ func (s *Shell) account(want string) (*account, error) {
 			return nil, err
 		}
 		if len(s.cfg.Allow) > 0 && !a.member(gid) {
-			return nil, fmt.Errorf("user: %s is not a member of group %s, which this node's --run-as-allow requires", name, group)
+			return nil, fmt.Errorf("user: %s is not a member of group %s, which this node's --run-as-allow requires",
+				name, group)
 		}
 		a.gid = gid
 	}

@@ -66,7 +66,8 @@ func (c *command) untilExit(ctx context.Context) (syscall.WaitStatus, error) {
 
 		case <-timeout:
 			timeout, stopped = nil, nil
-			c.stop(job.TimedOut, reason(job.ReasonTimeout, fmt.Sprintf("the command ran longer than its timeout of %v", c.Timeout)))
+			c.stop(job.TimedOut, reason(job.ReasonTimeout,
+				fmt.Sprintf("the command ran longer than its timeout of %v", c.Timeout)))
 
 		case <-stopped:
 			timeout, stopped = nil, nil

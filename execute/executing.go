@@ -246,7 +246,8 @@ func (x *Executing) spawn(a *entry) (started job.Micros, ok bool) {
 
 // forget removes an attempt that was not spawned. Its row becomes idle again.
 func (x *Executing) forget(a *entry) {
-	x.Log.Warn("run not executed: it is too late, or the node lost its lease or guard", "run", a.Launch, "job_id", a.JobID, "due", a.Due,
+	x.Log.Warn("run not executed: it is too late, or the node lost its lease or guard",
+		"run", a.Launch, "job_id", a.JobID, "due", a.Due,
 		"late", x.Session.Now().Sub(a.DueNow), "fresh", x.Session.Fresh(), "guarded", x.guarded())
 
 	x.mu.Lock()

@@ -383,7 +383,8 @@ func (x *exchange) follow(resp *http.Response) (bool, error) {
 	}
 
 	if x.hops++; x.hops > x.HTTP.Redirects {
-		return false, strayed(fmt.Sprintf("the server redirected more than %d times, the last time to %.200q", x.HTTP.Redirects, shown))
+		return false, strayed(fmt.Sprintf("the server redirected more than %d times, the last time to %.200q",
+			x.HTTP.Redirects, shown))
 	}
 
 	next, err := x.filled.URL.Parse(to)

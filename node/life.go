@@ -440,7 +440,8 @@ func (l *life) retire(ctx context.Context) {
 
 		select {
 		case <-ctx.Done():
-			l.n.log.Warn("cannot end the session, other nodes will end it when it expires", "session", l.session.ID(), "ends", l.recorder.Waiting(),
+			l.n.log.Warn("cannot end the session, other nodes will end it when it expires",
+				"session", l.session.ID(), "unwritten_results", l.recorder.Waiting(),
 				"error", errors.Join(err, context.Cause(ctx)))
 			return
 		case <-time.After(l.session.Timings.Scan / 2):

@@ -96,7 +96,7 @@ func TestSettingsAreChecked(t *testing.T) {
 	for want, change := range map[string]func(*node.Config){
 		"slots: -1, want 1 to":        func(c *node.Config) { c.Slots = -1 },
 		"slots: 2000000, want 1 to":   func(c *node.Config) { c.Slots = 2_000_000 },
-		"drain grace: -1s":       func(c *node.Config) { c.Grace = -time.Second },
+		"drain grace: -1s":            func(c *node.Config) { c.Grace = -time.Second },
 		"session expiry: 20.0005s":    func(c *node.Config) { c.Expiry = 20*time.Second + 500*time.Microsecond },
 		"look-ahead: 1m0s, want 1s":   func(c *node.Config) { c.LookAhead = time.Minute },
 		"archive timeout: 1ms, want ": func(c *node.Config) { c.ArchiveTimeout = time.Millisecond },

@@ -112,7 +112,8 @@ var gauges = []gauge{
 		func(s *State) float64 { return float64(s.Nodes) },
 	},
 	{
-		desc("cluster_backlog_age_seconds", "Lateness of the earliest unclaimed due time, as this node last saw it; 0 if there is none."),
+		desc("cluster_backlog_age_seconds",
+			"Lateness of the earliest unclaimed due time, as this node last saw it; 0 if there is none."),
 		func(s *State) float64 { return s.BacklogAge.Seconds() },
 	},
 }
