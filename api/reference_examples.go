@@ -45,7 +45,7 @@ var examples = map[reflect.Type]string{
 	of[doctorView](): `{"at": "2027-01-30T14:20:05.221Z", "node": "node-1", "version": "v1.0.0", "server": "11.4.4-MariaDB", "worst": "error", "findings": [{"check": "binlog-durability", "area": "mysql",
 		"severity": "error", "seen": "there is a binary log, and sync_binlog is 0", "why": "After a power cut the binary log may lack commits that the tables have.", "fix": "Set it with the statement.", "sql": ["SET GLOBAL sync_binlog = 1"]}],
 		"checks": [{"id": "binlog-durability", "area": "mysql", "about": "The binary log survives a power cut with all commits", "severity": "error"},
-		{"id": "long-transactions", "area": "mysql", "about": "No transaction has been open for long", "severity": "unknown", "skipped": "the database user lacks the right PROCESS"}]}`,
+		{"id": "long-transactions", "area": "mysql", "about": "No transaction has been open for long", "severity": "unknown", "skipped": "the database user cannot see transactions; GRANT PROCESS ON *.* to it"}]}`,
 	of[groupView]():    `{"name": "warehouse", "slots": 2, "executing": 1, "waiting": 0, "jobs": 5, "created": "2026-11-02T09:15:27.104Z", "updated": "2026-11-02T09:15:27.104Z"}`,
 	of[backfillView](): `{"id": "3", "job_id": "17", "from": "2026-01-01T00:00:00Z", "to": "2026-01-31T23:59:59Z", "parallel": 2, "missing": true, "state": "running", "total": 31, "planned": 12, "left_out": 4, "ended": 10, "outcomes": {"failed": 1, "succeeded": 9}, "who": "alice", "created": "2027-01-30T14:20:05.221Z", "updated": "2027-01-30T14:31:40.07Z"}`,
 	of[calendarView](): calendarAnswer + `}`,

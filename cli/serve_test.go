@@ -363,7 +363,7 @@ func TestWaitsForMigrate(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.DSN(t)
 	s := serve(t, dsn, "one")
-	s.says("the schema is empty; waiting until somebody creates the tables: go-crontab migrate", 15*time.Second)
+	s.says("the schema is empty; waiting for its tables, create them with: go-crontab migrate", 15*time.Second)
 	if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate"); code != 0 {
 		t.Fatalf("migrate: code %d, %s", code, out)
 	}

@@ -78,8 +78,8 @@ func (db *DB) mayMigrate(ctx context.Context, from, since int64) error {
 
 	if n > 0 {
 		return refuse(
-			"nodes made for version %d of the schema cannot run beside the one that this program makes, and %d nodes "+
-				"live: stop all nodes first, see docs/upgrades.md", oldest, n)
+			"nodes for schema version %d cannot work with the new schema, and %d nodes are running; "+
+				"stop all nodes first, see docs/upgrades.md", oldest, n)
 	}
 
 	return nil

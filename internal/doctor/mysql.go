@@ -301,7 +301,7 @@ func (x *exam) replicas() (int, error) {
 	}
 	n, err := binlogReaders(x.db.Reader(x.ctx))
 	if sql.IsDenied(err) {
-		err = skip("the database user lacks the right PROCESS, without which MySQL shows no replicas")
+		err = skip("the database user cannot see replicas; GRANT PROCESS ON *.* to it")
 	}
 	return n, err
 }
@@ -354,7 +354,7 @@ func longTransactions(x *exam) error {
 	list, all, err := readTransactions(x.ctx, x.db.DB, 60)
 	if err != nil {
 		if sql.IsDenied(err) {
-			return skip("the database user lacks the right PROCESS")
+			return skip("the database user cannot see transactions; GRANT PROCESS ON *.* to it")
 		}
 		return err
 	}

@@ -140,7 +140,7 @@ func encodeNotes(notes []Note) []byte {
 	return b
 }
 
-var errNotes = errors.New("a row of ending cannot be read")
+var errNotes = errors.New("a row of the table ending cannot be read")
 
 // DecodeNotes decodes a row of `ending`. Of a damaged row it returns the readable notes, with an
 // error.
