@@ -168,7 +168,7 @@ func (c *Checker) write(ctx context.Context, l *LoginRow, v *Vouched, now job.Mi
 		}
 		line := loginLine(job.ActionUpdate, l)
 		line.Became, line.Reason, line.Actor =
-			row.Grants, "the identity provider says so", job.Actor{Who: job.Itself}
+			row.Grants, "the identity provider changed the role", job.Actor{Who: job.Itself}
 		return line, nil
 	})
 }

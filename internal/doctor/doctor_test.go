@@ -958,8 +958,8 @@ func TestPlantedAuditRows(t *testing.T) {
 	p := admitShared(t)
 	p.exec("INSERT INTO audit_chain (seq, line, at, hash) VALUES (?, 77, 1, REPEAT('x', 32))", int64(math.MaxInt64))
 	p.finds("audit-chain", Error,
-		"no node has written this link, for audit line 77: the chain ends at link 0 and goes on from there. "+
-			"Whoever may delete in audit_chain can remove it: DELETE FROM audit_chain WHERE seq = 9223372036854775807")
+		"no node wrote this link, for audit line 77: the chain ends at link 0 and continues there. "+
+			"A user who may delete from audit_chain can remove it: DELETE FROM audit_chain WHERE seq = 9223372036854775807")
 	p.exec("DELETE FROM audit_chain WHERE seq = 9223372036854775807")
 
 	p.exec("INSERT INTO audit (id, at, who, action, kind) VALUES (?, ?, 'x', 'update', 'job')", int64(math.MaxInt64),
