@@ -138,7 +138,7 @@ func putFigures(tx *sql.Tx, source uuid.UUID, figures []read.Figure, before job.
 			}
 			args = append(args, int64(f.At), source[:], f.Starts, f.Ends, f.Failed, string(late))
 		}
-		_, err := tx.Exec("write figures", `
+		_, err := tx.Exec("write run statistics", `
 			INSERT INTO figure (at, source, starts, ends, failed, late)
 			VALUES `+sql.Values(len(figures), 6)+`
 			ON DUPLICATE KEY UPDATE
@@ -148,7 +148,7 @@ func putFigures(tx *sql.Tx, source uuid.UUID, figures []read.Figure, before job.
 		}
 	}
 
-	_, err := tx.Exec("remove old figures", "DELETE FROM figure WHERE at < ?", int64(before))
+	_, err := tx.Exec("remove old run statistics", "DELETE FROM figure WHERE at < ?", int64(before))
 	return err
 }
 

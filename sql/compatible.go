@@ -41,7 +41,7 @@ func (db *DB) compatibleSince(ctx context.Context) (since int64, err error) {
 // the migrations.
 func (db *DB) setCompatible(ctx context.Context, since int64) error {
 	return db.Tx(ctx, func(tx *Tx) error {
-		_, err := tx.Exec("write since when the schema is compatible", `
+		_, err := tx.Exec("write schema compatibility", `
 			INSERT INTO setting (name, value)
 			VALUES ('compatible_since', ?)
 			ON DUPLICATE KEY UPDATE value = IF(CAST(value AS SIGNED) < ?, VALUES(value), value)`,

@@ -189,7 +189,7 @@ func unzoned(r sql.Reader, zones string) (seen string, is bool, err error) {
 func plannedBy(ctx context.Context, db *sql.DB, seen, zones string) (bool, error) {
 	n := int64(0)
 	err := db.Tx(ctx, func(tx *sql.Tx) (err error) {
-		n, err = tx.Exec("note time zone data", `
+		n, err = tx.Exec("record time zone data", `
 			UPDATE setting
 			SET value = ?
 			WHERE name = 'zones' AND value = ?`, zones, seen)
