@@ -923,7 +923,8 @@ func (v *victim) isLost() bool  { return v.is("lose session", "lost sweep", "los
 
 // isSlow reports whether a node reaches a victim's point only every ten seconds.
 func (v *victim) isSlow() bool {
-	return v.isFirst() || v.is("take chore", "record the work of a chore", "write run statistics", "remove old run statistics")
+	return v.isFirst() ||
+		v.is("take chore", "record the work of a chore", "write run statistics", "remove old run statistics")
 }
 
 // arm begins a victim's next life.
@@ -1106,7 +1107,8 @@ func (p *points) lure(v *victim) {
 			}
 		}
 
-	case "insert alert", "insert delivery", "update alert", "write the state of alerts", "claim delivery", "settle delivery":
+	case "insert alert", "insert delivery", "update alert", "write the state of alerts", "claim delivery",
+		"settle delivery":
 		step = func(m *member, n int) {
 			if n%5 == 0 {
 				p.evaluates(m)
