@@ -38,7 +38,7 @@ func TestDoctor(t *testing.T) {
 				}
 			}
 
-			if is := strings.Contains(got.out, "ok  The tables are those of this version"); is != (i == 1) ||
+			if is := strings.Contains(got.out, "ok  The tables match this version"); is != (i == 1) ||
 				strings.Contains(got.out, "\x1b") {
 				t.Errorf("%s: got %q", line, got.out)
 			}

@@ -100,7 +100,8 @@ func (s *Shell) settleAccounts() error {
 			"without --run-as (GOCRONTAB_RUN_AS=) commands run as the node's own user, "+
 			"and can read the database password", flag, needsRights)
 	case !a.listed(s.cfg.Allow):
-		return fmt.Errorf("%s: --run-as-allow does not list that user; it lists %s", flag, strings.Join(s.cfg.Allow, ", "))
+		return fmt.Errorf("%s: --run-as-allow does not list that user; it lists %s",
+			flag, strings.Join(s.cfg.Allow, ", "))
 	case own.listed(s.cfg.Allow):
 		return fmt.Errorf("%s: --run-as-allow lists %s, the node's own user, "+
 			"whose commands could read the database password; remove it", flag, own.name)

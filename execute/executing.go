@@ -278,7 +278,8 @@ func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 			x.Log.Error("panic while executing a run", "run", a.Launch, "panic", p)
 			r = job.Result{
 				Outcome: job.Failed,
-				Reason:  reason(job.ReasonExecutorPanic, "the node panicked while executing the run; see the node's log"),
+				Reason: reason(job.ReasonExecutorPanic,
+					"the node panicked while executing the run; see the node's log"),
 			}
 		}
 	}()

@@ -129,7 +129,8 @@ func (r *refusal) Error() string {
 	if r.host != what {
 		what = fmt.Sprintf("%.100s is %s, which", r.host, what)
 	}
-	return fmt.Sprintf("%s is %s; this node connects only to public addresses and those in its --http-allow", what, r.kind)
+	return fmt.Sprintf("%s is %s; this node connects only to public addresses and those in its --http-allow",
+		what, r.kind)
 }
 
 // check returns an error unless connections to a host, resolved to an address and port, are allowed.

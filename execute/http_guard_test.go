@@ -165,7 +165,7 @@ func TestGuard(t *testing.T) {
 		if tc.ok {
 			is(t, tc.allow+" and "+tc.url, got, job.Succeeded)
 		} else {
-			is(t, tc.allow+" and "+tc.url, got, job.Failed, "this node calls only")
+			is(t, tc.allow+" and "+tc.url, got, job.Failed, "this node connects only")
 		}
 	}
 }
@@ -186,7 +186,7 @@ func TestGuardLooksAtEachConnection(t *testing.T) {
 	is(t, "the first call", h.call(t, request(url)), job.Succeeded)
 	h.Close() // its connection
 	moved.Store(true)
-	is(t, "the second call", h.call(t, request(url)), job.Failed, "this node calls only")
+	is(t, "the second call", h.call(t, request(url)), job.Failed, "this node connects only")
 }
 
 // TestNoProxy: a proxy would connect to forbidden addresses.

@@ -122,5 +122,5 @@ func TestRedirectsToOthers(t *testing.T) {
 	is(t, "to TLS", h.call(t, request(first.URL+"/307?to="+secure.URL+"/x", trusting)), job.Succeeded)
 	check("to TLS", secure.asked()[0], false)
 	got := h.call(t, request(secure.URL+"/307?to="+first.URL+"/x", trusting))
-	is(t, "away from TLS", got, job.Failed, "which is not followed", "not http after https")
+	is(t, "away from TLS", got, job.Failed, "which is not followed", "no http after https")
 }

@@ -273,7 +273,7 @@ func TestRunAsAllow(t *testing.T) {
 	wantFailed(t, "the same by id", with(t, s, "id", job.CommandOptions{User: "0"}), "user: root is not in this node's")
 	wantFailed(t, "no user", with(t, s, "id", job.CommandOptions{}), "the job names none, and the node's own user root is not in its --run-as-allow")
 	wantFailed(t, "a group that it is not in", with(t, s, "id", job.CommandOptions{User: "nobody:root"}), "nobody is not a member of group root")
-	wantFailed(t, "an id without a user, with root's group", with(t, s, "id", job.CommandOptions{User: "43210:0"}), "no member of group 0")
+	wantFailed(t, "an id without a user, with root's group", with(t, s, "id", job.CommandOptions{User: "43210:0"}), "is not a member of group 0")
 	own := shell(t, func(c *Config) { c.Allow = []string{"root"} })
 	wantOutput(t, "the node's own user is listed", with(t, own, "id -u", job.CommandOptions{}), "0\n")
 }

@@ -112,7 +112,8 @@ func (n *Node) save() {
 	}
 
 	if n.spool == nil {
-		n.log.Error("results of runs are lost: MySQL does not respond, and this node has no --state-dir", "runs", waiting)
+		n.log.Error("results of runs are lost: MySQL does not respond, and this node has no --state-dir",
+			"runs", waiting)
 		return
 	}
 

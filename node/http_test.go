@@ -68,7 +68,7 @@ func TestHTTPJob(t *testing.T) {
 	}
 
 	if r := c.history(forbidden.ID)[0]; r.Outcome != job.Failed ||
-		!strings.Contains(r.Reason.Text, "clouds keep credentials") {
+		!strings.Contains(r.Reason.Text, "clouds serve credentials") {
 		t.Errorf("the forbidden one: %+v", r.Run)
 	}
 

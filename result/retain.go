@@ -170,7 +170,8 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 		case sql.IsLockWait(err) || errors.Is(err, read.ErrUnreadable):
 			r.Log.Warn("cannot remove old records of a job now, trying again later", "job_id", j.ID, "error", err)
 			if !sql.IsLockWait(err) {
-				r.done.Error, r.done.ErrorAt = fmt.Sprintf("cannot remove records of job %d: %v", j.ID, err), r.Session.Now()
+				r.done.Error = fmt.Sprintf("cannot remove records of job %d: %v", j.ID, err)
+				r.done.ErrorAt = r.Session.Now()
 			}
 		case errors.Is(err, errArchive):
 			if r.row++; r.row >= archiveTries {

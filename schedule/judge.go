@@ -236,7 +236,8 @@ func misfire(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 		return &verdict{action: unread}
 	case !starts:
 		spec := j.def.Spec
-		return refusal(job.Missed, job.ReasonMisfire, "no node could start it within %s of its due time; misfire policy %s",
+		return refusal(job.Missed, job.ReasonMisfire,
+			"no node could start it within %s of its due time; misfire policy %s",
 			job.Duration(spec.MissedAfter()), spec.Misfire.Policy)
 	}
 

@@ -44,7 +44,7 @@ func StopsSeen(window time.Duration) time.Duration { return stopsValid + maxLead
 func (s *Stops) Run(ctx context.Context) error {
 	for {
 		if err := s.look(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Warn("cannot read what is paused or disabled, trying again", "error", err)
+			s.Log.Warn("cannot read pauses and disabled handlers, trying again", "error", err)
 		}
 		if s.Over != nil && s.isOver() {
 			if err := s.Over(ctx); err != nil && ctx.Err() == nil {

@@ -56,7 +56,8 @@ func (h *Heartbeat) Run(ctx context.Context) error {
 			h.Log.Info("heartbeats succeed again", "after", time.Since(silent).Round(time.Millisecond))
 			silent = time.Time{}
 		case err != nil && ctx.Err() == nil:
-			h.Log.Warn("heartbeat failed, trying again", "error", err, "lease_age", h.Session.Age().Round(time.Millisecond))
+			h.Log.Warn("heartbeat failed, trying again",
+				"error", err, "lease_age", h.Session.Age().Round(time.Millisecond))
 			if silent.IsZero() {
 				silent = time.Now()
 			}

@@ -236,7 +236,7 @@ func (r *Reaper) obituary(row sql.SessionRow) *job.Entry {
 		Action: job.ActionReap,
 		Kind:   job.KindSession,
 		Name:   row.Node,
-		Reason: "its last beat was at " + row.BeatAt.String(),
+		Reason: "its last heartbeat was at " + row.BeatAt.String(),
 		Was:    string(life),
 	}
 }

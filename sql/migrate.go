@@ -26,7 +26,8 @@ func (db *DB) provider(stop context.Context) (*goose.Provider, error) {
 	for _, m := range all {
 		up := func(ctx context.Context, db *stdsql.DB) error {
 			if stop.Err() != nil {
-				return fmt.Errorf("stopped before %s: %w; run migrate again to continue there", m.file, context.Cause(stop))
+				return fmt.Errorf("stopped before %s: %w; run migrate again to continue there",
+					m.file, context.Cause(stop))
 			}
 			return m.run(ctx, db)
 		}
@@ -63,7 +64,8 @@ func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 	}
 
 	if from > newest {
-		return from, from, refuse("the schema has version %d, and this program knows versions up to %d; use a newer go-crontab",
+		return from, from, refuse(
+			"the schema has version %d, and this program knows versions up to %d; use a newer go-crontab",
 			from, newest)
 	}
 
@@ -166,12 +168,14 @@ func (db *DB) checkSchema(ctx context.Context) error {
 				have, newest)
 		}
 
-		return refuse("the schema has version %d, and this program needs %d; upgrade it: go-crontab migrate", have, newest)
+		return refuse("the schema has version %d, and this program needs %d; upgrade it: go-crontab migrate",
+			have, newest)
 	case have > newest:
 		if may, err := db.LetsIn(ctx, newest); may || err != nil {
 			return err
 		}
-		return refuse("the schema has version %d, and this program knows versions up to %d; use a newer go-crontab", have, newest)
+		return refuse("the schema has version %d, and this program knows versions up to %d; use a newer go-crontab",
+			have, newest)
 	}
 
 	return nil

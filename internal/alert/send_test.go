@@ -423,7 +423,7 @@ func TestTestOfChannel(t *testing.T) {
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL, Body: `{{(index .Items 99).App}}`})
 	before := len(h.seen())
 	if got, err = o.Test(t.Context(), f.db.DB, "hook", f.now); err != nil || got.Sent ||
-		!strings.Contains(got.Said, "the template of the body failed: ") ||
+		!strings.Contains(got.Said, "the body template failed: ") ||
 		!strings.Contains(got.Said, "index out of range") || len(h.seen()) != before {
 		t.Errorf("got %+v, %v, and %d messages; want the template found, and nothing sent", got, err,
 			len(h.seen())-before)

@@ -68,7 +68,8 @@ func NewOIDC(cfg OIDCConfig) (*OIDC, error) {
 		return nil, fmt.Errorf("public URL: %w", err)
 	}
 	if strings.Trim(public.Path, "/") != "" || public.RawQuery != "" {
-		return nil, fmt.Errorf("public URL: %q has a path; want a URL without one, such as https://cron.example.com", cfg.PublicURL)
+		return nil, fmt.Errorf("public URL: %q has a path; want a URL without one, such as https://cron.example.com",
+			cfg.PublicURL)
 	}
 	if cfg.ClientID == "" {
 		return nil, errors.New("client id: is missing; register go-crontab with the identity provider to get one")
@@ -76,7 +77,7 @@ func NewOIDC(cfg OIDCConfig) (*OIDC, error) {
 
 	if len(cfg.Roles) == 0 {
 		return nil, errors.New(
-			"roles: no group has a role, so no one could sign in; want for example admins=admin,devs=operator:app1|app2")
+			"roles: no group has a role, so no one could sign in; want such as admins=admin,devs=operator:app1|app2")
 	}
 
 	if cfg.GroupsClaim == "" {

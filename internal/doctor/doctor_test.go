@@ -719,11 +719,11 @@ func TestClusterFaults(t *testing.T) {
 	p.exec("DELETE FROM stop")
 
 	p.exec("UPDATE session SET beat_at = ? WHERE id = ?", p.ago(10*time.Second), a[:])
-	p.findsBy(p.db, "nodes", Warning, "a has not been heard of for 10")
+	p.findsBy(p.db, "nodes", Warning, "a has sent no heartbeat for 10")
 	p.exec("DELETE FROM session WHERE id = ?", a[:])
 	p.finds("nodes", Notice, "b is the only node")
 	p.exec("DELETE FROM session")
-	p.findsBy(p.db, "nodes", Error, "no node has been heard of for 20s")
+	p.findsBy(p.db, "nodes", Error, "no node has sent a heartbeat for 20s")
 }
 
 func TestStuckTasks(t *testing.T) {

@@ -148,8 +148,8 @@ func limits(x *exam) error {
 			x.found(Warning, Finding{
 				Code: IdleCut,
 				Seen: fmt.Sprintf("%s is %d s", name, n),
-				Why: "The server ends transactions that are idle for longer, even if the node's machine was only slow " +
-					"for a moment.",
+				Why: "The server ends transactions that are idle for longer, even if the node's machine was only " +
+					"slow for a moment.",
 				Fix: x.keep(name, "0"),
 				SQL: []string{x.set(name, "0")},
 			})

@@ -248,7 +248,7 @@ func TestTellsWhatIsWrong(t *testing.T) {
 		if n := f.last(t); n.State != job.FolderRefused || !strings.Contains(n.Error, want) {
 			t.Errorf("%s: noted %+v, want it refused because of %q", what, n, want)
 		}
-		if !strings.Contains(f.log.String(), "the folder cannot be applied") {
+		if !strings.Contains(f.log.String(), "the folder has errors") {
 			t.Errorf("%s: the log says %q", what, f.log.String())
 		}
 

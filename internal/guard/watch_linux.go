@@ -247,7 +247,8 @@ func (w *watcher) mayBegin(seats []taken) bool {
 
 // killNode kills the node. It holds the pipe, so it is the process that started the guard.
 func (w *watcher) killNode() {
-	w.log.Error("guard: killing the node: its session is lost, and it was starting a run or its handlers did not return")
+	w.log.Error("guard: killing the node: its session is lost, and it was starting a run " +
+		"or its handlers did not return")
 	if w.handle >= 0 {
 		_ = unix.PidfdSendSignal(w.handle, unix.SIGKILL, nil, 0)
 	} else if syscall.Getppid() == w.PID {

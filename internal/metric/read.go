@@ -237,7 +237,8 @@ var (
 	backlog = desc("cluster_backlog_tasks",
 		"Due runs of the cluster that wait only for a node; counted to 10,000.")
 	waiting = desc("cluster_waiting_tasks",
-		"Runs of the cluster that wait for a run of their job, a slot of their group, or a matching node; counted to 10,000.")
+		"Runs of the cluster that wait for a run of their job, a slot of their group, or a matching node; "+
+			"counted to 10,000.")
 	executing = desc("cluster_executing_tasks",
 		"Started runs of the cluster; counted to 10,000.")
 	readable = desc("cluster_readable",

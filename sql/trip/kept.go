@@ -415,7 +415,8 @@ func uncountOutput(tx *sql.Tx, ids []int64) error {
 		SET bytes = GREATEST(GREATEST(bytes, 0) - ?, 0)
 		WHERE app_id = ? AND count = ?`
 	for _, app := range slices.Sorted(maps.Keys(sums)) {
-		if _, err := tx.Exec("subtract from the output of an app", query, sums[app].Bytes, app, sums[app].Count); err != nil {
+		_, err := tx.Exec("subtract from the output of an app", query, sums[app].Bytes, app, sums[app].Count)
+		if err != nil {
 			return err
 		}
 	}
@@ -486,7 +487,8 @@ func DropOutput(tx *sql.Tx, l OutputLimit, s OutputSum, runs []KeptOutput, upto 
 		UPDATE app_output FORCE INDEX (PRIMARY)
 		SET upto = ?
 		WHERE app_id = ? AND count = ? AND upto = ?`
-	n, err := tx.Exec("record where an app has output", move, int64(min(upto, noEnd-1)), s.AppID, s.Count, int64(s.Upto))
+	n, err := tx.Exec("record where an app has output", move,
+		int64(min(upto, noEnd-1)), s.AppID, s.Count, int64(s.Upto))
 	if err := expect("record where an app has output", n, 1, err); err != nil {
 		return err
 	}
