@@ -238,8 +238,8 @@ func TestExplainAnOutage(t *testing.T) {
 		s.exec("UPDATE run SET due_last = ?, due_count = NULLIF(?, 1) WHERE job_id = ? AND due = ?", until.UnixMicro(), count, id, due.UnixMicro())
 	}
 
-	run(at(6, 0), at(9, 0), 4, "nobody could start it within 1m")
-	run(at(10, 0), at(10, 0), 1, "nobody could start it within 1m; misfire policy skip")
+	run(at(6, 0), at(9, 0), 4, "no node could start it within 1m of its due time")
+	run(at(10, 0), at(10, 0), 1, "no node could start it within 1m of its due time; misfire policy skip")
 	for hour, want := range map[int]string{
 		4: "no_record", 6: "cluster_down", 8: "cluster_down", 10: "missed", 11: "no_record",
 	} {
@@ -331,17 +331,17 @@ func TestExplainRecorded(t *testing.T) {
 	}{
 		{job.Skipped, job.ReasonPreviousRunExecuting, "overlap: the run due x is still executing", "overlap"},
 		{job.Skipped, job.ReasonQueueFull, "overlap: the queue is full", "overlap"},
-		{job.Skipped, job.ReasonAppPaused, "paused with app a by ann", "paused"},
-		{job.Skipped, job.ReasonJobPaused, "job is paused", "paused"},
+		{job.Skipped, job.ReasonAppPaused, "app a is paused by ann", "paused"},
+		{job.Skipped, job.ReasonJobPaused, "the job is paused", "paused"},
 		{job.Skipped, job.ReasonClusterPaused, "the job was paused until x", "paused"},
-		{job.Superseded, job.ReasonJobDeleted, "job was deleted", "deleted"},
-		{job.Skipped, job.ReasonGroupFull, "group db has no free slot; 10 due times wait already", "group"},
+		{job.Superseded, job.ReasonJobDeleted, "the job was deleted", "deleted"},
+		{job.Skipped, job.ReasonGroupFull, "group db has no free slot, 10 due times are already waiting", "group"},
 		{job.Skipped, job.ReasonHandlerDisabled, "handler h is disabled", "handler_disabled"},
 		{job.Skipped, job.ReasonDefinitionInvalid, "schedule: x", "skipped"},
-		{job.Missed, job.ReasonStartDeadline, "could not be started by its deadline, 1m after it was due", "deadline"},
-		{job.Missed, job.ReasonWaitDeadline, "waited until its start deadline", "deadline"},
-		{job.Lost, job.ReasonNodeLost, "its node vanished while it was running", "lost"},
-		{job.Superseded, job.ReasonReplaced, "the due time x took its place", "superseded"},
+		{job.Missed, job.ReasonStartDeadline, "no node could start it before its start deadline, 1m after it was due", "deadline"},
+		{job.Missed, job.ReasonWaitDeadline, "it was still waiting when its start deadline passed", "deadline"},
+		{job.Lost, job.ReasonNodeLost, "its node stopped responding while it was running", "lost"},
+		{job.Superseded, job.ReasonReplaced, "the run due x replaced it", "superseded"},
 	} {
 		due := created.Add(time.Duration(i+1) * time.Hour)
 		s.ended(id, due, c.outcome, c.code, c.reason, due)

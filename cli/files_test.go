@@ -193,12 +193,12 @@ func TestApplySendsAndTells(t *testing.T) {
 		"apply -f " + dir + " --prune":                {exitUsage, "needs one of --app, --label"},
 		"apply -f " + dir + " --prune -l x=y --app a": {exitUsage, "needs one of"},
 		"apply -f " + dir + " --prune -l x":           {exitUsage, "want key=value"},
-		"apply -f " + empty:                           {exitUsage, "there is nothing in it"},
+		"apply -f " + empty:                           {exitUsage, "is empty"},
 		"apply -f " + empty + "/nix":                  {exitUsage, "no such file"},
 		"apply -f " + bad: {
 			exitRefused, bad + ":2:1: name is given twice; the first is in line 1",
 		},
-		"apply -f -": {exitUsage, "standard input: there is nothing in it"},
+		"apply -f -": {exitUsage, "standard input: is empty"},
 	} {
 		if got := command(append(strings.Fields(line), "--server", f.URL)...); got.code != want.code ||
 			!strings.Contains(got.err, want.err) {

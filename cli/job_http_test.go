@@ -165,8 +165,8 @@ func TestServeHTTPJobs(t *testing.T) {
 
 	onlyJSON(t, p.out.String())
 	for arg, want := range map[string]string{
-		"--http-allow=10.0.0": "want addresses such as", "--secrets-dir=/nowhere": "want a folder",
-		"--grant-secret=LOST=shop": "there is no variable GOCRONTAB_SECRET_LOST",
+		"--http-allow=10.0.0": "want an address such as", "--secrets-dir=/nowhere": "want a folder",
+		"--grant-secret=LOST=shop": "the variable GOCRONTAB_SECRET_LOST is not set",
 		"--grant-secret=OTHER":     "want the name of a secret and the apps",
 	} {
 		if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "serve", "--listen", "127.0.0.1:0", "--state-dir",

@@ -158,7 +158,7 @@ func (s *server) alerts() {
 	s.wants(exitFailed, "alert test deaf", "deaf did not take it", "127.0.0.1:1")
 	s.wants(exitNotFound, "alert test nobody")
 	s.wants(0, "alert channel set odd --type webhook --body {{.Count|call}} --url "+r.URL)
-	s.wants(exitFailed, "alert test odd", "odd did not take it: the template of the body failed")
+	s.wants(exitFailed, "alert test odd", "odd did not take it: the body template failed")
 	s.wants(0, "alert channel rm odd")
 	s.wants(exitRefused, "alert rule set ops --on failed --channel hook --title {{.Titel}}", "title", "field Titel")
 	s.wants(exitUsage, "alert rule set ops --on failures --failures many --channel hook", "3/10m")
@@ -253,7 +253,7 @@ func (s *server) restored(dsn, state string, node func() *process) {
 		t.Errorf("a node over an older database exits with %d, want %d", code, exitRefused)
 	}
 
-	for _, want := range []string{"It was restored", "migrate --after-restore", backup.UTC().Format(time.RFC3339)} {
+	for _, want := range []string{"the database was restored", "migrate --after-restore", backup.UTC().Format(time.RFC3339)} {
 		if !strings.Contains(p.out.String(), want) {
 			t.Errorf("the node does not say %q", want)
 		}

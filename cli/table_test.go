@@ -71,7 +71,7 @@ func sampleRuns() []runView {
 	ok, failed, missed, running := run, run, run, run
 	ok.Started, ok.Ended, ok.Lateness, ok.Outcome = at(0), at(1240*time.Millisecond), &late, "succeeded"
 	failed.Started, failed.Ended, failed.Lateness, failed.Outcome, failed.ExitCode, failed.Trigger = at(0), at(time.Hour+2*time.Minute), &late, "failed", &exit, "manual"
-	missed.Outcome, missed.Count, missed.Until, missed.Reason = "missed", 17, at(time.Minute), "nobody could start it within 1m0s"
+	missed.Outcome, missed.Count, missed.Until, missed.Reason = "missed", 17, at(time.Minute), "no node could start it within 1m0s of its due time"
 	running.State, running.Started, running.Lateness = "running", at(-3*time.Second), &late
 	return []runView{running, ok, failed, missed}
 }

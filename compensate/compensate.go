@@ -65,7 +65,7 @@ func (c *Compensator) Run(ctx context.Context) error {
 
 		released, err := c.Compensate(ctx)
 		if err != nil && ctx.Err() == nil {
-			c.Log.Warn("cannot compare rows and sets, trying again", "error", err)
+			c.Log.Warn("cannot look for runs that this node must release, trying again", "error", err)
 		}
 
 		wait = period
@@ -128,7 +128,7 @@ func (c *Compensator) release(ctx context.Context, strange []trip.Launch) (relea
 		Sets:   func() {},
 	})
 	if released > 0 && err == nil {
-		c.Log.Warn("released runs that were started and never spawned", "runs", released)
+		c.Log.Warn("released runs that were marked started but not executed", "runs", released)
 		c.Freed()
 	}
 

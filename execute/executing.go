@@ -106,8 +106,8 @@ func (x *Executing) Add(started []job.Started) {
 
 // Causes of a stop after which the run is not retried.
 var (
-	ErrKilled   = job.Coded(job.ReasonKilledByUser, errors.New("killed on request"))
-	ErrReplaced = job.Coded(job.ReasonReplaced, errors.New("a later due time took its place"))
+	ErrKilled   = job.Coded(job.ReasonKilledByUser, errors.New("killed by a user"))
+	ErrReplaced = job.Coded(job.ReasonReplaced, errors.New("a later run replaced it"))
 )
 
 // Kill asks an attempt to stop, if the set has it: for a user, or, with replaced, because a later due time replaces it.
@@ -173,7 +173,7 @@ func (x *Executing) run(a *entry) {
 			signalled && (result.Outcome == job.Failed || result.Outcome == job.Succeeded)):
 		result.Outcome = job.Lost
 		result.Reason = reason(job.ReasonGuardKill,
-			"its node was stopped or cut off for too long, and the guard killed it")
+			"its node hung or lost MySQL for too long, and the guard killed the run")
 	}
 
 	x.mu.Lock()
@@ -246,7 +246,8 @@ func (x *Executing) spawn(a *entry) (started job.Micros, ok bool) {
 
 // forget removes an attempt that was not spawned. Its row becomes idle again.
 func (x *Executing) forget(a *entry) {
-	x.Log.Warn("not spawned", "run", a.Launch, "job_id", a.JobID, "due", a.Due,
+	x.Log.Warn("run not executed: it is too late, or the node lost its lease or guard",
+		"run", a.Launch, "job_id", a.JobID, "due", a.Due,
 		"late", x.Session.Now().Sub(a.DueNow), "fresh", x.Session.Fresh(), "guarded", x.guarded())
 
 	x.mu.Lock()
@@ -274,10 +275,11 @@ func (x *Executing) guarded() bool { return x.Guard == nil || x.Guard.Alive() }
 func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 	defer func() {
 		if p := recover(); p != nil {
-			x.Log.Error("executor panicked", "run", a.Launch, "panic", p)
+			x.Log.Error("panic while executing a run", "run", a.Launch, "panic", p)
 			r = job.Result{
 				Outcome: job.Failed,
-				Reason:  reason(job.ReasonExecutorPanic, "the executor panicked; the node's log has more"),
+				Reason: reason(job.ReasonExecutorPanic,
+					"the node panicked while executing the run; see the node's log"),
 			}
 		}
 	}()

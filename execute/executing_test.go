@@ -258,10 +258,10 @@ func TestHowAttemptsEnd(t *testing.T) {
 		"succeeded all the same":   {f: reports(job.Succeeded), lost: true, outcome: job.Succeeded, reason: "as told"},
 		"failed, the session lost": {f: reports(job.Failed), lost: true, outcome: job.Failed, reason: "as told"},
 		"the executor panics": {f: func(context.Context, Attempt) job.Result { panic("secret of the command") },
-			outcome: job.Failed, reason: "the executor panicked; the node's log has more"},
+			outcome: job.Failed, reason: "the node panicked while executing the run; see the node's log"},
 		"it fails, and is tried again":       {f: reports(job.Failed), retry: retries, outcome: job.Failed, reason: "as told", again: 10 * time.Second},
 		"it fails, and that was the last":    {f: reports(job.Failed), retry: retries, attempt: 3, outcome: job.Failed, reason: "as told"},
-		"a panic is tried again":             {f: func(context.Context, Attempt) job.Result { panic(1) }, retry: retries, outcome: job.Failed, reason: "the executor panicked; the node's log has more", again: 10 * time.Second},
+		"a panic is tried again":             {f: func(context.Context, Attempt) job.Result { panic(1) }, retry: retries, outcome: job.Failed, reason: "the node panicked while executing the run; see the node's log", again: 10 * time.Second},
 		"it succeeds, and is not":            {f: reports(job.Succeeded), retry: retries, outcome: job.Succeeded, reason: "as told"},
 		"killed on request, and is not":      {f: reports(job.Failed), retry: retries, kill: true, outcome: job.Failed, reason: "as told"},
 		"lost, and rerun at once":            {f: reports(job.Killed), lost: true, onLost: job.LostRerun, outcome: job.Lost, reason: "as told", again: time.Nanosecond},
@@ -378,7 +378,7 @@ func TestStopAndKill(t *testing.T) {
 		b.Kill(b.attempt(2, 0).Launch, false)
 		b.Kill(b.attempt(2, 0).Launch, false)
 		got := b.look()
-		if cause := <-causes; cause != "2: killed on request" || len(causes) != 0 || len(got.runs) != 1 {
+		if cause := <-causes; cause != "2: killed by a user" || len(causes) != 0 || len(got.runs) != 1 {
 			t.Errorf("got %s, %d others; want only the second one killed", cause, len(causes))
 		}
 		b.stop(errors.New("lease lapsed"))

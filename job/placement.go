@@ -125,7 +125,7 @@ func (s *Spec) validateHandler(p *Problems) {
 // NoNode says why no node takes the runs of a place. An empty place fits any node that takes work.
 func NoNode(selector string) string {
 	if selector == "" {
-		return "no node takes it: all are cordoned, draining, or there for handlers only"
+		return "no node can take it: all are cordoned, draining, or run handlers only"
 	}
 	return "no node matches " + selector
 }

@@ -106,7 +106,7 @@ func (e *Exclusion) do(ctx context.Context, c Change) error {
 	case !sql.IsUnknown(err): // refused
 		return err
 	default: // unknown
-		e.log.Warn("commit unknown, settling", "change", c.Name, "error", err)
+		e.log.Warn("the outcome of a commit is unknown, checking it", "change", c.Name, "error", err)
 		if err := e.settle(ctx, c); err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (e *Exclusion) settle(ctx context.Context, c Change) error {
 	for {
 		err := e.db.Tx(ctx, c.Settle)
 		if err == nil {
-			e.log.Info("commit settled", "change", c.Name)
+			e.log.Info("the outcome of the commit is known", "change", c.Name)
 			return nil
 		}
 

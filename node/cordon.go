@@ -34,7 +34,7 @@ func (l *life) obeyCordon() {
 	bounded, cancel := context.WithTimeout(l.session.Context(), giveBackLimit)
 	defer cancel()
 	if err := l.starter.GiveBack(bounded); err != nil {
-		l.n.log.Warn("cannot give back what is prepared, trying again", "error", err)
+		l.n.log.Warn("cannot release prepared runs, trying again", "error", err)
 		return
 	}
 

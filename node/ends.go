@@ -66,18 +66,18 @@ func (n *Node) replay(ctx context.Context, s *session.Session) {
 
 	spooled, torn, err := n.spool.Load()
 	if err != nil {
-		n.log.Error("cannot read the ends of runs of an earlier life", "error", err)
+		n.log.Error("cannot read the spooled results of the previous process", "error", err)
 		return
 	}
 
 	if torn {
-		n.log.Warn("left out lines of the spool that a crash has torn or another version has written")
+		n.log.Warn("skipped unreadable lines of the spool, from a crash or another version")
 	}
 	if len(spooled) == 0 {
 		return
 	}
 
-	n.log.Info("writing ends of runs of an earlier life", "runs", len(spooled))
+	n.log.Info("writing the spooled results of the previous process", "runs", len(spooled))
 	recorders := map[trip.Owner]*result.Recorder{}
 	for _, e := range spooled {
 		r := recorders[e.Owner]
@@ -100,7 +100,7 @@ func (n *Node) replay(ctx context.Context, s *session.Session) {
 		return // the node stops, and spools the rest again
 	}
 	if err := n.spool.Clear(); err != nil {
-		n.log.Warn("cannot remove the spool, which is written: the next life looks at it once more", "error", err)
+		n.log.Warn("cannot remove the spool after writing its results to MySQL", "error", err)
 	}
 }
 
@@ -112,15 +112,16 @@ func (n *Node) save() {
 	}
 
 	if n.spool == nil {
-		n.log.Error("the ends of runs are lost: MySQL is out of reach, and the node has no spool", "runs", waiting)
+		n.log.Error("results of runs are lost: MySQL does not respond, and this node has no --state-dir",
+			"runs", waiting)
 		return
 	}
 
 	saved, err := n.spool.Save(n.tracked()...)
 	if err != nil {
-		n.log.Error("the ends of runs are lost", "runs", waiting, "error", err)
+		n.log.Error("results of runs are lost: they cannot be spooled", "runs", waiting, "error", err)
 		return
 	}
 
-	n.log.Warn("spooled the ends of runs: the next life of this node writes them", "runs", saved)
+	n.log.Warn("spooled results of runs, the next start of this node writes them", "runs", saved)
 }

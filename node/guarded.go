@@ -57,12 +57,12 @@ func (n *Node) warnUnguarded() {
 	switch {
 	case n.cfg.NoGuard:
 		n.log.Warn(
-			"no guard: if this process is killed, its commands live on, and its peers take over when its session " +
-				"expires")
+			"no guard: if this process is killed, its commands keep running, and other nodes take over only when " +
+				"its session expires")
 	case !guard.Supported:
 		n.log.Info(
-			"no guard on this system: if this process is killed, its commands live on, and its peers take over when " +
-				"its session expires")
+			"no guard on this system: if this process is killed, its commands keep running, and other nodes take " +
+				"over only when its session expires")
 	}
 }
 
@@ -115,7 +115,7 @@ func (l *life) guardSweep(limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if err := l.guard.Sweep(ctx); err != nil {
-		l.n.log.Error("something that commands have started cannot be killed", "error", err)
+		l.n.log.Error("cannot kill a process that a command has started", "error", err)
 	}
 }
 

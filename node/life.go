@@ -342,7 +342,7 @@ func (l *life) begin(alive, work context.Context) (living, working, chores *sync
 func (l *life) drain(hard context.Context, chores *sync.WaitGroup) {
 	bounded, cancel := context.WithTimeout(l.session.Context(), l.session.Timings.SQL.Read)
 	if err := l.starter.GiveBack(bounded); err != nil {
-		l.n.log.Warn("prepared runs are left to other nodes, which start them late", "runs", l.prepared.Len(),
+		l.n.log.Warn("cannot release prepared runs, other nodes will start them late", "runs", l.prepared.Len(),
 			"error", err)
 	}
 
@@ -393,7 +393,7 @@ func (l *life) awaitCommands() {
 		if err == nil {
 			return
 		}
-		l.n.log.Error("commands survive their session", "executing", l.executing.Len())
+		l.n.log.Error("commands of the lost session are still running", "executing", l.executing.Len())
 	}
 }
 
@@ -406,13 +406,13 @@ func (l *life) drainCommands(hard context.Context) {
 		return
 	}
 
-	l.n.log.Warn("killing the commands that are still running", "executing", l.executing.Len())
+	l.n.log.Warn("killing commands that are still running after the grace period", "executing", l.executing.Len())
 	l.guardStopping()
 	go l.kill(killGrace, ErrStopped)
 	dead, cancelDead := context.WithTimeout(l.session.Context(), 3*killGrace)
 	defer cancelDead()
 	if err := l.executing.Wait(dead); err != nil {
-		l.n.log.Error("commands survive", "executing", l.executing.Len(), "error", err)
+		l.n.log.Error("commands are still running after being killed", "executing", l.executing.Len(), "error", err)
 		return
 	}
 
@@ -440,7 +440,8 @@ func (l *life) retire(ctx context.Context) {
 
 		select {
 		case <-ctx.Done():
-			l.n.log.Warn("session left to its peers", "session", l.session.ID(), "ends", l.recorder.Waiting(),
+			l.n.log.Warn("cannot end the session, other nodes will end it when it expires",
+				"session", l.session.ID(), "unwritten_results", l.recorder.Waiting(),
 				"error", errors.Join(err, context.Cause(ctx)))
 			return
 		case <-time.After(l.session.Timings.Scan / 2):

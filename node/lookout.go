@@ -48,7 +48,7 @@ func (l *lookout) Run(ctx context.Context) error {
 				l.peers()
 			}
 		} else if ctx.Err() == nil {
-			l.log.Warn("cannot look for work that waits, trying again", "error", err)
+			l.log.Warn("cannot look for waiting work, trying again", "error", err)
 		}
 
 		select {

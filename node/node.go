@@ -142,7 +142,7 @@ func (n *Node) Run(ctx context.Context) error { return n.RunUntil(ctx, context.B
 // RunUntil is like Run, but when hard ends, the drain stops waiting.
 func (n *Node) RunUntil(ctx, hard context.Context) error {
 	if n.started.Swap(true) {
-		return errors.New("the node has been run already: make a new one")
+		return errors.New("the node has already run; create a new one")
 	}
 
 	defer close(n.over)
@@ -183,7 +183,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		var l *life
 		g, err := n.newGuard(func() *life { return l })
 		if err != nil {
-			return fmt.Errorf("%w; Config.NoGuard (serve --no-guard) does without", err)
+			return fmt.Errorf("%w; to run without a guard, set Config.NoGuard (serve --no-guard)", err)
 		}
 
 		s, err := session.Register(ctx, n.db, n.clock, n.timings, session.Identity{
@@ -249,7 +249,7 @@ func (n *Node) firstReading(ctx context.Context) error {
 			return err
 		}
 
-		n.log.Warn("MySQL does not answer yet, or does not let this node in; trying again", "error", err, "in", pause)
+		n.log.Warn("MySQL is not ready for this node yet, trying again", "error", err, "in", pause)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

@@ -59,10 +59,10 @@ func (w *watermark) look(m sql.Watermark) error {
 
 	if m.Lost(w.seen) {
 		w.err = fmt.Errorf(
-			"%w: the database is older than what this node has seen: it is as of %s, and the node has seen it as of "+
-				"%s. It was restored, and does not know what was done since then, "+
-				"so that due times from then on would be started again. Nothing is started. Stop all nodes, and say "+
-				"that it is to be used: go-crontab migrate --after-restore; docs/backup.md says what may repeat",
+			"%w: the database was restored: its data is as of %s, and this node has seen data as of %s. "+
+				"Runs since then are missing and would start again, so this node starts nothing. "+
+				"To use this database, stop all nodes and run: go-crontab migrate --after-restore "+
+				"(docs/backup.md says what may repeat)",
 			sql.ErrRefuseJoin, clockText(m.At), clockText(w.seen.At))
 		return w.err
 	}
@@ -122,7 +122,7 @@ func (w *watcher) Run(ctx context.Context) error {
 			w.n.log.Error("the database was restored", "error", err)
 			return err
 		} else if err != nil && ctx.Err() == nil {
-			w.n.log.Warn("cannot look how far the database is, trying again", "error", err)
+			w.n.log.Warn("cannot read the watermark of the database, trying again", "error", err)
 		}
 
 		select {

@@ -83,7 +83,7 @@ func (f *Figures) Run(ctx context.Context) error {
 		}
 		err := f.write(ctx)
 		if err != nil && !failed && ctx.Err() == nil {
-			f.log.Warn("cannot write figures of runs, trying again", "error", err)
+			f.log.Warn("cannot write run statistics, trying again", "error", err)
 		}
 		failed = err != nil
 	}
@@ -134,11 +134,11 @@ func putFigures(tx *sql.Tx, source uuid.UUID, figures []read.Figure, before job.
 			f := &figures[i]
 			late, err := json.Marshal(pairs(&f.Late))
 			if err != nil {
-				return fmt.Errorf("write figures: %w", err)
+				return fmt.Errorf("write run statistics: %w", err)
 			}
 			args = append(args, int64(f.At), source[:], f.Starts, f.Ends, f.Failed, string(late))
 		}
-		_, err := tx.Exec("write figures", `
+		_, err := tx.Exec("write run statistics", `
 			INSERT INTO figure (at, source, starts, ends, failed, late)
 			VALUES `+sql.Values(len(figures), 6)+`
 			ON DUPLICATE KEY UPDATE
@@ -148,7 +148,7 @@ func putFigures(tx *sql.Tx, source uuid.UUID, figures []read.Figure, before job.
 		}
 	}
 
-	_, err := tx.Exec("remove old figures", "DELETE FROM figure WHERE at < ?", int64(before))
+	_, err := tx.Exec("remove old run statistics", "DELETE FROM figure WHERE at < ?", int64(before))
 	return err
 }
 

@@ -296,7 +296,7 @@ func (v *Live) sweep(ctx context.Context) error {
 		if err := v.db.Tx(ctx, func(tx *sql.Tx) error { return trip.DropChunks(tx, stray) }); err != nil {
 			return err // unknown too: the next sweep removes the rest
 		}
-		v.log.Info("removed output of runs that are over", "runs", len(stray))
+		v.log.Info("removed live output of ended runs", "runs", len(stray))
 		if len(stray) < sweepBatch {
 			return nil
 		}

@@ -192,7 +192,7 @@ func (r *Reaper) end(ctx context.Context, dead trip.Owner, node string, runs []t
 
 	err = f.finish(ctx, ends, func(done, locked []trip.End) { lost, left = len(done), len(locked) > 0 })
 	if err == nil && lost > 0 {
-		r.Log.Error("runs are lost: their node vanished", "node", node, "runs", lost)
+		r.Log.Error("runs lost: their node stopped responding", "node", node, "runs", lost)
 	}
 
 	return lost, left, err
@@ -221,7 +221,7 @@ func (r *Reaper) lost(ctx context.Context, runs []trip.Held) ([]trip.End, error)
 		h := &runs[i]
 		ends[i] = trip.End{
 			Launch: h.Launch, JobID: h.JobID, Outcome: job.Lost, Final: true, Ended: now,
-			Reason: job.Reason{Code: job.ReasonNodeLost, Text: "its node vanished while it was running"},
+			Reason: job.Reason{Code: job.ReasonNodeLost, Text: "its node stopped responding while it was running"},
 		}
 		if spec, known := specs[h.JobID]; known {
 			if _, again := spec.Again(h.Attempt, job.Lost, 0); again {
@@ -243,7 +243,7 @@ func (r *Reaper) resetLine(node string, ends []trip.End) *job.Entry {
 	return &job.Entry{
 		At: r.Session.Now(), Actor: job.Actor{Who: job.Itself}, Action: job.ActionReset,
 		Kind: job.KindSession, Name: node,
-		Reason: fmt.Sprintf("its session is gone: %d runs are lost, %d of which are started again", len(ends), again),
+		Reason: fmt.Sprintf("its session ended without it: %d runs lost, %d of them started again", len(ends), again),
 	}
 }
 

@@ -94,7 +94,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 
 		switch {
 		case err != nil && ctx.Err() == nil:
-			r.Log.Warn("cannot write how runs ended, trying again", "error", err)
+			r.Log.Warn("cannot write results of runs, trying again", "error", err)
 			pause = r.pauseAfterFailure()
 		case busy:
 			pause, wake = busyPause(kept), r.signal
@@ -204,7 +204,7 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 	r.batch.Took(len(ends), err)
 	r.noteFailure(err)
 	if r.batch.Culprit() {
-		r.Log.Error("MySQL refuses how a run ended", "run", ends[0].Launch, "job_id", ends[0].JobID, "error", err)
+		r.Log.Error("MySQL rejects the result of a run", "run", ends[0].Launch, "job_id", ends[0].JobID, "error", err)
 		r.settled(nil, ends[:1])
 		return true, nil
 	}

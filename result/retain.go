@@ -107,7 +107,7 @@ func (r *Retainer) Run(ctx context.Context) error {
 }
 
 // errNoArchive means that an archive is required and this node has no command for it.
-var errNoArchive = errors.New("records are to be archived before they go, and this node has no --archive-command")
+var errNoArchive = errors.New("the retention rule requires archiving, and this node has no --archive-command")
 
 // errArchive means that the archive command refused records.
 var errArchive = errors.New("archive")
@@ -168,9 +168,10 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 			return false, nil
 		// The following jobs need not wait for this one: the next round looks at it again.
 		case sql.IsLockWait(err) || errors.Is(err, read.ErrUnreadable):
-			r.Log.Warn("records of a job stay for now", "job_id", j.ID, "error", err)
+			r.Log.Warn("cannot remove old records of a job now, trying again later", "job_id", j.ID, "error", err)
 			if !sql.IsLockWait(err) {
-				r.done.Error, r.done.ErrorAt = fmt.Sprintf("records of job %d stay: %v", j.ID, err), r.Session.Now()
+				r.done.Error = fmt.Sprintf("cannot remove records of job %d: %v", j.ID, err)
+				r.done.ErrorAt = r.Session.Now()
 			}
 		case errors.Is(err, errArchive):
 			if r.row++; r.row >= archiveTries {
@@ -360,7 +361,7 @@ func restAfter(ctx context.Context, took time.Duration, behind func() bool) {
 	}
 }
 
-var errTaken = errors.New("another node does it now, or this one has lost its lease")
+var errTaken = errors.New("another node does this now, or this node lost its lease")
 
 // archive hands records over, and returns the duration of the command. If the command fails, the
 // records stay.
@@ -389,7 +390,7 @@ func (r *Retainer) archive(ctx context.Context, jobID int64, old []trip.OldRun) 
 		}
 		r.bad, r.failed = r.bad+1, true
 		r.done.Error, r.done.ErrorAt = fmt.Sprintf("job %d: %v", jobID, err), r.Session.Now()
-		r.Log.Error("records stay: the archive command did not take them",
+		r.Log.Error("the archive command failed, keeping the records",
 			"job_id", jobID, "records", len(runs), "failures", r.bad, "error", err)
 		if err := r.tell(ctx); err != nil {
 			return took, err

@@ -556,7 +556,7 @@ func TestRetentionOfJobsBehind(t *testing.T) {
 			if left := r.left(first) + "; " + r.left(second); left != "5 4; " {
 				t.Errorf("left are %q, want what cannot go", left)
 			}
-			told := fmt.Sprintf("records of job %d stay: ", first)
+			told := fmt.Sprintf("cannot remove records of job %d: ", first)
 			if said := r.number("SELECT COUNT(*) FROM chore WHERE error LIKE CONCAT(?, '%')", told) == 1; said != c.told {
 				t.Errorf("told that it cannot be read: %v, want %v", said, c.told)
 			}

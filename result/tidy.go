@@ -83,7 +83,7 @@ func (t *Tidier) Run(ctx context.Context) error {
 		t.tidied = time.Now()
 		more, err := t.Tidy(ctx, t.Session.Now())
 		if err != nil && ctx.Err() == nil {
-			t.Log.Warn("cannot remove what is kept no longer, trying again", "error", err)
+			t.Log.Warn("cannot remove expired requests, audit lines and counts, trying again", "error", err)
 		}
 		if more {
 			wait = tidyPeriod

@@ -65,7 +65,7 @@ func (r *Trimmer) Run(ctx context.Context) error {
 
 		more, err := r.Look(ctx)
 		if err != nil && ctx.Err() == nil {
-			r.Log.Warn("cannot remove output of apps that are over their limit, trying again", "error", err)
+			r.Log.Warn("cannot remove output of apps over their limit, trying again", "error", err)
 		}
 		wait = trimPeriod
 		if more && err == nil {
@@ -230,7 +230,7 @@ func (r *Trimmer) trim(ctx context.Context, l trip.OutputLimit, s trip.OutputSum
 	runs, bytes := 0, int64(0)
 	defer func() {
 		if runs > 0 {
-			r.Log.Info("removed old output: an app is at its limit",
+			r.Log.Info("removed old output of an app at its limit",
 				"app", l.App, "limit", l.Limit, "runs", runs, "bytes", bytes)
 		}
 	}()
@@ -286,6 +286,6 @@ func (r *Trimmer) recount(ctx context.Context, l trip.OutputLimit, was trip.Outp
 	if err != nil || s != was {
 		return false, err // retention has just removed counted output
 	}
-	r.Log.Warn("counting the kept output of an app again: there is less than was counted", "app", l.App)
+	r.Log.Warn("recounting the output of an app: it has less than was counted", "app", l.App)
 	return true, r.DB.Tx(ctx, func(tx *sql.Tx) error { return trip.CountAgain(tx, s) })
 }

@@ -52,7 +52,7 @@ func (w *Wishes) Run(ctx context.Context) error {
 		case <-w.signal:
 		}
 		if err := w.look(ctx); err != nil && ctx.Err() == nil {
-			w.Log.Warn("cannot read which runs are to be killed, trying again", "error", err)
+			w.Log.Warn("cannot read kill requests, trying again", "error", err)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func TestOneBadJobHoldsUpNoOther(t *testing.T) {
 	})
 	m.claims(55)
 	c.want("claimed", c.rows("SELECT j.name FROM run r JOIN job j ON j.id = r.job_id ORDER BY 1"), "j0", "j1", "j3", "j4")
-	c.want("broken", c.rows("SELECT CONCAT(name, ' ', error LIKE 'MySQL refuses its due times%') FROM job WHERE error <> ''"), "j2 1")
+	c.want("broken", c.rows("SELECT CONCAT(name, ' ', error LIKE 'MySQL rejects its due times%') FROM job WHERE error <> ''"), "j2 1")
 	c.want("audit", c.rows("SELECT CONCAT_WS(' ', action, kind, name) FROM audit"), "break job j2")
 }
 

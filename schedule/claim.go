@@ -166,7 +166,8 @@ func (c *Claimer) compute(ctx context.Context, candidates []trip.Candidate, now 
 func (c *Claimer) plan(candidate trip.Candidate, d *Definition, work *job.Work, now job.Micros) plan {
 	p := plan{Candidate: candidate, broken: d.Err, elsewhere: !d.admits(c.Labels)}
 	if p.broken == nil && min(candidate.NextDue, candidate.Cursor()) < 0 {
-		p.broken = errors.New("its next due time lies before 1970: somebody has changed its row; edit the job")
+		p.broken = errors.New(
+			"its next due time is before 1970, so its row was changed by hand; edit the job to repair it")
 	}
 	if p.broken == nil {
 		p.rank, p.grouped = d.Spec.Priority, d.Spec.Group != ""

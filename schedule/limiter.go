@@ -57,7 +57,7 @@ func (l *Limiter) Run(ctx context.Context) error {
 	for {
 		began := time.Now()
 		if err := l.look(ctx, l.Session.Now()); err != nil && ctx.Err() == nil {
-			l.Log.Warn("cannot read the limits of apps, using the last ones", "error", err)
+			l.Log.Warn("cannot read the limits of apps, using the last known ones", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -295,11 +295,9 @@ func (a *allowance) judge(r *trip.Run, v verdict) verdict {
 	l := &a.limits
 	switch {
 	case v.action == start && r.Kind == trip.Schedule && l.RunsPerMinute != 0 && a.started >= l.RunsPerMinute:
-		return a.over(job.LimitRuns, job.ReasonAppRunsLimit,
-			"at most %s a minute (app %s)", numbered(l.RunsPerMinute, "run"), a.app)
+		return a.over(job.LimitRuns, job.ReasonAppRunsLimit, numbered(l.RunsPerMinute, "run")+" a minute")
 	case v.action == wait && r.Kind != trip.Backfill && r.Group >= 0 && l.Waiting != 0 && a.waiting >= l.Waiting:
-		return a.over(job.LimitWaiting, job.ReasonAppWaitingLimit,
-			"at most %s (app %s)", numbered(l.Waiting, "waiting run"), a.app)
+		return a.over(job.LimitWaiting, job.ReasonAppWaitingLimit, numbered(l.Waiting, "waiting run"))
 	}
 
 	return v
@@ -329,8 +327,8 @@ func (v *verdict) counts() bool {
 func (v *verdict) queues() bool { return v.action == wait && v.run.Group >= 0 }
 
 // over ends a run because its app is at a limit.
-func (a *allowance) over(which job.Limit, code job.ReasonCode, format string, args ...any) verdict {
-	v := refusal(job.Skipped, code, "app limit: "+format, args...)
+func (a *allowance) over(which job.Limit, code job.ReasonCode, most string) verdict {
+	v := refusal(job.Skipped, code, "app %s is at its limit of %s", a.app, most)
 	v.limit = which
 	return *v
 }

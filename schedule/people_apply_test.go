@@ -213,7 +213,7 @@ func TestApplyOfAnInstantLongPast(t *testing.T) {
 	}
 	m.claims(1)
 	c.want("started", m.starts(1), "young@-120")
-	c.wantEnded("missed", "-7200.0000 to -7200.0000 1 missed 1 nobody could start it within 1m")
+	c.wantEnded("missed", "-7200.0000 to -7200.0000 1 missed 1 no node could start it within 1m of its due time")
 
 	out := p.at(360_000).applies(files)
 	if got := told(out); got != "unchanged past; unchanged young" || len(out.Jobs[0].Warnings) != 0 {

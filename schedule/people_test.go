@@ -273,9 +273,9 @@ func TestEditSettlesThePast(t *testing.T) {
 	p.must(p.Update(p.ctx, ids["edited"], 0, ofEvery("edited", 7)))
 	p.must(p.Update(p.ctx, ids["paused"], 0, ofEvery("paused", 7)))
 	c.wantJobs("jobs", "deleted 1 2 deleted", "edited 2 2 next 42.0000", "paused 2 3 parked 42.0000 paused")
-	c.wantEnded("counted", "10.0000 to 30.0000 3 superseded 1 job was deleted",
-		"10.0000 to 30.0000 3 superseded 1 its schedule was changed before it was claimed",
-		"10.0000 to 30.0000 3 skipped 1 paused since 2026-11-02T12:00:15Z; its schedule was changed before it was claimed")
+	c.wantEnded("counted", "10.0000 to 30.0000 3 superseded 1 the job was deleted",
+		"10.0000 to 30.0000 3 superseded 1 the schedule was changed before the due time was claimed",
+		"10.0000 to 30.0000 3 skipped 1 paused since 2026-11-02T12:00:15Z; the schedule was changed before the due time was claimed")
 	m.claims(36)
 	c.want("claimed", m.starts(42), "edited@42")
 	if _, err := p.Delete(p.ctx, ids["deleted"]); !errors.Is(err, sql.ErrNotFound) {
@@ -292,7 +292,7 @@ func TestDelete(t *testing.T) {
 	p.must(p.at(4.1).Delete(p.ctx, id))
 	c.want("runs", c.rows(allRuns, int64(t0)), "j 4.0000 prepared 1 1")
 	c.want("nothing starts", m.starts(8))
-	c.wantEnded("ended", "4.0000 superseded 1 job was deleted")
+	c.wantEnded("ended", "4.0000 superseded 1 the job was deleted")
 	p.creates(ofEvery("j", 4)) // the name is free
 }
 
@@ -318,7 +318,7 @@ func TestBrokenJob(t *testing.T) {
 	c.exec("UPDATE job_version SET definition = '{'")
 	c.exec("UPDATE job SET next_due = ?", int64(t0.Add(25*time.Second)))
 	p.must(p.at(30).Delete(p.ctx, id))
-	c.wantEnded("nobody knows how many", "25.0000 to 30.0000 superseded 1 job was deleted")
+	c.wantEnded("nobody knows how many", "25.0000 to 30.0000 superseded 1 the job was deleted")
 }
 
 // TestCrowded: a job that comes from overlap allow looks at all of its executing runs (rule X).

@@ -257,7 +257,7 @@ func TestNobodyRunsItInAPause(t *testing.T) {
 	c.exec("INSERT INTO stop (kind, since, who) VALUES ('cluster', ?, 'ann')", int64(t0))
 	look()
 	m.takesOverdue(2)
-	c.want("it ends", c.rows("SELECT CONCAT(state, ' ', outcome, ' ', reason) FROM run"), "ended skipped paused with the cluster by ann")
+	c.want("it ends", c.rows("SELECT CONCAT(state, ' ', outcome, ' ', reason) FROM run"), "ended skipped the cluster is paused by ann")
 }
 
 // TestNoDefinition: a job whose definition was removed reports that, and does not delay other jobs.

@@ -44,11 +44,11 @@ func StopsSeen(window time.Duration) time.Duration { return stopsValid + maxLead
 func (s *Stops) Run(ctx context.Context) error {
 	for {
 		if err := s.look(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Warn("cannot read what is paused or disabled, trying again", "error", err)
+			s.Log.Warn("cannot read pauses and disabled handlers, trying again", "error", err)
 		}
 		if s.Over != nil && s.isOver() {
 			if err := s.Over(ctx); err != nil && ctx.Err() == nil {
-				s.Log.Warn("cannot remove pauses that are over, trying again", "error", err)
+				s.Log.Warn("cannot remove ended pauses, trying again", "error", err)
 			}
 		}
 		select {
@@ -168,7 +168,7 @@ const restPeriod = 10 * time.Second
 // pause returns the reason why the schedule of the job rests; zero: it is not paused.
 func (j *jobScene) pause(app int32, now job.Micros) job.Reason {
 	if j.Paused {
-		return job.Reason{Code: job.ReasonJobPaused, Text: "job is paused"}
+		return job.Reason{Code: job.ReasonJobPaused, Text: "the job is paused"}
 	}
 
 	for i := range j.stops {
@@ -176,9 +176,9 @@ func (j *jobScene) pause(app int32, now job.Micros) job.Reason {
 		switch {
 		case !s.Pauses(app, now):
 		case s.Kind == trip.StopCluster:
-			return job.Reason{Code: pauseCode(s), Text: "paused with the cluster" + s.Words()}
+			return job.Reason{Code: pauseCode(s), Text: "the cluster is paused" + s.Words()}
 		default:
-			return job.Reason{Code: pauseCode(s), Text: "paused with app " + s.Name + s.Words()}
+			return job.Reason{Code: pauseCode(s), Text: "app " + s.Name + " is paused" + s.Words()}
 		}
 	}
 
@@ -192,7 +192,7 @@ func restoredDatabase(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 		s := &j.stops[i]
 		if s.Kind == trip.StopRestored && r.Kind == trip.Schedule && r.Due < s.Until && s.Until <= now {
 			return refusal(job.Skipped, job.ReasonDatabaseRestored,
-				"due before the database was restored at %s: whether it ran nobody knows; see docs/backup.md", s.Until)
+				"due before the database was restored at %s: it may have run already; see docs/backup.md", s.Until)
 		}
 	}
 	return nil

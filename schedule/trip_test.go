@@ -320,7 +320,7 @@ func TestDeletedAndPaused(t *testing.T) {
 	c.want("before they are due", m.starts(2.9))
 	c.want("when they are due", m.starts(3))
 	c.want("outcomes", c.rows("SELECT CONCAT_WS(' ', outcome, reason) FROM run WHERE state = 'ended' ORDER BY job_id"),
-		"skipped job is paused", "superseded job was deleted", "superseded job was deleted")
+		"skipped the job is paused", "superseded the job was deleted", "superseded the job was deleted")
 }
 
 // TestEditedJob: a start uses the current definition, which it has to read first.

@@ -31,12 +31,12 @@ type Heartbeat struct {
 
 // errNotYet is the error of a first beat to a member of a multi-writer cluster that has not applied
 // the session's row yet.
-var errNotYet = errors.New("the server has not the session's row yet")
+var errNotYet = errors.New("the server does not have this session's row yet")
 
 // errCannotWrite is the reason why a node that can reach MySQL does not beat: it cannot write the
 // ends of runs.
 var errCannotWrite = errors.New(
-	"the ends of runs cannot be written; until they can, this node does not prolong its lease")
+	"results of runs cannot be written, so this node does not renew its lease")
 
 // Run beats until ctx ends. After a failed beat, the next one comes sooner.
 func (h *Heartbeat) Run(ctx context.Context) error {
@@ -53,10 +53,11 @@ func (h *Heartbeat) Run(ctx context.Context) error {
 		wait = h.Session.Timings.Beat
 		switch err := h.beat(ctx); {
 		case err == nil && !silent.IsZero():
-			h.Log.Info("beats again", "after", time.Since(silent).Round(time.Millisecond))
+			h.Log.Info("heartbeats succeed again", "after", time.Since(silent).Round(time.Millisecond))
 			silent = time.Time{}
 		case err != nil && ctx.Err() == nil:
-			h.Log.Warn("beat failed, trying again", "error", err, "lease_age", h.Session.Age().Round(time.Millisecond))
+			h.Log.Warn("heartbeat failed, trying again",
+				"error", err, "lease_age", h.Session.Age().Round(time.Millisecond))
 			if silent.IsZero() {
 				silent = time.Now()
 			}

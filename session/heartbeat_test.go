@@ -221,7 +221,7 @@ func TestHeartbeatRuns(t *testing.T) {
 	var said strings.Builder
 	again := make(chan struct{})
 	h.Log = slog.New(slog.NewTextHandler(writerFunc(func(line []byte) (int, error) {
-		if said.Write(line); strings.Contains(string(line), "beats again") {
+		if said.Write(line); strings.Contains(string(line), "heartbeats succeed again") {
 			close(again)
 		}
 		return len(line), nil

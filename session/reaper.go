@@ -79,7 +79,7 @@ func (r *Reaper) Run(ctx context.Context) error {
 
 		wait = r.Session.Timings.Scan
 		if err := r.reap(ctx, boottime.Now); err != nil && ctx.Err() == nil {
-			r.Log.Warn("cannot look for dead nodes, trying again", "error", err)
+			r.Log.Warn("cannot check for dead nodes, trying again", "error", err)
 		}
 		if r.quiet {
 			wait *= 4
@@ -185,7 +185,7 @@ func (r *Reaper) publish(alive []sql.SessionRow) {
 
 	m.Seen = old.Seen + 1
 	r.Session.members.Store(&m)
-	r.Log.Info("cluster changed", "sessions", len(m.IDs))
+	r.Log.Info("the set of active nodes changed", "sessions", len(m.IDs))
 	r.Changed()
 }
 
@@ -214,7 +214,7 @@ func (r *Reaper) bury(ctx context.Context, row sql.SessionRow) error {
 	}
 
 	if buried {
-		r.Log.Warn("buried a dead session", "session", row.ID, "node", row.Node, "last_beat", row.BeatAt)
+		r.Log.Warn("declared a node dead", "session", row.ID, "node", row.Node, "last_beat", row.BeatAt)
 		r.Buried()
 	}
 
@@ -236,7 +236,7 @@ func (r *Reaper) obituary(row sql.SessionRow) *job.Entry {
 		Action: job.ActionReap,
 		Kind:   job.KindSession,
 		Name:   row.Node,
-		Reason: "its last beat was at " + row.BeatAt.String(),
+		Reason: "its last heartbeat was at " + row.BeatAt.String(),
 		Was:    string(life),
 	}
 }

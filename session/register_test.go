@@ -108,11 +108,11 @@ func TestRegisterRefused(t *testing.T) {
 		"a node with another expiry": {func(f *fixture) {
 			f.exec("INSERT INTO setting VALUES ('session_expiry_ms', '20000')")
 			f.peer(1)
-		}, "its session expiry is 5s, that of the cluster's 1 nodes is 20s; start it with --session-expiry=20s"},
+		}, "this node's session expiry is 5s, but the cluster's is 20s (running nodes: 1); start it with --session-expiry=20s"},
 		"a lock row is missing": {func(f *fixture) {
 			f.exec("DELETE FROM locks")
 			f.Cleanup(func() { f.exec("INSERT INTO locks (id, name) VALUES (0, 'session')") })
-		}, "table locks lacks the row session"},
+		}, "the table locks lacks the row session"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := f.reset(t)

@@ -19,9 +19,9 @@ import (
 
 // Reasons for the loss of a session.
 var (
-	ErrLapsed = errors.New("lease lapsed")
-	ErrBuried = errors.New("session was buried by a peer")
-	errIDs    = errors.New("the session has no run ids left")
+	ErrLapsed = errors.New("the node's lease expired: it could not renew it in MySQL in time")
+	ErrBuried = errors.New("another node declared this node dead")
+	errIDs    = errors.New("the session has used up its run ids")
 )
 
 // Identity is the information about a node that its session publishes.
@@ -85,11 +85,11 @@ func Register(
 		case errors.Is(err, errNameHeld):
 			pause = nameLook
 			if !waits {
-				log.Info("waiting to join until the earlier session with this node's name is over", "reason", err)
+				log.Info("waiting to join: an earlier session with this node's name has not ended", "reason", err)
 				waits = true
 			}
 		default:
-			log.Warn("cannot register yet, trying again", "error", err, "in", pause)
+			log.Warn("cannot join the cluster yet, trying again", "error", err, "in", pause)
 		}
 
 		select {
@@ -172,7 +172,7 @@ func register(
 		var there bool
 		err = db.Tx(ctx, func(tx *sql.Tx) (err error) { there, err = tx.LockSession(s.id); return err })
 		if err == nil && !there {
-			err = fmt.Errorf("register: the commit did not arrive")
+			err = fmt.Errorf("register: the commit was not applied")
 		}
 	}
 
@@ -319,7 +319,7 @@ func (s *Session) End(ctx context.Context, db *sql.DB) error {
 	return db.Tx(ctx, func(tx *sql.Tx) error {
 		action, reason := job.ActionLeave, ""
 		if s.Lost() {
-			action, reason = job.ActionFence, context.Cause(s.ctx).Error()+": what it executed was killed"
+			action, reason = job.ActionFence, context.Cause(s.ctx).Error()+"; its runs were killed"
 		}
 
 		exists, err := auditSession(tx, s.id, s.actor(), action, reason)

@@ -30,14 +30,14 @@ func (w *Watchdog) Run(ctx context.Context) error {
 		switch {
 		case age > t.Kill:
 			w.Session.Lose(ErrLapsed)
-			w.Log.Error("lease lapsed: killing all commands", "lease_age", age.Round(time.Millisecond))
+			w.Log.Error("lease expired, killing all commands", "lease_age", age.Round(time.Millisecond))
 			return ErrLapsed
 		case age > t.Stale && !stale:
 			stale = true
-			w.logAsync(slog.LevelWarn, "lease stale: nothing new is started", "lease_age", age.Round(time.Millisecond))
+			w.logAsync(slog.LevelWarn, "lease stale, not starting new runs", "lease_age", age.Round(time.Millisecond))
 		case age <= t.Stale && stale:
 			stale = false
-			w.logAsync(slog.LevelInfo, "lease fresh again")
+			w.logAsync(slog.LevelInfo, "lease fresh again, starting runs")
 		}
 	}
 }

@@ -139,7 +139,7 @@ func (e *Evaluator) Run(ctx context.Context) error {
 		case err != nil:
 			e.state = nil // the next step reads again whatever was written
 			if ctx.Err() == nil && !errors.Is(err, errOvertaken) {
-				e.Log.Warn("cannot look for what alerts tell of, trying again", "error", err)
+				e.Log.Warn("cannot evaluate alerts, trying again", "error", err)
 			}
 		default:
 			wait = again
@@ -148,7 +148,7 @@ func (e *Evaluator) Run(ctx context.Context) error {
 }
 
 // errOvertaken says that another node has taken a step.
-var errOvertaken = errors.New("another node evaluates")
+var errOvertaken = errors.New("another node evaluates alerts")
 
 // step evaluates once, and returns the pause until the next step. If we die here, or the commit is
 // unknown, the step is applied or not; the next one continues from the last applied step.
@@ -195,13 +195,13 @@ func (e *Evaluator) step(ctx context.Context, now job.Micros) (again time.Durati
 	}
 
 	if e.unsaid > 0 && s.due("lost", now, time.Minute) {
-		e.Log.Warn("more goes wrong than alerts can tell: some of it is only counted", "events", e.unsaid)
+		e.Log.Warn("too many alert events, some are only counted and not sent", "events", e.unsaid)
 		e.unsaid = 0
 	}
 
 	if s.due("tidy", now, time.Minute) {
 		if err := e.tidy(ctx, now); err != nil && ctx.Err() == nil {
-			e.Log.Warn("cannot remove alerts that are kept no longer, trying again", "error", err)
+			e.Log.Warn("cannot remove old alerts, trying again", "error", err)
 		}
 	}
 

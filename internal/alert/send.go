@@ -83,7 +83,7 @@ func (s *Sender) Run(ctx context.Context) error {
 
 		n, err := s.look(ctx, s.Session.Now())
 		if err != nil && ctx.Err() == nil {
-			s.Log.Warn("cannot read messages of alerts, trying again", "error", err)
+			s.Log.Warn("cannot read alert messages, trying again", "error", err)
 		}
 		if n > 0 {
 			wait = sendEvery
@@ -157,7 +157,7 @@ func (s *Sender) look(ctx context.Context, now job.Micros) (int, error) {
 func (s *Sender) lane(ctx context.Context, list []DeliveryRow) {
 	defer func() {
 		if r := recover(); r != nil { // one bad message never stops a node
-			s.Log.Error("a message of alerts panics", "message", list[0].ID, "panic", r)
+			s.Log.Error("panic while sending an alert message", "message", list[0].ID, "panic", r)
 		}
 	}()
 
@@ -167,7 +167,7 @@ func (s *Sender) lane(ctx context.Context, list []DeliveryRow) {
 		}
 		more, err := s.deliver(ctx, &list[i], list[i:])
 		if err != nil && ctx.Err() == nil {
-			s.Log.Warn("cannot send a message of alerts, trying again", "message", list[i].ID, "error", err)
+			s.Log.Warn("cannot process an alert message, trying again", "message", list[i].ID, "error", err)
 		}
 		if !more {
 			return
@@ -287,10 +287,10 @@ func (s *Sender) open(ctx context.Context, d *DeliveryRow, now job.Micros) (*let
 	// Too old?
 	switch old := job.Micros(tooOld.Microseconds()); {
 	case d.Attempts > 0 && now-d.Created > old:
-		said := "it was tried for " + tooOld.String() + "; the last time: " + d.Said
+		said := "it was tried for " + tooOld.String() + "; the last error: " + d.Said
 		return l, &verdict{said: said, state: DeliveryFailed}, nil
 	case d.Attempts == 0 && now-d.Updated > old: // counted from the latest event that joined it
-		return l, suppressed("it waited for longer than " + tooOld.String()), nil
+		return l, suppressed("it waited longer than " + tooOld.String()), nil
 	}
 
 	if d.Kind == DeliveryPing {
@@ -299,12 +299,12 @@ func (s *Sender) open(ctx context.Context, d *DeliveryRow, now job.Micros) (*let
 			return nil, nil, err
 		}
 		if l.job = jobs[d.JobID]; l.job.Ping == nil || l.job.Gone {
-			return l, suppressed("the job has no ping any more"), nil
+			return l, suppressed("the job no longer has a ping"), nil
 		}
 		// A ping that is sent late would report an old result as if it were new.
 		newer, err := newerPing(s.DB.Reader(ctx), d)
 		if newer {
-			return l, suppressed("a later due time counts"), nil
+			return l, suppressed("a later due time replaced it"), nil
 		}
 		return l, nil, err
 	}
@@ -325,7 +325,7 @@ func (s *Sender) open(ctx context.Context, d *DeliveryRow, now job.Micros) (*let
 	}
 
 	if d.Kind == DeliveryBeat && !upToDate(d, now, &l.channel) {
-		return l, suppressed("it tells nothing of now: it is older than " + l.channel.Every.String()), nil
+		return l, suppressed("it is outdated: it is older than " + l.channel.Every.String()), nil
 	}
 
 	if d.RuleID == 0 {
@@ -357,7 +357,7 @@ func (s *Sender) settle(ctx context.Context, l *letter, v *verdict) error {
 		state = v.state
 	case v.err == nil:
 	case stopping:
-		state, said = DeliveryPending, "the node stopped meanwhile: "+v.err.Error()
+		state, said = DeliveryPending, "the node stopped while sending it: "+v.err.Error()
 	case v.final || l.Attempts >= maxTries:
 		state, said = DeliveryFailed, v.err.Error()
 	default:
@@ -368,7 +368,7 @@ func (s *Sender) settle(ctx context.Context, l *letter, v *verdict) error {
 		}
 	}
 	if state == DeliveryFailed {
-		s.Log.Warn("a message of alerts could not be sent", "message", l.ID, "kind", l.Kind,
+		s.Log.Warn("an alert message could not be sent", "message", l.ID, "kind", l.Kind,
 			"channel", l.Channel, "attempts", l.Attempts, "error", said)
 	}
 
@@ -392,7 +392,7 @@ func (s *Sender) settle(ctx context.Context, l *letter, v *verdict) error {
 
 		if err == nil {
 			for _, why := range l.templates {
-				s.Log.Warn("a template of alerts failed, and the built-in text took its place", "error", why)
+				s.Log.Warn("an alert template failed, using the built-in text", "error", why)
 			}
 			return nil
 		}

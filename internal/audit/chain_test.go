@@ -239,7 +239,7 @@ func TestTampering(t *testing.T) {
 		}
 		p.exec("DELETE FROM audit_chain WHERE seq < 5")
 		for age, want := range map[time.Duration]string{day: "was not old enough to be removed",
-			-day: "take a head that is younger"} {
+			-day: "use a newer head"} {
 			if what, err := CheckHead(t.Context(), p.db, third, age); err != nil || !strings.Contains(what, want) {
 				t.Errorf("a head of before, lines are kept for %s: got %q, %v; want %q", age, what, err, want)
 			}
@@ -447,7 +447,7 @@ func TestStrayLinks(t *testing.T) {
 			var named []int64
 			for _, f := range v.Faults {
 				named = append(named, f.Seq)
-				if !strings.Contains(f.What, "the chain ends at link 10 and goes on") ||
+				if !strings.Contains(f.What, "the chain ends at link 10 and continues") ||
 					!strings.Contains(f.What, fmt.Sprintf("DELETE FROM audit_chain WHERE seq = %d", f.Seq)) {
 					t.Errorf("got %q", f.What)
 				}

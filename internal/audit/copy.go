@@ -82,10 +82,10 @@ func (c *Copier) tell(err error) {
 	if err != nil {
 		c.Failed()
 		if !c.failed {
-			c.Log.Error("cannot copy audit lines, trying again; they stay in MySQL meanwhile", "error", err)
+			c.Log.Error("cannot copy audit lines to the audit log, trying again", "error", err)
 		}
 	} else if c.failed {
-		c.Log.Info("audit lines are copied again")
+		c.Log.Info("copying audit lines to the audit log again")
 	}
 	c.failed = err != nil
 }
@@ -153,8 +153,8 @@ func (c *Copier) begin(ctx context.Context) error {
 		return nil
 	}
 
-	c.Log.Error("the audit chain does not have the link that was copied last: the database was restored, "+
-		"or somebody changed the chain; going on with what is younger", "link", kept.Seq)
+	c.Log.Error("the last copied link is missing from the audit chain: the database was restored, "+
+		"or the chain was changed; continuing with newer lines", "link", kept.Seq)
 	young, err := linkAfter(c.DB.Reader(ctx), kept.At, head.Seq)
 	if err != nil {
 		return err
@@ -181,8 +181,8 @@ func (c *Copier) load() (p position, err error) {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil {
-		err = fmt.Errorf("read the position of the audit log; remove the file to begin with the line that "+
-			"comes next: %w", err)
+		err = fmt.Errorf("read the position of the audit log; to continue with the next new line, "+
+			"remove the file: %w", err)
 	}
 	return p, err
 }
@@ -201,7 +201,7 @@ func (c *Copier) save() error {
 		err = os.Rename(c.file()+".new", c.file())
 	}
 	if err != nil {
-		err = fmt.Errorf("keep the position of the audit log: %w", err)
+		err = fmt.Errorf("save the position of the audit log: %w", err)
 	}
 	return err
 }

@@ -61,7 +61,7 @@ func (c *Checker) Run(ctx context.Context) {
 
 		if now := c.Now(); !now.IsZero() {
 			if err := c.Check(ctx, job.MicrosOf(now)); err != nil && ctx.Err() == nil {
-				c.Log.Warn("sign-ins are not checked", "error", err)
+				c.Log.Warn("cannot check sign-ins with the identity provider, trying again", "error", err)
 			}
 		}
 
@@ -98,7 +98,7 @@ func (c *Checker) check(ctx context.Context, l *LoginRow, now job.Micros) (proce
 
 	renewal, err := openRenewal(c.Keys, l)
 	if err != nil {
-		c.Log.Warn("a sign-in cannot be checked: what the provider wants to see does not open",
+		c.Log.Warn("cannot check a sign-in: its refresh token cannot be decrypted",
 			"login", l.ID, "who", l.Who, "error", err)
 		_, err := c.move(ctx, l, now+micros(c.OIDC.cfg.Recheck))
 		return true, err
@@ -134,7 +134,7 @@ func (c *Checker) move(ctx context.Context, l *LoginRow, to job.Micros) (mine bo
 
 // end signs out a person after the provider's refusal.
 func (c *Checker) end(ctx context.Context, l *LoginRow, why *Refused) error {
-	c.Log.Info("a sign-in ends", "login", l.ID, "who", l.Who, "reason", why.Why)
+	c.Log.Info("ended a sign-in", "login", l.ID, "who", l.Who, "reason", why.Why)
 	return c.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
 		if existed, err := deleteLogin(tx, l.ID); err != nil || !existed {
 			return nil, err
@@ -168,7 +168,7 @@ func (c *Checker) write(ctx context.Context, l *LoginRow, v *Vouched, now job.Mi
 		}
 		line := loginLine(job.ActionUpdate, l)
 		line.Became, line.Reason, line.Actor =
-			row.Grants, "the identity provider says so", job.Actor{Who: job.Itself}
+			row.Grants, "the identity provider changed the role", job.Actor{Who: job.Itself}
 		return line, nil
 	})
 }
@@ -177,10 +177,10 @@ func (c *Checker) write(ctx context.Context, l *LoginRow, v *Vouched, now job.Mi
 func (c *Checker) answers(ok bool, err error) {
 	switch {
 	case !ok && !c.away:
-		c.Log.Warn("sign-ins are not checked again: the identity provider does not answer; they go on until they end",
+		c.Log.Warn("the identity provider does not respond, sign-ins stay valid until they expire",
 			"error", err)
 	case ok && c.away:
-		c.Log.Info("sign-ins are checked again: the identity provider answers")
+		c.Log.Info("the identity provider responds again, checking sign-ins")
 	}
 	c.away = !ok
 }

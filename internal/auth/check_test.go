@@ -278,7 +278,7 @@ func TestProviderIsBack(t *testing.T) {
 	if who := c.who(); who != "" {
 		t.Errorf("it is still %q", who)
 	}
-	if !strings.Contains(c.logs.String(), "the identity provider answers") {
+	if !strings.Contains(c.logs.String(), "the identity provider responds again") {
 		t.Errorf("the log does not say that it is back: %s", c.logs)
 	}
 }

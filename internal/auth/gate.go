@@ -80,7 +80,7 @@ func (b *Busy) Error() string { return "too many unknown tokens from this addres
 // that the request came from, now the time of the request.
 func (g *Gate) ByToken(ctx context.Context, token, address string, changing bool, now time.Time) (*Principal, error) {
 	if !isSecret(tokenPrefix, token) {
-		return nil, &Refused{Why: "it is no token that go-crontab made, or it is not complete"}
+		return nil, &Refused{Why: "this is not a complete token of go-crontab"}
 	}
 	return g.find(ctx, hashOf(token), address, changing, now, g.tokenOf)
 }
@@ -91,7 +91,7 @@ func (g *Gate) ByLogin(
 	ctx context.Context, login Login, address string, changing bool, now time.Time,
 ) (*Principal, error) {
 	if !login.Complete() {
-		return nil, &Refused{Why: "the cookie and the key are none that go-crontab made"}
+		return nil, &Refused{Why: "the cookie and its key are not from go-crontab"}
 	}
 	return g.find(ctx, hashOf(login.String()), address, changing, now, g.loginOf)
 }
@@ -162,7 +162,7 @@ func (g *Gate) find(
 func (g *Gate) tokenOf(ctx context.Context, hash Hash) (*Principal, job.Micros, job.Micros, error) {
 	t, at, err := tokenByHash(g.db.Reader(ctx), hash)
 	if errors.Is(err, sql.ErrNotFound) {
-		return nil, 0, 0, &Refused{Why: "there is no such token"}
+		return nil, 0, 0, &Refused{Why: "no such token exists"}
 	}
 	if err != nil {
 		return nil, 0, 0, err
@@ -235,7 +235,7 @@ func (g *Gate) note(ctx context.Context, p *Principal, at job.Micros, address st
 		return useToken(tx, p.Token, at, at-noteEvery, address)
 	})
 	if err != nil {
-		g.log.Debug("the use of a token or login is not noted", "token", p.Token, "login", p.Login, "error", err)
+		g.log.Debug("cannot record the use of a token or sign-in", "token", p.Token, "login", p.Login, "error", err)
 	}
 }
 

@@ -364,7 +364,7 @@ func TestRefusalsAreInTheAudit(t *testing.T) {
 	g, now := p.gate(), time.Now()
 	refuse := func(address string, n int) {
 		for range n {
-			g.Refuse(p.from(address), &Refused{Why: "there is no such token"}, now)
+			g.Refuse(p.from(address), &Refused{Why: "no such token exists"}, now)
 		}
 	}
 
@@ -384,7 +384,7 @@ func TestRefusalsAreInTheAudit(t *testing.T) {
 	now = now.Add(time.Minute)
 	refuse("10.0.0.1", 5)
 	if n := p.number(
-		"SELECT COUNT(*) FROM audit WHERE reason LIKE '%no such token; 57 more were refused since%'"); n != 1 ||
+		"SELECT COUNT(*) FROM audit WHERE reason LIKE '%no such token exists; 57 more were refused since%'"); n != 1 ||
 		lines("10.0.0.1") != 2 {
 		t.Errorf("a minute later: got %d lines in all, %d that count the others", lines("10.0.0.1"), n)
 	}

@@ -85,7 +85,7 @@ func (f *Folder) Run(ctx context.Context) error {
 func (f *Folder) step(ctx context.Context, now time.Time) {
 	defer func() {
 		if r := recover(); r != nil { // a file must not end the node
-			f.say(slog.LevelError, "the folder is not understood", "panic", r)
+			f.say(slog.LevelError, "panic while applying the folder", "panic", r)
 		}
 	}()
 
@@ -157,15 +157,15 @@ func (f *Folder) settle(ctx context.Context, e Editor, is *content) {
 		n.State, n.Error = job.FolderRefused, bounded(explain(is.set, err))
 	default: // MySQL does not answer, or another change conflicts
 		f.lastTried = ""
-		f.say(slog.LevelWarn, "the folder is not applied yet, trying again", "error", err)
+		f.say(slog.LevelWarn, "cannot apply the folder yet, trying again", "error", err)
 		return
 	}
 
 	switch {
 	case n.State == job.FolderBehind:
-		f.say(slog.LevelWarn, "the folder is behind", "error", err)
+		f.say(slog.LevelWarn, "this node has an outdated copy of the folder, not applying it", "error", err)
 	case n.State == job.FolderRefused:
-		f.say(slog.LevelError, "the folder cannot be applied, and nothing of it is", "error", n.Error)
+		f.say(slog.LevelError, "the folder has errors, nothing of it was applied", "error", n.Error)
 	default:
 		f.logChanges(&done)
 	}
@@ -173,7 +173,7 @@ func (f *Folder) settle(ctx context.Context, e Editor, is *content) {
 	// If we die here, the first read after a restart records it.
 	if err := e.NoteFolder(ctx, f.Path, n); err != nil && ctx.Err() == nil {
 		f.lastTried = ""
-		f.Log.Warn("what became of the folder is not written down yet", "folder", f.Path, "error", err)
+		f.Log.Warn("cannot record the state of the folder, trying again", "folder", f.Path, "error", err)
 	}
 }
 
@@ -213,14 +213,14 @@ func (f *Folder) logChanges(done *job.Applied) {
 	for _, j := range done.Jobs {
 		count[j.Action]++
 		for _, w := range j.Warnings {
-			f.Log.Warn("a job of the folder is hardly meant so", "folder", f.Path, "job",
+			f.Log.Warn("a job of the folder has a warning", "folder", f.Path, "job",
 				j.Job.Spec.App+"/"+j.Job.Spec.Name, "warning", w.Message)
 		}
 	}
 
 	changed := count[job.Created]+count[job.Updated]+count[job.Deleted] > 0
 	if changed || f.lastMessage != "" {
-		f.Log.Info("the folder is applied", "folder", f.Path, "created", count[job.Created], "updated",
+		f.Log.Info("applied the folder", "folder", f.Path, "created", count[job.Created], "updated",
 			count[job.Updated], "deleted", count[job.Deleted])
 	}
 

@@ -248,7 +248,7 @@ func TestTellsWhatIsWrong(t *testing.T) {
 		if n := f.last(t); n.State != job.FolderRefused || !strings.Contains(n.Error, want) {
 			t.Errorf("%s: noted %+v, want it refused because of %q", what, n, want)
 		}
-		if !strings.Contains(f.log.String(), "the folder cannot be applied") {
+		if !strings.Contains(f.log.String(), "the folder has errors") {
 			t.Errorf("%s: the log says %q", what, f.log.String())
 		}
 
@@ -259,7 +259,7 @@ func TestTellsWhatIsWrong(t *testing.T) {
 		f.log.Reset()
 	}
 
-	refused("an empty folder, with prune", "there is nothing in it")
+	refused("an empty folder, with prune", "is empty; write jobs: []")
 	f.write("jobs.yaml", "jobs:\n  - name: a\n  - name: b\n    schedule: wrong\n")
 	refused("a definition", "jobs.yaml:4:5: schedule: is wrong")
 	f.write("more.yaml", "name: [\n")
@@ -287,7 +287,7 @@ func TestTellsWhatIsWrong(t *testing.T) {
 	if n := f.last(t); n.State != job.FolderApplied || len(f.got[len(f.got)-1].Jobs) != 0 {
 		t.Errorf("who says that there is no job is believed: got %+v", n)
 	}
-	if !strings.Contains(f.log.String(), "the folder is applied") {
+	if !strings.Contains(f.log.String(), "applied the folder") {
 		t.Errorf("that it is well again is not told: %s", f.log.String())
 	}
 }

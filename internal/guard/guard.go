@@ -70,7 +70,7 @@ func New(cfg Config) (*Guard, error) {
 // sent.
 func (g *Guard) Protect(session, marker, cgroups string, age time.Duration) error {
 	if len(g.cfg.DSN) > maxDSN {
-		return fmt.Errorf("guard: the DSN has %d bytes; the most is %d", len(g.cfg.DSN), maxDSN)
+		return fmt.Errorf("guard: the DSN has %d bytes; at most %d are allowed", len(g.cfg.DSN), maxDSN)
 	}
 
 	now := boottime.Now()
@@ -111,7 +111,7 @@ func (g *Guard) Run(ctx context.Context) error {
 			pause = 0
 		}
 
-		g.cfg.Log.Error("the guard ended: nothing is started until there is a new one", "error", err, "in", pause)
+		g.cfg.Log.Error("the guard ended, starting no runs until a new guard is running", "error", err, "in", pause)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -124,8 +124,8 @@ func (g *Guard) Run(ctx context.Context) error {
 
 // Reasons to replace a guard.
 var (
-	errStuck = errors.New("it did not look at its node any more")
-	errLate  = errors.New("it did not come up")
+	errStuck = errors.New("the guard stopped responding")
+	errLate  = errors.New("the guard did not start in time")
 )
 
 // keep starts a guard and watches it until it has ended. When ctx ends it closes the pipe, which
@@ -172,7 +172,7 @@ func (g *Guard) keep(ctx context.Context) error {
 				}
 				ready = true
 				tick.Reset(g.limit / lookAgain)
-				g.cfg.Log.Info("guarded", "guard", cmd.Process.Pid)
+				g.cfg.Log.Info("the guard is running", "guard", cmd.Process.Pid)
 				call(g.cfg.Ready)
 			}
 
@@ -205,7 +205,7 @@ const whileStarting = 10
 // earlier guard, but cannot bury the session: peers take over when it expires.
 func (g *Guard) sendDSN(socket *os.File) error {
 	if _, err := socket.WriteString(g.cfg.DSN); err != nil {
-		return fmt.Errorf("send it the DSN: %w", err)
+		return fmt.Errorf("send the DSN to the guard: %w", err)
 	}
 	g.hasDSN.Store(true)
 	return nil

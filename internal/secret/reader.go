@@ -53,7 +53,7 @@ type look struct {
 // Away is the error of a read while MySQL is out of reach. A retry may succeed.
 type Away struct{ Err error }
 
-func (a *Away) Error() string   { return "secrets cannot be read: " + a.Err.Error() }
+func (a *Away) Error() string   { return "cannot read secrets: " + a.Err.Error() }
 func (a *Away) Unwrap() error   { return a.Err }
 func (a *Away) Temporary() bool { return true }
 

@@ -64,11 +64,11 @@ func New(ctx context.Context, node, version string, log *slog.Logger) (*Tracer, 
 	// Refuse settings that are not supported.
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		if p := os.Getenv(name); p != "" && p != "http/protobuf" {
-			return nil, fmt.Errorf("%s=%s: only http/protobuf is spoken here", name, p)
+			return nil, fmt.Errorf("%s=%s: only http/protobuf is supported", name, p)
 		}
 	}
 	if e := os.Getenv("OTEL_TRACES_EXPORTER"); e != "" && e != "otlp" {
-		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER=%s: want otlp, or none", e)
+		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER=%s: want otlp or none", e)
 	}
 
 	s, err := readSettings()
@@ -210,6 +210,6 @@ type complaints struct {
 
 func (c *complaints) Handle(err error) {
 	if c.next.pass(time.Now(), time.Minute) {
-		c.log.Warn("traces cannot be sent", "error", err)
+		c.log.Warn("cannot send traces", "error", err)
 	}
 }

@@ -264,7 +264,7 @@ func TestTooMany(t *testing.T) {
 	}
 
 	dropped := 0
-	pattern := regexp.MustCompile(`msg="traces are dropped: .*" spans=([0-9]+) most_waiting=100\n`)
+	pattern := regexp.MustCompile(`msg="spans dropped: .*" spans=([0-9]+) most_waiting=100\n`)
 	lines := pattern.FindAllStringSubmatch(said.String(), -1)
 	for _, l := range lines {
 		n, _ := strconv.Atoi(l[1])

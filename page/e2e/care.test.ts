@@ -286,7 +286,7 @@ test('in Chinese, reasons that are known stand above what the server wrote; what
   const slow = await ran('slow', 'sleep 30', { timeout: '1s' });
   await go(`/runs/${slow.id}`, page);
   await page.locator('.notice b').getByText('运行超过 1s').waitFor();
-  await page.locator('.notice .original').getByText('ran longer than 1s').waitFor();
+  await page.locator('.notice .original').getByText('the command ran longer than its timeout of 1s').waitFor();
   await go(`/jobs/${slow.job_id}/why?at=${encodeURIComponent(iso(Date.parse(slow.due) + 3600_000))}`, page);
   await page.locator('.notice b').getByText('按定义，这不是计划时间。').waitFor();
   await page.locator('.notice').getByText('It is no due time of the definition.').waitFor();
@@ -305,9 +305,9 @@ test('what was killed by something else is told to have lacked memory, perhaps; 
   const r = await ran('hungry', 'kill -9 $$');
   await go(`/runs/${r.id}`, page);
   await advice.waitFor();
-  await page.route(`**/api/v1/runs/${r.id}`, async (route) => { const is = await (await route.fetch()).json(); await route.fulfill({ json: { ...is, outcome: 'killed', reason_code: 'killed_by_user', reason: 'killed on request' } }); });
+  await page.route(`**/api/v1/runs/${r.id}`, async (route) => { const is = await (await route.fetch()).json(); await route.fulfill({ json: { ...is, outcome: 'killed', reason_code: 'killed_by_user', reason: 'killed by a user' } }); });
   await go(`/runs/${r.id}`, page);
-  await page.getByText('killed on request').waitFor();
+  await page.getByText('killed by a user').waitFor();
   assert.equal(await advice.count(), 0);
   assert.deepEqual(wrong, []);
   await page.unrouteAll({ behavior: 'ignoreErrors' }); // the page may just be asking again

@@ -27,7 +27,7 @@ test('outages are told from runs, and from nothing that does not bear them out',
   const run = (job: string, due: number, started?: number, more = {}) => ({
     id: String(n++), job_id: job, job, app: 'default', due: iso(due), ...(started !== undefined && { started: iso(started) }), attempt: 1, final: true, state: 'ended', outcome: started === undefined ? 'missed' : 'succeeded',
     node: 'node-1', session: '', trigger: 'schedule', output_bytes: 0, output_truncated: false, ...more }) as any;
-  const missed = (job: string, due: number, more = {}) => run(job, due, undefined, { reason_code: 'misfire', reason: 'nobody could start it within 1m', ...more });
+  const missed = (job: string, due: number, more = {}) => run(job, due, undefined, { reason_code: 'misfire', reason: 'no node could start it within 1m of its due time', ...more });
   const told = (runs: any[], sessions: any[] = []) => outages(runs, sessions, t0, t0 + 3600_000).map((o) => [(o.from - t0) / 1000, (o.to - t0) / 1000, o.missed, o.late.length, o.nodes.map((x) => x.name).join()]);
 
   assert.deepEqual(told([run('a', 0, 0.1), run('a', 60, 60.1)]), [], 'all in time');
@@ -35,7 +35,7 @@ test('outages are told from runs, and from nothing that does not bear them out',
   assert.deepEqual(told([run('a', 10, 40)]), [], 'one job that was late');
   assert.deepEqual(told([run('a', 10, 40), run('b', 12, 40), run('c', 15, 41)]), [[10, 41, 0, 3, '']], 'three jobs that were late');
   assert.deepEqual(told([run('a', 10, 40)], [{ action: 'reap', kind: 'session', name: 'node-2', at: iso(30) }]), [[10, 40, 0, 1, 'node-2']], 'one that was late while a node vanished');
-  assert.deepEqual(told([run('a', 10, 40, { trigger: 'manual' }), run('a', 10, 40, { attempt: 2 }), run('a', 11, undefined, { reason_code: 'wait_deadline', reason: 'waited until its start deadline' })]), [], 'what says nothing of the cluster');
+  assert.deepEqual(told([run('a', 10, 40, { trigger: 'manual' }), run('a', 10, 40, { attempt: 2 }), run('a', 11, undefined, { reason_code: 'wait_deadline', reason: 'it was still waiting when its start deadline passed' })]), [], 'what says nothing of the cluster');
   assert.deepEqual(told([missed('a', 10), run('b', 100, 100), missed('a', 500)]).length, 2, 'a punctual start parts two outages');
 });
 
@@ -45,7 +45,7 @@ test('an outage is a mark on the time line that leads to what it concerns', limi
   const of = (id: string, more: object) => ({ id, job_id: '7', job: 'report', app: 'default', attempt: 1, final: true, state: 'ended', node: 'node-1', session: '', trigger: 'schedule', output_bytes: 0, output_truncated: false, ...more });
   await page.route('**/api/v1/runs?*', (route) => route.fulfill({ json: { items: route.request().url().includes('outcome=missed') || route.request().url().includes('state=running') ? [] : [
     of('1', { due: iso(now - 500_000), started: iso(now - 499_900), ended: iso(now - 499_000), outcome: 'succeeded' }),
-    of('2', { due: iso(now - 400_000), until: iso(now - 340_000), count: 4, outcome: 'missed', reason_code: 'misfire', reason: 'nobody could start it within 1m' }),
+    of('2', { due: iso(now - 400_000), until: iso(now - 340_000), count: 4, outcome: 'missed', reason_code: 'misfire', reason: 'no node could start it within 1m of its due time' }),
     of('3', { due: iso(now - 320_000), started: iso(now - 280_000), ended: iso(now - 279_000), outcome: 'succeeded' }),
   ] } }));
   await go('/timeline', page);

@@ -60,7 +60,7 @@ func (r *Rezoner) Run(ctx context.Context) error {
 		more, err := r.look(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			r.Log.Warn("cannot compute due times by new time zone data, trying again", "error", err)
+			r.Log.Warn("cannot recompute due times with new time zone data, trying again", "error", err)
 		case more:
 			wait = rezonePause
 		}
@@ -101,7 +101,7 @@ func (r *Rezoner) look(ctx context.Context) (more bool, err error) {
 
 	done, err := plannedBy(ctx, r.Editor.DB, seen, r.Zones)
 	if err == nil && done {
-		r.Log.Info("all due times are those of the time zone data of all nodes", "jobs", r.jobs, "moved", r.moved)
+		r.Log.Info("checked all due times against new time zone data", "jobs", r.jobs, "moved", r.moved)
 	}
 	r.seen = "" // if a node has joined since, all jobs need another look
 	return false, err
@@ -189,7 +189,7 @@ func unzoned(r sql.Reader, zones string) (seen string, is bool, err error) {
 func plannedBy(ctx context.Context, db *sql.DB, seen, zones string) (bool, error) {
 	n := int64(0)
 	err := db.Tx(ctx, func(tx *sql.Tx) (err error) {
-		n, err = tx.Exec("note time zone data", `
+		n, err = tx.Exec("record time zone data", `
 			UPDATE setting
 			SET value = ?
 			WHERE name = 'zones' AND value = ?`, zones, seen)

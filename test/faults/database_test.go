@@ -954,7 +954,7 @@ func TestF47Spool(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
-	if !strings.Contains(m.logged(), "spooled the ends of runs") {
+	if !strings.Contains(m.logged(), "spooled results of runs") {
 		t.Error("the node says nothing of ends that it spooled")
 	}
 
