@@ -88,7 +88,8 @@ func (c *collector) encode(spans []*otlp.ResourceSpans) ([]byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	_, err = z.Write(body)
-	return b.Bytes(), errors.Join(err, z.Close())
+	err = errors.Join(err, z.Close()) // before the bytes are read: it writes the last ones
+	return b.Bytes(), err
 }
 
 // post sends a body once. If it fails, again reports whether a later attempt may succeed, and after
