@@ -64,7 +64,7 @@ MYSQL_FAULTS = F01|F03|F07|F09|F10|F11|F12|F13|F14|F16|F17|F21|F22|F23|F24|F25|F
 
 test-mysql: deps ## Run the tests that use a database, and a cut of the faults, on a real MySQL 9 (ENGINE=mysql-8.4)
 	@server=$$(tools/engine.sh $(ENGINE)) || exit 1; export GOCRONTAB_MYSQLD="$$server"; status=0; set -x; \
-	$(GO) test -count 1 -p 1 -parallel 4 -timeout 25m $(TESTFLAGS) $$(grep -rlE --include='*_test.go' '"go-crontab/internal/(testdb|privatedb)"' . | \
+	$(GO) test -count 1 -p 1 -parallel 4 -timeout 25m $(TESTFLAGS) $$(grep -rlE --include='*_test.go' '"go-crontab/(internal/privatedb|test/testdb)"' . | \
 		xargs -n 1 dirname | grep -vx ./test/faults | sort -u) || status=1; \
 	($(FAULTS) -parallel 4 -timeout 40m -run '$(or $(RUN),$(MYSQL_FAULTS))') || status=1; exit $$status
 

@@ -450,7 +450,7 @@ func TestBusyJob(t *testing.T) {
 
 // TestManyJobs: a thousand jobs are created, changed, paused and deleted with few statements each.
 func TestManyJobs(t *testing.T) {
-	const n, most = 1000, 30
+	const n, most = 1000, 40 // 13 to 31 are usual, the most on Galera
 	c := newCluster(t)
 	proxied, proxy := c.proxied()
 	p, m := c.person(proxied), c.member(1, c.dsn)
