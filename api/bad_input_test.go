@@ -58,14 +58,14 @@ func TestBadInput(t *testing.T) {
 			422, "invalid", "", "nested"),
 		"very deep nesting": post(strings.Repeat(`[`, 100_000), 400, "malformed", "", "depth"),
 		"a number for text": post(`{"name": 7, "command": "true", "schedule": "@daily"}`, 422,
-			"invalid", "name", "is the number 7; want text in quotes"),
+			"invalid", "name", "is the number 7; it must be text in quotes"),
 		"an object for text": post(good(`, "owner": {}`), 422, "invalid", "owner", "is an object"),
 		"text for an object": post(good(`, "misfire": "skip"`), 422, "invalid", "misfire",
-			"want an object"),
+			"must be an object"),
 		"labels that are no texts": post(good(`, "labels": {"a": 1}`), 422, "invalid", "labels.a",
 			"is the number 1"),
 		"text for paused": post(good(`, "paused": "yes"`), 422, "invalid", "paused",
-			"want true or false"),
+			"must be true or false"),
 		"a bare number as timeout": post(good(`, "timeout": 90`), 422, "invalid", "timeout",
 			`such as \"90s\"`),
 		"a unit that is none": post(good(`, "timeout": "3 weeks"`), 422, "invalid", "timeout",
@@ -95,9 +95,9 @@ func TestBadInput(t *testing.T) {
 			strings.Repeat("x", 1<<20)+`"}`, 413, "too-large", "", "262144"),
 		"a body of 10 MB": post(strings.Repeat(" ", 10_000_000), 413, "too-large", "", "262144"),
 		"no schedule": post(`{"name": "x", "command": "true"}`, 422, "invalid", "schedule",
-			"0 of schedule, schedules, every, at"),
+			"0 of schedule, schedules, every and at"),
 		"two schedules": post(good(`, "every": "1h"`), 422, "invalid", "schedule",
-			"2 of schedule, schedules, every, at"),
+			"2 of schedule, schedules, every and at"),
 		"a minute that there is not": post(`{"name": "x", "command": "true", "schedule": "61 * * * *"}`, 422,
 			"invalid", "schedule", "minute"),
 		"a day that never comes": post(`{"name": "x", "command": "true", "schedule": "0 0 31 2 *"}`, 422,
@@ -112,7 +112,7 @@ func TestBadInput(t *testing.T) {
 			"every", "shorter than 10ms"),
 		"a start with a single instant": post(
 			`{"name": "x", "command": "true", "at": "2030-01-01T00:00:00Z", "start": "2030-01-01T00:00:00Z"}`, 422,
-			"invalid", "start", "does not go with at"),
+			"invalid", "start", "cannot be used with at"),
 		"an end before the start": post(
 			good(`, "start": "2030-01-01T00:00:00Z", "end": "2029-01-01T00:00:00Z"`), 422, "invalid", "end",
 			"is before start"),
@@ -128,7 +128,7 @@ func TestBadInput(t *testing.T) {
 		"a retry of success": post(good(`, "retry": {"attempts": 2, "on": ["succeeded"]}`), 422,
 			"invalid", "retry.on", `\"succeeded\" is not one of`),
 		"a retry at once": post(good(`, "retry": {"attempts": 2, "backoff": "0s"}`), 422, "invalid",
-			"retry.backoff", "is 0; want more"),
+			"retry.backoff", "is 0; give a larger value"),
 		"a backoff without retries": post(good(`, "retry": {"backoff": "1s"}`), 422, "invalid",
 			"retry.attempts", "nothing is retried"),
 		"a factor below 1": post(good(`, "retry": {"attempts": 2, "factor": 0.5}`), 422, "invalid",
@@ -150,7 +150,7 @@ func TestBadInput(t *testing.T) {
 			"at most 32"),
 		"4000 labels that are none": post(
 			good(`, "labels": `+strings.ReplaceAll(manyFields(4000), `"x"`, `7`)), 422, "invalid", "labels.f0",
-			"want text"),
+			"must be text"),
 		"a form": {
 			"POST", jobs, "name=x", []string{"Content-Type", "application/x-www-form-urlencoded"}, 415,
 			"unsupported-media-type", "", "application/json",
@@ -163,7 +163,7 @@ func TestBadInput(t *testing.T) {
 			"POST", jobs, good(""), []string{"Content-Type", ""}, 415, "unsupported-media-type", "", "application/json",
 		},
 		"a query on POST": {
-			"POST", jobs + "?dry_run=1", good(""), nil, 422, "invalid", "dry_run", "no query parameter",
+			"POST", jobs + "?dry_run=1", good(""), nil, 422, "invalid", "dry_run", "not a known query parameter",
 		},
 		"a rename to a taken name": {"PATCH", one, `{"name": "other"}`, nil, 409, "exists", "", ""},
 		"a patch of nothing":       {"PATCH", one, ``, nil, 400, "malformed", "", "empty"},
@@ -192,7 +192,7 @@ func TestBadInput(t *testing.T) {
 		},
 		"PUT to another name": {
 			"PUT", "/api/v1/apps/a/jobs/b", `{"app": "c", "command": "true", "schedule": "@daily"}`, nil, 422,
-			"invalid", "app", "the path says",
+			"invalid", "app", "the path has",
 		},
 		"PUT to a name that is none": {
 			"PUT", "/api/v1/apps/a/jobs/%20b", `{"command": "true", "schedule": "@daily"}`, nil, 422, "invalid", "name",
@@ -217,7 +217,7 @@ func TestBadInput(t *testing.T) {
 			"POST", one + "/pause", `{"until": "tomorrow"}`, nil, 422, "invalid", "until", "a duration such as",
 		},
 		"pause until before": {
-			"POST", one + "/pause", `{"until": "2020-01-01T00:00:00Z"}`, nil, 422, "invalid", "until", "has passed",
+			"POST", one + "/pause", `{"until": "2020-01-01T00:00:00Z"}`, nil, 422, "invalid", "until", "is in the past",
 		},
 		"pause for less than nothing": {
 			"POST", one + "/pause", `{"until": "-2h"}`, nil, 422, "invalid", "until", "a duration such as",
@@ -242,14 +242,14 @@ func TestBadInput(t *testing.T) {
 			"POST", "/api/v1/apps/%FF/pause", nil, nil, 422, "invalid", "app", "UTF-8",
 		},
 		"pause of an app with a wish": {
-			"POST", "/api/v1/apps/a/pause", `{"jobs": 3}`, nil, 422, "invalid", "jobs", "not known",
+			"POST", "/api/v1/apps/a/pause", `{"jobs": 3}`, nil, 422, "invalid", "jobs", "not a known field",
 		},
 		"pause of the cluster until before": {
 			"POST", "/api/v1/cluster/pause", `{"until": "2020-01-01T00:00:00Z"}`, nil, 422, "invalid", "until",
-			"has passed",
+			"is in the past",
 		},
 		"resume of an app with a wish": {
-			"POST", "/api/v1/apps/a/resume", `{"reason": "x"}`, nil, 422, "invalid", "reason", "not known",
+			"POST", "/api/v1/apps/a/resume", `{"reason": "x"}`, nil, 422, "invalid", "reason", "not a known field",
 		},
 		"GET of an app's pause": {
 			"GET", "/api/v1/apps/a/pause", nil, nil, 405, "method-not-allowed", "", "POST",
@@ -267,7 +267,7 @@ func TestBadInput(t *testing.T) {
 		"the audit of a job by name": get("/api/v1/audit?job_id=there", 422, "invalid", "job_id",
 			"whole number"),
 		"the audit by cursor of another": get("/api/v1/audit?cursor="+cursorOf(s), 422, "invalid", "cursor",
-			"gave as next"),
+			"not a next value"),
 		"pause with text": {"POST", one + "/pause", `later`, nil, 400, "malformed", "", "At byte 1"},
 		"run of no job": {
 			"POST", jobs + "/999/run", nil, nil, 404, "not-found", "", "no such job",
@@ -303,10 +303,10 @@ func TestBadInput(t *testing.T) {
 		"a query that is none": get(jobs+"?name=%zz", 422, "invalid", "query", "cannot be decoded"),
 		"an unknown state": get(jobs+"?state=running", 422, "invalid", "state",
 			"active, paused, finished, error"),
-		"a made up cursor":           get(jobs+"?cursor=abc", 422, "invalid", "cursor", "gave as next"),
-		"a cursor that is no base64": get(jobs+"?cursor=%21", 422, "invalid", "cursor", "gave as next"),
+		"a made up cursor":           get(jobs+"?cursor=abc", 422, "invalid", "cursor", "not a next value"),
+		"a cursor that is no base64": get(jobs+"?cursor=%21", 422, "invalid", "cursor", "not a next value"),
 		"a cursor of another list": get("/api/v1/runs?cursor="+cursorOf(s), 422, "invalid", "cursor",
-			"gave as next"),
+			"not a next value"),
 		"an unknown run state": get("/api/v1/runs?state=idle", 422, "invalid", "state", "running, ended"),
 		"an unknown outcome": get("/api/v1/runs?outcome=good", 422, "invalid", "outcome",
 			"succeeded, failed"),
@@ -319,14 +319,14 @@ func TestBadInput(t *testing.T) {
 		"raw of a strange kind": get("/api/v1/runs/00000000-0000-0000-0000-000000000000-1/output?raw=yes",
 			422, "invalid", "raw", "0, 1"),
 		"a preview of nothing": {
-			"POST", "/api/v1/preview", `{}`, nil, 422, "invalid", "schedule", "0 of schedule, schedules, every, at",
+			"POST", "/api/v1/preview", `{}`, nil, 422, "invalid", "schedule", "0 of schedule, schedules, every and at",
 		},
 		"a preview of bad cron": {
 			"POST", "/api/v1/preview", `{"schedule": "1-0 * * * *"}`, nil, 422, "invalid", "schedule", "minute",
 		},
 		"a preview of a command": {
 			"POST", "/api/v1/preview", `{"schedule": "@daily", "command": "true"}`, nil, 422, "invalid", "command",
-			"not known",
+			"not a known field",
 		},
 		"a preview of too much": {
 			"POST", "/api/v1/preview", `{"schedule": "@daily", "n": 5000}`, nil, 422, "invalid", "n", "from 1 to 1000",

@@ -193,7 +193,7 @@ func TestPutWhereWanted(t *testing.T) {
 		}
 
 		if r := s.call("DELETE", c.path, nil, "If-Match", `"1"`).want(422); !strings.Contains(r.complaint("If-Match"),
-			"not looked at") {
+			"not supported here") {
 			t.Errorf("%s: got %s", r.what, r.body)
 		}
 

@@ -13,7 +13,7 @@ func TestBulkCommands(t *testing.T) {
 
 	first := `{"dry_run":false,"changed":2,"unchanged":1,"refused":0,"next":"more","items":[{"id":"1","app":"ops","name":"a","result":"changed","version":2},
 		{"id":"2","app":"ops","name":"b","result":"unchanged"},{"id":"3","app":"ops","name":"c","result":"changed"}]}`
-	last := `{"dry_run":false,"changed":0,"unchanged":0,"refused":1,"items":[{"id":"4","app":"ops","name":"d","result":"refused","why":{"message":"it is deleted","code":"job_deleted"}}]}`
+	last := `{"dry_run":false,"changed":0,"unchanged":0,"refused":1,"items":[{"id":"4","app":"ops","name":"d","result":"refused","why":{"message":"the job was deleted","code":"job_deleted"}}]}`
 	empty := `{"dry_run":false,"changed":0,"unchanged":0,"refused":0,"items":[],"next":"more"}`
 	none := `{"dry_run":true,"changed":0,"unchanged":0,"refused":0,"matched":0,"items":[]}`
 	pages := func(r *http.Request) (int, string) {
@@ -51,7 +51,7 @@ func TestBulkCommands(t *testing.T) {
 		out, err, ask string
 	}{
 		{"pause --app ops --label team=data --name-contains x --reason disks --yes", exitRefused,
-			"paused 2 jobs; 1 were so already", "ops/d was not paused: it is deleted",
+			"paused 2 jobs; 1 were so already", "ops/d was not paused: the job was deleted",
 			"POST /api/v1/bulk/pause?app=ops&label=team%3Ddata&name=x, POST /api/v1/bulk/pause?app=ops&cursor=more&label=team%3Ddata&name=x"},
 		{
 			"pause --status active --dry-run", exitOK, "ops/a  paused", "more than 10000 jobs",

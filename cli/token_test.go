@@ -361,7 +361,7 @@ func TestS1Bind(t *testing.T) {
 			[]string{
 				"--oidc-issuer", "https://x.y", "--public-url", "https://z", "--oidc-client-id", "x", "--oidc-role",
 				"a=root",
-			}, "is no role",
+			}, "is not a role",
 		},
 		{
 			"127.0.0.1:0",

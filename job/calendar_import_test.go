@@ -67,20 +67,20 @@ func TestParseCSV(t *testing.T) {
 func TestParseCSVRefuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, line, says string }{
-		"a word as date":        {"2027-01-01\nNew Year", "line 2", "write 2027-02-06, or 12-25"},
+		"a word as date":        {"2027-01-01\nNew Year", "line 2", "write it like 2027-02-06, or 12-25"},
 		"a note as end":         {"2027-01-01,New Year", "line 1", "the columns are date, end, kind, note"},
-		"another kind":          {"2027-01-01,,maybe", "line 1", "exclude, include"},
-		"day first":             {"31.12.2027", "line 1", "is no date"},
-		"a day that is none":    {"2027/2/30", "line 1", "is no date"},
+		"another kind":          {"2027-01-01,,maybe", "line 1", "exclude or include"},
+		"day first":             {"31.12.2027", "line 1", "is not a date"},
+		"a day that is none":    {"2027/2/30", "line 1", "is not a date"},
 		"too many columns":      {"2027-01-01,,,,,x", "line 1", "has 6 columns"},
-		"an unknown column":     {"date,colour\n2027-01-01,red", "line 1", `"colour" is not known`},
-		"a column twice":        {"date,from\n2027-01-01,red", "line 1", "comes twice"},
-		"as of a closed day":    {"2027-01-01,,,,mon", "line 1", "goes with the kind include"},
+		"an unknown column":     {"date,colour\n2027-01-01,red", "line 1", `"colour" is unknown`},
+		"a column twice":        {"date,from\n2027-01-01,red", "line 1", "appears twice"},
+		"as of a closed day":    {"2027-01-01,,,,mon", "line 1", "only be used with the kind include"},
 		"as nothing":            {"2027-01-01,,open,,x", "line 1", "is not one of mon"},
 		"a quote":               {"2027-01-01\n\"2027-01-02\nx", "line 3", "quote"},
 		"another encoding":      {"2027-01-01\n2027-01-02,,,caf\xe9", "line 2", "UTF-8"},
 		"the end first":         {"2027-01-02,2027-01-01", "line 1", "is before"},
-		"more than a day holds": {strings.Repeat("2027-01-01\n", MaxCalendarDays+5), "line 10001", "takes no more"},
+		"more than a day holds": {strings.Repeat("2027-01-01\n", MaxCalendarDays+5), "line 10001", "has at most"},
 		"too large":             {strings.Repeat("#", MaxCalendarSize+1), "file", "at most 1048576"},
 	} {
 		got, err := ParseCSV([]byte(c.text))
@@ -258,8 +258,8 @@ func TestParseICSRefuses(t *testing.T) {
 		"an end with a time":   {ics(from + "20270101\nDTEND:20270101T170000"), "line 5", "has a time of day"},
 		"no start":             {ics("SUMMARY:x"), "line 3", "no DTSTART"},
 		"two starts":           {ics(from + "20270101\n" + from + "20270102"), "line 5", "twice"},
-		"a start that is none": {ics(from + "2027-01-01"), "line 4", "is no date such as 20270206"},
-		"a day that is none":   {ics(from + "20270230"), "line 4", "is no date"},
+		"a start that is none": {ics(from + "2027-01-01"), "line 4", "is not a date such as 20270206"},
+		"a day that is none":   {ics(from + "20270230"), "line 4", "is not a date"},
 		"years that are none":  {ics(from + "00010101"), "line 4", "between 1900 and 2099"},
 		"the end first":        {ics(from + "20270102\nDTEND;VALUE=DATE:20270101"), "line 5", "ends before it begins"},
 		"years of it":          {ics(from + "20270102\nDTEND;VALUE=DATE:20290101"), "line 3", "at most 366"},
@@ -277,10 +277,10 @@ func TestParseICSRefuses(t *testing.T) {
 			ics(from + "20270101\nRRULE:FREQ=YEARLY;COUNT=3;COUNT=3"), "line 5", "says COUNT twice",
 		},
 		"an n-th day of a week": {
-			ics(from + "20270101\nRRULE:FREQ=WEEKLY;BYDAY=2MO"), "line 5", "does not go with FREQ=WEEKLY",
+			ics(from + "20270101\nRRULE:FREQ=WEEKLY;BYDAY=2MO"), "line 5", "cannot be used with FREQ=WEEKLY",
 		},
 		"a weekday of none": {
-			ics(from + "20270101\nRRULE:FREQ=WEEKLY;BYDAY=XX"), "line 5", "it is MO, 2MO or -1MO",
+			ics(from + "20270101\nRRULE:FREQ=WEEKLY;BYDAY=XX"), "line 5", "write it like MO, 2MO or -1MO",
 		},
 		"a month of none":     {ics(from + "20270101\nRRULE:FREQ=YEARLY;BYMONTH=13"), "line 5", "from 1 to 12"},
 		"an interval of none": {ics(from + "20270101\nRRULE:FREQ=YEARLY;INTERVAL=0"), "line 5", "from 1 to 99999"},
@@ -292,16 +292,16 @@ func TestParseICSRefuses(t *testing.T) {
 		},
 		"an exception of none": {ics(from + "20270101\nRRULE:FREQ=YEARLY\nEXDATE:x"), "line 6", "EXDATE"},
 		"no calendar":          {"", "line 1", "no BEGIN:VCALENDAR"},
-		"a CSV file":           {"2027-01-01,,x\n", "line 1", "is no property"},
-		"a page of the web":    {"<!DOCTYPE html>\n<p>Not found: it is gone</p>", "line 1", "is no property"},
+		"a CSV file":           {"2027-01-01,,x\n", "line 1", "is not an iCalendar property"},
+		"a page of the web":    {"<!DOCTYPE html>\n<p>Not found: it is gone</p>", "line 1", "is not an iCalendar property"},
 		"events alone":         {"BEGIN:VEVENT\nEND:VEVENT", "line 1", "outside of a VCALENDAR"},
 		"a torn file": {
 			"BEGIN:VCALENDAR\nBEGIN:VEVENT\n" + from + "20270101\n", "line 3", "ends within VEVENT",
 		},
-		"an end of nothing": {"BEGIN:VCALENDAR\nEND:VEVENT", "line 2", "has not begun"},
+		"an end of nothing": {"BEGIN:VCALENDAR\nEND:VEVENT", "line 2", "without a beginning"},
 		"very deep":         {strings.Repeat("BEGIN:VCALENDAR\n", 100), "line 9", "nested"},
 		"very many rules":   {ics(rules...), "line 2005", "more than 500"},
-		"too many days":     {ics(from+"20200101\nRRULE:FREQ=DAILY", from+"20200101"), "line 3", "takes no more"},
+		"too many days":     {ics(from+"20200101\nRRULE:FREQ=DAILY", from+"20200101"), "line 3", "has at most"},
 		"another encoding":  {"BEGIN:VCALENDAR\n\xff", "line 2", "UTF-8"},
 	} {
 		got, err := ParseICS([]byte(c.text), importNow, "班")

@@ -102,7 +102,7 @@ func TestCommandOptionsAreChecked(t *testing.T) {
 		`stdin: is not valid UTF-8`:            func(o *CommandOptions) { o.Stdin = "\xff" },
 		`success_codes[1]: 256 is not`:         func(o *CommandOptions) { o.SuccessCodes = []int{0, 256} },
 		`success_codes[0]: -1 is not`:          func(o *CommandOptions) { o.SuccessCodes = []int{-1} },
-		`success_codes[2]: 0 is given already`: func(o *CommandOptions) { o.SuccessCodes = []int{0, 1, 0} },
+		`success_codes[2]: 0 is given twice`: func(o *CommandOptions) { o.SuccessCodes = []int{0, 1, 0} },
 		`grace: 5m1s is not between 0 (5s) and 5m`: func(o *CommandOptions) {
 			o.Grace = Duration(MaxGrace + time.Second)
 		},

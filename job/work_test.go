@@ -175,7 +175,7 @@ func TestCalendarSpans(t *testing.T) {
 	}
 
 	err := spec(MaxCalendarSpans + 1).Validate()
-	if err == nil || !strings.Contains(err.Error(), "hours: has it open 97 times on one day, at most 96 are taken") {
+	if err == nil || !strings.Contains(err.Error(), "hours: has 97 opening times on one day; at most 96 are allowed") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -201,7 +201,7 @@ func TestWorkOfImports(t *testing.T) {
 			"BEGIN:VEVENT\r\nDTSTART;VALUE=DATE:19710101\r\nRRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30\r\nEND:VEVENT\r\n", 400) + "END:VCALENDAR\r\n"
 	w := NewWork(t.Context(), DefiningWork)
 	_, err := ParseICSWithin(w, []byte(text), workNow, "")
-	if err == nil || !strings.Contains(err.Error(), "as many days of recurring events as are looked at") ||
+	if err == nil || !strings.Contains(err.Error(), "recurring events have too many days") ||
 		w.Spent() > DefiningWork+1 {
 		t.Errorf("got %v after %d units", err, w.Spent())
 	}
