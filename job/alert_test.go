@@ -127,7 +127,7 @@ func TestRuleProblems(t *testing.T) {
 		"nothing wrong":       {func(*AlertRule) {}, "", ""},
 		"no events":           {func(r *AlertRule) { r.On = nil }, "on", "missing"},
 		"an unknown event":    {func(r *AlertRule) { r.On = []AlertEvent{"broke"} }, "on[0]", "one of failed"},
-		"only recovered":     {func(r *AlertRule) { r.On = []AlertEvent{AlertRecovered} }, "on", "alone"},
+		"only recovered":      {func(r *AlertRule) { r.On = []AlertEvent{AlertRecovered} }, "on", "alone"},
 		"no channel":          {func(r *AlertRule) { r.Channels = nil }, "channels", "missing"},
 		"late_finish without": {func(r *AlertRule) { r.On = []AlertEvent{AlertLateFinish} }, "late_finish", "missing"},
 		"failures without":    {func(r *AlertRule) { r.On = []AlertEvent{AlertFailures} }, "failures", "missing"},

@@ -99,9 +99,9 @@ func TestCommandOptionsAreChecked(t *testing.T) {
 		`stdin: is 65537 bytes long`: func(o *CommandOptions) {
 			o.Stdin = strings.Repeat("x", MaxStdin+1)
 		},
-		`stdin: is not valid UTF-8`:            func(o *CommandOptions) { o.Stdin = "\xff" },
-		`success_codes[1]: 256 is not`:         func(o *CommandOptions) { o.SuccessCodes = []int{0, 256} },
-		`success_codes[0]: -1 is not`:          func(o *CommandOptions) { o.SuccessCodes = []int{-1} },
+		`stdin: is not valid UTF-8`:          func(o *CommandOptions) { o.Stdin = "\xff" },
+		`success_codes[1]: 256 is not`:       func(o *CommandOptions) { o.SuccessCodes = []int{0, 256} },
+		`success_codes[0]: -1 is not`:        func(o *CommandOptions) { o.SuccessCodes = []int{-1} },
 		`success_codes[2]: 0 is given twice`: func(o *CommandOptions) { o.SuccessCodes = []int{0, 1, 0} },
 		`grace: 5m1s is not between 0 (5s) and 5m`: func(o *CommandOptions) {
 			o.Grace = Duration(MaxGrace + time.Second)

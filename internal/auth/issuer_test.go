@@ -93,7 +93,7 @@ func TestCreateChecks(t *testing.T) {
 		"apps: are 101":             {Name: "a", Grant: Grant{Viewer, many}},
 		"apps: contain an empty":    {Name: "a", Grant: Grant{Viewer, []string{""}}},
 		"apps: contain \"x\" twice": {Name: "a", Grant: Grant{Viewer, []string{"x", "x"}}},
-		"expires: is in the past": {Name: "a", Grant: Grant{Role: Viewer}, Expires: 1},
+		"expires: is in the past":   {Name: "a", Grant: Grant{Role: Viewer}, Expires: 1},
 	} {
 		_, token, err := p.Create(p.Context(), s)
 		if problems := (job.Problems)(nil); !errors.As(err, &problems) || !strings.Contains(err.Error(), want) {
