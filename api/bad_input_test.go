@@ -41,7 +41,7 @@ func TestBadInput(t *testing.T) {
 		"a syntax error":             post(`{"name": 'x'}`, 400, "malformed", "", "At byte 10"),
 		"something after the object": post(good("")+`{}`, 400, "malformed", "", "after top-level value"),
 		"not UTF-8":                  post("{\"name\": \"\xff\"}", 400, "malformed", "", "UTF-8"),
-		"an array":                   post(`[]`, 422, "invalid", "body", "is an array"),
+		"an array":                   post(`[]`, 422, "invalid", "body", "is a list"),
 		"null":                       post(`null`, 422, "invalid", "body", "is null"),
 		"an unknown field": post(good(`, "comand": "x"`), 422, "invalid", "comand",
 			"did you mean command?"),
@@ -52,7 +52,7 @@ func TestBadInput(t *testing.T) {
 		"a field of another case": post(`{"Name": "x", "command": "true", "schedule": "@daily"}`, 422,
 			"invalid", "Name", "did you mean name?"),
 		"a field like none": post(good(`, "xyzzy": 1`), 422, "invalid", "xyzzy",
-			"known are app, at, calendars, command"),
+			"the known fields are app, at, calendars, command"),
 		"a field twice": post(good(`, "name": "y"`), 422, "invalid", "name", "twice"),
 		"deep nesting": post(good(`, "x": `+strings.Repeat("[", 9000)+strings.Repeat("]", 9000)),
 			422, "invalid", "", "nested"),
@@ -140,7 +140,7 @@ func TestBadInput(t *testing.T) {
 		"three things wrong": post(`{"name": 1, "comand": "x", "timeout": 5}`, 422, "invalid", "name",
 			"timeout: is the number 5"),
 		"a name that is taken": post(`{"name": "there", "command": "true", "schedule": "@daily"}`, 409,
-			"exists", "", "exists already"),
+			"exists", "", "already exists"),
 		"16,000 unknown fields": post(manyFields(16_000), 422, "invalid", "f0", "and more"),
 		"long words everywhere": post(`{"name": "x", "overlap": "`+long+`", "timezone": "`+long+`", "`+
 			long+`": 1}`, 422, "invalid", long[:200]+"…", "at most 512 are taken"),
@@ -168,7 +168,7 @@ func TestBadInput(t *testing.T) {
 		"a rename to a taken name": {"PATCH", one, `{"name": "other"}`, nil, 409, "exists", "", ""},
 		"a patch of nothing":       {"PATCH", one, ``, nil, 400, "malformed", "", "empty"},
 		"a patch that is a list": {
-			"PATCH", one, `[{"op": "replace"}]`, nil, 422, "invalid", "body", "is an array",
+			"PATCH", one, `[{"op": "replace"}]`, nil, 422, "invalid", "body", "is a list",
 		},
 		"a patch of an unknown field": {
 			"PATCH", one, `{"shedule": "@daily"}`, nil, 422, "invalid", "shedule", "did you mean schedule?",
@@ -279,7 +279,7 @@ func TestBadInput(t *testing.T) {
 		"run with a key in Chinese": {
 			"POST", one + "/run", nil, []string{"Idempotency-Key", "键"}, 422, "invalid", "Idempotency-Key", "ASCII",
 		},
-		"a word as id":       get(jobs+"/there", 404, "not-found", "", "ids of jobs are numbers"),
+		"a word as id":       get(jobs+"/there", 404, "not-found", "", "Job ids are numbers"),
 		"zero as id":         get(jobs+"/0", 404, "not-found", "", ""),
 		"a padded id":        get(jobs+"/0"+id, 404, "not-found", "", ""),
 		"a huge id":          get(jobs+"/99999999999999999999", 404, "not-found", "", ""),

@@ -165,7 +165,7 @@ func TestPutWhereWanted(t *testing.T) {
 
 		for _, body := range []string{c.other, c.body} {
 			r := s.call("PUT", c.path, body, "If-None-Match", "*").want(412)
-			if want := "There is a " + what + " of that name already"; !strings.Contains(r.body, want) ||
+			if want := "A " + what + " with this name already exists"; !strings.Contains(r.body, want) ||
 				!strings.Contains(r.body, "problem:stale") {
 				t.Errorf("%s: got %s, want %q", r.what, r.body, want)
 			}

@@ -309,7 +309,7 @@ func (f *fields) unknown() {
 		} else if listed {
 			f.wrong(name, problem.UnknownField)
 		} else {
-			f.wrong(name, problem.UnknownField.Advise("known are %s",
+			f.wrong(name, problem.UnknownField.Advise("the known fields are %s",
 				strings.Join(slices.Sorted(slices.Values(f.known)), ", ")))
 			listed = true
 		}
@@ -337,7 +337,7 @@ func describe(v any) string {
 	case string:
 		return "the text " + strconv.Quote(cutShort(v))
 	case []any:
-		return "an array"
+		return "a list"
 	}
 
 	return "an object"

@@ -86,9 +86,9 @@ func TestBadHTTPJobs(t *testing.T) {
 		`{"url": "http://a", "redirects": 11}`:                 {"http.redirects", "between 0"},
 		`{"url": "http://a/{{dew}}"}`:                          {"http.url", "known are {{due}}"},
 		`{"url": "http://a", "sign": "k3y"}`:                   {"http.sign", "must be an object"},
-		`{"url": "http://a", "sign": {"key": "k3y"}}`:          {"http.sign.key", "known are secret"},
+		`{"url": "http://a", "sign": {"key": "k3y"}}`:          {"http.sign.key", "the known fields are secret"},
 		`{"url": "http://a", "sign": {"secret": "a secret!"}}`: {"http.sign.secret", "is not a valid secret name"},
-		`{"url": "https://a", "tls": {"verify": false}}`:       {"http.tls.verify", "known are ca"},
+		`{"url": "https://a", "tls": {"verify": false}}`:       {"http.tls.verify", "the known fields are ca"},
 		`{"url": "https://a", "tls": {"ca": "x"}}`:             {"http.tls.ca", "is not PEM"},
 	} {
 		r := s.call("POST", "/api/v1/jobs",

@@ -468,7 +468,7 @@ func TestOIDCForeignEnd(t *testing.T) {
 	} {
 		for _, kept := range []string{flow, ""} {
 			r := s.as("").call("POST", callback, endOf(kept, foreign))
-			if r.status != 401 || !strings.Contains(r.body, "begun by another browser") ||
+			if r.status != 401 || !strings.Contains(r.body, "started in another browser") ||
 				r.header.Get("Set-Cookie") != "" {
 				t.Errorf("%s: got %d %v %s", what, r.status, r.header, r.body)
 			}
@@ -603,7 +603,7 @@ func TestSignInByOIDC(t *testing.T) {
 			"<b>eve</b>@x is in no group that has a role here",
 		},
 		"somebody else's key": {
-			map[string]any{"sub": "2", "groups": "admins"}, testidp.Wrong{Key: true}, "ID token is not right",
+			map[string]any{"sub": "2", "groups": "admins"}, testidp.Wrong{Key: true}, "ID token is not valid",
 		},
 		"the provider says no": {
 			map[string]any{"sub": "2", "groups": "admins"}, testidp.Wrong{Denied: true}, "access_denied",

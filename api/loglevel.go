@@ -152,7 +152,7 @@ func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) logLevel() (*LogLevel, error) {
 	if s.cfg.LogLevel == nil {
-		return nil, notFound.problem("The log of this node has no level that can be changed.")
+		return nil, notFound.problem("The log level of this node cannot be changed.")
 	}
 	return s.cfg.LogLevel, nil
 }

@@ -98,7 +98,7 @@ func scope(r *http.Request) (string, error) {
 	return app, job.ValidateApp(app)
 }
 
-const lookAtPauses = "GET /api/v1/pauses shows what stands; the same request again does no harm."
+const lookAtPauses = "GET /api/v1/pauses shows the current state. You can safely repeat the request."
 
 // pauseAll: POST /api/v1/apps/{app}/pause and /api/v1/cluster/pause
 func (s *Server) pauseAll(w http.ResponseWriter, r *http.Request) error {

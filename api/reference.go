@@ -131,7 +131,7 @@ func (s *Server) referenceFile(w http.ResponseWriter, r *http.Request) error {
 
 	media, ok := map[string]string{"reference.css": mediaCSS, "reference.js": mediaScript}[name]
 	if !ok {
-		return notFound.problem("There is no file %q; GET /docs is the page.", cutShort(name))
+		return notFound.problem("There is no file %q; the page is at GET /docs.", cutShort(name))
 	}
 
 	body, err := referenceFiles.ReadFile("reference/" + name)

@@ -30,7 +30,7 @@ var examples = map[reflect.Type]string{
 		"notes": [{"message": "cron starts a job even if its previous run has not ended; here such a due time is skipped (overlap: skip)", "code": "crontab_overlap"}],
 		"refused": [{"line": 4, "message": "@reboot: a cluster has no boot.", "code": "crontab_reboot"}]}`,
 	of[previewView](): `{"words": "At 02:30 (Europe/Berlin)", "next": [{"due": "2027-03-27T02:30:00+01:00"}, {"due": "2027-03-28T03:00:00+02:00", "mark": "gap"}]}`,
-	of[explanation](): `{"at": "2027-01-31T02:00:00Z", "due": true, "cause": "paused", "answer": "The job is paused since 2027-01-30T18:00:00Z by alice (new disks), and has no due times until somebody resumes it.",
+	of[explanation](): `{"at": "2027-01-31T02:00:00Z", "due": true, "cause": "paused", "answer": "The job has been paused since 2027-01-30T18:00:00Z by alice (new disks), and has no due times until it is resumed.",
 		"pause": {"scope": "job", "by": "alice", "reason": "new disks", "since": "2027-01-30T18:00:00Z"}}`,
 	of[outputView]():   `{"id": "274877906951", "state": "running", "from": 0, "next": 8, "bytes": 8, "text": "dumping\n"}`,
 	of[secretView]():   `{"name": "pg", "app": "billing", "key": "5f1c9ab0e2d47c31", "key_state": "current", "created": "2026-11-02T09:15:27.104Z", "updated": "2027-01-12T13:40:02.55Z", "updated_by": "alice"}`,

@@ -82,7 +82,7 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 		return exists.problem("A token of this name exists already; revoke that one, or choose another name.")
 	case err != nil:
 		return lookAt(err,
-			"GET /api/v1/tokens?name=%s tells whether it was made; if so, revoke it and make another: "+
+			"GET /api/v1/tokens?name=%s shows whether it was created. If so, revoke it and create another: "+
 				"its text is lost.", spec.Name)
 	}
 

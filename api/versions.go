@@ -228,7 +228,7 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 
 	f, version := newFields(body), 0
 	if _, given := body["version"]; !given {
-		f.wrong("version", problem.Missing.Advise("want one at which the job was"))
+		f.wrong("version", problem.Missing.Advise("give a version that the job has had"))
 	}
 
 	f.count("version", &version, maxVersion)
@@ -242,7 +242,7 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 		return err
 	})
 	if err != nil {
-		return lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
+		return lookAt(err, "GET /api/v1/jobs/%d shows the current state. You can safely repeat the request.", id)
 	}
 
 	return s.answerJob(w, r, http.StatusOK, j)

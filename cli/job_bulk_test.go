@@ -148,7 +148,7 @@ func TestVersionCommands(t *testing.T) {
 		"GET /api/v1/jobs/12/versions/3/diff/3": always(200, `{"from":3,"to":3,"changes":[]}`),
 		"POST /api/v1/jobs/12/rollback": func(r *http.Request) (int, string) {
 			if guard = r.Header.Get("If-Match"); guard != `"3"` {
-				return 412, `{"type":"urn:go-crontab:problem:stale","title":"It is not as the request wants it","status":412,"detail":"The job is at version 4."}`
+				return 412, `{"type":"urn:go-crontab:problem:stale","title":"The precondition is not met","status":412,"detail":"The job is at version 4."}`
 			}
 			return 200, strings.Replace(fakeJob, `"version":3`, `"version":4`, 1)
 		},
@@ -197,7 +197,7 @@ func TestVersionCommands(t *testing.T) {
 	other := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"GET /api/v1/jobs/12": always(200, fakeJob),
 		"POST /api/v1/jobs/12/rollback": always(412,
-			`{"type":"urn:go-crontab:problem:stale","title":"It is not as the request wants it","status":412,"detail":"The job is at version 4."}`),
+			`{"type":"urn:go-crontab:problem:stale","title":"The precondition is not met","status":412,"detail":"The job is at version 4."}`),
 	})
 
 	if got := command("job", "rollback", "12", "1", "--server", other.URL); got.code != exitRefused ||

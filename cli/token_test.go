@@ -72,7 +72,7 @@ func TestTokenCommands(t *testing.T) {
 		{s.token(), "token ls --revoked", 0, "revoked"},
 		{s.token(), "token ls -o name", 0, "bootstrap\nwall\n"},
 		{s.token(), "audit --kind token", 0, "revoke"},
-		{"x", "job ls", exitRefused, "it is no token that go-crontab made"},
+		{"x", "job ls", exitRefused, "go-crontab did not issue it"},
 	}
 
 	for _, step := range steps {

@@ -161,7 +161,7 @@ func parseFlow(s string) (f flowSecrets, ok bool) {
 // kept.
 func CheckFlow(flow, state string) error {
 	if f, ok := parseFlow(flow); !ok || !equal(f.state, state) {
-		return &Refused{Why: "the sign-in was begun by another browser, or too long ago; begin again"}
+		return &Refused{Why: "the sign-in was started in another browser or too long ago; start again"}
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 
 	f, _ := parseFlow(flow)
 	if code == "" {
-		return nil, &Refused{Why: "the provider gave no code"}
+		return nil, &Refused{Why: "the identity provider returned no code"}
 	}
 	if o.cfg.Now().IsZero() {
 		return nil, ErrNoClock
@@ -192,7 +192,7 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 	token, err := client.Exchange(ctx, code, oauth2.VerifierOption(f.verifier))
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.Response.StatusCode < 500 {
 		return nil, &Refused{
-			Why: fmt.Sprintf("the provider did not take the code: %s",
+			Why: fmt.Sprintf("the identity provider refused the code: %s",
 				firstOf(refused.ErrorCode, refused.Response.Status)),
 		}
 	}
@@ -208,10 +208,10 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 
 	verified, err := provider.Verifier(&oidc.Config{ClientID: o.cfg.ClientID, Now: o.cfg.Now}).Verify(ctx, raw)
 	if err != nil {
-		return nil, &Refused{Why: fmt.Sprintf("the provider's ID token is not right: %v", err)}
+		return nil, &Refused{Why: fmt.Sprintf("the identity provider's ID token is not valid: %v", err)}
 	}
 	if !equal(verified.Nonce, f.nonce) {
-		return nil, &Refused{Why: "the provider's ID token is for another sign-in"}
+		return nil, &Refused{Why: "the identity provider's ID token belongs to another sign-in"}
 	}
 
 	var claims map[string]any
@@ -221,7 +221,7 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 
 	// A token for several applications names the one that asked for it.
 	if azp, present := claims["azp"]; present && azp != o.cfg.ClientID {
-		return nil, &Refused{Why: "the provider's ID token was made for another application"}
+		return nil, &Refused{Why: "the identity provider's ID token was issued for another application"}
 	}
 
 	// The groups decide the grants.
@@ -256,7 +256,7 @@ func (o *OIDC) groupsOf(
 		return nil, false, &ProviderError{err}
 	}
 	if info.Subject != subject {
-		return nil, false, &Refused{Why: "the provider spoke of somebody else"}
+		return nil, false, &Refused{Why: "the identity provider returned another person"}
 	}
 
 	var userClaims map[string]any
@@ -300,7 +300,7 @@ func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 	ctx = oidc.ClientContext(ctx, o.http)
 	token, err := client.TokenSource(ctx, &oauth2.Token{RefreshToken: r.Refresh}).Token()
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.ErrorCode == "invalid_grant" {
-		return nil, &Refused{Why: "the identity provider does not vouch for it any more: invalid_grant"}
+		return nil, &Refused{Why: "the identity provider no longer confirms the sign-in: invalid_grant"}
 	}
 	if err != nil {
 		return nil, &ProviderError{err} // also if our own settings are wrong: the person is not signed out for that
@@ -314,7 +314,7 @@ func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 			return nil, &ProviderError{err}
 		}
 		if verified.Subject != r.Subject {
-			return nil, &Refused{Why: "the provider spoke of somebody else"}
+			return nil, &Refused{Why: "the identity provider returned another person"}
 		}
 		if err := verified.Claims(&claims); err != nil {
 			return nil, &ProviderError{err}
@@ -333,7 +333,7 @@ func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 		Renewal: &Renewal{Subject: r.Subject, Refresh: firstOf(token.RefreshToken, r.Refresh), Within: o.within(token)},
 	}
 	if v.Known && len(v.Grants) == 0 {
-		return nil, &Refused{Why: "the identity provider names no group any more that has a role here"}
+		return nil, &Refused{Why: "the person is no longer in a group that has a role here"}
 	}
 
 	return v, nil
