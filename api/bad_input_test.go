@@ -143,7 +143,7 @@ func TestBadInput(t *testing.T) {
 			"exists", "", "already exists"),
 		"16,000 unknown fields": post(manyFields(16_000), 422, "invalid", "f0", "and more"),
 		"long words everywhere": post(`{"name": "x", "overlap": "`+long+`", "timezone": "`+long+`", "`+
-			long+`": 1}`, 422, "invalid", long[:200]+"…", "at most 512 are taken"),
+			long+`": 1}`, 422, "invalid", long[:200]+"…", "at most 512 are allowed"),
 		"a long word as policy": post(good(`, "overlap": "`+long+`", "on_lost": "`+long+`"`), 422,
 			"invalid", "overlap", "aaa"),
 		"4000 labels": post(good(`, "labels": `+manyFields(4000)), 422, "invalid", "labels",

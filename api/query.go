@@ -112,7 +112,7 @@ func (q *query) instant(p instantParam) time.Time {
 	// A plus sign that was not encoded arrives as a space, and no valid time contains a space.
 	t, err := parseInstant(strings.ReplaceAll(v, " ", "+"))
 	if err != nil {
-		q.wrong(p.name, problem.NotATime, cutShort(v))
+		q.wrong(p.name, advised(problem.NotATime, v), cutShort(v))
 	}
 	return t
 }

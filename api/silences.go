@@ -108,7 +108,7 @@ func (s *Server) addSilence(w http.ResponseWriter, r *http.Request) error {
 		text, _ := v.(string)
 		until, ok := endOf(text, now)
 		if !ok {
-			f.want("until", v, problem.WantUntil)
+			f.want("until", v, advised(problem.WantUntil, text))
 		}
 
 		n.Until = job.MicrosOf(until)

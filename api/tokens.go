@@ -120,7 +120,7 @@ func tokenFields(body map[string]any, now time.Time) (auth.Spec, error) {
 		case ok:
 			spec.Life, spec.Expires = 0, job.MicrosOf(until)
 		default:
-			f.want("expires", v, problem.WantExpiry)
+			f.want("expires", v, advised(problem.WantExpiry, text))
 		}
 	}
 

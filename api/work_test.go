@@ -41,7 +41,7 @@ func expensiveJob(s *site) (id string) {
 
 	r := s.call("POST", "/api/v1/jobs", refused).want(422)
 	if !strings.Contains(r.body, "is too expensive to compute") ||
-		!strings.Contains(r.body, "all counted since start, 1971-01-01") {
+		!strings.Contains(r.body, "counted since its start, 1971-01-01") {
 		s.t.Errorf("creating it: got %s", r.body)
 	}
 

@@ -194,7 +194,7 @@ func (r *AlertRule) Validate() error {
 
 	if len(r.Channels) == 0 {
 		p.Add("channels",
-			problem.MissingPlural.Advise("name at least one, which PUT /api/v1/alerts/channels/NAME makes"))
+			problem.MissingPlural.Advise("name at least one channel; PUT /api/v1/alerts/channels/NAME creates one"))
 	}
 
 	if len(r.Labels) > MaxLabels {
@@ -250,7 +250,7 @@ func checkLine(p *Problems, field, s string, most int) {
 func (r *AlertRule) checkEvents(p *Problems) {
 	known := AlertEvents()
 	if len(r.On) == 0 {
-		p.Add("on", problem.Missing.Advise("name what to tell of, such as [%q, %q]", AlertFailed, AlertRecovered))
+		p.Add("on", problem.Missing.Advise("name at least one event, such as [%q, %q]", AlertFailed, AlertRecovered))
 	}
 
 	if len(r.On) > len(known) {
@@ -303,7 +303,7 @@ func (r *AlertRule) checkThresholds(p *Problems) {
 		case !r.Has(t.event) && t.d != 0:
 			p.Add(field, problem.ThresholdUnused, t.event)
 		case t.d == 0 && r.Has(t.event) && t.needed:
-			p.Add(field, problem.Missing.Advise("say how late is too late, such as \"2h\""))
+			p.Add(field, problem.Missing.Advise("give the limit, such as \"2h\""))
 		case t.d != 0 && t.event == AlertClockSkew:
 			checkSpan(p, field, t.d, time.Millisecond, maxAlertTime)
 		case t.d != 0 && t.event == AlertNeverRan:
@@ -316,12 +316,12 @@ func (r *AlertRule) checkThresholds(p *Problems) {
 	switch f := r.Failures; {
 	case f == nil && r.Has(AlertFailures):
 		p.Add("failures",
-			problem.Missing.Advise(`say how many within which time, such as {"count": 3, "within": "10m"}`))
+			problem.Missing.Advise(`give a number and a period, such as {"count": 3, "within": "10m"}`))
 	case f != nil && !r.Has(AlertFailures):
 		p.Add("failures", problem.ThresholdUnused, AlertFailures)
 	case f != nil:
 		if f.Count < 2 || f.Count > 1000 {
-			p.Add("failures.count", problem.NotBetween.Advise("to hear of each, have on name failed"), f.Count, 2, 1000)
+			p.Add("failures.count", problem.NotBetween.Advise("for an alert about each failure, add failed to on"), f.Count, 2, 1000)
 		}
 		checkSpan(p, "failures.within", f.Within, time.Second, maxAlertTime)
 		if !slices.Contains([]string{"job", "app", "rule"}, f.Per) {
@@ -417,7 +417,7 @@ func (s *Silence) Check(now Micros) error {
 	if s.Job != "" {
 		checkName(&p, "job", s.Job)
 		if s.App == "" {
-			p.Add("app", problem.Missing.Advise("a job is one of an app"))
+			p.Add("app", problem.Missing.Advise("give the app of the job"))
 		}
 	}
 
@@ -427,7 +427,7 @@ func (s *Silence) Check(now Micros) error {
 
 	switch {
 	case s.Until == 0:
-		p.Add("until", problem.Missing.Advise("say when the silence ends, or how long it lasts in for"))
+		p.Add("until", problem.Missing.Advise("give the end of the silence, as a time or as a duration such as \"2h\""))
 	case s.Until <= now:
 		p.Add("until", problem.Passed, s.Until)
 	case s.Until > now.Add(MaxSilence):
@@ -435,7 +435,7 @@ func (s *Silence) Check(now Micros) error {
 	}
 
 	if strings.TrimSpace(s.Reason) == "" {
-		p.Add("reason", problem.Missing.Advise("say why, for those who wonder why they hear nothing"))
+		p.Add("reason", problem.Missing.Advise("give a reason, so that others know why there are no messages"))
 	}
 
 	checkText(&p, "reason", s.Reason, 512)

@@ -142,7 +142,7 @@ func (c *AlertChannel) Secrets() []SecretUse {
 func (c *AlertChannel) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	for _, u := range c.Secrets() {
 		if !exist[AppSecret{"", u.Name}] {
-			p.Add(u.Field, problem.NoSecretOfAll.Advise("make it first: go-crontab secret set %s", u.Name), u.Name)
+			p.Add(u.Field, problem.NoSecretOfAll.Advise("create it first: go-crontab secret set %s", u.Name), u.Name)
 		}
 	}
 	return p
@@ -155,7 +155,7 @@ func (r *AlertRule) MissingChannels(types map[string]ChannelType) (p Problems) {
 		switch t, there := types[name]; {
 		case !there:
 			p.Add(fmt.Sprintf("channels[%d]", i),
-				problem.NoChannel.Advise("make it first: go-crontab alert channel set %s", shorten(name)),
+				problem.NoChannel.Advise("create it first: go-crontab alert channel set %s", shorten(name)),
 				shorten(name))
 		case t == ChannelHeartbeat:
 			p.Add(fmt.Sprintf("channels[%d]", i), problem.ChannelIsHeartbeat, shorten(name))
@@ -252,13 +252,13 @@ func checkSecretOrURL(p *Problems, field, text string) {
 		p.Add(field, problem.URLPartlySecret)
 		return
 	}
-	checkURL(p, field, text, "want a URL such as https://example.com/alerts, or {{secret.NAME}} for one that is secret")
+	checkURL(p, field, text, "give a URL such as https://example.com/alerts, or {{secret.NAME}} for a secret one")
 }
 
 func (c *AlertChannel) checkExtras(p *Problems) {
 	only := func(field string, given bool, types ...ChannelType) bool {
 		if given && !slices.Contains(types, c.Type) {
-			p.Add(field, problem.NotWith.Advise("it is of %s", words(types)), c.Type)
+			p.Add(field, problem.NotWith.Advise("it is only for %s", words(types)), c.Type)
 			return false
 		}
 		return given
@@ -281,7 +281,7 @@ func (c *AlertChannel) checkExtras(p *Problems) {
 	} else if c.Type == ChannelPagerDuty {
 		p.Add("routing_key",
 			problem.Missing.Advise(
-				"keep the integration key in a secret (go-crontab secret set NAME), and write {{secret.NAME}}"))
+				"store the integration key with go-crontab secret set NAME, and write {{secret.NAME}}"))
 	}
 }
 
@@ -361,9 +361,9 @@ func (e *AlertEmail) check(p *Problems) {
 	}
 
 	if len(e.To) == 0 {
-		s := problem.Missing.Advise("name somebody")
+		s := problem.Missing.Advise("give at least one address")
 		if e.ToOwner {
-			s = problem.Missing.Advise("name somebody: jobs may have no owner, or one that is no mail address")
+			s = problem.Missing.Advise("give at least one address: a job may have no owner, or one that is not a mail address")
 		}
 		p.Add("email.to", s)
 	}

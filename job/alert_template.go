@@ -163,7 +163,7 @@ func (r *rendering) Write(b []byte) (int, error) {
 func (r *rendering) bound(n int) error {
 	switch {
 	case n > MaxRendered:
-		return fmt.Errorf("it makes more than %d bytes", MaxRendered)
+		return fmt.Errorf("it produces more than %d bytes", MaxRendered)
 	case time.Now().After(r.end):
 		return fmt.Errorf("it takes longer than %s", templateTime)
 	}
@@ -204,7 +204,7 @@ func (r *rendering) funcs() template.FuncMap {
 					digits = 0
 				}
 				if digits > 3 || c == '*' {
-					return "", errors.New("printf: a width of four digits, or *, is not taken")
+					return "", errors.New("printf: a width of four digits, or *, is not allowed")
 				}
 			}
 			return bounded(func(args ...any) string { return fmt.Sprintf(format, args...) })(args...)

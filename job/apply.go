@@ -113,7 +113,7 @@ func (a *Apply) Check(now time.Time) error {
 	var p Problems
 	tooMany := func(field string, n, most int) {
 		if n > most {
-			p.Add(field, problem.TooMany.Advise("apply them in parts"), n, most)
+			p.Add(field, problem.TooMany.Advise("apply them in several requests"), n, most)
 		}
 	}
 
@@ -194,7 +194,7 @@ func (a *Apply) checkJobs(p *Problems, now time.Time) {
 		twice(p, seen, Name{w.App, w.Name}, "jobs", i)
 		if v := w.Version; v != nil && *v < 0 {
 			p.Add(fmt.Sprintf("jobs[%d].version", i),
-				problem.Negative.Advise("give 0 for a job that must not be there yet"), *v)
+				problem.Negative.Advise("give 0 for a job that must not exist yet"), *v)
 		}
 	}
 }

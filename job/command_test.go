@@ -173,10 +173,10 @@ func TestSizes(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		"": "want a size", "MiB": "want a size", "-1": "want a size", "1.5GiB": "want a size", "1e3": "want a size",
+		"": "is not a size", "MiB": "is not a size", "-1": "is not a size", "1.5GiB": "is not a size", "1e3": "is not a size",
 		"5MB": "write MiB", "5kb": "write KiB",
-		"9PiB": "want a size", "9000000TiB": "want a size", "12Mi5": "want a size", "5MMM": "want a size",
-		"99999999999999999999": "want a size", "5iB": "want a size",
+		"9PiB": "is not a size", "9000000TiB": "is not a size", "12Mi5": "is not a size", "5MMM": "is not a size",
+		"99999999999999999999": "is not a size", "5iB": "is not a size",
 	} {
 		if got, err := ParseSize(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %s, %v, want an error with %q", text, got, err, want)

@@ -149,7 +149,7 @@ func TestExpensiveDefinitions(t *testing.T) {
 	err := expensive().Affordable(t.Context(), workNow, []*Calendar{c})
 	var p Problems
 	if !errors.As(err, &p) || p[0].Field != "schedule" ||
-		!strings.Contains(p[0].Message, "720 windows a day × 1 schedules, all counted since start, 1971-01-01") {
+		!strings.Contains(p[0].Message, "720 windows a day × 1 schedules, counted since its start, 1971-01-01") {
 		t.Errorf("got %v", err)
 	}
 

@@ -61,7 +61,7 @@ var (
 	NotAUserID  = say("not_a_user_id", "%q is not a name or id of a user or group")
 	NotAbsolute = say("not_absolute", "%q is not an absolute path; begin it with /")
 	NotASize    = say("not_a_size", `%q is not a size; write it like "512MiB" or "2GiB"`)
-	SizeUnclear = say("size_unclear", "%q is ambiguous, because %s can mean 1000 or 1024; write %siB")
+	SizeUnclear = say("size_unclear", "%q is ambiguous, because %s can mean powers of 1000 or 1024; write %siB")
 )
 
 // Problems of secrets and placeholders.
