@@ -20,31 +20,31 @@ const maxApplyBody = 16 << 20
 
 // applyView reports the changes, or with dry_run the changes that would be made.
 type applyView struct {
-	DryRun    bool              `json:"dry_run" doc:"Nothing was changed: this is what would be."`
-	Changed   int               `json:"changed" doc:"How many objects are not unchanged."`
+	DryRun    bool              `json:"dry_run" doc:"Whether this was a dry run: nothing was changed, and the answer shows what would be."`
+	Changed   int               `json:"changed" doc:"How many objects were created, updated or deleted."`
 	Groups    []appliedObject   `json:"groups" doc:"The groups, in the order of the request."`
 	Calendars []appliedObject   `json:"calendars" doc:"The calendars, in the order of the request."`
-	Channels  []appliedObject   `json:"channels" doc:"The channels of alerts, in the order of the request."`
-	Rules     []appliedObject   `json:"rules" doc:"The rules of alerts, in the order of the request."`
-	Retention []appliedObject   `json:"retention" doc:"The rules of retention, by apps. 'name' is the app, empty of the cluster's."`
-	Pauses    []appliedObject   `json:"pauses" doc:"The pauses, by apps. 'name' is the app, empty of the cluster's."`
-	Jobs      []*appliedJobView `json:"jobs" doc:"The jobs, in the order of the request; then those that were deleted, by their names."`
+	Channels  []appliedObject   `json:"channels" doc:"The alert channels, in the order of the request."`
+	Rules     []appliedObject   `json:"rules" doc:"The alert rules, in the order of the request."`
+	Retention []appliedObject   `json:"retention" doc:"The retention rules, by app. 'name' is the app, and empty for the cluster's rule."`
+	Pauses    []appliedObject   `json:"pauses" doc:"The pauses, by app. 'name' is the app, and empty for the cluster's pause."`
+	Jobs      []*appliedJobView `json:"jobs" doc:"The jobs, in the order of the request; then the deleted jobs, by name."`
 }
 
 type appliedObject struct {
-	Name    string       `json:"name" doc:"Which one."`
-	Action  job.Applying `json:"action" doc:"What became of it."`
-	Changes []job.Change `json:"changes,omitempty" doc:"The fields that are another now; of a new one all that are set."`
+	Name    string       `json:"name" doc:"The name of the object."`
+	Action  job.Applying `json:"action" doc:"What was done with it."`
+	Changes []job.Change `json:"changes,omitempty" doc:"The changed fields; for a new object, all fields that are set."`
 }
 
 type appliedJobView struct {
-	ID       string         `json:"id,omitempty" doc:"Absent of a job that would be created."`
-	App      string         `json:"app" doc:"Of the job."`
-	Name     string         `json:"name" doc:"Of the job."`
-	Action   job.Applying   `json:"action" doc:"What became of it."`
-	Version  int64          `json:"version,omitempty" doc:"At which the job is; absent of one that is deleted or would be created."`
-	Changes  []job.Change   `json:"changes,omitempty" doc:"The fields that are another now; of a new one all that are set."`
-	Warnings []problem.Text `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant."`
+	ID       string         `json:"id,omitempty" doc:"The id of the job. Absent for a job that would be created."`
+	App      string         `json:"app" doc:"The app of the job."`
+	Name     string         `json:"name" doc:"The name of the job."`
+	Action   job.Applying   `json:"action" doc:"What was done with it."`
+	Version  int64          `json:"version,omitempty" doc:"The version of the job. Absent for a job that is deleted or would be created."`
+	Changes  []job.Change   `json:"changes,omitempty" doc:"The changed fields; for a new object, all fields that are set."`
+	Warnings []problem.Text `json:"warnings,omitempty" doc:"Warnings: settings that are allowed, but probably not intended."`
 }
 
 // apply: POST /api/v1/apply

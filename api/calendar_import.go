@@ -17,13 +17,13 @@ import (
 // counts from the file.
 type importView struct {
 	*calendarView
-	Imported importedView `json:"imported" doc:"What came with the file."`
+	Imported importedView `json:"imported" doc:"What the file contained."`
 }
 
 type importedView struct {
-	Excludes int `json:"excludes" doc:"Days off, in entries."`
-	Includes int `json:"includes" doc:"Make-up workdays, in entries."`
-	Ignored  int `json:"ignored,omitempty" doc:"Events that are neither."`
+	Excludes int `json:"excludes" doc:"The number of entries for days off."`
+	Includes int `json:"includes" doc:"The number of entries for make-up workdays."`
+	Ignored  int `json:"ignored,omitempty" doc:"The number of events that are neither."`
 }
 
 // The modes of an import.

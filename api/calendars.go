@@ -17,11 +17,11 @@ import (
 // calendarView is a calendar as the API shows it: its definition and the server's metadata.
 type calendarView struct {
 	job.CalendarSpec
-	Jobs    int64  `json:"jobs" doc:"How many jobs name it."`
-	Version int64  `json:"version" doc:"Grows with each change."`
+	Jobs    int64  `json:"jobs" doc:"How many jobs use it."`
+	Version int64  `json:"version" doc:"A number that grows with each change."`
 	Created string `json:"created" format:"date-time" doc:"When it was created."`
-	Updated string `json:"updated" format:"date-time" doc:"When it was changed last."`
-	Error   string `json:"error,omitempty" doc:"Why the stored definition cannot be read; no days are shown then."`
+	Updated string `json:"updated" format:"date-time" doc:"When it was last changed."`
+	Error   string `json:"error,omitempty" doc:"Why the stored definition cannot be read. Then no days are shown."`
 }
 
 // calendarReadOnly are the fields of a calendar that only the server sets.
@@ -41,13 +41,13 @@ func viewCalendar(c *trip.CalendarRow) *calendarView {
 // calendarItem is a calendar in a list.
 type calendarItem struct {
 	Name     string `json:"name" doc:"Its name."`
-	Timezone string `json:"timezone,omitempty" doc:"Whose days these are. Absent: those of the time zone of each job."`
-	Excludes int    `json:"excludes" doc:"How many entries 'exclude' has."`
-	Includes int    `json:"includes" doc:"How many entries 'include' has."`
-	Jobs     int64  `json:"jobs" doc:"How many jobs name it."`
-	Version  int64  `json:"version" doc:"Grows with each change."`
+	Timezone string `json:"timezone,omitempty" doc:"The time zone of its days. Absent: the time zone of each job."`
+	Excludes int    `json:"excludes" doc:"The number of entries in 'exclude'."`
+	Includes int    `json:"includes" doc:"The number of entries in 'include'."`
+	Jobs     int64  `json:"jobs" doc:"How many jobs use it."`
+	Version  int64  `json:"version" doc:"A number that grows with each change."`
 	Created  string `json:"created" format:"date-time" doc:"When it was created."`
-	Updated  string `json:"updated" format:"date-time" doc:"When it was changed last."`
+	Updated  string `json:"updated" format:"date-time" doc:"When it was last changed."`
 }
 
 // listCalendars: GET /api/v1/calendars

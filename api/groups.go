@@ -13,12 +13,12 @@ import (
 // groupView is a group as clients see it.
 type groupView struct {
 	Name      string `json:"name" doc:"Its name."`
-	Slots     int    `json:"slots" doc:"How many runs of its jobs may execute at once in the whole cluster."`
-	Executing int    `json:"executing" doc:"How many of its slots are taken."`
+	Slots     int    `json:"slots" doc:"How many runs of its jobs can execute at once in the whole cluster."`
+	Executing int    `json:"executing" doc:"How many of its slots are in use."`
 	Waiting   int    `json:"waiting" doc:"How many due times wait for a slot."`
-	Jobs      int    `json:"jobs" doc:"How many jobs name it."`
+	Jobs      int    `json:"jobs" doc:"How many jobs use it."`
 	Created   string `json:"created" format:"date-time" doc:"When it was created."`
-	Updated   string `json:"updated" format:"date-time" doc:"When it was changed last."`
+	Updated   string `json:"updated" format:"date-time" doc:"When it was last changed."`
 }
 
 // groupReadOnly are the fields of a group that only the server sets, and the name, which the path

@@ -12,12 +12,12 @@ import (
 
 // meView describes the caller.
 type meView struct {
-	Name    string       `json:"name" doc:"Who asks, as the audit says it."`
-	Kind    string       `json:"kind" doc:"How that is known: by a token, or by the word of an identity provider."`
-	Role    auth.Role    `json:"role" doc:"The highest role that it has anywhere."`
-	Apps    []string     `json:"apps,omitempty" doc:"The only apps of which it may read anything. Absent: all of them."`
-	Grants  []auth.Grant `json:"grants" doc:"Which role it has where."`
-	Expires string       `json:"expires,omitempty" format:"date-time" doc:"Until when. Absent: until somebody revokes it."`
+	Name    string       `json:"name" doc:"The name of the caller, as in the audit."`
+	Kind    string       `json:"kind" doc:"How the caller was authenticated: by a token, or by an identity provider."`
+	Role    auth.Role    `json:"role" doc:"The highest role that the caller has anywhere."`
+	Apps    []string     `json:"apps,omitempty" doc:"The only apps that the caller can read. Absent: all apps."`
+	Grants  []auth.Grant `json:"grants" doc:"The roles, and where they apply."`
+	Expires string       `json:"expires,omitempty" format:"date-time" doc:"When the token or sign-in expires. Absent: it is valid until it is revoked."`
 }
 
 func viewOfMe(p *auth.Principal) meView {
@@ -33,8 +33,8 @@ func (s *Server) me(w http.ResponseWriter, r *http.Request) error {
 
 // waysView lists the ways to sign in.
 type waysView struct {
-	Token bool   `json:"token" doc:"By POST /api/v1/login with a token."`
-	OIDC  string `json:"oidc,omitempty" doc:"The origin whose page signs people in by an identity provider, with POST /api/v1/login/oidc: the provider sends browsers back there. Absent: there is none."`
+	Token bool   `json:"token" doc:"Whether sign-in with a token is possible, by POST /api/v1/login."`
+	OIDC  string `json:"oidc,omitempty" doc:"The origin on which people sign in with the identity provider, by POST /api/v1/login/oidc. The provider sends browsers back there. Absent if there is no provider."`
 }
 
 // waysIn: GET /api/v1/login
@@ -49,7 +49,7 @@ func (s *Server) waysIn(w http.ResponseWriter, r *http.Request) error {
 // loginView is a login that was just made.
 type loginView struct {
 	meView
-	Key string `json:"login_key" doc:"What the page keeps, and sends as X-Gocrontab-Login with each request: the cookie counts only with it. It is shown this once."`
+	Key string `json:"login_key" doc:"The key that the page keeps and sends as X-Gocrontab-Login with each request. The cookie is only valid together with it. It is shown only this once."`
 }
 
 // login: POST /api/v1/login. It turns a token into a cookie that no script can read, and a key that
@@ -138,8 +138,8 @@ func (s *Server) noProvider(r *http.Request) error {
 
 // beganView is a started sign-in.
 type beganView struct {
-	Target string `json:"target" doc:"Where to send the browser: to the provider, which sends it back."`
-	Flow   string `json:"flow" doc:"What the page keeps until then. It is shown this once."`
+	Target string `json:"target" doc:"The address of the provider to which the page sends the browser."`
+	Flow   string `json:"flow" doc:"The value that the page keeps until the browser comes back. It is shown only this once."`
 }
 
 // beginOIDC: POST /api/v1/login/oidc

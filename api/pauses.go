@@ -17,13 +17,13 @@ import (
 // pauseView is a pause as clients see it.
 type pauseView struct {
 	Scope  job.Scope `json:"scope" doc:"What is paused."`
-	App    string    `json:"app,omitempty" doc:"The app, if it is the pause of one."`
+	App    string    `json:"app,omitempty" doc:"The app, if it is an app's pause."`
 	By     string    `json:"by,omitempty" doc:"Who paused it."`
-	Reason string    `json:"reason,omitempty" doc:"What was given for it."`
-	Since  string    `json:"since" format:"date-time" doc:"Since when."`
-	Until  string    `json:"until,omitempty" format:"date-time" doc:"When it ends by itself. Absent: when somebody resumes it."`
+	Reason string    `json:"reason,omitempty" doc:"The reason that was given."`
+	Since  string    `json:"since" format:"date-time" doc:"When it began."`
+	Until  string    `json:"until,omitempty" format:"date-time" doc:"When it ends by itself. Absent: it lasts until somebody resumes."`
 	Ended  string    `json:"ended,omitempty" format:"date-time" doc:"When it ended, if it is over."`
-	Jobs   *int64    `json:"jobs,omitempty" doc:"How many jobs it stops; told in the answer to a pause of an app or of the cluster."`
+	Jobs   *int64    `json:"jobs,omitempty" doc:"How many jobs it stops. Only in the answer to a pause of an app or the cluster."`
 }
 
 func viewOfPause(p *job.Pause) *pauseView {

@@ -154,5 +154,5 @@ const maxWaits = 20
 type jobWait struct {
 	Due string `json:"due" format:"date-time" doc:"The due time that waits."`
 	waitView
-	Why string `json:"why" doc:"Why, for people."`
+	Why string `json:"why" doc:"The explanation, for people."`
 }

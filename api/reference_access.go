@@ -48,16 +48,16 @@ type (
 		Token string `json:"token" doc:"The token to sign in with."`
 	}
 	returnBody struct {
-		Flow  string `json:"flow" doc:"What the sign-in began with."`
-		State string `json:"state" doc:"What the provider added to the address under this name."`
-		Code  string `json:"code,omitempty" doc:"The same."`
-		Error string `json:"error,omitempty" doc:"The same, in place of the code."`
+		Flow  string `json:"flow" doc:"The value that the page kept since the sign-in began."`
+		State string `json:"state" doc:"The value that the provider added to the address under this name."`
+		Code  string `json:"code,omitempty" doc:"The value that the provider added under this name."`
+		Error string `json:"error,omitempty" doc:"The error that the provider added instead of a code."`
 	}
 	tokenBody struct {
-		Name    string    `json:"name" doc:"Who holds it, as the audit is to say it: up to 64 letters, digits and _ . - /."`
-		Role    auth.Role `json:"role" doc:"What it may do."`
-		Apps    []string  `json:"apps,omitempty" doc:"The only apps in which it may. Without it: in all of them, and over what belongs to none."`
-		Expires string    `json:"expires,omitempty" doc:"Until when it lets somebody in: an instant, a length of time such as 720h, or never. Without it, 90 days."`
+		Name    string    `json:"name" doc:"The name of its holder, for the audit: up to 64 letters, digits and _ . - /."`
+		Role    auth.Role `json:"role" doc:"The role of the token."`
+		Apps    []string  `json:"apps,omitempty" doc:"The only apps in which the role applies. Without it, it applies to all apps and to the whole cluster."`
+		Expires string    `json:"expires,omitempty" doc:"When the token expires: a time, a duration such as 720h, or never. Without it, after 90 days."`
 	}
 )
 

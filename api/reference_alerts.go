@@ -21,11 +21,11 @@ var (
 
 // silenceBody describes the body for Server.addSilence.
 type silenceBody struct {
-	App    string `json:"app,omitempty" doc:"Only alerts of this app's jobs. Absent: all, those of the cluster included."`
-	Job    string `json:"job,omitempty" doc:"Only those of this job of the app."`
-	Rule   string `json:"rule,omitempty" doc:"Only those that this rule finds."`
-	Until  string `json:"until" doc:"When it ends: an instant, or a length of time such as 2h."`
-	Reason string `json:"reason" doc:"Why, for those who wonder why they hear nothing."`
+	App    string `json:"app,omitempty" doc:"Only alerts about jobs of this app. Absent: all alerts, including those about the cluster."`
+	Job    string `json:"job,omitempty" doc:"Only alerts about this job of the app."`
+	Rule   string `json:"rule,omitempty" doc:"Only alerts of this rule."`
+	Until  string `json:"until" doc:"When it ends: a time, or a duration such as 2h."`
+	Reason string `json:"reason" doc:"The reason, so that others know why there are no messages."`
 }
 
 var (

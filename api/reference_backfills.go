@@ -4,10 +4,10 @@ import "net/http"
 
 // backfillBody describes the body for Server.startBackfill.
 type backfillBody struct {
-	From     string `json:"from" format:"date-time" doc:"The beginning of the range, which belongs to it."`
-	To       string `json:"to,omitempty" format:"date-time" doc:"The end of the range, which belongs to it and lies in the past. Without it, now."`
-	Parallel int    `json:"parallel,omitempty" doc:"How many of its due times are started at once. Without it, one."`
-	Missing  bool   `json:"missing,omitempty" doc:"Whether to leave out due times that have succeeded."`
+	From     string `json:"from" format:"date-time" doc:"The beginning of the range, inclusive."`
+	To       string `json:"to,omitempty" format:"date-time" doc:"The end of the range, inclusive. It must be in the past. Without it, now."`
+	Parallel int    `json:"parallel,omitempty" doc:"How many due times run at the same time. Without it, one."`
+	Missing  bool   `json:"missing,omitempty" doc:"Whether to leave out due times that have already succeeded."`
 }
 
 var (

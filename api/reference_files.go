@@ -15,28 +15,28 @@ type (
 	manifestJob struct {
 		job.Spec
 		Paused  bool  `json:"paused,omitempty"`
-		Version int64 `json:"version,omitempty" doc:"The version at which the job must be, 0 if it must not be there yet. Without it, any. Files rarely have it."`
+		Version int64 `json:"version,omitempty" doc:"The required version of the job; 0 if it must not exist yet. Without it, any version. Files rarely have it."`
 	}
 	manifestBody struct {
-		Groups    []job.GroupSpec     `json:"groups,omitempty" doc:"Groups that jobs may name."`
-		Calendars []job.CalendarSpec  `json:"calendars,omitempty" doc:"Calendars that jobs may name."`
-		Channels  []job.AlertChannel  `json:"channels,omitempty" doc:"Channels of alerts, which rules may name."`
-		Rules     []job.AlertRule     `json:"rules,omitempty" doc:"Rules of alerts."`
-		Retention []job.RetentionSpec `json:"retention,omitempty" doc:"Which records of runs the cluster and apps keep. What is in no file stays."`
-		Pauses    []job.PauseSpec     `json:"pauses,omitempty" doc:"Pauses of the cluster and of apps. What is in no file stays paused."`
-		Jobs      []manifestJob       `json:"jobs,omitempty" doc:"The jobs. They are told apart by 'app' and 'name'."`
+		Groups    []job.GroupSpec     `json:"groups,omitempty" doc:"Groups for the jobs."`
+		Calendars []job.CalendarSpec  `json:"calendars,omitempty" doc:"Calendars for the jobs."`
+		Channels  []job.AlertChannel  `json:"channels,omitempty" doc:"Alert channels for the rules."`
+		Rules     []job.AlertRule     `json:"rules,omitempty" doc:"Alert rules."`
+		Retention []job.RetentionSpec `json:"retention,omitempty" doc:"The retention of the cluster and of apps. Retention that is in no file stays as it is."`
+		Pauses    []job.PauseSpec     `json:"pauses,omitempty" doc:"Pauses of the cluster and of apps. Pauses that are in no file stay."`
+		Jobs      []manifestJob       `json:"jobs,omitempty" doc:"The jobs, identified by 'app' and 'name'."`
 	}
 	applyBody struct {
 		manifestBody
-		Prune  pruneBody `json:"prune,omitzero" doc:"Deletes the jobs of an app, or with some labels, that are not among 'jobs'. All else stays."`
-		DryRun bool      `json:"dry_run,omitempty" doc:"Change nothing, only tell what would be changed."`
+		Prune  pruneBody `json:"prune,omitzero" doc:"Deletes the jobs of an app, or with certain labels, that are not in 'jobs'. All others stay."`
+		DryRun bool      `json:"dry_run,omitempty" doc:"Change nothing; report what would be changed."`
 	}
 	crontabBody struct {
 		Text     string  `json:"text" doc:"The crontab."`
-		App      string  `json:"app,omitempty" doc:"The app of the jobs. Without it, the default one."`
-		Timezone string  `json:"timezone,omitempty" doc:"The time zone of its times, where it does not set 'CRON_TZ'; an IANA name. Without it, UTC: of a machine, give its own."`
-		System   bool    `json:"system,omitempty" doc:"Its lines have a column for the user, as those of '/etc/crontab' and '/etc/cron.d' do."`
-		User     *string `json:"user,omitempty" doc:"As whom the jobs run, empty as the node does. Without it, as the crontab says."`
+		App      string  `json:"app,omitempty" doc:"The app of the jobs. Without it, 'default'."`
+		Timezone string  `json:"timezone,omitempty" doc:"The time zone of lines without 'CRON_TZ', as an IANA name. Without it, UTC: give the zone of the machine that the crontab comes from."`
+		System   bool    `json:"system,omitempty" doc:"Whether its lines have a user column, as in '/etc/crontab' and '/etc/cron.d'."`
+		User     *string `json:"user,omitempty" doc:"The user that the jobs run as; empty for the user of the node. Without it, the user in the crontab."`
 	}
 	pruneBody struct {
 		App    string            `json:"app,omitempty" doc:"The jobs of this app belong to the files."`

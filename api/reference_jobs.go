@@ -44,10 +44,10 @@ type previewBody struct {
 	MaxFires  int64        `json:"max_fires,omitempty"`
 	Jitter    job.Duration `json:"jitter,omitempty"`
 	Calendars []string     `json:"calendars,omitempty"`
-	App       string       `json:"app,omitempty" doc:"As in a job, with its name: its part of the jitter comes from them."`
+	App       string       `json:"app,omitempty" doc:"As in a job. App and name determine the job's part of the jitter."`
 	Name      string       `json:"name,omitempty"`
-	Handler   string       `json:"handler,omitempty" doc:"As in a job; for a warning if no node has it."`
-	Selector  string       `json:"selector,omitempty" doc:"As in a job; for a warning if no node matches it."`
+	Handler   string       `json:"handler,omitempty" doc:"As in a job, to warn if no node has it."`
+	Selector  string       `json:"selector,omitempty" doc:"As in a job, to warn if no node matches."`
 	From      string       `json:"from,omitempty" format:"date-time" doc:"Only due times after this instant. Without it, after now."`
 	N         int          `json:"n,omitempty" doc:"How many due times. Without it, 10."`
 }
@@ -57,13 +57,13 @@ type nothingBody struct{}
 
 // reasonBody may give the reason of a change.
 type reasonBody struct {
-	Reason string `json:"reason,omitempty" doc:"Why, in one line. It is shown with what was done, and in the audit."`
+	Reason string `json:"reason,omitempty" doc:"The reason, in one line. It is shown with the object and in the audit."`
 }
 
 // pauseBody may give the reason of a pause, and its end.
 type pauseBody struct {
-	Reason string `json:"reason,omitempty" doc:"Why, in one line. It is shown with the pause, and in the audit."`
-	Until  string `json:"until,omitempty" doc:"When the pause ends by itself: an instant, or how far away it is, such as '2h'. Without it, somebody must resume."`
+	Reason string `json:"reason,omitempty" doc:"The reason, in one line. It is shown with the pause and in the audit."`
+	Until  string `json:"until,omitempty" doc:"When the pause ends by itself: a time, or a duration such as '2h'. Without it, it lasts until somebody resumes."`
 }
 
 var (

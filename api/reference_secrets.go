@@ -8,8 +8,8 @@ import (
 
 // secretBody describes the body for Server.putSecret.
 type secretBody struct {
-	Value string `json:"value" doc:"The value: text of 4 to 65536 bytes. No answer ever has it."`
-	App   string `json:"app,omitempty" doc:"The app that it belongs to, whose jobs alone may use it. Absent or empty: it is for jobs of all apps that have none of this name."`
+	Value string `json:"value" doc:"The value: text of 4 to 65536 bytes. No answer ever contains it."`
+	App   string `json:"app,omitempty" doc:"The app whose jobs can use it. Absent or empty: jobs of all apps that have no secret of this name."`
 }
 
 var secretAppParam = textParam{

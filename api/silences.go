@@ -17,13 +17,13 @@ import (
 // silenceView is a silence as clients see it.
 type silenceView struct {
 	ID      string `json:"id" doc:"Its id."`
-	App     string `json:"app,omitempty" doc:"Only alerts of this app's jobs. Absent: all, those of the cluster included."`
-	Job     string `json:"job,omitempty" doc:"Only those of this job of the app."`
-	Rule    string `json:"rule,omitempty" doc:"Only those that this rule finds."`
+	App     string `json:"app,omitempty" doc:"Only alerts about jobs of this app. Absent: all alerts, including those about the cluster."`
+	Job     string `json:"job,omitempty" doc:"Only alerts about this job of the app."`
+	Rule    string `json:"rule,omitempty" doc:"Only alerts of this rule."`
 	Until   string `json:"until" format:"date-time" doc:"When it ends."`
-	Reason  string `json:"reason" doc:"Why it was begun."`
-	By      string `json:"by" doc:"Who began it."`
-	Created string `json:"created" format:"date-time" doc:"When."`
+	Reason  string `json:"reason" doc:"The reason that was given."`
+	By      string `json:"by" doc:"Who created it."`
+	Created string `json:"created" format:"date-time" doc:"When it was created."`
 	Over    bool   `json:"over" doc:"Whether it has ended."`
 }
 

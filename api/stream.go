@@ -215,7 +215,7 @@ func (st *stream) over(err error) error {
 
 // closeView is the last message of a stream that the server ends.
 type closeView struct {
-	Reason string `json:"reason" doc:"Why, for people."`
+	Reason string `json:"reason" doc:"The reason, for people."`
 }
 
 // send writes one message. The id "" means none.

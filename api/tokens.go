@@ -15,22 +15,22 @@ import (
 // tokenView is a token as clients see it: without its text, which is not stored.
 type tokenView struct {
 	ID       string    `json:"id" doc:"Its id."`
-	Name     string    `json:"name" doc:"Who holds it, as the audit says it."`
-	Role     auth.Role `json:"role" doc:"What it may do."`
-	Apps     []string  `json:"apps,omitempty" doc:"The only apps in which it may. Absent: in all of them, and over what belongs to none."`
-	State    string    `json:"state" enum:"active,expired,revoked" doc:"Whether it lets anybody in."`
-	Created  string    `json:"created" format:"date-time" doc:"When it was made."`
-	By       string    `json:"created_by" doc:"Who made it."`
-	Expires  string    `json:"expires,omitempty" format:"date-time" doc:"Until when it lets somebody in. Absent: until it is revoked."`
+	Name     string    `json:"name" doc:"The name of its holder, as in the audit."`
+	Role     auth.Role `json:"role" doc:"The role of the token."`
+	Apps     []string  `json:"apps,omitempty" doc:"The only apps in which the role applies. Absent: all apps and the whole cluster."`
+	State    string    `json:"state" enum:"active,expired,revoked" doc:"Whether the token is valid."`
+	Created  string    `json:"created" format:"date-time" doc:"When it was created."`
+	By       string    `json:"created_by" doc:"Who created it."`
+	Expires  string    `json:"expires,omitempty" format:"date-time" doc:"When it expires. Absent: it is valid until it is revoked."`
 	Revoked  string    `json:"revoked,omitempty" format:"date-time" doc:"When it was revoked."`
-	Used     string    `json:"last_used,omitempty" format:"date-time" doc:"When it was last used, to about a minute. Absent: never."`
-	UsedFrom string    `json:"last_used_from,omitempty" doc:"The address from which."`
+	Used     string    `json:"last_used,omitempty" format:"date-time" doc:"When it was last used, to about a minute. Absent if it was never used."`
+	UsedFrom string    `json:"last_used_from,omitempty" doc:"The address from which it was last used."`
 }
 
 // newTokenView is a token that was just created.
 type newTokenView struct {
 	tokenView
-	Token string `json:"token" doc:"The token itself, to be sent as Authorization: Bearer TOKEN. It is shown this once."`
+	Token string `json:"token" doc:"The token itself, to send as Authorization: Bearer TOKEN. It is shown only this once."`
 }
 
 // The states of a token.

@@ -28,10 +28,10 @@ const (
 // upcomingView is a page of future due times.
 type upcomingView struct {
 	Items []upcomingDue `json:"items" doc:"The due times, the earliest first."`
-	Next  string        `json:"next,omitempty" doc:"What to give as 'cursor' for the next page. Absent: this is the last."`
+	Next  string        `json:"next,omitempty" doc:"The value of 'cursor' for the next page. Absent on the last page."`
 	frequentJobs
-	Truncated bool `json:"truncated,omitempty" doc:"There are more than 20,000 such jobs, and those beyond were not looked at, or some are too expensive to compute, see 'uncounted': filter."`
-	Uncounted int  `json:"uncounted,omitempty" doc:"How many jobs are missing, or some of their due times, because these are too expensive to compute."`
+	Truncated bool `json:"truncated,omitempty" doc:"Whether the answer is incomplete, because more than 20,000 jobs match or some are too expensive to compute (see 'uncounted'). Use a narrower filter."`
+	Uncounted int  `json:"uncounted,omitempty" doc:"How many jobs are missing or incomplete, because their due times are too expensive to compute."`
 }
 
 type upcomingDue struct {
@@ -40,12 +40,12 @@ type upcomingDue struct {
 	App      string   `json:"app" doc:"The app of the job."`
 	Due      string   `json:"due" format:"date-time" doc:"The due time, in the job's time zone."`
 	Timezone string   `json:"timezone,omitempty" doc:"The job's time zone."`
-	Mark     job.Mark `json:"mark,omitempty" doc:"What the clock or a calendar does to it."`
+	Mark     job.Mark `json:"mark,omitempty" doc:"Whether daylight saving or a calendar affects it."`
 }
 
 // frequentJobs are the jobs with more due times in the range than the request's limit.
 type frequentJobs struct {
-	Frequent      []frequentJob `json:"frequent,omitempty" doc:"With 'most': those of the jobs that have more due times in the range than that, the most frequent first; at most 200."`
+	Frequent      []frequentJob `json:"frequent,omitempty" doc:"With 'most': the jobs that have more due times in the range than that, the most frequent first, at most 200."`
 	FrequentCount int           `json:"frequent_count,omitempty" doc:"With 'most': how many such jobs there are."`
 }
 
@@ -82,14 +82,14 @@ func (f *frequentJobs) sort() {
 // upcomingCounts counts future due times, step by step.
 type upcomingCounts struct {
 	From   string  `json:"from" format:"date-time" doc:"When the first step begins."`
-	To     string  `json:"to" format:"date-time" doc:"When the last step ends; it does not belong to it."`
-	Step   string  `json:"step" enum:"minute,hour,day" doc:"How long a step is: a day has 24 hours here."`
+	To     string  `json:"to" format:"date-time" doc:"When the last step ends, exclusive."`
+	Step   string  `json:"step" enum:"minute,hour,day" doc:"The length of a step. A day has 24 hours here."`
 	Jobs   int     `json:"jobs" doc:"How many jobs are due in the range."`
-	Total  int64   `json:"total" doc:"How many due times lie in the range."`
-	Counts []int64 `json:"counts" doc:"How many lie in each step."`
+	Total  int64   `json:"total" doc:"How many due times the range has."`
+	Counts []int64 `json:"counts" doc:"How many due times each step has."`
 	frequentJobs
-	Truncated bool `json:"truncated,omitempty" doc:"It would be too much work to count them all: some jobs were left out, see 'uncounted'. Filter, or ask for a shorter range."`
-	Uncounted int  `json:"uncounted,omitempty" doc:"How many of the jobs that were looked at were left out. Those beyond 20,000 were not looked at."`
+	Truncated bool `json:"truncated,omitempty" doc:"Whether some jobs were left out, because counting them all is too much work (see 'uncounted'). Use a filter or a shorter range."`
+	Uncounted int  `json:"uncounted,omitempty" doc:"How many of the first 20,000 jobs were left out. Further jobs are not counted at all."`
 }
 
 // aheadFilter reads the parameters that select jobs.

@@ -17,28 +17,28 @@ import (
 // versionItem is a version of a job's definition in a list.
 type versionItem struct {
 	Version int64    `json:"version" doc:"Its number, from 1."`
-	At      string   `json:"at" format:"date-time" doc:"When it began."`
-	Who     string   `json:"who,omitempty" doc:"Who made it."`
-	Current bool     `json:"current" doc:"Whether it is the one in force."`
-	Changed []string `json:"changed" doc:"The fields that are not as in the definition before; none of the first one, and of one that follows a change of a calendar."`
+	At      string   `json:"at" format:"date-time" doc:"When it came into force."`
+	Who     string   `json:"who,omitempty" doc:"Who made the change."`
+	Current bool     `json:"current" doc:"Whether it is in force now."`
+	Changed []string `json:"changed" doc:"The fields that differ from the previous definition. None for the first definition, and after a change of a calendar."`
 	Error   string   `json:"error,omitempty" doc:"Why it cannot be read."`
 }
 
 // versionView is the present or an earlier definition of a job.
 type versionView struct {
 	Version    int64     `json:"version" doc:"Its number, from 1."`
-	At         string    `json:"at" format:"date-time" doc:"When it began."`
-	Who        string    `json:"who,omitempty" doc:"Who made it."`
-	Current    bool      `json:"current" doc:"Whether it is the one in force."`
-	Definition *job.Spec `json:"definition,omitempty" doc:"The definition. Absent: it cannot be read."`
+	At         string    `json:"at" format:"date-time" doc:"When it came into force."`
+	Who        string    `json:"who,omitempty" doc:"Who made the change."`
+	Current    bool      `json:"current" doc:"Whether it is in force now."`
+	Definition *job.Spec `json:"definition,omitempty" doc:"The definition. Absent if it cannot be read."`
 	Error      string    `json:"error,omitempty" doc:"Why it cannot be read."`
 }
 
 // diffView is the difference between two definitions of a job.
 type diffView struct {
-	From    int64        `json:"from" doc:"The number of the one."`
-	To      int64        `json:"to" doc:"The number of the other."`
-	Changes []job.Change `json:"changes" doc:"The fields that are not the same."`
+	From    int64        `json:"from" doc:"The number of the first version."`
+	To      int64        `json:"to" doc:"The number of the second version."`
+	Changes []job.Change `json:"changes" doc:"The fields that differ."`
 }
 
 // definitions reads the definitions of a job from version upTo (0: the current one) downwards. The
@@ -211,7 +211,7 @@ func (s *Server) diffVersions(w http.ResponseWriter, r *http.Request) error {
 
 // rollbackBody names the version to go back to.
 type rollbackBody struct {
-	Version int64 `json:"version" doc:"The number of a definition that the job had. It is taken again."`
+	Version int64 `json:"version" doc:"The number of an earlier version, whose definition is restored."`
 }
 
 // rollback: POST /api/v1/jobs/{id}/rollback

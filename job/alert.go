@@ -72,41 +72,41 @@ const (
 
 // AlertRule says which events to report, for which jobs, and on which channels.
 type AlertRule struct {
-	Name        string            `json:"name" doc:"Its name. It is not renamed."`
-	Description string            `json:"description,omitempty" doc:"What it is for."`
-	Disabled    bool              `json:"disabled,omitempty" doc:"It finds nothing; what it found before is over."`
-	On          []AlertEvent      `json:"on" doc:"Of what to tell."`
-	Apps        []string          `json:"apps,omitempty" doc:"Only jobs of these apps. Absent: of all."`
-	Jobs        []string          `json:"jobs,omitempty" doc:"Only these jobs, as app/name; * stands for any characters, such as billing/*-nightly. Absent: all."`
+	Name        string            `json:"name" doc:"Its name, which cannot be changed."`
+	Description string            `json:"description,omitempty" doc:"A description, for people."`
+	Disabled    bool              `json:"disabled,omitempty" doc:"Whether the rule is off. Then its alerts end, and it finds no new ones."`
+	On          []AlertEvent      `json:"on" doc:"The events that the rule finds."`
+	Apps        []string          `json:"apps,omitempty" doc:"Only jobs of these apps. Absent: all apps."`
+	Jobs        []string          `json:"jobs,omitempty" doc:"Only these jobs, as app/name, where * stands for any characters, such as billing/*-nightly. Absent: all jobs."`
 	Owner       string            `json:"owner,omitempty" doc:"Only jobs of this owner."`
 	Labels      map[string]string `json:"labels,omitempty" doc:"Only jobs that have all of these labels."`
-	Channels    []string          `json:"channels" doc:"Where to tell it, by the names of channels."`
-	Severity    string            `json:"severity,omitempty" enum:"info,warning,error,critical" doc:"How bad it is. Default error."`
-	Repeat      Duration          `json:"repeat,omitempty" doc:"What goes on, or happens again before it was over, is told again after so long, from 1s on. Default 4h."`
+	Channels    []string          `json:"channels" doc:"The names of the channels that get messages."`
+	Severity    string            `json:"severity,omitempty" enum:"info,warning,error,critical" doc:"The severity. Default error."`
+	Repeat      Duration          `json:"repeat,omitempty" doc:"The time after which an alert that is still firing is sent again, from 1s on. Default 4h."`
 
-	LateStart  Duration      `json:"late_start,omitempty" doc:"Of late_start: how late a start may be. Default 1m."`
-	LateFinish Duration      `json:"late_finish,omitempty" doc:"Of late_finish, which needs it: how long after it was due a due time may end."`
-	NeverRan   Duration      `json:"never_ran,omitempty" doc:"Of never_ran: a job that is not paused begins a run at least so often. Absent: only due times that are missed count."`
-	Failures   *AlertFailing `json:"failures,omitempty" doc:"Of failures, which needs it."`
-	NodeGone   Duration      `json:"node_gone,omitempty" doc:"Of node_gone: for how long a node that vanished may be away. Default 30s."`
-	Backlog    *AlertOverdue `json:"backlog,omitempty" doc:"Of backlog. Default 100 due times that are 1m overdue."`
-	ClockSkew  Duration      `json:"clock_skew,omitempty" doc:"Of clock_skew: how far the clock of a node may be off. Default 1s."`
+	LateStart  Duration      `json:"late_start,omitempty" doc:"For late_start: how late a run may start. Default 1m."`
+	LateFinish Duration      `json:"late_finish,omitempty" doc:"For late_finish, which requires it: how long after its due time a run may end."`
+	NeverRan   Duration      `json:"never_ran,omitempty" doc:"For never_ran: the longest time that a job may go without starting a run, unless it is paused. Absent: only missed due times count."`
+	Failures   *AlertFailing `json:"failures,omitempty" doc:"For failures, which requires it."`
+	NodeGone   Duration      `json:"node_gone,omitempty" doc:"For node_gone: how long a node that stopped responding may be away. Default 30s."`
+	Backlog    *AlertOverdue `json:"backlog,omitempty" doc:"For backlog. Default 100 due times that are 1m overdue."`
+	ClockSkew  Duration      `json:"clock_skew,omitempty" doc:"For clock_skew: how far the clock of a node may be off. Default 1s."`
 
-	Title string `json:"title,omitempty" doc:"A template of the first line of messages, or the subject of mails. Default: the built-in one."`
-	Text  string `json:"text,omitempty" doc:"A template of what follows. Default: the built-in one."`
+	Title string `json:"title,omitempty" doc:"A template for the first line of messages and the subject of mails. Default: the built-in one."`
+	Text  string `json:"text,omitempty" doc:"A template for the text of messages. Default: the built-in one."`
 }
 
 // AlertFailing is the threshold of failures: Count within Within.
 type AlertFailing struct {
-	Count  int      `json:"count" doc:"So many failed due times, from 2 to 1000,"`
-	Within Duration `json:"within" doc:"within so long, from 1s to 744h,"`
-	Per    string   `json:"per,omitempty" enum:"job,app,rule" doc:"of one job, of the jobs of one app, or of all jobs of the rule together. Default job."`
+	Count  int      `json:"count" doc:"The number of failed due times, from 2 to 1000."`
+	Within Duration `json:"within" doc:"The period in which they fail, from 1s to 744h."`
+	Per    string   `json:"per,omitempty" enum:"job,app,rule" doc:"Whether failures of one job, of one app, or of all jobs of the rule are counted together. Default job."`
 }
 
 // AlertOverdue is the threshold of the backlog: the number of overdue due times.
 type AlertOverdue struct {
-	Tasks     int      `json:"tasks,omitempty" doc:"So many due times, from 1 to 10000,"`
-	OlderThan Duration `json:"older_than,omitempty" doc:"that were to be started so long ago, from 1s to 744h."`
+	Tasks     int      `json:"tasks,omitempty" doc:"The number of overdue due times, from 1 to 10000."`
+	OlderThan Duration `json:"older_than,omitempty" doc:"How long they are overdue, from 1s to 744h."`
 }
 
 // Has reports whether the rule listens to an event.

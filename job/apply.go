@@ -36,8 +36,8 @@ type Apply struct {
 
 // GroupSpec is a group as files have it.
 type GroupSpec struct {
-	Name  string `json:"name" doc:"Its name. It is not renamed."`
-	Slots int    `json:"slots" doc:"How many runs of its jobs may execute at once in the whole cluster."`
+	Name  string `json:"name" doc:"Its name, which cannot be changed."`
+	Slots int    `json:"slots" doc:"How many runs of its jobs can execute at once in the whole cluster."`
 }
 
 // Wanted is a job as files have it.
@@ -102,9 +102,9 @@ type AppliedJob struct {
 
 // Change is a changed field. Values are JSON; nil means not set.
 type Change struct {
-	Field   string          `json:"field" doc:"Which field, such as 'retry.attempts'."`
-	Was     json.RawMessage `json:"was,omitempty" doc:"What it was; absent if it was not set."`
-	Becomes json.RawMessage `json:"becomes,omitempty" doc:"What it is now; absent if it is not set any more."`
+	Field   string          `json:"field" doc:"The path of the field, such as 'retry.attempts'."`
+	Was     json.RawMessage `json:"was,omitempty" doc:"The old value. Absent if it was not set."`
+	Becomes json.RawMessage `json:"becomes,omitempty" doc:"The new value. Absent if it is no longer set."`
 }
 
 // Check fills the defaults in and returns Problems or nil. Its fields are paths in the manifest,
