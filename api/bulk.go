@@ -305,7 +305,8 @@ var (
 
 // The operations.
 var (
-	aboutBulk = " The request selects the jobs that `GET /api/v1/jobs` lists for the same parameters, in the same order, " +
+	aboutBulk = " The request selects the jobs that `GET /api/v1/jobs` lists for the same parameters, in the same " +
+		"order, " +
 		"in the apps where you have the role; or the jobs of `ids`, where each unknown id is refused on its own. An empty " +
 		"parameter is refused. " +
 		"One request changes up to `limit` jobs in one transaction, and reports the result of " +

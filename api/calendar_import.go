@@ -157,7 +157,8 @@ func (s *Server) imported(ctx context.Context, name string, days job.ImportedDay
 		// The change is committed, even if it cannot be read back.
 		if err == nil {
 			if c, err = trip.CalendarNamed(s.cfg.DB.Reader(ctx), name); err != nil {
-				c, err = trip.CalendarRow{Name: name, SpecErr: errors.New("the calendar was saved, but could not be read back")}, nil
+				c, err = trip.CalendarRow{Name: name, SpecErr: errors.New("the calendar was saved, but could not be read " +
+					"back")}, nil
 			}
 		}
 

@@ -198,7 +198,8 @@ func (s *Server) putSpec(ctx context.Context, spec job.CalendarSpec, version int
 	if errors.Is(err, sql.ErrExists) {
 		return false, exists.problem("A calendar with this name already exists; replace it with PUT.")
 	}
-	return isNew, lookAt(err, "GET %s shows the current state. You can safely repeat the request.", calendarPath(spec.Name))
+	return isNew, lookAt(err, "GET %s shows the current state. You can safely repeat the "+
+		"request.", calendarPath(spec.Name))
 }
 
 func calendarPath(name string) string { return "/api/v1/calendars/" + url.PathEscape(name) }

@@ -46,39 +46,39 @@ type (
 
 var (
 	applyDoc = operation{
-		id: "apply", tag: tagFiles, once: true, most: maxApplyBody, summary: "Make everything as files have it",
-		about: "Makes, changes and, with `prune`, deletes what is another in the cluster than in the body, all of it " +
-			"in one transaction, or nothing. What is as wanted is left alone, so the same body again changes " +
+		id: "apply", tag: tagFiles, once: true, most: maxApplyBody, summary: "Apply files",
+		about: "Creates, changes and, with `prune`, deletes objects of the cluster until they match the body, all of it " +
+			"in one transaction or nothing. Objects that already match stay untouched, so sending the same body again changes " +
 			"nothing. " +
-			"Of a job everything that is left out gets its default, but for `paused`, which stays as it is, and the " +
-			"phase of an unchanged `every`. Answered once nothing starts under an old definition any more. " +
+			"Fields of a job that are left out get their defaults, except for `paused`, which stays as it is, and the " +
+			"phase of an unchanged `every`. The answer comes once nothing starts under an old definition any more. " +
 			"In `errors` of a problem, `field` begins with the place in the body: `jobs[3].schedule`.",
-		body: &requestBody{of: of[applyBody](), about: "What files have, and what to do with it.",
+		body: &requestBody{of: of[applyBody](), about: "The content of the files, and the options.",
 			example: `{"groups": [{"name": "warehouse", "slots": 2}], "jobs": [{"app": "shop", "name": "load orders", "schedule": "*/5 * * * *", "command": "load-orders", "group": "warehouse"}], "prune": {"app": "shop"}, "dry_run": true}`},
-		replies: found[applyView]("What was changed, or would be."), changes: true,
+		replies: found[applyView]("The changes, made or planned."), changes: true,
 		problems: []kind{changed, exists, unreadable, appLimit},
 	}
 	exportDoc = operation{
-		id: "export", tag: tagFiles, summary: "List jobs as files have them",
-		about: "Definitions without what is the default, in the order of the jobs' creation. What is listed can be " +
-			"applied, also to another cluster.",
+		id: "export", tag: tagFiles, summary: "Export jobs",
+		about: "Definitions in the form of files, without default values, in the order of the jobs' creation. They can be " +
+			"applied again, also to another cluster.",
 		query:   []parameter{ofAppParam, labelIs, ofJobParam, limitParam, pageParam},
 		replies: found[exportView]("A page of jobs."), problems: []kind{notFound},
 	}
 	crontabDoc = operation{
 		id: "readCrontab", tag: tagFiles, spoken: true, summary: "Read a crontab",
-		about: "What the lines of a crontab are as jobs, and what is otherwise here than with cron. Nothing is " +
-			"changed: `POST /api/v1/apply` takes the jobs. A crontab may have as many lines that are jobs as one " +
-			"call applies.",
-		body: &requestBody{of: of[crontabBody](), about: "The crontab, and what it does not say itself.",
+		about: "Converts the lines of a crontab to jobs, and notes differences from cron. Nothing is " +
+			"changed: send the jobs to `POST /api/v1/apply`. A crontab can have as many job lines as one " +
+			"request can apply.",
+		body: &requestBody{of: of[crontabBody](), about: "The crontab, and settings that it does not contain.",
 			example: `{"text": "MAILTO=ops@example.com\n0 3 * * * backup.sh\n", "app": "shop", "timezone": "Europe/Berlin"}`},
 		replies: []reply{
-			{status: http.StatusOK, about: "Its lines.", of: of[crontabView](), headers: []string{"Vary"}},
+			{status: http.StatusOK, about: "The converted lines.", of: of[crontabView](), headers: []string{"Vary"}},
 		},
 	}
 	manifestSchemaDoc = operation{
-		id: "getManifestSchema", tag: tagFiles, summary: "What files may have, as a JSON Schema",
-		about:  "For editors, of draft 2020-12.",
+		id: "getManifestSchema", tag: tagFiles, summary: "The JSON Schema of files",
+		about:  "For editors, in draft 2020-12.",
 		cached: true, replies: []reply{{status: http.StatusOK, about: "The schema.", media: []string{mediaJSON}}},
 	}
 )
@@ -88,7 +88,8 @@ func ManifestSchema() ([]byte, error) {
 	types := newReflector()
 	manifest, one := types.Of(of[manifestBody](), openapi.Request), types.Of(of[manifestJob](), openapi.Request)
 	defs := types.Schemas()
-	editors := &openapi.Schema{Type: openapi.Types{openapi.String}, Description: "Where editors find this schema."}
+	editors := &openapi.Schema{Type: openapi.Types{openapi.String}, Description: "The address at which editors find " +
+		"this schema."}
 	for _, ref := range []*openapi.Schema{manifest, one} {
 		if s, ok := defs.Get(ref.Ref[len(openapi.Refer("").Ref):]); ok {
 			s.Properties.Set("$schema", editors)

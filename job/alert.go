@@ -321,7 +321,8 @@ func (r *AlertRule) checkThresholds(p *Problems) {
 		p.Add("failures", problem.ThresholdUnused, AlertFailures)
 	case f != nil:
 		if f.Count < 2 || f.Count > 1000 {
-			p.Add("failures.count", problem.NotBetween.Advise("for an alert about each failure, add failed to on"), f.Count, 2, 1000)
+			p.Add("failures.count", problem.NotBetween.Advise("for an alert about each failure, add failed to "+
+				"on"), f.Count, 2, 1000)
 		}
 		checkSpan(p, "failures.within", f.Within, time.Second, maxAlertTime)
 		if !slices.Contains([]string{"job", "app", "rule"}, f.Per) {
