@@ -73,7 +73,7 @@ var (
 		summary: "Create or replace a calendar",
 		about:   "A change applies to due times that have not begun, of all jobs that use the calendar.",
 		body: &requestBody{of: of[calendarBody](), example: calendarExample,
-			about: "The whole calendar. What GET answered can be edited and sent back: what only the server sets is " +
+			about: "The whole calendar. An answer of GET can be edited and sent back: fields that only the server sets are " +
 				"ignored."},
 		replies: putReplies[calendarView](), changes: true, problems: []kind{changed, unreadable},
 	}

@@ -43,10 +43,10 @@ var (
 		replies: found[clusterView]("The cluster."),
 	}
 	statsDoc = operation{
-		id: "getStats", tag: tagCluster, summary: "Show how much the cluster does",
+		id: "getStats", tag: tagCluster, summary: "Show the load of the cluster",
 		about: "What executes, waits and is overdue now; the free slots of each node; and how much started and ended, " +
 			"and how late, in each ten seconds of the last minutes. " +
-			"Each node counts by itself and writes its counts every ten seconds. What is counted where is in " +
+			"Each node counts by itself and writes its counts every ten seconds. The details are in " +
 			"`docs/events.md`.",
 		query: []parameter{statsMinutes}, replies: found[statsView]("The figures."),
 	}

@@ -76,7 +76,7 @@ var (
 		example: `{"reason": "the warehouse moves", "until": "2h"}`,
 	}
 	replacementJob = &requestBody{of: of[jobView](),
-		about: "The whole definition. What GET answered can be edited and sent back: what only the server sets is " +
+		about: "The whole definition. An answer of GET can be edited and sent back: fields that only the server sets are " +
 			"ignored.",
 		example: `{"name": "backup", "schedule": "0 4 * * *", "timezone": "Europe/Berlin", "command": "pg_dump shop > /backup/shop.sql"}`}
 	changedJob = []reply{{status: http.StatusOK, about: "The current job.", of: of[jobView]()}}

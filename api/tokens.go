@@ -79,7 +79,7 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 	t, token, err := s.issuer.Create(r.Context(), spec)
 	switch {
 	case errors.Is(err, sql.ErrExists):
-		return exists.problem("A token of this name exists already; revoke that one, or choose another name.")
+		return exists.problem("A token with this name already exists. Revoke it, or choose another name.")
 	case err != nil:
 		return lookAt(err,
 			"GET /api/v1/tokens?name=%s shows whether it was created. If so, revoke it and create another: "+
@@ -201,7 +201,7 @@ func (s *Server) revokeToken(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, sql.ErrNotFound):
 		return noToken(strconv.FormatInt(id, 10))
 	case err != nil:
-		return lookAt(err, "GET /api/v1/tokens/%d tells whether it lives; the same request again does no harm.", id)
+		return lookAt(err, "GET /api/v1/tokens/%d shows whether it is still valid. You can safely repeat the request.", id)
 	}
 
 	s.gate.Forget()

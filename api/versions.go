@@ -52,7 +52,7 @@ func (s *Server) definitions(ctx context.Context, id, upTo int64, limit int) (re
 		upTo = j.Version
 	}
 	if upTo > j.Version && mayRead(ctx, j.Spec.App) {
-		return j, nil, notFound.problem("The job is at version %d, and was never at %d.", j.Version, upTo)
+		return j, nil, notFound.problem("The job is at version %d, and never had version %d.", j.Version, upTo)
 	}
 
 	rows, err := s.cfg.DB.Versions(ctx, id, upTo, limit)
@@ -267,7 +267,7 @@ func (s *Server) rollBack(ctx context.Context, id, version int64) (*read.Job, er
 	}
 
 	if v.SpecErr != nil {
-		return nil, unreadable.problem("What the job was at version %d cannot be read: %v.", version, v.SpecErr)
+		return nil, unreadable.problem("Version %d of the job cannot be read: %v.", version, v.SpecErr)
 	}
 	if err := mayWrite(ctx, v.Spec.App); err != nil {
 		return nil, err
