@@ -244,7 +244,7 @@ func TestRetentionWhereWanted(t *testing.T) {
 	}
 
 	r := s.call("PUT", "/api/v1/cluster/retention", `{}`, "If-None-Match", "*").want(412)
-	if want := "There is a rule of that name already"; !strings.Contains(r.body, want) {
+	if want := "A rule with this name already exists"; !strings.Contains(r.body, want) {
 		t.Errorf("of the cluster: got %s, want %q", r.body, want)
 	}
 

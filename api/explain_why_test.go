@@ -83,7 +83,7 @@ func TestExplainTheDefinition(t *testing.T) {
 			"after the job's end, 2030-06-30T00:00:00Z",
 		},
 		"within, and not due":          {bounded, "2030-05-01T04:00:00Z", false, "not_due", "not a due time"},
-		"due often enough":             {counted, "2030-01-04T03:00:00Z", false, "max_fires", "max_fires is 3"},
+		"due often enough":             {counted, "2030-01-04T03:00:00Z", false, "max_fires", "its maximum of 3 due times"},
 		"due for the last time":        {counted, "2030-01-03T03:00:00Z", true, "ahead", "in the future"},
 		"an interval before its start": {regular, "2029-12-31T22:00:00Z", false, "before_start", "before the job's start"},
 		"between two of an interval":   {regular, "2029-12-31T22:30:00Z", false, "not_due", "not a due time"},

@@ -296,7 +296,7 @@ func TestParseICSRefuses(t *testing.T) {
 		"a page of the web":    {"<!DOCTYPE html>\n<p>Not found: it is gone</p>", "line 1", "is not an iCalendar property"},
 		"events alone":         {"BEGIN:VEVENT\nEND:VEVENT", "line 1", "outside of a VCALENDAR"},
 		"a torn file": {
-			"BEGIN:VCALENDAR\nBEGIN:VEVENT\n" + from + "20270101\n", "line 3", "ends within VEVENT",
+			"BEGIN:VCALENDAR\nBEGIN:VEVENT\n" + from + "20270101\n", "line 3", "ends inside VEVENT",
 		},
 		"an end of nothing": {"BEGIN:VCALENDAR\nEND:VEVENT", "line 2", "without a beginning"},
 		"very deep":         {strings.Repeat("BEGIN:VCALENDAR\n", 100), "line 9", "nested"},

@@ -203,7 +203,7 @@ func TestCronRefuses(t *testing.T) {
 		"a zone and nothing else": {
 			"TZ=", `a time zone does not belong in the expression; set the job's timezone`,
 		},
-		"an unknown macro":   {"@fortnightly", `unknown macro @fortnightly; the macros are @yearly`},
+		"an unknown macro":   {"@fortnightly", `@fortnightly is not a known macro; the macros are @yearly`},
 		"junk after a macro": {"@daily junk", `nothing can follow a macro; write @daily alone`},
 		"nothing":            {" ", `empty; write five fields`},
 		"too few fields":     {"0 0 * *", `has 4 fields; at least 5 are needed`},

@@ -3,7 +3,7 @@ package problem
 // Warnings: the definition is allowed, but hardly intended.
 var (
 	NoDueTimeAhead  = say("no_due_time_ahead", "the job has no due time in the future")
-	FirstDueFar     = say("first_due_far", "the first due time is in %s, on %s")
+	FirstDueFar     = say("first_due_far", "the first due time is %s away, on %s")
 	AtIsPast        = say("at_is_past", "at: %s was %s ago, and this job starts at most %s late (%s), so it will not run")
 	NeverStartsLate = say("never_starts_late", "misfire.max_age, %s, is shorter than the %s after which a due time is a misfire, so no due time ever starts late")
 	QueueNeverFills = say("queue_never_fills", "a queued due time is missed after %s (start_deadline), before the next one is due, so the queue never fills")
