@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"go-crontab/internal/alert"
 	"go-crontab/internal/auth"
@@ -26,11 +27,11 @@ type Alerter interface {
 
 // alertMeta holds the server's metadata of a rule or a channel.
 type alertMeta struct {
-	Version int64  `json:"version" doc:"Grows with each change."`
+	Version int64  `json:"version" doc:"A number that grows with each change."`
 	Created string `json:"created" format:"date-time" doc:"When it was created."`
-	Updated string `json:"updated" format:"date-time" doc:"When it was changed last."`
-	By      string `json:"updated_by" doc:"By whom."`
-	Error   string `json:"error,omitempty" doc:"Why what is stored cannot be read. Put it again."`
+	Updated string `json:"updated" format:"date-time" doc:"When it was last changed."`
+	By      string `json:"updated_by" doc:"Who changed it last."`
+	Error   string `json:"error,omitempty" doc:"Why the stored definition cannot be read. Replace it with PUT."`
 }
 
 func metaOf(r *alert.Definition) alertMeta {
@@ -54,7 +55,7 @@ type alertRuleView struct {
 type alertChannelView struct {
 	job.AlertChannel
 	alertMeta
-	Held string `json:"held,omitempty" doc:"Of a heartbeat: why it is not called now."`
+	Held string `json:"held,omitempty" doc:"For a heartbeat: why it is not called now."`
 }
 
 func viewRule(row *alert.Definition) alertRuleView {
@@ -134,9 +135,10 @@ func (s *Server) alertNamed(r *http.Request, t alert.Table) (alert.Definition, e
 
 func noAlert(t alert.Table, name string) error {
 	if t == alert.ChannelTable {
-		return notFound.problem("There is no channel %q; PUT makes one.", cutShort(name))
+		return notFound.problem("There is no channel %q; create it with PUT, or with go-crontab alert channel set.",
+			cutShort(name))
 	}
-	return notFound.problem("There is no rule %q; PUT makes one.", cutShort(name))
+	return notFound.problem("There is no rule %q; create it with PUT, or with go-crontab alert rule set.", cutShort(name))
 }
 
 // listRules: GET /api/v1/alerts/rules
@@ -180,7 +182,7 @@ func (s *Server) putRule(w http.ResponseWriter, r *http.Request) error {
 
 	row, isNew, err := s.alerts.PutRule(ctx, rule)
 	if err != nil {
-		return lookAt(err, "The same request again does no harm.")
+		return lookAt(err, "You can safely repeat the request.")
 	}
 	return answerTagged(w, createdIf(isNew), row.Version, viewRule(&row))
 }
@@ -212,18 +214,19 @@ func (s *Server) deleteAlert(w http.ResponseWriter, r *http.Request, t alert.Tab
 	var used *alert.InUse
 	switch err := remove(r.Context(), name); {
 	case errors.As(err, &used):
-		return inUse.problem("%s: change those first.", cut(capital(used.Error()), maxMessage))
+		return inUse.problem("%s. Change the rules first.", cut(capital(used.Error()), maxMessage))
 	case errors.Is(err, sql.ErrNotFound):
 		return noAlert(t, name)
 	case err != nil:
-		return lookAt(err, "GET tells whether it is still there.")
+		return lookAt(err, "GET shows whether it still exists.")
 	}
 
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-func capital(s string) string { return "T" + s[1:] } // the text begins with "the channel …"
+// capital returns a text that begins with an ASCII letter with a capital one, as a sentence.
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // listChannels: GET /api/v1/alerts/channels
 func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
@@ -268,16 +271,16 @@ func (s *Server) putChannel(w http.ResponseWriter, r *http.Request) error {
 
 	row, isNew, err := s.alerts.PutChannel(ctx, c)
 	if err != nil {
-		return lookAt(err, "The same request again does no harm.")
+		return lookAt(err, "You can safely repeat the request.")
 	}
 	return answerTagged(w, createdIf(isNew), row.Version, viewChannel(r.Context(), &row))
 }
 
 // testedView is the result of a channel test.
 type testedView struct {
-	Sent   bool   `json:"sent" doc:"Whether the channel took the message."`
-	Said   string `json:"said" doc:"What it answered, or why the message could not be sent."`
-	TookMS int64  `json:"took_ms" doc:"How long that took."`
+	Sent   bool   `json:"sent" doc:"Whether the channel accepted the message."`
+	Said   string `json:"said" doc:"The response of the channel, or why the message could not be sent."`
+	TookMS int64  `json:"took_ms" doc:"How long the test took."`
 }
 
 // testChannel: POST /api/v1/alerts/channels/{name}/test
@@ -290,7 +293,7 @@ func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if s.cfg.Alerts == nil {
-		return noSession.problem("This node sends no messages; ask another one.")
+		return noSession.problem("This node does not send messages; ask another node.")
 	}
 
 	t, err := s.cfg.Alerts.Test(r.Context(), name)
@@ -303,7 +306,7 @@ func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
 
 	if err := s.alerts.RecordTest(r.Context(), &t); err != nil {
 		// The message was sent, so this is not an error for the client.
-		s.cfg.Log.Warn("the test of a channel cannot be written down", "channel", name, "error", err)
+		s.cfg.Log.Warn("cannot record the test of a channel", "channel", name, "error", err)
 	}
 	return answer(w, http.StatusOK, testedView{t.Sent, t.Said, t.Took.Milliseconds()})
 }
@@ -311,24 +314,24 @@ func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
 // alertView is an alert as clients see it.
 type alertView struct {
 	ID       string         `json:"id" doc:"Its id."`
-	State    string         `json:"state" enum:"firing,resolved" doc:"Whether it goes on."`
+	State    string         `json:"state" enum:"firing,resolved" doc:"Whether it is still firing."`
 	Rule     string         `json:"rule" doc:"The rule that found it."`
-	Event    job.AlertEvent `json:"event" doc:"What it is about."`
-	Severity string         `json:"severity" doc:"Of the rule."`
-	App      string         `json:"app,omitempty" doc:"Of the job. Absent: it is about the cluster."`
-	JobID    string         `json:"job_id,omitempty" doc:"The job."`
-	Job      string         `json:"job,omitempty" doc:"Its name."`
-	Owner    string         `json:"owner,omitempty" doc:"Its owner."`
-	Node     string         `json:"node,omitempty" doc:"The node: which executed the run, or which is in trouble."`
-	Run      string         `json:"run,omitempty" doc:"The run that was seen last."`
-	Summary  string         `json:"summary" doc:"What has happened, in one line."`
+	Event    job.AlertEvent `json:"event" doc:"The event that it is about."`
+	Severity string         `json:"severity" doc:"The severity of the rule."`
+	App      string         `json:"app,omitempty" doc:"The app of the job. Absent if it is about the cluster."`
+	JobID    string         `json:"job_id,omitempty" doc:"The id of the job."`
+	Job      string         `json:"job,omitempty" doc:"The name of the job."`
+	Owner    string         `json:"owner,omitempty" doc:"The owner of the job."`
+	Node     string         `json:"node,omitempty" doc:"The node that executed the run, or that has a problem."`
+	Run      string         `json:"run,omitempty" doc:"The latest run that it is about."`
+	Summary  string         `json:"summary" doc:"What happened, in one line."`
 	First    string         `json:"first" format:"date-time" doc:"When it began."`
-	Last     string         `json:"last" format:"date-time" doc:"When it was seen last."`
-	Seen     int64          `json:"seen" doc:"How often."`
-	Told     string         `json:"told,omitempty" format:"date-time" doc:"When a message about it was last made. Absent: none was."`
-	Silence  string         `json:"silence,omitempty" doc:"The id of the silence for which none was."`
-	Resolved string         `json:"resolved,omitempty" format:"date-time" doc:"When it was over."`
-	Why      string         `json:"resolved_by,omitempty" doc:"Why it is over."`
+	Last     string         `json:"last" format:"date-time" doc:"When it was last seen."`
+	Seen     int64          `json:"seen" doc:"How often it was seen."`
+	Told     string         `json:"told,omitempty" format:"date-time" doc:"When a message about it was last created. Absent if there was none."`
+	Silence  string         `json:"silence,omitempty" doc:"The id of the silence that suppressed the message."`
+	Resolved string         `json:"resolved,omitempty" format:"date-time" doc:"When it ended."`
+	Why      string         `json:"resolved_by,omitempty" doc:"Why it ended."`
 }
 
 func viewAlert(f *alert.FiredRow) alertView {
@@ -415,10 +418,10 @@ func (s *Server) getAlert(w http.ResponseWriter, r *http.Request) error {
 
 // alertSummaryView summarises all alerts and messages.
 type alertSummaryView struct {
-	Firing    int64            `json:"firing" doc:"How many alerts fire."`
-	States    map[string]int64 `json:"deliveries" doc:"How many messages there are of the last 30 days, by their states. Of one state no more than 10000 are counted."`
-	Lost      int64            `json:"lost" doc:"How many events could not be told since the cluster was made, because there was too much."`
-	Templates int64            `json:"template_failures" doc:"How many messages were sent with the built-in text since then, because a template failed."`
+	Firing    int64            `json:"firing" doc:"How many alerts are firing."`
+	States    map[string]int64 `json:"deliveries" doc:"The number of messages of the last 30 days, by state. At most 10000 of each state are counted."`
+	Lost      int64            `json:"lost" doc:"How many events were dropped since the cluster was created, because there were too many."`
+	Templates int64            `json:"template_failures" doc:"How many messages used the built-in text since then, because a template failed."`
 }
 
 // alertSummary: GET /api/v1/alerts/summary
@@ -433,19 +436,19 @@ func (s *Server) alertSummary(w http.ResponseWriter, r *http.Request) error {
 // deliveryView is a message as clients see it.
 type deliveryView struct {
 	ID       string          `json:"id" doc:"Its id."`
-	Key      string          `json:"key" doc:"What whoever gets it twice can tell it by."`
-	Kind     string          `json:"kind" enum:"alert,test,ping,heartbeat" doc:"What it is: 'ping' is the call of a job's ping."`
-	Channel  string          `json:"channel,omitempty" doc:"To which channel it goes."`
-	Rule     string          `json:"rule,omitempty" doc:"Of which rule."`
-	Target   string          `json:"target,omitempty" doc:"To whom, where the channel does not say: the owner of a job. Of a ping, the host."`
-	State    string          `json:"state" enum:"pending,sending,sent,failed,silenced,suppressed" doc:"Where it is. 'suppressed': its channel was disabled or gone, or got too much."`
-	Attempts int             `json:"attempts" doc:"How often it was tried."`
-	Next     string          `json:"next,omitempty" format:"date-time" doc:"When it is tried, or tried again."`
-	Events   int64           `json:"events" doc:"Of how many events it tells."`
-	Items    []job.AlertItem `json:"items" doc:"The first of them, at most 20."`
-	Said     string          `json:"said,omitempty" doc:"What the channel answered last, or why it failed."`
-	Created  string          `json:"created" format:"date-time" doc:"When it was made."`
-	Updated  string          `json:"updated" format:"date-time" doc:"When something of it changed last."`
+	Key      string          `json:"key" doc:"The key by which a receiver can recognise a message that arrives twice."`
+	Kind     string          `json:"kind" enum:"alert,test,ping,heartbeat" doc:"The kind of message. 'ping' is the call of a job's ping."`
+	Channel  string          `json:"channel,omitempty" doc:"The channel that it goes to."`
+	Rule     string          `json:"rule,omitempty" doc:"The rule that it comes from."`
+	Target   string          `json:"target,omitempty" doc:"The recipient if it is not the channel's: the owner of a job, or the host of a ping."`
+	State    string          `json:"state" enum:"pending,sending,sent,failed,silenced,suppressed" doc:"The state of the delivery. 'suppressed': its channel was disabled or deleted, or had too many messages."`
+	Attempts int             `json:"attempts" doc:"How many times it was tried."`
+	Next     string          `json:"next,omitempty" format:"date-time" doc:"When it is tried next."`
+	Events   int64           `json:"events" doc:"How many events it contains."`
+	Items    []job.AlertItem `json:"items" doc:"The first events, at most 20."`
+	Said     string          `json:"said,omitempty" doc:"The last response of the channel, or why sending failed."`
+	Created  string          `json:"created" format:"date-time" doc:"When it was created."`
+	Updated  string          `json:"updated" format:"date-time" doc:"When it last changed."`
 }
 
 func viewDelivery(d *alert.DeliveryRow) deliveryView {

@@ -51,7 +51,7 @@ func TestAppLimits(t *testing.T) {
 	s.call("POST", run, "").want(202)
 	s.call("POST", run, "").want(202)
 	r := s.call("POST", run, "")
-	over(r, "has had 3 runs in the last minute and may have at most 3 a minute")
+	over(r, "has started 3 runs in the last minute and can start at most 3 a minute")
 	if wait, err := strconv.Atoi(r.header.Get("Retry-After")); err != nil || wait < 1 || wait > 60 {
 		t.Errorf("got Retry-After %q", r.header.Get("Retry-After"))
 	}

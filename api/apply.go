@@ -20,31 +20,31 @@ const maxApplyBody = 16 << 20
 
 // applyView reports the changes, or with dry_run the changes that would be made.
 type applyView struct {
-	DryRun    bool              `json:"dry_run" doc:"Nothing was changed: this is what would be."`
-	Changed   int               `json:"changed" doc:"How many objects are not unchanged."`
+	DryRun    bool              `json:"dry_run" doc:"Whether this was a dry run: nothing was changed, and the answer shows what would be."`
+	Changed   int               `json:"changed" doc:"How many objects were created, updated or deleted."`
 	Groups    []appliedObject   `json:"groups" doc:"The groups, in the order of the request."`
 	Calendars []appliedObject   `json:"calendars" doc:"The calendars, in the order of the request."`
-	Channels  []appliedObject   `json:"channels" doc:"The channels of alerts, in the order of the request."`
-	Rules     []appliedObject   `json:"rules" doc:"The rules of alerts, in the order of the request."`
-	Retention []appliedObject   `json:"retention" doc:"The rules of retention, by apps. 'name' is the app, empty of the cluster's."`
-	Pauses    []appliedObject   `json:"pauses" doc:"The pauses, by apps. 'name' is the app, empty of the cluster's."`
-	Jobs      []*appliedJobView `json:"jobs" doc:"The jobs, in the order of the request; then those that were deleted, by their names."`
+	Channels  []appliedObject   `json:"channels" doc:"The alert channels, in the order of the request."`
+	Rules     []appliedObject   `json:"rules" doc:"The alert rules, in the order of the request."`
+	Retention []appliedObject   `json:"retention" doc:"The retention rules, by app. 'name' is the app, and empty for the cluster's rule."`
+	Pauses    []appliedObject   `json:"pauses" doc:"The pauses, by app. 'name' is the app, and empty for the cluster's pause."`
+	Jobs      []*appliedJobView `json:"jobs" doc:"The jobs, in the order of the request; then the deleted jobs, by name."`
 }
 
 type appliedObject struct {
-	Name    string       `json:"name" doc:"Which one."`
-	Action  job.Applying `json:"action" doc:"What became of it."`
-	Changes []job.Change `json:"changes,omitempty" doc:"The fields that are another now; of a new one all that are set."`
+	Name    string       `json:"name" doc:"The name of the object."`
+	Action  job.Applying `json:"action" doc:"What was done with it."`
+	Changes []job.Change `json:"changes,omitempty" doc:"The changed fields; for a new object, all fields that are set."`
 }
 
 type appliedJobView struct {
-	ID       string         `json:"id,omitempty" doc:"Absent of a job that would be created."`
-	App      string         `json:"app" doc:"Of the job."`
-	Name     string         `json:"name" doc:"Of the job."`
-	Action   job.Applying   `json:"action" doc:"What became of it."`
-	Version  int64          `json:"version,omitempty" doc:"At which the job is; absent of one that is deleted or would be created."`
-	Changes  []job.Change   `json:"changes,omitempty" doc:"The fields that are another now; of a new one all that are set."`
-	Warnings []problem.Text `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant."`
+	ID       string         `json:"id,omitempty" doc:"The id of the job. Absent for a job that would be created."`
+	App      string         `json:"app" doc:"The app of the job."`
+	Name     string         `json:"name" doc:"The name of the job."`
+	Action   job.Applying   `json:"action" doc:"What was done with it."`
+	Version  int64          `json:"version,omitempty" doc:"The version of the job. Absent for a job that is deleted or would be created."`
+	Changes  []job.Change   `json:"changes,omitempty" doc:"The changed fields; for a new object, all fields that are set."`
+	Warnings []problem.Text `json:"warnings,omitempty" doc:"Warnings: settings that are allowed, but probably not intended."`
 }
 
 // apply: POST /api/v1/apply
@@ -69,13 +69,13 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) error {
 
 	done, err := e.Apply(r.Context(), want)
 	if err != nil {
-		return lookAt(err, "GET /api/v1/export shows what stands; the same request again does no harm.")
+		return lookAt(err, "GET /api/v1/export shows the current state. You can safely repeat the request.")
 	}
 
 	view, err := s.viewApplied(r, &want, &done)
 	if err != nil {
 		// The change is committed, so missing warnings are no error for the client.
-		s.cfg.Log.Warn("what was applied cannot be warned of", "error", err)
+		s.cfg.Log.Warn("cannot compute warnings about applied jobs", "error", err)
 	}
 	return answer(w, http.StatusOK, view)
 }
@@ -160,7 +160,7 @@ func applyFields(body map[string]any) (job.Apply, error) {
 	f.boolean("dry_run", &dry)
 	want.DryRun = *dry
 	if _, given := body["jobs"]; want.Prune != nil && !given {
-		f.wrong("jobs", problem.MissingPlural.Advise("give [] if none is to stay"))
+		f.wrong("jobs", problem.MissingPlural.Advise("give [] if no job should remain"))
 	}
 	return want, f.done()
 }
@@ -188,7 +188,7 @@ func (f *fields) objects(name string, most int, fn func(*fields)) {
 	}
 
 	if len(list) > most {
-		f.wrong(name, problem.TooMany.Advise("apply them in parts"), len(list), most)
+		f.wrong(name, problem.TooMany.Advise("apply them in several requests"), len(list), most)
 		return
 	}
 
@@ -237,7 +237,7 @@ func mayApply(r *http.Request, want *job.Apply) error {
 
 	if len(want.Groups)+len(want.Calendars)+len(want.Channels)+len(want.Rules) > 0 {
 		return forbid(p,
-			"Groups, calendars, and channels and rules of alerts concern the whole cluster, and take role %s without "+
+			"Groups, calendars, and alert channels and rules concern the whole cluster and need the role %s without "+
 				"a limit to apps", admin)
 	}
 
@@ -250,7 +250,7 @@ func mayApply(r *http.Request, want *job.Apply) error {
 	}
 
 	if slices.Contains(apps, "") {
-		return forbid(p, "Retention and pauses of the cluster take role %s without a limit to apps", admin)
+		return forbid(p, "Retention and pauses of the cluster need the role %s without a limit to apps", admin)
 	}
 
 	for _, w := range want.Jobs {

@@ -20,19 +20,19 @@ import (
 type backfillView struct {
 	ID       string           `json:"id" doc:"Its id, a number."`
 	JobID    string           `json:"job_id" doc:"The id of its job."`
-	From     string           `json:"from" format:"date-time" doc:"The beginning of the range, which belongs to it."`
-	To       string           `json:"to" format:"date-time" doc:"The end of the range, which belongs to it."`
-	Parallel int              `json:"parallel" doc:"How many of its due times are started at once."`
-	Missing  bool             `json:"missing" doc:"Whether it leaves out due times that have succeeded."`
-	State    string           `json:"state" enum:"running,done,cancelled" doc:"How far it is."`
-	Total    int64            `json:"total" doc:"How many due times are in the range."`
-	Started  int64            `json:"planned" doc:"How many of them have or had a run."`
-	LeftOut  int64            `json:"left_out" doc:"How many of them had succeeded before."`
-	Ended    int64            `json:"ended" doc:"How many of them have ended. In a list 0 if they could not be counted in time."`
-	Outcomes map[string]int64 `json:"outcomes" doc:"How many ended how, by outcome. In a list empty if they could not be counted in time."`
-	Who      string           `json:"who,omitempty" doc:"Who asked for it."`
-	Created  string           `json:"created" format:"date-time" doc:"When it was begun."`
-	Updated  string           `json:"updated" format:"date-time" doc:"When it went on last."`
+	From     string           `json:"from" format:"date-time" doc:"The beginning of the range, inclusive."`
+	To       string           `json:"to" format:"date-time" doc:"The end of the range, inclusive."`
+	Parallel int              `json:"parallel" doc:"How many due times run at the same time."`
+	Missing  bool             `json:"missing" doc:"Whether due times that have already succeeded are left out."`
+	State    string           `json:"state" enum:"running,done,cancelled" doc:"The state of the backfill."`
+	Total    int64            `json:"total" doc:"How many due times the range has."`
+	Started  int64            `json:"planned" doc:"How many of them have been started."`
+	LeftOut  int64            `json:"left_out" doc:"How many of them were left out, because they had already succeeded."`
+	Ended    int64            `json:"ended" doc:"How many of them have ended. In a list, 0 if they could not be counted in time."`
+	Outcomes map[string]int64 `json:"outcomes" doc:"How many have ended, by outcome. In a list, empty if they could not be counted in time."`
+	Who      string           `json:"who,omitempty" doc:"Who requested it."`
+	Created  string           `json:"created" format:"date-time" doc:"When it began."`
+	Updated  string           `json:"updated" format:"date-time" doc:"When it last progressed."`
 }
 
 // viewBackfill returns the view without counts if counting fails.
@@ -101,13 +101,13 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	b, err := e.Backfill(r.Context(), id,
 		edit.Range{From: *from, To: *to, Parallel: parallel, Missing: missing != nil && *missing}, key)
 	if err != nil {
-		return lookAt(err, "GET /api/v1/backfills?job_id=%d tells whether it was begun.", id)
+		return lookAt(err, "GET /api/v1/backfills?job_id=%d shows whether it has begun.", id)
 	}
 
 	v, err := s.viewBackfill(r.Context(), b)
 	if err != nil && b.State != trip.Backfilling {
 		// The backfill was started and has ended: this request is a repetition.
-		return lookAt(&sql.Unknown{Err: err}, "The backfill was begun: GET /api/v1/backfills/%s tells how it is.", v.ID)
+		return lookAt(&sql.Unknown{Err: err}, "The backfill has begun: GET /api/v1/backfills/%s shows its progress.", v.ID)
 	}
 
 	w.Header().Set("Location", "/api/v1/backfills/"+v.ID)
@@ -188,7 +188,7 @@ func (s *Server) cancelBackfill(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) showBackfill(w http.ResponseWriter, r *http.Request, id int64, changes bool,
 	get func(context.Context, int64) (trip.BackfillRow, error)) error {
-	look := func(err error) error { return lookAt(err, "GET /api/v1/backfills/%d tells how it is.", id) }
+	look := func(err error) error { return lookAt(err, "GET /api/v1/backfills/%d shows its state.", id) }
 
 	b, err := get(r.Context(), id)
 	switch {

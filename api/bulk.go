@@ -15,24 +15,24 @@ import (
 // bulkView reports the changes to the selected jobs, or with dry_run the changes that would be
 // made.
 type bulkView struct {
-	DryRun    bool       `json:"dry_run" doc:"Nothing was changed: this is what would be."`
-	Changed   int        `json:"changed" doc:"How many of the jobs were changed; of 'run' how many of them run."`
-	Unchanged int        `json:"unchanged" doc:"How many were so already."`
-	Refused   int        `json:"refused" doc:"How many were left as they are, and say why."`
-	Matched   *int       `json:"matched,omitempty" doc:"How many jobs match in all, as far as they were counted. Only with dry_run."`
-	AtLeast   bool       `json:"at_least,omitempty" doc:"There are more than were counted. Only with dry_run."`
-	Items     []bulkItem `json:"items" doc:"The jobs, in the order of the list, or of 'ids'; behind them what of 'ids' is no job that you may do it to."`
-	Next      string     `json:"next,omitempty" doc:"There are more: what to give as 'cursor' to go on with them. Absent: these were the last."`
+	DryRun    bool       `json:"dry_run" doc:"Whether this was a dry run: nothing was changed, and the answer shows what would be."`
+	Changed   int        `json:"changed" doc:"How many jobs were changed; for 'run', how many jobs run."`
+	Unchanged int        `json:"unchanged" doc:"How many jobs already had the requested state."`
+	Refused   int        `json:"refused" doc:"How many jobs were refused. Each of them says why."`
+	Matched   *int       `json:"matched,omitempty" doc:"How many jobs match in total, as far as they were counted. Only with dry_run."`
+	AtLeast   bool       `json:"at_least,omitempty" doc:"Whether more jobs match than were counted. Only with dry_run."`
+	Items     []bulkItem `json:"items" doc:"The jobs, in the order of the list or of 'ids'; then the entries of 'ids' that are no job, or a job that you may not change."`
+	Next      string     `json:"next,omitempty" doc:"The value of 'cursor' for the next jobs. Absent if these were the last."`
 }
 
 type bulkItem struct {
-	ID      string         `json:"id" doc:"Of the job."`
-	App     string         `json:"app" doc:"Of the job. Empty if there is none of that id."`
-	Name    string         `json:"name" doc:"Of the job. Empty if there is none of that id."`
-	Result  job.BulkResult `json:"result" enum:"changed,unchanged,refused" doc:"What became of it."`
+	ID      string         `json:"id" doc:"The id of the job."`
+	App     string         `json:"app" doc:"The app of the job. Empty if no job has this id."`
+	Name    string         `json:"name" doc:"The name of the job. Empty if no job has this id."`
+	Result  job.BulkResult `json:"result" enum:"changed,unchanged,refused" doc:"The result for this job."`
 	Why     *problem.Text  `json:"why,omitempty" doc:"Why it was refused."`
-	Version int64          `json:"version,omitempty" doc:"At which it is. Absent of one that is deleted."`
-	Request string         `json:"request,omitempty" doc:"The id of the request for its run, which that carries."`
+	Version int64          `json:"version,omitempty" doc:"The version of the job. Absent if it is deleted."`
+	Request string         `json:"request,omitempty" doc:"The id of the request, which the job's run carries."`
 }
 
 // Limits: jobs that one request changes, and jobs and pages that a dry run counts.
@@ -114,7 +114,7 @@ func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, wa
 
 	answerKnown(r, http.StatusOK, func() (any, string) { return viewBulk(want, found), "" })
 	if err := e.Bulk(r.Context(), want); err != nil {
-		return lookAt(err, "GET /api/v1/audit shows what stands; with an %s the same request again does no harm.",
+		return lookAt(err, "GET /api/v1/audit shows what was changed. You can safely repeat the request if it had an %s.",
 			keyHeader)
 	}
 
@@ -138,7 +138,7 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 		// An empty value may come from an unset shell variable. A list would only show too much,
 		// but this would change too much.
 		if name := p.self().name; q.values.Has(name) && q.given(name) == "" {
-			q.wrong(name, problem.Empty.Advise("say what is meant, or leave it out"))
+			q.wrong(name, problem.Empty.Advise("give a value, or leave the parameter out"))
 		}
 	}
 
@@ -150,8 +150,8 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 	if named := q.given(bulkIDs.name) != ""; named {
 		for _, p := range slices.Concat(jobFilterParams, []parameter{allParam, bulkLimit, pageParam}) {
 			if name := p.self().name; q.given(name) != "" {
-				q.wrong(name, problem.NotWith.Advise("give one of the two"),
-					problem.Shown(bulkIDs.name, bulkIDs.name+", which says which jobs are meant"))
+				q.wrong(name, problem.NotWith.Advise("give only one of them"),
+					problem.Shown(bulkIDs.name, bulkIDs.name+", which already selects the jobs"))
 			}
 		}
 	} else if !some && !every && q.problems == nil {
@@ -167,7 +167,7 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 
 	p := auth.Of(r.Context())
 	if f.App != "" && !p.MayIn(role, f.App) {
-		return nil, forbid(p, "That takes role %s of app %s", role, cutShort(f.App))
+		return nil, forbid(p, "This needs the role %s in app %s", role, cutShort(f.App))
 	}
 
 	f.Apps = p.In(role)
@@ -289,15 +289,15 @@ func viewBulk(want *job.Bulk, found *bulkJobs) *bulkView {
 // The parameters of all four operations.
 var (
 	dryRunParam = wordParam{
-		declared{"dry_run", "Only say what would be done to the first jobs, and how many there are.", "true"},
+		declared{"dry_run", "Change nothing; report what would be done to the first jobs, and how many there are.", "true"},
 		[]string{"true", "false"},
 	}
 	allParam = wordParam{
-		declared{"all", "All jobs are meant: needed where nothing else says which.", "true"}, []string{"true", "false"},
+		declared{"all", "Select all jobs. Required if no other filter is given.", "true"}, []string{"true", "false"},
 	}
-	bulkLimit = numberParam{declared{"limit", "How many jobs the request changes at most.", "50"}, maxBulk, maxBulk}
+	bulkLimit = numberParam{declared{"limit", "The most jobs that one request changes.", "50"}, maxBulk, maxBulk}
 	bulkIDs   = idsParam{
-		declared{"ids", "These jobs and no others: up to 200 ids with commas between them. It goes with no filter.",
+		declared{"ids", "Exactly these jobs: up to 200 ids, separated by commas. Cannot be combined with a filter.",
 			"17,23"}, maxBulk,
 	}
 	bulkParams = slices.Concat(jobFilterParams, []parameter{bulkIDs, allParam, dryRunParam, bulkLimit, pageParam})
@@ -305,33 +305,34 @@ var (
 
 // The operations.
 var (
-	aboutBulk = " The jobs are those that `GET /api/v1/jobs` lists for the same parameters, in its order, in the " +
-		"apps where you may do it; or those of `ids`, of which each that is none is refused by itself. An empty one " +
-		"of these parameters is refused. " +
-		"One request changes up to `limit` of them, all together in one transaction, and says of each what became of " +
-		"it; while there is a `next`, send it again with that as `cursor`. " +
-		"A job that somebody changes at the same time is refused, and so is one of which it makes no sense; that " +
-		"does not hold up the others. Try it with `dry_run` first."
+	aboutBulk = " The request selects the jobs that `GET /api/v1/jobs` lists for the same parameters, in the same " +
+		"order, " +
+		"in the apps where you have the role; or the jobs of `ids`, where each unknown id is refused on its own. An empty " +
+		"parameter is refused. " +
+		"One request changes up to `limit` jobs in one transaction, and reports the result of " +
+		"each. While the answer has a `next`, repeat the request with that as `cursor`. " +
+		"A job is refused if it is changed at the same time, or if the action makes no sense for it; that " +
+		"does not affect the other jobs. Try the request with `dry_run` first."
 
-	bulkDone     = []reply{{status: http.StatusOK, about: "What was done.", of: of[*bulkView]()}}
+	bulkDone     = []reply{{status: http.StatusOK, about: "The result of each job.", of: of[*bulkView]()}}
 	bulkPauseDoc = operation{
-		id: "pauseJobs", tag: tagJobs, once: true, summary: "Pause many jobs", about: "As pausing each of them." +
+		id: "pauseJobs", tag: tagJobs, once: true, summary: "Pause many jobs", about: "Like pausing each job." +
 			aboutBulk,
 		query: bulkParams, body: mayLimitPause, replies: bulkDone, changes: true,
 	}
 	bulkResumeDoc = operation{
-		id: "resumeJobs", tag: tagJobs, once: true, summary: "Resume many jobs", about: "As resuming each of them." +
+		id: "resumeJobs", tag: tagJobs, once: true, summary: "Resume many jobs", about: "Like resuming each job." +
 			aboutBulk,
 		query: bulkParams, body: emptyBody, replies: bulkDone, changes: true,
 	}
 	bulkRunDoc = operation{
 		id: "runJobs", tag: tagJobs, once: true, summary: "Run many jobs now, once",
-		about: "As running each of them. Send an `Idempotency-Key`, another one with each `cursor`, if you may send " +
-			"a request twice." + aboutBulk,
+		about: "Like running each job. Send an `Idempotency-Key`, a new one with each `cursor`, if you may have to repeat " +
+			"a request." + aboutBulk,
 		query: bulkParams, body: emptyBody, replies: bulkDone, changes: true,
 	}
 	bulkDeleteDoc = operation{
-		id: "deleteJobs", tag: tagJobs, once: true, summary: "Delete many jobs", about: "As deleting each of them." +
+		id: "deleteJobs", tag: tagJobs, once: true, summary: "Delete many jobs", about: "Like deleting each job." +
 			aboutBulk,
 		query: bulkParams, body: emptyBody, replies: bulkDone, changes: true,
 	}

@@ -17,13 +17,13 @@ import (
 // counts from the file.
 type importView struct {
 	*calendarView
-	Imported importedView `json:"imported" doc:"What came with the file."`
+	Imported importedView `json:"imported" doc:"What the file contained."`
 }
 
 type importedView struct {
-	Excludes int `json:"excludes" doc:"Days off, in entries."`
-	Includes int `json:"includes" doc:"Make-up workdays, in entries."`
-	Ignored  int `json:"ignored,omitempty" doc:"Events that are neither."`
+	Excludes int `json:"excludes" doc:"The number of entries for days off."`
+	Includes int `json:"includes" doc:"The number of entries for make-up workdays."`
+	Ignored  int `json:"ignored,omitempty" doc:"The number of events that are neither."`
 }
 
 // The modes of an import.
@@ -57,7 +57,7 @@ func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 	if format == "" {
 		if format = formatOf(r); format == "" {
 			return unsupportedMedia.problem(
-				"The Content-Type is %q; send text/calendar or text/csv, or say ?format=ics or ?format=csv.",
+				"The Content-Type is %q; send text/calendar or text/csv, or add ?format=ics or ?format=csv.",
 				cutShort(r.Header.Get("Content-Type")))
 		}
 	}
@@ -157,7 +157,8 @@ func (s *Server) imported(ctx context.Context, name string, days job.ImportedDay
 		// The change is committed, even if it cannot be read back.
 		if err == nil {
 			if c, err = trip.CalendarNamed(s.cfg.DB.Reader(ctx), name); err != nil {
-				c, err = trip.CalendarRow{Name: name, SpecErr: errors.New("it was written, and could not be read")}, nil
+				c, err = trip.CalendarRow{Name: name, SpecErr: errors.New("the calendar was saved, but could not be read " +
+					"back")}, nil
 			}
 		}
 

@@ -17,11 +17,11 @@ import (
 // calendarView is a calendar as the API shows it: its definition and the server's metadata.
 type calendarView struct {
 	job.CalendarSpec
-	Jobs    int64  `json:"jobs" doc:"How many jobs name it."`
-	Version int64  `json:"version" doc:"Grows with each change."`
+	Jobs    int64  `json:"jobs" doc:"How many jobs use it."`
+	Version int64  `json:"version" doc:"A number that grows with each change."`
 	Created string `json:"created" format:"date-time" doc:"When it was created."`
-	Updated string `json:"updated" format:"date-time" doc:"When it was changed last."`
-	Error   string `json:"error,omitempty" doc:"Why the stored definition cannot be read; no days are shown then."`
+	Updated string `json:"updated" format:"date-time" doc:"When it was last changed."`
+	Error   string `json:"error,omitempty" doc:"Why the stored definition cannot be read. Then no days are shown."`
 }
 
 // calendarReadOnly are the fields of a calendar that only the server sets.
@@ -41,13 +41,13 @@ func viewCalendar(c *trip.CalendarRow) *calendarView {
 // calendarItem is a calendar in a list.
 type calendarItem struct {
 	Name     string `json:"name" doc:"Its name."`
-	Timezone string `json:"timezone,omitempty" doc:"Whose days these are. Absent: those of the time zone of each job."`
-	Excludes int    `json:"excludes" doc:"How many entries 'exclude' has."`
-	Includes int    `json:"includes" doc:"How many entries 'include' has."`
-	Jobs     int64  `json:"jobs" doc:"How many jobs name it."`
-	Version  int64  `json:"version" doc:"Grows with each change."`
+	Timezone string `json:"timezone,omitempty" doc:"The time zone of its days. Absent: the time zone of each job."`
+	Excludes int    `json:"excludes" doc:"The number of entries in 'exclude'."`
+	Includes int    `json:"includes" doc:"The number of entries in 'include'."`
+	Jobs     int64  `json:"jobs" doc:"How many jobs use it."`
+	Version  int64  `json:"version" doc:"A number that grows with each change."`
 	Created  string `json:"created" format:"date-time" doc:"When it was created."`
-	Updated  string `json:"updated" format:"date-time" doc:"When it was changed last."`
+	Updated  string `json:"updated" format:"date-time" doc:"When it was last changed."`
 }
 
 // listCalendars: GET /api/v1/calendars
@@ -91,7 +91,8 @@ func (s *Server) calendar(r *http.Request) (trip.CalendarRow, error) {
 }
 
 func noCalendar(name string) error {
-	return notFound.problem("There is no calendar %q; PUT makes one.", cutShort(name))
+	return notFound.problem("There is no calendar %q; create it with PUT, or with go-crontab calendar apply.",
+		cutShort(name))
 }
 
 // getCalendar: GET /api/v1/calendars/{name}
@@ -135,7 +136,7 @@ func (s *Server) putCalendar(w http.ResponseWriter, r *http.Request) error {
 	spec := calendarFields(f)
 	f.ignore(calendarReadOnly...)
 	if spec.Name != "" && spec.Name != name {
-		f.wrong("name", problem.NotAsThePathSays.Advise("leave it out: calendars are not renamed"),
+		f.wrong("name", problem.NotAsThePathSays.Advise("leave it out: calendars cannot be renamed"),
 			cutShort(spec.Name), cutShort(name))
 	}
 
@@ -168,7 +169,7 @@ func (s *Server) writeCalendar(w http.ResponseWriter, r *http.Request, spec job.
 	// look like a failed change.
 	c, err := trip.CalendarNamed(s.cfg.DB.Reader(r.Context()), spec.Name)
 	if err != nil {
-		c = trip.CalendarRow{Name: spec.Name, SpecErr: errors.New("it was written, and could not be read")}
+		c = trip.CalendarRow{Name: spec.Name, SpecErr: errors.New("the calendar was saved, but could not be read back")}
 	}
 	return showCalendar(w, isNew, &c)
 }
@@ -195,9 +196,10 @@ func (s *Server) putSpec(ctx context.Context, spec job.CalendarSpec, version int
 	}
 
 	if errors.Is(err, sql.ErrExists) {
-		return false, exists.problem("A calendar of this name exists already; PUT replaces it.")
+		return false, exists.problem("A calendar with this name already exists; replace it with PUT.")
 	}
-	return isNew, lookAt(err, "GET %s shows what stands; the same request again does no harm.", calendarPath(spec.Name))
+	return isNew, lookAt(err, "GET %s shows the current state. You can safely repeat the "+
+		"request.", calendarPath(spec.Name))
 }
 
 func calendarPath(name string) string { return "/api/v1/calendars/" + url.PathEscape(name) }
@@ -218,7 +220,7 @@ func (s *Server) deleteCalendar(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, sql.ErrNotFound):
 		return noCalendar(name)
 	case err != nil:
-		return lookAt(err, "GET %s tells whether it is still there.", calendarPath(name))
+		return lookAt(err, "GET %s shows whether it still exists.", calendarPath(name))
 	}
 
 	w.WriteHeader(http.StatusNoContent)

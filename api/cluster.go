@@ -9,29 +9,29 @@ import (
 
 // clusterView is the cluster as its nodes described it with their last heartbeats.
 type clusterView struct {
-	Now           string        `json:"now" format:"date-time" doc:"What MySQL's clock says."`
+	Now           string        `json:"now" format:"date-time" doc:"The time by MySQL's clock."`
 	Node          string        `json:"node" doc:"The node that answers."`
 	Version       string        `json:"version" doc:"Its version."`
-	Server        string        `json:"server" doc:"What the database says it is."`
-	Schema        int64         `json:"schema" doc:"The version of the schema: that of the latest migration."`
-	SessionExpiry string        `json:"session_expiry,omitempty" doc:"After how long without a sign a session is buried. Absent before the first node has said it."`
-	Sessions      []sessionView `json:"sessions" doc:"What the nodes told of themselves with their last beats."`
-	Folders       []*folderView `json:"folders,omitempty" doc:"The folders with files of jobs that nodes follow. Absent when there is none, and for who is limited to apps."`
+	Server        string        `json:"server" doc:"The version that the database reports."`
+	Schema        int64         `json:"schema" doc:"The version of the schema: the number of the latest migration."`
+	SessionExpiry string        `json:"session_expiry,omitempty" doc:"How long a session can stay silent before it counts as lost. Absent before the first node has joined."`
+	Sessions      []sessionView `json:"sessions" doc:"The sessions of the nodes, as of their last heartbeats."`
+	Folders       []*folderView `json:"folders,omitempty" doc:"The folders of job files that nodes follow. Absent if there are none, and for tokens that are limited to apps."`
 }
 
 type sessionView struct {
 	ID            string  `json:"id" format:"uuid" doc:"Its id, a UUID."`
 	Node          string  `json:"node" doc:"The name of its node."`
-	Address       string  `json:"address" doc:"Where the node says that it can be reached."`
+	Address       string  `json:"address" doc:"The address at which the node can be reached."`
 	PID           int     `json:"pid" doc:"The id of its process."`
 	Version       string  `json:"version" doc:"The version of the program."`
 	Started       string  `json:"started" format:"date-time" doc:"When it began."`
-	BeatAt        string  `json:"beat_at" format:"date-time" doc:"When it was last heard of."`
+	BeatAt        string  `json:"beat_at" format:"date-time" doc:"The time of its last heartbeat."`
 	BeatAgeMS     int64   `json:"beat_age_ms" doc:"How many milliseconds ago that was."`
-	Draining      bool    `json:"draining" doc:"Whether its process is about to end."`
-	Prepared      int     `json:"prepared" doc:"How many due times it holds ready."`
+	Draining      bool    `json:"draining" doc:"Whether its process is shutting down."`
+	Prepared      int     `json:"prepared" doc:"How many prepared runs it holds."`
 	Executing     int     `json:"executing" doc:"How many runs it executes."`
-	Slots         int     `json:"slots" doc:"How many it may execute at once; an HTTP request counts as a sixteenth of one."`
+	Slots         int     `json:"slots" doc:"How many runs it can execute at once. An HTTP request counts as a sixteenth of one."`
 	ClockOffsetMS float64 `json:"clock_offset_ms" doc:"MySQL's clock minus the node's, in milliseconds."`
 }
 

@@ -14,22 +14,22 @@ const maxCrontabJobs = 4 << 20
 
 // crontabView is a crontab translated into jobs.
 type crontabView struct {
-	Jobs    []crontabJob  `json:"jobs" doc:"The lines that can be jobs, in their order."`
-	Notes   []crontabNote `json:"notes,omitempty" doc:"What is otherwise here than with cron, of the whole crontab and of lines that set a variable."`
-	Refused []crontabNote `json:"refused,omitempty" doc:"The lines that cannot be jobs, and why."`
+	Jobs    []crontabJob  `json:"jobs" doc:"The lines that can become jobs, in order."`
+	Notes   []crontabNote `json:"notes,omitempty" doc:"Differences from cron that concern the whole crontab or lines that set a variable."`
+	Refused []crontabNote `json:"refused,omitempty" doc:"The lines that cannot become jobs, and why."`
 }
 
 type crontabJob struct {
 	Line  int             `json:"line" doc:"The number of the line."`
-	Text  string          `json:"text" doc:"The line as it stands in the crontab."`
-	Words string          `json:"words" doc:"When it is due in words, of the language that 'Accept-Language' asks for: English or Chinese."`
-	Notes []problem.Text  `json:"notes,omitempty" doc:"What is otherwise here than with cron."`
-	Job   json.RawMessage `json:"job" doc:"The job as a file has it: what 'jobs' of POST /api/v1/apply take."`
+	Text  string          `json:"text" doc:"The line as written in the crontab."`
+	Words string          `json:"words" doc:"The schedule in words, in English or Chinese by 'Accept-Language'."`
+	Notes []problem.Text  `json:"notes,omitempty" doc:"Differences from cron."`
+	Job   json.RawMessage `json:"job" doc:"The job in the form of a file, as 'jobs' of POST /api/v1/apply takes it."`
 }
 
 type crontabNote struct {
-	Line  int    `json:"line,omitempty" doc:"The number of the line; absent of the whole crontab."`
-	Field string `json:"field,omitempty" doc:"The field of the job, or the variable, that it is about. The message begins with it."`
+	Line  int    `json:"line,omitempty" doc:"The number of the line. Absent if it concerns the whole crontab."`
+	Field string `json:"field,omitempty" doc:"The field of the job, or the variable, that it is about."`
 	problem.Text
 }
 
@@ -57,7 +57,7 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	if body["text"] == nil {
-		f.wrong("text", problem.Missing.Advise("give the crontab as one text"))
+		f.wrong("text", problem.Missing.Advise("give the whole crontab as one text"))
 	}
 	if _, err := job.LoadZone(o.Zone); err != nil {
 		f.put("timezone", problem.Of(err))
@@ -117,7 +117,7 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 
 func largeCrontab() error {
 	return tooLarge.problem(
-		"Its jobs come to more than %d bytes, since each of them has all variables that are set above it; read it "+
+		"The jobs of the crontab need more than %d bytes, because each job carries all variables set above it. Send it "+
 			"in parts.", maxCrontabJobs)
 }
 

@@ -53,8 +53,8 @@ func runPlace(p *read.ListPlace) read.RunPlace { return read.RunPlace{ID: p.ID, 
 
 // page is the answer of a list.
 type page[T any] struct {
-	Items []T    `json:"items" doc:"What the page has."`
-	Next  string `json:"next,omitempty" doc:"What to give as 'cursor' for the next page. Absent: this is the last."`
+	Items []T    `json:"items" doc:"The items of this page."`
+	Next  string `json:"next,omitempty" doc:"The value of 'cursor' for the next page. Absent on the last page."`
 }
 
 // oneMore cuts off the extra row that was read to find out whether there is a next page, and

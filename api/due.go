@@ -16,7 +16,7 @@ const (
 // dueView shows a due time in the time zone of its job.
 type dueView struct {
 	Due  string   `json:"due" format:"date-time" doc:"The due time, in the job's time zone."`
-	Mark job.Mark `json:"mark,omitempty" doc:"What the clock or a calendar does to it."`
+	Mark job.Mark `json:"mark,omitempty" doc:"Whether daylight saving or a calendar affects it."`
 }
 
 // dueTimes returns the first n due times of a definition after an instant.
@@ -50,7 +50,7 @@ func dueTimes(w *job.Work, spec *job.Spec, from time.Time, n int, calendars []*j
 func (s *Server) now() (time.Time, error) {
 	now := s.cfg.Now()
 	if now.IsZero() {
-		return now, unavailable.problem("The node has not read the database's clock yet. Try again in a moment.")
+		return now, unavailable.problem("This node has not read the database's clock yet. Try again in a moment.")
 	}
 	return now, nil
 }
@@ -172,9 +172,9 @@ func languageOf(r *http.Request) job.Language {
 
 // previewView is the preview of a schedule.
 type previewView struct {
-	Words    string         `json:"words" doc:"The schedule in words, of the language that 'Accept-Language' asks for: English or Chinese."`
+	Words    string         `json:"words" doc:"The schedule in words, in English or Chinese by 'Accept-Language'."`
 	Next     []dueView      `json:"next" doc:"The due times, the earliest first."`
-	Warnings []problem.Text `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant."`
+	Warnings []problem.Text `json:"warnings,omitempty" doc:"Warnings: settings that are allowed, but probably not intended."`
 }
 
 // warningsOf lists probable mistakes in a valid definition.

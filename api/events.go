@@ -17,20 +17,20 @@ import (
 
 // eventView is the content of a message of the change feed.
 type eventView struct {
-	ID       string          `json:"id,omitempty" doc:"Names the event: told twice, it has the same one."`
-	Kind     string          `json:"kind" enum:"hello,run,runs,job,pause,node,backfill,alert,change,reload" doc:"What it is about."`
+	ID       string          `json:"id,omitempty" doc:"The id of the event. An event that is sent twice has the same id."`
+	Kind     string          `json:"kind" enum:"hello,run,runs,job,pause,node,backfill,alert,change,reload" doc:"The kind of the event."`
 	At       string          `json:"at" format:"date-time" doc:"When it happened, by MySQL's clock."`
 	Action   string          `json:"action" doc:"What happened."`
-	App      string          `json:"app,omitempty" doc:"The app, if it is about one or about a job."`
-	JobID    string          `json:"job_id,omitempty" doc:"The id of the job, if it is about one."`
-	Job      string          `json:"job,omitempty" doc:"Its name."`
-	Name     string          `json:"name,omitempty" doc:"The name of a node, or of what was changed."`
-	What     string          `json:"what,omitempty" doc:"Which kind of thing was changed, such as 'group' or 'calendar'."`
+	App      string          `json:"app,omitempty" doc:"The app, if the event is about an app or a job."`
+	JobID    string          `json:"job_id,omitempty" doc:"The id of the job, if the event is about one."`
+	Job      string          `json:"job,omitempty" doc:"The name of the job."`
+	Name     string          `json:"name,omitempty" doc:"The name of the node or of the changed object."`
+	What     string          `json:"what,omitempty" doc:"The kind of object that was changed, such as 'group' or 'calendar'."`
 	Who      string          `json:"who,omitempty" doc:"Who did it."`
-	Reason   string          `json:"reason,omitempty" doc:"What was given for it."`
+	Reason   string          `json:"reason,omitempty" doc:"The reason that was given."`
 	Run      *runView        `json:"run,omitempty" doc:"The run, in an event of kind 'run'."`
-	Counts   []*countView    `json:"counts,omitempty" doc:"The runs by job, in an event of kind 'runs'."`
-	Other    *countView      `json:"other,omitempty" doc:"Those of further jobs."`
+	Counts   []*countView    `json:"counts,omitempty" doc:"Counts of runs for each job, in an event of kind 'runs'."`
+	Other    *countView      `json:"other,omitempty" doc:"How many runs of further jobs there were."`
 	Backfill *backfillStatus `json:"backfill,omitempty" doc:"The backfill, in an event of kind 'backfill'."`
 	Alert    *alertView      `json:"alert,omitempty" doc:"The alert, in an event of kind 'alert'."`
 }
@@ -39,11 +39,11 @@ type eventView struct {
 type countView struct {
 	App        string `json:"app,omitempty" doc:"The app of the job."`
 	JobID      string `json:"job_id,omitempty" doc:"The id of the job."`
-	Job        string `json:"job,omitempty" doc:"Its name."`
-	Started    int64  `json:"started,omitempty" doc:"How many were seen executing for the first time."`
+	Job        string `json:"job,omitempty" doc:"The name of the job."`
+	Started    int64  `json:"started,omitempty" doc:"How many started."`
 	Succeeded  int64  `json:"succeeded,omitempty" doc:"How many succeeded."`
 	Failed     int64  `json:"failed,omitempty" doc:"How many failed."`
-	TimedOut   int64  `json:"timed_out,omitempty" doc:"How many took too long."`
+	TimedOut   int64  `json:"timed_out,omitempty" doc:"How many timed out."`
 	Killed     int64  `json:"killed,omitempty" doc:"How many were killed."`
 	Lost       int64  `json:"lost,omitempty" doc:"How many were lost."`
 	Skipped    int64  `json:"skipped,omitempty" doc:"How many were skipped."`
@@ -64,10 +64,10 @@ func (v *countView) add(c *feed.Count) {
 // backfillStatus is the progress of a backfill.
 type backfillStatus struct {
 	ID      string `json:"id" doc:"Its id."`
-	State   string `json:"state" enum:"running,done,cancelled" doc:"How it is."`
+	State   string `json:"state" enum:"running,done,cancelled" doc:"Its state."`
 	Total   int64  `json:"total" doc:"How many due times are in its range."`
-	Planned int64  `json:"planned" doc:"How many of them have or had a run."`
-	LeftOut int64  `json:"left_out" doc:"How many of them had succeeded before."`
+	Planned int64  `json:"planned" doc:"How many of them have been started."`
+	LeftOut int64  `json:"left_out" doc:"How many of them were left out, because they had already succeeded."`
 }
 
 // maxCounts is the number of jobs, the busiest, that one event counts one by one.
@@ -240,7 +240,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	l, resumed, err := s.feed.Listen(bounded.Context(), last)
 	cancel()
 	if err != nil {
-		p := unavailable.problem("What changes cannot be read now. Try again in a moment, or ask another node.")
+		p := unavailable.problem("Events cannot be read now. Try again in a moment, or ask another node.")
 		p.cause = err
 		return p
 	}
@@ -262,7 +262,7 @@ func (st *stream) tell(l *feed.Listener, want *listening, again, resumed bool) e
 	}
 
 	if again && !resumed {
-		if err := st.missed("this node does not remember the event after which to go on"); err != nil {
+		if err := st.missed("this node no longer has the event to continue after"); err != nil {
 			return err
 		}
 	}
@@ -285,7 +285,7 @@ func (st *stream) tell(l *feed.Listener, want *listening, again, resumed bool) e
 
 		if missed > 0 {
 			if err := st.missed(strconv.FormatInt(missed, 10) +
-				" events came faster than they were taken"); err != nil {
+				" events came faster than the client read them"); err != nil {
 				return err
 			}
 		}

@@ -14,49 +14,49 @@ import (
 
 // explanation says why a job did, or did not, run at an instant, in words and as data.
 type explanation struct {
-	At      string     `json:"at" format:"date-time" doc:"The instant that was asked for."`
-	DueTime string     `json:"due_time,omitempty" format:"date-time" doc:"The due time that is meant, when only its second was given."`
-	Due     bool       `json:"due" doc:"Whether it was a due time of the definition that was in force."`
-	Cause   string     `json:"cause" doc:"Why, in one word: the outcome of its run, or what else was so."`
-	Answer  string     `json:"answer" doc:"Why, for people."`
+	At      string     `json:"at" format:"date-time" doc:"The instant in question."`
+	DueTime string     `json:"due_time,omitempty" format:"date-time" doc:"The exact due time, if only its second was given."`
+	Due     bool       `json:"due" doc:"Whether it was a due time of the definition in force at that time."`
+	Cause   string     `json:"cause" doc:"The cause, in one word: the outcome of its run, or why there was none."`
+	Answer  string     `json:"answer" doc:"The explanation, for people."`
 	Runs    []*runView `json:"runs,omitempty" doc:"The attempts of the due time."`
 	Before  *dueView   `json:"before,omitempty" doc:"The due time before the instant."`
 	After   *dueView   `json:"after,omitempty" doc:"The due time after it."`
 
 	Pause    *pauseView  `json:"pause,omitempty" doc:"The pause that covered it."`
-	Waiting  *waitView   `json:"waiting,omitempty" doc:"For what it waits."`
+	Waiting  *waitView   `json:"waiting,omitempty" doc:"What the run is waiting for."`
 	Calendar *closedView `json:"calendar,omitempty" doc:"The calendar that excludes it."`
-	Down     *downView   `json:"down,omitempty" doc:"For how long no node was there."`
-	Changed  *changeView `json:"changed,omitempty" doc:"When the definition that was in force was replaced."`
-	Created  *changeView `json:"created,omitempty" doc:"When the job was created, if that was later."`
+	Down     *downView   `json:"down,omitempty" doc:"The period in which no node was running."`
+	Changed  *changeView `json:"changed,omitempty" doc:"When the definition in force at that time was replaced."`
+	Created  *changeView `json:"created,omitempty" doc:"When the job was created, if that was after the instant."`
 	Deleted  *changeView `json:"deleted,omitempty" doc:"When the job was deleted."`
 }
 
 // waitView says what a due time is waiting for.
 type waitView struct {
-	For      string `json:"for" enum:"job,group,node,pause,slot" doc:"For what it waits: the runs of its job before it, a slot of its group, a node that it may run on, the end of a pause (due times of backfills), or a free slot of a node."`
+	For      string `json:"for" enum:"job,group,node,pause,slot" doc:"What the run is waiting for: earlier runs of its job, a slot of its group, a suitable node, the end of a pause (only backfills), or a free slot of a node."`
 	Group    string `json:"group,omitempty" doc:"The group without a free slot."`
-	Selector string `json:"selector,omitempty" doc:"What the job wants of nodes."`
-	Since    string `json:"since,omitempty" format:"date-time" doc:"Since when."`
-	Until    string `json:"until,omitempty" format:"date-time" doc:"When it ends missed."`
+	Selector string `json:"selector,omitempty" doc:"The selector of the job."`
+	Since    string `json:"since,omitempty" format:"date-time" doc:"When it began to wait."`
+	Until    string `json:"until,omitempty" format:"date-time" doc:"When it will be missed."`
 }
 
 // closedView names the calendar that excludes an instant.
 type closedView struct {
 	Name string `json:"name" doc:"Its name."`
-	Why  string `json:"why,omitempty" doc:"The note of the day, or the rule that says so."`
+	Why  string `json:"why,omitempty" doc:"The note of the day, or the rule that excludes it."`
 }
 
 // downView is the time without any node, as far as it is known.
 type downView struct {
-	From string `json:"from,omitempty" format:"date-time" doc:"The last sign of a node before. Absent: nobody knows."`
-	To   string `json:"to,omitempty" format:"date-time" doc:"The first session since. Absent: there is none yet."`
+	From string `json:"from,omitempty" format:"date-time" doc:"The last heartbeat of a node before. Absent if it is unknown."`
+	To   string `json:"to,omitempty" format:"date-time" doc:"The start of the first session since. Absent if there is none yet."`
 }
 
 // changeView is a change of the job with its author.
 type changeView struct {
-	At string `json:"at" format:"date-time" doc:"When."`
-	By string `json:"by,omitempty" doc:"Who made it."`
+	At string `json:"at" format:"date-time" doc:"When the change was made."`
+	By string `json:"by,omitempty" doc:"Who made the change."`
 }
 
 // The causes, besides the outcomes of runs. They are part of the API and never change.
@@ -332,7 +332,7 @@ func inWords(runs []read.Run) string {
 	}
 
 	if !r.Final {
-		text += " Another attempt is to come."
+		text += " Another attempt will follow."
 	}
 	return text
 }

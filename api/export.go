@@ -14,16 +14,16 @@ import (
 
 // exportView is a page of jobs as written in files.
 type exportView struct {
-	Items      []json.RawMessage `json:"items" doc:"The jobs as files have them: without what is the default."`
-	Unreadable []unreadableView  `json:"unreadable,omitempty" doc:"Jobs of this page that cannot be exported, because their stored definition cannot be read."`
-	Next       string            `json:"next,omitempty" doc:"The cursor of the next page; absent on the last one."`
+	Items      []json.RawMessage `json:"items" doc:"The jobs in the form of files, without default values."`
+	Unreadable []unreadableView  `json:"unreadable,omitempty" doc:"The jobs of this page that cannot be exported, because their stored definition cannot be read."`
+	Next       string            `json:"next,omitempty" doc:"The value of 'cursor' for the next page. Absent on the last page."`
 }
 
 type unreadableView struct {
-	ID    string `json:"id" doc:"Of the job."`
-	App   string `json:"app" doc:"Of the job."`
-	Name  string `json:"name" doc:"Of the job."`
-	Error string `json:"error" doc:"What is wrong with its definition."`
+	ID    string `json:"id" doc:"The id of the job."`
+	App   string `json:"app" doc:"The app of the job."`
+	Name  string `json:"name" doc:"The name of the job."`
+	Error string `json:"error" doc:"What is wrong with the stored definition."`
 }
 
 // export: GET /api/v1/export

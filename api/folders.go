@@ -9,19 +9,19 @@ import (
 
 // folderView is a folder of job files that nodes follow.
 type folderView struct {
-	Folder  string            `json:"folder" doc:"Its path, the same on all nodes that follow it."`
-	Digest  string            `json:"digest,omitempty" doc:"Of what was applied last; absent before anything was."`
-	Applied string            `json:"applied,omitempty" format:"date-time" doc:"When that was."`
-	Node    string            `json:"node,omitempty" doc:"The node that did it."`
-	Nodes   []*folderNodeView `json:"nodes" doc:"The nodes that follow it, or did so within a day."`
+	Folder  string            `json:"folder" doc:"Its path, which is the same on all nodes that follow it."`
+	Digest  string            `json:"digest,omitempty" doc:"The digest of the state that was last applied. Absent before the first apply."`
+	Applied string            `json:"applied,omitempty" format:"date-time" doc:"When it was applied."`
+	Node    string            `json:"node,omitempty" doc:"The node that applied it."`
+	Nodes   []*folderNodeView `json:"nodes" doc:"The nodes that follow it now or did so in the last day."`
 }
 
 type folderNodeView struct {
 	Node   string         `json:"node" doc:"Its name."`
-	State  job.FolderWord `json:"state" doc:"How its folder stands to what is applied."`
-	Digest string         `json:"digest,omitempty" doc:"Of what its folder holds; absent if that cannot be read."`
-	Error  string         `json:"error,omitempty" doc:"Why that was refused, with the places in the files."`
-	Since  string         `json:"since" format:"date-time" doc:"Since when it is so."`
+	State  job.FolderWord `json:"state" doc:"How its folder compares to the applied state."`
+	Digest string         `json:"digest,omitempty" doc:"The digest of its folder. Absent if the folder cannot be read."`
+	Error  string         `json:"error,omitempty" doc:"Why its folder was refused, with the places in the files."`
+	Since  string         `json:"since" format:"date-time" doc:"When this state began."`
 }
 
 // folders lists the folders that nodes follow.

@@ -13,12 +13,12 @@ import (
 // groupView is a group as clients see it.
 type groupView struct {
 	Name      string `json:"name" doc:"Its name."`
-	Slots     int    `json:"slots" doc:"How many runs of its jobs may execute at once in the whole cluster."`
-	Executing int    `json:"executing" doc:"How many of its slots are taken."`
+	Slots     int    `json:"slots" doc:"How many runs of its jobs can execute at once in the whole cluster."`
+	Executing int    `json:"executing" doc:"How many of its slots are in use."`
 	Waiting   int    `json:"waiting" doc:"How many due times wait for a slot."`
-	Jobs      int    `json:"jobs" doc:"How many jobs name it."`
+	Jobs      int    `json:"jobs" doc:"How many jobs use it."`
 	Created   string `json:"created" format:"date-time" doc:"When it was created."`
-	Updated   string `json:"updated" format:"date-time" doc:"When it was changed last."`
+	Updated   string `json:"updated" format:"date-time" doc:"When it was last changed."`
 }
 
 // groupReadOnly are the fields of a group that only the server sets, and the name, which the path
@@ -73,7 +73,7 @@ func (s *Server) getGroup(w http.ResponseWriter, r *http.Request) error {
 }
 
 func noGroup(name string) error {
-	return notFound.problem("There is no group %q; PUT makes one.", cutShort(name))
+	return notFound.problem("There is no group %q; create it with PUT, or with go-crontab group set.", cutShort(name))
 }
 
 const lookAtSlots = "GET the group to see how many slots it has."
@@ -95,7 +95,7 @@ func (s *Server) putGroup(w http.ResponseWriter, r *http.Request) error {
 	f.count("slots", &slots, job.MaxSlots)
 	f.ignore(groupReadOnly...)
 	if _, given := body["slots"]; !given {
-		f.wrong("slots", problem.Missing.Advise("say how many runs of the group's jobs may execute at once"))
+		f.wrong("slots", problem.Missing.Advise("give the number of runs that the group's jobs may execute at once"))
 	}
 	if err := f.done(); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (s *Server) deleteGroup(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, sql.ErrNotFound):
 		return noGroup(name)
 	case err != nil:
-		return lookAt(err, "GET the group to see whether it is still there.")
+		return lookAt(err, "GET the group to see whether it still exists.")
 	}
 
 	w.WriteHeader(http.StatusNoContent)

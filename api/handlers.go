@@ -13,12 +13,12 @@ import (
 // handlerView is a handler as clients see it.
 type handlerView struct {
 	Handler  string   `json:"handler" doc:"Its key."`
-	Nodes    []string `json:"nodes" doc:"The nodes that have it."`
-	Jobs     int      `json:"jobs" doc:"How many jobs name it."`
+	Nodes    []string `json:"nodes" doc:"The nodes that have registered it."`
+	Jobs     int      `json:"jobs" doc:"How many jobs use it."`
 	Disabled bool     `json:"disabled" doc:"Whether it is disabled."`
-	Reason   string   `json:"reason,omitempty" doc:"What was given for that."`
+	Reason   string   `json:"reason,omitempty" doc:"The reason that was given."`
 	By       string   `json:"by,omitempty" doc:"Who disabled it."`
-	Since    string   `json:"since,omitempty" format:"date-time" doc:"Since when it is disabled."`
+	Since    string   `json:"since,omitempty" format:"date-time" doc:"When it was disabled."`
 }
 
 // handlers lists every handler that a node has, that a job visible to the caller names, or that is
@@ -116,7 +116,7 @@ func (s *Server) onHandler(w http.ResponseWriter, r *http.Request,
 		return err
 	}
 	if err := do(r.Context(), e, key); err != nil {
-		return lookAt(err, "GET /api/v1/handlers shows what stands; the same request again does no harm.")
+		return lookAt(err, "GET /api/v1/handlers shows the current state. You can safely repeat the request.")
 	}
 
 	all, err := s.handlers(r.Context())

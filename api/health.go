@@ -3,7 +3,7 @@ package api
 import "net/http"
 
 type aliveView struct {
-	Status string `json:"status" enum:"ok" doc:"That it is."`
+	Status string `json:"status" enum:"ok" doc:"Always 'ok'."`
 }
 
 // healthz: GET /healthz. It only shows that the process answers: it uses no database and no lock.
@@ -12,8 +12,8 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
 }
 
 type readyView struct {
-	Ready  bool   `json:"ready" doc:"Whether the node may start and change jobs."`
-	Reason string `json:"reason,omitempty" doc:"Why it is not ready."`
+	Ready  bool   `json:"ready" doc:"Whether the node can start and change jobs."`
+	Reason string `json:"reason,omitempty" doc:"Why the node is not ready."`
 }
 
 // readyz: GET /readyz. Anyone may call it, so it gives neither the node's name nor its version: GET

@@ -16,17 +16,17 @@ type jobView struct {
 	ID string `json:"id" doc:"Its id, a number. Ids are never used again."`
 	job.Spec
 
-	Paused   bool           `json:"paused" doc:"Whether it is paused by itself. Given in a request it pauses or resumes the job."`
-	Pause    *pauseView     `json:"pause,omitempty" doc:"What stops it: its own pause, that of its app, or that of the cluster."`
-	Status   job.Status     `json:"status" doc:"How it is."`
-	Error    string         `json:"error,omitempty" doc:"Why no due times can be planned."`
-	Version  int64          `json:"version" doc:"Counts its definitions, from 1. A pause is none."`
-	NextDue  string         `json:"next_due,omitempty" format:"date-time" doc:"The earliest due time that nobody has started."`
-	LastDue  string         `json:"last_due,omitempty" format:"date-time" doc:"The latest due time that was started or has ended."`
+	Paused   bool           `json:"paused" doc:"Whether the job itself is paused. In a request, it pauses or resumes the job."`
+	Pause    *pauseView     `json:"pause,omitempty" doc:"The pause that stops it: its own, its app's or the cluster's."`
+	Status   job.Status     `json:"status" doc:"The status of the job."`
+	Error    string         `json:"error,omitempty" doc:"Why its due times cannot be planned."`
+	Version  int64          `json:"version" doc:"The version of its definition, from 1. Pausing does not change it."`
+	NextDue  string         `json:"next_due,omitempty" format:"date-time" doc:"The earliest due time that has not been started."`
+	LastDue  string         `json:"last_due,omitempty" format:"date-time" doc:"The latest due time that has been started or has ended."`
 	Created  string         `json:"created" format:"date-time" doc:"When it was created."`
-	Updated  string         `json:"updated" format:"date-time" doc:"When it was changed last."`
-	Warnings []problem.Text `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant; told in the answer to a change."`
-	Waiting  []jobWait      `json:"waiting,omitempty" doc:"Due times that are held back, the earliest few of each job."`
+	Updated  string         `json:"updated" format:"date-time" doc:"When it was last changed."`
+	Warnings []problem.Text `json:"warnings,omitempty" doc:"Warnings: settings that are allowed, but probably not intended. Only in the answer to a change."`
+	Waiting  []jobWait      `json:"waiting,omitempty" doc:"Due times that are waiting, the earliest few of each job."`
 }
 
 // readOnly are the fields of a job that only the server sets.
@@ -104,7 +104,7 @@ func (s *Server) views(ctx context.Context, rows []read.Job) ([]*jobView, error)
 func (s *Server) viewChanged(ctx context.Context, j job.Job) *jobView {
 	live, err := s.cfg.DB.LiveJobs(ctx, []int64{j.ID})
 	if err != nil {
-		s.cfg.Log.Warn("the changed job cannot be shown in full", "job_id", j.ID, "error", err)
+		s.cfg.Log.Warn("cannot show the changed job in full", "job_id", j.ID, "error", err)
 		return viewOf(&j, true, 0, job.MicrosOf(s.cfg.Now()))
 	}
 

@@ -12,12 +12,12 @@ import (
 
 // meView describes the caller.
 type meView struct {
-	Name    string       `json:"name" doc:"Who asks, as the audit says it."`
-	Kind    string       `json:"kind" doc:"How that is known: by a token, or by the word of an identity provider."`
-	Role    auth.Role    `json:"role" doc:"The highest role that it has anywhere."`
-	Apps    []string     `json:"apps,omitempty" doc:"The only apps of which it may read anything. Absent: all of them."`
-	Grants  []auth.Grant `json:"grants" doc:"Which role it has where."`
-	Expires string       `json:"expires,omitempty" format:"date-time" doc:"Until when. Absent: until somebody revokes it."`
+	Name    string       `json:"name" doc:"The name of the caller, as in the audit."`
+	Kind    string       `json:"kind" doc:"How the caller was authenticated: by a token, or by an identity provider."`
+	Role    auth.Role    `json:"role" doc:"The highest role that the caller has anywhere."`
+	Apps    []string     `json:"apps,omitempty" doc:"The only apps that the caller can read. Absent: all apps."`
+	Grants  []auth.Grant `json:"grants" doc:"The roles, and where they apply."`
+	Expires string       `json:"expires,omitempty" format:"date-time" doc:"When the token or sign-in expires. Absent: it is valid until it is revoked."`
 }
 
 func viewOfMe(p *auth.Principal) meView {
@@ -33,8 +33,8 @@ func (s *Server) me(w http.ResponseWriter, r *http.Request) error {
 
 // waysView lists the ways to sign in.
 type waysView struct {
-	Token bool   `json:"token" doc:"By POST /api/v1/login with a token."`
-	OIDC  string `json:"oidc,omitempty" doc:"The origin whose page signs people in by an identity provider, with POST /api/v1/login/oidc: the provider sends browsers back there. Absent: there is none."`
+	Token bool   `json:"token" doc:"Whether sign-in with a token is possible, by POST /api/v1/login."`
+	OIDC  string `json:"oidc,omitempty" doc:"The origin on which people sign in with the identity provider, by POST /api/v1/login/oidc. The provider sends browsers back there. Absent if there is no provider."`
 }
 
 // waysIn: GET /api/v1/login
@@ -49,7 +49,7 @@ func (s *Server) waysIn(w http.ResponseWriter, r *http.Request) error {
 // loginView is a login that was just made.
 type loginView struct {
 	meView
-	Key string `json:"login_key" doc:"What the page keeps, and sends as X-Gocrontab-Login with each request: the cookie counts only with it. It is shown this once."`
+	Key string `json:"login_key" doc:"The key that the page keeps and sends as X-Gocrontab-Login with each request. The cookie is only valid together with it. It is shown only this once."`
 }
 
 // login: POST /api/v1/login. It turns a token into a cookie that no script can read, and a key that
@@ -63,7 +63,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	f, token := newFields(body), ""
 	f.text("token", &token)
 	if token == "" {
-		f.wrong("token", problem.Missing.Advise("go-crontab token create makes one"))
+		f.wrong("token", problem.Missing.Advise("create one with go-crontab token create"))
 	}
 	if err := f.done(); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request, p *auth.Principa
 
 	login, expires, err := s.issuer.SignIn(r.Context(), p, s.cfg.LoginLife)
 	if err != nil {
-		return lookAt(err, "Sign in again; a sign-in of which nobody knows ends by itself.")
+		return lookAt(err, "Sign in again; an unused sign-in expires by itself.")
 	}
 
 	s.gate.Expect(login)
@@ -105,7 +105,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := s.issuer.SignOut(r.Context(), auth.Of(r.Context())); err != nil {
-		return lookAt(err, "The same request again does no harm.")
+		return lookAt(err, "You can safely repeat the request.")
 	}
 
 	s.gate.Forget()
@@ -118,7 +118,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) paceStrangers(r *http.Request) (giveBack func(), err error) {
 	giveBack, wait, ok := s.flows.Take(addressOf(r), time.Now())
 	if !ok {
-		return nil, slowDown(wait, "Too many sign-ins came from your address.")
+		return nil, slowDown(wait, "Too many sign-ins were tried from your address.")
 	}
 	return giveBack, nil
 }
@@ -138,8 +138,8 @@ func (s *Server) noProvider(r *http.Request) error {
 
 // beganView is a started sign-in.
 type beganView struct {
-	Target string `json:"target" doc:"Where to send the browser: to the provider, which sends it back."`
-	Flow   string `json:"flow" doc:"What the page keeps until then. It is shown this once."`
+	Target string `json:"target" doc:"The address of the provider to which the page sends the browser."`
+	Flow   string `json:"flow" doc:"The value that the page keeps until the browser comes back. It is shown only this once."`
 }
 
 // beginOIDC: POST /api/v1/login/oidc
@@ -213,7 +213,7 @@ func (s *Server) vouched(r *http.Request, back returned) (*auth.Principal, error
 		return nil, err
 	}
 	if back.wrong != "" {
-		return nil, &auth.Refused{Why: "the identity provider says " + cutShort(back.wrong)}
+		return nil, &auth.Refused{Why: "the identity provider refused the sign-in: " + cutShort(back.wrong)}
 	}
 
 	giveBack, err := s.paceStrangers(r)
@@ -234,7 +234,7 @@ func addressOf(r *http.Request) string { return auth.AddressKey(job.ActorOf(r.Co
 func problemOfProvider(err error) error {
 	if errors.Is(err, auth.ErrNoClock) {
 		return unavailable.problem(
-			"The node has not read the database's clock yet. Begin the sign-in again in a moment.")
+			"This node has not read the database's clock yet. Start the sign-in again in a moment.")
 	}
 
 	var away *auth.ProviderError
@@ -243,8 +243,7 @@ func problemOfProvider(err error) error {
 	}
 
 	p := providerAway.problem(
-		"It may be down, or set up wrongly; the node's log says more under this request_id. Signing in with a token " +
-			"works all the same.")
-	p.cause = err
+		"It may be down, or its settings may be wrong. Signing in with a token still works.")
+	p.cause, p.inLog = err, true
 	return p
 }

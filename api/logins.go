@@ -14,17 +14,17 @@ import (
 // loginRowView is a signed-in browser as clients see it.
 type loginRowView struct {
 	ID       string       `json:"id" doc:"Its id."`
-	Who      string       `json:"who" doc:"Who is signed in, as the audit says it."`
-	Kind     string       `json:"kind" enum:"token,oidc" doc:"How that is known: by a token, or by the word of an identity provider."`
-	Grants   []auth.Grant `json:"grants" doc:"Which role it has where."`
+	Who      string       `json:"who" doc:"Who is signed in, as in the audit."`
+	Kind     string       `json:"kind" enum:"token,oidc" doc:"How the person was authenticated: by a token, or by an identity provider."`
+	Grants   []auth.Grant `json:"grants" doc:"The roles, and where they apply."`
 	Since    string       `json:"since" format:"date-time" doc:"When the browser signed in."`
-	From     string       `json:"from,omitempty" doc:"The address from which."`
-	Until    string       `json:"until" format:"date-time" doc:"When the sign-in ends by itself."`
-	Used     string       `json:"last_used,omitempty" format:"date-time" doc:"When it was last used, to about a minute. Absent: never."`
-	UsedFrom string       `json:"last_used_from,omitempty" doc:"The address from which."`
-	Checked  string       `json:"checked,omitempty" format:"date-time" doc:"When the identity provider last confirmed it. Absent: not since the sign-in."`
-	Next     string       `json:"check_at,omitempty" format:"date-time" doc:"When the identity provider is asked again. Absent: it is not, and the role holds until the end."`
-	Current  bool         `json:"current" doc:"Whether it is the one with which this request was made."`
+	From     string       `json:"from,omitempty" doc:"The address from which the browser signed in."`
+	Until    string       `json:"until" format:"date-time" doc:"When the sign-in expires."`
+	Used     string       `json:"last_used,omitempty" format:"date-time" doc:"When it was last used, to about a minute. Absent if it was never used."`
+	UsedFrom string       `json:"last_used_from,omitempty" doc:"The address from which it was used."`
+	Checked  string       `json:"checked,omitempty" format:"date-time" doc:"When the identity provider last confirmed it. Absent if it has not since the sign-in."`
+	Next     string       `json:"check_at,omitempty" format:"date-time" doc:"When the identity provider is asked again. Absent if it is not, and the role lasts until the sign-in expires."`
+	Current  bool         `json:"current" doc:"Whether it is the sign-in of this request."`
 }
 
 func viewOfLogin(l *auth.SignedIn, p *auth.Principal) loginRowView {
@@ -68,7 +68,7 @@ func (s *Server) listLogins(w http.ResponseWriter, r *http.Request) error {
 
 	if !p.May(admin) {
 		if f.Who != "" && f.Who != p.Name {
-			return forbid(p, "The sign-ins of others take role %s without a limit to apps", admin)
+			return forbid(p, "The sign-ins of others need the role %s without a limit to apps", admin)
 		}
 		f.Who, f.TokenID = p.Name, &p.Token
 	}
@@ -103,7 +103,7 @@ func (s *Server) endLogin(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, sql.ErrNotFound):
 		return noLogin(strconv.FormatInt(id, 10))
 	case err != nil:
-		return lookAt(err, "GET /api/v1/logins tells whether it lives; the same request again does no harm.")
+		return lookAt(err, "GET /api/v1/logins shows whether it still exists. You can safely repeat the request.")
 	}
 
 	s.gate.Forget()
@@ -113,7 +113,7 @@ func (s *Server) endLogin(w http.ResponseWriter, r *http.Request) error {
 
 // endedView counts the ended sign-ins.
 type endedView struct {
-	Ended int `json:"ended" doc:"How many were ended."`
+	Ended int `json:"ended" doc:"How many sign-ins were ended."`
 }
 
 // endLogins: DELETE /api/v1/logins?who=NAME. The name is required: without it, every login would
@@ -122,22 +122,23 @@ func (s *Server) endLogins(w http.ResponseWriter, r *http.Request) error {
 	p, q := auth.Of(r.Context()), newQuery(r)
 	who := q.text(loginWhose)
 	if who == "" {
-		q.wrong(loginWhose.name, problem.Missing.Advise("say whose sign-ins to end, as GET /api/v1/logins names them"))
+		q.wrong(loginWhose.name, problem.Missing.Advise(
+			"give the name of the person or token whose sign-ins should end, as in GET /api/v1/logins"))
 	}
 	if err := q.err(); err != nil {
 		return err
 	}
 	if !p.May(admin) && who != p.Name {
-		return forbid(p, "The sign-ins of others take role %s without a limit to apps", admin)
+		return forbid(p, "The sign-ins of others need the role %s without a limit to apps", admin)
 	}
 
 	n, err := s.issuer.EndLogins(r.Context(), who, mayEnd(p))
 	switch {
 	case errors.Is(err, sql.ErrNotFound):
-		return notFound.problem("Nobody is signed in as %q; GET /api/v1/logins lists who is. The name must be exact.",
+		return notFound.problem("Nobody is signed in as %q. The name must be exact; GET /api/v1/logins lists all sign-ins.",
 			cutShort(who))
 	case err != nil:
-		return lookAt(err, "GET /api/v1/logins tells which of them live; the same request again does no harm.")
+		return lookAt(err, "GET /api/v1/logins shows the remaining sign-ins. You can safely repeat the request.")
 	}
 
 	s.gate.Forget()

@@ -15,28 +15,28 @@ import (
 // nodeView is a node as clients see it: its sessions (one, except for moments) and its cordon.
 type nodeView struct {
 	Name      string            `json:"name" doc:"Its name."`
-	State     nodeState         `json:"state" doc:"How it is, in one word."`
+	State     nodeState         `json:"state" doc:"The state of the node."`
 	Labels    map[string]string `json:"labels" doc:"Its labels."`
-	Handlers  []string          `json:"handlers" doc:"The handlers that it has."`
-	Cordoned  bool              `json:"cordoned" doc:"Whether somebody said that it is to start nothing."`
-	Draining  bool              `json:"draining" doc:"Whether it is to give back what it has not started, too."`
-	Drained   bool              `json:"drained" doc:"Whether it is drained and has no work any more."`
-	Reason    string            `json:"reason,omitempty" doc:"What was given for the cordon."`
+	Handlers  []string          `json:"handlers" doc:"The handlers that it has registered."`
+	Cordoned  bool              `json:"cordoned" doc:"Whether it is cordoned, so that it starts nothing."`
+	Draining  bool              `json:"draining" doc:"Whether it is draining, so that it also gives back its prepared runs."`
+	Drained   bool              `json:"drained" doc:"Whether it is drained and has no work left."`
+	Reason    string            `json:"reason,omitempty" doc:"The reason for the cordon."`
 	By        string            `json:"by,omitempty" doc:"Who cordoned it."`
-	Since     string            `json:"since,omitempty" format:"date-time" doc:"Since when it is cordoned."`
-	Prepared  int               `json:"prepared" doc:"How many due times it holds ready."`
+	Since     string            `json:"since,omitempty" format:"date-time" doc:"When it was cordoned."`
+	Prepared  int               `json:"prepared" doc:"How many prepared runs it holds."`
 	Executing int               `json:"executing" doc:"How many runs it executes."`
-	Slots     int               `json:"slots" doc:"How many it may execute at once; an HTTP request counts as a sixteenth of one."`
-	Sessions  []nodeSession     `json:"sessions" doc:"Its sessions: one, but for moments."`
+	Slots     int               `json:"slots" doc:"How many runs it can execute at once. An HTTP request counts as a sixteenth of one."`
+	Sessions  []nodeSession     `json:"sessions" doc:"Its sessions: one, except for short moments."`
 }
 
 type nodeSession struct {
 	ID        string `json:"id" format:"uuid" doc:"Its id, a UUID."`
-	Address   string `json:"address,omitempty" doc:"Where the node says that it can be reached."`
+	Address   string `json:"address,omitempty" doc:"The address at which the node can be reached."`
 	Version   string `json:"version,omitempty" doc:"The version of the program."`
-	ZoneData  string `json:"zone_data,omitempty" doc:"Where the time zone data that it computes with is from, and a fingerprint of that: sessions with the same fingerprint compute the same due times."`
+	ZoneData  string `json:"zone_data,omitempty" doc:"The source of its time zone data, and a fingerprint of it. Sessions with the same fingerprint compute the same due times."`
 	Started   string `json:"started" format:"date-time" doc:"When it began."`
-	BeatAgeMS int64  `json:"beat_age_ms" doc:"How many milliseconds ago it was last heard of."`
+	BeatAgeMS int64  `json:"beat_age_ms" doc:"The age of its last heartbeat, in milliseconds."`
 }
 
 func zoneData(s *sql.SessionRow) string {
@@ -199,7 +199,7 @@ func (s *Server) getNode(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if v.State == nodeAbsent && !v.Cordoned {
-		return notFound.problem("There is no node %q; GET /api/v1/nodes lists those that there are.", cutShort(name))
+		return notFound.problem("There is no node %q; GET /api/v1/nodes lists all nodes.", cutShort(name))
 	}
 
 	return answer(w, http.StatusOK, v)
@@ -278,7 +278,7 @@ func (s *Server) onNode(w http.ResponseWriter, r *http.Request, do func(context.
 		return err
 	}
 	if err := do(r.Context(), e, name); err != nil {
-		return lookAt(err, "GET /api/v1/nodes shows what stands; the same request again does no harm.")
+		return lookAt(err, "GET /api/v1/nodes shows the current state. You can safely repeat the request.")
 	}
 
 	v, err := s.node(r.Context(), name)
@@ -309,6 +309,6 @@ func (s *Server) knownNode(r *http.Request, name string) error {
 		return nil
 	}
 	return notFound.problem(
-		"No node %q is in the cluster%s; ?absent=ok does it all the same, for a node that is to join later.",
+		"There is no node %q in the cluster%s Add ?absent=ok for a node that will join later.",
 		cutShort(name), didYouMean(name, names))
 }

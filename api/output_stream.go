@@ -18,9 +18,9 @@ const outputEvery = 500 * time.Millisecond
 
 // outputEvent is a piece of the output of a run.
 type outputEvent struct {
-	From  int64   `json:"from" doc:"The byte at which it begins."`
-	Next  int64   `json:"next" doc:"The byte behind it."`
-	Text  *string `json:"text,omitempty" doc:"What it says, without 'raw'."`
+	From  int64   `json:"from" doc:"The position of its first byte."`
+	Next  int64   `json:"next" doc:"The position after its last byte."`
+	Text  *string `json:"text,omitempty" doc:"The text, without 'raw'."`
 	Bytes string  `json:"bytes,omitempty" doc:"The bytes in base64, with 'raw'."`
 }
 

@@ -17,13 +17,13 @@ import (
 // pauseView is a pause as clients see it.
 type pauseView struct {
 	Scope  job.Scope `json:"scope" doc:"What is paused."`
-	App    string    `json:"app,omitempty" doc:"The app, if it is the pause of one."`
+	App    string    `json:"app,omitempty" doc:"The app, if it is an app's pause."`
 	By     string    `json:"by,omitempty" doc:"Who paused it."`
-	Reason string    `json:"reason,omitempty" doc:"What was given for it."`
-	Since  string    `json:"since" format:"date-time" doc:"Since when."`
-	Until  string    `json:"until,omitempty" format:"date-time" doc:"When it ends by itself. Absent: when somebody resumes it."`
+	Reason string    `json:"reason,omitempty" doc:"The reason that was given."`
+	Since  string    `json:"since" format:"date-time" doc:"When it began."`
+	Until  string    `json:"until,omitempty" format:"date-time" doc:"When it ends by itself. Absent: it lasts until somebody resumes."`
 	Ended  string    `json:"ended,omitempty" format:"date-time" doc:"When it ended, if it is over."`
-	Jobs   *int64    `json:"jobs,omitempty" doc:"How many jobs it stops; told in the answer to a pause of an app or of the cluster."`
+	Jobs   *int64    `json:"jobs,omitempty" doc:"How many jobs it stops. Only in the answer to a pause of an app or the cluster."`
 }
 
 func viewOfPause(p *job.Pause) *pauseView {
@@ -51,7 +51,7 @@ func (s *Server) readPause(r *http.Request) (job.PauseRequest, error) {
 		text, _ := v.(string)
 		until, ok := endOf(text, now)
 		if !ok {
-			f.want("until", v, problem.WantUntil)
+			f.want("until", v, advised(problem.WantUntil, text))
 		}
 
 		p.Until = job.MicrosOf(until)
@@ -60,14 +60,15 @@ func (s *Server) readPause(r *http.Request) (job.PauseRequest, error) {
 	return p, f.done()
 }
 
-// endOf reads the end of a pause: an instant, or the time until then.
+// endOf reads the end of a pause: an instant, or the time until then. It may lie in the past, which
+// the caller refuses.
 func endOf(text string, now time.Time) (time.Time, bool) {
 	if t, err := parseInstant(text); err == nil {
 		return t, t.Unix() > 0
 	}
 
 	d, err := time.ParseDuration(text)
-	return now.Add(d), err == nil && d > 0
+	return now.Add(d), err == nil
 }
 
 // pauseJob: POST /api/v1/jobs/{id}/pause
@@ -98,7 +99,7 @@ func scope(r *http.Request) (string, error) {
 	return app, job.ValidateApp(app)
 }
 
-const lookAtPauses = "GET /api/v1/pauses shows what stands; the same request again does no harm."
+const lookAtPauses = "GET /api/v1/pauses shows the current state. You can safely repeat the request."
 
 // pauseAll: POST /api/v1/apps/{app}/pause and /api/v1/cluster/pause
 func (s *Server) pauseAll(w http.ResponseWriter, r *http.Request) error {

@@ -86,7 +86,7 @@ func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]jobW
 func viewOfWait(w *read.Wait, spec *job.Spec) jobWait {
 	v := jobWait{
 		Due: stamp(w.Due), waitView: waitView{For: "job", Since: since(w), Until: stamp(expires(w, spec))},
-		Why: "runs of the job before it have not ended",
+		Why: "earlier runs of the job have not ended",
 	}
 	if w.Group != "" {
 		v.For, v.Group, v.Why = "group", w.Group, "group "+w.Group+" has no free slot"
@@ -154,5 +154,5 @@ const maxWaits = 20
 type jobWait struct {
 	Due string `json:"due" format:"date-time" doc:"The due time that waits."`
 	waitView
-	Why string `json:"why" doc:"Why, for people."`
+	Why string `json:"why" doc:"The explanation, for people."`
 }

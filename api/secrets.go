@@ -14,13 +14,13 @@ import (
 
 // secretView is a secret as clients see it. No answer ever holds a value.
 type secretView struct {
-	Name     job.Secret `json:"name" doc:"Its name, by which jobs use it: {{secret.NAME}}. Each app may have one of the name."`
-	App      string     `json:"app,omitempty" doc:"The app that it belongs to, whose jobs alone may use it. Absent: it is for jobs of all apps that have none of this name."`
-	Key      string     `json:"key" doc:"The id of the key that it is sealed with."`
-	KeyState string     `json:"key_state" enum:"current,old,unknown" doc:"Whether that is the key with which the answering node seals, another one that it has, or one that it has not."`
+	Name     job.Secret `json:"name" doc:"Its name. Jobs use it as {{secret.NAME}}. Each app can have its own secret of this name."`
+	App      string     `json:"app,omitempty" doc:"The app whose jobs can use it. Absent: jobs of all apps that have no secret of this name."`
+	Key      string     `json:"key" doc:"The id of the key that it is encrypted with."`
+	KeyState string     `json:"key_state" enum:"current,old,unknown" doc:"Whether that is the answering node's current key, another key that it has, or a key that it does not have."`
 	Created  string     `json:"created" format:"date-time" doc:"When it was created."`
-	Updated  string     `json:"updated" format:"date-time" doc:"When it got its value."`
-	By       string     `json:"updated_by" doc:"Who gave it that."`
+	Updated  string     `json:"updated" format:"date-time" doc:"When its value was last set."`
+	By       string     `json:"updated_by" doc:"Who set its value."`
 }
 
 // The states of a key.
@@ -43,15 +43,15 @@ func (s *Server) viewSecret(row *secret.Row) secretView {
 
 // rotatedView is the result of a rotation.
 type rotatedView struct {
-	Key     string         `json:"key" doc:"The id of the key that secrets are sealed with now."`
-	Rotated int            `json:"rotated" doc:"How many were sealed with another one."`
-	Failed  []failedSecret `json:"failed" doc:"Those that the node cannot open; they stay as they are."`
+	Key     string         `json:"key" doc:"The id of the key that secrets are encrypted with now."`
+	Rotated int            `json:"rotated" doc:"How many secrets were encrypted again, because they had another key."`
+	Failed  []failedSecret `json:"failed" doc:"The secrets that the node cannot decrypt. They stay as they are."`
 }
 
 type failedSecret struct {
 	Name job.Secret `json:"name" doc:"Its name."`
 	App  string     `json:"app,omitempty" doc:"The app that it belongs to. Absent: all apps."`
-	Why  string     `json:"why" doc:"Why it cannot be opened."`
+	Why  string     `json:"why" doc:"Why it cannot be decrypted."`
 }
 
 // listSecrets: GET /api/v1/secrets
@@ -113,7 +113,7 @@ func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
 
 	isNew, err := s.secrets.Put(ctx, n)
 	if err != nil {
-		return lookAt(noKey(err), "The same request again does no harm.")
+		return lookAt(noKey(err), "You can safely repeat the request.")
 	}
 
 	// The change is committed. If it cannot be read back, or was deleted already, that must not
@@ -174,19 +174,19 @@ func mayKeep(ctx context.Context, which job.AppSecret) error {
 		return nil
 	case which.App == "":
 		return forbid(p,
-			"The secret %s would be or is one of all apps, which takes role %s without a limit to apps; give an app "+
-				"that is yours", which.Name, admin)
+			"The secret %s is for all apps, which needs the role %s without a limit to apps (choose an app "+
+				"of yours to avoid that)", which.Name, admin)
 	}
 
-	return forbid(p, "That takes role %s of app %s", admin, cutShort(which.App))
+	return forbid(p, "This needs the role %s in app %s", admin, cutShort(which.App))
 }
 
 // noKey turns the error of a node without a key into a problem.
 func noKey(err error) error {
 	if errors.Is(err, secret.ErrNoKey) {
 		return noSecretKey.problem(
-			"Ask another node, or start this one with --secret-key-file: a file with a key that go-crontab secret " +
-				"keygen has printed, the same on all nodes.")
+			"Ask another node, or start this one with --secret-key-file. Create the key file with go-crontab secret " +
+				"keygen, and use the same file on all nodes.")
 	}
 	return err
 }
@@ -211,13 +211,13 @@ func (s *Server) deleteSecret(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case errors.Is(err, sql.ErrNotFound) && which.App == "":
 		return notFound.problem(
-			"There is no secret %q of all apps; for one of an app add app=APP. GET /api/v1/secrets lists them.",
+			"There is no secret %q for all apps. For the secret of an app, add app=APP. GET /api/v1/secrets lists them.",
 			cutShort(string(name)))
 	case errors.Is(err, sql.ErrNotFound):
-		return notFound.problem("The app %q has no secret %q; GET /api/v1/secrets lists them.", cutShort(which.App),
+		return notFound.problem("The app %q has no secret %q. GET /api/v1/secrets lists them.", cutShort(which.App),
 			cutShort(string(name)))
 	case err != nil:
-		return lookAt(err, "GET /api/v1/secrets tells whether it is still there.")
+		return lookAt(err, "GET /api/v1/secrets shows whether it still exists.")
 	}
 
 	w.WriteHeader(http.StatusNoContent)
@@ -232,7 +232,7 @@ func (s *Server) rotateSecrets(w http.ResponseWriter, r *http.Request) error {
 
 	done, err := s.secrets.Rotate(r.Context())
 	if err != nil {
-		return lookAt(noKey(err), "The same request again does what is left.")
+		return lookAt(noKey(err), "Repeat the request to seal the remaining secrets.")
 	}
 
 	v := rotatedView{Key: done.Key, Rotated: done.Rotated, Failed: []failedSecret{}}

@@ -15,22 +15,22 @@ import (
 // tokenView is a token as clients see it: without its text, which is not stored.
 type tokenView struct {
 	ID       string    `json:"id" doc:"Its id."`
-	Name     string    `json:"name" doc:"Who holds it, as the audit says it."`
-	Role     auth.Role `json:"role" doc:"What it may do."`
-	Apps     []string  `json:"apps,omitempty" doc:"The only apps in which it may. Absent: in all of them, and over what belongs to none."`
-	State    string    `json:"state" enum:"active,expired,revoked" doc:"Whether it lets anybody in."`
-	Created  string    `json:"created" format:"date-time" doc:"When it was made."`
-	By       string    `json:"created_by" doc:"Who made it."`
-	Expires  string    `json:"expires,omitempty" format:"date-time" doc:"Until when it lets somebody in. Absent: until it is revoked."`
+	Name     string    `json:"name" doc:"The name of its holder, as in the audit."`
+	Role     auth.Role `json:"role" doc:"The role of the token."`
+	Apps     []string  `json:"apps,omitempty" doc:"The only apps in which the role applies. Absent: all apps and the whole cluster."`
+	State    string    `json:"state" enum:"active,expired,revoked" doc:"Whether the token is valid."`
+	Created  string    `json:"created" format:"date-time" doc:"When it was created."`
+	By       string    `json:"created_by" doc:"Who created it."`
+	Expires  string    `json:"expires,omitempty" format:"date-time" doc:"When it expires. Absent: it is valid until it is revoked."`
 	Revoked  string    `json:"revoked,omitempty" format:"date-time" doc:"When it was revoked."`
-	Used     string    `json:"last_used,omitempty" format:"date-time" doc:"When it was last used, to about a minute. Absent: never."`
-	UsedFrom string    `json:"last_used_from,omitempty" doc:"The address from which."`
+	Used     string    `json:"last_used,omitempty" format:"date-time" doc:"When it was last used, to about a minute. Absent if it was never used."`
+	UsedFrom string    `json:"last_used_from,omitempty" doc:"The address from which it was last used."`
 }
 
 // newTokenView is a token that was just created.
 type newTokenView struct {
 	tokenView
-	Token string `json:"token" doc:"The token itself, to be sent as Authorization: Bearer TOKEN. It is shown this once."`
+	Token string `json:"token" doc:"The token itself, to send as Authorization: Bearer TOKEN. It is shown only this once."`
 }
 
 // The states of a token.
@@ -79,10 +79,10 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 	t, token, err := s.issuer.Create(r.Context(), spec)
 	switch {
 	case errors.Is(err, sql.ErrExists):
-		return exists.problem("A token of this name exists already; revoke that one, or choose another name.")
+		return exists.problem("A token with this name already exists. Revoke it, or choose another name.")
 	case err != nil:
 		return lookAt(err,
-			"GET /api/v1/tokens?name=%s tells whether it was made; if so, revoke it and make another: "+
+			"GET /api/v1/tokens?name=%s shows whether it was created. If so, revoke it and create another: "+
 				"its text is lost.", spec.Name)
 	}
 
@@ -120,7 +120,7 @@ func tokenFields(body map[string]any, now time.Time) (auth.Spec, error) {
 		case ok:
 			spec.Life, spec.Expires = 0, job.MicrosOf(until)
 		default:
-			f.want("expires", v, problem.WantExpiry)
+			f.want("expires", v, advised(problem.WantExpiry, text))
 		}
 	}
 
@@ -201,7 +201,7 @@ func (s *Server) revokeToken(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, sql.ErrNotFound):
 		return noToken(strconv.FormatInt(id, 10))
 	case err != nil:
-		return lookAt(err, "GET /api/v1/tokens/%d tells whether it lives; the same request again does no harm.", id)
+		return lookAt(err, "GET /api/v1/tokens/%d shows whether it is still valid. You can safely repeat the request.", id)
 	}
 
 	s.gate.Forget()

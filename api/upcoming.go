@@ -28,10 +28,10 @@ const (
 // upcomingView is a page of future due times.
 type upcomingView struct {
 	Items []upcomingDue `json:"items" doc:"The due times, the earliest first."`
-	Next  string        `json:"next,omitempty" doc:"What to give as 'cursor' for the next page. Absent: this is the last."`
+	Next  string        `json:"next,omitempty" doc:"The value of 'cursor' for the next page. Absent on the last page."`
 	frequentJobs
-	Truncated bool `json:"truncated,omitempty" doc:"There are more than 20,000 such jobs, and those beyond were not looked at, or some are too expensive to compute, see 'uncounted': filter."`
-	Uncounted int  `json:"uncounted,omitempty" doc:"How many jobs are missing, or some of their due times, because these are too expensive to compute."`
+	Truncated bool `json:"truncated,omitempty" doc:"Whether the answer is incomplete, because more than 20,000 jobs match or some are too expensive to compute (see 'uncounted'). Use a narrower filter."`
+	Uncounted int  `json:"uncounted,omitempty" doc:"How many jobs are missing or incomplete, because their due times are too expensive to compute."`
 }
 
 type upcomingDue struct {
@@ -40,12 +40,12 @@ type upcomingDue struct {
 	App      string   `json:"app" doc:"The app of the job."`
 	Due      string   `json:"due" format:"date-time" doc:"The due time, in the job's time zone."`
 	Timezone string   `json:"timezone,omitempty" doc:"The job's time zone."`
-	Mark     job.Mark `json:"mark,omitempty" doc:"What the clock or a calendar does to it."`
+	Mark     job.Mark `json:"mark,omitempty" doc:"Whether daylight saving or a calendar affects it."`
 }
 
 // frequentJobs are the jobs with more due times in the range than the request's limit.
 type frequentJobs struct {
-	Frequent      []frequentJob `json:"frequent,omitempty" doc:"With 'most': those of the jobs that have more due times in the range than that, the most frequent first; at most 200."`
+	Frequent      []frequentJob `json:"frequent,omitempty" doc:"With 'most': the jobs that have more due times in the range than that, the most frequent first, at most 200."`
 	FrequentCount int           `json:"frequent_count,omitempty" doc:"With 'most': how many such jobs there are."`
 }
 
@@ -82,14 +82,14 @@ func (f *frequentJobs) sort() {
 // upcomingCounts counts future due times, step by step.
 type upcomingCounts struct {
 	From   string  `json:"from" format:"date-time" doc:"When the first step begins."`
-	To     string  `json:"to" format:"date-time" doc:"When the last step ends; it does not belong to it."`
-	Step   string  `json:"step" enum:"minute,hour,day" doc:"How long a step is: a day has 24 hours here."`
+	To     string  `json:"to" format:"date-time" doc:"When the last step ends, exclusive."`
+	Step   string  `json:"step" enum:"minute,hour,day" doc:"The length of a step. A day has 24 hours here."`
 	Jobs   int     `json:"jobs" doc:"How many jobs are due in the range."`
-	Total  int64   `json:"total" doc:"How many due times lie in the range."`
-	Counts []int64 `json:"counts" doc:"How many lie in each step."`
+	Total  int64   `json:"total" doc:"How many due times the range has."`
+	Counts []int64 `json:"counts" doc:"How many due times each step has."`
 	frequentJobs
-	Truncated bool `json:"truncated,omitempty" doc:"It would be too much work to count them all: some jobs were left out, see 'uncounted'. Filter, or ask for a shorter range."`
-	Uncounted int  `json:"uncounted,omitempty" doc:"How many of the jobs that were looked at were left out. Those beyond 20,000 were not looked at."`
+	Truncated bool `json:"truncated,omitempty" doc:"Whether some jobs were left out, because counting them all is too much work (see 'uncounted'). Use a filter or a shorter range."`
+	Uncounted int  `json:"uncounted,omitempty" doc:"How many of the first 20,000 jobs were left out. Further jobs are not counted at all."`
 }
 
 // aheadFilter reads the parameters that select jobs.
@@ -154,7 +154,7 @@ func (s *Server) waitTurn(ctx context.Context) (leave func(), err error) {
 	case s.ahead <- struct{}{}:
 		return func() { <-s.ahead }, nil
 	case <-ctx.Done():
-		return nil, unavailable.problem("Too many ask this node for what is upcoming. Try again in a moment.")
+		return nil, unavailable.problem("Too many requests ask this node for upcoming due times. Try again in a moment.")
 	}
 }
 
@@ -345,53 +345,52 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 var (
 	aheadFrom = instantParam{
 		declared: declared{
-			"from", "Only due times at this instant or after it. Without it, from now on.", "2027-03-27T00:00:00Z",
+			"from", "Only due times at or after this time. Without it, from now on.", "2027-03-27T00:00:00Z",
 		},
 	}
 	aheadTo = instantParam{
 		declared: declared{
-			"to", "Only due times before this instant, at most 366 days later. Without it, those of 7 days.",
+			"to", "Only due times before this time, at most 366 days after `from`. Without it, 7 days.",
 			"2027-03-28T00:00:00Z",
 		},
 	}
-	aheadLimit = numberParam{declared{"limit", "How many items a page has at most.", "100"}, maxDue, defaultLimit}
+	aheadLimit = numberParam{declared{"limit", "The most items on a page.", "100"}, maxDue, defaultLimit}
 	aheadStep  = wordParam{
 		declared{"step",
-			"How long a step is. The first begins at `from`. There may be 20,160 of them: two weeks of minutes. " +
+			"The length of a step. The first begins at `from`. At most 20,160 steps are allowed: two weeks of minutes. " +
 				"Without it, an hour.", "minute"}, []string{"minute", "hour", "day"},
 	}
 	aheadMost = numberParam{
 		declared{"most",
-			"Jobs that have more due times in the range than this are told by themselves, as `frequent`, and not " +
+			"Jobs that have more due times in the range than this are listed separately, as `frequent`, and not " +
 				"among the others.", "24"}, maxID, 0,
 	}
 	// see aheadFilter
 	aheadOf  = []parameter{ofAppParam, jobNameParam, ownerParam, inGroupParam, byCalendarParam, labelIs}
-	feedDays = numberParam{declared{"days", "How many days from now on.", "30"}, maxFeedDays, 14}
+	feedDays = numberParam{declared{"days", "The number of days from now on.", "30"}, maxFeedDays, 14}
 )
 
 // The operations.
 var (
 	upcomingDoc = operation{
 		id: "listUpcoming", tag: tagJobs, summary: "List the next due times of many jobs",
-		about: "Those of the active jobs that the parameters leave, as their definitions have them; what is paused " +
-			"or broken is not due. For a `cursor` give the same `from` and `to` again.",
+		about: "The due times of active jobs that match the parameters. Paused and broken jobs " +
+			"have none. With a `cursor`, give the same `from` and `to` again.",
 		query:   append([]parameter{aheadFrom, aheadTo, aheadMost, aheadLimit, pageParam}, aheadOf...),
 		replies: found[upcomingView]("A page of due times."),
 	}
 	countUpcomingDoc = operation{
 		id: "countUpcoming", tag: tagJobs, summary: "Count the due times of many jobs, step by step",
-		about: "For a picture of when much is due, and when little. A node does only so much work for it, and says " +
-			"when it left something out.",
+		about: "Shows when many jobs are due, and when few. A node limits its work for this, and reports " +
+			"if it left something out.",
 		query:   append([]parameter{aheadFrom, aheadTo, aheadMost, aheadStep}, aheadOf...),
 		replies: found[upcomingCounts]("The counts."),
 	}
 	feedDoc = operation{
-		id: "getUpcomingFeed", tag: tagJobs, spoken: true, summary: "Subscribe to what is upcoming",
-		about: "An iCalendar (RFC 5545) of the next days, for programs that show calendars. These cannot send a " +
-			"bearer token: they may send one as the password of HTTP Basic, with any user name, here and nowhere " +
-			"else. " +
-			"It must be one whose role is `viewer`, since such programs keep it and show it to others. On days on " +
+		id: "getUpcomingFeed", tag: tagJobs, spoken: true, summary: "Subscribe to upcoming due times",
+		about: "An iCalendar (RFC 5545) of the next days, for calendar programs. They cannot send a " +
+			"bearer token, so only here they can send it as the password of HTTP Basic, with any user name. " +
+			"The token must have the role `viewer`, because such programs store it and show it to others. On days on " +
 			"which a job is due more often than six times it is one event of the whole day.",
 		query:   append([]parameter{feedDays}, aheadOf...),
 		replies: []reply{{status: http.StatusOK, about: "The calendar.", media: []string{mediaICS}}},

@@ -17,28 +17,28 @@ import (
 // versionItem is a version of a job's definition in a list.
 type versionItem struct {
 	Version int64    `json:"version" doc:"Its number, from 1."`
-	At      string   `json:"at" format:"date-time" doc:"When it began."`
-	Who     string   `json:"who,omitempty" doc:"Who made it."`
-	Current bool     `json:"current" doc:"Whether it is the one in force."`
-	Changed []string `json:"changed" doc:"The fields that are not as in the definition before; none of the first one, and of one that follows a change of a calendar."`
+	At      string   `json:"at" format:"date-time" doc:"When it came into force."`
+	Who     string   `json:"who,omitempty" doc:"Who made the change."`
+	Current bool     `json:"current" doc:"Whether it is in force now."`
+	Changed []string `json:"changed" doc:"The fields that differ from the previous definition. None for the first definition, and after a change of a calendar."`
 	Error   string   `json:"error,omitempty" doc:"Why it cannot be read."`
 }
 
 // versionView is the present or an earlier definition of a job.
 type versionView struct {
 	Version    int64     `json:"version" doc:"Its number, from 1."`
-	At         string    `json:"at" format:"date-time" doc:"When it began."`
-	Who        string    `json:"who,omitempty" doc:"Who made it."`
-	Current    bool      `json:"current" doc:"Whether it is the one in force."`
-	Definition *job.Spec `json:"definition,omitempty" doc:"The definition. Absent: it cannot be read."`
+	At         string    `json:"at" format:"date-time" doc:"When it came into force."`
+	Who        string    `json:"who,omitempty" doc:"Who made the change."`
+	Current    bool      `json:"current" doc:"Whether it is in force now."`
+	Definition *job.Spec `json:"definition,omitempty" doc:"The definition. Absent if it cannot be read."`
 	Error      string    `json:"error,omitempty" doc:"Why it cannot be read."`
 }
 
 // diffView is the difference between two definitions of a job.
 type diffView struct {
-	From    int64        `json:"from" doc:"The number of the one."`
-	To      int64        `json:"to" doc:"The number of the other."`
-	Changes []job.Change `json:"changes" doc:"The fields that are not the same."`
+	From    int64        `json:"from" doc:"The number of the first version."`
+	To      int64        `json:"to" doc:"The number of the second version."`
+	Changes []job.Change `json:"changes" doc:"The fields that differ."`
 }
 
 // definitions reads the definitions of a job from version upTo (0: the current one) downwards. The
@@ -52,7 +52,7 @@ func (s *Server) definitions(ctx context.Context, id, upTo int64, limit int) (re
 		upTo = j.Version
 	}
 	if upTo > j.Version && mayRead(ctx, j.Spec.App) {
-		return j, nil, notFound.problem("The job is at version %d, and was never at %d.", j.Version, upTo)
+		return j, nil, notFound.problem("The job is at version %d, and never had version %d.", j.Version, upTo)
 	}
 
 	rows, err := s.cfg.DB.Versions(ctx, id, upTo, limit)
@@ -211,7 +211,7 @@ func (s *Server) diffVersions(w http.ResponseWriter, r *http.Request) error {
 
 // rollbackBody names the version to go back to.
 type rollbackBody struct {
-	Version int64 `json:"version" doc:"The number of a definition that the job had. It is taken again."`
+	Version int64 `json:"version" doc:"The number of an earlier version, whose definition is restored."`
 }
 
 // rollback: POST /api/v1/jobs/{id}/rollback
@@ -228,7 +228,7 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 
 	f, version := newFields(body), 0
 	if _, given := body["version"]; !given {
-		f.wrong("version", problem.Missing.Advise("want one at which the job was"))
+		f.wrong("version", problem.Missing.Advise("give a version that the job has had"))
 	}
 
 	f.count("version", &version, maxVersion)
@@ -242,7 +242,7 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 		return err
 	})
 	if err != nil {
-		return lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
+		return lookAt(err, "GET /api/v1/jobs/%d shows the current state. You can safely repeat the request.", id)
 	}
 
 	return s.answerJob(w, r, http.StatusOK, j)
@@ -267,7 +267,7 @@ func (s *Server) rollBack(ctx context.Context, id, version int64) (*read.Job, er
 	}
 
 	if v.SpecErr != nil {
-		return nil, unreadable.problem("What the job was at version %d cannot be read: %v.", version, v.SpecErr)
+		return nil, unreadable.problem("Version %d of the job cannot be read: %v.", version, v.SpecErr)
 	}
 	if err := mayWrite(ctx, v.Spec.App); err != nil {
 		return nil, err

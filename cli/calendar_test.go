@@ -28,7 +28,7 @@ func TestCalendarCommands(t *testing.T) {
 			`{"items":[{"date":"2027-02-13","weekday":"sat","state":"makeup","as":"thu","hours":["08:00-18:00"],"why":"x"}]}`),
 		"DELETE /api/v1/calendars/cn": always(204, ""),
 		"DELETE /api/v1/calendars/used": always(409,
-			`{"type":"urn:go-crontab:problem:in-use","title":"It is in use","status":409,"detail":"the calendar \"used\" is in use by a/b"}`),
+			`{"type":"urn:go-crontab:problem:in-use","title":"It is still in use","status":409,"detail":"the calendar \"used\" is in use by a/b"}`),
 	})
 
 	file := filepath.Join(t.TempDir(), "c.yaml")

@@ -45,7 +45,7 @@ func TestCronNext(t *testing.T) {
 	}
 
 	got = command("cron", "next", "0 0 1 1 * 2020", "-o", "json")
-	if !strings.Contains(got.out, `"next": []`) || !strings.Contains(got.out, "no due time lies ahead") ||
+	if !strings.Contains(got.out, `"next": []`) || !strings.Contains(got.out, "the job has no due time in the future") ||
 		got.code != 0 {
 		t.Errorf("nothing ahead: got %+v", got)
 	}
@@ -217,7 +217,7 @@ func TestApplyTellsThePlaces(t *testing.T) {
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"POST /api/v1/apply": always(422,
 			`{"type":"urn:go-crontab:problem:invalid","title":"The request is not valid","status":422,
- "detail":"x","errors":[{"field":"jobs[1].schedule","message":"is wrong"},{"field":"jobs[0].evry","message":"is not known; did you mean every?"},{"field":"jobs[1].name","message":"is given already, as jobs[0]"},
+ "detail":"x","errors":[{"field":"jobs[1].schedule","message":"is wrong"},{"field":"jobs[0].evry","message":"is not a known field; did you mean every?"},{"field":"jobs[1].name","message":"default/x is already given as jobs[0]"},
  {"field":"prune","message":"no"}]}`),
 	})
 
@@ -225,8 +225,8 @@ func TestApplyTellsThePlaces(t *testing.T) {
 	got := command("apply", "-f", file, "--server", f.URL)
 	want := strings.ReplaceAll(`error: The request is not valid
   prune: no
-  FILE:3:5: evry: is not known; did you mean every?
-  FILE:4:5: name: is given already, as FILE:2:5
+  FILE:3:5: evry: is not a known field; did you mean every?
+  FILE:4:5: name: default/x is already given as FILE:2:5
   FILE:5:5: schedule: is wrong
 `, "FILE", file)
 	if got.code != exitRefused || got.err != want {
@@ -348,7 +348,7 @@ func TestImportTells(t *testing.T) {
 	file := write(t, dir, "tab", "MAILTO=me\n0 3 * * * backup.sh\n@reboot x\n")
 	got := command("import", "crontab", file, "--dry-run", "--server", f.URL)
 	if got.code != exitRefused || !strings.Contains(got.err, file+":3: @reboot: a cluster has no boot") ||
-		!strings.Contains(got.err, "--tz names another") || !strings.Contains(got.err, "--skip 3") ||
+		!strings.Contains(got.err, "--tz sets another") || !strings.Contains(got.err, "--skip 3") ||
 		!strings.Contains(got.out, "default/backup") || f.asked != nil {
 		t.Errorf("got %+v, want line 3 refused, and nobody asked", got)
 	}
@@ -357,7 +357,7 @@ func TestImportTells(t *testing.T) {
 	berlin := write(t, dir, "berlin", "CRON_TZ=Europe/Berlin\n0 3 * * * backup.sh\n@reboot x\n@reboot y\n")
 	got = command("import", "crontab", berlin, "--dry-run", "--skip", "3", "--server", f.URL)
 	if got.code != exitRefused || !strings.Contains(got.err, "--skip 3,4\n") ||
-		strings.Contains(got.err, "--tz names another") {
+		strings.Contains(got.err, "--tz sets another") {
 		t.Errorf("once more: got %+v, want --skip 3,4", got)
 	}
 
@@ -431,7 +431,7 @@ func TestImportTells(t *testing.T) {
 
 	got = command("import", "crontab", again, "--dry-run", "--tz", "UTC", "--app", "ops", "--server", f.URL)
 	if got.code != 0 ||
-		!strings.Contains(got.err, again+": the job ops/backup came from here, and no line stands for it any more") ||
+		!strings.Contains(got.err, again+": the job ops/backup came from here, but its line is gone") ||
 		!strings.Contains(got.err, "job rm ops/backup-c") {
 		t.Errorf("without its first line: got %+v", got)
 	}
@@ -466,12 +466,12 @@ func TestImportTells(t *testing.T) {
 	// Flags select the kind of crontab.
 	users := write(t, dir, "users", "17 * * * * root run-parts\n")
 	if got := command("import", "crontab", users, "--dry-run", "--tz", "UTC", "--server", f.URL); got.code != 0 ||
-		!strings.Contains(got.out, "a column for users? Then import it with --system") {
+		!strings.Contains(got.out, "a user column? Then import it with --system") {
 		t.Errorf("a column for users: got %+v", got)
 	}
 	if got := command("import", "crontab", write(t, dir, "etc/cron.d/own", "0 3 * * * sync\n"), "--dry-run", "--tz",
 		"UTC", "--server", f.URL); got.code != exitRefused ||
-		!strings.Contains(got.err, "a personal one? Then import it with --personal") {
+		!strings.Contains(got.err, "a personal crontab? Then import it with --personal") {
 		t.Errorf("a personal one: got %+v", got)
 	}
 
@@ -772,7 +772,7 @@ jobs:
 
 	got, seen := edit("s/^command:/comand:/", "s/^comand:/command:/;s/0 4 1 1/0 5 1 1/")
 	if text, _ := os.ReadFile(filepath.Join(seen, "seen1")); got.code != 0 ||
-		!strings.Contains(string(text), "#: line 11: comand: is not known; did you mean command?") ||
+		!strings.Contains(string(text), "#: line 11: comand: is not a known field; did you mean command?") ||
 		strings.Split(string(text), "\n")[10] != `comand: "true"` {
 		t.Errorf("edit with an error: got %+v, saw\n%s", got, text)
 	}

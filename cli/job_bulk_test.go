@@ -13,7 +13,7 @@ func TestBulkCommands(t *testing.T) {
 
 	first := `{"dry_run":false,"changed":2,"unchanged":1,"refused":0,"next":"more","items":[{"id":"1","app":"ops","name":"a","result":"changed","version":2},
 		{"id":"2","app":"ops","name":"b","result":"unchanged"},{"id":"3","app":"ops","name":"c","result":"changed"}]}`
-	last := `{"dry_run":false,"changed":0,"unchanged":0,"refused":1,"items":[{"id":"4","app":"ops","name":"d","result":"refused","why":{"message":"it is deleted","code":"job_deleted"}}]}`
+	last := `{"dry_run":false,"changed":0,"unchanged":0,"refused":1,"items":[{"id":"4","app":"ops","name":"d","result":"refused","why":{"message":"the job was deleted","code":"job_deleted"}}]}`
 	empty := `{"dry_run":false,"changed":0,"unchanged":0,"refused":0,"items":[],"next":"more"}`
 	none := `{"dry_run":true,"changed":0,"unchanged":0,"refused":0,"matched":0,"items":[]}`
 	pages := func(r *http.Request) (int, string) {
@@ -51,7 +51,7 @@ func TestBulkCommands(t *testing.T) {
 		out, err, ask string
 	}{
 		{"pause --app ops --label team=data --name-contains x --reason disks --yes", exitRefused,
-			"paused 2 jobs; 1 were so already", "ops/d was not paused: it is deleted",
+			"paused 2 jobs; 1 were so already", "ops/d was not paused: the job was deleted",
 			"POST /api/v1/bulk/pause?app=ops&label=team%3Ddata&name=x, POST /api/v1/bulk/pause?app=ops&cursor=more&label=team%3Ddata&name=x"},
 		{
 			"pause --status active --dry-run", exitOK, "ops/a  paused", "more than 10000 jobs",
@@ -148,7 +148,7 @@ func TestVersionCommands(t *testing.T) {
 		"GET /api/v1/jobs/12/versions/3/diff/3": always(200, `{"from":3,"to":3,"changes":[]}`),
 		"POST /api/v1/jobs/12/rollback": func(r *http.Request) (int, string) {
 			if guard = r.Header.Get("If-Match"); guard != `"3"` {
-				return 412, `{"type":"urn:go-crontab:problem:stale","title":"It is not as the request wants it","status":412,"detail":"The job is at version 4."}`
+				return 412, `{"type":"urn:go-crontab:problem:stale","title":"The precondition is not met","status":412,"detail":"The job is at version 4."}`
 			}
 			return 200, strings.Replace(fakeJob, `"version":3`, `"version":4`, 1)
 		},
@@ -197,7 +197,7 @@ func TestVersionCommands(t *testing.T) {
 	other := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"GET /api/v1/jobs/12": always(200, fakeJob),
 		"POST /api/v1/jobs/12/rollback": always(412,
-			`{"type":"urn:go-crontab:problem:stale","title":"It is not as the request wants it","status":412,"detail":"The job is at version 4."}`),
+			`{"type":"urn:go-crontab:problem:stale","title":"The precondition is not met","status":412,"detail":"The job is at version 4."}`),
 	})
 
 	if got := command("job", "rollback", "12", "1", "--server", other.URL); got.code != exitRefused ||

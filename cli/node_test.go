@@ -116,7 +116,7 @@ func TestLabelsOfServe(t *testing.T) {
 		"good ones":     {[]string{"zone=a", "gpu", "x=y=z"}, ""},
 		"twice":         {[]string{"zone=a", "zone=b"}, "--label zone is given twice"},
 		"the node's":    {[]string{"os=minix"}, "--label: os is set by the node itself"},
-		"a bad name":    {[]string{"a b=c"}, `--label: the name "a b" has something else`},
+		"a bad name":    {[]string{"a b=c"}, `--label: the name "a b" contains other characters`},
 		"an empty name": {[]string{"=c"}, "--label: the name is empty"},
 	} {
 		labels, err := labelsOf(c.given)

@@ -61,9 +61,9 @@ func TestTokenCommands(t *testing.T) {
 		{token, "job ls -o name", 0, "billing/j\n"},
 		{token, "job pause billing/j", 0, "paused billing/j"},
 		{token, "job show other", exitNotFound, "there is no job"},
-		{token, "job rm billing/j", exitRefused, "takes role admin; this is ci (operator of billing, ops)"},
+		{token, "job rm billing/j", exitRefused, "needs the role admin in app billing, and you are ci (operator of billing, ops)"},
 		{token, "job add billing/k --every 1h -- true", exitRefused, "go-crontab token show"},
-		{token, "token ls", exitRefused, "takes role admin"},
+		{token, "token ls", exitRefused, "needs the role admin"},
 		{s.token(), "token revoke nix", exitNotFound, `there is no token "nix"`},
 		{s.token(), "token revoke 4711", exitNotFound, `there is no token "4711"`},
 		{s.token(), "token revoke ci old", 0, "token ci is revoked\ntoken old is revoked\n"},
@@ -72,7 +72,7 @@ func TestTokenCommands(t *testing.T) {
 		{s.token(), "token ls --revoked", 0, "revoked"},
 		{s.token(), "token ls -o name", 0, "bootstrap\nwall\n"},
 		{s.token(), "audit --kind token", 0, "revoke"},
-		{"x", "job ls", exitRefused, "this is not a complete token of go-crontab"},
+		{"x", "job ls", exitRefused, "go-crontab did not issue it"},
 	}
 
 	for _, step := range steps {
@@ -361,7 +361,7 @@ func TestS1Bind(t *testing.T) {
 			[]string{
 				"--oidc-issuer", "https://x.y", "--public-url", "https://z", "--oidc-client-id", "x", "--oidc-role",
 				"a=root",
-			}, "is no role",
+			}, "is not a role",
 		},
 		{
 			"127.0.0.1:0",

@@ -132,10 +132,10 @@ func TestSecrets(t *testing.T) {
 		{"../secrets/shop", "plain", "", "neither the cluster"},
 		{".hidden", "x", "", "neither the cluster"},
 		{"a|b", "plain", "", "with --grant-secret 'PLAIN=*'"},
-		{"shop", "../outside", "", "is no name of a secret"},
-		{"shop", "", "", "is no name"},
-		{"shop", "a/b", "", "is no name"},
-		{"shop", "a\x00b", "", "is no name"},
+		{"shop", "../outside", "", "is not a valid secret name"},
+		{"shop", "", "", "is not a valid secret name"},
+		{"shop", "a/b", "", "is not a valid secret name"},
+		{"shop", "a\x00b", "", "is not a valid secret name"},
 	} {
 		got, err := n.Secret(tc.app, tc.name)
 		if string(got) != tc.want || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {

@@ -399,7 +399,7 @@ func TestHead(t *testing.T) {
 	}
 	for _, text := range []string{"", "1", "1:", "0:" + strings.Repeat("0", 64), "x:" + strings.Repeat("0", 64),
 		"1:" + strings.Repeat("0", 63), "1:" + strings.Repeat("g", 64)} {
-		if _, err := job.ParseHead(text); err == nil || !strings.Contains(err.Error(), "want SEQ:HASH") {
+		if _, err := job.ParseHead(text); err == nil || !strings.Contains(err.Error(), "write it as SEQ:HASH") {
 			t.Errorf("%q: got %v", text, err)
 		}
 	}

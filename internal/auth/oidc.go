@@ -177,7 +177,7 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 
 	f, _ := parseFlow(flow)
 	if code == "" {
-		return nil, &Refused{Why: "the identity provider sent no code"}
+		return nil, &Refused{Why: "the identity provider returned no code"}
 	}
 	if o.cfg.Now().IsZero() {
 		return nil, ErrNoClock
@@ -193,7 +193,7 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 	token, err := client.Exchange(ctx, code, oauth2.VerifierOption(f.verifier))
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.Response.StatusCode < 500 {
 		return nil, &Refused{
-			Why: fmt.Sprintf("the identity provider rejected the code: %s",
+			Why: fmt.Sprintf("the identity provider refused the code: %s",
 				firstOf(refused.ErrorCode, refused.Response.Status)),
 		}
 	}
@@ -209,10 +209,10 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 
 	verified, err := provider.Verifier(&oidc.Config{ClientID: o.cfg.ClientID, Now: o.cfg.Now}).Verify(ctx, raw)
 	if err != nil {
-		return nil, &Refused{Why: fmt.Sprintf("the identity provider's ID token is invalid: %v", err)}
+		return nil, &Refused{Why: fmt.Sprintf("the identity provider's ID token is not valid: %v", err)}
 	}
 	if !equal(verified.Nonce, f.nonce) {
-		return nil, &Refused{Why: "the identity provider's ID token is for another sign-in"}
+		return nil, &Refused{Why: "the identity provider's ID token belongs to another sign-in"}
 	}
 
 	var claims map[string]any
@@ -222,7 +222,7 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 
 	// A token for several applications names the one that asked for it.
 	if azp, present := claims["azp"]; present && azp != o.cfg.ClientID {
-		return nil, &Refused{Why: "the identity provider's ID token is for another application"}
+		return nil, &Refused{Why: "the identity provider's ID token was issued for another application"}
 	}
 
 	// The groups decide the grants.
@@ -257,7 +257,7 @@ func (o *OIDC) groupsOf(
 		return nil, false, &ProviderError{err}
 	}
 	if info.Subject != subject {
-		return nil, false, &Refused{Why: "the identity provider answered about another person"}
+		return nil, false, &Refused{Why: "the identity provider returned another person"}
 	}
 
 	var userClaims map[string]any
@@ -301,7 +301,7 @@ func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 	ctx = oidc.ClientContext(ctx, o.http)
 	token, err := client.TokenSource(ctx, &oauth2.Token{RefreshToken: r.Refresh}).Token()
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.ErrorCode == "invalid_grant" {
-		return nil, &Refused{Why: "the identity provider ended it (invalid_grant)"}
+		return nil, &Refused{Why: "the identity provider no longer confirms the sign-in: invalid_grant"}
 	}
 	if err != nil {
 		return nil, &ProviderError{err} // also if our own settings are wrong: the person is not signed out for that
@@ -315,7 +315,7 @@ func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 			return nil, &ProviderError{err}
 		}
 		if verified.Subject != r.Subject {
-			return nil, &Refused{Why: "the identity provider answered about another person"}
+			return nil, &Refused{Why: "the identity provider returned another person"}
 		}
 		if err := verified.Claims(&claims); err != nil {
 			return nil, &ProviderError{err}

@@ -289,7 +289,7 @@ test('in Chinese, reasons that are known stand above what the server wrote; what
   await page.locator('.notice .original').getByText('the command ran longer than its timeout of 1s').waitFor();
   await go(`/jobs/${slow.job_id}/why?at=${encodeURIComponent(iso(Date.parse(slow.due) + 3600_000))}`, page);
   await page.locator('.notice b').getByText('按定义，这不是计划时间。').waitFor();
-  await page.locator('.notice').getByText('It is no due time of the definition.').waitFor();
+  await page.locator('.notice').getByText('It is not a due time of this job.').waitFor();
   const own = 'timeout waiting for lock invoice-7', explanation = { at: slow.due, due: true, cause: 'failed', answer: own };
   await page.route(`**/api/v1/runs/${slow.id}`, async (route) => { const r = await (await route.fetch()).json(); await route.fulfill({ json: { ...r, outcome: 'failed', reason_code: undefined, reason: own } }); });
   await page.route('**/explain?*', (route) => route.fulfill({ json: explanation }));

@@ -207,7 +207,7 @@ test('a due time that failed runs again as that due time', limit, async () => {
 
   // Of a record that counts more than one backfill takes, a part can be chosen.
   await page.route(`**/api/v1/runs/${failed.id}`, async (route) => { const r = await route.fetch(); await route.fulfill({ response: r, json: { ...(await r.json()), count: 2_000_000, until: failed.due } }); });
-  await page.route(`**/api/v1/jobs/${j.id}/backfill`, (route) => route.fulfill({ status: 422, contentType: 'application/problem+json', json: { title: 'Some values are invalid', status: 422, errors: [{ field: 'to', code: 'backfill_too_large', values: ['2000000', '1000000'], message: 'the range has 2000000 due times, at most 1000000 are taken; give a shorter one' }] } }));
+  await page.route(`**/api/v1/jobs/${j.id}/backfill`, (route) => route.fulfill({ status: 422, contentType: 'application/problem+json', json: { title: 'Some values are invalid', status: 422, errors: [{ field: 'to', code: 'backfill_too_large', values: ['2000000', '1000000'], message: 'the range has 2000000 due times; at most 1000000 are allowed: give a shorter one' }] } }));
   await go(`/runs/${failed.id}`, page);
   await again.click();
   await dialog.getByRole('button', { name: 'Rerun', exact: true }).click();

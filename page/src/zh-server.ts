@@ -114,7 +114,7 @@ export const reasons: Record<string, Patterns> = {
 
 /** For what a due time waits, by `for`. */
 export const waits: Record<string, Patterns> = {
-  job: [[/^runs of the job before it have not ended$/, '任务之前的运行还没有结束']],
+  job: [[/^earlier runs of the job have not ended$/, '任务之前的运行还没有结束']],
   group: [[/^group (.+) has no free slot$/, '分组 $1 没有空闲槽位'], [none, '分组没有空闲槽位']],
   node: reasons.no_node,
   pause: [[none, '暂停尚未结束']],

@@ -67,9 +67,9 @@ type Done struct {
 
 var (
 	// ErrLocked means that another transaction keeps the row of the job locked.
-	ErrLocked = errors.New("somebody else keeps the job locked; try again later")
+	ErrLocked = errors.New("another change keeps the job locked; try again later")
 	// errAgain means that a row has changed since it was read: the change begins again.
-	errAgain = fmt.Errorf("it changes too often; try again: %w", job.ErrChanged)
+	errAgain = fmt.Errorf("the row keeps changing; try again: %w", job.ErrChanged)
 )
 
 const (
@@ -225,7 +225,7 @@ func (e *Editor) passed(ctx context.Context, window job.Micros) error {
 	select {
 	case <-ctx.Done():
 		err := context.Cause(ctx)
-		return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", err)}
+		return &sql.Unknown{Err: fmt.Errorf("the change is made, but a run that was starting may still begin: %w", err)}
 	case <-time.After(wait):
 		return nil
 	}
