@@ -155,11 +155,11 @@ func nextDue(j *jobView, now time.Time) string {
 	case j.NextDue != nil:
 		return ", next due " + both(j.NextDue, now)
 	case j.Status == "paused" && j.Pause != nil && j.Pause.Scope != "job":
-		return ", but " + plain(j.Pause.what()) + " is paused: no runs until it is resumed"
+		return ", but " + plain(j.Pause.what()) + " is paused: no scheduled runs until it is resumed"
 	case j.Status == "paused" && j.Pause != nil && j.Pause.Until != nil:
-		return ", no runs until " + both(j.Pause.Until, now)
+		return ", no scheduled runs until " + both(j.Pause.Until, now)
 	case j.Status == "paused":
-		return ", no runs until it is resumed"
+		return ", no scheduled runs until it is resumed"
 	case j.Status == "finished":
 		return ", no due times left"
 	}

@@ -294,7 +294,7 @@ func (b *bulk) print(r *remote, v *bulkView) {
 		said = b.done + " " + plain(v.only("changed"))
 	}
 	if v.Unchanged > 0 {
-		said += fmt.Sprintf("; %d already were", v.Unchanged)
+		said += fmt.Sprintf("; %d unchanged", v.Unchanged)
 	}
 
 	r.printf("%s\n", said)

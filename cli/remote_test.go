@@ -225,7 +225,7 @@ func TestUsage(t *testing.T) {
 	for line, want := range map[string]string{
 		"job add":                             "NAME is missing",
 		"job add x --every 5s":                "the command is missing",
-		"job add x --every 5s echo hi":        "the command stands after --",
+		"job add x --every 5s echo hi":        "put the command after --",
 		"job add x --every 5s -c a -- b":      "given twice",
 		"job add x -- b":                      "one of --schedule, --every, --at, --now",
 		"job add x --at +5m --now -- b":       "one of --schedule, --every, --at, --now",
@@ -233,14 +233,18 @@ func TestUsage(t *testing.T) {
 		"job add x --at tomorrow -- b":        "--at \"tomorrow\"",
 		"job add x --every 5s --label a -- b": "want key=value",
 		"job show":                            "JOB",
-		"job show a b":                        "too much",
+		"job show a b":                        "unexpected argument",
 		"job show /":                          "JOB",
 		"job shwo a":                          "did you mean go-crontab job show",
 		"job ls -o xml":                       "want one of table, json, yaml, name",
-		"job ls --sever x":                    "unknown flag",
+		"job ls --sever x":                    "unknown flag: --sever; did you mean --server?",
 		"job ls --server ftp://x":             "want a URL",
 		"job history a -n -1":                 "want 0 or more",
-		"run list a":                          "too much",
+		"job history a -n abc":                "--count \"abc\": want a whole number",
+		"dev --restart-after 1d":              "want a duration with its unit",
+		"group set g --slots 3":               "group set GROUP SLOTS",
+		"backfill start a":                    "--from is missing",
+		"run list a":                          "unexpected argument",
 		"nonsense":                            "unknown command",
 		"jbo ls":                              "did you mean go-crontab job?",
 		"job delete --app ops --dry-run":      "did you mean go-crontab job rm?",
@@ -248,13 +252,13 @@ func TestUsage(t *testing.T) {
 		"job --sever x":                       "unknown flag",
 		"serve --dsn u@tcp(h)/d --listen 0.0.0.0:8610":     "--tls-cert FILE",
 		"serve --dsn u@tcp(h)/d --listen :8610":            "--insecure-http",
-		"serve --dsn u@tcp(h)/d --listen example.com:8610": "plain HTTP shows them the tokens",
+		"serve --dsn u@tcp(h)/d --listen example.com:8610": "plain HTTP exposes tokens",
 		"serve --dsn u@tcp(h)/d --probe-listen 8611":       "want host:port",
 		"serve --dsn u@tcp(h)/d --listen 8610":             "want host:port",
 		"serve --dsn u@tcp(h)/d --drain-grace 0s":          "--drain-grace",
 		"serve --dsn u@tcp(h)/d --slots -1":                "--slots",
 		"serve --log-format fancy":                         "auto, text, json",
-		"serve x":                                          "too much",
+		"serve x":                                          "unexpected argument",
 		"migrate --dsn mysql://u:p@h/d":                    "is a URL",
 		"migrate --dsn u:hunter2/@tcp(h)":                  "not understood",
 		"dev --nodes 10":                                   "1 to 9",
@@ -290,9 +294,9 @@ func TestProblemsAndTheirCodes(t *testing.T) {
 		"1": {code: exitRefused, err: "The request is not valid\n  schedule: is �[31mbad\n  name: is bad too\n"},
 		"2": {code: exitRefused, err: "Title: Detail."},
 		"3": {code: exitFailed, err: "Title: Detail."},
-		"4": {code: exitFailed, err: "ask another node"},
-		"5": {code: exitFailed, err: "is this the address of a node?"},
-		"6": {code: exitFailed, err: "is not understood"},
+		"4": {code: exitFailed, err: "use another node"},
+		"5": {code: exitFailed, err: "is not a go-crontab node"},
+		"6": {code: exitFailed, err: "cannot read the response"},
 		"7": {code: exitRefused, err: "Title: Detail."},
 		"8": {code: exitNotFound, err: "there is no job"},
 	} {
@@ -315,7 +319,7 @@ func TestProblemsAndTheirCodes(t *testing.T) {
 
 	f.Close()
 	got = command("cluster", "--server", f.URL)
-	if got.code != exitFailed || !strings.Contains(got.err, "no go-crontab answers at "+f.URL+": connection refused") ||
+	if got.code != exitFailed || !strings.Contains(got.err, "no node answers at "+f.URL+": connection refused") ||
 		!strings.Contains(got.err, "go-crontab dev") {
 		t.Errorf("no server: got %+v", got)
 	}

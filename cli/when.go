@@ -25,21 +25,21 @@ func relative(t *time.Time, now time.Time) string {
 	return "now"
 }
 
-// rough formats a duration in its largest suitable unit.
+// rough rounds a duration to its largest suitable unit.
 func rough(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 2*day:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	case d < 2*365*day:
-		return fmt.Sprintf("%dd", d/day)
+	case d.Round(time.Second) < time.Minute:
+		return fmt.Sprintf("%ds", d.Round(time.Second)/time.Second)
+	case d.Round(time.Minute) < time.Hour:
+		return fmt.Sprintf("%dm", d.Round(time.Minute)/time.Minute)
+	case d.Round(time.Hour) < 2*day:
+		return fmt.Sprintf("%dh", d.Round(time.Hour)/time.Hour)
+	case d.Round(day) < 2*365*day:
+		return fmt.Sprintf("%dd", d.Round(day)/day)
 	}
 
-	return fmt.Sprintf("%dy", d/(365*day))
+	return fmt.Sprintf("%dy", d.Round(365*day)/(365*day))
 }
 
 // absolute formats a time for all commands: in a time zone, with the offset, and with milliseconds
