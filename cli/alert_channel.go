@@ -154,7 +154,7 @@ works in --url (as the whole value), --sign, --routing-key and --password, and i
 
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&kind, "type", "t", "", "kind of channel; see the list above")
+	flags.StringVarP(&kind, "type", "t", "", "webhook, slack, feishu, dingtalk, wecom, email, pagerduty or heartbeat")
 	flags.StringVar(&v.URL, "url", "", "URL to call, or '{{secret.NAME}}'")
 	flags.StringVar(&v.Sign, "sign", "", "webhook, feishu, dingtalk: the secret that signs messages")
 	flags.StringArrayVarP(&headers, "header", "H", nil, "webhook: an additional header, 'Name: value'; may be repeated")

@@ -198,14 +198,14 @@ all.`,
 		"only this job, as app/name; * matches any characters; may be repeated")
 	flags.StringVar(&v.Owner, "owner", "", "only jobs of this owner")
 	flags.StringArrayVarP(&labels, "label", "l", nil, "only jobs with this label, key=value; may be repeated")
-	flags.StringVar(&v.Severity, "severity", "", "info, warning, error or critical (default error)")
+	flags.StringVar(&v.Severity, "severity", "", "severity of its alerts: info, warning, error or critical (default error)")
 	flags.StringVar(&v.Description, "description", "", "what the rule is for")
 	flags.StringVar(&failures, "failures", "", "failures: this many within this time, such as 3/10m")
 	flags.StringVar(&per, "per", "", "failures: count them per job, app or rule (default job)")
 	flags.StringVar(&backlog, "backlog", "",
 		"backlog: this many overdue runs for this long (default 100/1m)")
-	flags.StringVar(&v.Title, "title", "", "a template of the first line of messages")
-	flags.StringVar(&v.Text, "text", "", "a template of the rest of messages")
+	flags.StringVar(&v.Title, "title", "", "template for the first line of messages")
+	flags.StringVar(&v.Text, "text", "", "template for the rest of messages")
 	flags.BoolVar(&disabled, "disabled", false, "raise no alerts by this rule")
 
 	// Durations are parsed later, so that errors name the flag.

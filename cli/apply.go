@@ -109,7 +109,7 @@ then have at most 1,000 jobs. Files without any job would delete all of them; th
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.files, "file", "f", nil, "a file, a folder, or - for standard input; may be repeated")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "show the changes, but make none")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only show the changes")
 	flags.BoolVar(&f.prune, "prune", false, "delete the jobs of --app or --label that are in no file")
 	flags.StringVarP(&f.app, "app", "a", "", "with --prune: the files define all jobs of this app")
 	flags.StringArrayVarP(&f.labels, "label", "l", nil,

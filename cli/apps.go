@@ -93,7 +93,7 @@ func (r *remote) warnOfApps(ctx context.Context, apps ...string) {
 
 // absentFlag adds the flag that lets a command change an object that does not exist yet.
 func absentFlag(cmd *cobra.Command, ok *bool, what string) {
-	cmd.Flags().BoolVar(ok, "absent-ok", false, what+" may be missing: it will be added later")
+	cmd.Flags().BoolVar(ok, "absent-ok", false, "accept a name that no "+what+" has yet")
 }
 
 // absent returns the query for such a change.

@@ -369,10 +369,10 @@ ones. An event whose summary contains the word of --workday is a make-up workday
 	}
 
 	r := newRemote(c, cmd)
-	choiceVar(cmd.Flags(), &format, "format", "", "", "format of the file (default: from its name)", "ics", "csv")
+	choiceVar(cmd.Flags(), &format, "format", "", "", "format of the file (default from its name)", "ics", "csv")
 	cmd.Flags().StringVar(&workday, "workday", "", "word in the summaries of make-up workdays (default 班)")
 	cmd.Flags().BoolVar(&add, "add", false, "keep the existing days of the calendar")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the result, but change nothing")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show the result")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if format == "" {
 			format = strings.TrimPrefix(strings.ToLower(filepath.Ext(args[1])), ".")

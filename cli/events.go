@@ -119,7 +119,7 @@ be added later.`,
 	cmd.Flags().StringVarP(&job, "job", "j", "", "only changes of this job")
 	cmd.Flags().StringSliceVar(&kinds, "kind", nil,
 		"only this kind: run, job, pause, node, backfill, alert, change; may be repeated")
-	absentFlag(cmd, &absentOK, "the app")
+	absentFlag(cmd, &absentOK, "app")
 	complete(cmd, "kind",
 		cobra.FixedCompletions([]cobra.Completion{"run", "job", "pause", "node", "backfill", "alert", "change"},
 			cobra.ShellCompDirectiveNoFileComp))

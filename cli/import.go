@@ -98,7 +98,7 @@ imported, unless the job came from the same crontab on the same machine, or --re
 	r := newRemote(c, cmd, "table", "json", "yaml", "name", "manifest")
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false,
-		"show each line's job and its next three due times, but import nothing")
+		"only show each line's job and its next three due times")
 	flags.BoolVar(&f.system, "system", false, "the lines have a column for the user")
 	flags.BoolVar(&f.personal, "personal", false, "the lines have no column for the user, whatever the path")
 	flags.StringVarP(&f.app, "app", "a", job.DefaultApp, "app of the jobs")

@@ -58,7 +58,7 @@ func (b *bulk) flags(cmd *cobra.Command) {
 	b.filter.flags(cmd)
 	cmd.Flags().StringSliceVar(&b.ids, "id", nil, "jobs with these ids, such as 17,23, in one request; may be repeated")
 	cmd.Flags().BoolVar(&b.all, "all", false, "all jobs")
-	cmd.Flags().BoolVar(&b.dryRun, "dry-run", false, "list the selected jobs, but change nothing")
+	cmd.Flags().BoolVar(&b.dryRun, "dry-run", false, "only list the selected jobs")
 	cmd.Flags().BoolVarP(&b.yes, "yes", "y", false,
 		"do not ask for confirmation; required with a filter without a terminal")
 	if cmd.Long == "" {

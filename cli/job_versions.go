@@ -192,7 +192,7 @@ same time, nothing happens.`,
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the changes, but make none")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show the changes")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		version, err := versionOf(args[1])
 		if err != nil {

@@ -19,7 +19,7 @@ type logging struct {
 
 func (l *logging) flags(flags *pflag.FlagSet) {
 	choiceVar(flags, &l.level, "log-level", "", "info", "lowest level to log", "debug", "info", "warn", "error")
-	choiceVar(flags, &l.format, "log-format", "", "auto", "log format; auto is text on a terminal, else json", "auto",
+	choiceVar(flags, &l.format, "log-format", "", "auto", "log format, where auto is text on a terminal and else json", "auto",
 		"text", "json")
 }
 

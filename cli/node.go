@@ -148,7 +148,7 @@ type cordonFlags struct {
 
 func (f *cordonFlags) flags(cmd *cobra.Command, done string) {
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why the node is "+done+"; lists show it")
-	absentFlag(cmd, &f.absentOK, "the node")
+	absentFlag(cmd, &f.absentOK, "node")
 }
 
 // change sends a change of a node.
@@ -192,7 +192,7 @@ func nodeUncordon(c *console) *cobra.Command {
 	}
 	r := newRemote(c, cmd)
 	var f cordonFlags
-	absentFlag(cmd, &f.absentOK, "the node")
+	absentFlag(cmd, &f.absentOK, "node")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.cordon(cmd.Context(), args[0], "uncordon", &f) }
 	return cmd
 }
@@ -205,7 +205,7 @@ func nodeDrain(c *console) *cobra.Command {
 	)
 
 	cmd := &cobra.Command{
-		Use: "drain NODE", Short: "Cordon a node, and wait until it has no runs",
+		Use: "drain NODE", Short: "Cordon a node, and with --wait, wait until it has no runs",
 		Args: wants(1, 1, nodeArgument), ValidArgsFunction: completeNodes(c),
 		Long: `Cordon a node, and with --wait, wait until it has no runs. Nothing is killed. The node's process
 keeps running until you stop it; "node uncordon" puts it back into service. An unknown node ends

@@ -128,7 +128,7 @@ After the pause, the misfire policy of each job decides which missed due times r
 	r := newRemote(c, cmd)
 	f.flags(cmd)
 	if strings.HasSuffix(use, " APP") {
-		absentFlag(cmd, &absentOK, "the app")
+		absentFlag(cmd, &absentOK, "app")
 	}
 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

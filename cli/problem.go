@@ -17,6 +17,8 @@ type apiProblem struct {
 	Status int            `json:"status"`
 	Detail string         `json:"detail"`
 	Errors []fieldProblem `json:"errors"`
+
+	RequestID string `json:"request_id"` // names the request in the node's log
 }
 
 type fieldProblem struct {
@@ -41,6 +43,9 @@ func (p *apiProblem) Error() string {
 	}
 
 	s := strings.Join(parts, ": ")
+	if p.Status >= 500 && p.RequestID != "" {
+		s += " (request_id " + plain(p.RequestID) + ")"
+	}
 	for _, e := range p.Errors {
 		s += fmt.Sprintf("\n  %s: %s", plain(e.Field), plain(e.Message))
 	}

@@ -63,7 +63,7 @@ be read on the network`)
 		"most requests a second for each token, 0 for no limit; bursts may use five seconds' worth at once")
 
 	choiceVar(flags, &a.metrics, "metrics", "", "token",
-		"access to /metrics: token requires a token for the whole cluster, open allows anyone", "token", "open")
+		"access to /metrics, by a token for the whole cluster or open to anyone", "token", "open")
 	flags.IntVar(&a.mostJobs, "metrics-jobs", node.DefaultMetricsJobs,
 		`most jobs with the label "metrics" that get their own series; the others share one`)
 
