@@ -133,7 +133,7 @@ func given(pairs ...string) url.Values {
 
 func alertShow(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show ALERT", Short: "Show an alert", Args: wants(1, 1, "the alert's id"),
+		Use: "show ALERT", Short: "Show an alert", Args: wants(1, 1, "ALERT (its id)"),
 		Example: "  go-crontab alert show 17", ValidArgsFunction: completeField(c, alertsPath, "id"),
 	}
 
@@ -278,7 +278,7 @@ func noteMissingMessages(ctx context.Context, c *console, r *remote) error {
 func alertTest(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "test CHANNEL", Short: "Send a test message to a channel, and print its answer",
-		Args: wants(1, 1, "the CHANNEL"),
+		Args: wants(1, 1, "CHANNEL (its name)"),
 		Long: `Send a test message to a channel, and print its answer. The node that --server names sends the
 message now. Exits with 1 if the channel did not accept it.`,
 		Example: "  go-crontab alert test chat",
@@ -464,7 +464,7 @@ Alerts that still fire when the silence ends are sent then.`,
 
 func silenceEnd(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "end SILENCE…", Short: "End silences now", Args: wants(1, -1, "the id of a silence"),
+		Use: "end SILENCE…", Short: "End silences now", Args: wants(1, -1, "SILENCE (its id)"),
 		Example: "  go-crontab alert silence end 3",
 	}
 

@@ -83,7 +83,7 @@ func channelList(c *console) *cobra.Command {
 
 func channelShow(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show CHANNEL", Short: "Show a channel", Args: wants(1, 1, "the CHANNEL"),
+		Use: "show CHANNEL", Short: "Show a channel", Args: wants(1, 1, "CHANNEL (its name)"),
 		Example: "  go-crontab alert channel show chat -o yaml",
 	}
 
@@ -136,7 +136,7 @@ func channelSet(c *console) *cobra.Command {
 	)
 
 	cmd := &cobra.Command{
-		Use: "set CHANNEL --type TYPE", Short: "Create or replace a channel", Args: wants(1, 1, "the CHANNEL"),
+		Use: "set CHANNEL --type TYPE", Short: "Create or replace a channel", Args: wants(1, 1, "CHANNEL (its name)"),
 		Long: `Create or replace a channel. Settings that are not given get their defaults.
 
 Types: webhook, slack, feishu, dingtalk, wecom, email, pagerduty and heartbeat. A heartbeat is a URL

@@ -118,7 +118,7 @@ func ruleOf(v *job.AlertRule) string {
 
 func ruleShow(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show RULE", Short: "Show a rule", Args: wants(1, 1, "the RULE"),
+		Use: "show RULE", Short: "Show a rule", Args: wants(1, 1, "RULE (its name)"),
 		Example: "  go-crontab alert rule show ops -o yaml",
 	}
 
@@ -174,7 +174,7 @@ func ruleSet(c *console) *cobra.Command {
 
 	cmd := &cobra.Command{
 		Use: "set RULE --on EVENT,… --channel CHANNEL", Short: "Create or replace a rule",
-		Args: wants(1, 1, "the RULE"),
+		Args: wants(1, 1, "RULE (its name)"),
 		Long: `Create or replace a rule. Settings that are not given get their defaults. The rule applies to events
 from now on.
 

@@ -218,7 +218,7 @@ func backfillCancel(c *console) *cobra.Command {
 
 func backfillOne(c *console, verb, short, method, path string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: verb + " ID", Short: short, Args: wants(1, 1, "the backfill's id"),
+		Use: verb + " ID", Short: short, Args: wants(1, 1, "ID (of the backfill)"),
 		Example: "  go-crontab backfill " + verb + " 17",
 	}
 

@@ -51,7 +51,7 @@ type calendarDay struct {
 
 const (
 	calendarsPath    = "/api/v1/calendars"
-	calendarArgument = "one CALENDAR"
+	calendarArgument = "CALENDAR (its name)"
 )
 
 func calendarPath(name string) string { return calendarsPath + "/" + url.PathEscape(name) }
@@ -357,7 +357,7 @@ func calendarImport(c *console) *cobra.Command {
 	var add, dry bool
 	cmd := &cobra.Command{
 		Use: "import CALENDAR FILE", Short: "Import the days of an iCalendar or CSV file",
-		Args: wants(2, 2, "the calendar and a FILE (- for standard input)"),
+		Args: wants(2, 2, "CALENDAR and FILE (- for standard input)"),
 		Long: `Import the days of an iCalendar (.ics) or CSV file. They replace the days of the calendar, or are
 added to them with --add. The calendar's weekdays and hours stay unchanged. A missing calendar is
 created. If the file has any error, nothing is imported.

@@ -225,7 +225,7 @@ func contextAdd(c *console) *cobra.Command {
 	var use, tokenStdin bool
 	cmd := &cobra.Command{
 		Use: "add NAME --server URL", Short: "Add a context, or change its server or token",
-		Args: wants(1, 1, "one NAME"),
+		Args: wants(1, 1, "NAME"),
 		Long: `Add a context, which is a name for a cluster, or change its server or token. The first context that
 you add is used from then on.
 
@@ -328,7 +328,7 @@ func keepToken(all *contexts, name string, in io.Reader) (string, error) {
 
 func contextUse(c *console) *cobra.Command {
 	return &cobra.Command{
-		Use: "use NAME", Short: "Use a context from now on", Args: wants(1, 1, "one NAME"),
+		Use: "use NAME", Short: "Use a context from now on", Args: wants(1, 1, "NAME"),
 		Example: "  go-crontab context use prod", ValidArgsFunction: completeContexts,
 		RunE: func(_ *cobra.Command, args []string) error {
 			all, err := readContexts()
@@ -363,7 +363,7 @@ func contextUse(c *console) *cobra.Command {
 func contextRemove(c *console) *cobra.Command {
 	return &cobra.Command{
 		Use: "rm NAME…", Short: "Remove contexts and their stored tokens",
-		Args: wants(1, -1, "one NAME"), Example: "  go-crontab context rm old", ValidArgsFunction: completeContexts,
+		Args: wants(1, -1, "NAME"), Example: "  go-crontab context rm old", ValidArgsFunction: completeContexts,
 		RunE: func(_ *cobra.Command, args []string) error {
 			all, err := readContexts()
 			if err != nil {

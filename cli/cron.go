@@ -74,7 +74,7 @@ type cronFlags struct {
 	zone, from string
 }
 
-const exprArgument = `one EXPR in quotes, such as "0 3 * * *"`
+const exprArgument = `EXPR in quotes, such as "0 3 * * *"`
 
 func (f *cronFlags) flags(cmd *cobra.Command) {
 	f.output.flags(cmd)

@@ -68,7 +68,7 @@ func groupList(c *console) *cobra.Command {
 func groupSet(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "set GROUP SLOTS", Short: "Create a group, or change its number of slots",
-		Args: wants(2, 2, "a GROUP and its number of SLOTS"),
+		Args: wants(2, 2, "GROUP and SLOTS (a number)"),
 		Long: `Create a group, or change its number of slots: how many runs of its jobs may execute at once in the
 whole cluster. A job joins a group with job add --group. Runs without a free slot wait. A free slot
 goes to the run with the highest priority, then the earliest due time.`,

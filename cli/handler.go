@@ -90,7 +90,7 @@ func (h *handlerView) why(now time.Time) string {
 func handlerChange(c *console, verb, short, done string) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: verb + " KEY", Short: short, Args: wants(1, 1, "the KEY of one handler"),
+		Use: verb + " KEY", Short: short, Args: wants(1, 1, "KEY (of the handler)"),
 		Example: "  go-crontab handler " + verb + " invoice",
 	}
 

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const jobArgument = "one JOB (its id, app/name, or name)"
+const jobArgument = "JOB (its id, app/name, or name)"
 
 func jobCommand(c *console) *cobra.Command {
 	return newGroup("job", "Add, show, change and run jobs",

@@ -113,7 +113,7 @@ type diffView struct {
 func jobDiff(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "diff JOB [A [B]]", Short: "Compare two versions of a job's definition",
-		Args: wants(1, 3, "a JOB and up to two versions"),
+		Args: wants(1, 3, "JOB and at most two versions"),
 		Long: `Compare two versions of a job's definition, A and B. With one version, compare it with the current
 one. Without versions, show the last change.`,
 		Example:           "  go-crontab job diff backup\n  go-crontab job diff backup 3\n  go-crontab job diff backup 3 5",
@@ -183,7 +183,7 @@ func jobRollback(c *console) *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use: "rollback JOB VERSION", Short: "Restore an earlier version of a job's definition",
-		Args: wants(2, 2, "a JOB and a VERSION"),
+		Args: wants(2, 2, "JOB and VERSION"),
 		Long: `Restore an earlier version of a job's definition. This is a change like any other and makes a new
 version, which can be rolled back as well. A paused job stays paused. If the job is changed at the
 same time, nothing happens.`,

@@ -32,7 +32,7 @@ type nodeView struct {
 
 const nodesPath = "/api/v1/nodes"
 
-const nodeArgument = "one NODE (its name)"
+const nodeArgument = "NODE (its name)"
 
 func nodePath(name string) string { return nodesPath + "/" + url.PathEscape(name) }
 

@@ -90,9 +90,9 @@ func jobPause(c *console) *cobra.Command {
 }
 
 func appCommand(c *console) *cobra.Command {
-	pause := pauseAll(c, "pause APP", "Pause all jobs of an app", wants(1, 1, "an APP"),
+	pause := pauseAll(c, "pause APP", "Pause all jobs of an app", wants(1, 1, "APP"),
 		"  go-crontab app pause ops --reason \"database maintenance\" --until 2h")
-	resume := resumeAll(c, "resume APP", "Resume a paused app", wants(1, 1, "an APP"),
+	resume := resumeAll(c, "resume APP", "Resume a paused app", wants(1, 1, "APP"),
 		"  go-crontab app resume ops")
 	return newGroup("app", "Pause, resume and limit all jobs of an app", pause, resume,
 		appLimits(c))

@@ -16,7 +16,7 @@ type removal struct {
 
 func (d removal) command(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rm " + d.use + "…", Short: d.short, Args: wants(1, -1, "the "+d.use), Example: d.example,
+		Use: "rm " + d.use + "…", Short: d.short, Args: wants(1, -1, d.use), Example: d.example,
 	}
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

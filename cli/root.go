@@ -215,7 +215,7 @@ func wants(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return fmt.Errorf("%s: %s is missing", cmd.CommandPath(), what)
+			return fmt.Errorf("%s: an argument is missing; want %s", cmd.CommandPath(), what)
 		case most >= 0 && len(args) > most:
 			return fmt.Errorf("%s: unexpected argument %q; want %s", cmd.CommandPath(), args[most], what)
 		case slices.Contains(args, ""): // an unset variable; an empty name may mean all

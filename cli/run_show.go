@@ -31,7 +31,7 @@ func runShow(c *console) *cobra.Command {
 	return cmd
 }
 
-const runArgument = "one RUN (its id), or a JOB for its latest run"
+const runArgument = "RUN (its id), or JOB for its latest run"
 
 // findRun reads a run by its id, or the latest run of a job. If a number is the id of both, the run
 // wins.

@@ -141,7 +141,7 @@ func nameAlone(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("%s: unexpected argument; give the value on standard input or with --from-file, "+
 			"because all users of this machine can see command lines", cmd.CommandPath())
 	}
-	return wants(1, 1, "the NAME")(cmd, args)
+	return wants(1, 1, "NAME")(cmd, args)
 }
 
 // readSecret reads a value from a file, the terminal or standard input.

@@ -39,7 +39,7 @@ func tokenCreate(c *console) *cobra.Command {
 	)
 
 	cmd := &cobra.Command{
-		Use: "create NAME", Short: "Create a token", Args: wants(1, 1, "one NAME"),
+		Use: "create NAME", Short: "Create a token", Args: wants(1, 1, "NAME"),
 		Long: `Create a token and print it. It is shown only this once. NAME says who holds the token; the audit
 shows it as the author of changes. This needs the token of an admin of the whole cluster.
 
@@ -183,7 +183,7 @@ func tokenTable(tokens []tokenView, now time.Time) *table {
 
 func tokenRevoke(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "revoke TOKEN…", Short: "Revoke tokens, by name or id", Args: wants(1, -1, "a TOKEN (its name or id)"),
+		Use: "revoke TOKEN…", Short: "Revoke tokens, by name or id", Args: wants(1, -1, "TOKEN (its name or id)"),
 		Long: `Revoke tokens, by name or id. When this command has ended, the tokens can change nothing, on any
 node, and neither can browsers that are signed in with them.`,
 		Example: "  go-crontab token revoke ci",
