@@ -71,6 +71,10 @@ func (r *remote) noJob(ctx context.Context, what, arg, command string) error {
 // a similar name in the same app.
 func (r *remote) nearestJob(ctx context.Context, arg string) string {
 	app, name := splitName(arg)
+	if len(name) < 2 || strings.Trim(arg, "0123456789") == "" { // everything is similar to a letter
+		return ""
+	}
+
 	same, _, err := listQuietly[jobView](ctx, r, "/api/v1/jobs", url.Values{"name": {name}}, maxPage)
 	if err != nil { // only a hint
 		return ""

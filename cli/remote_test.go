@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -93,8 +95,8 @@ func TestJobByNameAndID(t *testing.T) {
 		t.Errorf("got %+v, want not found and what to try", got)
 	}
 
-	if last := f.asked[len(f.asked)-1]; last != "GET /api/v1/apps/default/jobs/nix" {
-		t.Errorf("a bare name: asked %s, want the default app", last)
+	if asked := strings.Join(f.asked, ", "); !strings.Contains(asked, "GET /api/v1/apps/default/jobs/nix") {
+		t.Errorf("a bare name: asked %s, want the default app", asked)
 	}
 }
 
@@ -322,6 +324,55 @@ func TestProblemsAndTheirCodes(t *testing.T) {
 	if got.code != exitFailed || !strings.Contains(got.err, "no node answers at "+f.URL+": connection refused") ||
 		!strings.Contains(got.err, "go-crontab dev") {
 		t.Errorf("no server: got %+v", got)
+	}
+}
+
+// TestSimilarJob: the error for a job that does not exist names a similar job, or the same name in
+// another app.
+func TestSimilarJob(t *testing.T) {
+	t.Parallel()
+
+	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
+		"GET /api/v1/jobs": func(r *http.Request) (int, string) {
+			q := r.URL.Query()
+			switch {
+			case q.Get("name") == "backup":
+				return 200, `{"items":[{"app":"ops","name":"backup-old"},{"app":"ops","name":"backup"}]}`
+			case q.Get("app") == "default":
+				return 200, `{"items":[{"app":"default","name":"hello"}]}`
+			case q.Get("app") == "ops":
+				return 200, `{"items":[{"app":"ops","name":"backup"}]}`
+			}
+			return 200, `{"items":[]}`
+		},
+	})
+
+	for line, want := range map[string]string{
+		"job show helo":       `there is no job "helo"; did you mean "hello"?`,
+		"job show backup":     `there is no job "backup"; did you mean "ops/backup"?`,
+		"job show ops/bakcup": `there is no job "ops/bakcup"; did you mean "ops/backup"?`,
+		"job show nothing":    "there is no job \"nothing\"\n",
+		"run logs helo":       `there is no run or job "helo"; did you mean "hello"?`,
+	} {
+		if got := command(append(strings.Fields(line), "--server", f.URL)...); got.code != exitNotFound ||
+			!strings.Contains(got.err, want) {
+			t.Errorf("%s: got %+v, want %q", line, got, want)
+		}
+	}
+}
+
+// TestUnknownAuthority: the error for a certificate of an unknown authority says how to trust it.
+func TestUnknownAuthority(t *testing.T) {
+	t.Parallel()
+
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+
+	if got := command("cluster", "--server", s.URL); got.code != exitFailed ||
+		!strings.Contains(got.err, "signed by an unknown authority") || !strings.Contains(got.err, "SSL_CERT_FILE") {
+		t.Errorf("got %+v", got)
 	}
 }
 

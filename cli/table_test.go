@@ -235,6 +235,15 @@ func TestTimes(t *testing.T) {
 			t.Errorf("%q: got %s, want an error", s, got)
 		}
 	}
+
+	for s, want := range map[string]string{
+		"2027-02-30": "day out of range", "2027-13-01 09:00": "month out of range",
+		"2027-01-31T25:00:00Z": "hour out of range",
+	} {
+		if _, err := parseTime(s, zone, now); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", s, err, want)
+		}
+	}
 }
 
 // TestTimesAreReadAsPrinted: every command accepts times as any command prints them, in any time

@@ -45,7 +45,7 @@ shows it as the author of changes. This needs the token of an admin of the whole
 
   viewer    may read definitions, runs and their output
   operator  may also pause, resume, run, kill and backfill
-  admin     may also create, change and delete; an admin of jobs can run any command on the nodes
+  admin     may also create, change and delete, and so run any command on the nodes
 
 With --app, the role is limited to these apps. Everything that belongs to no app (groups, calendars,
 nodes, tokens) is then read-only.`,
