@@ -46,7 +46,7 @@ func kept(own, ofApp, ofCluster keepView, app string) string {
 			by string
 		}{{own, "the job"}, {ofApp, "app " + app}, {ofCluster, "the cluster"}} {
 			if words := only(rule.keepView).String(); words != "" {
-				out = append(out, words+", says "+rule.by)
+				out = append(out, words+", set by "+rule.by)
 				break
 			}
 		}

@@ -17,6 +17,8 @@ type apiProblem struct {
 	Status int            `json:"status"`
 	Detail string         `json:"detail"`
 	Errors []fieldProblem `json:"errors"`
+
+	RequestID string `json:"request_id"` // names the request in the node's log
 }
 
 type fieldProblem struct {
@@ -41,6 +43,9 @@ func (p *apiProblem) Error() string {
 	}
 
 	s := strings.Join(parts, ": ")
+	if p.Status >= 500 && p.RequestID != "" {
+		s += " (request_id " + plain(p.RequestID) + ")"
+	}
 	for _, e := range p.Errors {
 		s += fmt.Sprintf("\n  %s: %s", plain(e.Field), plain(e.Message))
 	}
@@ -53,8 +58,8 @@ func readProblem(resp *http.Response, body []byte) error {
 	if err := json.Unmarshal(body, p); err != nil || p.Title == "" && p.Detail == "" {
 		return &exitError{
 			code: exitFailed,
-			err:  fmt.Errorf("%s answers %q, and not as a go-crontab would", resp.Request.URL.Host, resp.Status),
-			hint: "is this the address of a node? It is taken from --server or GOCRONTAB_SERVER",
+			err:  fmt.Errorf("%s is not a go-crontab node: it answers %q", resp.Request.URL.Host, resp.Status),
+			hint: "check the address in --server, GOCRONTAB_SERVER or the context",
 		}
 	}
 
@@ -65,18 +70,18 @@ func readProblem(resp *http.Response, body []byte) error {
 		e.code = exitNotFound
 	case p.Status == http.StatusUnauthorized && resp.Request.Header.Get("Authorization") == "":
 		e.code = exitRefused
-		e.hint = "export GOCRONTAB_TOKEN=…, or GOCRONTAB_TOKEN_FILE with a file that holds it\n" +
-			"the first token comes from:   " + program() + " migrate --bootstrap\n" +
-			"another one comes from:       " + program() + " token create NAME --role operator"
+		e.hint = "give a token:      export GOCRONTAB_TOKEN=…, or GOCRONTAB_TOKEN_FILE=FILE\n" +
+			"the first token:   " + program() + " migrate --bootstrap\n" +
+			"a further token:   " + program() + " token create NAME --role operator"
 	case p.Status == http.StatusUnauthorized:
 		e.code = exitRefused
-		e.hint = "the token comes from --token, GOCRONTAB_TOKEN, GOCRONTAB_TOKEN_FILE, or from dev; is it that of this cluster?\n" +
-			"another one comes from:       " + program() + " token create NAME --role operator"
+		e.hint = "check that the token belongs to this cluster; it comes from --token, GOCRONTAB_TOKEN,\n" +
+			"GOCRONTAB_TOKEN_FILE, the context or dev\nto create a token:  " + program() + " token create NAME --role operator"
 	case p.Status == http.StatusForbidden && strings.HasSuffix(p.Type, ":forbidden"):
 		e.code = exitRefused
-		e.hint = "to see what this token may do: " + program() + " token show"
+		e.hint = "to see what this token may do:  " + program() + " token show"
 	case p.Status == http.StatusServiceUnavailable && !strings.HasSuffix(p.Type, ":unknown-outcome"):
-		e.hint = "the node is starting, stopping, or cannot reach MySQL: see its log, or ask another node with --server"
+		e.hint = "the node is starting, stopping, or cannot reach MySQL: see its log, or use another node with --server"
 	case p.Status < 500:
 		e.code = exitRefused
 	}

@@ -66,7 +66,7 @@ func TestMigrateTellsWhatItDid(t *testing.T) {
 
 	// The variable wins over the file, the flag over the variable.
 	code, out = run(t, []string{"GOCRONTAB_DSN=nonsense", "GOCRONTAB_DSN_FILE=" + file}, "migrate", "--dsn", dsn)
-	if want := fmt.Sprintf("the tables are at version %d already\n", m.To); code != 0 || out != want {
+	if want := fmt.Sprintf("the tables are already at version %d\n", m.To); code != 0 || out != want {
 		t.Errorf("again: got code %d, %q, want %q", code, out, want)
 	}
 	if code, out = run(t, []string{"GOCRONTAB_DSN=nonsense", "GOCRONTAB_DSN_FILE=" + file},
@@ -112,7 +112,7 @@ func TestJobsEndToEnd(t *testing.T) {
 		{"job add bad --schedule 61 -- true", exitRefused, "schedule: "},
 		{"job add bad --every 5 -- true", exitRefused, "every: "},
 		{"job add ops/fail --schedule @yearly -o name -- exit 7", 0, "ops/fail\n"},
-		{"job add later --at +10h --paused -- true", 0, "no due times until it is resumed"},
+		{"job add later --at +10h --paused -- true", 0, "no scheduled runs until it is resumed"},
 		{"job ls", 0, "default/hello"},
 		{"job ls -o name --app ops", 0, "ops/fail\n"},
 		{"job ls -o name --status paused", 0, "default/later\n"},
@@ -136,12 +136,12 @@ func TestJobsEndToEnd(t *testing.T) {
 		{"cluster -o name", 0, "one\n"},
 		{"cluster", 0, "session expiry 5s"},
 		{"job pause --app ops --reason disks --yes", 0, "paused ops/fail"},
-		{"job pause --name-contains fail --dry-run", 0, "as it is"},
+		{"job pause --name-contains fail --dry-run", 0, "unchanged"},
 		{"job resume --app ops --status paused --yes -o name", 0, "ops/fail\n"},
 		{"job run --label team=a --dry-run -o json", 0, `"matched": 1`},
 		{"job versions ops/fail -o name", 0, "1\n"},
-		{"job diff ops/fail", 0, "is as version 1"},
-		{"job rollback ops/fail 1", 0, "is as it was at version 1 already"},
+		{"job diff ops/fail", 0, "versions 1 and 1 are the same"},
+		{"job rollback ops/fail 1", 0, "already has the definition of version 1"},
 		{"job rollback ops/fail 9", exitNotFound, "job versions ops/fail"},
 		{"job rm hello -o name", 0, "default/hello\n"},
 		{"job rm hello", exitNotFound, "there is no job"},
@@ -381,7 +381,7 @@ func TestAnswersBeforeMySQLDoes(t *testing.T) {
 		t.Errorf("readyz: got %d, want 503", got)
 	}
 	if got := s.ask("job", "add", "x", "--every", "5s", "--", "true"); got.code != exitFailed ||
-		!strings.Contains(got.err, "ask another node") {
+		!strings.Contains(got.err, "use another node") {
 		t.Errorf("job add: got %+v, want failed and what to do", got)
 	}
 
@@ -505,7 +505,7 @@ func TestNodeEndsWithItsAPI(t *testing.T) {
 		t.Fatal("the node lives on without its API")
 	}
 
-	if cause := context.Cause(stop.drain); cause == nil || !strings.Contains(cause.Error(), "the API ended") {
+	if cause := context.Cause(stop.drain); cause == nil || !strings.Contains(cause.Error(), "the API stopped") {
 		t.Errorf("got a drain because of %v, want that of the API's end", cause)
 	}
 }

@@ -37,7 +37,7 @@ func TestTokenCommands(t *testing.T) {
 	got := s.ask("token", "create", "ci", "--role", "operator", "--app", "billing,ops", "--expires", "720h")
 	token := strings.TrimSpace(got.out)
 	if got.code != 0 || !auth.LooksLikeToken(token) || !strings.Contains(got.err, "operator of billing, ops, until ") ||
-		!strings.Contains(got.err, "only now") {
+		!strings.Contains(got.err, "only once") {
 		t.Fatalf("got %+v; want the token alone on stdout", got)
 	}
 
@@ -66,9 +66,9 @@ func TestTokenCommands(t *testing.T) {
 		{token, "token ls", exitRefused, "needs the role admin"},
 		{s.token(), "token revoke nix", exitNotFound, `there is no token "nix"`},
 		{s.token(), "token revoke 4711", exitNotFound, `there is no token "4711"`},
-		{s.token(), "token revoke ci old", 0, "token ci is revoked\ntoken old is revoked\n"},
+		{s.token(), "token revoke ci old", 0, "revoked token ci\nrevoked token old\n"},
 		{token, "job ls", exitRefused, "token ci was revoked"},
-		{token, "job ls", exitRefused, "is it that of this cluster?"},
+		{token, "job ls", exitRefused, "belongs to this cluster"},
 		{s.token(), "token ls --revoked", 0, "revoked"},
 		{s.token(), "token ls -o name", 0, "bootstrap\nwall\n"},
 		{s.token(), "audit --kind token", 0, "revoke"},
@@ -329,9 +329,9 @@ func TestS1Bind(t *testing.T) {
 		{"cron.example.com:0", nil, "others can reach this address"},
 		{"localhost.example.com:0", nil, "others can reach this address"},
 		{"127.0.0.1", nil, "want host:port"},
-		{"0.0.0.0:0", []string{"--tls-cert", cert}, "want both, or none"},
-		{"0.0.0.0:0", []string{"--tls-key", key}, "want both, or none"},
-		{"0.0.0.0:0", append([]string{"--insecure-http"}, withTLS...), "want one of them"},
+		{"0.0.0.0:0", []string{"--tls-cert", cert}, "are needed together"},
+		{"0.0.0.0:0", []string{"--tls-key", key}, "are needed together"},
+		{"0.0.0.0:0", append([]string{"--insecure-http"}, withTLS...), "cannot be combined"},
 		{"127.0.0.1:0", []string{"--login-life", "1s"}, "--login-life"},
 		{"127.0.0.1:0", []string{"--oidc-recheck", "1s"}, "--oidc-recheck"},
 		{"127.0.0.1:0", []string{"--rate-limit", "-1"}, "--rate-limit"},

@@ -147,7 +147,7 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, http.Header, erro
 
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s %s: read the answer: %w", r.method, r.path, err)
+		return nil, nil, fmt.Errorf("%s %s: read the response: %w", r.method, r.path, err)
 	}
 
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
@@ -161,7 +161,7 @@ func readProblem(resp *http.Response, body []byte) error {
 	p := &Problem{}
 	if err := json.Unmarshal(body, p); err != nil || p.Title == "" {
 		return &Problem{
-			Status: resp.StatusCode, Title: "the answer is " + resp.Status + ", and not as a go-crontab would answer",
+			Status: resp.StatusCode, Title: "the response is " + resp.Status + ", not that of a go-crontab node",
 		}
 	}
 	p.Status = resp.StatusCode // the status line is authoritative
@@ -176,7 +176,7 @@ func ask[T any](ctx context.Context, c *Client, r request) (*T, error) {
 	}
 	v := new(T)
 	if err := json.Unmarshal(b, v); err != nil {
-		return nil, fmt.Errorf("%s %s: the answer is not understood: %w", r.method, r.path, err)
+		return nil, fmt.Errorf("%s %s: cannot read the response: %w", r.method, r.path, err)
 	}
 	return v, nil
 }
