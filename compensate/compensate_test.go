@@ -17,6 +17,11 @@ type seven struct{}
 
 func (seven) Number() trip.Owner { return 7 }
 
+// set has every third run.
+type set struct{}
+
+func (set) Has(l trip.Launch) bool { return l.Run%3 == 1 }
+
 // TestCompensate: of the executing rows of this session, the ones in no set become idle; all other
 // rows stay.
 func TestCompensate(t *testing.T) {
@@ -51,10 +56,7 @@ func TestCompensate(t *testing.T) {
 	legal.Watch(t, db)
 
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	c := &Compensator{
-		DB: db, Exclusion: lock.New(db, log), Session: seven{}, Log: log, Freed: func() {},
-		Known: func(l trip.Launch) bool { return l.Run%3 == 1 },
-	}
+	c := New(Config{DB: db, Exclusion: lock.New(db, log), Session: seven{}, Executing: set{}, Log: log})
 
 	for _, want := range []int{all / 3, 0} {
 		if n, err := c.Compensate(t.Context()); err != nil || n != want {

@@ -85,8 +85,8 @@ func (l *life) protect() error {
 
 // guardReady resumes the work that a missing guard had held up.
 func (l *life) guardReady() {
-	l.claimer.Look()
-	l.starter.Freed()
+	l.wake.claimer.Up()
+	l.wake.starter.Up()
 }
 
 // isGuarded reports whether the guard permits claims and starts.

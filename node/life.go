@@ -26,6 +26,7 @@ type life struct {
 	n       *Node
 	session *session.Session
 	guard   *guard.Guard // nil: none
+	wake    wakes
 
 	// The trip.
 	prepared  *schedule.Prepared
@@ -63,14 +64,14 @@ type life struct {
 
 // newLife wires the stages in the order of the trip.
 func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
-	l := &life{n: n, session: s, guard: g, over: make(chan struct{})}
+	l := &life{n: n, session: s, guard: g, wake: newWakes(), over: make(chan struct{})}
 	commands, stop := context.WithCancelCause(context.Background())
 	l.stopCommands = stop
 	l.lookout = &lookout{db: n.reads(), peers: func() { l.sessionReaper.Wake() }, log: n.log}
 
+	l.editor = n.newEditor(l)
 	l.newTrip(commands)
 	l.newWatch()
-	l.editor = n.newEditor(l)
 	l.newChores()
 	return l
 }
@@ -83,36 +84,22 @@ func (l *life) newTrip(commands context.Context) {
 	taker := taker{s, l.isGuarded}
 
 	l.prepared = schedule.NewPrepared()
-	l.stops = &schedule.Stops{
-		DB:      n.db,
-		Changed: func() { l.claimer.Look() },
-		Now:     s.Now,
-		Log:     n.log,
-		Busy:    func() bool { return l.prepared.Len() > 0 },
-		Over:    func(ctx context.Context) error { return l.editor.EndPauses(ctx, n.cfg.Name) },
-	}
+	l.stops = schedule.NewStops(schedule.StopsConfig{
+		DB:          n.db,
+		Session:     s,
+		Prepared:    l.prepared,
+		Pauses:      l.editor,
+		Node:        n.cfg.Name,
+		WakeClaimer: l.wake.claimer,
+		Log:         n.log,
+	})
 
-	l.limiter = &schedule.Limiter{
+	l.limiter = schedule.NewLimiter(schedule.LimiterConfig{
 		DB:      n.db,
 		Session: s,
-		None:    l.lookout.NoLimits,
-		Refused: n.metrics.Limited,
+		Lookout: l.lookout,
+		Metrics: n.metrics,
 		Log:     n.log,
-	}
-	l.claimer = schedule.NewClaimer(schedule.Claimer{
-		DB:          n.db,
-		Exclusion:   n.exclusion,
-		Session:     taker,
-		Definitions: definitions,
-		Prepared:    l.prepared,
-		Stops:       l.stops,
-		Limits:      l.limiter,
-		LookAhead:   n.cfg.LookAhead,
-		Labels:      labels,
-		Most:        n.cfg.Cap,
-		Node:        n.cfg.Name,
-		Nothing:     l.lookout.NothingToClaim,
-		Log:         n.log,
 	})
 
 	l.executing = execute.NewExecuting(&execute.Executing{
@@ -123,13 +110,13 @@ func (l *life) newTrip(commands context.Context) {
 		Began:    func(at job.Micros, late time.Duration) { n.figures.Began(at, late); n.metrics.Began(late) },
 		Ended:    l.ended,
 		Sink:     n.live.Sink,
-		Freed:    func() { n.metrics.NotSpawned(); l.compensator.Look() },
-		Room:     func() { l.starter.Freed() },
+		Freed:    func() { n.metrics.NotSpawned(); l.wake.compensator.Up() },
+		Room:     l.wake.starter.Up,
 		Log:      n.log,
 	})
 
 	l.recorder = result.New(n.exclusion, s, n.log, func(ends []trip.End) { l.executing.Written(launchesOf(ends)) })
-	l.recorder.Woken = func() { l.starter.Woken() }
+	l.recorder.Woken = l.wake.overdue.Up
 	n.track(l.recorder)
 	l.wishes = result.NewWishes(result.Wishes{
 		DB:      n.db,
@@ -138,7 +125,7 @@ func (l *life) newTrip(commands context.Context) {
 		Kill:    l.executing.Kill,
 		Log:     n.log,
 	})
-	l.starter = schedule.NewStarter(schedule.Starter{
+	l.starter = schedule.NewStarter(schedule.StarterConfig{
 		DB:          n.db,
 		Exclusion:   n.exclusion,
 		Session:     taker,
@@ -148,15 +135,32 @@ func (l *life) newTrip(commands context.Context) {
 		Ends:        l.recorder,
 		Stops:       l.stops,
 		Limits:      l.limiter,
-		Replaced:    l.wishes.Look,
-		Labels:      labels,
-		Peers:       s.Peers,
-		Nothing:     l.lookout.NothingToStart,
-		Window:      job.SpawnWindow * time.Microsecond,
+		Lookout:     l.lookout,
 		Log:         n.log,
+		Labels:      labels,
+		Window:      job.SpawnWindow * time.Microsecond,
+		Wake:        l.wake.starter,
+		WakeOverdue: l.wake.overdue,
+		WakeWishes:  l.wake.wishes,
 	})
 
-	l.claimer.Starter = l.starter
+	l.claimer = schedule.NewClaimer(schedule.ClaimerConfig{
+		DB:          n.db,
+		Exclusion:   n.exclusion,
+		Session:     taker,
+		Definitions: definitions,
+		Prepared:    l.prepared,
+		Stops:       l.stops,
+		Limits:      l.limiter,
+		Lookout:     l.lookout,
+		Starter:     l.starter,
+		Log:         n.log,
+		LookAhead:   n.cfg.LookAhead,
+		Labels:      labels,
+		Most:        n.cfg.Cap,
+		Node:        n.cfg.Name,
+		Wake:        l.wake.claimer,
+	})
 }
 
 // newWatch makes the parts that detect dead sessions and clean up after them.
@@ -168,7 +172,7 @@ func (l *life) newWatch() {
 	l.sessionReaper = session.NewReaper(session.Reaper{
 		DB:       n.db,
 		Session:  s,
-		Changed:  func() { l.claimer.Look() },
+		Changed:  l.wake.claimer.Up,
 		Buried:   func() { l.reaper.Look() },
 		Cordoned: l.obeyCordon,
 		Alone:    l.lookout.Alone,
@@ -179,18 +183,19 @@ func (l *life) newWatch() {
 		DB:        n.db,
 		Exclusion: n.exclusion,
 		Session:   s,
-		Woken:     func() { l.starter.Woken() },
+		Woken:     l.wake.overdue.Up,
 		Nothing:   l.lookout.NothingHeld,
 		Log:       n.log,
 	})
 
-	l.compensator = compensate.New(compensate.Compensator{
-		DB:        n.db,
-		Exclusion: n.exclusion,
-		Session:   s,
-		Known:     l.executing.Has,
-		Freed:     func() { l.starter.Woken() },
-		Log:       n.log,
+	l.compensator = compensate.New(compensate.Config{
+		DB:          n.db,
+		Exclusion:   n.exclusion,
+		Session:     s,
+		Executing:   l.executing,
+		Wake:        l.wake.compensator,
+		WakeOverdue: l.wake.overdue,
+		Log:         n.log,
 	})
 }
 
@@ -219,7 +224,12 @@ func (l *life) newChores() {
 
 	l.chainer = &audit.Chainer{DB: n.api, Session: s, Newest: l.lookout.LastLine, Log: n.log}
 	l.watcher = &watcher{n: n, session: s, lookout: l.lookout}
-	l.rezoner = &edit.Rezoner{Editor: l.editor, Session: s, Zones: job.ZoneData(), Log: n.log}
+	l.rezoner = edit.NewRezoner(edit.RezonerConfig{
+		Editor:  l.editor,
+		Session: s,
+		Zones:   job.ZoneData(),
+		Log:     n.log,
+	})
 }
 
 // ended records the end of an attempt.

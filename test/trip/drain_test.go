@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/internal/privatedb"
 	"go-crontab/job"
 	"go-crontab/lock"
@@ -35,17 +36,18 @@ type life struct {
 	last   atomic.Int64
 }
 
-func (l *life) Number() trip.Owner { return l.number }
-func (l *life) Now() job.Micros    { return job.MicrosOf(time.Now()) }
-func (l *life) Fresh() bool        { return true }
-func (l *life) Share() (int, int)  { return 0, 1 }
-func (l *life) Mint(n int) int64   { return int64(l.number)<<32 | (l.last.Add(int64(n)) - int64(n)) }
+func (l *life) Number() trip.Owner         { return l.number }
+func (l *life) Now() job.Micros            { return job.MicrosOf(time.Now()) }
+func (l *life) Fresh() bool                { return true }
+func (l *life) Share() (int, int)          { return 0, 1 }
+func (l *life) Peers() []map[string]string { return nil }
+func (l *life) Mint(n int) int64           { return int64(l.number)<<32 | (l.last.Add(int64(n)) - int64(n)) }
 
 // noop executes nothing: each run has succeeded as soon as it was started.
 type noop struct {
 	recorder *result.Recorder
 	taken    atomic.Int64
-	free     func()
+	free     loop.Wake
 }
 
 const slots = 4000
@@ -105,26 +107,23 @@ func drain(b *testing.B) {
 	var mu sync.Mutex
 	x.Took = func(name string, took time.Duration) { mu.Lock(); steps[name] += took; mu.Unlock() }
 
-	noop := &noop{}
+	noop := &noop{free: loop.NewWake()}
 	noop.recorder = result.New(x, session, log, func(ends []trip.End) {
 		noop.taken.Add(-int64(len(ends)))
-		noop.free()
+		noop.free.Up()
 		if wrote += len(ends); wrote == *runs {
 			close(done)
 		}
 	})
 
-	claimer := schedule.NewClaimer(schedule.Claimer{
-		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Log: log,
-		LookAhead: 10 * time.Second, Most: 8000,
+	starter := schedule.NewStarter(schedule.StarterConfig{
+		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Executing: noop, Ends: noEnds{},
+		Lookout: schedule.Blind{}, Log: log, Window: time.Second, Wake: noop.free, WakeOverdue: loop.NewWake(),
 	})
-	starter := schedule.NewStarter(schedule.Starter{
-		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Executing: noop, Log: log,
-		Window: time.Second,
+	claimer := schedule.NewClaimer(schedule.ClaimerConfig{
+		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Lookout: schedule.Blind{},
+		Starter: starter, Log: log, LookAhead: 10 * time.Second, Most: 8000,
 	})
-
-	claimer.Starter = starter
-	noop.free = starter.Freed
 
 	if path := os.Getenv("CPUPROFILE"); path != "" {
 		f, _ := os.Create(path)
