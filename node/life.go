@@ -115,16 +115,23 @@ func (l *life) newTrip(commands context.Context) {
 		Log:      n.log,
 	})
 
-	l.recorder = result.New(n.exclusion, s, n.log, func(ends []trip.End) { l.executing.Written(launchesOf(ends)) })
-	l.recorder.Woken = l.wake.overdue.Up
-	n.track(l.recorder)
-	l.wishes = result.NewWishes(result.Wishes{
-		DB:      n.db,
-		Session: s,
-		Busy:    func() bool { return l.executing.Len() > 0 },
-		Kill:    l.executing.Kill,
-		Log:     n.log,
+	l.recorder = result.New(result.Config{
+		Exclusion:   n.exclusion,
+		Session:     s,
+		Executing:   l.executing,
+		WakeOverdue: l.wake.overdue,
+		Log:         n.log,
 	})
+	n.track(l.recorder)
+
+	l.wishes = result.NewWishes(result.WishesConfig{
+		DB:        n.db,
+		Session:   s,
+		Executing: l.executing,
+		Wake:      l.wake.wishes,
+		Log:       n.log,
+	})
+
 	l.starter = schedule.NewStarter(schedule.StarterConfig{
 		DB:          n.db,
 		Exclusion:   n.exclusion,
@@ -173,19 +180,20 @@ func (l *life) newWatch() {
 		DB:       n.db,
 		Session:  s,
 		Changed:  l.wake.claimer.Up,
-		Buried:   func() { l.reaper.Look() },
+		Buried:   l.wake.reaper.Up,
 		Cordoned: l.obeyCordon,
 		Alone:    l.lookout.Alone,
 		Log:      n.log,
 	})
 
-	l.reaper = result.NewReaper(result.Reaper{
-		DB:        n.db,
-		Exclusion: n.exclusion,
-		Session:   s,
-		Woken:     l.wake.overdue.Up,
-		Nothing:   l.lookout.NothingHeld,
-		Log:       n.log,
+	l.reaper = result.NewReaper(result.ReaperConfig{
+		DB:          n.db,
+		Exclusion:   n.exclusion,
+		Session:     s,
+		Lookout:     l.lookout,
+		Wake:        l.wake.reaper,
+		WakeOverdue: l.wake.overdue,
+		Log:         n.log,
 	})
 
 	l.compensator = compensate.New(compensate.Config{
@@ -202,10 +210,10 @@ func (l *life) newWatch() {
 // newChores makes the parts that clean up, send alerts, and count.
 func (l *life) newChores() {
 	n, s := l.n, l.session
-	behind := func() bool { return l.lookout.Behind(s.Now(), l.stops.Any()) }
-	l.tidier = n.newTidier(s, behind)
-	l.retainer = n.newRetainer(s, behind)
-	l.trimmer = n.newTrimmer(s, l.lookout.NoLimits, behind)
+	lookout := choreLookout{l.lookout, s, l.stops}
+	l.tidier = l.newTidier(lookout)
+	l.retainer = l.newRetainer(lookout)
+	l.trimmer = l.newTrimmer(lookout)
 
 	l.sender = &alert.Sender{
 		DB:      n.alertReads(),
@@ -252,14 +260,6 @@ func (l *life) ended(s job.Started, r job.Run, again job.Micros) {
 		Output:  r.Output,
 		Live:    n.live.End(r.Launch),
 	}, s.Spec.Awaited(s.Kind))
-}
-
-func launchesOf(ends []trip.End) []job.Launch {
-	out := make([]job.Launch, len(ends))
-	for i := range ends {
-		out[i] = ends[i].Launch
-	}
-	return out
 }
 
 // stuckAfter is the lateness of the earliest prepared run, while a slot is free, at which the node

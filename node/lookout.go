@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/schedule"
+	"go-crontab/session"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 )
@@ -82,6 +84,16 @@ func (l *lookout) Behind(now job.Micros, paused bool) bool {
 	late := now.Add(-lateBy)
 	return ok && (g.FirstIdle != 0 && g.FirstIdle < late || !paused && g.FirstCursor != 0 && g.FirstCursor < late)
 }
+
+// choreLookout is the lookout of the chores of a session.
+type choreLookout struct {
+	*lookout
+	session *session.Session
+	stops   *schedule.Stops
+}
+
+// Behind reports whether due times are overdue.
+func (l choreLookout) Behind() bool { return l.lookout.Behind(l.session.Now(), l.stops.Any()) }
 
 // NothingToClaim reports that a moment ago no run due before an instant was to be claimed.
 func (l *lookout) NothingToClaim(before job.Micros) bool {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/result"
@@ -40,7 +41,7 @@ type member struct {
 	session *testSession
 	set     *executing
 	ending  *result.Recorder
-	woken   int // signals of the recorder that runs were woken
+	woken   loop.Wake // holds the wakes of the recorder: waiting runs became idle
 }
 
 type testSession struct {
@@ -81,6 +82,9 @@ func (x *executing) Add(s []job.Started) {
 	defer x.mu.Unlock()
 	x.started = append(x.started, s...)
 }
+
+// Written does nothing.
+func (x *executing) Written([]trip.Launch) {}
 
 // take returns the runs that were started since the last call, as "job@seconds".
 func (x *executing) take() (out []string) {
@@ -152,7 +156,7 @@ func (c *cluster) want(what string, got []string, want ...string) {
 func (c *cluster) member(number trip.Owner, dsn string) *member {
 	db := openDB(c.T, dsn)
 	log := slog.New(slog.NewTextHandler(c.Output(), nil))
-	m := &member{cluster: c, session: &testSession{number: number, now: t0}, set: &executing{slots: 100}}
+	m := &member{cluster: c, session: &testSession{number: number, now: t0}, set: &executing{slots: 100}, woken: make(loop.Wake, 100)}
 	m.session.minted.Store(1)
 	x, defs, prepared := lock.New(db, log), NewDefinitions(), NewPrepared()
 	m.claimer = NewClaimer(ClaimerConfig{

@@ -48,11 +48,22 @@ type noop struct {
 	recorder *result.Recorder
 	taken    atomic.Int64
 	free     loop.Wake
+	wrote    int           // written ends; used by the recorder alone
+	done     chan struct{} // closed when all ends are written
 }
 
 const slots = 4000
 
 func (x *noop) Free() int { return slots - int(x.taken.Load()) }
+
+// Written gives the slots of runs back.
+func (x *noop) Written(launches []job.Launch) {
+	x.taken.Add(-int64(len(launches)))
+	x.free.Up()
+	if x.wrote += len(launches); x.wrote == *runs {
+		close(x.done)
+	}
+}
 
 func (x *noop) Add(started []job.Started) {
 	x.taken.Add(int64(len(started)))
@@ -102,19 +113,13 @@ func drain(b *testing.B) {
 	x, session := lock.New(db, log), &life{number: 7}
 	session.last.Store(1)
 	defs, prepared := schedule.NewDefinitions(), schedule.NewPrepared()
-	done, wrote := make(chan struct{}), 0
+	done := make(chan struct{})
 	steps := map[string]time.Duration{}
 	var mu sync.Mutex
 	x.Took = func(name string, took time.Duration) { mu.Lock(); steps[name] += took; mu.Unlock() }
 
-	noop := &noop{free: loop.NewWake()}
-	noop.recorder = result.New(x, session, log, func(ends []trip.End) {
-		noop.taken.Add(-int64(len(ends)))
-		noop.free.Up()
-		if wrote += len(ends); wrote == *runs {
-			close(done)
-		}
-	})
+	noop := &noop{free: loop.NewWake(), done: done}
+	noop.recorder = result.New(result.Config{Exclusion: x, Session: session, Executing: noop, Log: log})
 
 	starter := schedule.NewStarter(schedule.StarterConfig{
 		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Executing: noop, Ends: noEnds{},

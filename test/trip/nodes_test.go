@@ -41,6 +41,7 @@ type node struct {
 	proxy    *faultproxy.Proxy
 	recorder *result.Recorder
 	taken    atomic.Int64
+	free     loop.Wake // a slot is free
 	stop     context.CancelFunc
 	loops    sync.WaitGroup
 }
@@ -72,6 +73,17 @@ func (n *node) Add(started []job.Started) {
 			Ended: now}, s.Spec.Overlap != job.OverlapAllow)
 	}
 }
+
+// Written gives the slots of runs back.
+func (n *node) Written(launches []job.Launch) {
+	n.taken.Add(-int64(len(launches)))
+	n.free.Up()
+}
+
+// blind is a lookout that never knows.
+type blind struct{ schedule.Blind }
+
+func (blind) NothingHeld() bool { return false }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
@@ -105,20 +117,17 @@ func (c *cluster) join(number trip.Owner, share, of int) *node {
 
 	log := slog.New(slog.DiscardHandler)
 	x, defs, prepared := lock.New(db, log), schedule.NewDefinitions(), schedule.NewPrepared()
-	free := loop.NewWake()
-	n.recorder = result.New(x, n, log, func(ends []trip.End) {
-		n.taken.Add(-int64(len(ends)))
-		free.Up()
-	})
+	n.free = loop.NewWake()
+	n.recorder = result.New(result.Config{Exclusion: x, Session: n, Executing: n, Log: log})
 	starter := schedule.NewStarter(schedule.StarterConfig{
 		DB: db, Exclusion: x, Session: n, Definitions: defs, Prepared: prepared, Executing: n, Ends: noEnds{},
-		Lookout: schedule.Blind{}, Log: log, Window: time.Second, Wake: free, WakeOverdue: loop.NewWake(),
+		Lookout: schedule.Blind{}, Log: log, Window: time.Second, Wake: n.free, WakeOverdue: loop.NewWake(),
 	})
 	claimer := schedule.NewClaimer(schedule.ClaimerConfig{
 		DB: db, Exclusion: x, Session: n, Definitions: defs, Prepared: prepared, Lookout: schedule.Blind{},
 		Starter: starter, Log: log, LookAhead: 5 * time.Second, Most: 8000,
 	})
-	reaper := result.NewReaper(result.Reaper{DB: db, Exclusion: x, Session: n, Log: log})
+	reaper := result.NewReaper(result.ReaperConfig{DB: db, Exclusion: x, Session: n, Lookout: blind{}, Log: log})
 	c.exec(`
 		INSERT INTO life (id, session, node, started)
 		VALUES (?, UNHEX(LPAD(?, 32, '0')), CONCAT('node-', ?), 0)`, number, number, number)
