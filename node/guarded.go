@@ -27,6 +27,14 @@ func (g guarded) Enter(l job.Launch, inside bool) execute.Seat {
 	return nil
 }
 
+// guardOf returns the guard of the attempts.
+func guardOf(g *guard.Guard) execute.Guard {
+	if g == nil {
+		return execute.NoGuard{}
+	}
+	return guarded{g}
+}
+
 // newGuard makes the guard of the next session, or nil if it has none. of returns the life of that
 // session.
 func (n *Node) newGuard(of func() *life) (*guard.Guard, error) {
@@ -78,7 +86,6 @@ func (l *life) protect() error {
 		folders = e.Cgroups(id)
 	}
 
-	l.executing.Guard = guarded{l.guard}
 	l.heartbeat.Renewed = l.guard.Renewed
 	return l.guard.Protect(id.String(), execute.Marker(id), folders, l.session.Age())
 }

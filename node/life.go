@@ -102,27 +102,26 @@ func (l *life) newTrip(commands context.Context) {
 		Log:     n.log,
 	})
 
-	l.executing = execute.NewExecuting(&execute.Executing{
-		Ctx:      commands,
-		Session:  s,
-		Executor: n.traced(),
-		Slots:    n.cfg.Slots,
-		Began:    func(at job.Micros, late time.Duration) { n.figures.Began(at, late); n.metrics.Began(late) },
-		Ended:    l.ended,
-		Sink:     n.live.Sink,
-		Freed:    func() { n.metrics.NotSpawned(); l.wake.compensator.Up() },
-		Room:     l.wake.starter.Up,
-		Log:      n.log,
-	})
-
+	running := execute.NewSet(n.cfg.Slots, l.wake.starter)
 	l.recorder = result.New(result.Config{
 		Exclusion:   n.exclusion,
 		Session:     s,
-		Executing:   l.executing,
+		Executing:   running,
 		WakeOverdue: l.wake.overdue,
 		Log:         n.log,
 	})
 	n.track(l.recorder)
+
+	l.executing = execute.NewExecuting(execute.ExecutingConfig{
+		Ctx:             commands,
+		Session:         s,
+		Executor:        n.traced(),
+		Guard:           guardOf(l.guard),
+		Recorder:        attempts{n, l.recorder},
+		Set:             running,
+		WakeCompensator: l.wake.compensator,
+		Log:             n.log,
+	})
 
 	l.wishes = result.NewWishes(result.WishesConfig{
 		DB:        n.db,
@@ -240,13 +239,31 @@ func (l *life) newChores() {
 	})
 }
 
-// ended records the end of an attempt.
-func (l *life) ended(s job.Started, r job.Run, again job.Micros) {
-	n := l.n
+// attempts records what becomes of the attempts of a session.
+type attempts struct {
+	n        *Node
+	recorder *result.Recorder
+}
+
+// Began counts an attempt that begins.
+func (a attempts) Began(at job.Micros, late time.Duration) {
+	a.n.figures.Began(at, late)
+	a.n.metrics.Began(late)
+}
+
+// NotSpawned counts an attempt that does not begin.
+func (a attempts) NotSpawned() { a.n.metrics.NotSpawned() }
+
+// Sink returns the receiver of live output.
+func (a attempts) Sink(l job.Launch) func(p []byte) { return a.n.live.Sink(l) }
+
+// Ended records the end of an attempt.
+func (a attempts) Ended(s job.Started, r job.Run, again job.Micros) {
+	n := a.n
 	n.figures.Ended(r.Ended, r.Outcome)
 	n.metrics.Ended(s.Spec, &r)
 
-	l.recorder.Put(trip.End{
+	a.recorder.Put(trip.End{
 		Launch:  r.Launch,
 		JobID:   r.JobID,
 		Outcome: r.Outcome,
