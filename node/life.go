@@ -63,11 +63,11 @@ type life struct {
 }
 
 // newLife wires the stages in the order of the trip.
-func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
-	l := &life{n: n, session: s, guard: g, wake: newWakes(), over: make(chan struct{})}
+func (n *Node) newLife(s *session.Session, g *guard.Guard, wake wakes) *life {
+	l := &life{n: n, session: s, guard: g, wake: wake, over: make(chan struct{})}
 	commands, stop := context.WithCancelCause(context.Background())
 	l.stopCommands = stop
-	l.lookout = &lookout{db: n.reads(), peers: func() { l.sessionReaper.Wake() }, log: n.log}
+	l.lookout = newLookout(n.reads(), wake.sessions, n.log)
 
 	l.editor = n.newEditor(l)
 	l.newTrip(commands)
@@ -81,7 +81,7 @@ func (l *life) newTrip(commands context.Context) {
 	n, s := l.n, l.session
 	labels := job.WithHandlers(n.labels(), n.cfg.Handlers.Keys())
 	definitions := schedule.NewDefinitions()
-	taker := taker{s, l.isGuarded}
+	taker := taker{s, guardOf(l.guard)}
 
 	l.prepared = schedule.NewPrepared()
 	l.stops = schedule.NewStops(schedule.StopsConfig{
@@ -172,17 +172,23 @@ func (l *life) newTrip(commands context.Context) {
 // newWatch makes the parts that detect dead sessions and clean up after them.
 func (l *life) newWatch() {
 	n, s := l.n, l.session
-	works := func() bool { return l.recorder.FailingFor() < s.Timings.Stale/2 }
-	l.heartbeat = &session.Heartbeat{Session: s, Pulse: n.pulse, Load: l.load, Works: works, Log: n.log}
-	l.watchdog = &session.Watchdog{Session: s, Log: n.log}
-	l.sessionReaper = session.NewReaper(session.Reaper{
-		DB:       n.db,
-		Session:  s,
-		Changed:  l.wake.claimer.Up,
-		Buried:   l.wake.reaper.Up,
-		Cordoned: l.obeyCordon,
-		Alone:    l.lookout.Alone,
-		Log:      n.log,
+	l.heartbeat = session.NewHeartbeat(session.HeartbeatConfig{
+		Session: s,
+		Pulse:   n.pulse,
+		Node:    vitals{l},
+		Log:     n.log,
+	})
+	l.watchdog = session.NewWatchdog(s, n.log)
+
+	l.sessionReaper = session.NewReaper(session.ReaperConfig{
+		DB:          n.db,
+		Session:     s,
+		Lookout:     l.lookout,
+		Cordon:      cordon{s, l.prepared, l.starter, n.log},
+		Log:         n.log,
+		Wake:        l.wake.sessions,
+		WakeClaimer: l.wake.claimer,
+		WakeReaper:  l.wake.reaper,
 	})
 
 	l.reaper = result.NewReaper(result.ReaperConfig{
@@ -288,7 +294,21 @@ func (l *life) advances() bool {
 	return l.prepared.Overdue(l.session.Now()) < stuckAfter || l.executing.Free() <= 0
 }
 
-func (l *life) load() (prepared, executing int) { return l.prepared.Len(), l.executing.Len() }
+// vitals is the node of a session, as its heartbeat sees it.
+type vitals struct{ l *life }
+
+// Load returns the numbers of the session's runs.
+func (v vitals) Load() (prepared, executing int) { return v.l.prepared.Len(), v.l.executing.Len() }
+
+// Works reports whether the ends of runs can be written.
+func (v vitals) Works() bool { return v.l.recorder.FailingFor() < v.l.session.Timings.Stale/2 }
+
+// Renewed tells the guard that the lease was renewed.
+func (v vitals) Renewed(sent time.Duration) {
+	if v.l.guard != nil {
+		v.l.guard.Renewed(sent)
+	}
+}
 
 // run returns after the session is lost or ctx asks for a drain. By then no command and no loop of
 // the session is alive.

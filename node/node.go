@@ -110,10 +110,10 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 
-	n.exclusion = lock.New(n.db, n.log)
+	n.newMetrics()
+	n.exclusion = lock.New(n.db, n.metrics, n.log)
 	n.live = result.NewLive(n.db, n.log)
 	n.figures = result.NewFigures(n.api, n.clock.Now, n.log)
-	n.newMetrics()
 	if cfg.AuditLog != "" {
 		if n.auditLog, err = audit.OpenSink(cfg.AuditLog); err != nil {
 			return nil, err
@@ -180,8 +180,8 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 			return err
 		}
 
-		var l *life
-		g, err := n.newGuard(func() *life { return l })
+		wake := newWakes()
+		g, err := n.newGuard(wake)
 		if err != nil {
 			return fmt.Errorf("%w; Config.NoGuard (serve --no-guard) does without", err)
 		}
@@ -203,7 +203,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		}
 
 		earlier = append(earlier, s.ID())
-		l = n.newLife(s, g)
+		l := n.newLife(s, g, wake)
 		if err := l.protect(); err != nil {
 			return err
 		}

@@ -70,7 +70,7 @@ func setUp(t *testing.T) *fixture {
 		session: &testSession{number: 7, now: 1_800_000_000_000_000}, written: map[trip.Launch]int{},
 	}
 	f.recorder = New(Config{
-		Exclusion: lock.New(f.through.DB, f.log()), Session: f.session, Executing: f, Log: f.log(),
+		Exclusion: lock.New(f.through.DB, lock.Unmeasured{}, f.log()), Session: f.session, Executing: f, Log: f.log(),
 	})
 	f.exec("INSERT INTO app (name) VALUES ('x'), ('shop')")
 	f.exec("INSERT INTO life (id, session, node, started) VALUES (7, REPEAT('7', 16), 'n1', 1), (8, REPEAT('8', 16), 'n2', 1)")

@@ -411,7 +411,7 @@ func TestLostRunsKeepTheirPieces(t *testing.T) {
 	long := strings.Repeat("line\n", 1000)
 	f.exec("INSERT INTO chunk (run_id, claim, at_byte, data) VALUES (?, 1, 100, ?)", all[1].Run, long)
 	reaper := NewReaper(ReaperConfig{
-		DB: f.through.DB, Exclusion: lock.New(f.through.DB, f.log()), Session: &testSession{number: 8, now: 5000},
+		DB: f.through.DB, Exclusion: lock.New(f.through.DB, lock.Unmeasured{}, f.log()), Session: &testSession{number: 8, now: 5000},
 		Log: f.log(),
 	})
 
@@ -447,7 +447,7 @@ func TestReaperComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	reaper := NewReaper(ReaperConfig{
-		DB: f.through.DB, Exclusion: lock.New(f.through.DB, f.log()), Session: &testSession{number: 8, now: 5000},
+		DB: f.through.DB, Exclusion: lock.New(f.through.DB, lock.Unmeasured{}, f.log()), Session: &testSession{number: 8, now: 5000},
 		Log: f.log(),
 	})
 	busy := int64(0)
@@ -488,7 +488,7 @@ func TestReaperReleases(t *testing.T) {
 	}
 	woken := make(loop.Wake, 10)
 	reaper := NewReaper(ReaperConfig{
-		DB: f.through.DB, Exclusion: lock.New(f.through.DB, f.log()), Session: &testSession{number: 8, now: 1500},
+		DB: f.through.DB, Exclusion: lock.New(f.through.DB, lock.Unmeasured{}, f.log()), Session: &testSession{number: 8, now: 1500},
 		WakeOverdue: woken, Log: f.log(),
 	})
 	reap := func() {

@@ -158,7 +158,7 @@ func (c *cluster) member(number trip.Owner, dsn string) *member {
 	log := slog.New(slog.NewTextHandler(c.Output(), nil))
 	m := &member{cluster: c, session: &testSession{number: number, now: t0}, set: &executing{slots: 100}, woken: make(loop.Wake, 100)}
 	m.session.minted.Store(1)
-	x, defs, prepared := lock.New(db, log), NewDefinitions(), NewPrepared()
+	x, defs, prepared := lock.New(db, lock.Unmeasured{}, log), NewDefinitions(), NewPrepared()
 	m.claimer = NewClaimer(ClaimerConfig{
 		DB: db, Exclusion: x, Session: m.session, Definitions: defs, Prepared: prepared, Lookout: Blind{}, Log: log,
 		LookAhead: 10 * time.Second, Most: 1000,

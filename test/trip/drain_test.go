@@ -43,6 +43,18 @@ func (l *life) Share() (int, int)          { return 0, 1 }
 func (l *life) Peers() []map[string]string { return nil }
 func (l *life) Mint(n int) int64           { return int64(l.number)<<32 | (l.last.Add(int64(n)) - int64(n)) }
 
+// steps adds up the durations of changes.
+type steps struct {
+	mu   sync.Mutex
+	took map[string]time.Duration
+}
+
+func (s *steps) Changed(name string, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.took[name] += took
+}
+
 // noop executes nothing: each run has succeeded as soon as it was started.
 type noop struct {
 	recorder *result.Recorder
@@ -110,13 +122,11 @@ func drain(b *testing.B) {
 	fillEnded(b, db, *ended)
 
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	x, session := lock.New(db, log), &life{number: 7}
+	steps := &steps{took: map[string]time.Duration{}}
+	x, session := lock.New(db, steps, log), &life{number: 7}
 	session.last.Store(1)
 	defs, prepared := schedule.NewDefinitions(), schedule.NewPrepared()
 	done := make(chan struct{})
-	steps := map[string]time.Duration{}
-	var mu sync.Mutex
-	x.Took = func(name string, took time.Duration) { mu.Lock(); steps[name] += took; mu.Unlock() }
 
 	noop := &noop{free: loop.NewWake(), done: done}
 	noop.recorder = result.New(result.Config{Exclusion: x, Session: session, Executing: noop, Log: log})
@@ -155,11 +165,11 @@ func drain(b *testing.B) {
 	b.ReportMetric(float64((cpuOf(b, server.PID())-serverBefore).Microseconds())/n, "server-µs/run")
 	b.ReportMetric(float64((ownCPU()-nodeBefore).Microseconds())/n, "node-µs/run")
 	b.ReportMetric(float64(redo(b, db)-redoBefore)/n, "redo-B/run")
-	mu.Lock()
-	for name, took := range steps {
+	steps.mu.Lock()
+	for name, took := range steps.took {
 		b.ReportMetric(float64(took.Microseconds())/n, name+"-µs/run")
 	}
-	mu.Unlock()
+	steps.mu.Unlock()
 	cancel()
 	all.Wait()
 

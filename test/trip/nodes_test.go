@@ -116,7 +116,7 @@ func (c *cluster) join(number trip.Owner, share, of int) *node {
 	}
 
 	log := slog.New(slog.DiscardHandler)
-	x, defs, prepared := lock.New(db, log), schedule.NewDefinitions(), schedule.NewPrepared()
+	x, defs, prepared := lock.New(db, lock.Unmeasured{}, log), schedule.NewDefinitions(), schedule.NewPrepared()
 	n.free = loop.NewWake()
 	n.recorder = result.New(result.Config{Exclusion: x, Session: n, Executing: n, Log: log})
 	starter := schedule.NewStarter(schedule.StarterConfig{
