@@ -220,22 +220,23 @@ func (l *life) newChores() {
 	l.retainer = l.newRetainer(lookout)
 	l.trimmer = l.newTrimmer(lookout)
 
-	l.sender = &alert.Sender{
+	l.sender = alert.NewSender(alert.SenderConfig{
 		DB:      n.alertReads(),
 		Session: s,
 		Outside: n.outside,
-		Nothing: l.lookout.NothingToSend,
+		Lookout: l.lookout,
+		Wake:    l.wake.sender,
 		Log:     n.log,
-	}
-	l.evaluator = &alert.Evaluator{
-		DB:      n.alertReads(),
-		Session: s,
-		Due:     l.sender.Wake,
-		Nothing: l.lookout.NothingToWatch,
-		Log:     n.log,
-	}
+	})
+	l.evaluator = alert.NewEvaluator(alert.EvaluatorConfig{
+		DB:         n.alertReads(),
+		Session:    s,
+		Lookout:    l.lookout,
+		WakeSender: l.wake.sender,
+		Log:        n.log,
+	})
 
-	l.chainer = &audit.Chainer{DB: n.api, Session: s, Newest: l.lookout.LastLine, Log: n.log}
+	l.chainer = audit.NewChainer(audit.ChainerConfig{DB: n.api, Session: s, Lookout: l.lookout, Log: n.log})
 	l.watcher = &watcher{n: n, session: s, lookout: l.lookout}
 	l.rezoner = edit.NewRezoner(edit.RezonerConfig{
 		Editor:  l.editor,

@@ -159,13 +159,13 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 	if n.auditLog != nil {
 		// The node does not wait for the copier: the file system may hang. The next process
 		// continues from the saved position.
-		copier := &audit.Copier{
-			DB:     n.api,
-			Sink:   n.auditLog,
-			Dir:    n.cfg.SpoolDir,
-			Failed: n.metrics.AuditLogFailed,
-			Log:    n.log,
-		}
+		copier := audit.NewCopier(audit.CopierConfig{
+			DB:      n.api,
+			Sink:    n.auditLog,
+			Dir:     n.cfg.SpoolDir,
+			Metrics: n.metrics,
+			Log:     n.log,
+		})
 		go copier.Run(recording)
 	}
 

@@ -72,9 +72,13 @@ func (s *Starter) runOverdue(ctx context.Context) {
 		Log:    s.Log,
 		Failed: "cannot start overdue runs, trying again",
 	}.Run(ctx, func(ctx context.Context, woken bool) (pause time.Duration, err error) {
+		if !s.mayStart() {
+			asked = false
+			return 0, loop.Skipped
+		}
 		now := s.Session.Now()
 		if !asked && !woken && s.Lookout.NothingToStart(now) {
-			return 0, nil
+			return 0, loop.Skipped
 		}
 		next, err := s.takeOverdue(ctx, now)
 		asked = next < overduePeriod || err != nil

@@ -82,7 +82,11 @@ func (r *Reaper) Run(ctx context.Context) error {
 		if woken { // quiet may be out of date
 			r.quiet = false
 		}
-		err = r.reap(ctx, boottime.Now)
+
+		err = loop.Skipped
+		if r.Session.Fresh() {
+			err = r.reap(ctx, boottime.Now)
+		}
 		if r.quiet {
 			pause = 4 * scan
 		}

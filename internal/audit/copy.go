@@ -24,22 +24,30 @@ type Sink interface {
 	Close() error
 }
 
+// CopierConfig is what a copier works with.
+type CopierConfig struct {
+	DB      *sql.DB
+	Sink    Sink
+	Dir     string                        // folder of the position; "": memory only, and a restart skips lines
+	Metrics interface{ AuditLogFailed() } // counts failed tries
+	Log     *slog.Logger
+}
+
 // Copier copies each audit line to a sink after it is chained. It copies all lines of the cluster,
 // whichever node wrote them.
 //
 // The position is stored after the lines. If we die in between, these lines are copied twice; none
 // is lost. Without a stored position, copying starts with the next new line.
 type Copier struct {
-	DB     *sql.DB
-	Sink   Sink
-	Dir    string // folder of the position; "": memory only, and a restart skips lines
-	Failed func() // called after each failed try
-	Log    *slog.Logger
+	CopierConfig
 
 	at     position
 	begun  bool
 	failed bool // the last try failed, and that was logged
 }
+
+// NewCopier returns a copier. The caller runs it.
+func NewCopier(cfg CopierConfig) *Copier { return &Copier{CopierConfig: cfg} }
 
 // position is the place after the last copied link.
 type position struct {
@@ -80,7 +88,7 @@ func (c *Copier) Run(ctx context.Context) error {
 // tell counts errors, and logs the first error in a row and the recovery.
 func (c *Copier) tell(err error) {
 	if err != nil {
-		c.Failed()
+		c.Metrics.AuditLogFailed()
 		if !c.failed {
 			c.Log.Error("cannot copy audit lines, trying again; they stay in MySQL meanwhile", "error", err)
 		}

@@ -3,6 +3,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -23,6 +24,13 @@ type Loop struct {
 // Step takes one step. woken reports that a wake has ended the pause before it. A step that returns
 // zero leaves the pause after it to the loop.
 type Step func(ctx context.Context, woken bool) (pause time.Duration, err error)
+
+// AtOnce is the pause of a step that wants the next one at once.
+const AtOnce = time.Nanosecond
+
+// Skipped is the error of a step that had nothing to do. It is no failure, and it does not prove
+// that steps work again either.
+var Skipped = errors.New("skipped")
 
 // Each returns a step that leaves all pauses to the loop.
 func Each(step func(context.Context) error) Step {
@@ -52,7 +60,10 @@ func (l Loop) Run(ctx context.Context, step Step) error {
 
 		began := time.Now()
 		wanted, err := step(ctx, woken)
-		if ctx.Err() == nil { // otherwise the error is probably a consequence of that
+		switch {
+		case err == Skipped:
+			err = nil
+		case ctx.Err() == nil: // otherwise the error is probably a consequence of that
 			errs.note(err)
 		}
 		pause.Reset(l.pause(wanted, err, began))

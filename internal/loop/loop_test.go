@@ -59,10 +59,14 @@ func TestPauses(t *testing.T) {
 		"a first pause of its own":               {Loop{First: 200 * time.Millisecond, Period: 2 * time.Second}, 0, 0, nil, "200ms 2.2s"},
 		"a step that chooses its pause":          {Loop{Period: time.Hour}, 0, 1500 * time.Millisecond, nil, "0s 1.5s 3s"},
 		"the same pause after an error":          {Loop{Period: 2 * time.Second}, 0, 0, broken, "0s 2s"},
-		"another pause after an error":           {Loop{Period: time.Hour, Retry: time.Second}, 0, 0, broken, "0s 1s 2s 3s"},
-		"a failed step that chooses its pause":   {Loop{Period: time.Hour, Retry: time.Hour}, 0, 2 * time.Second, broken, "0s 2s"},
-		"a rate of errors":                       {Loop{Period: time.Hour, Retry: time.Second, AtRate: true}, 250 * time.Millisecond, 0, broken, "0s 1s 2s 3s"},
-		"the usual pause after a success":        {Loop{Period: 2 * time.Second, Retry: time.Hour}, 0, 0, nil, "0s 2s"},
+		"the usual pause after a skipped step":   {Loop{Period: 2 * time.Second, Retry: time.Hour}, 0, 0, Skipped, "0s 2s"},
+		"a step that wants the next one at once": {
+			Loop{Period: time.Hour}, time.Second, AtOnce, nil, "0s 1.000000001s 2.000000002s 3.000000003s",
+		},
+		"another pause after an error":         {Loop{Period: time.Hour, Retry: time.Second}, 0, 0, broken, "0s 1s 2s 3s"},
+		"a failed step that chooses its pause": {Loop{Period: time.Hour, Retry: time.Hour}, 0, 2 * time.Second, broken, "0s 2s"},
+		"a rate of errors":                     {Loop{Period: time.Hour, Retry: time.Second, AtRate: true}, 250 * time.Millisecond, 0, broken, "0s 1s 2s 3s"},
+		"the usual pause after a success":      {Loop{Period: 2 * time.Second, Retry: time.Hour}, 0, 0, nil, "0s 2s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -143,7 +147,11 @@ func TestErrors(t *testing.T) {
 		"no error":         {[]error{nil, nil}, nil},
 		"one that goes on": {[]error{nil, errA, errA, errA}, []string{`level=WARN msg="cannot look, trying again" error=a`}},
 		"one that ends":    {[]error{errA, errA, nil, nil}, []string{`level=WARN msg="cannot look, trying again" error=a`, `level=INFO msg="works again" after=2s warning="cannot look, trying again"`}},
-		"another one":      {[]error{errA, errB, errB}, []string{`level=WARN msg="cannot look, trying again" error=a`, `level=WARN msg="cannot look, trying again" error=b`}},
+		"one with skipped steps between": {
+			[]error{Skipped, errA, Skipped, errA, Skipped},
+			[]string{`level=WARN msg="cannot look, trying again" error=a`},
+		},
+		"another one": {[]error{errA, errB, errB}, []string{`level=WARN msg="cannot look, trying again" error=a`, `level=WARN msg="cannot look, trying again" error=b`}},
 		"the same one, a second time": {[]error{errA, nil, errA}, []string{
 			`level=WARN msg="cannot look, trying again" error=a`,
 			`level=INFO msg="works again" after=1s warning="cannot look, trying again"`,
