@@ -95,7 +95,7 @@ func New(cfg Config) (*Node, error) {
 	}
 
 	if n.executor == nil {
-		if n.executor, err = newExecutor(&cfg, &secret.Reader{DB: n.db, Keys: cfg.SecretKeys}); err != nil {
+		if n.executor, err = newExecutor(&cfg, secret.NewReader(n.db, cfg.SecretKeys)); err != nil {
 			return nil, err
 		}
 	}
@@ -103,7 +103,7 @@ func New(cfg Config) (*Node, error) {
 	if n.alerts, err = sql.Open(cfg.DSN, t.SQL, alertPool); err != nil {
 		return nil, err
 	}
-	if n.outside, err = newOutside(&cfg, &secret.Reader{DB: n.alerts, Keys: cfg.SecretKeys}); err != nil {
+	if n.outside, err = newOutside(&cfg, secret.NewReader(n.alerts, cfg.SecretKeys)); err != nil {
 		return nil, err
 	}
 	if n.pulse, err = sql.OpenPulse(cfg.DSN, t.SQL); err != nil {

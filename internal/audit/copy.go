@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -64,25 +65,20 @@ const (
 
 // Run copies until ctx ends.
 func (c *Copier) Run(ctx context.Context) error {
-	tick := time.NewTicker(copyPeriod)
-	defer tick.Stop()
+	return loop.Loop{Period: copyPeriod, AtRate: true}.Run(ctx, loop.Each(c.turn))
+}
 
-	for {
-		more, err := c.step(ctx)
-		if ctx.Err() == nil {
-			c.tell(err)
-		}
-
-		for more && err == nil && ctx.Err() == nil {
-			more, err = c.step(ctx)
-		}
-
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
+// turn copies all new lines. It logs by itself.
+func (c *Copier) turn(ctx context.Context) error {
+	more, err := c.step(ctx)
+	if ctx.Err() == nil {
+		c.tell(err)
 	}
+
+	for more && err == nil && ctx.Err() == nil {
+		more, err = c.step(ctx)
+	}
+	return nil
 }
 
 // tell counts errors, and logs the first error in a row and the recovery.
