@@ -81,7 +81,7 @@ func New(cfg Config) (*Node, error) {
 		cfg:      cfg,
 		timings:  t,
 		log:      slog.New(newSteady(cfg.Log.Handler())),
-		clock:    &session.Clock{},
+		clock:    session.NewClock(),
 		executor: cfg.Executor,
 		over:     make(chan struct{}),
 	}

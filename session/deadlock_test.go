@@ -14,7 +14,7 @@ func TestSessionsRunAgain(t *testing.T) {
 	schema := faultproxy.NewSchema(t, f.direct.Raw())
 	for name, change := range map[string]func(f *fixture) func() (any, error){
 		"join": func(f *fixture) func() (any, error) {
-			clock := new(Clock)
+			clock := NewClock()
 			if err := ReadClock(f.Context(), f.pulse(), clock); err != nil {
 				f.Fatal(err)
 			}

@@ -124,7 +124,7 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 
 // ReadClock sets clock with one reading.
 func ReadClock(ctx context.Context, p *sql.Pulse, clock *Clock) error {
-	boot := clock.bootNow() // before sent, see Clock.Set
+	boot := clock.boot() // before sent, see Clock.Set
 	sent := time.Now()
 	at, err := p.Clock(ctx)
 	if err != nil {

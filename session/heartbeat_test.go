@@ -54,7 +54,7 @@ func TestLeaseCountsFromTheSending(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
 	h := f.heartbeat(s)
-	s.lease.clock = nil
+	s.lease.clock = boottime.Now
 	if err := h.beat(t.Context()); err != nil { // opens the connection
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func (f *fixture) pulse() *sql.Pulse {
 // join registers a session.
 func (f *fixture) join(node string) *Session {
 	f.Helper()
-	clock := new(Clock)
+	clock := NewClock()
 	if err := ReadClock(f.Context(), f.pulse(), clock); err != nil {
 		f.Fatal(err)
 	}

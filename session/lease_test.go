@@ -58,7 +58,7 @@ func bubble(expiry time.Duration) (*Session, *recorded) {
 	if err != nil {
 		panic(err)
 	}
-	s := &Session{Timings: timings, Clock: new(Clock), id: uuid.New()}
+	s := &Session{Timings: timings, Clock: NewClock(), id: uuid.New()}
 	start := time.Now()
 	s.lease.clock = func() time.Duration { return time.Since(start) }
 	s.ctx, s.lost = context.WithCancelCause(context.Background())

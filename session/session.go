@@ -123,7 +123,14 @@ func register(
 		return nil, err
 	}
 
-	s := &Session{Timings: t, Clock: clock, id: uuid.New(), node: me.Node, beatNow: loop.NewWake()}
+	s := &Session{
+		Timings: t,
+		Clock:   clock,
+		id:      uuid.New(),
+		node:    me.Node,
+		lease:   lease{clock: boottime.Now},
+		beatNow: loop.NewWake(),
+	}
 	s.members.Store(&Members{Index: -1})
 	sent := boottime.Now()
 	err := db.Tx(ctx, func(tx *sql.Tx) (err error) {
