@@ -56,7 +56,9 @@ func TestCompensate(t *testing.T) {
 	legal.Watch(t, db)
 
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	c := New(Config{DB: db, Exclusion: lock.New(db, lock.Unmeasured{}, log), Session: seven{}, Executing: set{}, Log: log})
+	c := New(Config{
+		DB: db, Exclusion: lock.New(db, lock.Unmeasured{}, log), Session: seven{}, Executing: set{}, Log: log,
+	})
 
 	for _, want := range []int{all / 3, 0} {
 		if n, err := c.Compensate(t.Context()); err != nil || n != want {

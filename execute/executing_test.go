@@ -466,7 +466,7 @@ func TestWaitLeavesNothing(t *testing.T) {
 		}
 		stacks := make([]byte, 8<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
-		if n := strings.Count(string(stacks), "created by go-crontab/execute.(*Executing).Wait"); n > 0 {
+		if n := strings.Count(string(stacks), "created by go-crontab/execute.(*Set).Wait"); n > 0 {
 			t.Errorf("%d goroutines are left", n)
 		}
 	})

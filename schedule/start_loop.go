@@ -72,7 +72,7 @@ func (s *Starter) runOverdue(ctx context.Context) {
 		Log:    s.Log,
 		Failed: "cannot start overdue runs, trying again",
 	}.Run(ctx, func(ctx context.Context, woken bool) (pause time.Duration, err error) {
-		if !s.mayStart() {
+		if !s.mayStart() || s.Executing.Free() <= 0 {
 			asked = false
 			return 0, loop.Skipped
 		}
