@@ -59,7 +59,7 @@ func (r *Reaper) Run(ctx context.Context) error {
 		Failed: "cannot end the runs of dead sessions, trying again",
 	}.Run(ctx, func(ctx context.Context, woken bool) (pause time.Duration, err error) {
 		if !woken && r.Lookout.NothingHeld() {
-			return 0, loop.Skipped
+			return 0, loop.ErrSkipped
 		}
 		_, left, err := r.Reap(ctx)
 		if left {

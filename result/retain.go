@@ -98,7 +98,7 @@ func (r *Retainer) Run(ctx context.Context) error {
 	}.Run(ctx, func(ctx context.Context, _ bool) (pause time.Duration, err error) {
 		r.looked = 0
 		if !r.Session.Fresh() {
-			return 0, loop.Skipped
+			return 0, loop.ErrSkipped
 		}
 		mine, err := r.Round(ctx)
 		if mine && err == nil {

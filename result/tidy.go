@@ -89,10 +89,10 @@ func (t *Tidier) Run(ctx context.Context) error {
 // step tidies if it is this node's turn and no due time is overdue.
 func (t *Tidier) step(ctx context.Context, _ bool) (pause time.Duration, err error) {
 	if index, of := t.Session.Share(); index > 0 || index < 0 && of > 0 || !t.Session.Fresh() {
-		return 0, loop.Skipped
+		return 0, loop.ErrSkipped
 	}
 	if time.Since(t.tidied) < tidyPatience && t.Lookout.Behind() {
-		return tidyPeriod, loop.Skipped
+		return tidyPeriod, loop.ErrSkipped
 	}
 
 	t.tidied = time.Now()

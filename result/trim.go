@@ -81,7 +81,7 @@ func (r *Trimmer) Run(ctx context.Context) error {
 // with a higher id. It reports whether there is more to do.
 func (r *Trimmer) Look(ctx context.Context) (more bool, err error) {
 	if !r.Session.Fresh() || r.Lookout.NoLimits() {
-		return false, loop.Skipped
+		return false, loop.ErrSkipped
 	}
 	limits, err := trip.OutputLimits(r.DB.Reader(ctx))
 	if err != nil || len(limits) == 0 {

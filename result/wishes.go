@@ -52,7 +52,7 @@ func (w *Wishes) Run(ctx context.Context) error {
 // look kills the runs at each look until they have ended: repeated kills do no harm.
 func (w *Wishes) look(ctx context.Context) error {
 	if w.Executing.Len() == 0 {
-		return loop.Skipped
+		return loop.ErrSkipped
 	}
 	wishes, err := trip.Wishes(w.DB.Reader(ctx), w.Session.Number())
 	for _, wish := range wishes {

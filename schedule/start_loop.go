@@ -74,11 +74,11 @@ func (s *Starter) runOverdue(ctx context.Context) {
 	}.Run(ctx, func(ctx context.Context, woken bool) (pause time.Duration, err error) {
 		if !s.mayStart() || s.Executing.Free() <= 0 {
 			asked = false
-			return 0, loop.Skipped
+			return 0, loop.ErrSkipped
 		}
 		now := s.Session.Now()
 		if !asked && !woken && s.Lookout.NothingToStart(now) {
-			return 0, loop.Skipped
+			return 0, loop.ErrSkipped
 		}
 		next, err := s.takeOverdue(ctx, now)
 		asked = next < overduePeriod || err != nil

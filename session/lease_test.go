@@ -32,7 +32,7 @@ func TestLeaseIsNeverMovedBack(t *testing.T) {
 		}
 	})
 
-	var l lease // on the machine's own clock, with many goroutines
+	l := lease{clock: boottime.Now} // on the machine's own clock, with many goroutines
 	var all sync.WaitGroup
 	base := boottime.Now()
 	for i := range 8 {

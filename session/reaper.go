@@ -83,7 +83,7 @@ func (r *Reaper) Run(ctx context.Context) error {
 			r.quiet = false
 		}
 
-		err = loop.Skipped
+		err = loop.ErrSkipped
 		if r.Session.Fresh() {
 			err = r.reap(ctx, boottime.Now)
 		}

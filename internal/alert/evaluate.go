@@ -139,14 +139,14 @@ func (e *Evaluator) Run(ctx context.Context) error {
 	}.Run(ctx, func(ctx context.Context, _ bool) (pause time.Duration, err error) {
 		if !e.Session.Fresh() || e.Lookout.NothingToWatch() {
 			e.state = nil
-			return 0, loop.Skipped
+			return 0, loop.ErrSkipped
 		}
 
 		again, err := e.step(ctx, e.Session.Now())
 		if err != nil {
 			e.state = nil // the next step reads again whatever was written
 			if errors.Is(err, errOvertaken) {
-				err = loop.Skipped
+				err = loop.ErrSkipped
 			}
 			return 0, err
 		}

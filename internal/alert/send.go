@@ -65,7 +65,7 @@ func (s *Sender) Run(ctx context.Context) error {
 		Failed: "cannot read messages of alerts, trying again",
 	}.Run(ctx, func(ctx context.Context, woken bool) (pause time.Duration, err error) {
 		if !woken && s.Lookout.NothingToSend() || !s.Session.Fresh() {
-			return 0, loop.Skipped
+			return 0, loop.ErrSkipped
 		}
 		n, err := s.look(ctx, s.Session.Now())
 		if n > 0 {

@@ -328,8 +328,8 @@ func TestTwoChainers(t *testing.T) {
 
 	other := p.newChainer(&fakeSession{index: 1, of: 2, now: p.now})
 	p.lines(1, p.now)
-	if err := other.step(t.Context(), time.Now()); err != loop.Skipped {
-		t.Fatalf("got %v, want %v", err, loop.Skipped)
+	if err := other.step(t.Context(), time.Now()); err != loop.ErrSkipped {
+		t.Fatalf("got %v, want %v", err, loop.ErrSkipped)
 	}
 	p.whole(200)
 }

@@ -75,7 +75,7 @@ func (c *Chainer) Run(ctx context.Context) error {
 	}.Run(ctx, loop.Each(func(ctx context.Context) error {
 		err := c.step(ctx, time.Now())
 		if errors.Is(err, sql.ErrMoved) {
-			return loop.Skipped
+			return loop.ErrSkipped
 		}
 		return err
 	}))
@@ -85,7 +85,7 @@ func (c *Chainer) Run(ctx context.Context) error {
 func (c *Chainer) step(ctx context.Context, at time.Time) error {
 	if index, of := c.Session.Share(); index > 0 || index < 0 && of > 0 || !c.Session.Fresh() {
 		c.swept = time.Time{} // a node that takes over starts with a sweep
-		return loop.Skipped
+		return loop.ErrSkipped
 	}
 
 	if c.swept.IsZero() || at.Sub(c.swept) > sweepPeriod {

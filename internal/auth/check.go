@@ -64,7 +64,7 @@ func (c *Checker) Run(ctx context.Context) error {
 	}.Run(ctx, loop.Each(func(ctx context.Context) error {
 		now := c.Now()
 		if now.IsZero() {
-			return loop.Skipped
+			return loop.ErrSkipped
 		}
 		return c.Check(ctx, job.MicrosOf(now))
 	}))

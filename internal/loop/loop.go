@@ -28,9 +28,9 @@ type Step func(ctx context.Context, woken bool) (pause time.Duration, err error)
 // AtOnce is the pause of a step that wants the next one at once.
 const AtOnce = time.Nanosecond
 
-// Skipped is the error of a step that had nothing to do. It is no failure, and it does not prove
+// ErrSkipped is the error of a step that had nothing to do. It is no failure, and it does not prove
 // that steps work again either.
-var Skipped = errors.New("skipped")
+var ErrSkipped = errors.New("skipped")
 
 // Each returns a step that leaves all pauses to the loop.
 func Each(step func(context.Context) error) Step {
@@ -61,7 +61,7 @@ func (l Loop) Run(ctx context.Context, step Step) error {
 		began := time.Now()
 		wanted, err := step(ctx, woken)
 		switch {
-		case err == Skipped:
+		case err == ErrSkipped:
 			err = nil
 		case ctx.Err() == nil: // otherwise the error is probably a consequence of that
 			errs.note(err)

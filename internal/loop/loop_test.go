@@ -66,7 +66,7 @@ func TestPauses(t *testing.T) {
 		"another pause after an error":         {Loop{Period: hour, Retry: second}, 0, 0, broken, "0s 1s 2s 3s"},
 		"a failed step that chooses its pause": {Loop{Period: hour, Retry: hour}, 0, 2 * second, broken, "0s 2s"},
 		"the usual pause after a success":      {Loop{Period: 2 * second, Retry: hour}, 0, 0, nil, "0s 2s"},
-		"the usual pause after a skipped step": {Loop{Period: 2 * second, Retry: hour}, 0, 0, Skipped, "0s 2s"},
+		"the usual pause after a skipped step": {Loop{Period: 2 * second, Retry: hour}, 0, 0, ErrSkipped, "0s 2s"},
 		"a rate of errors": {
 			Loop{Period: hour, Retry: second, AtRate: true}, 250 * ms, 0, broken, "0s 1s 2s 3s",
 		},
@@ -161,7 +161,7 @@ func TestErrors(t *testing.T) {
 		"the same one, a second time": {
 			[]error{errA, nil, errA}, []string{begins + "a", fmt.Sprintf(ends, "1s"), begins + "a"},
 		},
-		"one with skipped steps between": {[]error{Skipped, errA, Skipped, errA, Skipped}, []string{begins + "a"}},
+		"one with skipped steps between": {[]error{ErrSkipped, errA, ErrSkipped, errA, ErrSkipped}, []string{begins + "a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

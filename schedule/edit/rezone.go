@@ -75,7 +75,7 @@ func (r *Rezoner) Run(ctx context.Context) error {
 func (r *Rezoner) look(ctx context.Context) (more bool, err error) {
 	if index, _ := r.Session.Share(); index != 0 || !r.Session.Fresh() {
 		r.seen = ""
-		return false, loop.Skipped
+		return false, loop.ErrSkipped
 	}
 	seen, is, err := unzoned(r.Editor.DB.Reader(ctx), r.Zones)
 	if err != nil || !is {
