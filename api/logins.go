@@ -151,7 +151,13 @@ func (s *Server) checker() *auth.Checker {
 	if s.cfg.OIDC == nil || s.issuer.Keys == nil {
 		return nil
 	}
-	return &auth.Checker{DB: s.cfg.DB.DB, OIDC: s.cfg.OIDC, Keys: s.issuer.Keys, Now: s.cfg.Now, Log: s.cfg.Log}
+	return auth.NewChecker(auth.CheckerConfig{
+		DB:   s.cfg.DB.DB,
+		OIDC: s.cfg.OIDC,
+		Keys: s.issuer.Keys,
+		Now:  s.cfg.Now,
+		Log:  s.cfg.Log,
+	})
 }
 
 // startChecks checks sign-ins until ctx ends or stop is called; stop waits for the end.
@@ -165,7 +171,7 @@ func (s *Server) startChecks(ctx context.Context) (stop func()) {
 	checked := make(chan struct{})
 	go func() {
 		defer close(checked)
-		c.Run(checking)
+		_ = c.Run(checking) // it only ends with its context
 	}()
 
 	return func() {

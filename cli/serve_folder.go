@@ -72,7 +72,7 @@ func (f *folderSettings) follow(ctx context.Context, n *node.Node, name string, 
 	}
 
 	labels, _ := parseLabels("", f.labels) // already checked
-	folder := &follow.Folder{Path: f.path, Node: name, Read: api.ReadApply, Log: log, Editor: func() follow.Editor {
+	cfg := follow.Config{Path: f.path, Node: name, Read: api.ReadApply, Log: log, Editor: func() follow.Editor {
 		if e := n.Editor(); e != nil {
 			return e
 		}
@@ -81,10 +81,10 @@ func (f *folderSettings) follow(ctx context.Context, n *node.Node, name string, 
 
 	switch {
 	case f.app != "":
-		folder.Prune = map[string]any{"app": f.app}
+		cfg.Prune = map[string]any{"app": f.app}
 	case len(labels) > 0:
-		folder.Prune = map[string]any{"labels": labels}
+		cfg.Prune = map[string]any{"labels": labels}
 	}
 
-	_ = folder.Run(ctx) // it only ends with ctx
+	_ = follow.New(cfg).Run(ctx) // it only ends with ctx
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/lock"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
@@ -18,6 +19,11 @@ import (
 type seven struct{}
 
 func (seven) Number() trip.Owner { return 7 }
+
+// set has every third run.
+type set struct{}
+
+func (set) Has(l trip.Launch) bool { return l.Run%3 == 1 }
 
 // TestCompensate: of the executing rows of this session, the ones in no set become idle; all other
 // rows stay.
@@ -53,10 +59,9 @@ func TestCompensate(t *testing.T) {
 	legal.Watch(t, db)
 
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	c := &Compensator{
-		DB: db, Exclusion: lock.New(db, log), Session: seven{}, Log: log, Freed: func() {},
-		Known: func(l trip.Launch) bool { return l.Run%3 == 1 },
-	}
+	c := New(Config{
+		DB: db, Exclusion: lock.New(db, lock.Unmeasured{}, log), Session: seven{}, Executing: set{}, Log: log,
+	})
 
 	for _, want := range []int{all / 3, 0} {
 		if n, err := c.Compensate(t.Context()); err != nil || n != want {
@@ -94,7 +99,7 @@ func TestCompensateComesBack(t *testing.T) {
 
 	_, err = db.Raw().Exec(`
 		INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash)
-		VALUES (1, 1, 1, 5, 'schedule', 'executing', 7, 1, 5, 0)`)
+		VALUES (2, 1, 1, 5, 'schedule', 'executing', 7, 1, 5, 0)`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,9 +110,9 @@ func TestCompensateComesBack(t *testing.T) {
 	proxy.Add(faultproxy.Rule{Match: release, Action: faultproxy.CutBefore(), Times: faults / 2})
 
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	c := New(Compensator{
-		DB: db, Exclusion: lock.New(db, log), Session: seven{}, Log: log, Freed: func() {},
-		Known: func(trip.Launch) bool { return false },
+	c := New(Config{
+		DB: db, Exclusion: lock.New(db, lock.Unmeasured{}, log), Session: seven{}, Executing: set{}, Log: log,
+		Wake: loop.NewWake(),
 	})
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -115,7 +120,7 @@ func TestCompensateComesBack(t *testing.T) {
 	go func() { ended <- c.Run(ctx) }()
 	defer func() { cancel(); <-ended }()
 
-	c.Look()
+	c.Wake.Up()
 	begun := time.Now()
 	for idle := 0; idle == 0; time.Sleep(50 * time.Millisecond) {
 		if err := db.Raw().QueryRow("SELECT COUNT(*) FROM run WHERE state = 'idle'").Scan(&idle); err != nil {

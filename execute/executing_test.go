@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 )
 
@@ -50,7 +51,26 @@ func (b *bubble) look() sofar {
 	synctest.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.so.room = len(b.wakeStarter)
 	return b.so
+}
+
+// recorder notes what becomes of attempts.
+type recorder struct{ b *bubble }
+
+func (recorder) Began(job.Micros, time.Duration) {}
+func (recorder) Sink(job.Launch) func([]byte)    { return nil }
+
+func (r recorder) NotSpawned() {
+	r.b.mu.Lock()
+	defer r.b.mu.Unlock()
+	r.b.so.freed++
+}
+
+func (r recorder) Ended(_ job.Started, run job.Run, again job.Micros) {
+	r.b.mu.Lock()
+	defer r.b.mu.Unlock()
+	r.b.so.runs, r.b.so.again = append(r.b.so.runs, run), append(r.b.so.again, again)
 }
 
 func (b *bubble) ID() uuid.UUID   { return uuid.UUID{1} }
@@ -83,20 +103,9 @@ func inBubble(t *testing.T, f func(context.Context, Attempt) job.Result, body fu
 		b := &bubble{begin: time.Now()}
 		ctx, stop := context.WithCancelCause(context.Background())
 		b.stop = stop
-		count := func(n *int) func() {
-			return func() {
-				b.mu.Lock()
-				defer b.mu.Unlock()
-				*n++
-			}
-		}
-		b.Executing = NewExecuting(&Executing{
-			Ctx: ctx, Session: b, Executor: executor{b, f}, Slots: 3, Log: slog.New(slog.DiscardHandler), Freed: count(&b.so.freed), Room: count(&b.so.room),
-			Ended: func(_ job.Started, r job.Run, again job.Micros) {
-				b.mu.Lock()
-				defer b.mu.Unlock()
-				b.so.runs, b.so.again = append(b.so.runs, r), append(b.so.again, again)
-			},
+		b.Executing = NewExecuting(ExecutingConfig{
+			Ctx: ctx, Session: b, Executor: executor{b, f}, Guard: NoGuard{}, Recorder: recorder{b},
+			Set: NewSet(3, make(loop.Wake, 100)), Log: slog.New(slog.DiscardHandler),
 		})
 		body(b)
 		stop(errors.New("the test is over"))
@@ -457,7 +466,7 @@ func TestWaitLeavesNothing(t *testing.T) {
 		}
 		stacks := make([]byte, 8<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
-		if n := strings.Count(string(stacks), "created by go-crontab/execute.(*Executing).Wait"); n > 0 {
+		if n := strings.Count(string(stacks), "created by go-crontab/execute.(*Set).Wait"); n > 0 {
 			t.Errorf("%d goroutines are left", n)
 		}
 	})
@@ -470,7 +479,7 @@ func TestOutcomesThatWait(t *testing.T) {
 		{0, 0, 0, 4}, {3, 0, 0, 1}, {0, 0, 4, 4}, {3, 0, mostOver, 1}, {0, 0, mostOver + 1, 3}, {3, 0, mostOver + 1, 0}, {4, 0, mostOver, 0},
 		{0, 0, mostOver + 4, 0}, {0, 1, 0, 3}, {0, job.CallsPerSlot, 4, 3}, {0, job.CallsPerSlot + 1, 4, 2}, {2, 2 * job.CallsPerSlot, mostOver + 1, -1},
 	} {
-		x := NewExecuting(&Executing{Slots: 4})
+		x := NewSet(4, nil)
 		x.over, x.calls = c.over, c.calls
 		for i := range c.running + c.calls + c.over {
 			x.byRun[int64(i)] = &entry{}

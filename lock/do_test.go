@@ -50,7 +50,8 @@ func setUp(t *testing.T) *fixture {
 	migrator.Close()
 	p := faultproxy.Before(t, dsn)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	return &fixture{t, open(dsn, sql.MigrateTimeouts), lock.New(open(p.DSN(dsn), sql.DefaultTimeouts), log), p}
+	x := lock.New(open(p.DSN(dsn), sql.DefaultTimeouts), lock.Unmeasured{}, log)
+	return &fixture{t, open(dsn, sql.MigrateTimeouts), x, p}
 }
 
 func (f *fixture) number(query string, args ...any) (n int) {

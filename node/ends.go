@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"go-crontab/job"
 	"go-crontab/result"
 	"go-crontab/session"
 	"go-crontab/sql/trip"
@@ -57,6 +58,11 @@ type endedSession struct {
 
 func (e endedSession) Number() trip.Owner { return e.number }
 
+// noSet is the executing set of a session that is over.
+type noSet struct{}
+
+func (noSet) Written([]job.Launch) {}
+
 // replay writes the ends that an earlier process has spooled. It removes the file after the last
 // one is written. If we die before that, the next process finds that the rows have ended.
 func (n *Node) replay(ctx context.Context, s *session.Session) {
@@ -82,7 +88,12 @@ func (n *Node) replay(ctx context.Context, s *session.Session) {
 	for _, e := range spooled {
 		r := recorders[e.Owner]
 		if r == nil {
-			r = result.New(n.exclusion, endedSession{s, e.Owner}, n.log, func([]trip.End) {})
+			r = result.New(result.Config{
+				Exclusion: n.exclusion,
+				Session:   endedSession{s, e.Owner},
+				Executing: noSet{},
+				Log:       n.log,
+			})
 			recorders[e.Owner] = r
 			n.track(r)
 		}

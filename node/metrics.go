@@ -29,8 +29,6 @@ func (n *Node) newMetrics() {
 		}
 		return n.reads().Amounts(ctx, now, amountsMost)
 	})
-
-	n.exclusion.Took = n.metrics.Changed
 }
 
 // Metrics returns the node's Prometheus metrics, see docs/metrics.md. Its Handler serves them, and

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/session"
 	"go-crontab/sql"
@@ -115,22 +116,23 @@ type watcher struct {
 
 // Run watches until ctx ends or the database turns out to be older. Then the session is lost.
 func (w *watcher) Run(ctx context.Context) error {
-	for {
-		if err := w.step(ctx); errors.Is(err, sql.ErrRefuseJoin) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+
+	return loop.Loop{
+		Period: watermarkPeriod,
+		Log:    w.n.log,
+		Failed: "cannot read the watermark of the database, trying again",
+	}.Run(ctx, loop.Each(func(ctx context.Context) error {
+		err := w.step(ctx)
+		if errors.Is(err, sql.ErrRefuseJoin) {
 			// Lose the session first: the log's reader may be stuck.
 			w.session.Lose(err)
 			w.n.log.Error("the database was restored", "error", err)
-			return err
-		} else if err != nil && ctx.Err() == nil {
-			w.n.log.Warn("cannot read the watermark of the database, trying again", "error", err)
+			stop(err)
 		}
-
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(watermarkPeriod):
-		}
-	}
+		return err
+	}))
 }
 
 func (w *watcher) step(ctx context.Context) error {

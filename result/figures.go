@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
@@ -74,19 +74,12 @@ func (f *Figures) change(at job.Micros, fn func(*part)) {
 
 // Run writes until ctx ends.
 func (f *Figures) Run(ctx context.Context) error {
-	failed := false
-	for wait := rand.N(job.FigureStep); ; wait = job.FigureStep {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
-		}
-		err := f.write(ctx)
-		if err != nil && !failed && ctx.Err() == nil {
-			f.log.Warn("cannot write run statistics, trying again", "error", err)
-		}
-		failed = err != nil
-	}
+	return loop.Loop{
+		First:  loop.Jitter(job.FigureStep),
+		Period: job.FigureStep,
+		Log:    f.log,
+		Failed: "cannot write run statistics, trying again",
+	}.Run(ctx, loop.Each(f.write))
 }
 
 // write writes changed parts. An unknown commit counts as a refused one: the same parts are written

@@ -28,7 +28,7 @@ func spool(t testing.TB) *Spool {
 
 // waitingIn returns a recorder of a session with some waiting ends.
 func waitingIn(owner trip.Owner, ends ...trip.End) *Recorder {
-	r := New(nil, &testSession{number: owner}, nil, nil)
+	r := New(Config{Session: &testSession{number: owner}})
 	for _, e := range ends {
 		r.Put(e, false)
 	}

@@ -72,7 +72,7 @@ func TestPauseOfAnAppEnds(t *testing.T) {
 	c.create(spec, t0)
 	c.exec("INSERT INTO stop (kind, name, app_id, since, until, who) VALUES ('app', 'default', 1, ?, ?, 'ann')",
 		int64(t0.Add(5*time.Second)), int64(t0.Add(45*time.Second)))
-	m.claimer.Stops = &Stops{DB: m.db, Log: m.claimer.Log}
+	m.claimer.Stops = NewStops(StopsConfig{DB: m.db, Log: m.claimer.Log})
 	look := func(at float64) {
 		now := m.at(at)
 		if err := m.claimer.Stops.look(m.Context()); err != nil {

@@ -55,9 +55,9 @@ func TestBulk(t *testing.T) {
 		t.Errorf("resume: got %s", got)
 	}
 
-	p.soon = 0
-	if got := p.bulk(job.ActionRun, one, two, three); got != "changed 1, changed 1, changed 1" || p.soon != 1 {
-		t.Errorf("run: got %s, and %d hints that something is due", got, p.soon)
+	p.wakes()
+	if got := p.bulk(job.ActionRun, one, two, three); got != "changed 1, changed 1, changed 1" || len(p.soon) != 1 {
+		t.Errorf("run: got %s, and %d hints that something is due", got, len(p.soon))
 	}
 
 	c.want("runs that were asked for", c.rows("SELECT CONCAT_WS(' ', COUNT(*), COUNT(DISTINCT r.request)) FROM run r"+

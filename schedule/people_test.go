@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql"
@@ -22,16 +24,44 @@ type person struct {
 	*edit.Editor
 	session *testSession
 	ctx     context.Context
-	soon    int // signals to the node that there may be work at once
+	soon    loop.Wake // holds the wakes of the node's claimer: there may be work at once
+	metrics *limited
 }
 
 // person adds a person with a node of their own, whose number is used for nothing else.
 func (c *cluster) person(dsn string) *person {
-	p := &person{cluster: c, session: &testSession{number: 99, now: t0}}
+	p := &person{
+		cluster: c, session: &testSession{number: 99, now: t0}, soon: make(loop.Wake, 100), metrics: new(limited),
+	}
 	p.session.minted.Store(1)
 	p.ctx = job.WithActor(c.Context(), job.Actor{Who: "alice", Origin: "10.0.0.7"})
-	p.Editor = &edit.Editor{DB: openDB(c.T, dsn), Session: p.session, Soon: func() { p.soon++ }, StopsSeen: 20 * time.Millisecond}
+	p.Editor = edit.New(edit.Config{
+		DB: openDB(c.T, dsn), Session: p.session, Metrics: p.metrics, StopsSeen: 20 * time.Millisecond, WakeClaimer: p.soon,
+	})
 	return p
+}
+
+// limited counts refusals by limits.
+type limited struct {
+	mu       sync.Mutex
+	refusals map[job.Limit]int
+}
+
+func (l *limited) Limited(limit job.Limit) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refusals == nil {
+		l.refusals = map[job.Limit]int{}
+	}
+	l.refusals[limit]++
+}
+
+// wakes returns the number of wakes since the last call.
+func (p *person) wakes() (n int) {
+	for ; len(p.soon) > 0; n++ {
+		<-p.soon
+	}
+	return n
 }
 
 // at sets the clock of the person.
@@ -121,8 +151,8 @@ func TestPauseThatIsOverInTime(t *testing.T) {
 	m.claims(3596)
 	c.want("started", m.starts(3600), "daily@3600")
 	c.wantEnded("nothing was skipped")
-	if p.soon != 3 {
-		t.Errorf("the node was woken %d times, want 3", p.soon)
+	if n := p.wakes(); n != 3 {
+		t.Errorf("the node was woken %d times, want 3", n)
 	}
 }
 

@@ -202,7 +202,7 @@ func TestReadyRuns(t *testing.T) {
 func TestNoNodeIsThere(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
-	m.starter.Peers = func() []map[string]string { return []map[string]string{{"zone": "left"}, m.starter.Labels} }
+	m.session.peers = []map[string]string{{"zone": "left"}, m.starter.Labels}
 	soon := job.Misfire{Policy: job.MisfireSkip, After: job.Duration(5 * time.Second)}
 	for name, change := range map[string]func(*job.Spec){
 		"skip":     func(s *job.Spec) { s.Misfire = soon },
@@ -238,8 +238,8 @@ func TestNoNodeIsThere(t *testing.T) {
 func TestNobodyRunsItInAPause(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
-	m.starter.Peers = func() []map[string]string { return []map[string]string{m.starter.Labels} }
-	stops := &Stops{DB: c.db, Log: slog.New(slog.DiscardHandler)}
+	m.session.peers = []map[string]string{m.starter.Labels}
+	stops := NewStops(StopsConfig{DB: c.db, Log: slog.New(slog.DiscardHandler)})
 	m.claimer.Stops, m.starter.Stops = stops, stops
 	look := func() {
 		if err := stops.look(t.Context()); err != nil {

@@ -61,7 +61,9 @@ func TestStopPolicies(t *testing.T) {
 func TestPausedApp(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
-	stops := &Stops{DB: c.db, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Changed: m.claimer.Look}
+	stops := NewStops(StopsConfig{
+		DB: c.db, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), WakeClaimer: m.claimer.Wake,
+	})
 	m.claimer.Stops, m.starter.Stops = stops, stops
 	look := func() {
 		if err := stops.look(t.Context()); err != nil {

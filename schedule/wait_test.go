@@ -47,8 +47,9 @@ func (m *member) ends(name string, due float64, seconds float64, how ended) {
 
 func (m *member) recorder() *result.Recorder {
 	if m.ending == nil {
-		m.ending = result.New(m.starter.Exclusion, m.session, m.starter.Log, func([]trip.End) {})
-		m.ending.Woken = func() { m.woken++ }
+		m.ending = result.New(result.Config{
+			Exclusion: m.starter.Exclusion, Session: m.session, Executing: m.set, WakeOverdue: m.woken, Log: m.starter.Log,
+		})
 	}
 	return m.ending
 }
@@ -82,8 +83,8 @@ func TestQueueInOrder(t *testing.T) {
 	c.want("two wait, one is skipped", c.runsNow(), "j 2 executing", "j 4 waiting", "j 6 waiting")
 	m.ends("j", 2, 9, succeeded)
 	c.want("the next one is idle", c.runsNow(), "j 4 idle", "j 6 waiting")
-	if m.woken != 1 {
-		t.Errorf("woken %d times, want 1", m.woken)
+	if n := len(m.woken); n != 1 {
+		t.Errorf("woken %d times, want 1", n)
 	}
 	c.want("it is its turn", c.runningOf("j"), "4")
 

@@ -27,8 +27,8 @@ func TestAuditOfTheDead(t *testing.T) {
 		FROM audit
 		WHERE action = 'reap' AND kind = 'session' AND name = 'peer' AND who = 'go-crontab' AND origin = 'one'
 			AND at > 1000000 AND reason LIKE 'its last heartbeat was at %'`)
-	if calls.buried != 1 {
-		t.Errorf("told %d times of a burial, want once", calls.buried)
+	if len(calls.buried) != 1 {
+		t.Errorf("told %d times of a burial, want once", len(calls.buried))
 	}
 }
 

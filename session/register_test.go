@@ -60,7 +60,7 @@ func TestRegister(t *testing.T) {
 
 			before := boottime.Now()
 			var said bytes.Buffer
-			s, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{
+			s, err := Register(t.Context(), f.db, NewClock(), f.timings, Identity{
 				Node: "n", Address: "a:1", PID: 7, Version: "v", Slots: 3,
 			},
 				slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), &said), nil)))
@@ -118,7 +118,7 @@ func TestRegisterRefused(t *testing.T) {
 			f := f.reset(t)
 			c.damage(f)
 			before := f.number("SELECT COUNT(*) FROM session")
-			s, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{}, f.log)
+			s, err := Register(t.Context(), f.db, NewClock(), f.timings, Identity{}, f.log)
 			if s != nil || !errors.Is(err, sql.ErrRefuseJoin) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %v, want a refusal: %s", err, c.text)
 			}
@@ -134,7 +134,7 @@ func TestRegisterGivesUp(t *testing.T) {
 	stop := errors.New("the node was stopped")
 	ctx, end := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { end(stop) })
-	if _, err := Register(ctx, f.db, new(Clock), f.timings, Identity{}, f.log); err != stop {
+	if _, err := Register(ctx, f.db, NewClock(), f.timings, Identity{}, f.log); err != stop {
 		t.Errorf("got %v, want %v", err, stop)
 	}
 }
@@ -143,7 +143,7 @@ func TestRegisterGivesUp(t *testing.T) {
 func TestSessionOutlivesItsRegistration(t *testing.T) {
 	f := setUp(t)
 	ctx, end := context.WithCancel(t.Context())
-	s, err := Register(ctx, f.db, new(Clock), f.timings, Identity{Node: "n"}, f.log)
+	s, err := Register(ctx, f.db, NewClock(), f.timings, Identity{Node: "n"}, f.log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestRegisterBesideTheDead(t *testing.T) {
 	const theirs = 5500 * time.Millisecond
 	register := func() (took time.Duration, err error) {
 		began := time.Now()
-		_, err = Register(t.Context(), f.db, new(Clock), f.timings, Identity{Node: "n"}, f.log)
+		_, err = Register(t.Context(), f.db, NewClock(), f.timings, Identity{Node: "n"}, f.log)
 		return time.Since(began), err
 	}
 

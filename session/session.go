@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go-crontab/internal/boottime"
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
@@ -54,10 +55,10 @@ type Session struct {
 	lease    lease
 	minted   atomic.Int64 // run ids minted until now
 	draining atomic.Bool
-	leaving  atomic.Bool   // its row is about to be deleted, see End
-	cordoned atomic.Int64  // time of the node's cordon, as of the last look; 0: not cordoned
-	seen     atomic.Int64  // the cordon that it obeys: nothing is prepared or started
-	beatNow  chan struct{} // requests a beat at once
+	leaving  atomic.Bool  // its row is about to be deleted, see End
+	cordoned atomic.Int64 // time of the node's cordon, as of the last look; 0: not cordoned
+	seen     atomic.Int64 // the cordon that it obeys: nothing is prepared or started
+	beatNow  loop.Wake    // wakes the heartbeat
 	members  atomic.Pointer[Members]
 	lost     context.CancelCauseFunc
 	ctx      context.Context
@@ -122,7 +123,14 @@ func register(
 		return nil, err
 	}
 
-	s := &Session{Timings: t, Clock: clock, id: uuid.New(), node: me.Node, beatNow: make(chan struct{}, 1)}
+	s := &Session{
+		Timings: t,
+		Clock:   clock,
+		id:      uuid.New(),
+		node:    me.Node,
+		lease:   lease{clock: boottime.Now},
+		beatNow: loop.NewWake(),
+	}
 	s.members.Store(&Members{Index: -1})
 	sent := boottime.Now()
 	err := db.Tx(ctx, func(tx *sql.Tx) (err error) {
@@ -198,6 +206,9 @@ func (s *Session) Context() context.Context { return s.ctx }
 // Lose ends the session. The first cause counts.
 func (s *Session) Lose(cause error) { s.lost(cause) }
 
+// Lapse is Lose for a lease that has lapsed.
+func (s *Session) Lapse() { s.Lose(ErrLapsed) }
+
 // Lost reports whether the session ended by losing its lease or its row, and not by a stop of the
 // node.
 func (s *Session) Lost() bool {
@@ -245,12 +256,7 @@ func (s *Session) Drain() {
 }
 
 // beat requests a beat at once.
-func (s *Session) beat() {
-	select {
-	case s.beatNow <- struct{}{}:
-	default:
-	}
-}
+func (s *Session) beat() { s.beatNow.Up() }
 
 // Cordoned reports whether the node must take no new work.
 func (s *Session) Cordoned() bool { return s.cordoned.Load() != 0 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
@@ -31,64 +32,47 @@ var pauses = []time.Duration{
 	5 * time.Minute, 10 * time.Minute, 20 * time.Minute,
 }
 
-// Sender sends due messages. Every node runs one; each claims the messages that it sends.
-type Sender struct {
+// SenderConfig is what a sender works with.
+type SenderConfig struct {
 	DB      *read.DB
 	Session Session
 	Outside *Outside
-	Nothing func() bool // reports whether no message was waiting a moment ago; nil: unknown
+	Lookout Lookout
+	Wake    loop.Wake // there is a new message
 	Log     *slog.Logger
+}
 
-	wake  chan struct{}
-	begin sync.Once
+// Sender sends due messages. Every node runs one; each claims the messages that it sends.
+type Sender struct {
+	SenderConfig
+
 	mu    sync.Mutex
 	busy  map[lane]bool // lanes with a sending goroutine
 	lanes sync.WaitGroup
 }
 
-func (s *Sender) init() {
-	s.begin.Do(func() { s.wake, s.busy = make(chan struct{}, 1), map[lane]bool{} })
-}
-
-// Wake makes the sender look for messages at once.
-func (s *Sender) Wake() {
-	s.init()
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
+// NewSender returns a sender. The caller runs it.
+func NewSender(cfg SenderConfig) *Sender { return &Sender{SenderConfig: cfg, busy: map[lane]bool{}} }
 
 // Run sends until ctx ends. Messages whose sending is interrupted are put back for other nodes.
 func (s *Sender) Run(ctx context.Context) error {
-	s.init()
 	defer s.lanes.Wait()
-	wait := sendCalm
-	for {
-
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-s.wake:
-		case <-time.After(wait):
-			if s.Nothing != nil && s.Nothing() {
-				wait = sendCalm
-				continue
-			}
+	return loop.Loop{
+		First:  sendCalm,
+		Period: sendCalm,
+		Wake:   s.Wake,
+		Log:    s.Log,
+		Failed: "cannot read alert messages, trying again",
+	}.Run(ctx, func(ctx context.Context, woken bool) (pause time.Duration, err error) {
+		if !woken && s.Lookout.NothingToSend() || !s.Session.Fresh() {
+			return 0, loop.ErrSkipped
 		}
-
-		if wait = sendCalm; !s.Session.Fresh() {
-			continue
-		}
-
 		n, err := s.look(ctx, s.Session.Now())
-		if err != nil && ctx.Err() == nil {
-			s.Log.Warn("cannot read alert messages, trying again", "error", err)
-		}
 		if n > 0 {
-			wait = sendEvery
+			pause = sendEvery
 		}
-	}
+		return pause, err
+	})
 }
 
 // lane is a unit in which one goroutine sends at a time: a channel, or some of the pings to a host.

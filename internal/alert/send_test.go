@@ -70,7 +70,6 @@ func TestOneSender(t *testing.T) {
 		s := f.sender(f.session())
 		wg.Go(func() {
 			for range 5 {
-				s.init()
 				if _, err := s.look(t.Context(), f.now); err != nil {
 					t.Error(err)
 				}
@@ -302,7 +301,6 @@ func TestOneHangs(t *testing.T) {
 	f.message("slow")
 	f.message("slow")
 	s := f.sender(f.session())
-	s.init()
 	if _, err := s.look(t.Context(), f.now); err != nil {
 		t.Fatal(err)
 	}

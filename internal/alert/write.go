@@ -109,8 +109,8 @@ func (e *Evaluator) write(ctx context.Context, w work, c *changes, now job.Micro
 		ch.Beat = now
 	}
 
-	if made && e.Due != nil {
-		e.Due()
+	if made {
+		e.WakeSender.Up()
 	}
 	return nil
 }

@@ -17,10 +17,16 @@ import (
 
 // copierTo returns a copier with its position in a folder, and a count of its failed tries.
 func (p *place) copierTo(dir string, sink Sink) (c *Copier, failed *int) {
-	failed = new(int)
-	return &Copier{DB: p.db, Sink: sink, Dir: dir, Failed: func() { *failed++ },
-		Log: slog.New(slog.NewTextHandler(p.Output(), nil))}, failed
+	tally := new(tally)
+	return NewCopier(CopierConfig{
+		DB: p.db, Sink: sink, Dir: dir, Metrics: tally, Log: slog.New(slog.NewTextHandler(p.Output(), nil)),
+	}), &tally.failed
 }
+
+// tally counts failed tries.
+type tally struct{ failed int }
+
+func (t *tally) AuditLogFailed() { t.failed++ }
 
 func (p *place) file(path string) Sink {
 	p.Helper()

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -27,14 +27,21 @@ import (
 //     provider accepts a refresh token only once, it refuses then, and the person has to sign in
 //     again.
 type Checker struct {
+	CheckerConfig
+	away bool // the provider did not answer the last request
+}
+
+// CheckerConfig is what a checker works with.
+type CheckerConfig struct {
 	DB   *sql.DB
 	OIDC *OIDC
 	Keys Sealer
 	Now  func() time.Time // MySQL's clock; zero before its first reading
 	Log  *slog.Logger
-
-	away bool // the provider did not answer the last request
 }
+
+// NewChecker returns a checker. The caller runs it.
+func NewChecker(cfg CheckerConfig) *Checker { return &Checker{CheckerConfig: cfg} }
 
 const (
 	// checkLease is the time for which a node claims a login, and the pause after the provider did
@@ -47,26 +54,20 @@ const (
 )
 
 // Run checks logins until ctx ends.
-func (c *Checker) Run(ctx context.Context) {
+func (c *Checker) Run(ctx context.Context) error {
 	every := min(c.OIDC.cfg.Recheck/4, mostBetweenChecks)
-	wait := time.NewTimer(time.Duration(rand.Int64N(int64(every)))) // random, so that nodes do not march in step
-	defer wait.Stop()
-
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-wait.C:
+	return loop.Loop{
+		First:  loop.Jitter(every),
+		Period: every,
+		Log:    c.Log,
+		Failed: "cannot check sign-ins with the identity provider, trying again",
+	}.Run(ctx, loop.Each(func(ctx context.Context) error {
+		now := c.Now()
+		if now.IsZero() {
+			return loop.ErrSkipped
 		}
-
-		if now := c.Now(); !now.IsZero() {
-			if err := c.Check(ctx, job.MicrosOf(now)); err != nil && ctx.Err() == nil {
-				c.Log.Warn("cannot check sign-ins with the identity provider, trying again", "error", err)
-			}
-		}
-
-		wait.Reset(every)
-	}
+		return c.Check(ctx, job.MicrosOf(now))
+	}))
 }
 
 // Check asks the provider about the logins that are due. It stops at the first request that the

@@ -60,7 +60,9 @@ func setUpChecks(t *testing.T, mod func(*testidp.Provider)) *checking {
 	c.oidc = newOIDC(t, c.idp, nil)
 	c.Issuer.Keys = keys
 	c.gate = c.place.gate()
-	c.check = &Checker{DB: c.db, OIDC: c.oidc, Keys: keys, Log: slog.New(slog.NewTextHandler(c.logs, nil))}
+	c.check = NewChecker(CheckerConfig{
+		DB: c.db, OIDC: c.oidc, Keys: keys, Log: slog.New(slog.NewTextHandler(c.logs, nil)),
+	})
 	c.signIn()
 	c.now = job.Micros(c.number("SELECT created FROM login"))
 	return c

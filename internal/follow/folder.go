@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"strings"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/internal/manifest"
 	"go-crontab/job"
 )
@@ -21,17 +21,19 @@ type Editor interface {
 	NoteFolder(ctx context.Context, name string, n job.FolderNode) error
 }
 
-// Folder is a folder that a node follows.
-type Folder struct {
+// Config describes a folder and its node.
+type Config struct {
 	Path   string         // absolute; the same on all nodes
 	Node   string         // name of the node that has this copy
 	Prune  map[string]any // as in POST /api/v1/apply; nil: no job is deleted
 	Read   func(body []byte) (job.Apply, error)
-	Editor func() Editor // nil while changes are impossible
+	Editor func() Editor // it returns nil while changes are impossible
 	Log    *slog.Logger
+}
 
-	Every time.Duration // interval between two reads; zero: DefaultEvery
-	Again time.Duration // interval for comparing unchanged files with the cluster again; zero: DefaultAgain
+// Folder is a folder that a node follows.
+type Folder struct {
+	Config
 
 	seen        content   // of the previous read
 	lastMessage string    // last log message
@@ -39,10 +41,14 @@ type Folder struct {
 	next        time.Time // when to try the same content again
 }
 
-// Defaults.
+// New returns a folder. The caller runs it.
+func New(cfg Config) *Folder { return &Folder{Config: cfg} }
+
 const (
-	DefaultEvery = 2 * time.Second
-	DefaultAgain = 30 * time.Second
+	// readEvery is the interval between two reads.
+	readEvery = 2 * time.Second
+	// compareEvery is the interval for comparing unchanged files with the cluster again.
+	compareEvery = 30 * time.Second
 )
 
 // content is the result of reading the folder once.
@@ -63,21 +69,11 @@ func (c *content) same(as *content) bool {
 
 // Run follows the folder until ctx ends.
 func (f *Folder) Run(ctx context.Context) error {
-	every := f.Every
-	if every == 0 {
-		every = DefaultEvery
-	}
-
-	wait := rand.N(every) // nodes that start together do not read together
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
-		}
-		f.step(ctx, time.Now())
-		wait = every
-	}
+	return loop.Loop{First: loop.Jitter(readEvery), Period: readEvery}.Run(ctx,
+		loop.Each(func(ctx context.Context) error {
+			f.step(ctx, time.Now())
+			return nil // step logs by itself
+		}))
 }
 
 // step reads the folder once, and applies its content if the previous read found the same. now is
@@ -109,12 +105,7 @@ func (f *Folder) step(ctx context.Context, now time.Time) {
 		return // the node itself logs why it has no session
 	}
 
-	again := f.Again
-	if again == 0 {
-		again = DefaultAgain
-	}
-
-	f.lastTried, f.next = key, now.Add(again)
+	f.lastTried, f.next = key, now.Add(compareEvery)
 	f.settle(ctx, e, &is)
 }
 

@@ -83,7 +83,7 @@ func (e *Editor) bulkRun(ctx context.Context, want *job.Bulk) error {
 		return line, err
 	})
 	if err == nil {
-		e.Soon()
+		e.wake()
 		e.refusedOf(out.Done)
 	}
 	return err

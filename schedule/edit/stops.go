@@ -155,7 +155,7 @@ func (e *Editor) ResumeApp(ctx context.Context, app string) error {
 		return appLine(job.ActionResume, app), trip.EndPause(tx, was.Stop, now)
 	})
 	if err == nil {
-		e.Soon()
+		e.wake()
 	}
 	return err
 }
