@@ -57,6 +57,7 @@ test: deps lint ## Lint, run all tests with the race detector and some faults, c
 	$(GO) test -tags failpoint $(TESTFLAGS) ./internal/failpoint
 	$(FAULTS) -parallel 4 -timeout 15m -run '$(GATE)'
 	cd tools/release && $(GO) test -timeout 10m $(TESTFLAGS) ./...
+	cd tools/benchplot && $(GO) test $(TESTFLAGS) ./...
 	GO=$(GO) tools/vulncheck.sh
 
 # The server comes out of Debian or Ubuntu into a folder of its own (tools/engine.sh, which names those there are). All
@@ -66,7 +67,7 @@ MYSQL_FAULTS = F01|F03|F07|F09|F10|F11|F12|F13|F14|F16|F17|F21|F22|F23|F24|F25|F
 
 test-mysql: deps ## Run the tests that use a database, and a cut of the faults, on a real MySQL 9 (ENGINE=mysql-8.4)
 	@server=$$(tools/engine.sh $(ENGINE)) || exit 1; export GOCRONTAB_MYSQLD="$$server"; status=0; set -x; \
-	$(GO) test -count 1 -p 1 -parallel 4 -timeout 25m $(TESTFLAGS) $$(grep -rlE --include='*_test.go' '"go-crontab/internal/(testdb|privatedb)"' . | \
+	$(GO) test -count 1 -p 1 -parallel 4 -timeout 25m $(TESTFLAGS) $$(grep -rlE --include='*_test.go' '"go-crontab/(internal/privatedb|test/testdb)"' . | \
 		xargs -n 1 dirname | grep -vx ./test/faults | sort -u) || status=1; \
 	($(FAULTS) -parallel 4 -timeout 40m -run '$(or $(RUN),$(MYSQL_FAULTS))') || status=1; exit $$status
 
@@ -108,6 +109,7 @@ bench-peers: build ## Measure a backlog beside River on PostgreSQL (needs apt-ge
 
 bench-page: ## Write what make bench measured into docs/internals/performance.md
 	$(GO) run ./tools/benchpage -page docs/internals/performance.md -plots images bin/bench/*.json
+	cd tools/benchplot && $(GO) run . -out ../../docs/internals/images ../../bin/bench/*.json
 
 # How often hot functions allocate is the same on any machine; how long they take is for benchstat to compare.
 HOT = $(GO) test ./job -run '^$$' -bench 'CronNext|ParseCron' -benchmem -count 6 -benchtime 2000x
@@ -142,7 +144,7 @@ poison: deps ## Write what no API would take into all columns of all tables of r
 	GOCRONTAB_POISON_ROUNDS=$(ROUNDS) GOCRONTAB_POISON_SEED=$(or $(SEED),$(shell date +%s)) $(GO) test -race -count 1 -timeout 0 -run '^TestPoison$$' -v ./node
 
 # Real node processes on real servers, see docs/internals/reliability.md. Inside the folder go test shows each line at once.
-FAULTS = cd test/faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) GOCRONTAB_FAULTS_HOURS=$(HOURS) $(GO) test -tags faults -count 1
+FAULTS = cd test/faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) GOCRONTAB_FAULTS_HOURS=$(HOURS) GOCRONTAB_FAULTS_ROUNDS=$(ROUNDS) $(GO) test -tags faults -count 1
 
 # What each change has to pass: a node killed, stopped, cut off; MySQL killed; commits of which nobody knows; commands that
 # hold on to their output or hide.

@@ -21,7 +21,7 @@ var floors = []string{
 	"job/problem",
 	// Nouns, and libraries that do not know them.
 	"job api/openapi docs page internal/boottime internal/failpoint internal/innodb internal/logqueue " +
-		"internal/manifest internal/privatedb internal/privilege internal/sse",
+		"internal/loop internal/manifest internal/privatedb internal/privilege internal/sse",
 	// The types of the API's answers.
 	"api/view",
 	// The database; executors, which cannot reach it; a separate process next to the node.

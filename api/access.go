@@ -135,7 +135,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request, a access) (*au
 	p, err := s.authenticate(asking, now)
 	if err == nil && asking != r && p.Role() != viewer {
 		err = forbidden.problem(
-			"%s has role %s, and a token that is sent as a password must be one of role viewer: make one for this "+
+			"%s has the role %s, but a token that is sent as a password must have the role viewer. Create one for this "+
 				"calendar.", cutShort(p.Name), p.Role())
 	}
 
@@ -175,7 +175,7 @@ func (s *Server) authenticate(r *http.Request, now time.Time) (*auth.Principal, 
 		scheme, token, _ := strings.Cut(given[0], " ")
 		if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") {
 			return nil, unauthenticated.problem(
-				"The header Authorization is not understood; send it once, as Authorization: Bearer TOKEN.")
+				"The Authorization header is not understood. Send it once, as Authorization: Bearer TOKEN.")
 		}
 		return s.gate.ByToken(r.Context(), strings.TrimSpace(token), address, changing, now)
 	}
@@ -184,9 +184,9 @@ func (s *Server) authenticate(r *http.Request, now time.Time) (*auth.Principal, 
 		return s.gate.ByLogin(r.Context(), login, address, changing, now)
 	}
 	return nil, unauthenticated.problem(
-		"Send a token as Authorization: Bearer TOKEN, or sign in with POST /api/v1/login: a browser's cookie counts " +
-			"only with the header " + loginHeader + ". " +
-			"The first token comes from go-crontab migrate --bootstrap, others from go-crontab token create.")
+		"No token was sent. Send one as Authorization: Bearer TOKEN, or sign in with POST /api/v1/login; a browser's " +
+			"cookie is only valid together with the header " + loginHeader + ". " +
+			"go-crontab migrate --bootstrap prints the first token, go-crontab token create makes others.")
 }
 
 // refused turns an authentication error into a problem, and records the refused attempt.
@@ -198,9 +198,9 @@ func (s *Server) refused(r *http.Request, err error, now time.Time) error {
 	switch {
 	case errors.As(err, &refused):
 		s.gate.Refuse(r.Context(), refused, now)
-		return unauthenticated.problem("You were not let in: %s.", cut(refused.Why, maxMessage))
+		return unauthenticated.problem("%s.", cut(capital(refused.Why), maxMessage))
 	case errors.As(err, &busy):
-		return slowDown(busy.Wait, "Too many tokens that there are not came from your address.")
+		return slowDown(busy.Wait, "Too many invalid tokens were sent from your address.")
 	}
 
 	return err
@@ -220,7 +220,7 @@ func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 
 	wait, ok := s.rate.Take(key, now, longestDelay)
 	if !ok {
-		return slowDown(wait, "%s makes more than %d requests a second.", p.Name, s.cfg.Rate)
+		return slowDown(wait, "%s sends more than %d requests a second.", p.Name, s.cfg.Rate)
 	}
 	if wait == 0 {
 		return nil
@@ -260,14 +260,14 @@ func (s *Server) allow(r *http.Request, p *auth.Principal, a access) error {
 	case p.May(a.role):
 		return nil
 	case a.role == auth.None || p.Role() < a.role:
-		return forbid(p, "That takes role %s", a.role)
+		return forbid(p, "This needs the role %s", a.role)
 	}
 
 	switch a.over {
 	case shared, filtered, inBody:
 		return nil
 	case whole:
-		return forbid(p, "That concerns the whole cluster, and takes role %s without a limit to apps", a.role)
+		return forbid(p, "This concerns the whole cluster and needs the role %s without a limit to apps", a.role)
 	}
 
 	if a.over == ofJobsPast {
@@ -281,7 +281,7 @@ func (s *Server) allow(r *http.Request, p *auth.Principal, a access) error {
 	case p.MayIn(a.role, app):
 		return nil
 	case a.over == ofApp && a.role > viewer, p.MayIn(viewer, app):
-		return forbid(p, "That takes role %s of app %s", a.role, cutShort(app))
+		return forbid(p, "This needs the role %s in app %s", a.role, cutShort(app))
 	}
 
 	return none
@@ -314,14 +314,14 @@ func mayRead(ctx context.Context, app string) bool { return auth.Of(ctx).MayIn(v
 // mayWrite returns why the caller may not write job definitions in an app, or nil.
 func mayWrite(ctx context.Context, app string) error {
 	if p := auth.Of(ctx); !p.MayIn(admin, app) {
-		return forbid(p, "That takes role %s of app %s", admin, cutShort(app))
+		return forbid(p, "This needs the role %s in app %s", admin, cutShort(app))
 	}
 	return nil
 }
 
 func forbid(p *auth.Principal, format string, args ...any) error {
 	return forbidden.problem(
-		"%s; this is %s. Whoever is admin of the cluster can make another token: go-crontab token create.",
+		"%s, and you are %s. An admin of the cluster can create another token with go-crontab token create.",
 		fmt.Sprintf(format, args...), cut(p.String(), maxMessage))
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"go-crontab/api/view"
 	"go-crontab/internal/alert"
@@ -113,9 +114,10 @@ func (s *Server) alertNamed(r *http.Request, t alert.Table) (alert.Definition, e
 
 func noAlert(t alert.Table, name string) error {
 	if t == alert.ChannelTable {
-		return notFound.problem("There is no channel %q; PUT makes one.", cutShort(name))
+		return notFound.problem("There is no channel %q; create it with PUT, or with go-crontab alert channel set.",
+			cutShort(name))
 	}
-	return notFound.problem("There is no rule %q; PUT makes one.", cutShort(name))
+	return notFound.problem("There is no rule %q; create it with PUT, or with go-crontab alert rule set.", cutShort(name))
 }
 
 // listRules: GET /api/v1/alerts/rules
@@ -159,7 +161,7 @@ func (s *Server) putRule(w http.ResponseWriter, r *http.Request) error {
 
 	row, isNew, err := s.alerts.PutRule(ctx, rule)
 	if err != nil {
-		return lookAt(err, "The same request again does no harm.")
+		return lookAt(err, "You can safely repeat the request.")
 	}
 	return answerTagged(w, createdIf(isNew), row.Version, viewRule(&row))
 }
@@ -191,18 +193,19 @@ func (s *Server) deleteAlert(w http.ResponseWriter, r *http.Request, t alert.Tab
 	var used *alert.InUse
 	switch err := remove(r.Context(), name); {
 	case errors.As(err, &used):
-		return inUse.problem("%s: change those first.", cut(capital(used.Error()), maxMessage))
+		return inUse.problem("%s. Change the rules first.", cut(capital(used.Error()), maxMessage))
 	case errors.Is(err, sql.ErrNotFound):
 		return noAlert(t, name)
 	case err != nil:
-		return lookAt(err, "GET tells whether it is still there.")
+		return lookAt(err, "GET shows whether it still exists.")
 	}
 
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-func capital(s string) string { return "T" + s[1:] } // the text begins with "the channel …"
+// capital returns a text that begins with an ASCII letter with a capital one, as a sentence.
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // listChannels: GET /api/v1/alerts/channels
 func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
@@ -247,7 +250,7 @@ func (s *Server) putChannel(w http.ResponseWriter, r *http.Request) error {
 
 	row, isNew, err := s.alerts.PutChannel(ctx, c)
 	if err != nil {
-		return lookAt(err, "The same request again does no harm.")
+		return lookAt(err, "You can safely repeat the request.")
 	}
 	return answerTagged(w, createdIf(isNew), row.Version, viewChannel(r.Context(), &row))
 }
@@ -262,7 +265,7 @@ func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if s.cfg.Alerts == nil {
-		return noSession.problem("This node sends no messages; ask another one.")
+		return noSession.problem("This node does not send messages; ask another node.")
 	}
 
 	t, err := s.cfg.Alerts.Test(r.Context(), name)
@@ -275,7 +278,7 @@ func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
 
 	if err := s.alerts.RecordTest(r.Context(), &t); err != nil {
 		// The message was sent, so this is not an error for the client.
-		s.cfg.Log.Warn("the test of a channel cannot be written down", "channel", name, "error", err)
+		s.cfg.Log.Warn("cannot record the test of a channel", "channel", name, "error", err)
 	}
 	return answer(w, http.StatusOK, view.ChannelTest{Sent: t.Sent, Said: t.Said, TookMS: t.Took.Milliseconds()})
 }

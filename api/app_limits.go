@@ -103,7 +103,7 @@ func (s *Server) getLimits(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, v)
 }
 
-const lookAtLimits = "GET the limits of the app to see what stands; the same request again does no harm."
+const lookAtLimits = "GET shows the current limits of the app. You can safely repeat the request."
 
 // putLimits: PUT /api/v1/apps/{app}/limits
 func (s *Server) putLimits(w http.ResponseWriter, r *http.Request) error {
@@ -183,7 +183,7 @@ func (s *Server) deleteLimits(w http.ResponseWriter, r *http.Request) error {
 
 // overLimit is the problem of a change that would exceed a limit of an app.
 func overLimit(over *job.OverLimit) *Problem {
-	p := appLimit.problem("%s.", over.Error())
+	p := appLimit.problem("%s.", capital(over.Error()))
 	if over.After > 0 {
 		p.retryAfter = strconv.Itoa(int(over.After / time.Second))
 	}

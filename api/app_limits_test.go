@@ -51,7 +51,7 @@ func TestAppLimits(t *testing.T) {
 	s.call("POST", run, "").want(202)
 	s.call("POST", run, "").want(202)
 	r := s.call("POST", run, "")
-	over(r, "has had 3 runs in the last minute and may have at most 3 a minute")
+	over(r, "has started 3 runs in the last minute and can start at most 3 a minute")
 	if wait, err := strconv.Atoi(r.header.Get("Retry-After")); err != nil || wait < 1 || wait > 60 {
 		t.Errorf("got Retry-After %q", r.header.Get("Retry-After"))
 	}
@@ -120,7 +120,7 @@ func TestExplainLimit(t *testing.T) {
 	s.call("PUT", "/api/v1/apps/billing/limits", `{"runs_per_minute": 1}`).want(200)
 	s.call("POST", "/api/v1/jobs", `{"app": "billing", "name": "j", "every": "1s", "command": "true"}`).want(201)
 	id := s.jobID("billing", "j")
-	const reason = "app limit: at most 1 run a minute (app billing)"
+	const reason = "app billing is at its limit of 1 run a minute"
 	due := ""
 	await(t, "a due time is skipped", 20*time.Second, func() bool {
 		r := s.call("GET", "/api/v1/jobs/"+id+"/history", nil).want(200)

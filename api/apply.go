@@ -41,13 +41,13 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) error {
 
 	done, err := e.Apply(r.Context(), want)
 	if err != nil {
-		return lookAt(err, "GET /api/v1/export shows what stands; the same request again does no harm.")
+		return lookAt(err, "GET /api/v1/export shows the current state. You can safely repeat the request.")
 	}
 
 	v, err := s.viewApplied(r, &want, &done)
 	if err != nil {
 		// The change is committed, so missing warnings are no error for the client.
-		s.cfg.Log.Warn("what was applied cannot be warned of", "error", err)
+		s.cfg.Log.Warn("cannot compute warnings about applied jobs", "error", err)
 	}
 	return answer(w, http.StatusOK, v)
 }
@@ -132,7 +132,7 @@ func applyFields(body map[string]any) (job.Apply, error) {
 	f.boolean("dry_run", &dry)
 	want.DryRun = *dry
 	if _, given := body["jobs"]; want.Prune != nil && !given {
-		f.wrong("jobs", problem.MissingPlural.Advise("give [] if none is to stay"))
+		f.wrong("jobs", problem.MissingPlural.Advise("give [] if no job should remain"))
 	}
 	return want, f.done()
 }
@@ -160,7 +160,7 @@ func (f *fields) objects(name string, most int, fn func(*fields)) {
 	}
 
 	if len(list) > most {
-		f.wrong(name, problem.TooMany.Advise("apply them in parts"), len(list), most)
+		f.wrong(name, problem.TooMany.Advise("apply them in several requests"), len(list), most)
 		return
 	}
 
@@ -209,7 +209,7 @@ func mayApply(r *http.Request, want *job.Apply) error {
 
 	if len(want.Groups)+len(want.Calendars)+len(want.Channels)+len(want.Rules) > 0 {
 		return forbid(p,
-			"Groups, calendars, and channels and rules of alerts concern the whole cluster, and take role %s without "+
+			"Groups, calendars, and alert channels and rules concern the whole cluster and need the role %s without "+
 				"a limit to apps", admin)
 	}
 
@@ -222,7 +222,7 @@ func mayApply(r *http.Request, want *job.Apply) error {
 	}
 
 	if slices.Contains(apps, "") {
-		return forbid(p, "Retention and pauses of the cluster take role %s without a limit to apps", admin)
+		return forbid(p, "Retention and pauses of the cluster need the role %s without a limit to apps", admin)
 	}
 
 	for _, w := range want.Jobs {

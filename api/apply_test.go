@@ -125,7 +125,7 @@ func TestApplyRefuses(t *testing.T) {
 			`{"jobs": [{"name": "there", "command": "x", "schedule": "@daily", "version": 7}]}`, 409, "changed",
 			"jobs[0].version",
 		},
-		"must not be there": {
+		"must not exist yet": {
 			`{"jobs": [{"name": "there", "command": "x", "schedule": "@daily", "version": 0}]}`, 409, "changed",
 			"jobs[0].version",
 		},

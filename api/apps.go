@@ -10,7 +10,7 @@ import (
 
 // absentParam allows changing an object that does not exist yet. Without it, a mistyped name would
 // succeed.
-var absentParam = wordParam{declared{"absent", "`ok`: it need not exist yet.", "ok"}, []string{"ok"}}
+var absentParam = wordParam{declared{"absent", "`ok`: the target does not have to exist yet.", "ok"}, []string{"ok"}}
 
 // listApps: GET /api/v1/apps
 func (s *Server) listApps(w http.ResponseWriter, r *http.Request) error {
@@ -59,14 +59,14 @@ func (s *Server) knownApp(r *http.Request, app string) error {
 		return err
 	}
 
-	return notFound.problem("The app %q has no jobs%s; ?absent=ok does it all the same.", cutShort(app),
-		didYouMean(app, apps))
+	return notFound.problem("The app %q has no jobs%s Add ?absent=ok if the app is meant to have none yet.",
+		cutShort(app), didYouMean(app, apps))
 }
 
-// didYouMean suggests the name nearest to a word, as the end of a sentence; "" if no name is near.
+// didYouMean ends a sentence about an unknown word, with the nearest name if one is near.
 func didYouMean(word string, names []string) string {
 	if near := Nearest(word, names); near != "" {
 		return "; did you mean \"" + near + "\"?"
 	}
-	return ""
+	return "."
 }

@@ -309,7 +309,7 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 			SELECT COUNT(*)
 			FROM audit
 			WHERE who = 'reader' AND origin = '127.0.0.1' AND action = 'refuse' AND kind = 'request'` +
-		" AND name = 'DELETE /api/v1/groups/{name}' AND reason LIKE '%takes role admin%'"); n != 1 {
+		" AND name = 'DELETE /api/v1/groups/{name}' AND reason LIKE '%needs the role admin%'"); n != 1 {
 		t.Errorf("a refused request left %d lines that say so, want 1", n)
 	}
 }

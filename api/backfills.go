@@ -83,13 +83,13 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	b, err := e.Backfill(r.Context(), id,
 		edit.Range{From: *from, To: *to, Parallel: parallel, Missing: missing != nil && *missing}, key)
 	if err != nil {
-		return lookAt(err, "GET /api/v1/backfills?job_id=%d tells whether it was begun.", id)
+		return lookAt(err, "GET /api/v1/backfills?job_id=%d shows whether it has begun.", id)
 	}
 
 	v, err := s.viewBackfill(r.Context(), b)
 	if err != nil && b.State != trip.Backfilling {
 		// The backfill was started and has ended: this request is a repetition.
-		return lookAt(&sql.Unknown{Err: err}, "The backfill was begun: GET /api/v1/backfills/%s tells how it is.", v.ID)
+		return lookAt(&sql.Unknown{Err: err}, "The backfill has begun: GET /api/v1/backfills/%s shows its progress.", v.ID)
 	}
 
 	w.Header().Set("Location", "/api/v1/backfills/"+v.ID)
@@ -170,7 +170,7 @@ func (s *Server) cancelBackfill(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) showBackfill(w http.ResponseWriter, r *http.Request, id int64, changes bool,
 	get func(context.Context, int64) (trip.BackfillRow, error)) error {
-	look := func(err error) error { return lookAt(err, "GET /api/v1/backfills/%d tells how it is.", id) }
+	look := func(err error) error { return lookAt(err, "GET /api/v1/backfills/%d shows its state.", id) }
 
 	b, err := get(r.Context(), id)
 	switch {

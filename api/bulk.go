@@ -92,7 +92,7 @@ func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, wa
 
 	answerKnown(r, http.StatusOK, func() (any, string) { return viewBulk(want, found), "" })
 	if err := e.Bulk(r.Context(), want); err != nil {
-		return lookAt(err, "GET /api/v1/audit shows what stands; with an %s the same request again does no harm.",
+		return lookAt(err, "GET /api/v1/audit shows what was changed. You can safely repeat the request if it had an %s.",
 			keyHeader)
 	}
 
@@ -116,7 +116,7 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 		// An empty value may come from an unset shell variable. A list would only show too much,
 		// but this would change too much.
 		if name := p.self().name; q.values.Has(name) && q.given(name) == "" {
-			q.wrong(name, problem.Empty.Advise("say what is meant, or leave it out"))
+			q.wrong(name, problem.Empty.Advise("give a value, or leave the parameter out"))
 		}
 	}
 
@@ -128,8 +128,8 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 	if named := q.given(bulkIDs.name) != ""; named {
 		for _, p := range slices.Concat(jobFilterParams, []parameter{allParam, bulkLimit, pageParam}) {
 			if name := p.self().name; q.given(name) != "" {
-				q.wrong(name, problem.NotWith.Advise("give one of the two"),
-					problem.Shown(bulkIDs.name, bulkIDs.name+", which says which jobs are meant"))
+				q.wrong(name, problem.NotWith.Advise("give only one of them"),
+					problem.Shown(bulkIDs.name, bulkIDs.name+", which already selects the jobs"))
 			}
 		}
 	} else if !some && !every && q.problems == nil {
@@ -145,7 +145,7 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 
 	p := auth.Of(r.Context())
 	if f.App != "" && !p.MayIn(role, f.App) {
-		return nil, forbid(p, "That takes role %s of app %s", role, cutShort(f.App))
+		return nil, forbid(p, "This needs the role %s in app %s", role, cutShort(f.App))
 	}
 
 	f.Apps = p.In(role)
@@ -267,15 +267,15 @@ func viewBulk(want *job.Bulk, found *bulkJobs) *view.Bulk {
 // The parameters of all four operations.
 var (
 	dryRunParam = wordParam{
-		declared{"dry_run", "Only say what would be done to the first jobs, and how many there are.", "true"},
+		declared{"dry_run", "Change nothing; report what would be done to the first jobs, and how many there are.", "true"},
 		[]string{"true", "false"},
 	}
 	allParam = wordParam{
-		declared{"all", "All jobs are meant: needed where nothing else says which.", "true"}, []string{"true", "false"},
+		declared{"all", "Select all jobs. Required if no other filter is given.", "true"}, []string{"true", "false"},
 	}
-	bulkLimit = numberParam{declared{"limit", "How many jobs the request changes at most.", "50"}, maxBulk, maxBulk}
+	bulkLimit = numberParam{declared{"limit", "The most jobs that one request changes.", "50"}, maxBulk, maxBulk}
 	bulkIDs   = idsParam{
-		declared{"ids", "These jobs and no others: up to 200 ids with commas between them. It goes with no filter.",
+		declared{"ids", "Exactly these jobs: up to 200 ids, separated by commas. Cannot be combined with a filter.",
 			"17,23"}, maxBulk,
 	}
 	bulkParams = slices.Concat(jobFilterParams, []parameter{bulkIDs, allParam, dryRunParam, bulkLimit, pageParam})
@@ -283,33 +283,32 @@ var (
 
 // The operations.
 var (
-	aboutBulk = " The jobs are those that `GET /api/v1/jobs` lists for the same parameters, in its order, in the " +
-		"apps where you may do it; or those of `ids`, of which each that is none is refused by itself. An empty one " +
-		"of these parameters is refused. " +
-		"One request changes up to `limit` of them, all together in one transaction, and says of each what became of " +
-		"it; while there is a `next`, send it again with that as `cursor`. " +
-		"A job that somebody changes at the same time is refused, and so is one of which it makes no sense; that " +
-		"does not hold up the others. Try it with `dry_run` first."
+	aboutBulk = " The request selects the jobs that `GET /api/v1/jobs` lists for the same parameters, in the same " +
+		"order, in the apps where you have the role; or the jobs of `ids`, where each unknown id is refused on its " +
+		"own. An empty parameter is refused. One request changes up to `limit` jobs in one transaction, and reports " +
+		"the result of each. While the answer has a `next`, repeat the request with that as `cursor`. A job is refused " +
+		"if it is changed at the same time, or if the action makes no sense for it; that does not affect the other " +
+		"jobs. Try the request with `dry_run` first."
 
-	bulkDone     = []reply{{status: http.StatusOK, about: "What was done.", of: of[*view.Bulk]()}}
+	bulkDone     = []reply{{status: http.StatusOK, about: "The result of each job.", of: of[*view.Bulk]()}}
 	bulkPauseDoc = operation{
-		id: "pauseJobs", tag: tagJobs, once: true, summary: "Pause many jobs", about: "As pausing each of them." +
+		id: "pauseJobs", tag: tagJobs, once: true, summary: "Pause many jobs", about: "Like pausing each job." +
 			aboutBulk,
 		query: bulkParams, body: mayLimitPause, replies: bulkDone, changes: true,
 	}
 	bulkResumeDoc = operation{
-		id: "resumeJobs", tag: tagJobs, once: true, summary: "Resume many jobs", about: "As resuming each of them." +
+		id: "resumeJobs", tag: tagJobs, once: true, summary: "Resume many jobs", about: "Like resuming each job." +
 			aboutBulk,
 		query: bulkParams, body: emptyBody, replies: bulkDone, changes: true,
 	}
 	bulkRunDoc = operation{
 		id: "runJobs", tag: tagJobs, once: true, summary: "Run many jobs now, once",
-		about: "As running each of them. Send an `Idempotency-Key`, another one with each `cursor`, if you may send " +
-			"a request twice." + aboutBulk,
+		about: "Like running each job. Send an `Idempotency-Key`, a new one with each `cursor`, if you may have to repeat " +
+			"a request." + aboutBulk,
 		query: bulkParams, body: emptyBody, replies: bulkDone, changes: true,
 	}
 	bulkDeleteDoc = operation{
-		id: "deleteJobs", tag: tagJobs, once: true, summary: "Delete many jobs", about: "As deleting each of them." +
+		id: "deleteJobs", tag: tagJobs, once: true, summary: "Delete many jobs", about: "Like deleting each job." +
 			aboutBulk,
 		query: bulkParams, body: emptyBody, replies: bulkDone, changes: true,
 	}

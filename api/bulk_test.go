@@ -165,16 +165,16 @@ func TestBadBulk(t *testing.T) {
 		{"limit=3", "", "every job"}, {"app=", "", "app: is empty"}, {"app=&label=team%3Da", "", "app: is empty"},
 		{"app=ops&label=", "", "label: is empty"}, {"app=ops&name=&owner=&state=", "", "owner: is empty"},
 		{"app=ops&ids=", "", "ids: is empty"},
-		{"app=ops&al=true", "", "al: is no query parameter here; did you mean all?"},
+		{"app=ops&al=true", "", "al: is not a known query parameter here; did you mean all?"},
 		{"app=ops&state=broken", "", "state: "}, {"app=ops&limit=201", "", "limit: "},
 		{"app=ops&dry_run=yes", "", "dry_run: "}, {"app=ops&cursor=x", "", "cursor: "}, {"label=team", "", "label: "},
-		{"ids=", "", "ids: is empty"}, {"ids=x", "", `ids: "x" is no id`}, {"ids=1,", "", `ids: "" is no id`},
-		{"ids=0", "", "is no id"}, {"ids=1,2,1", "", "ids: 1 is in it more than once"},
-		{"ids=1&app=ops", "", "app: does not go with ids"}, {"ids=1&all=true", "", "all: does not go with ids"}, {
-			"ids=1&limit=3", "", "limit: does not go with ids",
+		{"ids=", "", "ids: is empty"}, {"ids=x", "", `ids: "x" is not an id`}, {"ids=1,", "", `ids: "" is not an id`},
+		{"ids=0", "", "is not an id"}, {"ids=1,2,1", "", "ids: 1 appears more than once"},
+		{"ids=1&app=ops", "", "app: cannot be used with ids"}, {"ids=1&all=true", "", "all: cannot be used with ids"}, {
+			"ids=1&limit=3", "", "limit: cannot be used with ids",
 		},
-		{"ids=1" + strings.Repeat(",1", 200), "", "ids: has 201 ids, at most 200 are taken"}, {
-			"ids=9223372036854775808", "", "is no id",
+		{"ids=1" + strings.Repeat(",1", 200), "", "ids: has 201 ids; at most 200 are allowed"}, {
+			"ids=9223372036854775808", "", "is not an id",
 		},
 	} {
 		for _, action := range []string{"pause", "resume", "run", "delete"} {

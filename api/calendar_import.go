@@ -45,7 +45,7 @@ func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 	if format == "" {
 		if format = formatOf(r); format == "" {
 			return unsupportedMedia.problem(
-				"The Content-Type is %q; send text/calendar or text/csv, or say ?format=ics or ?format=csv.",
+				"The Content-Type is %q; send text/calendar or text/csv, or add ?format=ics or ?format=csv.",
 				cutShort(r.Header.Get("Content-Type")))
 		}
 	}
@@ -146,7 +146,8 @@ func (s *Server) imported(ctx context.Context, name string, days job.ImportedDay
 		// The change is committed, even if it cannot be read back.
 		if err == nil {
 			if c, err = trip.CalendarNamed(s.cfg.DB.Reader(ctx), name); err != nil {
-				c, err = trip.CalendarRow{Name: name, SpecErr: errors.New("it was written, and could not be read")}, nil
+				c, err = trip.CalendarRow{Name: name, SpecErr: errors.New("the calendar was saved, but could not be read " +
+					"back")}, nil
 			}
 		}
 

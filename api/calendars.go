@@ -71,7 +71,8 @@ func (s *Server) calendar(r *http.Request) (trip.CalendarRow, error) {
 }
 
 func noCalendar(name string) error {
-	return notFound.problem("There is no calendar %q; PUT makes one.", cutShort(name))
+	return notFound.problem("There is no calendar %q; create it with PUT, or with go-crontab calendar apply.",
+		cutShort(name))
 }
 
 // getCalendar: GET /api/v1/calendars/{name}
@@ -115,7 +116,7 @@ func (s *Server) putCalendar(w http.ResponseWriter, r *http.Request) error {
 	spec := calendarFields(f)
 	f.ignore(calendarReadOnly...)
 	if spec.Name != "" && spec.Name != name {
-		f.wrong("name", problem.NotAsThePathSays.Advise("leave it out: calendars are not renamed"),
+		f.wrong("name", problem.NotAsThePathSays.Advise("leave it out: calendars cannot be renamed"),
 			cutShort(spec.Name), cutShort(name))
 	}
 
@@ -148,7 +149,7 @@ func (s *Server) writeCalendar(w http.ResponseWriter, r *http.Request, spec job.
 	// look like a failed change.
 	c, err := trip.CalendarNamed(s.cfg.DB.Reader(r.Context()), spec.Name)
 	if err != nil {
-		c = trip.CalendarRow{Name: spec.Name, SpecErr: errors.New("it was written, and could not be read")}
+		c = trip.CalendarRow{Name: spec.Name, SpecErr: errors.New("the calendar was saved, but could not be read back")}
 	}
 	return showCalendar(w, isNew, &c)
 }
@@ -175,9 +176,10 @@ func (s *Server) putSpec(ctx context.Context, spec job.CalendarSpec, version int
 	}
 
 	if errors.Is(err, sql.ErrExists) {
-		return false, exists.problem("A calendar of this name exists already; PUT replaces it.")
+		return false, exists.problem("A calendar with this name already exists; replace it with PUT.")
 	}
-	return isNew, lookAt(err, "GET %s shows what stands; the same request again does no harm.", calendarPath(spec.Name))
+	return isNew, lookAt(err, "GET %s shows the current state. You can safely repeat the "+
+		"request.", calendarPath(spec.Name))
 }
 
 func calendarPath(name string) string { return "/api/v1/calendars/" + url.PathEscape(name) }
@@ -198,7 +200,7 @@ func (s *Server) deleteCalendar(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, sql.ErrNotFound):
 		return noCalendar(name)
 	case err != nil:
-		return lookAt(err, "GET %s tells whether it is still there.", calendarPath(name))
+		return lookAt(err, "GET %s shows whether it still exists.", calendarPath(name))
 	}
 
 	w.WriteHeader(http.StatusNoContent)

@@ -50,7 +50,7 @@ func TestCalendars(t *testing.T) {
 
 	s.call("POST", "/api/v1/calendars", `{"name": "b"}`).want(201)
 	if r := s.call("POST", "/api/v1/calendars", `{"name": "b"}`).want(409); !strings.Contains(r.body,
-		"PUT replaces it") {
+		"replace it with PUT") {
 		t.Errorf("got %s", r.body)
 	}
 
@@ -75,7 +75,7 @@ func TestCalendars(t *testing.T) {
 	s.call("PATCH", "/api/v1/jobs/"+id, `{"calendars": null}`).want(200)
 	s.call("DELETE", path, nil).want(204)
 	s.call("DELETE", path, nil).want(404)
-	if r := s.call("GET", path, nil).want(404); !strings.Contains(r.body, "PUT makes one") {
+	if r := s.call("GET", path, nil).want(404); !strings.Contains(r.body, "create it with PUT") {
 		t.Errorf("got %s", r.body)
 	}
 }
@@ -254,14 +254,14 @@ func TestBadCalendars(t *testing.T) {
 	}
 	long := strings.Repeat(`"2027-01-01",`, 10_000) + `"2027-01-01"`
 	for name, b := range map[string]bad{
-		"no object": put(`[]`, 422, "invalid", "body", "is an array"),
+		"no object": put(`[]`, 422, "invalid", "body", "is a list"),
 		"an unknown field": put(`{"excludes_weekdays": []}`, 422, "invalid", "excludes_weekdays",
 			"did you mean exclude_weekdays?"),
-		"another name":           put(`{"name": "d"}`, 422, "invalid", "name", "not renamed"),
-		"days that are no list":  put(`{"exclude": "2027-01-01"}`, 422, "invalid", "exclude", "want a list of days"),
-		"a day that is a number": put(`{"exclude": [20270101]}`, 422, "invalid", "exclude[0]", "want a day such as"),
+		"another name":           put(`{"name": "d"}`, 422, "invalid", "name", "cannot be renamed"),
+		"days that are no list":  put(`{"exclude": "2027-01-01"}`, 422, "invalid", "exclude", "must be a list of days"),
+		"a day that is a number": put(`{"exclude": [20270101]}`, 422, "invalid", "exclude[0]", "must be a day such as"),
 		"a day that there is not": put(`{"exclude": ["2027-01-01", {"date": "2027-02-30"}]}`, 422, "invalid",
-			"exclude[1].date", "is no date"),
+			"exclude[1].date", "is not a date"),
 		"a typo in a day": put(`{"include": [{"dates": "2027-02-03"}]}`, 422, "invalid", "include[0].dates",
 			"did you mean date?"),
 		"a range of text": put(`{"exclude": ["2027-01-05..2027-01-01"]}`, 422, "invalid", "exclude[0].end",

@@ -76,11 +76,11 @@ func (c *certificate) current(now time.Time) *tls.Certificate {
 	if err := c.load(); err != nil {
 		// The two files may be written one after the other: the next change is checked again.
 		c.failed = state
-		c.log.Error("the new certificate cannot be used; the old one is used on", "error", err)
+		c.log.Error("cannot use the new certificate; keeping the old one", "error", err)
 		return c.loaded
 	}
 
-	c.log.Info("the certificate was read again", "file", c.certFile)
+	c.log.Info("reloaded the certificate", "file", c.certFile)
 	return c.loaded
 }
 

@@ -36,7 +36,7 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	if body["text"] == nil {
-		f.wrong("text", problem.Missing.Advise("give the crontab as one text"))
+		f.wrong("text", problem.Missing.Advise("give the whole crontab as one text"))
 	}
 	if _, err := job.LoadZone(o.Zone); err != nil {
 		f.put("timezone", problem.Of(err))
@@ -98,7 +98,7 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 
 func largeCrontab() error {
 	return tooLarge.problem(
-		"Its jobs come to more than %d bytes, since each of them has all variables that are set above it; read it "+
+		"The jobs of the crontab need more than %d bytes, because each job carries all variables set above it. Send it "+
 			"in parts.", maxCrontabJobs)
 }
 

@@ -57,7 +57,7 @@ func TestCrontab(t *testing.T) {
 
 	large := s.call("POST", "/api/v1/crontab",
 		object{"text": "A=" + strings.Repeat("x", 32000) + "\n" + strings.Repeat("@daily a\n", 900)}).want(413)
-	if !strings.Contains(large.body, "Its jobs come to more than") {
+	if !strings.Contains(large.body, "The jobs of the crontab need more than") {
 		t.Errorf("got %s", large.body)
 	}
 

@@ -42,9 +42,9 @@ func readBody(r *http.Request) ([]byte, error) {
 
 	switch {
 	case errors.As(err, &large):
-		return nil, tooLarge.problem("At most %d bytes are taken.", large.Limit)
+		return nil, tooLarge.problem("The body can have at most %d bytes.", large.Limit)
 	case err != nil:
-		return nil, malformed.problem("The body broke off after %d bytes.", len(body))
+		return nil, malformed.problem("The body ended early, after %d bytes.", len(body))
 	}
 	return body, nil
 }
@@ -98,10 +98,10 @@ func checkMedia(r *http.Request) error {
 // stops when ctx ends.
 func parseObject(ctx context.Context, body []byte) (map[string]any, error) {
 	if !utf8.Valid(body) {
-		return nil, malformed.problem("It is not valid UTF-8.")
+		return nil, malformed.problem("The body is not valid UTF-8.")
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
-		return nil, malformed.problem("It is empty; a JSON object is wanted.")
+		return nil, malformed.problem("The body is empty; send a JSON object.")
 	}
 
 	if err := json.Unmarshal(body, new(json.RawMessage)); err != nil {

@@ -48,7 +48,7 @@ func TestQueryIsWhatIsDocumented(t *testing.T) {
 		}
 
 		said := ask("xyzzy", "1")
-		_, known, _ := strings.Cut(said, "known are ")
+		_, known, _ := strings.Cut(said, "the known parameters are ")
 		if got := strings.FieldsFunc(known, func(r rune) bool { return r == ',' || r == ' ' }); !slices.Equal(got,
 			names) || said == "" {
 			t.Errorf("%s takes the parameters %q (it says %q), and %q are documented", id, got, said, names)
@@ -154,7 +154,7 @@ func TestBodiesAreWhatIsDocumented(t *testing.T) {
 			}
 
 			said := send("xyzzy", 1)
-			_, list, _ := strings.Cut(said, "known are ")
+			_, list, _ := strings.Cut(said, "the known fields are ")
 			list, isCut := strings.CutSuffix(list, "…")
 			known := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 			if isCut && len(known) > 0 {

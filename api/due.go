@@ -45,7 +45,7 @@ func dueTimes(w *job.Work, spec *job.Spec, from time.Time, n int, calendars []*j
 func (s *Server) now() (time.Time, error) {
 	now := s.cfg.Now()
 	if now.IsZero() {
-		return now, unavailable.problem("The node has not read the database's clock yet. Try again in a moment.")
+		return now, unavailable.problem("This node has not read the database's clock yet. Try again in a moment.")
 	}
 	return now, nil
 }

@@ -101,14 +101,14 @@ func (p precondition) of(what string, there bool, version int64, tags ...string)
 	var q *Problem
 	switch {
 	case !there && p.match != "":
-		return stale.problem("There is no such %s, and %s is %s.", what, ifMatch, cutShort(p.match))
+		return stale.problem("The %s does not exist, but %s is %s.", what, ifMatch, cutShort(p.match))
 	case !there:
 		return nil
 	case p.match != "" && !holds(p.match, false, tags...):
-		q = stale.problem("The %s is at version %d, and %s is %s; read it again and decide.", what, version, ifMatch,
+		q = stale.problem("The %s is at version %d, but %s is %s. Read it again, then decide.", what, version, ifMatch,
 			cutShort(p.match))
 	case p.none != "" && holds(p.none, true, tags...):
-		q = stale.problem("There is a %s of that name already, and %s is %s.", what, ifNoneMatch, cutShort(p.none))
+		q = stale.problem("A %s with this name already exists, but %s is %s.", what, ifNoneMatch, cutShort(p.none))
 	default:
 		return nil
 	}

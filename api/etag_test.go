@@ -165,7 +165,7 @@ func TestPutWhereWanted(t *testing.T) {
 
 		for _, body := range []string{c.other, c.body} {
 			r := s.call("PUT", c.path, body, "If-None-Match", "*").want(412)
-			if want := "There is a " + what + " of that name already"; !strings.Contains(r.body, want) ||
+			if want := "A " + what + " with this name already exists"; !strings.Contains(r.body, want) ||
 				!strings.Contains(r.body, "problem:stale") {
 				t.Errorf("%s: got %s, want %q", r.what, r.body, want)
 			}
@@ -193,7 +193,7 @@ func TestPutWhereWanted(t *testing.T) {
 		}
 
 		if r := s.call("DELETE", c.path, nil, "If-Match", `"1"`).want(422); !strings.Contains(r.complaint("If-Match"),
-			"not looked at") {
+			"not supported here") {
 			t.Errorf("%s: got %s", r.what, r.body)
 		}
 
@@ -244,7 +244,7 @@ func TestRetentionWhereWanted(t *testing.T) {
 	}
 
 	r := s.call("PUT", "/api/v1/cluster/retention", `{}`, "If-None-Match", "*").want(412)
-	if want := "There is a rule of that name already"; !strings.Contains(r.body, want) {
+	if want := "A rule with this name already exists"; !strings.Contains(r.body, want) {
 		t.Errorf("of the cluster: got %s, want %q", r.body, want)
 	}
 

@@ -197,7 +197,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	l, resumed, err := s.feed.Listen(bounded.Context(), last)
 	cancel()
 	if err != nil {
-		p := unavailable.problem("What changes cannot be read now. Try again in a moment, or ask another node.")
+		p := unavailable.problem("Events cannot be read now. Try again in a moment, or ask another node.")
 		p.cause = err
 		return p
 	}
@@ -219,7 +219,7 @@ func (st *stream) tell(l *feed.Listener, want *listening, again, resumed bool) e
 	}
 
 	if again && !resumed {
-		if err := st.missed("this node does not remember the event after which to go on"); err != nil {
+		if err := st.missed("this node no longer has the event to continue after"); err != nil {
 			return err
 		}
 	}
@@ -242,7 +242,7 @@ func (st *stream) tell(l *feed.Listener, want *listening, again, resumed bool) e
 
 		if missed > 0 {
 			if err := st.missed(strconv.FormatInt(missed, 10) +
-				" events came faster than they were taken"); err != nil {
+				" events came faster than the client read them"); err != nil {
 				return err
 			}
 		}

@@ -287,7 +287,7 @@ func inWords(runs []read.Run) string {
 	}
 
 	if !r.Final {
-		text += " Another attempt is to come."
+		text += " Another attempt will follow."
 	}
 	return text
 }

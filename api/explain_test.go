@@ -26,7 +26,7 @@ func TestExplain(t *testing.T) {
 	}{
 		"what ran": {busy.text("id"), due, true, "succeeded", "It was started"},
 		"between two due times": {
-			busy.text("id"), ahead.Add(-time.Hour).Format(time.RFC3339Nano), false, "not_due", "no due time",
+			busy.text("id"), ahead.Add(-time.Hour).Format(time.RFC3339Nano), false, "not_due", "not a due time",
 		},
 		"a time that the clock skips": {
 			yearly, "2026-03-29T02:30:00+01:00", false, "gap", "2026-03-29T03:00:00+02:00",
@@ -37,10 +37,10 @@ func TestExplain(t *testing.T) {
 		"a due time before its creation": {
 			yearly, "2025-03-29T02:30:00+01:00", true, "definition_is_younger", "was created later",
 		},
-		"a due time that lies ahead":    {yearly, "2090-03-29T02:30:00+02:00", true, "ahead", "lies ahead"},
-		"a run by hand":                 {yearly, byHand, false, "succeeded", "asked for by hand. It was started"},
-		"a run by hand, by its second":  {yearly, second, false, "succeeded", "asked for by hand. It was started"},
-		"a second before a run by hand": {yearly, "2026-01-30T02:00:00Z", false, "not_due", "no due time"},
+		"a due time that lies ahead":    {yearly, "2090-03-29T02:30:00+02:00", true, "ahead", "in the future"},
+		"a run by hand":                 {yearly, byHand, false, "succeeded", "requested by hand. It was started"},
+		"a run by hand, by its second":  {yearly, second, false, "succeeded", "requested by hand. It was started"},
+		"a second before a run by hand": {yearly, "2026-01-30T02:00:00Z", false, "not_due", "not a due time"},
 		"a paused job":                  {paused, s.pausedDue(paused), true, "paused", "paused since"},
 	} {
 		t.Run(name, func(t *testing.T) {

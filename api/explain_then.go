@@ -51,7 +51,7 @@ func (x *inquiry) findDefinition() error {
 	if text != "" {
 		if !mayRead(x.ctx, appIn(text)) {
 			x.e.Changed = nil
-			x.say(causeEarlier, "The job was in another app then.")
+			x.say(causeEarlier, "The job belonged to another app at that time.")
 			return nil
 		}
 		if spec, err := job.DecodeSpec(text); err == nil {
@@ -113,7 +113,7 @@ func (x *inquiry) wasDeleted() (bool, error) {
 		return false, nil
 	}
 
-	x.say(causeDeleted, "The job was deleted before, at %s%s.", at, by)
+	x.say(causeDeleted, "The job had already been deleted, at %s%s.", at, by)
 	return true, nil
 }
 
@@ -141,7 +141,7 @@ func (x *inquiry) wasPausedAt(at job.Micros) (bool, error) {
 			if ended != 0 {
 				end = fmt.Sprintf(", until %s.", ended)
 			}
-			x.say(causePaused, "%s%s", pauseWords(p, "was"), end)
+			x.say(causePaused, "%s%s", pauseWords(p, "was paused from"), end)
 		}
 
 		return true, nil
@@ -238,7 +238,7 @@ func gapIn(lives []job.SessionLife, at time.Time) *view.Outage {
 }
 
 func outageWords(d *view.Outage) string {
-	return fmt.Sprintf("No node was alive from %s to %s.", job.MicrosOf(*d.From), job.MicrosOf(*d.To))
+	return fmt.Sprintf("No node was running from %s to %s.", job.MicrosOf(*d.From), job.MicrosOf(*d.To))
 }
 
 // compile makes the schedule of a definition with the present calendars; nil if that fails.

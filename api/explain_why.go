@@ -41,7 +41,7 @@ func (a *askedRun) any() *read.Run {
 // by says how the run was requested.
 func (a *askedRun) by() string {
 	if a.any().Kind == job.FromBackfill {
-		return "with a backfill"
+		return "by a backfill"
 	}
 	return "by hand"
 }
@@ -94,12 +94,12 @@ func (x *inquiry) asked() error {
 		x.listRuns(first.runs)
 	}
 
-	why := "The schedule has no due time then"
+	why := "The schedule has no due time at that instant"
 	if x.e.Due {
-		why = "The schedule has not started its due time"
+		why = "The schedule has not started this due time"
 	}
 
-	x.e.Answer = why + "; the run was asked for " + first.by() + ". " + x.e.Answer
+	x.e.Answer = why + "; the run was requested " + first.by() + ". " + x.e.Answer
 	x.askedFor = x.askedFor[1:]
 	return nil
 }
@@ -108,12 +108,12 @@ func (x *inquiry) asked() error {
 func (x *inquiry) beside() {
 	for i := range x.askedFor {
 		a := &x.askedFor[i]
-		text := "It is not over."
+		text := "It has not ended."
 		if a.live == nil {
 			text = inWords(a.runs)
 			x.listRuns(a.runs)
 		}
-		x.add("Another run, due %s, was asked for %s. %s", a.any().Due, a.by(), text)
+		x.add("Another run, due %s, was requested %s. %s", a.any().Due, a.by(), text)
 	}
 }
 
@@ -128,18 +128,18 @@ func (x *inquiry) inProgress(run *read.Run) error {
 	paused := x.j.PauseAt(max(x.now, run.DueNow))
 	switch {
 	case run.State == job.Executing:
-		x.say(causeExecuting, "It was started at %s and is executing; its run is %s.", max(run.Started, run.DueNow),
+		x.say(causeExecuting, "It was started at %s and is still executing, as run %s.", max(run.Started, run.DueNow),
 			job.RunID(run.ID))
 	case run.State == job.Waiting:
 		return x.waits(run)
 	case run.Kind == job.FromSchedule && paused != nil:
 		x.isPaused(paused)
-		x.add("It will end skipped.")
+		x.add("It will be skipped.")
 	case run.Kind == job.FromBackfill && x.j.PauseAt(x.now) != nil:
 		x.e.Waiting = &view.Wait{For: "pause", Since: instant(x.j.PauseAt(x.now).Since)}
-		x.say(causeWaiting, "It waits for the end of the pause: it is due for a backfill.")
+		x.say(causeWaiting, "It belongs to a backfill and is waiting for the end of the pause.")
 	case run.DueNow > x.now:
-		x.say(causeAhead, "It is planned and will be started at %s, in %s.", run.DueNow,
+		x.say(causeAhead, "It is planned and will start at %s, in %s.", run.DueNow,
 			run.DueNow.Sub(x.now).Round(time.Millisecond))
 	default:
 		return x.notStarted(run)
@@ -166,9 +166,9 @@ func (x *inquiry) waits(run *read.Run) error {
 	x.e.Waiting = &view.Wait{For: "job", Since: since(&w), Until: instant(expires(&w, &x.j.Spec))}
 	if w.Group != "" {
 		x.e.Waiting.For, x.e.Waiting.Group = "group", w.Group
-		x.say(causeWaiting, "It waits for a free slot of its group, %s.", w.Group)
+		x.say(causeWaiting, "It is waiting for a free slot of its group, %s.", w.Group)
 	} else {
-		x.say(causeWaiting, "It waits until the runs of the job before it have ended.")
+		x.say(causeWaiting, "It is waiting for earlier runs of the job to end.")
 	}
 
 	x.addDeadline(&w)
@@ -178,7 +178,7 @@ func (x *inquiry) waits(run *read.Run) error {
 // addDeadline adds when a waiting run ends missed.
 func (x *inquiry) addDeadline(w *read.Wait) {
 	if at := expires(w, &x.j.Spec); at != 0 {
-		x.add("If it cannot be started by %s, it ends missed.", at)
+		x.add("If it has not started by %s, it will be missed.", at)
 	}
 }
 
@@ -192,12 +192,12 @@ func (x *inquiry) notStarted(run *read.Run) error {
 	w := read.Wait{Due: run.Due, Kind: run.Kind}
 	x.e.Waiting = &view.Wait{For: "slot", Since: instant(run.DueNow), Until: instant(expires(&w, &x.j.Spec))}
 	if len(unplaceable) == 0 {
-		x.say(causeWaiting, "It is due and waits for a node with a free slot.")
+		x.say(causeWaiting, "It is due and is waiting for a node with a free slot.")
 		return nil
 	}
 
 	x.e.Waiting.For, x.e.Waiting.Selector = "node", placeText(&x.j.Spec)
-	x.say(causeNoNode, "It waits since %s for a node that it may run on: %s.", run.DueNow,
+	x.say(causeNoNode, "It has been waiting since %s for a suitable node: %s.", run.DueNow,
 		job.NoNode(x.e.Waiting.Selector))
 	x.addDeadline(&w)
 	return nil
@@ -239,7 +239,7 @@ func (x *inquiry) unrecorded() error {
 	}
 
 	if ahead {
-		x.say(causeAhead, "It lies ahead: it is due in %s.", lengthOf(job.MicrosOf(x.at).Sub(x.now)))
+		x.say(causeAhead, "It is in the future: it is due in %s.", lengthOf(job.MicrosOf(x.at).Sub(x.now)))
 		return nil
 	}
 
@@ -251,11 +251,11 @@ func (x *inquiry) unrecorded() error {
 	case x.e.Down != nil:
 		x.say(causeDown, "There is no record of it. %s", outageWords(x.e.Down))
 	case x.now.Sub(job.MicrosOf(x.at)) < time.Minute:
-		x.say(causeNoRecord, "There is no record of it yet: it is about to be planned.")
+		x.say(causeNoRecord, "There is no record of it yet; it will be planned in a moment.")
 	default:
 		x.say(causeNoRecord,
-			"It was a due time, but there is no record of it any more: old records are removed, or the job was "+
-				"changed right then.")
+			"It was a due time, but there is no record of it: either retention has removed the record, or the job "+
+				"was changed at that moment.")
 	}
 
 	return nil
@@ -280,14 +280,14 @@ func (x *inquiry) notDue() {
 
 	if gap := gapNear(x.at, x.e.Before, x.e.After); gap != "" {
 		x.say(causeGap,
-			"The clock skips a time of day here: daylight saving begins. The job fires at the end of the gap, at %s.",
+			"This time of day does not exist, because daylight saving begins. The job fires at the end of the gap, at %s.",
 			gap)
 		return
 	}
 
 	if first := x.firstPass(); first != "" {
 		x.say(causeRepeat,
-			"The clock shows this time of day twice: daylight saving ends. The job fires on the first pass, at %s.",
+			"This time of day occurs twice, because daylight saving ends. The job fires only the first time, at %s.",
 			first)
 		return
 	}
@@ -300,11 +300,11 @@ func (x *inquiry) notDue() {
 
 	switch unbounded := x.dueUnbounded(); {
 	case unbounded && x.spec.Start != nil && x.at.Before(*x.spec.Start):
-		x.say(causeTooEarly, "It lies before the start of the definition, %s.", x.spec.Start.Format(time.RFC3339Nano))
+		x.say(causeTooEarly, "It is before the job's start, %s.", x.spec.Start.Format(time.RFC3339Nano))
 	case unbounded && x.spec.End != nil && x.at.After(*x.spec.End):
-		x.say(causeTooLate, "It lies after the end of the definition, %s.", x.spec.End.Format(time.RFC3339Nano))
+		x.say(causeTooLate, "It is after the job's end, %s.", x.spec.End.Format(time.RFC3339Nano))
 	case unbounded && x.spec.MaxFires > 0:
-		x.say(causeUsedUp, "By then the job had been due as often as it is to be: max_fires is %d.", x.spec.MaxFires)
+		x.say(causeUsedUp, "By then the job had reached its maximum of %d due times (max_fires).", x.spec.MaxFires)
 	default:
 		x.unshifted()
 	}
@@ -330,11 +330,11 @@ func (x *inquiry) unshifted() {
 	spec := x.spec
 	spec.Jitter = 0
 	if x.spec.Jitter != 0 && x.e.After != nil && x.dueBy(spec) {
-		x.say(causeShifted, "The job has a part of its jitter, %s, for its own, and is due so much later, at %s.",
+		x.say(causeShifted, "The jitter of %s gives this job a fixed delay, so it is due later, at %s.",
 			x.spec.Jitter, x.e.After.Due.Format(time.RFC3339Nano))
 		return
 	}
-	x.say(causeNotDue, "It is no due time of the definition.")
+	x.say(causeNotDue, "It is not a due time of this job.")
 }
 
 // dueBy reports whether the instant would be due by another definition.
@@ -392,11 +392,11 @@ func (x *inquiry) firstPass() string {
 // isPaused answers that the job is paused, with author and end of the pause.
 func (x *inquiry) isPaused(p *job.Pause) {
 	x.e.Pause = viewOfPause(p)
-	x.say(causePaused, "%s, and has no due times until %s.", pauseWords(p, "is"), endWords(p))
+	x.say(causePaused, "%s, and has no due times until %s.", pauseWords(p, "has been paused since"), endWords(p))
 }
 
-// pauseWords returns "The job is paused since … by alice (why)", without an end.
-func pauseWords(p *job.Pause, verb string) string {
+// pauseWords returns "The job was paused from … by alice (why)", without an end.
+func pauseWords(p *job.Pause, paused string) string {
 	what := "The job"
 	switch p.Scope {
 	case job.ScopeApp:
@@ -405,7 +405,7 @@ func pauseWords(p *job.Pause, verb string) string {
 		what = "The cluster"
 	}
 
-	text := fmt.Sprintf("%s %s paused since %s", what, verb, p.Since)
+	text := fmt.Sprintf("%s %s %s", what, paused, p.Since)
 	if p.By != "" {
 		text += " by " + p.By
 	}
@@ -418,7 +418,7 @@ func pauseWords(p *job.Pause, verb string) string {
 
 func endWords(p *job.Pause) string {
 	if p.Until == 0 {
-		return "somebody resumes it"
+		return "it is resumed"
 	}
 	return p.Until.String()
 }

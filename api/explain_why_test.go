@@ -76,36 +76,36 @@ func TestExplainTheDefinition(t *testing.T) {
 	}{
 		"before its start": {
 			bounded, "2029-05-01T03:00:00Z", false, "before_start",
-			"before the start of the definition, 2030-01-01T00:00:00Z",
+			"before the job's start, 2030-01-01T00:00:00Z",
 		},
 		"after its end": {
 			bounded, "2030-07-01T03:00:00Z", false, "after_end",
-			"after the end of the definition, 2030-06-30T00:00:00Z",
+			"after the job's end, 2030-06-30T00:00:00Z",
 		},
-		"within, and not due":          {bounded, "2030-05-01T04:00:00Z", false, "not_due", "no due time"},
-		"due often enough":             {counted, "2030-01-04T03:00:00Z", false, "max_fires", "max_fires is 3"},
-		"due for the last time":        {counted, "2030-01-03T03:00:00Z", true, "ahead", "lies ahead"},
-		"an interval before its start": {regular, "2029-12-31T22:00:00Z", false, "before_start", "before the start"},
-		"between two of an interval":   {regular, "2029-12-31T22:30:00Z", false, "not_due", "no due time"},
+		"within, and not due":          {bounded, "2030-05-01T04:00:00Z", false, "not_due", "not a due time"},
+		"due often enough":             {counted, "2030-01-04T03:00:00Z", false, "max_fires", "its maximum of 3 due times"},
+		"due for the last time":        {counted, "2030-01-03T03:00:00Z", true, "ahead", "in the future"},
+		"an interval before its start": {regular, "2029-12-31T22:00:00Z", false, "before_start", "before the job's start"},
+		"between two of an interval":   {regular, "2029-12-31T22:30:00Z", false, "not_due", "not a due time"},
 		"a shifted one": {
-			shifted, "2030-05-01T03:00:00Z", false, "shifted", "part of its jitter, 30m",
+			shifted, "2030-05-01T03:00:00Z", false, "shifted", "The jitter of 30m",
 		},
 		"a gap": {
 			berlin, "2031-03-30T02:30:00+01:00", false, "gap", "2031-03-30T03:00:00+02:00",
 		},
-		"the first pass": {berlin, "2031-10-26T02:30:00+02:00", true, "ahead", "lies ahead"},
+		"the first pass": {berlin, "2031-10-26T02:30:00+02:00", true, "ahead", "in the future"},
 		"the second pass": {
-			berlin, "2031-10-26T02:30:00+01:00", false, "repeat", "first pass, at 2031-10-26T02:30:00+02:00",
+			berlin, "2031-10-26T02:30:00+01:00", false, "repeat", "the first time, at 2031-10-26T02:30:00+02:00",
 		},
-		"the second of a due time":  {second, "2031-10-26T05:00:00Z", true, "ahead", "lies ahead"},
-		"an instant in that second": {second, "2031-10-26T05:00:00.1Z", false, "not_due", "no due time"},
+		"the second of a due time":  {second, "2031-10-26T05:00:00Z", true, "ahead", "in the future"},
+		"an instant in that second": {second, "2031-10-26T05:00:00.1Z", false, "not_due", "not a due time"},
 		"what a calendar excludes": {
 			open, "2031-05-01T03:00:00Z", false, "calendar", "calendar closed excludes it: Labour Day",
 		},
-		"the day after":        {open, "2031-05-02T03:00:00Z", true, "ahead", "lies ahead"},
+		"the day after":        {open, "2031-05-02T03:00:00Z", true, "ahead", "in the future"},
 		"after it was deleted": {deleted, "2090-01-01T03:00:00Z", true, "deleted", "by bootstrap"},
 		"before it was deleted": {
-			deleted, "2021-01-01T03:00:00Z", true, "no_record", "no record of it any more",
+			deleted, "2021-01-01T03:00:00Z", true, "no_record", "retention has removed the record",
 		},
 		"before the deleted was created": {
 			deleted, "2019-01-01T03:00:00Z", true, "definition_is_younger",
@@ -206,7 +206,7 @@ func TestExplainPauses(t *testing.T) {
 		}
 
 		if by := text("by"); by != "" &&
-			!strings.Contains(got.text("answer"), "paused since "+text("since")+" by "+by) {
+			!strings.Contains(got.text("answer"), " "+text("since")+" by "+by) {
 			t.Errorf("at %s: got %q", at, got.text("answer"))
 		}
 	}
@@ -238,8 +238,8 @@ func TestExplainAnOutage(t *testing.T) {
 		s.exec("UPDATE run SET due_last = ?, due_count = NULLIF(?, 1) WHERE job_id = ? AND due = ?", until.UnixMicro(), count, id, due.UnixMicro())
 	}
 
-	run(at(6, 0), at(9, 0), 4, "nobody could start it within 1m")
-	run(at(10, 0), at(10, 0), 1, "nobody could start it within 1m; misfire policy skip")
+	run(at(6, 0), at(9, 0), 4, "no node could start it within 1m of its due time")
+	run(at(10, 0), at(10, 0), 1, "no node could start it within 1m of its due time; misfire policy skip")
 	for hour, want := range map[int]string{
 		4: "no_record", 6: "cluster_down", 8: "cluster_down", 10: "missed", 11: "no_record",
 	} {
@@ -252,7 +252,7 @@ func TestExplainAnOutage(t *testing.T) {
 			down, _ := got["down"].(map[string]any)
 			if down["from"] != "2025-01-02T05:30:00Z" || down["to"] != "2025-01-02T09:15:00Z" ||
 				!strings.Contains(got.text("answer"),
-					"No node was alive from 2025-01-02T05:30:00Z to 2025-01-02T09:15:00Z") {
+					"No node was running from 2025-01-02T05:30:00Z to 2025-01-02T09:15:00Z") {
 				t.Errorf("at %d: got %v", hour, got)
 			}
 		}
@@ -303,18 +303,18 @@ func TestExplainWhatWaits(t *testing.T) {
 	}
 
 	put(trip.Idle, trip.NoOwner, run.Due, 0)
-	check("for a slot", "waiting", "waits for a node with a free slot", "slot")
+	check("for a slot", "waiting", "waiting for a node with a free slot", "slot")
 	put(trip.Waiting, trip.WaitingOwner, trip.JobPlace(&run), 0)
-	check("for runs of its job", "waiting", "until the runs of the job before it have ended", "job")
+	check("for runs of its job", "waiting", "waiting for earlier runs of the job to end", "job")
 	define("start_deadline", "1h10m")
 	put(trip.Waiting, trip.WaitingOwner, trip.GroupPlace(&run, 3, 0), 7)
-	check("for its group", "waiting", "a free slot of its group, db. If it cannot be started by", "group")
+	check("for its group", "waiting", "a free slot of its group, db. If it has not started by", "group")
 	define("selector", "zone=elsewhere")
 	put(trip.Idle, trip.NoOwner, run.Due, 0)
-	check("for a node", "no_node", "for a node that it may run on", "node")
+	check("for a node", "no_node", "for a suitable node", "node")
 	s.exec("INSERT INTO stop (kind, who, reason, since) VALUES ('cluster', 'eve', 'move', ?)", now.UnixMicro())
-	check("while the cluster is paused", "paused", "The cluster is paused since", "")
-	check("while the cluster is paused", "paused", "It will end skipped", "")
+	check("while the cluster is paused", "paused", "The cluster has been paused since", "")
+	check("while the cluster is paused", "paused", "It will be skipped", "")
 }
 
 // TestExplainRecorded: the outcome of a run, or the reason for it, is the cause.
@@ -331,17 +331,17 @@ func TestExplainRecorded(t *testing.T) {
 	}{
 		{job.Skipped, job.ReasonPreviousRunExecuting, "overlap: the run due x is still executing", "overlap"},
 		{job.Skipped, job.ReasonQueueFull, "overlap: the queue is full", "overlap"},
-		{job.Skipped, job.ReasonAppPaused, "paused with app a by ann", "paused"},
-		{job.Skipped, job.ReasonJobPaused, "job is paused", "paused"},
+		{job.Skipped, job.ReasonAppPaused, "app a is paused by ann", "paused"},
+		{job.Skipped, job.ReasonJobPaused, "the job is paused", "paused"},
 		{job.Skipped, job.ReasonClusterPaused, "the job was paused until x", "paused"},
-		{job.Superseded, job.ReasonJobDeleted, "job was deleted", "deleted"},
-		{job.Skipped, job.ReasonGroupFull, "group db has no free slot; 10 due times wait already", "group"},
+		{job.Superseded, job.ReasonJobDeleted, "the job was deleted", "deleted"},
+		{job.Skipped, job.ReasonGroupFull, "group db has no free slot, 10 due times are already waiting", "group"},
 		{job.Skipped, job.ReasonHandlerDisabled, "handler h is disabled", "handler_disabled"},
 		{job.Skipped, job.ReasonDefinitionInvalid, "schedule: x", "skipped"},
-		{job.Missed, job.ReasonStartDeadline, "could not be started by its deadline, 1m after it was due", "deadline"},
-		{job.Missed, job.ReasonWaitDeadline, "waited until its start deadline", "deadline"},
-		{job.Lost, job.ReasonNodeLost, "its node vanished while it was running", "lost"},
-		{job.Superseded, job.ReasonReplaced, "the due time x took its place", "superseded"},
+		{job.Missed, job.ReasonStartDeadline, "no node could start it before its start deadline, 1m after it was due", "deadline"},
+		{job.Missed, job.ReasonWaitDeadline, "it was still waiting when its start deadline passed", "deadline"},
+		{job.Lost, job.ReasonNodeLost, "its node stopped responding while it was running", "lost"},
+		{job.Superseded, job.ReasonReplaced, "the run due x replaced it", "superseded"},
 	} {
 		due := created.Add(time.Duration(i+1) * time.Hour)
 		s.ended(id, due, c.outcome, c.code, c.reason, due)

@@ -193,7 +193,7 @@ func (f *fields) duration(name string, to *job.Duration) {
 	s, ok := v.(string)
 	d, err := time.ParseDuration(s)
 	if !ok || err != nil && s != "" {
-		f.want(name, v, problem.WantDuration)
+		f.want(name, v, advised(problem.WantDuration, s))
 		return
 	}
 
@@ -218,7 +218,7 @@ func (f *fields) instant(name string, to **time.Time) {
 	s, ok := v.(string)
 	t, err := parseInstant(s)
 	if !ok || err != nil {
-		f.want(name, v, problem.WantTime)
+		f.want(name, v, advised(problem.WantTime, s))
 		return
 	}
 
@@ -309,7 +309,7 @@ func (f *fields) unknown() {
 		} else if listed {
 			f.wrong(name, problem.UnknownField)
 		} else {
-			f.wrong(name, problem.UnknownField.Advise("known are %s",
+			f.wrong(name, problem.UnknownField.Advise("the known fields are %s",
 				strings.Join(slices.Sorted(slices.Values(f.known)), ", ")))
 			listed = true
 		}
@@ -337,7 +337,7 @@ func describe(v any) string {
 	case string:
 		return "the text " + strconv.Quote(cutShort(v))
 	case []any:
-		return "an array"
+		return "a list"
 	}
 
 	return "an object"

@@ -66,7 +66,7 @@ func (s *Server) getGroup(w http.ResponseWriter, r *http.Request) error {
 }
 
 func noGroup(name string) error {
-	return notFound.problem("There is no group %q; PUT makes one.", cutShort(name))
+	return notFound.problem("There is no group %q; create it with PUT, or with go-crontab group set.", cutShort(name))
 }
 
 const lookAtSlots = "GET the group to see how many slots it has."
@@ -88,7 +88,7 @@ func (s *Server) putGroup(w http.ResponseWriter, r *http.Request) error {
 	f.count("slots", &slots, job.MaxSlots)
 	f.ignore(groupReadOnly...)
 	if _, given := body["slots"]; !given {
-		f.wrong("slots", problem.Missing.Advise("say how many runs of the group's jobs may execute at once"))
+		f.wrong("slots", problem.Missing.Advise("give the number of runs that the group's jobs may execute at once"))
 	}
 	if err := f.done(); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (s *Server) deleteGroup(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, sql.ErrNotFound):
 		return noGroup(name)
 	case err != nil:
-		return lookAt(err, "GET the group to see whether it is still there.")
+		return lookAt(err, "GET the group to see whether it still exists.")
 	}
 
 	w.WriteHeader(http.StatusNoContent)

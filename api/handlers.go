@@ -106,7 +106,7 @@ func (s *Server) onHandler(w http.ResponseWriter, r *http.Request,
 		return err
 	}
 	if err := do(r.Context(), e, key); err != nil {
-		return lookAt(err, "GET /api/v1/handlers shows what stands; the same request again does no harm.")
+		return lookAt(err, "GET /api/v1/handlers shows the current state. You can safely repeat the request.")
 	}
 
 	all, err := s.handlers(r.Context())

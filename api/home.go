@@ -121,7 +121,7 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 	f, ok := files["assets/"+name]
 	if !ok {
 		return notFound.problem(
-			"There is no file %q; GET / is the page, of another version than the one that asks for it.", cutShort(name))
+			"There is no file %q. The page that asks for it has another version than this node; reload it.", cutShort(name))
 	}
 
 	return f.serve(w, r, "public, max-age=31536000, immutable") // the name holds a hash of the content

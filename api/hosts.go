@@ -51,8 +51,8 @@ func hostOf(s string) string {
 func (s *Server) checkHost(next http.Handler) http.Handler {
 	refuse := s.serve(func(w http.ResponseWriter, r *http.Request) error {
 		return forbiddenHost.problem(
-			"The Host header is %q; use localhost, the address that the node listens on, or a name that it was "+
-				"started with.",
+			"The Host header is %q. Use localhost, the address on which the node listens, or a name that it was "+
+				"started with (--host).",
 			cutShort(r.Host))
 	})
 

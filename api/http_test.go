@@ -71,25 +71,25 @@ func TestBadHTTPJobs(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	for http, want := range map[string]struct{ field, says string }{
-		`"https://example.com"`: {"http", "want an object"},
+		`"https://example.com"`: {"http", "must be an object"},
 		`{}`:                    {"http.url", "is empty"},
 		`{"uri": "http://a"}`:   {"http.uri", "did you mean url?"},
-		`{"url": 7}`:            {"http.url", "want text"},
-		`{"url": "http://a", "headers": ["A: b"]}`:             {"http.headers", "want an object of texts"},
+		`{"url": 7}`:            {"http.url", "must be text"},
+		`{"url": "http://a", "headers": ["A: b"]}`:             {"http.headers", "must be an object of texts"},
 		`{"url": "http://a", "headers": {"A": "b\r\nC: d"}}`:   {"http.headers.A", "line break"},
-		`{"url": "http://a", "headers": {"A\r\nC": "d"}}`:      {"http.headers.A\r\nC", "is no name of a header"},
+		`{"url": "http://a", "headers": {"A\r\nC": "d"}}`:      {"http.headers.A\r\nC", "is not a valid header name"},
 		`{"url": "http://a", "headers": {"Host": "d"}}`:        {"http.headers.Host", "comes from the URL"},
-		`{"url": "http://a", "expect": "2xx"}`:                 {"http.expect", "want a list"},
-		`{"url": "http://a", "expect": ["ok"]}`:                {"http.expect[0]", "is no status"},
+		`{"url": "http://a", "expect": "2xx"}`:                 {"http.expect", "must be a list"},
+		`{"url": "http://a", "expect": ["ok"]}`:                {"http.expect[0]", "is not an HTTP status"},
 		`{"url": "http://a", "body_limit": 0}`:                 {"http.body_limit", "from 1 to 262144"},
-		`{"url": "http://a", "redirects": true}`:               {"http.redirects", "want a whole number"},
+		`{"url": "http://a", "redirects": true}`:               {"http.redirects", "must be a whole number"},
 		`{"url": "http://a", "redirects": 11}`:                 {"http.redirects", "between 0"},
 		`{"url": "http://a/{{dew}}"}`:                          {"http.url", "known are {{due}}"},
-		`{"url": "http://a", "sign": "k3y"}`:                   {"http.sign", "want an object"},
-		`{"url": "http://a", "sign": {"key": "k3y"}}`:          {"http.sign.key", "known are secret"},
-		`{"url": "http://a", "sign": {"secret": "a secret!"}}`: {"http.sign.secret", "is no name of a secret"},
-		`{"url": "https://a", "tls": {"verify": false}}`:       {"http.tls.verify", "known are ca"},
-		`{"url": "https://a", "tls": {"ca": "x"}}`:             {"http.tls.ca", "is no PEM"},
+		`{"url": "http://a", "sign": "k3y"}`:                   {"http.sign", "must be an object"},
+		`{"url": "http://a", "sign": {"key": "k3y"}}`:          {"http.sign.key", "the known fields are secret"},
+		`{"url": "http://a", "sign": {"secret": "a secret!"}}`: {"http.sign.secret", "is not a valid secret name"},
+		`{"url": "https://a", "tls": {"verify": false}}`:       {"http.tls.verify", "the known fields are ca"},
+		`{"url": "https://a", "tls": {"ca": "x"}}`:             {"http.tls.ca", "is not PEM"},
 	} {
 		r := s.call("POST", "/api/v1/jobs",
 			fmt.Sprintf(`{"name": "bad", "schedule": "@daily", "http": %s}`, http)).want(422)
@@ -107,7 +107,7 @@ func TestBadHTTPJobs(t *testing.T) {
 
 	r := s.call("POST", "/api/v1/jobs",
 		`{"name": "bad", "schedule": "@daily", "command": "true", "http": {"url": "http://a"}}`).want(422)
-	if !strings.Contains(r.body, "a job does one thing") {
+	if !strings.Contains(r.body, "a job does only one thing") {
 		t.Errorf("two things to do: got %s", r.body)
 	}
 }

@@ -37,7 +37,7 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request,
 		j, err = s.jobAfter(r.Context(), done)
 	}
 	if err != nil {
-		return lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
+		return lookAt(err, "GET /api/v1/jobs/%d shows the current state. You can safely repeat the request.", id)
 	}
 
 	return s.answerJob(w, r, http.StatusOK, j)
@@ -92,7 +92,7 @@ func (s *Server) runJob(w http.ResponseWriter, r *http.Request) error {
 
 	asked, err := e.RunNow(r.Context(), []int64{id}, 0, key)
 	if err != nil {
-		return lookAt(err, "GET /api/v1/runs?job_id=%d shows its runs; with an %s the same request again does no harm.",
+		return lookAt(err, "GET /api/v1/runs?job_id=%d shows its runs. You can safely repeat the request if it had an %s.",
 			id, keyHeader)
 	}
 

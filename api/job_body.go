@@ -116,7 +116,7 @@ func patched(old *job.Spec, patch map[string]any) (jobBody, error) {
 
 	target, err := parseObject(context.Background(), text)
 	if err != nil {
-		return jobBody{}, fmt.Errorf("stored definition: %w", err)
+		return jobBody{}, fmt.Errorf("the stored definition cannot be read: %w", err)
 	}
 
 	b, err := wholeJob(mergePatch(target, patch).(map[string]any))

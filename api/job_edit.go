@@ -75,7 +75,7 @@ func (s *Server) putJobNamed(w http.ResponseWriter, r *http.Request) error {
 
 	for field, pair := range map[string][2]*string{"app": {&b.spec.App, &app}, "name": {&b.spec.Name, &name}} {
 		if given, path := *pair[0], *pair[1]; given != "" && given != path {
-			return invalidField(field, problem.NotAsThePathSays.Advise("leave it out, or rename the job by its id"),
+			return invalidField(field, problem.NotAsThePathSays.Advise("leave it out; to rename the job, change it by its id"),
 				cutShort(given), cutShort(path))
 		}
 		*pair[0] = *pair[1]
@@ -146,7 +146,7 @@ func (s *Server) patchJob(w http.ResponseWriter, r *http.Request) error {
 	j, err := s.edit(r.Context(), id, pre.before(func(old *read.Job) (jobBody, error) {
 		if old.SpecErr != nil {
 			return jobBody{}, unreadable.problem(
-				"There is nothing that a patch could be applied to; replace the whole definition with PUT.")
+				"A patch needs a readable definition. Replace the whole definition with PUT.")
 		}
 		b, err := patched(&old.Spec, patch)
 		if err != nil {
@@ -170,7 +170,7 @@ const maxTries = 20
 func (s *Server) edit(ctx context.Context, id int64, want change) (*read.Job, error) {
 	var j *read.Job
 	err := persist(func() (err error) { j, err = s.tryEdit(ctx, id, want); return err })
-	return j, lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
+	return j, lookAt(err, "GET /api/v1/jobs/%d shows the current state. You can safely repeat the request.", id)
 }
 
 // persistFor is the time for which a change is tried again while others change or lock the job. A
@@ -264,7 +264,7 @@ func (s *Server) jobAfter(ctx context.Context, done edit.Done) (*read.Job, error
 
 	j, err := s.cfg.DB.Job(ctx, done.ID)
 	if err != nil {
-		return nil, &sql.Unknown{Err: fmt.Errorf("the change stands; the job cannot be shown: %w", err)}
+		return nil, &sql.Unknown{Err: fmt.Errorf("the change was made, but the job cannot be shown: %w", err)}
 	}
 	return &j, nil
 }

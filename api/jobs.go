@@ -19,7 +19,7 @@ func (s *Server) editor() (Editor, error) {
 		return e, nil
 	}
 	return nil, noSession.problem(
-		"It has no session: it is starting, draining, or out of touch with the database. Try again in a moment, or " +
+		"It has no session, because it is starting, draining, or cut off from the database. Try again in a moment, or " +
 			"ask another node.")
 }
 
@@ -28,7 +28,7 @@ func jobID(r *http.Request) (int64, error) { return pathID(r, noJob) }
 
 func noJob(id string) error {
 	return notFound.problem(
-		"There is no job %q; ids of jobs are numbers, and by name it is /api/v1/apps/{app}/jobs/{name}.", cutShort(id))
+		"There is no job %q. Job ids are numbers; to find a job by name, use /api/v1/apps/{app}/jobs/{name}.", cutShort(id))
 }
 
 // livingJob reads the job whose id is in the path, unless it is deleted.
@@ -95,7 +95,7 @@ func (s *Server) create(ctx context.Context, b jobBody) (*read.Job, error) {
 	if err == nil {
 		j, err = s.jobAfter(ctx, done)
 	}
-	return j, lookAt(err, "GET %s tells whether the job was created.", namedPath(b.spec.App, b.spec.Name))
+	return j, lookAt(err, "GET %s shows whether the job was created.", namedPath(b.spec.App, b.spec.Name))
 }
 
 func namedPath(app, name string) string {
@@ -188,7 +188,7 @@ func (s *Server) deleteJob(w http.ResponseWriter, r *http.Request) error {
 
 	err = s.asWanted(r, id, func(ctx context.Context) error { _, err := e.Delete(ctx, id); return err })
 	if err != nil {
-		return lookAt(err, "GET /api/v1/jobs/%d tells whether the job is still there.", id)
+		return lookAt(err, "GET /api/v1/jobs/%d shows whether the job still exists.", id)
 	}
 
 	w.WriteHeader(http.StatusNoContent)

@@ -209,7 +209,7 @@ func TestManyViewersLeaveRoomForAnAdmin(t *testing.T) {
 	}
 
 	late.listen("/api/v1/events").hello()
-	if why := taken[0].closes(); !strings.Contains(why, "one went to somebody else") {
+	if why := taken[0].closes(); !strings.Contains(why, "one was closed for another caller") {
 		t.Errorf("the oldest stream of who has most: got %q", why)
 	}
 

@@ -54,7 +54,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	f, token := newFields(body), ""
 	f.text("token", &token)
 	if token == "" {
-		f.wrong("token", problem.Missing.Advise("go-crontab token create makes one"))
+		f.wrong("token", problem.Missing.Advise("create one with go-crontab token create"))
 	}
 	if err := f.done(); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request, p *auth.Principa
 
 	login, expires, err := s.issuer.SignIn(r.Context(), p, s.cfg.LoginLife)
 	if err != nil {
-		return lookAt(err, "Sign in again; a sign-in of which nobody knows ends by itself.")
+		return lookAt(err, "Sign in again; an unused sign-in expires by itself.")
 	}
 
 	s.gate.Expect(login)
@@ -96,7 +96,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := s.issuer.SignOut(r.Context(), auth.Of(r.Context())); err != nil {
-		return lookAt(err, "The same request again does no harm.")
+		return lookAt(err, "You can safely repeat the request.")
 	}
 
 	s.gate.Forget()
@@ -109,7 +109,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) paceStrangers(r *http.Request) (giveBack func(), err error) {
 	giveBack, wait, ok := s.flows.Take(addressOf(r), time.Now())
 	if !ok {
-		return nil, slowDown(wait, "Too many sign-ins came from your address.")
+		return nil, slowDown(wait, "Too many sign-ins were tried from your address.")
 	}
 	return giveBack, nil
 }
@@ -198,7 +198,7 @@ func (s *Server) vouched(r *http.Request, back returned) (*auth.Principal, error
 		return nil, err
 	}
 	if back.wrong != "" {
-		return nil, &auth.Refused{Why: "the identity provider says " + cutShort(back.wrong)}
+		return nil, &auth.Refused{Why: "the identity provider refused the sign-in: " + cutShort(back.wrong)}
 	}
 
 	giveBack, err := s.paceStrangers(r)
@@ -219,7 +219,7 @@ func addressOf(r *http.Request) string { return auth.AddressKey(job.ActorOf(r.Co
 func problemOfProvider(err error) error {
 	if errors.Is(err, auth.ErrNoClock) {
 		return unavailable.problem(
-			"The node has not read the database's clock yet. Begin the sign-in again in a moment.")
+			"This node has not read the database's clock yet. Start the sign-in again in a moment.")
 	}
 
 	var away *auth.ProviderError
@@ -228,8 +228,7 @@ func problemOfProvider(err error) error {
 	}
 
 	p := providerAway.problem(
-		"It may be down, or set up wrongly; the node's log says more under this request_id. Signing in with a token " +
-			"works all the same.")
-	p.cause = err
+		"It may be down, or its settings may be wrong. Signing in with a token still works.")
+	p.cause, p.inLog = err, true
 	return p
 }

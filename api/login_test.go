@@ -468,7 +468,7 @@ func TestOIDCForeignEnd(t *testing.T) {
 	} {
 		for _, kept := range []string{flow, ""} {
 			r := s.as("").call("POST", callback, endOf(kept, foreign))
-			if r.status != 401 || !strings.Contains(r.body, "begun by another browser") ||
+			if r.status != 401 || !strings.Contains(r.body, "started in another browser") ||
 				r.header.Get("Set-Cookie") != "" {
 				t.Errorf("%s: got %d %v %s", what, r.status, r.header, r.body)
 			}
@@ -603,7 +603,7 @@ func TestSignInByOIDC(t *testing.T) {
 			"<b>eve</b>@x is in no group that has a role here",
 		},
 		"somebody else's key": {
-			map[string]any{"sub": "2", "groups": "admins"}, testidp.Wrong{Key: true}, "ID token is not right",
+			map[string]any{"sub": "2", "groups": "admins"}, testidp.Wrong{Key: true}, "ID token is not valid",
 		},
 		"the provider says no": {
 			map[string]any{"sub": "2", "groups": "admins"}, testidp.Wrong{Denied: true}, "access_denied",
@@ -663,14 +663,14 @@ func TestTokens(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"role": "viewer"}`:                                                 "name: is empty",
 		`{"name": "a"}`:                                                      "role: is missing",
-		`{"name": "a b", "role": "viewer"}`:                                  "want only letters",
-		`{"name": "a", "role": "root"}`:                                      "want one of viewer, operator, admin",
-		`{"name": "a", "role": "viewer", "apps": []}`:                        "apps: are none",
+		`{"name": "a b", "role": "viewer"}`:                                  "must contain only letters",
+		`{"name": "a", "role": "root"}`:                                      "give one of viewer, operator, admin",
+		`{"name": "a", "role": "viewer", "apps": []}`:                        "apps: are an empty list",
 		`{"name": "a", "role": "viewer", "apps": "x"}`:                       "apps: ",
 		`{"name": "a", "role": "viewer", "expires": "tomorrow"}`:             "expires: ",
 		`{"name": "a", "role": "viewer", "expires": "-1h"}`:                  "expires: ",
 		`{"name": "a", "role": "viewer", "expires": 7}`:                      "expires: ",
-		`{"name": "a", "role": "viewer", "expires": "2001-01-01T00:00:00Z"}`: "expires: lies in the past",
+		`{"name": "a", "role": "viewer", "expires": "2001-01-01T00:00:00Z"}`: "expires: is in the past",
 		`{"name": "a", "role": "viewer", "token": "mine"}`:                   "token: ",
 	} {
 		r := s.call("POST", "/api/v1/tokens", body)

@@ -50,7 +50,7 @@ func (s *Server) listLogins(w http.ResponseWriter, r *http.Request) error {
 
 	if !p.May(admin) {
 		if f.Who != "" && f.Who != p.Name {
-			return forbid(p, "The sign-ins of others take role %s without a limit to apps", admin)
+			return forbid(p, "The sign-ins of others need the role %s without a limit to apps", admin)
 		}
 		f.Who, f.TokenID = p.Name, &p.Token
 	}
@@ -85,7 +85,7 @@ func (s *Server) endLogin(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, sql.ErrNotFound):
 		return noLogin(strconv.FormatInt(id, 10))
 	case err != nil:
-		return lookAt(err, "GET /api/v1/logins tells whether it lives; the same request again does no harm.")
+		return lookAt(err, "GET /api/v1/logins shows whether it still exists. You can safely repeat the request.")
 	}
 
 	s.gate.Forget()
@@ -99,22 +99,23 @@ func (s *Server) endLogins(w http.ResponseWriter, r *http.Request) error {
 	p, q := auth.Of(r.Context()), newQuery(r)
 	who := q.text(loginWhose)
 	if who == "" {
-		q.wrong(loginWhose.name, problem.Missing.Advise("say whose sign-ins to end, as GET /api/v1/logins names them"))
+		q.wrong(loginWhose.name, problem.Missing.Advise(
+			"give the name of the person or token whose sign-ins should end, as in GET /api/v1/logins"))
 	}
 	if err := q.err(); err != nil {
 		return err
 	}
 	if !p.May(admin) && who != p.Name {
-		return forbid(p, "The sign-ins of others take role %s without a limit to apps", admin)
+		return forbid(p, "The sign-ins of others need the role %s without a limit to apps", admin)
 	}
 
 	n, err := s.issuer.EndLogins(r.Context(), who, mayEnd(p))
 	switch {
 	case errors.Is(err, sql.ErrNotFound):
-		return notFound.problem("Nobody is signed in as %q; GET /api/v1/logins lists who is. The name must be exact.",
+		return notFound.problem("Nobody is signed in as %q. The name must be exact; GET /api/v1/logins lists all sign-ins.",
 			cutShort(who))
 	case err != nil:
-		return lookAt(err, "GET /api/v1/logins tells which of them live; the same request again does no harm.")
+		return lookAt(err, "GET /api/v1/logins shows the remaining sign-ins. You can safely repeat the request.")
 	}
 
 	s.gate.Forget()
@@ -127,7 +128,13 @@ func (s *Server) checker() *auth.Checker {
 	if s.cfg.OIDC == nil || s.issuer.Keys == nil {
 		return nil
 	}
-	return &auth.Checker{DB: s.cfg.DB.DB, OIDC: s.cfg.OIDC, Keys: s.issuer.Keys, Now: s.cfg.Now, Log: s.cfg.Log}
+	return auth.NewChecker(auth.CheckerConfig{
+		DB:   s.cfg.DB.DB,
+		OIDC: s.cfg.OIDC,
+		Keys: s.issuer.Keys,
+		Now:  s.cfg.Now,
+		Log:  s.cfg.Log,
+	})
 }
 
 // startChecks checks sign-ins until ctx ends or stop is called; stop waits for the end.
@@ -141,7 +148,7 @@ func (s *Server) startChecks(ctx context.Context) (stop func()) {
 	checked := make(chan struct{})
 	go func() {
 		defer close(checked)
-		c.Run(checking)
+		_ = c.Run(checking) // it only ends with its context
 	}()
 
 	return func() {

@@ -77,8 +77,8 @@ const longestDebug = 7 * 24 * time.Hour
 
 // logLevelBody is the body of PUT /api/v1/log-level.
 type logLevelBody struct {
-	Level string       `json:"level" enum:"debug,info,warn,error" doc:"The least level that is logged."`
-	For   job.Duration `json:"for,omitempty" doc:"After how long the level that the node was started with holds again; at most 168h. Without it the change holds until the process ends."`
+	Level string       `json:"level" enum:"debug,info,warn,error" doc:"The lowest level that is logged."`
+	For   job.Duration `json:"for,omitempty" doc:"How long the change lasts, at most 168h. Then the level of the node's start applies again. Without it, the change lasts until the process ends."`
 }
 
 // getLogLevel: GET /api/v1/log-level
@@ -147,7 +147,7 @@ func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) logLevel() (*LogLevel, error) {
 	if s.cfg.LogLevel == nil {
-		return nil, notFound.problem("The log of this node has no level that can be changed.")
+		return nil, notFound.problem("The log level of this node cannot be changed.")
 	}
 	return s.cfg.LogLevel, nil
 }

@@ -16,7 +16,7 @@ type Observer func(method, route string, status int, took time.Duration, stream 
 // metrics: GET /metrics
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) error {
 	if s.cfg.Metrics == nil {
-		return notFound.problem("This node serves no metrics.")
+		return notFound.problem("This node does not serve metrics.")
 	}
 	s.cfg.Metrics.ServeHTTP(w, r)
 	return nil

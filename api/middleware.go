@@ -73,7 +73,9 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 				"request", middleware.GetReqID(r.Context()), "method", r.Method, "path", r.URL.Path,
 				"panic", p, "stack", string(debug.Stack()))
 			if answer, ok := w.(middleware.WrapResponseWriter); ok && answer.Status() == 0 {
-				s.fail(w, r, internal.problem("The node's log says more under this request_id."))
+				failed := internal.problem("The request failed unexpectedly.")
+				failed.inLog = true
+				s.fail(w, r, failed)
 			}
 		}()
 

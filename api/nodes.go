@@ -158,7 +158,7 @@ func (s *Server) getNode(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if v.State == view.NodeAbsent && !v.Cordoned {
-		return notFound.problem("There is no node %q; GET /api/v1/nodes lists those that there are.", cutShort(name))
+		return notFound.problem("There is no node %q; GET /api/v1/nodes lists all nodes.", cutShort(name))
 	}
 
 	return answer(w, http.StatusOK, v)
@@ -237,7 +237,7 @@ func (s *Server) onNode(w http.ResponseWriter, r *http.Request, do func(context.
 		return err
 	}
 	if err := do(r.Context(), e, name); err != nil {
-		return lookAt(err, "GET /api/v1/nodes shows what stands; the same request again does no harm.")
+		return lookAt(err, "GET /api/v1/nodes shows the current state. You can safely repeat the request.")
 	}
 
 	v, err := s.node(r.Context(), name)
@@ -268,6 +268,6 @@ func (s *Server) knownNode(r *http.Request, name string) error {
 		return nil
 	}
 	return notFound.problem(
-		"No node %q is in the cluster%s; ?absent=ok does it all the same, for a node that is to join later.",
+		"There is no node %q in the cluster%s Add ?absent=ok for a node that will join later.",
 		cutShort(name), didYouMean(name, names))
 }

@@ -182,8 +182,8 @@ func (s *Server) replayCalendar(w http.ResponseWriter, r *http.Request) (bool, e
 // lostToken is the problem of a request for a token that was created, but whose text is lost.
 func lostToken() error {
 	return exists.problem(
-		"The request was carried out, and the token is there, but its text is not known any more; revoke it, and "+
-			"make another with a new %s.", keyHeader)
+		"An earlier request has created the token, but its text is lost. Revoke the token, and create "+
+			"another one with a new %s.", keyHeader)
 }
 
 const replayedHeader = "Idempotency-Replayed"
@@ -230,7 +230,7 @@ func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer, sealed
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepFor)
 	defer cancel()
 	if err := keepAnswer(bounded, s.cfg.DB.DB, o, a); err != nil {
-		s.cfg.Log.Warn("the answer to a request with an Idempotency-Key is not kept", "error", err)
+		s.cfg.Log.Warn("cannot store the answer to a request with an Idempotency-Key", "error", err)
 	}
 }
 

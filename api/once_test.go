@@ -200,12 +200,12 @@ func TestBackfillUpToNow(t *testing.T) {
 
 	ahead := now.Add(time.Hour).Format(time.RFC3339)
 	if r := s.call("POST", "/api/v1/jobs/1/backfill",
-		object{"from": ahead}).want(422); !strings.Contains(r.complaint("from"), "lies ahead") {
+		object{"from": ahead}).want(422); !strings.Contains(r.complaint("from"), "in the future") {
 		t.Errorf("got %s", r.body)
 	}
 
 	if r := s.call("POST", "/api/v1/jobs/1/backfill",
-		object{"from": first.text("from"), "to": ahead}).want(422); !strings.Contains(r.complaint("to"), "lies ahead") {
+		object{"from": first.text("from"), "to": ahead}).want(422); !strings.Contains(r.complaint("to"), "in the future") {
 		t.Errorf("got %s", r.body)
 	}
 }
@@ -288,7 +288,7 @@ func TestOnceWithoutAnAnswer(t *testing.T) {
 
 	wg.Go(func() {
 		r := s.call("POST", "/api/v1/tokens", `{"name": "ci", "role": "viewer"}`, "Idempotency-Key", "token")
-		if r.status != 409 || !strings.Contains(r.body, "revoke it") ||
+		if r.status != 409 || !strings.Contains(r.body, "Revoke the token") ||
 			strings.Contains(r.body, token.object().text("token")) {
 			t.Errorf("the token again: got %d %s", r.status, r.body)
 		}

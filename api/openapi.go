@@ -33,19 +33,19 @@ const (
 // tags are in the order of the reference.
 var tags = []openapi.Tag{
 	{Name: tagJobs, Description: "What to run, when, and under which policies."},
-	{Name: tagFiles, Description: "Jobs as files have them: applied all at once, and exported."},
-	{Name: tagRuns, Description: "Attempts of due times: what executes and what has ended."},
-	{Name: tagBackfills, Description: "Due times of the past that are started now."},
-	{Name: tagGroups, Description: "How many runs of several jobs may execute at once."},
-	{Name: tagCalendars, Description: "On which days, and at which hours of them, jobs have due times."},
-	{Name: tagNodes, Description: "The nodes of the cluster, and what people said about them."},
+	{Name: tagFiles, Description: "Jobs in the form of files: applied all at once, and exported."},
+	{Name: tagRuns, Description: "Attempts of due times, running and ended."},
+	{Name: tagBackfills, Description: "Start due times of the past."},
+	{Name: tagGroups, Description: "Limits on how many runs of several jobs execute at once."},
+	{Name: tagCalendars, Description: "The days, and the hours of them, on which jobs have due times."},
+	{Name: tagNodes, Description: "The nodes of the cluster, and their cordons and drains."},
 	{Name: tagHandlers, Description: "Go functions of programs that embed a node."},
-	{Name: tagCluster, Description: "The cluster, pauses of apps and of all of it, and who changed what."},
-	{Name: tagAccess, Description: "Who asks, and tokens: who may do what."},
-	{Name: tagSecrets, Description: "What jobs use and nobody may read."},
+	{Name: tagCluster, Description: "The cluster, pauses of apps and of the whole cluster, and the audit."},
+	{Name: tagAccess, Description: "Callers, sign-ins and tokens, and their roles."},
+	{Name: tagSecrets, Description: "Values that jobs can use, but nobody can read."},
 	{
 		Name:        tagAlerts,
-		Description: "Who is told what goes wrong, and where: rules, channels, silences, what fired and what was sent.",
+		Description: "Alert rules, channels and silences; alerts that fired, and messages that were sent.",
 	},
 	{Name: tagNode, Description: "The node that answers, and this reference."},
 }
@@ -68,21 +68,21 @@ const (
 	mediaEvents  = "text/event-stream"
 )
 
-const aboutAPI = "The HTTP API of a cron cluster. All nodes answer alike; ask any of them.\n\n" +
-	"**Values.** Ids are text. Instants are RFC 3339 with their offset. Lengths of time have their unit: `90s`, " +
-	"`1h30m`. What is absent is not set. " +
-	"Later versions may answer with further fields, so readers should pass over those that they do not know.\n\n" +
-	"**Requests.** Fields and query parameters that nobody knows are refused: a typo is not taken for a wish to " +
-	"leave something out. " +
-	"A GET may be a HEAD. A change is answered once it is known to stand, or known not to.\n\n" +
-	"**Lists** answer with a page: `items`, and `next` if there are more, which the next request gives as `cursor`. " +
-	"What is there all the while is listed exactly once.\n\n" +
-	"**Repetitions.** PUT, PATCH, DELETE, pause, resume and the like can be sent again as they are. Where an " +
-	"operation takes an `Idempotency-Key`, " +
-	"the same request with the same key is made once, however often it is sent within a day.\n\n" +
-	"**Fields of a job** are explained in full, with examples, in `docs/jobs.md`.\n\n" +
-	"**Errors** are problems (RFC 9457): `type` never changes, `detail` says what to do, and `errors` names each " +
-	"place that is wrong."
+const aboutAPI = "The HTTP API of a cron cluster. All nodes are equal, so use any of them.\n\n" +
+	"**Values.** Ids are text. Times are in RFC 3339, with an offset. Durations have a unit: `90s`, " +
+	"`1h30m`. A field that is absent is not set. " +
+	"Later versions may add fields to answers, so clients should ignore fields that they do not know.\n\n" +
+	"**Requests.** Unknown fields and query parameters are refused, so that a typo is not mistaken for a field that " +
+	"was left out. " +
+	"HEAD works wherever GET does. A change is answered once it is known whether it was made.\n\n" +
+	"**Lists** answer with a page: `items`, and `next` if there are more. The next request gives `next` as `cursor`. " +
+	"Objects that exist during the whole listing are listed exactly once.\n\n" +
+	"**Repetitions.** PUT, PATCH, DELETE, pause, resume and the like can be repeated safely. Where an " +
+	"operation accepts an `Idempotency-Key`, " +
+	"the same request with the same key is carried out once, however often it is sent within a day.\n\n" +
+	"**Fields of a job** are explained with examples in `docs/jobs.md`.\n\n" +
+	"**Errors** are problems (RFC 9457): `type` never changes, `detail` says what to do, and `errors` lists each " +
+	"mistake with its place."
 
 // newDocument describes routes as an OpenAPI document.
 func newDocument(routes []route, version string) *openapi.Document {
@@ -138,8 +138,8 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 	if op.keyed || op.once {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{
 			Name: keyHeader, In: "header", Example: "once-2027-01-31",
-			Description: "Makes a repetition of the request one and the same: it is carried out once, and for 24 " +
-				"hours it is answered as it was then. A key belongs to one request; with another one the answer " +
+			Description: "Makes the request safe to repeat: it is carried out once, and for 24 " +
+				"hours repetitions get the same answer. A key belongs to one request; with another request the answer " +
 				"is 409.",
 			Schema: &openapi.Schema{Type: openapi.Types{openapi.String}, MaxLength: maxKey, Pattern: "^[ -~]*$"},
 		})
@@ -148,8 +148,8 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 	if op.matched {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{
 			Name: ifMatch, In: "header", Example: `"3"`,
-			Description: "The `ETag` of what is to be changed: if it has another by now, nothing is changed, and the " +
-				"answer is 412. The version of a job alone, such as `\"3\"`, is about its definition.",
+			Description: "The `ETag` of the object. If the object has another one by now, nothing is changed, and the " +
+				"answer is 412. The version of a job alone, such as `\"3\"`, compares only its definition.",
 			Schema: textOf(""),
 		})
 	}
@@ -157,15 +157,16 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 	if op.unless {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{
 			Name: ifNoneMatch, In: "header", Example: "*",
-			Description: "With `*` only what is not there is made; if it is, nothing is changed, and the answer is 412.",
-			Schema:      textOf(""),
+			Description: "With `*`, the object is only created. If it already exists, nothing is changed, and the answer " +
+				"is 412.",
+			Schema: textOf(""),
 		})
 	}
 
 	if op.streams {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{
 			Name: lastEventID, In: "header",
-			Description: "Has a stream go on behind the message that had this `id`. Browsers send it by themselves.",
+			Description: "Continues a stream after the message with this `id`. Browsers send it by themselves.",
 			Schema:      textOf(""),
 		})
 	}
@@ -173,14 +174,14 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 	if op.spoken {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{
 			Name: "Accept-Language", In: "header",
-			Description: "The language of words: `zh` for Chinese, everything else for English.", Schema: textOf(""),
+			Description: "The language of schedules in words: `zh` for Chinese, anything else for English.", Schema: textOf(""),
 		})
 	}
 
 	if op.cached {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{
 			Name: "If-None-Match", In: "header",
-			Description: "The `ETag` of what the client has: if it is still the same, the answer is 304.",
+			Description: "The `ETag` of the client's copy. If it is still current, the answer is 304.",
 			Schema:      textOf(""),
 		})
 	}
@@ -200,7 +201,7 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 
 	replies := op.replies
 	if op.cached {
-		replies = []reply{replies[0], {status: http.StatusNotModified, about: "The client has it."}}
+		replies = []reply{replies[0], {status: http.StatusNotModified, about: "The client's copy is current."}}
 	}
 
 	for _, r := range replies {
@@ -355,14 +356,14 @@ func camel(name string) string {
 var waysIn = openapi.Map[*openapi.SecurityScheme]{
 	{
 		Key: "token", Value: &openapi.SecurityScheme{
-			Type: "http", Scheme: "bearer", Description: "An API token, as `go-crontab token create` makes them.",
+			Type: "http", Scheme: "bearer", Description: "An API token, created with `go-crontab token create`.",
 		},
 	},
 	{
 		Key: "login", Value: &openapi.SecurityScheme{
 			Type: "apiKey", In: "header", Name: loginHeader,
-			Description: "The `login_key` of a browser that has signed in. It counts only with the cookie of the same " +
-				"sign-in, and the cookie only with it.",
+			Description: "The `login_key` of a signed-in browser. It is only valid together with the cookie of the same " +
+				"sign-in, and the cookie only together with it.",
 		},
 	},
 	{
@@ -390,30 +391,32 @@ func setHeaders(to *openapi.Map[*openapi.Header], names []string) {
 
 // replyHeaders are the headers that answers may have.
 var replyHeaders = map[string]openapi.Header{
-	requestIDHeader: textHeader("By which the node's log tells more. A short and plain one of the request is kept."),
-	"Location":      textHeader("The path of what was made."),
+	requestIDHeader: textHeader("The id under which the node's log has more. If the request has a short, plain id, " +
+		"that one is used."),
+	"Location": textHeader("The path of the new object."),
 	"Retry-After": {
-		Description: "After how many seconds to try again.",
+		Description: "The number of seconds after which to try again.",
 		Schema:      &openapi.Schema{Type: openapi.Types{openapi.Integer}},
 	},
 	"Set-Cookie":       textHeader("The cookie of the browser."),
-	"Content-Encoding": textHeader("`gzip`, for those that take it."),
-	"Vary":             textHeader("On which header of the request the answer depends."),
-	"WWW-Authenticate": textHeader("How to say who asks."),
-	"ETag":             textHeader("By which `If-None-Match` knows this version again."),
+	"Content-Encoding": textHeader("`gzip`, for clients that accept it."),
+	"Vary":             textHeader("The headers of the request on which the answer depends."),
+	"WWW-Authenticate": textHeader("How to authenticate."),
+	"ETag":             textHeader("The tag of this version, for `If-Match` and `If-None-Match`."),
 	replayedHeader: {
-		Description: "That this is what the request was answered before, under the same `Idempotency-Key`. Absent " +
+		Description: "Present if this is the stored answer to an earlier request with the same `Idempotency-Key`. Absent " +
 			"otherwise.",
 		Schema: openapi.Words("true"),
 	},
-	accelHeader:    textHeader("`no`, of streams: proxies are not to keep it back."),
-	"Output-State": {Description: "Whether the run executes. Not with JSON.", Schema: openapi.Words(running, ended)},
+	accelHeader: textHeader("`no`, for streams: proxies must not buffer it."),
+	"Output-State": {Description: "Whether the run is still executing. Not with " +
+		"JSON.", Schema: openapi.Words(running, ended)},
 	"Output-From": {
-		Description: "Where in the output the body begins. With `raw` and `from`.",
+		Description: "The position in the output at which the body begins. With `raw` and `from`.",
 		Schema:      &openapi.Schema{Type: openapi.Types{openapi.Integer}},
 	},
 	"Output-Next": {
-		Description: "The byte to ask for next. With `raw` and `from`.",
+		Description: "The value of `from` for the next request. With `raw` and `from`.",
 		Schema:      &openapi.Schema{Type: openapi.Types{openapi.Integer}},
 	},
 }

@@ -283,7 +283,7 @@ func TestOptionsTakeEffect(t *testing.T) {
 	id = s.create("beyond", object{"limits": object{"open_files": 1 << 30}}).text("id")
 	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
 	if run := s.ran(id, 1)[0]; run.text("outcome") != "failed" ||
-		!strings.Contains(run.text("reason"), "more than this node may give") {
+		!strings.Contains(run.text("reason"), "more than this node's own hard limit") {
 		t.Errorf("got %v", run)
 	}
 

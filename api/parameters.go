@@ -74,20 +74,20 @@ const maxID = 1<<63 - 1
 
 // Parameters of several routes.
 var (
-	limitParam = numberParam{declared{"limit", "How many items a page has at most.", "20"}, maxLimit, defaultLimit}
+	limitParam = numberParam{declared{"limit", "The most items on a page.", "20"}, maxLimit, defaultLimit}
 	pageParam  = cursorParam{
 		declared{
-			"cursor", "Where the page begins: what the answer before gave as `next`. Without it, the first page.", "",
+			"cursor", "The `next` of the previous answer. Without it, the first page.", "",
 		},
 	}
-	ofAppParam   = textParam{declared{"app", "Only what belongs to this app.", "billing"}, job.MaxName}
-	ofJobParam   = numberParam{declared{"job_id", "Only what belongs to the job of this id.", "17"}, maxID, 0}
-	endedParam   = outcomeParam{declared{"outcome", "Only runs that ended so.", "failed"}}
+	ofAppParam   = textParam{declared{"app", "Only entries of this app.", "billing"}, job.MaxName}
+	ofJobParam   = numberParam{declared{"job_id", "Only entries of the job with this id.", "17"}, maxID, 0}
+	endedParam   = outcomeParam{declared{"outcome", "Only runs with this outcome.", "failed"}}
 	dueFromParam = instantParam{
-		declared: declared{"from", "Only runs that were due at this instant or after it.", "2027-01-31T00:00:00Z"},
+		declared: declared{"from", "Only runs that were due at or after this time.", "2027-01-31T00:00:00Z"},
 	}
 	dueBeforeParam = instantParam{
-		declared: declared{"to", "Only runs that were due before this instant.", "2027-02-01T00:00:00Z"},
+		declared: declared{"to", "Only runs that were due before this time.", "2027-02-01T00:00:00Z"},
 	}
 )
 

@@ -40,7 +40,7 @@ func (s *Server) readPause(r *http.Request) (job.PauseRequest, error) {
 		text, _ := v.(string)
 		until, ok := endOf(text, now)
 		if !ok {
-			f.want("until", v, problem.WantUntil)
+			f.want("until", v, advised(problem.WantUntil, text))
 		}
 
 		p.Until = job.MicrosOf(until)
@@ -49,14 +49,15 @@ func (s *Server) readPause(r *http.Request) (job.PauseRequest, error) {
 	return p, f.done()
 }
 
-// endOf reads the end of a pause: an instant, or the time until then.
+// endOf reads the end of a pause: an instant, or the time until then. It may lie in the past, which
+// the caller refuses.
 func endOf(text string, now time.Time) (time.Time, bool) {
 	if t, err := parseInstant(text); err == nil {
 		return t, t.Unix() > 0
 	}
 
 	d, err := time.ParseDuration(text)
-	return now.Add(d), err == nil && d > 0
+	return now.Add(d), err == nil
 }
 
 // pauseJob: POST /api/v1/jobs/{id}/pause
@@ -87,7 +88,7 @@ func scope(r *http.Request) (string, error) {
 	return app, job.ValidateApp(app)
 }
 
-const lookAtPauses = "GET /api/v1/pauses shows what stands; the same request again does no harm."
+const lookAtPauses = "GET /api/v1/pauses shows the current state. You can safely repeat the request."
 
 // pauseAll: POST /api/v1/apps/{app}/pause and /api/v1/cluster/pause
 func (s *Server) pauseAll(w http.ResponseWriter, r *http.Request) error {

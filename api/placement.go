@@ -87,7 +87,7 @@ func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]view
 func viewOfWait(w *read.Wait, spec *job.Spec) view.JobWait {
 	v := view.JobWait{
 		Due: w.Due.Time(), Wait: view.Wait{For: "job", Since: since(w), Until: instant(expires(w, spec))},
-		Why: "runs of the job before it have not ended",
+		Why: "earlier runs of the job have not ended",
 	}
 	if w.Group != "" {
 		v.For, v.Group, v.Why = "group", w.Group, "group "+w.Group+" has no free slot"

@@ -25,7 +25,7 @@ func (s *Server) ServeProbes(ctx context.Context, l net.Listener) error {
 	m.Use(s.requestID, s.logRequest, s.recoverPanic, protect, middleware.GetHead)
 
 	m.NotFound(s.serve(func(http.ResponseWriter, *http.Request) error {
-		return notFound.problem("This listener answers GET /healthz and GET /readyz alone.")
+		return notFound.problem("This listener only answers GET /healthz and GET /readyz.")
 	}))
 	m.MethodNotAllowed(m.NotFoundHandler())
 

@@ -23,6 +23,7 @@ type Problem struct {
 	tag        string // for a failed precondition: the ETag of the object
 	retryAfter string // seconds
 	cause      error  // only for the log
+	inLog      bool   // tell the client by which request ID the log has the cause
 }
 
 // kind holds the common values of a type of problems.
@@ -34,32 +35,32 @@ type kind struct {
 
 // The types of problems. Clients branch on them, so they never change.
 var (
-	unauthenticated  = kind{"unauthenticated", http.StatusUnauthorized, "It is not known who asks"}
-	forbidden        = kind{"forbidden", http.StatusForbidden, "Your role does not allow that"}
+	unauthenticated  = kind{"unauthenticated", http.StatusUnauthorized, "Unauthorized"}
+	forbidden        = kind{"forbidden", http.StatusForbidden, "Your role does not allow this"}
 	tooMany          = kind{"too-many-requests", http.StatusTooManyRequests, "Too many requests"}
-	appLimit         = kind{"app-limit", http.StatusTooManyRequests, "The app is at one of its limits"}
-	providerAway     = kind{"provider-away", http.StatusBadGateway, "The identity provider does not answer as it should"}
+	appLimit         = kind{"app-limit", http.StatusTooManyRequests, "The app has reached one of its limits"}
+	providerAway     = kind{"provider-away", http.StatusBadGateway, "The identity provider does not respond correctly"}
 	malformed        = kind{"malformed", http.StatusBadRequest, "The body is not JSON"}
 	forbiddenHost    = kind{"forbidden-host", http.StatusForbidden, "This host name is not served"}
-	crossOrigin      = kind{"cross-origin", http.StatusForbidden, "Other web sites may not change anything here"}
+	crossOrigin      = kind{"cross-origin", http.StatusForbidden, "Changes from other web sites are refused"}
 	notFound         = kind{"not-found", http.StatusNotFound, "Not found"}
-	methodNotAllowed = kind{"method-not-allowed", http.StatusMethodNotAllowed, "The method is not allowed here"}
+	methodNotAllowed = kind{"method-not-allowed", http.StatusMethodNotAllowed, "Method not allowed"}
 	exists           = kind{"exists", http.StatusConflict, "The name is taken"}
-	changed          = kind{"changed", http.StatusConflict, "The job changed meanwhile"}
+	changed          = kind{"changed", http.StatusConflict, "The object was changed in the meantime"}
 	unreadable       = kind{"unreadable", http.StatusConflict, "The stored definition cannot be read"}
-	stale            = kind{"stale", http.StatusPreconditionFailed, "It is not as the request wants it"}
-	keyReused        = kind{"key-reused", http.StatusConflict, "The Idempotency-Key was used before"}
-	inUse            = kind{"in-use", http.StatusConflict, "It is in use"}
+	stale            = kind{"stale", http.StatusPreconditionFailed, "The precondition is not met"}
+	keyReused        = kind{"key-reused", http.StatusConflict, "The Idempotency-Key was already used"}
+	inUse            = kind{"in-use", http.StatusConflict, "It is still in use"}
 	noSecretKey      = kind{"no-secret-key", http.StatusConflict, "This node has no key for secrets"}
-	hasEnded         = kind{"has-ended", http.StatusConflict, "The run has ended"}
+	hasEnded         = kind{"has-ended", http.StatusConflict, "The run has already ended"}
 	tooLarge         = kind{"too-large", http.StatusRequestEntityTooLarge, "The body is too large"}
-	unsupportedMedia = kind{"unsupported-media-type", http.StatusUnsupportedMediaType, "The body must be JSON"}
+	unsupportedMedia = kind{"unsupported-media-type", http.StatusUnsupportedMediaType, "The Content-Type is not supported"}
 	invalid          = kind{"invalid", http.StatusUnprocessableEntity, "The request is not valid"}
-	internal         = kind{"internal", http.StatusInternalServerError, "Something went wrong here"}
-	noSession        = kind{"no-session", http.StatusServiceUnavailable, "The node cannot change anything now"}
+	internal         = kind{"internal", http.StatusInternalServerError, "Internal error"}
+	noSession        = kind{"no-session", http.StatusServiceUnavailable, "This node cannot make changes now"}
 	unknownOutcome   = kind{"unknown-outcome", http.StatusServiceUnavailable, "The change may or may not have been made"}
-	noStream         = kind{"no-stream", http.StatusServiceUnavailable, "The node opens no further stream"}
-	busy             = kind{"busy", http.StatusServiceUnavailable, "The node is busy"}
+	noStream         = kind{"no-stream", http.StatusServiceUnavailable, "This node cannot open another stream"}
+	busy             = kind{"busy", http.StatusServiceUnavailable, "This node is busy"}
 	unavailable      = kind{"unavailable", http.StatusServiceUnavailable, "The database does not answer"}
 )
 
@@ -134,37 +135,41 @@ func problemOf(err error) *Problem {
 	case errors.As(err, &invalid):
 		return invalidFields(invalid)
 	case errors.As(err, &conflicts):
-		p = changed.problem("%s", "Nothing was changed, because somebody has changed this meanwhile. Read it again and decide.")
+		p = changed.problem("%s", "Nothing was changed, because somebody else changed it first. Read it again, then decide.")
 		p.Errors = invalidFields(job.Problems(conflicts)).Errors
 		return p
 	case errors.As(err, &over):
 		return overLimit(over)
 	case errors.As(err, &used):
-		return inUse.problem("%s: change those jobs first.", cut(used.Error(), maxMessage))
+		return inUse.problem("%s. Change those jobs first.", cut(capital(used.Error()), maxMessage))
 	case errors.As(err, &foreign):
-		p = unreadable.problem("%s: replace the calendar with PUT.", cut(foreign.Error(), maxMessage))
+		p = unreadable.problem("%s. Replace the calendar with PUT.", cut(capital(foreign.Error()), maxMessage))
 	case sql.IsUnknown(err):
-		p = unknownOutcome.problem("The database could not be asked to the end.")
+		p = unknownOutcome.problem("The database did not confirm the change.")
 		if errors.As(err, &look) {
 			p.Detail += " " + look.look
 		}
 	case errors.Is(err, job.ErrBusy):
-		p = busy.problem("It already computes as many schedules as it may, and nothing was changed. Try again in a moment, or ask another node.")
+		p = busy.problem("It is computing the maximum number of schedules, and nothing was changed. " +
+			"Try again in a moment, or ask another node.")
 		p.retryAfter = "5"
 	case errors.Is(err, sql.ErrNotFound):
 		p = notFound.problem("There is no such job.")
 	case errors.Is(err, sql.ErrExists):
-		p = exists.problem("A job of this app and name exists already; change that one, or choose another name.")
+		p = exists.problem("A job with this app and name already exists; change that job, or choose another name.")
 	case errors.Is(err, edit.ErrLocked):
-		p = changed.problem("Somebody else keeps the job locked, and nothing was changed. Try again in a moment.")
+		p = changed.problem("Another change keeps the job locked, and nothing was changed. Try again in a moment.")
 	case errors.Is(err, job.ErrChanged):
-		p = changed.problem("Others kept changing the job; read it again and decide.")
+		p = changed.problem("Others changed it repeatedly during this request. Read it again, then decide.")
 	case errors.Is(err, job.ErrKeyReused):
-		p = keyReused.problem("This Idempotency-Key came with another request before; use a new one for each request that is not a repetition.")
+		p = keyReused.problem("This Idempotency-Key was already sent with a different request. " +
+			"Use a new key for each new request.")
 	case sql.IsAway(err), errors.Is(err, context.Canceled):
-		p = unavailable.problem("It is out of reach or too busy, and nothing was changed. Try again in a moment; the node's log says more under this request_id.")
+		p = unavailable.problem("It is unreachable or too busy, and nothing was changed. Try again in a moment.")
+		p.inLog = true
 	default:
-		p = internal.problem("The node's log says more under this request_id.")
+		p = internal.problem("The request failed unexpectedly.")
+		p.inLog = true
 	}
 
 	p.cause = err
@@ -175,6 +180,10 @@ func problemOf(err error) *Problem {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := *problemOf(err)
 	p.RequestID = middleware.GetReqID(r.Context())
+	if p.inLog && p.RequestID != "" {
+		p.Detail += " The node's log has more under request ID " + p.RequestID + "."
+	}
+
 	if p.cause != nil && p.Status >= http.StatusInternalServerError {
 		s.cfg.Log.Warn("request not served", "request", p.RequestID, "method", r.Method, "path", r.URL.Path,
 			"status", p.Status, "error", p.cause)

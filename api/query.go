@@ -47,7 +47,7 @@ func checkQuery(r *http.Request, takes []string) error {
 			if near := nearest(name, takes); near != "" {
 				p.Add(cutShort(name), problem.UnknownParameterNear, near)
 			} else if len(takes) > 0 {
-				p.Add(cutShort(name), problem.UnknownParameter.Advise("known are %s", strings.Join(takes, ", ")))
+				p.Add(cutShort(name), problem.UnknownParameter.Advise("the known parameters are %s", strings.Join(takes, ", ")))
 			} else {
 				p.Add(cutShort(name), problem.UnknownParameter)
 			}
@@ -104,7 +104,7 @@ func (q *query) instant(p instantParam) time.Time {
 	v := q.given(p.name)
 	if v == "" {
 		if p.needed {
-			q.wrong(p.name, problem.Missing.Advise("want a time such as 2027-01-31T03:00:00Z"))
+			q.wrong(p.name, problem.Missing.Advise("give a time such as 2027-01-31T03:00:00Z"))
 		}
 		return time.Time{}
 	}
@@ -112,7 +112,7 @@ func (q *query) instant(p instantParam) time.Time {
 	// A plus sign that was not encoded arrives as a space, and no valid time contains a space.
 	t, err := parseInstant(strings.ReplaceAll(v, " ", "+"))
 	if err != nil {
-		q.wrong(p.name, problem.NotATime, cutShort(v))
+		q.wrong(p.name, advised(problem.NotATime, v), cutShort(v))
 	}
 	return t
 }
@@ -139,7 +139,7 @@ func (q *query) ids(p idsParam) []int64 {
 
 	parts := strings.Split(v, ",")
 	if len(parts) > p.most {
-		q.wrong(p.name, problem.TooManyIDs.Advise("send the others with another request"),
+		q.wrong(p.name, problem.TooManyIDs.Advise("send the rest in another request"),
 			len(parts), p.most)
 		return nil
 	}

@@ -19,22 +19,22 @@ var referenceFiles embed.FS
 var (
 	openapiJSONDoc = operation{
 		id: "getOpenAPI", tag: tagNode, summary: "This API as an OpenAPI document",
-		about:  "Made from what the node answers with. It changes only with the version of the program.",
+		about:  "Generated from the types that the node answers with. It only changes with the version of the program.",
 		cached: true, replies: []reply{
 			{status: http.StatusOK, about: "The document, OpenAPI 3.1.", media: []string{mediaJSON}},
 		},
 	}
 	openapiYAMLDoc = operation{
-		id: "getOpenAPIAsYAML", tag: tagNode, summary: "The same as YAML", about: "For people who want to read it.",
+		id: "getOpenAPIAsYAML", tag: tagNode, summary: "The same as YAML", about: "For people to read.",
 		cached: true, replies: []reply{{status: http.StatusOK, about: "The document.", media: []string{mediaYAML}}},
 	}
 	referencePageDoc = operation{
 		id: "getReference", tag: tagNode, summary: "This API as a page",
-		about:   "For browsers. It loads nothing from elsewhere.",
+		about:   "For browsers. It loads nothing from other servers.",
 		replies: []reply{{status: http.StatusOK, about: "The page.", media: []string{mediaHTML}}},
 	}
 	referenceFileDoc = operation{
-		id: "getReferenceFile", tag: tagNode, summary: "What that page needs",
+		id: "getReferenceFile", tag: tagNode, summary: "Files of that page",
 		about:    "`reference.css` and `reference.js`.",
 		cached:   true,
 		replies:  []reply{{status: http.StatusOK, about: "The file.", media: []string{mediaCSS, mediaScript}}},
@@ -131,7 +131,7 @@ func (s *Server) referenceFile(w http.ResponseWriter, r *http.Request) error {
 
 	media, ok := map[string]string{"reference.css": mediaCSS, "reference.js": mediaScript}[name]
 	if !ok {
-		return notFound.problem("There is no file %q; GET /docs is the page.", cutShort(name))
+		return notFound.problem("There is no file %q; the page is at GET /docs.", cutShort(name))
 	}
 
 	body, err := referenceFiles.ReadFile("reference/" + name)

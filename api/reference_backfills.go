@@ -6,17 +6,17 @@ import "net/http"
 
 // backfillBody describes the body for Server.startBackfill.
 type backfillBody struct {
-	From     string `json:"from" format:"date-time" doc:"The beginning of the range, which belongs to it."`
-	To       string `json:"to,omitempty" format:"date-time" doc:"The end of the range, which belongs to it and lies in the past. Without it, now."`
-	Parallel int    `json:"parallel,omitempty" doc:"How many of its due times are started at once. Without it, one."`
-	Missing  bool   `json:"missing,omitempty" doc:"Whether to leave out due times that have succeeded."`
+	From     string `json:"from" format:"date-time" doc:"The beginning of the range, inclusive."`
+	To       string `json:"to,omitempty" format:"date-time" doc:"The end of the range, inclusive. It must be in the past. Without it, now."`
+	Parallel int    `json:"parallel,omitempty" doc:"How many due times run at the same time. Without it, one."`
+	Missing  bool   `json:"missing,omitempty" doc:"Whether to leave out due times that have already succeeded."`
 }
 
 var (
 	startBackfillDoc = operation{
-		id: "startBackfill", tag: tagBackfills, summary: "Begin a backfill",
-		about: "Starts the due times of a range that lies in the past, whether or not they were started before. " +
-			"Unless the job's overlap policy is `allow`, they take turns with those of its schedule.",
+		id: "startBackfill", tag: tagBackfills, summary: "Start a backfill",
+		about: "Starts the due times of a range in the past, whether or not they were started before. " +
+			"Unless the job's overlap policy is `allow`, they take turns with the due times of its schedule.",
 		keyed: true, changes: true, problems: []kind{notFound, keyReused, unreadable, appLimit},
 		body: &requestBody{of: of[backfillBody](), about: "The range.",
 			example: `{"from": "2026-01-01T00:00:00Z", "to": "2026-01-31T23:59:59Z", "parallel": 2, "missing": true}`},
@@ -34,13 +34,13 @@ var (
 	}
 	getBackfillDoc = operation{
 		id: "getBackfill", tag: tagBackfills, summary: "Show a backfill",
-		about:   "How far it is, and how its due times ended.",
+		about:   "Its progress, and the outcomes of its due times.",
 		replies: found[view.Backfill]("The backfill."), problems: []kind{notFound},
 	}
 	cancelBackfillDoc = operation{
 		id: "cancelBackfill", tag: tagBackfills, once: true, summary: "Cancel a backfill",
-		about: "What was not started is not started any more; what executes runs to its end.",
+		about: "Due times that have not been started are dropped; executing runs continue to their end.",
 		body:  emptyBody, changes: true, problems: []kind{notFound},
-		replies: []reply{{status: http.StatusOK, about: "The backfill as it is now.", of: of[view.Backfill]()}},
+		replies: []reply{{status: http.StatusOK, about: "The current backfill.", of: of[view.Backfill]()}},
 	}
 )

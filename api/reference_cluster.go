@@ -8,101 +8,101 @@ import (
 )
 
 var (
-	auditKind   = wordParam{declared{"kind", "Only changes of this kind of thing.", "job"}, auditKinds}
-	auditName   = textParam{declared{"name", "Only changes of what has this name.", "backup"}, job.MaxName}
-	auditAction = wordParam{declared{"action", "Only these changes.", "delete"}, auditActions}
+	auditKind   = wordParam{declared{"kind", "Only changes to this kind of object.", "job"}, auditKinds}
+	auditName   = textParam{declared{"name", "Only changes to objects with this name.", "backup"}, job.MaxName}
+	auditAction = wordParam{declared{"action", "Only changes with this action.", "delete"}, auditActions}
 	chainAfter  = numberParam{
-		declared{"after", "Only links behind this number. Without it, from the oldest on.", "5000"}, maxID, 0,
+		declared{"after", "Only links after this number. Without it, from the oldest on.", "5000"}, maxID, 0,
 	}
 	chainHead = textParam{
 		declared{"head",
-			"A link that was kept elsewhere, as `head` of an earlier answer, the log of a node, or a copy of the " +
-				"audit has it: SEQ:HASH.", "204:" + exampleHash}, 100,
+			"A link that was kept elsewhere: the `head` of an earlier answer, or from the log of a node or a copy of the " +
+				"audit. Written as SEQ:HASH.", "204:" + exampleHash}, 100,
 	}
-	auditWho     = textParam{declared{"who", "Only changes by this one.", "alice"}, job.MaxName}
+	auditWho     = textParam{declared{"who", "Only changes by this name.", "alice"}, job.MaxName}
 	statsMinutes = numberParam{declared{"minutes", "How far back `series` goes.", "10"}, 15, 5}
 	eventKinds   = wordsParam{
 		declared{"kinds",
-			"Only these, with commas between them; `run` has `runs` with it. `hello`, `reload` and `close` come in " +
-				"any case.", "run,job"}, []string{"run", "job", "pause", "node", "backfill", "alert", "change"},
+			"Only these kinds, separated by commas; `run` includes `runs`. `hello`, `reload` and `close` always " +
+				"come.", "run,job"}, []string{"run", "job", "pause", "node", "backfill", "alert", "change"},
 	}
 	auditFrom = instantParam{
-		declared: declared{"from", "Only changes at this instant or after it.", "2027-01-31T00:00:00Z"},
+		declared: declared{"from", "Only changes at or after this time.", "2027-01-31T00:00:00Z"},
 	}
-	auditBefore = instantParam{declared: declared{"to", "Only changes before this instant.", "2027-02-01T00:00:00Z"}}
+	auditBefore = instantParam{declared: declared{"to", "Only changes before this time.", "2027-02-01T00:00:00Z"}}
 )
 
 var (
 	madePause    = []reply{{status: http.StatusOK, about: "The pause.", of: of[view.Pause]()}}
-	pausesThatGo = found[view.Page[*view.Pause]]("The pauses that are left.")
+	pausesThatGo = found[view.Page[*view.Pause]]("The remaining pauses.")
 )
 
 var (
 	clusterDoc = operation{
 		id: "getCluster", tag: tagCluster, summary: "Show the cluster",
-		about:   "The sessions of its nodes, as they told of themselves with their last beats.",
+		about:   "The sessions of its nodes, as of their last heartbeats.",
 		replies: found[view.Cluster]("The cluster."),
 	}
 	statsDoc = operation{
-		id: "getStats", tag: tagCluster, summary: "Show how much the cluster does",
-		about: "What executes, waits and is overdue now; what each node has room for; and how much began and ended, " +
+		id: "getStats", tag: tagCluster, summary: "Show the load of the cluster",
+		about: "What executes, waits and is overdue now; the free slots of each node; and how much started and ended, " +
 			"and how late, in each ten seconds of the last minutes. " +
-			"Each node counts by itself and writes its counts every ten seconds. What is counted where is in " +
+			"Each node counts by itself and writes its counts every ten seconds. The details are in " +
 			"`docs/events.md`.",
 		query: []parameter{statsMinutes}, replies: found[view.Stats]("The figures."),
 	}
 	eventsDoc = operation{
-		id: "watchEvents", tag: tagCluster, summary: "Watch what changes",
-		about: "A stream of server-sent events, told within about a second: runs that start and end, jobs, pauses, " +
-			"nodes, backfills and whatever else changes. " +
-			"The `event` of a message is its `kind`. It begins with `hello`: whoever reads what it shows then, and " +
-			"applies what is told from there on, misses nothing; " +
-			"`reload` says that something could not be told, and that it is to be read anew. Many runs at once are " +
-			"counted, in `runs`. `close` says why the stream ends. " +
+		id: "watchEvents", tag: tagCluster, summary: "Watch events",
+		about: "A stream of server-sent events within about a second: runs that start and end, changes to jobs, pauses, " +
+			"nodes, backfills and everything else. " +
+			"The `event` of a message is its `kind`. The stream begins with `hello`: a client that then reads the state, and " +
+			"applies all events from there on, misses nothing. " +
+			"`reload` says that events were lost, so the client must read the state again. Many runs at once are " +
+			"counted in `runs`. `close` says why the stream ends. " +
 			"Kinds, rules and bounds are in `docs/events.md`.",
 		query: []parameter{ofAppParam, ofJobParam, eventKinds}, streams: true,
 		replies: []reply{
 			{
-				status: http.StatusOK, about: "Events as they come.", stream: of[view.Event](),
+				status: http.StatusOK, about: "The events.", stream: of[view.Event](),
 				headers: []string{accelHeader},
 			},
 		},
 	}
 	pauseClusterDoc = operation{
 		id: "pauseCluster", tag: tagCluster, once: true, summary: "Pause the cluster",
-		about: "No job has due times until it is resumed. Answered once nothing starts any more.",
+		about: "No job has due times until the cluster is resumed. The answer comes once nothing starts any more.",
 		body:  mayLimitPause, replies: madePause, changes: true,
 	}
 	resumeClusterDoc = operation{
 		id: "resumeCluster", tag: tagCluster, once: true, summary: "Resume the cluster",
-		about: "What was due in the pause is a misfire of its job. Pauses of jobs and apps stay.",
+		about: "Due times during the pause are misfires of their jobs. Pauses of jobs and apps stay.",
 		body:  emptyBody, replies: pausesThatGo, changes: true,
 	}
 	pauseAppDoc = operation{
 		id: "pauseApp", tag: tagCluster, once: true, summary: "Pause an app",
-		about: "Its jobs have no due times until it is resumed, those that are added meanwhile included.",
+		about: "Its jobs have no due times until the app is resumed, including jobs that are added in the meantime.",
 		query: []parameter{absentParam}, body: mayLimitPause, replies: madePause, problems: []kind{notFound},
 		changes: true,
 	}
 	resumeAppDoc = operation{
 		id: "resumeApp", tag: tagCluster, once: true, summary: "Resume an app",
-		about: "What was due in the pause is a misfire of its job. Pauses of its jobs stay.",
+		about: "Due times during the pause are misfires of their jobs. Pauses of its jobs stay.",
 		query: []parameter{absentParam}, body: emptyBody, replies: pausesThatGo, problems: []kind{notFound},
 		changes: true,
 	}
 	listAppsDoc = operation{
 		id: "listApps", tag: tagCluster, summary: "List apps",
-		about:   "Those that have jobs. Their order is that of their names.",
-		replies: found[view.Page[*view.App]]("The apps, all of them."),
+		about:   "Apps that have jobs, by name.",
+		replies: found[view.Page[*view.App]]("All apps."),
 	}
 	listPausesDoc = operation{
 		id: "listPauses", tag: tagCluster, summary: "List pauses of apps and of the cluster",
-		about:   "Those that have not ended.",
-		replies: found[view.Page[*view.Pause]]("The pauses, all of them."),
+		about:   "Pauses that have not ended.",
+		replies: found[view.Page[*view.Pause]]("All pauses."),
 	}
 	listAuditDoc = operation{
 		id: "listAudit", tag: tagCluster, summary: "List changes",
-		about: "Who changed what, from where, and why, the latest first.",
+		about: "The audit: who changed what, from where, and why. The latest change comes first.",
 		query: []parameter{
 			ofAppParam, ofJobParam, auditName, auditWho, auditAction, auditKind, auditFrom, auditBefore, limitParam,
 			pageParam,
@@ -111,12 +111,14 @@ var (
 	}
 	verifyAuditDoc = operation{
 		id: "verifyAudit", tag: tagCluster, summary: "Verify the audit",
-		about: "Every audit line has a link in a chain of hashes. This computes the hashes of up to 5,000 links " +
-			"again and says where a line was changed or removed. " +
-			"Ask again behind `next` until there is none. With `head` it also checks that the chain still has a link " +
+		about: "Every audit line has a link in a chain of hashes. This operation recomputes the hashes of up to 5,000 " +
+			"links " +
+			"and reports where a line was changed or removed. " +
+			"Repeat it with `next` as `after` until there is no `next`. With `head` it also checks that the chain still " +
+			"has a link " +
 			"that was kept elsewhere.",
 		query:   []parameter{chainAfter, chainHead},
-		replies: found[view.AuditChain]("What was found. Without faults the lines are as they were chained."),
+		replies: found[view.AuditChain]("The result. Without faults, the lines are unchanged."),
 	}
 )
 

@@ -3,10 +3,11 @@ package api
 import "go-crontab/api/view"
 
 var doctorDoc = operation{
-	id: "examineCluster", tag: tagCluster, summary: "Look for what would break the promise",
-	about: "Settings of MySQL, rights, the schema, nodes, the machine of the node that answers, jobs, and the size " +
-		"of the history: what is not as it should be, why that matters, and how it is mended. " +
-		"It changes nothing and takes no lock, and may take some seconds on a large cluster. `docs/doctor.md` has " +
+	id: "examineCluster", tag: tagCluster, summary: "Check the health of the cluster",
+	about: "Checks settings of MySQL, rights, the schema, nodes, the machine of the answering node, jobs, and the size " +
+		"of the history. Each finding says what is wrong, why that matters, and how to fix it. " +
+		"The checks change nothing and take no locks. On a large cluster they may need some seconds. `docs/doctor.md` " +
+		"lists " +
 		"all checks.",
-	replies: found[view.Doctor]("What was found."),
+	replies: found[view.Doctor]("The findings."),
 }

@@ -16,28 +16,28 @@ type (
 	manifestJob struct {
 		job.Spec
 		Paused  bool  `json:"paused,omitempty"`
-		Version int64 `json:"version,omitempty" doc:"The version at which the job must be, 0 if it must not be there yet. Without it, any. Files rarely have it."`
+		Version int64 `json:"version,omitempty" doc:"The required version of the job; 0 if it must not exist yet. Without it, any version. Files rarely have it."`
 	}
 	manifestBody struct {
-		Groups    []job.GroupSpec     `json:"groups,omitempty" doc:"Groups that jobs may name."`
-		Calendars []job.CalendarSpec  `json:"calendars,omitempty" doc:"Calendars that jobs may name."`
-		Channels  []job.AlertChannel  `json:"channels,omitempty" doc:"Channels of alerts, which rules may name."`
-		Rules     []job.AlertRule     `json:"rules,omitempty" doc:"Rules of alerts."`
-		Retention []job.RetentionSpec `json:"retention,omitempty" doc:"Which records of runs the cluster and apps keep. What is in no file stays."`
-		Pauses    []job.PauseSpec     `json:"pauses,omitempty" doc:"Pauses of the cluster and of apps. What is in no file stays paused."`
-		Jobs      []manifestJob       `json:"jobs,omitempty" doc:"The jobs. They are told apart by 'app' and 'name'."`
+		Groups    []job.GroupSpec     `json:"groups,omitempty" doc:"Groups for the jobs."`
+		Calendars []job.CalendarSpec  `json:"calendars,omitempty" doc:"Calendars for the jobs."`
+		Channels  []job.AlertChannel  `json:"channels,omitempty" doc:"Alert channels for the rules."`
+		Rules     []job.AlertRule     `json:"rules,omitempty" doc:"Alert rules."`
+		Retention []job.RetentionSpec `json:"retention,omitempty" doc:"The retention of the cluster and of apps. Retention that is in no file stays as it is."`
+		Pauses    []job.PauseSpec     `json:"pauses,omitempty" doc:"Pauses of the cluster and of apps. Pauses that are in no file stay."`
+		Jobs      []manifestJob       `json:"jobs,omitempty" doc:"The jobs, identified by 'app' and 'name'."`
 	}
 	applyBody struct {
 		manifestBody
-		Prune  pruneBody `json:"prune,omitzero" doc:"Deletes the jobs of an app, or with some labels, that are not among 'jobs'. All else stays."`
-		DryRun bool      `json:"dry_run,omitempty" doc:"Change nothing, only tell what would be changed."`
+		Prune  pruneBody `json:"prune,omitzero" doc:"Deletes the jobs of an app, or with certain labels, that are not in 'jobs'. All others stay."`
+		DryRun bool      `json:"dry_run,omitempty" doc:"Change nothing; report what would be changed."`
 	}
 	crontabBody struct {
 		Text     string  `json:"text" doc:"The crontab."`
-		App      string  `json:"app,omitempty" doc:"The app of the jobs. Without it, the default one."`
-		Timezone string  `json:"timezone,omitempty" doc:"The time zone of its times, where it does not set 'CRON_TZ'; an IANA name. Without it, UTC: of a machine, give its own."`
-		System   bool    `json:"system,omitempty" doc:"Its lines have a column for the user, as those of '/etc/crontab' and '/etc/cron.d' do."`
-		User     *string `json:"user,omitempty" doc:"As whom the jobs run, empty as the node does. Without it, as the crontab says."`
+		App      string  `json:"app,omitempty" doc:"The app of the jobs. Without it, 'default'."`
+		Timezone string  `json:"timezone,omitempty" doc:"The time zone of lines without 'CRON_TZ', as an IANA name. Without it, UTC: give the zone of the machine that the crontab comes from."`
+		System   bool    `json:"system,omitempty" doc:"Whether its lines have a user column, as in '/etc/crontab' and '/etc/cron.d'."`
+		User     *string `json:"user,omitempty" doc:"The user that the jobs run as; empty for the user of the node. Without it, the user in the crontab."`
 	}
 	pruneBody struct {
 		App    string            `json:"app,omitempty" doc:"The jobs of this app belong to the files."`
@@ -47,39 +47,39 @@ type (
 
 var (
 	applyDoc = operation{
-		id: "apply", tag: tagFiles, once: true, most: maxApplyBody, summary: "Make everything as files have it",
-		about: "Makes, changes and, with `prune`, deletes what is another in the cluster than in the body, all of it " +
-			"in one transaction, or nothing. What is as wanted is left alone, so the same body again changes " +
+		id: "apply", tag: tagFiles, once: true, most: maxApplyBody, summary: "Apply files",
+		about: "Creates, changes and, with `prune`, deletes objects of the cluster until they match the body, all of it " +
+			"in one transaction or nothing. Objects that already match stay untouched, so sending the same body again changes " +
 			"nothing. " +
-			"Of a job everything that is left out gets its default, but for `paused`, which stays as it is, and the " +
-			"phase of an unchanged `every`. Answered once nothing starts under an old definition any more. " +
+			"Fields of a job that are left out get their defaults, except for `paused`, which stays as it is, and the " +
+			"phase of an unchanged `every`. The answer comes once nothing starts under an old definition any more. " +
 			"In `errors` of a problem, `field` begins with the place in the body: `jobs[3].schedule`.",
-		body: &requestBody{of: of[applyBody](), about: "What files have, and what to do with it.",
+		body: &requestBody{of: of[applyBody](), about: "The content of the files, and the options.",
 			example: `{"groups": [{"name": "warehouse", "slots": 2}], "jobs": [{"app": "shop", "name": "load orders", "schedule": "*/5 * * * *", "command": "load-orders", "group": "warehouse"}], "prune": {"app": "shop"}, "dry_run": true}`},
-		replies: found[view.Apply]("What was changed, or would be."), changes: true,
+		replies: found[view.Apply]("The changes, made or planned."), changes: true,
 		problems: []kind{changed, exists, unreadable, appLimit},
 	}
 	exportDoc = operation{
-		id: "export", tag: tagFiles, summary: "List jobs as files have them",
-		about: "Definitions without what is the default, in the order of the jobs' creation. What is listed can be " +
-			"applied, also to another cluster.",
+		id: "export", tag: tagFiles, summary: "Export jobs",
+		about: "Definitions in the form of files, without default values, in the order of the jobs' creation. They can be " +
+			"applied again, also to another cluster.",
 		query:   []parameter{ofAppParam, labelIs, ofJobParam, limitParam, pageParam},
 		replies: found[view.Export]("A page of jobs."), problems: []kind{notFound},
 	}
 	crontabDoc = operation{
 		id: "readCrontab", tag: tagFiles, spoken: true, summary: "Read a crontab",
-		about: "What the lines of a crontab are as jobs, and what is otherwise here than with cron. Nothing is " +
-			"changed: `POST /api/v1/apply` takes the jobs. A crontab may have as many lines that are jobs as one " +
-			"call applies.",
-		body: &requestBody{of: of[crontabBody](), about: "The crontab, and what it does not say itself.",
+		about: "Converts the lines of a crontab to jobs, and notes differences from cron. Nothing is " +
+			"changed: send the jobs to `POST /api/v1/apply`. A crontab can have as many job lines as one " +
+			"request can apply.",
+		body: &requestBody{of: of[crontabBody](), about: "The crontab, and settings that it does not contain.",
 			example: `{"text": "MAILTO=ops@example.com\n0 3 * * * backup.sh\n", "app": "shop", "timezone": "Europe/Berlin"}`},
 		replies: []reply{
-			{status: http.StatusOK, about: "Its lines.", of: of[view.Crontab](), headers: []string{"Vary"}},
+			{status: http.StatusOK, about: "The converted lines.", of: of[view.Crontab](), headers: []string{"Vary"}},
 		},
 	}
 	manifestSchemaDoc = operation{
-		id: "getManifestSchema", tag: tagFiles, summary: "What files may have, as a JSON Schema",
-		about:  "For editors, of draft 2020-12.",
+		id: "getManifestSchema", tag: tagFiles, summary: "The JSON Schema of files",
+		about:  "For editors, in draft 2020-12.",
 		cached: true, replies: []reply{{status: http.StatusOK, about: "The schema.", media: []string{mediaJSON}}},
 	}
 )
@@ -89,7 +89,8 @@ func ManifestSchema() ([]byte, error) {
 	types := newReflector()
 	manifest, one := types.Of(of[manifestBody](), openapi.Request), types.Of(of[manifestJob](), openapi.Request)
 	defs := types.Schemas()
-	editors := &openapi.Schema{Type: openapi.Types{openapi.String}, Description: "Where editors find this schema."}
+	editors := &openapi.Schema{Type: openapi.Types{openapi.String}, Description: "The address at which editors find " +
+		"this schema."}
 	for _, ref := range []*openapi.Schema{manifest, one} {
 		if s, ok := defs.Get(ref.Ref[len(openapi.Refer("").Ref):]); ok {
 			s.Properties.Set("$schema", editors)

@@ -10,19 +10,19 @@ import (
 
 var (
 	jobNameParam  = textParam{declared{"name", "Only jobs whose name contains this.", "backup"}, job.MaxName}
-	jobStateParam = wordParam{declared{"state", "Only jobs whose status is this.", "paused"},
+	jobStateParam = wordParam{declared{"state", "Only jobs with this status.", "paused"},
 		[]string{string(job.Active), string(job.Paused), string(job.Finished), string(job.Broken)}}
 	ownerParam      = textParam{declared{"owner", "Only jobs of this owner.", "team-data@example.com"}, job.MaxText}
 	labelIs         = labelParam{declared{"label", "Only jobs that have this label with this value.", "team=data"}}
 	inGroupParam    = textParam{declared{"group", "Only jobs of this group.", "warehouse"}, job.MaxName}
-	byCalendarParam = textParam{declared{"calendar", "Only jobs that name this calendar.", "china"}, job.MaxName}
+	byCalendarParam = textParam{declared{"calendar", "Only jobs that use this calendar.", "china"}, job.MaxName}
 	// see jobFilter
 	jobFilterParams = []parameter{
 		ofAppParam, jobNameParam, jobStateParam, ownerParam, inGroupParam, byCalendarParam, labelIs,
 	}
-	dueCount = numberParam{declared{"n", "How many due times.", "5"}, maxDue, defaultDue}
+	dueCount = numberParam{declared{"n", "The number of due times.", "5"}, maxDue, defaultDue}
 	dueAfter = instantParam{
-		declared: declared{"from", "Only due times after this instant. Without it, after now.", "2027-03-27T00:00:00Z"},
+		declared: declared{"from", "Only due times after this time. Without it, after now.", "2027-03-27T00:00:00Z"},
 	}
 	explainAt = instantParam{declared{"at", "The instant in question.", "2027-01-31T03:00:00Z"}, true}
 )
@@ -45,11 +45,11 @@ type previewBody struct {
 	MaxFires  int64        `json:"max_fires,omitempty"`
 	Jitter    job.Duration `json:"jitter,omitempty"`
 	Calendars []string     `json:"calendars,omitempty"`
-	App       string       `json:"app,omitempty" doc:"As in a job, with its name: its part of the jitter comes from them."`
+	App       string       `json:"app,omitempty" doc:"As in a job. App and name determine the job's part of the jitter."`
 	Name      string       `json:"name,omitempty"`
-	Handler   string       `json:"handler,omitempty" doc:"As in a job; for a warning if no node has it."`
-	Selector  string       `json:"selector,omitempty" doc:"As in a job; for a warning if no node matches it."`
-	From      string       `json:"from,omitempty" format:"date-time" doc:"Only due times after this instant. Without it, after now."`
+	Handler   string       `json:"handler,omitempty" doc:"As in a job, to warn if no node has it."`
+	Selector  string       `json:"selector,omitempty" doc:"As in a job, to warn if no node matches."`
+	From      string       `json:"from,omitempty" format:"date-time" doc:"Only due times after this time. Without it, after now."`
 	N         int          `json:"n,omitempty" doc:"How many due times. Without it, 10."`
 }
 
@@ -58,39 +58,39 @@ type nothingBody struct{}
 
 // reasonBody may give the reason of a change.
 type reasonBody struct {
-	Reason string `json:"reason,omitempty" doc:"Why, in one line. It is shown with what was done, and in the audit."`
+	Reason string `json:"reason,omitempty" doc:"The reason, in one line. It is shown with the object and in the audit."`
 }
 
 // pauseBody may give the reason of a pause, and its end.
 type pauseBody struct {
-	Reason string `json:"reason,omitempty" doc:"Why, in one line. It is shown with the pause, and in the audit."`
-	Until  string `json:"until,omitempty" doc:"When the pause ends by itself: an instant, or how far away it is, such as '2h'. Without it, somebody must resume."`
+	Reason string `json:"reason,omitempty" doc:"The reason, in one line. It is shown with the pause and in the audit."`
+	Until  string `json:"until,omitempty" doc:"When the pause ends by itself: a time, or a duration such as '2h'. Without it, it lasts until somebody resumes."`
 }
 
 var (
 	emptyBody     = &requestBody{of: of[nothingBody](), optional: true, about: "None, or an empty object."}
 	mayGiveReason = &requestBody{
-		of: of[reasonBody](), optional: true, about: "None, or why.", example: `{"reason": "new disks"}`,
+		of: of[reasonBody](), optional: true, about: "None, or the reason.", example: `{"reason": "new disks"}`,
 	}
 	mayLimitPause = &requestBody{
-		of: of[pauseBody](), optional: true, about: "None, or why and until when.",
+		of: of[pauseBody](), optional: true, about: "None, or the reason and the end.",
 		example: `{"reason": "the warehouse moves", "until": "2h"}`,
 	}
 	replacementJob = &requestBody{of: of[view.Job](),
-		about: "The whole definition. What GET answered can be edited and sent back: what only the server sets is " +
+		about: "The whole definition. An answer of GET can be edited and sent back: fields that only the server sets are " +
 			"ignored.",
 		example: `{"name": "backup", "schedule": "0 4 * * *", "timezone": "Europe/Berlin", "command": "pg_dump shop > /backup/shop.sql"}`}
-	changedJob = []reply{{status: http.StatusOK, about: "The job as it is now.", of: of[view.Job]()}}
+	changedJob = []reply{{status: http.StatusOK, about: "The current job.", of: of[view.Job]()}}
 )
 
 var (
 	createJobDoc = operation{
 		id: "createJob", tag: tagJobs, once: true, summary: "Add a job",
-		about: "A job needs a name, one way to say when (`schedule`, `schedules`, `every` or `at`) and one way to " +
-			"say what (`command`, `http` or `handler`). " +
-			"It is planned at once: one that is due in a moment is not missed. An `at` that is further in the past " +
+		about: "A job needs a name, exactly one of `schedule`, `schedules`, `every` or `at`, and exactly one of " +
+			"`command`, `http` or `handler`. " +
+			"It is planned at once, so a due time a moment later is not missed. An `at` that is further in the past " +
 			"than the job may start late " +
-			"(`misfire.max_age`, an hour by default) is refused: give the present instant for one that is to run now.",
+			"(`misfire.max_age`, an hour by default) is refused: give the current time to run the job now.",
 		body: &requestBody{of: of[newJobBody](), about: "The job.",
 			example: `{"name": "backup", "schedule": "0 3 * * *", "timezone": "Europe/Berlin", "command": "pg_dump shop > /backup/shop.sql", "timeout": "30m"}`},
 		replies: []reply{
@@ -101,54 +101,56 @@ var (
 	}
 	listJobsDoc = operation{
 		id: "listJobs", tag: tagJobs, summary: "List jobs",
-		about: "The jobs that match all parameters, in the order of their creation; those whose names contain " +
-			"something, in the order of the names from there on, but for a token that is limited to apps. " +
-			"Where several parameters each match many jobs and few together, a page may have fewer items than it " +
-			"could, or none, and yet a `next`.",
+		about: "The jobs that match all parameters, in the order of their creation. With `name` they come " +
+			"in the order of their names from the matching part on, unless the token is limited to apps. " +
+			"If several parameters match many jobs each but few together, a page may have fewer items than it " +
+			"could, or none, and still a `next`.",
 		query:   slices.Concat(jobFilterParams, []parameter{limitParam, pageParam}),
 		replies: found[view.Page[*view.Job]]("A page of jobs."),
 	}
 	getJobDoc = operation{
 		id: "getJob", tag: tagJobs, cached: true, summary: "Show a job",
-		about:   "Its definition with all defaults, and what the cluster knows about it.",
+		about:   "Its definition with all defaults, and its state.",
 		replies: found[*view.Job]("The job."), problems: []kind{notFound},
 	}
 	putJobDoc = operation{
 		id: "replaceJob", tag: tagJobs, matched: true, summary: "Replace the definition of a job",
-		about: "What is left out gets its default, but for `paused`, which stays as it is, and the phase of an " +
+		about: "Fields that are left out get their defaults, except for `paused`, which stays as it is, and the phase " +
+			"of an " +
 			"unchanged `every`. " +
-			"The same body twice changes nothing. Another `at` is refused if it is further in the past than the job " +
+			"Sending the same body again changes nothing. A new `at` is refused if it is further in the past than the job " +
 			"may start late. " +
-			"Answered once nothing starts under the old definition any more.",
+			"The answer comes once nothing starts under the old definition any more.",
 		body: replacementJob, replies: changedJob, changes: true, problems: []kind{
 			notFound, exists, changed, unreadable, appLimit,
 		},
 	}
 	patchJobDoc = operation{
 		id: "changeJob", tag: tagJobs, matched: true, summary: "Change some fields of a job",
-		about: "The body is a JSON merge patch (RFC 7396): what it does not name stays, and null takes a field away.",
-		body: &requestBody{of: of[view.Job](), patch: true, about: "What is to be another.",
+		about: "The body is a JSON merge patch (RFC 7396): fields that are absent stay, and null removes a field.",
+		body: &requestBody{of: of[view.Job](), patch: true, about: "The fields to change.",
 			example: `{"timeout": "5m", "description": null}`},
 		replies: changedJob, changes: true, problems: []kind{notFound, exists, changed, unreadable, appLimit},
 	}
 	deleteJobDoc = operation{
 		id: "deleteJob", tag: tagJobs, matched: true, summary: "Delete a job",
-		about:   "What executes runs to its end, and history stays. Answered once nothing starts any more.",
+		about: "Executing runs continue to their end, and the history stays. The answer comes once nothing starts any " +
+			"more.",
 		replies: gone, changes: true, problems: []kind{notFound},
 	}
 	getJobNamedDoc = operation{
-		id: "getJobByName", tag: tagJobs, cached: true, summary: "Show the job of a name", about: "As by its id.",
+		id: "getJobByName", tag: tagJobs, cached: true, summary: "Show a job by name", about: "Like by its id.",
 		replies: found[*view.Job]("The job."), problems: []kind{notFound},
 	}
 	putJobNamedDoc = operation{
-		id: "putJobByName", tag: tagJobs, matched: true, unless: true, summary: "Add or replace the job of a name",
-		about: "Makes the job if there is none of this name, and replaces its definition otherwise. The same body " +
-			"twice changes nothing.",
+		id: "putJobByName", tag: tagJobs, matched: true, unless: true, summary: "Add or replace a job by name",
+		about: "Creates the job if no job has this name, and replaces its definition otherwise. Sending the same body " +
+			"again changes nothing.",
 		body: replacementJob,
 		replies: []reply{
-			{status: http.StatusOK, about: "The job as it is now.", of: of[view.Job]()},
+			{status: http.StatusOK, about: "The current job.", of: of[view.Job]()},
 			{
-				status: http.StatusCreated, about: "The job, which is new.", of: of[view.Job](),
+				status: http.StatusCreated, about: "The new job.", of: of[view.Job](),
 				headers: []string{"Location"},
 			},
 		},
@@ -156,48 +158,49 @@ var (
 	}
 	pauseJobDoc = operation{
 		id: "pauseJob", tag: tagJobs, once: true, matched: true, summary: "Pause a job",
-		about: "A paused job has no due times. Answered once nothing of it starts any more; what executes runs to " +
-			"its end.",
+		about: "A paused job has no due times. The answer comes once the job starts nothing any more; executing runs " +
+			"continue to " +
+			"their end.",
 		body: mayLimitPause, replies: changedJob, changes: true, problems: []kind{notFound},
 	}
 	resumeJobDoc = operation{
 		id: "resumeJob", tag: tagJobs, once: true, matched: true, summary: "Resume a job",
-		about: "What was due in the pause is a misfire: its policy decides what is made up for.",
+		about: "Due times during the pause are misfires: the job's misfire policy decides which of them are started late.",
 		body:  emptyBody, replies: changedJob, changes: true, problems: []kind{notFound, unreadable},
 	}
 	runJobDoc = operation{
 		id: "runJob", tag: tagJobs, summary: "Run a job now, once",
-		about: "Besides its due times, and also when it is paused. Its overlap policy is obeyed.",
+		about: "In addition to its due times, and even if it is paused. Its overlap policy applies.",
 		keyed: true, body: emptyBody, changes: true, problems: []kind{notFound, keyReused, unreadable, appLimit},
 		replies: []reply{
-			{status: http.StatusAccepted, about: "The request: its run begins in a moment.", of: of[view.Requested]()},
+			{status: http.StatusAccepted, about: "The request. Its run begins in a moment.", of: of[view.Requested]()},
 		},
 	}
 	nextDueDoc = operation{
 		id: "listDueTimes", tag: tagJobs, summary: "List the next due times of a job",
-		about:    "What its definition comes to, whether or not it is paused.",
+		about:    "The due times of its definition, whether or not it is paused.",
 		query:    []parameter{dueCount, dueAfter},
 		replies:  found[view.Page[view.DueTime]]("The due times, the earliest first."),
 		problems: []kind{notFound, unreadable},
 	}
 	explainDoc = operation{
 		id: "explain", tag: tagJobs, summary: "Explain why a job did or did not run",
-		about: "What became of an instant, and why, in words and in data. Deleted jobs are explained as well.",
+		about: "What happened at a time, and why, in words and in data. Deleted jobs are explained as well.",
 		query: []parameter{explainAt}, replies: found[view.Explanation]("The explanation."),
 		problems: []kind{notFound, unreadable},
 	}
 	historyDoc = operation{
 		id: "listHistory", tag: tagJobs, summary: "List the ended runs of a job",
-		about:   "The latest due first. That of deleted jobs stays.",
+		about:   "The latest due time comes first. The history of deleted jobs stays.",
 		query:   []parameter{endedParam, triggerParam, dueFromParam, dueBeforeParam, limitParam, pageParam},
 		replies: found[view.Page[*view.Run]]("A page of runs."), problems: []kind{notFound},
 	}
 	previewDoc = operation{
 		id: "preview", tag: tagJobs, spoken: true, summary: "Preview a schedule",
-		about: "What a schedule comes to, before anything is saved: when it is due, with the gaps and repeats of " +
+		about: "The due times of a schedule before anything is saved, with the gaps and repeats of " +
 			"daylight saving marked.",
 		body: &requestBody{of: of[previewBody](),
-			about:   "What says when a job is due: `schedule`, `schedules`, `every` or `at`.",
+			about:   "The fields that determine due times: `schedule`, `schedules`, `every` or `at`.",
 			example: `{"schedule": "30 2 * * *", "timezone": "Europe/Berlin", "from": "2027-03-27T00:00:00Z", "n": 3}`},
 		replies: []reply{{status: http.StatusOK, about: "The due times.", of: of[view.Preview](),
 			headers: []string{"Vary"}}}, problems: []kind{unreadable},
@@ -205,4 +208,4 @@ var (
 )
 
 // gone is the reply to a deletion.
-var gone = []reply{{status: http.StatusNoContent, about: "It is deleted."}}
+var gone = []reply{{status: http.StatusNoContent, about: "The object is deleted."}}

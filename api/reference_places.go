@@ -11,8 +11,8 @@ import (
 // pathParts are the variable parts of paths, by the word before them.
 var pathParts = map[place]pathPart{
 	"jobs/{id}":          {"The id of the job.", "17", idPattern, 0},
-	"versions/{version}": {"A version at which the job was.", "3", idPattern, 0},
-	"diff/{other}":       {"Another one.", "5", idPattern, 0},
+	"versions/{version}": {"A version that the job has had.", "3", idPattern, 0},
+	"diff/{other}":       {"Another version that the job has had.", "5", idPattern, 0},
 	"runs/{id}":          {"The id of the run.", "274877906951", idPattern, 0},
 	"backfills/{id}":     {"The id of the backfill.", "3", idPattern, 0},
 	"apps/{app}":         {"The app.", "default", nil, job.MaxName},
@@ -31,7 +31,7 @@ var pathParts = map[place]pathPart{
 	"channels/{name}": {"The name of the channel.", "chat", nil, job.MaxName},
 	"silences/{id}":   {"The id of the silence.", "3", idPattern, 0},
 	"docs/{file}":     {"The name of the file.", "reference.css", nil, 0},
-	"assets/{file}":   {"The name of the file, as the page has it.", "index-C5cQpZ0x.js", nil, 0},
+	"assets/{file}":   {"The name of the file, as in the page.", "index-C5cQpZ0x.js", nil, 0},
 }
 
 // pathPart describes a variable part of a path.

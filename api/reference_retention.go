@@ -4,24 +4,24 @@ import "go-crontab/api/view"
 
 import "net/http"
 
-var keptRule = []reply{{status: http.StatusOK, about: "The rule as it is now.", of: of[view.Retention]()}}
+var keptRule = []reply{{status: http.StatusOK, about: "The current rule.", of: of[view.Retention]()}}
 
 var (
 	listRetentionDoc = operation{
-		id: "listRetention", tag: tagCluster, summary: "Show which records are kept",
-		about: "The rules of the cluster and of apps, and how the removal stands. Each field that a job leaves out " +
-			"is as its app's rule says, and then the cluster's; where nobody says anything, all is kept.",
-		replies: found[view.Retentions]("The rules, all of them."),
+		id: "listRetention", tag: tagCluster, summary: "Show retention",
+		about: "The rules of the cluster and of apps, and the progress of the removal. Fields that a job leaves out " +
+			"come from its app's rule, and then from the cluster's. A field that no rule sets keeps everything.",
+		replies: found[view.Retentions]("All rules."),
 	}
 	putRetentionDoc = operation{
-		id: "putRetention", tag: tagCluster, unless: true, summary: "Say which records the cluster keeps",
-		about: "The rule takes the place of the one before. An empty one keeps all.",
+		id: "putRetention", tag: tagCluster, unless: true, summary: "Set the retention of the cluster",
+		about: "The rule replaces the previous one. An empty rule keeps everything.",
 		body: &requestBody{of: of[view.Retention](), about: "The rule.",
 			example: `{"age": "2160h", "failures": "8760h"}`}, replies: keptRule, changes: true,
 	}
 	putAppRetentionDoc = operation{
-		id: "putAppRetention", tag: tagCluster, unless: true, summary: "Say which records an app keeps",
-		about:   "The rule takes the place of the one before. An empty one leaves it to the cluster's.",
+		id: "putAppRetention", tag: tagCluster, unless: true, summary: "Set the retention of an app",
+		about:   "The rule replaces the previous one. An empty rule falls back to the cluster's rule.",
 		body:    &requestBody{of: of[view.Retention](), about: "The rule.", example: `{"age": "720h", "runs": 10000}`},
 		replies: keptRule, changes: true,
 	}

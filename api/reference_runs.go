@@ -9,21 +9,21 @@ import (
 
 var (
 	runStateParam = wordParam{
-		declared{"state", "Only runs that execute, or only those that have ended.", "running"},
+		declared{"state", "Only executing runs, or only ended ones.", "running"},
 		[]string{running, ended},
 	}
 	triggerParam = wordParam{
-		declared{"trigger", "Only runs that this made due: the schedule, somebody who asked for it, or a backfill.",
+		declared{"trigger", "Only runs with this trigger: the schedule, a run by hand, or a backfill.",
 			"manual"}, []string{"schedule", "manual", "backfill"},
 	}
-	onNodeParam = textParam{declared{"node", "Only runs of this node.", "node-1"}, job.MaxName}
+	onNodeParam = textParam{declared{"node", "Only runs on this node.", "node-1"}, job.MaxName}
 	rawOutput   = wordParam{
-		declared{"raw", "The bytes as they are, instead of text for people.", "true"},
+		declared{"raw", "The raw bytes, instead of text for people.", "true"},
 		[]string{"0", "1", "false", "true"},
 	}
 	outputFrom = offsetParam{
 		declared{
-			"from", "Only what is behind so many bytes; the answer is JSON then, unless `raw` is given too.", "4096",
+			"from", "Only the output from this byte on. The answer is then JSON, unless `raw` is given too.", "4096",
 		},
 	}
 )
@@ -31,11 +31,11 @@ var (
 var (
 	listRunsDoc = operation{
 		id: "listRuns", tag: tagRuns, summary: "List runs",
-		about: "First those that execute, then those that have ended, the latest due first. What is running has no " +
+		about: "Executing runs first, then ended runs, the latest due time first. An executing run has no " +
 			"outcome yet, " +
-			"so a list by `outcome` has only what has ended. " +
-			"Where several parameters each match many runs and few together, a page may have fewer items than it " +
-			"could, or none, and yet a `next`.",
+			"so a list by `outcome` only has ended runs. " +
+			"If several parameters match many runs each but few together, a page may have fewer items than it " +
+			"could, or none, and still a `next`.",
 		query: []parameter{
 			ofJobParam, ofAppParam, runStateParam, endedParam, triggerParam, onNodeParam, dueFromParam, dueBeforeParam,
 			limitParam, pageParam,
@@ -48,14 +48,14 @@ var (
 	}
 	outputDoc = operation{
 		id: "getOutput", tag: tagRuns, summary: "Read the output of a run",
-		about: "While the run executes, what it has written so far, a second or two behind; then what was kept. To " +
+		about: "While the run executes, its output so far, a second or two late; afterwards the kept output. To " +
 			"follow it, ask again with `from`: " +
-			"the `next` of the answer before. It is text for people; JSON where `from` is given, or where JSON alone " +
-			"is accepted; with `raw` the bytes as they are, " +
-			"and with `raw` and `from` only those of the first piece without a gap, which the headers name.\n\n" +
-			"Where `text/event-stream` is accepted it is a stream, until the run has ended: messages `output`, each " +
+			"the `next` of the previous answer. The answer is text for people; with `from`, or if only JSON " +
+			"is accepted, it is JSON; with `raw` it is the raw bytes, " +
+			"and with `raw` and `from` only the first piece without a gap, whose position is in the headers.\n\n" +
+			"If `text/event-stream` is accepted, it is a stream until the run has ended: messages `output`, each " +
 			"with the bytes from `from` to `next` as `text` or, with `raw`, in base64 as `bytes`, " +
-			"and at last `end`, which says how the run ended. Their `id` is the byte behind them. Messages and rules " +
+			"and finally `end`, which says how the run ended. Their `id` is the position after them. Messages and rules " +
 			"are in `docs/events.md`.",
 		streams: true,
 		query:   []parameter{rawOutput, outputFrom},
@@ -66,9 +66,9 @@ var (
 	}
 	killRunDoc = operation{
 		id: "killRun", tag: tagRuns, once: true, summary: "Kill a run",
-		about: "Answered when the wish is written down for the node that executes the run; the run ends `killed`, " +
-			"and is not tried again.",
+		about: "The answer comes once the request is stored for the node that executes the run. The run ends `killed` " +
+			"and is not retried.",
 		body: emptyBody, changes: true, problems: []kind{notFound, hasEnded},
-		replies: []reply{{status: http.StatusAccepted, about: "The run that is to be killed.", of: of[view.Run]()}},
+		replies: []reply{{status: http.StatusAccepted, about: "The run, which will be killed.", of: of[view.Run]()}},
 	}
 )

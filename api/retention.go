@@ -97,7 +97,7 @@ func (s *Server) putRetention(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := e.PutRetention(ctx, app, rule); err != nil {
-		return lookAt(err, "GET /api/v1/retention shows what stands; the same request again does no harm.")
+		return lookAt(err, "GET /api/v1/retention shows the current rules. You can safely repeat the request.")
 	}
 
 	return answer(w, http.StatusOK, viewOfRetention(app, rule))

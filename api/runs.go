@@ -228,9 +228,8 @@ func (s *Server) killRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	gone := hasEnded.problem("GET /api/v1/runs/%s shows how it ended.", job.RunID(run.ID))
 	if !run.Executing {
-		return gone
+		return hasEnded.problem("It ended %s at %s.", run.Outcome, run.Ended)
 	}
 
 	e, err := s.editor()
@@ -239,9 +238,9 @@ func (s *Server) killRun(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	if err := e.Kill(r.Context(), run.Launch); errors.Is(err, sql.ErrNotFound) {
-		return gone
+		return hasEnded.problem("It ended before it could be killed.")
 	} else if err != nil {
-		return lookAt(err, "GET /api/v1/runs/%s shows what became of it; the same request again does no harm.",
+		return lookAt(err, "GET /api/v1/runs/%s shows its state. You can safely repeat the request.",
 			job.RunID(run.ID))
 	}
 

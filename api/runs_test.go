@@ -347,7 +347,7 @@ func TestKillARun(t *testing.T) {
 
 	ended := s.ran(id, 1)[0]
 	if ended.text("outcome") != "killed" || ended.text("reason_code") != "killed_by_user" ||
-		ended.text("reason") != "killed on request" || ended.text("final") != "true" {
+		ended.text("reason") != "killed by a user" || ended.text("final") != "true" {
 		t.Errorf("got %v", ended)
 	}
 

@@ -52,7 +52,7 @@ func orText(s *openapi.Schema) {
 	s.Items = &openapi.Schema{
 		AnyOf: []*openapi.Schema{
 			s.Items, {
-				Type: openapi.Types{openapi.String}, Description: "In short: `2027-02-06` or `2027-02-05..2027-02-11`.",
+				Type: openapi.Types{openapi.String}, Description: "Short form: `2027-02-06` or `2027-02-05..2027-02-11`.",
 			},
 		},
 	}

@@ -22,53 +22,52 @@ func newReflector() *openapi.Reflector {
 			of[job.Duration](): {Name: "Duration", Schema: durationSchema},
 			of[job.Size]():     {Name: "Size", Schema: sizeSchema, Input: sizeInput},
 			of[job.Outcome](): words("Outcome",
-				"How a run ended. Nobody started one that was `skipped` (a policy said no), `missed` (nobody could "+
-					"in time) or `superseded`; of one that is `lost` nobody knows what it did.", job.Outcomes()),
+				"How a run ended. A run was not started if it was `skipped` (by a policy), `missed` (no node could "+
+					"start it in time) or `superseded`. For a `lost` run, it is unknown what it did.", job.Outcomes()),
 			of[job.Status](): words("Status",
-				"How a job is. `finished` has no due time left; `error` cannot be planned.", []job.Status{
+				"The status of a job. `finished`: it has no due time left; `error`: it cannot be planned.", []job.Status{
 					job.Active, job.Paused, job.Finished, job.Broken,
 				}),
 			of[job.Mark](): words("Mark",
-				"What is special about a due time: the clock skips a time of day just before it (`gap`) or shows it "+
-					"twice (`repeat`), or a calendar has the day count as another day of the week (`makeup`).",
+				"What is special about a due time: daylight saving skips a time of day just before it (`gap`) or repeats it "+
+					"(`repeat`), or a calendar makes the day count as another day of the week (`makeup`).",
 				[]job.Mark{job.Gap, job.Repeat, job.Makeup}),
 			of[job.Scope](): words("Scope", "What is paused.", []job.Scope{
 				job.ScopeJob, job.ScopeApp, job.ScopeCluster,
 			}),
 			of[job.Overlap](): words("Overlap",
-				"What happens to a due time that finds a run of its job executing.", []job.Overlap{
+				"What happens to a due time while another run of the job is executing.", []job.Overlap{
 					job.OverlapSkip, job.OverlapQueue, job.OverlapReplace, job.OverlapAllow,
 				}),
 			of[job.MisfirePolicy](): words("MisfirePolicy",
-				"What happens to due times that nobody could start in time.", []job.MisfirePolicy{
+				"What happens to due times that no node could start in time.", []job.MisfirePolicy{
 					job.MisfireLatest, job.MisfireSkip, job.MisfireAll,
 				}),
-			of[job.Applying](): words("Applying", "What became of an object, or would.", []job.Applying{
+			of[job.Applying](): words("Applying", "What was done with an object, or would be.", []job.Applying{
 				job.Created, job.Updated, job.Unchanged, job.Deleted,
 			}),
 			of[job.FolderWord](): words("FolderState",
-				"How a node's folder stands to what is applied: `applied` holds that, `behind` what was applied "+
-					"before it, `refused` what cannot be applied.", []job.FolderWord{
+				"How a node's folder compares to the applied state: `applied`: it is the same; `behind`: it is an older applied "+
+					"state; `refused`: it cannot be applied.", []job.FolderWord{
 					job.FolderApplied, job.FolderBehind, job.FolderRefused,
 				}),
 			of[view.Severity](): words("Severity",
-				"How bad something is. `notice`: worth knowing, nothing is wrong; `warning`: something will go "+
+				"The severity. `notice`: worth knowing, but nothing is wrong; `warning`: something will go "+
 					"wrong, or goes wrong for some jobs; `error`: the promise does not hold, or the cluster does not "+
-					"work. A check that could not look is `unknown`.", []doctor.Severity{
+					"work. A check that could not run is `unknown`.", []doctor.Severity{
 					doctor.Unknown, doctor.OK, doctor.Notice, doctor.Warning, doctor.Error,
 				}),
-			of[view.Area](): words("DoctorArea", "What a check is about.", []doctor.Area{
+			of[view.Area](): words("DoctorArea", "The area of a check.", []doctor.Area{
 				doctor.MySQL, doctor.Schema, doctor.Cluster, doctor.Host, doctor.Jobs, doctor.History,
 			}),
-			of[job.AlertEvent](): words("AlertEvent", "What an alert is about.", job.AlertEvents()),
+			of[job.AlertEvent](): words("AlertEvent", "The event of an alert.", job.AlertEvents()),
 			of[view.Role](): words("Role",
-				"What somebody may do. Each role includes those before it: `viewer` reads, `operator` pauses, "+
-					"resumes, runs and kills what there is, `admin` writes definitions, which is to run code on "+
+				"The rights of a token or person. Each role includes the ones before it: `viewer` reads, `operator` pauses, "+
+					"resumes, runs and kills existing jobs, `admin` writes definitions, which means running code on "+
 					"the nodes.", auth.RoleNames()),
 			of[view.NodeState](): words("NodeState",
-				"How a node is. `cordoning`: it was cordoned a moment ago and may still start something. `stopping`: "+
-					"its process is about to end. "+
-					"`silent`: it has not been heard of, and starts nothing. `absent`: it has no session.",
+				"The state of a node. `cordoning`: it was cordoned a moment ago and may still start something. `stopping`: "+
+					"its process is shutting down. `silent`: its heartbeats have stopped, and it starts nothing. `absent`: it has no session.",
 				[]view.NodeState{
 					view.NodeReady, view.NodeCordoning, view.NodeCordoned, view.NodeDraining, view.NodeDrained,
 					view.NodeStopping, view.NodeSilent, view.NodeAbsent,
@@ -95,15 +94,15 @@ var (
 	durationSchema = &openapi.Schema{
 		Type:        openapi.Types{openapi.String},
 		Pattern:     `^(|0|([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+)$`,
-		Description: "A length of time: numbers and their units, `ns us ms s m h`.",
+		Description: "A duration: numbers with units, `ns us ms s m h`.",
 	}
 	sizeSchema = &openapi.Schema{
 		Type: openapi.Types{openapi.String}, Pattern: `^[0-9]+([KMGT]i)?B$`,
-		Description: "A number of bytes with its unit, a power of 1024.",
+		Description: "A number of bytes with a unit, a power of 1024.",
 	}
 	// A single schema with two types would be shorter, but client generators do not support it.
 	sizeInput = &openapi.Schema{
-		Description: "A number of bytes with its unit, a power of 1024: `512MiB`, `2GiB`; or a number of bytes.",
+		Description: "A number of bytes with a unit, a power of 1024: `512MiB`, `2GiB`; or a plain number of bytes.",
 		AnyOf: []*openapi.Schema{
 			{Type: openapi.Types{openapi.String}, Pattern: `^[0-9]+ *([kKmMgGtT]([iI][bB]?)?|[bB])?$`},
 			{Type: openapi.Types{openapi.Integer}, Minimum: openapi.Bound(0)},
@@ -158,7 +157,7 @@ var ignored = map[reflect.Type][]string{
 // instead replaces the schemas of ignored request fields.
 func instead(owner reflect.Type, name string, use openapi.Use) *openapi.Schema {
 	if use != openapi.Answer && slices.Contains(ignored[owner], name) {
-		return &openapi.Schema{ReadOnly: true, Description: "Set by the server. What a request says of it is ignored."}
+		return &openapi.Schema{ReadOnly: true, Description: "Set by the server; ignored in requests."}
 	}
 	return nil
 }
@@ -182,15 +181,17 @@ var onPage = map[reflect.Type]string{
 
 // objects describes object fields, whose own fields the page lists separately.
 var objects = map[string]string{
-	"http":      "A request to send, instead of a command.",
-	"http.tls":  "How https is spoken, where the system's certificates are not enough.",
-	"http.sign": "Has requests signed with HMAC-SHA256.",
-	"ping":      "What is called when a due time has ended: a monitor elsewhere that raises an alarm when it is not.",
-	"limits":    "What the command may use.",
-	"misfire":   "What happens to due times that nobody could start in time.",
-	"keep": "Which records of the job's runs are kept, with their output. What is left out is as the rule of " +
-		"its app says, and then that of the cluster.",
-	"retry": "Whether and when an attempt that did not succeed is followed by another.",
+	"http":      "An HTTP request to send, instead of a command.",
+	"http.tls":  "TLS settings for https, if the system's certificates are not enough.",
+	"http.sign": "Signs requests with HMAC-SHA256.",
+	"ping": "An address to call when a due time has ended, such as an external monitor that raises an alarm if " +
+		"the call is missing.",
+	"limits":  "Resource limits of the command.",
+	"misfire": "What happens to due times that no node could start in time.",
+	"keep": "Which records of the job's runs are kept, with their output. Fields that are left out come from the " +
+		"rule of " +
+		"its app, and then from the cluster's.",
+	"retry": "Whether and when an attempt that did not succeed is retried.",
 }
 
 // describeField describes a field of a job with the text of docs/jobs.md. Requests also get its

@@ -29,7 +29,7 @@ func (s *Server) newSealer(r *http.Request, o *job.Once) (*sealer, error) {
 	}
 
 	if credential == "" {
-		return nil, fmt.Errorf("an answer cannot be sealed: it is not known with what %s came", r.URL.Path)
+		return nil, fmt.Errorf("cannot encrypt the answer to %s: the request has no credential", r.URL.Path)
 	}
 
 	key, err := hkdf.Key(sha256.New, []byte(credential), []byte(o.Key), "go-crontab kept answer", 32)

@@ -93,7 +93,7 @@ func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
 
 	isNew, err := s.secrets.Put(ctx, n)
 	if err != nil {
-		return lookAt(noKey(err), "The same request again does no harm.")
+		return lookAt(noKey(err), "You can safely repeat the request.")
 	}
 
 	// The change is committed. If it cannot be read back, or was deleted already, that must not
@@ -154,19 +154,19 @@ func mayKeep(ctx context.Context, which job.AppSecret) error {
 		return nil
 	case which.App == "":
 		return forbid(p,
-			"The secret %s would be or is one of all apps, which takes role %s without a limit to apps; give an app "+
-				"that is yours", which.Name, admin)
+			"The secret %s is for all apps, which needs the role %s without a limit to apps (choose an app "+
+				"of yours to avoid that)", which.Name, admin)
 	}
 
-	return forbid(p, "That takes role %s of app %s", admin, cutShort(which.App))
+	return forbid(p, "This needs the role %s in app %s", admin, cutShort(which.App))
 }
 
 // noKey turns the error of a node without a key into a problem.
 func noKey(err error) error {
 	if errors.Is(err, secret.ErrNoKey) {
 		return noSecretKey.problem(
-			"Ask another node, or start this one with --secret-key-file: a file with a key that go-crontab secret " +
-				"keygen has printed, the same on all nodes.")
+			"Ask another node, or start this one with --secret-key-file. Create the key file with go-crontab secret " +
+				"keygen, and use the same file on all nodes.")
 	}
 	return err
 }
@@ -191,13 +191,13 @@ func (s *Server) deleteSecret(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case errors.Is(err, sql.ErrNotFound) && which.App == "":
 		return notFound.problem(
-			"There is no secret %q of all apps; for one of an app add app=APP. GET /api/v1/secrets lists them.",
+			"There is no secret %q for all apps. For the secret of an app, add app=APP. GET /api/v1/secrets lists them.",
 			cutShort(string(name)))
 	case errors.Is(err, sql.ErrNotFound):
-		return notFound.problem("The app %q has no secret %q; GET /api/v1/secrets lists them.", cutShort(which.App),
+		return notFound.problem("The app %q has no secret %q. GET /api/v1/secrets lists them.", cutShort(which.App),
 			cutShort(string(name)))
 	case err != nil:
-		return lookAt(err, "GET /api/v1/secrets tells whether it is still there.")
+		return lookAt(err, "GET /api/v1/secrets shows whether it still exists.")
 	}
 
 	w.WriteHeader(http.StatusNoContent)
@@ -212,7 +212,7 @@ func (s *Server) rotateSecrets(w http.ResponseWriter, r *http.Request) error {
 
 	done, err := s.secrets.Rotate(r.Context())
 	if err != nil {
-		return lookAt(noKey(err), "The same request again does what is left.")
+		return lookAt(noKey(err), "Repeat the request to seal the remaining secrets.")
 	}
 
 	v := view.Rotated{Key: done.Key, Rotated: done.Rotated, Failed: []view.FailedSecret{}}

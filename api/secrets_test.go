@@ -214,7 +214,7 @@ func TestSecretsAreNotTaken(t *testing.T) {
 
 	beta.call("PUT", "/api/v1/secrets/pg", object{"value": "of beta", "app": "beta"}).want(201)
 	beta.call("POST", "/api/v1/jobs", made).want(201)
-	reader := &secret.Reader{DB: s.db.DB, Keys: s.cfg.SecretKeys}
+	reader := secret.NewReader(s.db.DB, s.cfg.SecretKeys)
 	for _, app := range []string{"alpha", "beta"} {
 		if got, err := reader.Values(t.Context(), app, []job.Secret{"pg"}); err != nil || got["pg"] != "of "+app {
 			t.Errorf("jobs of %s use %q, %v", app, got["pg"], err)

@@ -437,7 +437,7 @@ func (s *Server) serve(h handler) http.HandlerFunc {
 }
 
 func noRoute(w http.ResponseWriter, r *http.Request) error {
-	return notFound.problem("There is nothing at %s; GET / lists what there is.", cutShort(r.URL.Path))
+	return notFound.problem("There is nothing at %s; GET /docs lists the API.", cutShort(r.URL.Path))
 }
 
 // wrongMethod lists the allowed methods, as a 405 must.
@@ -459,7 +459,7 @@ func wrongMethod(routes chi.Routes) handler {
 
 		list := strings.Join(allowed, ", ")
 		w.Header().Set("Allow", list)
-		return methodNotAllowed.problem("%s takes %s, not %s.", cutShort(r.URL.Path), list, cutShort(r.Method))
+		return methodNotAllowed.problem("%s supports %s, but not %s.", cutShort(r.URL.Path), list, cutShort(r.Method))
 	}
 }
 

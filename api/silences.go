@@ -67,11 +67,11 @@ func maySilence(ctx context.Context, app string) error {
 		return nil
 	case app == "":
 		return forbid(p,
-			"That silences alerts of all apps, and takes role %s without a limit to apps; give an app that is yours",
+			"A silence for all apps needs the role %s without a limit to apps (choose an app of yours to avoid that)",
 			operator)
 	}
 
-	return forbid(p, "That takes role %s of app %s", operator, cutShort(app))
+	return forbid(p, "This needs the role %s in app %s", operator, cutShort(app))
 }
 
 // addSilence: POST /api/v1/alerts/silences
@@ -97,7 +97,7 @@ func (s *Server) addSilence(w http.ResponseWriter, r *http.Request) error {
 		text, _ := v.(string)
 		until, ok := endOf(text, now)
 		if !ok {
-			f.want("until", v, problem.WantUntil)
+			f.want("until", v, advised(problem.WantUntil, text))
 		}
 
 		n.Until = job.MicrosOf(until)
@@ -114,7 +114,7 @@ func (s *Server) addSilence(w http.ResponseWriter, r *http.Request) error {
 	// Keep the answer, or a repetition might add another silence.
 	answerKnown(r, http.StatusCreated, func() (any, string) { return s.viewSilence(&n), place() })
 	if err := s.alerts.AddSilence(r.Context(), &n); err != nil {
-		return lookAt(err, "GET /api/v1/alerts/silences tells whether it stands.")
+		return lookAt(err, "GET /api/v1/alerts/silences shows whether it has begun.")
 	}
 
 	w.Header().Set("Location", place())
@@ -165,7 +165,7 @@ func (s *Server) endSilence(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, sql.ErrNotFound):
 		return noSilence(strconv.FormatInt(id, 10))
 	case err != nil:
-		return lookAt(err, "The same request again does no harm.")
+		return lookAt(err, "You can safely repeat the request.")
 	}
 
 	w.WriteHeader(http.StatusNoContent)

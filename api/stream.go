@@ -72,13 +72,13 @@ func (t *streams) enter(p *auth.Principal) (*seat, error) {
 
 	mine := len(t.by[key])
 	if mine >= streamsOfToken {
-		return nil, slowDown(heartbeat, "%s has %d streams on this node already; close one, or ask another node.",
+		return nil, slowDown(heartbeat, "%s already has %d streams on this node. Close one, or ask another node.",
 			p.Name, streamsOfToken)
 	}
 
 	if t.all >= most && !t.makeRoom(mine) {
 		return nil, noStream.problem(
-			"The node has %d streams, which is all that it may have, and %s has %d of them; ask another node.", t.all,
+			"This node has reached its maximum of %d streams, and %s has %d of them. Ask another node.", t.all,
 			p.Name, mine)
 	}
 
@@ -157,7 +157,7 @@ type stream struct {
 func (s *Server) openStream(w http.ResponseWriter, r *http.Request, may access) (*stream, error) {
 	select {
 	case <-s.streams.ending:
-		return nil, noStream.problem("The node stops; ask another one.")
+		return nil, noStream.problem("This node is shutting down; ask another node.")
 	default:
 	}
 
@@ -272,9 +272,9 @@ func (st *stream) idle(news <-chan struct{}, most time.Duration) error {
 		case <-st.r.Context().Done():
 			return errGone
 		case <-st.s.streams.ending:
-			return &farewell{"the node stops"}
+			return &farewell{"the node is shutting down"}
 		case <-st.seat.taken:
-			return &farewell{"all streams of the node were taken, and you had most of them: one went to somebody else"}
+			return &farewell{"the node reached its maximum of streams, and you had the most: one was closed for another caller"}
 		case <-news:
 			return nil
 		case <-time.After(wait):

@@ -274,7 +274,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	s.listen("/api/v1/events").hello()
 	server.Close()
 	for _, e := range ears[1:] {
-		if why := e.closes(); why != "the node stops" {
+		if why := e.closes(); why != "the node is shutting down" {
 			t.Errorf("got %q", why)
 		}
 	}
@@ -326,7 +326,7 @@ func TestStreamsEndWithTheirServer(t *testing.T) {
 	}
 
 	for _, e := range ears {
-		if why := e.closes(); why != "the node stops" {
+		if why := e.closes(); why != "the node is shutting down" {
 			t.Errorf("%s: got %q", e.what, why)
 		}
 	}

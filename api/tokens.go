@@ -60,10 +60,10 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 	t, token, err := s.issuer.Create(r.Context(), spec)
 	switch {
 	case errors.Is(err, sql.ErrExists):
-		return exists.problem("A token of this name exists already; revoke that one, or choose another name.")
+		return exists.problem("A token with this name already exists. Revoke it, or choose another name.")
 	case err != nil:
 		return lookAt(err,
-			"GET /api/v1/tokens?name=%s tells whether it was made; if so, revoke it and make another: "+
+			"GET /api/v1/tokens?name=%s shows whether it was created. If so, revoke it and create another: "+
 				"its text is lost.", spec.Name)
 	}
 
@@ -101,7 +101,7 @@ func tokenFields(body map[string]any, now time.Time) (auth.Spec, error) {
 		case ok:
 			spec.Life, spec.Expires = 0, job.MicrosOf(until)
 		default:
-			f.want("expires", v, problem.WantExpiry)
+			f.want("expires", v, advised(problem.WantExpiry, text))
 		}
 	}
 
@@ -182,7 +182,7 @@ func (s *Server) revokeToken(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, sql.ErrNotFound):
 		return noToken(strconv.FormatInt(id, 10))
 	case err != nil:
-		return lookAt(err, "GET /api/v1/tokens/%d tells whether it lives; the same request again does no harm.", id)
+		return lookAt(err, "GET /api/v1/tokens/%d shows whether it is still valid. You can safely repeat the request.", id)
 	}
 
 	s.gate.Forget()

@@ -113,7 +113,7 @@ func (s *Server) waitTurn(ctx context.Context) (leave func(), err error) {
 	case s.ahead <- struct{}{}:
 		return func() { <-s.ahead }, nil
 	case <-ctx.Done():
-		return nil, unavailable.problem("Too many ask this node for what is upcoming. Try again in a moment.")
+		return nil, unavailable.problem("Too many requests ask this node for upcoming due times. Try again in a moment.")
 	}
 }
 
@@ -305,53 +305,52 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 var (
 	aheadFrom = instantParam{
 		declared: declared{
-			"from", "Only due times at this instant or after it. Without it, from now on.", "2027-03-27T00:00:00Z",
+			"from", "Only due times at or after this time. Without it, from now on.", "2027-03-27T00:00:00Z",
 		},
 	}
 	aheadTo = instantParam{
 		declared: declared{
-			"to", "Only due times before this instant, at most 366 days later. Without it, those of 7 days.",
+			"to", "Only due times before this time, at most 366 days after `from`. Without it, 7 days.",
 			"2027-03-28T00:00:00Z",
 		},
 	}
-	aheadLimit = numberParam{declared{"limit", "How many items a page has at most.", "100"}, maxDue, defaultLimit}
+	aheadLimit = numberParam{declared{"limit", "The most items on a page.", "100"}, maxDue, defaultLimit}
 	aheadStep  = wordParam{
 		declared{"step",
-			"How long a step is. The first begins at `from`. There may be 20,160 of them: two weeks of minutes. " +
+			"The length of a step. The first begins at `from`. At most 20,160 steps are allowed: two weeks of minutes. " +
 				"Without it, an hour.", "minute"}, []string{"minute", "hour", "day"},
 	}
 	aheadMost = numberParam{
 		declared{"most",
-			"Jobs that have more due times in the range than this are told by themselves, as `frequent`, and not " +
+			"Jobs that have more due times in the range than this are listed separately, as `frequent`, and not " +
 				"among the others.", "24"}, maxID, 0,
 	}
 	// see aheadFilter
 	aheadOf  = []parameter{ofAppParam, jobNameParam, ownerParam, inGroupParam, byCalendarParam, labelIs}
-	feedDays = numberParam{declared{"days", "How many days from now on.", "30"}, maxFeedDays, 14}
+	feedDays = numberParam{declared{"days", "The number of days from now on.", "30"}, maxFeedDays, 14}
 )
 
 // The operations.
 var (
 	upcomingDoc = operation{
 		id: "listUpcoming", tag: tagJobs, summary: "List the next due times of many jobs",
-		about: "Those of the active jobs that the parameters leave, as their definitions have them; what is paused " +
-			"or broken is not due. For a `cursor` give the same `from` and `to` again.",
+		about: "The due times of active jobs that match the parameters. Paused and broken jobs " +
+			"have none. With a `cursor`, give the same `from` and `to` again.",
 		query:   append([]parameter{aheadFrom, aheadTo, aheadMost, aheadLimit, pageParam}, aheadOf...),
 		replies: found[view.Upcoming]("A page of due times."),
 	}
 	countUpcomingDoc = operation{
 		id: "countUpcoming", tag: tagJobs, summary: "Count the due times of many jobs, step by step",
-		about: "For a picture of when much is due, and when little. A node does only so much work for it, and says " +
-			"when it left something out.",
+		about: "Shows when many jobs are due, and when few. A node limits its work for this, and reports " +
+			"if it left something out.",
 		query:   append([]parameter{aheadFrom, aheadTo, aheadMost, aheadStep}, aheadOf...),
 		replies: found[view.UpcomingCounts]("The counts."),
 	}
 	feedDoc = operation{
-		id: "getUpcomingFeed", tag: tagJobs, spoken: true, summary: "Subscribe to what is upcoming",
-		about: "An iCalendar (RFC 5545) of the next days, for programs that show calendars. These cannot send a " +
-			"bearer token: they may send one as the password of HTTP Basic, with any user name, here and nowhere " +
-			"else. " +
-			"It must be one whose role is `viewer`, since such programs keep it and show it to others. On days on " +
+		id: "getUpcomingFeed", tag: tagJobs, spoken: true, summary: "Subscribe to upcoming due times",
+		about: "An iCalendar (RFC 5545) of the next days, for calendar programs. They cannot send a " +
+			"bearer token, so only here they can send it as the password of HTTP Basic, with any user name. " +
+			"The token must have the role `viewer`, because such programs store it and show it to others. On days on " +
 			"which a job is due more often than six times it is one event of the whole day.",
 		query:   append([]parameter{feedDays}, aheadOf...),
 		replies: []reply{{status: http.StatusOK, about: "The calendar.", media: []string{mediaICS}}},

@@ -75,7 +75,7 @@ func (s *Server) upcomingFeed(w http.ResponseWriter, r *http.Request) error {
 	c.line("METHOD", "PUBLISH")
 	c.text("X-WR-CALNAME", "go-crontab")
 	if !all {
-		c.text("X-WR-CALDESC", "There is more than this; filter by app or label to see it.")
+		c.text("X-WR-CALDESC", "There are more due times. Filter by app or label to see them.")
 	}
 
 	c.line("REFRESH-INTERVAL;VALUE=DURATION", "PT1H")

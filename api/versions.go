@@ -26,7 +26,7 @@ func (s *Server) definitions(ctx context.Context, id, upTo int64, limit int) (re
 		upTo = j.Version
 	}
 	if upTo > j.Version && mayRead(ctx, j.Spec.App) {
-		return j, nil, notFound.problem("The job is at version %d, and was never at %d.", j.Version, upTo)
+		return j, nil, notFound.problem("The job is at version %d, and never had version %d.", j.Version, upTo)
 	}
 
 	rows, err := s.cfg.DB.Versions(ctx, id, upTo, limit)
@@ -185,7 +185,7 @@ func (s *Server) diffVersions(w http.ResponseWriter, r *http.Request) error {
 
 // rollbackBody names the version to go back to.
 type rollbackBody struct {
-	Version int64 `json:"version" doc:"The number of a definition that the job had. It is taken again."`
+	Version int64 `json:"version" doc:"The number of an earlier version, whose definition is restored."`
 }
 
 // rollback: POST /api/v1/jobs/{id}/rollback
@@ -202,7 +202,7 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 
 	f, version := newFields(body), 0
 	if _, given := body["version"]; !given {
-		f.wrong("version", problem.Missing.Advise("want one at which the job was"))
+		f.wrong("version", problem.Missing.Advise("give a version that the job has had"))
 	}
 
 	f.count("version", &version, maxVersion)
@@ -216,7 +216,7 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 		return err
 	})
 	if err != nil {
-		return lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
+		return lookAt(err, "GET /api/v1/jobs/%d shows the current state. You can safely repeat the request.", id)
 	}
 
 	return s.answerJob(w, r, http.StatusOK, j)
@@ -241,7 +241,7 @@ func (s *Server) rollBack(ctx context.Context, id, version int64) (*read.Job, er
 	}
 
 	if v.SpecErr != nil {
-		return nil, unreadable.problem("What the job was at version %d cannot be read: %v.", version, v.SpecErr)
+		return nil, unreadable.problem("Version %d of the job cannot be read: %v.", version, v.SpecErr)
 	}
 	if err := mayWrite(ctx, v.Spec.App); err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func expensiveJob(s *site) (id string) {
 
 	r := s.call("POST", "/api/v1/jobs", refused).want(422)
 	if !strings.Contains(r.body, "is too expensive to compute") ||
-		!strings.Contains(r.body, "all counted since start, 1971-01-01") {
+		!strings.Contains(r.body, "counted since its start, 1971-01-01") {
 		s.t.Errorf("creating it: got %s", r.body)
 	}
 
@@ -89,7 +89,7 @@ func TestExpensiveSchedule(t *testing.T) {
 	if items := o.items("items"); len(items) == 0 || items[0].text("job_id") != cheap {
 		t.Errorf("the cheap job is not listed: %v", o)
 	}
-	if r := s.call("GET", "/api/v1/upcoming.ics", nil).want(200); !strings.Contains(r.body, "There is more than this") {
+	if r := s.call("GET", "/api/v1/upcoming.ics", nil).want(200); !strings.Contains(r.body, "There are more due times") {
 		t.Error("the feed does not say that it is not whole")
 	}
 }

@@ -22,7 +22,8 @@ const (
 )
 
 func alertCommand(c *console) *cobra.Command {
-	return newGroup("alert", "Be told what goes wrong", alertList(c), alertShow(c), alertSent(c), alertTest(c),
+	return newGroup("alert", "Show alerts, and set their rules, channels and silences", alertList(c), alertShow(c),
+		alertSent(c), alertTest(c),
 		ruleCommand(c), channelCommand(c), silenceCommand(c))
 }
 
@@ -56,15 +57,15 @@ func alertList(c *console) *cobra.Command {
 	var app, rule, state string
 	var n int
 	cmd := &cobra.Command{
-		Use: "ls", Aliases: []string{"list"}, Short: "List what rules have found, the latest first", Args: nothing,
+		Use: "ls", Aliases: []string{"list"}, Short: "List alerts, newest first", Args: nothing,
 		Example: "  go-crontab alert ls --state firing\n  go-crontab alert ls --app billing -o json",
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().StringVarP(&app, "app", "a", "", "only of jobs of this app")
-	cmd.Flags().StringVar(&rule, "rule", "", "only what this rule has found")
-	cmd.Flags().StringVar(&state, "state", "", "only what is firing, or resolved")
-	cmd.Flags().IntVarP(&n, "limit", "n", 20, "how many")
+	cmd.Flags().StringVarP(&app, "app", "a", "", "only alerts of this app's jobs")
+	cmd.Flags().StringVar(&rule, "rule", "", "only alerts of this rule")
+	cmd.Flags().StringVar(&state, "state", "", "only alerts in this state: firing or resolved")
+	cmd.Flags().IntVarP(&n, "limit", "n", 20, "show at most this many, 0 for all")
 	complete(cmd, "rule", completeNames(c, rulesPath))
 	complete(cmd, "state",
 		cobra.FixedCompletions([]cobra.Completion{"firing", "resolved"}, cobra.ShellCompDirectiveNoFileComp))
@@ -77,15 +78,15 @@ func alertList(c *console) *cobra.Command {
 
 		return r.list(raw, func(i int) string { return alerts[i].ID }, func() error {
 			if len(alerts) == 0 {
-				c.notef("There are no such alerts. Rules say what to tell of:  %s alert rule ls\n", program())
+				c.notef("No alerts match. To see the rules that raise alerts:  %s alert rule ls\n", program())
 				return nil
 			}
 
 			t := &table{
 				columns: []column{
 					{head: "ID", right: true}, {head: "STATE"}, {head: "SINCE"}, {head: "EVENT"},
-					{head: "ABOUT", shrink: true}, {head: "SEEN", right: true},
-					{head: "RULE", shrink: true, drop: true}, {head: "WHAT", shrink: true, drop: true},
+					{head: "ABOUT", shrink: true}, {head: "TIMES", right: true},
+					{head: "RULE", shrink: true, drop: true}, {head: "SUMMARY", shrink: true, drop: true},
 				},
 			}
 
@@ -114,7 +115,7 @@ func given(pairs ...string) url.Values {
 
 func alertShow(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show ALERT", Short: "Show an alert", Args: wants(1, 1, "the alert's id"),
+		Use: "show ALERT", Short: "Show an alert", Args: wants(1, 1, "ALERT (its id)"),
 		Example: "  go-crontab alert show 17", ValidArgsFunction: completeField(c, alertsPath, "id"),
 	}
 
@@ -129,12 +130,12 @@ func alertShow(c *console) *cobra.Command {
 			var d card
 			now := c.now()
 			d.add("alert", v.ID+", "+v.State)
-			d.add("what", v.Summary)
+			d.add("summary", v.Summary)
 			d.add("event", string(v.Event)+", "+v.Severity)
 			d.add("about", v.about())
 			d.add("rule", v.Rule)
 			d.add("since", both(&v.First, now))
-			d.add("seen", fmt.Sprintf("%s, the last %s", counted(int(v.Seen), "time"), both(&v.Last, now)))
+			d.add("seen", fmt.Sprintf("%s, last %s", counted(int(v.Seen), "time"), both(&v.Last, now)))
 			if v.Run != "" {
 				d.add("run", v.Run)
 			}
@@ -145,11 +146,11 @@ func alertShow(c *console) *cobra.Command {
 
 			switch {
 			case v.Told != nil:
-				d.add("told", both(v.Told, now))
+				d.add("sent", both(v.Told, now))
 			case v.Silence != "":
-				d.add("told", "not, for the silence "+v.Silence)
+				d.add("sent", "no, muted by silence "+v.Silence)
 			default:
-				d.add("told", "not")
+				d.add("sent", "no")
 			}
 
 			if v.Resolved != nil {
@@ -167,16 +168,16 @@ func alertSent(c *console) *cobra.Command {
 	var channel, rule, state string
 	var n int
 	cmd := &cobra.Command{
-		Use: "sent", Short: "List the messages to channels, with what became of them, the latest first", Args: nothing,
+		Use: "sent", Short: "List messages to channels and whether they arrived, newest first", Args: nothing,
 		Example: "  go-crontab alert sent --state failed\n  go-crontab alert sent --channel chat",
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().StringVar(&channel, "channel", "", "only to this channel")
-	cmd.Flags().StringVar(&rule, "rule", "", "only of this rule")
+	cmd.Flags().StringVar(&channel, "channel", "", "only messages to this channel")
+	cmd.Flags().StringVar(&rule, "rule", "", "only messages of this rule")
 	cmd.Flags().StringVar(&state, "state", "",
-		"only those that are so: pending, sending, sent, failed, silenced, suppressed")
-	cmd.Flags().IntVarP(&n, "limit", "n", 20, "how many")
+		"only messages in this state: pending, sending, sent, failed, silenced, suppressed")
+	cmd.Flags().IntVarP(&n, "limit", "n", 20, "show at most this many, 0 for all")
 	complete(cmd, "channel", completeNames(c, channelsPath))
 	complete(cmd, "rule", completeNames(c, rulesPath))
 	complete(cmd, "state",
@@ -194,15 +195,15 @@ func alertSent(c *console) *cobra.Command {
 				return err
 			}
 			if len(sent) == 0 {
-				c.notef("There are no such messages.\n")
+				c.notef("No messages match.\n")
 				return nil
 			}
 
 			t := &table{
 				columns: []column{
-					{head: "ID", right: true}, {head: "MADE"}, {head: "STATE"}, {head: "KIND"},
+					{head: "ID", right: true}, {head: "CREATED"}, {head: "STATE"}, {head: "KIND"},
 					{head: "CHANNEL", shrink: true}, {head: "EVENTS", right: true}, {head: "TRIES", right: true},
-					{head: "SAID", shrink: true, drop: true},
+					{head: "ANSWER", shrink: true, drop: true},
 				},
 			}
 
@@ -227,22 +228,23 @@ func noteMissingMessages(ctx context.Context, c *console, r *remote) error {
 		return err
 	}
 	if v.Lost > 0 {
-		c.notef("Since the cluster was made %s could not be told, because there were too many.\n",
+		c.notef("Since the cluster was created, %s could not be reported because there were too many.\n",
 			counted(int(v.Lost), "event"))
 	}
 
 	if v.Templates > 0 {
-		c.notef("Since the cluster was made the built-in text was sent %s, because a template failed; the logs of the nodes say which.\n", counted(int(v.Templates), "time"))
+		c.notef("Since the cluster was created, a template failed and the built-in text was sent %s; "+
+			"the node logs name the template.\n", counted(int(v.Templates), "time"))
 	}
 	return nil
 }
 
 func alertTest(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "test CHANNEL", Short: "Send a test message to a channel, and tell what that said",
-		Args: wants(1, 1, "the CHANNEL"),
-		Long: `Send a test message to a channel now, from the node that is asked, and tell what the channel answered. Exits 1 if the
-channel did not take it.`,
+		Use: "test CHANNEL", Short: "Send a test message to a channel, and print its answer",
+		Args: wants(1, 1, "CHANNEL (its name)"),
+		Long: `Send a test message to a channel, and print its answer. The node that --server names sends the
+message now. Exits with 1 if the channel did not accept it.`,
 		Example: "  go-crontab alert test chat",
 	}
 
@@ -251,17 +253,17 @@ channel did not take it.`,
 		v, raw, err := ask[view.ChannelTest](cmd.Context(), r, http.MethodPost, channelPath(args[0])+"/test", nil,
 			map[string]any{})
 		if err != nil {
-			return err
+			return r.missing(cmd.Context(), err, "channel", args[0], channelsPath, "alert channel")
 		}
 
 		err = r.object(c, raw, args[0], func() error {
 			if v.Sent {
-				c.printf("%s took it in %d ms: %s\n", plain(args[0]), v.TookMS, plain(v.Said))
+				c.printf("%s accepted the message in %d ms: %s\n", plain(args[0]), v.TookMS, plain(v.Said))
 			}
 			return nil
 		})
 		if err == nil && !v.Sent {
-			err = fmt.Errorf("%s did not take it: %s", plain(args[0]), plain(v.Said))
+			err = fmt.Errorf("%s did not accept the message: %s", plain(args[0]), plain(v.Said))
 		}
 
 		return err
@@ -296,18 +298,18 @@ func (v *silenceView) about() string {
 }
 
 func silenceCommand(c *console) *cobra.Command {
-	return newGroup("silence", "Be told nothing for a while", silenceList(c), silenceAdd(c), silenceEnd(c))
+	return newGroup("silence", "Mute alerts for a while", silenceList(c), silenceAdd(c), silenceEnd(c))
 }
 
 func silenceList(c *console) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "ls", Aliases: []string{"list"}, Short: "List the silences that have not ended", Args: nothing,
+		Use: "ls", Aliases: []string{"list"}, Short: "List the silences in force", Args: nothing,
 		Example: "  go-crontab alert silence ls",
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "those that have ended, too")
+	cmd.Flags().BoolVar(&all, "all", false, "include silences that have ended")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q := url.Values{}
 		if all {
@@ -347,26 +349,27 @@ func silenceAdd(c *console) *cobra.Command {
 	var f pauseFlags
 	var app, name, rule string
 	cmd := &cobra.Command{
-		Use: "add --until 2h --reason TEXT", Short: "Have nobody told for a while", Args: nothing,
-		Long: `Have nobody told for a while of alerts of an app, of a job, of a rule, or of all. They are recorded all the same, and
-what still fires when the silence ends is told then.`,
-		Example: "  go-crontab alert silence add --app billing --until 2h --reason 'the database moves'\n  go-crontab alert silence add --job billing/nightly --until '2027-01-31 09:00' --reason 'known, see #17'",
+		Use: "add --until 2h --reason TEXT", Short: "Mute alerts for a while", Args: nothing,
+		Long: `Mute alerts of an app, a job or a rule, or all alerts, for a while. Muted alerts are still recorded.
+Alerts that still fire when the silence ends are sent then.`,
+		Example: "  go-crontab alert silence add --app billing --until 2h --reason 'database maintenance'\n  go-crontab alert silence add --job billing/nightly --until '2027-01-31 09:00' --reason 'known, see #17'",
 	}
 
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only alerts of this app's jobs")
-	cmd.Flags().StringVarP(&name, "job", "j", "", "only those of this job, as app/name")
-	cmd.Flags().StringVar(&rule, "rule", "", "only those that this rule finds")
+	cmd.Flags().StringVarP(&name, "job", "j", "", "only alerts of this job, as app/name")
+	cmd.Flags().StringVar(&rule, "rule", "", "only alerts of this rule")
 	narrowing(cmd.Flags(), "job", "rule")
-	cmd.Flags().StringVar(&f.until, "until", "", `when it ends: "2h", or a time such as "2027-01-31 09:00"`)
-	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for whoever wonders why nothing is heard")
+	cmd.Flags().StringVar(&f.until, "until", "",
+		`when the silence ends: a duration such as 2h, or a time such as "2027-01-31 09:00"`)
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why alerts are muted; lists show it")
 	complete(cmd, "rule", completeNames(c, rulesPath))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case f.until == "":
-			return usageError("--until is missing: when the silence ends, such as 2h")
+			return usageError("--until is missing: say when the silence ends, such as --until 2h")
 		case f.reason == "":
-			return usageError("--reason is missing: why, for whoever wonders why nothing is heard")
+			return usageError("--reason is missing: say why alerts are muted, such as --reason 'database maintenance'")
 		}
 
 		body, err := f.body(c.now())
@@ -380,9 +383,9 @@ what still fires when the silence ends is told then.`,
 			case !found && app != "":
 				job = name
 			case !found:
-				return usageError("--job %q: want app/name", name)
+				return usageError("--job %q: want app/name, or add --app", name)
 			case app != "" && app != of:
-				return usageError("--job %s is not of the app %s", name, app)
+				return usageError("--job %s is not in app %s, which --app names; leave one of the two out", name, app)
 			default:
 				app = of
 			}
@@ -403,7 +406,7 @@ what still fires when the silence ends is told then.`,
 
 		r.warnOfApps(cmd.Context(), app)
 		return r.object(c, raw, v.ID, func() error {
-			c.printf("silence %s covers %s until %s\n", plain(v.ID), plain(v.about()), plain(both(&v.Until, c.now())))
+			c.printf("silence %s mutes %s until %s\n", plain(v.ID), plain(v.about()), plain(both(&v.Until, c.now())))
 			return nil
 		})
 	}
@@ -413,7 +416,7 @@ what still fires when the silence ends is told then.`,
 
 func silenceEnd(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "end SILENCE…", Short: "End silences now", Args: wants(1, -1, "the id of a silence"),
+		Use: "end SILENCE…", Short: "End silences now", Args: wants(1, -1, "SILENCE (its id)"),
 		Example: "  go-crontab alert silence end 3",
 	}
 

@@ -11,10 +11,10 @@ import (
 )
 
 func channelCommand(c *console) *cobra.Command {
-	return newGroup("channel", "Say where to be told", channelList(c), channelShow(c), channelSet(c),
+	return newGroup("channel", "Set where alerts are sent", channelList(c), channelShow(c), channelSet(c),
 		removal{
 			what: "channel", use: "CHANNEL", short: "Delete channels", example: "  go-crontab alert channel rm chat",
-			path: channelPath,
+			path: channelPath, list: channelsPath, listedBy: "alert channel",
 		}.command(c))
 }
 
@@ -23,7 +23,7 @@ func target(v *job.AlertChannel) string {
 	if v.Email != nil {
 		to := strings.Join(v.Email.To, ", ")
 		if v.Email.ToOwner {
-			to = "owner, or " + to
+			to = strings.TrimSuffix("owner, else "+to, ", else ")
 		}
 		return to
 	}
@@ -45,7 +45,7 @@ func channelList(c *console) *cobra.Command {
 
 		return r.list(raw, func(i int) string { return channels[i].Name }, func() error {
 			if len(channels) == 0 {
-				c.notef("There are no channels yet. To make one:  %s alert channel set NAME --type webhook --url URL\n",
+				c.notef("There are no channels yet. To create one:  %s alert channel set NAME --type webhook --url URL\n",
 					program())
 				return nil
 			}
@@ -64,7 +64,7 @@ func channelList(c *console) *cobra.Command {
 				case v.Disabled:
 					state = cell{"disabled", yellow}
 				case v.Held != "":
-					state = cell{"held back: " + plain(v.Held), red}
+					state = cell{"on hold: " + plain(v.Held), red}
 				}
 				t.add(text(v.Name), text(string(v.Type)), text(target(&v.AlertChannel)), state)
 			}
@@ -78,7 +78,7 @@ func channelList(c *console) *cobra.Command {
 
 func channelShow(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show CHANNEL", Short: "Show a channel", Args: wants(1, 1, "the CHANNEL"),
+		Use: "show CHANNEL", Short: "Show a channel", Args: wants(1, 1, "CHANNEL (its name)"),
 		Example: "  go-crontab alert channel show chat -o yaml",
 	}
 
@@ -86,7 +86,7 @@ func channelShow(c *console) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		v, raw, err := get[view.AlertChannel](cmd.Context(), r, channelPath(args[0]), nil)
 		if err != nil {
-			return err
+			return r.missing(cmd.Context(), err, "channel", args[0], channelsPath, "alert channel")
 		}
 
 		return r.object(c, raw, v.Name, func() error {
@@ -98,7 +98,7 @@ func channelShow(c *console) *cobra.Command {
 				d.add("state", "disabled", yellow)
 			}
 
-			d.add("held back", v.Held, red)
+			d.add("on hold", v.Held, red)
 			d.add("type", string(v.Type))
 			d.add("to", target(&v.AlertChannel))
 			if v.Email != nil {
@@ -125,12 +125,16 @@ func channelSet(c *console) *cobra.Command {
 	)
 
 	cmd := &cobra.Command{
-		Use: "set CHANNEL --type TYPE", Short: "Make a channel, or replace it", Args: wants(1, 1, "the CHANNEL"),
-		Long: `Make a channel, or replace it: what is not given gets its default.
+		Use: "set CHANNEL --type TYPE", Short: "Create or replace a channel", Args: wants(1, 1, "CHANNEL (its name)"),
+		Long: `Create or replace a channel. Settings that are not given get their defaults.
 
-Types: webhook, slack, feishu, dingtalk, wecom, email, pagerduty, and heartbeat, which is called as long as due times are
-planned and started in time. What is secret stands in it by its name only: go-crontab secret set NAME keeps the value, and
-'{{secret.NAME}}' takes it: in --url (all of it), --sign, --routing-key, --password, and in the values of --header.`,
+Types: webhook, slack, feishu, dingtalk, wecom, email, pagerduty and heartbeat. A heartbeat is a URL
+that the cluster calls at intervals while runs are planned and started in time; a monitor elsewhere
+raises the alarm when the calls stop.
+
+Store secret values with "go-crontab secret set NAME" and refer to them as '{{secret.NAME}}'. This
+works in --url (as the whole value), --sign, --routing-key and --password, and in the values of
+--header.`,
 		Example: "  go-crontab alert channel set chat --type slack --url '{{secret.chat-url}}'\n" +
 			"  go-crontab alert channel set hook --type webhook --url https://example.com/alerts --sign '{{secret.hook}}'\n" +
 			"  go-crontab alert channel set mail --type email --mail-server mail.example.com:587 --user cron --password '{{secret.mail}}' --from cron@example.com --to ops@example.com\n" +
@@ -139,26 +143,27 @@ planned and started in time. What is secret stands in it by its name only: go-cr
 
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&kind, "type", "t", "", "how it is told")
-	flags.StringVar(&v.URL, "url", "", "where to call, or '{{secret.NAME}}'")
-	flags.StringVar(&v.Sign, "sign", "", "the secret with which a webhook, or a bot of feishu or dingtalk, is signed")
-	flags.StringArrayVarP(&headers, "header", "H", nil, "a further header of a webhook, 'Name: value'; may be repeated")
-	flags.StringVar(&v.Body, "body", "", "a template of the body of a webhook")
-	flags.StringVar(&v.RoutingKey, "routing-key", "", "of pagerduty: the secret with the integration key")
-	flags.StringVar(&e.Server, "mail-server", "", "of email: the mail server, as host:port")
-	flags.StringVar(&e.TLS, "tls", "", "of email: starttls, tls or none (default starttls)")
-	flags.StringVar(&e.User, "user", "", "of email: who signs in")
-	flags.StringVar(&e.Password, "password", "", "of email: the secret with the password")
-	flags.StringVar(&e.From, "from", "", "of email: the address that mails are from")
-	flags.StringSliceVar(&e.To, "to", nil, "of email: to whom they go; may be repeated")
+	flags.StringVarP(&kind, "type", "t", "", "webhook, slack, feishu, dingtalk, wecom, email, pagerduty or heartbeat")
+	flags.StringVar(&v.URL, "url", "", "URL to call, or '{{secret.NAME}}'")
+	flags.StringVar(&v.Sign, "sign", "", "webhook, feishu, dingtalk: the secret that signs messages")
+	flags.StringArrayVarP(&headers, "header", "H", nil, "webhook: an additional header, 'Name: value'; may be repeated")
+	flags.StringVar(&v.Body, "body", "", "webhook: a template of the body")
+	flags.StringVar(&v.RoutingKey, "routing-key", "", "pagerduty: the secret with the integration key")
+	flags.StringVar(&e.Server, "mail-server", "", "email: the mail server, as host:port")
+	flags.StringVar(&e.TLS, "tls", "", "email: starttls, tls or none (default starttls)")
+	flags.StringVar(&e.User, "user", "", "email: the user name at the mail server")
+	flags.StringVar(&e.Password, "password", "", "email: the secret with the password")
+	flags.StringVar(&e.From, "from", "", "email: the sender's address")
+	flags.StringSliceVar(&e.To, "to", nil, "email: a recipient's address; may be repeated")
 	flags.BoolVar(&e.ToOwner, "to-owner", false,
-		"of email: to the owner of the job instead, where that is a mail address")
-	flags.StringVar(&every, "every", "", "of heartbeat: how often it is called (default 1m)")
-	flags.StringVar(&wait, "wait", "", "how long the first event of a message waits for others (default 5s)")
-	flags.IntVar(&v.Rate, "rate", 0, "messages a minute (default 20)")
-	flags.StringVar(&timeout, "timeout", "", "how long it may take to answer (default 10s)")
-	flags.StringVar(&v.Description, "description", "", "what it is for")
-	flags.BoolVar(&v.Disabled, "disabled", false, "have nothing sent")
+		"email: send to the job's owner instead, if the owner is a mail address")
+	flags.StringVar(&every, "every", "", "heartbeat: time between two calls (default 1m)")
+	flags.StringVar(&wait, "wait", "",
+		"how long a message waits for further events, to send them together (default 5s)")
+	flags.IntVar(&v.Rate, "rate", 0, "at most this many messages a minute (default 20)")
+	flags.StringVar(&timeout, "timeout", "", "how long the channel may take to answer (default 10s)")
+	flags.StringVar(&v.Description, "description", "", "what the channel is for")
+	flags.BoolVar(&v.Disabled, "disabled", false, "send nothing to this channel")
 
 	// Completion.
 	var types []cobra.Completion
@@ -172,7 +177,7 @@ planned and started in time. What is secret stands in it by its name only: go-cr
 
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if kind == "" {
-			return usageError("--type is missing; it is one of %s", strings.Join(types, ", "))
+			return usageError("--type is missing; want one of %s", strings.Join(types, ", "))
 		}
 
 		// Convert the flags that are not plain text.

@@ -17,7 +17,7 @@ import (
 )
 
 func ruleCommand(c *console) *cobra.Command {
-	return newGroup("rule", "Say of what to be told", ruleList(c), ruleShow(c), ruleSet(c),
+	return newGroup("rule", "Set which events raise alerts", ruleList(c), ruleShow(c), ruleSet(c),
 		removal{
 			what: "rule", use: "RULE", short: "Delete rules", example: "  go-crontab alert rule rm ops", path: rulePath,
 		}.command(c))
@@ -38,7 +38,8 @@ func ruleList(c *console) *cobra.Command {
 
 		return r.list(raw, func(i int) string { return rules[i].Name }, func() error {
 			if len(rules) == 0 {
-				c.notef("There are no rules yet. To make one:  %s alert rule set NAME --on failed,recovered --channel CHANNEL\n", program())
+				c.notef("There are no rules yet. To create one:  %s alert rule set NAME --on failed,recovered --channel CHANNEL\n",
+					program())
 				return nil
 			}
 
@@ -118,7 +119,7 @@ func ruleOf(v *job.AlertRule) string {
 
 func ruleShow(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show RULE", Short: "Show a rule", Args: wants(1, 1, "the RULE"),
+		Use: "show RULE", Short: "Show a rule", Args: wants(1, 1, "RULE (its name)"),
 		Example: "  go-crontab alert rule show ops -o yaml",
 	}
 
@@ -126,7 +127,7 @@ func ruleShow(c *console) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		v, raw, err := get[view.AlertRule](cmd.Context(), r, rulePath(args[0]), nil)
 		if err != nil {
-			return err
+			return r.missing(cmd.Context(), err, "rule", args[0], rulesPath, "alert rule")
 		}
 
 		return r.object(c, raw, v.Name, func() error {
@@ -168,12 +169,14 @@ func ruleSet(c *console) *cobra.Command {
 	)
 
 	cmd := &cobra.Command{
-		Use: "set RULE --on EVENT,… --channel CHANNEL", Short: "Make a rule, or replace it",
-		Args: wants(1, 1, "the RULE"),
-		Long: `Make a rule, or replace it: what is not given gets its default. It finds what happens from then on.
+		Use: "set RULE --on EVENT,… --channel CHANNEL", Short: "Create or replace a rule",
+		Args: wants(1, 1, "RULE (its name)"),
+		Long: `Create or replace a rule. Settings that are not given get their defaults. The rule applies to events
+from now on.
 
-Events of jobs: failed (after all attempts), recovered (it is over), lost, late_start, late_finish, never_ran, failures;
-of the cluster: node_gone, backlog, clock_skew. docs/alerts.md explains them all.`,
+Events of jobs: failed (after all attempts), recovered, lost, late_start, late_finish, never_ran and
+failures. Events of the cluster: node_gone, backlog and clock_skew. docs/alerts.md explains them
+all.`,
 		Example: "  go-crontab alert rule set ops --on failed,recovered --channel chat\n" +
 			"  go-crontab alert rule set slow --on late_finish --late-finish 2h --job 'billing/*' --channel chat\n" +
 			"  go-crontab alert rule set flaky --on failures --failures 3/10m --app shop --channel pager --severity critical\n" +
@@ -184,31 +187,31 @@ of the cluster: node_gone, backlog, clock_skew. docs/alerts.md explains them all
 
 	// Flags with a value that needs no conversion.
 	flags := cmd.Flags()
-	flags.StringSliceVar(&on, "on", nil, "events of which to tell, separated by commas")
-	flags.StringSliceVarP(&v.Channels, "channel", "c", nil, "where to tell it; may be repeated")
+	flags.StringSliceVar(&on, "on", nil, "events that raise an alert, separated by commas")
+	flags.StringSliceVarP(&v.Channels, "channel", "c", nil, "channel to send to; may be repeated")
 	flags.StringSliceVarP(&v.Apps, "app", "a", nil, "only jobs of this app; may be repeated")
 	flags.StringSliceVarP(&v.Jobs, "job", "j", nil,
-		"only this job, as app/name, * standing for any characters; may be repeated")
+		"only this job, as app/name; * matches any characters; may be repeated")
 	flags.StringVar(&v.Owner, "owner", "", "only jobs of this owner")
 	flags.StringArrayVarP(&labels, "label", "l", nil, "only jobs with this label, key=value; may be repeated")
-	flags.StringVar(&v.Severity, "severity", "", "info, warning, error or critical (default error)")
-	flags.StringVar(&v.Description, "description", "", "what it is for")
-	flags.StringVar(&failures, "failures", "", "of failures: so many within a time, such as 3/10m")
-	flags.StringVar(&per, "per", "", "of failures: count those of one job, of an app, or of the rule (default job)")
+	flags.StringVar(&v.Severity, "severity", "", "severity of its alerts: info, warning, error or critical (default error)")
+	flags.StringVar(&v.Description, "description", "", "what the rule is for")
+	flags.StringVar(&failures, "failures", "", "failures: this many within this time, such as 3/10m")
+	flags.StringVar(&per, "per", "", "failures: count them per job, app or rule (default job)")
 	flags.StringVar(&backlog, "backlog", "",
-		"of backlog: so many due times that are overdue for so long (default 100/1m)")
-	flags.StringVar(&v.Title, "title", "", "a template of the first line of messages")
-	flags.StringVar(&v.Text, "text", "", "a template of what follows")
-	flags.BoolVar(&disabled, "disabled", false, "have it find nothing")
+		"backlog: this many overdue runs for this long (default 100/1m)")
+	flags.StringVar(&v.Title, "title", "", "template for the first line of messages")
+	flags.StringVar(&v.Text, "text", "", "template for the rest of messages")
+	flags.BoolVar(&disabled, "disabled", false, "raise no alerts by this rule")
 
 	// Durations are parsed later, so that errors name the flag.
 	for name, help := range map[string]string{
-		"repeat":      "what goes on is told again after so long (default 4h)",
-		"late-start":  "of late_start: how late a start may be (default 1m)",
-		"late-finish": "of late_finish: how long after it was due a due time may end",
-		"never-ran":   "of never_ran: a job runs at least so often",
-		"node-gone":   "of node_gone: for how long a node may be away (default 30s)",
-		"clock-skew":  "of clock_skew: how far a node's clock may be off (default 1s)",
+		"repeat":      "send an alert that still fires again after this long (default 4h)",
+		"late-start":  "late_start: how late a run may start (default 1m)",
+		"late-finish": "late_finish: how long after its due time a run may end",
+		"never-ran":   "never_ran: the longest time between two runs of a job",
+		"node-gone":   "node_gone: how long a node may be away (default 30s)",
+		"clock-skew":  "clock_skew: how far a node's clock may be off (default 1s)",
 	} {
 		words[name] = flags.String(name, "", help)
 	}
@@ -268,8 +271,8 @@ of the cluster: node_gone, backlog, clock_skew. docs/alerts.md explains them all
 
 		r.warnOfApps(cmd.Context(), v.Apps...)
 		return r.object(c, raw, args[0], func() error {
-			c.printf("rule %s tells %s of %s\n", plain(args[0]), plain(strings.Join(v.Channels, ", ")),
-				plain(strings.Join(on, ", ")))
+			c.printf("rule %s sends %s to %s\n", plain(args[0]), plain(strings.Join(on, ", ")),
+				plain(strings.Join(v.Channels, ", ")))
 			return nil
 		})
 	}
@@ -283,7 +286,7 @@ func durationFlag(name, text string) (job.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, usageError("--%s %q is no length of time such as 90s or 1h30m", name, text)
+		return 0, usageError("--%s %q: want a duration such as 90s, 10m or 24h (a day is 24h)", name, text)
 	}
 	return job.Duration(d), nil
 }
@@ -294,7 +297,7 @@ func ratio(name, text string) (int, job.Duration, error) {
 	n, err := strconv.Atoi(count)
 	d, err2 := time.ParseDuration(span)
 	if err != nil || err2 != nil {
-		return 0, 0, usageError("--%s %q: want a number and a length of time, such as 3/10m", name, text)
+		return 0, 0, usageError("--%s %q: want a number and a duration, such as 3/10m", name, text)
 	}
 	return n, job.Duration(d), nil
 }

@@ -24,13 +24,14 @@ const limitsPath = "/api/v1/limits"
 func appLimits(c *console) *cobra.Command {
 	var f limitFlags
 	cmd := &cobra.Command{
-		Use: "limits [APP]", Short: "Show or set what an app may take", Args: wants(0, 1, "at most one APP"),
-		Long: `Show what apps may take of the cluster and what they use now, or set what one app may take. A flag that is not given
-leaves its limit as it is. Only an admin of the whole cluster may set limits.
+		Use: "limits [APP]", Short: "Show or set the limits of an app", Args: wants(0, 1, "at most one APP"),
+		Long: `Show the limits of apps and their current use, or set the limits of one app. A limit whose flag is
+not given stays unchanged. Setting limits needs an admin of the whole cluster.
 
-At its limit of jobs an app gets no further job. At its limit of runs, or of waiting runs, further due times end skipped and
-say why, and nobody can start a run by hand. Beyond its limit of kept output its oldest output goes, within minutes; the
-records of those runs stay. Other apps notice nothing.`,
+At its limit of jobs, an app cannot add jobs. At its limit of runs or of waiting runs, further due
+times end skipped with a reason, and runs cannot be started by hand. Above its limit of kept output,
+its oldest output is removed within minutes; the records of those runs stay. Other apps are not
+affected.`,
 		Example: `  go-crontab app limits
   go-crontab app limits billing --jobs 200 --runs-per-minute 600 --waiting 1000
   go-crontab app limits billing --kept-output 2GiB
@@ -43,11 +44,11 @@ records of those runs stay. Other apps notice nothing.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0 && f.given(cmd):
-			return usageError("whose limits? Name the app: %s APP", cmd.CommandPath())
+			return usageError("APP is missing: %s APP with the limits to set", cmd.CommandPath())
 		case len(args) == 0:
 			return listAppLimits(cmd, c, r)
 		case f.none && f.someGiven(cmd):
-			return usageError("--none takes all limits away, so it goes with no other limit")
+			return usageError("--none removes all limits; leave it out to set a limit")
 		case f.none:
 			return dropAppLimits(cmd, c, r, args[0])
 		case f.someGiven(cmd):
@@ -74,12 +75,12 @@ const noLimit = "none"
 
 func (f *limitFlags) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.jobs, "jobs", "", `how many jobs the app may have, or "none" for any number`)
-	flags.StringVar(&f.runs, "runs-per-minute", "", `how many of its runs may begin in a minute, or "none"`)
+	flags.StringVar(&f.jobs, "jobs", "", `most jobs of the app, or "none" for no limit`)
+	flags.StringVar(&f.runs, "runs-per-minute", "", `most runs that start in a minute, or "none"`)
 	flags.StringVar(&f.waiting, "waiting", "",
-		`how many of its runs may wait for another run or for their group, or "none"`)
-	flags.StringVar(&f.output, "kept-output", "", `how much output of its runs is kept, such as "2GiB", or "none"`)
-	flags.BoolVar(&f.none, "none", false, "take all limits away")
+		`most runs that wait for another run or for their group, or "none"`)
+	flags.StringVar(&f.output, "kept-output", "", `most output that is kept, such as "2GiB", or "none"`)
+	flags.BoolVar(&f.none, "none", false, "remove all limits")
 }
 
 func (f *limitFlags) someGiven(cmd *cobra.Command) bool {
@@ -103,7 +104,8 @@ func (f *limitFlags) change(cmd *cobra.Command, v *view.AppLimits) error {
 		}
 		n, err := strconv.ParseInt(flag.typed, 10, 64)
 		if err != nil || n < 1 {
-			return usageError(`--%s %q: want a whole number from 1 on, or "none" for no limit`, flag.name, flag.typed)
+			return usageError(`--%s %q: want a whole number of at least 1, or "none" for no limit`, flag.name,
+				flag.typed)
 		}
 		*flag.to = n
 	}

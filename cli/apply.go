@@ -73,20 +73,21 @@ type applyFlags struct {
 func applyCommand(c *console) *cobra.Command {
 	var f applyFlags
 	cmd := &cobra.Command{
-		Use: "apply -f FILE|FOLDER|-", Short: "Make jobs, groups, calendars, alerts and retention as files have them",
-		Long: `Make jobs, groups, calendars, alerts and retention as files have them: all of it, or nothing if anything is wrong. What is as wanted
-already is left alone, so the same files again change nothing. What a file does not say of a job gets its default, but
-for paused, which stays as it is.
+		Use: "apply -f FILE|FOLDER|-", Short: "Apply files with jobs, groups, calendars, alerts and retention",
+		Long: `Apply files with jobs, groups, calendars, alerts and retention: everything, or nothing if there is
+any error. Applying the same files again changes nothing. A field of a job that its file leaves out
+gets its default, except paused, which stays unchanged.
 
-A file is YAML or JSON: one job, a list of jobs, or an object with the lists groups, calendars, channels and rules
-(of alerts), retention, pauses (of apps and of the cluster) and jobs. Of a folder all .yaml, .yml and .json files are
-read, those of its folders too.
+A file is YAML or JSON: one job, a list of jobs, or an object with the lists groups, calendars,
+channels, rules, retention, pauses (of apps and of the cluster) and jobs. A folder stands for all
+.yaml, .yml and .json files in it and its subfolders.
 
-More than 1,000 jobs are applied in parts of so many, once a dry run of all of them has found nothing wrong. If it ends in
-between, the parts before are applied, and the same again goes on.
+More than 1,000 jobs are applied in parts, after a dry run of all of them. If that is interrupted,
+the earlier parts stay applied; run the same command again to apply the rest.
 
-With --prune the jobs of --app, or with all of --label, that are in no file are deleted. It takes at most 1,000 jobs. Files
-without any job would delete all of them, which needs --delete-all.`,
+--prune deletes the jobs of --app, or with all labels of --label, that are in no file. The files may
+then have at most 1,000 jobs. Files without any job would delete all of them; this needs
+--delete-all.`,
 		Example: `  go-crontab apply -f jobs.yaml --dry-run
   go-crontab apply -f jobs/ --prune --app shop
   go-crontab export --app shop | go-crontab apply --server http://other:8610 -f -`,
@@ -95,13 +96,13 @@ without any job would delete all of them, which needs --delete-all.`,
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.files, "file", "f", nil, "a file, a folder, or - for standard input; may be repeated")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "only show what would be changed")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only show the changes")
 	flags.BoolVar(&f.prune, "prune", false, "delete the jobs of --app or --label that are in no file")
-	flags.StringVarP(&f.app, "app", "a", "", "with --prune: the files have all jobs of this app")
+	flags.StringVarP(&f.app, "app", "a", "", "with --prune: the files define all jobs of this app")
 	flags.StringArrayVarP(&f.labels, "label", "l", nil,
-		"with --prune: the files have all jobs with this label, key=value; may be repeated")
-	flags.BoolVar(&f.all, "delete-all", false, "with --prune: the files may have no jobs, and then all are deleted")
-	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask on a terminal before jobs are deleted")
+		"with --prune: the files define all jobs with this label, key=value; may be repeated")
+	flags.BoolVar(&f.all, "delete-all", false, "with --prune: allow files without jobs, which deletes all jobs")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask for confirmation before jobs are deleted")
 	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		more, err := f.body(args)
@@ -144,13 +145,13 @@ func (f *applyFlags) body(args []string) (map[string]any, error) {
 
 	switch {
 	case len(f.files)+len(args) == 0:
-		return nil, usageError("-f FILE is missing; - is standard input")
+		return nil, usageError("-f FILE is missing; use -f - for standard input")
 	case !f.prune && (f.app != "" || len(f.labels) > 0):
-		return nil, usageError("--app and --label go with --prune; which app a job belongs to stands in its file")
+		return nil, usageError("--app and --label need --prune; the app of a job is set in its file")
 	case !f.prune:
 		return more, nil
 	case (f.app == "") == (len(f.labels) == 0):
-		return nil, usageError("--prune needs one of --app, --label: which jobs belong to the files")
+		return nil, usageError("--prune needs either --app or --label, to say which jobs the files define")
 	case f.app != "":
 		more["prune"] = map[string]any{"app": f.app}
 		return more, nil
@@ -166,13 +167,15 @@ func (f *applyFlags) body(args []string) (map[string]any, error) {
 func (f *applyFlags) emptyPrune(set *manifest.Set) error {
 	switch {
 	case f.all && !f.prune:
-		return usageError("--delete-all goes with --prune")
+		return usageError("--delete-all needs --prune")
 	case !f.prune || f.dryRun || f.all || set.Jobs() > 0:
 		return nil
 	case f.app != "":
-		return usageError("the files have no jobs: --prune would delete all jobs of app %q; if that is meant, add --delete-all", f.app)
+		return usageError("the files have no jobs, so --prune would delete all jobs of app %q; "+
+			"to delete them, add --delete-all", f.app)
 	}
-	return usageError("the files have no jobs: --prune would delete all jobs with these labels; if that is meant, add --delete-all")
+	return usageError("the files have no jobs, so --prune would delete all jobs with these labels; " +
+		"to delete them, add --delete-all")
 }
 
 func parseLabels(flag string, list []string) (map[string]string, error) {
@@ -245,7 +248,7 @@ func (f *applyFlags) confirm(ctx context.Context, r *remote, set *manifest.Set, 
 	if len(gone) > most {
 		named += fmt.Sprintf(" and %d more", len(gone)-most)
 	}
-	if !r.confirm("This deletes %s: %s. Go on?", counted(len(gone), "job"), named) {
+	if !r.confirm("This deletes %s: %s. Continue?", counted(len(gone), "job"), named) {
 		return &exitError{code: exitFailed, err: fmt.Errorf("nothing was changed")}
 	}
 
@@ -325,7 +328,7 @@ func (r *remote) showField(f job.Change, isNew bool, paint func(colour, string) 
 		case f.Was == nil:
 			r.printf("    %s: %s\n", name, paint(green, plain(becomes)))
 		case f.Becomes == nil:
-			r.printf("    %s: %s %s\n", name, paint(red, plain(was)), paint(faint, "is taken away"))
+			r.printf("    %s: %s %s\n", name, paint(red, plain(was)), paint(faint, "removed"))
 		default:
 			r.printf("    %s: %s → %s\n", name, paint(red, plain(was)), paint(green, plain(becomes)))
 		}
@@ -391,7 +394,7 @@ func diffLines(was, becomes string) []string {
 		out = append(out, "  "+a[len(a)-tail])
 	}
 	if head == len(a) && head == len(b) {
-		out = append(out, "~ only its end is another")
+		out = append(out, "~ only the line break at the end differs")
 	}
 
 	return out

@@ -26,9 +26,10 @@ func (f *applyFlags) parts(set *manifest.Set) ([]*manifest.Set, error) {
 	}
 
 	if n := set.Jobs(); n > job.MaxApplyJobs {
-		err := fmt.Errorf("--prune takes at most %d jobs, and the files have %d", job.MaxApplyJobs, n)
+		err := fmt.Errorf("--prune allows at most %d jobs in the files, and they have %d", job.MaxApplyJobs, n)
 		return nil, withHint(&exitError{code: exitRefused, err: err},
-			"apply them without --prune, and delete what is gone with %s job rm; or keep files for apps or labels that have fewer", program())
+			"apply them without --prune and delete obsolete jobs with %s job rm, or use files for smaller apps",
+			program())
 	}
 
 	return []*manifest.Set{set}, nil
@@ -58,7 +59,7 @@ func (r *remote) applyParts(ctx context.Context, parts []*manifest.Set, more map
 			if i > 0 && !dry {
 				// This is safe at any point. A part is applied completely or not at all, and
 				// repeating an applied part changes nothing.
-				r.notef("%d of %d parts are applied; the same again goes on with the others\n", i, len(parts))
+				r.notef("%d of %d parts are applied; run the same command again to apply the rest\n", i, len(parts))
 			}
 			return err
 		}
@@ -181,7 +182,7 @@ func (a *applyReport) end(dry bool) error {
 
 		a.notef("%s\n", summary)
 		if dry && a.changed > 0 {
-			a.notef("nothing was changed; to do it, leave --dry-run out\n")
+			a.notef("nothing was changed; to apply it, leave out --dry-run\n")
 		}
 		return nil
 	})

@@ -38,6 +38,22 @@ func (r *remote) unknown(ctx context.Context, what, name, path string) (said str
 	return said, nil
 }
 
+// missing explains that a named object does not exist, and suggests a similar name. path lists the
+// objects, and so does the command.
+func (r *remote) missing(ctx context.Context, err error, what, name, path, command string) error {
+	if !isStatus(err, http.StatusNotFound) {
+		return err
+	}
+	said, failed := r.unknown(ctx, what, name, path)
+	if failed != nil || said == "" {
+		said = notFound(what, name).Error()
+	}
+	return &exitError{
+		code: exitNotFound, err: errors.New(said),
+		hint: fmt.Sprintf("to list %ss:  %s %s ls", what, program(), command),
+	}
+}
+
 // noteUnknown explains an empty list, if a filter names an app or node that does not exist.
 func (r *remote) noteUnknown(ctx context.Context, filter url.Values) {
 	for field, path := range map[string]string{"app": appsPath, "node": nodesPath} {
@@ -77,7 +93,7 @@ func (r *remote) warnOfApps(ctx context.Context, apps ...string) {
 
 // absentFlag adds the flag that lets a command change an object that does not exist yet.
 func absentFlag(cmd *cobra.Command, ok *bool, what string) {
-	cmd.Flags().BoolVar(ok, "absent-ok", false, what+" need not be there yet")
+	cmd.Flags().BoolVar(ok, "absent-ok", false, "accept a name that no "+what+" has yet")
 }
 
 // absent returns the query for such a change.
@@ -91,7 +107,7 @@ func absent(ok bool) url.Values {
 // orAbsent adds a hint about --absent-ok.
 func orAbsent(err error) error {
 	if isStatus(err, http.StatusNotFound) {
-		return withHint(err, "if it is to come later: --absent-ok")
+		return withHint(err, "if it will be added later:  --absent-ok")
 	}
 	return err
 }

@@ -23,23 +23,24 @@ func auditCommand(c *console) *cobra.Command {
 	var app, job, name, kind, action, who, from, to string
 	n := 0
 	cmd := &cobra.Command{
-		Use: "audit", Short: "List who changed what, the latest first", Args: nothing,
-		Long: `List who changed what, the latest first: jobs, pauses, kills, tokens, secrets, sign-ins and who was refused, and what
-became of nodes that left, vanished or lost their session. -o json also says what each was before, and what it became.`,
+		Use: "audit", Short: "List changes and who made them, newest first", Args: nothing,
+		Long: `List changes and who made them, newest first: changes of jobs, pauses, tokens and secrets, kills,
+sign-ins, refused requests, and nodes that left, vanished or lost their session. -o json also shows
+the values before and after.`,
 		Example: "  go-crontab audit\n  go-crontab audit --job backup\n  go-crontab audit --who alice --from \"2027-01-31 09:00\"\n  go-crontab audit --action refuse",
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().StringVarP(&app, "app", "a", "", "only of this app and its jobs")
-	cmd.Flags().StringVarP(&job, "job", "j", "", "only of this job")
-	cmd.Flags().StringVar(&name, "name", "", "only of what has this name")
+	cmd.Flags().StringVarP(&app, "app", "a", "", "only changes of this app and its jobs")
+	cmd.Flags().StringVarP(&job, "job", "j", "", "only changes of this job")
+	cmd.Flags().StringVar(&name, "name", "", "only changes of the thing with this name")
 	cmd.Flags().StringVar(&action, "action", "",
-		"only these: create, update, delete, pause, kill, sign_in, refuse, reap, …")
-	cmd.Flags().StringVar(&kind, "kind", "", "only changes of these: job, app, cluster, session, …")
-	cmd.Flags().StringVar(&who, "who", "", "only by this one")
-	cmd.Flags().StringVar(&from, "from", "", `only at or after, such as "2027-01-31 09:00"`)
-	cmd.Flags().StringVar(&to, "to", "", "only before")
-	cmd.Flags().IntVarP(&n, "count", "n", 20, "at most so many, 0 is all")
+		"only this action: create, update, delete, pause, kill, sign_in, refuse, reap, …")
+	cmd.Flags().StringVar(&kind, "kind", "", "only changes of this kind of thing: job, app, cluster, session, …")
+	cmd.Flags().StringVar(&who, "who", "", "only changes by this person or token")
+	cmd.Flags().StringVar(&from, "from", "", `only at or after this time, such as "2027-01-31 09:00"`)
+	cmd.Flags().StringVar(&to, "to", "", "only before this time")
+	cmd.Flags().IntVarP(&n, "count", "n", 20, "show at most this many, 0 for all")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		f := runFilter{app: app, from: from, to: to, n: n}
 		q, err := f.query(c.now())
@@ -75,13 +76,13 @@ func (r *remote) audit(cmd *cobra.Command, q url.Values, n int) error {
 	}
 	return r.list(raw, func(i int) string { return lines[i].ID }, func() error {
 		if len(lines) == 0 {
-			r.notef("Nobody changed anything.\n")
+			r.notef("No changes match.\n")
 			return nil
 		}
 
 		t := &table{columns: []column{
-			{head: "AT"}, {head: "WHO", shrink: true}, {head: "FROM", shrink: true, drop: true}, {head: "DID"},
-			{head: "TO", spare: true}, {head: "WHAT", shrink: true}, {head: "REASON", shrink: true, spare: true},
+			{head: "AT"}, {head: "WHO", shrink: true}, {head: "FROM", shrink: true, drop: true}, {head: "ACTION"},
+			{head: "KIND", spare: true}, {head: "NAME", shrink: true}, {head: "REASON", shrink: true, spare: true},
 		}}
 
 		for _, e := range lines {

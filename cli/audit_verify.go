@@ -22,15 +22,16 @@ func auditVerifyCommand(c *console) *cobra.Command {
 	)
 
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Check that no audit line was changed or removed", Args: nothing,
-		Long: `Check that no audit line was changed or removed since it was written. Every line has a link in a chain of hashes, and all of
-them are computed again.
+		Use: "verify", Short: "Check that no audit entry was changed or removed", Args: nothing,
+		Long: `Check that no audit entry was changed or removed. Every entry has a link in a chain of hashes, and
+this command computes all of them again.
 
-The chain alone does not show that its newest lines are gone, or that somebody who may write both tables computed it again.
-So keep a head outside the database and give it with --head: this command prints one, each node logs one an hour, and every
-line of a copy (serve --audit-log) has one.
+The chain alone cannot show that the newest entries were removed, or that an intruder with write
+access to both tables computed the chain again. So keep a head outside the database, and pass it
+with --head. This command prints a head, each node logs one an hour, and every line of a copy (serve
+--audit-log) has one.
 
-Exit code 1: something was changed or removed, or it could not look.`,
+Exit code 1: an entry was changed or removed, or the check failed.`,
 		Example: `  go-crontab audit verify
   go-crontab audit verify -o json | jq -r .to.head > /mnt/elsewhere/head
   go-crontab audit verify --head "$(cat /mnt/elsewhere/head)"
@@ -39,8 +40,8 @@ Exit code 1: something was changed or removed, or it could not look.`,
 
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&head, "head", "", "a head that was kept, SEQ:HASH: the chain must still have it")
-	flags.BoolVar(&direct, "direct", false, "look straight at the database that GOCRONTAB_DSN names, and ask no node")
+	flags.StringVar(&head, "head", "", "a head that you kept, as SEQ:HASH; the chain must still contain it")
+	flags.BoolVar(&direct, "direct", false, "check the database of GOCRONTAB_DSN directly, without a node")
 	dsnVar(flags, &dsn)
 
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -67,7 +68,7 @@ Exit code 1: something was changed or removed, or it could not look.`,
 
 		err = r.object(c, json.RawMessage(raw), "", func() error { r.printChain(&all, head); return nil })
 		if n := len(all.Faults); err == nil && n > 0 {
-			return fmt.Errorf("the audit is not what was chained, at %d places", n)
+			return fmt.Errorf("the audit was changed: %s do not match the chain", counted(n, "link"))
 		}
 
 		return err
@@ -144,7 +145,7 @@ func verifyDirectly(cmd *cobra.Command, head string) (view.AuditChain, error) {
 
 	v, err := audit.VerifyAll(cmd.Context(), db, 0, audit.Kept)
 	if err != nil {
-		return all, withHint(err, "is MySQL up, and is the DSN right?")
+		return all, withHint(err, "check that MySQL runs, and that the DSN is right")
 	}
 
 	all.Links = v.Links
@@ -193,11 +194,11 @@ func (r *remote) printChain(p *view.AuditChain, head string) {
 	at := func(l *view.AuditLink) string { return whole(&l.At, r.zone()) }
 	r.printf("Verified %d links, from %d (%s) to %d (%s).\n", p.Links, p.From.Seq, at(p.From), p.To.Seq, at(p.To))
 	if head != "" && len(p.Faults) == 0 {
-		r.printf("The kept head is among them.\n")
+		r.printf("The chain contains the head that you kept.\n")
 	}
 
 	r.printf("head %s\n", p.To.Head)
 	if p.From.Seq > 1 {
-		r.notef("Older lines were removed by age; link %d is the base of the rest.\n", p.From.Seq)
+		r.notef("Older entries were removed by age; the chain now begins at link %d.\n", p.From.Seq)
 	}
 }

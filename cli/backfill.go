@@ -22,7 +22,7 @@ type backfillView struct{ view.Backfill }
 const backfillsPath = "/api/v1/backfills"
 
 func backfillCommand(c *console) *cobra.Command {
-	return newGroup("backfill", "Start due times that have passed", backfillStart(c), backfillList(c), backfillShow(c),
+	return newGroup("backfill", "Run past due times of a job", backfillStart(c), backfillList(c), backfillShow(c),
 		backfillCancel(c))
 }
 
@@ -31,11 +31,11 @@ func backfillStart(c *console) *cobra.Command {
 	var parallel int
 	var missing, wait bool
 	cmd := &cobra.Command{
-		Use: "start JOB --from TIME [--to TIME]", Short: "Start the due times of a job in a range",
+		Use: "start JOB --from TIME [--to TIME]", Short: "Run the past due times of a job in a range",
 		Args: wants(1, 1, jobArgument),
-		Long: `Start the due times of a job in a range, both ends included, whether or not they were started before. Each run is
-told its due time (GOCRONTAB_DUE). Unless the job's runs may overlap they go one after the other, in turn with the
-schedule's.`,
+		Long: `Run the past due times of a job in a range, both ends included, whether or not they ran before. Each
+run gets its due time in GOCRONTAB_DUE. Unless the job allows overlap, its runs go one after the
+other and take turns with scheduled runs.`,
 		Example: `  go-crontab backfill start report --from 2027-01-01T00:00:00Z --to 2027-01-31T23:59:59Z --parallel 4
   go-crontab backfill start report --from "2027-01-01 00:00" --to -1h --missing --wait`,
 		ValidArgsFunction: completeJobs(c),
@@ -45,10 +45,15 @@ schedule's.`,
 	cmd.Flags().StringVar(&from, "from", "",
 		`the first due time: 2027-01-31T09:00:00+01:00, "2027-01-31 09:00" or -24h`)
 	cmd.Flags().StringVar(&to, "to", "", "the last due time, written like --from (default now)")
-	cmd.Flags().IntVarP(&parallel, "parallel", "p", 1, "so many of them at once")
-	cmd.Flags().BoolVar(&missing, "missing", false, "leave out due times that have a run which succeeded")
-	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait for its end; exit with 1 unless all succeeded")
+	cmd.Flags().IntVarP(&parallel, "parallel", "p", 1, "run this many at once")
+	cmd.Flags().BoolVar(&missing, "missing", false, "skip due times that have a successful run")
+	cmd.Flags().BoolVarP(&wait, "wait", "w", false,
+		"wait until the backfill ends; exit with 1 unless all runs succeeded")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if from == "" {
+			return usageError(`--from is missing: give the first due time, such as --from "2027-01-31 09:00" or --from -24h`)
+		}
+
 		ctx, now := cmd.Context(), c.now()
 		first, err := parseTime(from, c.zone(), now)
 		if err != nil {
@@ -82,7 +87,8 @@ schedule's.`,
 		if err := r.object(c, raw, b.ID, func() error {
 			c.printf("backfill %s of %s: %s\n", b.ID, plain(j.fullName()), b.progress())
 			if !wait {
-				c.notef("to follow:  %[1]s backfill show %[2]s\nto cancel:  %[1]s backfill cancel %[2]s\n", program(),
+				c.notef("to follow it:  %[1]s backfill show %[2]s\nto cancel it:  %[1]s backfill cancel %[2]s\n",
+					program(),
 					b.ID)
 			}
 			return nil
@@ -91,7 +97,7 @@ schedule's.`,
 		}
 
 		if wait && (b.State != "done" || b.Outcomes["succeeded"] != b.Ended) {
-			return fmt.Errorf("backfill %s: not all due times succeeded", b.ID)
+			return fmt.Errorf("backfill %s: not all runs succeeded", b.ID)
 		}
 
 		return nil
@@ -104,7 +110,7 @@ schedule's.`,
 func (b *backfillView) progress() string {
 	words := fmt.Sprintf("%s, %d of %d due times have ended", b.State, b.Ended, b.Total-b.LeftOut)
 	if b.LeftOut > 0 {
-		words += fmt.Sprintf(", %d had succeeded before", b.LeftOut)
+		words += fmt.Sprintf(", %d had already succeeded", b.LeftOut)
 	}
 
 	var parts []string
@@ -145,7 +151,7 @@ func (r *remote) awaitBackfill(
 
 func backfillList(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "ls [JOB]", Short: "List backfills, the latest first", Args: wants(0, 1, jobArgument),
+		Use: "ls [JOB]", Short: "List backfills, newest first", Args: wants(0, 1, jobArgument),
 		Example:           "  go-crontab backfill ls",
 		ValidArgsFunction: completeJobs(c),
 	}
@@ -176,7 +182,7 @@ func backfillList(c *console) *cobra.Command {
 			t := &table{
 				columns: []column{
 					{head: "ID", right: true}, {head: "JOB", right: true}, {head: "FROM"}, {head: "TO"},
-					{head: "AT ONCE", right: true}, {head: "BEGUN"}, {head: "PROGRESS", shrink: true},
+					{head: "PARALLEL", right: true}, {head: "STARTED"}, {head: "PROGRESS", shrink: true},
 				},
 			}
 
@@ -192,16 +198,17 @@ func backfillList(c *console) *cobra.Command {
 }
 
 func backfillShow(c *console) *cobra.Command {
-	return backfillOne(c, "show", "Show how far a backfill is", http.MethodGet, "")
+	return backfillOne(c, "show", "Show the progress of a backfill", http.MethodGet, "")
 }
 
 func backfillCancel(c *console) *cobra.Command {
-	return backfillOne(c, "cancel", "End a backfill; what executes runs to its end", http.MethodPost, "/cancel")
+	return backfillOne(c, "cancel",
+		"Cancel a backfill; runs that execute go on to their end", http.MethodPost, "/cancel")
 }
 
 func backfillOne(c *console, verb, short, method, path string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: verb + " ID", Short: short, Args: wants(1, 1, "the backfill's id"),
+		Use: verb + " ID", Short: short, Args: wants(1, 1, "ID (of the backfill)"),
 		Example: "  go-crontab backfill " + verb + " 17",
 	}
 

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,26 +24,26 @@ func benchCommand(c *console) *cobra.Command {
 	var (
 		o       bench.Options
 		out     output
-		plots   string
 		compare string
 	)
 
 	cmd := &cobra.Command{
 		Use:   "bench [SCENARIO…]",
-		Short: "Measure what a MySQL server carries",
-		Long: `Run nodes on a MySQL server and measure what it carries: fires per second, how late they start, and what each costs.
-Every due time is held against the history: each must have exactly one record.
+		Short: "Measure how much load a MySQL server can carry",
+		Long: `Measure how much load a MySQL server can carry: runs per second, how late they start, and what each
+costs. Every due time is compared with the history, where each must have exactly one record.
 
-It makes a schema of its own on the server that --dsn names, and drops it at the end, also after Ctrl-C. It never touches
-a schema that holds anything, but it does load the server: GOCRONTAB_DSN is not looked at. Without --dsn it starts a private server with durable commits on this machine, as dev does.
-Whatever else the server and this machine do meanwhile is in the figures; a run on a machine that is too busy to
-conclude anything says so.
+The benchmark creates its own schema on the server of --dsn and drops it at the end, also after
+Ctrl-C. It never touches a schema that is not empty, but it does load the server; so it ignores
+GOCRONTAB_DSN. Without --dsn it starts a private server with durable commits on this machine, as dev
+does. Other work on the server and on this machine affects the results; the benchmark says so if the
+machine is too busy for a conclusion.
 
 ` + scenarioList(),
 		Example: `  go-crontab bench
   go-crontab bench steady --rate 5000 --for 30s --repeat 3
   go-crontab bench --dsn 'bench:secret@tcp(db:3306)/' steady herd burst -o json > before.json
-  go-crontab bench steady herd burst --compare before.json --plot plots`,
+  go-crontab bench steady herd burst --compare before.json`,
 		ValidArgsFunction: cobra.FixedCompletions(bench.Names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Scenarios, o.Version = args, readVersion().Version
@@ -73,15 +72,10 @@ conclude anything says so.
 			}
 
 			if stop.drain.Err() != nil {
-				c.notef("stopped (%v); what was measured until then:\n", context.Cause(stop.drain))
+				c.notef("stopped (%v); results so far:\n", context.Cause(stop.drain))
 			}
 			if printErr := c.printBench(&out, r, before); printErr != nil {
 				return printErr
-			}
-			if plots != "" && len(r.Results) > 0 {
-				if plotErr := writePlots(plots, r); plotErr != nil {
-					return plotErr
-				}
 			}
 
 			if err != nil {
@@ -94,19 +88,17 @@ conclude anything says so.
 
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.DSN, "dsn", "", "the server, as user:password@tcp(host:3306)/ (default a private one)")
-	flags.StringVar(&o.Schema, "schema", "", "an empty schema of the server, if the user may not make one")
-	flags.IntVar(&o.Rate, "rate", 0, "fires per second of steady loads (default 1000)")
-	flags.DurationVar(&o.For, "for", 0, "how long steady loads are measured (default 10s)")
-	flags.IntVar(&o.Jobs, "jobs", 0, "jobs of a burst or a table (default the scenario's)")
-	flags.IntVar(&o.Nodes, "nodes", 0, "node processes (default the scenario's, mostly 1)")
-	flags.DurationVar(&o.RoundTrip, "round-trip", 0, "time added to each way to the server and back")
-	flags.BoolVar(&o.Binlog, "binlog", false, "the private server writes a binary log, flushed at each commit")
-	flags.IntVar(&o.Repeat, "repeat", 1, "how often each scenario is run; the run in the middle counts")
-	flags.StringVar(&compare, "compare", "", "JSON of an earlier bench to compare with")
-	flags.StringVar(&plots, "plot", "", "folder for plots of the results (SVG)")
+	flags.StringVar(&o.DSN, "dsn", "", "the MySQL server, as user:password@tcp(host:3306)/ (default a private one)")
+	flags.StringVar(&o.Schema, "schema", "", "an empty schema to use, if the user may not create one")
+	flags.IntVar(&o.Rate, "rate", 0, "runs per second of steady loads (default 1000)")
+	flags.DurationVar(&o.For, "for", 0, "how long to measure steady loads (default 10s)")
+	flags.IntVar(&o.Jobs, "jobs", 0, "number of jobs in a burst or a table (default depends on the scenario)")
+	flags.IntVar(&o.Nodes, "nodes", 0, "number of node processes (default depends on the scenario, mostly 1)")
+	flags.DurationVar(&o.RoundTrip, "round-trip", 0, "network delay to add to each round trip to the server")
+	flags.BoolVar(&o.Binlog, "binlog", false, "have the private server write a binary log, flushed at each commit")
+	flags.IntVar(&o.Repeat, "repeat", 1, "run each scenario this often, and use the median")
+	flags.StringVar(&compare, "compare", "", "file with the JSON of an earlier bench to compare with")
 	out.flags(cmd, "table", "json", "yaml")
-	_ = cmd.MarkFlagDirname("plot")
 	_ = cmd.MarkFlagFilename("compare", "json")
 
 	return cmd
@@ -136,7 +128,7 @@ func benchAPI(ctx context.Context, n *node.Node, l net.Listener) (token string, 
 
 func scenarioList() string {
 	var b strings.Builder
-	b.WriteString("Scenarios; those with * are run when none is named:\n")
+	b.WriteString("Scenarios (* marks those that run when none is named):\n")
 	for _, s := range bench.Scenarios() {
 		star := " "
 		if s.Quick {
@@ -152,7 +144,8 @@ func scenarioList() string {
 func benchVerdict(r *bench.Report) error {
 	for i := range r.Results {
 		if a := r.Results[i].Account; !a.OK() {
-			return fmt.Errorf("%s: %d due times without a record, %d with two, %d started early: that must not be; please report it with this output",
+			return fmt.Errorf("%s: %d due times without a record, %d with two, %d started early; "+
+				"this is a bug, please report it with this output",
 				r.Results[i].Name(), a.Missing, a.Doubled, a.Early)
 		}
 	}
@@ -173,7 +166,7 @@ func (c *console) printBench(out *output, r, before *bench.Report) error {
 		if err := c.benchTable(r); err != nil {
 			return err
 		}
-		c.printf("\nbeside %s of %s\n", before.Version, whole(&before.At, c.zone()))
+		c.printf("\ncompared with %s of %s\n", before.Version, whole(&before.At, c.zone()))
 		return c.changeTable(changes)
 	})
 }
@@ -267,7 +260,7 @@ func others(outcomes map[string]int64) string {
 
 func (c *console) changeTable(changes []bench.Change) error {
 	if len(changes) == 0 {
-		c.printf("no scenario is in both\n")
+		c.printf("the two results have no scenario in common\n")
 		return nil
 	}
 
@@ -292,16 +285,4 @@ func orUnknown(s string) string {
 		return "unknown"
 	}
 	return s
-}
-
-func writePlots(folder string, r *bench.Report) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("--plot: %w", err)
-	}
-	for name, svg := range bench.Plots(r) {
-		if err := os.WriteFile(filepath.Join(folder, name), svg, 0o644); err != nil {
-			return fmt.Errorf("--plot: %w", err)
-		}
-	}
-	return nil
 }

@@ -157,7 +157,7 @@ func TestBlockedLogIsReadAgain(t *testing.T) {
 	go io.Copy(&log, unread)
 	await(t, "the log says what is missing", 10*time.Second, func() bool {
 		return strings.Contains(log.String(),
-			`"msg":"log lines were dropped while the reader of the log was blocked","lines":`)
+			`"msg":"log lines were dropped because the reader of the log was blocked","lines":`)
 	})
 
 	p.signal(syscall.SIGTERM)

@@ -23,16 +23,16 @@ import (
 
 const (
 	calendarsPath    = "/api/v1/calendars"
-	calendarArgument = "one CALENDAR"
+	calendarArgument = "CALENDAR (its name)"
 )
 
 func calendarPath(name string) string { return calendarsPath + "/" + url.PathEscape(name) }
 
 func calendarCommand(c *console) *cobra.Command {
-	return newGroup("calendar", "Say on which days and at which hours jobs are due",
+	return newGroup("calendar", "Limit jobs to certain days and hours",
 		calendarList(c), calendarShow(c), calendarDays(c), calendarApply(c), calendarImport(c), removal{
-			"calendar", "CALENDAR", "Delete calendars that no job names", "  go-crontab calendar rm old-holidays",
-			calendarPath, calendarMissing,
+			"calendar", "CALENDAR", "Delete calendars that no job uses", "  go-crontab calendar rm old-holidays",
+			calendarPath, calendarsPath, "calendar",
 		}.command(c))
 }
 
@@ -50,7 +50,7 @@ func calendarList(c *console) *cobra.Command {
 		}
 		return r.list(raw, func(i int) string { return calendars[i].Name }, func() error {
 			if len(calendars) == 0 {
-				c.notef("There are no calendars yet. To make one:  %s calendar import holidays FILE.ics\n", program())
+				c.notef("There are no calendars yet. To create one:  %s calendar import holidays FILE.ics\n", program())
 				return nil
 			}
 
@@ -80,7 +80,7 @@ func calendarShow(c *console) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		v, raw, err := get[view.Calendar](cmd.Context(), r, calendarPath(args[0]), nil)
 		if err != nil {
-			return calendarMissing(err, args[0])
+			return r.missing(cmd.Context(), err, "calendar", args[0], calendarsPath, "calendar")
 		}
 		return r.object(c, raw, v.Name, func() error {
 			if err := r.card(calendarCard(&v, c.now())); err != nil {
@@ -93,22 +93,12 @@ func calendarShow(c *console) *cobra.Command {
 	return cmd
 }
 
-func calendarMissing(err error, name string) error {
-	if isStatus(err, http.StatusNotFound) {
-		return &exitError{
-			code: exitNotFound, err: notFound("calendar", name),
-			hint: "to see what there is: " + program() + " calendar ls",
-		}
-	}
-	return err
-}
-
 func calendarCard(v *view.Calendar, now time.Time) card {
 	var d card
 	d.add("calendar", v.Name, bold)
 	d.add("error", v.Error, red)
 	d.add("description", v.Description)
-	d.add("timezone", orElse(v.Timezone, "that of each job"))
+	d.add("timezone", orElse(v.Timezone, "the time zone of each job"))
 	d.add("closed on", strings.Join(v.ExcludeWeekdays, ", "))
 	d.add("open only", strings.Join(v.Hours.Only, "\n"))
 	d.add("closed", strings.Join(v.Hours.Except, "\n"))
@@ -164,7 +154,7 @@ func calendarDays(c *console) *cobra.Command {
 
 		days, raw, err := get[view.Page[job.DayState]](cmd.Context(), r, calendarPath(args[0])+"/days", query)
 		if err != nil {
-			return calendarMissing(err, args[0])
+			return r.missing(cmd.Context(), err, "calendar", args[0], calendarsPath, "calendar")
 		}
 
 		var dates []string
@@ -197,22 +187,23 @@ func calendarDays(c *console) *cobra.Command {
 func calendarApply(c *console) *cobra.Command {
 	var files []string
 	cmd := &cobra.Command{
-		Use: "apply -f FILE", Short: "Make calendars, or replace them, as files of YAML or JSON say", Args: nothing,
-		Long: `Make calendars, or replace them, as files of YAML or JSON say. A YAML file may hold several, divided by ---.
+		Use: "apply -f FILE", Short: "Create or replace calendars from YAML or JSON files", Args: nothing,
+		Long: `Create or replace calendars from YAML or JSON files. A YAML file may contain several calendars,
+separated by ---.
 
   name: cn-holidays
-  timezone: Asia/Shanghai          # whose days they are; default: the time zone of each job
+  timezone: Asia/Shanghai          # default: the time zone of each job
   exclude_weekdays: [sat, sun]
   exclude:
     - {date: 2027-02-05, end: 2027-02-11, note: Spring Festival}
-    - 05-01                        # of each year
-  include:                         # make-up workdays: they win, and are like a working day for schedules such as 1-5
+    - 05-01                        # every year
+  include:                         # make-up workdays: they win over exclude, and count as working days
     - {date: 2027-02-13, note: 调休}
-    - {date: 2027-02-14, as: mon}  # exactly like a Monday
+    - {date: 2027-02-14, as: mon}  # counts as a Monday
   hours:
-    only: ["mon-fri 08:00-18:00"]  # and except: closed in these
+    only: ["mon-fri 08:00-18:00"]  # open only in these hours; "except" closes hours
 
-Jobs that name a calendar follow it at once.`,
+Jobs that use a calendar follow the change at once.`,
 		Example: "  go-crontab calendar apply -f cn-holidays.yaml\n  go-crontab job add report -s \"0 9 * * 1-5\" -z Asia/Shanghai --calendar cn-holidays -- ./report.sh",
 	}
 
@@ -220,7 +211,7 @@ Jobs that name a calendar follow it at once.`,
 	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "a file, or - for standard input; may be repeated")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if len(files) == 0 {
-			return usageError("-f FILE is missing")
+			return usageError("-f FILE is missing; use -f - for standard input")
 		}
 
 		for _, file := range files {
@@ -237,7 +228,7 @@ Jobs that name a calendar follow it at once.`,
 			for i, calendar := range calendars {
 				name, _ := calendar["name"].(string)
 				if name == "" {
-					return usageError("%s: the name of calendar %d is missing", file, i+1)
+					return usageError("%s: calendar %d has no name; add the field name", file, i+1)
 				}
 				v, raw, err := ask[view.Calendar](cmd.Context(), r, http.MethodPut, calendarPath(name), nil, calendar)
 				if err != nil {
@@ -276,7 +267,7 @@ func (c *console) readFile(name string) ([]byte, error) {
 
 	data, err := io.ReadAll(io.LimitReader(in, maxCalendarFile+1))
 	if err == nil && len(data) > maxCalendarFile {
-		err = usageError("%s: is larger than %d bytes", name, maxCalendarFile)
+		err = usageError("%s: the file is larger than %d bytes", name, maxCalendarFile)
 	}
 	return data, err
 }
@@ -321,22 +312,23 @@ func calendarImport(c *console) *cobra.Command {
 	var format, workday string
 	var add, dry bool
 	cmd := &cobra.Command{
-		Use: "import CALENDAR FILE", Short: "Take the days of an iCalendar or CSV file",
-		Args: wants(2, 2, "the calendar and a FILE (- for standard input)"),
-		Long: `Take the days of an iCalendar (.ics) or CSV file, in place of those that the calendar has, or with --add beside them.
-Its weekdays and hours stay. A calendar that is not there is made. If anything is wrong with the file, nothing is taken.
+		Use: "import CALENDAR FILE", Short: "Import the days of an iCalendar or CSV file",
+		Args: wants(2, 2, "CALENDAR and FILE (- for standard input)"),
+		Long: `Import the days of an iCalendar (.ics) or CSV file. They replace the days of the calendar, or are
+added to them with --add. The calendar's weekdays and hours stay unchanged. A missing calendar is
+created. If the file has any error, nothing is imported.
 
-A CSV file has a day or a range in each line: date,end,kind,note. Only the date is needed; kind is exclude (the default)
-or include. Of an iCalendar file the whole-day events count, with their yearly and other recurrences; an event whose
-summary contains the word of --workday is a make-up workday.`,
+A line of a CSV file is a day or a range: date,end,kind,note. Only the date is required. The kind is
+exclude (the default) or include. In an iCalendar file, whole-day events count, including recurring
+ones. An event whose summary contains the word of --workday is a make-up workday.`,
 		Example: "  go-crontab calendar import cn-holidays holidays.ics\n  curl -fsS https://example.com/de.ics | go-crontab calendar import de - --format ics --dry-run",
 	}
 
 	r := newRemote(c, cmd)
-	choiceVar(cmd.Flags(), &format, "format", "", "", "of the file (default: as its name says)", "ics", "csv")
-	cmd.Flags().StringVar(&workday, "workday", "", "what the names of make-up workdays contain (default 班)")
-	cmd.Flags().BoolVar(&add, "add", false, "keep the days that the calendar has")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing, only say what would come of it")
+	choiceVar(cmd.Flags(), &format, "format", "", "", "format of the file (default from its name)", "ics", "csv")
+	cmd.Flags().StringVar(&workday, "workday", "", "word in the summaries of make-up workdays (default 班)")
+	cmd.Flags().BoolVar(&add, "add", false, "keep the existing days of the calendar")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show the result")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if format == "" {
 			format = strings.TrimPrefix(strings.ToLower(filepath.Ext(args[1])), ".")
@@ -344,7 +336,7 @@ summary contains the word of --workday is a make-up workday.`,
 
 		media := map[string]string{"ics": "text/calendar", "csv": "text/csv"}[format]
 		if media == "" {
-			return usageError("%q says no format: add --format ics or --format csv", args[1])
+			return usageError("%q: cannot tell the format from the name; add --format ics or --format csv", args[1])
 		}
 
 		data, err := c.readFile(args[1])
@@ -370,12 +362,12 @@ summary contains the word of --workday is a make-up workday.`,
 
 		return r.object(c, json.RawMessage(raw), v.Name, func() error {
 			if dry {
-				c.printf("it would be: ")
+				c.printf("dry run: ")
 			}
 			c.calendarDone(v.Calendar)
 			c.notef("the file has %d days off and %d make-up workdays\n", v.Imported.Excludes, v.Imported.Includes)
 			if n := v.Imported.Ignored; n > 0 {
-				c.notef("%d events that are neither were left out\n", n)
+				c.notef("%d other events were ignored\n", n)
 			}
 			return nil
 		})

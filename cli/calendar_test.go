@@ -28,7 +28,7 @@ func TestCalendarCommands(t *testing.T) {
 			`{"items":[{"date":"2027-02-13","weekday":"sat","state":"makeup","as":"thu","hours":["08:00-18:00"],"why":"x"}]}`),
 		"DELETE /api/v1/calendars/cn": always(204, ""),
 		"DELETE /api/v1/calendars/used": always(409,
-			`{"type":"urn:go-crontab:problem:in-use","title":"It is in use","status":409,"detail":"the calendar \"used\" is in use by a/b"}`),
+			`{"type":"urn:go-crontab:problem:in-use","title":"It is still in use","status":409,"detail":"the calendar \"used\" is in use by a/b"}`),
 	})
 
 	file := filepath.Join(t.TempDir(), "c.yaml")
@@ -45,7 +45,7 @@ func TestCalendarCommands(t *testing.T) {
 		"calendar apply -f " +
 			file: "calendar cn, version 3: 1 excluded, 1 included, 2 jobs\ncalendar d/e, version 1: 0 excluded, 0 included, 0 jobs\n",
 		"calendar apply -o name -f " + file: "cn\nd/e\n",
-		"calendar rm cn":                    "calendar cn is deleted\n",
+		"calendar rm cn":                    "deleted calendar cn\n",
 	} {
 		args := append(strings.Fields(line), "--server", f.URL)
 		if got := command(args...); got.code != 0 || !strings.Contains(got.out, want) {
@@ -77,7 +77,7 @@ func TestCalendarCommands(t *testing.T) {
 		"calendar apply":                  {exitUsage, "-f FILE is missing"},
 		"calendar apply -f /nix":          {exitUsage, "no such file"},
 		"calendar import cn":              {exitUsage, "FILE"},
-		"calendar import cn x.xls":        {exitUsage, "says no format"},
+		"calendar import cn x.xls":        {exitUsage, "cannot tell the format"},
 		"calendar import cn - --format x": {exitUsage, "want one of ics, csv"},
 	} {
 		if got := command(append(strings.Fields(line), "--server", f.URL)...); got.code != want.code ||
@@ -108,13 +108,13 @@ func TestCalendarImport(t *testing.T) {
 		t.Errorf("asked %s, want %s", asked, want)
 	}
 	if got.code != 0 || got.out != "calendar cn, version 3: 1 excluded, 1 included, 2 jobs\n" ||
-		got.err != "the file has 1 days off and 1 make-up workdays\n4 events that are neither were left out\n" {
+		got.err != "the file has 1 days off and 1 make-up workdays\n4 other events were ignored\n" {
 		t.Errorf("got %+v", got)
 	}
 
 	got = command("calendar", "import", "cn", "-", "--format", "csv", "--dry-run", "--server", server.URL)
 	if want := `POST /api/v1/calendars/cn/import?dry_run=true&format=csv text/csv ""`; asked != want ||
-		!strings.HasPrefix(got.out, "it would be: calendar cn") {
+		!strings.HasPrefix(got.out, "dry run: calendar cn") {
 		t.Errorf("asked %s, want %s; got %+v", asked, want, got)
 	}
 }

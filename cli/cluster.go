@@ -13,12 +13,12 @@ import (
 
 func clusterCommand(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "cluster", Short: "List the nodes and what they do", Args: nothing, Example: "  go-crontab cluster",
+		Use: "cluster", Short: "List the nodes and their load", Args: nothing, Example: "  go-crontab cluster",
 	}
 	cmd.AddCommand(
-		pauseAll(c, "pause", "Stop the due times of all jobs", nothing,
-			"  go-crontab cluster pause --reason \"database moves\" --until 2h"),
-		resumeAll(c, "resume", "Give the jobs of a paused cluster their due times back", nothing,
+		pauseAll(c, "pause", "Pause all jobs", nothing,
+			"  go-crontab cluster pause --reason \"database maintenance\" --until 2h"),
+		resumeAll(c, "resume", "Resume a paused cluster", nothing,
 			"  go-crontab cluster resume"))
 
 	r := newRemote(c, cmd)
@@ -43,7 +43,7 @@ func clusterCommand(c *console) *cobra.Command {
 			if err := r.table(clusterTable(&v, c.now())); err != nil {
 				return err
 			}
-			c.notef("%s, session expiry %s, as %s sees it\n", plain(v.Server), v.SessionExpiry, plain(v.Node))
+			c.notef("%s, session expiry %s, as seen by %s\n", plain(v.Server), v.SessionExpiry, plain(v.Node))
 			for i := range v.Folders {
 				r.noteFolder(v.Folders[i], c.now())
 			}
@@ -90,14 +90,14 @@ func (r *remote) noteFolder(f *view.Folder, now time.Time) {
 	for _, n := range f.Nodes {
 		switch n.State {
 		case "refused":
-			r.notef("folder %s: refused on %s %s, nothing of it is applied:\n", plain(f.Folder), plain(n.Node),
+			r.notef("folder %s: %s refused it %s and applied nothing:\n", plain(f.Folder), plain(n.Node),
 				relative(&n.Since, now))
 			for line := range strings.Lines(n.Error) {
 				r.notef("  %s\n", plain(strings.TrimSuffix(line, "\n")))
 			}
 		case "behind":
-			r.notef("folder %s: on %s it is older than what is applied, %s\n", plain(f.Folder), plain(n.Node),
-				relative(&n.Since, now))
+			r.notef("folder %s: the copy on %s is older than the applied one, since %s\n", plain(f.Folder),
+				plain(n.Node), relative(&n.Since, now))
 		}
 	}
 }

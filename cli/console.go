@@ -24,7 +24,7 @@ type console struct {
 
 func (c *console) printf(format string, args ...any) {
 	if _, err := fmt.Fprintf(c.out, format, args...); err != nil && c.lost == nil {
-		c.lost = fmt.Errorf("cannot write what was asked for: %w", err)
+		c.lost = fmt.Errorf("write the result: %w", err)
 	}
 }
 

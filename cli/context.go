@@ -71,7 +71,7 @@ func readContexts() (*contexts, error) {
 // write replaces the file atomically.
 func (c *contexts) write() error {
 	if c.file == "" {
-		return usageError("there is no folder for settings; set HOME or XDG_CONFIG_HOME")
+		return usageError("no folder for settings: set HOME or XDG_CONFIG_HOME")
 	}
 
 	var text bytes.Buffer
@@ -92,7 +92,7 @@ func (c *contexts) find(name string) (clusterContext, error) {
 	if !there {
 		return ctx, &exitError{
 			code: exitNotFound, err: notFound("context", name),
-			hint: "to see what there is: " + program() + " context ls",
+			hint: "to list contexts:  " + program() + " context ls",
 		}
 	}
 	return ctx, nil
@@ -111,7 +111,7 @@ func fromContext(flags *pflag.FlagSet) error {
 	name := asked.Value.String()
 	switch {
 	case asked.Changed && flags.Changed("server"):
-		return usageError("give one of --context, --server")
+		return usageError("--context and --server cannot be combined: a context already has a server")
 	case asked.Changed:
 	case flags.Changed("server"), os.Getenv(envName("server")) != "":
 		return nil
@@ -155,7 +155,8 @@ func fromContext(flags *pflag.FlagSet) error {
 }
 
 func contextCommand(c *console) *cobra.Command {
-	return newGroup("context", "Name the clusters that you use", contextList(c), contextAdd(c), contextUse(c),
+	return newGroup("context",
+		"Manage names for the clusters that you use", contextList(c), contextAdd(c), contextUse(c),
 		contextRemove(c))
 }
 
@@ -170,7 +171,7 @@ type contextItem struct {
 func contextList(c *console) *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
-		Use: "ls", Aliases: []string{"list"}, Short: "List the contexts; * is the one in use", Args: nothing,
+		Use: "ls", Aliases: []string{"list"}, Short: "List the contexts; * marks the one in use", Args: nothing,
 		Example: "  go-crontab context ls",
 		RunE: func(*cobra.Command, []string) error {
 			all, err := readContexts()
@@ -194,7 +195,7 @@ func contextList(c *console) *cobra.Command {
 
 			return out.object(c, map[string]any{"items": items}, "", func() error {
 				if len(items) == 0 {
-					c.notef("There are no contexts. To make one:  %s context add NAME --server http://HOST:8610\n",
+					c.notef("There are no contexts. To create one:  %s context add NAME --server http://HOST:8610\n",
 						program())
 					return nil
 				}
@@ -223,12 +224,13 @@ func contextAdd(c *console) *cobra.Command {
 	var server, tokenFile string
 	var use, tokenStdin bool
 	cmd := &cobra.Command{
-		Use: "add NAME --server URL", Short: "Name a cluster, or give one another server or token",
-		Args: wants(1, 1, "one NAME"),
-		Long: `Name a cluster, or give one another server or token. The first one is used from then on.
+		Use: "add NAME --server URL", Short: "Add a context, or change its server or token",
+		Args: wants(1, 1, "NAME"),
+		Long: `Add a context, which is a name for a cluster, or change its server or token. The first context that
+you add is used from then on.
 
-The names stand in contexts.yaml in your folder for settings (~/.config/go-crontab), which only you can read; the token
-in a file of its own.`,
+Contexts are stored in ~/.config/go-crontab/contexts.yaml, and each token in a separate file. Only
+you can read them.`,
 		Example: `  go-crontab context add prod --server https://cron.example.com:8610 --token-file ~/.prod-token
   go-crontab token create me --role operator | go-crontab context add prod --server https://cron.example.com:8610 --token-stdin`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -248,13 +250,13 @@ in a file of its own.`,
 			switch u, err := url.Parse(ctx.Server); {
 			case name == "" || strings.ContainsAny(name, "/\\ \t\n") || strings.HasPrefix(name, ".") ||
 				strings.HasPrefix(name, "-"):
-				return usageError("%q: a name has no white space and no slashes, and begins with neither . nor -", name)
+				return usageError("%q is not a valid name: use no white space or slashes, and do not begin with . or -", name)
 			case ctx.Server == "":
-				return usageError("--server URL is missing")
+				return usageError("--server is missing: give a node's URL, such as --server %s", defaultServer)
 			case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil:
 				return usageError("--server %q: want a URL such as %s", ctx.Server, defaultServer)
 			case tokenFile != "" && tokenStdin:
-				return usageError("give one of --token-file, --token-stdin")
+				return usageError("--token-file and --token-stdin cannot be combined")
 			}
 
 			// Take the token from a file, or from standard input.
@@ -292,11 +294,11 @@ in a file of its own.`,
 		},
 	}
 
-	cmd.Flags().StringVar(&server, "server", "", "a node's API, such as https://cron.example.com:8610")
-	cmd.Flags().StringVar(&tokenFile, "token-file", "", "a file that holds the token")
+	cmd.Flags().StringVar(&server, "server", "", "URL of a node, such as https://cron.example.com:8610")
+	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the token")
 	cmd.Flags().BoolVar(&tokenStdin, "token-stdin", false,
-		"read the token from standard input, and keep it in a file that only you can read")
-	cmd.Flags().BoolVar(&use, "use", false, "use it from now on")
+		"read the token from standard input and store it in a file that only you can read")
+	cmd.Flags().BoolVar(&use, "use", false, "use this context from now on")
 
 	return cmd
 }
@@ -310,10 +312,11 @@ func keepToken(all *contexts, name string, in io.Reader) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(in, 4096))
 	token := strings.TrimSpace(string(text))
 	if err != nil || token == "" {
-		return "", usageError("--token-stdin: there is no token on standard input")
+		return "", usageError("--token-stdin: standard input is empty; want a token")
 	}
 	if !auth.LooksLikeToken(token) { // The error does not repeat the text, since it may contain a token.
-		return "", usageError("--token-stdin: standard input has no token; want what go-crontab token create prints, alone")
+		return "", usageError("--token-stdin: standard input is not a token; "+
+			"want only the token, as %s token create prints it", program())
 	}
 
 	file := keptToken(all, name)
@@ -325,7 +328,7 @@ func keepToken(all *contexts, name string, in io.Reader) (string, error) {
 
 func contextUse(c *console) *cobra.Command {
 	return &cobra.Command{
-		Use: "use NAME", Short: "Use a context from now on", Args: wants(1, 1, "one NAME"),
+		Use: "use NAME", Short: "Use a context from now on", Args: wants(1, 1, "NAME"),
 		Example: "  go-crontab context use prod", ValidArgsFunction: completeContexts,
 		RunE: func(_ *cobra.Command, args []string) error {
 			all, err := readContexts()
@@ -348,7 +351,7 @@ func contextUse(c *console) *cobra.Command {
 				envName("server"), envName("context"), envName("token"), envName("token") + "_FILE",
 			} {
 				if os.Getenv(name) != "" {
-					c.notef("but %s is set, and counts more\n", name)
+					c.notef("but the variable %s is set and takes precedence\n", name)
 				}
 			}
 
@@ -359,8 +362,8 @@ func contextUse(c *console) *cobra.Command {
 
 func contextRemove(c *console) *cobra.Command {
 	return &cobra.Command{
-		Use: "rm NAME…", Short: "Forget contexts, and the tokens that were kept for them",
-		Args: wants(1, -1, "one NAME"), Example: "  go-crontab context rm old", ValidArgsFunction: completeContexts,
+		Use: "rm NAME…", Short: "Remove contexts and their stored tokens",
+		Args: wants(1, -1, "NAME"), Example: "  go-crontab context rm old", ValidArgsFunction: completeContexts,
 		RunE: func(_ *cobra.Command, args []string) error {
 			all, err := readContexts()
 			if err != nil {
@@ -386,7 +389,7 @@ func contextRemove(c *console) *cobra.Command {
 					}
 				}
 
-				c.printf("forgot %s\n", plain(name))
+				c.printf("removed %s\n", plain(name))
 			}
 
 			return nil

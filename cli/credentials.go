@@ -65,7 +65,7 @@ func knownToken(server string) string {
 func linkToken(server, file string) error {
 	link := linkOf(server)
 	if link == "" {
-		return errors.New("there is no folder for it")
+		return errors.New("no folder for data: set HOME or XDG_DATA_HOME")
 	}
 
 	if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {

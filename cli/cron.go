@@ -41,7 +41,7 @@ func previewOf(spec *job.Spec, from time.Time, n int) (*view.Preview, error) {
 }
 
 func cronCommand(c *console) *cobra.Command {
-	return newGroup("cron", "Read cron expressions, without a server", cronNext(c), cronExplain(c))
+	return newGroup("cron", "Explain cron expressions, without a server", cronNext(c), cronExplain(c))
 }
 
 // cronFlags are the flags of both commands.
@@ -50,14 +50,14 @@ type cronFlags struct {
 	zone, from string
 }
 
-const exprArgument = `one EXPR in quotes, such as "0 3 * * *"`
+const exprArgument = `EXPR in quotes, such as "0 3 * * *"`
 
 func (f *cronFlags) flags(cmd *cobra.Command) {
 	f.output.flags(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&f.zone, "tz", "z", "", "read it in this time zone, such as Europe/Berlin (default UTC)")
+	flags.StringVarP(&f.zone, "tz", "z", "", "time zone of the expression, such as Europe/Berlin (default UTC)")
 	flags.StringVar(&f.from, "from", "",
-		"due times after this one, itself left out (default now); without an offset it is in --tz")
+		"list due times after this time, in --tz unless it has an offset (default now)")
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "timezone" { // as in job add
 			name = "tz"
@@ -86,11 +86,11 @@ func (f *cronFlags) read(args []string) (spec *job.Spec, zone *time.Location, fr
 	if _, err := job.ParseCron(spec.Schedule, zone); err != nil {
 		if len(args) > 1 && slices.ContainsFunc(args, isFile) { // the shell has expanded * to file names
 			return nil, nil, from,
-				usageError("EXPR: %s is the name of a file; put the expression in quotes, such as \"30 6 * * *\"",
+				usageError(`EXPR: the shell replaced * by file names such as %s; quote the expression, as "30 6 * * *"`,
 					args[slices.IndexFunc(args, isFile)])
 		}
 		return nil, nil, from, withHint(&exitError{code: exitRefused, err: err},
-			"to see how one is read:  %s cron explain \"30 6 * * MON-FRI\"", program())
+			"an example:  %s cron explain \"30 6 * * MON-FRI\"", program())
 	}
 
 	return spec, zone, from, nil
@@ -109,9 +109,9 @@ func cronNext(c *console) *cobra.Command {
 	n := 0
 	cmd := &cobra.Command{
 		Use: "next EXPR", Short: "List the next due times of a cron expression", Args: expression,
-		Long: `List the next due times of a cron expression. No server is asked. -o json prints what POST /api/v1/preview answers, and
--o name the due times alone. A time that a clock change touches is marked: gap stands for one that the clock skips,
-repeat is one that it shows twice.`,
+		Long: `List the next due times of a cron expression. This needs no server. -o json prints the same as POST
+/api/v1/preview, and -o name only the due times. Times around a clock change are marked: gap for a
+time that the clock skips, and repeat for a time that it shows twice.`,
 		Example: `  go-crontab cron next "30 6 * * MON-FRI" --tz Europe/Berlin
   go-crontab cron next "30 2 * * *" --tz Europe/Berlin --from 2027-03-27 -n 3
   go-crontab cron next @hourly -o name -n 24`,
@@ -119,7 +119,7 @@ repeat is one that it shows twice.`,
 	}
 
 	f.flags(cmd)
-	cmd.Flags().IntVarP(&n, "count", "n", 10, "how many, 1 to 1000")
+	cmd.Flags().IntVarP(&n, "count", "n", 10, "show this many, 1 to 1000")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if n < 1 || n > maxOutlook {
 			return usageError("--count %d: want 1 to %d", n, maxOutlook)
@@ -177,9 +177,9 @@ var cronFieldNames = [7]string{"second", "minute", "hour", "day-of-month", "mont
 func cronExplain(c *console) *cobra.Command {
 	var f cronFlags
 	cmd := &cobra.Command{
-		Use: "explain EXPR", Short: "Say what a cron expression means", Args: expression,
-		Long: `Say what a cron expression means: in words, field by field, what happens when the clocks change, and when it is due
-next. No server is asked.`,
+		Use: "explain EXPR", Short: "Explain a cron expression", Args: expression,
+		Long: `Explain a cron expression: in words, field by field, at clock changes, and with its next due times.
+This needs no server.`,
 		Example: `  go-crontab cron explain "0 9 13 * FRI"
   go-crontab cron explain "*/15 9-17 * * MON-FRI" --tz Asia/Shanghai`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -223,9 +223,11 @@ func (r *cronReading) card(now time.Time) card {
 		}
 	}
 
-	rule := "due once for each time of day: a time that the clock skips is due at the end of the gap,\none that it shows twice the first time"
+	rule := "due once for each time of day: a time that the clock skips is due at the end of the gap,\n" +
+		"a time that it shows twice is due the first time"
 	if r.Elapsed {
-		rule = "a field of the time of day begins with *, so it follows elapsed time: not due in an hour\nthat the clock skips, due in both passes of one that it shows twice"
+		rule = "follows elapsed time, because a field of the time of day begins with *: not due in an hour\n" +
+			"that the clock skips, due twice in an hour that it shows twice"
 	}
 
 	d.add("clock changes", rule)

@@ -41,10 +41,10 @@ func devCommand(c *console) *cobra.Command {
 	d := &dev{console: c}
 	cmd := &cobra.Command{
 		Use:   "dev",
-		Short: "Try it: a database, three nodes and sample jobs, with one command",
-		Long: `Start a private MariaDB or MySQL in a data folder, three nodes as processes of their own, and a few sample jobs.
-Nothing needs to be configured, and nothing but the data stays behind. Ctrl-C stops everything; the next start goes on
-with the same jobs and their history.`,
+		Short: "Start a trial cluster: a database, three nodes and sample jobs",
+		Long: `Start a trial cluster on this machine: a private MariaDB or MySQL, three nodes as separate
+processes, and a few sample jobs. It needs no configuration and leaves nothing but its data folder.
+Ctrl-C stops everything; the next start continues with the same jobs and history.`,
 		Example: "  go-crontab dev\n  go-crontab dev --data ./data --nodes 5",
 		Args:    nothing,
 		RunE: func(*cobra.Command, []string) error {
@@ -56,7 +56,10 @@ with the same jobs and their history.`,
 			defer stop.forget()
 
 			c.queueLog()
-			d.lines = newLines(c.out, func(err error) { go stop.request(fmt.Errorf("nobody reads this: %w", err)) })
+			d.lines = newLines(c.out, func(err error) {
+				go stop.request(fmt.Errorf("the output cannot be written: %w",
+					err))
+			})
 			err := d.run(stop)
 			if stop.drain.Err() != nil && errors.Is(err, context.Cause(stop.drain)) {
 				return nil // the start was interrupted
@@ -72,13 +75,14 @@ with the same jobs and their history.`,
 func (d *dev) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.IntVarP(&d.count, "nodes", "n", 3, "how many nodes, 1 to 9")
-	flags.IntVarP(&d.firstPort, "port", "p", 8610, "port of the first node; the others take the next free ones")
+	flags.IntVarP(&d.count, "nodes", "n", 3, "number of nodes, 1 to 9")
+	flags.IntVarP(&d.firstPort, "port", "p", 8610, "port of the first node; the others take the next free ports")
 	flags.StringVar(&d.data, "data", "", "data folder (default ~/.local/share/go-crontab/dev)")
-	flags.DurationVar(&d.expiry, "session-expiry", session.DefaultExpiry, "a node silent for so long is taken for dead")
-	flags.DurationVar(&d.away, "restart-after", 45*time.Second, "how long a killed node stays away")
+	flags.DurationVar(&d.expiry, "session-expiry", session.DefaultExpiry,
+		"consider a node dead after this long without a sign of life")
+	flags.DurationVar(&d.away, "restart-after", 45*time.Second, "restart a killed node after this long")
 	flags.BoolVar(&d.noSamples, "no-samples", false, "add no sample jobs")
-	choiceVar(flags, &d.level, "log-level", "", "info", "least level that is logged", "debug", "info", "warn", "error")
+	choiceVar(flags, &d.level, "log-level", "", "info", "lowest level to log", "debug", "info", "warn", "error")
 }
 
 func (d *dev) check() (err error) {
@@ -94,7 +98,7 @@ func (d *dev) check() (err error) {
 
 	if d.data == "" {
 		if d.data, err = appDir("XDG_DATA_HOME", ".local/share", "", "dev"); err != nil {
-			return fmt.Errorf("%w; give a folder with --data", err)
+			return fmt.Errorf("%w; name a folder with --data", err)
 		}
 	}
 
@@ -144,10 +148,10 @@ func (d *dev) run(stop *stopping) (err error) {
 	database.Go(func() { d.keepDatabase(keeping) })
 	d.welcome(stop.drain)
 	<-stop.drain.Done()
-	defer context.AfterFunc(stop.hard, func() { d.say("killing what the nodes run") })()
+	defer context.AfterFunc(stop.hard, func() { d.say("killing the commands of the nodes") })()
 
 	// Stop the nodes, then the database.
-	d.say("stopping (%v): the nodes drain; once more kills what they run", context.Cause(stop.drain))
+	d.say("stopping (%v): the nodes drain; press Ctrl-C again to kill their commands", context.Cause(stop.drain))
 	nodes.Wait()
 	release()
 	database.Wait()
@@ -179,7 +183,8 @@ func (d *dev) awaitEarlier(ctx context.Context) error {
 		case try == 10:
 			d.say("waiting for the nodes of an earlier run to end")
 		case try > 600:
-			return errors.Join(fmt.Errorf("nodes of an earlier run do not end; find them: pgrep -af 'go-crontab serve'"), f.Close())
+			return errors.Join(errors.New("nodes of an earlier run do not end; to find them: pgrep -af 'go-crontab serve'"),
+				f.Close())
 		}
 
 		select {

@@ -28,7 +28,9 @@ func (d *dev) openDatabase(ctx context.Context) (dsn string, err error) {
 	}); err != nil {
 		if errors.Is(err, privatedb.ErrInUse) {
 			err = withHint(err,
-				"another dev is running; to see it:  %[1]s cluster\nto have a second one:  %[1]s dev --data ANOTHER-FOLDER", program())
+				"another dev is running; to see it:  %[1]s cluster\n"+
+					"to start a second one:  %[1]s dev --data ANOTHER-FOLDER",
+				program())
 		}
 		return "", err
 	}
@@ -82,7 +84,7 @@ func (d *dev) keepDatabase(ctx context.Context) {
 		how, _, _ := strings.Cut(err.Error(), "\n")
 		d.say("%s", strings.TrimSuffix(how, ":")) // the log lines after the first describe only its start
 		for {
-			d.say("starting the database again; the nodes wait for it")
+			d.say("restarting the database; the nodes wait for it")
 			if err = d.db.Restart(ctx); err == nil {
 				break
 			}

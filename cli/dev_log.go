@@ -27,7 +27,8 @@ func newLines(w io.Writer, broken func(error)) *lines {
 	if queue, ok := w.(*logqueue.Writer); ok {
 		queue.Failed = broken
 		queue.Notice = func(n int) []byte {
-			return []byte(l.tagged("dev", bold, fmt.Sprintf("%d lines were dropped while nobody read this", n)))
+			return []byte(l.tagged("dev", bold, fmt.Sprintf("%d lines were dropped because this output was not read",
+				n)))
 		}
 	}
 	return l

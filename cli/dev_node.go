@@ -77,10 +77,10 @@ func (m *member) reportEnd(ended error, pause time.Duration) {
 		how = "died: " + ended.Error()
 	}
 
-	next := fmt.Sprintf("it starts again in %s", pause)
+	next := fmt.Sprintf("it restarts in %s", pause)
 	switch {
 	case pause == 0:
-		next = "it starts again at once"
+		next = "it restarts at once"
 	case pause == m.away && m.count > 1:
 		next = fmt.Sprintf("the others take over within about %s, and %s", m.takeover(), next)
 	}
@@ -125,7 +125,7 @@ func (m *member) live(stop *stopping, life int) error {
 	m.pid = cmd.Process.Pid
 	m.mu.Unlock()
 	if life > 1 {
-		m.say("%s is started again, pid %d, %s", m.name, cmd.Process.Pid, m.url())
+		m.say("%s has restarted, pid %d, %s", m.name, cmd.Process.Pid, m.url())
 	}
 
 	ended := make(chan struct{})
@@ -235,7 +235,7 @@ func (m *member) choosePort() error {
 		return l.Close()
 	}
 
-	return fmt.Errorf("no free port from %d on; choose others with --port", first)
+	return fmt.Errorf("no free port at or after %d; choose another with --port", first)
 }
 
 func (m *member) takenByPeer(port int) bool {

@@ -37,7 +37,7 @@ func samples(now time.Time) []job.Spec {
 			Command:     "for i in {1..20}; do echo \"step $i of 20\"; sleep 1; done",
 		},
 		{
-			Name: "once", At: &once, Description: "Runs a single time, a minute after the first start",
+			Name: "once", At: &once, Description: "Runs once, a minute after the first start",
 			Command: "echo 'This was my only run.'",
 		},
 	}
@@ -97,7 +97,7 @@ func (d *dev) welcome(ctx context.Context) {
 	for i, m := range d.members {
 		if !d.awaitReady(bounded, m) {
 			if ctx.Err() == nil {
-				d.say("%s is not ready yet; its lines above say why", m.name)
+				d.say("%s is not ready yet; see its log lines above", m.name)
 			}
 			if i == 0 {
 				return
@@ -126,7 +126,9 @@ func (d *dev) guide(added int) string {
 	}
 
 	fmt.Fprintf(&b,
-		"\nOpen %s/ in a browser and sign in with the token in\n%s\nor, in another terminal, where commands find it by themselves:\n\n", d.members[0].url(), d.tokenFile())
+		"\nOpen %s/ in a browser and sign in with the token in\n%s\n"+
+			"Or try commands in another terminal; they find the token themselves:\n\n",
+		d.members[0].url(), d.tokenFile())
 	const width = 48
 	try := func(command, what string) {
 		if len(command) > width { // print the explanation on the next line
@@ -138,26 +140,26 @@ func (d *dev) guide(added int) string {
 
 	me, first := program(), d.members[0]
 	if first.url() != defaultServer {
-		try("export GOCRONTAB_SERVER="+first.url(), "8610 is where commands look otherwise")
+		try("export GOCRONTAB_SERVER="+first.url(), "by default, commands use port 8610")
 	}
 
-	jobs := "what there is to run"
+	jobs := "list the jobs"
 	if added > 0 {
-		jobs = fmt.Sprintf("%d sample jobs were added", added)
+		jobs = fmt.Sprintf("list the jobs; %d samples were added", added)
 	}
 
 	try(me+" job ls", jobs)
-	try(me+" job history slow", "what became of each due time")
-	try(me+" job run flaky --wait", "run one now, see its output")
-	try(me+" job add hi --every 2s -- echo hi", "add one of your own")
-	try(me+" cluster", "the nodes, and what they do")
+	try(me+" job history slow", "the outcome of each due time")
+	try(me+" job run flaky --wait", "run a job now and see its output")
+	try(me+" job add hi --every 2s -- echo hi", "add a job")
+	try(me+" cluster", "the nodes and their load")
 	try(fmt.Sprintf(`curl -sH "Authorization: Bearer $(cat %s)" %s/api/v1/jobs`, quote(d.tokenFile()), first.url()),
 		"the same over HTTP")
 	if d.count > 1 {
 		victim := d.members[1]
 		try(fmt.Sprintf("kill -9 %d", victim.lastPID()),
-			fmt.Sprintf("%s dies: what it ran ends lost, the others take over", victim.name))
-		fmt.Fprintf(&b, "  %-*s  within about %s, and it is back after %s\n", width, "", d.takeover(), d.away)
+			fmt.Sprintf("%s dies: its runs end lost, the others take over", victim.name))
+		fmt.Fprintf(&b, "  %-*s  within about %s; it restarts after %s\n", width, "", d.takeover(), d.away)
 	}
 
 	fmt.Fprintf(&b, "\nCtrl-C stops everything; the jobs and their history stay for the next start.\n\n")

@@ -167,7 +167,7 @@ func TestDev(t *testing.T) {
 			want)
 	}
 
-	d.says("5 sample jobs were added", time.Second)
+	d.says("5 samples were added", time.Second)
 	if got := d.ask("job", "ls", "-o",
 		"name"); got.out != "default/hello\ndefault/disk\ndefault/flaky\ndefault/slow\ndefault/once\n" {
 		t.Errorf("sample jobs: got %+v", got)
@@ -190,10 +190,10 @@ func TestDev(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	d.says(fmt.Sprintf(`\[dev\] +%s \(pid %d\) died: signal: killed; the others take over within about 2s, and it starts again in 3s`, victim, d.pids[victim]), 15*time.Second)
+	d.says(fmt.Sprintf(`\[dev\] +%s \(pid %d\) died: signal: killed; the others take over within about 2s, and it restarts in 3s`, victim, d.pids[victim]), 15*time.Second)
 	for _, m := range nodeLine.FindAllStringSubmatch(d.out.String(), -1) {
 		if _, err := os.Lstat(linkAt(home, m[4])); (err == nil) == (m[1] == victim) &&
-			!strings.Contains(d.out.String(), victim+" is started again") {
+			!strings.Contains(d.out.String(), victim+" has restarted") {
 			t.Errorf("%s died, and the link of %s: %v", victim, m[1], err)
 		}
 	}
@@ -203,7 +203,7 @@ func TestDev(t *testing.T) {
 		return len(runs) > 0 && runs[0].Outcome == job.Succeeded && runs[0].Due.After(killed.Add(time.Second))
 	})
 
-	d.says(victim+` is started again, pid \d+`, 20*time.Second)
+	d.says(victim+` has restarted, pid \d+`, 20*time.Second)
 	await(t, "three sessions again", 15*time.Second, func() bool {
 		ready := 0
 		for _, s := range d.cluster().Sessions {
@@ -251,7 +251,7 @@ func TestDev(t *testing.T) {
 	if d.token() != before {
 		t.Error("the second start made another token")
 	}
-	if strings.Contains(d.out.String(), "sample jobs were added") {
+	if strings.Contains(d.out.String(), "samples were added") {
 		t.Error("the second start added the samples again")
 	}
 	if got := d.ask("job", "ls", "-o", "name"); got.out != "default/hello\ndefault/tick\n" {
@@ -368,8 +368,8 @@ func TestDevRestartsANodeThatGivesUp(t *testing.T) {
 
 	p := launchDev(t, home, freePort(t), "--nodes", "2", "--no-samples")
 	p.says(`node-2\] error: .*not a directory`, 30*time.Second)
-	p.says(`node-2 \(pid \d+\) died: exit status 1; it starts again at once`, 15*time.Second)
-	p.says(`node-2 \(pid \d+\) died: exit status 1; it starts again in 1s`, 15*time.Second)
+	p.says(`node-2 \(pid \d+\) died: exit status 1; it restarts at once`, 15*time.Second)
+	p.says(`node-2 \(pid \d+\) died: exit status 1; it restarts in 1s`, 15*time.Second)
 	if err := os.Remove(obstacle); err != nil {
 		t.Fatal(err)
 	}

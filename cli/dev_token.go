@@ -49,7 +49,7 @@ func (d *dev) takeToken(ctx context.Context, db *sql.DB) error {
 // link lets commands find the token for this node.
 func (m *member) link() {
 	if err := linkToken(m.url(), m.tokenFile()); err != nil {
-		m.say("commands will not find the token by themselves (%v): export GOCRONTAB_TOKEN_FILE=%s", err,
+		m.say("commands cannot find the token (%v): export GOCRONTAB_TOKEN_FILE=%s", err,
 			quote(m.tokenFile()))
 	}
 }

@@ -23,15 +23,17 @@ func doctorCommand(c *console) *cobra.Command {
 	)
 
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Look for what would break the promise, and say how it is mended", Args: nothing,
-		Long: `Look for what would break the promise, or has broken it: settings of MySQL, rights, the schema, nodes, the machine of a
-node, jobs, and the size of the history. Each finding says what was seen, why that matters, and how it is mended. Nothing is
-changed, and no lock is taken.
+		Use: "doctor", Short: "Find problems of the cluster, and how to fix them", Args: nothing,
+		Long: `Find problems of the cluster, and how to fix them. The doctor checks the settings of MySQL,
+privileges, the schema, nodes, the machine of a node, jobs, and the size of the history. Each
+finding says what is wrong, why it matters, and how to fix it. The doctor changes nothing and takes
+no locks.
 
-It asks a node, which looks at its own machine as well. With --direct or --dsn it looks straight at the database, also
-when no node lives.
+By default a node runs the checks, including those of its own machine. With --direct or --dsn, this
+command checks the database directly; that also works when no node is alive.
 
-Exit code 0: nothing is wrong (there may be notices). 1: there are errors, with --strict warnings too, or it could not look.`,
+Exit code 0: no errors; there may be notices and warnings. Exit code 1: there are errors (with
+--strict also for warnings), or the checks could not run.`,
 		Example: `  go-crontab doctor
   go-crontab doctor --strict -o json | jq -r '.findings[].seen'
   GOCRONTAB_DSN_FILE=/run/secrets/dsn go-crontab doctor --direct`,
@@ -39,9 +41,9 @@ Exit code 0: nothing is wrong (there may be notices). 1: there are errors, with 
 
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&direct, "direct", false, "look straight at the database that GOCRONTAB_DSN names, and ask no node")
-	flags.BoolVar(&strict, "strict", false, "exit with 1 for warnings too")
-	flags.BoolVar(&all, "all", false, "list what is in order, too")
+	flags.BoolVar(&direct, "direct", false, "check the database of GOCRONTAB_DSN directly, without a node")
+	flags.BoolVar(&strict, "strict", false, "exit with 1 for warnings, too")
+	flags.BoolVar(&all, "all", false, "list passed checks, too")
 	dsnVar(flags, &dsn)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		v, raw, err := r.diagnose(cmd, dsn, direct)
@@ -74,7 +76,8 @@ func (r *remote) diagnose(cmd *cobra.Command, dsn string, direct bool) (v view.D
 		v, raw, err = get[view.Doctor](cmd.Context(), r, "/api/v1/doctor", nil)
 		if err != nil && codeOf(err) == exitFailed {
 			err = withHint(err,
-				"if no node lives:  GOCRONTAB_DSN='user:password@tcp(host:3306)/schema' %s doctor --direct", program())
+				"if no node is alive:  GOCRONTAB_DSN='user:password@tcp(host:3306)/schema' %s doctor --direct",
+				program())
 		}
 		return v, raw, err
 	}
@@ -95,7 +98,7 @@ func (r *remote) diagnose(cmd *cobra.Command, dsn string, direct bool) (v view.D
 	defer db.Close()
 
 	if v, err = examine(cmd.Context(), db); err != nil {
-		return v, nil, withHint(err, "is MySQL up, and is the DSN right?")
+		return v, nil, withHint(err, "check that MySQL runs, and that the DSN is right")
 	}
 
 	raw, err = json.Marshal(struct {
@@ -159,17 +162,17 @@ func (r *remote) printDiagnosis(v *view.Doctor, all bool) {
 			r.printf("%s  %s  %s\n", paint(tint(c.Severity), "ok"), plain(c.About),
 				paint(faint, "("+plain(c.ID)+")"))
 		} else if c.Skipped != "" && (all || doctor.Area(c.Area) != doctor.Host) {
-			r.printf("%s  %s: %s  %s\n", paint(tint(c.Severity), "not looked at"), plain(c.About), plain(c.Skipped),
+			r.printf("%s  %s: %s  %s\n", paint(tint(c.Severity), "skipped"), plain(c.About), plain(c.Skipped),
 				paint(faint, "("+plain(c.ID)+")"))
 		}
 	}
 
-	where := "straight at the database"
+	where := "checked directly"
 	if v.Node != "" {
-		where = "as " + plain(v.Node) + " sees it"
+		where = "checked by " + plain(v.Node)
 	}
 
-	r.notef("%s; %d checks, %d of them could not look; %s, %s\n", tallied(v), len(v.Checks), skipped, plain(v.Server),
+	r.notef("%s; %d checks, %d skipped; %s, %s\n", tallied(v), len(v.Checks), skipped, plain(v.Server),
 		where)
 }
 
@@ -190,7 +193,7 @@ func tallied(v *view.Doctor) string {
 	}
 
 	if out == nil {
-		return "nothing found"
+		return "no problems found"
 	}
 	return strings.Join(out, ", ")
 }

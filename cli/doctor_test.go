@@ -11,11 +11,11 @@ import (
 )
 
 const diagnosed = `{"at":"2027-01-31T12:00:00Z","node":"web-1","version":"v1","server":"MariaDB","worst":"SEVERITY","findings":[
- {"check":"unplaced-jobs","area":"jobs","severity":"SEVERITY","seen":"2 jobs want a node\u001b[2J that there is not","why":"They wait.","fix":"Start one.",
+ {"check":"unplaced-jobs","area":"jobs","severity":"SEVERITY","seen":"2 jobs have no\u001b[2J matching node","why":"They wait.","fix":"Start one.",
   "sql":["SET GLOBAL a = 1"],"commands":["go-crontab node ls"],"jobs":[{"id":"1","app":"a","name":"b"},{"id":"2","app":"a","name":"c"}]}],
- "checks":[{"id":"unplaced-jobs","area":"jobs","about":"There is a node for each job","severity":"SEVERITY"},
-  {"id":"schema","area":"schema","about":"The tables are those of this version","severity":"ok"},
-  {"id":"long-transactions","area":"mysql","about":"No transaction is left open","severity":"unknown","skipped":"the user lacks PROCESS"}]}`
+ "checks":[{"id":"unplaced-jobs","area":"jobs","about":"Each job has a matching node","severity":"SEVERITY"},
+  {"id":"schema","area":"schema","about":"The tables match this version","severity":"ok"},
+  {"id":"long-transactions","area":"mysql","about":"No transaction has been open for long","severity":"unknown","skipped":"the user lacks PROCESS"}]}`
 
 func TestDoctor(t *testing.T) {
 	t.Parallel()
@@ -31,20 +31,20 @@ func TestDoctor(t *testing.T) {
 				t.Errorf("%s with one %s: got %+v, want code %d", line, severity, got, codes[i])
 			}
 
-			for _, want := range []string{severity + "  2 jobs want a node", "why  They wait.", "fix  Start one.",
+			for _, want := range []string{severity + "  2 jobs have no", "why  They wait.", "fix  Start one.",
 				"sql  SET GLOBAL a = 1;", "run  go-crontab node ls", "jobs a/b, a/c",
-				"not looked at  No transaction is left open: the user lacks PROCESS"} {
+				"skipped  No transaction has been open for long: the user lacks PROCESS"} {
 				if !strings.Contains(got.out, want) {
 					t.Errorf("%s: got %q, want %q in it", line, got.out, want)
 				}
 			}
 
-			if is := strings.Contains(got.out, "ok  The tables are those of this version"); is != (i == 1) ||
+			if is := strings.Contains(got.out, "ok  The tables match this version"); is != (i == 1) ||
 				strings.Contains(got.out, "\x1b") {
 				t.Errorf("%s: got %q", line, got.out)
 			}
 			if !strings.Contains(got.err,
-				"1 "+severity+"; 3 checks, 1 of them could not look; MariaDB, as web-1 sees it") {
+				"1 "+severity+"; 3 checks, 1 skipped; MariaDB, checked by web-1") {
 				t.Errorf("%s: got %q", line, got.err)
 			}
 		}
@@ -78,7 +78,7 @@ func TestDoctorLooksByItself(t *testing.T) {
 	}
 
 	if got := command("doctor", "--dsn", "u:p@tcp(127.0.0.1:1)/x"); got.code != exitFailed ||
-		!strings.Contains(got.err, "is MySQL up") {
+		!strings.Contains(got.err, "check that MySQL runs") {
 		t.Errorf("got %+v", got)
 	}
 }

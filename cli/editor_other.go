@@ -9,7 +9,7 @@ import (
 
 const (
 	someEditor = "vi"
-	nameEditor = "name another one:  export EDITOR=nano"
+	nameEditor = "to use another editor:  export EDITOR=nano"
 )
 
 // editorCommand opens a file in an editor. It uses a shell, because the setting may include

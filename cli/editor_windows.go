@@ -8,7 +8,7 @@ import (
 
 const (
 	someEditor = "notepad"
-	nameEditor = "name another one:  set EDITOR=notepad"
+	nameEditor = "to use another editor:  set EDITOR=notepad"
 )
 
 // editorCommand opens a file in an editor. It uses a shell, because the setting may include

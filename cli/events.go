@@ -41,20 +41,24 @@ func eventsCommand(c *console) *cobra.Command {
 	var kinds []string
 	absentOK := false
 	cmd := &cobra.Command{
-		Use: "events", Short: "Print what changes in the cluster, as it happens", Args: nothing,
-		Long: `Print what changes in the cluster, a line for each, until Ctrl-C: runs that start and end, jobs, pauses, nodes, backfills,
-and with a token for the whole cluster whatever else is changed. Many runs at once are counted. When a connection breaks it
-goes on with the next one; "reload" says that something could not be told. -o json prints an object on each line.
+		Use: "events", Short: "Print changes in the cluster as they happen", Args: nothing,
+		Long: `Print changes in the cluster as they happen, one per line, until Ctrl-C: starts and ends of runs,
+and changes of jobs, pauses, nodes and backfills. A token for the whole cluster also sees all other
+changes. When many runs change at once, only their number is printed. After a broken connection, the
+command reconnects and continues. A line "reload" means that events were missed. -o json prints one
+object per line.
 
-An app without jobs is no app: --app ends with exit code 3 then, unless --absent-ok says that its jobs are to come.`,
+--app with an app that has no jobs ends with exit code 3, unless --absent-ok says that its jobs will
+be added later.`,
 		Example: "  go-crontab events\n  go-crontab events --app shop --kind run,job\n  go-crontab events --kind run -o json",
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().StringVarP(&app, "app", "a", "", "only of this app and its jobs")
-	cmd.Flags().StringVarP(&job, "job", "j", "", "only of this job")
-	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only these: run, job, pause, node, backfill, alert, change")
-	absentFlag(cmd, &absentOK, "the app")
+	cmd.Flags().StringVarP(&app, "app", "a", "", "only changes of this app and its jobs")
+	cmd.Flags().StringVarP(&job, "job", "j", "", "only changes of this job")
+	cmd.Flags().StringSliceVar(&kinds, "kind", nil,
+		"only this kind: run, job, pause, node, backfill, alert, change; may be repeated")
+	absentFlag(cmd, &absentOK, "app")
 	complete(cmd, "kind",
 		cobra.FixedCompletions([]cobra.Completion{"run", "job", "pause", "node", "backfill", "alert", "change"},
 			cobra.ShellCompDirectiveNoFileComp))
@@ -65,7 +69,7 @@ An app without jobs is no app: --app ends with exit code 3 then, unless --absent
 		}
 		if !absentOK {
 			if err := r.noApp(cmd.Context(), app); err != nil {
-				return withHint(err, "if its jobs are to come: --absent-ok")
+				return withHint(err, "if its jobs will be added later:  --absent-ok")
 			}
 		}
 
@@ -92,7 +96,7 @@ func (r *remote) events(cmd *cobra.Command, q url.Values) error {
 	closed := false
 	f.Broke = func(err error) {
 		if !closed {
-			r.notef("The connection broke (%v); trying again.\n", err)
+			r.notef("The connection broke (%v); reconnecting.\n", err)
 		}
 	}
 
@@ -104,7 +108,7 @@ func (r *remote) events(cmd *cobra.Command, q url.Values) error {
 			return nil
 		}
 		if err := json.Unmarshal([]byte(m.Data), &e); err != nil {
-			return fmt.Errorf("an event of %s is not understood: %w", r.server, err)
+			return fmt.Errorf("cannot read an event of %s: %w", r.server, err)
 		}
 
 		if e.ID != "" {
@@ -122,7 +126,7 @@ func (r *remote) events(cmd *cobra.Command, q url.Values) error {
 
 	err := f.Run(cmd.Context())
 	if errors.Is(err, sse.ErrNoStream) {
-		return fmt.Errorf("%s does not tell what changes: it is older than this program", r.server)
+		return fmt.Errorf("%s has no stream of events: the node is older than this program", r.server)
 	}
 
 	return err

@@ -104,7 +104,7 @@ func TestEventsAndLogsOverTwoNodes(t *testing.T) {
 	raw.says("begun\n", 30*time.Second)
 
 	two.signal(syscall.SIGTERM)
-	lines.says("node stop  two|The node closed the stream: the node stops", 30*time.Second)
+	lines.says("node stop  two|The node closed the stream: the node is shutting down", 30*time.Second)
 	x.lead(one.url)
 	lines.says("hello (begin|resume)  one", 30*time.Second)
 

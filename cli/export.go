@@ -23,21 +23,23 @@ func exportCommand(c *console) *cobra.Command {
 	var app, label string
 	var all bool
 	cmd := &cobra.Command{
-		Use: "export", Short: "Print jobs, groups, calendars, alerts and retention as a file to apply", Args: nothing,
-		Long: `Print jobs, groups, calendars, channels and rules of alerts, and rules of retention as a file to apply, here or on
-another cluster: what is the default is left out. The order is that of the names, so that two exports can be compared; of
-a cluster to which an export was applied the export is the same, byte for byte.
+		Use: "export", Short: "Print jobs, groups, calendars, alerts and retention as a file for apply", Args: nothing,
+		Long: `Print jobs, groups, calendars, alert channels and rules, and retention rules as a file for apply, on
+this or another cluster. Defaults are left out. Everything is sorted by name, so two exports can be
+compared. Exporting again from a cluster to which an export was applied gives the same file, byte
+for byte.
 
-An app without jobs is no app: --app ends with exit code 3 then, since apply --prune would delete all that an empty file
-does not have.
+--app with an app that has no jobs ends with exit code 3. The file would be empty, and apply --prune
+with an empty file deletes all jobs.
 
-With --app or --label only the groups and calendars are printed that the jobs name, with --app the app's rule of
-retention too. That a job is paused is part of the file, who paused it and until when is not.
+With --app or --label, only groups and calendars that the jobs use are printed; with --app also the
+app's retention rule. The file says whether a job is paused, but not who paused it or until when.
 
-With --all the pauses of apps and of the cluster are in it too, and comments with what a file cannot hold: first the
-commands that make the secrets, which must be there before; then those that make reasons of jobs' pauses, handlers that
-are disabled, nodes that are cordoned, silences and tokens; and what is left behind. Values of secrets and tokens are in
-no export. It needs an admin's token.`,
+With --all, the file also has the pauses of apps and of the cluster, and comments with commands for
+everything that a file cannot contain: first the secrets, which must exist before the file is
+applied; then the reasons of pauses, disabled handlers, cordoned nodes, silences and tokens. Another
+comment lists what is left behind. Values of secrets and tokens are in no export. --all needs an
+admin's token.`,
 		Example: `  go-crontab export > jobs.yaml
   go-crontab export --app shop -o json
   go-crontab export --all > cluster.yaml
@@ -48,13 +50,13 @@ no export. It needs an admin's token.`,
 	r.format = "yaml"
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only jobs of this app")
 	cmd.Flags().BoolVar(&all, "all", false,
-		"pauses of apps and of the cluster too, and, as comments, what a file cannot hold, such as names of secrets and tokens")
+		"include pauses of apps and of the cluster, and commands for secrets, tokens and the like as comments")
 	cmd.Flags().StringVarP(&label, "label", "l", "", "only jobs with this label, key=value")
 	narrowing(cmd.Flags(), "label")
 	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if all && (r.format != "yaml" || app != "" || label != "") {
-			return usageError("--all is of the whole cluster, and has comments: it goes with neither --app and --label nor another format than yaml")
+			return usageError("--all exports the whole cluster with comments: leave out --app, --label and -o")
 		}
 
 		o, left, err := r.export(cmd.Context(), app, label, all)
@@ -85,7 +87,7 @@ no export. It needs an admin's token.`,
 			return err
 		}
 
-		return fmt.Errorf("the export is not complete:\n  %s", strings.Join(left, "\n  "))
+		return fmt.Errorf("the export is incomplete:\n  %s", strings.Join(left, "\n  "))
 	}
 
 	return cmd
@@ -300,7 +302,7 @@ func without(object json.RawMessage, names ...string) (json.RawMessage, error) {
 
 	out.WriteByte('}')
 	if !json.Valid(out.Bytes()) {
-		return nil, errors.New("the answer is no object")
+		return nil, errors.New("the response is not a JSON object")
 	}
 
 	return out.Bytes(), nil
@@ -308,11 +310,11 @@ func without(object json.RawMessage, names ...string) (json.RawMessage, error) {
 
 func schemaCommand(c *console) *cobra.Command {
 	return &cobra.Command{
-		Use: "schema", Short: "Print the JSON Schema of files with jobs, for editors", Args: nothing,
-		Long: `Print the JSON Schema of files with jobs: editors complete and check by it. A node has it as well, at
+		Use: "schema", Short: "Print the JSON Schema of job files, for editors", Args: nothing,
+		Long: `Print the JSON Schema of job files. Editors use it for completion and checks. Nodes serve it at
 /schema/manifest.json.
 
-An editor with the YAML language server finds it by a comment on top of the file:
+An editor with the YAML language server finds the schema by a comment at the top of the file:
 # yaml-language-server: $schema=manifest.schema.json`,
 		Example:           "  go-crontab schema > manifest.schema.json",
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -27,7 +27,7 @@ func (r *remote) exportAlerts(ctx context.Context, o *manifest.Objects, left []s
 	slices.SortFunc(rules, func(a, b job.AlertRule) int { return strings.Compare(a.Name, b.Name) })
 	for _, c := range channels {
 		if masked(&c) {
-			left = append(left, "channel "+plain(c.Name)+": only an admin of the cluster sees all of it")
+			left = append(left, "channel "+plain(c.Name)+": only an admin of the cluster sees its secrets")
 			continue
 		}
 		text, err := json.Marshal(c.Minimal())

@@ -57,7 +57,7 @@ func (r *remote) exportSecrets(ctx context.Context) error {
 	for _, s := range secrets {
 		n.add("secret set "+quote(s.Name), "--app", s.App)
 	}
-	n.print(r, "First, on the other cluster. Each asks for the value, which is in no export:")
+	n.print(r, "Run these first, on the other cluster. Each asks for the value, which is not exported:")
 	return nil
 }
 
@@ -73,13 +73,13 @@ func (r *remote) exportRest(ctx context.Context) error {
 	}
 
 	r.printf("\n")
-	n.print(r, "Then what of this you want. Values of tokens are in no export; these get new ones:")
+	n.print(r, "Then run those that you need. Values of tokens are not exported; these commands create new ones:")
 	left := notes{[]string{"history and output, the audit, versions of jobs, alerts and messages, idempotency keys"}}
 	if err := r.noteBackfills(ctx, &left); err != nil {
 		return err
 	}
 
-	left.print(r, "Left behind:")
+	left.print(r, "Not exported:")
 	return nil
 }
 
@@ -159,8 +159,8 @@ func (r *remote) noteBackfills(ctx context.Context, n *notes) error {
 		if j, _, err := get[jobView](ctx, r, "/api/v1/jobs/"+b.JobID, nil); err == nil {
 			of = j.App + "/" + j.Name
 		}
-		n.say(fmt.Sprintf("the backfill of %s from %s to %s: %s; let it end here", of, stamp(&b.From), stamp(&b.To),
-			b.progress()))
+		n.say(fmt.Sprintf("the backfill of %s from %s to %s: %s; let it finish on this cluster", of, stamp(&b.From),
+			stamp(&b.To), b.progress()))
 	}
 
 	return err

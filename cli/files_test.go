@@ -48,7 +48,7 @@ func TestCronNext(t *testing.T) {
 	}
 
 	got = command("cron", "next", "0 0 1 1 * 2020", "-o", "json")
-	if !strings.Contains(got.out, `"next": []`) || !strings.Contains(got.out, "no due time lies ahead") ||
+	if !strings.Contains(got.out, `"next": []`) || !strings.Contains(got.out, "the job has no due time in the future") ||
 		got.code != 0 {
 		t.Errorf("nothing ahead: got %+v", got)
 	}
@@ -64,7 +64,7 @@ func TestCronNext(t *testing.T) {
 		"cron next 61_*_*_*_*": {exitRefused, `minute "61": not between 0 and 59`},
 		"cron next":            {exitUsage, "is missing"},
 		"cron next 0 3 exit.go 5 1": {
-			exitUsage, "exit.go is the name of a file; put the expression in quotes",
+			exitUsage, "file names such as exit.go; quote the expression",
 		},
 		"cron next @daily -n 0":              {exitUsage, "want 1 to 1000"},
 		"cron next @daily -n 1001":           {exitUsage, "want 1 to 1000"},
@@ -192,16 +192,16 @@ func TestApplySendsAndTells(t *testing.T) {
 		err  string
 	}{
 		"apply":                                       {exitUsage, "-f FILE is missing"},
-		"apply -f " + dir + " --app a":                {exitUsage, "go with --prune"},
-		"apply -f " + dir + " --prune":                {exitUsage, "needs one of --app, --label"},
-		"apply -f " + dir + " --prune -l x=y --app a": {exitUsage, "needs one of"},
+		"apply -f " + dir + " --app a":                {exitUsage, "need --prune"},
+		"apply -f " + dir + " --prune":                {exitUsage, "needs either --app or --label"},
+		"apply -f " + dir + " --prune -l x=y --app a": {exitUsage, "needs either"},
 		"apply -f " + dir + " --prune -l x":           {exitUsage, "want key=value"},
-		"apply -f " + empty:                           {exitUsage, "there is nothing in it"},
+		"apply -f " + empty:                           {exitUsage, "is empty"},
 		"apply -f " + empty + "/nix":                  {exitUsage, "no such file"},
 		"apply -f " + bad: {
 			exitRefused, bad + ":2:1: name is given twice; the first is in line 1",
 		},
-		"apply -f -": {exitUsage, "standard input: there is nothing in it"},
+		"apply -f -": {exitUsage, "standard input: is empty"},
 	} {
 		if got := command(append(strings.Fields(line), "--server", f.URL)...); got.code != want.code ||
 			!strings.Contains(got.err, want.err) {
@@ -220,7 +220,7 @@ func TestApplyTellsThePlaces(t *testing.T) {
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"POST /api/v1/apply": always(422,
 			`{"type":"urn:go-crontab:problem:invalid","title":"The request is not valid","status":422,
- "detail":"x","errors":[{"field":"jobs[1].schedule","message":"is wrong"},{"field":"jobs[0].evry","message":"is not known; did you mean every?"},{"field":"jobs[1].name","message":"is given already, as jobs[0]"},
+ "detail":"x","errors":[{"field":"jobs[1].schedule","message":"is wrong"},{"field":"jobs[0].evry","message":"is not a known field; did you mean every?"},{"field":"jobs[1].name","message":"default/x is already given as jobs[0]"},
  {"field":"prune","message":"no"}]}`),
 	})
 
@@ -228,8 +228,8 @@ func TestApplyTellsThePlaces(t *testing.T) {
 	got := command("apply", "-f", file, "--server", f.URL)
 	want := strings.ReplaceAll(`error: The request is not valid
   prune: no
-  FILE:3:5: evry: is not known; did you mean every?
-  FILE:4:5: name: is given already, as FILE:2:5
+  FILE:3:5: evry: is not a known field; did you mean every?
+  FILE:4:5: name: default/x is already given as FILE:2:5
   FILE:5:5: schedule: is wrong
 `, "FILE", file)
 	if got.code != exitRefused || got.err != want {
@@ -312,7 +312,7 @@ func TestApplyInParts(t *testing.T) {
 		t.Errorf("JSON: got %d changed, %d groups, %d jobs", whole.Changed, len(whole.Groups), len(whole.Jobs))
 	}
 	if got := apply("--prune", "--app", "default"); got.code != exitRefused || asked != 0 ||
-		!strings.Contains(got.err, "--prune takes at most 1000 jobs, and the files have 2001") {
+		!strings.Contains(got.err, "--prune allows at most 1000 jobs in the files, and they have 2001") {
 		t.Errorf("with --prune: got %+v after %d requests", got, asked)
 	}
 
@@ -328,7 +328,7 @@ func TestApplyInParts(t *testing.T) {
 
 	at, instead = 5, func() (int, string) { return 503, `{"title":"No","status":503}` }
 	if got := apply(); got.code == 0 || asked != 5 ||
-		!strings.HasPrefix(got.err, "1 of 3 parts are applied; the same again goes on") ||
+		!strings.HasPrefix(got.err, "1 of 3 parts are applied; run the same command again") ||
 		strings.Count(got.out, "default/j") != 1000 {
 		t.Errorf("ended by an error: got %d %s after %d requests", got.code, got.err, asked)
 	}
@@ -351,7 +351,7 @@ func TestImportTells(t *testing.T) {
 	file := write(t, dir, "tab", "MAILTO=me\n0 3 * * * backup.sh\n@reboot x\n")
 	got := command("import", "crontab", file, "--dry-run", "--server", f.URL)
 	if got.code != exitRefused || !strings.Contains(got.err, file+":3: @reboot: a cluster has no boot") ||
-		!strings.Contains(got.err, "--tz names another") || !strings.Contains(got.err, "--skip 3") ||
+		!strings.Contains(got.err, "--tz sets another") || !strings.Contains(got.err, "--skip 3") ||
 		!strings.Contains(got.out, "default/backup") || f.asked != nil {
 		t.Errorf("got %+v, want line 3 refused, and nobody asked", got)
 	}
@@ -360,7 +360,7 @@ func TestImportTells(t *testing.T) {
 	berlin := write(t, dir, "berlin", "CRON_TZ=Europe/Berlin\n0 3 * * * backup.sh\n@reboot x\n@reboot y\n")
 	got = command("import", "crontab", berlin, "--dry-run", "--skip", "3", "--server", f.URL)
 	if got.code != exitRefused || !strings.Contains(got.err, "--skip 3,4\n") ||
-		strings.Contains(got.err, "--tz names another") {
+		strings.Contains(got.err, "--tz sets another") {
 		t.Errorf("once more: got %+v, want --skip 3,4", got)
 	}
 
@@ -380,7 +380,7 @@ func TestImportTells(t *testing.T) {
 
 	answer = `{"jobs":[{"app":"ops","name":"backup","action":"updated","version":7,"changes":[{"field":"labels.crontab","becomes":"x"}]}]}`
 	if got = command(args...); got.code != exitRefused ||
-		!strings.Contains(got.err, "another job ops/backup is there already") ||
+		!strings.Contains(got.err, "the job ops/backup exists") ||
 		!strings.Contains(got.err, "--replace") || len(sent()) != 3 {
 		t.Errorf("another job: got %+v", got)
 	}
@@ -434,7 +434,7 @@ func TestImportTells(t *testing.T) {
 
 	got = command("import", "crontab", again, "--dry-run", "--tz", "UTC", "--app", "ops", "--server", f.URL)
 	if got.code != 0 ||
-		!strings.Contains(got.err, again+": the job ops/backup came from here, and no line stands for it any more") ||
+		!strings.Contains(got.err, again+": the job ops/backup came from here, but its line is gone") ||
 		!strings.Contains(got.err, "job rm ops/backup-c") {
 		t.Errorf("without its first line: got %+v", got)
 	}
@@ -443,7 +443,7 @@ func TestImportTells(t *testing.T) {
 	f.Close()
 	got = command("import", "crontab", file, "--skip", "3", "--dry-run", "--tz", "UTC", "-o", "manifest", "--server",
 		f.URL)
-	if got.code != 0 || !strings.Contains(got.err, "no server was asked") ||
+	if got.code != 0 || !strings.Contains(got.err, "existing jobs were not checked") ||
 		!strings.HasPrefix(got.out, "jobs:\n  - app: default\n    name: backup\n") {
 		t.Errorf("without a server: got %+v", got)
 	}
@@ -469,12 +469,12 @@ func TestImportTells(t *testing.T) {
 	// Flags select the kind of crontab.
 	users := write(t, dir, "users", "17 * * * * root run-parts\n")
 	if got := command("import", "crontab", users, "--dry-run", "--tz", "UTC", "--server", f.URL); got.code != 0 ||
-		!strings.Contains(got.out, "a column for users? Then import it with --system") {
+		!strings.Contains(got.out, "a user column? Then import it with --system") {
 		t.Errorf("a column for users: got %+v", got)
 	}
 	if got := command("import", "crontab", write(t, dir, "etc/cron.d/own", "0 3 * * * sync\n"), "--dry-run", "--tz",
 		"UTC", "--server", f.URL); got.code != exitRefused ||
-		!strings.Contains(got.err, "a personal one? Then import it with --personal") {
+		!strings.Contains(got.err, "a personal crontab? Then import it with --personal") {
 		t.Errorf("a personal one: got %+v", got)
 	}
 
@@ -492,23 +492,23 @@ func TestImportTells(t *testing.T) {
 	commented, empty := write(t, dir, "commented", "# 0 3 * * * old.sh\n0 4 * * * new.sh\n"), write(t, dir, "empty", "")
 	for line, want := range map[string]string{
 		"import crontab":                          "is missing",
-		"import crontab - -o manifest":            "goes with --dry-run",
-		"import crontab - --system --personal":    "give one of",
+		"import crontab - -o manifest":            "needs --dry-run",
+		"import crontab - --system --personal":    "cannot be combined",
 		"import crontab " + dir + "/nix":          "no such file",
-		"import crontab " + t.TempDir():           "there is no crontab in it",
+		"import crontab " + t.TempDir():           "no crontab found",
 		"import crontab - --tz Nowhere --dry-run": "Nowhere",
 		"import crontab " + file + " " + system +
-			" --skip 1": "which of the 2 files? want FILE:LINE, such as " + file + ":1",
-		"import crontab " + file + " --skip " + system + ":1": "is none of the files that are read",
-		"import crontab " + file + " --skip x":                "want the number of a line, or FILE:LINE",
-		"import crontab " + file + " --skip 0":                "want the number of a line, or FILE:LINE",
+			" --skip 1": "there are 2 files; say which one, as FILE:LINE, such as " + file + ":1",
+		"import crontab " + file + " --skip " + system + ":1": "is not one of the files to import",
+		"import crontab " + file + " --skip x":                "want a line number, or FILE:LINE",
+		"import crontab " + file + " --skip 0":                "want a line number, or FILE:LINE",
 		"import crontab " + file +
-			" --skip 3,9": "--skip 9: there is nothing to leave out in line 9 of " + file +
-			"; the lines that can be left out are 2, 3",
+			" --skip 3,9": "--skip 9: line 9 of " + file +
+			" has no job; lines with jobs: 2, 3",
 		"import crontab " + commented +
-			" --skip 1": "--skip 1: there is nothing to leave out in line 1 of " + commented +
-			"; the lines that can be left out are 2",
-		"import crontab " + empty + " --skip 1": "the lines that can be left out are none",
+			" --skip 1": "--skip 1: line 1 of " + commented +
+			" has no job; lines with jobs: 2",
+		"import crontab " + empty + " --skip 1": "lines with jobs: none",
 	} {
 		if got := command(strings.Fields(line)...); got.code != exitUsage || !strings.Contains(got.err, want) {
 			t.Errorf("%s: got %+v, want code 2 and %q", line, got, want)
@@ -571,7 +571,7 @@ func TestContexts(t *testing.T) {
 	who("two", "Bearer gocrontab_flag", "--context", "two", "--token", "gocrontab_flag")
 	who("one", "Bearer gocrontab_env", "--context", "one") // this context has no token
 	for _, name := range []string{"GOCRONTAB_SERVER", "GOCRONTAB_CONTEXT", "GOCRONTAB_TOKEN"} {
-		do("but "+name+" is set, and counts more\n", "context", "use", "one")
+		do("but the variable "+name+" is set and takes precedence\n", "context", "use", "one")
 	}
 
 	var out, errs strings.Builder
@@ -599,7 +599,7 @@ func TestContexts(t *testing.T) {
 		t.Errorf("got %s", got.out)
 	}
 
-	do("forgot one", "context", "rm", "one")
+	do("removed one", "context", "rm", "one")
 	if _, err := os.Stat(filepath.Join(home, "go-crontab", "tokens", "one")); err == nil {
 		t.Error("its token was kept")
 	}
@@ -610,7 +610,7 @@ func TestContexts(t *testing.T) {
 		errs.Reset()
 		if code := Main([]string{"context", "add", "x", "--server", "http://y", "--token-stdin"},
 			strings.NewReader(text), &out, &errs); code != exitUsage ||
-			!strings.Contains(errs.String(), "standard input has no token") {
+			!strings.Contains(errs.String(), "standard input is not a token") {
 			t.Errorf("%.10s as a token: got %d %s %s", text, code, out.String(), errs.String())
 		}
 	}
@@ -622,13 +622,13 @@ func TestContexts(t *testing.T) {
 		"context use one":                                   {exitNotFound, `there is no context "one"`},
 		"context rm one":                                    {exitNotFound, `there is no context`},
 		"job ls --context one":                              {exitNotFound, `there is no context`},
-		"job ls --context two --server x":                   {exitUsage, "give one of --context, --server"},
-		"context add x":                                     {exitUsage, "--server URL is missing"},
+		"job ls --context two --server x":                   {exitUsage, "--context and --server cannot be combined"},
+		"context add x":                                     {exitUsage, "--server is missing"},
 		"context add x --server ftp://y":                    {exitUsage, "want a URL"},
 		"context add x --server http://u:p@y":               {exitUsage, "want a URL"},
-		"context add ../x --server http://y":                {exitUsage, "no slashes"},
+		"context add ../x --server http://y":                {exitUsage, "no white space or slashes"},
 		"context add x --server http://y --token-file /nix": {exitUsage, "--token-file"},
-		"context add x --server http://y --token-stdin":     {exitUsage, "no token on standard input"},
+		"context add x --server http://y --token-stdin":     {exitUsage, "standard input is empty"},
 	} {
 		if got := command(strings.Fields(line)...); got.code != want.code || !strings.Contains(got.err, want.err) {
 			t.Errorf("%s: got %+v, want code %d and %q", line, got, want.code, want.err)
@@ -727,12 +727,12 @@ jobs:
 		"app pause shpo":                   {exitNotFound, `did you mean "shop"?`},
 		"app resume shpo":                  {exitNotFound, `did you mean "shop"?`},
 		"job ls --app shpo":                {0, `there is no app "shpo"; did you mean "shop"?`},
-		"job ls --app shop --owner nobody": {0, "No such jobs."},
+		"job ls --app shop --owner nobody": {0, "No jobs match."},
 		"run ls --app shpo":                {0, `did you mean "shop"?`},
 		"run ls --node webb-1":             {0, `there is no node "webb-1"`},
 		"upcoming --app shpo":              {0, `did you mean "shop"?`},
 		"apply -f " + write(t, dir, "empty.yaml", "jobs: []") + " --prune --app shop": {
-			exitUsage, "would delete all jobs of app \"shop\"; if that is meant, add --delete-all",
+			exitUsage, "would delete all jobs of app \"shop\"; to delete them, add --delete-all",
 		},
 	} {
 		if got := s.ask(strings.Fields(line)...); got.code != want.code || !strings.Contains(got.err, want.says) ||
@@ -775,12 +775,12 @@ jobs:
 
 	got, seen := edit("s/^command:/comand:/", "s/^comand:/command:/;s/0 4 1 1/0 5 1 1/")
 	if text, _ := os.ReadFile(filepath.Join(seen, "seen1")); got.code != 0 ||
-		!strings.Contains(string(text), "#: line 11: comand: is not known; did you mean command?") ||
+		!strings.Contains(string(text), "#: line 11: comand: is not a known field; did you mean command?") ||
 		strings.Split(string(text), "\n")[10] != `comand: "true"` {
 		t.Errorf("edit with an error: got %+v, saw\n%s", got, text)
 	}
 	if got, _ := edit("s/0 5 1 1/61 5 1 1/", ""); got.code != exitRefused ||
-		!strings.Contains(got.err, "not between 0 and 59") || !strings.Contains(got.err, "your text is kept in ") {
+		!strings.Contains(got.err, "not between 0 and 59") || !strings.Contains(got.err, "your text is in ") {
 		t.Errorf("given up: got %+v", got)
 	}
 
@@ -792,7 +792,7 @@ jobs:
 	if _, err := exec.LookPath("curl"); err == nil {
 		got := s.ask("job", "edit", "shop/a")
 		text, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "seen1"))
-		if got.code != 0 || !strings.Contains(string(text), "somebody has changed the job meanwhile") ||
+		if got.code != 0 || !strings.Contains(string(text), "the job was changed meanwhile") ||
 			!strings.Contains(string(text), "#:   + owner: other\n") {
 			t.Errorf("changed meanwhile: got %+v, saw\n%s", got, text)
 		}
@@ -814,7 +814,7 @@ jobs:
 		write(t, dir, "times", "")
 		t.Setenv("EDITOR", meanwhile("fourth", "s/0 9 1 1/0 10 1 1/", ":"))
 		got = s.ask("job", "edit", "shop/a")
-		_, kept, _ := strings.Cut(got.err, "your text is kept in ")
+		_, kept, _ := strings.Cut(got.err, "your text is in ")
 		kept, _, _ = strings.Cut(kept, ";")
 		if text, err := os.ReadFile(kept); got.code != exitRefused || err != nil ||
 			!strings.Contains(string(text), "0 10 1 1") {
@@ -831,7 +831,7 @@ jobs:
 	// A failing editor loses nothing.
 	t.Setenv("EDITOR", "f() { echo '# typed' >> \"$1\"; return 3; }; f")
 	got = s.ask("job", "edit", "shop/a")
-	_, kept, _ := strings.Cut(got.err, "your text is kept in ")
+	_, kept, _ := strings.Cut(got.err, "your text is in ")
 	kept, _, _ = strings.Cut(kept, ";")
 	if text, err := os.ReadFile(kept); got.code != exitFailed || err != nil ||
 		!strings.HasSuffix(string(text), "# typed\n") || !strings.Contains(got.err, "export EDITOR=nano") {
@@ -855,7 +855,7 @@ jobs:
 	paused := func() bool {
 		return strings.Contains(do("", "job", "show", "shop/b", "-o", "json").out, `"paused": true`)
 	}
-	if got := editB("$a # a remark"); got.code != 0 || !strings.Contains(got.out, "shop/b is as it was") {
+	if got := editB("$a # a remark"); got.code != 0 || !strings.Contains(got.out, "shop/b is unchanged") {
 		t.Errorf("a remark alone: got %+v", got)
 	}
 	if got := editB("$a paused: true"); got.code != 0 || !paused() {
@@ -889,7 +889,7 @@ jobs:
 
 	relabel("other-host:" + tab)
 	for _, command := range []string{"/usr/bin/report", "/opt/report --all"} {
-		refused("another job default/report", "import", "crontab", write(t, dir, "tab", "8 * * * * "+command+"\n"),
+		refused("the job default/report exists", "import", "crontab", write(t, dir, "tab", "8 * * * * "+command+"\n"),
 			"--tz", "UTC")
 	}
 
@@ -898,7 +898,7 @@ jobs:
 		"UTC")
 	write(t, dir, "tab", "# every hour\n8 * * * * /usr/bin/report\n")
 	do("updated    default/report", "import", "crontab", tab, "--tz", "UTC")
-	refused("another job default/report is there already", "import", "crontab",
+	refused("the job default/report exists", "import", "crontab",
 		write(t, dir, "other", "1 * * * * report\n"), "--tz", "UTC")
 	if got := do("", "job", "show", "report", "-o", "json"); !strings.Contains(got.out, `"description": "every hour"`) {
 		t.Errorf("got %s", got.out)

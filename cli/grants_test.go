@@ -136,7 +136,7 @@ func TestDocumentedGrants(t *testing.T) {
 		}
 	}
 
-	if out := migrate(); !strings.Contains(out, "removed 2 audit lines that were older than 400 days") {
+	if out := migrate(); !strings.Contains(out, "removed 2 audit entries older than 400 days") {
 		t.Errorf("migrate, with old lines: %s", out)
 	}
 	if got := one.ask("audit", "verify"); got.code != 0 || !strings.Contains(got.out, "from 2 ") {

@@ -14,15 +14,16 @@ import (
 const groupsPath = "/api/v1/groups"
 
 func groupCommand(c *console) *cobra.Command {
-	return newGroup("group", "Limit how many runs of some jobs execute at once", groupList(c), groupSet(c),
+	return newGroup("group", "Limit how many runs of a group of jobs execute at once", groupList(c), groupSet(c),
 		removal{
-			"group", "GROUP", "Delete groups to which no job refers", "  go-crontab group rm database", groupPath, nil,
+			"group", "GROUP", "Delete groups that no job uses", "  go-crontab group rm database", groupPath,
+			groupsPath, "group",
 		}.command(c))
 }
 
 func groupList(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "ls", Short: "List the groups, and what executes and waits in them", Args: nothing,
+		Use: "ls", Short: "List the groups and their running and waiting runs", Args: nothing,
 		Example: "  go-crontab group ls",
 	}
 
@@ -35,7 +36,7 @@ func groupList(c *console) *cobra.Command {
 
 		return r.list(raw, func(i int) string { return groups[i].Name }, func() error {
 			if len(groups) == 0 {
-				c.notef("There are no groups yet. To make one:  %s group set NAME SLOTS\n", program())
+				c.notef("There are no groups yet. To create one:  %s group set NAME SLOTS\n", program())
 				return nil
 			}
 
@@ -59,10 +60,11 @@ func groupList(c *console) *cobra.Command {
 
 func groupSet(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "set GROUP SLOTS", Short: "Make a group, or change how many runs it lets execute at once",
-		Args: wants(2, 2, "the group and the number of its slots"),
-		Long: `Make a group, or change how many runs of its jobs may execute at once in the whole cluster. A job joins a group by
-its field group. What finds no free slot waits; the higher priority goes first, then the earlier due time.`,
+		Use: "set GROUP SLOTS", Short: "Create a group, or change its number of slots",
+		Args: wants(2, 2, "GROUP and SLOTS (a number)"),
+		Long: `Create a group, or change its number of slots: how many runs of its jobs may execute at once in the
+whole cluster. A job joins a group with job add --group. Runs without a free slot wait. A free slot
+goes to the run with the highest priority, then the earliest due time.`,
 		Example: "  go-crontab group set database 3\n  go-crontab job add reindex --group database --schedule '0 3 * * *' -- reindex.sh",
 	}
 
@@ -70,7 +72,7 @@ its field group. What finds no free slot waits; the higher priority goes first, 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		slots, err := strconv.Atoi(args[1])
 		if err != nil {
-			return usageError("%q is not a number of slots", args[1])
+			return usageError("SLOTS %q: want a whole number, such as 3", args[1])
 		}
 
 		g, raw, err := ask[view.Group](cmd.Context(), r, http.MethodPut, groupPath(args[0]), nil,
@@ -79,7 +81,7 @@ its field group. What finds no free slot waits; the higher priority goes first, 
 			return err
 		}
 		return r.object(c, raw, g.Name, func() error {
-			c.printf("group %s: %d at once\n", plain(g.Name), g.Slots)
+			c.printf("group %s: %d slots\n", plain(g.Name), g.Slots)
 			return nil
 		})
 	}

@@ -14,10 +14,10 @@ func TestServeIsGuarded(t *testing.T) {
 
 	dsn := migrated(t)
 	s := serve(t, dsn, "one").ready()
-	s.says(`"msg":"guarded"`, 10*time.Second)
+	s.says(`"msg":"the guard is running"`, 10*time.Second)
 	s.signal(syscall.SIGKILL)
 	s.exit(20 * time.Second) // stderr stays open until the guard has ended
-	if log := s.out.String(); !strings.Contains(log, `"msg":"guard: buried the session of a dead node","node":"one"`) {
+	if log := s.out.String(); !strings.Contains(log, `"msg":"guard: ended the session of the dead node","node":"one"`) {
 		t.Errorf("want that the guard says what it has done, in\n%s", log)
 	}
 
@@ -28,7 +28,7 @@ func TestServeIsGuarded(t *testing.T) {
 	if code := s.exit(20 * time.Second); code != exitOK {
 		t.Errorf("got code %d", code)
 	}
-	if log := s.out.String(); strings.Contains(log, `"guarded"`) ||
+	if log := s.out.String(); strings.Contains(log, `"the guard is running"`) ||
 		!strings.Contains(log, `"msg":"no guard: if this process is killed`) {
 		t.Errorf("want that it says what it does without, in\n%s", log)
 	}

@@ -18,15 +18,16 @@ type handlerView struct{ view.Handler }
 const handlersPath = "/api/v1/handlers"
 
 func handlerCommand(c *console) *cobra.Command {
-	return newGroup("handler", "List the handlers of programs that embed a node, disable some", handlerList(c),
-		handlerChange(c, "disable", "Have jobs with a handler not started on any node", "disabled"),
-		handlerChange(c, "enable", "Have jobs with a handler started again", "enabled"))
+	return newGroup("handler",
+		"List and disable handlers, the Go functions of programs that embed a node", handlerList(c),
+		handlerChange(c, "disable", "Stop starting jobs with a handler, on all nodes", "disabled"),
+		handlerChange(c, "enable", "Start jobs with a disabled handler again", "enabled"))
 }
 
 func handlerList(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"},
-		Short: "List the handlers, the nodes that have them, and how many jobs name them", Args: nothing,
+		Short: "List the handlers, their nodes, and how many jobs use them", Args: nothing,
 		Example: "  go-crontab handler ls",
 	}
 
@@ -39,7 +40,7 @@ func handlerList(c *console) *cobra.Command {
 
 		return r.list(raw, func(i int) string { return handlers[i].Key }, func() error {
 			if len(handlers) == 0 {
-				c.notef("No node has a handler, and no job names one. Programs that embed a node register them.\n")
+				c.notef("There are no handlers. A program that embeds a node registers them.\n")
 				return nil
 			}
 
@@ -83,13 +84,14 @@ func (h *handlerView) why(now time.Time) string {
 func handlerChange(c *console, verb, short, done string) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: verb + " KEY", Short: short, Args: wants(1, 1, "the KEY of one handler"),
+		Use: verb + " KEY", Short: short, Args: wants(1, 1, "KEY (of the handler)"),
 		Example: "  go-crontab handler " + verb + " invoice",
 	}
 
 	if verb == "disable" {
-		cmd.Long = "Have jobs with a handler not started on any node. Their due times end skipped, and say why, until it is enabled."
-		cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever finds it disabled")
+		cmd.Long = `Stop starting jobs with a handler, on all nodes. Until the handler is enabled, their due times end
+skipped with this reason.`
+		cmd.Flags().StringVar(&reason, "reason", "", "why the handler is disabled; lists show it")
 	}
 
 	r := newRemote(c, cmd)
@@ -105,7 +107,7 @@ func handlerChange(c *console, verb, short, done string) *cobra.Command {
 			return err
 		}
 		return r.object(c, raw, h.Key, func() error {
-			c.printf("%s handler %s, which %d jobs name\n", done, plain(h.Key), h.Jobs)
+			c.printf("%s handler %s, used by %s\n", done, plain(h.Key), counted(h.Jobs, "job"))
 			return nil
 		})
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 func importCommand(c *console) *cobra.Command {
-	return newGroup("import", "Take over what other schedulers have", importCrontab(c))
+	return newGroup("import", "Import jobs from other schedulers", importCrontab(c))
 }
 
 // importFlags are the flags of `import crontab`.
@@ -80,16 +80,16 @@ func (n *importedNote) String() string {
 func importCrontab(c *console) *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
-		Use: "crontab FILE…", Short: "Make the lines of crontabs jobs",
+		Use: "crontab FILE…", Short: "Import the lines of crontabs as jobs",
 		Args: wants(1, -1, "FILE, a folder such as /etc/cron.d, or - for standard input"),
-		Long: `Make the lines of crontabs jobs: all of them, or none if one cannot be taken. What is done otherwise here than by
-cron is told with each line; --dry-run only shows what would come.
+		Long: `Import the lines of crontabs as jobs: all of them, or none if one line cannot be imported. Notes
+name the differences from cron for each line. --dry-run shows the jobs without importing them.
 
-/etc/crontab and the files of /etc/cron.d have a column for the user; of other files --system says so. The times are
-those of this machine's time zone, unless --tz or CRON_TZ in the file names another.
+/etc/crontab and the files of /etc/cron.d have a column for the user; for other files, --system says
+so. Times are in this machine's time zone, unless --tz or CRON_TZ in the file names another.
 
-A job that is there already under the name of a line is left alone if it is the same. If it is another, nothing is
-imported, unless it came from the same crontab of the same machine, or --replace is given.`,
+If a job of the same name exists and is the same, it is left unchanged. If it differs, nothing is
+imported, unless the job came from the same crontab on the same machine, or --replace is given.`,
 		Example: `  crontab -l | go-crontab import crontab - --dry-run
   go-crontab import crontab /etc/crontab /etc/cron.d --app system
   go-crontab import crontab old.crontab --tz Europe/Berlin --user www-data
@@ -99,23 +99,23 @@ imported, unless it came from the same crontab of the same machine, or --replace
 	r := newRemote(c, cmd, "table", "json", "yaml", "name", "manifest")
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false,
-		"only show what would come: each line's job and its next three due times")
+		"only show each line's job and its next three due times")
 	flags.BoolVar(&f.system, "system", false, "the lines have a column for the user")
-	flags.BoolVar(&f.personal, "personal", false, "the lines have none, whatever the path says")
-	flags.StringVarP(&f.app, "app", "a", job.DefaultApp, "the app of the jobs")
-	flags.StringVar(&f.user, "user", "", `run the jobs as this user, "" as the node runs (default as the crontab says)`)
-	flags.StringVarP(&f.zone, "tz", "z", "", "the time zone of the times (default this machine's)")
+	flags.BoolVar(&f.personal, "personal", false, "the lines have no column for the user, whatever the path")
+	flags.StringVarP(&f.app, "app", "a", job.DefaultApp, "app of the jobs")
+	flags.StringVar(&f.user, "user", "", `run the jobs as this user, "" for the node's own (default from the crontab)`)
+	flags.StringVarP(&f.zone, "tz", "z", "", "time zone of the crontab (default this machine's)")
 	flags.StringSliceVar(&f.skip, "skip", nil,
-		"leave these lines out: 7, or of several files FILE:7; may be repeated, or separated by commas")
-	flags.BoolVar(&f.replace, "replace", false, "replace jobs that are there under the same name")
+		"leave out this line: 7, or FILE:7 with several files; may be repeated, or separated by commas")
+	flags.BoolVar(&f.replace, "replace", false, "replace existing jobs of the same name")
 	_ = cmd.RegisterFlagCompletionFunc("tz", completeZones)
 	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.system && f.personal {
-			return usageError("give one of --system, --personal")
+			return usageError("--system and --personal cannot be combined")
 		}
 		if r.format == "manifest" && !f.dryRun {
-			return usageError("-o manifest goes with --dry-run: it prints a file to apply, and imports nothing")
+			return usageError("-o manifest needs --dry-run: it prints a file for apply, and imports nothing")
 		}
 		lines, report, err := f.read(c, args, cmd.Flags().Changed("user"))
 		if err != nil {
@@ -242,16 +242,17 @@ func skipped(given, files []string) (map[string][]int, error) {
 				file = "-"
 			}
 			if !slices.Contains(files, file) {
-				return nil, usageError("--skip %s: %s is none of the files that are read", s, file)
+				return nil, usageError("--skip %s: %s is not one of the files to import", s, file)
 			}
 		} else if len(files) > 1 {
-			return nil, usageError("--skip %s: which of the %d files? want FILE:LINE, such as %s:%s", s, len(files),
+			return nil, usageError("--skip %s: there are %d files; say which one, as FILE:LINE, such as %s:%s", s,
+				len(files),
 				files[0], s)
 		}
 
 		n, err := strconv.Atoi(line)
 		if err != nil || n < 1 {
-			return nil, usageError("--skip %s: want the number of a line, or FILE:LINE", s)
+			return nil, usageError("--skip %s: want a line number, or FILE:LINE", s)
 		}
 
 		out[file] = append(out[file], n)
@@ -278,7 +279,8 @@ func checkSkipped(skip []int, file string, out *crontab.File) error {
 	slices.Sort(lines)
 	for _, n := range skip {
 		if !slices.Contains(out.Skipped, n) {
-			return usageError("--skip %d: there is nothing to leave out in line %d of %s; the lines that can be left out are %s", n, n, plain(file), someOf(lines))
+			return usageError("--skip %d: line %d of %s has no job; lines with jobs: %s", n, n, plain(file),
+				someOf(lines))
 		}
 	}
 	return nil
@@ -329,7 +331,7 @@ func crontabFiles(args []string) (files, left []string, err error) {
 
 	if len(files) == 0 {
 		return nil, nil,
-			fmt.Errorf("%s: there is no crontab in it; cron takes files whose names are letters, digits, - and _",
+			fmt.Errorf("%s: no crontab found; cron reads only files whose names consist of letters, digits, - and _",
 				strings.Join(args, ", "))
 	}
 
@@ -430,7 +432,7 @@ func localZone() (zone, why string) {
 func machineZone() (zone, why string) {
 	if tz := strings.TrimPrefix(os.Getenv("TZ"), ":"); tz != "" {
 		if _, err := job.LoadZone(tz); err == nil {
-			return tz, "as TZ says"
+			return tz, "set by TZ"
 		}
 	}
 	if to, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
@@ -449,7 +451,7 @@ func machineZone() (zone, why string) {
 		}
 	}
 
-	return "UTC", "since this machine does not say what its time zone is"
+	return "UTC", "because this machine has no time zone setting"
 }
 
 // importLines creates or updates the jobs, all or none.
@@ -493,14 +495,14 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 		return refusedLines(report)
 	}
 	if len(lines) == 0 {
-		return &exitError{code: exitRefused, err: errors.New("there is no line that says when to run what")}
+		return &exitError{code: exitRefused, err: errors.New("nothing to import: the crontab has no lines with jobs")}
 	}
 
 	// Compare with the existing jobs in a dry run.
 	would, _, err := r.apply(cmd.Context(), set, map[string]any{"dry_run": true})
 	switch {
 	case err != nil && f.dryRun && errors.Is(err, connectionRefused):
-		r.notef("no server was asked: %v\n", err)
+		r.notef("existing jobs were not checked: %v\n", err)
 	case err != nil:
 		return err
 	default:
@@ -528,7 +530,7 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 
 // refusedLines returns the error for lines that cannot become jobs.
 func refusedLines(report *importReport) error {
-	text := "nothing is imported, because of"
+	text := "nothing was imported; these lines cannot be imported:"
 	var skip []string
 	leave := func(n *importedNote) {
 		switch {
@@ -567,7 +569,7 @@ func (f *importFlags) conflicts(lines []imported, would view.Apply) error {
 		o := would.Jobs[i]
 		if o.Action == "updated" && !lines[i].isMine(o) {
 			at := manifest.Place{File: lines[i].file, Line: lines[i].Line}
-			text += fmt.Sprintf("\n  %s: another job %s is there already, which did not come from here",
+			text += fmt.Sprintf("\n  %s: the job %s exists and was not imported from this crontab",
 				plain(at.String()), plain(appliedName(o, "")))
 		}
 	}
@@ -576,8 +578,8 @@ func (f *importFlags) conflicts(lines []imported, would view.Apply) error {
 		return nil
 	}
 	return &exitError{
-		code: exitRefused, err: errors.New("nothing is imported, because of" + text),
-		hint: "to replace them:            --replace\nto import under an app:     --app NAME",
+		code: exitRefused, err: errors.New("nothing was imported; these jobs exist already:" + text),
+		hint: "to replace them:             --replace\nto import into another app:  --app NAME",
 	}
 }
 
@@ -600,7 +602,7 @@ func (r *remote) applyAt(
 
 	done, raw, err := r.apply(cmd.Context(), set, nil)
 	if isStatus(err, http.StatusConflict) {
-		err = withHint(err, "somebody has changed the same jobs at this moment: try it once more")
+		err = withHint(err, "the same jobs were changed meanwhile; run the command again")
 	}
 	return done, raw, err
 }
@@ -630,7 +632,7 @@ func (r *remote) showImport(lines []imported, report *importReport, dry bool) er
 
 	r.noteAll(report)
 	if dry && len(report.Refused) == 0 {
-		r.notef("dry run: %s would come; to import, leave --dry-run out\n", counted(len(lines), "job"))
+		r.notef("dry run: %s would be imported; to import, leave out --dry-run\n", counted(len(lines), "job"))
 	}
 
 	return nil
@@ -708,6 +710,6 @@ func (r *remote) showImported(lines []imported, report *importReport, done view.
 		}
 	}
 
-	r.notef("%s; now take the lines out of the crontab, or both run them\n", counted(len(lines), "job"))
+	r.notef("%s; now remove the lines from the crontab, or cron runs them as well\n", counted(len(lines), "job"))
 	return nil
 }

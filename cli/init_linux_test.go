@@ -60,7 +60,7 @@ func TestProcess1IsAnInit(t *testing.T) {
 	// A killed node is cleaned up before the container ends, and the container returns its exit
 	// status.
 	p := alone(t, env, "serve")
-	p.says(`"msg":"guarded"`, 30*time.Second)
+	p.says(`"msg":"the guard is running"`, 30*time.Second)
 	await(t, "ready", 30*time.Second, func() bool { return status("http://"+listen+"/readyz") == 200 })
 	first := children(t, p.cmd.Process.Pid)
 	if len(first) != 1 {
@@ -85,7 +85,7 @@ func TestProcess1IsAnInit(t *testing.T) {
 		t.Errorf("the container ended with %d, want 137", code)
 	}
 
-	p.says(`"msg":"guard: buried the session of a dead node","node":"one"`, time.Second)
+	p.says(`"msg":"guard: ended the session of the dead node","node":"one"`, time.Second)
 
 	// A container is stopped by a signal to process 1, and the node drains.
 	p = alone(t, env, "serve")

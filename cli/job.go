@@ -9,16 +9,18 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api"
+
 	"github.com/spf13/cobra"
 )
 
-const jobArgument = "one JOB (its id, app/name, or name)"
+const jobArgument = "JOB (its id, app/name, or name)"
 
 func jobCommand(c *console) *cobra.Command {
-	return newGroup("job", "Add, look at and change jobs",
+	return newGroup("job", "Add, show, change and run jobs",
 		jobAdd(c), jobEdit(c), jobList(c), jobShow(c), jobNext(c), jobHistory(c), jobExplain(c),
 		jobPause(c),
-		jobChange(c, "resume", "resumed", "Give a paused job its due times back",
+		jobChange(c, "resume", "resumed", "Resume a paused job",
 			func() (any, error) { return struct{}{}, nil }),
 		jobRun(c), jobRemove(c), jobVersions(c), jobDiff(c), jobRollback(c))
 }
@@ -49,11 +51,54 @@ func findJob(ctx context.Context, r *remote, arg string) (j jobView, raw json.Ra
 
 	j, raw, err = get[jobView](ctx, r, path, nil)
 	if isStatus(err, http.StatusNotFound) {
-		err = &exitError{
-			code: exitNotFound, err: notFound("job", arg), hint: "to see what there is: " + program() + " job ls",
-		}
+		err = r.noJob(ctx, "job", arg, "job")
 	}
 	return j, raw, err
+}
+
+// noJob returns the error for a job, or a run, that does not exist. It suggests a similar job.
+func (r *remote) noJob(ctx context.Context, what, arg, command string) error {
+	err := notFound(what, arg)
+	if near := r.nearestJob(ctx, arg); near != "" {
+		err = fmt.Errorf("%w; did you mean %q?", err, plain(near))
+	}
+	return &exitError{
+		code: exitNotFound, err: err, hint: fmt.Sprintf("to list %ss:  %s %s ls", command, program(), command),
+	}
+}
+
+// nearestJob returns the job that was probably meant: one of the same name in another app, or one of
+// a similar name in the same app.
+func (r *remote) nearestJob(ctx context.Context, arg string) string {
+	app, name := splitName(arg)
+	if len(name) < 2 || strings.Trim(arg, "0123456789") == "" { // everything is similar to a letter
+		return ""
+	}
+
+	same, _, err := listQuietly[jobView](ctx, r, "/api/v1/jobs", url.Values{"name": {name}}, maxPage)
+	if err != nil { // only a hint
+		return ""
+	}
+	for _, j := range same {
+		if j.Name == name {
+			return j.fullName()
+		}
+	}
+
+	others, _, err := listQuietly[jobView](ctx, r, "/api/v1/jobs", url.Values{"app": {app}}, maxPage)
+	if err != nil {
+		return ""
+	}
+
+	var names []string
+	for _, j := range others {
+		names = append(names, j.Name)
+	}
+	near := api.Nearest(name, names)
+	if near == "" || !strings.Contains(arg, "/") {
+		return near
+	}
+	return app + "/" + near
 }
 
 // jobChange builds the commands pause and resume; body returns the request body.
@@ -108,19 +153,19 @@ func jobChange(c *console, verb, done, short string, body func() (any, error)) *
 func nextDue(j *jobView, now time.Time) string {
 	switch {
 	case j.NextDue != nil && j.At != nil && !j.At.After(now):
-		return ", due " + both(j.At, now) + ", which has passed: it is started at once"
+		return ", due " + both(j.At, now) + ", which has passed: it starts at once"
 	case j.NextDue != nil && j.NextDue.Before(now.Add(-time.Second)): // it was paused until now
-		return ", due since " + both(j.NextDue, now) + ": the misfire policy says what is started of that"
+		return ", due since " + both(j.NextDue, now) + ": the misfire policy decides which missed due times run"
 	case j.NextDue != nil:
 		return ", next due " + both(j.NextDue, now)
 	case j.Status == "paused" && j.Pause != nil && j.Pause.Scope != "job":
-		return ", but " + plain(whatPaused(j.Pause)) + " is paused: no due times until that is resumed"
+		return ", but " + plain(whatPaused(j.Pause)) + " is paused: no scheduled runs until it is resumed"
 	case j.Status == "paused" && j.Pause != nil && j.Pause.Until != nil:
-		return ", no due times until " + both(j.Pause.Until, now)
+		return ", no scheduled runs until " + both(j.Pause.Until, now)
 	case j.Status == "paused":
-		return ", no due times until it is resumed"
+		return ", no scheduled runs until it is resumed"
 	case j.Status == "finished":
-		return ", no due time is left"
+		return ", no due times left"
 	}
 	return ""
 }
@@ -128,7 +173,7 @@ func nextDue(j *jobView, now time.Time) string {
 func jobRemove(c *console) *cobra.Command {
 	many := bulk{action: "delete", done: "deleted"}
 	cmd := &cobra.Command{
-		Use: "rm JOB…", Short: "Delete jobs; what is executing runs to its end, history stays",
+		Use: "rm JOB…", Short: "Delete jobs; running runs finish, and the history stays",
 		Args:              wants(1, -1, jobArgument),
 		Example:           "  go-crontab job rm backup\n  go-crontab job rm --app ops --name-contains old --dry-run\n  go-crontab job rm --app ops --name-contains old --yes",
 		ValidArgsFunction: completeJobs(c),

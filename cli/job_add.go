@@ -91,9 +91,9 @@ func jobAdd(c *console) *cobra.Command {
 		Short:                 "Add a job",
 		Long: `Add a job. NAME may be app/name.
 
-The command runs as bash -c COMMAND. One argument after -- (or --command) is taken as that text, verbatim: quote it,
-and pipes, variables and quotes in it are bash's. Several arguments are one program and its arguments, exactly as your
-shell has split them: each is quoted again, so nothing in them is expanded when the job runs.`,
+The command runs as bash -c COMMAND. A single argument after -- (or --command) is the text for bash:
+quote it, and bash interprets its pipes, variables and quotes. Several arguments are a program and
+its arguments, as your shell has split them; nothing in them is expanded when the job runs.`,
 		Example: `  go-crontab job add backup --schedule "0 3 * * *" --timezone Europe/Berlin -- 'pg_dump -Fc -f /backup/shop-$(date +%F).dump shop'
   go-crontab job add ops/ping --every 30s --timeout 10s -- curl -fsS https://example.com/health
   go-crontab job add bill --schedule "0 1 1 * *" --http 'https://shop.example/bill?due={{due}}' --method POST --sign billing
@@ -120,7 +120,7 @@ shell has split them: each is quoted again, so nothing in them is expanded when 
 
 		j, raw, err := once[jobView](cmd.Context(), r, "/api/v1/jobs", nil, f.job)
 		if isStatus(err, http.StatusConflict) {
-			return withHint(err, "to look at it:    %[1]s job show %[2]s\nto remove it:     %[1]s job rm %[2]s",
+			return withHint(err, "to show it:    %[1]s job show %[2]s\nto delete it:  %[1]s job rm %[2]s",
 				program(), quote(fmt.Sprint(f.job["app"], "/", f.job["name"])))
 		}
 		if err != nil {
@@ -144,67 +144,75 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.SortFlags = false
 
 	flags.StringArrayVarP(&f.schedules, "schedule", "s", nil,
-		"cron fields: 5, or 6 with seconds first, or @daily and the like; may be repeated")
-	flags.String("every", "", "a fixed interval such as 15m")
-	flags.StringVar(&f.at, "at", "", `once: 2027-01-31T09:00:00+01:00, or "2027-01-31 09:00" in --timezone
-(else in this machine's), or +10m from now`)
-	flags.BoolVar(&f.now, "now", false, "once, at once: --at this very moment, by the cluster's clock")
-	flags.StringVar(&f.start, "start", "", "no due time before it; the first one of --every; written like --at")
-	flags.StringVar(&f.end, "end", "", "no due time after it, written like --at")
-	flags.Int64("max-fires", 0, "so many due times in all (default no bound)")
-	flags.String("jitter", "", "shift all due times by a part of this that is the job's own, such as 5m")
-	flags.StringArray("calendar", nil, "a calendar that must be open when it is due; may be repeated")
-	flags.StringP("timezone", "z", "", "of the schedule, such as Europe/Berlin (default UTC)")
+		"cron expression: 5 fields, 6 with seconds first, or @daily and the like; may be repeated")
+	flags.String("every", "", "fixed interval, such as 15m")
+	flags.StringVar(&f.at, "at", "", `run once at this time: 2027-01-31T09:00:00+01:00, "2027-01-31 09:00" or +10m
+(without an offset in --timezone, or in this machine's zone)`)
+	flags.BoolVar(&f.now, "now", false, "run once, now, by the cluster's clock")
+	flags.StringVar(&f.start, "start", "",
+		"no due time before this time, and the first one of --every; format as for --at")
+	flags.StringVar(&f.end, "end", "", "no due time after this time; format as for --at")
+	flags.Int64("max-fires", 0, "at most this many due times in all (default no limit)")
+	flags.String("jitter", "",
+		"shift all due times by a fixed part of this duration, different for each job, such as 5m")
+	flags.StringArray("calendar", nil, "calendar that must be open at due times; may be repeated")
+	flags.StringP("timezone", "z", "", "time zone of the schedule, such as Europe/Berlin (default UTC)")
 
-	flags.StringP("command", "c", "", "the command, instead of -- COMMAND")
+	flags.StringP("command", "c", "", "command to run, instead of -- COMMAND")
 	f.http.flags(cmd)
 	flags.String("handler", "",
-		"call the Go function of this key in a program that embeds a node, instead of running a command")
-	flags.String("payload", "", "what --handler gets, as it is")
+		"call the Go function with this key in a program that embeds a node, instead of a command")
+	flags.String("payload", "", "text that is passed to the --handler")
 
 	flags.String("selector", "",
-		`which nodes may run it, by their labels: 'zone in (a,b), !gpu, disk=ssd' (default any)`)
-	flags.StringP("app", "a", "", `the app, instead of app/name (default "default")`)
-	flags.String("timeout", "", "kill it after this long (default never, with --http 5m)")
+		`nodes that may run the job, by labels: 'zone in (a,b), !gpu, disk=ssd' (default all)`)
+	flags.StringP("app", "a", "", `app of the job, instead of app/name (default "default")`)
+	flags.String("timeout", "", "kill a run after this long (default never, with --http 5m)")
 	f.command.flags(cmd)
 
 	flags.String("overlap", "",
-		"a due time while it is still running: skip, queue, replace, allow (default skip)")
+		"what to do when the job is due but still running: skip, queue, replace or allow (default skip)")
 	flags.Int("queue", 0,
-		"due times that may wait, with --overlap queue or --group (default 10, in a group 100)")
-	flags.String("group", "", "share the slots of this group")
-	flags.Int("priority", 0, "the higher goes first when there is no room for all, from -100 to 100")
+		"most due times that wait, with --overlap queue or --group (default 10, in a group 100)")
+	flags.String("group", "", "group whose slots the job shares")
+	flags.Int("priority", 0, "higher goes first when slots are scarce, -100 to 100")
 	flags.String("start-deadline", "",
-		"miss a due time that could not be started so long after it (default no bound)")
+		"end a due time as missed if it has not started after this long (default never)")
 
 	flags.String("misfire", "",
-		"due times that nobody could start: latest, skip, all (default latest)")
-	flags.String("misfire-after", "", "how late a due time is before that applies (default 1m)")
+		"which due times to run after an outage or a pause: latest, skip or all (default latest)")
+	flags.String("misfire-after", "",
+		"apply --misfire to due times that are later than this (default 1m)")
 	flags.Int("misfire-max-count", 0,
-		"with --misfire all: start the latest so many (default 100)")
-	flags.String("misfire-max-age", "", "how late one may still be started (default 1h)")
+		"with --misfire all: run at most this many, the latest ones (default 100)")
+	flags.String("misfire-max-age", "",
+		"never run due times that are later than this (default 1h)")
 
-	flags.Int("attempts", 0, "start it so often in all until it succeeds (default 1)")
-	flags.String("backoff", "", "from the end of an attempt to the next (default 10s)")
-	flags.Float64("backoff-factor", 0, "each backoff is so many times the one before (default 1)")
+	flags.Int("attempts", 0, "most attempts until a run succeeds (default 1)")
+	flags.String("backoff", "", "wait this long after a failed attempt (default 10s)")
+	flags.Float64("backoff-factor", 0,
+		"multiply the backoff by this after each attempt (default 1)")
 
-	flags.String("keep-age", "", "records of its runs that are older go, such as 720h")
-	flags.Int64("keep-runs", 0, "only so many records stay")
-	flags.String("keep-bytes", "", "only records stay whose output comes to no more, such as 1GiB")
-	flags.String("keep-failures", "", "what did not succeed stays at least so long")
+	flags.String("keep-age", "", "remove records of runs that are older than this, such as 720h")
+	flags.Int64("keep-runs", 0, "keep only this many records of runs, the latest ones")
+	flags.String("keep-bytes", "",
+		"keep only the latest records with at most this much output, such as 1GiB")
+	flags.String("keep-failures", "",
+		"keep records of unsuccessful runs at least this long, such as 8760h")
 
 	flags.String("ping-url", "",
-		"called (GET) when a due time has succeeded: a monitor elsewhere raises the alarm when it is not")
+		"call this URL (GET) after each success, so that a monitor elsewhere notices missing calls")
 	flags.String("ping-fail-url", "",
-		"with --ping-url: called when a due time was missed, or did not succeed after all its attempts")
+		"with --ping-url: call this URL after a missed due time, or after the last failed attempt")
 
-	flags.String("max-backoff", "", "the longest backoff (default 1h)")
-	flags.String("on-lost", "", "when its node vanishes: fail, rerun (default fail)")
+	flags.String("max-backoff", "", "longest backoff (default 1h)")
+	flags.String("on-lost", "",
+		"what to do when the node of a run vanishes: fail or rerun (default fail)")
 
-	flags.StringArrayVarP(&f.labels, "label", "l", nil, "key=value, may be repeated")
-	flags.String("owner", "", "who to ask about it")
-	flags.String("description", "", "what it is good for")
-	flags.Bool("paused", false, "add it paused")
+	flags.StringArrayVarP(&f.labels, "label", "l", nil, "label, as key=value; may be repeated")
+	flags.String("owner", "", "person or team in charge of the job")
+	flags.String("description", "", "what the job is for")
+	flags.Bool("paused", false, "add the job paused")
 }
 
 // arguments parses NAME and the command after "--".
@@ -218,15 +226,15 @@ func (f *addFlags) arguments(cmd *cobra.Command, args []string) error {
 	f.job = bodyOf(cmd.Flags(), jobFlags)
 	switch {
 	case len(before) == 0:
-		return fmt.Errorf("NAME is missing")
+		return fmt.Errorf("NAME is missing: give the name of the job before its flags")
 	case len(before) > 1:
-		return fmt.Errorf("%q: the command stands after --, or in --command", before[1])
+		return fmt.Errorf("unexpected argument %q: put the command after --, or into --command", before[1])
 	case f.job["command"] != nil && len(after) > 0:
-		return fmt.Errorf("the command is given twice: in --command and after --")
+		return fmt.Errorf("the command is given twice: use either --command or --")
 	case len(after) > 0:
 		f.job["command"] = commandText(after)
 	case f.job["command"] == nil && f.http.request.URL == "" && f.job["handler"] == nil:
-		return fmt.Errorf("the command is missing: add -- COMMAND at the end, or --http URL, or --handler KEY")
+		return fmt.Errorf("the command is missing: add -- COMMAND at the end, --http URL or --handler KEY")
 	}
 
 	// Exactly one kind of schedule must be given.
@@ -253,7 +261,7 @@ func (f *addFlags) complete(flags *pflag.FlagSet, now time.Time) error {
 		f.job["schedules"] = f.schedules
 	}
 	if given != 1 {
-		return usageError("give one of --schedule, --every, --at, --now")
+		return usageError("want exactly one of --schedule, --every, --at, --now")
 	}
 
 	// A command or an HTTP request.
@@ -297,7 +305,7 @@ func (f *addFlags) complete(flags *pflag.FlagSet, now time.Time) error {
 	}
 
 	if ping, given := f.job["ping"].(map[string]any); given && ping["url"] == nil {
-		return usageError("--ping-fail-url goes with --ping-url")
+		return usageError("--ping-fail-url needs --ping-url")
 	}
 	return nil
 }

@@ -17,15 +17,16 @@ import (
 type jobFilter struct{ app, status, owner, group, calendar, label, name string }
 
 func (f *jobFilter) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.app, "app", "a", "", "only of this app")
-	choiceVar(cmd.Flags(), &f.status, "status", "", "", "only these", "active", "paused", "finished", "error")
+	cmd.Flags().StringVarP(&f.app, "app", "a", "", "only jobs of this app")
+	choiceVar(cmd.Flags(), &f.status, "status", "", "",
+		"only jobs with this status", "active", "paused", "finished", "error")
 	complete(cmd, "status",
 		cobra.FixedCompletions([]string{"active", "paused", "finished", "error"}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.Flags().StringVar(&f.owner, "owner", "", "only of this owner")
-	cmd.Flags().StringVar(&f.group, "group", "", "only of this group")
-	cmd.Flags().StringVar(&f.calendar, "calendar", "", "only those that name this calendar")
-	cmd.Flags().StringVarP(&f.label, "label", "l", "", "only with this label, key=value")
-	cmd.Flags().StringVar(&f.name, "name-contains", "", "only those whose names contain this")
+	cmd.Flags().StringVar(&f.owner, "owner", "", "only jobs of this owner")
+	cmd.Flags().StringVar(&f.group, "group", "", "only jobs of this group")
+	cmd.Flags().StringVar(&f.calendar, "calendar", "", "only jobs that use this calendar")
+	cmd.Flags().StringVarP(&f.label, "label", "l", "", "only jobs with this label, key=value")
+	cmd.Flags().StringVar(&f.name, "name-contains", "", "only jobs whose name contains this text")
 	narrowing(cmd.Flags(), "owner", "group", "calendar", "label", "name-contains")
 }
 
@@ -55,20 +56,21 @@ type bulk struct {
 // flags adds the flags that select jobs. The command must already have its Args.
 func (b *bulk) flags(cmd *cobra.Command) {
 	b.filter.flags(cmd)
-	cmd.Flags().StringSliceVar(&b.ids, "id", nil, "these, by their ids, all in one request: 17,23; may be repeated")
+	cmd.Flags().StringSliceVar(&b.ids, "id", nil, "jobs with these ids, such as 17,23, in one request; may be repeated")
 	cmd.Flags().BoolVar(&b.all, "all", false, "all jobs")
-	cmd.Flags().BoolVar(&b.dryRun, "dry-run", false, "only say which jobs of the filter that would be")
-	cmd.Flags().BoolVarP(&b.yes, "yes", "y", false, "do not ask; needed with a filter where there is no terminal")
+	cmd.Flags().BoolVar(&b.dryRun, "dry-run", false, "only list the selected jobs")
+	cmd.Flags().BoolVarP(&b.yes, "yes", "y", false,
+		"do not ask for confirmation; required with a filter without a terminal")
 	if cmd.Long == "" {
 		cmd.Long = cmd.Short + "."
 	}
 
 	cmd.Long += `
 
-Jobs are named one by one, or selected by a filter (--app, --label, --status, --owner, --group, --calendar,
---name-contains; all that are given hold, and --all is every job), or by --id, which takes up to 200 ids and goes with no
-filter. --dry-run says which they are. Those that cannot be taken are told, do not hold up the others, and make the exit
-code 4.`
+Name jobs one by one, or select them by a filter (--app, --label, --status, --owner, --group,
+--calendar, --name-contains), by --all, or by up to 200 ids with --id. A job must match all given
+filters. --dry-run lists the selected jobs. A job that cannot be changed is reported and does not
+affect the others; the exit code is then 4.`
 
 	named := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -76,15 +78,15 @@ code 4.`
 		selects := filtered || b.ids != nil
 		switch {
 		case selects && len(args) > 0:
-			return fmt.Errorf("%s: %q is named and jobs are selected by a filter or by --id: want one of the two",
+			return fmt.Errorf("%s: %q names a job, and a filter or --id selects jobs; use one of the two",
 				cmd.CommandPath(), args[0])
 		case filtered && b.ids != nil:
-			return fmt.Errorf("%s: --id says which jobs are meant, and so does a filter: want one of the two",
+			return fmt.Errorf("%s: --id and a filter cannot be combined; use one of the two",
 				cmd.CommandPath())
 		case b.ids != nil && len(b.ids) == 0:
 			return fmt.Errorf("%s: --id is empty; want ids of jobs, such as 17,23", cmd.CommandPath())
 		case !selects && b.dryRun:
-			return fmt.Errorf("%s: --dry-run goes with a filter, such as --app, with --id, or with --all",
+			return fmt.Errorf("%s: --dry-run needs a filter such as --app, --id or --all",
 				cmd.CommandPath())
 		case selects:
 			return nil
@@ -127,7 +129,7 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 	if _, asks := terminal(r.in); !b.dryRun && !b.yes {
 		if !asks {
 			return true,
-				usageError("there is no terminal to ask at whether these are the jobs; add --yes, or --dry-run to see which they are")
+				usageError("cannot ask for confirmation without a terminal; add --yes, or --dry-run to list the jobs")
 		}
 
 		would, err := b.try(ctx, r, query, body)
@@ -137,7 +139,7 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 		if err != nil || would.Changed == 0 && would.Next == "" {
 			return true, b.tell(r, would, err)
 		}
-		if !r.confirm("This is for %s: %s. Go on?", would.matching(), would.first(10)) {
+		if !r.confirm("This affects %s: %s. Continue?", would.matching(), would.first(10)) {
 			return true, &exitError{code: exitFailed, err: fmt.Errorf("nothing was changed")}
 		}
 	}
@@ -154,7 +156,7 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 	for {
 		p, _, err := once[bulkView](ctx, r, "/api/v1/bulk/"+b.action, query, body)
 		if err != nil && v.Changed > 0 { // repeating the command is safe: jobs already changed stay as they are
-			err = fmt.Errorf("%w\n  %d jobs were %s before that", err, v.Changed, b.done)
+			err = fmt.Errorf("%w\n  %s before that: %s", err, counted(v.Changed, "job"), b.done)
 		}
 		if err == nil {
 			v.add(&p)
@@ -226,14 +228,14 @@ func (b *bulk) tell(r *remote, v bulkView, err error) error {
 	}
 
 	if v.Refused > 0 && !v.DryRun {
-		return &exitError{code: exitRefused, err: fmt.Errorf("%d of the jobs were not %s", v.Refused, b.done)}
+		return &exitError{code: exitRefused, err: fmt.Errorf("%d of the jobs could not be %s", v.Refused, b.done)}
 	}
 	return nil
 }
 
 func (b *bulk) print(r *remote, v *bulkView) {
 	if len(v.Items) == 0 {
-		r.notef("No such jobs.\n")
+		r.notef("No jobs match.\n")
 		return
 	}
 	if v.DryRun {
@@ -241,7 +243,7 @@ func (b *bulk) print(r *remote, v *bulkView) {
 		for i := range v.Items {
 			j := &v.Items[i]
 			words := map[job.BulkResult]cell{
-				"changed": {b.done, yellow}, "unchanged": {"as it is", faint}, "refused": {"refused", red},
+				"changed": {b.done, yellow}, "unchanged": {"unchanged", faint}, "refused": {"refused", red},
 			}
 			t.add(text(bulkName(j)), words[j.Result], text(whyRefused(j)))
 		}
@@ -251,13 +253,13 @@ func (b *bulk) print(r *remote, v *bulkView) {
 			r.notef("These are the first; the filter matches %s.\n", v.matching())
 		}
 
-		r.notef("dry run: nothing was changed; to do it, put --yes in place of --dry-run\n")
+		r.notef("dry run: nothing was changed; to do it, replace --dry-run by --yes\n")
 		return
 	}
 
 	for i := range v.Items {
 		if j := &v.Items[i]; j.Result == "refused" {
-			r.notef("%s was not %s: %s\n", plain(bulkName(j)), b.done, plain(whyRefused(j)))
+			r.notef("%s could not be %s: %s\n", plain(bulkName(j)), b.done, plain(whyRefused(j)))
 		}
 	}
 
@@ -266,7 +268,7 @@ func (b *bulk) print(r *remote, v *bulkView) {
 		said = b.done + " " + plain(v.only("changed"))
 	}
 	if v.Unchanged > 0 {
-		said += fmt.Sprintf("; %d were so already", v.Unchanged)
+		said += fmt.Sprintf("; %d unchanged", v.Unchanged)
 	}
 
 	r.printf("%s\n", said)

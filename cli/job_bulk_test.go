@@ -13,7 +13,7 @@ func TestBulkCommands(t *testing.T) {
 
 	first := `{"dry_run":false,"changed":2,"unchanged":1,"refused":0,"next":"more","items":[{"id":"1","app":"ops","name":"a","result":"changed","version":2},
 		{"id":"2","app":"ops","name":"b","result":"unchanged"},{"id":"3","app":"ops","name":"c","result":"changed"}]}`
-	last := `{"dry_run":false,"changed":0,"unchanged":0,"refused":1,"items":[{"id":"4","app":"ops","name":"d","result":"refused","why":{"message":"it is deleted","code":"job_deleted"}}]}`
+	last := `{"dry_run":false,"changed":0,"unchanged":0,"refused":1,"items":[{"id":"4","app":"ops","name":"d","result":"refused","why":{"message":"the job was deleted","code":"job_deleted"}}]}`
 	empty := `{"dry_run":false,"changed":0,"unchanged":0,"refused":0,"items":[],"next":"more"}`
 	none := `{"dry_run":true,"changed":0,"unchanged":0,"refused":0,"matched":0,"items":[]}`
 	pages := func(r *http.Request) (int, string) {
@@ -51,14 +51,14 @@ func TestBulkCommands(t *testing.T) {
 		out, err, ask string
 	}{
 		{"pause --app ops --label team=data --name-contains x --reason disks --yes", exitRefused,
-			"paused 2 jobs; 1 were so already", "ops/d was not paused: it is deleted",
+			"paused 2 jobs; 1 unchanged", "ops/d could not be paused: it is deleted",
 			"POST /api/v1/bulk/pause?app=ops&label=team%3Ddata&name=x, POST /api/v1/bulk/pause?app=ops&cursor=more&label=team%3Ddata&name=x"},
 		{
 			"pause --status active --dry-run", exitOK, "ops/a  paused", "more than 10000 jobs",
 			"POST /api/v1/bulk/pause?dry_run=true&state=active",
 		},
 		{
-			"run --all --yes -o name", exitRefused, "ops/a\nops/c\n", "1 of the jobs were not started",
+			"run --all --yes -o name", exitRefused, "ops/a\nops/c\n", "1 of the jobs could not be started",
 			"POST /api/v1/bulk/run?all=true, POST /api/v1/bulk/run?all=true&cursor=more",
 		},
 		{
@@ -66,7 +66,7 @@ func TestBulkCommands(t *testing.T) {
 			"POST /api/v1/bulk/resume?calendar=c&group=g&owner=ann, POST /api/v1/bulk/resume?calendar=c&cursor=more&group=g&owner=ann",
 		},
 		{
-			"rm --app ops --dry-run", exitOK, "", "No such jobs.",
+			"rm --app ops --dry-run", exitOK, "", "No jobs match.",
 			"POST /api/v1/bulk/delete?app=ops&dry_run=true, GET /api/v1/apps",
 		},
 		{
@@ -74,13 +74,13 @@ func TestBulkCommands(t *testing.T) {
 			"POST /api/v1/bulk/delete?app=opps&dry_run=true, GET /api/v1/apps",
 		},
 		{"rm --app ops", exitUsage, "", "add --yes, or --dry-run", ""},
-		{"rm --app ops backup --yes", exitUsage, "", "want one of the two", ""},
+		{"rm --app ops backup --yes", exitUsage, "", "use one of the two", ""},
 		{
-			"pause --id 1,2 --id 4 --yes", exitRefused, "paused 2 jobs", "99 was not paused: there is no such job",
+			"pause --id 1,2 --id 4 --yes", exitRefused, "paused 2 jobs", "99 could not be paused: there is no such job",
 			"POST /api/v1/bulk/pause?ids=1%2C2%2C4",
 		},
-		{"pause --id 1 --app ops --yes", exitUsage, "", "want one of the two", ""},
-		{"rm --id 1 backup --yes", exitUsage, "", "want one of the two", ""},
+		{"pause --id 1 --app ops --yes", exitUsage, "", "use one of the two", ""},
+		{"rm --id 1 backup --yes", exitUsage, "", "use one of the two", ""},
 		{"rm --id= --yes", exitUsage, "", "--id is empty", ""},
 		{"rm --app ops --owner= --yes", exitUsage, "", "--owner is empty", ""},
 		{"rm --app= --label team=data --yes", exitUsage, "", "--app is empty", ""},
@@ -89,9 +89,9 @@ func TestBulkCommands(t *testing.T) {
 		{"pause --app ops --calendar= --yes", exitUsage, "", "--calendar is empty", ""},
 		{"pause --app ops --name-contains= --yes", exitUsage, "", "--name-contains is empty", ""},
 		{"rm", exitUsage, "", "is missing", ""},
-		{"pause backup --dry-run", exitUsage, "", "--dry-run goes with a filter", ""},
-		{"run --app ops --wait --yes", exitUsage, "", "--wait goes with one JOB", ""},
-		{"run a b", exitUsage, "", "too much", ""},
+		{"pause backup --dry-run", exitUsage, "", "--dry-run needs a filter", ""},
+		{"run --app ops --wait --yes", exitUsage, "", "--wait needs one JOB", ""},
+		{"run a b", exitUsage, "", "unexpected argument", ""},
 		{"pause --status broken --yes", exitUsage, "", "want one of active", ""},
 	} {
 		f.asked = nil
@@ -148,7 +148,7 @@ func TestVersionCommands(t *testing.T) {
 		"GET /api/v1/jobs/12/versions/3/diff/3": always(200, `{"from":3,"to":3,"changes":[]}`),
 		"POST /api/v1/jobs/12/rollback": func(r *http.Request) (int, string) {
 			if guard = r.Header.Get("If-Match"); guard != `"3"` {
-				return 412, `{"type":"urn:go-crontab:problem:stale","title":"It is not as the request wants it","status":412,"detail":"The job is at version 4."}`
+				return 412, `{"type":"urn:go-crontab:problem:stale","title":"The precondition is not met","status":412,"detail":"The job is at version 4."}`
 			}
 			return 200, strings.Replace(fakeJob, `"version":3`, `"version":4`, 1)
 		},
@@ -166,13 +166,13 @@ func TestVersionCommands(t *testing.T) {
 		{"diff ops/a/b", exitOK, "version 1 → 3\n    command: true → echo <&>", ""},
 		{"diff ops/a/b 1", exitOK, "version 1 → 3", ""},
 		{"diff 12 3 1", exitOK, "command: echo <&> → true", ""},
-		{"diff 12 3", exitOK, "", "version 3 is as version 3"},
+		{"diff 12 3", exitOK, "", "versions 3 and 3 are the same"},
 		{"diff 12 1 3 -o name", exitOK, "command\n", ""},
 		{"diff 12 1 3 -o yaml", exitOK, "becomes: echo <&>", ""},
 		{"diff 12 1 7", exitNotFound, "", "job versions"},
-		{"diff 12 x", exitUsage, "", "want a VERSION"},
-		{"diff 12 0", exitUsage, "", "want a VERSION"},
-		{"rollback ops/a/b 1", exitOK, "ops/a/b is as it was at version 1; that is version 4", ""},
+		{"diff 12 x", exitUsage, "", "want a number such as 3"},
+		{"diff 12 0", exitUsage, "", "want a number such as 3"},
+		{"rollback ops/a/b 1", exitOK, "ops/a/b has the definition of version 1 again, as version 4", ""},
 		{"rollback ops/a/b 1 --dry-run", exitOK, "version 3 → 1", ""},
 		{"rollback ops/a/b", exitUsage, "", "missing"},
 		{"rollback nobody 1", exitNotFound, "", "job ls"},
@@ -197,7 +197,7 @@ func TestVersionCommands(t *testing.T) {
 	other := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"GET /api/v1/jobs/12": always(200, fakeJob),
 		"POST /api/v1/jobs/12/rollback": always(412,
-			`{"type":"urn:go-crontab:problem:stale","title":"It is not as the request wants it","status":412,"detail":"The job is at version 4."}`),
+			`{"type":"urn:go-crontab:problem:stale","title":"The precondition is not met","status":412,"detail":"The job is at version 4."}`),
 	})
 
 	if got := command("job", "rollback", "12", "1", "--server", other.URL); got.code != exitRefused ||

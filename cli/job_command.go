@@ -22,17 +22,17 @@ type commandFlags struct {
 func (f *commandFlags) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.String("user", "",
-		"run the command as this user, or user:group, by name or id (default as the node runs)")
-	flags.String("dir", "", "the absolute folder where the command begins (default the user's home)")
+		"run the command as this user or user:group, by name or id (default set by the node)")
+	flags.String("dir", "", "working folder of the command, an absolute path (default the user's home)")
 	flags.StringArrayVar(&f.env, "env", nil,
-		"NAME=value for the command, may be repeated; everybody who may see the job sees it")
-	flags.String("stdin", "", "text for the command to read (default none)")
-	flags.StringVar(&f.stdinFile, "stdin-file", "", "a file of this machine with that text")
+		"environment variable, NAME=value, visible to everyone who may see the job; may be repeated")
+	flags.String("stdin", "", "text for the command's standard input (default none)")
+	flags.StringVar(&f.stdinFile, "stdin-file", "", "file on this machine with the text for --stdin")
 	flags.IntSlice("success-codes", nil, "exit codes that count as success (default 0)")
-	flags.String("grace", "", "from SIGTERM to SIGKILL when it is killed or takes too long (default 5s)")
+	flags.String("grace", "", "time from SIGTERM to SIGKILL when the command is killed (default 5s)")
 	flags.StringSliceVar(&f.limits, "limit", nil,
-		`NAME=value: memory, cpu, pids for all of the command; open_files, cpu_seconds,
-file_size, address_space, core for each process; may be repeated, or separated by commas`)
+		`limit, NAME=value: memory, cpu, pids for the whole command; open_files, cpu_seconds, file_size,
+address_space, core for each process; may be repeated, or separated by commas`)
 }
 
 // complete converts the remaining flags.
@@ -60,7 +60,7 @@ func (f *commandFlags) complete(body map[string]any) error {
 		return nil
 	}
 	if body["stdin"] != nil {
-		return usageError("give one of --stdin, --stdin-file")
+		return usageError("--stdin and --stdin-file cannot be combined")
 	}
 
 	text, err := os.ReadFile(f.stdinFile)

@@ -47,7 +47,7 @@ func TestAddSendsCommandOptions(t *testing.T) {
 	}
 
 	for args, want := range map[string]string{
-		"--env A": "want NAME=value", "--limit memory": "want NAME=value", "--stdin a --stdin-file b": "give one of",
+		"--env A": "want NAME=value", "--limit memory": "want NAME=value", "--stdin a --stdin-file b": "cannot be combined",
 		"--stdin-file /nonexistent": "--stdin-file",
 		"--success-codes x":         "success-codes",
 	} {

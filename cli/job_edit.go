@@ -21,10 +21,10 @@ import (
 func jobEdit(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "edit JOB", Short: "Change a job in your editor", Args: wants(1, 1, jobArgument),
-		Long: `Change a job in your editor, VISUAL or else EDITOR: what is the default is left out, and what you take away becomes the
-default. If it cannot be taken, the editor opens again with what is wrong on top; save it without a change to give up.
-If somebody else has changed the job meanwhile you are shown what, and may save once more. What you typed and could not
-save is kept in a file.`,
+		Long: `Change a job in your editor, which VISUAL or EDITOR names. Defaults are left out, and a field that
+you remove gets its default. If the job has errors, the editor opens again with the errors at the
+top; save without a change to give up. If the job was changed by someone else meanwhile, you see the
+changes and can save again. Text that could not be saved is kept in a file.`,
 		Example:           "  go-crontab job edit backup\n  EDITOR=nano go-crontab job edit ops/ping",
 		ValidArgsFunction: completeJobs(c),
 	}
@@ -48,7 +48,7 @@ save is kept in a file.`,
 
 		return r.object(c, raw, j.fullName(), func() error {
 			if e.same {
-				c.printf("%s is as it was, version %d\n", plain(j.fullName()), j.Version)
+				c.printf("%s is unchanged, version %d\n", plain(j.fullName()), j.Version)
 			} else {
 				c.printf("changed %s, version %d\n", plain(j.fullName()), j.Version)
 			}
@@ -142,7 +142,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 
 // keep adds a hint with the file of the unsaved text to an error.
 func (e *jobEditing) keep(err error) error {
-	hint := fmt.Sprintf("your text is kept in %s; to apply it:  %s apply -f %s", e.file, program(), quote(e.file))
+	hint := fmt.Sprintf("your text is in %s; to apply it:  %s apply -f %s", e.file, program(), quote(e.file))
 	if more := hintOf(err); more != "" {
 		hint = more + "\n" + hint
 	}
@@ -158,7 +158,7 @@ func (e *jobEditing) text(ctx context.Context) (string, error) {
 	if len(page.Items) == 0 {
 		return "", &exitError{
 			code: exitRefused,
-			err:  fmt.Errorf("the definition of %s cannot be read; replace it with apply", plain(e.name)),
+			err:  fmt.Errorf("the definition of %s is damaged; replace it with go-crontab apply", plain(e.name)),
 		}
 	}
 
@@ -206,12 +206,12 @@ func withoutRemarks(text string) string {
 func (e *jobEditing) head(refused error) string {
 	lines := []string{
 		e.name + ", version " + fmt.Sprint(e.version),
-		"Save and leave the editor to change the job; leave it without a change to give up.",
+		"Save and quit the editor to change the job; quit without a change to give up.",
 	}
 
 	if refused != nil {
 		said := e.faults(refused)
-		lines = append(lines, "", "It was not taken:")
+		lines = append(lines, "", "The job was not saved:")
 		for i := range said {
 			if said[i].Line > 0 {
 				said[i].Line += len(lines) + len(said)
@@ -248,13 +248,13 @@ func (e *jobEditing) faults(refused error) (out []manifest.Fault) {
 	case !errors.As(refused, &p):
 	case isStale(refused):
 		out = append(out, manifest.Fault{
-			Message: fmt.Sprintf("somebody has changed the job meanwhile; it is at version %d now:", e.version),
+			Message: fmt.Sprintf("the job was changed meanwhile and is now at version %d:", e.version),
 		})
 		for _, line := range e.others {
 			out = append(out, manifest.Fault{Message: "  " + line})
 		}
 		return append(out, manifest.Fault{
-			Message: "Save once more to put yours in its place; leave without saving to give up, and yours is kept in a file.",
+			Message: "Save again to overwrite these changes; quit without saving to keep your text in a file.",
 		})
 	case len(p.Errors) > 0:
 		for _, f := range p.Errors {
@@ -402,7 +402,7 @@ func (e *jobEditing) readAgain(ctx context.Context) error {
 	}
 
 	if e.others = diffLines(e.lastRead, now); now == e.lastRead {
-		e.others = []string{"nothing that stands in its file"}
+		e.others = []string{"no change of its file"}
 	}
 
 	e.lastRead, e.version, e.name = now, j.Version, j.fullName()

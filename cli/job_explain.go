@@ -14,18 +14,19 @@ import (
 func jobExplain(c *console) *cobra.Command {
 	at := ""
 	cmd := &cobra.Command{
-		Use: "explain JOB --at TIME", Short: "Say why a job did, or did not, run at some time",
+		Use: "explain JOB --at TIME", Short: "Explain why a job ran, or did not run, at a time",
 		Args: wants(1, 1, jobArgument),
-		Long: `Say why a job did, or did not, run at some time: what became of it then, or by whom it was paused, what it waits for,
-which calendar or change of the clocks kept it from being due, when no node was alive, and so on. Runs that somebody asked
-for, by hand or with a backfill, are told as well. It goes by the definition that was in force then. A job that was
-deleted is named by its id.`,
+		Long: `Explain why a job ran, or did not run, at a time. The answer names the outcome, or the reason: a
+pause, what the run waits for, a calendar, a clock change, an outage of all nodes, and so on. It
+covers manual runs and backfills, and uses the definition of that time. Name a deleted job by its
+id.`,
 		Example:           "  go-crontab job explain backup --at \"2027-01-31 03:00\"\n  go-crontab job explain backup --at 2027-01-31T03:00:00+01:00",
 		ValidArgsFunction: completeJobs(c),
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().StringVar(&at, "at", "", "the time, as history prints it; without an offset it is in --timezone")
+	cmd.Flags().StringVar(&at, "at", "",
+		"time to explain, as job history prints it; in --timezone unless it has an offset")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		j, _, err := findJob(cmd.Context(), r, args[0])
 		if codeOf(err) == exitNotFound && strings.Trim(args[0], "0123456789") == "" {
@@ -35,7 +36,7 @@ deleted is named by its id.`,
 			return err
 		}
 		if at == "" {
-			return usageError("--at is missing, such as --at \"2027-01-31 03:00\"")
+			return usageError("--at is missing: give a time, such as --at \"2027-01-31 03:00\"")
 		}
 
 		t, err := parseTime(at, c.zone(), c.now())

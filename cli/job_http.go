@@ -28,22 +28,22 @@ func (f *httpFlags) flags(cmd *cobra.Command) {
 	f.set = pflag.NewFlagSet("http", pflag.ContinueOnError)
 	f.set.SortFlags = false
 	f.set.StringVar(&f.request.URL, "http", "",
-		`call this URL instead of running a command; {{due}}, {{attempt}}, {{launch}}, {{job}}
-and {{app}} are filled in here, in headers and in the body`)
-	f.set.StringVar(&f.request.Method, "method", "", "of --http (default GET, with --body POST)")
-	f.set.StringArrayVarP(&f.headers, "header", "H", nil, `"Name: value" for --http; may be repeated`)
-	f.set.StringVar(&f.request.Body, "body", "", "what --http sends")
+		`call this URL instead of running a command; {{due}}, {{attempt}}, {{launch}}, {{job}} and
+{{app}} are replaced in the URL, the headers and the body`)
+	f.set.StringVar(&f.request.Method, "method", "", "HTTP method of --http (default GET, with --body POST)")
+	f.set.StringArrayVarP(&f.headers, "header", "H", nil, `HTTP header of --http, "Name: value"; may be repeated`)
+	f.set.StringVar(&f.request.Body, "body", "", "HTTP body of --http")
 	f.set.StringSliceVar(&f.request.Expect, "expect", nil,
-		"statuses of --http that mean success: 204, 2xx, 200-299 (default 2xx)")
-	f.set.IntVar(&f.request.BodyLimit, "body-limit", 0, "bytes of the answer that are kept (default 65536)")
-	f.set.IntVar(&f.request.Redirects, "redirects", 0, "how many redirects --http follows (default none)")
-	f.set.StringVar(&f.sign, "sign", "", "sign --http with HMAC-SHA256 and the nodes' secret of this name")
-	f.set.BoolVar(&f.tls.SkipVerify, "tls-skip-verify", false, "believe every certificate")
-	f.set.StringVar(&f.ca, "tls-ca", "", "file with the certificates to trust, instead of those of the nodes' systems")
+		"HTTP statuses that count as success: 204, 2xx, 200-299 (default 2xx)")
+	f.set.IntVar(&f.request.BodyLimit, "body-limit", 0, "bytes of the response to keep (default 65536)")
+	f.set.IntVar(&f.request.Redirects, "redirects", 0, "most redirects that --http follows (default none)")
+	f.set.StringVar(&f.sign, "sign", "", "sign the request with HMAC-SHA256 and the node secret of this name")
+	f.set.BoolVar(&f.tls.SkipVerify, "tls-skip-verify", false, "accept any certificate of the server")
+	f.set.StringVar(&f.ca, "tls-ca", "", "file with the CA certificates to trust, instead of those of the nodes")
 	f.set.StringVar(&f.tls.ServerName, "tls-server-name", "",
-		"what the server's certificate is for (default the URL's host)")
-	f.set.StringVar(&f.cert, "tls-client-cert", "", "file with the certificate to show")
-	f.set.StringVar(&f.key, "tls-client-key", "", "name of the nodes' secret that is its key")
+		"host name that the server's certificate must have (default the URL's host)")
+	f.set.StringVar(&f.cert, "tls-client-cert", "", "file with the client certificate")
+	f.set.StringVar(&f.key, "tls-client-key", "", "name of the node secret with the key of the client certificate")
 	cmd.Flags().AddFlagSet(f.set)
 }
 
@@ -57,7 +57,7 @@ func (f *httpFlags) complete() (*job.HTTP, error) {
 			}
 		})
 		if alone != "" {
-			return nil, usageError("--%s goes with --http URL", alone)
+			return nil, usageError("--%s needs --http URL", alone)
 		}
 		return nil, nil
 	}
@@ -72,7 +72,7 @@ func (f *httpFlags) complete() (*job.HTTP, error) {
 			h.Headers = map[string]string{}
 		}
 		if _, twice := h.Headers[name]; twice {
-			return nil, usageError("--header %q: is given twice", name)
+			return nil, usageError("--header %q is given twice", name)
 		}
 		h.Headers[name] = strings.TrimSpace(value)
 	}
@@ -133,7 +133,7 @@ func httpCard(d *card, h *job.HTTP) {
 	d.add("body", h.Body)
 	d.add("expect", strings.Join(h.Expect, ", "))
 	if h.Redirects > 0 {
-		d.add("redirects", fmt.Sprintf("%d at most", h.Redirects))
+		d.add("redirects", fmt.Sprintf("at most %d", h.Redirects))
 	}
 	if h.Sign != nil {
 		d.add("signed", "with the secret "+string(h.Sign.Secret))
@@ -152,10 +152,10 @@ func tlsInFull(t *job.HTTPTLS) string {
 		set  bool
 		text string
 	}{
-		{t.SkipVerify, "any certificate is believed"},
-		{t.CA != "", "trusts its own certificates only"},
-		{t.ServerName != "", "the certificate is for " + t.ServerName},
-		{t.ClientCert != "", "shows a certificate, with the key " + string(t.ClientKey)},
+		{t.SkipVerify, "accepts any certificate"},
+		{t.CA != "", "trusts only its own CA"},
+		{t.ServerName != "", "expects a certificate for " + t.ServerName},
+		{t.ClientCert != "", "client certificate with the key " + string(t.ClientKey)},
 	} {
 		if s.set {
 			said = append(said, s.text)

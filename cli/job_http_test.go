@@ -66,7 +66,7 @@ func TestAddHTTPSendsWhatWasGiven(t *testing.T) {
 		"--http http://a --tls-ca " + ca + "x": "ca.pemx",
 		"--http http://a -H b":                 `want "Name: value"`,
 		"--http http://a -H b:c -H b:d":        "is given twice",
-		"--method POST -c true":                "--method goes with --http URL",
+		"--method POST -c true":                "--method needs --http URL",
 		"--method POST":                        "the command is missing",
 	} {
 		args := append([]string{"job", "add", "x", "--every", "1h", "--server", f.URL}, strings.Fields(line)...)
@@ -94,9 +94,9 @@ func TestHTTPCard(t *testing.T) {
 
 	for _, want := range []string{
 		"http       POST https://example.com/hook\n", "headers    A: 1\n           B: 2\n",
-		"body       one\n           two\n", "expect     2xx, 404\n", "redirects  2 at most\n",
+		"body       one\n           two\n", "expect     2xx, 404\n", "redirects  at most 2\n",
 		"signed     with the secret billing\n",
-		"tls        trusts its own certificates only; the certificate is for in.example; shows a certificate, with the key key\n",
+		"tls        trusts only its own CA; expects a certificate for in.example; client certificate with the key key\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("got\n%s\nwant in it\n%s", b.String(), want)
@@ -166,8 +166,8 @@ func TestServeHTTPJobs(t *testing.T) {
 
 	onlyJSON(t, p.out.String())
 	for arg, want := range map[string]string{
-		"--http-allow=10.0.0": "want addresses such as", "--secrets-dir=/nowhere": "want a folder",
-		"--grant-secret=LOST=shop": "there is no variable GOCRONTAB_SECRET_LOST",
+		"--http-allow=10.0.0": "want an address such as", "--secrets-dir=/nowhere": "not a folder",
+		"--grant-secret=LOST=shop": "the variable GOCRONTAB_SECRET_LOST is not set",
 		"--grant-secret=OTHER":     "want the name of a secret and the apps",
 	} {
 		if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "serve", "--listen", "127.0.0.1:0", "--state-dir",

@@ -23,7 +23,7 @@ func jobList(c *console) *cobra.Command {
 		}
 		return r.list(raw, func(i int) string { return jobs[i].fullName() }, func() error {
 			if len(jobs) == 0 && len(query) > 0 {
-				c.notef("No such jobs.\n")
+				c.notef("No jobs match.\n")
 				return nil
 			}
 			if len(jobs) == 0 {

@@ -25,8 +25,9 @@ func jobNext(c *console) *cobra.Command {
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().IntVarP(&n, "count", "n", 10, "how many")
-	cmd.Flags().StringVar(&from, "from", "", "after this time instead of now; without an offset it is in --timezone")
+	cmd.Flags().IntVarP(&n, "count", "n", 10, "show this many, 1 to 1000")
+	cmd.Flags().StringVar(&from, "from", "",
+		"list due times after this time, in --timezone unless it has an offset (default now)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		j, _, err := findJob(cmd.Context(), r, args[0])
 		if err != nil {
@@ -49,7 +50,7 @@ func jobNext(c *console) *cobra.Command {
 
 		return r.object(c, raw, dueNames(due.Items), func() error {
 			if len(due.Items) == 0 {
-				c.notef("%s has no due time to come: it is %s\n", plain(j.fullName()), j.Status)
+				c.notef("%s has no further due times: it is %s\n", plain(j.fullName()), j.Status)
 				return nil
 			}
 			return r.table(dueTable(due.Items, j.zone(), c.now()))

@@ -47,7 +47,7 @@ func kept(own, ofApp, ofCluster job.Keep, app string) string {
 			by   string
 		}{{own, "the job"}, {ofApp, "app " + app}, {ofCluster, "the cluster"}} {
 			if words := keepWords(only(rule.keep)); words != "" {
-				out = append(out, words+", says "+rule.by)
+				out = append(out, words+", set by "+rule.by)
 				break
 			}
 		}

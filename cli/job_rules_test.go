@@ -28,11 +28,11 @@ func TestShowSaysWhatConcernsAJob(t *testing.T) {
 	f := newFakeAPI(t, answers)
 	got := command("job", "show", "12", "--server", f.URL)
 	const want = `
-ping         https://ping.example.com/load when it has succeeded,
-             https://ping.example.com/load/fail when not
-kept         for 48h, says app shop
-             the latest 7, says the job
-             what did not succeed for at least 8760h, says the cluster
+ping         https://ping.example.com/load after a success,
+             https://ping.example.com/load/fail after a failure
+kept         for 48h, set by app shop
+             the latest 7 of each job, set by the job
+             unsuccessful runs for at least 8760h, set by the cluster
 alerts       all: lost to pager
              team: failed, recovered to chat, mail
 `
@@ -49,7 +49,7 @@ alerts       all: lost to pager
 	delete(answers, "GET /api/v1/alerts/rules")
 	f = newFakeAPI(t, answers)
 	if got := command("job", "show", "12", "--server", f.URL); got.code != 0 ||
-		!strings.Contains(squeezed(got.out), "kept the latest 7, says the job") || strings.Contains(got.out, "alerts") {
+		!strings.Contains(squeezed(got.out), "kept the latest 7, set by the job") || strings.Contains(got.out, "alerts") {
 		t.Errorf("an older node: got %+v", got)
 	}
 
@@ -59,7 +59,7 @@ alerts       all: lost to pager
 		t.Errorf("a node that fails: got %+v", got)
 	}
 	if got := command("job", "add", "x", "--every", "1h", "--ping-fail-url", "https://x", "--server", f.URL, "--",
-		"true"); got.code != exitUsage || !strings.Contains(got.err, "goes with --ping-url") {
+		"true"); got.code != exitUsage || !strings.Contains(got.err, "needs --ping-url") {
 		t.Errorf("half a ping: got %+v", got)
 	}
 }

@@ -16,20 +16,20 @@ func jobRun(c *console) *cobra.Command {
 	var wait bool
 	many := bulk{action: "run", done: "started"}
 	cmd := &cobra.Command{
-		Use: "run JOB", Short: "Run a job now, beside its schedule", Args: wants(1, 1, jobArgument),
-		Long: `Run a job now, beside its schedule. With --wait the command prints the run's output once it has ended, and exits
-with 1 unless it succeeded.`,
+		Use: "run JOB", Short: "Run a job now, in addition to its schedule", Args: wants(1, 1, jobArgument),
+		Long: `Run a job now, in addition to its schedule. With --wait, print the output of the run when it has
+ended, and exit with 1 unless it succeeded.`,
 		Example:           "  go-crontab job run backup\n  go-crontab job run backup --wait\n  go-crontab job run --app ops --status active --dry-run",
 		ValidArgsFunction: completeJobs(c),
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait for its end, print its output")
+	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until the run has ended, and print its output")
 	many.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
 		if wait && len(args) == 0 {
-			return usageError("--wait goes with one JOB")
+			return usageError("--wait needs one JOB, not a selection of jobs")
 		}
 		if is, err := many.selected(ctx, r, struct{}{}); is {
 			return err
@@ -47,7 +47,7 @@ with 1 unless it succeeded.`,
 
 		if !wait {
 			return r.object(c, raw, j.fullName(), func() error {
-				c.printf("%s runs now; to follow: %s job history %s\n", plain(j.fullName()), program(),
+				c.printf("%s runs now; to see the outcome:  %s job history %s\n", plain(j.fullName()), program(),
 					quote(j.fullName()))
 				return nil
 			})

@@ -15,8 +15,9 @@ import (
 func jobShow(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show JOB", Short: "Show everything about a job", Args: wants(1, 1, jobArgument),
-		Long: `Show everything about a job: its definition with the defaults, how it is, whose rules say how long its records are kept,
-and which rules of alerts are about it. Other formats than table have what the API has of the job alone.`,
+		Long: `Show everything about a job: its definition with defaults, its state, how long its records are kept
+and by which rule, and the alert rules that cover it. Formats other than table show only the job, as
+the API returns it.`,
 		Example:           "  go-crontab job show backup\n  go-crontab job show ops/ping -o yaml",
 		ValidArgsFunction: completeJobs(c),
 	}
@@ -120,16 +121,16 @@ func jobCard(j *jobView, now time.Time) card {
 	}
 
 	if j.StartDeadline != 0 {
-		d.add("deadline", "started at most "+j.StartDeadline.String()+" late")
+		d.add("deadline", "starts at most "+j.StartDeadline.String()+" late")
 	}
 
 	d.add("misfire", misfireInFull(j))
 	d.add("retry", retryInFull(j))
 	d.add("on lost", j.OnLost)
 	if p := j.Ping; p != nil {
-		words := p.URL + " when it has succeeded"
+		words := p.URL + " after a success"
 		if p.FailURL != "" {
-			words += ",\n" + p.FailURL + " when not"
+			words += ",\n" + p.FailURL + " after a failure"
 		}
 		d.add("ping", words)
 	}
@@ -156,10 +157,10 @@ func scheduleInFull(j *jobView, viewer *time.Location) string {
 	}
 
 	if j.MaxFires > 0 {
-		fmt.Fprintf(&s, ", %d times at most", j.MaxFires)
+		fmt.Fprintf(&s, ", at most %d times", j.MaxFires)
 	}
 	if j.Jitter != 0 {
-		s.WriteString(", shifted within " + j.Jitter.String())
+		s.WriteString(", shifted by up to " + j.Jitter.String())
 	}
 	if len(j.Calendars) > 0 {
 		s.WriteString(", by calendar " + strings.Join(j.Calendars, ", "))
@@ -174,7 +175,7 @@ func retryInFull(j *jobView) string {
 	case r.Attempts <= 1:
 		return "none"
 	case r.Factor > 1:
-		return fmt.Sprintf("%d attempts, after %s, then %g times as long each, %s at most", r.Attempts, r.Backoff,
+		return fmt.Sprintf("%d attempts, %s apart, then each pause %g times as long, at most %s", r.Attempts, r.Backoff,
 			r.Factor, r.MaxBackoff)
 	}
 	return fmt.Sprintf("%d attempts, %s apart", r.Attempts, r.Backoff)
@@ -184,7 +185,7 @@ func overlapInFull(j *jobView) string {
 	if j.Queue == 0 {
 		return string(j.Overlap)
 	}
-	return fmt.Sprintf("%s, at most %d wait", j.Overlap, j.Queue)
+	return fmt.Sprintf("%s, at most %d waiting", j.Overlap, j.Queue)
 }
 
 func misfireInFull(j *jobView) string {
@@ -197,7 +198,7 @@ func misfireInFull(j *jobView) string {
 		words += fmt.Sprintf(", at most %s late", m.MaxAge)
 	}
 	if m.After != 0 {
-		words += fmt.Sprintf(", from %s on", m.After)
+		words += fmt.Sprintf(", when more than %s late", m.After)
 	}
 
 	return words

@@ -29,18 +29,19 @@ func (v *versionItem) what() string {
 func jobVersions(c *console) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "versions JOB", Short: "List the definitions that a job has had", Args: wants(1, 1, jobArgument),
-		Long: `List the definitions that a job has had, the latest first. A change of a calendar makes a version of each job that names
-it, whose definition stays. "job diff" compares two of them, "job rollback" takes one again.`,
+		Use: "versions JOB", Short: "List the versions of a job's definition", Args: wants(1, 1, jobArgument),
+		Long: `List the versions of a job's definition, newest first. A change of a calendar also makes a new
+version of each job that uses it, with the same definition. "job diff" compares two versions, and
+"job rollback" restores one.`,
 		Example:           "  go-crontab job versions backup\n  go-crontab job versions 17 -o json",
 		ValidArgsFunction: completeJobs(c),
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "how many; 0 is all")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "show at most this many, 0 for all")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if limit < 0 {
-			return usageError("--limit %d: want a number from 0", limit)
+			return usageError("--limit %d: want 0 or more", limit)
 		}
 
 		path, _, err := jobAt(cmd.Context(), r, args[0])
@@ -92,17 +93,18 @@ func jobAt(ctx context.Context, r *remote, arg string) (path, name string, err e
 func versionOf(arg string) (int64, error) {
 	n, err := strconv.ParseInt(arg, 10, 64)
 	if err != nil || n < 1 {
-		return 0, usageError("%q: want a VERSION, a number such as 3; %s job versions JOB lists them", arg, program())
+		return 0, usageError("VERSION %q: want a number such as 3; to list versions: %s job versions JOB", arg,
+			program())
 	}
 	return n, nil
 }
 
 func jobDiff(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "diff JOB [A [B]]", Short: "Compare two definitions that a job has had",
-		Args: wants(1, 3, "a JOB and up to two versions"),
-		Long: `Compare two definitions that a job has had: those at the versions A and B, with one version that and the one in force,
-and with none the last change.`,
+		Use: "diff JOB [A [B]]", Short: "Compare two versions of a job's definition",
+		Args: wants(1, 3, "JOB and at most two versions"),
+		Long: `Compare two versions of a job's definition, A and B. With one version, compare it with the current
+one. Without versions, show the last change.`,
 		Example:           "  go-crontab job diff backup\n  go-crontab job diff backup 3\n  go-crontab job diff backup 3 5",
 		ValidArgsFunction: completeVersions(c, 2),
 	}
@@ -144,7 +146,7 @@ and with none the last change.`,
 func (r *remote) showDiff(ctx context.Context, path, name string, a, b int64) error {
 	d, raw, err := get[view.Diff](ctx, r, fmt.Sprintf("%s/versions/%d/diff/%d", path, a, b), nil)
 	if err != nil {
-		return withHint(err, "to see which there are:  %s job versions %s", program(), quote(name))
+		return withHint(err, "to list versions:  %s job versions %s", program(), quote(name))
 	}
 
 	var names []string
@@ -154,7 +156,7 @@ func (r *remote) showDiff(ctx context.Context, path, name string, a, b int64) er
 
 	return r.object(r.console, raw, strings.Join(names, "\n"), func() error {
 		if len(d.Changes) == 0 {
-			r.notef("%s: version %d is as version %d\n", plain(name), b, a)
+			r.notef("%s: versions %d and %d are the same\n", plain(name), b, a)
 			return nil
 		}
 		paint := painter(colourful(r.out))
@@ -169,16 +171,17 @@ func (r *remote) showDiff(ctx context.Context, path, name string, a, b int64) er
 func jobRollback(c *console) *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
-		Use: "rollback JOB VERSION", Short: "Take an earlier definition of a job again",
-		Args: wants(2, 2, "a JOB and a VERSION"),
-		Long: `Take a definition again that a job had at an earlier version. It is a change like any other, and can be rolled back
-as well; whether the job is paused stays as it is. If somebody else changes the job at the same time, nothing is done.`,
+		Use: "rollback JOB VERSION", Short: "Restore an earlier version of a job's definition",
+		Args: wants(2, 2, "JOB and VERSION"),
+		Long: `Restore an earlier version of a job's definition. This is a change like any other and makes a new
+version, which can be rolled back as well. A paused job stays paused. If the job is changed at the
+same time, nothing happens.`,
 		Example:           "  go-crontab job rollback backup 3 --dry-run\n  go-crontab job rollback backup 3",
 		ValidArgsFunction: completeVersions(c, 1),
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be another")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show the changes")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		version, err := versionOf(args[1])
 		if err != nil {
@@ -200,10 +203,10 @@ as well; whether the job is paused stays as it is. If somebody else changes the 
 		})
 		switch {
 		case isStatus(err, http.StatusPreconditionFailed):
-			return withHint(err, "somebody has changed it just now; to see what:  %s job diff %s", program(),
+			return withHint(err, "the job was changed meanwhile; to see the change:  %s job diff %s", program(),
 				quote(j.fullName()))
 		case err != nil:
-			return withHint(err, "to see which there are:  %s job versions %s", program(), quote(j.fullName()))
+			return withHint(err, "to list versions:  %s job versions %s", program(), quote(j.fullName()))
 		}
 
 		before := j.Version
@@ -213,10 +216,11 @@ as well; whether the job is paused stays as it is. If somebody else changes the 
 
 		return r.object(c, raw, j.fullName(), func() error {
 			if j.Version == before {
-				c.printf("%s is as it was at version %d already\n", plain(j.fullName()), version)
+				c.printf("%s already has the definition of version %d\n", plain(j.fullName()), version)
 				return nil
 			}
-			c.printf("%s is as it was at version %d; that is version %d%s\n", plain(j.fullName()), version, j.Version,
+			c.printf("%s has the definition of version %d again, as version %d%s\n", plain(j.fullName()), version,
+				j.Version,
 				nextDue(&j, c.now()))
 			return nil
 		})

@@ -18,8 +18,8 @@ type logging struct {
 }
 
 func (l *logging) flags(flags *pflag.FlagSet) {
-	choiceVar(flags, &l.level, "log-level", "", "info", "least level that is logged", "debug", "info", "warn", "error")
-	choiceVar(flags, &l.format, "log-format", "", "auto", "auto is text on a terminal and json elsewhere", "auto",
+	choiceVar(flags, &l.level, "log-level", "", "info", "lowest level to log", "debug", "info", "warn", "error")
+	choiceVar(flags, &l.format, "log-format", "", "auto", "log format, where auto is text on a terminal and else json", "auto",
 		"text", "json")
 }
 

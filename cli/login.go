@@ -21,15 +21,15 @@ func loginCommand(c *console) *cobra.Command {
 func loginList(c *console) *cobra.Command {
 	who := ""
 	cmd := &cobra.Command{
-		Use: "ls", Aliases: []string{"list"}, Short: "List which browsers are signed in", Args: nothing,
-		Long: `List which browsers are signed in, by token or by the identity provider. A token that is limited to apps, or not an
-admin's, sees the sign-ins made with it.`,
+		Use: "ls", Aliases: []string{"list"}, Short: "List the browsers that are signed in", Args: nothing,
+		Long: `List the browsers that are signed in, by token or by the identity provider. A token that is not an
+admin's, or is limited to apps, shows only sign-ins with that token.`,
 		Example: "  go-crontab login ls\n  go-crontab login ls --who ann@example.com",
 	}
 
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVar(&who, "who", "",
-		"only those of this one: the name of a token, or of a person as the audit has it")
+		"only sign-ins of this person or token, by its full name in the audit")
 	_ = cmd.RegisterFlagCompletionFunc("who", completeField(c, loginsPath, "who"))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q := url.Values{}
@@ -87,28 +87,29 @@ func grantsText(grants []view.Grant) string {
 func loginRevoke(c *console) *cobra.Command {
 	who := ""
 	cmd := &cobra.Command{
-		Use: "revoke [LOGIN…]", Short: "End sign-ins, by id or all of somebody", Args: cobra.ArbitraryArgs,
-		Long: `End sign-ins, by id, or with --who all of somebody. Once this has answered these browsers change nothing any more, on any
-node; what they show ends within a second. Whoever still has a token, or is let in by the identity provider, can sign in
-again: revoke the token, or lock the account there, first.`,
+		Use: "revoke [LOGIN…]", Short: "End sign-ins, by id or by person", Args: cobra.ArbitraryArgs,
+		Long: `End sign-ins, by id, or all of a person with --who. When this command has ended, these browsers can
+change nothing, on any node, and within a second they show nothing more. A person with a token, or
+an account at the identity provider, can sign in again; so first revoke the token or lock the
+account.`,
 		Example: "  go-crontab login revoke 17\n  go-crontab login revoke --who ann@example.com",
 	}
 
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVar(&who, "who", "",
-		"all sign-ins of this one: the name of a token, or of a person as the audit has it; the whole name")
+		"end all sign-ins of this person or token, by its full name in the audit")
 	cmd.ValidArgsFunction = completeField(c, loginsPath, "id")
 	_ = cmd.RegisterFlagCompletionFunc("who", completeField(c, loginsPath, "who"))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		named := cmd.Flags().Changed("who")
 		switch {
 		case named && len(args) > 0:
-			return usageError("a LOGIN and --who: want one of them")
+			return usageError("LOGIN and --who cannot be combined; use one of the two")
 		case named && who == "":
-			return usageError("--who is empty: want the name of a token, or of a person as %s login ls has it",
+			return usageError("--who is empty: want the name of a person or token, as %s login ls shows it",
 				program())
 		case !named && len(args) == 0:
-			return usageError("want a LOGIN (its id), or --who NAME")
+			return usageError("LOGIN is missing: give the id of a sign-in, or --who NAME")
 		case named:
 			return r.revokeLoginsOf(cmd, who)
 		}
@@ -128,7 +129,7 @@ func (r *remote) revokeLogin(cmd *cobra.Command, id string) error {
 	_, err := r.call(cmd.Context(), http.MethodDelete, loginsPath+"/"+url.PathEscape(id), nil, nil)
 	if isStatus(err, http.StatusNotFound) {
 		return &exitError{
-			code: exitNotFound, err: notFound("sign-in", id), hint: "to see them: " + program() + " login ls",
+			code: exitNotFound, err: notFound("sign-in", id), hint: "to list sign-ins:  " + program() + " login ls",
 		}
 	}
 	if err != nil {
@@ -136,7 +137,7 @@ func (r *remote) revokeLogin(cmd *cobra.Command, id string) error {
 	}
 
 	return r.object(r.console, deleted{id}, id, func() error {
-		r.printf("sign-in %s is ended\n", plain(id))
+		r.printf("ended sign-in %s\n", plain(id))
 		return nil
 	})
 }
@@ -146,7 +147,7 @@ func (r *remote) revokeLoginsOf(cmd *cobra.Command, who string) error {
 	if isStatus(err, http.StatusNotFound) {
 		return &exitError{
 			code: exitNotFound, err: notFound("sign-in of", who),
-			hint: "to see who is signed in: " + program() + " login ls",
+			hint: "to list sign-ins:  " + program() + " login ls",
 		}
 	}
 	if err != nil {
@@ -159,7 +160,7 @@ func (r *remote) revokeLoginsOf(cmd *cobra.Command, who string) error {
 	}
 
 	return r.object(r.console, json.RawMessage(raw), who, func() error {
-		r.printf("%d sign-ins of %s are ended\n", n.Ended, plain(who))
+		r.printf("ended %s of %s\n", counted(n.Ended, "sign-in"), plain(who))
 		return nil
 	})
 }

@@ -43,22 +43,26 @@ func migrateCommand(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Create or upgrade the tables in MySQL",
-		Long: `Create or upgrade the tables of a cluster. The schema itself (CREATE DATABASE …) must be there. Nodes never do this
-by themselves: run it once before the first start, and before starting a newer version. Signals end it between two migrations
-and not in the middle of one; if it is killed there all the same, run it again: it goes on where it was.
+		Long: `Create or upgrade the tables of a cluster in an existing schema (CREATE DATABASE …). Nodes never do
+this: run migrate once before the first start, and before you start a newer version. A signal ends
+it between two migrations, never inside one. If it is killed, run it again; it continues where it
+stopped.
 
-With --bootstrap it also makes the first token, that of an admin, and prints it: this once in the life of a cluster, so
-it may be run again and again. It does not expire; make tokens for people and programs with it (token create), and then
-revoke it. With --again it makes another one in its place, for whoever has lost all tokens: who knows the DSN could
-write the row by hand anyway.
+--bootstrap also creates the first token, for an admin, and prints it. This happens once in the life
+of a cluster, so the command may be repeated. The token does not expire: use it to create tokens for
+people and programs (token create), then revoke it. --again replaces the first token, in case all
+tokens are lost.
 
-With --after-restore it says that a database that was restored from a backup is to be used. Nodes that have worked with a
-later state of it refuse to go on before, since they would start again what has been started. Stop all nodes first. The
-cluster is paused then, and nothing that was due since the backup is started again; see docs/backup.md.
+--after-restore puts a database into use that was restored from a backup. Stop all nodes first.
+Without this, nodes that worked with a later state refuse the database, because they might run due
+times twice. The cluster is paused afterwards, and no due time since the backup runs again; see
+docs/backup.md.
 
-It also removes audit lines that are older than 400 days: the user of the nodes should not be able to. With --print-grants it
-changes nothing, and prints the statements that give a user of MySQL the rights that nodes need, and no others. Run it again
-after each upgrade, which may bring tables.`,
+Migrate also removes audit entries that are older than 400 days, which the MySQL user of the nodes
+should not be able to do.
+
+--print-grants changes nothing. It prints the statements that grant a MySQL user exactly the
+privileges that nodes need. Run them again after each upgrade, which may add tables.`,
 		Example: `  export GOCRONTAB_DSN='crontab_migrate:secret@tcp(db:3306)/crontab'
   go-crontab migrate
   go-crontab migrate --bootstrap -o json | jq -r .token > admin-token
@@ -72,7 +76,7 @@ after each upgrade, which may bring tables.`,
 				return err
 			}
 			if again && !bootstrap {
-				return usageError("--again is of no use without --bootstrap")
+				return usageError("--again needs --bootstrap")
 			}
 
 			if cmd.Flags().Changed("print-grants") {
@@ -99,9 +103,9 @@ after each upgrade, which may bring tables.`,
 				}
 				if m.Token != "" {
 					c.printf("%s\n", m.Token)
-					c.notef("This is the token of an admin. It is shown only now, and does not expire.\n")
+					c.notef("This is the token of an admin. It is shown only once, and does not expire.\n")
 				} else if bootstrap {
-					c.notef("The first token was made before; who has lost it makes another with --again.\n")
+					c.notef("The first token already exists. If it is lost, replace it with --bootstrap --again.\n")
 				}
 				return nil
 			})
@@ -110,14 +114,14 @@ after each upgrade, which may bring tables.`,
 
 	dsnVar(cmd.Flags(), &dsn)
 	cmd.Flags().BoolVar(&bootstrap, "bootstrap", false,
-		"make the first token, unless that was done before, and print it")
+		"create and print the first token, unless it already exists")
 	cmd.Flags().BoolVar(&afterRestore, "after-restore", false,
-		"the database was restored from a backup, and is to be used: pause the cluster, and say what it does not know")
+		"use a database that was restored from a backup: pause the cluster and report what is unknown")
 	cmd.Flags().StringVar(&grantee, "print-grants", "",
-		"change nothing, and print what grants a user the rights of nodes: USER, or USER@HOST")
+		"only print the statements that grant this MySQL user, USER or USER@HOST, the privileges of nodes")
 	cmd.MarkFlagsMutuallyExclusive("print-grants", "bootstrap")
 	cmd.MarkFlagsMutuallyExclusive("print-grants", "after-restore")
-	cmd.Flags().BoolVar(&again, "again", false, "with --bootstrap: make another one, in place of the first")
+	cmd.Flags().BoolVar(&again, "again", false, "with --bootstrap: replace the first token")
 	out.flags(cmd, "table", "json", "yaml")
 
 	return cmd
@@ -138,7 +142,7 @@ func migrate(ctx context.Context, c *console, dsn string, bootstrap, again bool)
 	migrating, over := untilSignal(ctx, c)
 	m.From, m.To, err = db.Migrate(migrating)
 	if errors.Is(err, context.Canceled) {
-		err = fmt.Errorf("%w: no migration was begun", context.Cause(migrating))
+		err = fmt.Errorf("%w: stopped before a migration", context.Cause(migrating))
 	}
 
 	over()
@@ -152,11 +156,16 @@ func migrate(ctx context.Context, c *console, dsn string, bootstrap, again bool)
 	case strings.Contains(err.Error(), "Unknown database"):
 		err = withHint(err, "create it first: CREATE DATABASE <name> CHARACTER SET utf8mb4")
 	case strings.Contains(err.Error(), "Error 1044 "):
-		err = withHint(err, "create it first, and let the user in: GRANT ALL ON <name>.* TO <user>")
+		err = withHint(err,
+			"the user of the DSN has no access: create the schema, then GRANT ALL ON <name>.* TO <user>")
 	case strings.Contains(err.Error(), "Error 1045 "):
-		err = withHint(err, "is the user of the DSN there for this machine, and is the password right?")
+		err = withHint(err,
+			"check the user and the password of the DSN, and that the user may connect from this machine")
+	case strings.Contains(err.Error(), "Error 1142 "):
+		err = withHint(err,
+			"the user of the DSN may not change tables; run migrate as a user with all privileges on the schema")
 	case errors.As(err, &dial) && dial.Op == "dial":
-		err = withHint(err, "no MySQL answers there; is the address of the DSN right?")
+		err = withHint(err, "MySQL does not answer there; check that it runs, and the address in the DSN")
 	}
 
 	// Create the first token.
@@ -178,7 +187,7 @@ func removeOldAudit(ctx context.Context, db *sql.DB) (removed int, err error) {
 
 	for n := batch; n >= batch; removed += n {
 		if n, err = audit.Drop(ctx, db, now.Add(-audit.Kept), batch); err != nil {
-			return removed, fmt.Errorf("remove old audit lines: %w", err)
+			return removed, fmt.Errorf("remove old audit entries: %w", err)
 		}
 	}
 	return removed, nil
@@ -188,7 +197,7 @@ func removeOldAudit(ctx context.Context, db *sql.DB) (removed int, err error) {
 func printGrants(ctx context.Context, c *console, out output, dsn, grantee string) error {
 	user, host, _ := strings.Cut(grantee, "@")
 	if user == "" {
-		return usageError("--print-grants %q: want the name of a user of MySQL, such as crontab or crontab@10.0.0.%%",
+		return usageError("--print-grants %q: want the name of a MySQL user, such as crontab or crontab@10.0.0.%%",
 			grantee)
 	}
 
@@ -207,7 +216,8 @@ func printGrants(ctx context.Context, c *console, out output, dsn, grantee strin
 		return err
 	}
 	if have != want {
-		return fmt.Errorf("the tables have version %d, and this program is made for %d: run migrate first, rights are granted table by table", have, want)
+		return fmt.Errorf("the tables have version %d, but this program needs version %d; "+
+			"run migrate first, because privileges are granted per table", have, want)
 	}
 
 	grants, err := db.Grants(ctx, user, cmp.Or(host, "%"))
@@ -239,7 +249,7 @@ func untilSignal(ctx context.Context, c *console) (migrating context.Context, ov
 		for {
 			select {
 			case sig := <-signals:
-				c.notef("%s: a migration is not to be interrupted; migrate ends by itself behind the one that is under way\n", sig)
+				c.notef("%s: migrate ends after the current migration, which must not be interrupted\n", sig)
 				end(fmt.Errorf("%s", sig))
 			case <-done:
 				return
@@ -259,14 +269,14 @@ func (m migration) String() string {
 	if m.AuditRemoved == 0 {
 		return m.upgraded()
 	}
-	return fmt.Sprintf("%s; removed %d audit lines that were older than %d days", m.upgraded(), m.AuditRemoved,
+	return fmt.Sprintf("%s; removed %d audit entries older than %d days", m.upgraded(), m.AuditRemoved,
 		int(audit.Kept.Hours()/24))
 }
 
 func (m migration) upgraded() string {
 	switch {
 	case m.From == m.To:
-		return fmt.Sprintf("the tables are at version %d already", m.To)
+		return fmt.Sprintf("the tables are already at version %d", m.To)
 	case m.From == 0:
 		return fmt.Sprintf("created the tables, version %d", m.To)
 	}

@@ -37,8 +37,9 @@ func wasRestored(ctx context.Context, dsn string) error {
 
 	at, err := db.SchemaVersion(ctx)
 	if err == nil && at == 0 {
-		return &exitError{code: exitRefused, err: errors.New("the schema is empty: nothing was restored into it"),
-			hint: "does the DSN name the schema into which the backup was restored? A new cluster is made without --after-restore"}
+		return &exitError{code: exitRefused,
+			err:  errors.New("--after-restore: the schema is empty, so no backup was restored into it"),
+			hint: "check that the DSN names the restored schema; for a new cluster, leave out --after-restore"}
 	}
 	return nil // migrate reports other problems with MySQL
 }
@@ -72,9 +73,9 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 	for _, s := range sessions {
 		if age := now.Sub(s.BeatAt); age < silence {
 			return nil, &exitError{code: exitRefused,
-				err: fmt.Errorf("node %s lives: it was heard of %s ago", plain(s.Node),
+				err: fmt.Errorf("node %s is still alive: its last sign of life was %s ago", plain(s.Node),
 					age.Round(100*time.Millisecond)),
-				hint: fmt.Sprintf("stop all nodes first, then say it again, %s after the last one was heard of",
+				hint: fmt.Sprintf("stop all nodes, wait %s, and run the command again",
 					silence)}
 		}
 	}
@@ -86,7 +87,7 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 	}
 
 	counting, end := context.WithTimeoutCause(ctx, countingRestored,
-		fmt.Errorf("it took longer than %s", countingRestored))
+		fmt.Errorf("counting took longer than %s", countingRestored))
 	defer end()
 
 	found, err := (&read.DB{DB: db}).Forgotten(counting)
@@ -121,20 +122,24 @@ func (r *restored) tell(c *console) {
 		since = absolute(r.AsOf, c.zone())
 	}
 
-	c.printf("the database is as of %s, and nodes may use it; the cluster is paused\n", since)
+	c.printf("nodes may use the database, which is as of %s; the cluster is paused\n", since)
 	if r.NotCounted == "" {
-		c.printf("  jobs with due times since then: %d. Which of these were started it does not know, so none of them is started again: they end skipped or missed\n", r.Jobs)
-		c.printf("  runs that executed then: %d. They end lost\n", r.Running)
+		c.printf("  jobs with due times since then: %d; they may have run before, and end skipped or missed\n", r.Jobs)
+		c.printf("  runs that were executing then: %d; they end lost\n", r.Running)
 	} else {
-		c.printf("  what was due since then is not counted: %s. None of it is started again: it ends skipped or missed; and what executed then ends lost\n", plain(r.NotCounted))
+		c.printf("  the due times since then could not be counted: %s; they end skipped or missed\n",
+			plain(r.NotCounted))
+		c.printf("  runs that were executing then end lost\n")
 	}
 	if len(r.Once) > 0 {
 		var names []string
 		for _, j := range r.Once {
 			names = append(names, plain(j.App+"/"+j.Name))
 		}
-		c.printf("  with a single due time, which has passed: %s\n", strings.Join(names, ", "))
+		c.printf("  jobs that run once, and whose time has passed: %s\n", strings.Join(names, ", "))
 	}
 
-	c.notef("Start the nodes, wait until no run is left from before (%s run ls --state running), then: %s cluster resume\nWhat is to be started again after all: %s backfill, or job run\n", program(), program(), program())
+	c.notef("Next: start the nodes, wait until the old runs have ended, and resume the cluster:\n"+
+		"  %[1]s run ls --state running\n  %[1]s cluster resume\n"+
+		"To run due times again:  %[1]s backfill start, or %[1]s job run\n", program())
 }

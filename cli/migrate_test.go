@@ -43,7 +43,7 @@ func TestMigrateIsNotInterrupted(t *testing.T) {
 			})
 			p := run.start(t, []string{"GOCRONTAB_DSN=" + proxy.DSN(dsn)}, "migrate")
 			await(t, "the middle of a migration", 30*time.Second, func() bool { return held.Fired() > 0 })
-			const said = "a migration is not to be interrupted"
+			const said = "migrate ends after the current migration"
 			for n, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 				if err := syscall.Kill(run.target(t, p), s); err != nil {
 					t.Fatal(err)
@@ -78,7 +78,7 @@ func TestMigrateEndsWhileItWaits(t *testing.T) {
 	await(t, "a question", 30*time.Second, func() bool { return held.Fired() > 0 })
 	p.signal(syscall.SIGTERM)
 	if code := p.exit(10 * time.Second); code != exitFailed ||
-		!strings.Contains(p.out.String(), "terminated: no migration was begun") {
+		!strings.Contains(p.out.String(), "terminated: stopped before a migration") {
 		t.Errorf("got code %d, want it ended", code)
 	}
 }

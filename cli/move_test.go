@@ -68,14 +68,14 @@ jobs:
 
 	first := do(old, "", "export", "--all")
 	for _, want := range []string{
-		"# First, on the other cluster.", "# go-crontab secret set chat-url\n",
+		"# Run these first, on the other cluster.", "# go-crontab secret set chat-url\n",
 		"# go-crontab secret set api-key --app shop\n",
 		"# go-crontab job pause shop/rests --reason 'until the audit is over'\n",
 		"# go-crontab handler disable billing/close --reason 'wrong sums'\n",
 		"# go-crontab node cordon --absent-ok old-1 --reason 'new disks'\n",
 		"# go-crontab alert silence add --app shop --until " + until + " --reason 'the database moves'\n",
 		"# go-crontab token create ci --role operator --app shop --expires " + until + "\n",
-		"# go-crontab token create bootstrap --role admin --expires never\n", "# Left behind:\n# history and output,",
+		"# go-crontab token create bootstrap --role admin --expires never\n", "# Not exported:\n# history and output,",
 		"retention:\n  - scope: cluster\n    age: 2160h\n    archive: true\n\n  - app: ops\n    age: 48h\n\n  - app: shop\n    runs: 100\n    bytes: 1GiB\n",
 		"pauses:\n  - scope: cluster\n    reason: the move\n\n  - app: shop\n    reason: it's stocktaking\n    until: \"" + until + "\"\n",
 	} {

@@ -21,12 +21,12 @@ type nodeView struct{ view.Node }
 
 const nodesPath = "/api/v1/nodes"
 
-const nodeArgument = "one NODE (its name)"
+const nodeArgument = "NODE (its name)"
 
 func nodePath(name string) string { return nodesPath + "/" + url.PathEscape(name) }
 
 func nodeCommand(c *console) *cobra.Command {
-	return newGroup("node", "List the nodes with their labels, and keep work away from some", nodeList(c),
+	return newGroup("node", "List nodes, and take them out of service for maintenance", nodeList(c),
 		nodeCordon(c), nodeDrain(c), nodeUncordon(c), nodeLogLevel(c))
 }
 
@@ -57,7 +57,7 @@ func all[T any](ctx context.Context, r *remote, path string) (items []T, raw vie
 	}
 	var v view.Page[T]
 	if err := json.Unmarshal(body, &v); err != nil {
-		return nil, raw, fmt.Errorf("the answer of %s is not understood: %w", r.server+path, err)
+		return nil, raw, fmt.Errorf("cannot read the response of %s: %w", r.server+path, err)
 	}
 	return v.Items, raw, nil
 }
@@ -113,10 +113,11 @@ func (n *nodeView) why(now time.Time) string {
 func nodeCordon(c *console) *cobra.Command {
 	var f cordonFlags
 	cmd := &cobra.Command{
-		Use: "cordon NODE", Short: "Have a node take no new work", Args: wants(1, 1, nodeArgument),
+		Use: "cordon NODE", Short: "Stop a node from taking new runs", Args: wants(1, 1, nodeArgument),
 		ValidArgsFunction: completeNodes(c),
-		Long: `Have a node take no new work until it is uncordoned, also when it is started again meanwhile. What it executes runs to
-its end, what it only prepared goes to other nodes at once. Once this has answered, nothing more starts there.`,
+		Long: `Stop a node from taking new runs until it is uncordoned, even if it restarts. Its executing runs
+finish, and other nodes take its prepared runs at once. When this command has ended, no run starts
+on the node.`,
 		Example: "  go-crontab node cordon web-1 --reason 'new disk'",
 	}
 
@@ -135,8 +136,8 @@ type cordonFlags struct {
 }
 
 func (f *cordonFlags) flags(cmd *cobra.Command, done string) {
-	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for whoever finds it "+done)
-	absentFlag(cmd, &f.absentOK, "the node")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why the node is "+done+"; lists show it")
+	absentFlag(cmd, &f.absentOK, "node")
 }
 
 // change sends a change of a node.
@@ -158,7 +159,7 @@ func (r *remote) cordon(ctx context.Context, name, verb string, f *cordonFlags) 
 	return r.object(r.console, raw, n.Name, func() error {
 		r.printf("%s is %s%s\n", plain(n.Name), n.State, n.work())
 		if n.State == "absent" && n.Cordoned {
-			r.notef("No node of this name is in the cluster now. It holds when one joins.\n")
+			r.notef("The cluster has no node of this name now. The cordon applies when it joins.\n")
 		}
 		return nil
 	})
@@ -174,13 +175,13 @@ func (n *nodeView) work() string {
 
 func nodeUncordon(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "uncordon NODE", Short: "Have a node take work again", Args: wants(1, 1, nodeArgument),
+		Use: "uncordon NODE", Short: "Let a node take new runs again", Args: wants(1, 1, nodeArgument),
 		ValidArgsFunction: completeNodes(c),
 		Example:           "  go-crontab node uncordon web-1",
 	}
 	r := newRemote(c, cmd)
 	var f cordonFlags
-	absentFlag(cmd, &f.absentOK, "the node")
+	absentFlag(cmd, &f.absentOK, "node")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.cordon(cmd.Context(), args[0], "uncordon", &f) }
 	return cmd
 }
@@ -193,20 +194,21 @@ func nodeDrain(c *console) *cobra.Command {
 	)
 
 	cmd := &cobra.Command{
-		Use: "drain NODE", Short: "Cordon a node, and see when it has no work any more",
+		Use: "drain NODE", Short: "Cordon a node, and with --wait, wait until it has no runs",
 		Args: wants(1, 1, nodeArgument), ValidArgsFunction: completeNodes(c),
-		Long: `Cordon a node, and see when it has no work any more: with --wait this command ends then. Nothing is killed. The node's
-process goes on until somebody stops it; uncordon takes it back. A name that no node of the cluster has ends with exit code 3.`,
+		Long: `Cordon a node, and with --wait, wait until it has no runs. Nothing is killed. The node's process
+keeps running until you stop it; "node uncordon" puts it back into service. An unknown node ends
+with exit code 3.`,
 		Example: "  go-crontab node drain web-1 --wait && ssh web-1 reboot",
 	}
 
 	r := newRemote(c, cmd)
 	f.flags(cmd, "drained")
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it has no work")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the node has no runs")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "with --wait: give up after this long (default never)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if timeout < 0 || timeout > 0 && !wait {
-			return usageError("--timeout %s: want more than 0, and --wait", timeout)
+			return usageError("--timeout %s: want a duration above 0, together with --wait", timeout)
 		}
 		if !wait {
 			return r.cordon(cmd.Context(), args[0], "drain", &f)
@@ -237,7 +239,7 @@ func (r *remote) drain(ctx context.Context, name string, f *cordonFlags, timeout
 		if timeout > 0 && time.Since(began) > timeout {
 			return &exitError{code: exitFailed,
 				err: fmt.Errorf("%s is not drained after %s: %d executing", plain(name), timeout, n.Executing),
-				hint: "it stays cordoned; to see what it executes: " + program() + " run ls --state running --node " +
+				hint: "it stays cordoned; to list its runs:  " + program() + " run ls --state running --node " +
 					quote(name)}
 		}
 
@@ -255,7 +257,7 @@ func (r *remote) drain(ctx context.Context, name string, f *cordonFlags, timeout
 			continue
 		}
 		if n, raw = now, answer; !n.Cordoned {
-			return &exitError{code: exitFailed, err: fmt.Errorf("somebody has uncordoned %s", plain(name))}
+			return &exitError{code: exitFailed, err: fmt.Errorf("%s was uncordoned meanwhile", plain(name))}
 		}
 	}
 

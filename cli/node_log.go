@@ -14,20 +14,21 @@ const logLevelPath = "/api/v1/log-level"
 func nodeLogLevel(c *console) *cobra.Command {
 	var limit time.Duration
 	cmd := &cobra.Command{
-		Use: "log-level [LEVEL]", Short: "Show or change what a running node logs",
+		Use: "log-level [LEVEL]", Short: "Show or change the log level of a running node",
 		Args:      wants(0, 1, "at most one LEVEL: debug, info, warn or error"),
 		ValidArgs: []string{"debug", "info", "warn", "error"},
-		Long: `Show the least level that a node logs, or change it at once, without a restart: debug, info, warn or error. It is that of the
-node that --server names, and of no other. With --for the level that the node was started with comes back by itself;
-otherwise the change holds until its process ends.`,
+		Long: `Show or change the log level of a running node, without a restart: debug, info, warn or error. This
+affects only the node that --server names. With --for, the node returns to its initial level after
+that time; otherwise the level holds until its process ends.`,
 		Example: "  go-crontab node log-level\n  go-crontab node log-level debug --for 10m --server http://cron-2:8610",
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().DurationVar(&limit, "for", 0, "how long the level holds, at most 168h (default until the process ends)")
+	cmd.Flags().DurationVar(&limit, "for", 0,
+		"return to the initial level after this long, at most 168h (default never)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if limit < 0 || limit > 0 && len(args) == 0 {
-			return usageError("--for %s: want more than 0, and a LEVEL", limit)
+			return usageError("--for %s: want a duration above 0, together with a LEVEL", limit)
 		}
 
 		method, body := http.MethodGet, any(nil)
@@ -47,7 +48,7 @@ otherwise the change holds until its process ends.`,
 		return r.object(c, raw, v.Node, func() error {
 			until := ""
 			if v.Until != nil {
-				until = "; as before again " + relative(v.Until, time.Now())
+				until = "; back to its initial level " + relative(v.Until, time.Now())
 			}
 			r.printf("%s logs %s and above%s\n", plain(v.Node), plain(v.Level), until)
 			return nil

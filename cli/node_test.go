@@ -71,7 +71,7 @@ func TestNodesEndToEnd(t *testing.T) {
 	}
 
 	if got := a.ask("node", "cordon", "node-z", "--absent-ok"); got.code != 0 ||
-		!strings.Contains(got.err, "No node of this name") {
+		!strings.Contains(got.err, "The cluster has no node of this name") {
 		t.Errorf("a node that is not there: got %+v", got)
 	}
 	if got := a.ask("job", "add", "mail", "--every", "1h", "--handler", "mail/send", "--payload", "{}", "--owner",
@@ -79,7 +79,7 @@ func TestNodesEndToEnd(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if got := a.ask("handler", "disable", "mail/send", "--reason", "spam"); got.code != 0 ||
-		got.out != "disabled handler mail/send, which 1 jobs name\n" {
+		got.out != "disabled handler mail/send, used by 1 job\n" {
 		t.Errorf("disable: got %+v", got)
 	}
 
@@ -99,7 +99,7 @@ func TestNodesEndToEnd(t *testing.T) {
 		}
 	}
 
-	if got := a.ask("job", "ls", "--owner", "eve"); !strings.Contains(got.err, "No such jobs") {
+	if got := a.ask("job", "ls", "--owner", "eve"); !strings.Contains(got.err, "No jobs match") {
 		t.Errorf("got %+v", got)
 	}
 	if got := a.ask("job", "show", "mail"); !strings.Contains(got.out, "handler") ||
@@ -118,7 +118,7 @@ func TestLabelsOfServe(t *testing.T) {
 		"good ones":     {[]string{"zone=a", "gpu", "x=y=z"}, ""},
 		"twice":         {[]string{"zone=a", "zone=b"}, "--label zone is given twice"},
 		"the node's":    {[]string{"os=minix"}, "--label: os is set by the node itself"},
-		"a bad name":    {[]string{"a b=c"}, `--label: the name "a b" has something else`},
+		"a bad name":    {[]string{"a b=c"}, `--label: the name "a b" contains other characters`},
 		"an empty name": {[]string{"=c"}, "--label: the name is empty"},
 	} {
 		labels, err := labelsOf(c.given)
@@ -147,7 +147,7 @@ func TestDrainWhileSomebodyUncordons(t *testing.T) {
 	})
 
 	got := command("node", "drain", "one/two", "--wait", "--server", f.URL)
-	if got.code != exitFailed || !strings.Contains(got.err, "somebody has uncordoned one/two") ||
+	if got.code != exitFailed || !strings.Contains(got.err, "one/two was uncordoned meanwhile") ||
 		!strings.Contains(got.err, "3 executing") {
 		t.Errorf("got %+v", got)
 	}

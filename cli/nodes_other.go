@@ -11,10 +11,11 @@ func nodeCommands(*console) []*cobra.Command {
 	for _, name := range []string{"dev", "serve", "bench"} {
 		commands = append(commands, &cobra.Command{
 			Use:                name,
-			Short:              "Not on this system: nodes run on Linux and macOS",
+			Short:              "Not available on this system: nodes run on Linux and macOS",
 			DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error {
-				return withHint(usageError("go-crontab %s: nodes run on Linux and macOS; here the program talks to them", name), "give it one with --server or GOCRONTAB_SERVER")
+				return withHint(usageError("go-crontab %s: nodes run only on Linux and macOS", name),
+					"to use a node from here:  --server or GOCRONTAB_SERVER")
 			},
 		})
 	}

@@ -33,7 +33,7 @@ func once[T any](
 		switch {
 		case began.IsZero() && isLost(err):
 			began = time.Now()
-			r.notef("%v\nasking again, under the same key: it is done once\n", err)
+			r.notef("%v\nretrying; an idempotency key ensures that it is done only once\n", err)
 		case began.IsZero(), !mayPass(err) && !isLost(err), time.Since(began) > followPatience:
 			return v, nil, err
 		}

@@ -60,8 +60,8 @@ func TestALostAnswerIsToldAsOne(t *testing.T) {
 	defer s.Close()
 
 	got := command("job", "rm", "12", "--yes", "--server", s.URL)
-	if got.code != exitFailed || !strings.Contains(got.err, "gave no answer") ||
-		!strings.Contains(got.err, "may have been done or not") || strings.Contains(got.err, "to start one") {
+	if got.code != exitFailed || !strings.Contains(got.err, "did not answer") ||
+		!strings.Contains(got.err, "it is unknown whether") || strings.Contains(got.err, "to start a trial cluster") {
 		t.Errorf("got %+v", got)
 	}
 }

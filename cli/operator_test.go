@@ -61,9 +61,9 @@ func (s *server) wants(code int, line string, want ...string) result {
 func (s *server) retention() {
 	s.t.Helper()
 	s.wants(0, "retention set --age 2160h --failures 8760h",
-		"the cluster keeps records for 2160h, what did not succeed for at least 8760h")
+		"the cluster keeps records: for 2160h, unsuccessful runs for at least 8760h")
 	s.wants(0, "retention set --app shop --runs 10 --bytes 1MiB",
-		"app shop keeps records the latest 10, up to 1MiB of output")
+		"app shop keeps records: the latest 10 of each job, up to 1MiB of output")
 	s.wants(0, "retention ls", "cluster 2160h", "app shop 10 1MiB", "0 records removed, 0 archived")
 	if got := s.wants(0, "retention ls -o name"); got.out != "cluster\nshop\n" {
 		s.t.Errorf("names of the rules: got %q", got.out)
@@ -81,7 +81,7 @@ func (s *server) retention() {
 		}
 	}
 
-	s.wants(0, "retention set --app shop", "app shop keeps records as nobody says otherwise")
+	s.wants(0, "retention set --app shop", "app shop keeps records: no rule")
 	if got := s.wants(0, "retention ls -o name"); got.out != "cluster\n" {
 		s.t.Errorf("an empty rule stays: got %q", got.out)
 	}
@@ -98,7 +98,7 @@ func (s *server) logLevel() {
 		s.t.Errorf("%d lines at the level debug, and the level is info", n)
 	}
 
-	s.wants(0, "node log-level debug --for 10m", "one logs debug and above; as before again in ")
+	s.wants(0, "node log-level debug --for 10m", "one logs debug and above; back to its initial level in ")
 	s.says(`"level":"DEBUG","msg":"request"[^\n]*"path":"/api/v1/log-level"`, 5*time.Second)
 	s.wants(0, "node log-level info", "one logs info and above")
 	s.wants(0, "job ls")
@@ -152,15 +152,15 @@ func (s *server) alerts() {
 	s.wants(0, "alert channel set hook --type webhook --wait 1ms --url "+r.URL, "hook")
 	s.wants(0, "alert channel set deaf --type webhook --url http://127.0.0.1:1/")
 	s.wants(0, "alert channel ls", "deaf webhook", "hook webhook "+r.URL+" on")
-	s.wants(0, "alert test hook", "hook took it in")
+	s.wants(0, "alert test hook", "hook accepted the message in")
 	if r.count("This is a test of the channel hook, sent by the node one") != 1 {
 		s.t.Errorf("the receiver got %q, want one test", r.told)
 	}
 
-	s.wants(exitFailed, "alert test deaf", "deaf did not take it", "127.0.0.1:1")
+	s.wants(exitFailed, "alert test deaf", "deaf did not accept the message", "127.0.0.1:1")
 	s.wants(exitNotFound, "alert test nobody")
 	s.wants(0, "alert channel set odd --type webhook --body {{.Count|call}} --url "+r.URL)
-	s.wants(exitFailed, "alert test odd", "odd did not take it: the template of the body failed")
+	s.wants(exitFailed, "alert test odd", "odd did not accept the message: the body template failed")
 	s.wants(0, "alert channel rm odd")
 	s.wants(exitRefused, "alert rule set ops --on failed --channel hook --title {{.Titel}}", "title", "field Titel")
 	s.wants(exitUsage, "alert rule set ops --on failures --failures many --channel hook", "3/10m")
@@ -202,7 +202,7 @@ func (s *server) alerts() {
 			" sent alert hook 1 1 ")
 	})
 
-	s.wants(0, "alert sent", "the built-in text was sent 1 time, because a template failed")
+	s.wants(0, "alert sent", "a template failed and the built-in text was sent 1 time")
 	if n := r.count("shop/quiet"); n != 0 {
 		s.t.Errorf("%d messages of what is silenced", n)
 	}
@@ -215,8 +215,8 @@ func (s *server) alerts() {
 		s.t.Errorf("one trouble was told %d times", n)
 	}
 
-	s.wants(0, "alert rule rm ops", "rule ops is deleted")
-	s.wants(0, "alert channel rm hook deaf", "channel hook is deleted", "channel deaf is deleted")
+	s.wants(0, "alert rule rm ops", "deleted rule ops")
+	s.wants(0, "alert channel rm hook deaf", "deleted channel hook", "deleted channel deaf")
 	s.wants(0, "alert channel ls", "There are no channels yet")
 }
 
@@ -229,7 +229,7 @@ func (s *server) restored(dsn, state string, node func() *process) {
 	// No node matches the job, so it remains overdue however long the test takes.
 	s.wants(0, "job add once --at +1s --selector zone=nowhere -- true")
 	if code, out := run(t, env, "migrate", "--after-restore"); code != exitRefused ||
-		!strings.Contains(out, "node one lives") || !strings.Contains(out, "stop all nodes first") {
+		!strings.Contains(out, "node one is still alive") || !strings.Contains(out, "stop all nodes") {
 		t.Errorf("with a node that lives: got code %d, %s", code, out)
 	}
 
@@ -255,7 +255,7 @@ func (s *server) restored(dsn, state string, node func() *process) {
 		t.Errorf("a node over an older database exits with %d, want %d", code, exitRefused)
 	}
 
-	for _, want := range []string{"It was restored", "migrate --after-restore", backup.UTC().Format(time.RFC3339)} {
+	for _, want := range []string{"the database was restored", "migrate --after-restore", backup.UTC().Format(time.RFC3339)} {
 		if !strings.Contains(p.out.String(), want) {
 			t.Errorf("the node does not say %q", want)
 		}

@@ -43,8 +43,9 @@ func whatPaused(p *view.Pause) string {
 type pauseFlags struct{ reason, until string }
 
 func (f *pauseFlags) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for whoever finds it paused")
-	cmd.Flags().StringVar(&f.until, "until", "", `when it ends by itself: "2h", or a time such as "2027-01-31 09:00"`)
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why it is paused; lists show it")
+	cmd.Flags().StringVar(&f.until, "until", "",
+		`when the pause ends: a duration such as 2h, or a time such as "2027-01-31 09:00"`)
 }
 
 // body returns the request body. A duration is sent as such, so that the server's clock counts.
@@ -63,7 +64,7 @@ func (f *pauseFlags) body(now time.Time) (map[string]string, error) {
 
 	t, err := parseTime(f.until, now.Location(), now)
 	if err != nil {
-		return nil, usageError("--until %w, or 2h", err)
+		return nil, usageError("--until %w, or a duration such as 2h", err)
 	}
 
 	b["until"] = t.Format(time.RFC3339Nano)
@@ -72,7 +73,7 @@ func (f *pauseFlags) body(now time.Time) (map[string]string, error) {
 
 func jobPause(c *console) *cobra.Command {
 	var f pauseFlags
-	cmd := jobChange(c, "pause", "paused", "Stop a job's due times until it is resumed",
+	cmd := jobChange(c, "pause", "paused", "Pause jobs: their due times do not run",
 		func() (any, error) { return f.body(c.now()) })
 	cmd.Example = "  go-crontab job pause backup\n  go-crontab job pause backup --reason \"disk is full\" --until 2h\n  go-crontab job pause --app ops --label team=data --dry-run"
 	f.flags(cmd)
@@ -80,11 +81,11 @@ func jobPause(c *console) *cobra.Command {
 }
 
 func appCommand(c *console) *cobra.Command {
-	pause := pauseAll(c, "pause APP", "Stop the due times of all jobs of an app", wants(1, 1, "an APP"),
-		"  go-crontab app pause ops --reason \"database moves\" --until 2h")
-	resume := resumeAll(c, "resume APP", "Give the jobs of a paused app their due times back", wants(1, 1, "an APP"),
+	pause := pauseAll(c, "pause APP", "Pause all jobs of an app", wants(1, 1, "APP"),
+		"  go-crontab app pause ops --reason \"database maintenance\" --until 2h")
+	resume := resumeAll(c, "resume APP", "Resume a paused app", wants(1, 1, "APP"),
 		"  go-crontab app resume ops")
-	return newGroup("app", "Pause and resume all jobs of an app, and limit what it may take", pause, resume,
+	return newGroup("app", "Pause, resume and limit all jobs of an app", pause, resume,
 		appLimits(c))
 }
 
@@ -111,14 +112,14 @@ func pauseAll(c *console, use, short string, args cobra.PositionalArgs, example 
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: args, Example: example,
 		Long: short +
-			`, those that are added later included. What executes runs to its end, and what somebody asks for by
-hand still runs. When it ends, each job's misfire policy says what becomes of the due times that passed.`,
+			`, including jobs that are added later. Executing runs finish, and jobs can still be run by hand.
+After the pause, the misfire policy of each job decides which missed due times run.`,
 	}
 
 	r := newRemote(c, cmd)
 	f.flags(cmd)
 	if strings.HasSuffix(use, " APP") {
-		absentFlag(cmd, &absentOK, "the app")
+		absentFlag(cmd, &absentOK, "app")
 	}
 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -30,13 +30,13 @@ func TestPauseCommands(t *testing.T) {
 
 	for line, want := range map[string]struct{ body, out string }{
 		"job pause 12": {
-			`{}`, "paused ops/a/b, no due times until 2090-01-31 14:00:00+00:00",
+			`{}`, "paused ops/a/b, no scheduled runs until 2090-01-31 14:00:00+00:00",
 		},
 		"job pause 12 --reason disk --until 2h":     {`{"reason":"disk","until":"2h0m0s"}`, "paused ops/a/b"},
 		"job pause 12 --until 2090-01-31T14:00:00Z": {`{"until":"2090-01-31T14:00:00Z"}`, "paused ops/a/b"},
 		"job pause 12 --until +90s":                 {`{"until":"1m30s"}`, "paused ops/a/b"},
 		"job resume 12": {
-			`{}`, "resumed ops/a/b, but app ops is paused: no due times until that is resumed",
+			`{}`, "resumed ops/a/b, but app ops is paused: no scheduled runs until it is resumed",
 		},
 		"job show 12":                 {"", "the job since 2027-01-31 12:00:00+00:00"},
 		"app pause o/s --reason move": {`{"reason":"move"}`, "paused app o/s, with 1 job, until it is resumed"},

@@ -16,6 +16,8 @@ import (
 type apiProblem struct {
 	*client.Problem
 	Errors []fieldProblem
+
+	RequestID string `json:"request_id"` // names the request in the node's log
 }
 
 type fieldProblem struct {
@@ -39,6 +41,9 @@ func (p *apiProblem) Error() string {
 	}
 
 	s := strings.Join(parts, ": ")
+	if p.Status >= 500 && p.RequestID != "" {
+		s += " (request_id " + plain(p.RequestID) + ")"
+	}
 	for _, e := range p.Errors {
 		s += fmt.Sprintf("\n  %s: %s", plain(e.Field), plain(e.Message))
 	}
@@ -51,8 +56,8 @@ func (r *remote) refused(sent *client.Problem) error {
 		u, _ := url.Parse(r.server) // valid: connect has checked it
 		return &exitError{
 			code: exitFailed,
-			err:  fmt.Errorf("%s answers %q, and not as a go-crontab would", u.Host, sent.Foreign),
-			hint: "is this the address of a node? It is taken from --server or GOCRONTAB_SERVER",
+			err:  fmt.Errorf("%s is not a go-crontab node: it answers %q", u.Host, sent.Foreign),
+			hint: "check the address in --server, GOCRONTAB_SERVER or the context",
 		}
 	}
 
@@ -67,18 +72,18 @@ func (r *remote) refused(sent *client.Problem) error {
 		e.code = exitNotFound
 	case p.Status == http.StatusUnauthorized && r.token == "":
 		e.code = exitRefused
-		e.hint = "export GOCRONTAB_TOKEN=…, or GOCRONTAB_TOKEN_FILE with a file that holds it\n" +
-			"the first token comes from:   " + program() + " migrate --bootstrap\n" +
-			"another one comes from:       " + program() + " token create NAME --role operator"
+		e.hint = "give a token:      export GOCRONTAB_TOKEN=…, or GOCRONTAB_TOKEN_FILE=FILE\n" +
+			"the first token:   " + program() + " migrate --bootstrap\n" +
+			"a further token:   " + program() + " token create NAME --role operator"
 	case p.Status == http.StatusUnauthorized:
 		e.code = exitRefused
-		e.hint = "the token comes from --token, GOCRONTAB_TOKEN, GOCRONTAB_TOKEN_FILE, or from dev; is it that of this cluster?\n" +
-			"another one comes from:       " + program() + " token create NAME --role operator"
+		e.hint = "check that the token belongs to this cluster; it comes from --token, GOCRONTAB_TOKEN,\n" +
+			"GOCRONTAB_TOKEN_FILE, the context or dev\nto create a token:  " + program() + " token create NAME --role operator"
 	case p.Status == http.StatusForbidden && strings.HasSuffix(p.Type, ":forbidden"):
 		e.code = exitRefused
-		e.hint = "to see what this token may do: " + program() + " token show"
+		e.hint = "to see what this token may do:  " + program() + " token show"
 	case p.Status == http.StatusServiceUnavailable && !strings.HasSuffix(p.Type, ":unknown-outcome"):
-		e.hint = "the node is starting, stopping, or cannot reach MySQL: see its log, or ask another node with --server"
+		e.hint = "the node is starting, stopping, or cannot reach MySQL: see its log, or use another node with --server"
 	case p.Status < 500:
 		e.code = exitRefused
 	}

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,10 +36,10 @@ type remote struct {
 func newRemote(c *console, cmd *cobra.Command, formats ...string) *remote {
 	r := &remote{console: c}
 	r.output.flags(cmd, formats...)
-	cmd.Flags().StringVar(&r.server, "server", defaultServer, "a node's API (GOCRONTAB_SERVER)")
+	cmd.Flags().StringVar(&r.server, "server", defaultServer, "URL of a node (GOCRONTAB_SERVER)")
 	cmd.Flags().StringVar(&r.token, "token", "",
-		"an API token; visible to all users of the machine in ps, so better give it as\nGOCRONTAB_TOKEN or in a file named by GOCRONTAB_TOKEN_FILE (default that of dev)")
-	cmd.Flags().String("context", "", "a cluster that you gave a name (GOCRONTAB_CONTEXT; see "+program()+" context)")
+		"API token; ps shows it to all users, so prefer GOCRONTAB_TOKEN or GOCRONTAB_TOKEN_FILE (default that of dev)")
+	cmd.Flags().String("context", "", "named cluster to use (GOCRONTAB_CONTEXT; see "+program()+" context)")
 	_ = cmd.RegisterFlagCompletionFunc("context", completeContexts)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return r.settle(cmd) }
 	return r
@@ -112,24 +114,35 @@ func (r *remote) explain(method string, err error) error {
 
 // unreachable explains in plain words why there was no response.
 func (r *remote) unreachable(method string, err error) error {
-	var dns *net.DNSError
+	var (
+		dns    *net.DNSError
+		ca     x509.UnknownAuthorityError
+		broken *tls.CertificateVerificationError
+	)
 	switch {
 	case errors.Is(err, connectionRefused):
-		err = fmt.Errorf("no go-crontab answers at %s: %w", r.server, connectionRefused)
+		err = fmt.Errorf("no node answers at %s: %w", r.server, connectionRefused)
 	case errors.As(err, &dns):
-		err = fmt.Errorf("no go-crontab answers at %s: %s has no address", r.server, dns.Name)
+		err = fmt.Errorf("no node answers at %s: the host name %s is unknown", r.server, dns.Name)
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return withHint(fmt.Errorf("%s speaks plain HTTP, not TLS", r.server), "try:  export GOCRONTAB_SERVER=http%s",
+		return withHint(fmt.Errorf("%s speaks plain HTTP, not TLS", r.server),
+			"to use HTTP:  export GOCRONTAB_SERVER=http%s",
 			strings.TrimPrefix(r.server, "https"))
+	case errors.As(err, &ca):
+		return withHint(fmt.Errorf("%s: its certificate is signed by an unknown authority", r.server),
+			"to trust it:  export SSL_CERT_FILE=CA.pem (on Linux), or add the authority to the system's certificates")
+	case errors.As(err, &broken):
+		return fmt.Errorf("%s: its certificate is not valid: %w", r.server, broken.Err)
 	case isLost(err) && method != http.MethodGet:
-		return fmt.Errorf("%s gave no answer: %w; what was asked of it may have been done or not", r.server, err)
+		return fmt.Errorf("%s did not answer: %w; it is unknown whether the request was carried out", r.server, err)
 	case isLost(err):
-		return fmt.Errorf("%s gave no answer: %w", r.server, err)
+		return fmt.Errorf("%s did not answer: %w", r.server, err)
 	default:
-		err = fmt.Errorf("no go-crontab answers at %s: %w", r.server, err)
+		err = fmt.Errorf("no node answers at %s: %w", r.server, err)
 	}
 
-	return withHint(err, "to start one:       %s dev\nto name another:    export GOCRONTAB_SERVER=http://HOST:8610",
+	return withHint(err,
+		"to start a trial cluster:  %s dev\nto use another node:       export GOCRONTAB_SERVER=http://HOST:8610",
 		program())
 }
 
@@ -152,7 +165,7 @@ func ask[T any](
 // decode parses a response.
 func decode[T any](r *remote, path string, raw []byte) (v T, err error) {
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return v, fmt.Errorf("the answer of %s is not understood: %w", r.server+path, err)
+		return v, fmt.Errorf("cannot read the response of %s: %w", r.server+path, err)
 	}
 	return v, nil
 }
@@ -194,7 +207,7 @@ func listQuietly[T any](
 		for _, item := range p.Items {
 			var v T
 			if err := json.Unmarshal(item, &v); err != nil {
-				return nil, raw, fmt.Errorf("the answer of %s is not understood: %w", r.server+path, err)
+				return nil, raw, fmt.Errorf("cannot read the response of %s: %w", r.server+path, err)
 			}
 			items = append(items, v)
 		}

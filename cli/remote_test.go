@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -94,8 +96,8 @@ func TestJobByNameAndID(t *testing.T) {
 		t.Errorf("got %+v, want not found and what to try", got)
 	}
 
-	if last := f.asked[len(f.asked)-1]; last != "GET /api/v1/apps/default/jobs/nix" {
-		t.Errorf("a bare name: asked %s, want the default app", last)
+	if asked := strings.Join(f.asked, ", "); !strings.Contains(asked, "GET /api/v1/apps/default/jobs/nix") {
+		t.Errorf("a bare name: asked %s, want the default app", asked)
 	}
 }
 
@@ -226,7 +228,7 @@ func TestUsage(t *testing.T) {
 	for line, want := range map[string]string{
 		"job add":                             "NAME is missing",
 		"job add x --every 5s":                "the command is missing",
-		"job add x --every 5s echo hi":        "the command stands after --",
+		"job add x --every 5s echo hi":        "put the command after --",
 		"job add x --every 5s -c a -- b":      "given twice",
 		"job add x -- b":                      "one of --schedule, --every, --at, --now",
 		"job add x --at +5m --now -- b":       "one of --schedule, --every, --at, --now",
@@ -234,14 +236,18 @@ func TestUsage(t *testing.T) {
 		"job add x --at tomorrow -- b":        "--at \"tomorrow\"",
 		"job add x --every 5s --label a -- b": "want key=value",
 		"job show":                            "JOB",
-		"job show a b":                        "too much",
+		"job show a b":                        "unexpected argument",
 		"job show /":                          "JOB",
 		"job shwo a":                          "did you mean go-crontab job show",
 		"job ls -o xml":                       "want one of table, json, yaml, name",
-		"job ls --sever x":                    "unknown flag",
+		"job ls --sever x":                    "unknown flag: --sever; did you mean --server?",
 		"job ls --server ftp://x":             "want a URL",
 		"job history a -n -1":                 "want 0 or more",
-		"run list a":                          "too much",
+		"job history a -n abc":                "--count \"abc\": want a whole number",
+		"dev --restart-after 1d":              "want a duration with its unit",
+		"group set g --slots 3":               "group set GROUP SLOTS",
+		"backfill start a":                    "--from is missing",
+		"run list a":                          "unexpected argument",
 		"nonsense":                            "unknown command",
 		"jbo ls":                              "did you mean go-crontab job?",
 		"job delete --app ops --dry-run":      "did you mean go-crontab job rm?",
@@ -249,13 +255,13 @@ func TestUsage(t *testing.T) {
 		"job --sever x":                       "unknown flag",
 		"serve --dsn u@tcp(h)/d --listen 0.0.0.0:8610":     "--tls-cert FILE",
 		"serve --dsn u@tcp(h)/d --listen :8610":            "--insecure-http",
-		"serve --dsn u@tcp(h)/d --listen example.com:8610": "plain HTTP shows them the tokens",
+		"serve --dsn u@tcp(h)/d --listen example.com:8610": "plain HTTP exposes tokens",
 		"serve --dsn u@tcp(h)/d --probe-listen 8611":       "want host:port",
 		"serve --dsn u@tcp(h)/d --listen 8610":             "want host:port",
 		"serve --dsn u@tcp(h)/d --drain-grace 0s":          "--drain-grace",
 		"serve --dsn u@tcp(h)/d --slots -1":                "--slots",
 		"serve --log-format fancy":                         "auto, text, json",
-		"serve x":                                          "too much",
+		"serve x":                                          "unexpected argument",
 		"migrate --dsn mysql://u:p@h/d":                    "is a URL",
 		"migrate --dsn u:hunter2/@tcp(h)":                  "not understood",
 		"dev --nodes 10":                                   "1 to 9",
@@ -291,9 +297,9 @@ func TestProblemsAndTheirCodes(t *testing.T) {
 		"1": {code: exitRefused, err: "The request is not valid\n  schedule: is �[31mbad\n  name: is bad too\n"},
 		"2": {code: exitRefused, err: "Title: Detail."},
 		"3": {code: exitFailed, err: "Title: Detail."},
-		"4": {code: exitFailed, err: "ask another node"},
-		"5": {code: exitFailed, err: "is this the address of a node?"},
-		"6": {code: exitFailed, err: "is not understood"},
+		"4": {code: exitFailed, err: "use another node"},
+		"5": {code: exitFailed, err: "is not a go-crontab node"},
+		"6": {code: exitFailed, err: "cannot read the response"},
 		"7": {code: exitRefused, err: "Title: Detail."},
 		"8": {code: exitNotFound, err: "there is no job"},
 	} {
@@ -316,9 +322,58 @@ func TestProblemsAndTheirCodes(t *testing.T) {
 
 	f.Close()
 	got = command("cluster", "--server", f.URL)
-	if got.code != exitFailed || !strings.Contains(got.err, "no go-crontab answers at "+f.URL+": connection refused") ||
+	if got.code != exitFailed || !strings.Contains(got.err, "no node answers at "+f.URL+": connection refused") ||
 		!strings.Contains(got.err, "go-crontab dev") {
 		t.Errorf("no server: got %+v", got)
+	}
+}
+
+// TestSimilarJob: the error for a job that does not exist names a similar job, or the same name in
+// another app.
+func TestSimilarJob(t *testing.T) {
+	t.Parallel()
+
+	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
+		"GET /api/v1/jobs": func(r *http.Request) (int, string) {
+			q := r.URL.Query()
+			switch {
+			case q.Get("name") == "backup":
+				return 200, `{"items":[{"app":"ops","name":"backup-old"},{"app":"ops","name":"backup"}]}`
+			case q.Get("app") == "default":
+				return 200, `{"items":[{"app":"default","name":"hello"}]}`
+			case q.Get("app") == "ops":
+				return 200, `{"items":[{"app":"ops","name":"backup"}]}`
+			}
+			return 200, `{"items":[]}`
+		},
+	})
+
+	for line, want := range map[string]string{
+		"job show helo":       `there is no job "helo"; did you mean "hello"?`,
+		"job show backup":     `there is no job "backup"; did you mean "ops/backup"?`,
+		"job show ops/bakcup": `there is no job "ops/bakcup"; did you mean "ops/backup"?`,
+		"job show nothing":    "there is no job \"nothing\"\n",
+		"run logs helo":       `there is no run or job "helo"; did you mean "hello"?`,
+	} {
+		if got := command(append(strings.Fields(line), "--server", f.URL)...); got.code != exitNotFound ||
+			!strings.Contains(got.err, want) {
+			t.Errorf("%s: got %+v, want %q", line, got, want)
+		}
+	}
+}
+
+// TestUnknownAuthority: the error for a certificate of an unknown authority says how to trust it.
+func TestUnknownAuthority(t *testing.T) {
+	t.Parallel()
+
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+
+	if got := command("cluster", "--server", s.URL); got.code != exitFailed ||
+		!strings.Contains(got.err, "signed by an unknown authority") || !strings.Contains(got.err, "SSL_CERT_FILE") {
+		t.Errorf("got %+v", got)
 	}
 }
 

@@ -20,14 +20,14 @@ func keepWords(k job.Keep) string {
 		out = append(out, "for "+k.Age.String())
 	}
 	if k.Runs != 0 {
-		out = append(out, fmt.Sprintf("the latest %d", k.Runs))
+		out = append(out, fmt.Sprintf("the latest %d of each job", k.Runs))
 	}
 	if k.Bytes != 0 {
 		out = append(out, "up to "+k.Bytes.String()+" of output")
 	}
 
 	if k.Failures != 0 {
-		out = append(out, "what did not succeed for at least "+k.Failures.String())
+		out = append(out, "unsuccessful runs for at least "+k.Failures.String())
 	}
 	return strings.Join(out, ", ")
 }
@@ -38,17 +38,18 @@ func keepOf(r *view.Retention) job.Keep {
 }
 
 func retentionCommand(c *console) *cobra.Command {
-	cmd := newGroup("retention", "Say which records of runs are kept, and for how long", retentionList(c),
+	cmd := newGroup("retention", "Set how long records of runs are kept", retentionList(c),
 		retentionSet(c))
-	cmd.Long = `Say which records of runs are kept, with their output: by age, by number, by bytes, and longer what did not succeed. What a
-job says itself (job add --keep-age …) counts more than the rule of its app, and that more than the rule of the cluster, each
-field by itself. Where nobody says anything, all is kept; a new cluster keeps 90 days, and a year of what did not succeed.`
+	cmd.Long = `Set how long records of runs and their output are kept: by age, number and size, and longer for
+unsuccessful runs. Settings of a job (job add --keep-age …) take precedence over the rule of its
+app, and that over the rule of the cluster, for each field separately. Without any rule, everything
+is kept. A new cluster keeps records for 90 days, and unsuccessful runs for a year.`
 	return cmd
 }
 
 func retentionList(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "ls", Aliases: []string{"list"}, Short: "List the rules, and how the removal stands", Args: nothing,
+		Use: "ls", Aliases: []string{"list"}, Short: "List the rules, and the progress of the removal", Args: nothing,
 		Example: "  go-crontab retention ls",
 	}
 
@@ -81,7 +82,7 @@ func retentionList(c *console) *cobra.Command {
 					size = rule.Bytes.String()
 				}
 				if rule.Archive {
-					archive = "first"
+					archive = "yes"
 				}
 				t.add(text(rule.Scope), text(rule.App), text(lengthOf(rule.Age)), text(runs), text(size),
 					text(lengthOf(rule.Failures)), text(archive))
@@ -91,13 +92,13 @@ func retentionList(c *console) *cobra.Command {
 				return err
 			}
 			if w := v.Work; w != nil {
-				when := "not yet through with all jobs"
+				when := "the first round is not finished"
 				if w.Ended != nil {
-					when = "all jobs looked at " + relative(w.Ended, time.Now())
+					when = "last round finished " + relative(w.Ended, time.Now())
 				}
 				c.notef("%d records removed, %d archived; %s\n", w.Removed, w.Archived, when)
 				if w.Failures > 0 {
-					c.notef("records stay: the archive command has failed %d times in a row: %s\n", w.Failures,
+					c.notef("no records are removed: the archive command failed %d times in a row: %s\n", w.Failures,
 						plain(w.Error))
 				}
 			}
@@ -113,22 +114,24 @@ func retentionSet(c *console) *cobra.Command {
 	app := ""
 	cmd := &cobra.Command{
 		Use: "set", Short: "Set the rule of the cluster, or of an app", Args: nothing,
-		Long: `Set the rule of the cluster, or with --app that of an app. It takes the place of the one before; without any flag there is
-none any more. What is kept no longer goes within some ten minutes.`,
+		Long: `Set the rule of the cluster, or of an app with --app. The new rule replaces the earlier one. Without
+other flags, the rule is removed. Records that are no longer kept are removed within about ten
+minutes.`,
 		Example: `  go-crontab retention set --age 2160h --failures 8760h
   go-crontab retention set --app shop --age 720h --runs 10000`,
 	}
 
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&app, "app", "", "the app (default the whole cluster)")
-	flags.String("age", "", "records that ended longer ago go")
-	flags.Int64("runs", 0, "of each job only so many of the latest stay")
+	flags.StringVar(&app, "app", "", "app of the rule (default the whole cluster)")
+	flags.String("age", "", "remove records of runs that ended longer ago than this, such as 720h")
+	flags.Int64("runs", 0, "keep only this many records of each job, the latest ones")
 	flags.String("bytes", "",
-		"of each job only the latest stay whose output comes to no more, such as 1GiB")
-	flags.String("failures", "", "what did not succeed stays at least so long")
+		"keep only the latest records of each job with at most this much output, such as 1GiB")
+	flags.String("failures", "",
+		"keep records of unsuccessful runs at least this long, such as 8760h")
 	flags.Bool("archive", false,
-		"nothing goes before an archive command has it (serve --archive-command)")
+		"remove a record only after the archive command has it (serve --archive-command)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path := "/api/v1/cluster/retention"
 		if app != "" {
@@ -149,7 +152,7 @@ none any more. What is kept no longer goes within some ten minutes.`,
 			if v.App != "" {
 				whose = "app " + plain(v.App)
 			}
-			c.printf("%s keeps records %s\n", whose, plain(orElse(keepWords(keepOf(&v)), "as nobody says otherwise")))
+			c.printf("%s keeps records: %s\n", whose, plain(orElse(keepWords(keepOf(&v)), "no rule")))
 			return nil
 		})
 	}

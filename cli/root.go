@@ -45,9 +45,12 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	}
 
 	if !running { // cobra rejected the command line
-		err = &exitError{code: exitUsage, err: err, hint: hintOf(err)}
+		err = &exitError{code: exitUsage, err: flagProblem(cmd, err), hint: hintOf(err)}
 		if near := nearest(root, args); cmd == root && near != "" {
 			err = withHint(err, "%s", near)
+		}
+		if !cmd.HasSubCommands() {
+			err = withHint(err, "usage:  %s\nsee %s --help", cmd.UseLine(), cmd.CommandPath())
 		}
 	}
 	if codeOf(err) == exitUsage {
@@ -79,7 +82,8 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 	}
 
 	root.SetVersionTemplate("go-crontab {{.Version}}\n")
-	root.AddGroup(&cobra.Group{ID: "cluster", Title: "Run a cluster:"}, &cobra.Group{ID: "jobs", Title: "Use one:"},
+	root.AddGroup(&cobra.Group{ID: "cluster", Title: "Run a cluster:"}, &cobra.Group{ID: "jobs",
+		Title: "Use a cluster:"},
 		&cobra.Group{ID: "files", Title: "Jobs as files, and schedules:"})
 
 	for _, cmd := range append(nodeCommands(c), migrateCommand(c), doctorCommand(c)) {
@@ -94,7 +98,7 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 	} {
 		cmd.GroupID = "jobs"
 		cmd.PersistentFlags().StringVarP(&c.timezone, "timezone", "z", "",
-			"print times in this zone, and read those without an offset in it (default this machine's)")
+			"time zone to print times in, and to read times without an offset in (default this machine's)")
 		_ = cmd.RegisterFlagCompletionFunc("timezone", completeZones)
 		root.AddCommand(cmd)
 	}
@@ -120,7 +124,7 @@ func noEmptyFilter(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		_, narrow := f.Annotations[narrows]
 		if v := f.Value.String(); (narrow || f.Name == "app" && !ofSecret) && (v == "" || v == "[]") {
-			err = fmt.Errorf("--%s is empty: say what is meant, or leave the flag out", f.Name)
+			err = fmt.Errorf("--%s is empty: give a value, or leave the flag out", f.Name)
 		}
 	})
 	return err
@@ -211,15 +215,15 @@ func wants(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return fmt.Errorf("%s: %s is missing", cmd.CommandPath(), what)
+			return fmt.Errorf("%s: an argument is missing; want %s", cmd.CommandPath(), what)
 		case most >= 0 && len(args) > most:
-			return fmt.Errorf("%s: %q is too much, want %s", cmd.CommandPath(), args[most], what)
+			return fmt.Errorf("%s: unexpected argument %q; want %s", cmd.CommandPath(), args[most], what)
 		case slices.Contains(args, ""): // an unset variable; an empty name may mean all
-			return fmt.Errorf("%s: an argument is empty, want %s", cmd.CommandPath(), what)
+			return fmt.Errorf("%s: an argument is empty; want %s", cmd.CommandPath(), what)
 		}
 		return nil
 	}
 }
 
 // nothing rejects all arguments.
-func nothing(cmd *cobra.Command, args []string) error { return wants(0, 0, "no argument")(cmd, args) }
+func nothing(cmd *cobra.Command, args []string) error { return wants(0, 0, "no arguments")(cmd, args) }

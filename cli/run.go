@@ -14,7 +14,7 @@ import (
 )
 
 func runCommand(c *console) *cobra.Command {
-	return newGroup("run", "Look at what ran and what is running, kill it", runList(c), runShow(c), runLogs(c),
+	return newGroup("run", "List, show and kill runs", runList(c), runShow(c), runLogs(c),
 		runKill(c))
 }
 
@@ -26,10 +26,10 @@ type runFilter struct {
 
 func (f *runFilter) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.outcome, "outcome", "",
-		"only these: succeeded, failed, timed_out, killed, lost, skipped, missed, superseded")
-	cmd.Flags().StringVar(&f.from, "from", "", `only due at or after, such as "2027-01-31 09:00"`)
-	cmd.Flags().StringVar(&f.to, "to", "", "only due before")
-	cmd.Flags().IntVarP(&f.n, "count", "n", 20, "at most so many, 0 is all")
+		"only this outcome: succeeded, failed, timed_out, killed, lost, skipped, missed, superseded")
+	cmd.Flags().StringVar(&f.from, "from", "", `only runs due at or after this time, such as "2027-01-31 09:00"`)
+	cmd.Flags().StringVar(&f.to, "to", "", "only runs due before this time")
+	cmd.Flags().IntVarP(&f.n, "count", "n", 20, "show at most this many, 0 for all")
 }
 
 func (f *runFilter) query(now time.Time) (url.Values, error) {
@@ -61,15 +61,15 @@ func (f *runFilter) query(now time.Time) (url.Values, error) {
 func runList(c *console) *cobra.Command {
 	var f runFilter
 	cmd := &cobra.Command{
-		Use: "ls", Aliases: []string{"list"}, Short: "List runs, the latest first", Args: nothing,
+		Use: "ls", Aliases: []string{"list"}, Short: "List runs, newest first", Args: nothing,
 		Example: "  go-crontab run ls\n  go-crontab run ls --state running\n  go-crontab run ls --outcome failed -n 5",
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().StringVarP(&f.app, "app", "a", "", "only of this app")
-	cmd.Flags().StringVarP(&f.job, "job", "j", "", "only of this job")
-	cmd.Flags().StringVar(&f.state, "state", "", "only running, or only ended")
-	cmd.Flags().StringVar(&f.node, "node", "", "only on this node")
+	cmd.Flags().StringVarP(&f.app, "app", "a", "", "only runs of this app")
+	cmd.Flags().StringVarP(&f.job, "job", "j", "", "only runs of this job")
+	cmd.Flags().StringVar(&f.state, "state", "", "only runs in this state: running or ended")
+	cmd.Flags().StringVar(&f.node, "node", "", "only runs on this node")
 	f.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q, err := f.query(c.now())
@@ -94,7 +94,7 @@ func runList(c *console) *cobra.Command {
 func jobHistory(c *console) *cobra.Command {
 	var f runFilter
 	cmd := &cobra.Command{
-		Use: "history JOB", Short: "List a job's ended runs, the latest first", Args: wants(1, 1, jobArgument),
+		Use: "history JOB", Short: "List a job's ended runs, newest first", Args: wants(1, 1, jobArgument),
 		Example:           "  go-crontab job history backup\n  go-crontab job history backup --outcome failed -n 3",
 		ValidArgsFunction: completeJobs(c),
 	}
@@ -125,11 +125,11 @@ func (r *remote) runs(ctx context.Context, path string, q url.Values, n int, nam
 	}
 	return r.list(raw, func(i int) string { return runs[i].ID }, func() error {
 		if len(runs) == 0 && filtered {
-			r.notef("No such runs.\n")
+			r.notef("No runs match.\n")
 			return nil
 		}
 		if len(runs) == 0 {
-			r.notef("No runs yet.\n")
+			r.notef("There are no runs yet.\n")
 			return nil
 		}
 		return r.table(runTable(runs, named, r.now()))

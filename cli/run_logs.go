@@ -21,16 +21,16 @@ import (
 func runLogs(c *console) *cobra.Command {
 	raw, follow := false, false
 	cmd := &cobra.Command{
-		Use: "logs RUN", Short: "Print what a run has written", Args: wants(1, 1, runArgument),
+		Use: "logs RUN", Short: "Print the output of a run", Args: wants(1, 1, runArgument),
 		Example:           "  go-crontab run logs backup\n  go-crontab run logs backup --follow\n  go-crontab run logs backup --raw > output",
 		ValidArgsFunction: completeJobs(c),
 	}
 
 	r := newRemote(c, cmd, "table")
 	_ = cmd.Flags().MarkHidden("output") // output is printed unchanged
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "while it is running, print what comes until it has ended")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing new output until the run has ended")
 	cmd.Flags().BoolVar(&raw, "raw", false,
-		"every byte as it was kept: control characters too, and no note where some were dropped")
+		"print all stored bytes, with control characters and without notes about dropped output")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		run, _, err := findRun(cmd.Context(), r, args[0])
 		switch {
@@ -87,7 +87,7 @@ func (r *remote) follow(ctx context.Context, run string, raw bool) error {
 		case "output":
 			var part view.OutputEvent
 			if err := json.Unmarshal([]byte(m.Data), &part); err != nil {
-				return fmt.Errorf("the output of run %s is not understood: %w", run, err)
+				return fmt.Errorf("cannot read the output of run %s: %w", run, err)
 			}
 
 			from = part.Next
@@ -172,8 +172,7 @@ func (r *remote) bytesFrom(
 
 	next, err = strconv.ParseInt(header.Get("Output-Next"), 10, 64)
 	if err != nil {
-		return nil, 0, false, fmt.Errorf("the answer of %s does not say how far it goes: it is older than this program",
-			r.server)
+		return nil, 0, false, fmt.Errorf("cannot follow the output: the node %s is older than this program", r.server)
 	}
 	return b, next, header.Get("Output-State") == "ended", nil
 }

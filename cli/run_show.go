@@ -32,7 +32,7 @@ func runShow(c *console) *cobra.Command {
 	return cmd
 }
 
-const runArgument = "one RUN (its id), or a JOB for its latest run"
+const runArgument = "RUN (its id), or JOB for its latest run"
 
 // findRun reads a run by its id, or the latest run of a job. If a number is the id of both, the run
 // wins.
@@ -46,10 +46,7 @@ func findRun(ctx context.Context, r *remote, arg string) (run view.Run, raw json
 
 	j, _, err := findJob(ctx, r, arg)
 	if codeOf(err) == exitNotFound {
-		err = &exitError{
-			code: exitNotFound, err: notFound("run or job", arg),
-			hint: "to see what there is: " + program() + " run ls",
-		}
+		err = r.noJob(ctx, "run or job", arg, "run")
 	}
 	if err != nil {
 		return run, nil, err
@@ -105,13 +102,13 @@ func runCard(run *view.Run, now time.Time) card {
 	switch {
 	case run.OutputRemoved:
 		d.add("output",
-			fmt.Sprintf("%d bytes, removed: app %s was at its limit of kept output", run.OutputBytes, run.App))
+			fmt.Sprintf("%d bytes, removed because app %s was at its limit of kept output", run.OutputBytes, run.App))
 	case run.OutputBytes > 0:
 		size := fmt.Sprintf("%d bytes", run.OutputBytes)
 		if run.OutputTruncated {
-			size += ", the middle was dropped"
+			size += ", without the middle, which was dropped"
 		}
-		d.add("output", size+"; to see it: "+program()+" run logs "+run.ID)
+		d.add("output", size+"; to see it:  "+program()+" run logs "+run.ID)
 	}
 
 	return d

@@ -26,13 +26,14 @@ import (
 const secretsPath = "/api/v1/secrets"
 
 func secretCommand(c *console) *cobra.Command {
-	return newGroup("secret", "Keep what jobs use and nobody may read", secretList(c), secretSet(c), secretRemove(c),
+	return newGroup("secret",
+		"Manage secrets for jobs, whose values nobody can read", secretList(c), secretSet(c), secretRemove(c),
 		secretRotate(c), secretKeygen(c))
 }
 
 func secretList(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "ls", Aliases: []string{"list"}, Short: "List the secrets; nothing shows their values", Args: nothing,
+		Use: "ls", Aliases: []string{"list"}, Short: "List the secrets, without their values", Args: nothing,
 		Example: "  go-crontab secret ls",
 	}
 
@@ -45,7 +46,7 @@ func secretList(c *console) *cobra.Command {
 
 		return r.list(raw, func(i int) string { return string(secrets[i].Name) }, func() error {
 			if len(secrets) == 0 {
-				c.notef("There are no secrets yet. To make one:  %s secret set NAME\n", program())
+				c.notef("There are no secrets yet. To create one:  %s secret set NAME\n", program())
 				return nil
 			}
 
@@ -76,20 +77,21 @@ func secretList(c *console) *cobra.Command {
 func secretSet(c *console) *cobra.Command {
 	var file, app string
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Make a secret, or give it another value", Args: nameAlone,
-		Long: `Make a secret, or give it another value. The value is read from a file or from standard input, at a terminal without
-showing it; never from the command line, which others can see. Line breaks at its end are left out.
+		Use: "set NAME", Short: "Create a secret, or change its value", Args: nameAlone,
+		Long: `Create a secret, or change its value. The value is read from a file or from standard input; a
+terminal does not show it. It is never read from the command line, which other users can see. Line
+breaks at the end are removed.
 
-Jobs name it as {{secret.NAME}}, in the values of env, in stdin, and in the headers and the body of HTTP jobs; what
-they write has *** in its place. Each app may have a secret of the same name, and there may be one of all apps: a job
-uses its app's own, or else that.`,
+Jobs refer to it as {{secret.NAME}} in the values of env, in stdin, and in the headers and the body
+of HTTP jobs. In their output it is replaced by ***. A secret belongs to one app or to all apps. A
+job uses the secret of its own app, if there is one of that name, else the secret for all apps.`,
 		Example: "  go-crontab secret set pg\n  pwgen 32 1 | go-crontab secret set hook --app billing\n  go-crontab secret set tls-key --from-file key.pem",
 	}
 
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&file, "from-file", "f", "-", "file with the value; - is standard input")
 	cmd.Flags().StringVarP(&app, "app", "a", "",
-		"the app that it belongs to, whose jobs alone may use it (default all apps)")
+		"only jobs of this app may use the secret (default jobs of all apps)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		value, err := c.readSecret(cmd.Context(), args[0], file)
 		if err != nil {
@@ -108,7 +110,7 @@ uses its app's own, or else that.`,
 
 		r.warnOfApps(cmd.Context(), app)
 		return r.object(c, raw, string(s.Name), func() error {
-			c.printf("secret %s is set, for jobs of %s\n", plain(s.Name), ofApp(s.App))
+			c.printf("set secret %s for jobs of %s\n", plain(s.Name), ofApp(s.App))
 			return nil
 		})
 	}
@@ -121,15 +123,16 @@ func ofApp(app string) string {
 	if app == "" {
 		return "all apps"
 	}
-	return "the app " + plain(app)
+	return "app " + plain(app)
 }
 
 // nameAlone rejects a value on the command line, without repeating it in the error.
 func nameAlone(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return fmt.Errorf("%s: too much is given; the value is read from standard input or --from-file: all users of this machine can see a command line", cmd.CommandPath())
+		return fmt.Errorf("%s: unexpected argument; give the value on standard input or with --from-file, "+
+			"because all users of this machine can see command lines", cmd.CommandPath())
 	}
-	return wants(1, 1, "the NAME")(cmd, args)
+	return wants(1, 1, "NAME")(cmd, args)
 }
 
 // readSecret reads a value from a file, the terminal or standard input.
@@ -165,9 +168,9 @@ func (c *console) readSecret(ctx context.Context, name, file string) (string, er
 	case value == "":
 		return "", usageError("the value is empty; give it with --from-file FILE, or on standard input")
 	case len(value) > job.MaxSecret:
-		return "", usageError("the value is longer than %d bytes, of which no more are taken", job.MaxSecret)
+		return "", usageError("the value is longer than %d bytes, which is the limit", job.MaxSecret)
 	case !utf8.ValidString(value): // JSON would change it
-		return "", usageError("the value is no text (UTF-8); encode it, as base64 for instance")
+		return "", usageError("the value is not UTF-8 text; encode it, for example as base64")
 	}
 
 	return value, nil
@@ -213,8 +216,8 @@ func secretRemove(c *console) *cobra.Command {
 	}
 
 	example := "  go-crontab secret rm pg\n  go-crontab secret rm hook --app billing"
-	cmd := removal{"secret", "NAME", "Delete secrets that no job uses", example, path, nil}.command(c)
-	cmd.Flags().StringVarP(&app, "app", "a", "", "the app that they belong to (default those of all apps)")
+	cmd := removal{"secret", "NAME", "Delete secrets that no job uses", example, path, "", ""}.command(c)
+	cmd.Flags().StringVarP(&app, "app", "a", "", "app of the secrets (default the secrets for all apps)")
 	return cmd
 }
 
@@ -222,13 +225,14 @@ func secretPath(name string) string { return secretsPath + "/" + url.PathEscape(
 
 func secretRotate(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rotate", Short: "Seal all secrets with the first key of the node that is asked", Args: nothing,
-		Long: `Seal all secrets with the first key of the node that is asked. Their values stay, and jobs run on meanwhile.
+		Use: "rotate", Short: "Encrypt all secrets again, with a new key", Args: nothing,
+		Long: `Encrypt all secrets again, with the first key of the node that --server names. Values do not change,
+and jobs continue to run.
 
 To change the key of a cluster:
-  1. Print one with "secret keygen", add it to the key file of every node, below the old one, and restart the nodes.
-  2. Put it first in these files, and restart the nodes again.
-  3. Run this. Then "secret ls" shows no key that is old, and the old one can go from the files.`,
+  1. Create a key with "secret keygen", add it below the old key in the key file of each node, and restart the nodes.
+  2. Move the new key to the top of these files, and restart the nodes again.
+  3. Run this command. When "secret ls" shows no old keys, remove the old key from the files.`,
 		Example: "  go-crontab secret rotate",
 	}
 
@@ -240,14 +244,14 @@ To change the key of a cluster:
 		}
 
 		err = r.object(c, raw, v.Key, func() error {
-			c.printf("%d secrets were sealed with another key and are now with %s\n", v.Rotated, plain(v.Key))
+			c.printf("encrypted %s again, with key %s\n", counted(v.Rotated, "secret"), plain(v.Key))
 			for _, f := range v.Failed {
-				c.printf("secret %s of %s stays as it is: %s\n", plain(f.Name), ofApp(f.App), plain(f.Why))
+				c.printf("secret %s of %s is unchanged: %s\n", plain(f.Name), ofApp(f.App), plain(f.Why))
 			}
 			return nil
 		})
 		if err == nil && len(v.Failed) > 0 {
-			err = fmt.Errorf("%d secrets could not be opened", len(v.Failed))
+			err = fmt.Errorf("%s could not be decrypted", counted(len(v.Failed), "secret"))
 		}
 
 		return err
@@ -258,10 +262,10 @@ To change the key of a cluster:
 
 func secretKeygen(c *console) *cobra.Command {
 	return &cobra.Command{
-		Use: "keygen", Short: "Print a new key, with which nodes seal secrets", Args: nothing,
-		Long: `Print a new key, 32 random bytes in base64, for --secret-key-file or GOCRONTAB_SECRET_KEY of all nodes. Whoever has it
-and can read the database has all secrets; without it they are lost. Keep a copy where the backups of the database are
-not.`,
+		Use: "keygen", Short: "Print a new key for the encryption of secrets", Args: nothing,
+		Long: `Print a new key for the encryption of secrets: 32 random bytes in base64, for --secret-key-file or
+GOCRONTAB_SECRET_KEY of all nodes. Anyone with the key and access to the database can read all
+secrets. Without the key they are lost. Keep a copy, but not with the backups of the database.`,
 		Example: "  (umask 077; go-crontab secret keygen > secret.key)",
 		RunE: func(*cobra.Command, []string) error {
 			c.printf("%s\n", secret.NewKey())
@@ -300,7 +304,7 @@ func secretKeys(file string, log *slog.Logger) (*secret.Ring, error) {
 		return nil, usageError("%s: %w", from, err)
 	}
 	if open {
-		log.Warn("others than its owner may read the file with the keys of secrets", "file", file)
+		log.Warn("the file with the secret keys is readable by other users than its owner", "file", file)
 	}
 
 	return ring, nil

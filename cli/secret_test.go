@@ -86,7 +86,7 @@ func TestSecretCommands(t *testing.T) {
 
 	ask(s, "", exitRefused, "secret", "rm", "pg")
 	ask(s, "", exitOK, "job", "rm", "show", "--yes")
-	if out := ask(s, "", exitNotFound, "secret", "rm", "file"); !strings.Contains(out, "of all apps") {
+	if out := ask(s, "", exitNotFound, "secret", "rm", "file"); !strings.Contains(out, "for all apps") {
 		t.Errorf("got\n%s", out)
 	}
 

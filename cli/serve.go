@@ -68,11 +68,13 @@ func serveCommand(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a node: API, scheduler and executor",
-		Long: `Run a node of the cluster that is kept in one MySQL schema. Each setting can be given as GOCRONTAB_<FLAG> too, such
-as GOCRONTAB_DSN; the flag wins. Another variable that begins so is misspelt, and an error. The node waits for a MySQL that is not up yet.
+		Long: `Run a node of a cluster: API, scheduler and executor. All nodes of a cluster share one MySQL schema.
+Each flag can also be set by the variable GOCRONTAB_<FLAG>, such as GOCRONTAB_DSN; the flag takes
+precedence. An unknown GOCRONTAB_ variable is an error. The node waits until MySQL is up.
 
-SIGTERM or SIGINT drains: nothing more is started, what was only prepared is given back, and commands get --drain-grace
-to end. A second signal kills them at once. Exit code 4: the node may not join, and the message says why.`,
+SIGTERM or SIGINT drains the node: it starts no runs, gives prepared runs back, and waits up to
+--drain-grace for commands to end. A second signal kills the commands at once. Exit code 4: the node
+may not join the cluster; the message says why.`,
 		Example: `  export GOCRONTAB_DSN='crontab:secret@tcp(db:3306)/crontab'
   go-crontab serve
   GOCRONTAB_DSN_FILE=/run/secrets/dsn go-crontab serve --node web-1`,
@@ -104,64 +106,64 @@ func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags.SortFlags = false
 	dsnVar(flags, &s.dsn)
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8610",
-		"address of the API; one that others can reach needs --tls-cert, or --insecure-http")
+		"address of the API; an address that others can reach needs --tls-cert or --insecure-http")
 	flags.StringVar(&s.probes, "probe-listen", "",
-		`address that answers /healthz and /readyz alone, in plain HTTP, for orchestrators: a flood of
-the API does not reach it (default none; the API answers both)`)
+		`additional address that answers only /healthz and /readyz, in plain HTTP, for orchestrators;
+load on the API does not affect it (default none)`)
 	flags.StringVar(&s.advertise, "advertise", "",
-		`how others reach the API, for the list of nodes and its links: a host, host:port or URL
-(default where it listens; for all addresses the host name)`)
-	flags.StringVar(&s.node, "node", "", "the node's name (default the host name)")
+		`host, host:port or URL at which others reach the API, for the list of nodes
+(default the --listen address, or the host name if that is all addresses)`)
+	flags.StringVar(&s.node, "node", "", "name of the node, unique in the cluster (default the host name)")
 	flags.StringSliceVar(&s.labels, "label", nil,
-		`what selectors of jobs see of the node, beside node, os and arch: zone=a; may be
+		`label for the selectors of jobs, such as zone=a, besides node, os and arch; may be
 repeated, or separated by commas (GOCRONTAB_LABELS)`)
 	flags.DurationVar(&s.expiry, "session-expiry", session.DefaultExpiry,
-		`a node silent for so long is taken for dead, 5s to 10m; the same on all nodes, which must
-all be stopped to change it`)
+		`consider a node dead after this long without a sign of life, 5s to 10m; the same on all nodes;
+to change it, stop all nodes`)
 	flags.IntVar(&s.slots, "slots", 0,
-		"attempts at once; an HTTP request counts as a sixteenth of one (default 64 for each processor)")
+		"most runs at once; an HTTP request counts as a sixteenth of a run (default 64 for each processor)")
 	flags.DurationVar(&s.lookAhead, "look-ahead", node.DefaultLookAhead,
-		"how long before they are due runs are claimed, 1s to 15s")
-	flags.DurationVar(&s.grace, "drain-grace", node.DefaultGrace, "how long a drain waits for commands")
-	flags.StringVar(&s.stateDir, "state-dir", "", `where outcomes wait that could not be written (default
-/var/lib/go-crontab/<node> for root, else ~/.local/state/go-crontab/<node>)`)
+		"claim runs this long before they are due, 1s to 15s")
+	flags.DurationVar(&s.grace, "drain-grace", node.DefaultGrace, "longest time that a drain waits for commands")
+	flags.StringVar(&s.stateDir, "state-dir", "",
+		`folder for outcomes that cannot be written to MySQL yet (default /var/lib/go-crontab/<node>
+for root, else ~/.local/state/go-crontab/<node>)`)
 	flags.StringVar(&s.runAs, "run-as", "",
-		`user, or user:group, that commands run as when their job names none; the node must be root,
-or have CAP_SETUID, CAP_SETGID and CAP_KILL (default the node's own user: commands can read the database's password then)`)
+		`user, or user:group, for commands of jobs that name none; needs root, or CAP_SETUID, CAP_SETGID and CAP_KILL
+(default the node's own user, so commands can read the database password)`)
 	flags.StringSliceVar(&s.allow, "run-as-allow", nil,
-		`users that commands may run as, by name or id, separated by commas (default the one of --run-as;
-without that anybody, if the node may switch). Jobs without a user run as the node's own if there is no --run-as; it must be
-listed then`)
+		`users that commands may run as, by name or id, separated by commas (default the --run-as user; without
+--run-as all users, if the node may switch); without --run-as, list the node's own user for jobs that name none`)
 
 	flags.BoolVar(&s.newPrivs, "allow-new-privs", false,
-		`let commands gain rights by setuid programs such as sudo, and by capabilities of files
-(default they run with no_new_privs)`)
+		`let commands gain privileges by setuid programs such as sudo, and by file capabilities
+(default commands run with no_new_privs)`)
 	flags.StringVar(&s.cgroup, "cgroup", "",
-		`folder of a cgroup v2 that is the node's alone, for jobs with limits of memory, cpu or pids
-(default the node's own, if systemd has delegated it)`)
+		`folder of a cgroup v2 that only this node uses, for jobs with limits of memory, cpu or pids
+(default the node's own cgroup, if systemd has delegated it)`)
 	flags.BoolVar(&s.noGuard, "no-guard", false,
-		`start no helper that kills the commands if this process is killed, crashes or is stopped, and has
-others take over at once`)
+		`start no guard; the guard is a helper process that kills the commands if the node dies or hangs,
+so that other nodes take over at once`)
 	flags.StringSliceVar(&s.httpAllow, "http-allow", nil,
-		`what HTTP jobs may call beside public addresses: 10.0.0.0/8, [fd00::1]:8080,
+		`additional targets of HTTP jobs, besides public addresses: 10.0.0.0/8, [fd00::1]:8080,
 intranet.example, *.intranet.example:8080; may be repeated, or separated by commas`)
 	flags.StringVar(&s.secrets, "secrets-dir", "",
-		`folder with the node's own secrets, for signatures and TLS keys of HTTP jobs: the file
-APP/NAME for jobs of an app, */NAME for those of all (default none)`)
+		`folder with node secrets, for signatures and TLS keys of HTTP jobs: the file APP/NAME for jobs of
+an app, */NAME for jobs of all apps (default none)`)
 	flags.StringSliceVar(&s.grants, "grant-secret", nil,
-		`which apps may use the node's own secret in GOCRONTAB_SECRET_<NAME>, as NAME=APP|APP, or
-NAME=* for all; may be repeated, or separated by commas (default none may)`)
+		`apps that may use the node secret in GOCRONTAB_SECRET_<NAME>, as NAME=APP|APP, or NAME=* for all apps;
+may be repeated, or separated by commas (default no apps)`)
 	flags.StringVar(&s.keyFile, secretKeyFlag, "",
-		`file with the key of the cluster's secrets, the same on all nodes; "go-crontab secret keygen"
-prints one (default GOCRONTAB_SECRET_KEY, the key itself, or none)`)
+		`file with the encryption key of secrets, the same on all nodes; "go-crontab secret keygen" creates one
+(default the key in GOCRONTAB_SECRET_KEY, or none)`)
 	flags.StringVar(&s.archive, "archive-command", "",
-		`a command, which bash runs, that gets records as lines of JSON on its standard input before
-they are removed; the same on all nodes`)
+		`bash command that gets records on standard input, as lines of JSON, before they are removed;
+the same on all nodes (default none)`)
 	flags.DurationVar(&s.archiving, "archive-timeout", node.DefaultArchiveTimeout,
-		"how long it may take for a batch of records, 1s to 4m")
+		"longest time of the archive command for a batch of records, 1s to 4m")
 	flags.StringVar(&s.auditLog, "audit-log", "",
-		`copy all audit lines of the cluster to a file, by its path, as lines of JSON; or "syslog"
-(default nowhere)`)
+		`copy all audit entries of the cluster to this file, as lines of JSON, or to "syslog"
+(default none)`)
 	s.access.flags(flags)
 	s.folder.flags(flags)
 	s.logging.flags(flags)
@@ -196,7 +198,7 @@ func (s *serveSettings) check() error {
 		"session-expiry": s.expiry, "look-ahead": s.lookAhead, "drain-grace": s.grace, "archive-timeout": s.archiving,
 	} {
 		if d <= 0 {
-			return usageError("--%s %s: want more than 0", flag, d)
+			return usageError("--%s %s: want a duration above 0", flag, d)
 		}
 	}
 
@@ -204,7 +206,7 @@ func (s *serveSettings) check() error {
 		return usageError("--slots %d: want at least 1", s.slots)
 	}
 	if info, err := os.Stat(s.secrets); s.secrets != "" && (err != nil || !info.IsDir()) {
-		return usageError("--secrets-dir %q: want a folder", s.secrets)
+		return usageError("--secrets-dir %q: not a folder", s.secrets)
 	}
 
 	return nil
@@ -244,7 +246,7 @@ func (s *serveSettings) serve(c *console) error {
 	if s.node == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return fmt.Errorf("node name: %w; give one with --node", err)
+			return fmt.Errorf("no name for the node: %w; set one with --node", err)
 		}
 		s.node = host
 	}
@@ -263,10 +265,11 @@ func (s *serveSettings) serve(c *console) error {
 
 	l, err := net.Listen("tcp", s.listen)
 	if err != nil {
-		err = fmt.Errorf("API: %w", err)
+		err = fmt.Errorf("--listen: %w", err)
 		if errors.Is(err, syscall.EADDRINUSE) {
 			err = withHint(err,
-				"another node, or dev, may be running here; to see it:  %s cluster\nto listen elsewhere:  --listen 127.0.0.1:8620", program())
+				"another node, or dev, may use this port; to see it:  %s cluster\n"+
+					"to use another port:  --listen 127.0.0.1:8620", program())
 		}
 		return err
 	}
@@ -343,10 +346,12 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 
 	s.access.warn(log, s.listen, s.keys != nil)
 	if sql.Exposed(s.dsn) {
-		log.Warn("the link to MySQL is not encrypted: who can listen in reads what the cluster knows, and who can answer in MySQL's place gets the password; see tls in docs/security.md")
+		log.Warn("the connection to MySQL is not encrypted: others on the network may read data and the password; " +
+			"see tls in docs/security.md")
 	}
 	if s.runAs == "" && !s.stopOnEOF { // dev runs commands as its own user
-		log.Warn("commands run as the node's own user, so any job can get at the database's password, and with it at the cluster; see --run-as in docs/security.md")
+		log.Warn("commands run as the node's own user, so any job can read the database password; " +
+			"see --run-as in docs/security.md")
 	}
 
 	// The API answers before the node has a database.
@@ -356,7 +361,7 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 	go func() {
 		err := server.Serve(answering, l)
 		if answering.Err() == nil {
-			stop.request(fmt.Errorf("the API ended: %w", err)) // the node must not continue unobserved
+			stop.request(fmt.Errorf("the API stopped: %w", err)) // the node must not continue unobserved
 		} else {
 			err = nil // slow responses were cut off
 		}
@@ -397,7 +402,7 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 
 	err = errors.Join(err, <-served, <-probed)
 	if !within(followLeft, followed) {
-		log.Warn("the file system of the folder that is followed does not answer; not waiting for it")
+		log.Warn("the file system of --apply-dir does not respond; stopping without it")
 	}
 
 	if err == nil {
@@ -416,7 +421,7 @@ func (s *serveSettings) answerProbes(ctx context.Context, server *api.Server, l 
 	if ctx.Err() != nil {
 		return nil // slow responses were cut off
 	}
-	stop.request(fmt.Errorf("the listener for probes ended: %w", err)) // an orchestrator would kill the node
+	stop.request(fmt.Errorf("the listener of --probe-listen stopped: %w", err)) // an orchestrator would kill the node
 	return err
 }
 

@@ -46,42 +46,44 @@ const oidcSecret = "oidc-client-secret"
 
 func (a *accessSettings) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.tlsCert, "tls-cert", "",
-		"file with the certificate of the API and its chain, in PEM; read again when it changes")
-	flags.StringVar(&a.tlsKey, "tls-key", "", "file with its key")
+		"PEM file with the certificate of the API and its chain; read again when it changes")
+	flags.StringVar(&a.tlsKey, "tls-key", "", "PEM file with the key of the certificate; read again when it changes")
 	flags.BoolVar(&a.insecureHTTP, "insecure-http", false,
-		`speak plain HTTP also on an address that others can reach: tokens can be read on the
-way, unless a proxy that speaks TLS stands before this`)
+		`allow plain HTTP on an address that others can reach; without a TLS proxy in front, tokens can
+be read on the network`)
 
 	flags.StringSliceVar(&a.hosts, "host", nil,
-		"further host names that requests may be made to; may be repeated, or separated by commas")
+		"additional host name under which the API accepts requests; may be repeated, or separated by commas")
 	flags.StringVar(&a.publicURL, "public-url", "",
-		"where browsers reach the cluster, such as https://cron.example.com (default where it listens)")
+		"URL at which browsers reach the cluster, such as https://cron.example.com (default the --listen address)")
 
 	flags.DurationVar(&a.loginLife, "login-life", api.DefaultLoginLife,
 		"how long a browser stays signed in, 1m to 2160h")
 	flags.IntVar(&a.rate, "rate-limit", api.DefaultRate,
-		"requests a second of each token, 0 is no limit; five seconds' worth may come at once")
+		"most requests a second for each token, 0 for no limit; bursts may use five seconds' worth at once")
 
 	choiceVar(flags, &a.metrics, "metrics", "", "token",
-		"who may read /metrics: a viewer's token that is limited to no app, or anybody", "token", "open")
+		"access to /metrics, by a token for the whole cluster or open to anyone", "token", "open")
 	flags.IntVar(&a.mostJobs, "metrics-jobs", node.DefaultMetricsJobs,
-		`how many jobs with the label "metrics" get series of their own; the others are counted together`)
+		`most jobs with the label "metrics" that get their own series; the others share one`)
 
 	flags.StringVar(&a.oidc.Issuer, "oidc-issuer", "",
-		"URL of the OpenID Connect provider by which people sign in; needs --public-url")
-	flags.StringVar(&a.oidc.ClientID, "oidc-client-id", "", "what the provider calls this application")
+		"URL of the OpenID Connect provider for sign-in; needs --public-url")
+	flags.StringVar(&a.oidc.ClientID, "oidc-client-id", "", "client id of this application at the provider")
 	flags.StringVar(&a.oidc.ClientSecret, oidcSecret, "",
-		"the secret that it shares with the provider; visible in ps, so better give it as\nGOCRONTAB_OIDC_CLIENT_SECRET or in a file named by GOCRONTAB_OIDC_CLIENT_SECRET_FILE")
+		"client secret of this application at the provider; ps shows it to all users, so prefer\n"+
+			"GOCRONTAB_OIDC_CLIENT_SECRET or GOCRONTAB_OIDC_CLIENT_SECRET_FILE")
 	flags.DurationVar(&a.oidc.Recheck, "oidc-recheck", auth.DefaultRecheck,
-		"how often to ask the provider again about who is signed in, 1m to 24h; takes secret keys,\nand a provider that gives refresh tokens")
+		"time between two checks of signed-in people at the provider, 1m to 24h; needs secret keys and\n"+
+			"refresh tokens of the provider")
 	flags.StringSliceVar(&a.oidc.Scopes, "oidc-scope", nil,
-		"further scopes to ask the provider for, beside openid, profile and email")
+		"additional scope to request from the provider, besides openid, profile and email; may be repeated")
 	flags.StringVar(&a.oidc.GroupsClaim, "oidc-groups-claim", "groups",
-		"the claim with somebody's groups; a.b is b in a")
+		"claim with a person's groups; a.b is b in a")
 	flags.StringVar(&a.oidc.NameClaim, "oidc-name-claim", "",
-		"the claim that the audit is to call people by (default their verified address, or\npreferred_username)")
+		"claim with the name of people in the audit (default the verified email, or preferred_username)")
 	flags.StringArrayVar(&a.oidcRoles, "oidc-role", nil,
-		"the roles of groups: admins=admin,devs=operator:app1|app2; may be repeated")
+		"roles of groups, such as admins=admin,devs=operator:app1|app2; may be repeated")
 }
 
 // secured reports whether the API speaks TLS.
@@ -107,9 +109,9 @@ func (a *accessSettings) scheme() string {
 func (a *accessSettings) check(listen string) error {
 	switch {
 	case (a.tlsCert == "") != (a.tlsKey == ""):
-		return usageError("--tls-cert and --tls-key: want both, or none")
+		return usageError("--tls-cert and --tls-key are needed together")
 	case a.insecureHTTP && a.secured():
-		return usageError("--insecure-http and --tls-cert: want one of them")
+		return usageError("--insecure-http and --tls-cert cannot be combined")
 	case a.loginLife < time.Minute || a.loginLife > 90*24*time.Hour:
 		return usageError("--login-life %s: want 1m to 2160h", a.loginLife)
 	case a.oidc.Recheck < time.Minute || a.oidc.Recheck > 24*time.Hour:
@@ -167,10 +169,11 @@ func (a *accessSettings) checkListen(listen string) error {
 
 	return &exitError{
 		code: exitUsage,
-		err:  fmt.Errorf("--listen %q: others can reach this address, and plain HTTP shows them the tokens that go over it", listen),
-		hint: "give a certificate:  --tls-cert FILE --tls-key FILE\n" +
-			"or stay local:       --listen 127.0.0.1:8610, behind a proxy on this machine or ssh -L\n" +
-			"or insist:           --insecure-http, behind a proxy elsewhere",
+		err: fmt.Errorf("--listen %q: others can reach this address, and plain HTTP exposes tokens on the network",
+			listen),
+		hint: "use TLS:         --tls-cert FILE --tls-key FILE\n" +
+			"stay local:      --listen 127.0.0.1:8610, behind a proxy on this machine or ssh -L\n" +
+			"use HTTP anyway: --insecure-http, behind a TLS proxy on another machine",
 	}
 }
 
@@ -184,7 +187,7 @@ func (a *accessSettings) provider(now func() time.Time) (*auth.OIDC, error) {
 	if a.oidc.Issuer == "" {
 		if a.oidc.ClientID != "" || a.oidc.ClientSecret != "" || len(a.oidc.Scopes) > 0 || a.oidc.NameClaim != "" ||
 			len(a.oidcRoles) > 0 {
-			return nil, errors.New("--oidc-issuer is missing; the other OIDC settings are of no use without it")
+			return nil, errors.New("--oidc-issuer is missing; the other OIDC settings need it")
 		}
 		return nil, nil
 	}
@@ -228,9 +231,11 @@ func (a *accessSettings) certificate(log *slog.Logger) (*tls.Config, error) {
 // warn logs the risks of these settings.
 func (a *accessSettings) warn(log *slog.Logger, listen string, keys bool) {
 	if a.oidc.Issuer != "" && !keys {
-		log.Warn("there are no secret keys, so the refresh tokens of the identity provider are not kept: who is signed in keeps the role until the sign-in ends; see --login-life")
+		log.Warn("without secret keys, roles of signed-in people are not checked again at the identity provider " +
+			"until the sign-in ends; see --secret-key-file and --login-life")
 	}
 	if host, _, err := net.SplitHostPort(listen); err == nil && !local(host) && !a.secured() {
-		log.Warn("the API speaks plain HTTP on an address that others can reach: without a proxy that speaks TLS, tokens can be read on the way", "listen", listen)
+		log.Warn("the API uses plain HTTP on an address that others can reach: without a TLS proxy in front, "+
+			"tokens can be read on the network", "listen", listen)
 	}
 }

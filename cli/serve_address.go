@@ -21,13 +21,13 @@ const maxAddress = 255
 func address(advertise, scheme string, l net.Addr) (string, error) {
 	host, port, err := net.SplitHostPort(l.String())
 	if err != nil {
-		return "", fmt.Errorf("where the API listens: %w", err)
+		return "", fmt.Errorf("--listen: %w", err)
 	}
 
 	if advertise == "" {
 		if a, err := netip.ParseAddr(host); err == nil && a.Unmap().IsUnspecified() {
 			if host, err = os.Hostname(); err != nil {
-				return "", fmt.Errorf("where the API is to be reached: %w; say it with --advertise", err)
+				return "", fmt.Errorf("no address for the API: %w; set it with --advertise", err)
 			}
 		}
 		return scheme + "://" + net.JoinHostPort(host, port), nil
@@ -51,7 +51,8 @@ func address(advertise, scheme string, l net.Addr) (string, error) {
 // advertised parses --advertise. Without a scheme it assumes http.
 func advertised(text string) (*url.URL, error) {
 	wrong := func(why string) (*url.URL, error) {
-		return nil, usageError("--advertise %q: %s; want how others reach this node's API, such as web-1, web-1:8610 or https://web-1.example.com", text, why)
+		return nil, usageError("--advertise %q: %s; want a host, host:port or URL that others can reach, "+
+			"such as web-1:8610 or https://web-1.example.com", text, why)
 	}
 	whole := text
 	if a, err := netip.ParseAddr(text); err == nil && a.Is6() {
@@ -63,23 +64,23 @@ func advertised(text string) (*url.URL, error) {
 
 	u, err := url.Parse(whole)
 	if err != nil {
-		return wrong("names no host, or no port")
+		return wrong("not a host and port")
 	}
 
 	port, _ := strconv.Atoi(u.Port())
 	switch a, err := netip.ParseAddr(u.Hostname()); {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return wrong("is neither http nor https")
+		return wrong("the scheme is neither http nor https")
 	case u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return wrong("has more than a scheme, a host and a port")
+		return wrong("only a scheme, a host and a port are allowed")
 	case err == nil && a.Unmap().IsUnspecified():
-		return wrong("nobody can reach that address")
+		return wrong("others cannot reach this address")
 	case !isHost(u.Hostname()):
-		return wrong("names no host")
+		return wrong("no valid host")
 	case strings.HasSuffix(u.Host, ":") || u.Port() != "" && (port < 1 || port > 65535):
-		return wrong("the port is not 1 to 65535")
+		return wrong("the port is not between 1 and 65535")
 	case len(whole) > maxAddress-len("s:65535"):
-		return wrong("is too long")
+		return wrong("too long")
 	}
 
 	u.Path = ""

@@ -28,18 +28,18 @@ var folderFlags = []string{"apply-dir", "apply-prune-app", "apply-prune-label"}
 
 func (f *folderSettings) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.path, "apply-dir", "",
-		"folder with files of jobs, as apply takes them, that the cluster is to follow: what changes\nthere is applied")
+		"folder with job files, as for apply; the node applies every change of it")
 	flags.StringVar(&f.app, "apply-prune-app", "",
-		"the folder has all jobs of this app: those that are in no file are deleted")
+		"the folder defines all jobs of this app; jobs that are in no file are deleted")
 	flags.StringArrayVar(&f.labels, "apply-prune-label", nil,
-		"the folder has all jobs with this label, key=value; may be repeated")
+		"the folder defines all jobs with this label, key=value; may be repeated")
 }
 
 // check validates the settings. The folder may be missing or empty for now.
 func (f *folderSettings) check() error {
 	if f.path == "" {
 		if f.app != "" || len(f.labels) > 0 {
-			return usageError("--apply-dir is missing; --apply-prune-app and --apply-prune-label say what to delete that is not in it")
+			return usageError("--apply-dir is missing; --apply-prune-app and --apply-prune-label need it")
 		}
 		return nil
 	}
@@ -52,11 +52,12 @@ func (f *folderSettings) check() error {
 	info, err := os.Stat(full)
 	switch {
 	case err == nil && !info.IsDir():
-		return usageError("--apply-dir %q: want a folder", f.path)
+		return usageError("--apply-dir %q: not a folder", f.path)
 	case len(full) > job.MaxName:
-		return usageError("--apply-dir %q: the full path has %d bytes, at most %d are taken; a link to it may be shorter", f.path, len(full), job.MaxName)
+		return usageError("--apply-dir %q: the full path has %d bytes, more than %d; use a shorter link to it", f.path,
+			len(full), job.MaxName)
 	case f.app != "" && len(f.labels) > 0:
-		return usageError("give one of --apply-prune-app, --apply-prune-label")
+		return usageError("--apply-prune-app and --apply-prune-label cannot be combined")
 	}
 
 	f.path = full
@@ -71,7 +72,7 @@ func (f *folderSettings) follow(ctx context.Context, n *node.Node, name string, 
 	}
 
 	labels, _ := parseLabels("", f.labels) // already checked
-	folder := &follow.Folder{Path: f.path, Node: name, Read: api.ReadApply, Log: log, Editor: func() follow.Editor {
+	cfg := follow.Config{Path: f.path, Node: name, Read: api.ReadApply, Log: log, Editor: func() follow.Editor {
 		if e := n.Editor(); e != nil {
 			return e
 		}
@@ -80,10 +81,10 @@ func (f *folderSettings) follow(ctx context.Context, n *node.Node, name string, 
 
 	switch {
 	case f.app != "":
-		folder.Prune = map[string]any{"app": f.app}
+		cfg.Prune = map[string]any{"app": f.app}
 	case len(labels) > 0:
-		folder.Prune = map[string]any{"labels": labels}
+		cfg.Prune = map[string]any{"labels": labels}
 	}
 
-	_ = folder.Run(ctx) // it only ends with ctx
+	_ = follow.New(cfg).Run(ctx) // it only ends with ctx
 }

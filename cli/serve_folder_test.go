@@ -68,11 +68,11 @@ func TestServeFolderSettings(t *testing.T) {
 	file := write(t, t.TempDir(), "file", "")
 	for line, want := range map[string]string{
 		"--apply-prune-app shop":                                    "--apply-dir is missing",
-		"--apply-dir " + file:                                       "want a folder",
+		"--apply-dir " + file:                                       "not a folder",
 		"--apply-dir / --apply-prune-label x":                       "want key=value",
 		"--apply-dir / --apply-prune-label =x":                      "want key=value",
-		"--apply-dir / --apply-prune-label a=x --apply-prune-app y": "give one of",
-		"--apply-dir /" + strings.Repeat("long/", 40):               "a link to it may be shorter",
+		"--apply-dir / --apply-prune-label a=x --apply-prune-app y": "cannot be combined",
+		"--apply-dir /" + strings.Repeat("long/", 40):               "use a shorter link",
 	} {
 		args := append([]string{"serve", "--dsn", "a:b@tcp(127.0.0.1:1)/c"}, strings.Fields(line)...)
 		if got := command(args...); got.code != exitUsage || !strings.Contains(got.err, want) {

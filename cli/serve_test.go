@@ -67,7 +67,7 @@ func TestMigrateTellsWhatItDid(t *testing.T) {
 
 	// The variable wins over the file, the flag over the variable.
 	code, out = run(t, []string{"GOCRONTAB_DSN=nonsense", "GOCRONTAB_DSN_FILE=" + file}, "migrate", "--dsn", dsn)
-	if want := fmt.Sprintf("the tables are at version %d already\n", m.To); code != 0 || out != want {
+	if want := fmt.Sprintf("the tables are already at version %d\n", m.To); code != 0 || out != want {
 		t.Errorf("again: got code %d, %q, want %q", code, out, want)
 	}
 	if code, out = run(t, []string{"GOCRONTAB_DSN=nonsense", "GOCRONTAB_DSN_FILE=" + file},
@@ -113,7 +113,7 @@ func TestJobsEndToEnd(t *testing.T) {
 		{"job add bad --schedule 61 -- true", exitRefused, "schedule: "},
 		{"job add bad --every 5 -- true", exitRefused, "every: "},
 		{"job add ops/fail --schedule @yearly -o name -- exit 7", 0, "ops/fail\n"},
-		{"job add later --at +10h --paused -- true", 0, "no due times until it is resumed"},
+		{"job add later --at +10h --paused -- true", 0, "no scheduled runs until it is resumed"},
 		{"job ls", 0, "default/hello"},
 		{"job ls -o name --app ops", 0, "ops/fail\n"},
 		{"job ls -o name --status paused", 0, "default/later\n"},
@@ -137,12 +137,12 @@ func TestJobsEndToEnd(t *testing.T) {
 		{"cluster -o name", 0, "one\n"},
 		{"cluster", 0, "session expiry 5s"},
 		{"job pause --app ops --reason disks --yes", 0, "paused ops/fail"},
-		{"job pause --name-contains fail --dry-run", 0, "as it is"},
+		{"job pause --name-contains fail --dry-run", 0, "unchanged"},
 		{"job resume --app ops --status paused --yes -o name", 0, "ops/fail\n"},
 		{"job run --label team=a --dry-run -o json", 0, `"matched": 1`},
 		{"job versions ops/fail -o name", 0, "1\n"},
-		{"job diff ops/fail", 0, "is as version 1"},
-		{"job rollback ops/fail 1", 0, "is as it was at version 1 already"},
+		{"job diff ops/fail", 0, "versions 1 and 1 are the same"},
+		{"job rollback ops/fail 1", 0, "already has the definition of version 1"},
 		{"job rollback ops/fail 9", exitNotFound, "job versions ops/fail"},
 		{"job rm hello -o name", 0, "default/hello\n"},
 		{"job rm hello", exitNotFound, "there is no job"},
@@ -205,7 +205,7 @@ func TestSecondNodeOfAName(t *testing.T) {
 		t.Errorf("got exit code %d, want %d", code, exitRefused)
 	}
 
-	second.says(`another live node is named .{0,2}"one.{0,2}": address `+regexp.QuoteMeta(first.url)+`, pid `+
+	second.says(`another live node is named .{0,2}"one.{0,2}" \(address `+regexp.QuoteMeta(first.url)+`, pid `+
 		strconv.Itoa(first.cmd.Process.Pid), 0)
 	if got := status(first.url + "/readyz"); got != http.StatusOK {
 		t.Errorf("the first node: got status %d, want that it is still ready", got)
@@ -345,7 +345,7 @@ func TestRefusedJoin(t *testing.T) {
 
 	dsn := migrated(t)
 	execute(t, dsn, "DELETE FROM locks")
-	refused(dsn, "a missing lock row excludes nobody; restore it: go-crontab migrate")
+	refused(dsn, "; restore it: go-crontab migrate")
 	if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate"); code != 0 {
 		t.Fatalf("migrate: code %d, %s", code, out)
 	}
@@ -364,7 +364,7 @@ func TestWaitsForMigrate(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.DSN(t)
 	s := serve(t, dsn, "one")
-	s.says("the schema is empty; waiting until somebody creates the tables: go-crontab migrate", 15*time.Second)
+	s.says("the schema is empty; waiting for its tables, create them with: go-crontab migrate", 15*time.Second)
 	if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate"); code != 0 {
 		t.Fatalf("migrate: code %d, %s", code, out)
 	}
@@ -382,11 +382,11 @@ func TestAnswersBeforeMySQLDoes(t *testing.T) {
 		t.Errorf("readyz: got %d, want 503", got)
 	}
 	if got := s.ask("job", "add", "x", "--every", "5s", "--", "true"); got.code != exitFailed ||
-		!strings.Contains(got.err, "ask another node") {
+		!strings.Contains(got.err, "use another node") {
 		t.Errorf("job add: got %+v, want failed and what to do", got)
 	}
 
-	s.says("MySQL does not answer yet", 15*time.Second)
+	s.says("MySQL is not ready for this node yet", 15*time.Second)
 	taken := strings.TrimPrefix(s.url, "http://")
 	code, out := run(t, []string{"GOCRONTAB_DSN=u@tcp(127.0.0.1:1)/db"}, "serve", "--listen", taken)
 	if code != exitFailed || !strings.Contains(out, "address already in use") || !strings.Contains(out, "--listen ") {
@@ -506,7 +506,7 @@ func TestNodeEndsWithItsAPI(t *testing.T) {
 		t.Fatal("the node lives on without its API")
 	}
 
-	if cause := context.Cause(stop.drain); cause == nil || !strings.Contains(cause.Error(), "the API ended") {
+	if cause := context.Cause(stop.drain); cause == nil || !strings.Contains(cause.Error(), "the API stopped") {
 		t.Errorf("got a drain because of %v, want that of the API's end", cause)
 	}
 }

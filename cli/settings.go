@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -44,7 +45,11 @@ func takeEnv(flags *pflag.FlagSet, names, secrets []string) error {
 		if value == "" {
 			continue
 		}
-		if err := flags.Set(name, value); err != nil {
+		err := flags.Set(name, value)
+		if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
+			return usageError("%s %q: %s", from, value, wanted(invalid))
+		}
+		if err != nil {
 			return usageError("%s: %w", from, err)
 		}
 	}
@@ -77,9 +82,9 @@ func (c *choice) Set(s string) error {
 func checkDSN(dsn string) error {
 	if dsn == "" {
 		return &exitError{
-			code: exitUsage, err: fmt.Errorf("no database is named"),
-			hint: "export GOCRONTAB_DSN='user:password@tcp(host:3306)/schema', or GOCRONTAB_DSN_FILE with a file that holds it\n" +
-				"to try go-crontab without a database of your own: " + program() + " dev",
+			code: exitUsage, err: errors.New("no database given: --dsn is missing"),
+			hint: "set it:  export GOCRONTAB_DSN='user:password@tcp(host:3306)/schema', or GOCRONTAB_DSN_FILE=FILE\n" +
+				"to try go-crontab without a database:  " + program() + " dev",
 		}
 	}
 
@@ -93,5 +98,6 @@ func checkDSN(dsn string) error {
 // dsnVar adds the flag with the database.
 func dsnVar(flags *pflag.FlagSet, dsn *string) {
 	flags.StringVar(dsn, "dsn", "",
-		"the database, user:password@tcp(host:3306)/schema, or of several members tcp(host1:3306,host2:3306);\nvisible to all users of the machine in ps, so better give it as GOCRONTAB_DSN or in a file named by GOCRONTAB_DSN_FILE")
+		"database, as user:password@tcp(host:3306)/schema, or tcp(host1:3306,host2:3306) for several members;\n"+
+			"ps shows it to all users, so prefer GOCRONTAB_DSN or GOCRONTAB_DSN_FILE")
 }

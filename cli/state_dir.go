@@ -28,7 +28,7 @@ func fileName(node string) string {
 }
 
 // errTaken means that another process uses a state folder.
-var errTaken = errors.New("another node on this machine uses it; give each its own --node")
+var errTaken = errors.New("another node on this machine uses it; give each node its own --node or --state-dir")
 
 // lockDir creates a folder and locks it until the process ends. Two nodes that replay the same
 // spool would delete each other's outcomes.
@@ -75,6 +75,7 @@ func takeStateDir(asked, node string, log *slog.Logger) (dir string, release fun
 		return "", nil, err
 	}
 
-	log.Warn("no state folder: outcomes that cannot be written while this node stops are lost", "error", err)
+	log.Warn("no state folder: if MySQL is away while this node stops, outcomes of runs are lost; set --state-dir",
+		"error", err)
 	return "", func() {}, nil
 }

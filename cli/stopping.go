@@ -77,7 +77,7 @@ func (s *stopping) onEOF(r io.Reader) {
 	}
 	s.request(fmt.Errorf("standard input ended: %w", err))
 	time.Sleep(eofGrace)
-	s.request(errors.New("nobody is left to wait for"))
+	s.request(errors.New("the parent process has ended"))
 }
 
 // eofGrace is the time between the two requests.

@@ -73,7 +73,7 @@ func sampleRuns() []view.Run {
 	failed.Started, failed.Ended, failed.LatenessMS = at(0), at(time.Hour+2*time.Minute), &late
 	failed.Outcome, failed.ExitCode, failed.Trigger = job.Failed, &exit, "manual"
 	missed.Outcome, missed.Count, missed.Until = job.Missed, 17, at(time.Minute)
-	missed.Reason = "nobody could start it within 1m0s"
+	missed.Reason = "no node could start it within 1m0s of its due time"
 	running.State, running.Started, running.LatenessMS = "running", at(-3*time.Second), &late
 	return []view.Run{running, ok, failed, missed}
 }
@@ -164,6 +164,7 @@ func TestWidth(t *testing.T) {
 
 	for s, want := range map[string]int{
 		"": 0, "abc": 3, "é": 1, "e\u0301": 1, "备份": 4, "한국": 4, "🚀x": 3, "…": 1, "ｆ": 2,
+		"👨\u200d👩\u200d👧": 2, "🇨🇳": 2, "𗁭": 2,
 	} {
 		if got := displayWidth(s); got != want {
 			t.Errorf("%q: got %d columns, want %d", s, got, want)
@@ -190,8 +191,9 @@ func TestTimes(t *testing.T) {
 
 	for d, want := range map[time.Duration]string{
 		0: "now", 900 * time.Millisecond: "now", -time.Second: "1s ago", 59 * time.Second: "in 59s",
-		3*time.Minute + 40*time.Second: "in 3m",
-		47 * time.Hour:                 "in 47h", -50 * time.Hour: "2d ago", 400 * 24 * time.Hour: "in 400d",
+		3*time.Minute + 40*time.Second:  "in 4m",
+		59*time.Minute + 59*time.Second: "in 1h", 2*time.Hour - time.Second: "in 2h",
+		47 * time.Hour: "in 47h", -50 * time.Hour: "2d ago", 400 * 24 * time.Hour: "in 400d",
 		800 * 24 * time.Hour: "in 2y",
 	} {
 		if got := relative(at(d), now); got != want {
@@ -207,7 +209,7 @@ func TestTimes(t *testing.T) {
 		400 * time.Microsecond: "<1ms", 1500 * time.Microsecond: "2ms", 1244 * time.Millisecond: "1.24s",
 		20 * time.Second:                     "20s",
 		200*time.Second + 3*time.Millisecond: "3m20s", 2 * time.Hour: "2h", 3 * time.Minute: "3m",
-		99*time.Hour + time.Minute: "99h1m", 60416 * time.Hour: "6y",
+		99*time.Hour + time.Minute: "99h1m", 60416 * time.Hour: "7y",
 	} {
 		if got := precise(d); got != want {
 			t.Errorf("%s: got %q, want %q", d, got, want)
@@ -216,7 +218,7 @@ func TestTimes(t *testing.T) {
 
 	past := at(-800 * 24 * time.Hour)
 	late := jobView{view.Job{Spec: job.Spec{At: past}, NextDue: past}}
-	if got := nextDue(&late, now); !strings.HasSuffix(got, "which has passed: it is started at once") {
+	if got := nextDue(&late, now); !strings.HasSuffix(got, "which has passed: it starts at once") {
 		t.Errorf("an instant that has passed: got %q", got)
 	}
 
@@ -234,6 +236,15 @@ func TestTimes(t *testing.T) {
 	for _, s := range []string{"", "tomorrow", "+x", "12:00", "2027-13-01"} {
 		if got, err := parseTime(s, zone, now); err == nil {
 			t.Errorf("%q: got %s, want an error", s, got)
+		}
+	}
+
+	for s, want := range map[string]string{
+		"2027-02-30": "day out of range", "2027-13-01 09:00": "month out of range",
+		"2027-01-31T25:00:00Z": "hour out of range",
+	} {
+		if _, err := parseTime(s, zone, now); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", s, err, want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ type tokenView struct{ view.NewToken }
 const tokensPath = "/api/v1/tokens"
 
 func tokenCommand(c *console) *cobra.Command {
-	return newGroup("token", "Make, list and revoke tokens: who may do what", tokenCreate(c), tokenList(c),
+	return newGroup("token", "Create, list and revoke access tokens", tokenCreate(c), tokenList(c),
 		tokenRevoke(c), tokenShow(c))
 }
 
@@ -29,31 +29,32 @@ func tokenCreate(c *console) *cobra.Command {
 	)
 
 	cmd := &cobra.Command{
-		Use: "create NAME", Short: "Make a token", Args: wants(1, 1, "one NAME"),
-		Long: `Make a token and print it, this once: nobody can read it again. NAME says who holds it, and is what the audit has as
-the one who did something. That takes a token of an admin whose role is not limited to apps.
+		Use: "create NAME", Short: "Create a token", Args: wants(1, 1, "NAME"),
+		Long: `Create a token and print it. It is shown only this once. NAME says who holds the token; the audit
+shows it as the author of changes. This needs the token of an admin of the whole cluster.
 
-  viewer    reads definitions, runs and their output
-  operator  also pauses, resumes, runs, kills and backfills
-  admin     also creates, changes and deletes: whoever writes a job runs commands on the nodes
+  viewer    may read definitions, runs and their output
+  operator  may also pause, resume, run, kill and backfill
+  admin     may also create, change and delete, and so run any command on the nodes
 
-With --app the role holds in those apps only; what belongs to no app (groups, calendars, nodes, tokens) is only read.`,
+With --app, the role is limited to these apps. Everything that belongs to no app (groups, calendars,
+nodes, tokens) is then read-only.`,
 		Example: `  go-crontab token create alice --role admin
   go-crontab token create ci --role admin --app billing --expires 720h
   go-crontab token create wallboard --role viewer --expires never > token`,
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().StringVarP(&role, "role", "r", "", "viewer, operator or admin")
+	cmd.Flags().StringVarP(&role, "role", "r", "", "role of the token: viewer, operator or admin")
 	cmd.Flags().StringSliceVarP(&apps, "app", "a", nil,
-		"only in this app; may be repeated, or separated by commas (default in all, and over the cluster)")
+		"limit the role to this app; may be repeated, or separated by commas (default the whole cluster)")
 	cmd.Flags().StringVarP(&expires, "expires", "e", "",
-		`until when: a time, a duration such as 720h, or "never" (default 2160h, 90 days)`)
+		`when the token expires: a time, a duration such as 720h, or "never" (default 2160h, 90 days)`)
 	_ = cmd.RegisterFlagCompletionFunc("role",
 		cobra.FixedCompletions([]string{"viewer", "operator", "admin"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if role == "" {
-			return usageError("--role is missing: viewer, operator or admin")
+			return usageError("--role is missing: want viewer, operator or admin")
 		}
 
 		body := map[string]any{"name": args[0], "role": role}
@@ -70,7 +71,7 @@ With --app the role holds in those apps only; what belongs to no app (groups, ca
 
 		t, raw, err := once[tokenView](cmd.Context(), r, tokensPath, nil, body)
 		if isStatus(err, http.StatusConflict) {
-			err = withHint(err, "to revoke that one: %s token revoke %s", program(), quote(args[0]))
+			err = withHint(err, "to revoke the existing token:  %s token revoke %s", program(), quote(args[0]))
 		}
 		if err != nil {
 			return err
@@ -79,7 +80,7 @@ With --app the role holds in those apps only; what belongs to no app (groups, ca
 		r.warnOfApps(cmd.Context(), apps...)
 		return r.object(c, raw, t.Name, func() error {
 			c.printf("%s\n", plain(t.Text))
-			c.notef("This is the token of %s, %s, until %s. It is shown only now.\n", plain(t.Name), t.grant(),
+			c.notef("This is the token of %s, %s, until %s. It is shown only once.\n", plain(t.Name), t.grant(),
 				t.until(c.now()))
 			return nil
 		})
@@ -127,7 +128,7 @@ func tokenList(c *console) *cobra.Command {
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().BoolVar(&all, "revoked", false, "also those that were revoked")
+	cmd.Flags().BoolVar(&all, "revoked", false, "include revoked tokens")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q := url.Values{}
 		if all {
@@ -172,9 +173,9 @@ func tokenTable(tokens []tokenView, now time.Time) *table {
 
 func tokenRevoke(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "revoke TOKEN…", Short: "Revoke tokens, by name or id", Args: wants(1, -1, "a TOKEN (its name or id)"),
-		Long: `Revoke tokens, by name or id. Once this has answered nothing is changed with them any more, on any node, also not by
-browsers that were signed in with them.`,
+		Use: "revoke TOKEN…", Short: "Revoke tokens, by name or id", Args: wants(1, -1, "TOKEN (its name or id)"),
+		Long: `Revoke tokens, by name or id. When this command has ended, the tokens can change nothing, on any
+node, and neither can browsers that are signed in with them.`,
 		Example: "  go-crontab token revoke ci",
 	}
 
@@ -191,7 +192,7 @@ browsers that were signed in with them.`,
 			}
 
 			err = r.object(c, deleted{t.Name}, t.Name, func() error {
-				c.printf("token %s is revoked\n", plain(t.Name))
+				c.printf("revoked token %s\n", plain(t.Name))
 				return nil
 			})
 			if err != nil {
@@ -221,13 +222,13 @@ func (r *remote) tokenOf(ctx context.Context, arg string) (tokenView, error) {
 	}
 
 	return tokenView{}, &exitError{
-		code: exitNotFound, err: notFound("token", arg), hint: "to see them: " + program() + " token ls --revoked",
+		code: exitNotFound, err: notFound("token", arg), hint: "to list tokens:  " + program() + " token ls --revoked",
 	}
 }
 
 func tokenShow(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show", Short: "Show what the token may do that is used here", Args: nothing,
+		Use: "show", Short: "Show the permissions of the token in use", Args: nothing,
 		Example: "  go-crontab token show\n  GOCRONTAB_TOKEN_FILE=./token go-crontab token show",
 	}
 

@@ -37,7 +37,7 @@ func TestTokenCommands(t *testing.T) {
 	got := s.ask("token", "create", "ci", "--role", "operator", "--app", "billing,ops", "--expires", "720h")
 	token := strings.TrimSpace(got.out)
 	if got.code != 0 || !auth.LooksLikeToken(token) || !strings.Contains(got.err, "operator of billing, ops, until ") ||
-		!strings.Contains(got.err, "only now") {
+		!strings.Contains(got.err, "only once") {
 		t.Fatalf("got %+v; want the token alone on stdout", got)
 	}
 
@@ -61,18 +61,18 @@ func TestTokenCommands(t *testing.T) {
 		{token, "job ls -o name", 0, "billing/j\n"},
 		{token, "job pause billing/j", 0, "paused billing/j"},
 		{token, "job show other", exitNotFound, "there is no job"},
-		{token, "job rm billing/j", exitRefused, "takes role admin; this is ci (operator of billing, ops)"},
+		{token, "job rm billing/j", exitRefused, "needs the role admin in app billing, and you are ci (operator of billing, ops)"},
 		{token, "job add billing/k --every 1h -- true", exitRefused, "go-crontab token show"},
-		{token, "token ls", exitRefused, "takes role admin"},
+		{token, "token ls", exitRefused, "needs the role admin"},
 		{s.token(), "token revoke nix", exitNotFound, `there is no token "nix"`},
 		{s.token(), "token revoke 4711", exitNotFound, `there is no token "4711"`},
-		{s.token(), "token revoke ci old", 0, "token ci is revoked\ntoken old is revoked\n"},
+		{s.token(), "token revoke ci old", 0, "revoked token ci\nrevoked token old\n"},
 		{token, "job ls", exitRefused, "token ci was revoked"},
-		{token, "job ls", exitRefused, "is it that of this cluster?"},
+		{token, "job ls", exitRefused, "belongs to this cluster"},
 		{s.token(), "token ls --revoked", 0, "revoked"},
 		{s.token(), "token ls -o name", 0, "bootstrap\nwall\n"},
 		{s.token(), "audit --kind token", 0, "revoke"},
-		{"x", "job ls", exitRefused, "it is no token that go-crontab made"},
+		{"x", "job ls", exitRefused, "go-crontab did not issue it"},
 	}
 
 	for _, step := range steps {
@@ -329,9 +329,9 @@ func TestS1Bind(t *testing.T) {
 		{"cron.example.com:0", nil, "others can reach this address"},
 		{"localhost.example.com:0", nil, "others can reach this address"},
 		{"127.0.0.1", nil, "want host:port"},
-		{"0.0.0.0:0", []string{"--tls-cert", cert}, "want both, or none"},
-		{"0.0.0.0:0", []string{"--tls-key", key}, "want both, or none"},
-		{"0.0.0.0:0", append([]string{"--insecure-http"}, withTLS...), "want one of them"},
+		{"0.0.0.0:0", []string{"--tls-cert", cert}, "are needed together"},
+		{"0.0.0.0:0", []string{"--tls-key", key}, "are needed together"},
+		{"0.0.0.0:0", append([]string{"--insecure-http"}, withTLS...), "cannot be combined"},
 		{"127.0.0.1:0", []string{"--login-life", "1s"}, "--login-life"},
 		{"127.0.0.1:0", []string{"--oidc-recheck", "1s"}, "--oidc-recheck"},
 		{"127.0.0.1:0", []string{"--rate-limit", "-1"}, "--rate-limit"},
@@ -361,7 +361,7 @@ func TestS1Bind(t *testing.T) {
 			[]string{
 				"--oidc-issuer", "https://x.y", "--public-url", "https://z", "--oidc-client-id", "x", "--oidc-role",
 				"a=root",
-			}, "is no role",
+			}, "is not a role",
 		},
 		{
 			"127.0.0.1:0",

@@ -25,54 +25,55 @@ func columns(names []string) string {
 func topics() []*cobra.Command {
 	return []*cobra.Command{
 		{
-			Use: "exit-codes", Short: "What the exit codes mean",
-			Long: `What the exit codes mean:
+			Use: "exit-codes", Short: "Exit codes of all commands",
+			Long: `Exit codes of all commands:
 
-  0  done. Also of a dry run that would change something: everything could be taken
-  1  failed: the server or MySQL is out of reach, a run that was waited for did not succeed, or somebody said no
-  2  usage: the command line, a GOCRONTAB_ variable, a file that is not there, or the DSN makes no sense
-  3  not found: no such job, run, group, calendar, node or context
-  4  refused: a definition or a file is not valid, the name is taken, somebody else has changed it meanwhile, who asks
-     may not do that, or a node may not join its cluster
+  0  success, also of a dry run that would make changes
+  1  failed: the server or MySQL cannot be reached, an awaited run did not succeed, or you declined a confirmation
+  2  usage: the command line, a GOCRONTAB_ variable or the DSN is not valid, or a file is missing
+  3  not found: the job, run, group, calendar, node or context does not exist
+  4  refused: a definition or a file is not valid, the name is taken, the object was changed meanwhile, the token does
+     not allow it, or a node may not join its cluster
 
-What was asked for goes to standard output, everything else to standard error: notes, warnings, and why it failed, with
-what to try next. A program that reads -o json needs to look at the exit code and at standard output only.`,
+Results go to standard output. Notes, warnings and errors with hints go to standard error. A program
+that reads -o json needs only the exit code and standard output.`,
 		},
 		{
-			Use: "environment", Short: "Which variables are looked at",
-			Long: `Which variables are looked at:
+			Use: "environment", Short: "Environment variables",
+			Long: `Environment variables:
 
-  GOCRONTAB_SERVER       a node's API, such as http://web-1:8610 (default http://127.0.0.1:8610)
-  GOCRONTAB_TOKEN        the API token; GOCRONTAB_TOKEN_FILE names a file that holds it
-  GOCRONTAB_CONTEXT      a cluster that was given a name, see: go-crontab context
-  GOCRONTAB_DSN          the database of serve and migrate; GOCRONTAB_DSN_FILE names a file that holds it
-  GOCRONTAB_SECRET_KEY   the key of the cluster's secrets itself; GOCRONTAB_SECRET_KEY_FILE names a file that holds it
-  GOCRONTAB_SECRET_…     a secret that --grant-secret grants to HTTP jobs of apps, by its name
+  GOCRONTAB_SERVER       URL of a node, such as http://web-1:8610 (default http://127.0.0.1:8610)
+  GOCRONTAB_TOKEN        API token; GOCRONTAB_TOKEN_FILE names a file with it
+  GOCRONTAB_CONTEXT      name of the cluster to use, see: go-crontab context
+  GOCRONTAB_DSN          database of serve and migrate; GOCRONTAB_DSN_FILE names a file with it
+  GOCRONTAB_SECRET_KEY   encryption key of secrets; GOCRONTAB_SECRET_KEY_FILE names a file with it
+  GOCRONTAB_SECRET_…     node secret for HTTP jobs of the apps that --grant-secret names
   GOCRONTAB_<FLAG>       any other flag of serve, see below
-  OTEL_…                 where serve sends traces, in the words of OpenTelemetry
-  VISUAL, EDITOR         the editor of: go-crontab job edit
-  NO_COLOR               no colours; there are none either where the output is no terminal, or TERM is dumb
-  TZ                     the time zone in which commands print times, and read those without an offset; see --timezone
+  OTEL_…                 where serve sends traces, as OpenTelemetry defines it
+  VISUAL, EDITOR         editor for go-crontab job edit
+  NO_COLOR               turns colours off; they are also off if the output is no terminal, or TERM is dumb
+  TZ                     time zone to print times in, and to read times without an offset in; see --timezone
   XDG_CONFIG_HOME        instead of ~/.config, for contexts.yaml
-  XDG_DATA_HOME          instead of ~/.local/share, for what dev keeps, its token too
-  XDG_STATE_HOME         instead of ~/.local/state, for the state folder of a node that root does not run
+  XDG_DATA_HOME          instead of ~/.local/share, for the data of dev, including its token
+  XDG_STATE_HOME         instead of ~/.local/state, for the state folder of a node that does not run as root
 
-A flag counts more than a variable, and a variable more than the context in use; the token of --context more than
-GOCRONTAB_TOKEN. An empty variable counts as none. A misspelt one is an error: serve, dev and migrate refuse any
-GOCRONTAB_ variable that is not a setting, other commands one that nearly is GOCRONTAB_SERVER, _TOKEN or _CONTEXT.
+A flag takes precedence over a variable, and a variable over the context in use. The token of
+--context takes precedence over GOCRONTAB_TOKEN. An empty variable counts as not set. serve, dev and
+migrate refuse unknown GOCRONTAB_ variables; other commands refuse only misspelt forms of
+GOCRONTAB_SERVER, _TOKEN and _CONTEXT.
 
 Variables of serve:
 
 ` + columns(namesOf(serveVariables, []string{oidcSecret})),
 		},
 		{
-			Use: "formats", Short: "What -o prints",
-			Long: `What -o prints:
+			Use: "formats", Short: "Output formats of -o",
+			Long: `Output formats of -o:
 
-  table     for people, as wide as the terminal; cut nowhere when the output is none
-  json      what the API answered, all fields of it; a list as {"items": […]}, to its end
-  yaml      the same as YAML
-  name      names or ids alone, one to a line, for the next command to read
+  table     for people, as wide as the terminal; never cut if the output is no terminal
+  json      the response of the API with all fields; a list is complete, as {"items": […]}
+  yaml      the same as json, in YAML
+  name      only names or ids, one per line, for use by another command
 
   go-crontab job ls --app shop -o name | xargs -d '\n' go-crontab job pause`,
 		},

@@ -19,18 +19,18 @@ func upcomingCommand(c *console) *cobra.Command {
 	var app, label, from, to string
 	n := 0
 	cmd := &cobra.Command{
-		Use: "upcoming", Short: "List what is due next, of all jobs", Args: nothing,
-		Long: `List what is due next, of all active jobs, the earliest first. Times are those of this machine; --from and --to also take a
-distance from now, such as +10m.`,
+		Use: "upcoming", Short: "List the next due times of all jobs", Args: nothing,
+		Long: `List the next due times of all active jobs, earliest first. --from and --to accept a time, or a
+distance from now such as +10m.`,
 		Example: "  go-crontab upcoming\n  go-crontab upcoming --to +1h\n  go-crontab upcoming --app billing --from 2027-03-28 --to 2027-03-29 -n 0",
 	}
 
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only jobs of this app")
 	cmd.Flags().StringVarP(&label, "label", "l", "", "only jobs with this label, such as team=data")
-	cmd.Flags().StringVar(&from, "from", "", "only at or after, instead of now")
-	cmd.Flags().StringVar(&to, "to", "", "only before; without it, for 7 days")
-	cmd.Flags().IntVarP(&n, "count", "n", 20, "at most so many, 0 is all")
+	cmd.Flags().StringVar(&from, "from", "", "list due times at or after this time (default now)")
+	cmd.Flags().StringVar(&to, "to", "", "list due times before this time (default 7 days after --from)")
+	cmd.Flags().IntVarP(&n, "count", "n", 20, "show at most this many, 0 for all")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		now := c.now()
 		f := runFilter{app: app, from: from, to: to, n: n}
@@ -57,7 +57,7 @@ distance from now, such as +10m.`,
 
 		return r.list(raw, func(i int) string { return dues[i].job() }, func() error {
 			if len(dues) == 0 {
-				c.notef("Nothing is due%s.\n", spanOf(q, now))
+				c.notef("No due times%s.\n", spanOf(q, now))
 				return nil
 			}
 			return r.table(upcomingTable(dues, now))

@@ -100,7 +100,7 @@ func checkVariables() error {
 	slices.Sort(wrong)
 	return &exitError{
 		code: exitUsage, err: fmt.Errorf("%s", strings.Join(wrong, "\n")),
-		hint: "to see which there are: " + program() + " help environment",
+		hint: "to list all variables:  " + program() + " help environment",
 	}
 }
 

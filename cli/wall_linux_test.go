@@ -111,7 +111,7 @@ func TestCommandsRunAsAnotherUser(t *testing.T) {
 	dsn := reachable(t, migrated(t))
 	w := newWall(t, dsn)
 	s := w.node(t, dsn, "one")
-	guard := s.says(`"msg":"guarded"[^\n]*"guard":(\d+)`, 10*time.Second)
+	guard := s.says(`"msg":"the guard is running"[^\n]*"guard":(\d+)`, 10*time.Second)
 
 	// systemd gives the node capabilities that commands must not inherit.
 	got := s.do(t, "rights", "id -un; id -gn; id -G; grep -E '^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs)' /proc/self/status")
@@ -143,7 +143,7 @@ func TestCommandsRunAsAnotherUser(t *testing.T) {
 
 	// The node and its guard can kill processes of the other user.
 	got = s.do(t, "late", "trap '' TERM; sleep 600; sleep 600", "--timeout", "1s")
-	if !strings.Contains(got.out+got.err, "ran longer than 1s") {
+	if !strings.Contains(got.out+got.err, "the command ran longer than its timeout of 1s") {
 		t.Errorf("a timeout: %+v", got)
 	}
 
@@ -163,7 +163,7 @@ func TestCommandsRunAsAnotherUser(t *testing.T) {
 	await(t, "the command", 10*time.Second, func() bool { return asleep(token) })
 	s.signal(syscall.SIGKILL)
 	await(t, "the end of the command of a dead node", 10*time.Second, func() bool { return !asleep(token) })
-	s.says(`"msg":"guard: buried the session of a dead node"`, 10*time.Second)
+	s.says(`"msg":"guard: ended the session of the dead node"`, 10*time.Second)
 }
 
 // asleep reports whether a sleep with this duration runs.
@@ -179,7 +179,7 @@ func TestNoCommandGetsTheDSN(t *testing.T) {
 	dsn := reachable(t, migrated(t))
 	w := newWall(t, dsn)
 	s := w.node(t, dsn, "one")
-	guard := s.says(`"msg":"guarded"[^\n]*"guard":(\d+)`, 10*time.Second)
+	guard := s.says(`"msg":"the guard is running"[^\n]*"guard":(\d+)`, 10*time.Second)
 	node := strconv.Itoa(s.cmd.Process.Pid)
 
 	attempts := map[string]string{
@@ -394,21 +394,21 @@ func TestRunAsRefused(t *testing.T) {
 		},
 		"no such user": {
 			nil, []string{"--run-as", "no-such-user"},
-			"--run-as no-such-user: user: there is no user no-such-user on this node",
+			"--run-as no-such-user: user: this node has no user no-such-user",
 		},
 		"no such group": {
-			nil, []string{"--run-as", jobsUser + ":no-such-group"}, "there is no group no-such-group",
+			nil, []string{"--run-as", jobsUser + ":no-such-group"}, "this node has no group no-such-group",
 		},
-		"its own user, as root": {nil, []string{"--run-as", "root"}, "that is the user of the node itself"},
+		"its own user, as root": {nil, []string{"--run-as", "root"}, "that is the node's own user"},
 		"its own user": {
-			w.as(switching), []string{"--run-as", nodeUser}, "that is the user of the node itself",
+			w.as(switching), []string{"--run-as", nodeUser}, "that is the node's own user",
 		},
 		"its own user, by id": {
-			w.as(switching), []string{"--run-as", w.uid + ":1"}, "that is the user of the node itself",
+			w.as(switching), []string{"--run-as", w.uid + ":1"}, "that is the node's own user",
 		},
 		"its own user is listed": {
 			w.as(switching), []string{"--run-as", jobsUser, "--run-as-allow", jobsUser + "," + nodeUser},
-			"lists " + nodeUser + ", the user of the node itself",
+			"lists " + nodeUser + ", the node's own user",
 		},
 		"the user is not listed": {
 			w.as(switching), []string{"--run-as", jobsUser, "--run-as-allow", "games"},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -24,21 +25,21 @@ func relative(t *time.Time, now time.Time) string {
 	return "now"
 }
 
-// rough formats a duration in its largest suitable unit.
+// rough rounds a duration to its largest suitable unit.
 func rough(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 2*day:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	case d < 2*365*day:
-		return fmt.Sprintf("%dd", d/day)
+	case d.Round(time.Second) < time.Minute:
+		return fmt.Sprintf("%ds", d.Round(time.Second)/time.Second)
+	case d.Round(time.Minute) < time.Hour:
+		return fmt.Sprintf("%dm", d.Round(time.Minute)/time.Minute)
+	case d.Round(time.Hour) < 2*day:
+		return fmt.Sprintf("%dh", d.Round(time.Hour)/time.Hour)
+	case d.Round(day) < 2*365*day:
+		return fmt.Sprintf("%dd", d.Round(day)/day)
 	}
 
-	return fmt.Sprintf("%dy", d/(365*day))
+	return fmt.Sprintf("%dy", d.Round(365*day)/(365*day))
 }
 
 // absolute formats a time for all commands: in a time zone, with the offset, and with milliseconds
@@ -95,9 +96,9 @@ func zoneName(zone *time.Location) string {
 
 	name, _ := machineZone()
 	if named, err := job.LoadZone(name); err == nil && sameClock(named, zone, time.Now()) {
-		return name + ", this machine's time zone (--timezone names another)"
+		return name + ", this machine's time zone (--timezone sets another)"
 	}
-	return "this machine's time zone (--timezone names another)"
+	return "this machine's time zone (--timezone sets another)"
 }
 
 // sameClock reports whether the clocks of two zones agree at a time.
@@ -160,31 +161,49 @@ func parseTime(s string, zone *time.Location, now time.Time) (time.Time, error) 
 	if strings.HasPrefix(s, "+") || strings.HasPrefix(s, "-") {
 		d, err := time.ParseDuration(s)
 		if err != nil {
-			return time.Time{}, fmt.Errorf("%q: want a distance such as +90s, +10m or -24h", s)
+			return time.Time{}, fmt.Errorf("%q: want a distance from now, such as +90s, +10m or -24h (a day is 24h)", s)
 		}
 		return now.Add(d).Truncate(time.Second), nil
 	}
 
 	for _, format := range []string{time.RFC3339, time.DateTime + "Z07:00", "2006-01-02 15:04Z07:00"} {
-		if t, err := time.Parse(format, s); err == nil {
+		t, err := time.Parse(format, s)
+		if err == nil {
 			return t, nil
+		}
+		if wrong := outOfRange(err); wrong != "" {
+			return time.Time{}, fmt.Errorf("%q: %s", s, wrong)
 		}
 	}
 
 	for _, format := range []string{
 		time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly,
 	} {
-		if civil, err := time.Parse(format, s); err == nil {
+		civil, err := time.Parse(format, s)
+		if err == nil {
 			t, err := civilTime(civil, zone)
 			if err != nil {
 				err = fmt.Errorf("%q: %w", s, err)
 			}
 			return t, err
 		}
+		if wrong := outOfRange(err); wrong != "" {
+			return time.Time{}, fmt.Errorf("%q: %s", s, wrong)
+		}
 	}
 
 	return time.Time{}, fmt.Errorf(`%q: want "2027-01-31 09:00:00+01:00", "2027-01-31 09:00" in %s, or +10m from now`,
 		s, zoneName(zone))
+}
+
+// outOfRange returns which part of a time does not exist, such as a 30th of February: "day out of
+// range". It returns "" for a text in another format.
+func outOfRange(err error) string {
+	var wrong *time.ParseError
+	if errors.As(err, &wrong) && strings.HasSuffix(wrong.Message, "out of range") {
+		return strings.TrimPrefix(wrong.Message, ": ")
+	}
+	return ""
 }
 
 // civilTime returns the instant of a civil time in a zone. It refuses a time that the clock shows
@@ -202,7 +221,7 @@ func civilTime(civil time.Time, zone *time.Location) (time.Time, error) {
 
 	switch len(found) {
 	case 0:
-		return time.Time{}, fmt.Errorf("the clock of %s skips %s; give another time, or one with an offset",
+		return time.Time{}, fmt.Errorf("the clock of %s skips %s; give another time, or add an offset",
 			zoneName(zone), civil.Format(time.DateTime))
 	case 1:
 		return found[0], nil

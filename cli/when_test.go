@@ -53,16 +53,16 @@ func TestExplainKnowsWhatHistoryPrints(t *testing.T) {
 	}
 
 	wantExplained("a backfilled run", "berlin", filled,
-		filled+" (2026-11-02 01:00:00+01:00 Europe/Berlin)", "asked for with a backfill", "ended succeeded")
-	wantExplained("the same without an offset", "berlin", "2026-11-02 08:00", "asked for with a backfill",
+		filled+" (2026-11-02 01:00:00+01:00 Europe/Berlin)", "requested by a backfill", "ended succeeded")
+	wantExplained("the same without an offset", "berlin", "2026-11-02 08:00", "requested by a backfill",
 		"ended succeeded")
 
 	shanghai("backfill", "start", "berlin", "--from", filled, "--to", filled, "--wait")
 	wantExplained("two runs of one due time", "berlin", filled,
-		"Another run, due "+filled+", was asked for with a backfill. It was started")
+		"Another run, due "+filled+", was requested by a backfill. It was started")
 
 	shanghai("job", "run", "berlin", "--wait")
-	wantExplained("a run by hand", "berlin", latest("berlin"), "asked for by hand", "ended succeeded")
+	wantExplained("a run by hand", "berlin", latest("berlin"), "requested by hand", "ended succeeded")
 
 	shanghai("job", "add", "retried", "--at", "+1s", "--attempts", "2", "--backoff", "1s", "--timezone",
 		"Europe/Berlin",
@@ -73,7 +73,7 @@ func TestExplainKnowsWhatHistoryPrints(t *testing.T) {
 
 	run(t, env, "backfill", "start", "retried", "--from", due, "--to", due, "--wait") // its runs fail again
 	wantExplained("its due time run again", "retried", due,
-		"It was attempted 2 times", "Another run, due "+due+", was asked for with a backfill")
+		"It was attempted 2 times", "Another run, due "+due+", was requested by a backfill")
 
 	code, out := run(t, env, "job", "history", "berlin", "-z", "Nowhere/Else")
 	if code != exitUsage || !strings.Contains(out, `--timezone: time zone "Nowhere/Else"`) {

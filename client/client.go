@@ -151,7 +151,7 @@ func (c *Client) Do(ctx context.Context, r Request) ([]byte, http.Header, error)
 
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the answer of %s: %w", c.server, err)
+		return nil, nil, fmt.Errorf("read the response of %s: %w", c.server, err)
 	}
 
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
@@ -210,7 +210,7 @@ func readProblem(resp *http.Response, body []byte) error {
 	p := &Problem{}
 	if err := json.Unmarshal(body, &p.Problem); err != nil || p.Title == "" && p.Detail == "" {
 		p = &Problem{Foreign: resp.Status}
-		p.Title = "the answer is " + resp.Status + ", and not as a go-crontab would answer"
+		p.Title = "the response is " + resp.Status + ", not that of a go-crontab node"
 	}
 	p.Status = resp.StatusCode // the status line is authoritative
 	return p
@@ -224,7 +224,7 @@ func ask[T any](ctx context.Context, c *Client, r Request) (*T, error) {
 	}
 	v := new(T)
 	if err := json.Unmarshal(b, v); err != nil {
-		return nil, fmt.Errorf("%s %s: the answer is not understood: %w", r.Method, r.Path, err)
+		return nil, fmt.Errorf("%s %s: cannot read the response: %w", r.Method, r.Path, err)
 	}
 	return v, nil
 }

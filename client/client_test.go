@@ -334,8 +334,8 @@ func TestOddServers(t *testing.T) {
 		body, want    string
 		away, unknown bool
 	}{
-		"not a go-crontab":   {502, "<html>", "502 Bad Gateway, and not as a go-crontab", false, false},
-		"an answer in pages": {200, "<html>", "is not understood", false, false},
+		"not a go-crontab":   {502, "<html>", "502 Bad Gateway, not that of a go-crontab", false, false},
+		"an answer in pages": {200, "<html>", "cannot read the response", false, false},
 		"a node that starts": {503, fmt.Sprintf(problem, "no-session"), "T: D", true, false},
 		"an unknown outcome": {503, fmt.Sprintf(problem, "unknown-outcome"), "T: D", false, true},
 		"something else":     {409, fmt.Sprintf(problem, "changed"), "T: D", false, false},

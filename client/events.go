@@ -71,7 +71,7 @@ func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[*Event, er
 
 		if err := reader.Run(ctx); err != nil && !enough {
 			if errors.Is(err, sse.ErrNoStream) {
-				err = fmt.Errorf("the node does not tell what changes: it is older than this client")
+				err = fmt.Errorf("the node has no stream of events: it is older than this client")
 			}
 			yield(nil, err)
 		}

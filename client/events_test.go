@@ -109,7 +109,7 @@ func TestStreamsAgain(t *testing.T) {
 		case asked == 1:
 			say("p1", "job", `{"id":"a1","kind":"job"}`)
 			say("p2", "job", `{"id":"a2","kind":"job"}`)
-			say("", "close", `{"reason":"the node stops"}`)
+			say("", "close", `{"reason":"the node is shutting down"}`)
 		case asked == 2:
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(503)

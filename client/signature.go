@@ -31,11 +31,12 @@ func CheckSignature(r *http.Request, body, secret []byte, now time.Time) error {
 	seconds, sum, _ := strings.Cut(strings.TrimPrefix(header, "t="), ",v2=")
 	at, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
-		return fmt.Errorf("the signature %q is not of the form t=SECONDS,v2=HEX", header)
+		return fmt.Errorf("the signature %q does not have the form t=SECONDS,v2=HEX", header)
 	}
 
 	if age := now.Sub(time.Unix(at, 0)); age.Abs() > SignatureAge {
-		return fmt.Errorf("the request was signed at %s, too far from now", time.Unix(at, 0).UTC().Format(time.RFC3339))
+		return fmt.Errorf("the request was signed at %s, which is too far from now", time.Unix(at,
+			0).UTC().Format(time.RFC3339))
 	}
 
 	id := r.Header.Get("X-Gocrontab-Launch")
@@ -48,7 +49,7 @@ func CheckSignature(r *http.Request, body, secret []byte, now time.Time) error {
 		"v2", seconds, id, r.Method, r.Host, r.RequestURI, r.Header.Get("X-Gocrontab-App"), string(body),
 	}, "\n")))
 	if got, err := hex.DecodeString(sum); err != nil || !hmac.Equal(got, mac.Sum(nil)) {
-		return errors.New("the signature does not fit the request")
+		return errors.New("the signature does not match the request")
 	}
 
 	return nil

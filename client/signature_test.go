@@ -50,25 +50,25 @@ func TestCheckSignature(t *testing.T) {
 	}{
 		"as it came": {func(*http.Request, *[]byte, *[]byte, *time.Time) {}, ""},
 		"another host": {
-			func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.Host = "other.example.com" }, "does not fit",
+			func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.Host = "other.example.com" }, "does not match",
 		},
 		"another path": {
-			func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.RequestURI = "/hook/a/b?x=1" }, "does not fit",
+			func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.RequestURI = "/hook/a/b?x=1" }, "does not match",
 		},
-		"another method": {func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.Method = "PUT" }, "does not fit"},
+		"another method": {func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.Method = "PUT" }, "does not match"},
 		"another app": {
 			func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.Header.Set("X-Gocrontab-App", "alpha") },
-			"does not fit",
+			"does not match",
 		},
 		"another run": {
 			func(r *http.Request, _, _ *[]byte, _ *time.Time) { r.Header.Set("X-Gocrontab-Launch", "x") },
-			"does not fit",
+			"does not match",
 		},
 		"another body": {
-			func(_ *http.Request, body, _ *[]byte, _ *time.Time) { *body = []byte("line\nlin") }, "does not fit",
+			func(_ *http.Request, body, _ *[]byte, _ *time.Time) { *body = []byte("line\nlin") }, "does not match",
 		},
 		"another secret": {
-			func(_ *http.Request, _, secret *[]byte, _ *time.Time) { *secret = []byte("key") }, "does not fit",
+			func(_ *http.Request, _, secret *[]byte, _ *time.Time) { *secret = []byte("key") }, "does not match",
 		},
 		"too late": {func(_ *http.Request, _, _ *[]byte, now *time.Time) {
 			*now = now.Add(client.SignatureAge + 5*time.Second)
@@ -82,11 +82,11 @@ func TestCheckSignature(t *testing.T) {
 		},
 		"another version": {func(r *http.Request, _, _ *[]byte, _ *time.Time) {
 			set(r, strings.Replace(signatureOf(r), "v2", "v1", 1))
-		}, "not of the form"},
+		}, "does not have the form"},
 		"another time": {func(r *http.Request, _, _ *[]byte, _ *time.Time) {
 			set(r, strings.Replace(signatureOf(r), "t=1", "t=01", 1))
-		}, "does not fit"},
-		"nonsense": {func(r *http.Request, _, _ *[]byte, _ *time.Time) { set(r, "x") }, "not of the form"},
+		}, "does not match"},
+		"nonsense": {func(r *http.Request, _, _ *[]byte, _ *time.Time) { set(r, "x") }, "does not have the form"},
 	} {
 		r, text, secret, at := got.Clone(t.Context()), append([]byte(nil), body...), []byte("k3y"), now
 		tc.change(r, &text, &secret, &at)

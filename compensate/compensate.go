@@ -10,63 +10,55 @@ package compensate
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/lock"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
 
-// Compensator releases executing runs of a session that are in no set of its process.
-type Compensator struct {
+// Config is what a compensator works with.
+type Config struct {
 	DB        *sql.DB
 	Exclusion *lock.Exclusion
 	Session   interface{ Number() trip.Owner }
-	// Known reports whether a set has the launch, or an unknown commit is being settled for it.
-	Known func(trip.Launch) bool
-	Freed func() // called after runs became idle
-	Log   *slog.Logger
-
-	signal chan struct{}
+	// Executing is the set of the process. Has also reports a launch for which an unknown commit is
+	// being settled.
+	Executing   interface{ Has(trip.Launch) bool }
+	Wake        loop.Wake // the executing set has dropped a run that it did not spawn
+	WakeOverdue loop.Wake // runs became idle
+	Log         *slog.Logger
 }
+
+// Compensator releases executing runs of a session that are in no set of its process.
+type Compensator struct{ Config }
 
 // New returns a compensator, ready to Run.
-func New(c Compensator) *Compensator {
-	c.signal = make(chan struct{}, 1)
-	return &c
-}
-
-// Look triggers the next comparison at once: the executing set has dropped a run that it did not
-// spawn.
-func (c *Compensator) Look() {
-	select {
-	case c.signal <- struct{}{}:
-	default:
-	}
-}
+func New(cfg Config) *Compensator { return &Compensator{cfg} }
 
 const (
 	period = 10 * time.Second
+	again  = time.Second // after an error or a release: the commit of a release may have been lost
 	page   = 500
 )
 
 // Run compensates until ctx ends.
 func (c *Compensator) Run(ctx context.Context) error {
-	wait := rand.N(period)
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
-		case <-c.signal:
+	return loop.Loop{
+		First:  loop.Jitter(period),
+		Period: period,
+		Retry:  again,
+		Wake:   c.Wake,
+		Log:    c.Log,
+		Failed: "cannot look for runs that this node must release, trying again",
+	}.Run(ctx, func(ctx context.Context, _ bool) (pause time.Duration, err error) {
+		released, err := c.Compensate(ctx)
+		if released > 0 {
+			pause = again
 		}
-
-		wait = period
-		if _, err := c.Compensate(ctx); err != nil && ctx.Err() == nil {
-			c.Log.Warn("cannot compare rows and sets, trying again", "error", err)
-		}
-	}
+		return pause, err
+	})
 }
 
 // Compensate compares all executing runs once, and returns the number of runs that it released.
@@ -94,7 +86,7 @@ func (c *Compensator) Compensate(ctx context.Context) (released int, err error) 
 
 func (c *Compensator) unknown(runs []trip.Held) (out []trip.Launch) {
 	for i := range runs {
-		if !c.Known(runs[i].Launch) {
+		if !c.Executing.Has(runs[i].Launch) {
 			out = append(out, runs[i].Launch)
 		}
 	}
@@ -109,7 +101,7 @@ func (c *Compensator) release(ctx context.Context, strange []trip.Launch) (relea
 		Rows: func(tx *sql.Tx) error {
 			var still []trip.Launch
 			for _, l := range strange {
-				if !c.Known(l) {
+				if !c.Executing.Has(l) {
 					still = append(still, l)
 				}
 			}
@@ -122,8 +114,8 @@ func (c *Compensator) release(ctx context.Context, strange []trip.Launch) (relea
 		Sets:   func() {},
 	})
 	if released > 0 && err == nil {
-		c.Log.Warn("released runs that were started and never spawned", "runs", released)
-		c.Freed()
+		c.Log.Warn("released runs that were marked started but not executed", "runs", released)
+		c.WakeOverdue.Up()
 	}
 
 	return released, err

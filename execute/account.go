@@ -29,8 +29,9 @@ func (s *Shell) account(want string) (*account, error) {
 		}
 		own, err := ownAccount()
 		if err == nil && !own.listed(s.cfg.Allow) {
-			err = fmt.Errorf("the job names no user, and %s, as which this node runs, "+
-				"is not in its --run-as-allow: %s; name one with --run-as", own.name, strings.Join(s.cfg.Allow, ", "))
+			err = fmt.Errorf("user: the job names none, and the node's own user %s "+
+				"is not in its --run-as-allow: %s; set user in the job, or start the node with --run-as",
+				own.name, strings.Join(s.cfg.Allow, ", "))
 		}
 		return nil, err
 	}
@@ -46,7 +47,8 @@ func (s *Shell) account(want string) (*account, error) {
 			return nil, err
 		}
 		if len(s.cfg.Allow) > 0 && !a.member(gid) {
-			return nil, fmt.Errorf("user: %s is no member of group %s, and this node has a --run-as-allow", name, group)
+			return nil, fmt.Errorf("user: %s is not a member of group %s, which this node's --run-as-allow requires",
+				name, group)
 		}
 		a.gid = gid
 	}
@@ -56,13 +58,13 @@ func (s *Shell) account(want string) (*account, error) {
 		return nil, fmt.Errorf("user: %s is not in this node's --run-as-allow: %s",
 			a.name, strings.Join(s.cfg.Allow, ", "))
 	case !a.own() && !maySwitch():
-		return nil, fmt.Errorf("user: this node may not run commands as %s: for that it %s", want, needsRights)
+		return nil, fmt.Errorf("user: this node may not run commands as %s: it %s", want, needsRights)
 	}
 	return a, nil
 }
 
-const needsRights = "must run as root or have CAP_SETUID, CAP_SETGID and CAP_KILL; " +
-	"a container must have left it these three"
+const needsRights = "must run as root or have CAP_SETUID, CAP_SETGID and CAP_KILL " +
+	"(in a container, add these three)"
 
 // settleAccounts checks RunAs and Allow, and finds the account for jobs that name no user.
 //
@@ -91,17 +93,18 @@ func (s *Shell) settleAccounts() error {
 	}
 	switch {
 	case a.uid == own.uid:
-		return fmt.Errorf("%s: that is the user of the node itself, "+
-			"so commands could read the database's password; name another one", flag)
+		return fmt.Errorf("%s: that is the node's own user, "+
+			"so commands could read the database password; name another user", flag)
 	case !maySwitch():
 		return fmt.Errorf("%s: this node may not run commands as another user: it %s; "+
 			"without --run-as (GOCRONTAB_RUN_AS=) commands run as the node's own user, "+
-			"and can read the database's password", flag, needsRights)
+			"and can read the database password", flag, needsRights)
 	case !a.listed(s.cfg.Allow):
-		return fmt.Errorf("%s: --run-as-allow does not list that user: %s", flag, strings.Join(s.cfg.Allow, ", "))
+		return fmt.Errorf("%s: --run-as-allow does not list that user; it lists %s",
+			flag, strings.Join(s.cfg.Allow, ", "))
 	case own.listed(s.cfg.Allow):
-		return fmt.Errorf("%s: --run-as-allow lists %s, the user of the node itself, "+
-			"whose commands could read the database's password; leave it out", flag, own.name)
+		return fmt.Errorf("%s: --run-as-allow lists %s, the node's own user, "+
+			"whose commands could read the database password; remove it", flag, own.name)
 	}
 	s.usual = a
 	return nil
@@ -157,7 +160,7 @@ func findAccount(name string, withGroup bool) (*account, error) {
 		if numberErr == nil {
 			hint = "; to use an id that no user has, name its group as well: " + name + ":" + name
 		}
-		return nil, fmt.Errorf("user: there is no user %s on this node%s", name, hint)
+		return nil, fmt.Errorf("user: this node has no user %s%s", name, hint)
 	}
 	return accountOf(u)
 }
@@ -192,7 +195,7 @@ func findGroup(name string) (uint32, error) {
 	}
 	gid, numberErr := strconv.ParseUint(name, 10, 31)
 	if numberErr != nil {
-		return 0, fmt.Errorf("user: there is no group %s on this node", name)
+		return 0, fmt.Errorf("user: this node has no group %s", name)
 	}
 	return uint32(gid), nil
 }

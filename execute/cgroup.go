@@ -70,7 +70,7 @@ func (cgroupfs) write(dir, file, value string) error {
 const (
 	nodeCgroup  = "go-crontab"
 	runCgroup   = "run-"
-	howDelegate = `; let systemd delegate one (Delegate=yes in the unit), or name one that is the node's with --cgroup`
+	howDelegate = `; let systemd delegate one (Delegate=yes in the unit), or name one of the node's own with --cgroup`
 )
 
 var controllers = []string{"memory", "cpu", "pids"}
@@ -89,7 +89,7 @@ func openCgroups(dir, proc string) (*cgroups, error) {
 		case filepath.Base(own) == nodeCgroup && delegated(filepath.Dir(own)): // DelegateSubgroup=go-crontab
 			dir = filepath.Dir(own)
 		default:
-			return nil, fmt.Errorf("cgroup %s is not the node's alone%s", own, howDelegate)
+			return nil, fmt.Errorf("cgroup %s is shared with other processes%s", own, howDelegate)
 		}
 	}
 
@@ -119,19 +119,19 @@ func ownCgroup(proc string) (string, error) {
 		}
 		below, err := filepath.Rel(root, path)
 		if err != nil || strings.HasPrefix(below, "..") {
-			return "", fmt.Errorf("the node's cgroup %s is outside of what is mounted at %s%s",
+			return "", fmt.Errorf("the node's cgroup %s is outside the cgroup tree mounted at %s%s",
 				path, mount, howDelegate)
 		}
 		return filepath.Join(mount, below), nil
 	}
-	return "", errors.New("this node is in no cgroup v2")
+	return "", errors.New("this node's process is not in a cgroup v2")
 }
 
 // cgroupMount returns the mount point of cgroup v2, and the root of the mounted part.
 func cgroupMount(mountinfo string) (mount, root string, err error) {
 	f, err := os.Open(mountinfo)
 	if err != nil {
-		return "", "", errors.New("there is no cgroup v2 on this system")
+		return "", "", errors.New("this system has no cgroup v2")
 	}
 	defer f.Close()
 
@@ -140,13 +140,13 @@ func cgroupMount(mountinfo string) (mount, root string, err error) {
 		fields := strings.Fields(before) // id, parent, device, root, mount point, options …
 		if ok && len(fields) >= 6 && strings.HasPrefix(after, "cgroup2 ") {
 			if slices.Contains(strings.Split(fields[5], ","), "ro") {
-				return "", "", fmt.Errorf("cgroup v2 is mounted read-only at %s, as usual in containers; "+
+				return "", "", fmt.Errorf("cgroup v2 is mounted read-only at %s, which is usual in containers; "+
 					"mount it writable and name a cgroup with --cgroup", fields[4])
 			}
 			return fields[4], fields[3], nil
 		}
 	}
-	return "", "", errors.New("there is no cgroup v2 on this system")
+	return "", "", errors.New("this system has no cgroup v2")
 }
 
 // delegated reports whether systemd marked a cgroup as delegated, so that systemd itself does not change its children.
@@ -165,14 +165,14 @@ func delegated(dir string) bool {
 func (c *cgroups) prepare(own string) error {
 	text, err := os.ReadFile(filepath.Join(c.base, "cgroup.controllers"))
 	if err != nil {
-		return fmt.Errorf("%s is no cgroup v2 that can be used: %w", c.base, err)
+		return fmt.Errorf("%s is not a usable cgroup v2: %w", c.base, err)
 	}
 
 	there := strings.Fields(string(text))
 	c.lack = map[string]error{}
 	for _, name := range controllers {
 		if !slices.Contains(there, name) {
-			c.lack[name] = fmt.Errorf("cgroup %s has no %s controller; it was not delegated, or cgroup v1 has it "+
+			c.lack[name] = fmt.Errorf("cgroup %s has no %s controller: it was not delegated, or cgroup v1 uses it "+
 				"(then boot with systemd.unified_cgroup_hierarchy=1)", c.base, name)
 			continue
 		}
@@ -186,9 +186,9 @@ func (c *cgroups) prepare(own string) error {
 
 		switch {
 		case errors.Is(err, unix.EBUSY):
-			err = fmt.Errorf("cgroup %s holds other processes beside the node%s", c.base, howDelegate)
+			err = fmt.Errorf("cgroup %s has other processes besides the node%s", c.base, howDelegate)
 		case err != nil:
-			err = fmt.Errorf("cgroup %s cannot be changed by this node: %w%s", c.base, err, howDelegate)
+			err = fmt.Errorf("this node cannot change cgroup %s: %w%s", c.base, err, howDelegate)
 		}
 		c.lack[name] = err
 	}
@@ -311,7 +311,7 @@ func (c *cgroups) create(session uuid.UUID, run int64, limits job.Limits) (*cgro
 
 	g := &cgroup{in: c, dir: c.prefix(session) + "-" + job.RunID(run), limits: limits}
 	if err := c.mkdir(g.dir); err != nil {
-		return nil, fmt.Errorf("limits: make a cgroup: %w", err)
+		return nil, fmt.Errorf("limits: create a cgroup: %w", err)
 	}
 
 	err := g.setLimits()
@@ -327,7 +327,7 @@ func (c *cgroups) create(session uuid.UUID, run int64, limits job.Limits) (*cgro
 
 // unheld is the error of an attempt whose limits this node cannot enforce: it is not started without them.
 func unheld(limit string, why error) error {
-	return fmt.Errorf("limits.%s cannot be held on this node: %w", limit, why)
+	return fmt.Errorf("this node cannot enforce limits.%s: %w", limit, why)
 }
 
 func (g *cgroup) setLimits() error {
@@ -381,17 +381,23 @@ func (g *cgroup) exceeded() (found []job.Reason) {
 	if g.limits.Memory != 0 && g.count("memory.events", "oom_kill") > 0 {
 		if g.count("memory.events", "oom") > 0 {
 			found = append(found, reason(job.ReasonMemoryLimit,
-				fmt.Sprintf("it was killed for using more memory than limits.memory, %s", g.limits.Memory)))
+				fmt.Sprintf("it used more memory than limits.memory (%s)", g.limits.Memory)))
 		} else {
-			found = append(found, reason(job.ReasonMachineMemory,
-				"it was killed because the machine had no memory left"))
+			found = append(found, reason(job.ReasonMachineMemory, "the machine ran out of memory"))
 		}
 	}
 	if n := g.count("pids.events", "max"); g.limits.PIDs != 0 && n > 0 {
 		found = append(found, reason(job.ReasonPIDsLimit,
-			fmt.Sprintf("it was refused a process %d times by limits.pids, %d", n, g.limits.PIDs)))
+			fmt.Sprintf("limits.pids (%d) refused it a new process %s", g.limits.PIDs, times(n))))
 	}
 	return found
+}
+
+func times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // count reads the number of a name in a file of names and numbers, 0 if it is missing.
@@ -428,7 +434,7 @@ func ofCgroup(err error) bool {
 // explain turns the error of a fork into the cgroup into one that names cause and fix.
 func (g *cgroup) explain(err error) error {
 	if errors.Is(err, unix.ENOSYS) {
-		return errors.New("limits: this node cannot start a process in a cgroup: Linux 5.7 or newer is needed, " +
+		return errors.New("limits: this node cannot start a process in a cgroup: that needs Linux 5.7 or newer, " +
 			"and a container that allows clone3")
 	}
 	return fmt.Errorf("limits: start bash in cgroup %s: %w", g.dir, err)

@@ -111,7 +111,7 @@ func TestWhatLeavesTheGroupDiesInTheCgroup(t *testing.T) {
 	cmd, g := inCgroup(t, c, s, attempt(daemon+"echo done"))
 	dir := cmd.cgroup.dir
 	res := finish(context.Background(), s, cmd, g)
-	if res.Outcome != job.Succeeded || res.Reason.Text != "processes that had left its process group were still running and were killed" {
+	if res.Outcome != job.Succeeded || res.Reason.Text != "it left processes outside its process group, and the node killed them" {
 		t.Errorf("got %v %q", res.Outcome, res.Reason)
 	}
 	if pid := pidIn(t, filepath.Join(s.cfg.Dir, "pid")); alive(pid) {
@@ -182,7 +182,7 @@ func TestRealSharedLimits(t *testing.T) {
 	s := shell(t)
 	s.cgroups = c
 	res := with(t, s, "head -c 200000000 /dev/zero | tail -c 190000000 >/dev/null", job.CommandOptions{Limits: job.Limits{Memory: 32 << 20}})
-	wantFailed(t, "memory", res, "killed by SIGKILL; it was killed for using more memory than limits.memory, 32MiB")
+	wantFailed(t, "memory", res, "killed by SIGKILL; it used more memory than limits.memory (32MiB)")
 	res = with(t, s, "for i in {1..30}; do sleep 5 & done; wait", job.CommandOptions{Limits: job.Limits{PIDs: 10}})
 	if !strings.Contains(res.Reason.Text, "by limits.pids, 10") {
 		t.Errorf("processes: got %v %q", res.Outcome, res.Reason)

@@ -109,10 +109,10 @@ func TestOwnCgroup(t *testing.T) {
 			"9:name=systemd:/a\n4:memory:/b\n0::/a\n", "/sys/fs/cgroup/unified/a", ""},
 		"at the root":          {mounts + "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n", "0::/\n", "/sys/fs/cgroup/unified", ""},
 		"a part is mounted":    {"30 23 0:26 /docker/1 /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/docker/1/x\n", "/sys/fs/cgroup/x", ""},
-		"outside of that part": {"30 23 0:26 /docker/1 /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/docker/2\n", "", "outside of what is mounted"},
+		"outside of that part": {"30 23 0:26 /docker/1 /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/docker/2\n", "", "is outside the cgroup tree mounted"},
 		"read-only":            {"30 23 0:26 / /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw\n", "0::/\n", "", "mounted read-only at /sys/fs/cgroup"},
-		"cgroup v1 alone":      {mounts, "4:memory:/b\n", "", "there is no cgroup v2 on this system"},
-		"in none":              {"30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "4:memory:/b\n", "", "in no cgroup v2"},
+		"cgroup v1 alone":      {mounts, "4:memory:/b\n", "", "this system has no cgroup v2"},
+		"in none":              {"30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "4:memory:/b\n", "", "is not in a cgroup v2"},
 	} {
 		proc := t.TempDir()
 		if err := os.Mkdir(filepath.Join(proc, "self"), 0o700); err != nil {
@@ -127,14 +127,14 @@ func TestOwnCgroup(t *testing.T) {
 		}
 	}
 
-	if _, err := openCgroups("", t.TempDir()); err == nil || !strings.Contains(err.Error(), "there is no cgroup v2 on this system") {
+	if _, err := openCgroups("", t.TempDir()); err == nil || !strings.Contains(err.Error(), "this system has no cgroup v2") {
 		t.Errorf("without /proc: got %v", err)
 	}
 }
 
 func TestCgroupsOfAFolderThatIsNone(t *testing.T) {
 	t.Parallel()
-	if _, err := NewShell(Config{Cgroup: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "is no cgroup v2 that can be used") {
+	if _, err := NewShell(Config{Cgroup: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "is not a usable cgroup v2") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -209,11 +209,11 @@ func TestExceededSharedLimits(t *testing.T) {
 		code         job.ReasonCode // of a command that then ended with an exit code
 	}{
 		"nothing":             {all, "max 9\noom 0\noom_kill 0\n", "max 0\n", "exit status 1", job.ReasonExitCode},
-		"its memory":          {all, "max 9\noom 1\noom_kill 3\n", "max 0\n", "exit status 1; it was killed for using more memory than limits.memory, 1GiB", job.ReasonMemoryLimit},
-		"that of the machine": {all, "max 0\noom 0\noom_kill 1\n", "max 0\n", "exit status 1; it was killed because the machine had no memory left", job.ReasonMachineMemory},
-		"processes":           {all, "oom_kill 0\n", "max 7\n", "exit status 1; it was refused a process 7 times by limits.pids, 5", job.ReasonExitCode},
+		"its memory":          {all, "max 9\noom 1\noom_kill 3\n", "max 0\n", "exit status 1; it used more memory than limits.memory (1GiB)", job.ReasonMemoryLimit},
+		"that of the machine": {all, "max 0\noom 0\noom_kill 1\n", "max 0\n", "exit status 1; the machine ran out of memory", job.ReasonMachineMemory},
+		"processes":           {all, "oom_kill 0\n", "max 7\n", "exit status 1; limits.pids (5) refused it a new process 7 times", job.ReasonExitCode},
 		"both": {all, "oom 1\noom_kill 1\n", "max 1\n",
-			"exit status 1; it was killed for using more memory than limits.memory, 1GiB; it was refused a process 1 times by limits.pids, 5", job.ReasonMemoryLimit},
+			"exit status 1; it used more memory than limits.memory (1GiB); limits.pids (5) refused it a new process once", job.ReasonMemoryLimit},
 		"what was not limited":       {job.Limits{CPU: 1}, "oom 1\noom_kill 1\n", "max 1\n", "exit status 1", job.ReasonExitCode},
 		"files that are not as here": {all, "oom_kill\n\noom_kill many\n", "", "exit status 1", job.ReasonExitCode},
 	} {
@@ -244,7 +244,7 @@ func TestControllersThatAreNotThere(t *testing.T) {
 	}
 	for limit, l := range map[string]job.Limits{"memory": {Memory: 1 << 30, PIDs: 1}, "cpu": {CPU: 1}} {
 		_, err := c.create(a.Session, a.Launch.Run, l)
-		want := "limits." + limit + " cannot be held on this node: cgroup " + k.base + " has no " + limit + " controller"
+		want := "this node cannot enforce limits." + limit + ": cgroup " + k.base + " has no " + limit + " controller"
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s…", err, want)
 		}
@@ -262,7 +262,7 @@ func TestControllersThatAreNotThere(t *testing.T) {
 		a := attempt("touch started")
 		a.Options.Limits = l
 		res := run(t, s, a)
-		if want := "limits." + limit + " cannot be held on this node: of this and that"; res.Outcome != job.Failed || res.Reason.Text != want {
+		if want := "this node cannot enforce limits." + limit + ": of this and that"; res.Outcome != job.Failed || res.Reason.Text != want {
 			t.Errorf("got %v %q, want %q", res.Outcome, res.Reason, want)
 		}
 	}
@@ -284,8 +284,8 @@ func TestANodeStepsAside(t *testing.T) {
 		writes    int
 	}{
 		"alone in it":                    {me + "\n", "", true, "", true, 4},
-		"with others":                    {me + "\n17\n", "", true, "holds other processes beside the node", true, 6},
-		"others alone":                   {"17\n", "", false, "holds other processes beside the node", false, 3},
+		"with others":                    {me + "\n17\n", "", true, "has other processes besides the node", true, 6},
+		"others alone":                   {"17\n", "", false, "has other processes besides the node", false, 3},
 		"nobody":                         {"", "", false, "", false, 3},
 		"all is switched on already":     {"", "cpu io memory pids\n", false, "", false, 0},
 		"others, and all is switched on": {"17\n", "cpu io memory pids\n", false, "", false, 0},

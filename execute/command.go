@@ -66,7 +66,8 @@ func (c *command) untilExit(ctx context.Context) (syscall.WaitStatus, error) {
 
 		case <-timeout:
 			timeout, stopped = nil, nil
-			c.stop(job.TimedOut, reason(job.ReasonTimeout, fmt.Sprintf("ran longer than %v", c.Timeout)))
+			c.stop(job.TimedOut, reason(job.ReasonTimeout,
+				fmt.Sprintf("the command ran longer than its timeout of %v", c.Timeout)))
 
 		case <-stopped:
 			timeout, stopped = nil, nil
@@ -157,7 +158,7 @@ func (c *command) leaveCgroup() {
 			if !said {
 				said = true
 				c.note(job.ReasonProcessesKilled,
-					"processes that had left its process group were still running and were killed")
+					"it left processes outside its process group, and the node killed them")
 			}
 		}
 		time.Sleep(pause)
@@ -169,7 +170,7 @@ func (c *command) leaveCgroup() {
 
 func (c *command) endLeftovers() {
 	if c.outcome == 0 { // otherwise a stop ends them, too
-		c.note(job.ReasonProcessesEnded, "background processes were still running and were ended")
+		c.note(job.ReasonProcessesEnded, "it left background processes, and the node stopped them")
 	}
 	c.terminate()
 }
@@ -199,7 +200,7 @@ func (c *command) untilDrained() {
 	_ = c.pipe.SetReadDeadline(time.Unix(1, 0)) // wakes the reader, if it waits
 	<-c.drained
 	if !c.takeRest() {
-		c.note(job.ReasonOutputHeld, "a background process still holds the output")
+		c.note(job.ReasonOutputHeld, "a background process still has the output open")
 	}
 }
 
@@ -247,10 +248,10 @@ func (c *command) result(status syscall.WaitStatus, reapErr error) job.Result {
 	switch {
 	case errors.Is(reapErr, unix.ECHILD):
 		res.Outcome = job.Failed
-		said = reason(job.ReasonExitCodeUnknown, "the exit status was collected by another part of the program")
+		said = reason(job.ReasonExitCodeUnknown, "another part of the program collected the exit status")
 	case reapErr != nil:
 		res.Outcome = job.Failed
-		said = reason(job.ReasonExitCodeUnknown, fmt.Sprintf("collect the exit status: %v", reapErr))
+		said = reason(job.ReasonExitCodeUnknown, fmt.Sprintf("the exit status could not be read: %v", reapErr))
 	case status.Signaled():
 		res.Signal = signalName(status.Signal())
 		res.Outcome, said = job.Failed, reason(job.ReasonSignal, "killed by "+res.Signal)

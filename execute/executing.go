@@ -5,10 +5,10 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"go-crontab/internal/failpoint"
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 
 	"github.com/google/uuid"
@@ -23,44 +23,44 @@ type Session interface {
 	Lost() bool      // whether the lease or the session's row was lost
 }
 
+// ExecutingConfig is what an executing set works with.
+type ExecutingConfig struct {
+	// Ctx is the context of all attempts. When it ends, they are asked to stop.
+	Ctx      context.Context
+	Session  Session
+	Executor Executor
+	Guard    Guard // see NoGuard
+	Recorder Recorder
+	*Set
+	WakeCompensator loop.Wake // an attempt was dropped whose row still belongs to this session
+	Log             *slog.Logger
+}
+
+// Recorder learns what becomes of attempts.
+type Recorder interface {
+	// Began is called for each attempt that begins, with its lateness.
+	Began(at job.Micros, late time.Duration)
+
+	// NotSpawned is called for each attempt that does not begin.
+	NotSpawned()
+
+	// Ended queues the ended run for writing. After the write, Set.Written is called. Ended does not wait for the
+	// write, but it may wait for MySQL while output of the attempt is being written. The attempt holds no slot by
+	// then, and the set no lock. again is the start time of the next attempt, zero after the last one.
+	Ended(s job.Started, r job.Run, again job.Micros)
+
+	// Sink returns the receiver of an attempt's live output, used until Ended is called. It may be nil.
+	Sink(l job.Launch) func(p []byte)
+}
+
 // Executing is the set of one session's runs whose start is committed and whose end is not. It changes only after the
 // rows are known to have changed (lock.Do).
 //
 //	Add ──(due instant, lease fresh, window open)──▶ spawned ──▶ ended ──(outcome written)──▶ gone
 //	 └──────────────── otherwise: never spawned, forgotten; compensation gives its row back
 type Executing struct {
-	// Ctx is the context of all attempts. When it ends, they are asked to stop.
-	Ctx      context.Context
-	Session  Session
-	Executor Executor
-	Guard    Guard // nil: the attempts have no guard
-	Slots    int
-
-	// Ended queues the ended run for writing. Its user calls Written after the write. Ended does not wait for the
-	// write, but it may wait for MySQL while output of the attempt is being written. The attempt holds no slot by
-	// then, and the set no lock. again is the start time of the next attempt, zero after the last one.
-	Ended func(s job.Started, r job.Run, again job.Micros)
-
-	// Began is called for each attempt that begins, with its lateness; nil: not called.
-	Began func(at job.Micros, late time.Duration)
-
-	// Sink returns the receiver of an attempt's live output, used until Ended is called; nil: no live output.
-	Sink func(l job.Launch) func(p []byte)
-
-	// Freed is called after an attempt was dropped whose row still belongs to this session.
-	Freed func()
-
-	// Room is called when a slot became free.
-	Room func()
-	Log  *slog.Logger
-
-	mu    sync.Mutex
-	byRun map[int64]*entry
-	over  int           // ended attempts in byRun whose outcome is not written yet
-	calls int           // HTTP requests in byRun that have not ended
-	busy  int           // attempts under way
-	idle  chan struct{} // closed when busy becomes 0; nil without a waiter
-	hold  func() bool   // the method value x.holds, allocated once
+	ExecutingConfig
+	hold func() bool // the method value x.holds, allocated once
 }
 
 type entry struct {
@@ -72,9 +72,10 @@ type entry struct {
 	over  bool
 }
 
-// NewExecuting initializes x's private fields.
-func NewExecuting(x *Executing) *Executing {
-	x.byRun, x.hold = map[int64]*entry{}, x.holds
+// NewExecuting returns an executing set.
+func NewExecuting(cfg ExecutingConfig) *Executing {
+	x := &Executing{ExecutingConfig: cfg}
+	x.hold = x.holds
 	return x
 }
 
@@ -106,8 +107,8 @@ func (x *Executing) Add(started []job.Started) {
 
 // Causes of a stop after which the run is not retried.
 var (
-	ErrKilled   = job.Coded(job.ReasonKilledByUser, errors.New("killed on request"))
-	ErrReplaced = job.Coded(job.ReasonReplaced, errors.New("a later due time took its place"))
+	ErrKilled   = job.Coded(job.ReasonKilledByUser, errors.New("killed by a user"))
+	ErrReplaced = job.Coded(job.ReasonReplaced, errors.New("a later run replaced it"))
 )
 
 // Kill asks an attempt to stop, if the set has it: for a user, or, with replaced, because a later due time replaces it.
@@ -149,9 +150,7 @@ func (x *Executing) run(a *entry) {
 	}
 
 	failpoint.Here("before", "execute")
-	if x.Began != nil {
-		x.Began(started, started.Sub(a.DueNow))
-	}
+	x.Recorder.Began(started, started.Sub(a.DueNow))
 	// If we die here or while it runs, the row belongs to a dead session and ends lost.
 	result := x.execute(a, started)
 	failpoint.Here("behind", "execute")
@@ -168,12 +167,12 @@ func (x *Executing) run(a *entry) {
 		result.Outcome = job.Lost // like the reaper of another node, which only knows that the session is gone
 		result.Reason.Code = job.ReasonSessionLost
 	// A signalled command may exit with 0 or a status of its own, but its work is not done.
-	case x.Guard != nil && x.Guard.Lapsed() &&
+	case x.Guard.Lapsed() &&
 		(result.Outcome == job.Failed && result.Signal != "" ||
 			signalled && (result.Outcome == job.Failed || result.Outcome == job.Succeeded)):
 		result.Outcome = job.Lost
 		result.Reason = reason(job.ReasonGuardKill,
-			"its node was stopped or cut off for too long, and the guard killed it")
+			"its node hung or lost MySQL for too long, and the guard killed the run")
 	}
 
 	x.mu.Lock()
@@ -196,9 +195,9 @@ func (x *Executing) run(a *entry) {
 		run.Final, again = false, run.Ended.Add(after)
 	}
 
-	x.Ended(a.Started, run, again)
+	x.Recorder.Ended(a.Started, run, again)
 	failpoint.Here("behind", "put outcome")
-	x.Room()
+	x.wakeStarter.Up()
 }
 
 // stopped reports whether the attempt was killed or replaced, which excludes a retry.
@@ -230,9 +229,6 @@ func (x *Executing) await(at job.Micros) {
 // enter registers the attempt with the guard; nil: it cannot be guarded now. It runs before the last check of the
 // lease: if this process is stopped between the two, the guard knows that a command may begin.
 func (x *Executing) enter(a *entry) Seat {
-	if x.Guard == nil {
-		return unguarded{}
-	}
 	return x.Guard.Enter(a.Launch, a.Spec.Handler != "")
 }
 
@@ -246,8 +242,9 @@ func (x *Executing) spawn(a *entry) (started job.Micros, ok bool) {
 
 // forget removes an attempt that was not spawned. Its row becomes idle again.
 func (x *Executing) forget(a *entry) {
-	x.Log.Warn("not spawned", "run", a.Launch, "job_id", a.JobID, "due", a.Due,
-		"late", x.Session.Now().Sub(a.DueNow), "fresh", x.Session.Fresh(), "guarded", x.guarded())
+	x.Log.Warn("run not executed: it is too late, or the node lost its lease or guard",
+		"run", a.Launch, "job_id", a.JobID, "due", a.Due,
+		"late", x.Session.Now().Sub(a.DueNow), "fresh", x.Session.Fresh(), "guarded", x.Guard.Alive())
 
 	x.mu.Lock()
 	if x.byRun[a.Run] == a {
@@ -256,8 +253,9 @@ func (x *Executing) forget(a *entry) {
 	x.calls -= a.call()
 	x.mu.Unlock()
 
-	x.Freed()
-	x.Room()
+	x.Recorder.NotSpawned()
+	x.WakeCompensator.Up()
+	x.wakeStarter.Up()
 }
 
 // may reports whether an attempt may begin now.
@@ -266,130 +264,30 @@ func (x *Executing) may(a *entry, now job.Micros) bool {
 }
 
 // holds reports whether the session is fresh, guarded and not stopping.
-func (x *Executing) holds() bool { return x.Ctx.Err() == nil && x.Session.Fresh() && x.guarded() }
-
-func (x *Executing) guarded() bool { return x.Guard == nil || x.Guard.Alive() }
+func (x *Executing) holds() bool { return x.Ctx.Err() == nil && x.Session.Fresh() && x.Guard.Alive() }
 
 // execute runs the executor. Its panic fails this attempt only.
 func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 	defer func() {
 		if p := recover(); p != nil {
-			x.Log.Error("executor panicked", "run", a.Launch, "panic", p)
+			x.Log.Error("panic while executing a run", "run", a.Launch, "panic", p)
 			r = job.Result{
 				Outcome: job.Failed,
-				Reason:  reason(job.ReasonExecutorPanic, "the executor panicked; the node's log has more"),
+				Reason: reason(job.ReasonExecutorPanic,
+					"the node panicked while executing the run; see the node's log"),
 			}
 		}
 	}()
 
-	var sink func([]byte)
-	if x.Sink != nil {
-		sink = x.Sink(a.Launch)
-	}
 	return x.Executor.Execute(a.ctx, Attempt{
 		Launch: a.Launch, Session: x.Session.ID(), JobID: a.JobID, Job: a.Spec.Name, App: a.Spec.App,
 		Due: a.Due.Time(), Attempt: a.Attempt, Began: started.Time(),
 		Command: a.Spec.Command, HTTP: a.Spec.HTTP, Handler: a.Spec.Handler, Payload: []byte(a.Spec.Payload),
 		Timeout: time.Duration(a.Spec.Timeout), Options: a.Spec.CommandOptions, Grace: time.Duration(a.Spec.Grace),
-		Sink:    sink,
+		Sink:    x.Recorder.Sink(a.Launch),
 		May:     func() bool { return x.may(a, max(started, x.Session.Now())) },
 		BeginBy: a.until,
 		Holds:   x.hold,
 		Seat:    a.seat,
 	})
-}
-
-// Written removes attempts whose outcomes are known to be written.
-func (x *Executing) Written(launches []job.Launch) {
-	x.mu.Lock()
-	for _, l := range launches {
-		if a := x.byRun[l.Run]; a != nil && a.Launch == l && a.over {
-			delete(x.byRun, l.Run)
-			x.over--
-		}
-	}
-	x.mu.Unlock()
-
-	x.Room()
-}
-
-// Has reports whether the set holds a launch.
-func (x *Executing) Has(l job.Launch) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	a := x.byRun[l.Run]
-	return a != nil && a.Launch == l
-}
-
-// Len returns the number of attempts in the set.
-func (x *Executing) Len() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return len(x.byRun)
-}
-
-// Idle reports whether no attempt is under way.
-func (x *Executing) Idle() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.busy == 0
-}
-
-// leave counts an attempt as no longer under way, and wakes Wait after the last one.
-func (x *Executing) leave() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.busy--
-	if x.busy == 0 && x.idle != nil {
-		close(x.idle)
-		x.idle = nil
-	}
-}
-
-// mostOver is the number of unwritten outcomes that occupy no slot; each further one occupies a slot. If every one
-// did, short attempts would always wait for MySQL to write earlier outcomes. The limit bounds memory, because an
-// outcome carries its output.
-const mostOver = 512
-
-// call returns 1 for an HTTP request, 0 for a command or a handler.
-func (a *entry) call() int {
-	if a.Spec.HTTP != nil {
-		return 1
-	}
-	return 0
-}
-
-// Taken returns the number of occupied slots. CallsPerSlot HTTP requests share one.
-func (x *Executing) Taken() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-
-	return len(x.byRun) - x.over - x.calls +
-		(x.calls+job.CallsPerSlot-1)/job.CallsPerSlot +
-		max(0, x.over-mostOver)
-}
-
-// Free returns the number of free slots: that many more attempts of any kind fit.
-func (x *Executing) Free() int { return x.Slots - x.Taken() }
-
-// Wait returns when no attempt is under way any more, though outcomes may still be unwritten, or with an error when ctx
-// ends first.
-func (x *Executing) Wait(ctx context.Context) error {
-	x.mu.Lock()
-	if x.busy == 0 {
-		x.mu.Unlock()
-		return nil
-	}
-	if x.idle == nil {
-		x.idle = make(chan struct{})
-	}
-	idle := x.idle
-	x.mu.Unlock()
-
-	select {
-	case <-idle:
-		return nil
-	case <-ctx.Done():
-		return errors.Join(errors.New("commands are still running"), context.Cause(ctx))
-	}
 }

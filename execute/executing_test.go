@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 )
 
@@ -50,7 +51,26 @@ func (b *bubble) look() sofar {
 	synctest.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.so.room = len(b.wakeStarter)
 	return b.so
+}
+
+// recorder notes what becomes of attempts.
+type recorder struct{ b *bubble }
+
+func (recorder) Began(job.Micros, time.Duration) {}
+func (recorder) Sink(job.Launch) func([]byte)    { return nil }
+
+func (r recorder) NotSpawned() {
+	r.b.mu.Lock()
+	defer r.b.mu.Unlock()
+	r.b.so.freed++
+}
+
+func (r recorder) Ended(_ job.Started, run job.Run, again job.Micros) {
+	r.b.mu.Lock()
+	defer r.b.mu.Unlock()
+	r.b.so.runs, r.b.so.again = append(r.b.so.runs, run), append(r.b.so.again, again)
 }
 
 func (b *bubble) ID() uuid.UUID   { return uuid.UUID{1} }
@@ -83,20 +103,9 @@ func inBubble(t *testing.T, f func(context.Context, Attempt) job.Result, body fu
 		b := &bubble{begin: time.Now()}
 		ctx, stop := context.WithCancelCause(context.Background())
 		b.stop = stop
-		count := func(n *int) func() {
-			return func() {
-				b.mu.Lock()
-				defer b.mu.Unlock()
-				*n++
-			}
-		}
-		b.Executing = NewExecuting(&Executing{
-			Ctx: ctx, Session: b, Executor: executor{b, f}, Slots: 3, Log: slog.New(slog.DiscardHandler), Freed: count(&b.so.freed), Room: count(&b.so.room),
-			Ended: func(_ job.Started, r job.Run, again job.Micros) {
-				b.mu.Lock()
-				defer b.mu.Unlock()
-				b.so.runs, b.so.again = append(b.so.runs, r), append(b.so.again, again)
-			},
+		b.Executing = NewExecuting(ExecutingConfig{
+			Ctx: ctx, Session: b, Executor: executor{b, f}, Guard: NoGuard{}, Recorder: recorder{b},
+			Set: NewSet(3, make(loop.Wake, 100)), Log: slog.New(slog.DiscardHandler),
 		})
 		body(b)
 		stop(errors.New("the test is over"))
@@ -258,10 +267,10 @@ func TestHowAttemptsEnd(t *testing.T) {
 		"succeeded all the same":   {f: reports(job.Succeeded), lost: true, outcome: job.Succeeded, reason: "as told"},
 		"failed, the session lost": {f: reports(job.Failed), lost: true, outcome: job.Failed, reason: "as told"},
 		"the executor panics": {f: func(context.Context, Attempt) job.Result { panic("secret of the command") },
-			outcome: job.Failed, reason: "the executor panicked; the node's log has more"},
+			outcome: job.Failed, reason: "the node panicked while executing the run; see the node's log"},
 		"it fails, and is tried again":       {f: reports(job.Failed), retry: retries, outcome: job.Failed, reason: "as told", again: 10 * time.Second},
 		"it fails, and that was the last":    {f: reports(job.Failed), retry: retries, attempt: 3, outcome: job.Failed, reason: "as told"},
-		"a panic is tried again":             {f: func(context.Context, Attempt) job.Result { panic(1) }, retry: retries, outcome: job.Failed, reason: "the executor panicked; the node's log has more", again: 10 * time.Second},
+		"a panic is tried again":             {f: func(context.Context, Attempt) job.Result { panic(1) }, retry: retries, outcome: job.Failed, reason: "the node panicked while executing the run; see the node's log", again: 10 * time.Second},
 		"it succeeds, and is not":            {f: reports(job.Succeeded), retry: retries, outcome: job.Succeeded, reason: "as told"},
 		"killed on request, and is not":      {f: reports(job.Failed), retry: retries, kill: true, outcome: job.Failed, reason: "as told"},
 		"lost, and rerun at once":            {f: reports(job.Killed), lost: true, onLost: job.LostRerun, outcome: job.Lost, reason: "as told", again: time.Nanosecond},
@@ -378,7 +387,7 @@ func TestStopAndKill(t *testing.T) {
 		b.Kill(b.attempt(2, 0).Launch, false)
 		b.Kill(b.attempt(2, 0).Launch, false)
 		got := b.look()
-		if cause := <-causes; cause != "2: killed on request" || len(causes) != 0 || len(got.runs) != 1 {
+		if cause := <-causes; cause != "2: killed by a user" || len(causes) != 0 || len(got.runs) != 1 {
 			t.Errorf("got %s, %d others; want only the second one killed", cause, len(causes))
 		}
 		b.stop(errors.New("lease lapsed"))
@@ -457,7 +466,7 @@ func TestWaitLeavesNothing(t *testing.T) {
 		}
 		stacks := make([]byte, 8<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
-		if n := strings.Count(string(stacks), "created by go-crontab/execute.(*Executing).Wait"); n > 0 {
+		if n := strings.Count(string(stacks), "created by go-crontab/execute.(*Set).Wait"); n > 0 {
 			t.Errorf("%d goroutines are left", n)
 		}
 	})
@@ -470,7 +479,7 @@ func TestOutcomesThatWait(t *testing.T) {
 		{0, 0, 0, 4}, {3, 0, 0, 1}, {0, 0, 4, 4}, {3, 0, mostOver, 1}, {0, 0, mostOver + 1, 3}, {3, 0, mostOver + 1, 0}, {4, 0, mostOver, 0},
 		{0, 0, mostOver + 4, 0}, {0, 1, 0, 3}, {0, job.CallsPerSlot, 4, 3}, {0, job.CallsPerSlot + 1, 4, 2}, {2, 2 * job.CallsPerSlot, mostOver + 1, -1},
 	} {
-		x := NewExecuting(&Executing{Slots: 4})
+		x := NewSet(4, nil)
 		x.over, x.calls = c.over, c.calls
 		for i := range c.running + c.calls + c.over {
 			x.byRun[int64(i)] = &entry{}

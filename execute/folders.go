@@ -70,11 +70,11 @@ func (f *folders) await(ctx context.Context, a Attempt, dir string) (there bool,
 			f.missed(q)
 			return false, err
 		case q.dir == dir:
-			return false, silent("%s has not answered for %v; is the server that it is on gone?",
+			return false, silent("%s has not responded for %v; check the file server that it is on",
 				dir, took.Truncate(time.Second))
 		case f.ask(dir) == q:
-			return false, silent("nobody can tell whether %s would answer: "+
-				"%d other directories have not for %v or longer, %s is one; is the server that they are on gone?",
+			return false, silent("%s cannot be checked: "+
+				"%d other directories have not responded for %v or longer, %s among them; check their file servers",
 				dir, mostAsked, took.Truncate(time.Second), q.dir)
 		}
 	}
@@ -82,7 +82,7 @@ func (f *folders) await(ctx context.Context, a Attempt, dir string) (there bool,
 
 // silent is the error of an attempt whose directory does not answer.
 func silent(format string, args ...any) error {
-	return job.Coded(job.ReasonDirectoryUnavailable, fmt.Errorf("start bash in its directory: "+format, args...))
+	return job.Coded(job.ReasonDirectoryUnavailable, fmt.Errorf("directory: "+format, args...))
 }
 
 // ask returns the pending or kept question for a folder, and asks a new one if there is none. If too many are

@@ -57,7 +57,7 @@ func TestAFolderThatHangs(t *testing.T) {
 	s.folders.mu.Lock()
 	s.folders.asked[gone].since = time.Now().Add(-time.Minute)
 	s.folders.mu.Unlock()
-	if res := run(t, s, there(time.Minute)); res.Outcome != job.Failed || !strings.Contains(res.Reason.Text, gone+" has not answered for 1m0s") {
+	if res := run(t, s, there(time.Minute)); res.Outcome != job.Failed || !strings.Contains(res.Reason.Text, gone+" has not responded for 1m0s") {
 		t.Errorf("after a minute: got %v %q", res.Outcome, res.Reason)
 	}
 
@@ -125,7 +125,7 @@ func TestManyFoldersThatHang(t *testing.T) {
 	}
 
 	s.folders.mu.Unlock()
-	if res := run(t, s, in(well, time.Minute)); res.Outcome != job.Failed || !strings.Contains(res.Reason.Text, "whether "+well+" would answer: 256 other directories have not") {
+	if res := run(t, s, in(well, time.Minute)); res.Outcome != job.Failed || !strings.Contains(res.Reason.Text, well+" cannot be checked: 256 other directories have not") {
 		t.Errorf("after a minute: got %v %q", res.Outcome, res.Reason)
 	}
 

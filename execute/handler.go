@@ -55,7 +55,7 @@ func (h *Handlers) Execute(ctx context.Context, a Attempt) job.Result {
 		return failed(job.ReasonHandlerMissing, fmt.Errorf("no handler %q is registered on this node", a.Handler))
 	}
 
-	late := job.Coded(job.ReasonTimeout, fmt.Errorf("ran longer than %v", a.Timeout))
+	late := job.Coded(job.ReasonTimeout, fmt.Errorf("the handler ran longer than its timeout of %v", a.Timeout))
 	if a.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, a.Timeout, late)
@@ -93,7 +93,7 @@ func (o *handlerOutput) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over {
-		return 0, errors.New("the handler has returned, and its run has ended")
+		return 0, errors.New("the handler has returned, so its output is closed")
 	}
 	return len(p), o.kept.readAll(bytes.NewReader(p))
 }

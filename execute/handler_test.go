@@ -47,7 +47,7 @@ func TestHandlers(t *testing.T) {
 		"a panic with nil":     {key: "nil panic", outcome: job.Failed, code: job.ReasonHandlerPanic, reason: "panic: panic called with nil argument", stack: true},
 		"an ended goroutine":   {key: "goexit", outcome: job.Failed, code: job.ReasonHandlerPanic, reason: "the handler ended its goroutine instead of returning", stack: true},
 		"an unknown key":       {key: "none", outcome: job.Failed, code: job.ReasonHandlerMissing, reason: `no handler "none" is registered on this node`},
-		"a timeout":            {key: "patient", timeout: 20 * time.Millisecond, outcome: job.TimedOut, code: job.ReasonTimeout, reason: "ran longer than 20ms; context deadline exceeded"},
+		"a timeout":            {key: "patient", timeout: 20 * time.Millisecond, outcome: job.TimedOut, code: job.ReasonTimeout, reason: "the handler ran longer than its timeout of 20ms; context deadline exceeded"},
 		"a kill":               {ctx: ctx, key: "patient", timeout: time.Minute, outcome: job.Killed, code: job.ReasonKilledByUser, reason: "killed by ops; context canceled"},
 		"work done but late":   {key: "stubborn", timeout: 20 * time.Millisecond, outcome: job.Succeeded},
 		"a panic after a kill": {ctx: ctx, key: "panic", outcome: job.Failed, code: job.ReasonHandlerPanic, reason: "panic: boom", stack: true},

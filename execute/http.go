@@ -59,7 +59,7 @@ func (h *HTTP) Execute(ctx context.Context, a Attempt) job.Result {
 		return killed(ctx)
 	}
 
-	late := job.Coded(job.ReasonTimeout, fmt.Errorf("ran longer than %v", a.Timeout))
+	late := job.Coded(job.ReasonTimeout, fmt.Errorf("the request took longer than its timeout of %v", a.Timeout))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if a.Timeout > 0 {

@@ -177,7 +177,7 @@ func TestHTTPSendsOnce(t *testing.T) {
 			a.HTTP.Body = "b"
 		}
 		is(t, method, h.call(t, a), job.Succeeded)
-		is(t, method, h.call(t, a), job.Failed, "the request was sent, but there was no answer: the server closed the connection")
+		is(t, method, h.call(t, a), job.Failed, "the request was sent, but there was no response: the server closed the connection")
 		if asked.Load() != 2 || accepted.Load() != 1 {
 			t.Errorf("%s: %d requests over %d connections, want 2 over 1", method, asked.Load(), accepted.Load())
 		}
@@ -274,18 +274,18 @@ func TestHTTPOverTLS(t *testing.T) {
 		outcome job.Outcome
 		says    string // in the reason or the output
 	}{
-		"nobody vouches for it":       {s.URL, nil, job.Failed, "TLS: the server's certificate is signed by nobody that is trusted here"},
+		"nobody vouches for it":       {s.URL, nil, job.Failed, "TLS: no trusted authority signed the server's certificate"},
 		"its authority is given":      {s.URL, &job.HTTPTLS{CA: ca}, job.Succeeded, "200"},
 		"another name":                {s.URL, &job.HTTPTLS{CA: ca, ServerName: "example.com"}, job.Succeeded, "200"},
 		"a name that is not its":      {s.URL, &job.HTTPTLS{CA: ca, ServerName: "example.org"}, job.Failed, "TLS: the server's certificate is for another host"},
 		"whoever it is":               {s.URL, &job.HTTPTLS{SkipVerify: true}, job.Succeeded, "200"},
 		"a certificate of ours":       {s.URL, &job.HTTPTLS{CA: ca, ClientCert: cert, ClientKey: "key"}, job.Succeeded, "shown"},
 		"one that is asked for":       {strict.URL, &job.HTTPTLS{SkipVerify: true, ClientCert: cert, ClientKey: "key"}, job.Succeeded, "200"},
-		"one that is not there":       {strict.URL, &job.HTTPTLS{SkipVerify: true}, job.Failed, "TLS: the server refuses: tls: certificate required"},
+		"one that is not there":       {strict.URL, &job.HTTPTLS{SkipVerify: true}, job.Failed, "TLS: the server rejected the handshake: tls: certificate required"},
 		"a key that does not fit":     {s.URL, &job.HTTPTLS{CA: ca, ClientCert: cert, ClientKey: "other-key"}, job.Failed, "client certificate and the secret other-key"},
 		"a key that nobody has":       {s.URL, &job.HTTPTLS{CA: ca, ClientCert: cert, ClientKey: "lost"}, job.Failed, "GOCRONTAB_SECRET_LOST"},
 		"an authority that is none":   {s.URL, &job.HTTPTLS{CA: "rubbish"}, job.Failed, "http.tls.ca: holds no certificate"},
-		"a server without TLS":        {"https" + strings.TrimPrefix(plain.URL, "http"), nil, job.Failed, "TLS: the server does not speak TLS at this port"},
+		"a server without TLS":        {"https" + strings.TrimPrefix(plain.URL, "http"), nil, job.Failed, "TLS: the server does not speak TLS on this port"},
 		"plain text to one with TLS":  {"http" + strings.TrimPrefix(s.URL, "https"), nil, job.Failed, "HTTP 400 Bad Request"},
 		"options that are not for it": {plain.URL, &job.HTTPTLS{SkipVerify: true}, job.Succeeded, "200"},
 	} {

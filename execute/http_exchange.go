@@ -259,7 +259,7 @@ func (x *exchange) ready(ctx context.Context) error {
 }
 
 // errUnheld makes a redirected request wait.
-var errUnheld = errors.New("the session does not hold")
+var errUnheld = errors.New("the node's lease is not fresh")
 
 // refusal returns the reason not to send the next request now, nil if it may be sent.
 func (x *exchange) refusal(ctx context.Context) error {
@@ -317,7 +317,7 @@ func (x *exchange) read(resp *http.Response) error {
 		return err
 	}
 	if body.N == 0 {
-		x.note = fmt.Sprintf("the answer is longer than %d MiB and was not read to its end", maxAnswer>>20)
+		x.note = fmt.Sprintf("the response is longer than %d MiB, so the rest was not read", maxAnswer>>20)
 	}
 	return nil
 }
@@ -326,13 +326,13 @@ func (x *exchange) read(resp *http.Response) error {
 func (x *exchange) progress() string {
 	switch {
 	case x.stage == reading:
-		return "the answer, " + x.answer.String() + ", was still coming"
+		return "the response (" + x.answer.String() + ") was still arriving"
 	case x.stage == waiting:
-		return "the request was sent, but there was no answer yet"
+		return "the request was sent, but there was no response yet"
 	case x.hops > 0:
-		return "nothing was sent yet to " + x.filled.URL.Host + ", to which it was redirected"
+		return "nothing was sent yet to " + x.filled.URL.Host + ", where the server redirected it"
 	}
-	return "there was no connection yet, so nothing was sent"
+	return "the connection was not established yet, so nothing was sent"
 }
 
 // expected returns the status codes of a good answer.
@@ -383,14 +383,15 @@ func (x *exchange) follow(resp *http.Response) (bool, error) {
 	}
 
 	if x.hops++; x.hops > x.HTTP.Redirects {
-		return false, strayed(fmt.Sprintf("redirected more than %d times, at last to %.200q", x.HTTP.Redirects, shown))
+		return false, strayed(fmt.Sprintf("the server redirected more than %d times, the last time to %.200q",
+			x.HTTP.Redirects, shown))
 	}
 
 	next, err := x.filled.URL.Parse(to)
 	if err != nil || next.Host == "" || next.User != nil ||
 		next.Scheme != "https" && next.Scheme != x.filled.URL.Scheme {
-		return false, strayed(fmt.Sprintf("redirected to %.200q, which is not followed: "+
-			"want a host without a user, http or https, and not http after https", shown))
+		return false, strayed(fmt.Sprintf("the server redirected to %.200q, which is not followed: "+
+			"want http or https, no user name, and no http after https", shown))
 	}
 
 	x.header = x.header.Clone() // the transport may still read the old one
@@ -399,8 +400,8 @@ func (x *exchange) follow(resp *http.Response) (bool, error) {
 	}
 	if x.filled.URL.Scheme != next.Scheme || !strings.EqualFold(address(x.filled.URL), address(next)) {
 		if body != "" && job.HasSecrets(x.HTTP.Body) {
-			return false, strayed(fmt.Sprintf("redirected to %.200q, "+
-				"which is another server and is not given the secrets of the body", shown))
+			return false, strayed(fmt.Sprintf("the server redirected to %.200q, which is not followed: "+
+				"the body has secrets, and this is another server", shown))
 		}
 		x.distrust()
 	}

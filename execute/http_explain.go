@@ -27,12 +27,12 @@ func (x *exchange) explain(err error) (code job.ReasonCode, text string) {
 		if _, ok := errors.AsType[*refusal](err); ok {
 			code = job.ReasonAddressRefused
 		}
-		return code, fmt.Sprintf("no connection to %.200s: %s", x.known.mask(x.filled.URL.Host), why)
+		return code, fmt.Sprintf("cannot connect to %.200s: %s", x.known.mask(x.filled.URL.Host), why)
 	case waiting:
-		return job.ReasonNoAnswer, "the request was sent, but there was no answer: " + why
+		return job.ReasonNoAnswer, "the request was sent, but there was no response: " + why
 	}
 	return job.ReasonAnswerBroken,
-		fmt.Sprintf("the answer, %s, broke off after %d bytes: %s", x.answer, x.kept.came, why)
+		fmt.Sprintf("the response (%s) broke off after %d bytes: %s", x.answer, x.kept.came, why)
 }
 
 // plainly describes a network error in a few words.
@@ -51,24 +51,24 @@ func plainly(err error) string {
 	case errors.As(err, &refused):
 		return refused.Error()
 	case errors.As(err, &dns) && dns.IsTimeout:
-		return "the name server did not answer in time"
+		return "the DNS server did not respond in time"
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return "there is no such host"
+		return "no such host"
 	case errors.As(err, &dns):
-		return "look up the host: " + dns.Err
+		return "the DNS lookup failed: " + dns.Err
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "the server broke the connection"
+		return "the server reset the connection"
 	case errors.As(err, &errno):
 		return errno.Error() // "connection refused", "no route to host"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the server closed the connection"
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &op) && op.Timeout():
-		return fmt.Sprintf("no reply within %s", connectTimeout)
+		return fmt.Sprintf("no response within %s", connectTimeout)
 	}
 
 	text := strings.NewReplacer("net/http: ", "", "HTTP/1.x transport connection broken: ", "").Replace(err.Error())
 	if strings.Contains(text, "malformed") {
-		return "what the server sent is no HTTP: " + text
+		return "the server did not send HTTP: " + text
 	}
 	return text
 }
@@ -86,17 +86,17 @@ func plainlyTLS(err error) string {
 
 	switch {
 	case errors.As(err, &noTLS):
-		return "TLS: the server does not speak TLS at this port"
+		return "TLS: the server does not speak TLS on this port"
 	case errors.As(err, &unknown):
-		return "TLS: the server's certificate is signed by nobody that is trusted here (see tls.ca)"
+		return "TLS: no trusted authority signed the server's certificate (see tls.ca)"
 	case errors.As(err, &name):
 		return "TLS: the server's certificate is for another host: " + name.Error()
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "TLS: the server's certificate is not valid at this time: " + invalid.Detail
 	case errors.As(err, &alert) && alert.Op == "remote error":
-		return "TLS: the server refuses: " + alert.Err.Error()
+		return "TLS: the server rejected the handshake: " + alert.Err.Error()
 	case errors.As(err, &verify):
-		return "TLS: the server's certificate is not accepted: " + verify.Err.Error()
+		return "TLS: the server's certificate was rejected: " + verify.Err.Error()
 	}
 	return ""
 }

@@ -33,7 +33,7 @@ var allowedName = regexp.MustCompile(`^(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$
 // parseAllowance reads 10.0.0.0/8, 10.1.2.3, fd00::/8, intranet.example or *.intranet.example; a port may follow each,
 // as in 10.0.0.0/8:8080, [fd00::1]:8080 and intranet.example:8080.
 func parseAllowance(text string) (allowance, error) {
-	wrong := fmt.Errorf("%q: want addresses such as 10.0.0.0/8 or [fd00::1]:8080, "+
+	wrong := fmt.Errorf("%q: want an address such as 10.0.0.0/8 or [fd00::1]:8080, "+
 		"or a host such as intranet.example:8080 or *.intranet.example", text)
 	if prefix, port, ok := cutPrefixPort(text); ok {
 		return allowance{prefix: prefix, port: port}, nil
@@ -129,7 +129,8 @@ func (r *refusal) Error() string {
 	if r.host != what {
 		what = fmt.Sprintf("%.100s is %s, which", r.host, what)
 	}
-	return fmt.Sprintf("%s is %s; this node calls only what is public, or opened by its --http-allow", what, r.kind)
+	return fmt.Sprintf("%s is %s; this node connects only to public addresses and those in its --http-allow",
+		what, r.kind)
 }
 
 // check returns an error unless connections to a host, resolved to an address and port, are allowed.
@@ -179,12 +180,12 @@ const (
 	public      kind = ""
 	loopback    kind = "the node's own machine"
 	private     kind = "in a private network"
-	shared      kind = "in a provider's network"
-	linkLocal   kind = "on the node's own link, where clouds keep credentials"
-	multicast   kind = "no single machine"
-	unspecified kind = "no address of a server"
+	shared      kind = "in a provider's shared network"
+	linkLocal   kind = "link-local, where clouds serve credentials"
+	multicast   kind = "a multicast or broadcast address"
+	unspecified kind = "an unspecified address"
 	noServers   kind = "reserved"
-	tunnel      kind = "an address that hides another one"
+	tunnel      kind = "an address that tunnels to another one"
 )
 
 func (k kind) hasServers() bool { return k == loopback || k == private || k == shared }

@@ -100,7 +100,7 @@ func TestAllowances(t *testing.T) {
 		if a, err := parseAllowance(text); err == nil {
 			t.Errorf("%q was taken as %+v", text, a)
 		}
-		if _, err := NewHTTP(HTTPConfig{Allow: []string{text}}); err == nil || !strings.Contains(err.Error(), "want addresses such as") {
+		if _, err := NewHTTP(HTTPConfig{Allow: []string{text}}); err == nil || !strings.Contains(err.Error(), "want an address such as") {
 			t.Errorf("%q: got %v", text, err)
 		}
 	}
@@ -132,16 +132,16 @@ func TestGuard(t *testing.T) {
 		"inside.test", "inside6.test", "mapped.test", "cloud.test", "home.test", "nat.test", "both.test", "any.test", "INSIDE.test",
 	} {
 		got := closed.call(t, request("http://"+host+":"+port))
-		is(t, host, got, job.Failed, "this node calls only what is public, or opened by its --http-allow")
-		if !strings.HasPrefix(got.Reason.Text, "no connection to ") {
+		is(t, host, got, job.Failed, "this node connects only to public addresses and those in its --http-allow")
+		if !strings.HasPrefix(got.Reason.Text, "cannot connect to ") {
 			t.Errorf("%s: got %q", host, got.Reason)
 		}
 	}
 	// A name that is a number in disguise is a name to us; whatever a resolver makes of it is looked at.
 	for _, host := range []string{"2130706433", "0x7f.1", "0177.0.0.1", "127.1"} {
-		is(t, host, closed.call(t, request("http://"+host+":"+port)), job.Failed, "no connection to ")
+		is(t, host, closed.call(t, request("http://"+host+":"+port)), job.Failed, "cannot connect to ")
 	}
-	is(t, "no name", closed.call(t, request("http://nowhere.test")), job.Failed, "there is no such host")
+	is(t, "no name", closed.call(t, request("http://nowhere.test")), job.Failed, "no such host")
 	if n := s.connections(); n != 0 {
 		t.Fatalf("%d connections were made", n)
 	}
@@ -165,7 +165,7 @@ func TestGuard(t *testing.T) {
 		if tc.ok {
 			is(t, tc.allow+" and "+tc.url, got, job.Succeeded)
 		} else {
-			is(t, tc.allow+" and "+tc.url, got, job.Failed, "this node calls only")
+			is(t, tc.allow+" and "+tc.url, got, job.Failed, "this node connects only")
 		}
 	}
 }
@@ -186,7 +186,7 @@ func TestGuardLooksAtEachConnection(t *testing.T) {
 	is(t, "the first call", h.call(t, request(url)), job.Succeeded)
 	h.Close() // its connection
 	moved.Store(true)
-	is(t, "the second call", h.call(t, request(url)), job.Failed, "this node calls only")
+	is(t, "the second call", h.call(t, request(url)), job.Failed, "this node connects only")
 }
 
 // TestNoProxy: a proxy would connect to forbidden addresses.

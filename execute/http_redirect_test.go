@@ -54,11 +54,11 @@ func TestRedirects(t *testing.T) {
 		"POST stays at 307":           {"/307?to=/x", "POST", 1, job.Succeeded, "at /x", "POST body"},
 		"POST stays at 308":           {"/308?to=/x", "POST", 1, job.Succeeded, "at /x", "POST body"},
 		"three of three":              {"/302?to=/302%3Fto=/302%253Fto=/x", "GET", 3, job.Succeeded, "at /x", "GET "},
-		"three of two":                {"/302?to=/302%3Fto=/302%253Fto=/x", "GET", 2, job.Failed, `redirected more than 2 times, at last to "/x"`, "GET "},
-		"for ever":                    {"/loop", "GET", 10, job.Failed, "redirected more than 10 times", "GET "},
+		"three of two":                {"/302?to=/302%3Fto=/302%253Fto=/x", "GET", 2, job.Failed, `the server redirected more than 2 times, the last time to "/x"`, "GET "},
+		"for ever":                    {"/loop", "GET", 10, job.Failed, "the server redirected more than 10 times", "GET "},
 		"to nowhere":                  {"/302", "GET", 1, job.Failed, "HTTP 302 Found, expected 2xx", "GET "},
 		"not modified":                {"/304?to=/x", "GET", 1, job.Failed, "HTTP 304 Not Modified, expected 2xx", "GET "},
-		"to another scheme":           {"/302?to=ftp://x/", "GET", 1, job.Failed, `redirected to "ftp://x/", which is not followed`, "GET "},
+		"to another scheme":           {"/302?to=ftp://x/", "GET", 1, job.Failed, `the server redirected to "ftp://x/", which is not followed`, "GET "},
 		"to a file":                   {"/302?to=file:///etc/passwd", "GET", 1, job.Failed, "which is not followed", "GET "},
 		"to a user":                   {"/302?to=http://a:b@x/", "GET", 1, job.Failed, "which is not followed", "GET "},
 		"to a URL that is none":       {"/302?to=http://%5B::1/", "GET", 1, job.Failed, "which is not followed", "GET "},
@@ -122,5 +122,5 @@ func TestRedirectsToOthers(t *testing.T) {
 	is(t, "to TLS", h.call(t, request(first.URL+"/307?to="+secure.URL+"/x", trusting)), job.Succeeded)
 	check("to TLS", secure.asked()[0], false)
 	got := h.call(t, request(secure.URL+"/307?to="+first.URL+"/x", trusting))
-	is(t, "away from TLS", got, job.Failed, "which is not followed", "not http after https")
+	is(t, "away from TLS", got, job.Failed, "which is not followed", "no http after https")
 }

@@ -101,7 +101,7 @@ func TestSecrets(t *testing.T) {
 	}
 	n := NodeSecrets{Dir: inside, Grants: grants}
 
-	const none = "jobs of the app %q may use, and this node grants that app none; give the node "
+	const none = "jobs of the app %q may use; store it with go-crontab secret set, or give the node "
 	for _, tc := range []struct {
 		app  string
 		name job.Secret
@@ -126,16 +126,16 @@ func TestSecrets(t *testing.T) {
 		{"shop", "hollow", "", "its file is empty"},
 		{"shop", "big", "", "at most"},
 		{"..", "outside", "", "with --grant-secret 'OUTSIDE=..'"},
-		{"", "lost", "", "none"},
-		{".", "lost", "", "none"},
+		{"", "lost", "", "neither the cluster"},
+		{".", "lost", "", "neither the cluster"},
 		{"secrets/shop", "both", "all", ""},
-		{"../secrets/shop", "plain", "", "none"},
-		{".hidden", "x", "", "none"},
+		{"../secrets/shop", "plain", "", "neither the cluster"},
+		{".hidden", "x", "", "neither the cluster"},
 		{"a|b", "plain", "", "with --grant-secret 'PLAIN=*'"},
-		{"shop", "../outside", "", "is no name of a secret"},
-		{"shop", "", "", "is no name"},
-		{"shop", "a/b", "", "is no name"},
-		{"shop", "a\x00b", "", "is no name"},
+		{"shop", "../outside", "", "is not a valid secret name"},
+		{"shop", "", "", "is not a valid secret name"},
+		{"shop", "a/b", "", "is not a valid secret name"},
+		{"shop", "a\x00b", "", "is not a valid secret name"},
 	} {
 		got, err := n.Secret(tc.app, tc.name)
 		if string(got) != tc.want || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
@@ -148,7 +148,7 @@ func TestSecrets(t *testing.T) {
 
 	for text, want := range map[string]string{
 		"": "want the name", "MINE": "want the name", "MINE=": "want the name", "=shop": "want the name", "MINE=a||b": "want the name",
-		"MIEN=shop": "there is no variable GOCRONTAB_SECRET_MIEN", "EMPTY=shop": "there is no variable", "KEY=*": "holds what seals", "key-file=*": "holds what seals",
+		"MIEN=shop": "the variable GOCRONTAB_SECRET_MIEN is not set", "EMPTY=shop": "is not set", "KEY=*": "holds the key that seals", "key-file=*": "holds the key that seals",
 	} {
 		if got, err := ParseGrants([]string{text}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, %v", text, got, err)
@@ -178,13 +178,13 @@ func TestGrantsAreAsked(t *testing.T) {
 		a.App = "shop"
 		is(t, name+" of shop", h.call(t, a), job.Succeeded)
 		a.App = "alpha"
-		is(t, name+" of alpha", h.call(t, a), job.Failed, "this node grants that app none; give the node the file alpha/key in its --secrets-dir")
+		is(t, name+" of alpha", h.call(t, a), job.Failed, "or give the node the file alpha/key in its --secrets-dir")
 	}
 
 	k := &Kinds{Command: shell(t)}
 	a := attempt(`echo "$PW"`)
 	a.App, a.Options.Env = "shop", map[string]string{"PW": "{{secret.key}}"}
-	is(t, "a variable", k.Execute(t.Context(), a), job.Failed, "there is no secret key")
+	is(t, "a variable", k.Execute(t.Context(), a), job.Failed, "no secret key exists")
 	if n := len(s.asked()); n != 2 {
 		t.Errorf("%d requests were sent, want those of shop", n)
 	}

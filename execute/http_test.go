@@ -77,14 +77,14 @@ func TestHTTPOutcomes(t *testing.T) {
 		"a bad status that is good":    {"/status?404", expect("2xx", "404"), job.Succeeded, "HTTP 404 Not Found", "this is 404"},
 		"a good status that is bad":    {"/status?200", expect("201-204", "404"), job.Failed, "HTTP 200 OK, expected 201-204, 404", "this is 200"},
 		"a redirect":                   {"/status?302", nil, job.Failed, "HTTP 302 Found, expected 2xx", "this is 302"},
-		"no answer":                    {"/hang%20up", nil, job.Failed, "the request was sent, but there was no answer: the server closed the connection", ""},
-		"half an answer":               {"/break%20off", nil, job.Failed, "the answer, HTTP 200 OK, broke off after 11 bytes: the server closed the connection", "so far so g"},
-		"no HTTP":                      {"/rubbish", nil, job.Failed, `the request was sent, but there was no answer: what the server sent is no HTTP: malformed HTTP status code "mail.example"`, ""},
+		"no answer":                    {"/hang%20up", nil, job.Failed, "the request was sent, but there was no response: the server closed the connection", ""},
+		"half an answer":               {"/break%20off", nil, job.Failed, "the response (HTTP 200 OK) broke off after 11 bytes: the server closed the connection", "so far so g"},
+		"no HTTP":                      {"/rubbish", nil, job.Failed, `the request was sent, but there was no response: the server did not send HTTP: malformed HTTP status code "mail.example"`, ""},
 		"a protocol that is not HTTP":  {"/switch", nil, job.Failed, "HTTP 101 Switching Protocols, expected 2xx", ""},
 		"statuses before the last":     {"/early", nil, job.Succeeded, "HTTP 200 OK", "at last"},
-		"headers without end":          {"/headers", nil, job.Failed, "the request was sent, but there was no answer: server response headers exceeded 262144 bytes; aborted", ""},
+		"headers without end":          {"/headers", nil, job.Failed, "the request was sent, but there was no response: server response headers exceeded 262144 bytes; aborted", ""},
 		"a definition nobody checked":  {"", func(r *job.HTTP) { r.URL = "gopher://x/{{due}}" }, job.Failed, "http.url: want http:// or https:// and a host", ""},
-		"a placeholder nobody checked": {"/{{x}}", nil, job.Failed, "http.url: has the placeholder {{x}}; known are {{due}}, {{attempt}}, {{launch}}, {{job}} and {{app}}", ""},
+		"a placeholder nobody checked": {"/{{x}}", nil, job.Failed, "http.url: has the unknown placeholder {{x}}; known are {{due}}, {{attempt}}, {{launch}}, {{job}} and {{app}}", ""},
 		"a header nobody checked":      {"/none", func(r *job.HTTP) { r.Headers = map[string]string{"X-A": "b\r\nX-B: c"} }, job.Failed, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestHTTPOutcomes(t *testing.T) {
 		gone := newSite(t, func(http.ResponseWriter, *http.Request) {})
 		gone.Close()
 		got := h.call(t, request(gone.URL))
-		is(t, "no server", got, job.Failed, "no connection to "+strings.TrimPrefix(gone.URL, "http://")+": connection refused")
+		is(t, "no server", got, job.Failed, "cannot connect to "+strings.TrimPrefix(gone.URL, "http://")+": connection refused")
 	})
 }
 
@@ -125,7 +125,7 @@ func codeOfRequest(o job.Outcome, text string) job.ReasonCode {
 		return job.ReasonHTTPStatus
 	case strings.HasPrefix(text, "the request was sent"):
 		return job.ReasonNoAnswer
-	case strings.HasPrefix(text, "the answer, "):
+	case strings.HasPrefix(text, "the response ("):
 		return job.ReasonAnswerBroken
 	}
 	return job.ReasonRequestInvalid
@@ -209,7 +209,7 @@ func TestHTTPOutput(t *testing.T) {
 	}
 
 	got := h.call(t, request(s.URL+"/?"+strconv.Itoa(maxAnswer+1)))
-	is(t, "a huge answer", got, job.Succeeded, "HTTP 200 OK; the answer is longer than 16 MiB")
+	is(t, "a huge answer", got, job.Succeeded, "HTTP 200 OK; the response is longer than 16 MiB")
 	if got.Output.Bytes != maxAnswer {
 		t.Errorf("read %d bytes", got.Output.Bytes)
 	}
@@ -254,9 +254,9 @@ func TestHTTPStopped(t *testing.T) {
 		output              bool
 		so                  chan struct{} // closed when the stage is reached; nil: at the beginning
 	}{
-		{"while connecting", "https://" + deaf, "there was no connection yet, so nothing was sent", false, nil},
-		{"without an answer", s.URL + "/silent", "the request was sent, but there was no answer yet", false, silent},
-		{"while the answer comes", s.URL + "/drip", "the answer, HTTP 200 OK, was still coming", true, drips},
+		{"while connecting", "https://" + deaf, "the connection was not established yet, so nothing was sent", false, nil},
+		{"without an answer", s.URL + "/silent", "the request was sent, but there was no response yet", false, silent},
+		{"while the answer comes", s.URL + "/drip", "the response (HTTP 200 OK) was still arriving", true, drips},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			t.Parallel()
@@ -264,7 +264,7 @@ func TestHTTPStopped(t *testing.T) {
 			a.Timeout = 5 * time.Second
 			a.Sink = func([]byte) { tell(drips) }
 			got := h.call(t, a)
-			is(t, tc.what, got, job.TimedOut, "ran longer than 5s; "+tc.progress)
+			is(t, tc.what, got, job.TimedOut, "the request took longer than its timeout of 5s; "+tc.progress)
 			if (got.Output.Bytes > 0) != tc.output {
 				t.Errorf("output is %q", got.Output.Text())
 			}
@@ -333,7 +333,7 @@ func TestKinds(t *testing.T) {
 	is(t, "nothing", k.Execute(context.Background(), a), job.Failed, "neither a command, http nor a handler")
 	a.Handler, a.Payload = "key", []byte("its payload")
 	is(t, "a handler", k.Execute(context.Background(), a), job.Failed, "its payload")
-	is(t, "no executor", new(Kinds).Execute(context.Background(), attempt("true")), job.Failed, "this node executes no commands")
+	is(t, "no executor", new(Kinds).Execute(context.Background(), attempt("true")), job.Failed, "this node does not run commands")
 
 	if n := k.KillAll(9, nil); n != 0 {
 		t.Errorf("KillAll found %d commands", n)

@@ -23,7 +23,7 @@ type Kinds struct {
 func (k *Kinds) Execute(ctx context.Context, a Attempt) job.Result {
 	e, kind := k.of(a)
 	if e == nil {
-		return failed(job.ReasonExecutorMissing, errors.New("this node executes no "+kind))
+		return failed(job.ReasonExecutorMissing, errors.New("this node does not run "+kind))
 	}
 	if uses := a.uses(); len(uses) > 0 {
 		return k.withSecrets(ctx, e, a, uses)
@@ -40,7 +40,7 @@ func (k *Kinds) of(a Attempt) (e Executor, kind string) {
 	case a.Command != "":
 		return k.Command, "commands"
 	}
-	return nil, "such thing: its definition has neither a command, http nor a handler"
+	return nil, "it: the definition has neither a command, http nor a handler"
 }
 
 // KillAll calls KillAll of every executor that has processes, as [Shell.KillAll]. The others stop when their attempts'

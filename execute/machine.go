@@ -43,7 +43,7 @@ func (m *machine) owns(addr netip.Addr, now time.Time) (bool, error) {
 func (m *machine) read(now time.Time) (*addresses, error) {
 	list, err := m.list()
 	if err != nil {
-		return nil, fmt.Errorf("list the addresses of this machine, to which no request may go: %w", err)
+		return nil, fmt.Errorf("list the addresses of this machine, which requests may not reach: %w", err)
 	}
 
 	known := &addresses{read: now, set: make(map[netip.Addr]bool, len(list))}

@@ -32,7 +32,7 @@ func TestGuardKnowsItsMachine(t *testing.T) {
 	h := requests(t, func(cfg *HTTPConfig) { cfg.Allow = nil })
 	h.pool.guard.machine = own
 	for _, host := range []string{public, "[::ffff:" + public + "]", "[64:ff9b::" + public + "]"} {
-		is(t, host, h.call(t, request("http://"+host+":"+port)), job.Failed, "is the node's own machine; this node calls only what is public")
+		is(t, host, h.call(t, request("http://"+host+":"+port)), job.Failed, "is the node's own machine; this node connects only to public addresses")
 	}
 
 	g, err := newGuard(HTTPConfig{}) // what alerts and pings use

@@ -48,8 +48,8 @@ func TestDir(t *testing.T) {
 	}
 	wantOutput(t, "its folder", with(t, s, "pwd", job.CommandOptions{Dir: dir}), dir+"\n")
 	wantOutput(t, "that of all", with(t, s, "pwd", job.CommandOptions{}), s.cfg.Dir+"\n")
-	wantFailed(t, "no folder", with(t, s, "pwd", job.CommandOptions{Dir: dir + "/none"}), "start bash in its directory: stat "+dir+"/none: no such file")
-	wantFailed(t, "a file", with(t, s, "pwd", job.CommandOptions{Dir: "/etc/passwd"}), "start bash in its directory: /etc/passwd is none")
+	wantFailed(t, "no folder", with(t, s, "pwd", job.CommandOptions{Dir: dir + "/none"}), "directory: stat "+dir+"/none: no such file")
+	wantFailed(t, "a file", with(t, s, "pwd", job.CommandOptions{Dir: "/etc/passwd"}), "directory: /etc/passwd is not a directory")
 }
 
 func TestEnv(t *testing.T) {
@@ -138,13 +138,13 @@ func TestLimitsOfEachProcess(t *testing.T) {
 	}
 
 	wantFailed(t, "file size", with(t, s, "head -c 2000000 /dev/zero > big; exit", job.CommandOptions{Limits: job.Limits{FileSize: some}}),
-		"exit status 153; it wrote a larger file than limits.file_size, 1MiB")
+		"exit status 153; it tried to write a file larger than limits.file_size (1MiB)")
 	res := with(t, s, "while :; do :; done", job.CommandOptions{Limits: job.Limits{CPUSeconds: 1}})
 	if res.Signal != "SIGXCPU" {
 		t.Errorf("processor time: got signal %q", res.Signal)
 	}
 
-	wantFailed(t, "processor time", res, "killed by SIGXCPU; it used more processor time than limits.cpu_seconds, 1")
+	wantFailed(t, "processor time", res, "killed by SIGXCPU; it used more CPU time than limits.cpu_seconds (1)")
 	wantFailed(t, "address space", with(t, s, "head -c 100000000 /dev/zero | tail -c 90000000 >/dev/null; exit ${PIPESTATUS[1]}",
 		job.CommandOptions{Limits: job.Limits{AddressSpace: 64 << 20}}), "exit status 1")
 }
@@ -157,7 +157,7 @@ func TestLimitsBeyondTheNodesOwn(t *testing.T) {
 	}
 	s := shell(t)
 	wantFailed(t, "open files", with(t, s, "touch started", job.CommandOptions{Limits: job.Limits{OpenFiles: int(own.Max) + 1}}),
-		fmt.Sprintf("limits.open_files: %d is more than this node may give: its own hard limit is %d", own.Max+1, own.Max))
+		fmt.Sprintf("limits.open_files: %d is more than this node's own hard limit, %d", own.Max+1, own.Max))
 	if _, err := os.Stat(filepath.Join(s.cfg.Dir, "started")); err == nil {
 		t.Error("it was started")
 	}
@@ -223,9 +223,9 @@ func TestRunAsAnotherUser(t *testing.T) {
 	wantOutput(t, "the job's variables win", with(t, s, "echo $HOME $USER", job.CommandOptions{User: "nobody", Env: map[string]string{"HOME": "/tmp"}}), "/tmp nobody\n")
 	wantOutput(t, "with limits", with(t, s, "id -u; ulimit -n", job.CommandOptions{User: "nobody", Limits: job.Limits{OpenFiles: 50}}), u.Uid+"\n50\n")
 	wantFailed(t, "a folder that is closed to it", with(t, s, "pwd", job.CommandOptions{User: "nobody", Dir: "/root"}), "as user "+u.Uid)
-	wantFailed(t, "no such user", with(t, s, "id", job.CommandOptions{User: "no-such-user"}), "there is no user no-such-user on this node")
+	wantFailed(t, "no such user", with(t, s, "id", job.CommandOptions{User: "no-such-user"}), "this node has no user no-such-user")
 	wantFailed(t, "no such id", with(t, s, "id", job.CommandOptions{User: "43210"}), "name its group as well: 43210:43210")
-	wantFailed(t, "no such group", with(t, s, "id", job.CommandOptions{User: "nobody:no-such-group"}), "there is no group no-such-group")
+	wantFailed(t, "no such group", with(t, s, "id", job.CommandOptions{User: "nobody:no-such-group"}), "this node has no group no-such-group")
 
 	a := attempt("trap '' TERM; sleep 60; sleep 60")
 	a.Options.User, a.Timeout, a.Grace = "nobody", 5*time.Second, hasty
@@ -271,9 +271,9 @@ func TestRunAsAllow(t *testing.T) {
 	wantOutput(t, "listed, its own group", with(t, s, "id -g", job.CommandOptions{User: "nobody:" + u.Gid}), u.Gid+"\n")
 	wantFailed(t, "not listed", with(t, s, "id", job.CommandOptions{User: "root"}), "user: root is not in this node's --run-as-allow: nobody, 43210")
 	wantFailed(t, "the same by id", with(t, s, "id", job.CommandOptions{User: "0"}), "user: root is not in this node's")
-	wantFailed(t, "no user", with(t, s, "id", job.CommandOptions{}), "the job names no user, and root, as which this node runs, is not in its --run-as-allow")
-	wantFailed(t, "a group that it is not in", with(t, s, "id", job.CommandOptions{User: "nobody:root"}), "nobody is no member of group root")
-	wantFailed(t, "an id without a user, with root's group", with(t, s, "id", job.CommandOptions{User: "43210:0"}), "no member of group 0")
+	wantFailed(t, "no user", with(t, s, "id", job.CommandOptions{}), "the job names none, and the node's own user root is not in its --run-as-allow")
+	wantFailed(t, "a group that it is not in", with(t, s, "id", job.CommandOptions{User: "nobody:root"}), "nobody is not a member of group root")
+	wantFailed(t, "an id without a user, with root's group", with(t, s, "id", job.CommandOptions{User: "43210:0"}), "is not a member of group 0")
 	own := shell(t, func(c *Config) { c.Allow = []string{"root"} })
 	wantOutput(t, "the node's own user is listed", with(t, own, "id -u", job.CommandOptions{}), "0\n")
 }
@@ -316,7 +316,7 @@ func TestAsAPlainUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantFailed(t, "another user", with(t, s, "id", job.CommandOptions{User: "root"}), "user: this node may not run commands as root: for that it must run as root or have CAP_SETUID")
+	wantFailed(t, "another user", with(t, s, "id", job.CommandOptions{User: "root"}), "user: this node may not run commands as root: it must run as root or have CAP_SETUID")
 	me, err := user.Current()
 	if err != nil {
 		t.Fatal(err)

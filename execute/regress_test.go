@@ -33,12 +33,23 @@ func (e slow) Execute(_ context.Context, a Attempt) job.Result {
 	return job.Result{Outcome: job.Succeeded}
 }
 
+// tally counts attempts that did not begin, and sends the runs of others.
+type tally struct {
+	freed atomic.Int64
+	runs  chan job.Run
+}
+
+func (e *tally) Began(job.Micros, time.Duration)                {}
+func (e *tally) NotSpawned()                                    { e.freed.Add(1) }
+func (e *tally) Ended(_ job.Started, run job.Run, _ job.Micros) { e.runs <- run }
+func (e *tally) Sink(job.Launch) func([]byte)                   { return nil }
+
 func executing(t *testing.T, s Session, e Executor) (x *Executing, freed *atomic.Int64, runs chan job.Run) {
-	freed, runs = new(atomic.Int64), make(chan job.Run, 1)
-	return NewExecuting(&Executing{
-		Ctx: t.Context(), Session: s, Executor: e, Slots: 1, Freed: func() { freed.Add(1) }, Room: func() {},
-		Ended: func(_ job.Started, r job.Run, _ job.Micros) { runs <- r }, Log: slog.New(slog.DiscardHandler),
-	}), freed, runs
+	r := &tally{runs: make(chan job.Run, 1)}
+	return NewExecuting(ExecutingConfig{
+		Ctx: t.Context(), Session: s, Executor: e, Guard: NoGuard{}, Recorder: r, Set: NewSet(1, nil),
+		Log: slog.New(slog.DiscardHandler),
+	}), &r.freed, r.runs
 }
 
 func started(due job.Micros) job.Started {

@@ -85,8 +85,8 @@ func atMost(limit int, name string, want int64, text string) (int64, error) {
 		if text == "" {
 			text = fmt.Sprint(want)
 		}
-		return 0, fmt.Errorf("limits.%s: %s is more than this node may give: its own hard limit is %d; "+
-			"raise that, or lower the job's", name, text, hard)
+		return 0, fmt.Errorf("limits.%s: %s is more than this node's own hard limit, %d; "+
+			"raise the node's limit, or lower the job's", name, text, hard)
 	}
 	return hard, nil
 }
@@ -108,10 +108,10 @@ func exceeded(l job.Limits, status syscall.WaitStatus) job.Reason {
 	switch {
 	case l.CPUSeconds != 0 && by(unix.SIGXCPU):
 		return reason(job.ReasonCPULimit,
-			fmt.Sprintf("it used more processor time than limits.cpu_seconds, %d", l.CPUSeconds))
+			fmt.Sprintf("it used more CPU time than limits.cpu_seconds (%d)", l.CPUSeconds))
 	case l.FileSize != 0 && by(unix.SIGXFSZ):
 		return reason(job.ReasonFileSizeLimit,
-			fmt.Sprintf("it wrote a larger file than limits.file_size, %s", l.FileSize))
+			fmt.Sprintf("it tried to write a file larger than limits.file_size (%s)", l.FileSize))
 	}
 	return job.Reason{}
 }

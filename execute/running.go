@@ -50,7 +50,7 @@ func (r *running) all() []*group {
 // after the call are not signalled, so stop new attempts first.
 func (s *Shell) KillAll(sig syscall.Signal, cause error) int {
 	if cause == nil {
-		cause = errors.New("killed with everything else on its node")
+		cause = errors.New("the node killed all its runs")
 	}
 	groups := s.live.all()
 	for _, g := range groups {

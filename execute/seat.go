@@ -24,6 +24,18 @@ type Seat interface {
 	Leave()          // the attempt is over
 }
 
+// NoGuard is the guard of attempts that have none.
+type NoGuard struct{}
+
+// Alive returns true.
+func (NoGuard) Alive() bool { return true }
+
+// Enter returns a seat that does nothing.
+func (NoGuard) Enter(job.Launch, bool) Seat { return unguarded{} }
+
+// Lapsed returns false.
+func (NoGuard) Lapsed() bool { return false }
+
 // unguarded is the seat of an attempt without a guard.
 type unguarded struct{}
 

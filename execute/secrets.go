@@ -56,7 +56,7 @@ func (n NodeSecrets) Secret(app string, name job.Secret) ([]byte, error) {
 	case len(value) == 0:
 		return nil, fmt.Errorf("secret %s: its file is empty", name)
 	case len(value) > maxSecret:
-		return nil, fmt.Errorf("secret %s: has %d bytes, at most %d are taken", name, len(value), maxSecret)
+		return nil, fmt.Errorf("secret %s: has %d bytes; at most %d are allowed", name, len(value), maxSecret)
 	}
 	return value, nil
 }
@@ -78,8 +78,8 @@ func missing(app string, name job.Secret) error {
 		ways = []string{fmt.Sprintf("the file %s in its --secrets-dir", filepath.Join(everyApp, string(name)))}
 	}
 
-	return fmt.Errorf("secret %s: the cluster keeps none that jobs of the app %q may use, "+
-		"and this node grants that app none; give the node %s", name, app, strings.Join(ways, " or "))
+	return fmt.Errorf("secret %s: neither the cluster nor this node has one that jobs of the app %q may use; "+
+		"store it with go-crontab secret set, or give the node %s", name, app, strings.Join(ways, " or "))
 }
 
 // file reads the app's file, or, if it does not exist, the file of all apps.
@@ -141,10 +141,10 @@ func ParseGrants(texts []string) (Grants, error) {
 		key := grantKey(name)
 		switch {
 		case ofKeys(key):
-			return nil, fmt.Errorf("%q: %s holds what seals the cluster's secrets; no job may use it",
+			return nil, fmt.Errorf("%q: %s holds the key that seals the cluster's secrets; no job may use it",
 				text, secretEnv+key)
 		case os.Getenv(secretEnv+key) == "":
-			return nil, fmt.Errorf("%q: there is no variable %s", text, secretEnv+key)
+			return nil, fmt.Errorf("%q: the variable %s is not set", text, secretEnv+key)
 		}
 		grants[key] = append(grants[key], strings.Split(apps, "|")...)
 	}

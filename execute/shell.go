@@ -59,15 +59,15 @@ type Shell struct {
 
 // Reasons why a waiting attempt was not forked.
 var (
-	errLate    = errors.New("the node was too busy to begin it in time")
-	errStopped = errors.New("it was to stop before it began")
+	errLate    = errors.New("the node was too busy to start it in time")
+	errStopped = errors.New("it was stopped before it started")
 )
 
 // NewShell checks cfg and marks this process's descriptors above 2 close-on-exec. A missing bash is not an error here:
 // each attempt fails until bash is installed.
 func NewShell(cfg Config) (*Shell, error) {
 	if cfg.Keep < 0 || cfg.PipeWait < 0 {
-		return nil, fmt.Errorf("shell: keep %d bytes, wait %v for the pipe: want neither below 0",
+		return nil, fmt.Errorf("shell: keep %d bytes, wait %v for the pipe: neither may be negative",
 			cfg.Keep, cfg.PipeWait)
 	}
 
@@ -87,7 +87,7 @@ func NewShell(cfg Config) (*Shell, error) {
 	cfg.Allow = slices.Clone(cfg.Allow)
 	for i, name := range cfg.Allow {
 		if cfg.Allow[i] = strings.TrimSpace(name); cfg.Allow[i] == "" {
-			return nil, fmt.Errorf("shell: run-as-allow %q: want names or ids of users", cfg.Allow)
+			return nil, fmt.Errorf("--run-as-allow %q: want the names or ids of users", cfg.Allow)
 		}
 	}
 
@@ -300,21 +300,21 @@ func (s *Shell) explain(err error, a Attempt, p *plan) error {
 	case p.cgroup != nil && ofCgroup(err):
 		return job.Coded(job.ReasonLimitUnavailable, p.cgroup.explain(err))
 	case errors.Is(err, unix.E2BIG) && a.known != nil:
-		return fmt.Errorf("start bash: the command, with %d bytes, and its variables are more than the system takes; "+
-			"give it what is large by stdin", len(a.Command))
+		return fmt.Errorf("start bash: the command (%d bytes) and its variables exceed the system's limit; "+
+			"pass large values in stdin", len(a.Command))
 	case errors.Is(err, unix.E2BIG):
-		return fmt.Errorf("start bash: the command has %d bytes, more than the system lets one argument have",
+		return fmt.Errorf("start bash: the command has %d bytes, which exceeds the system's limit for one argument",
 			len(a.Command))
 	case errors.Is(err, unix.EINVAL) && strings.ContainsRune(a.Command+a.Job+a.App, 0):
 		return errors.New("start bash: the command or the job's name contains a NUL byte")
 	case errors.Is(err, unix.EAGAIN):
-		return errors.New("start bash: the limit of processes is reached")
+		return errors.New("start bash: the process limit is reached")
 	}
 
 	if info, dirErr := os.Stat(p.dir); dirErr != nil {
-		return job.Coded(job.ReasonDirectoryUnavailable, fmt.Errorf("start bash in its directory: %w", dirErr))
+		return job.Coded(job.ReasonDirectoryUnavailable, fmt.Errorf("directory: %w", dirErr))
 	} else if !info.IsDir() {
-		return job.Coded(job.ReasonDirectoryUnavailable, fmt.Errorf("start bash in its directory: %s is none", p.dir))
+		return job.Coded(job.ReasonDirectoryUnavailable, fmt.Errorf("directory: %s is not a directory", p.dir))
 	}
 	if _, bashErr := exec.LookPath(s.cfg.Bash); bashErr != nil {
 		return fmt.Errorf("start bash: %w", bashErr)

@@ -54,25 +54,25 @@ func TestShellOutcomes(t *testing.T) {
 		"bytes are kept as they are": {command: `printf '\xff\xfe\0\033[31m 備份 🎉'`,
 			want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "\xff\xfe\x00\x1b[31m 備份 🎉"},
 		"a timeout ends it": {command: "sleep 60", change: func(a *Attempt) { a.Timeout = 100 * time.Millisecond },
-			want: job.Result{Outcome: job.TimedOut, Reason: reason(job.ReasonTimeout, "ran longer than 100ms"), Signal: "SIGTERM"}},
+			want: job.Result{Outcome: job.TimedOut, Reason: reason(job.ReasonTimeout, "the command ran longer than its timeout of 100ms"), Signal: "SIGTERM"}},
 		"a timeout of a command that cleans up": {command: "trap 'echo bye; exit 4' TERM; sleep 60 & wait",
 			change: func(a *Attempt) { a.Timeout = 5 * time.Second },
-			want:   job.Result{Outcome: job.TimedOut, Reason: reason(job.ReasonTimeout, "ran longer than 5s"), ExitCode: code(4)}, output: "bye\n"},
+			want:   job.Result{Outcome: job.TimedOut, Reason: reason(job.ReasonTimeout, "the command ran longer than its timeout of 5s"), ExitCode: code(4)}, output: "bye\n"},
 		"a timeout of a tree that ignores SIGTERM": {command: "trap '' TERM; (sleep 60; sleep 60) & sleep 60; sleep 60",
 			change: func(a *Attempt) { a.Timeout, a.Grace = 5*time.Second, hasty },
-			want:   job.Result{Outcome: job.TimedOut, Reason: reason(job.ReasonTimeout, "ran longer than 5s"), Signal: "SIGKILL"}},
+			want:   job.Result{Outcome: job.TimedOut, Reason: reason(job.ReasonTimeout, "the command ran longer than its timeout of 5s"), Signal: "SIGKILL"}},
 		"a timeout of a stopped command": {command: "kill -STOP $$", change: func(a *Attempt) { a.Timeout = 100 * time.Millisecond },
-			want: job.Result{Outcome: job.TimedOut, Reason: reason(job.ReasonTimeout, "ran longer than 100ms"), Signal: "SIGTERM"}},
+			want: job.Result{Outcome: job.TimedOut, Reason: reason(job.ReasonTimeout, "the command ran longer than its timeout of 100ms"), Signal: "SIGTERM"}},
 		"a stop and a continue are no exit": {command: "(until grep -q '^State:.T' /proc/$$/status; do sleep .01; done; kill -CONT $$) & kill -STOP $$; echo on; wait",
 			want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "on\n"},
 		"64 KiB of command": {command: "echo " + strings.Repeat("x", 64<<10) + " | wc -c",
 			want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "65537\n"},
 		"too long a command": {command: ": " + strings.Repeat("x", 8<<20),
-			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonStartFailed, "start bash: the command has 8388610 bytes, more than the system lets one argument have")}},
+			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonStartFailed, "start bash: the command has 8388610 bytes, which exceeds the system's limit for one argument")}},
 		"a NUL in the command": {command: "echo a\x00b",
 			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonStartFailed, "start bash: the command or the job's name contains a NUL byte")}},
 		"no directory": {command: "true", config: func(c *Config) { c.Dir = "/nonexistent" },
-			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonDirectoryUnavailable, "start bash in its directory: stat /nonexistent: no such file or directory")}},
+			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonDirectoryUnavailable, "directory: stat /nonexistent: no such file or directory")}},
 		"no bash": {command: "true", config: func(c *Config) { c.Bash = "/nonexistent/bash" },
 			want: job.Result{Outcome: job.Failed, Reason: reason(job.ReasonStartFailed, `start bash: exec: "/nonexistent/bash": stat /nonexistent/bash: no such file or directory`)}},
 		"no bash in PATH": {command: "true", config: func(c *Config) { c.Bash = "no-such-bash" },
@@ -207,7 +207,7 @@ func TestNoDescriptorLeft(t *testing.T) {
 // Processes that outlive bash are ended if they are in its group; others only lose the output.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
-	const ended, holds = "background processes were still running and were ended", "a background process still holds the output"
+	const ended, holds = "it left background processes, and the node stopped them", "a background process still has the output open"
 
 	for name, tc := range map[string]struct {
 		command  string
@@ -254,7 +254,7 @@ func TestAnEscapeThatNeverStopsWriting(t *testing.T) {
 	t.Parallel()
 	s := shell(t, func(c *Config) { c.PipeWait = hasty })
 	res := run(t, s, attempt("setsid bash -c 'echo $$ >pid; exec yes' & while [ ! -s pid ]; do :; done"))
-	if res.Outcome != job.Succeeded || res.Reason.Text != "a background process still holds the output" || len(res.Output.Tail) != DefaultKeep/2 {
+	if res.Outcome != job.Succeeded || res.Reason.Text != "a background process still has the output open" || len(res.Output.Tail) != DefaultKeep/2 {
 		t.Errorf("got %v %q, tail of %d bytes", res.Outcome, res.Reason, len(res.Output.Tail))
 	}
 	pid := pidIn(t, filepath.Join(s.cfg.Dir, "pid"))
@@ -337,7 +337,7 @@ func TestCancel(t *testing.T) {
 				t.Errorf("process %d lives", pid)
 			}
 			if tc.signal == "" {
-				if res.Outcome != job.Succeeded || res.Reason.Text != "background processes were still running and were ended" {
+				if res.Outcome != job.Succeeded || res.Reason.Text != "it left background processes, and the node stopped them" {
 					t.Errorf("got %v %q, want bash's own outcome", res.Outcome, res.Reason)
 				}
 				return
@@ -574,7 +574,7 @@ func TestSomebodyElseCollectsTheExitStatus(t *testing.T) {
 	c.untilEmpty(context.Background())
 	s.live.leave(g)
 	c.untilDrained()
-	if res := c.result(status, err); res.Outcome != job.Failed || res.Reason.Text != "the exit status was collected by another part of the program" {
+	if res := c.result(status, err); res.Outcome != job.Failed || res.Reason.Text != "another part of the program collected the exit status" {
 		t.Errorf("got %v %q", res.Outcome, res.Reason)
 	}
 }

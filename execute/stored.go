@@ -35,7 +35,7 @@ func (k *known) value(name job.Secret) (string, error) {
 			return value, nil
 		}
 	}
-	return "", job.Coded(job.ReasonSecretUnreadable, fmt.Errorf("there is no secret %s that the job may use", name))
+	return "", job.Coded(job.ReasonSecretUnreadable, fmt.Errorf("no secret %s exists that the job may use", name))
 }
 
 // mask hides the secrets of an attempt in a text.

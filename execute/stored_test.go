@@ -53,7 +53,7 @@ func TestSecretsOfAnAttempt(t *testing.T) {
 		reason  string
 	}{
 		"there it is":           {nil, nil, "{{secret.pg}}", job.Succeeded, "said ***"},
-		"there it is not":       {nil, nil, "{{secret.gone}}", job.Failed, "stdin: there is no secret gone that the job may use"},
+		"there it is not":       {nil, nil, "{{secret.gone}}", job.Failed, "stdin: no secret gone exists that the job may use"},
 		"it cannot be opened":   {func() error { return errors.New("secret pg: another key") }, nil, "{{secret.pg}}", job.Failed, "secret pg: another key"},
 		"away for a moment":     {func() error { looks++; return map[bool]error{true: away{}}[looks < 3] }, func() bool { return true }, "{{secret.pg}}", job.Succeeded, "said ***"},
 		"away for too long":     {func() error { return away{} }, func() bool { return false }, "{{secret.pg}}", job.Missed, "its secrets could not be read in time"},
@@ -131,7 +131,7 @@ func TestSecretsGoToOneServer(t *testing.T) {
 		t.Errorf("the other one got %+v", got)
 	}
 	a.HTTP.Body, a.HTTP.Method = "{{secret.pg}}", "POST"
-	is(t, "with a body", k.Execute(t.Context(), a), job.Failed, "is not given the secrets of the body")
+	is(t, "with a body", k.Execute(t.Context(), a), job.Failed, "the body has secrets, and this is another server")
 	if n := len(elsewhere.asked()); n != 1 {
 		t.Errorf("it was asked %d times", n)
 	}

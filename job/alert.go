@@ -72,41 +72,41 @@ const (
 
 // AlertRule says which events to report, for which jobs, and on which channels.
 type AlertRule struct {
-	Name        string            `json:"name" doc:"Its name. It is not renamed."`
-	Description string            `json:"description,omitempty" doc:"What it is for."`
-	Disabled    bool              `json:"disabled,omitempty" doc:"It finds nothing; what it found before is over."`
-	On          []AlertEvent      `json:"on" doc:"Of what to tell."`
-	Apps        []string          `json:"apps,omitempty" doc:"Only jobs of these apps. Absent: of all."`
-	Jobs        []string          `json:"jobs,omitempty" doc:"Only these jobs, as app/name; * stands for any characters, such as billing/*-nightly. Absent: all."`
+	Name        string            `json:"name" doc:"Its name, which cannot be changed."`
+	Description string            `json:"description,omitempty" doc:"A description, for people."`
+	Disabled    bool              `json:"disabled,omitempty" doc:"Whether the rule is off. Then its alerts end, and it finds no new ones."`
+	On          []AlertEvent      `json:"on" doc:"The events that the rule finds."`
+	Apps        []string          `json:"apps,omitempty" doc:"Only jobs of these apps. Absent: all apps."`
+	Jobs        []string          `json:"jobs,omitempty" doc:"Only these jobs, as app/name, where * stands for any characters, such as billing/*-nightly. Absent: all jobs."`
 	Owner       string            `json:"owner,omitempty" doc:"Only jobs of this owner."`
 	Labels      map[string]string `json:"labels,omitempty" doc:"Only jobs that have all of these labels."`
-	Channels    []string          `json:"channels" doc:"Where to tell it, by the names of channels."`
-	Severity    string            `json:"severity,omitempty" enum:"info,warning,error,critical" doc:"How bad it is. Default error."`
-	Repeat      Duration          `json:"repeat,omitempty" doc:"What goes on, or happens again before it was over, is told again after so long, from 1s on. Default 4h."`
+	Channels    []string          `json:"channels" doc:"The names of the channels that get messages."`
+	Severity    string            `json:"severity,omitempty" enum:"info,warning,error,critical" doc:"The severity. Default error."`
+	Repeat      Duration          `json:"repeat,omitempty" doc:"The time after which an alert that is still firing is sent again, from 1s on. Default 4h."`
 
-	LateStart  Duration      `json:"late_start,omitempty" doc:"Of late_start: how late a start may be. Default 1m."`
-	LateFinish Duration      `json:"late_finish,omitempty" doc:"Of late_finish, which needs it: how long after it was due a due time may end."`
-	NeverRan   Duration      `json:"never_ran,omitempty" doc:"Of never_ran: a job that is not paused begins a run at least so often. Absent: only due times that are missed count."`
-	Failures   *AlertFailing `json:"failures,omitempty" doc:"Of failures, which needs it."`
-	NodeGone   Duration      `json:"node_gone,omitempty" doc:"Of node_gone: for how long a node that vanished may be away. Default 30s."`
-	Backlog    *AlertOverdue `json:"backlog,omitempty" doc:"Of backlog. Default 100 due times that are 1m overdue."`
-	ClockSkew  Duration      `json:"clock_skew,omitempty" doc:"Of clock_skew: how far the clock of a node may be off. Default 1s."`
+	LateStart  Duration      `json:"late_start,omitempty" doc:"For late_start: how late a run may start. Default 1m."`
+	LateFinish Duration      `json:"late_finish,omitempty" doc:"For late_finish, which requires it: how long after its due time a run may end."`
+	NeverRan   Duration      `json:"never_ran,omitempty" doc:"For never_ran: the longest time that a job may go without starting a run, unless it is paused. Absent: only missed due times count."`
+	Failures   *AlertFailing `json:"failures,omitempty" doc:"For failures, which requires it."`
+	NodeGone   Duration      `json:"node_gone,omitempty" doc:"For node_gone: how long a node that stopped responding may be away. Default 30s."`
+	Backlog    *AlertOverdue `json:"backlog,omitempty" doc:"For backlog. Default 100 due times that are 1m overdue."`
+	ClockSkew  Duration      `json:"clock_skew,omitempty" doc:"For clock_skew: how far the clock of a node may be off. Default 1s."`
 
-	Title string `json:"title,omitempty" doc:"A template of the first line of messages, or the subject of mails. Default: the built-in one."`
-	Text  string `json:"text,omitempty" doc:"A template of what follows. Default: the built-in one."`
+	Title string `json:"title,omitempty" doc:"A template for the first line of messages and the subject of mails. Default: the built-in one."`
+	Text  string `json:"text,omitempty" doc:"A template for the text of messages. Default: the built-in one."`
 }
 
 // AlertFailing is the threshold of failures: Count within Within.
 type AlertFailing struct {
-	Count  int      `json:"count" doc:"So many failed due times, from 2 to 1000,"`
-	Within Duration `json:"within" doc:"within so long, from 1s to 744h,"`
-	Per    string   `json:"per,omitempty" enum:"job,app,rule" doc:"of one job, of the jobs of one app, or of all jobs of the rule together. Default job."`
+	Count  int      `json:"count" doc:"The number of failed due times, from 2 to 1000."`
+	Within Duration `json:"within" doc:"The period in which they fail, from 1s to 744h."`
+	Per    string   `json:"per,omitempty" enum:"job,app,rule" doc:"Whether failures of one job, of one app, or of all jobs of the rule are counted together. Default job."`
 }
 
 // AlertOverdue is the threshold of the backlog: the number of overdue due times.
 type AlertOverdue struct {
-	Tasks     int      `json:"tasks,omitempty" doc:"So many due times, from 1 to 10000,"`
-	OlderThan Duration `json:"older_than,omitempty" doc:"that were to be started so long ago, from 1s to 744h."`
+	Tasks     int      `json:"tasks,omitempty" doc:"The number of overdue due times, from 1 to 10000."`
+	OlderThan Duration `json:"older_than,omitempty" doc:"How long they are overdue, from 1s to 744h."`
 }
 
 // Has reports whether the rule listens to an event.
@@ -194,7 +194,7 @@ func (r *AlertRule) Validate() error {
 
 	if len(r.Channels) == 0 {
 		p.Add("channels",
-			problem.MissingPlural.Advise("name at least one, which PUT /api/v1/alerts/channels/NAME makes"))
+			problem.MissingPlural.Advise("name at least one channel; PUT /api/v1/alerts/channels/NAME creates one"))
 	}
 
 	if len(r.Labels) > MaxLabels {
@@ -250,7 +250,7 @@ func checkLine(p *Problems, field, s string, most int) {
 func (r *AlertRule) checkEvents(p *Problems) {
 	known := AlertEvents()
 	if len(r.On) == 0 {
-		p.Add("on", problem.Missing.Advise("name what to tell of, such as [%q, %q]", AlertFailed, AlertRecovered))
+		p.Add("on", problem.Missing.Advise("name at least one event, such as [%q, %q]", AlertFailed, AlertRecovered))
 	}
 
 	if len(r.On) > len(known) {
@@ -303,7 +303,7 @@ func (r *AlertRule) checkThresholds(p *Problems) {
 		case !r.Has(t.event) && t.d != 0:
 			p.Add(field, problem.ThresholdUnused, t.event)
 		case t.d == 0 && r.Has(t.event) && t.needed:
-			p.Add(field, problem.Missing.Advise("say how late is too late, such as \"2h\""))
+			p.Add(field, problem.Missing.Advise("give the limit, such as \"2h\""))
 		case t.d != 0 && t.event == AlertClockSkew:
 			checkSpan(p, field, t.d, time.Millisecond, maxAlertTime)
 		case t.d != 0 && t.event == AlertNeverRan:
@@ -316,12 +316,13 @@ func (r *AlertRule) checkThresholds(p *Problems) {
 	switch f := r.Failures; {
 	case f == nil && r.Has(AlertFailures):
 		p.Add("failures",
-			problem.Missing.Advise(`say how many within which time, such as {"count": 3, "within": "10m"}`))
+			problem.Missing.Advise(`give a number and a period, such as {"count": 3, "within": "10m"}`))
 	case f != nil && !r.Has(AlertFailures):
 		p.Add("failures", problem.ThresholdUnused, AlertFailures)
 	case f != nil:
 		if f.Count < 2 || f.Count > 1000 {
-			p.Add("failures.count", problem.NotBetween.Advise("to hear of each, have on name failed"), f.Count, 2, 1000)
+			p.Add("failures.count", problem.NotBetween.Advise("for an alert about each failure, add failed to "+
+				"on"), f.Count, 2, 1000)
 		}
 		checkSpan(p, "failures.within", f.Within, time.Second, maxAlertTime)
 		if !slices.Contains([]string{"job", "app", "rule"}, f.Per) {
@@ -417,7 +418,7 @@ func (s *Silence) Check(now Micros) error {
 	if s.Job != "" {
 		checkName(&p, "job", s.Job)
 		if s.App == "" {
-			p.Add("app", problem.Missing.Advise("a job is one of an app"))
+			p.Add("app", problem.Missing.Advise("give the app of the job"))
 		}
 	}
 
@@ -427,7 +428,7 @@ func (s *Silence) Check(now Micros) error {
 
 	switch {
 	case s.Until == 0:
-		p.Add("until", problem.Missing.Advise("say when the silence ends, or how long it lasts in for"))
+		p.Add("until", problem.Missing.Advise("give the end of the silence, as a time or as a duration such as \"2h\""))
 	case s.Until <= now:
 		p.Add("until", problem.Passed, s.Until)
 	case s.Until > now.Add(MaxSilence):
@@ -435,7 +436,7 @@ func (s *Silence) Check(now Micros) error {
 	}
 
 	if strings.TrimSpace(s.Reason) == "" {
-		p.Add("reason", problem.Missing.Advise("say why, for those who wonder why they hear nothing"))
+		p.Add("reason", problem.Missing.Advise("give a reason, so that others know why there are no messages"))
 	}
 
 	checkText(&p, "reason", s.Reason, 512)

@@ -39,31 +39,31 @@ func ChannelTypes() []ChannelType {
 
 // AlertChannel is a destination of alerts.
 type AlertChannel struct {
-	Name        string            `json:"name" doc:"Its name. It is not renamed."`
-	Description string            `json:"description,omitempty" doc:"What it is for."`
-	Type        ChannelType       `json:"type" enum:"webhook,slack,feishu,dingtalk,wecom,email,pagerduty,heartbeat" doc:"How it is told."`
-	Disabled    bool              `json:"disabled,omitempty" doc:"Nothing is sent; what would be is counted as suppressed."`
-	URL         string            `json:"url,omitempty" doc:"Where to POST; '{{secret.NAME}}' takes all of it from a secret, as those of chats need. Of a mail channel there is none; of pagerduty it has a default. Who is no admin is shown no more than its host."`
-	Headers     map[string]string `json:"headers,omitempty" doc:"Further headers of a webhook; '{{secret.NAME}}' stands for a secret."`
-	Sign        string            `json:"sign,omitempty" doc:"The secret with which a webhook is signed, or of a bot of feishu or dingtalk that wants a signature, as '{{secret.NAME}}'."`
-	Body        string            `json:"body,omitempty" doc:"A template of the body of a webhook, instead of our JSON."`
-	RoutingKey  string            `json:"routing_key,omitempty" doc:"Of pagerduty: the integration key, as '{{secret.NAME}}'."`
-	Email       *AlertEmail       `json:"email,omitempty" doc:"Of email, which needs it."`
-	Every       Duration          `json:"every,omitempty" doc:"Of a heartbeat: how often it is called, from 10s to 24h. Default 1m."`
-	Wait        Duration          `json:"wait,omitempty" doc:"How long the first event of a message waits for others, to be told together: up to 10m. Default 5s."`
-	Rate        int               `json:"rate,omitempty" doc:"Messages a minute, tries included, from 1 to 600. What is more waits, and is told together. Default 20."`
-	Timeout     Duration          `json:"timeout,omitempty" doc:"How long it may take to answer, from 1s to 30s. Default 10s."`
+	Name        string            `json:"name" doc:"Its name, which cannot be changed."`
+	Description string            `json:"description,omitempty" doc:"A description, for people."`
+	Type        ChannelType       `json:"type" enum:"webhook,slack,feishu,dingtalk,wecom,email,pagerduty,heartbeat" doc:"The type of the channel."`
+	Disabled    bool              `json:"disabled,omitempty" doc:"Whether the channel is off. Then messages are not sent, but counted as suppressed."`
+	URL         string            `json:"url,omitempty" doc:"The address to POST to. '{{secret.NAME}}' takes the whole address from a secret, as chats need. Mail channels have none, and pagerduty has a default. Only admins see more of it than its host."`
+	Headers     map[string]string `json:"headers,omitempty" doc:"Additional headers of a webhook. '{{secret.NAME}}' stands for a secret."`
+	Sign        string            `json:"sign,omitempty" doc:"The secret that signs a webhook, or that a bot of feishu or dingtalk requires for signatures, as '{{secret.NAME}}'."`
+	Body        string            `json:"body,omitempty" doc:"A template for the body of a webhook. Default: the built-in JSON."`
+	RoutingKey  string            `json:"routing_key,omitempty" doc:"For pagerduty: the integration key, as '{{secret.NAME}}'."`
+	Email       *AlertEmail       `json:"email,omitempty" doc:"For email, which requires it."`
+	Every       Duration          `json:"every,omitempty" doc:"For a heartbeat: how often it is called, from 10s to 24h. Default 1m."`
+	Wait        Duration          `json:"wait,omitempty" doc:"How long the first event of a message waits for others to join it, up to 10m. Default 5s."`
+	Rate        int               `json:"rate,omitempty" doc:"The most messages a minute, including retries, from 1 to 600. Further events wait and share a message. Default 20."`
+	Timeout     Duration          `json:"timeout,omitempty" doc:"How long the channel may take to respond, from 1s to 30s. Default 10s."`
 }
 
 // AlertEmail is an SMTP server with its settings and recipients.
 type AlertEmail struct {
 	Server   string   `json:"server" doc:"The mail server, as host:port."`
-	TLS      string   `json:"tls,omitempty" enum:"starttls,tls,none" doc:"Whether the connection becomes TLS (starttls, the default), is TLS from its beginning (tls), or stays plain (none), which goes without a password."`
-	User     string   `json:"user,omitempty" doc:"Who signs in; absent: nobody."`
-	Password string   `json:"password,omitempty" doc:"Of the user, as '{{secret.NAME}}'."`
-	From     string   `json:"from" doc:"The address that mails are from, such as go-crontab@example.com."`
-	To       []string `json:"to,omitempty" doc:"To whom they go."`
-	ToOwner  bool     `json:"to_owner,omitempty" doc:"To the owner of the job, where that is a mail address, instead."`
+	TLS      string   `json:"tls,omitempty" enum:"starttls,tls,none" doc:"Whether the connection switches to TLS (starttls, the default), uses TLS from the start (tls), or is not encrypted (none), which is only possible without a password."`
+	User     string   `json:"user,omitempty" doc:"The user name for the mail server. Absent: none."`
+	Password string   `json:"password,omitempty" doc:"The password of the user, as '{{secret.NAME}}'."`
+	From     string   `json:"from" doc:"The sender's address, such as go-crontab@example.com."`
+	To       []string `json:"to,omitempty" doc:"The addresses of the recipients."`
+	ToOwner  bool     `json:"to_owner,omitempty" doc:"Whether mail goes to the owner of the job instead, if the owner is a mail address."`
 }
 
 // Defaults of channels.
@@ -142,7 +142,7 @@ func (c *AlertChannel) Secrets() []SecretUse {
 func (c *AlertChannel) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	for _, u := range c.Secrets() {
 		if !exist[AppSecret{"", u.Name}] {
-			p.Add(u.Field, problem.NoSecretOfAll.Advise("make it first: go-crontab secret set %s", u.Name), u.Name)
+			p.Add(u.Field, problem.NoSecretOfAll.Advise("create it first: go-crontab secret set %s", u.Name), u.Name)
 		}
 	}
 	return p
@@ -155,7 +155,7 @@ func (r *AlertRule) MissingChannels(types map[string]ChannelType) (p Problems) {
 		switch t, there := types[name]; {
 		case !there:
 			p.Add(fmt.Sprintf("channels[%d]", i),
-				problem.NoChannel.Advise("make it first: go-crontab alert channel set %s", shorten(name)),
+				problem.NoChannel.Advise("create it first: go-crontab alert channel set %s", shorten(name)),
 				shorten(name))
 		case t == ChannelHeartbeat:
 			p.Add(fmt.Sprintf("channels[%d]", i), problem.ChannelIsHeartbeat, shorten(name))
@@ -252,13 +252,13 @@ func checkSecretOrURL(p *Problems, field, text string) {
 		p.Add(field, problem.URLPartlySecret)
 		return
 	}
-	checkURL(p, field, text, "want a URL such as https://example.com/alerts, or {{secret.NAME}} for one that is secret")
+	checkURL(p, field, text, "give a URL such as https://example.com/alerts, or {{secret.NAME}} for a secret one")
 }
 
 func (c *AlertChannel) checkExtras(p *Problems) {
 	only := func(field string, given bool, types ...ChannelType) bool {
 		if given && !slices.Contains(types, c.Type) {
-			p.Add(field, problem.NotWith.Advise("it is of %s", words(types)), c.Type)
+			p.Add(field, problem.NotWith.Advise("it is only for %s", words(types)), c.Type)
 			return false
 		}
 		return given
@@ -281,7 +281,7 @@ func (c *AlertChannel) checkExtras(p *Problems) {
 	} else if c.Type == ChannelPagerDuty {
 		p.Add("routing_key",
 			problem.Missing.Advise(
-				"keep the integration key in a secret (go-crontab secret set NAME), and write {{secret.NAME}}"))
+				"store the integration key with go-crontab secret set NAME, and write {{secret.NAME}}"))
 	}
 }
 
@@ -361,9 +361,9 @@ func (e *AlertEmail) check(p *Problems) {
 	}
 
 	if len(e.To) == 0 {
-		s := problem.Missing.Advise("name somebody")
+		s := problem.Missing.Advise("give at least one address")
 		if e.ToOwner {
-			s = problem.Missing.Advise("name somebody: jobs may have no owner, or one that is no mail address")
+			s = problem.Missing.Advise("give at least one address: a job may have no owner, or one that is not a mail address")
 		}
 		p.Add("email.to", s)
 	}

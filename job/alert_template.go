@@ -25,34 +25,34 @@ const (
 
 // AlertItem is an event of a message, as templates and webhooks see it.
 type AlertItem struct {
-	What     string     `json:"what" doc:"'fired', 'repeated' (it goes on), 'resolved' (it is over) or 'test'."`
-	Event    AlertEvent `json:"event" doc:"What it is about."`
-	Severity string     `json:"severity" doc:"Of the rule."`
-	AlertID  string     `json:"alert_id,omitempty" doc:"The alert: GET /api/v1/alerts/{id} shows it."`
+	What     string     `json:"what" doc:"'fired', 'repeated' (still firing), 'resolved' (it has ended) or 'test'."`
+	Event    AlertEvent `json:"event" doc:"The event that it is about."`
+	Severity string     `json:"severity" doc:"The severity of the rule."`
+	AlertID  string     `json:"alert_id,omitempty" doc:"The id of the alert, for GET /api/v1/alerts/{id}."`
 	Rule     string     `json:"rule" doc:"The rule that found it."`
-	App      string     `json:"app,omitempty" doc:"Of the job."`
-	JobID    string     `json:"job_id,omitempty" doc:"The job."`
-	Job      string     `json:"job,omitempty" doc:"Its name."`
-	Owner    string     `json:"owner,omitempty" doc:"Its owner."`
-	Node     string     `json:"node,omitempty" doc:"The node: which executed the run, or which is in trouble."`
-	Run      string     `json:"run,omitempty" doc:"The run that was seen last."`
-	Summary  string     `json:"summary" doc:"What has happened, in one line."`
-	At       string     `json:"at" format:"date-time" doc:"When that was."`
+	App      string     `json:"app,omitempty" doc:"The app of the job."`
+	JobID    string     `json:"job_id,omitempty" doc:"The id of the job."`
+	Job      string     `json:"job,omitempty" doc:"The name of the job."`
+	Owner    string     `json:"owner,omitempty" doc:"The owner of the job."`
+	Node     string     `json:"node,omitempty" doc:"The node that executed the run, or that has a problem."`
+	Run      string     `json:"run,omitempty" doc:"The latest run that it is about."`
+	Summary  string     `json:"summary" doc:"What happened, in one line."`
+	At       string     `json:"at" format:"date-time" doc:"When it happened."`
 	Since    string     `json:"since" format:"date-time" doc:"When the alert began to fire."`
 	Seen     int64      `json:"seen" doc:"How often it has happened since."`
 }
 
 // AlertMessage is the input of templates.
 type AlertMessage struct {
-	Key      string      `json:"key" doc:"The same when a message is sent once more: whoever gets it twice drops the second."`
-	Channel  string      `json:"channel" doc:"To which channel it goes."`
-	Rule     string      `json:"rule" doc:"Of which rule."`
-	Severity string      `json:"severity" doc:"Of the rule."`
-	Title    string      `json:"title" doc:"What has happened, in one line; made by the rule's template, if it has one."`
-	Text     string      `json:"text" doc:"The same for people; made by the rule's template, if it has one."`
-	Count    int64       `json:"count" doc:"How many events it tells of."`
-	More     int64       `json:"more" doc:"How many of them are not among the items."`
-	Items    []AlertItem `json:"items" doc:"The first of them, at most 20."`
+	Key      string      `json:"key" doc:"The key of the message, which a repeated message has too. A receiver can drop a message whose key it already has."`
+	Channel  string      `json:"channel" doc:"The channel that it goes to."`
+	Rule     string      `json:"rule" doc:"The rule that it comes from."`
+	Severity string      `json:"severity" doc:"The severity of the rule."`
+	Title    string      `json:"title" doc:"What happened, in one line; from the rule's template, if it has one."`
+	Text     string      `json:"text" doc:"The text for people; from the rule's template, if it has one."`
+	Count    int64       `json:"count" doc:"How many events it contains."`
+	More     int64       `json:"more" doc:"How many events are not in the items."`
+	Items    []AlertItem `json:"items" doc:"The first events, at most 20."`
 }
 
 // checkTemplate adds the problems of a template.
@@ -163,7 +163,7 @@ func (r *rendering) Write(b []byte) (int, error) {
 func (r *rendering) bound(n int) error {
 	switch {
 	case n > MaxRendered:
-		return fmt.Errorf("it makes more than %d bytes", MaxRendered)
+		return fmt.Errorf("it produces more than %d bytes", MaxRendered)
 	case time.Now().After(r.end):
 		return fmt.Errorf("it takes longer than %s", templateTime)
 	}
@@ -204,7 +204,7 @@ func (r *rendering) funcs() template.FuncMap {
 					digits = 0
 				}
 				if digits > 3 || c == '*' {
-					return "", errors.New("printf: a width of four digits, or *, is not taken")
+					return "", errors.New("printf: a width of four digits, or *, is not allowed")
 				}
 			}
 			return bounded(func(args ...any) string { return fmt.Sprintf(format, args...) })(args...)

@@ -37,8 +37,8 @@ func TestRender(t *testing.T) {
 		`{{(index .Items 99).App}}`: "index out of range",
 		`{{define "a"}}{{template "a"}}{{end}}{{template "a"}}`: "another template",
 		`{{template "a"}}`:                                "another template",
-		`{{range 1000000000}}{{end}}`:                     "over something but .Items",
-		`{{range .Items}}{{range $.Items}}{{end}}{{end}}`: "within a range",
+		`{{range 1000000000}}{{end}}`:                     "over something other than .Items",
+		`{{range .Items}}{{range $.Items}}{{end}}{{end}}`: "inside a range",
 		`{{printf "%999999d" 1}}`:                         "four digits",
 		`{{printf "%*d" 999999 1}}`:                       "four digits",
 		double:                                            "more than 16384 bytes",
@@ -127,12 +127,12 @@ func TestRuleProblems(t *testing.T) {
 		"nothing wrong":       {func(*AlertRule) {}, "", ""},
 		"no events":           {func(r *AlertRule) { r.On = nil }, "on", "missing"},
 		"an unknown event":    {func(r *AlertRule) { r.On = []AlertEvent{"broke"} }, "on[0]", "one of failed"},
-		"recovered alone":     {func(r *AlertRule) { r.On = []AlertEvent{AlertRecovered} }, "on", "alone"},
+		"only recovered":      {func(r *AlertRule) { r.On = []AlertEvent{AlertRecovered} }, "on", "alone"},
 		"no channel":          {func(r *AlertRule) { r.Channels = nil }, "channels", "missing"},
 		"late_finish without": {func(r *AlertRule) { r.On = []AlertEvent{AlertLateFinish} }, "late_finish", "missing"},
 		"failures without":    {func(r *AlertRule) { r.On = []AlertEvent{AlertFailures} }, "failures", "missing"},
 		"a threshold for none": {
-			func(r *AlertRule) { r.LateStart = Duration(time.Minute) }, "late_start", "does not name",
+			func(r *AlertRule) { r.LateStart = Duration(time.Minute) }, "late_start", "does not include",
 		},
 		"a job without an app": {func(r *AlertRule) { r.Jobs = []string{"backup"} }, "jobs[0]", "app/name"},
 		"a severity":           {func(r *AlertRule) { r.Severity = "bad" }, "severity", "one of"},
@@ -177,7 +177,7 @@ func TestChannelProblems(t *testing.T) {
 		"no type":             {AlertChannel{URL: "https://example.com"}, "type", "one of webhook"},
 		"no url":              {AlertChannel{Type: ChannelSlack}, "url", "empty"},
 		"a part from a secret": {
-			AlertChannel{Type: ChannelSlack, URL: "https://example.com/{{secret.x}}"}, "url", "all of the URL",
+			AlertChannel{Type: ChannelSlack, URL: "https://example.com/{{secret.x}}"}, "url", "the whole URL",
 		},
 		"a secret in the open": {
 			AlertChannel{Type: ChannelWebhook, URL: "https://example.com", Sign: "hunter2"}, "sign", "{{secret.NAME}}",
@@ -196,22 +196,22 @@ func TestChannelProblems(t *testing.T) {
 		},
 		"headers of a chat": {
 			AlertChannel{Type: ChannelSlack, URL: "https://example.com", Headers: map[string]string{"X-A": "a"}},
-			"headers", "does not go",
+			"headers", "cannot be used",
 		},
 		"mail without": {AlertChannel{Type: ChannelEmail}, "email", "missing"},
 		"a password, not hidden": {
 			AlertChannel{Type: ChannelEmail,
 				Email: &AlertEmail{Server: "m:25", TLS: "none", User: "u", Password: "{{secret.x}}", From: "a@b.c",
-					To: []string{"a@b.c"}}}, "email.tls", "everybody on the way",
+					To: []string{"a@b.c"}}}, "email.tls", "unencrypted",
 		},
 		"an address": {
 			AlertChannel{Type: ChannelEmail, Email: &AlertEmail{Server: "m:25", From: "a@b.c", To: []string{"ops"}}},
-			"email.to[0]", "no mail address",
+			"email.to[0]", "not a mail address",
 		},
 		"two lines": {
 			AlertChannel{Type: ChannelEmail,
 				Email: &AlertEmail{Server: "m:25", From: "a@b.c", To: []string{"a@b.c\r\nBcc: d@e.f"}}}, "email.to[0]",
-			"no mail address",
+			"not a mail address",
 		},
 		"no server": {
 			AlertChannel{Type: ChannelEmail, Email: &AlertEmail{Server: "m", From: "a@b.c", To: []string{"a@b.c"}}},
@@ -234,11 +234,11 @@ func TestChannelProblems(t *testing.T) {
 		},
 		"too few for its beats": {
 			AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(10 * time.Second),
-				Rate: 5}, "rate", "want at least 6",
+				Rate: 5}, "rate", "give at least 6",
 		},
 		"and not by much": {
 			AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(59 * time.Second),
-				Rate: 1}, "rate", "want at least 2",
+				Rate: 1}, "rate", "give at least 2",
 		},
 	} {
 		c.channel.Name = "c"

@@ -78,15 +78,15 @@ func (e *OverLimit) Error() string {
 	switch e.Limit {
 	case LimitJobs:
 		return fmt.Sprintf(
-			"app %s has %s and may have at most %d, so %d more cannot be added: delete jobs that nobody needs, %s",
+			"app %s has %s and can have at most %d, so %d more cannot be added: delete unneeded jobs, %s",
 			e.App, Jobs(e.Has), e.Most, e.Adds, raise)
 	case LimitRuns:
 		return fmt.Sprintf(
-			"app %s has had %d runs in the last minute and may have at most %d a minute: try again in %d s, %s",
+			"app %s has started %d runs in the last minute and can start at most %d a minute: try again in %d s, %s",
 			e.App, e.Has, e.Most, e.After/time.Second, raise)
 	default:
 		return fmt.Sprintf(
-			"app %s has %d waiting runs and may have at most %d: try again when some of them have begun, %s",
+			"app %s has %d waiting runs and can have at most %d: try again when some of them have started, %s",
 			e.App, e.Has, e.Most, raise)
 	}
 }

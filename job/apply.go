@@ -36,8 +36,8 @@ type Apply struct {
 
 // GroupSpec is a group as files have it.
 type GroupSpec struct {
-	Name  string `json:"name" doc:"Its name. It is not renamed."`
-	Slots int    `json:"slots" doc:"How many runs of its jobs may execute at once in the whole cluster."`
+	Name  string `json:"name" doc:"Its name, which cannot be changed."`
+	Slots int    `json:"slots" doc:"How many runs of its jobs can execute at once in the whole cluster."`
 }
 
 // Wanted is a job as files have it.
@@ -102,9 +102,9 @@ type AppliedJob struct {
 
 // Change is a changed field. Values are JSON; nil means not set.
 type Change struct {
-	Field   string          `json:"field" doc:"Which field, such as 'retry.attempts'."`
-	Was     json.RawMessage `json:"was,omitempty" doc:"What it was; absent if it was not set."`
-	Becomes json.RawMessage `json:"becomes,omitempty" doc:"What it is now; absent if it is not set any more."`
+	Field   string          `json:"field" doc:"The path of the field, such as 'retry.attempts'."`
+	Was     json.RawMessage `json:"was,omitempty" doc:"The old value. Absent if it was not set."`
+	Becomes json.RawMessage `json:"becomes,omitempty" doc:"The new value. Absent if it is no longer set."`
 }
 
 // Check fills the defaults in and returns Problems or nil. Its fields are paths in the manifest,
@@ -113,7 +113,7 @@ func (a *Apply) Check(now time.Time) error {
 	var p Problems
 	tooMany := func(field string, n, most int) {
 		if n > most {
-			p.Add(field, problem.TooMany.Advise("apply them in parts"), n, most)
+			p.Add(field, problem.TooMany.Advise("apply them in several requests"), n, most)
 		}
 	}
 
@@ -194,7 +194,7 @@ func (a *Apply) checkJobs(p *Problems, now time.Time) {
 		twice(p, seen, Name{w.App, w.Name}, "jobs", i)
 		if v := w.Version; v != nil && *v < 0 {
 			p.Add(fmt.Sprintf("jobs[%d].version", i),
-				problem.Negative.Advise("give 0 for a job that must not be there yet"), *v)
+				problem.Negative.Advise("give 0 for a job that must not exist yet"), *v)
 		}
 	}
 }

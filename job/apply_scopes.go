@@ -11,14 +11,14 @@ import (
 
 // RetentionSpec is the retention rule of an app, or of the cluster, as files have it.
 type RetentionSpec struct {
-	Scope string `json:"scope,omitempty" enum:"app,cluster" doc:"'cluster' for the rule of the cluster; that of an app needs only 'app'."`
-	App   string `json:"app,omitempty" doc:"The app, if it is the rule of one."`
+	Scope string `json:"scope,omitempty" enum:"app,cluster" doc:"'cluster' for the cluster's rule. An app's rule needs only 'app'."`
+	App   string `json:"app,omitempty" doc:"The app, if it is an app's rule."`
 
-	Age      Duration `json:"age,omitempty" doc:"Records that ended longer ago go, with their output."`
-	Runs     int64    `json:"runs,omitempty" doc:"Of each job only the records of so many of the latest due times stay."`
-	Bytes    Size     `json:"bytes,omitempty" doc:"Of each job only the latest records stay whose kept output comes to no more."`
-	Failures Duration `json:"failures,omitempty" doc:"Records of what did not succeed stay at least so long, whatever the others say."`
-	Archive  bool     `json:"archive,omitempty" doc:"Nothing goes before a node that has an archive command has handed it over. Of the cluster's rule alone."`
+	Age      Duration `json:"age,omitempty" doc:"Records that ended longer ago are removed, with their output."`
+	Runs     int64    `json:"runs,omitempty" doc:"For each job, only the records of this many of the latest due times are kept."`
+	Bytes    Size     `json:"bytes,omitempty" doc:"For each job, only the latest records are kept, up to this total size of their output."`
+	Failures Duration `json:"failures,omitempty" doc:"Records of runs that did not succeed are kept at least this long, whatever the other fields say."`
+	Archive  bool     `json:"archive,omitempty" doc:"Records are only removed after a node with an archive command has archived them. Only in the cluster's rule."`
 }
 
 // Rule returns the rule.
@@ -28,10 +28,10 @@ func (s *RetentionSpec) Rule() Retention {
 
 // PauseSpec is the pause of an app, or of the cluster, as files have it.
 type PauseSpec struct {
-	Scope  string     `json:"scope,omitempty" enum:"app,cluster" doc:"'cluster' for the pause of the cluster; that of an app needs only 'app'."`
-	App    string     `json:"app,omitempty" doc:"The app, if it is the pause of one."`
-	Reason string     `json:"reason,omitempty" doc:"Why, in one line."`
-	Until  *time.Time `json:"until,omitempty" doc:"When the pause ends by itself. Without it, somebody must resume. Once that has passed, there is nothing to do."`
+	Scope  string     `json:"scope,omitempty" enum:"app,cluster" doc:"'cluster' for the cluster's pause. An app's pause needs only 'app'."`
+	App    string     `json:"app,omitempty" doc:"The app, if it is an app's pause."`
+	Reason string     `json:"reason,omitempty" doc:"The reason, in one line."`
+	Until  *time.Time `json:"until,omitempty" doc:"When the pause ends by itself. Without it, it lasts until somebody resumes. A time in the past has no effect."`
 }
 
 // Request returns the pause as a request.

@@ -33,13 +33,13 @@ const (
 // do. This applies to the job's schedule, and to the weekdays and hours of all of the job's
 // calendars.
 type CalendarSpec struct {
-	Name        string `json:"name" doc:"Its name. It is not renamed."`
-	Description string `json:"description,omitempty" doc:"What it is good for."`
-	Timezone    string `json:"timezone,omitempty" doc:"Whose days these are. Without it, those of the time zone of each job."`
+	Name        string `json:"name" doc:"Its name, which cannot be changed."`
+	Description string `json:"description,omitempty" doc:"A description, for people."`
+	Timezone    string `json:"timezone,omitempty" doc:"The time zone of its days. Without it, the time zone of each job."`
 
 	Exclude         []CalendarDay `json:"exclude,omitempty" doc:"Days that are closed."`
 	ExcludeWeekdays []string      `json:"exclude_weekdays,omitempty" doc:"Days of the week that are closed, such as 'sat'."`
-	Hours           CalendarHours `json:"hours,omitzero" doc:"At which hours it is open."`
+	Hours           CalendarHours `json:"hours,omitzero" doc:"The hours at which it is open."`
 	Include         []CalendarDay `json:"include,omitempty" doc:"Days that are open although the calendar excludes them."`
 }
 
@@ -47,21 +47,21 @@ type CalendarSpec struct {
 // or repeat every year (12-25). If several entries of a list name a day, an entry with a year wins,
 // and among equals the first.
 type CalendarDay struct {
-	Date string `json:"date" doc:"The day: '2027-02-06', or '12-25' of each year."`
-	End  string `json:"end,omitempty" doc:"The last day, if there are several; it belongs to them."`
+	Date string `json:"date" doc:"The day, such as '2027-02-06', or '12-25' for every year."`
+	End  string `json:"end,omitempty" doc:"The last day of a range, inclusive."`
 	// As is only for included days. mon … sun makes the day count as that day of the week. workday
 	// makes it count as a working day: rules that hold on every working day of the week hold on it.
 	// By default a day that is off by its weekday counts as a workday, and any other as itself.
 	// Days are off by their weekday if exclude_weekdays names them, or, if that is empty, on
 	// Saturday and Sunday.
-	As   string `json:"as,omitempty" doc:"Of an included day: as which day of the week it counts, 'mon' to 'sun', or 'workday'. Without it, 'workday' where it is off by its weekday: a make-up workday."`
-	Note string `json:"note,omitempty" doc:"Which holiday it is. It is shown where the day matters."`
+	As   string `json:"as,omitempty" doc:"For an included day: the day of the week that it counts as, 'mon' to 'sun', or 'workday'. Without it, 'workday' if its weekday is off: a make-up workday."`
+	Note string `json:"note,omitempty" doc:"A note such as the name of the holiday, shown wherever the day matters."`
 }
 
 // CalendarHours are weekly hours. Each line gives days of the week and times, such as "mon-fri
 // 08:00-18:00". The first minute is included, the last is not: a due time at 18:00 is outside.
 type CalendarHours struct {
-	Only   []string `json:"only,omitempty" doc:"Open in these hours only, such as 'mon-fri 08:00-18:00'. The first minute is in, the last is not."`
+	Only   []string `json:"only,omitempty" doc:"Open only in these hours, such as 'mon-fri 08:00-18:00'. The end is exclusive."`
 	Except []string `json:"except,omitempty" doc:"Closed in these hours."`
 }
 
@@ -398,10 +398,10 @@ func noteOf(e CalendarDay) string {
 type DayState struct {
 	Date    string   `json:"date" format:"date" doc:"The day."`
 	Weekday string   `json:"weekday" doc:"Its day of the week."`
-	State   string   `json:"state" enum:"open,closed,makeup" doc:"What it is."`
+	State   string   `json:"state" enum:"open,closed,makeup" doc:"The state of the day."`
 	As      string   `json:"as,omitempty" doc:"The days of the week that a make-up day counts as."`
 	Hours   []string `json:"hours,omitempty" doc:"When it is open, if not all day."`
-	Why     string   `json:"why,omitempty" doc:"The note of the entry that made it so, or the rule."`
+	Why     string   `json:"why,omitempty" doc:"The note of the entry that decides it, or the rule."`
 }
 
 // The states of a day.

@@ -364,10 +364,10 @@ func TestCalendarIsChecked(t *testing.T) {
 			CalendarSpec{Name: "c", Timezone: "Europe/Berln"}, "timezone", "did you mean Europe/Berlin?",
 		},
 		"a word as date": {
-			day(CalendarDay{Date: "tomorrow"}), "exclude[1].date", "write 2027-02-06, or 12-25",
+			day(CalendarDay{Date: "tomorrow"}), "exclude[1].date", "write it like 2027-02-06, or 12-25",
 		},
-		"a day that there is not": {day(CalendarDay{Date: "2027-02-29"}), "exclude[1].date", "is no date"},
-		"no date":                 {day(CalendarDay{}), "exclude[1].date", "is no date"},
+		"a day that there is not": {day(CalendarDay{Date: "2027-02-29"}), "exclude[1].date", "is not a date"},
+		"no date":                 {day(CalendarDay{}), "exclude[1].date", "is not a date"},
 		"a year far away": {
 			day(CalendarDay{Date: "2100-01-01"}), "exclude[1].date", "not between 1970 and 2099",
 		},
@@ -375,13 +375,13 @@ func TestCalendarIsChecked(t *testing.T) {
 			day(CalendarDay{Date: "2027-02-06", End: "2027-02-05"}), "exclude[1].end", "is before 2027-02-06",
 		},
 		"an end of another kind": {
-			day(CalendarDay{Date: "2027-02-06", End: "02-07"}), "exclude[1].end", "either both have a year or none",
+			day(CalendarDay{Date: "2027-02-06", End: "02-07"}), "exclude[1].end", "give the year in both dates, or in neither",
 		},
 		"an end that is none": {
-			day(CalendarDay{Date: "2027-02-06", End: "x"}), "exclude[1].end", "is no date",
+			day(CalendarDay{Date: "2027-02-06", End: "x"}), "exclude[1].end", "is not a date",
 		},
 		"as of a closed day": {
-			day(CalendarDay{Date: "2027-02-06", As: "mon"}), "exclude[1].as", "goes with include",
+			day(CalendarDay{Date: "2027-02-06", As: "mon"}), "exclude[1].as", "only be used in include",
 		},
 		"as nothing": {
 			CalendarSpec{Name: "c", Include: []CalendarDay{{Date: "2027-02-06", As: "holiday"}}}, "include[0].as",
@@ -392,11 +392,11 @@ func TestCalendarIsChecked(t *testing.T) {
 		},
 		"a weekday that there is not": {
 			CalendarSpec{Name: "c", ExcludeWeekdays: []string{"sat", "day"}}, "exclude_weekdays[1]",
-			"is no day of the week",
+			"is not a day of the week",
 		},
 		"a line without times": {
 			CalendarSpec{Name: "c", Hours: CalendarHours{Only: []string{"mon-fri"}}}, "hours.only[0]",
-			"write it as 08:00-18:00",
+			"write it like 08:00-18:00",
 		},
 		"a line of too much": {
 			CalendarSpec{Name: "c", Hours: CalendarHours{Only: []string{"mon-fri 08:00 - 18:00"}}}, "hours.only[0]",
@@ -404,7 +404,7 @@ func TestCalendarIsChecked(t *testing.T) {
 		},
 		"hours that there are not": {
 			CalendarSpec{Name: "c", Hours: CalendarHours{Except: []string{"00:00-01:00", "mon 24:00-25:00"}}},
-			"hours.except[1]", "from 00:00 to 24:00",
+			"hours.except[1]", "between 00:00 and 24:00",
 		},
 		"empty hours": {
 			CalendarSpec{Name: "c", Hours: CalendarHours{Except: []string{"08:00-08:00"}}}, "hours.except[0]",

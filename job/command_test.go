@@ -99,10 +99,10 @@ func TestCommandOptionsAreChecked(t *testing.T) {
 		`stdin: is 65537 bytes long`: func(o *CommandOptions) {
 			o.Stdin = strings.Repeat("x", MaxStdin+1)
 		},
-		`stdin: is not valid UTF-8`:            func(o *CommandOptions) { o.Stdin = "\xff" },
-		`success_codes[1]: 256 is not`:         func(o *CommandOptions) { o.SuccessCodes = []int{0, 256} },
-		`success_codes[0]: -1 is not`:          func(o *CommandOptions) { o.SuccessCodes = []int{-1} },
-		`success_codes[2]: 0 is given already`: func(o *CommandOptions) { o.SuccessCodes = []int{0, 1, 0} },
+		`stdin: is not valid UTF-8`:          func(o *CommandOptions) { o.Stdin = "\xff" },
+		`success_codes[1]: 256 is not`:       func(o *CommandOptions) { o.SuccessCodes = []int{0, 256} },
+		`success_codes[0]: -1 is not`:        func(o *CommandOptions) { o.SuccessCodes = []int{-1} },
+		`success_codes[2]: 0 is given twice`: func(o *CommandOptions) { o.SuccessCodes = []int{0, 1, 0} },
 		`grace: 5m1s is not between 0 (5s) and 5m`: func(o *CommandOptions) {
 			o.Grace = Duration(MaxGrace + time.Second)
 		},
@@ -173,10 +173,10 @@ func TestSizes(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		"": "want a size", "MiB": "want a size", "-1": "want a size", "1.5GiB": "want a size", "1e3": "want a size",
+		"": "is not a size", "MiB": "is not a size", "-1": "is not a size", "1.5GiB": "is not a size", "1e3": "is not a size",
 		"5MB": "write MiB", "5kb": "write KiB",
-		"9PiB": "want a size", "9000000TiB": "want a size", "12Mi5": "want a size", "5MMM": "want a size",
-		"99999999999999999999": "want a size", "5iB": "want a size",
+		"9PiB": "is not a size", "9000000TiB": "is not a size", "12Mi5": "is not a size", "5MMM": "is not a size",
+		"99999999999999999999": "is not a size", "5iB": "is not a size",
 	} {
 		if got, err := ParseSize(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %s, %v, want an error with %q", text, got, err, want)

@@ -129,7 +129,7 @@ func (f *cronField) readItem(item string) (text, match string, err *CronError) {
 
 	upper := strings.ToUpper(item)
 	if upper == "H" || strings.HasPrefix(upper, "H/") || strings.HasPrefix(upper, "H(") {
-		return "", "", f.wrong(item, "write a value; the job's jitter spreads the starts", problem.CronHashed)
+		return "", "", f.wrong(item, "write a number; the job's jitter spreads the starts", problem.CronHashed)
 	}
 
 	if text, ok, err := f.readSpecial(upper); ok || err != nil {

@@ -102,7 +102,7 @@ func wrongCount(expr string, n int) *CronError {
 	if n > 7 {
 		return &CronError{
 			Expr: expr, Problem: problem.CronTooManyFields, Values: []any{n},
-			Fix: "write 5, 6 or 7; a command stands in the job's own field",
+			Fix: "write 5, 6 or 7; the command goes into the job's command field",
 		}
 	}
 	return &CronError{

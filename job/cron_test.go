@@ -171,14 +171,14 @@ func TestCronRefuses(t *testing.T) {
 		"years backwards": {
 			"0 0 1 1 * 2030-2028", `year "2030-2028": the range runs backwards; write 2028-2030`,
 		},
-		"a step of zero": {"*/0 * * * *", `minute "*/0": a step of 0 never moves on; write *`},
+		"a step of zero": {"*/0 * * * *", `minute "*/0": the step must not be 0; write *`},
 		"a step past the field": {
 			"*/60 * * * *", `minute "*/60": the step is larger than the range; write 0`,
 		},
 		"a step past the range":    {"10-20/15 * * * *", `the step is larger than the range; write 10`},
 		"a step that is no number": {"*/x * * * *", `minute "*/x": the step is not a number`},
 		"an empty item": {
-			"1,2, * * * *", `minute "1,2,": an empty item in the list; remove the comma`,
+			"1,2, * * * *", `minute "1,2,": the list has an empty item; remove the comma`,
 		},
 		"a lone comma":                   {", * * * *", `an empty item`},
 		"a negative number":              {"-5 * * * *", `minute "-5": not a number`},
@@ -203,11 +203,11 @@ func TestCronRefuses(t *testing.T) {
 		"a zone and nothing else": {
 			"TZ=", `a time zone does not belong in the expression; set the job's timezone`,
 		},
-		"an unknown macro":   {"@fortnightly", `unknown macro @fortnightly; the macros are @yearly`},
-		"junk after a macro": {"@daily junk", `nothing may follow a macro; write @daily alone`},
+		"an unknown macro":   {"@fortnightly", `@fortnightly is not a known macro; the macros are @yearly`},
+		"junk after a macro": {"@daily junk", `nothing can follow a macro; write @daily alone`},
 		"nothing":            {" ", `empty; write five fields`},
-		"too few fields":     {"0 0 * *", `4 of at least 5 fields`},
-		"too many fields":    {"0 0 0 1 1 * 2030 true", `8 fields are too many`},
+		"too few fields":     {"0 0 * *", `has 4 fields; at least 5 are needed`},
+		"too many fields":    {"0 0 0 1 1 * 2030 true", `has 8 fields, which is too many`},
 		"a line of /etc/crontab": {
 			"0 3 * * * root",
 			`day-of-week "root": not a number or a name such as SUN; six fields are read as second minute hour`,
@@ -216,10 +216,10 @@ func TestCronRefuses(t *testing.T) {
 		"30 February":                  {"0 0 30 2 *", `never fires: no day from 1970 to 2099 matches`},
 		"29 February of a common year": {"0 0 29 2 * 2027", `never fires`},
 		"a gap that nothing else matches": {
-			"* 2 28 3 * 2027", `never fires: the clock of Europe/Berlin skips every time that matches`,
+			"* 2 28 3 * 2027", `never fires: daylight saving in Europe/Berlin skips every time that matches`,
 		},
 		"an expression without an end": {
-			strings.Repeat("1,", 200) + "1 * * * *", `409 bytes long, at most 256 are read`,
+			strings.Repeat("1,", 200) + "1 * * * *", `409 bytes long; at most 256 are allowed`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

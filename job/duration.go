@@ -29,7 +29,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
-		return fmt.Errorf(`%s: want a duration with its unit in quotes, such as "90s" or "1h30m"`, b)
+		return fmt.Errorf(`%s is not a duration; write it with its unit in quotes, such as "90s" or "1h30m"`, b)
 	}
 
 	if s == "" {

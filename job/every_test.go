@@ -16,7 +16,7 @@ func TestNewEveryRefuses(t *testing.T) {
 		first    time.Time
 		want     string
 	}{
-		"less than 10 ms":             {9999 * time.Microsecond, first, "every 9.999ms: shorter than 10ms"},
+		"less than 10 ms":             {9999 * time.Microsecond, first, "9.999ms is shorter than the minimum of 10ms"},
 		"nothing":                     {0, first, "shorter than"},
 		"a negative interval":         {-time.Hour, first, "shorter than"},
 		"a fraction of a microsecond": {time.Second + time.Nanosecond, first, "not a whole number of microseconds"},

@@ -43,7 +43,7 @@ func (s *Spec) validateExecutor(p *Problems) {
 func (s *Spec) validateCommand(p *Problems) {
 	switch {
 	case strings.TrimSpace(s.Command) == "":
-		p.Add("command", problem.Empty.Advise("it is run as bash -c COMMAND"))
+		p.Add("command", problem.Empty.Advise("give a command, which runs as bash -c COMMAND"))
 	case len(s.Command) > MaxCommand:
 		p.Add("command", problem.TooManyBytes.Advise("put it in a script and call that"), len(s.Command), MaxCommand)
 	case strings.ContainsRune(s.Command, 0):

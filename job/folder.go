@@ -53,7 +53,7 @@ const (
 
 // ErrBehind reports a folder whose files were applied once and have been replaced since.
 var ErrBehind = errors.New(
-	"it holds what was applied earlier and has been replaced since, by another node whose folder was newer")
+	"its files were applied earlier, and another node with newer files has replaced them since")
 
 // BehindFor is the age at which Verdict accepts an older state as an intended return.
 const BehindFor = 5 * time.Minute

@@ -69,7 +69,7 @@ func (h *HTTP) checkMethod(p *Problems) {
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)
 
 // wantURL describes the URLs that a job may call.
-const wantURL = "want http:// or https://, a host and a path, such as https://example.com/hook?due={{due}}"
+const wantURL = "give http:// or https://, a host and a path, such as https://example.com/hook?due={{due}}"
 
 // checkURL checks a URL before its placeholders are filled in. It refuses a placeholder wherever
 // the value could redirect the request to another server. want is the advice for a text that is not

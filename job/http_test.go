@@ -181,7 +181,7 @@ func TestHTTPIsChecked(t *testing.T) {
 			HTTP{URL: "http://a", Body: `[{{due}}]`, Headers: map[string]string{"Content-Type": "application/ld+json"}},
 			"http.body",
 		},
-		"no status":                       {HTTP{URL: "http://a", Expect: []string{"2xx", "ok"}}, "http.expect[1]"},
+		"not an HTTP status":              {HTTP{URL: "http://a", Expect: []string{"2xx", "ok"}}, "http.expect[1]"},
 		"a status that is never the last": {HTTP{URL: "http://a", Expect: []string{"1xx"}}, "http.expect[0]"},
 		"a range that is turned around":   {HTTP{URL: "http://a", Expect: []string{"299-200"}}, "http.expect[0]"},
 		"too many statuses": {

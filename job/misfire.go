@@ -104,7 +104,7 @@ func (s *Spec) CheckPastAt(now time.Time) error {
 	}
 	field := values[len(values)-1]
 	return Wrong("at", problem.AtTooLate.Advise(
-		"to run it at once, give the present instant (job add --now); to start it this late, raise %s", field),
+		"to run it now, give the current time (job add --now); to start it this late, raise %s", field),
 		values...)
 }
 
@@ -142,7 +142,7 @@ func (m *Misfire) validate(p *Problems) {
 	case m.MaxCount < 0 || m.MaxCount > MaxMaxCount:
 		p.Add("misfire.max_count", problem.NotBetween, m.MaxCount, 1, MaxMaxCount)
 	case m.MaxCount > 0 && m.Policy != MisfireAll:
-		p.Add("misfire.max_count", problem.OnlyWith.Advise("%s starts at most one", m.Policy),
+		p.Add("misfire.max_count", problem.OnlyWith.Advise("the policy %s starts at most one", m.Policy),
 			problem.Shown("all", "policy all"))
 	}
 }

@@ -83,7 +83,7 @@ func (s *Spec) validateOverlap(p *Problems) {
 	}
 
 	if d := time.Duration(s.StartDeadline); d != 0 && (d < MinStartDeadline || d > MaxStartDeadline) {
-		p.Add("start_deadline", problem.NotBetween.Advise("leave it out for no bound"), s.StartDeadline,
+		p.Add("start_deadline", problem.NotBetween.Advise("leave it out for no limit"), s.StartDeadline,
 			Duration(MinStartDeadline), Duration(MaxStartDeadline))
 	}
 }

@@ -86,11 +86,11 @@ func TestKeep(t *testing.T) {
 	}
 
 	for want, r := range map[string]Retention{
-		"age: 1s is not between":      {Keep: Keep{Age: Duration(1e9)}},
-		"failures: -1h is not":        {Keep: Keep{Failures: Duration(-3600 * 1e9)}},
-		"runs: -1 is not between 1":   {Keep: Keep{Runs: -1}},
-		"bytes: -1B is not between":   {Keep: Keep{Bytes: -1}},
-		"archive: is said for the cl": {Archive: true},
+		"age: 1s is not between":                   {Keep: Keep{Age: Duration(1e9)}},
+		"failures: -1h is not":                     {Keep: Keep{Failures: Duration(-3600 * 1e9)}},
+		"runs: -1 is not between 1":                {Keep: Keep{Runs: -1}},
+		"bytes: -1B is not between":                {Keep: Keep{Bytes: -1}},
+		"archive: can only be set for the cluster": {Archive: true},
 	} {
 		if err := r.Validate("shop"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -103,15 +103,15 @@ func (r *PauseRequest) Validate(now Micros) error {
 	case utf8.RuneCountInString(r.Reason) > MaxReason:
 		p.Add("reason", problem.TooLong, utf8.RuneCountInString(r.Reason), MaxReason)
 	case strings.ContainsFunc(r.Reason, unicode.IsControl):
-		p.Add("reason", problem.ControlCharacter.Advise("want one line"), shorten(r.Reason))
+		p.Add("reason", problem.ControlCharacter.Advise("write one line"), shorten(r.Reason))
 	}
 
 	switch {
 	case r.Until == 0:
 	case r.Until <= now:
-		p.Add("until", problem.Passed.Advise("want a time that lies ahead, or a duration such as \"2h\""), r.Until)
+		p.Add("until", problem.Passed.Advise("give a time in the future, or a duration such as \"2h\""), r.Until)
 	case r.Until.Time().Year() > maxPauseYear:
-		p.Add("until", problem.AfterTheYear.Advise("leave it out to pause until somebody resumes it"), r.Until,
+		p.Add("until", problem.AfterTheYear.Advise("leave it out to pause without an end"), r.Until,
 			maxPauseYear)
 	}
 

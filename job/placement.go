@@ -30,7 +30,7 @@ const (
 // CheckNodeLabels returns the problem of the labels configured for a node, or nil.
 func CheckNodeLabels(labels map[string]string) error {
 	if len(labels) > MaxNodeLabels {
-		return fmt.Errorf("%d of them, at most %d are kept", len(labels), MaxNodeLabels)
+		return fmt.Errorf("there are %d; at most %d are allowed", len(labels), MaxNodeLabels)
 	}
 
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -115,7 +115,7 @@ func (s *Spec) validateHandler(p *Problems) {
 
 	switch {
 	case len(s.Payload) > MaxPayload:
-		p.Add("payload", problem.TooManyBytes.Advise("keep it somewhere and give the handler its name"), len(s.Payload),
+		p.Add("payload", problem.TooManyBytes.Advise("store it elsewhere and give the handler its name"), len(s.Payload),
 			MaxPayload)
 	case !utf8.ValidString(s.Payload):
 		p.Add("payload", problem.NotUTF8)
@@ -125,7 +125,7 @@ func (s *Spec) validateHandler(p *Problems) {
 // NoNode says why no node takes the runs of a place. An empty place fits any node that takes work.
 func NoNode(selector string) string {
 	if selector == "" {
-		return "no node takes it: all are cordoned, draining, or there for handlers only"
+		return "no node can take it: all are cordoned, draining, or run handlers only"
 	}
 	return "no node matches " + selector
 }

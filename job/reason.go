@@ -74,11 +74,11 @@ const (
 	ReasonReplaced ReasonCode = "replaced"
 	// Its node was stopped.
 	ReasonNodeStopped ReasonCode = "node_stopped"
-	// Its node vanished.
+	// Its node stopped responding.
 	ReasonNodeLost ReasonCode = "node_lost"
 	// Its node lost its session, and killed it.
 	ReasonSessionLost ReasonCode = "session_lost"
-	// Its node was stopped or cut off for too long, and the guard killed it.
+	// Its node hung or lost MySQL for too long, and the guard killed the run.
 	ReasonGuardKill ReasonCode = "guard_kill"
 	// The node's own code panicked.
 	ReasonExecutorPanic ReasonCode = "executor_panic"

@@ -86,7 +86,7 @@ func (r *Retry) validate(p *Problems) {
 
 	for _, o := range r.On {
 		if o != Failed && o != TimedOut && o != Killed {
-			p.Add("retry.on", problem.NotOneOf.Advise("for lost there is on_lost"), o, "failed, timed_out, killed")
+			p.Add("retry.on", problem.NotOneOf.Advise("for lost runs, use on_lost"), o, "failed, timed_out, killed")
 		}
 	}
 }

@@ -120,7 +120,7 @@ func SecretNames(uses []SecretUse) []Secret {
 func (s *Spec) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	for _, u := range s.SecretUses() {
 		if !u.Own && !exist[AppSecret{s.App, u.Name}] && !exist[AppSecret{"", u.Name}] {
-			p.Add(u.Field, problem.NoSecret.Advise("make it first: go-crontab secret set %s", u.Name), u.Name,
+			p.Add(u.Field, problem.NoSecret.Advise("create it first: go-crontab secret set %s", u.Name), u.Name,
 				shorten(s.App))
 		}
 	}
@@ -147,8 +147,8 @@ func (o CommandOptions) FillSecrets(value func(Secret) (string, error)) (Command
 	}
 
 	if bytes > maxFilled {
-		return o, fmt.Errorf("env: has %d bytes once its secrets are put in, "+
-			"at most %d are taken; give the command what is large by stdin", bytes, maxFilled)
+		return o, fmt.Errorf("env: has %d bytes once its secrets are filled in; "+
+			"at most %d are allowed: pass large values on stdin", bytes, maxFilled)
 	}
 
 	o.Env = env

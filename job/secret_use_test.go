@@ -75,8 +75,8 @@ func TestFillSecrets(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		"{{secret.pg": "without }}", "{{secret.}}": "is no name of a secret", "{{secret.a b}}": "is no name",
-		"{{secret.../x}}": "is no name", "{{secret.gone}}": "there is none",
+		"{{secret.pg": "without }}", "{{secret.}}": "is not a valid secret name", "{{secret.a b}}": "is not a valid secret name",
+		"{{secret.../x}}": "is not a valid secret name", "{{secret.gone}}": "there is none",
 	} {
 		if got, err := fillSecrets(text, value); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %q, %v, want an error with %q", text, got, err, want)
@@ -86,7 +86,7 @@ func TestFillSecrets(t *testing.T) {
 	big := func(Secret) (string, error) { return strings.Repeat("x", MaxSecret), nil }
 	many := CommandOptions{Stdin: strings.Repeat("{{secret.a}}", 1000)}
 	if _, err := many.FillSecrets(big); err == nil ||
-		!strings.Contains(err.Error(), "stdin: has more than 1048576 bytes") {
+		!strings.Contains(err.Error(), "stdin: is longer than 1048576 bytes") {
 		t.Errorf("got %v, want that it is too much", err)
 	}
 

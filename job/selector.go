@@ -282,7 +282,7 @@ func (p *selectorText) term() (term, error) {
 	begin := p.at
 	key := p.word(isKeyRune)
 	if key == "" {
-		return term{}, p.wrong("the name of a label, as in zone=a, zone in (a,b), gpu or !gpu,")
+		return term{}, p.wrong("the name of a label, as in zone=a, zone in (a,b), gpu or !gpu")
 	}
 	if err := checkLabelKey(key); err != nil {
 		return term{}, fmt.Errorf("at character %d: the name of a label %w",
@@ -328,7 +328,7 @@ func (p *selectorText) one(key string, op selectOp) (term, error) {
 func (p *selectorText) several(key string, op selectOp) (term, error) {
 	t := term{key: key, op: op}
 	if p.space(); !p.take("(") {
-		return t, p.wrong("( and values, as in zone in (a,b),")
+		return t, p.wrong("( and values, as in zone in (a,b)")
 	}
 
 	for {
@@ -359,10 +359,10 @@ func (p *selectorText) value() (string, error) {
 		var ok bool
 		if v, ok = p.quoted(); !ok {
 			p.at = begin
-			return "", p.wrong("a value with a quote at its end")
+			return "", p.wrong("a value that ends with a quote")
 		}
 	} else if v = p.word(isValueRune); v == "" {
-		return "", p.wrong(`a value (for an empty one "")`)
+		return "", p.wrong(`a value ("" for an empty one)`)
 	}
 	if err := checkLabelValue(v); err != nil {
 		return "", fmt.Errorf("at character %d: the value %w", utf8.RuneCountInString(p.text[:begin])+1, err)

@@ -263,7 +263,7 @@ func (s *Spec) checkBounds(p *Problems) {
 	}
 
 	if s.MaxFires < 0 {
-		p.Add("max_fires", problem.Negative.Advise("leave it out for no bound"), s.MaxFires)
+		p.Add("max_fires", problem.Negative.Advise("leave it out for no limit"), s.MaxFires)
 	}
 
 	if s.Jitter < 0 || time.Duration(s.Jitter) > MaxJitter {

@@ -37,9 +37,9 @@ func (e english) schedule(w *scheduleWords) string {
 
 	switch {
 	case w.fires == 1:
-		parts = append(parts, "once in all")
+		parts = append(parts, "once in total")
 	case w.fires > 1:
-		parts = append(parts, fmt.Sprintf("%d times in all", w.fires))
+		parts = append(parts, fmt.Sprintf("%d times in total", w.fires))
 	}
 
 	switch names := w.calendars; len(names) {
@@ -55,7 +55,7 @@ func (e english) schedule(w *scheduleWords) string {
 	}
 
 	if w.jitter != 0 {
-		parts = append(parts, "each later by the job's own part of "+e.duration(w.jitter))
+		parts = append(parts, "each delayed by the job's own fixed part of "+e.duration(w.jitter))
 	}
 
 	return strings.Join(parts, "; ")

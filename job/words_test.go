@@ -71,11 +71,11 @@ func TestWords(t *testing.T) {
 		"once, at 2027-10-31 02:30:00 +01:00 Europe/Berlin": {
 			At: day("2027-10-31T01:30:00Z"), Timezone: "Europe/Berlin",
 		},
-		"every 1 hour, 30 minutes and 10 milliseconds; first at 2027-01-01 00:00:00 UTC; until 2028-01-01 00:00:00 UTC; 24 times in all": {
+		"every 1 hour, 30 minutes and 10 milliseconds; first at 2027-01-01 00:00:00 UTC; until 2028-01-01 00:00:00 UTC; 24 times in total": {
 			Every: Duration(90*time.Minute + 10*time.Millisecond), Start: day("2027-01-01T00:00:00Z"),
 			End: day("2028-01-01T00:00:00Z"), MaxFires: 24,
 		},
-		`at 03:00 every day, UTC; from 2027-01-01 00:00:00 UTC on; once in all; where the calendars "a", "b" and "c d" are open; each later by the job's own part of 5 minutes`: {
+		`at 03:00 every day, UTC; from 2027-01-01 00:00:00 UTC on; once in total; where the calendars "a", "b" and "c d" are open; each delayed by the job's own fixed part of 5 minutes`: {
 			Schedule: "0 3 * * *", Start: day("2027-01-01T00:00:00Z"), MaxFires: 1,
 			Calendars: []string{"a", "b", "c d"}, Jitter: Duration(5 * time.Minute),
 		},

@@ -151,7 +151,7 @@ func (s *Spec) Explain(err error, calendars []*Calendar) error {
 	}
 
 	if s.MaxFires > 0 && s.Start != nil {
-		why += ", all counted since start, " + s.Start.Format(time.DateOnly)
+		why += ", counted since its start, " + s.Start.Format(time.DateOnly)
 	}
 
 	return Wrong("schedule",

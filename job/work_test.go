@@ -149,7 +149,7 @@ func TestExpensiveDefinitions(t *testing.T) {
 	err := expensive().Affordable(t.Context(), workNow, []*Calendar{c})
 	var p Problems
 	if !errors.As(err, &p) || p[0].Field != "schedule" ||
-		!strings.Contains(p[0].Message, "720 windows a day × 1 schedules, all counted since start, 1971-01-01") {
+		!strings.Contains(p[0].Message, "720 windows a day × 1 schedules, counted since its start, 1971-01-01") {
 		t.Errorf("got %v", err)
 	}
 
@@ -175,7 +175,7 @@ func TestCalendarSpans(t *testing.T) {
 	}
 
 	err := spec(MaxCalendarSpans + 1).Validate()
-	if err == nil || !strings.Contains(err.Error(), "hours: has it open 97 times on one day, at most 96 are taken") {
+	if err == nil || !strings.Contains(err.Error(), "hours: has 97 opening times on one day; at most 96 are allowed") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -201,7 +201,7 @@ func TestWorkOfImports(t *testing.T) {
 			"BEGIN:VEVENT\r\nDTSTART;VALUE=DATE:19710101\r\nRRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30\r\nEND:VEVENT\r\n", 400) + "END:VCALENDAR\r\n"
 	w := NewWork(t.Context(), DefiningWork)
 	_, err := ParseICSWithin(w, []byte(text), workNow, "")
-	if err == nil || !strings.Contains(err.Error(), "as many days of recurring events as are looked at") ||
+	if err == nil || !strings.Contains(err.Error(), "recurring events have too many days") ||
 		w.Spent() > DefiningWork+1 {
 		t.Errorf("got %v after %d units", err, w.Spent())
 	}

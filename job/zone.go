@@ -138,6 +138,11 @@ var ambiguousZones = map[string][]string{
 	"gst": {"Asia/Dubai", "Pacific/Guam"},
 	"amt": {"America/Manaus", "Asia/Yerevan"},
 	"ect": {"America/Guayaquil", "Europe/Paris"},
+
+	"cest": {"Europe/Berlin", "Europe/Paris"},
+	"eest": {"Europe/Athens", "Europe/Helsinki"},
+	"aest": {"Australia/Sydney", "Australia/Brisbane"},
+	"aedt": {"Australia/Sydney", "Australia/Melbourne"},
 }
 
 // nearZones returns names similar to a typed one: the same city with no area or a wrong one, a

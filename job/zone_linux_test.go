@@ -34,7 +34,7 @@ func TestZonesInABareContainer(t *testing.T) {
 	}
 
 	const want = "Europe/Berlin +02:00\nAsia/Shanghai +08:00\nAmerica/Argentina/Buenos_Aires -03:00\n" +
-		"time zone \"Europe/Berln\": unknown; did you mean Europe/Berlin?\nfiles: 1 <nil>\n"
+		"time zone \"Europe/Berln\" is unknown; did you mean Europe/Berlin?\nfiles: 1 <nil>\n"
 	if err != nil || string(out) != want {
 		t.Errorf("got %v\n%s, want\n%s", err, out, want)
 	}

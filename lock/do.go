@@ -17,11 +17,9 @@ import (
 // Waiting for it ends with the context: another change may hold it while MySQL is away, and the
 // node must still be able to stop.
 type Exclusion struct {
-	db  *sql.DB
-	log *slog.Logger
-	// Took receives the duration of each change, including its wait and whether or not it
-	// succeeded. Set it before the first change; nil: not measured.
-	Took func(name string, took time.Duration)
+	db      *sql.DB
+	log     *slog.Logger
+	metrics Metrics
 
 	// A fair semaphore, so that a stream of changes cannot starve Alone.
 	sem *semaphore.Weighted
@@ -30,9 +28,20 @@ type Exclusion struct {
 // alone is the weight of an exclusive change; an ordinary change weighs 1.
 const alone = math.MaxInt32
 
+// Metrics receives the duration of each change, including its wait and whether or not it succeeded.
+type Metrics interface {
+	Changed(name string, took time.Duration)
+}
+
+// Unmeasured are Metrics that measure nothing.
+type Unmeasured struct{}
+
+// Changed does nothing.
+func (Unmeasured) Changed(string, time.Duration) {}
+
 // New returns the exclusion of a node.
-func New(db *sql.DB, log *slog.Logger) *Exclusion {
-	return &Exclusion{db: db, log: log, sem: semaphore.NewWeighted(alone)}
+func New(db *sql.DB, metrics Metrics, log *slog.Logger) *Exclusion {
+	return &Exclusion{db: db, log: log, metrics: metrics, sem: semaphore.NewWeighted(alone)}
 }
 
 // Change is a transition of runs.
@@ -86,10 +95,8 @@ func (e *Exclusion) hold(ctx context.Context, weight int64, c Change) error {
 	}
 	defer e.sem.Release(weight)
 
-	if e.Took != nil {
-		began := time.Now()
-		defer func() { e.Took(c.Name, time.Since(began)) }()
-	}
+	began := time.Now()
+	defer func() { e.metrics.Changed(c.Name, time.Since(began)) }()
 	return e.do(ctx, c)
 }
 
@@ -106,7 +113,7 @@ func (e *Exclusion) do(ctx context.Context, c Change) error {
 	case !sql.IsUnknown(err): // refused
 		return err
 	default: // unknown
-		e.log.Warn("commit unknown, settling", "change", c.Name, "error", err)
+		e.log.Warn("the outcome of a commit is unknown, checking it", "change", c.Name, "error", err)
 		if err := e.settle(ctx, c); err != nil {
 			return err
 		}
@@ -126,7 +133,7 @@ func (e *Exclusion) settle(ctx context.Context, c Change) error {
 	for {
 		err := e.db.Tx(ctx, c.Settle)
 		if err == nil {
-			e.log.Info("commit settled", "change", c.Name)
+			e.log.Info("the outcome of the commit is known", "change", c.Name)
 			return nil
 		}
 

@@ -50,7 +50,8 @@ func setUp(t *testing.T) *fixture {
 	migrator.Close()
 	p := faultproxy.Before(t, dsn)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	return &fixture{t, open(dsn, sql.MigrateTimeouts), lock.New(open(p.DSN(dsn), sql.DefaultTimeouts), log), p}
+	x := lock.New(open(p.DSN(dsn), sql.DefaultTimeouts), lock.Unmeasured{}, log)
+	return &fixture{t, open(dsn, sql.MigrateTimeouts), x, p}
 }
 
 func (f *fixture) number(query string, args ...any) (n int) {
@@ -286,7 +287,7 @@ func TestMissingLockRow(t *testing.T) {
 
 	for name, do := range map[string]func(context.Context, lock.Change) error{"Do": f.x.Do, "Alone": f.x.Alone} {
 		if err := do(t.Context(), k.change()); err == nil ||
-			!strings.Contains(err.Error(), "1 of the 2 rows exist in table locks") {
+			!strings.Contains(err.Error(), "the table locks has 1 of 2 rows") {
 			t.Errorf("%s: got %v, want an error that says so", name, err)
 		}
 	}

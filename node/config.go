@@ -106,7 +106,7 @@ type LogWriter = logqueue.Writer
 func NewLogWriter(target io.Writer) *LogWriter {
 	w := logqueue.New(target, logqueue.Room)
 	w.Notice = func(n int) []byte {
-		return fmt.Appendf(nil, "%d log lines were dropped while the reader was blocked\n", n)
+		return fmt.Appendf(nil, "%d log lines were dropped because the reader of the log was blocked\n", n)
 	}
 	return w
 }
@@ -190,14 +190,14 @@ func (c *Config) check() error {
 	case c.Slots < 1 || c.Slots > maxSlots:
 		return fmt.Errorf("slots: %d, want 1 to %d", c.Slots, maxSlots)
 	case c.Cap < 1:
-		return fmt.Errorf("prepared cap: %d, want at least 1", c.Cap)
+		return fmt.Errorf("prepared cap: %d, want 1 or more", c.Cap)
 	case c.Grace < 0:
-		return fmt.Errorf("grace of a drain: %s, want 0 or more", c.Grace)
+		return fmt.Errorf("drain grace: %s, want 0 or more", c.Grace)
 	// the cluster stores whole milliseconds, and would not recognize its own
 	case c.Expiry%time.Millisecond != 0:
 		return fmt.Errorf("session expiry: %s, want whole milliseconds", c.Expiry)
 	case c.LookAhead < time.Second || c.LookAhead > 15*time.Second:
-		return fmt.Errorf("look-ahead: %s, want 1s to 15s: due times are written down 20s ahead", c.LookAhead)
+		return fmt.Errorf("look-ahead: %s, want 1s to 15s", c.LookAhead)
 	}
 
 	return nil

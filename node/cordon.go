@@ -2,11 +2,14 @@ package node
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"runtime"
 	"time"
 
+	"go-crontab/execute"
 	"go-crontab/job"
+	"go-crontab/schedule"
 	"go-crontab/session"
 )
 
@@ -14,31 +17,39 @@ import (
 // guard, nothing may be claimed or started.
 type taker struct {
 	*session.Session
-	guarded func() bool
+	guard execute.Guard
 }
 
 // Fresh reports whether anything may be claimed or started now.
-func (t taker) Fresh() bool { return t.Session.Fresh() && !t.Cordoned() && t.guarded() }
+func (t taker) Fresh() bool { return t.Session.Fresh() && !t.Cordoned() && t.guard.Alive() }
 
 // giveBackLimit bounds one attempt to release the prepared runs; the next look retries.
 const giveBackLimit = time.Second
 
-// obeyCordon releases the prepared runs, and publishes that once none is left. It is called at each
-// look while the node is cordoned. No claim or start begins any more, and GiveBack waits for
-// running ones.
-func (l *life) obeyCordon() {
-	if l.session.ObeysCordon() && l.prepared.Len() == 0 {
+// cordon obeys the cordon of the node.
+type cordon struct {
+	session  *session.Session
+	prepared *schedule.Prepared
+	starter  *schedule.Starter
+	log      *slog.Logger
+}
+
+// Obey releases the prepared runs, and publishes that once none is left. It is called at each look
+// while the node is cordoned. No claim or start begins any more, and GiveBack waits for running
+// ones.
+func (c cordon) Obey() {
+	if c.session.ObeysCordon() && c.prepared.Len() == 0 {
 		return
 	}
 
-	bounded, cancel := context.WithTimeout(l.session.Context(), giveBackLimit)
+	bounded, cancel := context.WithTimeout(c.session.Context(), giveBackLimit)
 	defer cancel()
-	if err := l.starter.GiveBack(bounded); err != nil {
-		l.n.log.Warn("cannot give back what is prepared, trying again", "error", err)
+	if err := c.starter.GiveBack(bounded); err != nil {
+		c.log.Warn("cannot release prepared runs, trying again", "error", err)
 		return
 	}
 
-	l.session.ObeyCordon()
+	c.session.ObeyCordon()
 }
 
 // labels are the labels of the node for the selectors of jobs, without its handlers.

@@ -49,7 +49,7 @@ func (n *Node) Handle(key string, f Handler) {
 		panic(fmt.Sprintf("handler key %v", err))
 	}
 	if n.started.Load() {
-		panic(fmt.Sprintf("handler %q: the node runs already; Handle comes before Run", key))
+		panic(fmt.Sprintf("handler %q: the node is already running; call Handle before Run", key))
 	}
 	n.cfg.Handlers.Register(key, f)
 }
@@ -77,7 +77,7 @@ func (n *Node) Ready() error {
 	case st.Ready:
 		return nil
 	case st.Session == "":
-		return errors.New("the node has no session: it is starting, or MySQL is out of reach")
+		return errors.New("the node has no session: it is starting, or MySQL does not respond")
 	}
 	return errors.New("the node is draining, or its lease is not fresh")
 }
@@ -109,7 +109,7 @@ func (n *Node) awaitEditor(ctx context.Context) (*edit.Editor, error) {
 
 func (n *Node) whyNot() error {
 	if !n.started.Load() {
-		return errors.New("the node does not run: call Run")
+		return errors.New("the node is not running; call Run")
 	}
 	if err := n.Ready(); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"go-crontab/job"
 	"go-crontab/result"
 	"go-crontab/session"
 	"go-crontab/sql/trip"
@@ -57,6 +58,11 @@ type endedSession struct {
 
 func (e endedSession) Number() trip.Owner { return e.number }
 
+// noSet is the executing set of a session that is over.
+type noSet struct{}
+
+func (noSet) Written([]job.Launch) {}
+
 // replay writes the ends that an earlier process has spooled. It removes the file after the last
 // one is written. If we die before that, the next process finds that the rows have ended.
 func (n *Node) replay(ctx context.Context, s *session.Session) {
@@ -66,23 +72,28 @@ func (n *Node) replay(ctx context.Context, s *session.Session) {
 
 	spooled, torn, err := n.spool.Load()
 	if err != nil {
-		n.log.Error("cannot read the ends of runs of an earlier life", "error", err)
+		n.log.Error("cannot read the spooled results of the previous process", "error", err)
 		return
 	}
 
 	if torn {
-		n.log.Warn("left out lines of the spool that a crash has torn or another version has written")
+		n.log.Warn("skipped unreadable lines of the spool, from a crash or another version")
 	}
 	if len(spooled) == 0 {
 		return
 	}
 
-	n.log.Info("writing ends of runs of an earlier life", "runs", len(spooled))
+	n.log.Info("writing the spooled results of the previous process", "runs", len(spooled))
 	recorders := map[trip.Owner]*result.Recorder{}
 	for _, e := range spooled {
 		r := recorders[e.Owner]
 		if r == nil {
-			r = result.New(n.exclusion, endedSession{s, e.Owner}, n.log, func([]trip.End) {})
+			r = result.New(result.Config{
+				Exclusion: n.exclusion,
+				Session:   endedSession{s, e.Owner},
+				Executing: noSet{},
+				Log:       n.log,
+			})
 			recorders[e.Owner] = r
 			n.track(r)
 		}
@@ -100,7 +111,7 @@ func (n *Node) replay(ctx context.Context, s *session.Session) {
 		return // the node stops, and spools the rest again
 	}
 	if err := n.spool.Clear(); err != nil {
-		n.log.Warn("cannot remove the spool, which is written: the next life looks at it once more", "error", err)
+		n.log.Warn("cannot remove the spool after writing its results to MySQL", "error", err)
 	}
 }
 
@@ -112,15 +123,16 @@ func (n *Node) save() {
 	}
 
 	if n.spool == nil {
-		n.log.Error("the ends of runs are lost: MySQL is out of reach, and the node has no spool", "runs", waiting)
+		n.log.Error("results of runs are lost: MySQL does not respond, and this node has no --state-dir",
+			"runs", waiting)
 		return
 	}
 
 	saved, err := n.spool.Save(n.tracked()...)
 	if err != nil {
-		n.log.Error("the ends of runs are lost", "runs", waiting, "error", err)
+		n.log.Error("results of runs are lost: they cannot be spooled", "runs", waiting, "error", err)
 		return
 	}
 
-	n.log.Warn("spooled the ends of runs: the next life of this node writes them", "runs", saved)
+	n.log.Warn("spooled results of runs, the next start of this node writes them", "runs", saved)
 }

@@ -29,7 +29,7 @@ func newExecutor(cfg *Config, stored execute.Stored) (execute.Executor, error) {
 	}
 
 	for _, name := range grants.Unused() {
-		cfg.Log.Warn("no job may use this secret of the node, since no --grant-secret names it; is it misspelt?",
+		cfg.Log.Warn("no job may use this secret of the node, because no --grant-secret names it",
 			"variable", name)
 	}
 

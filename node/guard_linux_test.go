@@ -257,7 +257,7 @@ func TestRelativeSocket(t *testing.T) {
 	}
 
 	doomed := near.processIn(dir, "doomed")
-	doomed.says("msg=guarded") // before that, the guard does not have the DSN
+	doomed.says(`msg="the guard is running"`) // before that, the guard does not have the DSN
 	doomed.signal(syscall.SIGKILL)
 	c.sessionGone("doomed", 2*c.expiry, "") // there is no peer to bury it
 }

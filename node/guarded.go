@@ -8,7 +8,6 @@ import (
 	"go-crontab/execute"
 	"go-crontab/internal/guard"
 	"go-crontab/job"
-	"go-crontab/session"
 
 	"github.com/google/uuid"
 )
@@ -27,9 +26,17 @@ func (g guarded) Enter(l job.Launch, inside bool) execute.Seat {
 	return nil
 }
 
-// newGuard makes the guard of the next session, or nil if it has none. of returns the life of that
-// session.
-func (n *Node) newGuard(of func() *life) (*guard.Guard, error) {
+// guardOf returns the guard of the attempts.
+func guardOf(g *guard.Guard) execute.Guard {
+	if g == nil {
+		return execute.NoGuard{}
+	}
+	return guarded{g}
+}
+
+// newGuard makes the guard of the next session, or nil if it has none. The guard wakes the work that
+// its absence has held up.
+func (n *Node) newGuard(wake wakes) (*guard.Guard, error) {
 	if n.cfg.NoGuard || !guard.Supported {
 		return nil, nil
 	}
@@ -44,11 +51,12 @@ func (n *Node) newGuard(of func() *life) (*guard.Guard, error) {
 		End:    n.timings.End,
 		// An attempt keeps its seat until it is completely dead, which may be just after its slot
 		// is free.
-		Seats:  max(2*n.cfg.Slots, min((1+job.CallsPerSlot)*n.cfg.Slots, 2*n.cfg.Cap)) + 64,
-		JSON:   json,
-		Log:    n.log,
-		Ready:  func() { of().guardReady() },
-		Lapsed: func() { of().session.Lose(session.ErrLapsed) },
+		Seats: max(2*n.cfg.Slots, min((1+job.CallsPerSlot)*n.cfg.Slots, 2*n.cfg.Cap)) + 64,
+		JSON:  json,
+		Log:   n.log,
+
+		WakeClaimer: wake.claimer,
+		WakeStarter: wake.starter,
 	})
 }
 
@@ -57,12 +65,12 @@ func (n *Node) warnUnguarded() {
 	switch {
 	case n.cfg.NoGuard:
 		n.log.Warn(
-			"no guard: if this process is killed, its commands live on, and its peers take over when its session " +
-				"expires")
+			"no guard: if this process is killed, its commands keep running, and other nodes take over only when " +
+				"its session expires")
 	case !guard.Supported:
 		n.log.Info(
-			"no guard on this system: if this process is killed, its commands live on, and its peers take over when " +
-				"its session expires")
+			"no guard on this system: if this process is killed, its commands keep running, and other nodes take " +
+				"over only when its session expires")
 	}
 }
 
@@ -78,15 +86,13 @@ func (l *life) protect() error {
 		folders = e.Cgroups(id)
 	}
 
-	l.executing.Guard = guarded{l.guard}
-	l.heartbeat.Renewed = l.guard.Renewed
-	return l.guard.Protect(id.String(), execute.Marker(id), folders, l.session.Age())
-}
-
-// guardReady resumes the work that a missing guard had held up.
-func (l *life) guardReady() {
-	l.claimer.Look()
-	l.starter.Freed()
+	return l.guard.Protect(guard.Protected{
+		Session: id.String(),
+		Marker:  execute.Marker(id),
+		Cgroups: folders,
+		Age:     l.session.Age(),
+		Lease:   l.session,
+	})
 }
 
 // isGuarded reports whether the guard permits claims and starts.
@@ -115,7 +121,7 @@ func (l *life) guardSweep(limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if err := l.guard.Sweep(ctx); err != nil {
-		l.n.log.Error("something that commands have started cannot be killed", "error", err)
+		l.n.log.Error("cannot kill a process that a command has started", "error", err)
 	}
 }
 

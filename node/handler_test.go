@@ -88,7 +88,7 @@ func TestHandlers(t *testing.T) {
 		"an error": {add("fails", "fails", "", nil), job.Failed, "no luck", ""},
 		"a timeout": {
 			add("slow", "slow", "", func(s *job.Spec) { s.Timeout = job.Duration(100 * time.Millisecond) }),
-			job.TimedOut, "ran longer than 100ms", "",
+			job.TimedOut, "the handler ran longer than its timeout of 100ms", "",
 		},
 	} {
 		run := lastRun(t, two.Node, c.job.ID)

@@ -68,7 +68,7 @@ func TestHTTPJob(t *testing.T) {
 	}
 
 	if r := c.history(forbidden.ID)[0]; r.Outcome != job.Failed ||
-		!strings.Contains(r.Reason.Text, "clouds keep credentials") {
+		!strings.Contains(r.Reason.Text, "clouds serve credentials") {
 		t.Errorf("the forbidden one: %+v", r.Run)
 	}
 
@@ -166,7 +166,7 @@ func TestHTTPJobKilled(t *testing.T) {
 		}
 	}
 
-	ended(killed, "killed on request; ")
+	ended(killed, "killed by a user; ")
 	drained := start("drained")
 	nodes[drained.Node].drain()
 	ended(drained, node.ErrStopped.Error()+"; ")

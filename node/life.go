@@ -26,6 +26,7 @@ type life struct {
 	n       *Node
 	session *session.Session
 	guard   *guard.Guard // nil: none
+	wake    wakes
 
 	// The trip.
 	prepared  *schedule.Prepared
@@ -62,15 +63,15 @@ type life struct {
 }
 
 // newLife wires the stages in the order of the trip.
-func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
-	l := &life{n: n, session: s, guard: g, over: make(chan struct{})}
+func (n *Node) newLife(s *session.Session, g *guard.Guard, wake wakes) *life {
+	l := &life{n: n, session: s, guard: g, wake: wake, over: make(chan struct{})}
 	commands, stop := context.WithCancelCause(context.Background())
 	l.stopCommands = stop
-	l.lookout = &lookout{db: n.reads(), peers: func() { l.sessionReaper.Wake() }, log: n.log}
+	l.lookout = newLookout(n.reads(), wake.sessions, n.log)
 
+	l.editor = n.newEditor(l)
 	l.newTrip(commands)
 	l.newWatch()
-	l.editor = n.newEditor(l)
 	l.newChores()
 	return l
 }
@@ -80,65 +81,57 @@ func (l *life) newTrip(commands context.Context) {
 	n, s := l.n, l.session
 	labels := job.WithHandlers(n.labels(), n.cfg.Handlers.Keys())
 	definitions := schedule.NewDefinitions()
-	taker := taker{s, l.isGuarded}
+	taker := taker{s, guardOf(l.guard)}
 
 	l.prepared = schedule.NewPrepared()
-	l.stops = &schedule.Stops{
-		DB:      n.db,
-		Changed: func() { l.claimer.Look() },
-		Now:     s.Now,
-		Log:     n.log,
-		Busy:    func() bool { return l.prepared.Len() > 0 },
-		Over:    func(ctx context.Context) error { return l.editor.EndPauses(ctx, n.cfg.Name) },
-	}
-
-	l.limiter = &schedule.Limiter{
-		DB:      n.db,
-		Session: s,
-		None:    l.lookout.NoLimits,
-		Refused: n.metrics.Limited,
-		Log:     n.log,
-	}
-	l.claimer = schedule.NewClaimer(schedule.Claimer{
+	l.stops = schedule.NewStops(schedule.StopsConfig{
 		DB:          n.db,
-		Exclusion:   n.exclusion,
-		Session:     taker,
-		Definitions: definitions,
+		Session:     s,
 		Prepared:    l.prepared,
-		Stops:       l.stops,
-		Limits:      l.limiter,
-		LookAhead:   n.cfg.LookAhead,
-		Labels:      labels,
-		Most:        n.cfg.Cap,
+		Pauses:      l.editor,
 		Node:        n.cfg.Name,
-		Nothing:     l.lookout.NothingToClaim,
+		WakeClaimer: l.wake.claimer,
 		Log:         n.log,
 	})
 
-	l.executing = execute.NewExecuting(&execute.Executing{
-		Ctx:      commands,
-		Session:  s,
-		Executor: n.traced(),
-		Slots:    n.cfg.Slots,
-		Began:    func(at job.Micros, late time.Duration) { n.figures.Began(at, late); n.metrics.Began(late) },
-		Ended:    l.ended,
-		Sink:     n.live.Sink,
-		Freed:    func() { n.metrics.NotSpawned(); l.compensator.Look() },
-		Room:     func() { l.starter.Freed() },
-		Log:      n.log,
-	})
-
-	l.recorder = result.New(n.exclusion, s, n.log, func(ends []trip.End) { l.executing.Written(launchesOf(ends)) })
-	l.recorder.Woken = func() { l.starter.Woken() }
-	n.track(l.recorder)
-	l.wishes = result.NewWishes(result.Wishes{
+	l.limiter = schedule.NewLimiter(schedule.LimiterConfig{
 		DB:      n.db,
 		Session: s,
-		Busy:    func() bool { return l.executing.Len() > 0 },
-		Kill:    l.executing.Kill,
+		Lookout: l.lookout,
+		Metrics: n.metrics,
 		Log:     n.log,
 	})
-	l.starter = schedule.NewStarter(schedule.Starter{
+
+	running := execute.NewSet(n.cfg.Slots, l.wake.starter)
+	l.recorder = result.New(result.Config{
+		Exclusion:   n.exclusion,
+		Session:     s,
+		Executing:   running,
+		WakeOverdue: l.wake.overdue,
+		Log:         n.log,
+	})
+	n.track(l.recorder)
+
+	l.executing = execute.NewExecuting(execute.ExecutingConfig{
+		Ctx:             commands,
+		Session:         s,
+		Executor:        n.traced(),
+		Guard:           guardOf(l.guard),
+		Recorder:        attempts{n, l.recorder},
+		Set:             running,
+		WakeCompensator: l.wake.compensator,
+		Log:             n.log,
+	})
+
+	l.wishes = result.NewWishes(result.WishesConfig{
+		DB:        n.db,
+		Session:   s,
+		Executing: l.executing,
+		Wake:      l.wake.wishes,
+		Log:       n.log,
+	})
+
+	l.starter = schedule.NewStarter(schedule.StarterConfig{
 		DB:          n.db,
 		Exclusion:   n.exclusion,
 		Session:     taker,
@@ -148,87 +141,136 @@ func (l *life) newTrip(commands context.Context) {
 		Ends:        l.recorder,
 		Stops:       l.stops,
 		Limits:      l.limiter,
-		Replaced:    l.wishes.Look,
-		Labels:      labels,
-		Peers:       s.Peers,
-		Nothing:     l.lookout.NothingToStart,
-		Window:      job.SpawnWindow * time.Microsecond,
+		Lookout:     l.lookout,
 		Log:         n.log,
+		Labels:      labels,
+		Window:      job.SpawnWindow * time.Microsecond,
+		Wake:        l.wake.starter,
+		WakeOverdue: l.wake.overdue,
+		WakeWishes:  l.wake.wishes,
 	})
 
-	l.claimer.Starter = l.starter
+	l.claimer = schedule.NewClaimer(schedule.ClaimerConfig{
+		DB:          n.db,
+		Exclusion:   n.exclusion,
+		Session:     taker,
+		Definitions: definitions,
+		Prepared:    l.prepared,
+		Stops:       l.stops,
+		Limits:      l.limiter,
+		Lookout:     l.lookout,
+		Starter:     l.starter,
+		Log:         n.log,
+		LookAhead:   n.cfg.LookAhead,
+		Labels:      labels,
+		Most:        n.cfg.Cap,
+		Node:        n.cfg.Name,
+		Wake:        l.wake.claimer,
+	})
 }
 
 // newWatch makes the parts that detect dead sessions and clean up after them.
 func (l *life) newWatch() {
 	n, s := l.n, l.session
-	works := func() bool { return l.recorder.FailingFor() < s.Timings.Stale/2 }
-	l.heartbeat = &session.Heartbeat{Session: s, Pulse: n.pulse, Load: l.load, Works: works, Log: n.log}
-	l.watchdog = &session.Watchdog{Session: s, Log: n.log}
-	l.sessionReaper = session.NewReaper(session.Reaper{
-		DB:       n.db,
-		Session:  s,
-		Changed:  func() { l.claimer.Look() },
-		Buried:   func() { l.reaper.Look() },
-		Cordoned: l.obeyCordon,
-		Alone:    l.lookout.Alone,
-		Log:      n.log,
+	l.heartbeat = session.NewHeartbeat(session.HeartbeatConfig{
+		Session: s,
+		Pulse:   n.pulse,
+		Node:    vitals{l},
+		Log:     n.log,
+	})
+	l.watchdog = session.NewWatchdog(s, n.log)
+
+	l.sessionReaper = session.NewReaper(session.ReaperConfig{
+		DB:          n.db,
+		Session:     s,
+		Lookout:     l.lookout,
+		Cordon:      cordon{s, l.prepared, l.starter, n.log},
+		Log:         n.log,
+		Wake:        l.wake.sessions,
+		WakeClaimer: l.wake.claimer,
+		WakeReaper:  l.wake.reaper,
 	})
 
-	l.reaper = result.NewReaper(result.Reaper{
-		DB:        n.db,
-		Exclusion: n.exclusion,
-		Session:   s,
-		Woken:     func() { l.starter.Woken() },
-		Nothing:   l.lookout.NothingHeld,
-		Log:       n.log,
+	l.reaper = result.NewReaper(result.ReaperConfig{
+		DB:          n.db,
+		Exclusion:   n.exclusion,
+		Session:     s,
+		Lookout:     l.lookout,
+		Wake:        l.wake.reaper,
+		WakeOverdue: l.wake.overdue,
+		Log:         n.log,
 	})
 
-	l.compensator = compensate.New(compensate.Compensator{
-		DB:        n.db,
-		Exclusion: n.exclusion,
-		Session:   s,
-		Known:     l.executing.Has,
-		Freed:     func() { l.starter.Woken() },
-		Log:       n.log,
+	l.compensator = compensate.New(compensate.Config{
+		DB:          n.db,
+		Exclusion:   n.exclusion,
+		Session:     s,
+		Executing:   l.executing,
+		Wake:        l.wake.compensator,
+		WakeOverdue: l.wake.overdue,
+		Log:         n.log,
 	})
 }
 
 // newChores makes the parts that clean up, send alerts, and count.
 func (l *life) newChores() {
 	n, s := l.n, l.session
-	behind := func() bool { return l.lookout.Behind(s.Now(), l.stops.Any()) }
-	l.tidier = n.newTidier(s, behind)
-	l.retainer = n.newRetainer(s, behind)
-	l.trimmer = n.newTrimmer(s, l.lookout.NoLimits, behind)
+	lookout := choreLookout{l.lookout, s, l.stops}
+	l.tidier = l.newTidier(lookout)
+	l.retainer = l.newRetainer(lookout)
+	l.trimmer = l.newTrimmer(lookout)
 
-	l.sender = &alert.Sender{
+	l.sender = alert.NewSender(alert.SenderConfig{
 		DB:      n.alertReads(),
 		Session: s,
 		Outside: n.outside,
-		Nothing: l.lookout.NothingToSend,
+		Lookout: l.lookout,
+		Wake:    l.wake.sender,
 		Log:     n.log,
-	}
-	l.evaluator = &alert.Evaluator{
-		DB:      n.alertReads(),
-		Session: s,
-		Due:     l.sender.Wake,
-		Nothing: l.lookout.NothingToWatch,
-		Log:     n.log,
-	}
+	})
+	l.evaluator = alert.NewEvaluator(alert.EvaluatorConfig{
+		DB:         n.alertReads(),
+		Session:    s,
+		Lookout:    l.lookout,
+		WakeSender: l.wake.sender,
+		Log:        n.log,
+	})
 
-	l.chainer = &audit.Chainer{DB: n.api, Session: s, Newest: l.lookout.LastLine, Log: n.log}
+	l.chainer = audit.NewChainer(audit.ChainerConfig{DB: n.api, Session: s, Lookout: l.lookout, Log: n.log})
 	l.watcher = &watcher{n: n, session: s, lookout: l.lookout}
-	l.rezoner = &edit.Rezoner{Editor: l.editor, Session: s, Zones: job.ZoneData(), Log: n.log}
+	l.rezoner = edit.NewRezoner(edit.RezonerConfig{
+		Editor:  l.editor,
+		Session: s,
+		Zones:   job.ZoneData(),
+		Log:     n.log,
+	})
 }
 
-// ended records the end of an attempt.
-func (l *life) ended(s job.Started, r job.Run, again job.Micros) {
-	n := l.n
+// attempts records what becomes of the attempts of a session.
+type attempts struct {
+	n        *Node
+	recorder *result.Recorder
+}
+
+// Began counts an attempt that begins.
+func (a attempts) Began(at job.Micros, late time.Duration) {
+	a.n.figures.Began(at, late)
+	a.n.metrics.Began(late)
+}
+
+// NotSpawned counts an attempt that does not begin.
+func (a attempts) NotSpawned() { a.n.metrics.NotSpawned() }
+
+// Sink returns the receiver of live output.
+func (a attempts) Sink(l job.Launch) func(p []byte) { return a.n.live.Sink(l) }
+
+// Ended records the end of an attempt.
+func (a attempts) Ended(s job.Started, r job.Run, again job.Micros) {
+	n := a.n
 	n.figures.Ended(r.Ended, r.Outcome)
 	n.metrics.Ended(s.Spec, &r)
 
-	l.recorder.Put(trip.End{
+	a.recorder.Put(trip.End{
 		Launch:  r.Launch,
 		JobID:   r.JobID,
 		Outcome: r.Outcome,
@@ -244,14 +286,6 @@ func (l *life) ended(s job.Started, r job.Run, again job.Micros) {
 	}, s.Spec.Awaited(s.Kind))
 }
 
-func launchesOf(ends []trip.End) []job.Launch {
-	out := make([]job.Launch, len(ends))
-	for i := range ends {
-		out[i] = ends[i].Launch
-	}
-	return out
-}
-
 // stuckAfter is the lateness of the earliest prepared run, while a slot is free, at which the node
 // stops counting as ready.
 const stuckAfter = 5 * time.Second
@@ -261,7 +295,21 @@ func (l *life) advances() bool {
 	return l.prepared.Overdue(l.session.Now()) < stuckAfter || l.executing.Free() <= 0
 }
 
-func (l *life) load() (prepared, executing int) { return l.prepared.Len(), l.executing.Len() }
+// vitals is the node of a session, as its heartbeat sees it.
+type vitals struct{ l *life }
+
+// Load returns the numbers of the session's runs.
+func (v vitals) Load() (prepared, executing int) { return v.l.prepared.Len(), v.l.executing.Len() }
+
+// Works reports whether the ends of runs can be written.
+func (v vitals) Works() bool { return v.l.recorder.FailingFor() < v.l.session.Timings.Stale/2 }
+
+// Renewed tells the guard that the lease was renewed.
+func (v vitals) Renewed(sent time.Duration) {
+	if v.l.guard != nil {
+		v.l.guard.Renewed(sent)
+	}
+}
 
 // run returns after the session is lost or ctx asks for a drain. By then no command and no loop of
 // the session is alive.
@@ -342,7 +390,7 @@ func (l *life) begin(alive, work context.Context) (living, working, chores *sync
 func (l *life) drain(hard context.Context, chores *sync.WaitGroup) {
 	bounded, cancel := context.WithTimeout(l.session.Context(), l.session.Timings.SQL.Read)
 	if err := l.starter.GiveBack(bounded); err != nil {
-		l.n.log.Warn("prepared runs are left to other nodes, which start them late", "runs", l.prepared.Len(),
+		l.n.log.Warn("cannot release prepared runs, other nodes will start them late", "runs", l.prepared.Len(),
 			"error", err)
 	}
 
@@ -393,7 +441,7 @@ func (l *life) awaitCommands() {
 		if err == nil {
 			return
 		}
-		l.n.log.Error("commands survive their session", "executing", l.executing.Len())
+		l.n.log.Error("commands of the lost session are still running", "executing", l.executing.Len())
 	}
 }
 
@@ -406,13 +454,13 @@ func (l *life) drainCommands(hard context.Context) {
 		return
 	}
 
-	l.n.log.Warn("killing the commands that are still running", "executing", l.executing.Len())
+	l.n.log.Warn("killing commands that are still running after the grace period", "executing", l.executing.Len())
 	l.guardStopping()
 	go l.kill(killGrace, ErrStopped)
 	dead, cancelDead := context.WithTimeout(l.session.Context(), 3*killGrace)
 	defer cancelDead()
 	if err := l.executing.Wait(dead); err != nil {
-		l.n.log.Error("commands survive", "executing", l.executing.Len(), "error", err)
+		l.n.log.Error("commands are still running after being killed", "executing", l.executing.Len(), "error", err)
 		return
 	}
 
@@ -440,7 +488,8 @@ func (l *life) retire(ctx context.Context) {
 
 		select {
 		case <-ctx.Done():
-			l.n.log.Warn("session left to its peers", "session", l.session.ID(), "ends", l.recorder.Waiting(),
+			l.n.log.Warn("cannot end the session, other nodes will end it when it expires",
+				"session", l.session.ID(), "unwritten_results", l.recorder.Waiting(),
 				"error", errors.Join(err, context.Cause(ctx)))
 			return
 		case <-time.After(l.session.Timings.Scan / 2):

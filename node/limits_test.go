@@ -106,14 +106,14 @@ func TestLimitedAppBesideAHealthyOne(t *testing.T) {
 		SELECT COUNT(*)
 		FROM run x` + ofGreedy + `
 			AND x.outcome = 'skipped'
-			AND x.reason = 'app limit: at most 10 runs a minute (app greedy)'`)
+			AND x.reason = 'app greedy is at its limit of 10 runs a minute'`)
 	if skipped < greedy {
 		t.Errorf("%d due times of the greedy app were skipped", skipped)
 	}
 
 	if others := c.count(`
 		SELECT COUNT(*)
-		FROM run x` + ofGreedy + ` AND x.state = 'ended' AND x.reason NOT LIKE 'app limit: %'`); others != 0 {
+		FROM run x` + ofGreedy + ` AND x.state = 'ended' AND x.reason NOT LIKE 'app greedy is at its limit of %'`); others != 0 {
 		t.Errorf("%d runs of the greedy app ended for something else", others)
 	}
 

@@ -6,7 +6,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
+	"go-crontab/schedule"
+	"go-crontab/session"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 )
@@ -14,11 +17,15 @@ import (
 // lookout reads once a second, in one statement, whether the chores of the node have work. So an
 // idle node sends MySQL few statements.
 type lookout struct {
-	db    *read.DB
-	peers func() // called after sessions have come, gone or changed
-	log   *slog.Logger
+	db           *read.DB
+	wakeSessions loop.Wake // sessions have come, gone or changed
+	log          *slog.Logger
 
 	last atomic.Pointer[datedGlance]
+}
+
+func newLookout(db *read.DB, wakeSessions loop.Wake, log *slog.Logger) *lookout {
+	return &lookout{db: db, wakeSessions: wakeSessions, log: log}
 }
 
 type datedGlance struct {
@@ -36,27 +43,27 @@ const (
 
 // Run reads a glance each second until ctx ends.
 func (l *lookout) Run(ctx context.Context) error {
-	tick := time.NewTicker(lookoutPeriod)
-	defer tick.Stop()
-	for {
-		at := time.Now()
-		g, err := l.db.Glance(ctx)
-		if err == nil {
-			before := l.last.Swap(&datedGlance{g, at})
-			// At the start there is nothing to compare: all loops begin with their own look.
-			if before != nil && before.Sessions != g.Sessions {
-				l.peers()
-			}
-		} else if ctx.Err() == nil {
-			l.log.Warn("cannot look for work that waits, trying again", "error", err)
-		}
+	return loop.Loop{
+		Period: lookoutPeriod,
+		AtRate: true,
+		Log:    l.log,
+		Failed: "cannot look for waiting work, trying again",
+	}.Run(ctx, loop.Each(l.look))
+}
 
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
+func (l *lookout) look(ctx context.Context) error {
+	at := time.Now()
+	g, err := l.db.Glance(ctx)
+	if err != nil {
+		return err
 	}
+
+	before := l.last.Swap(&datedGlance{g, at})
+	// At the start there is nothing to compare: all loops begin with their own look.
+	if before != nil && before.Sessions != g.Sessions {
+		l.wakeSessions.Up()
+	}
+	return nil
 }
 
 // seen returns the last glance; false if there is no recent one.
@@ -82,6 +89,16 @@ func (l *lookout) Behind(now job.Micros, paused bool) bool {
 	late := now.Add(-lateBy)
 	return ok && (g.FirstIdle != 0 && g.FirstIdle < late || !paused && g.FirstCursor != 0 && g.FirstCursor < late)
 }
+
+// choreLookout is the lookout of the chores of a session.
+type choreLookout struct {
+	*lookout
+	session *session.Session
+	stops   *schedule.Stops
+}
+
+// Behind reports whether due times are overdue.
+func (l choreLookout) Behind() bool { return l.lookout.Behind(l.session.Now(), l.stops.Any()) }
 
 // NothingToClaim reports that a moment ago no run due before an instant was to be claimed.
 func (l *lookout) NothingToClaim(before job.Micros) bool {

@@ -25,12 +25,10 @@ func (n *Node) newMetrics() {
 	n.metrics.Cluster(func(ctx context.Context) (read.Amounts, error) {
 		now := n.clock.Now()
 		if now == 0 {
-			return read.Amounts{}, errors.New("MySQL's clock was not read yet")
+			return read.Amounts{}, errors.New("MySQL's clock has not been read yet")
 		}
 		return n.reads().Amounts(ctx, now, amountsMost)
 	})
-
-	n.exclusion.Took = n.metrics.Changed
 }
 
 // Metrics returns the node's Prometheus metrics, see docs/metrics.md. Its Handler serves them, and

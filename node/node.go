@@ -81,7 +81,7 @@ func New(cfg Config) (*Node, error) {
 		cfg:      cfg,
 		timings:  t,
 		log:      slog.New(newSteady(cfg.Log.Handler())),
-		clock:    &session.Clock{},
+		clock:    session.NewClock(),
 		executor: cfg.Executor,
 		over:     make(chan struct{}),
 	}
@@ -95,7 +95,7 @@ func New(cfg Config) (*Node, error) {
 	}
 
 	if n.executor == nil {
-		if n.executor, err = newExecutor(&cfg, &secret.Reader{DB: n.db, Keys: cfg.SecretKeys}); err != nil {
+		if n.executor, err = newExecutor(&cfg, secret.NewReader(n.db, cfg.SecretKeys)); err != nil {
 			return nil, err
 		}
 	}
@@ -103,17 +103,17 @@ func New(cfg Config) (*Node, error) {
 	if n.alerts, err = sql.Open(cfg.DSN, t.SQL, alertPool); err != nil {
 		return nil, err
 	}
-	if n.outside, err = newOutside(&cfg, &secret.Reader{DB: n.alerts, Keys: cfg.SecretKeys}); err != nil {
+	if n.outside, err = newOutside(&cfg, secret.NewReader(n.alerts, cfg.SecretKeys)); err != nil {
 		return nil, err
 	}
 	if n.pulse, err = sql.OpenPulse(cfg.DSN, t.SQL); err != nil {
 		return nil, err
 	}
 
-	n.exclusion = lock.New(n.db, n.log)
+	n.newMetrics()
+	n.exclusion = lock.New(n.db, n.metrics, n.log)
 	n.live = result.NewLive(n.db, n.log)
 	n.figures = result.NewFigures(n.api, n.clock.Now, n.log)
-	n.newMetrics()
 	if cfg.AuditLog != "" {
 		if n.auditLog, err = audit.OpenSink(cfg.AuditLog); err != nil {
 			return nil, err
@@ -142,7 +142,7 @@ func (n *Node) Run(ctx context.Context) error { return n.RunUntil(ctx, context.B
 // RunUntil is like Run, but when hard ends, the drain stops waiting.
 func (n *Node) RunUntil(ctx, hard context.Context) error {
 	if n.started.Swap(true) {
-		return errors.New("the node has been run already: make a new one")
+		return errors.New("the node has already run; create a new one")
 	}
 
 	defer close(n.over)
@@ -159,13 +159,13 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 	if n.auditLog != nil {
 		// The node does not wait for the copier: the file system may hang. The next process
 		// continues from the saved position.
-		copier := &audit.Copier{
-			DB:     n.api,
-			Sink:   n.auditLog,
-			Dir:    n.cfg.SpoolDir,
-			Failed: n.metrics.AuditLogFailed,
-			Log:    n.log,
-		}
+		copier := audit.NewCopier(audit.CopierConfig{
+			DB:      n.api,
+			Sink:    n.auditLog,
+			Dir:     n.cfg.SpoolDir,
+			Metrics: n.metrics,
+			Log:     n.log,
+		})
 		go copier.Run(recording)
 	}
 
@@ -180,10 +180,10 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 			return err
 		}
 
-		var l *life
-		g, err := n.newGuard(func() *life { return l })
+		wake := newWakes()
+		g, err := n.newGuard(wake)
 		if err != nil {
-			return fmt.Errorf("%w; Config.NoGuard (serve --no-guard) does without", err)
+			return fmt.Errorf("%w; to run without a guard, set Config.NoGuard (serve --no-guard)", err)
 		}
 
 		s, err := session.Register(ctx, n.db, n.clock, n.timings, session.Identity{
@@ -203,7 +203,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		}
 
 		earlier = append(earlier, s.ID())
-		l = n.newLife(s, g)
+		l := n.newLife(s, g, wake)
 		if err := l.protect(); err != nil {
 			return err
 		}
@@ -249,7 +249,7 @@ func (n *Node) firstReading(ctx context.Context) error {
 			return err
 		}
 
-		n.log.Warn("MySQL does not answer yet, or does not let this node in; trying again", "error", err, "in", pause)
+		n.log.Warn("MySQL is not ready for this node yet, trying again", "error", err, "in", pause)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

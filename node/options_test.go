@@ -85,7 +85,7 @@ func TestALongGraceEndsWithTheNode(t *testing.T) {
 func TestSettingsOfCommandsAreChecked(t *testing.T) {
 	t.Parallel()
 	if _, err := node.New(node.Config{DSN: "u@tcp(localhost)/d", Cgroup: t.TempDir()}); err == nil ||
-		!strings.Contains(err.Error(), "is no cgroup v2") {
+		!strings.Contains(err.Error(), "is not a usable cgroup v2") {
 		t.Errorf("a folder that is no cgroup: got %v", err)
 	}
 }
@@ -96,7 +96,7 @@ func TestSettingsAreChecked(t *testing.T) {
 	for want, change := range map[string]func(*node.Config){
 		"slots: -1, want 1 to":        func(c *node.Config) { c.Slots = -1 },
 		"slots: 2000000, want 1 to":   func(c *node.Config) { c.Slots = 2_000_000 },
-		"grace of a drain: -1s":       func(c *node.Config) { c.Grace = -time.Second },
+		"drain grace: -1s":            func(c *node.Config) { c.Grace = -time.Second },
 		"session expiry: 20.0005s":    func(c *node.Config) { c.Expiry = 20*time.Second + 500*time.Microsecond },
 		"look-ahead: 1m0s, want 1s":   func(c *node.Config) { c.LookAhead = time.Minute },
 		"archive timeout: 1ms, want ": func(c *node.Config) { c.ArchiveTimeout = time.Millisecond },

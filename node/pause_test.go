@@ -148,16 +148,13 @@ func TestAnswersKnowOfSlowClocks(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	n := c.start("one", nil)
-	if n.Editor().Unsettled == nil {
-		t.Fatal("they do not ask")
-	}
-	if got := n.Editor().Unsettled(); got != 0 {
+	if got := n.Editor().Session.Unsettled(); got != 0 {
 		t.Errorf("before anything was set: got %s, want none", got)
 	}
 
 	boot, now := boottime.Now(), time.Now()
 	n.Clock().Set(boot, now, now, n.Clock().Now().Add(time.Hour)) // the next beat puts it back
-	if got, want := n.Editor().Unsettled(), c.expiry*4/10; got <= want/2 || got > want {
+	if got, want := n.Editor().Session.Unsettled(), c.expiry*4/10; got <= want/2 || got > want {
 		t.Errorf("put forward: got %s, want %s", got, want)
 	}
 }

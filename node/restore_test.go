@@ -164,7 +164,7 @@ func setUpRestoring(t *testing.T) *restoring {
 
 // refused reports whether an error says that the database was restored, and what to do.
 func refused(err error) bool {
-	return errors.Is(err, sql.ErrRefuseJoin) && strings.Contains(err.Error(), "It was restored") &&
+	return errors.Is(err, sql.ErrRefuseJoin) && strings.Contains(err.Error(), "the database was restored") &&
 		strings.Contains(err.Error(), "--after-restore")
 }
 

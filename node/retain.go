@@ -2,24 +2,35 @@ package node
 
 import (
 	"go-crontab/result"
-	"go-crontab/session"
 )
 
 // newRetainer makes the remover of old records.
-func (n *Node) newRetainer(s *session.Session, behind func() bool) *result.Retainer {
-	r := &result.Retainer{DB: n.reads(), Session: s, Behind: behind, Log: n.log}
+func (l *life) newRetainer(lookout result.Lookout) *result.Retainer {
+	n := l.n
+	cfg := result.RetainerConfig{DB: n.reads(), Session: l.session, Lookout: lookout, Log: n.log}
 	if n.cfg.Archive != "" {
-		r.Archive = result.ArchiveCommand(n.cfg.Archive, n.cfg.ArchiveTimeout)
+		cfg.Archive = result.ArchiveCommand(n.cfg.Archive, n.cfg.ArchiveTimeout)
 	}
-	return r
+	return result.NewRetainer(cfg)
 }
 
 // newTrimmer makes the remover of output of apps over their limit.
-func (n *Node) newTrimmer(s *session.Session, noLimits, behind func() bool) *result.Trimmer {
-	return &result.Trimmer{DB: n.reads(), Session: s, NoLimits: noLimits, Behind: behind, Log: n.log}
+func (l *life) newTrimmer(lookout result.Lookout) *result.Trimmer {
+	return result.NewTrimmer(result.TrimmerConfig{
+		DB:      l.n.reads(),
+		Session: l.session,
+		Lookout: lookout,
+		Log:     l.n.log,
+	})
 }
 
 // newTidier makes the remover of everything beyond records and output that has a retention.
-func (n *Node) newTidier(s *session.Session, behind func() bool) *result.Tidier {
-	return &result.Tidier{DB: n.reads(), Session: s, Behind: behind, Audit: n.cfg.AuditKept, Log: n.log}
+func (l *life) newTidier(lookout result.Lookout) *result.Tidier {
+	return result.NewTidier(result.TidierConfig{
+		DB:      l.n.reads(),
+		Session: l.session,
+		Lookout: lookout,
+		Audit:   l.n.cfg.AuditKept,
+		Log:     l.n.log,
+	})
 }

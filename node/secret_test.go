@@ -228,7 +228,7 @@ func TestSecrets(t *testing.T) {
 
 	if r := c.last(away, 1); r.Outcome != job.Failed ||
 		!strings.Contains(r.Reason.Text,
-			`to "http://elsewhere.invalid/?***", which is another server and is not given the secrets of the body`) {
+			`to "http://elsewhere.invalid/?***", which is not followed: the body has secrets, and this is another server`) {
 		t.Errorf("the call that is sent elsewhere: got %+v", r.Result)
 	}
 
@@ -320,7 +320,7 @@ func TestSecretsThatCannotBeUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	want(later, job.Failed, "stdin: there is no secret pg that the job may use")
+	want(later, job.Failed, "stdin: no secret pg exists that the job may use")
 }
 
 // TestDeleteSecretInUse deletes secrets while jobs that use them come and go.

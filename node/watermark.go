@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/session"
 	"go-crontab/sql"
@@ -59,10 +60,10 @@ func (w *watermark) look(m sql.Watermark) error {
 
 	if m.Lost(w.seen) {
 		w.err = fmt.Errorf(
-			"%w: the database is older than what this node has seen: it is as of %s, and the node has seen it as of "+
-				"%s. It was restored, and does not know what was done since then, "+
-				"so that due times from then on would be started again. Nothing is started. Stop all nodes, and say "+
-				"that it is to be used: go-crontab migrate --after-restore; docs/backup.md says what may repeat",
+			"%w: the database was restored: its data is as of %s, and this node has seen data as of %s. "+
+				"Runs since then are missing and would start again, so this node starts nothing. "+
+				"To use this database, stop all nodes and run: go-crontab migrate --after-restore "+
+				"(docs/backup.md says what may repeat)",
 			sql.ErrRefuseJoin, clockText(m.At), clockText(w.seen.At))
 		return w.err
 	}
@@ -115,22 +116,23 @@ type watcher struct {
 
 // Run watches until ctx ends or the database turns out to be older. Then the session is lost.
 func (w *watcher) Run(ctx context.Context) error {
-	for {
-		if err := w.step(ctx); errors.Is(err, sql.ErrRefuseJoin) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+
+	return loop.Loop{
+		Period: watermarkPeriod,
+		Log:    w.n.log,
+		Failed: "cannot read the watermark of the database, trying again",
+	}.Run(ctx, loop.Each(func(ctx context.Context) error {
+		err := w.step(ctx)
+		if errors.Is(err, sql.ErrRefuseJoin) {
 			// Lose the session first: the log's reader may be stuck.
 			w.session.Lose(err)
 			w.n.log.Error("the database was restored", "error", err)
-			return err
-		} else if err != nil && ctx.Err() == nil {
-			w.n.log.Warn("cannot look how far the database is, trying again", "error", err)
+			stop(err)
 		}
-
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(watermarkPeriod):
-		}
-	}
+		return err
+	}))
 }
 
 func (w *watcher) step(ctx context.Context) error {

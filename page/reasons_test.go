@@ -86,8 +86,8 @@ func TestFreeReasonsStay(t *testing.T) {
 		}
 	}
 	for said, ours := range map[string]bool{
-		"paused with app shop by ann: moving; not before May": true, "paused with app shop by ann smith": true, "paused with the cluster: new disks": true,
-		"job is paused": true, "handler shop/pay is disabled by ann: it pays twice": true,
+		"app shop is paused by ann: moving; not before May": true, "app shop is paused by ann smith": true, "the cluster is paused: new disks": true,
+		"the job is paused": true, "handler shop/pay is disabled by ann: it pays twice": true,
 	} {
 		if matches(chinese, said) != ours {
 			t.Errorf("%q: got %t, want %t", said, !ours, ours)

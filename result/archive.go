@@ -116,11 +116,11 @@ func ArchiveCommand(command string, timeout time.Duration) Archive {
 		}
 		switch {
 		case bounded.Err() != nil && ctx.Err() == nil:
-			return fmt.Errorf("it took longer than %s and was killed%s", timeout, said.words())
+			return fmt.Errorf("the command took longer than %s and was killed%s", timeout, said.words())
 		case err != nil:
 			return fmt.Errorf("%w%s", err, said.words())
 		case lines.Len() > 0:
-			return fmt.Errorf("it exited with 0 before it had read everything: %d bytes were left%s",
+			return fmt.Errorf("the command exited with status 0 without reading the last %d bytes%s",
 				lines.Len(), said.words())
 		}
 		return nil

@@ -52,7 +52,7 @@ type choreDone struct {
 // tellChore writes the progress of a session with the removal of records.
 func tellChore(ctx context.Context, db *sql.DB, session uuid.UUID, d choreDone) error {
 	return db.Tx(ctx, func(tx *sql.Tx) error {
-		_, err := tx.Exec("tell of chore", `
+		_, err := tx.Exec("record the work of a chore", `
 			UPDATE chore FORCE INDEX (PRIMARY)
 			SET at_id = ?, ended = GREATEST(ended, ?), `+sql.Added("removed")+`, `+sql.Added("archived")+`,
 				failures = ?, error = IF(? = '', error, ?), error_at = GREATEST(error_at, ?)

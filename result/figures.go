@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
@@ -74,19 +74,12 @@ func (f *Figures) change(at job.Micros, fn func(*part)) {
 
 // Run writes until ctx ends.
 func (f *Figures) Run(ctx context.Context) error {
-	failed := false
-	for wait := rand.N(job.FigureStep); ; wait = job.FigureStep {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
-		}
-		err := f.write(ctx)
-		if err != nil && !failed && ctx.Err() == nil {
-			f.log.Warn("cannot write figures of runs, trying again", "error", err)
-		}
-		failed = err != nil
-	}
+	return loop.Loop{
+		First:  loop.Jitter(job.FigureStep),
+		Period: job.FigureStep,
+		Log:    f.log,
+		Failed: "cannot write run statistics, trying again",
+	}.Run(ctx, loop.Each(f.write))
 }
 
 // write writes changed parts. An unknown commit counts as a refused one: the same parts are written
@@ -134,11 +127,11 @@ func putFigures(tx *sql.Tx, source uuid.UUID, figures []read.Figure, before job.
 			f := &figures[i]
 			late, err := json.Marshal(pairs(&f.Late))
 			if err != nil {
-				return fmt.Errorf("write figures: %w", err)
+				return fmt.Errorf("write run statistics: %w", err)
 			}
 			args = append(args, int64(f.At), source[:], f.Starts, f.Ends, f.Failed, string(late))
 		}
-		_, err := tx.Exec("write figures", `
+		_, err := tx.Exec("write run statistics", `
 			INSERT INTO figure (at, source, starts, ends, failed, late)
 			VALUES `+sql.Values(len(figures), 6)+`
 			ON DUPLICATE KEY UPDATE
@@ -148,7 +141,7 @@ func putFigures(tx *sql.Tx, source uuid.UUID, figures []read.Figure, before job.
 		}
 	}
 
-	_, err := tx.Exec("remove old figures", "DELETE FROM figure WHERE at < ?", int64(before))
+	_, err := tx.Exec("remove old run statistics", "DELETE FROM figure WHERE at < ?", int64(before))
 	return err
 }
 

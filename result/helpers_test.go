@@ -69,15 +69,26 @@ func setUp(t *testing.T) *fixture {
 		T: t, beside: open(dsn, sql.MigrateTimeouts), through: open(p.DSN(dsn), sql.DefaultTimeouts), proxy: p,
 		session: &testSession{number: 7, now: 1_800_000_000_000_000}, written: map[trip.Launch]int{},
 	}
-	f.recorder = New(lock.New(f.through.DB, f.log()), f.session, f.log(), func(ends []trip.End) {
-		for i := range ends {
-			f.written[ends[i].Launch]++
-		}
+	f.recorder = New(Config{
+		Exclusion: lock.New(f.through.DB, lock.Unmeasured{}, f.log()), Session: f.session, Executing: f, Log: f.log(),
 	})
 	f.exec("INSERT INTO app (name) VALUES ('x'), ('shop')")
 	f.exec("INSERT INTO life (id, session, node, started) VALUES (7, REPEAT('7', 16), 'n1', 1), (8, REPEAT('8', 16), 'n2', 1)")
 	return f
 }
+
+// Written counts reports.
+func (f *fixture) Written(launches []trip.Launch) {
+	for _, l := range launches {
+		f.written[l]++
+	}
+}
+
+// lookout is a Lookout that knows nothing but what a test says.
+type lookout struct{ behind func() bool }
+
+func (l lookout) Behind() bool { return l.behind != nil && l.behind() }
+func (lookout) NoLimits() bool { return false }
 
 func (f *fixture) log() *slog.Logger { return slog.New(slog.NewTextHandler(f.Output(), nil)) }
 

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
@@ -125,30 +125,21 @@ func (v *Live) End(l job.Launch) (written bool) {
 
 // Run writes until ctx ends.
 func (v *Live) Run(ctx context.Context) error {
-	wait, nextSweep := rand.N(flushEvery), time.Now().Add(rand.N(sweepEvery))
-	failed := false
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
-		}
-
-		wait = flushEvery
+	nextSweep := time.Now().Add(loop.Jitter(sweepEvery))
+	return loop.Loop{
+		First:  loop.Jitter(flushEvery),
+		Period: flushEvery,
+		Retry:  4 * flushEvery, // pending output is bounded
+		Log:    v.log,
+		Failed: "cannot write live output, trying again",
+	}.Run(ctx, loop.Each(func(ctx context.Context) error {
 		err := v.flush(ctx)
 		if err == nil && time.Now().After(nextSweep) {
 			nextSweep = time.Now().Add(sweepEvery)
 			err = v.sweep(ctx)
 		}
-		if err != nil && ctx.Err() == nil {
-			wait = 4 * flushEvery // pending output is bounded
-			if !failed {
-				v.log.Warn("cannot write live output, trying again", "error", err)
-			}
-		}
-
-		failed = err != nil
-	}
+		return err
+	}))
 }
 
 // flush writes the new output of all attempts in one transaction.
@@ -296,7 +287,7 @@ func (v *Live) sweep(ctx context.Context) error {
 		if err := v.db.Tx(ctx, func(tx *sql.Tx) error { return trip.DropChunks(tx, stray) }); err != nil {
 			return err // unknown too: the next sweep removes the rest
 		}
-		v.log.Info("removed output of runs that are over", "runs", len(stray))
+		v.log.Info("removed live output of ended runs", "runs", len(stray))
 		if len(stray) < sweepBatch {
 			return nil
 		}

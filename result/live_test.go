@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/sql"
@@ -409,9 +410,9 @@ func TestLostRunsKeepTheirPieces(t *testing.T) {
 	f.pieces(all[0].Launch)
 	long := strings.Repeat("line\n", 1000)
 	f.exec("INSERT INTO chunk (run_id, claim, at_byte, data) VALUES (?, 1, 100, ?)", all[1].Run, long)
-	reaper := NewReaper(Reaper{
-		DB: f.through.DB, Exclusion: lock.New(f.through.DB, f.log()), Session: &testSession{number: 8, now: 5000},
-		Woken: func() {}, Log: f.log(),
+	reaper := NewReaper(ReaperConfig{
+		DB: f.through.DB, Exclusion: lock.New(f.through.DB, lock.Unmeasured{}, f.log()), Session: &testSession{number: 8, now: 5000},
+		Log: f.log(),
 	})
 
 	if lost, _, err := reaper.Reap(t.Context()); lost != 3 || err != nil {
@@ -445,9 +446,9 @@ func TestReaperComesBack(t *testing.T) {
 	if _, err := locked.Exec("UPDATE job SET begun_to = begun_to WHERE id = ?", all[0].JobID); err != nil {
 		t.Fatal(err)
 	}
-	reaper := NewReaper(Reaper{
-		DB: f.through.DB, Exclusion: lock.New(f.through.DB, f.log()), Session: &testSession{number: 8, now: 5000},
-		Woken: func() {}, Log: f.log(),
+	reaper := NewReaper(ReaperConfig{
+		DB: f.through.DB, Exclusion: lock.New(f.through.DB, lock.Unmeasured{}, f.log()), Session: &testSession{number: 8, now: 5000},
+		Log: f.log(),
 	})
 	busy := int64(0)
 	for _, e := range all {
@@ -485,10 +486,10 @@ func TestReaperReleases(t *testing.T) {
 	if _, err := locked.Exec("UPDATE run SET due_now = due_now WHERE id = 102"); err != nil {
 		t.Fatal(err)
 	}
-	woken := 0
-	reaper := NewReaper(Reaper{
-		DB: f.through.DB, Exclusion: lock.New(f.through.DB, f.log()), Session: &testSession{number: 8, now: 1500},
-		Woken: func() { woken++ }, Log: f.log(),
+	woken := make(loop.Wake, 10)
+	reaper := NewReaper(ReaperConfig{
+		DB: f.through.DB, Exclusion: lock.New(f.through.DB, lock.Unmeasured{}, f.log()), Session: &testSession{number: 8, now: 1500},
+		WakeOverdue: woken, Log: f.log(),
 	})
 	reap := func() {
 		if lost, _, err := reaper.Reap(t.Context()); lost != 0 || err != nil {
@@ -510,8 +511,8 @@ func TestReaperReleases(t *testing.T) {
 	}
 	reap()
 	want("later", "100 idle 0, 101 idle 0, 102 idle 0, 103 prepared 8")
-	if woken != 2 {
-		t.Errorf("others were woken %d times, want twice", woken)
+	if n := len(woken); n != 2 {
+		t.Errorf("others were woken %d times, want twice", n)
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 	"log/slog"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/sql"
@@ -23,30 +23,21 @@ import (
 // guarded by owner and launch.
 //
 // If a prepared run is missed here, it becomes overdue, and any node starts it.
-type Reaper struct {
-	DB        *sql.DB
-	Exclusion *lock.Exclusion
-	Session   Session
-	Woken     func()      // called when runs became idle
-	Nothing   func() bool // reports that no session held runs a moment ago; nil: unknown
-	Log       *slog.Logger
+type Reaper struct{ ReaperConfig }
 
-	signal chan struct{}
+// ReaperConfig is what a reaper works with.
+type ReaperConfig struct {
+	DB          *sql.DB
+	Exclusion   *lock.Exclusion
+	Session     Session
+	Lookout     interface{ NothingHeld() bool } // reports that no session held runs a moment ago
+	Wake        loop.Wake                       // a session was buried
+	WakeOverdue loop.Wake                       // runs became idle
+	Log         *slog.Logger
 }
 
-// NewReaper completes a reaper. The caller runs it.
-func NewReaper(r Reaper) *Reaper {
-	r.signal = make(chan struct{}, 1)
-	return &r
-}
-
-// Look makes the next look come at once: a session was buried.
-func (r *Reaper) Look() {
-	select {
-	case r.signal <- struct{}{}:
-	default:
-	}
-}
+// NewReaper returns a reaper. The caller runs it.
+func NewReaper(cfg ReaperConfig) *Reaper { return &Reaper{cfg} }
 
 const (
 	reapPeriod = 2 * time.Second
@@ -60,27 +51,22 @@ const (
 
 // Run reaps until ctx is over.
 func (r *Reaper) Run(ctx context.Context) error {
-	wait := rand.N(reapPeriod)
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
-			if wait = reapPeriod; r.Nothing != nil && r.Nothing() {
-				continue
-			}
-		case <-r.signal:
-			wait = reapPeriod
+	return loop.Loop{
+		First:  loop.Jitter(reapPeriod),
+		Period: reapPeriod,
+		Wake:   r.Wake,
+		Log:    r.Log,
+		Failed: "cannot end the runs of dead sessions, trying again",
+	}.Run(ctx, func(ctx context.Context, woken bool) (pause time.Duration, err error) {
+		if !woken && r.Lookout.NothingHeld() {
+			return 0, loop.ErrSkipped
 		}
-
 		_, left, err := r.Reap(ctx)
-		if err != nil && ctx.Err() == nil {
-			r.Log.Warn("cannot end the runs of dead sessions, trying again", "error", err)
-		}
 		if left {
-			wait = rand.N(leftPeriod)
+			pause = loop.Jitter(leftPeriod)
 		}
-	}
+		return pause, err
+	})
 }
 
 // Reap makes one look. It returns the number of ended runs, and reports whether some are left
@@ -152,8 +138,8 @@ func (r *Reaper) release(ctx context.Context, dead trip.Owner) error {
 			return err
 		}
 
-		if released > 0 && r.Woken != nil {
-			r.Woken()
+		if released > 0 {
+			r.WakeOverdue.Up()
 		}
 		after = runs[len(runs)-1]
 	}
@@ -186,13 +172,13 @@ func (r *Reaper) end(ctx context.Context, dead trip.Owner, node string, runs []t
 	}
 
 	f := &finisher{
-		exclusion: r.Exclusion, session: r.Session, owner: dead, woken: r.Woken,
+		exclusion: r.Exclusion, session: r.Session, owner: dead, wakeOverdue: r.WakeOverdue,
 		audit: func(ends []trip.End) *job.Entry { return r.resetLine(node, ends) },
 	}
 
 	err = f.finish(ctx, ends, func(done, locked []trip.End) { lost, left = len(done), len(locked) > 0 })
 	if err == nil && lost > 0 {
-		r.Log.Error("runs are lost: their node vanished", "node", node, "runs", lost)
+		r.Log.Error("runs lost: their node stopped responding", "node", node, "runs", lost)
 	}
 
 	return lost, left, err
@@ -221,7 +207,7 @@ func (r *Reaper) lost(ctx context.Context, runs []trip.Held) ([]trip.End, error)
 		h := &runs[i]
 		ends[i] = trip.End{
 			Launch: h.Launch, JobID: h.JobID, Outcome: job.Lost, Final: true, Ended: now,
-			Reason: job.Reason{Code: job.ReasonNodeLost, Text: "its node vanished while it was running"},
+			Reason: job.Reason{Code: job.ReasonNodeLost, Text: "its node stopped responding while it was running"},
 		}
 		if spec, known := specs[h.JobID]; known {
 			if _, again := spec.Again(h.Attempt, job.Lost, 0); again {
@@ -243,7 +229,7 @@ func (r *Reaper) resetLine(node string, ends []trip.End) *job.Entry {
 	return &job.Entry{
 		At: r.Session.Now(), Actor: job.Actor{Who: job.Itself}, Action: job.ActionReset,
 		Kind: job.KindSession, Name: node,
-		Reason: fmt.Sprintf("its session is gone: %d runs are lost, %d of which are started again", len(ends), again),
+		Reason: fmt.Sprintf("its session ended without it: %d runs lost, %d of them started again", len(ends), again),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/sql"
@@ -19,13 +20,24 @@ type Session interface {
 	Mint(n int) (run int64) // the first of n unused run ids
 }
 
+// Config is what a recorder works with.
+type Config struct {
+	Exclusion   *lock.Exclusion
+	Session     Session
+	Executing   Executing
+	WakeOverdue loop.Wake // waiting runs became idle
+	Log         *slog.Logger
+}
+
+// Executing is the set of executing runs.
+type Executing interface {
+	// Written removes runs whose ends are written, or whose rows belong to another owner now.
+	Written([]trip.Launch)
+}
+
 // Recorder writes the ends of runs, many in one transaction.
 type Recorder struct {
-	Exclusion *lock.Exclusion
-	Session   Session
-	Log       *slog.Logger
-	Written   func([]trip.End) // called with ends that are written, or whose rows belong to another owner now
-	Woken     func()           // called when waiting runs became idle; may be nil
+	Config
 
 	mu      sync.Mutex
 	waiting []trip.End
@@ -33,9 +45,9 @@ type Recorder struct {
 	kept    map[trip.Launch]bool // the row of the run, or of its job, was locked at the last try
 	failing time.Time            // start of the current series of failed transactions; zero: the last one succeeded
 	pause   time.Duration        // after the last transaction, if it failed
-	signal  chan struct{}
-	writing chan struct{} // a semaphore for the writer
-	batch   sql.Batch     // used by the writer
+	signal  loop.Wake            // wakes Run
+	writing chan struct{}        // a semaphore for the writer
+	batch   sql.Batch            // used by the writer
 }
 
 const (
@@ -49,10 +61,10 @@ const (
 func busyPause(times int) time.Duration { return min(time.Second, 5*time.Millisecond<<min(times, 8)) }
 
 // New returns a recorder. The caller runs it.
-func New(x *lock.Exclusion, s Session, log *slog.Logger, written func([]trip.End)) *Recorder {
+func New(cfg Config) *Recorder {
 	return &Recorder{
-		Exclusion: x, Session: s, Log: log, Written: written,
-		signal: make(chan struct{}, 1), writing: make(chan struct{}, 1), batch: sql.NewBatch(finishBatch),
+		Config: cfg,
+		signal: loop.NewWake(), writing: make(chan struct{}, 1), batch: sql.NewBatch(finishBatch),
 	}
 }
 
@@ -68,10 +80,7 @@ func (r *Recorder) Put(e trip.End, urgent bool) {
 	r.mu.Unlock()
 
 	if wake {
-		select {
-		case r.signal <- struct{}{}:
-		default:
-		}
+		r.signal.Up()
 	}
 }
 
@@ -87,14 +96,14 @@ func (r *Recorder) Run(ctx context.Context) error {
 		}
 
 		busy, err := r.finish(ctx)
-		pause, wake := time.Duration(0), (chan struct{})(nil)
+		pause, wake := time.Duration(0), loop.Wake(nil)
 		if !busy {
 			kept = 0
 		}
 
 		switch {
 		case err != nil && ctx.Err() == nil:
-			r.Log.Warn("cannot write how runs ended, trying again", "error", err)
+			r.Log.Warn("cannot write results of runs, trying again", "error", err)
 			pause = r.pauseAfterFailure()
 		case busy:
 			pause, wake = busyPause(kept), r.signal
@@ -194,7 +203,7 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 		others, err = ends, nil
 	}
 	if err == nil && len(others) > 0 {
-		f := &finisher{exclusion: r.Exclusion, session: r.Session, owner: r.Session.Number(), woken: r.Woken}
+		f := &finisher{exclusion: r.Exclusion, session: r.Session, owner: r.Session.Number(), wakeOverdue: r.WakeOverdue}
 		err = f.finish(ctx, others, func(done, left []trip.End) {
 			busy = len(left) > 0
 			r.settled(done, left)
@@ -204,7 +213,7 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 	r.batch.Took(len(ends), err)
 	r.noteFailure(err)
 	if r.batch.Culprit() {
-		r.Log.Error("MySQL refuses how a run ended", "run", ends[0].Launch, "job_id", ends[0].JobID, "error", err)
+		r.Log.Error("MySQL rejects the result of a run", "run", ends[0].Launch, "job_id", ends[0].JobID, "error", err)
 		r.settled(nil, ends[:1])
 		return true, nil
 	}
@@ -289,7 +298,7 @@ func (r *Recorder) settled(written, later []trip.End) {
 	r.urgent = r.urgent && len(r.waiting) > 0
 	r.mu.Unlock()
 	if len(written) > 0 {
-		r.Written(written)
+		r.Executing.Written(launchesOf(written))
 	}
 }
 

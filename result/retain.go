@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
@@ -36,15 +36,7 @@ import (
 // refused, the archive is at fault. The round then ends, and the next one begins after the last of
 // the refused jobs, so that a bad job cannot block the rest for good.
 type Retainer struct {
-	DB      *read.DB
-	Session interface {
-		ID() uuid.UUID
-		Now() job.Micros
-		Fresh() bool
-	}
-	Archive Archive     // nil: none
-	Behind  func() bool // reports that due times are overdue, so that resting is better; nil: unknown
-	Log     *slog.Logger
+	RetainerConfig
 
 	done   choreDone     // not written to the chore's row yet
 	bad    int64         // failures of the archive since the last round without one
@@ -54,6 +46,22 @@ type Retainer struct {
 	owed   time.Duration // spent on small batches since the last rest
 	held   time.Time     // the chore is ours for choreHold from here, at least
 }
+
+// RetainerConfig is what a retainer works with.
+type RetainerConfig struct {
+	DB      *read.DB
+	Session interface {
+		ID() uuid.UUID
+		Now() job.Micros
+		Fresh() bool
+	}
+	Archive Archive // nil: none
+	Lookout Lookout
+	Log     *slog.Logger
+}
+
+// NewRetainer returns a retainer. The caller runs it.
+func NewRetainer(cfg RetainerConfig) *Retainer { return &Retainer{RetainerConfig: cfg} }
 
 // Archive takes records before they are deleted. It has them once it returns nil.
 type Archive func(ctx context.Context, runs []read.Run) error
@@ -82,32 +90,26 @@ const (
 
 // Run removes until ctx ends.
 func (r *Retainer) Run(ctx context.Context) error {
-	wait := time.Second + rand.N(10*time.Second)
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
-		}
-
-		wait = retainTry
+	return loop.Loop{
+		First:  time.Second + loop.Jitter(10*time.Second),
+		Period: retainTry,
+		Log:    r.Log,
+		Failed: "cannot remove old records, trying again",
+	}.Run(ctx, func(ctx context.Context, _ bool) (pause time.Duration, err error) {
 		r.looked = 0
 		if !r.Session.Fresh() {
-			continue
+			return 0, loop.ErrSkipped
 		}
-
 		mine, err := r.Round(ctx)
-		switch {
-		case err != nil && ctx.Err() == nil:
-			r.Log.Warn("cannot remove old records, trying again", "error", err)
-		case mine:
-			wait = max(retainPeriod, restRound*r.looked)
+		if mine && err == nil {
+			pause = max(retainPeriod, restRound*r.looked)
 		}
-	}
+		return pause, err
+	})
 }
 
 // errNoArchive means that an archive is required and this node has no command for it.
-var errNoArchive = errors.New("records are to be archived before they go, and this node has no --archive-command")
+var errNoArchive = errors.New("the retention rule requires archiving, and this node has no --archive-command")
 
 // errArchive means that the archive command refused records.
 var errArchive = errors.New("archive")
@@ -168,9 +170,10 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 			return false, nil
 		// The following jobs need not wait for this one: the next round looks at it again.
 		case sql.IsLockWait(err) || errors.Is(err, read.ErrUnreadable):
-			r.Log.Warn("records of a job stay for now", "job_id", j.ID, "error", err)
+			r.Log.Warn("cannot remove old records of a job now, trying again later", "job_id", j.ID, "error", err)
 			if !sql.IsLockWait(err) {
-				r.done.Error, r.done.ErrorAt = fmt.Sprintf("records of job %d stay: %v", j.ID, err), r.Session.Now()
+				r.done.Error = fmt.Sprintf("cannot remove records of job %d: %v", j.ID, err)
+				r.done.ErrorAt = r.Session.Now()
 			}
 		case errors.Is(err, errArchive):
 			if r.row++; r.row >= archiveTries {
@@ -345,22 +348,22 @@ func (r *Retainer) restLater(ctx context.Context, took time.Duration) {
 
 // rest pauses after a batch, in proportion to the time that it took, and longer while due times are
 // overdue.
-func (r *Retainer) rest(ctx context.Context, took time.Duration) { restAfter(ctx, took, r.Behind) }
+func (r *Retainer) rest(ctx context.Context, took time.Duration) { restAfter(ctx, took, r.Lookout) }
 
-func restAfter(ctx context.Context, took time.Duration, behind func() bool) {
+func restAfter(ctx context.Context, took time.Duration, lookout Lookout) {
 	for wait, began := min(max(restLeast, rest*took), restLongest), time.Now(); ; wait = restLeast {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
 		}
-		if behind == nil || !behind() || time.Since(began) > restMost {
+		if !lookout.Behind() || time.Since(began) > restMost {
 			return
 		}
 	}
 }
 
-var errTaken = errors.New("another node does it now, or this one has lost its lease")
+var errTaken = errors.New("another node does this now, or this node lost its lease")
 
 // archive hands records over, and returns the duration of the command. If the command fails, the
 // records stay.
@@ -389,7 +392,7 @@ func (r *Retainer) archive(ctx context.Context, jobID int64, old []trip.OldRun) 
 		}
 		r.bad, r.failed = r.bad+1, true
 		r.done.Error, r.done.ErrorAt = fmt.Sprintf("job %d: %v", jobID, err), r.Session.Now()
-		r.Log.Error("records stay: the archive command did not take them",
+		r.Log.Error("the archive command failed, keeping the records",
 			"job_id", jobID, "records", len(runs), "failures", r.bad, "error", err)
 		if err := r.tell(ctx); err != nil {
 			return took, err

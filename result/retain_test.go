@@ -48,7 +48,9 @@ func setUpRetaining(t *testing.T) *retaining {
 }
 
 func (r *retaining) retainer(archive Archive) *Retainer {
-	return &Retainer{DB: r.beside, Session: &living{uuid.New(), r.now}, Archive: archive, Log: r.log()}
+	return NewRetainer(RetainerConfig{
+		DB: r.beside, Session: &living{uuid.New(), r.now}, Archive: archive, Lookout: lookout{}, Log: r.log(),
+	})
 }
 
 func (r *retaining) rule(app, spec string) {
@@ -300,7 +302,7 @@ func TestRetentionGoesOn(t *testing.T) {
 func TestRetentionRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches, took = 100, 2 * time.Millisecond
-		r, began := &Retainer{}, time.Now()
+		r, began := NewRetainer(RetainerConfig{Lookout: lookout{}}), time.Now()
 		for range batches {
 			r.restLater(t.Context(), took)
 		}
@@ -350,13 +352,13 @@ func TestRetentionByTheRuleOfNow(t *testing.T) {
 				ids = append(ids, id)
 			}
 			x := r.retainer(nil)
-			x.Behind = func() bool { // it rests after the first batch
+			x.Lookout = lookout{func() bool { // it rests after the first batch
 				for _, id := range ids {
 					c.change(r, id)
 				}
-				x.Behind = nil
+				x.Lookout = lookout{}
 				return false
-			}
+			}}
 			mine, err := x.Round(t.Context())
 			if !mine || !errors.Is(err, c.err) {
 				t.Errorf("got %v, %v; want a round, and %v", mine, err, c.err)
@@ -470,7 +472,7 @@ func TestOneNodeAtATime(t *testing.T) {
 		r.want("records behind "+what, left, "SELECT COUNT(*) FROM run")
 	}
 	x := r.retainer(nil)
-	x.Behind = func() bool { late(x); return false }
+	x.Lookout = lookout{func() bool { late(x); return false }}
 	stops("a rest", x, 5+2)
 
 	x = r.retainerWith(nil)
@@ -556,7 +558,7 @@ func TestRetentionOfJobsBehind(t *testing.T) {
 			if left := r.left(first) + "; " + r.left(second); left != "5 4; " {
 				t.Errorf("left are %q, want what cannot go", left)
 			}
-			told := fmt.Sprintf("records of job %d stay: ", first)
+			told := fmt.Sprintf("cannot remove records of job %d: ", first)
 			if said := r.number("SELECT COUNT(*) FROM chore WHERE error LIKE CONCAT(?, '%')", told) == 1; said != c.told {
 				t.Errorf("told that it cannot be read: %v, want %v", said, c.told)
 			}
@@ -677,10 +679,11 @@ func TestRetentionWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				r := &Retainer{Behind: func() bool { return time.Since(began) < c.behind }}
+				known := lookout{func() bool { return time.Since(began) < c.behind }}
 				if c.nobody {
-					r.Behind = nil
+					known = lookout{}
 				}
+				r := NewRetainer(RetainerConfig{Lookout: known})
 				ctx := t.Context()
 				if c.until > 0 {
 					var cancel context.CancelFunc

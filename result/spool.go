@@ -43,7 +43,7 @@ func OpenSpool(dir string) (*Spool, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = errors.New("another node uses it; give each a folder of its own")
+			err = errors.New("another node uses this folder; give each node its own")
 		}
 		return nil, fmt.Errorf("spool: %s: %w", dir, err)
 	}

@@ -28,7 +28,7 @@ func spool(t testing.TB) *Spool {
 
 // waitingIn returns a recorder of a session with some waiting ends.
 func waitingIn(owner trip.Owner, ends ...trip.End) *Recorder {
-	r := New(nil, &testSession{number: owner}, nil, nil)
+	r := New(Config{Session: &testSession{number: owner}})
 	for _, e := range ends {
 		r.Put(e, false)
 	}
@@ -200,7 +200,7 @@ func TestSpoolErrors(t *testing.T) {
 // TestSpoolIsOneNodes: a spool can only be opened again after it is closed.
 func TestSpoolIsOneNodes(t *testing.T) {
 	s := spool(t)
-	if _, err := OpenSpool(s.dir); err == nil || !strings.Contains(err.Error(), s.dir+": another node uses it") {
+	if _, err := OpenSpool(s.dir); err == nil || !strings.Contains(err.Error(), s.dir+": another node uses this folder") {
 		t.Errorf("open it twice: got %v", err)
 	}
 	s.Close()

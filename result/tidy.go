@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"go-crontab/internal/audit"
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
@@ -23,19 +23,33 @@ import (
 // It works in small batches outside the trip of runs, and all of it may be late. While due times
 // are overdue it waits, for a minute at most. Only the first node of the cluster does it.
 type Tidier struct {
+	TidierConfig
+
+	tidied time.Time // time of the last look
+	denied time.Time // time of MySQL's last refusal to remove audit lines; zero: never
+}
+
+// TidierConfig is what a tidier works with.
+type TidierConfig struct {
 	DB      *read.DB
 	Session interface {
 		Share() (index, of int)
 		Now() job.Micros // MySQL's clock
 		Fresh() bool
 	}
-	Behind func() bool   // reports that due times are overdue; nil: unknown
-	Audit  time.Duration // audit lines are kept for this time; zero: for ever
-	Log    *slog.Logger
-
-	tidied time.Time // time of the last look
-	denied time.Time // time of MySQL's last refusal to remove audit lines; zero: never
+	Lookout Lookout
+	Audit   time.Duration // audit lines are kept for this time; zero: for ever
+	Log     *slog.Logger
 }
+
+// Lookout knows what there was to do a moment ago. It reports false when it does not know.
+type Lookout interface {
+	Behind() bool   // due times are overdue, so that chores had better wait
+	NoLimits() bool // no app has limits
+}
+
+// NewTidier returns a tidier. The caller runs it.
+func NewTidier(cfg TidierConfig) *Tidier { return &Tidier{TidierConfig: cfg} }
 
 const (
 	tidyPeriod = 2 * time.Second
@@ -63,32 +77,30 @@ const (
 
 // Run tidies until ctx is over.
 func (t *Tidier) Run(ctx context.Context) error {
-	wait := rand.N(tidyPeriod)
 	t.tidied = time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
-		}
+	return loop.Loop{
+		First:  loop.Jitter(tidyPeriod),
+		Period: calmPeriod,
+		Log:    t.Log,
+		Failed: "cannot remove expired requests, audit lines and counts, trying again",
+	}.Run(ctx, t.step)
+}
 
-		wait = calmPeriod
-		if index, of := t.Session.Share(); index > 0 || index < 0 && of > 0 || !t.Session.Fresh() {
-			continue
-		}
-		if t.Behind != nil && t.Behind() && time.Since(t.tidied) < tidyPatience {
-			wait = tidyPeriod
-			continue
-		}
-		t.tidied = time.Now()
-		more, err := t.Tidy(ctx, t.Session.Now())
-		if err != nil && ctx.Err() == nil {
-			t.Log.Warn("cannot remove what is kept no longer, trying again", "error", err)
-		}
-		if more {
-			wait = tidyPeriod
-		}
+// step tidies if it is this node's turn and no due time is overdue.
+func (t *Tidier) step(ctx context.Context, _ bool) (pause time.Duration, err error) {
+	if index, of := t.Session.Share(); index > 0 || index < 0 && of > 0 || !t.Session.Fresh() {
+		return 0, loop.ErrSkipped
 	}
+	if time.Since(t.tidied) < tidyPatience && t.Lookout.Behind() {
+		return tidyPeriod, loop.ErrSkipped
+	}
+
+	t.tidied = time.Now()
+	more, err := t.Tidy(ctx, t.Session.Now())
+	if more {
+		pause = tidyPeriod
+	}
+	return pause, err
 }
 
 // tidyStep removes rows of one kind in batches.

@@ -20,7 +20,9 @@ type sharing struct {
 func (s *sharing) Share() (index, of int) { return s.index, s.of }
 
 func (f *fixture) tidier() *Tidier {
-	return &Tidier{DB: f.beside, Session: &sharing{of: 1}, Audit: 400 * 24 * time.Hour, Log: f.log()}
+	return NewTidier(TidierConfig{
+		DB: f.beside, Session: &sharing{of: 1}, Lookout: lookout{}, Audit: 400 * 24 * time.Hour, Log: f.log(),
+	})
 }
 
 // tidy makes a tidier look at an instant, until nothing is left.

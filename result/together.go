@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/sql"
@@ -26,10 +27,10 @@ type together struct {
 
 // finisher writes ends that affect other runs, for its own session or for a dead one.
 type finisher struct {
-	exclusion *lock.Exclusion
-	session   Session    // mints the ids of next attempts, and has the time
-	owner     trip.Owner // the owner of the ended runs
-	woken     func()     // called when runs became idle; may be nil
+	exclusion   *lock.Exclusion
+	session     Session    // mints the ids of next attempts, and has the time
+	owner       trip.Owner // the owner of the ended runs
+	wakeOverdue loop.Wake  // runs became idle
 
 	audit func([]trip.End) *job.Entry // makes the audit line of written ends; may be nil
 }
@@ -61,8 +62,8 @@ func (f *finisher) finish(ctx context.Context, ends []trip.End, sets func(done, 
 		// idle.
 		Sets: func() { sets(t.done(), t.busy) },
 	})
-	if err == nil && t.woken > 0 && f.woken != nil {
-		f.woken()
+	if err == nil && t.woken > 0 {
+		f.wakeOverdue.Up()
 	}
 
 	return err

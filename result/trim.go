@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
@@ -29,18 +29,25 @@ import (
 // Without any limit it sends no statement. If we die between two transactions, the next node goes
 // on from the rows.
 type Trimmer struct {
+	TrimmerConfig
+
+	looked bool  // latest is set
+	latest int64 // id of the latest note of ends at the last look
+}
+
+// TrimmerConfig is what a trimmer works with.
+type TrimmerConfig struct {
 	DB      *read.DB
 	Session interface {
 		ID() uuid.UUID
 		Fresh() bool
 	}
-	NoLimits func() bool // reports that no app has limits; nil: unknown
-	Behind   func() bool // reports that due times are overdue, so that resting is better; nil: unknown
-	Log      *slog.Logger
-
-	looked bool  // latest is set
-	latest int64 // id of the latest note of ends at the last look
+	Lookout Lookout
+	Log     *slog.Logger
 }
+
+// NewTrimmer returns a trimmer. The caller runs it.
+func NewTrimmer(cfg TrimmerConfig) *Trimmer { return &Trimmer{TrimmerConfig: cfg} }
 
 const (
 	trimPeriod = time.Minute
@@ -55,31 +62,26 @@ const (
 
 // Run looks until ctx ends.
 func (r *Trimmer) Run(ctx context.Context) error {
-	wait := time.Second + rand.N(trimFirst)
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
-		}
-
+	return loop.Loop{
+		First:  time.Second + loop.Jitter(trimFirst),
+		Period: trimPeriod,
+		Log:    r.Log,
+		Failed: "cannot remove output of apps over their limit, trying again",
+	}.Run(ctx, func(ctx context.Context, _ bool) (pause time.Duration, err error) {
 		more, err := r.Look(ctx)
-		if err != nil && ctx.Err() == nil {
-			r.Log.Warn("cannot remove output of apps that are over their limit, trying again", "error", err)
-		}
-		wait = trimPeriod
 		if more && err == nil {
-			wait = restLeast
+			pause = restLeast
 		}
-	}
+		return pause, err
+	})
 }
 
 // Look counts new output and removes surplus output, if this node has the chore. It counts only up
 // to the latest note of the previous look, a minute ago, because a note may be committed after one
 // with a higher id. It reports whether there is more to do.
 func (r *Trimmer) Look(ctx context.Context) (more bool, err error) {
-	if !r.Session.Fresh() || r.NoLimits != nil && r.NoLimits() {
-		return false, nil
+	if !r.Session.Fresh() || r.Lookout.NoLimits() {
+		return false, loop.ErrSkipped
 	}
 	limits, err := trip.OutputLimits(r.DB.Reader(ctx))
 	if err != nil || len(limits) == 0 {
@@ -180,7 +182,7 @@ func (r *Trimmer) count(
 			return 0, err // unknown too: the row has the last note counted
 		}
 		from = counted
-		restAfter(ctx, time.Since(page), r.Behind)
+		restAfter(ctx, time.Since(page), r.Lookout)
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
@@ -203,7 +205,7 @@ func (r *Trimmer) app(ctx context.Context, l trip.OutputLimit, began time.Time) 
 		if err != nil {
 			return false, err
 		}
-		restAfter(ctx, time.Since(start), r.Behind)
+		restAfter(ctx, time.Since(start), r.Lookout)
 		s, err = r.sum(ctx, l)
 	}
 	if err != nil {
@@ -230,7 +232,7 @@ func (r *Trimmer) trim(ctx context.Context, l trip.OutputLimit, s trip.OutputSum
 	runs, bytes := 0, int64(0)
 	defer func() {
 		if runs > 0 {
-			r.Log.Info("removed old output: an app is at its limit",
+			r.Log.Info("removed old output of an app at its limit",
 				"app", l.App, "limit", l.Limit, "runs", runs, "bytes", bytes)
 		}
 	}()
@@ -258,7 +260,7 @@ func (r *Trimmer) trim(ctx context.Context, l trip.OutputLimit, s trip.OutputSum
 			return false, err // unknown too: the next look reads the result
 		}
 		runs, bytes = runs+len(old), bytes+gone
-		restAfter(ctx, time.Since(began), r.Behind)
+		restAfter(ctx, time.Since(began), r.Lookout)
 		if s, err = r.sum(ctx, l); err != nil {
 			return false, err
 		}
@@ -286,6 +288,6 @@ func (r *Trimmer) recount(ctx context.Context, l trip.OutputLimit, was trip.Outp
 	if err != nil || s != was {
 		return false, err // retention has just removed counted output
 	}
-	r.Log.Warn("counting the kept output of an app again: there is less than was counted", "app", l.App)
+	r.Log.Warn("recounting the output of an app: it has less than was counted", "app", l.App)
 	return true, r.DB.Tx(ctx, func(tx *sql.Tx) error { return trip.CountAgain(tx, s) })
 }

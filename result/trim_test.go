@@ -44,7 +44,9 @@ func noteOf(n trip.Note) []byte {
 }
 
 func (r *retaining) trimmer() *Trimmer {
-	return &Trimmer{DB: r.through, Session: &living{uuid.UUID{9}, r.now}, Log: r.log()}
+	return NewTrimmer(TrimmerConfig{
+		DB: r.through, Session: &living{uuid.UUID{9}, r.now}, Lookout: lookout{}, Log: r.log(),
+	})
 }
 
 // looks makes looks until nothing is left. New output is counted by the second look after it.

@@ -53,7 +53,7 @@ func (s *Starter) decideHalves(
 		return verdicts, err
 	case len(runs) == 1:
 		r := &runs[0]
-		s.Log.Error("MySQL refuses the start of a run, which rests for a while",
+		s.Log.Error("MySQL rejects the start of a run, trying again later",
 			"run", r.Launch, "job_id", r.JobID, "due", r.Due, "error", err)
 		s.Prepared.Return(*r, now.Add(asidePause))
 		s.aside.put(r.Run, now.Add(asidePause))
@@ -78,7 +78,7 @@ func (c *Claimer) writeHalves(ctx context.Context, plans []plan, now job.Micros)
 		if p.broken != nil { // even the error cannot be written
 			return err
 		}
-		p.broken, p.dueTimes = fmt.Errorf("MySQL refuses its due times: %w", err), dueTimes{}
+		p.broken, p.dueTimes = fmt.Errorf("MySQL rejects its due times: %w", err), dueTimes{}
 		return c.write(ctx, []plan{p}, now)
 	}
 

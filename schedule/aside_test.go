@@ -58,7 +58,7 @@ func TestOneBadJobHoldsUpNoOther(t *testing.T) {
 	})
 	m.claims(55)
 	c.want("claimed", c.rows("SELECT j.name FROM run r JOIN job j ON j.id = r.job_id ORDER BY 1"), "j0", "j1", "j3", "j4")
-	c.want("broken", c.rows("SELECT CONCAT(name, ' ', error LIKE 'MySQL refuses its due times%') FROM job WHERE error <> ''"), "j2 1")
+	c.want("broken", c.rows("SELECT CONCAT(name, ' ', error LIKE 'MySQL rejects its due times%') FROM job WHERE error <> ''"), "j2 1")
 	c.want("audit", c.rows("SELECT CONCAT_WS(' ', action, kind, name) FROM audit"), "break job j2")
 }
 
@@ -72,7 +72,7 @@ func TestPauseOfAnAppEnds(t *testing.T) {
 	c.create(spec, t0)
 	c.exec("INSERT INTO stop (kind, name, app_id, since, until, who) VALUES ('app', 'default', 1, ?, ?, 'ann')",
 		int64(t0.Add(5*time.Second)), int64(t0.Add(45*time.Second)))
-	m.claimer.Stops = &Stops{DB: m.db, Log: m.claimer.Log}
+	m.claimer.Stops = NewStops(StopsConfig{DB: m.db, Log: m.claimer.Log})
 	look := func(at float64) {
 		now := m.at(at)
 		if err := m.claimer.Stops.look(m.Context()); err != nil {

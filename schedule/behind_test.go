@@ -100,5 +100,5 @@ func TestCursorBefore1970(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.want("runs", c.rows("SELECT id FROM run"))
-	c.want("the job", c.rows("SELECT error FROM job WHERE name = 'old'"), "its next due time lies before 1970: somebody has changed its row; edit the job")
+	c.want("the job", c.rows("SELECT error FROM job WHERE name = 'old'"), "its next due time is before 1970, so its row was changed by hand; edit the job to repair it")
 }

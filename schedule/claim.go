@@ -9,44 +9,52 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
 
-// Claimer turns the due times of jobs into prepared runs of this session.
-type Claimer struct {
+// ClaimerConfig is what a claimer works with.
+type ClaimerConfig struct {
 	DB          *sql.DB
 	Exclusion   *lock.Exclusion
 	Session     Session
 	Definitions *Definitions
 	Prepared    *Prepared
-	Stops       *Stops   // pauses
-	Limits      *Limiter // nil: no app has limits
+	Stops       *Stops // pauses
+	Limits      *Limiter
+	Lookout     Lookout
+	Starter     *Starter // starts runs that are due when they are claimed; a nil one starts none
 	Log         *slog.Logger
 
-	LookAhead time.Duration                // runs are made at most this far ahead of now
-	Labels    map[string]string            // of this node and of its handlers
-	Most      int                          // the most prepared runs that this session holds
-	Node      string                       // name of this node, for the audit
-	Nothing   func(before job.Micros) bool // reports that no due time before an instant was left to claim; nil: unknown
+	LookAhead time.Duration     // runs are made at most this far ahead of now
+	Labels    map[string]string // of this node and of its handlers
+	Most      int               // the most prepared runs that this session holds
+	Node      string            // name of this node, for the audit
 
-	Starter *Starter // starts runs that are due when they are claimed; nil: they are prepared, too
+	// Wake makes the next look come at once, as the first of a round. It is for changes that may set
+	// a cursor into the past, such as the end of a pause. If the node dies before that look, another
+	// node's round makes up for it within a minute.
+	Wake loop.Wake
+}
+
+// Claimer turns the due times of jobs into prepared runs of this session.
+type Claimer struct {
+	ClaimerConfig
 
 	reach   *reach
 	slow    *slowLane
-	signal  wake
 	round   round
-	left    *atomic.Bool // a look left due times unclaimed, which may be older than the next mark
-	backlog bool         // the last look found more than one batch
-	fed     int64        // the id after which the next look at backfills continues; zero: from the first
+	left    atomic.Bool // a look left due times unclaimed, which may be older than the next mark
+	backlog bool        // the last look found more than one batch
+	fed     int64       // the id after which the next look at backfills continues; zero: from the first
 }
 
-// NewClaimer completes a claimer. Run it.
-func NewClaimer(c Claimer) *Claimer {
-	c.signal, c.slow, c.reach, c.left = newWake(), newSlowLane(), &reach{}, new(atomic.Bool)
-	return &c
+// NewClaimer returns a claimer. The caller runs it.
+func NewClaimer(cfg ClaimerConfig) *Claimer {
+	return &Claimer{ClaimerConfig: cfg, slow: newSlowLane(), reach: &reach{}}
 }
 
 // claimBatch is the number of jobs that one look reads. Larger batches cost less per run, but lock
@@ -166,7 +174,8 @@ func (c *Claimer) compute(ctx context.Context, candidates []trip.Candidate, now 
 func (c *Claimer) plan(candidate trip.Candidate, d *Definition, work *job.Work, now job.Micros) plan {
 	p := plan{Candidate: candidate, broken: d.Err, elsewhere: !d.admits(c.Labels)}
 	if p.broken == nil && min(candidate.NextDue, candidate.Cursor()) < 0 {
-		p.broken = errors.New("its next due time lies before 1970: somebody has changed its row; edit the job")
+		p.broken = errors.New(
+			"its next due time is before 1970, so its row was changed by hand; edit the job to repair it")
 	}
 	if p.broken == nil {
 		p.rank, p.grouped = d.Spec.Priority, d.Spec.Group != ""
@@ -199,7 +208,7 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 
 	at := c.Starter.newDirect(plans, runs, now)
 	defer at.giveBack()
-	if ending := at.jobsOf(runs); len(ending) > 0 && c.Starter.Ends != nil {
+	if ending := at.jobsOf(runs); len(ending) > 0 {
 		c.Starter.Ends.Push(ctx, ending) // as before each start
 	}
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql/trip"
 )
@@ -33,20 +33,20 @@ func (c *Claimer) Run(ctx context.Context) error {
 	defer lane.Wait()
 	defer cancel()
 
-	wait := rand.N(claimPeriod) // so nodes do not march in step
+	wait := loop.Jitter(claimPeriod)
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(wait):
-		case <-c.signal:
+		case <-c.Wake:
 			c.round.again()
 		}
 
 		now := c.Session.Now()
 		c.reach.adapt(c.LookAhead, c.Prepared.Len(), c.Most)
-		if wait = claimPeriod; !c.round.due(now) && c.Nothing != nil && c.Nothing(now.Add(c.LookAhead)) {
-			continue // changes on this node raise the signal, and changes on others are seen a moment later
+		if wait = claimPeriod; !c.round.due(now) && c.Lookout.NothingToClaim(now.Add(c.LookAhead)) {
+			continue // changes on this node wake this loop, and changes on others are seen a moment later
 		}
 		more, err := c.look(ctx, now)
 		if err != nil && ctx.Err() == nil {
@@ -57,11 +57,6 @@ func (c *Claimer) Run(ctx context.Context) error {
 		}
 	}
 }
-
-// Look makes the next look come at once, as the first of a round. It is for changes that may set a
-// cursor into the past, such as the end of a pause. If the node dies before that look, another
-// node's round makes up for it within a minute.
-func (c *Claimer) Look() { c.signal.up() }
 
 // look claims one batch of the session's own share, and the neglected due times in another share.
 // It reports whether there is more to claim at once.

@@ -76,7 +76,7 @@ func (d *dueTimes) misfired(spec *job.Spec, s job.Schedule, from, to, now job.Mi
 			first: from, last: last, count: s.Count((from - 1).Time(), last.Time()),
 			outcome: job.Missed, reason: job.Reason{
 				Code: job.ReasonMisfire,
-				Text: fmt.Sprintf("nobody could start it within %s", job.Duration(spec.MissedAfter())),
+				Text: fmt.Sprintf("no node could start it within %s of its due time", job.Duration(spec.MissedAfter())),
 			},
 		}
 	}

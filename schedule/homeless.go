@@ -39,11 +39,7 @@ func (s *Starter) homeless(ctx context.Context, others []trip.Held, now job.Micr
 func (s *Starter) homelessOnes(
 	ctx context.Context, runs []trip.Run, stops []trip.Stop, now job.Micros,
 ) map[lateRun]bool {
-	if s.Peers == nil {
-		return nil
-	}
-
-	peers := s.Peers()
+	peers := s.Session.Peers()
 	if len(peers) == 0 {
 		return nil // the living nodes are not known yet
 	}

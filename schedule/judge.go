@@ -177,7 +177,7 @@ func begun(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 
 func deletedJob(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if j.gone || j.Deleted {
-		return refusal(job.Superseded, job.ReasonJobDeleted, "job was deleted")
+		return refusal(job.Superseded, job.ReasonJobDeleted, "the job was deleted")
 	}
 	return nil
 }
@@ -217,10 +217,10 @@ func startDeadline(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 		return nil
 	}
 	if r.Woken {
-		return refusal(job.Missed, job.ReasonWaitDeadline, "waited until its start deadline")
+		return refusal(job.Missed, job.ReasonWaitDeadline, "it was still waiting when its start deadline passed")
 	}
 	return refusal(job.Missed, job.ReasonStartDeadline,
-		"could not be started by its deadline, %s after it was due", deadline)
+		"no node could start it before its start deadline, %s after it was due", deadline)
 }
 
 // misfire: a scheduled run that is too old starts only if the misfire policy says so. The answer is
@@ -236,7 +236,8 @@ func misfire(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 		return &verdict{action: unread}
 	case !starts:
 		spec := j.def.Spec
-		return refusal(job.Missed, job.ReasonMisfire, "nobody could start it within %s; misfire policy %s",
+		return refusal(job.Missed, job.ReasonMisfire,
+			"no node could start it within %s of its due time; misfire policy %s",
 			job.Duration(spec.MissedAfter()), spec.Misfire.Policy)
 	}
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
@@ -23,20 +24,30 @@ import (
 // A limit of n is therefore exact on one node. N nodes may exceed it between two looks: in the
 // worst case each node starts the whole remainder, N times n within a second, and then nothing for
 // the rest of the minute.
+//
+// A nil Limiter knows no limits.
 type Limiter struct {
-	DB      *sql.DB
-	Session interface {
-		ID() uuid.UUID
-		Now() job.Micros
-	}
-	None    func() bool     // reports that no app had limits a moment ago; nil: unknown
-	Refused func(job.Limit) // called for each due time that ends because of a limit; may be nil
-	Log     *slog.Logger
+	LimiterConfig
 
 	mu     sync.Mutex
 	apps   map[string]*appUse    // with limits
 	starts map[string]job.Starts // of this session, in the last minute, by app
 }
+
+// LimiterConfig is what a limiter works with.
+type LimiterConfig struct {
+	DB      *sql.DB
+	Session interface {
+		ID() uuid.UUID
+		Now() job.Micros
+	}
+	Lookout Lookout
+	Metrics interface{ Limited(job.Limit) } // counts due times that end because of a limit
+	Log     *slog.Logger
+}
+
+// NewLimiter returns a limiter that has not looked yet. The caller runs it.
+func NewLimiter(cfg LimiterConfig) *Limiter { return &Limiter{LimiterConfig: cfg} }
 
 // appUse is the use that one app makes of its limits, as of the last look.
 type appUse struct {
@@ -54,22 +65,18 @@ const (
 
 // Run looks until ctx is over.
 func (l *Limiter) Run(ctx context.Context) error {
-	for {
-		began := time.Now()
-		if err := l.look(ctx, l.Session.Now()); err != nil && ctx.Err() == nil {
-			l.Log.Warn("cannot read the limits of apps, using the last ones", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(max(limitPeriod, limitRest*time.Since(began))):
-		}
-	}
+	return loop.Loop{Log: l.Log, Failed: "cannot read the limits of apps, using the last known ones"}.Run(ctx, l.step)
+}
+
+func (l *Limiter) step(ctx context.Context, _ bool) (pause time.Duration, err error) {
+	began := time.Now()
+	err = l.look(ctx, l.Session.Now())
+	return max(limitPeriod, limitRest*time.Since(began)), err
 }
 
 // look publishes this node's starts and reads the starts of the others.
 func (l *Limiter) look(ctx context.Context, now job.Micros) error {
-	if l.None != nil && l.None() {
+	if l.Lookout.NoLimits() {
 		l.forget()
 		return nil
 	}
@@ -244,8 +251,8 @@ func (l *Limiter) took(verdicts []verdict, now job.Micros) {
 
 	for i := range verdicts {
 		v := &verdicts[i]
-		if v.action == refuse && v.limit != "" && l.Refused != nil {
-			l.Refused(v.limit)
+		if v.action == refuse && v.limit != "" {
+			l.Metrics.Limited(v.limit)
 		}
 		if v.def == nil || v.def.Err != nil {
 			continue
@@ -295,11 +302,9 @@ func (a *allowance) judge(r *trip.Run, v verdict) verdict {
 	l := &a.limits
 	switch {
 	case v.action == start && r.Kind == trip.Schedule && l.RunsPerMinute != 0 && a.started >= l.RunsPerMinute:
-		return a.over(job.LimitRuns, job.ReasonAppRunsLimit,
-			"at most %s a minute (app %s)", numbered(l.RunsPerMinute, "run"), a.app)
+		return a.over(job.LimitRuns, job.ReasonAppRunsLimit, numbered(l.RunsPerMinute, "run")+" a minute")
 	case v.action == wait && r.Kind != trip.Backfill && r.Group >= 0 && l.Waiting != 0 && a.waiting >= l.Waiting:
-		return a.over(job.LimitWaiting, job.ReasonAppWaitingLimit,
-			"at most %s (app %s)", numbered(l.Waiting, "waiting run"), a.app)
+		return a.over(job.LimitWaiting, job.ReasonAppWaitingLimit, numbered(l.Waiting, "waiting run"))
 	}
 
 	return v
@@ -329,8 +334,8 @@ func (v *verdict) counts() bool {
 func (v *verdict) queues() bool { return v.action == wait && v.run.Group >= 0 }
 
 // over ends a run because its app is at a limit.
-func (a *allowance) over(which job.Limit, code job.ReasonCode, format string, args ...any) verdict {
-	v := refusal(job.Skipped, code, "app limit: "+format, args...)
+func (a *allowance) over(which job.Limit, code job.ReasonCode, most string) verdict {
+	v := refusal(job.Skipped, code, "app %s is at its limit of %s", a.app, most)
 	v.limit = which
 	return *v
 }

@@ -150,7 +150,7 @@ func (s *Starter) passSlotsOn(ctx context.Context, groups map[int32]bool, now jo
 		Sets:   func() {},
 	})
 	if err == nil && woken > 0 {
-		s.Woken()
+		s.WakeOverdue.Up()
 	}
 
 	return err

@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"fmt"
+
 	"go-crontab/job"
 	"go-crontab/sql/trip"
 )
@@ -11,12 +13,12 @@ func overlap(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 		return j.overtaken(r)
 	}
 	if r.Kind == trip.Backfill { // it neither replaces a run nor is replaced
-		return j.waits(r, now, "overlap")
+		return j.waits(r, now)
 	}
 
 	switch j.def.Spec.Overlap {
 	case job.OverlapQueue:
-		return j.waits(r, now, "overlap: the queue is full")
+		return j.waits(r, now)
 	case job.OverlapReplace:
 		return j.replace(r, now)
 	}
@@ -29,18 +31,18 @@ func (j *jobScene) skip(r *trip.Run, now job.Micros) *verdict {
 	t := j.turn
 	switch {
 	case r.Attempt > 1, catchesUp(r, j.def.Spec, now):
-		return j.waits(r, now, "overlap")
+		return j.waits(r, now)
 	case t.Kind != trip.Backfill && t.State == trip.Executing:
 		return refusal(job.Skipped, job.ReasonPreviousRunExecuting, "overlap: the run due %s is still executing", t.Due)
 	case t.Kind != trip.Backfill:
 		return refusal(job.Skipped, job.ReasonPreviousRunWaiting,
-			"overlap: the run due %s still waits for its start", t.Due)
+			"overlap: the run due %s is still waiting to start", t.Due)
 	case j.queued > 0:
 		return refusal(job.Skipped, job.ReasonBackfillRunAhead,
-			"overlap: another due time waits for the end of a backfill's run")
+			"overlap: another due time is already waiting for a backfill run to end")
 	}
 
-	return j.waits(r, now, "overlap") // a backfill and the schedule take turns, so neither loses due times to the other
+	return j.waits(r, now) // a backfill and the schedule take turns, so neither loses due times to the other
 }
 
 // replace lets a later due time replace an earlier one. If the earlier run executes, the later one
@@ -53,7 +55,7 @@ func (j *jobScene) replace(r *trip.Run, now job.Micros) *verdict {
 	if t.State != trip.Executing && t.Kind != trip.Backfill && r.Attempt == 1 {
 		return nil // the other run has not begun, and ends superseded: see outrun
 	}
-	v := j.waits(r, now, "overlap")
+	v := j.waits(r, now)
 	v.replaces = t.State == trip.Executing && t.Kind != trip.Backfill && r.Attempt == 1
 	return v
 }
@@ -71,10 +73,10 @@ func (j *jobScene) overtaken(r *trip.Run) *verdict {
 	if later <= r.Due {
 		return nil
 	}
-	return refusal(job.Superseded, job.ReasonReplaced, tookItsPlace, later)
+	return refusal(job.Superseded, job.ReasonReplaced, replacedBy, later)
 }
 
-const tookItsPlace = "the due time %s took its place"
+const replacedBy = "the run due %s replaced it"
 
 func (j *jobScene) replacesOthers() bool {
 	return j.spec() != nil && j.def.Spec.Overlap == job.OverlapReplace
@@ -111,16 +113,24 @@ func (j *jobScene) outrun(r *trip.Run) (out []trip.Held) {
 
 // waits puts a run into the line of its job. The line is bounded: a due time that finds it full is
 // skipped.
-func (j *jobScene) waits(r *trip.Run, now job.Micros, reason string) *verdict {
+func (j *jobScene) waits(r *trip.Run, now job.Micros) *verdict {
 	most := j.def.Spec.QueueMax()
 	if catchesUp(r, j.def.Spec, now) {
 		most = max(most, j.def.Spec.CatchUp())
 	}
 	waiting := j.queued - len(j.outrun(r))
 	if waiting >= most && r.Kind != trip.Backfill && r.Attempt == 1 {
-		return refusal(job.Skipped, job.ReasonQueueFull, "%s; %d due times wait already", reason, waiting)
+		return refusal(job.Skipped, job.ReasonQueueFull,
+			"overlap: the queue is full, %s already waiting", waitingDueTimes(waiting))
 	}
 	return &verdict{action: wait, place: trip.JobPlace(r), turn: j.turn.Launch.Run}
+}
+
+func waitingDueTimes(n int) string {
+	if n == 1 {
+		return "1 due time is"
+	}
+	return fmt.Sprintf("%d due times are", n)
 }
 
 // waited updates the scene for a run that waits.

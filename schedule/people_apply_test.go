@@ -213,7 +213,7 @@ func TestApplyOfAnInstantLongPast(t *testing.T) {
 	}
 	m.claims(1)
 	c.want("started", m.starts(1), "young@-120")
-	c.wantEnded("missed", "-7200.0000 to -7200.0000 1 missed 1 nobody could start it within 1m")
+	c.wantEnded("missed", "-7200.0000 to -7200.0000 1 missed 1 no node could start it within 1m of its due time")
 
 	out := p.at(360_000).applies(files)
 	if got := told(out); got != "unchanged past; unchanged young" || len(out.Jobs[0].Warnings) != 0 {
@@ -268,7 +268,7 @@ func TestApplyIsAllOrNothing(t *testing.T) {
 	}
 	for name, w := range map[string]job.Wanted{
 		"at another version": version(1, ofEvery("there", 60)),
-		"must not be there":  version(0, ofEvery("there", 3600)),
+		"must not exist yet": version(0, ofEvery("there", 3600)),
 		"is gone":            version(3, ofEvery("gone", 3600)),
 	} {
 		_, err := p.Apply(p.ctx, job.Apply{Jobs: []job.Wanted{good, w}})
@@ -403,7 +403,6 @@ func TestAppliesAtOnce(t *testing.T) {
 	people := []*person{c.person(c.dsn), c.person(c.dsn), c.person(c.dsn)}
 	for i, p := range people {
 		p.session.minted.Store(int64(1 + i<<20)) // each has ids of its own
-		p.Soon = func() {}
 	}
 
 	for round := range 3 {

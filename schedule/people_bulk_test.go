@@ -55,9 +55,9 @@ func TestBulk(t *testing.T) {
 		t.Errorf("resume: got %s", got)
 	}
 
-	p.soon = 0
-	if got := p.bulk(job.ActionRun, one, two, three); got != "changed 1, changed 1, changed 1" || p.soon != 1 {
-		t.Errorf("run: got %s, and %d hints that something is due", got, p.soon)
+	p.wakes()
+	if got := p.bulk(job.ActionRun, one, two, three); got != "changed 1, changed 1, changed 1" || len(p.soon) != 1 {
+		t.Errorf("run: got %s, and %d hints that something is due", got, len(p.soon))
 	}
 
 	c.want("runs that were asked for", c.rows("SELECT CONCAT_WS(' ', COUNT(*), COUNT(DISTINCT r.request)) FROM run r"+
@@ -90,8 +90,8 @@ func TestBulkRefusesOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := becameOf(&want)
-	if !strings.HasPrefix(got, "changed 1, refused 1 somebody has changed it meanwhile, refused 0 it is deleted, refused 0 job: ") ||
-		!strings.HasSuffix(got, ", refused 0 it is deleted") {
+	if !strings.HasPrefix(got, "changed 1, refused 1 the job was changed in the meantime, refused 0 the job was deleted, refused 0 job: ") ||
+		!strings.HasSuffix(got, ", refused 0 the job was deleted") {
 		t.Errorf("got %s", got)
 	}
 	c.want("runs", c.rows("SELECT COUNT(*) FROM run"), "1")
@@ -100,7 +100,7 @@ func TestBulkRefusesOne(t *testing.T) {
 	if err := p.Bulk(p.ctx, &want); err != nil {
 		t.Fatal(err)
 	}
-	if got := becameOf(&want); got != "changed 0, refused 1 somebody has changed it meanwhile, refused 0 it is deleted, changed 0, refused 0 it is deleted" {
+	if got := becameOf(&want); got != "changed 0, refused 1 the job was changed in the meantime, refused 0 the job was deleted, changed 0, refused 0 the job was deleted" {
 		t.Errorf("got %s", got)
 	}
 	want.Action, want.Pause = job.ActionPause, job.PauseRequest{Until: 1}

@@ -70,12 +70,12 @@ func TestMoreSlots(t *testing.T) {
 		t.Fatalf("got %q, want one run", got)
 	}
 
-	p.soon = 0
+	p.wakes()
 	if _, err := p.at(101).PutGroup(p.ctx, "g", 2); err != nil {
 		t.Fatal(err)
 	}
-	if got := append(m.takesOverdue(101.1), m.takesOverdue(101.2)...); len(got) != 1 || p.soon != 1 {
-		t.Errorf("got %q and %d hints, want one more run and one hint", got, p.soon)
+	if got := append(m.takesOverdue(101.1), m.takesOverdue(101.2)...); len(got) != 1 || len(p.soon) != 1 {
+		t.Errorf("got %q and %d hints, want one more run and one hint", got, len(p.soon))
 	}
 
 	p.applies(job.Apply{Groups: []job.GroupSpec{{Name: "g", Slots: 3}}})

@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -28,7 +29,6 @@ func inApp(app, name string) job.Spec {
 // atOnce lets many people do something at the same time, and counts the refusals by a limit.
 func (p *person) atOnce(many int, do func(n int) error) (refused int) {
 	p.Helper()
-	p.Soon = func() {} // which only counts, and is not for many at once
 	results := make([]error, many)
 	var all sync.WaitGroup
 	for n := range many {
@@ -51,20 +51,12 @@ func (p *person) atOnce(many int, do func(n int) error) (refused int) {
 func TestJobLimit(t *testing.T) {
 	c := newCluster(t)
 	p := c.person(c.dsn)
-	refusals := 0
-	p.Limited = func(l job.Limit) {
-		if refusals++; l != job.LimitJobs {
-			t.Errorf("refused by %s", l)
-		}
-	}
 	p.limits("a", job.AppLimits{Jobs: 3})
-	var one sync.Mutex
-	p.Limited, refusals = func(job.Limit) { one.Lock(); refusals++; one.Unlock() }, 0
 	refused := p.atOnce(12, func(n int) error { _, err := p.Create(p.ctx, inApp("a", fmt.Sprint("j", n)), false); return err })
 	const jobs = "SELECT COUNT(*) FROM job j JOIN app a ON a.id = j.app_id WHERE a.name = ? AND j.living = 1"
 	c.want("jobs of the app", c.rows(jobs, "a"), "3")
-	if refused != 9 || refusals != 9 {
-		t.Errorf("%d were refused, and %d counted", refused, refusals)
+	if want := map[job.Limit]int{job.LimitJobs: 9}; refused != 9 || !maps.Equal(p.metrics.refusals, want) {
+		t.Errorf("%d were refused, and %v counted", refused, p.metrics.refusals)
 	}
 
 	over := func(what string, err error) {

@@ -74,7 +74,7 @@ func TestRunOfDeletedJob(t *testing.T) {
 	}
 	p.must(p.Delete(p.ctx, id))
 	m.takesOverdue(1.1)
-	c.wantEnded("ended", "1.0000 superseded 1 job was deleted")
+	c.wantEnded("ended", "1.0000 superseded 1 the job was deleted")
 }
 
 // TestKill: a wish is written for an executing run only.

@@ -96,7 +96,7 @@ func TestStopAnswerWaits(t *testing.T) {
 func TestPausedAppOfAPerson(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
-	m.starter.Stops = &Stops{DB: c.db}
+	m.starter.Stops = NewStops(StopsConfig{DB: c.db})
 	m.claimer.Stops = m.starter.Stops
 	look := func() {
 		t.Helper()

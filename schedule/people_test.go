@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql"
@@ -22,16 +24,44 @@ type person struct {
 	*edit.Editor
 	session *testSession
 	ctx     context.Context
-	soon    int // signals to the node that there may be work at once
+	soon    loop.Wake // holds the wakes of the node's claimer: there may be work at once
+	metrics *limited
 }
 
 // person adds a person with a node of their own, whose number is used for nothing else.
 func (c *cluster) person(dsn string) *person {
-	p := &person{cluster: c, session: &testSession{number: 99, now: t0}}
+	p := &person{
+		cluster: c, session: &testSession{number: 99, now: t0}, soon: make(loop.Wake, 100), metrics: new(limited),
+	}
 	p.session.minted.Store(1)
 	p.ctx = job.WithActor(c.Context(), job.Actor{Who: "alice", Origin: "10.0.0.7"})
-	p.Editor = &edit.Editor{DB: openDB(c.T, dsn), Session: p.session, Soon: func() { p.soon++ }, StopsSeen: 20 * time.Millisecond}
+	p.Editor = edit.New(edit.Config{
+		DB: openDB(c.T, dsn), Session: p.session, Metrics: p.metrics, StopsSeen: 20 * time.Millisecond, WakeClaimer: p.soon,
+	})
 	return p
+}
+
+// limited counts refusals by limits.
+type limited struct {
+	mu       sync.Mutex
+	refusals map[job.Limit]int
+}
+
+func (l *limited) Limited(limit job.Limit) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refusals == nil {
+		l.refusals = map[job.Limit]int{}
+	}
+	l.refusals[limit]++
+}
+
+// wakes returns the number of wakes since the last call.
+func (p *person) wakes() (n int) {
+	for ; len(p.soon) > 0; n++ {
+		<-p.soon
+	}
+	return n
 }
 
 // at sets the clock of the person.
@@ -121,8 +151,8 @@ func TestPauseThatIsOverInTime(t *testing.T) {
 	m.claims(3596)
 	c.want("started", m.starts(3600), "daily@3600")
 	c.wantEnded("nothing was skipped")
-	if p.soon != 3 {
-		t.Errorf("the node was woken %d times, want 3", p.soon)
+	if n := p.wakes(); n != 3 {
+		t.Errorf("the node was woken %d times, want 3", n)
 	}
 }
 
@@ -273,9 +303,9 @@ func TestEditSettlesThePast(t *testing.T) {
 	p.must(p.Update(p.ctx, ids["edited"], 0, ofEvery("edited", 7)))
 	p.must(p.Update(p.ctx, ids["paused"], 0, ofEvery("paused", 7)))
 	c.wantJobs("jobs", "deleted 1 2 deleted", "edited 2 2 next 42.0000", "paused 2 3 parked 42.0000 paused")
-	c.wantEnded("counted", "10.0000 to 30.0000 3 superseded 1 job was deleted",
-		"10.0000 to 30.0000 3 superseded 1 its schedule was changed before it was claimed",
-		"10.0000 to 30.0000 3 skipped 1 paused since 2026-11-02T12:00:15Z; its schedule was changed before it was claimed")
+	c.wantEnded("counted", "10.0000 to 30.0000 3 superseded 1 the job was deleted",
+		"10.0000 to 30.0000 3 superseded 1 the schedule was changed before the due time was claimed",
+		"10.0000 to 30.0000 3 skipped 1 paused since 2026-11-02T12:00:15Z; the schedule was changed before the due time was claimed")
 	m.claims(36)
 	c.want("claimed", m.starts(42), "edited@42")
 	if _, err := p.Delete(p.ctx, ids["deleted"]); !errors.Is(err, sql.ErrNotFound) {
@@ -292,7 +322,7 @@ func TestDelete(t *testing.T) {
 	p.must(p.at(4.1).Delete(p.ctx, id))
 	c.want("runs", c.rows(allRuns, int64(t0)), "j 4.0000 prepared 1 1")
 	c.want("nothing starts", m.starts(8))
-	c.wantEnded("ended", "4.0000 superseded 1 job was deleted")
+	c.wantEnded("ended", "4.0000 superseded 1 the job was deleted")
 	p.creates(ofEvery("j", 4)) // the name is free
 }
 
@@ -318,7 +348,7 @@ func TestBrokenJob(t *testing.T) {
 	c.exec("UPDATE job_version SET definition = '{'")
 	c.exec("UPDATE job SET next_due = ?", int64(t0.Add(25*time.Second)))
 	p.must(p.at(30).Delete(p.ctx, id))
-	c.wantEnded("nobody knows how many", "25.0000 to 30.0000 superseded 1 job was deleted")
+	c.wantEnded("nobody knows how many", "25.0000 to 30.0000 superseded 1 the job was deleted")
 }
 
 // TestCrowded: a job that comes from overlap allow looks at all of its executing runs (rule X).
@@ -450,7 +480,7 @@ func TestBusyJob(t *testing.T) {
 
 // TestManyJobs: a thousand jobs are created, changed, paused and deleted with few statements each.
 func TestManyJobs(t *testing.T) {
-	const n, most = 1000, 30
+	const n, most = 1000, 40 // 13 to 31 are usual, the most on Galera
 	c := newCluster(t)
 	proxied, proxy := c.proxied()
 	p, m := c.person(proxied), c.member(1, c.dsn)

@@ -202,7 +202,7 @@ func TestReadyRuns(t *testing.T) {
 func TestNoNodeIsThere(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
-	m.starter.Peers = func() []map[string]string { return []map[string]string{{"zone": "left"}, m.starter.Labels} }
+	m.session.peers = []map[string]string{{"zone": "left"}, m.starter.Labels}
 	soon := job.Misfire{Policy: job.MisfireSkip, After: job.Duration(5 * time.Second)}
 	for name, change := range map[string]func(*job.Spec){
 		"skip":     func(s *job.Spec) { s.Misfire = soon },
@@ -238,8 +238,8 @@ func TestNoNodeIsThere(t *testing.T) {
 func TestNobodyRunsItInAPause(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
-	m.starter.Peers = func() []map[string]string { return []map[string]string{m.starter.Labels} }
-	stops := &Stops{DB: c.db, Log: slog.New(slog.DiscardHandler)}
+	m.session.peers = []map[string]string{m.starter.Labels}
+	stops := NewStops(StopsConfig{DB: c.db, Log: slog.New(slog.DiscardHandler)})
 	m.claimer.Stops, m.starter.Stops = stops, stops
 	look := func() {
 		if err := stops.look(t.Context()); err != nil {
@@ -257,7 +257,7 @@ func TestNobodyRunsItInAPause(t *testing.T) {
 	c.exec("INSERT INTO stop (kind, since, who) VALUES ('cluster', ?, 'ann')", int64(t0))
 	look()
 	m.takesOverdue(2)
-	c.want("it ends", c.rows("SELECT CONCAT(state, ' ', outcome, ' ', reason) FROM run"), "ended skipped paused with the cluster by ann")
+	c.want("it ends", c.rows("SELECT CONCAT(state, ' ', outcome, ' ', reason) FROM run"), "ended skipped the cluster is paused by ann")
 }
 
 // TestNoDefinition: a job whose definition was removed reports that, and does not delay other jobs.

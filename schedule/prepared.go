@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql/trip"
 )
@@ -14,9 +15,9 @@ import (
 type Prepared struct {
 	mu     sync.Mutex
 	byRun  map[int64]*prepared
-	queue  queue // by the instant of the next look
-	ready  queue // runs whose instant has come: the highest priority first
-	signal wake
+	queue  queue     // by the instant of the next look
+	ready  queue     // runs whose instant has come: the highest priority first
+	signal loop.Wake // wakes the starter
 }
 
 type prepared struct {
@@ -29,7 +30,7 @@ type prepared struct {
 
 // NewPrepared returns an empty set.
 func NewPrepared() *Prepared {
-	return &Prepared{byRun: map[int64]*prepared{}, signal: newWake()}
+	return &Prepared{byRun: map[int64]*prepared{}, signal: loop.NewWake()}
 }
 
 // Add puts claimed runs into the set.
@@ -44,7 +45,7 @@ func (p *Prepared) Add(runs []trip.Run) {
 		heap.Push(&p.queue, it)
 	}
 	p.mu.Unlock()
-	p.signal.up()
+	p.signal.Up()
 }
 
 // Take returns up to n runs whose look comes before an instant, the highest priority first, and
@@ -199,17 +200,4 @@ func (q *queue) Pop() any {
 	*q = old[:len(old)-1]
 	it.index = -1
 	return it
-}
-
-// wake is a signal with one slot. A wake that finds the slot full is redundant; a missed wake costs
-// one tick.
-type wake chan struct{}
-
-func newWake() wake { return make(wake, 1) }
-
-func (w wake) up() {
-	select {
-	case w <- struct{}{}:
-	default:
-	}
 }

@@ -285,6 +285,9 @@ func (s *scene) readLines(tx *sql.Tx) error {
 	lines, err := trip.Lines(tx, list)
 	for _, h := range lines {
 		j := s.jobs[h.JobID]
+		if j == nil {
+			continue // edited by hand: it is in the line of a different job
+		}
 		j.line = append(j.line, h)
 		j.queued++
 	}

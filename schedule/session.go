@@ -12,4 +12,27 @@ type Session interface {
 	Fresh() bool            // the lease is fresh: claims and starts are allowed
 	Mint(n int) (run int64) // the first of n run ids that no other session uses
 	Share() (index, of int) // this session has the index-th of `of` shares of all jobs
+
+	// Peers returns the labels of the nodes that take work, or none while they are unknown.
+	Peers() []map[string]string
 }
+
+// Lookout knows what there was to do a moment ago, so that idle loops need not ask MySQL. It reports
+// false when it does not know.
+type Lookout interface {
+	NothingToClaim(before job.Micros) bool // no due time before an instant was left to claim
+	NothingToStart(now job.Micros) bool    // no run was due or held by a session
+	NoLimits() bool                        // no app had limits
+}
+
+// Blind is a Lookout that never knows.
+type Blind struct{}
+
+// NothingToClaim returns false.
+func (Blind) NothingToClaim(job.Micros) bool { return false }
+
+// NothingToStart returns false.
+func (Blind) NothingToStart(job.Micros) bool { return false }
+
+// NoLimits returns false.
+func (Blind) NoLimits() bool { return false }

@@ -32,7 +32,7 @@ func slot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	waiting := g.queued[r.JobID]
 	if waiting >= j.def.Spec.QueueMax() && r.Kind != trip.Backfill && r.Attempt == 1 && !g.woke(r) {
 		return refusal(job.Skipped, job.ReasonGroupFull,
-			"group %s has no free slot; %d due times wait already", name, waiting)
+			"group %s has no free slot, %s already waiting", name, waitingDueTimes(waiting))
 	}
 
 	return &verdict{action: wait, place: trip.GroupPlace(r, g.ID, j.def.Spec.Priority), turn: r.Launch.Run}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql/trip"
 )
@@ -15,7 +16,7 @@ type slowLane struct {
 	mu      sync.Mutex
 	waiting []trip.Candidate
 	held    map[int64]bool // jobs in the lane, waiting or being computed
-	signal  wake
+	signal  loop.Wake
 }
 
 const (
@@ -27,7 +28,7 @@ const (
 	slowWork = 1_000_000
 )
 
-func newSlowLane() *slowLane { return &slowLane{held: map[int64]bool{}, signal: newWake()} }
+func newSlowLane() *slowLane { return &slowLane{held: map[int64]bool{}, signal: loop.NewWake()} }
 
 // add puts a job into the lane, unless it is there already.
 func (l *slowLane) add(c trip.Candidate) {
@@ -36,7 +37,7 @@ func (l *slowLane) add(c trip.Candidate) {
 	if !l.held[c.JobID] {
 		l.held[c.JobID] = true
 		l.waiting = append(l.waiting, c)
-		l.signal.up()
+		l.signal.Up()
 	}
 }
 

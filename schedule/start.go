@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/sql"
@@ -25,39 +26,41 @@ type Ends interface {
 	Push(ctx context.Context, jobs []int64)
 }
 
-// Starter starts the prepared runs of this session that are due.
-type Starter struct {
+// StarterConfig is what a starter works with.
+type StarterConfig struct {
 	DB          *sql.DB
 	Exclusion   *lock.Exclusion
 	Session     Session
 	Definitions *Definitions
 	Prepared    *Prepared
 	Executing   Executing
-	Ends        Ends   // nil: nothing ends here
+	Ends        Ends
 	Stops       *Stops // pauses and disabled handlers
 	Limits      *Limiter
-	Replaced    func() // called when later due times replace executing runs, which must be killed; may be nil
+	Lookout     Lookout
 	Log         *slog.Logger
 
-	Labels  map[string]string          // of this node and of its handlers
-	Nothing func(now job.Micros) bool  // reports that a moment ago no run was due or held by a session; nil: unknown
-	Peers   func() []map[string]string // the labels of the nodes that take work; nil or empty: unknown
-	Window  time.Duration              // the least spawn window, from the later of due time and start
+	Labels map[string]string // of this node and of its handlers
+	Window time.Duration     // the least spawn window, from the later of due time and start
 
-	freed wake
-	woken wake
+	Wake        loop.Wake // a slot has become free
+	WakeOverdue loop.Wake // runs have become idle: the look for overdue runs comes at once
+	WakeWishes  loop.Wake // later due times replace executing runs, which must be killed
+}
+
+// Starter starts the prepared runs of this session that are due.
+type Starter struct {
+	StarterConfig
+
 	pace  *pace
-
 	room  *room
 	aside *aside
 	busy  int // looks in a row that found overdue runs which could not be judged
 }
 
-// NewStarter completes a starter. Run it.
-func NewStarter(s Starter) *Starter {
-	s.freed, s.woken, s.pace = newWake(), newWake(), new(pace)
-	s.room, s.aside = new(room), new(aside)
-	return &s
+// NewStarter returns a starter. The caller runs it.
+func NewStarter(cfg StarterConfig) *Starter {
+	return &Starter{StarterConfig: cfg, pace: new(pace), room: new(room), aside: new(aside)}
 }
 
 // mayStart reports whether the lease is fresh and the node knows the current stops.
@@ -81,9 +84,7 @@ func (s *Starter) start(ctx context.Context, now, before job.Micros) (int, error
 	if len(runs) == 0 {
 		return 0, nil
 	}
-	if s.Ends != nil { // rule 10: a run that is known to be over must not block the next one
-		s.Ends.Push(ctx, jobsOf(runs))
-	}
+	s.Ends.Push(ctx, jobsOf(runs)) // rule 10: a run that is known to be over must not block the next one
 
 	verdicts, err := s.decideHalves(ctx, runs, nil, now)
 	if err != nil {
@@ -162,11 +163,11 @@ func (s *Starter) decide(
 // signalOthers wakes the loops that have new work.
 func (s *Starter) signalOthers(woken int, verdicts []verdict) {
 	if woken > 0 {
-		s.Woken()
+		s.WakeOverdue.Up()
 	}
 	replaces := func(v verdict) bool { return v.action == wait && v.replaces }
-	if s.Replaced != nil && slices.ContainsFunc(verdicts, replaces) {
-		s.Replaced()
+	if slices.ContainsFunc(verdicts, replaces) {
+		s.WakeWishes.Up()
 	}
 }
 

@@ -2,10 +2,10 @@ package schedule
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 )
 
@@ -36,7 +36,7 @@ func (s *Starter) Run(ctx context.Context) error {
 				return context.Cause(ctx)
 			case <-time.After(wait):
 			case <-s.Prepared.signal:
-			case <-s.freed:
+			case <-s.Wake:
 			}
 			continue
 		}
@@ -56,7 +56,7 @@ func (s *Starter) Run(ctx context.Context) error {
 			select {
 			case <-ctx.Done():
 			case <-time.After(startPeriod):
-			case <-s.freed:
+			case <-s.Wake:
 			}
 		}
 	}
@@ -64,27 +64,26 @@ func (s *Starter) Run(ctx context.Context) error {
 
 // runOverdue starts overdue runs until ctx is over.
 func (s *Starter) runOverdue(ctx context.Context) {
-	wait := rand.N(overduePeriod) // so nodes do not march in step
-	asked := false                // a run was woken, or the last look left work
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-		case <-s.woken:
-			asked = true
+	asked := false // a run was woken, or the last look left work
+	_ = loop.Loop{
+		First:  loop.Jitter(overduePeriod),
+		Period: overduePeriod,
+		Wake:   s.WakeOverdue,
+		Log:    s.Log,
+		Failed: "cannot start overdue runs, trying again",
+	}.Run(ctx, func(ctx context.Context, woken bool) (pause time.Duration, err error) {
+		if !s.mayStart() || s.Executing.Free() <= 0 {
+			asked = false
+			return 0, loop.ErrSkipped
 		}
-
 		now := s.Session.Now()
-		if wait = overduePeriod; !asked && s.Nothing != nil && s.Nothing(now) {
-			continue
+		if !asked && !woken && s.Lookout.NothingToStart(now) {
+			return 0, loop.ErrSkipped
 		}
 		next, err := s.takeOverdue(ctx, now)
-		if err != nil && ctx.Err() == nil {
-			s.Log.Warn("cannot start overdue runs, trying again", "error", err)
-		}
-		wait, asked = max(time.Millisecond, next), next < overduePeriod || err != nil
-	}
+		asked = next < overduePeriod || err != nil
+		return max(time.Millisecond, next), err
+	})
 }
 
 // untilNext returns the time until the next start. It is zero when a run is due within the lead.
@@ -95,9 +94,3 @@ func (s *Starter) untilNext(now job.Micros) time.Duration {
 	}
 	return min(startPeriod, max(0, at.Sub(now)-s.pace.lead()))
 }
-
-// Freed signals that a slot has become free.
-func (s *Starter) Freed() { s.freed.up() }
-
-// Woken signals that waiting runs have become idle.
-func (s *Starter) Woken() { s.woken.up() }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
@@ -19,17 +20,31 @@ import (
 //
 // A nil Stops has no stops.
 type Stops struct {
-	DB      *sql.DB
-	Changed func() // called when the stops have changed: jobs may have become claimable
-	Now     func() job.Micros
-	Busy    func() bool                 // reports whether runs are prepared; nil: assume so
-	Over    func(context.Context) error // called when a pause has ended by itself; may be nil
-	Log     *slog.Logger
+	StopsConfig
 
 	mu   sync.Mutex
 	rows []trip.Stop
 	read time.Time // when the latest successful look began
 }
+
+// StopsConfig is what Stops work with.
+type StopsConfig struct {
+	DB          *sql.DB
+	Session     interface{ Now() job.Micros }
+	Prepared    *Prepared // while it is empty, looks are rarer
+	Pauses      Pauses
+	Node        string    // name of this node, for the audit
+	WakeClaimer loop.Wake // the stops have changed: jobs may have become claimable
+	Log         *slog.Logger
+}
+
+// Pauses removes pauses that have ended by themselves.
+type Pauses interface {
+	EndPauses(ctx context.Context, node string) error
+}
+
+// NewStops returns stops that are not read yet. The caller runs them.
+func NewStops(cfg StopsConfig) *Stops { return &Stops{StopsConfig: cfg} }
 
 const (
 	stopsPeriod = 500 * time.Millisecond
@@ -42,29 +57,23 @@ func StopsSeen(window time.Duration) time.Duration { return stopsValid + maxLead
 
 // Run reads until ctx is over.
 func (s *Stops) Run(ctx context.Context) error {
-	for {
-		if err := s.look(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Warn("cannot read what is paused or disabled, trying again", "error", err)
-		}
-		if s.Over != nil && s.isOver() {
-			if err := s.Over(ctx); err != nil && ctx.Err() == nil {
-				s.Log.Warn("cannot remove pauses that are over, trying again", "error", err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(s.period()):
-		}
-	}
+	return loop.Loop{Log: s.Log, Failed: "cannot read pauses and disabled handlers, trying again"}.Run(ctx, s.step)
 }
 
-// period returns the pause until the next look. A node without prepared runs can look less often.
-func (s *Stops) period() time.Duration {
-	if s.Busy != nil && !s.Busy() {
-		return 2 * stopsPeriod
+// step looks once, and returns the pause until the next look. A node without prepared runs can look
+// less often.
+func (s *Stops) step(ctx context.Context, _ bool) (pause time.Duration, err error) {
+	err = s.look(ctx)
+	if s.isOver() {
+		if err := s.Pauses.EndPauses(ctx, s.Node); err != nil && ctx.Err() == nil {
+			s.Log.Warn("cannot remove ended pauses, trying again", "error", err)
+		}
 	}
-	return stopsPeriod
+
+	if s.Prepared.Len() == 0 {
+		return 2 * stopsPeriod, err
+	}
+	return stopsPeriod, err
 }
 
 func (s *Stops) look(ctx context.Context) error {
@@ -78,8 +87,8 @@ func (s *Stops) look(ctx context.Context) error {
 	changed := !slices.Equal(rows, s.rows)
 	s.rows, s.read = rows, began
 	s.mu.Unlock()
-	if changed && s.Changed != nil {
-		s.Changed()
+	if changed {
+		s.WakeClaimer.Up()
 	}
 
 	return nil
@@ -88,7 +97,7 @@ func (s *Stops) look(ctx context.Context) error {
 // isOver reports whether a pause has ended by itself.
 func (s *Stops) isOver() bool {
 	rows, _ := s.now()
-	now := s.Now()
+	now := s.Session.Now()
 	return slices.ContainsFunc(rows, func(x trip.Stop) bool {
 		return (x.Kind == trip.StopCluster || x.Kind == trip.StopApp) && x.Until != 0 && x.Until <= now
 	})
@@ -168,7 +177,7 @@ const restPeriod = 10 * time.Second
 // pause returns the reason why the schedule of the job rests; zero: it is not paused.
 func (j *jobScene) pause(app int32, now job.Micros) job.Reason {
 	if j.Paused {
-		return job.Reason{Code: job.ReasonJobPaused, Text: "job is paused"}
+		return job.Reason{Code: job.ReasonJobPaused, Text: "the job is paused"}
 	}
 
 	for i := range j.stops {
@@ -176,9 +185,9 @@ func (j *jobScene) pause(app int32, now job.Micros) job.Reason {
 		switch {
 		case !s.Pauses(app, now):
 		case s.Kind == trip.StopCluster:
-			return job.Reason{Code: pauseCode(s), Text: "paused with the cluster" + s.Words()}
+			return job.Reason{Code: pauseCode(s), Text: "the cluster is paused" + s.Words()}
 		default:
-			return job.Reason{Code: pauseCode(s), Text: "paused with app " + s.Name + s.Words()}
+			return job.Reason{Code: pauseCode(s), Text: "app " + s.Name + " is paused" + s.Words()}
 		}
 	}
 
@@ -192,7 +201,7 @@ func restoredDatabase(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 		s := &j.stops[i]
 		if s.Kind == trip.StopRestored && r.Kind == trip.Schedule && r.Due < s.Until && s.Until <= now {
 			return refusal(job.Skipped, job.ReasonDatabaseRestored,
-				"due before the database was restored at %s: whether it ran nobody knows; see docs/backup.md", s.Until)
+				"due before the database was restored at %s: it may have run already; see docs/backup.md", s.Until)
 		}
 	}
 	return nil

@@ -30,18 +30,18 @@ func TestStopPolicies(t *testing.T) {
 		handler string
 		want    string
 	}{
-		"the app is paused":                       {app, run, "", "refuse skipped, app_paused: paused with app shop by ann: stocktaking"},
+		"the app is paused":                       {app, run, "", "refuse skipped, app_paused: app shop is paused by ann: stocktaking"},
 		"another app is":                          {other, run, "", "start"},
-		"the cluster is":                          {cluster, run, "", "refuse skipped, cluster_paused: paused with the cluster by ann"},
+		"the cluster is":                          {cluster, run, "", "refuse skipped, cluster_paused: the cluster is paused by ann"},
 		"its pause is over":                       {over, run, "", "start"},
-		"its pause is not over yet":               {until, run, "", "refuse skipped, cluster_paused: paused with the cluster"},
+		"its pause is not over yet":               {until, run, "", "refuse skipped, cluster_paused: the cluster is paused"},
 		"people's runs start in a pause":          {app, manual, "", "start"},
 		"backfills rest in a pause":               {app, backfill, "", "postpone"},
 		"the handler is disabled":                 {handler, run, "mail", "refuse skipped, handler_disabled: handler mail is disabled by bob"},
 		"... for people too":                      {handler, manual, "mail", "refuse skipped, handler_disabled: handler mail is disabled by bob"},
 		"another handler is":                      {handler, run, "print", "start"},
 		"a job without one":                       {handler, run, "", "start"},
-		"the database was restored since":         {restored, run, "", "refuse skipped, database_restored: due before the database was restored at 2026-11-02T12:01:35Z: whether it ran nobody knows; see docs/backup.md"},
+		"the database was restored since":         {restored, run, "", "refuse skipped, database_restored: due before the database was restored at 2026-11-02T12:01:35Z: it may have run already; see docs/backup.md"},
 		"... people's runs start":                 {restored, manual, "", "start"},
 		"an instant that is yet to come is wrong": {ahead, run, "", "start"},
 	} {
@@ -61,7 +61,9 @@ func TestStopPolicies(t *testing.T) {
 func TestPausedApp(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
-	stops := &Stops{DB: c.db, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Changed: m.claimer.Look}
+	stops := NewStops(StopsConfig{
+		DB: c.db, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), WakeClaimer: m.claimer.Wake,
+	})
 	m.claimer.Stops, m.starter.Stops = stops, stops
 	look := func() {
 		if err := stops.look(t.Context()); err != nil {
@@ -99,7 +101,7 @@ func TestPausedApp(t *testing.T) {
 	m.ends("j", 20, 23, succeeded)
 	c.want("the backfill goes on", m.starts(31.1), "j@-3600", "other@30")
 	c.want("outcomes of the job", c.rows("SELECT CONCAT(outcome, ' ', COALESCE(reason, '')) FROM run WHERE job_id = ? AND state = 'ended' ORDER BY due", id),
-		"skipped paused with app a", "succeeded ")
+		"skipped app a is paused", "succeeded ")
 
 	m.ends("other", 30, 32, succeeded)
 	m.claims(35)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/result"
@@ -40,7 +41,7 @@ type member struct {
 	session *testSession
 	set     *executing
 	ending  *result.Recorder
-	woken   int // signals of the recorder that runs were woken
+	woken   loop.Wake // holds the wakes of the recorder: waiting runs became idle
 }
 
 type testSession struct {
@@ -49,6 +50,7 @@ type testSession struct {
 	now    job.Micros
 	stale  bool
 	others int // number of other sessions
+	peers  []map[string]string
 }
 
 func (s *testSession) Number() trip.Owner { return s.number }
@@ -58,6 +60,14 @@ func (s *testSession) Share() (int, int)  { return 0, 1 + s.others }
 func (s *testSession) Mint(n int) int64 {
 	return int64(s.number)<<32 + s.minted.Add(int64(n)) - int64(n)
 }
+
+func (s *testSession) Unsettled() time.Duration   { return 0 }
+func (s *testSession) Peers() []map[string]string { return s.peers }
+
+// noEnds is a node on which nothing ends.
+type noEnds struct{}
+
+func (noEnds) Push(context.Context, []int64) {}
 
 // executing is a set that holds the started runs.
 type executing struct {
@@ -72,6 +82,9 @@ func (x *executing) Add(s []job.Started) {
 	defer x.mu.Unlock()
 	x.started = append(x.started, s...)
 }
+
+// Written does nothing.
+func (x *executing) Written([]trip.Launch) {}
 
 // take returns the runs that were started since the last call, as "job@seconds".
 func (x *executing) take() (out []string) {
@@ -143,12 +156,16 @@ func (c *cluster) want(what string, got []string, want ...string) {
 func (c *cluster) member(number trip.Owner, dsn string) *member {
 	db := openDB(c.T, dsn)
 	log := slog.New(slog.NewTextHandler(c.Output(), nil))
-	m := &member{cluster: c, session: &testSession{number: number, now: t0}, set: &executing{slots: 100}}
+	m := &member{cluster: c, session: &testSession{number: number, now: t0}, set: &executing{slots: 100}, woken: make(loop.Wake, 100)}
 	m.session.minted.Store(1)
-	x, defs, prepared := lock.New(db, log), NewDefinitions(), NewPrepared()
-	m.claimer = NewClaimer(Claimer{DB: db, Exclusion: x, Session: m.session, Definitions: defs, Prepared: prepared, Log: log, LookAhead: 10 * time.Second, Most: 1000})
-	m.starter = NewStarter(Starter{
-		DB: db, Exclusion: x, Session: m.session, Definitions: defs, Prepared: prepared, Executing: m.set, Log: log, Window: time.Second,
+	x, defs, prepared := lock.New(db, lock.Unmeasured{}, log), NewDefinitions(), NewPrepared()
+	m.claimer = NewClaimer(ClaimerConfig{
+		DB: db, Exclusion: x, Session: m.session, Definitions: defs, Prepared: prepared, Lookout: Blind{}, Log: log,
+		LookAhead: 10 * time.Second, Most: 1000,
+	})
+	m.starter = NewStarter(StarterConfig{
+		DB: db, Exclusion: x, Session: m.session, Definitions: defs, Prepared: prepared, Executing: m.set, Ends: noEnds{},
+		Lookout: Blind{}, Log: log, Window: time.Second,
 	})
 	return m
 }
@@ -320,7 +337,7 @@ func TestDeletedAndPaused(t *testing.T) {
 	c.want("before they are due", m.starts(2.9))
 	c.want("when they are due", m.starts(3))
 	c.want("outcomes", c.rows("SELECT CONCAT_WS(' ', outcome, reason) FROM run WHERE state = 'ended' ORDER BY job_id"),
-		"skipped job is paused", "superseded job was deleted", "superseded job was deleted")
+		"skipped the job is paused", "superseded the job was deleted", "superseded the job was deleted")
 }
 
 // TestEditedJob: a start uses the current definition, which it has to read first.

@@ -47,8 +47,9 @@ func (m *member) ends(name string, due float64, seconds float64, how ended) {
 
 func (m *member) recorder() *result.Recorder {
 	if m.ending == nil {
-		m.ending = result.New(m.starter.Exclusion, m.session, m.starter.Log, func([]trip.End) {})
-		m.ending.Woken = func() { m.woken++ }
+		m.ending = result.New(result.Config{
+			Exclusion: m.starter.Exclusion, Session: m.session, Executing: m.set, WakeOverdue: m.woken, Log: m.starter.Log,
+		})
 	}
 	return m.ending
 }
@@ -82,8 +83,8 @@ func TestQueueInOrder(t *testing.T) {
 	c.want("two wait, one is skipped", c.runsNow(), "j 2 executing", "j 4 waiting", "j 6 waiting")
 	m.ends("j", 2, 9, succeeded)
 	c.want("the next one is idle", c.runsNow(), "j 4 idle", "j 6 waiting")
-	if m.woken != 1 {
-		t.Errorf("woken %d times, want 1", m.woken)
+	if n := len(m.woken); n != 1 {
+		t.Errorf("woken %d times, want 1", n)
 	}
 	c.want("it is its turn", c.runningOf("j"), "4")
 
@@ -119,6 +120,25 @@ func TestReplace(t *testing.T) {
 	m.ends("j", 2, 6.5, ended{job.Killed, 7})
 	c.want("the third one starts", m.takesOverdue(6.6), "j@6")
 	c.want("what was replaced is not tried again", c.outcomes(), "j 2 killed", "j 4 superseded")
+}
+
+// TestForeignRunInLine: the row of a waiting run was edited by hand and names a different job now.
+// The job in whose line it waits goes on.
+func TestForeignRunInLine(t *testing.T) {
+	c := newCluster(t)
+	c.exec("DROP TRIGGER run_updated") // it forbids that
+	m := c.member(1, c.dsn)
+	spec := every("j", 2)
+	spec.Overlap = job.OverlapReplace
+	c.create(spec, t0)
+	m.claims(0)
+	c.want("first", m.starts(2), "j@2")
+	c.want("second", m.starts(4))
+
+	c.exec("UPDATE run SET job_id = 999 WHERE state = 'waiting'")
+	c.want("third", m.starts(6))
+	m.ends("j", 2, 6.5, succeeded)
+	c.want("a later one starts", m.starts(8), "j@8")
 }
 
 // TestRetryWaits: the end of an attempt inserts the next one, which waits for another run of its

@@ -177,7 +177,7 @@ func writeSuperseded(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job
 			continue
 		}
 		for _, h := range v.supersedes {
-			reason := job.Reason{Code: job.ReasonReplaced, Text: fmt.Sprintf(tookItsPlace, v.run.Due)}
+			reason := job.Reason{Code: job.ReasonReplaced, Text: fmt.Sprintf(replacedBy, v.run.Due)}
 			refusals = append(refusals, trip.Refusal{Launch: h.Launch, Reason: reason})
 		}
 	}

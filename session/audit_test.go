@@ -26,9 +26,9 @@ func TestAuditOfTheDead(t *testing.T) {
 		SELECT COUNT(*)
 		FROM audit
 		WHERE action = 'reap' AND kind = 'session' AND name = 'peer' AND who = 'go-crontab' AND origin = 'one'
-			AND at > 1000000 AND reason LIKE 'its last beat was at %'`)
-	if calls.buried != 1 {
-		t.Errorf("told %d times of a burial, want once", calls.buried)
+			AND at > 1000000 AND reason LIKE 'its last heartbeat was at %'`)
+	if len(calls.buried) != 1 {
+		t.Errorf("told %d times of a burial, want once", len(calls.buried))
 	}
 }
 
@@ -43,9 +43,9 @@ func TestAuditOfALostSession(t *testing.T) {
 		reason string
 	}{
 		{nil, false, job.ActionLeave, ""},
-		{ErrLapsed, false, job.ActionFence, "lease lapsed: what it executed was killed"},
-		{ErrLapsed, true, job.ActionFence, "lease lapsed: what it executed was killed"},
-		{ErrBuried, true, job.ActionFence, "session was buried by a peer: what it executed was killed"},
+		{ErrLapsed, false, job.ActionFence, ErrLapsed.Error() + "; its runs were killed"},
+		{ErrLapsed, true, job.ActionFence, ErrLapsed.Error() + "; its runs were killed"},
+		{ErrBuried, true, job.ActionFence, ErrBuried.Error() + "; its runs were killed"},
 	} {
 		f := f.reset(t)
 		s := f.join(fmt.Sprint("node-", i))

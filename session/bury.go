@@ -47,9 +47,9 @@ func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.
 		})
 		if err == nil {
 			if there {
-				log.Warn("guard: buried the session of a dead node")
+				log.Warn("guard: ended the session of the dead node")
 			} else {
-				log.Info("guard: the session of a dead node was buried already")
+				log.Info("guard: the session of the dead node was already ended")
 			}
 			return nil
 		}

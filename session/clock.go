@@ -16,8 +16,11 @@ type Clock struct {
 	trip atomic.Int64              // duration of the last reading
 	set  atomic.Pointer[time.Time] // when a reading showed that MySQL's clock was put forward
 	mu   sync.Mutex                // serializes Set
-	boot func() time.Duration      // for tests; nil: boottime.Now
+	boot func() time.Duration      // boottime.Now, except in tests
 }
+
+// NewClock returns a clock that has not been set yet.
+func NewClock() *Clock { return &Clock{boot: boottime.Now} }
 
 // reading says that MySQL's clock showed db at the monotonic instant mono, give or take err.
 type reading struct {
@@ -90,15 +93,8 @@ const leastSleep = 100 * time.Millisecond
 // sleep returns the time for which the machine was suspended since a reading. The two clocks cannot
 // be read at the same instant: a delay in between makes the result too small, never too large.
 func (c *Clock) sleep(r *reading) time.Duration {
-	boot := c.bootNow()
+	boot := c.boot()
 	return boot - r.boot - time.Since(r.mono)
-}
-
-func (c *Clock) bootNow() time.Duration {
-	if c.boot != nil {
-		return c.boot()
-	}
-	return boottime.Now()
 }
 
 // errAt bounds the error of the reading when it is extrapolated to t.

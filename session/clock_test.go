@@ -20,7 +20,7 @@ const epoch = job.Micros(1_800_000_000_000_000)
 // took gives a clock a reading that was requested at sent and answered at received, without a
 // suspension in between.
 func took(c *Clock, sent, received time.Time, db job.Micros) {
-	boot := c.bootNow() // before the request, as in ReadClock
+	boot := c.boot() // before the request, as in ReadClock
 	c.Set(boot-time.Since(sent), sent, received, db)
 }
 
@@ -28,12 +28,12 @@ func took(c *Clock, sent, received time.Time, db job.Micros) {
 func TestClockIsCarriedOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var c Clock
+		c := NewClock()
 		if got := c.Now(); got != 0 {
 			t.Errorf("before the first reading: got %s, want none", got)
 		}
 
-		took(&c, time.Now(), time.Now(), epoch)
+		took(c, time.Now(), time.Now(), epoch)
 		for _, after := range []time.Duration{0, time.Microsecond, time.Second, time.Hour, 1000 * time.Hour} {
 			time.Sleep(after)
 			if got, want := c.Now(), epoch.Add(time.Since(c.at.Load().mono)); got != want {
@@ -49,7 +49,7 @@ func TestClockIsCarriedOn(t *testing.T) {
 		}
 
 		wall := time.Now().Add(-7 * time.Hour)
-		took(&c, time.Now(), time.Now(), job.MicrosOf(wall))
+		took(c, time.Now(), time.Now(), job.MicrosOf(wall))
 		if got := c.Offset(); got != -7*time.Hour {
 			t.Errorf("MySQL's clock is seven hours behind this node's: got offset %s", got)
 		}
@@ -108,7 +108,7 @@ func TestASuspensionWhileMySQLIsAsked(t *testing.T) {
 		start := time.Now()
 		mysql := func(at time.Time) job.Micros { return epoch.Add(at.Sub(start) + slept) }
 		took(c, start, start, mysql(start))
-		boot, sent := c.bootNow(), time.Now()
+		boot, sent := c.boot(), time.Now()
 		db := mysql(sent).Add(counted)
 		slept = gone
 		c.Set(boot, sent, sent, db)
@@ -224,10 +224,10 @@ func TestClockBelieves(t *testing.T) {
 		"put forward by less than can be seen over a delay": {[]asked{{0, ms(2), 0}, {ms(1000), ms(100), ms(50)}}, 0},
 	} {
 		start := time.Now()
-		var clock Clock
+		clock := NewClock()
 		for _, r := range c.readings {
 			sent := start.Add(r.at)
-			took(&clock, sent, sent.Add(r.rtt), epoch.Add(r.at+r.rtt/2+r.off))
+			took(clock, sent, sent.Add(r.rtt), epoch.Add(r.at+r.rtt/2+r.off))
 		}
 
 		at := start.Add(time.Hour)
@@ -249,7 +249,7 @@ func TestClockErrorIsBounded(t *testing.T) {
 		duration := func(label string, most time.Duration) time.Duration {
 			return time.Duration(rapid.Int64Range(0, int64(most)).Draw(t, label))
 		}
-		var c Clock
+		c := NewClock()
 		now := start
 		for range rapid.IntRange(1, 30).Draw(t, "readings") {
 			sent := now
@@ -261,7 +261,7 @@ func TestClockErrorIsBounded(t *testing.T) {
 					"most"))
 			received := sent.Add(there + back)
 			before := c.at.Load()
-			took(&c, sent, received, mysql(sent.Add(there)))
+			took(c, sent, received, mysql(sent.Add(there)))
 			if r := c.at.Load(); before != nil && before.errAt(r.mono) < r.err {
 				t.Fatalf("a step was seen where there was none, after readings %+v and %+v", *before, *r)
 			}
@@ -285,7 +285,7 @@ func TestClockErrorIsBounded(t *testing.T) {
 func TestClockStepIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var c Clock
+		c := NewClock()
 		now, shift := time.Now(), time.Duration(0)
 		start := now
 		for range rapid.IntRange(1, 40).Draw(t, "readings") {
@@ -296,7 +296,7 @@ func TestClockStepIsSeenAtOnce(t *testing.T) {
 			}
 
 			rtt := time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "rtt"))
-			took(&c, now, now.Add(rtt), epoch.Add(now.Sub(start)+rtt/2+shift))
+			took(c, now, now.Add(rtt), epoch.Add(now.Sub(start)+rtt/2+shift))
 			now = now.Add(rtt)
 			r := c.at.Load()
 			if off := r.now(now).Sub(epoch.Add(now.Sub(start) + shift)); off.Abs() > r.errAt(now) {
@@ -309,13 +309,13 @@ func TestClockStepIsSeenAtOnce(t *testing.T) {
 // TestClockIsShared serves the race detector.
 func TestClockIsShared(t *testing.T) {
 	t.Parallel()
-	var c Clock
-	took(&c, time.Now(), time.Now(), epoch)
+	c := NewClock()
+	took(c, time.Now(), time.Now(), epoch)
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			for range 200 {
-				took(&c, time.Now(), time.Now(), c.Now())
+				took(c, time.Now(), time.Now(), c.Now())
 			}
 		})
 
@@ -333,7 +333,7 @@ func TestClockIsShared(t *testing.T) {
 // TestDistance: a busy MySQL does not look distant.
 func TestDistance(t *testing.T) {
 	t.Parallel()
-	var c Clock
+	c := NewClock()
 	if got := c.Distance(); got != 0 {
 		t.Errorf("got %s before the first reading", got)
 	}
@@ -341,7 +341,7 @@ func TestDistance(t *testing.T) {
 	start := time.Now()
 	for i, rtt := range []time.Duration{3 * time.Millisecond, 300 * time.Millisecond, 40 * time.Millisecond} {
 		sent := start.Add(time.Duration(i) * time.Second)
-		took(&c, sent, sent.Add(rtt), epoch.Add(time.Duration(i)*time.Second+rtt/2))
+		took(c, sent, sent.Add(rtt), epoch.Add(time.Duration(i)*time.Second+rtt/2))
 	}
 
 	if got := c.Distance(); got < 3*time.Millisecond || got > 4*time.Millisecond {

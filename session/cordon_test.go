@@ -17,8 +17,8 @@ func TestCordon(t *testing.T) {
 	s := f.join("one")
 	f.join("two")
 	r, calls := f.reaper(s)
-	gaveBack := 0
-	r.Cordoned = func() { gaveBack++ }
+	around := new(surroundings)
+	r.Cordon = around
 	look := func() (index, of int) {
 		if err := r.reap(t.Context(), at(0)); err != nil {
 			t.Fatal(err)
@@ -40,23 +40,23 @@ func TestCordon(t *testing.T) {
 		t.Fatalf("before: index %d of %d, cordoned %t", index, of, s.Cordoned())
 	}
 
-	calls.changed = 0
-	if look(); beats() || gaveBack != 0 {
+	calls.forget()
+	if look(); beats() || around.obeys != 0 {
 		t.Error("a look at nothing new gave back")
 	}
-	if calls.changed != 0 {
-		t.Errorf("a look at the same members told %d times of a change", calls.changed)
+	if len(calls.changed) != 0 {
+		t.Errorf("a look at the same members told %d times of a change", len(calls.changed))
 	}
 
 	f.cordon("one", 77)
-	if index, of := look(); index != -1 || of != 1 || !s.Cordoned() || gaveBack != 1 {
-		t.Errorf("cordoned: index %d of %d, cordoned %t, gave back %d times", index, of, s.Cordoned(), gaveBack)
+	if index, of := look(); index != -1 || of != 1 || !s.Cordoned() || around.obeys != 1 {
+		t.Errorf("cordoned: index %d of %d, cordoned %t, gave back %d times", index, of, s.Cordoned(), around.obeys)
 	}
-	if labels := s.Peers(); len(labels) != 1 || calls.changed != 1 {
-		t.Errorf("cordoned: members %v, told %d times of a change; want one of them, and once", labels, calls.changed)
+	if labels := s.Peers(); len(labels) != 1 || len(calls.changed) != 1 {
+		t.Errorf("cordoned: members %v, told %d times of a change; want one of them, and once", labels, len(calls.changed))
 	}
-	if look(); gaveBack != 2 || beats() {
-		t.Errorf("gave back %d times, want at each look; it told that it has obeyed", gaveBack)
+	if look(); around.obeys != 2 || beats() {
+		t.Errorf("gave back %d times, want at each look; it told that it has obeyed", around.obeys)
 	}
 
 	for i, want := range []bool{true, false} {
@@ -94,9 +94,9 @@ func TestCordon(t *testing.T) {
 	}
 
 	f.cordon("one", 0)
-	calls.changed = 0
-	if index, of := look(); index < 0 || of != 2 || s.Cordoned() || !beats() || calls.changed != 1 {
-		t.Errorf("uncordoned: index %d of %d, cordoned %t, changed %d times", index, of, s.Cordoned(), calls.changed)
+	calls.forget()
+	if index, of := look(); index < 0 || of != 2 || s.Cordoned() || !beats() || len(calls.changed) != 1 {
+		t.Errorf("uncordoned: index %d of %d, cordoned %t, changed %d times", index, of, s.Cordoned(), len(calls.changed))
 	}
 	if s.ObeyCordon(); beats() {
 		t.Error("obeyed no cordon, and told so")

@@ -14,7 +14,7 @@ func TestSessionsRunAgain(t *testing.T) {
 	schema := faultproxy.NewSchema(t, f.direct.Raw())
 	for name, change := range map[string]func(f *fixture) func() (any, error){
 		"join": func(f *fixture) func() (any, error) {
-			clock := new(Clock)
+			clock := NewClock()
 			if err := ReadClock(f.Context(), f.pulse(), clock); err != nil {
 				f.Fatal(err)
 			}
@@ -50,7 +50,7 @@ func TestSessionsRunAgain(t *testing.T) {
 				f.exec("UPDATE session SET id = 'random', beat = 0, beat_at = 0")
 				f.exec("UPDATE life SET session = 'random' WHERE node = 'n'")
 				f.exec("UPDATE audit SET at = 0")
-				return []int{calls.changed, calls.buried}, err
+				return []int{len(calls.changed), len(calls.buried)}, err
 			}
 		},
 		"bury": func(f *fixture) func() (any, error) {

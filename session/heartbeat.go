@@ -11,32 +11,43 @@ import (
 	"go-crontab/sql"
 )
 
+// HeartbeatConfig is what a heartbeat works with.
+type HeartbeatConfig struct {
+	Session *Session
+	Pulse   *sql.Pulse
+	Node    Node
+	Log     *slog.Logger
+}
+
+// Node is the node of a session, as its heartbeat sees it.
+type Node interface {
+	Load() (prepared, executing int)
+	// Works reports whether this node can write the ends of runs. While it cannot, and its session
+	// is alive, no other node may end its runs either. So the session then stops beating, and is
+	// lost like the session of a node that is cut off.
+	Works() bool
+	// Renewed is called when the lease counts from a later instant of CLOCK_BOOTTIME.
+	Renewed(sent time.Duration)
+}
+
 // Heartbeat proves that the session is alive, and reads MySQL's clock. It has a separate
 // connection, and takes no lock except on its own row.
 type Heartbeat struct {
-	Session *Session
-	Pulse   *sql.Pulse
-	Load    func() (prepared, executing int)
-	// Works reports whether this node can write the ends of runs; nil means that it can. While it
-	// cannot, and its session is alive, no other node may end its runs either. So the session then
-	// stops beating, and is lost like the session of a node that is cut off.
-	Works func() bool
-	// Renewed is called when the lease counts from a later instant of CLOCK_BOOTTIME; it may be
-	// nil.
-	Renewed func(sent time.Duration)
-	Log     *slog.Logger
-
+	HeartbeatConfig
 	seen bool // a beat has found the session's row
 }
 
+// NewHeartbeat returns a heartbeat. The caller runs it.
+func NewHeartbeat(cfg HeartbeatConfig) *Heartbeat { return &Heartbeat{HeartbeatConfig: cfg} }
+
 // errNotYet is the error of a first beat to a member of a multi-writer cluster that has not applied
 // the session's row yet.
-var errNotYet = errors.New("the server has not the session's row yet")
+var errNotYet = errors.New("the server does not have this session's row yet")
 
 // errCannotWrite is the reason why a node that can reach MySQL does not beat: it cannot write the
 // ends of runs.
 var errCannotWrite = errors.New(
-	"the ends of runs cannot be written; until they can, this node does not prolong its lease")
+	"results of runs cannot be written, so this node does not renew its lease")
 
 // Run beats until ctx ends. After a failed beat, the next one comes sooner.
 func (h *Heartbeat) Run(ctx context.Context) error {
@@ -53,10 +64,11 @@ func (h *Heartbeat) Run(ctx context.Context) error {
 		wait = h.Session.Timings.Beat
 		switch err := h.beat(ctx); {
 		case err == nil && !silent.IsZero():
-			h.Log.Info("beats again", "after", time.Since(silent).Round(time.Millisecond))
+			h.Log.Info("heartbeats succeed again", "after", time.Since(silent).Round(time.Millisecond))
 			silent = time.Time{}
 		case err != nil && ctx.Err() == nil:
-			h.Log.Warn("beat failed, trying again", "error", err, "lease_age", h.Session.Age().Round(time.Millisecond))
+			h.Log.Warn("heartbeat failed, trying again",
+				"error", err, "lease_age", h.Session.Age().Round(time.Millisecond))
 			if silent.IsZero() {
 				silent = time.Now()
 			}
@@ -67,11 +79,11 @@ func (h *Heartbeat) Run(ctx context.Context) error {
 
 func (h *Heartbeat) beat(ctx context.Context) error {
 	s := h.Session
-	if h.Works != nil && !h.Works() {
+	if !h.Node.Works() {
 		return errCannotWrite
 	}
 
-	prepared, executing := h.Load()
+	prepared, executing := h.Node.Load()
 	sent := boottime.Now()
 	there, err := h.Pulse.Beat(ctx, s.id, sql.Vitals{
 		Prepared:   prepared,
@@ -107,15 +119,13 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 	// Renew only now: after a suspension, a lease must not be fresh before the clock has been read
 	// again.
 	s.lease.renew(sent)
-	if h.Renewed != nil {
-		h.Renewed(sent)
-	}
+	h.Node.Renewed(sent)
 	return nil
 }
 
 // ReadClock sets clock with one reading.
 func ReadClock(ctx context.Context, p *sql.Pulse, clock *Clock) error {
-	boot := clock.bootNow() // before sent, see Clock.Set
+	boot := clock.boot() // before sent, see Clock.Set
 	sent := time.Now()
 	at, err := p.Clock(ctx)
 	if err != nil {

@@ -13,8 +13,15 @@ import (
 )
 
 func (f *fixture) heartbeat(s *Session) *Heartbeat {
-	return &Heartbeat{Session: s, Pulse: f.pulse(), Load: func() (int, int) { return 3, 4 }, Log: f.log}
+	return NewHeartbeat(HeartbeatConfig{Session: s, Pulse: f.pulse(), Node: loaded{}, Log: f.log})
 }
+
+// loaded is a node with some runs.
+type loaded struct{}
+
+func (loaded) Load() (prepared, executing int) { return 3, 4 }
+func (loaded) Works() bool                     { return true }
+func (loaded) Renewed(time.Duration)           {}
 
 func TestBeat(t *testing.T) {
 	f := setUp(t)
@@ -47,7 +54,7 @@ func TestLeaseCountsFromTheSending(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
 	h := f.heartbeat(s)
-	s.lease.clock = nil
+	s.lease.clock = boottime.Now
 	if err := h.beat(t.Context()); err != nil { // opens the connection
 		t.Fatal(err)
 	}
@@ -221,7 +228,7 @@ func TestHeartbeatRuns(t *testing.T) {
 	var said strings.Builder
 	again := make(chan struct{})
 	h.Log = slog.New(slog.NewTextHandler(writerFunc(func(line []byte) (int, error) {
-		if said.Write(line); strings.Contains(string(line), "beats again") {
+		if said.Write(line); strings.Contains(string(line), "heartbeats succeed again") {
 			close(again)
 		}
 		return len(line), nil

@@ -8,6 +8,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
 
+	"go-crontab/internal/loop"
 	"go-crontab/sql"
 	"go-crontab/test/faultproxy"
 	"go-crontab/test/testdb"
@@ -111,7 +112,7 @@ func (f *fixture) pulse() *sql.Pulse {
 // join registers a session.
 func (f *fixture) join(node string) *Session {
 	f.Helper()
-	clock := new(Clock)
+	clock := NewClock()
 	if err := ReadClock(f.Context(), f.pulse(), clock); err != nil {
 		f.Fatal(err)
 	}
@@ -126,13 +127,33 @@ func (f *fixture) join(node string) *Session {
 	return s
 }
 
-// calls counts the calls of a reaper's Changed and Buried.
-type calls struct{ changed, buried int }
+// calls holds the wakes of a reaper: for changed members, and for burials.
+type calls struct{ changed, buried loop.Wake }
 
-// reaper returns a reaper that counts its calls.
+// forget forgets changes.
+func (c *calls) forget() {
+	for len(c.changed) > 0 {
+		<-c.changed
+	}
+}
+
+// surroundings are a reaper's Lookout and Cordon.
+type surroundings struct {
+	alone bool
+	obeys int // calls of Obey
+}
+
+func (s *surroundings) Alone() bool { return s.alone }
+func (s *surroundings) Obey()       { s.obeys++ }
+
+// reaper returns a reaper whose wakes count.
 func (f *fixture) reaper(s *Session) (*Reaper, *calls) {
-	n := new(calls)
-	return &Reaper{DB: f.db, Session: s, Changed: func() { n.changed++ }, Buried: func() { n.buried++ }, Log: f.log}, n
+	n := &calls{make(loop.Wake, 100), make(loop.Wake, 100)}
+	around := new(surroundings)
+	return NewReaper(ReaperConfig{
+		DB: f.db, Session: s, Lookout: around, Cordon: around, Log: f.log,
+		Wake: loop.NewWake(), WakeClaimer: n.changed, WakeReaper: n.buried,
+	}), n
 }
 
 // peer inserts a session that never beats by itself, of an earlier life.

@@ -3,15 +3,13 @@ package session
 import (
 	"sync/atomic"
 	"time"
-
-	"go-crontab/internal/boottime"
 )
 
-// lease remembers when the last good beat was sent. Its clock, boottime.Now, also runs while the
-// machine is suspended; Go's monotonic clock does not.
+// lease remembers when the last good beat was sent. Its clock is boottime.Now, which also runs while
+// the machine is suspended; Go's monotonic clock does not. Some tests have their own time.
 type lease struct {
 	sent  atomic.Int64
-	clock func() time.Duration // for tests with their own time; nil: boottime.Now
+	clock func() time.Duration
 }
 
 // renew counts the lease from sent, a reading of boottime.Now, unless it already counts from a
@@ -27,9 +25,5 @@ func (l *lease) renew(sent time.Duration) {
 
 // age returns the time since the last good beat was sent.
 func (l *lease) age() time.Duration {
-	now := boottime.Now
-	if l.clock != nil {
-		now = l.clock
-	}
-	return now() - time.Duration(l.sent.Load())
+	return l.clock() - time.Duration(l.sent.Load())
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // errNameHeld means that a session with this node's name may still be alive. Its next beats decide.
-var errNameHeld = errors.New("another session has the name of this node")
+var errNameHeld = errors.New("another session has this node's name")
 
 const (
 	nameLook    = 200 * time.Millisecond // between two looks at the sessions with this node's name
@@ -86,8 +86,8 @@ func (n namesake) judge(row *sql.Namesake, now time.Duration, t Timings) error {
 	silent := now - n.since
 	switch {
 	case n.beats >= beatsToLive && !row.Draining:
-		return fmt.Errorf("%w: another live node is named %q: %s;"+
-			" give this one a name of its own (serve --node, GOCRONTAB_NODE; in a Go program Config.Name)",
+		return fmt.Errorf("%w: another live node is named %q (%s); "+
+			"give this node its own name (serve --node, GOCRONTAB_NODE; in a Go program Config.Name)",
 			sql.ErrRefuseJoin, row.Node, whereabouts(row))
 	case silent > beatsToDie*t.Beat, row.Age > t.Stale:
 		return nil

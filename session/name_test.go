@@ -109,7 +109,7 @@ func TestNameTaken(t *testing.T) {
 	f.exec("UPDATE session SET address = 'http://10.0.0.7:8610', pid = 4711")
 	f.alive(id, 50*time.Millisecond)
 
-	_, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{Node: "peer"}, f.log)
+	_, err := Register(t.Context(), f.db, NewClock(), f.timings, Identity{Node: "peer"}, f.log)
 	if !errors.Is(err, sql.ErrRefuseJoin) {
 		t.Fatalf("got %v, want a refusal", err)
 	}
@@ -147,7 +147,7 @@ func TestNameOfADrainingNode(t *testing.T) {
 
 	joined := make(chan error, 1)
 	go func() {
-		_, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{Node: "peer"}, f.log)
+		_, err := Register(t.Context(), f.db, NewClock(), f.timings, Identity{Node: "peer"}, f.log)
 		joined <- err
 	}()
 
@@ -171,7 +171,7 @@ func TestNameOfAnEarlierSession(t *testing.T) {
 	id := f.peer(1)
 	f.alive(id, 50*time.Millisecond)
 	var said bytes.Buffer
-	_, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{Node: "peer", Earlier: []uuid.UUID{id}},
+	_, err := Register(t.Context(), f.db, NewClock(), f.timings, Identity{Node: "peer", Earlier: []uuid.UUID{id}},
 		slog.New(slog.NewTextHandler(&said, nil)))
 	if err != nil || said.Len() > 0 {
 		t.Errorf("got %v, log %q; want it to join without waiting", err, said.String())
@@ -184,7 +184,7 @@ func TestOneOfTwoAtOnce(t *testing.T) {
 	joins := make(chan error, 2)
 	for range cap(joins) {
 		go func() {
-			s, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{Node: "n"}, f.log)
+			s, err := Register(t.Context(), f.db, NewClock(), f.timings, Identity{Node: "n"}, f.log)
 			if err == nil {
 				f.alive(s.id, 50*time.Millisecond)
 			}

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"go-crontab/internal/boottime"
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
@@ -25,21 +25,37 @@ type Members struct {
 	Seen   int64               // changes with every change of the members; zero before the first look
 }
 
+// ReaperConfig is what a reaper works with.
+type ReaperConfig struct {
+	DB      *sql.DB
+	Session *Session
+	Lookout Lookout
+	Cordon  Cordon
+	Log     *slog.Logger
+
+	Wake        loop.Wake // sessions have come or gone
+	WakeClaimer loop.Wake // the members have changed
+	WakeReaper  loop.Wake // a session was buried: its executing runs must be ended
+}
+
+// Lookout knows who was there a moment ago.
+type Lookout interface {
+	// Alone reports that there was a single session, so that there is none to watch. It is false if
+	// that is unknown. When it changes, the reaper is woken.
+	Alone() bool
+}
+
+// Cordon keeps a node from taking work.
+type Cordon interface {
+	// Obey is called at each look while the node is cordoned, to release its prepared runs.
+	Obey()
+}
+
 // Reaper buries dead sessions. Their executing runs are ended by result.Reaper, for which a session
 // is dead if it has no row.
 type Reaper struct {
-	DB      *sql.DB
-	Session *Session
-	Changed func() // called when the members have changed
-	Buried  func() // called after a burial: the session's executing runs must be ended
-	// Cordoned is called at each look while the node is cordoned, to release its prepared runs.
-	Cordoned func()
-	// Alone reports that there was a single session a moment ago, so that there is none to watch;
-	// nil: unknown. Its owner wakes the reaper when that changes.
-	Alone func() bool
-	Log   *slog.Logger
+	ReaperConfig
 
-	wake  chan struct{}
 	quiet bool // at the last look, every session had shown a recent beat
 	seen  map[uuid.UUID]observation
 }
@@ -51,40 +67,31 @@ type observation struct {
 }
 
 // NewReaper returns a reaper, ready to Run.
-func NewReaper(r Reaper) *Reaper {
-	r.wake = make(chan struct{}, 1)
-	return &r
-}
-
-// Wake asks for a look now: sessions have come or gone.
-func (r *Reaper) Wake() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-}
+func NewReaper(cfg ReaperConfig) *Reaper { return &Reaper{ReaperConfig: cfg} }
 
 // Run looks until ctx ends.
 func (r *Reaper) Run(ctx context.Context) error {
-	wait := rand.N(r.Session.Timings.Scan) // so that nodes do not scan in step
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
-		case <-r.wake:
-			// quiet may be out of date
+	scan := r.Session.Timings.Scan
+	return loop.Loop{
+		First:  loop.Jitter(scan),
+		Period: scan,
+		Wake:   r.Wake,
+		Log:    r.Log,
+		Failed: "cannot check for dead nodes, trying again",
+	}.Run(ctx, func(ctx context.Context, woken bool) (pause time.Duration, err error) {
+		if woken { // quiet may be out of date
 			r.quiet = false
 		}
 
-		wait = r.Session.Timings.Scan
-		if err := r.reap(ctx, boottime.Now); err != nil && ctx.Err() == nil {
-			r.Log.Warn("cannot look for dead nodes, trying again", "error", err)
+		err = loop.ErrSkipped
+		if r.Session.Fresh() {
+			err = r.reap(ctx, boottime.Now)
 		}
 		if r.quiet {
-			wait *= 4
+			pause = 4 * scan
 		}
-	}
+		return pause, err
+	})
 }
 
 // reap looks once, by this node's own clock. The silence of a session is measured from the end of
@@ -94,7 +101,7 @@ func (r *Reaper) reap(ctx context.Context, clock func() time.Duration) error {
 	if !r.Session.Fresh() {
 		return nil // not sure to be alive itself
 	}
-	if r.quiet && len(r.seen) == 1 && r.Alone != nil && r.Alone() && !r.Session.Cordoned() {
+	if r.quiet && len(r.seen) == 1 && r.Lookout.Alone() && !r.Session.Cordoned() {
 		return nil
 	}
 
@@ -175,7 +182,7 @@ func (r *Reaper) publish(alive []sql.SessionRow) {
 	}
 
 	if r.Session.Cordoned() {
-		r.Cordoned()
+		r.Cordon.Obey()
 	}
 
 	old := r.Session.members.Load()
@@ -185,8 +192,8 @@ func (r *Reaper) publish(alive []sql.SessionRow) {
 
 	m.Seen = old.Seen + 1
 	r.Session.members.Store(&m)
-	r.Log.Info("cluster changed", "sessions", len(m.IDs))
-	r.Changed()
+	r.Log.Info("the set of active nodes changed", "sessions", len(m.IDs))
+	r.WakeClaimer.Up()
 }
 
 // bury deletes the row of a dead session. If we die after that, its runs have an owner without a
@@ -214,8 +221,8 @@ func (r *Reaper) bury(ctx context.Context, row sql.SessionRow) error {
 	}
 
 	if buried {
-		r.Log.Warn("buried a dead session", "session", row.ID, "node", row.Node, "last_beat", row.BeatAt)
-		r.Buried()
+		r.Log.Warn("declared a node dead", "session", row.ID, "node", row.Node, "last_beat", row.BeatAt)
+		r.WakeReaper.Up()
 	}
 
 	return nil
@@ -236,7 +243,7 @@ func (r *Reaper) obituary(row sql.SessionRow) *job.Entry {
 		Action: job.ActionReap,
 		Kind:   job.KindSession,
 		Name:   row.Node,
-		Reason: "its last beat was at " + row.BeatAt.String(),
+		Reason: "its last heartbeat was at " + row.BeatAt.String(),
 		Was:    string(life),
 	}
 }

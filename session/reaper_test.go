@@ -237,17 +237,17 @@ func TestALockedSessionKeepsNoOther(t *testing.T) {
 		t.Error("who could not be buried is not told")
 	}
 
-	if !f.lives(locked) || f.lives(free) || calls.buried != 1 {
+	if !f.lives(locked) || f.lives(free) || len(calls.buried) != 1 {
 		t.Errorf("the locked one lives: %v, the other: %v, told %d times; want true, false, once", f.lives(locked),
-			f.lives(free), calls.buried)
+			f.lives(free), len(calls.buried))
 	}
 
 	if err := holder.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.reap(t.Context(), at(MinExpiry+2)); err != nil || f.lives(locked) || calls.buried != 2 {
+	if err := r.reap(t.Context(), at(MinExpiry+2)); err != nil || f.lives(locked) || len(calls.buried) != 2 {
 		t.Errorf("the one that is free again lives: %v, told %d times, %v; want false, twice", f.lives(locked),
-			calls.buried, err)
+			len(calls.buried), err)
 	}
 }
 
@@ -260,14 +260,14 @@ func TestMembers(t *testing.T) {
 	mono := time.Duration(0)
 	check := func(what string, index, of int, tells bool) {
 		t.Helper()
-		calls.changed = 0
+		calls.forget()
 		if err := r.reap(t.Context(), at(mono)); err != nil {
 			t.Fatal(err)
 		}
 
 		i, n := s.Share()
-		if i != index || n != of || (calls.changed > 0) != tells {
-			t.Errorf("%s: got share %d of %d, told %d times; want %d of %d, told: %v", what, i, n, calls.changed, index,
+		if i != index || n != of || (len(calls.changed) > 0) != tells {
+			t.Errorf("%s: got share %d of %d, told %d times; want %d of %d, told: %v", what, i, n, len(calls.changed), index,
 				of, tells)
 		}
 
@@ -300,15 +300,12 @@ func TestReaperRuns(t *testing.T) {
 	s.Timings.Scan, s.Timings.Expiry = 10*time.Millisecond, 200*time.Millisecond
 	dead := f.peer(201)
 	f.exec("UPDATE session SET beat_at = 1 WHERE id = ?", dead[:])
-	buried := make(chan struct{}, 1)
-	r := NewReaper(Reaper{
-		DB: f.db, Session: s, Changed: func() {}, Buried: func() { buried <- struct{}{} }, Log: f.log,
-	})
+	r, calls := f.reaper(s)
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
 	select {
-	case <-buried:
+	case <-calls.buried:
 	case <-time.After(10 * time.Second):
 		t.Error("not within 10 s: a dead session is buried")
 	}

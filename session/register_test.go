@@ -60,7 +60,7 @@ func TestRegister(t *testing.T) {
 
 			before := boottime.Now()
 			var said bytes.Buffer
-			s, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{
+			s, err := Register(t.Context(), f.db, NewClock(), f.timings, Identity{
 				Node: "n", Address: "a:1", PID: 7, Version: "v", Slots: 3,
 			},
 				slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), &said), nil)))
@@ -108,17 +108,17 @@ func TestRegisterRefused(t *testing.T) {
 		"a node with another expiry": {func(f *fixture) {
 			f.exec("INSERT INTO setting VALUES ('session_expiry_ms', '20000')")
 			f.peer(1)
-		}, "its session expiry is 5s, that of the cluster's 1 nodes is 20s; start it with --session-expiry=20s"},
+		}, "this node's session expiry is 5s, but the cluster's is 20s (running nodes: 1); start it with --session-expiry=20s"},
 		"a lock row is missing": {func(f *fixture) {
 			f.exec("DELETE FROM locks")
 			f.Cleanup(func() { f.exec("INSERT INTO locks (id, name) VALUES (0, 'session')") })
-		}, "table locks lacks the row session"},
+		}, "the table locks lacks the row session"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := f.reset(t)
 			c.damage(f)
 			before := f.number("SELECT COUNT(*) FROM session")
-			s, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{}, f.log)
+			s, err := Register(t.Context(), f.db, NewClock(), f.timings, Identity{}, f.log)
 			if s != nil || !errors.Is(err, sql.ErrRefuseJoin) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %v, want a refusal: %s", err, c.text)
 			}
@@ -134,7 +134,7 @@ func TestRegisterGivesUp(t *testing.T) {
 	stop := errors.New("the node was stopped")
 	ctx, end := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { end(stop) })
-	if _, err := Register(ctx, f.db, new(Clock), f.timings, Identity{}, f.log); err != stop {
+	if _, err := Register(ctx, f.db, NewClock(), f.timings, Identity{}, f.log); err != stop {
 		t.Errorf("got %v, want %v", err, stop)
 	}
 }
@@ -143,7 +143,7 @@ func TestRegisterGivesUp(t *testing.T) {
 func TestSessionOutlivesItsRegistration(t *testing.T) {
 	f := setUp(t)
 	ctx, end := context.WithCancel(t.Context())
-	s, err := Register(ctx, f.db, new(Clock), f.timings, Identity{Node: "n"}, f.log)
+	s, err := Register(ctx, f.db, NewClock(), f.timings, Identity{Node: "n"}, f.log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestRegisterBesideTheDead(t *testing.T) {
 	const theirs = 5500 * time.Millisecond
 	register := func() (took time.Duration, err error) {
 		began := time.Now()
-		_, err = Register(t.Context(), f.db, new(Clock), f.timings, Identity{Node: "n"}, f.log)
+		_, err = Register(t.Context(), f.db, NewClock(), f.timings, Identity{Node: "n"}, f.log)
 		return time.Since(began), err
 	}
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go-crontab/internal/boottime"
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
@@ -19,9 +20,9 @@ import (
 
 // Reasons for the loss of a session.
 var (
-	ErrLapsed = errors.New("lease lapsed")
-	ErrBuried = errors.New("session was buried by a peer")
-	errIDs    = errors.New("the session has no run ids left")
+	ErrLapsed = errors.New("the node's lease expired: it could not renew it in MySQL in time")
+	ErrBuried = errors.New("another node declared this node dead")
+	errIDs    = errors.New("the session has used up its run ids")
 )
 
 // Identity is the information about a node that its session publishes.
@@ -54,10 +55,10 @@ type Session struct {
 	lease    lease
 	minted   atomic.Int64 // run ids minted until now
 	draining atomic.Bool
-	leaving  atomic.Bool   // its row is about to be deleted, see End
-	cordoned atomic.Int64  // time of the node's cordon, as of the last look; 0: not cordoned
-	seen     atomic.Int64  // the cordon that it obeys: nothing is prepared or started
-	beatNow  chan struct{} // requests a beat at once
+	leaving  atomic.Bool  // its row is about to be deleted, see End
+	cordoned atomic.Int64 // time of the node's cordon, as of the last look; 0: not cordoned
+	seen     atomic.Int64 // the cordon that it obeys: nothing is prepared or started
+	beatNow  loop.Wake    // wakes the heartbeat
 	members  atomic.Pointer[Members]
 	lost     context.CancelCauseFunc
 	ctx      context.Context
@@ -85,11 +86,11 @@ func Register(
 		case errors.Is(err, errNameHeld):
 			pause = nameLook
 			if !waits {
-				log.Info("waiting to join until the earlier session with this node's name is over", "reason", err)
+				log.Info("waiting to join: an earlier session with this node's name has not ended", "reason", err)
 				waits = true
 			}
 		default:
-			log.Warn("cannot register yet, trying again", "error", err, "in", pause)
+			log.Warn("cannot join the cluster yet, trying again", "error", err, "in", pause)
 		}
 
 		select {
@@ -122,7 +123,14 @@ func register(
 		return nil, err
 	}
 
-	s := &Session{Timings: t, Clock: clock, id: uuid.New(), node: me.Node, beatNow: make(chan struct{}, 1)}
+	s := &Session{
+		Timings: t,
+		Clock:   clock,
+		id:      uuid.New(),
+		node:    me.Node,
+		lease:   lease{clock: boottime.Now},
+		beatNow: loop.NewWake(),
+	}
 	s.members.Store(&Members{Index: -1})
 	sent := boottime.Now()
 	err := db.Tx(ctx, func(tx *sql.Tx) (err error) {
@@ -172,7 +180,7 @@ func register(
 		var there bool
 		err = db.Tx(ctx, func(tx *sql.Tx) (err error) { there, err = tx.LockSession(s.id); return err })
 		if err == nil && !there {
-			err = fmt.Errorf("register: the commit did not arrive")
+			err = fmt.Errorf("register: the commit was not applied")
 		}
 	}
 
@@ -197,6 +205,9 @@ func (s *Session) Context() context.Context { return s.ctx }
 
 // Lose ends the session. The first cause counts.
 func (s *Session) Lose(cause error) { s.lost(cause) }
+
+// Lapse is Lose for a lease that has lapsed.
+func (s *Session) Lapse() { s.Lose(ErrLapsed) }
 
 // Lost reports whether the session ended by losing its lease or its row, and not by a stop of the
 // node.
@@ -245,12 +256,7 @@ func (s *Session) Drain() {
 }
 
 // beat requests a beat at once.
-func (s *Session) beat() {
-	select {
-	case s.beatNow <- struct{}{}:
-	default:
-	}
-}
+func (s *Session) beat() { s.beatNow.Up() }
 
 // Cordoned reports whether the node must take no new work.
 func (s *Session) Cordoned() bool { return s.cordoned.Load() != 0 }
@@ -319,7 +325,7 @@ func (s *Session) End(ctx context.Context, db *sql.DB) error {
 	return db.Tx(ctx, func(tx *sql.Tx) error {
 		action, reason := job.ActionLeave, ""
 		if s.Lost() {
-			action, reason = job.ActionFence, context.Cause(s.ctx).Error()+": what it executed was killed"
+			action, reason = job.ActionFence, context.Cause(s.ctx).Error()+"; its runs were killed"
 		}
 
 		exists, err := auditSession(tx, s.id, s.actor(), action, reason)

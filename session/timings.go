@@ -32,7 +32,7 @@ type Timings struct {
 // NewTimings derives the timings, or returns an error if the expiry cannot work.
 func NewTimings(expiry time.Duration) (Timings, error) {
 	if expiry < MinExpiry || expiry > 10*time.Minute {
-		return Timings{}, fmt.Errorf("session expiry %s is not between %s and 10m0s", expiry, MinExpiry)
+		return Timings{}, fmt.Errorf("session expiry: %s, want %s to 10m0s", expiry, MinExpiry)
 	}
 
 	t := Timings{
@@ -58,9 +58,9 @@ func (t Timings) check() error {
 	dead := (max(t.Kill+t.Grace, t.End) + killLatency) * 101 / 100
 	switch {
 	case dead >= t.Expiry:
-		return fmt.Errorf("commands would be dead after %s, not before the session expires after %s", dead, t.Expiry)
+		return fmt.Errorf("commands would be dead only after %s, want less than the session expiry %s", dead, t.Expiry)
 	case !(t.SQL.LockWait < t.SQL.Read && t.SQL.Read < t.Stale):
-		return fmt.Errorf("lock wait %s < read timeout %s < stale lease %s does not hold", t.SQL.LockWait, t.SQL.Read,
+		return fmt.Errorf("want lock wait (%s) < read timeout (%s) < stale lease (%s)", t.SQL.LockWait, t.SQL.Read,
 			t.Stale)
 	}
 	return nil

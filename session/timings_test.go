@@ -19,13 +19,13 @@ func TestTimings(t *testing.T) {
 		"the shortest":       {5 * time.Second, ""},
 		"the longest":        {10 * time.Minute, ""},
 		"not whole seconds":  {7123 * time.Millisecond, ""},
-		"a moment too short": {5*time.Second - 1, "session expiry 4.999999999s is not between 5s and 10m0s"},
+		"a moment too short": {5*time.Second - 1, "session expiry: 4.999999999s, want 5s to 10m0s"},
 		"a moment too long": {
-			10*time.Minute + 1, "session expiry 10m0.000000001s is not between 5s and 10m0s",
+			10*time.Minute + 1, "session expiry: 10m0.000000001s, want 5s to 10m0s",
 		},
-		"none":                       {0, "session expiry 0s is not between 5s and 10m0s"},
-		"less than none":             {-20 * time.Second, "session expiry -20s is not between 5s and 10m0s"},
-		"seconds meant, minutes got": {20 * time.Minute, "session expiry 20m0s is not between 5s and 10m0s"},
+		"none":                       {0, "session expiry: 0s, want 5s to 10m0s"},
+		"less than none":             {-20 * time.Second, "session expiry: -20s, want 5s to 10m0s"},
+		"seconds meant, minutes got": {20 * time.Minute, "session expiry: 20m0s, want 5s to 10m0s"},
 	} {
 		got, err := NewTimings(c.expiry)
 		if text := errorText(err); text != c.want {
@@ -48,18 +48,18 @@ func TestTimingsThatCannotWork(t *testing.T) {
 		"commands die just in time": {func(t *Timings) { t.Kill = 16801980198 - time.Nanosecond }, ""},
 		"commands die when peers may start": {
 			func(t *Timings) { t.Kill = 16801980199 },
-			"commands would be dead after 20s, not before the session expires after 20s",
+			"commands would be dead only after 20s, want less than the session expiry 20s",
 		},
 		"a long grace": {
 			func(t *Timings) { t.Grace = 10 * time.Second },
-			"commands would be dead after 23.23s, not before the session expires after 20s",
+			"commands would be dead only after 23.23s, want less than the session expiry 20s",
 		},
 		"the client gives up before the server": {
 			func(t *Timings) { t.SQL.LockWait = t.SQL.Read },
-			"lock wait 3s < read timeout 3s < stale lease 8s does not hold",
+			"want lock wait (3s) < read timeout (3s) < stale lease (8s)",
 		},
 		"a start may be under way on a stale one": {
-			func(t *Timings) { t.SQL.Read = t.Stale }, "lock wait 2s < read timeout 8s < stale lease 8s does not hold",
+			func(t *Timings) { t.SQL.Read = t.Stale }, "want lock wait (2s) < read timeout (8s) < stale lease (8s)",
 		},
 	} {
 		timings, err := NewTimings(20 * time.Second)

@@ -14,14 +14,13 @@ func TestWokenWhenAnotherJoins(t *testing.T) {
 	s := f.join("one")
 	s.Timings.Scan = time.Hour // so that only the wake can make it look
 	r, _ := f.reaper(s)
-	r.Alone = func() bool { return true } // according to an old glance
-	r = NewReaper(*r)
+	r.Lookout = &surroundings{alone: true} // according to an old glance
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
 	defer func() { end(); <-done }()
 	for want := 1; want <= 3; want++ {
-		r.Wake()
+		r.Wake.Up()
 		for until := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 			if _, of := s.Share(); of == want {
 				break
@@ -39,10 +38,8 @@ func TestSeenWithoutAWake(t *testing.T) {
 	s := f.join("one")
 	f.peer(200)
 	s.Timings.Scan, s.Timings.Beat = 2*time.Second, time.Hour // every session beats often enough
-	changed := make(chan struct{}, 10)
-	r := NewReaper(Reaper{
-		DB: f.db, Session: s, Changed: func() { changed <- struct{}{} }, Buried: func() {}, Log: f.log,
-	})
+	r, calls := f.reaper(s)
+	changed := calls.changed
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
@@ -65,8 +62,8 @@ func TestNobodyToWatch(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
 	r, _ := f.reaper(s)
-	alone := true
-	r.Alone = func() bool { return alone }
+	around := &surroundings{alone: true}
+	r.Lookout = around
 	for range 2 { // the first look always happens
 		if err := r.reap(t.Context(), boottime.Now); err != nil {
 			t.Fatal(err)
@@ -86,7 +83,7 @@ func TestNobodyToWatch(t *testing.T) {
 	if of := look(); of != 1 {
 		t.Errorf("%d sessions share the work, want 1: it has looked", of)
 	}
-	if alone = false; look() != 2 {
+	if around.alone = false; look() != 2 {
 		t.Error("it has not seen the other one")
 	}
 }

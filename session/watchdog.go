@@ -9,13 +9,16 @@ import (
 // Watchdog watches only the age of the lease. It uses no connection, and takes no lock that a
 // goroutine waiting for MySQL could hold.
 type Watchdog struct {
-	Session *Session
-	Log     *slog.Logger
+	session *Session
+	log     *slog.Logger
 }
+
+// NewWatchdog returns a watchdog. The caller runs it.
+func NewWatchdog(s *Session, log *slog.Logger) *Watchdog { return &Watchdog{s, log} }
 
 // Run watches until the session is lost or ctx ends.
 func (w *Watchdog) Run(ctx context.Context) error {
-	t := w.Session.Timings
+	t := w.session.Timings
 	tick := time.NewTicker(t.Expiry / 200)
 	defer tick.Stop()
 	stale := false
@@ -26,18 +29,18 @@ func (w *Watchdog) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 
-		age := w.Session.Age()
+		age := w.session.Age()
 		switch {
 		case age > t.Kill:
-			w.Session.Lose(ErrLapsed)
-			w.Log.Error("lease lapsed: killing all commands", "lease_age", age.Round(time.Millisecond))
+			w.session.Lose(ErrLapsed)
+			w.log.Error("lease expired, killing all commands", "lease_age", age.Round(time.Millisecond))
 			return ErrLapsed
 		case age > t.Stale && !stale:
 			stale = true
-			w.logAsync(slog.LevelWarn, "lease stale: nothing new is started", "lease_age", age.Round(time.Millisecond))
+			w.logAsync(slog.LevelWarn, "lease stale, not starting new runs", "lease_age", age.Round(time.Millisecond))
 		case age <= t.Stale && stale:
 			stale = false
-			w.logAsync(slog.LevelInfo, "lease fresh again")
+			w.logAsync(slog.LevelInfo, "lease fresh again, starting runs")
 		}
 	}
 }
@@ -45,5 +48,5 @@ func (w *Watchdog) Run(ctx context.Context) error {
 // logAsync logs without waiting: the reader of the log may be stuck, and the next step may be a
 // kill.
 func (w *Watchdog) logAsync(level slog.Level, what string, args ...any) {
-	go w.Log.Log(context.Background(), level, what, args...)
+	go w.log.Log(context.Background(), level, what, args...)
 }

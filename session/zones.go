@@ -60,7 +60,7 @@ func joinZones(tx *sql.Tx, session uuid.UUID, zones string) error {
 	if zones == "" {
 		return nil
 	}
-	_, err := tx.Exec("note time zone data", `
+	_, err := tx.Exec("record time zone data", `
 		INSERT INTO setting (name, value)
 		VALUES ('zones', ?)
 		ON DUPLICATE KEY UPDATE value = IF(value = ?, value, VALUES(value))`,

@@ -94,7 +94,7 @@ func (tx *Tx) Audited(e *job.Entry) (bool, error) {
 
 	void := *e
 	void.Action, void.Reason, void.Was, void.Became = job.ActionVoid, "MySQL did not confirm this change ("+
-		string(e.Action)+"), and it was not made", "", ""
+		string(e.Action)+"), and it was not applied", "", ""
 
 	_, err := tx.Exec("take the id of a line", `
 		INSERT INTO audit (id, `+auditInserted+`)

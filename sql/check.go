@@ -53,21 +53,20 @@ func (db *DB) Check(ctx context.Context) error {
 
 	if !IsOff(readOnly) { // true for a moment in each failover
 		return fmt.Errorf(
-			"the server is read-only (@@read_only=%s); waiting for the primary, which GOCRONTAB_DSN must name",
+			"the server is read-only (@@read_only=%s); waiting for the primary; GOCRONTAB_DSN must point to it",
 			readOnly)
 	}
 
 	if d := time.Duration(lockWait) * time.Second; d >= db.timeouts.Read {
-		return refuse("innodb_lock_wait_timeout is %s and must be below the read timeout %s", d, db.timeouts.Read)
+		return refuse("innodb_lock_wait_timeout is %s, want less than the read timeout %s", d, db.timeouts.Read)
 	}
 	if d := time.Duration(idle) * time.Second; d > db.timeouts.Idle {
-		return refuse("wait_timeout is %s and must be at most %s", d, db.timeouts.Idle)
+		return refuse("wait_timeout is %s, want at most %s", d, db.timeouts.Idle)
 	}
 
 	if packet < MinPacket {
 		return refuse(
-			"max_allowed_packet is %d bytes and must be at least %d: output of commands is written in batches", packet,
-			int64(MinPacket))
+			"max_allowed_packet is %d bytes, want at least %d; raise it on the server", packet, int64(MinPacket))
 	}
 
 	if err := db.checkSchema(ctx); err != nil {
@@ -103,7 +102,7 @@ func (db *DB) checkTables(ctx context.Context) error {
 		return err
 	}, "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()")
 	if err == nil && len(missing) > 0 {
-		err = fmt.Errorf("the schema lacks %s; waiting until a backup is restored",
+		err = fmt.Errorf("the schema lacks the tables %s; waiting until a backup is restored",
 			strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
 	}
 
@@ -121,16 +120,16 @@ func CheckVersion(version string) error {
 
 	parts := strings.SplitN(v, ".", 3)
 	if len(parts) < 2 {
-		return refuse("the server's version %q is not understood", version)
+		return refuse("cannot read the server's version %q", version)
 	}
 
 	major, err1 := strconv.Atoi(parts[0])
 	minor, err2 := strconv.Atoi(parts[1])
 	if err1 != nil || err2 != nil {
-		return refuse("the server's version %q is not understood", version)
+		return refuse("cannot read the server's version %q", version)
 	}
 	if major < least[0] || major == least[0] && minor < least[1] {
-		return refuse("the server is %s %s; %d.%d or newer is needed", product, version, least[0], least[1])
+		return refuse("the server is %s %s, want %d.%d or newer", product, version, least[0], least[1])
 	}
 
 	return nil
@@ -144,7 +143,7 @@ func (db *DB) checkLocks(ctx context.Context) error {
 
 	if len(missing) > 0 {
 		return refuse(
-			"table locks lacks the row %s, and a missing lock row excludes nobody; restore it: go-crontab migrate",
+			"the table locks lacks the row %s; restore it: go-crontab migrate",
 			strings.Join(missing, ", "))
 	}
 
@@ -204,13 +203,13 @@ func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat in
 	case theirs == 0: // never set, or deleted by hand
 	case living > 0:
 		return refuse(
-			"its session expiry is %s, that of the cluster's %d nodes is %s; start it with --session-expiry=%s, or "+
-				"stop all nodes to change it",
-			expiry, living, theirs, theirs)
+			"this node's session expiry is %s, but the cluster's is %s (running nodes: %d); "+
+				"start it with --session-expiry=%s, or stop all nodes to change it",
+			expiry, theirs, living, theirs)
 	case waiting > 0:
 		return fmt.Errorf(
-			"its session expiry is %s, that of the cluster is %s; waiting for %s, to see whether any of the %d nodes "+
-				"of its last sessions lives", expiry, theirs, theirs, waiting)
+			"this node's session expiry is %s, but the cluster's is %s; waiting %s to see whether one of its last "+
+				"%d nodes is still running", expiry, theirs, theirs, waiting)
 	}
 
 	_, err = tx.Exec("write session expiry", `

@@ -31,14 +31,14 @@ func TestServerVersions(t *testing.T) {
 		"10.6.0-MariaDB": "", "10.11.14-MariaDB-0+deb12u2": "", "11.4.2-MariaDB-ubu2404": "", "12.0.1-MariaDB": "",
 		"5.5.5-10.6.16-MariaDB-1:10.6.16+maria~ubu2004": "", "11.8.0-mariadb": "",
 		"8.0":                      "",
-		"5.7.44":                   `the server is MySQL 5.7.44; 8.0 or newer is needed`,
-		"10.5.28-MariaDB":          `the server is MariaDB 10.5.28-MariaDB; 10.6 or newer is needed`,
-		"5.5.5-10.5.9-MariaDB-log": `the server is MariaDB 5.5.5-10.5.9-MariaDB-log; 10.6 or newer is needed`,
-		"5.5.68-MariaDB":           `the server is MariaDB 5.5.68-MariaDB; 10.6 or newer is needed`,
-		"8":                        `the server's version "8" is not understood`,
-		"":                         `the server's version "" is not understood`,
-		"eight.0.1":                `the server's version "eight.0.1" is not understood`,
-		"8.x":                      `the server's version "8.x" is not understood`,
+		"5.7.44":                   `the server is MySQL 5.7.44, want 8.0 or newer`,
+		"10.5.28-MariaDB":          `the server is MariaDB 10.5.28-MariaDB, want 10.6 or newer`,
+		"5.5.5-10.5.9-MariaDB-log": `the server is MariaDB 5.5.5-10.5.9-MariaDB-log, want 10.6 or newer`,
+		"5.5.68-MariaDB":           `the server is MariaDB 5.5.68-MariaDB, want 10.6 or newer`,
+		"8":                        `cannot read the server's version "8"`,
+		"":                         `cannot read the server's version ""`,
+		"eight.0.1":                `cannot read the server's version "eight.0.1"`,
+		"8.x":                      `cannot read the server's version "8.x"`,
 	} {
 		err := CheckVersion(version)
 		if want == "" {
@@ -79,23 +79,21 @@ func TestCheckRefuses(t *testing.T) {
 	}{
 		"nothing is wrong": {func(*fixture) {}, ""},
 		"the missing lock row of the sessions": {func(f *fixture) { f.exec("DELETE FROM locks WHERE id = 0") },
-			"table locks lacks the row session, and a missing lock row excludes nobody; " +
-				"restore it: go-crontab migrate"},
+			"the table locks lacks the row session; restore it: go-crontab migrate"},
 		"a lock row that moved": {func(f *fixture) { f.exec("UPDATE locks SET id = 257 WHERE id = 0") },
-			"table locks lacks the row session, and a missing lock row excludes nobody; " +
-				"restore it: go-crontab migrate"},
+			"the table locks lacks the row session; restore it: go-crontab migrate"},
 		"a newer schema": {func(f *fixture) {
 			f.exec("INSERT INTO schema_version (version_id, is_applied) VALUES (9999, 1)")
 			f.exec("UPDATE setting SET value = '9999' WHERE name = 'compatible_since'")
 		},
-			"the schema has version 9999, this program knows up to NEWEST; use a newer go-crontab"},
+			"the schema has version 9999, and this program knows versions up to NEWEST; use a newer go-crontab"},
 		// No version is older than the first; any number except 0 will do.
 		"an older schema": {func(f *fixture) { f.exec("UPDATE schema_version SET version_id = -1") },
-			"the schema has version -1 and must have NEWEST; upgrade it: go-crontab migrate"},
+			"the schema has version -1, and this program needs NEWEST; upgrade it: go-crontab migrate"},
 		"a lock wait that outlasts the client": {func(f *fixture) { f.db.timeouts.Read = 2 * time.Second },
-			"innodb_lock_wait_timeout is 2s and must be below the read timeout 2s"},
+			"innodb_lock_wait_timeout is 2s, want less than the read timeout 2s"},
 		"a silent node that keeps its locks": {func(f *fixture) { f.db.timeouts.Idle = 7 * time.Second },
-			"wait_timeout is 8s and must be at most 7s"},
+			"wait_timeout is 8s, want at most 7s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mend()
@@ -120,7 +118,7 @@ func TestCheckRefuses(t *testing.T) {
 // TestCheckWaitsForTables: a node may start before the first migrate, and waits for the tables.
 func TestCheckWaitsForTables(t *testing.T) {
 	f := setUp(t)
-	const empty = "the schema is empty; waiting until somebody creates the tables: go-crontab migrate"
+	const empty = "the schema is empty; waiting for its tables, create them with: go-crontab migrate"
 	f.exec("DELETE FROM setting WHERE name = 'compatible_since'")
 	f.exec("DELETE FROM schema_version WHERE version_id > 0")
 	wantWait(t, "before the first step", f.db.Check(t.Context()), empty)
@@ -154,7 +152,7 @@ func TestCheckMissesTables(t *testing.T) {
 
 	for _, name := range made {
 		f.exec("RENAME TABLE " + name + " TO away")
-		wantWait(t, name, f.db.Check(t.Context()), "the schema lacks "+name+"; waiting until a backup is restored")
+		wantWait(t, name, f.db.Check(t.Context()), "the schema lacks the tables "+name+"; waiting until a backup is restored")
 		f.exec("RENAME TABLE away TO " + name)
 	}
 
@@ -187,11 +185,11 @@ func TestCheckOfServers(t *testing.T) {
 
 	set("read_only = 1")
 	wantWait(t, "a replica, or a primary that is being replaced", check(),
-		"the server is read-only (@@read_only=1); waiting for the primary, which GOCRONTAB_DSN must name")
+		"the server is read-only (@@read_only=1); waiting for the primary; GOCRONTAB_DSN must point to it")
 	set("read_only = 0")
 	set("max_allowed_packet = 4194304")
 	wantRefusal(t, "small packets", check(),
-		"max_allowed_packet is 4194304 bytes and must be at least 8388608: output of commands is written in batches")
+		"max_allowed_packet is 4194304 bytes, want at least 8388608; raise it on the server")
 }
 
 // TestCheckOutOfReach: a server that is unreachable now is no reason to refuse for good.
@@ -231,11 +229,11 @@ func nobodyWatched(uuid.UUID, int64) time.Duration { return 0 }
 func TestJoinExpiryBesideTheDead(t *testing.T) {
 	f := setUp(t)
 	const day = 24 * time.Hour
-	wait := "its session expiry is 5s, that of the cluster is 20s; waiting for 20s, to see whether any of the %d " +
-		"nodes of its last sessions lives"
+	wait := "this node's session expiry is 5s, but the cluster's is 20s; waiting 20s to see whether one of its last " +
+		"%d nodes is still running"
 	refused := sentinel +
-		"its session expiry is 5s, that of the cluster's %d nodes is 20s; start it with --session-expiry=20s, or " +
-		"stop all nodes to change it"
+		"this node's session expiry is 5s, but the cluster's is 20s (running nodes: %d); " +
+		"start it with --session-expiry=20s, or stop all nodes to change it"
 	for name, c := range map[string]struct {
 		ago, silent []time.Duration
 		want        string
@@ -319,12 +317,12 @@ func TestJoinExpiry(t *testing.T) {
 	}
 
 	wantRefusal(t, "another expiry beside a node", join(5*time.Second),
-		"its session expiry is 5s, that of the cluster's 1 nodes is 30s; start it with --session-expiry=30s, or stop "+
-			"all nodes to change it")
+		"this node's session expiry is 5s, but the cluster's is 30s (running nodes: 1); "+
+			"start it with --session-expiry=30s, or stop all nodes to change it")
 	f.tx(func(tx *Tx) error { return tx.InsertSession(SessionRow{ID: session(2), Node: "two"}) })
 	wantRefusal(t, "another expiry beside two nodes", join(31*time.Second),
-		"its session expiry is 31s, that of the cluster's 2 nodes is 30s; start it with --session-expiry=30s, or "+
-			"stop all nodes to change it")
+		"this node's session expiry is 31s, but the cluster's is 30s (running nodes: 2); "+
+			"start it with --session-expiry=30s, or stop all nodes to change it")
 	agreed(30 * time.Second)
 	f.exec("DELETE FROM setting WHERE name = 'session_expiry_ms'")
 	if err := join(31 * time.Second); err != nil {

@@ -41,7 +41,7 @@ func (db *DB) compatibleSince(ctx context.Context) (since int64, err error) {
 // the migrations.
 func (db *DB) setCompatible(ctx context.Context, since int64) error {
 	return db.Tx(ctx, func(tx *Tx) error {
-		_, err := tx.Exec("write since when the schema is compatible", `
+		_, err := tx.Exec("write schema compatibility", `
 			INSERT INTO setting (name, value)
 			VALUES ('compatible_since', ?)
 			ON DUPLICATE KEY UPDATE value = IF(CAST(value AS SIGNED) < ?, VALUES(value), value)`,
@@ -78,8 +78,8 @@ func (db *DB) mayMigrate(ctx context.Context, from, since int64) error {
 
 	if n > 0 {
 		return refuse(
-			"nodes made for version %d of the schema cannot run beside the one that this program makes, and %d nodes "+
-				"live: stop all nodes first, see docs/upgrades.md", oldest, n)
+			"nodes for schema version %d cannot work with the new schema, and %d nodes are running; "+
+				"stop all nodes first, see docs/upgrades.md", oldest, n)
 	}
 
 	return nil

@@ -16,7 +16,7 @@ import (
 // transaction may be committed or not.
 type Unknown struct{ Err error }
 
-func (u *Unknown) Error() string { return "commit unknown: " + u.Err.Error() }
+func (u *Unknown) Error() string { return "the outcome of the commit is unknown: " + u.Err.Error() }
 func (u *Unknown) Unwrap() error { return u.Err }
 
 // IsUnknown reports whether err leaves open if the transaction is committed.
@@ -28,8 +28,8 @@ func IsUnknown(err error) bool {
 // Sentinels on which callers branch.
 var (
 	ErrNotFound = errors.New("not found")
-	ErrMoved    = errors.New("rows were moved by somebody else")
-	ErrExists   = errors.New("exists already")
+	ErrMoved    = errors.New("the rows have changed meanwhile")
+	ErrExists   = errors.New("already exists")
 )
 
 // number returns MySQL's error number, or 0.

@@ -29,7 +29,7 @@ func (tx *Tx) TakeLocks(ids []LockID) error {
 		SET `+Next("n")+`
 		WHERE id IN `+list, args...)
 	if err == nil && n != int64(len(ids)) {
-		err = fmt.Errorf("take locks: %d of the %d rows exist in table locks; run: go-crontab migrate", n, len(ids))
+		err = fmt.Errorf("take locks: the table locks has %d of %d rows; restore them: go-crontab migrate", n, len(ids))
 	}
 
 	return err

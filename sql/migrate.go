@@ -26,7 +26,8 @@ func (db *DB) provider(stop context.Context) (*goose.Provider, error) {
 	for _, m := range all {
 		up := func(ctx context.Context, db *stdsql.DB) error {
 			if stop.Err() != nil {
-				return fmt.Errorf("stopped before %s: %w; the next migrate goes on there", m.file, context.Cause(stop))
+				return fmt.Errorf("stopped before %s: %w; run migrate again to continue there",
+					m.file, context.Cause(stop))
 			}
 			return m.run(ctx, db)
 		}
@@ -63,7 +64,8 @@ func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 	}
 
 	if from > newest {
-		return from, from, refuse("the schema has version %d, this program knows up to %d; use a newer go-crontab",
+		return from, from, refuse(
+			"the schema has version %d, and this program knows versions up to %d; use a newer go-crontab",
 			from, newest)
 	}
 
@@ -151,7 +153,7 @@ func (db *DB) checkSchema(ctx context.Context) error {
 
 	switch newest := newestMigration(p); {
 	case have == 0: // nodes may start before the first migrate
-		return errors.New("the schema is empty; waiting until somebody creates the tables: go-crontab migrate")
+		return errors.New("the schema is empty; waiting for its tables, create them with: go-crontab migrate")
 	case have < newest:
 		since, err := db.compatibleSince(ctx)
 		if err != nil {
@@ -162,16 +164,18 @@ func (db *DB) checkSchema(ctx context.Context) error {
 		// before.
 		if since == 0 {
 			return fmt.Errorf(
-				"the schema has version %d of %d and is not complete; waiting until it is: go-crontab migrate",
+				"the schema is incomplete (version %d of %d); waiting until go-crontab migrate has finished",
 				have, newest)
 		}
 
-		return refuse("the schema has version %d and must have %d; upgrade it: go-crontab migrate", have, newest)
+		return refuse("the schema has version %d, and this program needs %d; upgrade it: go-crontab migrate",
+			have, newest)
 	case have > newest:
 		if may, err := db.LetsIn(ctx, newest); may || err != nil {
 			return err
 		}
-		return refuse("the schema has version %d, this program knows up to %d; use a newer go-crontab", have, newest)
+		return refuse("the schema has version %d, and this program knows versions up to %d; use a newer go-crontab",
+			have, newest)
 	}
 
 	return nil

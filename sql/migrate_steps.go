@@ -137,9 +137,9 @@ func (m *migration) failed(i int, err error) error {
 	err = fmt.Errorf("%s, statement %d of %d: %w", m.file, i+1, len(m.statements), err)
 	if standsAlready(err) {
 		err = fmt.Errorf(
-			"%w; no migrate that is known of has made it: the schema must hold nothing of other programs; if one of "+
-				"an older go-crontab was killed half way,"+
-				" restore the backup from before it, or drop a schema that was new, and run migrate again", err)
+			"%w; no known migration created it. The schema must not have tables of other programs. If a migrate of "+
+				"an older go-crontab was killed, restore the backup from before it, or drop a schema that was new, "+
+				"and run migrate again", err)
 	}
 	return err
 }

@@ -190,7 +190,7 @@ func TestMigrateTakesNothingOfOthers(t *testing.T) {
 	for range 3 {
 		_, _, err := db.Migrate(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "0001_initial.sql, statement ") ||
-			!strings.Contains(err.Error(), "nothing of other programs") {
+			!strings.Contains(err.Error(), "must not have tables of other programs") {
 			t.Fatalf("got %v, want it refused, and what to do", err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // errKeyTaken means that a concurrent request has stored the same key.
-var errKeyTaken = errors.New("the key was written down meanwhile")
+var errKeyTaken = errors.New("another request with this key was recorded meanwhile")
 
 // TxOnce is like TxSettled, for the change of a request. If ctx carries a request that must be
 // carried out once, the transaction stores its key too. If the key exists already, nothing changes:

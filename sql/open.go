@@ -137,19 +137,19 @@ func config(dsn string, l link, t Timeouts) (*mysql.Config, error) {
 		why := err.Error()
 		// Other errors repeat a part of the DSN, which may be part of the password.
 		if !strings.HasPrefix(why, "invalid DSN") {
-			why = "not understood"
+			why = "cannot be parsed"
 		}
 		return nil, fmt.Errorf("DSN: %s; write it as user:password@tcp(host:3306)/schema", why)
 	}
 
 	if strings.Contains(cfg.Net, ":") { // a password without an @ after it
-		return nil, fmt.Errorf("DSN: not understood; write it as user:password@tcp(host:3306)/schema")
+		return nil, fmt.Errorf("DSN: cannot be parsed; write it as user:password@tcp(host:3306)/schema")
 	}
 	if cfg.DBName == "" {
-		return nil, fmt.Errorf("DSN: names no schema; write it as user:password@tcp(host:3306)/schema")
+		return nil, fmt.Errorf("DSN: has no schema; write it as user:password@tcp(host:3306)/schema")
 	}
 	if t.LockWait < time.Second || t.LockWait >= t.Read || t.Read >= t.Idle {
-		return nil, fmt.Errorf("timeouts: lock wait %s < read %s < idle %s does not hold", t.LockWait, t.Read, t.Idle)
+		return nil, fmt.Errorf("timeouts: want lock wait (%s) < read (%s) < idle (%s)", t.LockWait, t.Read, t.Idle)
 	}
 
 	if err := secureLink(cfg, l); err != nil {

@@ -303,11 +303,11 @@ func TestOpenRefuses(t *testing.T) {
 		"the timeouts to migrate": {good, MigrateTimeouts, ""},
 		"no schema": {
 			"root@tcp(db:3306)/", DefaultTimeouts,
-			"DSN: names no schema; write it as user:password@tcp(host:3306)/schema",
+			"DSN: has no schema; write it as user:password@tcp(host:3306)/schema",
 		},
 		"no @ behind a password": {
 			"root:hunter2tcp(db:3306)/x", DefaultTimeouts,
-			"DSN: not understood; write it as user:password@tcp(host:3306)/schema",
+			"DSN: cannot be parsed; write it as user:password@tcp(host:3306)/schema",
 		},
 		"a URL": {
 			"mysql://root@db/crontab", DefaultTimeouts,
@@ -316,15 +316,15 @@ func TestOpenRefuses(t *testing.T) {
 		"as long a lock wait as a read": {good, Timeouts{
 			Read: 2 * time.Second, LockWait: 2 * time.Second, Idle: 8 * time.Second,
 		},
-			"timeouts: lock wait 2s < read 2s < idle 8s does not hold"},
+			"timeouts: want lock wait (2s) < read (2s) < idle (8s)"},
 		"as long a read as may be idle": {good, Timeouts{
 			Read: 8 * time.Second, LockWait: 2 * time.Second, Idle: 8 * time.Second,
 		},
-			"timeouts: lock wait 2s < read 8s < idle 8s does not hold"},
+			"timeouts: want lock wait (2s) < read (8s) < idle (8s)"},
 		"a lock wait that MySQL takes for 0 s": {good, Timeouts{
 			Read: 2 * time.Second, LockWait: 999 * time.Millisecond, Idle: 8 * time.Second,
 		},
-			"timeouts: lock wait 999ms < read 2s < idle 8s does not hold"},
+			"timeouts: want lock wait (999ms) < read (2s) < idle (8s)"},
 	} {
 		db, err := Open(c.dsn, c.timeouts, 1)
 		if err == nil {

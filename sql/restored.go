@@ -59,7 +59,7 @@ func (m Watermark) After(seen Watermark) Watermark {
 // ReadWatermark reads the mark, or returns the zero Watermark if there is none.
 func (db *DB) ReadWatermark(ctx context.Context) (m Watermark, err error) {
 	var epoch, mark string
-	err = db.query(ctx, "read mark", func(rows *stdsql.Rows) error {
+	err = db.query(ctx, "read watermark", func(rows *stdsql.Rows) error {
 		var name, value string
 		err := rows.Scan(&name, &value)
 		switch name {
@@ -98,7 +98,7 @@ func (db *DB) RaiseWatermark(ctx context.Context, seen Watermark, at job.Micros)
 		SET value = ?
 		WHERE name = 'mark' AND value LIKE ?`, fmt.Sprintf("%d %d", seen.N+1, int64(at)), fmt.Sprintf("%d %%", seen.N))
 	if db.meter.sent(err) != nil {
-		return fmt.Errorf("raise mark: %w", err)
+		return fmt.Errorf("raise watermark: %w", err)
 	}
 
 	failpoint.Here("behind", "raise mark")
@@ -119,7 +119,7 @@ const livesSkipped = 10_000
 func (db *DB) AcceptRestore(ctx context.Context) error {
 	const length = len("00000000-0000-0000-0000-000000000000 ")*epochsKept - 1
 	return db.Tx(ctx, func(tx *Tx) error {
-		if _, err := tx.Exec("draw epoch", `
+		if _, err := tx.Exec("write epoch", `
 			INSERT INTO setting (name, value)
 			VALUES ('epoch', ?)
 			ON DUPLICATE KEY UPDATE value = LEFT(CONCAT(VALUES(value), ' ', value), ?)`, uuid.NewString(),
@@ -135,7 +135,7 @@ func (db *DB) AcceptRestore(ctx context.Context) error {
 		const note = `
 			REPLACE INTO stop (kind, since, until, who, reason)
 			VALUES ('restored', ?, ?, 'migrate', ?)`
-		if _, err := tx.Exec("note a restore", note, int64(at), int64(at), RestoredReason); err != nil {
+		if _, err := tx.Exec("record a restore", note, int64(at), int64(at), RestoredReason); err != nil {
 			return err
 		}
 

@@ -64,8 +64,8 @@ func secureLink(cfg *mysql.Config, l link) error {
 		cfg.AllowFallbackToPlaintext
 	if weak && insecure != "true" {
 		return fmt.Errorf(
-			"tls=preferred and tls=skip-verify protect against nobody who can get between; use tls=true, or "+
-				"%s=/path/ca.pem for an authority of your own, or add %s=true",
+			"tls=preferred and tls=skip-verify do not protect against an impostor; use tls=true, or "+
+				"%s=/path/ca.pem for your own certificate authority, or add %s=true",
 			paramCA, paramInsecure)
 	}
 
@@ -73,7 +73,7 @@ func secureLink(cfg *mysql.Config, l link) error {
 		return nil
 	}
 	if weak {
-		return fmt.Errorf("%s and tls=%s contradict each other", paramCA, cfg.TLSConfig)
+		return fmt.Errorf("%s and tls=%s conflict; remove one", paramCA, cfg.TLSConfig)
 	}
 
 	text, err := os.ReadFile(ca)
@@ -83,7 +83,7 @@ func secureLink(cfg *mysql.Config, l link) error {
 
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return fmt.Errorf("%s: %s has no certificate in PEM", paramCA, ca)
+		return fmt.Errorf("%s: %s has no PEM certificate", paramCA, ca)
 	}
 
 	host, _, err := net.SplitHostPort(cfg.Addr)

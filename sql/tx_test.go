@@ -261,7 +261,7 @@ func TestTakeLocks(t *testing.T) {
 
 	f.exec("DELETE FROM locks WHERE id = ?", LockID(255))
 	err := f.db.Tx(f.Context(), func(tx *Tx) error { return tx.TakeLocks([]LockID{254, 255}) })
-	if err == nil || !strings.Contains(err.Error(), "1 of the 2 rows exist in table locks; run: go-crontab migrate") {
+	if err == nil || !strings.Contains(err.Error(), "the table locks has 1 of 2 rows; restore them: go-crontab migrate") {
 		t.Errorf("a lock without a row: got %v, want an error that says so", err)
 	}
 

@@ -8,54 +8,54 @@ import (
 
 // Cluster is the cluster as its nodes described it with their last heartbeats.
 type Cluster struct {
-	Now           time.Time `json:"now" doc:"What MySQL's clock says."`
+	Now           time.Time `json:"now" doc:"The time by MySQL's clock."`
 	Node          string    `json:"node" doc:"The node that answers."`
 	Version       string    `json:"version" doc:"Its version."`
-	Server        string    `json:"server" doc:"What the database says it is."`
-	Schema        int64     `json:"schema" doc:"The version of the schema: that of the latest migration."`
-	SessionExpiry string    `json:"session_expiry,omitempty" doc:"After how long without a sign a session is buried. Absent before the first node has said it."`
-	Sessions      []Session `json:"sessions" doc:"What the nodes told of themselves with their last beats."`
-	Folders       []*Folder `json:"folders,omitempty" doc:"The folders with files of jobs that nodes follow. Absent when there is none, and for who is limited to apps."`
+	Server        string    `json:"server" doc:"The version that the database reports."`
+	Schema        int64     `json:"schema" doc:"The version of the schema: the number of the latest migration."`
+	SessionExpiry string    `json:"session_expiry,omitempty" doc:"How long a session can stay silent before it counts as lost. Absent before the first node has joined."`
+	Sessions      []Session `json:"sessions" doc:"The sessions of the nodes, as of their last heartbeats."`
+	Folders       []*Folder `json:"folders,omitempty" doc:"The folders of job files that nodes follow. Absent if there are none, and for tokens that are limited to apps."`
 }
 
 type Session struct {
 	ID            string    `json:"id" format:"uuid" doc:"Its id, a UUID."`
 	Node          string    `json:"node" doc:"The name of its node."`
-	Address       string    `json:"address" doc:"Where the node says that it can be reached."`
+	Address       string    `json:"address" doc:"The address at which the node can be reached."`
 	PID           int       `json:"pid" doc:"The id of its process."`
 	Version       string    `json:"version" doc:"The version of the program."`
 	Started       time.Time `json:"started" doc:"When it began."`
-	BeatAt        time.Time `json:"beat_at" doc:"When it was last heard of."`
+	BeatAt        time.Time `json:"beat_at" doc:"The time of its last heartbeat."`
 	BeatAgeMS     int64     `json:"beat_age_ms" doc:"How many milliseconds ago that was."`
-	Draining      bool      `json:"draining" doc:"Whether its process is about to end."`
-	Prepared      int       `json:"prepared" doc:"How many due times it holds ready."`
+	Draining      bool      `json:"draining" doc:"Whether its process is shutting down."`
+	Prepared      int       `json:"prepared" doc:"How many prepared runs it holds."`
 	Executing     int       `json:"executing" doc:"How many runs it executes."`
-	Slots         int       `json:"slots" doc:"How many it may execute at once; an HTTP request counts as a sixteenth of one."`
+	Slots         int       `json:"slots" doc:"How many runs it can execute at once. An HTTP request counts as a sixteenth of one."`
 	ClockOffsetMS float64   `json:"clock_offset_ms" doc:"MySQL's clock minus the node's, in milliseconds."`
 }
 
 // Folder is a folder of job files that nodes follow.
 type Folder struct {
-	Folder  string        `json:"folder" doc:"Its path, the same on all nodes that follow it."`
-	Digest  string        `json:"digest,omitempty" doc:"Of what was applied last; absent before anything was."`
-	Applied *time.Time    `json:"applied,omitempty" doc:"When that was."`
-	Node    string        `json:"node,omitempty" doc:"The node that did it."`
-	Nodes   []*FolderNode `json:"nodes" doc:"The nodes that follow it, or did so within a day."`
+	Folder  string        `json:"folder" doc:"Its path, which is the same on all nodes that follow it."`
+	Digest  string        `json:"digest,omitempty" doc:"The digest of the state that was last applied. Absent before the first apply."`
+	Applied *time.Time    `json:"applied,omitempty" doc:"When it was applied."`
+	Node    string        `json:"node,omitempty" doc:"The node that applied it."`
+	Nodes   []*FolderNode `json:"nodes" doc:"The nodes that follow it now or did so in the last day."`
 }
 
 type FolderNode struct {
 	Node   string         `json:"node" doc:"Its name."`
-	State  job.FolderWord `json:"state" doc:"How its folder stands to what is applied."`
-	Digest string         `json:"digest,omitempty" doc:"Of what its folder holds; absent if that cannot be read."`
-	Error  string         `json:"error,omitempty" doc:"Why that was refused, with the places in the files."`
-	Since  time.Time      `json:"since" doc:"Since when it is so."`
+	State  job.FolderWord `json:"state" doc:"How its folder compares to the applied state."`
+	Digest string         `json:"digest,omitempty" doc:"The digest of its folder. Absent if the folder cannot be read."`
+	Error  string         `json:"error,omitempty" doc:"Why its folder was refused, with the places in the files."`
+	Since  time.Time      `json:"since" doc:"When this state began."`
 }
 
 type Alive struct {
-	Status string `json:"status" enum:"ok" doc:"That it is."`
+	Status string `json:"status" enum:"ok" doc:"Always 'ok'."`
 }
 
 type Ready struct {
-	Ready  bool   `json:"ready" doc:"Whether the node may start and change jobs."`
-	Reason string `json:"reason,omitempty" doc:"Why it is not ready."`
+	Ready  bool   `json:"ready" doc:"Whether the node can start and change jobs."`
+	Reason string `json:"reason,omitempty" doc:"Why the node is not ready."`
 }

@@ -6,27 +6,27 @@ import (
 
 // Doctor is the report of the doctor.
 type Doctor struct {
-	At       time.Time  `json:"at" doc:"When it was looked, by MySQL's clock."`
-	Node     string     `json:"node" doc:"The node that looked. What is said of a machine is said of its own."`
-	Version  string     `json:"version" doc:"Its version."`
-	Server   string     `json:"server" doc:"What the database says it is."`
-	Worst    Severity   `json:"worst" doc:"How bad the worst finding is; 'ok' when there is none."`
-	Findings []*Finding `json:"findings" doc:"What is not as it should be, the worst first."`
-	Checks   []Checked  `json:"checks" doc:"All that was looked at, always in the same order."`
+	At       time.Time  `json:"at" doc:"When the checks ran, by MySQL's clock."`
+	Node     string     `json:"node" doc:"The node that ran the checks. Checks of a machine concern this node's machine."`
+	Version  string     `json:"version" doc:"The version of the node."`
+	Server   string     `json:"server" doc:"The version that the database reports."`
+	Worst    Severity   `json:"worst" doc:"The severity of the worst finding; 'ok' if there is none."`
+	Findings []*Finding `json:"findings" doc:"The problems that were found, the worst first."`
+	Checks   []Checked  `json:"checks" doc:"All checks, always in the same order."`
 }
 
 type Finding struct {
-	Check    string       `json:"check" doc:"The id of the check that found it. It never changes."`
-	Code     string       `json:"code,omitempty" doc:"What was found, where the check can find several things. It never changes."`
-	Area     Area         `json:"area" doc:"What it is about."`
-	Severity Severity     `json:"severity" doc:"How bad it is."`
-	Seen     string       `json:"seen" doc:"What was seen."`
+	Check    string       `json:"check" doc:"The id of the check that found it. Ids never change."`
+	Code     string       `json:"code,omitempty" doc:"A code for what was found, if the check can find several things. Codes never change."`
+	Area     Area         `json:"area" doc:"The area of the check."`
+	Severity Severity     `json:"severity" doc:"The severity."`
+	Seen     string       `json:"seen" doc:"What the check found."`
 	Why      string       `json:"why" doc:"Why that matters."`
-	Fix      string       `json:"fix" doc:"How it is mended."`
-	SQL      []string     `json:"sql,omitempty" doc:"Statements that mend it."`
-	Commands []string     `json:"commands,omitempty" doc:"Commands that mend it, or show more."`
-	Jobs     []JobMention `json:"jobs,omitempty" doc:"Jobs that it is about, at most ten of them."`
-	Nodes    []string     `json:"nodes,omitempty" doc:"Nodes that it is about."`
+	Fix      string       `json:"fix" doc:"How to fix it."`
+	SQL      []string     `json:"sql,omitempty" doc:"SQL statements that fix it."`
+	Commands []string     `json:"commands,omitempty" doc:"Commands that fix it, or show more."`
+	Jobs     []JobMention `json:"jobs,omitempty" doc:"The jobs that it is about, at most ten."`
+	Nodes    []string     `json:"nodes,omitempty" doc:"The nodes that it is about."`
 }
 
 type JobMention struct {
@@ -36,11 +36,11 @@ type JobMention struct {
 }
 
 type Checked struct {
-	ID       string   `json:"id" doc:"The id of the check. It never changes."`
-	Area     Area     `json:"area" doc:"What it is about."`
-	About    string   `json:"about" doc:"What is so when it finds nothing."`
-	Severity Severity `json:"severity" doc:"How bad the worst is that it found; 'unknown' when it could not look."`
-	Skipped  string   `json:"skipped,omitempty" doc:"Why it could not look."`
+	ID       string   `json:"id" doc:"The id of the check. Ids never change."`
+	Area     Area     `json:"area" doc:"The area of the check."`
+	About    string   `json:"about" doc:"What holds if the check finds nothing."`
+	Severity Severity `json:"severity" doc:"The severity of its worst finding; 'unknown' if the check could not run."`
+	Skipped  string   `json:"skipped,omitempty" doc:"Why the check could not run."`
 }
 
 // Severity is the severity of a finding or a check.

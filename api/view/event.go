@@ -6,20 +6,20 @@ import (
 
 // Event is the content of a message of the change feed.
 type Event struct {
-	ID       string          `json:"id,omitempty" doc:"Names the event: told twice, it has the same one."`
-	Kind     string          `json:"kind" enum:"hello,run,runs,job,pause,node,backfill,alert,change,reload" doc:"What it is about."`
+	ID       string          `json:"id,omitempty" doc:"The id of the event. An event that is sent twice has the same id."`
+	Kind     string          `json:"kind" enum:"hello,run,runs,job,pause,node,backfill,alert,change,reload" doc:"The kind of the event."`
 	At       time.Time       `json:"at" doc:"When it happened, by MySQL's clock."`
 	Action   string          `json:"action" doc:"What happened."`
-	App      string          `json:"app,omitempty" doc:"The app, if it is about one or about a job."`
-	JobID    string          `json:"job_id,omitempty" doc:"The id of the job, if it is about one."`
-	Job      string          `json:"job,omitempty" doc:"Its name."`
-	Name     string          `json:"name,omitempty" doc:"The name of a node, or of what was changed."`
-	What     string          `json:"what,omitempty" doc:"Which kind of thing was changed, such as 'group' or 'calendar'."`
+	App      string          `json:"app,omitempty" doc:"The app, if the event is about an app or a job."`
+	JobID    string          `json:"job_id,omitempty" doc:"The id of the job, if the event is about one."`
+	Job      string          `json:"job,omitempty" doc:"The name of the job."`
+	Name     string          `json:"name,omitempty" doc:"The name of the node or of the changed object."`
+	What     string          `json:"what,omitempty" doc:"The kind of object that was changed, such as 'group' or 'calendar'."`
 	Who      string          `json:"who,omitempty" doc:"Who did it."`
-	Reason   string          `json:"reason,omitempty" doc:"What was given for it."`
+	Reason   string          `json:"reason,omitempty" doc:"The reason that was given."`
 	Run      *Run            `json:"run,omitempty" doc:"The run, in an event of kind 'run'."`
-	Counts   []*RunCounts    `json:"counts,omitempty" doc:"The runs by job, in an event of kind 'runs'."`
-	Other    *RunCounts      `json:"other,omitempty" doc:"Those of further jobs."`
+	Counts   []*RunCounts    `json:"counts,omitempty" doc:"Counts of runs for each job, in an event of kind 'runs'."`
+	Other    *RunCounts      `json:"other,omitempty" doc:"How many runs of further jobs there were."`
 	Backfill *BackfillStatus `json:"backfill,omitempty" doc:"The backfill, in an event of kind 'backfill'."`
 	Alert    *Alert          `json:"alert,omitempty" doc:"The alert, in an event of kind 'alert'."`
 }
@@ -28,11 +28,11 @@ type Event struct {
 type RunCounts struct {
 	App        string `json:"app,omitempty" doc:"The app of the job."`
 	JobID      string `json:"job_id,omitempty" doc:"The id of the job."`
-	Job        string `json:"job,omitempty" doc:"Its name."`
-	Started    int64  `json:"started,omitempty" doc:"How many were seen executing for the first time."`
+	Job        string `json:"job,omitempty" doc:"The name of the job."`
+	Started    int64  `json:"started,omitempty" doc:"How many started."`
 	Succeeded  int64  `json:"succeeded,omitempty" doc:"How many succeeded."`
 	Failed     int64  `json:"failed,omitempty" doc:"How many failed."`
-	TimedOut   int64  `json:"timed_out,omitempty" doc:"How many took too long."`
+	TimedOut   int64  `json:"timed_out,omitempty" doc:"How many timed out."`
 	Killed     int64  `json:"killed,omitempty" doc:"How many were killed."`
 	Lost       int64  `json:"lost,omitempty" doc:"How many were lost."`
 	Skipped    int64  `json:"skipped,omitempty" doc:"How many were skipped."`
@@ -43,13 +43,13 @@ type RunCounts struct {
 // BackfillStatus is the progress of a backfill.
 type BackfillStatus struct {
 	ID      string `json:"id" doc:"Its id."`
-	State   string `json:"state" enum:"running,done,cancelled" doc:"How it is."`
+	State   string `json:"state" enum:"running,done,cancelled" doc:"Its state."`
 	Total   int64  `json:"total" doc:"How many due times are in its range."`
-	Planned int64  `json:"planned" doc:"How many of them have or had a run."`
-	LeftOut int64  `json:"left_out" doc:"How many of them had succeeded before."`
+	Planned int64  `json:"planned" doc:"How many of them have been started."`
+	LeftOut int64  `json:"left_out" doc:"How many of them were left out, because they had already succeeded."`
 }
 
 // Close is the last message of a stream that the server ends.
 type Close struct {
-	Reason string `json:"reason" doc:"Why, for people."`
+	Reason string `json:"reason" doc:"The reason, for people."`
 }

@@ -9,17 +9,17 @@ type Output struct {
 	ID      string      `json:"id" doc:"The id of the run."`
 	State   string      `json:"state" enum:"running,ended" doc:"Whether the run executes."`
 	Outcome job.Outcome `json:"outcome,omitempty" doc:"How it ended."`
-	From    int64       `json:"from" doc:"The byte from which the text was asked for."`
-	Next    int64       `json:"next" doc:"The byte to ask for next: 'text' has everything up to there."`
-	Bytes   int64       `json:"bytes" doc:"How many bytes were written in all, as far as is known."`
-	Text    string      `json:"text" doc:"What was written, with a line of its own where bytes were dropped."`
+	From    int64       `json:"from" doc:"The byte at which the requested text begins."`
+	Next    int64       `json:"next" doc:"The value of 'from' for the next request: 'text' has everything before it."`
+	Bytes   int64       `json:"bytes" doc:"How many bytes the run has written, as far as is known."`
+	Text    string      `json:"text" doc:"The output, with a separate line where bytes were dropped."`
 }
 
 // OutputEvent is a piece of the output of a run.
 type OutputEvent struct {
-	From  int64   `json:"from" doc:"The byte at which it begins."`
-	Next  int64   `json:"next" doc:"The byte behind it."`
-	Text  *string `json:"text,omitempty" doc:"What it says, without 'raw'."`
+	From  int64   `json:"from" doc:"The position of its first byte."`
+	Next  int64   `json:"next" doc:"The position after its last byte."`
+	Text  *string `json:"text,omitempty" doc:"The text, without 'raw'."`
 	Bytes []byte  `json:"bytes,omitempty" doc:"The bytes in base64, with 'raw'."`
 }
 

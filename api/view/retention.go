@@ -8,27 +8,27 @@ import (
 
 // Retention is the retention rule of an app, or of the cluster, as clients see it.
 type Retention struct {
-	Scope job.Scope `json:"scope" doc:"Whose rule it is: that of an app, or of the cluster."`
-	App   string    `json:"app,omitempty" doc:"The app, if it is that of one."`
+	Scope job.Scope `json:"scope" doc:"Whether it is the rule of an app or of the cluster."`
+	App   string    `json:"app,omitempty" doc:"The app, if it is an app's rule."`
 
-	Age      job.Duration `json:"age,omitempty" doc:"Records that ended longer ago go, with their output."`
-	Runs     int64        `json:"runs,omitempty" doc:"Of each job only the records of so many of the latest due times stay."`
-	Bytes    job.Size     `json:"bytes,omitempty" doc:"Of each job only the latest records stay whose kept output comes to no more."`
-	Failures job.Duration `json:"failures,omitempty" doc:"Records of what did not succeed stay at least so long, whatever the others say."`
-	Archive  bool         `json:"archive,omitempty" doc:"Nothing goes before a node that has an archive command has handed it over. Of the cluster's rule alone."`
+	Age      job.Duration `json:"age,omitempty" doc:"Records that ended longer ago are removed, with their output."`
+	Runs     int64        `json:"runs,omitempty" doc:"For each job, only the records of this many of the latest due times are kept."`
+	Bytes    job.Size     `json:"bytes,omitempty" doc:"For each job, only the latest records are kept, up to this total size of their output."`
+	Failures job.Duration `json:"failures,omitempty" doc:"Records of runs that did not succeed are kept at least this long, whatever the other fields say."`
+	Archive  bool         `json:"archive,omitempty" doc:"Records are only removed after a node with an archive command has archived them. Only in the cluster's rule."`
 }
 
 // Retentions lists all rules and the progress of the removal.
 type Retentions struct {
-	Items []Retention    `json:"items" doc:"The rules: that of the cluster first, then those of apps by their names."`
-	Work  *RetentionWork `json:"work,omitempty" doc:"How the removal stands. Absent for who is limited to apps."`
+	Items []Retention    `json:"items" doc:"The rules: the cluster's first, then those of apps by name."`
+	Work  *RetentionWork `json:"work,omitempty" doc:"The progress of the removal. Absent for tokens that are limited to apps."`
 }
 
 type RetentionWork struct {
-	Ended    *time.Time `json:"ended,omitempty" doc:"When all jobs had been looked at last."`
-	Removed  int64      `json:"removed" doc:"How many records were removed since the cluster began."`
-	Archived int64      `json:"archived" doc:"How many records were handed to the archive command; some perhaps more than once."`
-	Failures int64      `json:"failures" doc:"How often the archive command has not taken records, since a round over all jobs in which it took them all. They stay."`
-	Error    string     `json:"error,omitempty" doc:"Why it did not, the last time."`
-	ErrorAt  *time.Time `json:"error_at,omitempty" doc:"When that was."`
+	Ended    *time.Time `json:"ended,omitempty" doc:"When the last round over all jobs ended."`
+	Removed  int64      `json:"removed" doc:"How many records were removed since the cluster was created."`
+	Archived int64      `json:"archived" doc:"How many records were given to the archive command, some perhaps more than once."`
+	Failures int64      `json:"failures" doc:"How often the archive command has failed since the last round in which it archived all records. Those records stay."`
+	Error    string     `json:"error,omitempty" doc:"Why it failed the last time."`
+	ErrorAt  *time.Time `json:"error_at,omitempty" doc:"When it failed the last time."`
 }

@@ -61,7 +61,7 @@ func chat(
 		if secret != "" {
 			u, err := url.Parse(address)
 			if err != nil {
-				return nil, "", errors.New("the url is not understood")
+				return nil, "", errors.New("the url cannot be parsed")
 			}
 			at := strconv.FormatInt(now.UnixMilli(), 10)
 			q := u.Query()
@@ -76,7 +76,7 @@ func chat(
 		name, _ := job.WholeSecret(l.channel.RoutingKey)
 		v = pagerEvent(m, values[name])
 	default:
-		return nil, "", fmt.Errorf("channels of type %q are not known to this version", l.channel.Type)
+		return nil, "", fmt.Errorf("this version does not support channels of type %q", l.channel.Type)
 	}
 
 	body, err = json.Marshal(v)
@@ -148,9 +148,9 @@ func refusedBy(t job.ChannelType, answer []byte) string {
 
 	switch {
 	case said.Code != nil && *said.Code != 0:
-		return fmt.Sprintf("it answered code %d: %s", *said.Code, said.Msg)
+		return fmt.Sprintf("the server answered code %d: %s", *said.Code, said.Msg)
 	case said.ErrCode != nil && *said.ErrCode != 0:
-		return fmt.Sprintf("it answered errcode %d: %s", *said.ErrCode, said.ErrMsg)
+		return fmt.Sprintf("the server answered errcode %d: %s", *said.ErrCode, said.ErrMsg)
 	}
 	return ""
 }

@@ -233,7 +233,7 @@ func eachSent(
 	visit func(id int64, items string, untried bool),
 ) error {
 	list, args := sql.In([]any{channel}, rules)
-	return sql.Each(r, "read what was told", func(rows *sql.Rows) error {
+	return sql.Each(r, "read sent incidents", func(rows *sql.Rows) error {
 		var (
 			id      int64
 			items   string

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/internal/trail"
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -33,7 +34,7 @@ const (
 	// tenure is the time for which a step keeps other nodes from evaluating. It is not a lock: see
 	// takeStep.
 	tenure = 15 * time.Second
-	// staleNothing is the longest time for which Evaluator.Nothing may still return true although
+	// staleNothing is the longest time for which Lookout.NothingToWatch may still be true although
 	// there is something to evaluate.
 	staleNothing = 4 * time.Second
 	// retryPause is the pause before a failed look is tried again.
@@ -48,19 +49,33 @@ const (
 	manyJobs   = 50_000
 )
 
+// Lookout knows what there was to do a moment ago. It reports false when it does not know.
+type Lookout interface {
+	NothingToWatch() bool // there was no rule, ping or heartbeat
+	NothingToSend() bool  // no message was waiting
+}
+
+// EvaluatorConfig is what an evaluator works with.
+type EvaluatorConfig struct {
+	DB         *read.DB
+	Session    Session
+	Lookout    Lookout
+	WakeSender loop.Wake // a message was created
+	Log        *slog.Logger
+}
+
 // Evaluator evaluates the alert rules. Only one node of a cluster does so at a time.
 type Evaluator struct {
-	DB      *read.DB
-	Session Session
-	Due     func()      // called after a message was created
-	Nothing func() bool // reports whether there was no rule, ping or heartbeat a moment ago; nil: unknown
-	Log     *slog.Logger
+	EvaluatorConfig
 
 	state  *state // after the last applied step; nil: must be read
 	jobs   jobCache
 	unread int   // number of steps in a row that failed to read whether late runs are over
 	unsaid int64 // events that were only counted and are not logged yet
 }
+
+// NewEvaluator returns an evaluator. The caller runs it.
+func NewEvaluator(cfg EvaluatorConfig) *Evaluator { return &Evaluator{EvaluatorConfig: cfg} }
 
 // state is what the evaluator keeps between steps.
 type state struct {
@@ -117,38 +132,30 @@ type channel struct {
 
 // Run evaluates until ctx ends.
 func (e *Evaluator) Run(ctx context.Context) error {
-	wait := time.Duration(0)
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
-		}
-
-		if wait = calm; !e.Session.Fresh() {
+	return loop.Loop{
+		Period: calm,
+		Log:    e.Log,
+		Failed: "cannot evaluate alerts, trying again",
+	}.Run(ctx, func(ctx context.Context, _ bool) (pause time.Duration, err error) {
+		if !e.Session.Fresh() || e.Lookout.NothingToWatch() {
 			e.state = nil
-			continue
-		}
-		if e.Nothing != nil && e.Nothing() {
-			e.state = nil
-			continue
+			return 0, loop.ErrSkipped
 		}
 
 		again, err := e.step(ctx, e.Session.Now())
-		switch {
-		case err != nil:
+		if err != nil {
 			e.state = nil // the next step reads again whatever was written
-			if ctx.Err() == nil && !errors.Is(err, errOvertaken) {
-				e.Log.Warn("cannot look for what alerts tell of, trying again", "error", err)
+			if errors.Is(err, errOvertaken) {
+				err = loop.ErrSkipped
 			}
-		default:
-			wait = again
+			return 0, err
 		}
-	}
+		return max(again, loop.AtOnce), nil
+	})
 }
 
 // errOvertaken says that another node has taken a step.
-var errOvertaken = errors.New("another node evaluates")
+var errOvertaken = errors.New("another node evaluates alerts")
 
 // step evaluates once, and returns the pause until the next step. If we die here, or the commit is
 // unknown, the step is applied or not; the next one continues from the last applied step.
@@ -195,13 +202,13 @@ func (e *Evaluator) step(ctx context.Context, now job.Micros) (again time.Durati
 	}
 
 	if e.unsaid > 0 && s.due("lost", now, time.Minute) {
-		e.Log.Warn("more goes wrong than alerts can tell: some of it is only counted", "events", e.unsaid)
+		e.Log.Warn("too many alert events, some are only counted and not sent", "events", e.unsaid)
 		e.unsaid = 0
 	}
 
 	if s.due("tidy", now, time.Minute) {
 		if err := e.tidy(ctx, now); err != nil && ctx.Err() == nil {
-			e.Log.Warn("cannot remove alerts that are kept no longer, trying again", "error", err)
+			e.Log.Warn("cannot remove old alerts, trying again", "error", err)
 		}
 	}
 

@@ -145,7 +145,7 @@ func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) 
 			if l.period > 0 {
 				s.next[l.what] = now.Add(retryPause)
 			}
-			e.Log.Warn("cannot look for some of what alerts tell of, trying again", "what", l.what, "error", err)
+			e.Log.Warn("cannot check some alert conditions, trying again", "what", l.what, "error", err)
 		}
 	}
 
@@ -356,7 +356,7 @@ func (f *finder) quiet(context.Context) error {
 
 		if row.Event == job.AlertFailures && r.Failures != nil {
 			if cur := f.current(row.Subject); f.now-cur.Last > micros(r.Failures.Within) {
-				f.end(r, cur, fmt.Sprintf("no further failure for %s", r.Failures.Within))
+				f.end(r, cur, fmt.Sprintf("no more failures for %s", r.Failures.Within))
 			}
 		}
 	}
@@ -394,7 +394,7 @@ func (f *finder) withdraw(ctx context.Context) error {
 
 		r := f.c.rules[row.RuleID]
 		if r == nil || !r.Has(row.Event) {
-			f.end(nil, row, "no rule tells of it any more")
+			f.end(nil, row, "no rule covers it any more")
 			continue
 		}
 		if row.JobID == 0 {
@@ -406,7 +406,7 @@ func (f *finder) withdraw(ctx context.Context) error {
 		case !there || j.Gone:
 			f.end(r, row, "the job was deleted")
 		case !r.Takes(&j):
-			f.end(nil, row, "no rule tells of it any more")
+			f.end(nil, row, "no rule covers it any more")
 		case j.Paused && (row.Event == job.AlertNeverRan || row.Event == job.AlertLateStart):
 			f.end(r, row, "the job was paused")
 		}

@@ -56,7 +56,7 @@ func FiredByID(r sql.Reader, id int64) (FiredRow, error) {
 
 // readFiring lists the firing alerts by id.
 func readFiring(r sql.Reader, limit int) ([]FiredRow, error) {
-	return sql.Select(r, "list what fires", scanFired, `SELECT `+firedColumns+`
+	return sql.Select(r, "list firing alerts of rules", scanFired, `SELECT `+firedColumns+`
 		FROM alert FORCE INDEX (firing)
 		WHERE firing = 1
 		ORDER BY id

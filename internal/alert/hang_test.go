@@ -70,7 +70,6 @@ func TestManyWaitForOne(t *testing.T) {
 	write(DeliveryRow{Kind: DeliveryBeat, ChannelID: id("dead man"), Channel: "dead man", NextAt: f.now}, 1)
 	write(DeliveryRow{Kind: DeliveryPing, JobID: jobs + 1, Target: hostOf(h.URL), NextAt: f.now}, 1)
 	s := f.sender(f.session())
-	s.init()
 	ctx, cancel := context.WithCancel(t.Context())
 	for range 500 { // lanes start asynchronously
 		if _, err := s.look(ctx, f.now); err != nil {

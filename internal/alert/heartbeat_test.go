@@ -39,7 +39,7 @@ func TestHeartbeatOfNow(t *testing.T) {
 	status = 200
 	sent("while a due time hangs", 300*second, 4)
 	f.want("what is of the past", 1, "SELECT COUNT(*) FROM delivery WHERE state = ?", DeliverySuppressed)
-	f.want("why nothing is sent", 1, "SELECT COUNT(*) FROM alert_channel WHERE held LIKE '%is not started'")
+	f.want("why nothing is sent", 1, "SELECT COUNT(*) FROM alert_channel WHERE held LIKE '%has not started'")
 	f.noneLive()
 	sent("when all is well", 60*second, 5)
 }
@@ -61,7 +61,7 @@ func TestHeartbeatsDoNotPileUp(t *testing.T) {
 
 	f.want("heartbeats", 1, "SELECT COUNT(*) FROM delivery")
 	f.want("why there are no more", 1,
-		"SELECT COUNT(*) FROM alert_channel WHERE held = 'the heartbeat before is not sent yet'")
+		"SELECT COUNT(*) FROM alert_channel WHERE held = 'the previous heartbeat has not been sent yet'")
 	f.send(send)
 	if got := len(h.seen()); got != 0 {
 		t.Errorf("got %d calls with a heartbeat of the past", got)

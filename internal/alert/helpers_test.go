@@ -203,8 +203,14 @@ func (f *fixture) session() *fakeSession {
 
 func (f *fixture) log() *slog.Logger { return slog.New(slog.NewTextHandler(f.Output(), nil)) }
 
+// blind is a Lookout that never knows.
+type blind struct{}
+
+func (blind) NothingToWatch() bool { return false }
+func (blind) NothingToSend() bool  { return false }
+
 func (f *fixture) evaluator(s *fakeSession) *Evaluator {
-	return &Evaluator{DB: f.db, Session: s, Log: f.log()}
+	return NewEvaluator(EvaluatorConfig{DB: f.db, Session: s, Lookout: blind{}, Log: f.log()})
 }
 
 type fakeSecrets map[job.Secret]string
@@ -227,7 +233,7 @@ func (f *fixture) sender(s *fakeSession) *Sender {
 			return "X-Signed", fmt.Sprintf("%s %s %d", secret, key, len(body))
 		}})
 	f.Cleanup(o.Close)
-	return &Sender{DB: f.db, Session: s, Outside: o, Log: f.log()}
+	return NewSender(SenderConfig{DB: f.db, Session: s, Outside: o, Lookout: blind{}, Log: f.log()})
 }
 
 // step evaluates until there is nothing more to read.
@@ -247,7 +253,6 @@ func (f *fixture) step(e *Evaluator) {
 // send sends the due messages, and waits for the lanes.
 func (f *fixture) send(s *Sender) {
 	f.Helper()
-	s.init()
 	if _, err := s.look(f.Context(), f.now); err != nil {
 		f.Fatal(err)
 	}

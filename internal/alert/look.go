@@ -212,7 +212,7 @@ func (f *finder) run(rule *rule, r *read.Run, j *job.AlertJob) {
 		if lateness(r) > micros(rule.LateStart) {
 			late := found
 			late.due = r.Due // lateStart may have seen it already
-			late.summary = fmt.Sprintf("%s/%s, due %s, was started %s late", j.App, j.Name, r.Due, span(lateness(r)))
+			late.summary = fmt.Sprintf("%s/%s, due %s, started %s late", j.App, j.Name, r.Due, span(lateness(r)))
 			f.fire(rule, job.AlertLateStart, about, late)
 		} else {
 			f.inTime = append(f.inTime, inTime{rule, job.AlertLateStart, j.ID, r.Due})
@@ -223,7 +223,7 @@ func (f *finder) run(rule *rule, r *read.Run, j *job.AlertJob) {
 		if r.Ended-r.Due > micros(rule.LateFinish) {
 			late := found
 			late.due = r.Due // lateFinish may have seen it already
-			late.summary = fmt.Sprintf("%s/%s, due %s, ended %s after that (%s)",
+			late.summary = fmt.Sprintf("%s/%s, due %s, ended %s after its due time (%s)",
 				j.App, j.Name, r.Due, span(r.Ended-r.Due), r.Outcome)
 			f.fire(rule, job.AlertLateFinish, about, late)
 		} else {
@@ -279,7 +279,7 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 	runs, all, err := f.DB.LiveRunsOf(ctx, slices.Sorted(maps.Keys(ids)), f.now-min(start, finish))
 	if err != nil && f.unread >= 2 && ctx.Err() == nil {
 		// Go on without: the next step would ask for the same, and no alert would ever fire again.
-		f.Log.Warn("cannot look which alerts of late due times are over", "error", err)
+		f.Log.Warn("cannot check which alerts about late runs have ended", "error", err)
 		return nil
 	}
 
@@ -303,7 +303,7 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 		if stillLate {
 			continue
 		}
-		why := "it was started in time again"
+		why := "it started in time again"
 		if n.event == job.AlertLateFinish {
 			why = "it ended in time again"
 		}
@@ -316,7 +316,8 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 func describe(r *read.Run, j *job.AlertJob) string {
 	text := fmt.Sprintf("%s/%s, due %s, %s", j.App, j.Name, r.Due, outcomeWords(r.Outcome))
 	if r.Count > 1 {
-		text = fmt.Sprintf("%s/%s: %d due times from %s on %s", j.App, j.Name, r.Count, r.Due, outcomeWords(r.Outcome))
+		text = fmt.Sprintf("%s/%s: %d due times from %s on %s", j.App, j.Name, r.Count, r.Due,
+			strings.Replace(outcomeWords(r.Outcome), "was ", "were ", 1))
 	}
 	if r.Attempt > 1 {
 		text += fmt.Sprintf(" after %d attempts", r.Attempt)
@@ -334,7 +335,7 @@ func outcomeWords(o job.Outcome) string {
 	case job.Killed:
 		return "was killed"
 	case job.Lost:
-		return "was lost with its node"
+		return "was lost"
 	case job.Missed:
 		return "was missed"
 	}
@@ -408,7 +409,7 @@ func (f *finder) count(rule *rule, r *read.Run, j *job.AlertJob, found finding) 
 		return
 	}
 
-	found.summary = fmt.Sprintf("%d failures within %s, the last one: %s",
+	found.summary = fmt.Sprintf("%d failures within %s, the latest: %s",
 		rule.Failures.Count, rule.Failures.Within, found.summary)
 	if rule.Failures.Per != "job" {
 		found.job = nil
@@ -460,12 +461,12 @@ type lister func(ctx context.Context, after read.LatePlace, before job.Micros, l
 // lateStart checks the runs that have not been started.
 func (f *finder) lateStart(ctx context.Context) error {
 	least, _ := f.leastLate()
-	return f.late(ctx, lateStart, job.AlertLateStart, f.now-least, "is not started, %s late", f.DB.LateRuns)
+	return f.late(ctx, lateStart, job.AlertLateStart, f.now-least, "has not started and is %s late", f.DB.LateRuns)
 }
 
 // lateFinish checks the runs that have not ended.
 func (f *finder) lateFinish(ctx context.Context) error {
-	return f.late(ctx, lateFinish, job.AlertLateFinish, f.now, "has not ended, %s after that", f.DB.UnendedRuns)
+	return f.late(ctx, lateFinish, job.AlertLateFinish, f.now, "has not ended %s after its due time", f.DB.UnendedRuns)
 }
 
 // late checks runs, a part in each step, until all were checked. words ends the summary.
@@ -710,13 +711,13 @@ func (f *finder) nodes(ctx context.Context) error {
 		n := skew[row.Node]
 		switch {
 		case row.Event == job.AlertNodeGone && alive[row.Node]:
-			f.end(r, row, "the node is back")
+			f.end(r, row, "the node returned")
 		case row.Event == job.AlertNodeGone && r.Has(job.AlertNodeGone) && f.position.Gone[row.Node] == 0:
-			f.end(r, row, "the node has been gone for so long that it counts as removed")
+			f.end(r, row, "the node has been gone so long that it counts as removed")
 		case row.Event == job.AlertClockSkew && !alive[row.Node]:
 			f.end(r, row, "the node is gone")
 		case row.Event == job.AlertClockSkew && max(n, -n) <= int64(micros(r.ClockSkew)):
-			f.end(r, row, "the clock of the node is right again")
+			f.end(r, row, "the node's clock is correct again")
 		}
 	}
 	return nil
@@ -728,7 +729,7 @@ func (f *finder) goneNodes(r *rule) {
 		if at < r.Since || f.now-at < micros(r.NodeGone) {
 			continue
 		}
-		text := fmt.Sprintf("the node %s vanished at %s, and is not back", node, at)
+		text := fmt.Sprintf("the node %s stopped responding at %s and has not returned", node, at)
 		f.fire(r, job.AlertNodeGone, "node "+node, finding{node: node, at: f.now, state: true, summary: text})
 	}
 }
@@ -740,7 +741,7 @@ func (f *finder) skewedNodes(r *rule, skew map[string]int64) {
 		if off <= int64(micros(r.ClockSkew)) {
 			continue
 		}
-		text := fmt.Sprintf("the clock of the node %s differs from MySQL's by %s; due times go by MySQL's",
+		text := fmt.Sprintf("the clock of the node %s differs from MySQL's by %s (due times follow MySQL's clock)",
 			node, span(job.Micros(off)))
 		f.fire(r, job.AlertClockSkew, "node "+node, finding{node: node, at: f.now, state: true, summary: text})
 	}
@@ -807,7 +808,7 @@ func (f *finder) neverRan(ctx context.Context) error {
 			row := f.current(subject(r.ID, job.AlertNeverRan, aboutJob(id)))
 			settled := !slices.Contains(found, id) && !slices.Contains(open, id)
 			if row != nil && row.Run == "" && settled { // an alert with a run is about a missed due time
-				f.end(r, row, "it has begun a run, or has nothing to run any more")
+				f.end(r, row, "it started a run, or has nothing left to run")
 			}
 		}
 	}
@@ -867,7 +868,7 @@ func (f *finder) behindTime(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if len(runs) > 0 {
-		return "a due time of " + runs[0].DueNow.String() + " is not started", nil
+		return "a run due at " + runs[0].DueNow.String() + " has not started", nil
 	}
 
 	stops, err := trip.Stops(f.DB.Reader(ctx))
@@ -889,7 +890,7 @@ func (f *finder) behindTime(ctx context.Context) (string, error) {
 
 	cursor, err := f.DB.FirstCursor(ctx, paused)
 	if err == nil && cursor != 0 && cursor < f.now-onTime {
-		return "a due time of " + cursor.String() + " is not planned", nil
+		return "the due time " + cursor.String() + " has not been claimed", nil
 	}
 	return "", err
 }

@@ -158,7 +158,7 @@ func TestNeverLate(t *testing.T) {
 	}
 
 	f.want("from when it is late", 1,
-		"SELECT COUNT(*) FROM alert WHERE event = 'late_start' AND summary LIKE '%is not started, 1m46s late'")
+		"SELECT COUNT(*) FROM alert WHERE event = 'late_start' AND summary LIKE '%has not started and is 1m46s late'")
 }
 
 // TestFailuresGoOn: failures too few for another notice still keep the alert from ending.
@@ -243,7 +243,7 @@ func TestNeverRan(t *testing.T) {
 	if got, want := f.firing(), []string{"shop/broken", "shop/daily", "shop/waits"}; !slices.Equal(got, want) {
 		t.Fatalf("at their end, and one was missed: got %q, want %q", got, want)
 	}
-	f.want("over", 1, "SELECT COUNT(*) FROM alert WHERE job = 'unplanned' AND over_why LIKE '%nothing to run%'")
+	f.want("over", 1, "SELECT COUNT(*) FROM alert WHERE job = 'unplanned' AND over_why LIKE '%nothing left to run%'")
 	f.now += 26 * hour
 	f.step(e)
 	want = []string{"calm/daily", "shop/broken", "shop/daily", "shop/first", "shop/monday", "shop/waits"}
@@ -284,7 +284,7 @@ func TestForgottenNode(t *testing.T) {
 
 	var why string
 	if err := f.db.Raw().QueryRow("SELECT over_why FROM alert").Scan(&why); err != nil ||
-		!strings.Contains(why, "gone for so long") {
+		!strings.Contains(why, "gone so long") {
 		t.Errorf("got %q, %v", why, err)
 	}
 

@@ -86,14 +86,14 @@ func (o *Outside) mail(
 
 	if err := client.DialAndSendWithContext(ctx, msg); err != nil {
 		if ctx.Err() != nil {
-			return verdict{err: errors.New("the mail server did not answer in time")}
+			return verdict{err: errors.New("the mail server did not respond in time")}
 		}
 		var refused *mail.SendError
 		final := errors.As(err, &refused) && !refused.IsTemp() && refused.ErrorCode() >= 500
 		return verdict{err: err, final: final}
 	}
 
-	return verdict{said: fmt.Sprintf("%s took it for %d recipients", e.Server, len(to))}
+	return verdict{said: fmt.Sprintf("%s accepted it for %d recipients", e.Server, len(to))}
 }
 
 // mailDial returns a function that connects to a mail server, if the node may call it. The

@@ -130,7 +130,7 @@ func (o *Outside) send(ctx context.Context, l *letter) (v verdict) {
 	var values map[job.Secret]string
 	defer func() {
 		if r := recover(); r != nil { // one bad message never stops a node
-			v = verdict{err: fmt.Errorf("it panics: %v", r), final: true}
+			v = verdict{err: fmt.Errorf("panic: %v", r), final: true}
 		}
 		v.said = o.clean(v.said, values)
 		if v.err != nil {
@@ -158,7 +158,7 @@ func (o *Outside) send(ctx context.Context, l *letter) (v verdict) {
 		address = strings.TrimSpace(address)
 		switch wrong := job.CheckAlertURL(address); {
 		case wrong != "" && isSecret: // the usual error would repeat a part of the secret
-			return verdict{err: fmt.Errorf("the url is the secret %q, which is no URL that can be called; "+
+			return verdict{err: fmt.Errorf("the secret %q is not a valid URL; "+
 				"want http:// or https://, a host and a path", name), final: true}
 		case wrong != "":
 			return verdict{err: errors.New("the url " + wrong), final: true}
@@ -185,7 +185,7 @@ func (o *Outside) send(ctx context.Context, l *letter) (v verdict) {
 // values reads the secrets of a channel. A missing secret is no final error: it may exist later.
 func (o *Outside) values(ctx context.Context, uses []job.SecretUse) (map[job.Secret]string, error) {
 	if o.cfg.Secrets == nil {
-		return nil, errors.New("this node has no secrets")
+		return nil, errors.New("this node cannot read secrets")
 	}
 	values, err := o.cfg.Secrets.Values(ctx, "", job.SecretNames(uses))
 	if err != nil {
@@ -253,7 +253,7 @@ func (o *Outside) ping(ctx context.Context, l *letter) verdict {
 	}
 	address := pingURL(l.job.Ping, what)
 	if address == "" {
-		return verdict{said: "the job calls nobody for that any more", state: DeliverySuppressed}
+		return verdict{said: "the job no longer has a URL for this ping", state: DeliverySuppressed}
 	}
 	return o.call(ctx, l, http.MethodGet, address, nil, nil)
 }
@@ -273,7 +273,7 @@ func (o *Outside) webhook(
 		case err == nil:
 			body = []byte(text)
 		case l.Kind == DeliveryTest: // a test must reveal this
-			return verdict{err: fmt.Errorf("the template of the body failed: %w", err), final: true}
+			return verdict{err: fmt.Errorf("the body template failed: %w", err), final: true}
 		default:
 			l.templates = append(l.templates, fmt.Errorf("the body of the channel %s: %w", l.Channel, err))
 		}
@@ -298,7 +298,7 @@ func (o *Outside) call(
 ) verdict {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
-		return verdict{err: errors.New("the url is not understood"), final: true}
+		return verdict{err: errors.New("the url cannot be parsed"), final: true}
 	}
 
 	// Headers.
@@ -328,7 +328,7 @@ func (o *Outside) call(
 			err = wrapped.Err // the wrapper contains the URL
 		}
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = errors.New("it did not answer in time")
+			err = errors.New("no response in time")
 		}
 		return verdict{err: err}
 	}
@@ -336,7 +336,7 @@ func (o *Outside) call(
 
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil && len(answer) == 0 && resp.StatusCode/100 == 2 {
-		return verdict{err: fmt.Errorf("its answer broke off: %w", err)}
+		return verdict{err: fmt.Errorf("the response broke off: %w", err)}
 	}
 	said := strings.TrimSpace(resp.Status + " " + string(answer))
 
@@ -349,7 +349,7 @@ func (o *Outside) call(
 		return verdict{said: said}
 	case code/100 == 3:
 		return verdict{
-			err:   fmt.Errorf("%s: it wants to be called at another address, which is not done", resp.Status),
+			err:   fmt.Errorf("%s: redirects are not followed; set the final URL", resp.Status),
 			final: true,
 		}
 	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout,

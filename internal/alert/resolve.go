@@ -55,7 +55,7 @@ func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) err
 			// The next step would find the same ends and fail in the same way. So resolve all of
 			// them: PagerDuty ignores an incident that it does not know, and an opening message is
 			// sent before the resolving one.
-			e.Log.Warn("cannot read what PagerDuty was told, telling it of all that is over",
+			e.Log.Warn("cannot read which incidents PagerDuty has, resolving all ended ones",
 				"channel", name, "alerts", len(over), "error", err)
 			clear(untried)
 			for _, row := range over {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
@@ -31,64 +32,47 @@ var pauses = []time.Duration{
 	5 * time.Minute, 10 * time.Minute, 20 * time.Minute,
 }
 
-// Sender sends due messages. Every node runs one; each claims the messages that it sends.
-type Sender struct {
+// SenderConfig is what a sender works with.
+type SenderConfig struct {
 	DB      *read.DB
 	Session Session
 	Outside *Outside
-	Nothing func() bool // reports whether no message was waiting a moment ago; nil: unknown
+	Lookout Lookout
+	Wake    loop.Wake // there is a new message
 	Log     *slog.Logger
+}
 
-	wake  chan struct{}
-	begin sync.Once
+// Sender sends due messages. Every node runs one; each claims the messages that it sends.
+type Sender struct {
+	SenderConfig
+
 	mu    sync.Mutex
 	busy  map[lane]bool // lanes with a sending goroutine
 	lanes sync.WaitGroup
 }
 
-func (s *Sender) init() {
-	s.begin.Do(func() { s.wake, s.busy = make(chan struct{}, 1), map[lane]bool{} })
-}
-
-// Wake makes the sender look for messages at once.
-func (s *Sender) Wake() {
-	s.init()
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
+// NewSender returns a sender. The caller runs it.
+func NewSender(cfg SenderConfig) *Sender { return &Sender{SenderConfig: cfg, busy: map[lane]bool{}} }
 
 // Run sends until ctx ends. Messages whose sending is interrupted are put back for other nodes.
 func (s *Sender) Run(ctx context.Context) error {
-	s.init()
 	defer s.lanes.Wait()
-	wait := sendCalm
-	for {
-
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-s.wake:
-		case <-time.After(wait):
-			if s.Nothing != nil && s.Nothing() {
-				wait = sendCalm
-				continue
-			}
+	return loop.Loop{
+		First:  sendCalm,
+		Period: sendCalm,
+		Wake:   s.Wake,
+		Log:    s.Log,
+		Failed: "cannot read alert messages, trying again",
+	}.Run(ctx, func(ctx context.Context, woken bool) (pause time.Duration, err error) {
+		if !woken && s.Lookout.NothingToSend() || !s.Session.Fresh() {
+			return 0, loop.ErrSkipped
 		}
-
-		if wait = sendCalm; !s.Session.Fresh() {
-			continue
-		}
-
 		n, err := s.look(ctx, s.Session.Now())
-		if err != nil && ctx.Err() == nil {
-			s.Log.Warn("cannot read messages of alerts, trying again", "error", err)
-		}
 		if n > 0 {
-			wait = sendEvery
+			pause = sendEvery
 		}
-	}
+		return pause, err
+	})
 }
 
 // lane is a unit in which one goroutine sends at a time: a channel, or some of the pings to a host.
@@ -157,7 +141,7 @@ func (s *Sender) look(ctx context.Context, now job.Micros) (int, error) {
 func (s *Sender) lane(ctx context.Context, list []DeliveryRow) {
 	defer func() {
 		if r := recover(); r != nil { // one bad message never stops a node
-			s.Log.Error("a message of alerts panics", "message", list[0].ID, "panic", r)
+			s.Log.Error("panic while sending an alert message", "message", list[0].ID, "panic", r)
 		}
 	}()
 
@@ -167,7 +151,7 @@ func (s *Sender) lane(ctx context.Context, list []DeliveryRow) {
 		}
 		more, err := s.deliver(ctx, &list[i], list[i:])
 		if err != nil && ctx.Err() == nil {
-			s.Log.Warn("cannot send a message of alerts, trying again", "message", list[i].ID, "error", err)
+			s.Log.Warn("cannot process an alert message, trying again", "message", list[i].ID, "error", err)
 		}
 		if !more {
 			return
@@ -287,10 +271,10 @@ func (s *Sender) open(ctx context.Context, d *DeliveryRow, now job.Micros) (*let
 	// Too old?
 	switch old := job.Micros(tooOld.Microseconds()); {
 	case d.Attempts > 0 && now-d.Created > old:
-		said := "it was tried for " + tooOld.String() + "; the last time: " + d.Said
+		said := "it was tried for " + tooOld.String() + "; the last error: " + d.Said
 		return l, &verdict{said: said, state: DeliveryFailed}, nil
 	case d.Attempts == 0 && now-d.Updated > old: // counted from the latest event that joined it
-		return l, suppressed("it waited for longer than " + tooOld.String()), nil
+		return l, suppressed("it waited longer than " + tooOld.String()), nil
 	}
 
 	if d.Kind == DeliveryPing {
@@ -299,12 +283,12 @@ func (s *Sender) open(ctx context.Context, d *DeliveryRow, now job.Micros) (*let
 			return nil, nil, err
 		}
 		if l.job = jobs[d.JobID]; l.job.Ping == nil || l.job.Gone {
-			return l, suppressed("the job has no ping any more"), nil
+			return l, suppressed("the job no longer has a ping"), nil
 		}
 		// A ping that is sent late would report an old result as if it were new.
 		newer, err := newerPing(s.DB.Reader(ctx), d)
 		if newer {
-			return l, suppressed("a later due time counts"), nil
+			return l, suppressed("a later due time replaced it"), nil
 		}
 		return l, nil, err
 	}
@@ -325,7 +309,7 @@ func (s *Sender) open(ctx context.Context, d *DeliveryRow, now job.Micros) (*let
 	}
 
 	if d.Kind == DeliveryBeat && !upToDate(d, now, &l.channel) {
-		return l, suppressed("it tells nothing of now: it is older than " + l.channel.Every.String()), nil
+		return l, suppressed("it is outdated: it is older than " + l.channel.Every.String()), nil
 	}
 
 	if d.RuleID == 0 {
@@ -357,7 +341,7 @@ func (s *Sender) settle(ctx context.Context, l *letter, v *verdict) error {
 		state = v.state
 	case v.err == nil:
 	case stopping:
-		state, said = DeliveryPending, "the node stopped meanwhile: "+v.err.Error()
+		state, said = DeliveryPending, "the node stopped while sending it: "+v.err.Error()
 	case v.final || l.Attempts >= maxTries:
 		state, said = DeliveryFailed, v.err.Error()
 	default:
@@ -368,7 +352,7 @@ func (s *Sender) settle(ctx context.Context, l *letter, v *verdict) error {
 		}
 	}
 	if state == DeliveryFailed {
-		s.Log.Warn("a message of alerts could not be sent", "message", l.ID, "kind", l.Kind,
+		s.Log.Warn("an alert message could not be sent", "message", l.ID, "kind", l.Kind,
 			"channel", l.Channel, "attempts", l.Attempts, "error", said)
 	}
 
@@ -392,7 +376,7 @@ func (s *Sender) settle(ctx context.Context, l *letter, v *verdict) error {
 
 		if err == nil {
 			for _, why := range l.templates {
-				s.Log.Warn("a template of alerts failed, and the built-in text took its place", "error", why)
+				s.Log.Warn("an alert template failed, using the built-in text", "error", why)
 			}
 			return nil
 		}

@@ -70,7 +70,6 @@ func TestOneSender(t *testing.T) {
 		s := f.sender(f.session())
 		wg.Go(func() {
 			for range 5 {
-				s.init()
 				if _, err := s.look(t.Context(), f.now); err != nil {
 					t.Error(err)
 				}
@@ -204,7 +203,7 @@ func TestAnswers(t *testing.T) {
 		"nobody listens": {job.AlertChannel{Type: job.ChannelWebhook, URL: down.URL}, "pending", "refused",
 			10 * second},
 		"it hangs": {job.AlertChannel{Type: job.ChannelWebhook, URL: "http://" + silent.Addr().String(),
-			Timeout: job.Duration(time.Second)}, "pending", "did not answer in time", 10 * second},
+			Timeout: job.Duration(time.Second)}, "pending", "no response in time", 10 * second},
 		"trouble there": {job.AlertChannel{Type: job.ChannelSlack, URL: served(503, "try again")}, "pending",
 			"503 Service Unavailable try again", 10 * second},
 		"too many": {job.AlertChannel{Type: job.ChannelSlack, URL: served(429, "", "Retry-After", "77")},
@@ -212,7 +211,7 @@ func TestAnswers(t *testing.T) {
 		"not wanted": {job.AlertChannel{Type: job.ChannelSlack, URL: served(404, "no_service")}, "failed",
 			"404 Not Found no_service", 0},
 		"elsewhere": {job.AlertChannel{Type: job.ChannelSlack,
-			URL: served(302, "", "Location", "http://127.0.0.1:1/")}, "failed", "another address", 0},
+			URL: served(302, "", "Location", "http://127.0.0.1:1/")}, "failed", "redirects are not followed", 0},
 		"200 that means no": {job.AlertChannel{Type: job.ChannelWeCom,
 			URL: served(200, `{"errcode":93000,"errmsg":"invalid webhook url"}`)}, "pending",
 			"errcode 93000: invalid webhook url", 10 * second},
@@ -224,7 +223,7 @@ func TestAnswers(t *testing.T) {
 			Headers: map[string]string{"Authorization": "Bearer {{secret.s}}"}}, "failed", "who is ***?", 0},
 		"a secret in disguise": {job.AlertChannel{Type: job.ChannelWebhook, URL: served(400, "who is aHVudGVyMjI=?"),
 			Headers: map[string]string{"Authorization": "Bearer {{secret.s}}"}}, "failed", "who is ***I=?", 0},
-		"a url that is none": {job.AlertChannel{Type: job.ChannelSlack, URL: "{{secret.s}}"}, "failed", "is no URL",
+		"a url that is none": {job.AlertChannel{Type: job.ChannelSlack, URL: "{{secret.s}}"}, "failed", "is not a valid URL",
 			0},
 		"nor is a long one": {job.AlertChannel{Type: job.ChannelSlack, URL: "{{secret.address}}"}, "failed",
 			`secret "address"`, 0},
@@ -302,7 +301,6 @@ func TestOneHangs(t *testing.T) {
 	f.message("slow")
 	f.message("slow")
 	s := f.sender(f.session())
-	s.init()
 	if _, err := s.look(t.Context(), f.now); err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +348,7 @@ func TestShapes(t *testing.T) {
 	f.send(s)
 	f.want("sent", 8, "SELECT COUNT(*) FROM delivery WHERE state = 2")
 	f.want("templates that failed", 1, "SELECT template_failures FROM alert_work WHERE id = 1")
-	if log := said.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "a template of alerts failed") ||
+	if log := said.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "an alert template failed") ||
 		!strings.Contains(log, "the body of the channel bad: ") || !strings.Contains(log, "index out of range") {
 		t.Errorf("the log has %q, want one line of the template that failed", log)
 	}
@@ -423,7 +421,7 @@ func TestTestOfChannel(t *testing.T) {
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL, Body: `{{(index .Items 99).App}}`})
 	before := len(h.seen())
 	if got, err = o.Test(t.Context(), f.db.DB, "hook", f.now); err != nil || got.Sent ||
-		!strings.Contains(got.Said, "the template of the body failed: ") ||
+		!strings.Contains(got.Said, "the body template failed: ") ||
 		!strings.Contains(got.Said, "index out of range") || len(h.seen()) != before {
 		t.Errorf("got %+v, %v, and %d messages; want the template found, and nothing sent", got, err,
 			len(h.seen())-before)
@@ -569,7 +567,7 @@ func TestStalePing(t *testing.T) {
 	if want := []string{"GET /ok", "GET /fail"}; !slices.Equal(h.paths, want) {
 		t.Fatalf("got %q, want %q", h.paths, want)
 	}
-	f.want("why", 1, "SELECT COUNT(*) FROM delivery WHERE state = ? AND said = 'a later due time counts'",
+	f.want("why", 1, "SELECT COUNT(*) FROM delivery WHERE state = ? AND said = 'a later due time replaced it'",
 		DeliverySuppressed)
 
 	f.run(a, job.Failed, 0)
@@ -621,7 +619,7 @@ func TestHeartbeat(t *testing.T) {
 	f.live(a, job.Idle, f.now-70*second)
 	f.now += 60 * second
 	beat(2)
-	f.want("why", 1, "SELECT COUNT(*) FROM alert_channel WHERE held LIKE '%is not started'")
+	f.want("why", 1, "SELECT COUNT(*) FROM alert_channel WHERE held LIKE '%has not started'")
 	f.noneLive()
 	f.now += 60 * second
 	beat(3)

@@ -24,7 +24,7 @@ type InUse struct {
 }
 
 func (e *InUse) Error() string {
-	return fmt.Sprintf("the channel %q is named by the rules %s", e.Name, strings.Join(e.By, ", "))
+	return fmt.Sprintf("the channel %q is used by the rules %s", e.Name, strings.Join(e.By, ", "))
 }
 
 // putTries bounds how often a change starts over because another one has created the same

@@ -25,7 +25,7 @@ type work struct {
 // readWork reads the state of evaluation.
 func readWork(r sql.Reader) (work, error) {
 	var w work
-	err := sql.Each(r, "read the work on alerts", func(rows *sql.Rows) error {
+	err := sql.Each(r, "read the state of alerts", func(rows *sql.Rows) error {
 		var (
 			id       int
 			n        int64
@@ -56,7 +56,7 @@ func readWork(r sql.Reader) (work, error) {
 // false if another node has taken a step since w was read; the transaction must then be rolled
 // back.
 func takeStep(tx *sql.Tx, w work, lost int64) (bool, error) {
-	n, err := tx.Exec("step of alerts", `UPDATE alert_work
+	n, err := tx.Exec("write the state of alerts", `UPDATE alert_work
 		SET `+sql.Next("n")+`, holder = ?, until = ?, position = ?, `+sql.Added("lost")+`
 		WHERE id = 1 AND n = ?`,
 		w.Holder[:], int64(w.Until), w.Position, lost, w.N)

@@ -109,8 +109,8 @@ func (e *Evaluator) write(ctx context.Context, w work, c *changes, now job.Micro
 		ch.Beat = now
 	}
 
-	if made && e.Due != nil {
-		e.Due()
+	if made {
+		e.WakeSender.Up()
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (e *Evaluator) writeNotices(
 	tx *sql.Tx, c *changes, g group, closed map[group]bool, now job.Micros,
 ) (lost int64, sent bool, err error) {
 	if u, there := c.unsent[g]; there {
-		n, err := suppressDeliveries(tx, u.ids, now, "the alert was over before it was sent")
+		n, err := suppressDeliveries(tx, u.ids, now, "the alert ended before the message was sent")
 		if err != nil {
 			return 0, false, err
 		}
@@ -211,7 +211,8 @@ func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []notice, now job.Mic
 			return 0, err
 		}
 		if open >= manyOpen {
-			d.State, d.Said, lost = DeliverySuppressed, "too many messages wait for the channel", int64(len(events))
+			d.State, d.Said = DeliverySuppressed, "too many messages are waiting for the channel"
+			lost = int64(len(events))
 		}
 	case g.state == DeliveryPending:
 		// A message older than tooOld is given up unchanged.
@@ -296,7 +297,8 @@ func (e *Evaluator) writeBeats(tx *sql.Tx, c *changes, now job.Micros) (beaten [
 			}
 		}
 		if open > 0 {
-			if err := noteBeat(tx, b.channel.ID, b.channel.Beat, "the heartbeat before is not sent yet"); err != nil {
+			const held = "the previous heartbeat has not been sent yet"
+			if err := noteBeat(tx, b.channel.ID, b.channel.Beat, held); err != nil {
 				return nil, err
 			}
 			continue

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/internal/trail"
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -18,13 +19,23 @@ type Session interface {
 	Now() job.Micros        // by MySQL's clock
 }
 
+// ChainerConfig is what a chainer works with.
+type ChainerConfig struct {
+	DB      *sql.DB
+	Session Session
+	Lookout Lookout
+	Log     *slog.Logger
+}
+
+// Lookout knows what there was a moment ago.
+type Lookout interface {
+	LastLine() (id int64, known bool) // id of the latest audit line
+}
+
 // Chainer adds audit lines to the hash chain. The first node of the cluster does this. If two nodes
 // think that they are first, the primary key of the chain lets only one through.
 type Chainer struct {
-	DB      *sql.DB
-	Session Session
-	Newest  func() (line int64, known bool) // id of the latest audit line, as of a moment ago
-	Log     *slog.Logger
+	ChainerConfig
 
 	seen    trail.Trail // the audit lines that were read
 	pending []int64     // the unchained lines among them
@@ -33,6 +44,9 @@ type Chainer struct {
 	told    time.Time   // when the head was last logged
 	toldSeq int64
 }
+
+// NewChainer returns a chainer. The caller runs it.
+func NewChainer(cfg ChainerConfig) *Chainer { return &Chainer{ChainerConfig: cfg} }
 
 const (
 	chainPeriod = time.Second
@@ -53,27 +67,25 @@ const (
 
 // Run chains until ctx ends.
 func (c *Chainer) Run(ctx context.Context) error {
-	tick := time.NewTicker(chainPeriod)
-	defer tick.Stop()
-
-	for {
-		if err := c.step(ctx, time.Now()); err != nil && ctx.Err() == nil && !errors.Is(err, sql.ErrMoved) {
-			c.Log.Warn("cannot chain the audit, trying again", "error", err)
+	return loop.Loop{
+		Period: chainPeriod,
+		AtRate: true,
+		Log:    c.Log,
+		Failed: "cannot chain the audit, trying again",
+	}.Run(ctx, loop.Each(func(ctx context.Context) error {
+		err := c.step(ctx, time.Now())
+		if errors.Is(err, sql.ErrMoved) {
+			return loop.ErrSkipped
 		}
-
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
-	}
+		return err
+	}))
 }
 
 // step chains all unchained lines, unless this is another node's task.
 func (c *Chainer) step(ctx context.Context, at time.Time) error {
 	if index, of := c.Session.Share(); index > 0 || index < 0 && of > 0 || !c.Session.Fresh() {
 		c.swept = time.Time{} // a node that takes over starts with a sweep
-		return nil
+		return loop.ErrSkipped
 	}
 
 	if c.swept.IsZero() || at.Sub(c.swept) > sweepPeriod {
@@ -95,7 +107,7 @@ func (c *Chainer) step(ctx context.Context, at time.Time) error {
 // idle reports whether there is nothing to read now: the latest line was seen, and all seen lines
 // are chained.
 func (c *Chainer) idle(at time.Time) bool {
-	newest, known := c.Newest()
+	newest, known := c.Lookout.LastLine()
 	seen := known && newest <= c.seen.High && len(c.pending) == 0 && !c.looked.Before(c.swept)
 	return seen && (len(c.seen.Gaps) == 0 || at.Sub(c.looked) < gapPeriod)
 }

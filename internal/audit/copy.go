@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -24,22 +25,30 @@ type Sink interface {
 	Close() error
 }
 
+// CopierConfig is what a copier works with.
+type CopierConfig struct {
+	DB      *sql.DB
+	Sink    Sink
+	Dir     string                        // folder of the position; "": memory only, and a restart skips lines
+	Metrics interface{ AuditLogFailed() } // counts failed tries
+	Log     *slog.Logger
+}
+
 // Copier copies each audit line to a sink after it is chained. It copies all lines of the cluster,
 // whichever node wrote them.
 //
 // The position is stored after the lines. If we die in between, these lines are copied twice; none
 // is lost. Without a stored position, copying starts with the next new line.
 type Copier struct {
-	DB     *sql.DB
-	Sink   Sink
-	Dir    string // folder of the position; "": memory only, and a restart skips lines
-	Failed func() // called after each failed try
-	Log    *slog.Logger
+	CopierConfig
 
 	at     position
 	begun  bool
 	failed bool // the last try failed, and that was logged
 }
+
+// NewCopier returns a copier. The caller runs it.
+func NewCopier(cfg CopierConfig) *Copier { return &Copier{CopierConfig: cfg} }
 
 // position is the place after the last copied link.
 type position struct {
@@ -56,36 +65,31 @@ const (
 
 // Run copies until ctx ends.
 func (c *Copier) Run(ctx context.Context) error {
-	tick := time.NewTicker(copyPeriod)
-	defer tick.Stop()
+	return loop.Loop{Period: copyPeriod, AtRate: true}.Run(ctx, loop.Each(c.turn))
+}
 
-	for {
-		more, err := c.step(ctx)
-		if ctx.Err() == nil {
-			c.tell(err)
-		}
-
-		for more && err == nil && ctx.Err() == nil {
-			more, err = c.step(ctx)
-		}
-
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
+// turn copies all new lines. It logs by itself.
+func (c *Copier) turn(ctx context.Context) error {
+	more, err := c.step(ctx)
+	if ctx.Err() == nil {
+		c.tell(err)
 	}
+
+	for more && err == nil && ctx.Err() == nil {
+		more, err = c.step(ctx)
+	}
+	return nil
 }
 
 // tell counts errors, and logs the first error in a row and the recovery.
 func (c *Copier) tell(err error) {
 	if err != nil {
-		c.Failed()
+		c.Metrics.AuditLogFailed()
 		if !c.failed {
-			c.Log.Error("cannot copy audit lines, trying again; they stay in MySQL meanwhile", "error", err)
+			c.Log.Error("cannot copy audit lines to the audit log, trying again", "error", err)
 		}
 	} else if c.failed {
-		c.Log.Info("audit lines are copied again")
+		c.Log.Info("copying audit lines to the audit log again")
 	}
 	c.failed = err != nil
 }
@@ -153,8 +157,8 @@ func (c *Copier) begin(ctx context.Context) error {
 		return nil
 	}
 
-	c.Log.Error("the audit chain does not have the link that was copied last: the database was restored, "+
-		"or somebody changed the chain; going on with what is younger", "link", kept.Seq)
+	c.Log.Error("the last copied link is missing from the audit chain: the database was restored, "+
+		"or the chain was changed; continuing with newer lines", "link", kept.Seq)
 	young, err := linkAfter(c.DB.Reader(ctx), kept.At, head.Seq)
 	if err != nil {
 		return err
@@ -181,8 +185,8 @@ func (c *Copier) load() (p position, err error) {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil {
-		err = fmt.Errorf("read the position of the audit log; remove the file to begin with the line that "+
-			"comes next: %w", err)
+		err = fmt.Errorf("read the position of the audit log; to continue with the next new line, "+
+			"remove the file: %w", err)
 	}
 	return p, err
 }
@@ -201,7 +205,7 @@ func (c *Copier) save() error {
 		err = os.Rename(c.file()+".new", c.file())
 	}
 	if err != nil {
-		err = fmt.Errorf("keep the position of the audit log: %w", err)
+		err = fmt.Errorf("save the position of the audit log: %w", err)
 	}
 	return err
 }

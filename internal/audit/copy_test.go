@@ -17,10 +17,16 @@ import (
 
 // copierTo returns a copier with its position in a folder, and a count of its failed tries.
 func (p *place) copierTo(dir string, sink Sink) (c *Copier, failed *int) {
-	failed = new(int)
-	return &Copier{DB: p.db, Sink: sink, Dir: dir, Failed: func() { *failed++ },
-		Log: slog.New(slog.NewTextHandler(p.Output(), nil))}, failed
+	tally := new(tally)
+	return NewCopier(CopierConfig{
+		DB: p.db, Sink: sink, Dir: dir, Metrics: tally, Log: slog.New(slog.NewTextHandler(p.Output(), nil)),
+	}), &tally.failed
 }
+
+// tally counts failed tries.
+type tally struct{ failed int }
+
+func (t *tally) AuditLogFailed() { t.failed++ }
 
 func (p *place) file(path string) Sink {
 	p.Helper()
@@ -182,7 +188,7 @@ func TestBrokenSink(t *testing.T) {
 	_, err := c.step(t.Context())
 	c.tell(err)
 	if *failed != 3 || sink.lines != 5 || strings.Count(log.String(), "cannot copy audit lines") != 1 ||
-		strings.Count(log.String(), "are copied again") != 1 {
+		strings.Count(log.String(), "copying audit lines") != 1 {
 		t.Errorf("got %d failed tries, %d lines, and the log %s", *failed, sink.lines, log.String())
 	}
 }

@@ -21,7 +21,7 @@ func OpenSink(target string) (Sink, error) {
 		return newSyslog("/dev/log", "/var/run/syslog", "/var/run/log")
 	}
 	if !filepath.IsAbs(target) {
-		return nil, fmt.Errorf("audit log %q: want the path of a file from / on, or %s", target, Syslog)
+		return nil, fmt.Errorf("audit log %q: want the absolute path of a file, or %s", target, Syslog)
 	}
 	f := &fileSink{path: target}
 	return f, f.open()
@@ -131,7 +131,7 @@ func (s *syslogSink) connect() (err error) {
 			return nil
 		}
 	}
-	return fmt.Errorf("audit log: no syslog answers on this machine: %w", err)
+	return fmt.Errorf("audit log: this machine has no syslog: %w", err)
 }
 
 const syslogPriority = 10<<3 | 5 // authpriv, which only administrators read; notice

@@ -113,8 +113,8 @@ func verify(
 func strayLinks(ctx context.Context, db *sql.DB, head job.Link) (out []Fault, err error) {
 	links, err := readStrays(db.Reader(ctx), head.Seq, maxFaults)
 	for _, l := range links {
-		what := fmt.Sprintf("no node has written this link, for audit line %d: the chain ends at link %d and "+
-			"goes on from there. Whoever may delete in audit_chain can remove it: "+
+		what := fmt.Sprintf("no node wrote this link, for audit line %d: the chain ends at link %d and "+
+			"continues there. A user who may delete from audit_chain can remove it: "+
 			"DELETE FROM audit_chain WHERE seq = %d", l.Line, head.Seq, l.Seq)
 		out = append(out, Fault{Seq: l.Seq, Line: l.Line, What: what})
 	}
@@ -134,7 +134,7 @@ func judge(before job.Link, r *chainRow, first int64, old job.Micros) []Fault {
 	case isFirst && r.Gone && r.Written() < old:
 		return nil // the base for the rest of the chain
 	case isFirst && r.Seq != 1:
-		out = append(out, fault("the links before it are missing, and its line is not old enough to be removed"))
+		out = append(out, fault("the links before it are missing, and its line was not old enough to be removed"))
 		before = job.Link{Seq: r.Seq - 1}
 	case r.Seq != before.Seq+1:
 		out = append(out, fault("the links from %d to %d are missing", before.Seq+1, r.Seq-1))
@@ -186,7 +186,7 @@ func CheckHead(ctx context.Context, db *sql.DB, kept job.Link, age time.Duration
 	}
 	if l.Seq != 0 {
 		if l.Hash != kept.Hash {
-			return fmt.Sprintf("link %d has the hash %x, and the kept head has %x: the chain was computed again, "+
+			return fmt.Sprintf("link %d has the hash %x, and the stored head has %x: the chain was computed again, "+
 				"or the database was restored", l.Seq, l.Hash, kept.Hash), nil
 		}
 		return "", nil
@@ -206,13 +206,13 @@ func CheckHead(ctx context.Context, db *sql.DB, kept job.Link, age time.Duration
 	case err != nil:
 		return "", err
 	case kept.Seq > head.Seq:
-		return fmt.Sprintf("the chain ends at link %d, and the kept head is link %d: its newest lines were removed, "+
+		return fmt.Sprintf("the chain ends at link %d, and the stored head is link %d: the newest lines were removed, "+
 			"or the database was restored", head.Seq, kept.Seq), nil
 	case kept.Seq < base.Seq && kept.Written() >= now.Add(-age):
-		return fmt.Sprintf("link %d is gone, the chain begins at link %d, and its line of %s was not old enough "+
+		return fmt.Sprintf("link %d is missing, the chain begins at link %d, and its line from %s was not old enough "+
 			"to be removed", kept.Seq, base.Seq, kept.Written()), nil
 	case kept.Seq < base.Seq:
-		return fmt.Sprintf("link %d is gone, the chain begins at link %d: take a head that is younger",
+		return fmt.Sprintf("link %d was removed with old lines, the chain begins at link %d; use a newer head",
 			kept.Seq, base.Seq), nil
 	}
 	return fmt.Sprintf("link %d is missing", kept.Seq), nil

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -27,14 +27,21 @@ import (
 //     provider accepts a refresh token only once, it refuses then, and the person has to sign in
 //     again.
 type Checker struct {
+	CheckerConfig
+	away bool // the provider did not answer the last request
+}
+
+// CheckerConfig is what a checker works with.
+type CheckerConfig struct {
 	DB   *sql.DB
 	OIDC *OIDC
 	Keys Sealer
 	Now  func() time.Time // MySQL's clock; zero before its first reading
 	Log  *slog.Logger
-
-	away bool // the provider did not answer the last request
 }
+
+// NewChecker returns a checker. The caller runs it.
+func NewChecker(cfg CheckerConfig) *Checker { return &Checker{CheckerConfig: cfg} }
 
 const (
 	// checkLease is the time for which a node claims a login, and the pause after the provider did
@@ -47,26 +54,20 @@ const (
 )
 
 // Run checks logins until ctx ends.
-func (c *Checker) Run(ctx context.Context) {
+func (c *Checker) Run(ctx context.Context) error {
 	every := min(c.OIDC.cfg.Recheck/4, mostBetweenChecks)
-	wait := time.NewTimer(time.Duration(rand.Int64N(int64(every)))) // random, so that nodes do not march in step
-	defer wait.Stop()
-
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-wait.C:
+	return loop.Loop{
+		First:  loop.Jitter(every),
+		Period: every,
+		Log:    c.Log,
+		Failed: "cannot check sign-ins with the identity provider, trying again",
+	}.Run(ctx, loop.Each(func(ctx context.Context) error {
+		now := c.Now()
+		if now.IsZero() {
+			return loop.ErrSkipped
 		}
-
-		if now := c.Now(); !now.IsZero() {
-			if err := c.Check(ctx, job.MicrosOf(now)); err != nil && ctx.Err() == nil {
-				c.Log.Warn("sign-ins are not checked", "error", err)
-			}
-		}
-
-		wait.Reset(every)
-	}
+		return c.Check(ctx, job.MicrosOf(now))
+	}))
 }
 
 // Check asks the provider about the logins that are due. It stops at the first request that the
@@ -98,7 +99,7 @@ func (c *Checker) check(ctx context.Context, l *LoginRow, now job.Micros) (proce
 
 	renewal, err := openRenewal(c.Keys, l)
 	if err != nil {
-		c.Log.Warn("a sign-in cannot be checked: what the provider wants to see does not open",
+		c.Log.Warn("cannot check a sign-in: its refresh token cannot be decrypted",
 			"login", l.ID, "who", l.Who, "error", err)
 		_, err := c.move(ctx, l, now+micros(c.OIDC.cfg.Recheck))
 		return true, err
@@ -134,7 +135,7 @@ func (c *Checker) move(ctx context.Context, l *LoginRow, to job.Micros) (mine bo
 
 // end signs out a person after the provider's refusal.
 func (c *Checker) end(ctx context.Context, l *LoginRow, why *Refused) error {
-	c.Log.Info("a sign-in ends", "login", l.ID, "who", l.Who, "reason", why.Why)
+	c.Log.Info("ended a sign-in", "login", l.ID, "who", l.Who, "reason", why.Why)
 	return c.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
 		if existed, err := deleteLogin(tx, l.ID); err != nil || !existed {
 			return nil, err
@@ -168,7 +169,7 @@ func (c *Checker) write(ctx context.Context, l *LoginRow, v *Vouched, now job.Mi
 		}
 		line := loginLine(job.ActionUpdate, l)
 		line.Became, line.Reason, line.Actor =
-			row.Grants, "the identity provider says so", job.Actor{Who: job.Itself}
+			row.Grants, "the identity provider changed the role", job.Actor{Who: job.Itself}
 		return line, nil
 	})
 }
@@ -177,10 +178,10 @@ func (c *Checker) write(ctx context.Context, l *LoginRow, v *Vouched, now job.Mi
 func (c *Checker) answers(ok bool, err error) {
 	switch {
 	case !ok && !c.away:
-		c.Log.Warn("sign-ins are not checked again: the identity provider does not answer; they go on until they end",
+		c.Log.Warn("the identity provider does not respond, sign-ins stay valid until they expire",
 			"error", err)
 	case ok && c.away:
-		c.Log.Info("sign-ins are checked again: the identity provider answers")
+		c.Log.Info("the identity provider responds again, checking sign-ins")
 	}
 	c.away = !ok
 }

@@ -60,7 +60,9 @@ func setUpChecks(t *testing.T, mod func(*testidp.Provider)) *checking {
 	c.oidc = newOIDC(t, c.idp, nil)
 	c.Issuer.Keys = keys
 	c.gate = c.place.gate()
-	c.check = &Checker{DB: c.db, OIDC: c.oidc, Keys: keys, Log: slog.New(slog.NewTextHandler(c.logs, nil))}
+	c.check = NewChecker(CheckerConfig{
+		DB: c.db, OIDC: c.oidc, Keys: keys, Log: slog.New(slog.NewTextHandler(c.logs, nil)),
+	})
 	c.signIn()
 	c.now = job.Micros(c.number("SELECT created FROM login"))
 	return c
@@ -278,7 +280,7 @@ func TestProviderIsBack(t *testing.T) {
 	if who := c.who(); who != "" {
 		t.Errorf("it is still %q", who)
 	}
-	if !strings.Contains(c.logs.String(), "the identity provider answers") {
+	if !strings.Contains(c.logs.String(), "the identity provider responds again") {
 		t.Errorf("the log does not say that it is back: %s", c.logs)
 	}
 }

@@ -36,7 +36,7 @@ func (p *place) setUpAccess(db, look *sql.DB) *access {
 		place: &place{T: p.T, db: db, dsn: p.dsn, proxy: p.proxy, Issuer: Issuer{DB: db, Keys: keys}},
 		look:  look,
 		gate:  NewGate(db, quiet),
-		check: &Checker{DB: db, Keys: keys, Log: quiet},
+		check: NewChecker(CheckerConfig{DB: db, Keys: keys, Log: quiet}),
 		eve: &Principal{
 			Name: "eve@example.com", Kind: KindOIDC, Grants: []Grant{{Operator, []string{"shop"}}},
 			Renewal: &Renewal{Subject: "eve", Refresh: "first", Within: time.Hour},

@@ -80,7 +80,7 @@ func (b *Busy) Error() string { return "too many unknown tokens from this addres
 // that the request came from, now the time of the request.
 func (g *Gate) ByToken(ctx context.Context, token, address string, changing bool, now time.Time) (*Principal, error) {
 	if !isSecret(tokenPrefix, token) {
-		return nil, &Refused{Why: "it is no token that go-crontab made, or it is not complete"}
+		return nil, &Refused{Why: "the token is incomplete, or go-crontab did not issue it"}
 	}
 	return g.find(ctx, hashOf(token), address, changing, now, g.tokenOf)
 }
@@ -91,7 +91,7 @@ func (g *Gate) ByLogin(
 	ctx context.Context, login Login, address string, changing bool, now time.Time,
 ) (*Principal, error) {
 	if !login.Complete() {
-		return nil, &Refused{Why: "the cookie and the key are none that go-crontab made"}
+		return nil, &Refused{Why: "the cookie and its key were not issued by go-crontab"}
 	}
 	return g.find(ctx, hashOf(login.String()), address, changing, now, g.loginOf)
 }
@@ -162,7 +162,7 @@ func (g *Gate) find(
 func (g *Gate) tokenOf(ctx context.Context, hash Hash) (*Principal, job.Micros, job.Micros, error) {
 	t, at, err := tokenByHash(g.db.Reader(ctx), hash)
 	if errors.Is(err, sql.ErrNotFound) {
-		return nil, 0, 0, &Refused{Why: "there is no such token"}
+		return nil, 0, 0, &Refused{Why: "the token does not exist"}
 	}
 	if err != nil {
 		return nil, 0, 0, err
@@ -180,7 +180,7 @@ func principalOf(t *TokenRow, at job.Micros) (*Principal, error) {
 	case t.Expires != 0 && t.Expires <= at:
 		return nil, &Refused{Name: t.Name, Why: fmt.Sprintf("token %s expired at %s", t.Name, t.Expires)}
 	case err != nil: // the row was edited by hand
-		return nil, &Refused{Name: t.Name, Why: fmt.Sprintf("token %s has no role that this node knows", t.Name)}
+		return nil, &Refused{Name: t.Name, Why: fmt.Sprintf("the role of token %s is unknown to this node", t.Name)}
 	}
 
 	return &Principal{
@@ -210,7 +210,7 @@ func (g *Gate) loginOf(ctx context.Context, hash Hash) (*Principal, job.Micros, 
 			return nil, 0, 0, err
 		}
 	} else if err := json.Unmarshal([]byte(l.Grants), &p.Grants); err != nil {
-		return nil, 0, 0, &Refused{Name: l.Who, Why: "the sign-in has no role that this node knows"}
+		return nil, 0, 0, &Refused{Name: l.Who, Why: "the role of the sign-in is unknown to this node"}
 	}
 
 	p.Login = l.ID
@@ -235,7 +235,7 @@ func (g *Gate) note(ctx context.Context, p *Principal, at job.Micros, address st
 		return useToken(tx, p.Token, at, at-noteEvery, address)
 	})
 	if err != nil {
-		g.log.Debug("the use of a token or login is not noted", "token", p.Token, "login", p.Login, "error", err)
+		g.log.Debug("cannot record the use of a token or sign-in", "token", p.Token, "login", p.Login, "error", err)
 	}
 }
 

@@ -34,13 +34,13 @@ func TestWhoHoldsAToken(t *testing.T) {
 	blind, unseeing := p.token("blind", Admin)
 	p.exec("UPDATE api_token SET apps = 'not a list' WHERE id = ?", blind.ID)
 	for what, c := range map[string]struct{ token, why string }{
-		"nothing": {"", "not complete"}, "a made-up one": {newSecret(tokenPrefix), "no such token"},
+		"nothing": {"", "token is incomplete"}, "a made-up one": {newSecret(tokenPrefix), "does not exist"},
 		"a revoked one":                 {gone, "gone was revoked at 2"},
 		"an expired one":                {expired, "old expired at 1970"},
-		"the hash":                      {fmt.Sprintf("%x", hashOf(limited)), "not complete"},
-		"cut off":                       {limited[:40], "not complete"},
-		"with a role that a hand wrote": {odder, "no role"}, "of a cookie": {newSecret(loginPrefix), "not complete"},
-		"injected": {"' OR 1=1 -- ", "not complete"},
+		"the hash":                      {fmt.Sprintf("%x", hashOf(limited)), "token is incomplete"},
+		"cut off":                       {limited[:40], "token is incomplete"},
+		"with a role that a hand wrote": {odder, "unknown to this node"}, "of a cookie": {newSecret(loginPrefix), "token is incomplete"},
+		"injected": {"' OR 1=1 -- ", "token is incomplete"},
 	} {
 		_, err := g.ByToken(ctx, c.token, "10.0.0.1", false, now)
 		if r := p.refusal(what, err); !strings.Contains(r.Why, c.why) {
@@ -364,7 +364,7 @@ func TestRefusalsAreInTheAudit(t *testing.T) {
 	g, now := p.gate(), time.Now()
 	refuse := func(address string, n int) {
 		for range n {
-			g.Refuse(p.from(address), &Refused{Why: "there is no such token"}, now)
+			g.Refuse(p.from(address), &Refused{Why: "no such token exists"}, now)
 		}
 	}
 
@@ -384,7 +384,7 @@ func TestRefusalsAreInTheAudit(t *testing.T) {
 	now = now.Add(time.Minute)
 	refuse("10.0.0.1", 5)
 	if n := p.number(
-		"SELECT COUNT(*) FROM audit WHERE reason LIKE '%no such token; 57 more were refused since%'"); n != 1 ||
+		"SELECT COUNT(*) FROM audit WHERE reason LIKE '%no such token exists; 57 more were refused since%'"); n != 1 ||
 		lines("10.0.0.1") != 2 {
 		t.Errorf("a minute later: got %d lines in all, %d that count the others", lines("10.0.0.1"), n)
 	}

@@ -50,7 +50,7 @@ func (s *Spec) check() error {
 		p.Put("name", problem.Of(err))
 	}
 	if s.Role <= None || s.Role > Admin {
-		p.Add("role", problem.Missing.Advise("want one of viewer, operator, admin"))
+		p.Add("role", problem.Missing.Advise("give one of viewer, operator, admin"))
 	}
 	if err := s.Grant.Check(); err != nil {
 		p.Put("apps", problem.Of(err))

@@ -89,11 +89,11 @@ func TestCreateChecks(t *testing.T) {
 		"name: is empty":            {Grant: Grant{Role: Viewer}},
 		"name: \"a@b\"":             {Name: "a@b", Grant: Grant{Role: Viewer}},
 		"role: is missing":          {Name: "a"},
-		"apps: are none":            {Name: "a", Grant: Grant{Viewer, []string{}}},
+		"apps: are an empty list":   {Name: "a", Grant: Grant{Viewer, []string{}}},
 		"apps: are 101":             {Name: "a", Grant: Grant{Viewer, many}},
 		"apps: contain an empty":    {Name: "a", Grant: Grant{Viewer, []string{""}}},
 		"apps: contain \"x\" twice": {Name: "a", Grant: Grant{Viewer, []string{"x", "x"}}},
-		"expires: lies in the past": {Name: "a", Grant: Grant{Role: Viewer}, Expires: 1},
+		"expires: is in the past":   {Name: "a", Grant: Grant{Role: Viewer}, Expires: 1},
 	} {
 		_, token, err := p.Create(p.Context(), s)
 		if problems := (job.Problems)(nil); !errors.As(err, &problems) || !strings.Contains(err.Error(), want) {

@@ -150,7 +150,8 @@ func insertLogin(tx *sql.Tx, l *LoginRow) (int64, error) {
 
 // useLogin writes the last use of a login, unless the row already has one after the instant unless.
 func useLogin(tx *sql.Tx, id int64, at, unless job.Micros, from string) error {
-	_, err := tx.Exec("note use of login", "UPDATE login SET used = ?, used_from = ? WHERE id = ? AND used <= ?",
+	_, err := tx.Exec("record the use of a sign-in",
+		"UPDATE login SET used = ?, used_from = ? WHERE id = ? AND used <= ?",
 		int64(at), sql.Cut(from, 64), id, int64(unless))
 	return err
 }

@@ -68,15 +68,16 @@ func NewOIDC(cfg OIDCConfig) (*OIDC, error) {
 		return nil, fmt.Errorf("public URL: %w", err)
 	}
 	if strings.Trim(public.Path, "/") != "" || public.RawQuery != "" {
-		return nil, fmt.Errorf("public URL: %q has a path; want none, such as https://cron.example.com", cfg.PublicURL)
+		return nil, fmt.Errorf("public URL: %q has a path; want a URL without one, such as https://cron.example.com",
+			cfg.PublicURL)
 	}
 	if cfg.ClientID == "" {
-		return nil, errors.New("client id: is missing; the provider gives one for each application")
+		return nil, errors.New("client id: is missing; register go-crontab with the identity provider to get one")
 	}
 
 	if len(cfg.Roles) == 0 {
 		return nil, errors.New(
-			"roles: no group has one, so nobody could sign in; want for instance admins=admin,devs=operator:app1|app2")
+			"roles: no group has a role, so no one could sign in; want such as admins=admin,devs=operator:app1|app2")
 	}
 
 	if cfg.GroupsClaim == "" {
@@ -107,7 +108,7 @@ func secureURL(s string) (*url.URL, error) {
 	a, _ := netip.ParseAddr(u.Hostname())
 	if local := u.Hostname() == "localhost" ||
 		a.Unmap().IsLoopback(); u.Scheme != "https" && (u.Scheme != "http" || !local) {
-		return nil, fmt.Errorf("%q: want https, or a loopback address", s)
+		return nil, fmt.Errorf("%q: want https or a loopback address", s)
 	}
 
 	return u, nil
@@ -121,7 +122,7 @@ func (p *ProviderError) Unwrap() error { return p.Err }
 
 // ErrNoClock means that MySQL's clock was not read yet, so the expiry of a provider's tokens cannot
 // be checked.
-var ErrNoClock = errors.New("the database's clock was not read yet")
+var ErrNoClock = errors.New("MySQL's clock has not been read yet")
 
 // Origin returns the URL of the cluster for browsers. The provider sends them back to no other.
 func (o *OIDC) Origin() string { return o.cfg.PublicURL }
@@ -161,7 +162,7 @@ func parseFlow(s string) (f flowSecrets, ok bool) {
 // kept.
 func CheckFlow(flow, state string) error {
 	if f, ok := parseFlow(flow); !ok || !equal(f.state, state) {
-		return &Refused{Why: "the sign-in was begun by another browser, or too long ago; begin again"}
+		return &Refused{Why: "the sign-in was started in another browser or too long ago; start again"}
 	}
 	return nil
 }
@@ -176,7 +177,7 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 
 	f, _ := parseFlow(flow)
 	if code == "" {
-		return nil, &Refused{Why: "the provider gave no code"}
+		return nil, &Refused{Why: "the identity provider returned no code"}
 	}
 	if o.cfg.Now().IsZero() {
 		return nil, ErrNoClock
@@ -192,7 +193,7 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 	token, err := client.Exchange(ctx, code, oauth2.VerifierOption(f.verifier))
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.Response.StatusCode < 500 {
 		return nil, &Refused{
-			Why: fmt.Sprintf("the provider did not take the code: %s",
+			Why: fmt.Sprintf("the identity provider refused the code: %s",
 				firstOf(refused.ErrorCode, refused.Response.Status)),
 		}
 	}
@@ -203,15 +204,15 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 	// The ID token must be for this client and for this sign-in.
 	raw, _ := token.Extra("id_token").(string)
 	if raw == "" {
-		return nil, &ProviderError{errors.New("it gave no ID token; is openid among the scopes?")}
+		return nil, &ProviderError{errors.New("it sent no ID token; add openid to the scopes")}
 	}
 
 	verified, err := provider.Verifier(&oidc.Config{ClientID: o.cfg.ClientID, Now: o.cfg.Now}).Verify(ctx, raw)
 	if err != nil {
-		return nil, &Refused{Why: fmt.Sprintf("the provider's ID token is not right: %v", err)}
+		return nil, &Refused{Why: fmt.Sprintf("the identity provider's ID token is not valid: %v", err)}
 	}
 	if !equal(verified.Nonce, f.nonce) {
-		return nil, &Refused{Why: "the provider's ID token is for another sign-in"}
+		return nil, &Refused{Why: "the identity provider's ID token belongs to another sign-in"}
 	}
 
 	var claims map[string]any
@@ -221,7 +222,7 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 
 	// A token for several applications names the one that asked for it.
 	if azp, present := claims["azp"]; present && azp != o.cfg.ClientID {
-		return nil, &Refused{Why: "the provider's ID token was made for another application"}
+		return nil, &Refused{Why: "the identity provider's ID token was issued for another application"}
 	}
 
 	// The groups decide the grants.
@@ -256,7 +257,7 @@ func (o *OIDC) groupsOf(
 		return nil, false, &ProviderError{err}
 	}
 	if info.Subject != subject {
-		return nil, false, &Refused{Why: "the provider spoke of somebody else"}
+		return nil, false, &Refused{Why: "the identity provider returned another person"}
 	}
 
 	var userClaims map[string]any
@@ -300,7 +301,7 @@ func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 	ctx = oidc.ClientContext(ctx, o.http)
 	token, err := client.TokenSource(ctx, &oauth2.Token{RefreshToken: r.Refresh}).Token()
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.ErrorCode == "invalid_grant" {
-		return nil, &Refused{Why: "the identity provider does not vouch for it any more: invalid_grant"}
+		return nil, &Refused{Why: "the identity provider no longer confirms the sign-in: invalid_grant"}
 	}
 	if err != nil {
 		return nil, &ProviderError{err} // also if our own settings are wrong: the person is not signed out for that
@@ -314,7 +315,7 @@ func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 			return nil, &ProviderError{err}
 		}
 		if verified.Subject != r.Subject {
-			return nil, &Refused{Why: "the provider spoke of somebody else"}
+			return nil, &Refused{Why: "the identity provider returned another person"}
 		}
 		if err := verified.Claims(&claims); err != nil {
 			return nil, &ProviderError{err}
@@ -333,7 +334,7 @@ func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 		Renewal: &Renewal{Subject: r.Subject, Refresh: firstOf(token.RefreshToken, r.Refresh), Within: o.within(token)},
 	}
 	if v.Known && len(v.Grants) == 0 {
-		return nil, &Refused{Why: "the identity provider names no group any more that has a role here"}
+		return nil, &Refused{Why: "the person is no longer in a group that has a role here"}
 	}
 
 	return v, nil

@@ -123,7 +123,7 @@ func TestOIDCRolesAndNames(t *testing.T) {
 		},
 		"groups of somebody else": {
 			claims: map[string]any{}, info: map[string]any{"sub": "1", "groups": []string{"admins"}},
-			want: "spoke of somebody else",
+			want: "returned another person",
 		},
 		"no group": {
 			claims: map[string]any{"groups": []string{"Admins", "admin"}},

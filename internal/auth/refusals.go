@@ -108,7 +108,8 @@ func (g *Gate) noteRefusal(ctx context.Context, line *job.Entry) {
 		return err
 	})
 	if err != nil {
-		g.log.Warn("a refusal is not in the audit", "from", line.Origin, "who", line.Who, "why", line.Reason,
+		g.log.Warn("cannot write a refused access to the audit",
+			"from", line.Origin, "who", line.Who, "why", line.Reason,
 			"error", err)
 	}
 }

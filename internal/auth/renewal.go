@@ -45,7 +45,7 @@ func openRenewal(keys Sealer, l *LoginRow) (*Renewal, error) {
 	}
 	r := new(Renewal)
 	if err := json.Unmarshal(text, r); err != nil || r.Refresh == "" {
-		return nil, fmt.Errorf("login %d: what was sealed with it is no renewal", l.ID)
+		return nil, fmt.Errorf("login %d: its sealed renewal is invalid", l.ID)
 	}
 	return r, nil
 }

@@ -144,10 +144,10 @@ func TestRoleMap(t *testing.T) {
 	}
 
 	for list, want := range map[string]string{
-		"admins": "want group=role", "a=b=viewer": "want group=role", "=admin": "has no name", "a=root": "is no role",
-		"a=":        "is no role",
+		"admins": "want group=role", "a=b=viewer": "want group=role", "=admin": "has no name", "a=root": "is not a role",
+		"a=":        "is not a role",
 		"a=viewer:": "empty name", "a=viewer:x||y": "empty name", "a=viewer:x|x": "twice",
-		"a=viewer:x\x00": "can be no app",
+		"a=viewer:x\x00": "not a valid app name",
 	} {
 		if err := (RoleMap{}).Add(list); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", list, err, want)

@@ -105,7 +105,7 @@ func CheckName(name string) error {
 	const letters = digits + "_.-/"
 	switch {
 	case name == "":
-		return problem.Errorf(problem.Empty.Advise("a name says who holds the token"))
+		return problem.Errorf(problem.Empty.Advise("give a name that says who holds the token"))
 	case len(name) > maxName:
 		return problem.Errorf(problem.TokenNameLong, len(name), maxName)
 	case strings.Trim(name, letters) != "":

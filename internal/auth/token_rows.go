@@ -150,7 +150,8 @@ func revokeToken(tx *sql.Tx, id int64, at job.Micros) error {
 
 // useToken writes the last use of a token, unless the row already has one after the instant unless.
 func useToken(tx *sql.Tx, id int64, at, unless job.Micros, from string) error {
-	_, err := tx.Exec("note use of token", "UPDATE api_token SET used = ?, used_from = ? WHERE id = ? AND used <= ?",
+	_, err := tx.Exec("record the use of a token",
+		"UPDATE api_token SET used = ?, used_from = ? WHERE id = ? AND used <= ?",
 		int64(at), sql.Cut(from, 64), id, int64(unless))
 	return err
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -105,12 +105,21 @@ func bashLimit(ctx context.Context, b *run, _ *schema) (*Limit, error) {
 	return &Limit{What: "bash -c true, started by itself", Rate: rate}, err
 }
 
-// newSink makes a server for the calls of HTTP jobs.
-func newSink() *httptest.Server {
-	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// withSink calls do with the address of a server for the calls of HTTP jobs.
+func withSink(do func(url string) ([]Result, error)) ([]Result, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, "ok")
-	}))
+	})}
+	defer s.Close()
+	go func() { _ = s.Serve(l) }() // ends with Close
+
+	return do("http://" + l.Addr().String())
 }
 
 // httpLimit is the rate at which Go's own HTTP client makes calls.

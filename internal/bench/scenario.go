@@ -35,23 +35,23 @@ func Scenarios() []Scenario {
 		}},
 		{"http", "the same with an HTTP request to this machine", true,
 			func(ctx context.Context, b *run) ([]Result, error) {
-				s := newSink()
-				defer s.Close()
-				bare := func(ctx context.Context, b *run, _ *schema) (*Limit, error) { return httpLimit(ctx, b, s.URL) }
-				return b.bursting(ctx, burst{Jobs: 30_000, Work: calling(s.URL), Executor: "jobs", Limit: bare})
+				return withSink(func(url string) ([]Result, error) {
+					bare := func(ctx context.Context, b *run, _ *schema) (*Limit, error) { return httpLimit(ctx, b, url) }
+					return b.bursting(ctx, burst{Jobs: 30_000, Work: calling(url), Executor: "jobs", Limit: bare})
+				})
 			}},
 
 		{"http-steady", "HTTP requests once a second, spread over it", false,
 			func(ctx context.Context, b *run) ([]Result, error) {
-				s := newSink()
-				defer s.Close()
-				return b.steadily(ctx, steady{Spread: true, Work: calling(s.URL), Executor: "jobs"})
+				return withSink(func(url string) ([]Result, error) {
+					return b.steadily(ctx, steady{Spread: true, Work: calling(url), Executor: "jobs"})
+				})
 			}},
 		{"http-herd", "the same, all due at the same instant", false,
 			func(ctx context.Context, b *run) ([]Result, error) {
-				s := newSink()
-				defer s.Close()
-				return b.steadily(ctx, steady{Work: calling(s.URL), Executor: "jobs"})
+				return withSink(func(url string) ([]Result, error) {
+					return b.steadily(ctx, steady{Work: calling(url), Executor: "jobs"})
+				})
 			}},
 		{"handler", "handlers of a Go program once a second, spread over it", false,
 			func(ctx context.Context, b *run) ([]Result, error) {

@@ -162,15 +162,15 @@ func TestRefused(t *testing.T) {
 
 	for text, want := range map[string]string{
 		"@reboot x":                    "a cluster has no boot",
-		"@sometimes x":                 "unknown macro",
+		"@sometimes x":                 "not a known macro",
 		"@daily":                       "no command",
 		"* * * * *":                    "neither NAME=value nor five fields",
 		"hello":                        "neither NAME=value nor five fields",
 		"61 * * * * x":                 "minute \"61\": not between 0 and 59",
 		"* * * * * * x":                "the command begins with *",
-		"0 0 */2 * 1 x":                "to cron a day must match both",
+		"0 0 */2 * 1 x":                "in cron a day must match both",
 		"22-2 * * * * x":               "the range runs backwards",
-		"5~1 * * * * x":                "want a range such as 0~59",
+		"5~1 * * * * x":                "must be a range such as 0~59",
 		"0 0 31 2 * x":                 "never fires",
 		"* * * * * %x":                 "no command",
 		"CRON_TZ=Nowhere\n0 3 * * * x": "CRON_TZ",
@@ -178,8 +178,8 @@ func TestRefused(t *testing.T) {
 		"A-B=1":                        "A-B: is no name of a variable",
 		"LD_PRELOAD=x.so":              "LD_PRELOAD: cannot be set here",
 		"START_HOURS_RANGE=3-22":       "anacron",
-		"RANDOM_DELAY=x":               "no number of minutes",
-		"0 3 * * * " + strings.Repeat("x", 70_000): "at most 65536 are taken",
+		"RANDOM_DELAY=x":               "not a number of minutes",
+		"0 3 * * * " + strings.Repeat("x", 70_000): "at most 65536 are allowed",
 		"a\x00b":                       "NUL byte",
 		"\xff":                         "not valid UTF-8",
 		strings.Repeat("#\n", MaxSize): "larger than",
@@ -196,7 +196,7 @@ func TestRefused(t *testing.T) {
 	}
 
 	if f := Read([]byte("0 3 * * * /bin/x\n"), Options{System: true}, &Names{}); len(f.Refused) != 1 ||
-		!strings.Contains(f.Refused[0].Message, "there is no command: in this crontab the user") {
+		!strings.Contains(f.Refused[0].Message, "there is no command: in this kind of crontab, the user") {
 		t.Errorf("without a user: got %+v", f)
 	}
 }

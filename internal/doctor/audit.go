@@ -43,23 +43,23 @@ func auditChain(x *exam) error {
 
 	if len(v.Faults) == 0 {
 		if v.Links > 0 {
-			x.saw = fmt.Sprintf("The newest audit lines are as they were written: links %d (%s) to %d were verified",
+			x.saw = fmt.Sprintf("The newest audit lines are unchanged: links %d (%s) to %d were verified",
 				v.From.Seq, day(v.From.At), v.To.Seq)
 		}
 		return nil
 	}
 	seen := fmt.Sprintf("link %d of the audit: %s", v.Faults[0].Seq, v.Faults[0].What)
 	if n := len(v.Faults); n > 1 {
-		seen += fmt.Sprintf("; and at %d places more", n-1)
+		seen += fmt.Sprintf("; and %d more faults", n-1)
 	}
 	x.found(Error, Finding{
 		Code: ChainBroken,
 		Seen: seen,
-		Why: "Audit lines are never changed, and removed only by age. " +
-			"Somebody who may write the table has done it by hand, or the server lost commits.",
-		Fix: "Find out who used a user of MySQL that may write there, " +
-			"and compare with a copy of the audit. A line that was changed or removed stays a fault: " +
-			"nothing mends it. A link that no node has written can be removed.",
+		Why: "Nodes never change audit lines, and remove them only by age. " +
+			"So they were changed by hand, or the server lost commits.",
+		Fix: "Find out who used a MySQL user with write access to the table, " +
+			"and compare with a copy of the audit. A changed or removed line cannot be repaired, " +
+			"so this finding stays. A link that no node has written can be removed.",
 		Commands: []string{"go-crontab audit verify"},
 	})
 	return nil
@@ -79,10 +79,10 @@ func (x *exam) unchained() error {
 		}
 		x.found(Warning, Finding{
 			Code: LinesUnchained,
-			Seen: fmt.Sprintf("%s written over %s ago, and no node has added them to the chain; the first is line %d",
+			Seen: fmt.Sprintf("%s written over %s ago and not yet added to the chain; the first is line %d",
 				count(len(lines), most, "audit line was", "audit lines were"), chainedBy, lines[0]),
-			Why: "Whether a line was changed is known only once it is in the chain.",
-			Fix: "The logs of the nodes say why, in lines that begin with: cannot chain the audit",
+			Why: "Changes to a line can be detected only once it is in the chain.",
+			Fix: "The logs of the nodes say why; look for: cannot chain the audit",
 		})
 		return nil
 	}
@@ -100,12 +100,13 @@ func (x *exam) farLine() error {
 
 	x.found(Error, Finding{
 		Code: LineInserted,
-		Seen: fmt.Sprintf("the newest audit line has the id %d: somebody has inserted it by hand", newest),
-		Why: "Audit lines get ids in ascending order. Behind the highest number the server has none left, " +
-			"and refuses every change that is to be in the audit.",
-		Fix: fmt.Sprintf("As a user of MySQL who may change tables: DELETE FROM audit WHERE id > %d; "+
+		Seen: fmt.Sprintf("the newest audit line has the id %d, so it was inserted by hand", newest),
+		Why: "Audit lines get ascending ids. After the highest possible id, the server " +
+			"rejects every change that needs an audit line.",
+		Fix: fmt.Sprintf("As a MySQL user who may change tables: DELETE FROM audit WHERE id > %d; "+
 			"ALTER TABLE audit AUTO_INCREMENT = 1; "+
-			"(the server takes the next free number). Find out who used a user that may insert there.", int64(farLine)),
+			"(the server takes the next free id). Find out who used a MySQL user that may insert there.",
+			int64(farLine)),
 	})
 
 	return nil
@@ -120,11 +121,11 @@ func (x *exam) oldLines() error {
 
 	x.found(Warning, Finding{
 		Code: LinesTooOld,
-		Seen: fmt.Sprintf("the oldest audit line is of %s, and lines are kept for %d days",
+		Seen: fmt.Sprintf("the oldest audit line is from %s, and lines are kept for %d days",
 			day(oldest), int(audit.Kept.Hours()/24)),
-		Why: "The nodes' user may not remove audit lines, as it should be, and nobody else does.",
-		Fix: "Run migrate as the user who may change tables: it removes old lines too. " +
-			"Run it with each upgrade, or once a month.",
+		Why: "The nodes' user may not remove audit lines, which is intended, and no other user does.",
+		Fix: "Run migrate as the user who may change tables: it also removes old lines. " +
+			"Run it with each upgrade or once a month.",
 		Commands: migrateCommand,
 	})
 

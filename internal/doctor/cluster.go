@@ -26,9 +26,9 @@ func nodes(x *exam) error {
 	if len(live) == 0 {
 		x.found(Error, Finding{
 			Code:     NoNode,
-			Seen:     "no node has been heard of for " + x.expiry.String(),
-			Why:      "Nothing is planned and nothing starts.",
-			Fix:      "Start a node; its log says why it does not join, if it does not.",
+			Seen:     "no node has sent a heartbeat for " + x.expiry.String(),
+			Why:      "No due times are claimed and no runs start.",
+			Fix:      "Start a node. If it does not join, its log says why.",
 			Commands: []string{"go-crontab serve"},
 		})
 		return nil
@@ -39,7 +39,7 @@ func nodes(x *exam) error {
 		x.found(Notice, Finding{
 			Code:  OnlyNode,
 			Seen:  names[0] + " is the only node",
-			Why:   "When it or its machine is gone, nothing starts until it is back.",
+			Why:   "If it or its machine fails, no runs start until it is back.",
 			Fix:   "Start another node on another machine, with the same GOCRONTAB_DSN.",
 			Nodes: names,
 		})
@@ -49,9 +49,9 @@ func nodes(x *exam) error {
 		if age := x.now.Sub(s.BeatAt); age > x.expiry*4/10 {
 			x.found(Warning, Finding{
 				Code:  NodeSilent,
-				Seen:  fmt.Sprintf("%s has not been heard of for %s", s.Node, age.Round(100*time.Millisecond)),
-				Why:   "It starts nothing, and others take over what it had once its session has expired.",
-				Fix:   "Look at its machine, its log, and its way to MySQL.",
+				Seen:  fmt.Sprintf("%s has sent no heartbeat for %s", s.Node, age.Round(100*time.Millisecond)),
+				Why:   "It starts no runs. When its session expires, other nodes take over its runs.",
+				Fix:   "Check its machine, its log and its connection to MySQL.",
 				Nodes: []string{s.Node},
 			})
 		}
@@ -79,9 +79,9 @@ func duplicateNames(x *exam) error {
 		x.found(Warning, Finding{
 			Seen: fmt.Sprintf("%d live nodes are named %s: %s",
 				len(where[name]), name, strings.Join(where[name], "; ")),
-			Why: "A cordon and a selector by name reach all of them, the history does not say which one ran a job," +
-				" and no alert tells that one of them is gone.",
-			Fix:   "Stop all but one, and start the others with names of their own (--node, GOCRONTAB_NODE).",
+			Why: "A cordon or a selector by name applies to all of them, the history does not show which one " +
+				"ran a job, and no alert fires when one of them is gone.",
+			Fix:   "Stop all but one, and give the others their own names (--node, GOCRONTAB_NODE).",
 			Nodes: []string{name},
 		})
 	}
@@ -98,8 +98,8 @@ func cordons(x *exam) error {
 				x.found(Notice, Finding{
 					Code:     NodeCordoned,
 					Seen:     fmt.Sprintf("%s has been cordoned for %s", s.Node, days(x.now.Sub(s.Cordoned))),
-					Why:      "It starts nothing, and the others have its work.",
-					Fix:      "If it may work again, uncordon it.",
+					Why:      "It starts no runs; the other nodes do its work.",
+					Fix:      "Uncordon it if it may work again.",
 					Commands: []string{"go-crontab node uncordon " + quote(s.Node)},
 					Nodes:    []string{s.Node},
 				})
@@ -118,8 +118,8 @@ func cordons(x *exam) error {
 		x.found(Warning, Finding{
 			Code:     AllCordoned,
 			Seen:     "all nodes are cordoned or draining",
-			Why:      "Nothing starts.",
-			Fix:      "Uncordon one, or start another.",
+			Why:      "No runs start.",
+			Fix:      "Uncordon a node, or start another one.",
 			Commands: []string{"go-crontab node uncordon " + quote(names[0])},
 			Nodes:    names,
 		})
@@ -143,9 +143,10 @@ func pauses(x *exam) error {
 			continue
 		}
 		x.found(Notice, Finding{
-			Seen:     fmt.Sprintf("%s been paused by %s for %s, without an end", what, p.Who, days(x.now.Sub(p.Since))),
-			Why:      "Its jobs have no due times. A pause is easily forgotten.",
-			Fix:      "Resume it if it was.",
+			Seen: fmt.Sprintf("%s been paused by %s for %s, with no end set",
+				what, p.Who, days(x.now.Sub(p.Since))),
+			Why:      "Its jobs have no due times. The pause may have been forgotten.",
+			Fix:      "Resume it if it is no longer needed.",
 			Commands: []string{command},
 		})
 	}
@@ -171,9 +172,9 @@ func versions(x *exam) error {
 	slices.Sort(all)
 	slices.Sort(names)
 	x.found(Notice, Finding{
-		Seen:  "nodes of different versions: " + list(all, 5),
-		Why:   "That is how an upgrade goes. If none is under way, what one version can, the other may not.",
-		Fix:   "Bring all nodes to the same version.",
+		Seen:  "nodes run different versions: " + list(all, 5),
+		Why:   "This is normal during an upgrade. Otherwise, some nodes may lack features that others have.",
+		Fix:   "Upgrade all nodes to the same version.",
 		Nodes: names,
 	})
 
@@ -201,11 +202,11 @@ func zoneRules(x *exam) error {
 	slices.Sort(all)
 	slices.Sort(names)
 	x.found(Warning, Finding{
-		Seen: "nodes compute with different time zone data: " + strings.Join(all, " and "),
-		Why: "Where the rules of a zone have changed they compute different due times, " +
-			"and whichever plans a job next decides. Due times that only the others see are lost without a record.",
-		Fix: "Install the same data on all machines, and restart the nodes that had other data: " +
-			"each reads it once. When all have the same, jobs are planned anew by it.",
+		Seen: "nodes use different time zone data: " + strings.Join(all, " and "),
+		Why: "If the rules of a zone differ, nodes compute different due times, and the node that claims next " +
+			"decides. Due times that only other nodes would compute are lost without a record.",
+		Fix: "Install the same data on all machines, and restart the nodes that had other data: they read it at " +
+			"their start. When all nodes agree, the due times of all jobs are recomputed.",
 		Commands: []string{"apt-get install --only-upgrade tzdata"},
 		Nodes:    names,
 	})
@@ -225,10 +226,10 @@ func clocks(x *exam) error {
 		}
 		x.found(severity, Finding{
 			Code: NodeClock,
-			Seen: fmt.Sprintf("the clock of %s is %s off from MySQL's", s.Node, skew.Round(10*time.Millisecond)),
-			Why: "Schedules go by MySQL's clock alone, so nothing starts at a wrong time. But its log, " +
-				"what its commands read with date, and certificates and sign-ins go by its own.",
-			Fix:      "Have the machine's clock kept by NTP.",
+			Seen: fmt.Sprintf("the clock of %s differs from MySQL's by %s", s.Node, skew.Round(10*time.Millisecond)),
+			Why: "Schedules follow MySQL's clock, so runs start on time. But the node's log, its commands, " +
+				"certificates and sign-ins use its own clock.",
+			Fix:      "Synchronize the machine's clock with NTP.",
 			Commands: []string{"timedatectl set-ntp true"},
 			Nodes:    []string{s.Node},
 		})
@@ -239,11 +240,11 @@ func clocks(x *exam) error {
 	if skew := x.now.Sub(ours).Abs(); skew > 5*time.Second {
 		x.found(Warning, Finding{
 			Code: MySQLClock,
-			Seen: fmt.Sprintf("MySQL's clock is %s off from that of the machine that looks",
+			Seen: fmt.Sprintf("MySQL's clock differs by %s from the clock of this machine, where the check ran",
 				skew.Round(10*time.Millisecond)),
-			Why: "All due times go by MySQL's clock. One of the two is wrong.",
-			Fix: "Have both clocks kept by NTP. When MySQL's is put right, " +
-				"due times that it skips are missed and told, and none is repeated.",
+			Why: "All due times follow MySQL's clock. One of the two clocks is wrong.",
+			Fix: "Synchronize both clocks with NTP. When MySQL's clock is corrected, " +
+				"skipped due times end missed, with a record, and none is repeated.",
 			Commands: []string{"timedatectl status"},
 		})
 	}
@@ -264,15 +265,15 @@ func stuck(x *exam) error {
 		f := Finding{
 			Code: RunsOrphaned,
 			Seen: count(len(orphans), 20,
-				"run belongs to a session that is gone", "runs belong to sessions that are gone"),
-			Why:  "They neither start nor end until a node takes them over; jobs that must not overlap wait for them.",
+				"run belongs to a session that has ended", "runs belong to sessions that have ended"),
+			Why:  "They do not start or end until a node takes them over. Jobs that must not overlap wait for them.",
 			Fix:  "Start a node: it takes them over within " + (x.expiry + 10*time.Second).String() + ".",
 			Jobs: jobsOfRuns(orphans),
 		}
 		severity := Error
 		if live { // the reaper needs some time
 			severity, f.Fix = Notice, "Nodes take them over within "+(x.expiry+10*time.Second).String()+
-				". If they are still there then, the logs of the nodes say why."
+				". If this finding stays, the logs of the nodes say why."
 		}
 		x.found(severity, f)
 	}
@@ -290,19 +291,19 @@ func stuck(x *exam) error {
 		f := Finding{
 			Code: RunsUnclaimed,
 			Seen: count(len(idle), 20,
-				"run has been due for over a minute and nobody has claimed it",
-				"runs have been due for over a minute and nobody has claimed them"),
-			Why:  "Due times start late, or end missed.",
+				"run has been due for over a minute and no node has claimed it",
+				"runs have been due for over a minute and no node has claimed them"),
+			Why:  "They start late or end missed.",
 			Jobs: jobsOfRuns(idle),
 		}
 		switch {
 		case !live:
 			f.Fix = "Start a node."
 		case busy >= slots*9/10:
-			f.Fix = fmt.Sprintf("%d runs execute on %d slots, of which an HTTP request takes a sixteenth: "+
-				"if they are taken, start further nodes, or give them more slots (serve --slots).", busy, slots)
+			f.Fix = fmt.Sprintf("%d runs execute on %d slots (an HTTP request takes a sixteenth of a slot). "+
+				"If all slots are in use, add nodes, or give nodes more slots (serve --slots).", busy, slots)
 		default:
-			f.Fix = "The logs of the nodes say what keeps them from claiming; explain tells it of one due time."
+			f.Fix = "The logs of the nodes say why they do not claim; explain gives the reason for one due time."
 			f.Commands = []string{"go-crontab job explain " + quote(idle[0].App+"/"+idle[0].Name) +
 				" --at " + idle[0].Due.Time().UTC().Format(time.RFC3339)}
 		}
@@ -313,10 +314,10 @@ func stuck(x *exam) error {
 		x.found(Warning, Finding{
 			Code: RunsUnstarted,
 			Seen: count(len(prepared), 20,
-				"run has been due for over a minute, is claimed, and is not started",
-				"runs have been due for over a minute, are claimed, and are not started"),
-			Why:      "Their node holds them and cannot start them: its slots are taken, or its starts fail.",
-			Fix:      "Look at the log of " + prepared[0].Text + ". Drained, it gives them back.",
+				"run has been due for over a minute and is claimed, but has not started",
+				"runs have been due for over a minute and are claimed, but have not started"),
+			Why:      "Their node holds them but cannot start them: its slots are full, or its starts fail.",
+			Fix:      "Look at the log of " + prepared[0].Text + ". If you drain it, it releases them.",
 			Commands: []string{"go-crontab node drain " + quote(prepared[0].Text)},
 			Jobs:     jobsOfRuns(prepared),
 			Nodes:    []string{prepared[0].Text},
@@ -328,10 +329,10 @@ func stuck(x *exam) error {
 		x.found(Warning, Finding{
 			Code: RunsStalled,
 			Seen: count(len(waits), 20,
-				"run waits for others of its job, and none executes",
-				"runs wait for others of their jobs, and none executes"),
-			Why:      "Whoever ends a run wakes the next one. Nobody wakes these.",
-			Fix:      "Run the job once: the end of that run wakes the next one.",
+				"run waits for another run of its job, but none executes",
+				"runs wait for other runs of their jobs, but none executes"),
+			Why:      "The end of a run wakes the next one. No run will wake these.",
+			Fix:      "Run the job once by hand; the end of that run wakes the next one.",
 			Commands: []string{"go-crontab job run " + quote(waits[0].App+"/"+waits[0].Name)},
 			Jobs:     jobsOfRuns(waits),
 		})
@@ -348,8 +349,8 @@ func longRuns(x *exam) error {
 			Seen: count(len(runs), 20, "run has executed", "runs have executed") + " for over 24 hours; " +
 				r.App + "/" + r.Name + " since " + job.Micros(r.N).Time().UTC().Format(time.RFC3339),
 			Why: "Unless they are meant to last, they hang, " +
-				"and later due times of jobs that may not overlap are skipped.",
-			Fix:      "Look at what they write, kill those that hang, and give their jobs a timeout.",
+				"and later due times are skipped if the job must not overlap.",
+			Fix:      "Look at their output, kill the hanging ones, and give their jobs a timeout.",
 			Commands: []string{"go-crontab run ls --state running"},
 			Jobs:     jobsOfRuns(runs),
 		})
@@ -388,8 +389,8 @@ func channels(x *exam) error {
 		x.found(Warning, Finding{
 			Seen: fmt.Sprintf("the last %d messages to the channel %s failed, since %s: %s",
 				f.Failed, f.Name, f.Since.Time().UTC().Format(time.RFC3339), f.Said),
-			Why:      "Nobody is told by it when something goes wrong.",
-			Fix:      "Correct the channel, or what it calls, and test it: once a message arrives this is over.",
+			Why:      "No alert reaches anyone through this channel.",
+			Fix:      "Correct the channel or its receiver, and test it. A delivered message ends this finding.",
 			Commands: []string{"go-crontab alert test " + quote(f.Name)},
 		})
 	}

@@ -340,7 +340,7 @@ func TestBinlogFaults(t *testing.T) {
 	p.exec("SET GLOBAL " + semi + "_wait_point = 'AFTER_COMMIT'")
 	f = p.finds("replication", Notice, "AFTER_COMMIT")
 	p.exec(f.SQL[0])
-	p.finds("replication", Warning, semi+"_enabled is ON, and not in force: ")
+	p.finds("replication", Warning, semi+"_enabled is ON, but has no effect: ")
 	p.exec("SET GLOBAL " + semi + "_enabled = OFF")
 	p.healthy()
 }
@@ -645,9 +645,9 @@ func TestSchemaFaults(t *testing.T) {
 		WHERE version_id = (SELECT v
 		FROM (SELECT MAX(version_id) v
 		FROM schema_version) x)`)
-	p.finds("schema", Notice, "and may use it")
+	p.finds("schema", Notice, "and can still use it")
 	p.exec("UPDATE setting SET value = '999' WHERE name = 'compatible_since'")
-	p.finds("schema", Error, "this program knows up to")
+	p.finds("schema", Error, "this program knows versions up to")
 	r := p.examine(p.db)
 	for _, c := range r.Checks {
 		if c.Area == Cluster && c.Skipped == "" {
@@ -670,9 +670,9 @@ func TestClusterFaults(t *testing.T) {
 	p := admitShared(t)
 	a := p.nodes[0]
 	p.exec("UPDATE session SET clock_offset = 3000000 WHERE id = ?", a[:])
-	p.finds("clocks", Notice, "a is 3s off")
+	p.finds("clocks", Notice, "the clock of a differs from MySQL's by 3s")
 	p.exec("UPDATE session SET clock_offset = -90000000 WHERE id = ?", a[:])
-	p.finds("clocks", Warning, "a is 1m30s off")
+	p.finds("clocks", Warning, "the clock of a differs from MySQL's by 1m30s")
 	p.exec("UPDATE session SET clock_offset = 0, version = 'v2' WHERE id = ?", a[:])
 	p.finds("versions", Notice, "v1, v2")
 	p.exec("UPDATE session SET version = 'v1'")
@@ -719,11 +719,11 @@ func TestClusterFaults(t *testing.T) {
 	p.exec("DELETE FROM stop")
 
 	p.exec("UPDATE session SET beat_at = ? WHERE id = ?", p.ago(10*time.Second), a[:])
-	p.findsBy(p.db, "nodes", Warning, "a has not been heard of for 10")
+	p.findsBy(p.db, "nodes", Warning, "a has sent no heartbeat for 10")
 	p.exec("DELETE FROM session WHERE id = ?", a[:])
 	p.finds("nodes", Notice, "b is the only node")
 	p.exec("DELETE FROM session")
-	p.findsBy(p.db, "nodes", Error, "no node has been heard of for 20s")
+	p.findsBy(p.db, "nodes", Error, "no node has sent a heartbeat for 20s")
 }
 
 func TestStuckTasks(t *testing.T) {
@@ -740,17 +740,17 @@ func TestStuckTasks(t *testing.T) {
 	}
 
 	plant(job.Executing, gone, p.ago(2*time.Minute))
-	p.finds("stuck-tasks", Notice, "1 run belongs to a session that is gone")
+	p.finds("stuck-tasks", Notice, "1 run belongs to a session that has ended")
 	plant(job.Prepared, a, 0)
-	p.finds("stuck-tasks", Warning, "is claimed, and is not started")
+	p.finds("stuck-tasks", Warning, "is claimed, but has not started")
 	plant(job.Idle, nobody, 0)
-	if f := p.finds("stuck-tasks", Warning, "nobody has claimed it"); len(f.Jobs) != 1 ||
+	if f := p.finds("stuck-tasks", Warning, "no node has claimed it"); len(f.Jobs) != 1 ||
 		f.Jobs[0] != (Job{id, "default", "stuck"}) {
 		t.Errorf("got jobs %v", f.Jobs)
 	}
 
 	p.exec("UPDATE session SET executing = 64")
-	if f := p.finds("stuck-tasks", Warning, "nobody has claimed it"); !strings.Contains(f.Fix,
+	if f := p.finds("stuck-tasks", Warning, "no node has claimed it"); !strings.Contains(f.Fix,
 		"128 runs execute on 128 slots") {
 		t.Errorf("got fix %q", f.Fix)
 	}
@@ -759,7 +759,7 @@ func TestStuckTasks(t *testing.T) {
 	ended := p.addRun(id, 1, job.Ended, -2, map[string]any{"ended": p.ago(2 * time.Minute)})
 	p.addRun(id, 2, job.Waiting, -1, nil)
 	p.exec("UPDATE job SET running = ?", ended)
-	p.finds("stuck-tasks", Warning, "1 run waits for others of its job, and none executes")
+	p.finds("stuck-tasks", Warning, "1 run waits for another run of its job, but none executes")
 	p.exec("UPDATE run SET state = 'executing', owner = 1, started = due_now WHERE id = ?", ended)
 	if r := p.examine(p.db); slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "stuck-tasks" }) {
 		t.Error("a run that waits for one that executes is found")
@@ -769,7 +769,7 @@ func TestStuckTasks(t *testing.T) {
 	p.finds("long-runs", Notice, "1 run has executed for over 24 hours; default/stuck since ")
 	plant(job.Executing, gone, p.ago(2*time.Minute))
 	p.exec("DELETE FROM session")
-	p.findsBy(p.db, "stuck-tasks", Error, "1 run belongs to a session that is gone")
+	p.findsBy(p.db, "stuck-tasks", Error, "1 run belongs to a session that has ended")
 }
 
 func TestJobFaults(t *testing.T) {
@@ -780,7 +780,7 @@ func TestJobFaults(t *testing.T) {
 	p.addJob("unplaced",
 		map[string]any{"spec": `{"name":"unplaced","command":"true","selector":"gpu"}`, "next_due": ahead(time.Hour)})
 	p.addJob("handled", map[string]any{"spec": `{"name":"handled","handler":"mail"}`, "next_due": ahead(time.Hour)})
-	p.finds("unplaced-jobs", Warning, "2 jobs want a node that there is not: default/unplaced wants gpu")
+	p.finds("unplaced-jobs", Warning, "2 jobs have no matching node; default/unplaced requires gpu")
 	p.exec(`UPDATE session SET labels = '{"gpu":""}', handlers = '["mail"]'`)
 	r := p.examine(p.db)
 	if slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "unplaced-jobs" }) {
@@ -830,7 +830,7 @@ func TestJobFaults(t *testing.T) {
 
 	p.finds("unrun-jobs", Warning, "1 job never runs; the last 12 due times of default/never were skipped or missed")
 	if f := p.finds("unrun-jobs", Notice,
-		"1 job fails each time; the last 12 runs of default/fails did not succeed"); len(f.Jobs) != 1 {
+		"1 job always fails; the last 12 runs of default/fails did not succeed"); len(f.Jobs) != 1 {
 		t.Errorf("got jobs %v", f.Jobs)
 	}
 
@@ -841,11 +841,11 @@ func TestJobFaults(t *testing.T) {
 	}
 
 	p.addJob("zone", map[string]any{"spec": text})
-	p.finds("time-zones", Error, "Europe/Nowhere of 1 jobs cannot be loaded")
+	p.finds("time-zones", Error, "the time zone Europe/Nowhere (jobs: 1) cannot be loaded")
 	x := &exam{ctx: t.Context(), db: p.db, machine: &Machine{Unlimited: fmt.Errorf("no")}, most: 3, at: &check{}}
 	for _, check := range []func(*exam) error{zones, cgroups} {
 		if err := check(x); len(x.findings) != 0 || err == nil ||
-			x.excuse(err) != "there are more than 3 definitions of jobs, and only the first 3 of them were read" {
+			x.excuse(err) != "there are more than 3 job definitions, and only the first 3 were checked" {
 			t.Errorf("found %+v, %v; want it said that not all were looked at", x.findings, err)
 		}
 	}
@@ -904,14 +904,14 @@ func TestUnrunJobsBehindOthers(t *testing.T) {
 	}
 
 	if f := p.finds("unrun-jobs", Notice,
-		"2 jobs fail each time; the last 50 runs of default/fails did not succeed"); len(f.Jobs) != 2 ||
+		"2 jobs always fail; the last 50 runs of default/fails did not succeed"); len(f.Jobs) != 2 ||
 		f.Jobs[0].ID != fails || f.Jobs[1].ID != retried {
 		t.Errorf("got jobs %v", f.Jobs)
 	}
 
 	x := &exam{ctx: t.Context(), db: p.db, most: 3, at: &check{}}
 	if err := unbegun(x); len(x.findings) != 2 || err == nil ||
-		x.excuse(err) != "there are more than 3 definitions of jobs, and only the first 3 of them were read" {
+		x.excuse(err) != "there are more than 3 job definitions, and only the first 3 were checked" {
 		t.Errorf("found %+v, %v; want it said that not all were looked at", x.findings, err)
 	}
 }
@@ -919,7 +919,7 @@ func TestUnrunJobsBehindOthers(t *testing.T) {
 func TestMachineFaults(t *testing.T) {
 	p := admitShared(t)
 	p.machine.OpenFiles = 256
-	p.finds("ulimits", Warning, "a may have 256 files open, and has 64 slots")
+	p.finds("ulimits", Warning, "a may open 256 files and has 64 slots")
 	p.machine.OpenFiles, p.machine.Processes = 0, 100
 	p.finds("ulimits", Warning, "may run 100 processes")
 	p.machine.Unguarded = true
@@ -938,9 +938,9 @@ func TestMachineFaults(t *testing.T) {
 
 	p.addJob("big", map[string]any{"spec": text})
 	p.finds("cgroup", Warning,
-		"1 job with limits of memory, cpu or pids, which a cannot hold: nobody has delegated a cgroup")
+		"1 job has a limit of memory, cpu or pids that a cannot enforce: nobody has delegated a cgroup")
 	p.machine.StateDir = p.machine.StateDir + "/there is none"
-	p.finds("state-folder", Warning, "may not write to its state folder")
+	p.finds("state-folder", Warning, "cannot write to its state folder")
 	p.machine.StateDir = ""
 	p.finds("state-folder", Warning, "a has no state folder")
 	p.machine.Zones = false
@@ -958,8 +958,8 @@ func TestPlantedAuditRows(t *testing.T) {
 	p := admitShared(t)
 	p.exec("INSERT INTO audit_chain (seq, line, at, hash) VALUES (?, 77, 1, REPEAT('x', 32))", int64(math.MaxInt64))
 	p.finds("audit-chain", Error,
-		"no node has written this link, for audit line 77: the chain ends at link 0 and goes on from there. "+
-			"Whoever may delete in audit_chain can remove it: DELETE FROM audit_chain WHERE seq = 9223372036854775807")
+		"no node wrote this link, for audit line 77: the chain ends at link 0 and continues there. "+
+			"A user who may delete from audit_chain can remove it: DELETE FROM audit_chain WHERE seq = 9223372036854775807")
 	p.exec("DELETE FROM audit_chain WHERE seq = 9223372036854775807")
 
 	p.exec("INSERT INTO audit (id, at, who, action, kind) VALUES (?, ?, 'x', 'update', 'job')", int64(math.MaxInt64),
@@ -989,12 +989,12 @@ func TestHistoryFaults(t *testing.T) {
 	p.exec("UPDATE chore SET failures = 0, until = 0, ended = ?", p.ago(25*time.Hour))
 	p.exec("UPDATE session SET started = ?", p.ago(2*time.Hour))
 	p.exec(`UPDATE retention SET spec = '{"age":"100h","archive":true}'`)
-	if f := p.finds("retention", Warning, "no node has looked for records"); !strings.Contains(f.Fix,
-		"needs the command") {
+	if f := p.finds("retention", Warning, "no node has looked for expired records"); !strings.Contains(f.Fix,
+		"needs the archive command") {
 		t.Errorf("got fix %q", f.Fix)
 	}
 	p.exec(`UPDATE retention SET spec = '{"age":"100h"}'`)
-	if f := p.finds("retention", Warning, "no node has looked for records"); !strings.Contains(f.Fix,
+	if f := p.finds("retention", Warning, "no node has looked for expired records"); !strings.Contains(f.Fix,
 		"cannot remove old records") {
 		t.Errorf("got fix %q", f.Fix)
 	}

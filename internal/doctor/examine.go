@@ -106,9 +106,9 @@ func (x *exam) attempt(c *check) (err error) {
 
 	switch {
 	case c.area != MySQL && c.area != Host && c.id != "schema" && !x.migrated:
-		return skip("the schema is not the one that this program is made for")
+		return skip("the schema does not match this program")
 	case c.area == Host && x.machine == nil:
-		return skip("only a node can look at its machine: ask one over the API")
+		return skip("only a node can check its machine; run doctor over the API")
 	}
 
 	return c.run(x)
@@ -120,7 +120,7 @@ func (x *exam) excuse(err error) string {
 		return string(s)
 	}
 	if sql.IsDenied(err) {
-		return "the user of the database lacks the right to look: " + err.Error()
+		return "the database user lacks a right: " + err.Error()
 	}
 	return err.Error()
 }
@@ -130,7 +130,7 @@ func (x *exam) looked(all bool) error {
 	if all {
 		return nil
 	}
-	return skip(fmt.Sprintf("there are more than %d definitions of jobs, and only the first %d of them were read",
+	return skip(fmt.Sprintf("there are more than %d job definitions, and only the first %d were checked",
 		x.most, x.most))
 }
 
@@ -210,10 +210,10 @@ func (x *exam) set(name, value string) string {
 func (x *exam) keep(name, value string) string {
 	if x.maria {
 		return fmt.Sprintf("Set it now with the statement, and write %s = %s below [mysqld] in the "+
-			"server's configuration, so that it outlives a restart.", name, value)
+			"server's configuration, so that it survives a restart.", name, value)
 	}
-	return "Set it with the statement; PERSIST keeps it over restarts. " +
-		"On a managed service change it in the parameter group."
+	return "Set it with the statement; PERSIST keeps it after restarts. " +
+		"On a managed service, change it in the parameter group."
 }
 
 // live returns the sessions that have not expired.

@@ -39,16 +39,16 @@ func historySize(x *exam) error {
 	}
 
 	rule := rules[""]
-	severity, fix := Notice, "If that is more than anybody reads, have the cluster's rule keep half. "+
-		"Apps and jobs that say it themselves do not heed that."
+	severity, fix := Notice, "If you do not need that much, let the cluster's rule keep half. "+
+		"Apps and jobs with their own rules are not affected."
 	if !rule.Bounded() {
-		severity, fix = Warning, "The cluster's rule bounds nothing: give it an age."
+		severity, fix = Warning, "The cluster's rule sets no limit: give it an age."
 	}
 
 	x.found(severity, Finding{
-		Seen: fmt.Sprintf("the history has some %.1f million records and takes %.1f GiB",
+		Seen: fmt.Sprintf("the history has about %.1f million records and takes %.1f GiB",
 			float64(rows)/1e6, float64(bytes)/(1<<30)),
-		Why:      "Records that nobody reads make backups, restores and upgrades slow.",
+		Why:      "A large history makes backups, restores and upgrades slow.",
 		Fix:      fix,
 		Commands: []string{setRule("", tighter(rule))},
 	})
@@ -116,15 +116,15 @@ func retention(x *exam) error {
 		f := Finding{
 			Code: RuleUnreadable,
 			Seen: unreadable.Error(),
-			Why:  "Nothing is removed while a rule cannot be read: no records go at all.",
-			Fix:  "Set this rule anew. What it is to keep the audit has: with a shorter age records go for good.",
+			Why:  "No records are removed while a rule cannot be read.",
+			Fix:  "Set this rule again. The audit shows its earlier values; a shorter age removes records for good.",
 			Commands: []string{
 				"go-crontab audit --kind retention",
 				setRule(unreadable.App, job.Retention{Keep: presetKeep}),
 			},
 		}
 		if unreadable.App == "" {
-			f.Fix += " Add --archive if they are to be archived first."
+			f.Fix += " Add --archive if records must be archived first."
 		} else {
 			f.Commands[0] += " --app " + quote(unreadable.App)
 		}
@@ -145,8 +145,8 @@ func retention(x *exam) error {
 			Code: ArchiveFails,
 			Seen: fmt.Sprintf("the archive command has failed %d times in a row, the last time at %s: %s",
 				c.Failures, c.ErrorAt.Time().UTC().Format(time.RFC3339), c.Error),
-			Why:   "Records go only after the command has taken them: they stay, and the history grows.",
-			Fix:   "Mend the command, or what it writes to. It is tried again by itself.",
+			Why:   "Records are removed only after the command has archived them, so the history grows.",
+			Fix:   "Repair the command or its target. The nodes try again by themselves.",
 			Nodes: x.nodeOf(c.Session),
 		})
 	}
@@ -165,12 +165,12 @@ func retention(x *exam) error {
 		x.now.Sub(c.Ended) > 24*time.Hour && x.now.Sub(c.Until) > time.Hour {
 		f := Finding{
 			Code: NobodyRemoves,
-			Seen: "no node has looked for records to remove for over an hour",
-			Why:  "Records that are kept no longer stay, and the history grows.",
-			Fix:  "The logs of the nodes say why, in lines that begin with: cannot remove old records",
+			Seen: "no node has looked for expired records for over an hour",
+			Why:  "Expired records are not removed, and the history grows.",
+			Fix:  "The logs of the nodes say why; look for: cannot remove old records",
 		}
 		if rules[""].Archive {
-			f.Fix = "The cluster's rule wants records archived first: at least one node needs the command."
+			f.Fix = "The cluster's rule requires archiving: at least one node needs the archive command."
 			f.Commands = []string{"go-crontab serve --archive-command COMMAND"}
 		}
 		x.found(Warning, f)

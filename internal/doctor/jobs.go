@@ -17,8 +17,8 @@ func broken(x *exam) error {
 		x.found(Warning, Finding{
 			Seen: count(len(list), 20, "job is", "jobs are") + " in error; " +
 				list[0].App + "/" + list[0].Name + ": " + list[0].Text,
-			Why:      "Their stored definitions cannot be planned, so they have no due times. All others go on.",
-			Fix:      "Correct their definitions; an earlier version can be brought back.",
+			Why:      "No due times can be computed from their stored definitions. Other jobs are not affected.",
+			Fix:      "Correct their definitions, or restore an earlier version.",
 			Commands: []string{"go-crontab job rollback " + quote(list[0].App+"/"+list[0].Name) + " VERSION"},
 			Jobs:     jobsOf(list),
 		})
@@ -49,10 +49,10 @@ func unplaced(x *exam) error {
 
 	if len(jobs) > 0 {
 		x.found(Warning, Finding{
-			Seen: count(len(jobs), 20, "job wants", "jobs want") + " a node that there is not: " +
-				jobs[0].App + "/" + jobs[0].Name + " wants " + jobs[0].Text,
-			Why:      "Their due times wait for such a node, and end missed.",
-			Fix:      "Start a node with these labels or handlers, or change the selector of the jobs.",
+			Seen: count(len(jobs), 20, "job has", "jobs have") + " no matching node; " +
+				jobs[0].App + "/" + jobs[0].Name + " requires " + jobs[0].Text,
+			Why:      "Their due times wait for a matching node, and end missed.",
+			Fix:      "Start a node with these labels or handlers, or change the selectors of the jobs.",
 			Commands: []string{"go-crontab node ls", "go-crontab serve --label KEY=VALUE"},
 			Jobs:     jobsOf(jobs),
 		})
@@ -88,9 +88,9 @@ func unbegun(x *exam) error {
 			Code: NeverRuns,
 			Seen: fmt.Sprintf("%s; the last %d due times of %s/%s were skipped or missed",
 				count(len(never), enough, "job never runs", "jobs never run"), never[0].N, never[0].App, never[0].Name),
-			Why: "Each of its due times finds an earlier run, no node, or comes too late. " +
-				"Nobody notices a job that only does not run.",
-			Fix:      "The history says why each of them did not run.",
+			Why: "Each of its due times meets an earlier run, finds no node, or is too late. " +
+				"A job that never runs easily goes unnoticed.",
+			Fix:      "The history says why each due time did not run.",
 			Commands: []string{"go-crontab job history " + quote(never[0].App+"/"+never[0].Name)},
 			Jobs:     jobsOf(never),
 		})
@@ -100,9 +100,9 @@ func unbegun(x *exam) error {
 		x.found(Notice, Finding{
 			Code: AlwaysFails,
 			Seen: fmt.Sprintf("%s; the last %d runs of %s/%s did not succeed",
-				count(len(fail), enough, "job fails each time", "jobs fail each time"),
+				count(len(fail), enough, "job always fails", "jobs always fail"),
 				fail[0].N, fail[0].App, fail[0].Name),
-			Why:      "Nobody may have noticed.",
+			Why:      "The failures may have gone unnoticed.",
 			Fix:      "Look at the output of the last run.",
 			Commands: []string{"go-crontab job history " + quote(fail[0].App+"/"+fail[0].Name)},
 			Jobs:     jobsOf(fail),
@@ -119,8 +119,8 @@ func farAhead(x *exam) error {
 			Seen: fmt.Sprintf("%s in over a year; %s/%s on %s",
 				count(len(list), 20, "job is next due", "jobs are next due"), list[0].App, list[0].Name,
 				job.Micros(list[0].N).Time().UTC().Format(time.DateOnly)),
-			Why:      "That may be meant, or a slip in a schedule or calendar.",
-			Fix:      "Look at the next due times.",
+			Why:      "This may be intended, or a mistake in a schedule or calendar.",
+			Fix:      "Check the next due times.",
 			Commands: []string{"go-crontab job next " + quote(list[0].App+"/"+list[0].Name)},
 			Jobs:     jobsOf(list),
 		})
@@ -132,11 +132,11 @@ func pausedLong(x *exam) error {
 	list, err := x.db.JobsPausedBefore(x.ctx, x.now.Add(-30*24*time.Hour), 20)
 	if len(list) > 0 {
 		x.found(Notice, Finding{
-			Seen: fmt.Sprintf("%s for over 30 days, without an end; %s/%s for %s",
+			Seen: fmt.Sprintf("%s for over 30 days, with no end set; %s/%s for %s",
 				count(len(list), 20, "job has been paused", "jobs have been paused"), list[0].App, list[0].Name,
 				days(x.now.Sub(job.Micros(list[0].N)))),
-			Why:      "A pause is easily forgotten.",
-			Fix:      "Resume them, or delete them.",
+			Why:      "The pause may have been forgotten.",
+			Fix:      "Resume or delete them.",
 			Commands: []string{"go-crontab job resume " + quote(list[0].App+"/"+list[0].Name)},
 			Jobs:     jobsOf(list),
 		})
@@ -158,8 +158,8 @@ func herds(x *exam) error {
 		x.found(Notice, Finding{
 			Seen: fmt.Sprintf("%d jobs are due at %s, within one second; all nodes together have %d slots",
 				h.Jobs, h.At.Time().UTC().Format(time.RFC3339), slots),
-			Why:      "What finds no slot waits and starts late, and what the jobs call gets all of them at once.",
-			Fix:      "Give jobs that need not start on the minute a jitter: each gets its own part of it, for good.",
+			Why:      "Runs without a free slot start late, and the systems that jobs call get all requests at once.",
+			Fix:      "Add a jitter to jobs that need not start on the minute: each job gets a fixed delay within it.",
 			Commands: []string{"go-crontab job edit " + quote(h.Some[0].App+"/"+h.Some[0].Name) + " --jitter 5m"},
 			Jobs:     jobsOf(h.Some),
 		})
@@ -177,10 +177,10 @@ func zones(x *exam) error {
 	for _, z := range list {
 		if _, err := job.LoadZone(z.Text); err != nil {
 			x.found(Error, Finding{
-				Seen: fmt.Sprintf("%s of %d jobs cannot be loaded: %v", z.Text, z.N, err),
-				Why:  "These jobs have no due times on this node, and other nodes may compute others.",
-				Fix: "Repair or install the time zone data of the machine. " +
-					"A machine without any is served by the data in the program.",
+				Seen: fmt.Sprintf("the time zone %s (jobs: %d) cannot be loaded: %v", z.Text, z.N, err),
+				Why:  "These jobs have no due times on this node, and other nodes may compute different ones.",
+				Fix: "Repair or install the machine's time zone data. " +
+					"Without any, the node uses the data in the program.",
 				Commands: []string{"apt-get install --reinstall tzdata"},
 				Jobs:     jobsOf([]read.NamedJob{z}),
 			})

@@ -43,9 +43,9 @@ func openFiles(x *exam) error {
 	if m.OpenFiles != 0 && m.OpenFiles < need {
 		x.found(Warning, Finding{
 			Code: FewFiles,
-			Seen: fmt.Sprintf("%s may have %d files open, and has %d slots", m.Node, m.OpenFiles, m.Slots),
-			Why:  "When no descriptor is left, commands cannot be started, and their runs fail.",
-			Fix: fmt.Sprintf("Allow it %d: LimitNOFILE= in the unit, or ulimit -n where it is started.",
+			Seen: fmt.Sprintf("%s may open %d files and has %d slots", m.Node, m.OpenFiles, m.Slots),
+			Why:  "When it runs out of file descriptors, commands cannot start and their runs fail.",
+			Fix: fmt.Sprintf("Allow %d: LimitNOFILE= in the unit, or ulimit -n before it starts.",
 				max(need, 65536)),
 			Commands: []string{fmt.Sprintf("systemctl edit go-crontab   # [Service] LimitNOFILE=%d", max(need, 65536))},
 			Nodes:    []string{m.Node},
@@ -57,8 +57,8 @@ func openFiles(x *exam) error {
 			Code: FewProcesses,
 			Seen: fmt.Sprintf("the user of %s may run %d processes and threads, and the node has %d slots",
 				m.Node, m.Processes, m.Slots),
-			Why: "When the number is reached, commands cannot be started, and their runs fail.",
-			Fix: fmt.Sprintf("Allow it %d: LimitNPROC= in the unit, or ulimit -u where it is started.",
+			Why: "At this limit commands cannot start, and their runs fail.",
+			Fix: fmt.Sprintf("Allow %d: LimitNPROC= in the unit, or ulimit -u before it starts.",
 				max(need, 16384)),
 			Commands: []string{fmt.Sprintf("systemctl edit go-crontab   # [Service] LimitNPROC=%d", max(need, 16384))},
 			Nodes:    []string{m.Node},
@@ -73,10 +73,10 @@ func guarded(x *exam) error {
 	if m.Unguarded {
 		x.found(Warning, Finding{
 			Seen: m.Node + " has no guard",
-			Why: "If the node is killed or crashes, its commands live on, " +
-				"though their runs end lost and the next ones may start elsewhere; and others wait for " +
-				x.expiry.String() + " before they take over.",
-			Fix:   "Start it without --no-guard. There is no guard but on Linux.",
+			Why: "If the node is killed or crashes, its commands keep running, " +
+				"while their runs end lost and the next ones may start on other nodes. Other nodes take over " +
+				"only after " + x.expiry.String() + ".",
+			Fix:   "Start it without --no-guard. Only Linux has a guard.",
 			Nodes: []string{m.Node},
 		})
 	}
@@ -99,11 +99,11 @@ func cgroups(x *exam) error {
 	}
 
 	x.found(Warning, Finding{
-		Seen: fmt.Sprintf("%s with limits of memory, cpu or pids, which %s cannot hold: %v",
-			count(len(jobs), 20, "job", "jobs"), m.Node, m.Unlimited),
-		Why: "Their runs fail on this node: a command is not started without the limits that it has.",
-		Fix: "Let systemd delegate a cgroup to the node, or name one that is its own with --cgroup; " +
-			"or keep these jobs from this node with a selector.",
+		Seen: fmt.Sprintf("%s a limit of memory, cpu or pids that %s cannot enforce: %v",
+			count(len(jobs), 20, "job has", "jobs have"), m.Node, m.Unlimited),
+		Why: "Their runs fail on this node: a command never starts without its limits.",
+		Fix: "Let systemd delegate a cgroup to the node, or name one of its own with --cgroup. " +
+			"Or keep these jobs off this node with a selector.",
 		Commands: []string{"systemctl edit go-crontab   # [Service] Delegate=yes"},
 		Jobs:     jobsOf(jobs),
 		Nodes:    []string{m.Node},
@@ -118,9 +118,9 @@ func stateDir(x *exam) error {
 		x.found(Warning, Finding{
 			Code: NoStateFolder,
 			Seen: m.Node + " has no state folder",
-			Why: "If it must stop while MySQL is away, " +
-				"the outcomes that it could not write are lost: those runs end lost.",
-			Fix:      "Give it one.",
+			Why: "If it stops while MySQL is down, " +
+				"results that it could not write are lost, and their runs end lost.",
+			Fix:      "Give it a state folder.",
 			Commands: []string{"go-crontab serve --state-dir /var/lib/go-crontab"},
 			Nodes:    []string{m.Node},
 		})
@@ -129,10 +129,10 @@ func stateDir(x *exam) error {
 	if err := writable(m.StateDir); err != nil {
 		x.found(Warning, Finding{
 			Code: StateFolderReadOnly,
-			Seen: fmt.Sprintf("%s may not write to its state folder %s: %v", m.Node, m.StateDir, err),
-			Why: "If it must stop while MySQL is away, " +
-				"the outcomes that it could not write are lost: those runs end lost.",
-			Fix:   "Make the folder writable for its user.",
+			Seen: fmt.Sprintf("%s cannot write to its state folder %s: %v", m.Node, m.StateDir, err),
+			Why: "If it stops while MySQL is down, " +
+				"results that it could not write are lost, and their runs end lost.",
+			Fix:   "Make the folder writable for the node's user.",
 			Nodes: []string{m.Node},
 		})
 		return nil
@@ -141,11 +141,11 @@ func stateDir(x *exam) error {
 	if free, ok := room(m.StateDir); ok && free < 100<<20 {
 		x.found(Warning, Finding{
 			Code: StateFolderFull,
-			Seen: fmt.Sprintf("%d MiB are left on the disk of %s, where %s keeps its state",
+			Seen: fmt.Sprintf("only %d MiB are free on the disk of %s, the state folder of %s",
 				free>>20, m.StateDir, m.Node),
-			Why: "Outcomes that cannot be written to MySQL wait there when " +
-				"the node stops; without room they are lost.",
-			Fix:   "Make room.",
+			Why: "If the node stops while MySQL is down, it stores results there; " +
+				"without free space they are lost.",
+			Fix:   "Free some disk space.",
 			Nodes: []string{m.Node},
 		})
 	}
@@ -156,10 +156,10 @@ func stateDir(x *exam) error {
 func zoneData(x *exam) error {
 	if m := x.machine; !m.Zones {
 		x.found(Notice, Finding{
-			Seen: m.Node + " has no time zone data of its own and uses those in the program, of " + runtime.Version(),
-			Why: "Nodes with other data may compute other due times after a " +
-				"government has changed its mind about daylight saving.",
-			Fix:      "Install the data on all machines, or on none.",
+			Seen: m.Node + " has no time zone data of its own and uses that of the program, from " + runtime.Version(),
+			Why: "Nodes with different data may compute different due times after a " +
+				"government changes its daylight saving rules.",
+			Fix:      "Install the data on all machines or on none.",
 			Commands: []string{"apt-get install tzdata"},
 			Nodes:    []string{m.Node},
 		})

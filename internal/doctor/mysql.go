@@ -10,13 +10,13 @@ import (
 )
 
 // promise begins the explanation of lost commits.
-const promise = "Whether a due time was started is known from what MySQL has committed: "
+const promise = "Nodes know from MySQL's commits which due times have started. "
 
 func version(x *exam) error {
 	if err := sql.CheckVersion(x.version); err != nil {
 		x.found(Error, Finding{
 			Seen: "the server is " + x.version,
-			Why:  "Nodes refuse to join: statements need what later versions can.",
+			Why:  "Nodes refuse to join: their statements need features of later versions.",
 			Fix:  "Upgrade the server to MySQL 8.0 or MariaDB 10.6, or newer.",
 		})
 	}
@@ -27,8 +27,8 @@ func redoDurability(x *exam) error {
 	if v := x.vars["innodb_flush_log_at_trx_commit"]; v != "1" {
 		x.found(Error, Finding{
 			Seen: "innodb_flush_log_at_trx_commit is " + v,
-			Why: promise + "with this setting a power cut, or a crash of the machine, " +
-				"takes up to a second of commits with it, and what they say was started is started again.",
+			Why: promise + "With this setting, a power cut or a crash of the machine loses up to " +
+				"a second of commits, and runs that had started are started again.",
 			Fix: x.keep("innodb_flush_log_at_trx_commit", "1"),
 			SQL: []string{x.set("innodb_flush_log_at_trx_commit", "1")},
 		})
@@ -39,9 +39,9 @@ func redoDurability(x *exam) error {
 func binlogDurability(x *exam) error {
 	if v := x.vars["sync_binlog"]; x.on("log_bin") && v != "1" {
 		x.found(Error, Finding{
-			Seen: "there is a binary log, and sync_binlog is " + v,
-			Why: promise + "after a power cut the binary log may lack commits that the tables have, so replicas, " +
-				"and what is restored from it, lack them too; a failover then starts things twice.",
+			Seen: "the binary log is on, and sync_binlog is " + v,
+			Why: promise + "After a power cut, the binary log may lack commits that the tables have. Replicas and " +
+				"restored data then lack them too, and after a failover runs are started again.",
 			Fix: x.keep("sync_binlog", "1"),
 			SQL: []string{x.set("sync_binlog", "1")},
 		})
@@ -55,14 +55,14 @@ func tornPages(x *exam) error {
 		x.found(Warning, Finding{
 			Code: NoDoublewrite,
 			Seen: "innodb_doublewrite is " + strings.ToLower(v),
-			Why: "A power cut in the middle of writing a page leaves it torn, and InnoDB may not start again. " +
-				"Only file systems that write pages whole, such as ZFS, can do without.",
+			Why: "A power cut while a page is written damages it, and InnoDB may not start again. " +
+				"Only file systems that write whole pages, such as ZFS, do not need this setting.",
 			Fix: "Write innodb_doublewrite = ON below [mysqld] in the server's configuration, and restart the server.",
 		})
 	}
 
 	for name, why := range map[string]string{
-		"innodb_checksum_algorithm": "Pages are not checked: what the disk got wrong is taken for what was written.",
+		"innodb_checksum_algorithm": "Data pages have no checksums, so damage by the disk goes unnoticed.",
 	} {
 		if strings.EqualFold(x.vars[name], "none") {
 			x.found(Warning, Finding{
@@ -82,8 +82,8 @@ func binlogFormat(x *exam) error {
 	if x.on("log_bin") && strings.EqualFold(x.vars["binlog_format"], "STATEMENT") {
 		x.found(Error, Finding{
 			Seen: "binlog_format is STATEMENT",
-			Why: "All transactions are READ COMMITTED, and InnoDB refuses to write them to such a " +
-				"binary log (error 1665): no node can plan, claim or start anything.",
+			Why: "All transactions are READ COMMITTED, which InnoDB rejects with this format " +
+				"(error 1665). No node can claim or start runs.",
 			Fix: x.keep("binlog_format", "ROW"),
 			SQL: []string{x.set("binlog_format", "'ROW'")},
 		})
@@ -96,9 +96,9 @@ func readOnly(x *exam) error {
 		x.found(Error, Finding{
 			Code: InnoDBReadOnly,
 			Seen: "innodb_read_only is " + strings.ToLower(v),
-			Why:  "InnoDB takes no writes, and no statement can change that while the server runs.",
+			Why:  "InnoDB rejects writes, and no statement can change that while the server runs.",
 			Fix: "Point GOCRONTAB_DSN at the primary. If this server is to be the primary, " +
-				"take the line out of its configuration, and restart it.",
+				"remove the line from its configuration and restart it.",
 		})
 		return nil
 	}
@@ -108,8 +108,8 @@ func readOnly(x *exam) error {
 			x.found(Error, Finding{
 				Code: ServerReadOnly,
 				Seen: name + " is " + strings.ToLower(v),
-				Why: "The server takes no writes. It is a replica, or a failover has not ended yet; " +
-					"nodes wait before they join, and those that have joined start nothing.",
+				Why: "The server rejects writes: it is a replica, or a failover is in progress. " +
+					"New nodes wait to join, and running nodes start no runs.",
 				Fix: "Point GOCRONTAB_DSN at the primary. If this server is to be the primary, run the statement.",
 				SQL: []string{"SET GLOBAL read_only = OFF"}, // MySQL then clears super_read_only, too
 			})
@@ -121,9 +121,9 @@ func readOnly(x *exam) error {
 		x.found(Error, Finding{
 			Code: ForcedRecovery,
 			Seen: fmt.Sprintf("innodb_force_recovery is %d", n),
-			Why:  "InnoDB runs in its emergency mode: writes are refused, or not recovered after a crash.",
-			Fix: "Save what is to be saved, repair the server, " +
-				"take the line out of its configuration, and restart it.",
+			Why:  "InnoDB runs in recovery mode: it rejects writes, or does not recover them after a crash.",
+			Fix: "Back up the data, repair the server, " +
+				"remove the line from its configuration and restart it.",
 		})
 	}
 
@@ -135,7 +135,7 @@ func limits(x *exam) error {
 		x.found(Error, Finding{
 			Code: SmallPacket,
 			Seen: fmt.Sprintf("max_allowed_packet is %d bytes", n),
-			Why:  "Output of commands is written in batches of some megabytes; nodes refuse to join.",
+			Why:  "Nodes refuse to join: they write output in batches of several megabytes.",
 			Fix:  x.keep("max_allowed_packet", "67108864"),
 			SQL:  []string{x.set("max_allowed_packet", "67108864")},
 		})
@@ -148,9 +148,10 @@ func limits(x *exam) error {
 			x.found(Warning, Finding{
 				Code: IdleCut,
 				Seen: fmt.Sprintf("%s is %d s", name, n),
-				Why:  "The server cuts transactions that rest for longer, also when the node's machine was only slow.",
-				Fix:  x.keep(name, "0"),
-				SQL:  []string{x.set(name, "0")},
+				Why: "The server ends transactions that are idle for longer, even if the node's machine was only " +
+					"slow for a moment.",
+				Fix: x.keep(name, "0"),
+				SQL: []string{x.set(name, "0")},
 			})
 		}
 	}
@@ -159,8 +160,8 @@ func limits(x *exam) error {
 		x.found(Warning, Finding{
 			Code: DeadlocksUndetected,
 			Seen: "innodb_deadlock_detect is off",
-			Why: "Two transactions that wait for each other go on waiting until a timeout, " +
-				"and what they would start comes seconds late.",
+			Why: "Two transactions that wait for each other end only at a timeout, " +
+				"so runs start seconds late.",
 			Fix: x.keep("innodb_deadlock_detect", "ON"),
 			SQL: []string{x.set("innodb_deadlock_detect", "ON")},
 		})
@@ -176,7 +177,7 @@ const connectionsOfNode = 20
 func connections(x *exam) error {
 	most, ok := x.number("max_connections")
 	if !ok {
-		return skip("the server does not tell max_connections")
+		return skip("the server does not report max_connections")
 	}
 
 	nodes := int64(max(1, len(x.sessions)))
@@ -184,7 +185,7 @@ func connections(x *exam) error {
 		x.found(Warning, Finding{
 			Code: TooFewConnections,
 			Seen: fmt.Sprintf("max_connections is %d; %d nodes may use %d", most, nodes, nodes*connectionsOfNode),
-			Why:  "When the server has no connection left, nodes cannot begin transactions; what is due comes late.",
+			Why:  "When the server has no connection left, nodes cannot begin transactions, and runs start late.",
 			Fix:  x.keep("max_connections", strconv.FormatInt(max(2*need, 151), 10)),
 			SQL:  []string{x.set("max_connections", strconv.FormatInt(max(2*need, 151), 10))},
 		})
@@ -192,7 +193,7 @@ func connections(x *exam) error {
 		x.found(Warning, Finding{
 			Code: ConnectionsRanOut,
 			Seen: fmt.Sprintf("all %d connections were in use at least once since the server started", most),
-			Why:  "When the server has no connection left, nodes cannot begin transactions; what is due comes late.",
+			Why:  "When the server has no connection left, nodes cannot begin transactions, and runs start late.",
 			Fix:  x.keep("max_connections", strconv.FormatInt(2*most, 10)),
 			SQL:  []string{x.set("max_connections", strconv.FormatInt(2*most, 10)), "FLUSH STATUS"},
 		})
@@ -206,20 +207,20 @@ func replication(x *exam) error {
 		if status := x.counters["wsrep_cluster_status"]; status != "" && !strings.EqualFold(status, "Primary") {
 			x.found(Error, Finding{
 				Code: GaleraNotPrimary,
-				Seen: "this member of Galera is " + status,
-				Why:  "It has lost the majority and takes no writes.",
-				Fix:  "Connect to a member of the primary component, or bring the others back.",
+				Seen: "this Galera member is " + status,
+				Why:  "It is cut off from the majority and rejects writes.",
+				Fix:  "Connect to a member of the primary component, or bring the other members back.",
 			})
 		}
 		if size, _ := strconv.Atoi(x.counters["wsrep_cluster_size"]); size > 1 {
 			x.found(Notice, Finding{
 				Code: Galera,
-				Seen: fmt.Sprintf("Galera with %d members", size),
-				Why: "Nodes that write through different members are safe, but meet in the same rows: " +
-					"a transaction that comes second is refused and run again. " +
-					"A pause of an app may miss a start that is under way on another member.",
+				Seen: fmt.Sprintf("the server is a Galera cluster with %d members", size),
+				Why: "Nodes that write through different members are safe, but conflict on the same rows: " +
+					"the later transaction is rejected and retried. " +
+					"A pause of an app may miss a start that is in progress on another member.",
 				Fix: "List the members in the same order in the DSN of each node, " +
-					"as in tcp(db1:3306,db2:3306,db3:3306): all ask the first that is there.",
+					"as in tcp(db1:3306,db2:3306,db3:3306). All nodes then use the first available member.",
 			})
 		}
 		return nil
@@ -229,9 +230,9 @@ func replication(x *exam) error {
 		strings.EqualFold(x.vars["group_replication_single_primary_mode"], "OFF") {
 		x.found(Warning, Finding{
 			Code: SeveralPrimaries,
-			Seen: "Group Replication with several primaries",
-			Why:  "go-crontab has been tried on groups with one primary only.",
-			Fix:  "Switch the group to one primary.",
+			Seen: "the server uses Group Replication with several primaries",
+			Why:  "go-crontab has only been tested with a single primary.",
+			Fix:  "Switch the group to a single primary.",
 			SQL:  []string{"SELECT group_replication_switch_to_single_primary_mode()"},
 		})
 	}
@@ -253,10 +254,10 @@ func replication(x *exam) error {
 		fix, statements := x.makeSemiSync()
 		x.found(Notice, Finding{
 			Code: AsynchronousReplicas,
-			Seen: fmt.Sprintf("replicas (%d) get commits after they were answered", n),
-			Why: "If the primary is lost and a replica takes its place, it may lack the last commits: " +
-				"due times in them are started twice, or lost.",
-			Fix: fix + " Or take the risk: docs/engines.md says what may repeat.",
+			Seen: fmt.Sprintf("replicas (%d) receive commits only after MySQL has confirmed them", n),
+			Why: "If the primary is lost and a replica replaces it, the replica may lack the last commits: " +
+				"their due times are started twice or lost.",
+			Fix: fix + " Or accept the risk: docs/engines.md says what may repeat.",
 			SQL: statements,
 		})
 	}
@@ -270,8 +271,8 @@ func (x *exam) semiSync(prefix string) {
 		x.found(Notice, Finding{
 			Code: WaitsAfterCommit,
 			Seen: prefix + "_wait_point is AFTER_COMMIT",
-			Why: "Others see a commit before a replica has it: " +
-				"after a failover what was built on it stands, and it does not.",
+			Why: "Other sessions see a commit before a replica has it. " +
+				"After a failover, later changes can exist without the commit that they relied on.",
 			Fix: x.keep(prefix+"_wait_point", "AFTER_SYNC"),
 			SQL: []string{x.set(prefix+"_wait_point", "'AFTER_SYNC'")},
 		})
@@ -281,13 +282,13 @@ func (x *exam) semiSync(prefix string) {
 	if strings.EqualFold(status, "OFF") || clients == "0" {
 		x.found(Warning, Finding{
 			Code: SemiSyncOff,
-			Seen: fmt.Sprintf("%s_enabled is ON, and not in force: %s_status is %s, %s_clients is %s",
+			Seen: fmt.Sprintf("%s_enabled is ON, but has no effect: %s_status is %s, %s_clients is %s",
 				prefix, prefix, status, prefix, clients),
-			Why: "Commits are answered before a replica has them: if the primary is lost, " +
-				"due times in the last commits are started twice, or lost.",
-			Fix: "Look at each replica: it replicates, has its side of semi-synchronous replication on, " +
-				"and has made its connection since (STOP and START of its IO_THREAD). " +
-				"If there is no replica any more, turn it off here.",
+			Why: "MySQL confirms commits before a replica has them. If the primary is lost, " +
+				"due times in the last commits are started twice or lost.",
+			Fix: "Check each replica: it must replicate, have semi-synchronous replication on, " +
+				"and have reconnected since then (STOP and START its IO_THREAD). " +
+				"If there are no replicas any more, turn the setting off here.",
 		})
 	}
 }
@@ -300,7 +301,7 @@ func (x *exam) replicas() (int, error) {
 	}
 	n, err := binlogReaders(x.db.Reader(x.ctx))
 	if sql.IsDenied(err) {
-		err = skip("the user of the database lacks the right PROCESS, without which MySQL shows no replicas")
+		err = skip("the database user cannot see replicas; GRANT PROCESS ON *.* to it")
 	}
 	return n, err
 }
@@ -331,12 +332,12 @@ func (x *exam) makeSemiSync() (fix string, statements []string) {
 
 	statements = append(statements,
 		on(replica)+each, "STOP "+io+" IO_THREAD"+each, "START "+io+" IO_THREAD"+each, on(primary)+last)
-	fix = "Make replication semi-synchronous, so that a commit is answered once a replica has it: " +
-		"with the statements, each where it belongs, the replicas first and the primary last. " +
-		"The other way round all commits stop for ten seconds."
+	fix = "Make replication semi-synchronous, so that MySQL confirms a commit once a replica has it. " +
+		"Run each statement on its server, the replicas first and the primary last. " +
+		"In the other order all commits stop for ten seconds."
 	if x.maria {
-		fix += " Write the settings below [mysqld] in the configurations of the servers, " +
-			"so that they outlive a restart."
+		fix += " Write the settings below [mysqld] in the servers' configurations, " +
+			"so that they survive a restart."
 	}
 
 	return fix, statements
@@ -353,7 +354,7 @@ func longTransactions(x *exam) error {
 	list, all, err := readTransactions(x.ctx, x.db.DB, 60)
 	if err != nil {
 		if sql.IsDenied(err) {
-			return skip("the user of the database lacks the right PROCESS")
+			return skip("the database user cannot see transactions; GRANT PROCESS ON *.* to it")
 		}
 		return err
 	}
@@ -367,16 +368,15 @@ func longTransactions(x *exam) error {
 		}
 		x.found(severity, Finding{
 			Seen: what,
-			Why: "Rows that it has locked cannot be started or ended, and as long as it reads, " +
-				"MySQL cannot throw old versions of rows away: everything becomes slower.",
-			Fix: "End it where it was begun; a client that was forgotten is cut off with the statement.",
+			Why: "Nodes cannot change the rows that it has locked. As long as it is open, " +
+				"MySQL cannot purge old row versions, and all statements become slower.",
+			Fix: "End it in the client that opened it. The statement disconnects a forgotten client.",
 			SQL: []string{fmt.Sprintf("KILL %d", t.Thread)},
 		})
 	}
 
 	if !all {
-		return skip("MySQL does not list transactions that only read while another " +
-			"one executes a statement with an id: try again")
+		return skip("MySQL could not list read-only transactions at this moment; try again")
 	}
 
 	return nil

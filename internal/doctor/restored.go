@@ -14,12 +14,12 @@ func restored(x *exam) error {
 	for _, p := range stops {
 		if p.Kind == trip.StopCluster && p.Reason == sql.RestoredReason {
 			x.found(Warning, Finding{
-				Seen: fmt.Sprintf("the cluster is paused since %s: its database was restored",
+				Seen: fmt.Sprintf("the cluster has been paused since %s, because its database was restored",
 					p.Since.Time().UTC().Format(time.RFC3339)),
-				Why: "Nothing starts until it is resumed. What was due since the backup is " +
-					"not started again, since nobody knows whether it was.",
-				Fix: "Look at the jobs, then resume the cluster, " +
-					"and backfill what is to be started again; see docs/backup.md.",
+				Why: "No runs start until it is resumed. Due times since the backup are " +
+					"not started again, because they may have run already.",
+				Fix: "Check the jobs, then resume the cluster, " +
+					"and backfill the due times that must run again; see docs/backup.md.",
 				Commands: []string{"go-crontab cluster resume"},
 			})
 		}

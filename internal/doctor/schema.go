@@ -29,9 +29,9 @@ func schema(x *exam) error {
 	case have < want:
 		x.found(Error, Finding{
 			Code:     SchemaOlder,
-			Seen:     fmt.Sprintf("the schema has version %d, this program is made for %d", have, want),
+			Seen:     fmt.Sprintf("the schema has version %d, and this program needs version %d", have, want),
 			Why:      "Nodes of this version refuse to join.",
-			Fix:      "Upgrade it; nodes of the version before go on meanwhile.",
+			Fix:      "Upgrade the schema; nodes of the previous version keep working.",
 			Commands: migrateCommand,
 		})
 	case have > want:
@@ -42,15 +42,16 @@ func schema(x *exam) error {
 		} else if lets {
 			x.found(Notice, Finding{
 				Code: SchemaNewerUsable,
-				Seen: fmt.Sprintf("the schema has version %d, this program is made for %d, and may use it", have, want),
-				Why:  "The cluster is being upgraded.",
-				Fix:  "Replace this node, too; see docs/upgrades.md.",
+				Seen: fmt.Sprintf("the schema has version %d; this program is made for version %d and can still use it",
+					have, want),
+				Why: "The cluster is being upgraded.",
+				Fix: "Upgrade this node too; see docs/upgrades.md.",
 			})
 			return nil
 		}
 		x.found(Error, Finding{
 			Code: SchemaNewer,
-			Seen: fmt.Sprintf("the schema has version %d, this program knows up to %d", have, want),
+			Seen: fmt.Sprintf("the schema has version %d, and this program knows versions up to %d", have, want),
 			Why:  "Nodes of this version refuse to join.",
 			Fix:  "Use a newer go-crontab.",
 		})
@@ -63,9 +64,9 @@ func schema(x *exam) error {
 			x.found(Error, Finding{
 				Code: TablesDiffer,
 				Seen: list(faults, 10),
-				Why: "Somebody changed the tables by hand. " +
-					"Statements name columns and indexes, and fail without them.",
-				Fix:      "Compare with a new schema made by go-crontab migrate, and put back what is missing.",
+				Why: "The tables were changed by hand. " +
+					"Statements fail or are slow without these columns and indexes.",
+				Fix:      "Compare with a new schema made by go-crontab migrate, and restore what is missing.",
 				Commands: []string{"mysqldump --no-data SCHEMA > have.sql"},
 			})
 		}
@@ -83,9 +84,9 @@ func lockRows(x *exam) error {
 	if len(missing) > 0 {
 		x.found(Error, Finding{
 			Seen: "missing in table locks: " + list(missing, 10),
-			Why: "A lock is taken by writing its row. " +
-				"One that is not there excludes nobody, so nodes refuse to join.",
-			Fix:      "Have the rows put back; nothing else is changed, and nodes may run.",
+			Why: "Nodes lock by writing these rows. " +
+				"Without a row its lock does not work, so nodes refuse to join.",
+			Fix:      "Restore the rows with the command. It changes nothing else, and nodes may keep running.",
 			Commands: migrateCommand,
 		})
 	}
@@ -120,9 +121,10 @@ func rights(x *exam) error {
 	}
 	x.found(Error, Finding{
 		Seen: user + " lacks " + strings.Join(lacks, "; "),
-		Why: "A node reads and writes all of its tables; where it may not, " +
-			"due times are not started, or their records are not written.",
-		Fix:      "Grant what is missing. The command prints all that nodes need, as the user who may change tables.",
+		Why: "Nodes read and write all their tables. Without these rights, " +
+			"due times are not started or records are not written.",
+		Fix: "Grant the missing rights. The command, run as the user who may change tables, " +
+			"prints all rights that nodes need.",
 		SQL:      grants,
 		Commands: []string{"go-crontab migrate --print-grants " + quote(user)},
 	})

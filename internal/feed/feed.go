@@ -289,7 +289,7 @@ func (f *Feed) run(ctx context.Context, done, anchored chan struct{}) {
 			failures = 0
 		case ctx.Err() == nil:
 			if failures++; failures == 3 {
-				f.log.Warn("what changes cannot be read for those who listen", "error", err)
+				f.log.Warn("cannot read changes for event streams, trying again", "error", err)
 			}
 		}
 

@@ -173,14 +173,14 @@ func (r *reader) look(ctx context.Context, now time.Time) ([]Event, error) {
 	if err == nil && r.full >= behindMost {
 		if err = r.anchor(ctx, now); err == nil {
 			r.full = 0
-			out = append(out, reload(r.clock(), "more has happened than is worth telling"))
+			out = append(out, reload(r.clock(), "too many changes at once"))
 		}
 	}
 	return out, err
 }
 
 // lateIDs is the reason to reload after a trail gave up ids.
-const lateIDs = "so many transactions were open that not all could be waited for"
+const lateIDs = "too many transactions were open at once"
 
 // lookAtEnds finds ended runs.
 func (r *reader) lookAtEnds(ctx context.Context, now time.Time, counts map[int64]*Count, out *[]Event) error {

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"strings"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/internal/manifest"
 	"go-crontab/job"
 )
@@ -21,17 +21,19 @@ type Editor interface {
 	NoteFolder(ctx context.Context, name string, n job.FolderNode) error
 }
 
-// Folder is a folder that a node follows.
-type Folder struct {
+// Config describes a folder and its node.
+type Config struct {
 	Path   string         // absolute; the same on all nodes
 	Node   string         // name of the node that has this copy
 	Prune  map[string]any // as in POST /api/v1/apply; nil: no job is deleted
 	Read   func(body []byte) (job.Apply, error)
-	Editor func() Editor // nil while changes are impossible
+	Editor func() Editor // it returns nil while changes are impossible
 	Log    *slog.Logger
+}
 
-	Every time.Duration // interval between two reads; zero: DefaultEvery
-	Again time.Duration // interval for comparing unchanged files with the cluster again; zero: DefaultAgain
+// Folder is a folder that a node follows.
+type Folder struct {
+	Config
 
 	seen        content   // of the previous read
 	lastMessage string    // last log message
@@ -39,10 +41,14 @@ type Folder struct {
 	next        time.Time // when to try the same content again
 }
 
-// Defaults.
+// New returns a folder. The caller runs it.
+func New(cfg Config) *Folder { return &Folder{Config: cfg} }
+
 const (
-	DefaultEvery = 2 * time.Second
-	DefaultAgain = 30 * time.Second
+	// readEvery is the interval between two reads.
+	readEvery = 2 * time.Second
+	// compareEvery is the interval for comparing unchanged files with the cluster again.
+	compareEvery = 30 * time.Second
 )
 
 // content is the result of reading the folder once.
@@ -63,21 +69,11 @@ func (c *content) same(as *content) bool {
 
 // Run follows the folder until ctx ends.
 func (f *Folder) Run(ctx context.Context) error {
-	every := f.Every
-	if every == 0 {
-		every = DefaultEvery
-	}
-
-	wait := rand.N(every) // nodes that start together do not read together
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
-		}
-		f.step(ctx, time.Now())
-		wait = every
-	}
+	return loop.Loop{First: loop.Jitter(readEvery), Period: readEvery}.Run(ctx,
+		loop.Each(func(ctx context.Context) error {
+			f.step(ctx, time.Now())
+			return nil // step logs by itself
+		}))
 }
 
 // step reads the folder once, and applies its content if the previous read found the same. now is
@@ -85,7 +81,7 @@ func (f *Folder) Run(ctx context.Context) error {
 func (f *Folder) step(ctx context.Context, now time.Time) {
 	defer func() {
 		if r := recover(); r != nil { // a file must not end the node
-			f.say(slog.LevelError, "the folder is not understood", "panic", r)
+			f.say(slog.LevelError, "panic while applying the folder", "panic", r)
 		}
 	}()
 
@@ -109,12 +105,7 @@ func (f *Folder) step(ctx context.Context, now time.Time) {
 		return // the node itself logs why it has no session
 	}
 
-	again := f.Again
-	if again == 0 {
-		again = DefaultAgain
-	}
-
-	f.lastTried, f.next = key, now.Add(again)
+	f.lastTried, f.next = key, now.Add(compareEvery)
 	f.settle(ctx, e, &is)
 }
 
@@ -157,15 +148,15 @@ func (f *Folder) settle(ctx context.Context, e Editor, is *content) {
 		n.State, n.Error = job.FolderRefused, bounded(explain(is.set, err))
 	default: // MySQL does not answer, or another change conflicts
 		f.lastTried = ""
-		f.say(slog.LevelWarn, "the folder is not applied yet, trying again", "error", err)
+		f.say(slog.LevelWarn, "cannot apply the folder yet, trying again", "error", err)
 		return
 	}
 
 	switch {
 	case n.State == job.FolderBehind:
-		f.say(slog.LevelWarn, "the folder is behind", "error", err)
+		f.say(slog.LevelWarn, "this node has an outdated copy of the folder, not applying it", "error", err)
 	case n.State == job.FolderRefused:
-		f.say(slog.LevelError, "the folder cannot be applied, and nothing of it is", "error", n.Error)
+		f.say(slog.LevelError, "the folder has errors, nothing of it was applied", "error", n.Error)
 	default:
 		f.logChanges(&done)
 	}
@@ -173,7 +164,7 @@ func (f *Folder) settle(ctx context.Context, e Editor, is *content) {
 	// If we die here, the first read after a restart records it.
 	if err := e.NoteFolder(ctx, f.Path, n); err != nil && ctx.Err() == nil {
 		f.lastTried = ""
-		f.Log.Warn("what became of the folder is not written down yet", "folder", f.Path, "error", err)
+		f.Log.Warn("cannot record the state of the folder, trying again", "folder", f.Path, "error", err)
 	}
 }
 
@@ -213,14 +204,14 @@ func (f *Folder) logChanges(done *job.Applied) {
 	for _, j := range done.Jobs {
 		count[j.Action]++
 		for _, w := range j.Warnings {
-			f.Log.Warn("a job of the folder is hardly meant so", "folder", f.Path, "job",
+			f.Log.Warn("a job of the folder has a warning", "folder", f.Path, "job",
 				j.Job.Spec.App+"/"+j.Job.Spec.Name, "warning", w.Message)
 		}
 	}
 
 	changed := count[job.Created]+count[job.Updated]+count[job.Deleted] > 0
 	if changed || f.lastMessage != "" {
-		f.Log.Info("the folder is applied", "folder", f.Path, "created", count[job.Created], "updated",
+		f.Log.Info("applied the folder", "folder", f.Path, "created", count[job.Created], "updated",
 			count[job.Updated], "deleted", count[job.Deleted])
 	}
 

@@ -105,12 +105,12 @@ type follower struct {
 
 func newFollower(t *testing.T) *follower {
 	f := &follower{cluster: &cluster{}, t: t, now: time.Unix(0, 0)}
-	f.Folder = &Folder{Path: t.TempDir(), Node: "n1", Read: read, Editor: func() Editor {
+	f.Folder = New(Config{Path: t.TempDir(), Node: "n1", Read: read, Editor: func() Editor {
 		if f.away {
 			return nil
 		}
 		return f.cluster
-	}, Log: slog.New(slog.NewTextHandler(io.MultiWriter(&f.log), nil))}
+	}, Log: slog.New(slog.NewTextHandler(io.MultiWriter(&f.log), nil))})
 	return f
 }
 
@@ -118,7 +118,7 @@ func newFollower(t *testing.T) *follower {
 func (f *follower) steps(n int) {
 	for range n {
 		f.step(f.t.Context(), f.now)
-		f.now = f.now.Add(DefaultEvery)
+		f.now = f.now.Add(readEvery)
 	}
 }
 
@@ -167,9 +167,9 @@ func TestAppliesWhatHasSettled(t *testing.T) {
 		t.Errorf("applied %d times, and nothing has changed", len(f.got))
 	}
 
-	f.steps(int(DefaultAgain / DefaultEvery))
+	f.steps(int(compareEvery / readEvery))
 	if len(f.got) != 2 {
-		t.Errorf("held against the cluster %d times, want once more after %s", len(f.got), DefaultAgain)
+		t.Errorf("held against the cluster %d times, want once more after %s", len(f.got), compareEvery)
 	}
 
 	f.write("b.yaml", "# another comment\nname: two\n")
@@ -248,7 +248,7 @@ func TestTellsWhatIsWrong(t *testing.T) {
 		if n := f.last(t); n.State != job.FolderRefused || !strings.Contains(n.Error, want) {
 			t.Errorf("%s: noted %+v, want it refused because of %q", what, n, want)
 		}
-		if !strings.Contains(f.log.String(), "the folder cannot be applied") {
+		if !strings.Contains(f.log.String(), "the folder has errors") {
 			t.Errorf("%s: the log says %q", what, f.log.String())
 		}
 
@@ -259,7 +259,7 @@ func TestTellsWhatIsWrong(t *testing.T) {
 		f.log.Reset()
 	}
 
-	refused("an empty folder, with prune", "there is nothing in it")
+	refused("an empty folder, with prune", "is empty; write jobs: []")
 	f.write("jobs.yaml", "jobs:\n  - name: a\n  - name: b\n    schedule: wrong\n")
 	refused("a definition", "jobs.yaml:4:5: schedule: is wrong")
 	f.write("more.yaml", "name: [\n")
@@ -277,7 +277,7 @@ func TestTellsWhatIsWrong(t *testing.T) {
 	}
 
 	refused("no folder", "no such file")
-	f.steps(int(DefaultAgain/DefaultEvery) + 2)
+	f.steps(int(compareEvery/readEvery) + 2)
 	if f.log.Len() > 0 {
 		t.Errorf("the same is told again: %s", f.log.String())
 	}
@@ -287,7 +287,7 @@ func TestTellsWhatIsWrong(t *testing.T) {
 	if n := f.last(t); n.State != job.FolderApplied || len(f.got[len(f.got)-1].Jobs) != 0 {
 		t.Errorf("who says that there is no job is believed: got %+v", n)
 	}
-	if !strings.Contains(f.log.String(), "the folder is applied") {
+	if !strings.Contains(f.log.String(), "applied the folder") {
 		t.Errorf("that it is well again is not told: %s", f.log.String())
 	}
 }
@@ -313,7 +313,7 @@ func TestTriesAgain(t *testing.T) {
 	}
 
 	f.err = job.Problems{{Field: "jobs[0].group", Text: problem.Text{Message: "there is no group"}}}
-	f.steps(int(DefaultAgain / DefaultEvery))
+	f.steps(int(compareEvery / readEvery))
 	if n := f.last(t); n.State != job.FolderRefused ||
 		!strings.HasSuffix(n.Error, "jobs.yaml:1:1: group: there is no group") {
 		t.Errorf("noted %+v", n)
@@ -321,14 +321,14 @@ func TestTriesAgain(t *testing.T) {
 
 	before := len(f.got)
 	f.err = job.Conflicts{{Field: "jobs[0].version", Text: problem.Text{Message: "want 3"}}}
-	f.steps(int(DefaultAgain / DefaultEvery))
+	f.steps(int(compareEvery / readEvery))
 	if n := f.last(t); n.State != job.FolderRefused || !strings.HasSuffix(n.Error, "jobs.yaml:1:1: version: want 3") ||
 		len(f.got) != before+1 {
 		t.Errorf("tried %d times, noted %+v; want it refused, since another version is wanted", len(f.got)-before, n)
 	}
 
 	f.err = nil
-	f.steps(int(DefaultAgain / DefaultEvery))
+	f.steps(int(compareEvery / readEvery))
 	if n := f.last(t); n.State != job.FolderApplied {
 		t.Errorf("noted %+v: what was missing is there now", n)
 	}
@@ -357,7 +357,6 @@ func TestSurvivesAPanic(t *testing.T) {
 func TestRunEnds(t *testing.T) {
 	t.Parallel()
 	f := newFollower(t)
-	f.Every = time.Millisecond
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	cancel(why)

@@ -14,6 +14,11 @@ import (
 	"go-crontab/job"
 )
 
+// endless is a lease that does not lapse.
+type endless struct{}
+
+func (endless) Lapse() {}
+
 // newBenchGuard starts a guard of this process and waits for it.
 func newBenchGuard(b *testing.B, session uuid.UUID) *guard.Guard {
 	b.Helper()
@@ -24,7 +29,9 @@ func newBenchGuard(b *testing.B, session uuid.UUID) *guard.Guard {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := g.Protect(session.String(), execute.Marker(session), "", 0); err != nil {
+	if err := g.Protect(guard.Protected{
+		Session: session.String(), Marker: execute.Marker(session), Lease: endless{},
+	}); err != nil {
 		b.Fatal(err)
 	}
 

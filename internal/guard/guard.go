@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"go-crontab/internal/boottime"
+	"go-crontab/internal/loop"
 	"go-crontab/internal/privilege"
 )
 
-// Config configures a guard. All fields but the hooks are required.
+// Config configures a guard. All fields but the wakes are required.
 type Config struct {
 	Node   string // the node's name
 	DSN    string // for the burial; it must have all that a connection needs
@@ -29,13 +30,28 @@ type Config struct {
 	JSON   bool          // format of the guard's log on this process's standard error; false: text
 	Log    *slog.Logger  // of this process
 
-	Ready  func() // called when there is a guard
-	Lapsed func() // called, possibly several times, once the guard has seen the lease lapse
+	WakeClaimer, WakeStarter loop.Wake // there is a guard: work that a missing one had held up goes on
+}
+
+// Protected is the session that a guard guards.
+type Protected struct {
+	Session string
+	Marker  string        // the start of the variable in the environment of its commands, up to the run's id
+	Cgroups string        // the common start of the folders of its cgroups, "" for none
+	Age     time.Duration // since the last good beat was sent
+	Lease   Lease
+}
+
+// Lease is the lease of a session.
+type Lease interface {
+	// Lapse is called, possibly several times, once the guard has seen the lease lapse.
+	Lapse()
 }
 
 // Guard is the node's side. It guards one session. Its methods are safe for concurrent use.
 type Guard struct {
 	cfg    Config
+	lease  Lease // of the protected session
 	memory *memory
 	file   *os.File
 	limit  time.Duration // a guard that has not looked for this time counts as dead
@@ -64,19 +80,18 @@ func New(cfg Config) (*Guard, error) {
 	return g, nil
 }
 
-// Protect names the session to guard. It must be called before Run. marker is the start of the
-// variable in the environment of the session's commands, up to the run's id. cgroups is the common
-// start of the folders of its cgroups, "" for none. age is the time since the last good beat was
-// sent.
-func (g *Guard) Protect(session, marker, cgroups string, age time.Duration) error {
+// Protect names the session to guard. It must be called before Run.
+func (g *Guard) Protect(p Protected) error {
 	if len(g.cfg.DSN) > maxDSN {
-		return fmt.Errorf("guard: the DSN has %d bytes; the most is %d", len(g.cfg.DSN), maxDSN)
+		return fmt.Errorf("guard: the DSN has %d bytes; at most %d are allowed", len(g.cfg.DSN), maxDSN)
 	}
 
 	now := boottime.Now()
-	g.Renewed(now - age)
+	g.lease = p.Lease
+	g.Renewed(now - p.Age)
 	return g.memory.command(&orders{
-		PID: os.Getpid(), Began: int64(now), Node: g.cfg.Node, Session: session, Marker: marker, Cgroups: cgroups,
+		PID: os.Getpid(), Began: int64(now), Node: g.cfg.Node, Session: p.Session,
+		Marker: p.Marker, Cgroups: p.Cgroups,
 		JSON:   g.cfg.JSON,
 		Expiry: g.cfg.Expiry, Kill: g.cfg.Kill, Grace: g.cfg.Grace, End: g.cfg.End,
 	})
@@ -111,7 +126,7 @@ func (g *Guard) Run(ctx context.Context) error {
 			pause = 0
 		}
 
-		g.cfg.Log.Error("the guard ended: nothing is started until there is a new one", "error", err, "in", pause)
+		g.cfg.Log.Error("the guard ended, starting no runs until a new guard is running", "error", err, "in", pause)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -124,8 +139,8 @@ func (g *Guard) Run(ctx context.Context) error {
 
 // Reasons to replace a guard.
 var (
-	errStuck = errors.New("it did not look at its node any more")
-	errLate  = errors.New("it did not come up")
+	errStuck = errors.New("the guard stopped responding")
+	errLate  = errors.New("the guard did not start in time")
 )
 
 // keep starts a guard and watches it until it has ended. When ctx ends it closes the pipe, which
@@ -172,8 +187,9 @@ func (g *Guard) keep(ctx context.Context) error {
 				}
 				ready = true
 				tick.Reset(g.limit / lookAgain)
-				g.cfg.Log.Info("guarded", "guard", cmd.Process.Pid)
-				call(g.cfg.Ready)
+				g.cfg.Log.Info("the guard is running", "guard", cmd.Process.Pid)
+				g.cfg.WakeClaimer.Up()
+				g.cfg.WakeStarter.Up()
 			}
 
 		// Count ticks, not time: after a suspension of the machine the guard is still good.
@@ -186,7 +202,7 @@ func (g *Guard) keep(ctx context.Context) error {
 		}
 
 		if g.memory.lapsed.Load() != 0 {
-			call(g.cfg.Lapsed)
+			g.lease.Lapse()
 		}
 	}
 }
@@ -205,7 +221,7 @@ const whileStarting = 10
 // earlier guard, but cannot bury the session: peers take over when it expires.
 func (g *Guard) sendDSN(socket *os.File) error {
 	if _, err := socket.WriteString(g.cfg.DSN); err != nil {
-		return fmt.Errorf("send it the DSN: %w", err)
+		return fmt.Errorf("send the DSN to the guard: %w", err)
 	}
 	g.hasDSN.Store(true)
 	return nil
@@ -269,12 +285,6 @@ func (g *Guard) part(ended <-chan error) error {
 	case <-time.After(g.limit): // it is stopped or gets no CPU, and has no work left either
 	}
 	return nil
-}
-
-func call(f func()) {
-	if f != nil {
-		f()
-	}
 }
 
 // isOpen reports whether a file can be passed to a child.

@@ -66,7 +66,7 @@ func watch() int {
 	closeOthers()
 	m, o, err := attach()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s=%s is for go-crontab itself: %v\n", variable, stageWatch, err)
+		fmt.Fprintf(os.Stderr, "%s=%s is only for internal use by go-crontab: %v\n", variable, stageWatch, err)
 		return exitFailed
 	}
 
@@ -82,7 +82,7 @@ func watch() int {
 
 	// Execute the program again: the same process with its descriptors, now with all packages.
 	err = unix.Exec(selfExe, os.Args, environ(stageBury))
-	w.log.Error("guard: cannot bury the session: its peers will when it expires", "error", err)
+	w.log.Error("guard: cannot end the session, other nodes will end it when it expires", "error", err)
 	return exitFailed
 }
 
@@ -170,14 +170,14 @@ func OnBury(bury func(Dead) error) {
 
 	m, o, err := attach()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s=%s is for go-crontab itself: %v\n", variable, stageBury, err)
+		fmt.Fprintf(os.Stderr, "%s=%s is only for internal use by go-crontab: %v\n", variable, stageBury, err)
 		os.Exit(exitFailed)
 	}
 
 	log, queue := o.logger(os.Stderr)
 	dsn, err := dsn()
 	if err != nil {
-		log.Error("guard: cannot bury the session: its peers will when it expires", "error", err)
+		log.Error("guard: cannot end the session, other nodes will end it when it expires", "error", err)
 		queue.Flush(lastWords)
 		os.Exit(exitFailed)
 	}
@@ -188,7 +188,7 @@ func OnBury(bury func(Dead) error) {
 		Patience: max(expires-boottime.Now(), 0) + o.Grace,
 	})
 	if err != nil {
-		log.Error("guard: cannot bury the session: its peers will when it expires", "error", err)
+		log.Error("guard: cannot end the session, other nodes will end it when it expires", "error", err)
 		queue.Flush(lastWords)
 		os.Exit(exitFailed)
 	}

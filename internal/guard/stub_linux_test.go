@@ -79,6 +79,11 @@ func (c *stubConfig) guard(log *slog.Logger) Config {
 
 func (c *stubConfig) marker() string { return "GOCRONTAB_SEAT=" + c.Session + "-" }
 
+// stubLease says once that it has lapsed.
+type stubLease struct{ once sync.Once }
+
+func (l *stubLease) Lapse() { l.once.Do(func() { fmt.Println("lapsed") }) }
+
 func beStub(text string) int {
 	var c stubConfig
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -87,13 +92,13 @@ func beStub(text string) int {
 
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	cfg := c.guard(log)
-	lapsed := sync.OnceFunc(func() { fmt.Println("lapsed") })
-	cfg.Lapsed = lapsed
 	g, err := New(cfg)
 	if err != nil {
 		panic(err)
 	}
-	if err := g.Protect(c.Session, c.marker(), c.Cgroups, 0); err != nil {
+	if err := g.Protect(Protected{
+		Session: c.Session, Marker: c.marker(), Cgroups: c.Cgroups, Lease: &stubLease{},
+	}); err != nil {
 		panic(err)
 	}
 

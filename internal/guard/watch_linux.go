@@ -156,7 +156,7 @@ func (w *watcher) end(now time.Duration) (bury bool) {
 
 		switch {
 		case looks >= 2 && w.dead && !w.open:
-			w.log.Info("guard: nothing of the node's commands lives", "processes", e.found, "after",
+			w.log.Info("guard: all processes of the node's commands have ended", "processes", e.found, "after",
 				(now - e.parted).Round(time.Millisecond).String())
 			w.removeCgroups()
 			return true
@@ -171,7 +171,7 @@ func (w *watcher) end(now time.Duration) (bury bool) {
 		}
 
 		if e.parted != 0 && now > max(e.parted+farewell, time.Duration(w.sent.Load())+w.Expiry) {
-			w.log.Error("guard: giving up: the session has expired", "clean", looks >= 2, "node_dead", w.dead,
+			w.log.Error("guard: giving up, the session has expired", "clean", looks >= 2, "node_dead", w.dead,
 				"pipe_closed", !w.open)
 			return false
 		}
@@ -200,7 +200,7 @@ func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 	cause := ""
 	if now-sent > w.Kill {
 		if phase == inForce {
-			cause = "the lease lapsed, and the node does nothing"
+			cause = "the lease expired, and the node does not respond"
 		}
 		w.lapsed.Store(1) // before the seats are read, so that later takers of a seat see it
 		e.killAt = min(e.killAt, max(sent+w.Kill+w.Grace, e.began))
@@ -227,7 +227,7 @@ func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 	case w.dead:
 		cause = "the node died"
 	case e.parted != 0:
-		cause = "the node stopped without them"
+		cause = "the node ended without its commands"
 	}
 
 	if cause != "" && !e.logged {
@@ -247,8 +247,8 @@ func (w *watcher) mayBegin(seats []taken) bool {
 
 // killNode kills the node. It holds the pipe, so it is the process that started the guard.
 func (w *watcher) killNode() {
-	w.log.Error("guard: killing the node: it was about to start something, or its handlers did not return, " +
-		"and its session is not its own any more")
+	w.log.Error("guard: killing the node: its session is lost, and it was starting a run " +
+		"or its handlers did not return")
 	if w.handle >= 0 {
 		_ = unix.PidfdSendSignal(w.handle, unix.SIGKILL, nil, 0)
 	} else if syscall.Getppid() == w.PID {

@@ -154,7 +154,7 @@ func (w *Writer) written() <-chan struct{} {
 func Notice(handler func(io.Writer) slog.Handler) func(n int) []byte {
 	return func(n int) []byte {
 		var line bytes.Buffer
-		slog.New(handler(&line)).Warn("log lines were dropped while the reader of the log was blocked", "lines", n)
+		slog.New(handler(&line)).Warn("log lines were dropped because the reader of the log was blocked", "lines", n)
 		return line.Bytes()
 	}
 }

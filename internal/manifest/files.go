@@ -23,7 +23,7 @@ var extensions = []string{".yaml", ".yml", ".json"}
 
 // ErrNothing means that there are no files, or that they are empty. An empty list is not nothing:
 // it says explicitly that there shall be no job.
-var ErrNothing = errors.New("there is nothing in it")
+var ErrNothing = errors.New("is empty")
 
 // ReadAll reads files, folders and, as "-", standard input.
 //
@@ -194,7 +194,7 @@ func (r *filesReader) inFolder(root *os.Root, dir, name string) error {
 
 	// Check before opening, too: opening a pipe would block until there is a writer.
 	if info, err := root.Stat(filepath.FromSlash(name)); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: is no regular file", file)
+		return fmt.Errorf("%s: is not a regular file", file)
 	}
 
 	f, err := root.Open(filepath.FromSlash(name))
@@ -206,7 +206,7 @@ func (r *filesReader) inFolder(root *os.Root, dir, name string) error {
 	if info, err := f.Stat(); err != nil {
 		return err
 	} else if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: is no regular file", file)
+		return fmt.Errorf("%s: is not a regular file", file)
 	}
 
 	given, faults := r.set.given, len(r.faults)
@@ -215,7 +215,7 @@ func (r *filesReader) inFolder(root *os.Root, dir, name string) error {
 	}
 	if r.set.given == given && len(r.faults) == faults {
 		r.faults = append(r.faults, Fault{
-			Place{File: file}, "there is nothing in it; write jobs: [] if none is to stay",
+			Place{File: file}, "is empty; write jobs: [] to have no jobs",
 		})
 	}
 
@@ -230,7 +230,7 @@ func (r *filesReader) read(file string, from io.Reader) error {
 	}
 
 	if r.size += len(text); r.size > r.most {
-		return fmt.Errorf("%s: the files have more than %d MiB together, which is more than is taken at once", file,
+		return fmt.Errorf("%s: the files have more than %d MiB together, which is the limit", file,
 			r.most>>20)
 	}
 

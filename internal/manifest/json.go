@@ -56,12 +56,12 @@ func (r *jsonReader) explain(err error) error {
 		if whole := json.Unmarshal(r.text, new(json.RawMessage)); errors.As(whole, &syntax) && syntax.Offset > at {
 			at = syntax.Offset - 1
 		}
-		return Faults{{r.place(int(at)), "is no JSON: " + err.Error()}}
+		return Faults{{r.place(int(at)), "is not JSON: " + err.Error()}}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return Faults{{r.place(len(r.text)), "is no JSON: it ends in the middle"}}
+		return Faults{{r.place(len(r.text)), "is not JSON: it ends too early"}}
 	}
 
-	return Faults{{r.place(int(r.d.InputOffset())), "is no JSON: " + err.Error()}}
+	return Faults{{r.place(int(r.d.InputOffset())), "is not JSON: " + err.Error()}}
 }
 
 // place converts an offset into a place. It is fast for ascending offsets.
@@ -140,7 +140,7 @@ func (r *jsonReader) fields(v *Value, depth int) error {
 
 		name, ok := token.(string)
 		if !ok {
-			return Faults{{at, "is no JSON: a name of a field stands in quotes"}}
+			return Faults{{at, "is not JSON: field names must be in quotes"}}
 		}
 
 		if was, twice := first[name]; twice {

@@ -80,30 +80,30 @@ func TestReadFaults(t *testing.T) {
 	}
 
 	for name, c := range map[string]struct{ file, text, want string }{
-		"a tab":        {"a.yaml", "jobs:\n\t- a\n", "a.yaml:2: is no YAML"},
-		"a wrong line": {"a.yaml", "name: a\n  b: c\n", "a.yaml:2: is no YAML: mapping values are not allowed"},
+		"a tab":        {"a.yaml", "jobs:\n\t- a\n", "a.yaml:2: is not YAML"},
+		"a wrong line": {"a.yaml", "name: a\n  b: c\n", "a.yaml:2: is not YAML: mapping values are not allowed"},
 		"a name twice": {
 			"a.yaml", "name: a\nevery: 1s\nname: b\n", "a.yaml:3:1: name is given twice; the first is in line 1",
 		},
 		"beside the lists": {
 			"a.yaml", "jobs: []\njob: []\n",
-			"a.yaml:2:1: job is not known beside them; the lists are groups, calendars, channels, rules, retention, pauses, jobs",
+			"a.yaml:2:1: job is unknown here; the lists are groups, calendars, channels, rules, retention, pauses, jobs",
 		},
-		"no list":            {"a.yaml", "groups: {g: 1}\n", "a.yaml:1:1: groups is no list"},
-		"a text":             {"a.yaml", "hello\n", "a.yaml:1:1: is no job"},
-		"a list for a name":  {"a.yaml", "? [a]\n: b\n", "a.yaml:1:3: a list or an object is no name"},
-		"a tag":              {"a.yaml", "name: !secret x\n", "a.yaml:1:7: the tag !secret is not understood"},
-		"a binary":           {"a.yaml", "name: !!binary aGk=\n", "a.yaml:1:7: the tag !!binary is not understood"},
-		"no number of JSON":  {"a.yaml", "name: .inf\n", "a.yaml:1:7: .inf is no number that JSON has"},
+		"no list":            {"a.yaml", "groups: {g: 1}\n", "a.yaml:1:1: groups is not a list"},
+		"a text":             {"a.yaml", "hello\n", "a.yaml:1:1: is not a job"},
+		"a list for a name":  {"a.yaml", "? [a]\n: b\n", "a.yaml:1:3: a field name cannot be a list"},
+		"a tag":              {"a.yaml", "name: !secret x\n", "a.yaml:1:7: the tag !secret is not supported"},
+		"a binary":           {"a.yaml", "name: !!binary aGk=\n", "a.yaml:1:7: the tag !!binary is not supported"},
+		"no number of JSON":  {"a.yaml", "name: .inf\n", "a.yaml:1:7: .inf is not a number in JSON"},
 		"an alias in itself": {"a.yaml", "a: &a\n  b: *a\n", "contains itself"},
 		"too much":           {"a.yaml", laughs, "too many values"},
 		"too deep":           {"a.yaml", strings.Repeat("[", 100) + strings.Repeat("]", 100), "more than 64 levels"},
 		"merging a text":     {"a.yaml", "<<: a\n", "a.yaml:1:1: only objects can be merged"},
 		"JSON: a comma": {
-			"a.json", "{\"name\": \"a\",\n \"b\": }", "a.json:2:7: is no JSON: invalid character '}'",
+			"a.json", "{\"name\": \"a\",\n \"b\": }", "a.json:2:7: is not JSON: invalid character '}'",
 		},
 		"JSON: twice":    {"a.json", "{\"name\": \"a\",\n \"name\": 1}", "a.json:2:2: name is given twice"},
-		"JSON: the end":  {"a.json", "{\"name\": [1", "is no JSON: it ends in the middle"},
+		"JSON: the end":  {"a.json", "{\"name\": [1", "is not JSON: it ends too early"},
 		"JSON: too deep": {"a.json", strings.Repeat("[", 100), "more than 64 levels"},
 		"JSON: no UTF-8": {"a.json", "{\"name\": \"\xff\"}", "a.json: is not valid UTF-8"},
 	} {
@@ -279,7 +279,7 @@ func TestNothingInAFile(t *testing.T) {
 		_, err := ReadAll([]string{dir}, nil)
 		var f Faults
 		if says := filepath.Join(dir,
-			"a.yaml") + ": there is nothing in it; write jobs: [] if none is to stay"; want != (err == nil) ||
+			"a.yaml") + ": is empty; write jobs: [] to have no jobs"; want != (err == nil) ||
 			!want && (!errors.As(err, &f) || err.Error() != says) {
 			t.Errorf("%q: got %v", text, err)
 		}

@@ -51,7 +51,7 @@ func (s *Set) Body(more map[string]any) ([]byte, error) {
 // Job returns the job of a set that contains nothing but one job.
 func (s *Set) Job() (json.RawMessage, error) {
 	if s.Len() != 1 || s.Jobs() != 1 {
-		return nil, fmt.Errorf("want one job and nothing else; %d objects are there", s.Len())
+		return nil, fmt.Errorf("want exactly one job, got %d objects", s.Len())
 	}
 	return s.lists["jobs"][0].MarshalJSON()
 }
@@ -152,7 +152,7 @@ func (s *Set) add(d *Value) (faults Faults) {
 	case isScalar:
 		return Faults{{
 			d.at,
-			"is no job; want an object with its fields, or with the lists groups, calendars, channels, rules, retention, pauses and jobs",
+			"is not a job; want an object with the fields of a job, or with the lists groups, calendars, channels, rules, retention, pauses and jobs",
 		}}
 	}
 
@@ -167,12 +167,12 @@ func (s *Set) add(d *Value) (faults Faults) {
 		switch {
 		case !slices.Contains(listNames, f.name):
 			faults = append(faults, Fault{
-				f.at, fmt.Sprintf("%s is not known beside them; the lists are %s", f.name,
+				f.at, fmt.Sprintf("%s is unknown here; the lists are %s", f.name,
 					strings.Join(listNames, ", ")),
 			})
 		case f.value.isNull():
 		case f.value.kind != isList:
-			faults = append(faults, Fault{f.at, fmt.Sprintf("%s is no list; begin each of them with - ", f.name)})
+			faults = append(faults, Fault{f.at, fmt.Sprintf("%s is not a list; begin each item with - ", f.name)})
 		default:
 			s.given++
 			s.lists[f.name] = append(s.lists[f.name], f.value.items...)

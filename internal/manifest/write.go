@@ -115,7 +115,7 @@ func YAML(text []byte) ([]byte, error) {
 			return out, nil
 		}
 	}
-	return nil, fmt.Errorf("what was written cannot be read back")
+	return nil, fmt.Errorf("the written file cannot be read back")
 }
 
 // isSame reports whether a value equals a JSON text.

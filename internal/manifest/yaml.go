@@ -65,7 +65,7 @@ func (r *yamlReader) syntax(err error) error {
 		at.Line, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
 	}
-	return Faults{{at, "is no YAML: " + text}}
+	return Faults{{at, "is not YAML: " + text}}
 }
 
 func (r *yamlReader) place(n *yaml.Node) Place { return Place{r.file, n.Line, n.Column} }
@@ -84,7 +84,7 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (*Value, error) {
 	case depth > maxDepth:
 		return nil, r.fault(n, "is nested more than %d levels deep", maxDepth)
 	case r.values > maxValues || r.bytes > maxBytes:
-		return nil, r.fault(n, "the file comes to too much: its aliases stand for too many values")
+		return nil, r.fault(n, "the file is too large: its aliases expand to too many values")
 	}
 
 	v := &Value{at: r.place(n)}
@@ -121,7 +121,7 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (*Value, error) {
 
 func (r *yamlReader) checkTag(n *yaml.Node, is string) error {
 	if n.Style&yaml.TaggedStyle != 0 && n.ShortTag() != is {
-		return r.fault(n, "the tag %s is not understood; leave it out", n.Tag)
+		return r.fault(n, "the tag %s is not supported; remove it", n.Tag)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (r *yamlReader) fields(v *Value, n *yaml.Node, depth int) error {
 			key = key.Alias
 		}
 		if key.Kind != yaml.ScalarNode {
-			return r.fault(n.Content[i], "a list or an object is no name of a field")
+			return r.fault(n.Content[i], "a field name cannot be a list or an object")
 		}
 
 		value, err := r.value(content, depth+1)
@@ -195,16 +195,16 @@ func (r *yamlReader) scalar(n *yaml.Node) (any, error) {
 	case "!!bool", "!!int", "!!float":
 		var v any
 		if err := n.Decode(&v); err != nil {
-			return nil, r.fault(n, "%s is not understood: %v", n.Value, err)
+			return nil, r.fault(n, "%s cannot be read: %v", n.Value, err)
 		}
 		if b, ok := v.(bool); ok {
 			return b, nil
 		}
 		text, err := json.Marshal(v)
 		if err != nil {
-			return nil, r.fault(n, "%s is no number that JSON has", n.Value)
+			return nil, r.fault(n, "%s is not a number in JSON", n.Value)
 		}
 		return json.Number(text), nil
 	}
-	return nil, r.fault(n, "the tag %s is not understood; leave it out", n.Tag)
+	return nil, r.fault(n, "the tag %s is not supported; remove it", n.Tag)
 }

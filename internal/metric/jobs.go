@@ -45,15 +45,15 @@ func newJobs(most int) *jobs {
 		seen: map[named]job.Micros{},
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "job_runs_ended_total",
-			Help: "Attempts of a job that ended here, for jobs with the label metrics.",
+			Help: "Runs of a job that ended on this node, for jobs with the label metrics.",
 		}, append(labels, "outcome")),
 		time: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "job_run_seconds_total",
-			Help: "How long attempts of a job took here, all together, for jobs with the label metrics.",
+			Help: "Total duration of a job's runs on this node, for jobs with the label metrics.",
 		}, labels),
 		good: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: prefix + "job_last_success_timestamp_seconds",
-			Help: "When an attempt of a job succeeded here last, for jobs with the label metrics.",
+			Help: "When a run of a job last succeeded on this node, for jobs with the label metrics.",
 		}, labels),
 	}
 }

@@ -53,38 +53,38 @@ func New(node, version string, mostJobs int) *Metrics {
 		changes: map[string]prometheus.Histogram{},
 	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: prefix + "node_info", Help: "1, with the node's name and version as labels.",
+		Name: prefix + "node_info", Help: "Always 1; the labels are the node's name and version.",
 		ConstLabels: prometheus.Labels{"node": node, "version": version},
 	})
 	info.Set(1)
 
 	// The trip of a run.
-	m.lateness = histogram("lateness_seconds", "How much later than planned attempts began.", latenessBounds, nil)
-	m.runTime = histogram("run_duration_seconds", "How long attempts took.", runBounds, nil)
+	m.lateness = histogram("lateness_seconds", "How late runs started, after their due time.", latenessBounds, nil)
+	m.runTime = histogram("run_duration_seconds", "How long runs took.", runBounds, nil)
 	for _, name := range Changes {
 		m.changes[name] = histogram("change_duration_seconds",
-			"How long transactions took that moved tasks, with what they waited for and were repeated.",
+			"How long transactions on runs took, including waits and retries.",
 			changeBounds, prometheus.Labels{"change": name})
 		m.own.MustRegister(m.changes[name])
 	}
 	m.notSpawned = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: prefix + "not_spawned_total",
-		Help: "Attempts that were started and not spawned, because the lease was not fresh or their time was over.",
+		Help: "Started runs that were released without being executed, because the lease was stale or it was too late.",
 	})
 	m.auditLogErrors = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: prefix + "audit_log_errors_total",
-		Help: "Tries to copy audit lines to the file or syslog of --audit-log that failed.",
+		Help: "Failed attempts to copy audit lines to --audit-log.",
 	})
 	m.sessionsLost = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: prefix + "sessions_lost_total",
-		Help: "Sessions that this process lost: what they executed was killed.",
+		Help: "Sessions that this node lost; each time its running commands were killed.",
 	})
 
 	m.limited = map[job.Limit]prometheus.Counter{}
 	for _, limit := range job.AllLimits {
 		m.limited[limit] = prometheus.NewCounter(prometheus.CounterOpts{
 			Name:        prefix + "app_limit_refusals_total",
-			Help:        "What was refused or skipped because an app was at one of its limits.",
+			Help:        "Requests refused and due times skipped because an app was at one of its limits.",
 			ConstLabels: prometheus.Labels{"limit": string(limit)},
 		})
 		m.own.MustRegister(m.limited[limit])
@@ -93,16 +93,16 @@ func New(node, version string, mostJobs int) *Metrics {
 	// The API.
 	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: prefix + "api_requests_total",
-		Help: "Requests that were answered, by what they asked for. Those to no route have an empty one.",
+		Help: "API requests answered. The route is empty for unknown paths.",
 	}, []string{"method", "route", "code"})
-	m.requestTime = histogram("api_request_duration_seconds", "How long requests took, streams apart.",
+	m.requestTime = histogram("api_request_duration_seconds", "How long API requests took, without streams.",
 		requestBounds, nil)
 
 	m.jobs = newJobs(mostJobs)
 	logDropped := prometheus.NewCounterFunc(
 		prometheus.CounterOpts{
 			Name: prefix + "log_lines_dropped_total",
-			Help: "Log lines that this process dropped because the reader of its log was blocked.",
+			Help: "Log lines dropped because the reader of the log was blocked.",
 		},
 		func() float64 { return float64(logqueue.Dropped()) },
 	)

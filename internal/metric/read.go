@@ -52,68 +52,68 @@ func flag(b bool) float64 {
 
 var gauges = []gauge{
 	{
-		desc("ready", "1 if the node may start and change jobs."),
+		desc("ready", "1 if the node can start and change jobs."),
 		func(s *State) float64 { return flag(s.Ready) },
 	},
 	{
-		desc("draining", "1 if the node is about to stop."),
+		desc("draining", "1 while the node drains before it stops."),
 		func(s *State) float64 { return flag(s.Draining) },
 	},
 	{
-		desc("guarded", "1 if a helper process watches over the node's commands."),
+		desc("guarded", "1 if a guard process watches the node's commands."),
 		func(s *State) float64 { return flag(s.Guarded) },
 	},
 	{
-		desc("slots", "How many attempts the node may execute at once, HTTP requests sixteen times as many."),
+		desc("slots", "Runs that the node may execute at once. An HTTP request takes a sixteenth of a slot."),
 		func(s *State) float64 { return float64(s.Slots) },
 	},
 	{
-		desc("slots_taken", "How many of the slots are held. An HTTP request holds a sixteenth of one."),
+		desc("slots_taken", "Slots in use. An HTTP request takes a sixteenth of a slot."),
 		func(s *State) float64 { return float64(s.Taken) },
 	},
 	{
-		desc("executing_runs", "Attempts that were started and whose outcome is not written."),
+		desc("executing_runs", "Started runs whose outcome is not written yet."),
 		func(s *State) float64 { return float64(s.Executing) },
 	},
 	{
-		desc("prepared_tasks", "Due times that the node holds ready."),
+		desc("prepared_tasks", "Runs that the node has prepared for their due times."),
 		func(s *State) float64 { return float64(s.Prepared) },
 	},
 	{
-		desc("unwritten_outcomes", "Attempts that are over and whose outcome is not written yet."),
+		desc("unwritten_outcomes", "Ended runs whose outcome is not written yet."),
 		func(s *State) float64 { return float64(s.Unwritten) },
 	},
 	{
-		desc("unwritten_age_seconds", "How long the oldest of them has waited; 0 if there is none."),
+		desc("unwritten_age_seconds", "Age of the oldest unwritten outcome; 0 if there is none."),
 		func(s *State) float64 { return s.UnwrittenAge.Seconds() },
 	},
 	{
-		desc("lead_seconds", "How long before the due instant a start is committed."),
+		desc("lead_seconds", "How long before the due time a start may be committed."),
 		func(s *State) float64 { return s.Lead.Seconds() },
 	},
 	{
-		desc("lease_age_seconds", "How long ago the last good beat was sent."),
+		desc("lease_age_seconds", "Age of the last successful heartbeat."),
 		func(s *State) float64 { return s.LeaseAge.Seconds() },
 	},
 	{
-		desc("lease_limit_seconds", "How old the lease may be when something is started."),
+		desc("lease_limit_seconds", "Greatest age of the lease at which runs start."),
 		func(s *State) float64 { return s.Stale.Seconds() },
 	},
 	{
-		desc("session_expiry_seconds", "How long a node is silent before it is taken for dead."),
+		desc("session_expiry_seconds", "Time without a heartbeat after which other nodes consider a node dead."),
 		func(s *State) float64 { return s.Expiry.Seconds() },
 	},
 	{
-		desc("clock_offset_seconds", "MySQL's clock less the node's. Nothing is decided by it."),
+		desc("clock_offset_seconds", "MySQL's clock minus the node's clock. Schedules follow MySQL's clock."),
 		func(s *State) float64 { return s.ClockOffset.Seconds() },
 	},
 	{
-		desc("cluster_nodes", "Nodes that take work, as of this node's last look."),
+		desc("cluster_nodes", "Nodes that take work, as this node last saw the cluster."),
 		func(s *State) float64 { return float64(s.Nodes) },
 	},
 	{
-		desc("cluster_backlog_age_seconds", "How long the earliest task that nobody has claimed has been due, "+
-			"as of this node's last look; 0 if none is."),
+		desc("cluster_backlog_age_seconds",
+			"Lateness of the earliest unclaimed due time, as this node last saw it; 0 if there is none."),
 		func(s *State) float64 { return s.BacklogAge.Seconds() },
 	},
 }
@@ -148,21 +148,21 @@ type pools []Pool
 
 var (
 	transactions = desc("mysql_transactions_total",
-		"Transactions by how their commit ended; of an unknown one the reply was lost.", "pool", "outcome")
-	statements = desc("mysql_statements_total", "Statements that were sent.", "pool")
+		"Transactions by the outcome of their commit; unknown means that the reply was lost.", "pool", "outcome")
+	statements = desc("mysql_statements_total", "Statements sent to MySQL.", "pool")
 	failures   = desc("mysql_statement_errors_total", "Statements that failed.", "pool")
 	retries    = desc("mysql_transaction_retries_total",
-		"Transactions that were begun again after a deadlock or a lock wait that was too long.", "pool")
-	connections = desc("mysql_pool_connections", "Connections by whether somebody uses them.", "pool", "state")
-	mostOpen    = desc("mysql_pool_connections_limit", "How many connections there may be.", "pool")
-	waits       = desc("mysql_pool_waits_total", "How often somebody waited for a connection.", "pool")
-	waited      = desc("mysql_pool_wait_seconds_total", "For how long they waited, all together.", "pool")
+		"Transactions retried after a deadlock or a lock timeout.", "pool")
+	connections = desc("mysql_pool_connections", "Connections by state: in_use or idle.", "pool", "state")
+	mostOpen    = desc("mysql_pool_connections_limit", "Most connections that the pool may open.", "pool")
+	waits       = desc("mysql_pool_waits_total", "Number of waits for a connection.", "pool")
+	waited      = desc("mysql_pool_wait_seconds_total", "Total time of waits for a connection.", "pool")
 
-	claimed = desc("tasks_claimed_total", "Tasks that the node claimed.")
-	started = desc("tasks_started_total", "Tasks whose start the node committed.")
-	freed   = desc("tasks_freed_total", "Tasks that went back to idle out of turn: given back, or a dead node's.")
+	claimed = desc("tasks_claimed_total", "Runs that the node claimed.")
+	started = desc("tasks_started_total", "Runs whose start the node committed.")
+	freed   = desc("tasks_freed_total", "Runs that became idle again: released by a node, or owned by a dead one.")
 	ended   = desc("runs_ended_total",
-		"Attempts that ended, and due times without any, by the outcome that the node wrote.", "outcome")
+		"Ended runs, and due times that ended without a run, by outcome.", "outcome")
 )
 
 func (p pools) Describe(ch chan<- *prometheus.Desc) {
@@ -235,13 +235,14 @@ const (
 
 var (
 	backlog = desc("cluster_backlog_tasks",
-		"Tasks of the cluster that are due, not started, and wait for nothing but a node's time; counted to 10,000.")
+		"Due runs of the cluster that wait only for a node; counted to 10,000.")
 	waiting = desc("cluster_waiting_tasks",
-		"Tasks of the cluster that wait for a run of their job, a slot of their group, or a node; counted to 10,000.")
+		"Runs of the cluster that wait for a run of their job, a slot of their group, or a matching node; "+
+			"counted to 10,000.")
 	executing = desc("cluster_executing_tasks",
-		"Tasks of the cluster that are started, as their rows say; counted to 10,000.")
+		"Started runs of the cluster; counted to 10,000.")
 	readable = desc("cluster_readable",
-		"1 if MySQL told how much there is to do; if not, what it would tell is left out.")
+		"1 if MySQL returned the cluster's amounts of work; otherwise they are absent.")
 )
 
 func (c *cluster) Describe(ch chan<- *prometheus.Desc) {

@@ -105,7 +105,7 @@ func (s Server) installer() (script, base string, err error) {
 		}
 	}
 
-	return "", "", fmt.Errorf("%s has no mariadb-install-db with it; %s", s.Path, hint)
+	return "", "", fmt.Errorf("%s has no mariadb-install-db; %s", s.Path, hint)
 }
 
 func executable(path string) string {

@@ -27,7 +27,7 @@ func (db *DB) makeDir() (err error) {
 		return err
 	}
 	if strings.Contains(db.dir, ":") {
-		return errors.New("a colon in the path ends it for the server: use another folder")
+		return errors.New("the path has a colon, which the database server does not accept; use another folder")
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (db *DB) placeSocket() error {
 		return nil
 	}
 
-	return fmt.Errorf("no folder for a socket: %s is too long, or has an @ in it; have TMPDIR name another one",
+	return fmt.Errorf("no folder for a socket: %s is too long or contains @; set TMPDIR to another folder",
 		os.TempDir())
 }
 

@@ -116,7 +116,7 @@ func checkData(path string, info os.FileInfo) error {
 	}
 
 	if int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s belongs to user %d and we run as user %d: run as that user or use another folder",
+		return fmt.Errorf("%s belongs to user %d, and this process runs as user %d; use that user or another folder",
 			path, st.Uid, os.Geteuid())
 	}
 

@@ -33,7 +33,7 @@ func lockParent(ctx context.Context, dir string) (*os.File, error) {
 	if err := flock(ctx, f, settle); err != nil {
 		defer f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%s %w by process %s: one database folder has one owner", dir, ErrInUse,
+			return nil, fmt.Errorf("%s %w by process %s; only one process can use a database folder", dir, ErrInUse,
 				firstLine(f))
 		}
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
@@ -82,11 +82,11 @@ func evict(ctx context.Context, f *os.File, dir string) error {
 	}
 
 	if pid > 0 {
-		return fmt.Errorf("%s is held by server process %d, left over from an earlier run; it does not end: kill it",
+		return fmt.Errorf("%s is in use by server process %d of an earlier run, which does not end; kill it",
 			dir, pid)
 	}
 
-	return fmt.Errorf("%s is held by a server left over from an earlier run; find and end it (lsof %s)", dir, f.Name())
+	return fmt.Errorf("%s is in use by a server of an earlier run; find it with lsof %s and end it", dir, f.Name())
 }
 
 // flock takes the lock of f, trying for at most d. The error is unix.EWOULDBLOCK if another process

@@ -70,7 +70,7 @@ func spawn(w *watcher, log, lock *os.File, env []string, args ...string) (*proce
 	// If we die here, the launcher gets an end of file instead of this line, and the watcher ends
 	// it.
 	if _, err := fmt.Fprintln(out, "go"); err != nil {
-		return nil, errors.Join(fmt.Errorf("let process %d go: %w", p.pid, err), p.kill())
+		return nil, errors.Join(fmt.Errorf("release process %d: %w", p.pid, err), p.kill())
 	}
 	return p, nil
 }
@@ -118,7 +118,7 @@ func (p *process) kill() error {
 		return err
 	}
 	if !p.waitFor(patience) {
-		return fmt.Errorf("process %d survives SIGKILL", p.pid)
+		return fmt.Errorf("process %d is still running after SIGKILL", p.pid)
 	}
 	return nil
 }

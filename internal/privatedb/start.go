@@ -159,7 +159,7 @@ func (db *DB) launchOnce(ctx context.Context) error {
 
 // await returns when the server answers. After a failed start no process is left.
 func (db *DB) await(ctx context.Context, p *process) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, starting, fmt.Errorf("no answer within %s", starting))
+	ctx, cancel := context.WithTimeoutCause(ctx, starting, fmt.Errorf("no response within %s", starting))
 	defer cancel()
 
 	for {

@@ -79,7 +79,7 @@ func (db *DB) Restart(ctx context.Context) error {
 	return nil
 }
 
-var errStopped = errors.New("the private database was stopped for good")
+var errStopped = errors.New("the private database was stopped")
 
 // Wait blocks until the current server has ended for any reason, including Stop, Kill and Restart.
 // It returns the cause of ctx, or an error with the last lines of the server's log.

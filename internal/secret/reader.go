@@ -19,20 +19,22 @@ const MaxAge = 2 * time.Second
 // then serves the next runs.
 const readMost = 5 * time.Second
 
-// Reader reads the values of secrets for runs. Set its exported fields before use. It is safe for
-// concurrent use.
+// Reader reads the values of secrets for runs. It is safe for concurrent use.
 //
 // It takes one connection, whatever the number of callers. While a read is in progress, further
 // callers wait for it if it covers their secrets. Otherwise they share the next read.
 type Reader struct {
-	DB   *sql.DB
-	Keys *Ring // nil: no secret can be opened
+	db   *sql.DB
+	keys *Ring
 
 	mu      sync.Mutex
 	known   map[job.AppSecret]known
 	current *look // the read in progress; nil: none
 	next    *look // the read after that; nil: no caller needs one
 }
+
+// NewReader returns a reader. Without keys it opens no secret.
+func NewReader(db *sql.DB, keys *Ring) *Reader { return &Reader{db: db, keys: keys} }
 
 // known is the cached row of a secret, still sealed.
 type known struct {
@@ -53,7 +55,7 @@ type look struct {
 // Away is the error of a read while MySQL is out of reach. A retry may succeed.
 type Away struct{ Err error }
 
-func (a *Away) Error() string   { return "secrets cannot be read: " + a.Err.Error() }
+func (a *Away) Error() string   { return "cannot read secrets: " + a.Err.Error() }
 func (a *Away) Unwrap() error   { return a.Err }
 func (a *Away) Temporary() bool { return true }
 
@@ -72,7 +74,7 @@ func (r *Reader) Values(ctx context.Context, app string, names []job.Secret) (ma
 			continue
 		}
 
-		value, err := r.Keys.open(row)
+		value, err := r.keys.open(row)
 		if err != nil {
 			return nil, fmt.Errorf("secret %s: %w", row.Name, err)
 		}
@@ -184,7 +186,7 @@ func (r *Reader) read(l *look) {
 	}
 	delete(apps, "") // secrets of all apps are always read
 
-	read, err := readSealed(r.DB.Reader(ctx), slices.Collect(maps.Keys(apps)), slices.Collect(maps.Keys(names)))
+	read, err := readSealed(r.db.Reader(ctx), slices.Collect(maps.Keys(apps)), slices.Collect(maps.Keys(names)))
 	if sql.IsAway(err) {
 		err = &Away{err}
 	}

@@ -19,7 +19,7 @@ func TestReaderLooksOnce(t *testing.T) {
 	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
 	put(t, s, "pg", "", "value")
 	put(t, s, "hook", "", "another")
-	r := &Reader{DB: s.DB, Keys: s.Keys}
+	r := NewReader(s.DB, s.Keys)
 	release := hold(t, s.DB)
 	began := s.DB.Meter().Statements.Load()
 
@@ -58,7 +58,7 @@ func TestReaderTellsAppsApart(t *testing.T) {
 	put(t, s, "pg", "alpha", "of alpha")
 	put(t, s, "pg", "beta", "of beta")
 	put(t, s, "own", "beta", "beta's alone")
-	r := &Reader{DB: s.DB, Keys: s.Keys}
+	r := NewReader(s.DB, s.Keys)
 	var asking sync.WaitGroup
 	for app, want := range map[string]string{"alpha": "of alpha ", "beta": "of beta beta's alone", "gamma": "of all ",
 		"": "of all "} {
@@ -81,7 +81,7 @@ func TestReaderServesWhoWaited(t *testing.T) {
 	t.Parallel()
 	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
 	put(t, s, "pg", "", "value")
-	r := &Reader{DB: s.DB, Keys: s.Keys}
+	r := NewReader(s.DB, s.Keys)
 	release := hold(t, s.DB)
 	began, now := s.DB.Meter().Statements.Load(), time.Now()
 

@@ -47,7 +47,7 @@ func Parse(text string) (*Ring, error) {
 			b, err := base64.StdEncoding.DecodeString(word)
 			if err != nil || len(b) != keyBytes {
 				return nil, fmt.Errorf(
-					"line %d is no key; want the base64 of %d bytes, as go-crontab secret keygen prints it",
+					"line %d is not a key; want %d bytes in base64, as go-crontab secret keygen prints them",
 					n+1, keyBytes)
 			}
 			if err := r.add(b); err != nil {
@@ -57,7 +57,7 @@ func Parse(text string) (*Ring, error) {
 	}
 
 	if len(r.keys) == 0 {
-		return nil, errors.New("there is no key; go-crontab secret keygen prints one")
+		return nil, errors.New("has no key; create one with go-crontab secret keygen")
 	}
 	return r, nil
 }
@@ -76,7 +76,7 @@ func (r *Ring) add(b []byte) error {
 	sum := sha256.Sum256(append([]byte("go-crontab key id\x00"), b...))
 	id := hex.EncodeToString(sum[:8])
 	if r.Has(id) {
-		return errors.New("this key stands there twice")
+		return errors.New("the key is given twice")
 	}
 
 	r.keys = append(r.keys, key{id, aead})
@@ -90,7 +90,7 @@ func Load(file string) (r *Ring, open bool, err error) {
 		return nil, false, err
 	}
 	if info.Size() > maxKeyFile {
-		return nil, false, fmt.Errorf("%s has %d bytes, which are no keys", file, info.Size())
+		return nil, false, fmt.Errorf("%s has %d bytes, too many for a file of keys", file, info.Size())
 	}
 
 	b, err := os.ReadFile(file)
@@ -156,7 +156,7 @@ func (r *Ring) Open(about, id string, sealed []byte) ([]byte, error) {
 
 	text, err := k.aead.Open(nil, nil, sealed, other(about))
 	if err != nil {
-		return nil, errors.New("its row in the database is damaged, or was changed by somebody without the key")
+		return nil, errors.New("its row in the database is damaged, or was changed without the key")
 	}
 	return text, nil
 }
@@ -193,7 +193,7 @@ func (r *Ring) open(s *Row) (string, error) {
 
 	value, err := k.aead.Open(nil, nil, s.Sealed, about(s))
 	if err != nil {
-		return "", errors.New("its row in the database is damaged, or was changed by somebody without the key")
+		return "", errors.New("its row in the database is damaged, or was changed without the key")
 	}
 	return string(value), nil
 }

@@ -55,7 +55,7 @@ func put(t *testing.T, s *Store, name job.Secret, app, value string) {
 // is no such secret.
 func read(t *testing.T, s *Store, app string, name job.Secret) (string, error) {
 	t.Helper()
-	values, err := (&Reader{DB: s.DB, Keys: s.Keys}).Values(t.Context(), app, []job.Secret{name})
+	values, err := NewReader(s.DB, s.Keys).Values(t.Context(), app, []job.Secret{name})
 	return values[name], err
 }
 
@@ -230,7 +230,7 @@ func TestRotate(t *testing.T) {
 func TestReaderForgets(t *testing.T) {
 	t.Parallel()
 	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
-	r := &Reader{DB: s.DB, Keys: s.Keys}
+	r := NewReader(s.DB, s.Keys)
 	now := time.Now()
 	look := func(after time.Duration) int {
 		t.Helper()
@@ -260,7 +260,7 @@ func TestReaderForgets(t *testing.T) {
 
 	defer away.Close()
 	var temporary interface{ Temporary() bool }
-	if _, err := (&Reader{DB: away}).Values(context.Background(), "", []job.Secret{"pg"}); !errors.As(err, &temporary) {
+	if _, err := NewReader(away, nil).Values(context.Background(), "", []job.Secret{"pg"}); !errors.As(err, &temporary) {
 		t.Errorf("got %v", err)
 	}
 }

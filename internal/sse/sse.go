@@ -85,10 +85,10 @@ func Read(r io.Reader, heard func(), on func(Message) error) error {
 }
 
 // ErrNoStream means that the response is not a stream: the server is older than this API.
-var ErrNoStream = errors.New("the answer is no stream")
+var ErrNoStream = errors.New("the response is not an event stream")
 
 // errQuiet means that a dead connection was closed.
-var errQuiet = errors.New("nothing came for too long")
+var errQuiet = errors.New("the stream was silent for too long")
 
 // Follower reads a stream to its end, over several connections if necessary.
 type Follower struct {

@@ -57,7 +57,7 @@ func (q *queue) OnEnd(s sdk.ReadOnlySpan) {
 // tell logs the number of spans dropped since the last time.
 func (q *queue) tell() {
 	if n := q.dropped.Swap(0); n > 0 {
-		q.log.Warn("traces are dropped: more are made than the collector takes", "spans", n, "most_waiting", q.most)
+		q.log.Warn("spans dropped: the collector takes fewer than this node makes", "spans", n, "most_waiting", q.most)
 	}
 }
 

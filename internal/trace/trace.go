@@ -29,7 +29,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -64,16 +64,20 @@ func New(ctx context.Context, node, version string, log *slog.Logger) (*Tracer, 
 	// Refuse settings that are not supported.
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		if p := os.Getenv(name); p != "" && p != "http/protobuf" {
-			return nil, fmt.Errorf("%s=%s: only http/protobuf is spoken here", name, p)
+			return nil, fmt.Errorf("%s=%s: only http/protobuf is supported", name, p)
 		}
 	}
 	if e := os.Getenv("OTEL_TRACES_EXPORTER"); e != "" && e != "otlp" {
-		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER=%s: want otlp, or none", e)
+		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER=%s: want otlp or none", e)
 	}
 
-	exporter, err := otlptracehttp.New(ctx)
+	s, err := readSettings()
 	if err != nil {
-		return nil, fmt.Errorf("OTLP: %w", err)
+		return nil, err
+	}
+	exporter, err := otlptrace.New(ctx, newCollector(s))
+	if err != nil {
+		return nil, err
 	}
 
 	own := resource.NewSchemaless(
@@ -206,6 +210,6 @@ type complaints struct {
 
 func (c *complaints) Handle(err error) {
 	if c.next.pass(time.Now(), time.Minute) {
-		c.log.Warn("traces cannot be sent", "error", err)
+		c.log.Warn("cannot send traces", "error", err)
 	}
 }

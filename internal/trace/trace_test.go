@@ -19,7 +19,6 @@ import (
 	"go-crontab/job"
 
 	"github.com/go-chi/chi/v5"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	v1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
@@ -48,7 +47,7 @@ func collect(t *testing.T) *collected {
 		if err != nil {
 			t.Error(err)
 		}
-		var m collector.ExportTraceServiceRequest
+		var m v1.TracesData // encoded as ExportTraceServiceRequest is
 		if err := proto.Unmarshal(b, &m); err != nil || r.URL.Path != "/v1/traces" {
 			t.Errorf("%s: %v", r.URL.Path, err)
 		}
@@ -265,7 +264,7 @@ func TestTooMany(t *testing.T) {
 	}
 
 	dropped := 0
-	pattern := regexp.MustCompile(`msg="traces are dropped: .*" spans=([0-9]+) most_waiting=100\n`)
+	pattern := regexp.MustCompile(`msg="spans dropped: .*" spans=([0-9]+) most_waiting=100\n`)
 	lines := pattern.FindAllStringSubmatch(said.String(), -1)
 	for _, l := range lines {
 		n, _ := strconv.Atoi(l[1])

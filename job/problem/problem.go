@@ -22,8 +22,8 @@ type Sentence struct{ code, format, advice string }
 
 // Text is a sentence with its values.
 type Text struct {
-	Message string   `json:"message" doc:"What is wrong, or odd, for people."`
-	Code    string   `json:"code" doc:"The same as a name that never changes. See the table of codes."`
+	Message string   `json:"message" doc:"The problem or note, for people."`
+	Code    string   `json:"code" doc:"A code for it that never changes. See the table of codes."`
 	Values  []string `json:"values,omitempty" doc:"The values in the message, in the order of the table of codes."`
 }
 

@@ -22,27 +22,27 @@ func TestText(t *testing.T) {
 		values  []string
 	}{
 		"numbers": {
-			TooLong.Of(612, 500), "is 612 characters long, at most 500 are taken", []string{"612", "500"},
+			TooLong.Of(612, 500), "is 612 characters long; at most 500 are allowed", []string{"612", "500"},
 		},
 		"no quotes": {NotOneOf.Of("x", "a, b"), `"x" is not one of a, b`, []string{"x", "a, b"}},
 		"a cut value": {
 			NotAMethod.Of(strings.Repeat("x", 50)), `"` + strings.Repeat("x", 40) +
-				`" is no method; want one in capital letters, such as GET, POST, PUT, PATCH, DELETE or HEAD`,
+				`" is not an HTTP method; use capital letters, such as GET, POST, PUT, PATCH, DELETE or HEAD`,
 			[]string{strings.Repeat("x", 40)},
 		},
 		"a character": {
 			HeaderCharacter.Of('é'),
-			"contains 'é'; only printable ASCII is taken, so encode it as the server expects it", []string{"é"},
+			"contains 'é'; only printable ASCII is allowed, so encode it as the server expects", []string{"é"},
 		},
 		"shown": {
 			NotBetween.Of(-1, Shown(0, "0 (none)"), 7), "-1 is not between 0 (none) and 7", []string{"-1", "0", "7"},
 		},
 		"advice": {Empty.Advise("give 1 to %d", 9).Of(), "is empty; give 1 to 9", nil},
 		"a percent sign": {
-			URLFragment.Of(), "has a fragment, which is not sent; write %23 for a # that is part of it", nil,
+			URLFragment.Of(), "has a fragment, which is not sent; write %23 for a literal #", nil,
 		},
 		"of a wrap":       {Of(fmt.Errorf("the name %w", Errorf(Empty))), "the name is empty", nil},
-		"cut to 10 bytes": {NotWith.Of(strings.Repeat("é", 9)).Cut(10), "does not g…", []string{"ééééé…"}},
+		"cut to 10 bytes": {NotWith.Of(strings.Repeat("é", 9)).Cut(10), "cannot be …", []string{"ééééé…"}},
 	} {
 		if c.got.Message != c.message || strings.Join(c.got.Values, "|") != strings.Join(c.values, "|") ||
 			c.got.Code == "" {

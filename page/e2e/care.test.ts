@@ -46,13 +46,13 @@ test('what is new takes the place of nothing, and what is edited is what was rea
     await dialog.getByLabel('Name', { exact: true }).fill('there');
     if (path === 'secrets') await dialog.getByLabel('Value').fill('x');
     await button('Save', page).click();
-    await dialog.locator('.field.wrong').getByText('There is one of that name already').waitFor();
+    await dialog.locator('.field.wrong').getByText('This name is already taken').waitFor();
     assert.equal(sent.pop()!.headers()['if-none-match'], '*', name);
   }
   await go('/activity/alerts/channels', page);
   await button('Edit', page).click();
   await button('Save', page).click();
-  await dialog.getByText('Somebody has changed it meanwhile').waitFor();
+  await dialog.getByText('Someone else changed it in the meantime').waitFor();
   const version = (await cluster.api('GET', '/api/v1/alerts/channels')).items[0].version;
   assert.equal(sent.pop()!.headers()['if-match'], `"${version}"`);
   await page.unrouteAll();
@@ -60,7 +60,7 @@ test('what is new takes the place of nothing, and what is edited is what was rea
   await button('New group', page).click();
   await dialog.getByLabel('Name', { exact: true }).fill('there');
   await button('Save', page).click();
-  await dialog.locator('.field.wrong').getByText('There is one of that name already').waitFor();
+  await dialog.locator('.field.wrong').getByText('This name is already taken').waitFor();
   assert.equal((await cluster.api('GET', '/api/v1/groups/there')).slots, 2);
   assert.deepEqual(wrong, []);
   await context.close();
@@ -72,7 +72,7 @@ test('an event of a rule that is unticked takes along what was said of it; a sec
   await cluster.api('PUT', '/api/v1/alerts/rules/many', { on: ['failed', 'failures', 'late_start'], failures: { count: 4, within: '2h' }, late_start: '5m', channels: ['chat'] });
   await go('/activity/alerts/rules', page);
   await button('Edit', page).click();
-  await dialog.getByLabel('Many failures').uncheck();
+  await dialog.getByLabel('Repeated failures').uncheck();
   await dialog.getByLabel('Started late').uncheck();
   await button('Save', page).click();
   await dialog.waitFor({ state: 'detached' });
@@ -81,7 +81,7 @@ test('an event of a rule that is unticked takes along what was said of it; a sec
   await cluster.api('PUT', '/api/v1/secrets/DB_PASSWORD', { value: 'the first', app: 'shop' });
   const secret = async () => (await cluster.api('GET', '/api/v1/secrets')).items[0], before = await secret();
   await go('/activity/secrets', page);
-  await button('Give DB_PASSWORD another value', page).click();
+  await button('Change the value of DB_PASSWORD', page).click();
   await dialog.getByLabel('Value').fill('the second');
   await button('Save', page).click();
   await dialog.waitFor({ state: 'detached' });
@@ -119,12 +119,12 @@ test('of more jobs than are listed, the server looks for those of a name', limit
     await route.fulfill({ json: { items: q.get('name') === 'needle' ? [job(99_999, 'the needle')] : [] } });
   });
   await go('/jobs', page);
-  await page.getByText('These are the first 20,000 jobs of more', { exact: false }).waitFor();
+  await page.getByText('Only the first 20,000 jobs are shown', { exact: false }).waitFor();
   await page.getByLabel('Search jobs').fill('the needle');
   await page.getByRole('link', { name: 'the needle', exact: true }).waitFor();
-  await page.getByText('names alone were searched', { exact: false }).waitFor();
+  await page.getByText('only names were searched', { exact: false }).waitFor();
   await page.getByLabel('Search jobs').fill('nothing like it');
-  await page.getByText('No job is like that').waitFor();
+  await page.getByText('No matching jobs').waitFor();
   assert.deepEqual([...new Set(asked)], ['needle', 'nothing']);
   assert.deepEqual(wrong, []);
   await context.close();
@@ -174,7 +174,7 @@ test('who signs in comes back to where it was, and other tabs go on by themselve
   assert.deepEqual(ends, [{ flow: 'S.N.V', state: 'S', code: 'C' }]);
   assert.equal(await page.evaluate(() => sessionStorage.getItem('sign-in-flow')), null);
 
-  const other = await context.newPage(), locked = (on: Page) => on.getByText('Nothing that you typed is lost', { exact: false });
+  const other = await context.newPage(), locked = (on: Page) => on.getByText('Nothing you typed is lost', { exact: false });
   await other.goto(cluster.urls[0] + '/cluster');
   await other.locator('main h1').first().waitFor();
   await context.clearCookies();
@@ -195,7 +195,7 @@ test('to resume the cluster and to cancel a backfill is asked first', limit, asy
   await button('Resume', page).click();
   await dialog.getByText('Resume the whole cluster?').waitFor();
   assert.equal((await cluster.api('GET', '/api/v1/pauses')).items.length, 1, 'nothing is done before it is confirmed');
-  await button('Resume all', page).click();
+  await button('Resume cluster', page).click();
   await dialog.waitFor({ state: 'detached' });
   assert.equal((await cluster.api('GET', '/api/v1/pauses')).items.length, 0);
 
@@ -203,9 +203,9 @@ test('to resume the cluster and to cancel a backfill is asked first', limit, asy
   const b = await cluster.api('POST', `/api/v1/jobs/${j.id}/backfill`, { from: iso(Date.now() - 3600_000), to: iso(Date.now() - 60_000) });
   await go(`/jobs/${j.id}/backfills`, page);
   await button('Cancel', page).click();
-  await dialog.getByText('Cancel this backfill?').waitFor();
+  await dialog.getByText('Cancel this backfill of filled?').waitFor();
   assert.equal((await cluster.api('GET', `/api/v1/backfills/${b.id}`)).state, 'running');
-  await button('Cancel the backfill', page).click();
+  await button('Cancel backfill', page).click();
   await until('it is cancelled', async () => (await cluster.api('GET', `/api/v1/backfills/${b.id}`)).state === 'cancelled');
   assert.deepEqual(wrong, []);
   await cluster.api('DELETE', `/api/v1/jobs/${j.id}`, undefined, { 'If-Match': '*' });
@@ -219,20 +219,20 @@ test('the last look before saving is at the text at hand, and says if the server
   await page.getByText(/^at 05:00 every day/).waitFor();
   await page.route('**/api/v1/preview', async (route) => { await wait(2000); await route.continue().catch(() => undefined); });
   await page.locator('#f-schedule').fill('0 7 * * *');
-  await button('Look at it and save', page).click();
+  await button('Review changes', page).click();
   await dialog.waitFor();
   assert.match(await dialog.innerText(), /07:00/);
   assert.doesNotMatch(await dialog.innerText(), /at 05:00/);
   await dialog.getByRole('button', { name: 'Back' }).click();
   await page.locator('#f-schedule').fill('61 7 * * *');
-  await button('Look at it and save', page).click();
+  await button('Review changes', page).click();
   await page.locator('.field.wrong').getByText(/minute/).waitFor();
   assert.equal(await dialog.count(), 0, 'what is wrong is not offered for saving');
   await page.unroute('**/api/v1/preview');
   await page.route('**/api/v1/preview', (route) => route.fulfill({ status: 503, contentType: 'application/problem+json', json: { title: 'Not now', detail: 'Try again.' } }));
   await page.locator('#f-schedule').fill('0 9 * * *');
-  await button('Look at it and save', page).click();
-  await dialog.getByText('The server could not look at it').waitFor();
+  await button('Review changes', page).click();
+  await dialog.getByText('The server could not check it').waitFor();
   assert.deepEqual(wrong, []);
   page.on('dialog', (d) => void d.accept().catch(() => undefined));
   await context.close();
@@ -247,7 +247,7 @@ test('older lines stay without a hole, or the list begins anew; what was loaded 
   });
   await go('/activity', page);
   const rows = page.locator('tbody tr'), first = () => rows.first().innerText();
-  await button('Older ones', page).click();
+  await button('Show older', page).click();
   await until('two pages', async () => (await rows.count()) === 100);
   const news = () => cluster.api('POST', '/api/v1/cluster/pause', {}).then(() => cluster.api('POST', '/api/v1/cluster/resume', {}));
   top = 1010;
@@ -286,10 +286,10 @@ test('in Chinese, reasons that are known stand above what the server wrote; what
   const slow = await ran('slow', 'sleep 30', { timeout: '1s' });
   await go(`/runs/${slow.id}`, page);
   await page.locator('.notice b').getByText('运行超过 1s').waitFor();
-  await page.locator('.notice .original').getByText('ran longer than 1s').waitFor();
+  await page.locator('.notice .original').getByText('the command ran longer than its timeout of 1s').waitFor();
   await go(`/jobs/${slow.job_id}/why?at=${encodeURIComponent(iso(Date.parse(slow.due) + 3600_000))}`, page);
-  await page.locator('.notice b').getByText('按定义，这不是到期时间。').waitFor();
-  await page.locator('.notice').getByText('It is no due time of the definition.').waitFor();
+  await page.locator('.notice b').getByText('按定义，这不是计划时间。').waitFor();
+  await page.locator('.notice').getByText('It is not a due time of this job.').waitFor();
   const own = 'timeout waiting for lock invoice-7', explanation = { at: slow.due, due: true, cause: 'failed', answer: own };
   await page.route(`**/api/v1/runs/${slow.id}`, async (route) => { const r = await (await route.fetch()).json(); await route.fulfill({ json: { ...r, outcome: 'failed', reason_code: undefined, reason: own } }); });
   await page.route('**/explain?*', (route) => route.fulfill({ json: explanation }));
@@ -301,13 +301,13 @@ test('in Chinese, reasons that are known stand above what the server wrote; what
 });
 
 test('what was killed by something else is told to have lacked memory, perhaps; what somebody killed is not', limit, async () => {
-  const { page, wrong, context } = await someone(), advice = page.getByText('Something killed it, perhaps for its memory.');
+  const { page, wrong, context } = await someone(), advice = page.getByText('The process was killed from outside, perhaps because memory ran out.');
   const r = await ran('hungry', 'kill -9 $$');
   await go(`/runs/${r.id}`, page);
   await advice.waitFor();
-  await page.route(`**/api/v1/runs/${r.id}`, async (route) => { const is = await (await route.fetch()).json(); await route.fulfill({ json: { ...is, outcome: 'killed', reason_code: 'killed_by_user', reason: 'killed on request' } }); });
+  await page.route(`**/api/v1/runs/${r.id}`, async (route) => { const is = await (await route.fetch()).json(); await route.fulfill({ json: { ...is, outcome: 'killed', reason_code: 'killed_by_user', reason: 'killed by a user' } }); });
   await go(`/runs/${r.id}`, page);
-  await page.getByText('killed on request').waitFor();
+  await page.getByText('killed by a user').waitFor();
   assert.equal(await advice.count(), 0);
   assert.deepEqual(wrong, []);
   await page.unrouteAll({ behavior: 'ignoreErrors' }); // the page may just be asking again
@@ -332,7 +332,7 @@ test('the way back leads to the same place: the list, how far it was scrolled, w
   await go('/jobs?app=rows&sort=name', page);
   const row = page.getByRole('link', { name: 'row 180', exact: true });
   await page.getByRole('link', { name: 'row 105', exact: true }).waitFor();
-  await page.getByLabel('Pick row 105').check();
+  await page.getByLabel('Select row 105').check();
   await page.evaluate(() => scrollTo(0, 4000));
   await row.click();
   await page.getByRole('heading', { name: 'row 180', level: 1 }).waitFor();
@@ -342,7 +342,7 @@ test('the way back leads to the same place: the list, how far it was scrolled, w
   await page.goBack();
   await row.waitFor({ timeout: 5000 });
   await until('it is scrolled as it was', async () => Math.abs((await page.evaluate(() => scrollY)) - 4000) < 60);
-  await page.getByText('1 picked').waitFor();
+  await page.getByText('1 selected').waitFor();
   await until('it is read again', () => reads > 0);
   await page.unroute('**/api/v1/jobs?*');
 
@@ -381,8 +381,8 @@ test('a button keeps the focus while it works; what a dialog shows once stays, a
   await go('/activity/tokens', page);
   await button('New token', page).click();
   await dialog.getByLabel('Name').fill('shown-once');
-  await button('Make it', page).click();
-  await dialog.getByText('This is shown once:').waitFor();
+  await button('Create token', page).click();
+  await dialog.getByText('Copy it now. It is shown only once.').waitFor();
   await page.mouse.click(5, 5);
   await wait(300);
   assert.equal(await dialog.isVisible(), true, 'a press beside it does not take it away');
@@ -405,19 +405,19 @@ test('runs of a time and of a job by its name; many that are picked are looked a
   await page.waitForURL(new RegExp(`job_id=${r.job_id}`));
   await page.locator('.chip').getByText('sought').waitFor();
   await page.locator('table.runs tbody tr').first().waitFor();
-  await page.getByLabel('Due from').fill('2027-01-01T10:00');
-  await page.getByLabel('Due from').blur();
+  await page.getByLabel('Scheduled from').fill('2027-01-01T10:00');
+  await page.getByLabel('Scheduled from').blur();
   await page.waitForURL(/from=2027-01-01T09%3A00%3A00Z/); // the browser is in Berlin
-  await page.getByText('No such runs').waitFor();
+  await page.getByText('No matching runs').waitFor();
 
   await go('/jobs?q=sought', page);
-  await page.getByLabel('Pick sought').check();
-  const bar = page.getByRole('region', { name: 'Picked jobs' });
+  await page.getByLabel('Select sought').check();
+  const bar = page.getByRole('region', { name: 'Selected jobs' });
   await bar.getByRole('button', { name: 'Run now' }).click();
   await dialog.getByText('Run 1 job now?').waitFor();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   await bar.getByRole('button', { name: 'Pause' }).click();
-  await dialog.getByText('1 would be changed').waitFor();
+  await dialog.getByText('1 will change').waitFor();
   await dialog.getByRole('button', { name: 'Pause', exact: true }).click();
   await page.locator('.toast').getByText('Done for 1 job', { exact: true }).waitFor();
   assert.deepEqual(wrong, []);

@@ -38,21 +38,21 @@ test('sign in: a wrong token is told, the right one leads to an empty list with 
   await signIn(page, 'gocrontab_wrong');
   await page.getByRole('alert').first().waitFor();
   await signIn(page);
-  await seen('There are no jobs yet');
-  await page.getByRole('link', { name: 'Add the first job' }).waitFor();
+  await seen('No jobs yet');
+  await page.getByRole('link', { name: 'Create the first job' }).waitFor();
   quiet();
 });
 
 test('add a job from an example, with a preview while typing, and see it fire live', limit, async () => {
-  await page.getByRole('link', { name: 'Add the first job' }).click();
-  await button('Something every 10 seconds').click();
+  await page.getByRole('link', { name: 'Create the first job' }).click();
+  await button('A command every 10 seconds').click();
   await page.getByLabel('Interval', { exact: true }).fill('2x');
-  await seen(/want a duration|duration/i); // at the field, before anything is saved
+  await seen(/duration/i); // at the field, before anything is saved
   await page.getByLabel('Interval', { exact: true }).fill('2s');
   await page.getByText(/^every 2 seconds/).waitFor();
   assert.equal((await cluster.api('GET', '/api/v1/jobs')).items.length, 0, 'nothing is saved before it is confirmed');
-  await button('Look at it and add').click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+  await button('Review and create').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('heading', { name: 'heartbeat', level: 1, exact: true }).waitFor();
   const rows = page.locator('table.runs tbody tr');
   await until('it fires', async () => (await rows.count()) >= 1);
@@ -83,9 +83,9 @@ test('make one fail, find out why, mend it, see it succeed', limit, async () => 
   await page.waitForURL(/\/runs\//);
   await page.locator('.notice').getByText('127: the shell did not find the command', { exact: false }).waitFor();
   await page.getByRole('log').getByText('command not found').waitFor();
-  await page.getByRole('link', { name: 'Edit the job' }).click();
+  await page.getByRole('link', { name: 'Edit job' }).click();
   await page.locator('#f-command').fill('echo mended');
-  await button('Look at it and save').click();
+  await button('Review changes').click();
   const dialog = page.getByRole('dialog');
   assert.match(await dialog.locator('.diff').innerText(), /nosuchcommand[\s\S]*echo mended/);
   await dialog.getByRole('button', { name: 'Save', exact: true }).click();
@@ -133,8 +133,8 @@ test('backfill a range', limit, async () => {
   await button('Backfill').first().click();
   const dialog = page.getByRole('dialog'), from = await dialog.getByLabel('From').inputValue();
   await dialog.getByLabel('From').fill(new Date(Date.parse(from.replace(' ', 'T') + ':00Z') - 3 * 3600_000).toISOString().slice(0, 16).replace('T', ' '));
-  await dialog.getByText(/^[345] due times lie in this range/).waitFor();
-  await dialog.getByRole('button', { name: 'Begin' }).click();
+  await dialog.getByText(/^[345] scheduled times in this range/).waitFor();
+  await dialog.getByRole('button', { name: 'Start backfill' }).click();
   await page.waitForURL(/\/backfills/);
   await seen('done');
   const { items } = await cluster.api('GET', `/api/v1/backfills?job_id=${j.id}`);
@@ -147,11 +147,11 @@ test('edit with a version that is stale: nothing typed is lost, and both changes
   await go(`/jobs/${j.id}/edit`);
   await page.locator('#f-command').fill('echo mine');
   await cluster.api('PATCH', `/api/v1/jobs/${j.id}`, { description: 'theirs' });
-  await seen('Somebody has changed this job meanwhile');
-  await button('Keep mine on top of theirs').click();
+  await seen('Someone else changed this job while you were editing');
+  await button('Merge my changes').click();
   assert.equal(await page.locator('#f-command').inputValue(), 'echo mine');
   assert.equal(await page.locator('#f-description').inputValue(), 'theirs');
-  await button('Look at it and save').click();
+  await button('Review changes').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByRole('heading', { name: 'shared', level: 1, exact: true }).waitFor();
   const is = await cluster.api('GET', `/api/v1/jobs/${j.id}`);
@@ -165,12 +165,12 @@ test('a sign-in that ends in the middle of an edit: nothing typed is lost', limi
   await page.locator('#f-command').fill('echo typed before');
   await context.clearCookies(); // the next question that the page asks is refused
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('Nothing that you typed is lost', { exact: false }).waitFor();
+  await dialog.getByText('Nothing you typed is lost', { exact: false }).waitFor();
   await signIn(page);
   await dialog.waitFor({ state: 'detached' });
   await page.locator('#f-description').fill('typed after');
   assert.equal(await page.locator('#f-command').inputValue(), 'echo typed before');
-  await button('Look at it and save').click();
+  await button('Review changes').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByRole('heading', { name: 'long edit', level: 1, exact: true }).waitFor();
   const is = await cluster.api('GET', `/api/v1/jobs/${j.id}`);
@@ -180,14 +180,14 @@ test('a sign-in that ends in the middle of an edit: nothing typed is lost', limi
 
 test('form and text are two sides of one thing, and comments survive', limit, async () => {
   await go('/jobs/new');
-  const text = page.getByLabel('As text');
+  const text = page.getByLabel('Source');
   await text.fill('# why it is there\nname: two sides\nschedule: 0 3 * * *\ncommand: "true" # for now\n');
   assert.equal(await page.locator('#f-name').inputValue(), 'two sides');
   await page.locator('#f-timeout').fill('5m');
   await until('the text follows', async () => /timeout: 5m/.test(await text.inputValue()));
   assert.match(await text.inputValue(), /# why it is there[\s\S]*# for now/);
   await text.fill('name: [two\n');
-  await seen(/The text cannot be read: line \d/);
+  await seen(/Cannot parse the text: line \d/);
   assert.equal(await page.locator('#f-name').isDisabled(), true);
   await text.fill('{"name": "two sides", "schedule": "61 3 * * *", "command": "true"}');
   await page.locator('.field.wrong').getByText(/minute/).first().waitFor();
@@ -212,7 +212,7 @@ test('what jobs print and are called stays text', limit, async () => {
   await out.getByText('U+202E').waitFor();
   assert.notEqual(await page.title(), 'run');
   assert.equal(await page.locator('main script, main img').count(), 0);
-  await page.getByLabel('Search in the output').fill('LAST');
+  await page.getByLabel('Search the output').fill('LAST');
   await until('one line is left', async () => (await out.locator('.l').count()) === 1);
   quiet();
 });
@@ -221,7 +221,7 @@ test('filters and searches stand in the address', limit, async () => {
   await cluster.job({ name: 'pausing', every: '1h', command: 'true' });
   await go('/jobs');
   await page.getByLabel('Search jobs').fill('nosuch OR not');
-  await seen('No job is like that');
+  await seen('No matching jobs');
   await page.getByLabel('Search jobs').fill('heart');
   await page.getByRole('link', { name: 'heartbeat', exact: true }).waitFor();
   assert.match(page.url(), /q=heart/);
@@ -246,7 +246,7 @@ test('a viewer sees everything and is offered nothing', limit, async () => {
   await v.page.locator('table.runs tbody tr').first().waitFor();
   for (const name of ['Run now', 'Pause', 'Delete']) assert.equal(await button(name, v.page).count(), 0, name);
   await v.page.goto(cluster.urls[0] + '/jobs/new');
-  await seen('You may not change jobs', v.page);
+  await seen('Changing jobs needs the admin role', v.page);
   assert.deepEqual(v.wrong, []);
   await v.context.close();
 });
@@ -258,17 +258,17 @@ test('a newcomer, with the page alone: add a job, break it, find out why, mend i
   await page.locator('#f-schedule').fill('*/5 * * * *');
   await page.getByText(/^every 5 minutes/).waitFor();
   await page.locator('#f-command').fill('cat /nosuchfile');
-  await button('Look at it and add').click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+  await button('Review and create').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('heading', { name: 'first steps', level: 1, exact: true }).waitFor();
   await button('Run now').click();
   await page.waitForURL(/\/runs\//);
   await page.locator('.head').getByText('failed').waitFor();
   await page.getByRole('log').getByText('No such file or directory', { exact: false }).waitFor();
   await page.locator('.notice').getByText('exit status 1', { exact: false }).waitFor();
-  await page.getByRole('link', { name: 'Edit the job' }).click();
+  await page.getByRole('link', { name: 'Edit job' }).click();
   await page.locator('#f-command').fill('echo it works');
-  await button('Look at it and save').click();
+  await button('Review changes').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByRole('heading', { name: 'first steps', level: 1, exact: true }).waitFor();
   await button('Run now').click();
@@ -290,14 +290,14 @@ test('what is upcoming: lists, the week, the heat map with its herds, and the fe
   await page.locator('.duetimes').getByRole('link', { name: 'nightly 9', exact: true }).waitFor();
   await go('/timeline/week');
   const herd = page.getByRole('row').filter({ hasText: /03:00|04:00/ }).first(); // in Berlin
-  await herd.getByRole('button', { name: 'Which?' }).click();
+  await herd.getByRole('button', { name: 'Show jobs' }).click();
   await page.getByRole('link', { name: 'nightly 3', exact: true }).first().waitFor();
   await page.getByText(/^Free minutes: /).waitFor();
 
   await go('/upcoming?app=herd');
   await button('Subscribe').click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByRole('button', { name: 'Make a token for it' }).click();
+  await dialog.getByRole('button', { name: 'Create a token for it' }).click();
   const token = await dialog.getByLabel('Password').inputValue(), address = await dialog.getByLabel('Address').inputValue();
   const as = (password: string) => fetch(address, { headers: { Authorization: 'Basic ' + Buffer.from('calendar:' + password).toString('base64') } });
   const feed = await as(token);
@@ -320,11 +320,11 @@ test('alerts: a channel that is tested, a rule, and a silence', limit, async () 
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
   await button('Test').click();
-  await page.locator('.toast.bad').getByText('ops chat did not take the test message').waitFor();
+  await page.locator('.toast.bad').getByText('Test to "ops chat" failed').waitFor();
   await button('Rules').click();
   await button('New rule').first().click();
   await dialog.getByLabel('Name', { exact: true }).fill('nights');
-  await dialog.getByLabel('Many failures').check();
+  await dialog.getByLabel('Repeated failures').check();
   await dialog.getByLabel('ops chat').check();
   await dialog.getByLabel('Apps').fill('herd');
   await dialog.getByRole('button', { name: 'Save' }).click();
@@ -337,12 +337,12 @@ test('alerts: a channel that is tested, a rule, and a silence', limit, async () 
   await dialog.getByLabel('Reason').fill('moving');
   await dialog.getByRole('button', { name: 'Silence', exact: true }).click();
   await page.getByRole('cell', { name: /moving/ }).waitFor();
-  await button('End it').click();
+  await button('End silence').click();
   await until('it is over', async () => (await cluster.api('GET', '/api/v1/alerts/silences')).items.length === 0);
   const counted = '**/api/v1/alerts/summary'; // a cluster on which too much went wrong once
   await page.route(counted, (route) => route.fulfill({ json: { firing: 0, deliveries: {}, lost: 3, template_failures: 1 } }));
   await go('/activity/alerts');
-  await page.getByText('3 events could not be told, because there were too many. Once a template failed').waitFor();
+  await page.getByText('3 events were dropped because there were too many. A template failed once').waitFor();
   await page.unroute(counted);
   quiet();
 });
@@ -402,11 +402,11 @@ test('the node that is looked at dies: it is said, another one is offered, and t
   await v.page.getByRole('link', { name: 'heartbeat', exact: true }).waitFor();
   await wait(1500); // it has asked who the others are
   process.kill(await cluster.pid(1), 'SIGKILL');
-  await v.page.getByText('does not answer; what you see may be old', { exact: false }).waitFor();
-  const other = v.page.getByRole('link', { name: /^Go on with node-/ }).first();
+  await v.page.getByText('is not responding, so this page may be out of date', { exact: false }).waitFor();
+  const other = v.page.getByRole('link', { name: /^Continue on node-/ }).first();
   assert.notEqual(new URL((await other.getAttribute('href'))!).host, new URL(cluster.urls[1]).host);
   await v.page.getByRole('link', { name: 'heartbeat', exact: true }).waitFor(); // what was there stays
-  await until('the node is back and the page has noticed', async () => (await v.page.getByText('does not answer', { exact: false }).count()) === 0, 60_000);
+  await until('the node is back and the page has noticed', async () => (await v.page.getByText('is not responding', { exact: false }).count()) === 0, 60_000);
   await other.waitFor({ state: 'detached' });
   await v.context.close();
 });

@@ -67,12 +67,12 @@ test('whoever presses again after no answer repeats the request; after an answer
   told('run now');
   await until('two runs, not three', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}`)).items.length === 2);
 
-  const dialog = page.getByRole('dialog'), bar = page.getByRole('region', { name: 'Picked jobs' });
+  const dialog = page.getByRole('dialog'), bar = page.getByRole('region', { name: 'Selected jobs' });
   await failFirst('**/api/v1/bulk/run?*', 503);
   const bulk = async () => {
-    for (const n of ['pressed', 'pressed too']) await page.getByLabel(`Pick ${n}`, { exact: true }).check();
+    for (const n of ['pressed', 'pressed too']) await page.getByLabel(`Select ${n}`, { exact: true }).check();
     await bar.getByRole('button', { name: 'Run now' }).click();
-    await dialog.getByText('2 would be changed').waitFor();
+    await dialog.getByText('2 will change').waitFor();
     await button('Run now', page).last().click();
   };
   await bulk();
@@ -92,12 +92,12 @@ test('whoever presses again after no answer repeats the request; after an answer
     await button('New token', page).click();
     await dialog.getByLabel('Name').fill(again ? 'for-ever' : 'another');
     await dialog.getByLabel('Expires').fill('');
-    await button('Make it', page).click();
+    await button('Create token', page).click();
     if (again) {
       await dialog.getByText('Try again.').waitFor();
-      await button('Make it', page).click();
+      await button('Create token', page).click();
     }
-    await dialog.getByText('This is shown once:').waitFor();
+    await dialog.getByText('Copy it now. It is shown only once.').waitFor();
     await dialog.getByRole('button', { name: 'Close' }).last().click();
   }
   told('token');
@@ -108,9 +108,10 @@ test('whoever presses again after no answer repeats the request; after an answer
   await go(`/jobs/${j.id}`, page);
   await failFirst(`**/api/v1/jobs/${j.id}/backfill`, 503);
   await page.locator('.head').getByRole('button', { name: 'Backfill' }).click();
-  await dialog.getByRole('button', { name: 'Begin' }).click();
+  await dialog.getByLabel('From').fill(`${new Date().getFullYear() - 1}-01-01 00:00`); // there is a scheduled time in it
+  await dialog.getByRole('button', { name: 'Start backfill' }).click();
   await dialog.getByText('Try again.').waitFor();
-  await dialog.getByRole('button', { name: 'Begin' }).click();
+  await dialog.getByRole('button', { name: 'Start backfill' }).click();
   await until('it was sent', () => keys.length === 2);
   assert.equal(keys[1], keys[0], 'backfill');
   assert.deepEqual(wrong, []);
@@ -121,11 +122,11 @@ test('a text that cannot be read while others change the job: mine is not merged
   const { page, wrong, context } = await someone();
   const j = await cluster.job({ name: 'half typed', schedule: '0 5 * * *', command: 'echo one', timeout: '7m' });
   await go(`/jobs/${j.id}/edit`, page);
-  const text = page.getByLabel('As text'), was = await text.inputValue(), keep = button('Keep mine on top of theirs', page);
+  const text = page.getByLabel('Source'), was = await text.inputValue(), keep = button('Merge my changes', page);
   await text.fill(was + 'labels: [a\n');
-  await page.getByText(/The text cannot be read: line \d/).waitFor();
+  await page.getByText(/Cannot parse the text: line \d/).waitFor();
   await cluster.api('PATCH', `/api/v1/jobs/${j.id}`, { description: 'theirs' });
-  await page.getByText('Somebody has changed this job meanwhile').waitFor();
+  await page.getByText('Someone else changed this job while you were editing').waitFor();
   assert.equal(await keep.isDisabled(), true);
   await text.fill(was + 'owner: me\n');
   await until('it can be pressed', () => keep.isEnabled());
@@ -142,9 +143,9 @@ test('what was typed into a copy is there again, and is no other draft', limit, 
   await go(`/jobs/new?from=${j.id}`, page);
   await until('it is filled in', async () => (await page.locator('#f-name').inputValue()) === 'original 2');
   await page.locator('#f-command').fill('echo mine');
-  await until('the text follows', async () => /echo mine/.test(await page.getByLabel('As text').inputValue()));
+  await until('the text follows', async () => /echo mine/.test(await page.getByLabel('Source').inputValue()));
   await page.reload();
-  await page.getByText('This is what you typed before.').waitFor();
+  await page.getByText('Your draft was restored.').waitFor();
   assert.equal(await page.locator('#f-command').inputValue(), 'echo mine');
   await go('/jobs/new', page);
   await page.locator('#f-name').waitFor();
@@ -156,18 +157,18 @@ test('what was typed into a copy is there again, and is no other draft', limit, 
 test('texts that are YAML and yet cannot be read, and fields where nothing or something else stands', limit, async () => {
   const { page, wrong, context } = await someone();
   await go('/jobs/new', page);
-  const text = page.getByLabel('As text');
+  const text = page.getByLabel('Source');
   await button('Interval', page).click(); // on an empty text
   await until('it is in the text', async () => /every: 10m/.test(await text.inputValue()));
   await text.fill('name: x\ncommand: "true"\nschedule: */5'); // on the way to */5 * * * *
-  await page.getByText('The text cannot be read: line 3').waitFor();
+  await page.getByText('Cannot parse the text: line 3').waitFor();
   assert.equal(await page.locator('#f-name').isDisabled(), true);
   await text.fill('name: x\ncommand: "true"\nschedule: "*/5 * * * *"\nretry:\nlimits: none # yet\n');
   await page.getByText(/^every 5 minutes/).waitFor();
   await page.getByText('Retries', { exact: true }).click();
   await page.locator('#f-retry-attempts').fill('3');
   await until('it is in the text', async () => /retry:\s+attempts: 3\n/.test(await text.inputValue()));
-  await page.getByText('About the command', { exact: true }).click();
+  await page.getByText('Command options', { exact: true }).click();
   await page.locator('#f-limits-memory').fill('64MiB');
   await until('it is in the text', async () => /limits:\s+memory: 64MiB/.test(await text.inputValue()));
   assert.deepEqual(wrong, []);
@@ -178,7 +179,7 @@ test('a number that is typed slowly stays as it was typed', limit, async () => {
   const { page, wrong, context } = await someone();
   await go('/jobs/new', page);
   await page.locator('#f-name').fill('slow fingers');
-  await page.getByText('About the command', { exact: true }).click();
+  await page.getByText('Command options', { exact: true }).click();
   const cpu = page.locator('#f-limits-cpu');
   for (const k of ['0', '.']) {
     await cpu.press(k);
@@ -189,7 +190,7 @@ test('a number that is typed slowly stays as it was typed', limit, async () => {
   assert.equal(await cpu.inputValue(), '0.');
   await cpu.press('End');
   await cpu.press('5');
-  await until('it is a half', async () => /cpu: 0\.5\n/.test(await page.getByLabel('As text').inputValue()));
+  await until('it is a half', async () => /cpu: 0\.5\n/.test(await page.getByLabel('Source').inputValue()));
   assert.equal(await cpu.inputValue(), '0.5');
   assert.deepEqual(wrong, []);
   await context.close();
@@ -276,7 +277,7 @@ test('Esc does not take away the question for a token, however often it is press
   await go('/jobs', page);
   await context.clearCookies();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('Nothing that you typed is lost', { exact: false }).waitFor();
+  await dialog.getByText('Nothing you typed is lost', { exact: false }).waitFor();
   for (let i = 0; i < 4; i++) { await page.keyboard.press('Escape'); await wait(200); }
   assert.equal(await dialog.isVisible(), true);
   assert.equal(await dialog.getByRole('button', { name: 'Close' }).count(), 0);

@@ -25,33 +25,33 @@ test('a crontab is pasted: what it would make, what it cannot, and then it is th
   const { page, wrong, context } = await someone();
   await go('/jobs', page);
   await page.getByRole('link', { name: 'Import', exact: true }).click();
-  const text = page.getByRole('textbox', { name: 'What you have' }), button = page.getByRole('button', { name: 'Import', exact: true });
+  const text = page.getByRole('textbox', { name: 'Your crontab' }), button = page.getByRole('button', { name: 'Import', exact: true });
   await text.fill('MAILTO=ops@example.com\n0 3 * * * backup.sh\n@reboot start.sh\n0 4 * * * load orders');
-  await page.getByText('1 line cannot be a job').waitFor();
+  await page.getByText('1 line skipped').waitFor();
   await page.getByText('at 03:00 every day, Europe/Berlin').waitFor();
   await page.getByLabel('App', { exact: true }).fill('tab');
   await page.getByLabel('Time zone').fill('Asia/Shanghai');
   await page.getByText('at 03:00 every day, Asia/Shanghai').waitFor();
   assert.equal((await cluster.api('GET', '/api/v1/jobs?app=tab')).items.length, 0, 'nothing is there before it was said');
   assert.ok(await button.isDisabled(), 'a line that cannot be a job is not left out unless somebody says so');
-  await page.getByLabel('Leave it out').check();
+  await page.getByLabel('Import without it').check();
   assert.ok(await button.isEnabled());
   // Who agreed to one line has not agreed to others; and all that was typed outlives a reload.
   const lines = await text.inputValue();
   await text.fill(lines + '\n@reboot another.sh');
-  await page.getByText('2 lines cannot be jobs').waitFor();
+  await page.getByText('2 lines skipped').waitFor();
   assert.ok(await button.isDisabled());
   await text.fill(lines);
-  await page.getByText('1 line cannot be a job').waitFor();
-  await page.getByLabel('Its lines name a user').check();
+  await page.getByText('1 line skipped').waitFor();
+  await page.getByLabel('Lines contain a user name').check();
   await page.reload();
   await page.getByText('at 04:00 every day, Asia/Shanghai').waitFor(); // the other line has no command behind the user
-  assert.deepEqual([await text.inputValue(), await page.getByLabel('App', { exact: true }).inputValue(), await page.getByLabel('Time zone').inputValue(), await page.getByLabel('Its lines name a user').isChecked()], [lines, 'tab', 'Asia/Shanghai', true]);
-  await page.getByLabel('Its lines name a user').uncheck();
-  await page.getByText('1 line cannot be a job').waitFor();
-  await page.getByLabel('Leave it out').check();
+  assert.deepEqual([await text.inputValue(), await page.getByLabel('App', { exact: true }).inputValue(), await page.getByLabel('Time zone').inputValue(), await page.getByLabel('Lines contain a user name').isChecked()], [lines, 'tab', 'Asia/Shanghai', true]);
+  await page.getByLabel('Lines contain a user name').uncheck();
+  await page.getByText('1 line skipped').waitFor();
+  await page.getByLabel('Import without it').check();
   await button.click();
-  await page.getByText('2 things were made or changed').waitFor();
+  await page.getByText('2 objects created or changed').waitFor();
   await page.waitForURL(/\/jobs\?app=tab$/);
   const jobs = (await cluster.api('GET', '/api/v1/jobs?app=tab')).items;
   assert.deepEqual(jobs.map((j: any) => [j.name, j.command, j.owner, j.timezone]).sort(), [['backup', 'backup.sh', 'ops@example.com', 'Asia/Shanghai'], ['load', 'load orders', 'ops@example.com', 'Asia/Shanghai']].sort());
@@ -65,7 +65,7 @@ test('a crontab is pasted: what it would make, what it cannot, and then it is th
   await page.locator('.badge.warn', { hasText: /^changed$/ }).waitFor();
   assert.match(await page.locator('.diff').innerText(), /schedule[\s\S]*0 3 \* \* \*[\s\S]*30 5 \* \* \*/);
   assert.ok(await button.isDisabled(), 'it may be another job that has the name');
-  await page.getByText('1 job is there already under this name').waitFor();
+  await page.getByText('1 job with this name already exists').waitFor();
   await page.getByLabel('Replace it').check();
   // Meanwhile somebody changes that job: theirs is not written over.
   const is = jobs.find((j: any) => j.name === 'backup');
@@ -81,18 +81,18 @@ test('a crontab names jobs that are there, and has a column for users; in Chines
   const { page, wrong, context } = await someone();
   await cluster.job({ name: 'backup', app: 'taken', every: '1h', command: 'of-somebody-else' });
   await go('/jobs/import', page);
-  const text = page.getByRole('textbox', { name: 'What you have' }), button = page.getByRole('button', { name: 'Import', exact: true });
+  const text = page.getByRole('textbox', { name: 'Your crontab' }), button = page.getByRole('button', { name: 'Import', exact: true });
   await page.getByLabel('App', { exact: true }).fill('taken');
   await text.fill('0 3 * * * backup.sh\n0 4 * * * load orders\n');
-  await page.getByText('1 job is there already under this name').waitFor();
+  await page.getByText('1 job with this name already exists').waitFor();
   assert.ok(await button.isDisabled());
   assert.match(await page.locator('.diff').innerText(), /of-somebody-else[\s\S]*backup\.sh/);
   await page.getByLabel('Replace it').check();
   assert.ok(await button.isEnabled());
   await text.fill('17 * * * * root cd / && run-parts\n');
-  const notice = page.getByText('A command begins with root: do its lines name a user?');
+  const notice = page.getByText('A command begins with root. Do the lines contain a user name?');
   await notice.waitFor();
-  await page.getByLabel('Its lines name a user').check();
+  await page.getByLabel('Lines contain a user name').check();
   await notice.waitFor({ state: 'detached' });
   assert.deepEqual(wrong, []);
   await context.close();
@@ -107,12 +107,12 @@ test('a crontab names jobs that are there, and has a column for users; in Chines
 test('a file is pasted: groups and jobs, what is wrong with it, and again it changes nothing', limit, async () => {
   const { page, wrong, context } = await someone();
   await go('/jobs/import', page);
-  const text = page.getByRole('textbox', { name: 'What you have' }), button = page.getByRole('button', { name: 'Import', exact: true });
+  const text = page.getByRole('textbox', { name: 'Your crontab' }), button = page.getByRole('button', { name: 'Import', exact: true });
   const file = 'groups:\n  - name: house\n    slots: 2\njobs:\n  - name: one of a file\n    schedule: 0 3 * * *\n    group: house\n    command: "true"\n---\nname: another of it\nevery: 1h\ncommand: echo\n';
   await text.fill(file.replace('every: 1h', 'every: never'));
   await page.locator('.notice.bad', { hasText: 'another of it · every' }).waitFor();
   await text.fill(file.replace('name: another', '  name: another'));
-  await page.getByText('It cannot be read').waitFor();
+  await page.getByText('Cannot read the text').waitFor();
   assert.ok(await button.isDisabled());
   // A job has the names of its calendars in a list, JSON values may stand behind each other, and what goes round and round is told.
   await text.fill('name: closed on holidays\nschedule: 0 3 * * *\ncommand: "true"\ncalendars: [holidays]\n');
@@ -120,16 +120,16 @@ test('a file is pasted: groups and jobs, what is wrong with it, and again it cha
   await text.fill('{"name": "a", "every": "1h", "command": "echo }"}\n{\n  "name": "b", "every": "1h", "command": "b"\n}\n\n[{"name": "c", "every": "1h", "command": "c"}]\n');
   await page.locator('.badge.good', { hasText: '3 new' }).waitFor();
   await text.fill('name: round\nevery: 1h\ncommand: x\nlabels: &l\n  a: *l\n');
-  await page.getByText('It cannot be read').waitFor();
+  await page.getByText('Cannot read the text').waitFor();
   await text.fill(file);
   await page.getByText('one of a file', { exact: true }).waitFor();
   await page.locator('.badge.good', { hasText: '3 new' }).waitFor();
   await button.click();
-  await page.getByText('3 things were made or changed').waitFor();
+  await page.getByText('3 objects created or changed').waitFor();
   assert.equal((await cluster.api('GET', '/api/v1/groups/house')).slots, 2);
   await go('/jobs/import', page);
   await text.fill(file);
-  await page.locator('.badge.mute', { hasText: '3 as it is' }).waitFor();
+  await page.locator('.badge.mute', { hasText: '3 unchanged' }).waitFor();
   assert.ok(await button.isDisabled(), 'there is nothing to do');
   assert.deepEqual(wrong, []);
   await context.close();
@@ -139,7 +139,7 @@ test('who may change no job is not asked for any', limit, async () => {
   const { token } = await cluster.api('POST', '/api/v1/tokens', { name: 'operates', role: 'operator' });
   const { page, wrong, context } = await someone({}, token);
   await page.goto(cluster.urls[0] + '/jobs/import');
-  await page.getByText('You may not change jobs').waitFor();
+  await page.getByText('Changing jobs needs the admin role').waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
 });
@@ -148,11 +148,11 @@ test('alert when it fails: from the job, with the first channel on the way', lim
   const { page, wrong, context } = await someone();
   const j = await cluster.job({ name: 'fragile', app: 'shop', every: '1h', command: 'false' });
   await go(`/jobs/${j.id}`, page);
-  const alert = page.getByRole('button', { name: 'Alert', exact: true }), dialog = page.getByRole('dialog');
+  const alert = page.getByRole('button', { name: 'Add alert', exact: true }), dialog = page.getByRole('dialog');
   await alert.click();
   assert.equal(await dialog.getByLabel('Name', { exact: true }).inputValue(), 'shop/fragile');
   assert.equal(await dialog.getByLabel('Jobs', { exact: true }).inputValue(), 'shop/fragile');
-  assert.ok(await dialog.getByLabel('A due time failed').isChecked());
+  assert.ok(await dialog.getByLabel('Run failed').isChecked());
   await dialog.getByLabel('Description').fill('what was typed stays');
   await dialog.getByRole('button', { name: 'New channel' }).click();
   await dialog.getByRole('button', { name: 'Cancel' }).click(); // back at the rule
@@ -164,12 +164,12 @@ test('alert when it fails: from the job, with the first channel on the way', lim
   assert.ok(await dialog.getByRole('checkbox', { name: /^hook/ }).isChecked());
   assert.equal(await dialog.getByLabel('Description').inputValue(), 'what was typed stays');
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('shop/fragile is saved').waitFor();
+  await page.getByText('shop/fragile saved').waitFor();
   const rule = await cluster.api('GET', '/api/v1/alerts/rules/shop%2Ffragile');
   assert.deepEqual([rule.jobs, rule.channels, rule.on.includes('failed'), rule.description], [['shop/fragile'], ['hook'], true, 'what was typed stays']);
   await alert.click(); // there is one: that is shown
   await dialog.getByRole('heading', { name: 'shop/fragile' }).waitFor();
-  await dialog.getByLabel('Told again after').fill('4h');
+  await dialog.getByLabel('Repeat every').fill('4h');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await until('the rule is changed', async () => (await cluster.api('GET', '/api/v1/alerts/rules/shop%2Ffragile')).repeat === '4h');
   assert.equal((await cluster.api('GET', '/api/v1/alerts/rules')).items.length, 1);
@@ -185,9 +185,9 @@ test('a due time that failed runs again as that due time', limit, async () => {
   const failed = await until('it has failed', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&outcome=failed`)).items[0]);
   await job('0 * * * *', 'echo "mended for $GOCRONTAB_DUE"');
   await go(`/runs/${failed.id}`, page);
-  const again = page.getByRole('button', { name: 'Run this due time again' }), dialog = page.getByRole('dialog');
+  const again = page.getByRole('button', { name: 'Rerun (same scheduled time)' }), dialog = page.getByRole('dialog');
   await again.click();
-  await dialog.getByRole('button', { name: 'Run it again' }).click();
+  await dialog.getByRole('button', { name: 'Rerun', exact: true }).click();
   await page.waitForURL((u) => !u.pathname.endsWith(failed.id)); // to its run, or to the backfills where it has not begun soon
   const mended = await until('it ran again', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&outcome=succeeded`)).items[0]);
   assert.deepEqual([mended.trigger, mended.due], ['backfill', failed.due]);
@@ -200,18 +200,18 @@ test('a due time that failed runs again as that due time', limit, async () => {
   await job('30 5 1 1 *', 'echo by hand');
   await go(`/runs/${failed.id}`, page);
   await again.click();
-  await dialog.getByRole('button', { name: 'Run it again' }).click();
-  await dialog.getByText('By its definition of now the job has no such due time.').waitFor();
+  await dialog.getByRole('button', { name: 'Rerun', exact: true }).click();
+  await dialog.getByText('With its current schedule, the job has no run at that time.').waitFor();
   await dialog.getByRole('button', { name: 'Run now' }).click();
   await until('it ran by hand', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&trigger=manual`)).items[0]);
 
   // Of a record that counts more than one backfill takes, a part can be chosen.
   await page.route(`**/api/v1/runs/${failed.id}`, async (route) => { const r = await route.fetch(); await route.fulfill({ response: r, json: { ...(await r.json()), count: 2_000_000, until: failed.due } }); });
-  await page.route(`**/api/v1/jobs/${j.id}/backfill`, (route) => route.fulfill({ status: 422, contentType: 'application/problem+json', json: { title: 'Something in it is not right', status: 422, errors: [{ field: 'to', code: 'backfill_too_large', values: ['2000000', '1000000'], message: 'the range has 2000000 due times, at most 1000000 are taken; give a shorter one' }] } }));
+  await page.route(`**/api/v1/jobs/${j.id}/backfill`, (route) => route.fulfill({ status: 422, contentType: 'application/problem+json', json: { title: 'Some values are invalid', status: 422, errors: [{ field: 'to', code: 'backfill_too_large', values: ['2000000', '1000000'], message: 'the range has 2000000 due times; at most 1000000 are allowed: give a shorter one' }] } }));
   await go(`/runs/${failed.id}`, page);
   await again.click();
-  await dialog.getByRole('button', { name: 'Run it again' }).click();
-  await dialog.getByRole('button', { name: 'Backfill a part of them' }).click();
+  await dialog.getByRole('button', { name: 'Rerun', exact: true }).click();
+  await dialog.getByRole('button', { name: 'Backfill part of the range' }).click();
   await dialog.getByRole('heading', { name: 'Backfill tells its due time' }).waitFor();
   assert.match(await dialog.getByLabel('From').inputValue(), /:00:00$/);
   assert.equal(await dialog.getByLabel('To', { exact: true }).inputValue(), await dialog.getByLabel('From').inputValue());
@@ -238,7 +238,7 @@ test('deleted jobs: which there were, their records and what they were', limit, 
   await page.getByRole('link', { name: 'Deleted jobs' }).click();
   await page.getByRole('button', { name: 'Deleted jobs', pressed: true }).waitFor();
   await page.goto(cluster.urls[0] + '/jobs/987654321');
-  await page.getByRole('heading', { name: 'There is no such job' }).waitFor();
+  await page.getByRole('heading', { name: 'Job not found' }).waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
 });

@@ -20,6 +20,8 @@ export class Problem extends Error {
   }
 }
 
+export const noResponse = () => new Problem('No response', `${location.host} is not responding.`, 0);
+
 /** Who is signed in: undefined while nobody knows, null for nobody. */
 export const me = signal<Me | null | undefined>(undefined);
 
@@ -82,7 +84,7 @@ export async function call<T>(path: string, o: Options = {}): Promise<Answer<T>>
   } catch (err) {
     if (o.signal?.aborted) throw err;
     unreachable.value = true;
-    throw new Problem('No answer', `${location.host} does not answer.`, 0);
+    throw noResponse();
   } finally {
     clearTimeout(timer);
     o.signal?.removeEventListener('abort', away);
@@ -106,6 +108,14 @@ function problemOf(response: Response, text: string): Problem {
   let p: Record<string, any> = {};
   try { p = JSON.parse(text); } catch { /* something between us and the node has answered */ }
   return new Problem(p.title ?? `HTTP ${response.status}`, p.detail ?? '', response.status, p.errors ?? [], p.type ?? '', p.version, p.request_id);
+}
+
+/** Loads the page again if its node responds. Otherwise what is shown stays, and the banner offers other nodes. */
+export async function reloadIfReachable() {
+  const responds = await fetch('/healthz', { cache: 'no-store', signal: AbortSignal.timeout(5000) }).then((r) => r.ok, () => false);
+  if (responds) location.reload();
+  else unreachable.value = true;
+  return responds;
 }
 
 /** Has the browser save what a path answers. A link cannot do it: it does not send the key of the sign-in. */

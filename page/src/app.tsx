@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { Component, type ComponentChildren, type JSX } from 'preact';
 import { Suspense, lazy } from 'preact/compat';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { askCluster, clockOff, get, me, now, post, Problem, signedIn, signOut, unreachable, whoAmI } from './api';
+import { askCluster, clockOff, get, me, noResponse, now, post, Problem, reloadIfReachable, signedIn, signOut, unreachable, whoAmI } from './api';
 import { choose, lang, t, type Text } from './i18n';
 import { following, pace, setFollowing } from './live';
 import { Button, complain, dialog, Dialog, Empty, Loading, ProblemBox, Toasts } from './parts/basic';
@@ -10,35 +10,30 @@ import { Icon, Mark, type IconName } from './parts/icon';
 import { openPalette } from './parts/palette';
 import { go, here, Link } from './router';
 import { Jobs } from './screens/jobs';
+import { flipTheme, theme } from './theme';
 import { coarse, inUTC, myZone } from './time';
 import type { Cluster, Pause } from './types';
 
-const JobScreen = lazy(() => import('./screens/job').then((m) => m.JobScreen));
-const Editor = lazy(() => import('./screens/editor').then((m) => m.Editor));
-const Import = lazy(() => import('./screens/import').then((m) => m.Import));
-const Runs = lazy(() => import('./screens/runs').then((m) => m.Runs));
-const RunScreen = lazy(() => import('./screens/run').then((m) => m.RunScreen));
-const ClusterScreen = lazy(() => import('./screens/cluster').then((m) => m.ClusterScreen));
-const Activity = lazy(() => import('./screens/activity').then((m) => m.Activity));
-const Upcoming = lazy(() => import('./screens/upcoming').then((m) => m.Upcoming));
-const Settings = lazy(() => import('./screens/settings').then((m) => m.Settings));
-const Timeline = lazy(() => import('./screens/timeline').then((m) => m.Timeline));
-
-// Light or dark.
-
-export type Theme = 'light' | 'dark';
-const system = matchMedia('(prefers-color-scheme: dark)');
-const keptTheme = () => { const k = localStorage.getItem('theme'); return k === 'light' || k === 'dark' ? k : null; };
-export const theme = signal<Theme>(keptTheme() ?? (system.matches ? 'dark' : 'light'));
-system.addEventListener('change', () => { theme.value = keptTheme() ?? (system.matches ? 'dark' : 'light'); });
-theme.subscribe((x) => { document.documentElement.dataset.theme = x; });
-export function flipTheme() {
-  theme.value = theme.value === 'dark' ? 'light' : 'dark';
-  localStorage.setItem('theme', theme.value);
-}
+// What is loaded when it is first shown, or when the page has nothing else to do: the node may be gone by then.
+const parts = {
+  job: () => import('./screens/job'), editor: () => import('./screens/editor'), import: () => import('./screens/import'),
+  runs: () => import('./screens/runs'), run: () => import('./screens/run'), cluster: () => import('./screens/cluster'),
+  activity: () => import('./screens/activity'), alerts: () => import('./screens/alerts'), upcoming: () => import('./screens/upcoming'),
+  settings: () => import('./screens/settings'), timeline: () => import('./screens/timeline'), plot: () => import('./parts/plot'),
+};
+const JobScreen = lazy(() => parts.job().then((m) => m.JobScreen));
+const Editor = lazy(() => parts.editor().then((m) => m.Editor));
+const Import = lazy(() => parts.import().then((m) => m.Import));
+const Runs = lazy(() => parts.runs().then((m) => m.Runs));
+const RunScreen = lazy(() => parts.run().then((m) => m.RunScreen));
+const ClusterScreen = lazy(() => parts.cluster().then((m) => m.ClusterScreen));
+const Activity = lazy(() => parts.activity().then((m) => m.Activity));
+const Upcoming = lazy(() => parts.upcoming().then((m) => m.Upcoming));
+const Settings = lazy(() => parts.settings().then((m) => m.Settings));
+const Timeline = lazy(() => parts.timeline().then((m) => m.Timeline));
 
 /** What there is in the cluster, to be told apart from what a screen shows. */
-export const cluster = signal<Cluster | undefined>(undefined);
+const cluster = signal<Cluster | undefined>(undefined);
 const pauses = signal<Pause[]>([]);
 
 const nav: { to: string; text: Text; icon: IconName }[] = [
@@ -67,7 +62,7 @@ function screen(path: string): JSX.Element {
     case 'settings': return <Settings />;
     case 'activity': return <Activity tab={second ?? 'audit'} item={third} />;
   }
-  return <Empty icon="question" title={t('There is no such screen')}><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
+  return <Empty icon="question" title={t('Page not found')}><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
 }
 const decode = (s: string) => { try { return decodeURIComponent(s); } catch { return s; } };
 
@@ -94,9 +89,11 @@ export function App() {
   useEffect(() => {
     if (!me.value) return;
     setWas(true);
+    const prefetch = setTimeout(() => { for (const load of Object.values(parts)) load().catch(() => undefined); }, 3000);
     const to = sessionStorage.getItem(leftFor);
     sessionStorage.removeItem(leftFor);
     if (here.value.path === '/') go(to && /^\/[^/\\]/.test(to) ? to : '/jobs', 'replace'); // a path of this page and nothing else
+    return () => clearTimeout(prefetch);
   }, [me.value]);
   const came = useRef(here.value.path);
   useEffect(() => {
@@ -125,7 +122,7 @@ export function App() {
   const path = here.value.path, active = path === '/' ? '/jobs' : '/' + path.split('/')[1];
   return (
     <div class="frame">
-      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>{t('Skip to the content')}</a>
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>{t('Skip to content')}</a>
       <div class="topbar">
         <Button look="quiet" icon="menu" aria-label={t('Menu')} aria-expanded={menu} work={() => setMenu(!menu)} />
         <Brand />
@@ -136,7 +133,7 @@ export function App() {
       <aside class={`side ${menu ? 'open' : ''}`}>
         <Brand />
         <button class="item find" onClick={openPalette}><Icon name="search" />{t('Search')}<kbd>/</kbd></button>
-        <nav aria-label={t('Screens')}>
+        <nav aria-label={t('Navigation')}>
           {nav.map((n) => <Link key={n.to} class="item" to={n.to} aria-current={active === n.to ? 'page' : undefined}><Icon name={n.icon} />{t(n.text)}</Link>)}
         </nav>
         <Foot />
@@ -158,26 +155,27 @@ class Boundary extends Component<{ children: ComponentChildren }, { error?: Erro
   render() {
     const e = this.state.error;
     if (!e) return this.props.children;
-    return <ProblemBox problem={new Problem(t('This screen is broken'), String(e.message ?? e), 1)} again={() => location.reload()} />;
+    const problem = unreachable.value ? noResponse() : new Problem(t('Something went wrong on this page'), String(e.message ?? e), 1);
+    return <ProblemBox problem={problem} again={reloadIfReachable} />;
   }
 }
 
 const Over = ({ f }: { f: () => JSX.Element }) => f();
 const Brand = () => <Link class="brand" to="/jobs"><Mark />go-crontab</Link>;
 
-const paceText: Record<string, Text> = { live: 'Live', asking: 'Live', paused: 'Paused', stale: 'No answer' };
+const paceText: Record<string, Text> = { live: 'Live', asking: 'Live', paused: 'Paused', stale: 'No response' };
 const PaceDot = () => <span class={`pace ${pace.value}`} role="img" aria-label={t(paceText[pace.value])} title={t(paceText[pace.value])} />;
 
 function Foot() {
   const m = me.value;
   return (
     <div class="foot">
-      <button class="item" aria-pressed={following.value} onClick={() => setFollowing(!following.value)} title={t('Whether the page follows what happens')}>
+      <button class="item" aria-pressed={following.value} onClick={() => setFollowing(!following.value)} title={t('Turn live updates on or off')}>
         <PaceDot />{t(paceText[pace.value])}<span class="tail"><Icon name={following.value ? 'pause' : 'play'} /></span>
       </button>
       <button class="item" onClick={flipTheme}><Icon name={theme.value === 'dark' ? 'sun' : 'moon'} />{theme.value === 'dark' ? t('Light') : t('Dark')}</button>
       <button class="item" lang={lang.value === 'zh' ? 'en' : 'zh-CN'} onClick={() => choose(lang.value === 'zh' ? 'en' : 'zh')}><Icon name="globe" />{lang.value === 'zh' ? 'English' : '中文'}</button>
-      <button class="item" title={t('Times are shown in this zone')} onClick={() => { inUTC.value = !inUTC.value; localStorage.setItem('utc', inUTC.value ? 'yes' : 'no'); }}>
+      <button class="item" title={t('Switch the time zone of this page')} onClick={() => { inUTC.value = !inUTC.value; localStorage.setItem('utc', inUTC.value ? 'yes' : 'no'); }}>
         <Icon name="clock" /><span class="cut">{inUTC.value ? 'UTC' : myZone}</span>
       </button>
       <a class="item" href="/docs"><Icon name="question" />{t('API reference')}</a>
@@ -199,8 +197,8 @@ function Banners() {
       {unreachable.value && (
         <div class="banner" role="alert">
           <Icon name="warning" />
-          <span>{t('{host} does not answer; what you see may be old. Trying again.', { host: location.host })}</span>
-          {others.map((s) => <a key={s.id} href={s.address + location.pathname + location.search}>{t('Go on with {node}', { node: s.node })}</a>)}
+          <span>{t('{host} is not responding, so this page may be out of date. Retrying…', { host: location.host })}</span>
+          {others.map((s) => <a key={s.id} href={s.address + location.pathname + location.search}>{t('Continue on {node}', { node: s.node })}</a>)}
         </div>
       )}
       {pauses.value.map((p) => (
@@ -210,11 +208,11 @@ function Banners() {
             <b>{p.scope === 'cluster' ? t('The whole cluster is paused') : t('The app {app} is paused', { app: p.app ?? '' })}</b>
             {p.reason && <>: <bdi>{p.reason}</bdi></>}{p.by && ` (${p.by})`}
           </span>
-          <Link to="/activity/pauses">{t('Look')}</Link>
+          <Link to="/activity/pauses">{t('Show pauses')}</Link>
         </div>
       ))}
       {Math.abs(off) > 30_000 && (
-        <div class="banner warn" role="status"><Icon name="clock" />{t("This browser's clock is off by {span}. All times here are the cluster's: it is {time} UTC there.", { span: coarse(Math.abs(off)), time: new Date(now()).toISOString().slice(11, 16) })}</div>
+        <div class="banner warn" role="status"><Icon name="clock" />{t("This browser's clock is off by {span}. Times on this page follow the cluster's clock, which says {time} UTC.", { span: coarse(Math.abs(off)), time: new Date(now()).toISOString().slice(11, 16) })}</div>
       )}
     </>
   );
@@ -265,7 +263,8 @@ function SignIn({ over }: { over?: boolean }) {
     try {
       await signedIn(await post<{ login_key: string }>('/api/v1/login', { token: token.trim() }));
     } catch (err) {
-      if (err instanceof Problem) setProblem(err); else complain(err);
+      if (!(err instanceof Problem)) complain(err);
+      else setProblem(err.status === 401 ? new Problem(t('Invalid token'), t('Check that you copied all of it.'), 1) : err);
     }
     setBusy(false);
   };
@@ -274,11 +273,11 @@ function SignIn({ over }: { over?: boolean }) {
       {!over && <div class="row"><div class="grow"><Brand /></div>
         <button type="button" class="button quiet" lang={lang.value === 'zh' ? 'en' : 'zh-CN'} onClick={() => choose(lang.value === 'zh' ? 'en' : 'zh')}>{lang.value === 'zh' ? 'English' : '中文'}</button>
         <Button look="quiet" icon={theme.value === 'dark' ? 'sun' : 'moon'} aria-label={theme.value === 'dark' ? t('Light') : t('Dark')} work={flipTheme} /></div>}
-      {over && <p>{t('Sign in again to go on. Nothing that you typed is lost.')}</p>}
+      {over && <p>{t('Sign in again to continue. Nothing you typed is lost.')}</p>}
       <div class={`field ${problem ? 'wrong' : ''}`}>
         <label for="token">{t('Token')}</label>
         <input id="token" type="password" autocomplete="off" spellcheck={false} required autoFocus value={token} onInput={(e) => { setToken(e.currentTarget.value); setProblem(undefined); }} aria-describedby="token-hint" />
-        <p class="hint" id="token-hint">{t('dev writes one into its data folder, migrate --bootstrap prints the first one, token create makes more.')}</p>
+        <p class="hint" id="token-hint">{t('"go-crontab dev" prints where its token is. Admins create tokens with "go-crontab token create".')}</p>
       </div>
       {problem && <ProblemBox problem={problem} />}
       <div class="row">

@@ -27,13 +27,36 @@ export async function choose(l: Lang) {
 }
 export const begin = () => speak(wanted());
 
-/** What is said otherwise of one. */
+/** Texts in the singular, by the plural. */
 const ones: Partial<Record<Text, string>> = {
-  '{n} jobs': '1 job', 'Run {n} jobs now?': 'Run 1 job now?', 'Resume {n} jobs?': 'Resume 1 job?', 'Done for {n} jobs': 'Done for 1 job', 'Done for {n} jobs; {m} refused': 'Done for 1 job; {m} refused',
-  '{n} apps are paused': '1 app is paused', '{n} fields': '1 field', '{n} fields are not right': '1 field is not right', '{n} lines': '1 line', '{n} messages could not be sent.': '1 message could not be sent.',
-  '{n} events could not be told, because there were too many.': '1 event could not be told, because there were too many.', '{n} times a template failed, and the usual text was sent.': 'Once a template failed, and the usual text was sent.',
-  '{n} due times of one job': '1 due time', '{n} due times lie in this range.': '1 due time lies in this range.', '{n} due times were missed': '1 due time was missed', '{n} were so already': '1 was so already', '{n} lines cannot be jobs': '1 line cannot be a job', 'Leave them out': 'Leave it out', '{n} jobs are there already under these names': '1 job is there already under this name', 'Replace them': 'Replace it', '{n} things were made or changed': '1 thing was made or changed',
-  '{n} records were removed so far': '1 record was removed so far', 'The first {n} lines are no longer here: there is too much of it.': 'The first line is no longer here: there is too much of it.',
+  '{n} jobs': '1 job',
+  '{n} days': '1 day',
+  'Run {n} jobs now?': 'Run 1 job now?',
+  'Resume {n} jobs?': 'Resume 1 job?',
+  'Done for {n} jobs': 'Done for 1 job',
+  'Done for {n} jobs; {m} refused': 'Done for 1 job; {m} refused',
+  '{n} apps are paused': '1 app is paused',
+  '{n} fields': '1 field',
+  '{n} fields are invalid': '1 field is invalid',
+  '{n} matching lines': '1 matching line',
+  'Showing the last {n} lines.': 'Showing the last line.',
+  '{n} messages could not be sent.': '1 message could not be sent.',
+  '{n} events were dropped because there were too many.': '1 event was dropped because there were too many.',
+  'A template failed {n} times, so the default text was sent.': 'A template failed once, so the default text was sent.',
+  '{n} runs of one job': '1 run',
+  '{n} runs of {jobs} jobs': '1 run of {jobs} jobs',
+  '{n} scheduled times in this range.': '1 scheduled time in this range.',
+  'Only the latest {n} scheduled times are kept': 'Only the latest scheduled time is kept',
+  '{n} runs were missed': '1 run was missed',
+  'Hide {n} frequent jobs': 'Hide 1 frequent job',
+  '{n} lines skipped': '1 line skipped',
+  'Import without them': 'Import without it',
+  '{n} jobs with these names already exist': '1 job with this name already exists',
+  'Replace them': 'Replace it',
+  'If they are different jobs, import into another app.': 'If it is a different job, import into another app.',
+  '{n} objects created or changed': '1 object created or changed',
+  '{n} runs were deleted so far': '1 run was deleted so far',
+  'Too many jobs to count. {n} jobs are not included.': 'Too many jobs to count. 1 job is not included.',
 };
 
 /** A text of the page in the language that is shown. English is what stands in the code; zh.ts has all of it again. */

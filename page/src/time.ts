@@ -48,6 +48,14 @@ export function brief(at: string | number, zone = zoneShown()) {
   const s = stamp(at, zone);
   return s.slice(0, 10) === day(now(), zone) ? s.slice(11) : s.slice(0, 4) === day(now(), zone).slice(0, 4) ? s.slice(5, 16) : s.slice(0, 16);
 }
+/** Both ends of a range. The day stands at each end, or at none if all of it is today. */
+export function range(from: string, to: string, zone = zoneShown()): [string, string] {
+  const a = stamp(from, zone), b = stamp(to, zone), today = day(now(), zone);
+  const cut = a.slice(0, 4) === today.slice(0, 4) && b.slice(0, 4) === today.slice(0, 4) ? 5 : 0; // without the year
+
+  if (a.slice(0, 10) !== b.slice(0, 10)) return [a.slice(cut, 16), b.slice(cut, 16)];
+  return [a.slice(0, 10) === today ? a.slice(11) : a.slice(cut), b.slice(11)];
+}
 export const weekday = (at: string | number, zone = zoneShown()) => format(zone, { weekday: 'short' }).format(typeof at === 'number' ? at : ms(at));
 
 /** +01:00 of a zone at an instant. */
@@ -75,7 +83,7 @@ export function instantOf(wall: string, zone = zoneShown()): string | null {
 export const inZone = (text: string) => text.replace(/\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z| UTC\b)/g, (_, day, time) => stamp(`${day}T${time}Z`));
 
 const unit = (n: number, digits: number) => String(+n.toFixed(digits));
-const units = { en: { ms: 'ms', s: 's', m: 'm', h: 'h', d: 'd' }, zh: { ms: '毫秒', s: '秒', m: '分', h: '小时', d: '天' } };
+const units = { en: { ms: 'ms', s: 's', m: 'm', h: 'h', d: 'd', y: 'y' }, zh: { ms: '毫秒', s: '秒', m: '分', h: '小时', d: '天', y: '年' } };
 
 /** 3.2 ms, 5.1 s, 4 m 5 s, 2 h 5 m, 3 d 4 h */
 export function span(milliseconds: number): string {
@@ -92,9 +100,19 @@ export function coarse(milliseconds: number): string {
   const s = Math.max(0, Math.round(milliseconds / 1000)), u = units[lang.value];
   if (s < 60) return `${s} ${u.s}`;
   const [d, h, m] = [Math.floor(s / 86400), Math.floor(s / 3600) % 24, Math.floor(s / 60) % 60];
+  if (d > 730) return `${Math.round(d / 365.25)} ${u.y}`;
   if (d > 0) return d > 9 || h === 0 ? `${d} ${u.d}` : `${d} ${u.d} ${h} ${u.h}`;
   if (h > 0) return m === 0 ? `${h} ${u.h}` : `${h} ${u.h} ${m} ${u.m}`;
   return s % 60 === 0 ? `${m} ${u.m}` : `${m} ${u.m} ${s % 60} ${u.s}`;
+}
+
+const lengths: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3600_000 };
+/** The milliseconds of a duration as the server writes it (2160h, 1h30m); undefined if it is none. */
+export function milliseconds(duration: string): number | undefined {
+  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(duration)) return undefined;
+  let sum = 0;
+  for (const [, n, unit] of duration.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) sum += Number(n) * lengths[unit];
+  return sum;
 }
 
 export function size(bytes: number): string {

@@ -46,7 +46,7 @@ func (e *Editor) Apply(ctx context.Context, want job.Apply) (job.Applied, error)
 }
 
 // errApplied means that the files of the folder are applied already.
-var errApplied = errors.New("it is applied already")
+var errApplied = errors.New("it is already applied")
 
 // applying is an Apply with the findings of its latest try.
 type applying struct {

@@ -243,7 +243,7 @@ func (a *applying) lookAtJob(
 
 	wrong := func(field string, t problem.Text) { p.Put(place+"."+field, t) }
 	if _, there := groups[j.spec.Group]; j.spec.Group != "" && !there {
-		wrong("group", problem.NoGroup.Advise("make it first, or name it in groups with its slots").Of(j.spec.Group))
+		wrong("group", problem.NoGroup.Advise("create it first, or add it to groups with its slots").Of(j.spec.Group))
 	}
 	for _, q := range j.spec.MissingSecrets(a.secrets) {
 		wrong(q.Field, q.Text)
@@ -255,7 +255,7 @@ func (a *applying) lookAtJob(
 		if !there {
 			wrong(
 				fmt.Sprintf("calendars[%d]", n),
-				problem.NoCalendarReadable.Advise("make it first, or name it in calendars").Of(name))
+				problem.NoCalendarReadable.Advise("create it first, or add it to calendars").Of(name))
 			found = false
 			continue
 		}

@@ -70,7 +70,7 @@ func (e *Editor) Backfill(ctx context.Context, id int64, want Range, key string)
 		return line, trip.InsertBackfill(tx, &out)
 	})
 	if err == nil {
-		e.Soon()
+		e.wake()
 	}
 	return out, e.refused(err)
 }
@@ -145,7 +145,7 @@ func (e *Editor) CancelBackfill(ctx context.Context, id int64) (trip.BackfillRow
 	for try, pause := 1, againPause; ; try, pause = try+1, 2*pause {
 		b, window, err := e.cancel(ctx, found, seen[found.JobID])
 		if err == nil {
-			e.Soon()
+			e.wake()
 			return b, e.passed(ctx, window)
 		}
 		if !errors.Is(err, ErrLocked) || try == tries {

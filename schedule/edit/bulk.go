@@ -27,7 +27,7 @@ func (e *Editor) Bulk(ctx context.Context, want *job.Bulk) error {
 		}
 	case job.ActionResume, job.ActionDelete:
 	default:
-		return fmt.Errorf("%q cannot be done to many jobs", want.Action)
+		return fmt.Errorf("the action %q does not exist for many jobs", want.Action)
 	}
 
 	changes := make([]Change, len(want.Jobs))
@@ -83,7 +83,7 @@ func (e *Editor) bulkRun(ctx context.Context, want *job.Bulk) error {
 		return line, err
 	})
 	if err == nil {
-		e.Soon()
+		e.wake()
 		e.refusedOf(out.Done)
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -15,6 +16,24 @@ import (
 type Session interface {
 	Now() job.Micros        // the clock of MySQL
 	Mint(n int) (run int64) // the first of n unused run ids
+
+	// Unsettled returns the time for which some node may still use the old value of MySQL's clock,
+	// after that was put forward. Zero: no node does.
+	Unsettled() time.Duration
+}
+
+// Config is what an editor works with.
+type Config struct {
+	DB      *sql.DB
+	Session Session
+	Metrics interface{ Limited(job.Limit) } // counts changes that a limit of an app refuses
+
+	// StopsSeen is the time after the commit of a stop in which nodes may still start runs against
+	// it, see schedule.StopsSeen. Zero means the usual spawn window.
+	StopsSeen time.Duration
+
+	// Something may have to be claimed, started or killed at once.
+	WakeClaimer, WakeOverdue, WakeWishes loop.Wake
 }
 
 // Editor makes people's changes. A change is answered once it holds everywhere: from then on no
@@ -23,22 +42,20 @@ type Session interface {
 // If a commit is unknown, the editor settles it before it answers. If MySQL stays out of reach, the
 // error is sql.Unknown, and the client must check.
 type Editor struct {
-	DB      *sql.DB
-	Session Session
-	Soon    func() // called when something may have to be claimed or started at once
-
-	// StopsSeen is the time after the commit of a stop in which nodes may still start runs against
-	// it, see schedule.StopsSeen. Zero means the usual spawn window.
-	StopsSeen time.Duration
-
-	// Unsettled returns the time for which some node may still use the old value of MySQL's clock,
-	// after that was put forward. Zero: no node does. It may be nil.
-	Unsettled func() time.Duration
-
-	Limited func(job.Limit) // called when a limit of an app refuses a change; may be nil
+	Config
 
 	mu   sync.Mutex
 	apps map[string]int32
+}
+
+// New returns an editor.
+func New(cfg Config) *Editor { return &Editor{Config: cfg} }
+
+// wake wakes the loops of this node that may have work after a change.
+func (e *Editor) wake() {
+	e.WakeClaimer.Up()
+	e.WakeOverdue.Up()
+	e.WakeWishes.Up()
 }
 
 // Change is a requested change of a job.
@@ -67,9 +84,9 @@ type Done struct {
 
 var (
 	// ErrLocked means that another transaction keeps the row of the job locked.
-	ErrLocked = errors.New("somebody else keeps the job locked; try again later")
+	ErrLocked = errors.New("another change keeps the job locked; try again later")
 	// errAgain means that a row has changed since it was read: the change begins again.
-	errAgain = fmt.Errorf("it changes too often; try again: %w", job.ErrChanged)
+	errAgain = fmt.Errorf("the row keeps changing; try again: %w", job.ErrChanged)
 )
 
 const (
@@ -129,7 +146,7 @@ func (e *Editor) apply(ctx context.Context, b batch) ([]Done, error) {
 		done, window, err := e.once(ctx, b, try == tries)
 		switch {
 		case err == nil:
-			e.Soon()
+			e.wake()
 			// Also when nothing changed: a repeated request must not return before the original
 			// one.
 			return done, e.passed(ctx, window)
@@ -203,11 +220,11 @@ func (e *Editor) transact(
 	return done, window, line, err
 }
 
-// refused reports a refusal by a limit to Limited, and returns the error.
+// refused counts a refusal by a limit, and returns the error.
 func (e *Editor) refused(err error) error {
 	var over *job.OverLimit
-	if e.Limited != nil && errors.As(err, &over) {
-		e.Limited(over.Limit)
+	if errors.As(err, &over) {
+		e.Metrics.Limited(over.Limit)
 	}
 	return err
 }
@@ -216,16 +233,14 @@ func (e *Editor) refused(err error) error {
 // any more.
 func (e *Editor) passed(ctx context.Context, window job.Micros) error {
 	wait := min(window.Sub(e.Session.Now()), longestWindow) + windowMargin
-	if e.Unsettled != nil { // a slow clock may still be inside the window
-		wait = max(wait, min(e.Unsettled(), longestWindow))
-	}
+	wait = max(wait, min(e.Session.Unsettled(), longestWindow)) // a slow clock may still be inside the window
 	if window == 0 || wait <= 0 {
 		return nil
 	}
 	select {
 	case <-ctx.Done():
 		err := context.Cause(ctx)
-		return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", err)}
+		return &sql.Unknown{Err: fmt.Errorf("the change is made, but a run that was starting may still begin: %w", err)}
 	case <-time.After(wait):
 		return nil
 	}

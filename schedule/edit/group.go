@@ -26,7 +26,7 @@ func (e *Editor) PutGroup(ctx context.Context, name string, slots int) (trip.Gro
 	}
 
 	if woken > 0 {
-		e.Soon()
+		e.wake()
 	}
 	return g, nil
 }

@@ -153,7 +153,7 @@ func (v *verdict) delete(back []trip.Ahead, now job.Micros) {
 		if v.past == nil || v.past.first != cursor {
 			v.past = &past{first: cursor, last: now}
 		}
-		v.count(job.ReasonJobDeleted, "job was deleted", now)
+		v.count(job.ReasonJobDeleted, "the job was deleted", now)
 	}
 	v.row.Deleted, v.row.Paused, v.row.NextDue, v.row.Parked = true, false, 0, 0
 }
@@ -203,7 +203,7 @@ func (v *verdict) update(back, ahead []trip.Ahead, floor, now job.Micros) {
 			v.again = true // a claim was faster
 			return
 		}
-		v.count(job.ReasonScheduleChanged, "its schedule was changed before it was claimed", now)
+		v.count(job.ReasonScheduleChanged, "the schedule was changed before the due time was claimed", now)
 	}
 
 	next, known := v.nextAfter(ahead, max(floor, v.row.BegunTo))

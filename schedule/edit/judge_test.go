@@ -159,7 +159,7 @@ func TestJudge(t *testing.T) {
 		"its pause has ended by itself meanwhile": {
 			looked(job.ActionPause, paused), trip.JobRow{Version: 3, Changes: 5, NextDue: 1500}, nil, "again",
 		},
-		"it is deleted": {
+		"the job was deleted": {
 			looked(job.ActionPause, idle), trip.JobRow{Changes: 6, Deleted: true}, nil, "refused: job 7: not found",
 		},
 	} {

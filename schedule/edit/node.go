@@ -63,14 +63,14 @@ func (e *Editor) obeyed(ctx context.Context, name string) error {
 	for end := time.Now().Add(cordonWait); time.Now().Before(end); {
 		sessions, err := e.DB.Sessions(ctx)
 		if err != nil {
-			return &sql.Unknown{Err: fmt.Errorf("the node is cordoned; whether it has obeyed is not known: %w", err)}
+			return &sql.Unknown{Err: fmt.Errorf("the node is cordoned, but may not have noticed yet: %w", err)}
 		}
 		if !slices.ContainsFunc(sessions, busy) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return &sql.Unknown{Err: fmt.Errorf("the node is cordoned; it may still start something: %w", context.Cause(ctx))}
+			return &sql.Unknown{Err: fmt.Errorf("the node is cordoned, but may still start runs: %w", context.Cause(ctx))}
 		case <-time.After(cordonLook):
 		}
 	}

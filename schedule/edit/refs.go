@@ -29,7 +29,7 @@ func lackingGroups(tx *sql.Tx, views []*view) (map[*view]error, error) {
 	for _, v := range views {
 		if v.names() && wanted[v.def.Group] && !exist[v.def.Group] {
 			problems[v] = job.Wrong(
-				"group", problem.NoGroup.Advise("make it first, with the number of its slots"), v.def.Group)
+				"group", problem.NoGroup.Advise("create it first, with its number of slots"), v.def.Group)
 		}
 	}
 	return problems, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
@@ -20,6 +21,17 @@ import (
 // cursors back. Only the first node of the cluster does it. If that node dies, the next one begins
 // from the start, and finds the moved cursors in place.
 type Rezoner struct {
+	RezonerConfig
+
+	seen  string // the setting at the beginning of this look, see sql.Unzoned
+	last  int64  // id of the last job that was looked at
+	again bool   // a job could not be moved: all jobs need another look
+	jobs  int    // number of jobs looked at
+	moved int    // number of jobs moved
+}
+
+// RezonerConfig is what a rezoner works with.
+type RezonerConfig struct {
 	Editor  *Editor
 	Session interface {
 		Now() job.Micros
@@ -28,13 +40,10 @@ type Rezoner struct {
 	}
 	Zones string // this node's time zone data, see job.ZoneData
 	Log   *slog.Logger
-
-	seen  string // the setting at the beginning of this look, see sql.Unzoned
-	last  int64  // id of the last job that was looked at
-	again bool   // a job could not be moved: all jobs need another look
-	jobs  int    // number of jobs looked at
-	moved int    // number of jobs moved
 }
+
+// NewRezoner returns a rezoner. The caller runs it.
+func NewRezoner(cfg RezonerConfig) *Rezoner { return &Rezoner{RezonerConfig: cfg} }
 
 const (
 	rezonePeriod = 10 * time.Second
@@ -48,30 +57,25 @@ const (
 
 // Run looks until ctx is over.
 func (r *Rezoner) Run(ctx context.Context) error {
-	wait := rezonePeriod
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
-		}
-		wait = rezonePeriod
-
+	return loop.Loop{
+		First:  rezonePeriod,
+		Period: rezonePeriod,
+		Log:    r.Log,
+		Failed: "cannot recompute due times with new time zone data, trying again",
+	}.Run(ctx, func(ctx context.Context, _ bool) (pause time.Duration, err error) {
 		more, err := r.look(ctx)
-		switch {
-		case err != nil && ctx.Err() == nil:
-			r.Log.Warn("cannot compute due times by new time zone data, trying again", "error", err)
-		case more:
-			wait = rezonePause
+		if more && err == nil {
+			pause = rezonePause
 		}
-	}
+		return pause, err
+	})
 }
 
 // look takes one batch, and reports whether there are more.
 func (r *Rezoner) look(ctx context.Context) (more bool, err error) {
 	if index, _ := r.Session.Share(); index != 0 || !r.Session.Fresh() {
 		r.seen = ""
-		return false, nil
+		return false, loop.ErrSkipped
 	}
 	seen, is, err := unzoned(r.Editor.DB.Reader(ctx), r.Zones)
 	if err != nil || !is {
@@ -101,7 +105,7 @@ func (r *Rezoner) look(ctx context.Context) (more bool, err error) {
 
 	done, err := plannedBy(ctx, r.Editor.DB, seen, r.Zones)
 	if err == nil && done {
-		r.Log.Info("all due times are those of the time zone data of all nodes", "jobs", r.jobs, "moved", r.moved)
+		r.Log.Info("checked all due times against new time zone data", "jobs", r.jobs, "moved", r.moved)
 	}
 	r.seen = "" // if a node has joined since, all jobs need another look
 	return false, err
@@ -189,7 +193,7 @@ func unzoned(r sql.Reader, zones string) (seen string, is bool, err error) {
 func plannedBy(ctx context.Context, db *sql.DB, seen, zones string) (bool, error) {
 	n := int64(0)
 	err := db.Tx(ctx, func(tx *sql.Tx) (err error) {
-		n, err = tx.Exec("note time zone data", `
+		n, err = tx.Exec("record time zone data", `
 			UPDATE setting
 			SET value = ?
 			WHERE name = 'zones' AND value = ?`, zones, seen)

@@ -63,13 +63,13 @@ func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key s
 		return e.insertAsked(ctx, tx, out, seen, what, now)
 	})
 	if err == nil {
-		e.Soon()
+		e.wake()
 		e.refusedOf(out.Done)
 	}
 	return out, e.refused(err)
 }
 
-// refusedOf reports refusals by limits to Limited.
+// refusedOf counts refusals by limits.
 func (e *Editor) refusedOf(done []Done) {
 	for i := range done {
 		e.refused(done[i].Err)

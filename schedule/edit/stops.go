@@ -27,13 +27,13 @@ func (e *Editor) seen(ctx context.Context, app int32) error {
 	select {
 	case <-ctx.Done():
 		err := context.Cause(ctx)
-		return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", err)}
+		return &sql.Unknown{Err: fmt.Errorf("the change is made, but a run that was starting may still begin: %w", err)}
 	case <-time.After(wait):
 	}
 
 	until, err := trip.SpawnByOf(e.DB.Reader(ctx), app)
 	if err != nil {
-		return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", err)}
+		return &sql.Unknown{Err: fmt.Errorf("the change is made, but a run that was starting may still begin: %w", err)}
 	}
 	return e.passed(ctx, until)
 }
@@ -155,7 +155,7 @@ func (e *Editor) ResumeApp(ctx context.Context, app string) error {
 		return appLine(job.ActionResume, app), trip.EndPause(tx, was.Stop, now)
 	})
 	if err == nil {
-		e.Soon()
+		e.wake()
 	}
 	return err
 }

@@ -384,7 +384,7 @@ func (db *DB) executingOf(ctx context.Context, jobs []int64) (map[int64]bool, er
 		FROM run FORCE INDEX (live)
 		WHERE owner IN ` + list(owners) + ` AND due_now <= ` + begunBy + ` AND state = 'executing'`
 
-	found, err := sql.Select(r, "look which jobs execute", scanID, query)
+	found, err := sql.Select(r, "list jobs that execute", scanID, query)
 	for _, id := range found {
 		out[id] = true
 	}

@@ -83,7 +83,7 @@ func (db *DB) Attempting(ctx context.Context, limit int) ([]Attempt, error) {
 		return a, err
 	}
 
-	return sql.Select(r, "list what executes", scan, query, limit)
+	return sql.Select(r, "list all executing runs", scan, query, limit)
 }
 
 // ExecutingByID reads the runs that are still executing.

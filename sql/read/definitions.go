@@ -321,7 +321,7 @@ func (db *DB) Forgotten(ctx context.Context) (f Forgotten, err error) {
 		return n, err
 	}
 
-	found, err := sql.Select(db.Reader(ctx), "count what was due since", scan, counts, int64(now), int64(now))
+	found, err := sql.Select(db.Reader(ctx), "count due times since a restore", scan, counts, int64(now), int64(now))
 	if err != nil {
 		return f, err
 	}

@@ -59,7 +59,7 @@ func TestDoctor(t *testing.T) {
 	})
 
 	f.exec("UPDATE run SET outcome = 'failed' WHERE job_id = 2 AND id > 9900")
-	f.exec("UPDATE run SET outcome = 'skipped', reason_code = 'job_paused', reason = 'job is paused' WHERE id = 9950")
+	f.exec("UPDATE run SET outcome = 'skipped', reason_code = 'job_paused', reason = 'the job is paused' WHERE id = 9950")
 	s := must(f.db.SpellOf(f.Context(), 2))
 	if got := fmt.Sprint(s.N, s.Unbegun); got != "10 false" {
 		f.Errorf("spell: got %s", got)

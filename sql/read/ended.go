@@ -41,7 +41,7 @@ func (db *DB) EndedAfter(ctx context.Context, after int64, runs int) ([]Ending, 
 
 	var out []Ending
 	for n := 0; n < runs; {
-		found, err := sql.Select(db.Reader(ctx), "read what ended", scanEnding, query, after, endingsAtOnce)
+		found, err := sql.Select(db.Reader(ctx), "read ended runs", scanEnding, query, after, endingsAtOnce)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (db *DB) EndedIn(ctx context.Context, spans []sql.Span) ([]Ending, error) {
 			FROM ending FORCE INDEX (PRIMARY)
 			WHERE id BETWEEN ? AND ?
 			ORDER BY id`
-		found, err := sql.Select(db.Reader(ctx), "read what ended", scanEnding, query, s.From, s.To)
+		found, err := sql.Select(db.Reader(ctx), "read ended runs", scanEnding, query, s.From, s.To)
 		if err != nil {
 			return nil, err
 		}

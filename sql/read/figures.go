@@ -19,7 +19,7 @@ type Figure struct {
 // Figures reads the figures of all processes at or after from.
 func Figures(r sql.Reader, from job.Micros) ([]Figure, error) {
 	var out []Figure
-	err := sql.Each(r, "read figures", func(rows *sql.Rows) error {
+	err := sql.Each(r, "read run statistics", func(rows *sql.Rows) error {
 		var (
 			f    Figure
 			text []byte

@@ -63,7 +63,7 @@ func (db *DB) Glance(ctx context.Context) (Glance, error) {
 		return g, err
 	}
 
-	found, err := sql.Select(db.Reader(ctx), "glance", scan, query, sentDelivery, trip.RefPing)
+	found, err := sql.Select(db.Reader(ctx), "look for waiting work", scan, query, sentDelivery, trip.RefPing)
 	if err != nil {
 		return Glance{}, err
 	}

@@ -55,7 +55,7 @@ func (db *DB) Untaken(ctx context.Context, jobs []int64, now job.Micros, limit i
 			ORDER BY due_now
 			LIMIT ?`
 
-		found, err := sql.Select(db.Reader(ctx), "list runs that nobody takes", scan, query, int64(now), limit)
+		found, err := sql.Select(db.Reader(ctx), "list unclaimed runs", scan, query, int64(now), limit)
 		if err != nil {
 			return nil, err
 		}

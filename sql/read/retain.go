@@ -62,7 +62,7 @@ func (db *DB) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, 
 		return j, nil
 	}
 
-	return sql.Select(db.Reader(ctx), "list jobs with what they keep", scan, query, after, limit)
+	return sql.Select(db.Reader(ctx), "list jobs with their retention", scan, query, after, limit)
 }
 
 // LookMost bounds the runs of a job that one statement of retention reads, so that the statement is

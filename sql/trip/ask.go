@@ -40,6 +40,6 @@ func Kill(tx *sql.Tx, l Launch) (bool, error) {
 		UPDATE run FORCE INDEX (PRIMARY)
 		SET wish = 'kill'
 		WHERE id = ? AND claim = ? AND state = 'executing'`
-	n, err := tx.Exec("ask for a kill", query, l.Run, l.Claim)
+	n, err := tx.Exec("write a kill request", query, l.Run, l.Claim)
 	return n == 1, err
 }

@@ -95,7 +95,7 @@ func Referring(r sql.Reader, kind RefKind, name string) ([]int64, error) {
 		STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = r.job_id AND j.living = 1
 		WHERE r.kind = ? AND r.name = ?
 		ORDER BY r.job_id`
-	return sql.Select(r, "list jobs by what they refer to", scanID, query, kind, name)
+	return sql.Select(r, "list jobs by reference", scanID, query, kind, name)
 }
 
 // NamesOf names jobs, with their apps.

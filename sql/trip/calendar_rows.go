@@ -61,7 +61,7 @@ func knowCalendar(digest []byte) (knownCalendar, bool) {
 func readCalendar(name, text string, digest []byte) (k knownCalendar) {
 	if is := sha256.Sum256([]byte(text)); string(is[:]) != string(digest) {
 		return knownCalendar{err: &CalendarError{name,
-			errors.New("a hand has changed its definition and not its digest")}}
+			errors.New("its definition was changed by hand, but not its digest")}}
 	}
 
 	spec, err := job.DecodeCalendar(text)

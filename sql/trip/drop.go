@@ -88,7 +88,7 @@ func dropNotable(tx *sql.Tx, outcome job.Outcome, runs []OldRun) error {
 		FROM JSON_TABLE(?, '$[*]' COLUMNS (due BIGINT PATH '$[0]', id BIGINT PATH '$[1]')) n
 		STRAIGHT_JOIN notable t FORCE INDEX (PRIMARY)
 			ON t.outcome = '` + outcome.String() + `' AND t.due = n.due AND t.run_id = n.id`
-	_, err := tx.Exec("drop old notes", query, r.json())
+	_, err := tx.Exec("drop old records of failed runs", query, r.json())
 	return err
 }
 
@@ -101,9 +101,9 @@ func HoldVersion(tx *sql.Tx, jobID int64, version int32) error {
 		FROM job FORCE INDEX (PRIMARY)
 		WHERE id = ?
 		LOCK IN SHARE MODE`
-	found, err := sql.Select(tx, "hold what a job keeps", scanID, query, jobID)
+	found, err := sql.Select(tx, "lock the retention of a job", scanID, query, jobID)
 	if err == nil && (len(found) == 0 || found[0] != int64(version)) {
-		err = fmt.Errorf("hold the rule of job %d: %w", jobID, sql.ErrMoved)
+		err = fmt.Errorf("lock the retention of job %d: %w", jobID, sql.ErrMoved)
 	}
 	return err
 }

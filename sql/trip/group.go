@@ -100,8 +100,8 @@ func MoveTaken(tx *sql.Tx, group int32, by int) error {
 		UPDATE grp
 		SET taken = taken + ?
 		WHERE id = ?`
-	n, err := tx.Exec("take or give back slots", query, by, group)
-	return expect("take or give back slots", n, 1, err)
+	n, err := tx.Exec("change used slots", query, by, group)
+	return expect("change used slots", n, 1, err)
 }
 
 // WokenFirst is the time for which a woken run has precedence over runs that have not waited for a

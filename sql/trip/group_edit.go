@@ -39,7 +39,7 @@ func ShareGroups(tx *sql.Tx, names []string) (map[string]bool, error) {
 		WHERE name IN ` + sql.Values(1, len(names)) + `
 		ORDER BY name
 		LOCK IN SHARE MODE`
-	_, err := sql.Select(tx, "share groups", scan, query, texts(names)...)
+	_, err := sql.Select(tx, "lock groups for reading", scan, query, texts(names)...)
 	return out, err
 }
 
@@ -103,7 +103,7 @@ func CountLine(r sql.Reader, group int32) (int, error) {
 		SELECT COUNT(*)
 		FROM run FORCE INDEX (live)
 		WHERE owner = -1 AND ` + groupLine(group).String()
-	found, err := sql.Select(r, "count a line", scanID, query)
+	found, err := sql.Select(r, "count a queue", scanID, query)
 	if err != nil {
 		return 0, err
 	}

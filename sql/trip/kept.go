@@ -41,7 +41,7 @@ func OutputLimits(r sql.Reader) ([]OutputLimit, error) {
 		err = rows.Scan(&l.AppID, &l.App, &l.Limit)
 		return l, err
 	}
-	return sql.Select(r, "read limits of output", scan, query)
+	return sql.Select(r, "read output limits", scan, query)
 }
 
 // OutputSum is the counted kept output of an app.
@@ -90,7 +90,7 @@ func LastNote(r sql.Reader) (int64, error) {
 	const query = `
 		SELECT COALESCE(MAX(id), 0)
 		FROM ending`
-	found, err := sql.Select(r, "read the latest note of ends", scanID, query)
+	found, err := sql.Select(r, "read the latest recorded end", scanID, query)
 	if err != nil {
 		return 0, err
 	}
@@ -104,7 +104,7 @@ func FollowNotes(tx *sql.Tx, upto int64) error {
 		INSERT INTO app_output (app_id, upto)
 		VALUES (0, ?)
 		ON DUPLICATE KEY UPDATE upto = VALUES(upto)`
-	if _, err := tx.Exec("begin to count output", begin, upto); err != nil {
+	if _, err := tx.Exec("start counting output", begin, upto); err != nil {
 		return err
 	}
 
@@ -121,7 +121,7 @@ func ForgetNotes(tx *sql.Tx) error {
 	const query = `
 		DELETE FROM app_output
 		WHERE app_id = 0`
-	_, err := tx.Exec("cease to count output", query)
+	_, err := tx.Exec("stop counting output", query)
 	return err
 }
 
@@ -135,7 +135,7 @@ func CountApps(tx *sql.Tx, apps []int32) error {
 		UPDATE app_output
 		SET seen = 0
 		WHERE app_id > 0 AND app_id NOT IN ` + list(slices.Values(apps))
-	if _, err := tx.Exec("forget sums of output", forget); err != nil {
+	if _, err := tx.Exec("remove sums of output", forget); err != nil {
 		return err
 	}
 
@@ -145,7 +145,7 @@ func CountApps(tx *sql.Tx, apps []int32) error {
 		FROM app FORCE INDEX (PRIMARY)
 		WHERE id IN ` + list(slices.Values(apps)) + `
 		ON DUPLICATE KEY UPDATE app_id = app_output.app_id`
-	_, err := tx.Exec("begin to count output of apps", begin)
+	_, err := tx.Exec("start counting output of apps", begin)
 	return err
 }
 
@@ -184,7 +184,7 @@ func CountNotes(tx *sql.Tx, apps []int32, from, upto int64) (counted int64, err 
 		return r, err
 	}
 
-	found, err := sql.Select(tx, "read notes of ends", scan, query, from, upto, countNotes)
+	found, err := sql.Select(tx, "read recorded ends", scan, query, from, upto, countNotes)
 	if err != nil {
 		return 0, err
 	}
@@ -209,8 +209,8 @@ func CountNotes(tx *sql.Tx, apps []int32, from, upto int64) (counted int64, err 
 		UPDATE app_output FORCE INDEX (PRIMARY)
 		SET upto = ?
 		WHERE app_id = 0 AND upto = ?`
-	n, err := tx.Exec("move on in counting output", move, counted, from)
-	return counted, expect("move on in counting output", n, 1, err)
+	n, err := tx.Exec("advance the count of output", move, counted, from)
+	return counted, expect("advance the count of output", n, 1, err)
 }
 
 // CountOld counts the next runs of an app that ended before the notes were followed.
@@ -236,9 +236,9 @@ func CountOld(tx *sql.Tx, s OutputSum) error {
 		UPDATE app_output FORCE INDEX (PRIMARY)
 		SET seen = NULLIF(?, ?)
 		WHERE app_id = ? AND count = ? AND seen = ?`
-	n, err := tx.Exec("move on in counting output of an app", move,
+	n, err := tx.Exec("advance the count of output of an app", move,
 		int64(end), int64(noEnd), s.AppID, s.Count, int64(s.Seen))
-	return expect("move on in counting output of an app", n, 1, err)
+	return expect("advance the count of output of an app", n, 1, err)
 }
 
 // noEnd is later than all due times.
@@ -252,7 +252,7 @@ func countEnd(r sql.Reader, app int32, from job.Micros) (job.Micros, error) {
 		WHERE app_id = ? AND due >= ?
 		ORDER BY due
 		LIMIT 1 OFFSET ?`
-	found, err := sql.Select(r, "bound a look at runs of an app", scanID, query, app, int64(from), countMost)
+	found, err := sql.Select(r, "limit a look at runs of an app", scanID, query, app, int64(from), countMost)
 	if err != nil || len(found) == 0 {
 		return noEnd, err
 	}
@@ -375,7 +375,7 @@ func markCounted(tx *sql.Tx, count int64, ids []int64) error {
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]')) n
 		STRAIGHT_JOIN output o FORCE INDEX (PRIMARY) ON o.run_id = n.id
 		SET o.counted = ?`
-	_, err := tx.Exec("note which output is counted", query, singles(ids), count)
+	_, err := tx.Exec("record counted output", query, singles(ids), count)
 	return err
 }
 
@@ -385,8 +385,8 @@ func addOutput(tx *sql.Tx, s OutputSum) error {
 		UPDATE app_output FORCE INDEX (PRIMARY)
 		SET bytes = LEAST(GREATEST(bytes, 0), 1 << 61) + ?, upto = LEAST(upto, ?)
 		WHERE app_id = ? AND count = ?`
-	n, err := tx.Exec("add to the sum of an app", query, s.Bytes, int64(s.Upto), s.AppID, s.Count)
-	return expect("add to the sum of an app", n, 1, err)
+	n, err := tx.Exec("add to the output of an app", query, s.Bytes, int64(s.Upto), s.AppID, s.Count)
+	return expect("add to the output of an app", n, 1, err)
 }
 
 // uncountOutput subtracts the output of runs from the sums that include it. It locks the rows of
@@ -415,7 +415,8 @@ func uncountOutput(tx *sql.Tx, ids []int64) error {
 		SET bytes = GREATEST(GREATEST(bytes, 0) - ?, 0)
 		WHERE app_id = ? AND count = ?`
 	for _, app := range slices.Sorted(maps.Keys(sums)) {
-		if _, err := tx.Exec("take from the sum of an app", query, sums[app].Bytes, app, sums[app].Count); err != nil {
+		_, err := tx.Exec("subtract from the output of an app", query, sums[app].Bytes, app, sums[app].Count)
+		if err != nil {
 			return err
 		}
 	}
@@ -474,7 +475,7 @@ func DropOutput(tx *sql.Tx, l OutputLimit, s OutputSum, runs []KeptOutput, upto 
 			STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.id
 			SET r.output_kept = 0
 			WHERE r.state = 'ended'`
-		if _, err := tx.Exec("note that output is removed", note, ids); err != nil {
+		if _, err := tx.Exec("record removed output", note, ids); err != nil {
 			return err
 		}
 		if _, err := tx.Exec("drop old output", dropOutputs, ids); err != nil {
@@ -486,8 +487,9 @@ func DropOutput(tx *sql.Tx, l OutputLimit, s OutputSum, runs []KeptOutput, upto 
 		UPDATE app_output FORCE INDEX (PRIMARY)
 		SET upto = ?
 		WHERE app_id = ? AND count = ? AND upto = ?`
-	n, err := tx.Exec("note where an app has output", move, int64(min(upto, noEnd-1)), s.AppID, s.Count, int64(s.Upto))
-	if err := expect("note where an app has output", n, 1, err); err != nil {
+	n, err := tx.Exec("record where an app has output", move,
+		int64(min(upto, noEnd-1)), s.AppID, s.Count, int64(s.Upto))
+	if err := expect("record where an app has output", n, 1, err); err != nil {
 		return err
 	}
 
@@ -509,9 +511,9 @@ func holdOutputLimit(tx *sql.Tx, l OutputLimit) error {
 		FROM app_limit FORCE INDEX (PRIMARY)
 		WHERE app = ?
 		LOCK IN SHARE MODE`
-	found, err := sql.Select(tx, "hold the limit of output", scanID, query, l.App)
+	found, err := sql.Select(tx, "lock the output limit", scanID, query, l.App)
 	if err == nil && (len(found) == 0 || job.Size(found[0]) != l.Limit) {
-		err = fmt.Errorf("hold the limit of output of app %q: %w", l.App, sql.ErrMoved)
+		err = fmt.Errorf("lock the output limit of app %q: %w", l.App, sql.ErrMoved)
 	}
 	return err
 }

@@ -68,7 +68,7 @@ func HoldLimits(tx *sql.Tx, app string) (l job.AppLimits, found bool, err error)
 		UPDATE app_limit FORCE INDEX (PRIMARY)
 		SET ` + sql.Next("taken") + `
 		WHERE app = ?`
-	n, err := tx.Exec("hold limits", hold, app)
+	n, err := tx.Exec("lock limits", hold, app)
 	if err != nil || n == 0 {
 		return l, false, err
 	}
@@ -147,7 +147,7 @@ func TellStarts(ctx context.Context, db *sql.DB, session uuid.UUID, starts map[s
 	}
 
 	return db.Tx(ctx, func(tx *sql.Tx) error {
-		_, err := tx.Exec("tell of starts", "INSERT INTO app_start (app, at, session_id, starts) VALUES "+
+		_, err := tx.Exec("count starts", "INSERT INTO app_start (app, at, session_id, starts) VALUES "+
 			sql.Values(len(args)/columns, columns)+" ON DUPLICATE KEY UPDATE starts = VALUES(starts)", args...)
 		return err
 	})

@@ -53,7 +53,7 @@ func noteEnds(tx *sql.Tx, notes []Note, changed int64) error {
 	const query = `
 		INSERT INTO ending (at, runs)
 		VALUES (CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED), ?)`
-	if _, err := tx.Exec("note ends", query, encodeNotes(notes)); err != nil {
+	if _, err := tx.Exec("record ends of runs", query, encodeNotes(notes)); err != nil {
 		return err
 	}
 
@@ -102,7 +102,7 @@ func endsOf(tx *sql.Tx, notes []Note) (map[int64]Note, error) {
 		return n, err
 	}
 
-	found, err := sql.Select(tx, "read how runs ended", scan, query)
+	found, err := sql.Select(tx, "read ends of runs", scan, query)
 	out := make(map[int64]Note, len(found))
 	for _, n := range found {
 		out[n.Run] = n
@@ -122,7 +122,7 @@ func noteFailures(tx *sql.Tx, notes []Note) error {
 		SELECT outcome, due, id, app_id, job_id
 		FROM run FORCE INDEX (PRIMARY)
 		WHERE state = 'ended' AND id IN ` + each(failed, func(n *Note) int64 { return n.Run })
-	_, err := tx.Exec("note runs that did not succeed", query)
+	_, err := tx.Exec("record runs that did not succeed", query)
 	return err
 }
 
@@ -140,7 +140,7 @@ func encodeNotes(notes []Note) []byte {
 	return b
 }
 
-var errNotes = errors.New("a row of ending cannot be read")
+var errNotes = errors.New("a row of the table ending cannot be read")
 
 // DecodeNotes decodes a row of `ending`. Of a damaged row it returns the readable notes, with an
 // error.
@@ -178,5 +178,5 @@ func DropNotes(tx *sql.Tx, before job.Micros, upto int64, limit int) (int64, err
 			LIMIT ?) old
 		STRAIGHT_JOIN ending e FORCE INDEX (PRIMARY) ON e.id = old.id
 		WHERE old.at < ?`
-	return tx.Exec("drop notes of ends", query, upto, limit, int64(before))
+	return tx.Exec("drop old ends of runs", query, upto, limit, int64(before))
 }

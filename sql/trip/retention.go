@@ -84,14 +84,14 @@ func PutRetention(tx *sql.Tx, app string, r job.Retention, who string, now job.M
 // sql.ErrMoved if they differ from the given rules.
 func HoldRules(tx *sql.Tx, app string, rules map[string]job.Retention) error {
 	found := map[string]job.Retention{}
-	err := sql.Each(tx, "hold retention", retentionRows(found), `
+	err := sql.Each(tx, "lock retention rules", retentionRows(found), `
 		SELECT app, spec
 		FROM retention FORCE INDEX (PRIMARY)
 		WHERE app IN ('', ?)
 		ORDER BY app
 		LOCK IN SHARE MODE`, app)
 	if err == nil && (found[""] != rules[""] || found[app] != rules[app]) {
-		err = fmt.Errorf("hold the rules of app %q: %w", app, sql.ErrMoved)
+		err = fmt.Errorf("lock the retention rules of app %q: %w", app, sql.ErrMoved)
 	}
 	return err
 }

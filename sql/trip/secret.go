@@ -38,7 +38,7 @@ func ShareSecrets(tx *sql.Tx, apps []string, names []job.Secret) (map[job.AppSec
 		WHERE ` + cond + `
 		ORDER BY name, app
 		LOCK IN SHARE MODE`
-	err := sql.Each(tx, "share secrets", secretNames(out), query, args...)
+	err := sql.Each(tx, "lock secrets for reading", secretNames(out), query, args...)
 	return out, err
 }
 

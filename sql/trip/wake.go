@@ -60,7 +60,7 @@ func passTurns(tx *sql.Tx, runs []int64, jobOf map[int64]int64) error {
 			id BIGINT PATH '$[0]', running BIGINT PATH '$[1]')) n
 		STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.id
 		SET j.running = n.running`
-	_, err := tx.Exec("pass the turn on", query, turns.json())
+	_, err := tx.Exec("pass on the turn", query, turns.json())
 	return err
 }
 

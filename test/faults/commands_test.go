@@ -190,8 +190,8 @@ func TestF33HeldOutput(t *testing.T) {
 		id  int64
 		why string
 	}{
-		"in the group":            {group, "background processes were still running and were ended"},
-		"in a session of its own": {away, "a background process still holds the output"},
+		"in the group":            {group, "it left background processes, and the node stopped them"},
+		"in a session of its own": {away, "a background process still has the output open"},
 	} {
 		x := c.result(want.id, 20*time.Second)
 		r.within(name, x.took, 5*time.Second)

@@ -36,6 +36,8 @@ const (
 	pointsVariable = "GOCRONTAB_FAILPOINT_LOG"
 	// pointedVariable names a program with the tag, to use instead of building one.
 	pointedVariable = "GOCRONTAB_FAULTS_POINTED_BINARY"
+	// roundsVariable sets the number of rounds of kills, instead of 1, or 20 with LONG=1.
+	roundsVariable = "GOCRONTAB_FAULTS_ROUNDS"
 )
 
 // pointed is the program, built with points.
@@ -56,11 +58,11 @@ var pointed = sync.OnceValues(func() (string, error) {
 var mustPass = []string{
 	"insert runs", "move cursors", "take runs", "start runs", "mark jobs as begun", "finish runs",
 	"finish runs with output", "refuse runs",
-	"insert next attempts", "note ends", "note runs that did not succeed", "release runs",
-	"mark awaited runs", "let runs wait", "pass the turn on", "wake runs", "take or give back slots", "replace runs",
+	"insert next attempts", "record ends of runs", "record runs that did not succeed", "release runs",
+	"mark awaited runs", "let runs wait", "pass on the turn", "wake runs", "change used slots", "replace runs",
 	"insert session", "number a session", "delete session", "end session", "end a session", "audit session",
 	"insert jobs", "insert versions", "write jobs", "take back runs", "insert request", "insert backfill",
-	"move backfills", "ask for a kill",
+	"move backfills", "write a kill request",
 	"write stop", "remove stop", "write pauses", "drop pauses", "end pauses", "update calendar", "cordon node",
 	"uncordon node",
 	"write live output", "drop live output",
@@ -102,6 +104,12 @@ func TestF42Points(t *testing.T) {
 	}
 	r := scenario(t, "F42+", "kill -9 of a node at every point between two effects of its code")
 	rounds := times(1, 20)
+	if text := os.Getenv(roundsVariable); text != "" {
+		if rounds, err = strconv.Atoi(text); err != nil || rounds < 1 {
+			t.Fatalf("%s=%q: want a number of rounds, at least 1", roundsVariable, text)
+		}
+	}
+
 	kills, missed := 0, map[string]int{}
 	reached := map[string]int{}
 
@@ -914,7 +922,7 @@ func (v *victim) isFirst() bool { return v.is("raise mark") }
 func (v *victim) isOnce() bool {
 	return v.isFirst() || v.isSpool() || v.isGuard() || v.isLost() || v.isSlow() ||
 		v.is("insert session", "number a session", "end session", "end a session", "audit session", "delete session",
-			"note time zone data", "mark jobs as broken")
+			"record time zone data", "mark jobs as broken")
 }
 
 func (v *victim) isSpool() bool { return v.is("rename spool", "clear spool") }
@@ -923,7 +931,8 @@ func (v *victim) isLost() bool  { return v.is("lose session", "lost sweep", "los
 
 // isSlow reports whether a node reaches a victim's point only every ten seconds.
 func (v *victim) isSlow() bool {
-	return v.isFirst() || v.is("take chore", "tell of chore", "write figures", "remove old figures")
+	return v.isFirst() ||
+		v.is("take chore", "record the work of a chore", "write run statistics", "remove old run statistics")
 }
 
 // arm begins a victim's next life.
@@ -1048,7 +1057,7 @@ func (p *points) lure(v *victim) {
 	case "insert backfill", "move backfills":
 		step = func(m *member, n int) { p.backfill(m) }
 
-	case "ask for a kill":
+	case "write a kill request":
 		step = func(m *member, n int) { p.run(m); p.killOne(m) }
 
 	case "remove stop": // of a handler that is enabled again
@@ -1084,7 +1093,7 @@ func (p *points) lure(v *victim) {
 	case "insert group", "change slots":
 		step = func(m *member, n int) { m.quick("PUT", "/api/v1/groups/one%20slot", object{"slots": 1}) }
 
-	case "take chore", "tell of chore": // its holder keeps it for minutes, dead or alive
+	case "take chore", "record the work of a chore": // its holder keeps it for minutes, dead or alive
 		step = func(m *member, n int) { p.exec("UPDATE chore SET session_id = NULL, until = 0") }
 
 	case "write pauses", "drop pauses", "end pauses":
@@ -1106,7 +1115,8 @@ func (p *points) lure(v *victim) {
 			}
 		}
 
-	case "insert alert", "insert delivery", "update alert", "step of alerts", "claim delivery", "settle delivery":
+	case "insert alert", "insert delivery", "update alert", "write the state of alerts", "claim delivery",
+		"settle delivery":
 		step = func(m *member, n int) {
 			if n%5 == 0 {
 				p.evaluates(m)

@@ -553,7 +553,7 @@ func TestGaleraGhost(t *testing.T) {
 	tries := times(6, 60)
 	for n := range tries {
 		links[0].Heal()
-		x := lock.New(link(links[0], links[1]), log) // a separate pool that begins with the first member
+		x := lock.New(link(links[0], links[1]), lock.Unmeasured{}, log) // a separate pool that begins with the first member
 		const owner tripsql.Owner = 7
 		launch := tripsql.Launch{Run: int64(n + 1), Claim: 1}
 		s.exec("INSERT INTO job (id, app_id, name, hash) VALUES (?, 1, ?, 0)", n+1, fmt.Sprint("job-", n))

@@ -205,7 +205,7 @@ func TestF26NodeDiskFull(t *testing.T) {
 	m.proxy.Blackhole(faultproxy.BothWays)
 	time.Sleep(c.expiry / 5)
 	code, _ := m.leave(20 * time.Second)
-	if !strings.Contains(m.logged(), "the ends of runs are lost") {
+	if !strings.Contains(m.logged(), "results of runs are lost") {
 		t.Error("the node says nothing of ends that it could not spool")
 	}
 

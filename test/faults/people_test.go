@@ -94,7 +94,7 @@ func (l *load) without(table string, fresh *member) {
 	gone := job.MicrosOf(c.now())
 	fresh.start()
 	await(t, "both say that "+table+" is gone", 20*time.Second, func() bool {
-		return strings.Contains(fresh.logged(), "the schema lacks "+table) &&
+		return strings.Contains(fresh.logged(), "the schema lacks the tables "+table) &&
 			strings.Contains(old.logged(), "."+table+"' doesn't exist")
 	})
 

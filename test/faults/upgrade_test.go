@@ -24,7 +24,7 @@ func previous(r *report) (program string, rule bool) {
 	revision := strings.TrimSpace(string(text))
 	dir := t.TempDir()
 
-	archive := exec.Command("git", "-C", "..", "archive", "--format=tar", "-o", filepath.Join(dir, "source.tar"),
+	archive := exec.Command("git", "-C", "../..", "archive", "--format=tar", "-o", filepath.Join(dir, "source.tar"),
 		revision)
 	if out, err := archive.CombinedOutput(); err != nil {
 		r.skip("the history has no revision %.7s to build the release before from: %s", revision,

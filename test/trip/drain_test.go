@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/internal/privatedb"
 	"go-crontab/job"
 	"go-crontab/lock"
@@ -35,22 +36,46 @@ type life struct {
 	last   atomic.Int64
 }
 
-func (l *life) Number() trip.Owner { return l.number }
-func (l *life) Now() job.Micros    { return job.MicrosOf(time.Now()) }
-func (l *life) Fresh() bool        { return true }
-func (l *life) Share() (int, int)  { return 0, 1 }
-func (l *life) Mint(n int) int64   { return int64(l.number)<<32 | (l.last.Add(int64(n)) - int64(n)) }
+func (l *life) Number() trip.Owner         { return l.number }
+func (l *life) Now() job.Micros            { return job.MicrosOf(time.Now()) }
+func (l *life) Fresh() bool                { return true }
+func (l *life) Share() (int, int)          { return 0, 1 }
+func (l *life) Peers() []map[string]string { return nil }
+func (l *life) Mint(n int) int64           { return int64(l.number)<<32 | (l.last.Add(int64(n)) - int64(n)) }
+
+// steps adds up the durations of changes.
+type steps struct {
+	mu   sync.Mutex
+	took map[string]time.Duration
+}
+
+func (s *steps) Changed(name string, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.took[name] += took
+}
 
 // noop executes nothing: each run has succeeded as soon as it was started.
 type noop struct {
 	recorder *result.Recorder
 	taken    atomic.Int64
-	free     func()
+	free     loop.Wake
+	wrote    int           // written ends; used by the recorder alone
+	done     chan struct{} // closed when all ends are written
 }
 
 const slots = 4000
 
 func (x *noop) Free() int { return slots - int(x.taken.Load()) }
+
+// Written gives the slots of runs back.
+func (x *noop) Written(launches []job.Launch) {
+	x.taken.Add(-int64(len(launches)))
+	x.free.Up()
+	if x.wrote += len(launches); x.wrote == *runs {
+		close(x.done)
+	}
+}
 
 func (x *noop) Add(started []job.Started) {
 	x.taken.Add(int64(len(started)))
@@ -97,34 +122,23 @@ func drain(b *testing.B) {
 	fillEnded(b, db, *ended)
 
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	x, session := lock.New(db, log), &life{number: 7}
+	steps := &steps{took: map[string]time.Duration{}}
+	x, session := lock.New(db, steps, log), &life{number: 7}
 	session.last.Store(1)
 	defs, prepared := schedule.NewDefinitions(), schedule.NewPrepared()
-	done, wrote := make(chan struct{}), 0
-	steps := map[string]time.Duration{}
-	var mu sync.Mutex
-	x.Took = func(name string, took time.Duration) { mu.Lock(); steps[name] += took; mu.Unlock() }
+	done := make(chan struct{})
 
-	noop := &noop{}
-	noop.recorder = result.New(x, session, log, func(ends []trip.End) {
-		noop.taken.Add(-int64(len(ends)))
-		noop.free()
-		if wrote += len(ends); wrote == *runs {
-			close(done)
-		}
-	})
+	noop := &noop{free: loop.NewWake(), done: done}
+	noop.recorder = result.New(result.Config{Exclusion: x, Session: session, Executing: noop, Log: log})
 
-	claimer := schedule.NewClaimer(schedule.Claimer{
-		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Log: log,
-		LookAhead: 10 * time.Second, Most: 8000,
+	starter := schedule.NewStarter(schedule.StarterConfig{
+		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Executing: noop, Ends: noEnds{},
+		Lookout: schedule.Blind{}, Log: log, Window: time.Second, Wake: noop.free, WakeOverdue: loop.NewWake(),
 	})
-	starter := schedule.NewStarter(schedule.Starter{
-		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Executing: noop, Log: log,
-		Window: time.Second,
+	claimer := schedule.NewClaimer(schedule.ClaimerConfig{
+		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Lookout: schedule.Blind{},
+		Starter: starter, Log: log, LookAhead: 10 * time.Second, Most: 8000,
 	})
-
-	claimer.Starter = starter
-	noop.free = starter.Freed
 
 	if path := os.Getenv("CPUPROFILE"); path != "" {
 		f, _ := os.Create(path)
@@ -151,11 +165,11 @@ func drain(b *testing.B) {
 	b.ReportMetric(float64((cpuOf(b, server.PID())-serverBefore).Microseconds())/n, "server-µs/run")
 	b.ReportMetric(float64((ownCPU()-nodeBefore).Microseconds())/n, "node-µs/run")
 	b.ReportMetric(float64(redo(b, db)-redoBefore)/n, "redo-B/run")
-	mu.Lock()
-	for name, took := range steps {
+	steps.mu.Lock()
+	for name, took := range steps.took {
 		b.ReportMetric(float64(took.Microseconds())/n, name+"-µs/run")
 	}
-	mu.Unlock()
+	steps.mu.Unlock()
 	cancel()
 	all.Wait()
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/loop"
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/result"
@@ -38,19 +39,25 @@ type node struct {
 	of       int
 	last     atomic.Int64
 	proxy    *faultproxy.Proxy
-	starter  *schedule.Starter
 	recorder *result.Recorder
 	taken    atomic.Int64
+	free     loop.Wake // a slot is free
 	stop     context.CancelFunc
 	loops    sync.WaitGroup
 }
 
-func (n *node) Number() trip.Owner { return n.number }
-func (n *node) Now() job.Micros    { return job.MicrosOf(time.Now()) }
-func (n *node) Fresh() bool        { return true }
-func (n *node) Share() (int, int)  { return n.share, n.of }
-func (n *node) Mint(k int) int64   { return int64(n.number)<<32 | (n.last.Add(int64(k)) - int64(k)) }
-func (n *node) Free() int          { return 200 - int(n.taken.Load()) }
+// noEnds is a node that starts without looking for ends that are not written yet.
+type noEnds struct{}
+
+func (noEnds) Push(context.Context, []int64) {}
+
+func (n *node) Peers() []map[string]string { return nil }
+func (n *node) Number() trip.Owner         { return n.number }
+func (n *node) Now() job.Micros            { return job.MicrosOf(time.Now()) }
+func (n *node) Fresh() bool                { return true }
+func (n *node) Share() (int, int)          { return n.share, n.of }
+func (n *node) Mint(k int) int64           { return int64(n.number)<<32 | (n.last.Add(int64(k)) - int64(k)) }
+func (n *node) Free() int                  { return 200 - int(n.taken.Load()) }
 
 // Add executes runs: each succeeds at once.
 func (n *node) Add(started []job.Started) {
@@ -66,6 +73,17 @@ func (n *node) Add(started []job.Started) {
 			Ended: now}, s.Spec.Overlap != job.OverlapAllow)
 	}
 }
+
+// Written gives the slots of runs back.
+func (n *node) Written(launches []job.Launch) {
+	n.taken.Add(-int64(len(launches)))
+	n.free.Up()
+}
+
+// blind is a lookout that never knows.
+type blind struct{ schedule.Blind }
+
+func (blind) NothingHeld() bool { return false }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
@@ -98,22 +116,18 @@ func (c *cluster) join(number trip.Owner, share, of int) *node {
 	}
 
 	log := slog.New(slog.DiscardHandler)
-	x, defs, prepared := lock.New(db, log), schedule.NewDefinitions(), schedule.NewPrepared()
-	n.recorder = result.New(x, n, log, func(ends []trip.End) {
-		n.taken.Add(-int64(len(ends)))
-		n.starter.Freed()
+	x, defs, prepared := lock.New(db, lock.Unmeasured{}, log), schedule.NewDefinitions(), schedule.NewPrepared()
+	n.free = loop.NewWake()
+	n.recorder = result.New(result.Config{Exclusion: x, Session: n, Executing: n, Log: log})
+	starter := schedule.NewStarter(schedule.StarterConfig{
+		DB: db, Exclusion: x, Session: n, Definitions: defs, Prepared: prepared, Executing: n, Ends: noEnds{},
+		Lookout: schedule.Blind{}, Log: log, Window: time.Second, Wake: n.free, WakeOverdue: loop.NewWake(),
 	})
-	claimer := schedule.NewClaimer(schedule.Claimer{
-		DB: db, Exclusion: x, Session: n, Definitions: defs, Prepared: prepared, Log: log, LookAhead: 5 * time.Second,
-		Most: 8000,
+	claimer := schedule.NewClaimer(schedule.ClaimerConfig{
+		DB: db, Exclusion: x, Session: n, Definitions: defs, Prepared: prepared, Lookout: schedule.Blind{},
+		Starter: starter, Log: log, LookAhead: 5 * time.Second, Most: 8000,
 	})
-
-	n.starter = schedule.NewStarter(schedule.Starter{
-		DB: db, Exclusion: x, Session: n, Definitions: defs, Prepared: prepared, Executing: n, Log: log,
-		Window: time.Second,
-	})
-	claimer.Starter = n.starter
-	reaper := result.NewReaper(result.Reaper{DB: db, Exclusion: x, Session: n, Log: log})
+	reaper := result.NewReaper(result.ReaperConfig{DB: db, Exclusion: x, Session: n, Lookout: blind{}, Log: log})
 	c.exec(`
 		INSERT INTO life (id, session, node, started)
 		VALUES (?, UNHEX(LPAD(?, 32, '0')), CONCAT('node-', ?), 0)`, number, number, number)
@@ -125,7 +139,7 @@ func (c *cluster) join(number trip.Owner, share, of int) *node {
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel
 
-	for _, run := range []func(context.Context) error{claimer.Run, n.starter.Run, n.recorder.Run, reaper.Run} {
+	for _, run := range []func(context.Context) error{claimer.Run, starter.Run, n.recorder.Run, reaper.Run} {
 		n.loops.Go(func() { run(ctx) })
 	}
 

@@ -1,14 +1,11 @@
 // Command benchpage writes the results of benches (the files of go-crontab bench -o json) into a
-// page of the documentation, and draws the page's plots.
+// page of the documentation. tools/benchplot draws the plots that the page shows.
 package main
 
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"os"
-	"path/filepath"
-	"slices"
 
 	"go-crontab/internal/bench"
 )
@@ -46,21 +43,9 @@ func write(page, plots string, files []string) error {
 	if err != nil {
 		return err
 	}
-	replaced, err := bench.Replace(string(text), bench.Page(reports, plots))
+	replaced, err := replace(string(text), pageOf(reports, plots))
 	if err != nil {
 		return fmt.Errorf("%s: %w", page, err)
-	}
-
-	folder := filepath.Join(filepath.Dir(page), plots)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-
-	pictures := bench.PagePlots(reports)
-	for _, name := range slices.Sorted(maps.Keys(pictures)) {
-		if err := os.WriteFile(filepath.Join(folder, name), pictures[name], 0o644); err != nil {
-			return err
-		}
 	}
 
 	return os.WriteFile(page, []byte(replaced), 0o644)

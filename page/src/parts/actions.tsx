@@ -3,7 +3,7 @@ import { call, get, onceKey, post, Problem, query } from '../api';
 import { t } from '../i18n';
 import { tell } from '../live';
 import { go, here } from '../router';
-import { brief, ms } from '../time';
+import { brief, ms, range } from '../time';
 import type { Job, Page, Run } from '../types';
 import type { ComponentChildren } from 'preact';
 import { ask, Button, Choice, closeDialog, Dialog, Field, Notice, ProblemBox, Said, say, show } from './basic';
@@ -22,7 +22,7 @@ export async function write(path: string, body: unknown, was: { name: string; ve
     await call(path, { method: 'PUT', body, headers: !was ? { 'If-None-Match': '*' } : was.version === undefined ? {} : { 'If-Match': `"${was.version}"` } });
   } catch (err) {
     if (was || !(err instanceof Problem) || err.status !== 412) throw err;
-    throw new Problem(err.title, err.detail, err.status, [{ field: 'name', code: '', message: t('There is one of that name already') }], err.type);
+    throw new Problem(err.title, err.detail, err.status, [{ field: 'name', code: '', message: t('This name is already taken') }], err.type);
   }
 }
 
@@ -33,7 +33,7 @@ export async function runNow(j: Job, follow: boolean) {
   unanswered.set(j.id, o);
   const asked = await post<{ request: string }>(`/api/v1/jobs/${j.id}/run`, {}, o.key);
   unanswered.delete(j.id);
-  say(t('{job} was asked to run', { job: j.name }));
+  say(t('Run started'));
   const run = await runOf(j, { trigger: 'manual' }, asked.request);
   if (run && follow && here.value.path === path) go(`/runs/${run.id}`);
 }
@@ -53,41 +53,40 @@ async function runOf(j: Job, which: Parameters<typeof query>[0], request: string
 
 /** Asks, and starts the due time of a run once more, or each of the range that a record counts: a backfill of just that. */
 export function runDueAgain(r: Run, j: Job, key = onceKey()) {
-  const n = r.count ?? 1, path = here.value.path;
+  const n = r.count ?? 1, path = here.value.path, at = n > 1 && r.until ? range(r.due, r.until, j.timezone).join(' – ') : brief(r.due, j.timezone);
   const follow = async (backfill: string) => {
     const run = n > 1 ? undefined : await runOf(j, { trigger: 'backfill', from: r.due, to: new Date(ms(r.due) + 1).toISOString() }, backfill).catch(() => undefined);
     if (here.value.path === path) go(run ? `/runs/${run.id}` : `/jobs/${j.id}/backfills`);
   };
   ask({
-    title: n > 1 ? t('Run these {n} due times again?', { n }) : t('Run the due time {at} again?', { at: brief(r.due, j.timezone) }), button: t('Run it again'),
-    text: <><p>{t('It is told that due time, as it was before, and not the time of now. It comes as a backfill, by the definition that the job has now.')}</p>{(j.paused || j.pause) && <p>{t('The job is paused: it starts when the job goes on.')}</p>}</>,
+    title: n > 1 ? t('Rerun {job} for these {n} scheduled times?', { job: j.name, n }) : t('Rerun {job} for {at}?', { job: j.name, at }), button: t('Rerun'),
+    text: <><p>{t("Runs again for {at}, with today's definition. The command sees the original scheduled time.", { at })}</p>{(j.paused || j.pause) && <p>{t('The job is paused. The run starts once the job is resumed.')}</p>}</>,
     work: async () => {
       const b = await post<{ id: string }>(`/api/v1/jobs/${j.id}/backfill`, { from: r.due, to: r.until ?? r.due }, key);
-      say(t('{job} was asked to run', { job: j.name }));
+      say(t('Run started'));
       void follow(b.id);
     },
     instead: (p) => {
       const none = p.errors.some((e) => e.field === 'from' && e.code === 'backfill_empty'), many = p.errors.find((e) => e.field === 'to' && e.code === 'backfill_too_large');
-      if (none) return <Notice look="warn" action={<Button icon="bolt" work={() => { closeDialog(); return runNow(j, true); }}>{t('Run now')}</Button>}><p>{t('By its definition of now the job has no such due time.')}</p></Notice>;
-      if (many) return <Notice look="warn" action={<Button icon="history" work={() => { closeDialog(); go(`/jobs/${j.id}/backfills${query({ from: r.due, to: r.until })}`); }}>{t('Backfill a part of them')}</Button>}><p><Said text={many} /></p></Notice>;
+      if (none) return <Notice look="warn" action={<Button icon="bolt" work={() => { closeDialog(); return runNow(j, true); }}>{t('Run now')}</Button>}><p>{t('With its current schedule, the job has no run at that time.')}</p></Notice>;
+      if (many) return <Notice look="warn" action={<Button icon="history" work={() => { closeDialog(); go(`/jobs/${j.id}/backfills${query({ from: r.due, to: r.until })}`); }}>{t('Backfill part of the range')}</Button>}><p><Said text={many} /></p></Notice>;
       return undefined;
     },
   });
 }
 
 export async function resume(j: Job) {
-  const was = j.pause?.scope;
   const now = await post<Job>(`/api/v1/jobs/${j.id}/resume`);
   changed(now);
-  if (now.paused) say(t('It stays paused: the {scope} is.', { scope: was === 'app' ? t('app') : t('cluster') }), true);
-  else say(t('{job} goes on', { job: j.name }));
+  if (now.status === 'paused') say(t('Still paused, because the {scope} is paused.', { scope: now.pause?.scope === 'app' ? t('app') : t('cluster') }), true);
+  else say(t('{job} resumed', { job: j.name }));
 }
 
 /** Asks for a reason and an end, and pauses what is at a path; or at several, which answer as an array. */
 export function askPause(title: string, path: string | string[], done: (answer: any) => void, text?: ComponentChildren) {
   show(() => <PauseDialog title={title} path={path} done={done} text={text} />);
 }
-export const pauseJob = (j: Job) => askPause(t('Pause {job}', { job: j.name }), `/api/v1/jobs/${j.id}/pause`, (now: Job) => { changed(now); say(t('{job} is paused', { job: j.name })); });
+export const pauseJob = (j: Job) => askPause(t('Pause {job}', { job: j.name }), `/api/v1/jobs/${j.id}/pause`, (now: Job) => { changed(now); say(t('{job} paused', { job: j.name })); });
 
 function PauseDialog({ title, path, done, text }: { title: string; path: string | string[]; done: (answer: any) => void; text?: ComponentChildren }) {
   const [reason, setReason] = useState('');
@@ -111,15 +110,15 @@ function PauseDialog({ title, path, done, text }: { title: string; path: string 
   return (
     <Dialog title={title} close={closeDialog}>
       <div class="body">
-        <p class="faint">{t('Nothing of it starts any more once this was answered. What executes runs to its end.')}</p>
+        <p class="faint">{t('No new runs will start. Runs in progress will finish.')}</p>
         {text}
-        <Field id="reason" label={t('Reason')} error={error('reason')} hint={t('Others will read it.')}>
+        <Field id="reason" label={t('Reason')} error={error('reason')} hint={t('Other users can see it.')}>
           <input id="reason" autoFocus value={reason} maxLength={1000} onInput={(e) => setReason(e.currentTarget.value)} />
         </Field>
         <div class="field">
           <span class="label">{t('Until')}</span>
           <Choice label={t('Until')} value={own ? 'own' : until} set={(v) => { setOwn(v === 'own'); setUntil(v === 'own' ? '90m' : v); }}
-            options={[{ value: '', text: t('somebody resumes it') }, { value: '1h', text: '1 h' }, { value: '4h', text: '4 h' }, { value: '24h', text: '24 h' }, { value: 'own', text: t('other') }]} />
+            options={[{ value: '', text: t('resumed by hand') }, { value: '1h', text: '1 h' }, { value: '4h', text: '4 h' }, { value: '24h', text: '24 h' }, { value: 'own', text: t('custom') }]} />
           {own && <input aria-label={t('Until')} class={error('until') ? 'wrong' : ''} value={until} onInput={(e) => setUntil(e.currentTarget.value)} placeholder="90m, 2027-01-31T09:00:00Z" />}
           {error('until') && <p class="error"><Said text={error('until')!} /></p>}
         </div>
@@ -132,26 +131,26 @@ function PauseDialog({ title, path, done, text }: { title: string; path: string 
 
 /** Asks, and lets the whole cluster go on. */
 export const resumeCluster = (done: () => Promise<void>) => ask({
-  title: t('Resume the whole cluster?'), button: t('Resume all'), text: <p>{t('Jobs have due times again, unless they or their apps are paused. What was due meanwhile goes by the misfire policy of each job.')}</p>,
-  work: async () => { await post('/api/v1/cluster/resume'); say(t('The cluster goes on')); await done(); },
+  title: t('Resume the whole cluster?'), button: t('Resume cluster'), text: <p>{t("Jobs run again, unless they or their apps are paused. Each job's missed-run policy decides about the runs missed meanwhile.")}</p>,
+  work: async () => { await post('/api/v1/cluster/resume'); say(t('Cluster resumed')); await done(); },
 });
 
 export const killRun = (r: Run, done: () => void) => ask({
-  title: t('Kill this run?'), button: t('Kill'), danger: true,
-  text: <p>{t('Its processes get SIGTERM, and SIGKILL when its grace has passed. It ends killed and is not retried.')}</p>,
+  title: t('Kill this run of {job}?', { job: r.job }), button: t('Kill'), danger: true,
+  text: <p>{t('Its processes get SIGTERM, then SIGKILL after the grace period. The run is marked killed and will not be retried.')}</p>,
   work: async () => {
     await post(`/api/v1/runs/${r.id}/kill`, {}, onceKey());
-    say(t('The kill is under way'));
+    say(t('Kill requested'));
     done();
   },
 });
 
 export const deleteJob = (j: Job) => ask({
   title: t('Delete {job}?', { job: j.name }), button: t('Delete'), danger: true,
-  text: <p>{t('It has no due times any more. What executes runs to its end, and its history stays.')}</p>,
+  text: <p>{t('It will not run again. Runs in progress finish; history is kept.')}</p>,
   work: async () => {
     await call(`/api/v1/jobs/${j.id}`, { method: 'DELETE', headers: { 'If-Match': `"${j.version}"` } });
-    say(t('{job} is deleted', { job: j.name }));
+    say(t('{job} deleted', { job: j.name }));
     go('/jobs');
   },
 });

@@ -3,10 +3,10 @@ import { type Text } from '../i18n';
 
 export const actions: Record<string, Text> = {
   create: 'Created', update: 'Edited', rollback: 'Rolled back', delete: 'Deleted', apply: 'Applied', test: 'Tested',
-  pause: 'Paused', resume: 'Resumed', run: 'Started by hand', kill: 'Killed', backfill: 'Backfilled', cancel: 'Cancelled',
+  pause: 'Paused', resume: 'Resumed', run: 'Started manually', kill: 'Killed', backfill: 'Backfilled', cancel: 'Cancelled',
   cordon: 'Cordoned', drain: 'Drained', uncordon: 'Uncordoned', disable: 'Disabled', enable: 'Enabled',
   rotate: 'Rotated', revoke: 'Revoked', sign_in: 'Signed in', sign_out: 'Signed out', refuse: 'Refused',
-  reap: 'Buried', leave: 'Left', fence: 'Fenced', reset: 'Given back', break: 'Broke',
+  reap: 'Declared dead', leave: 'Stopped', fence: 'Fenced', reset: 'Reset', break: 'Became broken',
 };
 export const kinds: Record<string, Text> = {
   job: 'job', app: 'app', cluster: 'cluster', node: 'node', group: 'group', calendar: 'calendar', handler: 'handler', retention: 'retention', folder: 'folder', limits: 'limits',

@@ -2,10 +2,10 @@ import { computed, signal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { now, Problem } from '../api';
-import { lang, problemSaid, reasonSaid, sentence, t, type Text } from '../i18n';
+import { lang, problemSaid, reasonSaid, sentence, t, waitSaid, type Text } from '../i18n';
 import { second } from '../live';
 import { Link } from '../router';
-import { brief, coarse, inZone, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
+import { brief, coarse, inZone, milliseconds, ms, offsetOf, range, stamp, weekday, zoneShown } from '../time';
 import type { Job, Outcome, Run, Message as Sentence, Status } from '../types';
 import { Icon, type IconName } from './icon';
 
@@ -63,16 +63,16 @@ export const Toasts = ({ layer }: { layer?: symbol }) => layers.value[layers.val
 
 const titles: Record<string, Text> = {
   'urn:go-crontab:problem:unauthenticated': 'You are not signed in',
-  'urn:go-crontab:problem:forbidden': 'You may not do that',
-  'urn:go-crontab:problem:not-found': 'There is no such thing',
-  'urn:go-crontab:problem:invalid': 'Something in it is not right',
-  'urn:go-crontab:problem:stale': 'Somebody has changed it meanwhile',
+  'urn:go-crontab:problem:forbidden': 'You do not have permission',
+  'urn:go-crontab:problem:not-found': 'Not found',
+  'urn:go-crontab:problem:invalid': 'Some values are invalid',
+  'urn:go-crontab:problem:stale': 'Someone else changed it in the meantime',
 };
-export const problemTitle = (p: Problem) => (p.status === 0 ? t('No answer') : problemSaid(p.type)?.[0] ?? (titles[p.type] ? t(titles[p.type]) : p.title));
+export const problemTitle = (p: Problem) => (p.status === 0 ? t('No response') : problemSaid(p.type)?.[0] ?? (titles[p.type] ? t(titles[p.type]) : p.title));
 
 /** What a problem says: in Chinese by its type and by its places, and then as the server put it. */
 export const problemDetail = (p: Problem) => {
-  if (p.status === 0) return t('{host} does not answer.', { host: location.host });
+  if (p.status === 0) return t('{host} is not responding.', { host: location.host });
   const advice = problemSaid(p.type)?.[1];
   return advice === undefined ? p.detail : [advice, ...p.errors.map((e) => `${e.field}：${sentence(e)}`)].filter(Boolean).join('\n');
 };
@@ -171,6 +171,12 @@ export const When = ({ at, zone, long, in: shown }: { at: string; zone?: string;
   <time dateTime={at} data-zone={zone}>{long ? stamp(at, shown) : brief(at, shown)}</time>
 );
 
+/** A range of instants. */
+export function Range({ from, to, zone }: { from: string; to: string; zone?: string }) {
+  const [a, b] = range(from, to, zone);
+  return <><time dateTime={from} data-zone={zone}>{a}</time> – <time dateTime={to} data-zone={zone}>{b}</time></>;
+}
+
 /** A text that is worked out each second, and is put onto the page, alone, where it has become another one. */
 export const useCounted = (text: () => string, of: unknown[]) => useMemo(() => computed(() => { void second.value; return text(); }), of);
 
@@ -181,7 +187,7 @@ export function Ago({ at }: { at: string }) {
 
 /** How long until an instant. */
 export function Until({ at, zone }: { at: string; zone?: string }) {
-  const text = useCounted(() => { const d = ms(at) - now(); return d > 0 ? t('in {span}', { span: short(d) }) : d > -5000 ? t('now') : t('due {span} ago', { span: short(-d) }); }, [at]);
+  const text = useCounted(() => { const d = ms(at) - now(); return d > 0 ? t('in {span}', { span: short(d) }) : d > -5000 ? t('now') : t('scheduled {span} ago', { span: short(-d) }); }, [at]);
   return <time dateTime={at} data-zone={zone}>{text}</time>;
 }
 
@@ -210,7 +216,7 @@ export const OutcomeBadge = ({ run }: { run: Run }) => {
 };
 
 export const statusText: Record<Status, Text> = { active: 'active', paused: 'paused', finished: 'finished', error: 'broken' };
-export const StatusBadge = ({ job }: { job: Job }) => (
+export const StatusBadge = ({ job }: { job: Job }) => job.status === 'active' && job.waiting?.length ? <Badge tone="warn" title={waitSaid(job.waiting[0])}>{t('waiting')}</Badge> : (
   <Badge tone={job.status === 'active' ? 'good' : job.status === 'paused' ? 'warn' : job.status === 'error' ? 'bad' : 'mute'} title={job.error ?? job.pause?.reason}>
     {t(statusText[job.status])}
   </Badge>
@@ -240,7 +246,7 @@ export function Bars({ runs, slots = 12 }: { runs: Run[] | undefined; slots?: nu
 
 export const what = (j: Pick<Job, 'command' | 'http' | 'handler'>) => j.command ?? (j.http ? `${j.http.method ?? 'GET'} ${j.http.url}` : j.handler ?? '');
 export function when(j: Pick<Job, 'schedule' | 'schedules' | 'every' | 'at' | 'timezone'>): string {
-  if (j.every) return t('every {span}', { span: j.every });
+  if (j.every) { const every = milliseconds(j.every); return t('every {span}', { span: lang.value === 'en' || every === undefined ? j.every : coarse(every) }); }
   if (j.at) return t('once, {at}', { at: brief(j.at) });
   const cron = j.schedule ?? j.schedules?.join(' · ') ?? '';
   return cron;
@@ -279,7 +285,7 @@ export async function copy(text: string) {
     const done = document.execCommand('copy');
     area.remove();
     back?.focus();
-    if (!done) return say(t('The browser does not let pages copy here'), true, t('Select the text and copy it by hand.'));
+    if (!done) return say(t('Could not copy'), true, t('The browser blocks copying here. Select the text and copy it by hand.'));
   }
   say(t('Copied'));
 }

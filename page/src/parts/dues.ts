@@ -12,7 +12,7 @@ export interface Counts extends Left { from: string; to: string; jobs: number; t
 const iso = (at: number) => new Date(at).toISOString();
 
 /** What is odd about a due time. */
-export const marks: Record<NonNullable<Due['mark']>, Text> = { gap: 'clock jumps forward', repeat: 'hour comes twice', makeup: 'make-up day' };
+export const marks: Record<NonNullable<Due['mark']>, Text> = { gap: 'clock jumps forward', repeat: 'hour repeats', makeup: 'make-up day' };
 
 /** A page of due times. Jobs with more than `most` of them stand in frequent instead. */
 export const dueTimes = (o: { from: number; to: number; most?: number; limit?: number; app?: string; cursor?: string }, signal?: AbortSignal) =>

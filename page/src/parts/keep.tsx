@@ -1,7 +1,7 @@
 import { t } from '../i18n';
 import { useGet } from '../live';
 import { Link } from '../router';
-import { coarse } from '../time';
+import { coarse, milliseconds } from '../time';
 
 // Which records of runs are kept: what a job says counts more than the rule of its app, and that more than the rule of
 // the cluster, each field by itself.
@@ -15,22 +15,21 @@ export interface Retention {
 export const keepFields = ['age', 'runs', 'bytes', 'failures'] as const;
 type Field = (typeof keepFields)[number];
 
-const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3600_000 };
-/** A length of time as the server writes it (2160h, 1h30m), in longer units; as it stands if it is not one. */
-export function length(text: string): string {
-  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return text;
-  let sum = 0;
-  for (const [, n, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) sum += Number(n) * units[unit];
-  return coarse(sum);
+const dayLong = 86_400_000;
+/** A duration as the server writes it (2160h), in days where it has whole ones; unchanged if it is none. */
+function length(text: string): string {
+  const sum = milliseconds(text);
+  if (sum === undefined) return text;
+  return sum > 0 && sum % dayLong === 0 ? t('{n} days', { n: sum / dayLong }) : coarse(sum);
 }
 
 /** What one field of a rule says. */
 export function keepWords(field: Field, k: Keep): string {
   switch (field) {
-    case 'age': return t('A record goes {age} after its run has ended', { age: length(String(k.age)) });
-    case 'runs': return t('Only records of the latest {n} due times stay', { n: Number(k.runs).toLocaleString() });
-    case 'bytes': return t('Only the latest records stay whose output comes to {size}', { size: String(k.bytes) });
-    case 'failures': return t('What did not succeed stays for {age} at least', { age: length(String(k.failures)) });
+    case 'age': return t('Runs are kept for {age}', { age: length(String(k.age)) });
+    case 'runs': return t('Only the latest {n} scheduled times are kept', { n: Number(k.runs).toLocaleString() });
+    case 'bytes': return t('Runs are kept up to {size} of output', { size: String(k.bytes) });
+    case 'failures': return t('Unsuccessful runs are kept for at least {age}', { age: length(String(k.failures)) });
   }
 }
 
@@ -49,11 +48,11 @@ export function KeepInForce({ own, app }: { own?: Keep; app: string }) {
   const bounded = lines.some((l) => l.f !== 'failures');
   return (
     <ul class="keep">
-      {!bounded && <li>{t('All records are kept: nobody says otherwise')}</li>}
+      {!bounded && <li>{t('All runs are kept: no retention rule applies')}</li>}
       {bounded && lines.map((l) => (
-        <li key={l.f}>{l.text} <span class="faint small nowrap">{l.whose === 'job' ? t('says the job') : l.whose === 'app' ? <Link to="/settings#retention">{t('says its app')}</Link> : <Link to="/settings#retention">{t('says the cluster')}</Link>}</span></li>
+        <li key={l.f}>{l.text} <span class="faint small nowrap">{l.whose === 'job' ? t('job setting') : l.whose === 'app' ? <Link to="/settings#retention">{t('app setting')}</Link> : <Link to="/settings#retention">{t('cluster default')}</Link>}</span></li>
       ))}
-      {bounded && ofAll?.archive && <li>{t('Nothing goes before the archive command has taken it')}</li>}
+      {bounded && ofAll?.archive && <li>{t('Runs are deleted only after the archive command has stored them')}</li>}
     </ul>
   );
 }

@@ -22,6 +22,18 @@ export class Lines {
   /** How many lines at the beginning are no longer here, or not whole. */
   get lost() { return this.gone === 0 ? 0 : (this.numbers.find((n) => n > 0) ?? this.line + 1) - 1; }
 
+  /** How many lines are here. */
+  get kept() { return this.line - this.lost; }
+  /** The last rows that are not empty, without colours. */
+  tail(most: number): string[] {
+    const rows: string[] = [];
+    for (let i = this.count - 1; i >= 0 && rows.length < most; i--) {
+      const text = this.pieces(i).map((p) => p.text).join('').trimEnd();
+      if (text) rows.unshift(text.slice(0, 300));
+    }
+    return rows;
+  }
+
   add(text: string) {
     if (text === '') return;
     const parts = text.split('\n'), last = parts.pop()!;

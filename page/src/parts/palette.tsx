@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { flipTheme } from '../app';
 import { get, mayAnywhere, query } from '../api';
 import { choose, lang, t } from '../i18n';
 import { following, setFollowing } from '../live';
 import { go } from '../router';
+import { flipTheme } from '../theme';
 import type { Job, Page } from '../types';
 import { closeDialog, show } from './basic';
 import { Icon, type IconName } from './icon';
@@ -20,7 +20,7 @@ function fixed(): Choice[] {
     { icon: 'jobs', text: t('Jobs'), do: to('/jobs') },
     { icon: 'warning', text: t('Failing jobs'), do: to('/jobs?show=failing') },
     { icon: 'runs', text: t('Runs'), do: to('/runs') },
-    { icon: 'runs', text: t('What runs now'), do: to('/runs?state=running') },
+    { icon: 'runs', text: t('Running now'), do: to('/runs?state=running') },
     { icon: 'upcoming', text: t('Upcoming'), do: to('/upcoming') },
     { icon: 'timeline', text: t('Timeline'), do: to('/timeline') },
     { icon: 'heat', text: t('Heat map'), do: to('/timeline/week') },
@@ -33,9 +33,9 @@ function fixed(): Choice[] {
     { icon: 'lock', text: t('Secrets'), do: to('/activity/secrets') },
     { icon: 'key', text: t('Tokens'), do: to('/activity/tokens') },
     { icon: 'settings', text: t('Settings'), do: to('/settings') },
-    { icon: 'moon', text: t('Light or dark'), do: flipTheme },
+    { icon: 'moon', text: t('Switch between light and dark'), do: flipTheme },
     { icon: 'globe', text: lang.value === 'zh' ? 'English' : '中文', do: () => void choose(lang.value === 'zh' ? 'en' : 'zh') },
-    { icon: following.value ? 'pause' : 'play', text: following.value ? t('Stop following') : t('Follow what happens'), do: () => setFollowing(!following.value) },
+    { icon: following.value ? 'pause' : 'play', text: following.value ? t('Turn off live updates') : t('Turn on live updates'), do: () => setFollowing(!following.value) },
     { icon: 'question', text: t('API reference'), do: () => location.assign('/docs') },
   ];
 }
@@ -71,14 +71,14 @@ function Palette() {
   return (
     <Plain>
       <input autoFocus role="combobox" aria-expanded="true" aria-controls="choices" aria-activedescendant={`choice-${at}`} aria-label={t('Search')}
-        placeholder={t('A job, a screen, a run id…')} value={text} onInput={(e) => { setText(e.currentTarget.value); setAt(0); }} onKeyDown={key} />
+        placeholder={t('Job, page or run ID…')} value={text} onInput={(e) => { setText(e.currentTarget.value); setAt(0); }} onKeyDown={key} />
       <ul id="choices" role="listbox" aria-label={t('Search')}>
         {choices.map((c, i) => (
           <li key={i} id={`choice-${i}`} role="option" aria-selected={i === at} onMouseMove={() => i !== at && setAt(i)} onClick={() => pick(c)}>
             <Icon name={c.icon} /><bdi class="cut">{c.text}</bdi>{c.more && <small>{c.more}</small>}
           </li>
         ))}
-        {choices.length === 0 && <li role="option" aria-selected="false" class="faint">{t('Nothing has that name')}</li>}
+        {choices.length === 0 && <li role="option" aria-selected="false" class="faint">{t('No matches')}</li>}
       </ul>
     </Plain>
   );

@@ -2,8 +2,8 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { lang } from '../i18n';
+import { theme } from '../theme';
 import { span, stamp, zoneShown } from '../time';
-import { theme } from '../app';
 
 export interface Series { label: string; colour: string; points?: boolean; values: (number | null)[] }
 

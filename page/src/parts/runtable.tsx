@@ -5,7 +5,7 @@ import { following, onNews, usePages } from '../live';
 import { Link } from '../router';
 import { ms, span, zoneShown } from '../time';
 import type { Run } from '../types';
-import { Button, Empty, Loading, OutcomeBadge, outcomes, outcomeText, ProblemBox, Reason, useCounted, When } from './basic';
+import { Button, Empty, Loading, OutcomeBadge, outcomes, outcomeText, ProblemBox, Range, Reason, useCounted, When } from './basic';
 import { setQuery } from '../router';
 
 /** How long a run took, counting while it goes on. */
@@ -30,18 +30,18 @@ export function useRuns(path: string, job?: string) {
   return list;
 }
 
-const triggers: Record<Run['trigger'], Text> = { schedule: 'by schedule', manual: 'by hand', backfill: 'by backfill' };
+const triggers: Record<Run['trigger'], Text> = { schedule: 'scheduled', manual: 'manual', backfill: 'backfill' };
 export const triggerText = (r: Run) => t(triggers[r.trigger]);
 
 export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boolean; zone?: string }) {
   return (
     <div class="scroll">
       <table class="runs">
-        <thead><tr><th>{t('Due')}{zone && zone !== zoneShown() && <> <span class="faint nowrap">{zone}</span></>}</th>{withJob && <th>{t('Job')}</th>}<th>{t('Outcome')}</th><th class="num thin-hide">{t('Late')}</th><th class={withJob ? 'num thin-hide' : 'num'}>{t('Took')}</th><th class="thin-hide">{t('Node')}</th><th class="thin-hide">{t('Reason')}</th></tr></thead>
+        <thead><tr><th>{t('Scheduled time')}{zone && zone !== zoneShown() && <> <span class="faint nowrap">{zone}</span></>}</th>{withJob && <th>{t('Job')}</th>}<th>{t('Result')}</th><th class="num thin-hide">{t('Delay')}</th><th class={withJob ? 'num thin-hide' : 'num'}>{t('Duration')}</th><th class="thin-hide">{t('Node')}</th><th class="thin-hide">{t('Reason')}</th></tr></thead>
         <tbody>
           {runs.map((r) => (
             <tr key={keyOf(r)}>
-              <td class="nowrap"><Link to={`/runs/${r.id}`}><When at={r.due} zone={zone} in={zone} /></Link>{r.until && <span class="faint"> – <When at={r.until} zone={zone} in={zone} /></span>}</td>
+              <td class="nowrap"><Link to={`/runs/${r.id}`}>{r.until ? <Range from={r.due} to={r.until} zone={zone} /> : <When at={r.due} zone={zone} in={zone} />}</Link></td>
               {withJob && <td><Link to={`/jobs/${r.job_id}`}><bdi>{r.job}</bdi></Link>{r.app !== 'default' && <span class="faint small"> · <bdi>{r.app}</bdi></span>}</td>}
               <td><Link to={`/runs/${r.id}`} class="plain"><OutcomeBadge run={r} /></Link>{r.attempt > 1 && <span class="faint small"> {t('attempt {n}', { n: r.attempt })}</span>}</td>
               <td class="num thin-hide"><Late run={r} /></td>
@@ -57,14 +57,14 @@ export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boole
 }
 
 export const OutcomeSelect = ({ value }: { value: string }) => (
-  <select aria-label={t('Outcome')} value={value} onChange={(e) => setQuery({ outcome: e.currentTarget.value })}>
-    <option value="">{t('Any outcome')}</option>
+  <select aria-label={t('Result')} value={value} onChange={(e) => setQuery({ outcome: e.currentTarget.value })}>
+    <option value="">{t('Any result')}</option>
     {outcomes.map((o) => <option key={o} value={o}>{t(outcomeText[o])}</option>)}
   </select>
 );
 export const TriggerSelect = ({ value }: { value: string }) => (
-  <select aria-label={t('Started by')} value={value} onChange={(e) => setQuery({ trigger: e.currentTarget.value })}>
-    <option value="">{t('However started')}</option>
+  <select aria-label={t('Trigger')} value={value} onChange={(e) => setQuery({ trigger: e.currentTarget.value })}>
+    <option value="">{t('Any trigger')}</option>
     {(Object.keys(triggers) as Run['trigger'][]).map((o) => <option key={o} value={o}>{t(triggers[o])}</option>)}
   </select>
 );
@@ -74,8 +74,8 @@ export function RunList({ path, withJob, zone, job, empty }: { path: string; wit
   return (
     <>
       {problem && <ProblemBox problem={problem} again={reload} />}
-      {loading ? <Loading rows={8} /> : runs.length === 0 ? !problem && <Empty icon="runs" title={empty ?? t('No such runs')} /> : <RunTable runs={runs} withJob={withJob} zone={zone} />}
-      {more && <div class="more-row"><Button work={more}>{t('Older ones')}</Button></div>}
+      {loading ? <Loading rows={8} /> : runs.length === 0 ? !problem && <Empty icon="runs" title={empty ?? t('No matching runs')} /> : <RunTable runs={runs} withJob={withJob} zone={zone} />}
+      {more && <div class="more-row"><Button work={more}>{t('Show older')}</Button></div>}
     </>
   );
 }

@@ -1,7 +1,7 @@
 import { lazy, Suspense } from 'preact/compat';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { all, call, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
-import { t, type Text, word } from '../i18n';
+import { lang, t, type Text, word } from '../i18n';
 import { upTo, useGet, usePages } from '../live';
 import { askPause, resumeCluster, write } from '../parts/actions';
 import { actions, kinds } from '../parts/audit';
@@ -9,7 +9,7 @@ import { Ago, ask, Badge, Button, Card, Choice, closeDialog, copy, Dialog, Empty
 import { Diff, differences } from '../parts/diff';
 import { Logins } from './logins';
 import { here, Link, setQuery } from '../router';
-import { day } from '../time';
+import { day, weekday } from '../time';
 import type { AuditEntry, CalendarItem, DayState, Group, NewToken, Page, Pause, Role, Secret, Token } from '../types';
 
 const most = 1000; // things of a kind that are listed at once
@@ -39,18 +39,18 @@ function Audit() {
   return (
     <>
       <div class="filters">
-        <select aria-label={t('Kind')} value={of('kind')} onChange={(e) => setQuery({ kind: e.currentTarget.value })}><option value="">{t('Anything')}</option>{choices.map((k) => <option key={k} value={k}>{word(kinds, k)}</option>)}</select>
-        <input class="short" aria-label={t('Who')} placeholder={t('Who')} value={of('who')} onChange={(e) => setQuery({ who: e.currentTarget.value })} />
+        <select aria-label={t('Kind')} value={of('kind')} onChange={(e) => setQuery({ kind: e.currentTarget.value })}><option value="">{t('All kinds')}</option>{choices.map((k) => <option key={k} value={k}>{word(kinds, k)}</option>)}</select>
+        <input class="short" aria-label={t('User')} placeholder={t('User')} value={of('who')} onChange={(e) => setQuery({ who: e.currentTarget.value })} />
         <button class="chip" aria-pressed={deleted} onClick={() => setQuery(deleted ? { kind: undefined, action: undefined } : { kind: 'job', action: 'delete' })}>{t('Deleted jobs')}</button>
         {of('action') && !deleted && <button class="chip" aria-pressed="true" onClick={() => setQuery({ action: undefined })}>{word(actions, of('action'))} ×</button>}
-        {(['app', 'job_id'] as const).map((k) => of(k) && <button key={k} class="chip" aria-pressed="true" onClick={() => setQuery({ [k]: undefined })}>{k}: {of(k)} ×</button>)}
+        {(['app', 'job_id'] as const).map((k) => of(k) && <button key={k} class="chip" aria-pressed="true" onClick={() => setQuery({ [k]: undefined })}>{k === 'app' ? t('App') : t('Job')}: {of(k)} ×</button>)}
       </div>
       <Card>
         {problem && <ProblemBox problem={problem} again={reload} />}
-        {loading ? <Loading rows={8} /> : items.length === 0 ? !problem && <Empty icon="activity" title={t('Nothing of that kind was done')} /> : (
+        {loading ? <Loading rows={8} /> : items.length === 0 ? !problem && <Empty icon="activity" title={t('No matching audit entries')} /> : (
           <div class="scroll">
             <table>
-              <thead><tr><th>{t('When')}</th><th>{t('Who')}</th><th>{t('What')}</th><th class="thin-hide">{t('Reason')}</th><th><span class="unseen">{t('What changed')}</span></th></tr></thead>
+              <thead><tr><th>{t('Time')}</th><th>{t('User')}</th><th>{t('Event')}</th><th class="thin-hide">{t('Reason')}</th><th><span class="unseen">{t('Changes')}</span></th></tr></thead>
               <tbody>
                 {items.map((e) => {
                   const changes = e.was !== undefined || e.became !== undefined ? differences(e.was, e.became) : [];
@@ -69,7 +69,7 @@ function Audit() {
             </table>
           </div>
         )}
-        {more && <div class="more-row"><Button work={more}>{t('Older ones')}</Button></div>}
+        {more && <div class="more-row"><Button work={more}>{t('Show older')}</Button></div>}
       </Card>
     </>
   );
@@ -83,27 +83,27 @@ function Pauses() {
   const own = jobs.data?.items.filter((j) => !j.pause || j.pause.scope === 'job') ?? [];
   return (
     <div class="stack">
-      <Card title={t('Apps and the cluster')} more={mayAnywhere('operator') && <form class="row" onSubmit={(e) => { e.preventDefault(); if (app.trim()) askPause(t('Pause the app {app}', { app: app.trim() }), `/api/v1/apps/${encodeURIComponent(app.trim())}/pause`, () => { setApp(''); void list.reload(); }); }}>
+      <Card title={t('Paused apps and cluster')} more={mayAnywhere('operator') && <form class="row" onSubmit={(e) => { e.preventDefault(); if (app.trim()) askPause(t('Pause the app {app}', { app: app.trim() }), `/api/v1/apps/${encodeURIComponent(app.trim())}/pause`, () => { setApp(''); void list.reload(); }); }}>
         <input style={{ width: '140px' }} aria-label={t('App')} placeholder={t('App')} value={app} onInput={(e) => setApp(e.currentTarget.value)} /><button class="button" disabled={!app.trim()}>{t('Pause')}</button></form>}>
         {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-        {list.loading ? <Loading rows={2} /> : items.length === 0 ? <Empty icon="play" title={t('No app is paused')} /> : (
+        {list.loading ? <Loading rows={2} /> : items.length === 0 ? <Empty icon="play" title={t('No app is paused')}><p>{t('Pausing an app stops new runs of all its jobs. Enter its name above.')}</p></Empty> : (
           <table><tbody>{items.map((p) => (
             <tr key={p.scope + p.app}>
               <td><b>{p.scope === 'cluster' ? t('The whole cluster') : <Link to={`/jobs?app=${encodeURIComponent(p.app ?? '')}`}><bdi>{p.app}</bdi></Link>}</b>{p.jobs !== undefined && <Link class="small" to={p.scope === 'cluster' ? '/jobs' : `/jobs?app=${encodeURIComponent(p.app ?? '')}`}> {t('{n} jobs', { n: p.jobs })}</Link>}</td>
               <td><bdi>{p.reason}</bdi><div class="faint small">{p.by} · <Ago at={p.since} />{p.until && <> · {t('until')} <When at={p.until} /></>}</div></td>
-              <td class="num">{p.ended ? <span class="faint">{t('has ended')}</span> : may('operator', p.app) && <Button icon="play" work={async () => { if (p.scope === 'cluster') return resumeCluster(list.reload); await post(`/api/v1/apps/${encodeURIComponent(p.app ?? '')}/resume`); await list.reload(); }}>{t('Resume')}</Button>}</td>
+              <td class="num">{p.ended ? <span class="faint">{t('ended')}</span> : may('operator', p.app) && <Button icon="play" work={async () => { if (p.scope === 'cluster') return resumeCluster(list.reload); await post(`/api/v1/apps/${encodeURIComponent(p.app ?? '')}/resume`); await list.reload(); }}>{t('Resume')}</Button>}</td>
             </tr>
           ))}</tbody></table>
         )}
       </Card>
       <Card title={t('Paused jobs')}>
         {jobs.problem && <ProblemBox problem={jobs.problem} again={jobs.reload} />}
-        {jobs.loading ? <Loading rows={2} /> : own.length === 0 ? !jobs.problem && !jobs.data?.next && <Empty icon="play" title={t('No job is paused')} /> : (
+        {jobs.loading ? <Loading rows={2} /> : own.length === 0 ? !jobs.problem && !jobs.data?.next && <Empty icon="play" title={t('No job is paused')}><p>{t('To pause a job, open it and choose Pause.')}</p></Empty> : (
           <table><tbody>{own.map((j) => (
             <tr key={j.id}><td><Link to={`/jobs/${j.id}`}><bdi>{j.name}</bdi></Link> <span class="faint small"><bdi>{j.app}</bdi></span></td><td><bdi>{j.pause?.reason}</bdi>{j.pause && <div class="faint small">{j.pause.by} · <Ago at={j.pause.since} />{j.pause.until && <> · {t('until')} <When at={j.pause.until} /></>}</div>}</td></tr>
           ))}</tbody></table>
         )}
-        {jobs.data?.next && <p class="in faint small">{t('Only the first {n} paused jobs were looked at.', { n: jobs.data.items.length.toLocaleString() })} <Link to="/jobs?show=paused">{t('Show all')}</Link></p>}
+        {jobs.data?.next && <p class="in faint small">{t('Only the first {n} paused jobs are listed.', { n: jobs.data.items.length.toLocaleString() })} <Link to="/jobs?show=paused">{t('Show all jobs')}</Link></p>}
       </Card>
     </div>
   );
@@ -116,9 +116,9 @@ function Calendars({ item }: { item?: string }) {
   return (
     <Card title={t('Calendars')}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="upcoming" title={t('No calendar yet')}><p>{t('A calendar closes days and hours for the jobs that name it: holidays, opening hours, make-up workdays.')}</p><pre class="code">go-crontab calendar import holidays FILE.ics</pre></Empty> : (
-        <table><thead><tr><th>{t('Name')}</th><th>{t('Zone')}</th><th class="num">{t('Closed')}</th><th class="num">{t('Open')}</th><th class="num">{t('Jobs')}</th><th class="thin-hide">{t('Changed')}</th></tr></thead>
-          <tbody>{items.map((c) => <tr key={c.name}><td><Link to={`/activity/calendars/${encodeURIComponent(c.name)}`}><bdi>{c.name}</bdi></Link></td><td>{c.timezone ?? <span class="faint">{t("the job's")}</span>}</td>{[c.excludes, c.includes].map((n, i) => <td key={i} class="num"><Link to={`/activity/calendars/${encodeURIComponent(c.name)}`}>{n}</Link></td>)}<td class="num"><Link to={`/jobs?calendar=${encodeURIComponent(c.name)}`}>{c.jobs}</Link></td><td class="thin-hide"><Ago at={c.updated} /></td></tr>)}</tbody></table>
+      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="upcoming" title={t('No calendars yet')}><p>{t('A calendar keeps jobs from running on certain days or hours, such as holidays. Import one on the command line:')}</p><pre class="code">go-crontab calendar import holidays FILE.ics</pre></Empty> : (
+        <table><thead><tr><th>{t('Name')}</th><th>{t('Time zone')}</th><th class="num">{t('Excluded')}</th><th class="num">{t('Included')}</th><th class="num">{t('Jobs')}</th><th class="thin-hide">{t('Updated')}</th></tr></thead>
+          <tbody>{items.map((c) => <tr key={c.name}><td><Link to={`/activity/calendars/${encodeURIComponent(c.name)}`}><bdi>{c.name}</bdi></Link></td><td>{c.timezone ?? <span class="faint">{t("the job's own")}</span>}</td>{[c.excludes, c.includes].map((n, i) => <td key={i} class="num"><Link to={`/activity/calendars/${encodeURIComponent(c.name)}`}>{n}</Link></td>)}<td class="num"><Link to={`/jobs?calendar=${encodeURIComponent(c.name)}`}>{c.jobs}</Link></td><td class="thin-hide"><Ago at={c.updated} /></td></tr>)}</tbody></table>
       )}
     </Card>
   );
@@ -132,7 +132,7 @@ function CalendarDays({ name }: { name: string }) {
   const months = new Map<string, DayState[]>();
   for (const d of data?.items ?? []) months.set(d.date.slice(0, 7), [...(months.get(d.date.slice(0, 7)) ?? []), d]);
   return (
-    <Card title={<><Link to="/activity/calendars">{t('Calendars')}</Link> / <bdi>{name}</bdi></>} more={<span class="legend"><span><i class="day closed" />{t('closed')}</span><span><i class="day makeup" />{t('make-up day')}</span></span>}>
+    <Card title={<><Link to="/activity/calendars">{t('Calendars')}</Link> / <bdi>{name}</bdi></>} more={<span class="legend"><span><i class="day closed" />{t('excluded')}</span><span><i class="day makeup" />{t('make-up day')}</span></span>}>
       {problem && <ProblemBox problem={problem} />}
       {loading && <Loading />}
       <div class="in months">
@@ -140,6 +140,7 @@ function CalendarDays({ name }: { name: string }) {
           <div key={m}>
             <h3>{m}</h3>
             <div class="month">
+              {Array.from({ length: 7 }, (_, i) => <span key={'w' + i} class="day faint">{weekday(Date.UTC(2024, 0, 1 + i), 'UTC').slice(0, lang.value === 'en' ? 2 : undefined)}</span>)}
               {Array.from({ length: (new Date(days[0].date + 'T00:00:00Z').getUTCDay() + 6) % 7 }, (_, i) => <span key={'e' + i} />)}
               {days.map((d) => <span key={d.date} class={`day ${d.state} ${d.date === today ? 'today' : ''}`} title={[d.date, d.weekday, d.state, d.why, d.as, d.hours?.join(', ')].filter(Boolean).join(' · ')}>{+d.date.slice(8)}</span>)}
             </div>
@@ -157,14 +158,14 @@ export function Groups() {
   return (
     <Card title={t('Groups')} more={may('admin') && <Button icon="plus" work={() => edit()}>{t('New group')}</Button>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="jobs" title={t('No group yet')}><p>{t('A group bounds how many runs of several jobs execute at once in the whole cluster.')}</p></Empty> : (
+      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="jobs" title={t('No groups yet')}><p>{t('A group limits how many runs of its jobs are in progress at the same time in the whole cluster.')}</p></Empty> : (
         <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Slots')}</th><th class="num">{t('Waiting')}</th><th class="num thin-hide">{t('Jobs')}</th><th /></tr></thead>
           <tbody>{items.map((g) => (
             <tr key={g.name}>
               <td><bdi>{g.name}</bdi></td>
               <td style={{ minWidth: '120px' }}><div class="meter"><i style={{ width: `${Math.min(100, (100 * g.executing) / Math.max(1, g.slots))}%` }} /></div><span class="small faint">{g.executing} / {g.slots}</span></td>
               <td class="num"><Link to={`/jobs?group=${encodeURIComponent(g.name)}&show=waiting`}>{g.waiting}</Link></td><td class="num thin-hide"><Link to={`/jobs?group=${encodeURIComponent(g.name)}`}>{g.jobs}</Link></td>
-              <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(g)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: g.name }), button: t('Delete'), danger: true, work: async () => { await call(`/api/v1/groups/${encodeURIComponent(g.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
+              <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(g)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete the group {name}?', { name: g.name }), button: t('Delete'), danger: true, text: <p>{t('A group that jobs still use cannot be deleted.')}</p>, work: async () => { await call(`/api/v1/groups/${encodeURIComponent(g.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
             </tr>
           ))}</tbody></table></div>
       )}
@@ -196,29 +197,31 @@ function Secrets() {
   return (
     <Card title={t('Secrets')} more={mayAnywhere('admin') && <Button icon="plus" work={() => edit()}>{t('New secret')}</Button>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="lock" title={t('No secret yet')}><p>{t('Jobs name secrets as {{secret.NAME}}; nobody can read a value back.')}</p></Empty> : (
-        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('App')}</th><th>{t('Key')}</th><th>{t('Changed')}</th><th /></tr></thead>
+      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="lock" title={t('No secrets yet')}><p>{t('A secret holds a password or key. Jobs use it as {{secret.NAME}}; its value cannot be read back.')}</p></Empty> : (
+        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('App')}</th><th>{t('Encryption key')}</th><th>{t('Updated')}</th><th /></tr></thead>
           <tbody>{items.map((s) => (
-            <tr key={`${s.app ?? ''}/${s.name}`}><td class="mono">{s.name}</td><td>{s.app ?? <span class="faint">{t('all')}</span>}</td><td><Badge tone={s.key_state === 'current' ? 'good' : s.key_state === 'old' ? 'warn' : 'bad'}>{s.key_state}</Badge></td><td><Ago at={s.updated} /> <span class="faint small"><bdi>{s.updated_by}</bdi></span></td>
-              <td class="num nowrap">{may('admin', s.app) && <><Button look="quiet" icon="edit" aria-label={t('Give {name} another value', { name: s.name })} title={t('Give {name} another value', { name: s.name })} work={() => edit(s)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: s.name }), button: t('Delete'), danger: true, text: <p>{t('Jobs that name it fail from then on.')}</p>, work: async () => { await call(`/api/v1/secrets/${encodeURIComponent(s.name)}${s.app ? `?app=${encodeURIComponent(s.app)}` : ''}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td></tr>
+            <tr key={`${s.app ?? ''}/${s.name}`}><td class="mono">{s.name}</td><td>{s.app ?? <span class="faint">{t('all apps')}</span>}</td><td><Badge tone={s.key_state === 'current' ? 'good' : s.key_state === 'old' ? 'warn' : 'bad'}>{word(keyText, s.key_state)}</Badge></td><td><Ago at={s.updated} /> <span class="faint small"><bdi>{s.updated_by}</bdi></span></td>
+              <td class="num nowrap">{may('admin', s.app) && <><Button look="quiet" icon="edit" aria-label={t('Change the value of {name}', { name: s.name })} title={t('Change the value of {name}', { name: s.name })} work={() => edit(s)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete the secret {name}?', { name: s.name }), button: t('Delete'), danger: true, text: <p>{t('Jobs that use it will fail.')}</p>, work: async () => { await call(`/api/v1/secrets/${encodeURIComponent(s.name)}${s.app ? `?app=${encodeURIComponent(s.app)}` : ''}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td></tr>
           ))}</tbody></table></div>
       )}
     </Card>
   );
 }
 
+const keyText: Record<string, Text> = { current: 'current', old: 'old', unknown: 'unknown' };
+
 function SecretDialog({ secret: s, done }: { secret?: Secret; done: () => void }) {
   const [name, setName] = useState(s?.name ?? ''), [value, setValue] = useState(''), [app, setApp] = useState(s?.app ?? ''), [problem, setProblem] = useState<Problem>();
   const error = (f: string) => problem?.errors.find((x) => x.field === f);
   const work = async () => {
-    try { await write(`/api/v1/secrets/${encodeURIComponent(name)}`, { value, ...(app.trim() && { app: app.trim() }) }, s); closeDialog(); say(t('{job} is kept', { job: name })); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+    try { await write(`/api/v1/secrets/${encodeURIComponent(name)}`, { value, ...(app.trim() && { app: app.trim() }) }, s); closeDialog(); say(t('{job} saved', { job: name })); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   return (
-    <Dialog title={s ? t('Give {name} another value', { name: s.name }) : t('New secret')} close={closeDialog}>
+    <Dialog title={s ? t('Change the value of {name}', { name: s.name }) : t('New secret')} close={closeDialog}>
       <div class="body">
         {!s && <Field id="sname" label={t('Name')} error={error('name')}><input id="sname" class="mono" autoFocus value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>}
-        <Field id="svalue" label={t('Value')} error={error('value')} hint={t('Nobody can read it back, neither here nor by the API.')}><input id="svalue" type="password" autocomplete="off" autoFocus={!!s} value={value} onInput={(e) => setValue(e.currentTarget.value)} /></Field>
-        {!s && <Field id="sapp" label={t('App')} error={error('app')} hint={t('Empty: jobs of all apps may name it.')}><input id="sapp" value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>}
+        <Field id="svalue" label={t('Value')} error={error('value')} hint={t('It cannot be read back, neither here nor through the API.')}><input id="svalue" type="password" autocomplete="off" autoFocus={!!s} value={value} onInput={(e) => setValue(e.currentTarget.value)} /></Field>
+        {!s && <Field id="sapp" label={t('App')} error={error('app')} hint={t('Leave empty to let all apps use it.')}><input id="sapp" value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>}
         {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
       </div>
       <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!name.trim() || !value} work={work}>{t('Save')}</Button></footer>
@@ -227,6 +230,11 @@ function SecretDialog({ secret: s, done }: { secret?: Secret; done: () => void }
 }
 
 function Tokens() {
+  if (!may('admin')) return <Empty icon="lock" title={t('Needs {role} role', { role: t('admin') })} />;
+  return <TokenList />;
+}
+
+function TokenList() {
   const [items, setItems] = useState<Token[]>(), [problem, setProblem] = useState<Problem>();
   const load = () => all<Token>('/api/v1/tokens', 1000).then(setItems, setProblem);
   useEffect(() => { void load(); }, []);
@@ -234,17 +242,18 @@ function Tokens() {
     <Card title={t('Tokens')} more={<Button icon="plus" work={() => show(() => <TokenDialog done={() => void load()} />)}>{t('New token')}</Button>}>
       {problem && <ProblemBox problem={problem} again={load} />}
       {!items ? !problem && <Loading /> : (
-        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Role')}</th><th>{t('State')}</th><th class="thin-hide">{t('Last used')}</th><th class="thin-hide">{t('Expires')}</th><th class="thin-hide">{t('Added')}</th><th /></tr></thead>
+        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Role')}</th><th>{t('State')}</th><th class="thin-hide">{t('Last used')}</th><th class="thin-hide">{t('Expires')}</th><th class="thin-hide">{t('Created')}</th><th /></tr></thead>
           <tbody>{items.map((k) => (
-            <tr key={k.id}><td><bdi>{k.name}</bdi></td><td>{t(k.role)}{k.apps && <div class="small faint">{k.apps.join(', ')}</div>}</td><td><Badge tone={k.state === 'active' ? 'good' : 'mute'}>{k.state}</Badge></td>
+            <tr key={k.id}><td><bdi>{k.name}</bdi></td><td>{t(k.role)}{k.apps && <div class="small faint">{k.apps.join(', ')}</div>}</td><td><Badge tone={k.state === 'active' ? 'good' : 'mute'}>{word(tokenText, k.state)}</Badge></td>
               <td class="thin-hide">{k.last_used ? <><Ago at={k.last_used} /> <span class="faint small">{k.last_used_from}</span></> : <span class="faint">{t('never')}</span>}</td><td class="thin-hide">{k.expires ? <When at={k.expires} /> : <span class="faint">{t('never')}</span>}</td><td class="thin-hide"><Ago at={k.created} /> <span class="faint small"><bdi>{k.created_by}</bdi></span></td>
-              <td class="num">{k.state === 'active' && <Button look="quiet" work={() => ask({ title: t('Revoke {job}?', { job: k.name }), button: t('Revoke'), danger: true, text: <p>{t('Whoever holds it can do nothing more with it, on any node.')}</p>, work: async () => { await call(`/api/v1/tokens/${k.id}`, { method: 'DELETE' }); await load(); } })}>{t('Revoke')}</Button>}</td></tr>
+              <td class="num">{k.state === 'active' && <Button look="quiet" work={() => ask({ title: t('Revoke the token {name}?', { name: k.name }), button: t('Revoke'), danger: true, text: <p>{t('The token stops working on every node. This cannot be undone.')}</p>, work: async () => { await call(`/api/v1/tokens/${k.id}`, { method: 'DELETE' }); await load(); } })}>{t('Revoke')}</Button>}</td></tr>
           ))}</tbody></table></div>
       )}
     </Card>
   );
 }
 
+const tokenText: Record<string, Text> = { active: 'active', expired: 'expired', revoked: 'revoked' };
 const roleText: Record<Role, Text> = { viewer: 'viewer', operator: 'operator', admin: 'admin' };
 
 function TokenDialog({ done }: { done: () => void }) {
@@ -263,18 +272,18 @@ function TokenDialog({ done }: { done: () => void }) {
     <Dialog title={t('New token')} close={closeDialog} precious={!!made}>
       {made ? (
         <div class="body">
-          <Notice look="good" icon="key"><b>{t('This is shown once:')}</b><pre class="code" style={{ marginTop: '8px' }}>{made.token}</pre></Notice>
+          <Notice look="good" icon="key"><b>{t('Copy it now. It is shown only once.')}</b><pre class="code" style={{ marginTop: '8px' }}>{made.token}</pre></Notice>
           <div class="row"><Button icon="copy" look="primary" work={() => copy(made.token ?? '')}>{t('Copy')}</Button><Button work={closeDialog}>{t('Close')}</Button></div>
         </div>
       ) : <>
         <div class="body">
-          <Field id="tname" label={t('Name')} error={error('name')} hint={t('Who is to hold it: the audit says it.')}><input id="tname" autoFocus value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>
+          <Field id="tname" label={t('Name')} error={error('name')} hint={t('The person or program that will use it. The audit shows this name.')}><input id="tname" autoFocus value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>
           <div class="field"><span class="label">{t('Role')}</span><Choice label={t('Role')} value={role} set={setRole} options={(['viewer', 'operator', 'admin'] as const).map((value) => ({ value, text: t(roleText[value]) }))} /></div>
-          <Field id="tapps" label={t('Apps')} error={error('apps')} hint={t('Names with commas between them. Empty: all of them.')}><input id="tapps" value={apps} onInput={(e) => setApps(e.currentTarget.value)} /></Field>
-          <Field id="texpires" label={t('Expires')} error={error('expires')} hint={t('A length of time such as 720h, or an instant. Empty: never.')}><input id="texpires" value={expires} onInput={(e) => setExpires(e.currentTarget.value)} /></Field>
+          <Field id="tapps" label={t('Apps')} error={error('apps')} hint={t('Separate names with commas. Leave empty for all.')}><input id="tapps" value={apps} onInput={(e) => setApps(e.currentTarget.value)} /></Field>
+          <Field id="texpires" label={t('Expires')} error={error('expires')} hint={t('A duration such as 720h, or a time such as 2027-01-31T09:00:00Z. Leave empty for a token that never expires.')}><input id="texpires" value={expires} onInput={(e) => setExpires(e.currentTarget.value)} /></Field>
           {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
         </div>
-        <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!name.trim()} work={work}>{t('Make it')}</Button></footer>
+        <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!name.trim()} work={work}>{t('Create token')}</Button></footer>
       </>}
     </Dialog>
   );

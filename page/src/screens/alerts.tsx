@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
-import { all, call, may, onceKey, post, Problem, query } from '../api';
+import { all, call, may, me, onceKey, post, Problem, query } from '../api';
 import { alertSaid, t, type Text } from '../i18n';
 import { upTo, useGet, usePages } from '../live';
 import { write } from '../parts/actions';
@@ -35,14 +35,14 @@ const severityText: Record<Severity, Text> = { info: 'info', warning: 'warning',
 const events = ['failed', 'recovered', 'lost', 'late_start', 'late_finish', 'never_ran', 'failures', 'node_gone', 'backlog', 'clock_skew'] as const;
 type Event = (typeof events)[number];
 const eventText: Record<Event, Text> = {
-  failed: 'A due time failed', recovered: 'It is over', lost: 'A run is lost', late_start: 'Started late', late_finish: 'Not done in time', never_ran: 'Did not run', failures: 'Many failures', node_gone: 'A node vanished', backlog: 'Too much is overdue', clock_skew: 'A clock is off',
+  failed: 'Run failed', recovered: 'Recovered', lost: 'Run lost', late_start: 'Started late', late_finish: 'Finished late', never_ran: 'Missed a run', failures: 'Repeated failures', node_gone: 'Node down', backlog: 'Backlog', clock_skew: 'Clock offset',
 };
 const kinds = ['webhook', 'slack', 'feishu', 'dingtalk', 'wecom', 'email', 'pagerduty', 'heartbeat'] as const;
 type Kind = (typeof kinds)[number];
 const kindText: Record<Kind, Text> = { webhook: 'Webhook', slack: 'Slack or Mattermost', feishu: 'Feishu', dingtalk: 'DingTalk', wecom: 'WeCom', email: 'Mail', pagerduty: 'PagerDuty', heartbeat: 'Heartbeat' };
 const stateTone: Record<string, Tone> = { sent: 'good', failed: 'bad', pending: 'busy', sending: 'busy', silenced: 'mute', suppressed: 'mute' };
-const stateText: Record<string, Text> = { sent: 'sent', failed: 'failed', pending: 'to be sent', sending: 'being sent', silenced: 'silenced', suppressed: 'held back' };
-export const alertStateText = (s: string) => (stateText[s] ? t(stateText[s]) : s);
+const stateText: Record<string, Text> = { sent: 'sent', failed: 'failed', pending: 'pending', sending: 'sending', silenced: 'silenced', suppressed: 'suppressed' };
+const alertStateText = (s: string) => (stateText[s] ? t(stateText[s]) : s);
 
 const base = '/api/v1/alerts', enc = encodeURIComponent, most = 1000;
 const views = ['now', 'rules', 'channels', 'silences', 'sent'] as const;
@@ -62,18 +62,20 @@ function Now() {
   const all = here.value.search.get('state') === 'all', job = here.value.search.get('job_id') ?? undefined;
   const path = `${base}${query({ state: all ? undefined : 'firing', job_id: job, limit: 100 })}`;
   const list = usePages<Alert>(path, (a) => a.id, { every: 10_000, on: ['alert'], always: true }), { items, more } = list, sum = useGet<Summary>(`${base}/summary`, { every: 15_000, on: ['alert'], always: true });
-  const failed = sum.data?.deliveries.failed ?? 0, lost = sum.data?.lost ?? 0, templates = sum.data?.template_failures ?? 0;
+  const whole = me.value?.grants.some((g) => !g.apps); // the summary counts all apps
+  const failed = whole ? sum.data?.deliveries.failed ?? 0 : 0, lost = whole ? sum.data?.lost ?? 0 : 0, templates = whole ? sum.data?.template_failures ?? 0 : 0;
+  const firing = whole ? sum.data?.firing ?? 0 : items.length;
   return (
     <div class="stack">
-      {failed > 0 && <Notice look="warn" action={may('operator') && <Link class="button" to="/activity/alerts/sent?state=failed">{t('Look')}</Link>}><p>{t('{n} messages could not be sent.', { n: failed })}</p></Notice>}
-      <Card title={all ? t('Alerts') : <>{t('What is wrong now')} {sum.data && sum.data.firing > 0 && <span class="count">{sum.data.firing.toLocaleString()}</span>}</>} more={<Choice label={t('Which')} value={all ? 'all' : 'now'} set={(v) => setQuery({ state: v === 'all' ? 'all' : undefined })} options={[{ value: 'now', text: t('Now') }, { value: 'all', text: t('All') }]} />}>
+      {failed > 0 && <Notice look="warn" action={may('operator') && <Link class="button" to="/activity/alerts/sent?state=failed">{t('Show messages')}</Link>}><p>{t('{n} messages could not be sent.', { n: failed })}</p></Notice>}
+      <Card title={all ? t('Alerts') : <>{t('Active alerts')} {firing > 0 && <span class="count">{firing.toLocaleString()}{!whole && more ? '+' : ''}</span>}</>} more={<Choice label={t('Filter')} value={all ? 'all' : 'now'} set={(v) => setQuery({ state: v === 'all' ? 'all' : undefined })} options={[{ value: 'now', text: t('Active') }, { value: 'all', text: t('All') }]} />}>
         {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-        {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="check" title={all ? t('There was no alert yet') : t('Nothing is wrong that a rule looks for')}><Link class="button" to="/activity/alerts/rules">{t('Rules')}</Link></Empty> : (
+        {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="check" title={all ? t('No alerts yet') : t('No active alerts')}><p>{t('Rules decide what raises an alert.')}</p><Link class="button" to="/activity/alerts/rules">{t('Rules')}</Link></Empty> : (
           <div class="scroll"><table>
-            <thead><tr><th>{t('What happened')}</th><th class="thin-hide">{t('Rule')}</th><th class="thin-hide">{t('Since')}</th><th class="num thin-hide">{t('Times')}</th><th class="thin-hide">{t('Told')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
+            <thead><tr><th>{t('Alert')}</th><th class="thin-hide">{t('Rule')}</th><th class="thin-hide">{t('Since')}</th><th class="num thin-hide">{t('Count')}</th><th class="thin-hide">{t('Notified')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
             <tbody>{items.map((a) => (
               <tr key={a.id}>
-                <td><Badge tone={a.state === 'resolved' ? 'good' : toneOf[a.severity]}>{a.state === 'resolved' ? t('over') : t(severityText[a.severity])}</Badge> <b>{a.run ? <Link to={`/runs/${a.run}`}><Said text={a.summary} by={alertSaid} /></Link> : <Said text={a.summary} by={alertSaid} />}</b>
+                <td><Badge tone={a.state === 'resolved' ? 'good' : toneOf[a.severity]}>{a.state === 'resolved' ? t('resolved') : t(severityText[a.severity])}</Badge> <b>{a.run ? <Link to={`/runs/${a.run}`}><Said text={a.summary} by={alertSaid} /></Link> : <Said text={a.summary} by={alertSaid} />}</b>
                   <div class="faint small">{t(eventText[a.event] ?? 'Alerts')}{a.job_id && <> · <Link to={`/jobs/${a.job_id}`}><bdi>{a.app === 'default' ? a.job : `${a.app}/${a.job}`}</bdi></Link></>}{a.node && <> · {a.node}</>}<span class="thin-only"> · <Ago at={a.first} /></span>{a.resolved_by && <> · <bdi>{a.resolved_by}</bdi></>}</div></td>
                 <td class="thin-hide"><bdi>{a.rule}</bdi></td><td class="nowrap thin-hide"><Ago at={a.first} /></td><td class="num thin-hide">{a.seen.toLocaleString()}</td>
                 <td class="thin-hide">{a.silence ? <span class="tag">{t('silenced')}</span> : a.told ? <When at={a.told} /> : <span class="faint">—</span>}</td>
@@ -82,8 +84,8 @@ function Now() {
             ))}</tbody>
           </table></div>
         )}
-        {more && <div class="more-row"><Button work={more}>{t('Older ones')}</Button></div>}
-        {(lost > 0 || templates > 0) && <p class="in faint small">{t('Since the cluster was made:')} {[lost > 0 && t('{n} events could not be told, because there were too many.', { n: lost }), templates > 0 && t('{n} times a template failed, and the usual text was sent.', { n: templates })].filter(Boolean).join(' ')} {t('The logs of the nodes say more.')}</p>}
+        {more && <div class="more-row"><Button work={more}>{t('Show older')}</Button></div>}
+        {(lost > 0 || templates > 0) && <p class="in faint small">{t('Since the cluster was created:')} {[lost > 0 && t('{n} events were dropped because there were too many.', { n: lost }), templates > 0 && t('A template failed {n} times, so the default text was sent.', { n: templates })].filter(Boolean).join(' ')} {t("The nodes' logs have the details.")}</p>}
       </Card>
     </div>
   );
@@ -97,14 +99,14 @@ function Rules() {
   return (
     <Card title={t('Rules')} more={may('admin') && <Button icon="plus" work={() => edit()}>{t('New rule')}</Button>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="warning" title={t('No rule yet')}><p>{t('A rule says what is wrong enough to tell somebody, and by which channel.')}</p>{may('admin') && <Button icon="plus" look="primary" work={() => edit()}>{t('New rule')}</Button>}</Empty> : (
-        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('When')}</th><th class="thin-hide">{t('Of what')}</th><th>{t('Channels')}</th><th class="thin-hide">{t('Changed')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
+      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="warning" title={t('No rules yet')}><p>{t('A rule says which problems raise an alert, and which channels are notified.')}</p>{may('admin') && <Button icon="plus" look="primary" work={() => edit()}>{t('New rule')}</Button>}</Empty> : (
+        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Conditions')}</th><th class="thin-hide">{t('Scope')}</th><th>{t('Channels')}</th><th class="thin-hide">{t('Updated')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
           <tbody>{items.map((r) => (
             <tr key={r.name}>
               <td><bdi><b>{r.name}</b></bdi> {r.disabled ? <Badge tone="mute">{t('off')}</Badge> : <Badge tone={toneOf[r.severity]}>{t(severityText[r.severity])}</Badge>}{r.description && <div class="faint small"><bdi>{r.description}</bdi></div>}{r.error && <div class="small bad-text">{r.error}</div>}</td>
               <td>{r.on.map((e) => t(eventText[e])).join(' · ')}</td><td class="thin-hide">{scope(r).length ? scope(r).map((s) => <span key={s} class="tag">{s}</span>) : <span class="faint">{t('all jobs')}</span>}</td>
               <td>{r.channels.map((c) => <span key={c} class="tag">{c}</span>)}</td><td class="thin-hide"><Ago at={r.updated} /> <span class="faint small"><bdi>{r.updated_by}</bdi></span></td>
-              <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(r)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: r.name }), button: t('Delete'), danger: true, work: async () => { await call(`${base}/rules/${enc(r.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
+              <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(r)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete the alert rule {name}?', { name: r.name }), button: t('Delete'), danger: true, text: <p>{t('It will raise no more alerts.')}</p>, work: async () => { await call(`${base}/rules/${enc(r.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
             </tr>
           ))}</tbody></table></div>
       )}
@@ -132,7 +134,7 @@ function useDraft<T extends Stamped & { name: string }>(was: T | undefined, draf
   const of = (f: string) => { known.add(f); return error(f); };
   const save = async () => {
     setProblem(undefined);
-    try { await write(`${base}/${kind}/${enc(d.name ?? '')}`, bodyOf<T>(d), was); closeDialog(); say(t('{job} is saved', { job: d.name ?? '' })); done(d.name ?? ''); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+    try { await write(`${base}/${kind}/${enc(d.name ?? '')}`, bodyOf<T>(d), was); closeDialog(); say(t('{job} saved', { job: d.name ?? '' })); done(d.name ?? ''); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   /** What is wrong and stands at no field. */
   const left = () => (problem && !problem.errors.some((e) => [...known].some((f) => e.field === f || e.field.startsWith(f + '[') || e.field.startsWith(f + '.'))) ? <ProblemBox problem={problem} /> : null);
@@ -168,41 +170,41 @@ function RuleDialog({ rule, draft, done }: { rule?: Rule; draft?: Partial<Rule>;
           {!rule && <Field id="r-name" label={t('Name')} error={of('name')}><Input id="r-name" autoFocus value={d.name} set={(name) => set({ name })} /></Field>}
           <Field id="r-description" label={t('Description')} error={of('description')}><Input id="r-description" value={d.description} set={(description) => set({ description })} /></Field>
         </div>
-        <fieldset class="boxes"><legend>{t('When')}</legend>{events.map((e) => <label key={e} class="check"><input type="checkbox" checked={has(e)} onChange={() => set({ on: flip(d.on, e), ...(has(e) ? { [e]: undefined } : e === 'failures' && { failures: fail }) })} />{t(eventText[e])}</label>)}{of('on') && <p class="error"><Said text={of('on')!} /></p>}</fieldset>
+        <fieldset class="boxes"><legend>{t('Conditions')}</legend>{events.map((e) => <label key={e} class="check"><input type="checkbox" checked={has(e)} onChange={() => set({ on: flip(d.on, e), ...(has(e) ? { [e]: undefined } : e === 'failures' && { failures: fail }) })} />{t(eventText[e])}</label>)}{of('on') && <p class="error"><Said text={of('on')!} /></p>}</fieldset>
         <div class="fields">
-          {has('late_start') && <Field id="r-late-start" label={t('Late from')} error={of('late_start')} hint="1m"><Input id="r-late-start" mono value={d.late_start} set={(late_start) => set({ late_start })} placeholder="1m" /></Field>}
-          {has('late_finish') && <Field id="r-late-finish" label={t('To be done within')} error={of('late_finish')}><Input id="r-late-finish" mono value={d.late_finish} set={(late_finish) => set({ late_finish })} placeholder="1h" /></Field>}
-          {has('never_ran') && <Field id="r-never" label={t('Runs at least every')} error={of('never_ran')} hint={t('Empty: only missed due times count.')}><Input id="r-never" mono value={d.never_ran} set={(never_ran) => set({ never_ran })} placeholder="25h" /></Field>}
+          {has('late_start') && <Field id="r-late-start" label={t('Delay of at least')} error={of('late_start')} hint="1m"><Input id="r-late-start" mono value={d.late_start} set={(late_start) => set({ late_start })} placeholder="1m" /></Field>}
+          {has('late_finish') && <Field id="r-late-finish" label={t('Must finish within')} error={of('late_finish')}><Input id="r-late-finish" mono value={d.late_finish} set={(late_finish) => set({ late_finish })} placeholder="1h" /></Field>}
+          {has('never_ran') && <Field id="r-never" label={t('Expected at least every')} error={of('never_ran')} hint={t('Leave empty to count only missed runs.')}><Input id="r-never" mono value={d.never_ran} set={(never_ran) => set({ never_ran })} placeholder="25h" /></Field>}
           {has('failures') && <>
             <Field id="r-count" label={t('Failures')} error={of('failures')}><Input id="r-count" type="number" value={fail.count} set={(v) => set({ failures: { ...fail, count: Number(v) } })} /></Field>
             <Field id="r-within" label={t('Within')}><Input id="r-within" mono value={fail.within} set={(within) => set({ failures: { ...fail, within } })} /></Field>
-            <Field id="r-per" label={t('Counted for')}><select id="r-per" value={fail.per ?? 'job'} onChange={(e) => set({ failures: { ...fail, per: e.currentTarget.value as 'job' } })}><option value="job">{t('each job')}</option><option value="app">{t('each app')}</option><option value="rule">{t('all together')}</option></select></Field>
+            <Field id="r-per" label={t('Count per')}><select id="r-per" value={fail.per ?? 'job'} onChange={(e) => set({ failures: { ...fail, per: e.currentTarget.value as 'job' } })}><option value="job">{t('each job')}</option><option value="app">{t('each app')}</option><option value="rule">{t('all together')}</option></select></Field>
           </>}
-          {has('node_gone') && <Field id="r-gone" label={t('Away for')} error={of('node_gone')}><Input id="r-gone" mono value={d.node_gone} set={(node_gone) => set({ node_gone })} placeholder="30s" /></Field>}
+          {has('node_gone') && <Field id="r-gone" label={t('Down for')} error={of('node_gone')}><Input id="r-gone" mono value={d.node_gone} set={(node_gone) => set({ node_gone })} placeholder="30s" /></Field>}
           {has('backlog') && <>
-            <Field id="r-tasks" label={t('Due times')} error={of('backlog')}><Input id="r-tasks" type="number" value={late.tasks} set={(v) => set({ backlog: { ...late, ...(v ? { tasks: Number(v) } : { tasks: undefined }) } })} placeholder="100" /></Field>
-            <Field id="r-older" label={t('Overdue for')}><Input id="r-older" mono value={late.older_than} set={(older_than) => set({ backlog: { ...late, older_than: older_than || undefined } })} placeholder="1m" /></Field>
+            <Field id="r-tasks" label={t('Overdue runs')} error={of('backlog')}><Input id="r-tasks" type="number" value={late.tasks} set={(v) => set({ backlog: { ...late, ...(v ? { tasks: Number(v) } : { tasks: undefined }) } })} placeholder="100" /></Field>
+            <Field id="r-older" label={t('Overdue by')}><Input id="r-older" mono value={late.older_than} set={(older_than) => set({ backlog: { ...late, older_than: older_than || undefined } })} placeholder="1m" /></Field>
           </>}
-          {has('clock_skew') && <Field id="r-skew" label={t('Off by')} error={of('clock_skew')}><Input id="r-skew" mono value={d.clock_skew} set={(clock_skew) => set({ clock_skew })} placeholder="1s" /></Field>}
+          {has('clock_skew') && <Field id="r-skew" label={t('Offset of at least')} error={of('clock_skew')}><Input id="r-skew" mono value={d.clock_skew} set={(clock_skew) => set({ clock_skew })} placeholder="1s" /></Field>}
         </div>
         <fieldset class="boxes"><legend>{t('Channels')}</legend>
           {channels.data?.items.map((c) => <label key={c.name} class="check"><input type="checkbox" checked={d.channels?.includes(c.name)} onChange={() => set({ channels: flip(d.channels, c.name) })} /><bdi>{c.name}</bdi> <span class="faint small">{t(kindText[c.type])}</span></label>)}
-          {channels.data?.items.length === 0 && <p class="faint">{t('There is no channel yet: make one first.')}</p>}
+          {channels.data?.items.length === 0 && <p class="faint">{t('No channels yet. Create one first.')}</p>}
           {channels.data && <Button look="quiet" icon="plus" work={newChannel}>{t('New channel')}</Button>}
-          {of('channels') && <p class="error"><Said text={of('channels')!} /></p>}</fieldset>
+          {of('channels') && <p class="error">{d.channels?.length ? <Said text={of('channels')!} /> : t('Choose at least one channel.')}</p>}</fieldset>
         <div class="field"><span class="label">{t('Severity')}</span><Choice label={t('Severity')} value={d.severity ?? 'error'} set={(severity) => set({ severity })} options={severities.map((value) => ({ value, text: t(severityText[value]) }))} /></div>
         <div class="fields">
-          <Field id="r-apps" label={t('Apps')} error={of('apps')} hint={t('Names with commas between them. Empty: all of them.')}><Input id="r-apps" value={texts.apps} set={(v) => { setTexts({ ...texts, apps: v }); set({ apps: listed(v) }); }} /></Field>
-          <Field id="r-jobs" label={t('Jobs')} error={of('jobs')} hint={t('As app/name; * stands for anything.')}><Input id="r-jobs" value={texts.jobs} set={(v) => { setTexts({ ...texts, jobs: v }); set({ jobs: listed(v) }); }} placeholder="billing/*-nightly" /></Field>
+          <Field id="r-apps" label={t('Apps')} error={of('apps')} hint={t('Separate names with commas. Leave empty for all.')}><Input id="r-apps" value={texts.apps} set={(v) => { setTexts({ ...texts, apps: v }); set({ apps: listed(v) }); }} /></Field>
+          <Field id="r-jobs" label={t('Jobs')} error={of('jobs')} hint={t('Write app/name. * matches anything.')}><Input id="r-jobs" value={texts.jobs} set={(v) => { setTexts({ ...texts, jobs: v }); set({ jobs: listed(v) }); }} placeholder="billing/*-nightly" /></Field>
           <Field id="r-owner" label={t('Owner')} error={of('owner')}><Input id="r-owner" value={d.owner} set={(owner) => set({ owner })} /></Field>
           <Field id="r-labels" label={t('Labels')} error={of('labels')}><Input id="r-labels" value={texts.labels} set={(v) => { setTexts({ ...texts, labels: v }); set({ labels: pairsOf(v) }); }} placeholder="team=data" /></Field>
-          <Field id="r-repeat" label={t('Told again after')} error={of('repeat')}><Input id="r-repeat" mono value={d.repeat} set={(repeat) => set({ repeat })} placeholder="4h" /></Field>
+          <Field id="r-repeat" label={t('Repeat every')} error={of('repeat')}><Input id="r-repeat" mono value={d.repeat} set={(repeat) => set({ repeat })} placeholder="4h" /></Field>
         </div>
-        <details><summary>{t('Texts of the messages')}</summary><div class="stack">
-          <Field id="r-title" label={t('Title')} error={of('title')} hint={t('A template; empty: the usual one.')}><Input id="r-title" mono value={d.title} set={(title) => set({ title })} /></Field>
+        <details><summary>{t('Message texts')}</summary><div class="stack">
+          <Field id="r-title" label={t('Title')} error={of('title')} hint={t('A template. Leave empty for the default.')}><Input id="r-title" mono value={d.title} set={(title) => set({ title })} /></Field>
           <Field id="r-text" label={t('Text')} error={of('text')}><textarea id="r-text" class="mono" rows={4} value={d.text ?? ''} onInput={(e) => set({ text: e.currentTarget.value })} /></Field>
         </div></details>
-        <label class="check"><input type="checkbox" checked={!d.disabled} onChange={() => set({ disabled: !d.disabled })} />{t('The rule is on')}</label>
+        <label class="check"><input type="checkbox" checked={!d.disabled} onChange={() => set({ disabled: !d.disabled })} />{t('Rule enabled')}</label>
         {left()}
       </div>
       <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!d.name?.trim()} work={save}>{t('Save')}</Button></footer>
@@ -215,18 +217,18 @@ function Channels() {
   const items = list.data?.items ?? [], edit = (c?: Channel) => show(() => <ChannelDialog channel={c} done={() => void list.reload()} />);
   const test = async (c: Channel) => {
     const r = await post<{ sent: boolean; said?: string; took_ms: number }>(`${base}/channels/${enc(c.name)}/test`);
-    say(r.sent ? t('{job} took the test message', { job: c.name }) : t('{job} did not take the test message', { job: c.name }), !r.sent, r.said);
+    say(r.sent ? t('Test to "{job}" sent', { job: c.name }) : t('Test to "{job}" failed', { job: c.name }), !r.sent, r.said);
   };
   return (
     <Card title={t('Channels')} more={may('admin') && <Button icon="plus" work={() => edit()}>{t('New channel')}</Button>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="link" title={t('No channel yet')}><p>{t('A channel is where alerts go: a chat, mail, a webhook, a pager.')}</p>{may('admin') && <Button icon="plus" look="primary" work={() => edit()}>{t('New channel')}</Button>}</Empty> : (
-        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Kind')}</th><th class="thin-hide">{t('Where')}</th><th class="thin-hide">{t('Changed')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
+      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="link" title={t('No channels yet')}><p>{t('A channel is where alerts are sent: a chat, mail, a webhook or a pager.')}</p>{may('admin') && <Button icon="plus" look="primary" work={() => edit()}>{t('New channel')}</Button>}</Empty> : (
+        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Kind')}</th><th class="thin-hide">{t('Target')}</th><th class="thin-hide">{t('Updated')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
           <tbody>{items.map((c) => (
             <tr key={c.name}>
-              <td><bdi><b>{c.name}</b></bdi> {c.disabled && <Badge tone="mute">{t('off')}</Badge>}{c.held && <Badge tone="bad" title={c.held}>{t('held back')}</Badge>}{c.description && <div class="faint small"><bdi>{c.description}</bdi></div>}{c.error && <div class="small bad-text">{c.error}</div>}</td>
+              <td><bdi><b>{c.name}</b></bdi> {c.disabled && <Badge tone="mute">{t('off')}</Badge>}{c.held && <Badge tone="bad" title={c.held}>{t('suppressed')}</Badge>}{c.description && <div class="faint small"><bdi>{c.description}</bdi></div>}{c.error && <div class="small bad-text">{c.error}</div>}</td>
               <td>{t(kindText[c.type])}</td><td class="thin-hide mono small">{c.email ? (c.email.to ?? []).join(', ') || t("the job's owner") : c.url}</td><td class="thin-hide"><Ago at={c.updated} /> <span class="faint small"><bdi>{c.updated_by}</bdi></span></td>
-              <td class="num nowrap">{may('operator') && <Button work={() => test(c)}>{t('Test')}</Button>}{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(c)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: c.name }), button: t('Delete'), danger: true, work: async () => { await call(`${base}/channels/${enc(c.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
+              <td class="num nowrap">{may('operator') && <Button work={() => test(c)}>{t('Test')}</Button>}{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(c)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete the alert channel {name}?', { name: c.name }), button: t('Delete'), danger: true, text: <p>{t('No more alerts will be sent to it.')}</p>, work: async () => { await call(`${base}/channels/${enc(c.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
             </tr>
           ))}</tbody></table></div>
       )}
@@ -256,20 +258,20 @@ function ChannelDialog({ channel, leave = closeDialog, done }: { channel?: Chann
             <Field id="c-user" label={t('User')} error={of('email.user')}><Input id="c-user" value={mail.user} set={(user) => setMail({ user })} /></Field>
             <Field id="c-password" label={t('Password')} error={of('email.password')} hint={secretHint}><Input id="c-password" mono value={mail.password} set={(password) => setMail({ password })} placeholder={secretHint} /></Field>
             <Field id="c-from" label={t('From')} error={of('email.from')}><Input id="c-from" value={mail.from} set={(from) => setMail({ from })} placeholder="go-crontab@example.com" /></Field>
-            <Field id="c-to" label={t('To')} error={of('email.to')} hint={t('Names with commas between them.')}><Input id="c-to" value={to} set={(v) => { setTo(v); setMail({ to: listed(v).length ? listed(v) : undefined }); }} /></Field>
-            <label class="check"><input type="checkbox" checked={mail.to_owner ?? false} onChange={() => setMail({ to_owner: !mail.to_owner })} />{t('To the owner of the job, where that is a mail address')}</label>
+            <Field id="c-to" label={t('To')} error={of('email.to')} hint={t('Separate addresses with commas.')}><Input id="c-to" value={to} set={(v) => { setTo(v); setMail({ to: listed(v).length ? listed(v) : undefined }); }} /></Field>
+            <label class="check"><input type="checkbox" checked={mail.to_owner ?? false} onChange={() => setMail({ to_owner: !mail.to_owner })} />{t("Send to the job's owner instead, if it is a mail address")}</label>
           </div>
         ) : <>
-          <Field id="c-url" label={t('URL')} error={of('url')} hint={t('A secret holds all of it as {{secret.NAME}}.')}><Input id="c-url" mono value={d.url} set={(url) => set({ url })} placeholder={type === 'pagerduty' ? 'https://events.pagerduty.com/v2/enqueue' : 'https://…'} /></Field>
+          <Field id="c-url" label={t('URL')} error={of('url')} hint={t('To keep it secret, store the whole address as a secret and enter {{secret.NAME}}.')}><Input id="c-url" mono value={d.url} set={(url) => set({ url })} placeholder={type === 'pagerduty' ? 'https://events.pagerduty.com/v2/enqueue' : 'https://…'} /></Field>
           <div class="fields">
-            {(type === 'webhook' || type === 'feishu' || type === 'dingtalk') && <Field id="c-sign" label={t('Signed with')} error={of('sign')} hint={secretHint}><Input id="c-sign" mono value={d.sign} set={(sign) => set({ sign })} placeholder={secretHint} /></Field>}
+            {(type === 'webhook' || type === 'feishu' || type === 'dingtalk') && <Field id="c-sign" label={t('Signing key')} error={of('sign')} hint={secretHint}><Input id="c-sign" mono value={d.sign} set={(sign) => set({ sign })} placeholder={secretHint} /></Field>}
             {type === 'pagerduty' && <Field id="c-key" label={t('Integration key')} error={of('routing_key')} hint={secretHint}><Input id="c-key" mono value={d.routing_key} set={(routing_key) => set({ routing_key })} placeholder={secretHint} /></Field>}
-            {type === 'heartbeat' && <Field id="c-every" label={t('Called every')} error={of('every')}><Input id="c-every" mono value={d.every} set={(every) => set({ every })} placeholder="1m" /></Field>}
+            {type === 'heartbeat' && <Field id="c-every" label={t('Call interval')} error={of('every')}><Input id="c-every" mono value={d.every} set={(every) => set({ every })} placeholder="1m" /></Field>}
             {type === 'webhook' && <Field id="c-headers" label={t('Headers')} error={of('headers')}><Input id="c-headers" mono value={headers} set={(v) => { setHeaders(v); set({ headers: pairsOf(v) }); }} placeholder="X-Team=ops" /></Field>}
           </div>
-          {type === 'webhook' && <Field id="c-body" label={t('Body')} error={of('body')} hint={t('A template; empty: the usual one.')}><textarea id="c-body" class="mono" rows={3} value={d.body ?? ''} onInput={(e) => set({ body: e.currentTarget.value })} /></Field>}
+          {type === 'webhook' && <Field id="c-body" label={t('Body')} error={of('body')} hint={t('A template. Leave empty for the default.')}><textarea id="c-body" class="mono" rows={3} value={d.body ?? ''} onInput={(e) => set({ body: e.currentTarget.value })} /></Field>}
         </>}
-        <label class="check"><input type="checkbox" checked={!d.disabled} onChange={() => set({ disabled: !d.disabled })} />{t('The channel is on')}</label>
+        <label class="check"><input type="checkbox" checked={!d.disabled} onChange={() => set({ disabled: !d.disabled })} />{t('Channel enabled')}</label>
         {left()}
       </div>
       <footer><Button work={leave}>{t('Cancel')}</Button><Button look="primary" disabled={!d.name?.trim()} work={save}>{t('Save')}</Button></footer>
@@ -282,14 +284,14 @@ function Silences() {
   const list = useGet<Page<Silence>>(`${base}/silences${query({ over: all })}`, { every: 15_000, on: ['change'], read: upTo(most) });
   const items = list.data?.items ?? [];
   return (
-    <Card title={t('Silences')} more={<><label class="check small"><input type="checkbox" checked={all} onChange={() => setQuery({ over: all ? undefined : 'true' })} />{t('Also those that are over')}</label>{may('operator') && <Button icon="plus" work={() => show(() => <SilenceDialog done={() => void list.reload()} />)}>{t('New silence')}</Button>}</>}>
+    <Card title={t('Silences')} more={<><label class="check small"><input type="checkbox" checked={all} onChange={() => setQuery({ over: all ? undefined : 'true' })} />{t('Include ended silences')}</label>{may('operator') && <Button icon="plus" work={() => show(() => <SilenceDialog done={() => void list.reload()} />)}>{t('New silence')}</Button>}</>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-      {list.loading ? <Loading rows={2} /> : items.length === 0 ? !list.problem && <Empty icon="play" title={t('Nothing is silenced')}><p>{t('While something is silenced, its alerts are noted and nobody is told.')}</p></Empty> : (
+      {list.loading ? <Loading rows={2} /> : items.length === 0 ? !list.problem && <Empty icon="play" title={t('No silences')}><p>{t('A silence stops notifications for a while. Its alerts are still recorded.')}</p></Empty> : (
         <table><tbody>{items.map((s) => (
           <tr key={s.id}>
             <td>{[s.app && `${t('App')} ${s.app}`, s.job && `${t('Job')} ${s.job}`, s.rule && `${t('Rule')} ${s.rule}`].filter(Boolean).map((x) => <span key={String(x)} class="tag"><bdi>{x}</bdi></span>)}{!s.app && !s.job && !s.rule && <b>{t('Everything')}</b>}</td>
             <td><bdi>{s.reason}</bdi><div class="faint small">{s.by} · <Ago at={s.created} /> · {t('until')} <When at={s.until} /></div></td>
-            <td class="num">{s.over ? <span class="faint">{t('has ended')}</span> : may('operator', s.app) && <Button work={async () => { await call(`${base}/silences/${s.id}`, { method: 'DELETE' }); await list.reload(); }}>{t('End it')}</Button>}</td>
+            <td class="num">{s.over ? <span class="faint">{t('ended')}</span> : may('operator', s.app) && <Button work={async () => { await call(`${base}/silences/${s.id}`, { method: 'DELETE' }); await list.reload(); }}>{t('End silence')}</Button>}</td>
           </tr>
         ))}</tbody></table>
       )}
@@ -312,7 +314,7 @@ function SilenceDialog({ done, ...of }: { app?: string; job?: string; rule?: str
     <Dialog title={t('New silence')} close={closeDialog}>
       <div class="body">
         <div class="fields">{(['app', 'job', 'rule'] as const).map((f) => <Field key={f} id={'s-' + f} label={t(f === 'app' ? 'App' : f === 'job' ? 'Job' : 'Rule')} error={error(f)}><Input id={'s-' + f} value={d[f]} set={(v) => set({ [f]: v })} /></Field>)}</div>
-        <p class="faint small">{t('What is left empty does not restrict it.')}</p>
+        <p class="faint small">{t('Empty fields match everything.')}</p>
         <div class="field"><label for="s-until">{t('Until')}</label><div class="row"><Choice label={t('Until')} value={d.until} set={(until) => set({ until })} options={['1h', '2h', '8h', '24h'].map((value) => ({ value, text: value }))} /><input id="s-until" class="short mono" value={d.until} onInput={(e) => set({ until: e.currentTarget.value })} /></div>{error('until') && <p class="error"><Said text={error('until')!} /></p>}</div>
         <Field id="s-reason" label={t('Reason')} error={error('reason')}><Input id="s-reason" autoFocus value={d.reason} set={(reason) => set({ reason })} /></Field>
         {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
@@ -329,12 +331,12 @@ function Sent() {
   return (
     <Card title={t('Messages')} more={<select aria-label={t('State')} value={state} onChange={(e) => setQuery({ state: e.currentTarget.value })}><option value="">{t('Any state')}</option>{Object.keys(stateText).map((s) => <option key={s} value={s}>{alertStateText(s)}</option>)}</select>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="link" title={t('No message yet')} /> : (
-        <div class="scroll"><table><thead><tr><th>{t('When')}</th><th>{t('Channel')}</th><th>{t('What')}</th><th>{t('State')}</th></tr></thead>
+      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="link" title={t('No messages yet')}><p>{t('Messages to channels appear here once a rule raises an alert.')}</p></Empty> : (
+        <div class="scroll"><table><thead><tr><th>{t('Time')}</th><th>{t('Channel')}</th><th>{t('Alerts')}</th><th>{t('State')}</th></tr></thead>
           <tbody>{items.map((d) => (
             <tr key={d.id}><td class="nowrap"><When at={d.updated} /></td><td><bdi>{d.channel}</bdi><div class="faint small">{d.rule}</div></td>
               <td>{(d.items ?? []).slice(0, 3).map((x, i) => <div key={i}>{x.job_id ? <Link to={`/jobs/${x.job_id}`}><Said text={x.summary} by={alertSaid} /></Link> : <Said text={x.summary} by={alertSaid} />}</div>)}{d.events > 3 && <span class="faint small">{t('and {n} more', { n: d.events - 3 })}</span>}{!d.items?.length && <span class="faint">{d.kind}</span>}</td>
-              <td><Badge tone={stateTone[d.state] ?? 'mute'}>{alertStateText(d.state)}</Badge>{d.attempts > 1 && <span class="faint small"> ×{d.attempts}</span>}{d.said && <div class="faint small"><bdi>{d.said}</bdi></div>}</td></tr>
+              <td>{d.state === 'pending' && d.attempts > 0 ? <Badge tone="warn">{t('retrying, {n} failed', { n: d.attempts })}</Badge> : <><Badge tone={stateTone[d.state] ?? 'mute'}>{alertStateText(d.state)}</Badge>{d.attempts > 1 && <span class="faint small"> ×{d.attempts}</span>}</>}{d.said && <div class="faint small"><bdi>{d.said}</bdi></div>}</td></tr>
           ))}</tbody></table></div>
       )}
     </Card>

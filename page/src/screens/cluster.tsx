@@ -27,8 +27,8 @@ function pair(a: number, b: number) {
 }
 
 const states: Record<string, { text: Text; tone: Tone }> = {
-  ready: { text: 'ready', tone: 'good' }, cordoning: { text: 'being cordoned', tone: 'warn' }, cordoned: { text: 'cordoned', tone: 'warn' }, draining: { text: 'draining', tone: 'warn' },
-  drained: { text: 'drained', tone: 'mute' }, stopping: { text: 'stopping', tone: 'warn' }, silent: { text: 'silent', tone: 'bad' }, absent: { text: 'absent', tone: 'mute' },
+  ready: { text: 'ready', tone: 'good' }, cordoning: { text: 'cordoning', tone: 'warn' }, cordoned: { text: 'cordoned', tone: 'warn' }, draining: { text: 'draining', tone: 'warn' },
+  drained: { text: 'drained', tone: 'mute' }, stopping: { text: 'stopping', tone: 'warn' }, silent: { text: 'not responding', tone: 'bad' }, absent: { text: 'offline', tone: 'mute' },
 };
 
 export function ClusterScreen() {
@@ -44,29 +44,29 @@ export function ClusterScreen() {
   const offs = c.data?.sessions.map((x) => Math.abs(x.clock_offset_ms)) ?? [];
   return (
     <>
-      <Head title={t('Cluster')} sub={c.data && <><span>{c.data.server}</span><span>go-crontab {c.data.version}</span><span>{t('this is {node}', { node: c.data.node })}</span></>}>
+      <Head title={t('Cluster')} sub={c.data && <><span>{c.data.server}</span><span>go-crontab {c.data.version}</span><span>{t('connected to {node}', { node: c.data.node })}</span></>}>
         {operate && (all
-          ? <Button icon="play" work={() => resumeCluster(pauses.reload)}>{t('Resume all')}</Button>
-          : <Button icon="pause" work={() => askPause(t('Pause the whole cluster'), '/api/v1/cluster/pause', () => { say(t('The cluster is paused')); void pauses.reload(); })}>{t('Pause all')}</Button>)}
+          ? <Button icon="play" work={() => resumeCluster(pauses.reload)}>{t('Resume cluster')}</Button>
+          : <Button icon="pause" work={() => askPause(t('Pause the whole cluster'), '/api/v1/cluster/pause', () => { say(t('Cluster paused')); void pauses.reload(); })}>{t('Pause cluster')}</Button>)}
       </Head>
       {(c.problem ?? n.problem) && <ProblemBox problem={(c.problem ?? n.problem) as Problem} again={() => Promise.all([c.reload(), n.reload()])} />}
       <div class="tiles">
-        <Link class="tile" to="/runs?state=running"><span>{t('Runs now')}</span><b>{(st?.executing ?? sum('executing')).toLocaleString()}</b><small>{t('on {n} slots', { n: (st?.slots ?? sum('slots')).toLocaleString() })}</small></Link>
-        <Link class="tile" to="/upcoming"><span>{t('Held ready')}</span><b>{(st?.prepared ?? sum('prepared')).toLocaleString()}</b><small>{t('due in the next seconds')}</small></Link>
-        {st && <Link class="tile" to="/jobs?show=waiting"><span>{t('Waiting')}</span><b>{st.waiting.toLocaleString()}</b><small>{t('for a run, a group or a node')}</small></Link>}
-        {st && <Link class="tile" to="/jobs?sort=due"><span>{t('Behind')}</span><b class={st.backlog > 0 ? 'bad' : ''}>{st.backlog.toLocaleString()}</b><small>{t('due and not started')}</small></Link>}
+        <Link class="tile" to="/runs?state=running"><span>{t('Running')}</span><b>{(st?.executing ?? sum('executing')).toLocaleString()}</b><small>{t('of {n} slots', { n: (st?.slots ?? sum('slots')).toLocaleString() })}</small></Link>
+        <Link class="tile" to="/upcoming"><span>{t('Prefetched')}</span><b>{(st?.prepared ?? sum('prepared')).toLocaleString()}</b><small>{t('start within seconds')}</small></Link>
+        {st && <Link class="tile" to="/jobs?show=waiting"><span>{t('Waiting')}</span><b>{st.waiting.toLocaleString()}</b><small>{t('for another run, a group or a node')}</small></Link>}
+        {st && <Link class="tile" to="/jobs?sort=due"><span>{t('Overdue')}</span><b class={st.backlog > 0 ? 'bad' : ''}>{st.backlog.toLocaleString()}</b><small>{t('past their scheduled time')}</small></Link>}
         {st && <Link class="tile" to="/runs"><span>{t('Starts per second')}</span><b>{+st.last_minute.starts_per_second.toFixed(2)}</b><small>{t('in the last minute')}</small></Link>}
-        {st && <Link class="tile" to="/timeline"><span>{t('Lateness')} p50 / p99</span><b>{st.last_minute.lateness_p50_ms === undefined ? '—' : pair(st.last_minute.lateness_p50_ms, st.last_minute.lateness_p99_ms ?? 0)}</b><small>{t('in the last minute')}</small></Link>}
+        {st && <Link class="tile" to="/timeline"><span>{t('Delay')} p50 / p99</span><b>{st.last_minute.lateness_p50_ms === undefined ? '—' : pair(st.last_minute.lateness_p50_ms, st.last_minute.lateness_p99_ms ?? 0)}</b><small>{t('in the last minute')}</small></Link>}
         {!st && <Link class="tile" to="/cluster#nodes"><span>{t('Nodes')}</span><b>{nodes.filter((x) => x.state === 'ready').length}</b><small>{t('ready of {n}', { n: nodes.length })}</small></Link>}
-        {c.data && <Link class="tile" to="/cluster#nodes"><span>{t('Clocks differ by')}</span><b>{offs.length ? span(Math.max(...offs)) : '—'}</b><small>{t("at most, from MySQL's")}</small></Link>}
+        {c.data && <Link class="tile" to="/cluster#nodes"><span>{t('Clock offset')}</span><b>{offs.length ? span(Math.max(...offs)) : '—'}</b><small>{t('largest, against MySQL')}</small></Link>}
       </div>
       <div class="stack">
         {st && st.series.length > 2 && <Figures st={st} />}
         <Card id="nodes" title={t('Nodes')}>
-          {!n.data ? n.loading && <Loading /> : nodes.length === 0 ? <Empty icon="cluster" title={t('No node lives')} /> : (
+          {!n.data ? n.loading && <Loading /> : nodes.length === 0 ? <Empty icon="cluster" title={t('No running nodes')}><p>{t('Start a node with go-crontab serve.')}</p></Empty> : (
             <div class="scroll">
               <table>
-                <thead><tr><th>{t('Node')}</th><th>{t('State')}</th><th>{t('Slots')}</th><th class="num thin-hide">{t('Lease age')}</th><th class="num thin-hide">{t('Clock')}</th><th class="thin-hide">{t('Up for')}</th><th class="thin-hide">{t('Labels')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
+                <thead><tr><th>{t('Node')}</th><th>{t('State')}</th><th>{t('Slots')}</th><th class="num thin-hide">{t('Lease age')}</th><th class="num thin-hide">{t('Clock offset')}</th><th class="thin-hide">{t('Uptime')}</th><th class="thin-hide">{t('Labels')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
                 <tbody>{nodes.map((x) => <NodeRow key={x.name} n={x} c={c.data} operate={operate} reload={n.reload} />)}</tbody>
               </table>
             </div>
@@ -89,14 +89,14 @@ function NodeRow({ n, c, operate, reload }: { n: NodeView; c?: Cluster; operate:
     <tr>
       <td><Link class="nowrap" to={`/runs?node=${encodeURIComponent(n.name)}`}><b>{n.name}</b></Link>{s?.address && <div class="faint small mono thin-hide">{s.address}</div>}{n.reason && <div class="small faint"><bdi>{n.reason}</bdi>{n.by && ` (${n.by})`}</div>}</td>
       <td><Badge tone={state.tone}>{t(state.text)}</Badge></td>
-      <td style={{ minWidth: '96px' }}>{n.slots > 0 && <><div class="meter" role="img" aria-label={t('{n} on {all} slots', { n: n.executing, all: n.slots })}><i style={{ width: `${Math.min(100, (100 * n.executing) / n.slots)}%` }} /><i class="next" style={{ width: `${Math.min(100, (100 * n.prepared) / n.slots)}%` }} /></div><span class="small faint" title={t('An HTTP request takes a sixteenth of a slot')}><Link to={`/runs?state=running&node=${encodeURIComponent(n.name)}`}>{n.executing}</Link> + {n.prepared} / {n.slots}</span></>}</td>
+      <td style={{ minWidth: '96px' }}>{n.slots > 0 && <><div class="meter" role="img" aria-label={t('{n} on {all} slots', { n: n.executing, all: n.slots })}><i style={{ width: `${Math.min(100, (100 * n.executing) / n.slots)}%` }} /><i class="next" style={{ width: `${Math.min(100, (100 * n.prepared) / n.slots)}%` }} /></div><span class="small faint" title={t('An HTTP request takes 1/16 of a slot')}><Link to={`/runs?state=running&node=${encodeURIComponent(n.name)}`}>{t('{n} running', { n: n.executing })}</Link>{t(', ')}{t('{n} prefetched of {all}', { n: n.prepared, all: n.slots })}</span></>}</td>
       <td class="num thin-hide">{s ? span(s.beat_age_ms) : '—'}</td>
       <td class="num thin-hide">{more ? `${more.clock_offset_ms >= 0 ? '+' : '−'}${span(more.clock_offset_ms)}` : '—'}</td>
       <td class="thin-hide">{s ? <span title={s.started}>{coarse(now() - ms(s.started))}</span> : n.since ? <Ago at={n.since} /> : '—'}</td>
       <td class="thin-hide"><span class="row" style={{ gap: '4px' }}>{Object.entries(n.labels).filter(([k, v]) => !(k === 'node' && v === n.name) && !k.startsWith('handler/')).map(([k, v]) => <span key={k} class="tag">{k}{v && '=' + v}</span>)}{n.handlers.map((h) => <span key={h} class="tag busy">{h}</span>)}</span></td>
       <td class="num nowrap">{operate && (n.cordoned || n.draining
         ? <Button work={async () => { await post(`/api/v1/nodes/${encodeURIComponent(n.name)}/uncordon`, {}, onceKey()); await reload(); }}>{t('Uncordon')}</Button>
-        : n.state !== 'absent' && <><Button look="quiet" work={() => change('cordon', t('Cordon {node}?', { node: n.name }), t('It starts nothing more. What it executes runs to its end.'))}>{t('Cordon')}</Button><Button look="quiet" class="thin-hide" work={() => change('drain', t('Drain {node}?', { node: n.name }), t('It starts nothing more, and tells when it has no work left.'))}>{t('Drain')}</Button></>)}</td>
+        : n.state !== 'absent' && <><Button look="quiet" work={() => change('cordon', t('Cordon {node}?', { node: n.name }), t('The node starts no new runs. Runs in progress finish.'))}>{t('Cordon')}</Button><Button look="quiet" class="thin-hide" work={() => change('drain', t('Drain {node}?', { node: n.name }), t('The node starts no new runs. Runs in progress finish; then it is shown as drained.'))}>{t('Drain')}</Button></>)}</td>
     </tr>
   );
 }
@@ -111,10 +111,10 @@ function Figures({ st }: { st: Stats }) {
     { label: 'failed', colour: '--bad-dot', values: st.series.map((p) => p.failed / st.step_seconds) }], [st]);
   return (
     <div class="halves">
-      <Card title={t('Lateness')} more={<span class="legend"><span><i style={{ background: 'var(--good-dot)' }} />p50</span><span><i style={{ background: 'var(--warn-dot)' }} />p99</span></span>}>
-        <Suspense fallback={<div class="plot" />}><Plot label={t('Lateness')} x={x} series={late} /></Suspense>
+      <Card title={t('Delay')} more={<span class="legend"><span><i style={{ background: 'var(--good-dot)' }} />p50</span><span><i style={{ background: 'var(--warn-dot)' }} />p99</span></span>}>
+        <Suspense fallback={<div class="plot" />}><Plot label={t('Delay')} x={x} series={late} /></Suspense>
       </Card>
-      <Card title={t('Starts per second')} more={<span class="legend"><span><i style={{ background: 'var(--busy-dot)' }} />{t('starts')}</span><span><i style={{ background: 'var(--bad-dot)' }} />{t('not succeeded')}</span></span>}>
+      <Card title={t('Starts per second')} more={<span class="legend"><span><i style={{ background: 'var(--busy-dot)' }} />{t('starts')}</span><span><i style={{ background: 'var(--bad-dot)' }} />{t('not successful')}</span></span>}>
         <Suspense fallback={<div class="plot" />}><Plot label={t('Starts per second')} x={x} series={rate} y={(v) => String(+v.toFixed(2))} /></Suspense>
       </Card>
     </div>
@@ -122,12 +122,12 @@ function Figures({ st }: { st: Stats }) {
 }
 
 const Facts = ({ c }: { c: Cluster }) => (
-  <Card title={t('Facts')}>
+  <Card title={t('Details')}>
     <dl class="facts in">
       <div><dt>{t('Database')}</dt><dd>{c.server}</dd></div>
-      <div><dt>{t('Sessions expire after')}</dt><dd>{c.session_expiry ?? '—'}</dd></div>
+      <div><dt>{t('Session expiry')}</dt><dd>{c.session_expiry ?? '—'}</dd></div>
       <div><dt>{t('Versions')}</dt><dd>{[...new Set(c.sessions.map((s) => s.version))].join(', ')}</dd></div>
-      <div><dt>{t('Reference')}</dt><dd><a href="/docs">/docs</a> <Icon name="right" /></dd></div>
+      <div><dt>{t('API reference')}</dt><dd><a href="/docs">/docs</a> <Icon name="right" /></dd></div>
     </dl>
   </Card>
 );

@@ -8,7 +8,7 @@ interface Finding { check: string; code?: string; area: string; severity: string
 interface Report { at: string; node: string; worst: string; findings: Finding[]; checks: { id: string; area: string; about: string; severity: string; skipped?: string }[] }
 
 const tones: Record<string, Tone> = { ok: 'good', notice: 'mute', warning: 'warn', error: 'bad', unknown: 'mute' };
-const words: Record<string, Text> = { ok: 'ok', notice: 'notice', warning: 'warning', error: 'error', unknown: 'not looked at' };
+const words: Record<string, Text> = { ok: 'ok', notice: 'notice', warning: 'warning', error: 'error', unknown: 'not checked' };
 const areas: Record<string, Text> = { mysql: 'Database', schema: 'Schema', cluster: 'Cluster', machine: 'Machine', jobs: 'Jobs', history: 'History' };
 
 const Nodes = ({ names }: { names: string[] }) => <>{names.map((n, i) => <>{i > 0 && ', '}<Link key={n} to={`/runs?node=${encodeURIComponent(n)}`}>{n}</Link></>)}</>;
@@ -20,10 +20,10 @@ export function Doctor() {
   useEffect(() => { void look(); }, []);
   if (problem?.status === 403) return null; // who is limited to apps
   return (
-    <Card title={<>{t('Check-up')} {r && <Badge tone={tones[r.worst] ?? 'mute'}>{word(words, r.worst)}</Badge>}</>} more={<>{r && <span class="faint small thin-hide"><When at={r.at} /> · {r.node}</span>}<Button work={look}>{t('Look again')}</Button></>}>
+    <Card title={<>{t('Health checks')} {r && <Badge tone={tones[r.worst] ?? 'mute'}>{word(words, r.worst)}</Badge>}</>} more={<>{r && <span class="faint small thin-hide"><When at={r.at} /> · {r.node}</span>}<Button work={look}>{t('Check again')}</Button></>}>
       {problem && <ProblemBox problem={problem} again={look} />}
       {!r ? !problem && <Loading rows={2} /> : <>
-        {r.findings.length === 0 && <Empty icon="check" title={t('Nothing was found that is not as it should be')} />}
+        {r.findings.length === 0 && <Empty icon="check" title={t('No problems found')} />}
         <ul class="findings">{r.findings.map((f, i) => (
           <li key={f.check + i}>
             <Badge tone={tones[f.severity] ?? 'mute'}>{word(words, f.severity)}</Badge>

@@ -6,12 +6,12 @@ import { t, type Text } from '../i18n';
 import { upTo, useGet } from '../live';
 import { Ago, ask, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, problemTitle, Said, say, show } from '../parts/basic';
 import { Diff, differences } from '../parts/diff';
+import { Dues, whenOf } from '../parts/duelist';
 import { Icon } from '../parts/icon';
 import { KeepInForce } from '../parts/keep';
 import { go, here, leaveGuard, Link } from '../router';
 import { inZone, myZone } from '../time';
 import type { Apply as Applied, CalendarItem, Group, Job, Page, Preview, Message as Sentence } from '../types';
-import { Dues, whenOf } from './job';
 
 // The editor. Its text (YAML or JSON) is the one truth: the form shows what stands in it, and writes into it, so that
 // comments and fields that the form does not know survive. Nothing is saved before it was looked at once more.
@@ -43,7 +43,7 @@ function read(text: string, format: Format): Read {
   if (format === 'json') {
     try {
       const spec = JSON.parse(text.trim() || '{}');
-      if (!spec || typeof spec !== 'object' || Array.isArray(spec)) return { spec: {}, wrong: { line: 1, message: t('A job is an object of fields.') } };
+      if (!spec || typeof spec !== 'object' || Array.isArray(spec)) return { spec: {}, wrong: { line: 1, message: t('A job must be an object with fields.') } };
       return { spec };
     } catch (err) {
       const at = /position (\d+)/.exec(String(err));
@@ -61,7 +61,7 @@ function read(text: string, format: Format): Read {
     visit(doc, { Alias: (_, a) => { if (!a.resolve(doc)) { line = text.slice(0, a.range?.[0]).split('\n').length; return visit.BREAK; } } });
     return { spec: {}, wrong: { line, message: (err as Error).message } };
   }
-  if (typeof spec !== 'object' || Array.isArray(spec)) return { spec: {}, wrong: { line: 1, message: t('A job is an object of fields.') } };
+  if (typeof spec !== 'object' || Array.isArray(spec)) return { spec: {}, wrong: { line: 1, message: t('A job must be an object with fields.') } };
   return { spec, doc };
 }
 
@@ -125,7 +125,7 @@ async function look(spec: Spec, json: string, signal?: AbortSignal): Promise<Loo
   if (['schedule', 'schedules', 'every', 'at'].some((k) => spec[k] !== undefined)) looks.push(call<Preview>('/api/v1/preview', { method: 'POST', body: { ...whenOf(spec), n: 6 }, signal }).then(
     (p) => { out.preview = p.data; warn(p.data.warnings); },
     (err) => { if (err instanceof Problem && err.status === 422) wrong(err.errors); else failed(err); }));
-  if (json !== '{}') looks.push(call<Applied>('/api/v1/apply', { method: 'POST', body: { dry_run: true, jobs: [spec] }, signal }).then(
+  looks.push(call<Applied>('/api/v1/apply', { method: 'POST', body: { dry_run: true, jobs: [spec] }, signal }).then(
     (a) => a.data.jobs.forEach((j) => warn(j.warnings)),
     (err) => {
       if (!(err instanceof Problem) || (err.status !== 422 && err.status !== 400)) return failed(err);
@@ -137,8 +137,8 @@ async function look(spec: Spec, json: string, signal?: AbortSignal): Promise<Loo
 
 const examples: { text: Text; spec: () => Spec }[] = [
   { text: 'A command every night', spec: () => ({ name: 'backup', schedule: '0 3 * * *', timezone: myZone, command: 'echo "backing up"; sleep 2; echo done', timeout: '30m' }) },
-  { text: 'Something every 10 seconds', spec: () => ({ name: 'heartbeat', every: '10s', command: 'date; uptime', timeout: '5s' }) },
-  { text: 'An HTTP call on workdays', spec: () => ({ name: 'report', schedule: '30 6 * * MON-FRI', timezone: myZone, http: { url: 'https://example.com/report?due={{due}}', method: 'POST' }, timeout: '1m', retry: { attempts: 3, backoff: '30s' } }) },
+  { text: 'A command every 10 seconds', spec: () => ({ name: 'heartbeat', every: '10s', command: 'date; uptime', timeout: '5s' }) },
+  { text: 'An HTTP request on workdays', spec: () => ({ name: 'report', schedule: '30 6 * * MON-FRI', timezone: myZone, http: { url: 'https://example.com/report?due={{due}}', method: 'POST' }, timeout: '1m', retry: { attempts: 3, backoff: '30s' } }) },
   { text: 'Once, in an hour', spec: () => ({ name: 'once', at: new Date(Math.ceil(now() / 60_000) * 60_000 + 3600_000).toISOString().replace('.000Z', 'Z'), command: 'echo now' }) },
 ];
 
@@ -160,7 +160,7 @@ export function Editor({ id }: { id?: string }) {
     else if (job.data) setStart({ text: write({ ...specOf(job.data), name: `${job.data.name} 2` }, format), format });
     else setStart({ text: '', format });
   }, [job.data]);
-  if (id ? job.data && !may('admin', job.data.app) : !mayAnywhere('admin')) return <Empty icon="lock" title={t('You may not change jobs')}><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
+  if (id ? job.data && !may('admin', job.data.app) : !mayAnywhere('admin')) return <Empty icon="lock" title={t('Changing jobs needs the admin role')}><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
   if (!start) return job.problem ? <ProblemBox problem={job.problem} again={job.reload} /> : <Loading />;
   return <Form key={restored ? 'r' : 'n'} id={id} name={job.data && id ? job.data.name : ''} start={start} latest={id ? job : undefined} restored={restored} draft={key} />;
 }
@@ -187,7 +187,7 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
     if (!dirty) return;
     const stay = (e: BeforeUnloadEvent) => { if (!done.current) e.preventDefault(); };
     addEventListener('beforeunload', stay);
-    const off = leaveGuard(() => done.current || confirm(t('Leave without saving? What you typed is kept in this tab for when you come back.')));
+    const off = leaveGuard(() => done.current || confirm(t('Leave without saving? Your draft stays in this tab.')));
     return () => { removeEventListener('beforeunload', stay); off(); };
   }, [dirty]);
 
@@ -214,7 +214,7 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
   const e = (path: string) => { known.add(path); return error(path); };
 
   const turn = (to: Format) => {
-    if (wrong) { say(t('Mend the text first: line {n}', { n: wrong.line }), true, wrong.message); return; }
+    if (wrong) { say(t('Fix the text first: line {n}', { n: wrong.line }), true, wrong.message); return; }
     setText(blank(spec) ? '' : write(spec, to));
     setFormat(to);
     localStorage.setItem('format', to);
@@ -228,7 +228,7 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
       done.current = true;
       sessionStorage.removeItem(draft);
       closeDialog();
-      say(id ? t('{job} is saved', { job: j.name }) : t('{job} is added', { job: j.name }));
+      say(id ? t('{job} saved', { job: j.name }) : t('{job} created', { job: j.name }));
       go(`/jobs/${j.id}`);
     } catch (err) {
       if (!(err instanceof Problem)) throw err;
@@ -267,35 +267,35 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
     <>
       <Head title={id ? <>{t('Edit')} <bdi>{name}</bdi></> : t('New job')} crumb={<><Link to="/jobs">{t('Jobs')}</Link>{id && <> / <Link to={`/jobs/${id}`}><bdi>{name}</bdi></Link></>}</>} />
       <div class="stack">
-        {restored && <Notice icon="history" action={<Button work={() => { sessionStorage.removeItem(draft); done.current = true; location.reload(); }}>{t('Throw it away')}</Button>}><b>{t('This is what you typed before.')}</b><p>{t('It was not saved.')}</p></Notice>}
+        {restored && <Notice icon="history" action={<Button work={() => { sessionStorage.removeItem(draft); done.current = true; location.reload(); }}>{t('Discard draft')}</Button>}><b>{t('Your draft was restored.')}</b><p>{t('It is not saved yet.')}</p></Notice>}
         {stale && theirs && (
-          <Notice look="warn" action={<div class="row"><Button look="primary" disabled={!!wrong} work={() => takeOver('merge')}>{t('Keep mine on top of theirs')}</Button><Button work={() => ask({ title: t('Give up your changes?'), button: t('Take theirs'), danger: true, text: <Diff changes={differences(spec, theirs)} />, work: () => takeOver('theirs') })}>{t('Take theirs')}</Button></div>}>
-            <b>{t('Somebody has changed this job meanwhile')}</b> <span class="faint">(<Ago at={stale.updated} />, {t('version {n}', { n: stale.version })})</span>
+          <Notice look="warn" action={<div class="row"><Button look="primary" disabled={!!wrong} work={() => takeOver('merge')}>{t('Merge my changes')}</Button><Button work={() => ask({ title: t('Discard your changes?'), button: t('Use their version'), danger: true, text: <Diff changes={differences(spec, theirs)} />, work: () => takeOver('theirs') })}>{t('Use their version')}</Button></div>}>
+            <b>{t('Someone else changed this job while you were editing')}</b> <span class="faint">(<Ago at={stale.updated} />, {t('version {n}', { n: stale.version })})</span>
             <Diff changes={differences(base!, theirs)} />
-            {both.length > 0 && <p>{t('Changed by both: {fields}. There, yours would stay.', { fields: both.join(', ') })}</p>}
+            {both.length > 0 && <p>{t('Both of you changed: {fields}. Merging keeps your values there.', { fields: both.join(', ') })}</p>}
           </Notice>
         )}
         {problem && <ProblemBox problem={problem} />}
         {!id && (
-          <div class="row"><span class="faint">{t('Begin with')}</span>{examples.map((x) => <button key={x.text} class="chip" onClick={() => { setText(write(x.spec(), format)); setTried(false); }}>{t(x.text)}</button>)}</div>
+          <div class="row"><span class="faint">{t('Start from an example')}</span>{examples.map((x) => <button key={x.text} class="chip" onClick={() => { setText(write(x.spec(), format)); setTried(false); }}>{t(x.text)}</button>)}</div>
         )}
         <div class="narrow-only"><Choice label={t('View')} value={face} set={setFace} options={[{ value: 'form', text: t('Form') }, { value: 'text', text: format.toUpperCase() }]} /></div>
         <div class={`editor face-${face}`}>
           <div class="stack side-form">
-            {wrong && <Notice look="bad"><b>{t('The text cannot be read: line {n}', { n: wrong.line })}</b><p>{wrong.message}</p></Notice>}
+            {wrong && <Notice look="bad"><b>{t('Cannot parse the text: line {n}', { n: wrong.line })}</b><p>{wrong.message}</p></Notice>}
             {rest.map((x) => <Notice key={x.field} look="bad"><b><code>{x.field}</code></b> <Said text={x} /></Notice>)}
             {form}
           </div>
           <div class="stack sticky">
-            <Card title={t('When it would run')}>
+            <Card title={t('Next runs')}>
               <div class="in stack" aria-live="polite">
-                {preview ? <><p class="words"><b>{inZone(preview.words)}</b></p>{preview.next.length === 0 ? <p class="faint">{t('It has no further due times.')}</p> : <Dues list={preview.next} zone={spec.timezone} />}</> : <p class="faint">{t('Say when, and the next due times appear here.')}</p>}
+                {preview ? <><p class="words"><b>{inZone(preview.words)}</b></p>{preview.next.length === 0 ? <p class="faint">{t('No more runs are scheduled.')}</p> : <Dues list={preview.next} zone={spec.timezone} />}</> : <p class="faint">{t('Enter a schedule to see the next runs.')}</p>}
                 {warnings.map((w) => <Notice key={w.message} look="warn"><p><Said text={w} /></p></Notice>)}
-                {looked.problem && <Notice look="warn"><b>{t('The server could not look at it')}</b><p>{problemTitle(looked.problem)}</p></Notice>}
+                {looked.problem && <Notice look="warn"><b>{t('The server could not check it')}</b><p>{problemTitle(looked.problem)}</p></Notice>}
               </div>
             </Card>
-            <Card class="side-text" title={t('As text')} more={<Choice label={t('Format')} value={format} set={turn} options={[{ value: 'yaml', text: 'YAML' }, { value: 'json', text: 'JSON' }]} />}>
-              <textarea ref={source} class={`source ${wrong ? 'bad' : ''}`} aria-label={t('As text')} aria-invalid={!!wrong} spellcheck={false} autocomplete="off" rows={Math.min(34, Math.max(12, text.split('\n').length + 1))} value={text}
+            <Card class="side-text" title={t('Source')} more={<Choice label={t('Format')} value={format} set={turn} options={[{ value: 'yaml', text: 'YAML' }, { value: 'json', text: 'JSON' }]} />}>
+              <textarea ref={source} class={`source ${wrong ? 'bad' : ''}`} aria-label={t('Source')} aria-invalid={!!wrong} spellcheck={false} autocomplete="off" rows={Math.min(34, Math.max(12, text.split('\n').length + 1))} value={text}
                 placeholder={'name: backup\nschedule: 0 3 * * *\ncommand: pg_dump -Fc -f /backup/shop.dump shop'} onInput={(ev) => setText(ev.currentTarget.value)} onKeyDown={(ev) => {
                   if (ev.key !== 'Tab' || ev.shiftKey || ev.altKey || ev.ctrlKey) return;
                   const el = ev.currentTarget;
@@ -309,10 +309,10 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
           </div>
         </div>
         <div class="savebar">
-          <Button look="primary" icon="check" disabled={(id && !dirty) as boolean} work={review}>{id ? t('Look at it and save') : t('Look at it and add')}</Button>
+          <Button look="primary" icon="check" disabled={(id && !dirty) as boolean} work={review}>{id ? t('Review changes') : t('Review and create')}</Button>
           <Link class="button" to={id ? `/jobs/${id}` : '/jobs'}>{t('Cancel')}</Link>
-          {!id && <label class="check"><input type="checkbox" checked={paused} onChange={() => setPaused(!paused)} />{t('Begin paused')}</label>}
-          {tried && errors.length > 0 && <span class="badge bad"><i />{t('{n} fields are not right', { n: errors.length })}</span>}
+          {!id && <label class="check"><input type="checkbox" checked={paused} onChange={() => setPaused(!paused)} />{t('Create as paused')}</label>}
+          {tried && errors.length > 0 && <span class="badge bad"><i />{t('{n} fields are invalid', { n: errors.length })}</span>}
         </div>
       </div>
     </>
@@ -322,15 +322,15 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
 function Review({ id, base, spec, looked: { preview, warnings, problem }, save }: { id?: string; base?: Spec; spec: Spec; looked: Looked; save: () => Promise<void> }) {
   const changes = differences(base ?? {}, spec);
   return (
-    <Dialog wide title={id ? t('Save {job}?', { job: spec.name }) : t('Add {job}?', { job: spec.name ?? '' })} close={closeDialog}>
+    <Dialog wide title={id ? t('Save {job}?', { job: spec.name }) : t('Create {job}?', { job: spec.name ?? '' })} close={closeDialog}>
       <div class="body">
         {preview && <p><b>{inZone(preview.words)}</b></p>}
         {warnings.map((w) => <Notice key={w.message} look="warn"><p><Said text={w} /></p></Notice>)}
-        {problem && <Notice look="warn"><b>{t('The server could not look at it')}</b><p>{problemTitle(problem)}</p></Notice>}
-        {changes.length === 0 ? <p class="faint">{t('Nothing changes.')}</p> : <Diff changes={changes} />}
-        {id && <p class="faint small">{t('Due times that have not begun follow the new definition. What executes runs to its end.')}</p>}
+        {problem && <Notice look="warn"><b>{t('The server could not check it')}</b><p>{problemTitle(problem)}</p></Notice>}
+        {changes.length === 0 ? <p class="faint">{t('No changes.')}</p> : <Diff changes={changes} />}
+        {id && <p class="faint small">{t('Runs that have not started use the new definition. Runs in progress finish unchanged.')}</p>}
       </div>
-      <footer><Button work={closeDialog}>{t('Back')}</Button><Button look="primary" icon="check" work={save} autoFocus>{id ? t('Save') : t('Add')}</Button></footer>
+      <footer><Button work={closeDialog}>{t('Back')}</Button><Button look="primary" icon="check" work={save} autoFocus>{id ? t('Save') : t('Create')}</Button></footer>
     </Dialog>
   );
 }
@@ -380,45 +380,45 @@ function Fields({ spec, set, change, error, disabled }: FieldsProps) {
   );
   return (
     <>
-      <Card title={t('What it is')}>
-        <div class="in fields">{box('name', 'Name', { place: 'nightly backup' })}{box('app', 'App', { place: 'default', hint: t('The namespace it belongs to') })}{box('description', 'Description', { wide: true })}</div>
+      <Card title={t('Basics')}>
+        <div class="in fields">{box('name', 'Name', { place: 'nightly backup' })}{box('app', 'App', { place: 'default', hint: t('A namespace for related jobs') })}{box('description', 'Description', { wide: true })}</div>
       </Card>
-      <Card title={t('When')} more={<Choice label={t('When')} value={shown} disabled={disabled} set={setKind} options={[{ value: 'schedule', text: 'Cron' }, { value: 'schedules', text: t('Several') }, { value: 'every', text: t('Interval') }, { value: 'at', text: t('Once') }]} />}>
+      <Card title={t('Schedule')} more={<Choice label={t('Schedule')} value={shown} disabled={disabled} set={setKind} options={[{ value: 'schedule', text: 'Cron' }, { value: 'schedules', text: t('Several crons') }, { value: 'every', text: t('Interval') }, { value: 'at', text: t('Once') }]} />}>
         <div class="in fields">
           {shown === 'schedule' && <>
-            {box('schedule', 'Cron expression', { mono: true, place: '0 3 * * *', wide: true, hint: t('minute hour day month weekday; six fields begin with the second') })}
+            {box('schedule', 'Cron expression', { mono: true, place: '0 3 * * *', wide: true, hint: t('minute hour day month weekday; with six fields, seconds come first') })}
             <div class="wide chips">{crons.map((c) => <button key={c.cron} type="button" class="chip" disabled={disabled} aria-pressed={spec.schedule === c.cron} onClick={() => set(['schedule'], c.cron)}>{t(c.text)}</button>)}</div>
           </>}
           {shown === 'schedules' && <List spec={spec} set={set} error={error} disabled={disabled} />}
-          {shown === 'every' && box('every', 'Interval', { mono: true, place: '15m', hint: t('Such as 10s, 15m, 1h30m') })}
-          {shown === 'at' && box('at', 'At', { mono: true, place: '2027-01-31T09:00:00Z', hint: t('An instant with its offset') })}
+          {shown === 'every' && box('every', 'Interval', { mono: true, place: '15m', hint: t('For example 10s, 15m, 1h30m') })}
+          {shown === 'at' && box('at', 'Date and time', { mono: true, place: '2027-01-31T09:00:00Z', hint: t('With its UTC offset, for example 2027-01-31T09:00:00Z') })}
           {(shown === 'schedule' || shown === 'schedules') && box('timezone', 'Time zone', { place: 'UTC', list: 'zones' })}
           <datalist id="zones">{zones.map((z) => <option key={z} value={z} />)}</datalist>
         </div>
       </Card>
-      <Card title={t('What it does')} more={<Choice label={t('What it does')} value={does} disabled={disabled} set={setWork} options={[{ value: 'command', text: t('Command') }, { value: 'http', text: 'HTTP' }, { value: 'handler', text: t('Go function') }]} />}>
+      <Card title={t('Action')} more={<Choice label={t('Action')} value={does} disabled={disabled} set={setWork} options={[{ value: 'command', text: t('Command') }, { value: 'http', text: 'HTTP' }, { value: 'handler', text: t('Go function') }]} />}>
         <div class="in fields">
-          {does === 'command' && box('command', 'Command', { rows: Math.min(16, Math.max(3, str('command').split('\n').length + 1)), wide: true, place: 'set -o pipefail; pg_dump shop | gzip > /backup/shop.part && mv /backup/shop.part /backup/shop.gz', hint: t('Run by bash -c on one node. Secrets: {{secret.NAME}} in variables.') })}
-          {does === 'http' && <>{box('http.url', 'URL', { wide: true, mono: true, place: 'https://example.com/hook?due={{due}}' })}{pick('http.method', 'Method', [['', t('as usual')], ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((m) => [m, m] as [string, string])])}{box('http.body', 'Body', { rows: 4, wide: true })}<Pairs label={t('Headers')} value={spec.http?.headers} disabled={disabled} set={(v) => set(['http', 'headers'], v)} error={error('http.headers')} /></>}
-          {does === 'handler' && <>{box('handler', 'Key of the function', { mono: true })}{box('payload', 'Payload', { rows: 4, wide: true })}</>}
-          {box('timeout', 'Timeout', { mono: true, place: t('none'), hint: t('Then it is stopped') })}
-          {pick('overlap', 'When one still runs', [['', t('skip (as usual)')], ['skip', t('skip the new one')], ['queue', t('queue the new one')], ['replace', t('replace the old one')], ['allow', t('let both run')]])}
+          {does === 'command' && box('command', 'Command', { rows: Math.min(16, Math.max(3, str('command').split('\n').length + 1)), wide: true, place: 'set -o pipefail; pg_dump shop | gzip > /backup/shop.part && mv /backup/shop.part /backup/shop.gz', hint: t('Runs with bash -c on one node. Pass secrets as {{secret.NAME}} in environment variables.') })}
+          {does === 'http' && <>{box('http.url', 'URL', { wide: true, mono: true, place: 'https://example.com/hook?due={{due}}' })}{pick('http.method', 'Method', [['', t('default')], ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((m) => [m, m] as [string, string])])}{box('http.body', 'Body', { rows: 4, wide: true })}<Pairs label={t('Headers')} value={spec.http?.headers} disabled={disabled} set={(v) => set(['http', 'headers'], v)} error={error('http.headers')} /></>}
+          {does === 'handler' && <>{box('handler', 'Function key', { mono: true })}{box('payload', 'Payload', { rows: 4, wide: true })}</>}
+          {box('timeout', 'Timeout', { mono: true, place: t('none'), hint: t('Longer runs are stopped') })}
+          {pick('overlap', 'If the previous run is still running', [['', t('skip the new run (default)')], ['skip', t('skip the new run')], ['queue', t('queue the new run')], ['replace', t('replace the old run')], ['allow', t('run both')]])}
         </div>
       </Card>
-      {section('Retries', ['retry.attempts', 'retry.backoff', 'retry.factor', 'retry.max_backoff', 'retry.jitter'], <>{box('retry.attempts', 'Starts in all', { number: true, place: '1' })}{box('retry.backoff', 'Backoff', { mono: true, place: '10s' })}{box('retry.factor', 'Times each time', { number: true, place: '1' })}{box('retry.max_backoff', 'Longest backoff', { mono: true, place: '1h' })}{box('retry.jitter', 'At random up to', { mono: true })}</>)}
-      {section('When it was missed, or late', ['misfire.policy', 'misfire.max_age', 'misfire.after', 'misfire.max_count', 'start_deadline', 'on_lost'], <>
-        {pick('misfire.policy', 'Missed due times', [['', t('the latest (as usual)')], ['latest', t('start the latest')], ['skip', t('skip them')], ['all', t('catch up on all')]])}{box('misfire.max_age', 'Not older than', { mono: true, place: '1h' })}{box('misfire.max_count', 'At most', { number: true, place: '100' })}{box('start_deadline', 'Start deadline', { mono: true, hint: t('Later than that it is not started') })}
-        {pick('on_lost', 'When its node vanishes', [['', t('fail (as usual)')], ['fail', t('end as lost')], ['rerun', t('start it again')]])}</>)}
-      {section('More about when', ['start', 'end', 'max_fires', 'jitter', 'calendars'], <>{box('start', 'Not before', { mono: true, place: '2027-01-01T00:00:00Z' })}{box('end', 'Not after', { mono: true })}{box('max_fires', 'So many times', { number: true })}{box('jitter', 'Shifted by up to', { mono: true, place: '5m' })}
+      {section('Retries', ['retry.attempts', 'retry.backoff', 'retry.factor', 'retry.max_backoff', 'retry.jitter'], <>{box('retry.attempts', 'Max attempts', { number: true, place: '1' })}{box('retry.backoff', 'Backoff', { mono: true, place: '10s' })}{box('retry.factor', 'Backoff factor', { number: true, place: '1' })}{box('retry.max_backoff', 'Max backoff', { mono: true, place: '1h' })}{box('retry.jitter', 'Jitter', { mono: true })}</>)}
+      {section('Missed & late runs', ['misfire.policy', 'misfire.max_age', 'misfire.after', 'misfire.max_count', 'start_deadline', 'on_lost'], <>
+        {pick('misfire.policy', 'Missed runs', [['', t('run the latest (default)')], ['latest', t('run the latest')], ['skip', t('skip all')], ['all', t('run all')]])}{box('misfire.max_age', 'Max age', { mono: true, place: '1h' })}{box('misfire.max_count', 'Max missed runs', { number: true, place: '100' })}{box('start_deadline', 'Start deadline', { mono: true, hint: t('Later runs are not started') })}
+        {pick('on_lost', 'If the node dies', [['', t('mark as lost (default)')], ['fail', t('mark as lost')], ['rerun', t('run again')]])}</>)}
+      {section('Schedule limits', ['start', 'end', 'max_fires', 'jitter', 'calendars'], <>{box('start', 'Not before', { mono: true, place: '2027-01-01T00:00:00Z' })}{box('end', 'Not after', { mono: true })}{box('max_fires', 'Max runs', { number: true })}{box('jitter', 'Jitter', { mono: true, place: '5m' })}
         {(calendars.data?.items.length ?? 0) > 0 && <div class="field wide"><span class="label">{t('Calendars')}</span><div class="chips">{calendars.data!.items.map((c) => { const on = (spec.calendars ?? []).includes?.(c.name); return <button type="button" key={c.name} class="chip" aria-pressed={on} disabled={disabled} onClick={() => set(['calendars'], on ? spec.calendars.filter((x: string) => x !== c.name) : [...(spec.calendars ?? []), c.name])}>{c.name}</button>; })}</div></div>}</>)}
-      {section('Where, and how many at once', ['selector', 'group', 'priority', 'queue'], <>{box('selector', 'Nodes with the labels', { mono: true, place: 'zone in (a,b),!gpu', wide: true })}
+      {section('Placement & concurrency', ['selector', 'group', 'priority', 'queue'], <>{box('selector', 'Node selector', { mono: true, place: 'zone in (a,b),!gpu', wide: true })}
         <Field id="f-group" label={t('Group')} error={error('group')}><select id="f-group" disabled={disabled} value={str('group')} onChange={(ev) => set(['group'], ev.currentTarget.value)}><option value="">{t('none')}</option>{[...new Set([...(groups.data?.items.map((g) => g.name) ?? []), ...(spec.group ? [spec.group] : [])])].map((g) => <option key={g} value={g}>{g}</option>)}</select></Field>
-        {box('priority', 'Priority', { number: true, place: '0' })}{box('queue', 'How many may wait', { number: true })}</>)}
-      {does === 'command' && section('About the command', ['user', 'dir', 'env', 'stdin', 'success_codes', 'grace', 'limits.memory', 'limits.cpu', 'limits.pids'], <>{box('user', 'User')}{box('dir', 'Folder', { mono: true })}{box('grace', 'From SIGTERM to SIGKILL', { mono: true, place: '5s' })}{box('limits.memory', 'Memory', { mono: true, place: '512MiB' })}{box('limits.cpu', 'Processors', { number: true })}{box('limits.pids', 'Processes', { number: true })}<Pairs label={t('Variables')} value={spec.env} disabled={disabled} set={(v) => set(['env'], v)} error={error('env')} />{box('stdin', 'What it reads', { rows: 3, wide: true })}</>)}
-      {section('Which records are kept', ['keep.age', 'keep.runs', 'keep.bytes', 'keep.failures'], <>
-        {box('keep.age', 'Records go after', { mono: true, place: '720h', hint: t('Counted from the end of the run') })}{box('keep.runs', 'Only the latest', { number: true, place: '10000', hint: t('So many due times have records') })}
-        {box('keep.bytes', 'Output in all', { mono: true, place: '1GiB', hint: t('The oldest go when it comes to more') })}{box('keep.failures', 'What did not succeed stays', { mono: true, place: '8760h', hint: t('At least so long, whatever the others say') })}
-        <div class="wide"><p class="faint small">{t('What is left empty is as the app says, and then the cluster. So it would be:')}</p><KeepInForce own={spec.keep} app={str('app') || 'default'} /></div></>)}
+        {box('priority', 'Priority', { number: true, place: '0' })}{box('queue', 'Queue limit', { number: true })}</>)}
+      {does === 'command' && section('Command options', ['user', 'dir', 'env', 'stdin', 'success_codes', 'grace', 'limits.memory', 'limits.cpu', 'limits.pids'], <>{box('user', 'User')}{box('dir', 'Working directory', { mono: true })}{box('grace', 'Grace period', { mono: true, place: '5s' })}{box('limits.memory', 'Memory limit', { mono: true, place: '512MiB' })}{box('limits.cpu', 'CPU limit', { number: true })}{box('limits.pids', 'Process limit', { number: true })}<Pairs label={t('Environment variables')} value={spec.env} disabled={disabled} set={(v) => set(['env'], v)} error={error('env')} />{box('stdin', 'Standard input', { rows: 3, wide: true })}</>)}
+      {section('Retention', ['keep.age', 'keep.runs', 'keep.bytes', 'keep.failures'], <>
+        {box('keep.age', 'Keep runs for', { mono: true, place: '720h', hint: t('Counted from the end of each run') })}{box('keep.runs', 'Keep the latest', { number: true, place: '10000', hint: t('Scheduled times per job') })}
+        {box('keep.bytes', 'Max output', { mono: true, place: '1GiB', hint: t('Per job; the oldest runs are deleted first') })}{box('keep.failures', 'Keep unsuccessful runs for', { mono: true, place: '8760h', hint: t('Overrides the other limits') })}
+        <div class="wide"><p class="faint small">{t('Empty fields follow the app rule, then the cluster rule. The result:')}</p><KeepInForce own={spec.keep} app={str('app') || 'default'} /></div></>)}
       {section('Owner and labels', ['owner', 'labels'], <>{box('owner', 'Owner', { place: 'team-data@example.com' })}<Pairs label={t('Labels')} value={spec.labels} disabled={disabled} set={(v) => set(['labels'], v)} error={error('labels')} /></>)}
     </>
   );
@@ -446,10 +446,10 @@ function List({ spec, set, error, disabled }: Pick<FieldsProps, 'spec' | 'set' |
       {list.map((c, i) => (
         <div key={i} class="row" style={{ flexWrap: 'nowrap' }}>
           <input class="mono" aria-label={t('Cron expression')} disabled={disabled} value={c} onInput={(ev) => set(['schedules', i], ev.currentTarget.value || ' ')} />
-          <Button look="quiet" icon="cross" aria-label={t('Take away')} disabled={disabled || list.length === 1} work={() => set(['schedules'], list.filter((_, k) => k !== i))} />
+          <Button look="quiet" icon="cross" aria-label={t('Remove')} disabled={disabled || list.length === 1} work={() => set(['schedules'], list.filter((_, k) => k !== i))} />
         </div>
       ))}
-      <div><Button icon="plus" disabled={disabled} work={() => set(['schedules'], [...list, '0 12 * * SAT'])}>{t('One more')}</Button></div>
+      <div><Button icon="plus" disabled={disabled} work={() => set(['schedules'], [...list, '0 12 * * SAT'])}>{t('Add another')}</Button></div>
       {error('schedules') && <p class="error"><Said text={error('schedules')!} /></p>}
     </div>
   );
@@ -470,11 +470,11 @@ function Pairs({ label, value, set, disabled, error }: { label: string; value: R
           <div key={i}>
             <input aria-label={t('Name')} class="mono" disabled={disabled} value={k} onInput={(ev) => keep(rows.map((r, x) => (x === i ? [ev.currentTarget.value, r[1]] : r)))} />
             <input aria-label={t('Value')} class="mono" disabled={disabled} value={v} onInput={(ev) => keep(rows.map((r, x) => (x === i ? [r[0], ev.currentTarget.value] : r)))} />
-            <Button look="quiet" icon="cross" aria-label={t('Take away')} disabled={disabled} work={() => keep(rows.filter((_, x) => x !== i))} />
+            <Button look="quiet" icon="cross" aria-label={t('Remove')} disabled={disabled} work={() => keep(rows.filter((_, x) => x !== i))} />
           </div>
         ))}
       </div>
-      <div><Button icon="plus" disabled={disabled} work={() => setRows([...rows, ['', '']])}>{t('One more')}</Button></div>
+      <div><Button icon="plus" disabled={disabled} work={() => setRows([...rows, ['', '']])}>{t('Add another')}</Button></div>
       {error && <p class="error"><Said text={error} /></p>}
     </div>
   );

@@ -16,7 +16,7 @@ type Format = 'crontab' | 'file';
 type Body = Record<string, unknown[]>;
 const lists = ['groups', 'calendars', 'channels', 'rules', 'retention', 'pauses', 'jobs'] as const;
 const listText: Record<(typeof lists)[number], Text> = { groups: 'group', calendars: 'calendar', channels: 'alert channel', rules: 'alert rule', retention: 'retention', pauses: 'pause', jobs: 'job' };
-const actionText: Record<AppliedObject['action'], [Text, Tone]> = { created: ['new', 'good'], updated: ['changed', 'warn'], unchanged: ['as it is', 'mute'], deleted: ['Deleted', 'bad'] };
+const actionText: Record<AppliedObject['action'], [Text, Tone]> = { created: ['new', 'good'], updated: ['changed', 'warn'], unchanged: ['unchanged', 'mute'], deleted: ['Deleted', 'bad'] };
 
 /** A file begins with a field, a list or a bracket; a crontab with times, or with NAME=VALUE. */
 function formatOf(text: string): Format {
@@ -40,13 +40,13 @@ function readFile(text: string): Body {
     if (e) throw new Error(e.message.split('\n')[0]);
     const v: any = doc.toJS();
     if (v === null || v === undefined) continue;
-    if (typeof v !== 'object') throw new Error(t('Want jobs as a crontab or a file has them.'));
+    if (typeof v !== 'object') throw new Error(t('Expected jobs, as in a crontab or an exported file.'));
     if (Array.isArray(v)) { body.jobs.push(...v); continue; }
     delete v.$schema; // is for editors
     if (!isSet(v)) { body.jobs.push(v); continue; }
     for (const [k, items] of Object.entries(v)) {
       if (items === null) continue;
-      if (!Array.isArray(items)) throw new Error(t('{name} is no list', { name: k }));
+      if (!Array.isArray(items)) throw new Error(t('{name} must be a list', { name: k }));
       body[k] = [...(body[k] ?? []), ...items];
     }
   }
@@ -102,7 +102,7 @@ export function Import() {
     return () => { clearTimeout(timer); stop.abort(); };
   }, [all, turn]);
 
-  if (!mayAnywhere('admin')) return <Empty icon="lock" title={t('You may not change jobs')}><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
+  if (!mayAnywhere('admin')) return <Empty icon="lock" title={t('Changing jobs needs the admin role')}><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
   const is = looked.of === all ? looked : undefined, refused = looked.crontab?.refused ?? [];
   const count = (action: AppliedObject['action']) => (looked.would ? lists.reduce((n, l) => n + (looked.would![l] ?? []).filter((o) => o.action === action).length, 0) : 0);
   const changes = count('created') + count('updated');
@@ -116,7 +116,7 @@ export function Import() {
       const jobs = is.body.jobs.map((j, i) => ({ ...(j as object), version: is.would!.jobs[i]?.version ?? 0 }));
       const done = await post<Applied>('/api/v1/apply', { ...is.body, jobs }, key);
       sessionStorage.removeItem(draft);
-      say(t('{n} things were made or changed', { n: done.changed }));
+      say(t('{n} objects created or changed', { n: done.changed }));
       go(app.trim() && format === 'crontab' ? `/jobs?app=${encodeURIComponent(app.trim())}` : '/jobs');
     } catch (err) {
       if (!(err instanceof Problem)) throw err;
@@ -136,47 +136,47 @@ export function Import() {
 
   return (
     <>
-      <Head title={t('Import jobs')} crumb={<Link to="/jobs">{t('Jobs')}</Link>} sub={<span>{t('Paste a crontab, or a file as go-crontab export writes it.')}</span>} />
+      <Head title={t('Import jobs')} crumb={<Link to="/jobs">{t('Jobs')}</Link>} sub={<span>{t('Paste a crontab, or a file from "go-crontab export".')}</span>} />
       <div class="editor">
-        <Card title={t('What you have')} more={<Choice label={t('Format')} value={format} set={choose} options={[{ value: 'crontab', text: 'crontab' }, { value: 'file', text: 'YAML, JSON' }]} />}>
-          <textarea class={`source ${looked.wrong ? 'bad' : ''}`} aria-label={t('What you have')} spellcheck={false} autocomplete="off" rows={Math.min(30, Math.max(14, text.split('\n').length + 1))} value={text}
+        <Card title={t('Your crontab')} more={<Choice label={t('Format')} value={format} set={choose} options={[{ value: 'crontab', text: 'crontab' }, { value: 'file', text: 'YAML, JSON' }]} />}>
+          <textarea class={`source ${looked.wrong ? 'bad' : ''}`} aria-label={t('Your crontab')} spellcheck={false} autocomplete="off" rows={Math.min(30, Math.max(14, text.split('\n').length + 1))} value={text}
             placeholder={'# crontab -l\nMAILTO=ops@example.com\n0 3 * * * /usr/local/bin/backup.sh'} onInput={(e) => setText(e.currentTarget.value)} />
           {format === 'crontab' && (
             <div class="in stack">
               <div class="fields">
-                <Field id="i-app" label={t('App')} hint={t('The namespace it belongs to')}><input id="i-app" placeholder="default" value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>
-                <Field id="i-zone" label={t('Time zone')} hint={t('Of the machine from which it comes')}><input id="i-zone" class="mono" value={zone} onInput={(e) => setZone(e.currentTarget.value)} /></Field>
+                <Field id="i-app" label={t('App')} hint={t('A namespace for related jobs')}><input id="i-app" placeholder="default" value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>
+                <Field id="i-zone" label={t('Time zone')} hint={t('Of the machine the crontab comes from')}><input id="i-zone" class="mono" value={zone} onInput={(e) => setZone(e.currentTarget.value)} /></Field>
               </div>
-              <label class="check"><input type="checkbox" checked={system} onChange={() => setSystem(!system)} />{t('Its lines name a user, as in /etc/crontab')}</label>
-              {!system && looked.crontab?.jobs.some((j) => /^root\s/.test(String((j.job as { command?: string }).command))) && <Notice look="warn"><p>{t('A command begins with root: do its lines name a user?')}</p></Notice>}
+              <label class="check"><input type="checkbox" checked={system} onChange={() => setSystem(!system)} />{t('Lines contain a user name, as in /etc/crontab')}</label>
+              {!system && looked.crontab?.jobs.some((j) => /^root\s/.test(String((j.job as { command?: string }).command))) && <Notice look="warn"><p>{t('A command begins with root. Do the lines contain a user name?')}</p></Notice>}
             </div>
           )}
         </Card>
         <div class="stack" aria-live="polite">
-          {blank ? <Empty icon="download" title={t('Nothing is changed yet')}><p>{t('What it would make and change appears here, before anything is done.')}</p></Empty> : looked.of === '' ? <Loading rows={4} /> : <>
-            {looked.wrong && <Notice look="bad"><b>{t('It cannot be read')}</b><p>{looked.wrong}</p></Notice>}
-            {shown && (shown.errors.length ? <Notice look="bad"><b>{t('Something in it is not right')}</b>{shown.errors.map((e) => <p key={e.field}><b>{place(e.field)}</b> <Said text={e} /></p>)}</Notice> : <ProblemBox problem={shown} again={() => setTurn((n) => n + 1)} />)}
+          {blank ? <Empty icon="download" title={t('Preview')}><p>{t('Paste a crontab to see which jobs will be created. Nothing changes before you import it.')}</p></Empty> : looked.of === '' ? <Loading rows={4} /> : <>
+            {looked.wrong && <Notice look="bad"><b>{t('Cannot read the text')}</b><p>{looked.wrong}</p></Notice>}
+            {shown && (shown.errors.length ? <Notice look="bad"><b>{t('Some values are invalid')}</b>{shown.errors.map((e) => <p key={e.field}><b>{place(e.field)}</b> <Said text={e} /></p>)}</Notice> : <ProblemBox problem={shown} again={() => setTurn((n) => n + 1)} />)}
             {refused.length > 0 && (
-              <Notice look="warn"><b>{t('{n} lines cannot be jobs', { n: refused.length })}</b>
+              <Notice look="warn"><b>{t('{n} lines skipped', { n: refused.length })}</b>
                 {refused.map((r) => <p key={r.line}><b>{r.line ? t('line {n}', { n: r.line }) : ''}</b> <Said text={r} by={noteSaid} /></p>)}
-                {changes > 0 && <label class="check"><input type="checkbox" checked={left === leaving} onChange={() => setLeft(left === leaving ? '' : leaving)} />{t('Leave them out', { n: refused.length })}</label>}
+                {changes > 0 && <label class="check"><input type="checkbox" checked={left === leaving} onChange={() => setLeft(left === leaving ? '' : leaving)} />{t('Import without them', { n: refused.length })}</label>}
               </Notice>
             )}
             {taken.length > 0 && (
-              <Notice look="warn"><b>{t('{n} jobs are there already under these names', { n: taken.length })}</b>
-                <p>{t('If they are others, import under another app.')}</p>
+              <Notice look="warn"><b>{t('{n} jobs with these names already exist', { n: taken.length })}</b>
+                <p>{t('If they are different jobs, import into another app.', { n: taken.length })}</p>
                 <label class="check"><input type="checkbox" checked={replaced === replacing} onChange={() => setReplaced(replaced === replacing ? '' : replacing)} />{t('Replace them', { n: taken.length })}</label>
               </Notice>
             )}
             {looked.would && <Would looked={looked} sum={[['created', count('created')], ['updated', count('updated')], ['unchanged', count('unchanged')]]} />}
-            {looked.crontab?.notes && <Card title={t('Otherwise here than with cron')}><ul class="keep in small">{looked.crontab.notes.map((n, i) => <li key={i}>{n.line ? `${t('line {n}', { n: n.line })}: ` : ''}<Said text={n} by={noteSaid} /></li>)}</ul></Card>}
+            {looked.crontab?.notes && <Card title={t('Differences from cron')}><ul class="keep in small">{looked.crontab.notes.map((n, i) => <li key={i}>{n.line ? `${t('line {n}', { n: n.line })}: ` : ''}<Said text={n} by={noteSaid} /></li>)}</ul></Card>}
           </>}
         </div>
       </div>
       <div class="savebar">
         <Button look="primary" icon="check" disabled={!is?.would || changes === 0 || !agreed} work={apply}>{t('Import')}</Button>
         <Link class="button" to="/jobs">{t('Cancel')}</Link>
-        {format === 'crontab' && changes > 0 && <span class="small faint">{t('Then take the lines out of the crontab, or both run them.')}</span>}
+        {format === 'crontab' && changes > 0 && <span class="small faint">{t('Afterwards, remove the lines from the crontab, or both will run them.')}</span>}
       </div>
     </>
   );
@@ -186,8 +186,8 @@ export function Import() {
 function Would({ looked: { would, crontab }, sum }: { looked: Looked; sum: [AppliedObject['action'], number][] }) {
   const [turned, turn] = useState<Record<string, boolean>>({}); // open or closed by hand: what a crontab would replace is open
   return (
-    <Card title={t('What would change')} more={sum.map(([a, n]) => n > 0 && <Badge key={a} tone={actionText[a][1]}>{n} {t(actionText[a][0])}</Badge>)}>
-      {sum.every(([, n]) => n === 0) ? <Empty icon="question" title={t('There is nothing in it')} /> : <table><tbody>
+    <Card title={t('Preview')} more={sum.map(([a, n]) => n > 0 && <Badge key={a} tone={actionText[a][1]}>{n} {t(actionText[a][0])}</Badge>)}>
+      {sum.every(([, n]) => n === 0) ? <Empty icon="question" title={t('Nothing to import')} /> : <table><tbody>
         {lists.flatMap((l) => (would![l] ?? []).map((o: AppliedObject & Partial<AppliedJob>, i) => {
           const id = `${l}${i}`, line = l === 'jobs' ? crontab?.jobs[i] : undefined, [text, tone] = actionText[o.action], open = !!o.changes?.length && (turned[id] ?? (!!line && o.action === 'updated'));
           return [

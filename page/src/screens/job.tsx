@@ -1,50 +1,46 @@
 import { Suspense, lazy } from 'preact/compat';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { call, get, may, now, onceKey, post, Problem, query } from '../api';
-import { explained, t, waitSaid } from '../i18n';
+import { explained, t, waitSaid, word, type Text } from '../i18n';
 import { useGet, second } from '../live';
 import { deleteJob, pauseJob, resume, runNow } from '../parts/actions';
-import { Ago, ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, outcomeText, ProblemBox, Said, say, show, StatusBadge, Tabs, Until, When } from '../parts/basic';
+import { Ago, ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, outcomes, outcomeText, ProblemBox, Range, Said, say, show, StatusBadge, Tabs, toneOf, Until, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
 import { OutcomeSelect, RunTable, TriggerSelect, useRuns } from '../parts/runtable';
 import { Diff, differences, plain } from '../parts/diff';
-import { marks } from '../parts/dues';
+import { Dues, whenOf } from '../parts/duelist';
 import { KeepInForce, type Keep } from '../parts/keep';
 import { go, here, Link, setQuery } from '../router';
-import { brief, inZone, instantOf, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
+import { brief, inZone, instantOf, ms, stamp, zoneShown } from '../time';
 import type { AuditEntry, Backfill, Change, DueTime, Explanation, Job, Outcome, Page, Preview, Run, VersionItem } from '../types';
 
 const Plot = lazy(() => import('../parts/plot').then((m) => m.Plot));
-
-const whenFields = ['schedule', 'schedules', 'every', 'at', 'timezone', 'start', 'end', 'max_fires', 'jitter', 'calendars', 'handler', 'selector', 'app', 'name'];
-
-/** The fields that a preview takes. */
-export const whenOf = (spec: Record<string, unknown>) => Object.fromEntries(whenFields.filter((k) => spec[k] !== undefined).map((k) => [k, spec[k]]));
 
 export function JobScreen({ id, tab }: { id: string; tab: string }) {
   const { data: j, problem, loading, reload } = useGet<Job>(`/api/v1/jobs/${id}`, { every: 3000, on: ['job', 'run', 'pause', 'change'], job: id });
   if (!j) return loading ? <Loading /> : problem?.status === 404
     ? <Gone id={id} problem={problem} />
     : problem ? <ProblemBox problem={problem} again={reload} /> : <Loading />;
+  if (problem?.status === 404) return <Gone id={id} problem={problem} />; // somebody has deleted it
   const operate = may('operator', j.app), edit = may('admin', j.app);
   return (
     <>
       <Head title={<bdi>{j.name}</bdi>} crumb={<><Link to="/jobs">{t('Jobs')}</Link> / <Link to={`/jobs?app=${encodeURIComponent(j.app)}`}><bdi>{j.app}</bdi></Link></>}
-        sub={<><StatusBadge job={j} />{j.next_due && j.status === 'active' && <span>{t('next')} <Until at={j.next_due} zone={j.timezone} /></span>}{j.description && <bdi>{j.description}</bdi>}</>}>
+        sub={<><StatusBadge job={j} />{j.next_due && j.status === 'active' && <span>{t('next run')} <Until at={j.next_due} zone={j.timezone} /></span>}{j.description && <bdi>{j.description}</bdi>}</>}>
         {operate && <Button look="primary" icon="bolt" work={() => runNow(j, true)}>{t('Run now')}</Button>}
-        {operate && (j.paused ? <Button icon="play" work={() => resume(j).then(reload)}>{t('Resume')}</Button> : <Button icon="pause" work={() => pauseJob(j)}>{t('Pause')}</Button>)}
+        {operate && (j.paused ? <Button icon="play" work={() => resume(j).then(reload)}>{t('Resume')}</Button> : j.pause ? <Link class="button" to="/activity/pauses"><Icon name="pause" />{t('Show pauses')}</Link> : <Button icon="pause" work={() => pauseJob(j)}>{t('Pause')}</Button>)}
         {edit && <Link class="button" to={`/jobs/${j.id}/edit`}><Icon name="edit" />{t('Edit')}</Link>}
         {operate && !j.at && <Button icon="history" work={() => show(() => <BackfillDialog job={j} />)}>{t('Backfill')}</Button>}
-        {may('admin') && <Button icon="bell" work={async () => (await import('./alerts')).alertOf(j)}>{t('Alert')}</Button>}
-        {edit && <Link class="button" to={`/jobs/new?from=${j.id}`} aria-label={t('Copy to a new job')} title={t('Copy to a new job')}><Icon name="copy" /></Link>}
+        {may('admin') && <Button icon="bell" work={async () => (await import('./alerts')).alertOf(j)}>{t('Add alert')}</Button>}
+        {edit && <Link class="button" to={`/jobs/new?from=${j.id}`} aria-label={t('Duplicate')} title={t('Duplicate')}><Icon name="copy" /></Link>}
         {edit && <Button icon="trash" aria-label={t('Delete')} title={t('Delete')} work={() => deleteJob(j)} />}
       </Head>
       <div class="stack">
         {problem && problem.status !== 0 && <ProblemBox problem={problem} again={reload} />}
-        {j.error && <Notice look="bad"><b>{t('It cannot be planned')}</b><p><Said text={j.error} /></p></Notice>}
-        {j.pause && <Notice look="warn" icon="pause"><b>{j.pause.scope === 'cluster' ? t('The whole cluster is paused') : j.pause.scope === 'app' ? t('The app {app} is paused', { app: j.app }) : t('Paused')}</b>
+        {j.error && <Notice look="bad"><b>{t('Cannot be scheduled')}</b><p><Said text={j.error} /></p></Notice>}
+        {j.pause?.scope === 'job' && <Notice look="warn" icon="pause"><b>{t('Paused')}</b>
           <p>{j.pause.reason && <bdi>{j.pause.reason} · </bdi>}{j.pause.by && t('by {who}', { who: j.pause.by })} · <Ago at={j.pause.since} />{j.pause.until && <> · {t('until')} <When at={j.pause.until} zone={j.timezone} /></>}</p></Notice>}
-        {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The due time {at} waits', { at: brief(w.due, j.timezone) })}</b><p><Said text={w.why} by={() => waitSaid(w)} /></p></Notice>)}
+        {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The run scheduled for {at} is waiting', { at: `${brief(w.due, j.timezone)}${j.timezone ? ' ' + j.timezone : ''}` })}</b><p><Said text={w.why} by={() => waitSaid(w)} /></p></Notice>)}
         {j.warnings?.map((w) => <Notice key={w.message} look="warn"><p><Said text={w} /></p></Notice>)}
         <div class="split">
           <div>
@@ -54,7 +50,7 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
             ]} />
             {tab === 'history' ? <History job={j} /> : tab === 'definition' ? <Definition job={j} /> : tab === 'versions' ? <Versions job={j} done={reload} /> : tab === 'why' ? <Why job={j} /> : <Backfills job={j} />}
           </div>
-          <div class="stack"><NextDue job={j} /><Facts job={j} /><Card title={t('Which records are kept')}><div class="in"><KeepInForce own={j.keep as Keep | undefined} app={j.app} /></div></Card></div>
+          <div class="stack"><NextDue job={j} /><Facts job={j} /><Card title={t('Retention')}><div class="in"><KeepInForce own={j.keep as Keep | undefined} app={j.app} /></div></Card></div>
         </div>
       </div>
     </>
@@ -66,18 +62,18 @@ function Gone({ id, problem }: { id: string; problem: Problem }) {
   const line = useGet<Page<AuditEntry>>(`/api/v1/audit${query({ job_id: id, action: 'delete', limit: 1 })}`, { every: 0 }), e = line.data?.items[0];
   const { items: runs, loading, more } = useRuns(`/api/v1/runs${query({ job_id: id, limit: 50 })}`, id);
   if (line.loading || loading) return <Loading />;
-  if (!e && runs.length === 0) return <Empty icon="question" title={t('There is no such job')}><p>{problem.detail}</p><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
+  if (!e && runs.length === 0) return <Empty icon="question" title={t('Job not found')}><p>{problem.detail}</p><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
   const was = differences(e?.was, {}).map(({ field, was }) => ({ field, becomes: was }));
   return (
     <>
       <Head title={<bdi>{e?.name ?? runs[0].job}</bdi>} crumb={<><Link to="/jobs">{t('Jobs')}</Link> / <bdi>{e?.app ?? runs[0].app}</bdi></>}
-        sub={<><Badge tone="mute">{t('deleted')}</Badge>{e && <span>{t('by {who}', { who: e.who })} · <Ago at={e.at} /></span>}</>}>
+        sub={<><Badge tone="mute">{t('deleted')}</Badge>{e && <span>{t('This job was deleted by {who}', { who: e.who })} <Ago at={e.at} /></span>}</>}>
         <Link class="button" to="/activity?kind=job&action=delete">{t('Deleted jobs')}</Link>
       </Head>
       <div class="stack">
         <Card title={t('Runs')}>
-          {runs.length === 0 ? <Empty icon="runs" title={t('No such runs')} /> : <RunTable runs={runs} />}
-          {more && <div class="more-row"><Button work={more}>{t('Older ones')}</Button></div>}
+          {runs.length === 0 ? <Empty icon="runs" title={t('No matching runs')} /> : <RunTable runs={runs} />}
+          {more && <div class="more-row"><Button work={more}>{t('Show older')}</Button></div>}
         </Card>
         {was.length > 0 && <Card title={t('Definition')}><div class="in"><Diff changes={was} /></div></Card>}
       </div>
@@ -85,33 +81,19 @@ function Gone({ id, problem }: { id: string; problem: Problem }) {
   );
 }
 
+const overlapText: Record<string, Text> = { skip: 'skip the new run', queue: 'queue the new run', replace: 'replace the old run', allow: 'run both' };
+
 function Facts({ job: j }: { job: Job }) {
   const facts: [string, preact.ComponentChildren][] = [
     [t('Owner'), j.owner && <Link to={`/jobs?owner=${encodeURIComponent(j.owner)}`}><bdi>{j.owner}</bdi></Link>],
     [t('Labels'), Object.keys(j.labels).length > 0 && <span class="row">{Object.entries(j.labels).map(([k, v]) => <Link key={k} class="tag" to={`/jobs?label=${encodeURIComponent(k + '=' + v)}`}>{k}={v}</Link>)}</span>],
     [t('Group'), j.group && <Link to={`/jobs?group=${encodeURIComponent(j.group)}`}><bdi>{j.group}</bdi></Link>],
-    [t('Runs on'), j.selector && <code>{j.selector}</code>],
-    [t('Overlap'), j.overlap], [t('Timeout'), j.timeout],
-    [t('Changed'), <><Ago at={j.updated} /> · <Link to={`/jobs/${j.id}/versions`}>{t('Versions')}</Link></>],
-    [t('Added'), <Ago at={j.created} />],
+    [t('Node selector'), j.selector && <code>{j.selector}</code>],
+    [t('Overlap'), word(overlapText, j.overlap)], [t('Timeout'), j.timeout],
+    [t('Updated'), <><Ago at={j.updated} /> · <Link to={`/jobs/${j.id}/versions`}>{t('Versions')}</Link></>],
+    [t('Created'), <Ago at={j.created} />],
   ];
-  return <Card title={t('About it')}><dl class="facts in">{facts.map(([k, v]) => v && <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl></Card>;
-}
-
-export function Dues({ list, zone }: { list: DueTime[]; zone?: string }) {
-  const mine = zoneShown(), z = zone ?? mine;
-  return (
-    <ol class="dues">
-      {list.map((d) => (
-        <li key={d.due}>
-          <span class="mono nowrap" title={mine !== z ? `${stamp(d.due, mine)} ${mine}` : undefined}>{weekday(d.due, z)} {stamp(d.due, z).slice(stamp(now(), z).slice(0, 4) === stamp(d.due, z).slice(0, 4) ? 5 : 0)}</span>
-          <span class="faint small">{offsetOf(ms(d.due), z)}</span>
-          {d.mark && <span class="tag warn">{t(marks[d.mark])}</span>}
-          <span class="until"><Until at={d.due} zone={zone} /></span>
-        </li>
-      ))}
-    </ol>
-  );
+  return <Card title={t('Details')}><dl class="facts in">{facts.map(([k, v]) => v && <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl></Card>;
 }
 
 function NextDue({ job: j }: { job: Job }) {
@@ -136,14 +118,14 @@ function NextDue({ job: j }: { job: Job }) {
     return () => { stop.abort(); clearTimeout(timer); };
   }, [j.id, j.version, turn]);
   return (
-    <Card title={t('Next due')}>
+    <Card title={t('Next runs')}>
       <div class="in stack">
         {p && <p><b>{inZone(p.words)}</b></p>}
         {wrong && <ProblemBox problem={wrong} again={again} />}
         {p?.warnings?.map((w) => <Notice key={w.message} look="warn"><p><Said text={w} /></p></Notice>)}
-        {j.status === 'finished' ? <p class="faint">{t('It has no further due times.')}</p> : j.pause ? <p class="faint">{t('It is paused; without the pause:')}</p> : null}
+        {j.status === 'finished' ? <p class="faint">{t('No more runs are scheduled.')}</p> : j.pause ? <p class="faint">{t('Paused. After a resume, it would run at:')}</p> : null}
         {j.status !== 'finished' && (next ? <Dues list={left.slice(0, 6)} zone={j.timezone} /> : !wrong && <Loading rows={4} />)}
-        {j.timezone && j.timezone !== zoneShown() && <p class="faint small">{t('Times of {zone}.', { zone: j.timezone })}</p>}
+        {j.timezone && j.timezone !== zoneShown() && <p class="faint small">{t('Times are in {zone}.', { zone: j.timezone })}</p>}
       </div>
     </Card>
   );
@@ -158,9 +140,9 @@ function History({ job: j }: { job: Job }) {
       <Card title={t('Runs')} more={<><OutcomeSelect value={outcome} /><TriggerSelect value={trigger} /></>}>
         {problem && <ProblemBox problem={problem} again={reload} />}
         {loading ? <Loading /> : runs.length === 0
-          ? !problem && <Empty icon="runs" title={outcome || trigger ? t('No such runs') : t('It has not run yet')}>{j.next_due && !outcome && <p>{t('Its first due time is')} <Until at={j.next_due} />.</p>}</Empty>
+          ? !problem && <Empty icon="runs" title={outcome || trigger ? t('No matching runs') : t('No runs yet')}>{j.next_due && !outcome && <p>{t('The first run is scheduled')} <Until at={j.next_due} />.</p>}</Empty>
           : <RunTable runs={runs} zone={j.timezone} />}
-        {more && <div class="more-row"><Button work={more}>{t('Older ones')}</Button></div>}
+        {more && <div class="more-row"><Button work={more}>{t('Show older')}</Button></div>}
       </Card>
     </div>
   );
@@ -174,11 +156,11 @@ function Plots({ runs }: { runs: Run[] }) {
   const open = (i: number) => go(`/runs/${done[i].id}`);
   return (
     <div class="halves">
-      <Card title={t('How long it took')} more={<span class="legend"><span><i style={{ background: 'var(--good-dot)' }} />{t('succeeded')}</span><span><i style={{ background: 'var(--bad-dot)' }} />{t('other outcomes')}</span></span>}>
-        <Suspense fallback={<div class="plot" />}><Plot label={t('How long it took')} x={x} click={open} series={[{ label: 'a', colour: '--good-dot', points: true, values: done.map((r) => (ok(r) ? took(r) : null)) }, { label: 'b', colour: '--bad-dot', points: true, values: done.map((r) => (ok(r) ? null : took(r))) }]} /></Suspense>
+      <Card title={t('Duration')} more={<span class="legend"><span><i style={{ background: 'var(--good-dot)' }} />{t('succeeded')}</span><span><i style={{ background: 'var(--bad-dot)' }} />{t('other results')}</span></span>}>
+        <Suspense fallback={<div class="plot" />}><Plot label={t('Duration')} x={x} click={open} series={[{ label: 'a', colour: '--good-dot', points: true, values: done.map((r) => (ok(r) ? took(r) : null)) }, { label: 'b', colour: '--bad-dot', points: true, values: done.map((r) => (ok(r) ? null : took(r))) }]} /></Suspense>
       </Card>
-      <Card title={t('How late it started')}>
-        <Suspense fallback={<div class="plot" />}><Plot label={t('How late it started')} x={x} click={open} series={[{ label: 'late', colour: '--busy-dot', points: true, values: done.map((r) => r.lateness_ms ?? null) }]} /></Suspense>
+      <Card title={t('Delay')}>
+        <Suspense fallback={<div class="plot" />}><Plot label={t('Delay')} x={x} click={open} series={[{ label: 'late', colour: '--busy-dot', points: true, values: done.map((r) => r.lateness_ms ?? null) }]} /></Suspense>
       </Card>
     </div>
   );
@@ -213,13 +195,13 @@ function Versions({ job: j, done }: { job: Job; done: () => Promise<void> }) {
       {items.map((v, i) => (
         <div key={v.version} class="in" style={{ borderTop: i ? '1px solid var(--line)' : undefined }}>
           <div class="row">
-            <b>{t('version {n}', { n: v.version })}</b>{v.current && <span class="tag good">{t('in force')}</span>}
+            <b>{t('version {n}', { n: v.version })}</b>{v.current && <span class="tag good">{t('current')}</span>}
             <span class="faint"><When at={v.at} long />{v.who && <> · <bdi>{v.who}</bdi></>}</span>
             <span class="grow" />
-            {i < items.length - 1 && <Button look="quiet" aria-expanded={open === v.version} work={() => setOpen(open === v.version ? undefined : v.version)}>{t('What changed')}</Button>}
-            {!v.current && may('admin', j.app) && <Button icon="history" work={() => rollback(j, v, done)}>{t('Go back to it')}</Button>}
+            {i < items.length - 1 && <Button look="quiet" aria-expanded={open === v.version} work={() => setOpen(open === v.version ? undefined : v.version)}>{t('Show changes')}</Button>}
+            {!v.current && may('admin', j.app) && <Button icon="history" work={() => rollback(j, v, done)}>{t('Roll back')}</Button>}
           </div>
-          <p class="small faint">{v.changed.length ? v.changed.join(', ') : i === items.length - 1 ? t('as it was added') : ''}</p>
+          <p class="small faint">{v.changed.length ? v.changed.join(', ') : i === items.length - 1 ? t('first version') : ''}</p>
           {open === v.version && <VersionDiff job={j.id} from={items[i + 1].version} to={v.version} />}
         </div>
       ))}
@@ -233,11 +215,11 @@ function VersionDiff({ job, from, to }: { job: string; from: number; to: number 
 }
 
 const rollback = (j: Job, v: VersionItem, done: () => Promise<void>, key = onceKey()) => ask({
-  title: t('Go back to version {n}?', { n: v.version }), button: t('Go back to it'),
-  text: <><p>{t('What would change:')}</p><VersionDiff job={j.id} from={j.version} to={v.version} /></>,
+  title: t('Roll back {job} to version {n}?', { job: j.name, n: v.version }), button: t('Roll back'),
+  text: <><p>{t('These fields will change:')}</p><VersionDiff job={j.id} from={j.version} to={v.version} /></>,
   work: async () => {
     await post(`/api/v1/jobs/${j.id}/rollback`, { version: v.version }, { 'If-Match': `"${j.version}"`, ...key });
-    say(t('{job} is as in version {n}', { job: j.name, n: v.version }));
+    say(t('{job} rolled back to version {n}', { job: j.name, n: v.version }));
     await done();
   },
 });
@@ -250,21 +232,21 @@ function Why({ job: j }: { job: Job }) {
   const at = instantOf(text, zone);
   const { data: e, problem, loading } = useGet<Explanation>(asked ? `/api/v1/jobs/${j.id}/explain${query({ at: asked })}` : null, { every: 10_000, on: ['run'], job: j.id });
   return (
-    <Card title={t('Why did it run at some time, or not?')}>
+    <Card title={t('Why did it run, or not run, at a given time?')}>
       <div class="in stack">
         <form class="row" onSubmit={(ev) => { ev.preventDefault(); if (at) setQuery({ at }); }}>
           <input aria-label={t('Time')} style={{ width: '190px' }} class="mono" value={text} onInput={(ev) => setText(ev.currentTarget.value)} placeholder="2027-01-31 09:30" />
           <span class="faint small">{zone}</span>
           <button class="button primary" disabled={!at}>{t('Explain')}</button>
-          {!at && <span class="small error">{t('Write it as {example}', { example: '2027-01-31 09:30' })}</span>}
+          {!at && <span class="small error">{t('Use the format {example}', { example: '2027-01-31 09:30' })}</span>}
         </form>
         {problem && <ProblemBox problem={problem} />}
         {asked && loading && <Loading rows={2} />}
         {e && <>
-          <Notice look={e.cause === 'succeeded' ? 'good' : e.cause === 'not_due' || e.cause === 'ahead' || e.cause === 'executing' ? undefined : 'warn'} icon="question"><b>{explained(e.cause, e.answer)}</b>{explained(e.cause, e.answer) !== e.answer && <p class="faint small" lang="en">{e.answer}</p>}<p class="faint small mono">{e.cause}</p></Notice>
+          <Notice look={e.cause === 'succeeded' ? 'good' : e.cause === 'not_due' || e.cause === 'ahead' || e.cause === 'executing' ? undefined : 'warn'} icon="question"><b>{inZone(explained(e.cause, e.answer))}</b>{explained(e.cause, e.answer) !== e.answer && <p class="faint small" lang="en">{inZone(e.answer)}</p>}</Notice>
           <div class="row">
-            {e.before && <Button icon="left" work={() => { setQuery({ at: e.before!.due }); setText(stamp(e.before!.due, zone)); }}>{t('before: {at}', { at: brief(e.before.due, zone) })}</Button>}
-            {e.after && <Button work={() => { setQuery({ at: e.after!.due }); setText(stamp(e.after!.due, zone)); }}>{t('after: {at}', { at: brief(e.after.due, zone) })}<Icon name="right" /></Button>}
+            {e.before && <Button icon="left" work={() => { setQuery({ at: e.before!.due }); setText(stamp(e.before!.due, zone)); }}>{t('Previous: {at}', { at: stamp(e.before.due, zone) })}</Button>}
+            {e.after && <Button work={() => { setQuery({ at: e.after!.due }); setText(stamp(e.after!.due, zone)); }}>{t('Next: {at}', { at: stamp(e.after.due, zone) })}<Icon name="right" /></Button>}
           </div>
           {e.runs && e.runs.length > 0 && <RunTable runs={e.runs} zone={j.timezone} />}
         </>}
@@ -272,6 +254,8 @@ function Why({ job: j }: { job: Job }) {
     </Card>
   );
 }
+
+const wrongs: Outcome[] = ['failed', 'timed_out', 'killed', 'lost', 'missed'];
 
 function Backfills({ job: j }: { job: Job }) {
   const list = useGet<Page<Backfill>>(`/api/v1/backfills?job_id=${j.id}&limit=50`, { every: 2000, on: ['backfill', 'run'], job: j.id });
@@ -285,19 +269,19 @@ function Backfills({ job: j }: { job: Job }) {
   return (
     <Card title={t('Backfills')} more={may('operator', j.app) && !j.at && <Button icon="history" work={() => show(() => <BackfillDialog job={j} />)}>{t('Backfill')}</Button>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="history" title={t('No backfill yet')}><p>{t('A backfill starts due times that lie in the past, each told its own due time.')}</p></Empty> : items.map((b, i) => {
-        const todo = Math.max(1, b.total - b.left_out);
+      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="history" title={t('No backfills yet')}><p>{t('A backfill runs missed or past times again. Each run gets its original scheduled time.')}</p></Empty> : items.map((b, i) => {
+        const todo = Math.max(1, b.total - b.left_out), failed = wrongs.some((o) => b.outcomes[o] > 0);
         return (
           <div key={b.id} class="in" style={{ borderTop: i ? '1px solid var(--line)' : undefined }}>
             <div class="row">
-              <Badge tone={b.state === 'running' ? 'busy' : b.state === 'done' ? 'good' : 'mute'}>{t(b.state)}</Badge>
-              <span><When at={b.from} zone={j.timezone} in={j.timezone} /> – <When at={b.to} zone={j.timezone} in={j.timezone} />{j.timezone && j.timezone !== zoneShown() && <span class="faint small"> {j.timezone}</span>}</span>
-              <span class="faint">{t('{n} of {all} ended', { n: b.ended.toLocaleString(), all: (b.total - b.left_out).toLocaleString() })}</span>
+              <Badge tone={b.state === 'running' ? 'busy' : b.state !== 'done' ? 'mute' : failed ? 'bad' : 'good'}>{b.state === 'done' && failed ? t('done, with failures') : t(b.state)}</Badge>
+              <span><Range from={b.from} to={b.to} zone={j.timezone} />{j.timezone && j.timezone !== zoneShown() && <span class="faint small"> {j.timezone}</span>}</span>
+              <span class="faint">{t('{n} of {all} finished', { n: b.ended.toLocaleString(), all: (b.total - b.left_out).toLocaleString() })}</span>
               <span class="grow" />
-              {b.state === 'running' && may('operator', j.app) && <Button work={() => cancelBackfill(b, list.reload)}>{t('Cancel')}</Button>}
+              {b.state === 'running' && may('operator', j.app) && <Button work={() => cancelBackfill(j, b, list.reload)}>{t('Cancel')}</Button>}
             </div>
-            <div class="meter" style={{ margin: '8px 0' }}><i style={{ width: `${(100 * b.ended) / todo}%` }} /></div>
-            <p class="small faint">{Object.entries(b.outcomes).map(([o, n]) => `${n} ${t(outcomeText[o as Outcome])}`).join(' · ')}{b.left_out > 0 && ` · ${t('{n} left out: they had succeeded', { n: b.left_out })}`}</p>
+            <div class="meter" style={{ margin: '8px 0' }}>{outcomes.map((o) => b.outcomes[o] > 0 && <i key={o} class={toneOf(o)} style={{ width: `${(100 * b.outcomes[o]) / todo}%` }} />)}</div>
+            <p class="small faint">{Object.entries(b.outcomes).map(([o, n]) => `${n} ${t(outcomeText[o as Outcome])}`).join(' · ')}{b.left_out > 0 && ` · ${t('{n} skipped: already successful', { n: b.left_out })}`}</p>
           </div>
         );
       })}
@@ -305,8 +289,8 @@ function Backfills({ job: j }: { job: Job }) {
   );
 }
 
-const cancelBackfill = (b: Backfill, done: () => Promise<void>, key = onceKey()) => ask({
-  title: t('Cancel this backfill?'), button: t('Cancel the backfill'), danger: true, text: <p>{t('Due times of it that have not begun are not started any more. What executes runs to its end.')}</p>,
+const cancelBackfill = (j: Job, b: Backfill, done: () => Promise<void>, key = onceKey()) => ask({
+  title: t('Cancel this backfill of {job}?', { job: j.name }), button: t('Cancel backfill'), danger: true, text: <p>{t('Its remaining runs will not start. Runs in progress finish.')}</p>,
   work: async () => { await post(`/api/v1/backfills/${b.id}/cancel`, {}, key); await done(); },
 });
 
@@ -332,25 +316,25 @@ function BackfillDialog({ job: j, range }: { job: Job; range?: [from: string, to
     try {
       await post(`/api/v1/jobs/${j.id}/backfill`, { from: a, to: b, parallel: Number(parallel), missing }, key);
       closeDialog();
-      say(t('The backfill has begun'));
+      say(t('Backfill started'));
       go(`/jobs/${j.id}/backfills`);
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   return (
     <Dialog title={t('Backfill {job}', { job: j.name })} close={closeDialog}>
       <div class="body">
-        <p class="faint">{t('Starts the due times of a range in the past. Each run is told its own due time.')}</p>
+        <p class="faint">{t('Run missed or past times again. Each run gets its original scheduled time.')}</p>
         <div class="fields">
-          <Field id="from" label={t('From')} error={error('from') ?? (a ? undefined : t('Write it as {example}', { example: '2027-01-31 09:30' }))}><input id="from" class="mono" value={from} onInput={(e) => setFrom(e.currentTarget.value)} /></Field>
-          <Field id="to" label={t('To')} error={error('to') ?? (b ? undefined : t('Write it as {example}', { example: '2027-01-31 09:30' }))}><input id="to" class="mono" value={to} onInput={(e) => setTo(e.currentTarget.value)} /></Field>
-          <Field id="parallel" label={t('At once')} error={error('parallel')}><input id="parallel" type="number" min={1} max={100} value={parallel} onInput={(e) => setParallel(e.currentTarget.value)} /></Field>
+          <Field id="from" label={t('From')} error={error('from') ?? (a ? undefined : t('Use the format {example}', { example: '2027-01-31 09:30' }))}><input id="from" class="mono" value={from} onInput={(e) => setFrom(e.currentTarget.value)} /></Field>
+          <Field id="to" label={t('To')} error={error('to') ?? (b ? undefined : t('Use the format {example}', { example: '2027-01-31 09:30' }))}><input id="to" class="mono" value={to} onInput={(e) => setTo(e.currentTarget.value)} /></Field>
+          <Field id="parallel" label={t('Parallel runs')} error={error('parallel')}><input id="parallel" type="number" min={1} max={100} value={parallel} onInput={(e) => setParallel(e.currentTarget.value)} /></Field>
         </div>
-        <p class="faint small">{t('Times of {zone}.', { zone })}</p>
-        <label class="check"><input type="checkbox" checked={missing} onChange={() => setMissing(!missing)} />{t('Leave out what has succeeded')}</label>
-        {count !== undefined && <p><b>{t('{n} due times lie in this range.', { n: count })}</b></p>}
+        <p class="faint small">{t('Times are in {zone}.', { zone })}</p>
+        <label class="check"><input type="checkbox" checked={missing} onChange={() => setMissing(!missing)} />{t('Skip successful ones')}</label>
+        {count !== undefined && <p><b>{count === '0' ? t('No scheduled times in this range. Choose another one.') : t('{n} scheduled times in this range.', { n: count })}</b></p>}
         {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
       </div>
-      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!a || !b} work={work}>{t('Begin')}</Button></footer>
+      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!a || !b || count === '0'} work={work}>{t('Start backfill')}</Button></footer>
     </Dialog>
   );
 }

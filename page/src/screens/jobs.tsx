@@ -2,10 +2,10 @@ import { useSignal } from '@preact/signals';
 import { memo } from 'preact/compat';
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { all, get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
-import { lang, sentence, t, waitSaid, type Text } from '../i18n';
+import { lang, sentence, t, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
 import { pauseJob, resume, runNow, askPause } from '../parts/actions';
-import { Ago, ask, Badge, Bars, Button, complain, Empty, Head, Loading, Notice, OutcomeBadge, ProblemBox, say, StatusBadge, Until, what, when } from '../parts/basic';
+import { Ago, ask, Bars, Button, complain, Empty, Head, Loading, Notice, OutcomeBadge, ProblemBox, say, StatusBadge, Until, what, when } from '../parts/basic';
 import { learnApps } from '../parts/apps';
 import { Icon } from '../parts/icon';
 import { follow, heardOf, isInSight, lastKnown, lastRuns, want } from '../parts/outcomes';
@@ -45,6 +45,8 @@ function renewed(list: Job[], are: Map<string, Job | null>): Job[] {
   }
   return moved ? out.sort(byName) : out;
 }
+
+const filterText: Record<'label' | 'owner' | 'group' | 'calendar', Text> = { label: 'Label', owner: 'Owner', group: 'Group', calendar: 'Calendar' };
 
 type Sort = 'name' | 'due' | 'status';
 
@@ -244,16 +246,17 @@ export function Jobs() {
     return !!bad && (!j.last_due || ms(bad.until ?? bad.due) >= ms(j.last_due));
   }
 
+  const failed = useMemo(() => new Set((jobs ?? []).filter(isFailing).map((j) => j.id)), [jobs, failing.value, heardOf.value]);
   const counts = useMemo(() => {
     const c = { all: 0, failing: 0, paused: 0, error: 0, finished: 0, waiting: 0 };
     for (const j of jobs ?? []) {
       c.all++;
-      if (isFailing(j)) c.failing++;
+      if (failed.has(j.id)) c.failing++;
       if (j.waiting?.length) c.waiting++;
       if (j.status !== 'active') c[j.status]++;
     }
     return c;
-  }, [jobs, failing.value, heardOf.value]);
+  }, [jobs, failed]);
 
   const texts = useMemo(() => new WeakMap<Job, string>(), [lang.value]); // in which words are looked for
   const textOf = (j: Job) => {
@@ -264,14 +267,14 @@ export function Jobs() {
   const list = useMemo(() => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     const found = (jobs ?? []).filter((j) =>
-      (shown === '' || (shown === 'failing' ? isFailing(j) : shown === 'waiting' ? !!j.waiting?.length : j.status === shown)) &&
+      (shown === '' || (shown === 'failing' ? failed.has(j.id) : shown === 'waiting' ? !!j.waiting?.length : j.status === shown)) &&
       (!words.length || words.every((w) => textOf(j).includes(w))));
     if (sort === 'name') return found;
     const never = Number.MAX_SAFE_INTEGER;
     const rank = sort === 'due' ? (j: Job) => (j.next_due ? ms(j.next_due) : never)
-      : (j: Job) => (j.status === 'error' ? 0 : isFailing(j) ? 1 : j.waiting?.length ? 2 : j.status === 'active' ? 3 : j.status === 'paused' ? 4 : 5);
+      : (j: Job) => (j.status === 'error' ? 0 : failed.has(j.id) ? 1 : j.waiting?.length ? 2 : j.status === 'active' ? 3 : j.status === 'paused' ? 4 : 5);
     return found.map((j): [number, Job] => [rank(j), j]).sort((a, b) => a[0] - b[0]).map(([, j]) => j);
-  }, [jobs, text, shown, sort, sort === 'status' || shown === 'failing' ? failing.value : 0]);
+  }, [jobs, text, shown, sort, sort === 'status' || shown === 'failing' ? [...failed].join() : '']); // and not for each run
 
   const apps = useMemo(() => [...new Set((jobs ?? []).map((j) => j.app))].sort(), [jobs]);
   useEffect(() => learnApps(apps.map((app) => ({ app }))), [apps]);
@@ -294,22 +297,22 @@ export function Jobs() {
             {[...new Set([...apps, ...(filters.app ? [filters.app] : [])])].map((a) => <option key={a} value={a}>{a}</option>)}
           </select>
         )}
-        {(['label', 'owner', 'group', 'calendar'] as const).map((f) => filters[f] && <button key={f} class="chip" aria-pressed="true" onClick={() => setQuery({ [f]: undefined })}>{f}: {filters[f]} ×</button>)}
+        {(['label', 'owner', 'group', 'calendar'] as const).map((f) => filters[f] && <button key={f} class="chip" aria-pressed="true" onClick={() => setQuery({ [f]: undefined })}>{t(filterText[f])}: {filters[f]} ×</button>)}
         <div class="chips">
           {chip('', 'All', counts.all)}{chip('failing', 'Failing', counts.failing, true)}{chip('error', 'Broken', counts.error, true)}{chip('waiting', 'Waiting', counts.waiting)}{chip('paused', 'Paused', counts.paused)}{chip('finished', 'Finished', counts.finished)}
         </div>
       </div>
       {problem && (!jobs || problem.status !== 0) && <ProblemBox problem={problem} again={reload} />}
-      {(tooMany || word) && <Notice look="warn"><p>{tooMany && t('These are the first {n} jobs of more: choose an app, or search by name.', { n: (jobs?.length ?? 0).toLocaleString() })} {word && t('There are too many jobs to look into all: names alone were searched.')}</p></Notice>}
+      {(tooMany || word) && <Notice look="warn"><p>{tooMany && t('Only the first {n} jobs are shown. Choose an app, or search by name.', { n: (jobs?.length ?? 0).toLocaleString() })} {word && t('Too many jobs for a full search: only names were searched.')}</p></Notice>}
       <section class="card">
         {(!jobs && !problem) || (list.length === 0 && many === listed && name !== text) ? <Loading rows={8} /> : list.length === 0 ? (
           filtered && (jobs?.length !== 0 || word) ? (
-            <Empty icon="search" title={t('No job is like that')}><Button work={() => go('/jobs')}>{t('Show all')}</Button></Empty>
+            <Empty icon="search" title={t('No matching jobs')}><Button work={() => go('/jobs')}>{t('Show all jobs')}</Button></Empty>
           ) : (
-            <Empty icon="clock" title={t('There are no jobs yet')}>
+            <Empty icon="clock" title={t('No jobs yet')}>
               <p>{t('A job says what to run and when: a command, an HTTP request or a Go function.')}</p>
-              {mayAnywhere('admin') && <Link class="button primary" to="/jobs/new"><Icon name="plus" />{t('Add the first job')}</Link>}
-              {mayAnywhere('admin') && <Link to="/jobs/import">{t('Paste a crontab, or a file as go-crontab export writes it.')}</Link>}
+              {mayAnywhere('admin') && <Link class="button primary" to="/jobs/new"><Icon name="plus" />{t('Create the first job')}</Link>}
+              {mayAnywhere('admin') && <Link to="/jobs/import">{t('Paste a crontab, or a file from "go-crontab export".')}</Link>}
             </Empty>
           )
         ) : <Rows list={list} sort={sort} picked={picked} setPicked={setPicked} passed={passed} />}
@@ -351,9 +354,9 @@ function Rows({ list, sort, picked, setPicked, passed }: { list: Job[]; sort: So
     <div class="list" role="table" aria-label={t('Jobs')} aria-rowcount={list.length + 1}>
       <div role="rowgroup">
         <div class="jobrow top" role="row">
-          <span class="pick" role="columnheader"><input type="checkbox" aria-label={t('Pick all')} checked={allPicked} onChange={() => setPicked(allPicked ? new Set() : new Set(list.map((j) => j.id)))} /></span>
-          {column('name', 'Name')}<span role="columnheader">{t('When')}</span>{column('status', 'Status')}{column('due', 'Next')}
-          <span role="columnheader">{t('Last runs')}</span><span class="last" role="columnheader">{t('Last')}</span><span role="columnheader"><span class="unseen">{t('Actions')}</span></span>
+          <span class="pick" role="columnheader">{mayAnywhere('operator') && <input type="checkbox" aria-label={t('Select all')} checked={allPicked} onChange={() => setPicked(allPicked ? new Set() : new Set(list.map((j) => j.id)))} />}</span>
+          {column('name', 'Name')}<span role="columnheader">{t('Schedule')}</span>{column('status', 'Status')}{column('due', 'Next run')}
+          <span role="columnheader">{t('Recent runs')}</span><span class="last" role="columnheader">{t('Last run')}</span><span role="columnheader"><span class="unseen">{t('Actions')}</span></span>
         </div>
       </div>
       <div class="rows" role="rowgroup" ref={ref} style={{ height: list.length * view.height }}>
@@ -380,20 +383,20 @@ const Row = memo(function Row({ job: j, index, top, picked, pick, passed }: { jo
   const can = may('operator', j.app);
   return (
     <div class="jobrow" role="row" aria-rowindex={index + 2} style={{ transform: `translateY(${top}px)` }}>
-      <span class="pick" role="cell"><input type="checkbox" aria-label={t('Pick {job}', { job: j.name })} checked={picked} onChange={() => pick(j.id)} /></span>
+      <span class="pick" role="cell">{mayAnywhere('operator') && <input type="checkbox" aria-label={t('Select {job}', { job: j.name })} checked={picked} onChange={() => pick(j.id)} />}</span>
       <span class="name" role="cell">
         <span class="line"><Link to={`/jobs/${j.id}`}><bdi>{j.name}</bdi></Link>{j.app !== 'default' && <span class="faint"> · <bdi>{j.app}</bdi></span>}</span>
         <span class="line faint small"><bdi>{j.description || what(j)}</bdi></span>
       </span>
       <span class="plan" role="cell"><span class="line mono" title={j.timezone}>{when(j)}</span>{j.timezone && j.timezone !== 'UTC' && <span class="line faint small thin-hide">{j.timezone}</span>}</span>
-      <span class="state" role="cell">{j.waiting?.length ? <Badge tone="warn" title={waitSaid(j.waiting[0])}>{t('waiting')}</Badge> : <StatusBadge job={j} />}</span>
+      <span class="state" role="cell"><StatusBadge job={j} /></span>
       <span class="due" role="cell">{j.next_due && j.status === 'active' ? <Until at={j.next_due} zone={j.timezone} /> : <span class="faint">—</span>}</span>
       <span class="spark" role="cell"><Link to={`/jobs/${j.id}`} tabIndex={-1} aria-hidden={!runs}><Bars runs={runs} /></Link></span>
       <span class="last small" role="cell">{last ? <><span class="line"><Link to={`/runs/${last.id}`}><OutcomeBadge run={last} /></Link></span><span class="line faint"><Ago at={last.ended ?? last.started ?? last.due} /></span></> : <span class="faint">{runs && t('never ran')}</span>}</span>
       <span class="do" role="cell">
         {can && <>
           <Button look="quiet" icon="bolt" aria-label={t('Run {job} now', { job: j.name })} title={t('Run now')} work={() => runNow(j, false)} />
-          {j.paused ? <Button look="quiet" icon="play" aria-label={t('Resume {job}', { job: j.name })} title={t('Resume')} work={() => resume(j)} />
+          {j.pause && !j.paused ? null : j.paused ? <Button look="quiet" icon="play" aria-label={t('Resume {job}', { job: j.name })} title={t('Resume')} work={() => resume(j)} />
             : <Button look="quiet" icon="pause" aria-label={t('Pause {job}', { job: j.name })} title={t('Pause')} work={() => pauseJob(j)} />}
         </>}
       </span>
@@ -417,7 +420,7 @@ function Bulk({ jobs, clear, reload }: { jobs: Job[]; clear: () => void; reload:
   const done = async (answers: Bulked[]) => {
     const b = sum(answers), refused = b.items.filter((i) => i.result === 'refused');
     if (refused.length) complain(new Problem(t('Done for {n} jobs; {m} refused', { n: b.changed, m: refused.length }), refused.slice(0, 5).map((i) => `${i.name || i.id}: ${i.why ? sentence(i.why) : ''}`).join('\n'), 1));
-    else say(t('Done for {n} jobs', { n: b.changed }) + (b.unchanged ? `, ${t('{n} were so already', { n: b.unchanged })}` : ''));
+    else say(t('Done for {n} jobs', { n: b.changed }) + (b.unchanged ? `, ${t('{n} unchanged', { n: b.unchanged })}` : ''));
     clear();
     await reload();
   };
@@ -437,8 +440,8 @@ function Bulk({ jobs, clear, reload }: { jobs: Job[]; clear: () => void; reload:
   };
   const mine = jobs.filter((j) => may('operator', j.app)).length > 0, many = t('{n} jobs', { n: jobs.length });
   return (
-    <div class="bulk" role="region" aria-label={t('Picked jobs')}>
-      <b>{t('{n} picked', { n: jobs.length })}</b>
+    <div class="bulk" role="region" aria-label={t('Selected jobs')}>
+      <b>{t('{n} selected', { n: jobs.length })}</b>
       <Button icon="bolt" disabled={!mine} work={() => doing('run', t('Run {n} jobs now?', { n: jobs.length }), t('Run now'))}>{t('Run now')}</Button>
       <Button icon="pause" disabled={!mine} work={() => askPause(t('Pause {job}', { job: many }), bulkPaths('pause', jobs), (answers: Bulked[]) => void done(answers), <WouldBe action="pause" jobs={jobs} />)}>{t('Pause')}</Button>
       <Button icon="play" disabled={!mine} work={() => doing('resume', t('Resume {n} jobs?', { n: jobs.length }), t('Resume'))}>{t('Resume')}</Button>
@@ -448,7 +451,7 @@ function Bulk({ jobs, clear, reload }: { jobs: Job[]; clear: () => void; reload:
   );
 }
 
-const results: Record<Bulked['items'][number]['result'], Text> = { changed: 'would be changed', unchanged: 'is so already', refused: 'would be refused' };
+const results: Record<Bulked['items'][number]['result'], Text> = { changed: 'will change', unchanged: 'unchanged', refused: 'refused' };
 
 /** What would become of jobs, as the server says it without changing anything. */
 function WouldBe({ action, jobs }: { action: Action; jobs: Job[] }) {
@@ -459,7 +462,7 @@ function WouldBe({ action, jobs }: { action: Action; jobs: Job[] }) {
   const shown = would.items.slice().sort((a, b) => rank[b.result] - rank[a.result]).slice(0, 12); // what is not done is what one wants to know
   return (
     <>
-      <p>{t('{n} would be changed', { n: would.changed })}{would.unchanged > 0 && `, ${t('{n} were so already', { n: would.unchanged })}`}{would.refused > 0 && `, ${t('{n} would be refused', { n: would.refused })}`}</p>
+      <p>{t('{n} will change', { n: would.changed })}{would.unchanged > 0 && `, ${t('{n} unchanged', { n: would.unchanged })}`}{would.refused > 0 && `, ${t('{n} refused', { n: would.refused })}`}</p>
       <ul class="small">{shown.map((i) => <li key={i.id}><bdi>{i.name ? `${i.app}/${i.name}` : i.id}</bdi> {i.result !== 'changed' && <span class="faint">{t(results[i.result])}{i.why && `: ${sentence(i.why)}`}</span>}</li>)}
         {would.items.length > shown.length && <li class="faint">{t('and {n} more', { n: would.items.length - shown.length })}</li>}</ul>
     </>

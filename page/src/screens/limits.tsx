@@ -15,17 +15,17 @@ interface AppLimits extends Limits { app: string; use?: { jobs: number; runs_per
 
 const fields = ['jobs', 'runs_per_minute', 'waiting', 'output'] as const;
 type Field = (typeof fields)[number];
-const heads: Record<Field, Text> = { jobs: 'Jobs', runs_per_minute: 'Runs a minute', waiting: 'Waiting runs', output: 'Kept output' };
+const heads: Record<Field, Text> = { jobs: 'Jobs', runs_per_minute: 'Runs per minute', waiting: 'Waiting runs', output: 'Kept output' };
 
 export function AppLimitsCard() {
   const { data, problem, loading, reload } = useGet<Page<AppLimits>>('/api/v1/limits', { every: 10_000, on: ['change'] });
   const can = may('admin'), items = data?.items ?? [];
   const edit = (of?: AppLimits) => show(() => <LimitsDialog key={of?.app ?? ''} of={of} edit={edit} done={() => void reload()} />);
   return (
-    <section id="limits"><Card title={t('Limits of apps')} more={can && data && <Button icon="plus" work={() => edit()}>{t('Limits for an app')}</Button>}>
+    <section id="limits"><Card title={t('App limits')} more={can && data && <Button icon="plus" work={() => edit()}>{t('New app limits')}</Button>}>
       {problem && <ProblemBox problem={problem} again={reload} />}
       {loading && <Loading rows={2} />}
-      {data && items.length === 0 && <Empty icon="jobs" title={t('No app has limits')}><p>{t('Every app may take as much as there is.')}</p></Empty>}
+      {data && items.length === 0 && <Empty icon="jobs" title={t('No app has limits')}><p>{t('Every app can use the whole cluster. Add limits to protect other apps.')}</p></Empty>}
       {items.length > 0 && (
         <div class="scroll"><table class="limits">
           <thead><tr><th>{t('App')}</th>{fields.map((f) => <th key={f} class="num">{t(heads[f])}</th>)}<th><span class="unseen">{t('Actions')}</span></th></tr></thead>
@@ -38,8 +38,8 @@ export function AppLimitsCard() {
           ))}</tbody>
         </table></div>
       )}
-      {items.length > 0 && <p class="in faint small">{t('What the app has now, of what it may have.')} {t('Kept output is counted about once a minute.')} <Link to="/activity?kind=limits">{t('Who changed the limits')}</Link></p>}
-      <p class="in faint small who">{t('Admins of the whole cluster may change it.')}{!can && ` ${t('You may not.')}`}</p>
+      {items.length > 0 && <p class="in faint small">{t('Current use / limit.')} {t('Kept output is counted about once a minute.')} <Link to="/activity?kind=limits">{t('Change history')}</Link></p>}
+      <p class="in faint small who">{can ? t('Cluster admins can change this.') : t('Needs {role} role', { role: t('admin') })}</p>
     </Card></section>
   );
 }
@@ -50,9 +50,9 @@ function Used({ of, field }: { of: AppLimits; field: Field }) {
   if (most === undefined) return <span class="faint">{field === 'jobs' || field === 'waiting' ? used.toLocaleString() : '—'}</span>;
   const full = field === 'output' ? used >= 0.99 * bytes(String(most)) : used >= Number(most);
   return (
-    <span class={full ? 'warn-text' : ''} title={full ? t('It is at its limit') : undefined}>
+    <span class={full ? 'warn-text' : ''} title={full ? t('At its limit') : undefined}>
       {field === 'output' ? size(used) : used.toLocaleString()} <span class="faint">/ {field === 'output' ? size(bytes(String(most))) : Number(most).toLocaleString()}</span>
-      {full && <span class="unseen">{t('It is at its limit')}</span>}
+      {full && <span class="unseen">{t('At its limit')}</span>}
     </span>
   );
 }
@@ -82,7 +82,7 @@ function LimitsDialog({ of, edit, done }: { of?: AppLimits; edit: (of: AppLimits
       if (none) await call(path, { method: 'DELETE' });
       else await call(path, { method: 'PUT', body, headers: of ? {} : { 'If-None-Match': '*' } });
       closeDialog();
-      say(none ? t('The limits are taken away') : t('The limits are set'));
+      say(none ? t('Limits removed') : t('Limits saved'));
       done();
     } catch (err) {
       if (!(err instanceof Problem)) throw err;
@@ -98,27 +98,27 @@ function LimitsDialog({ of, edit, done }: { of?: AppLimits; edit: (of: AppLimits
     </Field>
   );
   return (
-    <Dialog title={of ? t('Limits of the app {app}', { app: of.app }) : t('Limits for an app')} close={closeDialog}>
+    <Dialog title={of ? t('Limits of the app {app}', { app: of.app }) : t('New app limits')} close={closeDialog}>
       {sure ? (
         <div class="body">
           <p><b><bdi>{name}</bdi></b></p>
           <Diff changes={changes} />
-          {none && <p>{t('The app has no limits then: it may take as much as there is.')}</p>}
-          {absent && <Notice look="warn"><p>{t('There is no job in the app {app} yet.', { app: name })}</p></Notice>}
-          {body.output !== undefined && body.output !== of?.output && <Notice look="warn"><p>{t('If the app keeps more output, the oldest goes within minutes. It cannot be brought back; the records of the runs stay.')}</p></Notice>}
-          <p class="faint small">{t('All nodes go by it within three seconds.')}</p>
+          {none && <p>{t('The app will have no limits.')}</p>}
+          {absent && <Notice look="warn"><p>{t('The app {app} has no jobs yet.', { app: name })}</p></Notice>}
+          {body.output !== undefined && body.output !== of?.output && <Notice look="warn"><p>{t('If the app keeps more output than this, the oldest is deleted within minutes. It cannot be restored; the runs themselves are kept.')}</p></Notice>}
+          <p class="faint small">{t('All nodes apply it within three seconds.')}</p>
         </div>
       ) : (
         <div class="body">
-          {!of && <Field id="lapp" label={t('App')} hint={absent ? t('There is no job in the app {app} yet.', { app: name }) : undefined}><input id="lapp" list="lapps" autoFocus autocomplete="off" value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>}
+          {!of && <Field id="lapp" label={t('App')} hint={absent ? t('The app {app} has no jobs yet.', { app: name }) : undefined}><input id="lapp" list="lapps" autoFocus autocomplete="off" value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>}
           <datalist id="lapps">{known.data?.items.map((a) => <option key={a.name} value={a.name} />)}</datalist>
-          {there && <Notice look="warn" action={<Button icon="edit" work={() => edit(there)}>{t('Edit it')}</Button>}><b>{t('The app {app} has limits already', { app: there.app })}</b></Notice>}
+          {there && <Notice look="warn" action={<Button icon="edit" work={() => edit(there)}>{t('Edit')}</Button>}><b>{t('The app {app} already has limits', { app: there.app })}</b></Notice>}
           {!of && !list.data && list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-          {box('jobs', 'Jobs', '200', 'More cannot be made')}
-          {box('runs_per_minute', 'Runs a minute', '600', 'Further due times are skipped')}
-          {box('waiting', 'Waiting runs', '1000', 'Further due times are skipped instead of waiting')}
-          {box('output', 'Kept output', '2GiB', 'Of all its runs together; the oldest output goes')}
-          <p class="faint small">{t('What is empty is no limit.')}</p>
+          {box('jobs', 'Jobs', '200', 'No more jobs can be created')}
+          {box('runs_per_minute', 'Runs per minute', '600', 'Further runs are skipped')}
+          {box('waiting', 'Waiting runs', '1000', 'Further runs are skipped instead of waiting')}
+          {box('output', 'Kept output', '2GiB', 'Of all runs together; the oldest output is deleted first')}
+          <p class="faint small">{t('Empty fields have no limit.')}</p>
           {problem && problem.errors.every((e) => !(e.field in now)) && <ProblemBox problem={problem} />}
         </div>
       )}

@@ -6,94 +6,109 @@ import type { Piece } from '../ansi';
 import { explained, t } from '../i18n';
 import { following, useGet } from '../live';
 import { killRun, runDueAgain, runNow } from '../parts/actions';
-import { Badge, Button, Card, copy, Empty, Head, Loading, Notice, OutcomeBadge, outcomeOf, ProblemBox, Reason, toneOf, When } from '../parts/basic';
+import { Badge, Button, Card, copy, Empty, Head, Loading, Notice, OutcomeBadge, outcomeOf, ProblemBox, Range, Reason, toneOf, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
 import { Lines } from '../parts/lines';
 import { Late, Took, triggerText } from '../parts/runtable';
 import { Link } from '../router';
 import { openStream } from '../stream';
-import { clock, ms, size, span, zoneShown } from '../time';
+import { ms, size, span, zoneShown } from '../time';
 import type { Explanation, Job, Output, Run } from '../types';
 
 export function RunScreen({ id }: { id: string }) {
-  const [ended, setEnded] = useState(false);
+  const [ended, setEnded] = useState(false), [tail, setTail] = useState<string[]>([]);
   const { data: r, problem, loading, reload } = useGet<Run>(`/api/v1/runs/${encodeURIComponent(id)}`, { every: ended ? 0 : 1500, on: ['run'] });
   const job = useGet<Job>(r ? `/api/v1/jobs/${r.job_id}` : null, { every: 0 });
   useEffect(() => { if (r?.state === 'ended') setEnded(true); }, [r?.state]);
-  if (!r) return loading ? <Loading /> : problem?.status === 404 ? <Empty icon="question" title={t('There is no such run')}><p>{problem.detail}</p><Link class="button" to="/runs">{t('Runs')}</Link></Empty> : problem ? <ProblemBox problem={problem} again={reload} /> : <Loading />;
-  const j = job.data, zone = j?.timezone;
+  if (!r) return loading ? <Loading /> : problem?.status === 404 ? <Empty icon="question" title={t('Run not found')}><p>{problem.detail}</p><Link class="button" to="/runs">{t('Runs')}</Link></Empty> : problem ? <ProblemBox problem={problem} again={reload} /> : <Loading />;
+  const j = job.data, zone = j?.timezone, status = /^HTTP (\d+)/.exec(r.reason ?? '')?.[1];
   return (
     <>
       <Head title={<><bdi>{r.job}</bdi></>} crumb={<><Link to="/runs">{t('Runs')}</Link> / <Link to={`/jobs/${r.job_id}`}><bdi>{r.app === 'default' ? r.job : `${r.app}/${r.job}`}</bdi></Link></>}
-        sub={<><OutcomeBadge run={r} /><span>{t('due')} <When at={r.due} zone={zone} in={zone} long />{zone && zone !== zoneShown() && ` ${zone}`}</span><span>{triggerText(r)}</span></>}>
+        sub={<><OutcomeBadge run={r} /><span>{t('scheduled for')} <When at={r.due} zone={zone} in={zone} long />{zone && zone !== zoneShown() && ` ${zone}`}</span><span>{triggerText(r)}</span></>}>
         {r.state === 'running' && may('operator', r.app) && <Button look="danger" icon="stop" work={() => killRun(r, () => void reload())}>{t('Kill')}</Button>}
         {r.state === 'ended' && j && may('operator', r.app) && (r.trigger === 'manual' || j.at
-          ? <Button icon="bolt" work={() => runNow(j, true)}>{t('Run again')}</Button>
-          : <><Button icon="history" work={() => runDueAgain(r, j)}>{t('Run this due time again')}</Button><Button icon="bolt" work={() => runNow(j, true)}>{t('Run now')}</Button></>)}
-        {r.outcome && r.outcome !== 'succeeded' && j && may('admin', r.app) && <Link class="button" to={`/jobs/${r.job_id}/edit`}><Icon name="edit" />{t('Edit the job')}</Link>}
-        <Button icon="link" aria-label={t('Copy the id')} title={t('Copy the id')} work={() => copy(r.id)} />
+          ? <Button icon="bolt" work={() => runNow(j, true)}>{t('Run now')}</Button>
+          : <><Button icon="history" work={() => runDueAgain(r, j)}>{t('Rerun (same scheduled time)')}</Button><Button icon="bolt" work={() => runNow(j, true)}>{t('Run now')}</Button></>)}
+        {r.outcome && r.outcome !== 'succeeded' && j && may('admin', r.app) && <Link class="button" to={`/jobs/${r.job_id}/edit`}><Icon name="edit" />{t('Edit job')}</Link>}
+        <Button icon="link" aria-label={t('Copy run ID')} title={t('Copy run ID')} work={() => copy(r.id)} />
       </Head>
       <div class="stack">
-        {r.outcome && r.outcome !== 'succeeded' && <WhyNot run={r} job={j} />}
+        {r.outcome && r.outcome !== 'succeeded' && <WhyNot run={r} job={j} tail={tail} />}
         <div class="tiles">
-          <div class="tile"><span>{t('Took')}</span><b><Took run={r} /></b>{r.started && <small><When at={r.started} zone={zone} />{r.ended && <> – {clock(r.ended)}</>}</small>}</div>
-          <div class="tile"><span>{t('Late')}</span><b><Late run={r} /></b></div>
-          <div class="tile"><span>{r.signal ? t('Signal') : t('Exit code')}</span><b class={r.exit_code ? 'bad' : ''}>{r.signal ?? r.exit_code ?? '—'}</b></div>
+          <div class="tile"><span>{r.state === 'running' ? t('Running for') : t('Duration')}</span><b><Took run={r} /></b>{r.started && <small>{r.ended ? <Range from={r.started} to={r.ended} zone={zone} /> : <When at={r.started} zone={zone} in={zone} />}</small>}</div>
+          <div class="tile"><span>{t('Delay')}</span><b><Late run={r} /></b></div>
+          {j?.http ? status && <div class="tile"><span>{t('HTTP status')}</span><b class="bad">{status}</b></div>
+            : <div class="tile"><span>{r.signal ? t('Signal') : t('Exit code')}</span><b class={r.exit_code ? 'bad' : ''}>{r.signal ?? r.exit_code ?? '—'}</b></div>}
           <Link class="tile" to={`/runs?node=${encodeURIComponent(r.node)}`}><span>{t('Node')}</span><b class="cut">{r.node || '—'}</b></Link>
-          <div class="tile"><span>{t('Attempt')}</span><b>{r.attempt}</b>{r.state === 'ended' && !r.final && <small>{t('another one follows')}</small>}</div>
+          <div class="tile"><span>{t('Attempt')}</span><b>{r.attempt}</b>{r.state === 'ended' && !r.final && <small>{t('a retry follows')}</small>}</div>
         </div>
-        {(r.attempt > 1 || !r.final) && <Attempts run={r} />}
-        {(r.started || r.output_bytes > 0) && <OutputView run={r} ended={() => void reload()} />}
+        {(r.attempt > 1 || !r.final) && <Attempts run={r} zone={zone} />}
+        {(r.started || r.output_bytes > 0) && <OutputView run={r} ended={() => void reload()} told={setTail} />}
         <p class="faint small mono">{r.id}</p>
       </div>
     </>
   );
 }
 
-function WhyNot({ run: r, job: j }: { run: Run; job?: Job }) {
+/** Why it did not succeed, with the end of its output. */
+function WhyNot({ run: r, job: j, tail }: { run: Run; job?: Job; tail: string[] }) {
   const [e, setE] = useState<Explanation>();
   const started = !!r.started;
   useEffect(() => { if (!started) get<Explanation>(`/api/v1/jobs/${r.job_id}/explain${query({ at: r.due })}`).then(setE, () => undefined); }, [r.id, started]);
   const tone = toneOf(outcomeOf(r));
   const advice = r.exit_code === 127 ? t('127: the shell did not find the command. Is it installed on {node}, and in PATH?', { node: r.node })
-    : r.exit_code === 126 ? t('126: the shell found the file, and may not execute it.')
-    : r.outcome === 'failed' && (r.exit_code === 137 || r.signal === 'SIGKILL') ? t('Something killed it, perhaps for its memory.')
-    : r.outcome === 'timed_out' && j?.timeout ? t('Its timeout is {timeout}. Is that enough?', { timeout: j.timeout })
-    : r.outcome === 'lost' ? t('Whether its work was done nobody knows: look at what it does before it is run again.')
-    : started && r.outcome === 'failed' ? t('The end of the output says most.') : '';
+    : r.exit_code === 126 ? t('126: the file was found, but it is not executable. Check its permissions.')
+    : r.outcome === 'failed' && (r.exit_code === 137 || r.signal === 'SIGKILL') ? t('The process was killed from outside, perhaps because memory ran out.')
+    : r.outcome === 'timed_out' && j?.timeout ? t('Its timeout is {timeout}. Raise it if the job needs longer.', { timeout: j.timeout })
+    : r.outcome === 'lost' ? t('The node died mid-run, so the work may be half done. Check before you rerun.')
+    : '';
   return (
     <Notice look={tone === 'bad' ? 'bad' : tone === 'warn' ? 'warn' : undefined} icon={tone === 'mute' ? 'question' : 'warning'}
       action={<Link class="button" to={`/jobs/${r.job_id}/why?at=${encodeURIComponent(r.due)}`}>{t('Explain')}</Link>}>
-      <b>{r.reason ? <Reason run={r} /> : <bdi>{r.exit_code ? t('exit code {n}', { n: r.exit_code }) : e ? explained(e.cause, e.answer) : t('It did not succeed')}</bdi>}</b>
+      <b>{r.reason ? <Reason run={r} /> : <bdi>{r.exit_code ? t('exit code {n}', { n: r.exit_code }) : e ? explained(e.cause, e.answer) : t('Not successful')}</bdi>}</b>
       {e && r.reason && <p>{explained(e.cause, e.answer)}</p>}
       {e && explained(e.cause, e.answer) !== e.answer && <p class="faint small" lang="en">{e.answer}</p>}
-      {advice && <p>{advice}</p>}
+      {advice ? <p>{advice}</p> : started && r.outcome === 'failed' && tail.length > 0 && <pre class="code" tabIndex={0}>{tail.join('\n')}</pre>}
     </Notice>
   );
 }
 
+/** Attempts in groups: those by the schedule, and those of each rerun, which count from one again. */
+function startsOf(list: Run[]): Run[][] {
+  const groups = new Map<string, Run[]>();
+  for (const x of list) {
+    const key = x.trigger + (x.request ?? '');
+    groups.set(key, [...(groups.get(key) ?? []), x]);
+  }
+  const begin = (g: Run[]) => Math.min(...g.map((x) => ms(x.started)));
+  return [...groups.values()].map((g) => g.sort((a, b) => a.attempt - b.attempt)).sort((a, b) => begin(a) - begin(b));
+}
+
 /** All attempts of the due time on one line of time. */
-function Attempts({ run: r }: { run: Run }) {
+function Attempts({ run: r, zone }: { run: Run; zone?: string }) {
   const [list, set] = useState<Run[]>([]);
   useEffect(() => {
     const from = r.due, to = new Date(ms(r.due) + 1).toISOString();
-    all<Run>(`/api/v1/runs${query({ job_id: r.job_id, from, to })}`, 200).then((x) => set(x.filter((y) => y.due === r.due && y.started).sort((a, b) => a.attempt - b.attempt)), () => undefined);
+    all<Run>(`/api/v1/runs${query({ job_id: r.job_id, from, to })}`, 200).then((x) => set(x.filter((y) => y.due === r.due && y.started)), () => undefined);
   }, [r.id, r.state]);
   if (list.length < 2) return null;
-  const start = ms(r.due), end = Math.max(...list.map((x) => (x.ended ? ms(x.ended) : now()))), all_ = Math.max(1, end - start);
+  const starts = startsOf(list);
+  const due = ms(r.due), end = Math.max(...list.map((x) => (x.ended ? ms(x.ended) : now()))), all_ = Math.max(1, end - due);
   return (
     <Card title={t('Attempts')}>
       <div class="in">
-        {list.map((x) => {
-          const left = (100 * (ms(x.started) - start)) / all_, width = Math.max(0.6, (100 * ((x.ended ? ms(x.ended) : now()) - ms(x.started))) / all_);
-          return (
+        {starts.flatMap((start) => start.map((x, i) => {
+          const left = (100 * (ms(x.started) - due)) / all_, width = Math.max(0.6, (100 * ((x.ended ? ms(x.ended) : now()) - ms(x.started))) / all_);
+          return [
+            starts.length > 1 && i === 0 && <p key={x.id + 'h'} class="faint small">{triggerText(x)} <When at={x.started!} zone={zone} in={zone} long /></p>,
             <div key={x.id} class="attempt">
               <Link to={`/runs/${x.id}`} aria-current={x.id === r.id ? 'page' : undefined}>{x.attempt}. <OutcomeBadge run={x} /></Link>
-              <div class="meter" title={`+${span(ms(x.started) - start)}`}><i class={toneOf(outcomeOf(x))} style={{ marginLeft: `${Math.min(99.4, left)}%`, width: `${Math.min(width, 100 - left)}%` }} /></div>
-              <span class="small faint num">+{span(ms(x.started) - start)} · {x.node}</span>
-            </div>
-          );
-        })}
+              <div class="meter" title={`+${span(ms(x.started) - due)}`}><i class={toneOf(outcomeOf(x))} style={{ marginLeft: `${Math.min(99.4, left)}%`, width: `${Math.min(width, 100 - left)}%` }} /></div>
+              <span class="small faint num">+{span(ms(x.started) - due)} · {x.node}</span>
+            </div>,
+          ];
+        }))}
       </div>
     </Card>
   );
@@ -178,8 +193,9 @@ function useOutput(r: Run, ended: () => void) {
   return { lines: lines.current, version, bytes, done, problem };
 }
 
-function OutputView({ run: r, ended }: { run: Run; ended: () => void }) {
+function OutputView({ run: r, ended, told }: { run: Run; ended: () => void; told: (tail: string[]) => void }) {
   const { lines, version, bytes, done, problem } = useOutput(r, ended);
+  useEffect(() => { if (done) told(lines.tail(3)); }, [done, version]);
   const [wrap, setWrap] = useState(true), [search, setSearch] = useState(''), [word, setWord] = useState('');
   const [stick, setStick] = useState(r.outcome !== 'succeeded'); // the end of what failed says most
   useEffect(() => {
@@ -200,20 +216,20 @@ function OutputView({ run: r, ended }: { run: Run; ended: () => void }) {
   }, [lines, version, word]);
 
   return (
-    <Card title={<>{t('Output')} <span class="count">{size(bytes)}</span> {r.output_removed ? <span class="tag warn">{t('removed: the app was at its limit of kept output')}</span> : r.output_truncated && <span class="tag warn">{t('the middle is left out')}</span>}</>}
+    <Card title={<>{t('Output')} <span class="count">{size(bytes)}</span> {r.output_removed ? <span class="tag warn">{t('deleted: the app reached its limit of kept output')}</span> : r.output_truncated && <span class="tag warn">{t('the middle is omitted')}</span>}</>}
       more={<>
-        {!done && <Badge tone="busy">{t('following')}</Badge>}
-        <input type="search" class="thin" aria-label={t('Search in the output')} placeholder={t('Search')} value={search} onInput={(e) => setSearch(e.currentTarget.value)} style={{ width: '150px' }} />
-        {rows && <span class="small faint">{t('{n} lines', { n: rows.length.toLocaleString() })}</span>}
+        {!done && <Badge tone="busy">{t('live')}</Badge>}
+        <input type="search" class="thin" aria-label={t('Search the output')} placeholder={t('Search')} value={search} onInput={(e) => setSearch(e.currentTarget.value)} style={{ width: '150px' }} />
+        {rows && <span class="small faint">{t('{n} matching lines', { n: rows.length.toLocaleString() })}</span>}
         <Button icon="wrap" aria-pressed={wrap} aria-label={t('Wrap long lines')} title={t('Wrap long lines')} work={() => setWrap(!wrap)} />
         <Button icon="download" aria-label={t('Download')} title={t('Download')} work={() => download(`/api/v1/runs/${r.id}/output?raw=1`, `${r.job}-${r.due}.txt`.replace(/[^\w.-]+/g, '_'))} />
       </>}>
       {problem && <div class="in"><ProblemBox problem={problem} /></div>}
-      {lines.lost > 0 && <p class="in faint small">{t('The first {n} lines are no longer here: there is too much of it.', { n: lines.lost.toLocaleString() })}</p>}
+      {lines.lost > 0 && <p class="in faint small">{t('Showing the last {n} lines.', { n: lines.kept.toLocaleString() })}</p>}
       <Rows key={word} lines={lines} rows={rows} version={version} wrap={wrap} stick={stick && !word} setStick={setStick}>
-        {word ? t('Nothing like that') : done ? t('It wrote nothing.') : t('It has written nothing yet.')}
+        {word ? t('No matches') : done ? t('No output') : t('No output yet')}
       </Rows>
-      {!stick && !done && !word && <div class="more-row"><Button icon="down" work={() => setStick(true)}>{t('To the end')}</Button></div>}
+      {!stick && !done && !word && <div class="more-row"><Button icon="down" work={() => setStick(true)}>{t('Jump to the end')}</Button></div>}
     </Card>
   );
 }

@@ -27,11 +27,11 @@ export function Runs() {
         </select>
         <JobField key={of('job_id')} id={of('job_id')} />
         {(['from', 'to'] as const).map((k) => (
-          <label key={k} class="check small">{k === 'from' ? t('Due from') : t('until')}<input type="datetime-local" class="short" value={of(k) && stamp(of(k)).slice(0, 16).replace(' ', 'T')} onChange={(e) => setQuery({ [k]: instantOf(e.currentTarget.value) ?? undefined })} /></label>
+          <label key={k} class="check small">{k === 'from' ? t('Scheduled from') : t('until')}<input type="datetime-local" class="short" value={of(k) && stamp(of(k)).slice(0, 16).replace(' ', 'T')} onChange={(e) => setQuery({ [k]: instantOf(e.currentTarget.value) ?? undefined })} /></label>
         ))}
         {of('app') && <button class="chip" aria-pressed="true" onClick={() => setQuery({ app: undefined })}>app: {of('app')} ×</button>}
       </div>
-      <section class="card"><RunList path={path} withJob empty={of('state') === 'running' ? t('Nothing runs now') : undefined} /></section>
+      <section class="card"><RunList path={path} withJob empty={of('state') === 'running' ? t('No runs in progress') : undefined} /></section>
     </>
   );
 }

@@ -23,7 +23,7 @@ export function Settings() {
   }, [!!c.data]);
   return (
     <>
-      <Head title={t('Settings')} sub={<span>{t('What is set for the whole cluster, and who may change it')}</span>} />
+      <Head title={t('Settings')} sub={<span>{t('Settings of the whole cluster, and who can change them')}</span>} />
       <div class="stack">
         {c.problem && <ProblemBox problem={c.problem} again={c.reload} />}
         <Pausing />
@@ -39,24 +39,24 @@ export function Settings() {
 }
 
 /** Who may change it, and whether you may. */
-const Who = ({ text, ok }: { text: Text; ok: boolean }) => <p class="in faint small who">{t(text)}{!ok && ` ${t('You may not.')}`}</p>;
+const Who = ({ text, role, ok }: { text: Text; role: 'operator' | 'admin'; ok: boolean }) => <p class="in faint small who">{ok ? t(text) : t('Needs {role} role', { role: t(role) })}</p>;
 
 function Pausing() {
   const list = useGet<Page<Pause>>('/api/v1/pauses', { every: 10_000, on: ['pause'] });
   const live = list.data?.items.filter((p) => !p.ended) ?? [], all = live.find((p) => p.scope === 'cluster'), apps = live.filter((p) => p.scope === 'app').length, can = may('operator');
   return (
-    <Card title={t('Pause of the cluster')} more={can && list.data && (all
-      ? <Button icon="play" work={() => resumeCluster(list.reload)}>{t('Resume all')}</Button>
-      : <Button icon="pause" work={() => askPause(t('Pause the whole cluster'), '/api/v1/cluster/pause', () => { say(t('The cluster is paused')); void list.reload(); })}>{t('Pause all')}</Button>)}>
+    <Card title={t('Cluster pause')} more={can && list.data && (all
+      ? <Button icon="play" work={() => resumeCluster(list.reload)}>{t('Resume cluster')}</Button>
+      : <Button icon="pause" work={() => askPause(t('Pause the whole cluster'), '/api/v1/cluster/pause', () => { say(t('Cluster paused')); void list.reload(); })}>{t('Pause cluster')}</Button>)}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
       {list.data && (
         <div class="in stack">
           {all ? <Notice look="warn" icon="pause"><b>{t('The whole cluster is paused')}</b><p>{all.reason && <bdi>{all.reason} · </bdi>}{all.by && t('by {who}', { who: all.by })} · <Ago at={all.since} />{all.until && <> · {t('until')} <When at={all.until} /></>}</p></Notice>
-            : <p>{t('The cluster is not paused: what is due is started.')}</p>}
+            : <p>{t('The cluster is not paused. Jobs run as scheduled.')}</p>}
           {apps > 0 && <p><Link to="/activity/pauses">{t('{n} apps are paused', { n: apps })}</Link></p>}
         </div>
       )}
-      <Who text="Operators of the whole cluster may change it." ok={can} />
+      <Who text="Cluster operators can change this." role="operator" ok={can} />
     </Card>
   );
 }
@@ -73,14 +73,14 @@ function Retention() {
     </tr>
   );
   return (
-    <section id="retention"><Card title={t('Which records are kept')} more={may('admin') && data && <Button icon="plus" work={() => edit({ scope: 'app', app: '' }, true)}>{t('Rule for an app')}</Button>}>
+    <section id="retention"><Card title={t('Retention')} more={may('admin') && data && <Button icon="plus" work={() => edit({ scope: 'app', app: '' }, true)}>{t('New app rule')}</Button>}>
       {problem && <ProblemBox problem={problem} again={reload} />}
       {loading && <Loading rows={2} />}
       {data && <table><tbody>{row(all ?? { scope: 'cluster' })}{apps.map(row)}</tbody></table>}
-      {w && w.failures > 0 && <div class="in"><Notice look="bad"><b>{t('The archive command fails: records stay')}</b><p class="lines">{w.error}</p><p class="faint small">{t('{n} times in a row', { n: w.failures })}{w.error_at && <> · <Ago at={w.error_at} /></>}</p></Notice></div>}
-      {data && <p class="in faint small">{t('What a job says itself counts more than the rule of its app, and that more than the rule of the cluster, each field by itself.')}
-        {w && <> {t('{n} records were removed so far', { n: w.removed.toLocaleString() })}{w.archived > 0 && `, ${t('{n} archived', { n: w.archived.toLocaleString() })}`}{w.ended ? <>; {t('all jobs were looked at')} <Ago at={w.ended} />{t('.')}</> : `; ${t('not all jobs were looked at yet.')}`} <Link to="/activity?kind=retention">{t('Who changed the rules')}</Link></>}</p>}
-      <Who text="Admins of the whole cluster may change all of it, admins of an app its rule." ok={may('admin')} />
+      {w && w.failures > 0 && <div class="in"><Notice look="bad"><b>{t('The archive command fails, so no runs are deleted')}</b><p class="lines">{w.error}</p><p class="faint small">{t('{n} times in a row', { n: w.failures })}{w.error_at && <> · <Ago at={w.error_at} /></>}</p></Notice></div>}
+      {data && <p class="in faint small">{t('Job settings override app settings, which override cluster settings.')}
+        {w && <> {t('{n} runs were deleted so far', { n: w.removed.toLocaleString() })}{w.archived > 0 && `, ${t('{n} archived', { n: w.archived.toLocaleString() })}`}{w.ended ? <>; {t('all jobs were checked')} <Ago at={w.ended} />{t('.')}</> : `; ${t('not all jobs were checked yet.')}`} <Link to="/activity?kind=retention">{t('Change history')}</Link></>}</p>}
+      <Who text="Cluster admins can change all rules, app admins the rule of their app." role="admin" ok={may('admin')} />
     </Card></section>
   );
 }
@@ -90,8 +90,8 @@ function Words({ rule }: { rule: Rule }) {
   return (
     <ul class="keep">
       {said.map((f) => <li key={f}>{keepWords(f, rule)}</li>)}
-      {rule.archive && <li>{t('Nothing goes before the archive command has taken it')}</li>}
-      {!said.some((f) => f !== 'failures') && <li class="faint">{rule.scope === 'cluster' ? t('No other rule: all records are kept') : t('The rest is as the cluster says')}</li>}
+      {rule.archive && <li>{t('Runs are deleted only after the archive command has stored them')}</li>}
+      {!said.some((f) => f !== 'failures') && <li class="faint">{rule.scope === 'cluster' ? t('No other limit: all runs are kept') : t('Everything else follows the cluster rule')}</li>}
     </ul>
   );
 }
@@ -116,7 +116,7 @@ function RuleDialog({ rule, fresh, edit, done }: { rule: Rule; fresh: boolean; e
     try {
       await call(cluster ? '/api/v1/cluster/retention' : `/api/v1/apps/${encodeURIComponent(app.trim())}/retention`, { method: 'PUT', body, headers: fresh ? { 'If-None-Match': '*' } : {} });
       closeDialog();
-      say(t('The rule is changed'));
+      say(t('Rule saved'));
       done();
     } catch (err) {
       if (!(err instanceof Problem)) throw err;
@@ -126,29 +126,29 @@ function RuleDialog({ rule, fresh, edit, done }: { rule: Rule; fresh: boolean; e
     }
   };
   return (
-    <Dialog title={cluster ? t('What the whole cluster keeps') : fresh ? t('Rule for an app') : t('What the app {app} keeps', { app })} close={closeDialog}>
+    <Dialog title={cluster ? t('Retention of the cluster') : fresh ? t('New app rule') : t('Retention of the app {app}', { app })} close={closeDialog}>
       {sure ? (
         <div class="body">
           <Diff changes={changes} />
-          <p>{t('From then on:')}</p><Words rule={becomes} />
-          <Notice look="warn"><p>{t('Records that are kept no longer go within some ten minutes, with their output. They cannot be brought back.')}</p></Notice>
+          <p>{t('The new rule:')}</p><Words rule={becomes} />
+          <Notice look="warn"><p>{t('Runs beyond these limits are deleted with their output within about ten minutes. They cannot be restored.')}</p></Notice>
         </div>
       ) : (
         <div class="body">
           {fresh && <Field id="kapp" label={t('App')} error={error('app')}><input id="kapp" autoFocus value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>}
-          {there && <Notice look="warn" action={<Button icon="edit" work={() => edit(there)}>{t('Edit it')}</Button>}><b>{t('The app {app} has a rule already', { app: there.app! })}</b><Words rule={there} /></Notice>}
+          {there && <Notice look="warn" action={<Button icon="edit" work={() => edit(there)}>{t('Edit')}</Button>}><b>{t('The app {app} already has a rule', { app: there.app! })}</b><Words rule={there} /></Notice>}
           {fresh && !rules && unread && <ProblemBox problem={unread} again={reload} />}
-          {box('age', 'Records go after', '2160h', 'Counted from the end of the run')}
-          {box('runs', 'Only the latest', '10000', 'Of each job; so many due times have records')}
-          {box('bytes', 'Output in all', '1GiB', 'Of each job; the oldest go when it comes to more')}
-          {box('failures', 'What did not succeed stays', '8760h', 'At least so long, whatever the others say')}
-          {cluster && <label class="check"><input type="checkbox" checked={archive} onChange={() => setArchive(!archive)} />{t('Nothing goes before the archive command has taken it')}</label>}
-          <p class="faint small">{cluster ? t('All of it empty: all records are kept.') : t('What is empty is as the cluster says.')}</p>
+          {box('age', 'Keep runs for', '2160h', 'Counted from the end of each run')}
+          {box('runs', 'Keep the latest', '10000', 'Scheduled times per job')}
+          {box('bytes', 'Max output', '1GiB', 'Per job; the oldest runs are deleted first')}
+          {box('failures', 'Keep unsuccessful runs for', '8760h', 'Overrides the other limits')}
+          {cluster && <label class="check"><input type="checkbox" checked={archive} onChange={() => setArchive(!archive)} />{t('Runs are deleted only after the archive command has stored them')}</label>}
+          <p class="faint small">{cluster ? t('If all fields are empty, all runs are kept.') : t('Empty fields follow the cluster rule.')}</p>
           {problem && problem.errors.every((e) => !(e.field in now) && e.field !== 'app') && <ProblemBox problem={problem} />}
         </div>
       )}
       <footer>{sure ? <><Button work={() => setSure(false)}>{t('Back')}</Button><Button look="primary" icon="check" autoFocus work={save}>{t('Save')}</Button></>
-        : <><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={changes.length === 0 || !(cluster || app.trim()) || (fresh && (!rules || !!there))} work={() => { setProblem(undefined); setSure(true); }}>{t('Look at it')}</Button></>}</footer>
+        : <><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={changes.length === 0 || !(cluster || app.trim()) || (fresh && (!rules || !!there))} work={() => { setProblem(undefined); setSure(true); }}>{t('Review changes')}</Button></>}</footer>
     </Dialog>
   );
 }
@@ -161,21 +161,21 @@ function Handlers() {
   if (problem) return <Card title={t('Go functions')}><ProblemBox problem={problem} again={reload} /></Card>;
   if (items.length === 0) return null; // most clusters have none
   const disable = (h: Handler) => show(() => <DisableDialog handler={h.handler} done={() => void reload()} />);
-  const enable = (h: Handler) => ask({ title: t('Enable {job}?', { job: h.handler }), button: t('Enable'), text: <p>{t('What waits for it starts again.')}</p>, work: async () => { await post(`/api/v1/handlers/${encodeURIComponent(h.handler)}/enable`); await reload(); } });
+  const enable = (h: Handler) => ask({ title: t('Enable {job}?', { job: h.handler }), button: t('Enable'), text: <p>{t('Waiting runs will start.')}</p>, work: async () => { await post(`/api/v1/handlers/${encodeURIComponent(h.handler)}/enable`); await reload(); } });
   return (
     <Card title={t('Go functions')}>
       <div class="scroll"><table>
-        <thead><tr><th>{t('Key')}</th><th>{t('Nodes')}</th><th class="num">{t('Jobs')}</th><th>{t('State')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
+        <thead><tr><th>{t('Function')}</th><th>{t('Nodes')}</th><th class="num">{t('Jobs')}</th><th>{t('State')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
         <tbody>{items.map((h) => (
           <tr key={h.handler}>
-            <td class="mono">{h.handler}</td><td>{h.nodes.length === 0 ? <span class="faint">{t('no node has it')}</span> : h.nodes.map((n, i) => <>{i > 0 && ', '}<Link key={n} to={`/runs?node=${encodeURIComponent(n)}`}>{n}</Link></>)}</td>
+            <td class="mono">{h.handler}</td><td>{h.nodes.length === 0 ? <span class="faint">{t('on no node')}</span> : h.nodes.map((n, i) => <>{i > 0 && ', '}<Link key={n} to={`/runs?node=${encodeURIComponent(n)}`}>{n}</Link></>)}</td>
             <td class="num"><Link to={`/jobs?q=${encodeURIComponent(h.handler)}`}>{h.jobs}</Link></td>
             <td>{h.disabled ? <><Badge tone="warn">{t('disabled')}</Badge><div class="faint small">{h.reason && <bdi>{h.reason} · </bdi>}{h.by}{h.since && <> · <Ago at={h.since} /></>}</div></> : <Badge tone={h.nodes.length ? 'good' : 'bad'}>{t('enabled')}</Badge>}</td>
             <td class="num">{can && (h.disabled ? <Button work={() => enable(h)}>{t('Enable')}</Button> : <Button look="quiet" work={() => disable(h)}>{t('Disable')}</Button>)}</td>
           </tr>
         ))}</tbody>
       </table></div>
-      <Who text="Operators of the whole cluster may change it." ok={can} />
+      <Who text="Cluster operators can change this." role="operator" ok={can} />
     </Card>
   );
 }
@@ -188,8 +188,8 @@ function DisableDialog({ handler, done }: { handler: string; done: () => void })
   return (
     <Dialog title={t('Disable {job}?', { job: handler })} close={closeDialog}>
       <div class="body">
-        <p class="faint">{t('Nothing starts it any more, on any node. What executes runs to its end.')}</p>
-        <Field id="hreason" label={t('Reason')} hint={t('Others will read it.')} error={problem?.errors.find((e) => e.field === 'reason')}><input id="hreason" autoFocus maxLength={1000} value={reason} onInput={(e) => setReason(e.currentTarget.value)} /></Field>
+        <p class="faint">{t('No node will start it. Runs in progress finish.')}</p>
+        <Field id="hreason" label={t('Reason')} hint={t('Other users can see it.')} error={problem?.errors.find((e) => e.field === 'reason')}><input id="hreason" autoFocus maxLength={1000} value={reason} onInput={(e) => setReason(e.currentTarget.value)} /></Field>
         {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
       </div>
       <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" work={work}>{t('Disable')}</Button></footer>
@@ -199,7 +199,7 @@ function DisableDialog({ handler, done }: { handler: string; done: () => void })
 
 interface LogLevel { node: string; level: string; until?: string }
 const levels = ['debug', 'info', 'warn', 'error'];
-const howLong: [string, Text][] = [['10m', '10 minutes'], ['1h', 'an hour'], ['24h', 'a day'], ['', 'until it is restarted']];
+const howLong: [string, Text][] = [['10m', '10 minutes'], ['1h', 'an hour'], ['24h', 'a day'], ['', 'until restart']];
 
 /** What the node that answers writes into its log. Each node has its own level, and only it can tell. */
 function Log({ sessions }: { sessions: Cluster['sessions'] }) {
@@ -208,24 +208,24 @@ function Log({ sessions }: { sessions: Cluster['sessions'] }) {
   if (!data) return problem && problem.status !== 404 ? <Card title={t('Log')}><ProblemBox problem={problem} again={reload} /></Card> : null;
   const wanted = level ?? data.level, others = sessions.filter((s) => s.node !== data.node && s.address);
   const change = () => ask({
-    title: t('{node} logs from {level} on?', { node: data.node, level: wanted }), button: t('Change it'),
-    text: <p>{time ? t('For {time}; then it logs as it was started to.', { time: t(howLong.find(([v]) => v === time)![1]) }) : t('Until its process ends.')}{wanted === 'debug' && ` ${t('That is many lines.')}`}</p>,
+    title: t('Set the log level of {node} to {level}?', { node: data.node, level: wanted }), button: t('Change level'),
+    text: <p>{time ? t('For {time}. Then the node returns to the level it was started with.', { time: t(howLong.find(([v]) => v === time)![1]) }) : t('Until the node restarts.')}{wanted === 'debug' && ` ${t('Expect many log lines.')}`}</p>,
     work: async () => { await call('/api/v1/log-level', { method: 'PUT', body: { level: wanted, ...(time && { for: time }) } }); setLevel(undefined); await reload(); },
   });
   return (
     <section id="log"><Card title={<>{t('Log')} <span class="count">{data.node}</span></>}>
       <div class="in stack">
-        <p>{t('It logs lines from {level} on', { level: data.level })}{data.until && <>, {t('until')} <When at={data.until} /></>}{t('.')}</p>
+        <p>{t('Log level: {level}', { level: data.level })}{data.until && <>, {t('until')} <When at={data.until} /></>}{t('.')}</p>
         {can && (
           <div class="row">
-            <select aria-label={t('Least level')} value={wanted} onChange={(e) => setLevel(e.currentTarget.value)}>{levels.map((l) => <option key={l} value={l}>{l}</option>)}</select>
+            <select aria-label={t('Log level')} value={wanted} onChange={(e) => setLevel(e.currentTarget.value)}>{levels.map((l) => <option key={l} value={l}>{l}</option>)}</select>
             <select aria-label={t('For how long')} value={time} onChange={(e) => setTime(e.currentTarget.value)}>{howLong.map(([v, text]) => <option key={v} value={v}>{t(text)}</option>)}</select>
-            <Button disabled={wanted === data.level && !data.until} work={change}>{t('Change it')}</Button>
+            <Button disabled={wanted === data.level && !data.until} work={change}>{t('Change level')}</Button>
           </div>
         )}
-        {others.length > 0 && <p class="faint small">{t('Each node has its own:')} {others.map((s, i) => <>{i > 0 && ', '}<a key={s.id} href={`${s.address.includes('://') ? '' : location.protocol + '//'}${s.address}/settings#log`}>{s.node}</a></>)}</p>}
+        {others.length > 0 && <p class="faint small">{t('Other nodes:')} {others.map((s, i) => <>{i > 0 && ', '}<a key={s.id} href={`${s.address.includes('://') ? '' : location.protocol + '//'}${s.address}/settings#log`}>{s.node}</a></>)}</p>}
       </div>
-      <Who text="Admins of the whole cluster may change it." ok={can} />
+      <Who text="Cluster admins can change this." role="admin" ok={can} />
     </Card></section>
   );
 }
@@ -233,17 +233,17 @@ function Log({ sessions }: { sessions: Cluster['sessions'] }) {
 /** What is set where nodes are started, and in the database: shown here, changed there. */
 function Facts({ c }: { c: Cluster }) {
   const rows: [string, ComponentChildren, ComponentChildren][] = [
-    [t('Database'), c.server, t('The server behind GOCRONTAB_DSN of the nodes')],
-    [t('Version of the schema'), c.schema, <Command line="go-crontab migrate" />],
-    [t('Sessions expire after'), c.session_expiry ?? '—', <Command line="go-crontab serve --session-expiry 20s" />],
+    [t('Database'), c.server, t('Set with GOCRONTAB_DSN on the nodes')],
+    [t('Schema version'), c.schema, <Command line="go-crontab migrate" />],
+    [t('Session expiry'), c.session_expiry ?? '—', <Command line="go-crontab serve --session-expiry 20s" />],
     [t('Slots'), <Link to="/cluster">{c.sessions.reduce((n, s) => n + s.slots, 0).toLocaleString()}</Link>, <Command line="go-crontab serve --slots 100" />],
-    [t('Nodes'), <Link to="/cluster">{c.sessions.length}</Link>, t('Of the versions {list}', { list: [...new Set(c.sessions.map((s) => s.version))].join(', ') })],
+    [t('Nodes'), <Link to="/cluster">{c.sessions.length}</Link>, t('Versions: {list}', { list: [...new Set(c.sessions.map((s) => s.version))].join(', ') })],
   ];
   return (
     <section id="facts"><Card title={t('Set elsewhere')}>
-      {c.sessions.length === 0 && <Empty icon="cluster" title={t('No node lives')} />}
+      {c.sessions.length === 0 && <Empty icon="cluster" title={t('No running nodes')}><p>{t('Start a node with go-crontab serve.')}</p></Empty>}
       <table class="settled"><tbody>{rows.map(([name, value, how]) => <tr key={name}><th scope="row">{name}</th><td>{value}</td><td class="faint small">{how}</td></tr>)}</tbody></table>
-      <p class="in faint small who">{t('Who starts the nodes sets these, not the page. Roles, apps and sign-ins are set with')} <Link to="/activity/tokens">{t('Tokens')}</Link>{t('; ')}{t('channels and rules with')} <Link to="/activity/alerts">{t('Alerts')}</Link>{t('; ')}<Link to="/activity/calendars">{t('Calendars')}</Link>{t(', ')}<Link to="/activity/secrets">{t('Secrets')}</Link>{t('.')}</p>
+      <p class="in faint small who">{t('These are set where the nodes are started. Set in other parts of the console:')} <Link to="/activity/tokens">{t('Tokens')}</Link>{t(', ')}<Link to="/activity/alerts">{t('Alerts')}</Link>{t(', ')}<Link to="/activity/calendars">{t('Calendars')}</Link>{t(', ')}<Link to="/activity/secrets">{t('Secrets')}</Link>{t('.')}</p>
     </Card></section>
   );
 }

@@ -1,5 +1,4 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { theme } from '../app';
 import { all, get, now, Problem, query } from '../api';
 import { lang, t, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
@@ -8,6 +7,7 @@ import { outages, type Outage } from '../parts/outage';
 import { AppField, learnApps } from '../parts/apps';
 import { countMinutes, dueTimes, type Ahead, type Counts, type Due } from '../parts/dues';
 import { go, here, Link, setQuery } from '../router';
+import { theme } from '../theme';
 import { clock, coarse, day, inUTC, ms, span, stamp, weekday } from '../time';
 import type { AuditEntry, Page, Run } from '../types';
 
@@ -15,7 +15,7 @@ export function Timeline({ tab }: { tab: string }) {
   return (
     <>
       <Head title={t('Timeline')} />
-      <Tabs current={tab} items={[{ id: 'runs', to: '/timeline', text: t('What ran') }, { id: 'week', to: '/timeline/week', text: t('Heat map of the week') }]} />
+      <Tabs current={tab} items={[{ id: 'runs', to: '/timeline', text: t('Past runs') }, { id: 'week', to: '/timeline/week', text: t('Weekly heat map') }]} />
       {tab === 'week' ? <Week /> : <Lanes />}
     </>
   );
@@ -159,13 +159,13 @@ function Lanes() {
   const pan = (f: number) => setView((v) => { const e = (v.end || now()) + f * v.span; return { ...v, end: e > now() ? 0 : e }; });
   return (
     <Card title={<>{stamp(end - view.span)} – {view.end ? stamp(end) : t('now')}</>} more={<>
-      <Choice label={t('Lanes')} value={by} set={(v) => setQuery({ by: v === 'job' ? undefined : v })} options={[{ value: 'job', text: t('By job') }, { value: 'node', text: t('By node') }]} />
-      <Choice label={t('How long')} value={String(view.span)} set={(v) => setView({ ...view, span: +v })} options={[[900e3, '15 m'], [3600e3, '1 h'], [21600e3, '6 h'], [86400e3, '24 h']].map(([v, text]) => ({ value: String(v), text: text as string }))} />
+      <Choice label={t('Group by')} value={by} set={(v) => setQuery({ by: v === 'job' ? undefined : v })} options={[{ value: 'job', text: t('By job') }, { value: 'node', text: t('By node') }]} />
+      <Choice label={t('Time range')} value={String(view.span)} set={(v) => setView({ ...view, span: +v })} options={[[900e3, '15 m'], [3600e3, '1 h'], [21600e3, '6 h'], [86400e3, '24 h']].map(([v, text]) => ({ value: String(v), text: text as string }))} />
       <Button icon="left" aria-label={t('Earlier')} work={() => pan(-0.5)} /><Button icon="right" aria-label={t('Later')} disabled={!view.end} work={() => pan(0.5)} />
       {view.end > 0 && <Button work={() => setView({ ...view, end: 0 })}>{t('now')}</Button>}
     </>}>
       {problem && <ProblemBox problem={problem} />}
-      {!runs ? !problem && <Loading rows={6} /> : lanes.list.length === 0 ? <Empty icon="timeline" title={t('Nothing ran in this time')}>{before !== undefined && <p>{t('Runs that were due before {at} are not in it, unless they still execute.', { at: stamp(before) })}</p>}</Empty> : (
+      {!runs ? !problem && <Loading rows={6} /> : lanes.list.length === 0 ? <Empty icon="timeline" title={t('No runs in this time range')}>{before !== undefined && <p>{t('Runs scheduled before {at} are shown only if they are still running.', { at: stamp(before) })}</p>}</Empty> : (
         <div class="lanes" ref={box} onWheel={(e) => { if (e.ctrlKey || e.metaKey) { e.preventDefault(); zoom(e.deltaY > 0 ? 1.25 : 0.8); } }}
           onPointerDown={(e) => { drag.current = { x: e.clientX, end, moved: false }; }}
           onPointerMove={(e) => {
@@ -185,25 +185,25 @@ function Lanes() {
             const run = hit(e), gap = run ? undefined : hitGap(e);
             if (run) go(`/runs/${run.id}`); else if (gap) go(dueIn(gap));
           }}>
-          <canvas ref={canvas} role="img" aria-label={t('What ran when, by lanes; the list of runs has the same as text')} />
+          <canvas ref={canvas} role="img" aria-label={t('Timeline of runs. The list of runs shows the same as text.')} />
         </div>
       )}
-      {lanes.more > 0 && <p class="in faint small">{t('and {n} more', { n: lanes.more.toLocaleString() })}: {t('there is no room for all; what went wrong comes first.')}</p>}
+      {lanes.more > 0 && <p class="in faint small">{t('and {n} more', { n: lanes.more.toLocaleString() })}: {t('there is not enough room. Failed runs come first.')}</p>}
       <div class="in legend">
         {(['succeeded', 'failed', 'killed', 'running'] as const).map((o) => <span key={o}><i style={{ background: `var(--${toneOf(o)}-dot)` }} />{t(outcomeText[o])}</span>)}
-        {cut && <span>{t('Only the latest {n} runs are shown; choose a shorter time.', { n: most.toLocaleString() })}</span>}
-        <span class="grow" /><Link to={`/runs${query({ from: new Date(Math.round(end - view.span)).toISOString(), to: new Date(Math.round(end)).toISOString() })}`}>{t('As a list')}</Link>
+        {cut && <span>{t('Only the latest {n} runs are shown. Choose a shorter time range.', { n: most.toLocaleString() })}</span>}
+        <span class="grow" /><Link to={`/runs${query({ from: new Date(Math.round(end - view.span)).toISOString(), to: new Date(Math.round(end)).toISOString() })}`}>{t('Show as list')}</Link>
       </div>
       {gaps.length > 0 && (
         <div class="in outages">
           <h3>{t('Outages')} <span class="count">{gaps.length}</span></h3>
           <ul>{gaps.slice().reverse().slice(0, 20).map((o) => (
             <li key={o.from}>
-              <button class="plainlink mono" title={t('Show it')} onClick={() => setView({ span: Math.min(7 * 86400_000, Math.max(60_000, (o.to - o.from) * 3)), end: Math.min(now(), o.to + (o.to - o.from)) })}>{stamp(o.from)} – {day(o.from) === day(o.to) ? clock(o.to) : stamp(o.to)}</button> <b>{span(o.to - o.from)}</b>
+              <button class="plainlink mono" title={t('Show on the timeline')} onClick={() => setView({ span: Math.min(7 * 86400_000, Math.max(60_000, (o.to - o.from) * 3)), end: Math.min(now(), o.to + (o.to - o.from)) })}>{stamp(o.from)} – {day(o.from) === day(o.to) ? clock(o.to) : stamp(o.to)}</button> <b>{span(o.to - o.from)}</b>
               <OutageWords o={o} link />
             </li>
           ))}</ul>
-          <p class="faint small">{t('Told from what is recorded: between two punctual starts nothing started when it was due. Why, the logs of the nodes and of MySQL say.')}</p>
+          <p class="faint small">{t('Derived from run records: between two punctual starts, no run started on time. For the cause, see the logs of the nodes and of MySQL.')}</p>
         </div>
       )}
       {tip?.run && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{tip.run!.job}</b> {t(outcomeText[outcomeOf(tip.run!)])}<br />{stamp(tip.run!.started!)} · {tip.run!.ended ? span(ms(tip.run!.ended) - ms(tip.run!.started)) : coarse(now() - ms(tip.run!.started))} · {tip.run!.node}{tip.run!.reason && <><br /><Reason run={tip.run!} /></>}</div>}
@@ -214,14 +214,14 @@ function Lanes() {
 
 /** The runs that were due in an outage. */
 const dueIn = (o: Outage, outcome?: string) => `/runs${query({ outcome, trigger: 'schedule', from: new Date(Math.floor(o.from)).toISOString(), to: new Date(Math.ceil(o.to) + 1).toISOString() })}`;
-const sessionWords: Record<string, Text> = { reap: '{node} vanished', leave: '{node} stopped', fence: '{node} lost its lease' };
+const sessionWords: Record<string, Text> = { reap: '{node} died', leave: '{node} stopped', fence: '{node} lost its lease' };
 
 /** What an outage did, and what is known of its cause. */
 function OutageWords({ o, link }: { o: Outage; link?: boolean }) {
   const part = (text: string, to: string) => (link ? <Link to={to}>{text}</Link> : <>{text}</>);
   return (
     <span class="what">
-      {o.missed > 0 && <span>{part(t('{n} due times were missed', { n: o.missed.toLocaleString() }), dueIn(o, 'missed'))}</span>}
+      {o.missed > 0 && <span>{part(t('{n} runs were missed', { n: o.missed.toLocaleString() }), dueIn(o, 'missed'))}</span>}
       {o.late.length > 0 && <span>{part(t('{n} started late', { n: o.late.length }), dueIn(o))}</span>}
       {[...new Map(o.nodes.map((n) => [n.name + n.action, n])).values()].slice(0, 6).map((n) => <span key={n.name + n.action}>{part(`${t(sessionWords[n.action], { node: n.name })} ${clock(n.at)}`, `/activity${query({ kind: 'session' })}`)}</span>)}
     </span>
@@ -271,16 +271,16 @@ function Week() {
   }, [seldom, again, app, inUTC.value]);
   const t0 = now(), noon = Date.parse(`${day(t0)}T12:00:00Z`);
   const dates = Array.from({ length: 7 }, (_, i) => new Date(noon + i * 86400_000).toISOString().slice(0, 10));
-  const top = Math.max(1, ...(heat?.hours.values() ?? [])), minutes = heat?.minutes ?? new Array<number>(60).fill(0), busiest = Math.max(1, ...minutes);
+  const top = Math.max(1, ...(heat?.hours.values() ?? [])), least = Math.min(top, ...[...(heat?.hours.values() ?? [])].filter((n) => n > 0)), minutes = heat?.minutes ?? new Array<number>(60).fill(0), busiest = Math.max(1, ...minutes);
   const free = minutes.map((n, m) => ({ n, m })).sort((a, b) => a.n - b.n || Math.abs(a.m - 30) - Math.abs(b.m - 30)).slice(0, 6).map((x) => x.m).sort((a, b) => a - b);
   const freeText = t('Free minutes: {list}', { list: free.map((m) => ':' + two(m)).join(' ') });
   return (
     <div class="stack">
       {problem && <ProblemBox problem={problem} again={() => setAgain(again + 1)} />}
-      {heat?.out.truncated && <Notice look="warn"><p>{heat.out.uncounted ? t('Counting all would be too much work: {n} jobs are left out.', { n: heat.out.uncounted.toLocaleString() }) : t('There are more jobs than are looked at here: choose an app.')}</p></Notice>}
-      <Card title={<>{t('Due times in each hour')} {heat && <span class="count">{heat.total.toLocaleString()}</span>}</>} more={<><AppField value={app} set={(v) => { setOpen(undefined); setQuery({ app: v }); }} /><label class="check small"><input type="checkbox" checked={seldom} onChange={() => setSeldom(!seldom)} />{t('Without those due more often than every 10 minutes')}{seldom && heat?.out.frequent_count ? ` (${heat.out.frequent_count.toLocaleString()})` : ''}</label></>}>
+      {heat?.out.truncated && <Notice look="warn"><p>{heat.out.uncounted ? t('Too many jobs to count. {n} jobs are not included.', { n: heat.out.uncounted.toLocaleString() }) : t('Too many jobs to show them all. Choose an app.')}</p></Notice>}
+      <Card title={<>{t('Scheduled runs per hour')} {heat && <span class="count">{heat.total.toLocaleString()}</span>}</>} more={<><AppField value={app} set={(v) => { setOpen(undefined); setQuery({ app: v }); }} /><label class="check small" title={t('Jobs that run more often than every 10 minutes')}><input type="checkbox" checked={seldom} onChange={() => setSeldom(!seldom)} />{seldom && heat?.out.frequent_count ? t('Hide {n} frequent jobs', { n: heat.out.frequent_count.toLocaleString() }) : t('Hide frequent jobs')}</label></>}>
         {!heat ? !problem && <Loading rows={7} /> : (
-          <div class="scroll"><div class="in"><div class="heat" role="grid" aria-label={t('Due times in each hour')}>
+          <div class="scroll"><div class="in"><div class="heat" role="grid" aria-label={t('Scheduled runs per hour')}>
             <div role="row" style={{ display: 'contents' }}><span role="columnheader" class="h"><span class="unseen">{t('Day')}</span></span>{Array.from({ length: 24 }, (_, h) => <span key={h} role="columnheader" class="h">{h}</span>)}</div>
             {dates.map((d, i) => (
               <div key={d} role="row" style={{ display: 'contents' }}>
@@ -288,7 +288,7 @@ function Week() {
                 {Array.from({ length: 24 }, (_, h) => {
                   const k = `${d} ${two(h)}`, n = heat.hours.get(k) ?? 0, at = heat.at.get(k);
                   if (at === undefined) return <span key={h} role="gridcell"><span class="c past" style={{ display: 'block' }} /></span>;
-                  const share = n === 0 ? 0 : 0.12 + 0.68 * Math.sqrt(n / top), is = open?.from === at && open.to === at + hour;
+                  const share = n === 0 ? 0 : top === least ? 0.4 : 0.12 + 0.68 * Math.sqrt((n - least) / (top - least)), is = open?.from === at && open.to === at + hour;
                   return <span key={h} role="gridcell"><button class="c" aria-pressed={is} aria-label={`${d} ${h}:00, ${n}`} title={`${d} ${h}:00 · ${n.toLocaleString()}`} style={{ width: '100%', background: n ? `color-mix(in srgb, var(--heat) ${Math.round(share * 100)}%, var(--surface))` : undefined }} onClick={() => setOpen(is ? undefined : { from: at, to: at + hour, n })}>{n > 0 ? short(n) : ''}</button></span>;
                 })}
               </div>
@@ -301,13 +301,13 @@ function Week() {
         <Card title={t('Minutes of the hour')}>
           <div class="in stack">
             <div class="minutes" role="img" aria-label={freeText}>{minutes.map((n, m) => <i key={m} title={`:${two(m)} · ${n.toLocaleString()}`} class={free.includes(m) ? 'free' : ''} style={{ height: `${6 + (94 * n) / busiest}%` }} />)}</div>
-            <p>{freeText} <span class="faint">{t('A job that need not begin on the hour is better off there.')}</span></p>
+            <p>{freeText} <span class="faint">{t('Good times for jobs that need not start on the hour.')}</span></p>
           </div>
         </Card>
-        <Card title={t('Herds: minutes at which many are due')}>
-          {heat && heat.herds.length === 0 ? <Empty icon="check" title={t('No herds: they are well spread')} /> : (
+        <Card title={t('Busy minutes')}>
+          {heat && heat.herds.length === 0 ? <Empty icon="check" title={t('No busy minutes: runs are spread evenly')} /> : (
             <table><tbody>{heat?.herds.map((x) => (
-              <tr key={x.at}><td class="mono nowrap">{weekday(x.at)} {stamp(x.at).slice(5, 16)}</td><td class="num">{x.n.toLocaleString()}</td><td class="num"><button class="plainlink" aria-expanded={open?.from === x.at && open.to === x.at + minute} onClick={() => setOpen({ from: x.at, to: x.at + minute, n: x.n })}>{t('Which?')}</button></td></tr>
+              <tr key={x.at}><td class="mono nowrap">{weekday(x.at)} {stamp(x.at).slice(5, 16)}</td><td class="num">{x.n.toLocaleString()}</td><td class="num"><button class="plainlink" aria-expanded={open?.from === x.at && open.to === x.at + minute} onClick={() => setOpen({ from: x.at, to: x.at + minute, n: x.n })}>{t('Show jobs')}</button></td></tr>
             ))}</tbody></table>
           )}
         </Card>

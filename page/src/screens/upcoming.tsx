@@ -62,20 +62,20 @@ export function Upcoming() {
   const frequent = list?.frequent ?? [], jobs = new Set(rows.map((r) => r.job_id)).size;
   return (
     <>
-      <Head title={t('Upcoming')} sub={list && <span>{t(jobs === 1 ? '{n} due times of one job' : '{n} due times of {jobs} jobs', { n: rows.length.toLocaleString() + (list.next ? '+' : ''), jobs })}</span>}>
+      <Head title={t('Upcoming')} sub={list && <span>{t(jobs === 1 ? '{n} runs of one job' : '{n} runs of {jobs} jobs', { n: rows.length.toLocaleString() + (list.next ? '+' : ''), jobs })}</span>}>
         <AppField value={app} set={(v) => setQuery({ app: v })} />
-        <Choice label={t('How far')} value={span} set={(v) => setQuery({ span: v === 'hour' ? undefined : v })} options={[{ value: 'hour', text: t('Next hour') }, { value: 'day', text: t('Next day') }, { value: 'week', text: t('Next week') }]} />
+        <Choice label={t('Time range')} value={span} set={(v) => setQuery({ span: v === 'hour' ? undefined : v })} options={[{ value: 'hour', text: t('Next hour') }, { value: 'day', text: t('Next day') }, { value: 'week', text: t('Next week') }]} />
         <Button icon="upcoming" work={() => show(() => <Subscribe app={app} />)}>{t('Subscribe')}</Button>
       </Head>
       <div class="stack">
         {problem && <ProblemBox problem={problem} again={() => load.current!()} />}
-        {list?.truncated && <Notice look="warn"><p>{t('There are more jobs than are looked at here: choose an app.')}</p></Notice>}
+        {list?.truncated && <Notice look="warn"><p>{t('Too many jobs to show them all. Choose an app.')}</p></Notice>}
         {frequent.length > 0 && (
-          <Card title={t('Again and again')} more={list!.frequent_count! > frequent.length && <span class="faint small">{t('and {n} more', { n: list!.frequent_count! - frequent.length })}</span>}>
+          <Card title={t('Frequent jobs')} more={list!.frequent_count! > frequent.length && <span class="faint small">{t('and {n} more', { n: list!.frequent_count! - frequent.length })}</span>}>
             <div class="in chips">{frequent.slice(0, 40).map((f) => <Link key={f.job_id} class="chip" to={`/jobs/${f.job_id}`}><bdi>{f.job}</bdi> <span class="faint small">×{f.count.toLocaleString()}</span></Link>)}{frequent.length > 40 && <span class="faint small">{t('and {n} more', { n: frequent.length - 40 })}</span>}</div>
           </Card>
         )}
-        {!list ? !problem && <section class="card"><Loading rows={8} /></section> : rows.length === 0 ? <section class="card"><Empty icon="upcoming" title={t('Nothing else is due')} /></section>
+        {!list ? !problem && <section class="card"><Loading rows={8} /></section> : rows.length === 0 ? <section class="card"><Empty icon="upcoming" title={frequent.length ? t('No other upcoming runs') : t('No upcoming runs')}><p>{t('Runs of active jobs appear here. Choose a longer time range to see more.')}</p></Empty></section>
           : span === 'week' ? <WeekCalendar days={days} open={here.value.search.get('day') ?? ''} whole={!list.next} />
           : [...days].map(([d, items]) => <DayList key={d} date={d} items={items} />)}
         {list?.next && <div class="more-row"><Button work={more}>{t('Show more')}</Button></div>}
@@ -133,17 +133,17 @@ function Subscribe({ app }: { app: string }) {
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   return (
-    <Dialog title={t('Subscribe in a calendar program')} close={closeDialog} wide precious={!!token}>
+    <Dialog title={t('Subscribe from a calendar app')} close={closeDialog} wide precious={!!token}>
       <div class="body">
-        <p>{t('Give it this address. It asks for a user name and a password: any name, and as the password a token of role viewer, made for it alone.')}</p>
+        <p>{t('Enter this address in the calendar app. When it asks for a user name and password, enter any name, and as the password a viewer token created for it.')}</p>
         <Field id="feed" label={t('Address')}><div class="row"><input id="feed" class="mono grow" readOnly value={address} onFocus={(e) => e.currentTarget.select()} /><Button icon="copy" work={() => copy(address)}>{t('Copy')}</Button></div></Field>
         {token ? (
-          <Field id="feed-token" label={t('Password')} hint={t('This is shown once. It can only read, and holds for a year.')}><div class="row"><input id="feed-token" class="mono grow" readOnly value={token} onFocus={(e) => e.currentTarget.select()} /><Button icon="copy" work={() => copy(token)}>{t('Copy')}</Button></div></Field>
-        ) : may('admin') ? <div><Button icon="key" work={make}>{t('Make a token for it')}</Button></div> : <p class="faint">{t('Ask an admin for a token of role viewer.')}</p>}
+          <Field id="feed-token" label={t('Password')} hint={t('Shown only once. It is read-only and valid for a year.')}><div class="row"><input id="feed-token" class="mono grow" readOnly value={token} onFocus={(e) => e.currentTarget.select()} /><Button icon="copy" work={() => copy(token)}>{t('Copy')}</Button></div></Field>
+        ) : may('admin') ? <div><Button icon="key" work={make}>{t('Create a token for it')}</Button></div> : <p class="faint">{t('Ask an admin for a viewer token.')}</p>}
         {problem && <ProblemBox problem={problem} />}
-        <p class="faint small">{t('Days on which a job is due more often than six times have one entry for it.')}</p>
+        <p class="faint small">{t('A job that runs more than six times a day gets one entry for that day.')}</p>
       </div>
-      <footer><Button icon="download" work={() => download(path, 'go-crontab.ics')}>{t('Download it once')}</Button><Button look="primary" work={closeDialog}>{t('Close')}</Button></footer>
+      <footer><Button icon="download" work={() => download(path, 'go-crontab.ics')}>{t('Download as file')}</Button><Button look="primary" work={closeDialog}>{t('Close')}</Button></footer>
     </Dialog>
   );
 }

@@ -1,9 +1,11 @@
-package bench
+package main
 
 import (
 	"fmt"
 	"math"
 	"strings"
+
+	"go-crontab/internal/bench"
 )
 
 // mark is a target for a figure.
@@ -19,22 +21,29 @@ type mark struct {
 // marks are the targets for a machine with two processors, shared by nodes, server and benchmark,
 // with durable commits.
 func marks() []mark {
-	rate := func(r *Result) float64 { return r.Rate }
-	p50 := func(r *Result) float64 { return r.Late.P50 }
-	p99 := func(r *Result) float64 { return r.Late.P99 }
-	statements := func(r *Result) float64 { return r.Cost.Statements }
-	memory := func(r *Result) float64 { return r.Cost.NodeMB }
-	redo := func(r *Result) float64 { return r.Cost.Redo }
-	node := func(r *Result) float64 { return r.Cost.NodeUS }
-	server := func(r *Result) float64 {
+	rate := func(r *bench.Result) float64 { return r.Rate }
+	p50 := func(r *bench.Result) float64 { return r.Late.P50 }
+	p99 := func(r *bench.Result) float64 { return r.Late.P99 }
+	statements := func(r *bench.Result) float64 { return r.Cost.Statements }
+	memory := func(r *bench.Result) float64 { return r.Cost.NodeMB }
+	redo := func(r *bench.Result) float64 { return r.Cost.Redo }
+	node := func(r *bench.Result) float64 { return r.Cost.NodeUS }
+	server := func(r *bench.Result) float64 {
 		if r.Cost.ServerUS == 0 { // on another machine
 			return math.NaN()
 		}
 		return r.Cost.ServerUS
 	}
 
-	guard := func(figure func(Cost) float64) func(results) (float64, bool) {
-		return of("shell 5000 jobs", func(r *Result) float64 {
+	limit := func(r *bench.Result) float64 {
+		if r.Limit == nil {
+			return math.NaN()
+		}
+		return r.Limit.Ratio
+	}
+
+	guard := func(figure func(bench.Cost) float64) func(results) (float64, bool) {
+		return of("shell 5000 jobs", func(r *bench.Result) float64 {
 			if r.Cost.GuardMB == 0 { // no guard, or it was not measured
 				return math.NaN()
 			}
@@ -52,12 +61,7 @@ func marks() []mark {
 		{"… of HTTP requests", "http-herd", 40, true, " ms", of("http-herd 1000/s", p99)},
 		{"HTTP, loopback", "http", 11_000, false, "/s", of("http 30000 jobs", rate)},
 		{"… lateness p99 at 5,000/s", "http-steady --rate 5000", 10, true, " ms", of("http-steady 5000/s", p99)},
-		{"`bash -c true`, of bare `os/exec`", "shell", .8, false, "", of("shell 5000 jobs", func(r *Result) float64 {
-			if r.Limit == nil {
-				return math.NaN()
-			}
-			return r.Limit.Ratio
-		})},
+		{"`bash -c true`, of bare `os/exec`", "shell", .8, false, "", of("shell 5000 jobs", limit)},
 		{"100,000 due one-shots drained", "burst", 25_000, false, "/s", of("burst 100000 jobs", rate)},
 		{"… processor time of the server for each", "burst", 50, true, " µs", of("burst 100000 jobs", server)},
 		{"… of the node", "burst", 30, true, " µs", of("burst 100000 jobs", node)},
@@ -81,11 +85,11 @@ func marks() []mark {
 		},
 		{
 			"idle beside 1,000,000 jobs", "idle --jobs 1000000", 5, true, " statements/s",
-			of("idle 1000000 jobs", func(r *Result) float64 { return r.Idle.Statements }),
+			of("idle 1000000 jobs", func(r *bench.Result) float64 { return r.Idle.Statements }),
 		},
 		{
 			"… processor of the node", "idle --jobs 1000000", .5, true, " %",
-			of("idle 1000000 jobs", func(r *Result) float64 { return r.Idle.NodeCPU }),
+			of("idle 1000000 jobs", func(r *bench.Result) float64 { return r.Idle.NodeCPU }),
 		},
 		{
 			"2 nodes on one server, of one", "nodes", .95, false, "",
@@ -100,18 +104,18 @@ func marks() []mark {
 		{"… lateness p99", "slow --rate 5000 --round-trip 20ms", 50, true, " ms", of("slow 5000/s 20ms", p99)},
 		{"memory with 10,000 prepared runs", "steady", 64, true, " MB", of("steady 1000/s", memory)},
 		{"… at 20,000/s", "steady --rate 20000", 150, true, " MB", of("steady 20000/s", memory)},
-		{"processor of the guard beside commands", "shell", 1, true, " %", guard(func(c Cost) float64 {
+		{"processor of the guard beside commands", "shell", 1, true, " %", guard(func(c bench.Cost) float64 {
 			return c.GuardCPU
 		})},
 		{
 			"… its memory, without the text that it shares with the node", "shell", 10, true, " MB",
-			guard(func(c Cost) float64 { return c.GuardMB }),
+			guard(func(c bench.Cost) float64 { return c.GuardMB }),
 		},
 		{"jobs created, 1,000 with a request", "api", 5_000, false, "/s", of("api 1000 jobs at a time", rate)},
 		{"… one by one", "api", 500, false, "/s", of("api 1 job at a time", rate)},
 		{
 			"one of three nodes killed at 1,000/s, the latest start", "failover", 2_000, true, " ms",
-			of("failover 1000/s", func(r *Result) float64 { return r.Late.Max }),
+			of("failover 1000/s", func(r *bench.Result) float64 { return r.Late.Max }),
 		},
 		{
 			"while old records are removed at 5,000/s, p50, of that while none are", "purge --rate 5000", 1.05, true,
@@ -136,9 +140,9 @@ func marks() []mark {
 const binlogged = ", binary log"
 
 // results maps names to results.
-type results map[string]*Result
+type results map[string]*bench.Result
 
-func of(name string, figure func(*Result) float64) func(results) (float64, bool) {
+func of(name string, figure func(*bench.Result) float64) func(results) (float64, bool) {
 	return func(all results) (float64, bool) {
 		r := all[name]
 		if r == nil || strings.HasPrefix(name, "idle ") && r.Idle == nil {
@@ -150,7 +154,7 @@ func of(name string, figure func(*Result) float64) func(results) (float64, bool)
 }
 
 // best returns the highest figure of the results with a prefix, on servers without a binary log.
-func best(prefix string, figure func(*Result) float64) func(results) (float64, bool) {
+func best(prefix string, figure func(*bench.Result) float64) func(results) (float64, bool) {
 	return func(all results) (most float64, found bool) {
 		for name, r := range all {
 			if strings.HasPrefix(name, prefix) && !strings.HasSuffix(name, binlogged) {
@@ -162,7 +166,7 @@ func best(prefix string, figure func(*Result) float64) func(results) (float64, b
 }
 
 // against returns the ratio of a figure between two results.
-func against(name, other string, figure func(*Result) float64) func(results) (float64, bool) {
+func against(name, other string, figure func(*bench.Result) float64) func(results) (float64, bool) {
 	one, two := of(name, figure), of(other, figure)
 	return func(all results) (float64, bool) {
 		a, ok := one(all)
@@ -172,7 +176,7 @@ func against(name, other string, figure func(*Result) float64) func(results) (fl
 }
 
 // busy is the CPU time of nodes and server.
-func busy(r *Result) float64 { return r.Cost.NodeCPU + r.Cost.ServerCPU }
+func busy(r *bench.Result) float64 { return r.Cost.NodeCPU + r.Cost.ServerCPU }
 
 // marksTable compares results with the marks. A mark is reached at 1 and above.
 func marksTable(all results) string {

@@ -1,9 +1,11 @@
-package bench
+package main
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"go-crontab/internal/bench"
 )
 
 // TestMarks checks that the table compares each measured mark with its target in the right
@@ -11,11 +13,11 @@ import (
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	all := results{}
-	for _, r := range []*Result{
-		{Scenario: "steady", Variant: "1000/s", Rate: 1000, Late: Late{P50: .5, P99: 10}},
-		{Scenario: "steady", Variant: "20000/s", Rate: 5000, Cost: Cost{NodeMB: 15}},
+	for _, r := range []*bench.Result{
+		{Scenario: "steady", Variant: "1000/s", Rate: 1000, Late: bench.Late{P50: .5, P99: 10}},
+		{Scenario: "steady", Variant: "20000/s", Rate: 5000, Cost: bench.Cost{NodeMB: 15}},
 		{Scenario: "burst", Variant: "100000 jobs", Seconds: 6.4, Rate: 15_625},
-		{Scenario: "idle", Variant: "1000000 jobs", Idle: &Idle{Statements: 2.5, NodeCPU: .6}},
+		{Scenario: "idle", Variant: "1000000 jobs", Idle: &bench.Idle{Statements: 2.5, NodeCPU: .6}},
 		{Scenario: "nodes", Variant: "50000 jobs 1 node", Rate: 10_000},
 		{Scenario: "nodes", Variant: "50000 jobs 2 nodes", Rate: 9_500},
 		{Scenario: "shell", Variant: "5000 jobs"}, // without a limit
@@ -23,7 +25,7 @@ func TestMarks(t *testing.T) {
 		all[r.Name()] = r
 	}
 
-	all["burst 100000 jobs"+binlogged] = &Result{Rate: 12_500}
+	all["burst 100000 jobs"+binlogged] = &bench.Result{Rate: 12_500}
 	text := marksTable(all)
 	for _, want := range []string{
 		"| no-op, sustained, one node | ≥ 20,000/s | 5,000/s | **0.25** | `steady --rate 20000` |",
@@ -44,7 +46,7 @@ func TestMarks(t *testing.T) {
 	}
 	for _, m := range marks() {
 		words := strings.Fields(m.command)
-		if !slices.ContainsFunc(Scenarios(), func(s Scenario) bool { return slices.Contains(words, s.Name) }) {
+		if !slices.ContainsFunc(bench.Names(), func(name string) bool { return slices.Contains(words, name) }) {
 			t.Errorf("%s: %q names no scenario", m.what, m.command)
 		}
 	}

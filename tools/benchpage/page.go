@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"cmp"
@@ -6,25 +6,27 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"go-crontab/internal/bench"
 )
 
-// Page writes reports as Markdown: the machines, a table of the cost of fires, one of idle nodes,
-// one of the API, and the plots. plots is the folder of the plots relative to the page. If several
-// reports have the same result, the latest one counts.
-func Page(reports []*Report, plots string) string {
+// pageOf writes reports as Markdown: the machines, a table of the cost of fires, one of idle nodes,
+// one of the API, and links to the plots, which tools/benchplot draws. plots is the folder of the
+// plots relative to the page. If several reports have the same result, the latest one counts.
+func pageOf(reports []*bench.Report, plots string) string {
 	reports = slices.Clone(reports)
-	slices.SortStableFunc(reports, func(a, b *Report) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(reports, func(a, b *bench.Report) int { return a.At.Compare(b.At) })
 
 	type shown struct {
-		*Result
-		of *Report
+		*bench.Result
+		of *bench.Report
 	}
 	var all []shown
 	for _, r := range reports {
 		for i := range r.Results {
 			x := shown{&r.Results[i], r}
 			if at := slices.IndexFunc(all, func(s shown) bool {
-				return s.Name() == x.Name() && s.of.binlog() == r.binlog()
+				return s.Name() == x.Name() && binlog(s.of) == binlog(r)
 			}); at >= 0 {
 				all[at] = x
 			} else {
@@ -34,7 +36,7 @@ func Page(reports []*Report, plots string) string {
 	}
 
 	place := map[string]int{}
-	for i, s := range Scenarios() {
+	for i, s := range bench.Scenarios() {
 		place[s.Name] = i
 	}
 
@@ -49,7 +51,7 @@ func Page(reports []*Report, plots string) string {
 	noisy, byName := false, results{}
 	for _, x := range all {
 		name := x.Name()
-		if x.of.binlog() {
+		if binlog(x.of) {
 			name += binlogged
 		}
 
@@ -61,11 +63,11 @@ func Page(reports []*Report, plots string) string {
 		switch {
 		case x.Idle != nil:
 			fmt.Fprintf(&idle, "| %s | %s | %.2f %% | %s | %.0f MB | %s |\n", name, figure(x.Idle.Statements),
-				x.Idle.NodeCPU, percentOr(x.Idle.ServerCPU, 2), x.Cost.NodeMB, x.spread())
+				x.Idle.NodeCPU, percentOr(x.Idle.ServerCPU, 2), x.Cost.NodeMB, spread(x.Result))
 		case x.Writes != nil:
 			w := x.Writes
 			fmt.Fprintf(&writes, "| %s | %s | %.1f / %.1f ms | %.1f | %.0f B | %s |\n", name, figure(x.Rate), w.P50,
-				w.P99, w.Statements, w.Redo, x.spread())
+				w.P99, w.Statements, w.Redo, spread(x.Result))
 		default:
 			limit := "–"
 			if x.Limit != nil {
@@ -76,7 +78,7 @@ func Page(reports []*Report, plots string) string {
 				figure(x.Rate),
 				figure(x.Late.P50), figure(x.Late.P99), figure(x.Late.Max), x.Cost.Statements,
 				x.Cost.Redo+x.Cost.Binlog, x.Cost.NodeCPU, x.Cost.NodeMB,
-				percentOr(x.Cost.ServerCPU, 0), limit, x.Account.words(), x.spread())
+				percentOr(x.Cost.ServerCPU, 0), limit, words(x.Account), spread(x.Result))
 		}
 
 		if len(x.Series) > 1 {
@@ -119,11 +121,11 @@ func Page(reports []*Report, plots string) string {
 }
 
 // binlog reports whether the server wrote a binary log.
-func (r *Report) binlog() bool { return strings.EqualFold(r.Machine.Settings["log_bin"], "ON") }
+func binlog(r *bench.Report) bool { return strings.EqualFold(r.Machine.Settings["log_bin"], "ON") }
 
 // machines describes each machine that reports were made on.
-func machines(reports []*Report) []string {
-	when := map[string][]*Report{}
+func machines(reports []*bench.Report) []string {
+	when := map[string][]*bench.Report{}
 	for _, r := range reports {
 		m := r.Machine
 		where := "of somebody's choice"
@@ -141,7 +143,7 @@ func machines(reports []*Report) []string {
 			settings = append(settings, fmt.Sprintf("`%s=%s`", name, m.Settings[name]))
 		}
 
-		line := fmt.Sprintf("%s, %s of %s; server %s (%s) with %s", m.OS, plural(m.Cores, "processor"), cpu, m.Server,
+		line := fmt.Sprintf("%s, %s of %s; server %s (%s) with %s", m.OS, processors(m.Cores), cpu, m.Server,
 			where, strings.Join(settings, ", "))
 		when[line] = append(when[line], r)
 	}
@@ -176,34 +178,34 @@ func machines(reports []*Report) []string {
 	return out
 }
 
-// PagePlots draws the plots of Page, by file name.
-func PagePlots(reports []*Report) map[string][]byte {
-	out := map[string][]byte{}
-	for _, r := range reports {
-		for i := range r.Results {
-			x := &r.Results[i]
-			if len(x.Series) < 2 {
-				continue
-			}
-			if svg, err := plot(x); err == nil {
-				out[plotName(x, r)] = svg
-			}
-		}
-	}
-
-	return out
-}
-
-func plotName(x *Result, of *Report) string {
+// plotName is the file that tools/benchplot draws a result into.
+func plotName(x *bench.Result, of *bench.Report) string {
 	name := "bench-" + fileName(x.Name())
-	if of.binlog() {
+	if binlog(of) {
 		name += "-binlog"
 	}
 	return name + ".svg"
 }
 
-// words describes the account.
-func (a Account) words() string {
+// fileName makes a name safe for all file systems.
+func fileName(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+			return c
+		}
+		return '-'
+	}, strings.ToLower(name))
+}
+
+func processors(n int) string {
+	if n == 1 {
+		return "1 processor"
+	}
+	return fmt.Sprintf("%d processors", n)
+}
+
+// words describes an account.
+func words(a bench.Account) string {
 	switch {
 	case !a.OK():
 		return fmt.Sprintf("**%d missing, %d twice, %d early**", a.Missing, a.Doubled, a.Early)
@@ -223,7 +225,7 @@ func (a Account) words() string {
 }
 
 // spread returns the number of runs and their range.
-func (r *Result) spread() string {
+func spread(r *bench.Result) string {
 	if len(r.Rates) < 2 {
 		return "1"
 	}
@@ -255,18 +257,18 @@ func figure(f float64) string {
 	return fmt.Sprintf("%.2f", f)
 }
 
-// The lines around the text of Page in a page.
+// The lines around the written part of the page.
 const (
-	PageBegin = "<!-- bench: written by make bench -->"
-	PageEnd   = "<!-- bench: end -->"
+	pageBegin = "<!-- bench: written by make bench -->"
+	pageEnd   = "<!-- bench: end -->"
 )
 
-// Replace puts text between the two lines of a page.
-func Replace(page, text string) (string, error) {
-	before, rest, begun := strings.Cut(page, PageBegin+"\n")
-	_, after, ended := strings.Cut(rest, PageEnd)
+// replace puts text between the two lines of a page.
+func replace(page, text string) (string, error) {
+	before, rest, begun := strings.Cut(page, pageBegin+"\n")
+	_, after, ended := strings.Cut(rest, pageEnd)
 	if !begun || !ended {
-		return "", fmt.Errorf("the page has no lines %q and %q, in this order", PageBegin, PageEnd)
+		return "", fmt.Errorf("the page has no lines %q and %q, in this order", pageBegin, pageEnd)
 	}
-	return before + PageBegin + "\n\n" + strings.Trim(text, "\n") + "\n\n" + PageEnd + after, nil
+	return before + pageBegin + "\n\n" + strings.Trim(text, "\n") + "\n\n" + pageEnd + after, nil
 }

@@ -1,44 +1,17 @@
-package bench
+package main
 
 import (
 	"bytes"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/wcharczuk/go-chart/v2"
 	"github.com/wcharczuk/go-chart/v2/drawing"
 )
 
-// Plots draws each result with a series as SVG, by file name: fires per second, and the lateness in
-// each second.
-func Plots(r *Report) map[string][]byte {
-	out := map[string][]byte{}
-	for i := range r.Results {
-		x := &r.Results[i]
-		if len(x.Series) < 2 {
-			continue
-		}
-		if svg, err := plot(x); err == nil { // a plot that cannot be drawn has nothing to show
-			out[fileName(x.Name())+".svg"] = svg
-		}
-	}
-
-	return out
-}
-
-// fileName makes a name safe for all file systems.
-func fileName(name string) string {
-	return strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
-			return c
-		}
-		return '-'
-	}, strings.ToLower(name))
-}
-
-func plot(x *Result) ([]byte, error) {
+// plot draws a result as SVG: fires per second, and the lateness in each second.
+func plot(x *result) ([]byte, error) {
 	var at, fires, p50, p99, most []float64
 	for _, s := range x.Series {
 		at, fires = append(at, s.At), append(fires, float64(s.Fires))
@@ -66,7 +39,7 @@ func plot(x *Result) ([]byte, error) {
 		},
 		YAxis:          chart.YAxis{Name: "lateness, ms", Range: fromZero(most), ValueFormatter: short},
 		YAxisSecondary: chart.YAxis{Name: "fires per second", Range: fromZero(fires), ValueFormatter: whole},
-		Elements:       []chart.Renderable{heading(x.Name(), series)},
+		Elements:       []chart.Renderable{heading(x.name(), series)},
 	}
 
 	for _, s := range series {

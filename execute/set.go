@@ -1,0 +1,123 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"go-crontab/internal/loop"
+	"go-crontab/job"
+)
+
+// Set has the attempts of an Executing. It is made first, because the recorder of ends removes the written ones.
+type Set struct {
+	slots       int
+	wakeStarter loop.Wake // a slot became free
+
+	mu    sync.Mutex
+	byRun map[int64]*entry
+	over  int           // ended attempts in byRun whose outcome is not written yet
+	calls int           // HTTP requests in byRun that have not ended
+	busy  int           // attempts under way
+	idle  chan struct{} // closed when busy becomes 0; nil without a waiter
+}
+
+// NewSet returns an empty set with a number of slots. It wakes the starter when a slot became free.
+func NewSet(slots int, wakeStarter loop.Wake) *Set {
+	return &Set{slots: slots, wakeStarter: wakeStarter, byRun: map[int64]*entry{}}
+}
+
+// Written removes attempts whose outcomes are known to be written.
+func (x *Set) Written(launches []job.Launch) {
+	x.mu.Lock()
+	for _, l := range launches {
+		if a := x.byRun[l.Run]; a != nil && a.Launch == l && a.over {
+			delete(x.byRun, l.Run)
+			x.over--
+		}
+	}
+	x.mu.Unlock()
+
+	x.wakeStarter.Up()
+}
+
+// Has reports whether the set holds a launch.
+func (x *Set) Has(l job.Launch) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	a := x.byRun[l.Run]
+	return a != nil && a.Launch == l
+}
+
+// Len returns the number of attempts in the set.
+func (x *Set) Len() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.byRun)
+}
+
+// Idle reports whether no attempt is under way.
+func (x *Set) Idle() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.busy == 0
+}
+
+// leave counts an attempt as no longer under way, and wakes Wait after the last one.
+func (x *Set) leave() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.busy--
+	if x.busy == 0 && x.idle != nil {
+		close(x.idle)
+		x.idle = nil
+	}
+}
+
+// mostOver is the number of unwritten outcomes that occupy no slot; each further one occupies a slot. If every one
+// did, short attempts would always wait for MySQL to write earlier outcomes. The limit bounds memory, because an
+// outcome carries its output.
+const mostOver = 512
+
+// call returns 1 for an HTTP request, 0 for a command or a handler.
+func (a *entry) call() int {
+	if a.Spec.HTTP != nil {
+		return 1
+	}
+	return 0
+}
+
+// Taken returns the number of occupied slots. CallsPerSlot HTTP requests share one.
+func (x *Set) Taken() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+
+	return len(x.byRun) - x.over - x.calls +
+		(x.calls+job.CallsPerSlot-1)/job.CallsPerSlot +
+		max(0, x.over-mostOver)
+}
+
+// Free returns the number of free slots: that many more attempts of any kind fit.
+func (x *Set) Free() int { return x.slots - x.Taken() }
+
+// Wait returns when no attempt is under way any more, though outcomes may still be unwritten, or with an error when ctx
+// ends first.
+func (x *Set) Wait(ctx context.Context) error {
+	x.mu.Lock()
+	if x.busy == 0 {
+		x.mu.Unlock()
+		return nil
+	}
+	if x.idle == nil {
+		x.idle = make(chan struct{})
+	}
+	idle := x.idle
+	x.mu.Unlock()
+
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(errors.New("commands are still running"), context.Cause(ctx))
+	}
+}

@@ -1,0 +1,18 @@
+package loop
+
+// Wake wakes a loop: it ends the pause before the next step. It has one slot. A wake that finds the
+// slot full is redundant, and a missed one costs a pause. A nil Wake wakes nothing.
+//
+// A stage calls its own wake Wake, and that of another loop by the loop's name: WakeClaimer.
+type Wake chan struct{}
+
+// NewWake returns the wake of one loop.
+func NewWake() Wake { return make(Wake, 1) }
+
+// Up wakes the loop. It never blocks.
+func (w Wake) Up() {
+	select {
+	case w <- struct{}{}:
+	default:
+	}
+}
