@@ -268,7 +268,7 @@ func TestApplyIsAllOrNothing(t *testing.T) {
 	}
 	for name, w := range map[string]job.Wanted{
 		"at another version": version(1, ofEvery("there", 60)),
-		"must not exist yet":  version(0, ofEvery("there", 3600)),
+		"must not exist yet": version(0, ofEvery("there", 3600)),
 		"is gone":            version(3, ofEvery("gone", 3600)),
 	} {
 		_, err := p.Apply(p.ctx, job.Apply{Jobs: []job.Wanted{good, w}})
