@@ -24,7 +24,7 @@ func TestAppLimits(t *testing.T) {
 	over := func(r *reply, limit string) {
 		t.Helper()
 		r.want(429)
-		for _, part := range []string{"urn:go-crontab:problem:app-limit", "app billing", limit,
+		for _, part := range []string{"urn:go-crontab:problem:app-limit", "App billing", limit,
 			"admin of the cluster"} {
 			if !strings.Contains(r.body, part) {
 				t.Errorf("%s: %s\nlacks %q", r.what, r.body, part)
@@ -35,7 +35,7 @@ func TestAppLimits(t *testing.T) {
 	s.call("PUT", limits, `{"jobs": 2, "runs_per_minute": 3}`).want(200)
 	s.call("POST", "/api/v1/jobs", spec("a")).want(201)
 	s.call("POST", "/api/v1/jobs", spec("b")).want(201)
-	over(s.call("POST", "/api/v1/jobs", spec("c")), "has 2 jobs and may have at most 2")
+	over(s.call("POST", "/api/v1/jobs", spec("c")), "has 2 jobs and can have at most 2")
 	over(s.call("PUT", "/api/v1/apps/billing/jobs/c", `{"schedule": "0 3 1 1 *", "command": "true"}`), "at most 2")
 	s.call("POST", "/api/v1/jobs", `{"name": "other", "schedule": "0 3 1 1 *", "command": "true"}`).want(201)
 	over(s.call("PATCH", "/api/v1/jobs/"+s.jobID("default", "other"), `{"app": "billing"}`), "at most 2")
@@ -60,7 +60,7 @@ func TestAppLimits(t *testing.T) {
 	over(s.call("POST", "/api/v1/jobs/"+s.jobID("billing", "b")+"/backfill",
 		`{"from": "2020-01-01T00:00:00Z", "to": "2024-01-01T00:00:00Z"}`), "at most 3 a minute")
 	if r := s.call("POST", "/api/v1/bulk/run?app=billing", "").want(200); !strings.Contains(r.body,
-		"may have at most 3 a minute") || !strings.Contains(r.body, `"changed":0`) {
+		"can start at most 3 a minute") || !strings.Contains(r.body, `"changed":0`) {
 		t.Errorf("a bulk run: %s", r.body)
 	}
 
@@ -144,7 +144,7 @@ func TestKeptOutputLimit(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"output": "1KB"}`:      "write KiB",
 		`{"output": "0"}`:        "at least one",
-		`{"output": "much"}`:     "size such as",
+		`{"output": "much"}`:     "is not a size",
 		`{"output": "2000TiB"}`:  "between 1B and 1024TiB",
 		`{"output": -1}`:         "size such as",
 		`{"kept_output": "1Ki"}`: "kept_output",

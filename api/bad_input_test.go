@@ -75,7 +75,7 @@ func TestBadInput(t *testing.T) {
 			"at", "2027-01-31T03:00:00Z"),
 		"a time long past": post(`{"name": "x", "command": "true", "at": "2020-01-01T00:00:00Z"}`,
 			422, "invalid", "at",
-			"years ago, and this job starts at most 1h late (misfire.max_age); to run it at once"),
+			"years ago, and this job starts at most 1h late (misfire.max_age); to run it now"),
 		"a time without offset": post(`{"name": "x", "command": "true", "at": "2030-01-01T00:00:00"}`, 422,
 			"invalid", "at", "with its offset"),
 		"a field of the server": post(good(`, "id": "7"`), 422, "invalid", "id", "set by the server"),
@@ -109,7 +109,7 @@ func TestBadInput(t *testing.T) {
 		"a zone of this machine": post(good(`, "timezone": "Local"`), 422, "invalid", "timezone",
 			"differs from machine to machine"),
 		"a short interval": post(`{"name": "x", "command": "true", "every": "1ms"}`, 422, "invalid",
-			"every", "shorter than 10ms"),
+			"every", "shorter than the minimum of 10ms"),
 		"a start with a single instant": post(
 			`{"name": "x", "command": "true", "at": "2030-01-01T00:00:00Z", "start": "2030-01-01T00:00:00Z"}`, 422,
 			"invalid", "start", "cannot be used with at"),
@@ -348,7 +348,7 @@ func TestBadInput(t *testing.T) {
 			"POST", "/api/v1/crontab", `{"text": "", "user": 7}`, nil, 422, "invalid", "user", "text in quotes",
 		},
 		"a wrong method": {
-			"DELETE", jobs, nil, nil, 405, "method-not-allowed", "", "takes GET, POST, HEAD, not DELETE",
+			"DELETE", jobs, nil, nil, 405, "method-not-allowed", "", "supports GET, POST, HEAD, but not DELETE",
 		},
 		"OPTIONS":                            {"OPTIONS", jobs, nil, nil, 405, "method-not-allowed", "", "not OPTIONS"},
 		"a method that is none":              {"BREW", jobs, nil, nil, 405, "method-not-allowed", "", "not BREW"},

@@ -274,7 +274,7 @@ func TestPlacementIsVisible(t *testing.T) {
 		`"payload","message":"is 65537 bytes`: {
 			"name": "x", "handler": "a", "payload": strings.Repeat("x", 65537), "schedule": "@daily",
 		},
-		`leave one of command, handler out`: {"name": "x", "command": "true", "handler": "a", "schedule": "@daily"},
+		`keep one of command, handler`: {"name": "x", "command": "true", "handler": "a", "schedule": "@daily"},
 	} {
 		if r := s.call("POST", "/api/v1/jobs", body).want(422); !strings.Contains(r.body, want) {
 			t.Errorf("%.60v: got %s, want %s", body, r.body, want)

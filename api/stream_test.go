@@ -252,7 +252,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		}
 
 		if i == 0 {
-			if r := as.call("GET", "/api/v1/events", nil).want(429); !strings.Contains(r.body, "t0 has 16 streams") ||
+			if r := as.call("GET", "/api/v1/events", nil).want(429); !strings.Contains(r.body, "t0 already has 16 streams") ||
 				r.header.Get("Retry-After") == "" {
 				t.Errorf("got %s, %v", r.body, r.header)
 			}
@@ -305,7 +305,7 @@ func TestStreamsOfOneToken(t *testing.T) {
 	}
 
 	if r := browser.call("GET", "/api/v1/events", nil, second...).want(429); !strings.Contains(r.body,
-		"mine has 16 streams") {
+		"mine already has 16 streams") {
 		t.Errorf("got %s", r.body)
 	}
 }
