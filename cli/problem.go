@@ -16,8 +16,6 @@ import (
 type apiProblem struct {
 	*client.Problem
 	Errors []fieldProblem
-
-	RequestID string `json:"request_id"` // names the request in the node's log
 }
 
 type fieldProblem struct {
