@@ -284,7 +284,8 @@ func TestProblemsAndTheirCodes(t *testing.T) {
 	const invalid = `{"type":"urn:go-crontab:problem:invalid","title":"The request is not valid","status":422,"detail":"schedule: no; name: no",` +
 		`"errors":[{"field":"schedule","message":"is \u001b[31mbad"},{"field":"name","message":"is bad too"}]}`
 	problem := func(status int) func(*http.Request) (int, string) {
-		return always(status, fmt.Sprintf(`{"type":"t","title":"Title","status":%d,"detail":"Detail."}`, status))
+		return always(status,
+			fmt.Sprintf(`{"type":"t","title":"Title","status":%d,"detail":"Detail.","request_id":"r7"}`, status))
 	}
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"GET /api/v1/jobs/1": always(422, invalid),
@@ -295,8 +296,8 @@ func TestProblemsAndTheirCodes(t *testing.T) {
 
 	for id, want := range map[string]result{
 		"1": {code: exitRefused, err: "The request is not valid\n  schedule: is �[31mbad\n  name: is bad too\n"},
-		"2": {code: exitRefused, err: "Title: Detail."},
-		"3": {code: exitFailed, err: "Title: Detail."},
+		"2": {code: exitRefused, err: "Title: Detail.\n"},
+		"3": {code: exitFailed, err: "Title: Detail. (request_id r7)\n"},
 		"4": {code: exitFailed, err: "use another node"},
 		"5": {code: exitFailed, err: "is not a go-crontab node"},
 		"6": {code: exitFailed, err: "cannot read the response"},
