@@ -161,7 +161,7 @@ func TestGroupsAreCheckedAgain(t *testing.T) {
 	if n := c.number(
 		`SELECT COUNT(*)
 		FROM audit
-		WHERE kind = 'login' AND action = 'revoke' AND who = ? AND reason LIKE '%no group%'`, job.Itself); n != 1 {
+		WHERE kind = 'login' AND action = 'revoke' AND who = ? AND reason LIKE '%no longer in a group%'`, job.Itself); n != 1 {
 		t.Errorf("got %d lines of the audit about the end, want 1", n)
 	}
 }
