@@ -65,17 +65,17 @@ func TestCommandOptionsAreChecked(t *testing.T) {
 
 	negative := Size(-1)
 	for want, change := range map[string]func(*CommandOptions){
-		`user: "a:" is not`:             func(o *CommandOptions) { o.User = "a:" },
-		`user: ":a" is not`:             func(o *CommandOptions) { o.User = ":a" },
-		`user: "b:c" is not a name`:     func(o *CommandOptions) { o.User = "a:b:c" },
-		`user: "../root" is not a name`: func(o *CommandOptions) { o.User = "../root" },
-		`user: "a\nb" is not a name`:    func(o *CommandOptions) { o.User = "a\nb" },
-		`dir: "data" is not an absolute path`:   func(o *CommandOptions) { o.Dir = "data" },
-		`dir: contains a NUL byte`:      func(o *CommandOptions) { o.Dir = "/a\x00" },
+		`user: "a:" is not`:                   func(o *CommandOptions) { o.User = "a:" },
+		`user: ":a" is not`:                   func(o *CommandOptions) { o.User = ":a" },
+		`user: "b:c" is not a name`:           func(o *CommandOptions) { o.User = "a:b:c" },
+		`user: "../root" is not a name`:       func(o *CommandOptions) { o.User = "../root" },
+		`user: "a\nb" is not a name`:          func(o *CommandOptions) { o.User = "a\nb" },
+		`dir: "data" is not an absolute path`: func(o *CommandOptions) { o.Dir = "data" },
+		`dir: contains a NUL byte`:            func(o *CommandOptions) { o.Dir = "/a\x00" },
 		`dir: is 5001 bytes long`: func(o *CommandOptions) {
 			o.Dir = "/" + strings.Repeat("x", 5000)
 		},
-		`env: has 101 entries`:   func(o *CommandOptions) { o.Env = many },
+		`env: has 101 entries`:                 func(o *CommandOptions) { o.Env = many },
 		`env.1A: is not a valid variable name`: func(o *CommandOptions) { o.Env = map[string]string{"1A": ""} },
 		`env.: is not a valid variable name`:   func(o *CommandOptions) { o.Env = map[string]string{"": ""} },
 		`env.BASH_FUNC_ulimit%%: is not a valid variable name`: func(o *CommandOptions) {
