@@ -51,7 +51,7 @@ func TestBulkCommands(t *testing.T) {
 		out, err, ask string
 	}{
 		{"pause --app ops --label team=data --name-contains x --reason disks --yes", exitRefused,
-			"paused 2 jobs; 1 unchanged", "ops/d could not be paused: it is deleted",
+			"paused 2 jobs; 1 unchanged", "ops/d could not be paused: the job was deleted",
 			"POST /api/v1/bulk/pause?app=ops&label=team%3Ddata&name=x, POST /api/v1/bulk/pause?app=ops&cursor=more&label=team%3Ddata&name=x"},
 		{
 			"pause --status active --dry-run", exitOK, "ops/a  paused", "more than 10000 jobs",

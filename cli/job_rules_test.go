@@ -49,7 +49,7 @@ alerts       all: lost to pager
 	delete(answers, "GET /api/v1/alerts/rules")
 	f = newFakeAPI(t, answers)
 	if got := command("job", "show", "12", "--server", f.URL); got.code != 0 ||
-		!strings.Contains(squeezed(got.out), "kept the latest 7, set by the job") || strings.Contains(got.out, "alerts") {
+		!strings.Contains(squeezed(got.out), "kept the latest 7 of each job, set by the job") || strings.Contains(got.out, "alerts") {
 		t.Errorf("an older node: got %+v", got)
 	}
 

@@ -165,7 +165,7 @@ func (s *server) alerts() {
 	s.wants(exitRefused, "alert rule set ops --on failed --channel hook --title {{.Titel}}", "title", "field Titel")
 	s.wants(exitUsage, "alert rule set ops --on failures --failures many --channel hook", "3/10m")
 	s.wants(0, "alert rule set ops --on failed --app shop --channel hook --title {{.Count|call}}",
-		"rule ops tells hook of failed")
+		"rule ops sends failed to hook")
 	s.wants(0, "alert rule show ops", "failed", "shop")
 	s.wants(0, "alert rule ls -o name", "ops")
 	s.wants(exitRefused, "alert channel rm hook", "ops")

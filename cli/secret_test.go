@@ -102,8 +102,8 @@ func TestSecretCommands(t *testing.T) {
 
 	for name, c := range map[string]struct{ flag, env, want string }{
 		"no file":      {filepath.Join(dir, "none"), "", "--secret-key-file: stat"},
-		"no key in it": {file("bad", value), "", "line 1 is no key"},
-		"no key":       {"", value, "GOCRONTAB_SECRET_KEY: line 1 is no key"},
+		"no key in it": {file("bad", value), "", "line 1 is not a key"},
+		"no key":       {"", value, "GOCRONTAB_SECRET_KEY: line 1 is not a key"},
 	} {
 		if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn, secretKeyEnv + "=" + c.env}, "serve",
 			"--"+secretKeyFlag, c.flag, "--listen", "127.0.0.1:0"); code != exitUsage ||

@@ -51,7 +51,7 @@ func TestAdvertisedAddress(t *testing.T) {
 		"::":                     "others cannot reach this address",
 		":8610":                  "no valid host",
 		"http://":                "no valid host",
-		"web 1":                  "no valid host",
+		"web 1":                  "not a host and port",
 		"web-1.":                 "no valid host",
 		"wéb":                    "no valid host",
 		"web-1:":                 "the port is not between 1 and 65535",

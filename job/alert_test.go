@@ -127,7 +127,7 @@ func TestRuleProblems(t *testing.T) {
 		"nothing wrong":       {func(*AlertRule) {}, "", ""},
 		"no events":           {func(r *AlertRule) { r.On = nil }, "on", "missing"},
 		"an unknown event":    {func(r *AlertRule) { r.On = []AlertEvent{"broke"} }, "on[0]", "one of failed"},
-		"only recovered":      {func(r *AlertRule) { r.On = []AlertEvent{AlertRecovered} }, "on", "alone"},
+		"only recovered":      {func(r *AlertRule) { r.On = []AlertEvent{AlertRecovered} }, "on", "has only recovered"},
 		"no channel":          {func(r *AlertRule) { r.Channels = nil }, "channels", "missing"},
 		"late_finish without": {func(r *AlertRule) { r.On = []AlertEvent{AlertLateFinish} }, "late_finish", "missing"},
 		"failures without":    {func(r *AlertRule) { r.On = []AlertEvent{AlertFailures} }, "failures", "missing"},
@@ -138,7 +138,7 @@ func TestRuleProblems(t *testing.T) {
 		"a severity":           {func(r *AlertRule) { r.Severity = "bad" }, "severity", "one of"},
 		"a template":           {func(r *AlertRule) { r.Text = "{{.Title" }, "text", "unclosed"},
 		"too rarely":           {func(r *AlertRule) { r.Repeat = Duration(1000 * time.Hour) }, "repeat", "not between"},
-		"twice":                {func(r *AlertRule) { r.On = append(r.On, AlertFailed) }, "on[1]", "already"},
+		"twice":                {func(r *AlertRule) { r.On = append(r.On, AlertFailed) }, "on[1]", "given twice"},
 	} {
 		r := good()
 		c.change(&r)

@@ -266,7 +266,7 @@ func TestParseICSRefuses(t *testing.T) {
 		"hours of it":          {ics(from + "20270102\nDURATION:PT3H"), "line 5", "such as P3D"},
 		"an unknown part": {
 			ics("SUMMARY:x\n" + from + "20270101\nRRULE:FREQ=YEARLY;BYSETPOS=1"), "line 6",
-			"BYSETPOS is not understood",
+			"BYSETPOS is not supported",
 		},
 		"every hour":   {ics(from + "20270101\nRRULE:FREQ=HOURLY"), "line 5", "FREQ=HOURLY is not one of"},
 		"no frequency": {ics(from + "20270101\nRRULE:COUNT=3"), "line 5", "no FREQ"},
@@ -274,7 +274,7 @@ func TestParseICSRefuses(t *testing.T) {
 			ics(from + "20270101\nRRULE:FREQ=YEARLY;COUNT=3;UNTIL=20280101"), "line 5", "both COUNT and UNTIL",
 		},
 		"twice": {
-			ics(from + "20270101\nRRULE:FREQ=YEARLY;COUNT=3;COUNT=3"), "line 5", "says COUNT twice",
+			ics(from + "20270101\nRRULE:FREQ=YEARLY;COUNT=3;COUNT=3"), "line 5", "has COUNT twice",
 		},
 		"an n-th day of a week": {
 			ics(from + "20270101\nRRULE:FREQ=WEEKLY;BYDAY=2MO"), "line 5", "cannot be used with FREQ=WEEKLY",
@@ -285,10 +285,10 @@ func TestParseICSRefuses(t *testing.T) {
 		"a month of none":     {ics(from + "20270101\nRRULE:FREQ=YEARLY;BYMONTH=13"), "line 5", "from 1 to 12"},
 		"an interval of none": {ics(from + "20270101\nRRULE:FREQ=YEARLY;INTERVAL=0"), "line 5", "from 1 to 99999"},
 		"a changed occurrence": {
-			ics(from + "20270101\nRECURRENCE-ID;VALUE=DATE:20270101"), "line 5", "RECURRENCE-ID is not understood",
+			ics(from + "20270101\nRECURRENCE-ID;VALUE=DATE:20270101"), "line 5", "RECURRENCE-ID is not supported",
 		},
 		"dates beside the rule": {
-			ics(from + "20270101\nRDATE;VALUE=DATE:20280101"), "line 5", "RDATE is not understood",
+			ics(from + "20270101\nRDATE;VALUE=DATE:20280101"), "line 5", "RDATE is not supported",
 		},
 		"an exception of none": {ics(from + "20270101\nRRULE:FREQ=YEARLY\nEXDATE:x"), "line 6", "EXDATE"},
 		"no calendar":          {"", "line 1", "no BEGIN:VCALENDAR"},

@@ -65,23 +65,23 @@ func TestCommandOptionsAreChecked(t *testing.T) {
 
 	negative := Size(-1)
 	for want, change := range map[string]func(*CommandOptions){
-		`user: "a:" is not`:             func(o *CommandOptions) { o.User = "a:" },
-		`user: ":a" is not`:             func(o *CommandOptions) { o.User = ":a" },
-		`user: "b:c" is not a name`:     func(o *CommandOptions) { o.User = "a:b:c" },
-		`user: "../root" is not a name`: func(o *CommandOptions) { o.User = "../root" },
-		`user: "a\nb" is not a name`:    func(o *CommandOptions) { o.User = "a\nb" },
-		`dir: "data" is not absolute`:   func(o *CommandOptions) { o.Dir = "data" },
-		`dir: contains a NUL byte`:      func(o *CommandOptions) { o.Dir = "/a\x00" },
+		`user: "a:" is not`:                   func(o *CommandOptions) { o.User = "a:" },
+		`user: ":a" is not`:                   func(o *CommandOptions) { o.User = ":a" },
+		`user: "b:c" is not a name`:           func(o *CommandOptions) { o.User = "a:b:c" },
+		`user: "../root" is not a name`:       func(o *CommandOptions) { o.User = "../root" },
+		`user: "a\nb" is not a name`:          func(o *CommandOptions) { o.User = "a\nb" },
+		`dir: "data" is not an absolute path`: func(o *CommandOptions) { o.Dir = "data" },
+		`dir: contains a NUL byte`:            func(o *CommandOptions) { o.Dir = "/a\x00" },
 		`dir: is 5001 bytes long`: func(o *CommandOptions) {
 			o.Dir = "/" + strings.Repeat("x", 5000)
 		},
-		`env: 101 of them`:   func(o *CommandOptions) { o.Env = many },
-		`env.1A: is no name`: func(o *CommandOptions) { o.Env = map[string]string{"1A": ""} },
-		`env.: is no name`:   func(o *CommandOptions) { o.Env = map[string]string{"": ""} },
-		`env.BASH_FUNC_ulimit%%: is no name`: func(o *CommandOptions) {
+		`env: has 101 entries`:                 func(o *CommandOptions) { o.Env = many },
+		`env.1A: is not a valid variable name`: func(o *CommandOptions) { o.Env = map[string]string{"1A": ""} },
+		`env.: is not a valid variable name`:   func(o *CommandOptions) { o.Env = map[string]string{"": ""} },
+		`env.BASH_FUNC_ulimit%%: is not a valid variable name`: func(o *CommandOptions) {
 			o.Env = map[string]string{"BASH_FUNC_ulimit%%": "() { :; }"}
 		},
-		`env.A=B: is no name`: func(o *CommandOptions) {
+		`env.A=B: is not a valid variable name`: func(o *CommandOptions) {
 			o.Env = map[string]string{"A=B": ""}
 		},
 		`env.GOCRONTAB_JOB: names that begin`: func(o *CommandOptions) {

@@ -42,7 +42,7 @@ func TestSecretUses(t *testing.T) {
 	h.App = "shop"
 	exist := map[AppSecret]bool{{"", "api"}: true, {"billing", "body"}: true}
 	if got := h.MissingSecrets(exist); len(got) != 1 || got[0].Field != "http.body" ||
-		!strings.Contains(got[0].Message, `no secret "body" that jobs of the app "shop" may use`) {
+		!strings.Contains(got[0].Message, `no secret "body" that jobs of app "shop" can use`) {
 		t.Errorf("got %v", got)
 	}
 

@@ -180,7 +180,7 @@ func TestNodeLabels(t *testing.T) {
 		"a long value": {
 			map[string]string{"zone": strings.Repeat("x", MaxLabelValue+1)}, "at most 128 are allowed",
 		},
-		"too many": {many, "at most 64 are kept"},
+		"too many": {many, "at most 64 are allowed"},
 	} {
 		err := CheckNodeLabels(c.labels)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -204,7 +204,7 @@ func TestApplyOfAnInstantLongPast(t *testing.T) {
 		if got := told(out); got != "created past; created young" {
 			t.Errorf("got %s", got)
 		}
-		if w := out.Jobs[0].Warnings; len(w) != 1 || !strings.HasSuffix(w[0].Message, "starts at most 1h late (misfire.max_age), so it is not run") {
+		if w := out.Jobs[0].Warnings; len(w) != 1 || !strings.HasSuffix(w[0].Message, "starts at most 1h late (misfire.max_age), so it will not run") {
 			t.Errorf("got warnings %q", w)
 		}
 		if w := out.Jobs[1].Warnings; len(w) != 0 {

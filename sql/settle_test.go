@@ -52,7 +52,7 @@ func TestAudited(t *testing.T) {
 		if n := f.number(`
 			SELECT COUNT(*)
 			FROM audit
-			WHERE id = ? AND who = 'anna' AND action = 'void' AND reason LIKE '%(pause)%not made'`,
+			WHERE id = ? AND who = 'anna' AND action = 'void' AND reason LIKE '%(pause)%not applied'`,
 			absent.ID); n != c.void {
 			t.Fatalf("%s: %d lines say that the change was not made, want %d", name, n, c.void)
 		}

@@ -94,9 +94,9 @@ func TestS9TLS(t *testing.T) {
 		"?tls=Skip-Verify":                                "do not protect against an impostor",
 		"?tls=preferred":                                  "do not protect against an impostor",
 		"?tls=preferred&tls-insecure=1":                   "want true or false",
-		"?tls=preferred&tls-insecure=true&tls-ca=" + cert: "contradict",
+		"?tls=preferred&tls-insecure=true&tls-ca=" + cert: "conflict",
 		"?tls-ca=" + filepath.Join(dir, "nix.pem"):        "no such file",
-		"?tls-ca=" + key:                                  "no certificate",
+		"?tls-ca=" + key:                                  "no PEM certificate",
 		"?tls=" + cert:                                    "DSN",
 	} {
 		got := func() string {

@@ -161,7 +161,7 @@ func TestGroupsAreCheckedAgain(t *testing.T) {
 	if n := c.number(
 		`SELECT COUNT(*)
 		FROM audit
-		WHERE kind = 'login' AND action = 'revoke' AND who = ? AND reason LIKE '%no group%'`, job.Itself); n != 1 {
+		WHERE kind = 'login' AND action = 'revoke' AND who = ? AND reason LIKE '%no longer in a group%'`, job.Itself); n != 1 {
 		t.Errorf("got %d lines of the audit about the end, want 1", n)
 	}
 }
@@ -268,7 +268,7 @@ func TestProviderIsBack(t *testing.T) {
 	if n := c.asked(); n > 1+2*4 {
 		t.Errorf("in three minutes the provider was asked %d times", n-1)
 	}
-	if n := strings.Count(c.logs.String(), "does not answer"); n != 1 {
+	if n := strings.Count(c.logs.String(), "does not respond"); n != 1 {
 		t.Errorf("the log says it %d times: %s", n, c.logs)
 	}
 	if who := c.who(); who != ofDevs {

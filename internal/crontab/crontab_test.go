@@ -175,7 +175,7 @@ func TestRefused(t *testing.T) {
 		"* * * * * %x":                 "no command",
 		"CRON_TZ=Nowhere\n0 3 * * * x": "CRON_TZ",
 		"HOME=x\n0 3 * * * x":          "HOME is \"x\"",
-		"A-B=1":                        "A-B: is no name of a variable",
+		"A-B=1":                        "A-B: is not a valid variable name",
 		"LD_PRELOAD=x.so":              "LD_PRELOAD: cannot be set here",
 		"START_HOURS_RANGE=3-22":       "anacron",
 		"RANDOM_DELAY=x":               "not a number of minutes",

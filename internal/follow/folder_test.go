@@ -259,7 +259,7 @@ func TestTellsWhatIsWrong(t *testing.T) {
 		f.log.Reset()
 	}
 
-	refused("an empty folder, with prune", "is empty; write jobs: []")
+	refused("an empty folder, with prune", "is empty")
 	f.write("jobs.yaml", "jobs:\n  - name: a\n  - name: b\n    schedule: wrong\n")
 	refused("a definition", "jobs.yaml:4:5: schedule: is wrong")
 	f.write("more.yaml", "name: [\n")

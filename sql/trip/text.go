@@ -76,8 +76,9 @@ func (r *rows) text(s string) {
 
 // reason writes the two cells of a reason for JSON_TABLE.
 func (r *rows) reason(why job.Reason) {
-	r.text(string(why.Code))
-	r.text(sql.Cut(why.Text, 512)) // MySQL's JSON_TABLE turns a text that is too long into NULL
+	code := string(why.Code)
+	r.text(code[:min(len(code), 32)]) // MySQL's JSON_TABLE turns a text that is too long into NULL
+	r.text(sql.Cut(why.Text, 512))
 }
 
 func (r *rows) json() string   { return "[" + string(r.b) + "]" }
